@@ -1,0 +1,10 @@
+// The package's face; index.d.ts documents every member.
+
+const { Mutex } = require('./lib/mutex.js');
+const { LockGuard } = require('./lib/guard.js');
+const { DeadlockError, TimeoutError } = require('./lib/errors.js');
+
+exports.Mutex = Mutex;
+exports.LockGuard = LockGuard;
+exports.TimeoutError = TimeoutError;
+exports.DeadlockError = DeadlockError;

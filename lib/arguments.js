@@ -1,0 +1,74 @@
+// Checks and converts what users pass, before anything is changed.
+
+const { isSharedArrayBuffer } = require('node:util/types');
+const { invalidArgument, outOfRange } = require('./errors.js');
+
+const TIMEOUT = 'a number of milliseconds or an options object';
+
+/** Milliseconds; Infinity for ever, zero or less one try. */
+function toMilliseconds(name, value, expected) {
+  if (value === undefined) return Infinity;
+  if (typeof value !== 'number') throw invalidArgument(name, expected, value);
+  return Number.isNaN(value) ? Infinity : value;
+}
+
+/** From `Timeout | LockOptions` to milliseconds. */
+exports.toTimeout = (timeout) => {
+  if (typeof timeout === 'object' && timeout !== null) {
+    return toMilliseconds('options.timeout', timeout.timeout, 'a number of milliseconds');
+  }
+  return toMilliseconds('timeout', timeout, TIMEOUT);
+};
+
+/** From `Timeout | AsyncLockOptions` to `{ timeout, signal, ref }`, all of them set but the signal. */
+exports.toAsyncOptions = (options) => {
+  if (typeof options !== 'object' || options === null) {
+    return { timeout: toMilliseconds('timeout', options, TIMEOUT), signal: undefined, ref: true };
+  }
+  const { timeout, signal, ref = true } = options;
+  if (signal !== undefined && !isAbortSignal(signal)) {
+    throw invalidArgument('options.signal', 'an AbortSignal', signal);
+  }
+  if (typeof ref !== 'boolean') throw invalidArgument('options.ref', 'a boolean', ref);
+  return { timeout: toMilliseconds('options.timeout', timeout, 'a number of milliseconds'), signal, ref };
+};
+
+// By what it does, not by its class: another realm's signals, and polyfills, are as good.
+function isAbortSignal(value) {
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    typeof value.aborted === 'boolean' &&
+    typeof value.addEventListener === 'function'
+  );
+}
+
+/** A view of the four bytes of a mutex. */
+exports.toWord = (buffer, byteOffset = 0) => {
+  if (!isSharedArrayBuffer(buffer)) throw invalidArgument('buffer', 'a SharedArrayBuffer', buffer);
+  if (typeof byteOffset !== 'number') throw invalidArgument('byteOffset', 'a number', byteOffset);
+  if (!Number.isInteger(byteOffset) || byteOffset < 0 || byteOffset % 4 !== 0) {
+    throw outOfRange('byteOffset', 'a multiple of 4, 0 or more', byteOffset);
+  }
+  if (byteOffset + 4 > buffer.byteLength) {
+    throw outOfRange('byteOffset', `at most ${buffer.byteLength} - 4, so that the mutex lies inside`, byteOffset);
+  }
+  return new Int32Array(buffer, byteOffset, 1);
+};
+
+/** Whether the mutex may block the main thread. */
+exports.toAllowMainThread = (options) => {
+  if (options === undefined) return false;
+  if (typeof options !== 'object' || options === null) {
+    throw invalidArgument('options', 'an object', options);
+  }
+  const { allowMainThread = false } = options;
+  if (typeof allowMainThread !== 'boolean') {
+    throw invalidArgument('options.allowMainThread', 'a boolean', allowMainThread);
+  }
+  return allowMainThread;
+};
+
+exports.checkFunction = (name, value) => {
+  if (typeof value !== 'function') throw invalidArgument(name, 'a function', value);
+};

@@ -1,0 +1,64 @@
+const { binding, thread } = require('./thread.js');
+const { corrupt, notOwner } = require('./errors.js');
+const { ABANDONED, GUARDED } = require('./word.js');
+
+const { compareExchange, load } = Atomics;
+const MINE = thread.id | GUARDED;
+
+/** Frees a word whose compare-exchange failed: somebody waits, it is marked, or it is not held here. */
+function unlockContended(word, guarded) {
+  const code = binding.unlock(word, guarded);
+  if (code === binding.UNLOCKED_DRAIN) thread.drainSoon();
+  if (code === binding.CORRUPT) throw corrupt(word.byteOffset, load(word, 0));
+  if (code === binding.NOT_OWNER) {
+    const advice =
+      !guarded && (load(word, 0) & ~ABANDONED & (2 ** 27 - 1)) === MINE
+        ? 'a guard owns this hold. Call unlock() of that guard.'
+        : 'this thread does not hold it. Call it only after this thread has locked the mutex, and once for each lock.';
+    throw notOwner(word.byteOffset, 'unlock', advice);
+  }
+}
+
+const secret = Symbol('LockGuard');
+
+/** One hold of a mutex. */
+class LockGuard {
+  #mutex;
+  #word;
+  #locked = true;
+
+  constructor(key, mutex, word) {
+    if (key !== secret) {
+      throw new TypeError('Illegal constructor. Guards come from acquire(), acquireAsync() and tryAcquire().');
+    }
+    this.#mutex = mutex;
+    this.#word = word;
+  }
+
+  get mutex() {
+    return this.#mutex;
+  }
+
+  get locked() {
+    return this.#locked;
+  }
+
+  get abandoned() {
+    return this.#locked && (load(this.#word, 0) & ABANDONED) !== 0;
+  }
+
+  unlock() {
+    if (!this.#locked) return false;
+    if (compareExchange(this.#word, 0, MINE, 0) !== MINE) unlockContended(this.#word, true);
+    this.#locked = false;
+    return true;
+  }
+
+  [Symbol.dispose ?? Symbol.for('nodejs.dispose')]() {
+    this.unlock();
+  }
+}
+
+exports.LockGuard = LockGuard;
+exports.createGuard = (mutex, word) => new LockGuard(secret, mutex, word);
+exports.unlockContended = unlockContended;

@@ -1,0 +1,179 @@
+const { binding, isMainThread, thread } = require('./thread.js');
+const { checkFunction, toAllowMainThread, toAsyncOptions, toTimeout, toWord } = require('./arguments.js');
+const { DeadlockError, corrupt, mainThread, notOwner, thenableResult } = require('./errors.js');
+const { LockGuard, createGuard, unlockContended } = require('./guard.js');
+const { conclude, lockWord } = require('./wait.js');
+const { ABANDONED, GUARDED, OWNER } = require('./word.js');
+
+const { compareExchange, load } = Atomics;
+const ME = thread.id;
+const MINE_GUARDED = ME | GUARDED;
+
+/** A mutual-exclusion lock on four bytes of shared memory. */
+class Mutex {
+  static {
+    for (const name of ['BYTES', 'ALIGN']) Object.defineProperty(Mutex, name, { value: 4, enumerable: true });
+  }
+
+  #word;
+  #mayBlock;
+
+  constructor(buffer, byteOffset, options) {
+    this.#word = toWord(buffer, byteOffset);
+    this.#mayBlock = toAllowMainThread(options) || !isMainThread;
+  }
+
+  get buffer() {
+    return this.#word.buffer;
+  }
+
+  get byteOffset() {
+    return this.#word.byteOffset;
+  }
+
+  // The fast paths: one compare-exchange, which V8 inlines. `binding` is called only when it fails.
+
+  lock(timeout) {
+    const limit = timeout === undefined ? Infinity : toTimeout(timeout);
+    if (!this.#mayBlock) throw mainThread(this.byteOffset);
+    return compareExchange(this.#word, 0, 0, ME) === 0 || this.#lockContended(limit, false);
+  }
+
+  tryLock() {
+    return compareExchange(this.#word, 0, 0, ME) === 0 || this.#tryContended(false);
+  }
+
+  lockAsync(timeout) {
+    if (timeout === undefined && thread.pending === 0 && compareExchange(this.#word, 0, 0, ME) === 0) {
+      return Promise.resolve(true);
+    }
+    return this.#lockAsync(timeout, false);
+  }
+
+  unlock() {
+    if (compareExchange(this.#word, 0, ME, 0) !== ME) unlockContended(this.#word, false);
+  }
+
+  acquire(options) {
+    const limit = options === undefined ? Infinity : toTimeout(options);
+    if (!this.#mayBlock) throw mainThread(this.byteOffset);
+    if (compareExchange(this.#word, 0, 0, MINE_GUARDED) === 0) return createGuard(this, this.#word);
+    return this.#lockContended(limit, true);
+  }
+
+  tryAcquire() {
+    if (compareExchange(this.#word, 0, 0, MINE_GUARDED) === 0) return createGuard(this, this.#word);
+    return this.#tryContended(true);
+  }
+
+  acquireAsync(options) {
+    if (options === undefined && thread.pending === 0 && compareExchange(this.#word, 0, 0, MINE_GUARDED) === 0) {
+      return Promise.resolve(createGuard(this, this.#word));
+    }
+    return this.#lockAsync(options, true);
+  }
+
+  async executeLocked(fn, options) {
+    checkFunction('fn', fn);
+    const guard = await this.acquireAsync(options);
+    try {
+      return await fn();
+    } finally {
+      guard.unlock();
+    }
+  }
+
+  executeLockedSync(fn, options) {
+    checkFunction('fn', fn);
+    const guard = this.acquire(options);
+    let result;
+    try {
+      result = fn();
+    } finally {
+      guard.unlock();
+    }
+    if (isThenable(result)) throw thenableResult(this.byteOffset);
+    return result;
+  }
+
+  enter(callback) {
+    checkFunction('callback', callback);
+    const run = (token) => {
+      // In a microtask of its own, what it throws is an uncaught error and not a rejection that nobody could handle.
+      queueMicrotask(() => callback(token));
+    };
+    this.acquireAsync().then(run);
+  }
+
+  leave(token) {
+    const isOurs = token instanceof LockGuard && token.mutex.#isOn(this.#word);
+    if (!isOurs || !token.unlock()) {
+      throw notOwner(
+        this.byteOffset,
+        'leave',
+        'this is not the token of its current holder. Pass the token that the callback of enter() got.',
+      );
+    }
+  }
+
+  get isLocked() {
+    return (load(this.#word, 0) & OWNER) !== 0;
+  }
+
+  get isHeldByThisThread() {
+    return (load(this.#word, 0) & OWNER) === ME;
+  }
+
+  get abandoned() {
+    const word = load(this.#word, 0);
+    return (word & OWNER) === ME && (word & ABANDONED) !== 0;
+  }
+
+  markConsistent() {
+    const code = binding.markConsistent(this.#word);
+    if (code === binding.CORRUPT) throw corrupt(this.byteOffset, load(this.#word, 0));
+    if (code === binding.NOT_OWNER) {
+      throw notOwner(
+        this.byteOffset,
+        'mark as consistent',
+        'this thread does not hold it. Lock it and check its data first.',
+      );
+    }
+  }
+
+  inspect() {
+    return binding.inspect(this.#word);
+  }
+
+  #isOn(word) {
+    return this.#word.buffer === word.buffer && this.#word.byteOffset === word.byteOffset;
+  }
+
+  #lockContended(limit, guarded) {
+    const code = binding.lock(this.#word, limit, guarded);
+    if (code === binding.DEADLOCK) throw new DeadlockError(binding.deadlock());
+    return conclude(code, this, this.#word, guarded, limit);
+  }
+
+  #tryContended(guarded) {
+    const code = binding.tryLock(this.#word, guarded);
+    if (code === binding.NOT_ACQUIRED) return guarded ? null : false;
+    return conclude(code, this, this.#word, guarded, 0);
+  }
+
+  #lockAsync(options, guarded) {
+    try {
+      return lockWord(this, this.#word, guarded, toAsyncOptions(options));
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+}
+
+function isThenable(value) {
+  return (
+    value !== null && (typeof value === 'object' || typeof value === 'function') && typeof value.then === 'function'
+  );
+}
+
+exports.Mutex = Mutex;

@@ -1,0 +1,72 @@
+// This thread's one state: its agent id and its pending waits. The only module that imports the binding.
+//
+// However often the package is loaded in a thread (test runners clear the require cache), all loads work on the object
+// that the first one made: one agent, one table of waits, one order.
+
+const { isMainThread, threadId } = require('node:worker_threads');
+const binding = require('../binding.js');
+
+class Thread {
+  /** The agent's id in lock words; set by the binding. */
+  id = 0;
+  /** How many waits are pending. While there are any, `lockAsync` leaves its fast path to those before it. */
+  pending = 0;
+  /** How many of them keep the event loop alive. */
+  #refs = 0;
+  /** By token. */
+  #waits = [];
+  // Kept until the binding is asked again: if the thread ends before, the binding takes the hold back, in this buffer.
+  // biome-ignore lint/correctness/noUnusedPrivateClassMembers: being reachable is its use.
+  #settling = null;
+  #drained = Promise.resolve();
+
+  /** Takes in a wait that the binding has queued under `token`. */
+  add(token, wait) {
+    wait.token = token;
+    this.#waits[token] = wait;
+    this.pending += 1;
+    if (wait.ref && this.#refs++ === 0) binding.keepAlive(true);
+  }
+
+  /** Takes a pending wait back; false if it is over. */
+  cancel(wait) {
+    if (this.#waits[wait.token] !== wait || !binding.cancel(wait.token)) return false;
+    this.#remove(wait);
+    return true;
+  }
+
+  #remove(wait) {
+    this.#waits[wait.token] = undefined;
+    this.pending -= 1;
+    if (wait.ref && --this.#refs === 0) binding.keepAlive(false);
+    if (this.pending === 0) this.#waits = [];
+  }
+
+  /** Settles the waits that are over. Runs none of the users' code: that comes in the microtasks behind it. */
+  drain() {
+    for (let next = binding.next(); next >= 0; next = binding.next()) {
+      const wait = this.#waits[Math.floor(next / binding.CODES)];
+      this.#settling = wait;
+      this.#remove(wait);
+      wait.settle(next % binding.CODES);
+    }
+    this.#settling = null;
+  }
+
+  /** Drains in a microtask: until then the word is free, and others may take it. */
+  drainSoon() {
+    this.#drained.then(() => this.drain());
+  }
+}
+
+const fresh = new Thread();
+const thread = binding.attach(
+  threadId,
+  fresh,
+  () => fresh.drain(),
+  () => {},
+);
+
+exports.binding = binding;
+exports.isMainThread = isMainThread;
+exports.thread = thread;

@@ -1,0 +1,66 @@
+//! Finds blocking waits that can never end: cycles of threads that are blocked without a timeout,
+//! each for a word that the next one holds.
+
+use std::sync::Arc;
+
+use crate::agent::{Agent, Blockage, ThreadId};
+use crate::lot::Lot;
+
+/// A step of a cycle: this thread waits for this word, which the next thread of the cycle holds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Hop {
+    /// The thread that waits.
+    pub thread: ThreadId,
+    /// The word that it waits for, as its byte offset.
+    pub byte_offset: usize,
+}
+
+impl Lot {
+    /// The cycle that this wait of `me`, already queued, has closed. Then `me` counts as blocked no longer,
+    /// so that no other thread of the cycle is told.
+    ///
+    /// A cycle can only be closed by a thread that begins to wait, so looking once, after queueing, is enough.
+    /// It is read twice: a thread whose wait has the same serial both times was blocked all the time in between,
+    /// so that what it held and what it waited for were true at the same moment for all of them.
+    pub(crate) fn find_cycle(&self, me: &Arc<Agent>, blockage: Blockage) -> Option<Vec<Hop>> {
+        if !blockage.endless || !self.may_be_stuck(me, blockage) {
+            return None;
+        }
+        let _one_at_a_time = self.detecting.lock();
+        let cycle = self.walk(me, blockage)?;
+        if self.walk(me, blockage)? != cycle {
+            return None;
+        }
+        me.set_blockage(None);
+        Some(cycle.into_iter().map(|(hop, _)| hop).collect())
+    }
+
+    /// Whether the holder is itself blocked: if not, the common case, there is no cycle.
+    fn may_be_stuck(&self, me: &Arc<Agent>, blockage: Blockage) -> bool {
+        let owner = self.read_queued(blockage.address).map_or(0, |word| word.owner());
+        owner != me.id && self.agents.get(owner).is_some_and(|holder| holder.is_blocked())
+    }
+
+    /// Follows holders and what they wait for, from `me` until it comes back to `me`.
+    fn walk(&self, me: &Arc<Agent>, blockage: Blockage) -> Option<Vec<(Hop, u64)>> {
+        let mut cycle: Vec<(Hop, u64)> = Vec::new();
+        let mut waiter = Arc::clone(me);
+        let mut blockage = blockage;
+        loop {
+            if !blockage.endless || cycle.iter().any(|(_, serial)| *serial == blockage.serial) {
+                return None;
+            }
+            cycle.push((Hop { thread: waiter.thread, byte_offset: blockage.byte_offset }, blockage.serial));
+            let owner = self.read_queued(blockage.address)?.owner();
+            if owner == waiter.id {
+                // Granted to it in the meantime: it is on its way.
+                return None;
+            }
+            if owner == me.id {
+                return Some(cycle);
+            }
+            waiter = self.agents.get(owner)?;
+            blockage = waiter.blockage()?;
+        }
+    }
+}

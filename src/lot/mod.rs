@@ -1,0 +1,224 @@
+//! The lot: the queues of all words of the process, keyed by address.
+//!
+//! A *section* is a stretch of code under the lock of a word's bucket. It begins by setting W, which freezes the word
+//! (neither of the JS fast paths can succeed on it), decides on the frozen value, and ends with a plain store.
+//! Wake-ups are collected and carried out after the bucket's lock is released.
+
+pub mod queue;
+mod section;
+mod wakes;
+
+use std::time::Duration;
+
+use rustc_hash::FxHashMap;
+use slab::Slab;
+
+use crate::agent::{AgentId, Roster, ThreadId, Timers};
+use crate::shared_word::SharedWord;
+use crate::sync::{AtomicBool, AtomicU64, Mutex, MutexGuard, Ordering};
+use queue::{Kind, Node, NodeId, Queue};
+
+pub(crate) use section::Section;
+pub(crate) use wakes::Wakes;
+
+/// How long waiters are left to luck; the numbers behind fairness.
+#[derive(Clone, Copy, Debug)]
+pub struct Patience {
+    /// A blocked waiter that has waited this long is handed the word directly. DESIGN: as in Go's starvation mode, 1 ms.
+    pub grant_after: Duration,
+    /// At most one such hand-over for each word in this time, so that a queue of old waiters does not become a convoy.
+    pub grant_every: Duration,
+    /// The first lease of a reservation; it doubles each time the loop misses it.
+    pub lease: Duration,
+    /// No lease is longer.
+    pub longest_lease: Duration,
+    /// How long a thread that finds the word held looks on before it queues.
+    pub spin: Duration,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self {
+            grant_after: Duration::from_millis(1),
+            grant_every: Duration::from_micros(500),
+            lease: Duration::from_millis(1),
+            longest_lease: Duration::from_millis(256),
+            spin: Duration::from_micros(3),
+        }
+    }
+}
+
+/// All queues and all agents of a process.
+pub struct Lot {
+    buckets: Box<[Bucket]>,
+    /// The agents.
+    pub agents: Roster,
+    pub(crate) timers: Box<dyn Timers>,
+    pub(crate) patience: Patience,
+    /// Generations of leases and serials of waits.
+    serials: AtomicU64,
+    /// Held while a cycle of blocked threads is looked for, so that one thread only is told.
+    pub(crate) detecting: Mutex<()>,
+}
+
+/// The queues of the words that share a hash.
+#[repr(align(128))]
+pub(crate) struct Bucket {
+    pub(crate) contents: Mutex<Contents>,
+    /// Somebody spins for a word of this bucket.
+    pub(crate) spinning: AtomicBool,
+}
+
+/// What a bucket's lock guards.
+pub(crate) struct Contents {
+    pub(crate) queues: FxHashMap<usize, Queue>,
+    pub(crate) nodes: Slab<Node>,
+}
+
+/// The word holds what no sablock wrote.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Corrupt;
+
+/// One waiter as `inspect` shows it.
+#[derive(Debug)]
+pub struct WaiterView {
+    /// Its thread.
+    pub thread: ThreadId,
+    /// Whether the thread is blocked; else a promise is pending.
+    pub is_blocking: bool,
+    /// How long it has waited.
+    pub waited: Duration,
+}
+
+/// A word and its queue as `inspect` shows them.
+#[derive(Debug)]
+pub struct WordView {
+    /// The word's value.
+    pub word: crate::word::Word,
+    /// The thread of the holder, dead or alive; `None` if the word is free, or foreign.
+    pub owner: Option<ThreadId>,
+    /// Whether the holder's thread has ended.
+    pub owner_is_dead: bool,
+    /// Who waits, in order.
+    pub waiters: Vec<WaiterView>,
+}
+
+impl Lot {
+    /// A lot with `buckets` buckets (a power of two), whose agents' ids begin at `first_agent`.
+    pub fn new(buckets: usize, first_agent: AgentId, patience: Patience, timers: Box<dyn Timers>) -> Self {
+        assert!(buckets.is_power_of_two());
+        let bucket = || Bucket {
+            contents: Mutex::new(Contents { queues: FxHashMap::default(), nodes: Slab::new() }),
+            spinning: AtomicBool::new(false),
+        };
+        Self {
+            buckets: (0..buckets).map(|_| bucket()).collect(),
+            agents: Roster::new(first_agent),
+            timers,
+            patience,
+            serials: AtomicU64::new(1),
+            detecting: Mutex::new(()),
+        }
+    }
+
+    pub(crate) fn bucket(&self, address: usize) -> &Bucket {
+        // Words lie 4 bytes apart; the multiplier (2^64 divided by the golden ratio: Knuth, TAOCP 6.4) spreads neighbours.
+        let hash = ((address as u64) >> 2).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        let index = (hash >> 32) as usize & (self.buckets.len() - 1);
+        &self.buckets[index]
+    }
+
+    pub(crate) fn serial(&self) -> u64 {
+        // Relaxed: only uniqueness matters.
+        self.serials.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Begins a section on `word`.
+    pub(crate) fn open(&self, word: SharedWord) -> Result<Section<'_>, Corrupt> {
+        let contents = self.bucket(word.address()).contents.lock();
+        Section::begin(self, contents, word)
+    }
+
+    /// Begins a section on the word at `address`, if anybody is queued there; only then its memory is known to live.
+    pub(crate) fn open_queued(&self, address: usize) -> Option<Section<'_>> {
+        let contents = self.bucket(address).contents.lock();
+        let word = contents.queues.get(&address)?.word;
+        Section::begin(self, contents, word).ok()
+    }
+
+    /// Reads the word at `address`, if anybody is queued there.
+    pub(crate) fn read_queued(&self, address: usize) -> Option<crate::word::Word> {
+        let contents = self.bucket(address).contents.lock();
+        let word = contents.queues.get(&address)?.word;
+        Some(crate::word::Word(word.atomic().load(Ordering::Acquire)))
+    }
+
+    /// The addresses of the words with waiters that `agent` holds.
+    fn queued_words_of(&self, agent: AgentId) -> Vec<usize> {
+        let held = |queue: &&Queue| crate::word::Word(queue.word.atomic().load(Ordering::Relaxed)).owner() == agent;
+        let words_in = |bucket: &Bucket| -> Vec<usize> {
+            let contents: MutexGuard<'_, Contents> = bucket.contents.lock();
+            contents.queues.values().filter(held).map(|queue| queue.word.address()).collect()
+        };
+        self.buckets.iter().flat_map(words_in).collect()
+    }
+
+    /// The end of an agent whose waits are all gone: whoever waits for what it holds gets it, marked abandoned.
+    /// Words without waiters keep its id, which tells the next comer the same.
+    pub fn bury(&self, agent: AgentId) {
+        // First dead, then the scan: who queues after the scan has seen its word finds a dead holder himself.
+        self.agents.leave(agent);
+        for address in self.queued_words_of(agent) {
+            let Some(mut section) = self.open_queued(address) else { continue };
+            if section.free_dead_owner() {
+                section.hand_on();
+            }
+            section.close().carry_out(self);
+        }
+    }
+
+    /// The lease `generation` on the word at `address` is over: if it still stands, the word goes to the others.
+    pub fn end_lease(&self, address: usize, generation: u64) {
+        if let Some(mut section) = self.open_queued(address) {
+            section.end_lease(generation);
+            section.close().carry_out(self);
+        }
+    }
+
+    /// Takes a waiter out of the queue of a word that somebody else has overwritten, and leaves the word alone.
+    pub(crate) fn forget(&self, word: SharedWord, id: NodeId) {
+        let mut contents = self.bucket(word.address()).contents.lock();
+        let Contents { queues, nodes } = &mut *contents;
+        let queue = queues.get_mut(&word.address()).expect("a waiter has a queue");
+        let agent = queue.remove(nodes, id).agent;
+        if queue.party(agent).is_none() {
+            queue.reservation.take_if(|reservation| reservation.agent == agent);
+        }
+        if queue.is_empty() {
+            queues.remove(&word.address());
+        }
+    }
+
+    /// A snapshot for people; changes nothing.
+    pub fn inspect(&self, word: SharedWord) -> WordView {
+        let contents = self.bucket(word.address()).contents.lock();
+        let value = crate::word::Word(word.atomic().load(Ordering::Acquire));
+        let now = crate::sync::now();
+        let view = |node: &Node| WaiterView {
+            thread: self.agents.thread(node.agent).unwrap_or_default(),
+            is_blocking: matches!(node.kind, Kind::Blocked { .. }),
+            waited: now.saturating_duration_since(node.since),
+        };
+        let waiters = match contents.queues.get(&word.address()) {
+            Some(queue) => queue.waiters(&contents.nodes).into_iter().map(view).collect(),
+            None => Vec::new(),
+        };
+        let owner = value.owner();
+        WordView {
+            word: value,
+            owner: self.agents.thread(owner),
+            owner_is_dead: owner != 0 && self.agents.standing(owner) == crate::agent::Standing::Dead,
+            waiters,
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! What a section decided to tell others, carried out once the bucket's lock is released:
+//! a wake-up is a system call, and whoever is woken would meet the lock.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use smallvec::SmallVec;
+
+use super::Lot;
+use crate::agent::{Agent, Notice};
+use crate::parker::Parker;
+
+enum Wake {
+    Unpark(Arc<Parker>),
+    Offer { agent: Arc<Agent>, address: usize },
+    Lease { address: usize, generation: u64, until: Instant },
+}
+
+/// Wake-ups to be carried out.
+#[derive(Default)]
+#[must_use = "whoever is to be woken waits for it"]
+pub(crate) struct Wakes(SmallVec<[Wake; 2]>);
+
+impl Wakes {
+    pub(super) fn unpark(&mut self, parker: Arc<Parker>) {
+        self.0.push(Wake::Unpark(parker));
+    }
+
+    pub(super) fn offer(&mut self, agent: Arc<Agent>, address: usize) {
+        self.0.push(Wake::Offer { agent, address });
+    }
+
+    pub(super) fn lease(&mut self, address: usize, generation: u64, until: Instant) {
+        self.0.push(Wake::Lease { address, generation, until });
+    }
+
+    /// Wakes all of them.
+    pub(crate) fn carry_out(self, lot: &Lot) {
+        self.carry_out_beside(lot, None);
+    }
+
+    /// Wakes all of them but the loop of `here`, whose thread this is; true if that loop must drain its inbox soon.
+    pub(crate) fn carry_out_beside(self, lot: &Lot, here: Option<&Arc<Agent>>) -> bool {
+        let mut drain_here = false;
+        for wake in self.0 {
+            match wake {
+                Wake::Unpark(parker) => parker.unpark(),
+                Wake::Offer { agent, address } if here.is_some_and(|here| Arc::ptr_eq(here, &agent)) => {
+                    drain_here |= agent.post(Notice::Offer(address));
+                }
+                Wake::Offer { agent, address } => agent.notify(Notice::Offer(address)),
+                Wake::Lease { address, generation, until } => lot.timers.lease(address, generation, until),
+            }
+        }
+        drain_here
+    }
+}

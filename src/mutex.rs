@@ -1,0 +1,296 @@
+//! The mutex for blocking threads: the slow paths of `lock`, `tryLock` and `unlock`.
+//!
+//! JS comes here only when its one compare-exchange failed. Asynchronous waits are in [`crate::event_loop`].
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::agent::{Agent, AgentId, Blockage};
+use crate::deadlock::Hop;
+use crate::lot::queue::NodeId;
+use crate::lot::{Corrupt, Lot};
+use crate::parker::{Call, Parker};
+use crate::shared_word::SharedWord;
+use crate::sync::{self, Ordering};
+use crate::word::Word;
+
+/// A blocked thread looks up from its sleep this often, to see whether it is being terminated or debugged.
+const SLICE: Duration = Duration::from_millis(25);
+
+/// How long a wait may take.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Limit {
+    /// One try, no wait.
+    Once,
+    /// Until then.
+    Until(Instant),
+    /// For ever.
+    Endless,
+}
+
+impl Limit {
+    /// Until `time` from now; for ever if no clock can count that far.
+    pub fn after(time: Duration) -> Self {
+        sync::now().checked_add(time).map_or(Self::Endless, Self::Until)
+    }
+}
+
+/// What came of an attempt to lock.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Attempt {
+    /// The agent holds the word.
+    Acquired {
+        /// The dead holder whose end this agent has to report.
+        abandoned_by: Option<AgentId>,
+    },
+    /// It was held, or the time was over.
+    NotAcquired,
+}
+
+/// Why a blocking attempt ended without an answer.
+#[derive(Debug)]
+pub enum Failure {
+    /// The word holds what no sablock wrote.
+    Corrupt,
+    /// The wait could never end: who waits for which word, beginning with this thread.
+    Deadlock(Vec<Hop>),
+    /// The pause between two slices said that the thread is to end.
+    Interrupted,
+}
+
+impl From<Corrupt> for Failure {
+    fn from(_: Corrupt) -> Self {
+        Self::Corrupt
+    }
+}
+
+/// Why an unlock was refused.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Refusal {
+    /// The agent does not hold the word in this way; nothing was changed.
+    NotOwner,
+    /// The word holds what no sablock wrote.
+    Corrupt,
+}
+
+impl From<Corrupt> for Refusal {
+    fn from(_: Corrupt) -> Self {
+        Self::Corrupt
+    }
+}
+
+impl Lot {
+    /// Locks `word` for `agent`, whose thread this is, blocking it as long as `limit` says.
+    ///
+    /// `pause` is called between slices of the wait; when it answers false the thread leaves the queue and the call fails.
+    /// It may take as long as it likes, and may call back into the lot.
+    pub fn lock(
+        &self,
+        agent: &Arc<Agent>,
+        word: SharedWord,
+        guarded: bool,
+        limit: Limit,
+        pause: &mut dyn FnMut() -> bool,
+    ) -> Result<Attempt, Failure> {
+        if limit != Limit::Once && self.spin(agent.id, word, guarded) {
+            return Ok(Attempt::Acquired { abandoned_by: None });
+        }
+        let mut section = self.open(word)?;
+        section.free_dead_owner();
+        if section.word().is_takeable() {
+            let abandoned_by = section.take(agent.id, guarded);
+            section.close().carry_out(self);
+            return Ok(Attempt::Acquired { abandoned_by });
+        }
+        if limit == Limit::Once {
+            section.close().carry_out(self);
+            return Ok(Attempt::NotAcquired);
+        }
+        if limit == Limit::Endless && section.word().owner() == agent.id {
+            section.close().carry_out(self);
+            return Err(Failure::Deadlock(vec![Hop { thread: agent.thread, byte_offset: word.byte_offset }]));
+        }
+
+        let parker = Arc::new(Parker::new());
+        let id = section.push_blocked(agent.id, Arc::clone(&parker), guarded);
+        if section.drop_reservation_of(agent.id) {
+            // It was kept for this thread's own loop, which cannot come while the thread is blocked.
+            section.hand_on();
+        }
+        let blockage = Blockage {
+            address: word.address(),
+            byte_offset: word.byte_offset,
+            endless: limit == Limit::Endless,
+            serial: self.serial(),
+        };
+        let outer = agent.set_blockage(Some(blockage));
+        section.close().carry_out(self);
+
+        let wait = BlockedWait { lot: self, word, parker, id, limit };
+        let outcome = match self.find_cycle(agent, blockage) {
+            Some(cycle) => match wait.give_up() {
+                Ok(Attempt::NotAcquired) => Err(Failure::Deadlock(cycle)),
+                other => other,
+            },
+            None => wait.sleep(pause),
+        };
+        agent.set_blockage(outer);
+        outcome
+    }
+
+    /// Unlocks `word`, which `here` (the agent of this thread) holds by a guard or by itself.
+    /// True if the loop of this very thread is offered the word and must drain its inbox soon.
+    pub fn unlock(&self, here: &Arc<Agent>, word: SharedWord, guarded: bool) -> Result<bool, Refusal> {
+        // Relaxed: only this thread puts its id there or takes it away.
+        if !Word(word.atomic().load(Ordering::Relaxed)).is_held_by(here.id, guarded) {
+            return Err(Refusal::NotOwner);
+        }
+        let mut section = self.open(word)?;
+        section.release();
+        Ok(section.close().carry_out_beside(self, Some(here)))
+    }
+
+    /// Takes the mark of abandonment off `word`, which `agent` holds.
+    pub fn mark_consistent(&self, agent: AgentId, word: SharedWord) -> Result<(), Refusal> {
+        // Relaxed: as in `unlock`.
+        if Word(word.atomic().load(Ordering::Relaxed)).owner() != agent {
+            return Err(Refusal::NotOwner);
+        }
+        let mut section = self.open(word)?;
+        section.mark_consistent();
+        section.close().carry_out(self);
+        Ok(())
+    }
+
+    /// Looks on for a few microseconds, in case the holder is about to be done. Reads only; one thread for each bucket,
+    /// so that spinners do not fight; not behind a queue; not on one processor, where the holder cannot go on meanwhile.
+    fn spin(&self, agent: AgentId, word: SharedWord, guarded: bool) -> bool {
+        if self.patience.spin.is_zero() || !has_several_processors() {
+            return false;
+        }
+        let spinning = &self.bucket(word.address()).spinning;
+        // Relaxed, here and below: a hint that guards no data.
+        if spinning.swap(true, Ordering::Relaxed) {
+            return false;
+        }
+        let until = sync::now() + self.patience.spin;
+        let mine = Word(0).taken(agent, guarded).0;
+        let acquired = loop {
+            let seen = Word(word.atomic().load(Ordering::Relaxed));
+            // Acquire: pairs with the release of the unlock that wrote 0.
+            let exchange = || word.atomic().compare_exchange(0, mine, Ordering::Acquire, Ordering::Relaxed);
+            if seen.0 == 0 && exchange().is_ok() {
+                break true;
+            }
+            if seen.owner() == agent || seen.is_waiting() || sync::now() >= until {
+                break false;
+            }
+            std::hint::spin_loop();
+        };
+        spinning.store(false, Ordering::Relaxed);
+        acquired
+    }
+}
+
+/// A thread that is queued and about to sleep.
+struct BlockedWait<'l> {
+    lot: &'l Lot,
+    word: SharedWord,
+    parker: Arc<Parker>,
+    id: NodeId,
+    limit: Limit,
+}
+
+impl BlockedWait<'_> {
+    fn sleep(&self, pause: &mut dyn FnMut() -> bool) -> Result<Attempt, Failure> {
+        let mut slice_end = sync::now() + SLICE;
+        loop {
+            let deadline = if let Limit::Until(at) = self.limit { at } else { slice_end };
+            self.parker.park_until(slice_end.min(deadline));
+            match self.parker.call() {
+                Call::Granted(abandoned_by) => return Ok(Attempt::Acquired { abandoned_by }),
+                Call::Woken => {
+                    if let Some(attempt) = self.look(false)? {
+                        return Ok(attempt);
+                    }
+                }
+                Call::None => {}
+            }
+            let now = sync::now();
+            if matches!(self.limit, Limit::Until(at) if now >= at) {
+                return self.give_up();
+            }
+            if now >= slice_end {
+                // Away: while this thread is inside `pause`, nobody may count on it.
+                if let Some(attempt) = self.look(true)? {
+                    return Ok(attempt);
+                }
+                if !pause() {
+                    self.end();
+                    return Err(Failure::Interrupted);
+                }
+                if let Some(attempt) = self.look(false)? {
+                    return Ok(attempt);
+                }
+                slice_end = sync::now() + SLICE;
+            }
+        }
+    }
+
+    /// Tries to take the word; keeps its place if it cannot.
+    fn look(&self, away: bool) -> Result<Option<Attempt>, Failure> {
+        let Ok(mut section) = self.lot.open(self.word) else { return self.despair() };
+        let attempt = match self.parker.call() {
+            Call::Granted(abandoned_by) => Some(Attempt::Acquired { abandoned_by }),
+            _ => section.arrive(self.id, away),
+        };
+        section.close().carry_out(self.lot);
+        Ok(attempt)
+    }
+
+    /// Leaves the queue, unless the word was granted in the meantime.
+    fn give_up(&self) -> Result<Attempt, Failure> {
+        let Ok(mut section) = self.lot.open(self.word) else { return self.despair() };
+        let attempt = match self.parker.call() {
+            Call::Granted(abandoned_by) => Attempt::Acquired { abandoned_by },
+            _ => {
+                section.leave(self.id);
+                Attempt::NotAcquired
+            }
+        };
+        section.close().carry_out(self.lot);
+        Ok(attempt)
+    }
+
+    /// Leaves the queue because the thread ends; a grant that its code never saw is passed on.
+    fn end(&self) {
+        let Ok(mut section) = self.lot.open(self.word) else {
+            let _: Result<Attempt, Failure> = self.despair();
+            return;
+        };
+        match self.parker.call() {
+            Call::Granted(unreported) => section.revoke(unreported),
+            _ => section.leave(self.id),
+        }
+        section.close().carry_out(self.lot);
+    }
+
+    /// Leaves the queue of a word that somebody else has overwritten.
+    fn despair<T>(&self) -> Result<T, Failure> {
+        if !matches!(self.parker.call(), Call::Granted(_)) {
+            self.lot.forget(self.word, self.id);
+        }
+        Err(Failure::Corrupt)
+    }
+}
+
+#[cfg(not(loom))]
+fn has_several_processors() -> bool {
+    static SEVERAL: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
+    *SEVERAL.get_or_init(|| std::thread::available_parallelism().is_ok_and(|count| count.get() > 1))
+}
+
+#[cfg(loom)]
+fn has_several_processors() -> bool {
+    false
+}

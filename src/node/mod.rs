@@ -1,0 +1,247 @@
+//! The Node-API binding: the only place that names napi. It converts, calls the core, and converts back;
+//! arguments are checked and errors are made in `lib/`, whose only importer of this module is `lib/thread.js`.
+//!
+//! Free functions with plain numbers, because a call costs what its conversions cost.
+
+mod thread;
+mod word;
+
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use napi::{Env, bindgen_prelude::*};
+use napi_derive::napi;
+
+use crate::clock::Clock;
+use crate::event_loop::{Request, RequestError, Settled};
+use crate::lot::{Lot, Patience};
+use crate::mutex::{Attempt, Failure, Limit, Refusal};
+use thread::JsThread;
+use word::JsWord;
+
+/// Not acquired: held by somebody else, or the time was over.
+#[napi]
+pub const NOT_ACQUIRED: i32 = 0;
+/// Acquired.
+#[napi]
+pub const ACQUIRED: i32 = 1;
+/// Acquired, and `abandonedBy()` says which thread ended inside.
+#[napi]
+pub const ACQUIRED_ABANDONED: i32 = 2;
+/// The wait could never end; `deadlock()` says why.
+#[napi]
+pub const DEADLOCK: i32 = 3;
+/// The word holds what no sablock wrote.
+#[napi]
+pub const CORRUPT: i32 = 4;
+/// The thread is being terminated.
+#[napi]
+pub const INTERRUPTED: i32 = 5;
+/// The background thread could not be started.
+#[napi]
+pub const NO_CLOCK: i32 = 6;
+/// This thread does not hold the word in this way.
+#[napi]
+pub const NOT_OWNER: i32 = 7;
+/// Unlocked.
+#[napi]
+pub const UNLOCKED: i32 = 8;
+/// Unlocked, and this thread's own loop is offered the word: `drain` must be called soon.
+#[napi]
+pub const UNLOCKED_DRAIN: i32 = 9;
+/// The codes are below this: `next()` answers a token times this plus a code.
+#[napi]
+pub const CODES: i32 = 16;
+
+/// The lot of the process.
+fn lot() -> &'static Lot {
+    static LOT: OnceLock<Lot> = OnceLock::new();
+    LOT.get_or_init(|| Lot::new(256, first_agent_id(), Patience::default(), Box::new(Clock::new(lot))))
+}
+
+/// A random start above 2^16 leaves half of the 2^26 ids, and tells a word of another process, or of another library, apart.
+fn first_agent_id() -> u32 {
+    use std::hash::{BuildHasher, Hasher};
+    let random = std::hash::RandomState::new().build_hasher().finish();
+    (1 << 16) + 1 + (random % (1 << 24)) as u32
+}
+
+/// Milliseconds from JS: `Infinity` for ever, zero or less one try.
+fn limit(timeout: f64) -> Limit {
+    if timeout <= 0.0 {
+        return Limit::Once;
+    }
+    Duration::try_from_secs_f64(timeout / 1e3).map_or(Limit::Endless, Limit::after)
+}
+
+fn code(attempt: Attempt, thread: &mut JsThread) -> i32 {
+    match attempt {
+        Attempt::NotAcquired => NOT_ACQUIRED,
+        Attempt::Acquired { abandoned_by: None } => ACQUIRED,
+        Attempt::Acquired { abandoned_by: Some(dead) } => {
+            thread.abandoned_by = lot().agents.thread(dead);
+            ACQUIRED_ABANDONED
+        }
+    }
+}
+
+/// Takes this thread in (see `JsThread::attach`): answers the state object that is to be used, of this call or of an earlier one.
+#[napi(catch_unwind, ts_args_type = "threadId: number, thread: object, drain: () => void, pause: () => void")]
+pub fn attach<'env>(
+    env: Env,
+    thread_id: u32,
+    thread: Object<'env>,
+    drain: Unknown<'env>,
+    pause: Unknown<'env>,
+) -> Result<Unknown<'env>> {
+    JsThread::attach(env, thread_id, thread, drain, pause)
+}
+
+/// Blocks this thread until the word is its own. Answers a code.
+#[napi(catch_unwind, ts_args_type = "word: Int32Array, timeout: number, guarded: boolean")]
+pub fn lock(env: Env, word: JsWord, timeout: f64, guarded: bool) -> Result<i32> {
+    let (agent, pause) = JsThread::with(|thread| (thread.event_loop.agent().clone(), thread.pause()))?;
+    // Nothing of the thread's state is borrowed here: a debugger may run this package during the pause.
+    let outcome = lot().lock(&agent, word.0, guarded, limit(timeout), &mut || pause.call(env));
+    JsThread::with(|thread| match outcome {
+        Ok(attempt) => code(attempt, thread),
+        Err(Failure::Corrupt) => CORRUPT,
+        Err(Failure::Interrupted) => INTERRUPTED,
+        Err(Failure::Deadlock(cycle)) => {
+            thread.deadlock = cycle;
+            DEADLOCK
+        }
+    })
+}
+
+/// Takes the word if it is free and not reserved. Answers a code.
+#[napi(catch_unwind, ts_args_type = "word: Int32Array, guarded: boolean")]
+pub fn try_lock(word: JsWord, guarded: bool) -> Result<i32> {
+    JsThread::with(|thread| match lot().lock(thread.event_loop.agent(), word.0, guarded, Limit::Once, &mut || true) {
+        Ok(attempt) => code(attempt, thread),
+        Err(_) => CORRUPT,
+    })
+}
+
+/// Frees the word. Answers a code.
+#[napi(catch_unwind, ts_args_type = "word: Int32Array, guarded: boolean")]
+pub fn unlock(word: JsWord, guarded: bool) -> Result<i32> {
+    JsThread::with(|thread| match lot().unlock(thread.event_loop.agent(), word.0, guarded) {
+        Ok(false) => UNLOCKED,
+        Ok(true) => UNLOCKED_DRAIN,
+        Err(Refusal::NotOwner) => NOT_OWNER,
+        Err(Refusal::Corrupt) => CORRUPT,
+    })
+}
+
+/// Locks the word or queues for it. Answers the token of a pending wait, or -1 minus a code.
+#[napi(catch_unwind, ts_args_type = "word: Int32Array, timeout: number, guarded: boolean")]
+pub fn lock_async(word: JsWord, timeout: f64, guarded: bool) -> Result<i32> {
+    JsThread::with(|thread| match thread.event_loop.lock(word.0, guarded, limit(timeout)) {
+        Ok(Request::Pending(token)) => token as i32,
+        Ok(Request::Now(attempt)) => -1 - code(attempt, thread),
+        Err(RequestError::Corrupt) => -1 - CORRUPT,
+        Err(RequestError::NoClock(_)) => -1 - NO_CLOCK,
+    })
+}
+
+/// Takes a pending wait back.
+#[napi(catch_unwind)]
+pub fn cancel(token: u32) -> Result<bool> {
+    JsThread::with(|thread| thread.event_loop.cancel(token))
+}
+
+/// The next wait of this thread that is over: its token times `CODES`, plus a code; -1 if there is none.
+/// Asking again says that the one before has been settled.
+#[napi(catch_unwind)]
+pub fn next() -> f64 {
+    JsThread::with(|thread| {
+        let Some(Settled { token, attempt }) = thread.event_loop.next() else { return -1.0 };
+        let code = attempt.map_or(CORRUPT, |attempt| code(attempt, thread));
+        f64::from(token) * f64::from(CODES) + f64::from(code)
+    })
+    // A callback that was queued before the thread's end: nothing is left to settle.
+    .unwrap_or(-1.0)
+}
+
+/// Whether pending waits keep the event loop alive from now on.
+#[napi(catch_unwind)]
+pub fn keep_alive(env: Env, on: bool) -> Result<()> {
+    JsThread::with(|thread| thread.keep_alive(env, on))
+}
+
+/// Takes the mark of abandonment off a word that this thread holds. Answers a code.
+#[napi(catch_unwind, ts_args_type = "word: Int32Array")]
+pub fn mark_consistent(word: JsWord) -> Result<i32> {
+    JsThread::with(|thread| match lot().mark_consistent(thread.event_loop.agent().id, word.0) {
+        Ok(()) => UNLOCKED,
+        Err(Refusal::NotOwner) => NOT_OWNER,
+        Err(Refusal::Corrupt) => CORRUPT,
+    })
+}
+
+/// After `ACQUIRED_ABANDONED`: the `threadId` of the thread that ended inside.
+#[napi(catch_unwind)]
+pub fn abandoned_by() -> Result<Option<u32>> {
+    JsThread::with(|thread| thread.abandoned_by.take())
+}
+
+/// Who waits for what.
+#[napi(object)]
+pub struct Wait {
+    /// The thread that waits.
+    pub thread_id: u32,
+    /// The byte offset of the mutex that it waits for.
+    pub byte_offset: f64,
+}
+
+/// After `DEADLOCK`: the cycle, beginning with this thread.
+#[napi(catch_unwind)]
+pub fn deadlock() -> Result<Vec<Wait>> {
+    JsThread::with(|thread| {
+        let cycle = std::mem::take(&mut thread.deadlock);
+        let view = |hop: crate::deadlock::Hop| Wait { thread_id: hop.thread, byte_offset: hop.byte_offset as f64 };
+        cycle.into_iter().map(view).collect()
+    })
+}
+
+/// One waiter as `inspect()` shows it.
+#[napi(object)]
+pub struct Waiter {
+    /// The thread that waits.
+    pub thread_id: u32,
+    /// `blocking` or `async`.
+    pub kind: String,
+    /// For how long, in milliseconds.
+    pub waited_ms: f64,
+}
+
+/// A mutex and its queue as `inspect()` shows them.
+#[napi(object, use_nullable = true)]
+pub struct Inspection {
+    /// Whether anybody, dead or alive, holds it.
+    pub locked: bool,
+    /// The thread that holds it.
+    pub owner_thread_id: Option<u32>,
+    /// Whether a holder's thread ended inside.
+    pub abandoned: bool,
+    /// Who waits, in order.
+    pub waiters: Vec<Waiter>,
+}
+
+/// A snapshot for people.
+#[napi(catch_unwind, ts_args_type = "word: Int32Array")]
+pub fn inspect(word: JsWord) -> Inspection {
+    let view = lot().inspect(word.0);
+    let waiter = |waiter: crate::lot::WaiterView| Waiter {
+        thread_id: waiter.thread,
+        kind: if waiter.is_blocking { "blocking".into() } else { "async".into() },
+        waited_ms: waiter.waited.as_secs_f64() * 1e3,
+    };
+    Inspection {
+        locked: view.word.owner() != 0,
+        owner_thread_id: view.owner,
+        abandoned: view.word.is_abandoned() || view.owner_is_dead,
+        waiters: view.waiters.into_iter().map(waiter).collect(),
+    }
+}

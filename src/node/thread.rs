@@ -1,0 +1,227 @@
+//! What the binding keeps for each JS thread: its agent and waits, and the functions that it calls in JS.
+//!
+//! However often the package is loaded in a thread (test runners clear the require cache), the thread is one agent with
+//! one state object in JS, which lives until the thread's environment is torn down.
+
+use std::cell::RefCell;
+use std::ffi::{CStr, c_void};
+use std::ptr;
+
+use napi::bindgen_prelude::*;
+use napi::{Env, sys};
+
+use super::lot;
+use crate::agent::{ThreadId, Wake};
+use crate::deadlock::Hop;
+use crate::event_loop::EventLoop;
+
+/// One JS thread.
+pub struct JsThread {
+    /// Its waits.
+    pub event_loop: EventLoop<'static>,
+    /// The answer to `abandonedBy()`.
+    pub abandoned_by: Option<ThreadId>,
+    /// The answer to `deadlock()`.
+    pub deadlock: Vec<Hop>,
+    /// How many times the package is loaded here; each load registered a cleanup hook.
+    loads: u32,
+    /// The environment of the first load, which owns the references.
+    env: sys::napi_env,
+    state: sys::napi_ref,
+    pause: sys::napi_ref,
+    wake: sys::napi_threadsafe_function,
+}
+
+thread_local! {
+    static THREAD: RefCell<Option<JsThread>> = const { RefCell::new(None) };
+}
+
+impl JsThread {
+    /// Runs `act` on this thread's state.
+    pub fn with<T>(act: impl FnOnce(&mut Self) -> T) -> Result<T> {
+        THREAD.with_borrow_mut(|thread| match thread {
+            Some(thread) => Ok(act(thread)),
+            None => Err(Error::new(Status::Closing, "this thread's environment has been torn down")),
+        })
+    }
+
+    /// Takes this thread in, or counts another load. `state` gets the agent's id as its property `id` and is answered;
+    /// if the thread was taken in before, the object of that time is answered instead.
+    pub fn attach<'env>(
+        env: Env,
+        thread_id: ThreadId,
+        mut state: Object<'env>,
+        drain: Unknown<'env>,
+        pause: Unknown<'env>,
+    ) -> Result<Unknown<'env>> {
+        // The agents' ids and the queues live in statics: they must outlast the last worker that uses them.
+        napi::bindgen_prelude::retain_current_module_for_unload_safety();
+        let is_new = THREAD.with_borrow(Option::is_none);
+        if is_new {
+            let agent = lot()
+                .agents
+                .enter(thread_id)
+                .ok_or_else(|| Error::from_reason("this process has used up its thread ids"))?;
+            state.set("id", agent.id)?;
+            let env = env.raw();
+            let wake = create_wake(env, drain.raw())?;
+            agent.set_waker(Some(Box::new(WakeLoop(wake))));
+            let thread = Self {
+                event_loop: EventLoop::new(lot(), agent),
+                abandoned_by: None,
+                deadlock: Vec::new(),
+                loads: 0,
+                env,
+                state: reference(env, state.raw())?,
+                pause: reference(env, pause.raw())?,
+                wake,
+            };
+            THREAD.set(Some(thread));
+        }
+        // Registered after the threadsafe function, so that it runs before that function's own hook: last in, first out.
+        // SAFETY: `env` is the environment of the call in progress; the hook takes no argument.
+        check(unsafe { sys::napi_add_env_cleanup_hook(env.raw(), Some(unload), ptr::null_mut()) })?;
+        let object = Self::with(|thread| {
+            thread.loads += 1;
+            dereference(thread.env, thread.state)
+        })??;
+        // SAFETY: the value was made in this call's handle scope.
+        Ok(unsafe { Unknown::from_raw_unchecked(env.raw(), object) })
+    }
+
+    /// The function to be called between two slices of a blocking wait.
+    pub fn pause(&self) -> Pause {
+        Pause { owner: self.env, function: self.pause }
+    }
+
+    /// Whether this thread's loop stays alive for what is pending.
+    pub fn keep_alive(&self, env: Env, on: bool) {
+        // SAFETY: the function lives until the environment is torn down, and this is the environment's thread.
+        // A failure means that it is being torn down: nothing is left to keep alive.
+        unsafe {
+            if on {
+                sys::napi_ref_threadsafe_function(env.raw(), self.wake);
+            } else {
+                sys::napi_unref_threadsafe_function(env.raw(), self.wake);
+            }
+        }
+    }
+}
+
+/// Calls a JS function that does nothing, which lets the debugger in and shows whether the thread is being terminated.
+pub struct Pause {
+    owner: sys::napi_env,
+    function: sys::napi_ref,
+}
+
+impl Pause {
+    /// False if no JS can run here any more.
+    pub fn call(&self, env: Env) -> bool {
+        let env = env.raw();
+        let mut scope = ptr::null_mut();
+        // SAFETY: this is the thread of `env` and of `owner`, inside a call from JS; the reference lives as long as the thread.
+        // Once a status is not ok, nothing that may run JS is called.
+        unsafe {
+            if sys::napi_open_handle_scope(env, &mut scope) != sys::Status::napi_ok {
+                return false;
+            }
+            let mut receiver = ptr::null_mut();
+            let is_alive = dereference(self.owner, self.function).is_ok_and(|function| {
+                sys::napi_get_undefined(env, &mut receiver) == sys::Status::napi_ok
+                    && sys::napi_call_function(env, receiver, function, 0, ptr::null(), ptr::null_mut())
+                        == sys::Status::napi_ok
+            });
+            sys::napi_close_handle_scope(env, scope);
+            is_alive
+        }
+    }
+}
+
+/// Makes a thread's event loop turn: one threadsafe function for each thread.
+struct WakeLoop(sys::napi_threadsafe_function);
+
+// SAFETY: calling a threadsafe function from any thread is what it is for; the agent's lock around it
+// sees to it that it is not called once `unload` has taken it away.
+unsafe impl Send for WakeLoop {}
+
+impl Wake for WakeLoop {
+    fn wake(&self) {
+        // SAFETY: alive until the environment's own cleanup, before which `unload` takes this object away.
+        // The status is of no use: a loop that is closing has no waits that anybody could still settle.
+        unsafe {
+            sys::napi_call_threadsafe_function(self.0, ptr::null_mut(), sys::ThreadsafeFunctionCallMode::nonblocking);
+        }
+    }
+}
+
+/// One load of the package ends with its environment; with the last, the thread's agent does.
+unsafe extern "C" fn unload(_: *mut c_void) {
+    let last = THREAD.with_borrow_mut(|thread| {
+        thread.take_if(|thread| {
+            thread.loads -= 1;
+            thread.loads == 0
+        })
+    });
+    if let Some(thread) = last {
+        thread.event_loop.end();
+    }
+}
+
+/// Runs `drain` on its thread; `env` is null when the environment is already gone.
+unsafe extern "C" fn call_drain(env: sys::napi_env, drain: sys::napi_value, _: *mut c_void, _: *mut c_void) {
+    if env.is_null() || drain.is_null() {
+        return;
+    }
+    let mut receiver = ptr::null_mut();
+    // SAFETY: called by the runtime on the environment's thread with a live handle of the function.
+    // `drain` does not throw; if it cannot run, the environment is ending and its cleanup passes everything on.
+    unsafe {
+        if sys::napi_get_undefined(env, &mut receiver) == sys::Status::napi_ok {
+            sys::napi_call_function(env, receiver, drain, 0, ptr::null(), ptr::null_mut());
+        }
+    }
+}
+
+/// A threadsafe function that runs `drain`, and does not keep the loop alive yet.
+fn create_wake(env: sys::napi_env, drain: sys::napi_value) -> Result<sys::napi_threadsafe_function> {
+    const NAME: &CStr = c"sablock";
+    let mut name = ptr::null_mut();
+    let mut function = ptr::null_mut();
+    // SAFETY: `env` is the environment of the call in progress, `drain` a function of it; the out-parameters live.
+    unsafe {
+        check(sys::napi_create_string_utf8(env, NAME.as_ptr(), NAME.count_bytes() as isize, &mut name))?;
+        check(sys::napi_create_threadsafe_function(
+            env,
+            drain,
+            ptr::null_mut(),
+            name,
+            0,
+            1,
+            ptr::null_mut(),
+            None,
+            ptr::null_mut(),
+            Some(call_drain),
+            &mut function,
+        ))?;
+        check(sys::napi_unref_threadsafe_function(env, function))?;
+    }
+    Ok(function)
+}
+
+fn reference(env: sys::napi_env, value: sys::napi_value) -> Result<sys::napi_ref> {
+    let mut reference = ptr::null_mut();
+    // SAFETY: `value` is a live object or function of `env`, in the call in progress.
+    check(unsafe { sys::napi_create_reference(env, value, 1, &mut reference) })?;
+    Ok(reference)
+}
+
+fn dereference(env: sys::napi_env, reference: sys::napi_ref) -> Result<sys::napi_value> {
+    let mut value = ptr::null_mut();
+    // SAFETY: `reference` was made in `env` with a count of 1 and is never deleted.
+    check(unsafe { sys::napi_get_reference_value(env, reference, &mut value) })?;
+    Ok(value)
+}
+
+fn check(status: sys::napi_status) -> Result<()> {
+    check_status!(status)
+}
