@@ -38,15 +38,18 @@ mod modelled {
         *START.get_or_init(Instant::now)
     }
 
-    /// Sleeps until unparked: in a model a deadline is a step of its own, taken by the model.
-    pub fn park_until(_until: Instant) {
-        loom::thread::park();
+    /// Sleeps until unparked; in a model a time has come from the start, or never comes.
+    pub fn park_until(until: Instant) {
+        if until > now() {
+            loom::thread::park();
+        }
     }
 
     /// loom's mutex with parking_lot's face.
     #[derive(Default)]
     pub struct Mutex<T>(loom::sync::Mutex<T>);
 
+    #[allow(missing_docs)]
     impl<T> Mutex<T> {
         pub fn new(value: T) -> Self {
             Self(loom::sync::Mutex::new(value))
@@ -60,6 +63,7 @@ mod modelled {
     /// loom's read-write lock with parking_lot's face.
     pub struct RwLock<T>(loom::sync::RwLock<T>);
 
+    #[allow(missing_docs)]
     impl<T> RwLock<T> {
         pub fn new(value: T) -> Self {
             Self(loom::sync::RwLock::new(value))

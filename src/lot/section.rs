@@ -21,6 +21,8 @@ pub(crate) struct Section<'l> {
     word: Word,
     /// The dead holder that the next to acquire the word will report.
     abandoned_by: Option<AgentId>,
+    /// The blocked waiter that the word is handed to, and what it has to report.
+    granted: Option<(Arc<Parker>, Option<AgentId>)>,
     wakes: Wakes,
 }
 
@@ -49,12 +51,12 @@ impl<'l> Section<'l> {
             return Err(Corrupt);
         }
         let abandoned_by = queue.and_then(|queue| queue.abandoned_by.take());
-        Ok(Self { lot, contents, shared, word, abandoned_by, wakes: Wakes::default() })
+        Ok(Self { lot, contents, shared, word, abandoned_by, granted: None, wakes: Wakes::default() })
     }
 
     /// Ends the section: the word thaws, then the bucket's lock is released.
     pub(crate) fn close(self) -> Wakes {
-        let Self { mut contents, shared, mut word, abandoned_by, wakes, .. } = self;
+        let Self { mut contents, shared, mut word, abandoned_by, granted, mut wakes, .. } = self;
         let address = shared.address();
         let mut anybody_queued = false;
         if let Some(queue) = contents.queues.get_mut(&address) {
@@ -72,6 +74,11 @@ impl<'l> Section<'l> {
         }
         // Release: what this section and its callers wrote is seen by whoever acquires the word.
         shared.atomic().store(word.closed(anybody_queued).0, Ordering::Release);
+        if let Some((parker, unreported)) = granted {
+            // After the store: whoever learns that he holds the word finds his id there.
+            parker.grant(unreported);
+            wakes.unpark(parker);
+        }
         wakes
     }
 
@@ -254,15 +261,13 @@ impl<'l> Section<'l> {
         if has_aged && is_due {
             queue.last_grant = Some(now);
             queue.remove(nodes, id);
-            parker.grant(self.abandoned_by.take());
+            self.granted = Some((parker, self.abandoned_by.take()));
             self.word = self.word.taken(agent, guarded);
         } else if !queue.anybody_woken() {
             queue.set_woken(nodes, id, true);
             parker.wake();
-        } else {
-            return;
+            self.wakes.unpark(parker);
         }
-        self.wakes.unpark(parker);
     }
 
     fn queue(&mut self) -> Option<(&mut Queue, &mut slab::Slab<Node>)> {

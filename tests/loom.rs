@@ -1,0 +1,404 @@
+//! Models of the real code: loom runs each of them with every interleaving of its threads (within a bound on preemptions).
+//!
+//! `RUSTFLAGS="--cfg loom" cargo test --release --no-default-features --test loom`
+//!
+//! A wake-up that is lost shows as a deadlock, which loom reports; two holders at once, as a concurrent access to `data`.
+#![cfg(loom)]
+
+use std::io;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use loom::cell::UnsafeCell;
+use loom::sync::atomic::{AtomicU32, Ordering};
+use loom::thread;
+
+use sablock::agent::{Agent, Timers, WaitId, Wake};
+use sablock::event_loop::{EventLoop, Request, Settled};
+use sablock::lot::{Lot, Patience};
+use sablock::mutex::{Attempt, Failure, Limit};
+use sablock::shared_word::SharedWord;
+use sablock::sync::Mutex;
+use sablock::word::Word;
+
+/// Leases that were started; a model ends them when it likes.
+#[derive(Default, Clone)]
+struct Leases(Arc<Mutex<Vec<(usize, u64)>>>);
+
+impl Timers for Leases {
+    fn deadline(&self, _: &Arc<Agent>, _: WaitId, _: Instant) -> io::Result<()> {
+        Ok(())
+    }
+    fn cancel(&self, _: WaitId) {}
+    fn lease(&self, address: usize, generation: u64, _: Instant) {
+        self.0.lock().push((address, generation));
+    }
+}
+
+/// One word, what it guards, and the lot.
+struct World {
+    lot: Lot,
+    leases: Leases,
+    word: AtomicU32,
+    beside: AtomicU32,
+    data: UnsafeCell<u32>,
+}
+
+// SAFETY: `data` is touched by holders of `word` only; that is what the models show, since loom checks each access.
+unsafe impl Send for World {}
+unsafe impl Sync for World {}
+
+impl World {
+    fn new(patience: Patience) -> Arc<Self> {
+        let leases = Leases(Arc::new(Mutex::new(Vec::new())));
+        let lot = Lot::new(1, 70_000, patience, Box::new(leases.clone()));
+        Arc::new(Self { lot, leases, word: AtomicU32::new(0), beside: AtomicU32::new(0), data: UnsafeCell::new(0) })
+    }
+
+    fn word(&self) -> SharedWord {
+        // SAFETY: `self.word` is an aligned atomic; every thread of a model keeps the world until its waits are over.
+        unsafe { SharedWord::new(std::ptr::NonNull::from(&self.word).cast(), 0) }
+    }
+
+    /// A second word.
+    fn beside(&self) -> SharedWord {
+        // SAFETY: as in `word`.
+        unsafe { SharedWord::new(std::ptr::NonNull::from(&self.beside).cast(), 4) }
+    }
+
+    /// A holder's work.
+    fn touch(&self) {
+        // SAFETY: the caller holds the word.
+        self.data.with_mut(|data| unsafe { *data += 1 });
+    }
+
+    fn enter(&self) -> Arc<Agent> {
+        self.lot.agents.enter(0).unwrap()
+    }
+
+    /// As `lock()` in JS: one compare-exchange, then the slow path.
+    fn lock(&self, agent: &Arc<Agent>, limit: Limit) -> Attempt {
+        if self.word.compare_exchange(0, agent.id, Ordering::SeqCst, Ordering::SeqCst).is_ok() {
+            return Attempt::Acquired { abandoned_by: None };
+        }
+        self.lot.lock(agent, self.word(), false, limit, &mut || true).unwrap()
+    }
+
+    /// As `unlock()` in JS.
+    fn unlock(&self, agent: &Arc<Agent>) {
+        if self.word.compare_exchange(agent.id, 0, Ordering::SeqCst, Ordering::SeqCst).is_err() {
+            self.lot.unlock(agent, self.word(), false).unwrap();
+        }
+    }
+
+    fn hold_once(&self) {
+        let agent = self.enter();
+        assert_eq!(self.lock(&agent, Limit::Endless), Attempt::Acquired { abandoned_by: None });
+        self.touch();
+        self.unlock(&agent);
+    }
+
+    fn expect_free(&self, holds: u32) {
+        assert_eq!(Word(self.word.load(Ordering::SeqCst)), Word(0));
+        // SAFETY: the model's threads are joined.
+        self.data.with(|data| assert_eq!(unsafe { *data }, holds));
+    }
+}
+
+/// Grants at once, or never: in a model no time passes.
+fn patience(grants: bool) -> Patience {
+    let grant_after = if grants { Duration::ZERO } else { Duration::MAX };
+    Patience { grant_after, grant_every: Duration::ZERO, ..Patience::default() }
+}
+
+/// Turns a loop's thread around.
+struct Bell(thread::Thread);
+
+impl Wake for Bell {
+    fn wake(&self) {
+        self.0.unpark();
+    }
+}
+
+/// A thread's event loop: turns when woken.
+fn event_loop(world: &World) -> EventLoop<'_> {
+    let agent = world.enter();
+    agent.set_waker(Some(Box::new(Bell(thread::current()))));
+    EventLoop::new(&world.lot, agent)
+}
+
+/// Turns until a wait is settled.
+fn turn(waits: &mut EventLoop<'_>) -> Settled {
+    loop {
+        if let Some(settled) = waits.next() {
+            return settled;
+        }
+        thread::park();
+    }
+}
+
+/// `lockAsync`, awaited.
+fn hold_once_async(world: &World) {
+    let mut waits = event_loop(world);
+    match waits.lock(world.word(), false, Limit::Endless).unwrap() {
+        Request::Now(attempt) => assert_eq!(attempt, Attempt::Acquired { abandoned_by: None }),
+        Request::Pending(token) => {
+            let attempt = Some(Attempt::Acquired { abandoned_by: None });
+            assert_eq!(turn(&mut waits), Settled { token, attempt });
+            assert_eq!(waits.next(), None);
+        }
+    }
+    world.touch();
+    let agent = Arc::clone(waits.agent());
+    world.unlock(&agent);
+}
+
+fn model(bound: usize, check: impl Fn() + Sync + Send + 'static) {
+    let mut builder = loom::model::Builder::new();
+    // Preemptions at any place beyond blocking; `LOOM_MAX_PREEMPTIONS` asks for more.
+    builder.preemption_bound = builder.preemption_bound.max(Some(bound));
+    builder.check(check);
+}
+
+fn spawn(world: &Arc<World>, act: impl FnOnce(&World) + 'static) -> thread::JoinHandle<()> {
+    let world = Arc::clone(world);
+    thread::spawn(move || act(&world))
+}
+
+#[test]
+fn lock_against_unlock() {
+    for grants in [false, true] {
+        model(4, move || {
+            let world = World::new(patience(grants));
+            let other = spawn(&world, World::hold_once);
+            world.hold_once();
+            other.join().unwrap();
+            world.expect_free(2);
+        });
+    }
+}
+
+#[test]
+fn three_threads_on_one_word() {
+    for grants in [false, true] {
+        model(3, move || {
+            let world = World::new(patience(grants));
+            let others = [spawn(&world, World::hold_once), spawn(&world, World::hold_once)];
+            world.hold_once();
+            others.into_iter().for_each(|other| other.join().unwrap());
+            world.expect_free(3);
+        });
+    }
+}
+
+#[test]
+fn timeout_against_unlock() {
+    for grants in [false, true] {
+        model(3, move || {
+            let world = World::new(patience(grants));
+            let me = world.enter();
+            world.lock(&me, Limit::Endless);
+            let patient = spawn(&world, World::hold_once);
+            let hasty = spawn(&world, |world| {
+                let agent = world.enter();
+                // Queues, and finds its time over at once.
+                if world.lock(&agent, Limit::Until(sablock::sync::now())) != Attempt::NotAcquired {
+                    world.unlock(&agent);
+                }
+            });
+            world.touch();
+            world.unlock(&me);
+            patient.join().unwrap();
+            hasty.join().unwrap();
+            world.expect_free(2);
+        });
+    }
+}
+
+#[test]
+fn unlock_against_claim() {
+    model(4, || {
+        let world = World::new(patience(false));
+        let loop_ = spawn(&world, hold_once_async);
+        world.hold_once();
+        loop_.join().unwrap();
+        world.expect_free(2);
+    });
+}
+
+#[test]
+fn claim_against_claim() {
+    model(3, || {
+        let world = World::new(patience(false));
+        let me = world.enter();
+        world.lock(&me, Limit::Endless);
+        let loops = [spawn(&world, hold_once_async), spawn(&world, hold_once_async)];
+        world.unlock(&me);
+        loops.into_iter().for_each(|loop_| loop_.join().unwrap());
+        world.expect_free(2);
+    });
+}
+
+#[test]
+fn cancel_against_grant() {
+    model(3, || {
+        let world = World::new(patience(false));
+        let me = world.enter();
+        world.lock(&me, Limit::Endless);
+        let patient = spawn(&world, World::hold_once);
+        let fickle = spawn(&world, |world| {
+            let mut waits = event_loop(world);
+            if let Request::Pending(token) = waits.lock(world.word(), false, Limit::Endless).unwrap() {
+                // Perhaps it was offered the word already, perhaps the word is reserved for it.
+                if waits.next().is_none() {
+                    assert!(waits.cancel(token));
+                    return;
+                }
+            }
+            let agent = Arc::clone(waits.agent());
+            world.unlock(&agent);
+        });
+        world.unlock(&me);
+        patient.join().unwrap();
+        fickle.join().unwrap();
+        world.expect_free(1);
+    });
+}
+
+#[test]
+fn lease_end_against_claim() {
+    model(4, || {
+        let world = World::new(patience(false));
+        let me = world.enter();
+        world.lock(&me, Limit::Endless);
+        let mut waits = event_loop(&world);
+        let Request::Pending(token) = waits.lock(world.word(), false, Limit::Endless).unwrap() else { panic!() };
+        world.unlock(&me);
+        world.lock(&me, Limit::Once);
+        // It comes and finds the word held again, or gets it; if held, the next unlock reserves the word for it.
+        let settled = waits.next();
+        if settled.is_none() {
+            world.unlock(&me);
+            let clock = spawn(&world, |world| {
+                let leases = std::mem::take(&mut *world.leases.0.lock());
+                leases.into_iter().for_each(|(address, generation)| world.lot.end_lease(address, generation));
+            });
+            let rival = spawn(&world, |world| {
+                let agent = world.enter();
+                if world.lock(&agent, Limit::Once) != Attempt::NotAcquired {
+                    world.touch();
+                    world.unlock(&agent);
+                }
+            });
+            assert_eq!(turn(&mut waits).token, token);
+            world.touch();
+            let agent = Arc::clone(waits.agent());
+            world.unlock(&agent);
+            clock.join().unwrap();
+            rival.join().unwrap();
+            assert_eq!(Word(world.word.load(Ordering::SeqCst)), Word(0));
+        }
+    });
+}
+
+#[test]
+fn death_against_enqueue() {
+    for grants in [false, true] {
+        model(4, move || {
+            let world = World::new(patience(grants));
+            let doomed = world.enter();
+            world.lock(&doomed, Limit::Endless);
+            let heir = spawn(&world, |world| {
+                let agent = world.enter();
+                let attempt = world.lock(&agent, Limit::Endless);
+                assert!(matches!(attempt, Attempt::Acquired { abandoned_by: Some(70_000) }));
+                world.touch();
+                world.lot.mark_consistent(agent.id, world.word()).unwrap();
+                world.unlock(&agent);
+            });
+            world.lot.bury(doomed.id);
+            heir.join().unwrap();
+            world.expect_free(1);
+        });
+    }
+}
+
+#[test]
+fn exactly_one_heir_is_told_of_a_death() {
+    model(3, || {
+        let world = World::new(patience(false));
+        let doomed = world.enter();
+        world.lock(&doomed, Limit::Endless);
+        let told = Arc::new(AtomicU32::new(0));
+        let heirs = [Limit::Endless, Limit::Until(sablock::sync::now())].map(|limit| {
+            let told = Arc::clone(&told);
+            spawn(&world, move |world| {
+                let agent = world.enter();
+                if let Attempt::Acquired { abandoned_by } = world.lock(&agent, limit) {
+                    told.fetch_add(u32::from(abandoned_by.is_some()), Ordering::SeqCst);
+                    world.unlock(&agent);
+                }
+            })
+        });
+        world.lot.bury(doomed.id);
+        heirs.into_iter().for_each(|heir| heir.join().unwrap());
+        assert_eq!(told.load(Ordering::SeqCst), 1);
+    });
+}
+
+#[test]
+fn death_of_a_waiter_against_unlock() {
+    model(3, || {
+        let world = World::new(patience(true));
+        let me = world.enter();
+        world.lock(&me, Limit::Endless);
+        let doomed = spawn(&world, |world| {
+            let mut waits = event_loop(world);
+            let pending = waits.lock(world.word(), false, Limit::Endless).unwrap();
+            // Perhaps it is granted the word, and ends before its code knows.
+            if matches!(pending, Request::Pending(_)) {
+                waits.next();
+                waits.end();
+            } else {
+                let agent = Arc::clone(waits.agent());
+                world.unlock(&agent);
+            }
+        });
+        let patient = spawn(&world, World::hold_once);
+        world.unlock(&me);
+        doomed.join().unwrap();
+        patient.join().unwrap();
+        // A hold that its code never knew of passed on unmarked.
+        world.expect_free(1);
+    });
+}
+
+#[test]
+fn of_two_threads_that_lock_crosswise_exactly_one_is_told() {
+    model(3, || {
+        let world = World::new(patience(false));
+        let told = Arc::new(AtomicU32::new(0));
+        let cross = |world: &World, told: &AtomicU32, [first, then]: [SharedWord; 2]| {
+            let agent = world.enter();
+            world.lot.lock(&agent, first, false, Limit::Endless, &mut || true).unwrap();
+            match world.lot.lock(&agent, then, false, Limit::Endless, &mut || true) {
+                Ok(_) => drop(world.lot.unlock(&agent, then, false).unwrap()),
+                Err(Failure::Deadlock(cycle)) => {
+                    assert_eq!(cycle.len(), 2);
+                    told.fetch_add(1, Ordering::SeqCst);
+                }
+                Err(other) => panic!("{other:?}"),
+            }
+            world.lot.unlock(&agent, first, false).unwrap();
+        };
+        let other = {
+            let told = Arc::clone(&told);
+            spawn(&world, move |world| cross(world, &told, [world.beside(), world.word()]))
+        };
+        cross(&world, &told, [world.word(), world.beside()]);
+        other.join().unwrap();
+        // Where they did not meet, nobody is told; where they did, a second one told would be one too many,
+        // and none at all would be a deadlock, which loom reports.
+        assert!(told.load(Ordering::SeqCst) <= 1);
+    });
+}
