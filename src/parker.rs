@@ -1,7 +1,7 @@
 //! A blocked thread's place to sleep, and the one cell in which others tell it how it goes on.
 
 use crate::agent::AgentId;
-use crate::sync::{self, AtomicU32, Ordering, Thread};
+use crate::sync::{AtomicU32, Bed, Ordering};
 use std::time::Instant;
 
 const ASLEEP: u32 = 0;
@@ -21,27 +21,33 @@ pub enum Call {
 
 /// One blocked wait. Its call is changed only under the bucket's lock of the word that it waits for.
 pub struct Parker {
-    thread: Thread,
+    bed: Bed,
     call: AtomicU32,
     abandoned_by: AtomicU32,
+}
+
+impl Default for Parker {
+    fn default() -> Self {
+        Self::new()
+    }
 }
 
 impl Parker {
     /// For the current thread.
     pub fn new() -> Self {
-        Self { thread: sync::current_thread(), call: AtomicU32::new(ASLEEP), abandoned_by: AtomicU32::new(0) }
+        Self { bed: Bed::new(), call: AtomicU32::new(ASLEEP), abandoned_by: AtomicU32::new(0) }
     }
 
     /// Sleeps until called or until `until`; may return early for no reason.
     pub fn park_until(&self, until: Instant) {
         if self.call() == Call::None {
-            sync::park_until(until);
+            self.bed.sleep_until(until);
         }
     }
 
     /// Ends a sleep; after `wake` or `grant`, outside the bucket's lock.
     pub fn unpark(&self) {
-        self.thread.unpark();
+        self.bed.wake();
     }
 
     /// The call so far. Acquire: pairs with the release in `grant`, for `abandoned_by`.

@@ -5,8 +5,8 @@
 mod real {
     pub use parking_lot::{Mutex, MutexGuard, RwLock};
     pub use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-    pub use std::thread::{Thread, current as current_thread};
 
+    use std::thread::{self, Thread};
     use std::time::Instant;
 
     /// The monotonic clock.
@@ -14,11 +14,26 @@ mod real {
         Instant::now()
     }
 
-    /// Sleeps until this thread is unparked or `until` is reached; may return early for no reason.
-    pub fn park_until(until: Instant) {
-        let left = until.saturating_duration_since(Instant::now());
-        if !left.is_zero() {
-            std::thread::park_timeout(left);
+    /// Where one thread sleeps until another wakes it.
+    pub struct Bed(Thread);
+
+    impl Bed {
+        /// The current thread's.
+        pub fn new() -> Self {
+            Self(thread::current())
+        }
+
+        /// Sleeps until woken or until `until`; may return early for no reason. On the bed's own thread.
+        pub fn sleep_until(&self, until: Instant) {
+            let left = until.saturating_duration_since(now());
+            if !left.is_zero() {
+                thread::park_timeout(left);
+            }
+        }
+
+        /// Wakes the thread, now or when it next goes to sleep.
+        pub fn wake(&self) {
+            self.0.unpark();
         }
     }
 }
@@ -27,7 +42,6 @@ mod real {
 mod modelled {
     pub use loom::sync::MutexGuard;
     pub use loom::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-    pub use loom::thread::{Thread, current as current_thread};
 
     use std::sync::OnceLock;
     use std::time::Instant;
@@ -38,10 +52,30 @@ mod modelled {
         *START.get_or_init(Instant::now)
     }
 
-    /// Sleeps until unparked; in a model a time has come from the start, or never comes.
-    pub fn park_until(until: Instant) {
-        if until > now() {
-            loom::thread::park();
+    /// A place to sleep. (loom's own `unpark` also wakes a thread that waits for a mutex, which then fails.)
+    pub struct Bed {
+        is_woken: loom::sync::Mutex<bool>,
+        waking: loom::sync::Condvar,
+    }
+
+    #[allow(missing_docs)]
+    impl Bed {
+        pub fn new() -> Self {
+            Self { is_woken: loom::sync::Mutex::new(false), waking: loom::sync::Condvar::new() }
+        }
+
+        /// In a model a time has come from the start, or never comes.
+        pub fn sleep_until(&self, until: Instant) {
+            let mut is_woken = self.is_woken.lock().unwrap();
+            while !*is_woken && until > now() {
+                is_woken = self.waking.wait(is_woken).unwrap();
+            }
+            *is_woken = false;
+        }
+
+        pub fn wake(&self) {
+            *self.is_woken.lock().unwrap() = true;
+            self.waking.notify_one();
         }
     }
 
@@ -76,6 +110,12 @@ mod modelled {
         pub fn write(&self) -> loom::sync::RwLockWriteGuard<'_, T> {
             self.0.write().unwrap()
         }
+    }
+}
+
+impl Default for Bed {
+    fn default() -> Self {
+        Self::new()
     }
 }
 

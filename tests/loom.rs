@@ -18,7 +18,7 @@ use sablock::event_loop::{EventLoop, Request, Settled};
 use sablock::lot::{Lot, Patience};
 use sablock::mutex::{Attempt, Failure, Limit};
 use sablock::shared_word::SharedWord;
-use sablock::sync::Mutex;
+use sablock::sync::{Bed, Mutex};
 use sablock::word::Word;
 
 /// Leases that were started; a model ends them when it likes.
@@ -111,40 +111,41 @@ fn patience(grants: bool) -> Patience {
     Patience { grant_after, grant_every: Duration::ZERO, ..Patience::default() }
 }
 
-/// Turns a loop's thread around.
-struct Bell(thread::Thread);
+/// Makes a loop turn.
+struct Bell(Arc<Bed>);
 
 impl Wake for Bell {
     fn wake(&self) {
-        self.0.unpark();
+        self.0.wake();
     }
 }
 
-/// A thread's event loop: turns when woken.
-fn event_loop(world: &World) -> EventLoop<'_> {
+/// A thread's event loop, and where it sleeps between turns.
+fn event_loop(world: &World) -> (EventLoop<'_>, Arc<Bed>) {
     let agent = world.enter();
-    agent.set_waker(Some(Box::new(Bell(thread::current()))));
-    EventLoop::new(&world.lot, agent)
+    let bed = Arc::new(Bed::new());
+    agent.set_waker(Some(Box::new(Bell(Arc::clone(&bed)))));
+    (EventLoop::new(&world.lot, agent), bed)
 }
 
 /// Turns until a wait is settled.
-fn turn(waits: &mut EventLoop<'_>) -> Settled {
+fn turn(waits: &mut EventLoop<'_>, bed: &Bed) -> Settled {
     loop {
         if let Some(settled) = waits.next() {
             return settled;
         }
-        thread::park();
+        bed.sleep_until(sablock::sync::now() + Duration::from_secs(1));
     }
 }
 
 /// `lockAsync`, awaited.
 fn hold_once_async(world: &World) {
-    let mut waits = event_loop(world);
+    let (mut waits, bed) = event_loop(world);
     match waits.lock(world.word(), false, Limit::Endless).unwrap() {
         Request::Now(attempt) => assert_eq!(attempt, Attempt::Acquired { abandoned_by: None }),
         Request::Pending(token) => {
             let attempt = Some(Attempt::Acquired { abandoned_by: None });
-            assert_eq!(turn(&mut waits), Settled { token, attempt });
+            assert_eq!(turn(&mut waits, &bed), Settled { token, attempt });
             assert_eq!(waits.next(), None);
         }
     }
@@ -247,7 +248,7 @@ fn cancel_against_grant() {
         world.lock(&me, Limit::Endless);
         let patient = spawn(&world, World::hold_once);
         let fickle = spawn(&world, |world| {
-            let mut waits = event_loop(world);
+            let (mut waits, _) = event_loop(world);
             if let Request::Pending(token) = waits.lock(world.word(), false, Limit::Endless).unwrap() {
                 // Perhaps it was offered the word already, perhaps the word is reserved for it.
                 if waits.next().is_none() {
@@ -271,7 +272,7 @@ fn lease_end_against_claim() {
         let world = World::new(patience(false));
         let me = world.enter();
         world.lock(&me, Limit::Endless);
-        let mut waits = event_loop(&world);
+        let (mut waits, bed) = event_loop(&world);
         let Request::Pending(token) = waits.lock(world.word(), false, Limit::Endless).unwrap() else { panic!() };
         world.unlock(&me);
         world.lock(&me, Limit::Once);
@@ -290,7 +291,7 @@ fn lease_end_against_claim() {
                     world.unlock(&agent);
                 }
             });
-            assert_eq!(turn(&mut waits).token, token);
+            assert_eq!(turn(&mut waits, &bed).token, token);
             world.touch();
             let agent = Arc::clone(waits.agent());
             world.unlock(&agent);
@@ -353,7 +354,7 @@ fn death_of_a_waiter_against_unlock() {
         let me = world.enter();
         world.lock(&me, Limit::Endless);
         let doomed = spawn(&world, |world| {
-            let mut waits = event_loop(world);
+            let (mut waits, _) = event_loop(world);
             let pending = waits.lock(world.word(), false, Limit::Endless).unwrap();
             // Perhaps it is granted the word, and ends before its code knows.
             if matches!(pending, Request::Pending(_)) {

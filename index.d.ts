@@ -1,0 +1,334 @@
+/// <reference lib="es2022" />
+/// <reference lib="esnext.disposable" />
+
+/**
+ * How long to wait, in milliseconds.
+ *
+ * `undefined`, `NaN` and `Infinity` wait for ever; zero and less try once and do not wait; fractions count.
+ * It becomes one deadline on the monotonic clock when the verb is called, whatever happens in between.
+ */
+export type Timeout = number;
+
+/** Options of the verbs that block. */
+export interface LockOptions {
+  /** How long to wait, in milliseconds. Default: for ever. */
+  timeout?: Timeout;
+}
+
+/** Options of the verbs that answer a promise. */
+export interface AsyncLockOptions extends LockOptions {
+  /**
+   * Takes the wait back when it aborts: the promise is rejected with the signal's `reason`.
+   * A lock that was granted before is never taken back. Any number of waits may share one signal.
+   */
+  signal?: AbortSignal;
+  /** Whether the pending wait keeps the event loop, and so the process, alive. Default: `true`. */
+  ref?: boolean;
+}
+
+/** Options of the constructor of {@link Mutex}. */
+export interface MutexOptions {
+  /**
+   * Whether `lock`, `acquire` and `executeLockedSync` may block the main thread. Default: `false`,
+   * since a blocked main thread serves nobody. Means nothing in a worker, which may always block.
+   */
+  allowMainThread?: boolean;
+}
+
+/** One waiter of a {@link MutexInspection}. */
+export interface MutexWaiter {
+  /** The `threadId` (of `node:worker_threads`) of the thread that waits. */
+  threadId: number;
+  /** `'blocking'`: the thread sleeps in `lock`. `'async'`: a promise is pending there. */
+  kind: 'blocking' | 'async';
+  /** For how long it has waited, in milliseconds. */
+  waitedMs: number;
+}
+
+/** What {@link Mutex.inspect} answers. */
+export interface MutexInspection {
+  /** Whether somebody holds the mutex; also true while its holder's thread has ended and nobody has taken it since. */
+  locked: boolean;
+  /** The `threadId` of the holder's thread, which may have ended; `null` if nobody holds it. */
+  ownerThreadId: number | null;
+  /** Whether a holder's thread has ended inside, and nobody has called `markConsistent` since. */
+  abandoned: boolean;
+  /** Who waits, in the order of the queue. */
+  waiters: MutexWaiter[];
+}
+
+/**
+ * A mutual-exclusion lock on four bytes of shared memory.
+ *
+ * Zeroed memory is an unlocked mutex. Any number of `Mutex` objects, in any threads, may stand for the same four bytes:
+ * the lock is the memory, and the objects hold no state. What a thread wrote before it unlocks is seen by the next holder.
+ *
+ * **Fairness.** Blocked threads and pending promises wait in one queue, first come, first served, with two exceptions:
+ * a free mutex may be taken by a running thread before a sleeping one is awake (at most for about a millisecond, after
+ * which the mutex is handed over directly), and an event loop that is busy when its turn comes is passed by.
+ * The waits of one thread's `lockAsync` are served in the order of the calls.
+ *
+ * **Not re-entrant.** The holder is a thread. A second `lock` of a thread that holds the mutex, by itself or by one of its
+ * asynchronous tasks, throws a {@link DeadlockError}; a second `lockAsync` waits for the first to be unlocked.
+ *
+ * **Threads may end anywhere.** If a thread ends while it holds the mutex, however it ends, the next to lock it gets it,
+ * is told by a process warning with the code `SABLOCK_ABANDONED`, and sees {@link Mutex.abandoned}.
+ *
+ * @example
+ * ```js
+ * const { Mutex } = require('sablock');
+ * const memory = new SharedArrayBuffer(8);
+ * const mutex = new Mutex(memory, 0);
+ * const total = new Int32Array(memory, 4, 1);
+ * await mutex.executeLocked(() => {
+ *   total[0] += 1;
+ * });
+ * ```
+ */
+export class Mutex {
+  /** How many bytes a mutex takes. */
+  static readonly BYTES: 4;
+  /** What its byte offset must be a multiple of. */
+  static readonly ALIGN: 4;
+
+  /**
+   * Stands for the mutex at a place in shared memory; changes nothing there. In any thread.
+   *
+   * @param buffer Shared memory: a `SharedArrayBuffer` of any realm, growable or not, or the buffer of a shared
+   *   `WebAssembly.Memory`. The object keeps it alive.
+   * @param byteOffset Where the four bytes begin: 0 or more, a multiple of 4, `byteOffset + 4 <= buffer.byteLength`.
+   *   Default: 0. As in `new Int32Array(buffer, byteOffset)`.
+   * @throws `ERR_INVALID_ARG_TYPE` if `buffer` is not shared memory, or another argument has the wrong type.
+   * @throws `ERR_OUT_OF_RANGE` if the four bytes do not lie aligned inside the buffer.
+   */
+  constructor(buffer: SharedArrayBuffer, byteOffset?: number, options?: MutexOptions);
+
+  /** The buffer given to the constructor. */
+  readonly buffer: SharedArrayBuffer;
+  /** Where in the buffer the mutex is. */
+  readonly byteOffset: number;
+
+  /**
+   * Locks the mutex. **Blocks** this thread until then; workers only, unless `allowMainThread`.
+   *
+   * The event loop stands still meanwhile. `worker.terminate()`, `process.exit()` and an uncaught error elsewhere end the
+   * wait within 100 ms; the debugger can pause the thread.
+   *
+   * @param timeout How long to wait, in milliseconds, counted from the call. Default: for ever.
+   * @returns `true`: locked. `false`: the time was over, and nothing is held.
+   * @throws `ERR_LOCK_MAIN_THREAD` on the main thread, locked or not.
+   * @throws `ERR_LOCK_DEADLOCK` if the wait has no timeout and could never end.
+   * @throws `ERR_LOCK_CORRUPT` if the memory holds what no sablock wrote.
+   * @throws `ERR_INVALID_ARG_TYPE` if `timeout` is neither a number nor an options object.
+   * @example
+   * ```js
+   * if (mutex.lock(50)) {
+   *   try {
+   *     table[0] += 1;
+   *   } finally {
+   *     mutex.unlock();
+   *   }
+   * }
+   * ```
+   */
+  lock(timeout?: Timeout | LockOptions): boolean;
+
+  /**
+   * Locks the mutex without blocking. In any thread; never throws.
+   *
+   * @param timeout How long to wait, in milliseconds, counted from the call, or options. Default: for ever.
+   * @returns A promise of `true`: locked; or of `false`: the time was over, and nothing is held.
+   *   Rejected with the signal's `reason` if it aborts first; with `ERR_LOCK_CORRUPT`, `ERR_INVALID_ARG_TYPE`, or
+   *   `ERR_LOCK_NO_THREAD` if the system refuses the background thread that a timeout needs.
+   * @example
+   * ```js
+   * if (await mutex.lockAsync({ timeout: 1000, signal })) {
+   *   try {
+   *     await save(table);
+   *   } finally {
+   *     mutex.unlock();
+   *   }
+   * }
+   * ```
+   */
+  lockAsync(timeout?: Timeout | AsyncLockOptions): Promise<boolean>;
+
+  /**
+   * Locks the mutex if that is possible at once, even if others wait for it. In any thread; never blocks.
+   *
+   * @returns `true`: locked. `false`: somebody holds it, or it is kept for a moment for an event loop on its way.
+   * @throws `ERR_LOCK_CORRUPT` if the memory holds what no sablock wrote.
+   */
+  tryLock(): boolean;
+
+  /**
+   * Unlocks what this thread locked with `lock`, `lockAsync` or `tryLock`. Never blocks.
+   *
+   * A hold that belongs to a {@link LockGuard} (`acquire*`, `executeLocked*`, `enter`) is freed by that guard only.
+   *
+   * @throws `ERR_LOCK_NOT_OWNER` if this thread does not hold the mutex in this way; nothing changes then.
+   * @throws `ERR_LOCK_CORRUPT` if the memory was overwritten while it was held.
+   */
+  unlock(): void;
+
+  /**
+   * Runs `fn` while it holds the mutex. In any thread; never blocks, never throws.
+   *
+   * @param fn Called without arguments once the mutex is held. If it answers a promise, the mutex is held until that settles.
+   * @returns A promise of what `fn` answers. The mutex is unlocked before it settles, whatever `fn` does. Rejected with what
+   *   `fn` throws, with `ERR_LOCK_TIMEOUT` if the time was over (`fn` is not called then), or as {@link Mutex.lockAsync}.
+   * @example
+   * ```js
+   * const rows = await mutex.executeLocked(() => readRows(table), { timeout: 500 });
+   * ```
+   */
+  executeLocked<T>(fn: () => T | PromiseLike<T>, options?: AsyncLockOptions): Promise<T>;
+
+  /**
+   * Runs `fn` while it holds the mutex. **Blocks** this thread; workers only, unless `allowMainThread`.
+   *
+   * @param fn Called without arguments once the mutex is held; must answer at once.
+   * @returns What `fn` answers. The mutex is unlocked by then, also if `fn` throws.
+   * @throws `ERR_LOCK_TIMEOUT` if the time was over; `fn` is not called then.
+   * @throws `ERR_INVALID_ARG_TYPE` if `fn` is no function, or answers a promise (the mutex is unlocked then).
+   * @throws As {@link Mutex.lock}, and what `fn` throws.
+   */
+  executeLockedSync<T>(fn: () => T, options?: LockOptions): T;
+
+  /**
+   * Locks the mutex and answers a guard that unlocks it. **Blocks** this thread; workers only, unless `allowMainThread`.
+   *
+   * @throws `ERR_LOCK_TIMEOUT` if the time was over (`null` would let a `using` block run unlocked).
+   * @throws As {@link Mutex.lock}.
+   * @example
+   * ```js
+   * using guard = mutex.acquire();
+   * table[0] += 1;
+   * ```
+   */
+  acquire(options?: LockOptions): LockGuard;
+
+  /**
+   * Locks the mutex without blocking and answers a guard that unlocks it. In any thread; never throws.
+   *
+   * @returns A promise of the guard. Rejected with `ERR_LOCK_TIMEOUT` if the time was over, or as {@link Mutex.lockAsync}.
+   * @example
+   * ```js
+   * using guard = await mutex.acquireAsync({ timeout: 1000 });
+   * await save(table);
+   * ```
+   */
+  acquireAsync(options?: AsyncLockOptions): Promise<LockGuard>;
+
+  /**
+   * Locks the mutex if that is possible at once, and answers a guard that unlocks it. In any thread; never blocks.
+   *
+   * @returns The guard, or `null` where {@link Mutex.tryLock} answers `false`.
+   * @throws `ERR_LOCK_CORRUPT` if the memory holds what no sablock wrote.
+   */
+  tryAcquire(): LockGuard | null;
+
+  /**
+   * The callback style: queues as `lockAsync` does, then calls `callback` with a token. In any thread; never blocks.
+   *
+   * The callback never runs inside `enter` or `leave`. The hold stays with the token until it is given to `leave`, also if
+   * the callback throws, which is an uncaught error.
+   *
+   * @throws `ERR_INVALID_ARG_TYPE` if `callback` is no function.
+   * @example
+   * ```js
+   * mutex.enter((token) => {
+   *   table[0] += 1;
+   *   setTimeout(() => mutex.leave(token), 10);
+   * });
+   * ```
+   */
+  enter(callback: (token: LockGuard) => void): void;
+
+  /**
+   * Frees the hold of a token of {@link Mutex.enter}. On the thread that got it; never blocks.
+   *
+   * @throws `ERR_LOCK_NOT_OWNER` if `token` is anything but the token of the current hold; nothing changes then.
+   */
+  leave(token: LockGuard): void;
+
+  /**
+   * Whether somebody holds the mutex, dead or alive: a snapshot for diagnosis, out of date when you read it.
+   */
+  readonly isLocked: boolean;
+
+  /** Whether this thread holds the mutex, by itself, by a guard, or by one of its asynchronous tasks. */
+  readonly isHeldByThisThread: boolean;
+
+  /**
+   * Whether this thread holds the mutex and an earlier holder's thread ended inside, so that the data may be half-written.
+   * Stays so, for later holders too, until {@link Mutex.markConsistent}. One mark too many is possible (a thread that ends
+   * in the instant in which it gets the lock), one too few is not.
+   */
+  readonly abandoned: boolean;
+
+  /**
+   * Says that the guarded data is sound again: `abandoned` is `false` from now on. For the holder only; never blocks.
+   *
+   * @throws `ERR_LOCK_NOT_OWNER` if this thread does not hold the mutex.
+   */
+  markConsistent(): void;
+
+  /**
+   * Who holds the mutex and who waits for it: a snapshot for people in trouble, which never disturbs the lock.
+   * In any thread; never blocks. Takes time in proportion to the number of waiters.
+   *
+   * @example
+   * ```js
+   * console.table(mutex.inspect().waiters);
+   * ```
+   */
+  inspect(): MutexInspection;
+}
+
+/**
+ * One hold of a mutex: made by `acquire`, `acquireAsync`, `tryAcquire` and `enter`, and freed once. It belongs to its thread.
+ *
+ * With `using` (Node 24, or compiled) the hold ends with the block.
+ */
+export class LockGuard {
+  private constructor();
+  /** The mutex that it holds, or held. */
+  readonly mutex: Mutex;
+  /** Whether it still holds the mutex. */
+  readonly locked: boolean;
+  /** As {@link Mutex.abandoned}, while it holds the mutex; `false` afterwards. */
+  readonly abandoned: boolean;
+  /**
+   * Unlocks the mutex. Never blocks.
+   *
+   * @returns `true` the first time; later `false`, and nothing is touched, whoever holds the mutex then.
+   */
+  unlock(): boolean;
+  /** As `unlock`, for `using`. */
+  [Symbol.dispose](): void;
+}
+
+/** The time was over: from `acquire`, `acquireAsync`, `executeLocked` and `executeLockedSync`. */
+export class TimeoutError extends Error {
+  private constructor();
+  readonly name: 'TimeoutError';
+  readonly code: 'ERR_LOCK_TIMEOUT';
+}
+
+/**
+ * A blocking wait without a timeout could never end: the thread holds the mutex itself, or a circle of threads, all blocked
+ * without timeouts, wait for each other. Exactly one thread of the circle gets it. The message names threads and mutexes.
+ */
+export class DeadlockError extends Error {
+  private constructor();
+  readonly name: 'DeadlockError';
+  readonly code: 'ERR_LOCK_DEADLOCK';
+  /** Who waits for what: each thread waits for a mutex that the next one holds, the last for one that the first holds. */
+  readonly cycle: ReadonlyArray<{
+    /** The `threadId` of the thread that waits. */
+    threadId: number;
+    /** The byte offset of the mutex that it waits for. */
+    byteOffset: number;
+  }>;
+}
