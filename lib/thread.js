@@ -1,10 +1,10 @@
-// This thread's one state: its agent id and its pending waits. The only module that imports the binding.
+// This thread's one state: its agent id and its pending waits. Everybody gets the binding from here.
 //
 // However often the package is loaded in a thread (test runners clear the require cache), all loads work on the object
 // that the first one made: one agent, one table of waits, one order.
 
 const { isMainThread, threadId } = require('node:worker_threads');
-const binding = require('../binding.js');
+const binding = require('./binary.js');
 
 class Thread {
   /** The agent's id in lock words; set by the binding. */

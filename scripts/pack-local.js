@@ -1,5 +1,3 @@
-'use strict';
-
 // npm run pack:local -- DIR: writes what a user installs on this machine, as two tarballs:
 // the package itself, and this platform's binary as the optional dependency that the loader looks for.
 // `npm install DIR/*.tgz` in an empty folder then needs neither a compiler nor the network.

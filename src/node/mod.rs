@@ -3,6 +3,7 @@
 //!
 //! Free functions with plain numbers, because a call costs what its conversions cost.
 
+mod copies;
 mod thread;
 mod word;
 
@@ -83,6 +84,28 @@ fn code(attempt: Attempt, thread: &mut JsThread) -> i32 {
             ACQUIRED_ABANDONED
         }
     }
+}
+
+/// What two copies of the package must have in common to work together.
+#[napi]
+pub const PROTOCOL: u32 = copies::PROTOCOL;
+
+/// Another copy of this addon in the process.
+#[napi(object)]
+pub struct OtherCopy {
+    /// Its file.
+    pub path: String,
+    /// Its `PROTOCOL`.
+    pub protocol: u32,
+}
+
+/// The copy that was loaded first, with which all others must work; `null` if it is this one.
+#[napi(catch_unwind)]
+pub fn first_copy() -> Option<OtherCopy> {
+    // The agents' ids and the queues live in statics: they must outlast the last worker that uses them.
+    retain_current_module_for_unload_safety();
+    let first = copies::first().filter(|copy| !copy.is_this)?;
+    Some(OtherCopy { path: first.path.to_string_lossy().into_owned(), protocol: first.protocol })
 }
 
 /// Takes this thread in (see `JsThread::attach`): answers the state object that is to be used, of this call or of an earlier one.

@@ -23,8 +23,6 @@ pub struct JsThread {
     pub abandoned_by: Option<ThreadId>,
     /// The answer to `deadlock()`.
     pub deadlock: Vec<Hop>,
-    /// How many times the package is loaded here; each load registered a cleanup hook.
-    loads: u32,
     /// The environment of the first load, which owns the references.
     env: sys::napi_env,
     state: sys::napi_ref,
@@ -45,7 +43,7 @@ impl JsThread {
         })
     }
 
-    /// Takes this thread in, or counts another load. `state` gets the agent's id as its property `id` and is answered;
+    /// Takes this thread in. `state` gets the agent's id as its property `id` and is answered;
     /// if the thread was taken in before, the object of that time is answered instead.
     pub fn attach<'env>(
         env: Env,
@@ -54,8 +52,6 @@ impl JsThread {
         drain: Unknown<'env>,
         pause: Unknown<'env>,
     ) -> Result<Unknown<'env>> {
-        // The agents' ids and the queues live in statics: they must outlast the last worker that uses them.
-        napi::bindgen_prelude::retain_current_module_for_unload_safety();
         let is_new = THREAD.with_borrow(Option::is_none);
         if is_new {
             let agent = lot()
@@ -70,21 +66,17 @@ impl JsThread {
                 event_loop: EventLoop::new(lot(), agent),
                 abandoned_by: None,
                 deadlock: Vec::new(),
-                loads: 0,
                 env,
                 state: reference(env, state.raw())?,
                 pause: reference(env, pause.raw())?,
                 wake,
             };
             THREAD.set(Some(thread));
+            // Registered after the threadsafe function, so that it runs before that function's own hook: last in, first out.
+            // SAFETY: `env` is the environment of the call in progress; the hook takes no argument, and is added once.
+            check(unsafe { sys::napi_add_env_cleanup_hook(env, Some(end), ptr::null_mut()) })?;
         }
-        // Registered after the threadsafe function, so that it runs before that function's own hook: last in, first out.
-        // SAFETY: `env` is the environment of the call in progress; the hook takes no argument.
-        check(unsafe { sys::napi_add_env_cleanup_hook(env.raw(), Some(unload), ptr::null_mut()) })?;
-        let object = Self::with(|thread| {
-            thread.loads += 1;
-            dereference(thread.env, thread.state)
-        })??;
+        let object = Self::with(|thread| dereference(thread.env, thread.state))??;
         // SAFETY: the value was made in this call's handle scope.
         Ok(unsafe { Unknown::from_raw_unchecked(env.raw(), object) })
     }
@@ -141,12 +133,12 @@ impl Pause {
 struct WakeLoop(sys::napi_threadsafe_function);
 
 // SAFETY: calling a threadsafe function from any thread is what it is for; the agent's lock around it
-// sees to it that it is not called once `unload` has taken it away.
+// sees to it that it is not called once `end` has taken it away.
 unsafe impl Send for WakeLoop {}
 
 impl Wake for WakeLoop {
     fn wake(&self) {
-        // SAFETY: alive until the environment's own cleanup, before which `unload` takes this object away.
+        // SAFETY: alive until the environment's own cleanup, before which `end` takes this object away.
         // The status is of no use: a loop that is closing has no waits that anybody could still settle.
         unsafe {
             sys::napi_call_threadsafe_function(self.0, ptr::null_mut(), sys::ThreadsafeFunctionCallMode::nonblocking);
@@ -154,15 +146,9 @@ impl Wake for WakeLoop {
     }
 }
 
-/// One load of the package ends with its environment; with the last, the thread's agent does.
-unsafe extern "C" fn unload(_: *mut c_void) {
-    let last = THREAD.with_borrow_mut(|thread| {
-        thread.take_if(|thread| {
-            thread.loads -= 1;
-            thread.loads == 0
-        })
-    });
-    if let Some(thread) = last {
+/// The thread's environment is torn down: its agent ends.
+unsafe extern "C" fn end(_: *mut c_void) {
+    if let Some(thread) = THREAD.take() {
         thread.event_loop.end();
     }
 }

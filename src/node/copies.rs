@@ -1,0 +1,170 @@
+//! Other copies of this addon in the process (two versions in `node_modules`), which would be two lots:
+//! an unlock in one would never wake a waiter of the other. All copies work with the one that was loaded first.
+//!
+//! Everything that differs between operating systems stands here: how to list the loaded libraries, in the order of
+//! loading, and how to look up a symbol in one of them.
+
+use std::path::PathBuf;
+
+/// What two copies must have in common to share a lot: the words, the binding's functions and their meanings.
+/// To be raised with each change of any of them.
+pub const PROTOCOL: u32 = 1;
+
+/// By this symbol a copy is known.
+#[unsafe(no_mangle)]
+pub extern "C" fn sablock_protocol() -> u32 {
+    PROTOCOL
+}
+
+const SYMBOL: &std::ffi::CStr = c"sablock_protocol";
+
+/// A loaded copy.
+pub struct Copy {
+    /// Its file.
+    pub path: PathBuf,
+    /// What it answers to [`sablock_protocol`].
+    pub protocol: u32,
+    /// Whether it is this one.
+    pub is_this: bool,
+}
+
+/// The copy that was loaded first; `None` if this system does not tell.
+pub fn first() -> Option<Copy> {
+    system::libraries().into_iter().find_map(|path| {
+        if path.extension().is_none_or(|extension| extension != "node") {
+            return None;
+        }
+        let symbol = system::symbol(&path)?;
+        let is_this = symbol as usize == sablock_protocol as *const () as usize;
+        // SAFETY: a symbol of this name is the function above, in whatever copy.
+        let protocol = unsafe { std::mem::transmute::<*mut std::ffi::c_void, extern "C" fn() -> u32>(symbol) };
+        Some(Copy { path, protocol: protocol(), is_this })
+    })
+}
+
+#[cfg(unix)]
+mod unix {
+    use std::ffi::{CString, c_void};
+    use std::os::unix::ffi::OsStrExt;
+    use std::path::Path;
+
+    /// The address of the copy's symbol in a library that is already loaded.
+    pub fn symbol(path: &Path) -> Option<*mut c_void> {
+        let path = CString::new(path.as_os_str().as_bytes()).ok()?;
+        // SAFETY: the strings end in NUL; with RTLD_NOLOAD nothing is run. The handle is given back at once: Node,
+        // or the pin that each copy takes, keeps the library.
+        unsafe {
+            let handle = libc::dlopen(path.as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD);
+            if handle.is_null() {
+                return None;
+            }
+            let symbol = libc::dlsym(handle, super::SYMBOL.as_ptr());
+            libc::dlclose(handle);
+            (!symbol.is_null()).then_some(symbol)
+        }
+    }
+}
+
+#[cfg(all(unix, not(target_vendor = "apple")))]
+mod system {
+    use std::ffi::{CStr, OsStr, c_int, c_void};
+    use std::os::unix::ffi::OsStrExt;
+    use std::path::PathBuf;
+
+    pub use super::unix::symbol;
+
+    /// The files of the loaded libraries.
+    pub fn libraries() -> Vec<PathBuf> {
+        unsafe extern "C" fn note(info: *mut libc::dl_phdr_info, _: libc::size_t, paths: *mut c_void) -> c_int {
+            // SAFETY: `info` is valid during the callback, its name ends in NUL or is null; `paths` is the vector below.
+            unsafe {
+                let name = (*info).dlpi_name;
+                if !name.is_null() {
+                    let name = OsStr::from_bytes(CStr::from_ptr(name).to_bytes());
+                    (*paths.cast::<Vec<PathBuf>>()).push(name.into());
+                }
+            }
+            0
+        }
+        let mut paths: Vec<PathBuf> = Vec::new();
+        // SAFETY: the callback gets the vector for the time of the call, and does not unwind (allocation aborts).
+        unsafe { libc::dl_iterate_phdr(Some(note), (&raw mut paths).cast()) };
+        paths
+    }
+}
+
+#[cfg(target_vendor = "apple")]
+mod system {
+    use std::ffi::{CStr, OsStr, c_char};
+    use std::os::unix::ffi::OsStrExt;
+    use std::path::PathBuf;
+
+    pub use super::unix::symbol;
+
+    unsafe extern "C" {
+        fn _dyld_image_count() -> u32;
+        fn _dyld_get_image_name(index: u32) -> *const c_char;
+    }
+
+    /// The files of the loaded libraries.
+    pub fn libraries() -> Vec<PathBuf> {
+        // SAFETY: the functions take any index, and answer null for one that is out of range by now.
+        let name = |index| unsafe {
+            let name = _dyld_get_image_name(index);
+            (!name.is_null()).then(|| OsStr::from_bytes(CStr::from_ptr(name).to_bytes()).into())
+        };
+        // SAFETY: takes nothing.
+        (0..unsafe { _dyld_image_count() }).filter_map(name).collect()
+    }
+}
+
+#[cfg(windows)]
+mod system {
+    use std::ffi::{OsString, c_char, c_void};
+    use std::os::windows::ffi::{OsStrExt, OsStringExt};
+    use std::path::{Path, PathBuf};
+
+    type Module = *mut c_void;
+
+    #[link(name = "kernel32")]
+    unsafe extern "system" {
+        fn GetCurrentProcess() -> *mut c_void;
+        fn K32EnumProcessModules(process: *mut c_void, modules: *mut Module, bytes: u32, needed: *mut u32) -> i32;
+        fn GetModuleFileNameW(module: Module, name: *mut u16, length: u32) -> u32;
+        fn GetModuleHandleW(name: *const u16) -> Module;
+        fn GetProcAddress(module: Module, name: *const c_char) -> *mut c_void;
+    }
+
+    /// The files of the loaded libraries.
+    pub fn libraries() -> Vec<PathBuf> {
+        let mut modules: Vec<Module> = vec![std::ptr::null_mut(); 4096];
+        let mut needed = 0;
+        let bytes = (modules.len() * size_of::<Module>()) as u32;
+        // SAFETY: the buffer has `bytes` bytes, and `needed` lives.
+        if unsafe { K32EnumProcessModules(GetCurrentProcess(), modules.as_mut_ptr(), bytes, &mut needed) } == 0 {
+            return Vec::new();
+        }
+        modules.truncate(needed as usize / size_of::<Module>());
+        let name = |module| {
+            let mut name = [0_u16; 1024];
+            // SAFETY: the buffer has the length that is given.
+            let length = unsafe { GetModuleFileNameW(module, name.as_mut_ptr(), name.len() as u32) };
+            OsString::from_wide(&name[..length as usize]).into()
+        };
+        modules.into_iter().map(name).collect()
+    }
+
+    /// The address of the copy's symbol in a library that is already loaded.
+    pub fn symbol(path: &Path) -> Option<*mut c_void> {
+        let name: Vec<u16> = path.as_os_str().encode_wide().chain([0]).collect();
+        // SAFETY: the strings end in NUL; the handle is not owned.
+        unsafe {
+            let module = GetModuleHandleW(name.as_ptr());
+            if module.is_null() {
+                return None;
+            }
+            let symbol = GetProcAddress(module, super::SYMBOL.as_ptr());
+            (!symbol.is_null()).then_some(symbol)
+        }
+    }
+}
