@@ -160,7 +160,7 @@ impl<'l> EventLoop<'l> {
     }
 
     fn claim(&mut self, address: usize) -> Option<Settled> {
-        let mut section = self.lot.open_queued(address)?;
+        let Ok(mut section) = self.lot.open_queued(address)? else { return self.despair(address) };
         let claimed = section.claim(self.agent.id);
         section.close().carry_out(self.lot);
         let (token, abandoned_by) = claimed?;
@@ -168,6 +168,17 @@ impl<'l> EventLoop<'l> {
         self.stop_clock(token, &wait);
         self.unaccepted = Some(Unaccepted { word: wait.word, abandoned_by });
         Some(Settled { token, attempt: Some(Attempt::Acquired { abandoned_by }) })
+    }
+
+    /// The word at `address` was overwritten by somebody else: the waits for it end one by one.
+    fn despair(&mut self, address: usize) -> Option<Settled> {
+        let (key, _) = self.waits.iter().find(|(_, wait)| wait.word.address() == address)?;
+        self.notices.push_back(Notice::Offer(address));
+        let wait = self.waits.remove(key);
+        self.lot.forget(wait.word, wait.node);
+        let token = key as u32;
+        self.stop_clock(token, &wait);
+        Some(Settled { token, attempt: None })
     }
 
     fn expire(&mut self, id: WaitId) -> Option<Settled> {

@@ -140,10 +140,10 @@ impl Lot {
     }
 
     /// Begins a section on the word at `address`, if anybody is queued there; only then its memory is known to live.
-    pub(crate) fn open_queued(&self, address: usize) -> Option<Section<'_>> {
+    pub(crate) fn open_queued(&self, address: usize) -> Option<Result<Section<'_>, Corrupt>> {
         let contents = self.bucket(address).contents.lock();
         let word = contents.queues.get(&address)?.word;
-        Section::begin(self, contents, word).ok()
+        Some(Section::begin(self, contents, word))
     }
 
     /// Reads the word at `address`, if anybody is queued there.
@@ -169,7 +169,7 @@ impl Lot {
         // First dead, then the scan: who queues after the scan has seen its word finds a dead holder himself.
         self.agents.leave(agent);
         for address in self.queued_words_of(agent) {
-            let Some(mut section) = self.open_queued(address) else { continue };
+            let Some(Ok(mut section)) = self.open_queued(address) else { continue };
             if section.free_dead_owner() {
                 section.hand_on();
             }
@@ -179,7 +179,7 @@ impl Lot {
 
     /// The lease `generation` on the word at `address` is over: if it still stands, the word goes to the others.
     pub fn end_lease(&self, address: usize, generation: u64) {
-        if let Some(mut section) = self.open_queued(address) {
+        if let Some(Ok(mut section)) = self.open_queued(address) {
             section.end_lease(generation);
             section.close().carry_out(self);
         }

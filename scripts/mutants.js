@@ -1,0 +1,88 @@
+// npm run test:mutants [-- NAME ...]: puts known faults into the Rust core, one at a time, in a copy of the sources,
+// and shows that a model or a test catches each. A mutant that survives is a hole in the tests.
+//
+// The faults of the protocol itself are in model/, which has its own (`npm run test:model`).
+
+const { spawnSync } = require('node:child_process');
+const fs = require('node:fs');
+const os = require('node:os');
+const path = require('node:path');
+
+const MUTANTS = require('../tests/mutants.json');
+const root = path.join(__dirname, '..');
+// A hang is one of the ways in which a lock fails. The true code needs a few seconds.
+const PATIENCE = 240_000;
+
+const SUITES = [
+  { name: 'transitions', args: ['--test', 'transitions'], flags: '' },
+  { name: 'threads', args: ['--test', 'threads'], flags: '' },
+  { name: 'loom', args: ['--test', 'loom'], flags: '--cfg loom' },
+];
+
+const copy = fs.mkdtempSync(path.join(os.tmpdir(), 'sablock-mutants-'));
+for (const part of ['Cargo.toml', 'Cargo.lock', 'build.rs', 'src', 'tests', 'model']) {
+  fs.cpSync(path.join(root, part), path.join(copy, part), { recursive: true });
+}
+
+/** Runs a suite on the copy; answers how it failed, or null if it passed. */
+function run({ name, args, flags }) {
+  const target = path.join(root, 'target', flags === '' ? 'mutants' : 'mutants-loom');
+  const result = spawnSync('cargo', ['test', '--quiet', '--no-default-features', ...args], {
+    cwd: copy,
+    encoding: 'utf8',
+    timeout: PATIENCE,
+    killSignal: 'SIGKILL',
+    env: { ...process.env, CARGO_TARGET_DIR: target, RUSTFLAGS: flags, RUST_BACKTRACE: '0' },
+  });
+  const output = `${result.stdout}${result.stderr}`;
+  if (/^error(\[E\d+\])?: (?!test failed)/m.test(output) && !output.includes('panicked')) {
+    throw new Error(`${name} does not compile:\n${output}`);
+  }
+  if (result.error?.code === 'ETIMEDOUT') return `${name}: hangs`;
+  if (result.status === 0) return null;
+  const failed = output.match(/^ {4}(\w+)$/m) ?? output.match(/thread '(\w+)'.*panicked/);
+  return `${name}: ${failed?.[1] ?? `ends with ${result.signal ?? result.status}`}`;
+}
+
+/** Runs the suites in order until one fails, the expected one first. */
+function caughtBy(expected) {
+  const suites = SUITES.toSorted?.((a, b) => (b.name === expected) - (a.name === expected)) ?? SUITES;
+  for (const suite of suites) {
+    const failure = run(suite);
+    if (failure !== null) return failure;
+  }
+  return null;
+}
+
+const names = process.argv.slice(2);
+const unknown = names.filter((name) => !MUTANTS.some((mutant) => mutant.name === name));
+if (unknown.length > 0) {
+  console.error(`No such mutant: ${unknown.join(', ')}`);
+  process.exit(1);
+}
+
+let passed = 0;
+let failed = 0;
+try {
+  const flaw = caughtBy();
+  if (flaw !== null) throw new Error(`The true code fails: ${flaw}`);
+  for (const { name, file, from, to, suite } of MUTANTS) {
+    if (names.length > 0 && !names.includes(name)) continue;
+    const target = path.join(copy, file);
+    const original = fs.readFileSync(target, 'utf8');
+    if (original.split(from).length !== 2) throw new Error(`${name}: ${file} does not contain this once:\n${from}`);
+    fs.writeFileSync(
+      target,
+      original.replace(from, () => to),
+    );
+    const failure = caughtBy(suite);
+    fs.writeFileSync(target, original);
+    console.log(`${failure === null ? 'SURVIVED' : 'caught  '}  ${name}${failure === null ? '' : `  (${failure})`}`);
+    if (failure === null) failed += 1;
+    else passed += 1;
+  }
+} finally {
+  fs.rmSync(copy, { recursive: true, force: true });
+}
+console.log(`${passed} passed, ${failed} failed`);
+process.exitCode = failed > 0 ? 1 : 0;

@@ -1,0 +1,340 @@
+//! Single transitions of the protocol, step by step, on leases that end only when the test says so.
+#![cfg(not(loom))]
+
+use std::io;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use sablock::agent::{Agent, Notice, Timers, WaitId};
+use sablock::event_loop::{EventLoop, Request, Settled};
+use sablock::lot::{Lot, Patience};
+use sablock::mutex::{Attempt, Limit, Refusal};
+use sablock::shared_word::SharedWord;
+use sablock::word::{ABANDONED, RESERVED, WAITING, Word};
+
+#[derive(Default, Clone)]
+struct Leases(Arc<Mutex<Vec<(usize, u64)>>>);
+
+impl Timers for Leases {
+    fn deadline(&self, _: &Arc<Agent>, _: WaitId, _: Instant) -> io::Result<()> {
+        Ok(())
+    }
+    fn cancel(&self, _: WaitId) {}
+    fn lease(&self, address: usize, generation: u64, _: Instant) {
+        self.0.lock().unwrap().push((address, generation));
+    }
+}
+
+/// A lot of its own with one word.
+struct World {
+    lot: Lot,
+    leases: Leases,
+    word: AtomicU32,
+}
+
+const PROMPT: Duration = Duration::from_secs(20);
+const ACQUIRED: Attempt = Attempt::Acquired { abandoned_by: None };
+
+impl World {
+    /// Nobody is handed the word directly, unless `grants`.
+    fn new(grants: bool) -> Self {
+        let leases = Leases::default();
+        let grant_after = if grants { Duration::ZERO } else { Duration::MAX };
+        let patience = Patience { grant_after, grant_every: Duration::ZERO, ..Patience::default() };
+        let lot = Lot::new(1, 70_000, patience, Box::new(leases.clone()));
+        Self { lot, leases, word: AtomicU32::new(0) }
+    }
+
+    fn shared(&self) -> SharedWord {
+        // SAFETY: an aligned atomic that outlives all waits, which end inside the test.
+        unsafe { SharedWord::new(NonNull::from(&self.word), 0) }
+    }
+
+    fn value(&self) -> u32 {
+        self.word.load(Ordering::SeqCst)
+    }
+
+    fn agent(&self) -> Arc<Agent> {
+        self.lot.agents.enter(0).unwrap()
+    }
+
+    fn lock(&self, agent: &Arc<Agent>, limit: Limit) -> Attempt {
+        self.lot.lock(agent, self.shared(), false, limit, &mut || true).unwrap()
+    }
+
+    fn unlock(&self, agent: &Arc<Agent>) {
+        self.lot.unlock(agent, self.shared(), false).unwrap();
+    }
+
+    fn event_loop(&self) -> EventLoop<'_> {
+        EventLoop::new(&self.lot, self.agent())
+    }
+
+    fn queue(&self, waits: &mut EventLoop<'_>) -> u32 {
+        match waits.lock(self.shared(), false, Limit::Endless).unwrap() {
+            Request::Pending(token) => token,
+            now => panic!("{now:?}"),
+        }
+    }
+
+    /// How long each waiter has waited, in order; the oldest first if they kept their places.
+    fn ages(&self) -> Vec<Duration> {
+        self.lot.inspect(self.shared()).waiters.into_iter().map(|waiter| waiter.waited).collect()
+    }
+
+    fn until(&self, what: &str, holds: impl Fn(&Self) -> bool) {
+        let start = Instant::now();
+        while !holds(self) {
+            assert!(start.elapsed() < PROMPT, "never came: {what}");
+            thread::yield_now();
+        }
+    }
+
+    fn until_queued(&self, waiters: usize) {
+        self.until("waiters", |world| world.ages().len() == waiters);
+    }
+}
+
+#[test]
+fn a_woken_waiter_that_loses_keeps_its_place() {
+    let world = &World::new(false);
+    let me = world.agent();
+    world.lock(&me, Limit::Once);
+    thread::scope(|scope| {
+        for queued in 1..=3 {
+            scope.spawn(|| {
+                let agent = world.agent();
+                assert_eq!(world.lock(&agent, Limit::after(PROMPT)), ACQUIRED);
+                world.unlock(&agent);
+            });
+            world.until_queued(queued);
+        }
+        // The first is woken and may find the word taken again; it says so by setting W.
+        world.unlock(&me);
+        if world.word.compare_exchange(0, me.id, Ordering::SeqCst, Ordering::SeqCst).is_ok() {
+            world.until("the loser waits on", |world| Word(world.value()).is_waiting());
+            let ages = world.ages();
+            assert!(ages.is_sorted_by(|earlier, later| earlier >= later), "{ages:?}");
+            world.unlock(&me);
+        }
+    });
+    assert_eq!(world.value(), 0);
+}
+
+#[test]
+fn nobody_counts_on_a_thread_that_is_away() {
+    let world = &World::new(true);
+    let me = world.agent();
+    world.lock(&me, Limit::Once);
+    let (away, is_away) = mpsc::channel();
+    let (back, is_back) = mpsc::channel::<()>();
+    thread::scope(|scope| {
+        scope.spawn(move || {
+            let agent = world.agent();
+            let mut pause = || {
+                // A breakpoint: it stays until told. Later pauses pass at once, since the channel is closed.
+                let _ = away.send(());
+                let _ = is_back.recv();
+                true
+            };
+            let limit = Limit::after(PROMPT);
+            assert_eq!(world.lot.lock(&agent, world.shared(), false, limit, &mut pause).unwrap(), ACQUIRED);
+            world.unlock(&agent);
+        });
+        is_away.recv().unwrap();
+        let second = world.agent();
+        world.unlock(&me);
+        assert_eq!(world.lock(&second, Limit::after(PROMPT)), ACQUIRED, "a free word");
+        let behind = scope.spawn(|| {
+            let agent = world.agent();
+            assert_eq!(world.lock(&agent, Limit::after(PROMPT)), ACQUIRED, "behind one that is away");
+            world.unlock(&agent);
+        });
+        world.until_queued(2);
+        world.unlock(&second);
+        behind.join().unwrap();
+        drop(back);
+    });
+    assert_eq!(world.value(), 0);
+}
+
+#[test]
+fn a_request_of_a_thread_never_overtakes_its_own_earlier_ones() {
+    let world = World::new(false);
+    let me = world.agent();
+    world.lock(&me, Limit::Once);
+    let mut waits = world.event_loop();
+    let first = world.queue(&mut waits);
+    world.unlock(&me);
+    assert_eq!(world.value(), 0, "free, and the loop is on its way");
+    let second = world.queue(&mut waits);
+    assert_eq!(waits.next(), Some(Settled { token: first, attempt: Some(ACQUIRED) }));
+    let agent = Arc::clone(waits.agent());
+    world.unlock(&agent);
+    assert_eq!(waits.next(), Some(Settled { token: second, attempt: Some(ACQUIRED) }));
+    world.unlock(&agent);
+    assert_eq!(world.value(), 0);
+}
+
+/// A loop that came and found the word held, so that the next unlock reserves it.
+fn claimed_in_vain<'w>(world: &'w World, holder: &Arc<Agent>) -> (EventLoop<'w>, u32) {
+    let mut waits = world.event_loop();
+    let token = world.queue(&mut waits);
+    world.unlock(holder);
+    assert_eq!(world.lock(holder, Limit::Once), ACQUIRED);
+    assert_eq!(waits.next(), None);
+    (waits, token)
+}
+
+#[test]
+fn a_word_is_reserved_for_a_loop_that_came_in_vain_until_it_comes_again() {
+    let world = World::new(false);
+    let me = world.agent();
+    world.lock(&me, Limit::Once);
+    let (mut waits, token) = claimed_in_vain(&world, &me);
+    world.unlock(&me);
+    assert_eq!(world.value(), RESERVED | WAITING);
+    assert_eq!(world.lock(&me, Limit::Once), Attempt::NotAcquired);
+    assert_eq!(waits.next(), Some(Settled { token, attempt: Some(ACQUIRED) }));
+}
+
+#[test]
+fn a_lease_that_is_over_opens_the_word_to_the_others() {
+    let world = World::new(false);
+    let me = world.agent();
+    world.lock(&me, Limit::Once);
+    let (mut waits, token) = claimed_in_vain(&world, &me);
+    world.unlock(&me);
+    let leases = std::mem::take(&mut *world.leases.0.lock().unwrap());
+    assert_eq!(leases.len(), 1);
+    for (address, generation) in &leases {
+        world.lot.end_lease(*address, *generation);
+    }
+    assert_eq!(world.lock(&me, Limit::Once), ACQUIRED);
+    // The end of a lease that is over means nothing any more.
+    world.lot.end_lease(leases[0].0, leases[0].1);
+    assert_eq!(waits.next(), None);
+    world.unlock(&me);
+    assert_eq!(waits.next(), Some(Settled { token, attempt: Some(ACQUIRED) }));
+}
+
+#[test]
+fn a_thread_that_blocks_does_not_wait_for_its_own_loop() {
+    let world = World::new(false);
+    let me = world.agent();
+    world.lock(&me, Limit::Once);
+    let (waits, _) = claimed_in_vain(&world, &me);
+    world.unlock(&me);
+    assert_eq!(world.value(), RESERVED | WAITING);
+    // The word is kept for this loop, which cannot come while its thread is in here.
+    let agent = Arc::clone(waits.agent());
+    assert_eq!(world.lock(&agent, Limit::after(PROMPT)), ACQUIRED);
+}
+
+#[test]
+fn of_two_loops_that_came_in_vain_the_earlier_goes_first() {
+    let world = World::new(false);
+    let me = world.agent();
+    world.lock(&me, Limit::Once);
+    let mut earlier = world.event_loop();
+    let mut later = world.event_loop();
+    let tokens = [world.queue(&mut earlier), world.queue(&mut later)];
+    world.unlock(&me);
+    assert_eq!(world.lock(&me, Limit::Once), ACQUIRED);
+    assert_eq!((earlier.next(), later.next()), (None, None));
+    world.unlock(&me);
+    assert_eq!(later.next(), None, "the word is reserved for the earlier one");
+    assert_eq!(earlier.next(), Some(Settled { token: tokens[0], attempt: Some(ACQUIRED) }));
+    let agent = Arc::clone(earlier.agent());
+    world.unlock(&agent);
+    assert_eq!(later.next(), Some(Settled { token: tokens[1], attempt: Some(ACQUIRED) }));
+}
+
+#[test]
+fn an_aborted_wait_passes_on_what_was_reserved_for_it() {
+    let world = World::new(false);
+    let me = world.agent();
+    world.lock(&me, Limit::Once);
+    let (mut waits, token) = claimed_in_vain(&world, &me);
+    let mut other = world.event_loop();
+    let second = world.queue(&mut other);
+    world.unlock(&me);
+    assert!(waits.cancel(token));
+    assert!(!waits.cancel(token), "it is gone");
+    assert_eq!(other.next(), Some(Settled { token: second, attempt: Some(ACQUIRED) }));
+}
+
+#[test]
+fn a_death_that_no_waiter_stayed_to_report_is_told_to_the_next_comer() {
+    let world = World::new(false);
+    let doomed = world.agent();
+    world.lock(&doomed, Limit::Once);
+    let mut waits = world.event_loop();
+    let token = world.queue(&mut waits);
+    world.lot.bury(doomed.id);
+    assert!(waits.cancel(token));
+    let me = world.agent();
+    assert_eq!(world.lock(&me, Limit::Once), Attempt::Acquired { abandoned_by: Some(doomed.id) });
+    assert!(Word(world.value()).is_abandoned());
+    world.unlock(&me);
+    assert_eq!(world.value(), ABANDONED, "sticky");
+    assert_eq!(world.lock(&me, Limit::Once), ACQUIRED, "told once");
+    world.lot.mark_consistent(me.id, world.shared()).unwrap();
+    world.unlock(&me);
+    assert_eq!(world.value(), 0);
+}
+
+#[test]
+fn a_hold_that_its_thread_never_knew_of_passes_on_unmarked() {
+    let world = World::new(false);
+    let me = world.agent();
+    world.lock(&me, Limit::Once);
+    let mut doomed = world.event_loop();
+    let mut heir = world.event_loop();
+    let tokens = [world.queue(&mut doomed), world.queue(&mut heir)];
+    world.unlock(&me);
+    assert_eq!(doomed.next().map(|settled| settled.token), Some(tokens[0]));
+    doomed.end();
+    assert_eq!(heir.next(), Some(Settled { token: tokens[1], attempt: Some(ACQUIRED) }));
+    assert!(!Word(world.value()).is_abandoned());
+}
+
+#[test]
+fn foreign_content_is_refused_and_left_alone() {
+    let world = World::new(false);
+    let me = world.agent();
+    for value in [1, 2, 69_999, 80_000, RESERVED, WAITING, RESERVED | WAITING, me.id | WAITING, 1 << 30, u32::MAX] {
+        world.word.store(value, Ordering::SeqCst);
+        assert!(world.lot.lock(&me, world.shared(), false, Limit::Endless, &mut || true).is_err(), "{value:#x}");
+        assert!(world.event_loop().lock(world.shared(), false, Limit::Endless).is_err(), "{value:#x}");
+        let refusal = world.lot.unlock(&me, world.shared(), false);
+        assert!(matches!(refusal, Err(Refusal::NotOwner | Refusal::Corrupt)), "{value:#x}");
+        assert_eq!(world.value(), value);
+    }
+}
+
+#[test]
+fn waiters_of_a_word_that_is_overwritten_are_told() {
+    let world = World::new(true);
+    let me = world.agent();
+    world.lock(&me, Limit::Once);
+    let mut waits = world.event_loop();
+    let token = world.queue(&mut waits);
+    thread::scope(|scope| {
+        let blocked = scope.spawn(|| {
+            let agent = world.agent();
+            world.lot.lock(&agent, world.shared(), false, Limit::after(PROMPT), &mut || true).is_err()
+        });
+        world.until_queued(2);
+        world.word.store(3, Ordering::SeqCst);
+        assert!(blocked.join().unwrap());
+    });
+    assert!(waits.agent().post(Notice::Offer(world.shared().address())));
+    assert_eq!(waits.next(), Some(Settled { token, attempt: None }));
+    assert_eq!(waits.next(), None);
+    assert!(world.ages().is_empty());
+    assert_eq!(world.value(), 3);
+}
