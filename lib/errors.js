@@ -103,9 +103,9 @@ exports.noBackgroundThread = (byteOffset) =>
 
 /** Says, once for each mutex and dead thread, that a thread ended while it held a mutex. */
 exports.warnAbandoned = (byteOffset, threadId) => {
-  process.emitWarning(
+  const message =
     `Thread ${threadId} ended while it held the mutex at byte offset ${byteOffset}, which now belongs to this thread. ` +
-      'The data that it guards may be half-written: check it, then call markConsistent().',
-    { type: 'AbandonedMutexWarning', code: 'SABLOCK_ABANDONED' },
-  );
+    'The data that it guards may be half-written: check it, then call markConsistent().';
+  // In a microtask: whatever an `emitWarning` that somebody replaced does, the lock is told of first.
+  queueMicrotask(() => process.emitWarning(message, { type: 'AbandonedMutexWarning', code: 'SABLOCK_ABANDONED' }));
 };

@@ -7,8 +7,9 @@ const MINE = thread.id | GUARDED;
 
 /** Frees a word whose compare-exchange failed: somebody waits, it is marked, or it is not held here. */
 function unlockContended(word, guarded) {
+  // What may fail (a stack that overflows) comes first: after the binding has freed the word, nothing does.
+  thread.drainSoon();
   const code = binding.unlock(word, guarded);
-  if (code === binding.UNLOCKED_DRAIN) thread.drainSoon();
   if (code === binding.CORRUPT) throw corrupt(word.byteOffset, load(word, 0));
   if (code === binding.NOT_OWNER) {
     const advice =

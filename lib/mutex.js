@@ -146,7 +146,7 @@ class Mutex {
   }
 
   #isOn(word) {
-    return this.#word.buffer === word.buffer && this.#word.byteOffset === word.byteOffset;
+    return this.#word === word || binding.isSame(this.#word, word);
   }
 
   #lockContended(limit, guarded) {

@@ -1,11 +1,14 @@
 // Aborting pending waits. One listener on each signal, whatever the number of waits: runtimes compare a new listener
 // with all that are there, so that one for each wait would cost the square of their number.
 
+const events = require('node:events');
+
 const groups = new WeakMap();
 
 class Group {
   #signal;
   #waits = new Set();
+  #stop = null;
 
   constructor(signal) {
     this.#signal = signal;
@@ -13,22 +16,31 @@ class Group {
 
   add(wait) {
     if (this.#waits.size === 0) {
+      this.#stop = addAbortListener(this.#signal, () => this.#abort());
       groups.set(this.#signal, this);
-      this.#signal.addEventListener('abort', this);
     }
     this.#waits.add(wait);
   }
 
   delete(wait) {
-    if (this.#waits.delete(wait) && this.#waits.size === 0) {
-      groups.delete(this.#signal);
-      this.#signal.removeEventListener('abort', this);
-    }
+    if (!this.#waits.delete(wait) || this.#waits.size > 0) return;
+    groups.delete(this.#signal);
+    this.#stop();
   }
 
-  handleEvent() {
+  #abort() {
     for (const wait of this.#waits) wait.abort(this.#signal.reason);
   }
+}
+
+/** Listens even if another listener stops the event, where the runtime can do that (Node 20.5). */
+function addAbortListener(signal, listener) {
+  if (events.addAbortListener !== undefined) {
+    const disposable = events.addAbortListener(signal, listener);
+    return () => disposable[Symbol.dispose ?? Symbol.for('nodejs.dispose')]();
+  }
+  signal.addEventListener('abort', listener);
+  return () => signal.removeEventListener('abort', listener);
 }
 
 /** `wait.abort(reason)` is called when the signal aborts. */

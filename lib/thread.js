@@ -15,9 +15,6 @@ class Thread {
   #refs = 0;
   /** By token. */
   #waits = [];
-  // Kept until the binding is asked again: if the thread ends before, the binding takes the hold back, in this buffer.
-  // biome-ignore lint/correctness/noUnusedPrivateClassMembers: being reachable is its use.
-  #settling = null;
   #drained = Promise.resolve();
 
   /** Takes in a wait that the binding has queued under `token`. */
@@ -42,20 +39,33 @@ class Thread {
     if (this.pending === 0) this.#waits = [];
   }
 
-  /** Settles the waits that are over. Runs none of the users' code: that comes in the microtasks behind it. */
+  /** Settles the waits that are over. The users' code that awaits them comes in the microtasks behind it. */
   drain() {
     for (let next = binding.next(); next >= 0; next = binding.next()) {
       const wait = this.#waits[Math.floor(next / binding.CODES)];
-      this.#settling = wait;
+      if (wait === undefined) {
+        // Its lockAsync() was interrupted, by a `vm` timeout for one, before anybody got the promise.
+        binding.refuse();
+        continue;
+      }
       this.#remove(wait);
-      wait.settle(next % binding.CODES);
+      try {
+        wait.settle(next % binding.CODES);
+      } catch (error) {
+        // Somebody's patch of a signal threw: an uncaught error of its own, and no reason to let the other waits wait.
+        queueMicrotask(() => {
+          throw error;
+        });
+      }
     }
-    this.#settling = null;
   }
 
-  /** Drains in a microtask: until then the word is free, and others may take it. */
+  /**
+   * Drains in a microtask: the word that is about to be freed may be for one of this thread's own waits.
+   * Until then it is free, and others may take it.
+   */
   drainSoon() {
-    this.#drained.then(() => this.drain());
+    if (this.pending > 0) this.#drained.then(() => this.drain());
   }
 }
 

@@ -3,37 +3,38 @@ const { TimeoutError, corrupt, noBackgroundThread, warnAbandoned } = require('./
 const { createGuard } = require('./guard.js');
 const { listen, unlisten } = require('./signals.js');
 
-/** A pending promise for a mutex. */
+/** A promise for a mutex, pending once the thread has taken it in. */
 class Wait {
   /** Where the thread keeps it. */
-  token = 0;
+  token = -1;
 
-  constructor(mutex, word, guarded, { timeout, signal, ref }, resolve, reject) {
+  constructor(mutex, word, guarded, { timeout, signal, ref }) {
     this.mutex = mutex;
-    // The view keeps the buffer alive, whose memory the queue points to.
     this.word = word;
     this.guarded = guarded;
     this.timeout = timeout;
     this.signal = signal;
     this.ref = ref;
-    this.resolve = resolve;
-    this.reject = reject;
-    if (signal !== undefined) listen(signal, this);
+    this.promise = new Promise((resolve, reject) => {
+      this.resolve = resolve;
+      this.reject = reject;
+    });
   }
 
+  /** Ends it with the binding's code. */
   settle(code) {
-    if (this.signal !== undefined) unlisten(this.signal, this);
     try {
       this.resolve(conclude(code, this.mutex, this.word, this.guarded, this.timeout));
     } catch (error) {
       this.reject(error);
     }
+    if (this.signal !== undefined) unlisten(this.signal, this);
   }
 
   abort(reason) {
     if (!thread.cancel(this)) return;
-    unlisten(this.signal, this);
     this.reject(reason);
+    unlisten(this.signal, this);
   }
 }
 
@@ -60,11 +61,13 @@ function conclude(code, mutex, word, guarded, timeout) {
 exports.lockWord = (mutex, word, guarded, options) => {
   const { timeout, signal } = options;
   if (signal?.aborted) return Promise.reject(signal.reason);
+  const wait = new Wait(mutex, word, guarded, options);
+  // First whatever may throw, then the queue.
+  if (signal !== undefined) listen(signal, wait);
   const answer = binding.lockAsync(word, timeout, guarded);
-  if (answer < 0) return Promise.resolve(conclude(-1 - answer, mutex, word, guarded, timeout));
-  return new Promise((resolve, reject) => {
-    thread.add(answer, new Wait(mutex, word, guarded, options, resolve, reject));
-  });
+  if (answer < 0) wait.settle(-1 - answer);
+  else thread.add(answer, wait);
+  return wait.promise;
 };
 
 exports.conclude = conclude;

@@ -17,6 +17,9 @@ pub type AgentId = u32;
 /// JavaScript's name of a thread: `worker_threads.threadId`.
 pub type ThreadId = u32;
 
+/// A table that has emptied gives its memory back if it has room for more than this.
+pub const SPARE: usize = 1024;
+
 /// What an event loop is told, to be dealt with on its own thread.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Notice {
@@ -97,9 +100,14 @@ impl Agent {
         }
     }
 
+    /// Leaves a notice for the next drain, whatever brings that about.
+    pub fn leave_notice(&self, notice: Notice) {
+        self.inbox.lock().push(notice);
+    }
+
     /// Leaves a notice; true if no drain was on its way, so that the caller must bring one about.
     pub fn post(&self, notice: Notice) -> bool {
-        self.inbox.lock().push(notice);
+        self.leave_notice(notice);
         // AcqRel: pairs with the store in `drain`. Whoever sees `true` here left the notice before the drain takes the inbox.
         !self.scheduled.swap(true, Ordering::AcqRel)
     }
@@ -108,12 +116,16 @@ impl Agent {
     pub fn drain(&self, to: &mut impl Extend<Notice>) {
         // First the flag, then the inbox: a notice that comes in between brings about another drain.
         self.scheduled.swap(false, Ordering::AcqRel);
-        to.extend(self.inbox.lock().drain(..));
+        let mut inbox = self.inbox.lock();
+        to.extend(inbox.drain(..));
+        if inbox.capacity() > SPARE {
+            *inbox = Vec::new();
+        }
     }
 
     /// Whether the thread is blocked inside a `lock()`; a hint, since it may change at once.
     pub fn is_blocked(&self) -> bool {
-        // Relaxed: only decides who is asked first; a wrong answer costs a lease.
+        // Relaxed: only decides whether a word is reserved for its loop; a wrong answer costs a lease.
         self.is_blocked.load(Ordering::Relaxed)
     }
 

@@ -13,10 +13,11 @@ use rustc_hash::FxHashMap;
 use tokio::sync::Notify;
 use tokio_util::time::{DelayQueue, delay_queue::Key};
 
-use crate::agent::{Agent, Notice, Timers, WaitId};
+use crate::agent::{Agent, Notice, SPARE, Timers, WaitId};
 use crate::lot::Lot;
 
-/// With nothing to keep for this long, the thread ends.
+/// With nothing to keep for this long, the thread ends; and while it keeps times it looks up at least this often,
+/// so that what was cancelled is soon forgotten.
 const IDLE: Duration = Duration::from_secs(1);
 /// tokio's wheel holds about two years; what is further away is looked at again after this time.
 const HORIZON: Duration = Duration::from_secs(365 * 24 * 60 * 60);
@@ -123,6 +124,9 @@ impl Desk {
             wheel.follow(order);
         }
         pile.has_rung = false;
+        if pile.orders.capacity() > SPARE {
+            pile.orders = Vec::new();
+        }
         pile.looks_up_at = wheel.earliest();
     }
 
@@ -146,6 +150,7 @@ async fn keep_time(lot: &Lot, desk: &Desk) {
         } else {
             tokio::select! {
                 () = desk.bell.notified() => {}
+                () = tokio::time::sleep(IDLE) => {}
                 time = wheel.next() => wheel.tell(time, lot),
             }
         }

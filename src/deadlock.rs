@@ -36,9 +36,11 @@ impl Lot {
     }
 
     /// Whether the holder is itself blocked: if not, the common case, there is no cycle.
+    /// Each thread notes its own blockage before it reads others', under their locks: of two that close a cycle at the same
+    /// time, at least one sees the other.
     fn may_be_stuck(&self, me: &Arc<Agent>, blockage: Blockage) -> bool {
         let owner = self.read_queued(blockage.address).map_or(0, |word| word.owner());
-        owner != me.id && self.agents.get(owner).is_some_and(|holder| holder.is_blocked())
+        owner != me.id && self.agents.get(owner).is_some_and(|holder| holder.blockage().is_some())
     }
 
     /// Follows holders and what they wait for, from `me` until it comes back to `me`.

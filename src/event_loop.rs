@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use slab::Slab;
 
-use crate::agent::{Agent, AgentId, Notice, WaitId};
+use crate::agent::{Agent, AgentId, Notice, SPARE, WaitId};
 use crate::lot::queue::NodeId;
 use crate::lot::{Corrupt, Lot};
 use crate::mutex::{Attempt, Limit};
@@ -60,6 +60,8 @@ pub enum RequestError {
 pub struct Settled {
     /// Which; free to be given out again.
     pub token: u32,
+    /// For what.
+    pub word: SharedWord,
     /// How it ended. `None`: its word was overwritten by somebody else.
     pub attempt: Option<Attempt>,
 }
@@ -114,11 +116,11 @@ impl<'l> EventLoop<'l> {
         request.map_err(RequestError::NoClock)
     }
 
-    /// Takes back a pending wait. False if there is none under this token.
-    pub fn cancel(&mut self, token: u32) -> bool {
-        let Some(wait) = self.waits.try_remove(token as usize) else { return false };
+    /// Takes back a pending wait; answers its word, or `None` if there is none under this token.
+    pub fn cancel(&mut self, token: u32) -> Option<SharedWord> {
+        let wait = self.waits.try_remove(token as usize)?;
         self.leave(token, &wait);
-        true
+        Some(wait.word)
     }
 
     fn leave(&self, token: u32, wait: &Wait) {
@@ -127,7 +129,7 @@ impl<'l> EventLoop<'l> {
                 section.leave(wait.node);
                 section.close().carry_out(self.lot);
             }
-            Err(Corrupt) => self.lot.forget(wait.word, wait.node),
+            Err(Corrupt) => self.lot.forget(wait.word, wait.node, || false),
         }
         self.stop_clock(token, wait);
     }
@@ -138,13 +140,27 @@ impl<'l> EventLoop<'l> {
         }
     }
 
+    /// Gives back the hold that [`Self::next`] answered last, since nobody waits for it any more.
+    pub fn refuse(&mut self) {
+        if let Some(Unaccepted { word, abandoned_by }) = self.unaccepted.take()
+            && let Ok(mut section) = self.lot.open(word)
+        {
+            section.revoke(abandoned_by);
+            section.close().carry_out(self.lot);
+        }
+    }
+
     /// The next wait of this loop that is over. Asking again says that the thread's code knows of the one before.
     pub fn next(&mut self) -> Option<Settled> {
         self.unaccepted = None;
+        if self.waits.is_empty() && self.waits.capacity() > SPARE {
+            self.waits = Slab::new();
+        }
         loop {
             let Some(notice) = self.notices.pop_front() else {
                 self.agent.drain(&mut self.notices);
                 if self.notices.is_empty() {
+                    self.notices.shrink_to(SPARE);
                     return None;
                 }
                 continue;
@@ -167,7 +183,7 @@ impl<'l> EventLoop<'l> {
         let wait = self.waits.remove(token as usize);
         self.stop_clock(token, &wait);
         self.unaccepted = Some(Unaccepted { word: wait.word, abandoned_by });
-        Some(Settled { token, attempt: Some(Attempt::Acquired { abandoned_by }) })
+        Some(Settled { token, word: wait.word, attempt: Some(Attempt::Acquired { abandoned_by }) })
     }
 
     /// The word at `address` was overwritten by somebody else: the waits for it end one by one.
@@ -175,10 +191,10 @@ impl<'l> EventLoop<'l> {
         let (key, _) = self.waits.iter().find(|(_, wait)| wait.word.address() == address)?;
         self.notices.push_back(Notice::Offer(address));
         let wait = self.waits.remove(key);
-        self.lot.forget(wait.word, wait.node);
+        self.lot.forget(wait.word, wait.node, || false);
         let token = key as u32;
         self.stop_clock(token, &wait);
-        Some(Settled { token, attempt: None })
+        Some(Settled { token, word: wait.word, attempt: None })
     }
 
     fn expire(&mut self, id: WaitId) -> Option<Settled> {
@@ -189,19 +205,14 @@ impl<'l> EventLoop<'l> {
         let mut wait = self.waits.remove(id.token as usize);
         wait.has_deadline = false;
         self.leave(id.token, &wait);
-        Some(Settled { token: id.token, attempt: Some(Attempt::NotAcquired) })
+        Some(Settled { token: id.token, word: wait.word, attempt: Some(Attempt::NotAcquired) })
     }
 
     /// The thread's JS has ended. A hold that its code never knew of passes on unmarked, its waits leave,
     /// and what it still holds goes to others, marked abandoned.
     pub fn end(mut self) {
         self.agent.set_waker(None);
-        if let Some(Unaccepted { word, abandoned_by }) = self.unaccepted.take()
-            && let Ok(mut section) = self.lot.open(word)
-        {
-            section.revoke(abandoned_by);
-            section.close().carry_out(self.lot);
-        }
+        self.refuse();
         for (token, wait) in std::mem::take(&mut self.waits) {
             self.leave(token as u32, &wait);
         }

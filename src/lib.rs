@@ -15,7 +15,7 @@ pub mod deadlock;
 pub mod event_loop;
 pub mod lot;
 pub mod mutex;
-#[cfg(all(feature = "node", not(loom)))]
+#[cfg(all(feature = "node", not(loom), not(test)))]
 mod node;
 pub mod parker;
 pub mod shared_word;

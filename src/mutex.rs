@@ -139,27 +139,27 @@ impl Lot {
     }
 
     /// Unlocks `word`, which `here` (the agent of this thread) holds by a guard or by itself.
-    /// True if the loop of this very thread is offered the word and must drain its inbox soon.
-    pub fn unlock(&self, here: &Arc<Agent>, word: SharedWord, guarded: bool) -> Result<bool, Refusal> {
-        // Relaxed: only this thread puts its id there or takes it away.
-        if !Word(word.atomic().load(Ordering::Relaxed)).is_held_by(here.id, guarded) {
-            return Err(Refusal::NotOwner);
-        }
+    ///
+    /// If the loop of this very thread has waits, it must drain its inbox soon: it is not woken for what it is offered here.
+    pub fn unlock(&self, here: &Arc<Agent>, word: SharedWord, guarded: bool) -> Result<(), Refusal> {
         let mut section = self.open(word)?;
-        section.release();
-        Ok(section.close().carry_out_beside(self, Some(here)))
+        let is_held = section.word().is_held_by(here.id, guarded);
+        if is_held {
+            section.release();
+        }
+        section.close().carry_out_beside(self, Some(here));
+        if is_held { Ok(()) } else { Err(Refusal::NotOwner) }
     }
 
     /// Takes the mark of abandonment off `word`, which `agent` holds.
     pub fn mark_consistent(&self, agent: AgentId, word: SharedWord) -> Result<(), Refusal> {
-        // Relaxed: as in `unlock`.
-        if Word(word.atomic().load(Ordering::Relaxed)).owner() != agent {
-            return Err(Refusal::NotOwner);
-        }
         let mut section = self.open(word)?;
-        section.mark_consistent();
+        let is_held = section.word().owner() == agent;
+        if is_held {
+            section.mark_consistent();
+        }
         section.close().carry_out(self);
-        Ok(())
+        if is_held { Ok(()) } else { Err(Refusal::NotOwner) }
     }
 
     /// Looks on for a few microseconds, in case the holder is about to be done. Reads only; one thread for each bucket,
@@ -277,9 +277,7 @@ impl BlockedWait<'_> {
 
     /// Leaves the queue of a word that somebody else has overwritten.
     fn despair<T>(&self) -> Result<T, Failure> {
-        if !matches!(self.parker.call(), Call::Granted(_)) {
-            self.lot.forget(self.word, self.id);
-        }
+        self.lot.forget(self.word, self.id, || matches!(self.parker.call(), Call::Granted(_)));
         Err(Failure::Corrupt)
     }
 }

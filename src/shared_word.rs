@@ -6,7 +6,7 @@ use crate::sync::AtomicU32;
 
 /// Where a lock word is. Whoever makes one answers for the memory (see [`SharedWord::new`]);
 /// never a Rust reference to plain integers, since JS writes there at any time.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SharedWord {
     at: NonNull<AtomicU32>,
     /// Its place in the buffer, for messages.

@@ -13,7 +13,7 @@ use loom::cell::UnsafeCell;
 use loom::sync::atomic::{AtomicU32, Ordering};
 use loom::thread;
 
-use sablock::agent::{Agent, Timers, WaitId, Wake};
+use sablock::agent::{Agent, Notice, Timers, WaitId, Wake};
 use sablock::event_loop::{EventLoop, Request, Settled};
 use sablock::lot::{Lot, Patience};
 use sablock::mutex::{Attempt, Failure, Limit};
@@ -145,7 +145,7 @@ fn hold_once_async(world: &World) {
         Request::Now(attempt) => assert_eq!(attempt, Attempt::Acquired { abandoned_by: None }),
         Request::Pending(token) => {
             let attempt = Some(Attempt::Acquired { abandoned_by: None });
-            assert_eq!(turn(&mut waits, &bed), Settled { token, attempt });
+            assert_eq!(turn(&mut waits, &bed), Settled { token, word: world.word(), attempt });
             assert_eq!(waits.next(), None);
         }
     }
@@ -217,6 +217,23 @@ fn timeout_against_unlock() {
 }
 
 #[test]
+fn notice_against_drain() {
+    model(4, || {
+        let world = World::new(patience(false));
+        let agent = world.enter();
+        assert!(agent.post(Notice::Offer(4)));
+        let other = {
+            let agent = Arc::clone(&agent);
+            thread::spawn(move || agent.post(Notice::Offer(8)))
+        };
+        let mut drained = Vec::new();
+        agent.drain(&mut drained);
+        let must_wake = other.join().unwrap();
+        assert!(must_wake || drained.contains(&Notice::Offer(8)), "a notice that nobody will come for");
+    });
+}
+
+#[test]
 fn unlock_against_claim() {
     model(4, || {
         let world = World::new(patience(false));
@@ -252,7 +269,7 @@ fn cancel_against_grant() {
             if let Request::Pending(token) = waits.lock(world.word(), false, Limit::Endless).unwrap() {
                 // Perhaps it was offered the word already, perhaps the word is reserved for it.
                 if waits.next().is_none() {
-                    assert!(waits.cancel(token));
+                    assert!(waits.cancel(token).is_some());
                     return;
                 }
             }

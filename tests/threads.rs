@@ -182,7 +182,9 @@ fn waiters_that_give_up_lose_nobodys_turn() {
                 let limit = Limit::after(Duration::from_micros(1500 * (round % 2)));
                 let attempt = match awaiting.waits.lock(guarded.shared(), false, limit).unwrap() {
                     Request::Now(attempt) => attempt,
-                    Request::Pending(token) if round % 3 == 0 && awaiting.waits.cancel(token) => Attempt::NotAcquired,
+                    Request::Pending(token) if round % 3 == 0 && awaiting.waits.cancel(token).is_some() => {
+                        Attempt::NotAcquired
+                    }
                     Request::Pending(_) => awaiting.settle().attempt.unwrap(),
                 };
                 if matches!(attempt, Attempt::Acquired { .. }) {
@@ -248,7 +250,7 @@ fn a_deadline_of_an_awaiting_thread_is_kept() {
     let start = Instant::now();
     let request = awaiting.waits.lock(guarded.shared(), false, Limit::after(Duration::from_millis(20))).unwrap();
     let Request::Pending(token) = request else { panic!("{request:?}") };
-    assert_eq!(awaiting.settle(), Settled { token, attempt: Some(Attempt::NotAcquired) });
+    assert_eq!(awaiting.settle(), Settled { token, word: guarded.shared(), attempt: Some(Attempt::NotAcquired) });
     assert!(start.elapsed() >= Duration::from_millis(20));
     assert_eq!(awaiting.waits.pending(), 0);
 }

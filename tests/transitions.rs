@@ -171,10 +171,10 @@ fn a_request_of_a_thread_never_overtakes_its_own_earlier_ones() {
     world.unlock(&me);
     assert_eq!(world.value(), 0, "free, and the loop is on its way");
     let second = world.queue(&mut waits);
-    assert_eq!(waits.next(), Some(Settled { token: first, attempt: Some(ACQUIRED) }));
+    assert_eq!(waits.next(), Some(Settled { token: first, word: world.shared(), attempt: Some(ACQUIRED) }));
     let agent = Arc::clone(waits.agent());
     world.unlock(&agent);
-    assert_eq!(waits.next(), Some(Settled { token: second, attempt: Some(ACQUIRED) }));
+    assert_eq!(waits.next(), Some(Settled { token: second, word: world.shared(), attempt: Some(ACQUIRED) }));
     world.unlock(&agent);
     assert_eq!(world.value(), 0);
 }
@@ -198,7 +198,7 @@ fn a_word_is_reserved_for_a_loop_that_came_in_vain_until_it_comes_again() {
     world.unlock(&me);
     assert_eq!(world.value(), RESERVED | WAITING);
     assert_eq!(world.lock(&me, Limit::Once), Attempt::NotAcquired);
-    assert_eq!(waits.next(), Some(Settled { token, attempt: Some(ACQUIRED) }));
+    assert_eq!(waits.next(), Some(Settled { token, word: world.shared(), attempt: Some(ACQUIRED) }));
 }
 
 #[test]
@@ -218,7 +218,55 @@ fn a_lease_that_is_over_opens_the_word_to_the_others() {
     world.lot.end_lease(leases[0].0, leases[0].1);
     assert_eq!(waits.next(), None);
     world.unlock(&me);
-    assert_eq!(waits.next(), Some(Settled { token, attempt: Some(ACQUIRED) }));
+    assert_eq!(waits.next(), Some(Settled { token, word: world.shared(), attempt: Some(ACQUIRED) }));
+}
+
+#[test]
+fn a_lease_that_is_over_sets_the_blocked_on_their_way() {
+    let world = &World::new(false);
+    let me = world.agent();
+    world.lock(&me, Limit::Once);
+    let (waits, _) = claimed_in_vain(world, &me);
+    thread::scope(|scope| {
+        let blocked = scope.spawn(|| {
+            let agent = world.agent();
+            let attempt = world.lock(&agent, Limit::after(PROMPT));
+            world.unlock(&agent);
+            attempt
+        });
+        world.until_queued(2);
+        world.unlock(&me);
+        let leases = std::mem::take(&mut *world.leases.0.lock().unwrap());
+        for (address, generation) in leases {
+            world.lot.end_lease(address, generation);
+        }
+        assert_eq!(blocked.join().unwrap(), ACQUIRED);
+    });
+    waits.end();
+    assert_eq!(world.value(), 0);
+}
+
+#[test]
+fn a_busy_loop_holds_back_neither_loops_nor_threads_behind_it() {
+    let world = &World::new(false);
+    let me = world.agent();
+    world.lock(&me, Limit::Once);
+    let mut busy = world.event_loop();
+    let mut second = world.event_loop();
+    world.queue(&mut busy);
+    let token = world.queue(&mut second);
+    thread::scope(|scope| {
+        let blocked = scope.spawn(|| {
+            let agent = world.agent();
+            assert_eq!(world.lock(&agent, Limit::after(PROMPT)), ACQUIRED);
+            world.unlock(&agent);
+        });
+        world.until_queued(3);
+        world.unlock(&me);
+        blocked.join().unwrap();
+        let attempt = Some(ACQUIRED);
+        assert_eq!(second.next(), Some(Settled { token, word: world.shared(), attempt }));
+    });
 }
 
 #[test]
@@ -246,11 +294,12 @@ fn of_two_loops_that_came_in_vain_the_earlier_goes_first() {
     assert_eq!(world.lock(&me, Limit::Once), ACQUIRED);
     assert_eq!((earlier.next(), later.next()), (None, None));
     world.unlock(&me);
+    later.agent().leave_notice(Notice::Offer(world.shared().address()));
     assert_eq!(later.next(), None, "the word is reserved for the earlier one");
-    assert_eq!(earlier.next(), Some(Settled { token: tokens[0], attempt: Some(ACQUIRED) }));
+    assert_eq!(earlier.next(), Some(Settled { token: tokens[0], word: world.shared(), attempt: Some(ACQUIRED) }));
     let agent = Arc::clone(earlier.agent());
     world.unlock(&agent);
-    assert_eq!(later.next(), Some(Settled { token: tokens[1], attempt: Some(ACQUIRED) }));
+    assert_eq!(later.next(), Some(Settled { token: tokens[1], word: world.shared(), attempt: Some(ACQUIRED) }));
 }
 
 #[test]
@@ -262,9 +311,9 @@ fn an_aborted_wait_passes_on_what_was_reserved_for_it() {
     let mut other = world.event_loop();
     let second = world.queue(&mut other);
     world.unlock(&me);
-    assert!(waits.cancel(token));
-    assert!(!waits.cancel(token), "it is gone");
-    assert_eq!(other.next(), Some(Settled { token: second, attempt: Some(ACQUIRED) }));
+    assert!(waits.cancel(token).is_some());
+    assert!(waits.cancel(token).is_none(), "it is gone");
+    assert_eq!(other.next(), Some(Settled { token: second, word: world.shared(), attempt: Some(ACQUIRED) }));
 }
 
 #[test]
@@ -275,7 +324,7 @@ fn a_death_that_no_waiter_stayed_to_report_is_told_to_the_next_comer() {
     let mut waits = world.event_loop();
     let token = world.queue(&mut waits);
     world.lot.bury(doomed.id);
-    assert!(waits.cancel(token));
+    assert!(waits.cancel(token).is_some());
     let me = world.agent();
     assert_eq!(world.lock(&me, Limit::Once), Attempt::Acquired { abandoned_by: Some(doomed.id) });
     assert!(Word(world.value()).is_abandoned());
@@ -298,7 +347,7 @@ fn a_hold_that_its_thread_never_knew_of_passes_on_unmarked() {
     world.unlock(&me);
     assert_eq!(doomed.next().map(|settled| settled.token), Some(tokens[0]));
     doomed.end();
-    assert_eq!(heir.next(), Some(Settled { token: tokens[1], attempt: Some(ACQUIRED) }));
+    assert_eq!(heir.next(), Some(Settled { token: tokens[1], word: world.shared(), attempt: Some(ACQUIRED) }));
     assert!(!Word(world.value()).is_abandoned());
 }
 
@@ -333,7 +382,7 @@ fn waiters_of_a_word_that_is_overwritten_are_told() {
         assert!(blocked.join().unwrap());
     });
     assert!(waits.agent().post(Notice::Offer(world.shared().address())));
-    assert_eq!(waits.next(), Some(Settled { token, attempt: None }));
+    assert_eq!(waits.next(), Some(Settled { token, word: world.shared(), attempt: None }));
     assert_eq!(waits.next(), None);
     assert!(world.ages().is_empty());
     assert_eq!(world.value(), 3);

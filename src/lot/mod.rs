@@ -13,7 +13,7 @@ use std::time::Duration;
 use rustc_hash::FxHashMap;
 use slab::Slab;
 
-use crate::agent::{AgentId, Roster, ThreadId, Timers};
+use crate::agent::{AgentId, Roster, SPARE, ThreadId, Timers};
 use crate::shared_word::SharedWord;
 use crate::sync::{AtomicBool, AtomicU64, Mutex, MutexGuard, Ordering};
 use queue::{Kind, Node, NodeId, Queue};
@@ -73,6 +73,18 @@ pub(crate) struct Bucket {
 pub(crate) struct Contents {
     pub(crate) queues: FxHashMap<usize, Queue>,
     pub(crate) nodes: Slab<Node>,
+}
+
+impl Contents {
+    /// After a crowd has left.
+    fn give_back_memory(&mut self) {
+        if self.nodes.is_empty() && self.nodes.capacity() > SPARE {
+            self.nodes = Slab::new();
+        }
+        if self.queues.is_empty() && self.queues.capacity() > SPARE {
+            self.queues = FxHashMap::default();
+        }
+    }
 }
 
 /// The word holds what no sablock wrote.
@@ -186,8 +198,12 @@ impl Lot {
     }
 
     /// Takes a waiter out of the queue of a word that somebody else has overwritten, and leaves the word alone.
-    pub(crate) fn forget(&self, word: SharedWord, id: NodeId) {
+    /// `is_gone` is asked first, under the lock: the waiter may have been served in the meantime.
+    pub(crate) fn forget(&self, word: SharedWord, id: NodeId, is_gone: impl FnOnce() -> bool) {
         let mut contents = self.bucket(word.address()).contents.lock();
+        if is_gone() {
+            return;
+        }
         let Contents { queues, nodes } = &mut *contents;
         let queue = queues.get_mut(&word.address()).expect("a waiter has a queue");
         let agent = queue.remove(nodes, id).agent;

@@ -64,6 +64,7 @@ impl<'l> Section<'l> {
             queue.abandoned_by = abandoned_by;
             if !anybody_queued {
                 contents.queues.remove(&address);
+                contents.give_back_memory();
             }
         }
         if let Some(dead) = abandoned_by

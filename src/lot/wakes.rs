@@ -39,19 +39,17 @@ impl Wakes {
         self.carry_out_beside(lot, None);
     }
 
-    /// Wakes all of them but the loop of `here`, whose thread this is; true if that loop must drain its inbox soon.
-    pub(crate) fn carry_out_beside(self, lot: &Lot, here: Option<&Arc<Agent>>) -> bool {
-        let mut drain_here = false;
+    /// Wakes all of them but the loop of `here`, which only finds the notice in its inbox: it is about to drain it anyway.
+    pub(crate) fn carry_out_beside(self, lot: &Lot, here: Option<&Arc<Agent>>) {
         for wake in self.0 {
             match wake {
                 Wake::Unpark(parker) => parker.unpark(),
                 Wake::Offer { agent, address } if here.is_some_and(|here| Arc::ptr_eq(here, &agent)) => {
-                    drain_here |= agent.post(Notice::Offer(address));
+                    agent.leave_notice(Notice::Offer(address));
                 }
                 Wake::Offer { agent, address } => agent.notify(Notice::Offer(address)),
                 Wake::Lease { address, generation, until } => lot.timers.lease(address, generation, until),
             }
         }
-        drain_here
     }
 }

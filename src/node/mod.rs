@@ -3,6 +3,7 @@
 //!
 //! Free functions with plain numbers, because a call costs what its conversions cost.
 
+mod anchors;
 mod copies;
 mod thread;
 mod word;
@@ -47,9 +48,6 @@ pub const NOT_OWNER: i32 = 7;
 /// Unlocked.
 #[napi]
 pub const UNLOCKED: i32 = 8;
-/// Unlocked, and this thread's own loop is offered the word: `drain` must be called soon.
-#[napi]
-pub const UNLOCKED_DRAIN: i32 = 9;
 /// The codes are below this: `next()` answers a token times this plus a code.
 #[napi]
 pub const CODES: i32 = 16;
@@ -146,12 +144,12 @@ pub fn try_lock(word: JsWord, guarded: bool) -> Result<i32> {
     })
 }
 
-/// Frees the word. Answers a code.
+/// Frees the word. Answers a code. If this thread has pending waits, the caller has arranged for `drain` to be called soon:
+/// the thread's own loop is not woken.
 #[napi(catch_unwind, ts_args_type = "word: Int32Array, guarded: boolean")]
 pub fn unlock(word: JsWord, guarded: bool) -> Result<i32> {
     JsThread::with(|thread| match lot().unlock(thread.event_loop.agent(), word.0, guarded) {
-        Ok(false) => UNLOCKED,
-        Ok(true) => UNLOCKED_DRAIN,
+        Ok(()) => UNLOCKED,
         Err(Refusal::NotOwner) => NOT_OWNER,
         Err(Refusal::Corrupt) => CORRUPT,
     })
@@ -160,31 +158,46 @@ pub fn unlock(word: JsWord, guarded: bool) -> Result<i32> {
 /// Locks the word or queues for it. Answers the token of a pending wait, or -1 minus a code.
 #[napi(catch_unwind, ts_args_type = "word: Int32Array, timeout: number, guarded: boolean")]
 pub fn lock_async(word: JsWord, timeout: f64, guarded: bool) -> Result<i32> {
-    JsThread::with(|thread| match thread.event_loop.lock(word.0, guarded, limit(timeout)) {
-        Ok(Request::Pending(token)) => token as i32,
-        Ok(Request::Now(attempt)) => -1 - code(attempt, thread),
-        Err(RequestError::Corrupt) => -1 - CORRUPT,
-        Err(RequestError::NoClock(_)) => -1 - NO_CLOCK,
-    })
+    JsThread::with(|thread| {
+        let answer = match thread.lock_async(word, guarded, limit(timeout))? {
+            Ok(Request::Pending(token)) => token as i32,
+            Ok(Request::Now(attempt)) => -1 - code(attempt, thread),
+            Err(RequestError::Corrupt) => -1 - CORRUPT,
+            Err(RequestError::NoClock(_)) => -1 - NO_CLOCK,
+        };
+        Ok(answer)
+    })?
 }
 
 /// Takes a pending wait back.
 #[napi(catch_unwind)]
 pub fn cancel(token: u32) -> Result<bool> {
-    JsThread::with(|thread| thread.event_loop.cancel(token))
+    JsThread::with(|thread| thread.cancel(token))?
 }
 
 /// The next wait of this thread that is over: its token times `CODES`, plus a code; -1 if there is none.
 /// Asking again says that the one before has been settled.
 #[napi(catch_unwind)]
-pub fn next() -> f64 {
+pub fn next() -> Result<f64> {
     JsThread::with(|thread| {
-        let Some(Settled { token, attempt }) = thread.event_loop.next() else { return -1.0 };
+        let Some(Settled { token, attempt, .. }) = thread.next()? else { return Ok(-1.0) };
         let code = attempt.map_or(CORRUPT, |attempt| code(attempt, thread));
-        f64::from(token) * f64::from(CODES) + f64::from(code)
+        Ok(f64::from(token) * f64::from(CODES) + f64::from(code))
     })
     // A callback that was queued before the thread's end: nothing is left to settle.
-    .unwrap_or(-1.0)
+    .unwrap_or(Ok(-1.0))
+}
+
+/// Gives back the hold that `next()` answered last: nobody waits for it.
+#[napi(catch_unwind)]
+pub fn refuse() -> Result<()> {
+    JsThread::with(|thread| thread.event_loop.refuse())
+}
+
+/// Whether two views stand for the same word.
+#[napi(catch_unwind, ts_args_type = "word: Int32Array, other: Int32Array")]
+pub fn is_same(word: JsWord, other: JsWord) -> bool {
+    word.0 == other.0
 }
 
 /// Whether pending waits keep the event loop alive from now on.

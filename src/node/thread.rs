@@ -10,15 +10,23 @@ use std::ptr;
 use napi::bindgen_prelude::*;
 use napi::{Env, sys};
 
+use super::anchors::Anchors;
 use super::lot;
+use super::word::JsWord;
 use crate::agent::{ThreadId, Wake};
 use crate::deadlock::Hop;
-use crate::event_loop::EventLoop;
+use crate::event_loop::{EventLoop, Request, RequestError, Settled};
+use crate::mutex::Limit;
+use crate::shared_word::SharedWord;
 
 /// One JS thread.
 pub struct JsThread {
     /// Its waits.
     pub event_loop: EventLoop<'static>,
+    /// What keeps the memory of their words.
+    anchors: Anchors,
+    /// The word of the wait that was settled last: it may have to be given back.
+    settled: Option<SharedWord>,
     /// The answer to `abandonedBy()`.
     pub abandoned_by: Option<ThreadId>,
     /// The answer to `deadlock()`.
@@ -54,31 +62,67 @@ impl JsThread {
     ) -> Result<Unknown<'env>> {
         let is_new = THREAD.with_borrow(Option::is_none);
         if is_new {
+            let raw = env.raw();
+            let wake = create_wake(raw, drain.raw())?;
+            let (state_reference, pause) = (reference(raw, state.raw())?, reference(raw, pause.raw())?);
+            // Registered after the threadsafe function, so that it runs before that function's own hook: last in, first out.
+            // SAFETY: `env` is the environment of the call in progress; the hook takes no argument, and is added once.
+            check(unsafe { sys::napi_add_env_cleanup_hook(raw, Some(end), ptr::null_mut()) })?;
             let agent = lot()
                 .agents
                 .enter(thread_id)
                 .ok_or_else(|| Error::from_reason("this process has used up its thread ids"))?;
-            state.set("id", agent.id)?;
-            let env = env.raw();
-            let wake = create_wake(env, drain.raw())?;
             agent.set_waker(Some(Box::new(WakeLoop(wake))));
-            let thread = Self {
+            let id = agent.id;
+            THREAD.set(Some(Self {
                 event_loop: EventLoop::new(lot(), agent),
+                anchors: Anchors::default(),
+                settled: None,
                 abandoned_by: None,
                 deadlock: Vec::new(),
-                env,
-                state: reference(env, state.raw())?,
-                pause: reference(env, pause.raw())?,
+                env: raw,
+                state: state_reference,
+                pause,
                 wake,
-            };
-            THREAD.set(Some(thread));
-            // Registered after the threadsafe function, so that it runs before that function's own hook: last in, first out.
-            // SAFETY: `env` is the environment of the call in progress; the hook takes no argument, and is added once.
-            check(unsafe { sys::napi_add_env_cleanup_hook(env, Some(end), ptr::null_mut()) })?;
+            }));
+            state.set("id", id)?;
         }
         let object = Self::with(|thread| dereference(thread.env, thread.state))??;
         // SAFETY: the value was made in this call's handle scope.
         Ok(unsafe { Unknown::from_raw_unchecked(env.raw(), object) })
+    }
+
+    /// Locks the word or queues for it; a pending wait keeps the word's memory.
+    pub fn lock_async(
+        &mut self,
+        word: JsWord,
+        guarded: bool,
+        limit: Limit,
+    ) -> Result<std::result::Result<Request, RequestError>> {
+        self.anchors.hold(self.env, &word)?;
+        let request = self.event_loop.lock(word.0, guarded, limit);
+        if !matches!(request, Ok(Request::Pending(_))) {
+            self.anchors.release(self.env, word.0)?;
+        }
+        Ok(request)
+    }
+
+    /// Takes a pending wait back.
+    pub fn cancel(&mut self, token: u32) -> Result<bool> {
+        match self.event_loop.cancel(token) {
+            Some(word) => self.anchors.release(self.env, word).map(|()| true),
+            None => Ok(false),
+        }
+    }
+
+    /// The next wait that is over; the one before has been settled.
+    pub fn next(&mut self) -> Result<Option<Settled>> {
+        let next = self.event_loop.next();
+        if let Some(word) = self.settled.take() {
+            self.anchors.release(self.env, word)?;
+        }
+        self.settled = next.map(|settled| settled.word);
+        Ok(next)
     }
 
     /// The function to be called between two slices of a blocking wait.
@@ -194,7 +238,8 @@ fn create_wake(env: sys::napi_env, drain: sys::napi_value) -> Result<sys::napi_t
     Ok(function)
 }
 
-fn reference(env: sys::napi_env, value: sys::napi_value) -> Result<sys::napi_ref> {
+/// A strong reference.
+pub fn reference(env: sys::napi_env, value: sys::napi_value) -> Result<sys::napi_ref> {
     let mut reference = ptr::null_mut();
     // SAFETY: `value` is a live object or function of `env`, in the call in progress.
     check(unsafe { sys::napi_create_reference(env, value, 1, &mut reference) })?;
@@ -208,6 +253,7 @@ fn dereference(env: sys::napi_env, reference: sys::napi_ref) -> Result<sys::napi
     Ok(value)
 }
 
-fn check(status: sys::napi_status) -> Result<()> {
+/// From a status to a result.
+pub fn check(status: sys::napi_status) -> Result<()> {
     check_status!(status)
 }

@@ -7,8 +7,8 @@ use napi::sys;
 
 use crate::shared_word::SharedWord;
 
-/// The first element of an `Int32Array` of length 1.
-pub struct JsWord(pub SharedWord);
+/// The first element of an `Int32Array` of length 1, and that array.
+pub struct JsWord(pub SharedWord, pub sys::napi_value);
 
 impl FromNapiValue for JsWord {
     unsafe fn from_napi_value(env: sys::napi_env, value: sys::napi_value) -> Result<Self> {
@@ -31,10 +31,10 @@ impl FromNapiValue for JsWord {
         let at = NonNull::new(data.cast()).filter(|_| kind == sys::TypedarrayType::int32_array && length == 1);
         match at {
             Some(at) if status == sys::Status::napi_ok => {
-                // SAFETY: an Int32Array is aligned to 4 and lies inside its buffer. JS keeps the view, and so the buffer,
-                // as an argument during the call and in its table of pending waits until they are settled; `lib/mutex.js`
-                // made it over a SharedArrayBuffer (whose memory never moves or shrinks) and uses Atomics only.
-                Ok(Self(unsafe { SharedWord::new(at, byte_offset) }))
+                // SAFETY: an Int32Array is aligned to 4 and lies inside its buffer. The array, and so the buffer, lives as an
+                // argument during the call, and as an anchor (see `anchors.rs`) until a pending wait is settled;
+                // `lib/mutex.js` made it over a SharedArrayBuffer, whose memory never moves or shrinks, and uses Atomics only.
+                Ok(Self(unsafe { SharedWord::new(at, byte_offset) }, value))
             }
             _ => Err(Error::new(Status::InvalidArg, "expected an Int32Array of length 1")),
         }
