@@ -26,7 +26,7 @@ for (const part of ['Cargo.toml', 'Cargo.lock', 'build.rs', 'src', 'tests', 'mod
 
 /** Runs a suite on the copy; answers how it failed, or null if it passed. */
 function run({ name, args, flags }) {
-  const target = path.join(root, 'target', flags === '' ? 'mutants' : 'mutants-loom');
+  const target = path.join(root, 'target', flags === '' ? 'mutants' : 'loom');
   const result = spawnSync('cargo', ['test', '--quiet', '--no-default-features', ...args], {
     cwd: copy,
     encoding: 'utf8',
