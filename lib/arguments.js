@@ -4,44 +4,46 @@ const { isSharedArrayBuffer } = require('node:util/types');
 const { invalidArgument, outOfRange } = require('./errors.js');
 
 const TIMEOUT = 'a number of milliseconds or an options object';
+const MILLISECONDS = 'a number of milliseconds';
 
-/** Milliseconds; Infinity for ever, zero or less one try. */
-function toMilliseconds(name, value, expected) {
+/** Infinity for ever, zero or less one try. */
+function toMilliseconds(byteOffset, name, value, expected) {
   if (value === undefined) return Infinity;
-  if (typeof value !== 'number') throw invalidArgument(name, expected, value);
+  if (typeof value !== 'number') throw invalidArgument(name, expected, value, byteOffset);
   return Number.isNaN(value) ? Infinity : value;
 }
 
-/** From `Timeout | LockOptions` to milliseconds. */
-exports.toTimeout = (timeout) => {
-  if (typeof timeout === 'object' && timeout !== null) {
-    return toMilliseconds('options.timeout', timeout.timeout, 'a number of milliseconds');
-  }
-  return toMilliseconds('timeout', timeout, TIMEOUT);
-};
+function isOptions(value) {
+  return typeof value === 'object' && value !== null;
+}
+
+/** From `Timeout | LockOptions` to milliseconds. The byte offset is for the message. */
+exports.toTimeout = (byteOffset, timeout) =>
+  isOptions(timeout)
+    ? toMilliseconds(byteOffset, 'options.timeout', timeout.timeout, MILLISECONDS)
+    : toMilliseconds(byteOffset, 'timeout', timeout, TIMEOUT);
 
 /** From `Timeout | AsyncLockOptions` to `{ timeout, signal, ref }`, all of them set but the signal. */
-exports.toAsyncOptions = (options) => {
-  if (typeof options !== 'object' || options === null) {
-    return { timeout: toMilliseconds('timeout', options, TIMEOUT), signal: undefined, ref: true };
+exports.toAsyncOptions = (byteOffset, options) => {
+  if (!isOptions(options)) {
+    return { timeout: toMilliseconds(byteOffset, 'timeout', options, TIMEOUT), signal: undefined, ref: true };
   }
   const { timeout, signal, ref = true } = options;
   if (signal !== undefined && !isAbortSignal(signal)) {
-    throw invalidArgument('options.signal', 'an AbortSignal', signal);
+    throw invalidArgument('options.signal', 'an AbortSignal', signal, byteOffset);
   }
-  if (typeof ref !== 'boolean') throw invalidArgument('options.ref', 'a boolean', ref);
-  return { timeout: toMilliseconds('options.timeout', timeout, 'a number of milliseconds'), signal, ref };
+  if (typeof ref !== 'boolean') throw invalidArgument('options.ref', 'a boolean', ref, byteOffset);
+  return { timeout: toMilliseconds(byteOffset, 'options.timeout', timeout, MILLISECONDS), signal, ref };
 };
 
 // By what it does, not by its class: another realm's signals, and polyfills, are as good.
 function isAbortSignal(value) {
-  return (
-    typeof value === 'object' &&
-    value !== null &&
-    typeof value.aborted === 'boolean' &&
-    typeof value.addEventListener === 'function'
-  );
+  return isOptions(value) && typeof value.aborted === 'boolean' && typeof value.addEventListener === 'function';
 }
+
+exports.checkFunction = (byteOffset, name, value) => {
+  if (typeof value !== 'function') throw invalidArgument(name, 'a function', value, byteOffset);
+};
 
 /** A view of the four bytes of a mutex. */
 exports.toWord = (buffer, byteOffset = 0) => {
@@ -59,16 +61,10 @@ exports.toWord = (buffer, byteOffset = 0) => {
 /** Whether the mutex may block the main thread. */
 exports.toAllowMainThread = (options) => {
   if (options === undefined) return false;
-  if (typeof options !== 'object' || options === null) {
-    throw invalidArgument('options', 'an object', options);
-  }
+  if (!isOptions(options)) throw invalidArgument('options', 'an object', options);
   const { allowMainThread = false } = options;
   if (typeof allowMainThread !== 'boolean') {
     throw invalidArgument('options.allowMainThread', 'a boolean', allowMainThread);
   }
   return allowMainThread;
-};
-
-exports.checkFunction = (name, value) => {
-  if (typeof value !== 'function') throw invalidArgument(name, 'a function', value);
 };

@@ -50,11 +50,15 @@ function coded(error, code) {
 exports.TimeoutError = TimeoutError;
 exports.DeadlockError = DeadlockError;
 
-exports.invalidArgument = (name, expected, value) =>
-  coded(
-    new TypeError(`The "${name}" argument must be ${expected}. Received ${inspect(value, { depth: 0 })}.`),
+/** `byteOffset` is that of the mutex whose verb got the argument; undefined for the constructor. */
+exports.invalidArgument = (name, expected, value, byteOffset) => {
+  const place = byteOffset === undefined ? '' : ` for the mutex at byte offset ${byteOffset}`;
+  const received = inspect(value, { depth: 0 });
+  return coded(
+    new TypeError(`The "${name}" argument${place} must be ${expected}. Received ${received}.`),
     'ERR_INVALID_ARG_TYPE',
   );
+};
 
 exports.outOfRange = (name, expected, value) =>
   coded(

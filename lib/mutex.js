@@ -34,7 +34,7 @@ class Mutex {
   // The fast paths: one compare-exchange, which V8 inlines. `binding` is called only when it fails.
 
   lock(timeout) {
-    const limit = timeout === undefined ? Infinity : toTimeout(timeout);
+    const limit = timeout === undefined ? Infinity : toTimeout(this.byteOffset, timeout);
     if (!this.#mayBlock) throw mainThread(this.byteOffset);
     return compareExchange(this.#word, 0, 0, ME) === 0 || this.#lockContended(limit, false);
   }
@@ -55,7 +55,7 @@ class Mutex {
   }
 
   acquire(options) {
-    const limit = options === undefined ? Infinity : toTimeout(options);
+    const limit = options === undefined ? Infinity : toTimeout(this.byteOffset, options);
     if (!this.#mayBlock) throw mainThread(this.byteOffset);
     if (compareExchange(this.#word, 0, 0, MINE_GUARDED) === 0) return createGuard(this, this.#word);
     return this.#lockContended(limit, true);
@@ -74,7 +74,7 @@ class Mutex {
   }
 
   async executeLocked(fn, options) {
-    checkFunction('fn', fn);
+    checkFunction(this.byteOffset, 'fn', fn);
     const guard = await this.acquireAsync(options);
     try {
       return await fn();
@@ -84,7 +84,7 @@ class Mutex {
   }
 
   executeLockedSync(fn, options) {
-    checkFunction('fn', fn);
+    checkFunction(this.byteOffset, 'fn', fn);
     const guard = this.acquire(options);
     let result;
     try {
@@ -97,7 +97,7 @@ class Mutex {
   }
 
   enter(callback) {
-    checkFunction('callback', callback);
+    checkFunction(this.byteOffset, 'callback', callback);
     const run = (token) => {
       // In a microtask of its own, what it throws is an uncaught error and not a rejection that nobody could handle.
       queueMicrotask(() => callback(token));
@@ -163,7 +163,7 @@ class Mutex {
 
   #lockAsync(options, guarded) {
     try {
-      return lockWord(this, this.#word, guarded, toAsyncOptions(options));
+      return lockWord(this, this.#word, guarded, toAsyncOptions(this.byteOffset, options));
     } catch (error) {
       return Promise.reject(error);
     }
