@@ -337,6 +337,26 @@ fn a_death_that_no_waiter_stayed_to_report_is_told_to_the_next_comer() {
 }
 
 #[test]
+fn a_loop_that_comes_for_nobody_leaves_a_dead_holders_word_to_the_scan() {
+    let world = World::new(false);
+    let doomed = world.agent();
+    world.lock(&doomed, Limit::Once);
+    let mut fickle = world.event_loop();
+    let mut heir = world.event_loop();
+    let aborted = world.queue(&mut fickle);
+    world.unlock(&doomed);
+    assert_eq!(world.lock(&doomed, Limit::Once), ACQUIRED);
+    let token = world.queue(&mut heir);
+    assert!(fickle.cancel(aborted).is_some());
+    // Between the two halves of `bury`: the holder is dead, its words have not been looked for.
+    world.lot.agents.leave(doomed.id);
+    assert_eq!(fickle.next(), None);
+    world.lot.bury(doomed.id);
+    let attempt = Some(Attempt::Acquired { abandoned_by: Some(doomed.id) });
+    assert_eq!(heir.next(), Some(Settled { token, word: world.shared(), attempt }));
+}
+
+#[test]
 fn a_hold_that_its_thread_never_knew_of_passes_on_unmarked() {
     let world = World::new(false);
     let me = world.agent();

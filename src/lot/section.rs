@@ -170,6 +170,11 @@ impl<'l> Section<'l> {
     /// The first asynchronous waiter of `agent` gets the word if it is free and nobody before it is to have it;
     /// else the claim is remembered. Answers the waiter's token and the dead holder whose end it has to report.
     pub(crate) fn claim(&mut self, agent: AgentId) -> Option<(u32, Option<AgentId>)> {
+        if !self.has_party(agent) {
+            // An offer that its waiter did not live to see. Whoever comes for nobody must not free a dead holder's word
+            // either: the scan of that death would not find it any more.
+            return None;
+        }
         self.free_dead_owner();
         let word = self.word;
         let (queue, nodes) = self.queue()?;
