@@ -118,7 +118,7 @@ export class Mutex {
    * @returns `true`: locked. `false`: the time was over, and nothing is held.
    * @throws `ERR_LOCK_MAIN_THREAD` on the main thread, locked or not.
    * @throws `ERR_LOCK_DEADLOCK` if the wait has no timeout and could never end.
-   * @throws `ERR_LOCK_CORRUPT` if the memory holds what no sablock wrote.
+   * @throws `ERR_LOCK_CORRUPT` if the memory holds what no sablock wrote, also if it is overwritten during the wait.
    * @throws `ERR_INVALID_ARG_TYPE` if `timeout` is neither a number nor an options object.
    * @example
    * ```js
@@ -140,6 +140,7 @@ export class Mutex {
    * @returns A promise of `true`: locked; or of `false`: the time was over, and nothing is held.
    *   Rejected with the signal's `reason` if it aborts first; with `ERR_LOCK_CORRUPT`, `ERR_INVALID_ARG_TYPE`, or
    *   `ERR_LOCK_NO_THREAD` if the system refuses the background thread that a timeout needs.
+   *   If somebody overwrites the memory during the wait, only a timeout or a signal is sure to end it.
    * @example
    * ```js
    * if (await mutex.lockAsync({ timeout: 1000, signal })) {

@@ -20,6 +20,11 @@ function unlockContended(word, guarded) {
   }
 }
 
+/** Frees a hold that a guard owns, or would own if anybody had asked for one. */
+function unlockGuarded(word) {
+  if (compareExchange(word, 0, MINE, 0) !== MINE) unlockContended(word, true);
+}
+
 const secret = Symbol('LockGuard');
 
 /** One hold of a mutex. */
@@ -50,7 +55,7 @@ class LockGuard {
 
   unlock() {
     if (!this.#locked) return false;
-    if (compareExchange(this.#word, 0, MINE, 0) !== MINE) unlockContended(this.#word, true);
+    unlockGuarded(this.#word);
     this.#locked = false;
     return true;
   }
@@ -63,3 +68,4 @@ class LockGuard {
 exports.LockGuard = LockGuard;
 exports.createGuard = (mutex, word) => new LockGuard(secret, mutex, word);
 exports.unlockContended = unlockContended;
+exports.unlockGuarded = unlockGuarded;

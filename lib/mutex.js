@@ -1,7 +1,7 @@
 const { binding, isMainThread, thread } = require('./thread.js');
 const { checkFunction, toAllowMainThread, toAsyncOptions, toTimeout, toWord } = require('./arguments.js');
 const { DeadlockError, corrupt, mainThread, notOwner, thenableResult } = require('./errors.js');
-const { LockGuard, createGuard, unlockContended } = require('./guard.js');
+const { LockGuard, createGuard, unlockContended, unlockGuarded } = require('./guard.js');
 const { conclude, lockWord } = require('./wait.js');
 const { ABANDONED, GUARDED, OWNER } = require('./word.js');
 
@@ -85,12 +85,14 @@ class Mutex {
 
   executeLockedSync(fn, options) {
     checkFunction(this.byteOffset, 'fn', fn);
-    const guard = this.acquire(options);
+    const limit = options === undefined ? Infinity : toTimeout(this.byteOffset, options);
+    if (!this.#mayBlock) throw mainThread(this.byteOffset);
+    if (compareExchange(this.#word, 0, 0, MINE_GUARDED) !== 0) this.#lockContended(limit, true);
     let result;
     try {
       result = fn();
     } finally {
-      guard.unlock();
+      unlockGuarded(this.#word);
     }
     if (isThenable(result)) throw thenableResult(this.byteOffset);
     return result;
