@@ -21,7 +21,7 @@ pub struct EventLoop<'l> {
     waits: Slab<Wait>,
     /// Notices taken from the inbox and not yet dealt with.
     notices: VecDeque<Notice>,
-    /// The last hold that [`EventLoop::next`] answered, until it is asked again: the thread's code may not know of it yet.
+    /// The last hold that [`EventLoop::next_settled`] answered, until it is asked again: the thread's code may not know of it yet.
     unaccepted: Option<Unaccepted>,
 }
 
@@ -42,7 +42,7 @@ struct Unaccepted {
 pub enum Request {
     /// Settled at once.
     Now(Attempt),
-    /// To be settled by [`EventLoop::next`] under this token.
+    /// To be settled by [`EventLoop::next_settled`] under this token.
     Pending(u32),
 }
 
@@ -140,7 +140,7 @@ impl<'l> EventLoop<'l> {
         }
     }
 
-    /// Gives back the hold that [`Self::next`] answered last, since nobody waits for it any more.
+    /// Gives back the hold that [`Self::next_settled`] answered last, since nobody waits for it any more.
     pub fn refuse(&mut self) {
         if let Some(Unaccepted { word, abandoned_by }) = self.unaccepted.take()
             && let Ok(mut section) = self.lot.open(word)
@@ -151,7 +151,7 @@ impl<'l> EventLoop<'l> {
     }
 
     /// The next wait of this loop that is over. Asking again says that the thread's code knows of the one before.
-    pub fn next(&mut self) -> Option<Settled> {
+    pub fn next_settled(&mut self) -> Option<Settled> {
         self.unaccepted = None;
         if self.waits.is_empty() && self.waits.capacity() > SPARE {
             self.waits = Slab::new();

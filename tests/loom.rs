@@ -131,7 +131,7 @@ fn event_loop(world: &World) -> (EventLoop<'_>, Arc<Bed>) {
 /// Turns until a wait is settled.
 fn turn(waits: &mut EventLoop<'_>, bed: &Bed) -> Settled {
     loop {
-        if let Some(settled) = waits.next() {
+        if let Some(settled) = waits.next_settled() {
             return settled;
         }
         bed.sleep_until(sablock::sync::now() + Duration::from_secs(1));
@@ -146,7 +146,7 @@ fn hold_once_async(world: &World) {
         Request::Pending(token) => {
             let attempt = Some(Attempt::Acquired { abandoned_by: None });
             assert_eq!(turn(&mut waits, &bed), Settled { token, word: world.word(), attempt });
-            assert_eq!(waits.next(), None);
+            assert_eq!(waits.next_settled(), None);
         }
     }
     world.touch();
@@ -268,7 +268,7 @@ fn cancel_against_grant() {
             let (mut waits, _) = event_loop(world);
             if let Request::Pending(token) = waits.lock(world.word(), false, Limit::Endless).unwrap() {
                 // Perhaps it was offered the word already, perhaps the word is reserved for it.
-                if waits.next().is_none() {
+                if waits.next_settled().is_none() {
                     assert!(waits.cancel(token).is_some());
                     return;
                 }
@@ -294,7 +294,7 @@ fn lease_end_against_claim() {
         world.unlock(&me);
         world.lock(&me, Limit::Once);
         // It comes and finds the word held again, or gets it; if held, the next unlock reserves the word for it.
-        let settled = waits.next();
+        let settled = waits.next_settled();
         if settled.is_none() {
             world.unlock(&me);
             let clock = spawn(&world, |world| {
@@ -375,7 +375,7 @@ fn death_of_a_waiter_against_unlock() {
             let pending = waits.lock(world.word(), false, Limit::Endless).unwrap();
             // Perhaps it is granted the word, and ends before its code knows.
             if matches!(pending, Request::Pending(_)) {
-                waits.next();
+                waits.next_settled();
                 waits.end();
             } else {
                 let agent = Arc::clone(waits.agent());

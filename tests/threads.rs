@@ -110,7 +110,7 @@ impl Loop {
     fn settle(&mut self) -> Settled {
         let patience = Instant::now() + Duration::from_secs(60);
         loop {
-            if let Some(settled) = self.waits.next() {
+            if let Some(settled) = self.waits.next_settled() {
                 return settled;
             }
             let mut rung = self.turn.0.lock().unwrap();
@@ -228,7 +228,7 @@ fn each_death_of_a_holder_is_told_once() {
                         other => panic!("{other:?}"),
                     }
                     // Asking again says that the code knows of the hold: it ends inside.
-                    assert_eq!(doomed.waits.next(), None);
+                    assert_eq!(doomed.waits.next_settled(), None);
                     doomed.waits.end();
                 }
                 ended.fetch_add(1, Ordering::SeqCst);

@@ -35,7 +35,7 @@ pub fn first() -> Option<Copy> {
             return None;
         }
         let symbol = system::symbol(&path)?;
-        let is_this = symbol as usize == sablock_protocol as *const () as usize;
+        let is_this = std::ptr::eq(symbol, sablock_protocol as *const std::ffi::c_void);
         // SAFETY: a symbol of this name is the function above, in whatever copy.
         let protocol = unsafe { std::mem::transmute::<*mut std::ffi::c_void, extern "C" fn() -> u32>(symbol) };
         Some(Copy { path, protocol: protocol(), is_this })

@@ -117,7 +117,7 @@ impl JsThread {
 
     /// The next wait that is over; the one before has been settled.
     pub fn next(&mut self) -> Result<Option<Settled>> {
-        let next = self.event_loop.next();
+        let next = self.event_loop.next_settled();
         if let Some(word) = self.settled.take() {
             self.anchors.release(self.env, word)?;
         }
