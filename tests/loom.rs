@@ -94,6 +94,7 @@ impl World {
     fn hold_once(&self) {
         let agent = self.enter();
         assert_eq!(self.lock(&agent, Limit::Endless), Attempt::Acquired { abandoned_by: None });
+        assert_eq!(Word(self.word.load(Ordering::SeqCst)).owner(), agent.id, "the word says so too");
         self.touch();
         self.unlock(&agent);
     }

@@ -222,28 +222,22 @@ fn a_lease_that_is_over_opens_the_word_to_the_others() {
 }
 
 #[test]
-fn a_lease_that_is_over_sets_the_blocked_on_their_way() {
-    let world = &World::new(false);
+fn a_lease_that_is_over_sets_the_next_on_its_way() {
+    let world = World::new(false);
     let me = world.agent();
     world.lock(&me, Limit::Once);
-    let (waits, _) = claimed_in_vain(world, &me);
-    thread::scope(|scope| {
-        let blocked = scope.spawn(|| {
-            let agent = world.agent();
-            let attempt = world.lock(&agent, Limit::after(PROMPT));
-            world.unlock(&agent);
-            attempt
-        });
-        world.until_queued(2);
-        world.unlock(&me);
-        let leases = std::mem::take(&mut *world.leases.0.lock().unwrap());
-        for (address, generation) in leases {
-            world.lot.end_lease(address, generation);
-        }
-        assert_eq!(blocked.join().unwrap(), ACQUIRED);
-    });
-    waits.end();
-    assert_eq!(world.value(), 0);
+    let (busy, _) = claimed_in_vain(&world, &me);
+    let mut next = world.event_loop();
+    let token = world.queue(&mut next);
+    world.unlock(&me);
+    assert_eq!(next.next_settled(), None, "the word is reserved for the busy one");
+    let leases = std::mem::take(&mut *world.leases.0.lock().unwrap());
+    for (address, generation) in leases {
+        world.lot.end_lease(address, generation);
+    }
+    let attempt = Some(ACQUIRED);
+    assert_eq!(next.next_settled(), Some(Settled { token, word: world.shared(), attempt }));
+    busy.end();
 }
 
 #[test]
