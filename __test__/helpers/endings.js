@@ -1,0 +1,22 @@
+// The ways in which a puppet's thread can end; each answers once the thread is gone.
+
+const endings = [
+  { name: 'normal exit', end: (puppet) => puppet.call('end') },
+  { name: 'an uncaught error', end: (puppet) => puppet.call('throw') },
+  { name: 'process.exit()', end: (puppet) => puppet.call('exit', 0) },
+  { name: 'terminate()', end: (puppet) => puppet.terminate() },
+  {
+    name: 'its resource limits',
+    end: (puppet) => puppet.call('exhaust'),
+    options: { resourceLimits: { maxOldGenerationSizeMb: 12 } },
+  },
+];
+
+exports.endings = endings.map(({ name, end, options }) => ({
+  name,
+  options,
+  end(puppet) {
+    Promise.resolve(end(puppet)).catch(() => {}); // the thread does not live to answer
+    return puppet.exited;
+  },
+}));

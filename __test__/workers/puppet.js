@@ -1,0 +1,98 @@
+// Does what the test tells it to, step by step, on mutexes of one buffer. A step is `[verb, ...arguments]`, for the
+// mutex at `OFFSET`, or `[byteOffset, verb, ...arguments]`. Guards and tokens stay here: each mutex remembers its last one.
+
+const { parentPort } = require('node:worker_threads');
+const { LockGuard, Mutex } = require('../..');
+const { answer, answerError, data, doing, isRaised, raise, waitForFlag } = require('../helpers/inside.js');
+const { OFFSET } = require('../helpers/memory.js');
+
+const mutexes = new Map();
+const guards = new Map();
+const warnings = [];
+process.on('warning', ({ code, message }) => warnings.push({ code, message }));
+
+const mutexAt = (byteOffset) => {
+  if (!mutexes.has(byteOffset)) mutexes.set(byteOffset, new Mutex(data.buffer, byteOffset));
+  return mutexes.get(byteOffset);
+};
+
+const actions = {
+  get: (mutex, property) => mutex[property],
+  timed(mutex, verb, ...args) {
+    const startedAt = performance.now();
+    const value = mutex[verb](...args);
+    return { value, ms: performance.now() - startedAt };
+  },
+  async timedAsync(mutex, verb, ...args) {
+    const startedAt = performance.now();
+    const value = await mutex[verb](...args);
+    return { value, ms: performance.now() - startedAt };
+  },
+
+  timedHold(mutex, timeout) {
+    const result = actions.timed(mutex, 'lock', timeout);
+    if (result.value) mutex.unlock();
+    return result;
+  },
+  holdAgainAndAgain(mutex, flag) {
+    while (!isRaised(flag)) {
+      mutex.lock();
+      mutex.unlock();
+    }
+  },
+
+  enter: (mutex) => new Promise((resolve) => mutex.enter(resolve)),
+  leave: (mutex) => mutex.leave(guards.get(mutex)),
+  guard: (mutex, property) => guards.get(mutex)[property],
+  unlockGuard: (mutex) => guards.get(mutex).unlock(),
+  holdInside: (mutex) => new Promise((resolve) => mutex.executeLocked(() => new Promise(() => resolve(true)))),
+  stayInsideSync: (mutex, flag) => mutex.executeLockedSync(() => waitForFlag(flag)),
+
+  /** Adds a number to a log in shared memory, whose first element counts the entries. */
+  note(_, log, number) {
+    log[Atomics.add(log, 0, 1) + 1] = number;
+  },
+  raise: (_, flag) => raise(flag),
+  waitForFlag: (_, flag) => waitForFlag(flag),
+  spinUntil(_, flag) {
+    while (!isRaised(flag));
+  },
+  warnings: () => warnings,
+
+  end: () => parentPort.close(),
+  exit: (_, code) => process.exit(code),
+  throw() {
+    setImmediate(() => {
+      throw new Error('Thrown on purpose');
+    });
+  },
+  exhaust() {
+    const kept = [];
+    for (;;) kept.push(new Array(1000).fill(kept.length));
+  },
+};
+
+const take = async (step) => {
+  const [byteOffset, verb, ...args] = typeof step[0] === 'number' ? step : [OFFSET, ...step];
+  const mutex = mutexAt(byteOffset);
+  doing(
+    `${verb}(${args.map((arg) => (typeof arg === 'object' ? JSON.stringify(arg) : String(arg))).join(', ')}) at ${byteOffset}`,
+  );
+  const result = actions[verb] ? actions[verb](mutex, ...args) : mutex[verb](...args);
+  const value = typeof result?.then === 'function' ? await result : result;
+  doing(`idle after ${verb} at ${byteOffset}`);
+  if (!(value instanceof LockGuard)) return value;
+  guards.set(mutex, value);
+  return 'a guard';
+};
+
+parentPort.on('message', async ({ id, steps }) => {
+  try {
+    const values = [];
+    for (const step of steps) values.push(await take(step));
+    answer(id, values);
+  } catch (error) {
+    answerError(id, error);
+  }
+});
+doing('waiting for its first step');

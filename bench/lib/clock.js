@@ -1,0 +1,49 @@
+'use strict';
+// Clocks and busy-waiting. A hold must last a known time without sleeping, so it spins on the clock; the time
+// that the clock itself takes is measured once for each thread and taken off.
+
+const { performance } = require('node:perf_hooks');
+
+/** Nanoseconds since some moment of this thread's own: for durations inside one thread. */
+const threadNs = () => performance.now() * 1e6;
+
+/** Nanoseconds on the one monotonic clock of all threads: for stamps that another thread reads. */
+function sharedNs() {
+  const [seconds, nanos] = process.hrtime();
+  return seconds * 1e9 + nanos;
+}
+
+function spinUntil(end) {
+  let now;
+  do now = performance.now();
+  while (now < end);
+  return now;
+}
+
+/** How much longer than asked a spin of 2 µs lasts here, in ms: the median of many. */
+function measureOvershoot() {
+  const over = [];
+  for (let i = 0; i < 2000; i++) {
+    const start = performance.now();
+    spinUntil(start + 0.002);
+    over.push(performance.now() - start - 0.002);
+  }
+  over.sort((a, b) => a - b);
+  return Math.max(0, over[over.length >> 1]);
+}
+
+let overshoot;
+
+/** A function that keeps this thread busy for `µs` microseconds; for 0 it does nothing. */
+function busyFor(µs) {
+  if (µs === 0) return () => {};
+  overshoot ??= measureOvershoot();
+  const ms = Math.max(0, µs / 1000 - overshoot);
+  return () => {
+    spinUntil(performance.now() + ms);
+  };
+}
+
+const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+
+module.exports = { threadNs, sharedNs, busyFor, sleep };

@@ -1,0 +1,40 @@
+'use strict';
+// The list of contenders, and what each file in contenders/ exports:
+//
+//   name            in tables and on the command line
+//   nodeFlags       flags that its process needs (optional)
+//   oneThread       true: works inside one thread only (optional)
+//   knownWrong      how it is known to break exclusion: shown as wrong, but no reason to fail the run (optional)
+//   minNode         the first major version of Node it runs on (optional)
+//   entry           what a user would load: { require: path } or { import: specifier }
+//   load()          loads it in this thread; throws or rejects if this Node cannot; called once before the rest
+//   share(count)    `count` unlocked locks, as something that can be posted to workers
+//   open(memory, i) lock number i in this thread: an object with as many of these as the contender has:
+//                   lock() unlock() tryLock() lockAsync({ timeout, signal }) acquire() executeLocked(fn) executeLockedSync(fn)
+//                   `false` from lock or lockAsync: timed out. acquire() answers something with unlock().
+
+const path = require('node:path');
+
+const FILES = ['sablock', 'plain', 'multithreading', 'async-mutex', 'locks', 'atomics-mutex'];
+
+/** Loaded only when asked for by name: it locks nothing, to show that the results are really checked. */
+const HIDDEN = ['busted'];
+
+const byName = (name) => require(path.join(__dirname, '..', 'contenders', name));
+
+function pick(names) {
+  const known = [...FILES, ...HIDDEN];
+  for (const name of names) {
+    if (!known.includes(name)) throw new Error(`No contender is called '${name}'. Choose from: ${known.join(', ')}`);
+  }
+  return names.length ? names : FILES;
+}
+
+const major = Number(process.versions.node.split('.')[0]);
+
+async function load(contender) {
+  if (major < (contender.minNode ?? 0)) throw new Error(`needs Node >= ${contender.minNode}`);
+  await contender.load();
+}
+
+module.exports = { FILES, byName, pick, load };

@@ -1,0 +1,2 @@
+'use strict';
+// The empty module that load times are measured against.

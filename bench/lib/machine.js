@@ -1,0 +1,56 @@
+'use strict';
+// Where and with what a run was made, so that its figures can be read later.
+
+const { execFileSync } = require('node:child_process');
+const os = require('node:os');
+const path = require('node:path');
+
+const root = path.join(__dirname, '..', '..');
+
+function tryOr(fallback, fn) {
+  try {
+    return fn();
+  } catch {
+    return fallback;
+  }
+}
+
+const version = (name) =>
+  tryOr(null, () => {
+    const main = require.resolve(name);
+    const folder = main.slice(
+      0,
+      main.lastIndexOf(path.join('node_modules', name)) + path.join('node_modules', name).length,
+    );
+    return require(path.join(folder, 'package.json')).version;
+  });
+
+const git = (...args) =>
+  tryOr('', () =>
+    execFileSync('git', args, { cwd: root, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim(),
+  );
+
+function describe() {
+  const commit = git('rev-parse', '--short', 'HEAD');
+  return {
+    cpu: os.cpus()[0]?.model ?? 'unknown',
+    cores: os.availableParallelism(),
+    load: os.loadavg()[0],
+    system: `${os.type()} ${os.release()} ${os.arch()}`,
+    node: process.version,
+    v8: process.versions.v8,
+    sablock: tryOr(null, () => require(path.join(root, 'package.json')).version),
+    commit: commit && commit + (git('status', '--porcelain') ? '+changes' : ''),
+    multithreading: version('multithreading'),
+    asyncMutex: version('async-mutex'),
+    date: new Date().toISOString(),
+    command: ['npm run bench --', ...process.argv.slice(2)].join(' '),
+  };
+}
+
+function line(machine) {
+  const { cpu, cores, load, system, node, sablock, commit, command } = machine;
+  return `${cpu}, ${cores} cores (load ${load.toFixed(1)} at the start), ${system}, Node ${node}, sablock ${sablock ?? '?'} ${commit}\n${command}`;
+}
+
+module.exports = { describe, line };

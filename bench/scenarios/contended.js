@@ -1,0 +1,75 @@
+'use strict';
+// Contended throughput: workers that do nothing but take one lock. The limit is one thread that does all the holds
+// alone, without a lock but with two compare-exchanges: no lock can let two threads hold at once.
+
+const { Crew } = require('../lib/crew');
+const { busyFor, sleep, threadNs } = require('../lib/clock');
+const { jain, max, sum } = require('../lib/stats');
+
+async function run(contender, { workers, hold, ms }) {
+  const memory = contender.share(1);
+  const data = new Int32Array(new SharedArrayBuffer(64));
+  const crew = await Crew.start(workers, 'hold-loop.js', contender.name, () => ({ memory, data, hold }));
+  crew.go();
+  await sleep(ms);
+  crew.stop();
+  const results = await crew.results();
+  await crew.end();
+  const holds = results.map((result) => result.holds);
+  if (data[0] !== sum(holds)) {
+    return { wrong: `${sum(holds)} holds counted ${data[0]}: two threads were inside at once` };
+  }
+  const ns = max(results.map((result) => result.end)) - Math.min(...results.map((result) => result.start));
+  return {
+    rate: (sum(holds) / ns) * 1e6,
+    jain: jain(holds),
+    longest: max(results.map((result) => result.longestWait)) / 1e6,
+    details: { holds, longestWaits: results.map((result) => result.longestWait / 1e6) },
+  };
+}
+
+function alone({ hold, ms }) {
+  const word = new Int32Array(new SharedArrayBuffer(4));
+  const data = new Int32Array(new SharedArrayBuffer(4));
+  const busy = busyFor(hold);
+  const start = threadNs();
+  let now = start;
+  while (now - start < ms * 1e6) {
+    Atomics.compareExchange(word, 0, 0, 1);
+    const seen = data[0];
+    busy();
+    data[0] = seen + 1;
+    Atomics.compareExchange(word, 0, 1, 0);
+    now = threadNs();
+  }
+  return { rate: (data[0] / (now - start)) * 1e6 };
+}
+
+module.exports = {
+  name: 'contended',
+  title: 'Contended throughput and fairness',
+  threads: true,
+  metrics: [
+    { key: 'rate', label: 'holds/ms', better: 'higher', ratio: true },
+    { key: 'jain', label: 'Jain', better: 'higher', digits: 3 },
+    { key: 'longest', label: 'longest wait ms', better: 'lower', digits: 2, over: 'max', chart: 'log' },
+  ],
+  cases({ short }) {
+    const cases = [];
+    for (const workers of short ? [4] : [2, 4, 8, 16]) {
+      for (const hold of short ? [0, 20] : [0, 1, 20]) {
+        cases.push({
+          name: `${workers} workers, ${hold} µs`,
+          params: { workers, hold, ms: short ? 100 : 800 },
+          goals: [
+            { metric: 'rate', versus: 'plain', atLeast: 1 },
+            { metric: 'jain', atLeast: 0.95 },
+          ],
+        });
+      }
+    }
+    return cases;
+  },
+  run,
+  limits: [{ name: 'one thread alone', run: alone }],
+};

@@ -1,0 +1,82 @@
+'use strict';
+// What it costs to have the package: loading it in a fresh process, and starting a worker that loads it. The limit
+// is the same with an empty module; the difference to it is the package's. Threads started by loading are counted.
+
+const fs = require('node:fs');
+const path = require('node:path');
+const { threadNs } = require('../lib/clock');
+const { loadEntry } = require('../lib/entry');
+
+const EMPTY = { require: path.join(__dirname, '..', 'lib', 'empty.js') };
+
+/** The threads of this process, or NaN where /proc does not tell. */
+function threads() {
+  try {
+    return fs.readdirSync('/proc/self/task').length;
+  } catch {
+    return NaN;
+  }
+}
+
+async function here(entry) {
+  const before = threads();
+  const start = threadNs();
+  await loadEntry(entry);
+  return { ms: (threadNs() - start) / 1e6, threads: threads() - before };
+}
+
+async function inWorker(entry, first) {
+  const { Worker } = require('node:worker_threads'); // here, or `here` would find it loaded already
+  if (first) await loadEntry(entry);
+  const start = threadNs();
+  const worker = new Worker(path.join(__dirname, '..', 'workers', 'load.js'), { workerData: { entry } });
+  await new Promise((resolve, reject) => worker.once('message', resolve).once('error', reject));
+  const ms = (threadNs() - start) / 1e6;
+  await worker.terminate();
+  return { ms };
+}
+
+const WAYS = {
+  'in a fresh process': here,
+  'in a worker, first in the process': (entry) => inWorker(entry, false),
+  'in a worker, loaded in main before': (entry) => inWorker(entry, true),
+};
+
+async function run(contender, { way }) {
+  if (!contender.entry) return null;
+  try {
+    return await WAYS[way](contender.entry);
+  } catch (error) {
+    if (contender.name === 'sablock') throw error;
+    return null;
+  }
+}
+
+module.exports = {
+  name: 'load',
+  title: 'Loading',
+  /** The packages are not to be there before the measurement. */
+  loads: false,
+  rounds: 15,
+  metrics: [
+    { key: 'ms', label: 'ms', better: 'lower', ratio: true, minus: true, digits: 2 },
+    { key: 'threads', label: 'threads started', better: 'lower', digits: 0 },
+  ],
+  cases: ({ short }) =>
+    Object.keys(WAYS)
+      .slice(0, short ? 2 : 3)
+      .map((way) => ({
+        name: way,
+        params: { way },
+        fresh: true,
+        goals:
+          way === 'in a fresh process'
+            ? [
+                { metric: 'ms', versus: 'beside', atMost: 3 },
+                { metric: 'threads', atMost: 0 },
+              ]
+            : undefined,
+      })),
+  run,
+  limits: [{ name: 'an empty module', run: ({ way }) => WAYS[way](EMPTY) }],
+};

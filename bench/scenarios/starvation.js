@@ -1,0 +1,103 @@
+'use strict';
+// Does the main thread get its turn? It asks for the lock every 3 ms, while workers do nothing but take it.
+// The limit: under the same load in the same run, the same workers spin through the same holds without a lock, and
+// the first to end one after main asks wakes main's loop. What that takes, no lock can beat.
+
+const { Crew } = require('../lib/crew');
+const { LoopWaiter, loopName } = require('../lib/bare');
+const { sleep, threadNs } = require('../lib/clock');
+const { has } = require('../lib/holder');
+const { sum } = require('../lib/stats');
+
+const PAUSE_MS = 3;
+/** If main does not get the lock at all, the workers stop this long after the end, so that it gets it once. */
+const PATIENCE_MS = 5000;
+
+/** Calls `once` every 3 ms for `ms`; answers how long each call took. */
+async function everyThreeMs(ms, once) {
+  const samples = [];
+  const end = threadNs() + ms * 1e6;
+  while (threadNs() < end) {
+    await sleep(PAUSE_MS);
+    samples.push(await once());
+  }
+  return samples;
+}
+
+async function run(contender, { workers, hold, ms }) {
+  const memory = contender.share(1);
+  const lock = contender.open(memory, 0);
+  if (!has(lock, 'lockAsync', 'unlock')) return null;
+  const data = new Int32Array(new SharedArrayBuffer(64));
+  const crew = await Crew.start(workers, 'hold-loop.js', contender.name, () => ({ memory, data, hold }));
+  const rescue = setTimeout(() => crew.stop(), ms + PATIENCE_MS);
+  crew.go();
+  const start = threadNs();
+  const samples = await everyThreeMs(ms, async () => {
+    const asked = threadNs();
+    await lock.lockAsync();
+    const waited = threadNs() - asked;
+    data[0]++;
+    lock.unlock();
+    return waited;
+  });
+  const rate = (crew.total() / (threadNs() - start)) * 1e6;
+  clearTimeout(rescue);
+  crew.stop();
+  const results = await crew.results();
+  await crew.end();
+  const holds = sum(results.map((result) => result.holds)) + samples.length;
+  if (data[0] !== holds) return { wrong: `${holds} holds counted ${data[0]}: two threads were inside at once` };
+  return { samples, rate, mains: samples.length };
+}
+
+async function bareWake({ workers, hold, ms }) {
+  const waiter = new LoopWaiter();
+  const request = new Int32Array(new SharedArrayBuffer(4));
+  const crew = await Crew.start(workers, 'busy-loop.js', null, () => ({ request, waker: waiter.words, hold }));
+  crew.go();
+  const samples = await everyThreeMs(ms, async () => {
+    const woken = waiter.next();
+    const asked = threadNs();
+    Atomics.store(request, 0, 1);
+    await woken;
+    return threadNs() - asked;
+  });
+  crew.stop();
+  await crew.results();
+  await crew.end();
+  waiter.close();
+  return { samples, mains: samples.length };
+}
+
+module.exports = {
+  name: 'starvation',
+  title: 'Starvation: main asks every 3 ms while workers loop',
+  threads: true,
+  rounds: 3,
+  metrics: [
+    { key: 'worst', label: 'worst ms', better: 'lower', ratio: true, percentile: 100, chart: 'log' },
+    { key: 'p99', label: 'p99 ms', better: 'lower', ratio: true, percentile: 99 },
+    { key: 'p50', label: 'median ms', better: 'lower', percentile: 50 },
+    { key: 'rate', label: "workers' holds/ms", better: 'higher' },
+    { key: 'mains', label: "main's holds", better: 'higher', digits: 0 },
+  ],
+  cases({ short }) {
+    const cases = [];
+    for (const workers of short ? [2] : [1, 2, 4]) {
+      for (const hold of short ? [20] : [5, 20]) {
+        cases.push({
+          name: `${workers} ${workers === 1 ? 'worker' : 'workers'}, ${hold} µs`,
+          params: { workers, hold, ms: short ? 200 : 2000 },
+          goals: [
+            { metric: 'worst', versus: 'limit', atMost: 3 },
+            { metric: 'p99', versus: 'limit', atMost: 3 },
+          ],
+        });
+      }
+    }
+    return cases;
+  },
+  run,
+  limits: [{ name: loopName, run: bareWake }],
+};

@@ -1,0 +1,158 @@
+'use strict';
+// A lock that nobody else wants, taken and freed by one thread: nanoseconds for each pair. The limits are the two
+// atomic instructions that any lock needs, and for the asynchronous verbs the same and one await.
+
+const { threadNs } = require('../lib/clock');
+const { faultOf, has } = require('../lib/holder');
+
+const SAMPLES = 15;
+
+// Each pair is a loop of its own, written out, so that V8 sees in it what it would see in a user's code.
+// Every loop answers how many times it held the lock, and does nothing inside: whatever it did would blur the ratios.
+const PAIRS = {
+  'lock+unlock': {
+    needs: ['lock', 'unlock'],
+    loop(lock, n) {
+      let held = 0;
+      for (let i = 0; i < n; i++) {
+        if (lock.lock()) held++;
+        lock.unlock();
+      }
+      return held;
+    },
+  },
+  'tryLock+unlock': {
+    needs: ['tryLock', 'unlock'],
+    loop(lock, n) {
+      let held = 0;
+      for (let i = 0; i < n; i++) {
+        if (lock.tryLock()) {
+          held++;
+          lock.unlock();
+        }
+      }
+      return held;
+    },
+  },
+  'await lockAsync+unlock': {
+    needs: ['lockAsync', 'unlock'],
+    async loop(lock, n) {
+      let held = 0;
+      for (let i = 0; i < n; i++) {
+        if (await lock.lockAsync()) held++;
+        lock.unlock();
+      }
+      return held;
+    },
+  },
+  'await executeLocked': {
+    needs: ['executeLocked'],
+    async loop(lock, n) {
+      let held = 0;
+      const hold = () => {
+        held++;
+      };
+      for (let i = 0; i < n; i++) await lock.executeLocked(hold);
+      return held;
+    },
+  },
+  executeLockedSync: {
+    needs: ['executeLockedSync'],
+    loop(lock, n) {
+      let held = 0;
+      const hold = () => {
+        held++;
+      };
+      for (let i = 0; i < n; i++) lock.executeLockedSync(hold);
+      return held;
+    },
+  },
+  'acquire+guard.unlock': {
+    needs: ['acquire'],
+    loop(lock, n) {
+      let held = 0;
+      for (let i = 0; i < n; i++) {
+        const guard = lock.acquire();
+        held++;
+        guard.unlock();
+      }
+      return held;
+    },
+  },
+};
+
+const ASYNC = new Set(['await lockAsync+unlock', 'await executeLocked']);
+
+/** The time of one turn: the best of some samples that each last long enough to be measured, as noise only adds. */
+async function time(loop, ms) {
+  let n = 16;
+  let missed = 0;
+  for (const warm = threadNs(); threadNs() - warm < ms * 1e6; ) {
+    const start = threadNs();
+    missed += n - (await loop(n));
+    if (threadNs() - start < ms * 1e5) n *= 2;
+  }
+  const samples = [];
+  for (let i = 0; i < SAMPLES; i++) {
+    const start = threadNs();
+    missed += n - (await loop(n));
+    samples.push((threadNs() - start) / n);
+  }
+  return { ns: Math.min(...samples), wrong: missed ? `${missed} of the holds did not happen` : undefined };
+}
+
+async function run(contender, { pair, ms }) {
+  const lock = contender.open(contender.share(1), 0);
+  const { needs, loop } = PAIRS[pair];
+  if (!has(lock, ...needs)) return null;
+  const { ns, wrong } = await time((n) => loop(lock, n), ms);
+  return { ns, wrong: wrong ?? faultOf(lock) };
+}
+
+function twoCompareExchanges({ pair, ms }) {
+  if (ASYNC.has(pair)) return null;
+  const word = new Int32Array(new SharedArrayBuffer(4));
+  return time((n) => {
+    let held = 0;
+    for (let i = 0; i < n; i++) {
+      if (Atomics.compareExchange(word, 0, 0, 1) === 0) held++;
+      Atomics.compareExchange(word, 0, 1, 0);
+    }
+    return held;
+  }, ms);
+}
+
+function twoCompareExchangesAndAwait({ pair, ms }) {
+  if (!ASYNC.has(pair)) return null;
+  const word = new Int32Array(new SharedArrayBuffer(4));
+  const nothing = async () => true;
+  return time(async (n) => {
+    let held = 0;
+    for (let i = 0; i < n; i++) {
+      Atomics.compareExchange(word, 0, 0, 1);
+      if (await nothing()) held++;
+      Atomics.compareExchange(word, 0, 1, 0);
+    }
+    return held;
+  }, ms);
+}
+
+const REACH = { 'lock+unlock': 1.05, 'tryLock+unlock': 1.05, 'await lockAsync+unlock': 1.1 };
+
+module.exports = {
+  name: 'uncontended',
+  title: 'Uncontended pairs',
+  rounds: 11,
+  metrics: [{ key: 'ns', label: 'ns', better: 'lower', ratio: true }],
+  cases: ({ short }) =>
+    Object.keys(PAIRS).map((pair) => ({
+      name: pair,
+      params: { pair, ms: short ? 5 : 50 },
+      goals: REACH[pair] && [{ metric: 'ns', versus: 'plain', atMost: REACH[pair] }],
+    })),
+  run,
+  limits: [
+    { name: 'two compare-exchanges', run: twoCompareExchanges },
+    { name: 'two compare-exchanges, one await', run: twoCompareExchangesAndAwait },
+  ],
+};

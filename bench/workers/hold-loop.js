@@ -1,0 +1,60 @@
+'use strict';
+// Takes one lock over and over until told to stop. What the lock protects is a plain read, the hold, and a plain
+// write: two holders at once lose counts. One look at the clock each turn, outside the lock, finds the longest wait.
+
+const { join } = require('../lib/crew');
+const { busyFor, threadNs, sharedNs } = require('../lib/clock');
+
+join((contender, { memory, data, progress, slot, hold }) => {
+  const lock = contender.open(memory, 0);
+  const busy = busyFor(hold);
+  let holds = 0;
+  let longest = 0;
+
+  function body() {
+    const seen = data[0];
+    busy();
+    data[0] = seen + 1;
+    progress[slot] = ++holds;
+  }
+
+  let last;
+  function turn() {
+    const now = threadNs();
+    if (now - last > longest) longest = now - last;
+    last = now;
+  }
+
+  function blocking(stopped) {
+    while (!stopped()) {
+      lock.lock();
+      body();
+      lock.unlock();
+      turn();
+    }
+  }
+
+  function callbacks(stopped) {
+    while (!stopped()) {
+      lock.executeLockedSync(body);
+      turn();
+    }
+  }
+
+  async function awaiting(stopped) {
+    while (!stopped()) {
+      await lock.lockAsync();
+      body();
+      lock.unlock();
+      turn();
+    }
+  }
+
+  const loop = lock.lock ? blocking : lock.executeLockedSync ? callbacks : awaiting;
+  return async (stopped) => {
+    const start = sharedNs();
+    last = threadNs();
+    await loop(stopped);
+    return { holds, longestWait: Math.max(0, longest - hold * 1000), start, end: sharedNs() };
+  };
+});
