@@ -23,6 +23,9 @@ const SCENARIOS = [
   'idle',
 ];
 
+/** As `Patience::ablated` in src/lot/mod.rs names them. */
+const ABLATIONS = ['strict', 'offers', 'no-spin'];
+
 const USAGE = `node bench/run.js [SCENARIO ...] [options]
 
 Scenarios: ${SCENARIOS.join(', ')} (default: all)
@@ -32,6 +35,7 @@ Scenarios: ${SCENARIOS.join(', ')} (default: all)
   --contender NAME   only this one (may be given more than once)
   --case TEXT        only the cases whose name contains TEXT
   --against DIR      also another build of sablock, in that folder
+  --ablation NAME    also sablock without a part of its design: ${ABLATIONS.join(', ')}
   --json FILE        write the raw data
   --report [FILE]    write a page with charts (bench-report.html)
   --from FILE        run nothing: show what --json wrote`;
@@ -42,6 +46,7 @@ const OPTIONS = {
   contender: { type: 'string', multiple: true, default: [] },
   case: { type: 'string' },
   against: { type: 'string', multiple: true, default: [] },
+  ablation: { type: 'string', multiple: true, default: [] },
   json: { type: 'string' },
   report: { type: 'string' },
   from: { type: 'string' },
@@ -62,6 +67,10 @@ function options(args) {
     if (!SCENARIOS.includes(name))
       throw new Error(`No scenario is called '${name}'. Choose from: ${SCENARIOS.join(', ')}`);
   }
+  for (const name of values.ablation) {
+    if (!ABLATIONS.includes(name))
+      throw new Error(`No ablation is called '${name}'. Choose from: ${ABLATIONS.join(', ')}`);
+  }
   const rounds = values.rounds === undefined ? undefined : Number(values.rounds);
   if (rounds !== undefined && !(Number.isInteger(rounds) && rounds > 0)) {
     throw new Error(`--rounds takes a whole number above 0, not '${values.rounds}'`);
@@ -69,14 +78,19 @@ function options(args) {
   return { ...values, rounds, scenarios: positionals.length ? positionals : SCENARIOS };
 }
 
-function field({ contender, against }) {
+function field({ contender, against, ablation }) {
   const own = contenders.pick(contender).map((name) => ({ label: name, file: name }));
   const others = against.map((folder) => ({
     label: `sablock@${path.basename(path.resolve(folder))}`,
     file: 'sablock',
     env: { SABLOCK_BENCH_PACKAGE: path.resolve(folder) },
   }));
-  return [...own, ...others];
+  const ablated = ablation.map((name) => ({
+    label: `sablock ${name}`,
+    file: 'sablock',
+    env: { SABLOCK_ABLATION: name },
+  }));
+  return [...own, ...others, ...ablated];
 }
 
 async function measure(asked) {

@@ -28,7 +28,7 @@ pub struct Patience {
     pub grant_after: Duration,
     /// At most one such hand-over for each word in this time, so that a queue of old waiters does not become a convoy.
     pub grant_every: Duration,
-    /// The first lease of a reservation; it doubles each time the loop misses it.
+    /// The first lease of a reservation; it doubles each time the loop misses it. Zero: no reservations.
     pub lease: Duration,
     /// No lease is longer.
     pub longest_lease: Duration,
@@ -44,6 +44,22 @@ impl Default for Patience {
             lease: Duration::from_millis(1),
             longest_lease: Duration::from_millis(256),
             spin: Duration::from_micros(3),
+        }
+    }
+}
+
+impl Patience {
+    /// The parts of the design taken away one at a time, for the bench, so that the next person sees what each is for.
+    #[must_use]
+    pub fn ablated(name: &str) -> Option<Self> {
+        let whole = Self::default();
+        match name {
+            // Always hand the word to the first that sleeps: fair, and a convoy.
+            "strict" => Some(Self { grant_after: Duration::ZERO, grant_every: Duration::ZERO, ..whole }),
+            // Never hand it over, never reserve it: wake, offer, and let them race.
+            "offers" => Some(Self { grant_after: Duration::MAX, lease: Duration::ZERO, ..whole }),
+            "no-spin" => Some(Self { spin: Duration::ZERO, ..whole }),
+            _ => None,
         }
     }
 }

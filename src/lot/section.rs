@@ -242,7 +242,8 @@ impl<'l> Section<'l> {
         // A loop that came and found the word held goes first, if it is ahead and can come again.
         let parties = queue.parties_ahead_of(nodes, blocked);
         for index in 0..parties.len() {
-            if !std::mem::take(&mut parties[index].claimed) || parties[index].agent.is_blocked() {
+            let claimed = std::mem::take(&mut parties[index].claimed);
+            if !claimed || parties[index].agent.is_blocked() || patience.lease.is_zero() {
                 continue;
             }
             offer(&mut parties[..=index], address, &mut self.wakes);

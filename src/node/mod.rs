@@ -55,7 +55,12 @@ pub const CODES: i32 = 16;
 /// The lot of the process.
 fn lot() -> &'static Lot {
     static LOT: OnceLock<Lot> = OnceLock::new();
-    LOT.get_or_init(|| Lot::new(256, first_agent_id(), Patience::default(), Box::new(Clock::new(lot))))
+    LOT.get_or_init(|| Lot::new(256, first_agent_id(), patience(), Box::new(Clock::new(lot))))
+}
+
+/// For the bench: `SABLOCK_ABLATION` takes a part of the design away (see [`Patience::ablated`]).
+fn patience() -> Patience {
+    std::env::var("SABLOCK_ABLATION").ok().and_then(|name| Patience::ablated(&name)).unwrap_or_default()
 }
 
 /// A random start above 2^16 leaves half of the 2^26 ids, and tells a word of another process, or of another library, apart.
