@@ -1,0 +1,77 @@
+// The shared memory of one round: the mutexes, what they guard, and the clock that all threads stamp their logs with.
+
+const CLOCK = 0;
+const STOP = 1;
+const CONTROLS = 16;
+const FIRST_MUTEX = 1024;
+
+class Arena {
+  #controls;
+  #start;
+
+  /** `start`: a BigInt of nanoseconds, the zero of all times in the logs. */
+  constructor({ memory, mutexes, stride, start }) {
+    this.memory = memory;
+    this.mutexes = mutexes;
+    this.stride = stride;
+    this.#start = start;
+    this.#controls = new Int32Array(memory, 0, CONTROLS);
+    /** Guarded by the mutex of the same index, and changed without atomics: overlapping holds show. */
+    this.counters = new Int32Array(memory, 64, mutexes);
+    /** The hold that is inside, as its holder wrote it; 0: none. Guarded likewise. */
+    this.inside = new Int32Array(memory, 512, mutexes);
+  }
+
+  /** What another thread needs to see the same arena. */
+  get shared() {
+    return { memory: this.memory, mutexes: this.mutexes, stride: this.stride, start: this.#start };
+  }
+
+  /** One number more, for all threads: the order of everything that is logged. */
+  tick() {
+    return Atomics.add(this.#controls, CLOCK, 1) + 1;
+  }
+
+  get ticks() {
+    return Atomics.load(this.#controls, CLOCK);
+  }
+
+  /** Milliseconds on the monotonic clock, the same in all threads. */
+  now() {
+    return Number(process.hrtime.bigint() - this.#start) / 1e6;
+  }
+
+  get isStopping() {
+    return Atomics.load(this.#controls, STOP) !== 0;
+  }
+
+  stop() {
+    Atomics.store(this.#controls, STOP, 1);
+  }
+
+  offset(mutex) {
+    return FIRST_MUTEX + mutex * this.stride;
+  }
+
+  /** The mutex at a byte offset. */
+  mutexAt(offset) {
+    return (offset - FIRST_MUTEX) / this.stride;
+  }
+
+  word(mutex) {
+    return new Int32Array(this.memory, this.offset(mutex), 1);
+  }
+
+  /** A word with which sabotage speaks from one thread to another. */
+  get whispers() {
+    return this.#controls.subarray(8, 12);
+  }
+}
+
+/** A new arena; at most 100 mutexes, `stride` bytes apart. */
+exports.createArena = (mutexes, stride) => {
+  const memory = new SharedArrayBuffer(FIRST_MUTEX + mutexes * stride);
+  return new Arena({ memory, mutexes, stride, start: process.hrtime.bigint() });
+};
+
+exports.Arena = Arena;
