@@ -118,6 +118,7 @@ export class Mutex {
    * @returns `true`: locked. `false`: the time was over, and nothing is held.
    * @throws `ERR_LOCK_MAIN_THREAD` on the main thread, locked or not.
    * @throws `ERR_LOCK_DEADLOCK` if the wait has no timeout and could never end.
+   * @throws `ERR_LOCK_THREAD_ENDING` if the thread is ending: the callbacks that still run after an uncaught error get it.
    * @throws `ERR_LOCK_CORRUPT` if the memory holds what no sablock wrote, also if it is overwritten during the wait.
    * @throws `ERR_INVALID_ARG_TYPE` if `timeout` is neither a number nor an options object.
    * @example

@@ -25,6 +25,8 @@ class DeadlockError extends Error {
 }
 
 function describeCycle(cycle) {
+  if (cycle.length === 0)
+    return 'Deadlock: this wait could never end. (The thread is ending: details are not to be had.)';
   const [{ threadId, byteOffset }] = cycle;
   if (cycle.length === 1) {
     return (
@@ -105,11 +107,26 @@ exports.noBackgroundThread = (byteOffset) =>
     'ERR_LOCK_NO_THREAD',
   );
 
+exports.threadEnding = (byteOffset) =>
+  coded(
+    new Error(
+      `This thread is ending, so it cannot wait for the mutex at byte offset ${byteOffset}. ` +
+        'An uncaught error, process.exit() or terminate() came before.',
+    ),
+    'ERR_LOCK_THREAD_ENDING',
+  );
+
 /** Says, once for each mutex and dead thread, that a thread ended while it held a mutex. */
 exports.warnAbandoned = (byteOffset, threadId) => {
   const message =
     `Thread ${threadId} ended while it held the mutex at byte offset ${byteOffset}, which now belongs to this thread. ` +
     'The data that it guards may be half-written: check it, then call markConsistent().';
-  // In a microtask: whatever an `emitWarning` that somebody replaced does, the lock is told of first.
-  queueMicrotask(() => process.emitWarning(message, { type: 'AbandonedMutexWarning', code: 'SABLOCK_ABANDONED' }));
+  try {
+    process.emitWarning(message, { type: 'AbandonedMutexWarning', code: 'SABLOCK_ABANDONED' });
+  } catch (error) {
+    // Somebody replaced `emitWarning`: an uncaught error of its own. The caller has got the mutex and must learn of that.
+    queueMicrotask(() => {
+      throw error;
+    });
+  }
 };

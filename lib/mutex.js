@@ -153,7 +153,7 @@ class Mutex {
 
   #lockContended(limit, guarded) {
     const code = binding.lock(this.#word, limit, guarded);
-    if (code === binding.DEADLOCK) throw new DeadlockError(binding.deadlock());
+    if (code === binding.DEADLOCK) throw new DeadlockError(binding.deadlock() ?? []);
     return conclude(code, this, this.#word, guarded, limit);
   }
 

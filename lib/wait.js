@@ -1,5 +1,5 @@
 const { binding, thread } = require('./thread.js');
-const { TimeoutError, corrupt, noBackgroundThread, warnAbandoned } = require('./errors.js');
+const { TimeoutError, corrupt, noBackgroundThread, threadEnding, warnAbandoned } = require('./errors.js');
 const { createGuard } = require('./guard.js');
 const { listen, unlisten } = require('./signals.js');
 
@@ -51,6 +51,8 @@ function conclude(code, mutex, word, guarded, timeout) {
       throw corrupt(byteOffset, Atomics.load(word, 0));
     case binding.NO_CLOCK:
       throw noBackgroundThread(byteOffset);
+    case binding.INTERRUPTED:
+      throw threadEnding(byteOffset);
     default:
       if (guarded) throw new TimeoutError(byteOffset, timeout);
       return false;
