@@ -25,8 +25,6 @@ class DeadlockError extends Error {
 }
 
 function describeCycle(cycle) {
-  if (cycle.length === 0)
-    return 'Deadlock: this wait could never end. (The thread is ending: details are not to be had.)';
   const [{ threadId, byteOffset }] = cycle;
   if (cycle.length === 1) {
     return (

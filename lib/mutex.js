@@ -153,7 +153,7 @@ class Mutex {
 
   #lockContended(limit, guarded) {
     const code = binding.lock(this.#word, limit, guarded);
-    if (code === binding.DEADLOCK) throw new DeadlockError(binding.deadlock() ?? []);
+    if (code === binding.DEADLOCK) throw new DeadlockError(readCycle());
     return conclude(code, this, this.#word, guarded, limit);
   }
 
@@ -170,6 +170,15 @@ class Mutex {
       return Promise.reject(error);
     }
   }
+}
+
+/** Who waits for what, in the deadlock that the binding has just found. */
+function readCycle() {
+  const cycle = [];
+  for (let step = 0, threadId = binding.deadlockThread(0); threadId >= 0; threadId = binding.deadlockThread(++step)) {
+    cycle.push({ threadId, byteOffset: binding.deadlockByteOffset(step) });
+  }
+  return cycle;
 }
 
 function isThenable(value) {

@@ -30,7 +30,7 @@ pub const ACQUIRED: i32 = 1;
 /// Acquired, and `abandonedBy()` says which thread ended inside.
 #[napi]
 pub const ACQUIRED_ABANDONED: i32 = 2;
-/// The wait could never end; `deadlock()` says why.
+/// The wait could never end; `deadlockThread()` and `deadlockByteOffset()` say why.
 #[napi]
 pub const DEADLOCK: i32 = 3;
 /// The word holds what no sablock wrote.
@@ -227,23 +227,17 @@ pub fn abandoned_by() -> Result<Option<u32>> {
     JsThread::with(|thread| thread.abandoned_by.take())
 }
 
-/// Who waits for what.
-#[napi(object)]
-pub struct Wait {
-    /// The thread that waits.
-    pub thread_id: u32,
-    /// The byte offset of the mutex that it waits for.
-    pub byte_offset: f64,
+/// After `DEADLOCK`: the thread of a step of the cycle, which begins with this thread; -1 beyond its end.
+/// Numbers and not an array of objects, which cannot be made any more in a thread that is ending.
+#[napi(catch_unwind)]
+pub fn deadlock_thread(step: u32) -> Result<f64> {
+    JsThread::with(|thread| thread.deadlock.get(step as usize).map_or(-1.0, |hop| f64::from(hop.thread)))
 }
 
-/// After `DEADLOCK`: the cycle, beginning with this thread.
+/// After `DEADLOCK`: the byte offset of the mutex that this thread of the cycle waits for; -1 beyond its end.
 #[napi(catch_unwind)]
-pub fn deadlock() -> Result<Vec<Wait>> {
-    JsThread::with(|thread| {
-        let cycle = std::mem::take(&mut thread.deadlock);
-        let view = |hop: crate::deadlock::Hop| Wait { thread_id: hop.thread, byte_offset: hop.byte_offset as f64 };
-        cycle.into_iter().map(view).collect()
-    })
+pub fn deadlock_byte_offset(step: u32) -> Result<f64> {
+    JsThread::with(|thread| thread.deadlock.get(step as usize).map_or(-1.0, |hop| hop.byte_offset as f64))
 }
 
 /// One waiter as `inspect()` shows it.

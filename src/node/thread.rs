@@ -29,7 +29,7 @@ pub struct JsThread {
     settled: Option<SharedWord>,
     /// The answer to `abandonedBy()`.
     pub abandoned_by: Option<ThreadId>,
-    /// The answer to `deadlock()`.
+    /// What the last `DEADLOCK` was about.
     pub deadlock: Vec<Hop>,
     /// The environment of the first load, which owns the references.
     env: sys::napi_env,
