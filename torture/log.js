@@ -19,7 +19,7 @@ const PHASES = {
 
 const KINDS = { WAIT: 1, BUSY: 2, WARNING: 3, HOP: 4 };
 
-const OUTCOMES = { NONE: 0, HELD: 1, TIMED_OUT: 2, ABORTED: 3, DEADLOCK: 4, ERROR: 5 };
+const OUTCOMES = { NONE: 0, HELD: 1, TIMED_OUT: 2, ABORTED: 3, DEADLOCK: 4, ERROR: 5, THREAD_ENDING: 6 };
 
 /** What stands in a record; ticks are of the arena's clock, times in milliseconds. */
 const FIELDS = [

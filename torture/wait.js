@@ -142,6 +142,8 @@ class Wait {
       this.deadlocked(error.cycle);
       return;
     }
+    // Node runs microtasks for a while after an uncaught error; no thread that goes on may be told this.
+    if (error?.code === 'ERR_LOCK_THREAD_ENDING' && actor.isEnding) return this.ended(OUTCOMES.THREAD_ENDING);
     actor.complain('error', `${this} threw ${error?.stack ?? error}`.replaceAll('\n', ' | '));
     this.ended(OUTCOMES.ERROR);
   }
