@@ -18,7 +18,7 @@ export interface LockOptions {
 /** Options of the verbs that answer a promise. */
 export interface AsyncLockOptions extends LockOptions {
   /**
-   * Takes the wait back when it aborts: the promise is rejected with the signal's `reason`.
+   * Takes the wait back when it aborts, or has aborted: the promise is rejected with the signal's `reason`.
    * A lock that was granted before is never taken back. Any number of waits may share one signal.
    */
   signal?: AbortSignal;
@@ -49,7 +49,7 @@ export interface MutexWaiter {
 export interface MutexInspection {
   /** Whether somebody holds the mutex; also true while its holder's thread has ended and nobody has taken it since. */
   locked: boolean;
-  /** The `threadId` of the holder's thread, which may have ended; `null` if nobody holds it. */
+  /** The `threadId` of the holder's thread, which may have ended; `null` if nobody holds it, or no sablock wrote the word. */
   ownerThreadId: number | null;
   /** Whether a holder's thread has ended inside, and nobody has called `markConsistent` since. */
   abandoned: boolean;
@@ -67,6 +67,8 @@ export interface MutexInspection {
  * a free mutex may be taken by a running thread before a sleeping one is awake (at most for about a millisecond, after
  * which the mutex is handed over directly), and an event loop that is busy when its turn comes is passed by.
  * The waits of one thread's `lockAsync` are served in the order of the calls.
+ *
+ * **For one process.** Send the buffer to another thread and make a `Mutex` there; a `Mutex` does not survive `postMessage`.
  *
  * **Not re-entrant.** The holder is a thread. A second `lock` of a thread that holds the mutex, by itself or by one of its
  * asynchronous tasks, throws a {@link DeadlockError}; a second `lockAsync` waits for the first to be unlocked.
@@ -95,7 +97,7 @@ export class Mutex {
    * Stands for the mutex at a place in shared memory; changes nothing there. In any thread.
    *
    * @param buffer Shared memory: a `SharedArrayBuffer` of any realm, growable or not, or the buffer of a shared
-   *   `WebAssembly.Memory`. The object keeps it alive.
+   *   `WebAssembly.Memory` (in TypeScript `memory.buffer as unknown as SharedArrayBuffer`). The object keeps it alive.
    * @param byteOffset Where the four bytes begin: 0 or more, a multiple of 4, `byteOffset + 4 <= buffer.byteLength`.
    *   Default: 0. As in `new Int32Array(buffer, byteOffset)`.
    * @throws `ERR_INVALID_ARG_TYPE` if `buffer` is not shared memory, or another argument has the wrong type.
@@ -166,7 +168,7 @@ export class Mutex {
   /**
    * Unlocks what this thread locked with `lock`, `lockAsync` or `tryLock`. Never blocks.
    *
-   * A hold that belongs to a {@link LockGuard} (`acquire*`, `executeLocked*`, `enter`) is freed by that guard only.
+   * A hold of `acquire*`, `executeLocked*` or `enter` belongs to a guard, and is freed by that guard only.
    *
    * @throws `ERR_LOCK_NOT_OWNER` if this thread does not hold the mutex in this way; nothing changes then.
    * @throws `ERR_LOCK_CORRUPT` if the memory was overwritten while it was held.

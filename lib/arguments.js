@@ -53,7 +53,7 @@ exports.toWord = (buffer, byteOffset = 0) => {
     throw outOfRange('byteOffset', 'a multiple of 4, 0 or more', byteOffset);
   }
   if (byteOffset + 4 > buffer.byteLength) {
-    throw outOfRange('byteOffset', `at most ${buffer.byteLength} - 4, so that the mutex lies inside`, byteOffset);
+    throw outOfRange('byteOffset', `4 bytes or more before the end of the ${buffer.byteLength} bytes`, byteOffset);
   }
   return new Int32Array(buffer, byteOffset, 1);
 };

@@ -4,6 +4,7 @@ const { inspect } = require('node:util');
 
 /** An `acquire*` or `executeLocked*` that ran out of time. */
 class TimeoutError extends Error {
+  /** Not for users: `index.d.ts` declares it private. */
   constructor(byteOffset, timeout) {
     super(
       `Timed out after ${timeout} ms waiting for the mutex at byte offset ${byteOffset}. ` +
@@ -16,6 +17,7 @@ class TimeoutError extends Error {
 
 /** A blocking wait without a timeout that could never end. */
 class DeadlockError extends Error {
+  /** Not for users: `index.d.ts` declares it private. */
   constructor(cycle) {
     super(describeCycle(cycle));
     this.name = 'DeadlockError';
@@ -37,9 +39,13 @@ function describeCycle(cycle) {
     return `thread ${wait.threadId} waits for the mutex at byte offset ${wait.byteOffset}, held by thread ${holder}`;
   });
   return (
-    `Deadlock: ${steps.join('; ')}. Nobody in this circle can go on, so thread ${threadId} was not queued. ` +
+    `Deadlock: ${steps.join('; ')}. Nobody in this cycle can go on, so thread ${threadId} gave up its wait. ` +
     'Lock several mutexes in the same order everywhere, or give a timeout.'
   );
+}
+
+function isObject(value) {
+  return typeof value === 'object' && value !== null;
 }
 
 function coded(error, code) {
@@ -53,7 +59,7 @@ exports.DeadlockError = DeadlockError;
 /** `byteOffset` is that of the mutex whose verb got the argument; undefined for the constructor. */
 exports.invalidArgument = (name, expected, value, byteOffset) => {
   const place = byteOffset === undefined ? '' : ` for the mutex at byte offset ${byteOffset}`;
-  const received = inspect(value, { depth: 0 });
+  const received = isObject(value) ? `an instance of ${value.constructor?.name ?? 'an unknown class'}` : inspect(value);
   return coded(
     new TypeError(`The "${name}" argument${place} must be ${expected}. Received ${received}.`),
     'ERR_INVALID_ARG_TYPE',

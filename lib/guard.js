@@ -1,6 +1,6 @@
 const { binding, thread } = require('./thread.js');
 const { corrupt, notOwner } = require('./errors.js');
-const { ABANDONED, GUARDED } = require('./word.js');
+const { ABANDONED, GUARDED, OWNER } = require('./word.js');
 
 const { compareExchange, load } = Atomics;
 const MINE = thread.id | GUARDED;
@@ -13,8 +13,8 @@ function unlockContended(word, guarded) {
   if (code === binding.CORRUPT) throw corrupt(word.byteOffset, load(word, 0));
   if (code === binding.NOT_OWNER) {
     const advice =
-      !guarded && (load(word, 0) & ~ABANDONED & (2 ** 27 - 1)) === MINE
-        ? 'a guard owns this hold. Call unlock() of that guard.'
+      !guarded && (load(word, 0) & (OWNER | GUARDED)) === MINE
+        ? "this hold belongs to a guard, to executeLocked() or to a token of enter(). Only that guard's unlock(), the end of that function, or leave(token) frees it."
         : 'this thread does not hold it. Call it only after this thread has locked the mutex, and once for each lock.';
     throw notOwner(word.byteOffset, 'unlock', advice);
   }
@@ -35,7 +35,7 @@ class LockGuard {
 
   constructor(key, mutex, word) {
     if (key !== secret) {
-      throw new TypeError('Illegal constructor. Guards come from acquire(), acquireAsync() and tryAcquire().');
+      throw new TypeError('Illegal constructor. Guards come from acquire(), acquireAsync(), tryAcquire() and enter().');
     }
     this.#mutex = mutex;
     this.#word = word;

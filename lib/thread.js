@@ -15,7 +15,8 @@ class Thread {
   #refs = 0;
   /** By token. */
   #waits = [];
-  #drained = Promise.resolve();
+  /** Always settled, to make microtasks with: `queueMicrotask` costs an async resource each time. */
+  #settled = Promise.resolve();
 
   /** Takes in a wait that the binding has queued under `token`. */
   add(token, wait) {
@@ -42,6 +43,7 @@ class Thread {
   /** Settles the waits that are over. The users' code that awaits them comes in the microtasks behind it. */
   drain() {
     for (let next = binding.next(); next >= 0; next = binding.next()) {
+      // A token times CODES, plus a code.
       const wait = this.#waits[Math.floor(next / binding.CODES)];
       if (wait === undefined) {
         // Its lockAsync() was interrupted, by a `vm` timeout for one, before anybody got the promise.
@@ -65,17 +67,14 @@ class Thread {
    * Until then it is free, and others may take it.
    */
   drainSoon() {
-    if (this.pending > 0) this.#drained.then(() => this.drain());
+    if (this.pending > 0) this.#settled.then(() => this.drain());
   }
 }
 
 const fresh = new Thread();
-const thread = binding.attach(
-  threadId,
-  fresh,
-  () => fresh.drain(),
-  () => {},
-);
+/** What a blocked thread calls between two slices, to see whether it can still run JS. */
+const pause = () => {};
+const thread = binding.attach(threadId, fresh, () => fresh.drain(), pause);
 
 exports.binding = binding;
 exports.isMainThread = isMainThread;

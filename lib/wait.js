@@ -53,7 +53,7 @@ function conclude(code, mutex, word, guarded, timeout) {
       throw noBackgroundThread(byteOffset);
     case binding.INTERRUPTED:
       throw threadEnding(byteOffset);
-    default:
+    default: // NOT_ACQUIRED
       if (guarded) throw new TimeoutError(byteOffset, timeout);
       return false;
   }

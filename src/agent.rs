@@ -172,7 +172,7 @@ impl Roster {
         Self { first, state: RwLock::new(RosterState { living: FxHashMap::default(), threads: Vec::new() }) }
     }
 
-    /// Takes a thread in. `None` when all ids below 2^26 were used, after more than thirty million threads.
+    /// Takes a thread in. `None` when all ids below 2^26 were used, after fifty million threads at least.
     pub fn enter(&self, thread: ThreadId) -> Option<Arc<Agent>> {
         let mut state = self.state.write();
         let id = self.first + u32::try_from(state.threads.len()).ok()?;

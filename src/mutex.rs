@@ -1,4 +1,4 @@
-//! The mutex for blocking threads: the slow paths of `lock`, `tryLock` and `unlock`.
+//! The mutex for blocking threads: the slow paths of `lock`, `tryLock`, `unlock` and `markConsistent`.
 //!
 //! JS comes here only when its one compare-exchange failed. Asynchronous waits are in [`crate::event_loop`].
 
@@ -43,7 +43,7 @@ pub enum Attempt {
         /// The dead holder whose end this agent has to report.
         abandoned_by: Option<AgentId>,
     },
-    /// It was held, or the time was over.
+    /// It was held, or reserved, or the time was over.
     NotAcquired,
 }
 
@@ -163,7 +163,7 @@ impl Lot {
     }
 
     /// Looks on for a few microseconds, in case the holder is about to be done. Reads only; one thread for each bucket,
-    /// so that spinners do not fight; not behind a queue; not on one processor, where the holder cannot go on meanwhile.
+    /// so that spinners do not fight; not while W says that others wait; not on one processor, where the holder cannot go on.
     fn spin(&self, agent: AgentId, word: SharedWord, guarded: bool) -> bool {
         if self.patience.spin.is_zero() || !has_several_processors() {
             return false;

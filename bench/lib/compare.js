@@ -35,7 +35,7 @@ function compare({ metrics, rows }) {
   }
 }
 
-/** What DESIGN.md wants of sablock's rows: `[{ case, text, value, reached }]`. */
+/** What the project wants of sablock's rows: `[{ case, text, value, reached }]`. */
 function judgeGoals({ metrics, rows }) {
   const verdicts = [];
   for (const row of rows) {

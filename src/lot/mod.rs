@@ -24,7 +24,7 @@ pub(crate) use wakes::Wakes;
 /// How long waiters are left to luck; the numbers behind fairness.
 #[derive(Clone, Copy, Debug)]
 pub struct Patience {
-    /// A blocked waiter that has waited this long is handed the word directly. DESIGN: as in Go's starvation mode, 1 ms.
+    /// A blocked waiter that has waited this long is handed the word directly; 1 ms, as in the starvation mode of Go's mutex.
     pub grant_after: Duration,
     /// At most one such hand-over for each word in this time, so that a queue of old waiters does not become a convoy.
     pub grant_every: Duration,
@@ -194,7 +194,7 @@ impl Lot {
     /// The end of an agent whose waits are all gone: whoever waits for what it holds gets it, marked abandoned.
     /// Words without waiters keep its id, which tells the next comer the same.
     pub fn bury(&self, agent: AgentId) {
-        // First dead, then the scan: who queues after the scan has seen its word finds a dead holder himself.
+        // First dead, then the scan: whoever queues after the scan has seen its word finds a dead holder.
         self.agents.leave(agent);
         for address in self.queued_words_of(agent) {
             let Some(Ok(mut section)) = self.open_queued(address) else { continue };

@@ -1,8 +1,8 @@
 //! The waiters of one word, in the order in which they came.
 //!
 //! Blocked threads form one list; the asynchronous waiters of each event loop (a *party*) form one of their own.
-//! A ticket on each waiter gives the order between the lists. Every operation is O(1) in the number of waiters;
-//! a few are linear in the number of parties, which is at most the number of threads.
+//! A ticket on each waiter gives the order between the lists. Every transition is O(1) in the number of waiters;
+//! some are linear in the number of parties, or of threads that are away, which is at most the number of threads.
 //! Plain data: everything here happens under the bucket's lock.
 
 use std::sync::Arc;

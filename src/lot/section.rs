@@ -44,8 +44,8 @@ impl<'l> Section<'l> {
             return Err(Corrupt);
         }
         // Acquire: pairs with the release of the unlock (JS compare-exchange, or the store in `close`) that wrote this value.
-        // Release is not needed (the value is ours to publish at the end), but the freeze must not sink below the section.
-        let word = Word(shared.atomic().fetch_or(WAITING, Ordering::AcqRel));
+        // Nothing is published here: that is for the store at the end.
+        let word = Word(shared.atomic().fetch_or(WAITING, Ordering::Acquire));
         if !is_plausible(word) {
             shared.atomic().store(word.0, Ordering::Release);
             return Err(Corrupt);
@@ -76,7 +76,7 @@ impl<'l> Section<'l> {
         // Release: what this section and its callers wrote is seen by whoever acquires the word.
         shared.atomic().store(word.closed(anybody_queued).0, Ordering::Release);
         if let Some((parker, unreported)) = granted {
-            // After the store: whoever learns that he holds the word finds his id there.
+            // After the store: a thread that learns of its hold finds its id in the word.
             parker.grant(unreported);
             wakes.unpark(parker);
         }

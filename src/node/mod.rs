@@ -1,5 +1,5 @@
 //! The Node-API binding: the only place that names napi. It converts, calls the core, and converts back;
-//! arguments are checked and errors are made in `lib/`, whose only importer of this module is `lib/thread.js`.
+//! arguments are checked and errors are made in `lib/`, where `lib/binary.js` alone loads it.
 //!
 //! Free functions with plain numbers, because a call costs what its conversions cost.
 
@@ -63,7 +63,7 @@ fn patience() -> Patience {
     std::env::var("SABLOCK_ABLATION").ok().and_then(|name| Patience::ablated(&name)).unwrap_or_default()
 }
 
-/// A random start above 2^16 leaves half of the 2^26 ids, and tells a word of another process, or of another library, apart.
+/// A random start above 2^16 leaves three quarters of the 2^26 ids at least, and tells a word of another process, or of another library, apart.
 fn first_agent_id() -> u32 {
     use std::hash::{BuildHasher, Hasher};
     let random = std::hash::RandomState::new().build_hasher().finish();
