@@ -26,9 +26,9 @@ function load() {
     cause = error;
   }
   const message =
-    `sablock needs its native binary for ${process.platform}-${process.arch}, and ${reason}. There are binaries for ` +
-    'linux (glibc and musl), darwin and win32, each for x64 and arm64, in packages that npm installs as optional ' +
-    'dependencies: install again without --omit=optional, on the system where it is to run, or build it from the sources.';
+    `sablock needs its native binary for ${process.platform}-${process.arch}, and ${reason}. It comes in a package for ` +
+    'each platform, which npm installs as an optional dependency: install again without --omit=optional, on the system ' +
+    'where it is to run, or build it from the sources.';
   throw Object.assign(new Error(message, { cause }), { code: 'ERR_LOCK_NO_BINARY' });
 }
 
