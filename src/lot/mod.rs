@@ -4,6 +4,7 @@
 //! (neither of the JS fast paths can succeed on it), decides on the frozen value, and ends with a plain store.
 //! Wake-ups are collected and carried out after the bucket's lock is released.
 
+pub(crate) mod list;
 pub mod queue;
 mod section;
 mod wakes;

@@ -10,20 +10,17 @@ use std::time::Instant;
 
 use slab::Slab;
 
+use super::list::{Linked, Links, List};
 use crate::agent::{Agent, AgentId};
 use crate::parker::Parker;
 use crate::shared_word::SharedWord;
 
-/// A waiter's place in its bucket's slab.
-pub type NodeId = u32;
-
-const NONE: NodeId = NodeId::MAX;
+pub use super::list::NodeId;
 
 /// One waiter.
 pub struct Node {
     ticket: u64,
-    previous: NodeId,
-    next: NodeId,
+    links: Links,
     /// When it came.
     pub since: Instant,
     /// Whether a guard will own the hold.
@@ -52,38 +49,13 @@ pub enum Kind {
     },
 }
 
-/// A doubly linked list through the slab.
-#[derive(Clone, Copy)]
-struct List {
-    head: NodeId,
-    tail: NodeId,
-}
-
-impl List {
-    const EMPTY: Self = Self { head: NONE, tail: NONE };
-
-    fn push(&mut self, nodes: &mut Slab<Node>, mut node: Node) -> NodeId {
-        node.previous = self.tail;
-        let id = nodes.insert(node) as NodeId;
-        match self.tail {
-            NONE => self.head = id,
-            tail => nodes[tail as usize].next = id,
-        }
-        self.tail = id;
-        id
+impl Linked for Node {
+    fn links(&self) -> Links {
+        self.links
     }
 
-    fn remove(&mut self, nodes: &mut Slab<Node>, id: NodeId) -> Node {
-        let node = nodes.remove(id as usize);
-        match node.previous {
-            NONE => self.head = node.next,
-            previous => nodes[previous as usize].next = node.next,
-        }
-        match node.next {
-            NONE => self.tail = node.previous,
-            next => nodes[next as usize].previous = node.previous,
-        }
-        node
+    fn links_mut(&mut self) -> &mut Links {
+        &mut self.links
     }
 }
 
@@ -105,7 +77,7 @@ pub struct Party {
 impl Party {
     /// Its first waiter; a party is never empty.
     pub fn first(&self) -> NodeId {
-        self.waiters.head
+        self.waiters.first().expect("a party is never empty")
     }
 }
 
@@ -153,7 +125,7 @@ impl Queue {
 
     /// Whether nobody waits.
     pub fn is_empty(&self) -> bool {
-        self.blocked.head == NONE && self.parties.is_empty()
+        self.blocked.first().is_none() && self.parties.is_empty()
     }
 
     /// Puts a blocked thread at the end.
@@ -197,7 +169,7 @@ impl Queue {
     fn node(&mut self, agent: AgentId, kind: Kind, guarded: bool, since: Instant) -> Node {
         let ticket = self.next_ticket;
         self.next_ticket += 1;
-        Node { ticket, previous: NONE, next: NONE, since, guarded, agent, kind }
+        Node { ticket, links: Links::NONE, since, guarded, agent, kind }
     }
 
     /// Takes a waiter out, wherever it stands.
@@ -208,9 +180,9 @@ impl Queue {
         }
         let index = self.party_index(nodes[id as usize].agent).expect("a waiter has a party");
         let node = self.parties[index].waiters.remove(nodes, id);
-        match self.parties[index].waiters.head {
-            NONE => drop(self.parties.remove(index)),
-            head => {
+        match self.parties[index].waiters.first() {
+            None => drop(self.parties.remove(index)),
+            Some(head) => {
                 self.parties[index].head_ticket = nodes[head as usize].ticket;
                 self.restore_order(index);
             }
@@ -245,15 +217,8 @@ impl Queue {
 
     /// The first blocked waiter that can be counted on.
     pub fn first_blocked(&self, nodes: &Slab<Node>) -> Option<NodeId> {
-        let mut id = self.blocked.head;
-        while id != NONE {
-            let node = &nodes[id as usize];
-            if !matches!(node.kind, Kind::Blocked { away: true, .. }) {
-                return Some(id);
-            }
-            id = node.next;
-        }
-        None
+        let is_away = |id: &NodeId| matches!(nodes[*id as usize].kind, Kind::Blocked { away: true, .. });
+        self.blocked.iter(nodes).find(|id| !is_away(id))
     }
 
     /// The parties whose first waiter came before `before`, in order; all of them if it is `None`.
@@ -278,12 +243,7 @@ impl Queue {
     pub fn waiters<'n>(&self, nodes: &'n Slab<Node>) -> Vec<&'n Node> {
         let mut all = Vec::new();
         for list in self.parties.iter().map(|party| party.waiters).chain([self.blocked]) {
-            let mut id = list.head;
-            while id != NONE {
-                let node = &nodes[id as usize];
-                all.push(node);
-                id = node.next;
-            }
+            all.extend(list.iter(nodes).map(|id| &nodes[id as usize]));
         }
         all.sort_unstable_by_key(|node| node.ticket);
         all
