@@ -9,6 +9,7 @@
 //! Only `node` knows Node-API; the rest is built and tested without it (`--no-default-features`).
 
 pub mod agent;
+pub mod blocking;
 #[cfg(not(loom))]
 pub mod clock;
 pub mod deadlock;

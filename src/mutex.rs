@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::agent::{Agent, AgentId, Blockage};
+use crate::blocking::{BlockingWait, Interrupted};
 use crate::deadlock::Hop;
 use crate::lot::queue::NodeId;
 use crate::lot::{Corrupt, Lot};
@@ -13,9 +14,6 @@ use crate::parker::{Call, Parker};
 use crate::shared_word::SharedWord;
 use crate::sync::{self, Ordering};
 use crate::word::Word;
-
-/// A blocked thread looks up from its sleep this often, to see whether it is being terminated or debugged.
-const SLICE: Duration = Duration::from_millis(25);
 
 /// How long a wait may take.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -61,6 +59,12 @@ pub enum Failure {
 impl From<Corrupt> for Failure {
     fn from(_: Corrupt) -> Self {
         Self::Corrupt
+    }
+}
+
+impl From<Interrupted> for Failure {
+    fn from(_: Interrupted) -> Self {
+        Self::Interrupted
     }
 }
 
@@ -192,7 +196,7 @@ impl Lot {
     }
 }
 
-/// A thread that is queued and about to sleep.
+/// A thread that is queued for a word.
 struct BlockedWait<'l> {
     lot: &'l Lot,
     word: SharedWord,
@@ -201,39 +205,23 @@ struct BlockedWait<'l> {
     limit: Limit,
 }
 
-impl BlockedWait<'_> {
-    fn sleep(&self, pause: &mut dyn FnMut() -> bool) -> Result<Attempt, Failure> {
-        let mut slice_end = sync::now() + SLICE;
-        loop {
-            let deadline = if let Limit::Until(at) = self.limit { at } else { slice_end };
-            self.parker.park_until(slice_end.min(deadline));
-            match self.parker.call() {
-                Call::Granted(abandoned_by) => return Ok(Attempt::Acquired { abandoned_by }),
-                Call::Woken => {
-                    if let Some(attempt) = self.look(false)? {
-                        return Ok(attempt);
-                    }
-                }
-                Call::None => {}
-            }
-            let now = sync::now();
-            if matches!(self.limit, Limit::Until(at) if now >= at) {
-                return self.give_up();
-            }
-            if now >= slice_end {
-                // Away: while this thread is inside `pause`, nobody may count on it.
-                if let Some(attempt) = self.look(true)? {
-                    return Ok(attempt);
-                }
-                if !pause() {
-                    self.end();
-                    return Err(Failure::Interrupted);
-                }
-                if let Some(attempt) = self.look(false)? {
-                    return Ok(attempt);
-                }
-                slice_end = sync::now() + SLICE;
-            }
+impl BlockingWait for BlockedWait<'_> {
+    type Answer = Attempt;
+    type Failure = Failure;
+
+    fn parker(&self) -> &Parker {
+        &self.parker
+    }
+
+    fn limit(&self) -> Limit {
+        self.limit
+    }
+
+    fn answer(&self) -> Result<Option<Attempt>, Failure> {
+        match self.parker.call() {
+            Call::Granted(abandoned_by) => Ok(Some(Attempt::Acquired { abandoned_by })),
+            Call::Woken => self.look(false),
+            Call::None => Ok(None),
         }
     }
 
@@ -274,7 +262,9 @@ impl BlockedWait<'_> {
         }
         section.close().carry_out(self.lot);
     }
+}
 
+impl BlockedWait<'_> {
     /// Leaves the queue of a word that somebody else has overwritten.
     fn despair<T>(&self) -> Result<T, Failure> {
         self.lot.forget(self.word, self.id, || matches!(self.parker.call(), Call::Granted(_)));
