@@ -27,6 +27,8 @@ pub enum Notice {
     Offer(usize),
     /// The deadline of a wait is over.
     Expired(WaitId),
+    /// A wait was told of a notification.
+    Told(WaitId),
 }
 
 /// Names one asynchronous wait of a thread.
@@ -93,9 +95,14 @@ impl Agent {
 
     /// Leaves a notice for the loop and sees to it that it turns.
     pub fn notify(&self, notice: Notice) {
-        if self.post(notice)
-            && let Some(waker) = &*self.waker.lock()
-        {
+        if self.post(notice) {
+            self.wake();
+        }
+    }
+
+    /// Sees to it that the loop turns, after [`Agent::post`] has said that the caller must.
+    pub fn wake(&self) {
+        if let Some(waker) = &*self.waker.lock() {
             waker.wake();
         }
     }
@@ -123,7 +130,7 @@ impl Agent {
         }
     }
 
-    /// Whether the thread is blocked inside a `lock()`; a hint, since it may change at once.
+    /// Whether the thread is blocked inside a `lock()` or a `wait()`; a hint, since it may change at once.
     pub fn is_blocked(&self) -> bool {
         // Relaxed: only decides whether a word is reserved for its loop; a wrong answer costs a lease.
         self.is_blocked.load(Ordering::Relaxed)

@@ -2,17 +2,26 @@
 //!
 //! A freed word is *offered* to the loop (a notice in its agent's inbox); the loop *claims* it here, on its own thread,
 //! where an abort, a timeout and a claim cannot race. So a loop never holds a word that its code does not know of.
+//! Who waits for a notification is *told* by another thread, and hears of it here.
+
+mod answers;
 
 use std::collections::VecDeque;
+use std::io;
 use std::sync::Arc;
 
 use slab::Slab;
 
 use crate::agent::{Agent, AgentId, Notice, SPARE, WaitId};
-use crate::lot::queue::NodeId;
+use crate::futex::Outcome;
+use crate::location::Location;
+use crate::lot::line::{Call, Told};
+use crate::lot::list::NodeId;
 use crate::lot::{Corrupt, Lot};
 use crate::mutex::{Attempt, Limit};
 use crate::shared_word::SharedWord;
+
+pub use answers::{Request, RequestError, Settled};
 
 /// One thread's waits. Lives and dies on that thread.
 pub struct EventLoop<'l> {
@@ -21,49 +30,38 @@ pub struct EventLoop<'l> {
     waits: Slab<Wait>,
     /// Notices taken from the inbox and not yet dealt with.
     notices: VecDeque<Notice>,
-    /// The last hold that [`EventLoop::next_settled`] answered, until it is asked again: the thread's code may not know of it yet.
+    /// The last hold or notification that [`EventLoop::next`] answered, until it is asked again: the thread's code may not know of it yet.
     unaccepted: Option<Unaccepted>,
 }
 
 struct Wait {
-    word: SharedWord,
+    place: Place,
     node: NodeId,
     serial: u64,
     has_deadline: bool,
 }
 
-struct Unaccepted {
-    word: SharedWord,
-    abandoned_by: Option<AgentId>,
+/// Where a wait stands.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// In the queue of a word.
+    Queue(SharedWord),
+    /// In the line of a location.
+    Line(Location),
 }
 
-/// What came of a request to lock without blocking.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Request {
-    /// Settled at once.
-    Now(Attempt),
-    /// To be settled by [`EventLoop::next_settled`] under this token.
-    Pending(u32),
+impl Place {
+    fn address(self) -> usize {
+        match self {
+            Self::Queue(word) => word.address(),
+            Self::Line(location) => location.address(),
+        }
+    }
 }
 
-/// Why a request was refused.
-#[derive(Debug)]
-pub enum RequestError {
-    /// The word holds what no sablock wrote.
-    Corrupt,
-    /// The thread that watches the deadlines could not be started.
-    NoClock(std::io::Error),
-}
-
-/// A wait that is over.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Settled {
-    /// Which; free to be given out again.
-    pub token: u32,
-    /// For what.
-    pub word: SharedWord,
-    /// How it ended. `None`: its word was overwritten by somebody else.
-    pub attempt: Option<Attempt>,
+enum Unaccepted {
+    Hold { word: SharedWord, abandoned_by: Option<AgentId> },
+    Notification { address: usize, told: Told },
 }
 
 impl<'l> EventLoop<'l> {
@@ -95,18 +93,9 @@ impl<'l> EventLoop<'l> {
         let request = if limit == Limit::Once {
             Ok(Request::Now(Attempt::NotAcquired))
         } else {
-            let entry = self.waits.vacant_entry();
-            let token = u32::try_from(entry.key()).expect("fewer than 2^32 pending waits in one thread");
-            let serial = self.lot.serial();
-            let has_deadline = if let Limit::Until(at) = limit {
-                self.lot.timers.deadline(&self.agent, WaitId { token, serial }, at).map(|()| true)
-            } else {
-                Ok(false)
-            };
-            has_deadline.map(|has_deadline| {
-                let node = section.push_async(&self.agent, token, guarded);
-                entry.insert(Wait { word, node, serial, has_deadline });
-                Request::Pending(token)
+            self.reserve(limit).map(|reserved| {
+                let node = section.push_async(&self.agent, reserved.token, guarded);
+                self.enter(reserved, Place::Queue(word), node, limit)
             })
         };
         if freed {
@@ -116,22 +105,59 @@ impl<'l> EventLoop<'l> {
         request.map_err(RequestError::NoClock)
     }
 
-    /// Takes back a pending wait; answers its word, or `None` if there is none under this token.
-    pub fn cancel(&mut self, token: u32) -> Option<SharedWord> {
-        let wait = self.waits.try_remove(token as usize)?;
-        self.leave(token, &wait);
-        Some(wait.word)
+    /// Waits at `location` for a notification if it holds `value`.
+    pub fn wait(&mut self, location: Location, value: i64, limit: Limit) -> io::Result<Request<Outcome>> {
+        let mut lines = self.lot.lines(location.address());
+        if !location.holds(value) {
+            return Ok(Request::Now(Outcome::NotEqual));
+        }
+        if limit == Limit::Once {
+            return Ok(Request::Now(Outcome::TimedOut));
+        }
+        let reserved = self.reserve(limit)?;
+        let node = lines.push(location.address(), Call::Notice(Arc::clone(&self.agent), reserved));
+        Ok(self.enter(reserved, Place::Line(location), node, limit))
     }
 
-    fn leave(&self, token: u32, wait: &Wait) {
-        match self.lot.open(wait.word) {
+    /// A name for a wait that is about to begin, and its deadline to be kept.
+    fn reserve(&self, limit: Limit) -> io::Result<WaitId> {
+        let token = u32::try_from(self.waits.vacant_key()).expect("fewer than 2^32 pending waits in one thread");
+        let id = WaitId { token, serial: self.lot.serial() };
+        if let Limit::Until(at) = limit {
+            self.lot.timers.deadline(&self.agent, id, at)?;
+        }
+        Ok(id)
+    }
+
+    fn enter<T>(&mut self, WaitId { token, serial }: WaitId, place: Place, node: NodeId, limit: Limit) -> Request<T> {
+        self.waits.insert(Wait { place, node, serial, has_deadline: limit != Limit::Endless });
+        Request::Pending(token)
+    }
+
+    /// Takes back a pending wait; answers the address of what it was for, or `None` if there is none under this token
+    /// any more: one that was told of a notification is as good as over.
+    pub fn cancel(&mut self, token: u32) -> Option<usize> {
+        let wait = self.waits.get(token as usize)?;
+        let address = wait.place.address();
+        if matches!(wait.place, Place::Line(_)) && !self.lot.lines(address).take_back(wait.node) {
+            return None;
+        }
+        let wait = self.waits.remove(token as usize);
+        if let Place::Queue(word) = wait.place {
+            self.leave_queue(word, wait.node);
+        }
+        self.stop_clock(token, &wait);
+        Some(address)
+    }
+
+    fn leave_queue(&self, word: SharedWord, node: NodeId) {
+        match self.lot.open(word) {
             Ok(mut section) => {
-                section.leave(wait.node);
+                section.leave(node);
                 section.close().carry_out(self.lot);
             }
-            Err(Corrupt) => self.lot.forget(wait.word, wait.node, || false),
+            Err(Corrupt) => self.lot.forget(word, node, || false),
         }
-        self.stop_clock(token, wait);
     }
 
     fn stop_clock(&self, token: u32, wait: &Wait) {
@@ -140,13 +166,17 @@ impl<'l> EventLoop<'l> {
         }
     }
 
-    /// Gives back the hold that [`Self::next_settled`] answered last, since nobody waits for it any more.
+    /// Gives back what [`Self::next`] answered last, since nobody waits for it any more.
     pub fn refuse(&mut self) {
-        if let Some(Unaccepted { word, abandoned_by }) = self.unaccepted.take()
-            && let Ok(mut section) = self.lot.open(word)
-        {
-            section.revoke(abandoned_by);
-            section.close().carry_out(self.lot);
+        match self.unaccepted.take() {
+            Some(Unaccepted::Hold { word, abandoned_by }) => {
+                if let Ok(mut section) = self.lot.open(word) {
+                    section.revoke(abandoned_by);
+                    section.close().carry_out(self.lot);
+                }
+            }
+            Some(Unaccepted::Notification { address, told }) => self.lot.pass_on(address, told),
+            None => {}
         }
     }
 
@@ -168,6 +198,7 @@ impl<'l> EventLoop<'l> {
             let settled = match notice {
                 Notice::Offer(address) => self.claim(address),
                 Notice::Expired(id) => self.expire(id),
+                Notice::Told(id) => self.hear(id),
             };
             if settled.is_some() {
                 return settled;
@@ -182,30 +213,53 @@ impl<'l> EventLoop<'l> {
         let (token, abandoned_by) = claimed?;
         let wait = self.waits.remove(token as usize);
         self.stop_clock(token, &wait);
-        self.unaccepted = Some(Unaccepted { word: wait.word, abandoned_by });
-        Some(Settled { token, word: wait.word, attempt: Some(Attempt::Acquired { abandoned_by }) })
+        let Place::Queue(word) = wait.place else { unreachable!("a claim is for one who queues") };
+        self.unaccepted = Some(Unaccepted::Hold { word, abandoned_by });
+        Some(Settled::Lock { token, word, attempt: Some(Attempt::Acquired { abandoned_by }) })
     }
 
     /// The word at `address` was overwritten by somebody else: the waits for it end one by one.
     fn despair(&mut self, address: usize) -> Option<Settled> {
-        let (key, _) = self.waits.iter().find(|(_, wait)| wait.word.address() == address)?;
+        let is_for = |wait: &Wait| matches!(wait.place, Place::Queue(word) if word.address() == address);
+        let (key, _) = self.waits.iter().find(|(_, wait)| is_for(wait))?;
         self.notices.push_back(Notice::Offer(address));
         let wait = self.waits.remove(key);
-        self.lot.forget(wait.word, wait.node, || false);
+        let Place::Queue(word) = wait.place else { unreachable!("looked for above") };
+        self.lot.forget(word, wait.node, || false);
         let token = key as u32;
         self.stop_clock(token, &wait);
-        Some(Settled { token, word: wait.word, attempt: None })
+        Some(Settled::Lock { token, word, attempt: None })
+    }
+
+    /// A wait was told of a notification.
+    fn hear(&mut self, id: WaitId) -> Option<Settled> {
+        self.waits.get(id.token as usize).filter(|wait| wait.serial == id.serial)?;
+        let wait = self.waits.remove(id.token as usize);
+        self.stop_clock(id.token, &wait);
+        let Place::Line(location) = wait.place else { unreachable!("only who stands in a line is told") };
+        let address = location.address();
+        let told = self.lot.lines(address).take(wait.node).expect("it was told");
+        self.unaccepted = Some(Unaccepted::Notification { address, told });
+        Some(Settled::Wait { token: id.token, location, outcome: Outcome::Notified })
     }
 
     fn expire(&mut self, id: WaitId) -> Option<Settled> {
-        let wait = self.waits.get(id.token as usize)?;
-        if wait.serial != id.serial {
+        let wait = self.waits.get(id.token as usize).filter(|wait| wait.serial == id.serial)?;
+        if let Place::Line(location) = wait.place
+            && !self.lot.lines(location.address()).take_back(wait.node)
+        {
+            // The notification was first, and its notice is in the inbox.
             return None;
         }
-        let mut wait = self.waits.remove(id.token as usize);
-        wait.has_deadline = false;
-        self.leave(id.token, &wait);
-        Some(Settled { token: id.token, word: wait.word, attempt: Some(Attempt::NotAcquired) })
+        let token = id.token;
+        let Wait { place, node, .. } = self.waits.remove(token as usize);
+        Some(match place {
+            Place::Line(location) => Settled::Wait { token, location, outcome: Outcome::TimedOut },
+            Place::Queue(word) => {
+                self.leave_queue(word, node);
+                Settled::Lock { token, word, attempt: Some(Attempt::NotAcquired) }
+            }
+        })
     }
 
     /// The thread's JS has ended. A hold that its code never knew of passes on unmarked, its waits leave,
@@ -214,7 +268,11 @@ impl<'l> EventLoop<'l> {
         self.agent.set_waker(None);
         self.refuse();
         for (token, wait) in std::mem::take(&mut self.waits) {
-            self.leave(token as u32, &wait);
+            match wait.place {
+                Place::Queue(word) => self.leave_queue(word, wait.node),
+                Place::Line(location) => self.lot.leave_line(location.address(), wait.node),
+            }
+            self.stop_clock(token as u32, &wait);
         }
         self.lot.bury(self.agent.id);
     }

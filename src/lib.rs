@@ -14,6 +14,8 @@ pub mod blocking;
 pub mod clock;
 pub mod deadlock;
 pub mod event_loop;
+pub mod futex;
+pub mod location;
 pub mod lot;
 pub mod mutex;
 #[cfg(all(feature = "node", not(loom), not(test)))]

@@ -146,7 +146,7 @@ fn hold_once_async(world: &World) {
         Request::Now(attempt) => assert_eq!(attempt, Attempt::Acquired { abandoned_by: None }),
         Request::Pending(token) => {
             let attempt = Some(Attempt::Acquired { abandoned_by: None });
-            assert_eq!(turn(&mut waits, &bed), Settled { token, word: world.word(), attempt });
+            assert_eq!(turn(&mut waits, &bed), Settled::Lock { token, word: world.word(), attempt });
             assert_eq!(waits.next_settled(), None);
         }
     }
@@ -309,7 +309,7 @@ fn lease_end_against_claim() {
                     world.unlock(&agent);
                 }
             });
-            assert_eq!(turn(&mut waits, &bed).token, token);
+            assert_eq!(turn(&mut waits, &bed).token(), token);
             world.touch();
             let agent = Arc::clone(waits.agent());
             world.unlock(&agent);

@@ -106,6 +106,14 @@ impl Loop {
         Self { waits: EventLoop::new(lot(), agent), turn }
     }
 
+    /// Sleeps until the next wait for a lock is over.
+    fn attempt(&mut self) -> Option<Attempt> {
+        match self.settle() {
+            Settled::Lock { attempt, .. } => attempt,
+            other => panic!("{other:?}"),
+        }
+    }
+
     /// Sleeps until the next wait is over.
     fn settle(&mut self) -> Settled {
         let patience = Instant::now() + Duration::from_secs(60);
@@ -145,7 +153,7 @@ fn totals_are_exact_between_threads_that_block_and_loops_that_await() {
                 let agent = Arc::clone(awaiting.waits.agent());
                 for _ in 0..HOLDS / 10 {
                     if let Request::Pending(_) = awaiting.waits.lock(guarded.shared(), false, Limit::Endless).unwrap() {
-                        assert!(matches!(awaiting.settle().attempt, Some(Attempt::Acquired { .. })));
+                        assert!(matches!(awaiting.attempt(), Some(Attempt::Acquired { .. })));
                     }
                     guarded.work();
                     guarded.unlock(&agent);
@@ -185,7 +193,7 @@ fn waiters_that_give_up_lose_nobodys_turn() {
                     Request::Pending(token) if round % 3 == 0 && awaiting.waits.cancel(token).is_some() => {
                         Attempt::NotAcquired
                     }
-                    Request::Pending(_) => awaiting.settle().attempt.unwrap(),
+                    Request::Pending(_) => awaiting.attempt().unwrap(),
                 };
                 if matches!(attempt, Attempt::Acquired { .. }) {
                     guarded.work();
@@ -221,7 +229,7 @@ fn each_death_of_a_holder_is_told_once() {
                     let agent = Arc::clone(doomed.waits.agent());
                     match doomed.waits.lock(guarded.shared(), false, Limit::Endless).unwrap() {
                         Request::Now(Attempt::Acquired { abandoned_by }) => guarded.note(&agent, abandoned_by),
-                        Request::Pending(_) => match doomed.settle().attempt {
+                        Request::Pending(_) => match doomed.attempt() {
                             Some(Attempt::Acquired { abandoned_by }) => guarded.note(&agent, abandoned_by),
                             other => panic!("{other:?}"),
                         },
@@ -250,7 +258,7 @@ fn a_deadline_of_an_awaiting_thread_is_kept() {
     let start = Instant::now();
     let request = awaiting.waits.lock(guarded.shared(), false, Limit::after(Duration::from_millis(20))).unwrap();
     let Request::Pending(token) = request else { panic!("{request:?}") };
-    assert_eq!(awaiting.settle(), Settled { token, word: guarded.shared(), attempt: Some(Attempt::NotAcquired) });
+    assert_eq!(awaiting.settle(), Settled::Lock { token, word: guarded.shared(), attempt: Some(Attempt::NotAcquired) });
     assert!(start.elapsed() >= Duration::from_millis(20));
     assert_eq!(awaiting.waits.pending(), 0);
 }

@@ -171,10 +171,16 @@ fn a_request_of_a_thread_never_overtakes_its_own_earlier_ones() {
     world.unlock(&me);
     assert_eq!(world.value(), 0, "free, and the loop is on its way");
     let second = world.queue(&mut waits);
-    assert_eq!(waits.next_settled(), Some(Settled { token: first, word: world.shared(), attempt: Some(ACQUIRED) }));
+    assert_eq!(
+        waits.next_settled(),
+        Some(Settled::Lock { token: first, word: world.shared(), attempt: Some(ACQUIRED) })
+    );
     let agent = Arc::clone(waits.agent());
     world.unlock(&agent);
-    assert_eq!(waits.next_settled(), Some(Settled { token: second, word: world.shared(), attempt: Some(ACQUIRED) }));
+    assert_eq!(
+        waits.next_settled(),
+        Some(Settled::Lock { token: second, word: world.shared(), attempt: Some(ACQUIRED) })
+    );
     world.unlock(&agent);
     assert_eq!(world.value(), 0);
 }
@@ -198,7 +204,7 @@ fn a_word_is_reserved_for_a_loop_that_came_in_vain_until_it_comes_again() {
     world.unlock(&me);
     assert_eq!(world.value(), RESERVED | WAITING);
     assert_eq!(world.lock(&me, Limit::Once), Attempt::NotAcquired);
-    assert_eq!(waits.next_settled(), Some(Settled { token, word: world.shared(), attempt: Some(ACQUIRED) }));
+    assert_eq!(waits.next_settled(), Some(Settled::Lock { token, word: world.shared(), attempt: Some(ACQUIRED) }));
 }
 
 #[test]
@@ -218,7 +224,7 @@ fn a_lease_that_is_over_opens_the_word_to_the_others() {
     world.lot.end_lease(leases[0].0, leases[0].1);
     assert_eq!(waits.next_settled(), None);
     world.unlock(&me);
-    assert_eq!(waits.next_settled(), Some(Settled { token, word: world.shared(), attempt: Some(ACQUIRED) }));
+    assert_eq!(waits.next_settled(), Some(Settled::Lock { token, word: world.shared(), attempt: Some(ACQUIRED) }));
 }
 
 #[test]
@@ -259,7 +265,7 @@ fn a_busy_loop_holds_back_neither_loops_nor_threads_behind_it() {
         world.unlock(&me);
         blocked.join().unwrap();
         let attempt = Some(ACQUIRED);
-        assert_eq!(second.next_settled(), Some(Settled { token, word: world.shared(), attempt }));
+        assert_eq!(second.next_settled(), Some(Settled::Lock { token, word: world.shared(), attempt }));
     });
 }
 
@@ -292,11 +298,14 @@ fn of_two_loops_that_came_in_vain_the_earlier_goes_first() {
     assert_eq!(later.next_settled(), None, "the word is reserved for the earlier one");
     assert_eq!(
         earlier.next_settled(),
-        Some(Settled { token: tokens[0], word: world.shared(), attempt: Some(ACQUIRED) })
+        Some(Settled::Lock { token: tokens[0], word: world.shared(), attempt: Some(ACQUIRED) })
     );
     let agent = Arc::clone(earlier.agent());
     world.unlock(&agent);
-    assert_eq!(later.next_settled(), Some(Settled { token: tokens[1], word: world.shared(), attempt: Some(ACQUIRED) }));
+    assert_eq!(
+        later.next_settled(),
+        Some(Settled::Lock { token: tokens[1], word: world.shared(), attempt: Some(ACQUIRED) })
+    );
 }
 
 #[test]
@@ -310,7 +319,10 @@ fn an_aborted_wait_passes_on_what_was_reserved_for_it() {
     world.unlock(&me);
     assert!(waits.cancel(token).is_some());
     assert!(waits.cancel(token).is_none(), "it is gone");
-    assert_eq!(other.next_settled(), Some(Settled { token: second, word: world.shared(), attempt: Some(ACQUIRED) }));
+    assert_eq!(
+        other.next_settled(),
+        Some(Settled::Lock { token: second, word: world.shared(), attempt: Some(ACQUIRED) })
+    );
 }
 
 #[test]
@@ -350,7 +362,7 @@ fn a_loop_that_comes_for_nobody_leaves_a_dead_holders_word_to_the_scan() {
     assert_eq!(fickle.next_settled(), None);
     world.lot.bury(doomed.id);
     let attempt = Some(Attempt::Acquired { abandoned_by: Some(doomed.id) });
-    assert_eq!(heir.next_settled(), Some(Settled { token, word: world.shared(), attempt }));
+    assert_eq!(heir.next_settled(), Some(Settled::Lock { token, word: world.shared(), attempt }));
 }
 
 #[test]
@@ -362,9 +374,12 @@ fn a_hold_that_its_thread_never_knew_of_passes_on_unmarked() {
     let mut heir = world.event_loop();
     let tokens = [world.queue(&mut doomed), world.queue(&mut heir)];
     world.unlock(&me);
-    assert_eq!(doomed.next_settled().map(|settled| settled.token), Some(tokens[0]));
+    assert_eq!(doomed.next_settled().map(|settled| settled.token()), Some(tokens[0]));
     doomed.end();
-    assert_eq!(heir.next_settled(), Some(Settled { token: tokens[1], word: world.shared(), attempt: Some(ACQUIRED) }));
+    assert_eq!(
+        heir.next_settled(),
+        Some(Settled::Lock { token: tokens[1], word: world.shared(), attempt: Some(ACQUIRED) })
+    );
     assert!(!Word(world.value()).is_abandoned());
 }
 
@@ -399,7 +414,7 @@ fn waiters_of_a_word_that_is_overwritten_are_told() {
         assert!(blocked.join().unwrap());
     });
     assert!(waits.agent().post(Notice::Offer(world.shared().address())));
-    assert_eq!(waits.next_settled(), Some(Settled { token, word: world.shared(), attempt: None }));
+    assert_eq!(waits.next_settled(), Some(Settled::Lock { token, word: world.shared(), attempt: None }));
     assert_eq!(waits.next_settled(), None);
     assert!(world.ages().is_empty());
     assert_eq!(world.value(), 3);

@@ -1,9 +1,10 @@
-//! The lot: the queues of all words of the process, keyed by address.
+//! The lot: the queues of all words of the process, and the lines of all locations, keyed by address.
 //!
 //! A *section* is a stretch of code under the lock of a word's bucket. It begins by setting W, which freezes the word
 //! (neither of the JS fast paths can succeed on it), decides on the frozen value, and ends with a plain store.
 //! Wake-ups are collected and carried out after the bucket's lock is released.
 
+pub(crate) mod line;
 pub(crate) mod list;
 pub mod queue;
 mod section;
@@ -17,6 +18,7 @@ use slab::Slab;
 use crate::agent::{AgentId, Roster, SPARE, ThreadId, Timers};
 use crate::shared_word::SharedWord;
 use crate::sync::{AtomicBool, AtomicU64, Mutex, MutexGuard, Ordering};
+use line::Lines;
 use queue::{Kind, Node, NodeId, Queue};
 
 pub(crate) use section::Section;
@@ -68,6 +70,7 @@ impl Patience {
 /// All queues and all agents of a process.
 pub struct Lot {
     buckets: Box<[Bucket]>,
+    lines: Box<[LinesBucket]>,
     /// The agents.
     pub agents: Roster,
     pub(crate) timers: Box<dyn Timers>,
@@ -85,6 +88,11 @@ pub(crate) struct Bucket {
     /// Somebody spins for a word of this bucket.
     pub(crate) spinning: AtomicBool,
 }
+
+/// The lines of the locations that share a hash: a lock of their own, so that waiting never delays locking.
+#[repr(align(128))]
+#[derive(Default)]
+struct LinesBucket(Mutex<Lines>);
 
 /// What a bucket's lock guards.
 pub(crate) struct Contents {
@@ -142,6 +150,7 @@ impl Lot {
         };
         Self {
             buckets: (0..buckets).map(|_| bucket()).collect(),
+            lines: (0..buckets).map(|_| LinesBucket::default()).collect(),
             agents: Roster::new(first_agent),
             timers,
             patience,
@@ -151,10 +160,18 @@ impl Lot {
     }
 
     pub(crate) fn bucket(&self, address: usize) -> &Bucket {
+        &self.buckets[self.bucket_index(address)]
+    }
+
+    /// The lines of those who wait for a notification at `address`, and at others with the same hash.
+    pub(crate) fn lines(&self, address: usize) -> MutexGuard<'_, Lines> {
+        self.lines[self.bucket_index(address)].0.lock()
+    }
+
+    fn bucket_index(&self, address: usize) -> usize {
         // Words lie 4 bytes apart; the multiplier (2^64 divided by the golden ratio: Knuth, TAOCP 6.4) spreads neighbours.
         let hash = ((address as u64) >> 2).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        let index = (hash >> 32) as usize & (self.buckets.len() - 1);
-        &self.buckets[index]
+        (hash >> 32) as usize & (self.buckets.len() - 1)
     }
 
     pub(crate) fn serial(&self) -> u64 {

@@ -12,6 +12,7 @@ use crate::parker::Parker;
 
 enum Wake {
     Unpark(Arc<Parker>),
+    Turn(Arc<Agent>),
     Offer { agent: Arc<Agent>, address: usize },
     Lease { address: usize, generation: u64, until: Instant },
 }
@@ -24,6 +25,11 @@ pub(crate) struct Wakes(SmallVec<[Wake; 2]>);
 impl Wakes {
     pub(super) fn unpark(&mut self, parker: Arc<Parker>) {
         self.0.push(Wake::Unpark(parker));
+    }
+
+    /// The loop of `agent` must turn, for a notice that is in its inbox.
+    pub(super) fn turn(&mut self, agent: Arc<Agent>) {
+        self.0.push(Wake::Turn(agent));
     }
 
     pub(super) fn offer(&mut self, agent: Arc<Agent>, address: usize) {
@@ -44,6 +50,7 @@ impl Wakes {
         for wake in self.0 {
             match wake {
                 Wake::Unpark(parker) => parker.unpark(),
+                Wake::Turn(agent) => agent.wake(),
                 Wake::Offer { agent, address } if here.is_some_and(|here| Arc::ptr_eq(here, &agent)) => {
                     agent.leave_notice(Notice::Offer(address));
                 }

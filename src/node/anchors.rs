@@ -6,10 +6,8 @@ use napi::sys;
 use rustc_hash::FxHashMap;
 
 use super::thread::{check, reference};
-use super::word::JsWord;
-use crate::shared_word::SharedWord;
 
-/// One strong reference for each word that this thread waits for, with the number of its waits.
+/// One strong reference for each address that this thread waits for, with the number of its waits.
 #[derive(Default)]
 pub struct Anchors(FxHashMap<usize, Anchor>);
 
@@ -19,26 +17,26 @@ struct Anchor {
 }
 
 impl Anchors {
-    /// A wait for `word` begins.
-    pub fn hold(&mut self, env: sys::napi_env, word: &JsWord) -> Result<()> {
-        if let Some(anchor) = self.0.get_mut(&word.0.address()) {
+    /// A wait for what is at `address`, in the buffer of `view`, begins.
+    pub fn hold(&mut self, env: sys::napi_env, address: usize, view: sys::napi_value) -> Result<()> {
+        if let Some(anchor) = self.0.get_mut(&address) {
             anchor.waits += 1;
         } else {
-            let view = reference(env, word.1)?;
-            self.0.insert(word.0.address(), Anchor { view, waits: 1 });
+            let view = reference(env, view)?;
+            self.0.insert(address, Anchor { view, waits: 1 });
         }
         Ok(())
     }
 
-    /// A wait for `word` is over, and nobody will touch its memory for its sake any more.
-    pub fn release(&mut self, env: sys::napi_env, word: SharedWord) -> Result<()> {
-        let Some(anchor) = self.0.get_mut(&word.address()) else { return Ok(()) };
+    /// A wait for what is at `address` is over, and nobody will touch its memory for its sake any more.
+    pub fn release(&mut self, env: sys::napi_env, address: usize) -> Result<()> {
+        let Some(anchor) = self.0.get_mut(&address) else { return Ok(()) };
         anchor.waits -= 1;
         if anchor.waits > 0 {
             return Ok(());
         }
         let view = anchor.view;
-        self.0.remove(&word.address());
+        self.0.remove(&address);
         if self.0.is_empty() {
             self.0.shrink_to(crate::agent::SPARE);
         }

@@ -5,6 +5,8 @@
 
 mod anchors;
 mod copies;
+mod futex;
+mod location;
 mod thread;
 mod word;
 
@@ -185,15 +187,18 @@ pub fn cancel(token: u32) -> Result<bool> {
 #[napi(catch_unwind)]
 pub fn next() -> Result<f64> {
     JsThread::with(|thread| {
-        let Some(Settled { token, attempt, .. }) = thread.next()? else { return Ok(-1.0) };
-        let code = attempt.map_or(CORRUPT, |attempt| code(attempt, thread));
-        Ok(f64::from(token) * f64::from(CODES) + f64::from(code))
+        let Some(settled) = thread.next()? else { return Ok(-1.0) };
+        let code = match settled {
+            Settled::Lock { attempt, .. } => attempt.map_or(CORRUPT, |attempt| code(attempt, thread)),
+            Settled::Wait { outcome, .. } => futex::outcome_code(outcome),
+        };
+        Ok(f64::from(settled.token()) * f64::from(CODES) + f64::from(code))
     })
     // A callback that was queued before the thread's end: nothing is left to settle.
     .unwrap_or(Ok(-1.0))
 }
 
-/// Gives back the hold that `next()` answered last: nobody waits for it.
+/// Gives back the hold, or passes on the notification, that `next()` answered last: nobody waits for it.
 #[napi(catch_unwind)]
 pub fn refuse() -> Result<()> {
     JsThread::with(|thread| thread.event_loop.refuse())

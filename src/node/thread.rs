@@ -16,8 +16,9 @@ use super::word::JsWord;
 use crate::agent::{ThreadId, Wake};
 use crate::deadlock::Hop;
 use crate::event_loop::{EventLoop, Request, RequestError, Settled};
+use crate::futex::Outcome;
+use crate::location::Location;
 use crate::mutex::Limit;
-use crate::shared_word::SharedWord;
 
 /// One JS thread.
 pub struct JsThread {
@@ -25,8 +26,8 @@ pub struct JsThread {
     pub event_loop: EventLoop<'static>,
     /// What keeps the memory of their words.
     anchors: Anchors,
-    /// The word of the wait that was settled last: it may have to be given back.
-    settled: Option<SharedWord>,
+    /// The address of the wait that was settled last: what it got may have to be given back.
+    settled: Option<usize>,
     /// The answer to `abandonedBy()`.
     pub abandoned_by: Option<ThreadId>,
     /// What the last `DEADLOCK` was about.
@@ -99,10 +100,28 @@ impl JsThread {
         guarded: bool,
         limit: Limit,
     ) -> Result<std::result::Result<Request, RequestError>> {
-        self.anchors.hold(self.env, &word)?;
+        let address = word.0.address();
+        self.anchors.hold(self.env, address, word.1)?;
         let request = self.event_loop.lock(word.0, guarded, limit);
         if !matches!(request, Ok(Request::Pending(_))) {
-            self.anchors.release(self.env, word.0)?;
+            self.anchors.release(self.env, address)?;
+        }
+        Ok(request)
+    }
+
+    /// Waits for a notification, if there is a reason to; a pending wait keeps the memory of `view`.
+    pub fn wait_async(
+        &mut self,
+        location: Location,
+        view: sys::napi_value,
+        value: i64,
+        limit: Limit,
+    ) -> Result<std::io::Result<Request<Outcome>>> {
+        let address = location.address();
+        self.anchors.hold(self.env, address, view)?;
+        let request = self.event_loop.wait(location, value, limit);
+        if !matches!(request, Ok(Request::Pending(_))) {
+            self.anchors.release(self.env, address)?;
         }
         Ok(request)
     }
@@ -110,7 +129,7 @@ impl JsThread {
     /// Takes a pending wait back.
     pub fn cancel(&mut self, token: u32) -> Result<bool> {
         match self.event_loop.cancel(token) {
-            Some(word) => self.anchors.release(self.env, word).map(|()| true),
+            Some(address) => self.anchors.release(self.env, address).map(|()| true),
             None => Ok(false),
         }
     }
@@ -118,10 +137,10 @@ impl JsThread {
     /// The next wait that is over; the one before has been settled.
     pub fn next(&mut self) -> Result<Option<Settled>> {
         let next = self.event_loop.next_settled();
-        if let Some(word) = self.settled.take() {
-            self.anchors.release(self.env, word)?;
+        if let Some(address) = self.settled.take() {
+            self.anchors.release(self.env, address)?;
         }
-        self.settled = next.map(|settled| settled.word);
+        self.settled = next.as_ref().map(Settled::address);
         Ok(next)
     }
 

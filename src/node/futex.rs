@@ -1,0 +1,72 @@
+//! The binding's part of `wait`, `notify` and `waitAsync`.
+
+use napi::{Env, bindgen_prelude::*};
+use napi_derive::napi;
+
+use super::location::{JsExpected, JsIntegers};
+use super::thread::JsThread;
+use super::{INTERRUPTED, NO_CLOCK, limit, lot};
+use crate::event_loop::Request;
+use crate::futex::Outcome;
+
+/// Told of a notification.
+#[napi]
+pub const NOTIFIED: i32 = 9;
+/// The location held another value.
+#[napi]
+pub const NOT_EQUAL: i32 = 10;
+/// The time of a wait for a notification was over.
+#[napi]
+pub const TIMED_OUT: i32 = 11;
+
+/// What JS gets for it.
+pub fn outcome_code(outcome: Outcome) -> i32 {
+    match outcome {
+        Outcome::Notified => NOTIFIED,
+        Outcome::NotEqual => NOT_EQUAL,
+        Outcome::TimedOut => TIMED_OUT,
+    }
+}
+
+/// Blocks this thread until a notification, if the element at `index` holds `value`. Answers a code.
+#[napi(
+    catch_unwind,
+    ts_args_type = "integers: Int32Array | BigInt64Array, index: number, value: number | bigint, timeout: number"
+)]
+pub fn wait(env: Env, integers: JsIntegers, index: f64, value: JsExpected, timeout: f64) -> Result<i32> {
+    let location = integers.location(index)?;
+    let (agent, pause) = JsThread::with(|thread| (thread.event_loop.agent().clone(), thread.pause()))?;
+    // Nothing of the thread's state is borrowed here: a debugger may run this package during the pause.
+    let outcome = lot().wait(&agent, location, value.0, limit(timeout), &mut || pause.call(env));
+    Ok(outcome.map_or(INTERRUPTED, outcome_code))
+}
+
+/// Tells the first `count` who wait for the element at `index`; answers how many they were.
+#[napi(catch_unwind, ts_args_type = "integers: Int32Array | BigInt64Array, index: number, count: number")]
+pub fn notify(integers: JsIntegers, index: f64, count: f64) -> Result<f64> {
+    // Saturates: Infinity is everybody.
+    Ok(lot().notify(integers.location(index)?, count as usize) as f64)
+}
+
+/// Waits for a notification if the element at `index` holds `value`. Answers the token of a pending wait, or -1 minus a code.
+#[napi(
+    catch_unwind,
+    ts_args_type = "integers: Int32Array | BigInt64Array, index: number, value: number | bigint, timeout: number"
+)]
+pub fn wait_async(integers: JsIntegers, index: f64, value: JsExpected, timeout: f64) -> Result<i32> {
+    let location = integers.location(index)?;
+    JsThread::with(|thread| {
+        let answer = match thread.wait_async(location, integers.value, value.0, limit(timeout))? {
+            Ok(Request::Pending(token)) => token as i32,
+            Ok(Request::Now(outcome)) => -1 - outcome_code(outcome),
+            Err(_) => -1 - NO_CLOCK,
+        };
+        Ok(answer)
+    })?
+}
+
+/// How many wait for the element at `index`, for tests and diagnosis.
+#[napi(catch_unwind, ts_args_type = "integers: Int32Array | BigInt64Array, index: number")]
+pub fn waiting(integers: JsIntegers, index: f64) -> Result<f64> {
+    Ok(lot().waiting(integers.location(index)?) as f64)
+}

@@ -1,0 +1,86 @@
+//! From an integer array of JS to the address of one of its elements, and the value that one is compared with.
+
+use std::ptr::{self, NonNull};
+
+use napi::bindgen_prelude::*;
+use napi::sys;
+
+use crate::location::Location;
+
+/// An `Int32Array` or a `BigInt64Array` over shared memory.
+pub struct JsIntegers {
+    data: NonNull<u8>,
+    length: usize,
+    is_big: bool,
+    /// The array.
+    pub value: sys::napi_value,
+}
+
+impl JsIntegers {
+    /// Its element at `index`.
+    pub fn location(&self, index: f64) -> Result<Location> {
+        // Saturates: what is no index is beyond the end.
+        let index = index as usize;
+        if index >= self.length {
+            return Err(Error::new(Status::InvalidArg, "expected an index inside the array"));
+        }
+        // SAFETY: the element lies inside the array, which is aligned to the size of its elements. The array, and so its
+        // buffer, lives as an argument during the call, and as an anchor (see `anchors.rs`) until a pending wait is settled;
+        // `lib/futex.js` has seen that it is shared memory, which never moves or shrinks, and which JS may write at any time:
+        // ECMAScript lets plain writes race with atomic reads, and so do the machines that Node runs on.
+        unsafe {
+            Ok(if self.is_big {
+                Location::big_int64(self.data.add(8 * index).cast())
+            } else {
+                Location::int32(self.data.add(4 * index).cast())
+            })
+        }
+    }
+}
+
+impl FromNapiValue for JsIntegers {
+    unsafe fn from_napi_value(env: sys::napi_env, value: sys::napi_value) -> Result<Self> {
+        let mut kind = 0;
+        let mut length = 0;
+        let mut data = ptr::null_mut();
+        let mut byte_offset = 0;
+        // SAFETY: `env` and `value` are those of the call in progress; the out-parameters live, and null is allowed for the buffer.
+        let status = unsafe {
+            sys::napi_get_typedarray_info(
+                env,
+                value,
+                &mut kind,
+                &mut length,
+                &mut data,
+                ptr::null_mut(),
+                &mut byte_offset,
+            )
+        };
+        let is_big = kind == sys::TypedarrayType::bigint64_array;
+        let fits = is_big || kind == sys::TypedarrayType::int32_array;
+        match NonNull::new(data.cast()) {
+            Some(data) if fits && status == sys::Status::napi_ok => Ok(Self { data, length, is_big, value }),
+            _ => Err(Error::new(Status::InvalidArg, "expected an Int32Array or a BigInt64Array")),
+        }
+    }
+}
+
+/// A number that is a 32-bit integer, or a bigint of 64 bits.
+pub struct JsExpected(pub i64);
+
+impl FromNapiValue for JsExpected {
+    unsafe fn from_napi_value(env: sys::napi_env, value: sys::napi_value) -> Result<Self> {
+        let mut number = 0;
+        // SAFETY: `env` and `value` are those of the call in progress; the out-parameter lives.
+        if unsafe { sys::napi_get_value_int32(env, value, &mut number) } == sys::Status::napi_ok {
+            return Ok(Self(i64::from(number)));
+        }
+        let mut big = 0;
+        let mut lossless = false;
+        // SAFETY: as above.
+        if unsafe { sys::napi_get_value_bigint_int64(env, value, &mut big, &mut lossless) } == sys::Status::napi_ok {
+            return Ok(Self(big));
+        }
+        Err(Error::new(Status::InvalidArg, "expected an integer"))
+    }
+}
