@@ -3,8 +3,12 @@
 const { Mutex } = require('./lib/mutex.js');
 const { LockGuard } = require('./lib/guard.js');
 const { DeadlockError, TimeoutError } = require('./lib/errors.js');
+const { notify, wait, waitAsync } = require('./lib/futex.js');
 
 exports.Mutex = Mutex;
 exports.LockGuard = LockGuard;
 exports.TimeoutError = TimeoutError;
 exports.DeadlockError = DeadlockError;
+exports.wait = wait;
+exports.notify = notify;
+exports.waitAsync = waitAsync;

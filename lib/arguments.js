@@ -5,6 +5,7 @@ const { invalidArgument, outOfRange } = require('./errors.js');
 
 const TIMEOUT = 'a number of milliseconds or an options object';
 const MILLISECONDS = 'a number of milliseconds';
+const NO_OPTIONS = { signal: undefined, ref: true };
 
 /** Infinity for ever, zero or less one try. */
 function toMilliseconds(byteOffset, name, value, expected) {
@@ -29,12 +30,25 @@ exports.toAsyncOptions = (byteOffset, options) => {
     return { timeout: toMilliseconds(byteOffset, 'timeout', options, TIMEOUT), signal: undefined, ref: true };
   }
   const { timeout, signal, ref = true } = options;
+  checkWaitOptions(signal, ref, byteOffset);
+  return { timeout: toMilliseconds(byteOffset, 'options.timeout', timeout, MILLISECONDS), signal, ref };
+};
+
+/** The options of `waitAsync`: `{ signal, ref }`, both set but the signal. */
+exports.toWaitOptions = (options) => {
+  if (options === undefined) return NO_OPTIONS;
+  if (!isOptions(options)) throw invalidArgument('options', 'an object', options);
+  const { signal, ref = true } = options;
+  checkWaitOptions(signal, ref);
+  return { signal, ref };
+};
+
+function checkWaitOptions(signal, ref, byteOffset) {
   if (signal !== undefined && !isAbortSignal(signal)) {
     throw invalidArgument('options.signal', 'an AbortSignal', signal, byteOffset);
   }
   if (typeof ref !== 'boolean') throw invalidArgument('options.ref', 'a boolean', ref, byteOffset);
-  return { timeout: toMilliseconds(byteOffset, 'options.timeout', timeout, MILLISECONDS), signal, ref };
-};
+}
 
 // By what it does, not by its class: another realm's signals, and polyfills, are as good.
 function isAbortSignal(value) {

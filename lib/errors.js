@@ -102,10 +102,16 @@ exports.corrupt = (byteOffset, value) =>
     'ERR_LOCK_CORRUPT',
   );
 
-exports.noBackgroundThread = (byteOffset) =>
+exports.mainThreadWait = () =>
+  coded(
+    new TypeError('Cannot block the main thread in wait(), since it would serve nobody. Use waitAsync() here.'),
+    'ERR_LOCK_MAIN_THREAD',
+  );
+
+exports.noBackgroundThread = (place) =>
   coded(
     new Error(
-      `Cannot wait with a timeout for the mutex at byte offset ${byteOffset}: the system refused the thread that ` +
+      `Cannot wait with a timeout for ${place}: the system refused the thread that ` +
         'keeps the time. Wait without a timeout, or end other threads first.',
     ),
     'ERR_LOCK_NO_THREAD',

@@ -9,8 +9,10 @@ const binding = require('./binary.js');
 class Thread {
   /** The agent's id in lock words; set by the binding. */
   id = 0;
-  /** How many waits are pending. While there are any, `lockAsync` leaves its fast path to those before it. */
+  /** How many waits for locks are pending. While there are any, `lockAsync` leaves its fast path to those before it. */
   pending = 0;
+  /** How many waits of any kind are. */
+  #size = 0;
   /** How many of them keep the event loop alive. */
   #refs = 0;
   /** By token. */
@@ -22,7 +24,8 @@ class Thread {
   add(token, wait) {
     wait.token = token;
     this.#waits[token] = wait;
-    this.pending += 1;
+    this.#size += 1;
+    if (wait.isForLock) this.pending += 1;
     if (wait.ref && this.#refs++ === 0) binding.keepAlive(true);
   }
 
@@ -35,9 +38,10 @@ class Thread {
 
   #remove(wait) {
     this.#waits[wait.token] = undefined;
-    this.pending -= 1;
+    this.#size -= 1;
+    if (wait.isForLock) this.pending -= 1;
     if (wait.ref && --this.#refs === 0) binding.keepAlive(false);
-    if (this.pending === 0) this.#waits = [];
+    if (this.#size === 0) this.#waits = [];
   }
 
   /** Settles the waits that are over. The users' code that awaits them comes in the microtasks behind it. */

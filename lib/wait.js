@@ -1,24 +1,21 @@
 const { binding, thread } = require('./thread.js');
 const { TimeoutError, corrupt, noBackgroundThread, threadEnding, warnAbandoned } = require('./errors.js');
 const { createGuard } = require('./guard.js');
-const { listen, unlisten } = require('./signals.js');
+const { PendingWait } = require('./pending-wait.js');
+const { listen } = require('./signals.js');
 
 /** A promise for a mutex, pending once the thread has taken it in. */
-class Wait {
-  /** Where the thread keeps it. */
-  token = -1;
-
+class LockWait extends PendingWait {
   constructor(mutex, word, guarded, { timeout, signal, ref }) {
+    super(signal, ref);
     this.mutex = mutex;
     this.word = word;
     this.guarded = guarded;
     this.timeout = timeout;
-    this.signal = signal;
-    this.ref = ref;
-    this.promise = new Promise((resolve, reject) => {
-      this.resolve = resolve;
-      this.reject = reject;
-    });
+  }
+
+  get isForLock() {
+    return true;
   }
 
   /** Ends it with the binding's code. */
@@ -28,13 +25,7 @@ class Wait {
     } catch (error) {
       this.reject(error);
     }
-    if (this.signal !== undefined) unlisten(this.signal, this);
-  }
-
-  abort(reason) {
-    if (!thread.cancel(this)) return;
-    this.reject(reason);
-    unlisten(this.signal, this);
+    this.stopListening();
   }
 }
 
@@ -50,7 +41,7 @@ function conclude(code, mutex, word, guarded, timeout) {
     case binding.CORRUPT:
       throw corrupt(byteOffset, Atomics.load(word, 0));
     case binding.NO_CLOCK:
-      throw noBackgroundThread(byteOffset);
+      throw noBackgroundThread(`the mutex at byte offset ${byteOffset}`);
     case binding.INTERRUPTED:
       throw threadEnding(byteOffset);
     default: // NOT_ACQUIRED
@@ -63,7 +54,7 @@ function conclude(code, mutex, word, guarded, timeout) {
 exports.lockWord = (mutex, word, guarded, options) => {
   const { timeout, signal } = options;
   if (signal?.aborted) return Promise.reject(signal.reason);
-  const wait = new Wait(mutex, word, guarded, options);
+  const wait = new LockWait(mutex, word, guarded, options);
   // First whatever may throw, then the queue.
   if (signal !== undefined) listen(signal, wait);
   const answer = binding.lockAsync(word, timeout, guarded);

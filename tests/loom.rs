@@ -5,6 +5,9 @@
 //! A wake-up that is lost shows as a deadlock, which loom reports; two holders at once, as a concurrent access to `data`.
 #![cfg(loom)]
 
+#[path = "loom/futex.rs"]
+mod futex;
+
 use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};

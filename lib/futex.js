@@ -1,0 +1,75 @@
+// The waiting functions: the face and the semantics of Atomics.wait, Atomics.notify and Atomics.waitAsync, on this
+// package's lines of waiters.
+
+const { binding, isMainThread, thread } = require('./thread.js');
+const { toWaitOptions } = require('./arguments.js');
+const { mainThreadWait, noBackgroundThread } = require('./errors.js');
+const { isShared, toCount, toExpected, toIndexForNotify, toIndexForWait, toLimit } = require('./integers.js');
+const { PendingWait } = require('./pending-wait.js');
+const { listen } = require('./signals.js');
+
+const { load } = Atomics;
+const OUTCOMES = new Map([
+  [binding.NOTIFIED, 'ok'],
+  [binding.NOT_EQUAL, 'not-equal'],
+  [binding.TIMED_OUT, 'timed-out'],
+  [binding.INTERRUPTED, 'timed-out'], // nobody sees it: the thread is being terminated
+]);
+
+/** A promise for a notification, pending once the thread has taken it in. */
+class FutexWait extends PendingWait {
+  settle(code) {
+    this.resolve(OUTCOMES.get(code));
+    this.stopListening();
+  }
+}
+
+/** What needs no waiting; null if it does. Reading the element before the line is entered decides nothing twice. */
+function outcomeAtOnce(typedArray, index, expected, limit) {
+  if (load(typedArray, index) !== expected) return 'not-equal';
+  return limit === 0 ? 'timed-out' : null;
+}
+
+// Methods, since the originals are no constructors either.
+const functions = {
+  wait(typedArray, index, value, timeout) {
+    const i = toIndexForWait(typedArray, index);
+    const expected = toExpected(typedArray, value);
+    const limit = toLimit(timeout);
+    if (isMainThread) throw mainThreadWait();
+    const outcome = outcomeAtOnce(typedArray, i, expected, limit);
+    return outcome ?? OUTCOMES.get(binding.wait(typedArray, i, expected, limit));
+  },
+
+  notify(typedArray, index, count) {
+    const i = toIndexForNotify(typedArray, index);
+    const most = toCount(count);
+    return isShared(typedArray) ? binding.notify(typedArray, i, most) : 0;
+  },
+
+  // The default keeps the fifth parameter out of `length`.
+  waitAsync(typedArray, index, value, timeout, options = undefined) {
+    const i = toIndexForWait(typedArray, index);
+    const expected = toExpected(typedArray, value);
+    const limit = toLimit(timeout);
+    const { signal, ref } = toWaitOptions(options);
+    if (signal?.aborted) return { async: true, value: Promise.reject(signal.reason) };
+    const outcome = outcomeAtOnce(typedArray, i, expected, limit);
+    if (outcome !== null) return { async: false, value: outcome };
+    const wait = new FutexWait(signal, ref);
+    // First whatever may throw, then the line.
+    if (signal !== undefined) listen(signal, wait);
+    const answer = binding.waitAsync(typedArray, i, expected, limit);
+    if (answer >= 0) {
+      thread.add(answer, wait);
+      return { async: true, value: wait.promise };
+    }
+    wait.stopListening();
+    if (-1 - answer === binding.NO_CLOCK) throw noBackgroundThread(`the wait at index ${i}`);
+    return { async: false, value: OUTCOMES.get(-1 - answer) };
+  },
+};
+
+exports.wait = functions.wait;
+exports.notify = functions.notify;
+exports.waitAsync = functions.waitAsync;
