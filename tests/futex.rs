@@ -1,0 +1,283 @@
+//! Waiting for a notification, step by step, and on real threads.
+#![cfg(not(loom))]
+
+use std::io;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use sablock::agent::{Agent, Notice, Timers, WaitId};
+use sablock::event_loop::{EventLoop, Request, Settled};
+use sablock::futex::Outcome::{self, NotEqual, Notified, TimedOut};
+use sablock::location::Location;
+use sablock::lot::{Lot, Patience};
+use sablock::mutex::Limit;
+
+const PROMPT: Duration = Duration::from_secs(20);
+
+/// Deadlines that were asked for; a test says when they are over.
+#[derive(Default, Clone)]
+struct Deadlines(Arc<Mutex<Vec<WaitId>>>);
+
+impl Timers for Deadlines {
+    fn deadline(&self, _: &Arc<Agent>, id: WaitId, _: Instant) -> io::Result<()> {
+        self.0.lock().unwrap().push(id);
+        Ok(())
+    }
+    fn cancel(&self, id: WaitId) {
+        self.0.lock().unwrap().retain(|kept| *kept != id);
+    }
+    fn lease(&self, _: usize, _: u64, _: Instant) {}
+}
+
+/// A lot of its own with one location, as an element of eight bytes or, where it begins, of four.
+struct World {
+    lot: Lot,
+    deadlines: Deadlines,
+    value: AtomicU64,
+}
+
+impl World {
+    fn new() -> Self {
+        let deadlines = Deadlines::default();
+        let lot = Lot::new(1, 70_000, Patience::default(), Box::new(deadlines.clone()));
+        Self { lot, deadlines, value: AtomicU64::new(0) }
+    }
+
+    fn big(&self) -> Location {
+        // SAFETY: an aligned atomic that outlives all waits, which end inside the test.
+        unsafe { Location::big_int64(NonNull::from(&self.value)) }
+    }
+
+    fn small(&self) -> Location {
+        // SAFETY: as in `big`; it is aligned to 8, and so to 4.
+        unsafe { Location::int32(NonNull::from(&self.value).cast()) }
+    }
+
+    fn wait(&self, limit: Limit) -> Outcome {
+        let agent = self.lot.agents.enter(0).unwrap();
+        self.lot.wait(&agent, self.small(), 0, limit, &mut || true).unwrap()
+    }
+
+    fn event_loop(&self) -> EventLoop<'_> {
+        EventLoop::new(&self.lot, self.lot.agents.enter(0).unwrap())
+    }
+
+    fn queue(&self, waits: &mut EventLoop<'_>, limit: Limit) -> u32 {
+        match waits.wait(self.small(), 0, limit).unwrap() {
+            Request::Pending(token) => token,
+            now => panic!("{now:?}"),
+        }
+    }
+
+    fn notify(&self, count: usize) -> usize {
+        self.lot.notify(self.small(), count)
+    }
+
+    fn until_waiting(&self, waiters: usize) {
+        let start = Instant::now();
+        while self.lot.waiting(self.small()) != waiters {
+            assert!(start.elapsed() < PROMPT, "never came: {waiters} waiters");
+            thread::yield_now();
+        }
+    }
+
+    fn settled(&self, token: u32, outcome: Outcome) -> Option<Settled> {
+        Some(Settled::Wait { token, location: self.small(), outcome })
+    }
+}
+
+#[test]
+fn a_wait_for_another_value_is_refused_at_once() {
+    let world = World::new();
+    world.value.store(u64::MAX, Ordering::SeqCst);
+    let agent = world.lot.agents.enter(0).unwrap();
+    let wait = |location, value| world.lot.wait(&agent, location, value, Limit::Once, &mut || true).unwrap();
+    assert_eq!(wait(world.small(), 0), NotEqual);
+    assert_eq!(wait(world.small(), -1), TimedOut, "all bits are -1");
+    assert_eq!(wait(world.big(), -1), TimedOut);
+    assert_eq!(wait(world.big(), i64::from(u32::MAX)), NotEqual, "all eight bytes are compared");
+    assert_eq!(world.event_loop().wait(world.big(), 0, Limit::Endless).unwrap(), Request::Now(NotEqual));
+    assert_eq!(world.event_loop().wait(world.big(), -1, Limit::Once).unwrap(), Request::Now(TimedOut));
+    assert_eq!(world.lot.waiting(world.big()), 0);
+}
+
+#[test]
+fn notifications_are_told_in_the_order_of_the_line_whatever_the_kind() {
+    let world = &World::new();
+    let (heard, hears) = mpsc::channel();
+    thread::scope(|scope| {
+        let mut waits = world.event_loop();
+        let mut tokens = Vec::new();
+        for place in 0..6 {
+            if place % 2 == 0 {
+                tokens.push(world.queue(&mut waits, Limit::Endless));
+            } else {
+                let heard = heard.clone();
+                scope.spawn(move || heard.send((place, world.wait(Limit::Endless))).unwrap());
+            }
+            world.until_waiting(place + 1);
+        }
+        for (round, token) in tokens.into_iter().enumerate() {
+            assert_eq!(world.notify(1), 1);
+            assert_eq!(waits.next_settled(), world.settled(token, Notified));
+            assert_eq!(waits.next_settled(), None);
+            assert_eq!(world.notify(1), 1);
+            assert_eq!(hears.recv_timeout(PROMPT).unwrap(), (2 * round + 1, Notified));
+        }
+    });
+    assert_eq!(world.notify(usize::MAX), 0);
+}
+
+#[test]
+fn elements_of_both_sizes_that_begin_at_the_same_byte_have_one_line() {
+    let world = World::new();
+    let mut waits = world.event_loop();
+    let small = world.queue(&mut waits, Limit::Endless);
+    let Request::Pending(big) = waits.wait(world.big(), 0, Limit::Endless).unwrap() else { panic!() };
+    assert_eq!(world.lot.notify(world.big(), 1), 1);
+    assert_eq!(waits.next_settled(), world.settled(small, Notified));
+    assert_eq!(world.notify(1), 1);
+    assert_eq!(waits.next_settled().map(|settled| settled.token()), Some(big));
+}
+
+#[test]
+fn a_notification_before_the_deadline_wins_whenever_its_waiter_hears_of_it() {
+    let world = World::new();
+    let mut waits = world.event_loop();
+    let token = world.queue(&mut waits, Limit::after(PROMPT));
+    let id = world.deadlines.0.lock().unwrap()[0];
+    assert!(waits.agent().post(Notice::Expired(id)));
+    assert_eq!(world.notify(1), 1);
+    assert_eq!(waits.next_settled(), world.settled(token, Notified));
+    assert_eq!(waits.next_settled(), None);
+    assert!(world.deadlines.0.lock().unwrap().is_empty(), "its deadline is forgotten");
+}
+
+#[test]
+fn a_wait_that_timed_out_takes_no_notification() {
+    let world = World::new();
+    let mut waits = world.event_loop();
+    let hasty = world.queue(&mut waits, Limit::after(PROMPT));
+    let patient = world.queue(&mut waits, Limit::Endless);
+    let id = world.deadlines.0.lock().unwrap()[0];
+    assert!(waits.agent().post(Notice::Expired(id)));
+    assert_eq!(waits.next_settled(), world.settled(hasty, TimedOut));
+    assert_eq!(world.notify(1), 1);
+    assert_eq!(waits.next_settled(), world.settled(patient, Notified));
+}
+
+#[test]
+fn a_cancelled_wait_takes_no_notification_and_one_that_was_told_cannot_be_cancelled() {
+    let world = World::new();
+    let mut waits = world.event_loop();
+    let tokens = [(); 2].map(|()| world.queue(&mut waits, Limit::Endless));
+    assert!(waits.cancel(tokens[0]).is_some());
+    assert_eq!(world.notify(usize::MAX), 1);
+    assert!(waits.cancel(tokens[1]).is_none());
+    assert_eq!(waits.next_settled(), world.settled(tokens[1], Notified));
+}
+
+#[test]
+fn a_thread_that_dies_passes_on_what_it_was_told() {
+    let world = World::new();
+    let (mut doomed, mut heir) = (world.event_loop(), world.event_loop());
+    world.queue(&mut doomed, Limit::Endless);
+    world.queue(&mut doomed, Limit::Endless);
+    let token = world.queue(&mut heir, Limit::Endless);
+    assert_eq!(world.notify(1), 1);
+    assert_eq!(heir.next_settled(), None);
+    doomed.end();
+    assert_eq!(heir.next_settled(), world.settled(token, Notified));
+}
+
+#[test]
+fn a_thread_that_dies_with_a_notification_that_its_code_never_saw_passes_it_on() {
+    let world = World::new();
+    let (mut doomed, mut heir) = (world.event_loop(), world.event_loop());
+    let told = world.queue(&mut doomed, Limit::Endless);
+    let token = world.queue(&mut heir, Limit::Endless);
+    assert_eq!(world.notify(1), 1);
+    assert_eq!(doomed.next_settled(), world.settled(told, Notified));
+    doomed.end();
+    assert_eq!(heir.next_settled(), world.settled(token, Notified));
+}
+
+#[test]
+fn a_notification_that_its_code_saw_died_with_its_thread() {
+    let world = World::new();
+    let (mut doomed, mut other) = (world.event_loop(), world.event_loop());
+    let told = world.queue(&mut doomed, Limit::Endless);
+    world.queue(&mut other, Limit::Endless);
+    assert_eq!(world.notify(1), 1);
+    assert_eq!(doomed.next_settled(), world.settled(told, Notified));
+    assert_eq!(doomed.next_settled(), None, "asking again says that it was seen");
+    doomed.end();
+    assert_eq!(other.next_settled(), None);
+}
+
+#[test]
+fn a_death_tells_nobody_who_came_after_the_notification() {
+    let world = World::new();
+    let (mut doomed, mut late) = (world.event_loop(), world.event_loop());
+    world.queue(&mut doomed, Limit::Endless);
+    assert_eq!(world.notify(1), 1);
+    let token = world.queue(&mut late, Limit::Endless);
+    doomed.end();
+    assert_eq!(late.next_settled(), None);
+    assert_eq!(world.notify(1), 1);
+    assert_eq!(late.next_settled(), world.settled(token, Notified));
+}
+
+#[test]
+fn a_death_passes_on_through_those_who_were_told_later() {
+    let world = World::new();
+    let (mut doomed, mut second, mut third) = (world.event_loop(), world.event_loop(), world.event_loop());
+    world.queue(&mut doomed, Limit::Endless);
+    let next = world.queue(&mut second, Limit::Endless);
+    assert_eq!(world.notify(1), 1);
+    let last = world.queue(&mut third, Limit::Endless);
+    assert_eq!(world.notify(1), 1);
+    assert_eq!(second.next_settled(), world.settled(next, Notified));
+    // Without the dead, the first notification would have been the second's, and the second one the third's.
+    doomed.end();
+    assert_eq!(third.next_settled(), world.settled(last, Notified));
+}
+
+#[test]
+fn a_blocked_thread_that_is_ended_passes_on_what_it_was_told() {
+    let world = &World::new();
+    let (paused, is_paused) = mpsc::channel();
+    let (go_on, goes_on) = mpsc::channel::<()>();
+    thread::scope(|scope| {
+        let doomed = scope.spawn(move || {
+            let agent = world.lot.agents.enter(0).unwrap();
+            let mut pause = || {
+                paused.send(()).unwrap();
+                goes_on.recv().unwrap();
+                false
+            };
+            world.lot.wait(&agent, world.small(), 0, Limit::Endless, &mut pause)
+        });
+        is_paused.recv_timeout(PROMPT).unwrap();
+        let heir = scope.spawn(|| world.wait(Limit::after(PROMPT)));
+        world.until_waiting(2);
+        assert_eq!(world.notify(1), 1, "it is away, and first in the line all the same");
+        world.until_waiting(1);
+        go_on.send(()).unwrap();
+        assert!(doomed.join().unwrap().is_err());
+        assert_eq!(heir.join().unwrap(), Notified);
+    });
+}
+
+#[test]
+fn a_blocked_wait_ends_at_its_deadline_and_not_before() {
+    let world = World::new();
+    let start = Instant::now();
+    let time = Duration::from_millis(60);
+    assert_eq!(world.wait(Limit::after(time)), TimedOut);
+    assert!(start.elapsed() >= time);
+    assert_eq!(world.lot.waiting(world.small()), 0);
+}
