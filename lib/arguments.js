@@ -59,7 +59,7 @@ exports.checkFunction = (byteOffset, name, value) => {
   if (typeof value !== 'function') throw invalidArgument(name, 'a function', value, byteOffset);
 };
 
-/** A view of the four bytes of a mutex. */
+/** A view of the four bytes of a mutex, or of a condition. */
 exports.toWord = (buffer, byteOffset = 0) => {
   if (!isSharedArrayBuffer(buffer)) throw invalidArgument('buffer', 'a SharedArrayBuffer', buffer);
   if (typeof byteOffset !== 'number') throw invalidArgument('byteOffset', 'a number', byteOffset);
@@ -70,6 +70,13 @@ exports.toWord = (buffer, byteOffset = 0) => {
     throw outOfRange('byteOffset', `4 bytes or more before the end of the ${buffer.byteLength} bytes`, byteOffset);
   }
   return new Int32Array(buffer, byteOffset, 1);
+};
+
+/** How many a notification of a condition is for. */
+exports.toWaiters = (count) => {
+  if (typeof count !== 'number') throw invalidArgument('count', 'a number', count);
+  if (!(count >= 0)) throw outOfRange('count', 'a number of waiters, 0 or more', count);
+  return count;
 };
 
 /** Whether the mutex may block the main thread. */

@@ -81,11 +81,11 @@ exports.thenableResult = (byteOffset) =>
     'ERR_INVALID_ARG_TYPE',
   );
 
-exports.mainThread = (byteOffset) =>
+exports.mainThread = (byteOffset, alternative = 'lockAsync()') =>
   coded(
     new TypeError(
       `Cannot block the main thread on the mutex at byte offset ${byteOffset}. ` +
-        'Use lockAsync() here, or create the Mutex with { allowMainThread: true }.',
+        `Use ${alternative} here, or create the Mutex with { allowMainThread: true }.`,
     ),
     'ERR_LOCK_MAIN_THREAD',
   );
@@ -117,10 +117,10 @@ exports.noBackgroundThread = (place) =>
     'ERR_LOCK_NO_THREAD',
   );
 
-exports.threadEnding = (byteOffset) =>
+exports.threadEnding = (place) =>
   coded(
     new Error(
-      `This thread is ending, so it cannot wait for the mutex at byte offset ${byteOffset}. ` +
+      `This thread is ending, so it cannot wait for ${place}. ` +
         'An uncaught error, process.exit() or terminate() came before.',
     ),
     'ERR_LOCK_THREAD_ENDING',

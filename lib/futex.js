@@ -3,7 +3,7 @@
 
 const { binding, isMainThread, thread } = require('./thread.js');
 const { toWaitOptions } = require('./arguments.js');
-const { mainThreadWait, noBackgroundThread } = require('./errors.js');
+const { mainThreadWait, noBackgroundThread, threadEnding } = require('./errors.js');
 const { isShared, toCount, toExpected, toIndexForNotify, toIndexForWait, toLimit } = require('./integers.js');
 const { PendingWait } = require('./pending-wait.js');
 const { listen } = require('./signals.js');
@@ -13,7 +13,6 @@ const OUTCOMES = new Map([
   [binding.NOTIFIED, 'ok'],
   [binding.NOT_EQUAL, 'not-equal'],
   [binding.TIMED_OUT, 'timed-out'],
-  [binding.INTERRUPTED, 'timed-out'], // nobody sees it: the thread is being terminated
 ]);
 
 /** A promise for a notification, pending once the thread has taken it in. */
@@ -38,7 +37,10 @@ const functions = {
     const limit = toLimit(timeout);
     if (isMainThread) throw mainThreadWait();
     const outcome = outcomeAtOnce(typedArray, i, expected, limit);
-    return outcome ?? OUTCOMES.get(binding.wait(typedArray, i, expected, limit));
+    if (outcome !== null) return outcome;
+    const code = binding.wait(typedArray, i, expected, limit);
+    if (code === binding.INTERRUPTED) throw threadEnding(`a notification at index ${i}`);
+    return OUTCOMES.get(code);
   },
 
   notify(typedArray, index, count) {
@@ -65,7 +67,7 @@ const functions = {
       return { async: true, value: wait.promise };
     }
     wait.stopListening();
-    if (-1 - answer === binding.NO_CLOCK) throw noBackgroundThread(`the wait at index ${i}`);
+    if (-1 - answer === binding.NO_CLOCK) throw noBackgroundThread(`a notification at index ${i}`);
     return { async: false, value: OUTCOMES.get(-1 - answer) };
   },
 };

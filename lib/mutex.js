@@ -1,6 +1,6 @@
 const { binding, isMainThread, thread } = require('./thread.js');
 const { checkFunction, toAllowMainThread, toAsyncOptions, toTimeout, toWord } = require('./arguments.js');
-const { DeadlockError, corrupt, mainThread, notOwner, thenableResult } = require('./errors.js');
+const { corrupt, mainThread, notOwner, thenableResult } = require('./errors.js');
 const { LockGuard, createGuard, unlockContended, unlockGuarded } = require('./guard.js');
 const { conclude, lockWord } = require('./wait.js');
 const { ABANDONED, GUARDED, OWNER } = require('./word.js');
@@ -9,9 +9,12 @@ const { compareExchange, load } = Atomics;
 const ME = thread.id;
 const MINE_GUARDED = ME | GUARDED;
 
+let inner;
+
 /** A mutual-exclusion lock on four bytes of shared memory. */
 class Mutex {
   static {
+    inner = (mutex) => (#word in mutex ? { word: mutex.#word, mayBlock: mutex.#mayBlock } : undefined);
     for (const name of ['BYTES', 'ALIGN']) Object.defineProperty(Mutex, name, { value: 4, enumerable: true });
   }
 
@@ -153,7 +156,6 @@ class Mutex {
 
   #lockContended(limit, guarded) {
     const code = binding.lock(this.#word, limit, guarded);
-    if (code === binding.DEADLOCK) throw new DeadlockError(readCycle());
     return conclude(code, this, this.#word, guarded, limit);
   }
 
@@ -172,15 +174,6 @@ class Mutex {
   }
 }
 
-/** Who waits for what, in the deadlock that the binding has just found. */
-function readCycle() {
-  const cycle = [];
-  for (let step = 0, threadId = binding.deadlockThread(0); threadId >= 0; threadId = binding.deadlockThread(++step)) {
-    cycle.push({ threadId, byteOffset: binding.deadlockByteOffset(step) });
-  }
-  return cycle;
-}
-
 function isThenable(value) {
   return (
     value !== null && (typeof value === 'object' || typeof value === 'function') && typeof value.then === 'function'
@@ -188,3 +181,5 @@ function isThenable(value) {
 }
 
 exports.Mutex = Mutex;
+/** For `Condition`: the word, and whether this thread may block; undefined for what is no mutex of this load. */
+exports.innerOf = (mutex) => (typeof mutex === 'object' && mutex !== null ? inner(mutex) : undefined);

@@ -1,5 +1,12 @@
 const { binding, thread } = require('./thread.js');
-const { TimeoutError, corrupt, noBackgroundThread, threadEnding, warnAbandoned } = require('./errors.js');
+const {
+  DeadlockError,
+  TimeoutError,
+  corrupt,
+  noBackgroundThread,
+  threadEnding,
+  warnAbandoned,
+} = require('./errors.js');
 const { createGuard } = require('./guard.js');
 const { PendingWait } = require('./pending-wait.js');
 const { listen } = require('./signals.js');
@@ -43,11 +50,22 @@ function conclude(code, mutex, word, guarded, timeout) {
     case binding.NO_CLOCK:
       throw noBackgroundThread(`the mutex at byte offset ${byteOffset}`);
     case binding.INTERRUPTED:
-      throw threadEnding(byteOffset);
+      throw threadEnding(`the mutex at byte offset ${byteOffset}`);
+    case binding.DEADLOCK:
+      throw new DeadlockError(readCycle());
     default: // NOT_ACQUIRED
       if (guarded) throw new TimeoutError(byteOffset, timeout);
       return false;
   }
+}
+
+/** Who waits for what, in the deadlock that the binding has just found. */
+function readCycle() {
+  const cycle = [];
+  for (let step = 0, threadId = binding.deadlockThread(0); threadId >= 0; threadId = binding.deadlockThread(++step)) {
+    cycle.push({ threadId, byteOffset: binding.deadlockByteOffset(step) });
+  }
+  return cycle;
 }
 
 /** Locks the word, or queues for it. Answers a promise of what `conclude` makes of it; may throw. */

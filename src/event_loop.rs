@@ -5,6 +5,7 @@
 //! Who waits for a notification is *told* by another thread, and hears of it here.
 
 mod answers;
+mod wait;
 
 use std::collections::VecDeque;
 use std::io;
@@ -12,16 +13,17 @@ use std::sync::Arc;
 
 use slab::Slab;
 
-use crate::agent::{Agent, AgentId, Notice, SPARE, WaitId};
+use crate::agent::{Agent, Notice, SPARE, WaitId};
 use crate::futex::Outcome;
 use crate::location::Location;
-use crate::lot::line::{Call, Told};
+use crate::lot::line::Call;
 use crate::lot::list::NodeId;
 use crate::lot::{Corrupt, Lot};
 use crate::mutex::{Attempt, Limit};
 use crate::shared_word::SharedWord;
 
-pub use answers::{Request, RequestError, Settled};
+pub use answers::{Request, RequestError, Settled, UnlockedError};
+use wait::{Place, Unaccepted, Wait};
 
 /// One thread's waits. Lives and dies on that thread.
 pub struct EventLoop<'l> {
@@ -32,36 +34,6 @@ pub struct EventLoop<'l> {
     notices: VecDeque<Notice>,
     /// The last hold or notification that [`EventLoop::next`] answered, until it is asked again: the thread's code may not know of it yet.
     unaccepted: Option<Unaccepted>,
-}
-
-struct Wait {
-    place: Place,
-    node: NodeId,
-    serial: u64,
-    has_deadline: bool,
-}
-
-/// Where a wait stands.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
-    /// In the queue of a word.
-    Queue(SharedWord),
-    /// In the line of a location.
-    Line(Location),
-}
-
-impl Place {
-    fn address(self) -> usize {
-        match self {
-            Self::Queue(word) => word.address(),
-            Self::Line(location) => location.address(),
-        }
-    }
-}
-
-enum Unaccepted {
-    Hold { word: SharedWord, abandoned_by: Option<AgentId> },
-    Notification { address: usize, told: Told },
 }
 
 impl<'l> EventLoop<'l> {
@@ -119,6 +91,49 @@ impl<'l> EventLoop<'l> {
         Ok(self.enter(reserved, Place::Line(location), node, limit))
     }
 
+    /// Frees `word`, which this thread holds by a guard or by itself, and waits at `location`; see [`Lot::unlock`].
+    /// Once the wait is settled, the thread's code locks the word again and then calls [`EventLoop::accept`].
+    pub fn wait_unlocked(
+        &mut self,
+        location: Location,
+        word: SharedWord,
+        guarded: bool,
+        limit: Limit,
+    ) -> Result<u32, UnlockedError> {
+        let reserved = self.reserve(limit).map_err(UnlockedError::NoClock)?;
+        let call = Call::Notice(Arc::clone(&self.agent), reserved);
+        let node = self.lot.lines(location.address()).push(location.address(), call);
+        let _: Request = self.enter(reserved, Place::Line(location), node, limit);
+        self.waits[reserved.token as usize].keeps = true;
+        if let Err(refusal) = self.lot.unlock(&self.agent, word, guarded) {
+            self.drop_wait(reserved.token);
+            return Err(UnlockedError::Refused(refusal));
+        }
+        Ok(reserved.token)
+    }
+
+    /// The thread's code holds its word again, and knows of the notification that this wait kept.
+    pub fn accept(&mut self, token: u32) {
+        if let Some(wait) = self.waits.try_remove(token as usize) {
+            self.lot.lines(wait.place.address()).take(wait.node);
+        }
+    }
+
+    /// Takes a wait out as if its thread had ended.
+    pub fn drop_wait(&mut self, token: u32) {
+        if let Some(wait) = self.waits.try_remove(token as usize) {
+            self.leave(token, &wait);
+        }
+    }
+
+    fn leave(&self, token: u32, wait: &Wait) {
+        match wait.place {
+            Place::Queue(word) => self.leave_queue(word, wait.node),
+            Place::Line(location) => self.lot.leave_line(location.address(), wait.node),
+        }
+        self.stop_clock(token, wait);
+    }
+
     /// A name for a wait that is about to begin, and its deadline to be kept.
     fn reserve(&self, limit: Limit) -> io::Result<WaitId> {
         let token = u32::try_from(self.waits.vacant_key()).expect("fewer than 2^32 pending waits in one thread");
@@ -130,7 +145,7 @@ impl<'l> EventLoop<'l> {
     }
 
     fn enter<T>(&mut self, WaitId { token, serial }: WaitId, place: Place, node: NodeId, limit: Limit) -> Request<T> {
-        self.waits.insert(Wait { place, node, serial, has_deadline: limit != Limit::Endless });
+        self.waits.insert(Wait { place, node, serial, has_deadline: limit != Limit::Endless, keeps: false });
         Request::Pending(token)
     }
 
@@ -176,6 +191,7 @@ impl<'l> EventLoop<'l> {
                 }
             }
             Some(Unaccepted::Notification { address, told }) => self.lot.pass_on(address, told),
+            Some(Unaccepted::Kept { token }) => self.drop_wait(token),
             None => {}
         }
     }
@@ -233,14 +249,19 @@ impl<'l> EventLoop<'l> {
 
     /// A wait was told of a notification.
     fn hear(&mut self, id: WaitId) -> Option<Settled> {
-        self.waits.get(id.token as usize).filter(|wait| wait.serial == id.serial)?;
-        let wait = self.waits.remove(id.token as usize);
-        self.stop_clock(id.token, &wait);
+        let token = id.token;
+        let wait = self.waits.get(token as usize).filter(|wait| wait.serial == id.serial)?;
         let Place::Line(location) = wait.place else { unreachable!("only who stands in a line is told") };
-        let address = location.address();
-        let told = self.lot.lines(address).take(wait.node).expect("it was told");
-        self.unaccepted = Some(Unaccepted::Notification { address, told });
-        Some(Settled::Wait { token: id.token, location, outcome: Outcome::Notified })
+        self.stop_clock(token, wait);
+        self.unaccepted = Some(if wait.keeps {
+            Unaccepted::Kept { token }
+        } else {
+            let address = location.address();
+            let told = self.lot.lines(address).take(wait.node).expect("it was told");
+            self.waits.remove(token as usize);
+            Unaccepted::Notification { address, told }
+        });
+        Some(Settled::Wait { token, location, outcome: Outcome::Notified })
     }
 
     fn expire(&mut self, id: WaitId) -> Option<Settled> {
@@ -268,11 +289,7 @@ impl<'l> EventLoop<'l> {
         self.agent.set_waker(None);
         self.refuse();
         for (token, wait) in std::mem::take(&mut self.waits) {
-            match wait.place {
-                Place::Queue(word) => self.leave_queue(word, wait.node),
-                Place::Line(location) => self.lot.leave_line(location.address(), wait.node),
-            }
-            self.stop_clock(token as u32, &wait);
+            self.leave(token as u32, &wait);
         }
         self.lot.bury(self.agent.id);
     }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use crate::agent::{Agent, Blockage};
 use crate::blocking::{BlockingWait, Interrupted};
 use crate::location::Location;
-use crate::lot::line::{Call, Told};
+use crate::lot::line::{Call, Lines, Told};
 use crate::lot::list::NodeId;
 use crate::lot::{Lot, Wakes};
 use crate::mutex::Limit;
@@ -27,6 +27,12 @@ pub enum Outcome {
     NotEqual,
     /// The time was over.
     TimedOut,
+}
+
+impl Outcome {
+    pub(crate) fn of(told: Option<Told>) -> Self {
+        if told.is_some() { Self::Notified } else { Self::TimedOut }
+    }
 }
 
 impl Lot {
@@ -49,16 +55,31 @@ impl Lot {
             if limit == Limit::Once {
                 return Ok(Outcome::TimedOut);
             }
-            let parker = Arc::new(Parker::new());
-            let id = lines.push(address, Call::Parker(Arc::clone(&parker)));
-            LineWait { lot: self, address, parker, id, limit }
+            self.line_wait(&mut lines, address, limit)
         };
+        self.sleep_in_line(agent, &wait, pause).map(Outcome::of)
+    }
+
+    /// Puts this thread at the end of the line at `address`.
+    pub(crate) fn line_wait(&self, lines: &mut Lines, address: usize, limit: Limit) -> LineWait<'_> {
+        let parker = Arc::new(Parker::new());
+        let id = lines.push(address, Call::Parker(Arc::clone(&parker)));
+        LineWait { lot: self, address, parker, id, limit }
+    }
+
+    /// Sleeps until told, or until the time is over.
+    pub(crate) fn sleep_in_line(
+        &self,
+        agent: &Agent,
+        wait: &LineWait<'_>,
+        pause: &mut dyn FnMut() -> bool,
+    ) -> Result<Option<Told>, Interrupted> {
         // Its loop cannot come for a word meanwhile. Anybody may notify it, so it never closes a circle of blocked threads.
-        let blockage = Blockage { address, byte_offset: 0, endless: false, serial: self.serial() };
+        let blockage = Blockage { address: wait.address, byte_offset: 0, endless: false, serial: self.serial() };
         let outer = agent.set_blockage(Some(blockage));
-        let outcome = wait.sleep(pause);
+        let told = wait.sleep(pause);
         agent.set_blockage(outer);
-        outcome
+        told
     }
 
     /// Tells the first `count` who wait at `location`, in the order in which they came, whether blocked or asynchronous;
@@ -92,7 +113,7 @@ impl Lot {
 }
 
 /// A thread that stands in a line.
-struct LineWait<'l> {
+pub(crate) struct LineWait<'l> {
     lot: &'l Lot,
     address: usize,
     parker: Arc<Parker>,
@@ -100,8 +121,15 @@ struct LineWait<'l> {
     limit: Limit,
 }
 
+impl LineWait<'_> {
+    pub(crate) fn id(&self) -> NodeId {
+        self.id
+    }
+}
+
 impl BlockingWait for LineWait<'_> {
-    type Answer = Outcome;
+    /// What it was told; `None`: the time was over.
+    type Answer = Option<Told>;
     type Failure = Interrupted;
 
     fn parker(&self) -> &Parker {
@@ -112,7 +140,7 @@ impl BlockingWait for LineWait<'_> {
         self.limit
     }
 
-    fn answer(&self) -> Result<Option<Outcome>, Interrupted> {
+    fn answer(&self) -> Result<Option<Option<Told>>, Interrupted> {
         match self.parker.call() {
             parker::Call::None => Ok(None),
             _ => self.give_up().map(Some),
@@ -121,13 +149,12 @@ impl BlockingWait for LineWait<'_> {
 
     /// A thread that is away keeps its turn: each notification is for the first in the line, as ECMAScript has it, and
     /// holds nobody else back.
-    fn look(&self, _: bool) -> Result<Option<Outcome>, Interrupted> {
+    fn look(&self, _: bool) -> Result<Option<Option<Told>>, Interrupted> {
         self.answer()
     }
 
-    fn give_up(&self) -> Result<Outcome, Interrupted> {
-        let told = self.lot.lines(self.address).take(self.id);
-        Ok(if told.is_some() { Outcome::Notified } else { Outcome::TimedOut })
+    fn give_up(&self) -> Result<Option<Told>, Interrupted> {
+        Ok(self.lot.lines(self.address).take(self.id))
     }
 
     fn end(&self) {

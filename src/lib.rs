@@ -12,6 +12,7 @@ pub mod agent;
 pub mod blocking;
 #[cfg(not(loom))]
 pub mod clock;
+pub mod condition;
 pub mod deadlock;
 pub mod event_loop;
 pub mod futex;

@@ -4,7 +4,7 @@ use std::io;
 
 use crate::futex::Outcome;
 use crate::location::Location;
-use crate::mutex::Attempt;
+use crate::mutex::{Attempt, Refusal};
 use crate::shared_word::SharedWord;
 
 /// What came of a request to lock, or to wait, without blocking.
@@ -21,6 +21,15 @@ pub enum Request<T = Attempt> {
 pub enum RequestError {
     /// The word holds what no sablock wrote.
     Corrupt,
+    /// The thread that watches the deadlines could not be started.
+    NoClock(io::Error),
+}
+
+/// Why a thread could not free a word and wait in one step; nothing was changed.
+#[derive(Debug)]
+pub enum UnlockedError {
+    /// It did not hold the word in this way.
+    Refused(Refusal),
     /// The thread that watches the deadlines could not be started.
     NoClock(io::Error),
 }

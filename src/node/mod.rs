@@ -4,8 +4,10 @@
 //! Free functions with plain numbers, because a call costs what its conversions cost.
 
 mod anchors;
+mod condition;
 mod copies;
 mod futex;
+mod inspection;
 mod location;
 mod thread;
 mod word;
@@ -91,6 +93,24 @@ fn code(attempt: Attempt, thread: &mut JsThread) -> i32 {
     }
 }
 
+fn failure_code(failure: Failure, thread: &mut JsThread) -> i32 {
+    match failure {
+        Failure::Corrupt => CORRUPT,
+        Failure::Interrupted => INTERRUPTED,
+        Failure::Deadlock(cycle) => {
+            thread.deadlock = cycle;
+            DEADLOCK
+        }
+    }
+}
+
+fn refusal_code(refusal: Refusal) -> i32 {
+    match refusal {
+        Refusal::NotOwner => NOT_OWNER,
+        Refusal::Corrupt => CORRUPT,
+    }
+}
+
 /// What two copies of the package must have in common to work together.
 #[napi]
 pub const PROTOCOL: u32 = copies::PROTOCOL;
@@ -133,12 +153,7 @@ pub fn lock(env: Env, word: JsWord, timeout: f64, guarded: bool) -> Result<i32> 
     let outcome = lot().lock(&agent, word.0, guarded, limit(timeout), &mut || pause.call(env));
     JsThread::with(|thread| match outcome {
         Ok(attempt) => code(attempt, thread),
-        Err(Failure::Corrupt) => CORRUPT,
-        Err(Failure::Interrupted) => INTERRUPTED,
-        Err(Failure::Deadlock(cycle)) => {
-            thread.deadlock = cycle;
-            DEADLOCK
-        }
+        Err(failure) => failure_code(failure, thread),
     })
 }
 
@@ -155,10 +170,9 @@ pub fn try_lock(word: JsWord, guarded: bool) -> Result<i32> {
 /// the thread's own loop is not woken.
 #[napi(catch_unwind, ts_args_type = "word: Int32Array, guarded: boolean")]
 pub fn unlock(word: JsWord, guarded: bool) -> Result<i32> {
-    JsThread::with(|thread| match lot().unlock(thread.event_loop.agent(), word.0, guarded) {
-        Ok(()) => UNLOCKED,
-        Err(Refusal::NotOwner) => NOT_OWNER,
-        Err(Refusal::Corrupt) => CORRUPT,
+    JsThread::with(|thread| {
+        let unlocked = lot().unlock(thread.event_loop.agent(), word.0, guarded);
+        unlocked.map_or_else(refusal_code, |()| UNLOCKED)
     })
 }
 
@@ -219,10 +233,9 @@ pub fn keep_alive(env: Env, on: bool) -> Result<()> {
 /// Takes the mark of abandonment off a word that this thread holds. Answers a code.
 #[napi(catch_unwind, ts_args_type = "word: Int32Array")]
 pub fn mark_consistent(word: JsWord) -> Result<i32> {
-    JsThread::with(|thread| match lot().mark_consistent(thread.event_loop.agent().id, word.0) {
-        Ok(()) => UNLOCKED,
-        Err(Refusal::NotOwner) => NOT_OWNER,
-        Err(Refusal::Corrupt) => CORRUPT,
+    JsThread::with(|thread| {
+        let marked = lot().mark_consistent(thread.event_loop.agent().id, word.0);
+        marked.map_or_else(refusal_code, |()| UNLOCKED)
     })
 }
 
@@ -243,45 +256,4 @@ pub fn deadlock_thread(step: u32) -> Result<f64> {
 #[napi(catch_unwind)]
 pub fn deadlock_byte_offset(step: u32) -> Result<f64> {
     JsThread::with(|thread| thread.deadlock.get(step as usize).map_or(-1.0, |hop| hop.byte_offset as f64))
-}
-
-/// One waiter as `inspect()` shows it.
-#[napi(object)]
-pub struct Waiter {
-    /// The thread that waits.
-    pub thread_id: u32,
-    /// `blocking` or `async`.
-    pub kind: String,
-    /// For how long, in milliseconds.
-    pub waited_ms: f64,
-}
-
-/// A mutex and its queue as `inspect()` shows them.
-#[napi(object, use_nullable = true)]
-pub struct Inspection {
-    /// Whether anybody, dead or alive, holds it.
-    pub locked: bool,
-    /// The thread that holds it.
-    pub owner_thread_id: Option<u32>,
-    /// Whether a holder's thread ended inside.
-    pub abandoned: bool,
-    /// Who waits, in order.
-    pub waiters: Vec<Waiter>,
-}
-
-/// A snapshot for people.
-#[napi(catch_unwind, ts_args_type = "word: Int32Array")]
-pub fn inspect(word: JsWord) -> Inspection {
-    let view = lot().inspect(word.0);
-    let waiter = |waiter: crate::lot::WaiterView| Waiter {
-        thread_id: waiter.thread,
-        kind: if waiter.is_blocking { "blocking".into() } else { "async".into() },
-        waited_ms: waiter.waited.as_secs_f64() * 1e3,
-    };
-    Inspection {
-        locked: view.word.owner() != 0,
-        owner_thread_id: view.owner,
-        abandoned: view.word.is_abandoned() || view.owner_is_dead,
-        waiters: view.waiters.into_iter().map(waiter).collect(),
-    }
 }

@@ -15,7 +15,7 @@ use super::lot;
 use super::word::JsWord;
 use crate::agent::{ThreadId, Wake};
 use crate::deadlock::Hop;
-use crate::event_loop::{EventLoop, Request, RequestError, Settled};
+use crate::event_loop::{EventLoop, Request, RequestError, Settled, UnlockedError};
 use crate::futex::Outcome;
 use crate::location::Location;
 use crate::mutex::Limit;
@@ -121,6 +121,24 @@ impl JsThread {
         self.anchors.hold(self.env, address, view)?;
         let request = self.event_loop.wait(location, value, limit);
         if !matches!(request, Ok(Request::Pending(_))) {
+            self.anchors.release(self.env, address)?;
+        }
+        Ok(request)
+    }
+
+    /// Frees the word and waits for a notification; the pending wait keeps the memory of `view`.
+    pub fn wait_unlocked(
+        &mut self,
+        location: Location,
+        view: sys::napi_value,
+        word: JsWord,
+        guarded: bool,
+        limit: Limit,
+    ) -> Result<std::result::Result<u32, UnlockedError>> {
+        let address = location.address();
+        self.anchors.hold(self.env, address, view)?;
+        let request = self.event_loop.wait_unlocked(location, word.0, guarded, limit);
+        if request.is_err() {
             self.anchors.release(self.env, address)?;
         }
         Ok(request)

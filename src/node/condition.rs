@@ -1,0 +1,56 @@
+//! The binding's part of `Condition`.
+
+use napi::{Env, bindgen_prelude::*};
+use napi_derive::napi;
+
+use super::futex::outcome_code;
+use super::location::JsIntegers;
+use super::thread::JsThread;
+use super::word::JsWord;
+use super::{CODES, NO_CLOCK, code, failure_code, limit, lot, refusal_code};
+use crate::condition::ConditionFailure;
+use crate::event_loop::UnlockedError;
+
+/// Frees the word, blocks this thread until a notification, and locks the word again. Answers the outcome's code times
+/// `CODES`, plus that of the lock; or, below `CODES`, why the word is not held, or never was.
+/// If this thread has pending waits, the caller has arranged for `drain` to be called soon.
+#[napi(catch_unwind, ts_args_type = "condition: Int32Array, word: Int32Array, guarded: boolean, timeout: number")]
+pub fn wait_unlocked(env: Env, condition: JsIntegers, word: JsWord, guarded: bool, timeout: f64) -> Result<i32> {
+    let location = condition.location(0.0)?;
+    let (agent, pause) = JsThread::with(|thread| (thread.event_loop.agent().clone(), thread.pause()))?;
+    // Nothing of the thread's state is borrowed here: a debugger may run this package during the pause.
+    let outcome = lot().wait_unlocked(&agent, location, word.0, guarded, limit(timeout), &mut || pause.call(env));
+    JsThread::with(|thread| match outcome {
+        Ok((outcome, attempt)) => outcome_code(outcome) * CODES + code(attempt, thread),
+        Err(ConditionFailure::Refused(refusal)) => refusal_code(refusal),
+        Err(ConditionFailure::NotHeld(failure)) => failure_code(failure, thread),
+    })
+}
+
+/// Frees the word and waits for a notification. Answers the token of the pending wait, or -1 minus a code.
+/// The rest is as for `waitUnlocked`; once the wait is settled and the word is held again, `accept` is due.
+#[napi(catch_unwind, ts_args_type = "condition: Int32Array, word: Int32Array, guarded: boolean, timeout: number")]
+pub fn wait_unlocked_async(condition: JsIntegers, word: JsWord, guarded: bool, timeout: f64) -> Result<i32> {
+    let location = condition.location(0.0)?;
+    JsThread::with(|thread| {
+        let answer = match thread.wait_unlocked(location, condition.value, word, guarded, limit(timeout))? {
+            Ok(token) => token as i32,
+            Err(UnlockedError::Refused(refusal)) => -1 - refusal_code(refusal),
+            Err(UnlockedError::NoClock(_)) => -1 - NO_CLOCK,
+        };
+        Ok(answer)
+    })?
+}
+
+/// The thread's code knows of the notification that this wait got, and holds its word again; or, if it does not hold it,
+/// the notification is passed on.
+#[napi(catch_unwind)]
+pub fn accept(token: u32, is_held: bool) -> Result<()> {
+    JsThread::with(|thread| {
+        if is_held {
+            thread.event_loop.accept(token);
+        } else {
+            thread.event_loop.drop_wait(token);
+        }
+    })
+}
