@@ -313,6 +313,175 @@ export class LockGuard {
   [Symbol.dispose](): void;
 }
 
+/**
+ * Waiting, with a mutex, until another thread says that something has changed: four bytes of shared memory.
+ *
+ * To wait is to unlock the mutex and to stand in line in one step, so that no notification in between is lost; when the wait
+ * is over, notified or not, the mutex is held again, in the same way: the hold of a guard may wait too, and its guard stays
+ * valid (do not unlock it meanwhile). Blocked threads and promises stand in one line, first come, first served.
+ * Nobody is woken without a notification; still, what was true when it came may have changed before the mutex was held
+ * again, so wait in a loop, or by `waitFor`. A thread that ends before it holds the mutex again passes its notification on.
+ *
+ * The bytes hold nothing; {@link notify} of the same bytes wakes the same waiters.
+ *
+ * @example
+ * ```js
+ * const notEmpty = new Condition(memory, 4);
+ * const guard = mutex.acquire();
+ * notEmpty.waitFor(mutex, () => count[0] > 0);
+ * count[0] -= 1;
+ * guard.unlock();
+ * ```
+ */
+export class Condition {
+  /** How many bytes a condition takes. */
+  static readonly BYTES: 4;
+  /** What its byte offset must be a multiple of. */
+  static readonly ALIGN: 4;
+
+  /** As the constructor of {@link Mutex}. */
+  constructor(buffer: SharedArrayBuffer, byteOffset?: number);
+
+  /** The buffer given to the constructor. */
+  readonly buffer: SharedArrayBuffer;
+  /** Where in the buffer the condition is. */
+  readonly byteOffset: number;
+
+  /**
+   * Unlocks the mutex, waits for a notification, and locks the mutex again. **Blocks** this thread; workers only, unless
+   * the mutex has `allowMainThread`.
+   *
+   * @param timeout How long to wait for the notification, in milliseconds, counted from the call; to lock the mutex again
+   *   takes as long as it takes. Default: for ever. Zero or less: does not wait, and keeps the mutex.
+   * @returns `true`: notified. `false`: the time was over. The mutex is held either way.
+   * @throws `ERR_LOCK_NOT_OWNER` if this thread does not hold the mutex; nothing changes then.
+   * @throws `ERR_LOCK_MAIN_THREAD` on the main thread.
+   * @throws `ERR_LOCK_DEADLOCK`, `ERR_LOCK_CORRUPT` if the mutex could not be locked again: it is not held then.
+   * @throws `ERR_INVALID_ARG_TYPE` if `mutex` is no {@link Mutex}, or `timeout` neither a number nor an options object.
+   */
+  wait(mutex: Mutex, timeout?: Timeout | LockOptions): boolean;
+
+  /**
+   * Unlocks the mutex, waits for a notification, and locks the mutex again. In any thread; never blocks, never throws.
+   *
+   * @returns A promise of what {@link Condition.wait} answers. Rejected with the signal's `reason` if it aborts before
+   *   the notification: the mutex is held again then too, as after a timeout. Else rejected as `wait` throws.
+   */
+  waitAsync(mutex: Mutex, options?: Timeout | AsyncLockOptions): Promise<boolean>;
+
+  /**
+   * Waits until `predicate` answers what is true. **Blocks** as {@link Condition.wait}.
+   *
+   * @param predicate Called with the mutex held: at once, after each notification, and when the time is over.
+   * @param timeout How long to wait, in milliseconds, counted from the call. Default: for ever.
+   * @returns Whether the predicate holds. `false`: the time was over. The mutex is held either way, also if `predicate` throws.
+   * @throws As {@link Condition.wait}, and what `predicate` throws.
+   */
+  waitFor(mutex: Mutex, predicate: () => unknown, timeout?: Timeout | LockOptions): boolean;
+
+  /**
+   * Waits until `predicate` answers what is true, or a promise of that. In any thread; never blocks, never throws.
+   *
+   * @returns A promise of what {@link Condition.waitFor} answers. Rejected as {@link Condition.waitAsync} or `predicate`.
+   */
+  waitForAsync(mutex: Mutex, predicate: () => unknown, options?: Timeout | AsyncLockOptions): Promise<boolean>;
+
+  /**
+   * Wakes the first waiters in line. In any thread, with the mutex or without; never blocks.
+   *
+   * @param count How many: 0 or more. Default: all.
+   * @returns How many were woken.
+   * @throws `ERR_INVALID_ARG_TYPE`, `ERR_OUT_OF_RANGE` if `count` is no number, or negative, or `NaN`.
+   */
+  notify(count?: number): number;
+  /** `notify(1)`. */
+  notifyOne(): number;
+  /** `notify(Infinity)`. */
+  notifyAll(): number;
+}
+
+/** Options of {@link waitAsync}. */
+export interface WaitAsyncOptions {
+  /**
+   * Takes the wait back when it aborts: the promise is rejected with the signal's `reason`. A wait that was notified
+   * before is fulfilled all the same, since its notification was counted.
+   */
+  signal?: AbortSignal;
+  /** Whether the pending wait keeps the event loop, and so the process, alive. Default: `true`. */
+  ref?: boolean;
+}
+
+/**
+ * `Atomics.wait` on this package's lines: **blocks** this thread until a {@link notify} for the element, if the element
+ * holds `value`. Workers only.
+ *
+ * Arguments are checked and converted in the order and with the errors that ECMAScript specifies. Waiters of `wait` and
+ * `waitAsync` stand in one line for each byte of the buffer; only `notify` wakes them, never a change of the value.
+ * `terminate()`, `process.exit()` and uncaught errors end the wait within 100 ms, and the debugger gets through. If the
+ * thread ends before its code learns of a notification, the next in line is told, if he waited at that time.
+ *
+ * @param typedArray A view of shared memory.
+ * @param timeout How long to wait, in milliseconds, counted from the call. `undefined`, `NaN`: for ever. Zero or less: not.
+ * @returns `'ok'`: notified. `'not-equal'`: the element holds another value. `'timed-out'`: the time was over.
+ * @throws `ERR_LOCK_MAIN_THREAD` (a TypeError) on the main thread, although Node allows `Atomics.wait` there.
+ * @throws `ERR_INVALID_ARG_TYPE` (a TypeError), `ERR_OUT_OF_RANGE` (a RangeError), and what a conversion throws.
+ * @example
+ * ```js
+ * while (Atomics.load(array, 0) === 0) wait(array, 0, 0);
+ * ```
+ */
+export function wait(typedArray: Int32Array, index: number, value: number, timeout?: number): WaitResult;
+export function wait(typedArray: BigInt64Array, index: number, value: bigint, timeout?: number): WaitResult;
+
+/** How a {@link wait} ended. */
+export type WaitResult = 'ok' | 'not-equal' | 'timed-out';
+
+/**
+ * `Atomics.notify` on this package's lines: wakes the first who wait for the element. In any thread; never blocks.
+ *
+ * Wakes neither those who wait for a lock, nor those of `Atomics.wait`; nor does `Atomics.notify` wake those who wait here.
+ *
+ * @param count How many, at most. Default: all.
+ * @returns How many were woken; 0 for memory that is not shared.
+ * @throws `ERR_INVALID_ARG_TYPE` (a TypeError), `ERR_OUT_OF_RANGE` (a RangeError), and what a conversion throws.
+ */
+export function notify(typedArray: Int32Array | BigInt64Array, index?: number, count?: number): number;
+
+/**
+ * `Atomics.waitAsync` on this package's lines, with one argument more. In any thread; never blocks.
+ *
+ * A pending wait keeps the event loop alive (unless `ref: false`), and nothing is left of a settled one.
+ *
+ * @param options Checked after everything else was converted. With a signal that has aborted, the answer is a rejected promise.
+ * @returns `{ async: false, value }` if it need not wait, else `{ async: true, value }` with a promise.
+ * @throws As {@link wait}, but not on the main thread; `ERR_LOCK_NO_THREAD` if the system refuses the background thread
+ *   that a timeout needs.
+ * @example
+ * ```js
+ * const { async, value } = waitAsync(array, 0, 0, 1000, { signal });
+ * if (async) await value;
+ * ```
+ */
+export function waitAsync(
+  typedArray: Int32Array,
+  index: number,
+  value: number,
+  timeout?: number,
+  options?: WaitAsyncOptions,
+): WaitAsyncResult;
+export function waitAsync(
+  typedArray: BigInt64Array,
+  index: number,
+  value: bigint,
+  timeout?: number,
+  options?: WaitAsyncOptions,
+): WaitAsyncResult;
+
+/** What {@link waitAsync} answers. */
+export type WaitAsyncResult =
+  | { async: false; value: 'not-equal' | 'timed-out' }
+  | { async: true; value: Promise<'ok' | 'timed-out'> };
+
 /** The time was over: from `acquire`, `acquireAsync`, `executeLocked` and `executeLockedSync`. */
 export class TimeoutError extends Error {
   private constructor();

@@ -4,7 +4,16 @@ const sablock = require('..');
 
 test('ES modules import every name from "sablock"', async () => {
   const { imported } = await import('./programs/named-imports.mjs');
-  for (const name of ['Mutex', 'LockGuard', 'TimeoutError', 'DeadlockError']) {
+  for (const name of [
+    'Mutex',
+    'Condition',
+    'LockGuard',
+    'TimeoutError',
+    'DeadlockError',
+    'wait',
+    'notify',
+    'waitAsync',
+  ]) {
     assert.equal(typeof imported[name], 'function', name);
     assert.equal(imported[name], sablock[name], name);
   }

@@ -18,6 +18,7 @@ const SCENARIOS = [
   'convoy',
   'handover',
   'pending',
+  'futex',
   'many-locks',
   'load',
   'idle',

@@ -74,7 +74,7 @@ impl Lot {
         wait: &LineWait<'_>,
         pause: &mut dyn FnMut() -> bool,
     ) -> Result<Option<Told>, Interrupted> {
-        // Its loop cannot come for a word meanwhile. Anybody may notify it, so it never closes a circle of blocked threads.
+        // Its loop cannot come for a word meanwhile. Anybody may notify it, so it never closes a cycle of blocked threads.
         let blockage = Blockage { address: wait.address, byte_offset: 0, endless: false, serial: self.serial() };
         let outer = agent.set_blockage(Some(blockage));
         let told = wait.sleep(pause);

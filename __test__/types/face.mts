@@ -1,6 +1,6 @@
 // What the declarations must accept, answer and refuse. Compiled, never run.
 
-import { DeadlockError, LockGuard, Mutex, TimeoutError } from 'sablock';
+import { Condition, DeadlockError, LockGuard, Mutex, notify, TimeoutError, wait, waitAsync } from 'sablock';
 
 type Equal<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
 const is = <_ extends true>(): void => {};
@@ -46,6 +46,25 @@ if (error instanceof TimeoutError || error instanceof DeadlockError) error satis
 const waiter = mutex.inspect().waiters[0];
 if (waiter) is<Equal<typeof waiter.kind, 'blocking' | 'async'>>();
 is<Equal<ReturnType<Mutex['inspect']>['ownerThreadId'], number | null>>();
+
+const condition = new Condition(new SharedArrayBuffer(8), 4);
+is<Equal<ReturnType<typeof condition.wait>, boolean>>();
+is<Equal<ReturnType<typeof condition.waitForAsync>, Promise<boolean>>>();
+condition.waitFor(mutex, () => 1, { timeout: 5 });
+condition.waitAsync(mutex, { signal, ref: false });
+
+const numbers = new Int32Array(new SharedArrayBuffer(8));
+const bigints = new BigInt64Array(numbers.buffer);
+const waited = wait(numbers, 0, 0, 5);
+is<Equal<typeof waited, 'ok' | 'not-equal' | 'timed-out'>>();
+wait(bigints, 0, 0n);
+is<Equal<ReturnType<typeof notify>, number>>();
+notify(bigints);
+const pending = waitAsync(numbers, 0, 0, Number.NaN, { signal, ref: false });
+if (pending.async) is<Equal<typeof pending.value, Promise<'ok' | 'timed-out'>>>();
+else is<Equal<typeof pending.value, 'not-equal' | 'timed-out'>>();
+// @ts-expect-error: bigints for a BigInt64Array
+wait(bigints, 0, 0);
 
 // @ts-expect-error: no shared memory
 new Mutex(new ArrayBuffer(8));
