@@ -15,6 +15,7 @@ const PATIENCE = 240_000;
 
 const SUITES = [
   { name: 'transitions', args: ['--test', 'transitions'], flags: '' },
+  { name: 'futex', args: ['--test', 'futex'], flags: '' },
   { name: 'threads', args: ['--test', 'threads'], flags: '' },
   { name: 'loom', args: ['--test', 'loom'], flags: '--cfg loom' },
 ];

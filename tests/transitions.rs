@@ -242,7 +242,7 @@ fn a_lease_that_is_over_sets_the_next_on_its_way() {
         world.lot.end_lease(address, generation);
     }
     let attempt = Some(ACQUIRED);
-    assert_eq!(next.next_settled(), Some(Settled { token, word: world.shared(), attempt }));
+    assert_eq!(next.next_settled(), Some(Settled::Lock { token, word: world.shared(), attempt }));
     busy.end();
 }
 

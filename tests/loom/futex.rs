@@ -147,3 +147,56 @@ fn death_of_an_awaiting_thread_against_notify() {
         assert_eq!(world.lot.waiting(world.location()), 0);
     });
 }
+
+/// Waits, with the word held, until the second word has changed.
+fn wait_for_change(world: &World) {
+    let agent = world.enter();
+    world.lock(&agent, Limit::Endless);
+    while world.beside.load(Ordering::SeqCst) == 0 {
+        let endless = Limit::Endless;
+        let waited = world.lot.wait_unlocked(&agent, world.location(), world.word(), false, endless, &mut || true);
+        assert!(matches!(waited, Ok((Outcome::Notified, Attempt::Acquired { .. }))));
+    }
+    world.touch();
+    world.unlock(&agent);
+}
+
+#[test]
+fn condition_against_change() {
+    for grants in [false, true] {
+        model(3, move || {
+            let world = World::new(patience(grants));
+            let waiter = spawn(&world, wait_for_change);
+            let agent = world.enter();
+            world.lock(&agent, Limit::Endless);
+            world.touch();
+            world.beside.store(1, Ordering::SeqCst);
+            world.unlock(&agent);
+            world.lot.notify(world.location(), 1);
+            waiter.join().unwrap();
+            world.expect_free(2);
+        });
+    }
+}
+
+#[test]
+fn death_with_a_kept_notification_against_the_next_in_line() {
+    model(3, || {
+        let world = World::new(patience(false));
+        let doomed = spawn(&world, |world| {
+            let (mut waits, _) = event_loop(world);
+            let agent = Arc::clone(waits.agent());
+            world.lock(&agent, Limit::Endless);
+            waits.wait_unlocked(world.location(), world.word(), false, Limit::Endless).unwrap();
+            // Perhaps it hears of a notification; it ends before it holds the word again.
+            waits.next_settled();
+            waits.next_settled();
+            waits.end();
+        });
+        let patient = ask(&world, |world| world.wait(Limit::Endless));
+        world.change_and_notify(1);
+        doomed.join().unwrap();
+        patient.join().unwrap();
+        assert_eq!(world.lot.waiting(world.location()), 0);
+    });
+}
