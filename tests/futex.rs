@@ -232,6 +232,19 @@ fn a_death_tells_nobody_who_came_after_the_notification() {
 }
 
 #[test]
+fn a_death_tells_nobody_who_came_after_the_notification_and_was_left_by_a_later_one() {
+    let world = World::new();
+    let (mut doomed, mut late) = (world.event_loop(), world.event_loop());
+    world.queue(&mut doomed, Limit::Endless);
+    assert_eq!(world.notify(1), 1);
+    let tokens = [(); 2].map(|()| world.queue(&mut late, Limit::Endless));
+    assert_eq!(world.notify(1), 1);
+    doomed.end();
+    assert_eq!(late.next_settled(), world.settled(tokens[0], Notified));
+    assert_eq!(late.next_settled(), None);
+}
+
+#[test]
 fn a_death_passes_on_through_those_who_were_told_later() {
     let world = World::new();
     let (mut doomed, mut second, mut third) = (world.event_loop(), world.event_loop(), world.event_loop());
