@@ -8,6 +8,7 @@ const { createBoard, readBoard } = require('./board.js');
 
 const LIMIT_MS = 40_000;
 const SPIN_LIMIT_MS = 20_000;
+const END_LIMIT_MS = 20_000;
 const DRAIN_MS = 10_000;
 
 /** A thread that a test ends on purpose leaves promises that nobody awaits. */
@@ -140,7 +141,9 @@ class Threads {
 
   async end() {
     this.#isOver = true;
-    await Promise.all(this.#all.map((thread) => thread.terminate()));
+    const ends = Promise.all(this.#all.map((thread) => thread.terminate()));
+    const expired = new Promise((resolve) => setTimeout(resolve, END_LIMIT_MS, 'expired').unref());
+    if ((await Promise.race([ends, expired])) === 'expired') throw new Error(`Not ended:\n  ${this.describe()}`);
   }
 }
 
@@ -156,10 +159,13 @@ exports.watched = (body, limit = LIMIT_MS) => {
     });
     try {
       await Promise.race([body(t, threads), expired]);
+    } catch (error) {
+      await threads.end().catch(({ message }) => t.diagnostic(message));
+      throw error;
     } finally {
       clearTimeout(timer);
-      await threads.end();
     }
+    await threads.end();
   };
 };
 
