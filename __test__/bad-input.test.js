@@ -272,6 +272,16 @@ test('undefined options are no options', async () => {
   assert.equal(mutex.isLocked, false);
 });
 
+test('half an AbortSignal is refused, and takes nothing', async () => {
+  const { mutex, word } = createMutex();
+  const signal = { aborted: false, addEventListener() {} };
+  await assert.rejects(
+    called(() => mutex.lockAsync({ signal })),
+    expected.invalidArgType(),
+  );
+  assert.equal(word(), 0);
+});
+
 test('the error of a bad argument names the mutex that it was given to', async () => {
   const { mutex } = createMutex({ allowMainThread: true });
   const named = expected.invalidArgType(OFFSET);

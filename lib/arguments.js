@@ -52,7 +52,12 @@ function checkWaitOptions(signal, ref, byteOffset) {
 
 // By what it does, not by its class: another realm's signals, and polyfills, are as good.
 function isAbortSignal(value) {
-  return isOptions(value) && typeof value.aborted === 'boolean' && typeof value.addEventListener === 'function';
+  return (
+    isOptions(value) &&
+    typeof value.aborted === 'boolean' &&
+    typeof value.addEventListener === 'function' &&
+    typeof value.removeEventListener === 'function'
+  );
 }
 
 exports.checkFunction = (byteOffset, name, value) => {
