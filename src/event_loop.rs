@@ -32,7 +32,8 @@ pub struct EventLoop<'l> {
     waits: Slab<Wait>,
     /// Notices taken from the inbox and not yet dealt with.
     notices: VecDeque<Notice>,
-    /// The last hold or notification that [`EventLoop::next`] answered, until it is asked again: the thread's code may not know of it yet.
+    /// The last hold or notification that [`EventLoop::next_settled`] answered, until it is asked again: the thread's
+    /// code may not know of it yet.
     unaccepted: Option<Unaccepted>,
 }
 
@@ -181,7 +182,7 @@ impl<'l> EventLoop<'l> {
         }
     }
 
-    /// Gives back what [`Self::next`] answered last, since nobody waits for it any more.
+    /// Gives back what [`Self::next_settled`] answered last, since nobody waits for it any more.
     pub fn refuse(&mut self) {
         match self.unaccepted.take() {
             Some(Unaccepted::Hold { word, abandoned_by }) => {

@@ -1,10 +1,11 @@
 //! From an integer array of JS to the address of one of its elements, and the value that one is compared with.
 
-use std::ptr::{self, NonNull};
+use std::ptr::NonNull;
 
 use napi::bindgen_prelude::*;
 use napi::sys;
 
+use super::typed_array::TypedArray;
 use crate::location::Location;
 
 /// An `Int32Array` or a `BigInt64Array` over shared memory.
@@ -40,27 +41,12 @@ impl JsIntegers {
 
 impl FromNapiValue for JsIntegers {
     unsafe fn from_napi_value(env: sys::napi_env, value: sys::napi_value) -> Result<Self> {
-        let mut kind = 0;
-        let mut length = 0;
-        let mut data = ptr::null_mut();
-        let mut byte_offset = 0;
-        // SAFETY: `env` and `value` are those of the call in progress; the out-parameters live, and null is allowed for the buffer.
-        let status = unsafe {
-            sys::napi_get_typedarray_info(
-                env,
-                value,
-                &mut kind,
-                &mut length,
-                &mut data,
-                ptr::null_mut(),
-                &mut byte_offset,
-            )
-        };
-        let is_big = kind == sys::TypedarrayType::bigint64_array;
-        let fits = is_big || kind == sys::TypedarrayType::int32_array;
-        match NonNull::new(data.cast()) {
-            Some(data) if fits && status == sys::Status::napi_ok => Ok(Self { data, length, is_big, value }),
-            _ => Err(Error::new(Status::InvalidArg, "expected an Int32Array or a BigInt64Array")),
+        // SAFETY: those of the call in progress, as this function's callers see to.
+        let array = unsafe { TypedArray::read(env, value) };
+        let is_big = |kind| kind == sys::TypedarrayType::bigint64_array;
+        match array.filter(|array| is_big(array.kind) || array.kind == sys::TypedarrayType::int32_array) {
+            Some(TypedArray { kind, length, data, .. }) => Ok(Self { data, length, is_big: is_big(kind), value }),
+            None => Err(Error::new(Status::InvalidArg, "expected an Int32Array or a BigInt64Array")),
         }
     }
 }

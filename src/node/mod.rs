@@ -10,6 +10,7 @@ mod futex;
 mod inspection;
 mod location;
 mod thread;
+mod typed_array;
 mod word;
 
 use std::sync::OnceLock;
