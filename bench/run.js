@@ -7,6 +7,7 @@ const { parseArgs } = require('node:util');
 const contenders = require('./lib/contenders');
 const { compare, judgeGoals, problems } = require('./lib/compare');
 const machine = require('./lib/machine');
+const native = require('./lib/native');
 const { chartLibrary, writeReport } = require('./lib/report');
 const { runScenario } = require('./lib/rounds');
 const { table, goalsTable } = require('./lib/table');
@@ -97,8 +98,10 @@ function field({ contender, against, ablation }) {
 async function measure(asked) {
   const run = { machine: machine.describe(), short: asked.short, scenarios: [] };
   console.log(machine.line(run.machine));
-  for (const name of asked.scenarios) {
-    const result = await runScenario(require(`./scenarios/${name}`), field(asked), {
+  const scenarios = asked.scenarios.map((name) => require(`./scenarios/${name}`));
+  if (scenarios.some((scenario) => scenario.native)) native.build();
+  for (const scenario of scenarios) {
+    const result = await runScenario(scenario, field(asked), {
       short: asked.short,
       rounds: asked.rounds,
       only: asked.case,

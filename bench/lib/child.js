@@ -35,7 +35,7 @@ class Child {
     return this.#process.exitCode !== null || this.#process.signalCode !== null;
   }
 
-  /** One round: `{ result }` (null: does not apply), `{ error }`, or `{ tookOver: ms }`. */
+  /** One round: `{ result }` (null: does not apply), `{ error }`, `{ notBuilt }`, or `{ tookOver: ms }`. */
   round(scenario, limit, params, timeLimit) {
     return this.#ask({ scenario, limit, params }, timeLimit);
   }

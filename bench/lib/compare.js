@@ -51,16 +51,16 @@ function judgeGoals({ metrics, rows }) {
   return verdicts;
 }
 
-/** What makes the run end non-zero: wrong results, unless known of that contender; and any failure of sablock. */
+/** What makes the run end non-zero: wrong results, unless known of that contender; any failure of sablock; a limit's error. */
 function problems({ name, absent, rows }) {
   const found = [];
   for (const [contender, reason] of Object.entries(absent)) {
     if (contender.startsWith('sablock') || contender === 'plain')
       found.push(`${name}: ${contender} is unavailable: ${reason}`);
   }
-  for (const { case: caseName, contender, failure } of rows) {
+  for (const { case: caseName, contender, limit, failure } of rows) {
     if (!failure) continue;
-    const own = contender.startsWith('sablock') || (contender === 'plain' && failure.kind === 'error');
+    const own = contender.startsWith('sablock') || ((contender === 'plain' || limit) && failure.kind === 'error');
     const serious = own || (failure.kind === 'wrong' && !failure.known);
     if (serious) found.push(`${name}, ${caseName}: ${contender}: ${failure.kind}: ${failure.text}`);
   }

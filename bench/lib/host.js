@@ -5,6 +5,7 @@
 
 const path = require('node:path');
 const { byName, load } = require('./contenders');
+const { NOT_BUILT } = require('./native');
 
 const scenarioByName = (name) => require(path.join(__dirname, '..', 'scenarios', name));
 
@@ -27,6 +28,7 @@ process.on('message', async (request) => {
     }
     process.send({ result: await measure(request) });
   } catch (error) {
+    if (error?.code === NOT_BUILT) return process.send({ notBuilt: error.message });
     process.send({ error: String(error?.message ?? error), stack: error?.stack });
   }
 });

@@ -25,6 +25,7 @@ class Row {
     if (answer.tookOver) this.failure = { kind: 'slow', text: `> ${answer.tookOver / 1000} s` };
     else if (answer.error) this.failure = { kind: 'error', text: answer.error, stack: answer.stack };
     else if (answer.result?.wrong) this.failure = { kind: 'wrong', text: answer.result.wrong, known: this.#known };
+    else if (answer.notBuilt) this.failure = { kind: 'not built', text: answer.notBuilt };
     else if (answer.result === null) this.absent = true;
     else {
       const { samples, ...values } = answer.result;

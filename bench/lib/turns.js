@@ -7,15 +7,7 @@ const TURN = 0;
 const WAITING = 1;
 const DONE = 2;
 
-/** Of turn n: stamps[GIVEN + 2n], stamps[TAKEN + 2n]. */
-const GIVEN = 0;
-const TAKEN = 1;
-
-/** How long a giver waits so that the other side is surely asleep; beyond any lock's spinning. */
-const ASLEEP_µS = 300;
-
 const newTurns = () => new Int32Array(new SharedArrayBuffer(12));
-const newStamps = (count) => new Float64Array(new SharedArrayBuffer(16 * (count + 1)));
 
 /** Blocks this thread until the word has reached `turn`. */
 function await_(turns, word, turn) {
@@ -50,25 +42,4 @@ function announce(turns, word, turn) {
   Atomics.notify(turns, word);
 }
 
-/** How long each handover took, in nanoseconds. */
-function latencies(stamps, count) {
-  const samples = [];
-  for (let turn = 1; turn <= count; turn++) samples.push(stamps[TAKEN + 2 * turn] - stamps[GIVEN + 2 * turn]);
-  return samples;
-}
-
-module.exports = {
-  TURN,
-  WAITING,
-  DONE,
-  GIVEN,
-  TAKEN,
-  ASLEEP_µS,
-  newTurns,
-  newStamps,
-  await_,
-  awaitAsync,
-  stayAwake,
-  announce,
-  latencies,
-};
+module.exports = { TURN, WAITING, DONE, newTurns, await_, awaitAsync, stayAwake, announce };

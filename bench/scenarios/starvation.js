@@ -4,7 +4,7 @@
 // the first to end one after main asks wakes main's loop. What that takes, no lock can beat.
 
 const { Crew } = require('../lib/crew');
-const { LoopWaiter, loopName } = require('../lib/bare');
+const { AtomicsWaiter, ThreadsafeFunctionWaiter } = require('../lib/bare');
 const { sleep, threadNs } = require('../lib/clock');
 const { has } = require('../lib/holder');
 const { sum } = require('../lib/stats');
@@ -51,8 +51,8 @@ async function run(contender, { workers, hold, ms }) {
   return { samples, rate, mains: samples.length };
 }
 
-async function bareWake({ workers, hold, ms }) {
-  const waiter = new LoopWaiter();
+async function bareWake(Waiter, { workers, hold, ms }) {
+  const waiter = new Waiter();
   const request = new Int32Array(new SharedArrayBuffer(4));
   const crew = await Crew.start(workers, 'busy-loop.js', null, () => ({ request, waker: waiter.words, hold }));
   crew.go();
@@ -74,6 +74,8 @@ module.exports = {
   name: 'starvation',
   title: 'Starvation: main asks every 3 ms while workers loop',
   threads: true,
+  /** Some of its limits are of bench/native. */
+  native: true,
   rounds: 3,
   metrics: [
     { key: 'worst', label: 'worst ms', better: 'lower', ratio: true, percentile: 100, chart: 'log' },
@@ -99,5 +101,8 @@ module.exports = {
     return cases;
   },
   run,
-  limits: [{ name: loopName, run: bareWake }],
+  limits: [
+    { name: 'bare threadsafe function', run: (params) => bareWake(ThreadsafeFunctionWaiter, params) },
+    { name: 'bare Atomics.waitAsync', run: (params) => bareWake(AtomicsWaiter, params) },
+  ],
 };

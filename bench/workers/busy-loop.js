@@ -4,16 +4,17 @@
 
 const { join } = require('../lib/crew');
 const { busyFor } = require('../lib/clock');
-const { wakeLoop } = require('../lib/bare');
+const { wakerOf } = require('../lib/bare');
 
 join((_, { request, waker, progress, slot, hold }) => {
   const busy = busyFor(hold);
+  const wakeMain = wakerOf(waker);
   let turns = 0;
   return (stopped) => {
     while (!stopped()) {
       busy();
       progress[slot] = ++turns;
-      if (Atomics.load(request, 0) === 1 && Atomics.compareExchange(request, 0, 1, 0) === 1) wakeLoop(waker);
+      if (Atomics.load(request, 0) === 1 && Atomics.compareExchange(request, 0, 1, 0) === 1) wakeMain();
     }
     return { turns };
   };
