@@ -1,16 +1,24 @@
 // The package's face; index.d.ts documents every member.
 
-const { Condition } = require('./lib/condition.js');
 const { Mutex } = require('./lib/mutex.js');
 const { LockGuard } = require('./lib/guard.js');
-const { DeadlockError, TimeoutError } = require('./lib/errors.js');
-const { notify, wait, waitAsync } = require('./lib/futex.js');
 
 exports.Mutex = Mutex;
-exports.Condition = Condition;
 exports.LockGuard = LockGuard;
-exports.TimeoutError = TimeoutError;
-exports.DeadlockError = DeadlockError;
-exports.wait = wait;
-exports.notify = notify;
-exports.waitAsync = waitAsync;
+
+// The rest is loaded when somebody first asks for it: start-up counts, and most programs need the mutex alone.
+const LATER = {
+  Condition: () => require('./lib/condition.js'),
+  TimeoutError: () => require('./lib/errors.js'),
+  DeadlockError: () => require('./lib/errors.js'),
+  wait: () => require('./lib/futex.js'),
+  notify: () => require('./lib/futex.js'),
+  waitAsync: () => require('./lib/futex.js'),
+};
+for (const [name, load] of Object.entries(LATER)) {
+  Object.defineProperty(exports, name, { enumerable: true, get: () => load()[name] });
+}
+
+// Never run: ES modules learn from it, without running anything, which names they can import.
+// biome-ignore lint/suspicious/noAssignInExpressions: the form that they look for.
+0 && (module.exports = { Mutex, LockGuard, Condition, TimeoutError, DeadlockError, wait, notify, waitAsync });

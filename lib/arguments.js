@@ -1,7 +1,9 @@
 // Checks and converts what users pass, before anything is changed.
 
 const { isSharedArrayBuffer } = require('node:util/types');
-const { invalidArgument, outOfRange } = require('./errors.js');
+
+// Loaded by the first error: start-up counts.
+const errors = () => require('./errors.js');
 
 const TIMEOUT = 'a number of milliseconds or an options object';
 const MILLISECONDS = 'a number of milliseconds';
@@ -10,7 +12,7 @@ const NO_OPTIONS = { signal: undefined, ref: true };
 /** Infinity for ever, zero or less one try. */
 function toMilliseconds(byteOffset, name, value, expected) {
   if (value === undefined) return Infinity;
-  if (typeof value !== 'number') throw invalidArgument(name, expected, value, byteOffset);
+  if (typeof value !== 'number') throw errors().invalidArgument(name, expected, value, byteOffset);
   return Number.isNaN(value) ? Infinity : value;
 }
 
@@ -37,7 +39,7 @@ exports.toAsyncOptions = (byteOffset, options) => {
 /** The options of `waitAsync`: `{ signal, ref }`, both set but the signal. */
 exports.toWaitOptions = (options) => {
   if (options === undefined) return NO_OPTIONS;
-  if (!isOptions(options)) throw invalidArgument('options', 'an object', options);
+  if (!isOptions(options)) throw errors().invalidArgument('options', 'an object', options);
   const { signal, ref = true } = options;
   checkWaitOptions(signal, ref);
   return { signal, ref };
@@ -45,9 +47,9 @@ exports.toWaitOptions = (options) => {
 
 function checkWaitOptions(signal, ref, byteOffset) {
   if (signal !== undefined && !isAbortSignal(signal)) {
-    throw invalidArgument('options.signal', 'an AbortSignal', signal, byteOffset);
+    throw errors().invalidArgument('options.signal', 'an AbortSignal', signal, byteOffset);
   }
-  if (typeof ref !== 'boolean') throw invalidArgument('options.ref', 'a boolean', ref, byteOffset);
+  if (typeof ref !== 'boolean') throw errors().invalidArgument('options.ref', 'a boolean', ref, byteOffset);
 }
 
 // By what it does, not by its class: another realm's signals, and polyfills, are as good.
@@ -61,36 +63,40 @@ function isAbortSignal(value) {
 }
 
 exports.checkFunction = (byteOffset, name, value) => {
-  if (typeof value !== 'function') throw invalidArgument(name, 'a function', value, byteOffset);
+  if (typeof value !== 'function') throw errors().invalidArgument(name, 'a function', value, byteOffset);
 };
 
 /** A view of the four bytes of a mutex, or of a condition. */
 exports.toWord = (buffer, byteOffset = 0) => {
-  if (!isSharedArrayBuffer(buffer)) throw invalidArgument('buffer', 'a SharedArrayBuffer', buffer);
-  if (typeof byteOffset !== 'number') throw invalidArgument('byteOffset', 'a number', byteOffset);
+  if (!isSharedArrayBuffer(buffer)) throw errors().invalidArgument('buffer', 'a SharedArrayBuffer', buffer);
+  if (typeof byteOffset !== 'number') throw errors().invalidArgument('byteOffset', 'a number', byteOffset);
   if (!Number.isInteger(byteOffset) || byteOffset < 0 || byteOffset % 4 !== 0) {
-    throw outOfRange('byteOffset', 'a multiple of 4, 0 or more', byteOffset);
+    throw errors().outOfRange('byteOffset', 'a multiple of 4, 0 or more', byteOffset);
   }
   if (byteOffset + 4 > buffer.byteLength) {
-    throw outOfRange('byteOffset', `4 bytes or more before the end of the ${buffer.byteLength} bytes`, byteOffset);
+    throw errors().outOfRange(
+      'byteOffset',
+      `4 bytes or more before the end of the ${buffer.byteLength} bytes`,
+      byteOffset,
+    );
   }
   return new Int32Array(buffer, byteOffset, 1);
 };
 
 /** How many a notification of a condition is for. */
 exports.toWaiters = (count) => {
-  if (typeof count !== 'number') throw invalidArgument('count', 'a number', count);
-  if (!(count >= 0)) throw outOfRange('count', 'a number of waiters, 0 or more', count);
+  if (typeof count !== 'number') throw errors().invalidArgument('count', 'a number', count);
+  if (!(count >= 0)) throw errors().outOfRange('count', 'a number of waiters, 0 or more', count);
   return count;
 };
 
 /** Whether the mutex may block the main thread. */
 exports.toAllowMainThread = (options) => {
   if (options === undefined) return false;
-  if (!isOptions(options)) throw invalidArgument('options', 'an object', options);
+  if (!isOptions(options)) throw errors().invalidArgument('options', 'an object', options);
   const { allowMainThread = false } = options;
   if (typeof allowMainThread !== 'boolean') {
-    throw invalidArgument('options.allowMainThread', 'a boolean', allowMainThread);
+    throw errors().invalidArgument('options.allowMainThread', 'a boolean', allowMainThread);
   }
   return allowMainThread;
 };

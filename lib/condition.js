@@ -3,10 +3,9 @@ const { checkFunction, toAsyncOptions, toTimeout, toWaiters, toWord } = require(
 const { corrupt, invalidArgument, mainThread, noBackgroundThread, notOwner } = require('./errors.js');
 const { innerOf } = require('./mutex.js');
 const { PendingWait } = require('./pending-wait.js');
-const { listen } = require('./signals.js');
 const { conclude, lockWord } = require('./wait.js');
-const { GUARDED, OWNER } = require('./word.js');
 
+const { GUARDED, OWNER } = binding;
 const { load } = Atomics;
 
 /** A promise for a notification, which is settled once the mutex is held again. */
@@ -136,7 +135,7 @@ class Condition {
     if (timeout <= 0) return false;
     const wait = new ConditionWait(mutex, word, guarded, options);
     // First whatever may throw, then the line.
-    if (signal !== undefined) listen(signal, wait);
+    wait.startListening();
     thread.drainSoon();
     const answer = binding.waitUnlockedAsync(this.#word, word, guarded, timeout);
     if (answer >= 0) {

@@ -6,7 +6,6 @@ const { toWaitOptions } = require('./arguments.js');
 const { mainThreadWait, noBackgroundThread, threadEnding } = require('./errors.js');
 const { isShared, toCount, toExpected, toIndexForNotify, toIndexForWait, toLimit } = require('./integers.js');
 const { PendingWait } = require('./pending-wait.js');
-const { listen } = require('./signals.js');
 
 const { load } = Atomics;
 const OUTCOMES = new Map([
@@ -60,7 +59,7 @@ const functions = {
     if (outcome !== null) return { async: false, value: outcome };
     const wait = new FutexWait(signal, ref);
     // First whatever may throw, then the line.
-    if (signal !== undefined) listen(signal, wait);
+    wait.startListening();
     const answer = binding.waitAsync(typedArray, i, expected, limit);
     if (answer >= 0) {
       thread.add(answer, wait);

@@ -1,7 +1,9 @@
 const { binding, thread } = require('./thread.js');
-const { corrupt, notOwner } = require('./errors.js');
-const { ABANDONED, GUARDED, OWNER } = require('./word.js');
 
+// Loaded by the first error: start-up counts.
+const errors = () => require('./errors.js');
+
+const { ABANDONED, GUARDED, OWNER } = binding;
 const { compareExchange, load } = Atomics;
 const MINE = thread.id | GUARDED;
 
@@ -10,13 +12,13 @@ function unlockContended(word, guarded) {
   // What may fail (a stack that overflows) comes first: after the binding has freed the word, nothing does.
   thread.drainSoon();
   const code = binding.unlock(word, guarded);
-  if (code === binding.CORRUPT) throw corrupt(word.byteOffset, load(word, 0));
+  if (code === binding.CORRUPT) throw errors().corrupt(word.byteOffset, load(word, 0));
   if (code === binding.NOT_OWNER) {
     const advice =
       !guarded && (load(word, 0) & (OWNER | GUARDED)) === MINE
         ? "this hold belongs to a guard, to executeLocked() or to a token of enter(). Only that guard's unlock(), the end of that function, or leave(token) frees it."
         : 'this thread does not hold it. Call it only after this thread has locked the mutex, and once for each lock.';
-    throw notOwner(word.byteOffset, 'unlock', advice);
+    throw errors().notOwner(word.byteOffset, 'unlock', advice);
   }
 }
 

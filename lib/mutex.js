@@ -1,10 +1,16 @@
 const { binding, isMainThread, thread } = require('./thread.js');
 const { checkFunction, toAllowMainThread, toAsyncOptions, toTimeout, toWord } = require('./arguments.js');
-const { corrupt, mainThread, notOwner, thenableResult } = require('./errors.js');
 const { LockGuard, createGuard, unlockContended, unlockGuarded } = require('./guard.js');
-const { conclude, lockWord } = require('./wait.js');
-const { ABANDONED, GUARDED, OWNER } = require('./word.js');
 
+// Loaded by the first error, and by the first wait: start-up counts.
+const errors = () => require('./errors.js');
+let waits;
+const loadWaits = () => {
+  waits ??= require('./wait.js');
+  return waits;
+};
+
+const { ABANDONED, GUARDED, OWNER } = binding;
 const { compareExchange, load } = Atomics;
 const ME = thread.id;
 const MINE_GUARDED = ME | GUARDED;
@@ -38,7 +44,7 @@ class Mutex {
 
   lock(timeout) {
     const limit = timeout === undefined ? Infinity : toTimeout(this.byteOffset, timeout);
-    if (!this.#mayBlock) throw mainThread(this.byteOffset);
+    if (!this.#mayBlock) throw errors().mainThread(this.byteOffset);
     return compareExchange(this.#word, 0, 0, ME) === 0 || this.#lockContended(limit, false);
   }
 
@@ -59,7 +65,7 @@ class Mutex {
 
   acquire(options) {
     const limit = options === undefined ? Infinity : toTimeout(this.byteOffset, options);
-    if (!this.#mayBlock) throw mainThread(this.byteOffset);
+    if (!this.#mayBlock) throw errors().mainThread(this.byteOffset);
     if (compareExchange(this.#word, 0, 0, MINE_GUARDED) === 0) return createGuard(this, this.#word);
     return this.#lockContended(limit, true);
   }
@@ -89,7 +95,7 @@ class Mutex {
   executeLockedSync(fn, options) {
     checkFunction(this.byteOffset, 'fn', fn);
     const limit = options === undefined ? Infinity : toTimeout(this.byteOffset, options);
-    if (!this.#mayBlock) throw mainThread(this.byteOffset);
+    if (!this.#mayBlock) throw errors().mainThread(this.byteOffset);
     if (compareExchange(this.#word, 0, 0, MINE_GUARDED) !== 0) this.#lockContended(limit, true);
     let result;
     try {
@@ -97,7 +103,7 @@ class Mutex {
     } finally {
       unlockGuarded(this.#word);
     }
-    if (isThenable(result)) throw thenableResult(this.byteOffset);
+    if (isThenable(result)) throw errors().thenableResult(this.byteOffset);
     return result;
   }
 
@@ -113,7 +119,7 @@ class Mutex {
   leave(token) {
     const isOurs = token instanceof LockGuard && token.mutex.#isOn(this.#word);
     if (!isOurs || !token.unlock()) {
-      throw notOwner(
+      throw errors().notOwner(
         this.byteOffset,
         'leave',
         'this is not the token of its current holder. Pass the token that the callback of enter() got.',
@@ -136,9 +142,9 @@ class Mutex {
 
   markConsistent() {
     const code = binding.markConsistent(this.#word);
-    if (code === binding.CORRUPT) throw corrupt(this.byteOffset, load(this.#word, 0));
+    if (code === binding.CORRUPT) throw errors().corrupt(this.byteOffset, load(this.#word, 0));
     if (code === binding.NOT_OWNER) {
-      throw notOwner(
+      throw errors().notOwner(
         this.byteOffset,
         'mark as consistent',
         'this thread does not hold it. Lock it and check its data first.',
@@ -155,11 +161,14 @@ class Mutex {
   }
 
   #lockContended(limit, guarded) {
+    // What may fail comes first: once the binding has locked the word, nothing does.
+    const { conclude } = loadWaits();
     const code = binding.lock(this.#word, limit, guarded);
     return conclude(code, this, this.#word, guarded, limit);
   }
 
   #tryContended(guarded) {
+    const { conclude } = loadWaits();
     const code = binding.tryLock(this.#word, guarded);
     if (code === binding.NOT_ACQUIRED) return guarded ? null : false;
     return conclude(code, this, this.#word, guarded, 0);
@@ -167,7 +176,7 @@ class Mutex {
 
   #lockAsync(options, guarded) {
     try {
-      return lockWord(this, this.#word, guarded, toAsyncOptions(this.byteOffset, options));
+      return loadWaits().lockWord(this, this.#word, guarded, toAsyncOptions(this.byteOffset, options));
     } catch (error) {
       return Promise.reject(error);
     }

@@ -1,5 +1,7 @@
 const { thread } = require('./thread.js');
-const { unlisten } = require('./signals.js');
+
+// Loaded by the first signal: start-up counts.
+const signals = () => require('./signals.js');
 
 /** A promise, pending once the thread has taken it in. Whoever extends it has `settle(code)`, for the binding's codes. */
 class PendingWait {
@@ -20,8 +22,13 @@ class PendingWait {
     return false;
   }
 
+  /** Before the wait is queued, since it may throw. */
+  startListening() {
+    if (this.signal !== undefined) signals().listen(this.signal, this);
+  }
+
   stopListening() {
-    if (this.signal !== undefined) unlisten(this.signal, this);
+    if (this.signal !== undefined) signals().unlisten(this.signal, this);
   }
 
   /** Called when the signal aborts; too late if the wait is over. */

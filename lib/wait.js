@@ -9,7 +9,6 @@ const {
 } = require('./errors.js');
 const { createGuard } = require('./guard.js');
 const { PendingWait } = require('./pending-wait.js');
-const { listen } = require('./signals.js');
 
 /** A promise for a mutex, pending once the thread has taken it in. */
 class LockWait extends PendingWait {
@@ -74,7 +73,7 @@ exports.lockWord = (mutex, word, guarded, options) => {
   if (signal?.aborted) return Promise.reject(signal.reason);
   const wait = new LockWait(mutex, word, guarded, options);
   // First whatever may throw, then the queue.
-  if (signal !== undefined) listen(signal, wait);
+  wait.startListening();
   const answer = binding.lockAsync(word, timeout, guarded);
   if (answer < 0) wait.settle(-1 - answer);
   else thread.add(answer, wait);

@@ -1,7 +1,7 @@
 //! The lock word: 32 bits in shared memory, and what each legal value means.
 //!
-//! This module knows the bits and nothing of queues or threads. The same constants stand in
-//! `lib/word.js`, whose fast paths are single compare-exchanges on the word.
+//! This module knows the bits and nothing of queues or threads. The fast paths in `lib/`,
+//! single compare-exchanges on the word, get its bits from the binding.
 //!
 //! | owner | G | A | F | W | for the holder | for the others |
 //! |-------|---|---|---|---|----------------|----------------|

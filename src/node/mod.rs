@@ -112,6 +112,16 @@ fn refusal_code(refusal: Refusal) -> i32 {
     }
 }
 
+/// In a lock word: the bits that name the holder, an agent's id; 0: nobody.
+#[napi]
+pub const OWNER: u32 = crate::word::OWNER;
+/// In a lock word: a guard owns the hold.
+#[napi]
+pub const GUARDED: u32 = crate::word::GUARDED;
+/// In a lock word: a holder's thread ended inside.
+#[napi]
+pub const ABANDONED: u32 = crate::word::ABANDONED;
+
 /// What two copies of the package must have in common to work together.
 #[napi]
 pub const PROTOCOL: u32 = copies::PROTOCOL;
