@@ -126,6 +126,10 @@ pub const ABANDONED: u32 = crate::word::ABANDONED;
 #[napi]
 pub const PROTOCOL: u32 = copies::PROTOCOL;
 
+/// Of the package: its JavaScript works with a binary of its own version only.
+#[napi]
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+
 /// Another copy of this addon in the process.
 #[napi(object)]
 pub struct OtherCopy {

@@ -1,0 +1,37 @@
+// Installs of the package in temporary folders: its JavaScript, and whatever stands in for a binary.
+
+const fs = require('node:fs');
+const os = require('node:os');
+const path = require('node:path');
+
+const ROOT = path.join(__dirname, '..', '..');
+const BINARY = fs.readdirSync(ROOT).find((file) => file.endsWith('.node'));
+
+/** This system's binary, as the build wrote it. */
+exports.BINARY = path.join(ROOT, BINARY);
+
+/** What this system is called in the names of packages: linux-x64-gnu. */
+exports.PLATFORM = BINARY.slice('sablock.'.length, -'.node'.length);
+
+/** A folder that is removed after the test. */
+exports.createFolder = (t) => {
+  const folder = fs.realpathSync(fs.mkdtempSync(path.join(os.tmpdir(), 'sablock-install-')));
+  t.after(() => fs.rmSync(folder, { recursive: true }));
+  return folder;
+};
+
+/** An install of the JavaScript alone. */
+exports.installJs = (folder) => {
+  for (const file of ['package.json', 'index.js', 'lib']) {
+    fs.cpSync(path.join(ROOT, file), path.join(folder, file), { recursive: true });
+  }
+};
+
+/** A platform's package in the folder's node_modules; `files` from names to contents, the first of them its main. */
+exports.installPackage = (folder, platform, files, main = Object.keys(files)[0]) => {
+  const home = path.join(folder, 'node_modules', '@sablock', `binding-${platform}`);
+  fs.mkdirSync(home, { recursive: true });
+  fs.writeFileSync(path.join(home, 'package.json'), JSON.stringify({ name: `@sablock/binding-${platform}`, main }));
+  for (const [name, contents] of Object.entries(files)) fs.writeFileSync(path.join(home, name), contents);
+  return home;
+};
