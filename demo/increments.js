@@ -1,4 +1,4 @@
-// The shared memory of the counter demo, and the three ways to add one to its counter. An increment is what happens to
+// The shared memory of the counter demo, and the three ways to change its counter by one. An increment is what happens to
 // shared data everywhere: read it, do a little work, write it back.
 
 const { Mutex } = require('sablock');
@@ -9,9 +9,11 @@ const COUNTER_OFFSET = MUTEX_OFFSET + Mutex.BYTES;
 const START_OFFSET = COUNTER_OFFSET + CELL;
 const STEPS_OF_WORK = 25;
 
-exports.createRegion = (buffer = new SharedArrayBuffer(START_OFFSET + CELL)) => {
+exports.createRegion = (buffer = new SharedArrayBuffer(START_OFFSET + CELL), stepsOfWork = STEPS_OF_WORK) => {
   const signal = new Int32Array(buffer, START_OFFSET, 1);
   return {
+    buffer,
+    stepsOfWork,
     mutex: new Mutex(buffer, MUTEX_OFFSET),
     counter: new Int32Array(buffer, COUNTER_OFFSET, 1),
     start() {
@@ -25,48 +27,48 @@ exports.createRegion = (buffer = new SharedArrayBuffer(START_OFFSET + CELL)) => 
 };
 
 let state = 1;
-const work = () => {
-  for (let step = 0; step < STEPS_OF_WORK; step++) state = (Math.imul(state, 1664525) + 1013904223) | 0;
+const work = (steps) => {
+  for (let step = 0; step < steps; step++) state = (Math.imul(state, 1664525) + 1013904223) | 0;
 };
 
-const increment = (counter) => {
+const change = ({ counter, stepsOfWork }, by) => {
   const seen = counter[0];
-  work();
-  counter[0] = seen + 1;
+  work(stepsOfWork);
+  counter[0] = seen + by;
 };
 
-const atomicIncrement = (counter) => {
-  work();
-  Atomics.add(counter, 0, 1);
+const changeAtomically = ({ counter, stepsOfWork }, by) => {
+  work(stepsOfWork);
+  Atomics.add(counter, 0, by);
 };
 
-/** How a worker adds one: it may block. */
+/** How a worker changes the counter, by one if nothing else is said: it may block. */
 exports.workerWays = {
-  'no lock': ({ counter }) => increment(counter),
-  Atomics: ({ counter }) => atomicIncrement(counter),
-  mutex({ mutex, counter }) {
-    mutex.lock();
-    increment(counter);
-    mutex.unlock();
+  'no lock': (region, by = 1) => change(region, by),
+  Atomics: (region, by = 1) => changeAtomically(region, by),
+  mutex(region, by = 1) {
+    region.mutex.lock();
+    change(region, by);
+    region.mutex.unlock();
   },
 };
 
 /** How the main thread adds one: it awaits the lock. Answers how many milliseconds that took. */
 exports.mainWays = {
-  'no lock'({ counter }) {
-    increment(counter);
+  'no lock'(region) {
+    change(region, 1);
     return 0;
   },
-  Atomics({ counter }) {
-    atomicIncrement(counter);
+  Atomics(region) {
+    changeAtomically(region, 1);
     return 0;
   },
-  async mutex({ mutex, counter }) {
+  async mutex(region) {
     const askedAt = performance.now();
-    await mutex.lockAsync();
+    await region.mutex.lockAsync();
     const waited = performance.now() - askedAt;
-    increment(counter);
-    mutex.unlock();
+    change(region, 1);
+    region.mutex.unlock();
     return waited;
   },
 };

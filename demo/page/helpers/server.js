@@ -1,0 +1,39 @@
+// Starts the page's server in a process of its own, as `npm run demo:page` does, and kills it when it does not end.
+
+const { spawn } = require('node:child_process');
+const path = require('node:path');
+
+const LIMIT_MS = 120_000;
+
+/** Answers once the server has said where it is, or has ended; `ended` is how. */
+exports.startServer = (...args) => {
+  const { NODE_TEST_CONTEXT, ...env } = process.env;
+  const child = spawn(process.execPath, [path.join(__dirname, '..', 'server.js'), ...args], { env });
+  const watchdog = setTimeout(() => child.kill('SIGKILL'), LIMIT_MS);
+  const server = { child, stderr: '' };
+  child.stderr.setEncoding('utf8').on('data', (text) => {
+    server.stderr += text;
+  });
+  server.ended = new Promise((resolve, reject) => {
+    child.on('error', reject);
+    child.on('close', (code, signal) => {
+      clearTimeout(watchdog);
+      resolve({ code, signal, stderr: server.stderr });
+    });
+  });
+  const located = new Promise((resolve) => {
+    let stdout = '';
+    child.stdout.setEncoding('utf8').on('data', (text) => {
+      stdout += text;
+      server.url = stdout.match(/http:\S+/)?.[0];
+      if (server.url) resolve();
+    });
+  });
+  return Promise.race([located, server.ended]).then(() => server);
+};
+
+/** Ends a server and answers how it ended. */
+exports.endServer = ({ child, ended }, signal = 'SIGTERM') => {
+  child.kill(signal);
+  return ended;
+};
