@@ -42,6 +42,7 @@ describe('the counter page', { timeout: 180_000 }, () => {
           { state, count, expected, difference },
           { state: 'exact', count: by * JOB, expected: by * JOB, difference: 0 },
         );
+        await page.says(`Done. ${counter[0].toUpperCase()}${counter.slice(1)}: ${by < 0 ? '−' : ''}400,000, exact.`);
       });
     }
 
@@ -98,7 +99,7 @@ describe('the counter page', { timeout: 180_000 }, () => {
       unseen = await missing(job * JOB);
     }
     assert.deepEqual(unseen, []);
-    assert.match(await page.page.locator('#waits').textContent(), /Holder: nobody. Waits: 0 blocked, 0 awaiting./);
+    await page.page.locator('#waits', { hasText: 'Holder: nobody. Waits: 0 blocked, 0 awaiting.' }).waitFor();
   });
 
   test(
@@ -133,9 +134,10 @@ describe('the counter page', { timeout: 180_000 }, () => {
       assert.deepEqual((await each.finished('Atomics', JOB)).count, -JOB);
     }
     await other.reset();
+    await page.isReset();
+    assert.equal((await page.show('mutex')).count, 0);
     assert.deepEqual(other.errors, []);
     await other.page.close();
-    assert.equal((await page.show('mutex')).count, 0);
   });
 
   test('a reset is refused while the workers run, and its button is disabled', WATCHDOG, async () => {

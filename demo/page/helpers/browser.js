@@ -92,21 +92,28 @@ exports.CounterPage = class CounterPage {
     return { state, count: toNumber(count), expected: toNumber(expected), difference: toNumber(difference), done };
   }
 
-  /** Waits until the server knows of so many changes, and all are made; answers what the card says then. */
+  /** Waits until so many changes have been asked for and made, whoever asked; answers what the card says then. */
   async finished(counter, changes) {
     const all = changes.toLocaleString('en');
-    await this.card(counter)
-      .locator('.done', { hasText: `${all} of ${all}` })
-      .waitFor();
-    await this.page.locator('#status', { hasText: 'Done' }).waitFor();
+    const done = this.page.locator('.done', { hasText: new RegExp(`^${all} of ${all}$`) });
+    await this.page.locator(`[data-counter="${counter}"]:not([data-state="running"])`).filter({ has: done }).waitFor();
     return this.show(counter);
+  }
+
+  /** Waits until the status is this text. */
+  says(text) {
+    return this.page.locator('#status').getByText(text, { exact: true }).waitFor();
   }
 
   /** Resets all counters, which the page allows only at rest. */
   async reset() {
     await this.page.locator('#reset:enabled').click();
-    for (const card of await this.page.locator('[data-counter]').all())
-      await card.locator('.done', { hasText: /^0 of 0$/ }).waitFor();
+    await this.isReset();
+  }
+
+  async isReset() {
+    const cards = await this.page.locator('[data-counter]').all();
+    await Promise.all(cards.map((card) => card.locator('.done', { hasText: /^0 of 0$/ }).waitFor()));
   }
 
   /** Everything that the page has shown since it was loaded, with numbers for a counter's count. */
