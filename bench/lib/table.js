@@ -70,4 +70,4 @@ function goalsTable(verdicts) {
   return `\nThe goals of the design\n\n${format(lines)}\n`;
 }
 
-module.exports = { table, goalsTable };
+module.exports = { format, number, table, goalsTable };
