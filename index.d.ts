@@ -78,7 +78,8 @@ export interface MutexInspection {
  *
  * @example
  * ```js
- * const { Mutex } = require('sablock');
+ * import { Mutex } from 'sablock';
+ *
  * const memory = new SharedArrayBuffer(8);
  * const mutex = new Mutex(memory, 0);
  * const total = new Int32Array(memory, 4, 1);
@@ -479,13 +480,25 @@ export function waitAsync(
 
 /** What {@link waitAsync} answers. */
 export type WaitAsyncResult =
-  | { async: false; value: 'not-equal' | 'timed-out' }
-  | { async: true; value: Promise<'ok' | 'timed-out'> };
+  | {
+      /** There is nothing to wait for. */
+      async: false;
+      /** The outcome. */
+      value: 'not-equal' | 'timed-out';
+    }
+  | {
+      /** The wait is pending. */
+      async: true;
+      /** Fulfilled with the outcome; rejected with the signal's `reason` if it aborts first. */
+      value: Promise<'ok' | 'timed-out'>;
+    };
 
 /** The time was over: from `acquire`, `acquireAsync`, `executeLocked` and `executeLockedSync`. */
 export class TimeoutError extends Error {
   private constructor();
+  /** The name of the class. */
   readonly name: 'TimeoutError';
+  /** The code of the error. */
   readonly code: 'ERR_LOCK_TIMEOUT';
 }
 
@@ -495,7 +508,9 @@ export class TimeoutError extends Error {
  */
 export class DeadlockError extends Error {
   private constructor();
+  /** The name of the class. */
   readonly name: 'DeadlockError';
+  /** The code of the error. */
   readonly code: 'ERR_LOCK_DEADLOCK';
   /** Who waits for what: each thread waits for a mutex that the next one holds, the last for one that the first holds. */
   readonly cycle: ReadonlyArray<{

@@ -1,0 +1,176 @@
+// npm run docs:check: runs every block of JavaScript in the documents and in index.d.ts, and checks what else a reader
+// may rely on: links, names of npm scripts, error codes, llms.txt. CONTRIBUTING.md says how blocks are marked.
+
+const fs = require('node:fs');
+const os = require('node:os');
+const path = require('node:path');
+const { default: GithubSlugger } = require('github-slugger');
+const {
+  blocksOf,
+  examplesOf,
+  headingsOf,
+  inlinesOf,
+  listDocuments,
+  listGuides,
+  parse,
+  read,
+  root,
+} = require('./documents.js');
+const { generate } = require('./llms.js');
+const { run } = require('./programs.js');
+
+const REFERENCE = 'index.d.ts';
+const LOADS_SABLOCK = /(require\(|from )'sablock'/;
+/** Languages that would be code of ours under another name. */
+const UNCHECKED = /^(javascript|mjs|cjs|jsx|ts|tsx|typescript|bash|shell|console)\b/;
+const CODE = /\b(?:ERR|SABLOCK)_[A-Z_]+\b/g;
+
+const problems = [];
+const report = (file, line, problem) => problems.push(`${file}:${line}: ${problem}`);
+
+const documents = listDocuments().map((file) => {
+  const tokens = parse(read(file));
+  return { file, tokens, blocks: blocksOf(tokens) };
+});
+
+/** From a `js` block to what `run` takes; `text` is the block behind it, if that states the output. */
+const toProgram = (file, block, text) => {
+  const { code, line, marker } = block;
+  const isFragment = file === REFERENCE ? !LOADS_SABLOCK.test(code) : marker === 'fragment';
+  const version = /^Node\.js (\d+)$/.exec(marker ?? '');
+  if (marker !== null && !isFragment && version === null) report(file, line, `unknown marker <!-- ${marker} -->`);
+  const output = text?.language === 'text' ? text.code : null;
+  return { file, line, code, isFragment, output, needs: Number(version?.[1] ?? 0) };
+};
+
+const programsOf = ({ file, blocks }) =>
+  blocks.flatMap((block, index) => {
+    if (UNCHECKED.test(block.language)) report(file, block.line, `write js or sh, not ${block.language}`);
+    return block.language === 'js' ? [toProgram(file, block, blocks[index + 1])] : [];
+  });
+
+const runAll = async (programs) => {
+  const queue = programs.values();
+  const work = async () => {
+    for (const program of queue) {
+      const problem = await run(program);
+      if (problem !== null) report(program.file, program.line, `this code ${problem}`);
+    }
+  };
+  await Promise.all(Array.from({ length: os.availableParallelism() }, work));
+};
+
+const checkCommands = (file, line, text, scripts) => {
+  for (const [, name] of text.matchAll(/\bnpm run ([\w:-]+)/g)) {
+    if (!(name in scripts)) report(file, line, `there is no npm run ${name}`);
+  }
+};
+
+/** `npm run` in blocks of commands and in the text. */
+const checkAllCommands = () => {
+  const { scripts } = JSON.parse(read('package.json'));
+  for (const { file, tokens, blocks } of documents) {
+    for (const { line, language, code } of blocks) if (language === 'sh') checkCommands(file, line, code, scripts);
+    for (const { child, line } of inlinesOf(tokens)) {
+      if (child.type === 'code_inline') checkCommands(file, line, child.content, scripts);
+    }
+  }
+};
+
+const anchorsOf = (tokens) => {
+  const slugger = new GithubSlugger();
+  return new Set(headingsOf(tokens).map((heading) => slugger.slug(heading)));
+};
+
+const checkLink = (file, line, href) => {
+  if (/^[a-z]+:/.test(href)) return;
+  const [target, anchor] = href.split('#');
+  const absolute = target === '' ? path.join(root, file) : path.resolve(root, path.dirname(file), target);
+  if (!fs.existsSync(absolute)) return report(file, line, `the link to ${href} leads nowhere`);
+  if (anchor === undefined) return;
+  const document = documents.find((other) => path.join(root, other.file) === absolute);
+  if (!document || !anchorsOf(document.tokens).has(anchor)) report(file, line, `there is no heading for ${href}`);
+};
+
+const checkLinks = () => {
+  let count = 0;
+  for (const { file, tokens } of documents) {
+    for (const { child, line } of inlinesOf(tokens)) {
+      if (child.type !== 'link_open' && child.type !== 'image') continue;
+      checkLink(file, line, child.attrGet('href') ?? child.attrGet('src'));
+      count++;
+    }
+  }
+  return count;
+};
+
+const sources = (folder) =>
+  fs
+    .readdirSync(path.join(root, folder), { recursive: true })
+    .filter((name) => /\.(js|rs)$/.test(name))
+    .map((name) => read(path.join(folder, name)))
+    .join('\n');
+
+/** Every code in the documents is one of the sources, and the README's table of errors has every code of `lib/`. */
+const checkCodes = () => {
+  const ofLib = sources('lib').match(CODE);
+  const known = new Set([...ofLib, ...sources('src').match(CODE)]);
+  const texts = [...documents.map(({ file }) => file), REFERENCE];
+  for (const file of texts) {
+    read(file)
+      .split('\n')
+      .forEach((text, index) => {
+        for (const code of text.match(CODE) ?? []) {
+          if (!known.has(code)) report(file, index + 1, `there is no code ${code}`);
+        }
+      });
+  }
+  const rows = read('README.md')
+    .match(/^\| `ERR_[A-Z_]+` \|/gm)
+    .join('\n');
+  for (const code of new Set(ofLib)) {
+    if (code.startsWith('ERR_') && !rows.includes(`\`${code}\``)) report('README.md', 1, `no row for ${code} of lib/`);
+  }
+};
+
+const checkGuides = () => {
+  const listed = listGuides().map(({ file }) => file);
+  for (const { file } of documents) {
+    if (file.startsWith('docs/guides/') && !listed.includes(file)) report('README.md', 1, `the list lacks ${file}`);
+  }
+};
+
+const checkLlms = () => {
+  for (const [file, contents] of Object.entries(generate())) {
+    if (!fs.existsSync(path.join(root, file)) || read(file) !== contents)
+      report(file, 1, 'out of date: run npm run docs');
+  }
+};
+
+const main = async () => {
+  checkAllCommands();
+  const links = checkLinks();
+  checkCodes();
+  checkGuides();
+  checkLlms();
+
+  const version = Number(process.versions.node.split('.')[0]);
+  const programs = [
+    ...documents.flatMap(programsOf),
+    ...programsOf({ file: REFERENCE, blocks: examplesOf(REFERENCE) }),
+  ];
+  const fit = programs.filter(({ needs }) => needs <= version);
+  for (const { file, line, needs } of programs) {
+    if (needs > version) console.log(`skipped: the code at ${file}:${line} needs Node.js ${needs}`);
+  }
+  await runAll(fit);
+
+  const fragments = fit.filter(({ isFragment }) => isFragment).length;
+  console.log(
+    `${documents.length} documents: ${fit.length - fragments} programs, ${fragments} fragments, ${links} links`,
+  );
+  for (const problem of problems) console.log(problem);
+  if (problems.length > 0) process.exitCode = 1;
+};
+
+main();

@@ -1,0 +1,48 @@
+// Writes the pages of the documentation to docs/api: the reference from index.d.ts, README.md, and the guides.
+
+const path = require('node:path');
+const { headingsOf, listGuides, parse, read, root } = require('./documents.js');
+
+const main = async () => {
+  const { Application, Converter, ReflectionKind } = await import('typedoc');
+  const inRoot = (file) => path.join(root, file);
+  const guides = listGuides().map(({ file }) => file);
+
+  const app = await Application.bootstrap({
+    name: 'sablock',
+    entryPoints: [inRoot('index.d.ts')],
+    tsconfig: path.join(__dirname, 'tsconfig.json'),
+    readme: inRoot('README.md'),
+    projectDocuments: guides.map(inRoot),
+    out: inRoot('docs/api'),
+    sort: ['documents-first', 'kind', 'alphabetical-ignoring-documents'],
+    navigation: { includeCategories: false, includeGroups: false },
+    customCss: path.join(__dirname, 'pages.css'),
+    disableSources: true,
+    hideGenerator: true,
+    includeHierarchySummary: false,
+    excludePrivate: true,
+    excludeExternals: true,
+    treatWarningsAsErrors: true,
+    validation: { notExported: true, invalidLink: true, invalidPath: true, rewrittenLink: true, notDocumented: true },
+  });
+
+  // Names for people: they would be those of the files otherwise.
+  app.converter.on(Converter.EVENT_RESOLVE_BEGIN, ({ project }) => {
+    for (const module of project.getReflectionsByKind(ReflectionKind.Module)) module.name = 'Reference';
+  });
+  app.converter.on(Converter.EVENT_CREATE_DOCUMENT, (_, document) => {
+    const guide = guides.find((file) => path.basename(file, '.md') === document.name);
+    [document.name] = headingsOf(parse(read(guide)));
+  });
+
+  const project = await app.convert();
+  if (project === undefined) return false;
+  app.validate(project);
+  await app.generateOutputs(project);
+  return !app.logger.hasErrors() && !app.logger.hasWarnings();
+};
+
+main().then((isClean) => {
+  if (!isClean) process.exitCode = 1;
+});

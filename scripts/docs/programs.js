@@ -1,0 +1,92 @@
+// Runs code blocks, each in a folder of its own where `sablock` is this repository.
+
+const { spawn } = require('node:child_process');
+const fs = require('node:fs');
+const os = require('node:os');
+const path = require('node:path');
+const vm = require('node:vm');
+const ts = require('typescript');
+const { NAMES } = require('./fragments.js');
+const { root } = require('./documents.js');
+
+const LIMIT_MS = 60_000;
+
+const parses = (source) => {
+  try {
+    new vm.Script(source);
+    return true;
+  } catch {
+    return false;
+  }
+};
+
+const USING_IS_KNOWN = parses('{ using resource = null; }');
+
+/** For a Node.js that does not know `using` yet. */
+const compile = (code) =>
+  ts.transpileModule(code, {
+    compilerOptions: { target: ts.ScriptTarget.ES2022, module: ts.ModuleKind.ESNext },
+  }).outputText;
+
+const isModule = (code) => ts.isExternalModule(ts.createSourceFile('block.js', code, ts.ScriptTarget.Latest));
+
+const asFragment = (code) =>
+  `require(${JSON.stringify(path.join(__dirname, 'fragments.js'))})` +
+  `.run(__filename, async ({ ${NAMES.join(', ')} }) => {{\n${code}\n}});\n`;
+
+/** Writes the program into a new folder; answers its path. */
+const write = ({ code, isFragment }) => {
+  const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'sablock-docs-'));
+  const modules = path.join(folder, 'node_modules');
+  fs.mkdirSync(modules);
+  fs.symlinkSync(root, path.join(modules, 'sablock'), 'junction');
+  for (const name of ['async-mutex', 'multithreading']) {
+    fs.symlinkSync(path.join(root, 'node_modules', name), path.join(modules, name), 'junction');
+  }
+  const source = isFragment ? asFragment(code) : code;
+  const file = path.join(folder, isModule(source) ? 'program.mjs' : 'program.js');
+  fs.writeFileSync(file, USING_IS_KNOWN ? source : compile(source));
+  return file;
+};
+
+const start = (file) =>
+  new Promise((resolve) => {
+    const child = spawn(process.execPath, [file], {
+      cwd: path.dirname(file),
+      timeout: LIMIT_MS,
+      killSignal: 'SIGKILL',
+    });
+    const output = { stdout: '', stderr: '' };
+    for (const name of ['stdout', 'stderr']) {
+      child[name].setEncoding('utf8').on('data', (text) => {
+        output[name] += text;
+      });
+    }
+    child.on('close', (code, signal) => resolve({ ...output, code, signal }));
+  });
+
+/** The lines that the block's comments state; their order is that of the source, not that of the threads. */
+const statedLines = (code) => Array.from(code.matchAll(/\/\/ prints (.+)$/gm), ([, line]) => line);
+
+const toLines = (text) => text.replace(/\n$/, '').split('\n');
+
+/** What is wrong with the end of a program, or null. */
+const judge = ({ code, output }, { code: status, signal, stdout, stderr }) => {
+  if (status !== 0) return `ended with ${signal ?? `code ${status}`}\n${stdout}${stderr}`;
+  if (output !== null && stdout !== output) return `printed\n${stdout}instead of\n${output}`;
+  const stated = statedLines(code);
+  if (stated.length > 0 && toLines(stdout).sort().join('\n') !== stated.sort().join('\n')) {
+    return `printed\n${stdout}instead of\n${stated.join('\n')}\n`;
+  }
+  return null;
+};
+
+/** Runs `{ code, isFragment, output }`; answers what is wrong, or null. */
+exports.run = async (program) => {
+  const file = write(program);
+  try {
+    return judge(program, await start(file));
+  } finally {
+    fs.rmSync(path.dirname(file), { recursive: true, force: true });
+  }
+};
