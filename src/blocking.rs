@@ -2,8 +2,9 @@
 //!
 //! What it waits for, and what others tell it meanwhile, is the business of whoever implements [`BlockingWait`].
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use crate::agent::AgentId;
 use crate::mutex::Limit;
 use crate::parker::Parker;
 use crate::sync;
@@ -14,6 +15,23 @@ const SLICE: Duration = Duration::from_millis(25);
 /// The pause between two slices said that the thread is to end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Interrupted;
+
+/// Whoever calls a verb that blocks; a closure that only pauses will do.
+pub trait Caller {
+    /// Called between two slices; false: the thread is to end. It may take as long as it likes, and may call back into the lot.
+    fn pause(&mut self) -> bool;
+
+    /// The thread has queued for a word that `owner` holds (0: it is kept for an event loop).
+    fn queued(&mut self, owner: AgentId, since: Instant) {
+        let _ = (owner, since);
+    }
+}
+
+impl<F: FnMut() -> bool> Caller for F {
+    fn pause(&mut self) -> bool {
+        self()
+    }
+}
 
 /// A thread that is queued and about to sleep.
 pub(crate) trait BlockingWait {
@@ -41,7 +59,7 @@ pub(crate) trait BlockingWait {
     fn end(&self);
 
     /// Sleeps until the wait is over.
-    fn sleep(&self, pause: &mut dyn FnMut() -> bool) -> Result<Self::Answer, Self::Failure> {
+    fn sleep(&self, caller: &mut dyn Caller) -> Result<Self::Answer, Self::Failure> {
         let mut slice_end = sync::now() + SLICE;
         loop {
             let deadline = if let Limit::Until(at) = self.limit() { at } else { slice_end };
@@ -57,7 +75,7 @@ pub(crate) trait BlockingWait {
                 if let Some(answer) = self.look(true)? {
                     return Ok(answer);
                 }
-                if !pause() {
+                if !caller.pause() {
                     self.end();
                     return Err(Interrupted.into());
                 }

@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use crate::agent::Agent;
+use crate::blocking::Caller;
 use crate::futex::Outcome;
 use crate::location::Location;
 use crate::lot::Lot;
@@ -33,7 +34,7 @@ impl Lot {
         word: SharedWord,
         guarded: bool,
         limit: Limit,
-        pause: &mut dyn FnMut() -> bool,
+        caller: &mut dyn Caller,
     ) -> Result<(Outcome, Attempt), ConditionFailure> {
         let address = location.address();
         let wait = self.line_wait(&mut self.lines(address), address, limit);
@@ -41,11 +42,11 @@ impl Lot {
             self.leave_line(address, wait.id());
             return Err(ConditionFailure::Refused(refusal));
         }
-        let told = match self.sleep_in_line(agent, &wait, pause) {
+        let told = match self.sleep_in_line(agent, &wait, caller) {
             Ok(told) => told,
             Err(interrupted) => return Err(ConditionFailure::NotHeld(interrupted.into())),
         };
-        match self.lock(agent, word, guarded, Limit::Endless, pause) {
+        match self.lock(agent, word, guarded, Limit::Endless, caller) {
             Ok(attempt) => Ok((Outcome::of(told), attempt)),
             Err(failure) => {
                 if let Some(told) = told {

@@ -18,7 +18,7 @@ use crate::futex::Outcome;
 use crate::location::Location;
 use crate::lot::line::Call;
 use crate::lot::list::NodeId;
-use crate::lot::{Corrupt, Lot};
+use crate::lot::{Corrupt, Leaving, Lot};
 use crate::mutex::{Attempt, Limit};
 use crate::shared_word::SharedWord;
 
@@ -129,7 +129,7 @@ impl<'l> EventLoop<'l> {
 
     fn leave(&self, token: u32, wait: &Wait) {
         match wait.place {
-            Place::Queue(word) => self.leave_queue(word, wait.node),
+            Place::Queue(word) => self.leave_queue(word, wait.node, Leaving::Ending),
             Place::Line(location) => self.lot.leave_line(location.address(), wait.node),
         }
         self.stop_clock(token, wait);
@@ -160,16 +160,16 @@ impl<'l> EventLoop<'l> {
         }
         let wait = self.waits.remove(token as usize);
         if let Place::Queue(word) = wait.place {
-            self.leave_queue(word, wait.node);
+            self.leave_queue(word, wait.node, Leaving::TakenBack);
         }
         self.stop_clock(token, &wait);
         Some(address)
     }
 
-    fn leave_queue(&self, word: SharedWord, node: NodeId) {
+    fn leave_queue(&self, word: SharedWord, node: NodeId, why: Leaving) {
         match self.lot.open(word) {
             Ok(mut section) => {
-                section.leave(node);
+                section.leave(node, why);
                 section.close().carry_out(self.lot);
             }
             Err(Corrupt) => self.lot.forget(word, node, || false),
@@ -278,7 +278,7 @@ impl<'l> EventLoop<'l> {
         Some(match place {
             Place::Line(location) => Settled::Wait { token, location, outcome: Outcome::TimedOut },
             Place::Queue(word) => {
-                self.leave_queue(word, node);
+                self.leave_queue(word, node, Leaving::TimedOut);
                 Settled::Lock { token, word, attempt: Some(Attempt::NotAcquired) }
             }
         })

@@ -10,7 +10,7 @@
 use std::sync::Arc;
 
 use crate::agent::{Agent, Blockage};
-use crate::blocking::{BlockingWait, Interrupted};
+use crate::blocking::{BlockingWait, Caller, Interrupted};
 use crate::location::Location;
 use crate::lot::line::{Call, Lines, Told};
 use crate::lot::list::NodeId;
@@ -37,14 +37,14 @@ impl Outcome {
 
 impl Lot {
     /// Waits at `location` if it holds `value`, blocking the thread of `agent` as long as `limit` says.
-    /// `pause` is as for [`Lot::lock`].
+    /// `caller` is as for [`Lot::lock`].
     pub fn wait(
         &self,
         agent: &Arc<Agent>,
         location: Location,
         value: i64,
         limit: Limit,
-        pause: &mut dyn FnMut() -> bool,
+        caller: &mut dyn Caller,
     ) -> Result<Outcome, Interrupted> {
         let address = location.address();
         let wait = {
@@ -57,7 +57,7 @@ impl Lot {
             }
             self.line_wait(&mut lines, address, limit)
         };
-        self.sleep_in_line(agent, &wait, pause).map(Outcome::of)
+        self.sleep_in_line(agent, &wait, caller).map(Outcome::of)
     }
 
     /// Puts this thread at the end of the line at `address`.
@@ -72,12 +72,12 @@ impl Lot {
         &self,
         agent: &Agent,
         wait: &LineWait<'_>,
-        pause: &mut dyn FnMut() -> bool,
+        caller: &mut dyn Caller,
     ) -> Result<Option<Told>, Interrupted> {
         // Its loop cannot come for a word meanwhile. Anybody may notify it, so it never closes a cycle of blocked threads.
         let blockage = Blockage { address: wait.address, byte_offset: 0, endless: false, serial: self.serial() };
         let outer = agent.set_blockage(Some(blockage));
-        let told = wait.sleep(pause);
+        let told = wait.sleep(caller);
         agent.set_blockage(outer);
         told
     }

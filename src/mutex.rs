@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::agent::{Agent, AgentId, Blockage};
-use crate::blocking::{BlockingWait, Interrupted};
+use crate::blocking::{BlockingWait, Caller, Interrupted};
 use crate::deadlock::Hop;
 use crate::lot::queue::NodeId;
-use crate::lot::{Corrupt, Lot};
+use crate::lot::{Corrupt, Leaving, Lot};
 use crate::parker::{Call, Parker};
 use crate::shared_word::SharedWord;
 use crate::sync::{self, Ordering};
@@ -86,15 +86,14 @@ impl From<Corrupt> for Refusal {
 impl Lot {
     /// Locks `word` for `agent`, whose thread this is, blocking it as long as `limit` says.
     ///
-    /// `pause` is called between slices of the wait; when it answers false the thread leaves the queue and the call fails.
-    /// It may take as long as it likes, and may call back into the lot.
+    /// When the caller's pause answers false the thread leaves the queue and the call fails.
     pub fn lock(
         &self,
         agent: &Arc<Agent>,
         word: SharedWord,
         guarded: bool,
         limit: Limit,
-        pause: &mut dyn FnMut() -> bool,
+        caller: &mut dyn Caller,
     ) -> Result<Attempt, Failure> {
         if limit != Limit::Once && self.spin(agent.id, word, guarded) {
             return Ok(Attempt::Acquired { abandoned_by: None });
@@ -111,12 +110,14 @@ impl Lot {
             return Ok(Attempt::NotAcquired);
         }
         if limit == Limit::Endless && section.word().owner() == agent.id {
+            section.note_deadlock();
             section.close().carry_out(self);
             return Err(Failure::Deadlock(vec![Hop { thread: agent.thread, byte_offset: word.byte_offset }]));
         }
 
         let parker = Arc::new(Parker::new());
-        let id = section.push_blocked(agent.id, Arc::clone(&parker), guarded);
+        let (owner, since) = (section.word().owner(), sync::now());
+        let id = section.push_blocked(agent.id, Arc::clone(&parker), guarded, since);
         if section.drop_reservation_of(agent.id) {
             // It was kept for this thread's own loop, which cannot come while the thread is blocked.
             section.hand_on();
@@ -129,14 +130,15 @@ impl Lot {
         };
         let outer = agent.set_blockage(Some(blockage));
         section.close().carry_out(self);
+        caller.queued(owner, since);
 
         let wait = BlockedWait { lot: self, word, parker, id, limit };
         let outcome = match self.find_cycle(agent, blockage) {
-            Some(cycle) => match wait.give_up() {
+            Some(cycle) => match wait.withdraw(Leaving::Deadlocked) {
                 Ok(Attempt::NotAcquired) => Err(Failure::Deadlock(cycle)),
                 other => other,
             },
-            None => wait.sleep(pause),
+            None => wait.sleep(caller),
         };
         agent.set_blockage(outer);
         outcome
@@ -236,18 +238,8 @@ impl BlockingWait for BlockedWait<'_> {
         Ok(attempt)
     }
 
-    /// Leaves the queue, unless the word was granted in the meantime.
     fn give_up(&self) -> Result<Attempt, Failure> {
-        let Ok(mut section) = self.lot.open(self.word) else { return self.despair() };
-        let attempt = match self.parker.call() {
-            Call::Granted(abandoned_by) => Attempt::Acquired { abandoned_by },
-            _ => {
-                section.leave(self.id);
-                Attempt::NotAcquired
-            }
-        };
-        section.close().carry_out(self.lot);
-        Ok(attempt)
+        self.withdraw(Leaving::TimedOut)
     }
 
     /// Leaves the queue because the thread ends; a grant that its code never saw is passed on.
@@ -258,13 +250,27 @@ impl BlockingWait for BlockedWait<'_> {
         };
         match self.parker.call() {
             Call::Granted(unreported) => section.revoke(unreported),
-            _ => section.leave(self.id),
+            _ => section.leave(self.id, Leaving::Ending),
         }
         section.close().carry_out(self.lot);
     }
 }
 
 impl BlockedWait<'_> {
+    /// Leaves the queue, unless the word was granted in the meantime.
+    fn withdraw(&self, why: Leaving) -> Result<Attempt, Failure> {
+        let Ok(mut section) = self.lot.open(self.word) else { return self.despair() };
+        let attempt = match self.parker.call() {
+            Call::Granted(abandoned_by) => Attempt::Acquired { abandoned_by },
+            _ => {
+                section.leave(self.id, why);
+                Attempt::NotAcquired
+            }
+        };
+        section.close().carry_out(self.lot);
+        Ok(attempt)
+    }
+
     /// Leaves the queue of a word that somebody else has overwritten.
     fn despair<T>(&self) -> Result<T, Failure> {
         self.lot.forget(self.word, self.id, || matches!(self.parker.call(), Call::Granted(_)));

@@ -8,6 +8,7 @@ pub(crate) mod line;
 pub(crate) mod list;
 pub mod queue;
 mod section;
+mod tally;
 mod wakes;
 
 use std::time::Duration;
@@ -19,9 +20,11 @@ use crate::agent::{AgentId, Roster, SPARE, ThreadId, Timers};
 use crate::shared_word::SharedWord;
 use crate::sync::{AtomicBool, AtomicU64, Mutex, MutexGuard, Ordering};
 use line::Lines;
-use queue::{Kind, Node, NodeId, Queue};
+use queue::{Node, NodeId, Queue};
 
 pub(crate) use section::Section;
+pub(crate) use tally::Leaving;
+pub use tally::Tally;
 pub(crate) use wakes::Wakes;
 
 /// How long waiters are left to luck; the numbers behind fairness.
@@ -95,9 +98,11 @@ pub(crate) struct Bucket {
 struct LinesBucket(Mutex<Lines>);
 
 /// What a bucket's lock guards.
+#[derive(Default)]
 pub(crate) struct Contents {
     pub(crate) queues: FxHashMap<usize, Queue>,
     pub(crate) nodes: Slab<Node>,
+    pub(crate) tally: Tally,
 }
 
 impl Contents {
@@ -127,6 +132,15 @@ pub struct WaiterView {
     pub waited: Duration,
 }
 
+/// A hold of a word that somebody waits for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct HoldView {
+    /// Tells it from every other hold of this word for as long as the caller waits for it.
+    pub serial: u64,
+    /// The holder's thread.
+    pub thread: ThreadId,
+}
+
 /// A word and its queue as `inspect` shows them.
 #[derive(Debug)]
 pub struct WordView {
@@ -144,10 +158,7 @@ impl Lot {
     /// A lot with `buckets` buckets (a power of two), whose agents' ids begin at `first_agent`.
     pub fn new(buckets: usize, first_agent: AgentId, patience: Patience, timers: Box<dyn Timers>) -> Self {
         assert!(buckets.is_power_of_two());
-        let bucket = || Bucket {
-            contents: Mutex::new(Contents { queues: FxHashMap::default(), nodes: Slab::new() }),
-            spinning: AtomicBool::new(false),
-        };
+        let bucket = || Bucket { contents: Mutex::new(Contents::default()), spinning: AtomicBool::new(false) };
         Self {
             buckets: (0..buckets).map(|_| bucket()).collect(),
             lines: (0..buckets).map(|_| LinesBucket::default()).collect(),
@@ -238,15 +249,36 @@ impl Lot {
         if is_gone() {
             return;
         }
-        let Contents { queues, nodes } = &mut *contents;
+        let Contents { queues, nodes, tally } = &mut *contents;
         let queue = queues.get_mut(&word.address()).expect("a waiter has a queue");
-        let agent = queue.remove(nodes, id).agent;
+        let node = queue.remove(nodes, id);
+        tally.leave(&node, Leaving::Ending);
+        let agent = node.agent;
         if queue.party(agent).is_none() {
             queue.reservation.take_if(|reservation| reservation.agent == agent);
         }
         if queue.is_empty() {
             queues.remove(&word.address());
         }
+    }
+
+    /// The hold of `word` at this moment, if somebody waits for it whom nothing but a section can have passed by since
+    /// the hold was first seen.
+    pub fn hold(&self, word: SharedWord) -> Option<HoldView> {
+        let contents = self.bucket(word.address()).contents.lock();
+        let queue = contents.queues.get(&word.address())?;
+        let value = crate::word::Word(word.atomic().load(Ordering::Acquire));
+        let owner = self.agents.get(value.owner()).filter(|_| value.is_waiting())?;
+        Some(HoldView { serial: queue.hold, thread: owner.thread })
+    }
+
+    /// The counts of all buckets.
+    pub fn tally(&self) -> Tally {
+        let mut sum = Tally::default();
+        for bucket in &self.buckets {
+            sum.add(bucket.contents.lock().tally.read());
+        }
+        sum
     }
 
     /// A snapshot for people; changes nothing.
@@ -256,7 +288,7 @@ impl Lot {
         let now = crate::sync::now();
         let view = |node: &Node| WaiterView {
             thread: self.agents.thread(node.agent).unwrap_or_default(),
-            is_blocking: matches!(node.kind, Kind::Blocked { .. }),
+            is_blocking: node.is_blocking(),
             waited: now.saturating_duration_since(node.since),
         };
         let waiters = match contents.queues.get(&word.address()) {

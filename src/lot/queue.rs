@@ -104,6 +104,8 @@ pub struct Queue {
     pub reservation: Option<Reservation>,
     /// When the word was last handed straight to a blocked waiter.
     pub last_grant: Option<Instant>,
+    /// Changes whenever the word may have changed hands.
+    pub hold: u64,
     /// The dead holder whose end the next to acquire the word will report.
     pub abandoned_by: Option<AgentId>,
 }
@@ -119,6 +121,7 @@ impl Queue {
             woken: 0,
             reservation: None,
             last_grant: None,
+            hold: 0,
             abandoned_by: None,
         }
     }

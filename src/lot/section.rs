@@ -1,10 +1,10 @@
 //! A section: one decision on a frozen word and its queue, and the transitions that it may make.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::queue::{Kind, Node, NodeId, Party, Queue, Reservation};
-use super::{Contents, Corrupt, Lot, Wakes};
+use super::{Contents, Corrupt, Leaving, Lot, Wakes};
 use crate::agent::{Agent, AgentId, Standing};
 use crate::mutex::Attempt;
 use crate::parker::Parker;
@@ -17,6 +17,8 @@ pub(crate) struct Section<'l> {
     lot: &'l Lot,
     contents: MutexGuard<'l, Contents>,
     shared: SharedWord,
+    /// The value that it was frozen at.
+    frozen: Word,
     /// The value to be stored at the end, W aside.
     word: Word,
     /// The dead holder that the next to acquire the word will report.
@@ -51,17 +53,21 @@ impl<'l> Section<'l> {
             return Err(Corrupt);
         }
         let abandoned_by = queue.and_then(|queue| queue.abandoned_by.take());
-        Ok(Self { lot, contents, shared, word, abandoned_by, granted: None, wakes: Wakes::default() })
+        Ok(Self { lot, contents, shared, frozen: word, word, abandoned_by, granted: None, wakes: Wakes::default() })
     }
 
     /// Ends the section: the word thaws, then the bucket's lock is released.
     pub(crate) fn close(self) -> Wakes {
-        let Self { mut contents, shared, mut word, abandoned_by, granted, mut wakes, .. } = self;
+        let Self { mut contents, shared, frozen, mut word, abandoned_by, granted, mut wakes, .. } = self;
         let address = shared.address();
         let mut anybody_queued = false;
         if let Some(queue) = contents.queues.get_mut(&address) {
             anybody_queued = !queue.is_empty();
             queue.abandoned_by = abandoned_by;
+            if word.owner() != frozen.owner() || !frozen.is_waiting() {
+                // Without W the fast paths were free to pass it to and fro.
+                queue.hold += 1;
+            }
             if !anybody_queued {
                 contents.queues.remove(&address);
                 contents.give_back_memory();
@@ -103,6 +109,7 @@ impl<'l> Section<'l> {
     pub(crate) fn take(&mut self, agent: AgentId, guarded: bool) -> Option<AgentId> {
         debug_assert!(self.word.is_takeable());
         self.word = self.word.taken(agent, guarded);
+        self.contents.tally.abandoned += u64::from(self.abandoned_by.is_some());
         self.abandoned_by.take()
     }
 
@@ -124,15 +131,28 @@ impl<'l> Section<'l> {
     }
 
     /// Puts this thread at the end of the queue, to sleep in `parker`.
-    pub(crate) fn push_blocked(&mut self, agent: AgentId, parker: Arc<Parker>, guarded: bool) -> NodeId {
+    pub(crate) fn push_blocked(
+        &mut self,
+        agent: AgentId,
+        parker: Arc<Parker>,
+        guarded: bool,
+        since: Instant,
+    ) -> NodeId {
+        self.contents.tally.enter(true);
         let (queue, nodes) = self.queue_or_new();
-        queue.push_blocked(nodes, agent, parker, guarded, sync::now())
+        queue.push_blocked(nodes, agent, parker, guarded, since)
     }
 
     /// Puts a pending promise of `agent` at the end of the queue.
     pub(crate) fn push_async(&mut self, agent: &Arc<Agent>, token: u32, guarded: bool) -> NodeId {
+        self.contents.tally.enter(false);
         let (queue, nodes) = self.queue_or_new();
         queue.push_async(nodes, agent, token, guarded, sync::now())
+    }
+
+    /// The holder itself would wait for the word, and for ever.
+    pub(crate) fn note_deadlock(&mut self) {
+        self.contents.tally.deadlocks += 1;
     }
 
     /// Whether `agent` has asynchronous waiters here.
@@ -157,6 +177,7 @@ impl<'l> Section<'l> {
         let (queue, nodes) = self.queue().expect("a waiter has a queue");
         if takeable {
             let node = queue.remove(nodes, id);
+            self.contents.tally.serve(&node);
             return Some(Attempt::Acquired { abandoned_by: self.take(node.agent, node.guarded) });
         }
         queue.set_woken(nodes, id, false);
@@ -201,18 +222,21 @@ impl<'l> Section<'l> {
         let id = party.first();
         let node = queue.remove(nodes, id);
         let Kind::Async { token } = node.kind else { unreachable!("parties hold asynchronous waiters") };
+        self.contents.tally.serve(&node);
         self.word = word.reserved(false);
         Some((token, self.take(agent, node.guarded)))
     }
 
     /// A waiter gives up, or its thread ends; if the word is free, the next is set on its way.
-    pub(crate) fn leave(&mut self, id: NodeId) {
+    pub(crate) fn leave(&mut self, id: NodeId, why: Leaving) {
         let (queue, nodes) = self.queue().expect("a waiter has a queue");
-        let agent = queue.remove(nodes, id).agent;
+        let node = queue.remove(nodes, id);
+        let agent = node.agent;
         let is_last = queue.party(agent).is_none();
         if is_last {
             self.drop_reservation_of(agent);
         }
+        self.contents.tally.leave(&node, why);
         if self.word.is_takeable() {
             self.hand_on();
         }
@@ -226,6 +250,7 @@ impl<'l> Section<'l> {
         if let Some(party) = queue.party(reservation.agent) {
             party.level += 1;
         }
+        self.contents.tally.passed_by += 1;
         self.word = self.word.reserved(false);
         self.hand_on();
     }
@@ -235,7 +260,7 @@ impl<'l> Section<'l> {
         debug_assert!(self.word.is_takeable());
         let address = self.shared.address();
         let patience = self.lot.patience;
-        let Contents { queues, nodes } = &mut *self.contents;
+        let Contents { queues, nodes, tally } = &mut *self.contents;
         let Some(queue) = queues.get_mut(&address) else { return };
         let blocked = queue.first_blocked(nodes);
 
@@ -266,6 +291,9 @@ impl<'l> Section<'l> {
         let has_aged = now.saturating_duration_since(since) >= patience.grant_after;
         let is_due = queue.last_grant.is_none_or(|last| now.saturating_duration_since(last) >= patience.grant_every);
         if has_aged && is_due {
+            tally.serve(&nodes[id as usize]);
+            tally.handovers += 1;
+            tally.abandoned += u64::from(self.abandoned_by.is_some());
             queue.last_grant = Some(now);
             queue.remove(nodes, id);
             self.granted = Some((parker, self.abandoned_by.take()));
@@ -278,12 +306,12 @@ impl<'l> Section<'l> {
     }
 
     fn queue(&mut self) -> Option<(&mut Queue, &mut slab::Slab<Node>)> {
-        let Contents { queues, nodes } = &mut *self.contents;
+        let Contents { queues, nodes, .. } = &mut *self.contents;
         Some((queues.get_mut(&self.shared.address())?, nodes))
     }
 
     fn queue_or_new(&mut self) -> (&mut Queue, &mut slab::Slab<Node>) {
-        let Contents { queues, nodes } = &mut *self.contents;
+        let Contents { queues, nodes, .. } = &mut *self.contents;
         let shared = self.shared;
         (queues.entry(shared.address()).or_insert_with(|| Queue::new(shared)), nodes)
     }

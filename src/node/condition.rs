@@ -17,13 +17,16 @@ use crate::event_loop::UnlockedError;
 #[napi(catch_unwind, ts_args_type = "condition: Int32Array, word: Int32Array, guarded: boolean, timeout: number")]
 pub fn wait_unlocked(env: Env, condition: JsIntegers, word: JsWord, guarded: bool, timeout: f64) -> Result<i32> {
     let location = condition.location(0.0)?;
-    let (agent, pause) = JsThread::with(|thread| (thread.event_loop.agent().clone(), thread.pause()))?;
+    let (agent, mut call) = JsThread::with(|thread| (thread.event_loop.agent().clone(), thread.blocking_call(env)))?;
     // Nothing of the thread's state is borrowed here: a debugger may run this package during the pause.
-    let outcome = lot().wait_unlocked(&agent, location, word.0, guarded, limit(timeout), &mut || pause.call(env));
-    JsThread::with(|thread| match outcome {
-        Ok((outcome, attempt)) => outcome_code(outcome) * CODES + code(attempt, thread),
-        Err(ConditionFailure::Refused(refusal)) => refusal_code(refusal),
-        Err(ConditionFailure::NotHeld(failure)) => failure_code(failure, thread),
+    let outcome = lot().wait_unlocked(&agent, location, word.0, guarded, limit(timeout), &mut call);
+    JsThread::with(|thread| {
+        thread.last_wait = call.wait;
+        match outcome {
+            Ok((outcome, attempt)) => outcome_code(outcome) * CODES + code(attempt, thread),
+            Err(ConditionFailure::Refused(refusal)) => refusal_code(refusal),
+            Err(ConditionFailure::NotHeld(failure)) => failure_code(failure, thread),
+        }
     })
 }
 

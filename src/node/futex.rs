@@ -35,9 +35,9 @@ pub fn outcome_code(outcome: Outcome) -> i32 {
 )]
 pub fn wait(env: Env, integers: JsIntegers, index: f64, value: JsExpected, timeout: f64) -> Result<i32> {
     let location = integers.location(index)?;
-    let (agent, pause) = JsThread::with(|thread| (thread.event_loop.agent().clone(), thread.pause()))?;
+    let (agent, mut call) = JsThread::with(|thread| (thread.event_loop.agent().clone(), thread.blocking_call(env)))?;
     // Nothing of the thread's state is borrowed here: a debugger may run this package during the pause.
-    let outcome = lot().wait(&agent, location, value.0, limit(timeout), &mut || pause.call(env));
+    let outcome = lot().wait(&agent, location, value.0, limit(timeout), &mut call);
     Ok(outcome.map_or(INTERRUPTED, outcome_code))
 }
 

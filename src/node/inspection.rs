@@ -1,8 +1,10 @@
-//! The binding's part of `inspect()`.
+//! The binding's part of `inspect()`, of `stats()`, and of what is told on diagnostics channels.
 
+use napi::bindgen_prelude::*;
 use napi_derive::napi;
 
 use super::lot;
+use super::thread::JsThread;
 use super::word::JsWord;
 use crate::lot::WaiterView;
 
@@ -45,4 +47,74 @@ pub fn inspect(word: JsWord) -> Inspection {
         abandoned: view.word.is_abandoned() || view.owner_is_dead,
         waiters: view.waiters.into_iter().map(waiter).collect(),
     }
+}
+
+/// What `stats()` answers.
+#[napi(object)]
+pub struct Stats {
+    /// Acquisitions after a wait.
+    pub contended: f64,
+    /// Those of them that were handed straight to a blocked thread.
+    pub handovers: f64,
+    /// How often a mutex was kept for an event loop that did not come in time.
+    pub passed_by: f64,
+    /// Waits whose time was over.
+    pub timeouts: f64,
+    /// Waits that were taken back.
+    pub aborts: f64,
+    /// Deadlocks found.
+    pub deadlocks: f64,
+    /// Acquisitions of what an ended thread had held.
+    pub abandoned: f64,
+    /// In milliseconds.
+    pub longest_wait_ms: f64,
+    /// Threads that wait.
+    pub blocked: f64,
+    /// Promises that wait.
+    pub pending: f64,
+}
+
+/// The counts of the process.
+#[napi(catch_unwind)]
+pub fn stats() -> Stats {
+    let tally = lot().tally();
+    Stats {
+        contended: tally.contended as f64,
+        handovers: tally.handovers as f64,
+        passed_by: tally.passed_by as f64,
+        timeouts: tally.timeouts as f64,
+        aborts: tally.aborts as f64,
+        deadlocks: tally.deadlocks as f64,
+        abandoned: tally.abandoned as f64,
+        longest_wait_ms: tally.longest_wait.as_secs_f64() * 1e3,
+        blocked: tally.blocked as f64,
+        pending: tally.pending as f64,
+    }
+}
+
+/// A hold of a word that somebody waits for.
+#[napi(object)]
+pub struct Hold {
+    /// Tells it from the word's other holds, for as long as the caller waits.
+    pub serial: f64,
+    /// The holder's thread.
+    pub thread_id: u32,
+}
+
+/// The hold of the word at this moment; `null` if it is not known to last.
+#[napi(catch_unwind, ts_args_type = "word: Int32Array")]
+pub fn hold(word: JsWord) -> Option<Hold> {
+    lot().hold(word.0).map(|hold| Hold { serial: hold.serial as f64, thread_id: hold.thread })
+}
+
+/// After `lock` or `waitUnlocked`: for how long the call has waited for the mutex, in milliseconds; -1 if it has not.
+#[napi(catch_unwind)]
+pub fn waited() -> Result<f64> {
+    JsThread::with(|thread| thread.last_wait.map_or(-1.0, |wait| wait.since.elapsed().as_secs_f64() * 1e3))
+}
+
+/// After `lock` or `waitUnlocked`: the thread that held the mutex when the wait began; `null` if none did.
+#[napi(catch_unwind)]
+pub fn waited_for() -> Result<Option<u32>> {
+    JsThread::with(|thread| thread.last_wait.and_then(|wait| lot().agents.thread(wait.owner)))
 }

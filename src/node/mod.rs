@@ -163,12 +163,15 @@ pub fn attach<'env>(
 /// Blocks this thread until the word is its own. Answers a code.
 #[napi(catch_unwind, ts_args_type = "word: Int32Array, timeout: number, guarded: boolean")]
 pub fn lock(env: Env, word: JsWord, timeout: f64, guarded: bool) -> Result<i32> {
-    let (agent, pause) = JsThread::with(|thread| (thread.event_loop.agent().clone(), thread.pause()))?;
+    let (agent, mut call) = JsThread::with(|thread| (thread.event_loop.agent().clone(), thread.blocking_call(env)))?;
     // Nothing of the thread's state is borrowed here: a debugger may run this package during the pause.
-    let outcome = lot().lock(&agent, word.0, guarded, limit(timeout), &mut || pause.call(env));
-    JsThread::with(|thread| match outcome {
-        Ok(attempt) => code(attempt, thread),
-        Err(failure) => failure_code(failure, thread),
+    let outcome = lot().lock(&agent, word.0, guarded, limit(timeout), &mut call);
+    JsThread::with(|thread| {
+        thread.last_wait = call.wait;
+        match outcome {
+            Ok(attempt) => code(attempt, thread),
+            Err(failure) => failure_code(failure, thread),
+        }
     })
 }
 

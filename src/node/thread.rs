@@ -6,6 +6,7 @@
 use std::cell::RefCell;
 use std::ffi::{CStr, c_void};
 use std::ptr;
+use std::time::Instant;
 
 use napi::bindgen_prelude::*;
 use napi::{Env, sys};
@@ -13,7 +14,8 @@ use napi::{Env, sys};
 use super::anchors::Anchors;
 use super::lot;
 use super::word::JsWord;
-use crate::agent::{ThreadId, Wake};
+use crate::agent::{AgentId, ThreadId, Wake};
+use crate::blocking::Caller;
 use crate::deadlock::Hop;
 use crate::event_loop::{EventLoop, Request, RequestError, Settled, UnlockedError};
 use crate::futex::Outcome;
@@ -32,6 +34,8 @@ pub struct JsThread {
     pub abandoned_by: Option<ThreadId>,
     /// What the last `DEADLOCK` was about.
     pub deadlock: Vec<Hop>,
+    /// The answer to `waited()` and `waitedFor()`.
+    pub last_wait: Option<PastWait>,
     /// The environment of the first load, which owns the references.
     env: sys::napi_env,
     state: sys::napi_ref,
@@ -81,6 +85,7 @@ impl JsThread {
                 settled: None,
                 abandoned_by: None,
                 deadlock: Vec::new(),
+                last_wait: None,
                 env: raw,
                 state: state_reference,
                 pause,
@@ -162,9 +167,9 @@ impl JsThread {
         Ok(next)
     }
 
-    /// The function to be called between two slices of a blocking wait.
-    pub fn pause(&self) -> Pause {
-        Pause { owner: self.env, function: self.pause }
+    /// For a call that blocks, from `env`.
+    pub fn blocking_call(&self, env: Env) -> BlockingCall {
+        BlockingCall { env: env.raw(), owner: self.env, pause: self.pause, wait: None }
     }
 
     /// Whether this thread's loop stays alive for what is pending.
@@ -181,16 +186,29 @@ impl JsThread {
     }
 }
 
-/// Calls a JS function that does nothing, which lets the debugger in and shows whether the thread is being terminated.
-pub struct Pause {
-    owner: sys::napi_env,
-    function: sys::napi_ref,
+/// A wait in the queue of a word.
+#[derive(Clone, Copy)]
+pub struct PastWait {
+    /// Who held the word when it began; 0 if the word was kept for an event loop.
+    pub owner: AgentId,
+    /// When it began.
+    pub since: Instant,
 }
 
-impl Pause {
+/// A call from JS that blocks.
+pub struct BlockingCall {
+    env: sys::napi_env,
+    owner: sys::napi_env,
+    pause: sys::napi_ref,
+    /// Its wait in the queue of the word, if it came to that.
+    pub wait: Option<PastWait>,
+}
+
+impl Caller for BlockingCall {
+    /// Calls a JS function, which lets the debugger in and shows whether the thread is being terminated.
     /// False if no JS can run here any more.
-    pub fn call(&self, env: Env) -> bool {
-        let env = env.raw();
+    fn pause(&mut self) -> bool {
+        let env = self.env;
         let mut scope = ptr::null_mut();
         // SAFETY: this is the thread of `env` and of `owner`, inside a call from JS; the reference lives as long as the thread.
         // Once a status is not ok, nothing that may run JS is called.
@@ -199,7 +217,7 @@ impl Pause {
                 return false;
             }
             let mut receiver = ptr::null_mut();
-            let is_alive = dereference(self.owner, self.function).is_ok_and(|function| {
+            let is_alive = dereference(self.owner, self.pause).is_ok_and(|function| {
                 sys::napi_get_undefined(env, &mut receiver) == sys::Status::napi_ok
                     && sys::napi_call_function(env, receiver, function, 0, ptr::null(), ptr::null_mut())
                         == sys::Status::napi_ok
@@ -207,6 +225,10 @@ impl Pause {
             sys::napi_close_handle_scope(env, scope);
             is_alive
         }
+    }
+
+    fn queued(&mut self, owner: AgentId, since: Instant) {
+        self.wait = Some(PastWait { owner, since });
     }
 }
 

@@ -1,0 +1,99 @@
+//! What is counted of the waits for locks: kept in each bucket under its lock, summed when somebody asks.
+
+use std::time::Duration;
+
+use super::queue::{Kind, Node};
+use crate::sync;
+
+/// The counts of one bucket, or of all. All but the last two only grow.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Tally {
+    /// Acquisitions after a wait in the queue.
+    pub contended: u64,
+    /// Those of them that were handed straight to a blocked thread.
+    pub handovers: u64,
+    /// Leases that ended before their loop came.
+    pub passed_by: u64,
+    /// Waits whose time was over.
+    pub timeouts: u64,
+    /// Waits that were taken back.
+    pub aborts: u64,
+    /// Waits that could never have ended.
+    pub deadlocks: u64,
+    /// Acquisitions that had a dead holder's end to report.
+    pub abandoned: u64,
+    /// The longest of the waits that ended with an acquisition, since the first [`super::Lot::tally`].
+    pub longest_wait: Duration,
+    /// Threads that are blocked now.
+    pub blocked: u64,
+    /// Promises that are pending now.
+    pub pending: u64,
+    /// Whether anybody has asked: a clock is read for it, which costs as much as the rest of a promise's turn in the queue.
+    is_timed: bool,
+}
+
+/// Why a wait ended without an acquisition.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Leaving {
+    TimedOut,
+    TakenBack,
+    Deadlocked,
+    /// The thread ends.
+    Ending,
+}
+
+impl Tally {
+    pub(super) fn enter(&mut self, is_blocking: bool) {
+        *self.waiting(is_blocking) += 1;
+    }
+
+    /// A waiter leaves the queue with the word.
+    pub(super) fn serve(&mut self, node: &Node) {
+        *self.waiting(node.is_blocking()) -= 1;
+        self.contended += 1;
+        if self.is_timed {
+            self.longest_wait = self.longest_wait.max(sync::now().saturating_duration_since(node.since));
+        }
+    }
+
+    /// A waiter leaves the queue without the word.
+    pub(super) fn leave(&mut self, node: &Node, why: Leaving) {
+        *self.waiting(node.is_blocking()) -= 1;
+        match why {
+            Leaving::TimedOut => self.timeouts += 1,
+            Leaving::TakenBack => self.aborts += 1,
+            Leaving::Deadlocked => self.deadlocks += 1,
+            Leaving::Ending => {}
+        }
+    }
+
+    /// The bucket's share of a sum; from now on it reads the clock.
+    pub(super) fn read(&mut self) -> Self {
+        self.is_timed = true;
+        *self
+    }
+
+    pub(super) fn add(&mut self, other: Self) {
+        self.contended += other.contended;
+        self.handovers += other.handovers;
+        self.passed_by += other.passed_by;
+        self.timeouts += other.timeouts;
+        self.aborts += other.aborts;
+        self.deadlocks += other.deadlocks;
+        self.abandoned += other.abandoned;
+        self.longest_wait = self.longest_wait.max(other.longest_wait);
+        self.blocked += other.blocked;
+        self.pending += other.pending;
+    }
+
+    fn waiting(&mut self, is_blocking: bool) -> &mut u64 {
+        if is_blocking { &mut self.blocked } else { &mut self.pending }
+    }
+}
+
+impl Node {
+    /// Whether a thread sleeps; else a promise is pending.
+    pub(crate) fn is_blocking(&self) -> bool {
+        matches!(self.kind, Kind::Blocked { .. })
+    }
+}

@@ -1,0 +1,199 @@
+//! What the lot counts, and how it tells one hold of a word from the next.
+#![cfg(not(loom))]
+
+use std::io;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use sablock::agent::{Agent, Timers, WaitId};
+use sablock::event_loop::{EventLoop, Request};
+use sablock::lot::{Lot, Patience, Tally};
+use sablock::mutex::{Attempt, Failure, Limit};
+use sablock::shared_word::SharedWord;
+
+const PROMPT: Duration = Duration::from_secs(20);
+const ACQUIRED: Attempt = Attempt::Acquired { abandoned_by: None };
+
+#[derive(Default, Clone)]
+struct Leases(Arc<Mutex<Vec<(usize, u64)>>>);
+
+impl Timers for Leases {
+    fn deadline(&self, _: &Arc<Agent>, _: WaitId, _: Instant) -> io::Result<()> {
+        Ok(())
+    }
+    fn cancel(&self, _: WaitId) {}
+    fn lease(&self, address: usize, generation: u64, _: Instant) {
+        self.0.lock().unwrap().push((address, generation));
+    }
+}
+
+/// A lot of its own with one word; sleepers are handed the word directly if `grants`, else never.
+struct World {
+    lot: Lot,
+    leases: Leases,
+    word: AtomicU32,
+}
+
+impl World {
+    fn new(grants: bool) -> Self {
+        let leases = Leases::default();
+        let grant_after = if grants { Duration::ZERO } else { Duration::MAX };
+        let patience = Patience { grant_after, grant_every: Duration::ZERO, ..Patience::default() };
+        Self { lot: Lot::new(4, 70_000, patience, Box::new(leases.clone())), leases, word: AtomicU32::new(0) }
+    }
+
+    fn shared(&self) -> SharedWord {
+        // SAFETY: an aligned atomic that outlives all waits, which end inside the test.
+        unsafe { SharedWord::new(NonNull::from(&self.word), 0) }
+    }
+
+    fn agent(&self, thread: u32) -> Arc<Agent> {
+        self.lot.agents.enter(thread).unwrap()
+    }
+
+    fn lock(&self, agent: &Arc<Agent>, limit: Limit) -> Attempt {
+        self.lot.lock(agent, self.shared(), false, limit, &mut || true).unwrap()
+    }
+
+    fn unlock(&self, agent: &Arc<Agent>) {
+        self.lot.unlock(agent, self.shared(), false).unwrap();
+    }
+
+    fn queue(&self, waits: &mut EventLoop<'_>) -> u32 {
+        match waits.lock(self.shared(), false, Limit::Endless).unwrap() {
+            Request::Pending(token) => token,
+            now => panic!("{now:?}"),
+        }
+    }
+
+    fn until(&self, what: &str, holds: impl Fn(Tally) -> bool) {
+        let start = Instant::now();
+        while !holds(self.lot.tally()) {
+            assert!(start.elapsed() < PROMPT, "never came: {what}; {:?}", self.lot.tally());
+            thread::yield_now();
+        }
+    }
+}
+
+/// With one sleeper: who waits, and how it got the word.
+#[test]
+fn a_wait_of_a_blocked_thread_is_counted_when_it_begins_and_when_it_ends() {
+    for grants in [false, true] {
+        let world = &World::new(grants);
+        let me = world.agent(0);
+        world.lock(&me, Limit::Once);
+        assert_eq!(world.lot.tally().contended, 0, "nobody had to wait");
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                let agent = world.agent(1);
+                assert_eq!(world.lock(&agent, Limit::after(PROMPT)), ACQUIRED);
+                world.unlock(&agent);
+            });
+            world.until("a sleeper", |tally| tally.blocked == 1);
+            thread::sleep(Duration::from_millis(5));
+            world.unlock(&me);
+        });
+        let tally = world.lot.tally();
+        assert_eq!((tally.contended, tally.handovers, tally.blocked), (1, u64::from(grants), 0));
+        assert!(tally.longest_wait >= Duration::from_millis(5), "{tally:?}");
+        assert!(tally.longest_wait < PROMPT, "{tally:?}");
+    }
+}
+
+#[test]
+fn no_clock_is_read_before_somebody_asks() {
+    let world = World::new(false);
+    let mut waits = EventLoop::new(&world.lot, world.agent(1));
+    for is_timed in [false, true] {
+        let me = world.agent(0);
+        world.lock(&me, Limit::Once);
+        world.queue(&mut waits);
+        thread::sleep(Duration::from_millis(3));
+        world.unlock(&me);
+        waits.next_settled().unwrap();
+        let agent = Arc::clone(waits.agent());
+        world.unlock(&agent);
+        let longest = world.lot.tally().longest_wait;
+        assert_eq!(longest >= Duration::from_millis(3), is_timed, "{longest:?}");
+        assert!(is_timed || longest.is_zero(), "{longest:?}");
+    }
+}
+
+#[test]
+fn waits_that_end_without_the_word_are_counted_by_why() {
+    let world = World::new(false);
+    let me = world.agent(0);
+    world.lock(&me, Limit::Once);
+    let other = world.agent(1);
+    assert_eq!(world.lock(&other, Limit::after(Duration::from_millis(1))), Attempt::NotAcquired);
+    assert_eq!(world.lock(&other, Limit::Once), Attempt::NotAcquired);
+    let tally = world.lot.tally();
+    assert_eq!((tally.timeouts, tally.blocked, tally.contended), (1, 0, 0), "one try is no wait");
+
+    let mut waits = EventLoop::new(&world.lot, world.agent(2));
+    let token = world.queue(&mut waits);
+    world.queue(&mut waits);
+    assert_eq!(world.lot.tally().pending, 2);
+    waits.cancel(token);
+    waits.end();
+    let ended = world.lot.tally();
+    assert_eq!((ended.aborts, ended.pending, ended.contended), (1, 0, 0));
+
+    let locked = world.lot.lock(&me, world.shared(), false, Limit::Endless, &mut || true);
+    assert!(matches!(locked, Err(Failure::Deadlock(_))));
+    assert_eq!(world.lot.tally().deadlocks, 1);
+}
+
+#[test]
+fn a_loop_that_is_passed_by_and_a_death_are_counted() {
+    let world = World::new(false);
+    let me = world.agent(0);
+    let mut waits = EventLoop::new(&world.lot, world.agent(1));
+    world.lock(&me, Limit::Once);
+    world.queue(&mut waits);
+    world.unlock(&me);
+    world.lock(&me, Limit::Once);
+    // It comes in vain, so that the word is kept for it the next time; then it does not come.
+    assert!(waits.next_settled().is_none());
+    world.unlock(&me);
+    let (address, generation) = world.leases.0.lock().unwrap().pop().expect("a lease");
+    world.lot.end_lease(address, generation);
+    world.lot.end_lease(address, generation);
+    assert_eq!(world.lot.tally().passed_by, 1);
+
+    let dying = world.agent(2);
+    world.word.store(dying.id, Ordering::SeqCst);
+    world.lot.bury(dying.id);
+    assert!(matches!(world.lock(&me, Limit::Once), Attempt::Acquired { abandoned_by: Some(_) }));
+    assert_eq!(world.lot.tally().abandoned, 1);
+    waits.end();
+}
+
+#[test]
+fn a_hold_is_told_from_the_next_one_of_the_same_thread() {
+    let world = &World::new(false);
+    let me = world.agent(7);
+    world.lock(&me, Limit::Once);
+    assert_eq!(world.lot.hold(world.shared()), None, "nobody waits");
+    let mut waits = EventLoop::new(&world.lot, world.agent(1));
+    world.queue(&mut waits);
+    let first = world.lot.hold(world.shared()).unwrap();
+    assert_eq!(first.thread, 7);
+    world.queue(&mut waits);
+    assert_eq!(world.lock(&world.agent(2), Limit::after(Duration::from_millis(1))), Attempt::NotAcquired);
+    assert_eq!(world.lot.hold(world.shared()), Some(first), "whoever comes and goes");
+
+    world.unlock(&me);
+    assert_eq!(world.lot.hold(world.shared()), None, "free");
+    // The fast path, which nobody sees.
+    world.word.store(me.id, Ordering::SeqCst);
+    assert_eq!(world.lot.hold(world.shared()), None, "held, but it may be free again at any moment");
+    assert!(waits.next_settled().is_none());
+    let second = world.lot.hold(world.shared()).unwrap();
+    assert_eq!(second.thread, 7);
+    assert_ne!(second.serial, first.serial);
+    waits.end();
+}
