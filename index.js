@@ -14,6 +14,7 @@ const LATER = {
   wait: () => require('./lib/futex.js'),
   notify: () => require('./lib/futex.js'),
   waitAsync: () => require('./lib/futex.js'),
+  stats: () => require('./lib/thread.js').binding,
 };
 for (const [name, load] of Object.entries(LATER)) {
   Object.defineProperty(exports, name, { enumerable: true, get: () => load()[name] });
@@ -21,4 +22,4 @@ for (const [name, load] of Object.entries(LATER)) {
 
 // Never run: ES modules learn from it, without running anything, which names they can import.
 // biome-ignore lint/suspicious/noAssignInExpressions: the form that they look for.
-0 && (module.exports = { Mutex, LockGuard, Condition, TimeoutError, DeadlockError, wait, notify, waitAsync });
+0 && (module.exports = { Mutex, LockGuard, Condition, TimeoutError, DeadlockError, wait, notify, waitAsync, stats });

@@ -3,6 +3,7 @@ const { checkFunction, toAsyncOptions, toTimeout, toWaiters, toWord } = require(
 const { corrupt, invalidArgument, mainThread, noBackgroundThread, notOwner } = require('./errors.js');
 const { innerOf } = require('./mutex.js');
 const { PendingWait } = require('./pending-wait.js');
+const { isWatched, whileBlocked } = require('./diagnosis.js');
 const { conclude, lockWord } = require('./wait.js');
 
 const { GUARDED, OWNER } = binding;
@@ -122,7 +123,8 @@ class Condition {
     const guarded = toHold(word);
     if (limit <= 0) return false;
     thread.drainSoon();
-    const answer = binding.waitUnlocked(this.#word, word, guarded, limit);
+    const wait = () => binding.waitUnlocked(this.#word, word, guarded, limit);
+    const answer = isWatched() ? whileBlocked(mutex, word, wait) : wait();
     if (answer === binding.NOT_OWNER) throw notHeld(word);
     conclude(answer % binding.CODES, mutex, word, guarded, Infinity);
     return Math.floor(answer / binding.CODES) === binding.NOTIFIED;

@@ -161,13 +161,11 @@ class Mutex {
   }
 
   #lockContended(limit, guarded) {
-    // What may fail comes first: once the binding has locked the word, nothing does.
-    const { conclude } = loadWaits();
-    const code = binding.lock(this.#word, limit, guarded);
-    return conclude(code, this, this.#word, guarded, limit);
+    return loadWaits().lockBlocking(this, this.#word, guarded, limit);
   }
 
   #tryContended(guarded) {
+    // What may fail comes first: once the binding has locked the word, nothing does.
     const { conclude } = loadWaits();
     const code = binding.tryLock(this.#word, guarded);
     if (code === binding.NOT_ACQUIRED) return guarded ? null : false;

@@ -31,11 +31,12 @@ class PendingWait {
     if (this.signal !== undefined) signals().unlisten(this.signal, this);
   }
 
-  /** Called when the signal aborts; too late if the wait is over. */
+  /** Called when the signal aborts. False: too late, the wait is over. */
   abort(reason) {
-    if (!thread.cancel(this)) return;
+    if (!thread.cancel(this)) return false;
     this.reject(reason);
     this.stopListening();
+    return true;
   }
 }
 

@@ -9,6 +9,8 @@ const binding = require('./binary.js');
 class Thread {
   /** The agent's id in lock words; set by the binding. */
   id = 0;
+  /** The holds that it watches, once somebody listens; see diagnosis.js. */
+  holds = null;
   /** How many waits for locks are pending. While there are any, `lockAsync` leaves its fast path to those before it. */
   pending = 0;
   /** How many waits of any kind are. */
@@ -76,8 +78,8 @@ class Thread {
 }
 
 const fresh = new Thread();
-/** What a blocked thread calls between two slices, to see whether it can still run JS. */
-const pause = () => {};
+/** What a blocked thread calls between two slices, to see whether it can still run JS; must not throw. */
+const pause = () => fresh.holds?.look();
 const thread = binding.attach(threadId, fresh, () => fresh.drain(), pause);
 
 exports.binding = binding;

@@ -1,4 +1,5 @@
 const { binding, thread } = require('./thread.js');
+const { beginWait, isWatched, tellAbandoned, tellDeadlock, whileBlocked } = require('./diagnosis.js');
 const {
   DeadlockError,
   TimeoutError,
@@ -35,6 +36,26 @@ class LockWait extends PendingWait {
   }
 }
 
+/** One that is told about. */
+class WatchedLockWait extends LockWait {
+  #watch = null;
+
+  begin() {
+    this.#watch = beginWait(this.mutex, this.word);
+  }
+
+  settle(code) {
+    super.settle(code);
+    this.#watch?.end(code);
+  }
+
+  abort(reason) {
+    const isAborted = super.abort(reason);
+    if (isAborted) this.#watch?.end('aborted');
+    return isAborted;
+  }
+}
+
 /** From the binding's code to what the user gets: a boolean, or a guard. Throws what is an error. */
 function conclude(code, mutex, word, guarded, timeout) {
   const { byteOffset } = word;
@@ -42,7 +63,7 @@ function conclude(code, mutex, word, guarded, timeout) {
     case binding.ACQUIRED:
       return guarded ? createGuard(mutex, word) : true;
     case binding.ACQUIRED_ABANDONED:
-      warnAbandoned(byteOffset, binding.abandonedBy());
+      reportAbandoned(mutex, byteOffset);
       return guarded ? createGuard(mutex, word) : true;
     case binding.CORRUPT:
       throw corrupt(byteOffset, Atomics.load(word, 0));
@@ -51,11 +72,23 @@ function conclude(code, mutex, word, guarded, timeout) {
     case binding.INTERRUPTED:
       throw threadEnding(`the mutex at byte offset ${byteOffset}`);
     case binding.DEADLOCK:
-      throw new DeadlockError(readCycle());
+      throw foundDeadlock(mutex, byteOffset);
     default: // NOT_ACQUIRED
       if (guarded) throw new TimeoutError(byteOffset, timeout);
       return false;
   }
+}
+
+function reportAbandoned(mutex, byteOffset) {
+  const threadId = binding.abandonedBy();
+  warnAbandoned(byteOffset, threadId);
+  tellAbandoned(mutex, byteOffset, threadId);
+}
+
+function foundDeadlock(mutex, byteOffset) {
+  const error = new DeadlockError(readCycle());
+  tellDeadlock(mutex, byteOffset, error.cycle);
+  return error;
 }
 
 /** Who waits for what, in the deadlock that the binding has just found. */
@@ -71,13 +104,24 @@ function readCycle() {
 exports.lockWord = (mutex, word, guarded, options) => {
   const { timeout, signal } = options;
   if (signal?.aborted) return Promise.reject(signal.reason);
-  const wait = new LockWait(mutex, word, guarded, options);
+  const isTold = isWatched();
+  const wait = new (isTold ? WatchedLockWait : LockWait)(mutex, word, guarded, options);
   // First whatever may throw, then the queue.
   wait.startListening();
   const answer = binding.lockAsync(word, timeout, guarded);
-  if (answer < 0) wait.settle(-1 - answer);
-  else thread.add(answer, wait);
+  if (answer < 0) {
+    wait.settle(-1 - answer);
+  } else {
+    thread.add(answer, wait);
+    if (isTold) wait.begin();
+  }
   return wait.promise;
+};
+
+/** Locks the word, blocking this thread. Answers a boolean or a guard; throws what is an error. */
+exports.lockBlocking = (mutex, word, guarded, timeout) => {
+  const lock = () => binding.lock(word, timeout, guarded);
+  return conclude(isWatched() ? whileBlocked(mutex, word, lock) : lock(), mutex, word, guarded, timeout);
 };
 
 exports.conclude = conclude;

@@ -179,9 +179,13 @@ fn a_hold_is_told_from_the_next_one_of_the_same_thread() {
     world.lock(&me, Limit::Once);
     assert_eq!(world.lot.hold(world.shared()), None, "nobody waits");
     let mut waits = EventLoop::new(&world.lot, world.agent(1));
+    let token = world.queue(&mut waits);
+    let forgotten = world.lot.hold(world.shared()).unwrap();
+    waits.cancel(token);
     world.queue(&mut waits);
     let first = world.lot.hold(world.shared()).unwrap();
     assert_eq!(first.thread, 7);
+    assert_ne!(first.serial, forgotten.serial, "while nobody waited, it may have been another hold");
     world.queue(&mut waits);
     assert_eq!(world.lock(&world.agent(2), Limit::after(Duration::from_millis(1))), Attempt::NotAcquired);
     assert_eq!(world.lot.hold(world.shared()), Some(first), "whoever comes and goes");

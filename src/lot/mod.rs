@@ -103,6 +103,8 @@ pub(crate) struct Contents {
     pub(crate) queues: FxHashMap<usize, Queue>,
     pub(crate) nodes: Slab<Node>,
     pub(crate) tally: Tally,
+    /// How many holds were told apart (see [`Lot::hold`]).
+    holds: u64,
 }
 
 impl Contents {
@@ -135,7 +137,7 @@ pub struct WaiterView {
 /// A hold of a word that somebody waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct HoldView {
-    /// Tells it from every other hold of this word for as long as the caller waits for it.
+    /// Tells it from every other hold of this word.
     pub serial: u64,
     /// The holder's thread.
     pub thread: ThreadId,
@@ -249,7 +251,7 @@ impl Lot {
         if is_gone() {
             return;
         }
-        let Contents { queues, nodes, tally } = &mut *contents;
+        let Contents { queues, nodes, tally, .. } = &mut *contents;
         let queue = queues.get_mut(&word.address()).expect("a waiter has a queue");
         let node = queue.remove(nodes, id);
         tally.leave(&node, Leaving::Ending);
@@ -262,8 +264,8 @@ impl Lot {
         }
     }
 
-    /// The hold of `word` at this moment, if somebody waits for it whom nothing but a section can have passed by since
-    /// the hold was first seen.
+    /// The hold of `word` at this moment, if somebody waits who has seen it begin, or has come since: W is set, so that nothing
+    /// but a section can have ended it in between.
     pub fn hold(&self, word: SharedWord) -> Option<HoldView> {
         let contents = self.bucket(word.address()).contents.lock();
         let queue = contents.queues.get(&word.address())?;

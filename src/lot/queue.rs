@@ -104,7 +104,7 @@ pub struct Queue {
     pub reservation: Option<Reservation>,
     /// When the word was last handed straight to a blocked waiter.
     pub last_grant: Option<Instant>,
-    /// Changes whenever the word may have changed hands.
+    /// The serial of the hold, new whenever the word may have changed hands.
     pub hold: u64,
     /// The dead holder whose end the next to acquire the word will report.
     pub abandoned_by: Option<AgentId>,

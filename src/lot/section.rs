@@ -61,15 +61,17 @@ impl<'l> Section<'l> {
         let Self { mut contents, shared, frozen, mut word, abandoned_by, granted, mut wakes, .. } = self;
         let address = shared.address();
         let mut anybody_queued = false;
-        if let Some(queue) = contents.queues.get_mut(&address) {
+        let Contents { queues, holds, .. } = &mut *contents;
+        if let Some(queue) = queues.get_mut(&address) {
             anybody_queued = !queue.is_empty();
             queue.abandoned_by = abandoned_by;
             if word.owner() != frozen.owner() || !frozen.is_waiting() {
-                // Without W the fast paths were free to pass it to and fro.
-                queue.hold += 1;
+                // Without W the word was free to change hands unseen.
+                *holds += 1;
+                queue.hold = *holds;
             }
             if !anybody_queued {
-                contents.queues.remove(&address);
+                queues.remove(&address);
                 contents.give_back_memory();
             }
         }
@@ -260,7 +262,7 @@ impl<'l> Section<'l> {
         debug_assert!(self.word.is_takeable());
         let address = self.shared.address();
         let patience = self.lot.patience;
-        let Contents { queues, nodes, tally } = &mut *self.contents;
+        let Contents { queues, nodes, tally, .. } = &mut *self.contents;
         let Some(queue) = queues.get_mut(&address) else { return };
         let blocked = queue.first_blocked(nodes);
 

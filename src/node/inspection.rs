@@ -95,7 +95,7 @@ pub fn stats() -> Stats {
 /// A hold of a word that somebody waits for.
 #[napi(object)]
 pub struct Hold {
-    /// Tells it from the word's other holds, for as long as the caller waits.
+    /// Tells it from the word's other holds.
     pub serial: f64,
     /// The holder's thread.
     pub thread_id: u32,
