@@ -7,7 +7,8 @@ const { faultOf, has } = require('../lib/holder');
 
 const SAMPLES = 15;
 
-// Each pair is a loop of its own, written out, so that V8 sees in it what it would see in a user's code.
+// Each pair is a loop of its own, written out, so that V8 sees in it what it would see in a user's code (inlining.js shows
+// what it makes of them).
 // Every loop answers how many times it held the lock, and does nothing inside: whatever it did would blur the ratios.
 const PAIRS = {
   'lock+unlock': {
@@ -109,17 +110,22 @@ async function run(contender, { pair, ms }) {
   return { ns, wrong: wrong ?? faultOf(lock) };
 }
 
-function twoCompareExchanges({ pair, ms }) {
-  if (ASYNC.has(pair)) return null;
-  const word = new Int32Array(new SharedArrayBuffer(4));
-  return time((n) => {
+/** What `lock` and `unlock` cannot do without. */
+const BARE = {
+  loop(word, n) {
     let held = 0;
     for (let i = 0; i < n; i++) {
       if (Atomics.compareExchange(word, 0, 0, 1) === 0) held++;
       Atomics.compareExchange(word, 0, 1, 0);
     }
     return held;
-  }, ms);
+  },
+};
+
+function twoCompareExchanges({ pair, ms }) {
+  if (ASYNC.has(pair)) return null;
+  const word = new Int32Array(new SharedArrayBuffer(4));
+  return time((n) => BARE.loop(word, n), ms);
 }
 
 function twoCompareExchangesAndAwait({ pair, ms }) {
@@ -140,6 +146,8 @@ function twoCompareExchangesAndAwait({ pair, ms }) {
 const REACH = { 'lock+unlock': 1.05, 'tryLock+unlock': 1.05, 'await lockAsync+unlock': 1.1 };
 
 module.exports = {
+  PAIRS,
+  BARE,
   name: 'uncontended',
   title: 'Uncontended pairs',
   rounds: 11,
