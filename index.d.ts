@@ -12,7 +12,7 @@ export type Timeout = number;
 /** Options of the verbs that block. */
 export interface LockOptions {
   /** How long to wait, in milliseconds. Default: for ever. */
-  timeout?: Timeout;
+  timeout?: Timeout | undefined;
 }
 
 /** Options of the verbs that answer a promise. */
@@ -21,9 +21,9 @@ export interface AsyncLockOptions extends LockOptions {
    * Takes the wait back when it aborts, or has aborted: the promise is rejected with the signal's `reason`.
    * A lock that was granted before is never taken back. Any number of waits may share one signal.
    */
-  signal?: AbortSignal;
+  signal?: AbortSignal | undefined;
   /** Whether the pending wait keeps the event loop, and so the process, alive. Default: `true`. */
-  ref?: boolean;
+  ref?: boolean | undefined;
 }
 
 /** Options of the constructor of {@link Mutex}. */
@@ -32,7 +32,7 @@ export interface MutexOptions {
    * Whether `lock`, `acquire` and `executeLockedSync` may block the main thread. Default: `false`,
    * since a blocked main thread serves nobody. Means nothing in a worker, which may always block.
    */
-  allowMainThread?: boolean;
+  allowMainThread?: boolean | undefined;
 }
 
 /** One waiter of a {@link MutexInspection}. */
@@ -237,7 +237,8 @@ export class Mutex {
    * The callback style: queues as `lockAsync` does, then calls `callback` with a token. In any thread; never blocks.
    *
    * The callback never runs inside `enter` or `leave`. The hold stays with the token until it is given to `leave`, also if
-   * the callback throws, which is an uncaught error.
+   * the callback throws, which is an uncaught error. If the mutex cannot be had (`ERR_LOCK_CORRUPT`), the callback is never
+   * called, and that is an unhandled rejection.
    *
    * @throws `ERR_INVALID_ARG_TYPE` if `callback` is no function.
    * @example
@@ -276,6 +277,7 @@ export class Mutex {
    * Says that the guarded data is sound again: `abandoned` is `false` from now on. For the holder only; never blocks.
    *
    * @throws `ERR_LOCK_NOT_OWNER` if this thread does not hold the mutex.
+   * @throws `ERR_LOCK_CORRUPT` if the memory was overwritten while it was held.
    */
   markConsistent(): void;
 
@@ -308,6 +310,8 @@ export class LockGuard {
    * Unlocks the mutex. Never blocks.
    *
    * @returns `true` the first time; later `false`, and nothing is touched, whoever holds the mutex then.
+   * @throws `ERR_LOCK_NOT_OWNER` if the hold is away in {@link Condition.waitAsync}; the guard stays valid.
+   * @throws `ERR_LOCK_CORRUPT` if the memory was overwritten while it was held.
    */
   unlock(): boolean;
   /** As `unlock`, for `using`. */
@@ -357,7 +361,8 @@ export class Condition {
    * @returns `true`: notified. `false`: the time was over. The mutex is held either way.
    * @throws `ERR_LOCK_NOT_OWNER` if this thread does not hold the mutex; nothing changes then.
    * @throws `ERR_LOCK_MAIN_THREAD` on the main thread.
-   * @throws `ERR_LOCK_DEADLOCK`, `ERR_LOCK_CORRUPT` if the mutex could not be locked again: it is not held then.
+   * @throws `ERR_LOCK_DEADLOCK`, `ERR_LOCK_CORRUPT`, `ERR_LOCK_THREAD_ENDING` if the mutex could not be locked again: it is
+   *   not held then.
    * @throws `ERR_INVALID_ARG_TYPE` if `mutex` is no {@link Mutex}, or `timeout` neither a number nor an options object.
    */
   wait(mutex: Mutex, timeout?: Timeout | LockOptions): boolean;
@@ -366,7 +371,8 @@ export class Condition {
    * Unlocks the mutex, waits for a notification, and locks the mutex again. In any thread; never blocks, never throws.
    *
    * @returns A promise of what {@link Condition.wait} answers. Rejected with the signal's `reason` if it aborts before
-   *   the notification: the mutex is held again then too, as after a timeout. Else rejected as `wait` throws.
+   *   the notification: the mutex is held again then too, as after a timeout. Rejected with `ERR_LOCK_NO_THREAD` if the
+   *   system refuses the background thread that a timeout needs: the mutex is held. Else rejected as `wait` throws.
    */
   waitAsync(mutex: Mutex, options?: Timeout | AsyncLockOptions): Promise<boolean>;
 
@@ -382,6 +388,7 @@ export class Condition {
 
   /**
    * Waits until `predicate` answers what is true, or a promise of that. In any thread; never blocks, never throws.
+   * If it does so at once, there is no wait that a signal could take back.
    *
    * @returns A promise of what {@link Condition.waitFor} answers. Rejected as {@link Condition.waitAsync} or `predicate`.
    */
@@ -407,9 +414,9 @@ export interface WaitAsyncOptions {
    * Takes the wait back when it aborts: the promise is rejected with the signal's `reason`. A wait that was notified
    * before is fulfilled all the same, since its notification was counted.
    */
-  signal?: AbortSignal;
+  signal?: AbortSignal | undefined;
   /** Whether the pending wait keeps the event loop, and so the process, alive. Default: `true`. */
-  ref?: boolean;
+  ref?: boolean | undefined;
 }
 
 /**
@@ -425,6 +432,7 @@ export interface WaitAsyncOptions {
  * @param timeout How long to wait, in milliseconds, counted from the call. `undefined`, `NaN`: for ever. Zero or less: not.
  * @returns `'ok'`: notified. `'not-equal'`: the element holds another value. `'timed-out'`: the time was over.
  * @throws `ERR_LOCK_MAIN_THREAD` (a TypeError) on the main thread, although Node allows `Atomics.wait` there.
+ * @throws `ERR_LOCK_THREAD_ENDING` if the thread is ending, as {@link Mutex.lock}.
  * @throws `ERR_INVALID_ARG_TYPE` (a TypeError), `ERR_OUT_OF_RANGE` (a RangeError), and what a conversion throws.
  * @example
  * ```js

@@ -1,88 +1,206 @@
-// What the declarations must accept, answer and refuse. Compiled, never run.
+// What the declarations must accept, answer and refuse, member by member. Compiled, never run.
 
-import { Condition, DeadlockError, LockGuard, Mutex, notify, TimeoutError, wait, waitAsync } from 'sablock';
+import type * as sablock from 'sablock';
+import {
+  type AsyncLockOptions,
+  Condition,
+  DeadlockError,
+  type LockGuard,
+  type LockOptions,
+  Mutex,
+  type MutexInspection,
+  type MutexOptions,
+  type MutexWaiter,
+  notify,
+  type Timeout,
+  TimeoutError,
+  type WaitAsyncOptions,
+  type WaitAsyncResult,
+  type WaitResult,
+  wait,
+  waitAsync,
+} from 'sablock';
+import type { Equal } from './equal.js';
 
-type Equal<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
 const is = <_ extends true>(): void => {};
 
-const mutex = new Mutex(new SharedArrayBuffer(8), 4, { allowMainThread: true });
+// The members, all of them: who adds one adds it here, and a use of it below.
+is<
+  Equal<
+    Exclude<keyof typeof sablock, 'default' | 'module.exports'>,
+    'Condition' | 'DeadlockError' | 'LockGuard' | 'Mutex' | 'notify' | 'TimeoutError' | 'wait' | 'waitAsync'
+  >
+>();
+is<Equal<keyof typeof Mutex, 'prototype' | 'BYTES' | 'ALIGN'>>();
+is<
+  Equal<
+    keyof Mutex,
+    | 'abandoned'
+    | 'acquire'
+    | 'acquireAsync'
+    | 'buffer'
+    | 'byteOffset'
+    | 'enter'
+    | 'executeLocked'
+    | 'executeLockedSync'
+    | 'inspect'
+    | 'isHeldByThisThread'
+    | 'isLocked'
+    | 'leave'
+    | 'lock'
+    | 'lockAsync'
+    | 'markConsistent'
+    | 'tryAcquire'
+    | 'tryLock'
+    | 'unlock'
+  >
+>();
+is<Equal<keyof LockGuard, 'abandoned' | 'locked' | 'mutex' | 'unlock' | typeof Symbol.dispose>>();
+is<Equal<keyof typeof Condition, 'prototype' | 'BYTES' | 'ALIGN'>>();
+is<
+  Equal<
+    keyof Condition,
+    'buffer' | 'byteOffset' | 'notify' | 'notifyAll' | 'notifyOne' | 'wait' | 'waitAsync' | 'waitFor' | 'waitForAsync'
+  >
+>();
+is<Equal<Exclude<keyof TimeoutError, keyof Error>, 'code'>>();
+is<Equal<Exclude<keyof DeadlockError, keyof Error>, 'code' | 'cycle'>>();
+
+// The options, each of which may be undefined too.
+
+is<Equal<Timeout, number>>();
+is<Equal<Required<LockOptions>, { timeout: number | undefined }>>();
+is<Equal<keyof AsyncLockOptions, 'timeout' | 'signal' | 'ref'>>();
+is<Equal<AsyncLockOptions['signal'], AbortSignal | undefined>>();
+is<Equal<AsyncLockOptions['ref'], boolean | undefined>>();
+is<Equal<Required<WaitAsyncOptions>, { signal: AbortSignal | undefined; ref: boolean | undefined }>>();
+is<Equal<Required<MutexOptions>, { allowMainThread: boolean | undefined }>>();
 const { signal } = new AbortController();
+const asyncOptions: AsyncLockOptions = { timeout: undefined, signal: undefined, ref: undefined };
 
-const locked = mutex.lock(5);
-const lockedLater = mutex.lockAsync({ timeout: 5, signal, ref: false });
-const result = mutex.executeLocked(async () => 'text');
-const plainResult = mutex.executeLocked(() => 1, { signal });
-const syncResult = mutex.executeLockedSync(() => 1n, { timeout: 5 });
-const guard = mutex.acquire();
-const maybe = mutex.tryAcquire();
-const later = mutex.acquireAsync({ signal });
+// Mutex
 
+const memory = new SharedArrayBuffer(16);
+const mutex = new Mutex(memory);
+new Mutex(memory, 4, { allowMainThread: true });
+new Mutex(memory, undefined, { allowMainThread: undefined });
 is<Equal<typeof Mutex.BYTES, 4>>();
 is<Equal<typeof Mutex.ALIGN, 4>>();
 is<Equal<typeof mutex.buffer, SharedArrayBuffer>>();
 is<Equal<typeof mutex.byteOffset, number>>();
-is<Equal<typeof locked, boolean>>();
-is<Equal<typeof lockedLater, Promise<boolean>>>();
-is<Equal<typeof result, Promise<string>>>();
-is<Equal<typeof plainResult, Promise<number>>>();
-is<Equal<typeof syncResult, bigint>>();
-is<Equal<typeof guard, LockGuard>>();
-is<Equal<typeof maybe, LockGuard | null>>();
-is<Equal<typeof later, Promise<LockGuard>>>();
-is<Equal<ReturnType<typeof guard.unlock>, boolean>>();
-is<Equal<typeof guard.mutex, Mutex>>();
+
+is<Equal<ReturnType<Mutex['lock']>, boolean>>();
+mutex.lock();
+mutex.lock(5);
+mutex.lock({ timeout: 5 });
+is<Equal<ReturnType<Mutex['lockAsync']>, Promise<boolean>>>();
+mutex.lockAsync();
+mutex.lockAsync(5);
+mutex.lockAsync({ timeout: 5, signal, ref: false });
+mutex.lockAsync(asyncOptions);
+is<Equal<ReturnType<Mutex['tryLock']>, boolean>>();
 is<Equal<ReturnType<Mutex['unlock']>, void>>();
+mutex.unlock();
+
+const text = mutex.executeLocked(async () => 'text');
+is<Equal<typeof text, Promise<string>>>();
+const number = mutex.executeLocked(() => 1, { signal });
+is<Equal<typeof number, Promise<number>>>();
+const bigint = mutex.executeLockedSync(() => 1n, { timeout: 5 });
+is<Equal<typeof bigint, bigint>>();
+mutex.executeLockedSync(() => {});
+
+is<Equal<ReturnType<Mutex['acquire']>, LockGuard>>();
+mutex.acquire();
+mutex.acquire({ timeout: 5 });
+is<Equal<ReturnType<Mutex['acquireAsync']>, Promise<LockGuard>>>();
+mutex.acquireAsync({ timeout: 5, signal, ref: false });
+is<Equal<ReturnType<Mutex['tryAcquire']>, LockGuard | null>>();
+mutex.tryAcquire();
+mutex.enter((token) => {
+  is<Equal<typeof token, LockGuard>>();
+  is<Equal<ReturnType<Mutex['leave']>, void>>();
+  mutex.leave(token);
+});
+
 is<Equal<Mutex['isLocked'], boolean>>();
 is<Equal<Mutex['isHeldByThisThread'], boolean>>();
 is<Equal<Mutex['abandoned'], boolean>>();
+is<Equal<ReturnType<Mutex['markConsistent']>, void>>();
+is<Equal<ReturnType<Mutex['inspect']>, MutexInspection>>();
+is<
+  Equal<MutexInspection, { locked: boolean; ownerThreadId: number | null; abandoned: boolean; waiters: MutexWaiter[] }>
+>();
+is<Equal<MutexWaiter, { threadId: number; kind: 'blocking' | 'async'; waitedMs: number }>>();
 
-mutex.enter((token) => mutex.leave(token));
-using disposed = mutex.acquire({ timeout: 1 });
-disposed satisfies Disposable;
+// LockGuard
 
-declare const error: Error;
-if (error instanceof TimeoutError || error instanceof DeadlockError) error satisfies Error;
+{
+  using guard = mutex.acquire({ timeout: 1 });
+  guard satisfies Disposable;
+  is<Equal<typeof guard.mutex, Mutex>>();
+  is<Equal<typeof guard.locked, boolean>>();
+  is<Equal<typeof guard.abandoned, boolean>>();
+  is<Equal<ReturnType<typeof guard.unlock>, boolean>>();
+}
+{
+  using guard = await mutex.acquireAsync();
+  guard[Symbol.dispose]();
+}
+{
+  using maybe = mutex.tryAcquire();
+  maybe?.unlock();
+}
 
-const waiter = mutex.inspect().waiters[0];
-if (waiter) is<Equal<typeof waiter.kind, 'blocking' | 'async'>>();
-is<Equal<ReturnType<Mutex['inspect']>['ownerThreadId'], number | null>>();
+// Condition
 
-const condition = new Condition(new SharedArrayBuffer(8), 4);
-is<Equal<ReturnType<typeof condition.wait>, boolean>>();
-is<Equal<ReturnType<typeof condition.waitForAsync>, Promise<boolean>>>();
+const condition = new Condition(memory, 4);
+new Condition(memory);
+is<Equal<typeof Condition.BYTES, 4>>();
+is<Equal<typeof Condition.ALIGN, 4>>();
+is<Equal<typeof condition.buffer, SharedArrayBuffer>>();
+is<Equal<typeof condition.byteOffset, number>>();
+is<Equal<ReturnType<Condition['wait' | 'waitFor']>, boolean>>();
+is<Equal<ReturnType<Condition['waitAsync' | 'waitForAsync']>, Promise<boolean>>>();
+is<Equal<ReturnType<Condition['notify' | 'notifyOne' | 'notifyAll']>, number>>();
+condition.wait(mutex);
+condition.wait(mutex, 5);
 condition.waitFor(mutex, () => 1, { timeout: 5 });
-condition.waitAsync(mutex, { signal, ref: false });
+condition.waitAsync(mutex, 5);
+condition.waitAsync(mutex, { timeout: 5, signal, ref: false });
+condition.waitForAsync(mutex, async () => true, { timeout: 5, signal, ref: false });
+condition.notify();
+condition.notify(Infinity);
+condition.notifyOne();
+condition.notifyAll();
 
-const numbers = new Int32Array(new SharedArrayBuffer(8));
-const bigints = new BigInt64Array(numbers.buffer);
-const waited = wait(numbers, 0, 0, 5);
-is<Equal<typeof waited, 'ok' | 'not-equal' | 'timed-out'>>();
-wait(bigints, 0, 0n);
+// The waiting functions
+
+const numbers = new Int32Array(memory);
+const bigints = new BigInt64Array(memory);
+is<Equal<WaitResult, 'ok' | 'not-equal' | 'timed-out'>>();
+const outcomes = [wait(numbers, 0, 0, 5), wait(bigints, 0, 0n)];
+is<Equal<typeof outcomes, WaitResult[]>>();
 is<Equal<ReturnType<typeof notify>, number>>();
-notify(bigints);
+notify(numbers);
+notify(bigints, 0, 1);
 const pending = waitAsync(numbers, 0, 0, Number.NaN, { signal, ref: false });
+is<Equal<typeof pending, WaitAsyncResult>>();
 if (pending.async) is<Equal<typeof pending.value, Promise<'ok' | 'timed-out'>>>();
 else is<Equal<typeof pending.value, 'not-equal' | 'timed-out'>>();
-// @ts-expect-error: bigints for a BigInt64Array
-wait(bigints, 0, 0);
+waitAsync(bigints, 0, 0n);
 
-// @ts-expect-error: no shared memory
-new Mutex(new ArrayBuffer(8));
-// @ts-expect-error: a signal is for the asynchronous verbs
-mutex.lock({ signal });
-// @ts-expect-error: a timeout is a number
-mutex.lock('5');
-// @ts-expect-error: a timeout is a number
-mutex.lockAsync(null);
-// @ts-expect-error: acquire() takes options
-mutex.acquire(5);
-// @ts-expect-error: ref is a boolean
-mutex.lockAsync({ ref: 1 });
-// @ts-expect-error: nothing to run
-mutex.executeLocked();
-// @ts-expect-error: leave() takes its token
-mutex.leave();
-// @ts-expect-error: read-only
-mutex.byteOffset = 4;
-// @ts-expect-error: guards come from the mutex
-new LockGuard();
+// The errors
+
+declare const error: unknown;
+if (error instanceof TimeoutError) {
+  error satisfies Error;
+  is<Equal<typeof error.name, 'TimeoutError'>>();
+  is<Equal<typeof error.code, 'ERR_LOCK_TIMEOUT'>>();
+}
+if (error instanceof DeadlockError) {
+  error satisfies Error;
+  is<Equal<typeof error.name, 'DeadlockError'>>();
+  is<Equal<typeof error.code, 'ERR_LOCK_DEADLOCK'>>();
+  is<Equal<(typeof error.cycle)[number], { threadId: number; byteOffset: number }>>();
+}

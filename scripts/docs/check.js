@@ -1,5 +1,5 @@
 // npm run docs:check: runs every block of JavaScript in the documents and in index.d.ts, and checks what else a reader
-// may rely on: links, names of npm scripts, error codes, llms.txt. CONTRIBUTING.md says how blocks are marked.
+// may rely on: members, links, names of npm scripts, error codes, llms.txt. CONTRIBUTING.md says how blocks are marked.
 
 const fs = require('node:fs');
 const os = require('node:os');
@@ -8,6 +8,7 @@ const { default: GithubSlugger } = require('github-slugger');
 const {
   blocksOf,
   examplesOf,
+  exportsOf,
   headingsOf,
   inlinesOf,
   listDocuments,
@@ -16,6 +17,7 @@ const {
   read,
   root,
 } = require('./documents.js');
+const sablock = require('../..');
 const { generate } = require('./llms.js');
 const { run } = require('./programs.js');
 
@@ -134,6 +136,28 @@ const checkCodes = () => {
   }
 };
 
+/** index.d.ts declares what the package exports, and each class has the members that it declares. */
+const checkMembers = () => {
+  const compare = (what, declared, actual) => {
+    for (const name of declared) if (!actual.includes(name)) report(REFERENCE, 1, `${what} has no ${name}`);
+    for (const name of actual) if (!declared.includes(name)) report(REFERENCE, 1, `${what} has ${name}, undeclared`);
+  };
+  const nameOf = (key) => (key === Symbol.dispose ? '[Symbol.dispose]' : key);
+  const keysOf = (object, implied) =>
+    Reflect.ownKeys(object)
+      .filter((key) => !implied.includes(key))
+      .map(nameOf);
+
+  const declared = exportsOf(REFERENCE);
+  compare('the package', [...declared.keys()], Object.keys(sablock));
+  for (const [name, members] of declared) {
+    const value = sablock[name];
+    if (members === null || value === undefined || value.prototype instanceof Error) continue;
+    compare(name, members.ofClass, keysOf(value, ['length', 'name', 'prototype']));
+    compare(`${name}.prototype`, members.ofInstances, keysOf(value.prototype, ['constructor']));
+  }
+};
+
 const checkGuides = () => {
   const listed = listGuides().map(({ file }) => file);
   for (const { file } of documents) {
@@ -152,6 +176,7 @@ const main = async () => {
   checkAllCommands();
   const links = checkLinks();
   checkCodes();
+  checkMembers();
   checkGuides();
   checkLlms();
 

@@ -65,6 +65,23 @@ const examplesOf = (file) => {
   return found;
 };
 
+/** What a declaration file exports that exists at run time: from each name to the members of the class, or to null. */
+const exportsOf = (file) => {
+  const source = ts.createSourceFile(file, read(file), ts.ScriptTarget.Latest, true);
+  const values = source.statements.filter((node) => ts.isClassDeclaration(node) || ts.isFunctionDeclaration(node));
+  return new Map(values.map((node) => [node.name.text, ts.isClassDeclaration(node) ? membersOf(node) : null]));
+};
+
+/** Their names as in the source, which for symbols is an expression in brackets. */
+const membersOf = ({ members }) => {
+  const isStatic = (member) => member.modifiers?.some(({ kind }) => kind === ts.SyntaxKind.StaticKeyword) ?? false;
+  const names = (some) => some.filter(({ name }) => name !== undefined).map(({ name }) => name.getText());
+  return {
+    ofClass: names(members.filter(isStatic)),
+    ofInstances: names(members.filter((member) => !isStatic(member))),
+  };
+};
+
 /** The guides in the order of the list in the README: `{ file, title, summary }`. */
 const listGuides = () => {
   const items = parse(read('README.md')).filter(({ type, level }) => type === 'inline' && level >= 3);
@@ -76,4 +93,15 @@ const listGuides = () => {
   });
 };
 
-Object.assign(exports, { root, read, parse, listDocuments, blocksOf, inlinesOf, headingsOf, examplesOf, listGuides });
+Object.assign(exports, {
+  root,
+  read,
+  parse,
+  listDocuments,
+  blocksOf,
+  inlinesOf,
+  headingsOf,
+  examplesOf,
+  exportsOf,
+  listGuides,
+});

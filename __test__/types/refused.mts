@@ -1,0 +1,107 @@
+// Wrong uses, each of which the compiler must refuse. Compiled, never run.
+
+import { Condition, DeadlockError, LockGuard, Mutex, notify, TimeoutError, wait, waitAsync } from 'sablock';
+
+declare const mutex: Mutex;
+declare const guard: LockGuard;
+declare const condition: Condition;
+declare const deadlock: DeadlockError;
+const { signal } = new AbortController();
+const numbers = new Int32Array(new SharedArrayBuffer(8));
+const bigints = new BigInt64Array(new SharedArrayBuffer(8));
+
+// @ts-expect-error: no memory
+new Mutex();
+// @ts-expect-error: no shared memory
+new Mutex(new ArrayBuffer(8));
+// @ts-expect-error: a view is no buffer
+new Mutex(numbers);
+// @ts-expect-error: an offset is a number
+new Mutex(new SharedArrayBuffer(8), '4');
+// @ts-expect-error: no such option
+new Mutex(new SharedArrayBuffer(8), 4, { allowMain: true });
+// @ts-expect-error: read-only
+mutex.byteOffset = 4;
+// @ts-expect-error: read-only
+mutex.buffer = new SharedArrayBuffer(8);
+// @ts-expect-error: read-only
+mutex.abandoned = false;
+// @ts-expect-error: read-only
+Mutex.BYTES = 4;
+
+// @ts-expect-error: a signal is for the asynchronous verbs
+mutex.lock({ signal });
+// @ts-expect-error: a timeout is a number
+mutex.lock('5');
+// @ts-expect-error: a timeout is a number
+mutex.lockAsync(null);
+// @ts-expect-error: a timeout is a number
+mutex.lockAsync({ timeout: 5n });
+// @ts-expect-error: ref is a boolean
+mutex.lockAsync({ ref: 1 });
+// @ts-expect-error: a controller is no signal
+mutex.lockAsync({ signal: new AbortController() });
+// @ts-expect-error: tryLock() does not wait
+mutex.tryLock(5);
+// @ts-expect-error: nothing to run
+mutex.executeLocked();
+// @ts-expect-error: the function gets no arguments
+mutex.executeLockedSync((token: LockGuard) => token);
+// @ts-expect-error: a signal is for the asynchronous verbs
+mutex.executeLockedSync(() => 1, { signal });
+// @ts-expect-error: acquire() takes options
+mutex.acquire(5);
+// @ts-expect-error: acquireAsync() takes options
+mutex.acquireAsync(5);
+// @ts-expect-error: enter() takes a callback
+mutex.enter();
+// @ts-expect-error: leave() takes its token
+mutex.leave();
+// @ts-expect-error: a mutex is no token
+mutex.leave(mutex);
+// @ts-expect-error: nothing to dispose of
+using notDisposable = mutex;
+
+// @ts-expect-error: guards come from the mutex
+new LockGuard();
+// @ts-expect-error: read-only
+guard.locked = false;
+
+// @ts-expect-error: no shared memory
+new Condition(new ArrayBuffer(8));
+// @ts-expect-error: with which mutex?
+condition.wait();
+// @ts-expect-error: a guard is no mutex
+condition.wait(guard);
+// @ts-expect-error: a signal is for the asynchronous verbs
+condition.wait(mutex, { signal });
+// @ts-expect-error: until what?
+condition.waitFor(mutex);
+// @ts-expect-error: a timeout is no predicate
+condition.waitForAsync(mutex, 5);
+// @ts-expect-error: a count is a number
+condition.notify('all');
+
+// @ts-expect-error: bigints for a BigInt64Array
+wait(bigints, 0, 0);
+// @ts-expect-error: numbers for an Int32Array
+wait(numbers, 0, 0n);
+// @ts-expect-error: neither an Int32Array nor a BigInt64Array
+wait(new Uint32Array(numbers.buffer), 0, 0);
+// @ts-expect-error: what to wait for?
+wait(numbers, 0);
+// @ts-expect-error: neither an Int32Array nor a BigInt64Array
+notify(new Float64Array(8));
+// @ts-expect-error: the timeout has a place of its own
+waitAsync(numbers, 0, 0, { timeout: 5 });
+// @ts-expect-error: no such option
+waitAsync(numbers, 0, 0, 5, { timeout: 5 });
+// @ts-expect-error: the outcome may be no promise
+waitAsync(numbers, 0, 0).value.then();
+
+// @ts-expect-error: the package makes its errors
+new TimeoutError();
+// @ts-expect-error: the package makes its errors
+new DeadlockError();
+// @ts-expect-error: read-only
+deadlock.cycle.push({ threadId: 1, byteOffset: 0 });
