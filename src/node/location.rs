@@ -5,6 +5,7 @@ use std::ptr::NonNull;
 use napi::bindgen_prelude::*;
 use napi::sys;
 
+use super::thread::check;
 use super::typed_array::TypedArray;
 use crate::location::Location;
 
@@ -56,17 +57,21 @@ pub struct JsExpected(pub i64);
 
 impl FromNapiValue for JsExpected {
     unsafe fn from_napi_value(env: sys::napi_env, value: sys::napi_value) -> Result<Self> {
+        // The type first: on Deno, asking a bigint for its number leaves an exception pending.
+        let mut kind = 0;
         let mut number = 0;
-        // SAFETY: `env` and `value` are those of the call in progress; the out-parameter lives.
-        if unsafe { sys::napi_get_value_int32(env, value, &mut number) } == sys::Status::napi_ok {
-            return Ok(Self(i64::from(number)));
-        }
         let mut big = 0;
         let mut lossless = false;
-        // SAFETY: as above.
-        if unsafe { sys::napi_get_value_bigint_int64(env, value, &mut big, &mut lossless) } == sys::Status::napi_ok {
-            return Ok(Self(big));
-        }
-        Err(Error::new(Status::InvalidArg, "expected an integer"))
+        // SAFETY: `env` and `value` are those of the call in progress; the out-parameters live.
+        let status = unsafe {
+            check(sys::napi_typeof(env, value, &mut kind))?;
+            match kind {
+                sys::ValueType::napi_number => sys::napi_get_value_int32(env, value, &mut number),
+                sys::ValueType::napi_bigint => sys::napi_get_value_bigint_int64(env, value, &mut big, &mut lossless),
+                _ => sys::Status::napi_invalid_arg,
+            }
+        };
+        check(status)?;
+        Ok(Self(if kind == sys::ValueType::napi_bigint { big } else { i64::from(number) }))
     }
 }
