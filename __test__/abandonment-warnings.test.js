@@ -5,6 +5,7 @@ const { Mutex } = require('..');
 const { endings } = require('./helpers/endings.js');
 const { createHeld } = require('./helpers/held.js');
 const { OFFSET } = require('./helpers/memory.js');
+const { needs } = require('./helpers/runtime.js');
 const { watched } = require('./helpers/threads.js');
 
 const terminate = endings.find(({ name }) => name === 'terminate()');
@@ -27,6 +28,7 @@ const settle = async () => {
 
 test(
   'the acquiring thread emits one warning for each mutex and ended thread',
+  needs('prompt ends'),
   watched(async (t, threads) => {
     const warnings = listen(t);
     const { mutex, holder, waiters } = await createHeld(threads, { others: 1 });
@@ -55,6 +57,7 @@ test(
 
 test(
   'two mutexes of one ended thread are two warnings',
+  needs('prompt ends'),
   watched(async (t, threads) => {
     const warnings = listen(t);
     const { buffer, mutex, holder } = await createHeld(threads);
@@ -74,6 +77,7 @@ test(
 for (const verb of ['lock', 'lockAsync', 'acquire', 'acquireAsync', 'enter']) {
   test(
     `a worker that gets an abandoned mutex by ${verb}() is warned, and main is not`,
+    needs('prompt ends'),
     watched(async (t, threads) => {
       const warnings = listen(t);
       const { mutex, holder, waiters } = await createHeld(threads, { others: 1 });
@@ -95,6 +99,7 @@ for (const verb of ['lock', 'lockAsync', 'acquire', 'acquireAsync', 'enter']) {
 
 test(
   'a thread that ends without a lock warns nobody',
+  needs('prompt ends'),
   watched(async (t, threads) => {
     const warnings = listen(t);
     const { mutex, holder } = await createHeld(threads);

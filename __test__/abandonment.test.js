@@ -4,6 +4,7 @@ const { Mutex } = require('..');
 const { endings } = require('./helpers/endings.js');
 const { createHeld } = require('./helpers/held.js');
 const { createMutex, OFFSET } = require('./helpers/memory.js');
+const { needs } = require('./helpers/runtime.js');
 const { watched } = require('./helpers/threads.js');
 
 const terminate = endings.find(({ name }) => name === 'terminate()');
@@ -14,6 +15,7 @@ const HANDOVER_MS = 5000;
 for (const ending of endings) {
   test(
     `after the holder's end by ${ending.name}, the next comer by tryLock() gets the mutex, marked`,
+    needs('prompt ends', ...ending.needs),
     watched(async (_, threads) => {
       const { mutex, holder } = await createHeld(threads, { options: ending.options });
       await ending.end(holder);
@@ -26,6 +28,7 @@ for (const ending of endings) {
 
   test(
     `at the holder's end by ${ending.name}, a blocked thread gets the mutex, marked`,
+    needs(...ending.needs),
     watched(async (t, threads) => {
       const { mutex, holder, waiters } = await createHeld(threads, { options: ending.options, others: 1 });
       const blocked = waiters[0].run([['lock'], ['get', 'abandoned']]);
@@ -41,6 +44,7 @@ for (const ending of endings) {
 
   test(
     `at the holder's end by ${ending.name}, an awaiting thread gets the mutex, marked`,
+    needs(...ending.needs),
     watched(async (t, threads) => {
       const { mutex, holder } = await createHeld(threads, { options: ending.options });
       const pending = mutex.lockAsync();
@@ -59,6 +63,7 @@ for (const ending of endings) {
 for (const hold of ['lock', 'tryLock', 'lockAsync', 'acquire', 'acquireAsync', 'tryAcquire', 'holdInside', 'enter']) {
   test(
     `a hold by ${hold} of a thread that ends is passed on, to be freed as any other`,
+    needs('prompt ends'),
     watched(async (_, threads) => {
       const { mutex, holder } = await createHeld(threads, { hold });
       await terminate.end(holder);
@@ -80,6 +85,7 @@ for (const [verb, take] of Object.entries({
 })) {
   test(
     `the guard of ${verb}() says that its mutex was abandoned`,
+    needs('prompt ends'),
     watched(async (_, threads) => {
       const { buffer, holder } = await createHeld(threads);
       await terminate.end(holder);
@@ -94,6 +100,7 @@ for (const [verb, take] of Object.entries({
 
 test(
   'executeLocked() runs on an abandoned mutex and can see the mark',
+  needs('prompt ends'),
   watched(async (_, threads) => {
     const { mutex, holder } = await createHeld(threads);
     await terminate.end(holder);
@@ -103,6 +110,7 @@ test(
 
 test(
   'a thread that ends while it waits for another mutex passes on what it holds',
+  needs('prompt ends'),
   watched(async (_, threads) => {
     const { buffer, mutex, holder } = await createHeld(threads);
     const other = new Mutex(buffer, OFFSET + 4);
@@ -120,6 +128,7 @@ test(
 
 test(
   'every mutex that the ended thread held is passed on',
+  needs('prompt ends'),
   watched(async (_, threads) => {
     const { buffer, mutex, holder } = await createHeld(threads);
     const mutexes = Array.from({ length: 20 }, (_, index) => new Mutex(buffer, OFFSET + 4 * index));
@@ -135,6 +144,7 @@ test(
 
 test(
   'a thread that freed its mutex before its end leaves no mark',
+  needs('prompt ends'),
   watched(async (_, threads) => {
     const { mutex, holder } = await createHeld(threads);
     await holder.call('unlock');
@@ -147,6 +157,7 @@ test(
 
 test(
   'a thread that only waited leaves no mark',
+  needs('prompt ends'),
   watched(async (_, threads) => {
     const { buffer, mutex } = createMutex();
     const waiters = await threads.puppets(2, buffer);
@@ -163,6 +174,7 @@ test(
 
 test(
   'the mark stays across unlocks and threads until markConsistent()',
+  needs('prompt ends'),
   watched(async (_, threads) => {
     const { mutex, holder, waiters } = await createHeld(threads, { others: 1 });
     await terminate.end(holder);
@@ -187,6 +199,7 @@ test(
 
 test(
   'markConsistent() keeps the hold, and its waiters',
+  needs('prompt ends'),
   watched(async (_, threads) => {
     const { mutex, word, holder, waiters } = await createHeld(threads, { others: 1 });
     await terminate.end(holder);
@@ -209,6 +222,7 @@ test(
 
 test(
   'markConsistent() by a thread that does not hold the mutex leaves the mark',
+  needs('prompt ends'),
   watched(async (_, threads) => {
     const { mutex, holder, waiters } = await createHeld(threads, { others: 1 });
     await terminate.end(holder);
@@ -224,6 +238,7 @@ test(
 
 test(
   'a mutex can be abandoned again after markConsistent()',
+  needs('prompt ends'),
   watched(async (_, threads) => {
     const { mutex, holder, waiters } = await createHeld(threads, { others: 1 });
     await terminate.end(holder);
@@ -239,6 +254,7 @@ test(
 
 test(
   "an abandoned mutex goes down the whole queue, one event loop's waits in their order, and all see the mark",
+  needs('prompt ends'),
   watched(async (_, threads) => {
     const { mutex, holder, waiters } = await createHeld(threads, { others: 2 });
     const log = [];
@@ -266,6 +282,7 @@ test(
 
 test(
   'the word of an abandoned mutex stays below 2 ** 30',
+  needs('prompt ends'),
   watched(async (_, threads) => {
     const { mutex, word, holder } = await createHeld(threads);
     await terminate.end(holder);

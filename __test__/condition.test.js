@@ -5,6 +5,7 @@ const { setImmediate: nextTurn } = require('node:timers/promises');
 const { Condition, Mutex, notify } = require('..');
 const { binding } = require('../lib/thread.js');
 const { invalidArgType, mainThread, notOwner, outOfRange } = require('./helpers/expected.js');
+const { needs } = require('./helpers/runtime.js');
 const { watched } = require('./helpers/threads.js');
 
 const create = (options) => {
@@ -256,6 +257,7 @@ test(
 
 test(
   'a thread that ends before it holds the mutex again passes its notification on',
+  needs('termination when busy'),
   watched(async (_, threads) => {
     for (const verb of ['wait', 'waitAsync']) {
       const { buffer, mutex, condition, waiting } = create();

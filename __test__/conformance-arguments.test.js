@@ -1,7 +1,7 @@
 const assert = require('node:assert/strict');
 const { test } = require('node:test');
 const { createJudge } = require('./conformance/deviations.js');
-const { faceNames } = require('./conformance/faces.js');
+const { faceNames, neededBy } = require('./conformance/faces.js');
 const { steps } = require('./conformance/arguments.js');
 const { watched } = require('./helpers/threads.js');
 const { wait } = require('..');
@@ -11,6 +11,7 @@ const judge = createJudge();
 for (const face of faceNames) {
   test(
     `the arguments of ${face}'s functions`,
+    neededBy(face),
     watched(async (t, threads) => {
       const results = await threads.start('conformance', { face }).result;
       for (const [index, { name }] of steps.entries()) {

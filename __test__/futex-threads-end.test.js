@@ -3,6 +3,7 @@ const { test } = require('node:test');
 const { notify, waitAsync } = require('..');
 const { binding } = require('../lib/thread.js');
 const { endings } = require('./helpers/endings.js');
+const { needs } = require('./helpers/runtime.js');
 const { watched } = require('./helpers/threads.js');
 
 const createArray = () => new Int32Array(new SharedArrayBuffer(16));
@@ -27,6 +28,7 @@ for (const { name, end } of endings.filter(({ name }) => name !== 'its resource 
 
 test(
   'terminate() ends a blocked wait soon, and the thread leaves the line',
+  needs('termination when busy'),
   watched(async (_, threads) => {
     const array = createArray();
     const leaver = startWaiter(threads);
@@ -42,6 +44,7 @@ test(
 
 test(
   'a notification for a thread whose code never learns of it goes to the next in line',
+  needs('termination when busy'),
   watched(async (_, threads) => {
     const array = createArray();
     const doomed = startWaiter(threads);

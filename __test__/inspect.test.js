@@ -3,6 +3,7 @@ const { test } = require('node:test');
 const { threadId } = require('node:worker_threads');
 const { endings } = require('./helpers/endings.js');
 const { createMutex, OFFSET } = require('./helpers/memory.js');
+const { needs } = require('./helpers/runtime.js');
 const { watched } = require('./helpers/threads.js');
 const { Witness } = require('./helpers/witness.js');
 
@@ -93,6 +94,7 @@ test(
 
 test(
   'inspect() shows the mark of an abandoned mutex',
+  needs('prompt ends'),
   watched(async (_, threads) => {
     const { buffer, mutex } = createMutex();
     const [holder] = await threads.puppets(1, buffer);

@@ -3,6 +3,7 @@ const { test } = require('node:test');
 const { setImmediate: nextTurn } = require('node:timers/promises');
 const { endings } = require('./helpers/endings.js');
 const { createMutex } = require('./helpers/memory.js');
+const { needs } = require('./helpers/runtime.js');
 const { watched } = require('./helpers/threads.js');
 
 for (const [who, verb] of [
@@ -144,6 +145,7 @@ test(
 for (const ending of endings.filter(({ name }) => name !== 'its resource limits')) {
   test(
     `a waiting thread that ends by ${ending.name} leaves the queue, and the next one is served`,
+    needs('prompt ends', ...ending.needs),
     watched(async (_, threads) => {
       const { buffer, mutex } = createMutex();
       const [leaver, stayer] = await threads.puppets(2, buffer);

@@ -6,6 +6,7 @@ const fs = require('node:fs');
 const path = require('node:path');
 const { test } = require('node:test');
 const { promisify } = require('node:util');
+const { needs } = require('./helpers/runtime.js');
 const { BINARY, createFolder, installJs, installPackage, PLATFORM } = require('./helpers/installs.js');
 
 const LIMIT = { timeout: 40_000 };
@@ -92,7 +93,10 @@ test('the cause of the error is the error of the one attempt, or an AggregateErr
   );
 });
 
-test('a package without its file is told from one that is not installed', LIMIT, async (t) => {
+test('a package without its file is told from one that is not installed', {
+  ...LIMIT,
+  ...needs('broken packages'),
+}, async (t) => {
   const folder = installAlone(t);
   installPackage(folder, PLATFORM, {}, NAME);
   const error = await load(folder);
@@ -159,14 +163,15 @@ const permission = ['--permission', '--experimental-permission'].find((flag) =>
   process.allowedNodeEnvironmentFlags.has(flag),
 );
 
-for (const [title, nodeArgs] of [
+for (const [title, nodeArgs, need] of [
   ['--permission without --allow-addons', [permission, '--allow-fs-read=*']],
-  ['--no-addons', ['--no-addons']],
+  ['--no-addons', ['--no-addons'], needs('no addons')],
 ]) {
   const skip = nodeArgs[0] === undefined;
   test(`under ${title} the error says that addons are disabled, and how to allow them`, {
     ...LIMIT,
     skip,
+    ...need,
   }, async (t) => {
     const folder = installAlone(t);
     installPackage(folder, PLATFORM, { [NAME]: fs.readFileSync(BINARY) });

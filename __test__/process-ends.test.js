@@ -2,6 +2,7 @@ const assert = require('node:assert/strict');
 const { test } = require('node:test');
 const { createMutex } = require('./helpers/memory.js');
 const { runProgram } = require('./helpers/processes.js');
+const { needs } = require('./helpers/runtime.js');
 const { watched } = require('./helpers/threads.js');
 
 /** Generous: the aim is 100 ms, but this machine may be busy with something else. */
@@ -36,6 +37,7 @@ for (const [state, argument] of [
 ]) {
   test(
     `terminate() of a worker blocked in lock() ${state} resolves promptly`,
+    needs('termination when busy'),
     watched(async (t, threads) => {
       const { buffer, mutex } = createMutex();
       const [worker] = await threads.puppets(1, buffer);
@@ -55,6 +57,7 @@ for (const [state, argument] of [
 
 test(
   'terminate() of many blocked workers ends them all promptly',
+  needs('termination when busy'),
   watched(async (t, threads) => {
     const { buffer, mutex } = createMutex();
     const workers = await threads.puppets(12, buffer);

@@ -4,6 +4,7 @@ const { setImmediate: nextTurn } = require('node:timers/promises');
 const { Mutex } = require('..');
 const { createMutex, OFFSET } = require('./helpers/memory.js');
 const { runProgram } = require('./helpers/processes.js');
+const { needs } = require('./helpers/runtime.js');
 const { watched } = require('./helpers/threads.js');
 
 /** Numbers that look random and are the same in every run. */
@@ -17,6 +18,7 @@ const dice = (seed) => {
 
 test(
   'dozens of workers terminated at any moment leave working mutexes',
+  needs('prompt ends'),
   watched(async (_, threads) => {
     const { buffer } = createMutex();
     const mutexes = [0, 4].map((distance) => new Mutex(buffer, OFFSET + distance));
@@ -70,11 +72,11 @@ test(
   }),
 );
 
-for (const [kind, args] of [
-  ['a worker at a time, and never by main', []],
-  ['by workers only, that are terminated while they wait', ['terminate']],
+for (const [kind, args, options] of [
+  ['a worker at a time, and never by main', [], needs()],
+  ['by workers only, that are terminated while they wait', ['terminate'], needs('termination when busy')],
 ]) {
-  test(`the addon may be loaded ${kind}`, async () => {
+  test(`the addon may be loaded ${kind}`, options, async () => {
     const { code, signal, stdout, stderr } = await runProgram('load-in-workers-only', args);
     assert.deepEqual({ code, signal, stderr }, { code: 0, signal: null, stderr: '' });
     assert.equal(stdout.trim(), 'every owner was new');

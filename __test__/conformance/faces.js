@@ -1,8 +1,9 @@
 // The functions under test, and the built-in ones beside them. `waiting` tells how many wait for an element.
 
 const v8 = require('node:v8');
+const { needs } = require('../helpers/runtime.js');
 
-/** V8's own count, which only its internal syntax shows. */
+/** V8's own count, which only its internal syntax shows (to be allowed on Deno's command line). */
 const countBuiltin = () => {
   v8.setFlagsFromString('--allow-natives-syntax');
   const count = new Function('int32Array', 'return %AtomicsNumWaitersForTesting(int32Array, 0)');
@@ -23,4 +24,5 @@ const load = {
 };
 
 exports.faceNames = Object.keys(load);
+exports.neededBy = (name) => (name === 'Atomics' ? needs('waiters counted') : needs());
 exports.loadFace = (name) => load[name]();

@@ -9,12 +9,14 @@ const endings = [
     name: 'its resource limits',
     end: (puppet) => puppet.call('exhaust'),
     options: { resourceLimits: { maxOldGenerationSizeMb: 12 } },
+    needs: ['resource limits'],
   },
 ];
 
-exports.endings = endings.map(({ name, end, options }) => ({
+exports.endings = endings.map(({ name, end, options, needs = [] }) => ({
   name,
   options,
+  needs,
   end(puppet) {
     Promise.resolve(end(puppet)).catch(() => {}); // the thread does not live to answer
     return puppet.exited;

@@ -19,6 +19,13 @@ exports.waitForFlag = (flag) => {
   while (!exports.isRaised(flag)) Atomics.wait(workerData.flags, flag, 0);
 };
 
+/** Lets this thread end by itself, whatever is pending. */
+exports.end = () => {
+  // Deno's parentPort has no close().
+  if (parentPort.close) parentPort.close();
+  else globalThis.close();
+};
+
 exports.answer = (id, value) => parentPort.postMessage({ id, value });
 
 exports.answerError = (id, error) => {

@@ -2,8 +2,17 @@
 
 const { isMainThread, Worker, workerData } = require('node:worker_threads');
 
+const load = (copy) => {
+  try {
+    return require(copy);
+  } catch (error) {
+    console.error(error.code, error.message);
+    process.exit(1);
+  }
+};
+
 if (isMainThread) {
-  const [a, b] = [require('./a'), require('./b')];
+  const [a, b] = [load('./a'), load('./b')];
   const buffer = new SharedArrayBuffer(4);
   const [mutex, same] = [new a.Mutex(buffer), new b.Mutex(buffer)];
   mutex.tryLock();

@@ -2,7 +2,7 @@
 
 const { parentPort } = require('node:worker_threads');
 const { Condition, Mutex } = require('../..');
-const { answer, answerError, data, doing } = require('../helpers/inside.js');
+const { answer, answerError, data, doing, end } = require('../helpers/inside.js');
 
 const mutex = new Mutex(data.buffer, 0);
 const condition = new Condition(data.buffer, 4);
@@ -40,7 +40,7 @@ const actions = {
     guard.unlock();
     return answered;
   },
-  end: () => parentPort.close(),
+  end,
 };
 
 parentPort.on('message', async ({ id, steps }) => {

@@ -3,7 +3,7 @@
 
 const { parentPort } = require('node:worker_threads');
 const { LockGuard, Mutex } = require('../..');
-const { answer, answerError, data, doing, isRaised, raise, waitForFlag } = require('../helpers/inside.js');
+const { answer, answerError, data, doing, end, isRaised, raise, waitForFlag } = require('../helpers/inside.js');
 const { OFFSET } = require('../helpers/memory.js');
 
 const mutexes = new Map();
@@ -59,7 +59,7 @@ const actions = {
   },
   warnings: () => warnings,
 
-  end: () => parentPort.close(),
+  end,
   exit: (_, code) => process.exit(code),
   throw() {
     setImmediate(() => {

@@ -2,7 +2,7 @@
 
 const { parentPort } = require('node:worker_threads');
 const { loadFace } = require('../conformance/faces.js');
-const { answer, answerError, data, doing, isRaised } = require('../helpers/inside.js');
+const { answer, answerError, data, doing, end, isRaised } = require('../helpers/inside.js');
 
 const face = loadFace(data.face);
 
@@ -33,7 +33,7 @@ const actions = {
   spinUntil(flag) {
     while (!isRaised(flag));
   },
-  end: () => parentPort.close(),
+  end,
   exit: (code) => process.exit(code),
   throw() {
     setImmediate(() => {

@@ -1,0 +1,30 @@
+// What a test needs of the runtime beside Node's own ways, and which runtimes lack it for reasons of their own.
+// `scripts/runtimes.js` prints the reasons, and the README repeats them.
+
+const LACKS = {
+  node: {},
+  bun: {
+    'resource limits': 'the resourceLimits of a worker are not kept: it takes all the memory that there is',
+    'waiters counted': 'nothing tells how many wait in Atomics.wait',
+    'broken packages': 'a package without its main file is reported as one that is not installed',
+  },
+  deno: {
+    'prompt ends': "terminate() answers, and 'exit' comes, before the thread has ended",
+    'resource limits': 'a worker that runs out of memory in an event hangs, and nobody is told',
+    'no addons': '--no-addons is no option of it',
+    'termination when busy': 'terminate() does not stop a thread that is blocked or busy',
+  },
+};
+const NEEDS = Object.values(LACKS).flatMap(Object.keys);
+
+const name = process.versions.bun ? 'bun' : process.versions.deno ? 'deno' : 'node';
+
+/** The options of a test: it is skipped where the runtime lacks what it needs. */
+exports.needs = (...what) => {
+  const unknown = what.find((need) => !NEEDS.includes(need));
+  if (unknown !== undefined) throw new Error(`No test needs ${unknown}`);
+  const reasons = what.map((need) => LACKS[name][need]).filter((reason) => reason !== undefined);
+  return { skip: reasons.join('; ') || false };
+};
+
+exports.LACKS = LACKS;

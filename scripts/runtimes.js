@@ -1,0 +1,101 @@
+// npm run test:runtimes [-- NAME ...]: the JS tests on each runtime, which npm installs into target/runtimes.
+
+const { execFileSync, spawn } = require('node:child_process');
+const fs = require('node:fs');
+const os = require('node:os');
+const path = require('node:path');
+const { LACKS } = require('../__test__/helpers/runtime.js');
+const { RUNTIMES, install } = require('./lib/runtimes.js');
+
+const root = path.join(__dirname, '..');
+const FILE_LIMIT = 240_000;
+const AT_ONCE = os.availableParallelism();
+const files = fs
+  .readdirSync(path.join(root, '__test__'))
+  .filter((file) => file.endsWith('.test.js'))
+  .map((file) => `__test__/${file}`);
+
+/** How a runtime runs test files, how it counts them, and where in its output the failures begin. */
+const KINDS = {
+  node: {
+    batches: [files],
+    args: (batch) => ['--test', `--test-concurrency=${AT_ONCE}`, '--test-reporter=spec', ...batch],
+    counts: { passed: /^ℹ pass (\d+)/m, skipped: /^ℹ skipped (\d+)/m, failed: /^ℹ fail (\d+)/m },
+    failures: /^✖ failing tests:/m,
+  },
+  bun: {
+    batches: files.map((file) => [file]),
+    args: ([file]) => ['test', '--timeout', '100000', `./${file}`],
+    counts: { passed: /^ *(\d+) pass$/m, skipped: /^ *(\d+) skip$/m, failed: /^ *(\d+) fail$/m },
+    failures: /^/,
+  },
+  deno: {
+    batches: files.map((file) => [file]),
+    // The flag is for the built-in functions beside which ours are tested.
+    args: ([file]) => ['test', '-A', '--no-check', '--no-lock', '--v8-flags=--allow-natives-syntax', file],
+    counts: { passed: / (\d+) passed/, skipped: / (\d+) ignored/, failed: / (\d+) failed/ },
+    failures: /^ ERRORS /m,
+  },
+};
+
+/** Runs one batch of files; answers how it went. */
+function runBatch(kind, binary, batch) {
+  return new Promise((resolve) => {
+    const env = { ...process.env, NO_COLOR: '1', DENO_NO_UPDATE_CHECK: '1' };
+    const child = spawn(binary, kind.args(batch), { cwd: root, env, stdio: ['ignore', 'pipe', 'pipe'] });
+    const timer = setTimeout(() => child.kill('SIGKILL'), FILE_LIMIT);
+    let output = '';
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.setEncoding('utf8').on('data', (text) => {
+        output += text;
+      });
+    }
+    child.on('close', (code, signal) => {
+      clearTimeout(timer);
+      const count = (name) => Number(kind.counts[name].exec(output)?.[1] ?? 0);
+      const [passed, skipped, failed] = ['passed', 'skipped', 'failed'].map(count);
+      const isClean = code === 0 && failed === 0 && passed + skipped > 0;
+      if (!isClean) {
+        console.log(`${batch.length === 1 ? batch[0] : path.basename(binary)}: ended with ${signal ?? code}`);
+        console.log(output.slice(Math.max(output.search(kind.failures), 0)));
+      }
+      resolve({ passed, skipped, failed: isClean ? 0 : Math.max(failed, 1) });
+    });
+  });
+}
+
+async function run(runtime, binary) {
+  const kind = KINDS[runtime.kind];
+  const startedAt = performance.now();
+  const total = { passed: 0, skipped: 0, failed: 0 };
+  const batches = kind.batches.slice();
+  const work = async () => {
+    for (let batch = batches.shift(); batch !== undefined; batch = batches.shift()) {
+      const result = await runBatch(kind, binary, batch);
+      for (const name of Object.keys(total)) total[name] += result[name];
+    }
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, work));
+  const [version] = /\d+\.\d+\.\d+/.exec(execFileSync(binary, ['--version'], { encoding: 'utf8' }));
+  return { runtime: runtime.name, version, ...total, seconds: Math.round((performance.now() - startedAt) / 1000) };
+}
+
+async function main(names) {
+  const unknown = names.find((name) => !RUNTIMES.some((runtime) => runtime.name === name));
+  if (unknown !== undefined) throw new Error(`No such runtime: ${unknown}`);
+  const rows = [];
+  for (const runtime of RUNTIMES) {
+    if (names.length > 0 && !names.includes(runtime.name)) continue;
+    const binary = install(runtime);
+    if (binary === undefined) continue;
+    rows.push(await run(runtime, binary));
+    console.log(Object.values(rows.at(-1)).join(' '));
+  }
+  console.table(rows);
+  for (const kind of new Set(RUNTIMES.map(({ kind }) => kind))) {
+    for (const [need, reason] of Object.entries(LACKS[kind])) console.log(`${kind} lacks ${need}: ${reason}`);
+  }
+  if (rows.length === 0 || rows.some(({ failed }) => failed > 0)) process.exitCode = 1;
+}
+
+main(process.argv.slice(2));
