@@ -1,0 +1,92 @@
+// What is published: the package itself, and a package for each platform with its binary. The manifests are made here, so
+// that the one in the repository has no optional dependencies, which `npm ci` could not install before they are published.
+
+const { execFileSync } = require('node:child_process');
+const fs = require('node:fs');
+const path = require('node:path');
+const { parseTriple } = require('@napi-rs/cli');
+const { collectLicenses } = require('./licenses.js');
+
+const root = path.join(__dirname, '..');
+const manifest = JSON.parse(fs.readFileSync(path.join(root, 'package.json'), 'utf8'));
+const { binaryName, packageName, targets } = manifest.napi;
+
+const LIBC = { gnu: 'glibc', musl: 'musl' };
+
+/** Every platform with a package, under the names that `napi build` gives. */
+exports.PLATFORMS = targets.map((triple) => {
+  const { platformArchABI: name, platform, arch, abi } = parseTriple(triple);
+  return {
+    name,
+    triple,
+    abi,
+    os: platform,
+    cpu: arch,
+    packageName: `${packageName}-${name}`,
+    binary: `${binaryName}.${name}.node`,
+  };
+});
+
+exports.VERSION = manifest.version;
+
+/** Shared by all manifests. Provenance needs the repository, which the publishing workflow knows. */
+function common() {
+  const { GITHUB_SERVER_URL: server, GITHUB_REPOSITORY: name } = process.env;
+  const repository = name === undefined ? {} : { repository: { type: 'git', url: `git+${server}/${name}.git` } };
+  const { version, license, engines } = manifest;
+  return { version, license, engines, ...repository };
+}
+
+/** Writes the folder of the main package, with the platforms as optional dependencies, and packs it. */
+exports.packMain = (staging, destination, platforms) => {
+  const folder = path.join(staging, 'main');
+  for (const file of [...manifest.files, 'README.md', 'LICENSE']) {
+    fs.cpSync(path.join(root, file), path.join(folder, file), { recursive: true });
+  }
+  const { devDependencies, scripts, napi, ...published } = manifest;
+  const optionalDependencies = Object.fromEntries(
+    platforms.map((platform) => [platform.packageName, manifest.version]),
+  );
+  writeManifest(folder, { ...published, ...common(), optionalDependencies });
+  return pack(folder, destination);
+};
+
+/** Writes the folder of a platform's package around its binary, and packs it. */
+exports.packPlatform = (staging, destination, platform, file) => {
+  const folder = path.join(staging, platform.name);
+  fs.mkdirSync(folder);
+  fs.copyFileSync(file, path.join(folder, platform.binary));
+  fs.copyFileSync(path.join(root, 'LICENSE'), path.join(folder, 'LICENSE'));
+  fs.writeFileSync(path.join(folder, 'THIRD-PARTY-LICENSES'), collectLicenses(platform.triple));
+  const text = `The binary of ${manifest.name} for ${platform.triple}. ${manifest.name} brings it along where it fits.`;
+  fs.writeFileSync(path.join(folder, 'README.md'), `# ${platform.packageName}\n\n${text}\n`);
+  writeManifest(folder, {
+    name: platform.packageName,
+    description: `The binary of ${manifest.name} for ${platform.triple}`,
+    ...common(),
+    type: 'commonjs',
+    main: platform.binary,
+    files: [platform.binary, 'THIRD-PARTY-LICENSES'],
+    os: [platform.os],
+    cpu: [platform.cpu],
+    // Yarn leaves packages zipped, and no system loads a library out of a zip.
+    preferUnplugged: true,
+    ...(platform.abi in LIBC && { libc: [LIBC[platform.abi]] }),
+  });
+  return pack(folder, destination);
+};
+
+function pack(folder, destination) {
+  // The destination stands in a variable: a shell, which Windows needs to find npm, would have to be told of its spaces.
+  const options = {
+    cwd: folder,
+    encoding: 'utf8',
+    shell: process.platform === 'win32',
+    env: { ...process.env, npm_config_pack_destination: destination },
+  };
+  return path.join(destination, execFileSync('npm', ['pack', '--silent'], options).trim());
+}
+
+function writeManifest(folder, contents) {
+  fs.writeFileSync(path.join(folder, 'package.json'), `${JSON.stringify(contents, null, 2)}\n`);
+}

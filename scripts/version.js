@@ -1,0 +1,20 @@
+// `npm version` runs this: what is told in package.json is told in the crate and in the loader too.
+
+const { execFileSync } = require('node:child_process');
+const fs = require('node:fs');
+const path = require('node:path');
+
+const root = path.join(__dirname, '..');
+const { version } = JSON.parse(fs.readFileSync(path.join(root, 'package.json'), 'utf8'));
+
+replace('Cargo.toml', /^version = ".*"/m, `version = "${version}"`);
+replace('Cargo.lock', /(name = "sablock"\nversion = )".*"/, `$1"${version}"`);
+replace('lib/binary.js', /VERSION = '.*'/, `VERSION = '${version}'`);
+
+function replace(file, pattern, text) {
+  const place = path.join(root, file);
+  const before = fs.readFileSync(place, 'utf8');
+  if (!pattern.test(before)) throw new Error(`${file} tells no version`);
+  fs.writeFileSync(place, before.replace(pattern, text));
+  execFileSync('git', ['add', file], { cwd: root });
+}
