@@ -3,11 +3,13 @@
 const assert = require('node:assert/strict');
 const { after, afterEach, before, beforeEach, describe, test } = require('node:test');
 const { CounterPage, launch } = require('./helpers/browser.js');
-const { endServer, startServer } = require('./helpers/server.js');
+const { endServer, killServers, startServer } = require('./helpers/server.js');
 
 const JOB = 400_000; // four workers, 100,000 changes each
 const WATCHDOG = { timeout: 60_000 };
 const ATTEMPTS = 10;
+
+after(killServers);
 
 describe('the counter page', { timeout: 180_000 }, () => {
   let browser;
@@ -27,7 +29,7 @@ describe('the counter page', { timeout: 180_000 }, () => {
   });
   after(async () => {
     await browser?.close();
-    if (server) await endServer(server);
+    if (server) assert.equal((await endServer(server)).code, 0);
   });
 
   for (const [direction, by] of [

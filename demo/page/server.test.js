@@ -2,11 +2,13 @@
 
 const assert = require('node:assert/strict');
 const http = require('node:http');
-const { test } = require('node:test');
+const { after, test } = require('node:test');
 const { Counters, Refusal } = require('./counters.js');
-const { endServer, startServer } = require('./helpers/server.js');
+const { endServer, killServers, startServer } = require('./helpers/server.js');
 
 const WATCHDOG = { timeout: 60_000 };
+
+after(killServers);
 
 const statusOf = (url, options = {}) =>
   new Promise((resolve, reject) => {

@@ -5,12 +5,15 @@ const path = require('node:path');
 
 const LIMIT_MS = 120_000;
 
+const running = new Set();
+
 /** Answers once the server has said where it is, or has ended; `ended` is how. */
 exports.startServer = (...args) => {
   const { NODE_TEST_CONTEXT, ...env } = process.env;
   const child = spawn(process.execPath, [path.join(__dirname, '..', 'server.js'), ...args], { env });
   const watchdog = setTimeout(() => child.kill('SIGKILL'), LIMIT_MS);
   const server = { child, stderr: '' };
+  running.add(child);
   child.stderr.setEncoding('utf8').on('data', (text) => {
     server.stderr += text;
   });
@@ -18,6 +21,7 @@ exports.startServer = (...args) => {
     child.on('error', reject);
     child.on('close', (code, signal) => {
       clearTimeout(watchdog);
+      running.delete(child);
       resolve({ code, signal, stderr: server.stderr });
     });
   });
@@ -36,4 +40,9 @@ exports.startServer = (...args) => {
 exports.endServer = ({ child, ended }, signal = 'SIGTERM') => {
   child.kill(signal);
   return ended;
+};
+
+/** Kills those that a failed test has left behind. */
+exports.killServers = () => {
+  for (const child of running) child.kill('SIGKILL');
 };
