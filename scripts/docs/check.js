@@ -4,7 +4,6 @@
 const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
-const { default: GithubSlugger } = require('github-slugger');
 const {
   blocksOf,
   examplesOf,
@@ -17,9 +16,10 @@ const {
   read,
   root,
 } = require('./documents.js');
-const sablock = require('../..');
 const { generate } = require('./llms.js');
 const { run } = require('./programs.js');
+const { install, RUNTIMES } = require('../lib/runtimes.js');
+const sablock = require('../..');
 
 const REFERENCE = 'index.d.ts';
 const LOADS_SABLOCK = /(require\(|from )'sablock'/;
@@ -35,6 +35,12 @@ const documents = listDocuments().map((file) => {
   return { file, tokens, blocks: blocksOf(tokens) };
 });
 
+/** The path of a Node.js of this version or a later one; undefined where there is none for this system. */
+const toNode = (version) =>
+  Number(process.versions.node.split('.')[0]) >= version
+    ? process.execPath
+    : install(RUNTIMES.find((runtime) => runtime.kind === 'node' && runtime.version >= version));
+
 /** From a `js` block to what `run` takes; `text` is the block behind it, if that states the output. */
 const toProgram = (file, block, text) => {
   const { code, line, marker } = block;
@@ -42,7 +48,7 @@ const toProgram = (file, block, text) => {
   const version = /^Node\.js (\d+)$/.exec(marker ?? '');
   if (marker !== null && !isFragment && version === null) report(file, line, `unknown marker <!-- ${marker} -->`);
   const output = text?.language === 'text' ? text.code : null;
-  return { file, line, code, isFragment, output, needs: Number(version?.[1] ?? 0) };
+  return { file, line, code, isFragment, output, node: version === null ? process.execPath : toNode(version[1]) };
 };
 
 const programsOf = ({ file, blocks }) =>
@@ -79,27 +85,29 @@ const checkAllCommands = () => {
   }
 };
 
-const anchorsOf = (tokens) => {
-  const slugger = new GithubSlugger();
+const anchorsOf = (tokens, Slugger) => {
+  const slugger = new Slugger();
   return new Set(headingsOf(tokens).map((heading) => slugger.slug(heading)));
 };
 
-const checkLink = (file, line, href) => {
+const checkLink = (file, line, href, Slugger) => {
   if (/^[a-z]+:/.test(href)) return;
   const [target, anchor] = href.split('#');
   const absolute = target === '' ? path.join(root, file) : path.resolve(root, path.dirname(file), target);
   if (!fs.existsSync(absolute)) return report(file, line, `the link to ${href} leads nowhere`);
   if (anchor === undefined) return;
   const document = documents.find((other) => path.join(root, other.file) === absolute);
-  if (!document || !anchorsOf(document.tokens).has(anchor)) report(file, line, `there is no heading for ${href}`);
+  if (!document || !anchorsOf(document.tokens, Slugger).has(anchor))
+    report(file, line, `there is no heading for ${href}`);
 };
 
-const checkLinks = () => {
+const checkLinks = async () => {
+  const { default: Slugger } = await import('github-slugger');
   let count = 0;
   for (const { file, tokens } of documents) {
     for (const { child, line } of inlinesOf(tokens)) {
       if (child.type !== 'link_open' && child.type !== 'image') continue;
-      checkLink(file, line, child.attrGet('href') ?? child.attrGet('src'));
+      checkLink(file, line, child.attrGet('href') ?? child.attrGet('src'), Slugger);
       count++;
     }
   }
@@ -174,26 +182,18 @@ const checkLlms = () => {
 
 const main = async () => {
   checkAllCommands();
-  const links = checkLinks();
+  const links = await checkLinks();
   checkCodes();
   checkMembers();
   checkGuides();
   checkLlms();
 
-  const version = Number(process.versions.node.split('.')[0]);
-  const programs = [
-    ...documents.flatMap(programsOf),
-    ...programsOf({ file: REFERENCE, blocks: examplesOf(REFERENCE) }),
-  ];
-  const fit = programs.filter(({ needs }) => needs <= version);
-  for (const { file, line, needs } of programs) {
-    if (needs > version) console.log(`skipped: the code at ${file}:${line} needs Node.js ${needs}`);
-  }
-  await runAll(fit);
+  const programs = [...documents, { file: REFERENCE, blocks: examplesOf(REFERENCE) }].flatMap(programsOf);
+  await runAll(programs.filter(({ node }) => node !== undefined));
 
-  const fragments = fit.filter(({ isFragment }) => isFragment).length;
+  const fragments = programs.filter(({ isFragment }) => isFragment).length;
   console.log(
-    `${documents.length} documents: ${fit.length - fragments} programs, ${fragments} fragments, ${links} links`,
+    `${programs.length - fragments} programs, ${fragments} fragments, ${links} links in ${documents.length} documents`,
   );
   for (const problem of problems) console.log(problem);
   if (problems.length > 0) process.exitCode = 1;

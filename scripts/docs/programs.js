@@ -49,9 +49,9 @@ const write = ({ code, isFragment }) => {
   return file;
 };
 
-const start = (file) =>
+const start = (node, file) =>
   new Promise((resolve) => {
-    const child = spawn(process.execPath, [file], {
+    const child = spawn(node, [file], {
       cwd: path.dirname(file),
       timeout: LIMIT_MS,
       killSignal: 'SIGKILL',
@@ -81,11 +81,11 @@ const judge = ({ code, output }, { code: status, signal, stdout, stderr }) => {
   return null;
 };
 
-/** Runs `{ code, isFragment, output }`; answers what is wrong, or null. */
+/** Runs `{ code, isFragment, output, node }`, where `node` is the path of the Node.js that is to run it; answers what is wrong, or null. */
 exports.run = async (program) => {
   const file = write(program);
   try {
-    return judge(program, await start(file));
+    return judge(program, await start(program.node, file));
   } finally {
     fs.rmSync(path.dirname(file), { recursive: true, force: true });
   }
