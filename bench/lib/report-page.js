@@ -1,6 +1,6 @@
 'use strict';
 // Runs in the browser, inside the report: draws the run's data with Chart.js.
-/* global Chart, document */
+/* global Chart, document, location, matchMedia */
 
 const run = JSON.parse(document.getElementById('run').textContent);
 const main = document.querySelector('main');
@@ -13,12 +13,21 @@ const COLOURS = {
   locks: '#c5221f',
   'atomics-mutex': '#00838f',
 };
-const SPARE = ['#5f6368', '#795548', '#ad1457', '#827717'];
-const LIMIT = '#9aa0a6';
+const SPARE = ['#795548', '#ad1457', '#827717'];
+const LIMITS = ['#9aa0a6', '#6b7078', '#c4c8cd'];
+const limits = [];
 let spare = 0;
 
+const dark = matchMedia('(prefers-color-scheme: dark)');
+Chart.defaults.color = dark.matches ? '#b4bac6' : '#555';
+Chart.defaults.borderColor = dark.matches ? '#3a3f4a' : '#e2e2e2';
+dark.addEventListener('change', () => location.reload()); // charts do not take new colours by themselves
+
 function colour(row) {
-  if (row.limit) return LIMIT;
+  if (row.limit) {
+    if (!limits.includes(row.contender)) limits.push(row.contender);
+    return LIMITS[limits.indexOf(row.contender) % LIMITS.length];
+  }
   COLOURS[row.contender] ??= SPARE[spare++ % SPARE.length];
   return COLOURS[row.contender];
 }
@@ -35,20 +44,23 @@ const short = (value) => (Number.isFinite(value) ? String(Number(value.toPrecisi
 const ratio2 = (value) => (Number.isFinite(value) ? value.toFixed(2) : '-');
 const unique = (values) => [...new Set(values)];
 
-/** On a logarithmic axis only the powers of ten get a label. */
-const powersOfTen = (value) =>
-  Number.isInteger(Math.log10(value)) || Math.abs(Math.log10(value) % 1) < 1e-9 ? short(value) : '';
+/** On a logarithmic axis only the powers of ten get a label, on a short one twice and five times them too. */
+const logarithmicLabels = (values) => {
+  const labelled = Math.max(...values) < 100 * Math.min(...values) ? [1, 2, 5] : [1];
+  return (value) => (labelled.includes(Number(value.toExponential(3).split('e')[0])) ? short(value) : '');
+};
 
 /** A logarithmic axis begins at a power of ten below all values, so that the smallest has a bar too. */
 function axis(title, values) {
   const logarithmic = values !== undefined;
-  const least = logarithmic && Math.min(...values.filter((value) => value > 0));
+  const positive = logarithmic && values.filter((value) => value > 0);
+  const least = logarithmic && Math.min(...positive);
   return {
     type: logarithmic ? 'logarithmic' : 'linear',
     beginAtZero: !logarithmic,
     min: logarithmic ? 10 ** Math.floor(Math.log10(least * 0.9)) : undefined,
     title: { display: true, text: title },
-    ticks: logarithmic ? { callback: powersOfTen, autoSkip: false } : {},
+    ticks: logarithmic ? { callback: logarithmicLabels(positive), autoSkip: false } : {},
   };
 }
 
@@ -68,6 +80,7 @@ function bars(parent, { rows }, metric, logarithmic) {
     return {
       label: own[0].limit ? `limit: ${contender}` : contender,
       backgroundColor: colour(own[0]),
+      skipNull: true,
       data: cases.map((name) => own.find((row) => row.case === name)?.values[metric.key] ?? null),
     };
   });
@@ -99,6 +112,7 @@ function dots(parent, { rows }) {
     return {
       label: contender,
       backgroundColor: `${colour(own[0])}80`,
+      borderColor: colour(own[0]),
       pointRadius: 3,
       data: own.flatMap((row) => waitsOf(row).map((y) => ({ x: cases.indexOf(row.case) + beside, y }))),
     };

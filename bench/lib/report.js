@@ -23,16 +23,18 @@ const escapeScript = (text) => text.replace(/<\/(script)/gi, '<\\/$1').replace(/
 const escapeJson = (value) => JSON.stringify(value).replace(/</g, '\\u003c');
 
 const STYLE = `
-  body { font: 15px/1.5 system-ui, sans-serif; max-width: 1100px; margin: 2rem auto; padding: 0 1rem; background: #fff; color: #222 }
-  h1 { font-size: 1.6rem } h2 { margin-top: 3rem; border-bottom: 1px solid #ccc } h3 { font-size: 1rem; margin-bottom: 0 }
+  :root { color-scheme: light dark; --line: light-dark(#ccc, #3a3f4a); background: light-dark(#fff, #16181d); color: light-dark(#222, #e6e8ed) }
+  body { font: 15px/1.5 system-ui, sans-serif; max-width: 1100px; margin: 2rem auto; padding: 0 1rem }
+  h1 { font-size: 1.6rem } h2 { margin-top: 3rem; border-bottom: 1px solid var(--line) } h3 { font-size: 1rem; margin-bottom: 0 }
   .chart { position: relative; height: 340px; margin: 1rem 0 }
-  .small { display: grid; grid-template-columns: repeat(auto-fit, minmax(340px, 1fr)); gap: 1rem }
+  .small { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(340px, 100%), 1fr)); gap: 1rem }
   .small .chart { height: 260px }
-  .note { color: #555 }
+  @media (max-width: 40rem) { .chart, .small .chart { height: 420px } }
+  .note { color: light-dark(#555, #a8aebb) }
   .scroll { overflow-x: auto }
   table { border-collapse: collapse; font-size: 13px }
   th, td { padding: 2px 10px; text-align: right; white-space: nowrap } th:nth-child(-n+2), td:nth-child(-n+2) { text-align: left }
-  tr.first td { border-top: 1px solid #ccc } tr.limit { color: #777 } td.failure { text-align: left; color: #b00 } tr.own { font-weight: 600 }
+  tr.first td { border-top: 1px solid var(--line) } tr.limit { color: light-dark(#6a6a6a, #9aa0ab) } td.failure { text-align: left; color: light-dark(#b00, #ff9a90) } tr.own { font-weight: 600 }
 `;
 
 function page(run, library) {
@@ -41,7 +43,7 @@ function page(run, library) {
 <html lang="en">
 <head>
 <meta charset="utf-8">
-<meta name="viewport" content="width=device-width">
+<meta name="viewport" content="width=device-width, initial-scale=1">
 <title>sablock bench</title>
 <style>${STYLE}</style>
 </head>
