@@ -356,6 +356,7 @@ export class Condition {
    * Unlocks the mutex, waits for a notification, and locks the mutex again. **Blocks** this thread; workers only, unless
    * the mutex has `allowMainThread`.
    *
+   * @param mutex The mutex, which this thread holds.
    * @param timeout How long to wait for the notification, in milliseconds, counted from the call; to lock the mutex again
    *   takes as long as it takes. Default: for ever. Zero or less: does not wait, and keeps the mutex.
    * @returns `true`: notified. `false`: the time was over. The mutex is held either way.
@@ -370,6 +371,8 @@ export class Condition {
   /**
    * Unlocks the mutex, waits for a notification, and locks the mutex again. In any thread; never blocks, never throws.
    *
+   * @param mutex The mutex, which this thread holds.
+   * @param options How long to wait for the notification, as {@link Condition.wait}, or options.
    * @returns A promise of what {@link Condition.wait} answers. Rejected with the signal's `reason` if it aborts before
    *   the notification: the mutex is held again then too, as after a timeout. Rejected with `ERR_LOCK_NO_THREAD` if the
    *   system refuses the background thread that a timeout needs: the mutex is held. Else rejected as `wait` throws.
@@ -379,6 +382,7 @@ export class Condition {
   /**
    * Waits until `predicate` answers what is true. **Blocks** as {@link Condition.wait}.
    *
+   * @param mutex The mutex, which this thread holds.
    * @param predicate Called with the mutex held: at once, after each notification, and when the time is over.
    * @param timeout How long to wait, in milliseconds, counted from the call. Default: for ever.
    * @returns Whether the predicate holds. `false`: the time was over. The mutex is held either way, also if `predicate` throws.
@@ -390,6 +394,9 @@ export class Condition {
    * Waits until `predicate` answers what is true, or a promise of that. In any thread; never blocks, never throws.
    * If it does so at once, there is no wait that a signal could take back.
    *
+   * @param mutex The mutex, which this thread holds.
+   * @param predicate As {@link Condition.waitFor}, but may answer a promise.
+   * @param options How long to wait, in milliseconds, counted from the call, or options. Default: for ever.
    * @returns A promise of what {@link Condition.waitFor} answers. Rejected as {@link Condition.waitAsync} or `predicate`.
    */
   waitForAsync(mutex: Mutex, predicate: () => unknown, options?: Timeout | AsyncLockOptions): Promise<boolean>;
