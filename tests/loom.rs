@@ -165,7 +165,7 @@ fn model(bound: usize, check: impl Fn() + Sync + Send + 'static) {
     builder.check(check);
 }
 
-fn spawn(world: &Arc<World>, act: impl FnOnce(&World) + 'static) -> thread::JoinHandle<()> {
+fn spawn<T: 'static>(world: &Arc<World>, act: impl FnOnce(&World) -> T + 'static) -> thread::JoinHandle<T> {
     let world = Arc::clone(world);
     thread::spawn(move || act(&world))
 }

@@ -39,11 +39,6 @@ fn expect_told(waits: &mut EventLoop<'_>, bed: &Bed, token: u32) -> Outcome {
     outcome
 }
 
-fn ask(world: &Arc<World>, act: impl FnOnce(&World) -> Outcome + 'static) -> thread::JoinHandle<Outcome> {
-    let world = Arc::clone(world);
-    thread::spawn(move || act(&world))
-}
-
 /// Nobody waits any more, and as many heard of a notification as `told` were told.
 fn expect_told_once(world: &World, told: usize, outcomes: &[Outcome]) {
     let heard = outcomes.iter().filter(|outcome| **outcome == Outcome::Notified).count();
@@ -56,7 +51,7 @@ fn wait_against_notify() {
     for waits in [|world: &World| world.wait(Limit::Endless), wait_async] {
         model(4, move || {
             let world = World::new(patience(false));
-            let waiter = ask(&world, waits);
+            let waiter = spawn(&world, waits);
             let told = world.change_and_notify(1);
             expect_told_once(&world, told, &[waiter.join().unwrap()]);
         });
@@ -67,8 +62,8 @@ fn wait_against_notify() {
 fn waits_of_both_kinds_against_notify() {
     model(3, || {
         let world = World::new(patience(false));
-        let blocked = ask(&world, |world| world.wait(Limit::Endless));
-        let awaiting = ask(&world, wait_async);
+        let blocked = spawn(&world, |world| world.wait(Limit::Endless));
+        let awaiting = spawn(&world, wait_async);
         let told = world.change_and_notify(1) + world.lot.notify(world.location(), usize::MAX);
         expect_told_once(&world, told, &[blocked.join().unwrap(), awaiting.join().unwrap()]);
     });
@@ -79,8 +74,8 @@ fn timeout_against_notify() {
     model(3, || {
         let world = World::new(patience(false));
         // Queues, and finds its time over at once.
-        let hasty = ask(&world, |world| world.wait(Limit::Until(sablock::sync::now())));
-        let patient = ask(&world, |world| world.wait(Limit::Endless));
+        let hasty = spawn(&world, |world| world.wait(Limit::Until(sablock::sync::now())));
+        let patient = spawn(&world, |world| world.wait(Limit::Endless));
         // Whoever is told of the first, another is left for the second, if he did not time out.
         let told = world.change_and_notify(1) + world.lot.notify(world.location(), 1);
         expect_told_once(&world, told, &[hasty.join().unwrap(), patient.join().unwrap()]);
@@ -91,7 +86,7 @@ fn timeout_against_notify() {
 fn deadline_of_a_promise_against_notify() {
     model(4, || {
         let world = World::new(patience(false));
-        let hasty = ask(&world, |world| {
+        let hasty = spawn(&world, |world| {
             let (mut waits, bed) = event_loop(world);
             match waits.wait(world.location(), 0, Limit::Endless).unwrap() {
                 Request::Now(outcome) => outcome,
@@ -111,7 +106,7 @@ fn deadline_of_a_promise_against_notify() {
 fn cancel_against_notify() {
     model(3, || {
         let world = World::new(patience(false));
-        let fickle = ask(&world, |world| {
+        let fickle = spawn(&world, |world| {
             let (mut waits, bed) = event_loop(world);
             match waits.wait(world.location(), 0, Limit::Endless).unwrap() {
                 Request::Now(outcome) => outcome,
@@ -123,7 +118,7 @@ fn cancel_against_notify() {
                 Request::Pending(token) => expect_told(&mut waits, &bed, token),
             }
         });
-        let patient = ask(&world, |world| world.wait(Limit::Endless));
+        let patient = spawn(&world, |world| world.wait(Limit::Endless));
         let told = world.change_and_notify(1) + world.lot.notify(world.location(), 1);
         expect_told_once(&world, told, &[fickle.join().unwrap(), patient.join().unwrap()]);
     });
@@ -139,7 +134,7 @@ fn death_of_an_awaiting_thread_against_notify() {
             // Perhaps it was told; its code never learns of it.
             waits.end();
         });
-        let patient = ask(&world, |world| world.wait(Limit::Endless));
+        let patient = spawn(&world, |world| world.wait(Limit::Endless));
         // One only: if both stand in the line, the patient one must get it, directly or from the dead.
         world.change_and_notify(1);
         doomed.join().unwrap();
@@ -193,7 +188,7 @@ fn death_with_a_kept_notification_against_the_next_in_line() {
             waits.next_settled();
             waits.end();
         });
-        let patient = ask(&world, |world| world.wait(Limit::Endless));
+        let patient = spawn(&world, |world| world.wait(Limit::Endless));
         world.change_and_notify(1);
         doomed.join().unwrap();
         patient.join().unwrap();
