@@ -38,8 +38,8 @@ function newestGlibc(text) {
 
 const isAbove = (version, floor) => version[0] > floor[0] || (version[0] === floor[0] && version[1] > floor[1]);
 
-/** What speaks against publishing this file for this platform; `isDryRun`: what a dry run cannot put up with. */
-exports.objections = (platform, file, isDryRun) => {
+/** What speaks against publishing this file for this platform, or, if it is a trial, against trying that. */
+exports.objections = (platform, file, isTrial) => {
   const bytes = fs.readFileSync(file);
   const text = bytes.toString('latin1');
   const found = [];
@@ -47,13 +47,13 @@ exports.objections = (platform, file, isDryRun) => {
   if (actual === undefined) return ['is no binary of these systems'];
   if (actual !== `${platform.os} ${platform.cpu}`) found.push(`is for ${actual}`);
   if (bytes.length > MAX_BYTES) found.push(`has ${bytes.length} bytes, more than ${MAX_BYTES}`);
-  if (text.includes(STAND_IN)) return isDryRun ? found : [...found, 'is a stand-in'];
+  if (text.includes(STAND_IN)) return isTrial ? found : [...found, 'is a stand-in'];
   if (!text.includes('sablock_protocol')) found.push('is no binary of sablock');
   if (platform.abi === 'musl' && text.includes('\0libc.so.6\0')) found.push('is for glibc');
   if (platform.abi === 'gnu') {
     const newest = newestGlibc(text);
     if (newest === undefined) found.push('is not for glibc');
-    else if (!isDryRun && isAbove(newest, GLIBC_FLOOR)) {
+    else if (!isTrial && isAbove(newest, GLIBC_FLOOR)) {
       found.push(`needs glibc ${newest.join('.')}, and the floor is ${GLIBC_FLOOR.join('.')}`);
     }
   }

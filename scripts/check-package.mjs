@@ -1,7 +1,7 @@
 // npm run check:package: packs both packages of this machine and looks at them as a user gets them. Their files are those
 // listed here, within bounds; publint and "are the types wrong" have nothing to say; and CommonJS, ES module and TypeScript
 // programs in an empty folder work, without the network and without a compiler.
-// `npm run check:package -- DIR` takes the tarballs of the folder.
+// `npm run check:package -- DIR` takes the tarballs of a folder, which may have those of other platforms too.
 
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
@@ -15,6 +15,7 @@ import { publint } from 'publint';
 import { formatMessage } from 'publint/utils';
 
 const require = createRequire(import.meta.url);
+const { version } = require('../package.json');
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 
 const FILES = `
@@ -31,8 +32,8 @@ try {
   const [given] = process.argv.slice(2);
   const tarballs = given === undefined ? pack() : findTarballs(path.resolve(process.env.INIT_CWD ?? '.', given));
   install(tarballs);
-  await checkMain(tarballs.main);
-  await checkBinding(tarballs.binding);
+  await checkMain(tarballs);
+  await checkBinding(tarballs);
   await checkPrograms();
   console.log('The packages are as they should be.');
 } finally {
@@ -45,47 +46,46 @@ function pack() {
   return findTarballs(packages);
 }
 
+/** Names of packages to their tarballs. */
 function findTarballs(packages) {
-  const files = fs.readdirSync(packages).filter((file) => file.endsWith('.tgz'));
-  assert.equal(files.length, 2, `Two tarballs are wanted, there are: ${files}`);
-  const binding = files.find((file) => file.includes('binding'));
-  const main = files.find((file) => file !== binding);
-  return { main: path.join(packages, main), binding: path.join(packages, binding) };
+  const { PLATFORMS } = require('./packages.js');
+  const names = ['sablock', ...PLATFORMS.map(({ packageName }) => packageName)];
+  // What npm makes of a scope.
+  const fileOf = (name) => path.join(packages, `${name.replace('@', '').replace('/', '-')}-${version}.tgz`);
+  return new Map(names.map((name) => [name, fileOf(name)]).filter(([, file]) => fs.existsSync(file)));
 }
 
-/** sablock-binding-linux-x64-gnu-0.1.0.tgz is what npm makes of a scope's name. */
-function bindingName(tarball) {
-  const { version } = require('../package.json');
-  return path.basename(tarball, `-${version}.tgz`).replace('sablock-', '@sablock/');
-}
-
-function install({ main, binding }) {
-  const dependencies = { sablock: `file:${main}`, [bindingName(binding)]: `file:${binding}` };
-  fs.writeFileSync(path.join(folder, 'package.json'), JSON.stringify({ private: true, dependencies }));
+/** Of the platforms' packages, optional as they are for users, npm takes the one that fits. */
+function install(tarballs) {
+  const dependencies = Object.fromEntries(Array.from(tarballs, ([name, file]) => [name, `file:${file}`]));
+  const { sablock, ...optionalDependencies } = dependencies;
+  const manifest = { private: true, dependencies: { sablock }, optionalDependencies };
+  fs.writeFileSync(path.join(folder, 'package.json'), JSON.stringify(manifest));
   const options = { cwd: folder, stdio: 'inherit', shell: process.platform === 'win32' };
   execFileSync('npm', ['install', '--silent', '--offline', '--no-package-lock'], options);
 }
 
-async function checkMain(tarball) {
+async function checkMain(tarballs) {
   const { name, files, manifest } = await look('sablock');
   checkFiles(name, files, FILES.trim().split(/\s+/));
   assert.equal(manifest.scripts, undefined, 'Scripts would run at the user.');
   assert.equal(manifest.dependencies, undefined);
-  const packed = fs.readFileSync(tarball);
+  const packed = fs.readFileSync(tarballs.get(name));
   assert.ok(packed.length < MAX_MAIN, `${name} has ${packed.length} bytes packed.`);
   const { problems } = await checkPackage(createPackageFromTarballData(packed));
   assert.deepEqual(problems, [], 'Are the types wrong?');
   console.log(`${name}: ${files.length} files, ${packed.length} bytes packed.`);
 }
 
-async function checkBinding(tarball) {
-  const scope = path.join(folder, 'node_modules', '@sablock');
-  const { name, files, manifest, home } = await look(`@sablock/${fs.readdirSync(scope)[0]}`);
+async function checkBinding(tarballs) {
+  const installed = fs.readdirSync(path.join(folder, 'node_modules', '@sablock'));
+  assert.equal(installed.length, 1, `Of ${tarballs.size - 1} platforms, these were installed: ${installed}`);
+  const { name, files, manifest, home } = await look(`@sablock/${installed[0]}`);
   checkFiles(name, files, [...BINDING_FILES.split(' '), manifest.main]);
-  assert.equal(manifest.version, require('../package.json').version);
+  assert.equal(manifest.version, version);
   const { size } = fs.statSync(path.join(home, manifest.main));
   assert.ok(size < MAX_BINARY, `The binary has ${size} bytes.`);
-  console.log(`${name}: ${size} bytes of binary, ${fs.statSync(tarball).size} bytes packed.`);
+  console.log(`${name}: ${size} bytes of binary, ${fs.statSync(tarballs.get(name)).size} bytes packed.`);
 }
 
 function checkFiles(name, files, listed) {
