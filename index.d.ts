@@ -508,6 +508,114 @@ export type WaitAsyncResult =
       value: Promise<'ok' | 'timed-out'>;
     };
 
+/** What {@link stats} answers: plain numbers, of all threads of the process. All but the last two only grow. */
+export interface Stats {
+  /** Acquisitions that had to wait in the queue, of threads that ended at that moment too. */
+  contended: number;
+  /** Those of them that were handed straight to a thread that slept, instead of waking it to try. */
+  handovers: number;
+  /** How often a free mutex was kept for an event loop that was too busy to come in time. */
+  passedBy: number;
+  /** Waits that ended because their time was over; one try that fails is no wait. */
+  timeouts: number;
+  /** Waits that a signal took back. */
+  aborts: number;
+  /** Deadlocks found: one for each {@link DeadlockError}. */
+  deadlocks: number;
+  /** Acquisitions that found that a thread had ended inside: one for each warning `SABLOCK_ABANDONED`. */
+  abandoned: number;
+  /**
+   * The longest of the waits in `contended`, in milliseconds, of those that ended after the first call of `stats` in the
+   * process: before, no clock is read for it.
+   */
+  longestWaitMs: number;
+  /** How many threads are blocked in the queue of a mutex now. */
+  blocked: number;
+  /** How many promises for a mutex are pending now. */
+  pending: number;
+}
+
+/**
+ * Counts of all waits for mutexes in the process, since it began: subtract an earlier answer to get those of a time between.
+ * In any thread; never blocks. Takes some ten microseconds. What is counted is what waits: locking what is free, by a few
+ * microseconds of spinning too, costs nothing and counts nothing, and neither do waits for notifications.
+ *
+ * @example
+ * ```js
+ * const { stats } = require('sablock');
+ * const before = stats();
+ * setTimeout(() => console.log(stats().contended - before.contended, 'waits in a second'), 1000);
+ * ```
+ */
+export function stats(): Stats;
+
+/**
+ * What is published on the channels of `node:diagnostics_channel`, by the channel's name.
+ *
+ * Published at once in the thread that waited or found it: subscribe in each thread that you want to hear of, before or
+ * after this package is loaded there. Without subscribers no message is made, and no clock is read. A subscriber runs
+ * between the lock and the code that waits for it (for `sablock:long-hold` in a thread that is blocked, even inside its
+ * sleep), so let it be short, and never lock in it. What it throws becomes an uncaught error; the lock does not mind.
+ *
+ * @example
+ * ```js
+ * const { subscribe } = require('node:diagnostics_channel');
+ * subscribe('sablock:contended', ({ byteOffset, ownerThreadId, waitedMs }) => {
+ *   if (waitedMs > 10) console.warn(`waited ${waitedMs} ms at ${byteOffset} for thread ${ownerThreadId}`);
+ * });
+ * ```
+ */
+export interface DiagnosticsMessages {
+  /** A wait for a mutex is over, unless by an error. Published to who was subscribed when it began. */
+  'sablock:contended': {
+    mutex: Mutex;
+    /** That of `mutex`. */
+    byteOffset: number;
+    /** `'blocking'`: this thread has slept. `'async'`: a promise was pending. */
+    kind: 'blocking' | 'async';
+    /** The `threadId` of the thread that held the mutex when the wait began; `null` if it was free, on its way to somebody. */
+    ownerThreadId: number | null;
+    /** How long the wait took, in milliseconds. */
+    waitedMs: number;
+    /** How it ended; after `'acquired'` this thread holds the mutex while the message is published. */
+    outcome: 'acquired' | 'timed-out' | 'aborted';
+  };
+  /**
+   * One and the same hold was seen to last for 100 ms by a thread that waits for the mutex (or in a `Condition.wait` with
+   * it, while others wait for it); published again each time that
+   * this has doubled, for as long as the thread waits. Each waiting thread that has subscribers publishes its own.
+   */
+  'sablock:long-hold': {
+    mutex: Mutex;
+    /** That of `mutex`. */
+    byteOffset: number;
+    /** The `threadId` of the holder's thread: perhaps this one's, if another of its tasks holds the mutex. */
+    ownerThreadId: number;
+    /**
+     * For how long this thread has seen it, in milliseconds. The hold is older: by the time before this thread
+     * waited, and by up to 25 ms, which is how often it looks (a busy event loop looks later).
+     */
+    heldAtLeastMs: number;
+  };
+  /** This thread got a mutex whose holder's thread had ended: as the warning `SABLOCK_ABANDONED`. */
+  'sablock:abandoned': {
+    mutex: Mutex;
+    /** That of `mutex`. */
+    byteOffset: number;
+    /** The `threadId` of the thread that ended. */
+    ownerThreadId: number;
+  };
+  /** This thread is about to get a {@link DeadlockError}. */
+  'sablock:deadlock': {
+    /** The mutex that this thread would have waited for. */
+    mutex: Mutex;
+    /** That of `mutex`. */
+    byteOffset: number;
+    /** As {@link DeadlockError.cycle}, which begins with this thread. */
+    cycle: DeadlockError['cycle'];
+  };
+}
+
 /** The time was over: from `acquire`, `acquireAsync`, `executeLocked` and `executeLockedSync`. */
 export class TimeoutError extends Error {
   private constructor();

@@ -13,6 +13,7 @@ test('ES modules import every name from "sablock"', async () => {
     'wait',
     'notify',
     'waitAsync',
+    'stats',
   ]) {
     assert.equal(typeof imported[name], 'function', name);
     assert.equal(imported[name], sablock[name], name);

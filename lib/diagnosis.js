@@ -106,11 +106,10 @@ class AsyncWatch {
   constructor(mutex, word) {
     this.#mutex = mutex;
     this.#word = word;
-    const hold = binding.hold(word);
-    this.#ownerThreadId = hold === null ? null : hold.threadId;
+    this.#ownerThreadId = binding.waitedFor();
     if (!longHold.hasSubscribers) return;
     const holds = holdsOfThread();
-    holds.watch(word, mutex, hold);
+    holds.watch(word, mutex, binding.hold(word));
     this.#holds = holds;
   }
 

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use slab::Slab;
 
-use crate::agent::{Agent, Notice, SPARE, WaitId};
+use crate::agent::{Agent, AgentId, Notice, SPARE, WaitId};
 use crate::futex::Outcome;
 use crate::location::Location;
 use crate::lot::line::Call;
@@ -35,12 +35,14 @@ pub struct EventLoop<'l> {
     /// The last hold or notification that [`EventLoop::next_settled`] answered, until it is asked again: the thread's
     /// code may not know of it yet.
     unaccepted: Option<Unaccepted>,
+    /// Who held the word when the last wait for one was queued; 0 if nobody did.
+    pub waits_for: AgentId,
 }
 
 impl<'l> EventLoop<'l> {
     /// For `agent`, on its thread.
     pub fn new(lot: &'l Lot, agent: Arc<Agent>) -> Self {
-        Self { lot, agent, waits: Slab::new(), notices: VecDeque::new(), unaccepted: None }
+        Self { lot, agent, waits: Slab::new(), notices: VecDeque::new(), unaccepted: None, waits_for: 0 }
     }
 
     /// Whose loop it is.
@@ -67,6 +69,7 @@ impl<'l> EventLoop<'l> {
             Ok(Request::Now(Attempt::NotAcquired))
         } else {
             self.reserve(limit).map(|reserved| {
+                self.waits_for = section.word().owner();
                 let node = section.push_async(&self.agent, reserved.token, guarded);
                 self.enter(reserved, Place::Queue(word), node, limit)
             })

@@ -1,10 +1,12 @@
 // What the declarations must accept, answer and refuse, member by member. Compiled, never run.
 
+import { subscribe } from 'node:diagnostics_channel';
 import type * as sablock from 'sablock';
 import {
   type AsyncLockOptions,
   Condition,
   DeadlockError,
+  type DiagnosticsMessages,
   type LockGuard,
   type LockOptions,
   Mutex,
@@ -12,6 +14,8 @@ import {
   type MutexOptions,
   type MutexWaiter,
   notify,
+  type Stats,
+  stats,
   type Timeout,
   TimeoutError,
   type WaitAsyncOptions,
@@ -28,7 +32,7 @@ const is = <_ extends true>(): void => {};
 is<
   Equal<
     Exclude<keyof typeof sablock, 'default' | 'module.exports'>,
-    'Condition' | 'DeadlockError' | 'LockGuard' | 'Mutex' | 'notify' | 'TimeoutError' | 'wait' | 'waitAsync'
+    'Condition' | 'DeadlockError' | 'LockGuard' | 'Mutex' | 'notify' | 'stats' | 'TimeoutError' | 'wait' | 'waitAsync'
   >
 >();
 is<Equal<keyof typeof Mutex, 'prototype' | 'BYTES' | 'ALIGN'>>();
@@ -189,6 +193,21 @@ is<Equal<typeof pending, WaitAsyncResult>>();
 if (pending.async) is<Equal<typeof pending.value, Promise<'ok' | 'timed-out'>>>();
 else is<Equal<typeof pending.value, 'not-equal' | 'timed-out'>>();
 waitAsync(bigints, 0, 0n);
+
+// Diagnosis
+
+const counts = stats();
+is<Equal<typeof counts, Stats>>();
+counts satisfies { [name in keyof Stats]: number };
+subscribe('sablock:contended', (message) => {
+  const { kind, ownerThreadId, outcome } = message as DiagnosticsMessages['sablock:contended'];
+  is<Equal<typeof kind, 'blocking' | 'async'>>();
+  is<Equal<typeof ownerThreadId, number | null>>();
+  is<Equal<typeof outcome, 'acquired' | 'timed-out' | 'aborted'>>();
+});
+is<Equal<DiagnosticsMessages['sablock:long-hold']['heldAtLeastMs'], number>>();
+is<Equal<DiagnosticsMessages['sablock:abandoned']['mutex'], Mutex>>();
+is<Equal<DiagnosticsMessages['sablock:deadlock']['cycle'], DeadlockError['cycle']>>();
 
 // The errors
 

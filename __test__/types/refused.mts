@@ -1,6 +1,6 @@
 // Wrong uses, each of which the compiler must refuse. Compiled, never run.
 
-import { Condition, DeadlockError, LockGuard, Mutex, notify, TimeoutError, wait, waitAsync } from 'sablock';
+import { Condition, DeadlockError, LockGuard, Mutex, notify, stats, TimeoutError, wait, waitAsync } from 'sablock';
 
 declare const mutex: Mutex;
 declare const guard: LockGuard;
@@ -98,6 +98,9 @@ waitAsync(numbers, 0, 0, { timeout: 5 });
 waitAsync(numbers, 0, 0, 5, { timeout: 5 });
 // @ts-expect-error: the outcome may be no promise
 waitAsync(numbers, 0, 0).value.then();
+
+// @ts-expect-error: it takes nothing
+stats(true);
 
 // @ts-expect-error: the package makes its errors
 new TimeoutError();

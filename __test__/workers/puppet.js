@@ -1,14 +1,17 @@
 // Does what the test tells it to, step by step, on mutexes of one buffer. A step is `[verb, ...arguments]`, for the
 // mutex at `OFFSET`, or `[byteOffset, verb, ...arguments]`. Guards and tokens stay here: each mutex remembers its last one.
 
+const { subscribe } = require('node:diagnostics_channel');
 const { parentPort } = require('node:worker_threads');
-const { LockGuard, Mutex } = require('../..');
+const { Condition, LockGuard, Mutex, stats } = require('../..');
 const { answer, answerError, data, doing, end, isRaised, raise, waitForFlag } = require('../helpers/inside.js');
 const { OFFSET } = require('../helpers/memory.js');
+const { plain } = require('../helpers/messages.js');
 
 const mutexes = new Map();
 const guards = new Map();
 const warnings = [];
+const heard = new Map();
 process.on('warning', ({ code, message }) => warnings.push({ code, message }));
 
 const mutexAt = (byteOffset) => {
@@ -58,6 +61,19 @@ const actions = {
     while (!isRaised(flag));
   },
   warnings: () => warnings,
+  /** Collects what this thread publishes on the channel; with a flag, each message raises the next one. */
+  listen(_, channel, flag) {
+    const messages = [];
+    heard.set(channel, messages);
+    subscribe(channel, (message) => {
+      messages.push(plain(message));
+      if (flag !== undefined) raise(flag + messages.length - 1);
+    });
+  },
+  heard: (_, channel) => heard.get(channel),
+  stats: () => stats(),
+  waitFor: (mutex, byteOffset) => new Condition(data.buffer, byteOffset).wait(mutex),
+  waitForAsync: (mutex, byteOffset) => new Condition(data.buffer, byteOffset).waitAsync(mutex),
 
   end,
   exit: (_, code) => process.exit(code),

@@ -21,7 +21,7 @@ pub fn wait_unlocked(env: Env, condition: JsIntegers, word: JsWord, guarded: boo
     // Nothing of the thread's state is borrowed here: a debugger may run this package during the pause.
     let outcome = lot().wait_unlocked(&agent, location, word.0, guarded, limit(timeout), &mut call);
     JsThread::with(|thread| {
-        thread.last_wait = call.wait;
+        thread.note_wait(&call);
         match outcome {
             Ok((outcome, attempt)) => outcome_code(outcome) * CODES + code(attempt, thread),
             Err(ConditionFailure::Refused(refusal)) => refusal_code(refusal),

@@ -110,11 +110,11 @@ pub fn hold(word: JsWord) -> Option<Hold> {
 /// After `lock` or `waitUnlocked`: for how long the call has waited for the mutex, in milliseconds; -1 if it has not.
 #[napi(catch_unwind)]
 pub fn waited() -> Result<f64> {
-    JsThread::with(|thread| thread.last_wait.map_or(-1.0, |wait| wait.since.elapsed().as_secs_f64() * 1e3))
+    JsThread::with(|thread| thread.waits_since.map_or(-1.0, |since| since.elapsed().as_secs_f64() * 1e3))
 }
 
-/// After `lock` or `waitUnlocked`: the thread that held the mutex when the wait began; `null` if none did.
+/// After `lock`, `waitUnlocked`, or `lockAsync` that queued: the thread that held the mutex when the wait began; `null` if none did.
 #[napi(catch_unwind)]
 pub fn waited_for() -> Result<Option<u32>> {
-    JsThread::with(|thread| thread.last_wait.and_then(|wait| lot().agents.thread(wait.owner)))
+    JsThread::with(|thread| lot().agents.thread(thread.waits_for))
 }

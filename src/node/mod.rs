@@ -167,7 +167,7 @@ pub fn lock(env: Env, word: JsWord, timeout: f64, guarded: bool) -> Result<i32> 
     // Nothing of the thread's state is borrowed here: a debugger may run this package during the pause.
     let outcome = lot().lock(&agent, word.0, guarded, limit(timeout), &mut call);
     JsThread::with(|thread| {
-        thread.last_wait = call.wait;
+        thread.note_wait(&call);
         match outcome {
             Ok(attempt) => code(attempt, thread),
             Err(failure) => failure_code(failure, thread),

@@ -34,8 +34,10 @@ pub struct JsThread {
     pub abandoned_by: Option<ThreadId>,
     /// What the last `DEADLOCK` was about.
     pub deadlock: Vec<Hop>,
-    /// The answer to `waited()` and `waitedFor()`.
-    pub last_wait: Option<PastWait>,
+    /// The answer to `waited()`, and
+    pub waits_since: Option<Instant>,
+    /// to `waitedFor()`.
+    pub waits_for: AgentId,
     /// The environment of the first load, which owns the references.
     env: sys::napi_env,
     state: sys::napi_ref,
@@ -85,7 +87,8 @@ impl JsThread {
                 settled: None,
                 abandoned_by: None,
                 deadlock: Vec::new(),
-                last_wait: None,
+                waits_since: None,
+                waits_for: 0,
                 env: raw,
                 state: state_reference,
                 pause,
@@ -111,6 +114,7 @@ impl JsThread {
         if !matches!(request, Ok(Request::Pending(_))) {
             self.anchors.release(self.env, address)?;
         }
+        self.waits_for = self.event_loop.waits_for;
         Ok(request)
     }
 
@@ -167,6 +171,12 @@ impl JsThread {
         Ok(next)
     }
 
+    /// A call that blocks has returned.
+    pub fn note_wait(&mut self, call: &BlockingCall) {
+        self.waits_since = call.wait.map(|(since, _)| since);
+        self.waits_for = call.wait.map_or(0, |(_, owner)| owner);
+    }
+
     /// For a call that blocks, from `env`.
     pub fn blocking_call(&self, env: Env) -> BlockingCall {
         BlockingCall { env: env.raw(), owner: self.env, pause: self.pause, wait: None }
@@ -186,22 +196,13 @@ impl JsThread {
     }
 }
 
-/// A wait in the queue of a word.
-#[derive(Clone, Copy)]
-pub struct PastWait {
-    /// Who held the word when it began; 0 if the word was kept for an event loop.
-    pub owner: AgentId,
-    /// When it began.
-    pub since: Instant,
-}
-
 /// A call from JS that blocks.
 pub struct BlockingCall {
     env: sys::napi_env,
     owner: sys::napi_env,
     pause: sys::napi_ref,
-    /// Its wait in the queue of the word, if it came to that.
-    pub wait: Option<PastWait>,
+    /// When it began to wait in the queue of the word, if it came to that, and who held the word then.
+    wait: Option<(Instant, AgentId)>,
 }
 
 impl Caller for BlockingCall {
@@ -228,7 +229,7 @@ impl Caller for BlockingCall {
     }
 
     fn queued(&mut self, owner: AgentId, since: Instant) {
-        self.wait = Some(PastWait { owner, since });
+        self.wait = Some((since, owner));
     }
 }
 

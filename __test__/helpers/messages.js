@@ -1,0 +1,16 @@
+const { subscribe, unsubscribe } = require('node:diagnostics_channel');
+
+/** A message without its mutex, which does not survive `postMessage`; its offset must be the mutex's. */
+exports.plain = ({ mutex, ...rest }) => {
+  if (mutex.byteOffset !== rest.byteOffset) throw new Error(`${mutex.byteOffset} is not ${rest.byteOffset}`);
+  return rest;
+};
+
+/** Collects what this thread publishes on the channel during the test. */
+exports.listen = (t, channel) => {
+  const messages = [];
+  const note = (message) => messages.push(exports.plain(message));
+  subscribe(channel, note);
+  t.after(() => unsubscribe(channel, note));
+  return messages;
+};
