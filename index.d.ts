@@ -568,8 +568,9 @@ export function stats(): Stats;
 export interface DiagnosticsMessages {
   /** A wait for a mutex is over, unless by an error. Published to who was subscribed when it began. */
   'sablock:contended': {
+    /** The mutex, as the object that this thread used. */
     mutex: Mutex;
-    /** That of `mutex`. */
+    /** Its byte offset. */
     byteOffset: number;
     /** `'blocking'`: this thread has slept. `'async'`: a promise was pending. */
     kind: 'blocking' | 'async';
@@ -582,12 +583,13 @@ export interface DiagnosticsMessages {
   };
   /**
    * One and the same hold was seen to last for 100 ms by a thread that waits for the mutex (or in a `Condition.wait` with
-   * it, while others wait for it); published again each time that
-   * this has doubled, for as long as the thread waits. Each waiting thread that has subscribers publishes its own.
+   * it, while others wait for it); published again each time that this has doubled, for as long as the thread waits. Each
+   * waiting thread that has subscribers publishes its own.
    */
   'sablock:long-hold': {
+    /** The mutex, as the object that this thread used. */
     mutex: Mutex;
-    /** That of `mutex`. */
+    /** Its byte offset. */
     byteOffset: number;
     /** The `threadId` of the holder's thread: perhaps this one's, if another of its tasks holds the mutex. */
     ownerThreadId: number;
@@ -599,17 +601,18 @@ export interface DiagnosticsMessages {
   };
   /** This thread got a mutex whose holder's thread had ended: as the warning `SABLOCK_ABANDONED`. */
   'sablock:abandoned': {
+    /** The mutex, as the object that this thread used. */
     mutex: Mutex;
-    /** That of `mutex`. */
+    /** Its byte offset. */
     byteOffset: number;
     /** The `threadId` of the thread that ended. */
     ownerThreadId: number;
   };
   /** This thread is about to get a {@link DeadlockError}. */
   'sablock:deadlock': {
-    /** The mutex that this thread would have waited for. */
+    /** The mutex that this thread would have waited for, as the object that it used. */
     mutex: Mutex;
-    /** That of `mutex`. */
+    /** Its byte offset. */
     byteOffset: number;
     /** As {@link DeadlockError.cycle}, which begins with this thread. */
     cycle: DeadlockError['cycle'];
