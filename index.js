@@ -2,18 +2,19 @@
 
 const { Mutex } = require('./lib/mutex.js');
 const { LockGuard } = require('./lib/guard.js');
+const { lazily } = require('./lib/lazily.js');
 
 exports.Mutex = Mutex;
 exports.LockGuard = LockGuard;
 
 // The rest is loaded when somebody first asks for it: start-up counts, and most programs need the mutex alone.
 const LATER = {
-  Condition: () => require('./lib/condition.js'),
-  TimeoutError: () => require('./lib/errors.js'),
-  DeadlockError: () => require('./lib/errors.js'),
-  wait: () => require('./lib/futex.js'),
-  notify: () => require('./lib/futex.js'),
-  waitAsync: () => require('./lib/futex.js'),
+  Condition: lazily(() => require('./lib/condition.js')),
+  TimeoutError: lazily(() => require('./lib/errors.js')),
+  DeadlockError: lazily(() => require('./lib/errors.js')),
+  wait: lazily(() => require('./lib/futex.js')),
+  notify: lazily(() => require('./lib/futex.js')),
+  waitAsync: lazily(() => require('./lib/futex.js')),
   stats: () => require('./lib/thread.js').binding,
 };
 for (const [name, load] of Object.entries(LATER)) {

@@ -1,9 +1,9 @@
 // Checks and converts what users pass, before anything is changed.
 
 const { isSharedArrayBuffer } = require('node:util/types');
+const { lazily } = require('./lazily.js');
 
-// Loaded by the first error: start-up counts.
-const errors = () => require('./errors.js');
+const errors = lazily(() => require('./errors.js'));
 
 const TIMEOUT = 'a number of milliseconds or an options object';
 const MILLISECONDS = 'a number of milliseconds';

@@ -1,7 +1,7 @@
+const { lazily } = require('./lazily.js');
 const { binding, thread } = require('./thread.js');
 
-// Loaded by the first error: start-up counts.
-const errors = () => require('./errors.js');
+const errors = lazily(() => require('./errors.js'));
 
 const { ABANDONED, GUARDED, OWNER } = binding;
 const { compareExchange, load } = Atomics;

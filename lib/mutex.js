@@ -1,14 +1,10 @@
+const { lazily } = require('./lazily.js');
 const { binding, isMainThread, thread } = require('./thread.js');
 const { checkFunction, toAllowMainThread, toAsyncOptions, toTimeout, toWord } = require('./arguments.js');
 const { LockGuard, createGuard, unlockContended, unlockGuarded } = require('./guard.js');
 
-// Loaded by the first error, and by the first wait: start-up counts.
-const errors = () => require('./errors.js');
-let waits;
-const loadWaits = () => {
-  waits ??= require('./wait.js');
-  return waits;
-};
+const errors = lazily(() => require('./errors.js'));
+const loadWaits = lazily(() => require('./wait.js'));
 
 const { ABANDONED, GUARDED, OWNER } = binding;
 const { compareExchange, load } = Atomics;

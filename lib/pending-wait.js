@@ -1,7 +1,7 @@
+const { lazily } = require('./lazily.js');
 const { thread } = require('./thread.js');
 
-// Loaded by the first signal: start-up counts.
-const signals = () => require('./signals.js');
+const signals = lazily(() => require('./signals.js'));
 
 /** A promise, pending once the thread has taken it in. Whoever extends it has `settle(code)`, for the binding's codes. */
 class PendingWait {
@@ -15,6 +15,11 @@ class PendingWait {
       this.resolve = resolve;
       this.reject = reject;
     });
+    if (this.reject === undefined) {
+      // The stack ended before the function above, which rejected the promise, and nothing was thrown.
+      this.promise.catch(() => {});
+      throw new RangeError('Maximum call stack size exceeded');
+    }
   }
 
   /** Whether it waits for a lock. */

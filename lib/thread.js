@@ -22,12 +22,14 @@ class Thread {
   /** Always settled, to make microtasks with: `queueMicrotask` costs an async resource each time. */
   #settled = Promise.resolve();
 
-  /** Takes in a wait that the binding has queued under `token`. */
+  /**
+   * Takes in a wait that the binding has queued under `token`. A wait for a lock is counted as pending before it is queued:
+   * if JS is interrupted before it comes here, `drain` still knows that there is something to do.
+   */
   add(token, wait) {
     wait.token = token;
     this.#waits[token] = wait;
     this.#size += 1;
-    if (wait.isForLock) this.pending += 1;
     if (wait.ref && this.#refs++ === 0) binding.keepAlive(true);
   }
 
@@ -54,6 +56,8 @@ class Thread {
       if (wait === undefined) {
         // Its lockAsync() was interrupted, by a `vm` timeout for one, before anybody got the promise.
         binding.refuse();
+        // The codes of notifications come behind those of locks.
+        if (next % binding.CODES < binding.NOTIFIED) this.pending -= 1;
         continue;
       }
       this.#remove(wait);

@@ -108,12 +108,21 @@ exports.lockWord = (mutex, word, guarded, options) => {
   const wait = new (isTold ? WatchedLockWait : LockWait)(mutex, word, guarded, options);
   // First whatever may throw, then the queue.
   wait.startListening();
-  const answer = binding.lockAsync(word, timeout, guarded);
+  // JS may be interrupted where a function written in JS begins: not between this and the queue.
+  thread.pending += 1;
+  let answer;
+  try {
+    answer = binding.lockAsync(word, timeout, guarded);
+  } catch (error) {
+    thread.pending -= 1;
+    throw error;
+  }
   if (answer < 0) {
+    thread.pending -= 1;
     wait.settle(-1 - answer);
   } else {
-    thread.add(answer, wait);
     if (isTold) wait.begin();
+    thread.add(answer, wait);
   }
   return wait.promise;
 };
