@@ -148,16 +148,19 @@ test('a binary for a newer glibc is told', withCompiler, async (t) => {
   assert.match(lines(error).at(-1), /glibc 2\.17 or later/);
 });
 
-test('a binary for musl where glibc is the C library is told', withCompiler, async (t) => {
-  const folder = installAlone(t);
-  const musl = `linux-${process.arch}-musl`;
-  installPackage(folder, musl, { [NAME]: compileMisfit(createFolder(t), 'libc.musl-x86_64.so.1', 'MUSL') });
-  const error = await load(folder);
-  assert.equal(error.code, 'ERR_LOCK_NO_BINARY');
-  assert.equal(lines(error)[1], `- ${name(`linux-${process.arch}-gnu`)}: not installed`);
-  assert.match(lines(error)[2], /made for another C library than that of this system \(libc\.musl/);
-  assert.match(lines(error).at(-1), /glibc and musl.*install again, on the system where the program runs/);
-});
+// What Alpine's linker, and zig, write down as the name of musl.
+for (const library of ['libc.musl-x86_64.so.1', 'libc.so']) {
+  test(`a binary for musl (${library}) where glibc is the C library is told`, withCompiler, async (t) => {
+    const folder = installAlone(t);
+    const [gnu, musl] = ['gnu', 'musl'].map((libc) => `linux-${process.arch}-${libc}`);
+    installPackage(folder, musl, { [NAME]: compileMisfit(createFolder(t), library, 'MUSL') });
+    const error = await load(folder);
+    assert.equal(error.code, 'ERR_LOCK_NO_BINARY');
+    assert.equal(lines(error)[1], `- ${name(gnu)}: not installed`);
+    assert.match(lines(error)[2], /made for another C library than that of this system \(.*libc\./);
+    assert.match(lines(error).at(-1), /glibc and musl.*install again, on the system where the program runs/);
+  });
+}
 
 const permission = ['--permission', '--experimental-permission'].find((flag) =>
   process.allowedNodeEnvironmentFlags.has(flag),

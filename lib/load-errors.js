@@ -16,7 +16,7 @@ const MEANINGS = [
     advice: `Use a system with glibc 2.17 or later. ${BUILD}`,
   },
   {
-    text: /libc\.musl|ld-musl|ld-linux|libc\.so\.6|error relocating|symbol not found/i,
+    text: /libc\.musl|ld-musl|ld-linux|libc\.so\b|error relocating|symbol not found/i,
     reason: 'it is made for another C library than that of this system',
     advice: `glibc and musl (Alpine) have a package each. ${INSTALL_HERE}`,
   },
@@ -38,7 +38,7 @@ const MISSING = {
   reason: 'not installed',
   advice:
     'The binary comes in a package for each platform, an optional dependency of sablock that npm installs where it ' +
-    'fits: install again on this system, without --omit=optional. A bundler must leave sablock external.',
+    'fits: install again on this system, without --omit=optional. A bundler must leave sablock external, or copy the binary.',
 };
 
 const INCOMPLETE = {
