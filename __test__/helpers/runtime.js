@@ -4,11 +4,13 @@
 const LACKS = {
   node: {},
   bun: {
+    inspector: 'node:inspector does not reach the workers',
     'resource limits': 'the resourceLimits of a worker are not kept: it takes all the memory that there is',
     'waiters counted': 'nothing tells how many wait in Atomics.wait',
     'broken packages': 'a package without its main file is reported as one that is not installed',
   },
   deno: {
+    inspector: 'node:inspector does not reach the workers',
     'prompt ends': "terminate() answers, and 'exit' comes, before the thread has ended",
     'resource limits': 'a worker that runs out of memory in an event hangs, and nobody is told',
     'no addons': '--no-addons is no option of it',
