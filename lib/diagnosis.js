@@ -43,7 +43,7 @@ class Holds {
   watch(word, mutex, hold) {
     let watched = this.#watched.get(word);
     if (watched === undefined) {
-      watched = { mutex, waits: 0, serial: -1, since: 0, next: 0 };
+      watched = { mutex, waits: 0, serial: -1, since: 0, next: LONG_MS };
       this.#watched.set(word, watched);
     }
     watched.waits += 1;
