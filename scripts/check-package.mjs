@@ -21,7 +21,7 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const FILES = `
   CHANGELOG.md LICENSE README.md index.d.ts index.js llms-full.txt package.json
   lib/arguments.js lib/binary.js lib/condition.js lib/diagnosis.js lib/errors.js lib/futex.js lib/guard.js lib/integers.js
-  lib/load-errors.js lib/mutex.js lib/pending-wait.js lib/signals.js lib/thread.js lib/wait.js
+  lib/lazily.js lib/load-errors.js lib/mutex.js lib/pending-wait.js lib/signals.js lib/thread.js lib/wait.js
 `;
 const BINDING_FILES = 'LICENSE README.md THIRD-PARTY-LICENSES package.json';
 const MAX_MAIN = 100e3;

@@ -145,11 +145,12 @@ mod system {
             return Vec::new();
         }
         modules.truncate(needed as usize / size_of::<Module>());
+        // The longest path there is: one that were cut off would not be found again.
+        let mut buffer = vec![0_u16; 1 << 15];
         let name = |module| {
-            let mut name = [0_u16; 1024];
             // SAFETY: the buffer has the length that is given.
-            let length = unsafe { GetModuleFileNameW(module, name.as_mut_ptr(), name.len() as u32) };
-            OsString::from_wide(&name[..length as usize]).into()
+            let length = unsafe { GetModuleFileNameW(module, buffer.as_mut_ptr(), buffer.len() as u32) };
+            OsString::from_wide(&buffer[..length as usize]).into()
         };
         modules.into_iter().map(name).collect()
     }
