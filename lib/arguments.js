@@ -62,8 +62,9 @@ function isAbortSignal(value) {
   );
 }
 
-exports.checkFunction = (byteOffset, name, value) => {
-  if (typeof value !== 'function') throw errors().invalidArgument(name, 'a function', value, byteOffset);
+/** `place` has the byte offset for the message; it is read only then, since reading that of an array takes a call. */
+exports.checkFunction = (place, name, value) => {
+  if (typeof value !== 'function') throw errors().invalidArgument(name, 'a function', value, place.byteOffset);
 };
 
 /** A view of the four bytes of a mutex, or of a condition. */

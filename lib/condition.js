@@ -78,7 +78,7 @@ class Condition {
 
   waitFor(mutex, predicate, timeout) {
     const { word, mayBlock } = toInner(mutex);
-    checkFunction(word.byteOffset, 'predicate', predicate);
+    checkFunction(word, 'predicate', predicate);
     const limit = toTimeout(word.byteOffset, timeout);
     if (!mayBlock) throw mainThread(word.byteOffset, 'waitForAsync()');
     toHold(word);
@@ -96,7 +96,7 @@ class Condition {
 
   async waitForAsync(mutex, predicate, options) {
     const { word } = toInner(mutex);
-    checkFunction(word.byteOffset, 'predicate', predicate);
+    checkFunction(word, 'predicate', predicate);
     const { timeout, signal, ref } = toAsyncOptions(word.byteOffset, options);
     toHold(word);
     const deadline = performance.now() + timeout;

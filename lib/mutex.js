@@ -80,7 +80,7 @@ class Mutex {
   }
 
   async executeLocked(fn, options) {
-    checkFunction(this.byteOffset, 'fn', fn);
+    checkFunction(this, 'fn', fn);
     const guard = await this.acquireAsync(options);
     try {
       return await fn();
@@ -90,7 +90,7 @@ class Mutex {
   }
 
   executeLockedSync(fn, options) {
-    checkFunction(this.byteOffset, 'fn', fn);
+    checkFunction(this, 'fn', fn);
     const limit = options === undefined ? Infinity : toTimeout(this.byteOffset, options);
     if (!this.#mayBlock) throw errors().mainThread(this.byteOffset);
     if (compareExchange(this.#word, 0, 0, MINE_GUARDED) !== 0) this.#lockContended(limit, true);
@@ -105,7 +105,7 @@ class Mutex {
   }
 
   enter(callback) {
-    checkFunction(this.byteOffset, 'callback', callback);
+    checkFunction(this, 'callback', callback);
     const run = (token) => {
       // In a microtask of its own, what it throws is an uncaught error and not a rejection that nobody could handle.
       queueMicrotask(() => callback(token));
