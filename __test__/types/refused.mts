@@ -60,7 +60,7 @@ mutex.leave();
 // @ts-expect-error: a mutex is no token
 mutex.leave(mutex);
 // @ts-expect-error: nothing to dispose of
-using notDisposable = mutex;
+using _notDisposable = mutex;
 
 // @ts-expect-error: guards come from the mutex
 new LockGuard();

@@ -140,14 +140,21 @@ describe('the counter page', { timeout: 180_000 }, () => {
 
   test('a reset is refused while the workers run, and its button is disabled', WATCHDOG, async () => {
     const startAndReset = async () => {
+      const button = document.getElementById('reset');
+      const disabled = new Promise((resolve) => {
+        const look = () => button.disabled && resolve(true);
+        new MutationObserver(look).observe(button, { attributes: true });
+        look();
+      });
       for (let job = 0; job < 3; job++) await fetch('start?counter=mutex&by=1', { method: 'POST' });
       const { status } = await fetch('reset', { method: 'POST' });
-      return { status, isEnabled: !document.getElementById('reset').disabled };
+      // The page hears of the run a moment after the server.
+      return { status, isDisabled: await disabled };
     };
     let answer;
     for (let attempt = 1; attempt <= ATTEMPTS && answer?.status !== 409; attempt++)
       answer = await page.page.evaluate(startAndReset);
-    assert.deepEqual(answer, { status: 409, isEnabled: false });
+    assert.deepEqual(answer, { status: 409, isDisabled: true });
     assert.equal((await page.finished('mutex', 3 * JOB)).count, 3 * JOB);
     page.errors.length = 0; // Chromium notes the refusal.
   });
