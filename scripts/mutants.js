@@ -16,13 +16,14 @@ const PATIENCE = 240_000;
 const SUITES = [
   { name: 'transitions', args: ['--test', 'transitions'], flags: '' },
   { name: 'futex', args: ['--test', 'futex'], flags: '' },
+  { name: 'lingering', args: ['--test', 'lingering'], flags: '' },
   { name: 'tally', args: ['--test', 'tally'], flags: '' },
   { name: 'threads', args: ['--test', 'threads'], flags: '' },
   { name: 'loom', args: ['--test', 'loom'], flags: '--cfg loom' },
 ];
 
 const copy = fs.mkdtempSync(path.join(os.tmpdir(), 'sablock-mutants-'));
-for (const part of ['Cargo.toml', 'Cargo.lock', 'build.rs', 'src', 'tests', 'model', 'bench/native']) {
+for (const part of ['Cargo.toml', 'Cargo.lock', 'build.rs', 'src', 'tests', 'model', 'bench/core', 'bench/native']) {
   fs.cpSync(path.join(root, part), path.join(copy, part), { recursive: true });
 }
 

@@ -23,5 +23,6 @@ pub mod mutex;
 mod node;
 pub mod parker;
 pub mod shared_word;
+mod spin;
 pub mod sync;
 pub mod word;

@@ -12,8 +12,7 @@ use crate::lot::queue::NodeId;
 use crate::lot::{Corrupt, Leaving, Lot};
 use crate::parker::{Call, Parker};
 use crate::shared_word::SharedWord;
-use crate::sync::{self, Ordering};
-use crate::word::Word;
+use crate::sync;
 
 /// How long a wait may take.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -138,7 +137,10 @@ impl Lot {
                 Ok(Attempt::NotAcquired) => Err(Failure::Deadlock(cycle)),
                 other => other,
             },
-            None => wait.sleep(caller),
+            None => match wait.linger() {
+                Some(attempt) => Ok(attempt),
+                None => wait.sleep(caller),
+            },
         };
         agent.set_blockage(outer);
         outcome
@@ -167,35 +169,6 @@ impl Lot {
         section.close().carry_out(self);
         if is_held { Ok(()) } else { Err(Refusal::NotOwner) }
     }
-
-    /// Looks on for a few microseconds, in case the holder is about to be done. Reads only; one thread for each bucket,
-    /// so that spinners do not fight; not while W says that others wait; not on one processor, where the holder cannot go on.
-    fn spin(&self, agent: AgentId, word: SharedWord, guarded: bool) -> bool {
-        if self.patience.spin.is_zero() || !has_several_processors() {
-            return false;
-        }
-        let spinning = &self.bucket(word.address()).spinning;
-        // Relaxed, here and below: a hint that guards no data.
-        if spinning.swap(true, Ordering::Relaxed) {
-            return false;
-        }
-        let until = sync::now() + self.patience.spin;
-        let mine = Word(0).taken(agent, guarded).0;
-        let acquired = loop {
-            let seen = Word(word.atomic().load(Ordering::Relaxed));
-            // Acquire: pairs with the release of the unlock that wrote 0.
-            let exchange = || word.atomic().compare_exchange(0, mine, Ordering::Acquire, Ordering::Relaxed);
-            if seen.0 == 0 && exchange().is_ok() {
-                break true;
-            }
-            if seen.owner() == agent || seen.is_waiting() || sync::now() >= until {
-                break false;
-            }
-            std::hint::spin_loop();
-        };
-        spinning.store(false, Ordering::Relaxed);
-        acquired
-    }
 }
 
 /// A thread that is queued for a word.
@@ -222,7 +195,7 @@ impl BlockingWait for BlockedWait<'_> {
     fn answer(&self) -> Result<Option<Attempt>, Failure> {
         match self.parker.call() {
             Call::Granted(abandoned_by) => Ok(Some(Attempt::Acquired { abandoned_by })),
-            Call::Woken => self.look(false),
+            Call::Woken => Ok(self.look(false)?.or_else(|| self.linger())),
             Call::None => Ok(None),
         }
     }
@@ -257,6 +230,15 @@ impl BlockingWait for BlockedWait<'_> {
 }
 
 impl BlockedWait<'_> {
+    /// Looks on for as long as a sleep and a wake-up would cost, in case the word comes meanwhile.
+    fn linger(&self) -> Option<Attempt> {
+        self.parker.linger(self.lot.linger_time(self.word)?);
+        match self.parker.call() {
+            Call::Granted(abandoned_by) => Some(Attempt::Acquired { abandoned_by }),
+            Call::None | Call::Woken => None,
+        }
+    }
+
     /// Leaves the queue, unless the word was granted in the meantime.
     fn withdraw(&self, why: Leaving) -> Result<Attempt, Failure> {
         let Ok(mut section) = self.lot.open(self.word) else { return self.despair() };
@@ -276,15 +258,4 @@ impl BlockedWait<'_> {
         self.lot.forget(self.word, self.id, || matches!(self.parker.call(), Call::Granted(_)));
         Err(Failure::Corrupt)
     }
-}
-
-#[cfg(not(loom))]
-fn has_several_processors() -> bool {
-    static SEVERAL: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
-    *SEVERAL.get_or_init(|| std::thread::available_parallelism().is_ok_and(|count| count.get() > 1))
-}
-
-#[cfg(loom)]
-fn has_several_processors() -> bool {
-    false
 }

@@ -1,12 +1,15 @@
 //! A blocked thread's place to sleep, and the one cell in which others tell it how it goes on.
 
 use crate::agent::AgentId;
-use crate::sync::{AtomicU32, Bed, Ordering};
-use std::time::Instant;
+use crate::sync::{self, AtomicU32, AtomicU64, Bed, Ordering};
+use std::time::{Duration, Instant};
 
 const ASLEEP: u32 = 0;
 const WOKEN: u32 = 1;
 const GRANTED: u32 = 2;
+
+/// Who has not been seen for so long does not run: its processor serves another thread.
+const ABSENT: Duration = Duration::from_micros(2);
 
 /// How a sleep may go on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -24,6 +27,8 @@ pub struct Parker {
     bed: Bed,
     call: AtomicU32,
     abandoned_by: AtomicU32,
+    /// When the waiter was last seen looking on, in nanoseconds of [`sync::nanoseconds`]; 0: it sleeps.
+    seen: AtomicU64,
 }
 
 impl Default for Parker {
@@ -35,7 +40,28 @@ impl Default for Parker {
 impl Parker {
     /// For the current thread.
     pub fn new() -> Self {
-        Self { bed: Bed::new(), call: AtomicU32::new(ASLEEP), abandoned_by: AtomicU32::new(0) }
+        Self { bed: Bed::new(), call: AtomicU32::new(ASLEEP), abandoned_by: AtomicU32::new(0), seen: AtomicU64::new(0) }
+    }
+
+    /// Looks on until called, for `time` at most.
+    pub fn linger(&self, time: Duration) {
+        let end = sync::nanoseconds() + time.as_nanos() as u64;
+        loop {
+            let now = sync::nanoseconds();
+            if self.call() != Call::None || now >= end {
+                break;
+            }
+            // Relaxed, as everywhere: a hint that guards no data.
+            self.seen.store(now, Ordering::Relaxed);
+            std::hint::spin_loop();
+        }
+        self.seen.store(0, Ordering::Relaxed);
+    }
+
+    /// Whether the waiter is looking on at this moment, on a processor of its own.
+    pub fn is_lingering(&self) -> bool {
+        let seen = self.seen.load(Ordering::Relaxed);
+        seen != 0 && sync::nanoseconds() < seen + ABSENT.as_nanos() as u64
     }
 
     /// Sleeps until called or until `until`; may return early for no reason.

@@ -6,12 +6,19 @@ mod real {
     pub use parking_lot::{Mutex, MutexGuard, RwLock};
     pub use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
+    use std::sync::OnceLock;
     use std::thread::{self, Thread};
     use std::time::Instant;
 
     /// The monotonic clock.
     pub fn now() -> Instant {
         Instant::now()
+    }
+
+    /// The same clock, in nanoseconds since its first use, and never 0.
+    pub fn nanoseconds() -> u64 {
+        static START: OnceLock<Instant> = OnceLock::new();
+        START.get_or_init(now).elapsed().as_nanos() as u64 + 1
     }
 
     /// Where one thread sleeps until another wakes it.
@@ -50,6 +57,11 @@ mod modelled {
     pub fn now() -> Instant {
         static START: OnceLock<Instant> = OnceLock::new();
         *START.get_or_init(Instant::now)
+    }
+
+    /// The same instant.
+    pub fn nanoseconds() -> u64 {
+        1
     }
 
     /// A place to sleep. (loom's own `unpark` also wakes a thread that waits for a mutex, which then fails.)

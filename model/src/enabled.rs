@@ -146,6 +146,9 @@ impl Next<'_> {
         if scenario.away {
             self.section(Section::SliceOver(id));
         }
+        if scenario.lingers && self.state.lingering == NOBODY {
+            self.out.push(Step::Linger(id));
+        }
     }
 
     fn dying(&mut self, id: Id, stage: Stage) {
@@ -193,6 +196,9 @@ impl Next<'_> {
         }
         if self.state.cool {
             self.out.push(Step::Cool);
+        }
+        if self.state.lingering != NOBODY {
+            self.out.push(Step::Doze);
         }
     }
 }

@@ -48,6 +48,8 @@ pub enum Fault {
     ClaimsForgotten,
     /// Blocked waiters that have waited long are woken like all others, never given the lock.
     NeverGives,
+    /// Who looks on gets the word before whoever has waited long.
+    LingererFirst,
     /// A free word is offered to the foremost party alone.
     OffersFirstOnly,
     /// A lock is given without an offer to the parties ahead.
@@ -68,7 +70,7 @@ pub enum Fault {
 
 impl Fault {
     /// All of them.
-    pub const ALL: [Fault; 30] = [
+    pub const ALL: [Fault; 31] = [
         Fault::LeaverKeepsBaton,
         Fault::LoserRequeues,
         Fault::LooksBeforeLocking,
@@ -91,6 +93,7 @@ impl Fault {
         Fault::AsyncOvertakes,
         Fault::ClaimsForgotten,
         Fault::NeverGives,
+        Fault::LingererFirst,
         Fault::OffersFirstOnly,
         Fault::GivesWithoutOffers,
         Fault::ReservesWithoutOffers,

@@ -127,6 +127,8 @@ impl Protocol {
                 }
             }
             Step::Cool => state.cool = false,
+            Step::Linger(id) => state.lingering = id,
+            Step::Doze => state.lingering = NOBODY,
         }
     }
 

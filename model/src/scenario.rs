@@ -35,6 +35,8 @@ pub struct Scenario {
     pub stalls: bool,
     /// Blocked threads leave their slice for JavaScript, perhaps for ever.
     pub away: bool,
+    /// Blocked threads look on for a while before they sleep; who does gets a freed word at once.
+    pub lingers: bool,
     /// `tryLock` and `lockAsync(0)` are called too, and X agents wait for a lock that they hold (with a timeout).
     pub tries: bool,
     /// Holders may call `markConsistent()`.
@@ -60,6 +62,7 @@ impl Scenario {
             quits: true,
             stalls: false,
             away: false,
+            lingers: false,
             tries: false,
             repairs: false,
             split_sections: false,
@@ -83,6 +86,11 @@ impl Scenario {
     pub fn away(mut self) -> Self {
         self.away = true;
         self.named("away")
+    }
+
+    pub fn lingers(mut self) -> Self {
+        self.lingers = true;
+        self.named("lingers")
     }
 
     pub fn tries(mut self) -> Self {

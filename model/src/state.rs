@@ -84,6 +84,8 @@ pub struct State {
     pub reserved_for: Id,
     /// A blocked waiter was given the lock a moment ago.
     pub cool: bool,
+    /// Which blocked waiter looks on at the moment, as far as anybody can see.
+    pub lingering: Id,
     /// Who died inside, until somebody takes the lock and with it the duty to warn.
     pub abandoned_by: Id,
     /// With split sections: who is between the freezing of the word and the rest of the section.
@@ -101,6 +103,7 @@ impl State {
             queue: Queue::default(),
             reserved_for: NOBODY,
             cool: false,
+            lingering: NOBODY,
             abandoned_by: NOBODY,
             bucket: None,
             agents: (0..agents).map(|_| Agent::default()).collect(),

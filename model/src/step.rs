@@ -37,6 +37,10 @@ pub enum Step {
     Age,
     /// The last give is half a millisecond ago.
     Cool,
+    /// A blocked waiter looks on.
+    Linger(Id),
+    /// It does no longer, or nobody can see it.
+    Doze,
 }
 
 /// What is done under the bucket's lock.

@@ -15,6 +15,8 @@ pub fn quick() -> Vec<Scenario> {
         // Two blocking and two asynchronous waiters.
         Scenario::of(&[B, B, L2]).away().stalls().deaths(1),
         Scenario::of(&[B, B, L, L]).away().deaths(1),
+        // Before they sleep, they look on.
+        Scenario::of(&[B, B, L]).lingers().away().stalls().deaths(1),
         // Between the steps of a section, and of an offer.
         Scenario::of(&[B, B, L]).split_sections().away().deaths(1),
         Scenario::of(&[X, B]).split_sections().away().stalls().tries().deaths(2),
@@ -25,6 +27,8 @@ pub fn quick() -> Vec<Scenario> {
         // Every waiter is served.
         Scenario::of(&[B, B, L]).away().stalls().deaths(1).liveness(),
         Scenario::of(&[B, B, L2]).away().stalls().liveness(),
+        Scenario::of(&[B, B, B]).lingers().away().liveness(),
+        Scenario::of(&[B, B, L]).lingers().stalls().liveness(),
         Scenario::of(&[B, B, L, L]).stalls().liveness(),
         Scenario::of(&[X, B, L]).away().stalls().liveness(),
         Scenario::of(&[X, X]).away().stalls().tries().liveness(),
@@ -52,6 +56,9 @@ pub fn full() -> Vec<Scenario> {
         Scenario::of(&[B, L, L]).split_offers().patient().stalls().deaths(1),
         Scenario::of(&[X, L]).split_offers().away().stalls().deaths(1),
         Scenario::of(&[X, B, L]).split_sections().split_offers().patient().deaths(1),
+        Scenario::of(&[B, B, B, L]).lingers().away().liveness(),
+        Scenario::of(&[B, B, L]).lingers().split_sections().away().stalls().deaths(1),
+        Scenario::of(&[X, B, L]).lingers().away().stalls().tries().deaths(1).liveness(),
         Scenario::of(&[B, B, L, L]).away().stalls().liveness(),
         Scenario::of(&[B, B, L, L]).stalls().deaths(1).liveness(),
         Scenario::of(&[B, B, B, L]).away().stalls().liveness(),
@@ -78,6 +85,7 @@ pub fn hunting_grounds() -> Vec<Scenario> {
         Scenario::of(&[L, L, L]).stalls().deaths(1),
         Scenario::of(&[B, B, L]).away().stalls().liveness(),
         Scenario::of(&[B, B, L]).stalls().patient().liveness(),
+        Scenario::of(&[B, B, B]).lingers().patient().liveness(),
         Scenario::of(&[B, L, L]).stalls().liveness(),
         Scenario::of(&[X, B, L]).stalls().liveness(),
         Scenario::of(&[L, L, L]).stalls().liveness(),

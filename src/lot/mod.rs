@@ -18,6 +18,7 @@ use slab::Slab;
 
 use crate::agent::{AgentId, Roster, SPARE, ThreadId, Timers};
 use crate::shared_word::SharedWord;
+use crate::spin::HoldLengths;
 use crate::sync::{AtomicBool, AtomicU64, Mutex, MutexGuard, Ordering};
 use line::Lines;
 use queue::{Node, NodeId, Queue};
@@ -38,8 +39,11 @@ pub struct Patience {
     pub lease: Duration,
     /// No lease is longer.
     pub longest_lease: Duration,
-    /// How long a thread that finds the word held looks on before it queues.
+    /// How long a thread that finds the word held looks on before it queues: about what a system call costs.
     pub spin: Duration,
+    /// How long it then looks on, queued, before it sleeps: about what it costs two threads to sleep and to wake (Karlin,
+    /// Li, Manasse and Owicki, SOSP 1991: to wait as long as that costs at most twice the best).
+    pub linger: Duration,
 }
 
 impl Default for Patience {
@@ -50,6 +54,7 @@ impl Default for Patience {
             lease: Duration::from_millis(1),
             longest_lease: Duration::from_millis(256),
             spin: Duration::from_micros(3),
+            linger: Duration::from_micros(25),
         }
     }
 }
@@ -64,7 +69,7 @@ impl Patience {
             "strict" => Some(Self { grant_after: Duration::ZERO, grant_every: Duration::ZERO, ..whole }),
             // Never hand it over, never reserve it: wake, offer, and let them race.
             "offers" => Some(Self { grant_after: Duration::MAX, lease: Duration::ZERO, ..whole }),
-            "no-spin" => Some(Self { spin: Duration::ZERO, ..whole }),
+            "no-spin" => Some(Self { spin: Duration::ZERO, linger: Duration::ZERO, ..whole }),
             _ => None,
         }
     }
@@ -90,6 +95,8 @@ pub(crate) struct Bucket {
     pub(crate) contents: Mutex<Contents>,
     /// Somebody spins for a word of this bucket.
     pub(crate) spinning: AtomicBool,
+    /// What spins for words of this bucket have seen of its holds.
+    pub(crate) holds: HoldLengths,
 }
 
 /// The lines of the locations that share a hash: a lock of their own, so that waiting never delays locking.
@@ -160,7 +167,11 @@ impl Lot {
     /// A lot with `buckets` buckets (a power of two), whose agents' ids begin at `first_agent`.
     pub fn new(buckets: usize, first_agent: AgentId, patience: Patience, timers: Box<dyn Timers>) -> Self {
         assert!(buckets.is_power_of_two());
-        let bucket = || Bucket { contents: Mutex::new(Contents::default()), spinning: AtomicBool::new(false) };
+        let bucket = || Bucket {
+            contents: Mutex::new(Contents::default()),
+            spinning: AtomicBool::new(false),
+            holds: HoldLengths::default(),
+        };
         Self {
             buckets: (0..buckets).map(|_| bucket()).collect(),
             lines: (0..buckets).map(|_| LinesBucket::default()).collect(),

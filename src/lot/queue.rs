@@ -100,6 +100,8 @@ pub struct Queue {
     next_ticket: u64,
     /// How many blocked waiters are woken and on their way.
     woken: u32,
+    /// The blocked waiter that was last to look on before it sleeps; perhaps it still does.
+    pub lingering: Option<NodeId>,
     /// Set exactly while the word's F bit is.
     pub reservation: Option<Reservation>,
     /// When the word was last handed straight to a blocked waiter.
@@ -119,6 +121,7 @@ impl Queue {
             parties: Vec::new(),
             next_ticket: 0,
             woken: 0,
+            lingering: None,
             reservation: None,
             last_grant: None,
             hold: 0,
@@ -178,6 +181,7 @@ impl Queue {
     /// Takes a waiter out, wherever it stands.
     pub fn remove(&mut self, nodes: &mut Slab<Node>, id: NodeId) -> Node {
         self.set_woken(nodes, id, false);
+        self.lingering.take_if(|lingering| *lingering == id);
         if matches!(nodes[id as usize].kind, Kind::Blocked { .. }) {
             return self.blocked.remove(nodes, id);
         }

@@ -142,7 +142,9 @@ impl<'l> Section<'l> {
     ) -> NodeId {
         self.contents.tally.enter(true);
         let (queue, nodes) = self.queue_or_new();
-        queue.push_blocked(nodes, agent, parker, guarded, since)
+        let id = queue.push_blocked(nodes, agent, parker, guarded, since);
+        queue.lingering = Some(id);
+        id
     }
 
     /// Puts a pending promise of `agent` at the end of the queue.
@@ -183,6 +185,7 @@ impl<'l> Section<'l> {
             return Some(Attempt::Acquired { abandoned_by: self.take(node.agent, node.guarded) });
         }
         queue.set_woken(nodes, id, false);
+        queue.lingering = Some(id);
         if let Kind::Blocked { parker, away: is_away, .. } = &mut nodes[id as usize].kind {
             parker.rest();
             *is_away = away;
@@ -262,7 +265,7 @@ impl<'l> Section<'l> {
         debug_assert!(self.word.is_takeable());
         let address = self.shared.address();
         let patience = self.lot.patience;
-        let Contents { queues, nodes, tally, .. } = &mut *self.contents;
+        let Contents { queues, nodes, .. } = &mut *self.contents;
         let Some(queue) = queues.get_mut(&address) else { return };
         let blocked = queue.first_blocked(nodes);
 
@@ -285,26 +288,35 @@ impl<'l> Section<'l> {
         }
         offer(parties, address, &mut self.wakes);
 
-        let Some(id) = blocked else { return };
-        let Node { agent, guarded, since, .. } = nodes[id as usize];
-        let Kind::Blocked { parker, .. } = &nodes[id as usize].kind else { unreachable!("it is on the blocked list") };
-        let parker = Arc::clone(parker);
+        let Some(first) = blocked else { return };
         let now = sync::now();
-        let has_aged = now.saturating_duration_since(since) >= patience.grant_after;
+        let has_aged = now.saturating_duration_since(nodes[first as usize].since) >= patience.grant_after;
         let is_due = queue.last_grant.is_none_or(|last| now.saturating_duration_since(last) >= patience.grant_every);
         if has_aged && is_due {
-            tally.serve(&nodes[id as usize]);
-            tally.handovers += 1;
-            tally.abandoned += u64::from(self.abandoned_by.is_some());
             queue.last_grant = Some(now);
-            queue.remove(nodes, id);
-            self.granted = Some((parker, self.abandoned_by.take()));
-            self.word = self.word.taken(agent, guarded);
+            self.grant(first);
+        } else if let Some(lingering) = queue.lingering.filter(|id| parker(nodes, *id).is_lingering()) {
+            // It runs: the word goes there without a system call, and without a moment in which nobody has it.
+            self.grant(lingering);
         } else if !queue.anybody_woken() {
-            queue.set_woken(nodes, id, true);
+            queue.set_woken(nodes, first, true);
+            let parker = parker(nodes, first);
             parker.wake();
-            self.wakes.unpark(parker);
+            self.wakes.unpark(Arc::clone(parker));
         }
+    }
+
+    /// A blocked waiter gets the free word.
+    fn grant(&mut self, id: NodeId) {
+        let Contents { queues, nodes, tally, .. } = &mut *self.contents;
+        let queue = queues.get_mut(&self.shared.address()).expect("a waiter has a queue");
+        let node = queue.remove(nodes, id);
+        tally.serve(&node);
+        tally.handovers += 1;
+        tally.abandoned += u64::from(self.abandoned_by.is_some());
+        self.word = self.word.taken(node.agent, node.guarded);
+        let Kind::Blocked { parker, .. } = node.kind else { unreachable!("it is on the blocked list") };
+        self.granted = Some((parker, self.abandoned_by.take()));
     }
 
     fn queue(&mut self) -> Option<(&mut Queue, &mut slab::Slab<Node>)> {
@@ -317,6 +329,12 @@ impl<'l> Section<'l> {
         let shared = self.shared;
         (queues.entry(shared.address()).or_insert_with(|| Queue::new(shared)), nodes)
     }
+}
+
+/// Where a blocked waiter sleeps.
+fn parker(nodes: &slab::Slab<Node>, id: NodeId) -> &Arc<Parker> {
+    let Kind::Blocked { parker, .. } = &nodes[id as usize].kind else { unreachable!("it is on the blocked list") };
+    parker
 }
 
 /// Tells each loop that has not been told yet.

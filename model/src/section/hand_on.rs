@@ -1,7 +1,7 @@
 //! The one way on for a free, unfenced word: for unlock, leave, the end of a lease, and death.
 
 use super::Locked;
-use crate::agent::Id;
+use crate::agent::{Id, NOBODY};
 use crate::fault::Fault;
 use crate::queue::Way;
 
@@ -26,12 +26,19 @@ impl Locked<'_> {
         }
 
         if let Some((_, id, aged)) = blocked {
-            if aged && !self.state.cool && !self.protocol.has(Fault::NeverGives) {
+            let lingering = self.lingering();
+            let is_passed_by = self.protocol.has(Fault::LingererFirst) && lingering.is_some();
+            if aged && !self.state.cool && !self.protocol.has(Fault::NeverGives) && !is_passed_by {
                 if !self.protocol.has(Fault::GivesWithoutOffers) {
                     self.offer(&ahead);
                 }
                 self.grant(id);
                 self.state.cool = true;
+                return;
+            }
+            if let Some(id) = lingering {
+                self.offer(&ahead);
+                self.grant(id);
                 return;
             }
             // One woken thread at a time: it takes the word, or sets W when it finds it taken.
@@ -53,7 +60,16 @@ impl Locked<'_> {
         Some((place, waiter.agent, waiter.aged))
     }
 
+    /// The blocked waiter that looks on, if it still waits. Whether it does nobody can know; the word is safe with it.
+    fn lingering(&self) -> Option<Id> {
+        let id = self.state.lingering;
+        self.state.queue.find(id, Way::Blocked).filter(|waiter| !waiter.away).map(|_| id)
+    }
+
     fn grant(&mut self, id: Id) {
+        if self.state.lingering == id {
+            self.state.lingering = NOBODY;
+        }
         if !self.protocol.has(Fault::GrantLeavesQueued) {
             self.state.queue.remove(id, Way::Blocked);
         }
