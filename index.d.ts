@@ -512,7 +512,7 @@ export type WaitAsyncResult =
 export interface Stats {
   /** Acquisitions that had to wait in the queue, of threads that ended at that moment too. */
   contended: number;
-  /** Those of them that were handed straight to a thread that slept, instead of waking it to try. */
+  /** Those of them that were handed straight to a blocked thread, asleep or about to be, instead of waking one to try. */
   handovers: number;
   /** How often a free mutex was kept for an event loop that was too busy to come in time. */
   passedBy: number;

@@ -8,6 +8,7 @@ const { createHeld } = require('./helpers/held.js');
 const { createMutex, OFFSET } = require('./helpers/memory.js');
 const { listen } = require('./helpers/messages.js');
 const { runProgram } = require('./helpers/processes.js');
+const { needs } = require('./helpers/runtime.js');
 const { watched } = require('./helpers/threads.js');
 
 const CONTENDED = 'sablock:contended';
@@ -138,6 +139,7 @@ for (const verb of ['waitFor', 'waitForAsync']) {
 
 test(
   'what need not wait is not told: free, tried in vain, marked as abandoned',
+  needs('prompt ends'),
   watched(async (t, threads) => {
     const messages = [...[CONTENDED, LONG_HOLD].map((channel) => listen(t, channel))];
     const { mutex, holder } = await createHeld(threads);
@@ -207,6 +209,7 @@ test(
 
 test(
   'nothing is left of watching holds once the waits are over',
+  needs('mocked timers'),
   watched(async (t) => {
     listen(t, LONG_HOLD);
     const { mutex } = createMutex();
@@ -231,6 +234,7 @@ test(
 
 test(
   'the acquisition of an abandoned mutex is told with the thread that ended',
+  needs('prompt ends'),
   watched(async (t, threads) => {
     const messages = listen(t, 'sablock:abandoned');
     const { mutex, holder } = await createHeld(threads);
@@ -279,6 +283,7 @@ test(
 
 test(
   'without subscribers no clock is read and no timer started, with one it is',
+  needs('mocked timers'),
   watched(async (t) => {
     const { mutex } = createMutex({ allowMainThread: true });
     const now = t.mock.method(performance, 'now');

@@ -4,6 +4,7 @@ const { Condition, stats } = require('..');
 const { endings } = require('./helpers/endings.js');
 const { createHeld } = require('./helpers/held.js');
 const { createMutex, OFFSET } = require('./helpers/memory.js');
+const { needs } = require('./helpers/runtime.js');
 const { watched } = require('./helpers/threads.js');
 
 const WAITING = 1 << 29;
@@ -112,6 +113,7 @@ test(
 
 test(
   'threads that end leave no wait behind, and what they held is counted once',
+  needs('prompt ends'),
   watched(async (_, threads) => {
     const { buffer, mutex, holder } = await createHeld(threads);
     const changes = since();

@@ -18,13 +18,8 @@ const files = fs
 /** Files that do not run as a whole, and why. */
 const LEFT_OUT = {
   node: {},
-  bun: {
-    'diagnostics-channels': 'one test of a subscriber that throws does not end; the cause is still to be found',
-  },
+  bun: {},
   deno: {
-    'diagnostics-channels':
-      'the global timers cannot be mocked, and ends are not prompt; one failure is still to be explained',
-    stats: 'ends are not prompt',
     release: 'the release scripts are for Node.js: their children lack permissions',
   },
 };

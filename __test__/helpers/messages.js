@@ -1,4 +1,4 @@
-const { subscribe, unsubscribe } = require('node:diagnostics_channel');
+const diagnostics = require('node:diagnostics_channel');
 
 /** A message without its mutex, which does not survive `postMessage`; its offset must be the mutex's. */
 exports.plain = ({ mutex, ...rest }) => {
@@ -6,11 +6,19 @@ exports.plain = ({ mutex, ...rest }) => {
   return rest;
 };
 
+const kept = [];
+
+/** Subscribes, and keeps the channel: Bun forgets one that nobody holds, subscribers and all. */
+exports.subscribe = (channel, note) => {
+  kept.push(diagnostics.channel(channel));
+  diagnostics.subscribe(channel, note);
+};
+
 /** Collects what this thread publishes on the channel during the test. */
 exports.listen = (t, channel) => {
   const messages = [];
   const note = (message) => messages.push(exports.plain(message));
-  subscribe(channel, note);
-  t.after(() => unsubscribe(channel, note));
+  exports.subscribe(channel, note);
+  t.after(() => diagnostics.unsubscribe(channel, note));
   return messages;
 };

@@ -13,6 +13,7 @@ const LACKS = {
     inspector: 'node:inspector does not reach the workers',
     'prompt ends': "terminate() answers, and 'exit' comes, before the thread has ended",
     'resource limits': 'a worker that runs out of memory in an event hangs, and nobody is told',
+    'mocked timers': 'the timers of node:test cannot take the place of its own',
     'no addons': '--no-addons is no option of it',
     'termination when busy': 'terminate() does not stop a thread that is blocked or busy',
   },

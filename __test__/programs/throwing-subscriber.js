@@ -1,8 +1,8 @@
 // Subscribers of every channel throw. Prints what the verbs answered all the same, and what was uncaught.
 
-const { subscribe } = require('node:diagnostics_channel');
 const { isMainThread, Worker, workerData } = require('node:worker_threads');
 const { Mutex } = require('../..');
+const { subscribe } = require('../helpers/messages.js');
 
 const memory = isMainThread ? new SharedArrayBuffer(Mutex.BYTES) : workerData;
 const mutex = new Mutex(memory, 0, { allowMainThread: true });

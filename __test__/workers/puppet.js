@@ -1,12 +1,11 @@
 // Does what the test tells it to, step by step, on mutexes of one buffer. A step is `[verb, ...arguments]`, for the
 // mutex at `OFFSET`, or `[byteOffset, verb, ...arguments]`. Guards and tokens stay here: each mutex remembers its last one.
 
-const { subscribe } = require('node:diagnostics_channel');
 const { parentPort } = require('node:worker_threads');
 const { Condition, LockGuard, Mutex, stats } = require('../..');
 const { answer, answerError, data, doing, end, isRaised, raise, waitForFlag } = require('../helpers/inside.js');
 const { OFFSET } = require('../helpers/memory.js');
-const { plain } = require('../helpers/messages.js');
+const { plain, subscribe } = require('../helpers/messages.js');
 
 const mutexes = new Map();
 const guards = new Map();
