@@ -18,9 +18,10 @@ use crate::futex::Outcome;
 use crate::location::Location;
 use crate::lot::line::Call;
 use crate::lot::list::NodeId;
-use crate::lot::{Corrupt, Leaving, Lot};
+use crate::lot::{Claim, Corrupt, Leaving, Lot};
 use crate::mutex::{Attempt, Limit};
 use crate::shared_word::SharedWord;
+use crate::word::Word;
 
 pub use answers::{Request, RequestError, Settled, UnlockedError};
 use wait::{Place, Unaccepted, Wait};
@@ -227,15 +228,33 @@ impl<'l> EventLoop<'l> {
     }
 
     fn claim(&mut self, address: usize) -> Option<Settled> {
-        let Ok(mut section) = self.lot.open_queued(address)? else { return self.despair(address) };
-        let claimed = section.claim(self.agent.id);
-        section.close().carry_out(self.lot);
-        let (token, abandoned_by) = claimed?;
+        let mut claimed = self.try_claim(address)?;
+        if let Ok(Claim::Remembered(word)) = claimed
+            && self.lot.linger_until(word, Word::is_reserved)
+        {
+            // Kept for this loop, most likely: so it need not sleep and be woken once more.
+            claimed = self.try_claim(address)?;
+        }
+        let (token, abandoned_by) = match claimed {
+            Ok(Claim::Acquired { token, abandoned_by }) => (token, abandoned_by),
+            Ok(Claim::Remembered(_) | Claim::InVain) => return None,
+            Err(Corrupt) => return self.despair(address),
+        };
         let wait = self.waits.remove(token as usize);
         self.stop_clock(token, &wait);
         let Place::Queue(word) = wait.place else { unreachable!("a claim is for one who queues") };
         self.unaccepted = Some(Unaccepted::Hold { word, abandoned_by });
         Some(Settled::Lock { token, word, attempt: Some(Attempt::Acquired { abandoned_by }) })
+    }
+
+    /// `None`: nobody waits for the word any more.
+    fn try_claim(&self, address: usize) -> Option<Result<Claim, Corrupt>> {
+        let claim = self.lot.open_queued(address)?.map(|mut section| {
+            let claim = section.claim(self.agent.id);
+            section.close().carry_out(self.lot);
+            claim
+        });
+        Some(claim)
     }
 
     /// The word at `address` was overwritten by somebody else: the waits for it end one by one.

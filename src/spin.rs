@@ -80,6 +80,24 @@ impl Lot {
         let time = self.patience.linger;
         (self.bucket(word.address()).holds.are_long() && !time.is_zero()).then_some(time)
     }
+
+    /// Reads the word until `is_done`, for as long as a sleep and a wake-up would cost; true if it came to that.
+    pub(crate) fn linger_until(&self, word: SharedWord, is_done: impl Fn(Word) -> bool) -> bool {
+        if self.patience.linger.is_zero() || !has_several_processors() {
+            return false;
+        }
+        let until = sync::now() + self.patience.linger;
+        loop {
+            // Relaxed: the section that follows decides.
+            if is_done(Word(word.atomic().load(Ordering::Relaxed))) {
+                return true;
+            }
+            if sync::now() >= until {
+                return false;
+            }
+            std::hint::spin_loop();
+        }
+    }
 }
 
 #[cfg(not(loom))]

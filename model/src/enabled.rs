@@ -128,6 +128,10 @@ impl Next<'_> {
             if agent.party.called {
                 self.out.push(Step::Drain(id));
             }
+            // Having come in vain it looked on, and saw the word kept for it before it was told.
+            if self.protocol.scenario.lingers && self.state.word.fenced && self.state.reserved_for == id {
+                self.section(Section::Claim(id));
+            }
         } else if agent.party.offered {
             self.section(Section::Claim(id));
         }

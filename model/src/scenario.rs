@@ -35,7 +35,8 @@ pub struct Scenario {
     pub stalls: bool,
     /// Blocked threads leave their slice for JavaScript, perhaps for ever.
     pub away: bool,
-    /// Blocked threads look on for a while before they sleep; who does gets a freed word at once.
+    /// Blocked threads look on for a while before they sleep; who does gets a freed word at once. Loops look on for a while
+    /// when they came in vain.
     pub lingers: bool,
     /// `tryLock` and `lockAsync(0)` are called too, and X agents wait for a lock that they hold (with a timeout).
     pub tries: bool,

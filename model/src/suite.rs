@@ -17,6 +17,7 @@ pub fn quick() -> Vec<Scenario> {
         Scenario::of(&[B, B, L, L]).away().deaths(1),
         // Before they sleep, they look on.
         Scenario::of(&[B, B, L]).lingers().away().stalls().deaths(1),
+        Scenario::of(&[X, L]).lingers().split_offers().away().deaths(1),
         // Between the steps of a section, and of an offer.
         Scenario::of(&[B, B, L]).split_sections().away().deaths(1),
         Scenario::of(&[X, B]).split_sections().away().stalls().tries().deaths(2),
@@ -29,6 +30,7 @@ pub fn quick() -> Vec<Scenario> {
         Scenario::of(&[B, B, L2]).away().stalls().liveness(),
         Scenario::of(&[B, B, B]).lingers().away().liveness(),
         Scenario::of(&[B, B, L]).lingers().stalls().liveness(),
+        Scenario::of(&[B, L2]).lingers().split_offers().stalls().liveness(),
         Scenario::of(&[B, B, L, L]).stalls().liveness(),
         Scenario::of(&[X, B, L]).away().stalls().liveness(),
         Scenario::of(&[X, X]).away().stalls().tries().liveness(),
@@ -57,6 +59,7 @@ pub fn full() -> Vec<Scenario> {
         Scenario::of(&[X, L]).split_offers().away().stalls().deaths(1),
         Scenario::of(&[X, B, L]).split_sections().split_offers().patient().deaths(1),
         Scenario::of(&[B, B, B, L]).lingers().away().liveness(),
+        Scenario::of(&[B, L, L]).lingers().split_offers().patient().deaths(1),
         Scenario::of(&[B, B, L]).lingers().split_sections().away().stalls().deaths(1),
         Scenario::of(&[X, B, L]).lingers().away().stalls().tries().deaths(1).liveness(),
         Scenario::of(&[B, B, L, L]).away().stalls().liveness(),

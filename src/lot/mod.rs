@@ -23,7 +23,7 @@ use crate::sync::{AtomicBool, AtomicU64, Mutex, MutexGuard, Ordering};
 use line::Lines;
 use queue::{Node, NodeId, Queue};
 
-pub(crate) use section::Section;
+pub(crate) use section::{Claim, Section};
 pub(crate) use tally::Leaving;
 pub use tally::Tally;
 pub(crate) use wakes::Wakes;

@@ -12,6 +12,21 @@ use crate::shared_word::SharedWord;
 use crate::sync::{self, MutexGuard, Ordering};
 use crate::word::{WAITING, Word};
 
+/// What came of a loop's coming for a word.
+pub(crate) enum Claim {
+    /// Its first waiter has it.
+    Acquired {
+        /// The waiter's.
+        token: u32,
+        /// The dead holder whose end it has to report.
+        abandoned_by: Option<AgentId>,
+    },
+    /// Another has it: the next to free it will keep it for this loop.
+    Remembered(SharedWord),
+    /// Nobody of this loop waits for it, or this very thread holds it.
+    InVain,
+}
+
 /// A word, frozen, and its queue, locked. Must be closed.
 pub(crate) struct Section<'l> {
     lot: &'l Lot,
@@ -194,42 +209,39 @@ impl<'l> Section<'l> {
     }
 
     /// The first asynchronous waiter of `agent` gets the word if it is free and nobody before it is to have it;
-    /// else the claim is remembered. Answers the waiter's token and the dead holder whose end it has to report.
-    pub(crate) fn claim(&mut self, agent: AgentId) -> Option<(u32, Option<AgentId>)> {
+    /// else the claim is remembered.
+    pub(crate) fn claim(&mut self, agent: AgentId) -> Claim {
         if !self.has_party(agent) {
             // An offer that its waiter did not live to see. Whoever comes for nobody must not free a dead holder's word
             // either: the scan of that death would not find it any more.
-            return None;
+            return Claim::InVain;
         }
         self.free_dead_owner();
-        let word = self.word;
-        let (queue, nodes) = self.queue()?;
-        let mine = queue.party_index(agent)?;
-        let reservation = queue.reservation;
-        let party = queue.party(agent)?;
+        let (word, shared) = (self.word, self.shared);
+        let (queue, nodes) = self.queue().expect("it has a party");
+        let mine = queue.party_index(agent).expect("it has a party");
+        let reservation = queue.reservation.filter(|reservation| reservation.agent != agent);
+        let before_me =
+            |reservation: Reservation| queue.party_index(reservation.agent).is_none_or(|place| place < mine);
+        let is_mine = word.owner() == 0 && !reservation.is_some_and(before_me);
+        let party = queue.party(agent).expect("it has a party");
         party.offered = false;
-        if word.owner() != 0 {
-            // A hold of this very thread is no reason to remember: W is set again, so its own unlock offers again.
-            party.claimed = word.owner() != agent;
-            return None;
+        // A hold of this very thread is no reason to remember: W is set again, so its own unlock offers again.
+        party.claimed = !is_mine && word.owner() != agent;
+        if !is_mine {
+            return if party.claimed { Claim::Remembered(shared) } else { Claim::InVain };
         }
-        if let Some(reservation) = reservation.filter(|reservation| reservation.agent != agent) {
-            if queue.party_index(reservation.agent)? < mine {
-                queue.party(agent)?.claimed = true;
-                return None;
-            }
-            queue.party(reservation.agent)?.claimed = true;
-        }
-        queue.reservation = None;
-        let party = queue.party(agent)?;
-        party.claimed = false;
         party.level = 0;
         let id = party.first();
+        if let Some(behind) = reservation.and_then(|reservation| queue.party(reservation.agent)) {
+            behind.claimed = true;
+        }
+        queue.reservation = None;
         let node = queue.remove(nodes, id);
         let Kind::Async { token } = node.kind else { unreachable!("parties hold asynchronous waiters") };
         self.contents.tally.serve(&node);
         self.word = word.reserved(false);
-        Some((token, self.take(agent, node.guarded)))
+        Claim::Acquired { token, abandoned_by: self.take(agent, node.guarded) }
     }
 
     /// A waiter gives up, or its thread ends; if the word is free, the next is set on its way.
@@ -346,9 +358,9 @@ fn offer(parties: &mut [Party], address: usize, wakes: &mut Wakes) {
     }
 }
 
-/// How long a word is kept for a loop: doubling from the shortest, but beyond that at most a tenth of the time
-/// that its waiter has waited, so that a busy loop holds up the others by a tenth.
+/// How long a word is kept for a loop: doubling from the shortest, but beyond that at most a twentieth of the time
+/// that its waiter has waited, so that a busy loop holds up the others by a twentieth.
 fn lease(patience: super::Patience, level: u32, waited: Duration) -> Duration {
     let doubled = patience.lease.saturating_mul(1 << level.min(16)).min(patience.longest_lease);
-    doubled.min((waited / 10).max(patience.lease))
+    doubled.min((waited / 20).max(patience.lease))
 }
