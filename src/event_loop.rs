@@ -230,9 +230,11 @@ impl<'l> EventLoop<'l> {
     fn claim(&mut self, address: usize) -> Option<Settled> {
         let mut claimed = self.try_claim(address)?;
         if let Ok(Claim::Remembered(word)) = claimed
+            && self.notices.is_empty()
             && self.lot.linger_until(word, Word::is_reserved)
         {
-            // Kept for this loop, most likely: so it need not sleep and be woken once more.
+            // Kept for this loop, most likely: so it need not sleep and be woken once more. Once in a drain is enough:
+            // a loop that waits for many words has other things to do.
             claimed = self.try_claim(address)?;
         }
         let (token, abandoned_by) = match claimed {
