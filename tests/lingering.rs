@@ -1,67 +1,34 @@
 //! A waiter that looks on before it sleeps is handed the word at once, and nobody who has waited long is passed by for it.
 #![cfg(not(loom))]
 
-use std::io;
-use std::ptr::NonNull;
+mod common;
+
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use sablock::agent::{Agent, Timers, WaitId};
-use sablock::lot::{Lot, Patience};
-use sablock::mutex::{Attempt, Limit};
-use sablock::shared_word::SharedWord;
-
-const PROMPT: Duration = Duration::from_secs(20);
-
-struct NoTimers;
-
-impl Timers for NoTimers {
-    fn deadline(&self, _: &Arc<Agent>, _: WaitId, _: Instant) -> io::Result<()> {
-        Ok(())
-    }
-    fn cancel(&self, _: WaitId) {}
-    fn lease(&self, _: usize, _: u64, _: Instant) {}
-}
-
-struct World {
-    lot: Lot,
-    word: AtomicU32,
-    is_over: AtomicBool,
-}
+use common::{ACQUIRED, PROMPT, World};
+use sablock::agent::Agent;
+use sablock::lot::Patience;
+use sablock::mutex::Limit;
 
 impl World {
-    fn new(patience: Patience) -> Self {
-        let lot = Lot::new(1, 70_000, patience, Box::new(NoTimers));
-        Self { lot, word: AtomicU32::new(0), is_over: AtomicBool::new(false) }
-    }
-
-    fn shared(&self) -> SharedWord {
-        // SAFETY: the word outlives every call: the threads are joined before it goes.
-        unsafe { SharedWord::new(NonNull::from(&self.word), 0) }
-    }
-
-    fn enter(&self, thread: u32) -> Arc<Agent> {
-        self.lot.agents.enter(thread).unwrap()
-    }
-
     fn exchange(&self, from: u32, to: u32) -> bool {
         self.word.compare_exchange(from, to, Ordering::SeqCst, Ordering::SeqCst).is_ok()
     }
 
     /// As JS does: one compare-exchange, and the core only if that fails.
-    fn lock(&self, agent: &Arc<Agent>) {
+    fn take(&self, agent: &Arc<Agent>) {
         if self.exchange(0, agent.id) {
             return;
         }
-        let attempt = self.lot.lock(agent, self.shared(), false, Limit::Endless, &mut || true).unwrap();
-        assert_eq!(attempt, Attempt::Acquired { abandoned_by: None });
+        assert_eq!(self.lock(agent, Limit::Endless), ACQUIRED);
     }
 
-    fn unlock(&self, agent: &Arc<Agent>) {
+    fn free(&self, agent: &Arc<Agent>) {
         if !self.exchange(agent.id, 0) {
-            self.lot.unlock(agent, self.shared(), false).unwrap();
+            self.unlock(agent);
         }
     }
 
@@ -69,15 +36,16 @@ impl World {
     /// Answers whether it was enough.
     fn alternate(&self, is_enough: impl Fn(&Self) -> bool) -> bool {
         let started_at = Instant::now();
+        let is_over = AtomicBool::new(false);
         thread::scope(|scope| {
             scope.spawn(|| {
-                let agent = self.enter(2);
-                while !self.is_over.load(Ordering::SeqCst) {
-                    self.lock(&agent);
-                    self.unlock(&agent);
+                let agent = self.agent(2);
+                while !is_over.load(Ordering::SeqCst) {
+                    self.take(&agent);
+                    self.free(&agent);
                 }
             });
-            let agent = self.enter(1);
+            let agent = self.agent(1);
             let mut longer = (0..50).cycle().map(|step| Duration::from_micros(5) * step);
             while !is_enough(self) && started_at.elapsed() < PROMPT {
                 // Not by waiting: a spin would see that the other's holds are short.
@@ -92,9 +60,9 @@ impl World {
                 while Instant::now() < until {
                     std::hint::spin_loop();
                 }
-                self.unlock(&agent);
+                self.free(&agent);
             }
-            self.is_over.store(true, Ordering::SeqCst);
+            is_over.store(true, Ordering::SeqCst);
         });
         is_enough(self)
     }
@@ -110,13 +78,13 @@ fn who_lingers_is_handed_the_word() {
     if thread::available_parallelism().is_ok_and(|count| count.get() == 1) {
         return; // nobody lingers where the holder could not go on meanwhile
     }
-    let world = World::new(patience(Duration::from_secs(60)));
+    let world = World::with(patience(Duration::from_secs(60)));
     assert!(world.alternate(|world| world.lot.tally().handovers > 0));
 }
 
 #[test]
 fn who_sleeps_is_woken_and_handed_nothing() {
-    let world = World::new(patience(Duration::ZERO));
+    let world = World::with(patience(Duration::ZERO));
     assert!(world.alternate(|world| world.lot.tally().contended > 20));
     assert_eq!(world.lot.tally().handovers, 0);
 }

@@ -5,38 +5,25 @@
 //! A wake-up that is lost shows as a deadlock, which loom reports; two holders at once, as a concurrent access to `data`.
 #![cfg(loom)]
 
+mod common;
 #[path = "loom/futex.rs"]
 mod futex;
 
-use std::io;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use loom::cell::UnsafeCell;
 use loom::sync::atomic::{AtomicU32, Ordering};
 use loom::thread;
 
-use sablock::agent::{Agent, Notice, Timers, WaitId, Wake};
+use common::Leases;
+use sablock::agent::{Agent, Notice, WaitId, Wake};
 use sablock::event_loop::{EventLoop, Request, Settled};
 use sablock::lot::{Lot, Patience};
 use sablock::mutex::{Attempt, Failure, Limit};
 use sablock::shared_word::SharedWord;
-use sablock::sync::{Bed, Mutex};
+use sablock::sync::Bed;
 use sablock::word::Word;
-
-/// Leases that were started; a model ends them when it likes.
-#[derive(Default, Clone)]
-struct Leases(Arc<Mutex<Vec<(usize, u64)>>>);
-
-impl Timers for Leases {
-    fn deadline(&self, _: &Arc<Agent>, _: WaitId, _: Instant) -> io::Result<()> {
-        Ok(())
-    }
-    fn cancel(&self, _: WaitId) {}
-    fn lease(&self, address: usize, generation: u64, _: Instant) {
-        self.0.lock().push((address, generation));
-    }
-}
 
 /// One word, what it guards, and the lot.
 struct World {
@@ -53,7 +40,7 @@ unsafe impl Sync for World {}
 
 impl World {
     fn new(patience: Patience) -> Arc<Self> {
-        let leases = Leases(Arc::new(Mutex::new(Vec::new())));
+        let leases = Leases::default();
         let lot = Lot::new(1, 70_000, patience, Box::new(leases.clone()));
         Arc::new(Self { lot, leases, word: AtomicU32::new(0), beside: AtomicU32::new(0), data: UnsafeCell::new(0) })
     }

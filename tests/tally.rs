@@ -1,80 +1,21 @@
 //! What the lot counts, and how it tells one hold of a word from the next.
 #![cfg(not(loom))]
 
-use std::io;
-use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex};
+mod common;
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use sablock::agent::{Agent, Timers, WaitId};
-use sablock::event_loop::{EventLoop, Request};
-use sablock::lot::{Lot, Patience, Tally};
+use common::{ACQUIRED, PROMPT, World};
+use sablock::event_loop::EventLoop;
+use sablock::lot::Tally;
 use sablock::mutex::{Attempt, Failure, Limit};
-use sablock::shared_word::SharedWord;
-
-const PROMPT: Duration = Duration::from_secs(20);
-const ACQUIRED: Attempt = Attempt::Acquired { abandoned_by: None };
-
-#[derive(Default, Clone)]
-struct Leases(Arc<Mutex<Vec<(usize, u64)>>>);
-
-impl Timers for Leases {
-    fn deadline(&self, _: &Arc<Agent>, _: WaitId, _: Instant) -> io::Result<()> {
-        Ok(())
-    }
-    fn cancel(&self, _: WaitId) {}
-    fn lease(&self, address: usize, generation: u64, _: Instant) {
-        self.0.lock().unwrap().push((address, generation));
-    }
-}
-
-/// A lot of its own with one word; sleepers are handed the word directly if `grants`, else never.
-struct World {
-    lot: Lot,
-    leases: Leases,
-    word: AtomicU32,
-}
 
 impl World {
-    fn new(grants: bool) -> Self {
-        let leases = Leases::default();
-        let grant_after = if grants { Duration::ZERO } else { Duration::MAX };
-        let patience = Patience { grant_after, grant_every: Duration::ZERO, ..Patience::default() };
-        Self { lot: Lot::new(4, 70_000, patience, Box::new(leases.clone())), leases, word: AtomicU32::new(0) }
-    }
-
-    fn shared(&self) -> SharedWord {
-        // SAFETY: an aligned atomic that outlives all waits, which end inside the test.
-        unsafe { SharedWord::new(NonNull::from(&self.word), 0) }
-    }
-
-    fn agent(&self, thread: u32) -> Arc<Agent> {
-        self.lot.agents.enter(thread).unwrap()
-    }
-
-    fn lock(&self, agent: &Arc<Agent>, limit: Limit) -> Attempt {
-        self.lot.lock(agent, self.shared(), false, limit, &mut || true).unwrap()
-    }
-
-    fn unlock(&self, agent: &Arc<Agent>) {
-        self.lot.unlock(agent, self.shared(), false).unwrap();
-    }
-
-    fn queue(&self, waits: &mut EventLoop<'_>) -> u32 {
-        match waits.lock(self.shared(), false, Limit::Endless).unwrap() {
-            Request::Pending(token) => token,
-            now => panic!("{now:?}"),
-        }
-    }
-
-    fn until(&self, what: &str, holds: impl Fn(Tally) -> bool) {
-        let start = Instant::now();
-        while !holds(self.lot.tally()) {
-            assert!(start.elapsed() < PROMPT, "never came: {what}; {:?}", self.lot.tally());
-            thread::yield_now();
-        }
+    fn until_counted(&self, what: &str, holds: impl Fn(Tally) -> bool) {
+        self.until(what, |world| holds(world.lot.tally()));
     }
 }
 
@@ -92,7 +33,7 @@ fn a_wait_of_a_blocked_thread_is_counted_when_it_begins_and_when_it_ends() {
                 assert_eq!(world.lock(&agent, Limit::after(PROMPT)), ACQUIRED);
                 world.unlock(&agent);
             });
-            world.until("a sleeper", |tally| tally.blocked == 1);
+            world.until_counted("a sleeper", |tally| tally.blocked == 1);
             thread::sleep(Duration::from_millis(5));
             world.unlock(&me);
         });
@@ -159,7 +100,7 @@ fn a_loop_that_is_passed_by_and_a_death_are_counted() {
     // It comes in vain, so that the word is kept for it the next time; then it does not come.
     assert!(waits.next_settled().is_none());
     world.unlock(&me);
-    let (address, generation) = world.leases.0.lock().unwrap().pop().expect("a lease");
+    let (address, generation) = world.leases.0.lock().pop().expect("a lease");
     world.lot.end_lease(address, generation);
     world.lot.end_lease(address, generation);
     assert_eq!(world.lot.tally().passed_by, 1);

@@ -1,96 +1,31 @@
 //! Single transitions of the protocol, step by step, on leases that end only when the test says so.
 #![cfg(not(loom))]
 
-use std::io;
-use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, mpsc};
-use std::thread;
-use std::time::{Duration, Instant};
+mod common;
 
-use sablock::agent::{Agent, Notice, Timers, WaitId};
-use sablock::event_loop::{EventLoop, Request, Settled};
-use sablock::lot::{Lot, Patience};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, mpsc};
+use std::thread;
+use std::time::Duration;
+
+use common::{ACQUIRED, PROMPT, World};
+use sablock::agent::{Agent, Notice};
+use sablock::event_loop::{EventLoop, Settled};
 use sablock::mutex::{Attempt, Limit, Refusal};
-use sablock::shared_word::SharedWord;
 use sablock::word::{ABANDONED, RESERVED, WAITING, Word};
 
-#[derive(Default, Clone)]
-struct Leases(Arc<Mutex<Vec<(usize, u64)>>>);
-
-impl Timers for Leases {
-    fn deadline(&self, _: &Arc<Agent>, _: WaitId, _: Instant) -> io::Result<()> {
-        Ok(())
-    }
-    fn cancel(&self, _: WaitId) {}
-    fn lease(&self, address: usize, generation: u64, _: Instant) {
-        self.0.lock().unwrap().push((address, generation));
-    }
-}
-
-/// A lot of its own with one word.
-struct World {
-    lot: Lot,
-    leases: Leases,
-    word: AtomicU32,
-}
-
-const PROMPT: Duration = Duration::from_secs(20);
-const ACQUIRED: Attempt = Attempt::Acquired { abandoned_by: None };
-
 impl World {
-    /// Nobody is handed the word directly, unless `grants`.
-    fn new(grants: bool) -> Self {
-        let leases = Leases::default();
-        let grant_after = if grants { Duration::ZERO } else { Duration::MAX };
-        let patience = Patience { grant_after, grant_every: Duration::ZERO, ..Patience::default() };
-        let lot = Lot::new(1, 70_000, patience, Box::new(leases.clone()));
-        Self { lot, leases, word: AtomicU32::new(0) }
-    }
-
-    fn shared(&self) -> SharedWord {
-        // SAFETY: an aligned atomic that outlives all waits, which end inside the test.
-        unsafe { SharedWord::new(NonNull::from(&self.word), 0) }
-    }
-
     fn value(&self) -> u32 {
         self.word.load(Ordering::SeqCst)
     }
 
-    fn agent(&self) -> Arc<Agent> {
-        self.lot.agents.enter(0).unwrap()
-    }
-
-    fn lock(&self, agent: &Arc<Agent>, limit: Limit) -> Attempt {
-        self.lot.lock(agent, self.shared(), false, limit, &mut || true).unwrap()
-    }
-
-    fn unlock(&self, agent: &Arc<Agent>) {
-        self.lot.unlock(agent, self.shared(), false).unwrap();
-    }
-
     fn event_loop(&self) -> EventLoop<'_> {
-        EventLoop::new(&self.lot, self.agent())
-    }
-
-    fn queue(&self, waits: &mut EventLoop<'_>) -> u32 {
-        match waits.lock(self.shared(), false, Limit::Endless).unwrap() {
-            Request::Pending(token) => token,
-            now => panic!("{now:?}"),
-        }
+        EventLoop::new(&self.lot, self.agent(0))
     }
 
     /// How long each waiter has waited, in order; the oldest first if they kept their places.
     fn ages(&self) -> Vec<Duration> {
         self.lot.inspect(self.shared()).waiters.into_iter().map(|waiter| waiter.waited).collect()
-    }
-
-    fn until(&self, what: &str, holds: impl Fn(&Self) -> bool) {
-        let start = Instant::now();
-        while !holds(self) {
-            assert!(start.elapsed() < PROMPT, "never came: {what}");
-            thread::yield_now();
-        }
     }
 
     fn until_queued(&self, waiters: usize) {
@@ -101,12 +36,12 @@ impl World {
 #[test]
 fn a_woken_waiter_that_loses_keeps_its_place() {
     let world = &World::new(false);
-    let me = world.agent();
+    let me = world.agent(0);
     world.lock(&me, Limit::Once);
     thread::scope(|scope| {
         for queued in 1..=3 {
             scope.spawn(|| {
-                let agent = world.agent();
+                let agent = world.agent(0);
                 assert_eq!(world.lock(&agent, Limit::after(PROMPT)), ACQUIRED);
                 world.unlock(&agent);
             });
@@ -127,13 +62,13 @@ fn a_woken_waiter_that_loses_keeps_its_place() {
 #[test]
 fn nobody_counts_on_a_thread_that_is_away() {
     let world = &World::new(true);
-    let me = world.agent();
+    let me = world.agent(0);
     world.lock(&me, Limit::Once);
     let (away, is_away) = mpsc::channel();
     let (back, is_back) = mpsc::channel::<()>();
     thread::scope(|scope| {
         scope.spawn(move || {
-            let agent = world.agent();
+            let agent = world.agent(0);
             let mut pause = || {
                 // A breakpoint: it stays until told. Later pauses pass at once, since the channel is closed.
                 let _ = away.send(());
@@ -145,11 +80,11 @@ fn nobody_counts_on_a_thread_that_is_away() {
             world.unlock(&agent);
         });
         is_away.recv().unwrap();
-        let second = world.agent();
+        let second = world.agent(0);
         world.unlock(&me);
         assert_eq!(world.lock(&second, Limit::after(PROMPT)), ACQUIRED, "a free word");
         let behind = scope.spawn(|| {
-            let agent = world.agent();
+            let agent = world.agent(0);
             assert_eq!(world.lock(&agent, Limit::after(PROMPT)), ACQUIRED, "behind one that is away");
             world.unlock(&agent);
         });
@@ -164,7 +99,7 @@ fn nobody_counts_on_a_thread_that_is_away() {
 #[test]
 fn a_request_of_a_thread_never_overtakes_its_own_earlier_ones() {
     let world = World::new(false);
-    let me = world.agent();
+    let me = world.agent(0);
     world.lock(&me, Limit::Once);
     let mut waits = world.event_loop();
     let first = world.queue(&mut waits);
@@ -198,7 +133,7 @@ fn claimed_in_vain<'w>(world: &'w World, holder: &Arc<Agent>) -> (EventLoop<'w>,
 #[test]
 fn a_word_is_reserved_for_a_loop_that_came_in_vain_until_it_comes_again() {
     let world = World::new(false);
-    let me = world.agent();
+    let me = world.agent(0);
     world.lock(&me, Limit::Once);
     let (mut waits, token) = claimed_in_vain(&world, &me);
     world.unlock(&me);
@@ -210,11 +145,11 @@ fn a_word_is_reserved_for_a_loop_that_came_in_vain_until_it_comes_again() {
 #[test]
 fn a_lease_that_is_over_opens_the_word_to_the_others() {
     let world = World::new(false);
-    let me = world.agent();
+    let me = world.agent(0);
     world.lock(&me, Limit::Once);
     let (mut waits, token) = claimed_in_vain(&world, &me);
     world.unlock(&me);
-    let leases = std::mem::take(&mut *world.leases.0.lock().unwrap());
+    let leases = std::mem::take(&mut *world.leases.0.lock());
     assert_eq!(leases.len(), 1);
     for (address, generation) in &leases {
         world.lot.end_lease(*address, *generation);
@@ -230,14 +165,14 @@ fn a_lease_that_is_over_opens_the_word_to_the_others() {
 #[test]
 fn a_lease_that_is_over_sets_the_next_on_its_way() {
     let world = World::new(false);
-    let me = world.agent();
+    let me = world.agent(0);
     world.lock(&me, Limit::Once);
     let (busy, _) = claimed_in_vain(&world, &me);
     let mut next = world.event_loop();
     let token = world.queue(&mut next);
     world.unlock(&me);
     assert_eq!(next.next_settled(), None, "the word is reserved for the busy one");
-    let leases = std::mem::take(&mut *world.leases.0.lock().unwrap());
+    let leases = std::mem::take(&mut *world.leases.0.lock());
     for (address, generation) in leases {
         world.lot.end_lease(address, generation);
     }
@@ -249,7 +184,7 @@ fn a_lease_that_is_over_sets_the_next_on_its_way() {
 #[test]
 fn a_busy_loop_holds_back_neither_loops_nor_threads_behind_it() {
     let world = &World::new(false);
-    let me = world.agent();
+    let me = world.agent(0);
     world.lock(&me, Limit::Once);
     let mut busy = world.event_loop();
     let mut second = world.event_loop();
@@ -257,7 +192,7 @@ fn a_busy_loop_holds_back_neither_loops_nor_threads_behind_it() {
     let token = world.queue(&mut second);
     thread::scope(|scope| {
         let blocked = scope.spawn(|| {
-            let agent = world.agent();
+            let agent = world.agent(0);
             assert_eq!(world.lock(&agent, Limit::after(PROMPT)), ACQUIRED);
             world.unlock(&agent);
         });
@@ -272,7 +207,7 @@ fn a_busy_loop_holds_back_neither_loops_nor_threads_behind_it() {
 #[test]
 fn a_thread_that_blocks_does_not_wait_for_its_own_loop() {
     let world = World::new(false);
-    let me = world.agent();
+    let me = world.agent(0);
     world.lock(&me, Limit::Once);
     let (waits, _) = claimed_in_vain(&world, &me);
     world.unlock(&me);
@@ -285,7 +220,7 @@ fn a_thread_that_blocks_does_not_wait_for_its_own_loop() {
 #[test]
 fn of_two_loops_that_came_in_vain_the_earlier_goes_first() {
     let world = World::new(false);
-    let me = world.agent();
+    let me = world.agent(0);
     world.lock(&me, Limit::Once);
     let mut earlier = world.event_loop();
     let mut later = world.event_loop();
@@ -311,7 +246,7 @@ fn of_two_loops_that_came_in_vain_the_earlier_goes_first() {
 #[test]
 fn an_aborted_wait_passes_on_what_was_reserved_for_it() {
     let world = World::new(false);
-    let me = world.agent();
+    let me = world.agent(0);
     world.lock(&me, Limit::Once);
     let (mut waits, token) = claimed_in_vain(&world, &me);
     let mut other = world.event_loop();
@@ -328,13 +263,13 @@ fn an_aborted_wait_passes_on_what_was_reserved_for_it() {
 #[test]
 fn a_death_that_no_waiter_stayed_to_report_is_told_to_the_next_comer() {
     let world = World::new(false);
-    let doomed = world.agent();
+    let doomed = world.agent(0);
     world.lock(&doomed, Limit::Once);
     let mut waits = world.event_loop();
     let token = world.queue(&mut waits);
     world.lot.bury(doomed.id);
     assert!(waits.cancel(token).is_some());
-    let me = world.agent();
+    let me = world.agent(0);
     assert_eq!(world.lock(&me, Limit::Once), Attempt::Acquired { abandoned_by: Some(doomed.id) });
     assert!(Word(world.value()).is_abandoned());
     world.unlock(&me);
@@ -348,7 +283,7 @@ fn a_death_that_no_waiter_stayed_to_report_is_told_to_the_next_comer() {
 #[test]
 fn a_loop_that_comes_for_nobody_leaves_a_dead_holders_word_to_the_scan() {
     let world = World::new(false);
-    let doomed = world.agent();
+    let doomed = world.agent(0);
     world.lock(&doomed, Limit::Once);
     let mut fickle = world.event_loop();
     let mut heir = world.event_loop();
@@ -368,7 +303,7 @@ fn a_loop_that_comes_for_nobody_leaves_a_dead_holders_word_to_the_scan() {
 #[test]
 fn a_hold_that_its_thread_never_knew_of_passes_on_unmarked() {
     let world = World::new(false);
-    let me = world.agent();
+    let me = world.agent(0);
     world.lock(&me, Limit::Once);
     let mut doomed = world.event_loop();
     let mut heir = world.event_loop();
@@ -386,7 +321,7 @@ fn a_hold_that_its_thread_never_knew_of_passes_on_unmarked() {
 #[test]
 fn foreign_content_is_refused_and_left_alone() {
     let world = World::new(false);
-    let me = world.agent();
+    let me = world.agent(0);
     for value in [1, 2, 69_999, 80_000, RESERVED, WAITING, RESERVED | WAITING, me.id | WAITING, 1 << 30, u32::MAX] {
         world.word.store(value, Ordering::SeqCst);
         assert!(world.lot.lock(&me, world.shared(), false, Limit::Endless, &mut || true).is_err(), "{value:#x}");
@@ -400,13 +335,13 @@ fn foreign_content_is_refused_and_left_alone() {
 #[test]
 fn waiters_of_a_word_that_is_overwritten_are_told() {
     let world = World::new(true);
-    let me = world.agent();
+    let me = world.agent(0);
     world.lock(&me, Limit::Once);
     let mut waits = world.event_loop();
     let token = world.queue(&mut waits);
     thread::scope(|scope| {
         let blocked = scope.spawn(|| {
-            let agent = world.agent();
+            let agent = world.agent(0);
             world.lot.lock(&agent, world.shared(), false, Limit::after(PROMPT), &mut || true).is_err()
         });
         world.until_queued(2);
