@@ -45,16 +45,11 @@ impl Parker {
 
     /// Looks on until called, for `time` at most.
     pub fn linger(&self, time: Duration) {
-        let end = sync::nanoseconds() + time.as_nanos() as u64;
-        loop {
-            let now = sync::nanoseconds();
-            if self.call() != Call::None || now >= end {
-                break;
-            }
-            // Relaxed, as everywhere: a hint that guards no data.
+        // Relaxed, here and below: a hint that guards no data.
+        sync::look_on(time, |now| {
             self.seen.store(now, Ordering::Relaxed);
-            std::hint::spin_loop();
-        }
+            self.call() != Call::None
+        });
         self.seen.store(0, Ordering::Relaxed);
     }
 

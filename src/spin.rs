@@ -1,7 +1,7 @@
 //! Looking on for some microseconds before a thread sleeps, in case the word comes meanwhile.
 //!
 //! First unqueued (a *spin*), then, if holds are long enough for that to pay, queued (it *lingers*, see [`crate::parker`]).
-//! Reads only, and decides nothing: without it the lock is as right, and slower.
+//! Nobody relies on it: without it the lock is as right, and slower.
 
 use std::time::Duration;
 
@@ -39,7 +39,7 @@ impl Lot {
     /// A word that was free for one look only is left to the thread that runs: who unlocks and locks in a loop gets more
     /// done than two that take turns, and others get their turn by [`crate::lot::Patience`].
     pub(crate) fn spin(&self, agent: AgentId, word: SharedWord, guarded: bool) -> bool {
-        if self.patience.spin.is_zero() || !has_several_processors() {
+        if !pays(self.patience.spin) {
             return false;
         }
         let Bucket { spinning, holds, .. } = self.bucket(word.address());
@@ -78,26 +78,20 @@ impl Lot {
     /// How long a waiter looks on once it is queued; `None` if that would not pay.
     pub(crate) fn linger_time(&self, word: SharedWord) -> Option<Duration> {
         let time = self.patience.linger;
-        (self.bucket(word.address()).holds.are_long() && !time.is_zero()).then_some(time)
+        (self.bucket(word.address()).holds.are_long() && pays(time)).then_some(time)
     }
 
     /// Reads the word until `is_done`, for as long as a sleep and a wake-up would cost; true if it came to that.
     pub(crate) fn linger_until(&self, word: SharedWord, is_done: impl Fn(Word) -> bool) -> bool {
-        if self.patience.linger.is_zero() || !has_several_processors() {
-            return false;
-        }
-        let until = sync::now() + self.patience.linger;
-        loop {
-            // Relaxed: the section that follows decides.
-            if is_done(Word(word.atomic().load(Ordering::Relaxed))) {
-                return true;
-            }
-            if sync::now() >= until {
-                return false;
-            }
-            std::hint::spin_loop();
-        }
+        // Relaxed: the section that follows decides.
+        let look = |_| is_done(Word(word.atomic().load(Ordering::Relaxed)));
+        pays(self.patience.linger) && sync::look_on(self.patience.linger, look)
     }
+}
+
+/// Whether to look on for so long may be of use at all.
+fn pays(time: Duration) -> bool {
+    !time.is_zero() && has_several_processors()
 }
 
 #[cfg(not(loom))]

@@ -1,6 +1,8 @@
 //! The atomics, locks and threads that the core uses: those of the standard library and parking_lot,
 //! or loom's when a model runs (`--cfg loom`). Nothing else in the core names either.
 
+use std::time::Duration;
+
 #[cfg(not(loom))]
 mod real {
     pub use parking_lot::{Mutex, MutexGuard, RwLock};
@@ -128,6 +130,21 @@ mod modelled {
 impl Default for Bed {
     fn default() -> Self {
         Self::new()
+    }
+}
+
+/// Spins until `is_done`, which gets the time in [`nanoseconds`], for `limit` at most; true if it came to that.
+pub fn look_on(limit: Duration, mut is_done: impl FnMut(u64) -> bool) -> bool {
+    let end = nanoseconds() + limit.as_nanos() as u64;
+    loop {
+        let now = nanoseconds();
+        if is_done(now) {
+            return true;
+        }
+        if now >= end {
+            return false;
+        }
+        std::hint::spin_loop();
     }
 }
 
