@@ -3,21 +3,10 @@
 const { execFileSync, spawnSync } = require('node:child_process');
 const fs = require('node:fs');
 const path = require('node:path');
-const vm = require('node:vm');
+const { USING_IS_KNOWN } = require('../scripts/lib/syntax.js');
 
 const LIMIT_MS = 60_000;
 const COMPILED = path.join(__dirname, '.compiled');
-
-const parses = (source) => {
-  try {
-    new vm.Script(source);
-    return true;
-  } catch {
-    return false;
-  }
-};
-
-const USING_IS_KNOWN = parses('{ using resource = null; }');
 
 /** Answers the file to run: the example, or what TypeScript makes of it if this Node.js does not know `using` yet. */
 const prepare = (file) => {

@@ -4,23 +4,12 @@ const { spawn } = require('node:child_process');
 const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
-const vm = require('node:vm');
 const ts = require('typescript');
+const { USING_IS_KNOWN } = require('../lib/syntax.js');
 const { NAMES } = require('./fragments.js');
 const { root } = require('./documents.js');
 
 const LIMIT_MS = 60_000;
-
-const parses = (source) => {
-  try {
-    new vm.Script(source);
-    return true;
-  } catch {
-    return false;
-  }
-};
-
-const USING_IS_KNOWN = parses('{ using resource = null; }');
 
 /** For a Node.js that does not know `using` yet. */
 const compile = (code) =>
