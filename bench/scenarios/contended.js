@@ -3,29 +3,18 @@
 // alone, without a lock but with two compare-exchanges: no lock can let two threads hold at once.
 
 const { Crew } = require('../lib/crew');
-const { busyFor, sleep, threadNs } = require('../lib/clock');
-const { jain, max, sum } = require('../lib/stats');
+const { busyFor, threadNs } = require('../lib/clock');
+const { max } = require('../lib/stats');
+const { throughput } = require('../lib/throughput');
 
 async function run(contender, { workers, hold, ms }) {
   const memory = contender.share(1);
   const data = new Int32Array(new SharedArrayBuffer(64));
   const crew = await Crew.start(workers, 'hold-loop.js', contender.name, () => ({ memory, data, hold }));
-  crew.go();
-  await sleep(ms);
-  crew.stop();
-  const results = await crew.results();
-  await crew.end();
-  const holds = results.map((result) => result.holds);
-  if (data[0] !== sum(holds)) {
-    return { wrong: `${sum(holds)} holds counted ${data[0]}: two threads were inside at once` };
-  }
-  const ns = max(results.map((result) => result.end)) - Math.min(...results.map((result) => result.start));
-  return {
-    rate: (sum(holds) / ns) * 1e6,
-    jain: jain(holds),
-    longest: max(results.map((result) => result.longestWait)) / 1e6,
-    details: { holds, longestWaits: results.map((result) => result.longestWait / 1e6) },
-  };
+  const { wrong, rate, jain, holds, results } = await throughput(crew, data, ms);
+  if (wrong) return { wrong };
+  const longestWaits = results.map((result) => result.longestWait / 1e6);
+  return { rate, jain, longest: max(longestWaits), details: { holds, longestWaits } };
 }
 
 function alone({ hold, ms }) {

@@ -8,6 +8,8 @@ const { threadNs } = require('../lib/clock');
 const { loadEntry } = require('../lib/entry');
 
 const EMPTY = { require: path.join(__dirname, '..', 'lib', 'empty.js') };
+/** Whoever needs locks has it loaded, before or after. */
+const WORKER_THREADS = { require: 'node:worker_threads' };
 
 /** The threads of this process, or NaN where /proc does not tell. */
 function threads() {
@@ -78,5 +80,8 @@ module.exports = {
             : undefined,
       })),
   run,
-  limits: [{ name: 'an empty module', run: ({ way }) => WAYS[way](EMPTY) }],
+  limits: [
+    { name: 'an empty module', run: ({ way }) => WAYS[way](EMPTY) },
+    { name: 'node:worker_threads', run: ({ way }) => WAYS[way](WORKER_THREADS) },
+  ],
 };

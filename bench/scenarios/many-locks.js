@@ -3,23 +3,15 @@
 // buckets cost where waiters of different locks meet. The limit is one thread alone with two compare-exchanges.
 
 const { Crew } = require('../lib/crew');
-const { sleep, threadNs } = require('../lib/clock');
-const { jain, max, sum } = require('../lib/stats');
+const { threadNs } = require('../lib/clock');
+const { throughput } = require('../lib/throughput');
 
 async function run(contender, { threads, count, ms }) {
   const memory = contender.share(count);
   const data = new Int32Array(new SharedArrayBuffer(4 * count));
   const crew = await Crew.start(threads, 'many-locks.js', contender.name, () => ({ memory, data, count }));
-  crew.go();
-  await sleep(ms);
-  crew.stop();
-  const results = await crew.results();
-  await crew.end();
-  const holds = results.map((result) => result.holds);
-  if (sum([...data]) !== sum(holds))
-    return { wrong: `${sum(holds)} holds counted ${sum([...data])}: two threads were inside at once` };
-  const ns = max(results.map((result) => result.end)) - Math.min(...results.map((result) => result.start));
-  return { rate: (sum(holds) / ns) * 1e6, jain: jain(holds) };
+  const { wrong, rate, jain } = await throughput(crew, data, ms);
+  return wrong ? { wrong } : { rate, jain };
 }
 
 function alone({ count, ms }) {
