@@ -12,15 +12,13 @@ use napi::bindgen_prelude::*;
 use napi::{Env, sys};
 
 use super::anchors::Anchors;
-use super::lot;
+use super::engine;
 use super::word::JsWord;
-use crate::agent::{AgentId, ThreadId, Wake};
-use crate::blocking::Caller;
-use crate::deadlock::Hop;
-use crate::event_loop::{EventLoop, Request, RequestError, Settled, UnlockedError};
-use crate::futex::Outcome;
-use crate::location::Location;
-use crate::mutex::Limit;
+use crate::agents::{AgentId, ThreadId, Wake};
+use crate::engine::{Caller, EventLoop, Hold, HoldOwner, Hop, Limit, Reply, ReplyError, Settled};
+use crate::memory::Place;
+use crate::primitives::futex::FUTEX;
+use crate::primitives::mutex::MUTEX;
 
 /// One JS thread.
 pub struct JsThread {
@@ -75,14 +73,14 @@ impl JsThread {
             // Registered after the threadsafe function, so that it runs before that function's own hook: last in, first out.
             // SAFETY: `env` is the environment of the call in progress; the hook takes no argument, and is added once.
             check(unsafe { sys::napi_add_env_cleanup_hook(raw, Some(end), ptr::null_mut()) })?;
-            let agent = lot()
+            let agent = engine()
                 .agents
-                .enter(thread_id)
+                .add(thread_id)
                 .ok_or_else(|| Error::from_reason("this process has used up its thread ids"))?;
             agent.set_waker(Some(Box::new(WakeLoop(wake))));
             let id = agent.id;
             THREAD.set(Some(Self {
-                event_loop: EventLoop::new(lot(), agent),
+                event_loop: EventLoop::new(engine(), agent),
                 anchors: Anchors::default(),
                 settled: None,
                 abandoned_by: None,
@@ -105,13 +103,13 @@ impl JsThread {
     pub fn lock_async(
         &mut self,
         word: JsWord,
-        guarded: bool,
+        owner: HoldOwner,
         limit: Limit,
-    ) -> Result<std::result::Result<Request, RequestError>> {
+    ) -> Result<std::result::Result<Reply, ReplyError>> {
         let address = word.0.address();
         self.anchors.hold(self.env, address, word.1)?;
-        let request = self.event_loop.lock(word.0, guarded, limit);
-        if !matches!(request, Ok(Request::Pending(_))) {
+        let request = self.event_loop.lock(word.0, owner, limit);
+        if !matches!(request, Ok(Reply::Pending(_))) {
             self.anchors.release(self.env, address)?;
         }
         self.waits_for = self.event_loop.waits_for;
@@ -121,32 +119,32 @@ impl JsThread {
     /// Waits for a notification, if there is a reason to; a pending wait keeps the memory of `view`.
     pub fn wait_async(
         &mut self,
-        location: Location,
+        location: Place,
         view: sys::napi_value,
         value: i64,
         limit: Limit,
-    ) -> Result<std::io::Result<Request<Outcome>>> {
+    ) -> Result<std::result::Result<Reply, ReplyError>> {
         let address = location.address();
         self.anchors.hold(self.env, address, view)?;
-        let request = self.event_loop.wait(location, value, limit);
-        if !matches!(request, Ok(Request::Pending(_))) {
+        let request = self.event_loop.wait_while(location, value, limit);
+        if !matches!(request, Ok(Reply::Pending(_))) {
             self.anchors.release(self.env, address)?;
         }
         Ok(request)
     }
 
     /// Frees the word and waits for a notification; the pending wait keeps the memory of `view`.
-    pub fn wait_unlocked(
+    pub fn wait_released(
         &mut self,
-        location: Location,
+        location: Place,
         view: sys::napi_value,
         word: JsWord,
-        guarded: bool,
+        owner: HoldOwner,
         limit: Limit,
-    ) -> Result<std::result::Result<u32, UnlockedError>> {
+    ) -> Result<std::result::Result<u32, ReplyError>> {
         let address = location.address();
         self.anchors.hold(self.env, address, view)?;
-        let request = self.event_loop.wait_unlocked(location, word.0, guarded, limit);
+        let request = self.event_loop.wait_released(&FUTEX, location, &MUTEX, word.0, Hold::exclusive(owner), limit);
         if request.is_err() {
             self.anchors.release(self.env, address)?;
         }
@@ -156,7 +154,7 @@ impl JsThread {
     /// Takes a pending wait back.
     pub fn cancel(&mut self, token: u32) -> Result<bool> {
         match self.event_loop.cancel(token) {
-            Some(address) => self.anchors.release(self.env, address).map(|()| true),
+            Some(place) => self.anchors.release(self.env, place.address()).map(|()| true),
             None => Ok(false),
         }
     }
@@ -167,7 +165,7 @@ impl JsThread {
         if let Some(address) = self.settled.take() {
             self.anchors.release(self.env, address)?;
         }
-        self.settled = next.as_ref().map(Settled::address);
+        self.settled = next.as_ref().map(|settled| settled.place.address());
         Ok(next)
     }
 

@@ -1,25 +1,26 @@
 //! Models of waiting for a notification. A notification that is lost shows as a deadlock, which loom reports.
 
 use super::*;
-use sablock::futex::Outcome;
-use sablock::location::Location;
+use sablock::engine::HoldOwner;
+use sablock::engine::Outcome;
+use sablock::memory::Place;
 
 impl World {
     /// Where the models wait: the second word, as a plain integer.
-    fn location(&self) -> Location {
+    fn location(&self) -> Place {
         // SAFETY: an aligned atomic; every thread of a model keeps the world until its waits are over.
-        unsafe { Location::int32(std::ptr::NonNull::from(&self.beside).cast()) }
+        unsafe { Place::new(std::ptr::NonNull::from(&self.beside).cast()) }
     }
 
     /// Waits while the value is 0.
     fn wait(&self, limit: Limit) -> Outcome {
-        self.lot.wait(&self.enter(), self.location(), 0, limit, &mut || true).unwrap()
+        self.engine.wait(&self.enter(), self.location(), 0, limit, &mut || true).unwrap()
     }
 
     /// From now on nobody begins to wait; answers how many were told.
     fn change_and_notify(&self, count: usize) -> usize {
         self.beside.store(1, Ordering::SeqCst);
-        self.lot.notify(self.location(), count)
+        self.engine.notify(self.location(), count)
     }
 }
 
@@ -27,13 +28,13 @@ impl World {
 fn wait_async(world: &World) -> Outcome {
     let (mut waits, bed) = event_loop(world);
     match waits.wait(world.location(), 0, Limit::Endless).unwrap() {
-        Request::Now(outcome) => outcome,
-        Request::Pending(token) => expect_told(&mut waits, &bed, token),
+        Reply::Now(outcome) => outcome,
+        Reply::Pending(token) => expect_told(&mut waits, &bed, token),
     }
 }
 
 fn expect_told(waits: &mut EventLoop<'_>, bed: &Bed, token: u32) -> Outcome {
-    let Settled::Wait { token: settled, outcome, .. } = turn(waits, bed) else { panic!() };
+    let Settled { token: settled, outcome, .. } = turn(waits, bed);
     assert_eq!(settled, token);
     assert_eq!(waits.next_settled(), None);
     outcome
@@ -41,9 +42,9 @@ fn expect_told(waits: &mut EventLoop<'_>, bed: &Bed, token: u32) -> Outcome {
 
 /// Nobody waits any more, and as many heard of a notification as `told` were told.
 fn expect_told_once(world: &World, told: usize, outcomes: &[Outcome]) {
-    let heard = outcomes.iter().filter(|outcome| **outcome == Outcome::Notified).count();
+    let heard = outcomes.iter().filter(|outcome| **outcome == Outcome::GRANTED).count();
     assert_eq!(heard, told, "{outcomes:?}");
-    assert_eq!(world.lot.waiting(world.location()), 0);
+    assert_eq!(world.engine.waiting(world.location()), 0);
 }
 
 #[test]
@@ -64,7 +65,7 @@ fn waits_of_both_kinds_against_notify() {
         let world = World::new(patience(false));
         let blocked = spawn(&world, |world| world.wait(Limit::Endless));
         let awaiting = spawn(&world, wait_async);
-        let told = world.change_and_notify(1) + world.lot.notify(world.location(), usize::MAX);
+        let told = world.change_and_notify(1) + world.engine.notify(world.location(), usize::MAX);
         expect_told_once(&world, told, &[blocked.join().unwrap(), awaiting.join().unwrap()]);
     });
 }
@@ -77,7 +78,7 @@ fn timeout_against_notify() {
         let hasty = spawn(&world, |world| world.wait(Limit::Until(sablock::sync::now())));
         let patient = spawn(&world, |world| world.wait(Limit::Endless));
         // Whoever is told of the first, another is left for the second, if he did not time out.
-        let told = world.change_and_notify(1) + world.lot.notify(world.location(), 1);
+        let told = world.change_and_notify(1) + world.engine.notify(world.location(), 1);
         expect_told_once(&world, told, &[hasty.join().unwrap(), patient.join().unwrap()]);
     });
 }
@@ -89,8 +90,8 @@ fn deadline_of_a_promise_against_notify() {
         let hasty = spawn(&world, |world| {
             let (mut waits, bed) = event_loop(world);
             match waits.wait(world.location(), 0, Limit::Endless).unwrap() {
-                Request::Now(outcome) => outcome,
-                Request::Pending(token) => {
+                Reply::Now(outcome) => outcome,
+                Reply::Pending(token) => {
                     // What the clock says when the deadline is over; the first wait of a world has the first serial.
                     waits.agent().notify(Notice::Expired(WaitId { token, serial: 1 }));
                     expect_told(&mut waits, &bed, token)
@@ -109,17 +110,17 @@ fn cancel_against_notify() {
         let fickle = spawn(&world, |world| {
             let (mut waits, bed) = event_loop(world);
             match waits.wait(world.location(), 0, Limit::Endless).unwrap() {
-                Request::Now(outcome) => outcome,
-                Request::Pending(token) if waits.cancel(token).is_some() => {
+                Reply::Now(outcome) => outcome,
+                Reply::Pending(token) if waits.cancel(token).is_some() => {
                     assert_eq!(waits.next_settled(), None);
                     Outcome::TimedOut
                 }
                 // It came too late: it was told, and hears of it.
-                Request::Pending(token) => expect_told(&mut waits, &bed, token),
+                Reply::Pending(token) => expect_told(&mut waits, &bed, token),
             }
         });
         let patient = spawn(&world, |world| world.wait(Limit::Endless));
-        let told = world.change_and_notify(1) + world.lot.notify(world.location(), 1);
+        let told = world.change_and_notify(1) + world.engine.notify(world.location(), 1);
         expect_told_once(&world, told, &[fickle.join().unwrap(), patient.join().unwrap()]);
     });
 }
@@ -139,7 +140,7 @@ fn death_of_an_awaiting_thread_against_notify() {
         world.change_and_notify(1);
         doomed.join().unwrap();
         patient.join().unwrap();
-        assert_eq!(world.lot.waiting(world.location()), 0);
+        assert_eq!(world.engine.waiting(world.location()), 0);
     });
 }
 
@@ -149,8 +150,11 @@ fn wait_for_change(world: &World) {
     world.lock(&agent, Limit::Endless);
     while world.beside.load(Ordering::SeqCst) == 0 {
         let endless = Limit::Endless;
-        let waited = world.lot.wait_unlocked(&agent, world.location(), world.word(), false, endless, &mut || true);
-        assert!(matches!(waited, Ok((Outcome::Notified, Attempt::Acquired { .. }))));
+        let waited =
+            world
+                .engine
+                .wait_unlocked(&agent, world.location(), world.word(), HoldOwner::Thread, endless, &mut || true);
+        assert!(matches!(waited, Ok((Outcome::GRANTED, Outcome::Granted { .. }))));
     }
     world.touch();
     world.unlock(&agent);
@@ -167,7 +171,7 @@ fn condition_against_change() {
             world.touch();
             world.beside.store(1, Ordering::SeqCst);
             world.unlock(&agent);
-            world.lot.notify(world.location(), 1);
+            world.engine.notify(world.location(), 1);
             waiter.join().unwrap();
             world.expect_free(2);
         });
@@ -182,7 +186,7 @@ fn death_with_a_kept_notification_against_the_next_in_line() {
             let (mut waits, _) = event_loop(world);
             let agent = Arc::clone(waits.agent());
             world.lock(&agent, Limit::Endless);
-            waits.wait_unlocked(world.location(), world.word(), false, Limit::Endless).unwrap();
+            waits.wait_unlocked(world.location(), world.word(), HoldOwner::Thread, Limit::Endless).unwrap();
             // Perhaps it hears of a notification; it ends before it holds the word again.
             waits.next_settled();
             waits.next_settled();
@@ -192,6 +196,6 @@ fn death_with_a_kept_notification_against_the_next_in_line() {
         world.change_and_notify(1);
         doomed.join().unwrap();
         patient.join().unwrap();
-        assert_eq!(world.lot.waiting(world.location()), 0);
+        assert_eq!(world.engine.waiting(world.location()), 0);
     });
 }

@@ -1,13 +1,13 @@
-//! What is counted of the waits for locks: kept in each bucket under its lock, summed when somebody asks.
+//! What is counted of the waits for locks and permits: kept in each bucket under its lock, summed when somebody asks.
 
 use std::time::Duration;
 
-use super::queue::{Kind, Node};
+use super::queue::Waiter;
 use crate::sync;
 
 /// The counts of one bucket, or of all. All but the last two only grow.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct Tally {
+pub struct Stats {
     /// Acquisitions after a wait in the queue.
     pub contended: u64,
     /// Those of them that were handed straight to a blocked thread.
@@ -20,45 +20,52 @@ pub struct Tally {
     pub aborts: u64,
     /// Waits that could never have ended.
     pub deadlocks: u64,
-    /// Acquisitions that had a dead holder's end to report.
+    /// Acquisitions that had to report that a holder's thread ended inside.
     pub abandoned: u64,
-    /// The longest of the waits that ended with an acquisition, since the first [`super::Lot::tally`].
+    /// The longest of the waits that ended with an acquisition, since the counts were first asked for.
     pub longest_wait: Duration,
     /// Threads that are blocked now.
     pub blocked: u64,
     /// Promises that are pending now.
     pub pending: u64,
-    /// Whether anybody has asked: a clock is read for it, which costs as much as the rest of a promise's turn in the queue.
+    /// Whether anybody has asked: a clock is read for it, which costs as much as the rest of a promise's way through the queue.
     is_timed: bool,
 }
 
-/// Why a wait ended without an acquisition.
+/// Why a wait ended without what it was for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Leaving {
     TimedOut,
     TakenBack,
     Deadlocked,
-    /// The thread ends.
+    /// The thread ends, or the words were overwritten.
     Ending,
 }
 
-impl Tally {
-    pub(super) fn enter(&mut self, is_blocking: bool) {
+impl Stats {
+    /// A waiter is queued.
+    pub(super) fn queued(&mut self, is_blocking: bool) {
         *self.waiting(is_blocking) += 1;
     }
 
-    /// A waiter leaves the queue with the word.
-    pub(super) fn serve(&mut self, node: &Node) {
-        *self.waiting(node.is_blocking()) -= 1;
+    /// A waiter leaves the queue with what it asked for. Who waits for a notification is not counted.
+    pub(super) fn served(&mut self, waiter: &Waiter) {
+        if waiter.hold.is_none() {
+            return;
+        }
+        *self.waiting(waiter.is_blocking()) -= 1;
         self.contended += 1;
         if self.is_timed {
-            self.longest_wait = self.longest_wait.max(sync::now().saturating_duration_since(node.since));
+            self.longest_wait = self.longest_wait.max(sync::now().saturating_duration_since(waiter.since));
         }
     }
 
-    /// A waiter leaves the queue without the word.
-    pub(super) fn leave(&mut self, node: &Node, why: Leaving) {
-        *self.waiting(node.is_blocking()) -= 1;
+    /// A waiter leaves the queue without it.
+    pub(super) fn left(&mut self, waiter: &Waiter, why: Leaving) {
+        if waiter.hold.is_none() {
+            return;
+        }
+        *self.waiting(waiter.is_blocking()) -= 1;
         match why {
             Leaving::TimedOut => self.timeouts += 1,
             Leaving::TakenBack => self.aborts += 1,
@@ -88,12 +95,5 @@ impl Tally {
 
     fn waiting(&mut self, is_blocking: bool) -> &mut u64 {
         if is_blocking { &mut self.blocked } else { &mut self.pending }
-    }
-}
-
-impl Node {
-    /// Whether a thread sleeps; else a promise is pending.
-    pub(crate) fn is_blocking(&self) -> bool {
-        matches!(self.kind, Kind::Blocked { .. })
     }
 }

@@ -1,14 +1,14 @@
-//! What a section decided to tell others, carried out once the bucket's lock is released:
-//! a wake-up is a system call, and whoever is woken would meet the lock.
+//! Wake-ups that a section decided on, carried out once the bucket's lock is released: a wake-up is a system call, and
+//! whoever is woken needs that lock.
 
 use std::sync::Arc;
 use std::time::Instant;
 
 use smallvec::SmallVec;
 
-use super::Lot;
-use crate::agent::{Agent, Notice};
-use crate::parker::Parker;
+use super::parker::Parker;
+use super::timers::Timers;
+use crate::agents::{Agent, Notice};
 
 enum Wake {
     Unpark(Arc<Parker>),
@@ -40,13 +40,14 @@ impl Wakes {
         self.0.push(Wake::Lease { address, generation, until });
     }
 
-    /// Wakes all of them.
-    pub(crate) fn carry_out(self, lot: &Lot) {
-        self.carry_out_beside(lot, None);
+    /// Carries all of them out.
+    pub(crate) fn carry_out(self, timers: &dyn Timers) {
+        self.carry_out_beside(timers, None);
     }
 
-    /// Wakes all of them but the loop of `here`, which only finds the notice in its inbox: it is about to drain it anyway.
-    pub(crate) fn carry_out_beside(self, lot: &Lot, here: Option<&Arc<Agent>>) {
+    /// Carries all of them out, but for the loop of `here`, which only finds the offer in its inbox: it is about to drain
+    /// it anyway.
+    pub(crate) fn carry_out_beside(self, timers: &dyn Timers, here: Option<&Arc<Agent>>) {
         for wake in self.0 {
             match wake {
                 Wake::Unpark(parker) => parker.unpark(),
@@ -55,7 +56,7 @@ impl Wakes {
                     agent.leave_notice(Notice::Offer(address));
                 }
                 Wake::Offer { agent, address } => agent.notify(Notice::Offer(address)),
-                Wake::Lease { address, generation, until } => lot.timers.lease(address, generation, until),
+                Wake::Lease { address, generation, until } => timers.lease(address, generation, until),
             }
         }
     }

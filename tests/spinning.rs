@@ -9,9 +9,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use common::{ACQUIRED, PROMPT, World};
-use sablock::agent::Agent;
-use sablock::lot::Patience;
-use sablock::mutex::Limit;
+use sablock::agents::Agent;
+use sablock::engine::Limit;
+use sablock::engine::Patience;
 
 impl World {
     fn exchange(&self, from: u32, to: u32) -> bool {
@@ -52,7 +52,7 @@ impl World {
                 if !self.exchange(0, agent.id) {
                     continue;
                 }
-                while self.lot.tally().blocked == 0 && started_at.elapsed() < PROMPT {
+                while self.engine.stats().blocked == 0 && started_at.elapsed() < PROMPT {
                     thread::yield_now();
                 }
                 // It is queued, and about to look on.
@@ -69,8 +69,8 @@ impl World {
 }
 
 /// Long spins, so that every hold of [`World::alternate`] is seen to be long; nobody is ever handed the word asleep.
-fn patience(linger: Duration) -> Patience {
-    Patience { grant_after: Duration::MAX, spin: Duration::from_micros(200), linger, ..Patience::default() }
+fn patience(spin_queued: Duration) -> Patience {
+    Patience { grant_after: Duration::MAX, spin: Duration::from_micros(200), spin_queued, ..Patience::default() }
 }
 
 #[test]
@@ -79,12 +79,12 @@ fn who_lingers_is_handed_the_word() {
         return; // nobody lingers where the holder could not go on meanwhile
     }
     let world = World::with(patience(Duration::from_secs(60)));
-    assert!(world.alternate(|world| world.lot.tally().handovers > 0));
+    assert!(world.alternate(|world| world.engine.stats().handovers > 0));
 }
 
 #[test]
 fn who_sleeps_is_woken_and_handed_nothing() {
     let world = World::with(patience(Duration::ZERO));
-    assert!(world.alternate(|world| world.lot.tally().contended > 20));
-    assert_eq!(world.lot.tally().handovers, 0);
+    assert!(world.alternate(|world| world.engine.stats().contended > 20));
+    assert_eq!(world.engine.stats().handovers, 0);
 }

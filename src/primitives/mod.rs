@@ -1,0 +1,5 @@
+//! The primitives: each a table of transitions on its words, which the engine drives. The only place that names bits.
+
+pub mod condition;
+pub mod futex;
+pub mod mutex;
