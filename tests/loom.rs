@@ -24,7 +24,7 @@ use sablock::engine::{EventLoop, Reply, Settled};
 use sablock::engine::{Failure, Limit, Outcome};
 use sablock::memory::Place;
 use sablock::primitives::mutex::Word;
-use sablock::sync::Thread as Sleeper;
+use sablock::sync::Thread;
 
 /// One word, what it guards, and the engine.
 struct World {
@@ -104,40 +104,40 @@ fn patience(grants: bool) -> Patience {
 }
 
 /// Makes a loop turn.
-struct Bell(Arc<Bed>);
+struct LoopWaker(Arc<Thread>);
 
-impl Wake for Bell {
+impl Wake for LoopWaker {
     fn wake(&self) {
-        self.0.wake();
+        self.0.unpark();
     }
 }
 
 /// A thread's event loop, and where it sleeps between turns.
-fn event_loop(world: &World) -> (EventLoop<'_>, Arc<Bed>) {
+fn event_loop(world: &World) -> (EventLoop<'_>, Arc<Thread>) {
     let agent = world.enter();
-    let bed = Arc::new(Bed::new());
-    agent.set_waker(Some(Box::new(Bell(Arc::clone(&bed)))));
-    (EventLoop::new(&world.engine, agent), bed)
+    let parked = Arc::new(Thread::current());
+    agent.set_waker(Some(Box::new(LoopWaker(Arc::clone(&parked)))));
+    (EventLoop::new(&world.engine, agent), parked)
 }
 
 /// Turns until a wait is settled.
-fn turn(waits: &mut EventLoop<'_>, bed: &Bed) -> Settled {
+fn turn(waits: &mut EventLoop<'_>, parked: &Thread) -> Settled {
     loop {
         if let Some(settled) = waits.next_settled() {
             return settled;
         }
-        bed.sleep_until(sablock::sync::now() + Duration::from_secs(1));
+        parked.park_until(sablock::sync::now() + Duration::from_secs(1));
     }
 }
 
 /// `lockAsync`, awaited.
 fn hold_once_async(world: &World) {
-    let (mut waits, bed) = event_loop(world);
+    let (mut waits, parked) = event_loop(world);
     match waits.lock(world.word(), HoldOwner::Thread, Limit::Endless).unwrap() {
         Reply::Now(attempt) => assert_eq!(attempt, Outcome::GRANTED),
         Reply::Pending(token) => {
             let outcome = Ok(Outcome::GRANTED);
-            assert_eq!(turn(&mut waits, &bed), Settled { token, place: world.word(), is_for_hold: true, outcome });
+            assert_eq!(turn(&mut waits, &parked), Settled { token, place: world.word(), is_for_hold: true, outcome });
             assert_eq!(waits.next_settled(), None);
         }
     }
@@ -281,7 +281,7 @@ fn lease_end_against_claim() {
         let world = World::new(patience(false));
         let me = world.enter();
         world.lock(&me, Limit::Endless);
-        let (mut waits, bed) = event_loop(&world);
+        let (mut waits, parked) = event_loop(&world);
         let Reply::Pending(token) = waits.lock(world.word(), HoldOwner::Thread, Limit::Endless).unwrap() else {
             panic!()
         };
@@ -302,7 +302,7 @@ fn lease_end_against_claim() {
                     world.unlock(&agent);
                 }
             });
-            assert_eq!(turn(&mut waits, &bed).token(), token);
+            assert_eq!(turn(&mut waits, &parked).token, token);
             world.touch();
             let agent = Arc::clone(waits.agent());
             world.unlock(&agent);
@@ -314,7 +314,7 @@ fn lease_end_against_claim() {
 }
 
 #[test]
-fn death_against_enqueue() {
+fn end_of_the_holder_against_enqueue() {
     for grants in [false, true] {
         model(4, move || {
             let world = World::new(patience(grants));
@@ -336,30 +336,30 @@ fn death_against_enqueue() {
 }
 
 #[test]
-fn exactly_one_heir_is_told_of_a_death() {
+fn exactly_one_of_the_next_reports_the_end() {
     model(3, || {
         let world = World::new(patience(false));
         let doomed = world.enter();
         world.lock(&doomed, Limit::Endless);
-        let told = Arc::new(AtomicU32::new(0));
+        let found = Arc::new(AtomicU32::new(0));
         let heirs = [Limit::Endless, Limit::Until(sablock::sync::now())].map(|limit| {
-            let told = Arc::clone(&told);
+            let found = Arc::clone(&found);
             spawn(&world, move |world| {
                 let agent = world.enter();
                 if let Outcome::Granted { abandoned_by } = world.lock(&agent, limit) {
-                    told.fetch_add(u32::from(abandoned_by.is_some()), Ordering::SeqCst);
+                    found.fetch_add(u32::from(abandoned_by.is_some()), Ordering::SeqCst);
                     world.unlock(&agent);
                 }
             })
         });
         world.engine.thread_ended(doomed.id);
         heirs.into_iter().for_each(|heir| heir.join().unwrap());
-        assert_eq!(told.load(Ordering::SeqCst), 1);
+        assert_eq!(found.load(Ordering::SeqCst), 1);
     });
 }
 
 #[test]
-fn death_of_a_waiter_against_unlock() {
+fn end_of_a_waiter_against_unlock() {
     model(3, || {
         let world = World::new(patience(true));
         let me = world.enter();
@@ -386,31 +386,31 @@ fn death_of_a_waiter_against_unlock() {
 }
 
 #[test]
-fn of_two_threads_that_lock_crosswise_exactly_one_is_told() {
+fn of_two_threads_that_lock_crosswise_exactly_one_finds_the_deadlock() {
     model(3, || {
         let world = World::new(patience(false));
-        let told = Arc::new(AtomicU32::new(0));
-        let cross = |world: &World, told: &AtomicU32, [first, then]: [Place; 2]| {
+        let found = Arc::new(AtomicU32::new(0));
+        let cross = |world: &World, found: &AtomicU32, [first, then]: [Place; 2]| {
             let agent = world.enter();
-            world.engine.lock(&agent, first, false, Limit::Endless, &mut || true).unwrap();
-            match world.engine.lock(&agent, then, false, Limit::Endless, &mut || true) {
-                Ok(_) => drop(world.engine.unlock(&agent, then, false).unwrap()),
+            world.engine.lock(&agent, first, HoldOwner::Thread, Limit::Endless, &mut || true).unwrap();
+            match world.engine.lock(&agent, then, HoldOwner::Thread, Limit::Endless, &mut || true) {
+                Ok(_) => drop(world.engine.unlock(&agent, then, HoldOwner::Thread).unwrap()),
                 Err(Failure::Deadlock(cycle)) => {
                     assert_eq!(cycle.len(), 2);
-                    told.fetch_add(1, Ordering::SeqCst);
+                    found.fetch_add(1, Ordering::SeqCst);
                 }
                 Err(other) => panic!("{other:?}"),
             }
-            world.engine.unlock(&agent, first, false).unwrap();
+            world.engine.unlock(&agent, first, HoldOwner::Thread).unwrap();
         };
         let other = {
-            let told = Arc::clone(&told);
-            spawn(&world, move |world| cross(world, &told, [world.beside(), world.word()]))
+            let found = Arc::clone(&found);
+            spawn(&world, move |world| cross(world, &found, [world.beside(), world.word()]))
         };
-        cross(&world, &told, [world.word(), world.beside()]);
+        cross(&world, &found, [world.word(), world.beside()]);
         other.join().unwrap();
-        // Where they did not meet, nobody is told; where they did, a second one told would be one too many,
+        // Where they did not meet, nobody finds one; where they did, a second one that does would be one too many,
         // and none at all would be a deadlock, which loom reports.
-        assert!(told.load(Ordering::SeqCst) <= 1);
+        assert!(found.load(Ordering::SeqCst) <= 1);
     });
 }

@@ -54,7 +54,8 @@ impl Parker {
 
     /// Ends the sleep, now or when the thread parks next. Outside the bucket's lock, which the thread will take.
     pub fn unpark(&self) {
-        self.is_unparked.store(true, Ordering::Release);
+        // Release: pairs with the acquire in `take`. A swap: loom lets a store go behind a swap that did not see it.
+        self.is_unparked.swap(true, Ordering::Release);
         self.thread.unpark();
     }
 }

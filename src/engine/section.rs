@@ -264,7 +264,8 @@ impl<'e> Section<'e> {
 
     /// Whether it is reserved for `agent`; if so it no longer is.
     pub(crate) fn drop_reservation_of(&mut self, agent: AgentId) -> bool {
-        let Some((queue, _)) = self.queue() else { return false };
+        // Of the queue as it is: the last waiter may just have left it.
+        let Some((queue, _)) = self.contents.queue(self.place.address()) else { return false };
         let had = queue.reservation.take_if(|reservation| reservation.agent == agent).is_some();
         if had {
             self.state = self.primitive.unreserve(self.state);
