@@ -186,6 +186,53 @@ for (const [title, nodeArgs, need] of [
   });
 }
 
+test(
+  "a file that Deno's permissions keep from being loaded is reported with the flags that permit it",
+  LIMIT,
+  async (t) => {
+    const folder = installAlone(t);
+    const refusal = "Object.assign(new Error('Requires ffi access to a file'), { name: 'NotCapable' })";
+    installPackage(folder, PLATFORM, { 'index.js': `throw ${refusal};` });
+    const error = await load(folder);
+    assert.equal(error.code, 'ERR_LOCK_NO_BINARY');
+    const line = `- ${name(PLATFORM)}: Deno does not permit it (Requires ffi access to a file)`;
+    assert.ok(lines(error).includes(line), error.message);
+    assert.equal(lines(error).at(-1), 'Run Deno with --allow-read and --allow-ffi.');
+    assert.doesNotMatch(error.message, /install again/);
+  },
+);
+
+// A child without any flag of permissions would get all of them from its parent.
+const onDeno = { ...LIMIT, skip: process.versions.deno === undefined };
+for (const [title, flags, expected] of [
+  [
+    'without permissions the error names both',
+    ['--allow-env'],
+    /Deno does not permit it \(Requires read access .*^Run Deno with --allow-read and --allow-ffi\.$/ms,
+  ],
+  [
+    'with --allow-read alone the error names both',
+    ['--allow-read'],
+    /Deno does not permit it \(Requires ffi access .*^Run Deno with --allow-read and/ms,
+  ],
+  ['with --allow-read and --allow-ffi the package loads', ['--allow-read', '--allow-ffi'], /^Loaded/],
+]) {
+  test(`on Deno ${title}`, onDeno, async (t) => {
+    const folder = createFolder(t);
+    const home = path.join(folder, 'node_modules', 'sablock');
+    fs.mkdirSync(home, { recursive: true });
+    installJs(home);
+    installPackage(folder, PLATFORM, { [NAME]: fs.readFileSync(BINARY) });
+    fs.writeFileSync(path.join(folder, 'package.json'), '{}'); // what makes Deno read node_modules by itself
+    const program = path.join(folder, 'program.cjs');
+    const code = "try { require('sablock'); console.log('Loaded'); } catch (error) { console.log(error.message); }";
+    fs.writeFileSync(program, code);
+    const args = ['run', '--no-prompt', ...flags, program];
+    const { stdout } = await promisify(execFile)(process.execPath, args, { ...LIMIT, cwd: folder });
+    assert.match(stdout, expected);
+  });
+}
+
 test('with --permission and --allow-addons the package loads', {
   ...LIMIT,
   skip: permission === undefined,

@@ -34,6 +34,11 @@ const DISABLED = {
   advice: 'Run Node.js with --allow-addons beside --permission, and without --no-addons.',
 };
 
+const NOT_PERMITTED = {
+  reason: 'Deno does not permit it',
+  advice: 'Run Deno with --allow-read and --allow-ffi.',
+};
+
 const MISSING = {
   reason: 'not installed',
   advice:
@@ -53,7 +58,8 @@ function meaningOf(error) {
   // Node names the manifest whose "main" points nowhere.
   if (error?.code === 'MODULE_NOT_FOUND') return error.path === undefined ? MISSING : INCOMPLETE;
   const message = String(error?.message ?? error);
-  const { reason, advice } = MEANINGS.find(({ text }) => text.test(message)) ?? UNKNOWN;
+  const { reason, advice } =
+    error?.name === 'NotCapable' ? NOT_PERMITTED : (MEANINGS.find(({ text }) => text.test(message)) ?? UNKNOWN);
   return { reason: `${reason} (${FIRST_LINE.exec(message)[0]})`, advice };
 }
 
