@@ -6,7 +6,7 @@ const fs = require('node:fs');
 const path = require('node:path');
 const { test } = require('node:test');
 const { promisify } = require('node:util');
-const { standIn } = require('../scripts/binary-files.js');
+const { createStandIn } = require('../scripts/release.js');
 const { PLATFORMS, VERSION } = require('../scripts/packages.js');
 const { BINARY, createFolder } = require('./helpers/installs.js');
 
@@ -17,7 +17,7 @@ const NPM = path.join(__dirname, 'programs', 'noting-npm.js');
 /** A folder with this machine's binary, stand-ins for all others, and the noting npm. */
 function createArtifacts(t) {
   const folder = createFolder(t);
-  for (const platform of PLATFORMS) fs.writeFileSync(path.join(folder, platform.binary), standIn(platform));
+  for (const platform of PLATFORMS) fs.writeFileSync(path.join(folder, platform.binary), createStandIn(platform));
   fs.copyFileSync(BINARY, path.join(folder, path.basename(BINARY)));
   return folder;
 }

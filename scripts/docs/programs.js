@@ -5,7 +5,7 @@ const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
 const ts = require('typescript');
-const { USING_IS_KNOWN } = require('../lib/syntax.js');
+const { USING_IS_KNOWN } = require('../runtimes.js');
 const { NAMES } = require('./fragments.js');
 const { root } = require('./documents.js');
 
@@ -23,7 +23,7 @@ const asFragment = (code) =>
   `require(${JSON.stringify(path.join(__dirname, 'fragments.js'))})` +
   `.run(__filename, async ({ ${NAMES.join(', ')} }) => {{\n${code}\n}});\n`;
 
-/** Writes the program into a new folder; answers its path. */
+/** Writes the program into a new folder. Returns its path. */
 const write = ({ code, isFragment }) => {
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'sablock-docs-'));
   const modules = path.join(folder, 'node_modules');
@@ -54,12 +54,12 @@ const start = (node, file) =>
     child.on('close', (code, signal) => resolve({ ...output, code, signal }));
   });
 
-/** The lines that the block's comments state; their order is that of the source, not that of the threads. */
+/** The lines that the block's comments announce, in the order of the source. Threads may print them in another. */
 const statedLines = (code) => Array.from(code.matchAll(/\/\/ prints (.+)$/gm), ([, line]) => line);
 
 const toLines = (text) => text.replace(/\n$/, '').split('\n');
 
-/** What is wrong with the end of a program, or null. */
+/** Returns what is wrong with how a program ended, or null. */
 const judge = ({ code, output }, { code: status, signal, stdout, stderr }) => {
   if (status !== 0) return `ended with ${signal ?? `code ${status}`}\n${stdout}${stderr}`;
   if (output !== null && stdout !== output) return `printed\n${stdout}instead of\n${output}`;
@@ -70,7 +70,7 @@ const judge = ({ code, output }, { code: status, signal, stdout, stderr }) => {
   return null;
 };
 
-/** Runs `{ code, isFragment, output, node }`, where `node` is the path of the Node.js that is to run it; answers what is wrong, or null. */
+/** Runs `{ code, isFragment, output, node }`, where `node` is the path of a Node.js. Returns what is wrong, or null. */
 exports.run = async (program) => {
   const file = write(program);
   try {
