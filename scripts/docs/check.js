@@ -22,6 +22,7 @@ const { install, RUNTIMES } = require('../runtimes.js');
 const sablock = require('../..');
 
 const REFERENCE = 'index.d.ts';
+const ERRORS = 'docs/guides/errors.md';
 const LOADS_SABLOCK = /(require\(|from )'sablock'/;
 /** Languages that would be code of ours under another name. */
 const UNCHECKED = /^(javascript|mjs|cjs|jsx|ts|tsx|typescript|bash|shell|console)\b/;
@@ -121,7 +122,7 @@ const sources = (folder) =>
     .map((name) => read(path.join(folder, name)))
     .join('\n');
 
-/** Every code in the documents occurs in the sources, and the README's table of errors has every `ERR_LOCK_` code of `lib/`. */
+/** Every code in the documents occurs in the sources, and the table of errors has every `ERR_LOCK_` code of `lib/`. */
 const checkCodes = () => {
   const ofLib = sources('lib').match(CODE);
   const known = new Set([...ofLib, ...sources('src').match(CODE)]);
@@ -135,12 +136,11 @@ const checkCodes = () => {
         }
       });
   }
-  const rows = read('README.md')
+  const rows = read(ERRORS)
     .match(/^\| `ERR_[A-Z_]+` \|/gm)
     .join('\n');
   for (const code of new Set(ofLib)) {
-    if (code.startsWith('ERR_LOCK_') && !rows.includes(`\`${code}\``))
-      report('README.md', 1, `no row for ${code} of lib/`);
+    if (code.startsWith('ERR_LOCK_') && !rows.includes(`\`${code}\``)) report(ERRORS, 1, `no row for ${code} of lib/`);
   }
 };
 

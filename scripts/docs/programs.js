@@ -11,6 +11,14 @@ const { root } = require('./documents.js');
 
 const LIMIT_MS = 60_000;
 
+/** What the documents may require. */
+const PACKAGES = new Map([
+  ['sablock', root],
+  ['async-mutex', path.join(root, 'node_modules', 'async-mutex')],
+  ['multithreading', path.join(root, 'node_modules', 'multithreading')],
+  ['@opentelemetry', path.join(__dirname, 'node_modules', '@opentelemetry')],
+]);
+
 /** For a Node.js that does not know `using` yet. */
 const compile = (code) =>
   ts.transpileModule(code, {
@@ -28,10 +36,7 @@ const write = ({ code, isFragment }) => {
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'sablock-docs-'));
   const modules = path.join(folder, 'node_modules');
   fs.mkdirSync(modules);
-  fs.symlinkSync(root, path.join(modules, 'sablock'), 'junction');
-  for (const name of ['async-mutex', 'multithreading']) {
-    fs.symlinkSync(path.join(root, 'node_modules', name), path.join(modules, name), 'junction');
-  }
+  for (const [name, home] of PACKAGES) fs.symlinkSync(home, path.join(modules, name), 'junction');
   const source = isFragment ? asFragment(code) : code;
   const file = path.join(folder, isModule(source) ? 'program.mjs' : 'program.js');
   fs.writeFileSync(file, USING_IS_KNOWN ? source : compile(source));
