@@ -1,4 +1,4 @@
-// A release publishes the whole set or nothing. An npm that only notes its calls takes the place of the real one.
+// A release publishes all packages or none. An npm that only records its calls replaces the real one.
 
 const assert = require('node:assert/strict');
 const { execFile, spawnSync } = require('node:child_process');
@@ -65,7 +65,7 @@ for (const platform of PLATFORMS) {
   });
 }
 
-test('a stand-in is published in no earnest', LIMIT, async (t) => {
+test('a stand-in is never published', LIMIT, async (t) => {
   const { code, stderr, calls } = await release(t, createArtifacts(t));
   assert.equal(code, 1);
   for (const { binary } of PLATFORMS.filter((platform) => platform.binary !== path.basename(BINARY))) {

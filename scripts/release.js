@@ -1,4 +1,4 @@
-// Publishes the whole set from a folder with the binary of every platform, or nothing:
+// Publishes all packages from a folder with the binary of every platform, or none:
 //   npm run release -- ARTIFACTS            in the workflow; npm adds the provenance, and refuses elsewhere
 //   npm run release:dry-run -- ARTIFACTS    npm publish --dry-run
 // `--packages DIR` keeps the tarballs. `--stand-ins` is for a dry run on a developer's machine: marked files replace the

@@ -101,7 +101,7 @@ describe('the counter page', { timeout: 180_000 }, () => {
       unseen = await missing(job * JOB);
     }
     assert.deepEqual(unseen, []);
-    await page.page.locator('#waits', { hasText: 'Holder: nobody. Waits: 0 blocked, 0 awaiting.' }).waitFor();
+    await page.page.locator('#waits', { hasText: 'Holder: none. Waits: 0 blocked, 0 awaiting.' }).waitFor();
   });
 
   test(

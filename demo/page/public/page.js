@@ -94,7 +94,7 @@ const showThread = ({ name, state, waitedMs }, index) => {
 const waitsOf = (threads) => {
   const count = (state) => threads.filter((thread) => thread.state === state).length;
   const holder = threads.find(({ state }) => state === 'holds');
-  return `Holder: ${holder?.name ?? 'nobody'}. Waits: ${count('blocked')} blocked, ${count('awaits')} awaiting.`;
+  return `Holder: ${holder?.name ?? 'none'}. Waits: ${count('blocked')} blocked, ${count('awaits')} awaiting.`;
 };
 
 /** One sentence for each counter that has run, for screen readers. */
