@@ -24,7 +24,7 @@ const sablock = require('../..');
 const REFERENCE = 'index.d.ts';
 const ERRORS = 'docs/guides/errors.md';
 const LOADS_SABLOCK = /(require\(|from )'sablock'/;
-/** Languages that would be code of ours under another name. */
+/** Other names of languages that the check runs, under which a block would not be run. */
 const UNCHECKED = /^(javascript|mjs|cjs|jsx|ts|tsx|typescript|bash|shell|console)\b/;
 const CODE = /\b(?:ERR|SABLOCK)_[A-Z_]+\b/g;
 
@@ -36,13 +36,13 @@ const documents = listDocuments().map((file) => {
   return { file, tokens, blocks: blocksOf(tokens) };
 });
 
-/** The path of a Node.js of this version or a later one; undefined where there is none for this system. */
+/** Returns the path of a Node.js of this version or a later one; undefined if there is none for this system. */
 const toNode = (version) =>
   Number(process.versions.node.split('.')[0]) >= version
     ? process.execPath
     : install(RUNTIMES.find((runtime) => runtime.kind === 'node' && runtime.version >= version));
 
-/** From a `js` block to what `run` takes; `text` is the block behind it, if that states the output. */
+/** Makes an argument of `run` from a `js` block. `text` is the block after it, which may be its output. */
 const toProgram = (file, block, text) => {
   const { code, line, marker } = block;
   const isFragment = file === REFERENCE ? !LOADS_SABLOCK.test(code) : marker === 'fragment';
@@ -75,7 +75,7 @@ const checkCommands = (file, line, text, scripts) => {
   }
 };
 
-/** `npm run` in blocks of commands and in the text. */
+/** Checks the names after `npm run` in blocks of commands and in the text. */
 const checkAllCommands = () => {
   const { scripts } = JSON.parse(read('package.json'));
   for (const { file, tokens, blocks } of documents) {
@@ -122,7 +122,7 @@ const sources = (folder) =>
     .map((name) => read(path.join(folder, name)))
     .join('\n');
 
-/** Every code in the documents occurs in the sources, and the table of errors has every `ERR_LOCK_` code of `lib/`. */
+/** Checks that every code in the documents occurs in the sources, and that the table of errors has every `ERR_LOCK_` code of `lib/`. */
 const checkCodes = () => {
   const ofLib = sources('lib').match(CODE);
   const known = new Set([...ofLib, ...sources('src').match(CODE)]);
@@ -144,7 +144,7 @@ const checkCodes = () => {
   }
 };
 
-/** index.d.ts declares what the package exports, and each class has the members that it declares. */
+/** Checks that index.d.ts declares what the package exports, and that each class has the members that it declares. */
 const checkMembers = () => {
   const compare = (what, declared, actual) => {
     for (const name of declared) if (!actual.includes(name)) report(REFERENCE, 1, `${what} has no ${name}`);

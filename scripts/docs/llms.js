@@ -6,7 +6,8 @@ const fs = require('node:fs');
 const path = require('node:path');
 
 const root = path.join(__dirname, '..', '..');
-const read = (file) => fs.readFileSync(path.join(root, file), 'utf8');
+// The same on every system, however git has written the ends of lines.
+const read = (file) => fs.readFileSync(path.join(root, file), 'utf8').replaceAll('\r\n', '\n');
 const { name, description } = JSON.parse(read('package.json'));
 
 /** A line of the README's list: `- [Title](docs/guides/file.md): summary`. */
