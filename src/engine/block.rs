@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::deadlock::Hop;
 use super::parker::Parker;
-use super::primitive::{Corrupt, Hold, Order, Primitive, Request};
+use super::primitive::{Corrupt, Hold, Order, Primitive, Request, State};
 use super::queue::{Settlement, WaiterId};
 use super::section::Entered;
 use super::stats::Leaving;
@@ -102,6 +102,22 @@ impl Engine {
         limit: Limit,
         caller: &mut dyn Caller,
     ) -> Result<Outcome, Failure> {
+        let outcome = self.wait_unregistered(agent, primitive, place, request, limit, caller)?;
+        if let (Outcome::Granted { .. }, Some(hold)) = (outcome, request.hold()) {
+            self.note_hold(primitive, place, agent.id, hold);
+        }
+        Ok(outcome)
+    }
+
+    fn wait_unregistered(
+        &self,
+        agent: &Arc<Agent>,
+        primitive: &'static dyn Primitive,
+        place: Place,
+        request: Request,
+        limit: Limit,
+        caller: &mut dyn Caller,
+    ) -> Result<Outcome, Failure> {
         if limit != Limit::Once && self.spin(agent.id, primitive, place, request) {
             return Ok(Outcome::GRANTED);
         }
@@ -164,6 +180,24 @@ impl Engine {
         outcome
     }
 
+    /// Changes the state, if that can be, and lets in whoever may get in then; returns the new state. On the thread of
+    /// `here`, as [`Engine::release`].
+    pub(crate) fn update(
+        &self,
+        here: &Arc<Agent>,
+        primitive: &'static dyn Primitive,
+        place: Place,
+        change: impl FnOnce(State) -> Option<State>,
+    ) -> Result<Option<State>, Corrupt> {
+        let mut section = self.open(primitive, place)?;
+        let state = section.update(change);
+        if state.is_some() {
+            section.hand_off();
+        }
+        section.finish_beside(here);
+        Ok(state)
+    }
+
     /// Queues this thread for a notification, whatever the state.
     pub(crate) fn queue_for_notification(
         &self,
@@ -204,6 +238,9 @@ impl Engine {
         let mut section = self.open(primitive, place)?;
         let is_held = section.release(hold, here.id);
         section.finish_beside(here);
+        if is_held {
+            self.note_release(primitive, place, here.id, hold);
+        }
         Ok(is_held)
     }
 }

@@ -150,6 +150,9 @@ impl<'e> EventLoop<'e> {
             section.hand_off();
         }
         section.finish();
+        if let (Ok(Reply::Now(Outcome::Granted { .. })), Some(hold)) = (&reply, request.hold()) {
+            self.engine.note_hold(primitive, place, self.agent.id, hold);
+        }
         reply
     }
 
@@ -250,6 +253,9 @@ impl<'e> EventLoop<'e> {
     pub fn refuse(&mut self) {
         match self.unaccepted.take() {
             Some(Unaccepted::Settled { primitive, place, hold, settlement }) => {
+                if let (Settlement::Granted { .. }, Some(hold)) = (settlement, hold) {
+                    self.engine.note_release(primitive, place, self.agent.id, hold);
+                }
                 self.engine.refuse(primitive, place, hold, self.agent.id, settlement);
             }
             Some(Unaccepted::Kept { token }) => self.drop_wait(token),
@@ -322,6 +328,9 @@ impl<'e> EventLoop<'e> {
     fn settled(&mut self, token: u32, wait: &Wait, settlement: Settlement) -> Settled {
         self.stop_clock(token, wait);
         let Wait { primitive, place, hold, .. } = *wait;
+        if let (Settlement::Granted { .. }, Some(hold)) = (settlement, hold) {
+            self.engine.note_hold(primitive, place, self.agent.id, hold);
+        }
         self.unaccepted = Some(Unaccepted::Settled { primitive, place, hold, settlement });
         let outcome = match settlement {
             Settlement::Granted { abandoned_by } => Ok(Outcome::Granted { abandoned_by }),

@@ -28,7 +28,9 @@ mod parker;
 mod primitive;
 #[doc(hidden)]
 pub mod queue;
+mod register;
 mod section;
+mod slot;
 mod spin;
 mod stats;
 mod table;
@@ -42,8 +44,9 @@ pub use event_loop::{EventLoop, Reply, ReplyError, Settled};
 pub use inspect::{HoldView, LockView, WaiterView};
 pub use parker::Parker;
 pub use primitive::{
-    Blockers, Corrupt, Entry, Facts, Glance, Hold, HoldOwner, Mode, Order, Primitive, Request, Space, State,
+    Blockers, Corrupt, Counts, Entry, Facts, Glance, Hold, HoldOwner, Mode, Order, Primitive, Request, Space, State,
 };
+pub use slot::Slot;
 pub use stats::Stats;
 pub use table::{Engine, Patience};
 pub use timers::Timers;

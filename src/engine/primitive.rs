@@ -36,6 +36,10 @@ pub enum Mode {
     Shared,
     /// A number of permits.
     Permits,
+    /// An entry of a latch.
+    Entry,
+    /// Not at all: it only waits to pass.
+    Passage,
 }
 
 /// Who may release a hold.
@@ -54,24 +58,50 @@ pub struct Hold {
     pub mode: Mode,
     /// Who may release it.
     pub owner: HoldOwner,
-    /// How many: permits; 1 for a lock.
+    /// How many: permits, entries; 1 for a lock.
     pub count: u32,
+    /// How many there are in all, as whoever asks has it; 0 for what has no such number.
+    pub of: u32,
 }
 
 impl Hold {
+    /// Nothing: whoever is granted it passes.
+    pub const PASSAGE: Self = Self { mode: Mode::Passage, owner: HoldOwner::Thread, count: 0, of: 0 };
+
     /// Of a lock, alone.
     pub const fn exclusive(owner: HoldOwner) -> Self {
-        Self { mode: Mode::Exclusive, owner, count: 1 }
+        Self { mode: Mode::Exclusive, owner, count: 1, of: 0 }
     }
 
     /// Of a lock, together with others.
     pub const fn shared(owner: HoldOwner) -> Self {
-        Self { mode: Mode::Shared, owner, count: 1 }
+        Self { mode: Mode::Shared, owner, count: 1, of: 0 }
     }
 
-    /// Of a semaphore.
-    pub const fn permits(count: u32) -> Self {
-        Self { mode: Mode::Permits, owner: HoldOwner::Guard, count }
+    /// Of a semaphore that has `of` permits in all.
+    pub const fn permits(count: u32, of: u32) -> Self {
+        Self { mode: Mode::Permits, owner: HoldOwner::Guard, count, of }
+    }
+
+    /// Entries of a latch.
+    pub const fn entries(count: u32) -> Self {
+        Self { mode: Mode::Entry, owner: HoldOwner::Guard, count, of: 0 }
+    }
+}
+
+/// What an agent holds of one primitive, as its slot in the register of holds says.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Counts {
+    /// Holds of the thread itself.
+    pub raw: u32,
+    /// Holds of guards.
+    pub guarded: u32,
+}
+
+impl Counts {
+    /// Both together.
+    pub fn sum(self) -> u32 {
+        self.raw + self.guarded
     }
 }
 
@@ -186,6 +216,16 @@ pub trait Primitive: Sync {
     /// Who holds it alone; 0 for nobody, or if the words do not tell.
     fn owner(&self, _: State) -> AgentId {
         0
+    }
+
+    /// Whether the register of holds, and not the words, says who has such a hold.
+    fn is_registered(&self, _: Hold) -> bool {
+        false
+    }
+
+    /// The state once the thread of somebody with these holds in its register has ended.
+    fn given_back(&self, state: State, _: Counts) -> State {
+        state
     }
 
     /// The state once the thread of the owner has ended inside.

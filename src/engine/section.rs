@@ -212,9 +212,17 @@ impl<'e> Section<'e> {
         }
     }
 
-    /// Replaces the state, for what a primitive does besides; nobody gets in for that.
-    pub(crate) fn update(&mut self, change: impl FnOnce(State) -> State) {
-        self.state = change(self.state);
+    /// Replaces the state, for what a primitive does besides; returns the new one, or `None` if that cannot be.
+    pub(crate) fn update(&mut self, change: impl FnOnce(State) -> Option<State>) -> Option<State> {
+        self.state = change(self.state)?;
+        Some(self.state)
+    }
+
+    /// The thread of `agent` has ended: what its register says goes back, and others get in.
+    pub(super) fn give_back(&mut self, agent: AgentId) {
+        let Some(slot) = self.contents.take_slot(self.place.address(), agent) else { return };
+        self.state = self.primitive.given_back(self.state, slot.read());
+        self.hand_off();
     }
 
     /// Puts this thread at the end of the queue, to sleep in `parker`.
@@ -226,9 +234,7 @@ impl<'e> Section<'e> {
         is_endless: bool,
         since: Instant,
     ) -> WaiterId {
-        if hold.is_some() {
-            self.contents.stats.queued(true);
-        }
+        self.contents.stats.queued(hold, true);
         let arrival = self.contents.arrival(since, hold, is_endless);
         let (queue, waiters) = self.contents.queue_or_new(self.place, self.primitive);
         let id = queue.push_blocked(waiters, arrival, agent, parker);
@@ -244,9 +250,7 @@ impl<'e> Section<'e> {
         hold: Option<Hold>,
         is_endless: bool,
     ) -> WaiterId {
-        if hold.is_some() {
-            self.contents.stats.queued(false);
-        }
+        self.contents.stats.queued(hold, false);
         let arrival = self.contents.arrival(sync::now(), hold, is_endless);
         let (queue, waiters) = self.contents.queue_or_new(self.place, self.primitive);
         queue.push_async(waiters, arrival, agent, token)
@@ -348,10 +352,11 @@ impl<'e> Section<'e> {
             return Claim::InVain;
         }
         let waited = sync::now().saturating_duration_since(self.contents.waiters[first].since);
-        let time = (waited / PARK_SHARE).min(self.engine.patience.longest_park);
+        let patience = self.engine.patience;
+        let time = waited.mul_f64(patience.park_fraction).min(patience.longest_park);
         let address = self.place.address();
         let can_hand_over = || self.engine.agents.get(owner).is_some_and(|owner| can_run(&owner, agent, address));
-        let parks = may_park && !time.is_zero() && time >= self.engine.patience.shortest_park && can_hand_over();
+        let parks = may_park && !time.is_zero() && time >= patience.shortest_park && can_hand_over();
         let (queue, _) = self.queue().expect("it has a group");
         let group = queue.group(agent.id).expect("it has a group");
         if !parks {
@@ -384,18 +389,10 @@ impl<'e> Section<'e> {
         self.hand_off();
     }
 
-    /// Notifies the first `count` waiters; returns how many there were.
-    pub(crate) fn notify(&mut self, count: usize) -> usize {
-        self.contents.notify(self.place.address(), count, &mut self.wakes)
-    }
-
     pub(super) fn queue(&mut self) -> Option<(&mut Queue, &mut Waiters)> {
         self.contents.queue(self.place.address()).filter(|(queue, _)| !queue.is_empty())
     }
 }
-
-/// A loop parks for one such share of what its waiter has waited, so that it loses no more than that by it.
-const PARK_SHARE: u32 = 10;
 
 /// Whether the owner of what is at `address` can go on to release it while `agent` sleeps. One that was handed it while
 /// blocked for it has not noted its end yet.
@@ -518,6 +515,7 @@ impl Engine {
     pub fn thread_ended(&self, agent: AgentId) {
         // First the end, then the scan: whoever queues after the scan has seen its bucket finds an owner that has ended.
         self.agents.remove(agent);
+        self.give_back_holds(agent);
         for address in self.queued_places_of(agent) {
             let Some(Ok(mut section)) = self.open_queued(address) else { continue };
             if section.free_ended_owner() {

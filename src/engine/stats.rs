@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::primitive::{Hold, Mode};
 use super::queue::Waiter;
 use crate::sync;
 
@@ -44,13 +45,15 @@ pub(crate) enum Leaving {
 
 impl Stats {
     /// A waiter is queued.
-    pub(super) fn queued(&mut self, is_blocking: bool) {
-        *self.waiting(is_blocking) += 1;
+    pub(super) fn queued(&mut self, hold: Option<Hold>, is_blocking: bool) {
+        if is_counted(hold) {
+            *self.waiting(is_blocking) += 1;
+        }
     }
 
-    /// A waiter leaves the queue with what it asked for. Who waits for a notification is not counted.
+    /// A waiter leaves the queue with what it asked for.
     pub(super) fn served(&mut self, waiter: &Waiter) {
-        if waiter.hold.is_none() {
+        if !is_counted(waiter.hold) {
             return;
         }
         *self.waiting(waiter.is_blocking()) -= 1;
@@ -62,7 +65,7 @@ impl Stats {
 
     /// A waiter leaves the queue without it.
     pub(super) fn left(&mut self, waiter: &Waiter, why: Leaving) {
-        if waiter.hold.is_none() {
+        if !is_counted(waiter.hold) {
             return;
         }
         *self.waiting(waiter.is_blocking()) -= 1;
@@ -96,4 +99,9 @@ impl Stats {
     fn waiting(&mut self, is_blocking: bool) -> &mut u64 {
         if is_blocking { &mut self.blocked } else { &mut self.pending }
     }
+}
+
+/// Only who waits to hold something is counted: not who waits for a notification, or for a latch to open.
+fn is_counted(hold: Option<Hold>) -> bool {
+    hold.is_some_and(|hold| hold.mode != Mode::Passage)
 }

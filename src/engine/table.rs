@@ -4,9 +4,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 
 use super::primitive::{Hold, Primitive, Space};
 use super::queue::{Arrival, Chain, Kind, LoopGroup, Queue, Settlement, Turn, Waiter, WaiterId, Waiters};
+use super::slot::Slot;
 use super::stats::{Leaving, Stats};
 use super::timers::Timers;
 use super::wakes::Wakes;
@@ -30,9 +32,12 @@ pub struct Patience {
     /// How long it then spins, queued, before it parks: about what it costs two threads to sleep and to wake (Karlin,
     /// Li, Manasse and Owicki, SOSP 1991: to wait as long as that costs at most twice the best).
     pub spin_queued: Duration,
-    /// An event loop that comes in vain parks for a tenth of the time that its waiter has waited, if that is this much.
+    /// An event loop that comes in vain parks for this fraction of the time that its waiter has waited, so that it loses no
+    /// more by that;
+    pub park_fraction: f64,
+    /// not for less than this, which a sleep and a wake-up would cost;
     pub shortest_park: Duration,
-    /// And for no longer than this. Zero: not at all.
+    /// and for no longer than this. Zero: not at all.
     pub longest_park: Duration,
 }
 
@@ -45,6 +50,7 @@ impl Default for Patience {
             longest_lease: Duration::from_millis(256),
             spin: Duration::from_micros(3),
             spin_queued: Duration::from_micros(25),
+            park_fraction: 0.1,
             shortest_park: Duration::from_micros(100),
             longest_park: Duration::from_millis(10),
         }
@@ -81,6 +87,8 @@ pub struct Engine {
     pub(crate) patience: Patience,
     /// Generations of leases and serials of waits.
     serials: AtomicU64,
+    /// The places for which each agent has slots.
+    pub(crate) registers: Mutex<FxHashMap<AgentId, Vec<(&'static dyn Primitive, Place)>>>,
     /// Held while a deadlock is looked for, so that one thread only reports it.
     pub(crate) detecting: Mutex<()>,
 }
@@ -125,6 +133,8 @@ pub(crate) struct Contents {
     pub(crate) next_ticket: u64,
     /// How many holds were told apart.
     pub(crate) hold_serials: u64,
+    /// The slots of the register of holds, by address.
+    pub(crate) slots: FxHashMap<usize, SmallVec<[Slot; 2]>>,
 }
 
 impl Engine {
@@ -138,6 +148,7 @@ impl Engine {
             timers,
             patience,
             serials: AtomicU64::new(1),
+            registers: Mutex::new(FxHashMap::default()),
             detecting: Mutex::new(()),
         }
     }
@@ -266,6 +277,17 @@ impl Contents {
         if let Some(heir) = self.queues.get(&address).and_then(|queue| queue.heir(&self.waiters, chain)) {
             self.settle(address, heir, Settlement::Notified(chain), wakes);
         }
+    }
+
+    /// Takes out the slot of `agent` at `address`.
+    pub(crate) fn take_slot(&mut self, address: usize, agent: AgentId) -> Option<Slot> {
+        let slots = self.slots.get_mut(&address)?;
+        let index = slots.iter().position(|slot| slot.agent == agent)?;
+        let slot = slots.swap_remove(index);
+        if slots.is_empty() {
+            self.slots.remove(&address);
+        }
+        Some(slot)
     }
 
     /// Forgets a queue that has emptied.

@@ -15,6 +15,7 @@
 
 use std::sync::Arc;
 
+use super::word;
 use crate::agents::{Agent, AgentId, LARGEST_ID, Standing};
 use crate::engine::{
     Blockers, Caller, Corrupt, Engine, Entry, EventLoop, Facts, Failure, Glance, Hold, HoldOwner, Limit, Order,
@@ -101,11 +102,9 @@ impl Word {
         Self(self.0 & !ABANDONED)
     }
 
-    /// The value that a section stores at its end: W is set when somebody waits whom no fast path may pass by.
-    #[must_use]
-    pub const fn closed(self, anybody_queued: bool) -> Self {
-        let must_look = anybody_queued && self.0 & (OWNER | ABANDONED | RESERVED) != 0;
-        Self(if must_look { self.0 | WAITING } else { self.0 & !WAITING })
+    /// Whether no fast path may pass by those who are queued: it is held, or taking it needs the slow path.
+    const fn must_look(self) -> bool {
+        self.0 & (OWNER | ABANDONED | RESERVED) != 0
     }
 
     /// Whether this package could have written this value, by what its queue says.
@@ -120,14 +119,13 @@ impl Word {
     }
 
     fn state(self) -> State {
-        State(u64::from(self.0))
+        word::state(self.0)
     }
 }
 
 impl From<State> for Word {
-    fn from(State(state): State) -> Self {
-        // A state of the mutex is a word.
-        Self(state as u32)
+    fn from(state: State) -> Self {
+        Self(word::of(state))
     }
 }
 
@@ -154,29 +152,16 @@ impl Primitive for Mutex {
     }
 
     fn freeze(&self, place: Place, facts: &Facts<'_>) -> Result<State, Corrupt> {
-        // Looked at before it is changed: foreign content stays as it is.
-        // Relaxed: the read-modify-write below decides.
-        if !Word(place.word().load(Ordering::Relaxed)).is_plausible(facts) {
-            return Err(Corrupt);
-        }
-        // Acquire: pairs with the release of the unlock (JS compare-exchange, or the store in `thaw`) that wrote this value.
-        // Nothing is published here: that is for the store at the end.
-        let word = Word(place.word().fetch_or(WAITING, Ordering::Acquire));
-        if !word.is_plausible(facts) {
-            place.word().store(word.0, Ordering::Release);
-            return Err(Corrupt);
-        }
-        Ok(word.state())
+        word::freeze(place, WAITING, |word| Word(word).is_plausible(facts))
     }
 
     fn thaw(&self, place: Place, _: State, state: State, is_queued: bool) {
-        // Release: what the section and its callers wrote is seen by whoever acquires the word.
-        // A plain store: every fast path changes the word by compare-exchange, which fails on W.
-        place.word().store(Word::from(state).closed(is_queued).0, Ordering::Release);
+        let word = Word::from(state);
+        word::thaw(place, WAITING, state, is_queued && word.must_look());
     }
 
     fn read(&self, place: Place) -> State {
-        Word(place.word().load(Ordering::Acquire)).state()
+        word::read(place)
     }
 
     fn enter(&self, state: State, request: Request, agent: AgentId, _: bool) -> Entry {
@@ -264,7 +249,7 @@ impl Engine {
         let mut section = self.open(&MUTEX, place)?;
         let is_held = section.owner() == agent;
         if is_held {
-            section.update(|state| Word::from(state).consistent().state());
+            section.update(|state| Some(Word::from(state).consistent().state()));
         }
         section.finish();
         Ok(is_held)
@@ -300,13 +285,20 @@ mod tests {
             ("free, reserved", Word(0).reserved(true), RESERVED),
             ("reservation over", Word(RESERVED | ABANDONED).reserved(false), ABANDONED),
             ("held and marked, made consistent", Word(ME | ABANDONED | WAITING).consistent(), ME | WAITING),
-            ("held, somebody queued", Word(ME).closed(true), ME | WAITING),
-            ("held, nobody queued", Word(ME | WAITING).closed(false), ME),
-            ("free, somebody will come: open to all", Word(WAITING).closed(true), 0),
-            ("free and marked, somebody queued", Word(ABANDONED).closed(true), ABANDONED | WAITING),
-            ("reserved, somebody queued", Word(RESERVED).closed(true), RESERVED | WAITING),
         ] {
             assert_eq!(result, Word(expected), "{name}");
+        }
+    }
+
+    #[test]
+    fn nobody_who_is_queued_is_passed_by_unless_somebody_will_come() {
+        for (name, word, must_look) in [
+            ("held", ME, true),
+            ("free: open to all", 0, false),
+            ("free and marked", ABANDONED, true),
+            ("reserved", RESERVED, true),
+        ] {
+            assert_eq!(Word(word).must_look(), must_look, "{name}");
         }
     }
 
