@@ -4,8 +4,8 @@
 mod common;
 
 use std::ptr::NonNull;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Barrier};
 use std::thread;
 
 use common::{PROMPT, World};
@@ -322,7 +322,7 @@ impl World {
 #[test]
 fn blocked_readers_go_in_together_and_the_writer_behind_them_waits() {
     let world = &World::new(false);
-    let has_tried = &AtomicBool::new(false);
+    let [all_in, has_tried] = &[(); 2].map(|()| Barrier::new(4));
     let writer = world.agent(0);
     assert_eq!(world.enter(&writer, WRITE, Limit::Once), GRANTED);
     thread::scope(|scope| {
@@ -330,8 +330,8 @@ fn blocked_readers_go_in_together_and_the_writer_behind_them_waits() {
             scope.spawn(|| {
                 let agent = world.agent(0);
                 assert_eq!(world.enter(&agent, READ, Limit::after(PROMPT)), GRANTED);
-                world.until("all three", |world| world.readers() == 3);
-                world.until("the newcomer has tried", |_| has_tried.load(Ordering::SeqCst));
+                all_in.wait();
+                has_tried.wait();
                 world.exit(&agent, READ);
             });
             world.until_waiting(&SHARED, readers);
@@ -344,9 +344,10 @@ fn blocked_readers_go_in_together_and_the_writer_behind_them_waits() {
         });
         world.until_waiting(&SHARED, 4);
         world.exit(&writer, WRITE);
-        world.until_waiting(&SHARED, 1);
+        all_in.wait();
+        assert_eq!(world.readers(), 3);
         assert_eq!(world.enter(&writer, READ, Limit::Once), Outcome::TimedOut, "a writer waits");
-        has_tried.store(true, Ordering::SeqCst);
+        has_tried.wait();
         behind.join().unwrap();
     });
     assert_eq!(world.taken(), 0);

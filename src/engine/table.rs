@@ -77,6 +77,9 @@ impl Patience {
     }
 }
 
+/// A primitive for which an agent has a slot in its register of holds.
+pub(crate) type Registered = (&'static dyn Primitive, Place);
+
 /// All queues and all agents of a process.
 pub struct Engine {
     words: Box<[Bucket]>,
@@ -88,7 +91,7 @@ pub struct Engine {
     /// Generations of leases and serials of waits.
     serials: AtomicU64,
     /// The places for which each agent has slots.
-    pub(crate) registers: Mutex<FxHashMap<AgentId, Vec<(&'static dyn Primitive, Place)>>>,
+    pub(crate) registers: Mutex<FxHashMap<AgentId, Vec<Registered>>>,
     /// Held while a deadlock is looked for, so that one thread only reports it.
     pub(crate) detecting: Mutex<()>,
 }
