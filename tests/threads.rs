@@ -110,9 +110,7 @@ impl Loop {
 
     /// Sleeps until the next wait for a lock is over.
     fn attempt(&mut self) -> Option<Outcome> {
-        match self.settle() {
-            Settled { outcome, .. } => outcome.ok(),
-        }
+        self.settle().outcome.ok()
     }
 
     /// Sleeps until the next wait is over.
