@@ -9,14 +9,13 @@ use std::sync::{Arc, Barrier};
 use std::thread;
 
 use common::{PROMPT, World};
-use sablock::agents::{Agent, AgentId, Notice, WaitId};
+use sablock::agents::{Agent, Notice, WaitId};
 use sablock::engine::{
-    Blockers, Corrupt, Entry, EventLoop, Facts, Hold, HoldOwner, Limit, Mode, Order, Outcome, Primitive, Reply,
-    Request, Settled, Slot, State,
+    Corrupt, EventLoop, Failure, Hold, HoldOwner, Limit, Outcome, Primitive, Reply, Request, Settled, Slot,
 };
-use sablock::memory::Place;
 use sablock::primitives::event::MANUAL_RESET_EVENT;
 use sablock::primitives::latch::LATCH;
+use sablock::primitives::rwlock::{RWLOCK, Word};
 use sablock::primitives::semaphore::SEMAPHORE;
 
 const GRANTED: Outcome = Outcome::GRANTED;
@@ -240,82 +239,20 @@ fn a_place_with_waiters_is_no_other_primitive() {
     assert_eq!(world.engine.set_event(&me, world.place(), true), Err(Corrupt));
 }
 
-/// Many readers, counted in the word, or one writer; W is bit 31, a reservation bit 29.
-struct Shared;
-
-static SHARED: Shared = Shared;
-const WRITER: u32 = 1 << 30;
-const KEPT: u32 = 1 << 29;
-const QUEUED: u32 = 1 << 31;
-
-fn word_of(State(state): State) -> u32 {
-    state as u32
-}
-
-impl Primitive for Shared {
-    fn name(&self) -> &'static str {
-        "shared"
-    }
-    fn order(&self) -> Order {
-        Order::Barging
-    }
-    fn freeze(&self, place: Place, _: &Facts<'_>) -> Result<State, Corrupt> {
-        Ok(State(u64::from(place.word().fetch_or(QUEUED, Ordering::Acquire))))
-    }
-    fn thaw(&self, place: Place, _: State, state: State, is_queued: bool) {
-        let word = word_of(state) & !QUEUED;
-        place.word().store(if is_queued { word | QUEUED } else { word }, Ordering::Release);
-    }
-    fn read(&self, place: Place) -> State {
-        State(u64::from(place.word().load(Ordering::Acquire)))
-    }
-    fn enter(&self, state: State, request: Request, agent: AgentId, is_queued: bool) -> Entry {
-        let Request::Hold(hold) = request else { return Entry::Refused };
-        // A reader that comes while somebody waits queues behind.
-        let may_enter = hold.mode == Mode::Exclusive || !is_queued;
-        may_enter.then(|| self.grant(state, hold, agent)).flatten().map_or(Entry::Wait, Entry::Granted)
-    }
-    fn grant(&self, state: State, hold: Hold, _: AgentId) -> Option<State> {
-        let word = word_of(state) & !QUEUED;
-        let next = match hold.mode {
-            Mode::Shared if word & WRITER == 0 => (word & !KEPT) + 1,
-            Mode::Exclusive if word == 0 => WRITER,
-            _ => return None,
-        };
-        Some(State(u64::from(next | word_of(state) & QUEUED)))
-    }
-    fn release(&self, state: State, hold: Hold, _: AgentId) -> Option<State> {
-        let less = if hold.mode == Mode::Shared { 1 } else { WRITER };
-        Some(State(u64::from(word_of(state) - less)))
-    }
-    fn is_waiting(&self, state: State) -> bool {
-        word_of(state) & QUEUED != 0
-    }
-    fn reserve(&self, state: State, hold: Hold) -> Option<State> {
-        (hold.mode == Mode::Exclusive).then(|| State(u64::from(word_of(state) | KEPT)))
-    }
-    fn unreserve(&self, state: State) -> State {
-        State(u64::from(word_of(state) & !KEPT))
-    }
-    fn blockers(&self, _: State) -> Blockers {
-        Blockers::Anybody
-    }
-}
-
 const READ: Request = Request::Hold(Hold::shared(HoldOwner::Thread));
 const WRITE: Request = Request::Hold(Hold::exclusive(HoldOwner::Thread));
 
 impl World {
     fn enter(&self, agent: &Arc<Agent>, request: Request, limit: Limit) -> Outcome {
-        self.engine.wait(agent, &SHARED, self.place(), request, limit, &mut || true).unwrap()
+        self.engine.wait(agent, &RWLOCK, self.place(), request, limit, &mut || true).unwrap()
     }
 
     fn exit(&self, agent: &Arc<Agent>, request: Request) {
-        self.engine.release(agent, &SHARED, self.place(), request.hold().unwrap()).unwrap();
+        self.engine.release(agent, &RWLOCK, self.place(), request.hold().unwrap()).unwrap();
     }
 
-    fn readers(&self) -> u32 {
-        self.word.load(Ordering::SeqCst) & !(QUEUED | KEPT)
+    fn word(&self) -> Word {
+        Word(self.word.load(Ordering::SeqCst))
     }
 }
 
@@ -334,18 +271,18 @@ fn blocked_readers_go_in_together_and_the_writer_behind_them_waits() {
                 has_tried.wait();
                 world.exit(&agent, READ);
             });
-            world.until_waiting(&SHARED, readers);
+            world.until_waiting(&RWLOCK, readers);
         }
         let behind = scope.spawn(|| {
             let agent = world.agent(0);
             assert_eq!(world.enter(&agent, WRITE, Limit::after(PROMPT)), GRANTED);
-            assert_eq!(world.readers(), WRITER, "alone");
+            assert_eq!((world.word().writer(), world.word().readers()), (agent.id, 0), "alone");
             world.exit(&agent, WRITE);
         });
-        world.until_waiting(&SHARED, 4);
+        world.until_waiting(&RWLOCK, 4);
         world.exit(&writer, WRITE);
         all_in.wait();
-        assert_eq!(world.readers(), 3);
+        assert_eq!(world.word().readers(), 3);
         assert_eq!(world.enter(&writer, READ, Limit::Once), Outcome::TimedOut, "a writer waits");
         has_tried.wait();
         behind.join().unwrap();
@@ -359,12 +296,12 @@ fn loops_that_come_for_shared_holds_enter_beside_those_who_are_in() {
     let writer = world.agent(0);
     assert_eq!(world.enter(&writer, WRITE, Limit::Once), GRANTED);
     let mut loops = [world.event_loop(), world.event_loop()];
-    let tokens = [0, 1].map(|index| pend(&mut loops[index], &world, &SHARED, READ));
+    let tokens = [0, 1].map(|index| pend(&mut loops[index], &world, &RWLOCK, READ));
     world.exit(&writer, WRITE);
     for (waits, token) in loops.iter_mut().zip(tokens) {
         assert_eq!(waits.next_settled(), settled(&world, token));
     }
-    assert_eq!(world.readers(), 2);
+    assert_eq!(world.word().readers(), 2);
 }
 
 #[test]
@@ -373,23 +310,97 @@ fn readers_do_not_pass_a_writer_of_a_loop_that_came_in_vain() {
     let reader = world.agent(0);
     assert_eq!(world.enter(&reader, READ, Limit::Once), GRANTED);
     let mut waits = world.event_loop();
-    let token = pend(&mut waits, world, &SHARED, WRITE);
+    let token = pend(&mut waits, world, &RWLOCK, WRITE);
     thread::scope(|scope| {
         let behind = scope.spawn(|| {
             let agent = world.agent(0);
             assert_eq!(world.enter(&agent, READ, Limit::after(PROMPT)), GRANTED);
             world.exit(&agent, READ);
         });
-        world.until_waiting(&SHARED, 2);
+        world.until_waiting(&RWLOCK, 2);
         // It comes, finds a reader in, and is remembered.
         waits.agent().notify(Notice::Offer(world.place().address()));
         assert_eq!(waits.next_settled(), None);
         world.exit(&reader, READ);
         assert_eq!(waits.next_settled(), settled(world, token));
-        assert_eq!(world.readers(), WRITER);
+        assert_eq!(world.word().writer(), waits.agent().id);
         let agent = Arc::clone(waits.agent());
         world.exit(&agent, WRITE);
         behind.join().unwrap();
     });
-    assert_eq!(world.readers(), 0);
+    assert_eq!(world.word().readers(), 0);
+}
+
+#[test]
+fn a_read_hold_of_a_thread_that_ends_goes_back_and_the_writer_gets_in() {
+    let world = World::new(false);
+    let doomed = world.event_loop();
+    let reader = Arc::clone(doomed.agent());
+    world.engine.add_slot(&RWLOCK, world.place(), slot(&reader).0);
+    assert_eq!(world.enter(&reader, READ, Limit::Once), GRANTED);
+    let mut waits = world.event_loop();
+    let token = pend(&mut waits, &world, &RWLOCK, WRITE);
+    doomed.end();
+    assert_eq!(waits.next_settled(), settled(&world, token), "unmarked");
+    assert_eq!(world.word().writer(), waits.agent().id);
+}
+
+#[test]
+fn a_writer_that_ends_inside_marks_the_lock_for_readers_too() {
+    let world = World::new(false);
+    let doomed = world.event_loop();
+    let writer = Arc::clone(doomed.agent());
+    assert_eq!(world.enter(&writer, WRITE, Limit::Once), GRANTED);
+    doomed.end();
+    let reader = world.agent(0);
+    assert_eq!(world.enter(&reader, READ, Limit::Once), Outcome::Granted { abandoned_by: Some(writer.id) });
+    assert!(world.word().is_abandoned());
+    world.exit(&reader, READ);
+    assert!(world.word().is_abandoned(), "until somebody marks it consistent");
+}
+
+#[test]
+fn a_reader_that_would_wait_behind_a_writer_that_waits_for_it_is_in_a_deadlock() {
+    let world = &World::new(false);
+    let reader = world.agent(7);
+    world.engine.add_slot(&RWLOCK, world.place(), slot(&reader).0);
+    assert_eq!(world.enter(&reader, READ, Limit::Once), GRANTED);
+    let lock = |agent: &Arc<Agent>, request| {
+        world.engine.wait(agent, &RWLOCK, world.place(), request, Limit::Endless, &mut || true)
+    };
+    assert!(matches!(lock(&reader, WRITE), Err(Failure::Deadlock(cycle)) if cycle.len() == 1), "write inside read");
+    thread::scope(|scope| {
+        let writer = scope.spawn(|| {
+            let agent = world.agent(8);
+            assert_eq!(lock(&agent, WRITE).unwrap(), GRANTED);
+            world.exit(&agent, WRITE);
+        });
+        world.until_waiting(&RWLOCK, 1);
+        let Err(Failure::Deadlock(cycle)) = lock(&reader, READ) else { panic!("read inside read") };
+        assert_eq!(cycle.iter().map(|hop| hop.thread).collect::<Vec<_>>(), [7, 8]);
+        world.exit(&reader, READ);
+        writer.join().unwrap();
+    });
+    assert_eq!(world.taken(), 0);
+}
+
+#[test]
+fn a_writer_turns_into_a_reader_and_lets_readers_in_and_the_only_reader_into_a_writer() {
+    let world = &World::new(false);
+    let [me, other] = [0, 1].map(|thread| world.agent(thread));
+    world.engine.add_slot(&RWLOCK, world.place(), slot(&me).0);
+    world.engine.add_slot(&RWLOCK, world.place(), slot(&other).0);
+    assert_eq!(world.enter(&me, WRITE, Limit::Once), GRANTED);
+    let mut waits = world.event_loop();
+    let token = pend(&mut waits, world, &RWLOCK, READ);
+    assert_eq!(world.engine.downgrade(&other, world.place(), HoldOwner::Thread), Ok(false));
+    assert_eq!(world.engine.downgrade(&me, world.place(), HoldOwner::Thread), Ok(true));
+    assert_eq!(waits.next_settled(), settled(world, token));
+    assert_eq!(world.word().readers(), 2);
+    assert_eq!(world.engine.try_upgrade(&me, world.place(), HoldOwner::Thread), Ok(false), "two readers");
+    let agent = Arc::clone(waits.agent());
+    world.exit(&agent, READ);
+    assert_eq!(world.engine.try_upgrade(&me, world.place(), HoldOwner::Thread), Ok(true));
+    assert_eq!(world.word().writer(), me.id);
+    assert!(world.engine.registered_holders(&RWLOCK, world.place()).is_empty());
 }

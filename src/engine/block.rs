@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::deadlock::Hop;
 use super::parker::Parker;
-use super::primitive::{Corrupt, Hold, Order, Primitive, Request, State};
+use super::primitive::{Corrupt, Hold, Mode, Order, Primitive, Request, State};
 use super::queue::{Settlement, WaiterId};
 use super::section::Entered;
 use super::stats::Leaving;
@@ -153,8 +153,9 @@ impl Engine {
         let parker = Arc::new(Parker::current());
         let (owner, since) = (section.owner(), sync::now());
         let id = section.push_blocked(agent.id, Arc::clone(&parker), hold, is_endless, since);
-        if section.drop_reservation_of(agent.id) || was_freed {
-            // It was kept for this thread's own loop, which cannot come while the thread is blocked.
+        // It was kept for this thread's own loop, which cannot come while the thread is blocked; or it queues behind those
+        // who could have come, and have not.
+        if section.drop_reservation_of(agent.id) || was_freed || hold.is_some_and(|hold| hold.mode == Mode::Shared) {
             section.hand_off();
         }
         let blockage = Blockage {

@@ -3,7 +3,8 @@
 
 use std::sync::Arc;
 
-use super::primitive::{Blockers, Space};
+use super::primitive::{Blockers, Mode, Space};
+use super::queue::WaiterId;
 use super::table::Engine;
 use crate::agents::{Agent, AgentId, Blockage, ThreadId};
 
@@ -44,7 +45,7 @@ impl Engine {
     /// time, at least one sees the other.
     fn may_be_stuck(&self, me: &Arc<Agent>, blockage: Blockage) -> bool {
         let mut blockers = self.blockers(me.id, blockage).into_iter();
-        blockers.any(|blocker| blocker != me.id && self.agents.blockage(blocker).is_some())
+        blockers.any(|blocker| blocker == me.id || self.agents.blockage(blocker).is_some())
     }
 
     fn search(&self, me: &Arc<Agent>, blockage: Blockage) -> Option<Cycle> {
@@ -68,11 +69,11 @@ impl Engine {
         seen.push(blockage.serial);
         cycle.push((Hop { thread: waiter.thread, byte_offset: blockage.byte_offset }, blockage.serial));
         for blocker in self.blockers(waiter.id, blockage) {
-            if blocker == me.id && waiter.id != me.id {
+            if blocker == me.id {
                 return true;
             }
             if let Some((next, blockage)) = self.agents.blockage(blocker)
-                && (next.id == me.id && waiter.id != me.id || self.walk(me, &next, blockage, cycle, seen))
+                && (next.id == me.id || self.walk(me, &next, blockage, cycle, seen))
             {
                 return true;
             }
@@ -81,13 +82,43 @@ impl Engine {
         false
     }
 
-    /// Whom this blocked agent waits for; nobody if it was let in in the meantime.
+    /// Whom this blocked agent waits for; nobody if it was let in in the meantime. For shared holds these are their
+    /// holders, and those who wait ahead of it for longer than a time.
     fn blockers(&self, waiter: AgentId, blockage: Blockage) -> Vec<AgentId> {
         let contents = self.contents(Space::Words, blockage.address);
         let Some(queue) = contents.queues.get(&blockage.address) else { return Vec::new() };
+        let mut blockers = Vec::new();
         match queue.primitive.blockers(queue.primitive.read(queue.place)) {
-            Blockers::Owner(owner) if owner != 0 && owner != waiter => vec![owner],
-            Blockers::Owner(_) | Blockers::Anybody | Blockers::Holders => Vec::new(),
+            Blockers::Anybody => return blockers,
+            Blockers::Owner(owner) => {
+                if owner == waiter {
+                    return blockers;
+                }
+                blockers.push(owner);
+            }
+            Blockers::Holders => {}
         }
+        let slots = contents.slots.get(&blockage.address).into_iter().flatten();
+        let holders: Vec<AgentId> = slots.filter(|slot| slot.read().sum() > 0).map(|slot| slot.agent).collect();
+        let mut ahead: Vec<_> = queue.tickets(&contents.waiters).collect();
+        ahead.sort_unstable();
+        let is_mine = |id: WaiterId| contents.waiters[id].agent == waiter && contents.waiters[id].is_blocking();
+        let Some(mine) = ahead.iter().position(|(_, id)| is_mine(*id)) else { return Vec::new() };
+        let is_exclusive = |id: WaiterId| contents.waiters[id].hold.is_some_and(|hold| hold.mode == Mode::Exclusive);
+        let mut waits_for_holders = is_exclusive(ahead[mine].1);
+        for (_, id) in &ahead[..mine] {
+            let other = &contents.waiters[*id];
+            if !holders.is_empty() && other.is_endless && is_exclusive(*id) {
+                // It waits for the holders itself; a pending promise does so without a thread.
+                waits_for_holders = true;
+                if other.is_blocking() {
+                    blockers.push(other.agent);
+                }
+            }
+        }
+        if waits_for_holders {
+            blockers.extend(holders);
+        }
+        blockers
     }
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use super::arena::Arena;
 use super::block::{Limit, Outcome};
-use super::primitive::{Corrupt, Hold, Order, Primitive, Request};
+use super::primitive::{Corrupt, Hold, Mode, Order, Primitive, Request};
 use super::queue::{Settlement, WaiterId};
 use super::section::{Claim, Entered};
 use super::stats::Leaving;
@@ -146,7 +146,8 @@ impl<'e> EventLoop<'e> {
                 self.insert(id, primitive, place, hold, waiter, limit)
             }),
         };
-        if was_freed && !matches!(reply, Ok(Reply::Now(Outcome::Granted { .. }))) {
+        let is_shared = request.hold().is_some_and(|hold| hold.mode == Mode::Shared);
+        if (was_freed || is_shared) && !matches!(reply, Ok(Reply::Now(Outcome::Granted { .. }))) {
             section.hand_off();
         }
         section.finish();

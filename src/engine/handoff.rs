@@ -53,13 +53,8 @@ impl Section<'_> {
         for group in queue.groups_ahead_of(waiters, blocked) {
             let first = group.first();
             let hold = hold_of(waiters, first);
-            let Some(granted) = primitive.grant(state, hold, group.agent.id) else {
-                match group.turn {
-                    // It came before and could not be let in: those behind it do not pass it by.
-                    Turn::Claimed | Turn::Parked(_) => return Next::Done,
-                    Turn::Idle | Turn::Offered => continue,
-                }
-            };
+            // Held, or readers are in and it wants to write: those behind it do not pass it by, or it would starve.
+            let Some(granted) = primitive.grant(state, hold, group.agent.id) else { return Next::Done };
             match group.turn {
                 Turn::Parked(_) => return self.grant(first, granted),
                 Turn::Offered => continue,

@@ -5,5 +5,6 @@ pub mod event;
 pub mod futex;
 pub mod latch;
 pub mod mutex;
+pub mod rwlock;
 pub mod semaphore;
 mod word;

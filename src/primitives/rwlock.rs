@@ -1,0 +1,336 @@
+//! The readers-writer lock: one word of 32 bits. (Its eight bytes leave a second one free.)
+//!
+//! | low 26 bits | S | G | A | F | W | for the holders | for the others |
+//! |-------------|---|---|---|---|---|-----------------|----------------|
+//! | 0           | 0 | 0 | * | * | * | - | free: as for the mutex |
+//! | id          | 0 | * | * | 0 | * | one writer, as for the mutex | held |
+//! | count       | 1 | 0 | * | 0 | 0 | so many readers; one compare-exchange takes or gives back a hold if A is 0 | readers enter |
+//! | count       | 1 | 0 | * | 0 | 1 | giving back must look at the queue | somebody waits: readers queue behind |
+//!
+//! Who reads, the register of holds says. Barging, as the mutex; adjacent readers go in together.
+
+use std::sync::Arc;
+
+use super::mutex::{ABANDONED, GUARDED, OWNER, RESERVED, WAITING};
+use super::word;
+use crate::agents::{Agent, AgentId, Standing};
+use crate::engine::{
+    Blockers, Corrupt, Counts, Engine, Entry, Facts, Glance, Hold, HoldOwner, Mode, Order, Primitive, Request, State,
+};
+use crate::memory::Place;
+use crate::sync::Ordering;
+
+/// S: shared; the low bits are the number of readers.
+pub const SHARED: u32 = 1 << 30;
+/// The bits of the number of readers.
+pub const READERS: u32 = OWNER;
+/// No lock has more readers.
+pub const MAX_READERS: u32 = READERS;
+
+const ALL: u32 = OWNER | GUARDED | ABANDONED | RESERVED | WAITING | SHARED;
+
+/// A value of the word.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Word(pub u32);
+
+impl Word {
+    /// The writer's id, 0 if there is none.
+    pub const fn writer(self) -> AgentId {
+        if self.0 & SHARED == 0 { self.0 & OWNER } else { 0 }
+    }
+
+    /// How many readers are in.
+    pub const fn readers(self) -> u32 {
+        if self.0 & SHARED == 0 { 0 } else { self.0 & READERS }
+    }
+
+    /// Whether a writer's thread ended inside.
+    pub const fn is_abandoned(self) -> bool {
+        self.0 & ABANDONED != 0
+    }
+
+    const fn is_free(self) -> bool {
+        self.0 & (OWNER | SHARED | RESERVED) == 0
+    }
+
+    /// With this number of readers; the mark of abandonment stays.
+    const fn with_readers(self, readers: u32) -> Self {
+        let shared = if readers == 0 { 0 } else { SHARED | readers };
+        Self(self.0 & ABANDONED | shared)
+    }
+
+    /// Taken by a writer.
+    const fn taken(self, agent: AgentId, owner: HoldOwner) -> Self {
+        Self(self.0 & ABANDONED | writer_bits(agent, owner))
+    }
+
+    /// Whether `agent` writes, and holds it so.
+    const fn is_written_by(self, agent: AgentId, owner: HoldOwner) -> bool {
+        self.0 & (OWNER | GUARDED | SHARED) == writer_bits(agent, owner)
+    }
+
+    fn is_plausible(self, facts: &Facts<'_>) -> bool {
+        let is_shared = self.0 & SHARED != 0;
+        let low = self.0 & OWNER;
+        self.0 & !ALL == 0
+            && (self.0 & GUARDED == 0 || low != 0 && !is_shared)
+            && (!is_shared || low != 0)
+            && (self.0 & RESERVED != 0) == facts.is_reserved
+            && (self.0 & RESERVED == 0 || low == 0)
+            && (self.0 & WAITING == 0 || facts.is_queued && self.must_look())
+            && (is_shared || low == 0 || facts.agents.standing(low) != Standing::NeverIssued)
+    }
+
+    /// Whether no fast path may pass by those who are queued.
+    const fn must_look(self) -> bool {
+        self.0 & (OWNER | SHARED | ABANDONED | RESERVED) != 0
+    }
+
+    fn state(self) -> State {
+        word::state(self.0)
+    }
+}
+
+impl From<State> for Word {
+    fn from(state: State) -> Self {
+        Self(word::of(state))
+    }
+}
+
+const fn writer_bits(agent: AgentId, owner: HoldOwner) -> u32 {
+    match owner {
+        HoldOwner::Thread => agent,
+        HoldOwner::Guard => agent | GUARDED,
+    }
+}
+
+/// The readers-writer lock.
+pub struct RwLock;
+
+/// The one that there need be.
+pub static RWLOCK: RwLock = RwLock;
+
+impl Primitive for RwLock {
+    fn name(&self) -> &'static str {
+        "RwLock"
+    }
+
+    fn order(&self) -> Order {
+        Order::Barging
+    }
+
+    fn freeze(&self, place: Place, facts: &Facts<'_>) -> Result<State, Corrupt> {
+        word::freeze(place, WAITING, |word| Word(word).is_plausible(facts))
+    }
+
+    fn thaw(&self, place: Place, _: State, state: State, is_queued: bool) {
+        word::thaw(place, WAITING, state, is_queued && Word::from(state).must_look());
+    }
+
+    fn read(&self, place: Place) -> State {
+        word::read(place)
+    }
+
+    /// A reader that comes while somebody waits queues behind; a writer may take what is free.
+    fn enter(&self, state: State, request: Request, agent: AgentId, is_queued: bool) -> Entry {
+        match request {
+            Request::Hold(hold) if hold.mode == Mode::Exclusive || !is_queued => {
+                self.grant(state, hold, agent).map_or(Entry::Wait, Entry::Granted)
+            }
+            Request::Hold(_) => Entry::Wait,
+            Request::Notification | Request::NotificationWhile(_) => Entry::Refused,
+        }
+    }
+
+    fn grant(&self, state: State, hold: Hold, agent: AgentId) -> Option<State> {
+        let word = Word::from(state);
+        let next = match hold.mode {
+            Mode::Shared if word.0 & RESERVED == 0 && word.writer() == 0 && word.readers() < MAX_READERS => {
+                word.with_readers(word.readers() + 1)
+            }
+            Mode::Exclusive if word.is_free() => word.taken(agent, hold.owner),
+            _ => return None,
+        };
+        Some(next.state())
+    }
+
+    /// Whether it is a reader's hold, its slot says; here only whether there are readers.
+    fn release(&self, state: State, hold: Hold, agent: AgentId) -> Option<State> {
+        let word = Word::from(state);
+        let next = match hold.mode {
+            Mode::Shared if word.readers() > 0 => word.with_readers(word.readers() - 1),
+            Mode::Exclusive if word.is_written_by(agent, hold.owner) => Word(word.0 & ABANDONED),
+            _ => return None,
+        };
+        Some(next.state())
+    }
+
+    fn owner(&self, state: State) -> AgentId {
+        Word::from(state).writer()
+    }
+
+    fn is_registered(&self, hold: Hold) -> bool {
+        hold.mode == Mode::Shared
+    }
+
+    fn given_back(&self, state: State, counts: Counts) -> State {
+        let word = Word::from(state);
+        word.with_readers(word.readers().saturating_sub(counts.sum())).state()
+    }
+
+    fn ended(&self, _: State) -> State {
+        word::state(ABANDONED)
+    }
+
+    fn remember_ended(&self, state: State, agent: AgentId) -> State {
+        let word = Word::from(state);
+        // Where readers are in, the mark alone tells.
+        if word.readers() > 0 { state } else { word.taken(agent, HoldOwner::Thread).state() }
+    }
+
+    fn is_waiting(&self, state: State) -> bool {
+        word::of(state) & WAITING != 0
+    }
+
+    /// A lease keeps only writers' way free: readers enter beside readers anyway.
+    fn reserve(&self, state: State, hold: Hold) -> Option<State> {
+        let is_of_use = hold.mode == Mode::Exclusive && Word::from(state).is_free();
+        is_of_use.then(|| word::state(word::of(state) | RESERVED))
+    }
+
+    fn unreserve(&self, state: State) -> State {
+        word::state(word::of(state) & !RESERVED)
+    }
+
+    fn glance(&self, place: Place) -> Option<Glance> {
+        // Relaxed: a hint that guards no data.
+        let word = Word(place.word().load(Ordering::Relaxed));
+        Some(Glance {
+            is_free: word.0 == 0,
+            owner: word.writer(),
+            is_waiting: word.0 & WAITING != 0,
+            is_reserved: word.0 & RESERVED != 0,
+        })
+    }
+
+    /// Free only; a spin for a shared hold is over as soon as readers are in: then the section lets it in.
+    fn try_enter(&self, place: Place, request: Request, agent: AgentId) -> bool {
+        let Some(Hold { mode: Mode::Exclusive, owner, .. }) = request.hold() else { return false };
+        let mine = writer_bits(agent, owner);
+        // Acquire: pairs with the release of the unlock that wrote 0.
+        place.word().compare_exchange(0, mine, Ordering::Acquire, Ordering::Relaxed).is_ok()
+    }
+
+    fn blockers(&self, state: State) -> Blockers {
+        match Word::from(state).writer() {
+            0 => Blockers::Holders,
+            writer => Blockers::Owner(writer),
+        }
+    }
+}
+
+impl Engine {
+    /// Turns the exclusive hold of `agent` into a shared one, in one step, and lets readers at the head of the queue in.
+    /// False if it does not write, or holds it in another way: then nothing changes.
+    pub fn downgrade(&self, agent: &Arc<Agent>, place: Place, owner: HoldOwner) -> Result<bool, Corrupt> {
+        let state = self.update(agent, &RWLOCK, place, |state| {
+            let word = Word::from(state);
+            word.is_written_by(agent.id, owner).then(|| word.with_readers(1).state())
+        })?;
+        if state.is_some() {
+            self.note_hold(&RWLOCK, place, agent.id, Hold::shared(owner));
+        }
+        Ok(state.is_some())
+    }
+
+    /// Turns the shared hold of `agent`, the only reader's, into an exclusive one; false if there are others, or somebody
+    /// waits: then nothing changes. The caller has seen in its slot that it holds it so.
+    pub fn try_upgrade(&self, agent: &Arc<Agent>, place: Place, owner: HoldOwner) -> Result<bool, Corrupt> {
+        let state = self.update(agent, &RWLOCK, place, |state| {
+            let word = Word::from(state);
+            let is_alone = word.readers() == 1 && word.0 & WAITING == 0;
+            is_alone.then(|| word.taken(agent.id, owner).state())
+        })?;
+        if state.is_some() {
+            self.note_release(&RWLOCK, place, agent.id, Hold::shared(owner));
+        }
+        Ok(state.is_some())
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::agents::Agents;
+
+    const ME: AgentId = 70_000;
+    const OTHER: AgentId = 70_001;
+    const READ: Hold = Hold::shared(HoldOwner::Thread);
+    const WRITE: Hold = Hold::exclusive(HoldOwner::Guard);
+
+    fn grant(word: u32, hold: Hold) -> Option<u32> {
+        RWLOCK.grant(word::state(word), hold, ME).map(word::of)
+    }
+
+    fn release(word: u32, hold: Hold) -> Option<u32> {
+        RWLOCK.release(word::state(word), hold, ME).map(word::of)
+    }
+
+    #[test]
+    fn transitions_follow_the_table() {
+        for (name, got, expected) in [
+            ("free, read", grant(0, READ), Some(SHARED | 1)),
+            ("free, written", grant(0, WRITE), Some(ME | GUARDED)),
+            ("read, read", grant(SHARED | 1, READ), Some(SHARED | 2)),
+            ("read, not written", grant(SHARED | 1, WRITE), None),
+            ("written, not read", grant(OTHER, READ), None),
+            ("reserved for a writer, not read", grant(RESERVED, READ), None),
+            ("marked, read: still marked", grant(ABANDONED, READ), Some(ABANDONED | SHARED | 1)),
+            ("full", grant(SHARED | MAX_READERS, READ), None),
+            ("one of two leaves", release(SHARED | 2 | WAITING, READ), Some(SHARED | 1)),
+            ("the last leaves: the mark stays", release(SHARED | 1 | ABANDONED, READ), Some(ABANDONED)),
+            ("the writer leaves", release(ME | GUARDED | WAITING, WRITE), Some(0)),
+            ("not this writer's", release(OTHER | GUARDED, WRITE), None),
+            ("not held so", release(ME, WRITE), None),
+            ("nobody reads", release(ME, READ), None),
+        ] {
+            assert_eq!(got, expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn readers_of_threads_that_ended_go_back() {
+        let counts = Counts { raw: 2, guarded: 1 };
+        assert_eq!(RWLOCK.given_back(word::state(SHARED | 4), counts), word::state(SHARED | 1));
+        assert_eq!(RWLOCK.given_back(word::state(SHARED | 3), counts), word::state(0));
+    }
+
+    #[test]
+    fn a_reader_queues_behind_those_who_wait_and_a_writer_may_barge() {
+        for (hold, is_queued, granted) in [(READ, false, true), (READ, true, false), (WRITE, true, true)] {
+            let entry = RWLOCK.enter(word::state(0), Request::Hold(hold), ME, is_queued);
+            assert_eq!(matches!(entry, Entry::Granted(_)), granted, "{hold:?} {is_queued}");
+        }
+    }
+
+    #[test]
+    fn values_that_this_package_did_not_write_are_told_apart() {
+        let agents = Agents::new(ME);
+        agents.add(0).unwrap();
+        for (word, is_queued, is_plausible) in [
+            (0, false, true),
+            (ME, false, true),
+            (SHARED | 3, false, true),
+            (SHARED | 3 | WAITING | ABANDONED, true, true),
+            (SHARED, false, false),
+            (SHARED | GUARDED | 1, false, false),
+            (OTHER, false, false),
+            (SHARED | 3 | WAITING, false, false),
+            (RESERVED, true, false),
+            (1 << 31, false, false),
+        ] {
+            let facts = Facts { is_queued, is_reserved: false, agents: &agents };
+            assert_eq!(Word(word).is_plausible(&facts), is_plausible, "{word:#x}");
+        }
+    }
+}
