@@ -70,21 +70,36 @@ pub struct Agent {
     inbox: Mutex<Vec<Notice>>,
     /// Held across the call, so that a loop that ends is never woken afterwards.
     waker: Mutex<Option<Box<dyn Wake>>>,
+    os_thread: Arc<OsThread>,
+}
+
+/// What several agents may share: none of them can run while one of them blocks.
+struct OsThread {
     is_blocked: AtomicBool,
     blockage: Mutex<Option<Blockage>>,
 }
 
+impl OsThread {
+    fn new() -> Arc<Self> {
+        Arc::new(Self { is_blocked: AtomicBool::new(false), blockage: Mutex::new(None) })
+    }
+}
+
 impl Agent {
-    fn new(id: AgentId, thread: ThreadId) -> Self {
+    fn new(id: AgentId, thread: ThreadId, os_thread: Arc<OsThread>) -> Self {
         Self {
             id,
             thread,
             scheduled: AtomicBool::new(false),
             inbox: Mutex::new(Vec::new()),
             waker: Mutex::new(None),
-            is_blocked: AtomicBool::new(false),
-            blockage: Mutex::new(None),
+            os_thread,
         }
+    }
+
+    /// Whether both run on one thread of the system.
+    pub fn shares_thread_with(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.os_thread, &other.os_thread)
     }
 
     /// Says how the loop is woken; `None` when it ends.
@@ -133,19 +148,19 @@ impl Agent {
     /// Whether the thread is blocked inside a `lock()` or a `wait()`; a hint, since it may change at once.
     pub fn is_blocked(&self) -> bool {
         // Relaxed: only decides whether a word is reserved for its loop; a wrong answer costs a lease.
-        self.is_blocked.load(Ordering::Relaxed)
+        self.os_thread.is_blocked.load(Ordering::Relaxed)
     }
 
     /// What the thread is blocked on.
     pub fn blockage(&self) -> Option<Blockage> {
-        *self.blockage.lock()
+        *self.os_thread.blockage.lock()
     }
 
     /// Notes what the thread is blocked on from now; answers what stood there, to be put back
     /// (a debugger may run a second `lock()` while the first one pauses).
     pub fn set_blockage(&self, blockage: Option<Blockage>) -> Option<Blockage> {
-        self.is_blocked.store(blockage.is_some(), Ordering::Relaxed);
-        std::mem::replace(&mut *self.blockage.lock(), blockage)
+        self.os_thread.is_blocked.store(blockage.is_some(), Ordering::Relaxed);
+        std::mem::replace(&mut *self.os_thread.blockage.lock(), blockage)
     }
 }
 
@@ -181,13 +196,22 @@ impl Roster {
 
     /// Takes a thread in. `None` when all ids below 2^26 were used, after fifty million threads at least.
     pub fn enter(&self, thread: ThreadId) -> Option<Arc<Agent>> {
+        self.enter_on(thread, OsThread::new())
+    }
+
+    /// As [`Roster::enter`], for another JS environment of the thread that `neighbour` runs on.
+    pub fn enter_beside(&self, thread: ThreadId, neighbour: &Agent) -> Option<Arc<Agent>> {
+        self.enter_on(thread, Arc::clone(&neighbour.os_thread))
+    }
+
+    fn enter_on(&self, thread: ThreadId, os_thread: Arc<OsThread>) -> Option<Arc<Agent>> {
         let mut state = self.state.write();
         let id = self.first + u32::try_from(state.threads.len()).ok()?;
         if id > OWNER {
             return None;
         }
         state.threads.push(thread);
-        let agent = Arc::new(Agent::new(id, thread));
+        let agent = Arc::new(Agent::new(id, thread, os_thread));
         state.living.insert(id, Arc::clone(&agent));
         Some(agent)
     }
@@ -253,7 +277,7 @@ mod tests {
 
     #[test]
     fn only_the_first_notice_since_a_drain_brings_one_about() {
-        let agent = Agent::new(70_000, 0);
+        let agent = Agent::new(70_000, 0, OsThread::new());
         assert!(agent.post(Notice::Offer(8)));
         assert!(!agent.post(Notice::Offer(16)));
         let mut got = Vec::new();

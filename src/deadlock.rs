@@ -35,6 +35,25 @@ impl Lot {
         Some(cycle.into_iter().map(|(hop, _)| hop).collect())
     }
 
+    /// The cycle that the thread of `me` has closed although it is blocked: code that it has run between two slices of its sleep
+    /// has locked a word, perhaps the very one that it waits for.
+    pub fn find_cycle_in_pause(&self, me: &Arc<Agent>) -> Option<Vec<Hop>> {
+        let blockage = me.blockage().filter(|blockage| blockage.endless)?;
+        // Nothing is handed to a thread that is away: if it holds the word, then by that code.
+        let owner = self.read_queued(blockage.address)?.owner();
+        let is_own = self.agents.get(owner).is_some_and(|owner| owner.shares_thread_with(me));
+        let cycle = if is_own {
+            vec![Hop { thread: me.thread, byte_offset: blockage.byte_offset }]
+        } else {
+            self.find_cycle(me, blockage)?
+        };
+        if let Some(Ok(mut section)) = self.open_queued(blockage.address) {
+            section.note_deadlock();
+            section.close().carry_out(self);
+        }
+        Some(cycle)
+    }
+
     /// Whether the holder is itself blocked: if not, the common case, there is no cycle.
     /// Each thread notes its own blockage before it reads others', under their locks: of two that close a cycle at the same
     /// time, at least one sees the other.
@@ -58,10 +77,10 @@ impl Lot {
                 // Granted to it in the meantime: it is on its way.
                 return None;
             }
-            if owner == me.id {
+            waiter = self.agents.get(owner)?;
+            if waiter.shares_thread_with(me) {
                 return Some(cycle);
             }
-            waiter = self.agents.get(owner)?;
             blockage = waiter.blockage()?;
         }
     }

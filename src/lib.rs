@@ -16,6 +16,7 @@ pub mod condition;
 pub mod deadlock;
 pub mod event_loop;
 pub mod futex;
+pub mod holds;
 pub mod location;
 pub mod lot;
 pub mod mutex;
