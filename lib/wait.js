@@ -130,6 +130,7 @@ exports.lockWord = (mutex, word, guarded, options, lender) => {
   const isTold = isWatched();
   const wait = new (isTold ? WatchedLockWait : LockWait)(mutex, word, guarded, options, lender);
   if (lender !== undefined) lender.locking = wait;
+  const locked = guarded ? createGuard(mutex, word) : true;
   // First whatever may throw, then the queue.
   wait.startListening();
   // JS may be interrupted where a function written in JS begins: not between this and the queue.
@@ -144,6 +145,10 @@ exports.lockWord = (mutex, word, guarded, options, lender) => {
   if (answer < 0) {
     thread.pending -= 1;
     const code = -1 - answer;
+    if (code === binding.ACQUIRED && signal === undefined && lender === undefined) {
+      wait.resolve(locked);
+      return wait.promise;
+    }
     const isHeld = code === binding.ACQUIRED || code === binding.ACQUIRED_ABANDONED;
     let value;
     try {
@@ -172,6 +177,7 @@ exports.lockBlocking = (mutex, word, guarded, timeout) => {
   try {
     if (isWatched()) whileBlocked(mutex, word, lock);
     else lock();
+    if (code === binding.ACQUIRED && !guarded) return true;
     return conclude(code, mutex, word, guarded, timeout);
   } catch (error) {
     if (code === binding.ACQUIRED || code === binding.ACQUIRED_ABANDONED) binding.giveBack(word, guarded);
