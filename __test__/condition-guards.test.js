@@ -237,6 +237,21 @@ for (const [name, run] of Object.entries({
 }
 
 test(
+  'waitForAsync() that is not awaited does not take the hold of the next function',
+  handled(async () => {
+    const { mutex, condition, waiting } = create();
+    let left;
+    await mutex.executeLocked(() => {
+      left = condition.waitForAsync(mutex, () => nextTurn(false));
+    });
+    const guard = await mutex.acquireAsync();
+    await assert.rejects(left, notOwner(0));
+    assert.deepEqual([waiting(), mutex.isHeldByThisThread, guard.unlock()], [0, true, true]);
+    assert.deepEqual([mutex.isLocked, isForgotten()], [false, true]);
+  }),
+);
+
+test(
   'a wait that is about to lock the mutex again gives up when its function ends, and passes its notification on',
   handled(async () => {
     const { mutex, condition, other } = create();

@@ -94,6 +94,35 @@ class ConditionWait extends PendingWait {
   }
 }
 
+/** The hold with which a wait began, which may end while its predicate is awaited. */
+class WatchedHold {
+  #word;
+  #outer;
+  /** 0: the thread's own. */
+  #number = 0;
+
+  constructor(word, outer) {
+    this.#word = word;
+    this.#outer = outer;
+    if (!toHold(word)) return;
+    this.#number = binding.watchHold(word, thread.era);
+    thread.era += 1;
+    thread.hasAway = true;
+  }
+
+  /** Throws if it has ended, even if another guard of this thread holds the mutex now. */
+  check() {
+    if (this.#number === 0 || binding.isHere(this.#word, this.#number)) return;
+    // As for a wait whose function has ended.
+    this.#outer.promise.catch(() => {});
+    throw functionEnded(this.#word, 'The function or guard that held it');
+  }
+
+  release() {
+    if (this.#number !== 0) thread.hasAway = binding.unwatchHold(this.#word, this.#number);
+  }
+}
+
 /** Waiting, with a mutex, until another thread says that something has changed. */
 class Condition {
   static {
@@ -153,14 +182,20 @@ class Condition {
     const { word } = toInner(mutex);
     checkFunction(word, 'predicate', predicate);
     const { timeout, signal, ref } = toAsyncOptions(word.byteOffset, options);
-    toHold(word);
     const deadline = performance.now() + timeout;
-    while (!(await predicate())) {
-      const left = deadline - performance.now();
-      const isNotified = await this.#waitAsync(mutex, word, { timeout: left, signal, ref }, outer);
-      if (!isNotified) return Boolean(await predicate());
+    const hold = new WatchedHold(word, outer);
+    try {
+      while (!(await predicate())) {
+        hold.check();
+        const left = deadline - performance.now();
+        const isNotified = await this.#waitAsync(mutex, word, { timeout: left, signal, ref }, outer);
+        hold.check();
+        if (!isNotified) return Boolean(await predicate());
+      }
+      return true;
+    } finally {
+      hold.release();
     }
-    return true;
   }
 
   notify(count = Infinity) {

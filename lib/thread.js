@@ -14,7 +14,7 @@ class Thread {
   holds = null;
   /** Guards note it when they are made; it changes when a guard's hold is lent to a wait. See `src/holds.rs`. */
   era = 1;
-  /** Whether such a hold may be away, or lost. While there is none, a guard knows that its hold is with it. */
+  /** Whether such a hold may be away, lost, or watched. While there is none, a guard knows that its hold is with it. */
   hasAway = false;
   /** The waits that such holds are lent to, by the binding's number of the hold. */
   lent = new Map();

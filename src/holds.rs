@@ -38,6 +38,15 @@ pub enum Whereabouts {
 struct Range {
     after: Era,
     whereabouts: Whereabouts,
+    /// How many want to know when the guard is spent.
+    watchers: usize,
+}
+
+impl Range {
+    /// Whether the guard has to be told from others of its word.
+    fn counts(&self) -> bool {
+        self.whereabouts != Whereabouts::Here || self.watchers > 0
+    }
 }
 
 /// The ranges of one word, by their last era.
@@ -46,8 +55,8 @@ struct Word {
     ranges: BTreeMap<Era, Range>,
     /// The range of the guard that was away and holds the word now. There is one at most.
     here: Option<Era>,
-    /// How many ranges are not here.
-    missing: usize,
+    /// How many ranges count.
+    counting: usize,
 }
 
 impl Word {
@@ -56,12 +65,26 @@ impl Word {
         (range.after < era).then_some(*last)
     }
 
-    fn set(&mut self, last: Era, whereabouts: Whereabouts) {
+    /// The range of the guard that holds the word, in `era`.
+    fn current(&mut self, era: Era) -> Era {
+        // One that has been away, or is watched, and has not been spent since, or `end` would have said so.
+        *self.here.get_or_insert_with(|| {
+            let after = self.ranges.last_key_value().map_or(0, |(last, _)| *last);
+            self.ranges.insert(era, Range { after, whereabouts: Whereabouts::Here, watchers: 0 });
+            era
+        })
+    }
+
+    fn change(&mut self, last: Era, act: impl FnOnce(&mut Range)) {
         let Some(range) = self.ranges.get_mut(&last) else { return };
-        let was_here = std::mem::replace(&mut range.whereabouts, whereabouts) == Whereabouts::Here;
-        let is_here = whereabouts == Whereabouts::Here;
-        self.missing = self.missing + usize::from(!is_here) - usize::from(!was_here);
-        if is_here {
+        let did_count = range.counts();
+        act(range);
+        self.counting = self.counting + usize::from(range.counts()) - usize::from(did_count);
+    }
+
+    fn set(&mut self, last: Era, whereabouts: Whereabouts) {
+        self.change(last, |range| range.whereabouts = whereabouts);
+        if whereabouts == Whereabouts::Here && self.ranges.contains_key(&last) {
             self.here = Some(last);
         } else {
             self.here.take_if(|here| *here == last);
@@ -82,15 +105,27 @@ impl Holds {
     /// The guard that holds the word lends its hold to a wait, which ends `era`. Returns the hold's number.
     pub fn depart(&mut self, address: usize, era: Era) -> Era {
         let word = self.0.entry(address).or_default();
-        if let Some(last) = word.here {
-            // A guard that has been away before, and has not been ended since, or `end` would have said so.
-            word.set(last, Whereabouts::Away);
-            return last;
-        }
-        let after = word.ranges.last_key_value().map_or(0, |(last, _)| *last);
-        word.ranges.insert(era, Range { after, whereabouts: Whereabouts::Away });
-        word.missing += 1;
-        era
+        let number = word.current(era);
+        word.set(number, Whereabouts::Away);
+        number
+    }
+
+    /// Remembers the guard that holds the word, in `era`, which ends. Returns the hold's number.
+    pub fn watch(&mut self, address: usize, era: Era) -> Era {
+        let word = self.0.entry(address).or_default();
+        let number = word.current(era);
+        word.change(number, |range| range.watchers += 1);
+        number
+    }
+
+    /// The guard of the hold `number` need not be remembered any more, on behalf of one who watched it.
+    pub fn unwatch(&mut self, address: usize, number: Era) {
+        self.change(address, |word| word.change(number, |range| range.watchers -= 1));
+    }
+
+    /// Whether the hold `number`, which is watched, is with its guard.
+    pub fn is_here(&self, address: usize, number: Era) -> bool {
+        self.0.get(&address).is_some_and(|word| word.here == Some(number))
     }
 
     /// Whether the hold `number` is away.
@@ -120,7 +155,7 @@ impl Holds {
         self.change(address, |word| {
             let Some(last) = word.range_of(era) else { return };
             let range = word.ranges.remove(&last);
-            word.missing -= usize::from(range.is_some_and(|range| range.whereabouts != Whereabouts::Here));
+            word.counting -= usize::from(range.is_some_and(|range| range.counts()));
             word.here.take_if(|here| *here == last);
         });
     }
@@ -128,7 +163,7 @@ impl Holds {
     fn change(&mut self, address: usize, act: impl FnOnce(&mut Word)) {
         let Some(word) = self.0.get_mut(&address) else { return };
         act(word);
-        if word.missing == 0 {
+        if word.counting == 0 {
             // One guard of this word lives at most: nothing is to be told apart.
             self.0.remove(&address);
             if self.0.is_empty() && self.0.capacity() > SPARE {
@@ -205,6 +240,21 @@ mod tests {
         holds.end(WORD, 6);
         assert_eq!(whereabouts(&holds, 5), Lost);
         holds.end(WORD, 5);
+        assert!(holds.is_empty());
+    }
+
+    #[test]
+    fn a_watched_guard_is_known_until_it_is_spent() {
+        let mut holds = Holds::default();
+        let number = holds.watch(WORD, 1);
+        assert!(holds.is_here(WORD, number));
+        assert_eq!((holds.depart(WORD, 2), holds.is_here(WORD, number)), (number, false));
+        holds.arrive(WORD, number);
+        assert!(holds.is_here(WORD, number));
+        holds.end(WORD, 1);
+        assert!(!holds.is_here(WORD, number) && holds.is_empty());
+        let number = holds.watch(WORD, 3);
+        holds.unwatch(WORD, number);
         assert!(holds.is_empty());
     }
 

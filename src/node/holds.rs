@@ -43,7 +43,28 @@ pub fn is_away(env: Env, word: JsWord, number: f64) -> Result<bool> {
     JsThread::with(env, |thread| thread.holds.is_away(word.0.address(), number as u64))
 }
 
-/// Whether any hold of this thread is away or lost.
+/// Remembers the guard that holds the word, which ends this era. Answers the hold's number.
+#[napi(catch_unwind, ts_args_type = "word: Int32Array, era: number")]
+pub fn watch_hold(env: Env, word: JsWord, era: f64) -> Result<f64> {
+    JsThread::with(env, |thread| thread.holds.watch(word.0.address(), era as u64) as f64)
+}
+
+/// The guard of the hold `number` need not be remembered any more. Answers as `arrive`.
+#[napi(catch_unwind, ts_args_type = "word: Int32Array, number: number")]
+pub fn unwatch_hold(env: Env, word: JsWord, number: f64) -> Result<bool> {
+    JsThread::with(env, |thread| {
+        thread.holds.unwatch(word.0.address(), number as u64);
+        !thread.holds.is_empty()
+    })
+}
+
+/// Whether the hold `number`, which is watched, is with its guard.
+#[napi(catch_unwind, ts_args_type = "word: Int32Array, number: number")]
+pub fn is_here(env: Env, word: JsWord, number: f64) -> Result<bool> {
+    JsThread::with(env, |thread| thread.holds.is_here(word.0.address(), number as u64))
+}
+
+/// Whether any hold of this thread is away, lost, or watched.
 #[napi(catch_unwind)]
 pub fn has_away(env: Env) -> Result<bool> {
     JsThread::with(env, |thread| !thread.holds.is_empty())
