@@ -47,8 +47,8 @@ class LockGuard {
 
   #mutex;
   #word;
-  #era;
-  #locked = true;
+  /** The era in which it was made; 0 once it is spent. */
+  #era = thread.era;
 
   constructor(key, mutex, word) {
     if (key !== secret) {
@@ -56,7 +56,6 @@ class LockGuard {
     }
     this.#mutex = mutex;
     this.#word = word;
-    this.#era = thread.era;
   }
 
   get mutex() {
@@ -64,17 +63,17 @@ class LockGuard {
   }
 
   get locked() {
-    return this.#locked && !(thread.hasAway && binding.isLost(this.#word, this.#era));
+    return this.#era !== 0 && !(thread.hasAway && binding.isLost(this.#word, this.#era));
   }
 
   get abandoned() {
-    return this.#locked && (load(this.#word, 0) & ABANDONED) !== 0;
+    return this.#era !== 0 && (load(this.#word, 0) & ABANDONED) !== 0;
   }
 
   unlock() {
-    if (!this.#locked) return false;
+    if (this.#era === 0) return false;
     if (thread.hasAway || compareExchange(this.#word, 0, MINE, 0) !== MINE) return this.#unlockContended();
-    this.#locked = false;
+    this.#era = 0;
     return true;
   }
 
@@ -82,9 +81,9 @@ class LockGuard {
     // As in `unlockContended`.
     thread.drainSoon();
     const code = binding.unlockGuard(this.#word, this.#era);
-    if (code === binding.UNLOCKED || code === binding.LOST) this.#locked = false;
+    if (code === binding.UNLOCKED || code === binding.LOST) this.#era = 0;
     if (thread.hasAway) thread.hasAway = binding.hasAway();
-    if (this.#locked) throw refused(this.#word, code, true);
+    if (this.#era !== 0) throw refused(this.#word, code, true);
     return code === binding.UNLOCKED;
   }
 
