@@ -47,8 +47,12 @@ pub struct JsThread {
     /// The environment of the first load, which owns the references.
     env: sys::napi_env,
     state: sys::napi_ref,
+    drain: sys::napi_ref,
     pause: sys::napi_ref,
     wake: sys::napi_threadsafe_function,
+    thread_id: ThreadId,
+    /// The agent whose `wake` makes this loop turn: its own, or that of the environment with which it shares an event loop.
+    woken_by: AgentId,
 }
 
 /// The JS threads of one thread of the system.
@@ -76,6 +80,27 @@ impl Threads {
             }
         }
         Ok(None)
+    }
+}
+
+impl Threads {
+    /// Sees to it that each loop is woken by the environment that it belongs to. In the callbacks of an event loop that several
+    /// environments share, only that one is entered, and Node.js aborts the process if a callback is for another. It was made
+    /// first, so that its `threadId` is the lowest.
+    fn choose_wakers(&mut self) {
+        let loops: Vec<usize> =
+            self.all.iter().map(|thread| if self.all.len() > 1 { thread.event_loop_address() } else { 0 }).collect();
+        for index in 0..self.all.len() {
+            let owner = (0..self.all.len())
+                .filter(|other| *other == index || loops[*other] != 0 && loops[*other] == loops[index])
+                .min_by_key(|other| self.all[*other].thread_id)
+                .unwrap_or(index);
+            let (woken_by, wake) = (self.all[owner].id(), self.all[owner].wake);
+            let thread = &mut self.all[index];
+            thread.woken_by = woken_by;
+            let drained = if owner == index { 0 } else { thread.id() };
+            thread.event_loop.agent().set_waker(Some(Box::new(WakeLoop(wake, drained))));
+        }
     }
 }
 
@@ -116,6 +141,7 @@ impl JsThread {
                 THREADS.with_borrow(|threads| threads.all.first().map(|first| first.event_loop.agent().clone()));
             let wake = create_wake(raw, drain.raw())?;
             let (state_reference, pause) = (reference(raw, state.raw())?, reference(raw, pause.raw())?);
+            let drain = reference(raw, drain.raw())?;
             let agents = &lot().agents;
             let agent = match neighbour {
                 Some(neighbour) => agents.enter_beside(thread_id, &neighbour),
@@ -128,7 +154,6 @@ impl JsThread {
             check(unsafe { sys::napi_add_env_cleanup_hook(raw, Some(end), id as usize as *mut c_void) })?;
             // SAFETY: `env` and `environment` are those of the call in progress; the tag lives.
             check(unsafe { sys::napi_type_tag_object(raw, environment.raw(), &mark(id)) })?;
-            agent.set_waker(Some(Box::new(WakeLoop(wake))));
             let thread = Self {
                 event_loop: EventLoop::new(lot(), agent),
                 anchors: Anchors::default(),
@@ -140,12 +165,16 @@ impl JsThread {
                 waits_for: 0,
                 env: raw,
                 state: state_reference,
+                drain,
                 pause,
                 wake,
+                thread_id,
+                woken_by: id,
             };
             THREADS.with_borrow_mut(|threads| {
                 threads.all.push(thread);
                 threads.loads.insert(raw, id);
+                threads.choose_wakers();
             });
             state.set("id", id)?;
         }
@@ -156,6 +185,14 @@ impl JsThread {
 
     fn id(&self) -> AgentId {
         self.event_loop.agent().id
+    }
+
+    /// Which event loop of the system it runs in; 0 if the runtime does not tell.
+    fn event_loop_address(&self) -> usize {
+        let mut uv_loop = ptr::null_mut();
+        // SAFETY: the environment lives, and this is its thread; the out-parameter lives.
+        let status = unsafe { sys::napi_get_uv_event_loop(self.env, &mut uv_loop) };
+        if status == sys::Status::napi_ok { uv_loop as usize } else { 0 }
     }
 
     /// Makes the loop turn, for what its code cannot arrange itself.
@@ -317,8 +354,8 @@ impl Caller for BlockingCall {
     }
 }
 
-/// Makes a thread's event loop turn: one threadsafe function for each thread.
-struct WakeLoop(sys::napi_threadsafe_function);
+/// Makes a thread's event loop turn: one threadsafe function for each thread, and the agent to drain if it is not that one's.
+struct WakeLoop(sys::napi_threadsafe_function, AgentId);
 
 // SAFETY: calling a threadsafe function from any thread is what it is for; the agent's lock around it
 // sees to it that it is not called once `end` has taken it away.
@@ -329,7 +366,8 @@ impl Wake for WakeLoop {
         // SAFETY: alive until the environment's own cleanup, before which `end` takes this object away.
         // The status is of no use: a loop that is closing has no waits that anybody could still settle.
         unsafe {
-            sys::napi_call_threadsafe_function(self.0, ptr::null_mut(), sys::ThreadsafeFunctionCallMode::nonblocking);
+            let drained = self.1 as usize as *mut c_void;
+            sys::napi_call_threadsafe_function(self.0, drained, sys::ThreadsafeFunctionCallMode::nonblocking);
         }
     }
 }
@@ -340,17 +378,33 @@ unsafe extern "C" fn end(id: *mut c_void) {
     let ended = THREADS.with_borrow_mut(|threads| {
         threads.loads.retain(|_, agent| *agent != id);
         let index = threads.all.iter().position(|thread| thread.id() == id)?;
-        Some(threads.all.swap_remove(index))
+        let ended = threads.all.swap_remove(index);
+        // Before its function goes, others must no longer call it.
+        if threads.all.iter().any(|thread| thread.woken_by == id) {
+            threads.choose_wakers();
+        }
+        Some(ended)
     });
     if let Some(thread) = ended {
         thread.event_loop.end();
     }
 }
 
-/// Runs `drain` on its thread; `env` is null when the environment is already gone.
-unsafe extern "C" fn call_drain(env: sys::napi_env, drain: sys::napi_value, _: *mut c_void, _: *mut c_void) {
+/// Runs `drain` on its thread, or that of the agent `other`; `env` is null when the environment is already gone.
+unsafe extern "C" fn call_drain(env: sys::napi_env, drain: sys::napi_value, _: *mut c_void, other: *mut c_void) {
     if env.is_null() || drain.is_null() {
         return;
+    }
+    let (mut env, mut drain) = (env, drain);
+    if !other.is_null() {
+        let drain_of = |thread: &JsThread| Some((thread.env, dereference(thread.env, thread.drain).ok()?));
+        let find = |threads: &Threads| {
+            threads.all.iter().find(|thread| thread.id() == other as usize as AgentId).and_then(drain_of)
+        };
+        match THREADS.with_borrow(find) {
+            Some(found) => (env, drain) = found,
+            None => return,
+        }
     }
     let mut receiver = ptr::null_mut();
     // SAFETY: called by the runtime on the environment's thread with a live handle of the function.
