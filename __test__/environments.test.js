@@ -1,7 +1,6 @@
 // Several environments of Node.js on one thread of the system, as embedders make them: each is an agent of its own.
 
 const assert = require('node:assert/strict');
-const { existsSync } = require('node:fs');
 const { createRequire } = require('node:module');
 const path = require('node:path');
 const { test } = require('node:test');
@@ -10,18 +9,26 @@ const expected = require('./helpers/expected.js');
 const { loadAgain } = require('./helpers/load-again.js');
 const { watched } = require('./helpers/threads.js');
 
-const PLACE = path.join(__dirname, 'environments', 'package.json');
-// Compiled when it is installed, so it is no dependency of everybody who works on this package.
-const skip = !existsSync(path.join(PLACE, '..', 'node_modules')) && 'npm run test:environments installs what it needs';
+/** Compiled for one version of Node.js when it is installed, so it is no dependency of everybody who works on this package. */
+const load = () => {
+  if (process.versions.bun || process.versions.deno) return { skip: 'only Node.js can be embedded in this way' };
+  try {
+    return {
+      SynchronousWorker: createRequire(path.join(__dirname, 'environments', 'package.json'))('synchronous-worker'),
+    };
+  } catch (error) {
+    return { skip: `npm run test:environments installs what it needs: ${error.message.split('\n', 1)}` };
+  }
+};
+const { SynchronousWorker, skip = false } = load();
 
 /** Another environment, the package as it is loaded there, and one mutex as both see it. */
 const start = (options = {}) => {
-  const SynchronousWorker = createRequire(PLACE)('synchronous-worker');
   const environment = new SynchronousWorker(options);
-  const load = () => environment.createRequire(__filename)('..');
+  const loadThere = () => environment.createRequire(__filename)('..');
   const buffer = new SharedArrayBuffer(2048);
   const mutexOf = (Class, offset = 0) => new Class(buffer, offset, { allowMainThread: true });
-  return { environment, load, mutexOf, here: mutexOf(Mutex), there: mutexOf(load().Mutex) };
+  return { environment, loadThere, mutexOf, here: mutexOf(Mutex), there: mutexOf(loadThere().Mutex) };
 };
 
 test(
@@ -45,11 +52,11 @@ test(
   'a package that is loaded again is one agent in each environment',
   { skip },
   watched(async () => {
-    const { environment, load, mutexOf, here, there } = start();
+    const { environment, loadThere, mutexOf, here, there } = start();
     const again = mutexOf(loadAgain().Mutex);
     const inner = environment.createRequire(__filename);
     for (const file of Object.keys(inner.cache)) delete inner.cache[file];
-    const thereAgain = mutexOf(load().Mutex);
+    const thereAgain = mutexOf(loadThere().Mutex);
     assert.notEqual(thereAgain.constructor, there.constructor);
     here.tryLock();
     assert.deepEqual([again.isHeldByThisThread, thereAgain.isHeldByThisThread], [true, false]);
