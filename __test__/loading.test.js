@@ -1,4 +1,4 @@
-// How the package finds its binary, and what it says where it cannot.
+// How the package finds its binary, and the error if it finds none.
 
 const assert = require('node:assert/strict');
 const { execFile, execFileSync, spawnSync } = require('node:child_process');
@@ -31,7 +31,7 @@ async function load(folder, { nodeArgs = [], args = [] } = {}) {
 
 const lines = ({ message }) => message.split('\n');
 
-/** The names of packages that come into question, as the error tells them. */
+/** The packages that the error names for this system. */
 const packages =
   process.platform === 'linux' ? ['gnu', 'musl'].map((libc) => `linux-${process.arch}-${libc}`) : [PLATFORM];
 const name = (platform) => `@sablock/binding-${platform}`;
@@ -93,7 +93,7 @@ test('the cause of the error is the error of the one attempt, or an AggregateErr
   );
 });
 
-test('a package without its file is told from one that is not installed', {
+test('a package without its file is reported differently from one that is not installed', {
   ...LIMIT,
   ...needs('broken packages'),
 }, async (t) => {
@@ -106,7 +106,7 @@ test('a package without its file is told from one that is not installed', {
   assert.doesNotMatch(error.message, /--omit=optional/);
 });
 
-test('a truncated file is told, in a package and as a build', LIMIT, async (t) => {
+test('a truncated file is reported, in a package and as a build', LIMIT, async (t) => {
   const truncated = fs.readFileSync(BINARY).subarray(0, 40);
   const folder = installAlone(t);
   fs.writeFileSync(path.join(folder, NAME), truncated);
@@ -139,7 +139,7 @@ const isGlibc = process.platform === 'linux' && process.report.getReport().heade
 const hasCompiler = isGlibc && spawnSync('cc', ['--version']).status === 0;
 const withCompiler = { ...LIMIT, skip: !hasCompiler };
 
-test('a binary for a newer glibc is told', withCompiler, async (t) => {
+test('a binary for a newer glibc is reported', withCompiler, async (t) => {
   const folder = installAlone(t);
   installPackage(folder, PLATFORM, { [NAME]: compileMisfit(createFolder(t), 'libc.so.6', 'GLIBC_2.99') });
   const error = await load(folder);
@@ -148,9 +148,9 @@ test('a binary for a newer glibc is told', withCompiler, async (t) => {
   assert.match(lines(error).at(-1), /glibc 2\.17 or later/);
 });
 
-// What Alpine's linker, and zig, write down as the name of musl.
+// The names of musl in binaries that Alpine's linker, and zig, have linked.
 for (const library of ['libc.musl-x86_64.so.1', 'libc.so']) {
-  test(`a binary for musl (${library}) where glibc is the C library is told`, withCompiler, async (t) => {
+  test(`a binary for musl (${library}) where glibc is the C library is reported`, withCompiler, async (t) => {
     const folder = installAlone(t);
     const [gnu, musl] = ['gnu', 'musl'].map((libc) => `linux-${process.arch}-${libc}`);
     installPackage(folder, musl, { [NAME]: compileMisfit(createFolder(t), library, 'MUSL') });
@@ -183,6 +183,53 @@ for (const [title, nodeArgs, need] of [
     assert.ok(lines(error).includes(`- ${name(PLATFORM)}: native addons are disabled in this process`), error.message);
     assert.equal(lines(error).at(-1), 'Run Node.js with --allow-addons beside --permission, and without --no-addons.');
     assert.doesNotMatch(error.message, /--omit=optional/);
+  });
+}
+
+test(
+  "a file that Deno's permissions keep from being loaded is reported with the flags that permit it",
+  LIMIT,
+  async (t) => {
+    const folder = installAlone(t);
+    const refusal = "Object.assign(new Error('Requires ffi access to a file'), { name: 'NotCapable' })";
+    installPackage(folder, PLATFORM, { 'index.js': `throw ${refusal};` });
+    const error = await load(folder);
+    assert.equal(error.code, 'ERR_LOCK_NO_BINARY');
+    const line = `- ${name(PLATFORM)}: Deno does not permit it (Requires ffi access to a file)`;
+    assert.ok(lines(error).includes(line), error.message);
+    assert.equal(lines(error).at(-1), 'Run Deno with --allow-read and --allow-ffi.');
+    assert.doesNotMatch(error.message, /install again/);
+  },
+);
+
+// A child without any flag of permissions would get all of them from its parent.
+const onDeno = { ...LIMIT, skip: process.versions.deno === undefined };
+for (const [title, flags, expected] of [
+  [
+    'without permissions the error names both',
+    ['--allow-env'],
+    /Deno does not permit it \(Requires read access .*^Run Deno with --allow-read and --allow-ffi\.$/ms,
+  ],
+  [
+    'with --allow-read alone the error names both',
+    ['--allow-read'],
+    /Deno does not permit it \(Requires ffi access .*^Run Deno with --allow-read and/ms,
+  ],
+  ['with --allow-read and --allow-ffi the package loads', ['--allow-read', '--allow-ffi'], /^Loaded/],
+]) {
+  test(`on Deno ${title}`, onDeno, async (t) => {
+    const folder = createFolder(t);
+    const home = path.join(folder, 'node_modules', 'sablock');
+    fs.mkdirSync(home, { recursive: true });
+    installJs(home);
+    installPackage(folder, PLATFORM, { [NAME]: fs.readFileSync(BINARY) });
+    fs.writeFileSync(path.join(folder, 'package.json'), '{}'); // what makes Deno read node_modules by itself
+    const program = path.join(folder, 'program.cjs');
+    const code = "try { require('sablock'); console.log('Loaded'); } catch (error) { console.log(error.message); }";
+    fs.writeFileSync(program, code);
+    const args = ['run', '--no-prompt', ...flags, program];
+    const { stdout } = await promisify(execFile)(process.execPath, args, { ...LIMIT, cwd: folder });
+    assert.match(stdout, expected);
   });
 }
 
@@ -219,7 +266,7 @@ for (const platform of [
   'win32-x64-msvc',
   'win32-arm64-msvc',
 ]) {
-  test(`${platform} is asked for its package`, LIMIT, async (t) => {
+  test(`${platform} needs its package`, LIMIT, async (t) => {
     const folder = installAlone(t);
     installPackage(folder, platform, { 'index.js': `throw new Error('this is ${platform}');` });
     const [system, processor] = platform.split('-');
@@ -229,19 +276,23 @@ for (const platform of [
   });
 }
 
-test('files of another version than the binary refuse it, and tell both versions and the place', LIMIT, async (t) => {
-  const { version } = require('../package.json');
-  const folder = installAlone(t);
-  const home = installPackage(folder, PLATFORM, { [NAME]: fs.readFileSync(BINARY) });
-  const file = path.join(folder, 'lib', 'binary.js');
-  const source = fs.readFileSync(file, 'utf8');
-  fs.writeFileSync(file, source.replace(`VERSION = '${version}'`, "VERSION = '0.0.1'"));
-  const error = await load(folder);
-  assert.equal(error.code, 'ERR_LOCK_VERSION_MISMATCH');
-  assert.ok(error.message.includes('version 0.0.1') && error.message.includes(`version ${version}`), error.message);
-  assert.ok(error.message.includes(path.join(home, NAME)), error.message);
-  assert.match(error.message, /Install sablock again/);
-});
+test(
+  'a binary of another version than the files is refused, and the error names both versions and the place',
+  LIMIT,
+  async (t) => {
+    const { version } = require('../package.json');
+    const folder = installAlone(t);
+    const home = installPackage(folder, PLATFORM, { [NAME]: fs.readFileSync(BINARY) });
+    const file = path.join(folder, 'lib', 'binary.js');
+    const source = fs.readFileSync(file, 'utf8');
+    fs.writeFileSync(file, source.replace(`VERSION = '${version}'`, "VERSION = '0.0.1'"));
+    const error = await load(folder);
+    assert.equal(error.code, 'ERR_LOCK_VERSION_MISMATCH');
+    assert.ok(error.message.includes('version 0.0.1') && error.message.includes(`version ${version}`), error.message);
+    assert.ok(error.message.includes(path.join(home, NAME)), error.message);
+    assert.match(error.message, /Install sablock again/);
+  },
+);
 
 test('a build of another version says to build again', LIMIT, async (t) => {
   const { version } = require('../package.json');
@@ -254,16 +305,16 @@ test('a build of another version says to build again', LIMIT, async (t) => {
   assert.match(error.message, /npm run build/);
 });
 
-test('a binary from before versions were told is of another version', LIMIT, async (t) => {
+test('a binary from before binaries had a version is refused', LIMIT, async (t) => {
   const folder = installAlone(t);
   const old = `const { VERSION, ...rest } = require('./${NAME}'); module.exports = rest;`;
   installPackage(folder, PLATFORM, { 'index.js': old, [NAME]: fs.readFileSync(BINARY) });
   const error = await load(folder);
   assert.equal(error.code, 'ERR_LOCK_VERSION_MISMATCH');
-  assert.match(error.message, /of version unknown/);
+  assert.match(error.message, /has version unknown/);
 });
 
-test('package.json, Cargo.toml and lib/binary.js tell one version', () => {
+test('package.json, Cargo.toml and lib/binary.js have one version', () => {
   const read = (file) => fs.readFileSync(path.join(__dirname, '..', file), 'utf8');
   const { version } = require('../package.json');
   assert.equal(/^version = "(.*)"/m.exec(read('Cargo.toml'))[1], version);

@@ -1,4 +1,4 @@
-// A release publishes the whole set or nothing. An npm that only notes its calls takes the place of the real one.
+// A release publishes all packages or none. An npm that only records its calls replaces the real one.
 
 const assert = require('node:assert/strict');
 const { execFile, spawnSync } = require('node:child_process');
@@ -6,7 +6,7 @@ const fs = require('node:fs');
 const path = require('node:path');
 const { test } = require('node:test');
 const { promisify } = require('node:util');
-const { standIn } = require('../scripts/binary-files.js');
+const { createStandIn } = require('../scripts/release.js');
 const { PLATFORMS, VERSION } = require('../scripts/packages.js');
 const { BINARY, createFolder } = require('./helpers/installs.js');
 
@@ -17,7 +17,7 @@ const NPM = path.join(__dirname, 'programs', 'noting-npm.js');
 /** A folder with this machine's binary, stand-ins for all others, and the noting npm. */
 function createArtifacts(t) {
   const folder = createFolder(t);
-  for (const platform of PLATFORMS) fs.writeFileSync(path.join(folder, platform.binary), standIn(platform));
+  for (const platform of PLATFORMS) fs.writeFileSync(path.join(folder, platform.binary), createStandIn(platform));
   fs.copyFileSync(BINARY, path.join(folder, path.basename(BINARY)));
   return folder;
 }
@@ -65,7 +65,7 @@ for (const platform of PLATFORMS) {
   });
 }
 
-test('a stand-in is published in no earnest', LIMIT, async (t) => {
+test('a stand-in is never published', LIMIT, async (t) => {
   const { code, stderr, calls } = await release(t, createArtifacts(t));
   assert.equal(code, 1);
   for (const { binary } of PLATFORMS.filter((platform) => platform.binary !== path.basename(BINARY))) {

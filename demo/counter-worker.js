@@ -1,4 +1,4 @@
-// A worker of the counter demo: waits for the start, then adds one as often as it was told to.
+// A worker of the counter demo: waits for the start, then adds one `increments` times.
 
 const { parentPort, workerData } = require('node:worker_threads');
 const { createRegion, workerWays } = require('./increments.js');

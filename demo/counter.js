@@ -1,5 +1,5 @@
-// One counter in shared memory, changed by worker threads and by the main thread at once, in three ways: without a lock
-// (increments get lost), with Atomics, and under a mutex that the workers block for and the main thread awaits.
+// Worker threads and the main thread change one counter in shared memory at the same time, in three ways: without a lock
+// (increments get lost), with Atomics, and under a mutex, for which the workers block and the main thread awaits.
 // `--workers N` and `--increments N` change the size. Ends with code 1 if the total under the mutex is wrong.
 
 const { once } = require('node:events');
@@ -17,7 +17,7 @@ const COLUMNS = [
   ['expected', 'expected'],
   ['actual', 'actual'],
   ['lost', 'lost'],
-  ["of it main's", 'main'],
+  ["main's share", 'main'],
   ['time', 'time'],
   ['per second', 'rate'],
   ["main loop's longest delay", 'delay'],
@@ -106,7 +106,7 @@ const main = async () => {
   const size = readSize();
   const machine = `Node.js ${process.version}, ${availableParallelism()} CPUs`;
   console.log(
-    `${size.workers} workers add ${wholeNumber(size.increments)} each while the main thread adds once a turn (${machine})\n`,
+    `${size.workers} workers add ${wholeNumber(size.increments)} each while the main thread adds one in each turn of its event loop (${machine})\n`,
   );
 
   const results = [];
@@ -117,7 +117,7 @@ const main = async () => {
   const isRight = locked.actual === locked.expected;
   console.log(
     unlocked.actual === unlocked.expected
-      ? '\nWithout a lock the total happened to be right this time; nothing makes it so.'
+      ? '\nWithout a lock the total was right this time, by chance.'
       : `\nWithout a lock ${wholeNumber(unlocked.expected - unlocked.actual)} increments were lost.`,
   );
   console.log(isRight ? 'Under the mutex the total is exact.' : 'Under the mutex the total is WRONG.');

@@ -1,5 +1,5 @@
-// The shared memory of the counter demo, and the three ways to change its counter by one. An increment is what happens to
-// shared data everywhere: read it, do a little work, write it back.
+// The shared memory of the counter demo, and the three ways to change its counter by one. An increment reads the counter, does a
+// little work, and writes the counter, as most changes of shared data do.
 
 const { Mutex } = require('sablock');
 
@@ -19,7 +19,7 @@ exports.createRegion = (buffer = new SharedArrayBuffer(START_OFFSET + CELL), ste
     start() {
       Atomics.store(signal, 0, 1);
     },
-    /** Awake, so that all workers begin at once: woken from sleep, they would work one after the other. */
+    /** Spins, so that all workers begin at once. If they slept, they would wake up and finish one after the other. */
     waitForStart() {
       while (Atomics.load(signal, 0) === 0);
     },
@@ -42,7 +42,7 @@ const changeAtomically = ({ counter, stepsOfWork }, by) => {
   Atomics.add(counter, 0, by);
 };
 
-/** How a worker changes the counter, by one if nothing else is said: it may block. */
+/** How a worker changes the counter, by one or by another number. It may block. */
 exports.workerWays = {
   'no lock': (region, by = 1) => change(region, by),
   Atomics: (region, by = 1) => changeAtomically(region, by),
@@ -53,7 +53,7 @@ exports.workerWays = {
   },
 };
 
-/** How the main thread adds one: it awaits the lock. Answers how many milliseconds that took. */
+/** How the main thread adds one: it awaits the lock. Returns how many milliseconds it waited. */
 exports.mainWays = {
   'no lock'(region) {
     change(region, 1);

@@ -1,5 +1,5 @@
-// A bounded buffer: producers, which are workers, block while it is full; the main thread awaits while it is empty, and
-// consumes. A mutex guards the buffer; two conditions say that it is no longer full, and no longer empty.
+// A bounded buffer. Producers are workers: they block while it is full. The consumer is the main thread: it awaits while the
+// buffer is empty. A mutex protects the buffer; two conditions mean "not full" and "not empty".
 //
 // node examples/bounded-buffer.js [items] [producers] [batch]
 
@@ -15,13 +15,13 @@ class BoundedBuffer {
   #slots;
   #batch;
 
-  /** `batch`: how many items go in, or come out, under one lock at most. */
+  /** `batch`: the largest number of items that are put in, or taken out, under one lock. */
   constructor(buffer, batch) {
     this.#batch = batch;
     this.mutex = new Mutex(buffer, 0);
     this.notFull = new Condition(buffer, 4);
     this.notEmpty = new Condition(buffer, 8);
-    this.#cells = new Int32Array(buffer, 12, 2); // how many were taken, and put, so far
+    this.#cells = new Int32Array(buffer, 12, 2); // the numbers of items taken and put so far
     this.#slots = new Int32Array(buffer, 4 * SLOTS, CAPACITY);
   }
 
@@ -29,7 +29,7 @@ class BoundedBuffer {
     return (this.#cells[1] - this.#cells[0]) | 0;
   }
 
-  /** Puts items `from` to `end` in, blocking this worker whenever there is no room. */
+  /** Puts in the items from `from` to `end - 1`. Blocks this worker while there is no room. */
   put(from, end) {
     for (let next = from; next < end; ) {
       const guard = this.mutex.acquire();
@@ -41,7 +41,7 @@ class BoundedBuffer {
     }
   }
 
-  /** Takes what is there, up to a batch; awaits until there is something. */
+  /** Takes the items that are there, up to a batch. Waits until there is one. */
   async take() {
     const guard = await this.mutex.acquireAsync();
     await this.notEmpty.waitForAsync(this.mutex, () => this.#size > 0);

@@ -1,5 +1,5 @@
-// A wait that is given up: by the user, by a time limit, or by whichever comes first. Who gives up leaves the queue, and
-// the next waiter is served as if he had never been there.
+// Waits that are given up: by the user, by a time limit, or by whichever comes first. A waiter that gives up leaves the queue,
+// and the waiters behind it are served as if it had never waited.
 
 const { Mutex, TimeoutError } = require('sablock');
 

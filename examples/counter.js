@@ -1,5 +1,5 @@
-// Four workers and the main thread change one plain counter in shared memory. The workers block until they hold the
-// mutex; the main thread, which must not block, awaits it.
+// Four workers and the main thread change one plain counter in shared memory. The workers block until they hold the mutex.
+// The main thread must not block: it awaits the mutex.
 
 const { once } = require('node:events');
 const { isMainThread, Worker, workerData } = require('node:worker_threads');

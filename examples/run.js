@@ -1,14 +1,14 @@
-// Runs every example of this folder and says how many passed. An example passes when it ends with code 0 in time.
+// Runs every example of this folder and prints how many passed. An example passes if it ends with code 0 in time.
 
 const { execFileSync, spawnSync } = require('node:child_process');
 const fs = require('node:fs');
 const path = require('node:path');
-const { USING_IS_KNOWN } = require('../scripts/lib/syntax.js');
+const { USING_IS_KNOWN } = require('../scripts/runtimes.js');
 
 const LIMIT_MS = 60_000;
 const COMPILED = path.join(__dirname, '.compiled');
 
-/** Answers the file to run: the example, or what TypeScript makes of it if this Node.js does not know `using` yet. */
+/** Returns the file to run: the example, or what TypeScript makes of it if this Node.js does not know `using` yet. */
 const prepare = (file) => {
   const isCompiled = file.endsWith('.mjs') && !USING_IS_KNOWN;
   if (!isCompiled) return path.join(__dirname, file);

@@ -1,5 +1,5 @@
-// The face of a timed mutex over an Int32Array, `mutex(memory, offset)`, where the offset counts elements and not bytes:
-// a drop-in for code that was written for one.
+// A mutex with another interface: `mutex(memory, offset)` over an Int32Array, where the offset counts elements and not bytes.
+// It replaces such a mutex in code that was written for one.
 
 const { once } = require('node:events');
 const { isMainThread, Worker, workerData } = require('node:worker_threads');
@@ -17,7 +17,8 @@ const mutex = (memory, offset = 0) => {
 
 exports.mutex = mutex;
 
-// The example: a worker and the main thread take turns on the lock in element 3, and each gives up once.
+// The example: a worker holds the lock in element 3. The main thread tries to lock it, waits 20 ms for it, and then waits
+// until the worker unlocks.
 
 const LOCK = 3;
 const HELD_BY_WORKER = 0;
@@ -38,15 +39,15 @@ const runMain = async () => {
   const ended = once(worker, 'exit');
   while (Atomics.load(memory, HELD_BY_WORKER) === 0) await new Promise(setImmediate);
 
-  const answers = [tryLock(), await lockAsync(20)];
+  const results = [tryLock(), await lockAsync(20)];
   Atomics.store(memory, FREE_IT, 1);
   Atomics.notify(memory, FREE_IT);
-  answers.push(await lockAsync());
+  results.push(await lockAsync());
   unlock();
   await ended;
 
-  console.log(`tryLock, lockAsync(20), lockAsync: ${answers.join(', ')}`);
-  if (answers.join() !== 'false,false,true') process.exitCode = 1;
+  console.log(`tryLock, lockAsync(20), lockAsync: ${results.join(', ')}`);
+  if (results.join() !== 'false,false,true') process.exitCode = 1;
 };
 
 if (isMainThread && require.main === module) runMain();

@@ -1,6 +1,6 @@
 // The Fibonacci series, each number computed in three asynchronous steps: read the pair, add, write the next pair back.
-// All numbers are asked for at once. Without a mutex their steps mix and every one reads the same pair; between `enter`
-// and `leave` each computation has the pair to itself.
+// All computations start at once. Without a mutex their steps mix, and all of them read the same pair. Between `enter` and
+// `leave` each computation is the only one that uses the pair.
 
 const { isDeepStrictEqual } = require('node:util');
 const { Mutex } = require('sablock');

@@ -1,5 +1,5 @@
-// A guard with `using`: the mutex is free again at the end of the block, whatever happens in it. Node.js 24 and later
-// read this file as it is; for earlier versions `run.js` compiles it.
+// A guard with `using`: the end of the block unlocks the mutex, also if the block throws. Node.js 24 and later read this file
+// as it is; for earlier versions `run.js` compiles it.
 
 import { LockGuard, Mutex } from 'sablock';
 
@@ -8,7 +8,7 @@ const account = { balance: 100 };
 
 const withdraw = async (amount) => {
   using guard = await mutex.acquireAsync({ timeout: 1000 });
-  if (!(guard instanceof LockGuard)) throw new TypeError('acquireAsync() answered no guard');
+  if (!(guard instanceof LockGuard)) throw new TypeError('acquireAsync() did not return a guard');
   const { balance } = account;
   await new Promise(setImmediate);
   if (balance < amount) throw new RangeError(`Only ${balance} left`);

@@ -1,5 +1,5 @@
-// A pool of workers that take jobs from a ring buffer in shared memory. The main thread puts jobs in; the mutex guards
-// the ring, and `Atomics.wait` on a counter of changes lets idle workers sleep until there is something to do.
+// A pool of workers that take jobs from a ring buffer in shared memory. The main thread puts jobs in. The mutex protects the
+// ring, and idle workers sleep in `Atomics.wait` on a counter of changes until there is a job.
 
 const { once } = require('node:events');
 const { setTimeout: pause } = require('node:timers/promises');
@@ -46,7 +46,7 @@ class Ring {
       const changes = Atomics.load(this.#header, 2);
       const job = this.mutex.executeLockedSync(() => this.take());
       if (job !== undefined) return job;
-      Atomics.wait(this.#header, 2, changes); // a job put since `changes` was read ends this wait at once
+      Atomics.wait(this.#header, 2, changes); // returns at once if a job was put in since `changes` was read
     }
   }
 }

@@ -25,8 +25,8 @@ function open(file) {
 /** The binary of a build from the sources; undefined if there is none. */
 function fromBuild(platform, failures) {
   const file = path.join(__dirname, '..', `sablock.${platform}.node`);
-  if (!existsSync(file)) return undefined;
   try {
+    if (!existsSync(file)) return undefined; // throws on Deno without --allow-read
     return { name: file, binding: open(file) };
   } catch (error) {
     failures.push({ name: file, error });

@@ -1,6 +1,7 @@
 'use strict';
 
-// Why the package cannot be loaded: what was tried, why each failed, and what to do. Nothing of the package works here.
+// Errors that say why the package cannot be loaded: what was tried, why each failed, and what to do. This file must not require
+// the rest of the package, which has not been loaded.
 
 const { createRequire } = require('node:module');
 const path = require('node:path');
@@ -8,7 +9,7 @@ const path = require('node:path');
 const BUILD = 'To build the binary on this system, see "Develop" in the README.';
 const INSTALL_HERE = 'Remove node_modules and install again, on the system where the program runs.';
 
-/** What the loaders of the systems say, and what it means. The first that matches counts. */
+/** Messages of the operating systems' loaders, and what they mean. The first that matches counts. */
 const MEANINGS = [
   {
     text: /GLIBC_\S+ not found/,
@@ -34,6 +35,11 @@ const DISABLED = {
   advice: 'Run Node.js with --allow-addons beside --permission, and without --no-addons.',
 };
 
+const NOT_PERMITTED = {
+  reason: 'Deno does not permit it',
+  advice: 'Run Deno with --allow-read and --allow-ffi.',
+};
+
 const MISSING = {
   reason: 'not installed',
   advice:
@@ -43,7 +49,7 @@ const MISSING = {
 
 const INCOMPLETE = {
   reason: 'installed without its binary',
-  advice: 'Install again. If the file goes missing once more, look whether a virus scanner or a copy step takes it.',
+  advice: 'Install again. If the file is missing again, check whether a virus scanner or a copy step removes it.',
 };
 
 const FIRST_LINE = /^.*/;
@@ -53,27 +59,29 @@ function meaningOf(error) {
   // Node names the manifest whose "main" points nowhere.
   if (error?.code === 'MODULE_NOT_FOUND') return error.path === undefined ? MISSING : INCOMPLETE;
   const message = String(error?.message ?? error);
-  const { reason, advice } = MEANINGS.find(({ text }) => text.test(message)) ?? UNKNOWN;
+  const { reason, advice } =
+    error?.name === 'NotCapable' ? NOT_PERMITTED : (MEANINGS.find(({ text }) => text.test(message)) ?? UNKNOWN);
   return { reason: `${reason} (${FIRST_LINE.exec(message)[0]})`, advice };
 }
 
-/** `failures` are the places where a binary may be, and what happened there; empty where there is none for the platform. */
+/** `failures` are the places where a binary may be, and the error of each; empty if there is none for the platform. */
 exports.noBinary = (failures) => {
   const platform = `${process.platform}-${process.arch}`;
   const system = `${platform}, Node.js ${process.versions.node}`;
   if (failures.length === 0) {
     const message =
-      `sablock has no binary for this platform (${system}). It comes for Linux (glibc and musl), macOS and Windows, on ` +
-      'x64 and arm64. WebAssembly (WASI) cannot do its work, having no access to the memory that threads share. ' +
-      `${BUILD}`;
+      `sablock has no binary for this platform (${system}). There are binaries for Linux (glibc and musl), macOS and ` +
+      'Windows, on x64 and arm64. WebAssembly (WASI) cannot replace them, because it has no access to the memory that ' +
+      'threads share. ' +
+      BUILD;
     return coded(new Error(message), 'ERR_LOCK_NO_BINARY');
   }
   const found = failures.map(({ name, error }) => ({ name, ...meaningOf(error) }));
-  // That a package is not installed says something only if no other is.
-  const telling = found.filter(({ advice }) => advice !== MISSING.advice);
-  const advice = new Set((telling.length > 0 ? telling : found).map((failure) => failure.advice));
+  // A package that is not installed matters only if no other is installed either.
+  const relevant = found.filter(({ advice }) => advice !== MISSING.advice);
+  const advice = new Set((relevant.length > 0 ? relevant : found).map((failure) => failure.advice));
   if (process.versions.webcontainer !== undefined) {
-    advice.add('A WebContainer runs WebAssembly only, which has no access to the memory that threads share.');
+    advice.add('A WebContainer runs only WebAssembly, which has no access to the memory that threads share.');
   }
   const message = [
     `sablock could not load its binary (${system}). Tried:`,
@@ -89,11 +97,11 @@ exports.noBinary = (failures) => {
 exports.versionMismatch = (version, { name, binding }) => {
   const advice = path.isAbsolute(name)
     ? 'Build it again: npm run build.'
-    : 'Install sablock again, so that npm installs both in one version; and if it is part of a bundle, bundle again.';
+    : 'Install sablock again, so that npm installs both in one version. If it is part of a bundle, build the bundle again.';
   return coded(
     new Error(
-      `The JavaScript of sablock is of version ${version}, and its binary (${locate(name)}) of version ` +
-        `${binding.VERSION ?? 'unknown'}: they work together in one version only. ${advice}`,
+      `The JavaScript of sablock has version ${version}, and its binary (${locate(name)}) has version ` +
+        `${binding.VERSION ?? 'unknown'}: both must have the same version. ${advice}`,
     ),
     'ERR_LOCK_VERSION_MISMATCH',
   );
@@ -102,8 +110,8 @@ exports.versionMismatch = (version, { name, binding }) => {
 exports.twoCopies = (first, protocol) =>
   coded(
     new Error(
-      `Two incompatible copies of sablock in one process: ${first.path} (protocol ${first.protocol}) was loaded first, ` +
-        `${__dirname} (protocol ${protocol}) cannot work with it. Install one version for all who depend on it.`,
+      `Two incompatible copies of sablock in one process: ${first.path} (protocol ${first.protocol}) was loaded first, and ` +
+        `${__dirname} (protocol ${protocol}) cannot work with it. Install one version for all packages that depend on it.`,
     ),
     'ERR_LOCK_TWO_COPIES',
   );

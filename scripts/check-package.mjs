@@ -1,7 +1,7 @@
-// npm run check:package: packs both packages of this machine and looks at them as a user gets them. Their files are those
-// listed here, within bounds; publint and "are the types wrong" have nothing to say; and CommonJS, ES module and TypeScript
-// programs in an empty folder work, without the network and without a compiler.
-// `npm run check:package -- DIR` takes the tarballs of a folder, which may have those of other platforms too.
+// npm run check:package: packs both packages of this machine, installs them as a user does, and checks them. They have the files
+// that are listed here and no others, within limits of size; publint and "are the types wrong" report nothing; and CommonJS,
+// ES module and TypeScript programs work in an empty folder, without the network and without a compiler.
+// `npm run check:package -- DIR` uses the tarballs in a folder, which may have those of other platforms too.
 
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
@@ -15,7 +15,8 @@ import { publint } from 'publint';
 import { formatMessage } from 'publint/utils';
 
 const require = createRequire(import.meta.url);
-const { version } = require('../package.json');
+const { generate } = require('./docs/llms.js');
+const { packLocal, PLATFORMS, VERSION } = require('./packages.js');
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 
 const FILES = `
@@ -42,20 +43,19 @@ try {
 
 function pack() {
   const packages = path.join(folder, 'packages');
-  execFileSync(process.execPath, [path.join(ROOT, 'scripts', 'pack-local.js'), packages]);
+  packLocal(packages);
   return findTarballs(packages);
 }
 
-/** Names of packages to their tarballs. */
+/** The tarballs by the names of their packages. */
 function findTarballs(packages) {
-  const { PLATFORMS } = require('./packages.js');
   const names = ['sablock', ...PLATFORMS.map(({ packageName }) => packageName)];
-  // What npm makes of a scope.
-  const fileOf = (name) => path.join(packages, `${name.replace('@', '').replace('/', '-')}-${version}.tgz`);
+  // As npm writes a scope in the name of a file.
+  const fileOf = (name) => path.join(packages, `${name.replace('@', '').replace('/', '-')}-${VERSION}.tgz`);
   return new Map(names.map((name) => [name, fileOf(name)]).filter(([, file]) => fs.existsSync(file)));
 }
 
-/** Of the platforms' packages, optional as they are for users, npm takes the one that fits. */
+/** The platforms' packages are optional dependencies, as they are for users: npm installs the one that fits. */
 function install(tarballs) {
   const dependencies = Object.fromEntries(Array.from(tarballs, ([name, file]) => [name, `file:${file}`]));
   const { sablock, ...optionalDependencies } = dependencies;
@@ -66,9 +66,11 @@ function install(tarballs) {
 }
 
 async function checkMain(tarballs) {
-  const { name, files, manifest } = await look('sablock');
+  const { name, files, manifest, home } = await inspect('sablock');
   checkFiles(name, files, FILES.trim().split(/\s+/));
-  assert.equal(manifest.scripts, undefined, 'Scripts would run at the user.');
+  const documentation = fs.readFileSync(path.join(home, 'llms-full.txt'), 'utf8');
+  assert.ok(documentation === generate()['llms-full.txt'], 'llms-full.txt is not what the documents make.');
+  assert.equal(manifest.scripts, undefined, 'npm would run the scripts when a user installs the package.');
   assert.equal(manifest.dependencies, undefined);
   const packed = fs.readFileSync(tarballs.get(name));
   assert.ok(packed.length < MAX_MAIN, `${name} has ${packed.length} bytes packed.`);
@@ -80,9 +82,9 @@ async function checkMain(tarballs) {
 async function checkBinding(tarballs) {
   const installed = fs.readdirSync(path.join(folder, 'node_modules', '@sablock'));
   assert.equal(installed.length, 1, `Of ${tarballs.size - 1} platforms, these were installed: ${installed}`);
-  const { name, files, manifest, home } = await look(`@sablock/${installed[0]}`);
+  const { name, files, manifest, home } = await inspect(`@sablock/${installed[0]}`);
   checkFiles(name, files, [...BINDING_FILES.split(' '), manifest.main]);
-  assert.equal(manifest.version, version);
+  assert.equal(manifest.version, VERSION);
   const { size } = fs.statSync(path.join(home, manifest.main));
   assert.ok(size < MAX_BINARY, `The binary has ${size} bytes.`);
   console.log(`${name}: ${size} bytes of binary, ${fs.statSync(tarballs.get(name)).size} bytes packed.`);
@@ -91,12 +93,12 @@ async function checkBinding(tarballs) {
 function checkFiles(name, files, listed) {
   const strange = files.filter((file) => !listed.includes(file));
   const missing = listed.filter((file) => !files.includes(file));
-  const answer = `${name} has what is not listed here: ${strange.join(', ')}; and lacks: ${missing.join(', ')}.`;
-  assert.ok(strange.length + missing.length === 0, answer);
+  const message = `Of ${name}, not listed here: ${strange.join(', ') || 'none'}. Missing: ${missing.join(', ') || 'none'}.`;
+  assert.ok(strange.length + missing.length === 0, message);
 }
 
-/** An installed package, about which publint has nothing to say. */
-async function look(name) {
+/** Reads an installed package, after publint has reported nothing. */
+async function inspect(name) {
   const home = path.join(folder, 'node_modules', name);
   const manifest = JSON.parse(fs.readFileSync(path.join(home, 'package.json'), 'utf8'));
   const { messages } = await publint({ pkgDir: home, pack: false });
@@ -119,7 +121,7 @@ async function checkPrograms() {
   tsc(require, [...shared, '--module', 'nodenext', 'program.mts', 'program.cts']);
   run('program.mjs');
   run('program.cjs');
-  // TypeScript 7 has no resolution of before package.json had "exports" any more; that of the checker above has.
+  // TypeScript 7 no longer has the resolution that ignores "exports" in package.json; that of the checker above has it.
   const olderRequire = createRequire(import.meta.resolve('@arethetypeswrong/core'));
   tsc(olderRequire, [...shared, '--module', 'commonjs', '--moduleResolution', 'node10', 'program.ts']);
   run('program.js');

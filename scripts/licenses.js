@@ -1,5 +1,8 @@
-// The licences of what a binary has in it: `node scripts/licenses.js [TARGET]` prints them, and fails for one that is not
+// The licences of the software in a binary: `node scripts/licenses.js [TARGET]` prints them, and fails for one that is not
 // in the list below. The platform's package has them as THIRD-PARTY-LICENSES.
+//
+// cargo-about (0.9) was tried in its place: 3:45 minutes to install, it lists procedural macros and what these depend on, which
+// are in no binary, leaves the standard library out, and gives a crate without a licence file a text without its authors' names.
 
 const { execFileSync } = require('node:child_process');
 const fs = require('node:fs');
@@ -7,7 +10,7 @@ const path = require('node:path');
 
 const root = path.join(__dirname, '..');
 
-/** Those that may be distributed in a binary under MIT, the preferred ones first. */
+/** The licences that allow distribution in a binary under MIT, the preferred ones first. */
 const ALLOWED = ['MIT', 'ISC', 'BSD-3-Clause', 'BSD-2-Clause', 'Zlib', 'Unicode-3.0', 'Apache-2.0', 'Unlicense'];
 
 const LICENSE_FILE = /^(licen[cs]e|copying|notice)/i;
@@ -41,7 +44,7 @@ const cargo = (...args) =>
     stdio: ['ignore', 'pipe', 'inherit'],
   });
 
-/** The crates that are linked into the binary for this target; of them, macros and build scripts leave nothing. */
+/** The crates that are linked into the binary for this target. Macros and build scripts are not. */
 function linkedCrates(triple) {
   const edges = ['--package', 'sablock', '--edges', 'normal,no-proc-macro', '--target', triple];
   const tree = cargo('tree', ...edges, '--prefix', 'none', '--format', '{p}', '--locked');
@@ -50,12 +53,12 @@ function linkedCrates(triple) {
   return packages.filter(({ name, version }) => name !== 'sablock' && names.has(`${name}@${version}`));
 }
 
-/** Of a licence expression, the one that is used here. */
+/** Chooses one licence of a licence expression. */
 function choose({ name, license }) {
   const choices = (license ?? '').split(/ OR |\//);
   const chosen = ALLOWED.find((allowed) => choices.includes(allowed));
   if (chosen === undefined)
-    throw new Error(`The license of ${name} is not in the list of scripts/licenses.js: ${license}`);
+    throw new Error(`The licence of ${name} is not in the list of scripts/licenses.js: ${license}`);
   return chosen;
 }
 
@@ -65,7 +68,7 @@ function textOf({ name, authors, manifest_path }, license) {
   const file = files.find((candidate) => candidate.toUpperCase().includes(license.toUpperCase())) ?? files[0];
   if (file !== undefined) return fs.readFileSync(path.join(folder, file), 'utf8').replaceAll('\r', '').trim();
   if (license === 'MIT') return mit(authors.length > 0 ? authors.join(', ') : `the authors of ${name}`);
-  throw new Error(`${name} has no file with its license, ${license}`);
+  throw new Error(`${name} has no file with its licence, ${license}`);
 }
 
 exports.collectLicenses = (triple) => {
@@ -77,9 +80,7 @@ exports.collectLicenses = (triple) => {
   const sections = [...byText].map(
     ([text, group]) => `${group.map(({ name, license }) => `${name} (${license})`).join('\n')}\n\n${text}\n`,
   );
-  return [`The binary of sablock for ${triple} has this software in it.\n`, ...sections].join(
-    `\n${'-'.repeat(80)}\n\n`,
-  );
+  return [`The binary of sablock for ${triple} contains this software.\n`, ...sections].join(`\n${'-'.repeat(80)}\n\n`);
 };
 
 function groupBy(values, keyOf) {

@@ -1,7 +1,7 @@
 // npm run test:mutants [-- NAME ...|--check]: puts known faults into the Rust core, one at a time, in a copy of the sources,
-// and shows that a model or a test catches each. A mutant that survives is a hole in the tests.
+// and checks that a loom model or a test catches each. A mutant that survives is a gap in the tests.
 //
-// The faults of the protocol itself are in model/, which has its own (`npm run test:model`).
+// The model of the protocol has faults of its own (`npm run test:model`).
 
 const { spawnSync } = require('node:child_process');
 const fs = require('node:fs');
@@ -10,10 +10,10 @@ const path = require('node:path');
 
 const MUTANTS = require('../tests/mutants.json');
 const root = path.join(__dirname, '..');
-// A hang is one of the ways in which a lock fails. The true code needs a few seconds.
+// A hang is one of the ways in which a lock fails. Without a fault, a suite takes a few seconds.
 const PATIENCE = 240_000;
 
-/** As an argument: only looks whether the code still has the places where the faults go. */
+/** As an argument: only checks that each fault can still be put into the code. */
 const CHECK = '--check';
 
 const SUITES = [
@@ -42,7 +42,7 @@ for (const part of ['Cargo.toml', 'Cargo.lock', 'build.rs', 'src', 'tests', 'mod
   fs.cpSync(path.join(root, part), path.join(copy, part), { recursive: true });
 }
 
-/** Runs a suite on the copy; answers how it failed, or null if it passed. */
+/** Runs a suite on the copy. Returns how it failed, or null if it passed. */
 function run({ name, args, flags }) {
   const target = path.join(root, 'target', flags === '' ? 'mutants' : 'loom');
   const result = spawnSync('cargo', ['test', '--quiet', '--no-default-features', ...args], {
@@ -62,7 +62,7 @@ function run({ name, args, flags }) {
   return `${name}: ${failed?.[1] ?? `ends with ${result.signal ?? result.status}`}`;
 }
 
-/** Runs the suites in order until one fails, the expected one first. */
+/** Runs the suites until one fails, the expected one first. */
 function caughtBy(expected) {
   const suites = SUITES.toSorted?.((a, b) => (b.name === expected) - (a.name === expected)) ?? SUITES;
   for (const suite of suites) {
@@ -76,7 +76,7 @@ let passed = 0;
 let failed = 0;
 try {
   const flaw = caughtBy();
-  if (flaw !== null) throw new Error(`The true code fails: ${flaw}`);
+  if (flaw !== null) throw new Error(`The code fails without a fault: ${flaw}`);
   for (const { name, file, from, to, suite } of MUTANTS) {
     if (names.length > 0 && !names.includes(name)) continue;
     const target = path.join(copy, file);

@@ -1,10 +1,16 @@
 // What is published: the package itself, and a package for each platform with its binary. The manifests are made here, so
 // that the one in the repository has no optional dependencies, which `npm ci` could not install before they are published.
+// (`napi create-npm-dirs` makes the platforms' manifests, but without the licences, and in the repository.)
+//
+// npm run pack:local -- DIR writes what a user of this machine installs: the package itself and this platform's binary. Then
+// `npm install DIR/*.tgz` in an empty folder needs neither a compiler nor the network.
 
 const { execFileSync } = require('node:child_process');
 const fs = require('node:fs');
+const os = require('node:os');
 const path = require('node:path');
 const { parseTriple } = require('@napi-rs/cli');
+const { generate } = require('./docs/llms.js');
 const { collectLicenses } = require('./licenses.js');
 
 const root = path.join(__dirname, '..');
@@ -13,7 +19,7 @@ const { binaryName, packageName, targets } = manifest.napi;
 
 const LIBC = { gnu: 'glibc', musl: 'musl' };
 
-/** Every platform with a package, under the names that `napi build` gives. */
+/** Every platform with a package, under the names that `napi build` uses. */
 exports.PLATFORMS = targets.map((triple) => {
   const { platformArchABI: name, platform, arch, abi } = parseTriple(triple);
   return {
@@ -29,7 +35,7 @@ exports.PLATFORMS = targets.map((triple) => {
 
 exports.VERSION = manifest.version;
 
-/** Shared by all manifests. Provenance needs the repository, which the publishing workflow knows. */
+/** The fields that all manifests share. Provenance needs the repository, which the publishing workflow knows. */
 function common() {
   const { GITHUB_SERVER_URL: server, GITHUB_REPOSITORY: name } = process.env;
   const repository = name === undefined ? {} : { repository: { type: 'git', url: `git+${server}/${name}.git` } };
@@ -37,11 +43,13 @@ function common() {
   return { version, license, engines, ...repository };
 }
 
-/** Writes the folder of the main package, with the platforms as optional dependencies, and packs it. */
+/** Writes the folder of the main package, with the platforms as optional dependencies, and packs it. Returns the tarball. */
 exports.packMain = (staging, destination, platforms) => {
   const folder = path.join(staging, 'main');
+  const generated = generate();
   for (const file of [...manifest.files, 'README.md', 'LICENSE']) {
-    fs.cpSync(path.join(root, file), path.join(folder, file), { recursive: true });
+    if (file in generated) fs.writeFileSync(path.join(folder, file), generated[file]);
+    else fs.cpSync(path.join(root, file), path.join(folder, file), { recursive: true });
   }
   const { devDependencies, scripts, napi, ...published } = manifest;
   const optionalDependencies = Object.fromEntries(
@@ -51,14 +59,14 @@ exports.packMain = (staging, destination, platforms) => {
   return pack(folder, destination);
 };
 
-/** Writes the folder of a platform's package around its binary, and packs it. */
+/** Writes the folder of a platform's package around its binary, and packs it. Returns the tarball. */
 exports.packPlatform = (staging, destination, platform, file) => {
   const folder = path.join(staging, platform.name);
   fs.mkdirSync(folder);
   fs.copyFileSync(file, path.join(folder, platform.binary));
   fs.copyFileSync(path.join(root, 'LICENSE'), path.join(folder, 'LICENSE'));
   fs.writeFileSync(path.join(folder, 'THIRD-PARTY-LICENSES'), collectLicenses(platform.triple));
-  const text = `The binary of ${manifest.name} for ${platform.triple}. ${manifest.name} brings it along where it fits.`;
+  const text = `The binary of ${manifest.name} for ${platform.triple}, an optional dependency of ${manifest.name}.`;
   fs.writeFileSync(path.join(folder, 'README.md'), `# ${platform.packageName}\n\n${text}\n`);
   writeManifest(folder, {
     name: platform.packageName,
@@ -77,7 +85,7 @@ exports.packPlatform = (staging, destination, platform, file) => {
 };
 
 function pack(folder, destination) {
-  // The destination stands in a variable: a shell, which Windows needs to find npm, would have to be told of its spaces.
+  // The destination is passed as a variable: Windows needs a shell to find npm, and a shell would split it at its spaces.
   const options = {
     cwd: folder,
     encoding: 'utf8',
@@ -89,4 +97,29 @@ function pack(folder, destination) {
 
 function writeManifest(folder, contents) {
   fs.writeFileSync(path.join(folder, 'package.json'), `${JSON.stringify(contents, null, 2)}\n`);
+}
+
+/** Packs the main package and that of the platform whose binary has been built here. */
+exports.packLocal = (directory) => {
+  const built = exports.PLATFORMS.filter(({ binary }) => fs.existsSync(path.join(root, binary)));
+  if (built.length !== 1) throw new Error(`Expected one binary in ${root}, found ${built.length}. Run npm run build.`);
+  const [platform] = built;
+  fs.mkdirSync(directory, { recursive: true });
+  const staging = fs.mkdtempSync(path.join(os.tmpdir(), 'sablock-pack-'));
+  try {
+    const binding = exports.packPlatform(staging, directory, platform, path.join(root, platform.binary));
+    return [exports.packMain(staging, directory, built), binding];
+  } finally {
+    fs.rmSync(staging, { recursive: true });
+  }
+};
+
+if (require.main === module) {
+  const [directory] = process.argv.slice(2);
+  if (directory === undefined) {
+    console.error('Usage: npm run pack:local -- DIR');
+    process.exit(1);
+  }
+  const tarballs = exports.packLocal(path.resolve(process.env.INIT_CWD ?? process.cwd(), directory));
+  console.log(tarballs.join('\n'));
 }

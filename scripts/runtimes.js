@@ -1,13 +1,67 @@
-// npm run test:runtimes [-- NAME ...]: the JS tests on each runtime, which npm installs into target/runtimes.
+// npm run test:runtimes [-- NAME ...]: the JS tests on each runtime that the package supports. Their binaries are npm packages,
+// which are installed into target/runtimes.
 
-const { execFileSync, spawn } = require('node:child_process');
+const { execFileSync, spawn, spawnSync } = require('node:child_process');
 const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
+const vm = require('node:vm');
 const { LACKS } = require('../__test__/helpers/runtime.js');
-const { RUNTIMES, install } = require('./lib/runtimes.js');
 
 const root = path.join(__dirname, '..');
+const CACHE = path.join(root, 'target', 'runtimes');
+const { platform, arch } = process;
+const suffix = platform === 'win32' ? '.exe' : '';
+
+const nodePackage = `node-${platform === 'win32' ? 'win' : platform}-${arch}`;
+const bunPackage = `@oven/bun-${platform === 'win32' ? 'windows' : platform}-${arch === 'arm64' ? 'aarch64' : arch}`;
+const denoPackage = `@deno/${platform}-${arch}${platform === 'linux' ? '-glibc' : ''}`;
+
+/** The newest Node.js of each line. The others have the versions for which `LACKS` is right. */
+const RUNTIMES = [
+  ...['20', '22', '24', '26'].map((version) => ({
+    name: `node${version}`,
+    kind: 'node',
+    version,
+    package: nodePackage,
+    file: `bin/node${suffix}`,
+  })),
+  { name: 'bun', kind: 'bun', version: '~1.4.0', package: bunPackage, file: `bin/bun${suffix}` },
+  { name: 'deno', kind: 'deno', version: '~2.9.0', package: denoPackage, file: `deno${suffix}` },
+];
+
+/** Returns the path of the runtime's binary. Where npm has none for this system, prints that and returns undefined. */
+function install({ name, kind, version, package: packageName, file }) {
+  if (kind === 'node' && process.versions.node.split('.')[0] === version) return process.execPath;
+  const folder = path.join(CACHE, name);
+  fs.mkdirSync(folder, { recursive: true });
+  const options = ['--no-save', '--no-package-lock', '--no-audit', '--no-fund', '--prefer-offline'];
+  const { status, stderr } = spawnSync(
+    'npm',
+    ['install', ...options, '--prefix', folder, `${packageName}@${version}`],
+    { cwd: folder, encoding: 'utf8', shell: platform === 'win32' },
+  );
+  if (status === 0) return path.join(folder, 'node_modules', packageName, file);
+  // npm has all of them for the system of CI, where none may go missing unnoticed.
+  if (/\b(E404|ETARGET|EBADPLATFORM)\b/.test(stderr) && `${platform}-${arch}` !== 'linux-x64') {
+    console.log(`${name}: skipped, since npm has no ${packageName}@${version}`);
+    return undefined;
+  }
+  throw new Error(`${packageName}@${version} could not be installed:\n${stderr}`);
+}
+
+function parses(source) {
+  try {
+    new vm.Script(source);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Whether this Node.js reads `using`, which must be compiled for it otherwise. */
+const USING_IS_KNOWN = parses('{ using resource = null; }');
+
 const FILE_LIMIT = 240_000;
 const AT_ONCE = os.availableParallelism();
 const files = fs
@@ -15,7 +69,7 @@ const files = fs
   .filter((file) => file.endsWith('.test.js'))
   .map((file) => `__test__/${file}`);
 
-/** Files that do not run as a whole, and why. */
+/** Test files that a runtime cannot run, and why. */
 const LEFT_OUT = {
   node: {},
   bun: {},
@@ -41,14 +95,14 @@ const KINDS = {
   },
   deno: {
     batches: filesOf('deno').map((file) => [file]),
-    // The flag is for the built-in functions beside which ours are tested.
+    // Some tests compare ours with built-in functions, which need the flag.
     args: ([file]) => ['test', '-A', '--no-check', '--no-lock', '--v8-flags=--allow-natives-syntax', file],
     counts: { passed: / (\d+) passed/, skipped: / (\d+) ignored/, failed: / (\d+) failed/ },
     failures: /^ ERRORS /m,
   },
 };
 
-/** Runs one batch of files; answers how it went. */
+/** Runs one batch of files. Returns the counts. */
 function runBatch(kind, binary, batch) {
   return new Promise((resolve) => {
     const env = { ...process.env, NO_COLOR: '1', DENO_NO_UPDATE_CHECK: '1' };
@@ -109,4 +163,6 @@ async function main(names) {
   if (rows.length === 0 || rows.some(({ failed }) => failed > 0)) process.exitCode = 1;
 }
 
-main(process.argv.slice(2));
+Object.assign(exports, { RUNTIMES, install, USING_IS_KNOWN });
+
+if (require.main === module) main(process.argv.slice(2));

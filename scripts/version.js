@@ -1,4 +1,5 @@
-// `npm version` runs this: what is told in package.json is told in the crate and in the loader too.
+// `npm version` runs this: it copies the version from package.json to the crate and to the loader. (`napi version` sets the
+// platforms' manifests only, which scripts/packages.js makes.)
 
 const { execFileSync } = require('node:child_process');
 const fs = require('node:fs');
@@ -14,7 +15,7 @@ replace('lib/binary.js', /VERSION = '.*'/, `VERSION = '${version}'`);
 function replace(file, pattern, text) {
   const place = path.join(root, file);
   const before = fs.readFileSync(place, 'utf8');
-  if (!pattern.test(before)) throw new Error(`${file} tells no version`);
+  if (!pattern.test(before)) throw new Error(`${file} has no version`);
   fs.writeFileSync(place, before.replace(pattern, text));
   execFileSync('git', ['add', file], { cwd: root });
 }

@@ -1,29 +1,17 @@
-//! sablock's core: mutexes of four bytes in memory that JS threads share.
+//! sablock's core: locks in memory that JS threads share.
 //!
-//! A worker thread blocks in `lock()`, an event loop awaits `lockAsync()`; both wait in one queue for one 32-bit word.
+//! A worker thread blocks, an event loop awaits; both wait in one fair queue.
 //!
-//! What holds, always: exclusion and visibility; a free word with waiters has somebody on his way to it; a busy event
-//! loop holds nobody back; nobody starves; threads may end anywhere; a blocked thread can be interrupted.
+//! What holds, always: exclusion and visibility; a free lock with waiters has somebody who will come for it; a busy event
+//! loop holds nobody up; nobody starves; threads may end anywhere; a blocked thread can be interrupted.
 //!
-//! Imports run one way: `node` -> [`mutex`], [`event_loop`] -> [`lot`] -> [`agent`], [`parker`] -> [`word`], `sync`.
+//! Imports run one way: `node` -> [`primitives`] -> [`engine`] -> [`agents`] -> [`memory`], [`sync`].
 //! Only `node` knows Node-API; the rest is built and tested without it (`--no-default-features`).
 
-pub mod agent;
-pub mod blocking;
-#[cfg(not(loom))]
-pub mod clock;
-pub mod condition;
-pub mod deadlock;
-pub mod event_loop;
-pub mod futex;
-pub mod holds;
-pub mod location;
-pub mod lot;
-pub mod mutex;
+pub mod agents;
+pub mod engine;
+pub mod memory;
 #[cfg(all(feature = "node", not(loom), not(test)))]
 mod node;
-pub mod parker;
-pub mod shared_word;
-mod spin;
+pub mod primitives;
 pub mod sync;
-pub mod word;

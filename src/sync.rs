@@ -9,7 +9,7 @@ mod real {
     pub use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
     use std::sync::OnceLock;
-    use std::thread::{self, Thread};
+    use std::thread;
     use std::time::Instant;
 
     /// The monotonic clock.
@@ -23,25 +23,25 @@ mod real {
         START.get_or_init(now).elapsed().as_nanos() as u64 + 1
     }
 
-    /// Where one thread sleeps until another wakes it.
-    pub struct Bed(Thread);
+    /// One thread, which parks here until another unparks it.
+    pub struct Thread(thread::Thread);
 
-    impl Bed {
-        /// The current thread's.
-        pub fn new() -> Self {
+    impl Thread {
+        /// The current one.
+        pub fn current() -> Self {
             Self(thread::current())
         }
 
-        /// Sleeps until woken or until `until`; may return early for no reason. On the bed's own thread.
-        pub fn sleep_until(&self, until: Instant) {
+        /// Parks until unparked or until `until`; may return early for no reason. Called by the thread itself.
+        pub fn park_until(&self, until: Instant) {
             let left = until.saturating_duration_since(now());
             if !left.is_zero() {
                 thread::park_timeout(left);
             }
         }
 
-        /// Wakes the thread, now or when it next goes to sleep.
-        pub fn wake(&self) {
+        /// Ends the thread's sleep, now or when it parks next.
+        pub fn unpark(&self) {
             self.0.unpark();
         }
     }
@@ -66,30 +66,30 @@ mod modelled {
         1
     }
 
-    /// A place to sleep. (loom's own `unpark` also wakes a thread that waits for a mutex, which then fails.)
-    pub struct Bed {
-        is_woken: loom::sync::Mutex<bool>,
-        waking: loom::sync::Condvar,
+    /// A thread that parks. (loom's own `unpark` also wakes a thread that waits for a mutex, which then fails.)
+    pub struct Thread {
+        is_unparked: loom::sync::Mutex<bool>,
+        unparked: loom::sync::Condvar,
     }
 
     #[allow(missing_docs)]
-    impl Bed {
-        pub fn new() -> Self {
-            Self { is_woken: loom::sync::Mutex::new(false), waking: loom::sync::Condvar::new() }
+    impl Thread {
+        pub fn current() -> Self {
+            Self { is_unparked: loom::sync::Mutex::new(false), unparked: loom::sync::Condvar::new() }
         }
 
         /// In a model a time has come from the start, or never comes.
-        pub fn sleep_until(&self, until: Instant) {
-            let mut is_woken = self.is_woken.lock().unwrap();
-            while !*is_woken && until > now() {
-                is_woken = self.waking.wait(is_woken).unwrap();
+        pub fn park_until(&self, until: Instant) {
+            let mut is_unparked = self.is_unparked.lock().unwrap();
+            while !*is_unparked && until > now() {
+                is_unparked = self.unparked.wait(is_unparked).unwrap();
             }
-            *is_woken = false;
+            *is_unparked = false;
         }
 
-        pub fn wake(&self) {
-            *self.is_woken.lock().unwrap() = true;
-            self.waking.notify_one();
+        pub fn unpark(&self) {
+            *self.is_unparked.lock().unwrap() = true;
+            self.unparked.notify_one();
         }
     }
 
@@ -127,14 +127,8 @@ mod modelled {
     }
 }
 
-impl Default for Bed {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-/// Spins until `is_done`, which gets the time in [`nanoseconds`], for `limit` at most; true if it came to that.
-pub fn look_on(limit: Duration, mut is_done: impl FnMut(u64) -> bool) -> bool {
+/// Spins until `is_done`, which gets the time in [`nanoseconds`], returns true, for `limit` at most; true if it did.
+pub fn spin_until(limit: Duration, mut is_done: impl FnMut(u64) -> bool) -> bool {
     let end = nanoseconds() + limit.as_nanos() as u64;
     loop {
         let now = nanoseconds();

@@ -8,12 +8,12 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use sablock::agent::{Agent, Notice, Timers, WaitId};
-use sablock::event_loop::{EventLoop, Request, Settled};
-use sablock::futex::Outcome::{self, NotEqual, Notified, TimedOut};
-use sablock::location::Location;
-use sablock::lot::{Lot, Patience};
-use sablock::mutex::Limit;
+use sablock::agents::{Agent, Notice, WaitId};
+use sablock::engine::Limit;
+use sablock::engine::Outcome::{self, Refused, TimedOut};
+use sablock::engine::{Engine, Patience};
+use sablock::engine::{EventLoop, Reply, Settled, Timers};
+use sablock::memory::Place;
 
 const PROMPT: Duration = Duration::from_secs(20);
 
@@ -32,9 +32,9 @@ impl Timers for Deadlines {
     fn lease(&self, _: usize, _: u64, _: Instant) {}
 }
 
-/// A lot of its own with one location, as an element of eight bytes or, where it begins, of four.
+/// A engine of its own with one location, as an element of eight bytes or, where it begins, of four.
 struct World {
-    lot: Lot,
+    engine: Engine,
     deadlines: Deadlines,
     value: AtomicU64,
 }
@@ -42,50 +42,50 @@ struct World {
 impl World {
     fn new() -> Self {
         let deadlines = Deadlines::default();
-        let lot = Lot::new(1, 70_000, Patience::default(), Box::new(deadlines.clone()));
-        Self { lot, deadlines, value: AtomicU64::new(0) }
+        let engine = Engine::new(1, 70_000, Patience::default(), Box::new(deadlines.clone()));
+        Self { engine, deadlines, value: AtomicU64::new(0) }
     }
 
-    fn big(&self) -> Location {
+    fn big(&self) -> Place {
         // SAFETY: an aligned atomic that outlives all waits, which end inside the test.
-        unsafe { Location::big_int64(NonNull::from(&self.value)) }
+        unsafe { Place::big_int64(NonNull::from(&self.value), 0) }
     }
 
-    fn small(&self) -> Location {
+    fn small(&self) -> Place {
         // SAFETY: as in `big`; it is aligned to 8, and so to 4.
-        unsafe { Location::int32(NonNull::from(&self.value).cast()) }
+        unsafe { Place::new(NonNull::from(&self.value).cast(), 0) }
     }
 
     fn wait(&self, limit: Limit) -> Outcome {
-        let agent = self.lot.agents.enter(0).unwrap();
-        self.lot.wait(&agent, self.small(), 0, limit, &mut || true).unwrap()
+        let agent = self.engine.agents.add(0).unwrap();
+        self.engine.wait_while(&agent, self.small(), 0, limit, &mut || true).unwrap()
     }
 
     fn event_loop(&self) -> EventLoop<'_> {
-        EventLoop::new(&self.lot, self.lot.agents.enter(0).unwrap())
+        EventLoop::new(&self.engine, self.engine.agents.add(0).unwrap())
     }
 
     fn queue(&self, waits: &mut EventLoop<'_>, limit: Limit) -> u32 {
-        match waits.wait(self.small(), 0, limit).unwrap() {
-            Request::Pending(token) => token,
+        match waits.wait_while(self.small(), 0, limit).unwrap() {
+            Reply::Pending(token) => token,
             now => panic!("{now:?}"),
         }
     }
 
     fn notify(&self, count: usize) -> usize {
-        self.lot.notify(self.small(), count)
+        self.engine.notify(self.small(), count)
     }
 
     fn until_waiting(&self, waiters: usize) {
         let start = Instant::now();
-        while self.lot.waiting(self.small()) != waiters {
+        while self.engine.waiting(self.small()) != waiters {
             assert!(start.elapsed() < PROMPT, "never came: {waiters} waiters");
             thread::yield_now();
         }
     }
 
     fn settled(&self, token: u32, outcome: Outcome) -> Option<Settled> {
-        Some(Settled::Wait { token, location: self.small(), outcome })
+        Some(Settled { token, place: self.small(), is_for_hold: false, outcome: Ok(outcome) })
     }
 }
 
@@ -93,15 +93,15 @@ impl World {
 fn a_wait_for_another_value_is_refused_at_once() {
     let world = World::new();
     world.value.store(u64::MAX, Ordering::SeqCst);
-    let agent = world.lot.agents.enter(0).unwrap();
-    let wait = |location, value| world.lot.wait(&agent, location, value, Limit::Once, &mut || true).unwrap();
-    assert_eq!(wait(world.small(), 0), NotEqual);
+    let agent = world.engine.agents.add(0).unwrap();
+    let wait = |location, value| world.engine.wait_while(&agent, location, value, Limit::Once, &mut || true).unwrap();
+    assert_eq!(wait(world.small(), 0), Refused);
     assert_eq!(wait(world.small(), -1), TimedOut, "all bits are -1");
     assert_eq!(wait(world.big(), -1), TimedOut);
-    assert_eq!(wait(world.big(), i64::from(u32::MAX)), NotEqual, "all eight bytes are compared");
-    assert_eq!(world.event_loop().wait(world.big(), 0, Limit::Endless).unwrap(), Request::Now(NotEqual));
-    assert_eq!(world.event_loop().wait(world.big(), -1, Limit::Once).unwrap(), Request::Now(TimedOut));
-    assert_eq!(world.lot.waiting(world.big()), 0);
+    assert_eq!(wait(world.big(), i64::from(u32::MAX)), Refused, "all eight bytes are compared");
+    assert_eq!(world.event_loop().wait_while(world.big(), 0, Limit::Endless).unwrap(), Reply::Now(Refused));
+    assert_eq!(world.event_loop().wait_while(world.big(), -1, Limit::Once).unwrap(), Reply::Now(TimedOut));
+    assert_eq!(world.engine.waiting(world.big()), 0);
 }
 
 #[test]
@@ -122,10 +122,10 @@ fn notifications_are_told_in_the_order_of_the_line_whatever_the_kind() {
         }
         for (round, token) in tokens.into_iter().enumerate() {
             assert_eq!(world.notify(1), 1);
-            assert_eq!(waits.next_settled(), world.settled(token, Notified));
+            assert_eq!(waits.next_settled(), world.settled(token, Outcome::GRANTED));
             assert_eq!(waits.next_settled(), None);
             assert_eq!(world.notify(1), 1);
-            assert_eq!(hears.recv_timeout(PROMPT).unwrap(), (2 * round + 1, Notified));
+            assert_eq!(hears.recv_timeout(PROMPT).unwrap(), (2 * round + 1, Outcome::GRANTED));
         }
     });
     assert_eq!(world.notify(usize::MAX), 0);
@@ -136,11 +136,11 @@ fn elements_of_both_sizes_that_begin_at_the_same_byte_have_one_line() {
     let world = World::new();
     let mut waits = world.event_loop();
     let small = world.queue(&mut waits, Limit::Endless);
-    let Request::Pending(big) = waits.wait(world.big(), 0, Limit::Endless).unwrap() else { panic!() };
-    assert_eq!(world.lot.notify(world.big(), 1), 1);
-    assert_eq!(waits.next_settled(), world.settled(small, Notified));
+    let Reply::Pending(big) = waits.wait_while(world.big(), 0, Limit::Endless).unwrap() else { panic!() };
+    assert_eq!(world.engine.notify(world.big(), 1), 1);
+    assert_eq!(waits.next_settled(), world.settled(small, Outcome::GRANTED));
     assert_eq!(world.notify(1), 1);
-    assert_eq!(waits.next_settled().map(|settled| settled.token()), Some(big));
+    assert_eq!(waits.next_settled().map(|settled| settled.token), Some(big));
 }
 
 #[test]
@@ -151,7 +151,7 @@ fn a_notification_before_the_deadline_wins_whenever_its_waiter_hears_of_it() {
     let id = world.deadlines.0.lock().unwrap()[0];
     assert!(waits.agent().post(Notice::Expired(id)));
     assert_eq!(world.notify(1), 1);
-    assert_eq!(waits.next_settled(), world.settled(token, Notified));
+    assert_eq!(waits.next_settled(), world.settled(token, Outcome::GRANTED));
     assert_eq!(waits.next_settled(), None);
     assert!(world.deadlines.0.lock().unwrap().is_empty(), "its deadline is forgotten");
 }
@@ -166,7 +166,7 @@ fn a_wait_that_timed_out_takes_no_notification() {
     assert!(waits.agent().post(Notice::Expired(id)));
     assert_eq!(waits.next_settled(), world.settled(hasty, TimedOut));
     assert_eq!(world.notify(1), 1);
-    assert_eq!(waits.next_settled(), world.settled(patient, Notified));
+    assert_eq!(waits.next_settled(), world.settled(patient, Outcome::GRANTED));
 }
 
 #[test]
@@ -177,7 +177,7 @@ fn a_cancelled_wait_takes_no_notification_and_one_that_was_told_cannot_be_cancel
     assert!(waits.cancel(tokens[0]).is_some());
     assert_eq!(world.notify(usize::MAX), 1);
     assert!(waits.cancel(tokens[1]).is_none());
-    assert_eq!(waits.next_settled(), world.settled(tokens[1], Notified));
+    assert_eq!(waits.next_settled(), world.settled(tokens[1], Outcome::GRANTED));
 }
 
 #[test]
@@ -190,7 +190,7 @@ fn a_thread_that_dies_passes_on_what_it_was_told() {
     assert_eq!(world.notify(1), 1);
     assert_eq!(heir.next_settled(), None);
     doomed.end();
-    assert_eq!(heir.next_settled(), world.settled(token, Notified));
+    assert_eq!(heir.next_settled(), world.settled(token, Outcome::GRANTED));
 }
 
 #[test]
@@ -200,9 +200,9 @@ fn a_thread_that_dies_with_a_notification_that_its_code_never_saw_passes_it_on()
     let told = world.queue(&mut doomed, Limit::Endless);
     let token = world.queue(&mut heir, Limit::Endless);
     assert_eq!(world.notify(1), 1);
-    assert_eq!(doomed.next_settled(), world.settled(told, Notified));
+    assert_eq!(doomed.next_settled(), world.settled(told, Outcome::GRANTED));
     doomed.end();
-    assert_eq!(heir.next_settled(), world.settled(token, Notified));
+    assert_eq!(heir.next_settled(), world.settled(token, Outcome::GRANTED));
 }
 
 #[test]
@@ -212,7 +212,7 @@ fn a_notification_that_its_code_saw_died_with_its_thread() {
     let told = world.queue(&mut doomed, Limit::Endless);
     world.queue(&mut other, Limit::Endless);
     assert_eq!(world.notify(1), 1);
-    assert_eq!(doomed.next_settled(), world.settled(told, Notified));
+    assert_eq!(doomed.next_settled(), world.settled(told, Outcome::GRANTED));
     assert_eq!(doomed.next_settled(), None, "asking again says that it was seen");
     doomed.end();
     assert_eq!(other.next_settled(), None);
@@ -228,7 +228,7 @@ fn a_death_tells_nobody_who_came_after_the_notification() {
     doomed.end();
     assert_eq!(late.next_settled(), None);
     assert_eq!(world.notify(1), 1);
-    assert_eq!(late.next_settled(), world.settled(token, Notified));
+    assert_eq!(late.next_settled(), world.settled(token, Outcome::GRANTED));
 }
 
 #[test]
@@ -240,7 +240,7 @@ fn a_death_tells_nobody_who_came_after_the_notification_and_was_left_by_a_later_
     let tokens = [(); 2].map(|()| world.queue(&mut late, Limit::Endless));
     assert_eq!(world.notify(1), 1);
     doomed.end();
-    assert_eq!(late.next_settled(), world.settled(tokens[0], Notified));
+    assert_eq!(late.next_settled(), world.settled(tokens[0], Outcome::GRANTED));
     assert_eq!(late.next_settled(), None);
 }
 
@@ -253,10 +253,10 @@ fn a_death_passes_on_through_those_who_were_told_later() {
     assert_eq!(world.notify(1), 1);
     let last = world.queue(&mut third, Limit::Endless);
     assert_eq!(world.notify(1), 1);
-    assert_eq!(second.next_settled(), world.settled(next, Notified));
+    assert_eq!(second.next_settled(), world.settled(next, Outcome::GRANTED));
     // Without the dead, the first notification would have been the second's, and the second one the third's.
     doomed.end();
-    assert_eq!(third.next_settled(), world.settled(last, Notified));
+    assert_eq!(third.next_settled(), world.settled(last, Outcome::GRANTED));
 }
 
 #[test]
@@ -266,13 +266,13 @@ fn a_blocked_thread_that_is_ended_passes_on_what_it_was_told() {
     let (go_on, goes_on) = mpsc::channel::<()>();
     thread::scope(|scope| {
         let doomed = scope.spawn(move || {
-            let agent = world.lot.agents.enter(0).unwrap();
+            let agent = world.engine.agents.add(0).unwrap();
             let mut pause = || {
                 paused.send(()).unwrap();
                 goes_on.recv().unwrap();
                 false
             };
-            world.lot.wait(&agent, world.small(), 0, Limit::Endless, &mut pause)
+            world.engine.wait_while(&agent, world.small(), 0, Limit::Endless, &mut pause)
         });
         is_paused.recv_timeout(PROMPT).unwrap();
         let heir = scope.spawn(|| world.wait(Limit::after(PROMPT)));
@@ -281,7 +281,7 @@ fn a_blocked_thread_that_is_ended_passes_on_what_it_was_told() {
         world.until_waiting(1);
         go_on.send(()).unwrap();
         assert!(doomed.join().unwrap().is_err());
-        assert_eq!(heir.join().unwrap(), Notified);
+        assert_eq!(heir.join().unwrap(), Outcome::GRANTED);
     });
 }
 
@@ -292,5 +292,5 @@ fn a_blocked_wait_ends_at_its_deadline_and_not_before() {
     let time = Duration::from_millis(60);
     assert_eq!(world.wait(Limit::after(time)), TimedOut);
     assert!(start.elapsed() >= time);
-    assert_eq!(world.lot.waiting(world.small()), 0);
+    assert_eq!(world.engine.waiting(world.small()), 0);
 }

@@ -17,17 +17,18 @@ use loom::sync::atomic::{AtomicU32, Ordering};
 use loom::thread;
 
 use common::Leases;
-use sablock::agent::{Agent, Notice, WaitId, Wake};
-use sablock::event_loop::{EventLoop, Request, Settled};
-use sablock::lot::{Lot, Patience};
-use sablock::mutex::{Attempt, Failure, Limit};
-use sablock::shared_word::SharedWord;
-use sablock::sync::Bed;
-use sablock::word::Word;
+use sablock::agents::{Agent, Notice, WaitId, Wake};
+use sablock::engine::HoldOwner;
+use sablock::engine::{Engine, Patience};
+use sablock::engine::{EventLoop, Reply, Settled};
+use sablock::engine::{Failure, Limit, Outcome};
+use sablock::memory::Place;
+use sablock::primitives::mutex::Word;
+use sablock::sync::Thread;
 
-/// One word, what it guards, and the lot.
+/// One word, what it guards, and the engine.
 struct World {
-    lot: Lot,
+    engine: Engine,
     leases: Leases,
     word: AtomicU32,
     beside: AtomicU32,
@@ -41,19 +42,19 @@ unsafe impl Sync for World {}
 impl World {
     fn new(patience: Patience) -> Arc<Self> {
         let leases = Leases::default();
-        let lot = Lot::new(1, 70_000, patience, Box::new(leases.clone()));
-        Arc::new(Self { lot, leases, word: AtomicU32::new(0), beside: AtomicU32::new(0), data: UnsafeCell::new(0) })
+        let engine = Engine::new(1, 70_000, patience, Box::new(leases.clone()));
+        Arc::new(Self { engine, leases, word: AtomicU32::new(0), beside: AtomicU32::new(0), data: UnsafeCell::new(0) })
     }
 
-    fn word(&self) -> SharedWord {
+    fn word(&self) -> Place {
         // SAFETY: `self.word` is an aligned atomic; every thread of a model keeps the world until its waits are over.
-        unsafe { SharedWord::new(std::ptr::NonNull::from(&self.word).cast(), 0) }
+        unsafe { Place::new(std::ptr::NonNull::from(&self.word).cast(), 0) }
     }
 
     /// A second word.
-    fn beside(&self) -> SharedWord {
+    fn beside(&self) -> Place {
         // SAFETY: as in `word`.
-        unsafe { SharedWord::new(std::ptr::NonNull::from(&self.beside).cast(), 4) }
+        unsafe { Place::new(std::ptr::NonNull::from(&self.beside).cast(), 4) }
     }
 
     /// A holder's work.
@@ -63,27 +64,27 @@ impl World {
     }
 
     fn enter(&self) -> Arc<Agent> {
-        self.lot.agents.enter(0).unwrap()
+        self.engine.agents.add(0).unwrap()
     }
 
     /// As `lock()` in JS: one compare-exchange, then the slow path.
-    fn lock(&self, agent: &Arc<Agent>, limit: Limit) -> Attempt {
+    fn lock(&self, agent: &Arc<Agent>, limit: Limit) -> Outcome {
         if self.word.compare_exchange(0, agent.id, Ordering::SeqCst, Ordering::SeqCst).is_ok() {
-            return Attempt::Acquired { abandoned_by: None };
+            return Outcome::GRANTED;
         }
-        self.lot.lock(agent, self.word(), false, limit, &mut || true).unwrap()
+        self.engine.lock(agent, self.word(), HoldOwner::Thread, limit, &mut || true).unwrap()
     }
 
     /// As `unlock()` in JS.
     fn unlock(&self, agent: &Arc<Agent>) {
         if self.word.compare_exchange(agent.id, 0, Ordering::SeqCst, Ordering::SeqCst).is_err() {
-            self.lot.unlock(agent, self.word(), false).unwrap();
+            self.engine.unlock(agent, self.word(), HoldOwner::Thread).unwrap();
         }
     }
 
     fn hold_once(&self) {
         let agent = self.enter();
-        assert_eq!(self.lock(&agent, Limit::Endless), Attempt::Acquired { abandoned_by: None });
+        assert_eq!(self.lock(&agent, Limit::Endless), Outcome::GRANTED);
         assert_eq!(Word(self.word.load(Ordering::SeqCst)).owner(), agent.id, "the word says so too");
         self.touch();
         self.unlock(&agent);
@@ -103,40 +104,40 @@ fn patience(grants: bool) -> Patience {
 }
 
 /// Makes a loop turn.
-struct Bell(Arc<Bed>);
+struct LoopWaker(Arc<Thread>);
 
-impl Wake for Bell {
+impl Wake for LoopWaker {
     fn wake(&self) {
-        self.0.wake();
+        self.0.unpark();
     }
 }
 
 /// A thread's event loop, and where it sleeps between turns.
-fn event_loop(world: &World) -> (EventLoop<'_>, Arc<Bed>) {
+fn event_loop(world: &World) -> (EventLoop<'_>, Arc<Thread>) {
     let agent = world.enter();
-    let bed = Arc::new(Bed::new());
-    agent.set_waker(Some(Box::new(Bell(Arc::clone(&bed)))));
-    (EventLoop::new(&world.lot, agent), bed)
+    let parked = Arc::new(Thread::current());
+    agent.set_waker(Some(Box::new(LoopWaker(Arc::clone(&parked)))));
+    (EventLoop::new(&world.engine, agent), parked)
 }
 
 /// Turns until a wait is settled.
-fn turn(waits: &mut EventLoop<'_>, bed: &Bed) -> Settled {
+fn turn(waits: &mut EventLoop<'_>, parked: &Thread) -> Settled {
     loop {
         if let Some(settled) = waits.next_settled() {
             return settled;
         }
-        bed.sleep_until(sablock::sync::now() + Duration::from_secs(1));
+        parked.park_until(sablock::sync::now() + Duration::from_secs(1));
     }
 }
 
 /// `lockAsync`, awaited.
 fn hold_once_async(world: &World) {
-    let (mut waits, bed) = event_loop(world);
-    match waits.lock(world.word(), false, Limit::Endless).unwrap() {
-        Request::Now(attempt) => assert_eq!(attempt, Attempt::Acquired { abandoned_by: None }),
-        Request::Pending(token) => {
-            let attempt = Some(Attempt::Acquired { abandoned_by: None });
-            assert_eq!(turn(&mut waits, &bed), Settled::Lock { token, word: world.word(), attempt });
+    let (mut waits, parked) = event_loop(world);
+    match waits.lock(world.word(), HoldOwner::Thread, Limit::Endless).unwrap() {
+        Reply::Now(attempt) => assert_eq!(attempt, Outcome::GRANTED),
+        Reply::Pending(token) => {
+            let outcome = Ok(Outcome::GRANTED);
+            assert_eq!(turn(&mut waits, &parked), Settled { token, place: world.word(), is_for_hold: true, outcome });
             assert_eq!(waits.next_settled(), None);
         }
     }
@@ -194,7 +195,7 @@ fn timeout_against_unlock() {
             let hasty = spawn(&world, |world| {
                 let agent = world.enter();
                 // Queues, and finds its time over at once.
-                if world.lock(&agent, Limit::Until(sablock::sync::now())) != Attempt::NotAcquired {
+                if world.lock(&agent, Limit::Until(sablock::sync::now())) != Outcome::TimedOut {
                     world.unlock(&agent);
                 }
             });
@@ -257,7 +258,7 @@ fn cancel_against_grant() {
         let patient = spawn(&world, World::hold_once);
         let fickle = spawn(&world, |world| {
             let (mut waits, _) = event_loop(world);
-            if let Request::Pending(token) = waits.lock(world.word(), false, Limit::Endless).unwrap() {
+            if let Reply::Pending(token) = waits.lock(world.word(), HoldOwner::Thread, Limit::Endless).unwrap() {
                 // Perhaps it was offered the word already, perhaps the word is reserved for it.
                 if waits.next_settled().is_none() {
                     assert!(waits.cancel(token).is_some());
@@ -280,8 +281,10 @@ fn lease_end_against_claim() {
         let world = World::new(patience(false));
         let me = world.enter();
         world.lock(&me, Limit::Endless);
-        let (mut waits, bed) = event_loop(&world);
-        let Request::Pending(token) = waits.lock(world.word(), false, Limit::Endless).unwrap() else { panic!() };
+        let (mut waits, parked) = event_loop(&world);
+        let Reply::Pending(token) = waits.lock(world.word(), HoldOwner::Thread, Limit::Endless).unwrap() else {
+            panic!()
+        };
         world.unlock(&me);
         world.lock(&me, Limit::Once);
         // It comes and finds the word held again, or gets it; if held, the next unlock reserves the word for it.
@@ -290,16 +293,16 @@ fn lease_end_against_claim() {
             world.unlock(&me);
             let clock = spawn(&world, |world| {
                 let leases = std::mem::take(&mut *world.leases.0.lock());
-                leases.into_iter().for_each(|(address, generation)| world.lot.end_lease(address, generation));
+                leases.into_iter().for_each(|(address, generation)| world.engine.end_lease(address, generation));
             });
             let rival = spawn(&world, |world| {
                 let agent = world.enter();
-                if world.lock(&agent, Limit::Once) != Attempt::NotAcquired {
+                if world.lock(&agent, Limit::Once) != Outcome::TimedOut {
                     world.touch();
                     world.unlock(&agent);
                 }
             });
-            assert_eq!(turn(&mut waits, &bed).token(), token);
+            assert_eq!(turn(&mut waits, &parked).token, token);
             world.touch();
             let agent = Arc::clone(waits.agent());
             world.unlock(&agent);
@@ -311,7 +314,7 @@ fn lease_end_against_claim() {
 }
 
 #[test]
-fn death_against_enqueue() {
+fn end_of_the_holder_against_enqueue() {
     for grants in [false, true] {
         model(4, move || {
             let world = World::new(patience(grants));
@@ -320,12 +323,12 @@ fn death_against_enqueue() {
             let heir = spawn(&world, |world| {
                 let agent = world.enter();
                 let attempt = world.lock(&agent, Limit::Endless);
-                assert!(matches!(attempt, Attempt::Acquired { abandoned_by: Some(70_000) }));
+                assert!(matches!(attempt, Outcome::Granted { abandoned_by: Some(70_000) }));
                 world.touch();
-                world.lot.mark_consistent(agent.id, world.word()).unwrap();
+                world.engine.mark_consistent(agent.id, world.word()).unwrap();
                 world.unlock(&agent);
             });
-            world.lot.bury(doomed.id);
+            world.engine.thread_ended(doomed.id);
             heir.join().unwrap();
             world.expect_free(1);
         });
@@ -333,39 +336,39 @@ fn death_against_enqueue() {
 }
 
 #[test]
-fn exactly_one_heir_is_told_of_a_death() {
+fn exactly_one_of_the_next_reports_the_end() {
     model(3, || {
         let world = World::new(patience(false));
         let doomed = world.enter();
         world.lock(&doomed, Limit::Endless);
-        let told = Arc::new(AtomicU32::new(0));
+        let found = Arc::new(AtomicU32::new(0));
         let heirs = [Limit::Endless, Limit::Until(sablock::sync::now())].map(|limit| {
-            let told = Arc::clone(&told);
+            let found = Arc::clone(&found);
             spawn(&world, move |world| {
                 let agent = world.enter();
-                if let Attempt::Acquired { abandoned_by } = world.lock(&agent, limit) {
-                    told.fetch_add(u32::from(abandoned_by.is_some()), Ordering::SeqCst);
+                if let Outcome::Granted { abandoned_by } = world.lock(&agent, limit) {
+                    found.fetch_add(u32::from(abandoned_by.is_some()), Ordering::SeqCst);
                     world.unlock(&agent);
                 }
             })
         });
-        world.lot.bury(doomed.id);
+        world.engine.thread_ended(doomed.id);
         heirs.into_iter().for_each(|heir| heir.join().unwrap());
-        assert_eq!(told.load(Ordering::SeqCst), 1);
+        assert_eq!(found.load(Ordering::SeqCst), 1);
     });
 }
 
 #[test]
-fn death_of_a_waiter_against_unlock() {
+fn end_of_a_waiter_against_unlock() {
     model(3, || {
         let world = World::new(patience(true));
         let me = world.enter();
         world.lock(&me, Limit::Endless);
         let doomed = spawn(&world, |world| {
             let (mut waits, _) = event_loop(world);
-            let pending = waits.lock(world.word(), false, Limit::Endless).unwrap();
+            let pending = waits.lock(world.word(), HoldOwner::Thread, Limit::Endless).unwrap();
             // Perhaps it is granted the word, and ends before its code knows.
-            if matches!(pending, Request::Pending(_)) {
+            if matches!(pending, Reply::Pending(_)) {
                 waits.next_settled();
                 waits.end();
             } else {
@@ -383,31 +386,31 @@ fn death_of_a_waiter_against_unlock() {
 }
 
 #[test]
-fn of_two_threads_that_lock_crosswise_exactly_one_is_told() {
+fn of_two_threads_that_lock_crosswise_exactly_one_finds_the_deadlock() {
     model(3, || {
         let world = World::new(patience(false));
-        let told = Arc::new(AtomicU32::new(0));
-        let cross = |world: &World, told: &AtomicU32, [first, then]: [SharedWord; 2]| {
+        let found = Arc::new(AtomicU32::new(0));
+        let cross = |world: &World, found: &AtomicU32, [first, then]: [Place; 2]| {
             let agent = world.enter();
-            world.lot.lock(&agent, first, false, Limit::Endless, &mut || true).unwrap();
-            match world.lot.lock(&agent, then, false, Limit::Endless, &mut || true) {
-                Ok(_) => drop(world.lot.unlock(&agent, then, false).unwrap()),
+            world.engine.lock(&agent, first, HoldOwner::Thread, Limit::Endless, &mut || true).unwrap();
+            match world.engine.lock(&agent, then, HoldOwner::Thread, Limit::Endless, &mut || true) {
+                Ok(_) => drop(world.engine.unlock(&agent, then, HoldOwner::Thread).unwrap()),
                 Err(Failure::Deadlock(cycle)) => {
                     assert_eq!(cycle.len(), 2);
-                    told.fetch_add(1, Ordering::SeqCst);
+                    found.fetch_add(1, Ordering::SeqCst);
                 }
                 Err(other) => panic!("{other:?}"),
             }
-            world.lot.unlock(&agent, first, false).unwrap();
+            world.engine.unlock(&agent, first, HoldOwner::Thread).unwrap();
         };
         let other = {
-            let told = Arc::clone(&told);
-            spawn(&world, move |world| cross(world, &told, [world.beside(), world.word()]))
+            let found = Arc::clone(&found);
+            spawn(&world, move |world| cross(world, &found, [world.beside(), world.word()]))
         };
-        cross(&world, &told, [world.word(), world.beside()]);
+        cross(&world, &found, [world.word(), world.beside()]);
         other.join().unwrap();
-        // Where they did not meet, nobody is told; where they did, a second one told would be one too many,
+        // Where they did not meet, nobody finds one; where they did, a second one that does would be one too many,
         // and none at all would be a deadlock, which loom reports.
-        assert!(told.load(Ordering::SeqCst) <= 1);
+        assert!(found.load(Ordering::SeqCst) <= 1);
     });
 }

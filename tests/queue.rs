@@ -7,11 +7,12 @@ use std::sync::atomic::AtomicU32;
 use std::time::Instant;
 
 use proptest::prelude::*;
-use sablock::agent::{Agent, Roster};
-use sablock::lot::queue::{Kind, Node, NodeId, Queue};
-use sablock::parker::Parker;
-use sablock::shared_word::SharedWord;
-use slab::Slab;
+use sablock::agents::{Agent, Agents};
+use sablock::engine::Parker;
+use sablock::engine::queue::{Arrival, Kind, Queue, WaiterId, Waiters};
+use sablock::engine::{Hold, HoldOwner};
+use sablock::memory::Place;
+use sablock::primitives::mutex::MUTEX;
 
 #[derive(Clone, Debug)]
 enum Step {
@@ -36,28 +37,29 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 /// A waiter of the list.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Waiter {
-    id: NodeId,
+    id: WaiterId,
     /// `None`: a blocked thread.
     agent: Option<usize>,
     away: bool,
     woken: bool,
 }
 
-fn is_asynchronous(node: &Node) -> bool {
-    matches!(node.kind, Kind::Async { .. })
-}
-
-/// What the list says of the parties: for each agent its first waiter, in order.
-fn parties(list: &[Waiter]) -> Vec<(usize, NodeId)> {
-    let mut parties: Vec<(usize, NodeId)> = Vec::new();
+/// What the list says of the loop groups: for each agent its first waiter, in order.
+fn groups(list: &[Waiter]) -> Vec<(usize, WaiterId)> {
+    let mut groups: Vec<(usize, WaiterId)> = Vec::new();
     for waiter in list {
         if let Some(agent) = waiter.agent
-            && parties.iter().all(|(other, _)| *other != agent)
+            && groups.iter().all(|(other, _)| *other != agent)
         {
-            parties.push((agent, waiter.id));
+            groups.push((agent, waiter.id));
         }
     }
-    parties
+    groups
+}
+
+fn arrival(ticket: &mut u64) -> Arrival {
+    *ticket += 1;
+    Arrival { ticket: *ticket, since: Instant::now(), hold: Some(Hold::exclusive(HoldOwner::Thread)), is_endless: true }
 }
 
 proptest! {
@@ -65,57 +67,62 @@ proptest! {
     fn the_queue_behaves_as_a_list(steps in steps()) {
         let word = AtomicU32::new(0);
         // SAFETY: an aligned atomic that outlives the queue.
-        let mut queue = Queue::new(unsafe { SharedWord::new(NonNull::from(&word), 0) });
-        let mut nodes: Slab<Node> = Slab::new();
-        let roster = Roster::new(70_000);
-        let agents: Vec<Arc<Agent>> = (0..4).map(|thread| roster.enter(thread).unwrap()).collect();
+        let mut queue = Queue::new(unsafe { Place::new(NonNull::from(&word), 0) }, &MUTEX);
+        let mut waiters = Waiters::default();
+        let mut ticket = 0;
+        let all = Agents::new(70_000);
+        let agents: Vec<Arc<Agent>> = (0..4).map(|thread| all.add(thread).unwrap()).collect();
         let mut list: Vec<Waiter> = Vec::new();
 
         for step in steps {
             match step {
                 Step::PushBlocked => {
-                    let id = queue.push_blocked(&mut nodes, 99_999, Arc::new(Parker::new()), false, Instant::now());
+                    let id = queue.push_blocked(&mut waiters, arrival(&mut ticket), 99_999, Arc::new(Parker::current()));
                     list.push(Waiter { id, agent: None, away: false, woken: false });
                 }
                 Step::PushAsync { agent } => {
-                    let id = queue.push_async(&mut nodes, &agents[agent], 0, false, Instant::now());
+                    let id = queue.push_async(&mut waiters, arrival(&mut ticket), &agents[agent], 0);
                     list.push(Waiter { id, agent: Some(agent), away: false, woken: false });
                 }
                 Step::Remove { position } if !list.is_empty() => {
                     let waiter = list.remove(position % list.len());
-                    let node = queue.remove(&mut nodes, waiter.id);
-                    prop_assert_eq!(is_asynchronous(&node), waiter.agent.is_some());
+                    queue.unlink(&mut waiters, waiter.id);
+                    let removed = waiters.remove(waiter.id);
+                    prop_assert_eq!(removed.is_blocking(), waiter.agent.is_none());
                 }
                 Step::SetAway { position, on } if !list.is_empty() => {
                     let index = position % list.len();
                     let waiter = &mut list[index];
-                    if let Kind::Blocked { away, .. } = &mut nodes[waiter.id as usize].kind {
+                    if let Kind::Blocked { away, .. } = &mut waiters[waiter.id].kind {
                         *away = on;
                         waiter.away = on;
                     }
                 }
                 Step::SetWoken { position, on } if !list.is_empty() => {
                     let index = position % list.len();
-                    queue.set_woken(&mut nodes, list[index].id, on);
+                    queue.set_woken(&mut waiters, list[index].id, on);
                     list[index].woken = on && list[index].agent.is_none();
                 }
                 _ => {}
             }
 
             let first_blocked = list.iter().find(|waiter| waiter.agent.is_none() && !waiter.away).map(|waiter| waiter.id);
-            prop_assert_eq!(queue.first_blocked(&nodes), first_blocked);
+            prop_assert_eq!(queue.first_blocked(&waiters), first_blocked);
             prop_assert_eq!(queue.is_empty(), list.is_empty());
             prop_assert_eq!(queue.anybody_woken(), list.iter().any(|waiter| waiter.woken));
-            let order: Vec<u32> = queue.waiters(&nodes).iter().map(|node| node.agent).collect();
+            prop_assert_eq!(queue.first(&waiters), list.first().map(|waiter| waiter.id));
+            let mut tickets: Vec<(u64, WaiterId)> = queue.tickets(&waiters).collect();
+            tickets.sort_unstable();
+            let order: Vec<u32> = tickets.iter().map(|(_, id)| waiters[*id].agent).collect();
             let expected: Vec<u32> = list.iter().map(|w| w.agent.map_or(99_999, |agent| agents[agent].id)).collect();
             prop_assert_eq!(order, expected);
 
             for before in [None, first_blocked] {
                 let end = before.map_or(list.len(), |id| list.iter().position(|waiter| waiter.id == id).unwrap());
-                let ahead: Vec<(u32, NodeId)> =
-                    queue.parties_ahead_of(&nodes, before).iter().map(|party| (party.agent.id, party.first())).collect();
-                let expected: Vec<(u32, NodeId)> =
-                    parties(&list[..end]).into_iter().map(|(agent, first)| (agents[agent].id, first)).collect();
+                let ahead: Vec<(u32, WaiterId)> =
+                    queue.groups_ahead_of(&waiters, before).iter().map(|group| (group.agent.id, group.first())).collect();
+                let expected: Vec<(u32, WaiterId)> =
+                    groups(&list[..end]).into_iter().map(|(agent, first)| (agents[agent].id, first)).collect();
                 prop_assert_eq!(ahead, expected);
             }
         }

@@ -9,16 +9,18 @@ use std::sync::{Arc, Condvar, Mutex, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use sablock::agent::{Agent, Wake};
-use sablock::clock::Clock;
-use sablock::event_loop::{EventLoop, Request, Settled};
-use sablock::lot::{Lot, Patience};
-use sablock::mutex::{Attempt, Limit};
-use sablock::shared_word::SharedWord;
+use sablock::agents::{Agent, Wake};
+use sablock::engine::HoldOwner;
+use sablock::engine::deadline::Clock;
+use sablock::engine::{Engine, Patience};
+use sablock::engine::{EventLoop, Reply, Settled};
+use sablock::engine::{Limit, Outcome};
+use sablock::memory::Place;
+use sablock::primitives::mutex::MUTEX;
 
-fn lot() -> &'static Lot {
-    static LOT: OnceLock<Lot> = OnceLock::new();
-    LOT.get_or_init(|| Lot::new(16, 70_000, Patience::default(), Box::new(Clock::new(lot))))
+fn engine() -> &'static Engine {
+    static LOT: OnceLock<Engine> = OnceLock::new();
+    LOT.get_or_init(|| Engine::new(16, 70_000, Patience::default(), Box::new(Clock::new(engine))))
 }
 
 /// A word and what it guards.
@@ -34,18 +36,18 @@ struct Guarded {
 unsafe impl Sync for Guarded {}
 
 impl Guarded {
-    fn shared(&self) -> SharedWord {
+    fn place(&self) -> Place {
         // SAFETY: an aligned atomic, kept by every thread that waits for it.
-        unsafe { SharedWord::new(NonNull::from(&self.word), 0) }
+        unsafe { Place::new(NonNull::from(&self.word), 0) }
     }
 
     fn lock(&self, agent: &Arc<Agent>, limit: Limit) -> bool {
         if self.word.compare_exchange(0, agent.id, Ordering::SeqCst, Ordering::SeqCst).is_ok() {
             return true;
         }
-        match lot().lock(agent, self.shared(), false, limit, &mut || true).unwrap() {
-            Attempt::NotAcquired => false,
-            Attempt::Acquired { abandoned_by } => {
+        match engine().lock(agent, self.place(), HoldOwner::Thread, limit, &mut || true).unwrap() {
+            Outcome::TimedOut | Outcome::Refused => false,
+            Outcome::Granted { abandoned_by } => {
                 self.note(agent, abandoned_by);
                 true
             }
@@ -56,7 +58,7 @@ impl Guarded {
     fn note(&self, agent: &Arc<Agent>, abandoned_by: Option<u32>) {
         if abandoned_by.is_some() {
             self.abandoned.fetch_add(1, Ordering::SeqCst);
-            lot().mark_consistent(agent.id, self.shared()).unwrap();
+            engine().mark_consistent(agent.id, self.place()).unwrap();
         }
     }
 
@@ -69,7 +71,7 @@ impl Guarded {
 
     fn unlock(&self, agent: &Arc<Agent>) {
         if self.word.compare_exchange(agent.id, 0, Ordering::SeqCst, Ordering::SeqCst).is_err() {
-            lot().unlock(agent, self.shared(), false).unwrap();
+            engine().unlock(agent, self.place(), HoldOwner::Thread).unwrap();
         }
     }
 
@@ -100,18 +102,15 @@ struct Loop {
 
 impl Loop {
     fn new() -> Self {
-        let agent = lot().agents.enter(0).unwrap();
+        let agent = engine().agents.add(0).unwrap();
         let turn = Arc::<Turn>::default();
         agent.set_waker(Some(Box::new(Bell(Arc::clone(&turn)))));
-        Self { waits: EventLoop::new(lot(), agent), turn }
+        Self { waits: EventLoop::new(engine(), agent), turn }
     }
 
     /// Sleeps until the next wait for a lock is over.
-    fn attempt(&mut self) -> Option<Attempt> {
-        match self.settle() {
-            Settled::Lock { attempt, .. } => attempt,
-            other => panic!("{other:?}"),
-        }
+    fn attempt(&mut self) -> Option<Outcome> {
+        self.settle().outcome.ok()
     }
 
     /// Sleeps until the next wait is over.
@@ -139,7 +138,7 @@ fn totals_are_exact_between_threads_that_block_and_loops_that_await() {
     thread::scope(|scope| {
         for _ in 0..3 {
             scope.spawn(|| {
-                let agent = lot().agents.enter(0).unwrap();
+                let agent = engine().agents.add(0).unwrap();
                 for _ in 0..HOLDS {
                     assert!(guarded.lock(&agent, Limit::Endless));
                     guarded.work();
@@ -152,8 +151,10 @@ fn totals_are_exact_between_threads_that_block_and_loops_that_await() {
                 let mut awaiting = Loop::new();
                 let agent = Arc::clone(awaiting.waits.agent());
                 for _ in 0..HOLDS / 10 {
-                    if let Request::Pending(_) = awaiting.waits.lock(guarded.shared(), false, Limit::Endless).unwrap() {
-                        assert!(matches!(awaiting.attempt(), Some(Attempt::Acquired { .. })));
+                    if let Reply::Pending(_) =
+                        awaiting.waits.lock(guarded.place(), HoldOwner::Thread, Limit::Endless).unwrap()
+                    {
+                        assert!(matches!(awaiting.attempt(), Some(Outcome::Granted { .. })));
                     }
                     guarded.work();
                     guarded.unlock(&agent);
@@ -172,7 +173,7 @@ fn waiters_that_give_up_lose_nobodys_turn() {
         for hasty in [false, true, true] {
             let (guarded, holds) = (&guarded, &holds);
             scope.spawn(move || {
-                let agent = lot().agents.enter(0).unwrap();
+                let agent = engine().agents.add(0).unwrap();
                 for round in 0..5_000_u64 {
                     let limit = if hasty { Limit::after(Duration::from_micros(round % 200)) } else { Limit::Endless };
                     if guarded.lock(&agent, limit) {
@@ -188,14 +189,14 @@ fn waiters_that_give_up_lose_nobodys_turn() {
             let agent = Arc::clone(awaiting.waits.agent());
             for round in 0..2_000_u64 {
                 let limit = Limit::after(Duration::from_micros(1500 * (round % 2)));
-                let attempt = match awaiting.waits.lock(guarded.shared(), false, limit).unwrap() {
-                    Request::Now(attempt) => attempt,
-                    Request::Pending(token) if round % 3 == 0 && awaiting.waits.cancel(token).is_some() => {
-                        Attempt::NotAcquired
+                let attempt = match awaiting.waits.lock(guarded.place(), HoldOwner::Thread, limit).unwrap() {
+                    Reply::Now(attempt) => attempt,
+                    Reply::Pending(token) if round % 3 == 0 && awaiting.waits.cancel(token).is_some() => {
+                        Outcome::TimedOut
                     }
-                    Request::Pending(_) => awaiting.attempt().unwrap(),
+                    Reply::Pending(_) => awaiting.attempt().unwrap(),
                 };
-                if matches!(attempt, Attempt::Acquired { .. }) {
+                if matches!(attempt, Outcome::Granted { .. }) {
                     guarded.work();
                     holds.fetch_add(1, Ordering::SeqCst);
                     guarded.unlock(&agent);
@@ -214,7 +215,7 @@ fn each_death_of_a_holder_is_told_once() {
     thread::scope(|scope| {
         for _ in 0..2 {
             scope.spawn(|| {
-                let agent = lot().agents.enter(0).unwrap();
+                let agent = engine().agents.add(0).unwrap();
                 while ended.load(Ordering::SeqCst) < 2 {
                     assert!(guarded.lock(&agent, Limit::Endless));
                     guarded.work();
@@ -227,10 +228,10 @@ fn each_death_of_a_holder_is_told_once() {
                 for _ in 0..DEATHS / 2 {
                     let mut doomed = Loop::new();
                     let agent = Arc::clone(doomed.waits.agent());
-                    match doomed.waits.lock(guarded.shared(), false, Limit::Endless).unwrap() {
-                        Request::Now(Attempt::Acquired { abandoned_by }) => guarded.note(&agent, abandoned_by),
-                        Request::Pending(_) => match doomed.attempt() {
-                            Some(Attempt::Acquired { abandoned_by }) => guarded.note(&agent, abandoned_by),
+                    match doomed.waits.lock(guarded.place(), HoldOwner::Thread, Limit::Endless).unwrap() {
+                        Reply::Now(Outcome::Granted { abandoned_by }) => guarded.note(&agent, abandoned_by),
+                        Reply::Pending(_) => match doomed.attempt() {
+                            Some(Outcome::Granted { abandoned_by }) => guarded.note(&agent, abandoned_by),
                             other => panic!("{other:?}"),
                         },
                         other => panic!("{other:?}"),
@@ -243,7 +244,7 @@ fn each_death_of_a_holder_is_told_once() {
             });
         }
     });
-    let agent = lot().agents.enter(0).unwrap();
+    let agent = engine().agents.add(0).unwrap();
     assert!(guarded.lock(&agent, Limit::Endless));
     guarded.unlock(&agent);
     assert_eq!(guarded.abandoned.load(Ordering::SeqCst), DEATHS);
@@ -252,13 +253,17 @@ fn each_death_of_a_holder_is_told_once() {
 #[test]
 fn a_deadline_of_an_awaiting_thread_is_kept() {
     let guarded = Guarded::default();
-    let holder = lot().agents.enter(0).unwrap();
+    let holder = engine().agents.add(0).unwrap();
     assert!(guarded.lock(&holder, Limit::Endless));
     let mut awaiting = Loop::new();
     let start = Instant::now();
-    let request = awaiting.waits.lock(guarded.shared(), false, Limit::after(Duration::from_millis(20))).unwrap();
-    let Request::Pending(token) = request else { panic!("{request:?}") };
-    assert_eq!(awaiting.settle(), Settled::Lock { token, word: guarded.shared(), attempt: Some(Attempt::NotAcquired) });
+    let request =
+        awaiting.waits.lock(guarded.place(), HoldOwner::Thread, Limit::after(Duration::from_millis(20))).unwrap();
+    let Reply::Pending(token) = request else { panic!("{request:?}") };
+    assert_eq!(
+        awaiting.settle(),
+        Settled { token, place: guarded.place(), is_for_hold: true, outcome: Ok(Outcome::TimedOut) }
+    );
     assert!(start.elapsed() >= Duration::from_millis(20));
     assert_eq!(awaiting.waits.pending(), 0);
 }
@@ -266,10 +271,10 @@ fn a_deadline_of_an_awaiting_thread_is_kept() {
 #[test]
 fn an_interrupted_thread_leaves_the_queue() {
     let guarded = Guarded::default();
-    let holder = lot().agents.enter(0).unwrap();
+    let holder = engine().agents.add(0).unwrap();
     assert!(guarded.lock(&holder, Limit::Endless));
-    let doomed = lot().agents.enter(0).unwrap();
-    let outcome = lot().lock(&doomed, guarded.shared(), false, Limit::Endless, &mut || false);
-    assert!(matches!(outcome, Err(sablock::mutex::Failure::Interrupted)));
-    assert!(lot().inspect(guarded.shared()).waiters.is_empty());
+    let doomed = engine().agents.add(0).unwrap();
+    let outcome = engine().lock(&doomed, guarded.place(), HoldOwner::Thread, Limit::Endless, &mut || false);
+    assert!(matches!(outcome, Err(sablock::engine::Failure::Interrupted)));
+    assert!(engine().inspect(&MUTEX, guarded.place()).waiters.is_empty());
 }

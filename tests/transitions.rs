@@ -9,10 +9,12 @@ use std::thread;
 use std::time::Duration;
 
 use common::{ACQUIRED, PROMPT, World};
-use sablock::agent::{Agent, Notice};
-use sablock::event_loop::{EventLoop, Settled};
-use sablock::mutex::{Attempt, Limit, Refusal};
-use sablock::word::{ABANDONED, RESERVED, WAITING, Word};
+use sablock::agents::{Agent, Notice};
+use sablock::engine::Corrupt;
+use sablock::engine::HoldOwner;
+use sablock::engine::{EventLoop, Settled};
+use sablock::engine::{Limit, Outcome};
+use sablock::primitives::mutex::{ABANDONED, MUTEX, RESERVED, WAITING, Word};
 
 impl World {
     fn value(&self) -> u32 {
@@ -20,12 +22,12 @@ impl World {
     }
 
     fn event_loop(&self) -> EventLoop<'_> {
-        EventLoop::new(&self.lot, self.agent(0))
+        EventLoop::new(&self.engine, self.agent(0))
     }
 
     /// How long each waiter has waited, in order; the oldest first if they kept their places.
     fn ages(&self) -> Vec<Duration> {
-        self.lot.inspect(self.shared()).waiters.into_iter().map(|waiter| waiter.waited).collect()
+        self.engine.inspect(&MUTEX, self.place()).waiters.into_iter().map(|waiter| waiter.waited).collect()
     }
 
     fn until_queued(&self, waiters: usize) {
@@ -76,7 +78,10 @@ fn nobody_counts_on_a_thread_that_is_away() {
                 true
             };
             let limit = Limit::after(PROMPT);
-            assert_eq!(world.lot.lock(&agent, world.shared(), false, limit, &mut pause).unwrap(), ACQUIRED);
+            assert_eq!(
+                world.engine.lock(&agent, world.place(), HoldOwner::Thread, limit, &mut pause).unwrap(),
+                ACQUIRED
+            );
             world.unlock(&agent);
         });
         is_away.recv().unwrap();
@@ -108,13 +113,13 @@ fn a_request_of_a_thread_never_overtakes_its_own_earlier_ones() {
     let second = world.queue(&mut waits);
     assert_eq!(
         waits.next_settled(),
-        Some(Settled::Lock { token: first, word: world.shared(), attempt: Some(ACQUIRED) })
+        Some(Settled { token: first, place: world.place(), is_for_hold: true, outcome: Ok(ACQUIRED) })
     );
     let agent = Arc::clone(waits.agent());
     world.unlock(&agent);
     assert_eq!(
         waits.next_settled(),
-        Some(Settled::Lock { token: second, word: world.shared(), attempt: Some(ACQUIRED) })
+        Some(Settled { token: second, place: world.place(), is_for_hold: true, outcome: Ok(ACQUIRED) })
     );
     world.unlock(&agent);
     assert_eq!(world.value(), 0);
@@ -138,8 +143,11 @@ fn a_word_is_reserved_for_a_loop_that_came_in_vain_until_it_comes_again() {
     let (mut waits, token) = claimed_in_vain(&world, &me);
     world.unlock(&me);
     assert_eq!(world.value(), RESERVED | WAITING);
-    assert_eq!(world.lock(&me, Limit::Once), Attempt::NotAcquired);
-    assert_eq!(waits.next_settled(), Some(Settled::Lock { token, word: world.shared(), attempt: Some(ACQUIRED) }));
+    assert_eq!(world.lock(&me, Limit::Once), Outcome::TimedOut);
+    assert_eq!(
+        waits.next_settled(),
+        Some(Settled { token, place: world.place(), is_for_hold: true, outcome: Ok(ACQUIRED) })
+    );
 }
 
 #[test]
@@ -152,14 +160,17 @@ fn a_lease_that_is_over_opens_the_word_to_the_others() {
     let leases = std::mem::take(&mut *world.leases.0.lock());
     assert_eq!(leases.len(), 1);
     for (address, generation) in &leases {
-        world.lot.end_lease(*address, *generation);
+        world.engine.end_lease(*address, *generation);
     }
     assert_eq!(world.lock(&me, Limit::Once), ACQUIRED);
     // The end of a lease that is over means nothing any more.
-    world.lot.end_lease(leases[0].0, leases[0].1);
+    world.engine.end_lease(leases[0].0, leases[0].1);
     assert_eq!(waits.next_settled(), None);
     world.unlock(&me);
-    assert_eq!(waits.next_settled(), Some(Settled::Lock { token, word: world.shared(), attempt: Some(ACQUIRED) }));
+    assert_eq!(
+        waits.next_settled(),
+        Some(Settled { token, place: world.place(), is_for_hold: true, outcome: Ok(ACQUIRED) })
+    );
 }
 
 #[test]
@@ -174,10 +185,10 @@ fn a_lease_that_is_over_sets_the_next_on_its_way() {
     assert_eq!(next.next_settled(), None, "the word is reserved for the busy one");
     let leases = std::mem::take(&mut *world.leases.0.lock());
     for (address, generation) in leases {
-        world.lot.end_lease(address, generation);
+        world.engine.end_lease(address, generation);
     }
-    let attempt = Some(ACQUIRED);
-    assert_eq!(next.next_settled(), Some(Settled::Lock { token, word: world.shared(), attempt }));
+    let outcome = Ok(ACQUIRED);
+    assert_eq!(next.next_settled(), Some(Settled { token, place: world.place(), is_for_hold: true, outcome }));
     busy.end();
 }
 
@@ -199,8 +210,8 @@ fn a_busy_loop_holds_back_neither_loops_nor_threads_behind_it() {
         world.until_queued(3);
         world.unlock(&me);
         blocked.join().unwrap();
-        let attempt = Some(ACQUIRED);
-        assert_eq!(second.next_settled(), Some(Settled::Lock { token, word: world.shared(), attempt }));
+        let outcome = Ok(ACQUIRED);
+        assert_eq!(second.next_settled(), Some(Settled { token, place: world.place(), is_for_hold: true, outcome }));
     });
 }
 
@@ -229,17 +240,17 @@ fn of_two_loops_that_came_in_vain_the_earlier_goes_first() {
     assert_eq!(world.lock(&me, Limit::Once), ACQUIRED);
     assert_eq!((earlier.next_settled(), later.next_settled()), (None, None));
     world.unlock(&me);
-    later.agent().leave_notice(Notice::Offer(world.shared().address()));
+    later.agent().leave_notice(Notice::Offer(world.place().address()));
     assert_eq!(later.next_settled(), None, "the word is reserved for the earlier one");
     assert_eq!(
         earlier.next_settled(),
-        Some(Settled::Lock { token: tokens[0], word: world.shared(), attempt: Some(ACQUIRED) })
+        Some(Settled { token: tokens[0], place: world.place(), is_for_hold: true, outcome: Ok(ACQUIRED) })
     );
     let agent = Arc::clone(earlier.agent());
     world.unlock(&agent);
     assert_eq!(
         later.next_settled(),
-        Some(Settled::Lock { token: tokens[1], word: world.shared(), attempt: Some(ACQUIRED) })
+        Some(Settled { token: tokens[1], place: world.place(), is_for_hold: true, outcome: Ok(ACQUIRED) })
     );
 }
 
@@ -256,7 +267,7 @@ fn an_aborted_wait_passes_on_what_was_reserved_for_it() {
     assert!(waits.cancel(token).is_none(), "it is gone");
     assert_eq!(
         other.next_settled(),
-        Some(Settled::Lock { token: second, word: world.shared(), attempt: Some(ACQUIRED) })
+        Some(Settled { token: second, place: world.place(), is_for_hold: true, outcome: Ok(ACQUIRED) })
     );
 }
 
@@ -267,15 +278,15 @@ fn a_death_that_no_waiter_stayed_to_report_is_told_to_the_next_comer() {
     world.lock(&doomed, Limit::Once);
     let mut waits = world.event_loop();
     let token = world.queue(&mut waits);
-    world.lot.bury(doomed.id);
+    world.engine.thread_ended(doomed.id);
     assert!(waits.cancel(token).is_some());
     let me = world.agent(0);
-    assert_eq!(world.lock(&me, Limit::Once), Attempt::Acquired { abandoned_by: Some(doomed.id) });
+    assert_eq!(world.lock(&me, Limit::Once), Outcome::Granted { abandoned_by: Some(doomed.id) });
     assert!(Word(world.value()).is_abandoned());
     world.unlock(&me);
     assert_eq!(world.value(), ABANDONED, "sticky");
     assert_eq!(world.lock(&me, Limit::Once), ACQUIRED, "told once");
-    world.lot.mark_consistent(me.id, world.shared()).unwrap();
+    world.engine.mark_consistent(me.id, world.place()).unwrap();
     world.unlock(&me);
     assert_eq!(world.value(), 0);
 }
@@ -293,11 +304,11 @@ fn a_loop_that_comes_for_nobody_leaves_a_dead_holders_word_to_the_scan() {
     let token = world.queue(&mut heir);
     assert!(fickle.cancel(aborted).is_some());
     // Between the two halves of `bury`: the holder is dead, its words have not been looked for.
-    world.lot.agents.leave(doomed.id);
+    world.engine.agents.remove(doomed.id);
     assert_eq!(fickle.next_settled(), None);
-    world.lot.bury(doomed.id);
-    let attempt = Some(Attempt::Acquired { abandoned_by: Some(doomed.id) });
-    assert_eq!(heir.next_settled(), Some(Settled::Lock { token, word: world.shared(), attempt }));
+    world.engine.thread_ended(doomed.id);
+    let outcome = Ok(Outcome::Granted { abandoned_by: Some(doomed.id) });
+    assert_eq!(heir.next_settled(), Some(Settled { token, place: world.place(), is_for_hold: true, outcome }));
 }
 
 #[test]
@@ -309,11 +320,11 @@ fn a_hold_that_its_thread_never_knew_of_passes_on_unmarked() {
     let mut heir = world.event_loop();
     let tokens = [world.queue(&mut doomed), world.queue(&mut heir)];
     world.unlock(&me);
-    assert_eq!(doomed.next_settled().map(|settled| settled.token()), Some(tokens[0]));
+    assert_eq!(doomed.next_settled().map(|settled| settled.token), Some(tokens[0]));
     doomed.end();
     assert_eq!(
         heir.next_settled(),
-        Some(Settled::Lock { token: tokens[1], word: world.shared(), attempt: Some(ACQUIRED) })
+        Some(Settled { token: tokens[1], place: world.place(), is_for_hold: true, outcome: Ok(ACQUIRED) })
     );
     assert!(!Word(world.value()).is_abandoned());
 }
@@ -324,10 +335,13 @@ fn foreign_content_is_refused_and_left_alone() {
     let me = world.agent(0);
     for value in [1, 2, 69_999, 80_000, RESERVED, WAITING, RESERVED | WAITING, me.id | WAITING, 1 << 30, u32::MAX] {
         world.word.store(value, Ordering::SeqCst);
-        assert!(world.lot.lock(&me, world.shared(), false, Limit::Endless, &mut || true).is_err(), "{value:#x}");
-        assert!(world.event_loop().lock(world.shared(), false, Limit::Endless).is_err(), "{value:#x}");
-        let refusal = world.lot.unlock(&me, world.shared(), false);
-        assert!(matches!(refusal, Err(Refusal::NotOwner | Refusal::Corrupt)), "{value:#x}");
+        assert!(
+            world.engine.lock(&me, world.place(), HoldOwner::Thread, Limit::Endless, &mut || true).is_err(),
+            "{value:#x}"
+        );
+        assert!(world.event_loop().lock(world.place(), HoldOwner::Thread, Limit::Endless).is_err(), "{value:#x}");
+        let refusal = world.engine.unlock(&me, world.place(), HoldOwner::Thread);
+        assert!(matches!(refusal, Ok(false) | Err(Corrupt)), "{value:#x}");
         assert_eq!(world.value(), value);
     }
 }
@@ -342,14 +356,17 @@ fn waiters_of_a_word_that_is_overwritten_are_told() {
     thread::scope(|scope| {
         let blocked = scope.spawn(|| {
             let agent = world.agent(0);
-            world.lot.lock(&agent, world.shared(), false, Limit::after(PROMPT), &mut || true).is_err()
+            world.engine.lock(&agent, world.place(), HoldOwner::Thread, Limit::after(PROMPT), &mut || true).is_err()
         });
         world.until_queued(2);
         world.word.store(3, Ordering::SeqCst);
         assert!(blocked.join().unwrap());
     });
-    assert!(waits.agent().post(Notice::Offer(world.shared().address())));
-    assert_eq!(waits.next_settled(), Some(Settled::Lock { token, word: world.shared(), attempt: None }));
+    assert!(waits.agent().post(Notice::Offer(world.place().address())));
+    assert_eq!(
+        waits.next_settled(),
+        Some(Settled { token, place: world.place(), is_for_hold: true, outcome: Err(Corrupt) })
+    );
     assert_eq!(waits.next_settled(), None);
     assert!(world.ages().is_empty());
     assert_eq!(world.value(), 3);

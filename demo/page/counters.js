@@ -1,15 +1,15 @@
-// The counters of the page and the workers that change them: starts jobs, knows what the totals must become, and reads
-// what they are. Knows nothing of HTTP.
+// The counters of the page and the workers that change them: starts jobs, computes the expected totals, and reads the real ones.
+// Does not use HTTP.
 
 const path = require('node:path');
 const { Worker } = require('node:worker_threads');
 const { createRegion } = require('../increments.js');
 
 const NAMES = ['no lock', 'Atomics', 'mutex'];
-const STEPS_OF_WORK = 100; // about a microsecond for each change, so that there is something to look at
+const STEPS_OF_WORK = 100; // about a microsecond for each change, slow enough to watch
 const MOST_CHANGES = 2 ** 31 - 1; // what an Int32Array can count
 
-/** What the state of the counters does not allow, or nobody can do; the message is for the person at the page. */
+/** A request that is invalid, or that the state of the counters does not allow. The page shows the message. */
 class Refusal extends Error {}
 exports.Refusal = Refusal;
 
@@ -48,14 +48,15 @@ exports.Counters = class Counters {
     return this.#counters.some(({ jobs }) => jobs > 0);
   }
 
-  /** Has each worker change a counter by 1 or -1; beside what it does already. */
+  /** Makes each worker change a counter by 1 or -1, in addition to its other jobs. */
   start(name, by) {
     const index = NAMES.indexOf(name);
     if (index < 0) throw new Refusal(`There is no counter "${name}".`);
     if (by !== 1 && by !== -1) throw new Refusal('A counter is changed by 1 or by -1.');
     const counter = this.#counters[index];
     const started = counter.started + this.#workers.length * this.#changes;
-    if (started > MOST_CHANGES) throw new Refusal('That is as far as 32 bits count. Reset the counters first.');
+    if (started > MOST_CHANGES)
+      throw new Refusal('The counters have 32 bits, and this would be too much for them. Reset them first.');
 
     if (counter.jobs === 0) counter.startedAt = performance.now();
     counter.started = started;
@@ -73,7 +74,7 @@ exports.Counters = class Counters {
     counter.endedAt = performance.now();
   }
 
-  /** Sets all counters to zero; refused while workers run. */
+  /** Sets all counters to zero. Throws a Refusal while workers run. */
   reset() {
     return this.#mutex.executeLocked(() => {
       if (this.isRunning) throw new Refusal('The workers are running. Reset when they are done.');
@@ -85,7 +86,7 @@ exports.Counters = class Counters {
     });
   }
 
-  /** How everything stands. What is running is seen first, so that the totals of a counter at rest are its last. */
+  /** The state of everything. Reads first what is running, so that the total of a counter that is not running is its final one. */
   async look(signal) {
     const { isRunning } = this;
     const threads = this.#threads();
@@ -94,12 +95,12 @@ exports.Counters = class Counters {
       done: this.#progress[index],
     }));
     const reading = this.#read(signal);
-    const inspection = this.#mutex.inspect(); // after asking, so that this thread is seen to wait, too
+    const inspection = this.#mutex.inspect(); // after the call of #read, so that it shows this thread waiting too
     const counts = await reading;
     counters.forEach((counter, index) => {
       counter.count = counts[index];
     });
-    // At rest only this thread's own read would be seen.
+    // When nothing runs, `inspection` shows only this thread's own read.
     return { isRunning, counters, threads: withStates(threads, isRunning ? inspection : this.#mutex.inspect()) };
   }
 
@@ -113,20 +114,20 @@ exports.Counters = class Counters {
     return { name, expected, started, isRunning, ms: (isRunning ? performance.now() : endedAt) - startedAt };
   }
 
-  /** Reads the counters in the order of `NAMES`, each as its way asks for; the mutex's under the lock. */
+  /** Reads the counters in the order of `NAMES`, each in its own way: that of the mutex under the lock. */
   async #read(signal) {
     const [unguarded, atomic, guarded] = this.#counters.map(({ region }) => region.counter);
     const underLock = await this.#mutex.executeLocked(() => guarded[0], { signal });
     return [unguarded[0], Atomics.load(atomic, 0), underLock];
   }
 
-  /** Ends the workers, wherever they are. */
+  /** Ends the workers, whatever they are doing. */
   async end() {
     await Promise.all(this.#workers.map(({ thread }) => thread.terminate()));
   }
 };
 
-/** Says of each thread what it does at the mutex, or beside it. */
+/** Adds to each thread what it is doing with the mutex, or without it. */
 const withStates = (threads, { ownerThreadId, waiters }) =>
   threads.map(({ name, threadId, isRunning }) => {
     const waiter = waiters.find((each) => each.threadId === threadId);

@@ -1,5 +1,5 @@
-// Sends how the counters stand to all open pages, as server-sent events: again and again while workers run, once when
-// something else has changed.
+// Sends the state of the counters to all open pages, as server-sent events: repeatedly while workers run, and once after each
+// other change.
 
 const { setTimeout: pause } = require('node:timers/promises');
 
@@ -17,7 +17,7 @@ exports.Live = class Live {
     this.#counters = counters;
   }
 
-  /** Makes a response a stream of events that begins with how things stand now. */
+  /** Makes a response a stream of events that begins with the present state. */
   open(response) {
     response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-store' });
     response.flushHeaders();
@@ -27,7 +27,7 @@ exports.Live = class Live {
     this.#streams.add(response);
   }
 
-  /** Looks, and goes on looking until no worker runs. */
+  /** Sends the state, and repeats that until no worker runs. */
   async refresh() {
     this.#isStale = true;
     if (this.#isLooking) return;
@@ -48,7 +48,7 @@ exports.Live = class Live {
     }
   }
 
-  /** A page that reads slowly misses what came between, never the last. */
+  /** A page that reads slowly misses some events, but never the last one. */
   #send(event) {
     this.#latest = event;
     for (const stream of this.#streams) {
@@ -56,7 +56,7 @@ exports.Live = class Live {
     }
   }
 
-  /** Takes back the read that is pending, if one is. */
+  /** Cancels the read that is pending, if there is one. */
   end() {
     this.#ending.abort();
   }

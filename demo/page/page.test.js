@@ -1,4 +1,4 @@
-// The counter page in a real browser: its buttons, its totals, what it shows meanwhile, and how its server ends.
+// The counter page in a real browser: its buttons, its totals, what it shows while workers run, and how its server ends.
 
 const assert = require('node:assert/strict');
 const { after, afterEach, before, beforeEach, describe, test } = require('node:test');
@@ -87,7 +87,7 @@ describe('the counter page', { timeout: 180_000 }, () => {
       const threads = new Set(seen.flatMap((each) => each.threads));
       const has = (pattern) => [...threads].some((thread) => pattern.test(thread));
       return [
-        counts.size > 1 || 'two counts on the way',
+        counts.size > 1 || 'two counts before the end',
         has(/^worker \d holds$/) || 'a worker that holds',
         has(/^worker \d blocked$/) || 'a blocked worker',
         has(/^main awaits$/) || 'main awaiting',
@@ -101,7 +101,7 @@ describe('the counter page', { timeout: 180_000 }, () => {
       unseen = await missing(job * JOB);
     }
     assert.deepEqual(unseen, []);
-    await page.page.locator('#waits', { hasText: 'Holder: nobody. Waits: 0 blocked, 0 awaiting.' }).waitFor();
+    await page.page.locator('#waits', { hasText: 'Holder: none. Waits: 0 blocked, 0 awaiting.' }).waitFor();
   });
 
   test(
@@ -126,7 +126,7 @@ describe('the counter page', { timeout: 180_000 }, () => {
   test('two pages press and see the same counter', WATCHDOG, async () => {
     const other = await CounterPage.open(browser, server.url);
     await Promise.all([page.press('mutex', 'increment'), other.press('mutex', 'decrement')]);
-    await Promise.all([page.press('Atomics', 'decrement'), other.press('mutex', 'decrement')]); // one mouse each
+    await Promise.all([page.press('Atomics', 'decrement'), other.press('mutex', 'decrement')]); // one click in each page
     for (const each of [page, other]) {
       assert.deepEqual((await each.finished('mutex', 3 * JOB)).count, -JOB);
       assert.deepEqual((await each.finished('Atomics', JOB)).count, -JOB);
@@ -148,14 +148,14 @@ describe('the counter page', { timeout: 180_000 }, () => {
       });
       for (let job = 0; job < 3; job++) await fetch('start?counter=mutex&by=1', { method: 'POST' });
       const { status } = await fetch('reset', { method: 'POST' });
-      // The page hears of the run a moment after the server.
+      // The event that starts the run reaches the page a moment later than the server.
       return { status, isDisabled: await disabled };
     };
-    let answer;
-    for (let attempt = 1; attempt <= ATTEMPTS && answer?.status !== 409; attempt++)
-      answer = await page.page.evaluate(startAndReset);
-    assert.deepEqual(answer, { status: 409, isDisabled: true });
+    let result;
+    for (let attempt = 1; attempt <= ATTEMPTS && result?.status !== 409; attempt++)
+      result = await page.page.evaluate(startAndReset);
+    assert.deepEqual(result, { status: 409, isDisabled: true });
     assert.equal((await page.finished('mutex', 3 * JOB)).count, 3 * JOB);
-    page.errors.length = 0; // Chromium notes the refusal.
+    page.errors.length = 0; // Chromium logs the refusal as an error.
   });
 });

@@ -68,7 +68,7 @@ const act = async (response, action, query) => {
 const server = http.createServer((request, response) => {
   if (!URL.canParse(request.url, BASE)) return sendText(response, 400, 'Bad request.');
   const { pathname, searchParams } = new URL(request.url, BASE);
-  if (!isOwn(request)) sendText(response, 403, 'This page serves its own machine only.');
+  if (!isOwn(request)) sendText(response, 403, 'Only this machine may use the page.');
   else if (request.method === 'POST' && Object.hasOwn(actions, pathname))
     act(response, actions[pathname], searchParams);
   else if (request.method === 'GET' && pathname === '/events') live.open(response);

@@ -1,4 +1,4 @@
-// The server of the counter page: where it listens, whom it answers, and how it ends. Without a browser.
+// The server of the counter page: where it listens, which requests it accepts, and how it ends. Without a browser.
 
 const assert = require('node:assert/strict');
 const http = require('node:http');
@@ -15,7 +15,7 @@ const statusOf = (url, options = {}) =>
     http.get(url, options, (response) => resolve(response.resume().statusCode)).on('error', reject);
   });
 
-/** Answers once the stream of events has sent one that fits. */
+/** Returns a promise of the first event in the stream that fits. */
 const eventOf = async (url, fits) => {
   const { body } = await fetch(`${url}events`);
   let text = '';
@@ -50,7 +50,7 @@ test('a port that is taken is an error that says what to do', WATCHDOG, async ()
   await endServer(first);
 });
 
-test('it listens on the loopback only, and answers no other site', WATCHDOG, async () => {
+test('it listens on the loopback interface only, and refuses requests from other sites', WATCHDOG, async () => {
   const server = await startServer();
   const { port } = new URL(server.url);
   assert.equal(await statusOf(server.url), 200);

@@ -1,5 +1,5 @@
-// A worker of the counter page: started once, it takes jobs, each so and so many changes of one of the counters. It serves
-// its jobs in turns of a few changes, so that a job that comes while others run joins them at once.
+// A worker of the counter page. It is started once and gets jobs: a number of changes of one of the counters. It works on all
+// its jobs in turn, some changes at a time, so that a job that comes while others run starts at once.
 
 const { parentPort, workerData } = require('node:worker_threads');
 const { createRegion, workerWays } = require('../increments.js');

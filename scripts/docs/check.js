@@ -1,5 +1,6 @@
-// npm run docs:check: runs every block of JavaScript in the documents and in index.d.ts, and checks what else a reader
-// may rely on: members, links, names of npm scripts, error codes, llms.txt. CONTRIBUTING.md says how blocks are marked.
+// npm run docs:check: runs every block of JavaScript in the documents and in index.d.ts, and checks the rest
+// that a reader may rely on: members, links, names of npm scripts, error codes, llms.txt. CONTRIBUTING.md says how blocks are
+// marked.
 
 const fs = require('node:fs');
 const os = require('node:os');
@@ -11,19 +12,19 @@ const {
   headingsOf,
   inlinesOf,
   listDocuments,
-  listGuides,
   parse,
   read,
   root,
 } = require('./documents.js');
-const { generate } = require('./llms.js');
+const { generate, listGuides } = require('./llms.js');
 const { run } = require('./programs.js');
-const { install, RUNTIMES } = require('../lib/runtimes.js');
+const { install, RUNTIMES } = require('../runtimes.js');
 const sablock = require('../..');
 
 const REFERENCE = 'index.d.ts';
+const ERRORS = 'docs/guides/errors.md';
 const LOADS_SABLOCK = /(require\(|from )'sablock'/;
-/** Languages that would be code of ours under another name. */
+/** Other names of languages that the check runs, under which a block would not be run. */
 const UNCHECKED = /^(javascript|mjs|cjs|jsx|ts|tsx|typescript|bash|shell|console)\b/;
 const CODE = /\b(?:ERR|SABLOCK)_[A-Z_]+\b/g;
 
@@ -35,13 +36,13 @@ const documents = listDocuments().map((file) => {
   return { file, tokens, blocks: blocksOf(tokens) };
 });
 
-/** The path of a Node.js of this version or a later one; undefined where there is none for this system. */
+/** Returns the path of a Node.js of this version or a later one; undefined if there is none for this system. */
 const toNode = (version) =>
   Number(process.versions.node.split('.')[0]) >= version
     ? process.execPath
     : install(RUNTIMES.find((runtime) => runtime.kind === 'node' && runtime.version >= version));
 
-/** From a `js` block to what `run` takes; `text` is the block behind it, if that states the output. */
+/** Makes an argument of `run` from a `js` block. `text` is the block after it, which may be its output. */
 const toProgram = (file, block, text) => {
   const { code, line, marker } = block;
   const isFragment = file === REFERENCE ? !LOADS_SABLOCK.test(code) : marker === 'fragment';
@@ -74,7 +75,7 @@ const checkCommands = (file, line, text, scripts) => {
   }
 };
 
-/** `npm run` in blocks of commands and in the text. */
+/** Checks the names after `npm run` in blocks of commands and in the text. */
 const checkAllCommands = () => {
   const { scripts } = JSON.parse(read('package.json'));
   for (const { file, tokens, blocks } of documents) {
@@ -121,7 +122,7 @@ const sources = (folder) =>
     .map((name) => read(path.join(folder, name)))
     .join('\n');
 
-/** Every code in the documents is one of the sources, and the README's table of errors has every `ERR_LOCK_` code of `lib/`. */
+/** Checks that every code in the documents occurs in the sources, and that the table of errors has every `ERR_LOCK_` code of `lib/`. */
 const checkCodes = () => {
   const ofLib = sources('lib').match(CODE);
   const known = new Set([...ofLib, ...sources('src').match(CODE)]);
@@ -135,16 +136,15 @@ const checkCodes = () => {
         }
       });
   }
-  const rows = read('README.md')
+  const rows = read(ERRORS)
     .match(/^\| `ERR_[A-Z_]+` \|/gm)
     .join('\n');
   for (const code of new Set(ofLib)) {
-    if (code.startsWith('ERR_LOCK_') && !rows.includes(`\`${code}\``))
-      report('README.md', 1, `no row for ${code} of lib/`);
+    if (code.startsWith('ERR_LOCK_') && !rows.includes(`\`${code}\``)) report(ERRORS, 1, `no row for ${code} of lib/`);
   }
 };
 
-/** index.d.ts declares what the package exports, and each class has the members that it declares. */
+/** Checks that index.d.ts declares what the package exports, and that each class has the members that it declares. */
 const checkMembers = () => {
   const compare = (what, declared, actual) => {
     for (const name of declared) if (!actual.includes(name)) report(REFERENCE, 1, `${what} has no ${name}`);
@@ -174,10 +174,7 @@ const checkGuides = () => {
 };
 
 const checkLlms = () => {
-  for (const [file, contents] of Object.entries(generate())) {
-    if (!fs.existsSync(path.join(root, file)) || read(file) !== contents)
-      report(file, 1, 'out of date: run npm run docs');
-  }
+  if (read('llms.txt') !== generate()['llms.txt']) report('llms.txt', 1, 'out of date: run npm run docs');
 };
 
 const main = async () => {

@@ -1,4 +1,4 @@
-// The documents of the repository and what the checks want of them: code blocks, links, headings, texts.
+// Reads the documents of the repository for the checks: code blocks, links, headings, declarations.
 
 const { execFileSync } = require('node:child_process');
 const fs = require('node:fs');
@@ -33,7 +33,7 @@ const blocksOf = (tokens) =>
     ];
   });
 
-/** The tokens inside paragraphs, headings and tables, each with the line of what it stands in. */
+/** The tokens inside paragraphs, headings and tables, each with the line where that begins. */
 const inlinesOf = (tokens) => {
   let line = 1;
   return tokens.flatMap(({ children, map }) => {
@@ -82,17 +82,6 @@ const membersOf = ({ members }) => {
   };
 };
 
-/** The guides in the order of the list in the README: `{ file, title, summary }`. */
-const listGuides = () => {
-  const items = parse(read('README.md')).filter(({ type, level }) => type === 'inline' && level >= 3);
-  return items.flatMap((inline) => {
-    const file = inline.children.find(({ type }) => type === 'link_open')?.attrGet('href');
-    if (!/^docs\/guides\/[\w-]+\.md$/.test(file ?? '')) return [];
-    const [title, summary] = textOf(inline).split(': ', 2);
-    return [{ file, title, summary }];
-  });
-};
-
 Object.assign(exports, {
   root,
   read,
@@ -103,5 +92,4 @@ Object.assign(exports, {
   headingsOf,
   examplesOf,
   exportsOf,
-  listGuides,
 });

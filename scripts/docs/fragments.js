@@ -1,5 +1,5 @@
-// What the fragments of code in README.md and index.d.ts take for granted. A fragment runs, alone, in a worker of its own,
-// as the body of an async function that has these names.
+// The names that the fragments of code in README.md, the guides and index.d.ts may use. Each fragment runs in a worker of its
+// own, as the body of an async function with these parameters.
 
 const { isMainThread, Worker } = require('node:worker_threads');
 const sablock = require('../..');
@@ -12,10 +12,10 @@ const names = {
   memory,
   signal,
   mutex: new sablock.Mutex(memory, 0),
-  /** Beyond the bytes of a condition at offset 4; something is in stock. */
+  /** Behind the bytes of a condition at offset 4. Not zero, so that waiting for that ends at once. */
   count: new Int32Array(memory, 8, 1).fill(1),
   table: new Int32Array(memory, 12, 4),
-  /** The functions that wait see the value that they are told to wait for. */
+  /** Has the value with which the fragments call `wait` and `waitAsync`. */
   array: new Int32Array(memory, 32, 1).fill(5),
   readRows: (table) => Array.from(table),
   save: async (table) => {

@@ -1,17 +1,29 @@
 // llms.txt and llms-full.txt: the documentation as an index and as one file, for programs that read. Made from README.md,
-// the guides and index.d.ts; `npm run docs` writes them, `npm run docs:check` compares.
+// the guides and index.d.ts. `npm run docs` writes both. llms.txt is in git, and `npm run docs:check` compares it;
+// llms-full.txt is made again for each package (scripts/packages.js). Needs no package, since packing has none of these.
 
 const fs = require('node:fs');
 const path = require('node:path');
-const { listGuides, read, root } = require('./documents.js');
 
+const root = path.join(__dirname, '..', '..');
+// The same on every system, however git has written the ends of lines.
+const read = (file) => fs.readFileSync(path.join(root, file), 'utf8').replaceAll('\r\n', '\n');
 const { name, description } = JSON.parse(read('package.json'));
+
+/** A line of the README's list: `- [Title](docs/guides/file.md): summary`. */
+const GUIDE = /^- \[(?<title>.+)\]\((?<file>docs\/guides\/[\w-]+\.md)\): (?<summary>.+)$/gm;
+
+/** The guides in the order of the list in the README: `{ file, title, summary }`, as plain text. */
+const listGuides = () =>
+  Array.from(read('README.md').matchAll(GUIDE), ({ groups: { file, title, summary } }) => {
+    return { file, title: title.replaceAll('`', ''), summary: summary.replaceAll('`', '') };
+  });
 
 const toIndex = (guides) => `# ${name}
 
 > ${description}
 
-[llms-full.txt](llms-full.txt) has all of this in one file.
+In the npm package, llms-full.txt has all of this in one file.
 
 ## Documentation
 
@@ -33,11 +45,13 @@ const toWhole = (guides) =>
   ].join('\n');
 
 /** The files' contents, by name. */
-exports.generate = () => {
+const generate = () => {
   const guides = listGuides();
   return { 'llms.txt': toIndex(guides), 'llms-full.txt': toWhole(guides) };
 };
 
+Object.assign(exports, { generate, listGuides });
+
 if (require.main === module) {
-  for (const [file, contents] of Object.entries(exports.generate())) fs.writeFileSync(path.join(root, file), contents);
+  for (const [file, contents] of Object.entries(generate())) fs.writeFileSync(path.join(root, file), contents);
 }

@@ -1,7 +1,8 @@
 // Writes the pages of the documentation to docs/api: the reference from index.d.ts, README.md, and the guides.
 
 const path = require('node:path');
-const { headingsOf, listGuides, parse, read, root } = require('./documents.js');
+const { headingsOf, parse, read, root } = require('./documents.js');
+const { listGuides } = require('./llms.js');
 
 const main = async () => {
   const { Application, Converter, ReflectionKind } = await import('typedoc');
@@ -27,7 +28,7 @@ const main = async () => {
     validation: { notExported: true, invalidLink: true, invalidPath: true, rewrittenLink: true, notDocumented: true },
   });
 
-  // Names for people: they would be those of the files otherwise.
+  // Readable names, in place of those of the files.
   app.converter.on(Converter.EVENT_RESOLVE_BEGIN, ({ project }) => {
     for (const module of project.getReflectionsByKind(ReflectionKind.Module)) module.name = 'Reference';
   });

@@ -5,11 +5,19 @@ const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
 const ts = require('typescript');
-const { USING_IS_KNOWN } = require('../lib/syntax.js');
+const { USING_IS_KNOWN } = require('../runtimes.js');
 const { NAMES } = require('./fragments.js');
 const { root } = require('./documents.js');
 
 const LIMIT_MS = 60_000;
+
+/** What the documents may require. */
+const PACKAGES = new Map([
+  ['sablock', root],
+  ['async-mutex', path.join(root, 'node_modules', 'async-mutex')],
+  ['multithreading', path.join(root, 'node_modules', 'multithreading')],
+  ['@opentelemetry', path.join(__dirname, 'node_modules', '@opentelemetry')],
+]);
 
 /** For a Node.js that does not know `using` yet. */
 const compile = (code) =>
@@ -23,15 +31,12 @@ const asFragment = (code) =>
   `require(${JSON.stringify(path.join(__dirname, 'fragments.js'))})` +
   `.run(__filename, async ({ ${NAMES.join(', ')} }) => {{\n${code}\n}});\n`;
 
-/** Writes the program into a new folder; answers its path. */
+/** Writes the program into a new folder. Returns its path. */
 const write = ({ code, isFragment }) => {
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'sablock-docs-'));
   const modules = path.join(folder, 'node_modules');
   fs.mkdirSync(modules);
-  fs.symlinkSync(root, path.join(modules, 'sablock'), 'junction');
-  for (const name of ['async-mutex', 'multithreading']) {
-    fs.symlinkSync(path.join(root, 'node_modules', name), path.join(modules, name), 'junction');
-  }
+  for (const [name, home] of PACKAGES) fs.symlinkSync(home, path.join(modules, name), 'junction');
   const source = isFragment ? asFragment(code) : code;
   const file = path.join(folder, isModule(source) ? 'program.mjs' : 'program.js');
   fs.writeFileSync(file, USING_IS_KNOWN ? source : compile(source));
@@ -54,12 +59,12 @@ const start = (node, file) =>
     child.on('close', (code, signal) => resolve({ ...output, code, signal }));
   });
 
-/** The lines that the block's comments state; their order is that of the source, not that of the threads. */
+/** The lines that the block's comments announce, in the order of the source. Threads may print them in another. */
 const statedLines = (code) => Array.from(code.matchAll(/\/\/ prints (.+)$/gm), ([, line]) => line);
 
 const toLines = (text) => text.replace(/\n$/, '').split('\n');
 
-/** What is wrong with the end of a program, or null. */
+/** Returns what is wrong with how a program ended, or null. */
 const judge = ({ code, output }, { code: status, signal, stdout, stderr }) => {
   if (status !== 0) return `ended with ${signal ?? `code ${status}`}\n${stdout}${stderr}`;
   if (output !== null && stdout !== output) return `printed\n${stdout}instead of\n${output}`;
@@ -70,7 +75,7 @@ const judge = ({ code, output }, { code: status, signal, stdout, stderr }) => {
   return null;
 };
 
-/** Runs `{ code, isFragment, output, node }`, where `node` is the path of the Node.js that is to run it; answers what is wrong, or null. */
+/** Runs `{ code, isFragment, output, node }`, where `node` is the path of a Node.js. Returns what is wrong, or null. */
 exports.run = async (program) => {
   const file = write(program);
   try {

@@ -11,11 +11,11 @@ async function main(): Promise<string> {
   const refused: unknown = await mutex.acquireAsync({ timeout: 1 }).catch((error: unknown) => error);
   guard.unlock();
   const notified: number = changed.notifyAll();
-  const answer: string = await mutex.executeLocked(() => 'works');
+  const result: string = await mutex.executeLocked(() => 'works');
   if (!(refused instanceof TimeoutError) || refused.code !== 'ERR_LOCK_TIMEOUT' || notified !== 0) throw refused;
   // @ts-expect-error An offset is a number.
   if (memory.byteLength === 0) new Mutex(memory, '0');
-  return answer;
+  return result;
 }
 
-main().then((answer) => console.log(`The package ${answer}: TypeScript.`));
+main().then((result) => console.log(`The package ${result}: TypeScript.`));

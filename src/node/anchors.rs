@@ -38,7 +38,7 @@ impl Anchors {
         let view = anchor.view;
         self.0.remove(&address);
         if self.0.is_empty() {
-            self.0.shrink_to(crate::agent::SPARE);
+            self.0.shrink_to(crate::agents::SPARE);
         }
         // SAFETY: made by `hold` in this environment, deleted once, on its thread.
         check(unsafe { sys::napi_delete_reference(env, view) })

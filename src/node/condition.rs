@@ -3,13 +3,13 @@
 use napi::{Env, bindgen_prelude::*};
 use napi_derive::napi;
 
-use super::futex::outcome_code;
+use super::futex::{NOTIFIED, TIMED_OUT};
 use super::location::JsIntegers;
 use super::thread::JsThread;
 use super::word::JsWord;
-use super::{CODES, NO_CLOCK, code, failure_code, limit, lot, refusal_code};
-use crate::condition::ConditionFailure;
-use crate::event_loop::UnlockedError;
+use super::{CODES, CORRUPT, NO_CLOCK, NOT_OWNER, code, engine, failure_code, hold_owner, limit};
+use crate::engine::{Hold, ReplyError};
+use crate::primitives::condition::ConditionFailure;
 
 /// Frees the word, blocks this thread until a notification, and locks the word again. Answers the outcome's code times
 /// `CODES`, plus that of the lock; or, below `CODES`, why the word is not held, or never was.
@@ -19,14 +19,19 @@ pub fn wait_unlocked(env: Env, condition: JsIntegers, word: JsWord, guarded: boo
     let location = condition.location(0.0)?;
     let (agent, mut call) =
         JsThread::with(env, |thread| (thread.event_loop.agent().clone(), thread.blocking_call(env)))?;
+    let hold = Hold::exclusive(hold_owner(guarded));
     // Nothing of the thread's state is borrowed here: a debugger may run this package during the pause.
-    let outcome = lot().wait_unlocked(&agent, location, word.0, guarded, limit(timeout), &mut call);
+    let outcome = engine().wait_released(&agent, location, word.0, hold, limit(timeout), &mut call);
     JsThread::with(env, |thread| {
         thread.note_wait(&call);
         match outcome {
-            Ok((outcome, attempt)) => outcome_code(outcome) * CODES + code(attempt, thread),
-            Err(ConditionFailure::Refused(refusal)) => refusal_code(refusal),
-            Err(ConditionFailure::NotHeld(failure)) => failure_code(failure, &call, thread),
+            Ok((is_notified, outcome)) => {
+                let notified = if is_notified { NOTIFIED } else { TIMED_OUT };
+                notified * CODES + code(outcome, thread)
+            }
+            Err(ConditionFailure::NotHeld) => NOT_OWNER,
+            Err(ConditionFailure::Corrupt) => CORRUPT,
+            Err(ConditionFailure::NotLocked(failure)) => failure_code(failure, &call, thread),
         }
     })
 }
@@ -37,10 +42,11 @@ pub fn wait_unlocked(env: Env, condition: JsIntegers, word: JsWord, guarded: boo
 pub fn wait_unlocked_async(env: Env, condition: JsIntegers, word: JsWord, guarded: bool, timeout: f64) -> Result<i32> {
     let location = condition.location(0.0)?;
     JsThread::with(env, |thread| {
-        let answer = match thread.wait_unlocked(location, condition.value, word, guarded, limit(timeout))? {
+        let answer = match thread.wait_released(location, condition.value, word, hold_owner(guarded), limit(timeout))? {
             Ok(token) => token as i32,
-            Err(UnlockedError::Refused(refusal)) => -1 - refusal_code(refusal),
-            Err(UnlockedError::NoClock(_)) => -1 - NO_CLOCK,
+            Err(ReplyError::NotHeld) => -1 - NOT_OWNER,
+            Err(ReplyError::Corrupt) => -1 - CORRUPT,
+            Err(ReplyError::NoClock(_)) => -1 - NO_CLOCK,
         };
         Ok(answer)
     })?

@@ -5,9 +5,8 @@ use napi_derive::napi;
 
 use super::location::{JsExpected, JsIntegers};
 use super::thread::JsThread;
-use super::{INTERRUPTED, NO_CLOCK, limit, lot};
-use crate::event_loop::Request;
-use crate::futex::Outcome;
+use super::{INTERRUPTED, NO_CLOCK, engine, limit};
+use crate::engine::{Outcome, Reply};
 
 /// Told of a notification.
 #[napi]
@@ -22,8 +21,8 @@ pub const TIMED_OUT: i32 = 11;
 /// What JS gets for it.
 pub fn outcome_code(outcome: Outcome) -> i32 {
     match outcome {
-        Outcome::Notified => NOTIFIED,
-        Outcome::NotEqual => NOT_EQUAL,
+        Outcome::Granted { .. } => NOTIFIED,
+        Outcome::Refused => NOT_EQUAL,
         Outcome::TimedOut => TIMED_OUT,
     }
 }
@@ -38,7 +37,7 @@ pub fn wait(env: Env, integers: JsIntegers, index: f64, value: JsExpected, timeo
     let (agent, mut call) =
         JsThread::with(env, |thread| (thread.event_loop.agent().clone(), thread.blocking_call(env)))?;
     // Nothing of the thread's state is borrowed here: a debugger may run this package during the pause.
-    let outcome = lot().wait(&agent, location, value.0, limit(timeout), &mut call);
+    let outcome = engine().wait_while(&agent, location, value.0, limit(timeout), &mut call);
     Ok(outcome.map_or(INTERRUPTED, outcome_code))
 }
 
@@ -46,7 +45,7 @@ pub fn wait(env: Env, integers: JsIntegers, index: f64, value: JsExpected, timeo
 #[napi(catch_unwind, ts_args_type = "integers: Int32Array | BigInt64Array, index: number, count: number")]
 pub fn notify(integers: JsIntegers, index: f64, count: f64) -> Result<f64> {
     // Saturates: Infinity is everybody.
-    Ok(lot().notify(integers.location(index)?, count as usize) as f64)
+    Ok(engine().notify(integers.location(index)?, count as usize) as f64)
 }
 
 /// Waits for a notification if the element at `index` holds `value`. Answers the token of a pending wait, or -1 minus a code.
@@ -58,8 +57,8 @@ pub fn wait_async(env: Env, integers: JsIntegers, index: f64, value: JsExpected,
     let location = integers.location(index)?;
     JsThread::with(env, |thread| {
         let answer = match thread.wait_async(location, integers.value, value.0, limit(timeout))? {
-            Ok(Request::Pending(token)) => token as i32,
-            Ok(Request::Now(outcome)) => -1 - outcome_code(outcome),
+            Ok(Reply::Pending(token)) => token as i32,
+            Ok(Reply::Now(outcome)) => -1 - outcome_code(outcome),
             Err(_) => -1 - NO_CLOCK,
         };
         Ok(answer)
@@ -69,5 +68,5 @@ pub fn wait_async(env: Env, integers: JsIntegers, index: f64, value: JsExpected,
 /// How many wait for the element at `index`, for tests and diagnosis.
 #[napi(catch_unwind, ts_args_type = "integers: Int32Array | BigInt64Array, index: number")]
 pub fn waiting(integers: JsIntegers, index: f64) -> Result<f64> {
-    Ok(lot().waiting(integers.location(index)?) as f64)
+    Ok(engine().waiting(integers.location(index)?) as f64)
 }

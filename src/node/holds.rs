@@ -6,8 +6,9 @@ use napi_derive::napi;
 
 use super::thread::JsThread;
 use super::word::JsWord;
-use super::{UNLOCKED, lot, refusal_code};
-use crate::holds::Whereabouts;
+use super::{UNLOCKED, engine, hold_owner, release_code};
+use crate::engine::HoldOwner;
+use crate::engine::holds::Whereabouts;
 
 /// The guard's hold is lent to a wait.
 #[napi]
@@ -105,13 +106,11 @@ pub fn end_guard(env: Env, word: JsWord, era: f64) -> Result<f64> {
 }
 
 fn unlock_here(thread: &mut JsThread, word: JsWord, era: f64) -> i32 {
-    match lot().unlock(thread.event_loop.agent(), word.0, true) {
-        Ok(()) => {
-            thread.holds.end(word.0.address(), era as u64);
-            UNLOCKED
-        }
-        Err(refusal) => refusal_code(refusal),
+    let code = release_code(engine().unlock(thread.event_loop.agent(), word.0, HoldOwner::Guard));
+    if code == UNLOCKED {
+        thread.holds.end(word.0.address(), era as u64);
     }
+    code
 }
 
 /// Frees a hold that was acquired a moment ago, and whose owner will not learn of it. A dead holder that is still to be reported
@@ -120,7 +119,7 @@ fn unlock_here(thread: &mut JsThread, word: JsWord, era: f64) -> i32 {
 pub fn give_back(env: Env, word: JsWord, guarded: bool) -> Result<()> {
     JsThread::with(env, |thread| {
         let unreported = thread.abandoned_by.take();
-        lot().give_back(thread.event_loop.agent(), word.0, guarded, unreported);
+        engine().give_back(thread.event_loop.agent(), word.0, hold_owner(guarded), unreported);
     })
 }
 

@@ -3,10 +3,11 @@
 use napi::{Env, bindgen_prelude::*};
 use napi_derive::napi;
 
-use super::lot;
+use super::engine;
 use super::thread::JsThread;
 use super::word::JsWord;
-use crate::lot::WaiterView;
+use crate::engine::WaiterView;
+use crate::primitives::mutex::{MUTEX, Word};
 
 /// One waiter as `inspect()` shows it.
 #[napi(object)]
@@ -35,16 +36,17 @@ pub struct Inspection {
 /// A snapshot for people.
 #[napi(catch_unwind, ts_args_type = "word: Int32Array")]
 pub fn inspect(word: JsWord) -> Inspection {
-    let view = lot().inspect(word.0);
+    let view = engine().inspect(&MUTEX, word.0);
+    let state = Word::from(view.state);
     let waiter = |waiter: WaiterView| Waiter {
         thread_id: waiter.thread,
         kind: if waiter.is_blocking { "blocking".into() } else { "async".into() },
         waited_ms: waiter.waited.as_secs_f64() * 1e3,
     };
     Inspection {
-        locked: view.word.owner() != 0,
+        locked: state.owner() != 0,
         owner_thread_id: view.owner,
-        abandoned: view.word.is_abandoned() || view.owner_is_dead,
+        abandoned: state.is_abandoned() || view.owner_has_ended,
         waiters: view.waiters.into_iter().map(waiter).collect(),
     }
 }
@@ -77,18 +79,18 @@ pub struct Stats {
 /// The counts of the process.
 #[napi(catch_unwind)]
 pub fn stats() -> Stats {
-    let tally = lot().tally();
+    let stats = engine().stats();
     Stats {
-        contended: tally.contended as f64,
-        handovers: tally.handovers as f64,
-        passed_by: tally.passed_by as f64,
-        timeouts: tally.timeouts as f64,
-        aborts: tally.aborts as f64,
-        deadlocks: tally.deadlocks as f64,
-        abandoned: tally.abandoned as f64,
-        longest_wait_ms: tally.longest_wait.as_secs_f64() * 1e3,
-        blocked: tally.blocked as f64,
-        pending: tally.pending as f64,
+        contended: stats.contended as f64,
+        handovers: stats.handovers as f64,
+        passed_by: stats.passed_by as f64,
+        timeouts: stats.timeouts as f64,
+        aborts: stats.aborts as f64,
+        deadlocks: stats.deadlocks as f64,
+        abandoned: stats.abandoned as f64,
+        longest_wait_ms: stats.longest_wait.as_secs_f64() * 1e3,
+        blocked: stats.blocked as f64,
+        pending: stats.pending as f64,
     }
 }
 
@@ -104,7 +106,7 @@ pub struct Hold {
 /// The hold of the word at this moment; `null` if it is not known to last.
 #[napi(catch_unwind, ts_args_type = "word: Int32Array")]
 pub fn hold(word: JsWord) -> Option<Hold> {
-    lot().hold(word.0).map(|hold| Hold { serial: hold.serial as f64, thread_id: hold.thread })
+    engine().hold(&MUTEX, word.0).map(|hold| Hold { serial: hold.serial as f64, thread_id: hold.thread })
 }
 
 /// After `lock` or `waitUnlocked`: for how long the call has waited for the mutex, in milliseconds; -1 if it has not.
@@ -116,5 +118,5 @@ pub fn waited(env: Env) -> Result<f64> {
 /// After `lock`, `waitUnlocked`, or `lockAsync` that queued: the thread that held the mutex when the wait began; `null` if none did.
 #[napi(catch_unwind)]
 pub fn waited_for(env: Env) -> Result<Option<u32>> {
-    JsThread::with(env, |thread| lot().agents.thread(thread.waits_for))
+    JsThread::with(env, |thread| engine().agents.thread(thread.waits_for))
 }

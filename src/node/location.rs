@@ -7,12 +7,13 @@ use napi::sys;
 
 use super::thread::check;
 use super::typed_array::TypedArray;
-use crate::location::Location;
+use crate::memory::Place;
 
 /// An `Int32Array` or a `BigInt64Array` over shared memory.
 pub struct JsIntegers {
     data: NonNull<u8>,
     length: usize,
+    byte_offset: usize,
     is_big: bool,
     /// The array.
     pub value: sys::napi_value,
@@ -20,7 +21,7 @@ pub struct JsIntegers {
 
 impl JsIntegers {
     /// Its element at `index`.
-    pub fn location(&self, index: f64) -> Result<Location> {
+    pub fn location(&self, index: f64) -> Result<Place> {
         // Saturates: what is no index is beyond the end.
         let index = index as usize;
         if index >= self.length {
@@ -32,9 +33,9 @@ impl JsIntegers {
         // ECMAScript lets plain writes race with atomic reads, and so do the machines that Node runs on.
         unsafe {
             Ok(if self.is_big {
-                Location::big_int64(self.data.add(8 * index).cast())
+                Place::big_int64(self.data.add(8 * index).cast(), self.byte_offset + 8 * index)
             } else {
-                Location::int32(self.data.add(4 * index).cast())
+                Place::new(self.data.add(4 * index).cast(), self.byte_offset + 4 * index)
             })
         }
     }
@@ -46,7 +47,9 @@ impl FromNapiValue for JsIntegers {
         let array = unsafe { TypedArray::read(env, value) };
         let is_big = |kind| kind == sys::TypedarrayType::bigint64_array;
         match array.filter(|array| is_big(array.kind) || array.kind == sys::TypedarrayType::int32_array) {
-            Some(TypedArray { kind, length, data, .. }) => Ok(Self { data, length, is_big: is_big(kind), value }),
+            Some(TypedArray { kind, length, data, byte_offset }) => {
+                Ok(Self { data, length, byte_offset, is_big: is_big(kind), value })
+            }
             None => Err(Error::new(Status::InvalidArg, "expected an Int32Array or a BigInt64Array")),
         }
     }

@@ -20,10 +20,9 @@ use std::time::Duration;
 use napi::{Env, bindgen_prelude::*};
 use napi_derive::napi;
 
-use crate::clock::Clock;
-use crate::event_loop::{Request, RequestError, Settled};
-use crate::lot::{Lot, Patience};
-use crate::mutex::{Attempt, Failure, Limit, Refusal};
+use crate::engine::deadline::Clock;
+use crate::engine::{Corrupt, Engine, Failure, HoldOwner, Limit, Outcome, Patience, Reply, ReplyError};
+use crate::primitives::mutex;
 use thread::{BlockingCall, JsThread};
 use word::JsWord;
 
@@ -58,13 +57,19 @@ pub const UNLOCKED: i32 = 8;
 #[napi]
 pub const CODES: i32 = 16;
 
-/// The lot of the process.
-fn lot() -> &'static Lot {
-    static LOT: OnceLock<Lot> = OnceLock::new();
-    LOT.get_or_init(|| Lot::new(256, first_agent_id(), patience(), Box::new(Clock::new(lot))))
+/// The engine of the process.
+fn engine() -> &'static Engine {
+    static ENGINE: OnceLock<Engine> = OnceLock::new();
+    ENGINE.get_or_init(|| Engine::new(256, first_agent_id(), patience(), Box::new(Clock::new(engine))))
+}
+
+#[cfg(not(feature = "ablation"))]
+fn patience() -> Patience {
+    Patience::default()
 }
 
 /// For the bench: `SABLOCK_ABLATION` takes a part of the design away (see [`Patience::ablated`]).
+#[cfg(feature = "ablation")]
 fn patience() -> Patience {
     std::env::var("SABLOCK_ABLATION").ok().and_then(|name| Patience::ablated(&name)).unwrap_or_default()
 }
@@ -84,10 +89,14 @@ fn limit(timeout: f64) -> Limit {
     Duration::try_from_secs_f64(timeout / 1e3).map_or(Limit::Endless, Limit::after)
 }
 
-fn code(attempt: Attempt, thread: &mut JsThread) -> i32 {
-    match attempt {
-        Attempt::NotAcquired => NOT_ACQUIRED,
-        Attempt::Acquired { abandoned_by } => {
+fn hold_owner(guarded: bool) -> HoldOwner {
+    if guarded { HoldOwner::Guard } else { HoldOwner::Thread }
+}
+
+fn code(outcome: Outcome, thread: &mut JsThread) -> i32 {
+    match outcome {
+        Outcome::TimedOut | Outcome::Refused => NOT_ACQUIRED,
+        Outcome::Granted { abandoned_by } => {
             thread.abandoned_by = abandoned_by;
             if abandoned_by.is_some() { ACQUIRED_ABANDONED } else { ACQUIRED }
         }
@@ -106,22 +115,23 @@ fn failure_code(failure: Failure, call: &BlockingCall, thread: &mut JsThread) ->
     }
 }
 
-fn refusal_code(refusal: Refusal) -> i32 {
-    match refusal {
-        Refusal::NotOwner => NOT_OWNER,
-        Refusal::Corrupt => CORRUPT,
+fn release_code(released: std::result::Result<bool, Corrupt>) -> i32 {
+    match released {
+        Ok(true) => UNLOCKED,
+        Ok(false) => NOT_OWNER,
+        Err(Corrupt) => CORRUPT,
     }
 }
 
 /// In a lock word: the bits that name the holder, an agent's id; 0: nobody.
 #[napi]
-pub const OWNER: u32 = crate::word::OWNER;
+pub const OWNER: u32 = mutex::OWNER;
 /// In a lock word: a guard owns the hold.
 #[napi]
-pub const GUARDED: u32 = crate::word::GUARDED;
+pub const GUARDED: u32 = mutex::GUARDED;
 /// In a lock word: a holder's thread ended inside.
 #[napi]
-pub const ABANDONED: u32 = crate::word::ABANDONED;
+pub const ABANDONED: u32 = mutex::ABANDONED;
 
 /// What two copies of the package must have in common to work together.
 #[napi]
@@ -172,11 +182,11 @@ pub fn lock(env: Env, word: JsWord, timeout: f64, guarded: bool) -> Result<i32> 
     let (agent, mut call) =
         JsThread::with(env, |thread| (thread.event_loop.agent().clone(), thread.blocking_call(env)))?;
     // Nothing of the thread's state is borrowed here: a debugger may run this package during the pause.
-    let outcome = lot().lock(&agent, word.0, guarded, limit(timeout), &mut call);
+    let outcome = engine().lock(&agent, word.0, hold_owner(guarded), limit(timeout), &mut call);
     JsThread::with(env, |thread| {
         thread.note_wait(&call);
         match outcome {
-            Ok(attempt) => code(attempt, thread),
+            Ok(outcome) => code(outcome, thread),
             Err(failure) => failure_code(failure, &call, thread),
         }
     })
@@ -186,8 +196,9 @@ pub fn lock(env: Env, word: JsWord, timeout: f64, guarded: bool) -> Result<i32> 
 #[napi(catch_unwind, ts_args_type = "word: Int32Array, guarded: boolean")]
 pub fn try_lock(env: Env, word: JsWord, guarded: bool) -> Result<i32> {
     JsThread::with(env, |thread| {
-        match lot().lock(thread.event_loop.agent(), word.0, guarded, Limit::Once, &mut || true) {
-            Ok(attempt) => code(attempt, thread),
+        let owner = hold_owner(guarded);
+        match engine().lock(thread.event_loop.agent(), word.0, owner, Limit::Once, &mut || true) {
+            Ok(outcome) => code(outcome, thread),
             Err(_) => CORRUPT,
         }
     })
@@ -197,21 +208,19 @@ pub fn try_lock(env: Env, word: JsWord, guarded: bool) -> Result<i32> {
 /// the thread's own loop is not woken.
 #[napi(catch_unwind, ts_args_type = "word: Int32Array, guarded: boolean")]
 pub fn unlock(env: Env, word: JsWord, guarded: bool) -> Result<i32> {
-    JsThread::with(env, |thread| {
-        let unlocked = lot().unlock(thread.event_loop.agent(), word.0, guarded);
-        unlocked.map_or_else(refusal_code, |()| UNLOCKED)
-    })
+    JsThread::with(env, |thread| release_code(engine().unlock(thread.event_loop.agent(), word.0, hold_owner(guarded))))
 }
 
 /// Locks the word or queues for it. Answers the token of a pending wait, or -1 minus a code.
 #[napi(catch_unwind, ts_args_type = "word: Int32Array, timeout: number, guarded: boolean")]
 pub fn lock_async(env: Env, word: JsWord, timeout: f64, guarded: bool) -> Result<i32> {
     JsThread::with(env, |thread| {
-        let answer = match thread.lock_async(word, guarded, limit(timeout))? {
-            Ok(Request::Pending(token)) => token as i32,
-            Ok(Request::Now(attempt)) => -1 - code(attempt, thread),
-            Err(RequestError::Corrupt) => -1 - CORRUPT,
-            Err(RequestError::NoClock(_)) => -1 - NO_CLOCK,
+        let answer = match thread.lock_async(word, hold_owner(guarded), limit(timeout))? {
+            Ok(Reply::Pending(token)) => token as i32,
+            Ok(Reply::Now(outcome)) => -1 - code(outcome, thread),
+            Err(ReplyError::Corrupt) => -1 - CORRUPT,
+            Err(ReplyError::NotHeld) => -1 - NOT_OWNER,
+            Err(ReplyError::NoClock(_)) => -1 - NO_CLOCK,
         };
         Ok(answer)
     })?
@@ -229,11 +238,12 @@ pub fn cancel(env: Env, token: u32) -> Result<bool> {
 pub fn next(env: Env) -> Result<f64> {
     JsThread::with(env, |thread| {
         let Some(settled) = thread.next()? else { return Ok(-1.0) };
-        let code = match settled {
-            Settled::Lock { attempt, .. } => attempt.map_or(CORRUPT, |attempt| code(attempt, thread)),
-            Settled::Wait { outcome, .. } => futex::outcome_code(outcome),
+        let code = match settled.outcome {
+            Err(Corrupt) => CORRUPT,
+            Ok(outcome) if settled.is_for_hold => code(outcome, thread),
+            Ok(outcome) => futex::outcome_code(outcome),
         };
-        Ok(f64::from(settled.token()) * f64::from(CODES) + f64::from(code))
+        Ok(f64::from(settled.token) * f64::from(CODES) + f64::from(code))
     })
     // A callback that was queued before the thread's end: nothing is left to settle.
     .unwrap_or(Ok(-1.0))
@@ -260,16 +270,13 @@ pub fn keep_alive(env: Env, on: bool) -> Result<()> {
 /// Takes the mark of abandonment off a word that this thread holds. Answers a code.
 #[napi(catch_unwind, ts_args_type = "word: Int32Array")]
 pub fn mark_consistent(env: Env, word: JsWord) -> Result<i32> {
-    JsThread::with(env, |thread| {
-        let marked = lot().mark_consistent(thread.event_loop.agent().id, word.0);
-        marked.map_or_else(refusal_code, |()| UNLOCKED)
-    })
+    JsThread::with(env, |thread| release_code(engine().mark_consistent(thread.event_loop.agent().id, word.0)))
 }
 
 /// After `ACQUIRED_ABANDONED`: the `threadId` of the thread that ended inside.
 #[napi(catch_unwind)]
 pub fn abandoned_by(env: Env) -> Result<Option<u32>> {
-    JsThread::with(env, |thread| lot().agents.thread(thread.abandoned_by?))
+    JsThread::with(env, |thread| engine().agents.thread(thread.abandoned_by?))
 }
 
 /// After `DEADLOCK`: the thread of a step of the cycle, which begins with this thread; -1 beyond its end.

@@ -15,16 +15,14 @@ use napi::{Env, sys};
 use rustc_hash::FxHashMap;
 
 use super::anchors::Anchors;
-use super::lot;
+use super::engine;
 use super::word::JsWord;
-use crate::agent::{Agent, AgentId, ThreadId, Wake};
-use crate::blocking::Caller;
-use crate::deadlock::Hop;
-use crate::event_loop::{EventLoop, Request, RequestError, Settled, UnlockedError};
-use crate::futex::Outcome;
-use crate::holds::Holds;
-use crate::location::Location;
-use crate::mutex::Limit;
+use crate::agents::{Agent, AgentId, ThreadId, Wake};
+use crate::engine::holds::Holds;
+use crate::engine::{Caller, EventLoop, Hold, HoldOwner, Hop, Limit, Reply, ReplyError, Settled};
+use crate::memory::Place;
+use crate::primitives::futex::FUTEX;
+use crate::primitives::mutex::MUTEX;
 
 /// One JS thread.
 pub struct JsThread {
@@ -142,10 +140,10 @@ impl JsThread {
             let wake = create_wake(raw, drain.raw())?;
             let (state_reference, pause) = (reference(raw, state.raw())?, reference(raw, pause.raw())?);
             let drain = reference(raw, drain.raw())?;
-            let agents = &lot().agents;
+            let agents = &engine().agents;
             let agent = match neighbour {
-                Some(neighbour) => agents.enter_beside(thread_id, &neighbour),
-                None => agents.enter(thread_id),
+                Some(neighbour) => agents.add_on(thread_id, neighbour.os_thread),
+                None => agents.add(thread_id),
             };
             let agent = agent.ok_or_else(|| Error::from_reason("this process has used up its thread ids"))?;
             let id = agent.id;
@@ -155,7 +153,7 @@ impl JsThread {
             // SAFETY: `env` and `environment` are those of the call in progress; the tag lives.
             check(unsafe { sys::napi_type_tag_object(raw, environment.raw(), &mark(id)) })?;
             let thread = Self {
-                event_loop: EventLoop::new(lot(), agent),
+                event_loop: EventLoop::new(engine(), agent),
                 anchors: Anchors::default(),
                 settled: None,
                 holds: Holds::default(),
@@ -204,13 +202,13 @@ impl JsThread {
     pub fn lock_async(
         &mut self,
         word: JsWord,
-        guarded: bool,
+        owner: HoldOwner,
         limit: Limit,
-    ) -> Result<std::result::Result<Request, RequestError>> {
+    ) -> Result<std::result::Result<Reply, ReplyError>> {
         let address = word.0.address();
         self.anchors.hold(self.env, address, word.1)?;
-        let request = self.event_loop.lock(word.0, guarded, limit);
-        if !matches!(request, Ok(Request::Pending(_))) {
+        let request = self.event_loop.lock(word.0, owner, limit);
+        if !matches!(request, Ok(Reply::Pending(_))) {
             self.anchors.release(self.env, address)?;
         }
         self.waits_for = self.event_loop.waits_for;
@@ -220,32 +218,32 @@ impl JsThread {
     /// Waits for a notification, if there is a reason to; a pending wait keeps the memory of `view`.
     pub fn wait_async(
         &mut self,
-        location: Location,
+        location: Place,
         view: sys::napi_value,
         value: i64,
         limit: Limit,
-    ) -> Result<std::io::Result<Request<Outcome>>> {
+    ) -> Result<std::result::Result<Reply, ReplyError>> {
         let address = location.address();
         self.anchors.hold(self.env, address, view)?;
-        let request = self.event_loop.wait(location, value, limit);
-        if !matches!(request, Ok(Request::Pending(_))) {
+        let request = self.event_loop.wait_while(location, value, limit);
+        if !matches!(request, Ok(Reply::Pending(_))) {
             self.anchors.release(self.env, address)?;
         }
         Ok(request)
     }
 
     /// Frees the word and waits for a notification; the pending wait keeps the memory of `view`.
-    pub fn wait_unlocked(
+    pub fn wait_released(
         &mut self,
-        location: Location,
+        location: Place,
         view: sys::napi_value,
         word: JsWord,
-        guarded: bool,
+        owner: HoldOwner,
         limit: Limit,
-    ) -> Result<std::result::Result<u32, UnlockedError>> {
+    ) -> Result<std::result::Result<u32, ReplyError>> {
         let address = location.address();
         self.anchors.hold(self.env, address, view)?;
-        let request = self.event_loop.wait_unlocked(location, word.0, guarded, limit);
+        let request = self.event_loop.wait_released(&FUTEX, location, &MUTEX, word.0, Hold::exclusive(owner), limit);
         if request.is_err() {
             self.anchors.release(self.env, address)?;
         }
@@ -255,7 +253,7 @@ impl JsThread {
     /// Takes a pending wait back.
     pub fn cancel(&mut self, token: u32) -> Result<bool> {
         match self.event_loop.cancel(token) {
-            Some(address) => self.anchors.release(self.env, address).map(|()| true),
+            Some(place) => self.anchors.release(self.env, place.address()).map(|()| true),
             None => Ok(false),
         }
     }
@@ -266,7 +264,7 @@ impl JsThread {
         if let Some(address) = self.settled.take() {
             self.anchors.release(self.env, address)?;
         }
-        self.settled = next.as_ref().map(Settled::address);
+        self.settled = next.as_ref().map(|settled| settled.place.address());
         Ok(next)
     }
 
@@ -341,7 +339,7 @@ impl BlockingCall {
 impl Caller for BlockingCall {
     fn pause(&mut self) -> bool {
         let is_alive = self.run_js();
-        if is_alive && let Some(cycle) = lot().find_cycle_in_pause(&self.agent) {
+        if is_alive && let Some(cycle) = engine().find_cycle_in_pause(&self.agent) {
             // A subscriber of `sablock:long-hold`, or somebody with a debugger, has locked what can be freed only after this.
             self.deadlock = cycle;
             return false;

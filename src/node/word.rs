@@ -4,10 +4,10 @@ use napi::bindgen_prelude::*;
 use napi::sys;
 
 use super::typed_array::TypedArray;
-use crate::shared_word::SharedWord;
+use crate::memory::Place;
 
 /// The first element of an `Int32Array` of length 1, and that array.
-pub struct JsWord(pub SharedWord, pub sys::napi_value);
+pub struct JsWord(pub Place, pub sys::napi_value);
 
 impl FromNapiValue for JsWord {
     unsafe fn from_napi_value(env: sys::napi_env, value: sys::napi_value) -> Result<Self> {
@@ -17,7 +17,7 @@ impl FromNapiValue for JsWord {
                 // SAFETY: an Int32Array is aligned to 4 and lies inside its buffer. The array, and so the buffer, lives as an
                 // argument during the call, and as an anchor (see `anchors.rs`) until a pending wait is settled;
                 // `lib/mutex.js` made it over a SharedArrayBuffer, whose memory never moves or shrinks, and uses Atomics only.
-                Ok(Self(unsafe { SharedWord::new(data.cast(), byte_offset) }, value))
+                Ok(Self(unsafe { Place::new(data.cast(), byte_offset) }, value))
             }
             _ => Err(Error::new(Status::InvalidArg, "expected an Int32Array of length 1")),
         }

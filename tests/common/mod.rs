@@ -5,7 +5,8 @@ use std::io;
 use std::sync::Arc;
 use std::time::Instant;
 
-use sablock::agent::{Agent, Timers, WaitId};
+use sablock::agents::{Agent, WaitId};
+use sablock::engine::Timers;
 use sablock::sync::Mutex;
 
 /// Leases that were started; they end when the test says so. Deadlines never come.
@@ -33,21 +34,22 @@ mod world {
     use std::thread;
     use std::time::{Duration, Instant};
 
-    use sablock::agent::Agent;
-    use sablock::event_loop::{EventLoop, Request};
-    use sablock::lot::{Lot, Patience};
-    use sablock::mutex::{Attempt, Limit};
-    use sablock::shared_word::SharedWord;
+    use sablock::agents::Agent;
+    use sablock::engine::HoldOwner;
+    use sablock::engine::{Engine, Patience};
+    use sablock::engine::{EventLoop, Reply};
+    use sablock::engine::{Limit, Outcome};
+    use sablock::memory::Place;
 
     use super::Leases;
 
     /// Long enough for whatever is sure to come.
     pub const PROMPT: Duration = Duration::from_secs(20);
-    pub const ACQUIRED: Attempt = Attempt::Acquired { abandoned_by: None };
+    pub const ACQUIRED: Outcome = Outcome::GRANTED;
 
-    /// A lot of its own with one word.
+    /// A engine of its own with one word.
     pub struct World {
-        pub lot: Lot,
+        pub engine: Engine,
         pub leases: Leases,
         pub word: AtomicU32,
     }
@@ -61,30 +63,30 @@ mod world {
 
         pub fn with(patience: Patience) -> Self {
             let leases = Leases::default();
-            let lot = Lot::new(4, 70_000, patience, Box::new(leases.clone()));
-            Self { lot, leases, word: AtomicU32::new(0) }
+            let engine = Engine::new(4, 70_000, patience, Box::new(leases.clone()));
+            Self { engine, leases, word: AtomicU32::new(0) }
         }
 
-        pub fn shared(&self) -> SharedWord {
+        pub fn place(&self) -> Place {
             // SAFETY: an aligned atomic that outlives all waits, which end inside the test.
-            unsafe { SharedWord::new(NonNull::from(&self.word), 0) }
+            unsafe { Place::new(NonNull::from(&self.word), 0) }
         }
 
         pub fn agent(&self, thread: u32) -> Arc<Agent> {
-            self.lot.agents.enter(thread).unwrap()
+            self.engine.agents.add(thread).unwrap()
         }
 
-        pub fn lock(&self, agent: &Arc<Agent>, limit: Limit) -> Attempt {
-            self.lot.lock(agent, self.shared(), false, limit, &mut || true).unwrap()
+        pub fn lock(&self, agent: &Arc<Agent>, limit: Limit) -> Outcome {
+            self.engine.lock(agent, self.place(), HoldOwner::Thread, limit, &mut || true).unwrap()
         }
 
         pub fn unlock(&self, agent: &Arc<Agent>) {
-            self.lot.unlock(agent, self.shared(), false).unwrap();
+            self.engine.unlock(agent, self.place(), HoldOwner::Thread).unwrap();
         }
 
         pub fn queue(&self, waits: &mut EventLoop<'_>) -> u32 {
-            match waits.lock(self.shared(), false, Limit::Endless).unwrap() {
-                Request::Pending(token) => token,
+            match waits.lock(self.place(), HoldOwner::Thread, Limit::Endless).unwrap() {
+                Reply::Pending(token) => token,
                 now => panic!("{now:?}"),
             }
         }
@@ -92,7 +94,7 @@ mod world {
         pub fn until(&self, what: &str, holds: impl Fn(&Self) -> bool) {
             let start = Instant::now();
             while !holds(self) {
-                assert!(start.elapsed() < PROMPT, "never came: {what}; {:?}", self.lot.tally());
+                assert!(start.elapsed() < PROMPT, "never came: {what}; {:?}", self.engine.stats());
                 thread::yield_now();
             }
         }

@@ -1,49 +1,54 @@
 //! Models of waiting for a notification. A notification that is lost shows as a deadlock, which loom reports.
 
 use super::*;
-use sablock::futex::Outcome;
-use sablock::location::Location;
+use sablock::engine::Outcome;
+use sablock::engine::{Hold, HoldOwner};
+use sablock::memory::Place;
+use sablock::primitives::futex::FUTEX;
+use sablock::primitives::mutex::MUTEX;
+
+const HOLD: Hold = Hold::exclusive(HoldOwner::Thread);
 
 impl World {
     /// Where the models wait: the second word, as a plain integer.
-    fn location(&self) -> Location {
+    fn location(&self) -> Place {
         // SAFETY: an aligned atomic; every thread of a model keeps the world until its waits are over.
-        unsafe { Location::int32(std::ptr::NonNull::from(&self.beside).cast()) }
+        unsafe { Place::new(std::ptr::NonNull::from(&self.beside).cast(), 4) }
     }
 
     /// Waits while the value is 0.
     fn wait(&self, limit: Limit) -> Outcome {
-        self.lot.wait(&self.enter(), self.location(), 0, limit, &mut || true).unwrap()
+        self.engine.wait_while(&self.enter(), self.location(), 0, limit, &mut || true).unwrap()
     }
 
-    /// From now on nobody begins to wait; answers how many were told.
+    /// From now on nobody begins to wait; returns how many were notified.
     fn change_and_notify(&self, count: usize) -> usize {
         self.beside.store(1, Ordering::SeqCst);
-        self.lot.notify(self.location(), count)
+        self.engine.notify(self.location(), count)
     }
 }
 
 /// `waitAsync`, awaited.
 fn wait_async(world: &World) -> Outcome {
-    let (mut waits, bed) = event_loop(world);
-    match waits.wait(world.location(), 0, Limit::Endless).unwrap() {
-        Request::Now(outcome) => outcome,
-        Request::Pending(token) => expect_told(&mut waits, &bed, token),
+    let (mut waits, parked) = event_loop(world);
+    match waits.wait_while(world.location(), 0, Limit::Endless).unwrap() {
+        Reply::Now(outcome) => outcome,
+        Reply::Pending(token) => expect_notified(&mut waits, &parked, token),
     }
 }
 
-fn expect_told(waits: &mut EventLoop<'_>, bed: &Bed, token: u32) -> Outcome {
-    let Settled::Wait { token: settled, outcome, .. } = turn(waits, bed) else { panic!() };
+fn expect_notified(waits: &mut EventLoop<'_>, parked: &Thread, token: u32) -> Outcome {
+    let Settled { token: settled, outcome, .. } = turn(waits, parked);
     assert_eq!(settled, token);
     assert_eq!(waits.next_settled(), None);
-    outcome
+    outcome.unwrap()
 }
 
-/// Nobody waits any more, and as many heard of a notification as `told` were told.
-fn expect_told_once(world: &World, told: usize, outcomes: &[Outcome]) {
-    let heard = outcomes.iter().filter(|outcome| **outcome == Outcome::Notified).count();
-    assert_eq!(heard, told, "{outcomes:?}");
-    assert_eq!(world.lot.waiting(world.location()), 0);
+/// Nobody waits any more, and as many waits ended by a notification as were notified.
+fn expect_notified_once(world: &World, notified: usize, outcomes: &[Outcome]) {
+    let ended = outcomes.iter().filter(|outcome| **outcome == Outcome::GRANTED).count();
+    assert_eq!(ended, notified, "{outcomes:?}");
+    assert_eq!(world.engine.waiting(world.location()), 0);
 }
 
 #[test]
@@ -52,8 +57,8 @@ fn wait_against_notify() {
         model(4, move || {
             let world = World::new(patience(false));
             let waiter = spawn(&world, waits);
-            let told = world.change_and_notify(1);
-            expect_told_once(&world, told, &[waiter.join().unwrap()]);
+            let notified = world.change_and_notify(1);
+            expect_notified_once(&world, notified, &[waiter.join().unwrap()]);
         });
     }
 }
@@ -64,8 +69,8 @@ fn waits_of_both_kinds_against_notify() {
         let world = World::new(patience(false));
         let blocked = spawn(&world, |world| world.wait(Limit::Endless));
         let awaiting = spawn(&world, wait_async);
-        let told = world.change_and_notify(1) + world.lot.notify(world.location(), usize::MAX);
-        expect_told_once(&world, told, &[blocked.join().unwrap(), awaiting.join().unwrap()]);
+        let notified = world.change_and_notify(1) + world.engine.notify(world.location(), usize::MAX);
+        expect_notified_once(&world, notified, &[blocked.join().unwrap(), awaiting.join().unwrap()]);
     });
 }
 
@@ -76,9 +81,9 @@ fn timeout_against_notify() {
         // Queues, and finds its time over at once.
         let hasty = spawn(&world, |world| world.wait(Limit::Until(sablock::sync::now())));
         let patient = spawn(&world, |world| world.wait(Limit::Endless));
-        // Whoever is told of the first, another is left for the second, if he did not time out.
-        let told = world.change_and_notify(1) + world.lot.notify(world.location(), 1);
-        expect_told_once(&world, told, &[hasty.join().unwrap(), patient.join().unwrap()]);
+        // Whoever gets the first, another is left for the second, if it did not time out.
+        let notified = world.change_and_notify(1) + world.engine.notify(world.location(), 1);
+        expect_notified_once(&world, notified, &[hasty.join().unwrap(), patient.join().unwrap()]);
     });
 }
 
@@ -87,18 +92,18 @@ fn deadline_of_a_promise_against_notify() {
     model(4, || {
         let world = World::new(patience(false));
         let hasty = spawn(&world, |world| {
-            let (mut waits, bed) = event_loop(world);
-            match waits.wait(world.location(), 0, Limit::Endless).unwrap() {
-                Request::Now(outcome) => outcome,
-                Request::Pending(token) => {
+            let (mut waits, parked) = event_loop(world);
+            match waits.wait_while(world.location(), 0, Limit::Endless).unwrap() {
+                Reply::Now(outcome) => outcome,
+                Reply::Pending(token) => {
                     // What the clock says when the deadline is over; the first wait of a world has the first serial.
                     waits.agent().notify(Notice::Expired(WaitId { token, serial: 1 }));
-                    expect_told(&mut waits, &bed, token)
+                    expect_notified(&mut waits, &parked, token)
                 }
             }
         });
-        let told = world.change_and_notify(1);
-        expect_told_once(&world, told, &[hasty.join().unwrap()]);
+        let notified = world.change_and_notify(1);
+        expect_notified_once(&world, notified, &[hasty.join().unwrap()]);
     });
 }
 
@@ -107,39 +112,39 @@ fn cancel_against_notify() {
     model(3, || {
         let world = World::new(patience(false));
         let fickle = spawn(&world, |world| {
-            let (mut waits, bed) = event_loop(world);
-            match waits.wait(world.location(), 0, Limit::Endless).unwrap() {
-                Request::Now(outcome) => outcome,
-                Request::Pending(token) if waits.cancel(token).is_some() => {
+            let (mut waits, parked) = event_loop(world);
+            match waits.wait_while(world.location(), 0, Limit::Endless).unwrap() {
+                Reply::Now(outcome) => outcome,
+                Reply::Pending(token) if waits.cancel(token).is_some() => {
                     assert_eq!(waits.next_settled(), None);
                     Outcome::TimedOut
                 }
-                // It came too late: it was told, and hears of it.
-                Request::Pending(token) => expect_told(&mut waits, &bed, token),
+                // It came too late: it was notified.
+                Reply::Pending(token) => expect_notified(&mut waits, &parked, token),
             }
         });
         let patient = spawn(&world, |world| world.wait(Limit::Endless));
-        let told = world.change_and_notify(1) + world.lot.notify(world.location(), 1);
-        expect_told_once(&world, told, &[fickle.join().unwrap(), patient.join().unwrap()]);
+        let notified = world.change_and_notify(1) + world.engine.notify(world.location(), 1);
+        expect_notified_once(&world, notified, &[fickle.join().unwrap(), patient.join().unwrap()]);
     });
 }
 
 #[test]
-fn death_of_an_awaiting_thread_against_notify() {
+fn end_of_an_awaiting_thread_against_notify() {
     model(3, || {
         let world = World::new(patience(false));
         let doomed = spawn(&world, |world| {
             let (mut waits, _) = event_loop(world);
-            waits.wait(world.location(), 0, Limit::Endless).unwrap();
-            // Perhaps it was told; its code never learns of it.
+            waits.wait_while(world.location(), 0, Limit::Endless).unwrap();
+            // Perhaps it was notified; its code never knows.
             waits.end();
         });
         let patient = spawn(&world, |world| world.wait(Limit::Endless));
-        // One only: if both stand in the line, the patient one must get it, directly or from the dead.
+        // One only: if both stand in the line, the patient one must get it, directly or from the one that ended.
         world.change_and_notify(1);
         doomed.join().unwrap();
         patient.join().unwrap();
-        assert_eq!(world.lot.waiting(world.location()), 0);
+        assert_eq!(world.engine.waiting(world.location()), 0);
     });
 }
 
@@ -149,8 +154,8 @@ fn wait_for_change(world: &World) {
     world.lock(&agent, Limit::Endless);
     while world.beside.load(Ordering::SeqCst) == 0 {
         let endless = Limit::Endless;
-        let waited = world.lot.wait_unlocked(&agent, world.location(), world.word(), false, endless, &mut || true);
-        assert!(matches!(waited, Ok((Outcome::Notified, Attempt::Acquired { .. }))));
+        let waited = world.engine.wait_released(&agent, world.location(), world.word(), HOLD, endless, &mut || true);
+        assert!(matches!(waited, Ok((true, Outcome::Granted { .. }))));
     }
     world.touch();
     world.unlock(&agent);
@@ -167,7 +172,7 @@ fn condition_against_change() {
             world.touch();
             world.beside.store(1, Ordering::SeqCst);
             world.unlock(&agent);
-            world.lot.notify(world.location(), 1);
+            world.engine.notify(world.location(), 1);
             waiter.join().unwrap();
             world.expect_free(2);
         });
@@ -182,7 +187,7 @@ fn death_with_a_kept_notification_against_the_next_in_line() {
             let (mut waits, _) = event_loop(world);
             let agent = Arc::clone(waits.agent());
             world.lock(&agent, Limit::Endless);
-            waits.wait_unlocked(world.location(), world.word(), false, Limit::Endless).unwrap();
+            waits.wait_released(&FUTEX, world.location(), &MUTEX, world.word(), HOLD, Limit::Endless).unwrap();
             // Perhaps it hears of a notification; it ends before it holds the word again.
             waits.next_settled();
             waits.next_settled();
@@ -192,6 +197,6 @@ fn death_with_a_kept_notification_against_the_next_in_line() {
         world.change_and_notify(1);
         doomed.join().unwrap();
         patient.join().unwrap();
-        assert_eq!(world.lot.waiting(world.location()), 0);
+        assert_eq!(world.engine.waiting(world.location()), 0);
     });
 }

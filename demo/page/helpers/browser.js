@@ -1,4 +1,4 @@
-// Opens the page in the Chromium that is on the PATH (or that `CHROMIUM` names) and uses it as a person does.
+// Opens the page in the Chromium that is on the PATH, or that `CHROMIUM` names, and uses it as a person does.
 
 const { accessSync, constants } = require('node:fs');
 const path = require('node:path');
@@ -21,22 +21,22 @@ const findChromium = () => {
   const files = NAMES.flatMap((name) => folders.map((folder) => path.join(folder, name)));
   const found = process.env.CHROMIUM ?? files.find(isProgram);
   if (!found)
-    throw new Error(`None of ${NAMES.join(', ')} is on the PATH; install Chromium, or say where it is in CHROMIUM.`);
+    throw new Error(`None of ${NAMES.join(', ')} is on the PATH; install Chromium, or set CHROMIUM to its path.`);
   return found;
 };
 
-/** Chromium refuses its sandbox to root. */
+/** Chromium does not start its sandbox as root. */
 exports.launch = () =>
   chromium.launch({ executablePath: findChromium(), chromiumSandbox: process.getuid?.() !== 0, timeout: LIMIT_MS });
 
 const toNumber = (text) => Number(text.replace(/[,\s]/g, '').replace('−', '-'));
 
-/** Runs inside the page: keeps everything that its counters and threads have shown. */
+/** Runs inside the page: records everything that its counters and threads show. */
 const record = () => {
   window.seen = [];
   const text = (parent, name) => parent.querySelector(`.${name}`).textContent;
   new MutationObserver(() => {
-    if (!document.querySelector('#threads li')) return; // nothing has come yet
+    if (!document.querySelector('#threads li')) return; // no event has come yet
     window.seen.push({
       counters: [...document.querySelectorAll('[data-counter]')].map((card) => ({
         name: card.dataset.counter,
@@ -51,7 +51,7 @@ const record = () => {
   }).observe(document, { subtree: true, childList: true, characterData: true, attributes: true });
 };
 
-/** One open page. What goes wrong in it is in `errors`. */
+/** One open page. `errors` has the errors of its scripts and its console. */
 exports.CounterPage = class CounterPage {
   errors = [];
 
@@ -82,7 +82,7 @@ exports.CounterPage = class CounterPage {
     return this.card(counter).locator(`.${direction}`).click();
   }
 
-  /** What the card says now. */
+  /** What the card shows now. */
   async show(counter) {
     const text = (name) => this.card(counter).locator(`.${name}`).textContent();
     const state = await this.card(counter).getAttribute('data-state');
@@ -92,7 +92,7 @@ exports.CounterPage = class CounterPage {
     return { state, count: toNumber(count), expected: toNumber(expected), difference: toNumber(difference), done };
   }
 
-  /** Waits until so many changes have been asked for and made, whoever asked; answers what the card says then. */
+  /** Waits until this number of changes has been requested, by any page, and made. Returns what the card shows then. */
   async finished(counter, changes) {
     const all = changes.toLocaleString('en');
     const done = this.page.locator('.done', { hasText: new RegExp(`^${all} of ${all}$`) });
@@ -105,7 +105,7 @@ exports.CounterPage = class CounterPage {
     return this.page.locator('#status').getByText(text, { exact: true }).waitFor();
   }
 
-  /** Resets all counters, which the page allows only at rest. */
+  /** Resets all counters, which the page allows only while no worker runs. */
   async reset() {
     await this.page.locator('#reset:enabled').click();
     await this.isReset();

@@ -1,4 +1,4 @@
-// Starts the page's server in a process of its own, as `npm run demo:page` does, and kills it when it does not end.
+// Starts the page's server in a process of its own, as `npm run demo:page` does, and kills it if it does not end.
 
 const { spawn } = require('node:child_process');
 const path = require('node:path');
@@ -7,7 +7,7 @@ const LIMIT_MS = 120_000;
 
 const running = new Set();
 
-/** Answers once the server has said where it is, or has ended; `ended` is how. */
+/** Resolves when the server has printed its address, or has ended. `ended` resolves to how it ended. */
 exports.startServer = (...args) => {
   const { NODE_TEST_CONTEXT, ...env } = process.env;
   const child = spawn(process.execPath, [path.join(__dirname, '..', 'server.js'), ...args], { env });
@@ -36,13 +36,13 @@ exports.startServer = (...args) => {
   return Promise.race([located, server.ended]).then(() => server);
 };
 
-/** Ends a server and answers how it ended. */
+/** Ends a server. Returns a promise of how it ended. */
 exports.endServer = ({ child, ended }, signal = 'SIGTERM') => {
   child.kill(signal);
   return ended;
 };
 
-/** Kills those that a failed test has left behind. */
+/** Kills the servers that a failed test has left running. */
 exports.killServers = () => {
   for (const child of running) child.kill('SIGKILL');
 };

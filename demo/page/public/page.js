@@ -1,10 +1,10 @@
-// Shows what the server sends, and asks it to start or to reset. Keeps no state of its own: another page, or a reload,
+// Shows what the server sends, and requests starts and resets. It keeps no state of its own, so another page, or a reload,
 // shows the same.
 
 const EXPLANATIONS = {
   'no lock': 'Read, work, write. Two threads read the same value, and the change of one of them is lost.',
-  Atomics: 'Work, then Atomics.add. Exact, as long as one operation on one number is all there is to do.',
-  mutex: 'Lock, read, work, write, unlock. Exact, whatever is done to however much data under the lock.',
+  Atomics: 'Work, then Atomics.add. Exact, but only for one operation on one number.',
+  mutex: 'Lock, read, work, write, unlock. Exact, for any change of any amount of data under the lock.',
 };
 
 const byId = (id) => document.getElementById(id);
@@ -30,7 +30,7 @@ const ask = async (path) => {
     const response = await fetch(path, { method: 'POST' });
     if (!response.ok) say(await response.text());
   } catch {
-    say('The server does not answer.');
+    say('The server does not respond.');
   }
 };
 
@@ -94,10 +94,10 @@ const showThread = ({ name, state, waitedMs }, index) => {
 const waitsOf = (threads) => {
   const count = (state) => threads.filter((thread) => thread.state === state).length;
   const holder = threads.find(({ state }) => state === 'holds');
-  return `Holder: ${holder?.name ?? 'nobody'}. Waits: ${count('blocked')} blocked, ${count('awaits')} awaiting.`;
+  return `Holder: ${holder?.name ?? 'none'}. Waits: ${count('blocked')} blocked, ${count('awaits')} awaiting.`;
 };
 
-/** One sentence for each counter that has run; for those who do not see the page. */
+/** One sentence for each counter that has run, for screen readers. */
 const summaryOf = (counters) =>
   counters
     .filter(({ started }) => started > 0)
@@ -120,7 +120,7 @@ events.addEventListener('message', ({ data }) => {
   counters.forEach(showCounter);
   threads.forEach(showThread);
   byId('waits').textContent = waitsOf(threads);
-  if (isRunning) say('The workers run.');
+  if (isRunning) say('The workers are running.');
   else say(wasRunning ? `Done. ${summaryOf(counters)}` : summaryOf(counters));
   wasRunning = isRunning;
   enable(true, isRunning);

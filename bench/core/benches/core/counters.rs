@@ -6,30 +6,30 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use parking_lot::FairMutex;
-use sablock::agent::Agent;
-use sablock::clock::Clock;
-use sablock::lot::{Lot, Patience};
-use sablock::mutex::{Attempt, Limit};
-use sablock::shared_word::SharedWord;
+use sablock::agents::Agent;
+use sablock::engine::deadline::Clock;
+use sablock::engine::{Engine, Patience};
+use sablock::engine::{Limit, Outcome};
+use sablock::memory::Place;
 
-/// The process's lot, as the addon has it.
-pub fn lot() -> &'static Lot {
-    static LOT: OnceLock<Lot> = OnceLock::new();
-    LOT.get_or_init(|| Lot::new(256, 70_000, Patience::default(), Box::new(Clock::new(lot))))
+/// The process's engine, as the addon has it.
+pub fn engine() -> &'static Engine {
+    static LOT: OnceLock<Engine> = OnceLock::new();
+    LOT.get_or_init(|| Engine::new(256, 70_000, Patience::default(), Box::new(Clock::new(engine))))
 }
 
-/// A thread in the lot, until it is dropped.
+/// A thread in the engine, until it is dropped.
 pub struct Visitor(pub Arc<Agent>);
 
 impl Default for Visitor {
     fn default() -> Self {
-        Self(lot().agents.enter(0).expect("ids are left"))
+        Self(engine().agents.add(0).expect("ids are left"))
     }
 }
 
 impl Drop for Visitor {
     fn drop(&mut self) {
-        lot().bury(self.0.id);
+        engine().thread_ended(self.0.id);
     }
 }
 
@@ -73,7 +73,7 @@ impl Counter for FairMutex<u64> {
     }
 }
 
-/// As JS locks: one compare-exchange, and the lot when it fails. Without `FAST`, through the lot always.
+/// As JS locks: one compare-exchange, and the engine when it fails. Without `FAST`, through the engine always.
 #[derive(Default)]
 pub struct Sablock<const FAST: bool> {
     word: AtomicU32,
@@ -94,15 +94,15 @@ impl<const FAST: bool> Counter for Sablock<FAST> {
     type Thread = Visitor;
     fn hold(&self, Visitor(agent): &Visitor, inside: impl FnOnce(&mut u64)) {
         // SAFETY: an aligned atomic; every thread has ended its waits before the counter ends.
-        let word = unsafe { SharedWord::new(NonNull::from(&self.word), 0) };
+        let word = unsafe { Place::new(NonNull::from(&self.word), 0) };
         if !self.exchange(0, agent.id) {
-            let attempt = lot().lock(agent, word, false, Limit::Endless, &mut || true);
-            assert!(matches!(attempt, Ok(Attempt::Acquired { abandoned_by: None })));
+            let attempt = engine().lock(agent, word, false, Limit::Endless, &mut || true);
+            assert!(matches!(attempt, Ok(Outcome::GRANTED)));
         }
         // SAFETY: this thread holds the word.
         inside(unsafe { &mut *self.count.get() });
         if !self.exchange(agent.id, 0) {
-            lot().unlock(agent, word, false).expect("it is held");
+            engine().unlock(agent, word, false).expect("it is held");
         }
     }
     fn total(self) -> u64 {

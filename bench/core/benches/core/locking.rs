@@ -15,7 +15,7 @@ pub fn uncontended(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("uncontended");
     pair::<TwoExchanges>(&mut group, "two compare-exchanges");
     pair::<Sablock<true>>(&mut group, "sablock");
-    pair::<Sablock<false>>(&mut group, "sablock, through the lot");
+    pair::<Sablock<false>>(&mut group, "sablock, through the engine");
     pair::<parking_lot::Mutex<u64>>(&mut group, "parking_lot::Mutex");
     pair::<Mutex<u64>>(&mut group, "std::sync::Mutex");
 }

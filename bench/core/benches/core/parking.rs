@@ -8,11 +8,11 @@ use std::time::Instant;
 use criterion::measurement::WallTime;
 use criterion::{BenchmarkGroup, Criterion};
 use parking_lot_core::{DEFAULT_PARK_TOKEN, DEFAULT_UNPARK_TOKEN};
-use sablock::futex::Outcome;
-use sablock::location::Location;
-use sablock::mutex::Limit;
+use sablock::engine::Limit;
+use sablock::engine::Outcome;
+use sablock::memory::Place;
 
-use crate::counters::{Visitor, lot};
+use crate::counters::{Visitor, engine};
 
 /// A way to sleep on a word and to wake whoever sleeps there.
 trait Parking {
@@ -39,19 +39,19 @@ impl Parking for Futex {
 
 struct Sablock;
 
-fn location(word: &AtomicU32) -> Location {
+fn location(word: &AtomicU32) -> Place {
     // SAFETY: an aligned atomic, kept until both threads have ended their waits.
-    unsafe { Location::int32(NonNull::from(word)) }
+    unsafe { Place::new(NonNull::from(word)) }
 }
 
 impl Parking for Sablock {
     type Thread = Visitor;
     fn park(Visitor(agent): &Visitor, word: &AtomicU32, value: u32) {
-        let outcome = lot().wait(agent, location(word), value.into(), Limit::Endless, &mut || true);
-        assert!(matches!(outcome, Ok(Outcome::Notified | Outcome::NotEqual)));
+        let outcome = engine().wait(agent, location(word), value.into(), Limit::Endless, &mut || true);
+        assert!(matches!(outcome, Ok(Outcome::GRANTED | Outcome::Refused)));
     }
     fn unpark(word: &AtomicU32) {
-        lot().notify(location(word), 1);
+        engine().notify(location(word), 1);
     }
 }
 

@@ -5,18 +5,18 @@ use std::sync::atomic::AtomicU32;
 use std::time::{Duration, Instant};
 
 use criterion::{Criterion, Throughput};
-use sablock::event_loop::{EventLoop, Request, Settled};
-use sablock::mutex::{Attempt, Limit};
-use sablock::shared_word::SharedWord;
+use sablock::engine::{EventLoop, Reply, Settled};
+use sablock::engine::{Limit, Outcome};
+use sablock::memory::Place;
 
-use crate::counters::lot;
+use crate::counters::engine;
 
 const MANY: usize = 10_000;
-const ACQUIRED: Attempt = Attempt::Acquired { abandoned_by: None };
+const ACQUIRED: Outcome = Outcome::GRANTED;
 
 /// A word, its holder, and the waits of the holder's thread.
 struct Waits<'w> {
-    word: SharedWord,
+    word: Place,
     waits: EventLoop<'static>,
     _memory: &'w AtomicU32,
 }
@@ -24,27 +24,27 @@ struct Waits<'w> {
 impl<'w> Waits<'w> {
     fn new(memory: &'w AtomicU32) -> Self {
         // SAFETY: an aligned atomic that outlives the waits.
-        let word = unsafe { SharedWord::new(NonNull::from(memory), 0) };
-        let mut waits = EventLoop::new(lot(), lot().agents.enter(0).expect("ids are left"));
-        assert_eq!(waits.lock(word, false, Limit::Endless).expect("a sound word"), Request::Now(ACQUIRED));
+        let word = unsafe { Place::new(NonNull::from(memory), 0) };
+        let mut waits = EventLoop::new(engine(), engine().agents.add(0).expect("ids are left"));
+        assert_eq!(waits.lock(word, false, Limit::Endless).expect("a sound word"), Reply::Now(ACQUIRED));
         Self { word, waits, _memory: memory }
     }
 
     fn enqueue(&mut self) -> u32 {
         match self.waits.lock(self.word, false, Limit::Endless).expect("a sound word") {
-            Request::Pending(token) => token,
-            Request::Now(attempt) => panic!("{attempt:?} of a word that is held"),
+            Reply::Pending(token) => token,
+            Reply::Now(attempt) => panic!("{attempt:?} of a word that is held"),
         }
     }
 
     /// The waits must end before the memory does.
     fn end(self) {
         self.waits.end();
-        assert!(lot().inspect(self.word).waiters.is_empty());
+        assert!(engine().inspect(self.word).waiters.is_empty());
     }
 
     fn unlock(&self) {
-        lot().unlock(self.waits.agent(), self.word, false).expect("it is held");
+        engine().unlock(self.waits.agent(), self.word, false).expect("it is held");
     }
 }
 

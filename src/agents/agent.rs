@@ -1,0 +1,164 @@
+//! One agent: its id, the inbox of its event loop, and what its thread is blocked on.
+
+use super::SPARE;
+use crate::sync::{AtomicBool, Mutex, Ordering};
+
+/// An agent's id: above 2^16, so that another library's 0, 1, 2 in a word is told apart, and below 2^26.
+pub type AgentId = u32;
+
+/// No id is larger: 26 bits, as many as a lock word has for it.
+pub const LARGEST_ID: AgentId = (1 << 26) - 1;
+
+/// JavaScript's name of a thread: `worker_threads.threadId`.
+pub type ThreadId = u32;
+
+/// What the agents of one thread of the operating system have in common: one cannot run while another blocks.
+pub type OsThread = u64;
+
+/// What an event loop has to deal with, on its own thread.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Notice {
+    /// The primitive at this address may let a waiter of this loop in: claim it.
+    Offer(usize),
+    /// The deadline of a wait has passed.
+    Expired(WaitId),
+    /// The wait with this token was settled by another thread.
+    Settled(u32),
+}
+
+/// Names one asynchronous wait of an agent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct WaitId {
+    /// The wait's place in its agent's table; used again once the wait is settled.
+    pub token: u32,
+    /// Tells it from earlier waits in the same place.
+    pub serial: u64,
+}
+
+/// What a blocked thread waits for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Blockage {
+    /// The address of the primitive.
+    pub address: usize,
+    /// Its byte offset in the buffer, for messages.
+    pub byte_offset: usize,
+    /// Whether the wait is for a lock and has no timeout: only such a wait can be part of a deadlock.
+    pub endless: bool,
+    /// Tells this wait from every other in the process.
+    pub serial: u64,
+}
+
+/// Makes an event loop turn, from any thread.
+pub trait Wake: Send {
+    /// Called at most once between two drains; must not block.
+    fn wake(&self);
+}
+
+/// One JS environment: a thread's, mostly.
+pub struct Agent {
+    /// The id in lock words.
+    pub id: AgentId,
+    /// The id in messages.
+    pub thread: ThreadId,
+    /// Which thread of the operating system runs it.
+    pub os_thread: OsThread,
+    /// A drain of the inbox is due: nobody else need wake the loop.
+    scheduled: AtomicBool,
+    inbox: Mutex<Vec<Notice>>,
+    /// Held across the call, so that a loop that ends is never woken afterwards.
+    waker: Mutex<Option<Box<dyn Wake>>>,
+    is_blocked: AtomicBool,
+    blockage: Mutex<Option<Blockage>>,
+}
+
+impl Agent {
+    pub(super) fn new(id: AgentId, thread: ThreadId, os_thread: OsThread) -> Self {
+        Self {
+            id,
+            thread,
+            os_thread,
+            scheduled: AtomicBool::new(false),
+            inbox: Mutex::new(Vec::new()),
+            waker: Mutex::new(None),
+            is_blocked: AtomicBool::new(false),
+            blockage: Mutex::new(None),
+        }
+    }
+
+    /// Sets how the loop is woken; `None` when it ends.
+    pub fn set_waker(&self, waker: Option<Box<dyn Wake>>) {
+        let previous = std::mem::replace(&mut *self.waker.lock(), waker);
+        drop(previous);
+    }
+
+    /// Leaves a notice for the loop and makes it turn.
+    pub fn notify(&self, notice: Notice) {
+        if self.post(notice) {
+            self.wake();
+        }
+    }
+
+    /// Makes the loop turn, after [`Agent::post`] has returned that the caller must.
+    pub fn wake(&self) {
+        if let Some(waker) = &*self.waker.lock() {
+            waker.wake();
+        }
+    }
+
+    /// Leaves a notice for the next drain, whatever brings that about.
+    pub fn leave_notice(&self, notice: Notice) {
+        self.inbox.lock().push(notice);
+    }
+
+    /// Leaves a notice; true if no drain was due, so that the caller must wake the loop.
+    pub fn post(&self, notice: Notice) -> bool {
+        self.leave_notice(notice);
+        // AcqRel: pairs with the swap in `drain`. Whoever sees `true` here left the notice before the drain takes the inbox.
+        !self.scheduled.swap(true, Ordering::AcqRel)
+    }
+
+    /// Moves all notices into `to`. On the loop's own thread.
+    pub fn drain(&self, to: &mut impl Extend<Notice>) {
+        // First the flag, then the inbox: a notice that comes in between makes another drain due.
+        self.scheduled.swap(false, Ordering::AcqRel);
+        let mut inbox = self.inbox.lock();
+        to.extend(inbox.drain(..));
+        if inbox.capacity() > SPARE {
+            *inbox = Vec::new();
+        }
+    }
+
+    /// Whether the thread is blocked inside this package; a hint, since it may change at once.
+    pub fn is_blocked(&self) -> bool {
+        // Relaxed: only decides whether a lock is reserved for its loop; a wrong value costs a lease.
+        self.is_blocked.load(Ordering::Relaxed)
+    }
+
+    /// What the thread is blocked on.
+    pub fn blockage(&self) -> Option<Blockage> {
+        *self.blockage.lock()
+    }
+
+    /// Notes what the thread is blocked on from now; returns what it was blocked on before, to be put back
+    /// (a debugger may run a second `lock()` while the first one pauses).
+    pub fn set_blockage(&self, blockage: Option<Blockage>) -> Option<Blockage> {
+        self.is_blocked.store(blockage.is_some(), Ordering::Relaxed);
+        std::mem::replace(&mut *self.blockage.lock(), blockage)
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_first_notice_since_a_drain_wakes_the_loop() {
+        let agent = Agent::new(70_000, 0, 0);
+        assert!(agent.post(Notice::Offer(8)));
+        assert!(!agent.post(Notice::Offer(16)));
+        let mut got = Vec::new();
+        agent.drain(&mut got);
+        assert_eq!(got, [Notice::Offer(8), Notice::Offer(16)]);
+        assert!(agent.post(Notice::Offer(24)));
+    }
+}

@@ -1,0 +1,133 @@
+//! All agents of the process: who lives, and who ever lived.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use super::agent::{Agent, AgentId, Blockage, LARGEST_ID, OsThread, ThreadId};
+use crate::sync::RwLock;
+
+/// What an id in a word says of its agent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Standing {
+    /// Its thread runs.
+    Living,
+    /// Its thread has ended.
+    Ended,
+    /// No agent ever had this id.
+    NeverIssued,
+}
+
+/// All agents of the process. An id is never given out again: an id in a lock word says who holds it, and whether that
+/// thread lives.
+pub struct Agents {
+    first: AgentId,
+    state: RwLock<State>,
+}
+
+struct State {
+    living: FxHashMap<AgentId, Arc<Agent>>,
+    /// The thread of each id ever given out, in order: four bytes for each thread of the process's life.
+    threads: Vec<ThreadId>,
+}
+
+impl Agents {
+    /// Without any agent; the first id will be `first`.
+    pub fn new(first: AgentId) -> Self {
+        assert!(first > 1 << 16 && first < LARGEST_ID, "ids start between 2^16 and 2^26");
+        Self { first, state: RwLock::new(State { living: FxHashMap::default(), threads: Vec::new() }) }
+    }
+
+    /// A new agent, alone on its thread. `None` when all ids were used, after fifty million threads at least.
+    pub fn add(&self, thread: ThreadId) -> Option<Arc<Agent>> {
+        self.add_beside(thread, None)
+    }
+
+    /// A new agent on the same thread of the operating system as others with this `os_thread`.
+    pub fn add_on(&self, thread: ThreadId, os_thread: OsThread) -> Option<Arc<Agent>> {
+        self.add_beside(thread, Some(os_thread))
+    }
+
+    fn add_beside(&self, thread: ThreadId, os_thread: Option<OsThread>) -> Option<Arc<Agent>> {
+        let mut state = self.state.write();
+        let id = self.first + u32::try_from(state.threads.len()).ok()?;
+        if id > LARGEST_ID {
+            return None;
+        }
+        state.threads.push(thread);
+        let agent = Arc::new(Agent::new(id, thread, os_thread.unwrap_or(OsThread::MAX - OsThread::from(id))));
+        state.living.insert(id, Arc::clone(&agent));
+        Some(agent)
+    }
+
+    /// The agent's thread has ended: from now on everybody who finds its id in a word frees that word.
+    pub fn remove(&self, id: AgentId) {
+        self.state.write().living.remove(&id);
+    }
+
+    /// Whether the agent lives.
+    pub fn standing(&self, id: AgentId) -> Standing {
+        let state = self.state.read();
+        if state.living.contains_key(&id) {
+            Standing::Living
+        } else if self.index(id).is_some_and(|index| index < state.threads.len()) {
+            Standing::Ended
+        } else {
+            Standing::NeverIssued
+        }
+    }
+
+    /// The living agent of an id.
+    pub fn get(&self, id: AgentId) -> Option<Arc<Agent>> {
+        self.state.read().living.get(&id).cloned()
+    }
+
+    /// The thread that an id was given to.
+    pub fn thread(&self, id: AgentId) -> Option<ThreadId> {
+        self.state.read().threads.get(self.index(id)?).copied()
+    }
+
+    /// What keeps the agent from running: its own wait, or that of another agent on the same thread of the operating system.
+    pub fn blockage(&self, id: AgentId) -> Option<(Arc<Agent>, Blockage)> {
+        let state = self.state.read();
+        let agent = state.living.get(&id)?;
+        if let Some(blockage) = agent.blockage() {
+            return Some((Arc::clone(agent), blockage));
+        }
+        let beside = |other: &&Arc<Agent>| other.os_thread == agent.os_thread && other.id != agent.id;
+        let blocked = |other: &Arc<Agent>| other.blockage().map(|blockage| (Arc::clone(other), blockage));
+        state.living.values().filter(beside).find_map(blocked)
+    }
+
+    fn index(&self, id: AgentId) -> Option<usize> {
+        id.checked_sub(self.first).map(|index| index as usize)
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_is_unknown_then_living_then_ended_and_never_given_out_again() {
+        let agents = Agents::new(70_000);
+        assert_eq!(agents.standing(70_000), Standing::NeverIssued);
+        let first = agents.add(3).unwrap();
+        assert_eq!((first.id, agents.standing(first.id)), (70_000, Standing::Living));
+        agents.remove(first.id);
+        assert_eq!(agents.standing(first.id), Standing::Ended);
+        assert_eq!(agents.thread(first.id), Some(3));
+        assert_eq!(agents.add(4).unwrap().id, 70_001);
+        assert_eq!(agents.standing(2), Standing::NeverIssued);
+    }
+
+    #[test]
+    fn agents_of_one_os_thread_are_blocked_together() {
+        let agents = Agents::new(70_000);
+        let [one, other, elsewhere] = [1, 1, 2].map(|os_thread| agents.add_on(0, os_thread).unwrap());
+        let blockage = Blockage { address: 8, byte_offset: 8, endless: true, serial: 1 };
+        other.set_blockage(Some(blockage));
+        assert_eq!(agents.blockage(one.id).map(|(agent, _)| agent.id), Some(other.id));
+        assert!(agents.blockage(elsewhere.id).is_none());
+    }
+}

@@ -1,0 +1,360 @@
+//! How a thread blocks: it spins, queues, spins again, and parks in slices, between which it looks whether it is being
+//! terminated or debugged. One kind of wait for every primitive.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::deadlock::Hop;
+use super::parker::Parker;
+use super::primitive::{Corrupt, Hold, Order, Primitive, Request, State};
+use super::queue::{Settlement, WaiterId};
+use super::section::Entered;
+use super::stats::Leaving;
+use super::table::Engine;
+use crate::agents::{Agent, AgentId, Blockage};
+use crate::memory::Place;
+use crate::sync;
+
+/// A blocked thread wakes by itself this often.
+const SLICE: Duration = Duration::from_millis(25);
+
+/// How long a wait may take.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Limit {
+    /// One try, no wait.
+    Once,
+    /// Until then.
+    Until(Instant),
+    /// For ever.
+    Endless,
+}
+
+impl Limit {
+    /// Until `time` from now; for ever if no clock can count that far.
+    pub fn after(time: Duration) -> Self {
+        sync::now().checked_add(time).map_or(Self::Endless, Self::Until)
+    }
+}
+
+/// How a wait ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Outcome {
+    /// With what it was for.
+    Granted {
+        /// The agent whose thread ended inside, which this agent has to report.
+        abandoned_by: Option<AgentId>,
+    },
+    /// There was nothing to wait for: the value was another.
+    Refused,
+    /// Without: it was held, or reserved, or the time was over.
+    TimedOut,
+}
+
+impl Outcome {
+    /// With what it was for, and nothing to report.
+    pub const GRANTED: Self = Self::Granted { abandoned_by: None };
+}
+
+/// Why a blocking call failed.
+#[derive(Debug)]
+pub enum Failure {
+    /// The words hold what this package did not write.
+    Corrupt,
+    /// The wait could never end: who waits for what, beginning with this thread.
+    Deadlock(Vec<Hop>),
+    /// The pause between two slices returned that the thread is to end.
+    Interrupted,
+}
+
+impl From<Corrupt> for Failure {
+    fn from(_: Corrupt) -> Self {
+        Self::Corrupt
+    }
+}
+
+/// Whoever calls a verb that blocks; a closure that only pauses will do.
+pub trait Caller {
+    /// Called between two slices; false: the thread is to end. It may take as long as it likes, and may call the engine.
+    fn pause(&mut self) -> bool;
+
+    /// The thread has queued for what `owner` holds (0: nobody alone).
+    fn queued(&mut self, owner: AgentId, since: Instant) {
+        let _ = (owner, since);
+    }
+}
+
+impl<F: FnMut() -> bool> Caller for F {
+    fn pause(&mut self) -> bool {
+        self()
+    }
+}
+
+impl Engine {
+    /// Waits for what is requested, blocking the thread of `agent`, which is this one, for as long as `limit` says.
+    ///
+    /// When the caller's pause returns false the thread leaves the queue and the call fails.
+    pub fn wait(
+        &self,
+        agent: &Arc<Agent>,
+        primitive: &'static dyn Primitive,
+        place: Place,
+        request: Request,
+        limit: Limit,
+        caller: &mut dyn Caller,
+    ) -> Result<Outcome, Failure> {
+        let outcome = self.wait_unregistered(agent, primitive, place, request, limit, caller)?;
+        if let (Outcome::Granted { .. }, Some(hold)) = (outcome, request.hold()) {
+            self.note_hold(primitive, place, agent.id, hold);
+        }
+        Ok(outcome)
+    }
+
+    fn wait_unregistered(
+        &self,
+        agent: &Arc<Agent>,
+        primitive: &'static dyn Primitive,
+        place: Place,
+        request: Request,
+        limit: Limit,
+        caller: &mut dyn Caller,
+    ) -> Result<Outcome, Failure> {
+        if limit != Limit::Once && self.spin(agent.id, primitive, place, request) {
+            return Ok(Outcome::GRANTED);
+        }
+        let mut section = self.open(primitive, place)?;
+        let was_freed = section.free_ended_owner();
+        match section.enter(agent.id, request) {
+            Entered::Granted { abandoned_by } => {
+                section.finish();
+                return Ok(Outcome::Granted { abandoned_by });
+            }
+            Entered::Refused => {
+                section.finish();
+                return Ok(Outcome::Refused);
+            }
+            Entered::Wait => {}
+        }
+        if limit == Limit::Once {
+            if was_freed {
+                section.hand_off();
+            }
+            section.finish();
+            return Ok(Outcome::TimedOut);
+        }
+        let hold = request.hold();
+        let is_endless = limit == Limit::Endless;
+        if is_endless && hold.is_some() && section.owner() == agent.id {
+            section.note_deadlock();
+            section.finish();
+            let hop = Hop { thread: agent.thread, byte_offset: place.byte_offset };
+            return Err(Failure::Deadlock(vec![hop]));
+        }
+
+        let parker = Arc::new(Parker::current());
+        let (owner, since) = (section.owner(), sync::now());
+        let id = section.push_blocked(agent.id, Arc::clone(&parker), hold, is_endless, since);
+        if section.drop_reservation_of(agent.id) || was_freed {
+            // It was kept for this thread's own loop, which cannot come while the thread is blocked.
+            section.hand_off();
+        }
+        let blockage = Blockage {
+            address: place.address(),
+            byte_offset: place.byte_offset,
+            // Anybody may notify it, so that it never closes a cycle of blocked threads.
+            endless: is_endless && hold.is_some(),
+            serial: self.serial(),
+        };
+        let outer = agent.set_blockage(Some(blockage));
+        section.finish();
+        caller.queued(owner, since);
+
+        let wait = BlockedWait { engine: self, primitive, place, parker, id, limit };
+        let outcome = match self.find_cycle(agent, blockage) {
+            Some(cycle) => match wait.withdraw(Leaving::Deadlocked) {
+                Ok(Outcome::TimedOut) => Err(Failure::Deadlock(cycle)),
+                other => other,
+            },
+            None => wait.sleep(caller),
+        };
+        agent.set_blockage(outer);
+        outcome
+    }
+
+    /// Changes the state, if that can be, and lets in whoever may get in then; returns the new state. On the thread of
+    /// `here`, as [`Engine::release`].
+    pub(crate) fn update(
+        &self,
+        here: &Arc<Agent>,
+        primitive: &'static dyn Primitive,
+        place: Place,
+        change: impl FnOnce(State) -> Option<State>,
+    ) -> Result<Option<State>, Corrupt> {
+        let mut section = self.open(primitive, place)?;
+        let state = section.update(change);
+        if state.is_some() {
+            section.hand_off();
+        }
+        section.finish_beside(here);
+        Ok(state)
+    }
+
+    /// Queues this thread for a notification, whatever the state.
+    pub(crate) fn queue_for_notification(
+        &self,
+        agent: &Arc<Agent>,
+        primitive: &'static dyn Primitive,
+        place: Place,
+        limit: Limit,
+    ) -> BlockedWait<'_> {
+        let parker = Arc::new(Parker::current());
+        let mut contents = self.contents(primitive.space(), place.address());
+        let arrival = contents.arrival(sync::now(), None, limit == Limit::Endless);
+        let (queue, waiters) = contents.queue_or_new(place, primitive);
+        let id = queue.push_blocked(waiters, arrival, agent.id, Arc::clone(&parker));
+        drop(contents);
+        BlockedWait { engine: self, primitive, place, parker, id, limit }
+    }
+
+    /// Runs `sleep`, meanwhile noting that `agent` is blocked at `place`, for what anybody may end.
+    pub(crate) fn blocked<T>(&self, agent: &Agent, place: Place, sleep: impl FnOnce() -> T) -> T {
+        let Place { byte_offset, .. } = place;
+        let blockage = Blockage { address: place.address(), byte_offset, endless: false, serial: self.serial() };
+        let outer = agent.set_blockage(Some(blockage));
+        let result = sleep();
+        agent.set_blockage(outer);
+        result
+    }
+
+    /// Releases what `here` (the agent of this thread) holds. False if it does not hold it so: then nothing changes.
+    ///
+    /// If the loop of this very thread has waits, it must drain its inbox soon: it is not woken for what it is offered here.
+    pub fn release(
+        &self,
+        here: &Arc<Agent>,
+        primitive: &'static dyn Primitive,
+        place: Place,
+        hold: Hold,
+    ) -> Result<bool, Corrupt> {
+        let mut section = self.open(primitive, place)?;
+        let is_held = section.release(hold, here.id);
+        section.finish_beside(here);
+        if is_held {
+            self.note_release(primitive, place, here.id, hold);
+        }
+        Ok(is_held)
+    }
+}
+
+/// A thread that is queued.
+pub(crate) struct BlockedWait<'e> {
+    pub(crate) engine: &'e Engine,
+    pub(crate) primitive: &'static dyn Primitive,
+    pub(crate) place: Place,
+    pub(crate) parker: Arc<Parker>,
+    pub(crate) id: WaiterId,
+    pub(crate) limit: Limit,
+}
+
+impl BlockedWait<'_> {
+    /// Spins, then sleeps until the wait is over.
+    pub(crate) fn sleep(&self, caller: &mut dyn Caller) -> Result<Outcome, Failure> {
+        self.settled(|wait| wait.sleep_until_settled(caller))
+    }
+
+    /// As [`BlockedWait::sleep`]; returns how the wait was settled, `None` if its time was over.
+    pub(crate) fn sleep_until_settled(&self, caller: &mut dyn Caller) -> Result<Option<Settlement>, Failure> {
+        let mut slice_end = sync::now() + SLICE;
+        let mut is_woken = self.spin();
+        loop {
+            if !is_woken {
+                let deadline = if let Limit::Until(at) = self.limit { at } else { slice_end };
+                is_woken = self.parker.park_until(slice_end.min(deadline));
+            }
+            if is_woken && let Some(settlement) = self.arrive(Presence::Here)? {
+                return Ok(Some(settlement));
+            }
+            let now = sync::now();
+            if matches!(self.limit, Limit::Until(at) if now >= at) {
+                return self.leave(Leaving::TimedOut);
+            }
+            if now >= slice_end {
+                if let Some(settlement) = self.arrive(Presence::GoingAway)? {
+                    return Ok(Some(settlement));
+                }
+                if !caller.pause() {
+                    self.engine.drop_waiter(self.primitive, self.place, self.id, Leaving::Ending);
+                    return Err(Failure::Interrupted);
+                }
+                if let Some(settlement) = self.arrive(Presence::Here)? {
+                    return Ok(Some(settlement));
+                }
+                slice_end = sync::now() + SLICE;
+                is_woken = false;
+            } else {
+                is_woken = is_woken && self.spin();
+            }
+        }
+    }
+
+    /// Spins for as long as a sleep and a wake-up would cost, in case the lock comes meanwhile. True if unparked.
+    fn spin(&self) -> bool {
+        if self.primitive.order() == Order::Barging
+            && let Some(time) = self.engine.queued_spin_time(self.place)
+        {
+            self.parker.spin(time);
+        }
+        self.parker.take()
+    }
+
+    /// Tries to get in; keeps its place if it cannot. Before a pause nobody may count on it any more, after one they may.
+    fn arrive(&self, presence: Presence) -> Result<Option<Settlement>, Failure> {
+        if self.primitive.order() != Order::Barging {
+            return Ok(self.engine.contents(self.primitive.space(), self.place.address()).collect(self.id));
+        }
+        let Ok(mut section) = self.engine.open(self.primitive, self.place) else {
+            self.engine
+                .contents(self.primitive.space(), self.place.address())
+                .abandon_queue(self.place.address(), self.id);
+            return Err(Failure::Corrupt);
+        };
+        let settlement = section.arrive(self.id, presence == Presence::GoingAway);
+        section.finish();
+        Ok(settlement)
+    }
+
+    /// Leaves the queue, unless it was settled in the meantime.
+    pub(crate) fn leave(&self, why: Leaving) -> Result<Option<Settlement>, Failure> {
+        if self.engine.try_leave(self.primitive, self.place, self.id, why)? {
+            return Ok(None);
+        }
+        Ok(self.engine.contents(self.primitive.space(), self.place.address()).collect(self.id))
+    }
+
+    /// Leaves, and passes on what it was settled with.
+    pub(crate) fn drop(self) {
+        self.engine.drop_waiter(self.primitive, self.place, self.id, Leaving::Ending);
+    }
+
+    /// As [`BlockedWait::leave`], as an outcome.
+    fn withdraw(&self, why: Leaving) -> Result<Outcome, Failure> {
+        self.settled(|wait| wait.leave(why))
+    }
+
+    fn settled(&self, end: impl FnOnce(&Self) -> Result<Option<Settlement>, Failure>) -> Result<Outcome, Failure> {
+        match end(self)? {
+            None => Ok(Outcome::TimedOut),
+            Some(Settlement::Granted { abandoned_by }) => Ok(Outcome::Granted { abandoned_by }),
+            Some(Settlement::Notified(_)) => Ok(Outcome::GRANTED),
+            Some(Settlement::Corrupt) => Err(Failure::Corrupt),
+        }
+    }
+}
+
+/// Whether others may count on a waiter.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Presence {
+    /// It runs, or sleeps until it is woken.
+    Here,
+    /// It is about to call into JS, which may take for ever.
+    GoingAway,
+}

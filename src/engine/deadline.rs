@@ -1,0 +1,209 @@
+//! The background waiter: one thread with tokio's timer wheel, which keeps the deadlines of pending promises and the
+//! leases of reserved words. It decides nothing: when a time is over it says so, and the thread concerned acts.
+//!
+//! The thread starts when the first time is to be kept and ends when there has been none for a while.
+
+use std::future::poll_fn;
+use std::io;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use rustc_hash::FxHashMap;
+use tokio::sync::Notify;
+use tokio_util::time::{DelayQueue, delay_queue::Key};
+
+use super::table::Engine;
+use super::timers::Timers;
+use crate::agents::{Agent, Notice, SPARE, WaitId};
+
+/// With nothing to keep for this long, the thread ends; and while it keeps times it wakes at least this often, so that what
+/// was cancelled is soon forgotten.
+const IDLE: Duration = Duration::from_secs(1);
+/// tokio's wheel holds about two years; what is further away is looked at again after this time.
+const HORIZON: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+/// Orders that are not urgent wait up to this number.
+const MOST_ORDERS: usize = 4096;
+
+/// The background waiter of one engine.
+pub struct Clock {
+    engine: fn() -> &'static Engine,
+    shared: Arc<Shared>,
+}
+
+/// Where orders are left for the thread.
+#[derive(Default)]
+struct Shared {
+    orders: Mutex<Orders>,
+    wake_up: Notify,
+}
+
+#[derive(Default)]
+struct Orders {
+    is_running: bool,
+    /// The thread has been woken and not looked yet.
+    is_woken: bool,
+    /// When the thread will look at the orders by itself; `None`: not before it is woken.
+    wakes_at: Option<Instant>,
+    queue: Vec<Order>,
+}
+
+/// Keep a time, or forget it. The serial names it.
+enum Order {
+    Keep(u64, Time),
+    Forget(u64),
+}
+
+struct Time {
+    at: Instant,
+    of: TimeOf,
+}
+
+enum TimeOf {
+    Deadline(Arc<Agent>, WaitId),
+    Lease { address: usize, generation: u64 },
+}
+
+impl Clock {
+    /// A clock for the engine that `engine` returns; its thread does not run yet.
+    pub fn new(engine: fn() -> &'static Engine) -> Self {
+        Self { engine, shared: Arc::default() }
+    }
+}
+
+impl Timers for Clock {
+    fn deadline(&self, agent: &Arc<Agent>, id: WaitId, at: Instant) -> io::Result<()> {
+        let of = TimeOf::Deadline(Arc::clone(agent), id);
+        self.keep(id.serial, Time { at, of })
+    }
+
+    fn cancel(&self, id: WaitId) {
+        self.shared.leave(&mut self.shared.orders.lock(), Order::Forget(id.serial));
+    }
+
+    fn lease(&self, address: usize, generation: u64, at: Instant) {
+        let of = TimeOf::Lease { address, generation };
+        if self.keep(generation, Time { at, of }).is_err() {
+            // Without a clock there are no leases: the lock goes to whoever comes first.
+            (self.engine)().end_lease(address, generation);
+        }
+    }
+}
+
+impl Clock {
+    fn keep(&self, serial: u64, time: Time) -> io::Result<()> {
+        let mut orders = self.shared.orders.lock();
+        if !orders.is_running {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
+            let (engine, shared) = (self.engine, Arc::clone(&self.shared));
+            let run = move || runtime.block_on(keep_time(engine(), &shared));
+            std::thread::Builder::new().name("sablock-clock".into()).spawn(run)?;
+            orders.is_running = true;
+        }
+        self.shared.leave(&mut orders, Order::Keep(serial, time));
+        Ok(())
+    }
+}
+
+impl Shared {
+    /// Leaves an order; wakes the thread if it cannot wait until that wakes by itself.
+    fn leave(&self, orders: &mut Orders, order: Order) {
+        let is_urgent = match &order {
+            Order::Keep(_, time) => orders.wakes_at.is_none_or(|at| time.at < at),
+            Order::Forget(_) => false,
+        };
+        orders.queue.push(order);
+        if (is_urgent || orders.queue.len() >= MOST_ORDERS) && !orders.is_woken {
+            orders.is_woken = true;
+            self.wake_up.notify_one();
+        }
+    }
+
+    /// Takes the orders; notes when the thread will look again by itself.
+    fn take(&self, times: &mut Times) {
+        let mut orders = self.orders.lock();
+        for order in orders.queue.drain(..) {
+            times.follow(order);
+        }
+        orders.is_woken = false;
+        if orders.queue.capacity() > SPARE {
+            orders.queue = Vec::new();
+        }
+        orders.wakes_at = times.earliest();
+    }
+
+    /// Stops the thread, unless an order has come in.
+    fn retire(&self) -> bool {
+        let mut orders = self.orders.lock();
+        orders.is_running = !orders.queue.is_empty();
+        !orders.is_running
+    }
+}
+
+async fn keep_time(engine: &Engine, shared: &Shared) {
+    let mut times = Times::default();
+    loop {
+        shared.take(&mut times);
+        if times.wheel.is_empty() {
+            let woken = tokio::time::timeout(IDLE, shared.wake_up.notified()).await;
+            if woken.is_err() && shared.retire() {
+                return;
+            }
+        } else {
+            tokio::select! {
+                () = shared.wake_up.notified() => {}
+                () = tokio::time::sleep(IDLE) => {}
+                time = times.next() => times.end(time, engine),
+            }
+        }
+    }
+}
+
+/// The times that are kept.
+#[derive(Default)]
+struct Times {
+    wheel: DelayQueue<(u64, Time)>,
+    keys: FxHashMap<u64, Key>,
+}
+
+impl Times {
+    fn follow(&mut self, order: Order) {
+        match order {
+            Order::Keep(serial, time) => {
+                let at = time.at.min(Instant::now() + HORIZON);
+                let key = self.wheel.insert_at((serial, time), at.into());
+                self.keys.insert(serial, key);
+            }
+            Order::Forget(serial) => {
+                if let Some(key) = self.keys.remove(&serial) {
+                    self.wheel.remove(&key);
+                }
+            }
+        }
+    }
+
+    fn earliest(&self) -> Option<Instant> {
+        self.wheel.peek().map(|key| self.wheel.deadline(&key).into_std())
+    }
+
+    /// The next time that is over.
+    async fn next(&mut self) -> (u64, Time) {
+        match poll_fn(|context| self.wheel.poll_expired(context)).await {
+            Some(expired) => expired.into_inner(),
+            None => std::future::pending().await,
+        }
+    }
+
+    fn end(&mut self, (serial, time): (u64, Time), engine: &Engine) {
+        self.keys.remove(&serial);
+        if time.at > Instant::now() {
+            // Beyond the horizon, or the wheel was early by its resolution of a millisecond.
+            self.follow(Order::Keep(serial, time));
+            return;
+        }
+        match time.of {
+            TimeOf::Deadline(agent, id) => agent.notify(Notice::Expired(id)),
+            TimeOf::Lease { address, generation } => engine.end_lease(address, generation),
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! The engine: it lets threads and event loops wait for primitives, in a fair order, and lets them in. It knows no primitive.
+//!
+//! How it works, from the words outwards:
+//!
+//! 1. JS takes and releases a free primitive by one compare-exchange. Only when that fails it comes here.
+//! 2. A *section* locks the bucket of the primitive's address and sets W, which makes every fast path fail: the words are
+//!    frozen. It asks the primitive what becomes of a request, and writes the words at its end.
+//! 3. Who cannot get in is *queued*: a blocked thread with its parker, a promise in the group of its event loop.
+//! 4. Whoever releases *hands off*: blocked threads are woken, or handed over to directly once they have aged; event loops
+//!    are *offered* what is free and *claim* it on their own thread.
+//! 5. A waiter whose wait another thread ends is *settled*: it leaves the queue at once, and its own thread *collects* how.
+//!    So a timeout, an abort, or the end of the thread finds out whether it comes too late, and what to pass on.
+//! 6. A blocked thread sleeps in slices, between which it looks whether it is being terminated.
+//! 7. When a thread ends, what it was settled with and never knew of passes on; what it holds goes to the next, marked.
+//!
+//! Imports run `node` -> `primitives` -> `engine` -> `agents` -> `memory`, `sync`.
+
+mod arena;
+mod block;
+#[cfg(not(loom))]
+pub mod deadline;
+mod deadlock;
+mod event_loop;
+mod handoff;
+pub mod holds;
+mod inspect;
+mod list;
+mod parker;
+mod primitive;
+#[doc(hidden)]
+pub mod queue;
+mod register;
+mod section;
+mod slot;
+mod spin;
+mod stats;
+mod table;
+mod timers;
+mod wakes;
+
+pub use arena::Arena;
+pub use block::{Caller, Failure, Limit, Outcome};
+pub use deadlock::Hop;
+pub use event_loop::{EventLoop, Reply, ReplyError, Settled};
+pub use inspect::{HoldView, LockView, WaiterView};
+pub use parker::Parker;
+pub use primitive::{
+    Blockers, Corrupt, Counts, Entry, Facts, Glance, Hold, HoldOwner, Mode, Order, Primitive, Request, Space, State,
+};
+pub use slot::Slot;
+pub use stats::Stats;
+pub use table::{Engine, Patience};
+pub use timers::Timers;
+pub(crate) use wakes::Wakes;

@@ -1,0 +1,266 @@
+//! What the engine asks of a primitive: a pure state machine, which names no queue, no thread and no clock.
+//!
+//! The engine freezes a primitive's words (see [`super::section`]), asks what becomes of them, and thaws them.
+//! A primitive is written in `primitives/`, as a table of transitions, and tested without threads.
+
+use crate::agents::{AgentId, Agents};
+use crate::memory::Place;
+
+/// In which order those who wait are let in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Order {
+    /// Whoever comes may take what is free, within bounds that keep it fair; an event loop that is busy holds nobody up.
+    Barging,
+    /// First come, first served, event loops included: a grant to a loop is final, and those behind it wait until it comes.
+    Strict,
+    /// Nobody is let in but by a notification, which is for the first in line.
+    Notified,
+}
+
+/// Which of the two tables of queues a primitive's waiters are in. Waiting for a notification never delays locking, and
+/// threads may wait for a notification at a lock's own word.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Space {
+    /// The table of primitives with words of their own.
+    Words,
+    /// The table of places at which threads wait for a notification.
+    Notifications,
+}
+
+/// How a holder holds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Mode {
+    /// Alone.
+    Exclusive,
+    /// Together with others of this mode.
+    Shared,
+    /// A number of permits.
+    Permits,
+    /// An entry of a latch.
+    Entry,
+    /// Not at all: it only waits to pass.
+    Passage,
+}
+
+/// Who may release a hold.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum HoldOwner {
+    /// The thread, by the primitive itself: a raw hold.
+    Thread,
+    /// One guard object, and nothing else.
+    Guard,
+}
+
+/// What an agent holds, or asks for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Hold {
+    /// How.
+    pub mode: Mode,
+    /// Who may release it.
+    pub owner: HoldOwner,
+    /// How many: permits, entries; 1 for a lock.
+    pub count: u32,
+    /// How many there are in all, as whoever asks has it; 0 for what has no such number.
+    pub of: u32,
+}
+
+impl Hold {
+    /// Nothing: whoever is granted it passes.
+    pub const PASSAGE: Self = Self { mode: Mode::Passage, owner: HoldOwner::Thread, count: 0, of: 0 };
+
+    /// Of a lock, alone.
+    pub const fn exclusive(owner: HoldOwner) -> Self {
+        Self { mode: Mode::Exclusive, owner, count: 1, of: 0 }
+    }
+
+    /// Of a lock, together with others.
+    pub const fn shared(owner: HoldOwner) -> Self {
+        Self { mode: Mode::Shared, owner, count: 1, of: 0 }
+    }
+
+    /// Of a semaphore that has `of` permits in all.
+    pub const fn permits(count: u32, of: u32) -> Self {
+        Self { mode: Mode::Permits, owner: HoldOwner::Guard, count, of }
+    }
+
+    /// Entries of a latch.
+    pub const fn entries(count: u32) -> Self {
+        Self { mode: Mode::Entry, owner: HoldOwner::Guard, count, of: 0 }
+    }
+}
+
+/// What an agent holds of one primitive, as its slot in the register of holds says.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Counts {
+    /// Holds of the thread itself.
+    pub raw: u32,
+    /// Holds of guards.
+    pub guarded: u32,
+}
+
+impl Counts {
+    /// Both together.
+    pub fn sum(self) -> u32 {
+        self.raw + self.guarded
+    }
+}
+
+/// What an agent comes for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Request {
+    /// To hold.
+    Hold(Hold),
+    /// A notification.
+    Notification,
+    /// A notification, unless the value is another than this.
+    NotificationWhile(i64),
+}
+
+impl Request {
+    /// What whoever is granted this holds.
+    pub fn hold(self) -> Option<Hold> {
+        match self {
+            Self::Hold(hold) => Some(hold),
+            Self::Notification | Self::NotificationWhile(_) => None,
+        }
+    }
+}
+
+/// A snapshot of a primitive's words. Only the primitive reads it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct State(pub u64);
+
+/// The words hold what this package did not write, or waiters of another primitive are queued for them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Corrupt;
+
+/// What becomes of a request.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Entry {
+    /// It is granted, and this is the state now.
+    Granted(State),
+    /// It has to wait.
+    Wait,
+    /// There is nothing to wait for.
+    Refused,
+}
+
+/// What the engine knows of a primitive, by which the primitive can tell values that nobody wrote.
+pub struct Facts<'a> {
+    /// Whether anybody is queued.
+    pub is_queued: bool,
+    /// Whether it is reserved for an event loop.
+    pub is_reserved: bool,
+    /// Who lives, and who ever lived.
+    pub agents: &'a Agents,
+}
+
+/// What a thread that spins sees.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Glance {
+    /// Whether one compare-exchange could take it.
+    pub is_free: bool,
+    /// Who holds it alone; 0 for nobody.
+    pub owner: AgentId,
+    /// Whether a release must look at the queue.
+    pub is_waiting: bool,
+    /// Whether it is kept for an event loop.
+    pub is_reserved: bool,
+}
+
+/// Whom a waiter waits for, as the deadlock search sees it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Blockers {
+    /// The agent whose id the words have; 0 for nobody.
+    Owner(AgentId),
+    /// Those in whose registers of holds it stands, and who waits ahead.
+    Holders,
+    /// Anybody may end the wait.
+    Anybody,
+}
+
+/// A state machine that the engine drives. Its states hold W, the bit that makes every fast path fail, as it was before
+/// the section.
+pub trait Primitive: Sync {
+    /// The name of its class, in messages.
+    fn name(&self) -> &'static str;
+
+    /// In which order its waiters are let in.
+    fn order(&self) -> Order;
+
+    /// In which table they are.
+    fn space(&self) -> Space {
+        Space::Words
+    }
+
+    /// Reads the words and makes every fast path fail until [`Primitive::thaw`]; leaves alone what it did not write.
+    /// Acquire: pairs with the release of whoever wrote the value.
+    fn freeze(&self, place: Place, facts: &Facts<'_>) -> Result<State, Corrupt>;
+
+    /// Writes the words; fast paths work again, unless somebody is queued whom they may not pass by.
+    /// Release: what was written under the section is seen by whoever gets in next.
+    fn thaw(&self, place: Place, frozen: State, state: State, is_queued: bool);
+
+    /// Reads the words, which may change at once.
+    fn read(&self, place: Place) -> State;
+
+    /// What becomes of a request of `agent`, who comes now.
+    fn enter(&self, state: State, request: Request, agent: AgentId, is_queued: bool) -> Entry;
+
+    /// The state in which the waiter `agent` has what it asked for; `None` if it has to wait on.
+    fn grant(&self, state: State, hold: Hold, agent: AgentId) -> Option<State>;
+
+    /// The state after a release; `None` if `agent` does not hold it so.
+    fn release(&self, state: State, hold: Hold, agent: AgentId) -> Option<State>;
+
+    /// Who holds it alone; 0 for nobody, or if the words do not tell.
+    fn owner(&self, _: State) -> AgentId {
+        0
+    }
+
+    /// Whether the register of holds, and not the words, says who has such a hold.
+    fn is_registered(&self, _: Hold) -> bool {
+        false
+    }
+
+    /// The state once the thread of somebody with these holds in its register has ended.
+    fn given_back(&self, state: State, _: Counts) -> State {
+        state
+    }
+
+    /// The state once the thread of the owner has ended inside.
+    fn ended(&self, state: State) -> State {
+        state
+    }
+
+    /// The state that tells the next to come that the thread of `agent` ended inside, when nobody waits who could.
+    fn remember_ended(&self, state: State, _: AgentId) -> State {
+        state
+    }
+
+    /// Whether W was set: then nothing but a section can have changed the owner since the last one.
+    fn is_waiting(&self, state: State) -> bool;
+
+    /// The state in which it is kept for an event loop that will come for `hold`; `None` if that would help nobody.
+    fn reserve(&self, _: State, _: Hold) -> Option<State> {
+        None
+    }
+
+    /// The state without the reservation.
+    fn unreserve(&self, state: State) -> State {
+        state
+    }
+
+    /// For a thread that spins before it queues; `None` if that never pays.
+    fn glance(&self, _: Place) -> Option<Glance> {
+        None
+    }
+
+    /// The fast path of `enter`: one compare-exchange.
+    fn try_enter(&self, _: Place, _: Request, _: AgentId) -> bool {
+        false
+    }
+
+    /// Whom a waiter waits for.
+    fn blockers(&self, state: State) -> Blockers;
+}

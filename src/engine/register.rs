@@ -1,0 +1,87 @@
+//! The register of holds: what each agent holds that a primitive's words cannot say (permits, entries of a latch, read holds).
+//!
+//! A slot is two counts in memory that an agent's JS shares with the core: raw holds, and holds that a guard owns. Only its
+//! own thread changes the counts: the fast path in JS, in the same expression as the compare-exchange on the word, between
+//! which V8 can stop a thread at no point; the slow paths here. A grant by another thread lives in the waiter until its own
+//! thread collects it. When an agent ends, its slots say what has to be given back, exactly.
+
+use super::primitive::{Counts, Hold, HoldOwner, Primitive};
+use super::slot::Slot;
+use super::table::Engine;
+use crate::agents::AgentId;
+use crate::memory::Place;
+
+impl Engine {
+    /// Takes in a slot of `agent` for a primitive, the agent's first for that place. On the agent's thread.
+    pub fn add_slot(&self, primitive: &'static dyn Primitive, place: Place, slot: Slot) {
+        let mut contents = self.contents(primitive.space(), place.address());
+        contents.slots.entry(place.address()).or_default().push(slot);
+        drop(contents);
+        self.registers.lock().entry(slot.agent).or_default().push((primitive, place));
+    }
+
+    /// Gives up the slot of `agent` for a primitive; false if it is in use.
+    pub fn free_slot(&self, primitive: &'static dyn Primitive, place: Place, agent: AgentId) -> bool {
+        let mut contents = self.contents(primitive.space(), place.address());
+        let slots = contents.slots.get(&place.address()).into_iter().flatten();
+        if slots.into_iter().any(|slot| slot.agent == agent && slot.read().sum() > 0) {
+            return false;
+        }
+        contents.take_slot(place.address(), agent);
+        drop(contents);
+        if let Some(places) = self.registers.lock().get_mut(&agent) {
+            places.retain(|(_, other)| other.address() != place.address());
+        }
+        true
+    }
+
+    /// Notes that `agent` has got a hold that its words do not tell of. On its own thread.
+    pub(crate) fn note_hold(&self, primitive: &'static dyn Primitive, place: Place, agent: AgentId, hold: Hold) {
+        if primitive.is_registered(hold) {
+            self.change_slot(primitive, place, agent, hold.owner, |count| count + hold.count);
+        }
+    }
+
+    /// Notes that `agent` holds so much less. On its own thread.
+    pub(crate) fn note_release(&self, primitive: &'static dyn Primitive, place: Place, agent: AgentId, hold: Hold) {
+        if primitive.is_registered(hold) {
+            self.change_slot(primitive, place, agent, hold.owner, |count| count.saturating_sub(hold.count));
+        }
+    }
+
+    fn change_slot(
+        &self,
+        primitive: &'static dyn Primitive,
+        place: Place,
+        agent: AgentId,
+        owner: HoldOwner,
+        change: impl FnOnce(u32) -> u32,
+    ) {
+        let contents = self.contents(primitive.space(), place.address());
+        let mut slots = contents.slots.get(&place.address()).into_iter().flatten();
+        if let Some(slot) = slots.find(|slot| slot.agent == agent) {
+            slot.change(owner, change);
+        }
+    }
+
+    /// What each agent holds of a primitive, as the registers say at this moment.
+    pub fn registered_holders(&self, primitive: &dyn Primitive, place: Place) -> Vec<(AgentId, Counts)> {
+        let contents = self.contents(primitive.space(), place.address());
+        let slots = contents.slots.get(&place.address()).into_iter().flatten();
+        slots.map(|slot| (slot.agent, slot.read())).filter(|(_, counts)| counts.sum() > 0).collect()
+    }
+
+    /// An agent has ended: what its register says goes back, and others get in.
+    pub(super) fn give_back_holds(&self, agent: AgentId) {
+        let places = self.registers.lock().remove(&agent).unwrap_or_default();
+        for (primitive, place) in places {
+            let Ok(mut section) = self.open(primitive, place) else {
+                // Overwritten: nobody can say what its holds are worth.
+                self.contents(primitive.space(), place.address()).take_slot(place.address(), agent);
+                continue;
+            };
+            section.give_back(agent);
+            section.finish();
+        }
+    }
+}

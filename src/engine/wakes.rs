@@ -1,0 +1,63 @@
+//! Wake-ups that a section decided on, carried out once the bucket's lock is released: a wake-up is a system call, and
+//! whoever is woken needs that lock.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use smallvec::SmallVec;
+
+use super::parker::Parker;
+use super::timers::Timers;
+use crate::agents::{Agent, Notice};
+
+enum Wake {
+    Unpark(Arc<Parker>),
+    Turn(Arc<Agent>),
+    Offer { agent: Arc<Agent>, address: usize },
+    Lease { address: usize, generation: u64, until: Instant },
+}
+
+/// Wake-ups to be carried out.
+#[derive(Default)]
+#[must_use = "whoever is to be woken waits for it"]
+pub(crate) struct Wakes(SmallVec<[Wake; 2]>);
+
+impl Wakes {
+    pub(super) fn unpark(&mut self, parker: Arc<Parker>) {
+        self.0.push(Wake::Unpark(parker));
+    }
+
+    /// The loop of `agent` must turn, for a notice that is in its inbox.
+    pub(super) fn turn(&mut self, agent: Arc<Agent>) {
+        self.0.push(Wake::Turn(agent));
+    }
+
+    pub(super) fn offer(&mut self, agent: Arc<Agent>, address: usize) {
+        self.0.push(Wake::Offer { agent, address });
+    }
+
+    pub(super) fn lease(&mut self, address: usize, generation: u64, until: Instant) {
+        self.0.push(Wake::Lease { address, generation, until });
+    }
+
+    /// Carries all of them out.
+    pub(crate) fn carry_out(self, timers: &dyn Timers) {
+        self.carry_out_beside(timers, None);
+    }
+
+    /// Carries all of them out, but for the loop of `here`, which only finds the offer in its inbox: it is about to drain
+    /// it anyway.
+    pub(crate) fn carry_out_beside(self, timers: &dyn Timers, here: Option<&Arc<Agent>>) {
+        for wake in self.0 {
+            match wake {
+                Wake::Unpark(parker) => parker.unpark(),
+                Wake::Turn(agent) => agent.wake(),
+                Wake::Offer { agent, address } if here.is_some_and(|here| Arc::ptr_eq(here, &agent)) => {
+                    agent.leave_notice(Notice::Offer(address));
+                }
+                Wake::Offer { agent, address } => agent.notify(Notice::Offer(address)),
+                Wake::Lease { address, generation, until } => timers.lease(address, generation, until),
+            }
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! A place in memory that JavaScript shares between threads: where a primitive keeps its words, or where threads wait.
+
+use std::ptr::NonNull;
+
+use crate::sync::{AtomicU32, AtomicU64, Ordering};
+
+/// How wide the value is that [`Place::holds`] compares.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Width {
+    Four,
+    Eight,
+}
+
+/// Where shared memory is. Whoever makes one answers for the memory; never a Rust reference to plain integers, since JS
+/// writes there at any time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Place {
+    at: NonNull<AtomicU32>,
+    width: Width,
+    /// Its offset in the buffer, for messages.
+    pub byte_offset: usize,
+}
+
+// SAFETY: it is an address; all access goes through atomics, which any thread may use.
+unsafe impl Send for Place {}
+
+impl Place {
+    /// The words of a primitive, or an element of an `Int32Array`.
+    ///
+    /// # Safety
+    ///
+    /// `at` is aligned to 4, readable and writable for as many words as its primitive has, accessed by atomic operations
+    /// only, and stays so during each call that gets this place, and for as long as a wait that such a call began is
+    /// pending. For a place that threads only wait at, plain writes by JS are allowed too.
+    pub const unsafe fn new(at: NonNull<AtomicU32>, byte_offset: usize) -> Self {
+        Self { at, width: Width::Four, byte_offset }
+    }
+
+    /// An element of a `BigInt64Array`.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Place::new`], but eight bytes, aligned to 8.
+    pub const unsafe fn big_int64(at: NonNull<AtomicU64>, byte_offset: usize) -> Self {
+        Self { at: at.cast(), width: Width::Eight, byte_offset }
+    }
+
+    /// The key of its queue. Places of both widths that begin at the same byte are one.
+    pub fn address(self) -> usize {
+        self.at.as_ptr() as usize
+    }
+
+    /// Its first word.
+    pub fn word(&self) -> &AtomicU32 {
+        // SAFETY: aligned, live and atomic by the contract of `new`.
+        unsafe { self.at.as_ref() }
+    }
+
+    /// The value that an element holds now.
+    pub fn value(&self) -> i64 {
+        // SeqCst, as ECMAScript reads it: one order for all threads with the `Atomics` operations that write it.
+        match self.width {
+            Width::Four => i64::from(self.word().load(Ordering::SeqCst) as i32),
+            // SAFETY: aligned to 8, live and atomic by the contract of `big_int64`.
+            Width::Eight => unsafe { self.at.cast::<AtomicU64>().as_ref() }.load(Ordering::SeqCst) as i64,
+        }
+    }
+}

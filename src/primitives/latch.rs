@@ -1,0 +1,133 @@
+//! The latch: a count in one word; zero is open.
+//!
+//! | bits | meaning |
+//! |------|---------|
+//! | 0..=28 | the count |
+//! | 29 | W: somebody waits, so that every change goes through the queue |
+//!
+//! An *entry* is one of the count that is counted down when its thread ends; who has entries, the register of holds says.
+
+use std::sync::Arc;
+
+use super::word;
+use crate::agents::{Agent, AgentId};
+use crate::engine::{Blockers, Corrupt, Counts, Engine, Entry, Facts, Hold, Mode, Order, Primitive, Request, State};
+use crate::memory::Place;
+
+/// No count is larger.
+pub const MAX_COUNT: u32 = (1 << 29) - 1;
+/// W: somebody waits.
+pub const WAITING: u32 = 1 << 29;
+
+/// The latch.
+pub struct Latch;
+
+/// The one that there need be.
+pub static LATCH: Latch = Latch;
+
+impl Latch {
+    /// The state with the count changed by `by`; `None` if that is no count.
+    fn changed(&self, state: State, by: i64) -> Option<State> {
+        let count = i64::from(word::of(state) & MAX_COUNT) + by;
+        let count = (0..=i64::from(MAX_COUNT)).contains(&count).then_some(count as u32)?;
+        Some(word::state(word::of(state) & WAITING | count))
+    }
+}
+
+impl Primitive for Latch {
+    fn name(&self) -> &'static str {
+        "Latch"
+    }
+
+    fn order(&self) -> Order {
+        Order::Strict
+    }
+
+    fn freeze(&self, place: Place, facts: &Facts<'_>) -> Result<State, Corrupt> {
+        word::freeze(place, WAITING, |word| {
+            word & !(MAX_COUNT | WAITING) == 0 && (word & WAITING == 0 || facts.is_queued)
+        })
+    }
+
+    fn thaw(&self, place: Place, _: State, state: State, is_queued: bool) {
+        word::thaw(place, WAITING, state, is_queued);
+    }
+
+    fn read(&self, place: Place) -> State {
+        word::read(place)
+    }
+
+    fn enter(&self, state: State, request: Request, agent: AgentId, _: bool) -> Entry {
+        let Request::Hold(hold) = request else { return Entry::Refused };
+        self.grant(state, hold, agent).map_or(Entry::Wait, Entry::Granted)
+    }
+
+    /// Whoever waits when it opens passes, though it closes again at once. An entry waits for nobody.
+    fn grant(&self, state: State, hold: Hold, _: AgentId) -> Option<State> {
+        match hold.mode {
+            Mode::Entry => self.changed(state, i64::from(hold.count)),
+            _ => (word::of(state) & MAX_COUNT == 0).then_some(state),
+        }
+    }
+
+    /// An entry has no identity: once others counted it down, it counts nothing down any more.
+    fn release(&self, state: State, hold: Hold, _: AgentId) -> Option<State> {
+        match hold.mode {
+            Mode::Entry => self.changed(state, -i64::from(hold.count)),
+            _ => Some(state),
+        }
+    }
+
+    fn is_registered(&self, hold: Hold) -> bool {
+        hold.mode == Mode::Entry
+    }
+
+    fn given_back(&self, state: State, counts: Counts) -> State {
+        let left = i64::from(counts.sum()).min(i64::from(word::of(state) & MAX_COUNT));
+        self.changed(state, -left).unwrap_or(state)
+    }
+
+    fn is_waiting(&self, state: State) -> bool {
+        word::of(state) & WAITING != 0
+    }
+
+    fn blockers(&self, _: State) -> Blockers {
+        Blockers::Anybody
+    }
+}
+
+impl Engine {
+    /// Changes the count of a latch by `by`; returns what is left, or `None` if that is no count: then nothing changes.
+    /// On the thread of `here`, as [`Engine::release`].
+    pub fn change_latch(&self, here: &Arc<Agent>, place: Place, by: i64) -> Result<Option<u32>, Corrupt> {
+        let state = self.update(here, &LATCH, place, |state| LATCH.changed(state, by))?;
+        Ok(state.map(|state| word::of(state) & MAX_COUNT))
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    const ME: AgentId = 70_000;
+
+    #[test]
+    fn it_is_open_at_zero() {
+        for (count, is_open) in [(0, true), (1, false), (MAX_COUNT, false)] {
+            assert_eq!(LATCH.grant(word::state(count), Hold::PASSAGE, ME).is_some(), is_open, "{count}");
+        }
+    }
+
+    #[test]
+    fn the_count_stays_within_its_bounds() {
+        assert_eq!(LATCH.changed(word::state(2), -3), None);
+        assert_eq!(LATCH.changed(word::state(MAX_COUNT), 1), None);
+        assert_eq!(LATCH.changed(word::state(2 | WAITING), -2), Some(word::state(WAITING)));
+    }
+
+    #[test]
+    fn entries_that_others_counted_down_count_nothing_down() {
+        assert_eq!(LATCH.given_back(word::state(2), Counts { raw: 0, guarded: 5 }), word::state(0));
+        assert_eq!(LATCH.given_back(word::state(7), Counts { raw: 0, guarded: 5 }), word::state(2));
+    }
+}

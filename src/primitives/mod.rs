@@ -1,0 +1,9 @@
+//! The primitives: each a table of transitions on its words, which the engine drives. The only place that names bits.
+
+pub mod condition;
+pub mod event;
+pub mod futex;
+pub mod latch;
+pub mod mutex;
+pub mod semaphore;
+mod word;

@@ -1,0 +1,395 @@
+//! Strict order, grants in batches, shared holders and the register of holds, step by step.
+#![cfg(not(loom))]
+
+mod common;
+
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Barrier};
+use std::thread;
+
+use common::{PROMPT, World};
+use sablock::agents::{Agent, AgentId, Notice, WaitId};
+use sablock::engine::{
+    Blockers, Corrupt, Entry, EventLoop, Facts, Hold, HoldOwner, Limit, Mode, Order, Outcome, Primitive, Reply,
+    Request, Settled, Slot, State,
+};
+use sablock::memory::Place;
+use sablock::primitives::event::MANUAL_RESET_EVENT;
+use sablock::primitives::latch::LATCH;
+use sablock::primitives::semaphore::SEMAPHORE;
+
+const GRANTED: Outcome = Outcome::GRANTED;
+
+/// Two permits in all.
+fn permits(count: u32) -> Request {
+    Request::Hold(Hold::permits(count, 2))
+}
+
+impl World {
+    fn event_loop(&self) -> EventLoop<'_> {
+        EventLoop::new(&self.engine, self.agent(0))
+    }
+
+    fn acquire(&self, agent: &Arc<Agent>, count: u32, limit: Limit) -> Outcome {
+        self.engine.wait(agent, &SEMAPHORE, self.place(), permits(count), limit, &mut || true).unwrap()
+    }
+
+    fn release(&self, agent: &Arc<Agent>, count: u32) {
+        assert!(self.engine.release(agent, &SEMAPHORE, self.place(), Hold::permits(count, 2)).unwrap());
+    }
+
+    fn taken(&self) -> u32 {
+        self.word.load(Ordering::SeqCst)
+    }
+
+    fn until_waiting(&self, primitive: &dyn Primitive, count: usize) {
+        self.until("waiters", |world| world.engine.inspect(primitive, world.place()).waiters.len() == count);
+    }
+}
+
+fn pend(waits: &mut EventLoop<'_>, world: &World, primitive: &'static dyn Primitive, request: Request) -> u32 {
+    match waits.wait(primitive, world.place(), request, Limit::Endless).unwrap() {
+        Reply::Pending(token) => token,
+        now => panic!("{now:?}"),
+    }
+}
+
+fn settled(world: &World, token: u32) -> Option<Settled> {
+    Some(Settled { token, place: world.place(), is_for_hold: true, outcome: Ok(GRANTED) })
+}
+
+/// Memory for slots that outlives the world.
+fn slot(agent: &Arc<Agent>) -> (Slot, &'static [AtomicU32; 2]) {
+    let memory: &'static [AtomicU32; 2] = Box::leak(Box::default());
+    // SAFETY: aligned, zero, and never freed.
+    (unsafe { Slot::new(agent.id, NonNull::from(memory)) }, memory)
+}
+
+#[test]
+fn a_large_request_at_the_head_is_never_overtaken_by_small_ones() {
+    let world = &World::new(false);
+    let [holder, newcomer] = [0, 1].map(|thread| world.agent(thread));
+    assert_eq!(world.acquire(&holder, 2, Limit::Once), GRANTED);
+    let mut large = world.event_loop();
+    let mut small = world.event_loop();
+    let first = pend(&mut large, world, &SEMAPHORE, permits(2));
+    let second = pend(&mut small, world, &SEMAPHORE, permits(1));
+    world.release(&holder, 1);
+    assert_eq!((large.next_settled(), small.next_settled()), (None, None));
+    assert_eq!(world.acquire(&newcomer, 1, Limit::Once), Outcome::TimedOut, "somebody waits");
+    world.release(&holder, 1);
+    assert_eq!(small.next_settled(), None);
+    assert_eq!(large.next_settled(), settled(world, first));
+    let agent = Arc::clone(large.agent());
+    world.release(&agent, 2);
+    assert_eq!(small.next_settled(), settled(world, second));
+}
+
+#[test]
+fn permits_go_in_batches_to_threads_and_loops_in_the_order_of_the_queue() {
+    let world = &World::new(false);
+    let holder = world.agent(0);
+    assert_eq!(world.acquire(&holder, 2, Limit::Once), GRANTED);
+    let mut waits = world.event_loop();
+    let first = pend(&mut waits, world, &SEMAPHORE, permits(1));
+    thread::scope(|scope| {
+        scope.spawn(|| assert_eq!(world.acquire(&world.agent(1), 1, Limit::after(PROMPT)), GRANTED));
+        world.until_waiting(&SEMAPHORE, 2);
+        let third = pend(&mut waits, world, &SEMAPHORE, permits(1));
+        world.release(&holder, 2);
+        world.until_waiting(&SEMAPHORE, 1);
+        assert_eq!(waits.next_settled(), settled(world, first));
+        assert_eq!(waits.next_settled(), None, "{third} waits on");
+    });
+}
+
+#[test]
+fn a_grant_to_a_loop_is_final() {
+    let world = World::new(false);
+    let holder = world.agent(0);
+    assert_eq!(world.acquire(&holder, 2, Limit::Once), GRANTED);
+    let mut waits = world.event_loop();
+    let token = pend(&mut waits, &world, &SEMAPHORE, permits(2));
+    world.release(&holder, 2);
+    assert_eq!(world.taken(), 2, "it shows as held");
+    assert_eq!(waits.cancel(token), None, "too late");
+    waits.agent().notify(Notice::Expired(WaitId { token, serial: 1 }));
+    assert_eq!(waits.next_settled(), settled(&world, token), "the deadline comes too late as well");
+}
+
+#[test]
+fn a_grant_to_a_loop_that_ends_before_it_knows_passes_on() {
+    let world = World::new(false);
+    let holder = world.agent(0);
+    assert_eq!(world.acquire(&holder, 2, Limit::Once), GRANTED);
+    let mut doomed = world.event_loop();
+    let mut next = world.event_loop();
+    pend(&mut doomed, &world, &SEMAPHORE, permits(2));
+    let token = pend(&mut next, &world, &SEMAPHORE, permits(2));
+    world.release(&holder, 2);
+    assert_eq!(next.next_settled(), None);
+    doomed.end();
+    assert_eq!(next.next_settled(), settled(&world, token));
+    next.end();
+    assert_eq!(world.taken(), 0, "its code may not know of it either");
+}
+
+#[test]
+fn a_waiter_that_leaves_the_head_lets_those_behind_it_in() {
+    let world = World::new(false);
+    let holder = world.agent(0);
+    assert_eq!(world.acquire(&holder, 1, Limit::Once), GRANTED);
+    let mut large = world.event_loop();
+    let mut small = world.event_loop();
+    let first = pend(&mut large, &world, &SEMAPHORE, permits(2));
+    let second = pend(&mut small, &world, &SEMAPHORE, permits(1));
+    assert!(large.cancel(first).is_some());
+    assert_eq!(small.next_settled(), settled(&world, second));
+}
+
+#[test]
+fn what_the_register_says_of_a_thread_that_ends_goes_back() {
+    let world = World::new(false);
+    let doomed = world.event_loop();
+    let agent = Arc::clone(doomed.agent());
+    let (slot, counts) = slot(&agent);
+    world.engine.add_slot(&SEMAPHORE, world.place(), slot);
+    assert_eq!(world.acquire(&agent, 2, Limit::Once), GRANTED);
+    assert_eq!(counts[1].load(Ordering::SeqCst), 2, "the slow path writes the slot too");
+    assert!(!world.engine.free_slot(&SEMAPHORE, world.place(), agent.id), "in use");
+    world.release(&agent, 1);
+    assert_eq!(counts[1].load(Ordering::SeqCst), 1);
+    let holders = world.engine.registered_holders(&SEMAPHORE, world.place());
+    assert_eq!(holders.into_iter().map(|(agent, counts)| (agent, counts.guarded)).collect::<Vec<_>>(), [(agent.id, 1)]);
+    let mut next = world.event_loop();
+    let token = pend(&mut next, &world, &SEMAPHORE, permits(2));
+    doomed.end();
+    assert_eq!(next.next_settled(), settled(&world, token));
+    assert_eq!(world.taken() & !(1 << 31), 2);
+}
+
+#[test]
+fn whoever_waits_when_a_latch_opens_passes_though_it_closes_at_once() {
+    let world = World::new(false);
+    let [me, other] = [0, 1].map(|thread| world.agent(thread));
+    assert_eq!(world.engine.change_latch(&me, world.place(), 2), Ok(Some(2)));
+    let mut waits = world.event_loop();
+    let passage = Request::Hold(Hold::PASSAGE);
+    let tokens = [pend(&mut waits, &world, &LATCH, passage), pend(&mut waits, &world, &LATCH, passage)];
+    assert_eq!(world.engine.change_latch(&me, world.place(), -3), Ok(None), "below zero: nothing changes");
+    assert_eq!(world.engine.change_latch(&other, world.place(), -2), Ok(Some(0)));
+    assert_eq!(world.engine.change_latch(&other, world.place(), 1), Ok(Some(1)));
+    for token in tokens {
+        assert_eq!(waits.next_settled(), settled(&world, token));
+    }
+    assert_eq!(waits.next_settled(), None);
+}
+
+#[test]
+fn entries_of_a_thread_that_ends_are_counted_down() {
+    let world = World::new(false);
+    let doomed = world.event_loop();
+    let agent = Arc::clone(doomed.agent());
+    let (slot, _) = slot(&agent);
+    world.engine.add_slot(&LATCH, world.place(), slot);
+    let entry = Request::Hold(Hold::entries(1));
+    assert_eq!(world.engine.wait(&agent, &LATCH, world.place(), entry, Limit::Once, &mut || true).unwrap(), GRANTED);
+    let mut waits = world.event_loop();
+    let token = pend(&mut waits, &world, &LATCH, Request::Hold(Hold::PASSAGE));
+    doomed.end();
+    assert_eq!(waits.next_settled(), settled(&world, token));
+    assert_eq!(world.word.load(Ordering::SeqCst), 0);
+}
+
+#[test]
+fn an_event_lets_all_pass_until_it_is_reset() {
+    let world = &World::new(false);
+    let me = world.agent(0);
+    thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                let passage = Request::Hold(Hold::PASSAGE);
+                let outcome = world.engine.wait(
+                    &world.agent(0),
+                    &MANUAL_RESET_EVENT,
+                    world.place(),
+                    passage,
+                    Limit::after(PROMPT),
+                    &mut || true,
+                );
+                assert_eq!(outcome.unwrap(), GRANTED);
+            });
+        }
+        world.until_waiting(&MANUAL_RESET_EVENT, 2);
+        world.engine.set_event(&me, world.place(), true).unwrap();
+    });
+    assert_eq!(world.word.load(Ordering::SeqCst), 1);
+    world.engine.set_event(&me, world.place(), false).unwrap();
+    assert_eq!(world.word.load(Ordering::SeqCst), 0);
+}
+
+#[test]
+fn a_place_with_waiters_is_no_other_primitive() {
+    let world = World::new(false);
+    let me = world.agent(0);
+    assert_eq!(world.acquire(&me, 2, Limit::Once), GRANTED);
+    let mut waits = world.event_loop();
+    pend(&mut waits, &world, &SEMAPHORE, permits(1));
+    assert!(world.engine.lock(&me, world.place(), HoldOwner::Thread, Limit::Once, &mut || true).is_err());
+    assert_eq!(world.engine.set_event(&me, world.place(), true), Err(Corrupt));
+}
+
+/// Many readers, counted in the word, or one writer; W is bit 31, a reservation bit 29.
+struct Shared;
+
+static SHARED: Shared = Shared;
+const WRITER: u32 = 1 << 30;
+const KEPT: u32 = 1 << 29;
+const QUEUED: u32 = 1 << 31;
+
+fn word_of(State(state): State) -> u32 {
+    state as u32
+}
+
+impl Primitive for Shared {
+    fn name(&self) -> &'static str {
+        "shared"
+    }
+    fn order(&self) -> Order {
+        Order::Barging
+    }
+    fn freeze(&self, place: Place, _: &Facts<'_>) -> Result<State, Corrupt> {
+        Ok(State(u64::from(place.word().fetch_or(QUEUED, Ordering::Acquire))))
+    }
+    fn thaw(&self, place: Place, _: State, state: State, is_queued: bool) {
+        let word = word_of(state) & !QUEUED;
+        place.word().store(if is_queued { word | QUEUED } else { word }, Ordering::Release);
+    }
+    fn read(&self, place: Place) -> State {
+        State(u64::from(place.word().load(Ordering::Acquire)))
+    }
+    fn enter(&self, state: State, request: Request, agent: AgentId, is_queued: bool) -> Entry {
+        let Request::Hold(hold) = request else { return Entry::Refused };
+        // A reader that comes while somebody waits queues behind.
+        let may_enter = hold.mode == Mode::Exclusive || !is_queued;
+        may_enter.then(|| self.grant(state, hold, agent)).flatten().map_or(Entry::Wait, Entry::Granted)
+    }
+    fn grant(&self, state: State, hold: Hold, _: AgentId) -> Option<State> {
+        let word = word_of(state) & !QUEUED;
+        let next = match hold.mode {
+            Mode::Shared if word & WRITER == 0 => (word & !KEPT) + 1,
+            Mode::Exclusive if word == 0 => WRITER,
+            _ => return None,
+        };
+        Some(State(u64::from(next | word_of(state) & QUEUED)))
+    }
+    fn release(&self, state: State, hold: Hold, _: AgentId) -> Option<State> {
+        let less = if hold.mode == Mode::Shared { 1 } else { WRITER };
+        Some(State(u64::from(word_of(state) - less)))
+    }
+    fn is_waiting(&self, state: State) -> bool {
+        word_of(state) & QUEUED != 0
+    }
+    fn reserve(&self, state: State, hold: Hold) -> Option<State> {
+        (hold.mode == Mode::Exclusive).then(|| State(u64::from(word_of(state) | KEPT)))
+    }
+    fn unreserve(&self, state: State) -> State {
+        State(u64::from(word_of(state) & !KEPT))
+    }
+    fn blockers(&self, _: State) -> Blockers {
+        Blockers::Anybody
+    }
+}
+
+const READ: Request = Request::Hold(Hold::shared(HoldOwner::Thread));
+const WRITE: Request = Request::Hold(Hold::exclusive(HoldOwner::Thread));
+
+impl World {
+    fn enter(&self, agent: &Arc<Agent>, request: Request, limit: Limit) -> Outcome {
+        self.engine.wait(agent, &SHARED, self.place(), request, limit, &mut || true).unwrap()
+    }
+
+    fn exit(&self, agent: &Arc<Agent>, request: Request) {
+        self.engine.release(agent, &SHARED, self.place(), request.hold().unwrap()).unwrap();
+    }
+
+    fn readers(&self) -> u32 {
+        self.word.load(Ordering::SeqCst) & !(QUEUED | KEPT)
+    }
+}
+
+#[test]
+fn blocked_readers_go_in_together_and_the_writer_behind_them_waits() {
+    let world = &World::new(false);
+    let [all_in, has_tried] = &[(); 2].map(|()| Barrier::new(4));
+    let writer = world.agent(0);
+    assert_eq!(world.enter(&writer, WRITE, Limit::Once), GRANTED);
+    thread::scope(|scope| {
+        for readers in 1..=3 {
+            scope.spawn(|| {
+                let agent = world.agent(0);
+                assert_eq!(world.enter(&agent, READ, Limit::after(PROMPT)), GRANTED);
+                all_in.wait();
+                has_tried.wait();
+                world.exit(&agent, READ);
+            });
+            world.until_waiting(&SHARED, readers);
+        }
+        let behind = scope.spawn(|| {
+            let agent = world.agent(0);
+            assert_eq!(world.enter(&agent, WRITE, Limit::after(PROMPT)), GRANTED);
+            assert_eq!(world.readers(), WRITER, "alone");
+            world.exit(&agent, WRITE);
+        });
+        world.until_waiting(&SHARED, 4);
+        world.exit(&writer, WRITE);
+        all_in.wait();
+        assert_eq!(world.readers(), 3);
+        assert_eq!(world.enter(&writer, READ, Limit::Once), Outcome::TimedOut, "a writer waits");
+        has_tried.wait();
+        behind.join().unwrap();
+    });
+    assert_eq!(world.taken(), 0);
+}
+
+#[test]
+fn loops_that_come_for_shared_holds_enter_beside_those_who_are_in() {
+    let world = World::new(false);
+    let writer = world.agent(0);
+    assert_eq!(world.enter(&writer, WRITE, Limit::Once), GRANTED);
+    let mut loops = [world.event_loop(), world.event_loop()];
+    let tokens = [0, 1].map(|index| pend(&mut loops[index], &world, &SHARED, READ));
+    world.exit(&writer, WRITE);
+    for (waits, token) in loops.iter_mut().zip(tokens) {
+        assert_eq!(waits.next_settled(), settled(&world, token));
+    }
+    assert_eq!(world.readers(), 2);
+}
+
+#[test]
+fn readers_do_not_pass_a_writer_of_a_loop_that_came_in_vain() {
+    let world = &World::new(false);
+    let reader = world.agent(0);
+    assert_eq!(world.enter(&reader, READ, Limit::Once), GRANTED);
+    let mut waits = world.event_loop();
+    let token = pend(&mut waits, world, &SHARED, WRITE);
+    thread::scope(|scope| {
+        let behind = scope.spawn(|| {
+            let agent = world.agent(0);
+            assert_eq!(world.enter(&agent, READ, Limit::after(PROMPT)), GRANTED);
+            world.exit(&agent, READ);
+        });
+        world.until_waiting(&SHARED, 2);
+        // It comes, finds a reader in, and is remembered.
+        waits.agent().notify(Notice::Offer(world.place().address()));
+        assert_eq!(waits.next_settled(), None);
+        world.exit(&reader, READ);
+        assert_eq!(waits.next_settled(), settled(world, token));
+        assert_eq!(world.readers(), WRITER);
+        let agent = Arc::clone(waits.agent());
+        world.exit(&agent, WRITE);
+        behind.join().unwrap();
+    });
+    assert_eq!(world.readers(), 0);
+}

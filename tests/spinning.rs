@@ -1,0 +1,90 @@
+//! A waiter that looks on before it sleeps is handed the word at once, and nobody who has waited long is passed by for it.
+#![cfg(not(loom))]
+
+mod common;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use common::{ACQUIRED, PROMPT, World};
+use sablock::agents::Agent;
+use sablock::engine::Limit;
+use sablock::engine::Patience;
+
+impl World {
+    fn exchange(&self, from: u32, to: u32) -> bool {
+        self.word.compare_exchange(from, to, Ordering::SeqCst, Ordering::SeqCst).is_ok()
+    }
+
+    /// As JS does: one compare-exchange, and the core only if that fails.
+    fn take(&self, agent: &Arc<Agent>) {
+        if self.exchange(0, agent.id) {
+            return;
+        }
+        assert_eq!(self.lock(agent, Limit::Endless), ACQUIRED);
+    }
+
+    fn free(&self, agent: &Arc<Agent>) {
+        if !self.exchange(agent.id, 0) {
+            self.unlock(agent);
+        }
+    }
+
+    /// Holds the word until another thread is queued for it and somewhat longer, again and again, until `is_enough` or too late.
+    /// Answers whether it was enough.
+    fn alternate(&self, is_enough: impl Fn(&Self) -> bool) -> bool {
+        let started_at = Instant::now();
+        let is_over = AtomicBool::new(false);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                let agent = self.agent(2);
+                while !is_over.load(Ordering::SeqCst) {
+                    self.take(&agent);
+                    self.free(&agent);
+                }
+            });
+            let agent = self.agent(1);
+            let mut longer = (0..50).cycle().map(|step| Duration::from_micros(5) * step);
+            while !is_enough(self) && started_at.elapsed() < PROMPT {
+                // Not by waiting: a spin would see that the other's holds are short.
+                if !self.exchange(0, agent.id) {
+                    continue;
+                }
+                while self.engine.stats().blocked == 0 && started_at.elapsed() < PROMPT {
+                    thread::yield_now();
+                }
+                // It is queued, and about to look on.
+                let until = Instant::now() + longer.next().unwrap();
+                while Instant::now() < until {
+                    std::hint::spin_loop();
+                }
+                self.free(&agent);
+            }
+            is_over.store(true, Ordering::SeqCst);
+        });
+        is_enough(self)
+    }
+}
+
+/// Long spins, so that every hold of [`World::alternate`] is seen to be long; nobody is ever handed the word asleep.
+fn patience(spin_queued: Duration) -> Patience {
+    Patience { grant_after: Duration::MAX, spin: Duration::from_micros(200), spin_queued, ..Patience::default() }
+}
+
+#[test]
+fn who_lingers_is_handed_the_word() {
+    if thread::available_parallelism().is_ok_and(|count| count.get() == 1) {
+        return; // nobody lingers where the holder could not go on meanwhile
+    }
+    let world = World::with(patience(Duration::from_secs(60)));
+    assert!(world.alternate(|world| world.engine.stats().handovers > 0));
+}
+
+#[test]
+fn who_sleeps_is_woken_and_handed_nothing() {
+    let world = World::with(patience(Duration::ZERO));
+    assert!(world.alternate(|world| world.engine.stats().contended > 20));
+    assert_eq!(world.engine.stats().handovers, 0);
+}

@@ -1,0 +1,146 @@
+//! What the engine counts, and how it tells one hold of a word from the next.
+#![cfg(not(loom))]
+
+mod common;
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread;
+use std::time::Duration;
+
+use common::{ACQUIRED, PROMPT, World};
+use sablock::engine::EventLoop;
+use sablock::engine::HoldOwner;
+use sablock::engine::Stats;
+use sablock::engine::{Failure, Limit, Outcome};
+use sablock::primitives::mutex::MUTEX;
+
+impl World {
+    fn until_counted(&self, what: &str, holds: impl Fn(Stats) -> bool) {
+        self.until(what, |world| holds(world.engine.stats()));
+    }
+}
+
+/// With one sleeper: who waits, and how it got the word.
+#[test]
+fn a_wait_of_a_blocked_thread_is_counted_when_it_begins_and_when_it_ends() {
+    for grants in [false, true] {
+        let world = &World::new(grants);
+        let me = world.agent(0);
+        world.lock(&me, Limit::Once);
+        assert_eq!(world.engine.stats().contended, 0, "nobody had to wait");
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                let agent = world.agent(1);
+                assert_eq!(world.lock(&agent, Limit::after(PROMPT)), ACQUIRED);
+                world.unlock(&agent);
+            });
+            world.until_counted("a sleeper", |stats| stats.blocked == 1);
+            thread::sleep(Duration::from_millis(5));
+            world.unlock(&me);
+        });
+        let stats = world.engine.stats();
+        assert_eq!((stats.contended, stats.handovers, stats.blocked), (1, u64::from(grants), 0));
+        assert!(stats.longest_wait >= Duration::from_millis(5), "{stats:?}");
+        assert!(stats.longest_wait < PROMPT, "{stats:?}");
+    }
+}
+
+#[test]
+fn no_clock_is_read_before_somebody_asks() {
+    let world = World::new(false);
+    let mut waits = EventLoop::new(&world.engine, world.agent(1));
+    for is_timed in [false, true] {
+        let me = world.agent(0);
+        world.lock(&me, Limit::Once);
+        world.queue(&mut waits);
+        thread::sleep(Duration::from_millis(3));
+        world.unlock(&me);
+        waits.next_settled().unwrap();
+        let agent = Arc::clone(waits.agent());
+        world.unlock(&agent);
+        let longest = world.engine.stats().longest_wait;
+        assert_eq!(longest >= Duration::from_millis(3), is_timed, "{longest:?}");
+        assert!(is_timed || longest.is_zero(), "{longest:?}");
+    }
+}
+
+#[test]
+fn waits_that_end_without_the_word_are_counted_by_why() {
+    let world = World::new(false);
+    let me = world.agent(0);
+    world.lock(&me, Limit::Once);
+    let other = world.agent(1);
+    assert_eq!(world.lock(&other, Limit::after(Duration::from_millis(1))), Outcome::TimedOut);
+    assert_eq!(world.lock(&other, Limit::Once), Outcome::TimedOut);
+    let stats = world.engine.stats();
+    assert_eq!((stats.timeouts, stats.blocked, stats.contended), (1, 0, 0), "one try is no wait");
+
+    let mut waits = EventLoop::new(&world.engine, world.agent(2));
+    let token = world.queue(&mut waits);
+    world.queue(&mut waits);
+    assert_eq!(world.engine.stats().pending, 2);
+    waits.cancel(token);
+    waits.end();
+    let ended = world.engine.stats();
+    assert_eq!((ended.aborts, ended.pending, ended.contended), (1, 0, 0));
+
+    let locked = world.engine.lock(&me, world.place(), HoldOwner::Thread, Limit::Endless, &mut || true);
+    assert!(matches!(locked, Err(Failure::Deadlock(_))));
+    assert_eq!(world.engine.stats().deadlocks, 1);
+}
+
+#[test]
+fn a_loop_that_is_passed_by_and_a_death_are_counted() {
+    let world = World::new(false);
+    let me = world.agent(0);
+    let mut waits = EventLoop::new(&world.engine, world.agent(1));
+    world.lock(&me, Limit::Once);
+    world.queue(&mut waits);
+    world.unlock(&me);
+    world.lock(&me, Limit::Once);
+    // It comes in vain, so that the word is kept for it the next time; then it does not come.
+    assert!(waits.next_settled().is_none());
+    world.unlock(&me);
+    let (address, generation) = world.leases.0.lock().pop().expect("a lease");
+    world.engine.end_lease(address, generation);
+    world.engine.end_lease(address, generation);
+    assert_eq!(world.engine.stats().passed_by, 1);
+
+    let dying = world.agent(2);
+    world.word.store(dying.id, Ordering::SeqCst);
+    world.engine.thread_ended(dying.id);
+    assert!(matches!(world.lock(&me, Limit::Once), Outcome::Granted { abandoned_by: Some(_) }));
+    assert_eq!(world.engine.stats().abandoned, 1);
+    waits.end();
+}
+
+#[test]
+fn a_hold_is_told_from_the_next_one_of_the_same_thread() {
+    let world = &World::new(false);
+    let me = world.agent(7);
+    world.lock(&me, Limit::Once);
+    assert_eq!(world.engine.hold(&MUTEX, world.place()), None, "nobody waits");
+    let mut waits = EventLoop::new(&world.engine, world.agent(1));
+    let token = world.queue(&mut waits);
+    let forgotten = world.engine.hold(&MUTEX, world.place()).unwrap();
+    waits.cancel(token);
+    world.queue(&mut waits);
+    let first = world.engine.hold(&MUTEX, world.place()).unwrap();
+    assert_eq!(first.thread, 7);
+    assert_ne!(first.serial, forgotten.serial, "while nobody waited, it may have been another hold");
+    world.queue(&mut waits);
+    assert_eq!(world.lock(&world.agent(2), Limit::after(Duration::from_millis(1))), Outcome::TimedOut);
+    assert_eq!(world.engine.hold(&MUTEX, world.place()), Some(first), "whoever comes and goes");
+
+    world.unlock(&me);
+    assert_eq!(world.engine.hold(&MUTEX, world.place()), None, "free");
+    // The fast path, which nobody sees.
+    world.word.store(me.id, Ordering::SeqCst);
+    assert_eq!(world.engine.hold(&MUTEX, world.place()), None, "held, but it may be free again at any moment");
+    assert!(waits.next_settled().is_none());
+    let second = world.engine.hold(&MUTEX, world.place()).unwrap();
+    assert_eq!(second.thread, 7);
+    assert_ne!(second.serial, first.serial);
+    waits.end();
+}
