@@ -120,7 +120,8 @@ export class Mutex {
    * @param timeout How long to wait, in milliseconds, counted from the call. Default: for ever.
    * @returns `true`: locked. `false`: the time was over, and nothing is held.
    * @throws `ERR_LOCK_MAIN_THREAD` on the main thread, locked or not.
-   * @throws `ERR_LOCK_DEADLOCK` if the wait has no timeout and could never end.
+   * @throws `ERR_LOCK_DEADLOCK` if the wait has no timeout and could never end, be it because code that the thread runs during
+   *   the wait (a subscriber of `sablock:long-hold`) has locked the mutex.
    * @throws `ERR_LOCK_THREAD_ENDING` if the thread is ending: the callbacks that still run after an uncaught error get it.
    * @throws `ERR_LOCK_CORRUPT` if the memory holds what no sablock wrote, also if it is overwritten during the wait.
    * @throws `ERR_INVALID_ARG_TYPE` if `timeout` is neither a number nor an options object.
@@ -180,8 +181,9 @@ export class Mutex {
    * Runs `fn` while it holds the mutex. In any thread; never blocks, never throws.
    *
    * @param fn Called without arguments once the mutex is held. If it answers a promise, the mutex is held until that settles.
-   * @returns A promise of what `fn` answers. The mutex is unlocked before it settles, whatever `fn` does. Rejected with what
-   *   `fn` throws, with `ERR_LOCK_TIMEOUT` if the time was over (`fn` is not called then), or as {@link Mutex.lockAsync}.
+   * @returns A promise of what `fn` answers. The mutex is unlocked before it settles, whatever `fn` does; a
+   *   {@link Condition.waitAsync} that `fn` has not awaited does not lock it again. Rejected with what `fn` throws, with
+   *   `ERR_LOCK_TIMEOUT` if the time was over (`fn` is not called then), or as {@link Mutex.lockAsync}.
    * @example
    * ```js
    * const rows = await mutex.executeLocked(() => readRows(table), { timeout: 500 });
@@ -193,7 +195,8 @@ export class Mutex {
    * Runs `fn` while it holds the mutex. **Blocks** this thread; workers only, unless `allowMainThread`.
    *
    * @param fn Called without arguments once the mutex is held; must answer at once.
-   * @returns What `fn` answers. The mutex is unlocked by then, also if `fn` throws.
+   * @returns What `fn` answers. The mutex is unlocked by then, also if `fn` throws, and a {@link Condition.waitAsync} that `fn`
+   *   has begun does not lock it again.
    * @throws `ERR_LOCK_TIMEOUT` if the time was over; `fn` is not called then.
    * @throws `ERR_INVALID_ARG_TYPE` if `fn` is no function, or answers a promise (the mutex is unlocked then).
    * @throws As {@link Mutex.lock}, and what `fn` throws.
@@ -302,15 +305,20 @@ export class LockGuard {
   private constructor();
   /** The mutex that it holds, or held. */
   readonly mutex: Mutex;
-  /** Whether it still holds the mutex. */
+  /**
+   * Whether it still holds the mutex: `true` also while the hold is away in {@link Condition.waitAsync}; `false` once it is
+   * unlocked, or a {@link Condition} could not lock the mutex again.
+   */
   readonly locked: boolean;
   /** As {@link Mutex.abandoned}, while it holds the mutex; `false` afterwards. */
   readonly abandoned: boolean;
   /**
    * Unlocks the mutex. Never blocks.
    *
-   * @returns `true` the first time; later `false`, and nothing is touched, whoever holds the mutex then.
-   * @throws `ERR_LOCK_NOT_OWNER` if the hold is away in {@link Condition.waitAsync}; the guard stays valid.
+   * @returns `true` the first time; later `false`, and nothing is touched, whoever holds the mutex then. Also `false` if a
+   *   {@link Condition} could not lock the mutex again.
+   * @throws `ERR_LOCK_NOT_OWNER` while the hold is away in {@link Condition.waitAsync}, whoever holds the mutex then; the guard
+   *   stays valid.
    * @throws `ERR_LOCK_CORRUPT` if the memory was overwritten while it was held.
    */
   unlock(): boolean;
@@ -323,7 +331,9 @@ export class LockGuard {
  *
  * To wait is to unlock the mutex and to stand in line in one step, so that no notification in between is lost; when the wait
  * is over, notified or not, the mutex is held again, in the same way: the hold of a guard may wait too, and its guard stays
- * valid (do not unlock it meanwhile). Blocked threads and promises stand in one line, first come, first served.
+ * valid (to unlock it meanwhile is an error). A wait inside `executeLocked` or `executeLockedSync` is part of it: await it there. If
+ * the function ends before, the wait does not lock the mutex again: it stays in line, passes a notification that reaches it on
+ * to the next, and rejects with `ERR_LOCK_NOT_OWNER`, which need not be handled. Blocked threads and promises stand in one line, first come, first served.
  * Nobody is woken without a notification; still, what was true when it came may have changed before the mutex was held
  * again, so wait in a loop, or by `waitFor`. A thread that ends before it holds the mutex again passes its notification on.
  *
@@ -363,7 +373,7 @@ export class Condition {
    * @throws `ERR_LOCK_NOT_OWNER` if this thread does not hold the mutex; nothing changes then.
    * @throws `ERR_LOCK_MAIN_THREAD` on the main thread.
    * @throws `ERR_LOCK_DEADLOCK`, `ERR_LOCK_CORRUPT`, `ERR_LOCK_THREAD_ENDING` if the mutex could not be locked again: it is
-   *   not held then.
+   *   not held then, and a guard whose hold it was is spent.
    * @throws `ERR_INVALID_ARG_TYPE` if `mutex` is no {@link Mutex}, or `timeout` neither a number nor an options object.
    */
   wait(mutex: Mutex, timeout?: Timeout | LockOptions): boolean;
@@ -375,7 +385,9 @@ export class Condition {
    * @param options How long to wait for the notification, as {@link Condition.wait}, or options.
    * @returns A promise of what {@link Condition.wait} answers. Rejected with the signal's `reason` if it aborts before
    *   the notification: the mutex is held again then too, as after a timeout. Rejected with `ERR_LOCK_NO_THREAD` if the
-   *   system refuses the background thread that a timeout needs: the mutex is held. Else rejected as `wait` throws.
+   *   system refuses the background thread that a timeout needs: the mutex is held. Rejected with `ERR_LOCK_NOT_OWNER` also when
+   *   it is over, if it was begun inside an `executeLocked` or `executeLockedSync` that has ended since. Else rejected as
+   *   `wait` throws.
    */
   waitAsync(mutex: Mutex, options?: Timeout | AsyncLockOptions): Promise<boolean>;
 
@@ -555,7 +567,8 @@ export function stats(): Stats;
  * Published at once in the thread that waited or found it: subscribe in each thread that you want to hear of, before or
  * after this package is loaded there. Without subscribers no message is made, and no clock is read. A subscriber runs
  * between the lock and the code that waits for it (for `sablock:long-hold` in a thread that is blocked, even inside its
- * sleep), so let it be short, and never lock in it. What it throws becomes an uncaught error; the lock does not mind.
+ * sleep), so let it be short, and never lock in it: a thread that is blocked could not unlock, and gets a {@link DeadlockError}
+ * instead of the lock. What it throws becomes an uncaught error; the lock does not mind.
  *
  * @example
  * ```js
@@ -629,8 +642,8 @@ export class TimeoutError extends Error {
 }
 
 /**
- * A blocking wait without a timeout could never end: the thread holds the mutex itself, or a circle of threads, all blocked
- * without timeouts, wait for each other. Exactly one thread of the circle gets it. The message names threads and mutexes.
+ * A blocking wait without a timeout could never end: the thread holds the mutex itself (or another environment of Node.js that
+ * runs on it does), or a circle of threads, all blocked without timeouts, wait for each other. Exactly one thread of the circle gets it. The message names threads and mutexes.
  */
 export class DeadlockError extends Error {
   private constructor();

@@ -286,3 +286,35 @@ test(
     assert.equal(await answered, true);
   }),
 );
+
+for (const way of ['executeLockedSync', 'executeLocked', 'guard']) {
+  test(
+    `the deadlock that ends a wait inside ${way} is what its caller gets`,
+    watched(async (_, threads) => {
+      const { buffer, mutex, condition, waiting } = create();
+      const [worker, blocker] = startAll(threads, 2, buffer);
+      const answered = worker.call('waitWithBoth', way);
+      await threads.until('it waits', () => waiting() === 1);
+      const unblocked = blocker.call('lockOther');
+      await threads.queued(new Mutex(buffer, 12), 1);
+      condition.notifyOne();
+      assert.deepEqual(await answered, ['ERR_LOCK_DEADLOCK', false]);
+      await unblocked;
+      assert.equal(mutex.isLocked, false);
+    }),
+  );
+}
+
+test(
+  'a guard whose wait could not lock the mutex again is spent, and frees no other hold',
+  watched(async (_, threads) => {
+    const { buffer, condition, waiting } = create();
+    const [worker, blocker] = startAll(threads, 2, buffer);
+    const answered = worker.call('loseGuard');
+    await threads.until('it waits', () => waiting() === 1);
+    blocker.call('lockOther');
+    await threads.queued(new Mutex(buffer, 12), 1);
+    condition.notifyOne();
+    assert.deepEqual(await answered, ['ERR_LOCK_DEADLOCK', false, false, true, false]);
+  }),
+);

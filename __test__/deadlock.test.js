@@ -1,6 +1,6 @@
 const assert = require('node:assert/strict');
 const { test } = require('node:test');
-const { Mutex } = require('..');
+const { Mutex, stats } = require('..');
 const expected = require('./helpers/expected.js');
 const { createMutex, OFFSET } = require('./helpers/memory.js');
 const { watched } = require('./helpers/threads.js');
@@ -236,3 +236,26 @@ test(
     for (const byteOffset of offsets(3)) assert.equal(new Mutex(buffer, byteOffset).isLocked, false);
   }),
 );
+
+for (const [timeout, answer] of [
+  [undefined, 'ERR_LOCK_DEADLOCK'],
+  [500, false],
+]) {
+  test(
+    `a subscriber that locks the mutex for which its thread is blocked, timeout ${timeout}, does not block it for ever`,
+    watched(async (_, threads) => {
+      const buffer = new SharedArrayBuffer(16);
+      const mutex = new Mutex(buffer);
+      mutex.tryLock();
+      const worker = threads.start('conditional', { buffer });
+      const before = stats().deadlocks;
+      const answered = worker.call('lockTwice', timeout);
+      await threads.raised(0);
+      mutex.unlock();
+      threads.raise(1);
+      assert.deepEqual(await answered, [answer, 'ran']);
+      assert.deepEqual([mutex.isLocked, mutex.inspect().waiters], [false, []]);
+      assert.equal(stats().deadlocks - before, timeout === undefined ? 1 : 0);
+    }),
+  );
+}

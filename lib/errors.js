@@ -134,6 +134,8 @@ exports.warnAbandoned = (byteOffset, threadId) => {
   try {
     process.emitWarning(message, { type: 'AbandonedMutexWarning', code: 'SABLOCK_ABANDONED' });
   } catch (error) {
+    // The stack has ended: the caller does not get the mutex, and the next one is warned.
+    if (error instanceof RangeError) throw error;
     // Somebody replaced `emitWarning`: an uncaught error of its own. The caller has got the mutex and must learn of that.
     queueMicrotask(() => {
       throw error;

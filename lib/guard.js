@@ -7,33 +7,48 @@ const { ABANDONED, GUARDED, OWNER } = binding;
 const { compareExchange, load } = Atomics;
 const MINE = thread.id | GUARDED;
 
-/** Frees a word whose compare-exchange failed: somebody waits, it is marked, or it is not held here. */
-function unlockContended(word, guarded) {
+/** Frees a hold of the thread itself, whose compare-exchange failed: somebody waits, it is marked, or it is not held here. */
+function unlockContended(word) {
   // What may fail (a stack that overflows) comes first: after the binding has freed the word, nothing does.
   thread.drainSoon();
-  const code = binding.unlock(word, guarded);
-  if (code === binding.CORRUPT) throw errors().corrupt(word.byteOffset, load(word, 0));
-  if (code === binding.NOT_OWNER) {
-    const advice =
-      !guarded && (load(word, 0) & (OWNER | GUARDED)) === MINE
-        ? "this hold belongs to a guard, to executeLocked() or to a token of enter(). Only that guard's unlock(), the end of that function, or leave(token) frees it."
-        : 'this thread does not hold it. Call it only after this thread has locked the mutex, and once for each lock.';
-    throw errors().notOwner(word.byteOffset, 'unlock', advice);
-  }
+  const code = binding.unlock(word, false);
+  if (code !== binding.UNLOCKED) throw refused(word, code, false);
 }
 
-/** Frees a hold that a guard owns, or would own if anybody had asked for one. */
-function unlockGuarded(word) {
-  if (compareExchange(word, 0, MINE, 0) !== MINE) unlockContended(word, true);
+/** The error for an unlock that the binding has refused. */
+function refused(word, code, guarded) {
+  if (code === binding.CORRUPT) return errors().corrupt(word.byteOffset, load(word, 0));
+  return errors().notOwner(word.byteOffset, 'unlock', adviceFor(word, code, guarded));
 }
+
+function adviceFor(word, code, guarded) {
+  if (code === binding.AWAY) {
+    return 'the hold of this guard is away, in a Condition.waitAsync() that is not over. Await that first.';
+  }
+  if (!guarded && (load(word, 0) & (OWNER | GUARDED)) === MINE) {
+    return "this hold belongs to a guard, to executeLocked() or to a token of enter(). Only that guard's unlock(), the end of that function, or leave(token) frees it.";
+  }
+  return 'this thread does not hold it. Call it only after this thread has locked the mutex, and once for each lock.';
+}
+
+let guardEnded;
 
 const secret = Symbol('LockGuard');
 
 /** One hold of a mutex. */
 class LockGuard {
+  static {
+    guardEnded = (guard, name) => {
+      const word = guard.#word;
+      const isFreed = !thread.hasAway && compareExchange(word, 0, MINE, 0) === MINE;
+      return isFreed ? undefined : endHold(word, guard.#era, name);
+    };
+  }
+
   #mutex;
   #word;
-  #locked = true;
+  /** The era in which it was made; 0 once it is spent. */
+  #era = thread.era;
 
   constructor(key, mutex, word) {
     if (key !== secret) {
@@ -48,18 +63,28 @@ class LockGuard {
   }
 
   get locked() {
-    return this.#locked;
+    return this.#era !== 0 && !(thread.hasAway && binding.isLost(this.#word, this.#era));
   }
 
   get abandoned() {
-    return this.#locked && (load(this.#word, 0) & ABANDONED) !== 0;
+    return this.#era !== 0 && (load(this.#word, 0) & ABANDONED) !== 0;
   }
 
   unlock() {
-    if (!this.#locked) return false;
-    unlockGuarded(this.#word);
-    this.#locked = false;
+    if (this.#era === 0) return false;
+    if (thread.hasAway || compareExchange(this.#word, 0, MINE, 0) !== MINE) return this.#unlockContended();
+    this.#era = 0;
     return true;
+  }
+
+  #unlockContended() {
+    // As in `unlockContended`.
+    thread.drainSoon();
+    const code = binding.unlockGuard(this.#word, this.#era);
+    if (code === binding.UNLOCKED || code === binding.LOST) this.#era = 0;
+    if (thread.hasAway) thread.hasAway = binding.hasAway();
+    if (this.#era !== 0) throw refused(this.#word, code, true);
+    return code === binding.UNLOCKED;
   }
 
   [Symbol.dispose ?? Symbol.for('nodejs.dispose')]() {
@@ -67,7 +92,35 @@ class LockGuard {
   }
 }
 
+/**
+ * Ends the hold of a function that has ended, `name`, which began in `era`. If the hold is away, the wait that it is lent to will
+ * not bring it back. Answers the error if the function did not hold the mutex any more, for a reason that it was not told of.
+ */
+function endHold(word, era, name) {
+  // At the end of the stack no function of JS may be able to begin. Those of the binding always are.
+  try {
+    thread.drainSoon();
+  } catch {
+    binding.wake();
+  }
+  return holdEnded(word, binding.endGuard(word, era), name);
+}
+
+/** After `endGuard`, with its answer. */
+function holdEnded(word, answer, name) {
+  if (thread.hasAway) thread.hasAway = binding.hasAway();
+  if (answer < 0) {
+    const wait = thread.lent.get(-1 - answer);
+    thread.lent.delete(-1 - answer);
+    wait?.holderEnded(name);
+    return undefined;
+  }
+  return answer === binding.UNLOCKED || answer === binding.LOST ? undefined : refused(word, answer, true);
+}
+
 exports.LockGuard = LockGuard;
 exports.createGuard = (mutex, word) => new LockGuard(secret, mutex, word);
+/** As `holdEnded`, for the function that got this guard. */
+exports.guardEnded = guardEnded;
+exports.holdEnded = holdEnded;
 exports.unlockContended = unlockContended;
-exports.unlockGuarded = unlockGuarded;

@@ -1,7 +1,7 @@
 const { lazily } = require('./lazily.js');
 const { binding, isMainThread, thread } = require('./thread.js');
 const { checkFunction, toAllowMainThread, toAsyncOptions, toTimeout, toWord } = require('./arguments.js');
-const { LockGuard, createGuard, unlockContended, unlockGuarded } = require('./guard.js');
+const { LockGuard, createGuard, guardEnded, holdEnded, unlockContended } = require('./guard.js');
 
 const errors = lazily(() => require('./errors.js'));
 const loadWaits = lazily(() => require('./wait.js'));
@@ -37,7 +37,8 @@ class Mutex {
   }
 
   // The fast paths: one compare-exchange. V8 inlines these methods (`npm run bench:inlining`). `binding` is called only
-  // when it fails.
+  // when it fails. Whatever may fail at the end of the stack, which is where any function of JS begins, comes before the
+  // compare-exchange; after it there is nothing but the return.
 
   lock(timeout) {
     const limit = timeout === undefined ? Infinity : toTimeout(this.byteOffset, timeout);
@@ -50,31 +51,35 @@ class Mutex {
   }
 
   lockAsync(timeout) {
-    if (timeout === undefined && thread.pending === 0 && compareExchange(this.#word, 0, 0, ME) === 0) {
-      return Promise.resolve(true);
+    if (timeout === undefined && thread.pending === 0) {
+      const locked = Promise.resolve(true);
+      if (compareExchange(this.#word, 0, 0, ME) === 0) return locked;
     }
     return this.#lockAsync(timeout, false);
   }
 
   unlock() {
-    if (compareExchange(this.#word, 0, ME, 0) !== ME) unlockContended(this.#word, false);
+    if (compareExchange(this.#word, 0, ME, 0) !== ME) unlockContended(this.#word);
   }
 
   acquire(options) {
     const limit = options === undefined ? Infinity : toTimeout(this.byteOffset, options);
     if (!this.#mayBlock) throw errors().mainThread(this.byteOffset);
-    if (compareExchange(this.#word, 0, 0, MINE_GUARDED) === 0) return createGuard(this, this.#word);
+    const guard = createGuard(this, this.#word);
+    if (compareExchange(this.#word, 0, 0, MINE_GUARDED) === 0) return guard;
     return this.#lockContended(limit, true);
   }
 
   tryAcquire() {
-    if (compareExchange(this.#word, 0, 0, MINE_GUARDED) === 0) return createGuard(this, this.#word);
+    const guard = createGuard(this, this.#word);
+    if (compareExchange(this.#word, 0, 0, MINE_GUARDED) === 0) return guard;
     return this.#tryContended(true);
   }
 
   acquireAsync(options) {
-    if (options === undefined && thread.pending === 0 && compareExchange(this.#word, 0, 0, MINE_GUARDED) === 0) {
-      return Promise.resolve(createGuard(this, this.#word));
+    if (options === undefined && thread.pending === 0) {
+      const acquired = Promise.resolve(createGuard(this, this.#word));
+      if (compareExchange(this.#word, 0, 0, MINE_GUARDED) === 0) return acquired;
     }
     return this.#lockAsync(options, true);
   }
@@ -82,11 +87,17 @@ class Mutex {
   async executeLocked(fn, options) {
     checkFunction(this, 'fn', fn);
     const guard = await this.acquireAsync(options);
+    let result;
     try {
-      return await fn();
-    } finally {
-      guard.unlock();
+      result = await fn();
+    } catch (error) {
+      // What `fn` throws says more than why the mutex could not be unlocked.
+      guardEnded(guard, 'executeLocked()');
+      throw error;
     }
+    const error = guardEnded(guard, 'executeLocked()');
+    if (error !== undefined) throw error;
+    return result;
   }
 
   executeLockedSync(fn, options) {
@@ -94,12 +105,31 @@ class Mutex {
     const limit = options === undefined ? Infinity : toTimeout(this.byteOffset, options);
     if (!this.#mayBlock) throw errors().mainThread(this.byteOffset);
     if (compareExchange(this.#word, 0, 0, MINE_GUARDED) !== 0) this.#lockContended(limit, true);
+    const { era } = thread;
     let result;
+    let error;
+    let hasThrown = false;
     try {
       result = fn();
-    } finally {
-      unlockGuarded(this.#word);
+    } catch (thrown) {
+      error = thrown;
+      hasThrown = true;
     }
+    if (thread.hasAway || compareExchange(this.#word, 0, MINE_GUARDED, 0) !== MINE_GUARDED) {
+      // Until the word is free, nothing may fail for want of stack, for which `fn` may have failed.
+      try {
+        thread.drainSoon();
+      } catch {
+        binding.wake();
+      }
+      const answer = binding.endGuard(this.#word, era);
+      if (answer !== binding.UNLOCKED) {
+        const refusal = holdEnded(this.#word, answer, 'executeLockedSync()');
+        // What `fn` throws says more than this.
+        if (refusal !== undefined && !hasThrown) throw refusal;
+      }
+    }
+    if (hasThrown) throw error;
     if (isThenable(result)) throw errors().thenableResult(this.byteOffset);
     return result;
   }
@@ -166,7 +196,12 @@ class Mutex {
     const { conclude } = loadWaits();
     const code = binding.tryLock(this.#word, guarded);
     if (code === binding.NOT_ACQUIRED) return guarded ? null : false;
-    return conclude(code, this, this.#word, guarded, 0);
+    try {
+      return conclude(code, this, this.#word, guarded, 0);
+    } catch (error) {
+      if (code === binding.ACQUIRED || code === binding.ACQUIRED_ABANDONED) binding.giveBack(this.#word, guarded);
+      throw error;
+    }
   }
 
   #lockAsync(options, guarded) {

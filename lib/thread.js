@@ -1,9 +1,10 @@
 // This thread's one state: its agent id and its pending waits. Everybody gets the binding from here.
 //
 // However often the package is loaded in a thread (test runners clear the require cache), all loads work on the object
-// that the first one made: one agent, one table of waits, one order.
+// that the first one made: one agent, one table of waits, one order. A thread is an environment of Node.js here: those that run
+// several on one thread of the system have one agent in each.
 
-const { isMainThread, threadId } = require('node:worker_threads');
+const { isMainThread, receiveMessageOnPort, threadId } = require('node:worker_threads');
 const binding = require('./binary.js');
 
 class Thread {
@@ -11,6 +12,12 @@ class Thread {
   id = 0;
   /** The holds that it watches, once somebody listens; see diagnosis.js. */
   holds = null;
+  /** Guards note it when they are made; it changes when a guard's hold is lent to a wait. See `src/holds.rs`. */
+  era = 1;
+  /** Whether such a hold may be away, lost, or watched. While there is none, a guard knows that its hold is with it. */
+  hasAway = false;
+  /** The waits that such holds are lent to, by the binding's number of the hold. */
+  lent = new Map();
   /** How many waits for locks are pending. While there are any, `lockAsync` leaves its fast path to those before it. */
   pending = 0;
   /** How many waits of any kind are. */
@@ -84,7 +91,8 @@ class Thread {
 const fresh = new Thread();
 /** What a blocked thread calls between two slices, to see whether it can still run JS; must not throw. */
 const pause = () => fresh.holds?.look();
-const thread = binding.attach(threadId, fresh, () => fresh.drain(), pause);
+// The environment is told by a function that it has one of, and that nobody has a reason to replace.
+const thread = binding.attach(threadId, receiveMessageOnPort, fresh, () => fresh.drain(), pause);
 
 exports.binding = binding;
 exports.isMainThread = isMainThread;

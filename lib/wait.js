@@ -13,12 +13,14 @@ const { PendingWait } = require('./pending-wait.js');
 
 /** A promise for a mutex, pending once the thread has taken it in. */
 class LockWait extends PendingWait {
-  constructor(mutex, word, guarded, { timeout, signal, ref }) {
+  constructor(mutex, word, guarded, { timeout, signal, ref }, lender) {
     super(signal, ref);
     this.mutex = mutex;
     this.word = word;
     this.guarded = guarded;
     this.timeout = timeout;
+    /** The wait for a condition that brings a hold back; undefined if this is a new one. */
+    this.lender = lender;
   }
 
   get isForLock() {
@@ -28,11 +30,26 @@ class LockWait extends PendingWait {
   /** Ends it with the binding's code. */
   settle(code) {
     try {
-      this.resolve(conclude(code, this.mutex, this.word, this.guarded, this.timeout));
+      this.resolve(this.conclude(code));
     } catch (error) {
       this.reject(error);
     }
     this.stopListening();
+  }
+
+  /** As the function, for this wait. When it throws, nothing is held. */
+  conclude(code) {
+    const isHeld = code === binding.ACQUIRED || code === binding.ACQUIRED_ABANDONED;
+    try {
+      if (isHeld) this.lender?.checkHolder();
+      const value = conclude(code, this.mutex, this.word, this.guarded, this.timeout);
+      this.lender?.bringBack();
+      return value;
+    } catch (error) {
+      if (isHeld) binding.giveBack(this.word, this.guarded);
+      this.lender?.lose();
+      throw error;
+    }
   }
 }
 
@@ -56,7 +73,10 @@ class WatchedLockWait extends LockWait {
   }
 }
 
-/** From the binding's code to what the user gets: a boolean, or a guard. Throws what is an error. */
+/**
+ * From the binding's code to what the user gets: a boolean, or a guard. Throws what is an error. If it throws although the code
+ * says that the word is held, for want of stack for one, the caller gives the word back.
+ */
 function conclude(code, mutex, word, guarded, timeout) {
   const { byteOffset } = word;
   switch (code) {
@@ -100,12 +120,17 @@ function readCycle() {
   return cycle;
 }
 
-/** Locks the word, or queues for it. Answers a promise of what `conclude` makes of it; may throw. */
-exports.lockWord = (mutex, word, guarded, options) => {
+/**
+ * Locks the word, or queues for it. Answers a promise of what `conclude` makes of it; may throw. `lender` is the wait for a
+ * condition that brings its hold back.
+ */
+exports.lockWord = (mutex, word, guarded, options, lender) => {
   const { timeout, signal } = options;
   if (signal?.aborted) return Promise.reject(signal.reason);
   const isTold = isWatched();
-  const wait = new (isTold ? WatchedLockWait : LockWait)(mutex, word, guarded, options);
+  const wait = new (isTold ? WatchedLockWait : LockWait)(mutex, word, guarded, options, lender);
+  if (lender !== undefined) lender.locking = wait;
+  const locked = guarded ? createGuard(mutex, word) : true;
   // First whatever may throw, then the queue.
   wait.startListening();
   // JS may be interrupted where a function written in JS begins: not between this and the queue.
@@ -119,7 +144,22 @@ exports.lockWord = (mutex, word, guarded, options) => {
   }
   if (answer < 0) {
     thread.pending -= 1;
-    wait.settle(-1 - answer);
+    const code = -1 - answer;
+    if (code === binding.ACQUIRED && signal === undefined && lender === undefined) {
+      wait.resolve(locked);
+      return wait.promise;
+    }
+    const isHeld = code === binding.ACQUIRED || code === binding.ACQUIRED_ABANDONED;
+    let value;
+    try {
+      wait.stopListening();
+      value = wait.conclude(code);
+    } catch (error) {
+      // Also if `conclude` could not begin. Giving back what is not held any more changes nothing.
+      if (isHeld) binding.giveBack(word, guarded);
+      throw error;
+    }
+    wait.resolve(value);
   } else {
     if (isTold) wait.begin();
     thread.add(answer, wait);
@@ -129,8 +169,20 @@ exports.lockWord = (mutex, word, guarded, options) => {
 
 /** Locks the word, blocking this thread. Answers a boolean or a guard; throws what is an error. */
 exports.lockBlocking = (mutex, word, guarded, timeout) => {
-  const lock = () => binding.lock(word, timeout, guarded);
-  return conclude(isWatched() ? whileBlocked(mutex, word, lock) : lock(), mutex, word, guarded, timeout);
+  let code = binding.NOT_ACQUIRED;
+  const lock = () => {
+    code = binding.lock(word, timeout, guarded);
+    return code;
+  };
+  try {
+    if (isWatched()) whileBlocked(mutex, word, lock);
+    else lock();
+    if (code === binding.ACQUIRED && !guarded) return true;
+    return conclude(code, mutex, word, guarded, timeout);
+  } catch (error) {
+    if (code === binding.ACQUIRED || code === binding.ACQUIRED_ABANDONED) binding.giveBack(word, guarded);
+    throw error;
+  }
 };
 
 exports.conclude = conclude;

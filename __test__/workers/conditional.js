@@ -1,12 +1,35 @@
 // Waits for a condition as the test tells it, step by step, with a mutex and a condition of one buffer.
 
+const { subscribe } = require('node:diagnostics_channel');
 const { parentPort } = require('node:worker_threads');
 const { Condition, Mutex } = require('../..');
-const { answer, answerError, data, doing, end } = require('../helpers/inside.js');
+const { answer, answerError, data, doing, end, raise, waitForFlag } = require('../helpers/inside.js');
 
 const mutex = new Mutex(data.buffer, 0);
 const condition = new Condition(data.buffer, 4);
 const value = new Int32Array(data.buffer, 8, 1);
+const other = new Mutex(data.buffer, 12);
+
+/** Ways to hold the mutex while `fn` runs. */
+const ways = {
+  executeLockedSync: (fn) => mutex.executeLockedSync(fn),
+  executeLocked: (fn) => mutex.executeLocked(async () => fn()),
+  guard(fn) {
+    const guard = mutex.acquire();
+    try {
+      return fn();
+    } finally {
+      guard[Symbol.dispose]();
+    }
+  },
+};
+const codeOf = async (run) => {
+  try {
+    return await run();
+  } catch ({ code }) {
+    return code;
+  }
+};
 
 const actions = {
   lock: () => mutex.lock(),
@@ -39,6 +62,41 @@ const actions = {
     const answered = condition.waitFor(mutex, () => value[0] === expected, timeout);
     guard.unlock();
     return answered;
+  },
+  /** Waits with the mutex while it holds the other one; answers what comes of it, and whether the mutex was held then. */
+  async waitWithBoth(way) {
+    other.lock();
+    const answered = await codeOf(() => ways[way](() => condition.wait(mutex)));
+    const isHeld = mutex.isHeldByThisThread;
+    other.unlock();
+    return [answered, isHeld];
+  },
+  /** The same with guards: the one whose wait fails must not free the next. */
+  async loseGuard() {
+    other.lock();
+    const lost = mutex.acquire();
+    const answered = await codeOf(() => condition.wait(mutex));
+    other.unlock();
+    const next = mutex.acquire();
+    return [answered, lost.locked, lost.unlock(), next.unlock(), mutex.isHeldByThisThread];
+  },
+  lockOther() {
+    mutex.lock();
+    other.lock();
+    other.unlock();
+    mutex.unlock();
+  },
+  /** Locks the mutex, and has a subscriber lock it first; answers what comes of both. */
+  async lockTwice(timeout) {
+    let running;
+    subscribe('sablock:long-hold', () => {
+      if (running !== undefined) return;
+      raise(0);
+      waitForFlag(1);
+      running = mutex.executeLocked(() => 'ran');
+    });
+    const answered = await codeOf(() => mutex.lock(timeout));
+    return [answered, await running];
   },
   end,
 };

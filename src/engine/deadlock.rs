@@ -40,6 +40,33 @@ impl Engine {
         Some(cycle.into_iter().map(|(hop, _)| hop).collect())
     }
 
+    /// The cycle that the thread of `me` has closed although it is blocked: code that it has run between two slices of its sleep
+    /// has locked something, perhaps the very mutex that it waits for.
+    pub fn find_cycle_in_pause(&self, me: &Arc<Agent>) -> Option<Vec<Hop>> {
+        let blockage = me.blockage().filter(|blockage| blockage.endless)?;
+        // Nothing is granted to a thread that is away: if it owns the word, then by that code.
+        let cycle = if self.owner_of(blockage) == me.id {
+            vec![Hop { thread: me.thread, byte_offset: blockage.byte_offset }]
+        } else {
+            self.find_cycle(me, blockage)?
+        };
+        if let Some(Ok(mut section)) = self.open_queued(blockage.address) {
+            section.note_deadlock();
+            section.finish();
+        }
+        Some(cycle)
+    }
+
+    /// Who owns what this agent waits for; 0 if nobody does.
+    fn owner_of(&self, blockage: Blockage) -> AgentId {
+        let contents = self.contents(Space::Words, blockage.address);
+        let Some(queue) = contents.queues.get(&blockage.address) else { return 0 };
+        match queue.primitive.blockers(queue.primitive.read(queue.place)) {
+            Blockers::Owner(owner) => owner,
+            Blockers::Anybody | Blockers::Holders => 0,
+        }
+    }
+
     /// Whether anybody whom `me` waits for is itself blocked: if not, the common case, there is no cycle.
     /// Each thread notes its own blockage before it reads others', under their locks: of two that close a cycle at the same
     /// time, at least one sees the other.

@@ -22,6 +22,7 @@ pub mod deadline;
 mod deadlock;
 mod event_loop;
 mod handoff;
+pub mod holds;
 mod inspect;
 mod list;
 mod parker;

@@ -17,11 +17,12 @@ use crate::primitives::condition::ConditionFailure;
 #[napi(catch_unwind, ts_args_type = "condition: Int32Array, word: Int32Array, guarded: boolean, timeout: number")]
 pub fn wait_unlocked(env: Env, condition: JsIntegers, word: JsWord, guarded: bool, timeout: f64) -> Result<i32> {
     let location = condition.location(0.0)?;
-    let (agent, mut call) = JsThread::with(|thread| (thread.event_loop.agent().clone(), thread.blocking_call(env)))?;
+    let (agent, mut call) =
+        JsThread::with(env, |thread| (thread.event_loop.agent().clone(), thread.blocking_call(env)))?;
     let hold = Hold::exclusive(hold_owner(guarded));
     // Nothing of the thread's state is borrowed here: a debugger may run this package during the pause.
     let outcome = engine().wait_released(&agent, location, word.0, hold, limit(timeout), &mut call);
-    JsThread::with(|thread| {
+    JsThread::with(env, |thread| {
         thread.note_wait(&call);
         match outcome {
             Ok((is_notified, outcome)) => {
@@ -30,7 +31,7 @@ pub fn wait_unlocked(env: Env, condition: JsIntegers, word: JsWord, guarded: boo
             }
             Err(ConditionFailure::NotHeld) => NOT_OWNER,
             Err(ConditionFailure::Corrupt) => CORRUPT,
-            Err(ConditionFailure::NotLocked(failure)) => failure_code(failure, thread),
+            Err(ConditionFailure::NotLocked(failure)) => failure_code(failure, &call, thread),
         }
     })
 }
@@ -38,9 +39,9 @@ pub fn wait_unlocked(env: Env, condition: JsIntegers, word: JsWord, guarded: boo
 /// Frees the word and waits for a notification. Answers the token of the pending wait, or -1 minus a code.
 /// The rest is as for `waitUnlocked`; once the wait is settled and the word is held again, `accept` is due.
 #[napi(catch_unwind, ts_args_type = "condition: Int32Array, word: Int32Array, guarded: boolean, timeout: number")]
-pub fn wait_unlocked_async(condition: JsIntegers, word: JsWord, guarded: bool, timeout: f64) -> Result<i32> {
+pub fn wait_unlocked_async(env: Env, condition: JsIntegers, word: JsWord, guarded: bool, timeout: f64) -> Result<i32> {
     let location = condition.location(0.0)?;
-    JsThread::with(|thread| {
+    JsThread::with(env, |thread| {
         let answer = match thread.wait_released(location, condition.value, word, hold_owner(guarded), limit(timeout))? {
             Ok(token) => token as i32,
             Err(ReplyError::NotHeld) => -1 - NOT_OWNER,
@@ -54,8 +55,8 @@ pub fn wait_unlocked_async(condition: JsIntegers, word: JsWord, guarded: bool, t
 /// The thread's code knows of the notification that this wait got, and holds its word again; or, if it does not hold it,
 /// the notification is passed on.
 #[napi(catch_unwind)]
-pub fn accept(token: u32, is_held: bool) -> Result<()> {
-    JsThread::with(|thread| {
+pub fn accept(env: Env, token: u32, is_held: bool) -> Result<()> {
+    JsThread::with(env, |thread| {
         if is_held {
             thread.event_loop.accept(token);
         } else {

@@ -34,7 +34,8 @@ pub fn outcome_code(outcome: Outcome) -> i32 {
 )]
 pub fn wait(env: Env, integers: JsIntegers, index: f64, value: JsExpected, timeout: f64) -> Result<i32> {
     let location = integers.location(index)?;
-    let (agent, mut call) = JsThread::with(|thread| (thread.event_loop.agent().clone(), thread.blocking_call(env)))?;
+    let (agent, mut call) =
+        JsThread::with(env, |thread| (thread.event_loop.agent().clone(), thread.blocking_call(env)))?;
     // Nothing of the thread's state is borrowed here: a debugger may run this package during the pause.
     let outcome = engine().wait_while(&agent, location, value.0, limit(timeout), &mut call);
     Ok(outcome.map_or(INTERRUPTED, outcome_code))
@@ -52,9 +53,9 @@ pub fn notify(integers: JsIntegers, index: f64, count: f64) -> Result<f64> {
     catch_unwind,
     ts_args_type = "integers: Int32Array | BigInt64Array, index: number, value: number | bigint, timeout: number"
 )]
-pub fn wait_async(integers: JsIntegers, index: f64, value: JsExpected, timeout: f64) -> Result<i32> {
+pub fn wait_async(env: Env, integers: JsIntegers, index: f64, value: JsExpected, timeout: f64) -> Result<i32> {
     let location = integers.location(index)?;
-    JsThread::with(|thread| {
+    JsThread::with(env, |thread| {
         let answer = match thread.wait_async(location, integers.value, value.0, limit(timeout))? {
             Ok(Reply::Pending(token)) => token as i32,
             Ok(Reply::Now(outcome)) => -1 - outcome_code(outcome),

@@ -1,6 +1,6 @@
 //! The binding's part of `inspect()`, of `stats()`, and of what is told on diagnostics channels.
 
-use napi::bindgen_prelude::*;
+use napi::{Env, bindgen_prelude::*};
 use napi_derive::napi;
 
 use super::engine;
@@ -111,12 +111,12 @@ pub fn hold(word: JsWord) -> Option<Hold> {
 
 /// After `lock` or `waitUnlocked`: for how long the call has waited for the mutex, in milliseconds; -1 if it has not.
 #[napi(catch_unwind)]
-pub fn waited() -> Result<f64> {
-    JsThread::with(|thread| thread.waits_since.map_or(-1.0, |since| since.elapsed().as_secs_f64() * 1e3))
+pub fn waited(env: Env) -> Result<f64> {
+    JsThread::with(env, |thread| thread.waits_since.map_or(-1.0, |since| since.elapsed().as_secs_f64() * 1e3))
 }
 
 /// After `lock`, `waitUnlocked`, or `lockAsync` that queued: the thread that held the mutex when the wait began; `null` if none did.
 #[napi(catch_unwind)]
-pub fn waited_for() -> Result<Option<u32>> {
-    JsThread::with(|thread| engine().agents.thread(thread.waits_for))
+pub fn waited_for(env: Env) -> Result<Option<u32>> {
+    JsThread::with(env, |thread| engine().agents.thread(thread.waits_for))
 }

@@ -7,6 +7,7 @@ mod anchors;
 mod condition;
 mod copies;
 mod futex;
+mod holds;
 mod inspection;
 mod location;
 mod thread;
@@ -22,7 +23,7 @@ use napi_derive::napi;
 use crate::engine::deadline::Clock;
 use crate::engine::{Corrupt, Engine, Failure, HoldOwner, Limit, Outcome, Patience, Reply, ReplyError};
 use crate::primitives::mutex;
-use thread::JsThread;
+use thread::{BlockingCall, JsThread};
 use word::JsWord;
 
 /// Not acquired: held by somebody else, or the time was over.
@@ -95,17 +96,17 @@ fn hold_owner(guarded: bool) -> HoldOwner {
 fn code(outcome: Outcome, thread: &mut JsThread) -> i32 {
     match outcome {
         Outcome::TimedOut | Outcome::Refused => NOT_ACQUIRED,
-        Outcome::Granted { abandoned_by: None } => ACQUIRED,
-        Outcome::Granted { abandoned_by: Some(ended) } => {
-            thread.abandoned_by = engine().agents.thread(ended);
-            ACQUIRED_ABANDONED
+        Outcome::Granted { abandoned_by } => {
+            thread.abandoned_by = abandoned_by;
+            if abandoned_by.is_some() { ACQUIRED_ABANDONED } else { ACQUIRED }
         }
     }
 }
 
-fn failure_code(failure: Failure, thread: &mut JsThread) -> i32 {
+fn failure_code(failure: Failure, call: &BlockingCall, thread: &mut JsThread) -> i32 {
     match failure {
         Failure::Corrupt => CORRUPT,
+        Failure::Interrupted if call.is_deadlocked() => DEADLOCK,
         Failure::Interrupted => INTERRUPTED,
         Failure::Deadlock(cycle) => {
             thread.deadlock = cycle;
@@ -158,37 +159,43 @@ pub fn first_copy() -> Option<OtherCopy> {
     Some(OtherCopy { path: first.path.to_string_lossy().into_owned(), protocol: first.protocol })
 }
 
-/// Takes this thread in (see `JsThread::attach`): answers the state object that is to be used, of this call or of an earlier one.
-#[napi(catch_unwind, ts_args_type = "threadId: number, thread: object, drain: () => void, pause: () => void")]
+/// Takes this environment in (see `JsThread::attach`): answers the state object that is to be used, of this call or of an earlier
+/// one. `environment` is an object or function that the environment has one of, whatever loads the package there.
+#[napi(
+    catch_unwind,
+    ts_args_type = "threadId: number, environment: object, thread: object, drain: () => void, pause: () => void"
+)]
 pub fn attach<'env>(
     env: Env,
     thread_id: u32,
+    environment: Unknown<'env>,
     thread: Object<'env>,
     drain: Unknown<'env>,
     pause: Unknown<'env>,
 ) -> Result<Unknown<'env>> {
-    JsThread::attach(env, thread_id, thread, drain, pause)
+    JsThread::attach(env, thread_id, environment, thread, drain, pause)
 }
 
 /// Blocks this thread until the word is its own. Answers a code.
 #[napi(catch_unwind, ts_args_type = "word: Int32Array, timeout: number, guarded: boolean")]
 pub fn lock(env: Env, word: JsWord, timeout: f64, guarded: bool) -> Result<i32> {
-    let (agent, mut call) = JsThread::with(|thread| (thread.event_loop.agent().clone(), thread.blocking_call(env)))?;
+    let (agent, mut call) =
+        JsThread::with(env, |thread| (thread.event_loop.agent().clone(), thread.blocking_call(env)))?;
     // Nothing of the thread's state is borrowed here: a debugger may run this package during the pause.
     let outcome = engine().lock(&agent, word.0, hold_owner(guarded), limit(timeout), &mut call);
-    JsThread::with(|thread| {
+    JsThread::with(env, |thread| {
         thread.note_wait(&call);
         match outcome {
             Ok(outcome) => code(outcome, thread),
-            Err(failure) => failure_code(failure, thread),
+            Err(failure) => failure_code(failure, &call, thread),
         }
     })
 }
 
 /// Takes the word if it is free and not reserved. Answers a code.
 #[napi(catch_unwind, ts_args_type = "word: Int32Array, guarded: boolean")]
-pub fn try_lock(word: JsWord, guarded: bool) -> Result<i32> {
-    JsThread::with(|thread| {
+pub fn try_lock(env: Env, word: JsWord, guarded: bool) -> Result<i32> {
+    JsThread::with(env, |thread| {
         let owner = hold_owner(guarded);
         match engine().lock(thread.event_loop.agent(), word.0, owner, Limit::Once, &mut || true) {
             Ok(outcome) => code(outcome, thread),
@@ -200,14 +207,14 @@ pub fn try_lock(word: JsWord, guarded: bool) -> Result<i32> {
 /// Frees the word. Answers a code. If this thread has pending waits, the caller has arranged for `drain` to be called soon:
 /// the thread's own loop is not woken.
 #[napi(catch_unwind, ts_args_type = "word: Int32Array, guarded: boolean")]
-pub fn unlock(word: JsWord, guarded: bool) -> Result<i32> {
-    JsThread::with(|thread| release_code(engine().unlock(thread.event_loop.agent(), word.0, hold_owner(guarded))))
+pub fn unlock(env: Env, word: JsWord, guarded: bool) -> Result<i32> {
+    JsThread::with(env, |thread| release_code(engine().unlock(thread.event_loop.agent(), word.0, hold_owner(guarded))))
 }
 
 /// Locks the word or queues for it. Answers the token of a pending wait, or -1 minus a code.
 #[napi(catch_unwind, ts_args_type = "word: Int32Array, timeout: number, guarded: boolean")]
-pub fn lock_async(word: JsWord, timeout: f64, guarded: bool) -> Result<i32> {
-    JsThread::with(|thread| {
+pub fn lock_async(env: Env, word: JsWord, timeout: f64, guarded: bool) -> Result<i32> {
+    JsThread::with(env, |thread| {
         let answer = match thread.lock_async(word, hold_owner(guarded), limit(timeout))? {
             Ok(Reply::Pending(token)) => token as i32,
             Ok(Reply::Now(outcome)) => -1 - code(outcome, thread),
@@ -221,15 +228,15 @@ pub fn lock_async(word: JsWord, timeout: f64, guarded: bool) -> Result<i32> {
 
 /// Takes a pending wait back.
 #[napi(catch_unwind)]
-pub fn cancel(token: u32) -> Result<bool> {
-    JsThread::with(|thread| thread.cancel(token))?
+pub fn cancel(env: Env, token: u32) -> Result<bool> {
+    JsThread::with(env, |thread| thread.cancel(token))?
 }
 
 /// The next wait of this thread that is over: its token times `CODES`, plus a code; -1 if there is none.
 /// Asking again says that the one before has been settled.
 #[napi(catch_unwind)]
-pub fn next() -> Result<f64> {
-    JsThread::with(|thread| {
+pub fn next(env: Env) -> Result<f64> {
+    JsThread::with(env, |thread| {
         let Some(settled) = thread.next()? else { return Ok(-1.0) };
         let code = match settled.outcome {
             Err(Corrupt) => CORRUPT,
@@ -244,8 +251,8 @@ pub fn next() -> Result<f64> {
 
 /// Gives back the hold, or passes on the notification, that `next()` answered last: nobody waits for it.
 #[napi(catch_unwind)]
-pub fn refuse() -> Result<()> {
-    JsThread::with(|thread| thread.event_loop.refuse())
+pub fn refuse(env: Env) -> Result<()> {
+    JsThread::with(env, |thread| thread.event_loop.refuse())
 }
 
 /// Whether two views stand for the same word.
@@ -257,30 +264,30 @@ pub fn is_same(word: JsWord, other: JsWord) -> bool {
 /// Whether pending waits keep the event loop alive from now on.
 #[napi(catch_unwind)]
 pub fn keep_alive(env: Env, on: bool) -> Result<()> {
-    JsThread::with(|thread| thread.keep_alive(env, on))
+    JsThread::with(env, |thread| thread.keep_alive(env, on))
 }
 
 /// Takes the mark of abandonment off a word that this thread holds. Answers a code.
 #[napi(catch_unwind, ts_args_type = "word: Int32Array")]
-pub fn mark_consistent(word: JsWord) -> Result<i32> {
-    JsThread::with(|thread| release_code(engine().mark_consistent(thread.event_loop.agent().id, word.0)))
+pub fn mark_consistent(env: Env, word: JsWord) -> Result<i32> {
+    JsThread::with(env, |thread| release_code(engine().mark_consistent(thread.event_loop.agent().id, word.0)))
 }
 
 /// After `ACQUIRED_ABANDONED`: the `threadId` of the thread that ended inside.
 #[napi(catch_unwind)]
-pub fn abandoned_by() -> Result<Option<u32>> {
-    JsThread::with(|thread| thread.abandoned_by.take())
+pub fn abandoned_by(env: Env) -> Result<Option<u32>> {
+    JsThread::with(env, |thread| engine().agents.thread(thread.abandoned_by?))
 }
 
 /// After `DEADLOCK`: the thread of a step of the cycle, which begins with this thread; -1 beyond its end.
 /// Numbers and not an array of objects, which cannot be made any more in a thread that is ending.
 #[napi(catch_unwind)]
-pub fn deadlock_thread(step: u32) -> Result<f64> {
-    JsThread::with(|thread| thread.deadlock.get(step as usize).map_or(-1.0, |hop| f64::from(hop.thread)))
+pub fn deadlock_thread(env: Env, step: u32) -> Result<f64> {
+    JsThread::with(env, |thread| thread.deadlock.get(step as usize).map_or(-1.0, |hop| f64::from(hop.thread)))
 }
 
 /// After `DEADLOCK`: the byte offset of the mutex that this thread of the cycle waits for; -1 beyond its end.
 #[napi(catch_unwind)]
-pub fn deadlock_byte_offset(step: u32) -> Result<f64> {
-    JsThread::with(|thread| thread.deadlock.get(step as usize).map_or(-1.0, |hop| hop.byte_offset as f64))
+pub fn deadlock_byte_offset(env: Env, step: u32) -> Result<f64> {
+    JsThread::with(env, |thread| thread.deadlock.get(step as usize).map_or(-1.0, |hop| hop.byte_offset as f64))
 }

@@ -1,20 +1,24 @@
 //! What the binding keeps for each JS thread: its agent and waits, and the functions that it calls in JS.
 //!
-//! However often the package is loaded in a thread (test runners clear the require cache), the thread is one agent with
-//! one state object in JS, which lives until the thread's environment is torn down.
+//! A JS thread is an environment of Node.js. However often the package is loaded there (test runners clear the require cache),
+//! it is one agent with one state object in JS, which lives until the environment is torn down. Each load has a `napi_env` of
+//! its own. A thread of the system may run several environments, one at a time: each is an agent.
 
 use std::cell::RefCell;
 use std::ffi::{CStr, c_void};
 use std::ptr;
+use std::sync::Arc;
 use std::time::Instant;
 
 use napi::bindgen_prelude::*;
 use napi::{Env, sys};
+use rustc_hash::FxHashMap;
 
 use super::anchors::Anchors;
 use super::engine;
 use super::word::JsWord;
-use crate::agents::{AgentId, ThreadId, Wake};
+use crate::agents::{Agent, AgentId, ThreadId, Wake};
+use crate::engine::holds::Holds;
 use crate::engine::{Caller, EventLoop, Hold, HoldOwner, Hop, Limit, Reply, ReplyError, Settled};
 use crate::memory::Place;
 use crate::primitives::futex::FUTEX;
@@ -28,8 +32,10 @@ pub struct JsThread {
     anchors: Anchors,
     /// The address of the wait that was settled last: what it got may have to be given back.
     settled: Option<usize>,
-    /// The answer to `abandonedBy()`.
-    pub abandoned_by: Option<ThreadId>,
+    /// Which of its guards have lent their holds to waits.
+    pub holds: Holds,
+    /// The dead holder whose end the last acquisition has to report.
+    pub abandoned_by: Option<AgentId>,
     /// What the last `DEADLOCK` was about.
     pub deadlock: Vec<Hop>,
     /// The answer to `waited()`, and
@@ -39,64 +45,157 @@ pub struct JsThread {
     /// The environment of the first load, which owns the references.
     env: sys::napi_env,
     state: sys::napi_ref,
+    drain: sys::napi_ref,
     pause: sys::napi_ref,
     wake: sys::napi_threadsafe_function,
+    thread_id: ThreadId,
+    /// The agent whose `wake` makes this loop turn: its own, or that of the environment with which it shares an event loop.
+    woken_by: AgentId,
+}
+
+/// The JS threads of one thread of the system.
+#[derive(Default)]
+struct Threads {
+    all: Vec<JsThread>,
+    /// The agent of each load.
+    loads: FxHashMap<sys::napi_env, AgentId>,
+}
+
+impl Threads {
+    fn of(&mut self, env: sys::napi_env) -> Option<&mut JsThread> {
+        let id = *self.loads.get(&env)?;
+        self.all.iter_mut().find(|thread| thread.id() == id)
+    }
+
+    /// The agent that `environment` was marked with.
+    fn find(&self, env: sys::napi_env, environment: sys::napi_value) -> Result<Option<AgentId>> {
+        for thread in &self.all {
+            let mut is_marked = false;
+            // SAFETY: `env` and `environment` are those of the call in progress; the tag and the out-parameter live.
+            check(unsafe { sys::napi_check_object_type_tag(env, environment, &mark(thread.id()), &mut is_marked) })?;
+            if is_marked {
+                return Ok(Some(thread.id()));
+            }
+        }
+        Ok(None)
+    }
+}
+
+impl Threads {
+    /// Sees to it that each loop is woken by the environment that it belongs to. In the callbacks of an event loop that several
+    /// environments share, only that one is entered, and Node.js aborts the process if a callback is for another. It was made
+    /// first, so that its `threadId` is the lowest.
+    fn choose_wakers(&mut self) {
+        let loops: Vec<usize> =
+            self.all.iter().map(|thread| if self.all.len() > 1 { thread.event_loop_address() } else { 0 }).collect();
+        for index in 0..self.all.len() {
+            let owner = (0..self.all.len())
+                .filter(|other| *other == index || loops[*other] != 0 && loops[*other] == loops[index])
+                .min_by_key(|other| self.all[*other].thread_id)
+                .unwrap_or(index);
+            let (woken_by, wake) = (self.all[owner].id(), self.all[owner].wake);
+            let thread = &mut self.all[index];
+            thread.woken_by = woken_by;
+            let drained = if owner == index { 0 } else { thread.id() };
+            thread.event_loop.agent().set_waker(Some(Box::new(WakeLoop(wake, drained))));
+        }
+    }
 }
 
 thread_local! {
-    static THREAD: RefCell<Option<JsThread>> = const { RefCell::new(None) };
+    static THREADS: RefCell<Threads> = RefCell::default();
+}
+
+/// What an agent's environment is marked with: invisible to JS, and read without touching anything of another environment.
+fn mark(id: AgentId) -> sys::napi_type_tag {
+    sys::napi_type_tag { lower: u64::from(id), upper: 0x7361_626c_6f63_6b21 }
 }
 
 impl JsThread {
-    /// Runs `act` on this thread's state.
-    pub fn with<T>(act: impl FnOnce(&mut Self) -> T) -> Result<T> {
-        THREAD.with_borrow_mut(|thread| match thread {
+    /// Runs `act` on the state of the JS thread that `env` belongs to.
+    pub fn with<T>(env: Env, act: impl FnOnce(&mut Self) -> T) -> Result<T> {
+        THREADS.with_borrow_mut(|threads| match threads.of(env.raw()) {
             Some(thread) => Ok(act(thread)),
             None => Err(Error::new(Status::Closing, "this thread's environment has been torn down")),
         })
     }
 
-    /// Takes this thread in. `state` gets the agent's id as its property `id` and is answered;
-    /// if the thread was taken in before, the object of that time is answered instead.
+    /// Takes in the environment of which `environment` is an object, the same for all loads. `state` gets the agent's id as
+    /// its property `id` and is answered; if the environment was taken in before, the object of that time is answered instead.
     pub fn attach<'env>(
         env: Env,
         thread_id: ThreadId,
+        environment: Unknown<'env>,
         mut state: Object<'env>,
         drain: Unknown<'env>,
         pause: Unknown<'env>,
     ) -> Result<Unknown<'env>> {
-        let is_new = THREAD.with_borrow(Option::is_none);
-        if is_new {
-            let raw = env.raw();
+        let raw = env.raw();
+        let known = THREADS.with_borrow(|threads| threads.find(raw, environment.raw()))?;
+        if let Some(id) = known {
+            THREADS.with_borrow_mut(|threads| threads.loads.insert(raw, id));
+        } else {
+            let neighbour =
+                THREADS.with_borrow(|threads| threads.all.first().map(|first| first.event_loop.agent().clone()));
             let wake = create_wake(raw, drain.raw())?;
             let (state_reference, pause) = (reference(raw, state.raw())?, reference(raw, pause.raw())?);
-            // Registered after the threadsafe function, so that it runs before that function's own hook: last in, first out.
-            // SAFETY: `env` is the environment of the call in progress; the hook takes no argument, and is added once.
-            check(unsafe { sys::napi_add_env_cleanup_hook(raw, Some(end), ptr::null_mut()) })?;
-            let agent = engine()
-                .agents
-                .add(thread_id)
-                .ok_or_else(|| Error::from_reason("this process has used up its thread ids"))?;
-            agent.set_waker(Some(Box::new(WakeLoop(wake))));
+            let drain = reference(raw, drain.raw())?;
+            let agents = &engine().agents;
+            let agent = match neighbour {
+                Some(neighbour) => agents.add_on(thread_id, neighbour.os_thread),
+                None => agents.add(thread_id),
+            };
+            let agent = agent.ok_or_else(|| Error::from_reason("this process has used up its thread ids"))?;
             let id = agent.id;
-            THREAD.set(Some(Self {
+            // Registered after the threadsafe function, so that it runs before that function's own hook: last in, first out.
+            // SAFETY: `env` is the environment of the call in progress; the hook's argument is a number, and it is added once.
+            check(unsafe { sys::napi_add_env_cleanup_hook(raw, Some(end), id as usize as *mut c_void) })?;
+            // SAFETY: `env` and `environment` are those of the call in progress; the tag lives.
+            check(unsafe { sys::napi_type_tag_object(raw, environment.raw(), &mark(id)) })?;
+            let thread = Self {
                 event_loop: EventLoop::new(engine(), agent),
                 anchors: Anchors::default(),
                 settled: None,
+                holds: Holds::default(),
                 abandoned_by: None,
                 deadlock: Vec::new(),
                 waits_since: None,
                 waits_for: 0,
                 env: raw,
                 state: state_reference,
+                drain,
                 pause,
                 wake,
-            }));
+                thread_id,
+                woken_by: id,
+            };
+            THREADS.with_borrow_mut(|threads| {
+                threads.all.push(thread);
+                threads.loads.insert(raw, id);
+                threads.choose_wakers();
+            });
             state.set("id", id)?;
         }
-        let object = Self::with(|thread| dereference(thread.env, thread.state))??;
+        let object = Self::with(env, |thread| dereference(thread.env, thread.state))??;
         // SAFETY: the value was made in this call's handle scope.
-        Ok(unsafe { Unknown::from_raw_unchecked(env.raw(), object) })
+        Ok(unsafe { Unknown::from_raw_unchecked(raw, object) })
+    }
+
+    fn id(&self) -> AgentId {
+        self.event_loop.agent().id
+    }
+
+    /// Which event loop of the system it runs in; 0 if the runtime does not tell.
+    fn event_loop_address(&self) -> usize {
+        let mut uv_loop = ptr::null_mut();
+        // SAFETY: the environment lives, and this is its thread; the out-parameter lives.
+        let status = unsafe { sys::napi_get_uv_event_loop(self.env, &mut uv_loop) };
+        if status == sys::Status::napi_ok { uv_loop as usize } else { 0 }
+    }
+
+    /// Makes the loop turn, for what its code cannot arrange itself.
+    pub fn wake(&self) {
+        self.event_loop.agent().wake();
     }
 
     /// Locks the word or queues for it; a pending wait keeps the word's memory.
@@ -173,11 +272,13 @@ impl JsThread {
     pub fn note_wait(&mut self, call: &BlockingCall) {
         self.waits_since = call.wait.map(|(since, _)| since);
         self.waits_for = call.wait.map_or(0, |(_, owner)| owner);
+        self.deadlock.clone_from(&call.deadlock);
     }
 
     /// For a call that blocks, from `env`.
     pub fn blocking_call(&self, env: Env) -> BlockingCall {
-        BlockingCall { env: env.raw(), owner: self.env, pause: self.pause, wait: None }
+        let agent = Arc::clone(self.event_loop.agent());
+        BlockingCall { env: env.raw(), owner: self.env, pause: self.pause, agent, wait: None, deadlock: Vec::new() }
     }
 
     /// Whether this thread's loop stays alive for what is pending.
@@ -199,14 +300,17 @@ pub struct BlockingCall {
     env: sys::napi_env,
     owner: sys::napi_env,
     pause: sys::napi_ref,
+    agent: Arc<Agent>,
+    /// The deadlock that ended it in a pause.
+    deadlock: Vec<Hop>,
     /// When it began to wait in the queue of the word, if it came to that, and who held the word then.
     wait: Option<(Instant, AgentId)>,
 }
 
-impl Caller for BlockingCall {
+impl BlockingCall {
     /// Calls a JS function, which lets the debugger in and shows whether the thread is being terminated.
     /// False if no JS can run here any more.
-    fn pause(&mut self) -> bool {
+    fn run_js(&self) -> bool {
         let env = self.env;
         let mut scope = ptr::null_mut();
         // SAFETY: this is the thread of `env` and of `owner`, inside a call from JS; the reference lives as long as the thread.
@@ -226,13 +330,30 @@ impl Caller for BlockingCall {
         }
     }
 
+    /// Whether a deadlock has ended the call.
+    pub fn is_deadlocked(&self) -> bool {
+        !self.deadlock.is_empty()
+    }
+}
+
+impl Caller for BlockingCall {
+    fn pause(&mut self) -> bool {
+        let is_alive = self.run_js();
+        if is_alive && let Some(cycle) = engine().find_cycle_in_pause(&self.agent) {
+            // A subscriber of `sablock:long-hold`, or somebody with a debugger, has locked what can be freed only after this.
+            self.deadlock = cycle;
+            return false;
+        }
+        is_alive
+    }
+
     fn queued(&mut self, owner: AgentId, since: Instant) {
         self.wait = Some((since, owner));
     }
 }
 
-/// Makes a thread's event loop turn: one threadsafe function for each thread.
-struct WakeLoop(sys::napi_threadsafe_function);
+/// Makes a thread's event loop turn: one threadsafe function for each thread, and the agent to drain if it is not that one's.
+struct WakeLoop(sys::napi_threadsafe_function, AgentId);
 
 // SAFETY: calling a threadsafe function from any thread is what it is for; the agent's lock around it
 // sees to it that it is not called once `end` has taken it away.
@@ -243,22 +364,45 @@ impl Wake for WakeLoop {
         // SAFETY: alive until the environment's own cleanup, before which `end` takes this object away.
         // The status is of no use: a loop that is closing has no waits that anybody could still settle.
         unsafe {
-            sys::napi_call_threadsafe_function(self.0, ptr::null_mut(), sys::ThreadsafeFunctionCallMode::nonblocking);
+            let drained = self.1 as usize as *mut c_void;
+            sys::napi_call_threadsafe_function(self.0, drained, sys::ThreadsafeFunctionCallMode::nonblocking);
         }
     }
 }
 
-/// The thread's environment is torn down: its agent ends.
-unsafe extern "C" fn end(_: *mut c_void) {
-    if let Some(thread) = THREAD.take() {
+/// The environment of the agent `id` is torn down: the agent ends.
+unsafe extern "C" fn end(id: *mut c_void) {
+    let id = id as usize as AgentId;
+    let ended = THREADS.with_borrow_mut(|threads| {
+        threads.loads.retain(|_, agent| *agent != id);
+        let index = threads.all.iter().position(|thread| thread.id() == id)?;
+        let ended = threads.all.swap_remove(index);
+        // Before its function goes, others must no longer call it.
+        if threads.all.iter().any(|thread| thread.woken_by == id) {
+            threads.choose_wakers();
+        }
+        Some(ended)
+    });
+    if let Some(thread) = ended {
         thread.event_loop.end();
     }
 }
 
-/// Runs `drain` on its thread; `env` is null when the environment is already gone.
-unsafe extern "C" fn call_drain(env: sys::napi_env, drain: sys::napi_value, _: *mut c_void, _: *mut c_void) {
+/// Runs `drain` on its thread, or that of the agent `other`; `env` is null when the environment is already gone.
+unsafe extern "C" fn call_drain(env: sys::napi_env, drain: sys::napi_value, _: *mut c_void, other: *mut c_void) {
     if env.is_null() || drain.is_null() {
         return;
+    }
+    let (mut env, mut drain) = (env, drain);
+    if !other.is_null() {
+        let drain_of = |thread: &JsThread| Some((thread.env, dereference(thread.env, thread.drain).ok()?));
+        let find = |threads: &Threads| {
+            threads.all.iter().find(|thread| thread.id() == other as usize as AgentId).and_then(drain_of)
+        };
+        match THREADS.with_borrow(find) {
+            Some(found) => (env, drain) = found,
+            None => return,
+        }
     }
     let mut receiver = ptr::null_mut();
     // SAFETY: called by the runtime on the environment's thread with a live handle of the function.

@@ -1,0 +1,105 @@
+// Calls the verb, the first argument, at each of the last depths before the stack overflows, and prints at how many of them
+// it failed, and at how many of those it left the mutex held. With 'abandoned' as the second argument, a thread has ended
+// inside the mutex each time.
+
+const { Worker } = require('node:worker_threads');
+const { Mutex } = require('../..');
+
+const [, , verb, state] = process.argv;
+const DEPTHS = 720;
+/** Frames of several sizes, so that the stack ends at different places of the package. */
+const PADDINGS = 9;
+const TURNS = 10;
+
+const buffer = new SharedArrayBuffer(4);
+const word = new Int32Array(buffer);
+const mutex = new Mutex(buffer, 0, { allowMainThread: true });
+const nothing = () => {};
+const signal = new AbortController().signal;
+
+/** What lockAsync() answered while the mutex was held. */
+const waits = [];
+const wait = () => {
+  waits[waits.length] = mutex.lockAsync();
+};
+
+const unlock = () => mutex.unlock();
+const verbs = {
+  tryLock: [() => mutex.tryLock(), unlock],
+  lock: [() => mutex.lock(), unlock],
+  tryAcquire: [() => mutex.tryAcquire(), (guard) => guard.unlock()],
+  acquire: [() => mutex.acquire(), (guard) => guard.unlock()],
+  executeLockedSync: [() => mutex.executeLockedSync(nothing), nothing],
+  'executeLockedSync for which somebody waits': [() => mutex.executeLockedSync(wait), nothing],
+  executeLocked: [() => mutex.executeLocked(nothing), nothing],
+  acquireAsync: [() => mutex.acquireAsync(), (guard) => guard.unlock()],
+  lockAsync: [() => mutex.lockAsync(), unlock],
+  'lockAsync with options': [() => mutex.lockAsync({}), unlock],
+  'acquireAsync with a signal': [() => mutex.acquireAsync({ signal }), (guard) => guard.unlock()],
+};
+const [act, free] = verbs[verb];
+
+/** Answers the word of a mutex in which a thread has ended. */
+const die = async () => {
+  const body = `const { Mutex } = require(${JSON.stringify(require.resolve('../..'))});
+    new Mutex(require('node:worker_threads').workerData).lock();`;
+  const worker = new Worker(body, { eval: true, workerData: buffer });
+  await new Promise((resolve) => worker.once('exit', resolve));
+  return Atomics.load(word, 0);
+};
+
+/** Answers what `act` answers, `depth` frames before the stack ends; undefined if it throws. */
+const actAtDepth = (depth) => {
+  let answer;
+  let frames = 0;
+  const dive = (...padding) => {
+    try {
+      dive(...padding);
+    } catch {
+      // Here the stack ended.
+    }
+    if (frames++ !== depth) return;
+    try {
+      answer = { value: act() };
+    } catch (error) {
+      if (!(error instanceof RangeError)) throw error;
+    }
+  };
+  dive(...new Array(depth % PADDINGS));
+  return answer;
+};
+
+const main = async () => {
+  process.on('warning', nothing);
+  // A promise that a verb could not even reject properly is no subject here.
+  process.on('unhandledRejection', nothing);
+  const initial = state === 'abandoned' ? await die() : 0;
+  const reset = () => Atomics.store(word, 0, initial);
+  const result = { called: 0, failed: 0, leaked: 0 };
+  const call = async (at) => {
+    reset();
+    let isHeld = false;
+    let value;
+    try {
+      const answer = at();
+      isHeld = answer !== undefined;
+      value = await answer?.value;
+    } catch (error) {
+      if (!(error instanceof RangeError)) throw error;
+      isHeld = false;
+    }
+    result.called += 1;
+    if (isHeld) free(value);
+    else result.failed += 1;
+    for (const locked of waits.splice(0)) if (await locked.catch(() => false)) mutex.unlock();
+    // A wait that was queued and whose promise nobody got is granted in one of the next turns, and given back.
+    for (let turn = 0; turn < TURNS && mutex.isHeldByThisThread; turn++) await new Promise(setImmediate);
+    if (mutex.isHeldByThisThread) result.leaked += 1;
+  };
+  // Functions that were never called need far more stack, to be compiled.
+  for (let count = 0; count < 3; count++) await call(() => ({ value: act() }));
+  for (let depth = 0; depth < DEPTHS; depth++) await call(() => actAtDepth(depth));
+  console.log(JSON.stringify(result));
+};
+
+main();

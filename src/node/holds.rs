@@ -1,0 +1,130 @@
+//! The binding's part of holds that guards lend to waits, and of giving holds back. Whatever happens to the stack of JS, these
+//! functions can be called: nothing of JS runs in them.
+
+use napi::{Env, bindgen_prelude::*};
+use napi_derive::napi;
+
+use super::thread::JsThread;
+use super::word::JsWord;
+use super::{UNLOCKED, engine, hold_owner, release_code};
+use crate::engine::HoldOwner;
+use crate::engine::holds::Whereabouts;
+
+/// The guard's hold is lent to a wait.
+#[napi]
+pub const AWAY: i32 = 12;
+/// The guard's hold was lent to a wait that could not lock the word again.
+#[napi]
+pub const LOST: i32 = 13;
+
+/// The guard that holds the word lends its hold to a wait, which ends this era. Answers the hold's number.
+#[napi(catch_unwind, ts_args_type = "word: Int32Array, era: number")]
+pub fn depart(env: Env, word: JsWord, era: f64) -> Result<f64> {
+    JsThread::with(env, |thread| thread.holds.depart(word.0.address(), era as u64) as f64)
+}
+
+/// The hold `number` is with its guard again. Answers whether any hold of this thread is away or lost.
+#[napi(catch_unwind, ts_args_type = "word: Int32Array, number: number")]
+pub fn arrive(env: Env, word: JsWord, number: f64) -> Result<bool> {
+    JsThread::with(env, |thread| {
+        thread.holds.arrive(word.0.address(), number as u64);
+        !thread.holds.is_empty()
+    })
+}
+
+/// The hold `number` will not come back.
+#[napi(catch_unwind, ts_args_type = "word: Int32Array, number: number")]
+pub fn lose(env: Env, word: JsWord, number: f64) -> Result<()> {
+    JsThread::with(env, |thread| thread.holds.lose(word.0.address(), number as u64))
+}
+
+/// Whether the hold `number` is away, and its guard not spent.
+#[napi(catch_unwind, ts_args_type = "word: Int32Array, number: number")]
+pub fn is_away(env: Env, word: JsWord, number: f64) -> Result<bool> {
+    JsThread::with(env, |thread| thread.holds.is_away(word.0.address(), number as u64))
+}
+
+/// Remembers the guard that holds the word, which ends this era. Answers the hold's number.
+#[napi(catch_unwind, ts_args_type = "word: Int32Array, era: number")]
+pub fn watch_hold(env: Env, word: JsWord, era: f64) -> Result<f64> {
+    JsThread::with(env, |thread| thread.holds.watch(word.0.address(), era as u64) as f64)
+}
+
+/// The guard of the hold `number` need not be remembered any more. Answers as `arrive`.
+#[napi(catch_unwind, ts_args_type = "word: Int32Array, number: number")]
+pub fn unwatch_hold(env: Env, word: JsWord, number: f64) -> Result<bool> {
+    JsThread::with(env, |thread| {
+        thread.holds.unwatch(word.0.address(), number as u64);
+        !thread.holds.is_empty()
+    })
+}
+
+/// Whether the hold `number`, which is watched, is with its guard.
+#[napi(catch_unwind, ts_args_type = "word: Int32Array, number: number")]
+pub fn is_here(env: Env, word: JsWord, number: f64) -> Result<bool> {
+    JsThread::with(env, |thread| thread.holds.is_here(word.0.address(), number as u64))
+}
+
+/// Whether any hold of this thread is away, lost, or watched.
+#[napi(catch_unwind)]
+pub fn has_away(env: Env) -> Result<bool> {
+    JsThread::with(env, |thread| !thread.holds.is_empty())
+}
+
+/// Whether the hold of the guard that was made in `era` is lost.
+#[napi(catch_unwind, ts_args_type = "word: Int32Array, era: number")]
+pub fn is_lost(env: Env, word: JsWord, era: f64) -> Result<bool> {
+    JsThread::with(env, |thread| thread.holds.find(word.0.address(), era as u64).0 == Whereabouts::Lost)
+}
+
+/// Frees the hold of the guard that was made in `era`, if it is here. Answers a code; after `UNLOCKED` and `LOST` the guard is
+/// spent. The rest is as for `unlock`.
+#[napi(catch_unwind, ts_args_type = "word: Int32Array, era: number")]
+pub fn unlock_guard(env: Env, word: JsWord, era: f64) -> Result<i32> {
+    JsThread::with(env, |thread| match thread.holds.find(word.0.address(), era as u64).0 {
+        Whereabouts::Away => AWAY,
+        Whereabouts::Lost => {
+            thread.holds.end(word.0.address(), era as u64);
+            LOST
+        }
+        Whereabouts::Here => unlock_here(thread, word, era),
+    })
+}
+
+/// As `unlockGuard`, but the guard is spent whatever comes of it: a hold that is away does not come back, and instead of `AWAY`
+/// the answer is -1 minus its number.
+#[napi(catch_unwind, ts_args_type = "word: Int32Array, era: number")]
+pub fn end_guard(env: Env, word: JsWord, era: f64) -> Result<f64> {
+    JsThread::with(env, |thread| {
+        let (whereabouts, number) = thread.holds.find(word.0.address(), era as u64);
+        if whereabouts == Whereabouts::Here {
+            return f64::from(unlock_here(thread, word, era));
+        }
+        thread.holds.end(word.0.address(), era as u64);
+        if whereabouts == Whereabouts::Away { -1.0 - number as f64 } else { f64::from(LOST) }
+    })
+}
+
+fn unlock_here(thread: &mut JsThread, word: JsWord, era: f64) -> i32 {
+    let code = release_code(engine().unlock(thread.event_loop.agent(), word.0, HoldOwner::Guard));
+    if code == UNLOCKED {
+        thread.holds.end(word.0.address(), era as u64);
+    }
+    code
+}
+
+/// Frees a hold that was acquired a moment ago, and whose owner will not learn of it. A dead holder that is still to be reported
+/// will be by the next.
+#[napi(catch_unwind, ts_args_type = "word: Int32Array, guarded: boolean")]
+pub fn give_back(env: Env, word: JsWord, guarded: bool) -> Result<()> {
+    JsThread::with(env, |thread| {
+        let unreported = thread.abandoned_by.take();
+        engine().give_back(thread.event_loop.agent(), word.0, hold_owner(guarded), unreported);
+    })
+}
+
+/// Makes this thread's loop turn and drain.
+#[napi(catch_unwind)]
+pub fn wake(env: Env) -> Result<()> {
+    JsThread::with(env, |thread| thread.wake())
+}
