@@ -13,8 +13,9 @@ use sablock::agents::{Agent, Notice, WaitId};
 use sablock::engine::{
     Corrupt, EventLoop, Failure, Hold, HoldOwner, Limit, Outcome, Primitive, Reply, Request, Settled, Slot,
 };
-use sablock::primitives::event::MANUAL_RESET_EVENT;
+use sablock::primitives::event::{AUTO_RESET_EVENT, MANUAL_RESET_EVENT};
 use sablock::primitives::latch::LATCH;
+use sablock::primitives::once::ONCE;
 use sablock::primitives::rwlock::{RWLOCK, Word};
 use sablock::primitives::semaphore::SEMAPHORE;
 
@@ -221,10 +222,10 @@ fn an_event_lets_all_pass_until_it_is_reset() {
             });
         }
         world.until_waiting(&MANUAL_RESET_EVENT, 2);
-        world.engine.set_event(&me, world.place(), true).unwrap();
+        world.engine.set_event(&me, &MANUAL_RESET_EVENT, world.place()).unwrap();
     });
     assert_eq!(world.word.load(Ordering::SeqCst), 1);
-    world.engine.set_event(&me, world.place(), false).unwrap();
+    world.engine.reset_event(&me, &MANUAL_RESET_EVENT, world.place()).unwrap();
     assert_eq!(world.word.load(Ordering::SeqCst), 0);
 }
 
@@ -236,7 +237,7 @@ fn a_place_with_waiters_is_no_other_primitive() {
     let mut waits = world.event_loop();
     pend(&mut waits, &world, &SEMAPHORE, permits(1));
     assert!(world.engine.lock(&me, world.place(), HoldOwner::Thread, Limit::Once, &mut || true).is_err());
-    assert_eq!(world.engine.set_event(&me, world.place(), true), Err(Corrupt));
+    assert_eq!(world.engine.set_event(&me, &MANUAL_RESET_EVENT, world.place()), Err(Corrupt));
 }
 
 const READ: Request = Request::Hold(Hold::shared(HoldOwner::Thread));
@@ -403,4 +404,59 @@ fn a_writer_turns_into_a_reader_and_lets_readers_in_and_the_only_reader_into_a_w
     assert_eq!(world.engine.try_upgrade(&me, world.place(), HoldOwner::Thread), Ok(true));
     assert_eq!(world.word().writer(), me.id);
     assert!(world.engine.registered_holders(&RWLOCK, world.place()).is_empty());
+}
+
+#[test]
+fn each_set_of_an_event_that_resets_itself_lets_one_pass() {
+    let world = World::new(false);
+    let me = world.agent(0);
+    let set = || world.engine.set_event(&me, &AUTO_RESET_EVENT, world.place()).unwrap();
+    let passage = Request::Hold(Hold::PASSAGE);
+    let mut doomed = world.event_loop();
+    let mut next = world.event_loop();
+    pend(&mut doomed, &world, &AUTO_RESET_EVENT, passage);
+    let token = pend(&mut next, &world, &AUTO_RESET_EVENT, passage);
+    set();
+    assert_eq!(next.next_settled(), None);
+    doomed.end();
+    assert_eq!(next.next_settled(), settled(&world, token), "what the other never knew of passes on");
+    set();
+    set();
+    let pass = |agent: &Arc<Agent>| {
+        world.engine.wait(agent, &AUTO_RESET_EVENT, world.place(), passage, Limit::Once, &mut || true).unwrap()
+    };
+    assert_eq!((pass(&me), pass(&me)), (GRANTED, Outcome::TimedOut), "two sets without a waiter are one");
+}
+
+#[test]
+fn one_runs_and_all_others_go_on_when_it_is_done() {
+    let world = World::new(false);
+    let [first, second] = [0, 1].map(|thread| world.agent(thread));
+    let run =
+        |agent: &Arc<Agent>| world.engine.wait(agent, &ONCE, world.place(), WRITE, Limit::Once, &mut || true).unwrap();
+    assert_eq!((run(&first), run(&second)), (GRANTED, Outcome::TimedOut));
+    let mut waits = world.event_loop();
+    let tokens = [pend(&mut waits, &world, &ONCE, WRITE), pend(&mut waits, &world, &ONCE, WRITE)];
+    assert_eq!(world.engine.finish_once(&second, world.place()), Ok(false));
+    // It fails: the next in line runs, and is done.
+    assert!(world.engine.release(&first, &ONCE, world.place(), WRITE.hold().unwrap()).unwrap());
+    assert_eq!(waits.next_settled(), settled(&world, tokens[0]));
+    let agent = Arc::clone(waits.agent());
+    assert_eq!(world.engine.finish_once(&agent, world.place()), Ok(true));
+    let refused = waits.next_settled().map(|settled| (settled.token, settled.outcome));
+    assert_eq!(refused, Some((tokens[1], Ok(Outcome::Refused))));
+    assert_eq!(run(&second), Outcome::Refused);
+}
+
+#[test]
+fn when_the_thread_that_runs_ends_the_next_in_line_runs_and_knows() {
+    let world = World::new(false);
+    let doomed = world.event_loop();
+    let agent = Arc::clone(doomed.agent());
+    assert_eq!(world.engine.wait(&agent, &ONCE, world.place(), WRITE, Limit::Once, &mut || true).unwrap(), GRANTED);
+    let mut waits = world.event_loop();
+    let token = pend(&mut waits, &world, &ONCE, WRITE);
+    doomed.end();
+    let outcome = Ok(Outcome::Granted { abandoned_by: Some(agent.id) });
+    assert_eq!(waits.next_settled().map(|settled| (settled.token, settled.outcome)), Some((token, outcome)));
 }

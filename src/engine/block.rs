@@ -135,9 +135,7 @@ impl Engine {
             Entered::Wait => {}
         }
         if limit == Limit::Once {
-            if was_freed {
-                section.hand_off();
-            }
+            section.turn_away();
             section.finish();
             return Ok(Outcome::TimedOut);
         }
@@ -346,6 +344,7 @@ impl BlockedWait<'_> {
             None => Ok(Outcome::TimedOut),
             Some(Settlement::Granted { abandoned_by }) => Ok(Outcome::Granted { abandoned_by }),
             Some(Settlement::Notified(_)) => Ok(Outcome::GRANTED),
+            Some(Settlement::Refused) => Ok(Outcome::Refused),
             Some(Settlement::Corrupt) => Err(Failure::Corrupt),
         }
     }

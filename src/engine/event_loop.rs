@@ -138,7 +138,10 @@ impl<'e> EventLoop<'e> {
         let reply = match entered {
             Entered::Granted { abandoned_by } => Ok(Reply::Now(Outcome::Granted { abandoned_by })),
             Entered::Refused => Ok(Reply::Now(Outcome::Refused)),
-            Entered::Wait if limit == Limit::Once => Ok(Reply::Now(Outcome::TimedOut)),
+            Entered::Wait if limit == Limit::Once => {
+                section.turn_away();
+                Ok(Reply::Now(Outcome::TimedOut))
+            }
             Entered::Wait => self.reserve(limit).map(|id| {
                 self.waits_for = section.owner();
                 let hold = request.hold();
@@ -336,6 +339,7 @@ impl<'e> EventLoop<'e> {
         let outcome = match settlement {
             Settlement::Granted { abandoned_by } => Ok(Outcome::Granted { abandoned_by }),
             Settlement::Notified(_) => Ok(Outcome::GRANTED),
+            Settlement::Refused => Ok(Outcome::Refused),
             Settlement::Corrupt => Err(Corrupt),
         };
         Settled { token, place, is_for_hold: hold.is_some(), outcome }

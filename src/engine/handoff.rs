@@ -38,8 +38,13 @@ impl Section<'_> {
     fn hand_off_strictly(&mut self) -> Next {
         let first =
             self.contents.queues.get(&self.place.address()).and_then(|queue| queue.first(&self.contents.waiters));
-        match first.and_then(|first| Some((first, self.grant_to(first)?))) {
-            Some((first, state)) => self.grant(first, state),
+        let Some(first) = first else { return Next::Done };
+        if self.primitive.refuses(self.state) {
+            self.contents.settle(self.place.address(), first, Settlement::Refused, &mut self.wakes);
+            return Next::Again;
+        }
+        match self.grant_to(first) {
+            Some(state) => self.grant(first, state),
             None => Next::Done,
         }
     }

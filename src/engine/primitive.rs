@@ -204,6 +204,21 @@ pub trait Primitive: Sync {
     /// Reads the words, which may change at once.
     fn read(&self, place: Place) -> State;
 
+    /// The state once somebody waits whom `enter` told to.
+    fn queued(&self, state: State) -> State {
+        state
+    }
+
+    /// The state once a waiter has left without what it waited for.
+    fn left(&self, state: State) -> State {
+        state
+    }
+
+    /// Whether there is nothing to wait for any more: all waiters are refused.
+    fn refuses(&self, _: State) -> bool {
+        false
+    }
+
     /// What becomes of a request of `agent`, who comes now.
     fn enter(&self, state: State, request: Request, agent: AgentId, is_queued: bool) -> Entry;
 

@@ -69,6 +69,8 @@ pub enum Settlement {
         /// The agent whose thread ended inside, which it has to report.
         abandoned_by: Option<AgentId>,
     },
+    /// There is nothing to wait for any more.
+    Refused,
     /// It was notified.
     Notified(Chain),
     /// The words of its primitive were overwritten.

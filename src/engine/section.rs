@@ -171,7 +171,13 @@ impl<'e> Section<'e> {
             return Entered::Wait;
         }
         match self.primitive.enter(self.state, request, agent, is_queued) {
-            Entry::Granted(state) => self.granted(state),
+            Entry::Granted(state) => {
+                let entered = self.granted(state);
+                if let Some(hold) = request.hold() {
+                    self.admit_others(hold);
+                }
+                entered
+            }
             Entry::Wait => Entered::Wait,
             Entry::Refused => Entered::Refused,
         }
@@ -235,6 +241,7 @@ impl<'e> Section<'e> {
         since: Instant,
     ) -> WaiterId {
         self.contents.stats.queued(hold, true);
+        self.state = self.primitive.queued(self.state);
         let arrival = self.contents.arrival(since, hold, is_endless);
         let (queue, waiters) = self.contents.queue_or_new(self.place, self.primitive);
         let id = queue.push_blocked(waiters, arrival, agent, parker);
@@ -251,6 +258,7 @@ impl<'e> Section<'e> {
         is_endless: bool,
     ) -> WaiterId {
         self.contents.stats.queued(hold, false);
+        self.state = self.primitive.queued(self.state);
         let arrival = self.contents.arrival(sync::now(), hold, is_endless);
         let (queue, waiters) = self.contents.queue_or_new(self.place, self.primitive);
         queue.push_async(waiters, arrival, agent, token)
@@ -372,6 +380,7 @@ impl<'e> Section<'e> {
     pub(crate) fn leave(&mut self, id: WaiterId, why: Leaving) {
         let waiter = self.contents.remove(self.place.address(), id);
         self.contents.stats.left(&waiter, why);
+        self.state = self.primitive.left(self.state);
         if !self.has_group(waiter.agent) {
             self.drop_reservation_of(waiter.agent);
         }
@@ -386,6 +395,12 @@ impl<'e> Section<'e> {
         }
         self.contents.stats.passed_by += 1;
         self.state = self.primitive.unreserve(self.state);
+        self.hand_off();
+    }
+
+    /// One that came and does not wait has left as well.
+    pub(crate) fn turn_away(&mut self) {
+        self.state = self.primitive.left(self.primitive.queued(self.state));
         self.hand_off();
     }
 
@@ -506,7 +521,7 @@ impl Engine {
                 self.contents(primitive.space(), place.address()).pass_on(place.address(), chain, &mut wakes);
                 wakes.carry_out(&*self.timers);
             }
-            Settlement::Corrupt => {}
+            Settlement::Corrupt | Settlement::Refused => {}
         }
     }
 

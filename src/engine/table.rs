@@ -251,7 +251,7 @@ impl Contents {
         self.waiters[id].settlement = Some(settlement);
         match settlement {
             Settlement::Granted { .. } => self.stats.served(&self.waiters[id]),
-            Settlement::Corrupt => self.stats.left(&self.waiters[id], Leaving::Ending),
+            Settlement::Corrupt | Settlement::Refused => self.stats.left(&self.waiters[id], Leaving::Ending),
             Settlement::Notified(_) => {}
         }
         self.unlink(address, id);

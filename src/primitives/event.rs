@@ -1,4 +1,5 @@
-//! Events that are set by hand and stay set until somebody resets them: one word.
+//! Events: one word. One that is reset by hand stays set, and all pass, until somebody resets it; one that resets itself lets
+//! one pass for each time that it is set.
 //!
 //! | bit | meaning |
 //! |-----|---------|
@@ -17,15 +18,28 @@ pub const SET: u32 = 1;
 /// W: somebody waits.
 pub const WAITING: u32 = 1 << 29;
 
-/// The event.
-pub struct ManualResetEvent;
+/// What passing through an event makes of it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Reset {
+    ByHand,
+    ByPassage,
+}
 
-/// The one that there need be.
-pub static MANUAL_RESET_EVENT: ManualResetEvent = ManualResetEvent;
+/// An event.
+pub struct Event {
+    name: &'static str,
+    reset: Reset,
+}
 
-impl Primitive for ManualResetEvent {
+/// The one that is reset by hand.
+pub static MANUAL_RESET_EVENT: Event = Event { name: "ManualResetEvent", reset: Reset::ByHand };
+
+/// The one that resets itself.
+pub static AUTO_RESET_EVENT: Event = Event { name: "AutoResetEvent", reset: Reset::ByPassage };
+
+impl Primitive for Event {
     fn name(&self) -> &'static str {
-        "ManualResetEvent"
+        self.name
     }
 
     fn order(&self) -> Order {
@@ -51,12 +65,19 @@ impl Primitive for ManualResetEvent {
 
     /// Whoever waits when it is set passes, though it is reset at once.
     fn grant(&self, state: State, _: Hold, _: AgentId) -> Option<State> {
-        (word::of(state) & SET != 0).then_some(state)
+        let left = match self.reset {
+            Reset::ByHand => word::of(state),
+            Reset::ByPassage => word::of(state) & !SET,
+        };
+        (word::of(state) & SET != 0).then(|| word::state(left))
     }
 
-    /// A passage that its thread never knew of takes nothing from anybody.
+    /// A passage that its thread never knew of: somebody else passes, where it took that from anybody.
     fn release(&self, state: State, _: Hold, _: AgentId) -> Option<State> {
-        Some(state)
+        Some(match self.reset {
+            Reset::ByHand => state,
+            Reset::ByPassage => word::state(word::of(state) | SET),
+        })
     }
 
     fn is_waiting(&self, state: State) -> bool {
@@ -69,13 +90,14 @@ impl Primitive for ManualResetEvent {
 }
 
 impl Engine {
-    /// Sets the event, or resets it. On the thread of `here`, as [`Engine::release`].
-    pub fn set_event(&self, here: &Arc<Agent>, place: Place, is_set: bool) -> Result<(), Corrupt> {
-        self.update(here, &MANUAL_RESET_EVENT, place, |state| {
-            let word = word::of(state);
-            Some(word::state(if is_set { word | SET } else { word & !SET }))
-        })
-        .map(|_| ())
+    /// Sets an event. On the thread of `here`, as [`Engine::release`].
+    pub fn set_event(&self, here: &Arc<Agent>, event: &'static Event, place: Place) -> Result<(), Corrupt> {
+        self.update(here, event, place, |state| Some(word::state(word::of(state) | SET))).map(drop)
+    }
+
+    /// Resets an event. On the thread of `here`, as [`Engine::release`].
+    pub fn reset_event(&self, here: &Arc<Agent>, event: &'static Event, place: Place) -> Result<(), Corrupt> {
+        self.update(here, event, place, |state| Some(word::state(word::of(state) & !SET))).map(drop)
     }
 }
 
@@ -86,8 +108,10 @@ mod tests {
     #[test]
     fn whoever_comes_passes_while_it_is_set() {
         let pass = Request::Hold(Hold::PASSAGE);
-        let enter = |word| MANUAL_RESET_EVENT.enter(word::state(word), pass, 70_000, false);
-        assert_eq!(enter(0), Entry::Wait);
-        assert_eq!(enter(SET), Entry::Granted(word::state(SET)));
+        for (event, left) in [(&MANUAL_RESET_EVENT, SET), (&AUTO_RESET_EVENT, 0)] {
+            let enter = |word| event.enter(word::state(word), pass, 70_000, false);
+            assert_eq!(enter(0), Entry::Wait);
+            assert_eq!(enter(SET), Entry::Granted(word::state(left)));
+        }
     }
 }

@@ -5,6 +5,7 @@ pub mod event;
 pub mod futex;
 pub mod latch;
 pub mod mutex;
+pub mod once;
 pub mod rwlock;
 pub mod semaphore;
 mod word;

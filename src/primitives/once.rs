@@ -1,0 +1,130 @@
+//! Once: one word. The first of all threads to come runs, the others wait until it is done.
+//!
+//! | low 26 bits | A | D | meaning |
+//! |-------------|---|---|---------|
+//! | 0 | * | 0 | nobody runs: the next in line does; A: one before ended inside |
+//! | id | 0 | 0 | the agent runs |
+//! | 0 | 0 | 1 | done: there is nothing to wait for |
+//!
+//! W (bit 29): somebody waits. In strict order, so that whoever runs next, after one that failed, is the next in line.
+
+use std::sync::Arc;
+
+use super::mutex::{ABANDONED, OWNER, WAITING};
+use super::word;
+use crate::agents::{Agent, AgentId, Standing};
+use crate::engine::{Blockers, Corrupt, Engine, Entry, Facts, Hold, Order, Primitive, Request, State};
+use crate::memory::Place;
+
+/// D: it is done.
+pub const DONE: u32 = 1 << 30;
+
+/// Once.
+pub struct Once;
+
+/// The one that there need be.
+pub static ONCE: Once = Once;
+
+fn runner(state: State) -> AgentId {
+    word::of(state) & OWNER
+}
+
+impl Primitive for Once {
+    fn name(&self) -> &'static str {
+        "Once"
+    }
+
+    fn order(&self) -> Order {
+        Order::Strict
+    }
+
+    fn freeze(&self, place: Place, facts: &Facts<'_>) -> Result<State, Corrupt> {
+        word::freeze(place, WAITING, |word| {
+            let runner = word & OWNER;
+            word & !(OWNER | ABANDONED | WAITING | DONE) == 0
+                && (word & WAITING == 0 || facts.is_queued)
+                && (word & DONE == 0 || word & !WAITING == DONE)
+                && (runner == 0 || word & ABANDONED == 0 && facts.agents.standing(runner) != Standing::NeverIssued)
+        })
+    }
+
+    fn thaw(&self, place: Place, _: State, state: State, is_queued: bool) {
+        word::thaw(place, WAITING, state, is_queued);
+    }
+
+    fn read(&self, place: Place) -> State {
+        word::read(place)
+    }
+
+    fn enter(&self, state: State, request: Request, agent: AgentId, _: bool) -> Entry {
+        match request {
+            Request::Hold(hold) if !self.refuses(state) => {
+                self.grant(state, hold, agent).map_or(Entry::Wait, Entry::Granted)
+            }
+            _ => Entry::Refused,
+        }
+    }
+
+    fn refuses(&self, state: State) -> bool {
+        word::of(state) & DONE != 0
+    }
+
+    fn grant(&self, state: State, _: Hold, agent: AgentId) -> Option<State> {
+        (runner(state) == 0 && !self.refuses(state)).then(|| word::state(agent))
+    }
+
+    /// What ran has failed: the next in line runs.
+    fn release(&self, state: State, _: Hold, agent: AgentId) -> Option<State> {
+        (runner(state) == agent).then(|| word::state(0))
+    }
+
+    fn owner(&self, state: State) -> AgentId {
+        runner(state)
+    }
+
+    fn ended(&self, _: State) -> State {
+        word::state(ABANDONED)
+    }
+
+    fn remember_ended(&self, _: State, agent: AgentId) -> State {
+        word::state(agent)
+    }
+
+    fn is_waiting(&self, state: State) -> bool {
+        word::of(state) & WAITING != 0
+    }
+
+    fn blockers(&self, state: State) -> Blockers {
+        Blockers::Owner(runner(state))
+    }
+}
+
+impl Engine {
+    /// What `here` has run is done: all others go on. False if it does not run.
+    pub fn finish_once(&self, here: &Arc<Agent>, place: Place) -> Result<bool, Corrupt> {
+        let done = self.update(here, &ONCE, place, |state| (runner(state) == here.id).then(|| word::state(DONE)))?;
+        Ok(done.is_some())
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::engine::HoldOwner;
+
+    const ME: AgentId = 70_000;
+    const OTHER: AgentId = 70_001;
+    const RUN: Hold = Hold::exclusive(HoldOwner::Thread);
+
+    #[test]
+    fn transitions_follow_the_table() {
+        let enter = |word| ONCE.enter(word::state(word), Request::Hold(RUN), ME, false);
+        assert_eq!(enter(0), Entry::Granted(word::state(ME)));
+        assert_eq!(enter(ABANDONED), Entry::Granted(word::state(ME)));
+        assert_eq!(enter(OTHER), Entry::Wait);
+        assert_eq!(enter(DONE), Entry::Refused);
+        assert_eq!(ONCE.release(word::state(ME), RUN, ME), Some(word::state(0)));
+        assert_eq!(ONCE.release(word::state(OTHER), RUN, ME), None);
+        assert_eq!(ONCE.grant(word::state(DONE), RUN, ME), None);
+    }
+}
