@@ -56,6 +56,12 @@ impl Place {
         unsafe { self.at.as_ref() }
     }
 
+    /// Its second word, for a primitive that has two.
+    pub fn second_word(&self) -> &AtomicU32 {
+        // SAFETY: a primitive that calls this has two words, which are readable, writable and atomic by the contract of `new`.
+        unsafe { self.at.add(1).as_ref() }
+    }
+
     /// The value that an element holds now.
     pub fn value(&self) -> i64 {
         // SeqCst, as ECMAScript reads it: one order for all threads with the `Atomics` operations that write it.

@@ -77,9 +77,9 @@ pub trait Caller {
     /// Called between two slices; false: the thread is to end. It may take as long as it likes, and may call the engine.
     fn pause(&mut self) -> bool;
 
-    /// The thread has queued for what `owner` holds (0: nobody alone).
-    fn queued(&mut self, owner: AgentId, since: Instant) {
-        let _ = (owner, since);
+    /// The thread has queued for what `owner` holds (0: nobody alone), and found this state.
+    fn queued(&mut self, owner: AgentId, state: State, since: Instant) {
+        let _ = (owner, state, since);
     }
 }
 
@@ -135,7 +135,7 @@ impl Engine {
             Entered::Wait => {}
         }
         if limit == Limit::Once {
-            section.turn_away();
+            section.turn_away(request.hold());
             section.finish();
             return Ok(Outcome::TimedOut);
         }
@@ -149,7 +149,7 @@ impl Engine {
         }
 
         let parker = Arc::new(Parker::current());
-        let (owner, since) = (section.owner(), sync::now());
+        let (owner, state, since) = (section.owner(), section.state(), sync::now());
         let id = section.push_blocked(agent.id, Arc::clone(&parker), hold, is_endless, since);
         // It was kept for this thread's own loop, which cannot come while the thread is blocked; or it queues behind those
         // who could have come, and have not.
@@ -165,7 +165,7 @@ impl Engine {
         };
         let outer = agent.set_blockage(Some(blockage));
         section.finish();
-        caller.queued(owner, since);
+        caller.queued(owner, state, since);
 
         let wait = BlockedWait { engine: self, primitive, place, parker, id, limit };
         let outcome = match self.find_cycle(agent, blockage) {

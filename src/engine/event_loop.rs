@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use super::arena::Arena;
 use super::block::{Limit, Outcome};
-use super::primitive::{Corrupt, Hold, Mode, Order, Primitive, Request};
+use super::primitive::{Corrupt, Hold, Mode, Order, Primitive, Request, State};
 use super::queue::{Settlement, WaiterId};
 use super::section::{Claim, Entered};
 use super::stats::Leaving;
@@ -32,6 +32,8 @@ pub struct EventLoop<'e> {
     may_park: bool,
     /// Who held the lock when the last wait for one was queued; 0 if nobody did.
     pub waits_for: AgentId,
+    /// The state that the last wait found when it was queued.
+    pub found: State,
 }
 
 /// What came of a request.
@@ -110,6 +112,7 @@ impl<'e> EventLoop<'e> {
             unaccepted: None,
             may_park: true,
             waits_for: 0,
+            found: State(0),
         }
     }
 
@@ -139,11 +142,11 @@ impl<'e> EventLoop<'e> {
             Entered::Granted { abandoned_by } => Ok(Reply::Now(Outcome::Granted { abandoned_by })),
             Entered::Refused => Ok(Reply::Now(Outcome::Refused)),
             Entered::Wait if limit == Limit::Once => {
-                section.turn_away();
+                section.turn_away(request.hold());
                 Ok(Reply::Now(Outcome::TimedOut))
             }
             Entered::Wait => self.reserve(limit).map(|id| {
-                self.waits_for = section.owner();
+                (self.waits_for, self.found) = (section.owner(), section.state());
                 let hold = request.hold();
                 let waiter = section.push_async(&self.agent, id.token, hold, limit == Limit::Endless);
                 self.insert(id, primitive, place, hold, waiter, limit)

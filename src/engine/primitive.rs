@@ -38,6 +38,8 @@ pub enum Mode {
     Permits,
     /// An entry of a latch.
     Entry,
+    /// A membership of a barrier.
+    Member,
     /// Not at all: it only waits to pass.
     Passage,
 }
@@ -205,7 +207,7 @@ pub trait Primitive: Sync {
     fn read(&self, place: Place) -> State;
 
     /// The state once somebody waits whom `enter` told to.
-    fn queued(&self, state: State) -> State {
+    fn queued(&self, state: State, _: Option<Hold>) -> State {
         state
     }
 
@@ -219,7 +221,8 @@ pub trait Primitive: Sync {
         false
     }
 
-    /// What becomes of a request of `agent`, who comes now.
+    /// What becomes of a request of `agent`, who comes now. In strict order nobody who would have to wait overtakes those who
+    /// are queued.
     fn enter(&self, state: State, request: Request, agent: AgentId, is_queued: bool) -> Entry;
 
     /// The state in which the waiter `agent` has what it asked for; `None` if it has to wait on.

@@ -147,6 +147,11 @@ impl<'e> Section<'e> {
         self.place
     }
 
+    /// Its state, as it will be written.
+    pub(crate) fn state(&self) -> State {
+        self.state
+    }
+
     /// Who holds it alone, as it will be written.
     pub(crate) fn owner(&self) -> AgentId {
         self.primitive.owner(self.state)
@@ -167,9 +172,6 @@ impl<'e> Section<'e> {
     /// `agent` comes.
     pub(crate) fn enter(&mut self, agent: AgentId, request: Request) -> Entered {
         let is_queued = self.queue().is_some();
-        if is_queued && self.primitive.order() == Order::Strict {
-            return Entered::Wait;
-        }
         match self.primitive.enter(self.state, request, agent, is_queued) {
             Entry::Granted(state) => {
                 let entered = self.granted(state);
@@ -241,7 +243,7 @@ impl<'e> Section<'e> {
         since: Instant,
     ) -> WaiterId {
         self.contents.stats.queued(hold, true);
-        self.state = self.primitive.queued(self.state);
+        self.state = self.primitive.queued(self.state, hold);
         let arrival = self.contents.arrival(since, hold, is_endless);
         let (queue, waiters) = self.contents.queue_or_new(self.place, self.primitive);
         let id = queue.push_blocked(waiters, arrival, agent, parker);
@@ -258,7 +260,7 @@ impl<'e> Section<'e> {
         is_endless: bool,
     ) -> WaiterId {
         self.contents.stats.queued(hold, false);
-        self.state = self.primitive.queued(self.state);
+        self.state = self.primitive.queued(self.state, hold);
         let arrival = self.contents.arrival(sync::now(), hold, is_endless);
         let (queue, waiters) = self.contents.queue_or_new(self.place, self.primitive);
         queue.push_async(waiters, arrival, agent, token)
@@ -399,8 +401,8 @@ impl<'e> Section<'e> {
     }
 
     /// One that came and does not wait has left as well.
-    pub(crate) fn turn_away(&mut self) {
-        self.state = self.primitive.left(self.primitive.queued(self.state));
+    pub(crate) fn turn_away(&mut self, hold: Option<Hold>) {
+        self.state = self.primitive.left(self.primitive.queued(self.state, hold));
         self.hand_off();
     }
 

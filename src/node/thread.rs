@@ -19,7 +19,7 @@ use super::engine;
 use super::word::JsWord;
 use crate::agents::{Agent, AgentId, ThreadId, Wake};
 use crate::engine::holds::Holds;
-use crate::engine::{Caller, EventLoop, Hold, HoldOwner, Hop, Limit, Reply, ReplyError, Settled};
+use crate::engine::{Caller, EventLoop, Hold, HoldOwner, Hop, Limit, Reply, ReplyError, Settled, State};
 use crate::memory::Place;
 use crate::primitives::futex::FUTEX;
 use crate::primitives::mutex::MUTEX;
@@ -347,7 +347,7 @@ impl Caller for BlockingCall {
         is_alive
     }
 
-    fn queued(&mut self, owner: AgentId, since: Instant) {
+    fn queued(&mut self, owner: AgentId, _: State, since: Instant) {
         self.wait = Some((since, owner));
     }
 }

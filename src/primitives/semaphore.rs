@@ -88,8 +88,10 @@ impl Primitive for Semaphore {
         word::read(place)
     }
 
-    fn enter(&self, state: State, request: Request, agent: AgentId, _: bool) -> Entry {
+    fn enter(&self, state: State, request: Request, agent: AgentId, is_queued: bool) -> Entry {
         match request {
+            // Nobody overtakes.
+            Request::Hold(_) if is_queued => Entry::Wait,
             Request::Hold(hold) => self.grant(state, hold, agent).map_or(Entry::Wait, Entry::Granted),
             Request::Notification | Request::NotificationWhile(_) => Entry::Refused,
         }

@@ -1,0 +1,214 @@
+//! The barrier: two words.
+//!
+//! | bits of the first word | meaning |
+//! |------------------------|---------|
+//! | 0..=27 | how many have come and wait |
+//! | 28 | all have come: those who wait pass (within a section only) |
+//! | 29 | W: somebody waits, so that every change goes through the queue |
+//! | 30 | broken: those who wait and those who come are refused, until it is reset |
+//!
+//! The second word is the number of parties, as the first to arrive had it, or 0. Everything goes through the core: a
+//! barrier that nobody waits at is of no use.
+
+use std::sync::Arc;
+
+use super::word;
+use crate::agents::{Agent, AgentId};
+use crate::engine::{
+    Blockers, Corrupt, Counts, Engine, Entry, Facts, Hold, HoldOwner, Mode, Order, Primitive, Request, State,
+};
+use crate::memory::Place;
+use crate::sync::Ordering;
+
+/// The bits of the number of those who wait.
+pub const ARRIVED: u32 = (1 << 28) - 1;
+const COMPLETE: u32 = 1 << 28;
+/// W: somebody waits.
+pub const WAITING: u32 = 1 << 29;
+/// It is broken.
+pub const BROKEN: u32 = 1 << 30;
+/// No barrier has more parties.
+pub const MAX_PARTIES: u32 = ARRIVED;
+
+/// The barrier.
+pub struct Barrier;
+
+/// The one that there need be.
+pub static BARRIER: Barrier = Barrier;
+
+/// Both words of a state.
+#[derive(Clone, Copy)]
+struct Words {
+    first: u32,
+    parties: u32,
+}
+
+impl Words {
+    fn arrived(self) -> u32 {
+        self.first & ARRIVED
+    }
+
+    fn state(self) -> State {
+        State(u64::from(self.parties) << 32 | u64::from(self.first))
+    }
+
+    /// Broken, with nobody in it.
+    fn broken() -> State {
+        Self { first: BROKEN, parties: 0 }.state()
+    }
+}
+
+impl From<State> for Words {
+    fn from(State(state): State) -> Self {
+        Self { first: state as u32, parties: (state >> 32) as u32 }
+    }
+}
+
+/// How many had come before whoever found this state.
+pub fn arrived(state: State) -> u32 {
+    Words::from(state).arrived()
+}
+
+impl Hold {
+    /// A party of a barrier that has `parties`.
+    pub const fn party(parties: u32) -> Self {
+        Self { mode: Mode::Passage, owner: HoldOwner::Thread, count: 0, of: parties }
+    }
+
+    /// Membership of a barrier.
+    pub const MEMBER: Self = Self { mode: Mode::Member, owner: HoldOwner::Guard, count: 1, of: 0 };
+}
+
+impl Primitive for Barrier {
+    fn name(&self) -> &'static str {
+        "Barrier"
+    }
+
+    fn order(&self) -> Order {
+        Order::Strict
+    }
+
+    fn freeze(&self, place: Place, facts: &Facts<'_>) -> Result<State, Corrupt> {
+        let first = word::freeze(place, WAITING, |word| {
+            let arrived = word & ARRIVED;
+            word & !(ARRIVED | WAITING | BROKEN) == 0
+                && (word & WAITING != 0) == facts.is_queued
+                && (arrived != 0) == facts.is_queued
+                && (word & BROKEN == 0 || arrived == 0)
+        })?;
+        // Relaxed: written in sections only, which the bucket's lock orders.
+        let parties = place.second_word().load(Ordering::Relaxed);
+        Ok(Words { first: word::of(first), parties }.state())
+    }
+
+    fn thaw(&self, place: Place, _: State, state: State, is_queued: bool) {
+        let words = Words::from(state);
+        place.second_word().store(if is_queued { words.parties } else { 0 }, Ordering::Relaxed);
+        let first = if is_queued { words.first } else { words.first & BROKEN };
+        word::thaw(place, WAITING, word::state(first & !COMPLETE), is_queued);
+    }
+
+    fn read(&self, place: Place) -> State {
+        let parties = place.second_word().load(Ordering::Relaxed);
+        Words { first: word::of(word::read(place)), parties }.state()
+    }
+
+    fn enter(&self, state: State, request: Request, _: AgentId, is_queued: bool) -> Entry {
+        let words = Words::from(state);
+        let Request::Hold(hold) = request else { return Entry::Refused };
+        if hold.mode == Mode::Member {
+            return Entry::Granted(state);
+        }
+        if words.first & BROKEN != 0 || is_queued && words.parties != hold.of {
+            return Entry::Refused;
+        }
+        if words.arrived() + 1 < hold.of {
+            return Entry::Wait;
+        }
+        Entry::Granted(Words { first: words.first | COMPLETE, ..words }.state())
+    }
+
+    fn queued(&self, state: State, hold: Option<Hold>) -> State {
+        let words = Words::from(state);
+        let parties = hold.map_or(words.parties, |hold| hold.of);
+        Words { first: words.first + 1, parties }.state()
+    }
+
+    /// A party that does not stay breaks it for all.
+    fn left(&self, _: State) -> State {
+        Words::broken()
+    }
+
+    fn refuses(&self, state: State) -> bool {
+        Words::from(state).first & BROKEN != 0
+    }
+
+    fn grant(&self, state: State, _: Hold, _: AgentId) -> Option<State> {
+        (Words::from(state).first & COMPLETE != 0).then_some(state)
+    }
+
+    /// A party that passed and never knew of it has passed all the same; a member goes.
+    fn release(&self, state: State, _: Hold, _: AgentId) -> Option<State> {
+        Some(state)
+    }
+
+    fn is_registered(&self, hold: Hold) -> bool {
+        hold.mode == Mode::Member
+    }
+
+    /// A member that ends breaks it, though nobody waits.
+    fn given_back(&self, state: State, counts: Counts) -> State {
+        if counts.sum() > 0 { Words::broken() } else { state }
+    }
+
+    fn is_waiting(&self, state: State) -> bool {
+        Words::from(state).first & WAITING != 0
+    }
+
+    fn blockers(&self, _: State) -> Blockers {
+        Blockers::Anybody
+    }
+}
+
+impl Engine {
+    /// Breaks the barrier for those who wait, and makes it new. On the thread of `here`, as [`Engine::release`].
+    pub fn reset_barrier(&self, here: &Arc<Agent>, place: Place) -> Result<(), Corrupt> {
+        self.update(here, &BARRIER, place, |_| Some(Words::broken()))?;
+        self.update(here, &BARRIER, place, |_| Some(State(0)))?;
+        Ok(())
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    const ME: AgentId = 70_000;
+
+    #[test]
+    fn the_last_party_lets_all_pass() {
+        let party = Hold::party(3);
+        let enter = |state, is_queued| BARRIER.enter(state, Request::Hold(party), ME, is_queued);
+        assert_eq!(enter(State(0), false), Entry::Wait);
+        let one = BARRIER.queued(State(0), Some(party));
+        assert_eq!((arrived(one), enter(one, true)), (1, Entry::Wait));
+        let two = BARRIER.queued(one, Some(party));
+        let Entry::Granted(all) = enter(two, true) else { panic!("the last") };
+        assert_eq!((BARRIER.grant(two, party, ME), BARRIER.grant(all, party, ME)), (None, Some(all)));
+    }
+
+    #[test]
+    fn another_number_of_parties_and_a_broken_barrier_are_refused() {
+        let one = BARRIER.queued(State(0), Some(Hold::party(3)));
+        assert_eq!(BARRIER.enter(one, Request::Hold(Hold::party(2)), ME, true), Entry::Refused);
+        let broken = BARRIER.left(one);
+        assert!(BARRIER.refuses(broken));
+        assert_eq!(BARRIER.enter(broken, Request::Hold(Hold::party(3)), ME, false), Entry::Refused);
+    }
+
+    #[test]
+    fn a_member_that_ends_breaks_it() {
+        assert!(BARRIER.refuses(BARRIER.given_back(State(0), Counts { raw: 0, guarded: 1 })));
+        assert!(!BARRIER.refuses(BARRIER.given_back(State(0), Counts::default())));
+    }
+}
