@@ -1,16 +1,14 @@
 //! What may happen next in a state.
 
-use crate::agent::{Agent, At, Hold, Id, Life, NOBODY, Stage, Stall, Verb};
-use crate::fault::Fault;
-use crate::protocol::Protocol;
-use crate::queue::Way;
-use crate::state::{Frozen, State, TIMER};
-use crate::step::{Section, Step};
+use super::agent::{Agent, At, Hold, Id, Life, NOBODY, Stage, Stall, TIMER, Verb};
+use super::fault::Fault;
+use super::queue::Way;
+use super::scenario::Bound;
+use super::setting::Barging;
+use super::state::{Frozen, State};
+use super::step::{Section, Step};
 
-/// Beyond this level a lease is long enough for every loop that turns.
-pub const TOP_LEVEL: u8 = 1;
-
-pub fn steps(protocol: &Protocol, state: &State, out: &mut Vec<Step>) {
+pub fn steps(protocol: &Barging, state: &State, out: &mut Vec<Step>) {
     let mut next = Next { protocol, state, out };
     for id in state.ids() {
         if state.is_occupied(id) {
@@ -27,7 +25,7 @@ pub fn steps(protocol: &Protocol, state: &State, out: &mut Vec<Step>) {
 }
 
 struct Next<'a> {
-    protocol: &'a Protocol,
+    protocol: &'a Barging,
     state: &'a State,
     out: &'a mut Vec<Step>,
 }
@@ -62,7 +60,8 @@ impl Next<'_> {
             At::Parked if agent.hold != Hold::Granted => self.parked(id, &agent),
             At::Away => self.section(Section::Back(id)),
             At::Draining(_) => self.out.push(Step::Drain(id)),
-            At::Claiming(_) => self.section(Section::Claim(id)),
+            At::Claiming(_) => self.claim(id),
+            At::Asleep(_) => self.asleep(id, &agent),
             At::Parked | At::Returning => {}
         }
         if self.state.ghost.deaths < scenario.deaths && self.can_end(&agent) {
@@ -76,7 +75,7 @@ impl Next<'_> {
         match agent.at {
             At::Js | At::Calling(_) | At::Away | At::Returning => true,
             At::Parked => agent.hold == Hold::Granted || !self.protocol.scenario.away,
-            At::Decided(..) | At::Draining(_) | At::Claiming(_) => false,
+            At::Decided(..) | At::Draining(_) | At::Claiming(_) | At::Asleep(_) => false,
         }
     }
 
@@ -84,17 +83,17 @@ impl Next<'_> {
         let scenario = &self.protocol.scenario;
         let kind = self.protocol.kind(id);
         let inside = agent.hold == Hold::Inside;
-        // A thread that holds the lock and blocks on it without a timeout is told so; with one, it waits it out.
+        // A thread that holds the lock and blocks on it without a timeout is reported so; with one, it waits it out.
         if kind.blocks && (!inside || scenario.tries && kind.tasks > 0) {
             self.out.push(Step::Call(id, Verb::Lock));
         }
-        if kind.blocks && scenario.tries && !self.state.word.is_zero() {
+        if kind.blocks && scenario.tries && self.state.word.fast_lock(id).is_none() {
             self.out.push(Step::Call(id, Verb::TryLock));
         }
         if self.protocol.free_task(self.state, id).is_some() {
             self.out.push(Step::Call(id, Verb::LockAsync));
         }
-        if kind.tasks > 0 && scenario.tries && !self.state.word.is_zero() {
+        if kind.tasks > 0 && scenario.tries && self.state.word.fast_lock(id).is_none() {
             self.out.push(Step::Call(id, Verb::TryLockAsync));
         }
         if inside {
@@ -125,15 +124,28 @@ impl Next<'_> {
     fn turn(&mut self, id: Id, agent: &Agent) {
         if !agent.may_turn() {
         } else if self.protocol.scenario.split_offers {
-            if agent.party.called {
+            if agent.group.called {
                 self.out.push(Step::Drain(id));
             }
-            // Having come in vain it looked on, and saw the word kept for it before it was told.
-            if self.protocol.scenario.lingers && self.state.word.fenced && self.state.reserved_for == id {
-                self.section(Section::Claim(id));
-            }
-        } else if agent.party.offered {
+        } else if agent.group.offered {
+            self.claim(id);
+        }
+    }
+
+    /// Whether it sleeps depends on how long its waiter has waited.
+    fn claim(&mut self, id: Id) {
+        let may_park = self.protocol.may_park(self.state, id);
+        if may_park {
+            self.section(Section::ClaimOrPark(id));
+        }
+        if !may_park || self.protocol.scenario.bound != Bound::ShortHolds {
             self.section(Section::Claim(id));
+        }
+    }
+
+    fn asleep(&mut self, id: Id, agent: &Agent) {
+        if agent.hold == Hold::Granted || self.protocol.park_may_end(self.state, id) {
+            self.section(Section::ParkOver(id));
         }
     }
 
@@ -150,8 +162,8 @@ impl Next<'_> {
         if scenario.away {
             self.section(Section::SliceOver(id));
         }
-        if scenario.lingers && self.state.lingering == NOBODY {
-            self.out.push(Step::Linger(id));
+        if scenario.spins && self.state.spinning == NOBODY {
+            self.out.push(Step::Spin(id));
         }
     }
 
@@ -174,15 +186,15 @@ impl Next<'_> {
 
     fn deliveries(&mut self) {
         if self.protocol.scenario.other_words {
-            let waits = |id: &Id| self.state.queue.party_size(*id) > 0 && !self.state.agent(*id).party.scheduled;
+            let waits = |id: &Id| self.state.queue.group_size(*id) > 0 && !self.state.agent(*id).group.scheduled;
             self.out.extend(self.state.ids().filter(waits).map(Step::CallElsewhere));
         }
-        for (thread, errand) in self.state.errands.iter().enumerate() {
+        for (thread, outbox) in self.state.outboxes.iter().enumerate() {
             let thread = thread as Id;
             if self.state.is_in_section(thread) {
-            } else if errand.ring != NOBODY {
+            } else if outbox.ring != NOBODY {
                 self.out.push(Step::Ring(thread));
-            } else if errand.has_pushes() {
+            } else if outbox.has_pushes() {
                 self.out.push(Step::Push(thread));
             }
         }
@@ -192,26 +204,17 @@ impl Next<'_> {
         if let Some(Frozen { section, .. }) = self.state.bucket {
             self.out.push(Step::Run(section));
         }
-        if lease_may_end(self.protocol, self.state) && !self.state.is_occupied(TIMER) {
+        if self.protocol.lease_may_end(self.state) && !self.state.is_occupied(TIMER) {
             self.section(Section::LeaseOver);
         }
-        if self.state.queue.iter().any(|w| w.is_blocked() && !w.aged) {
+        if self.state.queue.any_to_age(self.protocol.scenario.bound == Bound::LeaseGrows) {
             self.out.push(Step::Age);
         }
         if self.state.cool {
             self.out.push(Step::Cool);
         }
-        if self.state.lingering != NOBODY {
-            self.out.push(Step::Doze);
+        if self.state.spinning != NOBODY {
+            self.out.push(Step::SpinOver);
         }
     }
-}
-
-/// A lease may always be too short, except that the longest one is long enough for a loop that turns.
-pub fn lease_may_end(protocol: &Protocol, state: &State) -> bool {
-    if !state.word.fenced || protocol.has(Fault::LeaseNeverEnds) {
-        return false;
-    }
-    let agent = state.agent(state.reserved_for);
-    agent.party.level < TOP_LEVEL || !agent.turns()
 }

@@ -5,7 +5,7 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// A waiter that leaves (abort, timeout, death) does not pass its wake-up on.
-    LeaverKeepsBaton,
+    LeaverKeepsWakeup,
     /// A woken waiter that loses goes to the end of the queue.
     LoserRequeues,
     /// `lock_slow` decides on a word that it read before it had the bucket.
@@ -22,20 +22,32 @@ pub enum Fault {
     LeaseNeverEnds,
     /// A lease that is over frees the word for everybody and tells nobody.
     LeaseEndsSilently,
-    /// A lease is never longer than the first one.
-    LeaseNeverGrows,
+    /// A loop sleeps for a word that its own thread holds.
+    ParksForItsOwn,
+    /// The sleep of a loop has no bound.
+    ParksWithoutEnd,
+    /// Whoever frees the word does not know of the loop that sleeps for it.
+    SleeperForgotten,
+    /// A loop that sleeps for the word goes before blocked waiters ahead of it.
+    SleeperOvertakes,
+    /// A loop that sleeps for the word goes before loops ahead of it that came in vain.
+    SleeperFirst,
+    /// A loop whose time is over does not see that the word was handed to it just before.
+    SleeperDropsGrant,
+    /// A loop whose time is over goes on without looking at the word, and is not remembered as having come.
+    SleepEndsWithoutClaim,
     /// A thread that blocks drops its own loop's reservation and tells nobody.
     OwnReservationDropped,
     /// A thread that blocks leaves the reservation with its own loop, which cannot come.
     OwnReservationKept,
-    /// A reserved word is not for parties ahead of the one it is reserved for either.
+    /// A reserved word is not for groups ahead of the one it is reserved for either.
     ReservationNotTakenOver,
     /// A loop that finds the word reserved for one ahead of it is not remembered as having come.
     ClaimOfReservedForgotten,
     /// A woken waiter that loses parks without W.
     LoserForgetsW,
-    /// `hand_on` counts on waiters that are away.
-    BatonToAway,
+    /// `hand_off` counts on waiters that are away.
+    WakesAway,
     /// A thread that comes back from being away parks without looking at the word.
     BackWithoutLooking,
     /// The last waiter to leave takes the memory of an abandonment with it.
@@ -47,18 +59,18 @@ pub enum Fault {
     /// A loop that came in vain is not remembered: nothing is ever reserved.
     ClaimsForgotten,
     /// Blocked waiters that have waited long are woken like all others, never given the lock.
-    NeverGives,
-    /// Who looks on gets the word before whoever has waited long.
-    LingererFirst,
-    /// A free word is offered to the foremost party alone.
+    NeverHandsOver,
+    /// Who spins gets the word before whoever has waited long.
+    SpinnerFirst,
+    /// A free word is offered to the foremost group alone.
     OffersFirstOnly,
-    /// A lock is given without an offer to the parties ahead.
-    GivesWithoutOffers,
-    /// A word is reserved without an offer to the parties ahead.
+    /// A lock is given without an offer to the groups ahead.
+    HandsOverWithoutOffers,
+    /// A word is reserved without an offer to the groups ahead.
     ReservesWithoutOffers,
     /// `lockAsync(0)` frees a dead owner's word, may not take it, and tells nobody.
     TryFreesSilently,
-    /// A claim frees a dead owner's word before it finds that its party is gone, and tells nobody.
+    /// A claim frees a dead owner's word before it finds that its group is gone, and tells nobody.
     StaleClaimFrees,
     /// `markConsistent()` clears A by itself, without the bucket: a section's closing store undoes it.
     ConsistentWithoutBucket,
@@ -70,8 +82,8 @@ pub enum Fault {
 
 impl Fault {
     /// All of them.
-    pub const ALL: [Fault; 31] = [
-        Fault::LeaverKeepsBaton,
+    pub const ALL: [Fault; 37] = [
+        Fault::LeaverKeepsWakeup,
         Fault::LoserRequeues,
         Fault::LooksBeforeLocking,
         Fault::MarksAfterScan,
@@ -80,22 +92,28 @@ impl Fault {
         Fault::ScheduledClearedLate,
         Fault::LeaseNeverEnds,
         Fault::LeaseEndsSilently,
-        Fault::LeaseNeverGrows,
+        Fault::ParksForItsOwn,
+        Fault::ParksWithoutEnd,
+        Fault::SleeperForgotten,
+        Fault::SleeperOvertakes,
+        Fault::SleeperFirst,
+        Fault::SleeperDropsGrant,
+        Fault::SleepEndsWithoutClaim,
         Fault::OwnReservationDropped,
         Fault::OwnReservationKept,
         Fault::ReservationNotTakenOver,
         Fault::ClaimOfReservedForgotten,
         Fault::LoserForgetsW,
-        Fault::BatonToAway,
+        Fault::WakesAway,
         Fault::BackWithoutLooking,
         Fault::AbandonmentDropped,
         Fault::WarningDiesWithGrant,
         Fault::AsyncOvertakes,
         Fault::ClaimsForgotten,
-        Fault::NeverGives,
-        Fault::LingererFirst,
+        Fault::NeverHandsOver,
+        Fault::SpinnerFirst,
         Fault::OffersFirstOnly,
-        Fault::GivesWithoutOffers,
+        Fault::HandsOverWithoutOffers,
         Fault::ReservesWithoutOffers,
         Fault::TryFreesSilently,
         Fault::StaleClaimFrees,

@@ -1,36 +1,35 @@
 //! Ways out of the queue without the lock: abort, timeout, death; and what a dying agent leaves behind.
 
 use super::Locked;
-use crate::agent::{Agent, Hold, Id, Life, NOBODY, Party, Stage};
-use crate::fault::Fault;
-use crate::queue::Way;
+use crate::barging::agent::{Agent, Group, Hold, Id, Life, NOBODY, Stage};
+use crate::barging::fault::Fault;
+use crate::barging::queue::Way;
 
 impl Locked<'_> {
-    /// A waiter may have the baton or the reservation that the others rely on, so whoever finds the word free as it
+    /// A waiter may have the wake-up or the reservation that the others rely on, so whoever finds the word free as it
     /// leaves hands it on.
     pub(super) fn leave(&mut self, id: Id, way: Way) {
         self.state.queue.remove(id, way);
-        self.party_left(id);
-        if self.state.word.is_open() && !self.protocol.has(Fault::LeaverKeepsBaton) {
-            self.hand_on();
+        self.group_left(id);
+        if self.state.word.is_open() && !self.protocol.has(Fault::LeaverKeepsWakeup) {
+            self.hand_off();
         }
     }
 
-    /// Where this was the party's last waiter, nothing is kept for it.
-    pub(super) fn party_left(&mut self, id: Id) {
-        if self.state.queue.party_size(id) > 0 {
+    /// Where this was the group's last waiter, nothing is kept for it.
+    pub(super) fn group_left(&mut self, id: Id) {
+        if self.state.queue.group_size(id) > 0 {
             return;
         }
         if self.state.reserved_for == id {
             self.reserve_for_nobody();
         }
-        let party = self.state.party(id);
-        party.claimed = false;
-        party.level = 0;
+        let group = self.state.group(id);
+        group.claimed = false;
         // ... not even that an offer is on its way, so there may be two. (Where offers are not split, this flag is the
         // offer itself, and comes late.)
         if self.protocol.scenario.split_offers {
-            party.offered = false;
+            group.offered = false;
         }
     }
 
@@ -52,12 +51,12 @@ impl Locked<'_> {
     fn pass_on(&mut self, id: Id) {
         let agent = self.state.agent_mut(id);
         agent.hold = Hold::No;
-        let dead = std::mem::replace(&mut agent.tell, NOBODY);
-        self.state.word.owner = NOBODY;
+        let dead = std::mem::replace(&mut agent.unreported, NOBODY);
+        self.state.word = self.state.word.release();
         if dead != NOBODY && !self.protocol.has(Fault::WarningDiesWithGrant) {
             self.remember(dead);
         }
-        self.hand_on();
+        self.hand_off();
     }
 
     /// Only contended words are found; of the others the next comer asks whether the owner lives.
@@ -65,12 +64,12 @@ impl Locked<'_> {
         if self.state.word.owner == id && !self.state.queue.is_empty() {
             self.abandon(id);
             if !self.protocol.has(Fault::ScanWakesNobody) {
-                self.hand_on();
+                self.hand_off();
             }
         }
         let late = self.protocol.has(Fault::MarksAfterScan);
         let agent = self.state.agent_mut(id);
         agent.life = if late { Life::Dying(Stage::Mark) } else { Life::Gone };
-        *agent = Agent { life: agent.life, marked: agent.marked, party: Party::default(), ..Agent::default() };
+        *agent = Agent { life: agent.life, marked: agent.marked, group: Group::default(), ..Agent::default() };
     }
 }

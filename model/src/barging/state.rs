@@ -2,38 +2,32 @@
 
 use arrayvec::ArrayVec;
 
-use crate::agent::{Agent, At, Id, NOBODY, Party};
-use crate::queue::{Queue, Way};
-use crate::scenario::MOST_AGENTS;
-use crate::step::Section;
-use crate::word::Word;
-
-/// A thread that runs protocol code: an agent's, or the timer's.
-pub type Thread = Id;
-
-/// The background thread that ends leases.
-pub const TIMER: Thread = 0;
+use super::agent::{Agent, At, Group, Id, NOBODY, Thread};
+use super::queue::{Queue, Way};
+use super::scenario::MOST_AGENTS;
+use super::step::Section;
+use crate::primitives::Mutex;
 
 /// What a thread still has to do for the offers that it made under the bucket's lock, after it left.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Errand {
+pub struct Outbox {
     /// One bit for each loop whose inbox still lacks the word.
     to: u8,
     /// The loop whose inbox has it now, and which may have to be called.
     pub ring: Id,
 }
 
-impl Errand {
+impl Outbox {
     pub fn is_done(&self) -> bool {
         self.to == 0 && self.ring == NOBODY
     }
 
-    pub fn add(&mut self, party: Id) {
-        self.to |= 1 << party;
+    pub fn add(&mut self, group: Id) {
+        self.to |= 1 << group;
     }
 
-    pub fn includes(&self, party: Id) -> bool {
-        self.ring == party || self.to & (1 << party) != 0
+    pub fn includes(&self, group: Id) -> bool {
+        self.ring == group || self.to & (1 << group) != 0
     }
 
     pub fn has_pushes(&self) -> bool {
@@ -42,9 +36,9 @@ impl Errand {
 
     /// Takes the next loop whose inbox lacks the word.
     pub fn next(&mut self) -> Id {
-        let party = self.to.trailing_zeros() as Id;
+        let group = self.to.trailing_zeros() as Id;
         self.to &= self.to - 1;
-        party
+        group
     }
 }
 
@@ -73,41 +67,41 @@ pub struct Ghost {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Frozen {
     pub section: Section,
-    pub word: Word,
+    pub word: Mutex,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct State {
-    pub word: Word,
+    pub word: Mutex,
     pub queue: Queue,
     /// For whom F reserves the word.
     pub reserved_for: Id,
     /// A blocked waiter was given the lock a moment ago.
     pub cool: bool,
     /// Which blocked waiter looks on at the moment, as far as anybody can see.
-    pub lingering: Id,
+    pub spinning: Id,
     /// Who died inside, until somebody takes the lock and with it the duty to warn.
     pub abandoned_by: Id,
     /// With split sections: who is between the freezing of the word and the rest of the section.
     pub bucket: Option<Frozen>,
     pub agents: ArrayVec<Agent, MOST_AGENTS>,
     /// Indexed by thread, the timer's first.
-    pub errands: [Errand; MOST_AGENTS + 1],
+    pub outboxes: [Outbox; MOST_AGENTS + 1],
     pub ghost: Ghost,
 }
 
 impl State {
     pub fn new(agents: usize) -> Self {
         State {
-            word: Word::default(),
+            word: Mutex::default(),
             queue: Queue::default(),
             reserved_for: NOBODY,
             cool: false,
-            lingering: NOBODY,
+            spinning: NOBODY,
             abandoned_by: NOBODY,
             bucket: None,
             agents: (0..agents).map(|_| Agent::default()).collect(),
-            errands: Default::default(),
+            outboxes: Default::default(),
             ghost: Ghost::default(),
         }
     }
@@ -124,12 +118,12 @@ impl State {
         &mut self.agents[id as usize - 1]
     }
 
-    pub fn party(&mut self, id: Id) -> &mut Party {
-        &mut self.agent_mut(id).party
+    pub fn group(&mut self, id: Id) -> &mut Group {
+        &mut self.agent_mut(id).group
     }
 
-    pub fn errand(&mut self, thread: Thread) -> &mut Errand {
-        &mut self.errands[thread as usize]
+    pub fn outbox(&mut self, thread: Thread) -> &mut Outbox {
+        &mut self.outboxes[thread as usize]
     }
 
     pub fn owner_is_marked_dead(&self) -> bool {
@@ -138,7 +132,7 @@ impl State {
 
     /// Whether this thread is in a bucket-locked section, or has offers to deliver: it does nothing else until then.
     pub fn is_occupied(&self, thread: Thread) -> bool {
-        !self.errands[thread as usize].is_done() || self.is_in_section(thread)
+        !self.outboxes[thread as usize].is_done() || self.is_in_section(thread)
     }
 
     pub fn is_in_section(&self, thread: Thread) -> bool {
@@ -147,13 +141,13 @@ impl State {
 
     /// Whether an offer that the flag speaks of will reach the loop.
     pub fn offer_is_in_flight(&self, id: Id) -> bool {
-        let Agent { at, party, .. } = *self.agent(id);
+        let Agent { at, group, .. } = *self.agent(id);
         let drained = match at {
-            At::Draining(taken) => taken + party.inbox > 0,
+            At::Draining(taken) => taken + group.inbox > 0,
             At::Claiming(_) => true,
-            _ => party.inbox > 0 && party.called,
+            _ => group.inbox > 0 && group.called,
         };
-        drained || self.errands.iter().any(|e| e.includes(id))
+        drained || self.outboxes.iter().any(|e| e.includes(id))
     }
 
     /// The first of its loop's task numbers that does not wait.

@@ -5,27 +5,24 @@ use std::hash::{BuildHasher, BuildHasherDefault};
 use petgraph::Directed;
 use petgraph::graph::{Graph, NodeIndex};
 use rustc_hash::{FxHashMap, FxHasher};
-use stateright::Model;
 
-use crate::fairness::{self, Class, Classes};
-use crate::protocol::Protocol;
-use crate::state::State;
-use crate::step::Step;
+use super::fairness::{Class, Classes};
+use super::protocol::Protocol;
 
 /// A state, and what is sure to go on from it.
-pub struct Node {
-    pub state: State,
+pub struct Node<P: Protocol> {
+    pub state: P::State,
     pub due: Classes,
     /// The first way that led here.
-    pub parent: Option<(NodeIndex, Step)>,
+    pub parent: Option<(NodeIndex, P::Action)>,
 }
 
 /// The edges say only of which class their step is.
-pub type Space = Graph<Node, Option<Class>, Directed, u32>;
+pub type Space<P> = Graph<Node<P>, Option<Class>, Directed, u32>;
 
 /// Breadth first, so that parents tell a shortest way. Ends early at a state where `stop` says so, which is then the last.
-pub fn explore(protocol: &Protocol, stop: impl Fn(&State) -> bool) -> Space {
-    let mut space = Space::default();
+pub fn explore<P: Protocol>(protocol: &P, stop: impl Fn(&P::State) -> bool) -> Space<P> {
+    let mut space = Space::<P>::default();
     let hasher = BuildHasherDefault::<FxHasher>::default();
     // Keyed by hash, to hold each state once; the rare others with the same hash follow.
     let mut known: FxHashMap<u64, Vec<NodeIndex>> = FxHashMap::default();
@@ -47,7 +44,7 @@ pub fn explore(protocol: &Protocol, stop: impl Fn(&State) -> bool) -> Space {
                 same_hash.push(new);
                 new
             });
-            space.add_edge(from, to, fairness::class(step));
+            space.add_edge(from, to, protocol.class(step));
             if to.index() + 1 == space.node_count() && stop(&space[to].state) {
                 return space;
             }
@@ -57,13 +54,18 @@ pub fn explore(protocol: &Protocol, stop: impl Fn(&State) -> bool) -> Space {
     space
 }
 
-fn add(space: &mut Space, protocol: &Protocol, state: State, parent: Option<(NodeIndex, Step)>) -> NodeIndex {
-    let due = fairness::due(protocol, &state);
+fn add<P: Protocol>(
+    space: &mut Space<P>,
+    protocol: &P,
+    state: P::State,
+    parent: Option<(NodeIndex, P::Action)>,
+) -> NodeIndex {
+    let due = protocol.due(&state);
     space.add_node(Node { state, due, parent })
 }
 
 /// The steps and states from the start to this one.
-pub fn way_to(space: &Space, mut node: NodeIndex) -> Vec<(Step, &State)> {
+pub fn way_to<P: Protocol>(space: &Space<P>, mut node: NodeIndex) -> Vec<(P::Action, &P::State)> {
     let mut way = Vec::new();
     while let Some((parent, step)) = space[node].parent {
         way.push((step, &space[node].state));

@@ -1,16 +1,17 @@
 //! Who is sure to go on. Weak fairness: what is due in every state of an endless run happens in it, again and again.
 //! What is not due here (calls, timeouts, aborts, deaths, a busy loop's return, the return from being away) may never come.
 
-use crate::agent::{At, Hold, Id, Life};
-use crate::enabled::lease_may_end;
-use crate::protocol::Protocol;
-use crate::queue::Way;
-use crate::state::{State, TIMER, Thread};
-use crate::step::{Section, Step};
+use super::agent::{At, Hold, Id, Life, TIMER, Thread, Verb};
+use super::queue::Way;
+use super::scenario::Bound;
+use super::setting::Barging;
+use super::state::State;
+use super::step::{Section, Step};
+use crate::check;
 
 /// Somebody or something that goes on by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Class {
+enum Class {
     /// The native code of a thread.
     Native(Id),
     /// A holder's code, which unlocks some time.
@@ -26,13 +27,9 @@ pub enum Class {
     Blocking(Id),
 }
 
-/// A set of classes, one bit for each.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Classes(pub u64);
-
-impl Classes {
-    fn bit(class: Class) -> u64 {
-        let number = match class {
+impl Class {
+    fn number(self) -> check::Class {
+        check::Class(match self {
             Class::Native(id) => id,
             Class::Unlock(id) => 8 + id,
             Class::Turn(id) => 16 + id,
@@ -42,21 +39,18 @@ impl Classes {
             Class::Lease => 48,
             Class::Age => 49,
             Class::Cool => 50,
-        };
-        1 << number
-    }
-
-    pub fn add_if(&mut self, due: bool, class: Class) {
-        if due {
-            self.0 |= Self::bit(class);
-        }
+        })
     }
 }
 
+/// What may go on for ever without any right of this thread's tasks to be served.
+pub fn blocking(id: Id) -> check::Class {
+    Class::Blocking(id).number()
+}
+
 /// Which class a step belongs to, if it is one that comes by itself.
-pub fn class(step: Step) -> Option<Class> {
-    use crate::agent::Verb;
-    Some(match step {
+pub fn class(step: Step) -> Option<check::Class> {
+    let class = match step {
         Step::Look(id) | Step::Accept(id) => Class::Native(id),
         Step::Call(id, Verb::Unlock) => Class::Unlock(id),
         Step::Call(id, Verb::Lock | Verb::TryLock) => Class::Blocking(id),
@@ -66,19 +60,20 @@ pub fn class(step: Step) -> Option<Class> {
         Step::Age => Class::Age,
         Step::Cool => Class::Cool,
         Step::Run(Section::Verb(id) | Section::Woken(id)) => Class::Native(id),
-        Step::Run(Section::Claim(id)) => Class::Turn(id),
+        Step::Run(Section::Claim(id) | Section::ClaimOrPark(id) | Section::ParkOver(id)) => Class::Turn(id),
         Step::Run(Section::Leave(id) | Section::Scan(id)) => Class::Cleanup(id),
         Step::Run(Section::LeaseOver) => Class::Lease,
         _ => return None,
-    })
+    };
+    Some(class.number())
 }
 
 /// What is sure to go on some time from this state. The bucket's lock is fair, so waiting for it does not count.
-pub fn due(protocol: &Protocol, state: &State) -> Classes {
-    let mut due = Classes::default();
+pub fn due(protocol: &Barging, state: &State) -> check::Classes {
+    let mut due = Due(check::Classes::default());
     for id in state.ids() {
         let agent = state.agent(id);
-        due.add_if(!state.errands[id as usize].is_done(), Class::Delivery(id));
+        due.add_if(!state.outboxes[id as usize].is_done(), Class::Delivery(id));
         match agent.life {
             Life::Gone => continue,
             Life::Dying(_) => {
@@ -93,15 +88,26 @@ pub fn due(protocol: &Protocol, state: &State) -> Classes {
         let granted = agent.at == At::Parked && agent.hold == Hold::Granted;
         due.add_if(in_call || granted || agent.at == At::Parked && woken, Class::Native(id));
         // Also if it waits for itself at the moment: that has a deadline, and a holder that never unlocks is no lock's fault.
-        due.add_if(agent.hold == Hold::Inside, Class::Unlock(id));
+        due.add_if(agent.hold == Hold::Inside && !protocol.scenario.endless_holds, Class::Unlock(id));
         // A loop that turns at all turns again and again, also between a thread's native calls.
-        let called = if protocol.scenario.split_offers { agent.party.called } else { agent.party.offered };
+        let called = if protocol.scenario.split_offers { agent.group.called } else { agent.group.offered };
         let draining = matches!(agent.at, At::Draining(_) | At::Claiming(_));
         due.add_if((called || draining) && agent.turns(), Class::Turn(id));
+        // Its sleep ends by itself.
+        let wakes = agent.hold == Hold::Granted || protocol.park_may_end(state, id);
+        due.add_if(matches!(agent.at, At::Asleep(_)) && wakes, Class::Turn(id));
     }
-    due.add_if(!state.errands[TIMER as usize].is_done(), Class::Delivery(TIMER));
-    due.add_if(lease_may_end(protocol, state), Class::Lease);
-    due.add_if(state.queue.iter().any(|w| w.is_blocked() && !w.aged), Class::Age);
+    due.add_if(!state.outboxes[TIMER as usize].is_done(), Class::Delivery(TIMER));
+    due.add_if(protocol.lease_may_end(state), Class::Lease);
+    due.add_if(state.queue.any_to_age(protocol.scenario.bound == Bound::LeaseGrows), Class::Age);
     due.add_if(state.cool, Class::Cool);
-    due
+    due.0
+}
+
+struct Due(check::Classes);
+
+impl Due {
+    fn add_if(&mut self, due: bool, class: Class) {
+        self.0.add_if(due, class.number());
+    }
 }

@@ -1,10 +1,12 @@
 //! One JavaScript thread: where its code is, what it holds, how far its death has come, and its event loop.
 
-/// An agent's id. Ids start at 1.
-pub type Id = u8;
+pub use crate::primitives::{Id, NOBODY};
 
-/// No agent: the owner of a free word.
-pub const NOBODY: Id = 0;
+/// A thread that runs protocol code: an agent's, or the timer's.
+pub type Thread = Id;
+
+/// The background thread that ends leases.
+pub const TIMER: Thread = 0;
 
 /// Where a thread is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -14,7 +16,7 @@ pub enum At {
     Js,
     /// Its fast path has failed; the native call has not reached the bucket yet.
     Calling(Verb),
-    /// Only under [`crate::fault::Fault::LooksBeforeLocking`]: the word was read before the bucket was locked.
+    /// Only under a fault: the word was read before the bucket was locked.
     Decided(Verb, bool),
     /// Blocked natively inside `lock()`.
     Parked,
@@ -22,11 +24,13 @@ pub enum At {
     Away,
     /// The native code has the lock for it; its JavaScript does not know yet.
     Returning,
-    /// Its drain has cleared `scheduled` and is about to take the inbox. (Under [`crate::fault::Fault::ScheduledClearedLate`]
-    /// the other way round; the number is what it took.)
+    /// Its drain has cleared `scheduled` and is about to take the inbox. (Under a fault the other way round; the number is
+    /// what it took.)
     Draining(u8),
     /// Its drain has taken the inbox: so many claims of the word are left.
     Claiming(u8),
+    /// Its event loop sleeps in a drain, for a short time, until the word is handed to it; so many claims are left.
+    Asleep(u8),
 }
 
 /// What a thread asks of the native side.
@@ -45,7 +49,7 @@ impl Verb {
         matches!(self, Verb::LockAsync | Verb::TryLockAsync)
     }
 
-    /// Whether it answers at once instead of queueing.
+    /// Whether it returns at once instead of queueing.
     pub fn is_once(self) -> bool {
         matches!(self, Verb::TryLock | Verb::TryLockAsync)
     }
@@ -69,10 +73,17 @@ pub enum Stall {
     No,
     /// In JavaScript; nobody can know.
     Busy,
-    /// Blocked in native code on something else; `hand_on` can see that.
+    /// Blocked in native code on something else; `hand_off` can see that.
     Elsewhere,
     /// Over, and its loop turns before it stalls again: time that passes for ever without a turn is one stall, not many.
     Over,
+}
+
+impl Stall {
+    /// A stall that ends; `comes` says whether the loop has a reason to turn.
+    pub fn over(self, comes: bool) -> Self {
+        if comes { Stall::Over } else { Stall::No }
+    }
 }
 
 /// From running to gone.
@@ -95,15 +106,17 @@ pub enum Stage {
     Scan,
 }
 
-/// One event loop's part in the queue of the word (a *party*), and its inbox of offered words.
+/// One event loop's waiters in the queue of the word (a *loop group*), and its inbox of offered words.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Party {
+pub struct Group {
     /// An offer is on its way; set and cleared under the bucket's lock.
     pub offered: bool,
     /// It came for the lock and found it taken: the next hand-on reserves for it.
     pub claimed: bool,
-    /// How often its lease has run out in a row.
-    pub level: u8,
+    /// The loop sleeps until the word is handed to its first waiter, or its time is over.
+    pub parked: bool,
+    /// While it slept, the word was freed and went to another.
+    pub passed_by: bool,
     /// How often the word is in its inbox.
     pub inbox: u8,
     /// A wake-up of the loop is due or under way.
@@ -121,8 +134,8 @@ pub struct Agent {
     pub hold: Hold,
     pub stall: Stall,
     /// The dead holder that this one has to warn about once its code has the lock.
-    pub tell: Id,
-    pub party: Party,
+    pub unreported: Id,
+    pub group: Group,
 }
 
 impl Agent {
@@ -130,7 +143,7 @@ impl Agent {
         self.life == Life::Running
     }
 
-    /// Whether `hand_on` can see that its event loop cannot turn.
+    /// Whether `hand_off` can see that its event loop cannot turn.
     pub fn is_blocked_natively(&self) -> bool {
         self.is_in_lock() || self.stall == Stall::Elsewhere
     }
@@ -141,6 +154,11 @@ impl Agent {
 
     pub fn is_stalled(&self) -> bool {
         matches!(self.stall, Stall::Busy | Stall::Elsewhere)
+    }
+
+    /// Whether a word that it holds may be freed soon.
+    pub fn can_run(&self) -> bool {
+        self.is_running() && !(self.is_in_lock() && self.hold != Hold::Granted) && self.stall != Stall::Elsewhere
     }
 
     /// Whether its event loop is sure to turn again.

@@ -2,12 +2,12 @@
 
 use stateright::Property;
 
-use crate::agent::{At, Hold, Id, Life, NOBODY, Stage};
-use crate::protocol::Protocol;
-use crate::queue::{Waiter, Way};
-use crate::state::{State, Wrong};
+use super::agent::{At, Hold, Id, Life, NOBODY, Stage};
+use super::queue::{Waiter, Way};
+use super::setting::Barging;
+use super::state::{State, Wrong};
 
-pub fn properties() -> Vec<Property<Protocol>> {
+pub fn properties() -> Vec<Property<Barging>> {
     vec![
         Property::always("exclusion", |_, s: &State| exclusion(s)),
         Property::always("the flags mean what they say", |_, s: &State| s.bucket.is_some() || flags(s)),
@@ -20,8 +20,9 @@ pub fn properties() -> Vec<Property<Protocol>> {
         }),
         Property::always("no offer is lost", |p, s| !p.scenario.split_offers || offers_arrive(s)),
         Property::always("nothing counts on one who is away", |_, s: &State| away_alone(s)),
-        Property::always("abandonment is told when due", |_, s: &State| abandonment(s)),
+        Property::always("abandonment is reported when due", |_, s: &State| abandonment(s)),
         Property::always("one warning for each death inside", |_, s: &State| warnings(s)),
+        Property::always("a loop never sleeps for its own word", |_, s: &State| sleeps_for_others(s)),
         Property::always("nothing is left to the dead", |_, s: &State| no_remains(s)),
         Property::always("nobody changes places", |_, s: &State| s.ghost.wrong != Some(Wrong::WaitersChangedPlaces)),
         Property::always("lockAsync waits behind its own thread", |_, s: &State| {
@@ -47,33 +48,34 @@ fn waits_blocked(s: &State, id: Id) -> bool {
 fn flags(s: &State) -> bool {
     let word = s.word;
     let waited_for = !s.queue.is_empty();
+    let needs_flag = word.closed(true).waiters;
     // W: somebody waits, and it is not left to the fast paths.
-    let waiters = !word.waiters || waited_for && word.needs_waiters_flag();
+    let waiters = !word.waiters || waited_for && needs_flag;
     // A free word that no fast path can take has W, or the one who takes it would not see the queue.
-    let missed = waited_for && !word.waiters && word.owner == NOBODY && word.needs_waiters_flag();
-    let fence = if word.fenced {
-        word.owner == NOBODY && s.queue.party_size(s.reserved_for) > 0
+    let missed = waited_for && !word.waiters && word.owner == NOBODY && needs_flag;
+    let fence = if word.reserved {
+        word.owner == NOBODY && s.queue.group_size(s.reserved_for) > 0
     } else {
         s.reserved_for == NOBODY
     };
-    let claims = s.ids().all(|id| !s.agent(id).party.claimed || s.queue.party_size(id) > 0);
+    let claims = s.ids().all(|id| !s.agent(id).group.claimed || s.queue.group_size(id) > 0);
     waiters && !missed && fence && claims
 }
 
 /// A state in which no unlock will look at the queue, so that somebody must be on the way already.
 struct Wakeups<'a> {
-    protocol: &'a Protocol,
+    protocol: &'a Barging,
     state: &'a State,
 }
 
 impl<'a> Wakeups<'a> {
-    fn of(protocol: &'a Protocol, state: &'a State) -> Option<Self> {
+    fn of(protocol: &'a Barging, state: &'a State) -> Option<Self> {
         let word = state.word;
         let unseen = word.owner == NOBODY || !word.waiters || state.owner_is_marked_dead();
-        let fenced = word.fenced; // its lease ends
+        let reserved = word.reserved; // its lease ends
         let queued = !state.queue.is_empty();
         let w = Wakeups { protocol, state };
-        (unseen && !fenced && queued && state.bucket.is_none() && !w.a_death_is_to_follow()).then_some(w)
+        (unseen && !reserved && queued && state.bucket.is_none() && !w.a_death_is_to_follow()).then_some(w)
     }
 
     /// A dying agent that still waits or owns the word will hand it on as it leaves.
@@ -92,8 +94,11 @@ impl<'a> Wakeups<'a> {
     }
 
     fn is_offered(&self, id: Id) -> bool {
+        if self.state.agent(id).group.parked {
+            return true; // its sleep ends, and it looks
+        }
         let arrives = !self.protocol.scenario.split_offers || self.state.offer_is_in_flight(id);
-        self.state.agent(id).party.offered && arrives
+        self.state.agent(id).group.offered && arrives
     }
 
     fn blocked_comes(&self) -> bool {
@@ -117,15 +122,19 @@ impl<'a> Wakeups<'a> {
     }
 }
 
+fn sleeps_for_others(s: &State) -> bool {
+    s.ids().all(|id| !s.agent(id).group.parked || s.word.owner != id)
+}
+
 fn offers_arrive(s: &State) -> bool {
     s.bucket.is_some()
         || s.ids().all(|id| {
             let agent = s.agent(id);
-            !agent.is_running() || !agent.party.offered || s.offer_is_in_flight(id)
+            !agent.is_running() || !agent.group.offered || s.offer_is_in_flight(id)
         })
 }
 
-/// Neither a baton nor a grant goes to a thread that is in JavaScript between its slices.
+/// Neither a wake-up nor a grant goes to a thread that is in JavaScript between its slices.
 fn away_alone(s: &State) -> bool {
     let granted = |w: &Waiter| s.agent(w.agent).hold == Hold::Granted;
     let counts = |w: &Waiter| w.woken || granted(w) && s.agent(w.agent).is_running();

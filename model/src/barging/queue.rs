@@ -1,11 +1,11 @@
 //! The waiters of the word.
 //!
-//! The library keeps a FIFO of blocked waiters and one FIFO for each party, with tickets from one counter. Tickets are
+//! The library keeps a FIFO of blocked waiters and one FIFO for each loop group, with tickets from one counter. Tickets are
 //! only ever compared, so one list in ticket order says the same, and equal states look equal.
 
 use arrayvec::ArrayVec;
 
-use crate::agent::Id;
+use super::agent::Id;
 
 /// The most waiters that a scenario may have at once.
 pub const MOST_WAITERS: usize = 8;
@@ -22,7 +22,7 @@ pub enum Way {
 pub struct Waiter {
     pub agent: Id,
     pub way: Way,
-    /// It carries the baton: it was told to come and look.
+    /// It was told to come and look.
     pub woken: bool,
     /// Its thread is in JavaScript between two slices: nothing may count on it.
     pub away: bool,
@@ -74,12 +74,12 @@ impl Queue {
         self.0.iter_mut().find(|w| w.is(agent, way))
     }
 
-    /// A party's first waiter and its place in the order of tickets.
-    pub fn first_of_party(&self, agent: Id) -> Option<(usize, &Waiter)> {
+    /// A loop group's first waiter and its place in the order of tickets.
+    pub fn first_of_group(&self, agent: Id) -> Option<(usize, &Waiter)> {
         self.iter().enumerate().find(|(_, w)| w.agent == agent && !w.is_blocked())
     }
 
-    pub fn party_size(&self, agent: Id) -> usize {
+    pub fn group_size(&self, agent: Id) -> usize {
         self.iter().filter(|w| w.agent == agent && !w.is_blocked()).count()
     }
 
@@ -87,24 +87,29 @@ impl Queue {
         self.iter().find(|w| w.agent == agent)
     }
 
-    /// The parties whose first waiter is before `end`, in the order of those.
-    pub fn parties_before(&self, end: usize) -> ArrayVec<Id, MOST_WAITERS> {
-        let mut parties = ArrayVec::new();
+    /// The groups whose first waiter is before `end`, in the order of those.
+    pub fn groups_before(&self, end: usize) -> ArrayVec<Id, MOST_WAITERS> {
+        let mut groups = ArrayVec::new();
         for waiter in self.iter().take(end).filter(|w| !w.is_blocked()) {
-            if !parties.contains(&waiter.agent) {
-                parties.push(waiter.agent);
+            if !groups.contains(&waiter.agent) {
+                groups.push(waiter.agent);
             }
         }
-        parties
+        groups
     }
 
     pub fn any_woken(&self) -> bool {
         self.iter().any(|w| w.woken)
     }
 
-    /// The blocked waiter that ages next. They came in this order, so they age in it.
-    pub fn next_to_age(&mut self) -> Option<&mut Waiter> {
-        self.0.iter_mut().find(|w| w.is_blocked() && !w.aged)
+    /// Whether the age of any is still to be noted; that of asynchronous waiters, only if it matters.
+    pub fn any_to_age(&self, of_all: bool) -> bool {
+        self.iter().any(|w| (of_all || w.is_blocked()) && !w.aged)
+    }
+
+    /// The waiter that ages next. They came in this order, so they age in it.
+    pub fn next_to_age(&mut self, of_all: bool) -> Option<&mut Waiter> {
+        self.0.iter_mut().find(|w| (of_all || w.is_blocked()) && !w.aged)
     }
 
     /// Whether those who are in both queues are in the same order in both.

@@ -1,9 +1,9 @@
 //! The native side of `lock`, `lockAsync`, their one-try forms, and `unlock`.
 
 use super::Locked;
-use crate::agent::{At, Hold, Id, NOBODY, Verb};
-use crate::fault::Fault;
-use crate::queue::{Waiter, Way};
+use crate::barging::agent::{At, Hold, Id, Verb};
+use crate::barging::fault::Fault;
+use crate::barging::queue::{Waiter, Way};
 
 impl Locked<'_> {
     pub(super) fn verb(&mut self, id: Id) {
@@ -19,9 +19,9 @@ impl Locked<'_> {
         let agent = self.state.agent_mut(id);
         agent.hold = Hold::No;
         agent.at = At::Js;
-        self.state.word.owner = NOBODY;
+        self.state.word = self.state.word.release();
         if !self.protocol.has(Fault::UnlockWakesNobody) {
-            self.hand_on();
+            self.hand_off();
         }
     }
 
@@ -41,14 +41,14 @@ impl Locked<'_> {
         }
         // Freed on the dead owner's behalf, and not taken: the death scan will not find it any more.
         if freed && !(verb.is_once() && self.protocol.has(Fault::TryFreesSilently)) {
-            self.hand_on();
+            self.hand_off();
         }
         // This thread's loop cannot turn while it is blocked, so its reservation goes on. The thread is in the queue
         // already: what it gives up may well come back to it.
         if verb == Verb::Lock && self.state.reserved_for == id && !self.protocol.has(Fault::OwnReservationKept) {
             self.reserve_for_nobody();
             if !self.protocol.has(Fault::OwnReservationDropped) {
-                self.hand_on();
+                self.hand_off();
             }
         }
     }

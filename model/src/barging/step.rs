@@ -1,8 +1,7 @@
 //! The names of all that can happen, one step at a time.
 
-use crate::agent::{Id, Stall, Verb};
-use crate::queue::Way;
-use crate::state::{TIMER, Thread};
+use super::agent::{Id, Stall, TIMER, Thread, Verb};
+use super::queue::Way;
 
 /// One step of one thread, or of the clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -38,9 +37,9 @@ pub enum Step {
     /// The last give is half a millisecond ago.
     Cool,
     /// A blocked waiter looks on.
-    Linger(Id),
+    Spin(Id),
     /// It does no longer, or nobody can see it.
-    Doze,
+    SpinOver,
 }
 
 /// What is done under the bucket's lock.
@@ -58,6 +57,10 @@ pub enum Section {
     Back(Id),
     /// A loop comes for the lock that it was offered.
     Claim(Id),
+    /// ... and if it finds it held, sleeps until it is handed over, for a short time.
+    ClaimOrPark(Id),
+    /// The time is over, or the word was handed over.
+    ParkOver(Id),
     /// An asynchronous wait ends by abort or timeout.
     Abort(Id, Way),
     MarkConsistent(Id),
@@ -72,7 +75,8 @@ impl Section {
     pub fn thread(self) -> Thread {
         use Section::*;
         match self {
-            Verb(id) | Woken(id) | Deadline(id) | SliceOver(id) | Back(id) | Claim(id) => id,
+            Verb(id) | Woken(id) | Deadline(id) | SliceOver(id) | Back(id) | Claim(id) | ClaimOrPark(id)
+            | ParkOver(id) => id,
             Abort(id, _) | MarkConsistent(id) | Leave(id) | Scan(id) => id,
             LeaseOver => TIMER,
         }

@@ -1,9 +1,9 @@
 //! What a blocked thread does: comes when woken, leaves for JavaScript between slices, gives up at its deadline.
 
 use super::Locked;
-use crate::agent::{At, Id};
-use crate::fault::Fault;
-use crate::queue::Way;
+use crate::barging::agent::{At, Id};
+use crate::barging::fault::Fault;
+use crate::barging::queue::Way;
 
 impl Locked<'_> {
     pub(super) fn woken(&mut self, id: Id) {
@@ -25,8 +25,8 @@ impl Locked<'_> {
         self.leave(id, Way::Blocked);
     }
 
-    /// A baton is used up before the thread goes where nobody can count on it. If it does not win the lock, the word is
-    /// held or fenced, and by the closing rule W is set: nobody else needs to be woken.
+    /// A wake-up is used up before the thread goes where nobody can count on it. If it does not win the lock, the word is
+    /// held or reserved, and by the closing rule W is set: nobody else needs to be woken.
     pub(super) fn slice_over(&mut self, id: Id) {
         let woken = self.state.queue.find(id, Way::Blocked).is_some_and(|w| w.woken);
         if woken && self.try_to_take(id) {

@@ -23,6 +23,19 @@ pub const X2: Kind = Kind { blocks: true, tasks: 2 };
 /// The most agents of a scenario.
 pub const MOST_AGENTS: usize = 4;
 
+/// What is taken for granted of the time that a loop needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bound {
+    /// Nothing: a sleep may end before any hold, a lease before any turn.
+    None,
+    /// A hold ends before the sleep of a loop that came for the word.
+    ShortHolds,
+    /// A turn ends before a lease.
+    ShortTurns,
+    /// A turn ends before a lease that has grown with the time that its waiter has waited.
+    LeaseGrows,
+}
+
 #[derive(Clone, Debug)]
 pub struct Scenario {
     pub name: String,
@@ -35,9 +48,8 @@ pub struct Scenario {
     pub stalls: bool,
     /// Blocked threads leave their slice for JavaScript, perhaps for ever.
     pub away: bool,
-    /// Blocked threads look on for a while before they sleep; who does gets a freed word at once. Loops look on for a while
-    /// when they came in vain.
-    pub lingers: bool,
+    /// Blocked threads spin before they sleep; who does gets a freed word at once.
+    pub spins: bool,
     /// `tryLock` and `lockAsync(0)` are called too, and X agents wait for a lock that they hold (with a timeout).
     pub tries: bool,
     /// Holders may call `markConsistent()`.
@@ -48,6 +60,10 @@ pub struct Scenario {
     pub split_offers: bool,
     /// Loops are called for the sake of other words too.
     pub other_words: bool,
+    /// What is taken for granted of the loops' time.
+    pub bound: Bound,
+    /// Holders need not unlock: then only a loop's sleep has an end.
+    pub endless_holds: bool,
     /// Also check that every waiter is served, and not only the safety properties.
     pub liveness: bool,
 }
@@ -63,12 +79,14 @@ impl Scenario {
             quits: true,
             stalls: false,
             away: false,
-            lingers: false,
+            spins: false,
             tries: false,
             repairs: false,
             split_sections: false,
             split_offers: false,
             other_words: false,
+            bound: Bound::None,
+            endless_holds: false,
             liveness: false,
         }
     }
@@ -89,9 +107,9 @@ impl Scenario {
         self.named("away")
     }
 
-    pub fn lingers(mut self) -> Self {
-        self.lingers = true;
-        self.named("lingers")
+    pub fn spins(mut self) -> Self {
+        self.spins = true;
+        self.named("spins")
     }
 
     pub fn tries(mut self) -> Self {
@@ -118,6 +136,30 @@ impl Scenario {
     pub fn other_words(mut self) -> Self {
         self.other_words = true;
         self.named("words")
+    }
+
+    /// Holds are shorter than the sleep of a loop.
+    pub fn short_holds(mut self) -> Self {
+        self.bound = Bound::ShortHolds;
+        self.named("short-holds")
+    }
+
+    /// Turns are shorter than a lease.
+    pub fn short_turns(mut self) -> Self {
+        self.bound = Bound::ShortTurns;
+        self.named("short-turns")
+    }
+
+    /// Leases are as long as a turn once the waiter has waited long enough.
+    pub fn lease_grows(mut self) -> Self {
+        self.bound = Bound::LeaseGrows;
+        self.named("lease-grows")
+    }
+
+    /// Holders need not unlock.
+    pub fn endless_holds(mut self) -> Self {
+        self.endless_holds = true;
+        self.named("endless-holds")
     }
 
     pub fn liveness(mut self) -> Self {

@@ -4,28 +4,29 @@
 //! what it read. It ends with a plain store of the word by [`Locked::close`]'s rule.
 
 mod claim;
-mod hand_on;
+mod hand_off;
 mod leave;
 mod park;
 mod verb;
 
-use crate::agent::{At, Hold, Id, NOBODY};
-use crate::fault::Fault;
-use crate::protocol::Protocol;
-use crate::queue::Way;
-use crate::state::{State, Thread, Wrong};
-use crate::step::Section;
+use crate::barging::agent::{At, Hold, Id, NOBODY, Thread};
+use crate::barging::fault::Fault;
+use crate::barging::queue::Way;
+use crate::barging::setting::Barging;
+use crate::barging::state::{State, Wrong};
+use crate::barging::step::Section;
+use crate::primitives::Mutex;
 
 /// The state, with the bucket locked.
 pub struct Locked<'a> {
-    protocol: &'a Protocol,
+    protocol: &'a Barging,
     state: &'a mut State,
     /// Who runs the section, and will deliver the offers made in it.
     thread: Thread,
 }
 
 impl<'a> Locked<'a> {
-    pub fn run(protocol: &'a Protocol, state: &'a mut State, section: Section) {
+    pub fn run(protocol: &'a Barging, state: &'a mut State, section: Section) {
         if let Some(frozen) = state.bucket.take() {
             state.word = frozen.word; // whatever others did to it since is overwritten
         }
@@ -37,7 +38,9 @@ impl<'a> Locked<'a> {
             Section::Deadline(id) => locked.deadline(id),
             Section::SliceOver(id) => locked.slice_over(id),
             Section::Back(id) => locked.back(id),
-            Section::Claim(id) => locked.claim(id),
+            Section::Claim(id) => locked.claim(id, false),
+            Section::ClaimOrPark(id) => locked.claim(id, true),
+            Section::ParkOver(id) => locked.park_over(id),
             Section::Abort(id, way) => locked.leave(id, way),
             Section::MarkConsistent(_) => locked.mark_consistent(),
             Section::Leave(id) => locked.die_out(id),
@@ -48,24 +51,24 @@ impl<'a> Locked<'a> {
     }
 
     /// The closing rule. W says that an unlock must look at the queue; on a plainly free word it stays clear, since
-    /// somebody is on his way. An abandonment that nobody was told of outlives the queue in the word itself: a dead
+    /// somebody comes already. An abandonment that nobody was warned of outlives the queue in the word itself: a dead
     /// owner's id is the marker that every slow path understands.
     fn close(&mut self, section: Section) {
         let State { word, queue, abandoned_by, .. } = &mut *self.state;
         if queue.is_empty() && *abandoned_by != NOBODY {
             let dead = std::mem::replace(abandoned_by, NOBODY);
             if !self.protocol.has(Fault::AbandonmentDropped) {
-                word.owner = dead;
+                *word = word.left_to(dead);
             }
         }
-        word.waiters = !queue.is_empty() && word.needs_waiters_flag();
+        *word = word.closed(!queue.is_empty());
         let lost = matches!(section, Section::Woken(id) if queue.find(id, Way::Blocked).is_some());
         if lost && self.protocol.has(Fault::LoserForgetsW) {
             word.waiters = false;
         }
     }
 
-    /// A dead owner's word is free, and abandoned. Answers whether it was such a word.
+    /// A dead owner's word is free, and abandoned. Returns whether it was such a word.
     fn free_dead_owner(&mut self) -> bool {
         let dead = self.state.owner_is_marked_dead();
         if dead {
@@ -76,8 +79,7 @@ impl<'a> Locked<'a> {
 
     /// The word is free since its holder died inside; whoever takes it next has to say so.
     fn abandon(&mut self, dead: Id) {
-        self.state.word.owner = NOBODY;
-        self.state.word.abandoned = true;
+        self.state.word = self.state.word.ended();
         self.remember(dead);
     }
 
@@ -89,27 +91,27 @@ impl<'a> Locked<'a> {
     }
 
     /// The free word goes to this agent, whose code does not know yet, and with it the duty to warn.
-    fn give_to(&mut self, id: Id) {
-        self.state.word.owner = id;
+    fn grant_to(&mut self, id: Id) {
+        self.state.word = self.state.word.grant(id).unwrap_or(Mutex { owner: id, ..self.state.word });
         let dead = std::mem::replace(&mut self.state.abandoned_by, NOBODY);
         let agent = self.state.agent_mut(id);
         agent.hold = Hold::Granted;
-        agent.tell = dead;
+        agent.unreported = dead;
     }
 
     /// A thread takes the free word for itself, and is about to return to JavaScript with it.
     fn take(&mut self, id: Id) {
-        self.give_to(id);
+        self.grant_to(id);
         self.state.agent_mut(id).at = At::Returning;
     }
 
     fn reserve_for_nobody(&mut self) {
-        self.state.word.fenced = false;
+        self.state.word = self.state.word.reserve(false);
         self.state.reserved_for = NOBODY;
     }
 
     fn mark_consistent(&mut self) {
-        self.state.word.abandoned = false;
+        self.state.word = self.state.word.consistent();
         self.state.ghost.dirty = false;
     }
 }

@@ -1,60 +1,38 @@
-//! The protocol as a state machine for stateright: one scenario, with at most one fault.
+//! The steps as a state machine for stateright, and what the checks of liveness ask.
 
 use stateright::{Model, Property};
 
-use crate::agent::{At, Hold, Id, Life, NOBODY, Stage, Stall, Verb};
-use crate::fault::Fault;
-use crate::queue::Way;
-use crate::scenario::{Kind, Scenario};
-use crate::section::Locked;
-use crate::state::{Frozen, State, Wrong};
-use crate::step::Step;
-use crate::{delivery, enabled, safety};
+use super::agent::{At, Hold, Id, Life, NOBODY, Stage, Verb};
+use super::fault::Fault;
+use super::queue::Way;
+use super::scenario::Bound;
+use super::section::Locked;
+use super::setting::Barging;
+use super::state::{Frozen, State, Wrong};
+use super::step::Step;
+use super::{delivery, enabled, fairness, safety, show};
+use crate::check::{self, Protocol};
 
-#[derive(Clone, Debug)]
-pub struct Protocol {
-    pub scenario: Scenario,
-    pub fault: Option<Fault>,
-}
-
-impl Protocol {
-    pub fn has(&self, fault: Fault) -> bool {
-        self.fault == Some(fault)
-    }
-
-    pub fn kind(&self, id: Id) -> Kind {
-        self.scenario.agents[id as usize - 1]
-    }
-
+impl Barging {
     /// JavaScript's side of a verb: one compare-exchange; only if it fails is native code called.
     fn call(&self, state: &mut State, id: Id, verb: Verb) {
         let passed = match verb {
-            Verb::Unlock => state.word.is_plainly(id),
+            Verb::Unlock => state.word.fast_unlock(id),
             // The count of its pending waits is all that JavaScript asks.
-            Verb::LockAsync | Verb::TryLockAsync => state.word.is_zero() && self.may_take_async(state, id),
-            Verb::Lock | Verb::TryLock => state.word.is_zero(),
+            Verb::LockAsync | Verb::TryLockAsync if !self.may_take_async(state, id) => None,
+            _ => state.word.fast_lock(id),
         };
-        if !passed {
+        let Some(word) = passed else {
             state.agent_mut(id).at = At::Calling(verb);
-        } else if verb == Verb::Unlock {
-            state.word.owner = NOBODY;
+            return;
+        };
+        if verb == Verb::Unlock {
             state.agent_mut(id).hold = Hold::No;
         } else {
             self.note_overtaking(state, id, verb);
-            state.word.owner = id;
             self.enter(state, id);
         }
-    }
-
-    /// Whether an asynchronous newcomer may take the lock at once: nobody of its own thread waits.
-    pub fn may_take_async(&self, state: &State, id: Id) -> bool {
-        state.queue.party_size(id) == 0 || self.has(Fault::AsyncOvertakes)
-    }
-
-    pub fn note_overtaking(&self, state: &mut State, id: Id, verb: Verb) {
-        if verb.is_async() && state.queue.party_size(id) > 0 {
-            state.ghost.wrong = Some(Wrong::AsyncOvertookItsOwn);
-        }
+        state.word = word;
     }
 
     /// Its code runs with the lock from here on, and warns first if that is its duty.
@@ -62,10 +40,10 @@ impl Protocol {
         let agent = state.agent_mut(id);
         agent.hold = Hold::Inside;
         agent.at = At::Js;
-        let told = std::mem::replace(&mut agent.tell, NOBODY);
+        let reported = std::mem::replace(&mut agent.unreported, NOBODY);
         let due = std::mem::replace(&mut state.ghost.due, NOBODY);
-        if told != due {
-            state.ghost.wrong = Some(if told == NOBODY { Wrong::WarningMissing } else { Wrong::WarningTwice });
+        if reported != due {
+            state.ghost.wrong = Some(if reported == NOBODY { Wrong::WarningMissing } else { Wrong::WarningTwice });
         }
     }
 
@@ -101,13 +79,13 @@ impl Protocol {
             }
             Step::Accept(id) => self.enter(state, id),
             Step::Repair(_) => {
-                state.word.abandoned = false;
+                state.word = state.word.consistent();
                 state.ghost.dirty = false;
             }
             Step::Stall(id, how) => state.agent_mut(id).stall = how,
             Step::Resume(id) => {
                 let agent = state.agent_mut(id);
-                agent.stall = if agent.party.offered { Stall::Over } else { Stall::No };
+                agent.stall = agent.stall.over(agent.group.offered);
             }
             Step::Die(id) => self.die(state, id),
             Step::Mark(id) => self.mark(state, id),
@@ -122,23 +100,18 @@ impl Protocol {
             Step::CallElsewhere(id) => delivery::call(state, id),
             Step::Drain(id) => delivery::drain(self, state, id),
             Step::Age => {
-                if let Some(waiter) = state.queue.next_to_age() {
+                if let Some(waiter) = state.queue.next_to_age(self.scenario.bound == Bound::LeaseGrows) {
                     waiter.aged = true;
                 }
             }
             Step::Cool => state.cool = false,
-            Step::Linger(id) => state.lingering = id,
-            Step::Doze => state.lingering = NOBODY,
+            Step::Spin(id) => state.spinning = id,
+            Step::SpinOver => state.spinning = NOBODY,
         }
-    }
-
-    /// The first of an agent's tasks that may still be asked to wait.
-    pub fn free_task(&self, state: &State, id: Id) -> Option<Way> {
-        state.free_task(id, self.kind(id).tasks)
     }
 }
 
-impl Model for Protocol {
+impl Model for Barging {
     type State = State;
     type Action = Step;
 
@@ -161,5 +134,77 @@ impl Model for Protocol {
 
     fn properties(&self) -> Vec<Property<Self>> {
         safety::properties()
+    }
+}
+
+/// Who waits for what, and must not for ever.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Waiting {
+    ForLock(Id, Way),
+    /// A loop sleeps.
+    ToWake(Id),
+}
+
+impl Protocol for Barging {
+    type Waiter = Waiting;
+
+    fn name(&self) -> &str {
+        &self.scenario.name
+    }
+
+    fn is_live(&self) -> bool {
+        self.scenario.liveness
+    }
+
+    fn class(&self, step: Step) -> Option<check::Class> {
+        fairness::class(step)
+    }
+
+    fn due(&self, state: &State) -> check::Classes {
+        fairness::due(self, state)
+    }
+
+    fn waiters(&self) -> Vec<Waiting> {
+        let kinds = &self.scenario.agents;
+        let mut waiters = Vec::new();
+        for (index, kind) in kinds.iter().enumerate() {
+            if kinds[..index].contains(kind) {
+                continue;
+            }
+            let id = index as Id + 1;
+            if self.scenario.endless_holds {
+                waiters.push(Waiting::ToWake(id));
+                continue;
+            }
+            waiters.extend(kind.blocks.then_some(Waiting::ForLock(id, Way::Blocked)));
+            waiters.extend((1..=kind.tasks).map(|task| Waiting::ForLock(id, Way::Async(task))));
+        }
+        waiters
+    }
+
+    /// Not away, its loop not stuck, the lock not its own.
+    fn waits(&self, state: &State, waiting: Waiting) -> bool {
+        match waiting {
+            Waiting::ToWake(id) => matches!(state.agent(id).at, At::Asleep(_)),
+            Waiting::ForLock(id, way @ Way::Async(_)) => state.queue.find(id, way).is_some() && state.agent(id).turns(),
+            Waiting::ForLock(id, Way::Blocked) => {
+                let agent = state.agent(id);
+                let is_here = state.queue.find(id, Way::Blocked).is_some_and(|waiter| !waiter.away);
+                is_here && agent.is_running() && agent.hold != Hold::Inside
+            }
+        }
+    }
+
+    /// A thread that takes the lock again and again by blocking calls starves its own tasks, and the lock cannot help it:
+    /// such runs do not count for those.
+    fn counts(&self, waiting: Waiting, class: Option<check::Class>) -> bool {
+        match waiting {
+            Waiting::ForLock(id, Way::Async(_)) => class != Some(fairness::blocking(id)),
+            _ => true,
+        }
+    }
+
+    fn show(&self, state: &State) -> String {
+        show::state(state)
     }
 }
