@@ -16,6 +16,7 @@
 
 mod barging;
 mod check;
+mod engine;
 mod primitives;
 mod suite;
 

@@ -1,19 +1,19 @@
 //! What is checked when.
 
-use crate::barging;
 use crate::check::{Case, Mutant};
+use crate::{barging, engine};
 
 /// What CI runs.
 pub fn quick() -> Vec<Box<dyn Case>> {
-    barging::suite::quick()
+    [barging::suite::quick(), engine::suite::quick()].into_iter().flatten().collect()
 }
 
 /// With the largest shapes that a day job has time for.
 pub fn full() -> Vec<Box<dyn Case>> {
-    barging::suite::full()
+    [barging::suite::full(), engine::suite::full()].into_iter().flatten().collect()
 }
 
 /// What must be caught.
 pub fn mutants() -> Vec<Mutant> {
-    barging::suite::mutants()
+    [barging::suite::mutants(), engine::suite::mutants()].into_iter().flatten().collect()
 }

@@ -4,11 +4,13 @@
 //! mutants of its own.
 
 mod mutex;
+mod rwlock;
+mod semaphore;
+mod types;
+mod word;
 
 pub use mutex::Mutex;
-
-/// An agent's id. Ids start at 1.
-pub type Id = u8;
-
-/// No agent: the owner of a free word.
-pub const NOBODY: Id = 0;
+pub use rwlock::RwLock;
+pub use semaphore::Semaphore;
+pub use types::{Id, NOBODY, Request};
+pub use word::Word;
