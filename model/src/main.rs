@@ -16,7 +16,9 @@
 
 mod barging;
 mod check;
+mod deadlock;
 mod engine;
+mod notified;
 mod primitives;
 mod suite;
 

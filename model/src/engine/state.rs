@@ -125,8 +125,6 @@ pub struct Frozen {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Wrong {
     Overtaken,
-    /// A cycle was reported that was none.
-    NoCycle,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -100,11 +100,11 @@ fn hunting_grounds() -> Vec<Engine> {
         two_mutexes(&[b(BOTH), b(BOTH)]).nests().patient().deaths(1),
         permits(&[b(ONE), b(TWO)]).sections().deaths(1),
         permits(&[b(ONE), b(ONE), b(TWO)]).deaths(1),
-        permits(&[b(ONE), b(TWO)]).sections().adding().deaths(1),
         read_write(&[b(READ), b(READ), b(WRITE)]).deaths(1),
         read_write(&[b(READ), l(READ), b(WRITE)]).stalls().deaths(1),
         read_write(&[b(READ), b(WRITE)]).slots().sections().tries().deaths(1),
         read_write(&[b(READ), b(READ), b(WRITE)]).slots().tries().deaths(1),
+        permits(&[b(ONE), b(TWO)]).sections().adding().deaths(1),
         mutex_and_name(&[x(BOTH), b(BOTH), b(BOTH)]).nests().patient(),
         read_write(&[b(READ), b(READ), b(WRITE)]).slots().tries().liveness(),
     ]
