@@ -85,3 +85,39 @@ fn hunt(mutants: Vec<Mutant>, traces: bool) -> bool {
     }
     good
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_mutants_are_unique() {
+        let mut names: Vec<String> = suite::mutants().into_iter().map(|mutant| mutant.name).collect();
+        let all = names.len();
+        names.sort();
+        names.dedup();
+        assert_eq!(names.len(), all);
+    }
+
+    #[test]
+    fn names_of_scenarios_are_unique() {
+        let mut names: Vec<String> = suite::full().into_iter().map(|case| case.name()).collect();
+        let all = names.len();
+        names.sort();
+        names.dedup();
+        assert_eq!(names.len(), all);
+    }
+
+    /// One of each protocol, the cheapest that its name leads to.
+    #[test]
+    fn protocols_hold_and_their_mutants_are_caught() {
+        for name in ["2B away deaths=2", "two permits", "notified", "deadlock search, 2 threads"] {
+            let case = suite::quick().into_iter().find(|case| case.name().contains(name)).expect("a scenario");
+            assert!(!case.check().failed(), "{name}");
+        }
+        for name in ["UnlockWakesNobody", "BatchOfOne", "LastFirst", "OneWalk"] {
+            let mutant = suite::mutants().into_iter().find(|mutant| mutant.name == name).expect("a mutant");
+            assert!(mutant.grounds.iter().any(|case| case.check().failed()), "{name}");
+        }
+    }
+}

@@ -109,7 +109,7 @@ pub enum Stage {
 /// One event loop's waiters in the queue of the word (a *loop group*), and its inbox of offered words.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Group {
-    /// An offer is on its way; set and cleared under the bucket's lock.
+    /// An offer is under way; set and cleared under the bucket's lock.
     pub offered: bool,
     /// It came for the lock and found it taken: the next hand-on reserves for it.
     pub claimed: bool,

@@ -1,5 +1,5 @@
 //! How an offer reaches a loop, once its flag is set: not under the bucket's lock, and one word may come to be offered
-//! while another is on its way.
+//! while another is under way.
 
 use super::agent::Thread;
 use super::agent::{At, Id, Life, NOBODY};

@@ -22,7 +22,7 @@ pub enum Way {
 pub struct Waiter {
     pub agent: Id,
     pub way: Way,
-    /// It was told to come and look.
+    /// It was woken, to come and look.
     pub woken: bool,
     /// Its thread is in JavaScript between two slices: nothing may count on it.
     pub away: bool,

@@ -87,7 +87,7 @@ impl<'a> Wakeups<'a> {
         })
     }
 
-    /// A waiter that would take the lock if it were told.
+    /// A waiter that would take the lock if it were woken.
     fn is_ready(&self, waiter: &Waiter) -> bool {
         let agent = self.state.agent(waiter.agent);
         if waiter.is_blocked() { agent.is_running() && !waiter.away } else { agent.turns() }

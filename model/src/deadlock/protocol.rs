@@ -14,13 +14,13 @@ pub enum Fault {
     SearchesBeforeNoting,
     /// All threads of a cycle search at the same time.
     SearchesBesideOthers,
-    /// Who was told of the cycle still counts as blocked in it.
-    ToldStaysBlocked,
+    /// Whoever has learned of its cycle still counts as blocked in it.
+    ReportedStaysBlocked,
 }
 
 impl Fault {
     pub const ALL: [Fault; 4] =
-        [Fault::OneWalk, Fault::SearchesBeforeNoting, Fault::SearchesBesideOthers, Fault::ToldStaysBlocked];
+        [Fault::OneWalk, Fault::SearchesBeforeNoting, Fault::SearchesBesideOthers, Fault::ReportedStaysBlocked];
 }
 
 #[derive(Clone, Debug)]
@@ -71,7 +71,7 @@ impl Deadlock {
                     At::Suspicious
                 }
             }
-            At::Found => self.told(s, id),
+            At::Found => self.report(s, id),
             At::Suspicious => {
                 s.searching = id;
                 At::Searching(Search { at: id, word, ..Search::default() })
@@ -121,9 +121,9 @@ impl Deadlock {
         }
     }
 
-    fn told(&self, s: &mut State, id: Id) -> At {
+    fn report(&self, s: &mut State, id: Id) -> At {
         s.wrong |= !s.is_in_cycle(id);
-        if self.has(Fault::ToldStaysBlocked) {
+        if self.has(Fault::ReportedStaysBlocked) {
             return At::Asleep;
         }
         s.agent_mut(id).waits = None;

@@ -34,7 +34,7 @@ pub enum At {
     /// The one that it waits for is blocked too: it searches as soon as nobody else does.
     Suspicious,
     Searching(Search),
-    /// It has walked twice, and is about to be told.
+    /// It has walked twice, and is about to learn of the cycle.
     Found,
     Asleep,
 }
@@ -54,7 +54,7 @@ pub struct State {
     pub agents: ArrayVec<Agent, MOST_AGENTS>,
     /// Who searches: one at a time.
     pub searching: Id,
-    /// Somebody was told of a cycle that was none.
+    /// A cycle was reported that was none.
     pub wrong: bool,
 }
 

@@ -38,7 +38,7 @@ pub enum Fault {
     StoresOverAdditions,
     /// The search for cycles follows owners, and not those ahead in a strict queue.
     SearchFollowsOwnersOnly,
-    /// A thread that closes a cycle is not told.
+    /// Nobody looks for cycles.
     NobodySearches,
 }
 

@@ -53,6 +53,22 @@ pub struct Engine {
     pub fault: Option<Fault>,
 }
 
+/// `Br+Lw`: who blocks (B), awaits (L) or does both (X), and asks for what: a lock or to write (w), to read (r), permits.
+fn shape(agents: &[Kind]) -> String {
+    let letter = |kind: &Kind| match (kind.blocks, kind.awaits) {
+        (true, true) => "X",
+        (true, false) => "B",
+        _ => "L",
+    };
+    let ask = |(_, request): &(usize, Request)| match request {
+        Request::Exclusive => "w".to_string(),
+        Request::Shared => "r".to_string(),
+        Request::Permits(permits) => permits.to_string(),
+    };
+    let name = |kind: &Kind| format!("{}{}", letter(kind), kind.asks.iter().map(ask).collect::<String>());
+    agents.iter().map(name).collect::<Vec<_>>().join("+")
+}
+
 pub fn mutex() -> (Word, Order) {
     (Word::Mutex(Mutex::default()), Order::Barging)
 }
@@ -73,7 +89,7 @@ pub fn semaphore(permits: u8) -> (Word, Order) {
 impl Engine {
     pub fn of(name: &str, words: &[(Word, Order)], agents: &[Kind]) -> Self {
         Engine {
-            name: name.to_string(),
+            name: format!("{name} {}", shape(agents)),
             words: words.to_vec(),
             count: Count::Word,
             agents: agents.to_vec(),

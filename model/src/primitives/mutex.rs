@@ -1,7 +1,7 @@
 //! The mutex: who holds it, and three flags. G (a guard owns the hold) decides who may unlock, not how the lock goes on,
 //! and is not modelled.
 
-use super::{Id, NOBODY};
+use super::types::{Id, NOBODY};
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Mutex {

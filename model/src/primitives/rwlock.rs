@@ -1,7 +1,7 @@
 //! The read-write lock: one writer, or readers. They are counted in the word, or in slots of their threads, which whoever
 //! asks for a transition has summed (`in_slots`).
 
-use super::{Id, NOBODY, Request};
+use super::types::{Id, NOBODY, Request};
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct RwLock {

@@ -1,6 +1,6 @@
 //! The semaphore: permits, in strict order. W is set while anybody waits, so that nobody passes by the queue.
 
-use super::Request;
+use super::types::Request;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Semaphore {

@@ -1,6 +1,9 @@
 //! Any primitive's word, as the engine drives it.
 
-use super::{Id, Mutex, NOBODY, Request, RwLock, Semaphore};
+use super::mutex::Mutex;
+use super::rwlock::RwLock;
+use super::semaphore::Semaphore;
+use super::types::{Id, NOBODY, Request};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Word {

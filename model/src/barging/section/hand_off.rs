@@ -1,4 +1,4 @@
-//! The one way on for a free, unfenced word: for unlock, leave, the end of a lease, and death.
+//! What becomes of a free word that is not reserved: after an unlock, a leaving, the end of a lease, the end of a thread.
 
 use super::Locked;
 use crate::barging::agent::{Id, NOBODY};

@@ -26,7 +26,7 @@ impl Locked<'_> {
         }
         let group = self.state.group(id);
         group.claimed = false;
-        // ... not even that an offer is on its way, so there may be two. (Where offers are not split, this flag is the
+        // ... not even that an offer is under way, so there may be two. (Where offers are not split, this flag is the
         // offer itself, and comes late.)
         if self.protocol.scenario.split_offers {
             group.offered = false;
