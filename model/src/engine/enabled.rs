@@ -27,13 +27,19 @@ pub fn steps(engine: &Engine, state: &State, out: &mut Vec<Step>) {
         next.out.push(Step::Run(frozen.section));
     }
     for word in 0..engine.words.len() {
-        if state.reserved_for[word] != NOBODY {
+        if lease_may_end(engine, state, word) {
             next.section(Section::LeaseOver(word));
         }
     }
     if next_to_age(engine, state).is_some() {
         next.out.push(Step::Age);
     }
+}
+
+/// A lease may always be too short, except where the scenario says how long it is.
+pub fn lease_may_end(engine: &Engine, state: &State, word: usize) -> bool {
+    let id = state.reserved_for[word];
+    id != NOBODY && !(engine.short_turns && state.agent(id).turns())
 }
 
 /// Where age matters: blocked writers in barging order.
@@ -106,7 +112,7 @@ impl Next<'_> {
                 self.section(Section::Claim(id, word));
             }
         }
-        if self.engine.stalls && kind.awaits && !holds {
+        if self.engine.stalls && kind.awaits && !holds && !agent.resumed {
             self.out.push(Step::Stall(id));
         }
     }

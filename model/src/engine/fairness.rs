@@ -1,11 +1,11 @@
 //! Who is sure to go on. What is not due here (calls, deadlines, aborts, ends, the end of a stall) may never come.
 
-use super::enabled::next_to_age;
+use super::enabled::{lease_may_end, next_to_age};
 use super::setting::Engine;
 use super::state::{At, Life, State};
 use super::step::{Section, Step, Way};
 use crate::check::{Class, Classes};
-use crate::primitives::{Id, NOBODY};
+use crate::primitives::Id;
 
 fn native(id: Id) -> Class {
     Class(id)
@@ -75,7 +75,7 @@ pub fn due(engine: &Engine, state: &State) -> Classes {
         }
     }
     for word in 0..engine.words.len() {
-        due.add_if(state.reserved_for[word] != NOBODY, lease(word));
+        due.add_if(lease_may_end(engine, state, word), lease(word));
     }
     due.add_if(next_to_age(engine, state).is_some(), AGE);
     due

@@ -36,6 +36,10 @@ pub enum Fault {
     SumForgetsGrants,
     /// A section ends with a store on a word that fast paths add to.
     StoresOverAdditions,
+    /// A loop that came for the word kept for it, while a reader stood in its way, is not called again.
+    KeptAndNotOfferedAgain,
+    /// A loop ahead ends a reservation behind it, and cannot use the word.
+    TakesOverInVain,
     /// The search for cycles follows owners, and not those ahead in a strict queue.
     SearchFollowsOwnersOnly,
     /// Nobody looks for cycles.
@@ -43,7 +47,7 @@ pub enum Fault {
 }
 
 impl Fault {
-    pub const ALL: [Fault; 19] = [
+    pub const ALL: [Fault; 21] = [
         Fault::BatchOfOne,
         Fault::BatchSkips,
         Fault::FastOvertakes,
@@ -61,6 +65,8 @@ impl Fault {
         Fault::SumsBeforeMark,
         Fault::SumForgetsGrants,
         Fault::StoresOverAdditions,
+        Fault::KeptAndNotOfferedAgain,
+        Fault::TakesOverInVain,
         Fault::SearchFollowsOwnersOnly,
         Fault::NobodySearches,
     ];

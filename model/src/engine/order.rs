@@ -28,7 +28,7 @@ impl Locked<'_> {
     /// first blocked writer gets it if it has aged; else it is woken.
     fn hand_off_barging(&mut self) {
         if self.state.reserved_for[self.word] != NOBODY {
-            return; // its lease ends
+            return self.offer_again();
         }
         let waiters: Vec<Waiter> = self.state.waiters(self.word).copied().collect();
         for waiter in waiters {
@@ -59,6 +59,20 @@ impl Locked<'_> {
                     }
                 }
             }
+        }
+    }
+
+    /// The loop that the word is kept for may have come while a reader counted itself in vain. (Else its lease ends.)
+    fn offer_again(&mut self) {
+        let id = self.state.reserved_for[self.word];
+        let Some(place) = self.state.place(id, self.word) else { return };
+        let request = self.state.queue[place].request;
+        let kept = self.value;
+        self.value = kept.reserve(None);
+        let could_have_it = self.granted(request, id).is_some();
+        self.value = kept;
+        if could_have_it && !self.engine.has(Fault::KeptAndNotOfferedAgain) {
+            self.state.part_mut(id, self.word).offered = true;
         }
     }
 

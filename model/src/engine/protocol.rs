@@ -21,7 +21,11 @@ impl Engine {
             }
             Step::Fast(id) => fast::step(self, state, id),
             Step::Stall(id) => state.agent_mut(id).stalled = true,
-            Step::Resume(id) => state.agent_mut(id).stalled = false,
+            Step::Resume(id) => {
+                let agent = state.agent_mut(id);
+                agent.stalled = false;
+                agent.resumed = agent.parts.iter().any(|part| part.offered || part.granted.is_some());
+            }
             Step::End(id) => {
                 state.deaths += 1;
                 let agent = state.agent_mut(id);

@@ -204,16 +204,25 @@ impl Locked<'_> {
 
     fn claim(&mut self, id: Id) {
         self.state.part_mut(id, self.word).offered = false;
+        self.state.agent_mut(id).resumed = false;
         let Some(place) = self.state.place(id, self.word) else { return };
         let request = self.state.queue[place].request;
         let reserved_for = self.state.reserved_for[self.word];
         let takes_over = reserved_for == id
             || reserved_for != NOBODY && self.state.place(reserved_for, self.word).is_none_or(|other| place < other);
+        let reserved = self.value;
         if takes_over {
+            self.value = reserved.reserve(None);
+        }
+        // A word that is kept for a reader may have readers in it: who is ahead takes it over only if it gets it.
+        let gets_it = self.granted(request, id).is_some();
+        if takes_over && (gets_it || self.engine.has(Fault::TakesOverInVain)) {
             self.reserve_for_nobody();
             if reserved_for != id {
                 self.state.part_mut(reserved_for, self.word).claimed = true;
             }
+        } else {
+            self.value = reserved;
         }
         if self.granted(request, id).is_some() {
             self.take_out(id);
@@ -226,6 +235,7 @@ impl Locked<'_> {
 
     fn accept(&mut self, id: Id) {
         let Some((_, request)) = self.state.part_mut(id, self.word).granted.take() else { return };
+        self.state.agent_mut(id).resumed = false;
         self.enter(id, request);
     }
 

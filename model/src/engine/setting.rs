@@ -47,6 +47,8 @@ pub struct Engine {
     pub tries: bool,
     /// Whoever holds one word may ask for the other.
     pub nests: bool,
+    /// A lease is long enough for a loop that turns.
+    pub short_turns: bool,
     /// A section is two steps: the setting of W, and the rest.
     pub split: bool,
     pub liveness: bool,
@@ -98,6 +100,7 @@ impl Engine {
             stalls: false,
             tries: false,
             nests: false,
+            short_turns: false,
             split: false,
             liveness: false,
             fault: None,
@@ -137,6 +140,11 @@ impl Engine {
     pub fn sections(mut self) -> Self {
         self.split = true;
         self.named("sections")
+    }
+
+    pub fn short_turns(mut self) -> Self {
+        self.short_turns = true;
+        self.named("short-turns")
     }
 
     pub fn slots(mut self) -> Self {

@@ -100,6 +100,8 @@ pub struct Agent {
     pub life: Life,
     pub at: At,
     pub stalled: bool,
+    /// Its stall is over, and it turns before it stalls again: time without a turn is one stall, not many.
+    pub resumed: bool,
     pub parts: [Part; MOST_WORDS],
 }
 

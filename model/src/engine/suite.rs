@@ -71,6 +71,10 @@ fn quick_scenarios() -> Vec<Engine> {
         read_write(&[b(READ), l(READ), b(WRITE)]).slots().stalls().deaths(1),
         read_write(&[b(READ), b(WRITE)]).slots().sections().tries().deaths(1),
         read_write(&[b(READ), b(READ), b(WRITE)]).liveness(),
+        read_write(&[b(READ), b(READ), l(WRITE)]).short_turns().liveness(),
+        read_write(&[b(READ), b(WRITE), l(READ)]).short_turns().liveness(),
+        read_write(&[b(WRITE), b(WRITE), l(READ)]).short_turns().liveness(),
+        read_write(&[b(READ), l(READ), l(WRITE)]).stalls().short_turns().liveness(),
         read_write(&[b(READ), b(READ), b(WRITE)]).slots().tries().deaths(1).liveness(),
     ]
 }
@@ -90,6 +94,8 @@ fn full_scenarios() -> Vec<Engine> {
         read_write(&[b(READ), b(READ), l(READ), b(WRITE)]).slots().stalls().deaths(1),
         read_write(&[b(READ), b(READ), b(WRITE)]).slots().sections().tries().deaths(2),
         read_write(&[b(READ), l(READ), b(WRITE), l(WRITE)]).slots().stalls().deaths(1),
+        read_write(&[b(READ), l(READ), b(WRITE), l(WRITE)]).stalls().short_turns().liveness(),
+        read_write(&[b(READ), l(READ), l(WRITE)]).slots().stalls().short_turns().liveness(),
         read_write(&[b(READ), b(READ), b(WRITE), b(WRITE)]).slots().deaths(1).liveness(),
     ];
     quick_scenarios().into_iter().chain(large).collect()
@@ -107,6 +113,8 @@ fn hunting_grounds() -> Vec<Engine> {
         permits(&[b(ONE), b(TWO)]).sections().adding().deaths(1),
         mutex_and_name(&[x(BOTH), b(BOTH), b(BOTH)]).nests().patient(),
         read_write(&[b(READ), b(READ), b(WRITE)]).slots().tries().liveness(),
+        read_write(&[b(READ), l(READ), l(WRITE)]).stalls().short_turns().liveness(),
+        read_write(&[b(READ), l(READ), l(WRITE)]).slots().stalls().short_turns().liveness(),
     ]
 }
 
