@@ -53,6 +53,10 @@ fn quick_scenarios() -> Vec<Scenario> {
 /// The largest shapes that a day job has time for, after the quick ones.
 fn full_scenarios() -> Vec<Scenario> {
     let large = vec![
+        Scenario::of(&[X, B, L]).stalls().lease_grows().liveness(),
+        Scenario::of(&[B, B, L2]).stalls().lease_grows().liveness(),
+        Scenario::of(&[B, B, L, L]).stalls().lease_grows().liveness(),
+        Scenario::of(&[B, B, L, L]).stalls().short_holds().liveness(),
         Scenario::of(&[X, L]).spins().split_offers().away().deaths(1),
         Scenario::of(&[X, L]).split_offers().away().deaths(1),
         Scenario::of(&[B, B, L, L]).away().stalls().deaths(2),
