@@ -1,102 +1,85 @@
-//! A model of sablock's lock protocol: one word, its queue, and a few threads, in every order in which their steps can
-//! happen. It is checked for the properties that tests cannot show, since the orders that break them are too rare.
+//! Models of sablock's protocols, checked in every order in which the steps of a few threads can happen, for the
+//! properties that tests cannot show, since the orders that break them are too rare.
 //!
 //! ```text
-//! cargo run --release -p sablock-model -- [quick|full|mutants|<scenario>] [--trace]
+//! cargo run --release -p sablock-model -- [quick|full|mutants|<scenario>|<mutant>] [--trace]
 //! ```
 //!
-//! - What there is: [`word`], [`queue`], [`agent`], and [`state`], which holds them together.
-//! - What may happen: [`step`] names it, [`enabled`] says when, [`protocol`] and [`section`] do it; [`delivery`] is the way
-//!   of an offer to a loop. `section` is the protocol proper, and reads like the library's own bucket-locked code.
-//! - What must hold: [`safety`] in each state, [`liveness`] on endless runs, with [`fairness`] saying who is sure to go on.
-//! - What is checked: [`scenario`] and [`suite`]; [`fault`] is what must not pass.
+//! - [`primitives`]: what a word says and how it changes, as pure state machines that know no queue and no thread.
+//! - [`barging`]: one mutex, its queue and its threads, in the finest steps.
+//! - [`engine`]: several words, primitives in both orders, batches, the register of holds, ends of threads.
+//! - [`notified`]: wait and notify, and conditions.
+//! - [`deadlock`]: the search for cycles of blocked threads.
+//! - [`check`]: checks any of them. [`suite`]: what is checked when.
 //!
-//! The exit code is 0 only if the protocol holds and no mutant does.
+//! The exit code is 0 only if the protocols hold and no mutant does.
 
-mod agent;
+mod barging;
 mod check;
-mod delivery;
-mod enabled;
-mod explore;
-mod fairness;
-mod fault;
-mod liveness;
-mod protocol;
-mod queue;
-mod report;
-mod safety;
-mod scenario;
-mod section;
-mod state;
-mod step;
+mod deadlock;
+mod engine;
+mod notified;
+mod primitives;
 mod suite;
-mod word;
 
 use std::process::ExitCode;
 use std::time::Instant;
 
-use fault::Fault;
-use protocol::Protocol;
-use report::Outcome;
-use scenario::Scenario;
+use check::{Case, Mutant};
 
 fn main() -> ExitCode {
     let (options, words): (Vec<String>, Vec<String>) = std::env::args().skip(1).partition(|arg| arg.starts_with("--"));
     let traces = options.iter().any(|option| option == "--trace");
     let what = words.join(" ");
     let good = match what.as_str() {
-        "" | "quick" => verify(suite::quick(), traces) & hunt(Fault::ALL.to_vec(), traces),
-        "full" => verify(suite::full(), traces) & hunt(Fault::ALL.to_vec(), traces),
-        "mutants" => hunt(Fault::ALL.to_vec(), traces),
+        "" | "quick" => verify(suite::quick(), traces) & hunt(suite::mutants(), traces),
+        "full" => verify(suite::full(), traces) & hunt(suite::mutants(), traces),
+        "mutants" => hunt(suite::mutants(), traces),
         name => named(name, traces),
     };
     if good { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// One scenario or mutant, by a part of its name.
+/// One mutant by its name, or scenarios by a part of theirs.
 fn named(name: &str, traces: bool) -> bool {
-    let faults: Vec<Fault> = Fault::ALL.into_iter().filter(|fault| format!("{fault:?}") == name).collect();
-    if !faults.is_empty() {
-        return hunt(faults, traces);
+    let mutants: Vec<Mutant> = suite::mutants().into_iter().filter(|mutant| mutant.name == name).collect();
+    if !mutants.is_empty() {
+        return hunt(mutants, traces);
     }
-    let scenarios: Vec<Scenario> = suite::full().into_iter().filter(|s| s.name.contains(name)).collect();
+    let scenarios: Vec<Box<dyn Case>> = suite::full().into_iter().filter(|s| s.name().contains(name)).collect();
     if scenarios.is_empty() {
         eprintln!("No scenario or mutant has the name {name:?}. There are:");
-        suite::full().iter().for_each(|s| eprintln!("  {}", s.name));
-        Fault::ALL.iter().for_each(|f| eprintln!("  {f:?}"));
+        suite::full().iter().for_each(|s| eprintln!("  {}", s.name()));
+        suite::mutants().iter().for_each(|m| eprintln!("  {}", m.name));
         return false;
     }
     verify(scenarios, traces)
 }
 
 /// The protocol as it is must hold in each scenario.
-fn verify(scenarios: Vec<Scenario>, traces: bool) -> bool {
+fn verify(scenarios: Vec<Box<dyn Case>>, traces: bool) -> bool {
     let mut good = true;
     for scenario in scenarios {
         let start = Instant::now();
-        let protocol = Protocol { scenario, fault: None };
-        let outcome = check::check(&protocol);
-        good &= matches!(outcome, Outcome::Verified { .. });
-        outcome.print("FAILED", &protocol.scenario.name, start.elapsed(), traces);
+        let outcome = scenario.check();
+        good &= !outcome.failed();
+        outcome.print("FAILED", &scenario.name(), start.elapsed(), traces);
     }
     good
 }
 
 /// Each mutant must fail in some scenario.
-fn hunt(faults: Vec<Fault>, traces: bool) -> bool {
+fn hunt(mutants: Vec<Mutant>, traces: bool) -> bool {
     let mut good = true;
-    for fault in faults {
+    for Mutant { name, grounds } in mutants {
         let start = Instant::now();
-        let mut outcomes = suite::hunting_grounds().into_iter().map(|scenario| {
-            let protocol = Protocol { scenario, fault: Some(fault) };
-            (check::check(&protocol), protocol.scenario.name)
-        });
-        let caught = outcomes.find(|(outcome, _)| matches!(outcome, Outcome::Failed { .. }));
+        let mut outcomes = grounds.iter().map(|case| (case.check(), case.name()));
+        let caught = outcomes.find(|(outcome, _)| outcome.failed());
         match &caught {
             Some((outcome, scenario)) => {
-                outcome.print("caught", &format!("{fault:?} in {scenario}"), start.elapsed(), traces)
+                outcome.print("caught", &format!("{name} in {scenario}"), start.elapsed(), traces)
             }
-            None => println!("SURVIVES {fault:?}"),
+            None => println!("SURVIVES {name}"),
         }
         good &= caught.is_some();
     }
@@ -106,36 +89,35 @@ fn hunt(faults: Vec<Fault>, traces: bool) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use scenario::{B, L};
 
-    fn outcome(scenario: Scenario, fault: Option<Fault>) -> Outcome {
-        check::check(&Protocol { scenario, fault })
+    #[test]
+    fn names_of_mutants_are_unique() {
+        let mut names: Vec<String> = suite::mutants().into_iter().map(|mutant| mutant.name).collect();
+        let all = names.len();
+        names.sort();
+        names.dedup();
+        assert_eq!(names.len(), all);
     }
 
     #[test]
-    fn two_blocking_threads_that_may_die_lose_no_wake_up() {
-        let scenario = Scenario::of(&[B, B]).away().deaths(2);
-        assert!(matches!(outcome(scenario, None), Outcome::Verified { .. }));
+    fn names_of_scenarios_are_unique() {
+        let mut names: Vec<String> = suite::full().into_iter().map(|case| case.name()).collect();
+        let all = names.len();
+        names.sort();
+        names.dedup();
+        assert_eq!(names.len(), all);
     }
 
+    /// One of each protocol, the cheapest that its name leads to.
     #[test]
-    fn a_thread_and_a_loop_are_both_served() {
-        let scenario = Scenario::of(&[B, L]).away().stalls().liveness();
-        assert!(matches!(outcome(scenario, None), Outcome::Verified { .. }));
-    }
-
-    #[test]
-    fn an_unlock_that_wakes_nobody_is_noticed() {
-        let scenario = Scenario::of(&[B, B]);
-        let Outcome::Failed { property, .. } = outcome(scenario, Some(Fault::UnlockWakesNobody)) else {
-            panic!("the mutant survives");
-        };
-        assert_eq!(property, "no lost wake-up");
-    }
-
-    #[test]
-    fn a_lock_that_never_gives_starves_a_blocked_thread() {
-        let scenario = Scenario::of(&[B, B]).liveness();
-        assert!(matches!(outcome(scenario, Some(Fault::NeverGives)), Outcome::Failed { .. }));
+    fn protocols_hold_and_their_mutants_are_caught() {
+        for name in ["2B away deaths=2", "two permits", "notified", "deadlock search, 2 threads"] {
+            let case = suite::quick().into_iter().find(|case| case.name().contains(name)).expect("a scenario");
+            assert!(!case.check().failed(), "{name}");
+        }
+        for name in ["UnlockWakesNobody", "BatchOfOne", "LastFirst", "OneWalk"] {
+            let mutant = suite::mutants().into_iter().find(|mutant| mutant.name == name).expect("a mutant");
+            assert!(mutant.grounds.iter().any(|case| case.check().failed()), "{name}");
+        }
     }
 }

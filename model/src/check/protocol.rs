@@ -1,0 +1,44 @@
+//! What a modelled protocol says of itself, so that it can be checked.
+
+use std::fmt::Debug;
+use std::hash::Hash;
+
+use stateright::Model;
+
+use super::fairness::{Class, Classes};
+
+/// One scenario of one protocol, with at most one fault.
+pub trait Protocol:
+    Model<State: Clone + Debug + Eq + Hash + Send + Sync, Action: Copy + Debug + Eq + Hash + Send + Sync>
+    + Clone
+    + Send
+    + Sync
+    + 'static
+{
+    /// Somebody who waits, and is to be served.
+    type Waiter: Copy + Debug + PartialEq;
+
+    fn name(&self) -> &str;
+
+    /// Whether liveness is checked, and not only the safety properties.
+    fn is_live(&self) -> bool;
+
+    /// Which class a step belongs to, if it is one that comes by itself.
+    fn class(&self, step: Self::Action) -> Option<Class>;
+
+    /// What is sure to go on some time from this state.
+    fn due(&self, state: &Self::State) -> Classes;
+
+    /// The waiters to look at: of those that are alike, one speaks for all.
+    fn waiters(&self) -> Vec<Self::Waiter>;
+
+    /// Whether it waits here and has a right to be served.
+    fn waits(&self, state: &Self::State, waiter: Self::Waiter) -> bool;
+
+    /// Whether a run with steps of this class counts against the protocol.
+    fn counts(&self, _waiter: Self::Waiter, _class: Option<Class>) -> bool {
+        true
+    }
+
+    fn show(&self, state: &Self::State) -> String;
+}

@@ -1,0 +1,73 @@
+//! The mutants: each fault is asked for at the one place that it breaks.
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// What is given back goes to the first in the queue alone.
+    BatchOfOne,
+    /// The engine goes on down the queue past a waiter that cannot be served.
+    BatchSkips,
+    /// A fast path takes what is there, whoever waits.
+    FastOvertakes,
+    /// A waiter that leaves hands on only where the word is quite free.
+    LeaverLooksForFreeWord,
+    /// Who queues behind a waiter that could go in does not look whether it could too.
+    QueuesWithoutLooking,
+    /// A deadline that comes after the grant ends the wait all the same.
+    QuitAfterGrant,
+    /// What a thread was granted and never knew of ends with it.
+    EndKeepsGrant,
+    /// The end of a thread gives back what it held of one word only.
+    EndFreesOneWord,
+    /// The end of a thread does not read its register.
+    EndForgetsRegister,
+    /// A fast path leaves no mark of its intent.
+    NoIntentMark,
+    /// What is in doubt is given back.
+    DoubtGivenBack,
+    /// The end of a thread looks only at the words of which its slot says that it holds something.
+    EndLooksAtHeldOnly,
+    /// A reader counts itself before it has looked whether it may.
+    CountsBeforeLooking,
+    /// A reader that counted itself in vain, and only tried, leaves it at that.
+    BackOffSilently,
+    /// A writer sums the slots, and marks the word afterwards.
+    SumsBeforeMark,
+    /// A writer's sum leaves out readers that were granted and are not in their slots yet.
+    SumForgetsGrants,
+    /// A section ends with a store on a word that fast paths add to.
+    StoresOverAdditions,
+    /// A loop that came for the word kept for it, while a reader stood in its way, is not called again.
+    KeptAndNotOfferedAgain,
+    /// A loop ahead ends a reservation behind it, and cannot use the word.
+    TakesOverInVain,
+    /// The search for cycles follows owners, and not those ahead in a strict queue.
+    SearchFollowsOwnersOnly,
+    /// Nobody looks for cycles.
+    NobodySearches,
+}
+
+impl Fault {
+    pub const ALL: [Fault; 21] = [
+        Fault::BatchOfOne,
+        Fault::BatchSkips,
+        Fault::FastOvertakes,
+        Fault::LeaverLooksForFreeWord,
+        Fault::QueuesWithoutLooking,
+        Fault::QuitAfterGrant,
+        Fault::EndKeepsGrant,
+        Fault::EndFreesOneWord,
+        Fault::EndForgetsRegister,
+        Fault::NoIntentMark,
+        Fault::DoubtGivenBack,
+        Fault::EndLooksAtHeldOnly,
+        Fault::CountsBeforeLooking,
+        Fault::BackOffSilently,
+        Fault::SumsBeforeMark,
+        Fault::SumForgetsGrants,
+        Fault::StoresOverAdditions,
+        Fault::KeptAndNotOfferedAgain,
+        Fault::TakesOverInVain,
+        Fault::SearchFollowsOwnersOnly,
+        Fault::NobodySearches,
+    ];
+}

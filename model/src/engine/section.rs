@@ -1,0 +1,319 @@
+//! What is done under the bucket's lock.
+//!
+//! A section begins by setting W, which stops all fast paths but additions, decides on what it read, and ends with a plain
+//! store, or, on words that fast paths add to, by adding what it decided.
+
+use super::cycle;
+use super::fault::Fault;
+use super::setting::{Count, Engine};
+use super::state::{At, Frozen, Intent, Life, Slot, State, Verb, Waiter, Wrong};
+use super::step::{Section, Way};
+use crate::primitives::{Id, NOBODY, Request, Word};
+
+/// The state, with the bucket locked.
+pub struct Locked<'a> {
+    pub(super) engine: &'a Engine,
+    pub(super) state: &'a mut State,
+    pub(super) word: usize,
+    /// The word as it will be at the end.
+    pub(super) value: Word,
+    sum: Option<u8>,
+}
+
+pub fn freeze(engine: &Engine, state: &mut State, section: Section) {
+    let word = section.word();
+    let read = state.words[word];
+    let early = engine.has(Fault::SumsBeforeMark);
+    let sum = early.then(|| state.sum_of_slots(word, true));
+    state.frozen = Some(Frozen { section, read, sum });
+    state.words[word] = read.with_waiters(!early || read.has_waiters());
+}
+
+pub fn run(engine: &Engine, state: &mut State, section: Section) {
+    let word = section.word();
+    let frozen = state.frozen.take();
+    let read = frozen.map_or(state.words[word], |frozen| frozen.read);
+    let sum = frozen.and_then(|frozen| frozen.sum);
+    let mut locked = Locked { engine, state, word, value: read, sum };
+    let freed = locked.free_dead_owner();
+    match section {
+        Section::Call(id, _) => locked.call(id),
+        Section::Woken(id, _) => locked.woken(id),
+        Section::Claim(id, _) => locked.claim(id),
+        Section::Accept(id, _) => locked.accept(id),
+        Section::Quit(id, _) => locked.quit(id),
+        Section::LeaseOver(_) => {
+            locked.reserve_for_nobody();
+            locked.hand_off();
+        }
+        Section::Leave(id, _) => locked.leave(id),
+        Section::Scan(..) => {
+            if freed {
+                locked.hand_off();
+            }
+        }
+    }
+    let anybody_queued = locked.state.waiters(word).next().is_some();
+    let decided = locked.value.closed(anybody_queued, engine.is_strict(word));
+    let adds = engine.count == Count::WordByAdding && !engine.has(Fault::StoresOverAdditions);
+    state.words[word] = match (state.words[word], read, decided) {
+        (Word::Semaphore(now), Word::Semaphore(read), Word::Semaphore(decided)) if adds => {
+            Word::Semaphore(now.added(read, decided))
+        }
+        _ => decided,
+    };
+    if let Section::Scan(id, last) = section {
+        let ends = last + 1 == engine.words.len() || engine.has(Fault::EndFreesOneWord);
+        state.agent_mut(id).life = if ends { Life::Gone } else { Life::Scanning(last + 1) };
+    }
+}
+
+impl Locked<'_> {
+    /// True if there was one.
+    fn free_dead_owner(&mut self) -> bool {
+        let owner = self.value.owner();
+        let is_dead = owner != NOBODY && self.state.agent(owner).is_marked_dead();
+        if is_dead {
+            self.value = self.value.ended();
+        }
+        is_dead
+    }
+
+    /// What the word would be with this granted.
+    pub(super) fn granted(&self, request: Request, id: Id) -> Option<Word> {
+        let slots = self.engine.count == Count::Slots;
+        let grants = !self.engine.has(Fault::SumForgetsGrants);
+        let sum = slots.then(|| self.sum.unwrap_or_else(|| self.state.sum_of_slots(self.word, grants)));
+        self.value.grant(request, id, sum)
+    }
+
+    /// The thread itself takes it, if nobody is before it.
+    fn take(&mut self, id: Id, request: Request) -> bool {
+        let Some(value) = self.granted(request, id) else { return false };
+        self.value = value;
+        self.enter(id, request);
+        true
+    }
+
+    /// On its own thread: its code runs with it, and its slot says so.
+    fn enter(&mut self, id: Id, request: Request) {
+        let in_slots = self.engine.is_in_slots(request);
+        let part = self.state.part_mut(id, self.word);
+        part.inside = Some(request);
+        part.slot.count += request.count();
+        part.has += if in_slots { 0 } else { request.count() };
+        if matches!(self.state.agent(id).at, At::Calling(..) | At::Parked(_)) {
+            self.state.agent_mut(id).at = At::Js;
+        }
+    }
+
+    pub(super) fn take_out(&mut self, id: Id) -> Option<Waiter> {
+        let place = self.state.place(id, self.word)?;
+        let part = self.state.part_mut(id, self.word);
+        part.claimed = false;
+        part.offered = false;
+        if self.state.reserved_for[self.word] == id {
+            self.reserve_for_nobody();
+        }
+        Some(self.state.queue.remove(place))
+    }
+
+    fn reserve_for_nobody(&mut self) {
+        self.state.reserved_for[self.word] = NOBODY;
+        self.value = self.value.reserve(None);
+    }
+
+    /// In strict order, nobody is served while one that came before waits.
+    pub(super) fn note_order(&mut self, served: Waiter) {
+        let first = self.state.waiters(self.word).next().map(|waiter| waiter.agent);
+        if self.engine.is_strict(self.word) && first != Some(served.agent) {
+            self.state.wrong = Some(Wrong::Overtaken);
+        }
+    }
+
+    fn call(&mut self, id: Id) {
+        let At::Calling(_, request, verb) = self.state.agent(id).at else { unreachable!("a call of native code") };
+        match verb {
+            Verb::Release => self.release(id, request),
+            Verb::HandOff => {
+                self.state.agent_mut(id).at = At::Js;
+                self.hand_off();
+            }
+            Verb::Try => {
+                if !(self.may_go_first(request) && self.take(id, request)) {
+                    self.state.agent_mut(id).at = At::Js;
+                }
+                self.hand_off(); // its fast path may have stood in a writer's way
+            }
+            Verb::Acquire(way) => self.acquire(id, request, way),
+        }
+    }
+
+    /// Whether a newcomer may be served at once: a writer barges, readers queue behind whoever waits.
+    fn may_go_first(&self, request: Request) -> bool {
+        let barges = !self.engine.is_strict(self.word) && request == Request::Exclusive;
+        barges || self.state.waiters(self.word).next().is_none()
+    }
+
+    fn release(&mut self, id: Id, request: Request) {
+        self.value = self.value.release(request);
+        let part = self.state.part_mut(id, self.word);
+        part.slot.count -= request.count();
+        part.has -= request.count();
+        self.state.agent_mut(id).at = At::Js;
+        self.hand_off();
+    }
+
+    fn acquire(&mut self, id: Id, request: Request, way: Way) {
+        if self.may_go_first(request) && self.take(id, request) {
+            return;
+        }
+        self.state.queue.push(Waiter { word: self.word, agent: id, way, request, woken: false, aged: false });
+        self.state.agent_mut(id).at = if way == Way::Blocked { At::Parked(self.word) } else { At::Js };
+        if way == Way::Blocked && self.state.reserved_for[self.word] == id {
+            self.reserve_for_nobody();
+        }
+        let endless = way == Way::Blocked && !self.engine.quits;
+        if endless && !self.engine.has(Fault::NobodySearches) {
+            // The cycle is looked for in the words as they are, this one included.
+            self.state.words[self.word] = self.value;
+            if cycle::is_in_cycle(self.state, id, |word| self.follows_queue(word)) {
+                self.take_out(id);
+                self.state.agent_mut(id).at = At::Js;
+            }
+        }
+        if !self.engine.has(Fault::QueuesWithoutLooking) {
+            self.hand_off();
+        }
+    }
+
+    fn follows_queue(&self, word: usize) -> bool {
+        self.engine.is_strict(word) && !self.engine.has(Fault::SearchFollowsOwnersOnly)
+    }
+
+    fn woken(&mut self, id: Id) {
+        let Some(place) = self.state.place(id, self.word) else { return };
+        self.state.queue[place].woken = false;
+        let request = self.state.queue[place].request;
+        if self.granted(request, id).is_some() {
+            self.take_out(id);
+            self.take(id, request);
+        }
+        self.hand_off();
+    }
+
+    fn claim(&mut self, id: Id) {
+        self.state.part_mut(id, self.word).offered = false;
+        self.state.agent_mut(id).resumed = false;
+        let Some(place) = self.state.place(id, self.word) else { return };
+        let request = self.state.queue[place].request;
+        let reserved_for = self.state.reserved_for[self.word];
+        let takes_over = reserved_for == id
+            || reserved_for != NOBODY && self.state.place(reserved_for, self.word).is_none_or(|other| place < other);
+        let reserved = self.value;
+        if takes_over {
+            self.value = reserved.reserve(None);
+        }
+        // A word that is kept for a reader may have readers in it: who is ahead takes it over only if it gets it.
+        let gets_it = self.granted(request, id).is_some();
+        if takes_over && (gets_it || self.engine.has(Fault::TakesOverInVain)) {
+            self.reserve_for_nobody();
+            if reserved_for != id {
+                self.state.part_mut(reserved_for, self.word).claimed = true;
+            }
+        } else {
+            self.value = reserved;
+        }
+        if self.granted(request, id).is_some() {
+            self.take_out(id);
+            self.take(id, request);
+        } else {
+            self.state.part_mut(id, self.word).claimed = self.value.owner() != id;
+        }
+        self.hand_off();
+    }
+
+    fn accept(&mut self, id: Id) {
+        let Some((_, request)) = self.state.part_mut(id, self.word).granted.take() else { return };
+        self.state.agent_mut(id).resumed = false;
+        self.enter(id, request);
+    }
+
+    /// Too late once it is granted.
+    fn quit(&mut self, id: Id) {
+        if self.state.part(id, self.word).granted.is_some() {
+            if self.engine.has(Fault::QuitAfterGrant) {
+                self.state.part_mut(id, self.word).granted = None;
+                self.state.agent_mut(id).at = At::Js;
+            } else {
+                self.accept(id);
+            }
+            return;
+        }
+        if self.take_out(id).is_some_and(|waiter| waiter.way == Way::Blocked) {
+            self.state.agent_mut(id).at = At::Js;
+        }
+        self.left();
+    }
+
+    fn left(&mut self) {
+        let looks_free = self.value.owner() == NOBODY && !self.state.agents.iter().any(|a| a.parts[self.word].has > 0);
+        if looks_free || !self.engine.has(Fault::LeaverLooksForFreeWord) {
+            self.hand_off();
+        }
+    }
+
+    /// What it does not know of goes on as if it had never been; what it holds for certain is given back; and in any case
+    /// somebody looks whose turn it is, since the thread may have ended just before it would have.
+    fn leave(&mut self, id: Id) {
+        let grant = self.state.part_mut(id, self.word).granted.take();
+        if let Some((_, request)) = grant.filter(|_| !self.engine.has(Fault::EndKeepsGrant)) {
+            self.value = self.value.release(request);
+        }
+        let waited = self.take_out(id).is_some();
+        let slot = self.state.part(id, self.word).slot;
+        if !self.engine.has(Fault::EndForgetsRegister) {
+            self.give_back(id, slot);
+        }
+        let is_held = slot.count > 0 || grant.is_some() || waited;
+        let part = self.state.part_mut(id, self.word);
+        part.slot = Slot::default();
+        part.inside = None;
+        part.given_back = true;
+        if is_held || !self.engine.has(Fault::EndLooksAtHeldOnly) {
+            self.hand_off();
+        }
+        let frees_one = self.engine.has(Fault::EndFreesOneWord);
+        let agent = self.state.agent_mut(id);
+        let words = self.engine.words.len();
+        if frees_one || agent.parts[..words].iter().all(|part| part.given_back) {
+            agent.life = Life::Marking;
+        }
+    }
+
+    fn give_back(&mut self, id: Id, slot: Slot) {
+        let unit = self.unit(id);
+        let unit_count = unit.count();
+        let certain = match slot.intent {
+            _ if self.engine.has(Fault::DoubtGivenBack) => slot.count,
+            Intent::Release => slot.count.saturating_sub(unit_count),
+            Intent::None | Intent::Acquire => slot.count,
+        };
+        let in_slots = self.engine.is_in_slots(unit);
+        if !in_slots && certain > 0 {
+            self.value = self.value.release(unit);
+        }
+        let part = self.state.part_mut(id, self.word);
+        part.in_doubt = slot.intent != Intent::None;
+        if !in_slots {
+            part.has = part.has.saturating_sub(certain);
+        }
+    }
+
+    /// What this agent holds of the word, if it holds any: it has one hold at most.
+    fn unit(&self, id: Id) -> Request {
+        let asks = self.engine.kind(id).asks.iter();
+        let counted = |request: &Request| *request != Request::Exclusive;
+        asks.filter(|ask| ask.0 == self.word).map(|ask| ask.1).find(counted).unwrap_or(Request::Exclusive)
+    }
+}

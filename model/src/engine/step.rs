@@ -1,0 +1,67 @@
+//! The names of all that can happen, one step at a time.
+
+use crate::primitives::{Id, Request};
+
+/// How a waiter waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Way {
+    Blocked,
+    Async,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Step {
+    /// JavaScript asks for something: the first step of the fast path.
+    Acquire(Id, usize, Request, Way),
+    Try(Id, usize, Request),
+    Release(Id, usize),
+    /// The next step of a fast path.
+    Fast(Id),
+    Stall(Id),
+    Resume(Id),
+    /// The thread's JavaScript ends.
+    End(Id),
+    /// It is marked dead.
+    Mark(Id),
+    Age,
+    Freeze(Section),
+    Run(Section),
+}
+
+/// What is done under the bucket's lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Section {
+    Call(Id, usize),
+    /// A woken thread tries.
+    Woken(Id, usize),
+    /// A loop comes for what it was offered.
+    Claim(Id, usize),
+    /// The thread learns of what it was granted.
+    Accept(Id, usize),
+    /// A deadline or an abort.
+    Quit(Id, usize),
+    LeaseOver(usize),
+    /// An ending thread leaves the queue or passes on its grant, then gives back what its register says.
+    Leave(Id, usize),
+    /// ... and, marked, frees what it owned.
+    Scan(Id, usize),
+}
+
+impl Section {
+    pub fn word(self) -> usize {
+        use Section::*;
+        match self {
+            Call(_, word) | Woken(_, word) | Claim(_, word) | Accept(_, word) => word,
+            Quit(_, word) | LeaseOver(word) | Leave(_, word) | Scan(_, word) => word,
+        }
+    }
+
+    pub fn thread(self) -> Option<Id> {
+        use Section::*;
+        match self {
+            Call(id, _) | Woken(id, _) | Claim(id, _) | Accept(id, _) => Some(id),
+            Quit(id, _) | Leave(id, _) | Scan(id, _) => Some(id),
+            LeaseOver(_) => None,
+        }
+    }
+}

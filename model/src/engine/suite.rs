@@ -1,0 +1,142 @@
+//! Which scenarios are checked when.
+
+use super::fault::Fault;
+use super::setting::{Engine, Kind, mutex, named_lock, rwlock, semaphore};
+use crate::check::{Case, Mutant};
+use crate::primitives::Request::{self, Exclusive, Permits, Shared};
+
+type Asks = &'static [(usize, Request)];
+
+const LOCK: Asks = &[(0, Exclusive)];
+const BOTH: Asks = &[(0, Exclusive), (1, Exclusive)];
+const READ: Asks = &[(0, Shared)];
+const WRITE: Asks = &[(0, Exclusive)];
+const ONE: Asks = &[(0, Permits(1))];
+const TWO: Asks = &[(0, Permits(2))];
+
+/// A thread that blocks.
+const fn b(asks: Asks) -> Kind {
+    Kind { blocks: true, awaits: false, asks }
+}
+
+/// An event loop.
+const fn l(asks: Asks) -> Kind {
+    Kind { blocks: false, awaits: true, asks }
+}
+
+/// A thread that does both.
+const fn x(asks: Asks) -> Kind {
+    Kind { blocks: true, awaits: true, asks }
+}
+
+fn two_mutexes(agents: &[Kind]) -> Engine {
+    Engine::of("two mutexes", &[mutex(), mutex()], agents)
+}
+
+fn mutex_and_name(agents: &[Kind]) -> Engine {
+    Engine::of("a named lock and a mutex", &[named_lock(), mutex()], agents)
+}
+
+fn name(agents: &[Kind]) -> Engine {
+    Engine::of("a named lock", &[named_lock()], agents)
+}
+
+fn permits(agents: &[Kind]) -> Engine {
+    Engine::of("two permits", &[semaphore(2)], agents)
+}
+
+fn read_write(agents: &[Kind]) -> Engine {
+    Engine::of("rwlock", &[rwlock()], agents)
+}
+
+fn quick_scenarios() -> Vec<Engine> {
+    vec![
+        // Several words.
+        two_mutexes(&[b(BOTH), b(BOTH)]).nests().deaths(2),
+        two_mutexes(&[b(BOTH), b(BOTH)]).nests().patient().deaths(1),
+        two_mutexes(&[b(BOTH), l(BOTH)]).nests().stalls().deaths(1),
+        mutex_and_name(&[x(BOTH), b(BOTH)]).nests().patient().deaths(1),
+        mutex_and_name(&[x(BOTH), b(BOTH), b(BOTH)]).nests().patient(),
+        // Strict order.
+        name(&[b(LOCK), b(LOCK), l(LOCK)]).stalls().deaths(1),
+        permits(&[b(ONE), b(TWO), l(ONE)]).stalls().deaths(1),
+        permits(&[b(ONE), l(TWO), l(ONE)]).stalls().deaths(1),
+        permits(&[b(ONE), b(TWO)]).sections().deaths(1),
+        permits(&[b(ONE), b(TWO), l(ONE)]).liveness(),
+        // Batches of readers, counted in the word, or in slots.
+        read_write(&[b(READ), b(READ), b(WRITE)]).deaths(1),
+        read_write(&[b(READ), l(READ), b(WRITE)]).stalls().deaths(1),
+        read_write(&[b(READ), l(WRITE)]).sections().stalls().deaths(1),
+        read_write(&[b(READ), b(READ), b(WRITE)]).slots().tries().deaths(1),
+        read_write(&[b(READ), l(READ), b(WRITE)]).slots().stalls().deaths(1),
+        read_write(&[b(READ), b(WRITE)]).slots().sections().tries().deaths(1),
+        read_write(&[b(READ), b(READ), b(WRITE)]).liveness(),
+        read_write(&[b(READ), b(READ), l(WRITE)]).short_turns().liveness(),
+        read_write(&[b(READ), b(WRITE), l(READ)]).short_turns().liveness(),
+        read_write(&[b(WRITE), b(WRITE), l(READ)]).short_turns().liveness(),
+        read_write(&[b(READ), l(READ), l(WRITE)]).stalls().short_turns().liveness(),
+        read_write(&[b(READ), b(READ), b(WRITE)]).slots().tries().deaths(1).liveness(),
+    ]
+}
+
+fn full_scenarios() -> Vec<Engine> {
+    let large = vec![
+        two_mutexes(&[b(BOTH), b(BOTH), l(BOTH)]).nests().deaths(1),
+        mutex_and_name(&[x(BOTH), b(BOTH), b(BOTH)]).nests().patient().deaths(1),
+        name(&[b(LOCK), b(LOCK), l(LOCK), l(LOCK)]).stalls().deaths(2),
+        name(&[b(LOCK), l(LOCK), l(LOCK)]).deaths(1).liveness(),
+        permits(&[b(ONE), b(TWO), l(ONE), l(TWO)]).stalls().deaths(1),
+        permits(&[b(ONE), b(TWO), b(ONE)]).sections().deaths(2),
+        permits(&[b(ONE), l(TWO), b(ONE)]).sections().adding().deaths(1),
+        read_write(&[b(READ), b(READ), l(READ), b(WRITE)]).stalls().deaths(1),
+        read_write(&[b(READ), b(READ), b(WRITE), l(WRITE)]).stalls().deaths(1),
+        read_write(&[b(READ), b(READ), b(WRITE)]).sections().deaths(2),
+        read_write(&[b(READ), b(READ), l(READ), b(WRITE)]).slots().stalls().deaths(1),
+        read_write(&[b(READ), b(READ), b(WRITE)]).slots().sections().tries().deaths(2),
+        read_write(&[b(READ), l(READ), b(WRITE), l(WRITE)]).slots().stalls().deaths(1),
+        read_write(&[b(READ), l(READ), b(WRITE), l(WRITE)]).stalls().short_turns().liveness(),
+        read_write(&[b(READ), l(READ), l(WRITE)]).slots().stalls().short_turns().liveness(),
+        read_write(&[b(READ), b(READ), b(WRITE), b(WRITE)]).slots().deaths(1).liveness(),
+    ];
+    quick_scenarios().into_iter().chain(large).collect()
+}
+
+fn hunting_grounds() -> Vec<Engine> {
+    vec![
+        two_mutexes(&[b(BOTH), b(BOTH)]).nests().patient().deaths(1),
+        permits(&[b(ONE), b(TWO)]).sections().deaths(1),
+        permits(&[b(ONE), b(ONE), b(TWO)]).deaths(1),
+        read_write(&[b(READ), b(READ), b(WRITE)]).deaths(1),
+        read_write(&[b(READ), l(READ), b(WRITE)]).stalls().deaths(1),
+        read_write(&[b(READ), b(WRITE)]).slots().sections().tries().deaths(1),
+        read_write(&[b(READ), b(READ), b(WRITE)]).slots().tries().deaths(1),
+        permits(&[b(ONE), b(TWO)]).sections().adding().deaths(1),
+        mutex_and_name(&[x(BOTH), b(BOTH), b(BOTH)]).nests().patient(),
+        read_write(&[b(READ), b(READ), b(WRITE)]).slots().tries().liveness(),
+        read_write(&[b(READ), l(READ), l(WRITE)]).stalls().short_turns().liveness(),
+        read_write(&[b(READ), l(READ), l(WRITE)]).slots().stalls().short_turns().liveness(),
+    ]
+}
+
+/// What the other design of the register does not promise: a reader that ended in doubt stays in for ever.
+fn doubt() -> Engine {
+    read_write(&[b(READ), b(WRITE)]).deaths(1).liveness()
+}
+
+fn cases(scenarios: Vec<Engine>, fault: Option<Fault>) -> Vec<Box<dyn Case>> {
+    scenarios.into_iter().map(|scenario| Box::new(Engine { fault, ..scenario }) as Box<dyn Case>).collect()
+}
+
+pub fn quick() -> Vec<Box<dyn Case>> {
+    cases(quick_scenarios(), None)
+}
+
+pub fn full() -> Vec<Box<dyn Case>> {
+    cases(full_scenarios(), None)
+}
+
+pub fn mutants() -> Vec<Mutant> {
+    let mutant = |fault| Mutant { name: format!("{fault:?}"), grounds: cases(hunting_grounds(), Some(fault)) };
+    let doubt = Mutant { name: "DoubtBlocksWriters".to_string(), grounds: cases(vec![doubt()], None) };
+    Fault::ALL.into_iter().map(mutant).chain([doubt]).collect()
+}

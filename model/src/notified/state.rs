@@ -1,0 +1,67 @@
+//! The threads around a line, and its whole history.
+
+use arrayvec::ArrayVec;
+
+use super::line::{Line, Ticket};
+use crate::primitives::{Id, Mutex};
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum At {
+    #[default]
+    Js,
+    /// It has seen the value, and does not stand in the line yet; only under a fault.
+    Compared,
+    /// It has freed the lock and does not stand in the line yet; only under a fault.
+    Unlocked,
+    /// It stands in the line and still holds the condition's lock.
+    Queued,
+    /// It waits, or was notified.
+    Waiting,
+    /// It has learned of its notification, or its time is over (false): it locks again.
+    Relocking(bool),
+    /// It has changed what others wait for, and notifies next.
+    Changed,
+    /// It holds the lock.
+    Inside,
+    Dying,
+    Gone,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Agent {
+    pub at: At,
+    /// How often it has done what it does.
+    pub done: u8,
+    /// How often it has stood in the line.
+    pub waits: u8,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct State {
+    pub line: Line,
+    pub lock: Mutex,
+    /// What is waited for: a value, or items.
+    pub value: u8,
+    pub agents: ArrayVec<Agent, 5>,
+    pub deaths: u8,
+    /// Ghost: for each notification given, the next ticket at that time.
+    pub given: ArrayVec<Ticket, 8>,
+    /// Ghost: the tickets of those whose code has learned of a notification.
+    pub learned: ArrayVec<Ticket, 8>,
+    /// Ghost: somebody ended who knew of a notification, or held the lock, and did not act on it.
+    pub excused: bool,
+}
+
+impl State {
+    pub fn ids(&self) -> impl Iterator<Item = Id> + use<> {
+        1..=self.agents.len() as Id
+    }
+
+    pub fn agent(&self, id: Id) -> &Agent {
+        &self.agents[id as usize - 1]
+    }
+
+    pub fn agent_mut(&mut self, id: Id) -> &mut Agent {
+        &mut self.agents[id as usize - 1]
+    }
+}

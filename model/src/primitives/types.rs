@@ -1,0 +1,26 @@
+//! Who asks, and for what.
+
+/// An agent's id. Ids start at 1.
+pub type Id = u8;
+
+/// No agent: the owner of a free word.
+pub const NOBODY: Id = 0;
+
+/// What is asked of a word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Request {
+    Exclusive,
+    Shared,
+    Permits(u8),
+}
+
+impl Request {
+    /// How many of a word's units it takes; what an owner's id says counts for nothing here.
+    pub fn count(self) -> u8 {
+        match self {
+            Request::Exclusive => 0,
+            Request::Shared => 1,
+            Request::Permits(permits) => permits,
+        }
+    }
+}
