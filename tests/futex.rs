@@ -294,3 +294,27 @@ fn a_blocked_wait_ends_at_its_deadline_and_not_before() {
     assert!(start.elapsed() >= time);
     assert_eq!(world.engine.waiting(world.small()), 0);
 }
+
+#[test]
+fn two_ends_pass_on_no_more_than_was_given() {
+    let world = World::new();
+    let [mut first, mut second, mut third, mut fourth] = [(); 4].map(|()| world.event_loop());
+    let wait = |waits: &mut EventLoop<'_>| waits.wait_while(world.small(), 0, Limit::Endless).map(drop).unwrap();
+    wait(&mut first);
+    wait(&mut second);
+    assert_eq!(world.engine.notify(world.small(), 1), 1);
+    wait(&mut third);
+    wait(&mut fourth);
+    assert_eq!(world.engine.notify(world.small(), 1), 1);
+    first.end();
+    assert!(
+        third.next_settled().is_some(),
+        "the second could have had the first notification, and the third the second"
+    );
+    second.end();
+    assert_eq!(
+        fourth.next_settled(),
+        None,
+        "had the first two never waited, the first notification had reached nobody"
+    );
+}

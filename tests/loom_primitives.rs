@@ -15,9 +15,7 @@ use loom::thread;
 
 use common::Leases;
 use sablock::agents::{Agent, Wake};
-use sablock::engine::{
-    Engine, EventLoop, Hold, HoldOwner, Limit, Outcome, Patience, Primitive, Reply, Request, Slot,
-};
+use sablock::engine::{Engine, EventLoop, Hold, HoldOwner, Limit, Outcome, Patience, Primitive, Reply, Request, Slot};
 use sablock::memory::Place;
 use sablock::primitives::event::{AUTO_RESET_EVENT, Event, MANUAL_RESET_EVENT, SET};
 use sablock::primitives::latch::{self, LATCH};
@@ -148,7 +146,9 @@ fn event_loop(world: &World) -> (EventLoop<'_>, Arc<Thread>) {
 
 /// Awaits what is asked for.
 fn granted(waits: &mut EventLoop<'_>, thread: &Thread, primitive: &'static dyn Primitive, place: Place, hold: Hold) {
-    let Reply::Pending(token) = waits.wait(primitive, place, Request::Hold(hold), Limit::Endless).unwrap() else { return };
+    let Reply::Pending(token) = waits.wait(primitive, place, Request::Hold(hold), Limit::Endless).unwrap() else {
+        return;
+    };
     loop {
         if let Some(settled) = waits.next_settled() {
             assert_eq!((settled.token, settled.outcome), (token, Ok(GRANTED)));

@@ -547,3 +547,15 @@ fn a_member_that_ends_breaks_the_barrier() {
     doomed.end();
     assert_eq!(outcome(&mut waits), Some(Outcome::Refused));
 }
+
+#[test]
+fn a_thread_that_blocks_behind_its_own_promise_in_strict_order_is_in_a_deadlock() {
+    let world = World::new(false);
+    let runner = world.agent(0);
+    assert_eq!(world.engine.wait(&runner, &ONCE, world.place(), WRITE, Limit::Once, &mut || true).unwrap(), GRANTED);
+    let mut waits = world.event_loop();
+    pend(&mut waits, &world, &ONCE, WRITE);
+    let me = Arc::clone(waits.agent());
+    let outcome = world.engine.wait(&me, &ONCE, world.place(), WRITE, Limit::Endless, &mut || true);
+    assert!(matches!(outcome, Err(Failure::Deadlock(cycle)) if cycle.len() == 1));
+}

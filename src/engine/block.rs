@@ -340,7 +340,11 @@ impl BlockedWait<'_> {
     }
 
     fn settled(&self, end: impl FnOnce(&Self) -> Result<Option<Settlement>, Failure>) -> Result<Outcome, Failure> {
-        match end(self)? {
+        let settlement = end(self)?;
+        if let Some(settlement) = settlement {
+            self.engine.learned(self.primitive, self.place, settlement);
+        }
+        match settlement {
             None => Ok(Outcome::TimedOut),
             Some(Settlement::Granted { abandoned_by }) => Ok(Outcome::Granted { abandoned_by }),
             Some(Settlement::Notified(_)) => Ok(Outcome::GRANTED),

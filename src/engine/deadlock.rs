@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::primitive::{Blockers, Mode, Space};
+use super::primitive::{Blockers, Mode, Order, Space};
 use super::queue::WaiterId;
 use super::table::Engine;
 use crate::agents::{Agent, AgentId, Blockage, ThreadId};
@@ -125,6 +125,7 @@ impl Engine {
             }
             Blockers::Holders => {}
         }
+        let is_strict = queue.primitive.order() == Order::Strict;
         let slots = contents.slots.get(&blockage.address).into_iter().flatten();
         let holders: Vec<AgentId> = slots.filter(|slot| slot.read().sum() > 0).map(|slot| slot.agent).collect();
         let mut ahead: Vec<_> = queue.tickets(&contents.waiters).collect();
@@ -135,6 +136,10 @@ impl Engine {
         let mut waits_for_holders = is_exclusive(ahead[mine].1);
         for (_, id) in &ahead[..mine] {
             let other = &contents.waiters[*id];
+            if is_strict && other.is_endless {
+                // It goes first, and final: even a loop, which cannot come while its thread is blocked.
+                blockers.push(other.agent);
+            }
             if !holders.is_empty() && other.is_endless && is_exclusive(*id) {
                 // It waits for the holders itself; a pending promise does so without a thread.
                 waits_for_holders = true;

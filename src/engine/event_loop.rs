@@ -7,12 +7,13 @@
 use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
+use std::time::Instant;
 
 use super::arena::Arena;
 use super::block::{Limit, Outcome};
 use super::primitive::{Corrupt, Hold, Mode, Order, Primitive, Request, State};
 use super::queue::{Settlement, WaiterId};
-use super::section::{Claim, Entered};
+use super::section::{Claim, Entered, Parks};
 use super::stats::Leaving;
 use super::table::Engine;
 use crate::agents::{Agent, AgentId, Notice, SPARE, WaitId};
@@ -30,6 +31,8 @@ pub struct EventLoop<'e> {
     unaccepted: Option<Unaccepted>,
     /// Whether it may still park in this drain.
     may_park: bool,
+    /// When it last did.
+    last_park: Instant,
     /// Who held the lock when the last wait for one was queued; 0 if nobody did.
     pub waits_for: AgentId,
     /// The state that the last wait found when it was queued.
@@ -111,6 +114,7 @@ impl<'e> EventLoop<'e> {
             notices: VecDeque::new(),
             unaccepted: None,
             may_park: true,
+            last_park: sync::now(),
             waits_for: 0,
             found: State(0),
         }
@@ -194,8 +198,10 @@ impl<'e> EventLoop<'e> {
 
     /// The thread's code has taken its lock again, and knows of the notification that this wait kept.
     pub fn accept(&mut self, token: u32) {
-        if let Some(wait) = self.waits.try_remove(token) {
-            self.collect(&wait);
+        if let Some(wait) = self.waits.try_remove(token)
+            && let Some(settlement) = self.collect(&wait)
+        {
+            self.engine.learned(wait.primitive, wait.place, settlement);
         }
     }
 
@@ -272,7 +278,9 @@ impl<'e> EventLoop<'e> {
 
     /// The next wait of this loop that is over. Calling it again says that the thread's code knows of the one before.
     pub fn next_settled(&mut self) -> Option<Settled> {
-        self.unaccepted = None;
+        if let Some(Unaccepted::Settled { primitive, place, settlement, .. }) = self.unaccepted.take() {
+            self.engine.learned(primitive, place, settlement);
+        }
         loop {
             let Some(notice) = self.notices.pop_front() else {
                 self.agent.drain(&mut self.notices);
@@ -298,12 +306,13 @@ impl<'e> EventLoop<'e> {
     fn claim(&mut self, address: usize) -> Option<Settled> {
         // Once in a drain is enough to wait for: a loop that waits for many locks has other things to do.
         let may_wait = self.may_park && self.notices.is_empty();
+        let parks = if may_wait { Parks::Since(self.last_park) } else { Parks::Not };
         let mut section = match self.engine.open_queued(address)? {
             Ok(section) => section,
             Err(Corrupt) => return self.end_group(address),
         };
         let (primitive, place) = (section.primitive(), section.place());
-        let claim = section.claim(&self.agent, may_wait);
+        let claim = section.claim(&self.agent, parks);
         section.finish();
         match claim {
             Claim::Granted { token, abandoned_by } => Some(self.claimed(token, abandoned_by)),
@@ -311,6 +320,7 @@ impl<'e> EventLoop<'e> {
             Claim::Park(parker, until) => {
                 // Until the lock is handed over to this loop: then a notice is in its inbox.
                 while !parker.park_until(until) && sync::now() < until {}
+                self.last_park = sync::now();
                 self.come_again(address)
             }
             Claim::Remembered if may_wait && self.engine.spin_until_reserved(primitive, place) => {

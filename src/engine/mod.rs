@@ -26,6 +26,7 @@ pub mod holds;
 mod inspect;
 mod list;
 mod parker;
+mod passes;
 mod primitive;
 #[doc(hidden)]
 pub mod queue;

@@ -16,18 +16,20 @@ use smallvec::SmallVec;
 use super::arena::Arena;
 use super::list::{Linked, Links, List};
 use super::parker::Parker;
+use super::passes::Passes;
 use super::primitive::{Hold, Primitive};
 use crate::agents::{Agent, AgentId};
 use crate::memory::Place;
 
 pub use super::list::WaiterId;
+pub use super::passes::Ticket;
 
 /// All waiters of a bucket.
 pub type Waiters = Arena<Waiter>;
 
 /// One waiter.
 pub struct Waiter {
-    ticket: u64,
+    ticket: Ticket,
     links: Links,
     /// When it came.
     pub since: Instant,
@@ -71,20 +73,11 @@ pub enum Settlement {
     },
     /// There is nothing to wait for any more.
     Refused,
-    /// It was notified.
-    Notified(Chain),
+    /// It was notified, under this ticket.
+    Notified(Ticket),
     /// The words of its primitive were overwritten.
     Corrupt,
 }
-
-/// The number of a chain of notifications.
-///
-/// Had a notified waiter never come, its notification would have gone to the next in the line instead, and a later
-/// notification, which went to that one, to the next but one, and so on: a chain, which goes on as long as each
-/// notification finds somebody who was in the line at the one before. At its end stands the waiter that is notified when
-/// the thread of one of the chain ends, if it came before the chain's last notification.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Chain(u64);
 
 impl Linked for Waiter {
     fn links(&self) -> Links {
@@ -97,6 +90,11 @@ impl Linked for Waiter {
 }
 
 impl Waiter {
+    /// Its place in the order in which waiters came.
+    pub fn ticket(&self) -> Ticket {
+        self.ticket
+    }
+
     /// Whether a thread sleeps; else a promise is pending.
     pub fn is_blocking(&self) -> bool {
         matches!(self.kind, Kind::Blocked { .. })
@@ -109,7 +107,7 @@ pub struct LoopGroup {
     pub agent: Arc<Agent>,
     waiters: List,
     /// The ticket of the first of them.
-    head_ticket: u64,
+    head_ticket: Ticket,
     /// What the loop is about.
     pub turn: Turn,
 }
@@ -168,16 +166,16 @@ pub struct Queue {
     pub hold_serial: u64,
     /// The agent whose thread ended inside, which the next to get in will report.
     pub abandoned_by: Option<AgentId>,
-    /// The chain of the last notification: the ticket of the first waiter that it reached.
-    chain: u64,
-    /// Whoever has a smaller ticket was in the line at the last notification.
-    notified_before: u64,
+    /// How many wait.
+    len: usize,
+    /// What goes on to others when threads end that were notified.
+    passes: Passes,
 }
 
 /// A waiter that is about to be queued.
 pub struct Arrival {
     /// Its ticket: greater than that of everybody in the bucket.
-    pub ticket: u64,
+    pub ticket: Ticket,
     /// When it came.
     pub since: Instant,
     /// What it waits to hold.
@@ -207,14 +205,14 @@ impl Queue {
             last_aged_grant: None,
             hold_serial: 0,
             abandoned_by: None,
-            chain: 0,
-            notified_before: 0,
+            len: 0,
+            passes: Passes::default(),
         }
     }
 
     /// Whether nobody waits.
     pub fn is_empty(&self) -> bool {
-        self.blocked.first().is_none() && self.groups.is_empty()
+        self.len == 0
     }
 
     /// Puts a blocked thread at the end.
@@ -226,12 +224,14 @@ impl Queue {
         parker: Arc<Parker>,
     ) -> WaiterId {
         let kind = Kind::Blocked { parker, woken: false, away: false };
+        self.len += 1;
         self.blocked.push(waiters, arrival.waiter(agent, kind))
     }
 
     /// Puts an asynchronous waiter at the end.
     pub fn push_async(&mut self, waiters: &mut Waiters, arrival: Arrival, agent: &Arc<Agent>, token: u32) -> WaiterId {
         let waiter = arrival.waiter(agent.id, Kind::Async { token });
+        self.len += 1;
         let index = match self.group_index(agent.id) {
             Some(index) => index,
             None => {
@@ -246,6 +246,7 @@ impl Queue {
 
     /// Takes a waiter out of its list; it stays in the arena.
     pub fn unlink(&mut self, waiters: &mut Waiters, id: WaiterId) {
+        self.len -= 1;
         self.set_woken(waiters, id, false);
         self.spinning.take_if(|spinning| *spinning == id);
         if waiters[id].is_blocking() {
@@ -323,29 +324,31 @@ impl Queue {
     }
 
     /// All waiters with their tickets, which give their order; list by list.
-    pub fn tickets<'q>(&'q self, waiters: &'q Waiters) -> impl Iterator<Item = (u64, WaiterId)> + 'q {
+    pub fn tickets<'q>(&'q self, waiters: &'q Waiters) -> impl Iterator<Item = (Ticket, WaiterId)> + 'q {
         let lists = self.groups.iter().map(|group| group.waiters).chain([self.blocked]);
         lists.flat_map(|list| list.iter(waiters)).map(|id| (waiters[id].ticket, id))
     }
 
-    /// A notification begins, before a waiter with `next_ticket` has come.
-    pub fn begin_notification(&mut self, waiters: &Waiters, next_ticket: u64) {
-        if let Some(first) = self.first(waiters)
-            && waiters[first].ticket >= self.notified_before
-        {
-            self.chain = waiters[first].ticket;
+    /// How many wait.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// The waiter with this ticket was notified, and others stay, all of whom have tickets below `next_ticket`.
+    pub fn notified(&mut self, ticket: Ticket, next_ticket: Ticket) {
+        self.passes.notified(ticket, next_ticket);
+    }
+
+    /// The code of the one with this ticket knows that it was notified.
+    pub fn learned(&mut self, waiters: &Waiters, ticket: Ticket) {
+        if let Some(first) = self.first(waiters) {
+            self.passes.learned(ticket, waiters[first].ticket);
         }
-        self.notified_before = next_ticket;
     }
 
-    /// The chain of the notification under way.
-    pub fn chain(&self) -> Chain {
-        Chain(self.chain)
-    }
-
-    /// Who is notified when the thread of one of this chain ends.
-    pub fn heir(&self, waiters: &Waiters, Chain(chain): Chain) -> Option<WaiterId> {
+    /// Who is notified in place of the one with this ticket, whose thread has ended before its code knew.
+    pub fn heir(&mut self, waiters: &Waiters, ticket: Ticket) -> Option<WaiterId> {
         let first = self.first(waiters)?;
-        (self.chain == chain && waiters[first].ticket < self.notified_before).then_some(first)
+        self.passes.pass_on(ticket, waiters[first].ticket).then_some(first)
     }
 }

@@ -47,6 +47,15 @@ pub(crate) enum Claim {
     InVain,
 }
 
+/// Whether a loop that comes in vain may park.
+#[derive(Clone, Copy)]
+pub(crate) enum Parks {
+    /// It has parked in this drain, or has other things to do.
+    Not,
+    /// It may, for a fraction of the time since this: when it last parked.
+    Since(Instant),
+}
+
 /// A primitive, frozen, and its queue, locked. Must be closed.
 pub(crate) struct Section<'e> {
     pub(super) engine: &'e Engine,
@@ -319,7 +328,7 @@ impl<'e> Section<'e> {
 
     /// The first asynchronous waiter of `agent` gets in if it can and nobody before it is to have it; else the claim is
     /// remembered.
-    pub(crate) fn claim(&mut self, agent: &Arc<Agent>, may_park: bool) -> Claim {
+    pub(crate) fn claim(&mut self, agent: &Arc<Agent>, parks: Parks) -> Claim {
         if !self.has_group(agent.id) {
             // An offer that outlived its waiter. Whoever comes for nobody must not free an ended owner either: the scan
             // of that thread's end would not find it any more.
@@ -341,7 +350,7 @@ impl<'e> Section<'e> {
         } else {
             self.primitive.grant(self.primitive.unreserve(self.state), hold, agent.id)
         };
-        let Some(state) = open else { return self.remember_claim(agent, first, may_park) };
+        let Some(state) = open else { return self.remember_claim(agent, first, parks) };
         let Kind::Async { token } = waiters[first].kind else { unreachable!("groups have asynchronous waiters only") };
         if let Some(behind) = others.and_then(|reservation| queue.group(reservation.agent)) {
             behind.turn = Turn::Claimed;
@@ -355,24 +364,29 @@ impl<'e> Section<'e> {
         Claim::Granted { token, abandoned_by }
     }
 
-    fn remember_claim(&mut self, agent: &Arc<Agent>, first: WaiterId, may_park: bool) -> Claim {
-        let owner = self.owner();
-        if owner == agent.id {
-            // No reason to remember: W is set again, so this very thread's release offers again.
+    /// The claim is remembered, unless this very thread holds it: then its release offers again, since W is set.
+    fn claim_in_vain(&mut self, agent: &Arc<Agent>) -> Claim {
+        if self.owner() == agent.id {
             return Claim::InVain;
         }
-        let waited = sync::now().saturating_duration_since(self.contents.waiters[first].since);
+        let (queue, _) = self.queue().expect("it has a group");
+        queue.group(agent.id).expect("it has a group").turn = Turn::Claimed;
+        Claim::Remembered
+    }
+
+    /// It could not get in: its claim is remembered, or the loop parks.
+    fn remember_claim(&mut self, agent: &Arc<Agent>, first: WaiterId, parks: Parks) -> Claim {
+        let Parks::Since(last) = parks else { return self.claim_in_vain(agent) };
+        let waited = sync::now().saturating_duration_since(self.contents.waiters[first].since.max(last));
         let patience = self.engine.patience;
         let time = waited.mul_f64(patience.park_fraction).min(patience.longest_park);
-        let address = self.place.address();
+        let (owner, address) = (self.owner(), self.place.address());
         let can_hand_over = || self.engine.agents.get(owner).is_some_and(|owner| can_run(&owner, agent, address));
-        let parks = may_park && !time.is_zero() && time >= patience.shortest_park && can_hand_over();
+        if time.is_zero() || time < patience.shortest_park || !can_hand_over() {
+            return self.claim_in_vain(agent);
+        }
         let (queue, _) = self.queue().expect("it has a group");
         let group = queue.group(agent.id).expect("it has a group");
-        if !parks {
-            group.turn = Turn::Claimed;
-            return Claim::Remembered;
-        }
         let parker = Arc::new(Parker::current());
         group.turn = Turn::Parked(Arc::clone(&parker));
         Claim::Park(parker, sync::now() + time)
@@ -501,6 +515,15 @@ impl Engine {
         tokens
     }
 
+    /// The code of a waiter knows that it was notified: that does not pass on any more.
+    pub(crate) fn learned(&self, primitive: &'static dyn Primitive, place: Place, settlement: Settlement) {
+        let Settlement::Notified(ticket) = settlement else { return };
+        let mut contents = self.contents(primitive.space(), place.address());
+        if let Some((queue, waiters)) = contents.queue(place.address()) {
+            queue.learned(waiters, ticket);
+        }
+    }
+
     /// Passes on what a waiter was settled with, since its code never knew of it.
     pub(crate) fn refuse(
         &self,
@@ -518,9 +541,9 @@ impl Engine {
                     section.finish();
                 }
             }
-            Settlement::Notified(chain) => {
+            Settlement::Notified(ticket) => {
                 let mut wakes = Wakes::default();
-                self.contents(primitive.space(), place.address()).pass_on(place.address(), chain, &mut wakes);
+                self.contents(primitive.space(), place.address()).pass_on(place.address(), ticket, &mut wakes);
                 wakes.carry_out(&*self.timers);
             }
             Settlement::Corrupt | Settlement::Refused => {}

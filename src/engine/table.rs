@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::primitive::{Hold, Primitive, Space};
-use super::queue::{Arrival, Chain, Kind, LoopGroup, Queue, Settlement, Turn, Waiter, WaiterId, Waiters};
+use super::queue::{Arrival, Kind, LoopGroup, Queue, Settlement, Ticket, Turn, Waiter, WaiterId, Waiters};
 use super::slot::Slot;
 use super::stats::{Leaving, Stats};
 use super::timers::Timers;
@@ -133,7 +133,7 @@ pub(crate) struct Contents {
     pub(crate) queues: FxHashMap<usize, Queue>,
     pub(crate) waiters: Waiters,
     pub(crate) stats: Stats,
-    pub(crate) next_ticket: u64,
+    pub(crate) next_ticket: Ticket,
     /// How many holds were told apart.
     pub(crate) hold_serials: u64,
     /// The slots of the register of holds, by address.
@@ -208,7 +208,7 @@ impl Contents {
     }
 
     /// A ticket greater than all before.
-    pub(crate) fn ticket(&mut self) -> u64 {
+    pub(crate) fn ticket(&mut self) -> Ticket {
         self.next_ticket += 1;
         self.next_ticket - 1
     }
@@ -260,25 +260,28 @@ impl Contents {
     /// Notifies the first `count` who wait at `address`; returns how many there were.
     pub(crate) fn notify(&mut self, address: usize, count: usize, wakes: &mut Wakes) -> usize {
         let next_ticket = self.next_ticket;
-        let Some((queue, waiters)) = self.queue(address) else { return 0 };
-        if count == 0 {
-            return 0;
+        let mut notified = 0;
+        while notified < count
+            && let Some((queue, waiters)) = self.queue(address)
+            && let Some(first) = queue.first(waiters)
+        {
+            let ticket = waiters[first].ticket();
+            if count - notified < queue.len() {
+                queue.notified(ticket, next_ticket);
+            }
+            self.settle(address, first, Settlement::Notified(ticket), wakes);
+            notified += 1;
         }
-        queue.begin_notification(waiters, next_ticket);
-        let chain = queue.chain();
-        (0..count).take_while(|_| self.notify_first(address, chain, wakes)).count()
-    }
-
-    fn notify_first(&mut self, address: usize, chain: Chain, wakes: &mut Wakes) -> bool {
-        let Some(first) = self.queues.get(&address).and_then(|queue| queue.first(&self.waiters)) else { return false };
-        self.settle(address, first, Settlement::Notified(chain), wakes);
-        true
+        notified
     }
 
     /// The thread of one who was notified at `address` has ended before its code knew: another is notified instead.
-    pub(crate) fn pass_on(&mut self, address: usize, chain: Chain, wakes: &mut Wakes) {
-        if let Some(heir) = self.queues.get(&address).and_then(|queue| queue.heir(&self.waiters, chain)) {
-            self.settle(address, heir, Settlement::Notified(chain), wakes);
+    pub(crate) fn pass_on(&mut self, address: usize, ticket: Ticket, wakes: &mut Wakes) {
+        if let Some((queue, waiters)) = self.queue(address)
+            && let Some(heir) = queue.heir(waiters, ticket)
+        {
+            let ticket = waiters[heir].ticket();
+            self.settle(address, heir, Settlement::Notified(ticket), wakes);
         }
     }
 

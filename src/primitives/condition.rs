@@ -58,7 +58,12 @@ impl Engine {
         let settlement = self.blocked(agent, place, || wait.sleep_until_settled(caller));
         let settlement = settlement.map_err(ConditionFailure::NotLocked)?;
         match self.wait(agent, &MUTEX, mutex, Request::Hold(hold), Limit::Endless, caller) {
-            Ok(outcome) => Ok((settlement.is_some(), outcome)),
+            Ok(outcome) => {
+                if let Some(settlement) = settlement {
+                    self.learned(&FUTEX, place, settlement);
+                }
+                Ok((settlement.is_some(), outcome))
+            }
             Err(failure) => {
                 if let Some(settlement) = settlement {
                     self.refuse(&FUTEX, place, None, agent.id, settlement);
