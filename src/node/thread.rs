@@ -70,7 +70,7 @@ impl JsThread {
         let is_new = THREAD.with_borrow(Option::is_none);
         if is_new {
             let raw = env.raw();
-            let wake = create_wake(raw, drain.raw())?;
+            let wake = create_wake(raw, state.raw(), drain.raw())?;
             let (state_reference, pause) = (reference(raw, state.raw())?, reference(raw, pause.raw())?);
             // Registered after the threadsafe function, so that it runs before that function's own hook: last in, first out.
             // SAFETY: `env` is the environment of the call in progress; the hook takes no argument, and is added once.
@@ -272,18 +272,24 @@ unsafe extern "C" fn call_drain(env: sys::napi_env, drain: sys::napi_value, _: *
     }
 }
 
-/// A threadsafe function that runs `drain`, and does not keep the loop alive yet.
-fn create_wake(env: sys::napi_env, drain: sys::napi_value) -> Result<sys::napi_threadsafe_function> {
+/// A threadsafe function that runs `drain`, and does not keep the loop alive yet. `state` is what async_hooks and the
+/// tools behind it get as its resource: it says by `hasRef()` whether the loop is kept alive.
+fn create_wake(
+    env: sys::napi_env,
+    state: sys::napi_value,
+    drain: sys::napi_value,
+) -> Result<sys::napi_threadsafe_function> {
     const NAME: &CStr = c"sablock";
     let mut name = ptr::null_mut();
     let mut function = ptr::null_mut();
-    // SAFETY: `env` is the environment of the call in progress, `drain` a function of it; the out-parameters live.
+    // SAFETY: `env` is the environment of the call in progress, `drain` a function and `state` an object of it;
+    // the out-parameters live.
     unsafe {
         check(sys::napi_create_string_utf8(env, NAME.as_ptr(), NAME.count_bytes() as isize, &mut name))?;
         check(sys::napi_create_threadsafe_function(
             env,
             drain,
-            ptr::null_mut(),
+            state,
             name,
             0,
             1,
