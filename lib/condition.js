@@ -1,10 +1,15 @@
+const { markAsUncloneable } = require('node:worker_threads');
+const { lazily } = require('./lazily.js');
 const { binding, thread } = require('./thread.js');
-const { checkFunction, toAsyncOptions, toTimeout, toWaiters, toWord } = require('./arguments.js');
-const { corrupt, invalidArgument, mainThread, noBackgroundThread, notOwner } = require('./errors.js');
+const { checkFunction, toAsyncOptions, toLockOptions, toTimeout, toWaiters, toWord } = require('./arguments.js');
+const { corrupt, describe, invalidArgument, mainThread, noBackgroundThread, notOwner } = require('./errors.js');
 const { innerOf } = require('./mutex.js');
 const { PendingWait } = require('./pending-wait.js');
 const { isWatched, whileBlocked } = require('./diagnosis.js');
 const { conclude, lockWord } = require('./wait.js');
+
+const inspection = lazily(() => require('./inspection.js'));
+const names = lazily(() => require('./names.js'));
 
 const { GUARDED, OWNER } = binding;
 const { load } = Atomics;
@@ -36,7 +41,9 @@ class ConditionWait extends PendingWait {
       if (isNotified) binding.accept(this.token, isHeld);
     };
     const options = { timeout: Infinity, signal: undefined, ref: this.ref };
-    lockWord(this.mutex, this.word, this.guarded, options).then(
+    // In the context of whoever waits, and not of whoever notified.
+    const locking = this.runInAsyncScope(lockWord, null, this.mutex, this.word, this.guarded, options);
+    locking.then(
       () => {
         accept(true);
         conclude();
@@ -57,8 +64,12 @@ class Condition {
 
   #word;
 
-  constructor(buffer, byteOffset) {
-    this.#word = toWord(buffer, byteOffset);
+  constructor(buffer, byteOffset, options) {
+    const word = toWord(buffer, byteOffset);
+    const { name } = toLockOptions(options);
+    if (name !== undefined) names().name(word, name);
+    this.#word = word;
+    markAsUncloneable?.(this);
   }
 
   get buffer() {
@@ -69,18 +80,26 @@ class Condition {
     return this.#word.byteOffset;
   }
 
+  get name() {
+    return this.#word.name ?? null;
+  }
+
+  [Symbol.for('nodejs.util.inspect.custom')](depth, options) {
+    return #word in this ? inspection().showCondition(this.#word, depth, options) : this;
+  }
+
   wait(mutex, timeout) {
     const { word, mayBlock } = toInner(mutex);
-    const limit = toTimeout(word.byteOffset, timeout);
-    if (!mayBlock) throw mainThread(word.byteOffset, 'waitAsync()');
+    const limit = toTimeout(word, timeout);
+    if (!mayBlock) throw mainThread(word, 'waitAsync()');
     return this.#wait(mutex, word, limit);
   }
 
   waitFor(mutex, predicate, timeout) {
     const { word, mayBlock } = toInner(mutex);
     checkFunction(word, 'predicate', predicate);
-    const limit = toTimeout(word.byteOffset, timeout);
-    if (!mayBlock) throw mainThread(word.byteOffset, 'waitForAsync()');
+    const limit = toTimeout(word, timeout);
+    if (!mayBlock) throw mainThread(word, 'waitForAsync()');
     toHold(word);
     const deadline = performance.now() + limit;
     while (!predicate()) {
@@ -91,13 +110,13 @@ class Condition {
 
   async waitAsync(mutex, options) {
     const { word } = toInner(mutex);
-    return this.#waitAsync(mutex, word, toAsyncOptions(word.byteOffset, options));
+    return this.#waitAsync(mutex, word, toAsyncOptions(word, options));
   }
 
   async waitForAsync(mutex, predicate, options) {
     const { word } = toInner(mutex);
     checkFunction(word, 'predicate', predicate);
-    const { timeout, signal, ref } = toAsyncOptions(word.byteOffset, options);
+    const { timeout, signal, ref } = toAsyncOptions(word, options);
     toHold(word);
     const deadline = performance.now() + timeout;
     while (!(await predicate())) {
@@ -145,8 +164,8 @@ class Condition {
       return wait.promise;
     }
     wait.stopListening();
-    if (-1 - answer === binding.NO_CLOCK) throw noBackgroundThread(`the condition at byte offset ${this.byteOffset}`);
-    throw -1 - answer === binding.CORRUPT ? corrupt(word.byteOffset, load(word, 0)) : notHeld(word);
+    if (-1 - answer === binding.NO_CLOCK) throw noBackgroundThread(describe(this, 'condition'));
+    throw -1 - answer === binding.CORRUPT ? corrupt(word, load(word, 0)) : notHeld(word);
   }
 }
 
@@ -163,7 +182,12 @@ function toHold(word) {
   return (value & GUARDED) !== 0;
 }
 
-const notHeld = ({ byteOffset }) =>
-  notOwner(byteOffset, 'wait with', 'this thread does not hold it. Lock it first: to wait is to unlock it meanwhile.');
+const notHeld = (word) =>
+  notOwner(
+    word,
+    'wait with',
+    'this thread does not hold it. Lock it first: to wait is to unlock it meanwhile.',
+    thread.isWaitingFor(word),
+  );
 
 exports.Condition = Condition;

@@ -2,6 +2,7 @@ const { lazily } = require('./lazily.js');
 const { binding, thread } = require('./thread.js');
 
 const errors = lazily(() => require('./errors.js'));
+const inspection = lazily(() => require('./inspection.js'));
 
 const { ABANDONED, GUARDED, OWNER } = binding;
 const { compareExchange, load } = Atomics;
@@ -12,13 +13,13 @@ function unlockContended(word, guarded) {
   // What may fail (a stack that overflows) comes first: after the binding has freed the word, nothing does.
   thread.drainSoon();
   const code = binding.unlock(word, guarded);
-  if (code === binding.CORRUPT) throw errors().corrupt(word.byteOffset, load(word, 0));
+  if (code === binding.CORRUPT) throw errors().corrupt(word, load(word, 0));
   if (code === binding.NOT_OWNER) {
     const advice =
       !guarded && (load(word, 0) & (OWNER | GUARDED)) === MINE
         ? "this hold belongs to a guard, to executeLocked() or to a token of enter(). Only that guard's unlock(), the end of that function, or leave(token) frees it."
         : 'this thread does not hold it. Call it only after this thread has locked the mutex, and once for each lock.';
-    throw errors().notOwner(word.byteOffset, 'unlock', advice);
+    throw errors().notOwner(word, 'unlock', advice, thread.isWaitingFor(word));
   }
 }
 
@@ -60,6 +61,10 @@ class LockGuard {
     unlockGuarded(this.#word);
     this.#locked = false;
     return true;
+  }
+
+  [Symbol.for('nodejs.util.inspect.custom')](depth, options) {
+    return inspection().showGuard(this, depth, options);
   }
 
   [Symbol.dispose ?? Symbol.for('nodejs.dispose')]() {

@@ -1,9 +1,12 @@
 const { lazily } = require('./lazily.js');
+const { markAsUncloneable } = require('node:worker_threads');
 const { binding, isMainThread, thread } = require('./thread.js');
-const { checkFunction, toAllowMainThread, toAsyncOptions, toTimeout, toWord } = require('./arguments.js');
+const { checkFunction, isThenable, toAsyncOptions, toLockOptions, toTimeout, toWord } = require('./arguments.js');
 const { LockGuard, createGuard, unlockContended, unlockGuarded } = require('./guard.js');
 
 const errors = lazily(() => require('./errors.js'));
+const inspection = lazily(() => require('./inspection.js'));
+const names = lazily(() => require('./names.js'));
 const loadWaits = lazily(() => require('./wait.js'));
 
 const { ABANDONED, GUARDED, OWNER } = binding;
@@ -24,8 +27,15 @@ class Mutex {
   #mayBlock;
 
   constructor(buffer, byteOffset, options) {
-    this.#word = toWord(buffer, byteOffset);
-    this.#mayBlock = toAllowMainThread(options) || !isMainThread;
+    const word = toWord(buffer, byteOffset);
+    const { allowMainThread, name, onAbandoned } = toLockOptions(options);
+    // The word carries them to wherever it is at hand.
+    if (name !== undefined) names().name(word, name);
+    if (onAbandoned !== undefined) word.onAbandoned = onAbandoned;
+    this.#word = word;
+    this.#mayBlock = allowMainThread || !isMainThread;
+    // Since Node.js 22.12: else postMessage() would send an empty object.
+    markAsUncloneable?.(this);
   }
 
   get buffer() {
@@ -36,13 +46,17 @@ class Mutex {
     return this.#word.byteOffset;
   }
 
+  get name() {
+    return this.#word.name ?? null;
+  }
+
   // The fast paths: one compare-exchange. V8 inlines these methods (`npm run bench:inlining`). `binding` is called only
   // when it fails.
 
   lock(timeout) {
-    const limit = timeout === undefined ? Infinity : toTimeout(this.byteOffset, timeout);
-    if (!this.#mayBlock) throw errors().mainThread(this.byteOffset);
-    return compareExchange(this.#word, 0, 0, ME) === 0 || this.#lockContended(limit, false);
+    const limit = timeout === undefined ? Infinity : toTimeout(this, timeout);
+    if (!this.#mayBlock) throw errors().mainThread(this);
+    return compareExchange(this.#word, 0, 0, ME) === 0 || this.#lockContended(limit, false, 'lock');
   }
 
   tryLock() {
@@ -53,7 +67,7 @@ class Mutex {
     if (timeout === undefined && thread.pending === 0 && compareExchange(this.#word, 0, 0, ME) === 0) {
       return Promise.resolve(true);
     }
-    return this.#lockAsync(timeout, false);
+    return this.#lockAsync(timeout, false, 'lockAsync');
   }
 
   unlock() {
@@ -61,10 +75,10 @@ class Mutex {
   }
 
   acquire(options) {
-    const limit = options === undefined ? Infinity : toTimeout(this.byteOffset, options);
-    if (!this.#mayBlock) throw errors().mainThread(this.byteOffset);
+    const limit = options === undefined ? Infinity : toTimeout(this, options);
+    if (!this.#mayBlock) throw errors().mainThread(this);
     if (compareExchange(this.#word, 0, 0, MINE_GUARDED) === 0) return createGuard(this, this.#word);
-    return this.#lockContended(limit, true);
+    return this.#lockContended(limit, true, 'acquire');
   }
 
   tryAcquire() {
@@ -73,15 +87,12 @@ class Mutex {
   }
 
   acquireAsync(options) {
-    if (options === undefined && thread.pending === 0 && compareExchange(this.#word, 0, 0, MINE_GUARDED) === 0) {
-      return Promise.resolve(createGuard(this, this.#word));
-    }
-    return this.#lockAsync(options, true);
+    return this.#acquireAsync(options, 'acquireAsync');
   }
 
   async executeLocked(fn, options) {
     checkFunction(this, 'fn', fn);
-    const guard = await this.acquireAsync(options);
+    const guard = await this.#acquireAsync(options, 'executeLocked');
     try {
       return await fn();
     } finally {
@@ -91,16 +102,18 @@ class Mutex {
 
   executeLockedSync(fn, options) {
     checkFunction(this, 'fn', fn);
-    const limit = options === undefined ? Infinity : toTimeout(this.byteOffset, options);
-    if (!this.#mayBlock) throw errors().mainThread(this.byteOffset);
-    if (compareExchange(this.#word, 0, 0, MINE_GUARDED) !== 0) this.#lockContended(limit, true);
+    const limit = options === undefined ? Infinity : toTimeout(this, options);
+    if (!this.#mayBlock) throw errors().mainThread(this);
+    if (compareExchange(this.#word, 0, 0, MINE_GUARDED) !== 0) {
+      this.#lockContended(limit, true, 'executeLockedSync');
+    }
     let result;
     try {
       result = fn();
     } finally {
       unlockGuarded(this.#word);
     }
-    if (isThenable(result)) throw errors().thenableResult(this.byteOffset);
+    if (isThenable(result)) throw errors().thenableResult(this);
     return result;
   }
 
@@ -117,7 +130,7 @@ class Mutex {
     const isOurs = token instanceof LockGuard && token.mutex.#isOn(this.#word);
     if (!isOurs || !token.unlock()) {
       throw errors().notOwner(
-        this.byteOffset,
+        this,
         'leave',
         'this is not the token of its current holder. Pass the token that the callback of enter() got.',
       );
@@ -139,49 +152,56 @@ class Mutex {
 
   markConsistent() {
     const code = binding.markConsistent(this.#word);
-    if (code === binding.CORRUPT) throw errors().corrupt(this.byteOffset, load(this.#word, 0));
+    if (code === binding.CORRUPT) throw errors().corrupt(this, load(this.#word, 0));
     if (code === binding.NOT_OWNER) {
       throw errors().notOwner(
-        this.byteOffset,
+        this,
         'mark as consistent',
         'this thread does not hold it. Lock it and check its data first.',
+        thread.isWaitingFor(this.#word),
       );
     }
   }
 
   inspect() {
-    return binding.inspect(this.#word);
+    return inspection().inspectMutex(this.#word);
+  }
+
+  [Symbol.for('nodejs.util.inspect.custom')](depth, options) {
+    return #word in this ? inspection().showMutex(this.#word, depth, options) : this;
   }
 
   #isOn(word) {
     return this.#word === word || binding.isSame(this.#word, word);
   }
 
-  #lockContended(limit, guarded) {
-    return loadWaits().lockBlocking(this, this.#word, guarded, limit);
+  #lockContended(limit, guarded, verb) {
+    return loadWaits().lockBlocking(this, this.#word, guarded, limit, verb);
   }
 
   #tryContended(guarded) {
     // What may fail comes first: once the binding has locked the word, nothing does.
-    const { conclude } = loadWaits();
+    const { conclude, prepareToTakeOver } = loadWaits();
+    prepareToTakeOver(this.#word);
     const code = binding.tryLock(this.#word, guarded);
     if (code === binding.NOT_ACQUIRED) return guarded ? null : false;
     return conclude(code, this, this.#word, guarded, 0);
   }
 
-  #lockAsync(options, guarded) {
+  #acquireAsync(options, verb) {
+    if (options === undefined && thread.pending === 0 && compareExchange(this.#word, 0, 0, MINE_GUARDED) === 0) {
+      return Promise.resolve(createGuard(this, this.#word));
+    }
+    return this.#lockAsync(options, true, verb);
+  }
+
+  #lockAsync(options, guarded, verb) {
     try {
-      return loadWaits().lockWord(this, this.#word, guarded, toAsyncOptions(this.byteOffset, options));
+      return loadWaits().lockWord(this, this.#word, guarded, toAsyncOptions(this, options), verb);
     } catch (error) {
       return Promise.reject(error);
     }
   }
-}
-
-function isThenable(value) {
-  return (
-    value !== null && (typeof value === 'object' || typeof value === 'function') && typeof value.then === 'function'
-  );
 }
 
 exports.Mutex = Mutex;

@@ -6,6 +6,7 @@
 
 pub(crate) mod line;
 pub(crate) mod list;
+mod overview;
 pub mod queue;
 mod section;
 mod tally;

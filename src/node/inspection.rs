@@ -6,7 +6,10 @@ use napi_derive::napi;
 use super::lot;
 use super::thread::JsThread;
 use super::word::JsWord;
-use crate::lot::WaiterView;
+use crate::lot::{WaiterView, WordView};
+use crate::shared_word::SharedWord;
+use crate::sync::Ordering;
+use crate::word::Word;
 
 /// One waiter as `inspect()` shows it.
 #[napi(object)]
@@ -15,8 +18,21 @@ pub struct Waiter {
     pub thread_id: u32,
     /// `blocking` or `async`.
     pub kind: String,
+    /// `exclusive`.
+    pub mode: String,
     /// For how long, in milliseconds.
     pub waited_ms: f64,
+}
+
+/// A holder as `inspect()` shows it.
+#[napi(object)]
+pub struct Holder {
+    /// The thread that holds.
+    pub thread_id: u32,
+    /// `exclusive`.
+    pub mode: String,
+    /// How many holds it has.
+    pub count: u32,
 }
 
 /// A mutex and its queue as `inspect()` shows them.
@@ -28,25 +44,75 @@ pub struct Inspection {
     pub owner_thread_id: Option<u32>,
     /// Whether a holder's thread ended inside.
     pub abandoned: bool,
+    /// Who holds it.
+    pub holders: Vec<Holder>,
     /// Who waits, in order.
     pub waiters: Vec<Waiter>,
+}
+
+impl From<WordView> for Inspection {
+    fn from(view: WordView) -> Self {
+        let waiter = |waiter: WaiterView| Waiter {
+            thread_id: waiter.thread,
+            kind: if waiter.is_blocking { "blocking".into() } else { "async".into() },
+            mode: "exclusive".into(),
+            waited_ms: waiter.waited.as_secs_f64() * 1e3,
+        };
+        Self {
+            locked: view.word.owner() != 0,
+            owner_thread_id: view.owner,
+            abandoned: view.word.is_abandoned() || view.owner_is_dead,
+            holders: view
+                .owner
+                .map(|thread_id| Holder { thread_id, mode: "exclusive".into(), count: 1 })
+                .into_iter()
+                .collect(),
+            waiters: view.waiters.into_iter().map(waiter).collect(),
+        }
+    }
 }
 
 /// A snapshot for people.
 #[napi(catch_unwind, ts_args_type = "word: Int32Array")]
 pub fn inspect(word: JsWord) -> Inspection {
-    let view = lot().inspect(word.0);
-    let waiter = |waiter: WaiterView| Waiter {
-        thread_id: waiter.thread,
-        kind: if waiter.is_blocking { "blocking".into() } else { "async".into() },
-        waited_ms: waiter.waited.as_secs_f64() * 1e3,
+    lot().inspect(word.0).into()
+}
+
+/// A mutex that somebody waits for, as `inspectAll()` shows it.
+#[napi(object)]
+pub struct QueuedLock {
+    /// What `address()` answers for the same word.
+    pub address: f64,
+    /// Its place in the buffer.
+    pub byte_offset: f64,
+    /// The rest.
+    pub inspection: Inspection,
+}
+
+/// A snapshot of every mutex with waiters.
+#[napi(catch_unwind)]
+pub fn inspect_all() -> Vec<QueuedLock> {
+    let lock = |(word, view): (SharedWord, WordView)| QueuedLock {
+        // Below 2^53 on every system that Node runs on.
+        address: word.address() as f64,
+        byte_offset: word.byte_offset as f64,
+        inspection: view.into(),
     };
-    Inspection {
-        locked: view.word.owner() != 0,
-        owner_thread_id: view.owner,
-        abandoned: view.word.is_abandoned() || view.owner_is_dead,
-        waiters: view.waiters.into_iter().map(waiter).collect(),
-    }
+    lot().inspect_all().into_iter().map(lock).collect()
+}
+
+/// What tells the word from every other of the process.
+#[napi(catch_unwind, ts_args_type = "word: Int32Array")]
+pub fn address(word: JsWord) -> f64 {
+    word.0.address() as f64
+}
+
+/// The thread that holds the word at this moment, dead or alive; `null` if none does.
+#[napi(catch_unwind, ts_args_type = "word: Int32Array")]
+pub fn owner_thread(word: JsWord) -> Option<u32> {
+    // Relaxed: for a message, which is out of date when it is read.
+    let value = Word(word.0.atomic().load(Ordering::Relaxed));
+    lot().agents.thread(value.owner())
 }
 
 /// What `stats()` answers.
