@@ -87,16 +87,25 @@ class Mutex {
   }
 
   acquireAsync(options) {
-    return this.#acquireAsync(options, 'acquireAsync');
+    if (options === undefined && thread.pending === 0 && compareExchange(this.#word, 0, 0, MINE_GUARDED) === 0) {
+      return Promise.resolve(createGuard(this, this.#word));
+    }
+    return this.#lockAsync(options, true, 'acquireAsync');
   }
 
   async executeLocked(fn, options) {
     checkFunction(this, 'fn', fn);
-    const guard = await this.#acquireAsync(options, 'executeLocked');
+    // Nobody but this function sees the guard of its hold, so a free mutex gets none; and what is no promise is not awaited.
+    if (options === undefined && thread.pending === 0 && compareExchange(this.#word, 0, 0, MINE_GUARDED) === 0) {
+      await undefined;
+    } else {
+      await this.#lockAsync(options, true, 'executeLocked');
+    }
     try {
-      return await fn();
+      const result = fn();
+      return isThenable(result) ? await result : result;
     } finally {
-      guard.unlock();
+      unlockGuarded(this.#word);
     }
   }
 
@@ -186,13 +195,6 @@ class Mutex {
     const code = binding.tryLock(this.#word, guarded);
     if (code === binding.NOT_ACQUIRED) return guarded ? null : false;
     return conclude(code, this, this.#word, guarded, 0);
-  }
-
-  #acquireAsync(options, verb) {
-    if (options === undefined && thread.pending === 0 && compareExchange(this.#word, 0, 0, MINE_GUARDED) === 0) {
-      return Promise.resolve(createGuard(this, this.#word));
-    }
-    return this.#lockAsync(options, true, verb);
   }
 
   #lockAsync(options, guarded, verb) {
