@@ -1,5 +1,6 @@
 /// <reference lib="es2022" />
 /// <reference lib="esnext.disposable" />
+/// <reference path="./diagnostics-channels.d.ts" />
 
 /**
  * How long to wait, in milliseconds.
@@ -33,6 +34,27 @@ export interface MutexOptions {
    * since a blocked main thread serves nobody. Means nothing in a worker, which may always block.
    */
   allowMainThread?: boolean | undefined;
+  /**
+   * What error messages, warnings, `inspect()`, `inspectAll()`, `console.log()` and diagnostics channels call the mutex in
+   * this thread. A name is not shared: each thread names its own objects.
+   */
+  name?: string | undefined;
+  /**
+   * Repairs what a thread that ended inside has left. Called with the mutex, which is held and {@link Mutex.abandoned}, by
+   * every verb of this object that acquires it in that state (also `tryLock`, and locking again after a wait for a
+   * {@link Condition}), before the verb returns or its promise settles. It takes the place of the warning
+   * `SABLOCK_ABANDONED`. When it returns, the mutex is consistent, as after {@link Mutex.markConsistent}.
+   *
+   * It must not return a promise: that is `ERR_INVALID_ARG_TYPE`. If it throws, the mutex is unlocked, the mark stays for the
+   * next to acquire it, and the verb throws what it threw, or its promise is rejected with that.
+   */
+  onAbandoned?: ((mutex: Mutex) => void) | undefined;
+}
+
+/** Options of the constructor of {@link Condition}. */
+export interface ConditionOptions {
+  /** As {@link MutexOptions.name}. */
+  name?: string | undefined;
 }
 
 /** One waiter of a {@link MutexInspection}. */
@@ -41,21 +63,60 @@ export interface MutexWaiter {
   threadId: number;
   /** `'blocking'`: the thread sleeps in `lock`. `'async'`: a promise is pending there. */
   kind: 'blocking' | 'async';
+  /** How it will hold the mutex. */
+  mode: 'exclusive';
   /** For how long it has waited, in milliseconds. */
   waitedMs: number;
 }
 
+/** One holder of a {@link MutexInspection}. */
+export interface MutexHolder {
+  /** The `threadId` (of `node:worker_threads`) of the thread that holds; it may have ended. */
+  threadId: number;
+  /** How it holds the mutex. */
+  mode: 'exclusive';
+  /** How many holds it has. */
+  count: number;
+}
+
 /** What {@link Mutex.inspect} answers. */
 export interface MutexInspection {
+  /** The name that this thread gave to the mutex; `null` without one. */
+  name: string | null;
   /** Whether somebody holds the mutex; also true while its holder's thread has ended and nobody has taken it since. */
   locked: boolean;
   /** The `threadId` of the holder's thread, which may have ended; `null` if nobody holds it, or no sablock wrote the word. */
   ownerThreadId: number | null;
   /** Whether a holder's thread has ended inside, and nobody has called `markConsistent` since. */
   abandoned: boolean;
+  /** Who holds it: one, or nobody. */
+  holders: MutexHolder[];
   /** Who waits, in the order of the queue. */
   waiters: MutexWaiter[];
 }
+
+/** One mutex in the answer of {@link inspectAll}. */
+export interface QueuedMutexInspection extends MutexInspection {
+  /** Where in its buffer the mutex is. */
+  byteOffset: number;
+}
+
+/**
+ * Every mutex of the process that somebody waits for, each as {@link Mutex.inspect} shows it, in no order: to find out
+ * why a program hangs. In any thread; never blocks, and disturbs no lock. Takes time in proportion to the number of waiters.
+ * Each mutex is seen at one instant, but not all at the same. Names are those that this thread gave.
+ *
+ * @example
+ * ```js
+ * const { inspectAll } = require('sablock');
+ * setInterval(() => {
+ *   for (const { name, byteOffset, ownerThreadId, waiters } of inspectAll()) {
+ *     console.log(`${name ?? byteOffset}: thread ${ownerThreadId} holds it, ${waiters.length} wait`);
+ *   }
+ * }, 1000).unref();
+ * ```
+ */
+export function inspectAll(): QueuedMutexInspection[];
 
 /**
  * A mutual-exclusion lock on four bytes of shared memory.
@@ -68,13 +129,15 @@ export interface MutexInspection {
  * which the mutex is handed over directly), and an event loop that is busy when its turn comes is passed by.
  * The waits of one thread's `lockAsync` are served in the order of the calls.
  *
- * **For one process.** Send the buffer to another thread and make a `Mutex` there; a `Mutex` does not survive `postMessage`.
+ * **For one process.** Send the buffer to another thread and make a `Mutex` there; a `Mutex` does not survive `postMessage`,
+ * which refuses it with a DataCloneError (Node.js before 22.12 sends an empty object).
  *
  * **Not re-entrant.** The holder is a thread. A second `lock` of a thread that holds the mutex, by itself or by one of its
  * asynchronous tasks, throws a {@link DeadlockError}; a second `lockAsync` waits for the first to be unlocked.
  *
  * **Threads may end anywhere.** If a thread ends while it holds the mutex, however it ends, the next to lock it gets it,
- * is told by a process warning with the code `SABLOCK_ABANDONED`, and sees {@link Mutex.abandoned}.
+ * is told by a process warning with the code `SABLOCK_ABANDONED`, and sees {@link Mutex.abandoned}. A thread emits at most
+ * five of these warnings in a second, then one line for the rest. {@link MutexOptions.onAbandoned} takes their place.
  *
  * @example
  * ```js
@@ -110,6 +173,8 @@ export class Mutex {
   readonly buffer: SharedArrayBuffer;
   /** Where in the buffer the mutex is. */
   readonly byteOffset: number;
+  /** The name given to the constructor; `null` without one. */
+  readonly name: string | null;
 
   /**
    * Locks the mutex. **Blocks** this thread until then; workers only, unless `allowMainThread`.
@@ -206,6 +271,7 @@ export class Mutex {
   /**
    * Locks the mutex and answers a guard that unlocks it. **Blocks** this thread; workers only, unless `allowMainThread`.
    *
+   * @param timeout How long to wait, in milliseconds, counted from the call, or options. Default: for ever.
    * @throws `ERR_LOCK_TIMEOUT` if the time was over (`null` would let a `using` block run unlocked).
    * @throws As {@link Mutex.lock}.
    * @example
@@ -214,11 +280,12 @@ export class Mutex {
    * table[0] += 1;
    * ```
    */
-  acquire(options?: LockOptions): LockGuard;
+  acquire(timeout?: Timeout | LockOptions): LockGuard;
 
   /**
    * Locks the mutex without blocking and answers a guard that unlocks it. In any thread; never throws.
    *
+   * @param timeout How long to wait, in milliseconds, counted from the call, or options. Default: for ever.
    * @returns A promise of the guard. Rejected with `ERR_LOCK_TIMEOUT` if the time was over, or as {@link Mutex.lockAsync}.
    * @example
    * ```js
@@ -226,7 +293,7 @@ export class Mutex {
    * await save(table);
    * ```
    */
-  acquireAsync(options?: AsyncLockOptions): Promise<LockGuard>;
+  acquireAsync(timeout?: Timeout | AsyncLockOptions): Promise<LockGuard>;
 
   /**
    * Locks the mutex if that is possible at once, and answers a guard that unlocks it. In any thread; never blocks.
@@ -355,12 +422,14 @@ export class Condition {
   static readonly ALIGN: 4;
 
   /** As the constructor of {@link Mutex}. */
-  constructor(buffer: SharedArrayBuffer, byteOffset?: number);
+  constructor(buffer: SharedArrayBuffer, byteOffset?: number, options?: ConditionOptions);
 
   /** The buffer given to the constructor. */
   readonly buffer: SharedArrayBuffer;
   /** Where in the buffer the condition is. */
   readonly byteOffset: number;
+  /** The name given to the constructor; `null` without one. */
+  readonly name: string | null;
 
   /**
    * Unlocks the mutex, waits for a notification, and locks the mutex again. **Blocks** this thread; workers only, unless
@@ -569,6 +638,10 @@ export function stats(): Stats;
  * between the lock and the code that waits for it (for `sablock:long-hold` in a thread that is blocked, even inside its
  * sleep), so let it be short, and never lock in it: a thread that is blocked could not unlock, and gets a {@link DeadlockError}
  * instead of the lock. What it throws becomes an uncaught error; the lock does not mind.
+ * It runs in the asynchronous context of the code that waits, so that AsyncLocalStorage answers there what it answers in
+ * that code (of several waits of a thread for one mutex, `sablock:long-hold` takes the first).
+ *
+ * With the types of Node.js, `subscribe` and `unsubscribe` of `node:diagnostics_channel` know these messages.
  *
  * @example
  * ```js
@@ -583,6 +656,8 @@ export interface DiagnosticsMessages {
   'sablock:contended': {
     /** The mutex, as the object that this thread used. */
     mutex: Mutex;
+    /** Its name; `null` without one. */
+    name: string | null;
     /** Its byte offset. */
     byteOffset: number;
     /** `'blocking'`: this thread has slept. `'async'`: a promise was pending. */
@@ -602,6 +677,8 @@ export interface DiagnosticsMessages {
   'sablock:long-hold': {
     /** The mutex, as the object that this thread used. */
     mutex: Mutex;
+    /** Its name; `null` without one. */
+    name: string | null;
     /** Its byte offset. */
     byteOffset: number;
     /** The `threadId` of the holder's thread: perhaps this one's, if another of its tasks holds the mutex. */
@@ -616,6 +693,8 @@ export interface DiagnosticsMessages {
   'sablock:abandoned': {
     /** The mutex, as the object that this thread used. */
     mutex: Mutex;
+    /** Its name; `null` without one. */
+    name: string | null;
     /** Its byte offset. */
     byteOffset: number;
     /** The `threadId` of the thread that ended. */
@@ -625,6 +704,8 @@ export interface DiagnosticsMessages {
   'sablock:deadlock': {
     /** The mutex that this thread would have waited for, as the object that it used. */
     mutex: Mutex;
+    /** Its name; `null` without one. */
+    name: string | null;
     /** Its byte offset. */
     byteOffset: number;
     /** As {@link DeadlockError.cycle}, which begins with this thread. */
@@ -632,7 +713,17 @@ export interface DiagnosticsMessages {
   };
 }
 
-/** The time was over: from `acquire`, `acquireAsync`, `executeLocked` and `executeLockedSync`. */
+/** Who subscribes to the channel of that name. */
+export type DiagnosticsListener<Name extends keyof DiagnosticsMessages> = (
+  message: DiagnosticsMessages[Name],
+  name: string | symbol,
+) => void;
+
+/**
+ * The time was over: from `acquire`, `acquireAsync`, `executeLocked` and `executeLockedSync`. The message says which verb
+ * waited, for which mutex, and which thread holds it now. The stack shows the async functions that await the verb's promise;
+ * of `.then()` chains there are none.
+ */
 export class TimeoutError extends Error {
   private constructor();
   /** The name of the class. */

@@ -15,6 +15,7 @@ const LATER = {
   wait: lazily(() => require('./lib/futex.js')),
   notify: lazily(() => require('./lib/futex.js')),
   waitAsync: lazily(() => require('./lib/futex.js')),
+  inspectAll: lazily(() => require('./lib/inspection.js')),
   stats: () => require('./lib/thread.js').binding,
 };
 for (const [name, load] of Object.entries(LATER)) {
@@ -22,5 +23,17 @@ for (const [name, load] of Object.entries(LATER)) {
 }
 
 // Never run: ES modules learn from it, without running anything, which names they can import.
-// biome-ignore lint/suspicious/noAssignInExpressions: the form that they look for.
-0 && (module.exports = { Mutex, LockGuard, Condition, TimeoutError, DeadlockError, wait, notify, waitAsync, stats });
+0 &&
+  // biome-ignore lint/suspicious/noAssignInExpressions: the form that they look for.
+  (module.exports = {
+    Mutex,
+    LockGuard,
+    Condition,
+    TimeoutError,
+    DeadlockError,
+    wait,
+    notify,
+    waitAsync,
+    inspectAll,
+    stats,
+  });

@@ -1,10 +1,11 @@
 const assert = require('node:assert/strict');
 const { test } = require('node:test');
 const { setImmediate: nextTurn } = require('node:timers/promises');
-const { Mutex } = require('..');
+const { Mutex, stats } = require('..');
 const { endings } = require('./helpers/endings.js');
 const { createHeld } = require('./helpers/held.js');
 const { OFFSET } = require('./helpers/memory.js');
+const { runProgram } = require('./helpers/processes.js');
 const { needs } = require('./helpers/runtime.js');
 const { watched } = require('./helpers/threads.js');
 
@@ -110,3 +111,48 @@ test(
     assert.deepEqual(warnings, []);
   }),
 );
+
+test(
+  'a thread emits at most five warnings in a second, then one line for the rest; channel and stats have all',
+  needs('prompt ends'),
+  watched(async (_, threads) => {
+    const { mutex, holder, waiters } = await createHeld(threads, { others: 1 });
+    // A thread that has not warned of anything yet.
+    const [worker] = waiters;
+    await worker.call('listen', 'sablock:abandoned');
+    const offsets = Array.from({ length: 8 }, (_, index) => mutex.byteOffset + 4 * (index + 1));
+    await holder.run(offsets.map((byteOffset) => [byteOffset, 'lock']));
+    await terminate.end(holder);
+    const before = stats().abandoned;
+    assert.deepEqual(
+      await worker.run(offsets.map((byteOffset) => [byteOffset, 'tryLock'])),
+      offsets.map(() => true),
+    );
+    assert.equal(await worker.call(offsets[7], 'get', 'abandoned'), true);
+    assert.equal(stats().abandoned - before, 8);
+    assert.deepEqual(
+      (await worker.call('heard', 'sablock:abandoned')).map(({ byteOffset }) => byteOffset),
+      offsets,
+    );
+    const warnings = [];
+    while (warnings.length < 6) {
+      const all = await worker.call('warnings');
+      warnings.splice(0, Infinity, ...all.filter(({ code }) => code === 'SABLOCK_ABANDONED'));
+      assert.ok(warnings.length <= 6);
+      await nextTurn();
+    }
+    for (let index = 0; index < 5; index++)
+      assert.match(warnings[index].message, new RegExp(`\\b${offsets[index]}\\b`));
+    assert.match(warnings[5].message, /^3 more mutexes /);
+  }),
+);
+
+test('the line for the rest comes before the process ends by itself, and does not keep it alive', async () => {
+  const { code, stdout, stderr } = await runProgram('many-abandoned');
+  assert.equal(code, 0, stderr);
+  const lines = stderr.split('\n').filter((line) => line.includes('SABLOCK_ABANDONED'));
+  assert.equal(lines.length, 6, stderr);
+  assert.match(lines[5], / 1 more mutex /);
+  const { ms } = JSON.parse(stdout);
+  assert.ok(ms < 990, `${ms} ms from the last lock to the end`);
+});

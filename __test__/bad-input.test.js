@@ -2,7 +2,7 @@ const assert = require('node:assert/strict');
 const { test } = require('node:test');
 const { inspect } = require('node:util');
 const vm = require('node:vm');
-const { Mutex } = require('..');
+const { Condition, Mutex } = require('..');
 const expected = require('./helpers/expected.js');
 const { BYTES, createMutex, OFFSET } = require('./helpers/memory.js');
 const { watched } = require('./helpers/threads.js');
@@ -300,4 +300,41 @@ test('the error of a bad argument names the mutex that it was given to', async (
 test('mutex methods refuse to work on anything but a Mutex', () => {
   const { lock, tryLock, unlock } = Mutex.prototype;
   for (const method of [lock, tryLock, unlock]) assert.throws(() => method.call({}), TypeError);
+});
+
+const BAD_OPTIONS = {
+  'options.allowMainThread': [1, null, 'true'],
+  'options.name': [1, null, {}, Symbol('jobs')],
+  'options.onAbandoned': [1, null, {}, 'markConsistent'],
+};
+
+for (const [option, values] of Object.entries(BAD_OPTIONS)) {
+  for (const value of values) {
+    test(`a constructor refuses ${option} of ${String(value)}`, () => {
+      const options = { [option.slice('options.'.length)]: value };
+      for (const lock of [Mutex, Condition]) {
+        assert.throws(() => new lock(new SharedArrayBuffer(4), 0, options), {
+          name: 'TypeError',
+          code: 'ERR_INVALID_ARG_TYPE',
+          message: new RegExp(`"${option}"`),
+        });
+      }
+    });
+  }
+}
+
+test('memory that came through JSON or as a copy is refused with the reason', () => {
+  const refused = (buffer, reason) => {
+    for (const lock of [Mutex, Condition]) {
+      assert.throws(() => new lock(buffer), { code: 'ERR_INVALID_ARG_TYPE', message: reason });
+    }
+  };
+  const sent = JSON.parse(JSON.stringify({ buffer: new SharedArrayBuffer(8) }));
+  refused(sent.buffer, /sent to another process .* node:worker_threads/);
+  refused(Object.create(null), /sent to another process/);
+  refused(new ArrayBuffer(8), /new SharedArrayBuffer\(\).* arrives there as a copy/);
+  refused(new Uint8Array(8), /new SharedArrayBuffer\(\)/);
+  for (const other of [{ memory: 1 }, [], new Map(), null, 5, new (class Memory {})()]) {
+    refused(other, /^(?!.*process).*$/);
+  }
 });

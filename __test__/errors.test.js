@@ -1,6 +1,6 @@
 const assert = require('node:assert/strict');
 const { test } = require('node:test');
-const { DeadlockError, Mutex, TimeoutError } = require('..');
+const { Condition, DeadlockError, Mutex, TimeoutError } = require('..');
 const expected = require('./helpers/expected.js');
 const { createMutex, OFFSET, overwrite } = require('./helpers/memory.js');
 const { watched } = require('./helpers/threads.js');
@@ -61,6 +61,35 @@ test(
     await holder.call('unlock');
     assert.equal(await pending, true);
     mutex.unlock();
+  }),
+);
+
+test(
+  'ERR_LOCK_NOT_OWNER asks for a forgotten await where this thread waits for that lock, and only there',
+  watched(async (_, threads) => {
+    const { buffer, mutex } = createMutex({ allowMainThread: true });
+    const same = new Mutex(buffer, OFFSET);
+    const condition = new Condition(buffer, OFFSET + 8);
+    const [worker] = await threads.puppets(1, buffer);
+    await worker.run([['lock'], [OFFSET + 4, 'lock']]);
+    const elsewhere = new Mutex(buffer, OFFSET + 4).lockAsync();
+    const calls = [
+      () => mutex.unlock(),
+      () => same.unlock(),
+      () => mutex.markConsistent(),
+      () => condition.wait(mutex),
+    ];
+    for (const call of calls) assert.doesNotMatch(thrownBy(call).message, /await/);
+    const pending = mutex.lockAsync();
+    for (const call of calls) {
+      const error = thrownBy(call);
+      assert.equal(error.code, 'ERR_LOCK_NOT_OWNER');
+      assert.match(error.message, /did you forget `await`\?/);
+    }
+    await worker.run([['unlock'], [OFFSET + 4, 'unlock']]);
+    assert.deepEqual(await Promise.all([pending, elsewhere]), [true, true]);
+    mutex.unlock();
+    for (const call of calls) assert.doesNotMatch(thrownBy(call).message, /await/);
   }),
 );
 

@@ -7,7 +7,13 @@ const { needs } = require('./helpers/runtime.js');
 const { watched } = require('./helpers/threads.js');
 const { Witness } = require('./helpers/witness.js');
 
-const FREE = { locked: false, ownerThreadId: null, abandoned: false, waiters: [] };
+const FREE = { name: null, locked: false, ownerThreadId: null, abandoned: false, holders: [], waiters: [] };
+const heldBy = (threadId) => ({
+  ...FREE,
+  locked: true,
+  ownerThreadId: threadId,
+  holders: [{ threadId, mode: 'exclusive', count: 1 }],
+});
 
 test('inspect() of a free mutex names no owner and no waiters', () => {
   const { mutex } = createMutex();
@@ -33,11 +39,11 @@ test(
     const { buffer, mutex } = createMutex();
     const [worker] = await threads.puppets(1, buffer);
     mutex.tryLock();
-    assert.deepEqual(mutex.inspect(), { ...FREE, locked: true, ownerThreadId: threadId });
+    assert.deepEqual(mutex.inspect(), heldBy(threadId));
     assert.equal((await worker.call('inspect')).ownerThreadId, threadId);
     mutex.unlock();
     await worker.call('acquire');
-    assert.deepEqual(mutex.inspect(), { ...FREE, locked: true, ownerThreadId: worker.threadId });
+    assert.deepEqual(mutex.inspect(), heldBy(worker.threadId));
   }),
 );
 
@@ -58,12 +64,12 @@ test(
 
     const { waiters } = mutex.inspect();
     assert.deepEqual(
-      waiters.map((waiter) => ({ threadId: waiter.threadId, kind: waiter.kind })),
+      waiters.map(({ waitedMs, ...waiter }) => waiter),
       [
-        { threadId, kind: 'async' },
-        { threadId: blocking.threadId, kind: 'blocking' },
-        { threadId: awaiting.threadId, kind: 'async' },
-        { threadId, kind: 'async' },
+        { threadId, kind: 'async', mode: 'exclusive' },
+        { threadId: blocking.threadId, kind: 'blocking', mode: 'exclusive' },
+        { threadId: awaiting.threadId, kind: 'async', mode: 'exclusive' },
+        { threadId, kind: 'async', mode: 'exclusive' },
       ],
     );
     mutex.unlock();
@@ -101,7 +107,7 @@ test(
     await holder.call('lock');
     await endings.find(({ name }) => name === 'terminate()').end(holder);
     mutex.tryLock();
-    assert.deepEqual(mutex.inspect(), { ...FREE, locked: true, ownerThreadId: threadId, abandoned: true });
+    assert.deepEqual(mutex.inspect(), { ...heldBy(threadId), abandoned: true });
     mutex.unlock();
     assert.deepEqual(mutex.inspect(), { ...FREE, abandoned: true });
     mutex.tryLock();

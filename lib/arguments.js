@@ -8,11 +8,12 @@ const errors = lazily(() => require('./errors.js'));
 const TIMEOUT = 'a number of milliseconds or an options object';
 const MILLISECONDS = 'a number of milliseconds';
 const NO_OPTIONS = { signal: undefined, ref: true };
+const DEFAULTS = { allowMainThread: false, name: undefined, onAbandoned: undefined };
 
 /** Infinity for ever, zero or less one try. */
-function toMilliseconds(byteOffset, name, value, expected) {
+function toMilliseconds(place, name, value, expected) {
   if (value === undefined) return Infinity;
-  if (typeof value !== 'number') throw errors().invalidArgument(name, expected, value, byteOffset);
+  if (typeof value !== 'number') throw errors().invalidArgument(name, expected, value, place);
   return Number.isNaN(value) ? Infinity : value;
 }
 
@@ -20,20 +21,20 @@ function isOptions(value) {
   return typeof value === 'object' && value !== null;
 }
 
-/** From `Timeout | LockOptions` to milliseconds. The byte offset is for the message. */
-exports.toTimeout = (byteOffset, timeout) =>
+/** From `Timeout | LockOptions` to milliseconds. The place, a lock or its word, is for the message. */
+exports.toTimeout = (place, timeout) =>
   isOptions(timeout)
-    ? toMilliseconds(byteOffset, 'options.timeout', timeout.timeout, MILLISECONDS)
-    : toMilliseconds(byteOffset, 'timeout', timeout, TIMEOUT);
+    ? toMilliseconds(place, 'options.timeout', timeout.timeout, MILLISECONDS)
+    : toMilliseconds(place, 'timeout', timeout, TIMEOUT);
 
 /** From `Timeout | AsyncLockOptions` to `{ timeout, signal, ref }`, all of them set but the signal. */
-exports.toAsyncOptions = (byteOffset, options) => {
+exports.toAsyncOptions = (place, options) => {
   if (!isOptions(options)) {
-    return { timeout: toMilliseconds(byteOffset, 'timeout', options, TIMEOUT), signal: undefined, ref: true };
+    return { timeout: toMilliseconds(place, 'timeout', options, TIMEOUT), signal: undefined, ref: true };
   }
   const { timeout, signal, ref = true } = options;
-  checkWaitOptions(signal, ref, byteOffset);
-  return { timeout: toMilliseconds(byteOffset, 'options.timeout', timeout, MILLISECONDS), signal, ref };
+  checkWaitOptions(signal, ref, place);
+  return { timeout: toMilliseconds(place, 'options.timeout', timeout, MILLISECONDS), signal, ref };
 };
 
 /** The options of `waitAsync`: `{ signal, ref }`, both set but the signal. */
@@ -45,11 +46,11 @@ exports.toWaitOptions = (options) => {
   return { signal, ref };
 };
 
-function checkWaitOptions(signal, ref, byteOffset) {
+function checkWaitOptions(signal, ref, place) {
   if (signal !== undefined && !isAbortSignal(signal)) {
-    throw errors().invalidArgument('options.signal', 'an AbortSignal', signal, byteOffset);
+    throw errors().invalidArgument('options.signal', 'an AbortSignal', signal, place);
   }
-  if (typeof ref !== 'boolean') throw errors().invalidArgument('options.ref', 'a boolean', ref, byteOffset);
+  if (typeof ref !== 'boolean') throw errors().invalidArgument('options.ref', 'a boolean', ref, place);
 }
 
 // By what it does, not by its class: another realm's signals, and polyfills, are as good.
@@ -62,14 +63,14 @@ function isAbortSignal(value) {
   );
 }
 
-/** `place` has the byte offset for the message; it is read only then, since reading that of an array takes a call. */
+/** `place` is a lock or its word, for the message. */
 exports.checkFunction = (place, name, value) => {
-  if (typeof value !== 'function') throw errors().invalidArgument(name, 'a function', value, place.byteOffset);
+  if (typeof value !== 'function') throw errors().invalidArgument(name, 'a function', value, place);
 };
 
 /** A view of the four bytes of a mutex, or of a condition. */
 exports.toWord = (buffer, byteOffset = 0) => {
-  if (!isSharedArrayBuffer(buffer)) throw errors().invalidArgument('buffer', 'a SharedArrayBuffer', buffer);
+  if (!isSharedArrayBuffer(buffer)) throw errors().notShared(buffer);
   if (typeof byteOffset !== 'number') throw errors().invalidArgument('byteOffset', 'a number', byteOffset);
   if (!Number.isInteger(byteOffset) || byteOffset < 0 || byteOffset % 4 !== 0) {
     throw errors().outOfRange('byteOffset', 'a multiple of 4, 0 or more', byteOffset);
@@ -84,6 +85,9 @@ exports.toWord = (buffer, byteOffset = 0) => {
   return new Int32Array(buffer, byteOffset, 1);
 };
 
+exports.isThenable = (value) =>
+  value !== null && (typeof value === 'object' || typeof value === 'function') && typeof value.then === 'function';
+
 /** How many a notification of a condition is for. */
 exports.toWaiters = (count) => {
   if (typeof count !== 'number') throw errors().invalidArgument('count', 'a number', count);
@@ -91,13 +95,19 @@ exports.toWaiters = (count) => {
   return count;
 };
 
-/** Whether the mutex may block the main thread. */
-exports.toAllowMainThread = (options) => {
-  if (options === undefined) return false;
+/** The options of the constructors: `{ allowMainThread, name, onAbandoned }`, the last two undefined if they are not given. */
+exports.toLockOptions = (options) => {
+  if (options === undefined) return DEFAULTS;
   if (!isOptions(options)) throw errors().invalidArgument('options', 'an object', options);
-  const { allowMainThread = false } = options;
+  const { allowMainThread = false, name, onAbandoned } = options;
   if (typeof allowMainThread !== 'boolean') {
     throw errors().invalidArgument('options.allowMainThread', 'a boolean', allowMainThread);
   }
-  return allowMainThread;
+  if (name !== undefined && typeof name !== 'string') {
+    throw errors().invalidArgument('options.name', 'a string', name);
+  }
+  if (onAbandoned !== undefined && typeof onAbandoned !== 'function') {
+    throw errors().invalidArgument('options.onAbandoned', 'a function', onAbandoned);
+  }
+  return { allowMainThread, name, onAbandoned };
 };

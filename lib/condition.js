@@ -1,10 +1,15 @@
+const { markAsUncloneable } = require('node:worker_threads');
+const { lazily } = require('./lazily.js');
 const { binding, thread } = require('./thread.js');
-const { checkFunction, toAsyncOptions, toTimeout, toWaiters, toWord } = require('./arguments.js');
-const { corrupt, invalidArgument, mainThread, noBackgroundThread, notOwner } = require('./errors.js');
+const { checkFunction, toAsyncOptions, toLockOptions, toTimeout, toWaiters, toWord } = require('./arguments.js');
+const { corrupt, describe, invalidArgument, mainThread, noBackgroundThread, notOwner } = require('./errors.js');
 const { innerOf } = require('./mutex.js');
 const { PendingWait } = require('./pending-wait.js');
 const { isWatched, whileBlocked } = require('./diagnosis.js');
 const { conclude, lockWord } = require('./wait.js');
+
+const inspection = lazily(() => require('./inspection.js'));
+const names = lazily(() => require('./names.js'));
 
 const { GUARDED, OWNER } = binding;
 const { load } = Atomics;
@@ -63,13 +68,23 @@ class ConditionWait extends PendingWait {
       fail(this.#ended);
       return;
     }
-    try {
+    let locked;
+    const lock = () => {
       const options = { timeout: Infinity, signal: undefined, ref: this.ref };
-      lockWord(this.mutex, this.word, this.guarded, options, this).then(succeed, fail);
+      locked = lockWord(this.mutex, this.word, this.guarded, options, undefined, this);
+    };
+    try {
+      // In the context of whoever waits, and not of whoever notified.
+      this.runInAsyncScope(lock);
     } catch (error) {
-      this.lose();
-      fail(error);
+      // Not if it is what came after that has failed.
+      if (locked === undefined) {
+        this.lose();
+        fail(error);
+        return;
+      }
     }
+    locked.then(succeed, fail);
   }
 
   /** The mutex is locked again; throws if there is nobody to hold it. */
@@ -131,8 +146,12 @@ class Condition {
 
   #word;
 
-  constructor(buffer, byteOffset) {
-    this.#word = toWord(buffer, byteOffset);
+  constructor(buffer, byteOffset, options) {
+    const word = toWord(buffer, byteOffset);
+    const { name } = toLockOptions(options);
+    if (name !== undefined) names().name(word, name);
+    this.#word = word;
+    markAsUncloneable?.(this);
   }
 
   get buffer() {
@@ -143,18 +162,26 @@ class Condition {
     return this.#word.byteOffset;
   }
 
+  get name() {
+    return this.#word.name ?? null;
+  }
+
+  [Symbol.for('nodejs.util.inspect.custom')](depth, options) {
+    return #word in this ? inspection().showCondition(this.#word, depth, options) : this;
+  }
+
   wait(mutex, timeout) {
     const { word, mayBlock } = toInner(mutex);
-    const limit = toTimeout(word.byteOffset, timeout);
-    if (!mayBlock) throw mainThread(word.byteOffset, 'waitAsync()');
+    const limit = toTimeout(word, timeout);
+    if (!mayBlock) throw mainThread(word, 'waitAsync()');
     return this.#wait(mutex, word, limit);
   }
 
   waitFor(mutex, predicate, timeout) {
     const { word, mayBlock } = toInner(mutex);
     checkFunction(word, 'predicate', predicate);
-    const limit = toTimeout(word.byteOffset, timeout);
-    if (!mayBlock) throw mainThread(word.byteOffset, 'waitForAsync()');
+    const limit = toTimeout(word, timeout);
+    if (!mayBlock) throw mainThread(word, 'waitForAsync()');
     toHold(word);
     const deadline = performance.now() + limit;
     while (!predicate()) {
@@ -166,7 +193,7 @@ class Condition {
   waitAsync(mutex, options) {
     try {
       const { word } = toInner(mutex);
-      return Promise.resolve(this.#waitAsync(mutex, word, toAsyncOptions(word.byteOffset, options)));
+      return Promise.resolve(this.#waitAsync(mutex, word, toAsyncOptions(word, options)));
     } catch (error) {
       return Promise.reject(error);
     }
@@ -181,7 +208,7 @@ class Condition {
   async #waitForAsync(mutex, predicate, options, outer) {
     const { word } = toInner(mutex);
     checkFunction(word, 'predicate', predicate);
-    const { timeout, signal, ref } = toAsyncOptions(word.byteOffset, options);
+    const { timeout, signal, ref } = toAsyncOptions(word, options);
     const deadline = performance.now() + timeout;
     const hold = new WatchedHold(word, outer);
     try {
@@ -262,8 +289,8 @@ class Condition {
         return wait.promise;
       }
       wait.stopListening();
-      if (-1 - answer === binding.NO_CLOCK) throw noBackgroundThread(`the condition at byte offset ${this.byteOffset}`);
-      throw -1 - answer === binding.CORRUPT ? corrupt(word.byteOffset, load(word, 0)) : notHeld(word);
+      if (-1 - answer === binding.NO_CLOCK) throw noBackgroundThread(describe(this, 'condition'));
+      throw -1 - answer === binding.CORRUPT ? corrupt(word, load(word, 0)) : notHeld(word);
     } catch (error) {
       if (guarded) {
         thread.lent.delete(wait.hold);
@@ -289,12 +316,17 @@ function toHold(word) {
   return (value & GUARDED) !== 0;
 }
 
-const notHeld = ({ byteOffset }) =>
-  notOwner(byteOffset, 'wait with', 'this thread does not hold it. Lock it first: to wait is to unlock it meanwhile.');
-
-const functionEnded = ({ byteOffset }, name) =>
+const notHeld = (word) =>
   notOwner(
-    byteOffset,
+    word,
+    'wait with',
+    'this thread does not hold it. Lock it first: to wait is to unlock it meanwhile.',
+    thread.isWaitingFor(word),
+  );
+
+const functionEnded = (word, name) =>
+  notOwner(
+    word,
     'lock again',
     `${name} has ended, and with it the hold that this wait had unlocked. Await the wait in the function that holds the mutex.`,
   );

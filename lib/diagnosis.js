@@ -1,9 +1,11 @@
 // What is told on diagnostics channels: who waited, who holds for long, who ended inside, who was in a deadlock.
 //
-// Loaded by the first wait. Whoever waits, or finds something, tells it on its own thread. Without subscribers a wait costs
-// one look at a flag more; no clock is read.
+// Loaded by the first wait. Whoever waits, or finds something, tells it on its own thread, and a promise in the asynchronous
+// context of whoever waits for it, not of whoever unlocks. Without subscribers a wait costs one look at a flag more; no clock
+// is read.
 
 const { channel } = require('node:diagnostics_channel');
+const { threadId } = require('node:worker_threads');
 const { binding, thread } = require('./thread.js');
 
 const contended = channel('sablock:contended');
@@ -35,30 +37,47 @@ function quietly(tell) {
   }
 }
 
+/** The scope of a wait that blocks: the call itself. */
+class CallScope {
+  runInAsyncScope(tell) {
+    tell();
+  }
+}
+
 /** The holds that this thread waits for: one object for a thread, however often the package is loaded there. */
 class Holds {
   #watched = new Map();
   #timer = null;
+  /** The hold that was watched last. */
+  #last = null;
 
-  watch(word, mutex, hold) {
+  /** `scope` has `runInAsyncScope(tell)`, which tells in the context of who waits. */
+  watch(word, mutex, hold, scope) {
     let watched = this.#watched.get(word);
     if (watched === undefined) {
-      watched = { mutex, waits: 0, serial: -1, since: 0, next: LONG_MS };
+      watched = { mutex, scopes: new Set(), serial: -1, threadId: null, since: 0, seenAt: 0, next: LONG_MS };
       this.#watched.set(word, watched);
     }
-    watched.waits += 1;
+    watched.scopes.add(scope);
     this.#see(watched, hold);
     this.#timer ??= setInterval(() => this.look(), LOOK_MS).unref();
   }
 
-  unwatch(word) {
+  unwatch(word, scope) {
     const watched = this.#watched.get(word);
-    watched.waits -= 1;
-    if (watched.waits > 0) return;
+    this.#last = { word, threadId: watched.threadId, ms: watched.seenAt - watched.since };
+    watched.scopes.delete(scope);
+    if (watched.scopes.size > 0) return;
     this.#watched.delete(word);
     if (this.#watched.size > 0) return;
     clearInterval(this.#timer);
     this.#timer = null;
+  }
+
+  /** For how long the thread was seen to hold the word, at the end of the wait that was over last; 0 if it was not. */
+  seenMs(word, threadId) {
+    const last = this.#last;
+    return last?.word === word && last.threadId === threadId ? last.ms : 0;
   }
 
   /** Called by the timer, and by a blocked thread between two slices of its sleep. */
@@ -72,16 +91,24 @@ class Holds {
     const now = performance.now();
     if (hold?.serial !== watched.serial) {
       watched.serial = hold?.serial;
+      watched.threadId = hold?.threadId ?? null;
       watched.since = now;
       watched.next = LONG_MS;
     }
+    watched.seenAt = now;
     const heldAtLeastMs = now - watched.since;
     if (hold === null || heldAtLeastMs < watched.next) return;
     // First this: a subscriber that waits for a lock itself comes here again.
     while (watched.next <= heldAtLeastMs) watched.next *= 2;
-    const { mutex } = watched;
-    longHold.publish({ mutex, byteOffset: mutex.byteOffset, ownerThreadId: hold.threadId, heldAtLeastMs });
+    const message = { ...placeOf(watched.mutex), ownerThreadId: hold.threadId, heldAtLeastMs };
+    const [scope] = watched.scopes;
+    scope.runInAsyncScope(() => longHold.publish(message));
   }
+}
+
+/** What begins each message. */
+function placeOf(mutex) {
+  return { mutex, name: mutex.name, byteOffset: mutex.byteOffset };
 }
 
 function holdsOfThread() {
@@ -92,32 +119,32 @@ function holdsOfThread() {
 function tellContended(mutex, kind, ownerThreadId, waitedMs, code) {
   const outcome = OUTCOMES.get(code);
   if (outcome === undefined) return;
-  contended.publish({ mutex, byteOffset: mutex.byteOffset, kind, ownerThreadId, waitedMs, outcome });
+  contended.publish({ ...placeOf(mutex), kind, ownerThreadId, waitedMs, outcome });
 }
 
 /** A pending promise that is told about. */
 class AsyncWatch {
-  #mutex;
-  #word;
+  #wait;
   #since = performance.now();
   #ownerThreadId;
   #holds = null;
 
-  constructor(mutex, word) {
-    this.#mutex = mutex;
-    this.#word = word;
+  constructor(wait) {
+    this.#wait = wait;
     this.#ownerThreadId = binding.waitedFor();
     if (!longHold.hasSubscribers) return;
     const holds = holdsOfThread();
-    holds.watch(word, mutex, binding.hold(word));
+    holds.watch(wait.word, wait.mutex, binding.hold(wait.word), wait);
     this.#holds = holds;
   }
 
   /** With the binding's code, or with `'aborted'`. */
   end(code) {
     quietly(() => {
-      this.#holds?.unwatch(this.#word);
-      tellContended(this.#mutex, 'async', this.#ownerThreadId, performance.now() - this.#since, code);
+      const { mutex, word } = this.#wait;
+      this.#holds?.unwatch(word, this.#wait);
+      const waitedMs = performance.now() - this.#since;
+      this.#wait.runInAsyncScope(() => tellContended(mutex, 'async', this.#ownerThreadId, waitedMs, code));
     });
   }
 }
@@ -126,25 +153,35 @@ class AsyncWatch {
 exports.isWatched = () => contended.hasSubscribers || longHold.hasSubscribers;
 
 /** A promise for the mutex is pending from now on. Answers what has `end(code)`, or `null`. */
-exports.beginWait = (mutex, word) => quietly(() => new AsyncWatch(mutex, word));
+exports.beginWait = (wait) => quietly(() => new AsyncWatch(wait));
 
 /** Runs a call of the binding that may block for the mutex. Answers what it answers, whose remainder by CODES is a code. */
 exports.whileBlocked = (mutex, word, call) => {
   const holds = longHold.hasSubscribers ? holdsOfThread() : null;
-  holds?.watch(word, mutex, null);
+  const scope = new CallScope();
+  holds?.watch(word, mutex, null, scope);
   const answer = call();
   quietly(() => {
-    holds?.unwatch(word);
+    holds?.unwatch(word, scope);
     const waitedMs = binding.waited();
     if (waitedMs >= 0) tellContended(mutex, 'blocking', binding.waitedFor(), waitedMs, answer % binding.CODES);
   });
   return answer;
 };
 
-exports.tellAbandoned = (mutex, byteOffset, ownerThreadId) => {
-  quietly(() => abandoned.publish({ mutex, byteOffset, ownerThreadId }));
+exports.tellAbandoned = (mutex, ownerThreadId) => {
+  quietly(() => abandoned.publish({ ...placeOf(mutex), ownerThreadId }));
 };
 
-exports.tellDeadlock = (mutex, byteOffset, cycle) => {
-  quietly(() => deadlock.publish({ mutex, byteOffset, cycle }));
+exports.tellDeadlock = (mutex, cycle) => {
+  quietly(() => deadlock.publish({ ...placeOf(mutex), cycle }));
+};
+
+/** For a message: who holds the word now, and for how long if that was seen. */
+exports.describeHolder = (word) => {
+  const holder = binding.ownerThread(word);
+  if (holder === null) return 'Nobody holds it now.';
+  const who = holder === threadId ? 'This thread holds it now' : `Thread ${holder} holds it now`;
+  const ms = thread.holds?.seenMs(word, holder) ?? 0;
+  return ms > 0 ? `${who}, and was seen to hold it for ${Math.floor(ms)} ms on end.` : `${who}.`;
 };

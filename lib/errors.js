@@ -1,14 +1,15 @@
 // Every error of the package: what failed, on which mutex, what to do. The codes are stable.
 
 const { inspect } = require('node:util');
+const { isAnyArrayBuffer } = require('node:util/types');
 
 /** An `acquire*` or `executeLocked*` that ran out of time. */
 class TimeoutError extends Error {
   /** Not for users: `index.d.ts` declares it private. */
-  constructor(byteOffset, timeout) {
+  constructor(place, timeout, verb, holder) {
     super(
-      `Timed out after ${timeout} ms waiting for the mutex at byte offset ${byteOffset}. ` +
-        'Wait longer, or use lock() or lockAsync(), which answer false instead.',
+      `${verb}() timed out after ${timeout} ms waiting for ${describe(place)}. ${holder} ` +
+        'Wait longer, or use lock() or lockAsync(), which return false instead.',
     );
     this.name = 'TimeoutError';
     this.code = 'ERR_LOCK_TIMEOUT';
@@ -18,25 +19,31 @@ class TimeoutError extends Error {
 /** A blocking wait without a timeout that could never end. */
 class DeadlockError extends Error {
   /** Not for users: `index.d.ts` declares it private. */
-  constructor(cycle) {
-    super(describeCycle(cycle));
+  constructor(place, cycle) {
+    super(describeCycle(place, cycle));
     this.name = 'DeadlockError';
     this.code = 'ERR_LOCK_DEADLOCK';
     this.cycle = cycle;
   }
 }
 
-function describeCycle(cycle) {
-  const [{ threadId, byteOffset }] = cycle;
+/** A lock, or its word, as messages name it. */
+function describe({ byteOffset, name }, kind = 'mutex') {
+  return `the ${kind} ${typeof name === 'string' ? `${inspect(name)} ` : ''}at byte offset ${byteOffset}`;
+}
+
+/** Of a deadlock that was found at `place`, where the cycle begins. */
+function describeCycle(place, cycle) {
+  const [{ threadId }] = cycle;
   if (cycle.length === 1) {
     return (
-      `Deadlock: thread ${threadId} would wait for ever for the mutex at byte offset ${byteOffset}, which it holds ` +
+      `Deadlock: thread ${threadId} would wait for ever for ${describe(place)}, which it holds ` +
       'itself, directly or by one of its asynchronous tasks. Unlock it first, or give a timeout.'
     );
   }
   const steps = cycle.map((wait, index) => {
     const holder = cycle[(index + 1) % cycle.length].threadId;
-    return `thread ${wait.threadId} waits for the mutex at byte offset ${wait.byteOffset}, held by thread ${holder}`;
+    return `thread ${wait.threadId} waits for ${describe(index === 0 ? place : wait)}, held by thread ${holder}`;
   });
   return (
     `Deadlock: ${steps.join('; ')}. Nobody in this cycle can go on, so thread ${threadId} gave up its wait. ` +
@@ -55,16 +62,40 @@ function coded(error, code) {
 
 exports.TimeoutError = TimeoutError;
 exports.DeadlockError = DeadlockError;
+exports.describe = describe;
 
-/** `byteOffset` is that of the mutex whose verb got the argument; undefined for the constructor. */
-exports.invalidArgument = (name, expected, value, byteOffset) => {
-  const place = byteOffset === undefined ? '' : ` for the mutex at byte offset ${byteOffset}`;
+function invalidArgument(name, expected, value, place, advice = '') {
+  const where = place === undefined ? '' : ` for ${describe(place)}`;
   const received = isObject(value) ? `an instance of ${value.constructor?.name ?? 'an unknown class'}` : inspect(value);
   return coded(
-    new TypeError(`The "${name}" argument${place} must be ${expected}. Received ${received}.`),
+    new TypeError(`The "${name}" argument${where} must be ${expected}. Received ${received}.${advice}`),
     'ERR_INVALID_ARG_TYPE',
   );
-};
+}
+
+/** `place` is the lock whose verb got the argument, or its word; undefined for the constructor. */
+exports.invalidArgument = (name, expected, value, place) => invalidArgument(name, expected, value, place);
+
+/** The memory of a lock is not shared: perhaps it was, before it was sent to another process. */
+exports.notShared = (buffer) =>
+  invalidArgument('buffer', 'a SharedArrayBuffer', buffer, undefined, adviceOnMemory(buffer));
+
+function adviceOnMemory(buffer) {
+  if (isAnyArrayBuffer(buffer) || ArrayBuffer.isView(buffer)) {
+    return (
+      ' Memory is shared only if it was made by new SharedArrayBuffer(), and only between threads: what is sent to ' +
+      'another process (child_process, cluster) arrives there as a copy.'
+    );
+  }
+  if (!isObject(buffer) || Object.keys(buffer).length > 0) return '';
+  const prototype = Object.getPrototypeOf(buffer);
+  // Of whatever realm.
+  if (prototype !== null && Object.getPrototypeOf(prototype) !== null) return '';
+  return (
+    ' An empty object is what arrives when a SharedArrayBuffer is sent to another process (child_process, cluster, a ' +
+    'pool of processes) or through JSON: memory is shared by the threads of one process. Use node:worker_threads.'
+  );
+}
 
 exports.outOfRange = (name, expected, value) =>
   coded(
@@ -72,31 +103,49 @@ exports.outOfRange = (name, expected, value) =>
     'ERR_OUT_OF_RANGE',
   );
 
-exports.thenableResult = (byteOffset) =>
+exports.thenableResult = (place) =>
   coded(
     new TypeError(
-      'The "fn" argument of executeLockedSync() must not return a promise: the mutex at byte offset ' +
-        `${byteOffset} is already unlocked when it settles. Use executeLocked().`,
+      'The "fn" argument of executeLockedSync() must not return a promise: ' +
+        `${describe(place)} is already unlocked when it settles. Use executeLocked().`,
     ),
     'ERR_INVALID_ARG_TYPE',
   );
 
-exports.mainThread = (byteOffset, alternative = 'lockAsync()') =>
+exports.thenableRepair = (place) =>
   coded(
     new TypeError(
-      `Cannot block the main thread on the mutex at byte offset ${byteOffset}. ` +
+      `The function "onAbandoned" of ${describe(place)} must not return a promise: the verb that called it goes on when ` +
+        'it returns. Repair the data in it, or unlock and repair elsewhere.',
+    ),
+    'ERR_INVALID_ARG_TYPE',
+  );
+
+exports.mainThread = (place, alternative = 'lockAsync()') =>
+  coded(
+    new TypeError(
+      `Cannot block the main thread on ${describe(place)}. ` +
         `Use ${alternative} here, or create the Mutex with { allowMainThread: true }.`,
     ),
     'ERR_LOCK_MAIN_THREAD',
   );
 
-exports.notOwner = (byteOffset, verb, advice) =>
-  coded(new Error(`Cannot ${verb} the mutex at byte offset ${byteOffset}: ${advice}`), 'ERR_LOCK_NOT_OWNER');
-
-exports.corrupt = (byteOffset, value) =>
+/** `isWaiting`: this thread has pending waits for the lock, so perhaps its code goes on too early. */
+exports.notOwner = (place, verb, advice, isWaiting = false) =>
   coded(
     new Error(
-      `The word at byte offset ${byteOffset} is no mutex of this package: it holds 0x${(value >>> 0).toString(16)}. ` +
+      `Cannot ${verb} ${describe(place)}: ${advice}` +
+        (isWaiting
+          ? ' A promise for it is pending in this thread, which gets the lock when that is fulfilled: did you forget `await`?'
+          : ''),
+    ),
+    'ERR_LOCK_NOT_OWNER',
+  );
+
+exports.corrupt = (place, value) =>
+  coded(
+    new Error(
+      `The word of ${describe(place)} is no mutex of this package: it holds 0x${(value >>> 0).toString(16)}. ` +
         'Give the mutex four bytes of its own, zero at first, and write to them by its methods only.',
     ),
     'ERR_LOCK_CORRUPT',
@@ -108,37 +157,22 @@ exports.mainThreadWait = () =>
     'ERR_LOCK_MAIN_THREAD',
   );
 
-exports.noBackgroundThread = (place) =>
+/** `what` is a description. */
+exports.noBackgroundThread = (what) =>
   coded(
     new Error(
-      `Cannot wait with a timeout for ${place}: the system refused the thread that ` +
+      `Cannot wait with a timeout for ${what}: the system refused the thread that ` +
         'keeps the time. Wait without a timeout, or end other threads first.',
     ),
     'ERR_LOCK_NO_THREAD',
   );
 
-exports.threadEnding = (place) =>
+/** `what` is a description. */
+exports.threadEnding = (what) =>
   coded(
     new Error(
-      `This thread is ending, so it cannot wait for ${place}. ` +
+      `This thread is ending, so it cannot wait for ${what}. ` +
         'An uncaught error, process.exit() or terminate() came before.',
     ),
     'ERR_LOCK_THREAD_ENDING',
   );
-
-/** Says, once for each mutex and dead thread, that a thread ended while it held a mutex. */
-exports.warnAbandoned = (byteOffset, threadId) => {
-  const message =
-    `Thread ${threadId} ended while it held the mutex at byte offset ${byteOffset}, which now belongs to this thread. ` +
-    'The data that it guards may be half-written: check it, then call markConsistent().';
-  try {
-    process.emitWarning(message, { type: 'AbandonedMutexWarning', code: 'SABLOCK_ABANDONED' });
-  } catch (error) {
-    // The stack has ended: the caller does not get the mutex, and the next one is warned.
-    if (error instanceof RangeError) throw error;
-    // Somebody replaced `emitWarning`: an uncaught error of its own. The caller has got the mutex and must learn of that.
-    queueMicrotask(() => {
-      throw error;
-    });
-  }
-};

@@ -2,6 +2,7 @@ const { lazily } = require('./lazily.js');
 const { binding, thread } = require('./thread.js');
 
 const errors = lazily(() => require('./errors.js'));
+const inspection = lazily(() => require('./inspection.js'));
 
 const { ABANDONED, GUARDED, OWNER } = binding;
 const { compareExchange, load } = Atomics;
@@ -17,8 +18,8 @@ function unlockContended(word) {
 
 /** The error for an unlock that the binding has refused. */
 function refused(word, code, guarded) {
-  if (code === binding.CORRUPT) return errors().corrupt(word.byteOffset, load(word, 0));
-  return errors().notOwner(word.byteOffset, 'unlock', adviceFor(word, code, guarded));
+  if (code === binding.CORRUPT) return errors().corrupt(word, load(word, 0));
+  return errors().notOwner(word, 'unlock', adviceFor(word, code, guarded), thread.isWaitingFor(word));
 }
 
 function adviceFor(word, code, guarded) {
@@ -31,18 +32,14 @@ function adviceFor(word, code, guarded) {
   return 'this thread does not hold it. Call it only after this thread has locked the mutex, and once for each lock.';
 }
 
-let guardEnded;
+let eraOf;
 
 const secret = Symbol('LockGuard');
 
 /** One hold of a mutex. */
 class LockGuard {
   static {
-    guardEnded = (guard, name) => {
-      const word = guard.#word;
-      const isFreed = !thread.hasAway && compareExchange(word, 0, MINE, 0) === MINE;
-      return isFreed ? undefined : endHold(word, guard.#era, name);
-    };
+    eraOf = (guard) => guard.#era;
   }
 
   #mutex;
@@ -87,6 +84,10 @@ class LockGuard {
     return code === binding.UNLOCKED;
   }
 
+  [Symbol.for('nodejs.util.inspect.custom')](depth, options) {
+    return inspection().showGuard(this, depth, options);
+  }
+
   [Symbol.dispose ?? Symbol.for('nodejs.dispose')]() {
     this.unlock();
   }
@@ -120,7 +121,8 @@ function holdEnded(word, answer, name) {
 
 exports.LockGuard = LockGuard;
 exports.createGuard = (mutex, word) => new LockGuard(secret, mutex, word);
-/** As `holdEnded`, for the function that got this guard. */
-exports.guardEnded = guardEnded;
+/** The era in which a guard that is not spent was made. */
+exports.eraOf = eraOf;
+exports.endHold = endHold;
 exports.holdEnded = holdEnded;
 exports.unlockContended = unlockContended;

@@ -1,9 +1,12 @@
 const { lazily } = require('./lazily.js');
+const { markAsUncloneable } = require('node:worker_threads');
 const { binding, isMainThread, thread } = require('./thread.js');
-const { checkFunction, toAllowMainThread, toAsyncOptions, toTimeout, toWord } = require('./arguments.js');
-const { LockGuard, createGuard, guardEnded, holdEnded, unlockContended } = require('./guard.js');
+const { checkFunction, isThenable, toAsyncOptions, toLockOptions, toTimeout, toWord } = require('./arguments.js');
+const { LockGuard, createGuard, endHold, eraOf, holdEnded, unlockContended } = require('./guard.js');
 
 const errors = lazily(() => require('./errors.js'));
+const inspection = lazily(() => require('./inspection.js'));
+const names = lazily(() => require('./names.js'));
 const loadWaits = lazily(() => require('./wait.js'));
 
 const { ABANDONED, GUARDED, OWNER } = binding;
@@ -24,8 +27,15 @@ class Mutex {
   #mayBlock;
 
   constructor(buffer, byteOffset, options) {
-    this.#word = toWord(buffer, byteOffset);
-    this.#mayBlock = toAllowMainThread(options) || !isMainThread;
+    const word = toWord(buffer, byteOffset);
+    const { allowMainThread, name, onAbandoned } = toLockOptions(options);
+    // The word carries them to wherever it is at hand.
+    if (name !== undefined) names().name(word, name);
+    if (onAbandoned !== undefined) word.onAbandoned = onAbandoned;
+    this.#word = word;
+    this.#mayBlock = allowMainThread || !isMainThread;
+    // Since Node.js 22.12: else postMessage() would send an empty object.
+    markAsUncloneable?.(this);
   }
 
   get buffer() {
@@ -36,14 +46,18 @@ class Mutex {
     return this.#word.byteOffset;
   }
 
+  get name() {
+    return this.#word.name ?? null;
+  }
+
   // The fast paths: one compare-exchange. V8 inlines these methods (`npm run bench:inlining`). `binding` is called only
   // when it fails. Whatever may fail at the end of the stack, which is where any function of JS begins, comes before the
   // compare-exchange; after it there is nothing but the return.
 
   lock(timeout) {
-    const limit = timeout === undefined ? Infinity : toTimeout(this.byteOffset, timeout);
-    if (!this.#mayBlock) throw errors().mainThread(this.byteOffset);
-    return compareExchange(this.#word, 0, 0, ME) === 0 || this.#lockContended(limit, false);
+    const limit = timeout === undefined ? Infinity : toTimeout(this, timeout);
+    if (!this.#mayBlock) throw errors().mainThread(this);
+    return compareExchange(this.#word, 0, 0, ME) === 0 || this.#lockContended(limit, false, 'lock');
   }
 
   tryLock() {
@@ -55,7 +69,7 @@ class Mutex {
       const locked = Promise.resolve(true);
       if (compareExchange(this.#word, 0, 0, ME) === 0) return locked;
     }
-    return this.#lockAsync(timeout, false);
+    return this.#lockAsync(timeout, false, 'lockAsync');
   }
 
   unlock() {
@@ -63,11 +77,11 @@ class Mutex {
   }
 
   acquire(options) {
-    const limit = options === undefined ? Infinity : toTimeout(this.byteOffset, options);
-    if (!this.#mayBlock) throw errors().mainThread(this.byteOffset);
+    const limit = options === undefined ? Infinity : toTimeout(this, options);
+    if (!this.#mayBlock) throw errors().mainThread(this);
     const guard = createGuard(this, this.#word);
     if (compareExchange(this.#word, 0, 0, MINE_GUARDED) === 0) return guard;
-    return this.#lockContended(limit, true);
+    return this.#lockContended(limit, true, 'acquire');
   }
 
   tryAcquire() {
@@ -81,30 +95,39 @@ class Mutex {
       const acquired = Promise.resolve(createGuard(this, this.#word));
       if (compareExchange(this.#word, 0, 0, MINE_GUARDED) === 0) return acquired;
     }
-    return this.#lockAsync(options, true);
+    return this.#lockAsync(options, true, 'acquireAsync');
   }
 
   async executeLocked(fn, options) {
     checkFunction(this, 'fn', fn);
-    const guard = await this.acquireAsync(options);
+    let { era } = thread;
+    // Nobody but this function sees the guard of its hold, so a free mutex gets none; and what is no promise is not awaited.
+    if (options === undefined && thread.pending === 0 && compareExchange(this.#word, 0, 0, MINE_GUARDED) === 0) {
+      await undefined;
+    } else {
+      era = eraOf(await this.#lockAsync(options, true, 'executeLocked'));
+    }
     let result;
     try {
-      result = await fn();
+      result = fn();
+      if (isThenable(result)) result = await result;
     } catch (error) {
       // What `fn` throws says more than why the mutex could not be unlocked.
-      guardEnded(guard, 'executeLocked()');
+      this.#end(era);
       throw error;
     }
-    const error = guardEnded(guard, 'executeLocked()');
+    const error = this.#end(era);
     if (error !== undefined) throw error;
     return result;
   }
 
   executeLockedSync(fn, options) {
     checkFunction(this, 'fn', fn);
-    const limit = options === undefined ? Infinity : toTimeout(this.byteOffset, options);
-    if (!this.#mayBlock) throw errors().mainThread(this.byteOffset);
-    if (compareExchange(this.#word, 0, 0, MINE_GUARDED) !== 0) this.#lockContended(limit, true);
+    const limit = options === undefined ? Infinity : toTimeout(this, options);
+    if (!this.#mayBlock) throw errors().mainThread(this);
+    if (compareExchange(this.#word, 0, 0, MINE_GUARDED) !== 0) {
+      this.#lockContended(limit, true, 'executeLockedSync');
+    }
     const { era } = thread;
     let result;
     let error;
@@ -130,7 +153,7 @@ class Mutex {
       }
     }
     if (hasThrown) throw error;
-    if (isThenable(result)) throw errors().thenableResult(this.byteOffset);
+    if (isThenable(result)) throw errors().thenableResult(this);
     return result;
   }
 
@@ -147,7 +170,7 @@ class Mutex {
     const isOurs = token instanceof LockGuard && token.mutex.#isOn(this.#word);
     if (!isOurs || !token.unlock()) {
       throw errors().notOwner(
-        this.byteOffset,
+        this,
         'leave',
         'this is not the token of its current holder. Pass the token that the callback of enter() got.',
       );
@@ -169,26 +192,37 @@ class Mutex {
 
   markConsistent() {
     const code = binding.markConsistent(this.#word);
-    if (code === binding.CORRUPT) throw errors().corrupt(this.byteOffset, load(this.#word, 0));
+    if (code === binding.CORRUPT) throw errors().corrupt(this, load(this.#word, 0));
     if (code === binding.NOT_OWNER) {
       throw errors().notOwner(
-        this.byteOffset,
+        this,
         'mark as consistent',
         'this thread does not hold it. Lock it and check its data first.',
+        thread.isWaitingFor(this.#word),
       );
     }
   }
 
   inspect() {
-    return binding.inspect(this.#word);
+    return inspection().inspectMutex(this.#word);
+  }
+
+  [Symbol.for('nodejs.util.inspect.custom')](depth, options) {
+    return #word in this ? inspection().showMutex(this.#word, depth, options) : this;
   }
 
   #isOn(word) {
     return this.#word === word || binding.isSame(this.#word, word);
   }
 
-  #lockContended(limit, guarded) {
-    return loadWaits().lockBlocking(this, this.#word, guarded, limit);
+  /** As `holdEnded`, for the hold of `executeLocked` that began in `era`. */
+  #end(era) {
+    const isFreed = !thread.hasAway && compareExchange(this.#word, 0, MINE_GUARDED, 0) === MINE_GUARDED;
+    return isFreed ? undefined : endHold(this.#word, era, 'executeLocked()');
+  }
+
+  #lockContended(limit, guarded, verb) {
+    return loadWaits().lockBlocking(this, this.#word, guarded, limit, verb);
   }
 
   #tryContended(guarded) {
@@ -204,19 +238,13 @@ class Mutex {
     }
   }
 
-  #lockAsync(options, guarded) {
+  #lockAsync(options, guarded, verb) {
     try {
-      return loadWaits().lockWord(this, this.#word, guarded, toAsyncOptions(this.byteOffset, options));
+      return loadWaits().lockWord(this, this.#word, guarded, toAsyncOptions(this, options), verb);
     } catch (error) {
       return Promise.reject(error);
     }
   }
-}
-
-function isThenable(value) {
-  return (
-    value !== null && (typeof value === 'object' || typeof value === 'function') && typeof value.then === 'function'
-  );
 }
 
 exports.Mutex = Mutex;

@@ -18,6 +18,10 @@ class Thread {
   hasAway = false;
   /** The waits that such holds are lent to, by the binding's number of the hold. */
   lent = new Map();
+  /** What it says of abandoned locks, once there are any; see abandonment.js. */
+  warnings = null;
+  /** The words of its locks that have names; see names.js. */
+  named = null;
   /** How many waits for locks are pending. While there are any, `lockAsync` leaves its fast path to those before it. */
   pending = 0;
   /** How many waits of any kind are. */
@@ -38,6 +42,24 @@ class Thread {
     this.#waits[token] = wait;
     this.#size += 1;
     if (wait.ref && this.#refs++ === 0) binding.keepAlive(true);
+  }
+
+  /** Whether the wait is pending. */
+  has(wait) {
+    return this.#waits[wait.token] === wait;
+  }
+
+  /** Whether one of the pending waits is for the word's lock; takes time in proportion to their number. */
+  isWaitingFor(word) {
+    const { byteOffset } = word;
+    return this.#waits.some(
+      (wait) => wait?.isForLock && wait.word.byteOffset === byteOffset && binding.isSame(wait.word, word),
+    );
+  }
+
+  /** Whether the thread's waits keep its event loop alive; the name is that of Node's handles, by which tools ask. */
+  hasRef() {
+    return this.#refs > 0;
   }
 
   /** Takes a pending wait back; false if it is over. */

@@ -1,24 +1,19 @@
 const { binding, thread } = require('./thread.js');
-const { beginWait, isWatched, tellAbandoned, tellDeadlock, whileBlocked } = require('./diagnosis.js');
-const {
-  DeadlockError,
-  TimeoutError,
-  corrupt,
-  noBackgroundThread,
-  threadEnding,
-  warnAbandoned,
-} = require('./errors.js');
-const { createGuard } = require('./guard.js');
+const { repair, report } = require('./abandonment.js');
+const { beginWait, describeHolder, isWatched, tellDeadlock, whileBlocked } = require('./diagnosis.js');
+const { DeadlockError, TimeoutError, corrupt, describe, noBackgroundThread, threadEnding } = require('./errors.js');
+const { createGuard, endHold } = require('./guard.js');
 const { PendingWait } = require('./pending-wait.js');
 
 /** A promise for a mutex, pending once the thread has taken it in. */
 class LockWait extends PendingWait {
-  constructor(mutex, word, guarded, { timeout, signal, ref }, lender) {
+  constructor(mutex, word, guarded, { timeout, signal, ref }, verb, lender) {
     super(signal, ref);
     this.mutex = mutex;
     this.word = word;
     this.guarded = guarded;
     this.timeout = timeout;
+    this.verb = verb;
     /** The wait for a condition that brings a hold back; undefined if this is a new one. */
     this.lender = lender;
   }
@@ -27,14 +22,25 @@ class LockWait extends PendingWait {
     return true;
   }
 
-  /** Ends it with the binding's code. */
+  /** Ends it with the binding's code, in a drain. */
   settle(code) {
+    if (code === binding.ACQUIRED_ABANDONED || (code === binding.ACQUIRED && this.word.onAbandoned !== undefined)) {
+      // Users' code, which belongs to the context of whoever waits.
+      this.runInAsyncScope(this.#end, this, code);
+    } else if (code === binding.ACQUIRED || (code === binding.NOT_ACQUIRED && !this.guarded)) {
+      this.#end(code);
+    } else {
+      this.fail(() => this.conclude(code));
+    }
+    this.stopListening();
+  }
+
+  #end(code) {
     try {
       this.resolve(this.conclude(code));
     } catch (error) {
       this.reject(error);
     }
-    this.stopListening();
   }
 
   /** As the function, for this wait. When it throws, nothing is held. */
@@ -42,7 +48,7 @@ class LockWait extends PendingWait {
     const isHeld = code === binding.ACQUIRED || code === binding.ACQUIRED_ABANDONED;
     try {
       if (isHeld) this.lender?.checkHolder();
-      const value = conclude(code, this.mutex, this.word, this.guarded, this.timeout);
+      const value = conclude(code, this.mutex, this.word, this.guarded, this.timeout, this.verb);
       this.lender?.bringBack();
       return value;
     } catch (error) {
@@ -58,7 +64,7 @@ class WatchedLockWait extends LockWait {
   #watch = null;
 
   begin() {
-    this.#watch = beginWait(this.mutex, this.word);
+    this.#watch = beginWait(this);
   }
 
   settle(code) {
@@ -75,39 +81,48 @@ class WatchedLockWait extends LockWait {
 
 /**
  * From the binding's code to what the user gets: a boolean, or a guard. Throws what is an error. If it throws although the code
- * says that the word is held, for want of stack for one, the caller gives the word back.
+ * says that the word is held, because `onAbandoned` did or for want of stack, the caller gives the word back.
+ * `verb` is for the message when the time was over.
  */
-function conclude(code, mutex, word, guarded, timeout) {
-  const { byteOffset } = word;
+function conclude(code, mutex, word, guarded, timeout, verb) {
   switch (code) {
     case binding.ACQUIRED:
-      return guarded ? createGuard(mutex, word) : true;
     case binding.ACQUIRED_ABANDONED:
-      reportAbandoned(mutex, byteOffset);
+      takeOver(code, mutex, word, guarded);
       return guarded ? createGuard(mutex, word) : true;
     case binding.CORRUPT:
-      throw corrupt(byteOffset, Atomics.load(word, 0));
+      throw corrupt(word, Atomics.load(word, 0));
     case binding.NO_CLOCK:
-      throw noBackgroundThread(`the mutex at byte offset ${byteOffset}`);
+      throw noBackgroundThread(describe(word));
     case binding.INTERRUPTED:
-      throw threadEnding(`the mutex at byte offset ${byteOffset}`);
+      throw threadEnding(describe(word));
     case binding.DEADLOCK:
-      throw foundDeadlock(mutex, byteOffset);
+      throw foundDeadlock(mutex, word);
     default: // NOT_ACQUIRED
-      if (guarded) throw new TimeoutError(byteOffset, timeout);
+      if (guarded) throw new TimeoutError(word, timeout, verb, describeHolder(word));
       return false;
   }
 }
 
-function reportAbandoned(mutex, byteOffset) {
-  const threadId = binding.abandonedBy();
-  warnAbandoned(byteOffset, threadId);
-  tellAbandoned(mutex, byteOffset, threadId);
+/** The word was acquired: what is to be done if it is marked. Throws what `onAbandoned` throws. */
+function takeOver(code, mutex, word, guarded) {
+  if (word.onAbandoned === undefined) {
+    if (code === binding.ACQUIRED_ABANDONED) report(mutex, word);
+  } else if ((Atomics.load(word, 0) & binding.ABANDONED) !== 0) {
+    const { era } = thread;
+    try {
+      repair(mutex, word);
+    } catch (error) {
+      // It may have lent the hold, whose guard nobody will get, to a wait.
+      if (guarded && thread.hasAway) endHold(word, era, 'onAbandoned()');
+      throw error;
+    }
+  }
 }
 
-function foundDeadlock(mutex, byteOffset) {
-  const error = new DeadlockError(readCycle());
-  tellDeadlock(mutex, byteOffset, error.cycle);
+function foundDeadlock(mutex, word) {
+  const error = new DeadlockError(word, readCycle());
+  tellDeadlock(mutex, error.cycle);
   return error;
 }
 
@@ -124,11 +139,11 @@ function readCycle() {
  * Locks the word, or queues for it. Answers a promise of what `conclude` makes of it; may throw. `lender` is the wait for a
  * condition that brings its hold back.
  */
-exports.lockWord = (mutex, word, guarded, options, lender) => {
+exports.lockWord = (mutex, word, guarded, options, verb, lender) => {
   const { timeout, signal } = options;
   if (signal?.aborted) return Promise.reject(signal.reason);
   const isTold = isWatched();
-  const wait = new (isTold ? WatchedLockWait : LockWait)(mutex, word, guarded, options, lender);
+  const wait = new (isTold ? WatchedLockWait : LockWait)(mutex, word, guarded, options, verb, lender);
   if (lender !== undefined) lender.locking = wait;
   const locked = guarded ? createGuard(mutex, word) : true;
   // First whatever may throw, then the queue.
@@ -145,8 +160,13 @@ exports.lockWord = (mutex, word, guarded, options, lender) => {
   if (answer < 0) {
     thread.pending -= 1;
     const code = -1 - answer;
-    if (code === binding.ACQUIRED && signal === undefined && lender === undefined) {
+    if (code === binding.ACQUIRED && signal === undefined && lender === undefined && word.onAbandoned === undefined) {
       wait.resolve(locked);
+      try {
+        wait.emitDestroy();
+      } catch {
+        // For want of stack. The mutex is held, and the caller must learn of that.
+      }
       return wait.promise;
     }
     const isHeld = code === binding.ACQUIRED || code === binding.ACQUIRED_ABANDONED;
@@ -168,7 +188,7 @@ exports.lockWord = (mutex, word, guarded, options, lender) => {
 };
 
 /** Locks the word, blocking this thread. Answers a boolean or a guard; throws what is an error. */
-exports.lockBlocking = (mutex, word, guarded, timeout) => {
+exports.lockBlocking = (mutex, word, guarded, timeout, verb) => {
   let code = binding.NOT_ACQUIRED;
   const lock = () => {
     code = binding.lock(word, timeout, guarded);
@@ -177,8 +197,8 @@ exports.lockBlocking = (mutex, word, guarded, timeout) => {
   try {
     if (isWatched()) whileBlocked(mutex, word, lock);
     else lock();
-    if (code === binding.ACQUIRED && !guarded) return true;
-    return conclude(code, mutex, word, guarded, timeout);
+    if (code === binding.ACQUIRED && !guarded && word.onAbandoned === undefined) return true;
+    return conclude(code, mutex, word, guarded, timeout, verb);
   } catch (error) {
     if (code === binding.ACQUIRED || code === binding.ACQUIRED_ABANDONED) binding.giveBack(word, guarded);
     throw error;

@@ -1,5 +1,6 @@
 // One thread's part in the torture: tasks that lock and unlock at random until the round is over, or the thread is.
 
+const { subscribe } = require('node:diagnostics_channel');
 const { setImmediate: turn, setTimeout: sleep } = require('node:timers/promises');
 const { Mutex } = require('./package.js');
 const { FATES, KINDS, OUTCOMES, PHASES, STATE } = require('./log.js');
@@ -23,6 +24,12 @@ const STYLES = {
   main: { verbs: { ...ASYNC, tryLock: 1, tryAcquire: 1, lock: 0.3, acquire: 0.3 }, tasks: 3, nest: 0.05, burst: 10 },
 };
 
+/** The actor of this thread in the present round. */
+let present;
+
+// Each end is told on the channel; of the warnings some are left out.
+subscribe('sablock:abandoned', (message) => present.abandoned(message));
+
 exports.Actor = class Actor {
   #idle = new Int32Array(new SharedArrayBuffer(4));
   #controller = new AbortController();
@@ -44,6 +51,7 @@ exports.Actor = class Actor {
     this.dies = arena.now() + plan.after;
     log.state[STATE.THREAD] = threadId;
     process.emitWarning = (message, options) => this.#warned(message, options);
+    present = this;
   }
 
   #face(mutex) {
@@ -51,18 +59,19 @@ exports.Actor = class Actor {
   }
 
   #warned(message, { code } = {}) {
-    const [, thread, offset] = /^Thread (\d+) .*byte offset (\d+)/.exec(message) ?? [];
-    if (code !== 'SABLOCK_ABANDONED' || thread === undefined) return this.complain('error', `warning: ${message}`);
+    if (code !== 'SABLOCK_ABANDONED') this.complain('error', `warning: ${message}`);
+  }
+
+  abandoned({ byteOffset, ownerThreadId }) {
     const times = this.strikes('swallow-warning') ? 0 : this.strikes('warn-twice') ? 2 : 1;
     for (let time = 0; time < times; time++) {
       this.log.open(PHASES.ENDED, {
         kind: KINDS.WARNING,
-        mutex: this.arena.mutexAt(Number(offset)),
-        about: Number(thread),
+        mutex: this.arena.mutexAt(byteOffset),
+        about: ownerThreadId,
         beginTick: this.arena.tick(),
       });
     }
-    return undefined;
   }
 
   complain(kind, text) {

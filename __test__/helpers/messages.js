@@ -1,7 +1,8 @@
 const diagnostics = require('node:diagnostics_channel');
 
-/** A message without its mutex, which does not survive `postMessage`; its offset must be the mutex's. */
-exports.plain = ({ mutex, ...rest }) => {
+/** A message without its mutex, which does not survive `postMessage`; its offset and its name must be the mutex's. */
+exports.plain = ({ mutex, name, ...rest }) => {
+  if (mutex.name !== name) throw new Error(`${mutex.name} is not ${name}`);
   if (mutex.byteOffset !== rest.byteOffset) throw new Error(`${mutex.byteOffset} is not ${rest.byteOffset}`);
   return rest;
 };

@@ -5,12 +5,16 @@ const LACKS = {
   node: {},
   bun: {
     inspector: 'node:inspector does not reach the workers',
+    'async hooks': 'node:async_hooks calls no hook',
+    'async stacks': 'a stack does not show the async functions that await what a promise reaction rejects',
     'resource limits': 'the resourceLimits of a worker are not kept: it takes all the memory that there is',
     'waiters counted': 'nothing tells how many wait in Atomics.wait',
     'broken packages': 'a package without its main file is reported as one that is not installed',
   },
   deno: {
     inspector: 'node:inspector does not reach the workers',
+    'async hooks': 'node:async_hooks calls no hook',
+    uncloneable: 'markAsUncloneable() of node:worker_threads does nothing',
     'prompt ends': "terminate() answers, and 'exit' comes, before the thread has ended",
     'resource limits': 'a worker that runs out of memory in an event hangs, and nobody is told',
     'mocked timers': 'the timers of node:test cannot take the place of its own',

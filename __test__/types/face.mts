@@ -1,19 +1,25 @@
 // What the declarations must accept, answer and refuse, member by member. Compiled, never run.
 
-import { subscribe } from 'node:diagnostics_channel';
+import { channel, subscribe, unsubscribe } from 'node:diagnostics_channel';
+// biome-ignore lint/style/useNodejsImportProtocol: both names are the subject
+import * as unprefixed from 'diagnostics_channel';
 import type * as sablock from 'sablock';
 import {
   type AsyncLockOptions,
   Condition,
+  type ConditionOptions,
   DeadlockError,
   type DiagnosticsMessages,
+  inspectAll,
   type LockGuard,
   type LockOptions,
   Mutex,
+  type MutexHolder,
   type MutexInspection,
   type MutexOptions,
   type MutexWaiter,
   notify,
+  type QueuedMutexInspection,
   type Stats,
   stats,
   type Timeout,
@@ -32,7 +38,16 @@ const is = <_ extends true>(): void => {};
 is<
   Equal<
     Exclude<keyof typeof sablock, 'default' | 'module.exports'>,
-    'Condition' | 'DeadlockError' | 'LockGuard' | 'Mutex' | 'notify' | 'stats' | 'TimeoutError' | 'wait' | 'waitAsync'
+    | 'Condition'
+    | 'DeadlockError'
+    | 'inspectAll'
+    | 'LockGuard'
+    | 'Mutex'
+    | 'notify'
+    | 'stats'
+    | 'TimeoutError'
+    | 'wait'
+    | 'waitAsync'
   >
 >();
 is<Equal<keyof typeof Mutex, 'prototype' | 'BYTES' | 'ALIGN'>>();
@@ -54,6 +69,7 @@ is<
     | 'lock'
     | 'lockAsync'
     | 'markConsistent'
+    | 'name'
     | 'tryAcquire'
     | 'tryLock'
     | 'unlock'
@@ -64,7 +80,16 @@ is<Equal<keyof typeof Condition, 'prototype' | 'BYTES' | 'ALIGN'>>();
 is<
   Equal<
     keyof Condition,
-    'buffer' | 'byteOffset' | 'notify' | 'notifyAll' | 'notifyOne' | 'wait' | 'waitAsync' | 'waitFor' | 'waitForAsync'
+    | 'buffer'
+    | 'byteOffset'
+    | 'name'
+    | 'notify'
+    | 'notifyAll'
+    | 'notifyOne'
+    | 'wait'
+    | 'waitAsync'
+    | 'waitFor'
+    | 'waitForAsync'
   >
 >();
 is<Equal<Exclude<keyof TimeoutError, keyof Error>, 'code'>>();
@@ -78,7 +103,17 @@ is<Equal<keyof AsyncLockOptions, 'timeout' | 'signal' | 'ref'>>();
 is<Equal<AsyncLockOptions['signal'], AbortSignal | undefined>>();
 is<Equal<AsyncLockOptions['ref'], boolean | undefined>>();
 is<Equal<Required<WaitAsyncOptions>, { signal: AbortSignal | undefined; ref: boolean | undefined }>>();
-is<Equal<Required<MutexOptions>, { allowMainThread: boolean | undefined }>>();
+is<
+  Equal<
+    Required<MutexOptions>,
+    {
+      allowMainThread: boolean | undefined;
+      name: string | undefined;
+      onAbandoned: ((mutex: Mutex) => void) | undefined;
+    }
+  >
+>();
+is<Equal<Required<ConditionOptions>, { name: string | undefined }>>();
 const { signal } = new AbortController();
 const asyncOptions: AsyncLockOptions = { timeout: undefined, signal: undefined, ref: undefined };
 
@@ -88,6 +123,10 @@ const memory = new SharedArrayBuffer(16);
 const mutex = new Mutex(memory);
 new Mutex(memory, 4, { allowMainThread: true });
 new Mutex(memory, undefined, { allowMainThread: undefined });
+new Mutex(memory, 0, { name: 'jobs', onAbandoned: (mutex) => mutex.markConsistent() });
+is<Equal<Mutex['name'], string | null>>();
+is<Equal<Condition['name'], string | null>>();
+new Condition(memory, 8, { name: 'not empty' });
 is<Equal<typeof Mutex.BYTES, 4>>();
 is<Equal<typeof Mutex.ALIGN, 4>>();
 is<Equal<typeof mutex.buffer, SharedArrayBuffer>>();
@@ -116,8 +155,10 @@ mutex.executeLockedSync(() => {});
 
 is<Equal<ReturnType<Mutex['acquire']>, LockGuard>>();
 mutex.acquire();
+mutex.acquire(5);
 mutex.acquire({ timeout: 5 });
 is<Equal<ReturnType<Mutex['acquireAsync']>, Promise<LockGuard>>>();
+mutex.acquireAsync(5);
 mutex.acquireAsync({ timeout: 5, signal, ref: false });
 is<Equal<ReturnType<Mutex['tryAcquire']>, LockGuard | null>>();
 mutex.tryAcquire();
@@ -133,9 +174,23 @@ is<Equal<Mutex['abandoned'], boolean>>();
 is<Equal<ReturnType<Mutex['markConsistent']>, void>>();
 is<Equal<ReturnType<Mutex['inspect']>, MutexInspection>>();
 is<
-  Equal<MutexInspection, { locked: boolean; ownerThreadId: number | null; abandoned: boolean; waiters: MutexWaiter[] }>
+  Equal<
+    MutexInspection,
+    {
+      name: string | null;
+      locked: boolean;
+      ownerThreadId: number | null;
+      abandoned: boolean;
+      holders: MutexHolder[];
+      waiters: MutexWaiter[];
+    }
+  >
 >();
-is<Equal<MutexWaiter, { threadId: number; kind: 'blocking' | 'async'; waitedMs: number }>>();
+is<Equal<MutexHolder, { threadId: number; mode: 'exclusive'; count: number }>>();
+is<Equal<MutexWaiter, { threadId: number; kind: 'blocking' | 'async'; mode: 'exclusive'; waitedMs: number }>>();
+const [queued] = inspectAll();
+is<Equal<typeof queued, QueuedMutexInspection>>();
+is<Equal<QueuedMutexInspection['byteOffset'], number>>();
 
 // LockGuard
 
@@ -200,11 +255,30 @@ const counts = stats();
 is<Equal<typeof counts, Stats>>();
 counts satisfies { [name in keyof Stats]: number };
 subscribe('sablock:contended', (message) => {
-  const { kind, ownerThreadId, outcome } = message as DiagnosticsMessages['sablock:contended'];
+  is<Equal<typeof message, DiagnosticsMessages['sablock:contended']>>();
+  const { kind, ownerThreadId, outcome, name } = message;
+  is<Equal<typeof name, string | null>>();
   is<Equal<typeof kind, 'blocking' | 'async'>>();
   is<Equal<typeof ownerThreadId, number | null>>();
   is<Equal<typeof outcome, 'acquired' | 'timed-out' | 'aborted'>>();
 });
+// As the README has it.
+subscribe('sablock:long-hold', ({ byteOffset, ownerThreadId, heldAtLeastMs }) => {
+  console.warn(`${byteOffset + ownerThreadId + heldAtLeastMs}`);
+});
+unprefixed.subscribe('sablock:deadlock', ({ cycle }, name) => console.warn(cycle.length, name));
+unsubscribe('sablock:abandoned', ({ ownerThreadId }) => console.warn(ownerThreadId));
+// Other channels are as before.
+for (const [on, off] of [
+  [subscribe, unsubscribe],
+  [unprefixed.subscribe, unprefixed.unsubscribe],
+] as const) {
+  on('undici:request:create', (message) => {
+    is<Equal<typeof message, unknown>>();
+  });
+  off(Symbol.for('of somebody'), () => {});
+}
+channel('sablock:contended').hasSubscribers satisfies boolean;
 is<Equal<DiagnosticsMessages['sablock:long-hold']['heldAtLeastMs'], number>>();
 is<Equal<DiagnosticsMessages['sablock:abandoned']['mutex'], Mutex>>();
 is<Equal<DiagnosticsMessages['sablock:deadlock']['cycle'], DeadlockError['cycle']>>();

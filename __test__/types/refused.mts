@@ -49,10 +49,14 @@ mutex.executeLocked();
 mutex.executeLockedSync((token: LockGuard) => token);
 // @ts-expect-error: a signal is for the asynchronous verbs
 mutex.executeLockedSync(() => 1, { signal });
-// @ts-expect-error: acquire() takes options
-mutex.acquire(5);
-// @ts-expect-error: acquireAsync() takes options
-mutex.acquireAsync(5);
+// @ts-expect-error: a signal is for the asynchronous verbs
+mutex.acquire({ signal });
+// @ts-expect-error: a name is a string
+new Mutex(mutex.buffer, 0, { name: 5 });
+// @ts-expect-error: onAbandoned() must be done when it returns
+new Mutex(mutex.buffer, 0, { onAbandoned: 'markConsistent' });
+// @ts-expect-error: a condition blocks as its mutex may
+new Condition(mutex.buffer, 0, { allowMainThread: true });
 // @ts-expect-error: enter() takes a callback
 mutex.enter();
 // @ts-expect-error: leave() takes its token

@@ -36,6 +36,12 @@ const actions = {
     if (result.value) mutex.unlock();
     return result;
   },
+  /** Unlocks what is held, once so much time has gone by. */
+  holdFor(mutex, ms) {
+    const until = performance.now() + ms;
+    while (performance.now() < until);
+    mutex.unlock();
+  },
   holdAgainAndAgain(mutex, flag) {
     while (!isRaised(flag)) {
       mutex.lock();
@@ -73,6 +79,7 @@ const actions = {
   stats: () => stats(),
   waitFor: (mutex, byteOffset) => new Condition(data.buffer, byteOffset).wait(mutex),
   waitForAsync: (mutex, byteOffset) => new Condition(data.buffer, byteOffset).waitAsync(mutex),
+  notifyAll: (_, byteOffset) => new Condition(data.buffer, byteOffset).notifyAll(),
 
   end,
   exit: (_, code) => process.exit(code),

@@ -5,6 +5,7 @@
 const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
+const { inspect } = require('node:util');
 const {
   blocksOf,
   examplesOf,
@@ -162,7 +163,7 @@ const checkMembers = () => {
     const value = sablock[name];
     if (members === null || value === undefined || value.prototype instanceof Error) continue;
     compare(name, members.ofClass, keysOf(value, ['length', 'name', 'prototype']));
-    compare(`${name}.prototype`, members.ofInstances, keysOf(value.prototype, ['constructor']));
+    compare(`${name}.prototype`, members.ofInstances, keysOf(value.prototype, ['constructor', inspect.custom]));
   }
 };
 

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::primitive::{Mode, Primitive, State};
+use super::queue::{Queue, Waiter, Waiters};
 use super::table::Engine;
 use crate::agents::{AgentId, Standing, ThreadId};
 use crate::memory::Place;
@@ -52,21 +53,44 @@ struct Copied {
     since: Instant,
 }
 
+/// Who waits in a queue; or nobody.
+fn copy(queue: Option<&Queue>, waiters: &Waiters) -> Vec<Copied> {
+    let copied = |(ticket, id)| {
+        let waiter: &Waiter = &waiters[id];
+        let (agent, is_blocking, since) = (waiter.agent, waiter.is_blocking(), waiter.since);
+        Copied { ticket, agent, is_blocking, mode: waiter.hold.map(|hold| hold.mode), since }
+    };
+    queue.into_iter().flat_map(|queue| queue.tickets(waiters)).map(copied).collect()
+}
+
 impl Engine {
     /// A primitive and who waits for it.
     pub fn inspect(&self, primitive: &dyn Primitive, place: Place) -> LockView {
         let contents = self.contents(primitive.space(), place.address());
         let state = primitive.read(place);
-        let mut copied: Vec<Copied> = Vec::new();
-        if let Some(queue) = contents.queues.get(&place.address()) {
-            copied.extend(queue.tickets(&contents.waiters).map(|(ticket, id)| {
-                let waiter = &contents.waiters[id];
-                let (agent, is_blocking, since) = (waiter.agent, waiter.is_blocking(), waiter.since);
-                Copied { ticket, agent, is_blocking, mode: waiter.hold.map(|hold| hold.mode), since }
-            }));
-        }
+        let waiters = copy(contents.queues.get(&place.address()), &contents.waiters);
         drop(contents);
-        copied.sort_unstable_by_key(|waiter| waiter.ticket);
+        self.view(primitive, state, waiters)
+    }
+
+    /// Every place where somebody waits for such a primitive, in no order. A snapshot of each, and not one of all: one bucket
+    /// after the other is locked.
+    pub fn inspect_all(&self, primitive: &'static dyn Primitive) -> Vec<(Place, LockView)> {
+        let copies = self.buckets(primitive.space()).flat_map(|bucket| {
+            let contents = bucket.contents.lock();
+            let queues = contents.queues.values().filter(|queue| queue.primitive.name() == primitive.name());
+            // The memory lives, since whoever is queued keeps its buffer.
+            let copied = queues
+                .map(|queue| (queue.place, primitive.read(queue.place), copy(Some(queue), &contents.waiters)))
+                .collect::<Vec<_>>();
+            drop(contents);
+            copied
+        });
+        copies.map(|(place, state, waiters)| (place, self.view(primitive, state, waiters))).collect()
+    }
+
+    fn view(&self, primitive: &dyn Primitive, state: State, mut waiters: Vec<Copied>) -> LockView {
+        waiters.sort_unstable_by_key(|waiter| waiter.ticket);
         let now = sync::now();
         let view = |waiter: Copied| WaiterView {
             thread: self.agents.thread(waiter.agent).unwrap_or_default(),
@@ -79,7 +103,7 @@ impl Engine {
             state,
             owner: self.agents.thread(owner),
             owner_has_ended: owner != 0 && self.agents.standing(owner) == Standing::Ended,
-            waiters: copied.into_iter().map(view).collect(),
+            waiters: waiters.into_iter().map(view).collect(),
         }
     }
 

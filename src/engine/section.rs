@@ -568,7 +568,7 @@ impl Engine {
     /// The addresses of the primitives with waiters that `agent` owns.
     fn queued_places_of(&self, agent: AgentId) -> Vec<usize> {
         let mut addresses = Vec::new();
-        for bucket in self.word_buckets() {
+        for bucket in self.buckets(Space::Words) {
             let contents = bucket.contents.lock();
             let owned = contents
                 .queues

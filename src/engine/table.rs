@@ -156,13 +156,17 @@ impl Engine {
         }
     }
 
+    fn table(&self, space: Space) -> &[Bucket] {
+        match space {
+            Space::Words => &self.words,
+            Space::Notifications => &self.notifications,
+        }
+    }
+
     pub(crate) fn bucket(&self, space: Space, address: usize) -> &Bucket {
         // Words lie 4 bytes apart; the multiplier (2^64 divided by the golden ratio: Knuth, TAOCP 6.4) spreads neighbours.
         let hash = ((address as u64) >> 2).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        let buckets = match space {
-            Space::Words => &self.words,
-            Space::Notifications => &self.notifications,
-        };
+        let buckets = self.table(space);
         &buckets[(hash >> 32) as usize & (buckets.len() - 1)]
     }
 
@@ -171,9 +175,9 @@ impl Engine {
         self.bucket(space, address).contents.lock()
     }
 
-    /// The buckets of primitives with words of their own.
-    pub(crate) fn word_buckets(&self) -> impl Iterator<Item = &Bucket> {
-        self.words.iter()
+    /// All buckets of a table.
+    pub(super) fn buckets(&self, space: Space) -> impl Iterator<Item = &Bucket> {
+        self.table(space).iter()
     }
 
     pub(crate) fn serial(&self) -> u64 {

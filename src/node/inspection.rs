@@ -6,7 +6,8 @@ use napi_derive::napi;
 use super::engine;
 use super::thread::JsThread;
 use super::word::JsWord;
-use crate::engine::WaiterView;
+use crate::engine::{LockView, Primitive, WaiterView};
+use crate::memory::Place;
 use crate::primitives::mutex::{MUTEX, Word};
 
 /// One waiter as `inspect()` shows it.
@@ -16,8 +17,21 @@ pub struct Waiter {
     pub thread_id: u32,
     /// `blocking` or `async`.
     pub kind: String,
+    /// `exclusive`.
+    pub mode: String,
     /// For how long, in milliseconds.
     pub waited_ms: f64,
+}
+
+/// A holder as `inspect()` shows it.
+#[napi(object)]
+pub struct Holder {
+    /// The thread that holds.
+    pub thread_id: u32,
+    /// `exclusive`.
+    pub mode: String,
+    /// How many holds it has.
+    pub count: u32,
 }
 
 /// A mutex and its queue as `inspect()` shows them.
@@ -29,26 +43,74 @@ pub struct Inspection {
     pub owner_thread_id: Option<u32>,
     /// Whether a holder's thread ended inside.
     pub abandoned: bool,
+    /// Who holds it.
+    pub holders: Vec<Holder>,
     /// Who waits, in order.
     pub waiters: Vec<Waiter>,
+}
+
+impl From<LockView> for Inspection {
+    fn from(view: LockView) -> Self {
+        let waiter = |waiter: WaiterView| Waiter {
+            thread_id: waiter.thread,
+            kind: if waiter.is_blocking { "blocking".into() } else { "async".into() },
+            mode: "exclusive".into(),
+            waited_ms: waiter.waited.as_secs_f64() * 1e3,
+        };
+        let word = Word::from(view.state);
+        Self {
+            locked: word.owner() != 0,
+            owner_thread_id: view.owner,
+            abandoned: word.is_abandoned() || view.owner_has_ended,
+            holders: view
+                .owner
+                .map(|thread_id| Holder { thread_id, mode: "exclusive".into(), count: 1 })
+                .into_iter()
+                .collect(),
+            waiters: view.waiters.into_iter().map(waiter).collect(),
+        }
+    }
 }
 
 /// A snapshot for people.
 #[napi(catch_unwind, ts_args_type = "word: Int32Array")]
 pub fn inspect(word: JsWord) -> Inspection {
-    let view = engine().inspect(&MUTEX, word.0);
-    let state = Word::from(view.state);
-    let waiter = |waiter: WaiterView| Waiter {
-        thread_id: waiter.thread,
-        kind: if waiter.is_blocking { "blocking".into() } else { "async".into() },
-        waited_ms: waiter.waited.as_secs_f64() * 1e3,
+    engine().inspect(&MUTEX, word.0).into()
+}
+
+/// A mutex that somebody waits for, as `inspectAll()` shows it.
+#[napi(object)]
+pub struct QueuedLock {
+    /// What `address()` answers for the same word.
+    pub address: f64,
+    /// Its place in the buffer.
+    pub byte_offset: f64,
+    /// The rest.
+    pub inspection: Inspection,
+}
+
+/// A snapshot of every mutex with waiters.
+#[napi(catch_unwind)]
+pub fn inspect_all() -> Vec<QueuedLock> {
+    let lock = |(place, view): (Place, LockView)| QueuedLock {
+        // Below 2^53 on every system that Node runs on.
+        address: place.address() as f64,
+        byte_offset: place.byte_offset as f64,
+        inspection: view.into(),
     };
-    Inspection {
-        locked: state.owner() != 0,
-        owner_thread_id: view.owner,
-        abandoned: state.is_abandoned() || view.owner_has_ended,
-        waiters: view.waiters.into_iter().map(waiter).collect(),
-    }
+    engine().inspect_all(&MUTEX).into_iter().map(lock).collect()
+}
+
+/// What tells the word from every other of the process.
+#[napi(catch_unwind, ts_args_type = "word: Int32Array")]
+pub fn address(word: JsWord) -> f64 {
+    word.0.address() as f64
+}
+
+/// The thread that holds the word at this moment, dead or alive; `null` if none does.
+#[napi(catch_unwind, ts_args_type = "word: Int32Array")]
+pub fn owner_thread(word: JsWord) -> Option<u32> {
+    engine().agents.thread(MUTEX.owner(MUTEX.read(word.0)))
 }
 
 /// What `stats()` answers.

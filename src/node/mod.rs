@@ -279,6 +279,12 @@ pub fn abandoned_by(env: Env) -> Result<Option<u32>> {
     JsThread::with(env, |thread| engine().agents.thread(thread.abandoned_by?))
 }
 
+/// What `abandonedBy()` answers is reported: the next one to get the word need not do it.
+#[napi(catch_unwind)]
+pub fn reported(env: Env) -> Result<()> {
+    JsThread::with(env, |thread| thread.abandoned_by = None)
+}
+
 /// After `DEADLOCK`: the thread of a step of the cycle, which begins with this thread; -1 beyond its end.
 /// Numbers and not an array of objects, which cannot be made any more in a thread that is ending.
 #[napi(catch_unwind)]

@@ -137,7 +137,7 @@ impl JsThread {
         } else {
             let neighbour =
                 THREADS.with_borrow(|threads| threads.all.first().map(|first| first.event_loop.agent().clone()));
-            let wake = create_wake(raw, drain.raw())?;
+            let wake = create_wake(raw, state.raw(), drain.raw())?;
             let (state_reference, pause) = (reference(raw, state.raw())?, reference(raw, pause.raw())?);
             let drain = reference(raw, drain.raw())?;
             let agents = &engine().agents;
@@ -414,18 +414,24 @@ unsafe extern "C" fn call_drain(env: sys::napi_env, drain: sys::napi_value, _: *
     }
 }
 
-/// A threadsafe function that runs `drain`, and does not keep the loop alive yet.
-fn create_wake(env: sys::napi_env, drain: sys::napi_value) -> Result<sys::napi_threadsafe_function> {
+/// A threadsafe function that runs `drain`, and does not keep the loop alive yet. `state` is what async_hooks and the
+/// tools behind it get as its resource: it says by `hasRef()` whether the loop is kept alive.
+fn create_wake(
+    env: sys::napi_env,
+    state: sys::napi_value,
+    drain: sys::napi_value,
+) -> Result<sys::napi_threadsafe_function> {
     const NAME: &CStr = c"sablock";
     let mut name = ptr::null_mut();
     let mut function = ptr::null_mut();
-    // SAFETY: `env` is the environment of the call in progress, `drain` a function of it; the out-parameters live.
+    // SAFETY: `env` is the environment of the call in progress, `drain` a function and `state` an object of it;
+    // the out-parameters live.
     unsafe {
         check(sys::napi_create_string_utf8(env, NAME.as_ptr(), NAME.count_bytes() as isize, &mut name))?;
         check(sys::napi_create_threadsafe_function(
             env,
             drain,
-            ptr::null_mut(),
+            state,
             name,
             0,
             1,

@@ -1,6 +1,7 @@
-// Abandonment: each hold whose thread died inside is followed by the mark, until it is taken off, and by one warning.
+// Abandonment: each hold whose thread died inside is followed by the mark, until it is taken off, and by one message on the
+// channel (of the warnings, some are left out when there are many).
 // One too many is allowed where a thread died in the instant of the grant or of the unlock; one too few never.
-// (The warning comes in a microtask: a thread that dies in the turn in which it takes the mutex takes it with it.)
+// (The message comes in a microtask: a thread that dies in the turn in which it takes the mutex takes it with it.)
 
 const { PHASES } = require('../log.js');
 const { tell } = require('../history.js');

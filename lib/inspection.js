@@ -1,0 +1,38 @@
+// What people look at: `inspect()`, `inspectAll()` and `console.log()` of a lock.
+
+const { inspect } = require('node:util');
+const { binding } = require('./thread.js');
+const { namesByAddress } = require('./names.js');
+
+function describe(className, name, fields, depth, options) {
+  const title = name === null ? className : `${className} ${inspect(name)}`;
+  if (depth < 0) return options.stylize(`[${title}]`, 'special');
+  return `${title} ${inspect(fields, { ...options, depth, compact: true, breakLength: Infinity })}`;
+}
+
+/** What `mutex.inspect()` returns. */
+exports.inspectMutex = (word) => ({ name: word.name ?? null, ...binding.inspect(word) });
+
+/** Every lock of the process with waiters; the names are those of this thread. */
+exports.inspectAll = () => {
+  const names = namesByAddress();
+  return binding.inspectAll().map(({ address, byteOffset, inspection }) => ({
+    name: names.get(address) ?? null,
+    byteOffset,
+    ...inspection,
+  }));
+};
+
+exports.showMutex = (word, depth, options) => {
+  const { locked, ownerThreadId, abandoned, waiters } = binding.inspect(word);
+  const fields = { byteOffset: word.byteOffset, locked, ownerThreadId, abandoned, waiters: waiters.length };
+  return describe('Mutex', word.name ?? null, fields, depth, options);
+};
+
+exports.showCondition = (word, depth, options) => {
+  const fields = { byteOffset: word.byteOffset, waiters: binding.waiting(word, 0) };
+  return describe('Condition', word.name ?? null, fields, depth, options);
+};
+
+exports.showGuard = ({ mutex, locked, abandoned }, depth, options) =>
+  describe('LockGuard', null, { locked, abandoned, mutex }, depth, options);
