@@ -1,22 +1,22 @@
 // The package's face; index.d.ts documents every member.
 
-const { Mutex } = require('./lib/mutex.js');
-const { LockGuard } = require('./lib/guard.js');
-const { lazily } = require('./lib/lazily.js');
+const { Mutex } = require('./lib/primitives/mutex.js');
+const { LockGuard } = require('./lib/primitives/guard.js');
+const { lazily } = require('./lib/load/lazily.js');
 
 exports.Mutex = Mutex;
 exports.LockGuard = LockGuard;
 
 // The rest is loaded when somebody first asks for it: start-up counts, and most programs need the mutex alone.
 const LATER = {
-  Condition: lazily(() => require('./lib/condition.js')),
+  Condition: lazily(() => require('./lib/primitives/condition.js')),
   TimeoutError: lazily(() => require('./lib/errors.js')),
   DeadlockError: lazily(() => require('./lib/errors.js')),
-  wait: lazily(() => require('./lib/futex.js')),
-  notify: lazily(() => require('./lib/futex.js')),
-  waitAsync: lazily(() => require('./lib/futex.js')),
-  inspectAll: lazily(() => require('./lib/inspection.js')),
-  stats: () => require('./lib/thread.js').binding,
+  wait: lazily(() => require('./lib/primitives/futex.js')),
+  notify: lazily(() => require('./lib/primitives/futex.js')),
+  waitAsync: lazily(() => require('./lib/primitives/futex.js')),
+  inspectAll: lazily(() => require('./lib/engine/inspection.js')),
+  stats: () => require('./lib/engine/thread.js').binding,
 };
 for (const [name, load] of Object.entries(LATER)) {
   Object.defineProperty(exports, name, { enumerable: true, get: () => load()[name] });

@@ -1,7 +1,7 @@
 // Checks and converts what users pass, before anything is changed.
 
 const { isSharedArrayBuffer } = require('node:util/types');
-const { lazily } = require('./lazily.js');
+const { lazily } = require('./load/lazily.js');
 
 const errors = lazily(() => require('./errors.js'));
 

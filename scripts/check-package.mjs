@@ -20,9 +20,13 @@ const { packLocal, PLATFORMS, VERSION } = require('./packages.js');
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 
 const FILES = `
-  CHANGELOG.md LICENSE README.md index.d.ts index.js llms-full.txt package.json
-  lib/arguments.js lib/binary.js lib/condition.js lib/diagnosis.js lib/errors.js lib/futex.js lib/guard.js lib/integers.js
-  lib/lazily.js lib/load-errors.js lib/mutex.js lib/pending-wait.js lib/signals.js lib/thread.js lib/wait.js
+  CHANGELOG.md LICENSE README.md diagnostics-channels.d.ts index.d.ts index.js llms-full.txt package.json
+  lib/arguments.js lib/errors.js
+  lib/load/binary.js lib/load/lazily.js lib/load/load-errors.js
+  lib/engine/abandonment.js lib/engine/diagnosis.js lib/engine/inspection.js lib/engine/names.js lib/engine/pending-wait.js
+  lib/engine/signals.js lib/engine/thread.js lib/engine/wait.js
+  lib/primitives/condition.js lib/primitives/futex.js lib/primitives/guard.js lib/primitives/integers.js
+  lib/primitives/mutex.js
 `;
 const BINDING_FILES = 'LICENSE README.md THIRD-PARTY-LICENSES package.json';
 const MAX_MAIN = 100e3;

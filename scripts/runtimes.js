@@ -65,7 +65,7 @@ const USING_IS_KNOWN = parses('{ using resource = null; }');
 const FILE_LIMIT = 240_000;
 const AT_ONCE = os.availableParallelism();
 const files = fs
-  .readdirSync(path.join(root, '__test__'))
+  .readdirSync(path.join(root, '__test__'), { recursive: true })
   .filter((file) => file.endsWith('.test.js'))
   .map((file) => `__test__/${file}`);
 

@@ -10,7 +10,7 @@ const { version } = JSON.parse(fs.readFileSync(path.join(root, 'package.json'), 
 
 replace('Cargo.toml', /^version = ".*"/m, `version = "${version}"`);
 replace('Cargo.lock', /(name = "sablock"\nversion = )".*"/, `$1"${version}"`);
-replace('lib/binary.js', /VERSION = '.*'/, `VERSION = '${version}'`);
+replace('lib/load/binary.js', /VERSION = '.*'/, `VERSION = '${version}'`);
 
 function replace(file, pattern, text) {
   const place = path.join(root, file);

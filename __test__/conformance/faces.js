@@ -14,7 +14,7 @@ const countBuiltin = () => {
 const load = {
   sablock() {
     const { wait, notify, waitAsync } = require('../..');
-    const { binding } = require('../../lib/thread.js');
+    const { binding } = require('../../lib/engine/thread.js');
     return { wait, notify, waitAsync, waiting: binding.waiting };
   },
   Atomics() {

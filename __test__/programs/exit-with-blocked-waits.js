@@ -1,7 +1,7 @@
 // Ends by process.exit(3) while workers are blocked in wait().
 
 const { Worker } = require('node:worker_threads');
-const { binding } = require('../../lib/thread.js');
+const { binding } = require('../../lib/engine/thread.js');
 
 const WORKERS = 3;
 const array = new Int32Array(new SharedArrayBuffer(4));

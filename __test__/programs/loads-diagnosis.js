@@ -7,7 +7,7 @@ const builtins = () => process.moduleLoadList.filter((name) => name.includes('di
 const loadedByNode = builtins();
 const { Mutex } = require('../..');
 
-const isLoaded = () => Object.keys(require.cache).some((file) => /\blib.diagnosis\.js$/.test(file));
+const isLoaded = () => Object.keys(require.cache).some((file) => /\blib.engine.diagnosis\.js$/.test(file));
 const mutex = new Mutex(new SharedArrayBuffer(Mutex.BYTES));
 mutex.tryLock();
 mutex.unlock();

@@ -29,7 +29,7 @@ impl JsIntegers {
         }
         // SAFETY: the element lies inside the array, which is aligned to the size of its elements. The array, and so its
         // buffer, lives as an argument during the call, and as an anchor (see `anchors.rs`) until a pending wait is settled;
-        // `lib/futex.js` has seen that it is shared memory, which never moves or shrinks, and which JS may write at any time:
+        // `lib/primitives/futex.js` has seen that it is shared memory, which never moves or shrinks, and which JS may write at any time:
         // ECMAScript lets plain writes race with atomic reads, and so do the machines that Node runs on.
         unsafe {
             Ok(if self.is_big {

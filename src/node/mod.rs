@@ -1,5 +1,5 @@
 //! The Node-API binding: the only place that names napi. It converts, calls the core, and converts back;
-//! arguments are checked and errors are made in `lib/`, where `lib/binary.js` alone loads it.
+//! arguments are checked and errors are made in `lib/`, where `lib/load/binary.js` alone loads it.
 //!
 //! Free functions with plain numbers, because a call costs what its conversions cost.
 

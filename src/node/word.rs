@@ -16,7 +16,7 @@ impl FromNapiValue for JsWord {
             Some(TypedArray { kind: sys::TypedarrayType::int32_array, length: 1, data, byte_offset }) => {
                 // SAFETY: an Int32Array is aligned to 4 and lies inside its buffer. The array, and so the buffer, lives as an
                 // argument during the call, and as an anchor (see `anchors.rs`) until a pending wait is settled;
-                // `lib/mutex.js` made it over a SharedArrayBuffer, whose memory never moves or shrinks, and uses Atomics only.
+                // `lib/arguments.js` made it over a SharedArrayBuffer, whose memory never moves or shrinks, and uses Atomics only.
                 Ok(Self(unsafe { Place::new(data.cast(), byte_offset) }, value))
             }
             _ => Err(Error::new(Status::InvalidArg, "expected an Int32Array of length 1")),

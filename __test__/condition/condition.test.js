@@ -1,0 +1,320 @@
+const assert = require('node:assert/strict');
+const { getEventListeners } = require('node:events');
+const { test } = require('node:test');
+const { setImmediate: nextTurn } = require('node:timers/promises');
+const { Condition, Mutex, notify } = require('../..');
+const { binding } = require('../../lib/engine/thread.js');
+const { invalidArgType, mainThread, notOwner, outOfRange } = require('../helpers/expected.js');
+const { needs } = require('../helpers/runtime.js');
+const { watched } = require('../helpers/threads.js');
+
+const create = (options) => {
+  const buffer = new SharedArrayBuffer(16);
+  const word = new Int32Array(buffer, 4, 1);
+  return {
+    buffer,
+    mutex: new Mutex(buffer, 0, options),
+    condition: new Condition(buffer, 4),
+    value: new Int32Array(buffer, 8, 1),
+    waiting: () => binding.waiting(word, 0),
+  };
+};
+const startAll = (threads, count, buffer) =>
+  Array.from({ length: count }, () => threads.start('conditional', { buffer }));
+
+test('it stands for four bytes of shared memory, which are checked', () => {
+  assert.deepEqual([Condition.BYTES, Condition.ALIGN], [4, 4]);
+  const { buffer, condition } = create();
+  assert.deepEqual([condition.buffer, condition.byteOffset], [buffer, 4]);
+  assert.throws(() => new Condition(new ArrayBuffer(8)), invalidArgType());
+  assert.throws(() => new Condition(buffer, 2), outOfRange());
+  assert.throws(() => new Condition(buffer, 16), outOfRange());
+});
+
+test(
+  'a blocked wait unlocks the mutex, answers true when it is notified, and holds the mutex again',
+  watched(async (_, threads) => {
+    const { buffer, mutex, condition, waiting } = create();
+    const [worker] = startAll(threads, 1, buffer);
+    const answered = worker.call('wait');
+    await threads.until('it waits', () => waiting() === 1);
+    assert.equal(await mutex.lockAsync(), true);
+    assert.equal(condition.notifyOne(), 1);
+    await nextTurn();
+    mutex.unlock();
+    assert.deepEqual(await answered, [true, true]);
+    assert.equal(mutex.isLocked, false);
+  }),
+);
+
+test(
+  'a pending wait unlocks the mutex, answers true when it is notified, and holds the mutex again',
+  watched(async () => {
+    const { mutex, condition } = create();
+    mutex.tryLock();
+    const answered = condition.waitAsync(mutex);
+    assert.equal(mutex.isLocked, false);
+    mutex.tryLock();
+    assert.equal(condition.notifyOne(), 1);
+    let isOver = false;
+    answered.then(() => {
+      isOver = true;
+    });
+    await nextTurn();
+    await nextTurn();
+    assert.equal(isOver, false, 'the mutex is held by somebody else');
+    mutex.unlock();
+    assert.equal(await answered, true);
+    assert.equal(mutex.isHeldByThisThread, true);
+    mutex.unlock();
+  }),
+);
+
+test(
+  'a wait that times out answers false and holds the mutex again',
+  watched(async (_, threads) => {
+    const { buffer, mutex, condition } = create();
+    const [worker] = startAll(threads, 1, buffer);
+    assert.deepEqual(await worker.call('wait', 20), [false, true]);
+    mutex.tryLock();
+    assert.equal(await condition.waitAsync(mutex, { timeout: 20 }), false);
+    assert.equal(mutex.isHeldByThisThread, true);
+    assert.equal(condition.notifyAll(), 0);
+  }),
+);
+
+test('a timeout of zero answers false at once and keeps the mutex', async () => {
+  const { mutex, condition } = create({ allowMainThread: true });
+  mutex.tryLock();
+  assert.equal(condition.wait(mutex, 0), false);
+  assert.equal(await condition.waitAsync(mutex, -1), false);
+  assert.equal(mutex.isHeldByThisThread, true);
+});
+
+test(
+  'a notification between the unlock and the wait is not lost: there is no such moment',
+  watched(async (_, threads) => {
+    const { buffer, mutex, condition } = create();
+    const [worker] = startAll(threads, 1, buffer);
+    for (let round = 0; round < 200; round++) {
+      mutex.tryLock();
+      const answered = round % 2 === 0 ? worker.call('wait') : worker.call('waitAsync');
+      // As soon as the mutex can be had, the worker has either not come yet, or it waits.
+      mutex.unlock();
+      let told = 0;
+      while (told === 0) {
+        await mutex.lockAsync();
+        told = condition.notifyOne();
+        mutex.unlock();
+      }
+      assert.deepEqual(await answered, [true, true]);
+    }
+  }),
+);
+
+test(
+  'notify wakes as many as asked for, in order, whether blocked or awaiting',
+  watched(async (_, threads) => {
+    const { buffer, mutex, condition, waiting } = create();
+    const workers = startAll(threads, 3, buffer);
+    const order = [];
+    const all = [];
+    for (const [index, worker] of workers.entries()) {
+      all.push(worker.call(index % 2 === 0 ? 'wait' : 'waitAsync').then(() => order.push(index)));
+      await threads.until('it waits', () => waiting() === index + 1);
+    }
+    assert.equal(condition.notify(0), 0);
+    assert.equal(condition.notifyOne(), 1);
+    await all[0];
+    assert.equal(condition.notify(1), 1);
+    await all[1];
+    assert.equal(condition.notify(), 1);
+    await all[2];
+    assert.deepEqual(order, [0, 1, 2]);
+    assert.equal(mutex.isLocked, false);
+  }),
+);
+
+test('the count of notify is checked', () => {
+  const { condition } = create();
+  for (const count of [null, '1', 1n, {}]) assert.throws(() => condition.notify(count), invalidArgType());
+  for (const count of [-1, NaN, -Infinity]) assert.throws(() => condition.notify(count), outOfRange());
+});
+
+test('without the mutex every way of waiting is refused, and nothing changes', async () => {
+  const { mutex, condition, waiting } = create({ allowMainThread: true });
+  const always = () => true;
+  assert.throws(() => condition.wait(mutex), notOwner(0));
+  assert.throws(() => condition.wait(mutex, 0), notOwner(0));
+  assert.throws(() => condition.waitFor(mutex, always), notOwner(0));
+  await assert.rejects(condition.waitAsync(mutex), notOwner(0));
+  await assert.rejects(condition.waitForAsync(mutex, always), notOwner(0));
+  assert.equal(waiting(), 0);
+  assert.equal(mutex.isLocked, false);
+});
+
+test(
+  'with a mutex that another thread holds it is refused',
+  watched(async (_, threads) => {
+    const { buffer, mutex, condition } = create();
+    const [worker] = startAll(threads, 1, buffer);
+    await worker.call('lock');
+    await assert.rejects(condition.waitAsync(mutex), notOwner(0));
+    assert.equal(await worker.call('isHeld'), true);
+  }),
+);
+
+test('a blocking wait on the main thread is refused unless the mutex allows it', () => {
+  const { mutex, condition } = create();
+  mutex.tryLock();
+  assert.throws(() => condition.wait(mutex, 10), mainThread(0));
+  assert.throws(() => condition.waitFor(mutex, () => false, 10), mainThread(0));
+  assert.equal(mutex.isHeldByThisThread, true);
+});
+
+test('what is no mutex, no function or no option is refused', async () => {
+  const { mutex, condition } = create({ allowMainThread: true });
+  mutex.tryLock();
+  for (const value of [undefined, null, {}, condition]) {
+    assert.throws(() => condition.wait(value), invalidArgType());
+    await assert.rejects(condition.waitAsync(value), invalidArgType());
+  }
+  assert.throws(() => condition.waitFor(mutex, 1), invalidArgType(0));
+  await assert.rejects(condition.waitForAsync(mutex), invalidArgType(0));
+  await assert.rejects(condition.waitAsync(mutex, { signal: 1 }), invalidArgType(0));
+  assert.throws(() => condition.wait(mutex, '1'), invalidArgType(0));
+  assert.equal(mutex.isHeldByThisThread, true);
+});
+
+test(
+  "a guard's hold may wait, and the guard stays valid",
+  watched(async (_, threads) => {
+    const { buffer, mutex, condition, waiting } = create();
+    const [worker] = startAll(threads, 1, buffer);
+    const answered = worker.call('waitWithGuard');
+    await threads.until('it waits', () => waiting() === 1);
+    condition.notifyOne();
+    assert.deepEqual(await answered, [true, true, true, false]);
+    const guard = await mutex.acquireAsync();
+    const mine = condition.waitAsync(mutex);
+    assert.equal(condition.notifyOne(), 1);
+    assert.equal(await mine, true);
+    assert.equal(guard.locked, true);
+    assert.throws(() => mutex.unlock(), notOwner(0));
+    assert.equal(guard.unlock(), true);
+    assert.equal(mutex.isLocked, false);
+  }),
+);
+
+test(
+  'waitFor and waitForAsync wait until the predicate holds, or the time is over',
+  watched(async (_, threads) => {
+    const { buffer, mutex, condition, value, waiting } = create();
+    const [worker] = startAll(threads, 1, buffer);
+    const blocked = worker.call('waitFor', 3);
+    const set = async (next) => {
+      await mutex.executeLocked(() => {
+        value[0] = next;
+      });
+      condition.notifyAll();
+    };
+    await mutex.lockAsync();
+    const awaiting = condition
+      .waitForAsync(mutex, async () => value[0] === 3)
+      .then((answered) => {
+        mutex.unlock();
+        return answered;
+      });
+    for (const next of [1, 2, 3]) {
+      await threads.until('both wait', () => waiting() === 2);
+      await set(next);
+    }
+    assert.deepEqual(await Promise.all([blocked, awaiting]), [true, true]);
+    assert.equal(await worker.call('waitFor', 4, 20), false);
+    assert.equal(await worker.call('waitFor', 3, 0), true);
+    await mutex.lockAsync();
+    assert.equal(await condition.waitForAsync(mutex, () => false, { timeout: 10 }), false);
+    assert.equal(mutex.isHeldByThisThread, true);
+  }),
+);
+
+test(
+  "an abort rejects with the signal's reason once the mutex is held again",
+  watched(async () => {
+    const { mutex, condition, waiting } = create();
+    const controller = new AbortController();
+    mutex.tryLock();
+    const answered = condition.waitAsync(mutex, { signal: controller.signal });
+    controller.abort('enough');
+    await assert.rejects(answered, (reason) => reason === 'enough');
+    assert.equal(mutex.isHeldByThisThread, true);
+    assert.equal(waiting(), 0);
+    assert.equal(getEventListeners(controller.signal, 'abort').length, 0);
+    await assert.rejects(condition.waitAsync(mutex, { signal: controller.signal }), (reason) => reason === 'enough');
+    assert.equal(mutex.isHeldByThisThread, true);
+  }),
+);
+
+test(
+  'a thread that ends before it holds the mutex again passes its notification on',
+  needs('termination when busy'),
+  watched(async (_, threads) => {
+    for (const verb of ['wait', 'waitAsync']) {
+      const { buffer, mutex, condition, waiting } = create();
+      const [doomed, heir] = startAll(threads, 2, buffer);
+      doomed.call(verb);
+      await threads.until('it waits', () => waiting() === 1);
+      const answered = heir.call('wait');
+      await threads.until('both wait', () => waiting() === 2);
+      await mutex.lockAsync();
+      assert.equal(condition.notifyOne(), 1);
+      await threads.queued(mutex, 1);
+      await doomed.terminate();
+      mutex.unlock();
+      assert.deepEqual(await answered, [true, true], verb);
+    }
+  }),
+);
+
+test(
+  'a condition and notify() of the same bytes are one',
+  watched(async () => {
+    const { buffer, mutex, condition } = create();
+    mutex.tryLock();
+    const answered = condition.waitAsync(mutex);
+    assert.equal(notify(new Int32Array(buffer), 1), 1);
+    assert.equal(await answered, true);
+  }),
+);
+
+for (const way of ['executeLockedSync', 'executeLocked', 'guard']) {
+  test(
+    `the deadlock that ends a wait inside ${way} is what its caller gets`,
+    watched(async (_, threads) => {
+      const { buffer, mutex, condition, waiting } = create();
+      const [worker, blocker] = startAll(threads, 2, buffer);
+      const answered = worker.call('waitWithBoth', way);
+      await threads.until('it waits', () => waiting() === 1);
+      const unblocked = blocker.call('lockOther');
+      await threads.queued(new Mutex(buffer, 12), 1);
+      condition.notifyOne();
+      assert.deepEqual(await answered, ['ERR_LOCK_DEADLOCK', false]);
+      await unblocked;
+      assert.equal(mutex.isLocked, false);
+    }),
+  );
+}
+
+test(
+  'a guard whose wait could not lock the mutex again is spent, and frees no other hold',
+  watched(async (_, threads) => {
+    const { buffer, condition, waiting } = create();
+    const [worker, blocker] = startAll(threads, 2, buffer);
+    const answered = worker.call('loseGuard');
+    await threads.until('it waits', () => waiting() === 1);
+    blocker.call('lockOther');
+    await threads.queued(new Mutex(buffer, 12), 1);
+    condition.notifyOne();
+    assert.deepEqual(await answered, ['ERR_LOCK_DEADLOCK', false, false, true, false]);
+  }),
+);

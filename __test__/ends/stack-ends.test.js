@@ -1,0 +1,32 @@
+// Where the stack of JS ends, a verb may throw a RangeError anywhere; but then it holds nothing.
+
+const assert = require('node:assert/strict');
+const { test } = require('node:test');
+const { runProgram } = require('../helpers/processes.js');
+
+const VERBS = [
+  'tryLock',
+  'lock',
+  'tryAcquire',
+  'acquire',
+  'executeLockedSync',
+  'executeLockedSync for which somebody waits',
+  'executeLocked',
+  'acquireAsync',
+  'lockAsync',
+  'lockAsync with options',
+  'acquireAsync with a signal',
+];
+
+for (const verb of VERBS) {
+  for (const state of ['free', 'abandoned']) {
+    test(`${verb} of a mutex that is ${state} holds nothing when the stack ends inside it`, async (t) => {
+      const { code, signal, stdout, stderr } = await runProgram('stack-ends', [verb, state]);
+      assert.deepEqual({ code, signal }, { code: 0, signal: null }, stderr.slice(-2000));
+      const { called, failed, leaked } = JSON.parse(stdout);
+      assert.ok(failed > 0 && failed < called, `${failed} of ${called} failed`);
+      assert.equal(leaked, 0);
+      t.diagnostic(`${failed} of ${called} calls failed`);
+    });
+  }
+}

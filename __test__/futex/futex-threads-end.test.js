@@ -1,0 +1,91 @@
+const assert = require('node:assert/strict');
+const { test } = require('node:test');
+const { notify, waitAsync } = require('../..');
+const { binding } = require('../../lib/engine/thread.js');
+const { endings } = require('../helpers/endings.js');
+const { needs } = require('../helpers/runtime.js');
+const { watched } = require('../helpers/threads.js');
+
+const createArray = () => new Int32Array(new SharedArrayBuffer(16));
+const startWaiter = (threads) => threads.start('waiter', { face: 'sablock' });
+const inLine = (threads, array, count) => threads.until(`${count} wait`, () => binding.waiting(array, 0) === count);
+
+for (const { name, end } of endings.filter(({ name }) => name !== 'its resource limits')) {
+  test(
+    `a thread with a pending wait that ends by ${name} leaves the line, and the next one is notified`,
+    watched(async (_, threads) => {
+      const array = createArray();
+      const leaver = startWaiter(threads);
+      assert.equal(await leaver.call('beginToWait', array, 0, 0, undefined, { ref: false }), true);
+      const next = waitAsync(array, 0, 0).value;
+      await end(leaver);
+      await inLine(threads, array, 1);
+      assert.equal(notify(array, 0, 1), 1);
+      assert.equal(await next, 'ok');
+    }),
+  );
+}
+
+test(
+  'terminate() ends a blocked wait soon, and the thread leaves the line',
+  needs('termination when busy'),
+  watched(async (_, threads) => {
+    const array = createArray();
+    const leaver = startWaiter(threads);
+    leaver.call('wait', array, 0, 0);
+    await inLine(threads, array, 1);
+    const startedAt = performance.now();
+    await leaver.terminate();
+    const ms = performance.now() - startedAt;
+    assert.ok(ms < 2000, `${ms} ms`);
+    assert.equal(notify(array, 0), 0);
+  }),
+);
+
+test(
+  'a notification for a thread whose code never learns of it goes to the next in line',
+  needs('termination when busy'),
+  watched(async (_, threads) => {
+    const array = createArray();
+    const doomed = startWaiter(threads);
+    // It is told while it is busy, and ended before its loop turns.
+    await doomed.run([
+      ['beginToWait', array, 0, 0],
+      ['beginToWait', array, 0, 0],
+    ]);
+    doomed.call('spinUntil', 0);
+    const next = waitAsync(array, 0, 0).value;
+    assert.equal(notify(array, 0, 1), 1);
+    await doomed.terminate();
+    assert.equal(await next, 'ok');
+    assert.equal(notify(array, 0), 0);
+  }),
+);
+
+test(
+  'a blocked thread that is terminated at the moment of the notification loses it for nobody',
+  watched(async (_, threads) => {
+    for (let round = 0; round < 15; round++) {
+      const array = createArray();
+      const leaver = startWaiter(threads);
+      leaver.call('wait', array, 0, 0);
+      await inLine(threads, array, 1);
+      const next = waitAsync(array, 0, 0, 5000).value;
+      const actions = [() => notify(array, 0, 1), () => leaver.terminate()];
+      if (round % 2 === 1) actions.reverse();
+      await Promise.all(actions.map((action) => action()));
+      // Nobody else is left in line: the next one has it, or the one that ended had it and its wait was over by then.
+      assert.ok(notify(array, 0) <= 1);
+      assert.equal(await next, 'ok');
+    }
+  }),
+);
+
+test(
+  'process.exit() of a process whose workers are blocked in wait() ends it',
+  watched(async () => {
+    const { runProgram } = require('../helpers/processes.js');
+    const { code, signal, stdout } = await runProgram('exit-with-blocked-waits');
+    assert.deepEqual({ code, signal, stdout: stdout.trim() }, { code: 3, signal: null, stdout: 'all wait' });
+  }),
+);

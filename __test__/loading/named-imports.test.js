@@ -1,0 +1,36 @@
+const assert = require('node:assert/strict');
+const { test } = require('node:test');
+const sablock = require('../..');
+
+test('ES modules import every name from "sablock"', async () => {
+  const { imported } = await import('../programs/named-imports.mjs');
+  for (const name of [
+    'Mutex',
+    'Condition',
+    'LockGuard',
+    'TimeoutError',
+    'DeadlockError',
+    'wait',
+    'notify',
+    'waitAsync',
+    'stats',
+  ]) {
+    assert.equal(typeof imported[name], 'function', name);
+    assert.equal(imported[name], sablock[name], name);
+  }
+});
+
+test('a mutex of an ES module is a mutex of a CommonJS module', async () => {
+  const { createHeld } = await import('../programs/named-imports.mjs');
+  const buffer = new SharedArrayBuffer(8);
+  const theirs = createHeld(buffer, 4);
+  const mine = new sablock.Mutex(buffer, 4);
+  assert.equal(mine.tryLock(), false);
+  theirs.unlock();
+  assert.equal(mine.tryLock(), true);
+  mine.unlock();
+});
+
+test('the classes bear their names', () => {
+  for (const name of ['Mutex', 'LockGuard', 'TimeoutError', 'DeadlockError']) assert.equal(sablock[name].name, name);
+});

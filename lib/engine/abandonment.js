@@ -1,0 +1,98 @@
+// What happens to whoever acquires a lock whose holder's thread has ended: its `onAbandoned` runs, or it is warned.
+
+const { binding, thread } = require('./thread.js');
+const { tellAbandoned } = require('./diagnosis.js');
+const { corrupt, describe, notOwner, thenableRepair } = require('../errors.js');
+const { isThenable } = require('../arguments.js');
+
+/** At most so many warnings in a thread */
+const MOST = 5;
+/** in this time; then one line for the rest. */
+const WINDOW_MS = 1000;
+
+function emit(message) {
+  try {
+    process.emitWarning(message, { type: 'AbandonedMutexWarning', code: 'SABLOCK_ABANDONED' });
+  } catch (error) {
+    // The stack has ended: the caller does not get the mutex, and the next one is warned.
+    if (error instanceof RangeError) throw error;
+    // Somebody replaced `emitWarning`: an uncaught error of its own. The caller has got the mutex and must learn of that.
+    queueMicrotask(() => {
+      throw error;
+    });
+  }
+}
+
+/** The warnings of this thread: one object for a thread, however often the package is loaded there. */
+class Warnings {
+  /** When the last ones were emitted. */
+  #times = [];
+  #leftOut = 0;
+  #timer = null;
+  #tellRest = () => {
+    clearTimeout(this.#timer);
+    process.off('beforeExit', this.#tellRest);
+    const count = this.#leftOut;
+    this.#leftOut = 0;
+    if (count === 0) return;
+    emit(
+      `${count} more ${count === 1 ? 'mutex' : 'mutexes'} came to this thread from threads that ended while they held ` +
+        `them; no more than ${MOST} warnings are given in a second. The channel sablock:abandoned has a message for each.`,
+    );
+  };
+
+  warn(place, threadId) {
+    const now = performance.now();
+    if (this.#times.length === MOST) {
+      if (now - this.#times[0] < WINDOW_MS) {
+        this.#leaveOut();
+        return;
+      }
+      this.#times.shift();
+    }
+    emit(
+      `Thread ${threadId} ended while it held ${describe(place)}, which now belongs to this thread. ` +
+        'The data that it guards may be half-written: check it, then call markConsistent().',
+    );
+    // Not before: at the end of the stack it may have failed.
+    this.#times.push(now);
+  }
+
+  /** The rest is told when the time is over, or before the process ends by itself. */
+  #leaveOut() {
+    if (this.#leftOut === 0) {
+      this.#timer = setTimeout(this.#tellRest, WINDOW_MS).unref();
+      process.once('beforeExit', this.#tellRest);
+    }
+    this.#leftOut += 1;
+  }
+}
+
+/** The binding has answered `ACQUIRED_ABANDONED`, and the lock has no `onAbandoned`. */
+exports.report = (mutex, word) => {
+  const threadId = binding.abandonedBy();
+  thread.warnings ??= new Warnings();
+  thread.warnings.warn(word, threadId);
+  binding.reported();
+  tellAbandoned(mutex, threadId);
+};
+
+/**
+ * The word is held here and marked, and the lock has `onAbandoned`. Once this returns, it is consistent. It throws what
+ * the function throws; the caller has to give the hold back then.
+ */
+exports.repair = (mutex, word) => {
+  const threadId = binding.abandonedBy();
+  // Null: another has been told of the end, and has not repaired.
+  if (threadId !== null) {
+    binding.reported();
+    tellAbandoned(mutex, threadId);
+  }
+  const { onAbandoned } = word;
+  if (isThenable(onAbandoned(mutex))) throw thenableRepair(word);
+  const code = binding.markConsistent(word);
+  if (code === binding.CORRUPT) throw corrupt(word, Atomics.load(word, 0));
+  if (code === binding.NOT_OWNER) {
+    throw notOwner(word, 'mark as consistent', 'its onAbandoned() has unlocked it. Leave it locked there.');
+  }
+};

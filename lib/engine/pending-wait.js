@@ -1,0 +1,71 @@
+const { AsyncResource } = require('node:async_hooks');
+const { lazily } = require('../load/lazily.js');
+const { thread } = require('./thread.js');
+
+const signals = lazily(() => require('./signals.js'));
+const settled = Promise.resolve();
+
+/**
+ * A promise, pending once the thread has taken it in. Whoever extends it has `settle(code)`, for the binding's codes.
+ *
+ * It is an async resource: it knows the asynchronous context of whoever waits, and tools that list what keeps a process
+ * alive (async_hooks, `jest --detectOpenHandles`) show a wait that leaks with the place where it began.
+ */
+class PendingWait extends AsyncResource {
+  /** Where the thread keeps it. */
+  token = -1;
+
+  constructor(signal, ref) {
+    super('SablockWait');
+    this.signal = signal;
+    this.ref = ref;
+    this.promise = new Promise((resolve, reject) => {
+      this.resolve = resolve;
+      this.reject = reject;
+    });
+    if (this.reject === undefined) {
+      // The stack ended before the function above, which rejected the promise, and nothing was thrown.
+      this.promise.catch(() => {});
+      throw new RangeError('Maximum call stack size exceeded');
+    }
+  }
+
+  /** Whether it waits for a lock. */
+  get isForLock() {
+    return false;
+  }
+
+  /** Whether it keeps the event loop alive; the name is that of Node's handles, by which tools ask. */
+  hasRef() {
+    return this.ref && thread.has(this);
+  }
+
+  /** Before the wait is queued, since it may throw. */
+  startListening() {
+    if (this.signal !== undefined) signals().listen(this.signal, this);
+  }
+
+  /** Once the wait is over, last: nothing that fails here keeps the promise from being settled. */
+  stopListening() {
+    if (this.signal !== undefined) signals().unlisten(this.signal, this);
+    this.emitDestroy();
+  }
+
+  /**
+   * Rejects with what `make` throws. V8 appends to an error's stack the async functions that await the promise of the
+   * running reaction: so the error is made in a reaction that settles this promise, and nothing is captured before.
+   */
+  fail(make) {
+    settled.then(make).then(this.resolve, this.reject);
+  }
+
+  /** Called when the signal aborts. False: too late, the wait is over. */
+  abort(reason) {
+    if (!thread.cancel(this)) return false;
+    this.reject(reason);
+    this.stopListening();
+    return true;
+  }
+}
+
+exports.PendingWait = PendingWait;

@@ -1,0 +1,121 @@
+// This thread's one state: its agent id and its pending waits. Everybody gets the binding from here.
+//
+// However often the package is loaded in a thread (test runners clear the require cache), all loads work on the object
+// that the first one made: one agent, one table of waits, one order. A thread is an environment of Node.js here: those that run
+// several on one thread of the system have one agent in each.
+
+const { isMainThread, receiveMessageOnPort, threadId } = require('node:worker_threads');
+const binding = require('../load/binary.js');
+
+class Thread {
+  /** The agent's id in lock words; set by the binding. */
+  id = 0;
+  /** The holds that it watches, once somebody listens; see diagnosis.js. */
+  holds = null;
+  /** Guards note it when they are made; it changes when a guard's hold is lent to a wait. See `src/holds.rs`. */
+  era = 1;
+  /** Whether such a hold may be away, lost, or watched. While there is none, a guard knows that its hold is with it. */
+  hasAway = false;
+  /** The waits that such holds are lent to, by the binding's number of the hold. */
+  lent = new Map();
+  /** What it says of abandoned locks, once there are any; see abandonment.js. */
+  warnings = null;
+  /** The words of its locks that have names; see names.js. */
+  named = null;
+  /** How many waits for locks are pending. While there are any, `lockAsync` leaves its fast path to those before it. */
+  pending = 0;
+  /** How many waits of any kind are. */
+  #size = 0;
+  /** How many of them keep the event loop alive. */
+  #refs = 0;
+  /** By token. */
+  #waits = [];
+  /** Always settled, to make microtasks with: `queueMicrotask` costs an async resource each time. */
+  #settled = Promise.resolve();
+
+  /**
+   * Takes in a wait that the binding has queued under `token`. A wait for a lock is counted as pending before it is queued:
+   * if JS is interrupted before it comes here, `drain` still knows that there is something to do.
+   */
+  add(token, wait) {
+    wait.token = token;
+    this.#waits[token] = wait;
+    this.#size += 1;
+    if (wait.ref && this.#refs++ === 0) binding.keepAlive(true);
+  }
+
+  /** Whether the wait is pending. */
+  has(wait) {
+    return this.#waits[wait.token] === wait;
+  }
+
+  /** Whether one of the pending waits is for the word's lock; takes time in proportion to their number. */
+  isWaitingFor(word) {
+    const { byteOffset } = word;
+    return this.#waits.some(
+      (wait) => wait?.isForLock && wait.word.byteOffset === byteOffset && binding.isSame(wait.word, word),
+    );
+  }
+
+  /** Whether the thread's waits keep its event loop alive; the name is that of Node's handles, by which tools ask. */
+  hasRef() {
+    return this.#refs > 0;
+  }
+
+  /** Takes a pending wait back; false if it is over. */
+  cancel(wait) {
+    if (this.#waits[wait.token] !== wait || !binding.cancel(wait.token)) return false;
+    this.#remove(wait);
+    return true;
+  }
+
+  #remove(wait) {
+    this.#waits[wait.token] = undefined;
+    this.#size -= 1;
+    if (wait.isForLock) this.pending -= 1;
+    if (wait.ref && --this.#refs === 0) binding.keepAlive(false);
+    if (this.#size === 0) this.#waits = [];
+  }
+
+  /** Settles the waits that are over. The users' code that awaits them comes in the microtasks behind it. */
+  drain() {
+    for (let next = binding.next(); next >= 0; next = binding.next()) {
+      // A token times CODES, plus a code.
+      const wait = this.#waits[Math.floor(next / binding.CODES)];
+      if (wait === undefined) {
+        // Its lockAsync() was interrupted, by a `vm` timeout for one, before anybody got the promise.
+        binding.refuse();
+        // The codes of notifications come behind those of locks.
+        if (next % binding.CODES < binding.NOTIFIED) this.pending -= 1;
+        continue;
+      }
+      this.#remove(wait);
+      try {
+        wait.settle(next % binding.CODES);
+      } catch (error) {
+        // Somebody's patch of a signal threw: an uncaught error of its own, and no reason to let the other waits wait.
+        queueMicrotask(() => {
+          throw error;
+        });
+      }
+    }
+  }
+
+  /**
+   * Drains in a microtask: the word that is about to be freed may be for one of this thread's own waits.
+   * Until then it is free, and others may take it.
+   */
+  drainSoon() {
+    if (this.pending > 0) this.#settled.then(() => this.drain());
+  }
+}
+
+const fresh = new Thread();
+/** What a blocked thread calls between two slices, to see whether it can still run JS; must not throw. */
+const pause = () => fresh.holds?.look();
+// The environment is told by a function that it has one of, and that nobody has a reason to replace.
+const thread = binding.attach(threadId, receiveMessageOnPort, fresh, () => fresh.drain(), pause);
+
+exports.binding = binding;
+exports.isMainThread = isMainThread;
+exports.thread = thread;

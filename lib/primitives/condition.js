@@ -1,0 +1,334 @@
+const { markAsUncloneable } = require('node:worker_threads');
+const { lazily } = require('../load/lazily.js');
+const { binding, thread } = require('../engine/thread.js');
+const { checkFunction, toAsyncOptions, toLockOptions, toTimeout, toWaiters, toWord } = require('../arguments.js');
+const { corrupt, describe, invalidArgument, mainThread, noBackgroundThread, notOwner } = require('../errors.js');
+const { innerOf } = require('./mutex.js');
+const { PendingWait } = require('../engine/pending-wait.js');
+const { isWatched, whileBlocked } = require('../engine/diagnosis.js');
+const { conclude, lockWord } = require('../engine/wait.js');
+
+const inspection = lazily(() => require('../engine/inspection.js'));
+const names = lazily(() => require('../engine/names.js'));
+
+const { GUARDED, OWNER } = binding;
+const { load } = Atomics;
+
+/** A promise for a notification, which is settled once the mutex is held again. */
+class ConditionWait extends PendingWait {
+  /** The number of the guard's hold that it was lent; 0 if the hold is the thread's own. */
+  hold = 0;
+  /** The wait for the mutex, which comes last. */
+  locking = null;
+  #isNotified = false;
+  /** The error that says which function has ended, if that hold was its. */
+  #ended = null;
+
+  constructor(mutex, word, guarded, { signal, ref }, outer) {
+    super(signal, ref);
+    this.mutex = mutex;
+    this.word = word;
+    this.guarded = guarded;
+    /** Has the promise that the user got, if that is another one. */
+    this.outer = outer;
+  }
+
+  settle(code) {
+    this.#isNotified = code === binding.NOTIFIED;
+    this.#lockAgain(() => this.resolve(this.#isNotified));
+    this.stopListening();
+  }
+
+  abort(reason) {
+    if (!thread.cancel(this)) return;
+    this.#lockAgain(() => this.reject(reason));
+    this.stopListening();
+  }
+
+  /** The function whose hold it was lent has ended: it stays in line, but does not lock the mutex again. */
+  holderEnded(name) {
+    this.#ended = functionEnded(this.word, name);
+    // Nobody need await a wait that the function itself did not.
+    this.promise.catch(() => {});
+    this.outer?.promise.catch(() => {});
+    this.locking?.abort(this.#ended);
+  }
+
+  /** Until the mutex is held again a notification is not quite ours: if this thread ends before, it is passed on. */
+  #lockAgain(conclude) {
+    const succeed = () => {
+      if (this.#isNotified) binding.accept(this.token, true);
+      conclude();
+    };
+    const fail = (error) => {
+      if (this.#isNotified) binding.accept(this.token, false);
+      this.reject(error);
+    };
+    if (this.#ended !== null) {
+      fail(this.#ended);
+      return;
+    }
+    let locked;
+    const lock = () => {
+      const options = { timeout: Infinity, signal: undefined, ref: this.ref };
+      locked = lockWord(this.mutex, this.word, this.guarded, options, undefined, this);
+    };
+    try {
+      // In the context of whoever waits, and not of whoever notified.
+      this.runInAsyncScope(lock);
+    } catch (error) {
+      // Not if it is what came after that has failed.
+      if (locked === undefined) {
+        this.lose();
+        fail(error);
+        return;
+      }
+    }
+    locked.then(succeed, fail);
+  }
+
+  /** The mutex is locked again; throws if there is nobody to hold it. */
+  checkHolder() {
+    if (this.hold === 0 || binding.isAway(this.word, this.hold)) return;
+    if (this.#ended === null) this.holderEnded('The function');
+    throw this.#ended;
+  }
+
+  /** The hold is with its guard again. */
+  bringBack() {
+    if (this.hold === 0) return;
+    thread.lent.delete(this.hold);
+    thread.hasAway = binding.arrive(this.word, this.hold);
+  }
+
+  /** The mutex could not be locked again. */
+  lose() {
+    if (this.hold === 0) return;
+    thread.lent.delete(this.hold);
+    binding.lose(this.word, this.hold);
+  }
+}
+
+/** The hold with which a wait began, which may end while its predicate is awaited. */
+class WatchedHold {
+  #word;
+  #outer;
+  /** 0: the thread's own. */
+  #number = 0;
+
+  constructor(word, outer) {
+    this.#word = word;
+    this.#outer = outer;
+    if (!toHold(word)) return;
+    this.#number = binding.watchHold(word, thread.era);
+    thread.era += 1;
+    thread.hasAway = true;
+  }
+
+  /** Throws if it has ended, even if another guard of this thread holds the mutex now. */
+  check() {
+    if (this.#number === 0 || binding.isHere(this.#word, this.#number)) return;
+    // As for a wait whose function has ended.
+    this.#outer.promise.catch(() => {});
+    throw functionEnded(this.#word, 'The function or guard that held it');
+  }
+
+  release() {
+    if (this.#number !== 0) thread.hasAway = binding.unwatchHold(this.#word, this.#number);
+  }
+}
+
+/** Waiting, with a mutex, until another thread says that something has changed. */
+class Condition {
+  static {
+    for (const name of ['BYTES', 'ALIGN']) Object.defineProperty(Condition, name, { value: 4, enumerable: true });
+  }
+
+  #word;
+
+  constructor(buffer, byteOffset, options) {
+    const word = toWord(buffer, byteOffset);
+    const { name } = toLockOptions(options);
+    if (name !== undefined) names().name(word, name);
+    this.#word = word;
+    markAsUncloneable?.(this);
+  }
+
+  get buffer() {
+    return this.#word.buffer;
+  }
+
+  get byteOffset() {
+    return this.#word.byteOffset;
+  }
+
+  get name() {
+    return this.#word.name ?? null;
+  }
+
+  [Symbol.for('nodejs.util.inspect.custom')](depth, options) {
+    return #word in this ? inspection().showCondition(this.#word, depth, options) : this;
+  }
+
+  wait(mutex, timeout) {
+    const { word, mayBlock } = toInner(mutex);
+    const limit = toTimeout(word, timeout);
+    if (!mayBlock) throw mainThread(word, 'waitAsync()');
+    return this.#wait(mutex, word, limit);
+  }
+
+  waitFor(mutex, predicate, timeout) {
+    const { word, mayBlock } = toInner(mutex);
+    checkFunction(word, 'predicate', predicate);
+    const limit = toTimeout(word, timeout);
+    if (!mayBlock) throw mainThread(word, 'waitForAsync()');
+    toHold(word);
+    const deadline = performance.now() + limit;
+    while (!predicate()) {
+      if (!this.#wait(mutex, word, deadline - performance.now())) return Boolean(predicate());
+    }
+    return true;
+  }
+
+  waitAsync(mutex, options) {
+    try {
+      const { word } = toInner(mutex);
+      return Promise.resolve(this.#waitAsync(mutex, word, toAsyncOptions(word, options)));
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+
+  waitForAsync(mutex, predicate, options) {
+    const outer = { promise: undefined };
+    outer.promise = this.#waitForAsync(mutex, predicate, options, outer);
+    return outer.promise;
+  }
+
+  async #waitForAsync(mutex, predicate, options, outer) {
+    const { word } = toInner(mutex);
+    checkFunction(word, 'predicate', predicate);
+    const { timeout, signal, ref } = toAsyncOptions(word, options);
+    const deadline = performance.now() + timeout;
+    const hold = new WatchedHold(word, outer);
+    try {
+      while (!(await predicate())) {
+        hold.check();
+        const left = deadline - performance.now();
+        const isNotified = await this.#waitAsync(mutex, word, { timeout: left, signal, ref }, outer);
+        hold.check();
+        if (!isNotified) return Boolean(await predicate());
+      }
+      return true;
+    } finally {
+      hold.release();
+    }
+  }
+
+  notify(count = Infinity) {
+    return binding.notify(this.#word, 0, toWaiters(count));
+  }
+
+  notifyOne() {
+    return binding.notify(this.#word, 0, 1);
+  }
+
+  notifyAll() {
+    return binding.notify(this.#word, 0, Infinity);
+  }
+
+  #wait(mutex, word, limit) {
+    const guarded = toHold(word);
+    if (limit <= 0) return false;
+    thread.drainSoon();
+    let answer = binding.NOT_OWNER;
+    const wait = () => {
+      answer = binding.waitUnlocked(this.#word, word, guarded, limit);
+      return answer;
+    };
+    try {
+      if (isWatched()) whileBlocked(mutex, word, wait);
+      else wait();
+      if (answer === binding.NOT_OWNER) throw notHeld(word);
+      conclude(answer % binding.CODES, mutex, word, guarded, Infinity);
+    } catch (error) {
+      if (answer >= binding.CODES) binding.giveBack(word, guarded);
+      if (guarded && answer !== binding.NOT_OWNER) {
+        // Its guard is not to free what another guard holds later.
+        const { era } = thread;
+        thread.era += 1;
+        thread.hasAway = true;
+        binding.lose(word, binding.depart(word, era));
+      }
+      throw error;
+    }
+    return Math.floor(answer / binding.CODES) === binding.NOTIFIED;
+  }
+
+  /** Answers a promise, or `false`; throws what is an error. */
+  #waitAsync(mutex, word, options, outer) {
+    const { timeout, signal } = options;
+    const guarded = toHold(word);
+    if (signal?.aborted) throw signal.reason;
+    if (timeout <= 0) return false;
+    const wait = new ConditionWait(mutex, word, guarded, options, outer);
+    // First whatever may throw, then the line.
+    wait.startListening();
+    thread.drainSoon();
+    if (guarded) {
+      wait.hold = binding.depart(word, thread.era);
+      thread.lent.set(wait.hold, wait);
+      thread.era += 1;
+      thread.hasAway = true;
+    }
+    let answer = -1 - binding.NOT_OWNER;
+    try {
+      answer = binding.waitUnlockedAsync(this.#word, word, guarded, timeout);
+      if (answer >= 0) {
+        thread.add(answer, wait);
+        return wait.promise;
+      }
+      wait.stopListening();
+      if (-1 - answer === binding.NO_CLOCK) throw noBackgroundThread(describe(this, 'condition'));
+      throw -1 - answer === binding.CORRUPT ? corrupt(word, load(word, 0)) : notHeld(word);
+    } catch (error) {
+      if (guarded) {
+        thread.lent.delete(wait.hold);
+        // The wait that the thread could not take in is over, and so is its hold.
+        if (answer >= 0) binding.lose(word, wait.hold);
+        else thread.hasAway = binding.arrive(word, wait.hold);
+      }
+      throw error;
+    }
+  }
+}
+
+function toInner(mutex) {
+  const inner = innerOf(mutex);
+  if (inner === undefined) throw invalidArgument('mutex', 'a Mutex', mutex);
+  return inner;
+}
+
+/** Whether a guard owns this thread's hold; throws if there is none. */
+function toHold(word) {
+  const value = load(word, 0);
+  if ((value & OWNER) !== thread.id) throw notHeld(word);
+  return (value & GUARDED) !== 0;
+}
+
+const notHeld = (word) =>
+  notOwner(
+    word,
+    'wait with',
+    'this thread does not hold it. Lock it first: to wait is to unlock it meanwhile.',
+    thread.isWaitingFor(word),
+  );
+
+const functionEnded = (word, name) =>
+  notOwner(
+    word,
+    'lock again',
+    `${name} has ended, and with it the hold that this wait had unlocked. Await the wait in the function that holds the mutex.`,
+  );
+
+exports.Condition = Condition;

@@ -1,0 +1,128 @@
+const { lazily } = require('../load/lazily.js');
+const { binding, thread } = require('../engine/thread.js');
+
+const errors = lazily(() => require('../errors.js'));
+const inspection = lazily(() => require('../engine/inspection.js'));
+
+const { ABANDONED, GUARDED, OWNER } = binding;
+const { compareExchange, load } = Atomics;
+const MINE = thread.id | GUARDED;
+
+/** Frees a hold of the thread itself, whose compare-exchange failed: somebody waits, it is marked, or it is not held here. */
+function unlockContended(word) {
+  // What may fail (a stack that overflows) comes first: after the binding has freed the word, nothing does.
+  thread.drainSoon();
+  const code = binding.unlock(word, false);
+  if (code !== binding.UNLOCKED) throw refused(word, code, false);
+}
+
+/** The error for an unlock that the binding has refused. */
+function refused(word, code, guarded) {
+  if (code === binding.CORRUPT) return errors().corrupt(word, load(word, 0));
+  return errors().notOwner(word, 'unlock', adviceFor(word, code, guarded), thread.isWaitingFor(word));
+}
+
+function adviceFor(word, code, guarded) {
+  if (code === binding.AWAY) {
+    return 'the hold of this guard is away, in a Condition.waitAsync() that is not over. Await that first.';
+  }
+  if (!guarded && (load(word, 0) & (OWNER | GUARDED)) === MINE) {
+    return "this hold belongs to a guard, to executeLocked() or to a token of enter(). Only that guard's unlock(), the end of that function, or leave(token) frees it.";
+  }
+  return 'this thread does not hold it. Call it only after this thread has locked the mutex, and once for each lock.';
+}
+
+let eraOf;
+
+const secret = Symbol('LockGuard');
+
+/** One hold of a mutex. */
+class LockGuard {
+  static {
+    eraOf = (guard) => guard.#era;
+  }
+
+  #mutex;
+  #word;
+  /** The era in which it was made; 0 once it is spent. */
+  #era = thread.era;
+
+  constructor(key, mutex, word) {
+    if (key !== secret) {
+      throw new TypeError('Illegal constructor. Guards come from acquire(), acquireAsync(), tryAcquire() and enter().');
+    }
+    this.#mutex = mutex;
+    this.#word = word;
+  }
+
+  get mutex() {
+    return this.#mutex;
+  }
+
+  get locked() {
+    return this.#era !== 0 && !(thread.hasAway && binding.isLost(this.#word, this.#era));
+  }
+
+  get abandoned() {
+    return this.#era !== 0 && (load(this.#word, 0) & ABANDONED) !== 0;
+  }
+
+  unlock() {
+    if (this.#era === 0) return false;
+    if (thread.hasAway || compareExchange(this.#word, 0, MINE, 0) !== MINE) return this.#unlockContended();
+    this.#era = 0;
+    return true;
+  }
+
+  #unlockContended() {
+    // As in `unlockContended`.
+    thread.drainSoon();
+    const code = binding.unlockGuard(this.#word, this.#era);
+    if (code === binding.UNLOCKED || code === binding.LOST) this.#era = 0;
+    if (thread.hasAway) thread.hasAway = binding.hasAway();
+    if (this.#era !== 0) throw refused(this.#word, code, true);
+    return code === binding.UNLOCKED;
+  }
+
+  [Symbol.for('nodejs.util.inspect.custom')](depth, options) {
+    return inspection().showGuard(this, depth, options);
+  }
+
+  [Symbol.dispose ?? Symbol.for('nodejs.dispose')]() {
+    this.unlock();
+  }
+}
+
+/**
+ * Ends the hold of a function that has ended, `name`, which began in `era`. If the hold is away, the wait that it is lent to will
+ * not bring it back. Answers the error if the function did not hold the mutex any more, for a reason that it was not told of.
+ */
+function endHold(word, era, name) {
+  // At the end of the stack no function of JS may be able to begin. Those of the binding always are.
+  try {
+    thread.drainSoon();
+  } catch {
+    binding.wake();
+  }
+  return holdEnded(word, binding.endGuard(word, era), name);
+}
+
+/** After `endGuard`, with its answer. */
+function holdEnded(word, answer, name) {
+  if (thread.hasAway) thread.hasAway = binding.hasAway();
+  if (answer < 0) {
+    const wait = thread.lent.get(-1 - answer);
+    thread.lent.delete(-1 - answer);
+    wait?.holderEnded(name);
+    return undefined;
+  }
+  return answer === binding.UNLOCKED || answer === binding.LOST ? undefined : refused(word, answer, true);
+}
+
+exports.LockGuard = LockGuard;
+exports.createGuard = (mutex, word) => new LockGuard(secret, mutex, word);
+/** The era in which a guard that is not spent was made. */
+exports.eraOf = eraOf;
+exports.endHold = endHold;
+exports.holdEnded = holdEnded;
+exports.unlockContended = unlockContended;

@@ -1,0 +1,252 @@
+const { lazily } = require('../load/lazily.js');
+const { markAsUncloneable } = require('node:worker_threads');
+const { binding, isMainThread, thread } = require('../engine/thread.js');
+const { checkFunction, isThenable, toAsyncOptions, toLockOptions, toTimeout, toWord } = require('../arguments.js');
+const { LockGuard, createGuard, endHold, eraOf, holdEnded, unlockContended } = require('./guard.js');
+
+const errors = lazily(() => require('../errors.js'));
+const inspection = lazily(() => require('../engine/inspection.js'));
+const names = lazily(() => require('../engine/names.js'));
+const loadWaits = lazily(() => require('../engine/wait.js'));
+
+const { ABANDONED, GUARDED, OWNER } = binding;
+const { compareExchange, load } = Atomics;
+const ME = thread.id;
+const MINE_GUARDED = ME | GUARDED;
+
+let inner;
+
+/** A mutual-exclusion lock on four bytes of shared memory. */
+class Mutex {
+  static {
+    inner = (mutex) => (#word in mutex ? { word: mutex.#word, mayBlock: mutex.#mayBlock } : undefined);
+    for (const name of ['BYTES', 'ALIGN']) Object.defineProperty(Mutex, name, { value: 4, enumerable: true });
+  }
+
+  #word;
+  #mayBlock;
+
+  constructor(buffer, byteOffset, options) {
+    const word = toWord(buffer, byteOffset);
+    const { allowMainThread, name, onAbandoned } = toLockOptions(options);
+    // The word carries them to wherever it is at hand.
+    if (name !== undefined) names().name(word, name);
+    if (onAbandoned !== undefined) word.onAbandoned = onAbandoned;
+    this.#word = word;
+    this.#mayBlock = allowMainThread || !isMainThread;
+    // Since Node.js 22.12: else postMessage() would send an empty object.
+    markAsUncloneable?.(this);
+  }
+
+  get buffer() {
+    return this.#word.buffer;
+  }
+
+  get byteOffset() {
+    return this.#word.byteOffset;
+  }
+
+  get name() {
+    return this.#word.name ?? null;
+  }
+
+  // The fast paths: one compare-exchange. V8 inlines these methods (`npm run bench:inlining`). `binding` is called only
+  // when it fails. Whatever may fail at the end of the stack, which is where any function of JS begins, comes before the
+  // compare-exchange; after it there is nothing but the return.
+
+  lock(timeout) {
+    const limit = timeout === undefined ? Infinity : toTimeout(this, timeout);
+    if (!this.#mayBlock) throw errors().mainThread(this);
+    return compareExchange(this.#word, 0, 0, ME) === 0 || this.#lockContended(limit, false, 'lock');
+  }
+
+  tryLock() {
+    return compareExchange(this.#word, 0, 0, ME) === 0 || this.#tryContended(false);
+  }
+
+  lockAsync(timeout) {
+    if (timeout === undefined && thread.pending === 0) {
+      const locked = Promise.resolve(true);
+      if (compareExchange(this.#word, 0, 0, ME) === 0) return locked;
+    }
+    return this.#lockAsync(timeout, false, 'lockAsync');
+  }
+
+  unlock() {
+    if (compareExchange(this.#word, 0, ME, 0) !== ME) unlockContended(this.#word);
+  }
+
+  acquire(options) {
+    const limit = options === undefined ? Infinity : toTimeout(this, options);
+    if (!this.#mayBlock) throw errors().mainThread(this);
+    const guard = createGuard(this, this.#word);
+    if (compareExchange(this.#word, 0, 0, MINE_GUARDED) === 0) return guard;
+    return this.#lockContended(limit, true, 'acquire');
+  }
+
+  tryAcquire() {
+    const guard = createGuard(this, this.#word);
+    if (compareExchange(this.#word, 0, 0, MINE_GUARDED) === 0) return guard;
+    return this.#tryContended(true);
+  }
+
+  acquireAsync(options) {
+    if (options === undefined && thread.pending === 0) {
+      const acquired = Promise.resolve(createGuard(this, this.#word));
+      if (compareExchange(this.#word, 0, 0, MINE_GUARDED) === 0) return acquired;
+    }
+    return this.#lockAsync(options, true, 'acquireAsync');
+  }
+
+  async executeLocked(fn, options) {
+    checkFunction(this, 'fn', fn);
+    let { era } = thread;
+    // Nobody but this function sees the guard of its hold, so a free mutex gets none; and what is no promise is not awaited.
+    if (options === undefined && thread.pending === 0 && compareExchange(this.#word, 0, 0, MINE_GUARDED) === 0) {
+      await undefined;
+    } else {
+      era = eraOf(await this.#lockAsync(options, true, 'executeLocked'));
+    }
+    let result;
+    try {
+      result = fn();
+      if (isThenable(result)) result = await result;
+    } catch (error) {
+      // What `fn` throws says more than why the mutex could not be unlocked.
+      this.#end(era);
+      throw error;
+    }
+    const error = this.#end(era);
+    if (error !== undefined) throw error;
+    return result;
+  }
+
+  executeLockedSync(fn, options) {
+    checkFunction(this, 'fn', fn);
+    const limit = options === undefined ? Infinity : toTimeout(this, options);
+    if (!this.#mayBlock) throw errors().mainThread(this);
+    if (compareExchange(this.#word, 0, 0, MINE_GUARDED) !== 0) {
+      this.#lockContended(limit, true, 'executeLockedSync');
+    }
+    const { era } = thread;
+    let result;
+    let error;
+    let hasThrown = false;
+    try {
+      result = fn();
+    } catch (thrown) {
+      error = thrown;
+      hasThrown = true;
+    }
+    if (thread.hasAway || compareExchange(this.#word, 0, MINE_GUARDED, 0) !== MINE_GUARDED) {
+      // Until the word is free, nothing may fail for want of stack, for which `fn` may have failed.
+      try {
+        thread.drainSoon();
+      } catch {
+        binding.wake();
+      }
+      const answer = binding.endGuard(this.#word, era);
+      if (answer !== binding.UNLOCKED) {
+        const refusal = holdEnded(this.#word, answer, 'executeLockedSync()');
+        // What `fn` throws says more than this.
+        if (refusal !== undefined && !hasThrown) throw refusal;
+      }
+    }
+    if (hasThrown) throw error;
+    if (isThenable(result)) throw errors().thenableResult(this);
+    return result;
+  }
+
+  enter(callback) {
+    checkFunction(this, 'callback', callback);
+    const run = (token) => {
+      // In a microtask of its own, what it throws is an uncaught error and not a rejection that nobody could handle.
+      queueMicrotask(() => callback(token));
+    };
+    this.acquireAsync().then(run);
+  }
+
+  leave(token) {
+    const isOurs = token instanceof LockGuard && token.mutex.#isOn(this.#word);
+    if (!isOurs || !token.unlock()) {
+      throw errors().notOwner(
+        this,
+        'leave',
+        'this is not the token of its current holder. Pass the token that the callback of enter() got.',
+      );
+    }
+  }
+
+  get isLocked() {
+    return (load(this.#word, 0) & OWNER) !== 0;
+  }
+
+  get isHeldByThisThread() {
+    return (load(this.#word, 0) & OWNER) === ME;
+  }
+
+  get abandoned() {
+    const word = load(this.#word, 0);
+    return (word & OWNER) === ME && (word & ABANDONED) !== 0;
+  }
+
+  markConsistent() {
+    const code = binding.markConsistent(this.#word);
+    if (code === binding.CORRUPT) throw errors().corrupt(this, load(this.#word, 0));
+    if (code === binding.NOT_OWNER) {
+      throw errors().notOwner(
+        this,
+        'mark as consistent',
+        'this thread does not hold it. Lock it and check its data first.',
+        thread.isWaitingFor(this.#word),
+      );
+    }
+  }
+
+  inspect() {
+    return inspection().inspectMutex(this.#word);
+  }
+
+  [Symbol.for('nodejs.util.inspect.custom')](depth, options) {
+    return #word in this ? inspection().showMutex(this.#word, depth, options) : this;
+  }
+
+  #isOn(word) {
+    return this.#word === word || binding.isSame(this.#word, word);
+  }
+
+  /** As `holdEnded`, for the hold of `executeLocked` that began in `era`. */
+  #end(era) {
+    const isFreed = !thread.hasAway && compareExchange(this.#word, 0, MINE_GUARDED, 0) === MINE_GUARDED;
+    return isFreed ? undefined : endHold(this.#word, era, 'executeLocked()');
+  }
+
+  #lockContended(limit, guarded, verb) {
+    return loadWaits().lockBlocking(this, this.#word, guarded, limit, verb);
+  }
+
+  #tryContended(guarded) {
+    // What may fail comes first: once the binding has locked the word, nothing does.
+    const { conclude } = loadWaits();
+    const code = binding.tryLock(this.#word, guarded);
+    if (code === binding.NOT_ACQUIRED) return guarded ? null : false;
+    try {
+      return conclude(code, this, this.#word, guarded, 0);
+    } catch (error) {
+      if (code === binding.ACQUIRED || code === binding.ACQUIRED_ABANDONED) binding.giveBack(this.#word, guarded);
+      throw error;
+    }
+  }
+
+  #lockAsync(options, guarded, verb) {
+    try {
+      return loadWaits().lockWord(this, this.#word, guarded, toAsyncOptions(this, options), verb);
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+}
+
+exports.Mutex = Mutex;
+/** For `Condition`: the word, and whether this thread may block; undefined for what is no mutex of this load. */
+exports.innerOf = (mutex) => (typeof mutex === 'object' && mutex !== null ? inner(mutex) : undefined);
