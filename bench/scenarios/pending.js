@@ -3,8 +3,8 @@
 // and one on each of many locks. The limit is a queue of bare promises, with a bare listener or
 // timer where waits are cancelled: what is above it is the lock's.
 
-const { handOn, oneEach, abort, timeOut, memory, PromiseQueue } = require('../lib/many');
-const { has } = require('../lib/holder');
+const { handOn, oneEach, abort, timeOut, memory, PromiseQueue } = require('../lib/pending-waits');
+const { has } = require('../lib/contenders');
 
 const WAYS = {
   'hand on': handOn,

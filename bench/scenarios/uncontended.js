@@ -3,13 +3,13 @@
 // atomic instructions that any lock needs, and for the asynchronous verbs the same and one await.
 
 const { threadNs } = require('../lib/clock');
-const { faultOf, has } = require('../lib/holder');
+const { faultOf, has } = require('../lib/contenders');
 
 const SAMPLES = 15;
 
 // Each pair is a loop of its own, written out, so that V8 sees in it what it would see in a user's code (inlining.js shows
 // what it makes of them).
-// Every loop answers how many times it held the lock, and does nothing inside: whatever it did would blur the ratios.
+// Every loop returns how many times it held the lock, and does nothing inside: whatever it did would blur the ratios.
 const PAIRS = {
   'lock+unlock': {
     needs: ['lock', 'unlock'],
