@@ -17,6 +17,7 @@ const SCENARIOS = [
   'uncontended',
   'contended',
   'starvation',
+  'long-turns',
   'convoy',
   'handover',
   'pending',

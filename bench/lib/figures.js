@@ -20,6 +20,7 @@ const FIGURES = [
     { text: 'main awaits, 2 workers loop: worst wait', unit: 'ms', panel: true },
   ],
   [
+    'long-turns',
     'turns of 20 ms, 1 ms holds',
     'p50',
     { text: 'main busy for 20 ms at a time: median wait', unit: 'turns' },
