@@ -1,5 +1,5 @@
 'use strict';
-// Loads what it is told to, and says so.
+// Loads the entry that it is given, and says so.
 
 const { parentPort, workerData } = require('node:worker_threads');
 const { loadEntry } = require('../lib/contenders');
