@@ -1,14 +1,15 @@
 // One thread's part in the torture: tasks that lock and unlock at random until the round is over, or the thread is.
 
 const { setImmediate: turn, setTimeout: sleep } = require('node:timers/promises');
-const { Mutex } = require('./package.js');
+const { Condition, Mutex } = require('./package.js');
 const { FATES, KINDS, OUTCOMES, PHASES, STATE } = require('./log.js');
 const { Misuse } = require('./misuse.js');
 const { saboteur } = require('./sabotage.js');
 const { Wait } = require('./wait.js');
-const { drawWait } = require('./draw.js');
+const { drawWait } = require('./choices.js');
 const { perform } = require('./verbs.js');
 const { bodiesOf } = require('./body.js');
+const { notifySome, waitForNotification, waitForNotificationAsync } = require('./conditions.js');
 
 const SYNC = { lock: 5, acquire: 2, executeLockedSync: 2, tryLock: 1, tryAcquire: 1 };
 const ASYNC = { lockAsync: 5, acquireAsync: 2, executeLocked: 2, enter: 2 };
@@ -40,6 +41,10 @@ exports.Actor = class Actor {
     this.strikes = saboteur(sabotage, random);
     this.order = new Array(arena.mutexes).fill(0);
     this.mutexes = Array.from({ length: arena.mutexes }, (_, mutex) => this.#face(mutex));
+    this.conditions = Array.from(
+      { length: arena.conditions },
+      (_, condition) => new Condition(arena.memory, arena.conditionOffset(condition)),
+    );
     this.misuse = new Misuse(this);
     this.dies = arena.now() + plan.after;
     log.state[STATE.THREAD] = threadId;
@@ -106,8 +111,18 @@ exports.Actor = class Actor {
 
   async #once(mutex) {
     if (this.isEnding && !this.profile.goesOnAfterThrow) await new Promise(() => {});
+    if (this.random.chance(this.profile.notifies)) return this.#waitOrNotify();
     const { wait, options } = drawWait(this, mutex);
     return perform(this, wait, options, bodiesOf(this, wait, 0));
+  }
+
+  /** Without a mutex. */
+  async #waitOrNotify() {
+    const { random, style } = this;
+    if (random.chance(0.4)) notifySome(this);
+    else if (style.verbs.lockAsync && (!style.verbs.lock || !this.mayBlock || random.chance(0.6))) {
+      await waitForNotificationAsync(this);
+    } else waitForNotification(this);
   }
 
   /** How this thread is to end, if it is to end now and by itself. */
@@ -149,6 +164,7 @@ exports.Actor = class Actor {
         () => {},
       );
     }
+    waitForNotificationAsync(this, { ref: false });
   }
 
   /** Occupies the thread, so that its loop does not turn. */
