@@ -111,7 +111,7 @@ exports.Actor = class Actor {
 
   async #once(mutex) {
     if (this.isEnding && !this.profile.goesOnAfterThrow) await new Promise(() => {});
-    if (this.random.chance(this.profile.notifies)) return this.#waitOrNotify();
+    if (this.random.chance(this.profile.waitsOrNotifies)) return this.#waitOrNotify();
     const { wait, options } = drawWait(this, mutex);
     return perform(this, wait, options, bodiesOf(this, wait, 0));
   }
@@ -119,7 +119,7 @@ exports.Actor = class Actor {
   /** Without a mutex. */
   async #waitOrNotify() {
     const { random, style } = this;
-    if (random.chance(0.4)) notifySome(this);
+    if (random.chance(this.profile.notifying.share)) notifySome(this);
     else if (style.verbs.lockAsync && (!style.verbs.lock || !this.mayBlock || random.chance(0.6))) {
       await waitForNotificationAsync(this);
     } else waitForNotification(this);
@@ -179,10 +179,12 @@ exports.Actor = class Actor {
   /** Keeps the loop from turning, for up to 300 ms. */
   beBusy() {
     const { arena, log, random } = this;
-    const busy = log.open(PHASES.BEGUN, { kind: KINDS.BUSY, beginTime: arena.now() });
+    const busy = log.open(PHASES.BEGUN, { kind: KINDS.BUSY, beginTick: arena.tick(), beginTime: arena.now() });
+    Atomics.store(log.state, STATE.BUSY, 1);
     const ms = random.chance(0.8) ? random.between(1, 20) : random.between(20, 300);
     if (random.chance(0.5)) this.spin(ms);
     else this.sleep(ms);
+    Atomics.store(log.state, STATE.BUSY, 0);
     log.write(busy, { endTime: arena.now() });
     log.advance(busy, PHASES.ENDED);
   }

@@ -62,7 +62,7 @@ function syncBody(actor, wait, depth) {
     return undefined;
   }
   if (random.chance(profile.waitsWithMutex)) {
-    if (actor.mayBlock && random.chance(0.6)) waitWithMutex(actor, wait, depth > 0);
+    if (actor.mayBlock && !random.chance(profile.notifying.share)) waitWithMutex(actor, wait, depth > 0);
     else notifySome(actor);
     return undefined;
   }

@@ -51,10 +51,21 @@ exports.Random = class Random {
 /** What rounds are like, and how often: `crossing` is for deadlocks. */
 const PACES = { hot: 2, usual: 4, sparse: 2, crossing: 1 };
 
+/**
+ * `share`: how often a thread that could wait notifies instead; `everyMs`: how often the main thread does so beside that.
+ * Where notifications are seldom and waits long, queues are: what gets lost on the way to a thread
+ * that is busy and dies shows there.
+ */
+const NOTIFYING = {
+  often: { share: 0.4, everyMs: 5, waits: { endless: 3, timed: 4, long: 1, once: 0.5 } },
+  seldom: { share: 0.03, everyMs: 80, waits: { endless: 0.3, timed: 2, long: 4, once: 0.3 } },
+};
+
 /** A round: busy or sparse, many mutexes or few, ends often or seldom. */
 exports.drawProfile = (random, options) => {
   const pace = options.pace ?? random.weighted(PACES);
   const think = { hot: 0.005, usual: 0.2, sparse: 0.9, crossing: 0.1 }[pace];
+  const notifying = random.weighted({ often: 2, seldom: 1 });
   const isCrossing = pace === 'crossing';
   const styles = isCrossing ? { crosses: 6, mixes: 1 } : { blocks: 2, nests: 2, awaits: 2, mixes: 3 };
   return {
@@ -62,14 +73,15 @@ exports.drawProfile = (random, options) => {
     think,
     thinkMs: pace === 'sparse' ? 20 : 5,
     holdUs: isCrossing ? 300 : random.pick([1, 20, 100]),
-    busy: random.pick([0, 0.005, 0.02]) * options.busy,
+    busy: (notifying === 'seldom' ? 0.05 : random.pick([0, 0.005, 0.02])) * options.busy,
     threads: Math.max(1, Math.min(options.threads, 2 + random.below(options.threads))),
     mutexes: isCrossing ? Math.max(3, options.mutexes) : 1 + random.below(options.mutexes),
     goesOnAfterThrow: options['after-throw'] > 0,
     conditions: 1 + random.below(3),
-    /** How often threads wait for notifications and notify, without a mutex and with one. */
-    notifies: random.pick([0, 0.1, 0.3]),
+    /** How often threads wait for notifications or notify, without a mutex and with one. */
+    waitsOrNotifies: random.pick([0, 0.1, 0.3]),
     waitsWithMutex: random.pick([0, 0.05, 0.2]),
+    notifying: NOTIFYING[notifying],
     stride: random.pick([4, 64]),
     styles: Array.from({ length: 7 }, () => random.weighted(styles)),
     ms: options['round-seconds'] * 1000 * random.between(0.5, 1.2),
@@ -94,6 +106,10 @@ function drawTimeout(random, weights) {
   switch (random.weighted(weights)) {
     case 'endless':
       return { given: random.pick(ENDLESS), timeout: Infinity };
+    case 'long': {
+      const timeout = random.between(50, 300);
+      return { given: timeout, timeout };
+    }
     case 'once':
       return { given: random.pick(ONCE), timeout: 0 };
     default: {

@@ -34,6 +34,7 @@ class QueuedWait {
       hold: hold?.index ?? -1,
       beginTick: arena.tick(),
       beginTime: arena.now(),
+      about: actor.turn,
     });
     // With a mutex, the wait for locking it again says so.
     if (verb === 'wait') {
@@ -59,7 +60,7 @@ class QueuedWait {
     }
     if (outcome === OUTCOMES.NOTIFIED && strikes('keep-notification')) written = OUTCOMES.ERROR;
     if (outcome === OUTCOMES.TIMED_OUT && strikes('invent-notification')) written = OUTCOMES.NOTIFIED;
-    log.write(this.#index, { endTick: arena.tick(), endTime: arena.now(), outcome: written });
+    log.write(this.#index, { endTick: arena.tick(), endTime: arena.now(), outcome: written, about: this.#actor.turn });
     log.advance(this.#index, PHASES.ENDED);
   }
 
@@ -78,15 +79,8 @@ class QueuedWait {
 }
 
 /** How long a wait may last. One that holds other locks has a limit, since nobody else may be able to notify it. */
-function drawLimit({ random }, isNested) {
-  if (isNested) return drawTimeout(random, { timed: 5, once: 1 });
-  if (random.chance(0.1)) {
-    // So long that others come and go meanwhile: of the queue that it stands in the checks know most.
-    const timeout = random.between(50, 200);
-    return { given: timeout, timeout };
-  }
-  return drawTimeout(random, { endless: 3, timed: 4, once: 0.5 });
-}
+const drawLimit = ({ random, profile }, isNested) =>
+  drawTimeout(random, isNested ? { timed: 5, once: 1 } : profile.notifying.waits);
 
 /** A wait that does not wait must leave the hold as it was. */
 function expectHeld(actor, mutex, what) {

@@ -54,7 +54,7 @@ const FIELDS = [
   'cleared',
   /** Of a promise: which call of its thread for this mutex it was. Of a hop: the wait that it is of. */
   'order',
-  /** Of a wait: how often its thread's tasks had awaited. Of a warning or a hop: the thread that it names. */
+  /** Of a wait: how often its thread's tasks had awaited (of one for a notification: when it ended). Of a warning or a hop: the thread that it names. */
   'about',
   /** Of a wait for a notification: when it surely stood in the queue; 0: not known. */
   'queuedTick',
@@ -86,6 +86,8 @@ const STATE = {
   FATE: 6,
   NOTED: 7,
   MISUSES: 8,
+  /** Behind the misuses. */
+  BUSY: 24,
 };
 
 /** Why a thread ended; DONE is the good end. */

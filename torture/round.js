@@ -137,11 +137,19 @@ exports.Round = class Round {
       if (pause > 300 && this.#random.chance(0.5)) continue;
       const victims = this.#living.filter((thread) => thread.askedToEnd === undefined);
       if (arena.now() >= end || victims.length === 0 || profile.killEveryMs === Infinity) continue;
-      const victim = this.#random.pick(victims);
-      await this.#await(victim, this.#random.pick(['blocked', 'holding', 'awaiting', 'anything']));
+      const stuck = victims.filter(isStuck);
+      const isChosen = stuck.length > 0 && this.#random.chance(0.5);
+      const victim = this.#random.pick(isChosen ? stuck : victims);
+      if (!isChosen) await this.#await(victim, this.#random.pick(['blocked', 'holding', 'awaiting', 'anything']));
+      // So that some die between their notification and their code.
+      if (isChosen || this.#random.chance(0.3)) this.#notifyEach(this.#random.pick([1, 1, 2, 3]));
       victim.askedToEnd = arena.now();
       victim.worker.terminate();
     }
+  }
+
+  #notifyEach(count) {
+    for (const condition of this.actor.conditions.keys()) notifySome(this.actor, condition, count);
   }
 
   #allFull() {
@@ -198,13 +206,19 @@ exports.Round = class Round {
   }
 };
 
+/** Blocked or busy, with promises pending that its loop cannot settle. */
+function isStuck({ log: { state } }) {
+  const isStanding = Atomics.load(state, STATE.BLOCKED) > 0 || Atomics.load(state, STATE.BUSY) > 0;
+  return isStanding && Atomics.load(state, STATE.PENDING) > 0;
+}
+
 /** Some waiters now and then; everybody once the round is over. */
 async function notifyUntil(actor, isOver) {
-  const { arena, conditions, log } = actor;
+  const { arena, conditions, log, profile } = actor;
   while (!isOver() && !log.isSpent) {
     if (!arena.isStopping) notifySome(actor);
     else for (const condition of conditions.keys()) notifySome(actor, condition, Infinity);
-    await sleep(arena.isStopping ? 20 : 5);
+    await sleep(arena.isStopping ? 20 : profile.notifying.everyMs);
   }
 }
 

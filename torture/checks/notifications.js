@@ -25,6 +25,24 @@ const isNotified = ({ phase, outcome }) => phase === PHASES.ENDED && outcome ===
 const isDoubtful = ({ phase, outcome, thread }) =>
   phase === PHASES.BEGUN ? thread.died : outcome === OUTCOMES.ERROR || outcome === OUTCOMES.THREAD_ENDING;
 
+/**
+ * Whether the thread died in the turn of its loop in which it was notified: its code knew, and the notification may have been
+ * passed on all the same, as it dies before it can say so.
+ */
+function diedInTurn({ thread, about }) {
+  return thread.died && [...thread.waits, ...thread.queued].every((wait) => wait.about <= about);
+}
+
+/** From which tick on the loop of a thread that died never turned again: it was blocked, or busy, until its end. */
+function stuckSince({ waits, queued, busy }) {
+  const blocking = [
+    ...waits.filter(({ phase, isBlocking }) => phase === PHASES.BEGUN && isBlocking),
+    ...queued.filter(({ phase, isAsync }) => phase === PHASES.BEGUN && !isAsync),
+    ...busy.filter(({ phase }) => phase === PHASES.BEGUN),
+  ];
+  return Math.min(...blocking.map(({ beginTick }) => beginTick));
+}
+
 function describe({ verbName, index, thread, timeout, beginTick, overTick }) {
   const who = `thread ${thread.id}${thread.died ? ' (died)' : ''}`;
   return `${verbName}(${timeout}) #${index} of ${who}, ${beginTick} to ${overTick}`;
@@ -43,8 +61,11 @@ function checkCounts({ index, waits, notifications }, report) {
   const all = new Matching([...known, ...unknown], ({ phase, woken, count }) =>
     phase === PHASES.ENDED ? woken : count,
   );
-  for (const wait of notified) {
-    if (!all.add(wait)) report('invented', `condition ${index}: nobody notified ${describe(wait)}`);
+  // Those that may have got theirs from nobody come last.
+  for (const wait of [...notified].sort((one, other) => diedInTurn(one) - diedInTurn(other))) {
+    if (!all.add(wait) && !diedInTurn(wait)) {
+      report('invented', `condition ${index}: nobody notified ${describe(wait)}`);
+    }
   }
   const certain = new Matching(known, ({ woken }) => woken);
   for (const wait of notified) certain.add(wait);
@@ -57,8 +78,9 @@ function checkCounts({ index, waits, notifications }, report) {
 }
 
 /**
- * What reached a wait that died, or failed, goes to the next in the queue. So while somebody surely stood there, and was not
- * notified either, no notification may have ended with one of those.
+ * What reached a wait that failed, or whose thread died before its loop could turn, goes to the next in the queue. So while
+ * somebody surely stood there, and was not notified either, no notification may have ended with one of those. (One that
+ * reached a thread between its wake-up and its next instruction may die with it: nobody can tell.)
  */
 function checkPassedOn({ index, waits, notifications }, report) {
   const notified = waits.filter(isNotified);
@@ -72,7 +94,11 @@ function checkPassedOn({ index, waits, notifications }, report) {
     );
     const matching = new Matching(during, ({ woken }) => woken);
     for (const other of notified) matching.add(other);
-    for (const other of doubtful) if (endOf(other) >= deadline) matching.add(other);
+    for (const other of doubtful) {
+      if (endOf(other) >= deadline) matching.add(other);
+      else if (other.thread.died)
+        matching.add({ ...other, overTick: other.isAsync ? stuckSince(other.thread) : Infinity });
+    }
     for (const { notification } of matching.rest()) {
       const what = `${describeNotification(notification)}, was not passed on`;
       report('dropped', `condition ${index}: ${what}, while ${describe(wait)} stood in the queue`);
