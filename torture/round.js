@@ -23,6 +23,8 @@ exports.Round = class Round {
   #report;
   #summary;
   #replacing = new Set();
+  /** Of the notifications that go on when nothing else does. */
+  #notifierTicks = 0;
 
   /** `logs`: a pool of logs. */
   constructor(number, options, logs, summary, report) {
@@ -68,7 +70,7 @@ exports.Round = class Round {
     const running = actor.run();
     // Nobody may be left to notify: all the others may wait, or be blocked by those who do.
     let isOver = false;
-    notifyUntil(actor, () => isOver);
+    this.#notifyUntil(actor, () => isOver);
     const end = arena.now() + profile.ms;
     await this.#terminateSome(end);
     arena.stop();
@@ -148,6 +150,17 @@ exports.Round = class Round {
     }
   }
 
+  /** Some waiters now and then; everybody once the round is over. */
+  async #notifyUntil(actor, isOver) {
+    const { arena, log, profile } = actor;
+    while (!isOver() && !log.isSpent) {
+      if (arena.isStopping) this.#notifyEach(Infinity);
+      else notifySome(actor);
+      this.#notifierTicks += 2 * (arena.isStopping ? arena.conditions : 1);
+      await sleep(arena.isStopping ? 20 : profile.notifying.everyMs);
+    }
+  }
+
   #notifyEach(count) {
     for (const condition of this.actor.conditions.keys()) notifySome(this.actor, condition, count);
   }
@@ -186,7 +199,8 @@ exports.Round = class Round {
     const promise = new Promise((resolve) => {
       timer = setInterval(() => {
         const now = arena.now();
-        if (arena.ticks !== ticks) [ticks, since] = [arena.ticks, now];
+        const others = arena.ticks - this.#notifierTicks;
+        if (others !== ticks) [ticks, since] = [others, now];
         const stuck = this.#living.find(({ log: { state } }) => {
           const isEndless = Atomics.load(state, STATE.BLOCKED) === 1;
           return isEndless && now - Atomics.load(state, STATE.BLOCKED_SINCE) > patience;
@@ -210,16 +224,6 @@ exports.Round = class Round {
 function isStuck({ log: { state } }) {
   const isStanding = Atomics.load(state, STATE.BLOCKED) > 0 || Atomics.load(state, STATE.BUSY) > 0;
   return isStanding && Atomics.load(state, STATE.PENDING) > 0;
-}
-
-/** Some waiters now and then; everybody once the round is over. */
-async function notifyUntil(actor, isOver) {
-  const { arena, conditions, log, profile } = actor;
-  while (!isOver() && !log.isSpent) {
-    if (!arena.isStopping) notifySome(actor);
-    else for (const condition of conditions.keys()) notifySome(actor, condition, Infinity);
-    await sleep(arena.isStopping ? 20 : profile.notifying.everyMs);
-  }
 }
 
 /** What `inspect()` says of each mutex. */
