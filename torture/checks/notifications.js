@@ -25,13 +25,14 @@ const isNotified = ({ phase, outcome }) => phase === PHASES.ENDED && outcome ===
 const isDoubtful = ({ phase, outcome, thread }) =>
   phase === PHASES.BEGUN ? thread.died : outcome === OUTCOMES.ERROR || outcome === OUTCOMES.THREAD_ENDING;
 
+/** Within so many milliseconds of its last code a terminated thread is seen to have ended. */
+const DEATH_MS = 300;
+
 /**
- * Whether the thread died in the turn of its loop in which it was notified: its code knew, and the notification may have been
- * passed on all the same, as it dies before it can say so.
+ * Whether the thread died soon after it was notified: its code knew, but if the loop had not come to the end of that turn, the
+ * notification was passed on all the same.
  */
-function diedInTurn({ thread, about }) {
-  return thread.died && [...thread.waits, ...thread.queued].every((wait) => wait.about <= about);
-}
+const diedSoon = ({ thread, overTime }) => thread.died && thread.deathTime - overTime < DEATH_MS;
 
 /** From which tick on the loop of a thread that died never turned again: it was blocked, or busy, until its end. */
 function stuckSince({ waits, queued, busy }) {
@@ -62,8 +63,8 @@ function checkCounts({ index, waits, notifications }, report) {
     phase === PHASES.ENDED ? woken : count,
   );
   // Those that may have got theirs from nobody come last.
-  for (const wait of [...notified].sort((one, other) => diedInTurn(one) - diedInTurn(other))) {
-    if (!all.add(wait) && !diedInTurn(wait)) {
+  for (const wait of [...notified].sort((one, other) => diedSoon(one) - diedSoon(other))) {
+    if (!all.add(wait) && !diedSoon(wait)) {
       report('invented', `condition ${index}: nobody notified ${describe(wait)}`);
     }
   }
