@@ -32,7 +32,7 @@ const unique = (list) => [...new Set(list)];
 
 /** Runs the loop of `pair` (none: the two bare compare-exchanges) and reads what V8 says. */
 function observe(pair) {
-  const args = [...FLAGS, path.join(__dirname, 'lib', 'warm-loop.js'), ...(pair ? [pair] : [])];
+  const args = [...FLAGS, path.join(__dirname, 'programs', 'warm-loop.js'), ...(pair ? [pair] : [])];
   const { status, stdout, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8', maxBuffer: 2 ** 28 });
   if (status !== 0) throw new Error(`${pair}: ${stderr}`);
   const [warming, warm] = stdout.split(/^DebugPrint: .*warm$/m);

@@ -4,18 +4,20 @@
 const fs = require('node:fs');
 const path = require('node:path');
 const { parseArgs } = require('node:util');
+const { buildAblation, buildNative } = require('./lib/builds');
+const { LEAST_ROUNDS, against, compare, judgeGoals, problems } = require('./lib/compare');
 const contenders = require('./lib/contenders');
-const { compare, judgeGoals, problems } = require('./lib/compare');
+const { writeFigures } = require('./lib/figures');
 const machine = require('./lib/machine');
-const native = require('./lib/native');
 const { chartLibrary, writeReport } = require('./lib/report');
-const { runScenario } = require('./lib/rounds');
-const { table, goalsTable } = require('./lib/table');
+const { runScenario } = require('./lib/runner');
+const { againstTable, goalsTable, table } = require('./lib/table');
 
 const SCENARIOS = [
   'uncontended',
   'contended',
   'starvation',
+  'long-turns',
   'convoy',
   'handover',
   'pending',
@@ -25,7 +27,7 @@ const SCENARIOS = [
   'idle',
 ];
 
-/** As `Patience::ablated` in src/lot/mod.rs names them. */
+/** As `Patience::ablated` in the core names them. */
 const ABLATIONS = ['strict', 'offers', 'no-spin'];
 
 const USAGE = `node bench/run.js [SCENARIO ...] [options]
@@ -36,10 +38,11 @@ Scenarios: ${SCENARIOS.join(', ')} (default: all)
   --rounds N         rounds for each case
   --contender NAME   only this one (may be given more than once)
   --case TEXT        only the cases whose name contains TEXT
-  --against DIR      also another build of sablock, in that folder
-  --ablation NAME    also sablock without a part of its design: ${ABLATIONS.join(', ')}
+  --against DIR      beside another build of sablock, in that folder: a table of ratios for each scenario
+  --ablation NAME    also sablock without a part of its design: ${ABLATIONS.join(', ')} (builds it into target/ablation)
   --json FILE        write the raw data
   --report [FILE]    write a page with charts (bench-report.html)
+  --figures          write the README's table and picture (docs/bench.md, docs/bench.svg)
   --from FILE        run nothing: show what --json wrote`;
 
 const OPTIONS = {
@@ -51,6 +54,7 @@ const OPTIONS = {
   ablation: { type: 'string', multiple: true, default: [] },
   json: { type: 'string' },
   report: { type: 'string' },
+  figures: { type: 'boolean', default: false },
   from: { type: 'string' },
   help: { type: 'boolean', short: 'h', default: false },
 };
@@ -80,55 +84,93 @@ function options(args) {
   return { ...values, rounds, scenarios: positionals.length ? positionals : SCENARIOS };
 }
 
-function field({ contender, against, ablation }) {
+/** Another build of sablock, which must be there before anything is measured. */
+function otherBuild(folder) {
+  const root = path.resolve(folder);
+  const manifest = path.join(root, 'package.json');
+  if (!fs.existsSync(manifest) || require(manifest).name !== 'sablock')
+    throw new Error(`--against ${folder}: there is no sablock in ${root}`);
+  if (!fs.readdirSync(root).some((file) => /^sablock\..*\.node$/.test(file)))
+    throw new Error(`--against ${folder}: it is not built; run npm ci in ${root}`);
+  const label = `sablock@${path.basename(root)}`;
+  return { label, file: 'sablock', env: { SABLOCK_BENCH_PACKAGE: root }, commit: machine.commitOf(root) };
+}
+
+/** The other builds stand beside this one, so that they take turns. */
+function field({ contender, ablation }, others) {
   const own = contenders.pick(contender).map((name) => ({ label: name, file: name }));
-  const others = against.map((folder) => ({
-    label: `sablock@${path.basename(path.resolve(folder))}`,
-    file: 'sablock',
-    env: { SABLOCK_BENCH_PACKAGE: path.resolve(folder) },
-  }));
+  const folder = ablation.length ? buildAblation() : undefined;
   const ablated = ablation.map((name) => ({
     label: `sablock ${name}`,
     file: 'sablock',
-    env: { SABLOCK_ABLATION: name },
+    env: { SABLOCK_BENCH_PACKAGE: folder, SABLOCK_ABLATION: name },
   }));
-  return [...own, ...others, ...ablated];
+  const isOurs = ({ label }) => label === 'sablock';
+  return [...own.filter(isOurs), ...others, ...ablated, ...own.filter((runner) => !isOurs(runner))];
 }
 
 async function measure(asked) {
-  const run = { machine: machine.describe(), short: asked.short, scenarios: [] };
+  const others = asked.against.map(otherBuild);
+  const runners = field(asked, others);
+  const run = {
+    machine: machine.describe(),
+    short: asked.short,
+    against: others.map(({ label, commit }) => ({ label, commit })),
+    scenarios: [],
+  };
   console.log(machine.line(run.machine));
+  for (const { label, commit } of run.against) console.log(`${label} is ${commit || 'no git checkout'}`);
   const scenarios = asked.scenarios.map((name) => require(`./scenarios/${name}`));
-  if (scenarios.some((scenario) => scenario.native)) native.build();
+  if (scenarios.some((scenario) => scenario.native)) buildNative();
   for (const scenario of scenarios) {
-    const result = await runScenario(scenario, field(asked), {
+    const result = await runScenario(scenario, runners, {
       short: asked.short,
       rounds: asked.rounds,
+      leastRounds: others.length ? LEAST_ROUNDS : 1,
       only: asked.case,
       onRow: () => process.stderr.isTTY && process.stderr.write('.'),
     });
-    compare(result);
     run.scenarios.push(result);
-    show(result);
+    show(result, run);
   }
   return run;
 }
 
-function show(result) {
+function show(result, run) {
+  compare(result);
   console.log(table(result));
   for (const [contender, reason] of Object.entries(result.absent)) {
     console.log(`${contender}: not available: ${reason.split('\n')[0]}`);
+  }
+  for (const { label } of run.against ?? []) {
+    const compared = against(result, label);
+    if (compared.length) console.log(againstTable(result, label, compared));
   }
 }
 
 function replay(file) {
   const run = JSON.parse(fs.readFileSync(file, 'utf8'));
   console.log(machine.line(run.machine));
-  run.scenarios.forEach((result) => {
-    compare(result);
-    show(result);
-  });
+  for (const result of run.scenarios) show(result, run);
   return run;
+}
+
+/** All that is worse than in another build, once more at the end. */
+function showWorse(run) {
+  for (const { label } of run.against ?? []) {
+    const compared = run.scenarios.flatMap((result) => against(result, label).map((row) => ({ ...row, result })));
+    const worse = compared.filter(({ verdict }) => verdict === 'worse');
+    // Were the builds the same, each round would fall on either side as a coin does.
+    const judged = compared.filter(({ verdict }) => verdict !== 'few rounds');
+    const byChance = judged.reduce((sum, { rounds }) => sum + 2 ** -rounds, 0);
+    console.log(
+      `\nOf ${judged.length} figures, ${worse.length} are worse than those of ${label}; ${byChance.toFixed(1)} at most would be by chance`,
+    );
+    for (const { result, case: name, metric, ratio, low, high } of worse) {
+      const ratios = [ratio, low, high].map((value) => value.toFixed(2));
+      console.log(`  ${result.name}, ${name}: ${metric} x ${ratios[0]} (${ratios[1]} to ${ratios[2]})`);
+    }
+  }
 }
 
 async function main() {
@@ -136,10 +178,12 @@ async function main() {
   if (asked.help) return console.log(USAGE);
   if (asked.report) chartLibrary();
   const run = asked.from ? replay(asked.from) : await measure(asked);
+  showWorse(run);
   const verdicts = run.short ? [] : run.scenarios.flatMap(judgeGoals);
   if (verdicts.length) console.log(goalsTable(verdicts));
   if (asked.json) fs.writeFileSync(asked.json, JSON.stringify(run, null, 1));
   if (asked.report) writeReport(run, asked.report);
+  if (asked.figures) console.log(`Wrote ${writeFigures(run).join(' and ')}`);
   const found = run.scenarios.flatMap(problems);
   for (const problem of found) console.error(`PROBLEM: ${problem}`);
   process.exitCode = found.length ? 1 : 0;

@@ -2,14 +2,15 @@
 
 const { subscribe } = require('node:diagnostics_channel');
 const { setImmediate: turn, setTimeout: sleep } = require('node:timers/promises');
-const { Mutex } = require('./package.js');
+const { Condition, Mutex } = require('./package.js');
 const { FATES, KINDS, OUTCOMES, PHASES, STATE } = require('./log.js');
 const { Misuse } = require('./misuse.js');
 const { saboteur } = require('./sabotage.js');
 const { Wait } = require('./wait.js');
-const { drawWait } = require('./draw.js');
+const { drawWait } = require('./choices.js');
 const { perform } = require('./verbs.js');
 const { bodiesOf } = require('./body.js');
+const { notifySome, waitForNotification, waitForNotificationAsync } = require('./conditions.js');
 
 const SYNC = { lock: 5, acquire: 2, executeLockedSync: 2, tryLock: 1, tryAcquire: 1 };
 const ASYNC = { lockAsync: 5, acquireAsync: 2, executeLocked: 2, enter: 2 };
@@ -47,6 +48,10 @@ exports.Actor = class Actor {
     this.strikes = saboteur(sabotage, random);
     this.order = new Array(arena.mutexes).fill(0);
     this.mutexes = Array.from({ length: arena.mutexes }, (_, mutex) => this.#face(mutex));
+    this.conditions = Array.from(
+      { length: arena.conditions },
+      (_, condition) => new Condition(arena.memory, arena.conditionOffset(condition)),
+    );
     this.misuse = new Misuse(this);
     this.dies = arena.now() + plan.after;
     log.state[STATE.THREAD] = threadId;
@@ -115,8 +120,18 @@ exports.Actor = class Actor {
 
   async #once(mutex) {
     if (this.isEnding && !this.profile.goesOnAfterThrow) await new Promise(() => {});
+    if (this.random.chance(this.profile.waitsOrNotifies)) return this.#waitOrNotify();
     const { wait, options } = drawWait(this, mutex);
     return perform(this, wait, options, bodiesOf(this, wait, 0));
+  }
+
+  /** Without a mutex. */
+  async #waitOrNotify() {
+    const { random, style } = this;
+    if (random.chance(this.profile.notifying.share)) notifySome(this);
+    else if (style.verbs.lockAsync && (!style.verbs.lock || !this.mayBlock || random.chance(0.6))) {
+      await waitForNotificationAsync(this);
+    } else waitForNotification(this);
   }
 
   /** How this thread is to end, if it is to end now and by itself. */
@@ -158,6 +173,7 @@ exports.Actor = class Actor {
         () => {},
       );
     }
+    waitForNotificationAsync(this, { ref: false });
   }
 
   /** Occupies the thread, so that its loop does not turn. */
@@ -172,10 +188,12 @@ exports.Actor = class Actor {
   /** Keeps the loop from turning, for up to 300 ms. */
   beBusy() {
     const { arena, log, random } = this;
-    const busy = log.open(PHASES.BEGUN, { kind: KINDS.BUSY, beginTime: arena.now() });
+    const busy = log.open(PHASES.BEGUN, { kind: KINDS.BUSY, beginTick: arena.tick(), beginTime: arena.now() });
+    Atomics.store(log.state, STATE.BUSY, 1);
     const ms = random.chance(0.8) ? random.between(1, 20) : random.between(20, 300);
     if (random.chance(0.5)) this.spin(ms);
     else this.sleep(ms);
+    Atomics.store(log.state, STATE.BUSY, 0);
     log.write(busy, { endTime: arena.now() });
     log.advance(busy, PHASES.ENDED);
   }

@@ -3,6 +3,7 @@
 const CLOCK = 0;
 const STOP = 1;
 const CONTROLS = 16;
+const FIRST_CONDITION = 960;
 const FIRST_MUTEX = 1024;
 
 class Arena {
@@ -10,9 +11,10 @@ class Arena {
   #start;
 
   /** `start`: a BigInt of nanoseconds, the zero of all times in the logs. */
-  constructor({ memory, mutexes, stride, start }) {
+  constructor({ memory, mutexes, conditions, stride, start }) {
     this.memory = memory;
     this.mutexes = mutexes;
+    this.conditions = conditions;
     this.stride = stride;
     this.#start = start;
     this.#controls = new Int32Array(memory, 0, CONTROLS);
@@ -24,7 +26,13 @@ class Arena {
 
   /** What another thread needs to see the same arena. */
   get shared() {
-    return { memory: this.memory, mutexes: this.mutexes, stride: this.stride, start: this.#start };
+    return {
+      memory: this.memory,
+      mutexes: this.mutexes,
+      conditions: this.conditions,
+      stride: this.stride,
+      start: this.#start,
+    };
   }
 
   /** One number more, for all threads: the order of everything that is logged. */
@@ -62,16 +70,25 @@ class Arena {
     return new Int32Array(this.memory, this.offset(mutex), 1);
   }
 
-  /** A word with which sabotage speaks from one thread to another. */
-  get whispers() {
+  conditionOffset(condition) {
+    return FIRST_CONDITION + condition * 4;
+  }
+
+  /** Zero, always. */
+  condition(condition) {
+    return new Int32Array(this.memory, this.conditionOffset(condition), 1);
+  }
+
+  /** Four words by which sabotage passes a cycle from one thread to another. */
+  get passedCycle() {
     return this.#controls.subarray(8, 12);
   }
 }
 
-/** A new arena; at most 100 mutexes, `stride` bytes apart. */
-exports.createArena = (mutexes, stride) => {
+/** A new arena; at most 100 mutexes, `stride` bytes apart, and 16 conditions. */
+exports.createArena = (mutexes, conditions, stride) => {
   const memory = new SharedArrayBuffer(FIRST_MUTEX + mutexes * stride);
-  return new Arena({ memory, mutexes, stride, start: process.hrtime.bigint() });
+  return new Arena({ memory, mutexes, conditions, stride, start: process.hrtime.bigint() });
 };
 
 exports.Arena = Arena;

@@ -3,7 +3,8 @@
 const { setImmediate: turn, setTimeout: sleep } = require('node:timers/promises');
 const { FATES } = require('./log.js');
 const { KEEP, perform, performSync } = require('./verbs.js');
-const { drawNested } = require('./draw.js');
+const { drawNested } = require('./choices.js');
+const { notifySome, waitWithMutex, waitWithMutexAsync } = require('./conditions.js');
 
 const DEEPEST = 3;
 
@@ -60,6 +61,11 @@ function syncBody(actor, wait, depth) {
     performSync(actor, nested, options, exports.bodiesOf(actor, nested, depth + 1).sync);
     return undefined;
   }
+  if (random.chance(profile.waitsWithMutex)) {
+    if (actor.mayBlock && !random.chance(profile.notifying.share)) waitWithMutex(actor, wait, depth > 0);
+    else notifySome(actor);
+    return undefined;
+  }
   const choice = random.next();
   if (choice < 0.4) return undefined;
   if (choice < 0.7) actor.spin(random.between(0, holdUs) / 1000);
@@ -72,7 +78,9 @@ function syncBody(actor, wait, depth) {
 async function asyncBody(actor, wait, depth) {
   const { random } = actor;
   const choice = random.next();
-  if (choice < 0.3) await turn();
+  // With nothing else held: it locks the mutex again without a limit, and cycles with promises are not detected.
+  if (depth === 0 && random.chance(actor.profile.waitsWithMutex)) await waitWithMutexAsync(actor, wait);
+  else if (choice < 0.3) await turn();
   else if (choice < 0.4) await sleep(random.below(4));
   else if (choice < 0.5) for (let step = 0; step < 10; step++) await undefined;
   else if (choice < 0.5 + actor.style.nest && depth < DEEPEST) {

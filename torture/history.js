@@ -1,7 +1,8 @@
 // What happened in a round: the logs of all threads, put together by mutex and by thread.
 
-const { FATES, KINDS, OUTCOMES, PHASES, STATE } = require('./log.js');
-const { ASYNC, BLOCKING, VERBS } = require('./wait.js');
+const { KINDS, OUTCOMES, PHASES, STATE } = require('./log.js');
+const { VERBS: QUEUED_VERBS } = require('./conditions.js');
+const { ASYNC, BLOCKING, RELOCKS, VERBS } = require('./wait.js');
 
 /** The logged waits, read back. A wait that came to hold has `held`; one whose unlock was begun has `left`. */
 function readWait(record, thread) {
@@ -14,9 +15,27 @@ function readWait(record, thread) {
     left: held && record.phase >= PHASES.LEAVING,
     isAsync: ASYNC.has(verb),
     isBlocking: BLOCKING.has(verb),
+    isRelock: RELOCKS.has(verb),
     /** When the wait was over, as its thread saw it; Infinity: not known to be. */
     overTick: held ? record.heldTick : record.phase === PHASES.ENDED ? record.endTick : Infinity,
     overTime: held ? record.heldTime : record.phase === PHASES.ENDED ? record.endTime : Infinity,
+  });
+}
+
+/** The logged waits for notifications. */
+function readQueued(record, thread) {
+  const verb = QUEUED_VERBS[record.verb];
+  const isOver = record.phase === PHASES.ENDED;
+  return Object.assign(record, {
+    thread,
+    verbName: verb,
+    isAsync: verb.endsWith('Async'),
+    /** Whether a Condition waits, with a mutex that it locks again. */
+    isRelock: record.hold >= 0,
+    overTick: isOver ? record.endTick : Infinity,
+    overTime: isOver ? record.endTime : Infinity,
+    /** From this tick on it surely stood in the queue, unless it was over. */
+    queuedTick: record.queuedTick || Infinity,
   });
 }
 
@@ -32,11 +51,13 @@ function readThread(thread, history) {
     lastTick: 0,
     busy: [],
     waits: [],
+    /** Its waits for notifications. */
+    queued: [],
     complaints: log.complaints,
   };
   for (const record of log.records()) {
-    const { beginTick, heldTick, leftTick, freedTick, endTick } = record;
-    read.lastTick = Math.max(read.lastTick, beginTick, heldTick, leftTick, freedTick, endTick);
+    const { beginTick, heldTick, leftTick, freedTick, endTick, queuedTick } = record;
+    read.lastTick = Math.max(read.lastTick, beginTick, heldTick, leftTick, freedTick, endTick, queuedTick);
     if (record.kind === KINDS.BUSY) read.busy.push(record);
     if (record.kind === KINDS.WARNING) history.warnings.push({ ...record, thread: read });
     if (record.kind === KINDS.WAIT) {
@@ -46,15 +67,25 @@ function readThread(thread, history) {
       history.mutexes[record.mutex].waits.push(wait);
       if (wait.held) history.mutexes[record.mutex].holds.push(wait);
     }
+    if (record.kind === KINDS.QUEUED) {
+      const queued = readQueued(record, read);
+      read.queued.push(queued);
+      history.conditions[record.mutex].waits.push(queued);
+    }
+    if (record.kind === KINDS.NOTIFY) history.conditions[record.mutex].notifications.push({ ...record, thread: read });
     if (record.kind === KINDS.HOP) history.hops.push({ ...record, thread: read });
   }
   return read;
 }
 
-/** `{ threads, mutexes: [{ waits, holds }], warnings, deadlocks }`, everything in the order of its ticks. */
-exports.readHistory = (threads, mutexes) => {
+/**
+ * `{ threads, mutexes: [{ waits, holds }], conditions: [{ waits, notifications }], warnings, deadlocks }`, everything in the
+ * order of its ticks.
+ */
+exports.readHistory = (threads, { mutexes, conditions }) => {
   const history = {
     mutexes: Array.from({ length: mutexes }, (_, index) => ({ index, waits: [], holds: [] })),
+    conditions: Array.from({ length: conditions }, (_, index) => ({ index, waits: [], notifications: [] })),
     warnings: [],
     hops: [],
     byIndex: new Map(),
@@ -64,18 +95,38 @@ exports.readHistory = (threads, mutexes) => {
     waits.sort((one, other) => one.beginTick - other.beginTick);
     holds.sort((one, other) => one.heldTick - other.heldTick);
   }
+  for (const { waits, notifications } of history.conditions) {
+    for (const wait of waits)
+      if (wait.isRelock) wait.queuedTick = Math.min(wait.queuedTick, nextHoldTick(wait, history));
+    waits.sort((one, other) => one.beginTick - other.beginTick);
+    notifications.sort((one, other) => one.beginTick - other.beginTick);
+  }
   for (const hop of history.hops) {
-    const told = history.byIndex.get(`${hop.thread.id}/${hop.order}`);
-    if (told?.outcome !== OUTCOMES.DEADLOCK && !hop.thread.died) throw new Error('a hop without its wait');
-    told.cycle ??= [];
-    told.cycle.push({ threadId: hop.about, mutex: hop.mutex });
+    const failed = history.byIndex.get(`${hop.thread.id}/${hop.order}`);
+    if (failed?.outcome !== OUTCOMES.DEADLOCK && !hop.thread.died) throw new Error('a hop without its wait');
+    failed.cycle ??= [];
+    failed.cycle.push({ threadId: hop.about, mutex: hop.mutex });
   }
   history.deadlocks = [...history.byIndex.values()].filter((wait) => wait.outcome === OUTCOMES.DEADLOCK);
   return history;
 };
 
+/** When the next hold began of the mutex that `wait` gave away: it stood in the queue by then. */
+function nextHoldTick({ thread, hold }, { byIndex, mutexes }) {
+  const { mutex, leftTick } = byIndex.get(`${thread.id}/${hold}`) ?? {};
+  if (mutex === undefined) return Infinity;
+  const { holds } = mutexes[mutex];
+  let low = 0;
+  for (let high = holds.length; low < high; ) {
+    const middle = (low + high) >> 1;
+    if (holds[middle].heldTick > leftTick) high = middle;
+    else low = middle + 1;
+  }
+  return holds[low]?.heldTick ?? Infinity;
+}
+
 /** A wait in words. */
-exports.tell = (wait) => {
+exports.describe = (wait) => {
   if (wait === undefined) return 'nothing';
   const limit = wait.timeout === Infinity ? '' : `${wait.timeout} ms`;
   const span = wait.held ? `held ${wait.heldTick}-${wait.left ? wait.leftTick : '(died)'}` : `over ${wait.overTick}`;
@@ -84,4 +135,39 @@ exports.tell = (wait) => {
   return `${call}, begun ${wait.beginTick}, ${span}, number ${wait.sequence}`;
 };
 
-exports.FATES = FATES;
+/** How long the thread of `wait` kept its own loop from turning while it waited: by blocking, or by being busy. */
+exports.ownBusy = (wait) => {
+  wait.thread.spans ??= spansOf(wait.thread);
+  const { spans } = wait.thread;
+  // The first span that ends after the wait began.
+  let low = 0;
+  for (let high = spans.length; low < high; ) {
+    const middle = (low + high) >> 1;
+    if (spans[middle].to <= wait.beginTime) low = middle + 1;
+    else high = middle;
+  }
+  let sum = 0;
+  for (; low < spans.length && spans[low].from < wait.overTime; low++) {
+    sum += Math.min(spans[low].to, wait.overTime) - Math.max(spans[low].from, wait.beginTime);
+  }
+  return sum;
+};
+
+/** One after the other: where they are nested, the outer one. */
+function spansOf(thread) {
+  const queued = thread.queued.filter(({ isAsync, isRelock }) => !isAsync && !isRelock);
+  const locking = thread.waits.filter(({ isBlocking }) => isBlocking);
+  const blocked = [...locking, ...queued].filter(({ overTime }) => overTime < Infinity);
+  const spans = [
+    ...blocked.map(({ beginTime, overTime }) => ({ from: beginTime, to: overTime })),
+    ...thread.busy
+      .filter(({ endTime }) => endTime > 0)
+      .map(({ beginTime, endTime }) => ({ from: beginTime, to: endTime })),
+  ].sort((one, other) => one.from - other.from);
+  let last = -1;
+  return spans.filter(({ to }) => {
+    const isOuter = to > last;
+    last = Math.max(last, to);
+    return isOuter;
+  });
+}

@@ -1,6 +1,6 @@
-// A thread's log, in memory of its own that survives it: what it waited for, what it held, what it was told.
+// A thread's log, in memory of its own that survives it: what it waited for, what it held, whom it notified.
 //
-// A record is opened before the call that it tells of, and its phase advances with what the thread knows. So the log of
+// A record is opened before the call that it is about, and its phase advances with what the thread knows. So the log of
 // a thread that was killed says what it surely held (HELD), and where that is in doubt (BEGUN, LEAVING).
 
 const PHASES = {
@@ -17,13 +17,25 @@ const PHASES = {
   ENDED: 5,
 };
 
-const KINDS = { WAIT: 1, BUSY: 2, WARNING: 3, HOP: 4 };
+/** QUEUED: a wait for a notification. HOP: one of the waits of a DeadlockError. */
+const KINDS = { WAIT: 1, BUSY: 2, WARNING: 3, HOP: 4, QUEUED: 5, NOTIFY: 6 };
 
-const OUTCOMES = { NONE: 0, HELD: 1, TIMED_OUT: 2, ABORTED: 3, DEADLOCK: 4, ERROR: 5, THREAD_ENDING: 6 };
+const OUTCOMES = {
+  NONE: 0,
+  HELD: 1,
+  TIMED_OUT: 2,
+  ABORTED: 3,
+  DEADLOCK: 4,
+  ERROR: 5,
+  THREAD_ENDING: 6,
+  NOTIFIED: 7,
+  NOT_EQUAL: 8,
+};
 
 /** What stands in a record; ticks are of the arena's clock, times in milliseconds. */
 const FIELDS = [
   'kind',
+  /** Of a wait for a notification and of a notification: the condition. */
   'mutex',
   'verb',
   'timeout',
@@ -42,11 +54,20 @@ const FIELDS = [
   'cleared',
   /** Of a promise: which call of its thread for this mutex it was. Of a hop: the wait that it is of. */
   'order',
-  /** Of a wait: how often its thread's tasks had awaited. Of a warning or a hop: the thread that it names. */
+  /** Of a wait: how often its thread's tasks had awaited (of one for a notification: when it ended). Of a warning or a hop: the thread that it names. */
   'about',
+  /** Of a wait for a notification: when it surely stood in the queue; 0: not known. */
+  'queuedTick',
+  /** Of a wait for a notification: the record of the hold of the mutex that it waits with; -1: none. */
+  'hold',
+  /** Of a notification: how many it was to wake, and how many it woke. */
+  'count',
+  'woken',
 ];
 
-const CAPACITY = 12_000;
+const CAPACITY = 14_000;
+/** Room for what a thread logs after it has seen that the log is full. */
+const MARGIN = 1500;
 const NOTES = 4096;
 const HEADER = 32;
 const PHASES_AT = HEADER * 4;
@@ -65,6 +86,8 @@ const STATE = {
   FATE: 6,
   NOTED: 7,
   MISUSES: 8,
+  /** Behind the misuses. */
+  BUSY: 24,
 };
 
 /** Why a thread ended; DONE is the good end. */
@@ -97,10 +120,15 @@ class Log {
   }
 
   get isFull() {
-    return this.state[STATE.COUNT] > CAPACITY - 200;
+    return this.state[STATE.COUNT] > CAPACITY - MARGIN;
   }
 
-  /** A new record with these fields; answers its index. */
+  /** No room is left for more than a few records: only where nothing goes on any more. */
+  get isSpent() {
+    return this.state[STATE.COUNT] > CAPACITY - 100;
+  }
+
+  /** A new record with these fields; returns its index. */
   open(phase, fields) {
     const index = this.state[STATE.COUNT]++;
     if (index >= CAPACITY) throw new Error('The log is full.');

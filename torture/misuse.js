@@ -75,7 +75,7 @@ exports.Misuse = class Misuse {
     const before = word();
     const answer = guard.unlock();
     if (answer !== false || guard.locked || guard.abandoned || word() !== before) {
-      this.#actor.complain('misuse', `${MISUSES[2]}: it answered ${answer}, locked: ${guard.locked}`);
+      this.#actor.complain('misuse', `${MISUSES[2]}: it returned ${answer}, locked: ${guard.locked}`);
     }
   }
 

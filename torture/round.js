@@ -6,10 +6,10 @@ const { join } = require('node:path');
 const { Worker, threadId: mainThreadId } = require('node:worker_threads');
 const { Actor } = require('./actor.js');
 const { createArena } = require('./arena.js');
-const { FATES, STATE } = require('./log.js');
-const { describeMutexes, describeThread, sweep } = require('./quiet.js');
-const { drawPlan, drawProfile } = require('./plans.js');
-const { Random } = require('./random.js');
+const { Random, drawPlan, drawProfile } = require('./choices.js');
+const { notifySome, VERBS: QUEUED_VERBS } = require('./conditions.js');
+const { FATES, KINDS, PHASES, STATE } = require('./log.js');
+const { VERBS, Wait } = require('./wait.js');
 
 /** At most so many threads, one after the other, in a round. */
 const MOST_THREADS = 48;
@@ -21,19 +21,21 @@ exports.Round = class Round {
   #logs;
   #random;
   #report;
-  #tally;
+  #summary;
   #replacing = new Set();
+  /** Of the notifications that go on when nothing else does. */
+  #notifierTicks = 0;
 
   /** `logs`: a pool of logs. */
-  constructor(number, options, logs, tally, report) {
+  constructor(number, options, logs, summary, report) {
     this.#number = number;
     this.#options = options;
     this.#logs = logs;
-    this.#tally = tally;
+    this.#summary = summary;
     this.#report = report;
     this.#random = new Random(options.seed, number);
     this.profile = drawProfile(this.#random, options);
-    this.arena = createArena(this.profile.mutexes, this.profile.stride);
+    this.arena = createArena(this.profile.mutexes, this.profile.conditions, this.profile.stride);
     this.threads = [];
   }
 
@@ -66,12 +68,16 @@ exports.Round = class Round {
   async #torture(actor) {
     const { arena, profile } = this;
     const running = actor.run();
+    // Nobody may be left to notify: all the others may wait, or be blocked by those who do.
+    let isOver = false;
+    this.#notifyUntil(actor, () => isOver);
     const end = arena.now() + profile.ms;
     await this.#terminateSome(end);
     arena.stop();
     await Promise.all(this.#replacing);
     await running;
     await Promise.all(this.threads.map((thread) => thread.ended));
+    isOver = true;
     return true;
   }
 
@@ -97,7 +103,7 @@ exports.Round = class Round {
       thread.worker.on('exit', () => {
         thread.deathTime = arena.now();
         if (thread.askedToEnd !== undefined) {
-          this.#tally.measure('terminate() to the end of the thread, ms', thread.deathTime - thread.askedToEnd);
+          this.#summary.measure('terminate() to the end of the thread, ms', thread.deathTime - thread.askedToEnd);
         }
         resolve();
         this.#replace();
@@ -133,11 +139,30 @@ exports.Round = class Round {
       if (pause > 300 && this.#random.chance(0.5)) continue;
       const victims = this.#living.filter((thread) => thread.askedToEnd === undefined);
       if (arena.now() >= end || victims.length === 0 || profile.killEveryMs === Infinity) continue;
-      const victim = this.#random.pick(victims);
-      await this.#await(victim, this.#random.pick(['blocked', 'holding', 'awaiting', 'anything']));
+      const stuck = victims.filter(isStuck);
+      const isChosen = stuck.length > 0 && this.#random.chance(0.5);
+      const victim = this.#random.pick(isChosen ? stuck : victims);
+      if (!isChosen) await this.#await(victim, this.#random.pick(['blocked', 'holding', 'awaiting', 'anything']));
+      // So that some die between their notification and their code.
+      if (isChosen || this.#random.chance(0.3)) this.#notifyEach(this.#random.pick([1, 1, 2, 3]));
       victim.askedToEnd = arena.now();
       victim.worker.terminate();
     }
+  }
+
+  /** Some waiters now and then; everybody once the round is over. */
+  async #notifyUntil(actor, isOver) {
+    const { arena, log, profile } = actor;
+    while (!isOver() && !log.isSpent) {
+      if (arena.isStopping) this.#notifyEach(Infinity);
+      else notifySome(actor);
+      this.#notifierTicks += 2 * (arena.isStopping ? arena.conditions : 1);
+      await sleep(arena.isStopping ? 20 : profile.notifying.everyMs);
+    }
+  }
+
+  #notifyEach(count) {
+    for (const condition of this.actor.conditions.keys()) notifySome(this.actor, condition, count);
   }
 
   #allFull() {
@@ -174,7 +199,8 @@ exports.Round = class Round {
     const promise = new Promise((resolve) => {
       timer = setInterval(() => {
         const now = arena.now();
-        if (arena.ticks !== ticks) [ticks, since] = [arena.ticks, now];
+        const others = arena.ticks - this.#notifierTicks;
+        if (others !== ticks) [ticks, since] = [others, now];
         const stuck = this.#living.find(({ log: { state } }) => {
           const isEndless = Atomics.load(state, STATE.BLOCKED) === 1;
           return isEndless && now - Atomics.load(state, STATE.BLOCKED_SINCE) > patience;
@@ -193,3 +219,59 @@ exports.Round = class Round {
     return [describeMutexes(this.actor), ...living.map(describeThread), ...complaints].join('\n');
   }
 };
+
+/** Blocked or busy, with promises pending that its loop cannot settle. */
+function isStuck({ log: { state } }) {
+  const isStanding = Atomics.load(state, STATE.BLOCKED) > 0 || Atomics.load(state, STATE.BUSY) > 0;
+  return isStanding && Atomics.load(state, STATE.PENDING) > 0;
+}
+
+/** What `inspect()` says of each mutex. */
+function describeMutexes({ mutexes }) {
+  return mutexes.map((mutex, index) => `  mutex ${index}: ${JSON.stringify(mutex.inspect())}`).join('\n');
+}
+
+/**
+ * When all threads but the main one have ended: nobody waits, and each mutex is free, or held by the dead. The main thread
+ * takes each once, which closes the books on those who died inside.
+ */
+function sweep(actor, threads, report) {
+  const { arena, mutexes } = actor;
+  if (actor.strikes('stay-in-queue')) for (let time = 0; time < 2; time++) mutexes[0].lockAsync();
+  for (const [condition, face] of actor.conditions.entries()) {
+    const woken = face.notifyAll();
+    if (woken > 0) report('quiet', `condition ${condition}, when all was over: ${woken} waited`);
+  }
+  for (const [index, mutex] of mutexes.entries()) {
+    const { waiters, ownerThreadId } = mutex.inspect();
+    const state = () => `mutex ${index}, when all was over: ${JSON.stringify(mutex.inspect())}`;
+    if (waiters.length > 0) report('quiet', `${state()}: somebody waits`);
+    const owner = threads.find((thread) => thread.threadId === ownerThreadId);
+    if (ownerThreadId !== null && (owner === undefined || !owner.died))
+      report('quiet', `${state()}: a living thread holds`);
+    const wait = new Wait(actor, 'tryLock', index, 0);
+    if (!mutex.tryLock()) {
+      report('quiet', `${state()}: it cannot be taken`);
+      continue;
+    }
+    wait.held();
+    wait.clearing();
+    mutex.markConsistent();
+    wait.leaving();
+    mutex.unlock();
+    wait.freed();
+    const word = Atomics.load(arena.word(index), 0);
+    if (word !== 0) report('quiet', `${state()}: the free word is 0x${word.toString(16)}`);
+  }
+}
+
+/** Whom a thread that does not end waits for, from its log. */
+function describeThread({ slot, threadId, style, log }) {
+  const open = [...log.records()].filter(({ phase }) => [PHASES.BEGUN, PHASES.HELD, PHASES.LEAVING].includes(phase));
+  const pending = open.map(({ index, kind, mutex, verb, timeout, phase }) => {
+    const state = Object.keys(PHASES)[phase].toLowerCase();
+    const what = kind === KINDS.QUEUED ? `${QUEUED_VERBS[verb]} condition` : `${VERBS[verb]} mutex`;
+    return `#${index} ${what} ${mutex} timeout ${timeout} ${state}`;
+  });
+  return `  slot ${slot}, thread ${threadId}, ${style}: ${pending.join('; ') || 'nothing open'}`;
+}

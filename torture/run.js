@@ -3,14 +3,57 @@
 //   node torture/run.js --seconds 60 --seed 1 [--threads 6] [--mutexes 4] [--busy 1] [--deaths 1] [--round 1]
 
 const { setImmediate: turn } = require('node:timers/promises');
+const { parseArgs } = require('node:util');
 const { check } = require('./checks/index.js');
+const { PACES } = require('./choices.js');
 const { createLog } = require('./log.js');
 const { readHistory } = require('./history.js');
-const { readOptions } = require('./options.js');
 const { Round } = require('./round.js');
-const { Tally } = require('./tally.js');
-const { countFaults, printTable } = require('./table.js');
+const { SABOTAGES } = require('./sabotage.js');
+const { Summary, countFaults, printTable } = require('./summary.js');
 const { startWatchdog } = require('./watchdog.js');
+
+const NUMBERS = {
+  seconds: 20,
+  seed: 1,
+  threads: 6,
+  mutexes: 4,
+  /** How often loops are kept from turning, relative to the usual. */
+  busy: 1,
+  /** How often threads end, relative to the usual. */
+  deaths: 1,
+  /** Whether a thread's other tasks go on in the moment between its uncaught error and its end: 1 or 0. */
+  'after-throw': 1,
+  /** The first round to run, to come back to one that failed. */
+  round: 1,
+  'round-seconds': 2.5,
+  /** Without any progress for so many milliseconds, the run has failed. */
+  patience: 10_000,
+  /** No wait shorter than this, in milliseconds, counts as overtaken. */
+  slack: 3000,
+};
+
+function readOptions(args) {
+  const options = {
+    sabotage: { type: 'string' },
+    pace: { type: 'string' },
+    quiet: { type: 'boolean', default: false },
+  };
+  for (const name in NUMBERS) options[name] = { type: 'string', default: String(NUMBERS[name]) };
+  const { values } = parseArgs({ args, options });
+  for (const name in NUMBERS) {
+    const value = Number(values[name]);
+    if (!(value >= 0)) throw new RangeError(`--${name} must be a number, 0 or more; got ${values[name]}`);
+    values[name] = value;
+  }
+  if (values.pace !== undefined && !(values.pace in PACES)) {
+    throw new RangeError(`--pace must be one of ${Object.keys(PACES).join(', ')}; got ${values.pace}`);
+  }
+  if (values.sabotage !== undefined && !(values.sabotage in SABOTAGES)) {
+    throw new RangeError(`--sabotage must be one of ${Object.keys(SABOTAGES).join(', ')}; got ${values.sabotage}`);
+  }
+  return values;
+}
 
 /** Logs are taken by threads, and given back when their round has been checked. */
 class LogPool {
@@ -31,35 +74,35 @@ class LogPool {
 
 async function main() {
   const options = readOptions(process.argv.slice(2));
-  const tally = new Tally();
+  const summary = new Summary();
   const logs = new LogPool();
   const watchdog = startWatchdog(2 * options.patience + 10_000);
   const end = performance.now() + options.seconds * 1000;
   let passed = 0;
   let violations = [];
   for (let number = options.round; performance.now() < end && violations.length === 0; number++) {
-    violations = await runRound(number, options, logs, tally);
+    violations = await runRound(number, options, logs, summary);
     if (violations.length === 0) passed += 1;
     watchdog.feed();
   }
-  printTable(tally, violations, options);
+  printTable(summary, violations, options);
   const failed = violations.length > 0 ? 1 : 0;
   console.log(`${passed} passed, ${failed} failed`);
   process.exit(failed);
 }
 
-/** Answers the violations that were found. */
-async function runRound(number, options, logs, tally) {
+/** Returns the violations that were found. */
+async function runRound(number, options, logs, summary) {
   const violations = [];
   const report = (kind, text) => violations.push({ kind, text });
-  const round = new Round(number, options, logs, tally, report);
+  const round = new Round(number, options, logs, summary, report);
   const isQuiet = await round.run();
   // What the sweep set on its way, settled.
   await turn();
   if (isQuiet) {
-    const history = readHistory(round.threads, round.profile.mutexes);
-    check(history, report, tally, options.slack);
-    countFaults(history, round.threads, tally);
+    const history = readHistory(round.threads, round.profile);
+    check(history, report, summary, options.slack);
+    countFaults(history, round.threads, summary);
     logs.recycle();
   }
   const { profile, threads } = round;

@@ -1,4 +1,4 @@
-// Faults put in on purpose, by breaking the lock, or what is told of it, from the JS side.
+// Faults put in on purpose, by breaking the lock, or what is logged of it, from the JS side.
 // Each must be found: `self-test.js` shows which of the checks does.
 
 /** By name: how often it strikes when it can, and the kinds of violation of which one must be reported. */
@@ -18,29 +18,41 @@ exports.SABOTAGES = {
   unmark: { rate: 0.5, found: ['unmarked'] },
   'mark-falsely': { rate: 0.005, found: ['marked', 'unmarked'] },
   'imagine-deadlock': { rate: 0.02, found: ['deadlock'] },
-  'tell-two': { rate: 1, found: ['deadlock'] },
+  'report-twice': { rate: 1, found: ['deadlock'] },
   'silent-misuse': { rate: 0.05, found: ['misuse'] },
-  'linger-in-queue': { rate: 1, found: ['quiet'] },
+  'stay-in-queue': { rate: 1, found: ['quiet'] },
+  'drop-notification': { rate: 0.05, found: ['dropped'] },
+  overcount: { rate: 0.02, found: ['dropped'] },
+  // As if it had failed to lock the mutex again, and nobody had got the notification in its place.
+  'keep-notification': { rate: 0.1, found: ['dropped'] },
+  'invent-notification': { rate: 0.05, found: ['invented'] },
+  'skip-waiters': { rate: 0.2, found: ['skipped'] },
+  'swap-queue': { rate: 0.1, found: ['order'] },
+  'return-unlocked': { rate: 0.05, found: ['overlap', 'sequence'] },
+  'lose-condition-wait': { rate: 0.02, found: ['stall', 'lost'] },
 };
 
-/** Answers `strikes(name)`: whether the fault of this run strikes now. */
+/** Returns `strikes(name)`: whether the fault of this run strikes now. */
 exports.saboteur = (chosen, random) => (name) => chosen === name && random.chance(exports.SABOTAGES[name].rate);
 
-/** imagine-deadlock: a circle with the main thread, which never blocks without a limit. */
+/** imagine-deadlock: a cycle with the main thread, which never blocks without a limit. */
 exports.imagine = ({ arena, threadId }, { mutex }) => [
   { threadId, byteOffset: arena.offset(mutex) },
   { threadId: 0, byteOffset: arena.offset(0) },
 ];
 
-/** tell-two: the one who was told of a circle of two tells the other, who will tell of it too. */
-exports.whisper = ({ whispers }, [mine, other]) => {
-  whispers.set([mine.threadId, mine.byteOffset, other.threadId, other.byteOffset]);
+/** report-twice: the thread of a DeadlockError passes a cycle of two to the other thread, which reports it too. */
+exports.passCycle = ({ passedCycle }, [mine, other]) => {
+  passedCycle.set([mine.threadId, mine.byteOffset, other.threadId, other.byteOffset]);
 };
 
-exports.isWhispered = ({ arena, threadId }, { mutex, timeout, isBlocking }) =>
-  isBlocking && timeout === Infinity && arena.whispers[2] === threadId && arena.whispers[3] === arena.offset(mutex);
+exports.isPassed = ({ arena, threadId }, { mutex, timeout, isBlocking }) =>
+  isBlocking &&
+  timeout === Infinity &&
+  arena.passedCycle[2] === threadId &&
+  arena.passedCycle[3] === arena.offset(mutex);
 
-exports.hear = ({ arena: { whispers } }) => [
-  { threadId: whispers[2], byteOffset: whispers[3] },
-  { threadId: whispers[0], byteOffset: whispers[1] },
+exports.passedCycle = ({ arena: { passedCycle } }) => [
+  { threadId: passedCycle[2], byteOffset: passedCycle[3] },
+  { threadId: passedCycle[0], byteOffset: passedCycle[1] },
 ];

@@ -18,9 +18,9 @@ const { values } = parseArgs({
   },
 });
 
-/** Runs a program of `teardown/` in a process of its own; answers what it prints. */
-function run(program, ...args) {
-  const path = join(__dirname, 'teardown', program);
+/** Runs `teardown/process.js`; returns what it prints. */
+function run(...args) {
+  const path = join(__dirname, 'teardown', 'process.js');
   const output = execFileSync(process.execPath, ['--expose-gc', '--no-warnings', path, ...args], {
     encoding: 'utf8',
     timeout: 600_000,
@@ -44,7 +44,7 @@ function thousand() {
   const megabytes = (bytes) => (bytes / MEGABYTE).toFixed(1);
   const left = {};
   for (const mode of ['none', 'locks']) {
-    const { before, after } = run('thousand.js', mode, values.workers);
+    const { before, after } = run(mode, values.workers);
     left[mode] = after;
     const memory = `${megabytes(before.rss)} -> ${megabytes(after.rss)} MB resident`;
     const threads = `${before.threads.length} -> ${after.threads.length} threads`;
@@ -61,7 +61,7 @@ function hundred() {
   const times = { blocks: [], idles: [] };
   for (let time = 0; time < Number(values.repeats); time++) {
     for (const role of ['idles', 'blocks']) {
-      const { ms, waiters } = run('hundred.js', role, values.blocked);
+      const { ms, waiters } = run(role, values.blocked);
       times[role].push(ms);
       if (waiters > 0) expect(false, `${waiters} waiters are left after terminate()`);
     }

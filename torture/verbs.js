@@ -1,13 +1,15 @@
 // Each verb of the package, called as its users do, and logged.
 
 const { OUTCOMES } = require('./log.js');
-const { hear, imagine, isWhispered } = require('./sabotage.js');
+const { imagine, isPassed, passedCycle } = require('./sabotage.js');
 
-/** What a body answers to have the hold kept for ever, since its thread is about to end. */
+/** What a body returns to have the hold kept for ever, since its thread is about to end. */
 const KEEP = Symbol('keep');
 
 /** Ends a hold that `take` began. */
-function giveBack(actor, wait, release) {
+function giveBack(actor, first, release) {
+  const wait = first.last;
+  if (wait.isLost) return;
   wait.leaving();
   if (actor.strikes('forget-unlock')) return;
   try {
@@ -25,7 +27,7 @@ function unlockGuard(actor, wait, guard) {
   actor.misuse.remember(guard);
 }
 
-/** Calls a verb that answers at once, or blocks; answers how to release, or undefined. */
+/** Calls a verb that returns at once, or blocks; returns how to release, or undefined. */
 function take(actor, wait, options) {
   const mutex = actor.mutexes[wait.mutex];
   if (actor.strikes('enter-unlocked')) {
@@ -48,20 +50,20 @@ function take(actor, wait, options) {
     return undefined;
   }
   if (got === false || got === null) {
-    if (wait.guarded && wait.verb !== 'tryAcquire') actor.complain('error', `${wait} answered ${got}`);
+    if (wait.guarded && wait.verb !== 'tryAcquire') actor.complain('error', `${wait} returned ${got}`);
     wait.ended(OUTCOMES.TIMED_OUT);
     return undefined;
   }
-  if (actor.strikes('tell-two') && isWhispered(actor, wait)) {
+  if (actor.strikes('report-twice') && isPassed(actor, wait)) {
     wait.guarded ? got.unlock() : mutex.unlock();
-    wait.deadlocked(hear(actor));
+    wait.deadlocked(passedCycle(actor));
     return undefined;
   }
   if (wait.guarded) {
     wait.held(got);
     return () => unlockGuard(actor, wait, got);
   }
-  if (got !== true) actor.complain('error', `${wait} answered ${got}`);
+  if (got !== true) actor.complain('error', `${wait} returned ${got}`);
   wait.held();
   return () => mutex.unlock();
 }
@@ -85,11 +87,11 @@ async function takeAsync(actor, wait, options) {
   try {
     const got = await mutex[wait.verb](options);
     if (got === false) {
-      if (wait.guarded) actor.complain('error', `${wait} answered false`);
+      if (wait.guarded) actor.complain('error', `${wait} returned false`);
       wait.ended(OUTCOMES.TIMED_OUT);
       return undefined;
     }
-    if (!wait.guarded && got !== true) actor.complain('error', `${wait} answered ${got}`);
+    if (!wait.guarded && got !== true) actor.complain('error', `${wait} returned ${got}`);
     wait.held(wait.guarded ? got : undefined);
     return wait.guarded ? () => unlockGuard(actor, wait, got) : () => mutex.unlock();
   } catch (error) {
@@ -97,6 +99,11 @@ async function takeAsync(actor, wait, options) {
     if (wait.reason !== undefined && actor.strikes('hold-after-abort')) wait.held();
     return undefined;
   }
+}
+
+/** The package has unlocked, if there was anything to unlock. */
+function settle(wait) {
+  if (!wait.last.isLost) wait.last.freed();
 }
 
 /** `executeLocked`: the package unlocks, also if the function throws. */
@@ -109,17 +116,17 @@ async function execute(actor, wait, options, body) {
     wait.held();
     kept = (await body()) === KEEP;
     if (kept) await new Promise(() => {});
-    wait.leaving();
+    if (!wait.last.isLost) wait.last.leaving();
     if (failure !== undefined) throw failure;
     return wait;
   };
   try {
     const answer = await actor.mutexes[wait.mutex].executeLocked(locked, options);
-    if (answer !== wait) actor.complain('error', `${wait} answered ${answer}`);
-    wait.freed();
+    if (answer !== wait) actor.complain('error', `${wait} returned ${answer}`);
+    settle(wait);
   } catch (error) {
-    if (inside && error === failure) wait.freed();
-    else wait.failed(error);
+    if (inside && error === failure) settle(wait);
+    else if (!wait.last.isLost || error?.code !== 'ERR_LOCK_NOT_OWNER') wait.failed(error);
   }
 }
 
@@ -130,17 +137,17 @@ function executeSync(actor, wait, options, body) {
     inside = true;
     wait.held();
     body();
-    wait.leaving();
+    if (!wait.last.isLost) wait.last.leaving();
     if (failure !== undefined) throw failure;
     return wait;
   };
   try {
     const answer = actor.mutexes[wait.mutex].executeLockedSync(locked, options);
-    if (answer !== wait) actor.complain('error', `${wait} answered ${answer}`);
-    wait.freed();
+    if (answer !== wait) actor.complain('error', `${wait} returned ${answer}`);
+    settle(wait);
   } catch (error) {
-    if (inside && error === failure) wait.freed();
-    else wait.failed(error);
+    if (inside && error === failure) settle(wait);
+    else if (!wait.last.isLost || error?.code !== 'ERR_LOCK_NOT_OWNER') wait.failed(error);
   }
 }
 
@@ -155,7 +162,7 @@ exports.perform = async (actor, wait, options, bodies) => {
   return undefined;
 };
 
-/** As `perform`, for a verb that blocks or answers at once, and a body that does not await. */
+/** As `perform`, for a verb that blocks or returns at once, and a body that does not await. */
 exports.performSync = (actor, wait, options, body) => {
   if (wait.verb === 'executeLockedSync') return executeSync(actor, wait, options, body);
   const release = take(actor, wait, options);

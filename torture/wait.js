@@ -1,7 +1,7 @@
 // One wait for a mutex and the hold that comes of it, as its thread logs them.
 
 const { KINDS, OUTCOMES, PHASES, STATE } = require('./log.js');
-const { whisper } = require('./sabotage.js');
+const { passCycle } = require('./sabotage.js');
 
 const VERBS = [
   'lock',
@@ -13,11 +13,15 @@ const VERBS = [
   'executeLocked',
   'executeLockedSync',
   'enter',
+  // Locking the mutex again, from the call to the hold.
+  'Condition.wait',
+  'Condition.waitAsync',
 ];
 /** Their holds are freed by `mutex.unlock()`; those of the others by what owns them. */
 const PLAIN = new Set(['lock', 'lockAsync', 'tryLock']);
-const BLOCKING = new Set(['lock', 'acquire', 'executeLockedSync']);
-const ASYNC = new Set(['lockAsync', 'acquireAsync', 'executeLocked', 'enter']);
+const RELOCKS = new Set(['Condition.wait', 'Condition.waitAsync']);
+const BLOCKING = new Set(['lock', 'acquire', 'executeLockedSync', 'Condition.wait']);
+const ASYNC = new Set(['lockAsync', 'acquireAsync', 'executeLocked', 'enter', 'Condition.waitAsync']);
 
 class Wait {
   #index;
@@ -29,6 +33,8 @@ class Wait {
     this.guarded = !PLAIN.has(verb);
     this.isBlocking = BLOCKING.has(verb);
     this.isAsync = ASYNC.has(verb);
+    /** Whether the mutex could not be locked again. */
+    this.isLost = false;
     this.#index = log.open(PHASES.BEGUN, {
       kind: KINDS.WAIT,
       mutex,
@@ -36,7 +42,7 @@ class Wait {
       timeout,
       beginTick: arena.tick(),
       beginTime: arena.now(),
-      order: this.isAsync ? actor.order[mutex]++ : -1,
+      order: this.isAsync && !RELOCKS.has(verb) ? actor.order[mutex]++ : -1,
       about: actor.turn,
     });
     if (this.isBlocking) {
@@ -49,6 +55,11 @@ class Wait {
 
   get index() {
     return this.#index;
+  }
+
+  /** The hold that it has become, if its thread has waited for notifications with the mutex meanwhile. */
+  get last() {
+    return this.next?.last ?? this;
   }
 
   #isOver() {
@@ -142,7 +153,7 @@ class Wait {
       this.deadlocked(error.cycle);
       return;
     }
-    // Node runs microtasks for a while after an uncaught error; no thread that goes on may be told this.
+    // Node runs microtasks for a while after an uncaught error; no thread that goes on may get this.
     if (error?.code === 'ERR_LOCK_THREAD_ENDING' && actor.isEnding) return this.ended(OUTCOMES.THREAD_ENDING);
     actor.complain('error', `${this} threw ${error?.stack ?? error}`.replaceAll('\n', ' | '));
     this.ended(OUTCOMES.ERROR);
@@ -151,7 +162,7 @@ class Wait {
   /** A DeadlockError with this cycle. */
   deadlocked(cycle) {
     const { arena, log, strikes } = this.actor;
-    if (cycle.length === 2 && strikes('tell-two')) whisper(arena, cycle);
+    if (cycle.length === 2 && strikes('report-twice')) passCycle(arena, cycle);
     for (const { threadId, byteOffset } of cycle) {
       const hop = { kind: KINDS.HOP, mutex: arena.mutexAt(byteOffset), about: threadId, order: this.#index };
       log.open(PHASES.ENDED, hop);
@@ -169,3 +180,4 @@ exports.Wait = Wait;
 exports.VERBS = VERBS;
 exports.BLOCKING = BLOCKING;
 exports.ASYNC = ASYNC;
+exports.RELOCKS = RELOCKS;

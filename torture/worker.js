@@ -3,8 +3,8 @@
 const { threadId, workerData } = require('node:worker_threads');
 const { Actor } = require('./actor.js');
 const { Arena } = require('./arena.js');
+const { Random } = require('./choices.js');
 const { FATES, Log } = require('./log.js');
-const { Random } = require('./random.js');
 
 const { seeds } = workerData;
 const actor = new Actor({

@@ -12,7 +12,7 @@ const CONTENDED = 2;
 
 const forEver = () => Infinity;
 
-/** One deadline, fixed now: a function that answers the milliseconds left until it. */
+/** One deadline, fixed now: a function that returns the milliseconds left until it. */
 function timeLeft(timeout) {
   if (timeout === Infinity) return forEver;
   const deadline = performance.now() + timeout;

@@ -1,5 +1,5 @@
 'use strict';
-// The package in this repository, or the one in the folder that SABLOCK_BENCH_PACKAGE names (run.js --against).
+// The package in this repository, or the one in the folder that SABLOCK_BENCH_PACKAGE names (`--against`, `--ablation`).
 
 const path = require('node:path');
 
@@ -9,6 +9,7 @@ let Mutex;
 
 module.exports = {
   name: 'sablock',
+  root,
   entry: { require: root },
   load() {
     ({ Mutex } = require(root));

@@ -1,7 +1,10 @@
 'use strict';
-// Clocks and busy-waiting. A hold must last a known time without sleeping, so it spins on the clock; the time
+// Clocks, busy-waiting and cores. A hold must last a known time without sleeping, so it spins on the clock; the time
 // that the clock itself takes is measured once for each thread and taken off.
 
+const { execFileSync } = require('node:child_process');
+const fs = require('node:fs');
+const os = require('node:os');
 const { performance } = require('node:perf_hooks');
 
 /** Nanoseconds since some moment of this thread's own: for durations inside one thread. */
@@ -46,4 +49,38 @@ function busyFor(µs) {
 
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
-module.exports = { threadNs, sharedNs, busyFor, sleep };
+/**
+ * How long this thread has not slept, in nanoseconds: the time that it ran and, where the system says it (Linux), the
+ * time that it was ready and other threads had its core. NaN where nothing is known of a single thread.
+ */
+function awakeNs() {
+  try {
+    const [ran, waitedForCore] = fs.readFileSync('/proc/thread-self/schedstat', 'utf8').split(' ');
+    return Number(ran) + Number(waitedForCore);
+  } catch {
+    const { user, system } = process.threadCpuUsage?.() ?? {};
+    return (user + system) * 1000;
+  }
+}
+
+const CORES = os.availableParallelism();
+
+function setAffinity(cores) {
+  try {
+    const thread = fs.readlinkSync('/proc/thread-self').split('/').pop();
+    execFileSync('taskset', ['-pc', cores, thread], { stdio: 'ignore' });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * Keeps the calling thread on one core, where the system can (Linux with taskset): whether a sleeper wakes on the
+ * waker's core or on another makes a factor of ten, and the scheduler's choice would hide every difference.
+ * Returns false if this system cannot.
+ */
+const pin = (core) => setAffinity(String(core % CORES));
+const unpin = () => setAffinity(`0-${CORES - 1}`);
+
+module.exports = { threadNs, sharedNs, awakeNs, busyFor, sleep, pin, unpin };

@@ -1,5 +1,5 @@
 'use strict';
-// The list of contenders, and what each file in contenders/ exports:
+// The contenders, and what each file in contenders/ exports:
 //
 //   name            in tables and on the command line
 //   nodeFlags       flags that its process needs (optional)
@@ -11,7 +11,7 @@
 //   share(count)    `count` unlocked locks, as something that can be posted to workers
 //   open(memory, i) lock number i in this thread: an object with as many of these as the contender has:
 //                   lock() unlock() tryLock() lockAsync({ timeout, signal }) acquire() executeLocked(fn) executeLockedSync(fn)
-//                   `false` from lock or lockAsync: timed out. acquire() answers something with unlock().
+//                   `false` from lock or lockAsync: timed out. acquire() returns something with unlock().
 
 const path = require('node:path');
 
@@ -37,4 +37,22 @@ async function load(contender) {
   await contender.load();
 }
 
-module.exports = { FILES, byName, pick, load };
+/** Loads a contender's package as its users do. */
+async function loadEntry(entry) {
+  if (entry.import) await import(entry.import);
+  else require(entry.require);
+}
+
+/** True if the lock has all of these methods. */
+const has = (lock, ...methods) => methods.every((method) => typeof lock[method] === 'function');
+
+/** What is wrong with a lock that nobody holds now, as text, if anything: it must be free, and taken only once. */
+function faultOf(lock) {
+  if (!has(lock, 'tryLock', 'unlock')) return undefined;
+  if (!lock.tryLock()) return 'the lock is not free after all its holds have ended';
+  const twice = lock.tryLock();
+  lock.unlock();
+  return twice ? 'the lock was taken twice at once' : undefined;
+}
+
+module.exports = { byName, pick, load, loadEntry, has, faultOf };

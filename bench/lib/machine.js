@@ -25,13 +25,16 @@ const version = (name) =>
     return require(path.join(folder, 'package.json')).version;
   });
 
-const git = (...args) =>
-  tryOr('', () =>
-    execFileSync('git', args, { cwd: root, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim(),
-  );
+const git = (cwd, ...args) =>
+  tryOr('', () => execFileSync('git', args, { cwd, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim());
+
+/** The commit of a checkout, and whether it has been changed since; empty if the folder is none. */
+function commitOf(folder) {
+  const commit = git(folder, 'rev-parse', '--short', 'HEAD');
+  return commit && commit + (git(folder, 'status', '--porcelain') ? '+changes' : '');
+}
 
 function describe() {
-  const commit = git('rev-parse', '--short', 'HEAD');
   return {
     cpu: os.cpus()[0]?.model ?? 'unknown',
     cores: os.availableParallelism(),
@@ -40,7 +43,7 @@ function describe() {
     node: process.version,
     v8: process.versions.v8,
     sablock: tryOr(null, () => require(path.join(root, 'package.json')).version),
-    commit: commit && commit + (git('status', '--porcelain') ? '+changes' : ''),
+    commit: commitOf(root),
     multithreading: version('multithreading'),
     asyncMutex: version('async-mutex'),
     date: new Date().toISOString(),
@@ -53,4 +56,4 @@ function line(machine) {
   return `${cpu}, ${cores} cores (load ${load.toFixed(1)} at the start), ${system}, Node ${node}, sablock ${sablock ?? '?'} ${commit}\n${command}`;
 }
 
-module.exports = { describe, line };
+module.exports = { commitOf, describe, line };

@@ -136,7 +136,7 @@ function dots(parent, { rows }) {
 }
 
 /** The distribution of one case: time over percentile, both stretched so that the slow end is seen. */
-function curves(parent, rows, name) {
+function curves(parent, rows, name, unit = 'ms') {
   const shown = rows.filter((row) => row.curve);
   const labels = unique(shown.flatMap((row) => row.curve.map(([p]) => p))).sort((a, b) => a - b);
   draw(parent, {
@@ -157,7 +157,7 @@ function curves(parent, rows, name) {
     options: {
       scales: {
         y: axis(
-          'ms (log)',
+          `${unit} (log)`,
           shown.flatMap((row) => row.curve.map(([, ns]) => ns / 1e6)),
         ),
       },
@@ -240,9 +240,11 @@ for (const scenario of run.scenarios) {
         small,
         scenario.rows.filter((row) => row.case === name),
         name,
+        scenario.unit,
       );
   }
   table(main, scenario);
+  for (const note of scenario.notes) add(main, 'p', note, 'note');
   for (const [contender, reason] of Object.entries(scenario.absent))
     add(main, 'p', `${contender}: not available: ${reason.split('\n')[0]}`, 'note');
 }

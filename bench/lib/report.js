@@ -5,6 +5,7 @@
 const fs = require('node:fs');
 const path = require('node:path');
 const machine = require('./machine');
+const { notes } = require('./table');
 
 /** Found before anything is measured, so that a run does not end in an error for want of it. */
 function chartLibrary() {
@@ -37,6 +38,8 @@ const STYLE = `
   tr.first td { border-top: 1px solid var(--line) } tr.limit { color: light-dark(#6a6a6a, #9aa0ab) } td.failure { text-align: left; color: light-dark(#b00, #ff9a90) } tr.own { font-weight: 600 }
 `;
 
+const withNotes = (scenario) => ({ ...scenario, notes: notes(scenario) });
+
 function page(run, library) {
   const own = fs.readFileSync(path.join(__dirname, 'report-page.js'), 'utf8');
   return `<!doctype html>
@@ -52,7 +55,7 @@ function page(run, library) {
 <p class="note">${escapeText(machine.line(run.machine)).replace('\n', '<br>')}<br>${escapeText(run.machine.date)}</p>
 ${run.short ? '<p><strong>A short pass: it checks results, its times mean little.</strong></p>' : ''}
 <main></main>
-<script id="run" type="application/json">${escapeJson(run)}</script>
+<script id="run" type="application/json">${escapeJson({ ...run, scenarios: run.scenarios.map(withNotes) })}</script>
 <script>${escapeScript(fs.readFileSync(library, 'utf8'))}</script>
 <script>${escapeScript(own)}</script>
 </body>

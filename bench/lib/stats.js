@@ -13,6 +13,9 @@ function median(values) {
 const max = (values) => values.reduce((a, b) => Math.max(a, b), -Infinity);
 const sum = (values) => values.reduce((a, b) => a + b, 0);
 
+/** What `jain` says, for the people who read it. */
+const JAIN = "fairness: Jain's index of the threads' holds: 1 if all had equally many, 1/n if one of n had them all";
+
 /** Jain's fairness index: 1 if all shares are equal, 1/n if one has everything. */
 function jain(shares) {
   const squares = sum(shares.map((x) => x * x));
@@ -24,31 +27,26 @@ const GRID = [0, 10, 25, 50, 75, 90, 95, 99, 99.5, 99.9, 99.99, 100];
 /** All samples of a row, pooled over its rounds; nanoseconds. */
 class Samples {
   #histogram = createHistogram({ figures: 3 });
-  #largest = 0;
-  #count = 0;
 
   add(samples) {
-    for (const ns of samples) {
-      this.#histogram.record(Math.max(1, Math.round(ns)));
-      this.#count++;
-      if (ns > this.#largest) this.#largest = ns;
-    }
+    for (const ns of samples) this.#histogram.record(Math.max(1, Math.round(ns)));
+    return this;
   }
 
   get count() {
-    return this.#count;
+    return this.#histogram.count;
   }
 
   at(percentile) {
-    if (this.#count === 0) return NaN;
-    return percentile === 100 ? this.#largest : this.#histogram.percentile(percentile || Number.MIN_VALUE);
+    if (this.count === 0) return NaN;
+    return percentile === 100 ? this.#histogram.max : this.#histogram.percentile(percentile || Number.MIN_VALUE);
   }
 
   /** `[percentile, nanoseconds]` pairs, as far as so many samples can tell. */
   curve() {
-    const finest = 100 - 100 / this.#count;
+    const finest = 100 - 100 / this.count;
     return GRID.filter((p) => p === 100 || p <= finest).map((p) => [p, this.at(p)]);
   }
 }
 
-module.exports = { median, max, sum, jain, Samples };
+module.exports = { median, max, sum, jain, JAIN, Samples };

@@ -61,7 +61,43 @@ function format(lines) {
   return text.join('\n');
 }
 
-const table = (scenario) => `\n${scenario.title} (${scenario.name})\n\n${format(cells(scenario))}\n`;
+/** What the heads of the columns mean, as far as they do not say it themselves. */
+function notes({ metrics, rows }) {
+  const shown = metrics.filter(({ ratio }) => ratio);
+  const [limit] = new Set(rows.filter((row) => row.limit).map(({ contender }) => contender));
+  return [
+    rows.some(({ contender }) => contender === 'plain') &&
+      shown.length &&
+      'x plain: times the figure of the plain mutex in the same round',
+    limit &&
+      shown.some(({ minus }) => !minus) &&
+      `x limit: times the figure of the first row in brackets, ${WHAT_A_LIMIT_IS}`,
+    limit &&
+      shown.some(({ minus }) => minus) &&
+      `- limit: less the figure of the first row in brackets, ${WHAT_A_LIMIT_IS}`,
+    ...metrics.map(({ note }) => note),
+  ].filter(Boolean);
+}
+
+const WHAT_A_LIMIT_IS = 'which does only what no lock can do without';
+
+function table(scenario) {
+  const lines = [`${scenario.title} (${scenario.name})`, format(cells(scenario)), notes(scenario).join('\n')];
+  return `\n${lines.filter(Boolean).join('\n\n')}\n`;
+}
+
+/** Of `against` in compare.js. */
+function againstTable({ name, title }, label, compared) {
+  const lines = [['case', 'what', 'now', label, 'ratio', 'rounds', 'verdict']];
+  let last;
+  for (const row of compared) {
+    const values = [number(row.now, row.digits), number(row.other, row.digits), number(row.ratio, 2)];
+    const rounds = `${number(row.low, 2)} to ${number(row.high, 2)}`;
+    lines.push([row.case === last ? '' : row.case, row.metric, ...values, rounds, row.verdict]);
+    last = row.case;
+  }
+  return `\n${title} (${name}), beside ${label}\n\n${format(lines)}\n`;
+}
 
 function goalsTable(verdicts) {
   const lines = [['goal', 'case', 'value', 'reached']];
@@ -70,4 +106,4 @@ function goalsTable(verdicts) {
   return `\nThe goals of the design\n\n${format(lines)}\n`;
 }
 
-module.exports = { format, number, table, goalsTable };
+module.exports = { format, number, notes, table, againstTable, goalsTable };

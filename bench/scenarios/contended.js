@@ -2,16 +2,15 @@
 // Contended throughput: workers that do nothing but take one lock. The limit is one thread that does all the holds
 // alone, without a lock but with two compare-exchanges: no lock can let two threads hold at once.
 
-const { Crew } = require('../lib/crew');
+const { WorkerGroup, throughput } = require('../lib/workers');
 const { busyFor, threadNs } = require('../lib/clock');
-const { max } = require('../lib/stats');
-const { throughput } = require('../lib/throughput');
+const { JAIN, max } = require('../lib/stats');
 
 async function run(contender, { workers, hold, ms }) {
   const memory = contender.share(1);
   const data = new Int32Array(new SharedArrayBuffer(64));
-  const crew = await Crew.start(workers, 'hold-loop.js', contender.name, () => ({ memory, data, hold }));
-  const { wrong, rate, jain, holds, results } = await throughput(crew, data, ms);
+  const group = await WorkerGroup.start(workers, 'hold-loop.js', contender.name, () => ({ memory, data, hold }));
+  const { wrong, rate, jain, holds, results } = await throughput(group, data, ms);
   if (wrong) return { wrong };
   const longestWaits = results.map((result) => result.longestWait / 1e6);
   return { rate, jain, longest: max(longestWaits), details: { holds, longestWaits } };
@@ -40,7 +39,7 @@ module.exports = {
   threads: true,
   metrics: [
     { key: 'rate', label: 'holds/ms', better: 'higher', ratio: true },
-    { key: 'jain', label: 'Jain', better: 'higher', digits: 3 },
+    { key: 'jain', label: 'fairness', better: 'higher', digits: 3, note: JAIN },
     { key: 'longest', label: 'longest wait ms', better: 'lower', digits: 2, over: 'max', chart: 'log' },
   ],
   cases({ short }) {

@@ -1,12 +1,12 @@
 'use strict';
 // A convoy: does a waiter that cannot come hold the others up? Two workers take the lock for 2 µs at a time; main asks
 // for it and then keeps its loop busy, so that it could not take it. Windows with main waiting alternate with windows
-// in which main is just as busy and does not wait; the workers' rate in the one is told in percent of the other.
+// in which main is just as busy and does not wait; the workers' rate in the one is shown in percent of the other.
 // The limit is 100 %.
 
-const { Crew } = require('../lib/crew');
+const { WorkerGroup, miscount } = require('../lib/workers');
 const { busyFor, sleep, threadNs } = require('../lib/clock');
-const { has } = require('../lib/holder');
+const { has } = require('../lib/contenders');
 const { sum } = require('../lib/stats');
 
 const WORKERS = 2;
@@ -26,18 +26,22 @@ async function run(contender, { busy, windowMs, windows }) {
   const lock = contender.open(memory, 0);
   if (!has(lock, 'lockAsync', 'unlock')) return null;
   const data = new Int32Array(new SharedArrayBuffer(64));
-  const crew = await Crew.start(WORKERS, 'hold-loop.js', contender.name, () => ({ memory, data, hold: HOLD_µS }));
+  const group = await WorkerGroup.start(WORKERS, 'hold-loop.js', contender.name, () => ({
+    memory,
+    data,
+    hold: HOLD_µS,
+  }));
   const beBusy = BUSY[busy](windowMs);
 
   /** The workers' holds for each ms while main is busy. */
   function window() {
-    const before = crew.total();
+    const before = group.total();
     const start = threadNs();
     beBusy();
-    return ((crew.total() - before) / (threadNs() - start)) * 1e6;
+    return ((group.total() - before) / (threadNs() - start)) * 1e6;
   }
 
-  crew.go();
+  group.go();
   await sleep(20);
   const idle = [];
   const waiting = [];
@@ -53,11 +57,12 @@ async function run(contender, { busy, windowMs, windows }) {
     lock.unlock();
     await sleep(1);
   }
-  crew.stop();
-  const results = await crew.results();
-  await crew.end();
+  group.stop();
+  const results = await group.results();
+  await group.end();
   const holds = sum(results.map((result) => result.holds)) + mains;
-  if (data[0] !== holds) return { wrong: `${holds} holds counted ${data[0]}: two threads were inside at once` };
+  const wrong = miscount(holds, data);
+  if (wrong) return { wrong };
   return { percent: (100 * sum(waiting)) / sum(idle), without: sum(idle) / windows, waiting: sum(waiting) / windows };
 }
 

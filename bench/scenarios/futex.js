@@ -3,28 +3,27 @@
 // another that is asleep by then, and very many pending waitAsync of one thread.
 
 const { sleep, threadNs } = require('../lib/clock');
-const { loadFace } = require('../lib/faces');
-const { ThreadsafeFunctionWaiter } = require('../lib/bare');
 const { WAYS, futexWakes, loopWakes, newWord, notifications } = require('../lib/relay');
+const { ThreadsafeFunctionWaiter, waitingFunctions } = require('../lib/wakeups');
 
 /** All wait for one element, and are notified together. */
 async function pending(name, { count }) {
-  const face = loadFace(name);
+  const { notify, waitAsync } = waitingFunctions(name);
   const word = newWord();
   const alive = setInterval(() => {}, 1e6); // a pending Atomics.waitAsync keeps nothing alive
   const ends = [];
   const waits = new Array(count);
   const start = threadNs();
-  for (let i = 0; i < count; i++) waits[i] = face.waitAsync(word, 0, 0).value.then(() => ends.push(i));
+  for (let i = 0; i < count; i++) waits[i] = waitAsync(word, 0, 0).value.then(() => ends.push(i));
   const enqueued = threadNs();
   await sleep(0);
   const notified = threadNs();
-  const told = face.notify(word, 0);
+  const woken = notify(word, 0);
   await Promise.all(waits);
   const end = (threadNs() - notified) / count;
   clearInterval(alive);
   const isInOrder = ends.every((wait, place) => wait === place);
-  const wrong = told === count && isInOrder ? undefined : `${told} of ${count} notified, in order: ${isInOrder}`;
+  const wrong = woken === count && isInOrder ? undefined : `${woken} of ${count} notified, in order: ${isInOrder}`;
   return { enqueue: (enqueued - start) / count, end, wrong };
 }
 

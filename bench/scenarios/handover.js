@@ -2,8 +2,8 @@
 // Handover latency: from just before unlock() in one thread to the lock in another that is asleep by then: a blocked
 // worker, or an idle event loop that awaits. The limits are the barest wakes of the same kinds; see lib/relay.js.
 
-const { AtomicsWaiter, ThreadsafeFunctionWaiter } = require('../lib/bare');
-const { has } = require('../lib/holder');
+const { AtomicsWaiter, ThreadsafeFunctionWaiter } = require('../lib/wakeups');
+const { has } = require('../lib/contenders');
 const { WAYS, futexWakes, loopWakes, newWord, notifications, relay } = require('../lib/relay');
 
 /** One pending wait, so that whatever threads the contender starts for it exist before this thread is pinned. */
@@ -28,7 +28,7 @@ async function run(contender, { way, count }) {
   return result;
 }
 
-/** What Atomics can do for a loop is told by a signal of its own: see AtomicsWaiter. */
+/** What Atomics can do for a loop is measured with a signal of its own: see AtomicsWaiter. */
 const atomicsWakes = (params) =>
   params.way === 'worker to loop' ? loopWakes(AtomicsWaiter, params) : notifications('Atomics', params);
 

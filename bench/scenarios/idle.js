@@ -2,9 +2,9 @@
 // The processor's time that waiting takes, of the whole process, in percent of one core: of workers blocked in lock(),
 // and of an event loop with pending lockAsync. The limits: workers in a bare Atomics.wait, and a loop that awaits nothing.
 
-const { Crew } = require('../lib/crew');
+const { WorkerGroup } = require('../lib/workers');
 const { sleep, threadNs } = require('../lib/clock');
-const { has } = require('../lib/holder');
+const { has } = require('../lib/contenders');
 
 const SETTLE_MS = 100;
 
@@ -18,14 +18,14 @@ async function usage(ms) {
   return ((user + system) / ((threadNs() - start) / 1e3)) * 100;
 }
 
-async function withCrew(contender, { workers, ms }, shared, release) {
-  const crew = await Crew.start(workers, 'blocked.js', contender, () => shared);
-  crew.go();
-  while (crew.total() < workers) await sleep(1);
+async function withWorkers(contender, { workers, ms }, shared, release) {
+  const group = await WorkerGroup.start(workers, 'blocked.js', contender, () => shared);
+  group.go();
+  while (group.total() < workers) await sleep(1);
   const percent = await usage(ms);
   release();
-  await crew.results();
-  await crew.end();
+  await group.results();
+  await group.end();
   return { percent };
 }
 
@@ -36,7 +36,7 @@ async function blocked(contender, params) {
   const data = new Int32Array(new SharedArrayBuffer(4));
   await lock.lockAsync();
   let early;
-  const result = await withCrew(contender.name, params, { memory, data }, () => {
+  const result = await withWorkers(contender.name, params, { memory, data }, () => {
     early = data[0];
     lock.unlock();
   });
@@ -65,7 +65,7 @@ async function pending(contender, { waits, ms }) {
 function bare(params) {
   if (!params.workers) return usage(params.ms).then((percent) => ({ percent }));
   const word = new Int32Array(new SharedArrayBuffer(4));
-  return withCrew(null, params, { word }, () => {
+  return withWorkers(null, params, { word }, () => {
     Atomics.store(word, 0, 1);
     Atomics.notify(word, 0);
   });

@@ -5,9 +5,9 @@
 const fs = require('node:fs');
 const path = require('node:path');
 const { threadNs } = require('../lib/clock');
-const { loadEntry } = require('../lib/entry');
+const { loadEntry } = require('../lib/contenders');
 
-const EMPTY = { require: path.join(__dirname, '..', 'lib', 'empty.js') };
+const EMPTY = { require: path.join(__dirname, '..', 'programs', 'empty.js') };
 /** Whoever needs locks has it loaded, before or after. */
 const WORKER_THREADS = { require: 'node:worker_threads' };
 
@@ -31,7 +31,7 @@ async function inWorker(entry, first) {
   const { Worker } = require('node:worker_threads'); // here, or `here` would find it loaded already
   if (first) await loadEntry(entry);
   const start = threadNs();
-  const worker = new Worker(path.join(__dirname, '..', 'workers', 'load.js'), { workerData: { entry } });
+  const worker = new Worker(path.join(__dirname, '..', 'programs', 'load-entry.js'), { workerData: { entry } });
   await new Promise((resolve, reject) => worker.once('message', resolve).once('error', reject));
   const ms = (threadNs() - start) / 1e6;
   await worker.terminate();

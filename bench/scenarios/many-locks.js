@@ -1,16 +1,16 @@
 'use strict';
-// Many threads over few or many locks: 32 workers, each taking a random one of them at a time. Shows what the lot's
-// buckets cost where waiters of different locks meet. The limit is one thread alone with two compare-exchanges.
+// Many threads over few or many locks: 32 workers, each taking a random one of them at a time. Shows what the buckets of
+// the wait table cost where waiters of different locks meet. The limit is one thread alone with two compare-exchanges.
 
-const { Crew } = require('../lib/crew');
+const { WorkerGroup, throughput } = require('../lib/workers');
 const { threadNs } = require('../lib/clock');
-const { throughput } = require('../lib/throughput');
+const { JAIN } = require('../lib/stats');
 
 async function run(contender, { threads, count, ms }) {
   const memory = contender.share(count);
   const data = new Int32Array(new SharedArrayBuffer(4 * count));
-  const crew = await Crew.start(threads, 'many-locks.js', contender.name, () => ({ memory, data, count }));
-  const { wrong, rate, jain } = await throughput(crew, data, ms);
+  const group = await WorkerGroup.start(threads, 'many-locks.js', contender.name, () => ({ memory, data, count }));
+  const { wrong, rate, jain } = await throughput(group, data, ms);
   return wrong ? { wrong } : { rate, jain };
 }
 
@@ -36,7 +36,7 @@ module.exports = {
   threads: true,
   metrics: [
     { key: 'rate', label: 'holds/ms', better: 'higher', ratio: true },
-    { key: 'jain', label: 'Jain', better: 'higher', digits: 3 },
+    { key: 'jain', label: 'fairness', better: 'higher', digits: 3, note: JAIN },
   ],
   cases({ short }) {
     const threads = short ? 8 : 32;

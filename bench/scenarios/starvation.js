@@ -3,17 +3,17 @@
 // The limit: under the same load in the same run, the same workers spin through the same holds without a lock, and
 // the first to end one after main asks wakes main's loop. What that takes, no lock can beat.
 
-const { Crew } = require('../lib/crew');
-const { AtomicsWaiter, ThreadsafeFunctionWaiter } = require('../lib/bare');
+const { WorkerGroup, miscount } = require('../lib/workers');
+const { AtomicsWaiter, ThreadsafeFunctionWaiter } = require('../lib/wakeups');
 const { sleep, threadNs } = require('../lib/clock');
-const { has } = require('../lib/holder');
+const { has } = require('../lib/contenders');
 const { sum } = require('../lib/stats');
 
 const PAUSE_MS = 3;
 /** If main does not get the lock at all, the workers stop this long after the end, so that it gets it once. */
 const PATIENCE_MS = 5000;
 
-/** Calls `once` every 3 ms for `ms`; answers how long each call took. */
+/** Calls `once` every 3 ms for `ms`; returns how long each call took. */
 async function everyThreeMs(ms, once) {
   const samples = [];
   const end = threadNs() + ms * 1e6;
@@ -29,9 +29,9 @@ async function run(contender, { workers, hold, ms }) {
   const lock = contender.open(memory, 0);
   if (!has(lock, 'lockAsync', 'unlock')) return null;
   const data = new Int32Array(new SharedArrayBuffer(64));
-  const crew = await Crew.start(workers, 'hold-loop.js', contender.name, () => ({ memory, data, hold }));
-  const rescue = setTimeout(() => crew.stop(), ms + PATIENCE_MS);
-  crew.go();
+  const group = await WorkerGroup.start(workers, 'hold-loop.js', contender.name, () => ({ memory, data, hold }));
+  const rescue = setTimeout(() => group.stop(), ms + PATIENCE_MS);
+  group.go();
   const start = threadNs();
   const samples = await everyThreeMs(ms, async () => {
     const asked = threadNs();
@@ -41,21 +41,22 @@ async function run(contender, { workers, hold, ms }) {
     lock.unlock();
     return waited;
   });
-  const rate = (crew.total() / (threadNs() - start)) * 1e6;
+  const rate = (group.total() / (threadNs() - start)) * 1e6;
   clearTimeout(rescue);
-  crew.stop();
-  const results = await crew.results();
-  await crew.end();
+  group.stop();
+  const results = await group.results();
+  await group.end();
   const holds = sum(results.map((result) => result.holds)) + samples.length;
-  if (data[0] !== holds) return { wrong: `${holds} holds counted ${data[0]}: two threads were inside at once` };
+  const wrong = miscount(holds, data);
+  if (wrong) return { wrong };
   return { samples, rate, mains: samples.length };
 }
 
 async function bareWake(Waiter, { workers, hold, ms }) {
   const waiter = new Waiter();
   const request = new Int32Array(new SharedArrayBuffer(4));
-  const crew = await Crew.start(workers, 'busy-loop.js', null, () => ({ request, waker: waiter.words, hold }));
-  crew.go();
+  const group = await WorkerGroup.start(workers, 'busy-loop.js', null, () => ({ request, waker: waiter.words, hold }));
+  group.go();
   const samples = await everyThreeMs(ms, async () => {
     const woken = waiter.next();
     const asked = threadNs();
@@ -63,9 +64,9 @@ async function bareWake(Waiter, { workers, hold, ms }) {
     await woken;
     return threadNs() - asked;
   });
-  crew.stop();
-  await crew.results();
-  await crew.end();
+  group.stop();
+  await group.results();
+  await group.end();
   waiter.close();
   return { samples, mains: samples.length };
 }

@@ -4,7 +4,7 @@
 // (The message comes in a microtask: a thread that dies in the turn in which it takes the mutex takes it with it.)
 
 const { PHASES } = require('../log.js');
-const { tell } = require('../history.js');
+const { describe } = require('../history.js');
 
 exports.checkAbandonment = (history, report, count) => {
   for (const mutex of history.mutexes) {
@@ -19,12 +19,13 @@ function checkMarks({ index, holds }, doubts, report, count) {
   let marked = 'no';
   const spent = new Set();
   for (const hold of holds) {
-    if (marked === 'yes' && !hold.abandoned) report('unmarked', `mutex ${index}: ${tell(hold)} saw no mark`);
+    if (marked === 'yes' && !hold.abandoned) report('unmarked', `mutex ${index}: ${describe(hold)} saw no mark`);
     if (marked === 'yes') count('marks seen');
     if (marked === 'no' && hold.abandoned) {
       const mayHave = (wait) => wait.beginTick < hold.heldTick && wait.thread.lastTick < hold.heldTick;
       const doubt = doubts.find((wait) => mayHave(wait) && !spent.has(wait));
-      if (doubt === undefined) report('marked', `mutex ${index}: ${tell(hold)} saw a mark, and nobody had died inside`);
+      if (doubt === undefined)
+        report('marked', `mutex ${index}: ${describe(hold)} saw a mark, and nobody had died inside`);
       spent.add(doubt);
       count(`marks in doubt: ${doubt?.isBlocking ? 'the dead was blocked' : 'other'}`);
     }
@@ -36,33 +37,33 @@ function checkMarks({ index, holds }, doubts, report, count) {
 
 function checkWarnings({ index, waits, holds }, doubts, { threads, warnings }, report, count) {
   for (const thread of threads) {
-    const told = warnings.filter((warning) => warning.mutex === index && warning.about === thread.id);
+    const ours = warnings.filter((warning) => warning.mutex === index && warning.about === thread.id);
     const own = waits.filter((wait) => wait.thread === thread);
     if (!thread.died) {
-      if (told.length > 0) report('warning', `mutex ${index}: thread ${thread.id} is said to have died, and lives`);
+      if (ours.length > 0) report('warning', `mutex ${index}: thread ${thread.id} is said to have died, and lives`);
       continue;
     }
     const inside = own.filter((wait) => wait.phase === PHASES.HELD);
     const unsure = own.filter((wait) => wait.phase === PHASES.LEAVING || wait.phase === PHASES.BEGUN);
-    if (told.length > 0 && inside.length === 0 && unsure.length === 0) {
+    if (ours.length > 0 && inside.length === 0 && unsure.length === 0) {
       report('warning', `mutex ${index}: thread ${thread.id} is said to have died inside, and did not`);
     }
-    // Whoever was to tell it may have died in the instant of the grant.
+    // The thread that was to warn may have died in the instant of the grant.
     const others = doubts.filter((wait) => wait.thread !== thread);
-    const isUntold = inside.length > 0 && told.length === 0;
-    if (isUntold && diedInTurn(holds[holds.indexOf(inside[0]) + 1])) count('warnings that died with their bearers');
-    else if (isUntold && !others.some((wait) => tookUnseen(wait, inside[0], holds))) {
+    const isSilent = inside.length > 0 && ours.length === 0;
+    if (isSilent && diedInTurn(holds[holds.indexOf(inside[0]) + 1])) count('warnings that died with their thread');
+    else if (isSilent && !others.some((wait) => tookUnseen(wait, inside[0], holds))) {
       const next = holds.slice(holds.indexOf(inside[0]) + 1, holds.indexOf(inside[0]) + 4);
       const later = warnings.filter(({ mutex, beginTick }) => mutex === index && beginTick > inside[0].heldTick);
-      const heard = later.map(({ about, thread: by, beginTick }) => `of ${about} by ${by.id} at ${beginTick}`);
-      const after = `then ${next.map(tell).join('; then ')}; warnings: ${heard.slice(0, 4).join(', ') || 'none'}`;
-      report('warning', `mutex ${index}: nobody was told of the end of ${tell(inside[0])}; ${after}`);
+      const since = later.map(({ about, thread: by, beginTick }) => `of ${about} by ${by.id} at ${beginTick}`);
+      const after = `then ${next.map(describe).join('; then ')}; warnings: ${since.slice(0, 4).join(', ') || 'none'}`;
+      report('warning', `mutex ${index}: no warning of the end of ${describe(inside[0])}; ${after}`);
     }
-    const tolerated = told.filter((warning) => others.some((wait) => wait.thread === warning.thread)).length;
-    if (told.length > 1 + tolerated) {
-      report('warning', `mutex ${index}: the end of thread ${thread.id} was told ${told.length} times`);
+    const tolerated = ours.filter((warning) => others.some((wait) => wait.thread === warning.thread)).length;
+    if (ours.length > 1 + tolerated) {
+      report('warning', `mutex ${index}: the end of thread ${thread.id} was in ${ours.length} warnings`);
     }
-    for (const { beginTick } of told) {
+    for (const { beginTick } of ours) {
       if (beginTick < thread.lastTick)
         report('warning', `mutex ${index}: thread ${thread.id} was called dead while it ran`);
     }

@@ -2,15 +2,15 @@
 
 const { checkAbandonment } = require('./abandonment.js');
 const { checkDeadlocks } = require('./deadlocks.js');
-const { checkEnds } = require('./ends.js');
-const { checkExclusion } = require('./exclusion.js');
+const { checkEnds, checkExclusion } = require('./holds.js');
+const { checkNotifications } = require('./notifications.js');
 const { checkOrder } = require('./order.js');
 const { FATES } = require('../log.js');
 
 const nameOf = (fate) => Object.keys(FATES).find((name) => FATES[name] === fate);
 
-/** `tally`: where numbers are collected; `slack`: no wait shorter than this, in milliseconds, counts as overtaken. */
-exports.check = (history, report, tally, slack) => {
+/** `summary`: where numbers are collected; `slack`: no wait shorter than this, in milliseconds, counts as overtaken. */
+exports.check = (history, report, summary, slack) => {
   for (const { id, died, fate, complaints } of history.threads) {
     const who = `thread ${id}${died ? `, which ended by ${nameOf(fate)}` : ''}`;
     for (const complaint of complaints) {
@@ -18,11 +18,12 @@ exports.check = (history, report, tally, slack) => {
       report(kind, `${complaint.slice(kind.length + 2)} (seen by ${who})`);
     }
   }
-  const measure = (name, value) => tally.measure(name, value);
-  const count = (name) => tally.count('deadlock', name);
+  const measure = (name, value) => summary.measure(name, value);
+  const count = (name) => summary.count('deadlock', name);
   checkExclusion(history, report);
   checkEnds(history, report, measure);
   checkOrder(history, report, measure, slack);
-  checkAbandonment(history, report, (name) => tally.count('abandonment', name));
+  checkNotifications(history, report, measure);
+  checkAbandonment(history, report, (name) => summary.count('abandonment', name));
   checkDeadlocks(history, report, count);
 };

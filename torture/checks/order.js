@@ -1,8 +1,7 @@
 // Order: one thread's promises are served in the order of its calls; and no waiter is overtaken beyond the bound,
 // (waiters ahead + 1) x (longest hold + 1.5 ms + one wake).
 
-const { RangeMaximum, countBelow, ownBusy } = require('./times.js');
-const { tell } = require('../history.js');
+const { ownBusy, describe } = require('../history.js');
 
 /** The documented 1.5 ms, and a wake of a thread on a machine with a free core. */
 const GRACE = 1.5 + 1;
@@ -20,12 +19,12 @@ exports.checkOrder = ({ mutexes }, report, measure, slack) => {
 function checkCallOrder({ index, holds }, report) {
   const last = new Map();
   for (const hold of holds) {
-    if (!hold.isAsync) continue;
+    if (!hold.isAsync || hold.isRelock) continue;
     const before = last.get(hold.thread);
     if (before !== undefined && before.order > hold.order) {
       report(
         'order',
-        `mutex ${index}: ${tell(before)} was call ${before.order}; then ${tell(hold)}, call ${hold.order}`,
+        `mutex ${index}: ${describe(before)} was call ${before.order}; then ${describe(hold)}, call ${hold.order}`,
       );
     }
     last.set(hold.thread, hold);
@@ -41,7 +40,7 @@ function checkBounds({ index, waits, holds }, report, measure, slack) {
   const starts = Float64Array.from(holds, (hold) => hold.heldTime);
   const longest = new RangeMaximum(Float64Array.from(holds, lengthOf));
   for (const wait of waits) {
-    if (!wait.held || !(wait.isAsync || wait.isBlocking)) continue;
+    if (!wait.held || wait.isRelock || !(wait.isAsync || wait.isBlocking)) continue;
     const ahead = countBelow(begun, wait.beginTick) - countBelow(over, wait.beginTick);
     // From the hold that was there when it came.
     const from = Math.max(0, countBelow(starts, wait.beginTime) - 1);
@@ -52,7 +51,7 @@ function checkBounds({ index, waits, holds }, report, measure, slack) {
     measure(wait.isAsync ? 'promise: waited, ms' : 'blocked: waited, ms', waited);
     if (waited > Math.max(slack, FACTOR * bound)) {
       const numbers = `${waited.toFixed(1)} ms, ${ahead} ahead, longest hold ${hold.toFixed(1)} ms`;
-      report('overtaken', `mutex ${index}: ${tell(wait)} waited ${numbers}`);
+      report('overtaken', `mutex ${index}: ${describe(wait)} waited ${numbers}`);
     }
   }
 }
@@ -61,7 +60,7 @@ function checkBounds({ index, waits, holds }, report, measure, slack) {
 function measureGaps({ holds }, measure) {
   for (let next = 1; next < holds.length; next++) {
     const [first, second] = [holds[next - 1], holds[next]];
-    const waits = second.isAsync || second.isBlocking;
+    const waits = !second.isRelock && (second.isAsync || second.isBlocking);
     if (!waits || (first.left ? second.beginTick >= first.leftTick : second.beginTime >= first.thread.deathTime))
       continue;
     const free = first.left ? first.leftTime : first.thread.deathTime;
@@ -69,4 +68,38 @@ function measureGaps({ holds }, measure) {
     if (first.left) measure(second.isAsync ? 'handover to a loop, ms' : 'handover to a blocked thread, ms', gap);
     else measure('handover from the dead, ms', gap);
   }
+}
+
+/** The largest of any stretch of `values`: built once, asked often. */
+class RangeMaximum {
+  #levels;
+
+  constructor(values) {
+    this.#levels = [values];
+    for (let width = 2; width <= values.length; width *= 2) {
+      const below = this.#levels.at(-1);
+      const level = new Float64Array(values.length - width + 1);
+      for (let index = 0; index < level.length; index++)
+        level[index] = Math.max(below[index], below[index + width / 2]);
+      this.#levels.push(level);
+    }
+  }
+
+  /** Of the values from `from`, below `to`; 0 if there are none. */
+  of(from, to) {
+    if (to <= from) return 0;
+    const level = 31 - Math.clz32(to - from);
+    return Math.max(this.#levels[level][from], this.#levels[level][to - 2 ** level]);
+  }
+}
+
+/** How many of the ascending `values` are below `limit`. */
+function countBelow(values, limit) {
+  let low = 0;
+  for (let high = values.length; low < high; ) {
+    const middle = (low + high) >> 1;
+    if (values[middle] < limit) low = middle + 1;
+    else high = middle;
+  }
+  return low;
 }

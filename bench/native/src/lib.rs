@@ -1,7 +1,7 @@
 //! The limits of the bench that JavaScript alone cannot reach: the system's futex on a word of shared memory, and one
 //! threadsafe function to make an event loop turn. Nothing of sablock is in here, and nothing of this is in sablock.
 //!
-//! For `bench/lib/bare.js` only, which knows what it passes.
+//! For `bench/lib/wakeups.js` only, which knows what it passes.
 
 use std::ptr::{self, NonNull};
 use std::sync::RwLock;

@@ -1,8 +1,8 @@
 'use strict';
-// Takes one lock over and over until told to stop. What the lock protects is a plain read, the hold, and a plain
+// Takes one lock over and over until asked to stop. What the lock protects is a plain read, the hold, and a plain
 // write: two holders at once lose counts. One look at the clock each turn, outside the lock, finds the longest wait.
 
-const { join } = require('../lib/crew');
+const { join } = require('../lib/workers');
 const { busyFor, threadNs, sharedNs } = require('../lib/clock');
 
 join((contender, { memory, data, progress, slot, hold }) => {

@@ -1,7 +1,7 @@
 'use strict';
-// Loads what it is told to, and says so.
+// Loads the entry that it is given, and says so.
 
 const { parentPort, workerData } = require('node:worker_threads');
-const { loadEntry } = require('../lib/entry');
+const { loadEntry } = require('../lib/contenders');
 
 loadEntry(workerData.entry).then(() => parentPort.postMessage('loaded'));

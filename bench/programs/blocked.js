@@ -1,7 +1,7 @@
 'use strict';
 // Blocks in lock() (or in a bare Atomics.wait) until main lets go, once.
 
-const { join } = require('../lib/crew');
+const { join } = require('../lib/workers');
 
 join((contender, { memory, data, word, progress, slot }) => {
   const lock = contender?.open(memory, 0);

@@ -1,9 +1,9 @@
 'use strict';
-// What the pending scenario does with very many asynchronous waits in one thread. Each way answers nanoseconds (or
+// What the pending scenario does with very many asynchronous waits in one thread. Each way returns nanoseconds (or
 // bytes) for each wait; all check that every wait ended, in order and as it should.
 
 const { sleep, threadNs } = require('./clock');
-const { has } = require('./holder');
+const { has } = require('./contenders');
 
 const cpuNs = () => {
   const { user, system } = process.cpuUsage();

@@ -1,7 +1,7 @@
 'use strict';
 // Takes locks at random, one at a time, each with a counter of its own that it guards.
 
-const { join } = require('../lib/crew');
+const { join } = require('../lib/workers');
 const { sharedNs } = require('../lib/clock');
 
 /** A generator of random numbers that costs a nanosecond (xorshift), seeded for each worker. */

@@ -1,11 +1,11 @@
 'use strict';
-// Runs in a child process that belongs to one contender (or to the limits): a process of its own, so that V8
+// The process of one contender (or of the limits): one of its own, so that V8
 // optimises each contender's loops for that contender alone, its flags are its own, and its crash or hang is too.
 // The parent asks for one round at a time; between rounds this process sleeps.
 
 const path = require('node:path');
-const { byName, load } = require('./contenders');
-const { NOT_BUILT } = require('./native');
+const { NOT_BUILT } = require('../lib/builds');
+const { byName, load } = require('../lib/contenders');
 
 const scenarioByName = (name) => require(path.join(__dirname, '..', 'scenarios', name));
 

@@ -1,10 +1,9 @@
 'use strict';
 // A worker's part in lib/relay.js: to give, or to wait and get.
 
-const { join } = require('../lib/crew');
-const { openPass } = require('../lib/passes');
-const { pin } = require('../lib/pin');
-const { ROLES } = require('../lib/relay');
+const { join } = require('../lib/workers');
+const { pin } = require('../lib/clock');
+const { ROLES, openPass } = require('../lib/relay');
 
 join((_, data) => {
   pin(data.core);

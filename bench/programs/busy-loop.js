@@ -2,9 +2,9 @@
 // The load of hold-loop.js without a lock: spins for one hold after the other, and after each answers a request for a
 // wake, if there is one, by waking the main thread's loop.
 
-const { join } = require('../lib/crew');
+const { join } = require('../lib/workers');
 const { busyFor } = require('../lib/clock');
-const { wakerOf } = require('../lib/bare');
+const { wakerOf } = require('../lib/wakeups');
 
 join((_, { request, waker, progress, slot, hold }) => {
   const busy = busyFor(hold);

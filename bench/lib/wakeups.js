@@ -1,16 +1,24 @@
 'use strict';
-// What the limits are made of: the barest ways to make a thread sleep and to wake a thread or an event loop.
+// Ways to make a thread sleep and to wake a thread or an event loop: this package's, and the barest ones, of which the
+// limits are made.
 //
 // The native ones are those of bench/native: the system's futex, and a threadsafe function. Plain JavaScript's nearest
 // stand beside them under their own names: Atomics.wait and notify, and Atomics.waitAsync for a loop.
 
-const native = require('./native');
+const { loadNative } = require('./builds');
+const { root } = require('../contenders/sablock');
 
-/** With the face of Atomics; see faces.js. */
-const futex = () => {
-  const { futexWait, futexWake } = native.load();
-  return { wait: futexWait, notify: futexWake };
+const WAITING_FUNCTIONS = {
+  sablock: () => require(root),
+  Atomics: () => Atomics,
+  futex() {
+    const { futexWait, futexWake } = loadNative();
+    return { wait: futexWait, notify: futexWake };
+  },
 };
+
+/** `wait`, `notify` and `waitAsync` of `name`; the system's futex has no `waitAsync`. */
+const waitingFunctions = (name) => WAITING_FUNCTIONS[name]();
 
 // A loop's waker lives in two words of shared memory, for all threads that wake it.
 /** One more than the id of the native waker; 0: there is none. */
@@ -23,7 +31,7 @@ class ThreadsafeFunctionWaiter {
   words = new Int32Array(new SharedArrayBuffer(8));
   #resolve;
   constructor() {
-    this.words[ID] = 1 + native.load().loopWaker(() => this.#resolve());
+    this.words[ID] = 1 + loadNative().loopWaker(() => this.#resolve());
   }
 
   /** A promise for the next wake of this loop. */
@@ -34,7 +42,7 @@ class ThreadsafeFunctionWaiter {
   }
 
   close() {
-    native.load().closeLoopWaker(this.words[ID] - 1);
+    loadNative().closeLoopWaker(this.words[ID] - 1);
   }
 }
 
@@ -53,7 +61,7 @@ class AtomicsWaiter {
 /** For any thread: a function that wakes the loop that these words belong to. */
 function wakerOf(words) {
   if (words[ID] !== 0) {
-    const { wakeLoop } = native.load();
+    const { wakeLoop } = loadNative();
     const id = words[ID] - 1;
     return () => wakeLoop(id);
   }
@@ -63,4 +71,4 @@ function wakerOf(words) {
   };
 }
 
-module.exports = { futex, ThreadsafeFunctionWaiter, AtomicsWaiter, wakerOf };
+module.exports = { waitingFunctions, ThreadsafeFunctionWaiter, AtomicsWaiter, wakerOf };

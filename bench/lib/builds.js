@@ -1,0 +1,74 @@
+'use strict';
+// What the bench builds for itself, with cargo, when it is missing or out of date: the addon of bench/native, which the
+// limits are made of, and a copy of the package whose binary can leave a part of its design out.
+
+const { spawnSync } = require('node:child_process');
+const fs = require('node:fs');
+const path = require('node:path');
+
+const ROOT = path.join(__dirname, '..', '..');
+const NATIVE_PACKAGE = 'sablock-bench-native';
+const NATIVE = path.join(ROOT, 'bench', 'native.node');
+const ABLATION = path.join(ROOT, 'target', 'ablation');
+
+/** The `code` of the error where there is no addon. */
+const NOT_BUILT = 'NOT_BUILT';
+
+const modified = (file) => fs.statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0;
+
+/** Cargo knows what is out of date. Without cargo nothing is built, and the rows that need the addon say so. */
+function buildNative() {
+  const args = ['build', '--quiet', '--release', '--package', NATIVE_PACKAGE];
+  const format = ['--message-format', 'json-render-diagnostics'];
+  const options = { cwd: ROOT, stdio: ['ignore', 'pipe', 'inherit'] };
+  const { error, status, stdout } = spawnSync('cargo', [...args, ...format], options);
+  if (error?.code === 'ENOENT') return;
+  if (error) throw error;
+  if (status !== 0) throw new Error(`cargo could not build ${NATIVE_PACKAGE}, the limits of the bench`);
+  const built = stdout
+    .toString()
+    .split('\n')
+    .filter((line) => line.includes(NATIVE_PACKAGE))
+    .map((line) => JSON.parse(line))
+    .find(({ reason, target }) => reason === 'compiler-artifact' && target.kind.includes('cdylib'));
+  const [artifact] = built.filenames;
+  if (modified(artifact) <= modified(NATIVE)) return;
+  // A new file in place of the old one, which another run may have loaded.
+  fs.copyFileSync(artifact, `${NATIVE}.new`);
+  fs.renameSync(`${NATIVE}.new`, NATIVE);
+  console.log(`Built ${path.relative(ROOT, NATIVE)}, the limits of the bench`);
+}
+
+function loadNative() {
+  if (fs.existsSync(NATIVE)) return require(NATIVE);
+  throw Object.assign(new Error('this limit needs the addon of bench/native, and that needs cargo'), {
+    code: NOT_BUILT,
+  });
+}
+
+/**
+ * Builds the binary with the cargo feature `ablation`, which the shipped one does not have, and puts the package's files
+ * beside it. Returns the folder. The target folder is its own, so that neither build throws the other's work away.
+ */
+function buildAblation() {
+  const folder = path.join(ABLATION, 'package');
+  const { files } = require(path.join(ROOT, 'package.json'));
+  fs.rmSync(folder, { recursive: true, force: true });
+  for (const file of ['package.json', ...files]) {
+    const from = path.join(ROOT, file);
+    if (fs.existsSync(from)) fs.cpSync(from, path.join(folder, file), { recursive: true });
+  }
+  console.log(`Building the package with the feature ablation in ${path.relative(ROOT, ABLATION)}`);
+  const napi = path.join(ROOT, 'node_modules', '@napi-rs', 'cli', 'dist', 'cli.js');
+  const what = ['build', '--platform', '--release', '--no-js', '--features', 'ablation'];
+  const where = ['--target-dir', path.join(ABLATION, 'build'), '--output-dir', folder, '--dts', 'binding.d.ts'];
+  const { error, status } = spawnSync(process.execPath, [napi, ...what, ...where], {
+    cwd: ROOT,
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
+  if (error) throw error;
+  if (status !== 0) throw new Error('The package could not be built with the feature ablation');
+  return folder;
+}
+
+module.exports = { NOT_BUILT, buildNative, loadNative, buildAblation };

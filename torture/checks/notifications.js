@@ -1,0 +1,227 @@
+// Notifications: each that was counted as having woken somebody reached one wait, and one only, that stood in the queue then,
+// or a thread that died in its wait; nobody was notified by none; and nobody was passed by in the queue.
+//
+// Which notification woke which wait no log says. So each wait is matched with a notification whose call overlaps it in time,
+// as many waits to a notification as it woke: if no such matching takes in all, something was lost or made up.
+
+const { ownBusy } = require('../history.js');
+const { OUTCOMES, PHASES } = require('../log.js');
+
+/** A blocked thread whose time is over may be this late, in milliseconds. */
+const BLOCKED_LATE = 3000;
+
+exports.checkNotifications = ({ conditions }, report, measure) => {
+  for (const condition of conditions) {
+    if (checkCounts(condition, report) > 0) checkPassedOn(condition, report);
+    checkPlaces(condition, report);
+    checkCallOrder(condition, report);
+    for (const wait of condition.waits) checkEnd(condition, wait, report, measure);
+  }
+};
+
+const isNotified = ({ phase, outcome }) => phase === PHASES.ENDED && outcome === OUTCOMES.NOTIFIED;
+
+/** It may have been notified, and its code never knew. What reaches a dead thread goes to the next in the queue, if there is one. */
+const isDoubtful = ({ phase, outcome, thread }) =>
+  phase === PHASES.BEGUN ? thread.died : outcome === OUTCOMES.ERROR || outcome === OUTCOMES.THREAD_ENDING;
+
+/** Within so many milliseconds of its last code a terminated thread is seen to have ended. */
+const DEATH_MS = 300;
+
+/**
+ * Whether the thread died soon after it was notified: its code knew, but if the loop had not come to the end of that turn, the
+ * notification was passed on all the same.
+ */
+const diedSoon = ({ thread, overTime }) => thread.died && thread.deathTime - overTime < DEATH_MS;
+
+/** From which tick on the loop of a thread that died never turned again: it was blocked, or busy, until its end. */
+function stuckSince({ waits, queued, busy }) {
+  const blocking = [
+    ...waits.filter(({ phase, isBlocking }) => phase === PHASES.BEGUN && isBlocking),
+    ...queued.filter(({ phase, isAsync }) => phase === PHASES.BEGUN && !isAsync),
+    ...busy.filter(({ phase }) => phase === PHASES.BEGUN),
+  ];
+  return Math.min(...blocking.map(({ beginTick }) => beginTick));
+}
+
+function describe({ verbName, index, thread, timeout, beginTick, overTick }) {
+  const who = `thread ${thread.id}${thread.died ? ' (died)' : ''}`;
+  return `${verbName}(${timeout}) #${index} of ${who}, ${beginTick} to ${overTick}`;
+}
+
+function describeNotification({ thread, beginTick, endTick, count, woken }) {
+  return `notify(${count}) of thread ${thread.id}, ${beginTick} to ${endTick}, which woke ${woken}`;
+}
+
+function checkCounts({ index, waits, notifications }, report) {
+  const notified = waits.filter(isNotified);
+  // A thread that died in notify() has said nothing of whom it woke.
+  const known = notifications.filter(({ phase }) => phase === PHASES.ENDED);
+  const unknown = notifications.filter(({ phase }) => phase !== PHASES.ENDED);
+
+  const all = new Matching([...known, ...unknown], ({ phase, woken, count }) =>
+    phase === PHASES.ENDED ? woken : count,
+  );
+  // Those that may have got theirs from nobody come last.
+  for (const wait of [...notified].sort((one, other) => diedSoon(one) - diedSoon(other))) {
+    if (!all.add(wait) && !diedSoon(wait)) {
+      report('invented', `condition ${index}: nobody notified ${describe(wait)}`);
+    }
+  }
+  const certain = new Matching(known, ({ woken }) => woken);
+  for (const wait of notified) certain.add(wait);
+  const lost = certain.rest().length;
+  for (const wait of waits.filter(isDoubtful)) certain.add(wait);
+  for (const { notification, left } of certain.rest()) {
+    report('dropped', `condition ${index}: ${describeNotification(notification)}: ${left} of them never knew`);
+  }
+  return lost;
+}
+
+/**
+ * What reached a wait that failed, or whose thread died before its loop could turn, goes to the next in the queue. So while
+ * somebody surely stood there, and was not notified either, no notification may have ended with one of those. (One that
+ * reached a thread between its wake-up and its next instruction may die with it: nobody can tell.)
+ */
+function checkPassedOn({ index, waits, notifications }, report) {
+  const notified = waits.filter(isNotified);
+  const doubtful = waits.filter(isDoubtful);
+  const endOf = ({ thread, overTime }) => (thread.died ? thread.deathTime : overTime);
+  for (const wait of waits) {
+    const deadline = timedOutAt(wait);
+    if (!doubtful.some((other) => endOf(other) > wait.beginTime && endOf(other) < deadline)) continue;
+    const during = notifications.filter(
+      ({ phase, beginTick, endTime }) => phase === PHASES.ENDED && beginTick > wait.queuedTick && endTime < deadline,
+    );
+    const matching = new Matching(during, ({ woken }) => woken);
+    for (const other of notified) matching.add(other);
+    for (const other of doubtful) {
+      if (endOf(other) >= deadline) matching.add(other);
+      else if (other.thread.died)
+        matching.add({ ...other, overTick: other.isAsync ? stuckSince(other.thread) : Infinity });
+    }
+    for (const { notification } of matching.rest()) {
+      const what = `${describeNotification(notification)}, was not passed on`;
+      report('dropped', `condition ${index}: ${what}, while ${describe(wait)} stood in the queue`);
+    }
+  }
+}
+
+/** The time until which a wait stood in the queue that was never notified; before all times for others. */
+function timedOutAt({ phase, outcome, beginTime, timeout }) {
+  return phase === PHASES.ENDED && outcome === OUTCOMES.TIMED_OUT ? beginTime + timeout : -Infinity;
+}
+
+/** A matching of waits with notifications that grows by augmenting paths: what is in it stays in it. */
+class Matching {
+  #notifications;
+  #room;
+  /** The waits of each notification. */
+  #taken;
+  /** The latest end of those up to here. */
+  #latest;
+  #visited;
+  #visit = 0;
+
+  constructor(notifications, roomOf) {
+    this.#notifications = notifications
+      .filter((notification) => roomOf(notification) > 0)
+      .sort((one, other) => one.beginTick - other.beginTick);
+    this.#room = this.#notifications.map(roomOf);
+    this.#taken = this.#notifications.map(() => []);
+    let latest = 0;
+    this.#latest = this.#notifications.map(({ endTick, phase }) => {
+      latest = Math.max(latest, phase === PHASES.ENDED ? endTick : Infinity);
+      return latest;
+    });
+    this.#visited = new Uint32Array(this.#notifications.length);
+  }
+
+  /** Whether the wait has found a notification. */
+  add(wait) {
+    this.#visit += 1;
+    return this.#place(wait);
+  }
+
+  /** What has woken more waits than were added. */
+  rest() {
+    return this.#notifications
+      .map((notification, n) => ({ notification, left: this.#room[n] - this.#taken[n].length }))
+      .filter(({ left }) => left > 0);
+  }
+
+  #place(wait) {
+    const candidates = [...this.#overlapping(wait)];
+    for (const n of candidates) {
+      if (this.#taken[n].length === this.#room[n]) continue;
+      this.#taken[n].push(wait);
+      return true;
+    }
+    for (const n of candidates) {
+      if (this.#visited[n] === this.#visit) continue;
+      this.#visited[n] = this.#visit;
+      for (const [place, other] of this.#taken[n].entries()) {
+        if (!this.#place(other)) continue;
+        this.#taken[n][place] = wait;
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /** The notifications during the wait. */
+  *#overlapping({ beginTick, overTick }) {
+    let low = 0;
+    for (let high = this.#latest.length; low < high; ) {
+      const middle = (low + high) >> 1;
+      if (this.#latest[middle] > beginTick) high = middle;
+      else low = middle + 1;
+    }
+    for (let n = low; n < this.#notifications.length && this.#notifications[n].beginTick < overTick; n++) {
+      const { phase, endTick } = this.#notifications[n];
+      if (phase !== PHASES.ENDED || endTick > beginTick) yield n;
+    }
+  }
+}
+
+/** A wait whose time was over at last stood in the queue until then: nobody behind it was to be notified. */
+function checkPlaces({ index, waits, notifications }, report) {
+  const finished = notifications.filter(({ phase, woken, count }) => phase === PHASES.ENDED && woken < count);
+  const notified = waits.filter(isNotified);
+  for (const wait of waits) {
+    const deadline = timedOutAt(wait);
+    const stood = `condition ${index}: ${describe(wait)} stood in the queue`;
+    const missed = finished.find((call) => call.beginTick > wait.queuedTick && call.endTime < deadline);
+    if (missed) report('skipped', `${stood} during ${describeNotification(missed)}`);
+    const later = notified.find((other) => other.beginTick > wait.queuedTick && other.endTime < deadline);
+    if (later) report('skipped', `${stood} before ${describe(later)}, which was notified`);
+  }
+}
+
+/** The promises of one thread are settled in the order of the queue, unless they lock a mutex again before. */
+function checkCallOrder({ index, waits }, report) {
+  const last = new Map();
+  for (const wait of waits) {
+    if (!isNotified(wait) || !wait.isAsync || wait.isRelock) continue;
+    const before = last.get(wait.thread);
+    if (before !== undefined && before.queuedTick < wait.beginTick && before.overTick > wait.overTick) {
+      report('order', `condition ${index}: ${describe(before)} stood before ${describe(wait)}`);
+    }
+    if (before === undefined || before.overTick < wait.overTick) last.set(wait.thread, wait);
+  }
+}
+
+/** No timeout came early; that of a blocked thread came in time; a thread that lived knows how its wait ended. */
+function checkEnd({ index }, wait, report, measure) {
+  const { phase, outcome, timeout, beginTime, endTime, thread, isAsync, isRelock } = wait;
+  if (phase === PHASES.BEGUN && !thread.died) report('lost', `condition ${index}: ${describe(wait)}`);
+  if (phase !== PHASES.ENDED || outcome !== OUTCOMES.TIMED_OUT) return;
+  const waited = endTime - beginTime;
+  if (timeout === Infinity) report('early', `condition ${index}: ${describe(wait)}: it had no time limit`);
+  else if (waited < timeout - 0.001) report('early', `condition ${index}: ${describe(wait)}: it waited ${waited} ms`);
+  // To lock the mutex again takes as long as it takes.
+  if (isRelock || timeout === 0) return;
+  const late = waited - timeout - (isAsync ? ownBusy(wait) : 0);
+  measure(isAsync ? 'asynchronous timeout of a notification, late' : 'blocking timeout of a notification, late', late);
+  if (!isAsync && late > BLOCKED_LATE) report('late', `condition ${index}: ${describe(wait)}: it waited ${waited} ms`);
+}
