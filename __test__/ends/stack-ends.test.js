@@ -19,7 +19,7 @@ const VERBS = [
 ];
 
 for (const verb of VERBS) {
-  for (const state of ['free', 'abandoned']) {
+  for (const state of ['free', 'abandoned', 'abandoned, with onAbandoned']) {
     test(`${verb} of a mutex that is ${state} holds nothing when the stack ends inside it`, async (t) => {
       const { code, signal, stdout, stderr } = await runProgram('stack-ends', [verb, state]);
       assert.deepEqual({ code, signal }, { code: 0, signal: null }, stderr.slice(-2000));

@@ -293,6 +293,60 @@ test(
 );
 
 test(
+  'an end is reported once, whatever an onAbandoned that throws has locked meanwhile',
+  needs('prompt ends'),
+  watched(async (t, threads) => {
+    const messages = listen(t, 'sablock:abandoned');
+    const { buffer, holder } = await createHeld(threads);
+    await holder.call(OFFSET + 4, 'lock');
+    const { threadId } = holder;
+    await terminate.end(holder);
+    const other = new Mutex(buffer, OFFSET + 4, { onAbandoned() {} });
+    const mutex = new Mutex(buffer, OFFSET, {
+      onAbandoned() {
+        if (other.tryLock()) throw new Error('Cannot be repaired');
+      },
+    });
+    assert.throws(() => mutex.tryLock(), { message: 'Cannot be repaired' });
+    assert.equal(mutex.tryLock(), true);
+    mutex.unlock();
+    other.unlock();
+    assert.deepEqual(
+      messages.map(({ byteOffset, ownerThreadId }) => [byteOffset, ownerThreadId]),
+      [
+        [OFFSET, threadId],
+        [OFFSET + 4, threadId],
+      ],
+    );
+  }),
+);
+
+for (const [verb, acquire] of Object.entries({
+  tryAcquire: (mutex) => mutex.tryAcquire(),
+  acquireAsync: (mutex) => mutex.acquireAsync({}),
+  executeLockedSync: (mutex) => mutex.executeLockedSync(() => assert.fail('ran')),
+})) {
+  test(
+    `a wait for a condition that the onAbandoned of ${verb}() leaves behind ends with its hold`,
+    needs('prompt ends'),
+    watched(async (_, threads) => {
+      let waiting;
+      const condition = new Condition(new SharedArrayBuffer(4));
+      const mutex = await createAbandoned(threads, () => {
+        waiting ??= condition.waitAsync(mutex);
+      });
+      await assert.rejects(async () => acquire(mutex), { code: 'ERR_LOCK_NOT_OWNER', message: /onAbandoned/ });
+      assert.equal(mutex.isLocked, false);
+      condition.notifyAll();
+      await assert.rejects(waiting, { code: 'ERR_LOCK_NOT_OWNER', message: /onAbandoned\(\) has ended/ });
+      assert.equal(mutex.isLocked, false);
+      const guard = mutex.tryAcquire();
+      assert.equal(guard.unlock(), true);
+    }),
+  );
+}
+
+test(
   'a mutex that nobody left is not repaired',
   watched(async () => {
     const { buffer } = createMutex();

@@ -1,9 +1,10 @@
 // Calls the verb, the first argument, at each of the last depths before the stack overflows, and prints at how many of them
 // it failed, and at how many of those it left the mutex held. With 'abandoned' as the second argument, a thread has ended
-// inside the mutex each time.
+// inside the mutex each time; with 'abandoned, with onAbandoned', the mutex repairs that.
 
 const { Worker } = require('node:worker_threads');
 const { Mutex } = require('../..');
+const { thread } = require('../../lib/thread.js');
 
 const [, , verb, state] = process.argv;
 const DEPTHS = 720;
@@ -13,8 +14,9 @@ const TURNS = 10;
 
 const buffer = new SharedArrayBuffer(4);
 const word = new Int32Array(buffer);
-const mutex = new Mutex(buffer, 0, { allowMainThread: true });
 const nothing = () => {};
+const onAbandoned = state === 'abandoned, with onAbandoned' ? nothing : undefined;
+const mutex = new Mutex(buffer, 0, { allowMainThread: true, onAbandoned });
 const signal = new AbortController().signal;
 
 /** What lockAsync() answered while the mutex was held. */
@@ -73,8 +75,12 @@ const main = async () => {
   process.on('warning', nothing);
   // A promise that a verb could not even reject properly is no subject here.
   process.on('unhandledRejection', nothing);
-  const initial = state === 'abandoned' ? await die() : 0;
-  const reset = () => Atomics.store(word, 0, initial);
+  const initial = state === 'free' ? 0 : await die();
+  const reset = () => {
+    Atomics.store(word, 0, initial);
+    // Else only the first calls would warn.
+    thread.warnings = null;
+  };
   const result = { called: 0, failed: 0, leaked: 0 };
   const call = async (at) => {
     reset();

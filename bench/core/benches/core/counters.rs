@@ -9,7 +9,7 @@ use parking_lot::FairMutex;
 use sablock::agents::Agent;
 use sablock::engine::deadline::Clock;
 use sablock::engine::{Engine, Patience};
-use sablock::engine::{Limit, Outcome};
+use sablock::engine::{HoldOwner, Limit, Outcome};
 use sablock::memory::Place;
 
 /// The process's engine, as the addon has it.
@@ -96,13 +96,13 @@ impl<const FAST: bool> Counter for Sablock<FAST> {
         // SAFETY: an aligned atomic; every thread has ended its waits before the counter ends.
         let word = unsafe { Place::new(NonNull::from(&self.word), 0) };
         if !self.exchange(0, agent.id) {
-            let attempt = engine().lock(agent, word, false, Limit::Endless, &mut || true);
+            let attempt = engine().lock(agent, word, HoldOwner::Thread, Limit::Endless, &mut || true);
             assert!(matches!(attempt, Ok(Outcome::GRANTED)));
         }
         // SAFETY: this thread holds the word.
         inside(unsafe { &mut *self.count.get() });
         if !self.exchange(agent.id, 0) {
-            engine().unlock(agent, word, false).expect("it is held");
+            engine().unlock(agent, word, HoldOwner::Thread).expect("it is held");
         }
     }
     fn total(self) -> u64 {

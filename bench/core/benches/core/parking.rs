@@ -41,13 +41,13 @@ struct Sablock;
 
 fn location(word: &AtomicU32) -> Place {
     // SAFETY: an aligned atomic, kept until both threads have ended their waits.
-    unsafe { Place::new(NonNull::from(word)) }
+    unsafe { Place::new(NonNull::from(word), 0) }
 }
 
 impl Parking for Sablock {
     type Thread = Visitor;
     fn park(Visitor(agent): &Visitor, word: &AtomicU32, value: u32) {
-        let outcome = engine().wait(agent, location(word), value.into(), Limit::Endless, &mut || true);
+        let outcome = engine().wait_while(agent, location(word), value.into(), Limit::Endless, &mut || true);
         assert!(matches!(outcome, Ok(Outcome::GRANTED | Outcome::Refused)));
     }
     fn unpark(word: &AtomicU32) {

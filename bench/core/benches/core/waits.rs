@@ -5,9 +5,9 @@ use std::sync::atomic::AtomicU32;
 use std::time::{Duration, Instant};
 
 use criterion::{Criterion, Throughput};
-use sablock::engine::{EventLoop, Reply, Settled};
-use sablock::engine::{Limit, Outcome};
+use sablock::engine::{EventLoop, HoldOwner, Limit, Outcome, Reply, Settled};
 use sablock::memory::Place;
+use sablock::primitives::mutex::MUTEX;
 
 use crate::counters::engine;
 
@@ -26,12 +26,12 @@ impl<'w> Waits<'w> {
         // SAFETY: an aligned atomic that outlives the waits.
         let word = unsafe { Place::new(NonNull::from(memory), 0) };
         let mut waits = EventLoop::new(engine(), engine().agents.add(0).expect("ids are left"));
-        assert_eq!(waits.lock(word, false, Limit::Endless).expect("a sound word"), Reply::Now(ACQUIRED));
+        assert_eq!(waits.lock(word, HoldOwner::Thread, Limit::Endless).expect("a sound word"), Reply::Now(ACQUIRED));
         Self { word, waits, _memory: memory }
     }
 
     fn enqueue(&mut self) -> u32 {
-        match self.waits.lock(self.word, false, Limit::Endless).expect("a sound word") {
+        match self.waits.lock(self.word, HoldOwner::Thread, Limit::Endless).expect("a sound word") {
             Reply::Pending(token) => token,
             Reply::Now(attempt) => panic!("{attempt:?} of a word that is held"),
         }
@@ -40,11 +40,11 @@ impl<'w> Waits<'w> {
     /// The waits must end before the memory does.
     fn end(self) {
         self.waits.end();
-        assert!(engine().inspect(self.word).waiters.is_empty());
+        assert!(engine().inspect(&MUTEX, self.word).waiters.is_empty());
     }
 
     fn unlock(&self) {
-        engine().unlock(self.waits.agent(), self.word, false).expect("it is held");
+        engine().unlock(self.waits.agent(), self.word, HoldOwner::Thread).expect("it is held");
     }
 }
 
@@ -79,10 +79,10 @@ pub fn hand_on(criterion: &mut Criterion) {
                 let start = Instant::now();
                 for expected in tokens {
                     waits.unlock();
-                    let Some(Settled::Lock { token, attempt, .. }) = waits.waits.next_settled() else {
+                    let Some(Settled { token, outcome, .. }) = waits.waits.next_settled() else {
                         panic!("a pending wait was forgotten")
                     };
-                    assert_eq!((token, attempt), (expected, Some(ACQUIRED)), "out of order");
+                    assert_eq!((token, outcome), (expected, Ok(ACQUIRED)), "out of order");
                 }
                 took += start.elapsed();
             }
