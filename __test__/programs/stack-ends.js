@@ -4,7 +4,7 @@
 
 const { Worker } = require('node:worker_threads');
 const { Mutex } = require('../..');
-const { thread } = require('../../lib/thread.js');
+const { thread } = require('../../lib/engine/thread.js');
 
 const [, , verb, state] = process.argv;
 const DEPTHS = 720;

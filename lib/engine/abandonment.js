@@ -5,6 +5,12 @@ const { tellAbandoned } = require('./diagnosis.js');
 const { corrupt, describe, notOwner, thenableRepair } = require('../errors.js');
 const { isThenable } = require('../arguments.js');
 
+/** The thread that ended inside, which the last acquisition has to report; null if there is none. */
+function endedThread() {
+  const ended = thread.record[binding.Field.EndedThread];
+  return ended < 0 ? null : ended;
+}
+
 /** At most so many warnings in a thread */
 const MOST = 5;
 /** in this time; then one line for the rest. */
@@ -68,9 +74,9 @@ class Warnings {
   }
 }
 
-/** The binding has answered `ACQUIRED_ABANDONED`, and the lock has no `onAbandoned`. */
+/** The status was `GRANTED_ABANDONED`, and the lock has no `onAbandoned`. */
 exports.report = (mutex, word) => {
-  const threadId = binding.abandonedBy();
+  const threadId = endedThread();
   thread.warnings ??= new Warnings();
   thread.warnings.warn(word, threadId);
   binding.reported();
@@ -82,7 +88,7 @@ exports.report = (mutex, word) => {
  * the function throws; the caller has to give the hold back then.
  */
 exports.repair = (mutex, word) => {
-  const threadId = binding.abandonedBy();
+  const threadId = endedThread();
   // Null: another has been told of the end, and has not repaired.
   if (threadId !== null) {
     binding.reported();

@@ -8,6 +8,8 @@ const { channel } = require('node:diagnostics_channel');
 const { threadId } = require('node:worker_threads');
 const { binding, thread } = require('./thread.js');
 
+const { OwnerThread, WaitedMs } = binding.Field;
+
 const contended = channel('sablock:contended');
 const longHold = channel('sablock:long-hold');
 const abandoned = channel('sablock:abandoned');
@@ -19,9 +21,9 @@ const LONG_MS = 100;
 const LOOK_MS = 25;
 
 const OUTCOMES = new Map([
-  [binding.ACQUIRED, 'acquired'],
-  [binding.ACQUIRED_ABANDONED, 'acquired'],
-  [binding.NOT_ACQUIRED, 'timed-out'],
+  [binding.GRANTED, 'acquired'],
+  [binding.GRANTED_ABANDONED, 'acquired'],
+  [binding.TIMED_OUT, 'timed-out'],
   ['aborted', 'aborted'],
 ]);
 
@@ -116,8 +118,14 @@ function holdsOfThread() {
   return thread.holds;
 }
 
-function tellContended(mutex, kind, ownerThreadId, waitedMs, code) {
-  const outcome = OUTCOMES.get(code);
+/** The thread that held the lock when the last wait for one began; null if none did. */
+function waitedFor() {
+  const owner = thread.record[OwnerThread];
+  return owner < 0 ? null : owner;
+}
+
+function tellContended(mutex, kind, ownerThreadId, waitedMs, status) {
+  const outcome = OUTCOMES.get(status);
   if (outcome === undefined) return;
   contended.publish({ ...placeOf(mutex), kind, ownerThreadId, waitedMs, outcome });
 }
@@ -131,20 +139,20 @@ class AsyncWatch {
 
   constructor(wait) {
     this.#wait = wait;
-    this.#ownerThreadId = binding.waitedFor();
+    this.#ownerThreadId = waitedFor();
     if (!longHold.hasSubscribers) return;
     const holds = holdsOfThread();
     holds.watch(wait.word, wait.mutex, binding.hold(wait.word), wait);
     this.#holds = holds;
   }
 
-  /** With the binding's code, or with `'aborted'`. */
-  end(code) {
+  /** With the status, or with `'aborted'`. */
+  end(status) {
     quietly(() => {
       const { mutex, word } = this.#wait;
       this.#holds?.unwatch(word, this.#wait);
       const waitedMs = performance.now() - this.#since;
-      this.#wait.runInAsyncScope(() => tellContended(mutex, 'async', this.#ownerThreadId, waitedMs, code));
+      this.#wait.runInAsyncScope(() => tellContended(mutex, 'async', this.#ownerThreadId, waitedMs, status));
     });
   }
 }
@@ -155,18 +163,18 @@ exports.isWatched = () => contended.hasSubscribers || longHold.hasSubscribers;
 /** A promise for the mutex is pending from now on. Answers what has `end(code)`, or `null`. */
 exports.beginWait = (wait) => quietly(() => new AsyncWatch(wait));
 
-/** Runs a call of the binding that may block for the mutex. Answers what it answers, whose remainder by CODES is a code. */
+/** Runs a call of the binding that may block for the mutex. Returns its status. */
 exports.whileBlocked = (mutex, word, call) => {
   const holds = longHold.hasSubscribers ? holdsOfThread() : null;
   const scope = new CallScope();
   holds?.watch(word, mutex, null, scope);
-  const answer = call();
+  const status = call();
   quietly(() => {
     holds?.unwatch(word, scope);
-    const waitedMs = binding.waited();
-    if (waitedMs >= 0) tellContended(mutex, 'blocking', binding.waitedFor(), waitedMs, answer % binding.CODES);
+    const waitedMs = thread.record[WaitedMs];
+    if (waitedMs >= 0) tellContended(mutex, 'blocking', waitedFor(), waitedMs, status);
   });
-  return answer;
+  return status;
 };
 
 exports.tellAbandoned = (mutex, ownerThreadId) => {

@@ -7,6 +7,11 @@
 const { isMainThread, receiveMessageOnPort, threadId } = require('node:worker_threads');
 const binding = require('../load/binary.js');
 
+const { Token, IsForHold } = binding.Field;
+
+/** What there is to know of the last call of the binding, by `binding.Field`; shared memory, which nothing can detach. */
+const newRecord = () => new Float64Array(new SharedArrayBuffer(8 * binding.RECORD_LENGTH));
+
 class Thread {
   /** The agent's id in lock words; set by the binding. */
   id = 0;
@@ -22,6 +27,8 @@ class Thread {
   warnings = null;
   /** The words of its locks that have names; see names.js. */
   named = null;
+  /** Written by the binding. */
+  record = newRecord();
   /** How many waits for locks are pending. While there are any, `lockAsync` leaves its fast path to those before it. */
   pending = 0;
   /** How many waits of any kind are. */
@@ -34,10 +41,11 @@ class Thread {
   #settled = Promise.resolve();
 
   /**
-   * Takes in a wait that the binding has queued under `token`. A wait for a lock is counted as pending before it is queued:
+   * Takes in the wait that the binding has just queued. A wait for a lock is counted as pending before it is queued:
    * if JS is interrupted before it comes here, `drain` still knows that there is something to do.
    */
-  add(token, wait) {
+  add(wait) {
+    const token = this.record[Token];
     wait.token = token;
     this.#waits[token] = wait;
     this.#size += 1;
@@ -75,23 +83,22 @@ class Thread {
     if (wait.isForLock) this.pending -= 1;
     if (wait.ref && --this.#refs === 0) binding.keepAlive(false);
     if (this.#size === 0) this.#waits = [];
+    else if (this.#waits.length > MANY && this.#size < this.#waits.length / 4) this.#waits = sparse(this.#waits);
   }
 
   /** Settles the waits that are over. The users' code that awaits them comes in the microtasks behind it. */
   drain() {
-    for (let next = binding.next(); next >= 0; next = binding.next()) {
-      // A token times CODES, plus a code.
-      const wait = this.#waits[Math.floor(next / binding.CODES)];
+    for (let status = binding.next(); status >= 0; status = binding.next()) {
+      const wait = this.#waits[this.record[Token]];
       if (wait === undefined) {
         // Its lockAsync() was interrupted, by a `vm` timeout for one, before anybody got the promise.
         binding.refuse();
-        // The codes of notifications come behind those of locks.
-        if (next % binding.CODES < binding.NOTIFIED) this.pending -= 1;
+        if (this.record[IsForHold] === 1) this.pending -= 1;
         continue;
       }
       this.#remove(wait);
       try {
-        wait.settle(next % binding.CODES);
+        wait.settle(status);
       } catch (error) {
         // Somebody's patch of a signal threw: an uncaught error of its own, and no reason to let the other waits wait.
         queueMicrotask(() => {
@@ -110,11 +117,23 @@ class Thread {
   }
 }
 
+/** A table of waits with more room than this gives it back once few are left. */
+const MANY = 1024;
+
+/** The same entries in an array that V8 keeps as a dictionary, if they are far apart. */
+function sparse(waits) {
+  const copy = [];
+  waits.forEach((wait, token) => {
+    if (wait !== undefined) copy[token] = wait;
+  });
+  return copy;
+}
+
 const fresh = new Thread();
 /** What a blocked thread calls between two slices, to see whether it can still run JS; must not throw. */
 const pause = () => fresh.holds?.look();
 // The environment is told by a function that it has one of, and that nobody has a reason to replace.
-const thread = binding.attach(threadId, receiveMessageOnPort, fresh, () => fresh.drain(), pause);
+const thread = binding.attach(threadId, receiveMessageOnPort, fresh, fresh.record, () => fresh.drain(), pause);
 
 exports.binding = binding;
 exports.isMainThread = isMainThread;

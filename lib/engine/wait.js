@@ -2,16 +2,25 @@ const { binding, thread } = require('./thread.js');
 const { repair, report } = require('./abandonment.js');
 const { beginWait, describeHolder, isWatched, tellDeadlock, whileBlocked } = require('./diagnosis.js');
 const { DeadlockError, TimeoutError, corrupt, describe, noBackgroundThread, threadEnding } = require('../errors.js');
-const { createGuard, endHold } = require('../primitives/guard.js');
 const { PendingWait } = require('./pending-wait.js');
+
+const { Cycle, CycleLength } = binding.Field;
+
+/**
+ * A request, as the verbs of a primitive make it:
+ * - `ask`, `count`, `of`: what the binding is asked for; `isCounted`: the last two matter;
+ * - `take(lock, word, status)`: what the caller gets once it is granted; `refused(lock, word)`: if there is nothing to wait for;
+ * - `isGuarded`: out of time it throws, and returns `false` otherwise; `isPlain`: it gets `true`;
+ * - `isExclusive`: it has to report a holder whose thread ended inside.
+ */
 
 /** A promise for a mutex, pending once the thread has taken it in. */
 class LockWait extends PendingWait {
-  constructor(mutex, word, guarded, { timeout, signal, ref }, verb, lender) {
+  constructor(mutex, word, request, { timeout, signal, ref }, verb, lender) {
     super(signal, ref);
     this.mutex = mutex;
     this.word = word;
-    this.guarded = guarded;
+    this.request = request;
     this.timeout = timeout;
     this.verb = verb;
     /** The wait for a condition that brings a hold back; undefined if this is a new one. */
@@ -22,37 +31,37 @@ class LockWait extends PendingWait {
     return true;
   }
 
-  /** Ends it with the binding's code, in a drain. */
-  settle(code) {
-    if (code === binding.ACQUIRED_ABANDONED || (code === binding.ACQUIRED && this.word.onAbandoned !== undefined)) {
+  /** Ends it with its status, in a drain. */
+  settle(status) {
+    if (status === binding.GRANTED_ABANDONED || (status === binding.GRANTED && this.word.onAbandoned !== undefined)) {
       // Users' code, which belongs to the context of whoever waits.
-      this.runInAsyncScope(this.#end, this, code);
-    } else if (code === binding.ACQUIRED || (code === binding.NOT_ACQUIRED && !this.guarded)) {
-      this.#end(code);
+      this.runInAsyncScope(this.#end, this, status);
+    } else if (status === binding.GRANTED || (status === binding.TIMED_OUT && !this.request.isGuarded)) {
+      this.#end(status);
     } else {
-      this.fail(() => this.conclude(code));
+      this.fail(() => this.conclude(status));
     }
     this.stopListening();
   }
 
-  #end(code) {
+  #end(status) {
     try {
-      this.resolve(this.conclude(code));
+      this.resolve(this.conclude(status));
     } catch (error) {
       this.reject(error);
     }
   }
 
   /** As the function, for this wait. When it throws, nothing is held. */
-  conclude(code) {
-    const isHeld = code === binding.ACQUIRED || code === binding.ACQUIRED_ABANDONED;
+  conclude(status) {
+    const isHeld = status === binding.GRANTED || status === binding.GRANTED_ABANDONED;
     try {
       if (isHeld) this.lender?.checkHolder();
-      const value = conclude(code, this.mutex, this.word, this.guarded, this.timeout, this.verb);
+      const value = conclude(status, this.mutex, this.word, this.request, this.timeout, this.verb);
       this.lender?.bringBack();
       return value;
     } catch (error) {
-      if (isHeld) binding.giveBack(this.word, this.guarded);
+      if (isHeld) giveBack(this.word, this.request);
       this.lender?.lose();
       throw error;
     }
@@ -67,9 +76,9 @@ class WatchedLockWait extends LockWait {
     this.#watch = beginWait(this);
   }
 
-  settle(code) {
-    super.settle(code);
-    this.#watch?.end(code);
+  settle(status) {
+    super.settle(status);
+    this.#watch?.end(status);
   }
 
   abort(reason) {
@@ -80,16 +89,18 @@ class WatchedLockWait extends LockWait {
 }
 
 /**
- * From the binding's code to what the user gets: a boolean, or a guard. Throws what is an error. If it throws although the code
+ * From the status to what the user gets. Throws what is an error. If it throws although the status
  * says that the word is held, because `onAbandoned` did or for want of stack, the caller gives the word back.
  * `verb` is for the message when the time was over.
  */
-function conclude(code, mutex, word, guarded, timeout, verb) {
-  switch (code) {
-    case binding.ACQUIRED:
-    case binding.ACQUIRED_ABANDONED:
-      takeOver(code, mutex, word, guarded);
-      return guarded ? createGuard(mutex, word) : true;
+function conclude(status, mutex, word, request, timeout, verb) {
+  switch (status) {
+    case binding.GRANTED:
+    case binding.GRANTED_ABANDONED:
+      if (request.isExclusive) takeOver(status, mutex, word, request);
+      return request.take(mutex, word, status);
+    case binding.REFUSED:
+      return request.refused(mutex, word);
     case binding.CORRUPT:
       throw corrupt(word, Atomics.load(word, 0));
     case binding.NO_CLOCK:
@@ -98,23 +109,23 @@ function conclude(code, mutex, word, guarded, timeout, verb) {
       throw threadEnding(describe(word));
     case binding.DEADLOCK:
       throw foundDeadlock(mutex, word);
-    default: // NOT_ACQUIRED
-      if (guarded) throw new TimeoutError(word, timeout, verb, describeHolder(word));
+    default: // TIMED_OUT
+      if (request.isGuarded) throw new TimeoutError(word, timeout, verb, describeHolder(word));
       return false;
   }
 }
 
 /** The word was acquired: what is to be done if it is marked. Throws what `onAbandoned` throws. */
-function takeOver(code, mutex, word, guarded) {
+function takeOver(status, mutex, word, { endHold }) {
   if (word.onAbandoned === undefined) {
-    if (code === binding.ACQUIRED_ABANDONED) report(mutex, word);
+    if (status === binding.GRANTED_ABANDONED) report(mutex, word);
   } else if ((Atomics.load(word, 0) & binding.ABANDONED) !== 0) {
     const { era } = thread;
     try {
       repair(mutex, word);
     } catch (error) {
       // It may have lent the hold, whose guard nobody will get, to a wait.
-      if (guarded && thread.hasAway) endHold(word, era, 'onAbandoned()');
+      if (endHold !== undefined && thread.hasAway) endHold(word, era, 'onAbandoned()');
       throw error;
     }
   }
@@ -128,40 +139,54 @@ function foundDeadlock(mutex, word) {
 
 /** Who waits for what, in the deadlock that the binding has just found. */
 function readCycle() {
-  const cycle = [];
-  for (let step = 0, threadId = binding.deadlockThread(0); threadId >= 0; threadId = binding.deadlockThread(++step)) {
-    cycle.push({ threadId, byteOffset: binding.deadlockByteOffset(step) });
-  }
-  return cycle;
+  const { record } = thread;
+  return Array.from({ length: record[CycleLength] }, (_, step) => ({
+    threadId: record[Cycle + 2 * step],
+    byteOffset: record[Cycle + 2 * step + 1],
+  }));
+}
+
+/** Takes back what was granted to a verb that throws all the same. */
+function giveBack(word, { ask, count, of }) {
+  binding.giveBack(word, ask, count, of);
 }
 
 /**
- * Locks the word, or queues for it. Answers a promise of what `conclude` makes of it; may throw. `lender` is the wait for a
+ * Locks the word, or queues for it. Returns a promise of what `conclude` makes of it; may throw. `lender` is the wait for a
  * condition that brings its hold back.
  */
-exports.lockWord = (mutex, word, guarded, options, verb, lender) => {
+exports.lockWord = (mutex, word, request, options, verb, lender) => {
   const { timeout, signal } = options;
   if (signal?.aborted) return Promise.reject(signal.reason);
   const isTold = isWatched();
-  const wait = new (isTold ? WatchedLockWait : LockWait)(mutex, word, guarded, options, verb, lender);
+  const wait = new (isTold ? WatchedLockWait : LockWait)(mutex, word, request, options, verb, lender);
   if (lender !== undefined) lender.locking = wait;
-  const locked = guarded ? createGuard(mutex, word) : true;
+  const { ask, count, of } = request;
+  // Nothing that may fail comes after the binding has acquired it.
+  const taken = request.isCounted ? undefined : request.take(mutex, word, binding.GRANTED);
   // First whatever may throw, then the queue.
   wait.startListening();
   // JS may be interrupted where a function written in JS begins: not between this and the queue.
   thread.pending += 1;
-  let answer;
+  let status;
   try {
-    answer = binding.lockAsync(word, timeout, guarded);
+    status = request.isCounted
+      ? binding.acquireSomeAsync(word, ask, timeout, count, of)
+      : binding.acquireAsync(word, ask, timeout);
   } catch (error) {
     thread.pending -= 1;
     throw error;
   }
-  if (answer < 0) {
+  if (status !== binding.PENDING) {
     thread.pending -= 1;
-    const code = -1 - answer;
-    if (code === binding.ACQUIRED && signal === undefined && lender === undefined && word.onAbandoned === undefined) {
-      wait.resolve(locked);
+    if (
+      taken !== undefined &&
+      status === binding.GRANTED &&
+      signal === undefined &&
+      lender === undefined &&
+      word.onAbandoned === undefined
+    ) {
+      wait.resolve(taken);
       try {
         wait.emitDestroy();
       } catch {
@@ -169,40 +194,56 @@ exports.lockWord = (mutex, word, guarded, options, verb, lender) => {
       }
       return wait.promise;
     }
-    const isHeld = code === binding.ACQUIRED || code === binding.ACQUIRED_ABANDONED;
+    const isHeld = status === binding.GRANTED || status === binding.GRANTED_ABANDONED;
     let value;
     try {
       wait.stopListening();
-      value = wait.conclude(code);
+      value = wait.conclude(status);
     } catch (error) {
       // Also if `conclude` could not begin. Giving back what is not held any more changes nothing.
-      if (isHeld) binding.giveBack(word, guarded);
+      if (isHeld) giveBack(word, request);
       throw error;
     }
     wait.resolve(value);
   } else {
     if (isTold) wait.begin();
-    thread.add(answer, wait);
+    thread.add(wait);
   }
   return wait.promise;
 };
 
-/** Locks the word, blocking this thread. Answers a boolean or a guard; throws what is an error. */
-exports.lockBlocking = (mutex, word, guarded, timeout, verb) => {
-  let code = binding.NOT_ACQUIRED;
+/** Locks the word, blocking this thread. Returns what `conclude` makes of it; throws what is an error. */
+exports.lockBlocking = (mutex, word, request, timeout, verb) => {
+  const { ask, count, of } = request;
+  let status = binding.TIMED_OUT;
   const lock = () => {
-    code = binding.lock(word, timeout, guarded);
-    return code;
+    status = request.isCounted
+      ? binding.acquireSome(word, ask, timeout, count, of)
+      : binding.acquire(word, ask, timeout);
+    return status;
   };
   try {
     if (isWatched()) whileBlocked(mutex, word, lock);
     else lock();
-    if (code === binding.ACQUIRED && !guarded && word.onAbandoned === undefined) return true;
-    return conclude(code, mutex, word, guarded, timeout, verb);
+    if (status === binding.GRANTED && request.isPlain && word.onAbandoned === undefined) return true;
+    return conclude(status, mutex, word, request, timeout, verb);
   } catch (error) {
-    if (code === binding.ACQUIRED || code === binding.ACQUIRED_ABANDONED) binding.giveBack(word, guarded);
+    if (status === binding.GRANTED || status === binding.GRANTED_ABANDONED) giveBack(word, request);
     throw error;
   }
 };
 
 exports.conclude = conclude;
+
+/** Acquires what can be had at once. Returns what `conclude` makes of it; `false`, or `null` for a guard, if it cannot. */
+exports.tryLock = (lock, word, request) => {
+  const { ask, count, of } = request;
+  const status = binding.tryAcquire(word, ask, count, of);
+  if (status === binding.TIMED_OUT) return request.isGuarded ? null : false;
+  try {
+    return conclude(status, lock, word, request, 0);
+  } catch (error) {
+    if (status === binding.GRANTED || status === binding.GRANTED_ABANDONED) giveBack(word, request);
+    throw error;
+  }
+};

@@ -3,6 +3,7 @@ const { lazily } = require('../load/lazily.js');
 const { binding, thread } = require('../engine/thread.js');
 const { checkFunction, toAsyncOptions, toLockOptions, toTimeout, toWaiters, toWord } = require('../arguments.js');
 const { corrupt, describe, invalidArgument, mainThread, noBackgroundThread, notOwner } = require('../errors.js');
+const { GUARDED_HOLD, RAW } = require('./guard.js');
 const { innerOf } = require('./mutex.js');
 const { PendingWait } = require('../engine/pending-wait.js');
 const { isWatched, whileBlocked } = require('../engine/diagnosis.js');
@@ -12,6 +13,7 @@ const inspection = lazily(() => require('../engine/inspection.js'));
 const names = lazily(() => require('../engine/names.js'));
 
 const { GUARDED, OWNER } = binding;
+const { IsNotified } = binding.Field;
 const { load } = Atomics;
 
 /** A promise for a notification, which is settled once the mutex is held again. */
@@ -33,8 +35,8 @@ class ConditionWait extends PendingWait {
     this.outer = outer;
   }
 
-  settle(code) {
-    this.#isNotified = code === binding.NOTIFIED;
+  settle(status) {
+    this.#isNotified = status === binding.GRANTED;
     this.#lockAgain(() => this.resolve(this.#isNotified));
     this.stopListening();
   }
@@ -71,7 +73,7 @@ class ConditionWait extends PendingWait {
     let locked;
     const lock = () => {
       const options = { timeout: Infinity, signal: undefined, ref: this.ref };
-      locked = lockWord(this.mutex, this.word, this.guarded, options, undefined, this);
+      locked = lockWord(this.mutex, this.word, this.guarded ? GUARDED_HOLD : RAW, options, undefined, this);
     };
     try {
       // In the context of whoever waits, and not of whoever notified.
@@ -241,19 +243,22 @@ class Condition {
     const guarded = toHold(word);
     if (limit <= 0) return false;
     thread.drainSoon();
-    let answer = binding.NOT_OWNER;
+    const request = guarded ? GUARDED_HOLD : RAW;
+    let status = binding.NOT_OWNER;
+    let isNotified = false;
     const wait = () => {
-      answer = binding.waitUnlocked(this.#word, word, guarded, limit);
-      return answer;
+      status = binding.waitUnlocked(this.#word, word, guarded, limit);
+      isNotified = thread.record[IsNotified] === 1;
+      return status;
     };
     try {
       if (isWatched()) whileBlocked(mutex, word, wait);
       else wait();
-      if (answer === binding.NOT_OWNER) throw notHeld(word);
-      conclude(answer % binding.CODES, mutex, word, guarded, Infinity);
+      if (status === binding.NOT_OWNER) throw notHeld(word);
+      conclude(status, mutex, word, request, Infinity);
     } catch (error) {
-      if (answer >= binding.CODES) binding.giveBack(word, guarded);
-      if (guarded && answer !== binding.NOT_OWNER) {
+      if (status === binding.GRANTED || status === binding.GRANTED_ABANDONED) binding.giveBack(word, request.ask, 1, 0);
+      if (guarded && status !== binding.NOT_OWNER) {
         // Its guard is not to free what another guard holds later.
         const { era } = thread;
         thread.era += 1;
@@ -262,7 +267,7 @@ class Condition {
       }
       throw error;
     }
-    return Math.floor(answer / binding.CODES) === binding.NOTIFIED;
+    return isNotified;
   }
 
   /** Answers a promise, or `false`; throws what is an error. */
@@ -281,21 +286,21 @@ class Condition {
       thread.era += 1;
       thread.hasAway = true;
     }
-    let answer = -1 - binding.NOT_OWNER;
+    let status = binding.NOT_OWNER;
     try {
-      answer = binding.waitUnlockedAsync(this.#word, word, guarded, timeout);
-      if (answer >= 0) {
-        thread.add(answer, wait);
+      status = binding.waitUnlockedAsync(this.#word, word, guarded, timeout);
+      if (status === binding.PENDING) {
+        thread.add(wait);
         return wait.promise;
       }
       wait.stopListening();
-      if (-1 - answer === binding.NO_CLOCK) throw noBackgroundThread(describe(this, 'condition'));
-      throw -1 - answer === binding.CORRUPT ? corrupt(word, load(word, 0)) : notHeld(word);
+      if (status === binding.NO_CLOCK) throw noBackgroundThread(describe(this, 'condition'));
+      throw status === binding.CORRUPT ? corrupt(word, load(word, 0)) : notHeld(word);
     } catch (error) {
       if (guarded) {
         thread.lent.delete(wait.hold);
         // The wait that the thread could not take in is over, and so is its hold.
-        if (answer >= 0) binding.lose(word, wait.hold);
+        if (status === binding.PENDING) binding.lose(word, wait.hold);
         else thread.hasAway = binding.arrive(word, wait.hold);
       }
       throw error;

@@ -9,15 +9,15 @@ const { PendingWait } = require('../engine/pending-wait.js');
 
 const { load } = Atomics;
 const OUTCOMES = new Map([
-  [binding.NOTIFIED, 'ok'],
-  [binding.NOT_EQUAL, 'not-equal'],
+  [binding.GRANTED, 'ok'],
+  [binding.REFUSED, 'not-equal'],
   [binding.TIMED_OUT, 'timed-out'],
 ]);
 
 /** A promise for a notification, pending once the thread has taken it in. */
 class FutexWait extends PendingWait {
-  settle(code) {
-    this.resolve(OUTCOMES.get(code));
+  settle(status) {
+    this.resolve(OUTCOMES.get(status));
     this.stopListening();
   }
 }
@@ -37,9 +37,9 @@ const functions = {
     if (isMainThread) throw mainThreadWait();
     const outcome = outcomeAtOnce(typedArray, i, expected, limit);
     if (outcome !== null) return outcome;
-    const code = binding.wait(typedArray, i, expected, limit);
-    if (code === binding.INTERRUPTED) throw threadEnding(`a notification at index ${i}`);
-    return OUTCOMES.get(code);
+    const status = binding.wait(typedArray, i, expected, limit);
+    if (status === binding.INTERRUPTED) throw threadEnding(`a notification at index ${i}`);
+    return OUTCOMES.get(status);
   },
 
   notify(typedArray, index, count) {
@@ -60,14 +60,14 @@ const functions = {
     const wait = new FutexWait(signal, ref);
     // First whatever may throw, then the line.
     wait.startListening();
-    const answer = binding.waitAsync(typedArray, i, expected, limit);
-    if (answer >= 0) {
-      thread.add(answer, wait);
+    const status = binding.waitAsync(typedArray, i, expected, limit);
+    if (status === binding.PENDING) {
+      thread.add(wait);
       return { async: true, value: wait.promise };
     }
     wait.stopListening();
-    if (-1 - answer === binding.NO_CLOCK) throw noBackgroundThread(`a notification at index ${i}`);
-    return { async: false, value: OUTCOMES.get(-1 - answer) };
+    if (status === binding.NO_CLOCK) throw noBackgroundThread(`a notification at index ${i}`);
+    return { async: false, value: OUTCOMES.get(status) };
   },
 };
 

@@ -4,7 +4,7 @@ const { binding, thread } = require('../engine/thread.js');
 const errors = lazily(() => require('../errors.js'));
 const inspection = lazily(() => require('../engine/inspection.js'));
 
-const { ABANDONED, GUARDED, OWNER } = binding;
+const { ABANDONED, Ask, GUARDED, OWNER } = binding;
 const { compareExchange, load } = Atomics;
 const MINE = thread.id | GUARDED;
 
@@ -12,21 +12,21 @@ const MINE = thread.id | GUARDED;
 function unlockContended(word) {
   // What may fail (a stack that overflows) comes first: after the binding has freed the word, nothing does.
   thread.drainSoon();
-  const code = binding.unlock(word, false);
-  if (code !== binding.UNLOCKED) throw refused(word, code, false);
+  const status = binding.release(word, Ask.Mutex, 1, 0);
+  if (status !== binding.RELEASED) throw refused(word, status, RAW);
 }
 
 /** The error for an unlock that the binding has refused. */
-function refused(word, code, guarded) {
-  if (code === binding.CORRUPT) return errors().corrupt(word, load(word, 0));
-  return errors().notOwner(word, 'unlock', adviceFor(word, code, guarded), thread.isWaitingFor(word));
+function refused(word, status, request) {
+  if (status === binding.CORRUPT) return errors().corrupt(word, load(word, 0));
+  return errors().notOwner(word, 'unlock', adviceFor(word, status, request), thread.isWaitingFor(word));
 }
 
-function adviceFor(word, code, guarded) {
-  if (code === binding.AWAY) {
+function adviceFor(word, status, request) {
+  if (status === binding.AWAY) {
     return 'the hold of this guard is away, in a Condition.waitAsync() that is not over. Await that first.';
   }
-  if (!guarded && (load(word, 0) & (OWNER | GUARDED)) === MINE) {
+  if (!request.isGuarded && (load(word, 0) & (OWNER | GUARDED)) === MINE) {
     return "this hold belongs to a guard, to executeLocked() or to a token of enter(). Only that guard's unlock(), the end of that function, or leave(token) frees it.";
   }
   return 'this thread does not hold it. Call it only after this thread has locked the mutex, and once for each lock.';
@@ -35,6 +35,31 @@ function adviceFor(word, code, guarded) {
 let eraOf;
 
 const secret = Symbol('LockGuard');
+
+/** To hold a mutex by the thread itself. */
+const RAW = {
+  ask: Ask.Mutex,
+  count: 1,
+  of: 0,
+  isCounted: false,
+  isGuarded: false,
+  isPlain: true,
+  isExclusive: true,
+  take: () => true,
+};
+
+/** To hold a mutex by a guard. */
+const GUARDED_HOLD = {
+  ask: Ask.MutexGuarded,
+  count: 1,
+  of: 0,
+  isCounted: false,
+  isGuarded: true,
+  isPlain: false,
+  isExclusive: true,
+  take: (mutex, word) => createGuard(mutex, word),
+  endHold,
+};
 
 /** One hold of a mutex. */
 class LockGuard {
@@ -77,11 +102,11 @@ class LockGuard {
   #unlockContended() {
     // As in `unlockContended`.
     thread.drainSoon();
-    const code = binding.unlockGuard(this.#word, this.#era);
-    if (code === binding.UNLOCKED || code === binding.LOST) this.#era = 0;
+    const status = binding.unlockGuard(this.#word, this.#era);
+    if (status === binding.RELEASED || status === binding.LOST) this.#era = 0;
     if (thread.hasAway) thread.hasAway = binding.hasAway();
-    if (this.#era !== 0) throw refused(this.#word, code, true);
-    return code === binding.UNLOCKED;
+    if (this.#era !== 0) throw refused(this.#word, status, GUARDED_HOLD);
+    return status === binding.RELEASED;
   }
 
   [Symbol.for('nodejs.util.inspect.custom')](depth, options) {
@@ -116,13 +141,17 @@ function holdEnded(word, answer, name) {
     wait?.holderEnded(name);
     return undefined;
   }
-  return answer === binding.UNLOCKED || answer === binding.LOST ? undefined : refused(word, answer, true);
+  return answer === binding.RELEASED || answer === binding.LOST ? undefined : refused(word, answer, GUARDED_HOLD);
 }
 
+const createGuard = (mutex, word) => new LockGuard(secret, mutex, word);
+
 exports.LockGuard = LockGuard;
-exports.createGuard = (mutex, word) => new LockGuard(secret, mutex, word);
+exports.createGuard = createGuard;
 /** The era in which a guard that is not spent was made. */
 exports.eraOf = eraOf;
 exports.endHold = endHold;
 exports.holdEnded = holdEnded;
 exports.unlockContended = unlockContended;
+exports.RAW = RAW;
+exports.GUARDED_HOLD = GUARDED_HOLD;

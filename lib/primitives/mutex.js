@@ -2,7 +2,7 @@ const { lazily } = require('../load/lazily.js');
 const { markAsUncloneable } = require('node:worker_threads');
 const { binding, isMainThread, thread } = require('../engine/thread.js');
 const { checkFunction, isThenable, toAsyncOptions, toLockOptions, toTimeout, toWord } = require('../arguments.js');
-const { LockGuard, createGuard, endHold, eraOf, holdEnded, unlockContended } = require('./guard.js');
+const { GUARDED_HOLD, LockGuard, RAW, createGuard, endHold, eraOf, holdEnded, unlockContended } = require('./guard.js');
 
 const errors = lazily(() => require('../errors.js'));
 const inspection = lazily(() => require('../engine/inspection.js'));
@@ -57,11 +57,11 @@ class Mutex {
   lock(timeout) {
     const limit = timeout === undefined ? Infinity : toTimeout(this, timeout);
     if (!this.#mayBlock) throw errors().mainThread(this);
-    return compareExchange(this.#word, 0, 0, ME) === 0 || this.#lockContended(limit, false, 'lock');
+    return compareExchange(this.#word, 0, 0, ME) === 0 || this.#lockContended(limit, RAW, 'lock');
   }
 
   tryLock() {
-    return compareExchange(this.#word, 0, 0, ME) === 0 || this.#tryContended(false);
+    return compareExchange(this.#word, 0, 0, ME) === 0 || this.#tryContended(RAW);
   }
 
   lockAsync(timeout) {
@@ -69,7 +69,7 @@ class Mutex {
       const locked = Promise.resolve(true);
       if (compareExchange(this.#word, 0, 0, ME) === 0) return locked;
     }
-    return this.#lockAsync(timeout, false, 'lockAsync');
+    return this.#lockAsync(timeout, RAW, 'lockAsync');
   }
 
   unlock() {
@@ -81,13 +81,13 @@ class Mutex {
     if (!this.#mayBlock) throw errors().mainThread(this);
     const guard = createGuard(this, this.#word);
     if (compareExchange(this.#word, 0, 0, MINE_GUARDED) === 0) return guard;
-    return this.#lockContended(limit, true, 'acquire');
+    return this.#lockContended(limit, GUARDED_HOLD, 'acquire');
   }
 
   tryAcquire() {
     const guard = createGuard(this, this.#word);
     if (compareExchange(this.#word, 0, 0, MINE_GUARDED) === 0) return guard;
-    return this.#tryContended(true);
+    return this.#tryContended(GUARDED_HOLD);
   }
 
   acquireAsync(options) {
@@ -95,7 +95,7 @@ class Mutex {
       const acquired = Promise.resolve(createGuard(this, this.#word));
       if (compareExchange(this.#word, 0, 0, MINE_GUARDED) === 0) return acquired;
     }
-    return this.#lockAsync(options, true, 'acquireAsync');
+    return this.#lockAsync(options, GUARDED_HOLD, 'acquireAsync');
   }
 
   async executeLocked(fn, options) {
@@ -105,7 +105,7 @@ class Mutex {
     if (options === undefined && thread.pending === 0 && compareExchange(this.#word, 0, 0, MINE_GUARDED) === 0) {
       await undefined;
     } else {
-      era = eraOf(await this.#lockAsync(options, true, 'executeLocked'));
+      era = eraOf(await this.#lockAsync(options, GUARDED_HOLD, 'executeLocked'));
     }
     let result;
     try {
@@ -126,7 +126,7 @@ class Mutex {
     const limit = options === undefined ? Infinity : toTimeout(this, options);
     if (!this.#mayBlock) throw errors().mainThread(this);
     if (compareExchange(this.#word, 0, 0, MINE_GUARDED) !== 0) {
-      this.#lockContended(limit, true, 'executeLockedSync');
+      this.#lockContended(limit, GUARDED_HOLD, 'executeLockedSync');
     }
     const { era } = thread;
     let result;
@@ -146,7 +146,7 @@ class Mutex {
         binding.wake();
       }
       const answer = binding.endGuard(this.#word, era);
-      if (answer !== binding.UNLOCKED) {
+      if (answer !== binding.RELEASED) {
         const refusal = holdEnded(this.#word, answer, 'executeLockedSync()');
         // What `fn` throws says more than this.
         if (refusal !== undefined && !hasThrown) throw refusal;
@@ -191,9 +191,9 @@ class Mutex {
   }
 
   markConsistent() {
-    const code = binding.markConsistent(this.#word);
-    if (code === binding.CORRUPT) throw errors().corrupt(this, load(this.#word, 0));
-    if (code === binding.NOT_OWNER) {
+    const status = binding.markConsistent(this.#word);
+    if (status === binding.CORRUPT) throw errors().corrupt(this, load(this.#word, 0));
+    if (status === binding.NOT_OWNER) {
       throw errors().notOwner(
         this,
         'mark as consistent',
@@ -221,26 +221,17 @@ class Mutex {
     return isFreed ? undefined : endHold(this.#word, era, 'executeLocked()');
   }
 
-  #lockContended(limit, guarded, verb) {
-    return loadWaits().lockBlocking(this, this.#word, guarded, limit, verb);
+  #lockContended(limit, request, verb) {
+    return loadWaits().lockBlocking(this, this.#word, request, limit, verb);
   }
 
-  #tryContended(guarded) {
-    // What may fail comes first: once the binding has locked the word, nothing does.
-    const { conclude } = loadWaits();
-    const code = binding.tryLock(this.#word, guarded);
-    if (code === binding.NOT_ACQUIRED) return guarded ? null : false;
-    try {
-      return conclude(code, this, this.#word, guarded, 0);
-    } catch (error) {
-      if (code === binding.ACQUIRED || code === binding.ACQUIRED_ABANDONED) binding.giveBack(this.#word, guarded);
-      throw error;
-    }
+  #tryContended(request) {
+    return loadWaits().tryLock(this, this.#word, request);
   }
 
-  #lockAsync(options, guarded, verb) {
+  #lockAsync(options, request, verb) {
     try {
-      return loadWaits().lockWord(this, this.#word, guarded, toAsyncOptions(this, options), verb);
+      return loadWaits().lockWord(this, this.#word, request, toAsyncOptions(this, options), verb);
     } catch (error) {
       return Promise.reject(error);
     }

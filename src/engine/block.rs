@@ -179,6 +179,20 @@ impl Engine {
         outcome
     }
 
+    /// Takes back what `here` acquired a moment ago and its code will not learn of, with the report of an ended holder that
+    /// was to come with it. If its code has released it after all, nothing changes.
+    pub fn give_back(
+        &self,
+        here: &Arc<Agent>,
+        primitive: &'static dyn Primitive,
+        place: Place,
+        hold: Hold,
+        abandoned_by: Option<AgentId>,
+    ) {
+        self.note_release(primitive, place, here.id, hold);
+        self.refuse(primitive, place, Some(hold), here.id, Settlement::Granted { abandoned_by });
+    }
+
     /// Changes the state, if that can be, and lets in whoever may get in then; returns the new state. On the thread of
     /// `here`, as [`Engine::release`].
     pub(crate) fn update(

@@ -16,11 +16,7 @@ use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
 
-use super::primitive::{Hold, HoldOwner};
-use super::table::Engine;
-use crate::agents::{Agent, AgentId, SPARE};
-use crate::memory::Place;
-use crate::primitives::mutex::MUTEX;
+use crate::agents::SPARE;
 
 /// A time between two departures of this thread; the first is 1.
 pub type Era = u64;
@@ -172,15 +168,6 @@ impl Holds {
                 self.0 = FxHashMap::default();
             }
         }
-    }
-}
-
-impl Engine {
-    /// Takes back a hold of `agent` whose code will not learn of it, with the report of an ended holder that was to come with it.
-    pub fn give_back(&self, agent: &Agent, place: Place, owner: HoldOwner, unreported: Option<AgentId>) {
-        let Ok(mut section) = self.open(&MUTEX, place) else { return };
-        section.revoke(Hold::exclusive(owner), agent.id, unreported);
-        section.finish();
     }
 }
 

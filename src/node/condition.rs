@@ -3,16 +3,16 @@
 use napi::{Env, bindgen_prelude::*};
 use napi_derive::napi;
 
-use super::futex::{NOTIFIED, TIMED_OUT};
 use super::location::JsIntegers;
+use super::record::Field;
 use super::thread::JsThread;
 use super::word::JsWord;
-use super::{CODES, CORRUPT, NO_CLOCK, NOT_OWNER, code, engine, failure_code, hold_owner, limit};
-use crate::engine::{Hold, ReplyError};
+use super::{engine, hold_owner, limit, status};
+use crate::engine::{Hold, Reply};
 use crate::primitives::condition::ConditionFailure;
 
-/// Frees the word, blocks this thread until a notification, and locks the word again. Answers the outcome's code times
-/// `CODES`, plus that of the lock; or, below `CODES`, why the word is not held, or never was.
+/// Frees the word, blocks this thread until a notification, and locks the word again. Returns the status of that;
+/// `IS_NOTIFIED` says whether it was notified. `NOT_OWNER`: the word was not held, and nothing was changed.
 /// If this thread has pending waits, the caller has arranged for `drain` to be called soon.
 #[napi(catch_unwind, ts_args_type = "condition: Int32Array, word: Int32Array, guarded: boolean, timeout: number")]
 pub fn wait_unlocked(env: Env, condition: JsIntegers, word: JsWord, guarded: bool, timeout: f64) -> Result<i32> {
@@ -26,29 +26,24 @@ pub fn wait_unlocked(env: Env, condition: JsIntegers, word: JsWord, guarded: boo
         thread.note_wait(&call);
         match outcome {
             Ok((is_notified, outcome)) => {
-                let notified = if is_notified { NOTIFIED } else { TIMED_OUT };
-                notified * CODES + code(outcome, thread)
+                thread.record.set(Field::IsNotified, f64::from(u8::from(is_notified)));
+                status::of_outcome(outcome, thread)
             }
-            Err(ConditionFailure::NotHeld) => NOT_OWNER,
-            Err(ConditionFailure::Corrupt) => CORRUPT,
-            Err(ConditionFailure::NotLocked(failure)) => failure_code(failure, &call, thread),
+            Err(ConditionFailure::NotHeld) => status::NOT_OWNER,
+            Err(ConditionFailure::Corrupt) => status::CORRUPT,
+            Err(ConditionFailure::NotLocked(failure)) => status::of_failure(failure, &call, thread),
         }
     })
 }
 
-/// Frees the word and waits for a notification. Answers the token of the pending wait, or -1 minus a code.
+/// Frees the word and waits for a notification. Returns a status.
 /// The rest is as for `waitUnlocked`; once the wait is settled and the word is held again, `accept` is due.
 #[napi(catch_unwind, ts_args_type = "condition: Int32Array, word: Int32Array, guarded: boolean, timeout: number")]
 pub fn wait_unlocked_async(env: Env, condition: JsIntegers, word: JsWord, guarded: bool, timeout: f64) -> Result<i32> {
     let location = condition.location(0.0)?;
     JsThread::with(env, |thread| {
-        let answer = match thread.wait_released(location, condition.value, word, hold_owner(guarded), limit(timeout))? {
-            Ok(token) => token as i32,
-            Err(ReplyError::NotHeld) => -1 - NOT_OWNER,
-            Err(ReplyError::Corrupt) => -1 - CORRUPT,
-            Err(ReplyError::NoClock(_)) => -1 - NO_CLOCK,
-        };
-        Ok(answer)
+        let reply = thread.wait_released(location, condition.value, word, hold_owner(guarded), limit(timeout))?;
+        Ok(status::of_reply(reply.map(Reply::Pending), thread))
     })?
 }
 

@@ -5,29 +5,11 @@ use napi_derive::napi;
 
 use super::location::{JsExpected, JsIntegers};
 use super::thread::JsThread;
-use super::{INTERRUPTED, NO_CLOCK, engine, limit};
-use crate::engine::{Outcome, Reply};
+use super::{engine, limit, status};
+use crate::engine::Request;
+use crate::primitives::futex::FUTEX;
 
-/// Told of a notification.
-#[napi]
-pub const NOTIFIED: i32 = 9;
-/// The location held another value.
-#[napi]
-pub const NOT_EQUAL: i32 = 10;
-/// The time of a wait for a notification was over.
-#[napi]
-pub const TIMED_OUT: i32 = 11;
-
-/// What JS gets for it.
-pub fn outcome_code(outcome: Outcome) -> i32 {
-    match outcome {
-        Outcome::Granted { .. } => NOTIFIED,
-        Outcome::Refused => NOT_EQUAL,
-        Outcome::TimedOut => TIMED_OUT,
-    }
-}
-
-/// Blocks this thread until a notification, if the element at `index` holds `value`. Answers a code.
+/// Blocks this thread until a notification, if the element at `index` holds `value`. Returns a status.
 #[napi(
     catch_unwind,
     ts_args_type = "integers: Int32Array | BigInt64Array, index: number, value: number | bigint, timeout: number"
@@ -38,17 +20,20 @@ pub fn wait(env: Env, integers: JsIntegers, index: f64, value: JsExpected, timeo
         JsThread::with(env, |thread| (thread.event_loop.agent().clone(), thread.blocking_call(env)))?;
     // Nothing of the thread's state is borrowed here: a debugger may run this package during the pause.
     let outcome = engine().wait_while(&agent, location, value.0, limit(timeout), &mut call);
-    Ok(outcome.map_or(INTERRUPTED, outcome_code))
+    JsThread::with(env, |thread| match outcome {
+        Ok(outcome) => status::of_outcome(outcome, thread),
+        Err(failure) => status::of_failure(failure, &call, thread),
+    })
 }
 
-/// Tells the first `count` who wait for the element at `index`; answers how many they were.
+/// Notifies the first `count` who wait for the element at `index`; returns how many they were.
 #[napi(catch_unwind, ts_args_type = "integers: Int32Array | BigInt64Array, index: number, count: number")]
 pub fn notify(integers: JsIntegers, index: f64, count: f64) -> Result<f64> {
     // Saturates: Infinity is everybody.
     Ok(engine().notify(integers.location(index)?, count as usize) as f64)
 }
 
-/// Waits for a notification if the element at `index` holds `value`. Answers the token of a pending wait, or -1 minus a code.
+/// Waits for a notification if the element at `index` holds `value`. Returns a status.
 #[napi(
     catch_unwind,
     ts_args_type = "integers: Int32Array | BigInt64Array, index: number, value: number | bigint, timeout: number"
@@ -56,12 +41,9 @@ pub fn notify(integers: JsIntegers, index: f64, count: f64) -> Result<f64> {
 pub fn wait_async(env: Env, integers: JsIntegers, index: f64, value: JsExpected, timeout: f64) -> Result<i32> {
     let location = integers.location(index)?;
     JsThread::with(env, |thread| {
-        let answer = match thread.wait_async(location, integers.value, value.0, limit(timeout))? {
-            Ok(Reply::Pending(token)) => token as i32,
-            Ok(Reply::Now(outcome)) => -1 - outcome_code(outcome),
-            Err(_) => -1 - NO_CLOCK,
-        };
-        Ok(answer)
+        let request = Request::NotificationWhile(value.0);
+        let reply = thread.wait_async(&FUTEX, location, integers.value, request, limit(timeout))?;
+        Ok(status::of_reply(reply, thread))
     })?
 }
 

@@ -6,7 +6,7 @@ use napi_derive::napi;
 
 use super::thread::JsThread;
 use super::word::JsWord;
-use super::{UNLOCKED, engine, hold_owner, release_code};
+use super::{engine, status};
 use crate::engine::HoldOwner;
 use crate::engine::holds::Whereabouts;
 
@@ -77,7 +77,7 @@ pub fn is_lost(env: Env, word: JsWord, era: f64) -> Result<bool> {
     JsThread::with(env, |thread| thread.holds.find(word.0.address(), era as u64).0 == Whereabouts::Lost)
 }
 
-/// Frees the hold of the guard that was made in `era`, if it is here. Answers a code; after `UNLOCKED` and `LOST` the guard is
+/// Frees the hold of the guard that was made in `era`, if it is here. Answers a code; after `RELEASED` and `LOST` the guard is
 /// spent. The rest is as for `unlock`.
 #[napi(catch_unwind, ts_args_type = "word: Int32Array, era: number")]
 pub fn unlock_guard(env: Env, word: JsWord, era: f64) -> Result<i32> {
@@ -106,21 +106,11 @@ pub fn end_guard(env: Env, word: JsWord, era: f64) -> Result<f64> {
 }
 
 fn unlock_here(thread: &mut JsThread, word: JsWord, era: f64) -> i32 {
-    let code = release_code(engine().unlock(thread.event_loop.agent(), word.0, HoldOwner::Guard));
-    if code == UNLOCKED {
+    let code = status::of_release(engine().unlock(thread.event_loop.agent(), word.0, HoldOwner::Guard));
+    if code == status::RELEASED {
         thread.holds.end(word.0.address(), era as u64);
     }
     code
-}
-
-/// Frees a hold that was acquired a moment ago, and whose owner will not learn of it. A dead holder that is still to be reported
-/// will be by the next.
-#[napi(catch_unwind, ts_args_type = "word: Int32Array, guarded: boolean")]
-pub fn give_back(env: Env, word: JsWord, guarded: bool) -> Result<()> {
-    JsThread::with(env, |thread| {
-        let unreported = thread.abandoned_by.take();
-        engine().give_back(thread.event_loop.agent(), word.0, hold_owner(guarded), unreported);
-    })
 }
 
 /// Makes this thread's loop turn and drain.

@@ -1,10 +1,8 @@
 //! The binding's part of `inspect()`, of `stats()`, and of what is told on diagnostics channels.
 
-use napi::{Env, bindgen_prelude::*};
 use napi_derive::napi;
 
 use super::engine;
-use super::thread::JsThread;
 use super::word::JsWord;
 use crate::engine::{LockView, Primitive, WaiterView};
 use crate::memory::Place;
@@ -169,16 +167,4 @@ pub struct Hold {
 #[napi(catch_unwind, ts_args_type = "word: Int32Array")]
 pub fn hold(word: JsWord) -> Option<Hold> {
     engine().hold(&MUTEX, word.0).map(|hold| Hold { serial: hold.serial as f64, thread_id: hold.thread })
-}
-
-/// After `lock` or `waitUnlocked`: for how long the call has waited for the mutex, in milliseconds; -1 if it has not.
-#[napi(catch_unwind)]
-pub fn waited(env: Env) -> Result<f64> {
-    JsThread::with(env, |thread| thread.waits_since.map_or(-1.0, |since| since.elapsed().as_secs_f64() * 1e3))
-}
-
-/// After `lock`, `waitUnlocked`, or `lockAsync` that queued: the thread that held the mutex when the wait began; `null` if none did.
-#[napi(catch_unwind)]
-pub fn waited_for(env: Env) -> Result<Option<u32>> {
-    JsThread::with(env, |thread| engine().agents.thread(thread.waits_for))
 }

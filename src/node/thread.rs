@@ -16,11 +16,15 @@ use rustc_hash::FxHashMap;
 
 use super::anchors::Anchors;
 use super::engine;
+use super::record::{Field, Record};
 use super::word::JsWord;
 use crate::agents::{Agent, AgentId, ThreadId, Wake};
 use crate::engine::holds::Holds;
-use crate::engine::{Caller, EventLoop, Hold, HoldOwner, Hop, Limit, Reply, ReplyError, Settled, State};
+use crate::engine::{
+    Caller, EventLoop, Hold, HoldOwner, Hop, Limit, Primitive, Reply, ReplyError, Request, Settled, State,
+};
 use crate::memory::Place;
+use crate::primitives::barrier;
 use crate::primitives::futex::FUTEX;
 use crate::primitives::mutex::MUTEX;
 
@@ -36,12 +40,8 @@ pub struct JsThread {
     pub holds: Holds,
     /// The dead holder whose end the last acquisition has to report.
     pub abandoned_by: Option<AgentId>,
-    /// What the last `DEADLOCK` was about.
-    pub deadlock: Vec<Hop>,
-    /// The answer to `waited()`, and
-    pub waits_since: Option<Instant>,
-    /// to `waitedFor()`.
-    pub waits_for: AgentId,
+    /// What there is to know of the last call.
+    pub record: Record,
     /// The environment of the first load, which owns the references.
     env: sys::napi_env,
     state: sys::napi_ref,
@@ -127,10 +127,14 @@ impl JsThread {
         thread_id: ThreadId,
         environment: Unknown<'env>,
         mut state: Object<'env>,
+        record: Unknown<'env>,
         drain: Unknown<'env>,
         pause: Unknown<'env>,
     ) -> Result<Unknown<'env>> {
         let raw = env.raw();
+        // SAFETY: those of the call in progress. `state` keeps the record, and the environment keeps `state`; no JS but the
+        // package's has it, and nothing there detaches its buffer.
+        let record = unsafe { Record::new(raw, record.raw()) }?;
         let known = THREADS.with_borrow(|threads| threads.find(raw, environment.raw()))?;
         if let Some(id) = known {
             THREADS.with_borrow_mut(|threads| threads.loads.insert(raw, id));
@@ -158,9 +162,7 @@ impl JsThread {
                 settled: None,
                 holds: Holds::default(),
                 abandoned_by: None,
-                deadlock: Vec::new(),
-                waits_since: None,
-                waits_for: 0,
+                record,
                 env: raw,
                 state: state_reference,
                 drain,
@@ -198,38 +200,24 @@ impl JsThread {
         self.event_loop.agent().wake();
     }
 
-    /// Locks the word or queues for it; a pending wait keeps the word's memory.
-    pub fn lock_async(
-        &mut self,
-        word: JsWord,
-        owner: HoldOwner,
-        limit: Limit,
-    ) -> Result<std::result::Result<Reply, ReplyError>> {
-        let address = word.0.address();
-        self.anchors.hold(self.env, address, word.1)?;
-        let request = self.event_loop.lock(word.0, owner, limit);
-        if !matches!(request, Ok(Reply::Pending(_))) {
-            self.anchors.release(self.env, address)?;
-        }
-        self.waits_for = self.event_loop.waits_for;
-        Ok(request)
-    }
-
-    /// Waits for a notification, if there is a reason to; a pending wait keeps the memory of `view`.
+    /// Asks for something, and queues for it if it cannot be had; a pending wait keeps the memory of `view`.
     pub fn wait_async(
         &mut self,
-        location: Place,
+        primitive: &'static dyn Primitive,
+        place: Place,
         view: sys::napi_value,
-        value: i64,
+        request: Request,
         limit: Limit,
     ) -> Result<std::result::Result<Reply, ReplyError>> {
-        let address = location.address();
-        self.anchors.hold(self.env, address, view)?;
-        let request = self.event_loop.wait_while(location, value, limit);
-        if !matches!(request, Ok(Reply::Pending(_))) {
-            self.anchors.release(self.env, address)?;
+        self.anchors.hold(self.env, place.address(), view)?;
+        let reply = self.event_loop.wait(primitive, place, request, limit);
+        if matches!(reply, Ok(Reply::Pending(_))) {
+            self.note_owner(self.event_loop.waits_for);
+            self.record.set(Field::Arrived, f64::from(barrier::arrived(self.event_loop.found)));
+        } else {
+            self.anchors.release(self.env, place.address())?;
         }
-        Ok(request)
+        Ok(reply)
     }
 
     /// Frees the word and waits for a notification; the pending wait keeps the memory of `view`.
@@ -270,9 +258,17 @@ impl JsThread {
 
     /// A call that blocks has returned.
     pub fn note_wait(&mut self, call: &BlockingCall) {
-        self.waits_since = call.wait.map(|(since, _)| since);
-        self.waits_for = call.wait.map_or(0, |(_, owner)| owner);
-        self.deadlock.clone_from(&call.deadlock);
+        let waited = call.wait.as_ref().map_or(-1.0, |wait| wait.since.elapsed().as_secs_f64() * 1e3);
+        self.record.set(Field::WaitedMs, waited);
+        if let Some(wait) = &call.wait {
+            self.note_owner(wait.owner);
+            self.record.set(Field::Arrived, f64::from(barrier::arrived(wait.found)));
+        }
+    }
+
+    fn note_owner(&mut self, owner: AgentId) {
+        let owner = engine().agents.thread(owner);
+        self.record.set(Field::OwnerThread, owner.map_or(-1.0, f64::from));
     }
 
     /// For a call that blocks, from `env`.
@@ -303,8 +299,16 @@ pub struct BlockingCall {
     agent: Arc<Agent>,
     /// The deadlock that ended it in a pause.
     deadlock: Vec<Hop>,
-    /// When it began to wait in the queue of the word, if it came to that, and who held the word then.
-    wait: Option<(Instant, AgentId)>,
+    /// What it found, if it came to waiting in the queue.
+    wait: Option<Queued>,
+}
+
+/// What a wait found when it was queued.
+struct Queued {
+    since: Instant,
+    /// Who held it alone.
+    owner: AgentId,
+    found: State,
 }
 
 impl BlockingCall {
@@ -334,6 +338,11 @@ impl BlockingCall {
     pub fn is_deadlocked(&self) -> bool {
         !self.deadlock.is_empty()
     }
+
+    /// That deadlock.
+    pub fn deadlock(&self) -> &[Hop] {
+        &self.deadlock
+    }
 }
 
 impl Caller for BlockingCall {
@@ -347,8 +356,8 @@ impl Caller for BlockingCall {
         is_alive
     }
 
-    fn queued(&mut self, owner: AgentId, _: State, since: Instant) {
-        self.wait = Some((since, owner));
+    fn queued(&mut self, owner: AgentId, found: State, since: Instant) {
+        self.wait = Some(Queued { since, owner, found });
     }
 }
 

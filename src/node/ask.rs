@@ -1,6 +1,5 @@
 //! What the binding's functions for all primitives have in common: which primitive, and what is asked of it.
 
-use napi::bindgen_prelude::*;
 use napi_derive::napi;
 
 use crate::engine::{Hold, HoldOwner, Primitive};
@@ -14,6 +13,7 @@ use crate::primitives::semaphore::SEMAPHORE;
 
 /// What JS asks of which primitive, or holds of it.
 #[napi]
+#[derive(Clone, Copy)]
 pub enum Ask {
     /// A mutex, by the thread.
     Mutex,

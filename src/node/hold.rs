@@ -1,0 +1,132 @@
+//! Acquiring and releasing, the same for every primitive: `ask` says what is asked of which.
+
+use std::ptr::NonNull;
+
+use napi::{Env, bindgen_prelude::*};
+use napi_derive::napi;
+
+use super::ask::Ask;
+use super::record::Field;
+use super::thread::JsThread;
+use super::word::JsWord;
+use super::{engine, limit, status};
+use crate::engine::{Corrupt, Limit, Request, Slot};
+
+/// Blocks this thread until it has what it asks for. Returns a status.
+#[napi(catch_unwind, ts_args_type = "words: Int32Array, ask: Ask, timeout: number")]
+pub fn acquire(env: Env, words: JsWord, ask: Ask, timeout: f64) -> Result<i32> {
+    acquire_some(env, words, ask, timeout, 1, 0)
+}
+
+/// As `acquire`, for what is counted: permits of so many, entries, a party of so many.
+#[napi(catch_unwind, ts_args_type = "words: Int32Array, ask: Ask, timeout: number, count: number, of: number")]
+pub fn acquire_some(env: Env, words: JsWord, ask: Ask, timeout: f64, count: u32, of: u32) -> Result<i32> {
+    let (agent, mut call) =
+        JsThread::with(env, |thread| (thread.event_loop.agent().clone(), thread.blocking_call(env)))?;
+    let request = Request::Hold(ask.hold(count, of));
+    // Nothing of the thread's state is borrowed here: a debugger may run this package during the pause.
+    let outcome = engine().wait(&agent, ask.primitive(), words.0, request, limit(timeout), &mut call);
+    JsThread::with(env, |thread| {
+        thread.note_wait(&call);
+        match outcome {
+            Ok(outcome) => status::of_outcome(outcome, thread),
+            Err(failure) => status::of_failure(failure, &call, thread),
+        }
+    })
+}
+
+/// Acquires what can be had at once. Returns a status.
+#[napi(catch_unwind, ts_args_type = "words: Int32Array, ask: Ask, count: number, of: number")]
+pub fn try_acquire(env: Env, words: JsWord, ask: Ask, count: u32, of: u32) -> Result<i32> {
+    JsThread::with(env, |thread| {
+        let (agent, request) = (thread.event_loop.agent(), Request::Hold(ask.hold(count, of)));
+        match engine().wait(agent, ask.primitive(), words.0, request, Limit::Once, &mut || true) {
+            Ok(outcome) => status::of_outcome(outcome, thread),
+            Err(_) => status::CORRUPT,
+        }
+    })
+}
+
+/// Acquires what can be had at once, or queues for it. Returns a status.
+#[napi(catch_unwind, ts_args_type = "words: Int32Array, ask: Ask, timeout: number")]
+pub fn acquire_async(env: Env, words: JsWord, ask: Ask, timeout: f64) -> Result<i32> {
+    acquire_some_async(env, words, ask, timeout, 1, 0)
+}
+
+/// As `acquireAsync`, for what is counted.
+#[napi(catch_unwind, ts_args_type = "words: Int32Array, ask: Ask, timeout: number, count: number, of: number")]
+pub fn acquire_some_async(env: Env, words: JsWord, ask: Ask, timeout: f64, count: u32, of: u32) -> Result<i32> {
+    JsThread::with(env, |thread| {
+        let request = Request::Hold(ask.hold(count, of));
+        let reply = thread.wait_async(ask.primitive(), words.0, words.1, request, limit(timeout))?;
+        Ok(status::of_reply(reply, thread))
+    })?
+}
+
+/// Releases what this thread holds. Returns a status. If this thread has pending waits, the caller has arranged for `drain`
+/// to be called soon: the thread's own loop is not woken.
+#[napi(catch_unwind, ts_args_type = "words: Int32Array, ask: Ask, count: number, of: number")]
+pub fn release(env: Env, words: JsWord, ask: Ask, count: u32, of: u32) -> Result<i32> {
+    JsThread::with(env, |thread| {
+        let agent = thread.event_loop.agent();
+        status::of_release(engine().release(agent, ask.primitive(), words.0, ask.hold(count, of)))
+    })
+}
+
+/// Takes back what was acquired a moment ago, since whoever asked will not learn of it. An ended holder that is still to be
+/// reported will be by the next.
+#[napi(catch_unwind, ts_args_type = "words: Int32Array, ask: Ask, count: number, of: number")]
+pub fn give_back(env: Env, words: JsWord, ask: Ask, count: u32, of: u32) -> Result<()> {
+    JsThread::with(env, |thread| {
+        let abandoned_by = thread.abandoned_by.take();
+        let agent = thread.event_loop.agent();
+        engine().give_back(agent, ask.primitive(), words.0, ask.hold(count, of), abandoned_by);
+    })
+}
+
+/// Takes a pending wait back.
+#[napi(catch_unwind)]
+pub fn cancel(env: Env, token: u32) -> Result<bool> {
+    JsThread::with(env, |thread| thread.cancel(token))?
+}
+
+/// The next wait of this thread that is over, by its status; -1 if there is none. `TOKEN` and `IS_FOR_HOLD` say which.
+/// Calling it again says that the one before has been settled.
+#[napi(catch_unwind)]
+pub fn next(env: Env) -> Result<i32> {
+    JsThread::with(env, |thread| {
+        let Some(settled) = thread.next()? else { return Ok(-1) };
+        thread.record.set(Field::Token, f64::from(settled.token));
+        thread.record.set(Field::IsForHold, f64::from(u8::from(settled.is_for_hold)));
+        Ok(match settled.outcome {
+            Err(Corrupt) => status::CORRUPT,
+            Ok(outcome) => status::of_outcome(outcome, thread),
+        })
+    })
+    // A callback that was queued before the thread's end: nothing is left to settle.
+    .unwrap_or(Ok(-1))
+}
+
+/// Gives back the hold, or passes on the notification, that `next()` returned last: nobody waits for it.
+#[napi(catch_unwind)]
+pub fn refuse(env: Env) -> Result<()> {
+    JsThread::with(env, |thread| thread.event_loop.refuse())
+}
+
+/// Takes in the slot of this thread's register of holds for a primitive: two counts, zero now, in memory that the thread keeps.
+#[napi(catch_unwind, ts_args_type = "words: Int32Array, ask: Ask, slot: Int32Array")]
+pub fn add_slot(env: Env, words: JsWord, ask: Ask, slot: JsWord) -> Result<()> {
+    JsThread::with(env, |thread| {
+        let counts: NonNull<[crate::sync::AtomicU32; 2]> = NonNull::from(slot.0.word()).cast();
+        // SAFETY: `lib/engine/register.js` gives two words of a chunk that its thread keeps until it ends, when the engine
+        // forgets its slots, or until the slot is freed.
+        let slot = unsafe { Slot::new(thread.event_loop.agent().id, counts) };
+        engine().add_slot(ask.primitive(), words.0, slot);
+    })
+}
+
+/// Gives up the slot for a primitive; false if it is in use.
+#[napi(catch_unwind, ts_args_type = "words: Int32Array, ask: Ask")]
+pub fn free_slot(env: Env, words: JsWord, ask: Ask) -> Result<bool> {
+    JsThread::with(env, |thread| engine().free_slot(ask.primitive(), words.0, thread.event_loop.agent().id))
+}

@@ -1,0 +1,86 @@
+//! The record that a thread's JS shares with the core: what there is to know of the last call beside its status. Numbers in one
+//! array, because an object for each call would cost more than the call, and cannot be made in a thread that is ending.
+
+use std::ptr::NonNull;
+
+use napi::bindgen_prelude::*;
+use napi::sys;
+use napi_derive::napi;
+
+use super::typed_array::TypedArray;
+use crate::engine::Hop;
+
+/// The places in the record.
+#[napi]
+#[derive(Clone, Copy)]
+pub enum Field {
+    /// The wait that is pending, or was settled.
+    Token,
+    /// 1 if that wait was to hold something, 0 if for a notification.
+    IsForHold,
+    /// The thread that ended inside, or -1.
+    EndedThread,
+    /// The thread that held when the last wait began, or -1.
+    OwnerThread,
+    /// For how long the last blocking call has waited in the queue, in milliseconds; -1 if it has not.
+    WaitedMs,
+    /// How many had come to the barrier before.
+    Arrived,
+    /// 1 if a condition's wait ended with a notification.
+    IsNotified,
+    /// How many steps the cycle has; each is a thread and the byte offset of the lock that it waits for.
+    CycleLength,
+    /// The first step.
+    Cycle,
+}
+
+/// The record has room for so many steps of a cycle; of a longer one it has the first.
+const STEPS: usize = 28;
+
+/// How many numbers it has.
+#[napi]
+pub const RECORD_LENGTH: u32 = Field::Cycle as u32 + 2 * STEPS as u32;
+
+/// Where the record is.
+pub struct Record(NonNull<f64>);
+
+impl Record {
+    /// The record in a `Float64Array`, which its thread keeps.
+    ///
+    /// # Safety
+    ///
+    /// `env` and `array` are those of the call in progress; `array` is kept, and its buffer not detached, as long as this.
+    pub unsafe fn new(env: sys::napi_env, array: sys::napi_value) -> Result<Self> {
+        // SAFETY: by the contract of this function.
+        match unsafe { TypedArray::read(env, array) } {
+            Some(TypedArray { kind: sys::TypedarrayType::float64_array, length, data, .. })
+                if length >= RECORD_LENGTH as usize =>
+            {
+                Ok(Self(data.cast()))
+            }
+            _ => Err(Error::new(Status::InvalidArg, "expected a Float64Array of RECORD_LENGTH")),
+        }
+    }
+
+    /// Sets a number.
+    pub fn set(&mut self, field: Field, value: f64) {
+        self.write(field as usize, value);
+    }
+
+    /// Sets the cycle of a deadlock.
+    pub fn set_cycle(&mut self, cycle: &[Hop]) {
+        let cycle = &cycle[..cycle.len().min(STEPS)];
+        self.set(Field::CycleLength, cycle.len() as f64);
+        for (step, hop) in cycle.iter().enumerate() {
+            let place = Field::Cycle as usize + 2 * step;
+            self.write(place, f64::from(hop.thread));
+            self.write(place + 1, hop.byte_offset as f64);
+        }
+    }
+
+    fn write(&mut self, place: usize, value: f64) {
+        // SAFETY: `place` is below the length that `new` has seen; the memory lives by its contract, and only this thread
+        // and its JS, which does not run now, touch it.
+        unsafe { self.0.as_ptr().add(place).write(value) };
+    }
+}

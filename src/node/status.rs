@@ -1,0 +1,91 @@
+//! How a call ended, as a number; what else there is to know of it is in the thread's record (see `record.rs`).
+
+use napi_derive::napi;
+
+use super::engine;
+use super::record::Field;
+use super::thread::{BlockingCall, JsThread};
+use crate::engine::{Corrupt, Failure, Outcome, Reply, ReplyError};
+
+/// Without what it was for: held by somebody else, or the time was over.
+#[napi]
+pub const TIMED_OUT: i32 = 0;
+/// With what it was for.
+#[napi]
+pub const GRANTED: i32 = 1;
+/// The same, and `ENDED_THREAD` says which thread ended inside.
+#[napi]
+pub const GRANTED_ABANDONED: i32 = 2;
+/// The wait could never end; `CYCLE` says why.
+#[napi]
+pub const DEADLOCK: i32 = 3;
+/// The words hold what this package did not write.
+#[napi]
+pub const CORRUPT: i32 = 4;
+/// The thread is being terminated.
+#[napi]
+pub const INTERRUPTED: i32 = 5;
+/// The background thread could not be started.
+#[napi]
+pub const NO_CLOCK: i32 = 6;
+/// This thread does not hold it in this way.
+#[napi]
+pub const NOT_OWNER: i32 = 7;
+/// Released.
+#[napi]
+pub const RELEASED: i32 = 8;
+/// There is nothing to wait for.
+#[napi]
+pub const REFUSED: i32 = 9;
+/// Not yet; the wait is under `TOKEN`.
+#[napi]
+pub const PENDING: i32 = 10;
+
+/// Of a wait that is over.
+pub fn of_outcome(outcome: Outcome, thread: &mut JsThread) -> i32 {
+    match outcome {
+        Outcome::TimedOut => TIMED_OUT,
+        Outcome::Refused => REFUSED,
+        Outcome::Granted { abandoned_by } => {
+            thread.abandoned_by = abandoned_by;
+            let ended = abandoned_by.and_then(|ended| engine().agents.thread(ended));
+            thread.record.set(Field::EndedThread, ended.map_or(-1.0, f64::from));
+            if abandoned_by.is_some() { GRANTED_ABANDONED } else { GRANTED }
+        }
+    }
+}
+
+/// Of a call that failed.
+pub fn of_failure(failure: Failure, call: &BlockingCall, thread: &mut JsThread) -> i32 {
+    let (status, cycle) = match &failure {
+        Failure::Corrupt => return CORRUPT,
+        Failure::Interrupted if !call.is_deadlocked() => return INTERRUPTED,
+        Failure::Interrupted => (DEADLOCK, call.deadlock()),
+        Failure::Deadlock(cycle) => (DEADLOCK, cycle.as_slice()),
+    };
+    thread.record.set_cycle(cycle);
+    status
+}
+
+/// Of a request.
+pub fn of_reply(reply: Result<Reply, ReplyError>, thread: &mut JsThread) -> i32 {
+    match reply {
+        Ok(Reply::Pending(token)) => {
+            thread.record.set(Field::Token, f64::from(token));
+            PENDING
+        }
+        Ok(Reply::Now(outcome)) => of_outcome(outcome, thread),
+        Err(ReplyError::Corrupt) => CORRUPT,
+        Err(ReplyError::NotHeld) => NOT_OWNER,
+        Err(ReplyError::NoClock(_)) => NO_CLOCK,
+    }
+}
+
+/// Of a release.
+pub fn of_release(released: Result<bool, Corrupt>) -> i32 {
+    match released {
+        Ok(true) => RELEASED,
+        Ok(false) => NOT_OWNER,
+        Err(Corrupt) => CORRUPT,
+    }
+}
