@@ -61,7 +61,10 @@ class LockWait extends PendingWait {
       this.lender?.bringBack();
       return value;
     } catch (error) {
-      if (isHeld) giveBack(this.word, this.request);
+      if (isHeld) {
+        // At the end of the stack no function of JS may be able to begin; those of the binding always are.
+        binding.giveBack(this.word, this.request.ask, this.request.count, this.request.of);
+      }
       this.lender?.lose();
       throw error;
     }
@@ -146,11 +149,6 @@ function readCycle() {
   }));
 }
 
-/** Takes back what was granted to a verb that throws all the same. */
-function giveBack(word, { ask, count, of }) {
-  binding.giveBack(word, ask, count, of);
-}
-
 /**
  * Locks the word, or queues for it. Returns a promise of what `conclude` makes of it; may throw. `lender` is the wait for a
  * condition that brings its hold back.
@@ -201,7 +199,7 @@ exports.lockWord = (mutex, word, request, options, verb, lender) => {
       value = wait.conclude(status);
     } catch (error) {
       // Also if `conclude` could not begin. Giving back what is not held any more changes nothing.
-      if (isHeld) giveBack(word, request);
+      if (isHeld) binding.giveBack(word, ask, count, of);
       throw error;
     }
     wait.resolve(value);
@@ -228,7 +226,7 @@ exports.lockBlocking = (mutex, word, request, timeout, verb) => {
     if (status === binding.GRANTED && request.isPlain && word.onAbandoned === undefined) return true;
     return conclude(status, mutex, word, request, timeout, verb);
   } catch (error) {
-    if (status === binding.GRANTED || status === binding.GRANTED_ABANDONED) giveBack(word, request);
+    if (status === binding.GRANTED || status === binding.GRANTED_ABANDONED) binding.giveBack(word, ask, count, of);
     throw error;
   }
 };
@@ -243,7 +241,7 @@ exports.tryLock = (lock, word, request) => {
   try {
     return conclude(status, lock, word, request, 0);
   } catch (error) {
-    if (status === binding.GRANTED || status === binding.GRANTED_ABANDONED) giveBack(word, request);
+    if (status === binding.GRANTED || status === binding.GRANTED_ABANDONED) binding.giveBack(word, ask, count, of);
     throw error;
   }
 };
