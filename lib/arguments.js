@@ -69,24 +69,36 @@ exports.checkFunction = (place, name, value) => {
 };
 
 /** A view of the four bytes of a mutex, or of a condition. */
-exports.toWord = (buffer, byteOffset = 0) => {
+exports.toWord = (buffer, byteOffset) => exports.toWords(buffer, byteOffset, 4);
+
+/** A view of the bytes of a primitive. */
+exports.toWords = (buffer, byteOffset = 0, bytes = 4) => {
   if (!isSharedArrayBuffer(buffer)) throw errors().notShared(buffer);
   if (typeof byteOffset !== 'number') throw errors().invalidArgument('byteOffset', 'a number', byteOffset);
   if (!Number.isInteger(byteOffset) || byteOffset < 0 || byteOffset % 4 !== 0) {
     throw errors().outOfRange('byteOffset', 'a multiple of 4, 0 or more', byteOffset);
   }
-  if (byteOffset + 4 > buffer.byteLength) {
+  if (byteOffset + bytes > buffer.byteLength) {
     throw errors().outOfRange(
       'byteOffset',
-      `4 bytes or more before the end of the ${buffer.byteLength} bytes`,
+      `${bytes} bytes or more before the end of the ${buffer.byteLength} bytes`,
       byteOffset,
     );
   }
-  return new Int32Array(buffer, byteOffset, 1);
+  return new Int32Array(buffer, byteOffset, bytes / 4);
 };
 
 exports.isThenable = (value) =>
   value !== null && (typeof value === 'object' || typeof value === 'function') && typeof value.then === 'function';
+
+/** How many of a count: an integer of 1 or more. */
+exports.toCountOf = (place, n, name = 'n', most = 2 ** 30) => {
+  if (typeof n !== 'number') throw errors().invalidArgument(name, 'a number', n, place);
+  if (!Number.isInteger(n) || n < 1 || n > most) {
+    throw errors().outOfRange(name, `an integer from 1 to ${most}`, n);
+  }
+  return n;
+};
 
 /** How many a notification of a condition is for. */
 exports.toWaiters = (count) => {

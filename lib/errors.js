@@ -28,8 +28,8 @@ class DeadlockError extends Error {
 }
 
 /** A lock, or its word, as messages name it. */
-function describe({ byteOffset, name }, kind = 'mutex') {
-  return `the ${kind} ${typeof name === 'string' ? `${inspect(name)} ` : ''}at byte offset ${byteOffset}`;
+function describe({ byteOffset, name, kind = 'mutex' }, as = kind) {
+  return `the ${as} ${typeof name === 'string' ? `${inspect(name)} ` : ''}at byte offset ${byteOffset}`;
 }
 
 /** Of a deadlock that was found at `place`, where the cycle begins. */
@@ -103,6 +103,16 @@ exports.outOfRange = (name, expected, value) =>
     'ERR_OUT_OF_RANGE',
   );
 
+/** A count would leave its range; nothing was changed. */
+exports.beyondCount = (place, by, count, most) =>
+  coded(
+    new RangeError(
+      `Cannot ${by < 0 ? `count down ${describe(place)} by ${-by}` : `add ${by} to ${describe(place)}`}: its count is ` +
+        `${count}, and must stay between 0 and ${most}. Nothing was changed.`,
+    ),
+    'ERR_OUT_OF_RANGE',
+  );
+
 exports.thenableResult = (place) =>
   coded(
     new TypeError(
@@ -121,11 +131,11 @@ exports.thenableRepair = (place) =>
     'ERR_INVALID_ARG_TYPE',
   );
 
-exports.mainThread = (place, alternative = 'lockAsync()') =>
+exports.mainThread = (place, alternative = 'lockAsync()', className = 'Mutex') =>
   coded(
     new TypeError(
       `Cannot block the main thread on ${describe(place)}. ` +
-        `Use ${alternative} here, or create the Mutex with { allowMainThread: true }.`,
+        `Use ${alternative} here, or create the ${className} with { allowMainThread: true }.`,
     ),
     'ERR_LOCK_MAIN_THREAD',
   );
@@ -145,8 +155,9 @@ exports.notOwner = (place, verb, advice, isWaiting = false) =>
 exports.corrupt = (place, value) =>
   coded(
     new Error(
-      `The word of ${describe(place)} is no mutex of this package: it holds 0x${(value >>> 0).toString(16)}. ` +
-        'Give the mutex four bytes of its own, zero at first, and write to them by its methods only.',
+      `The memory of ${describe(place)} is none that this package wrote, or waiters of another kind of lock are there: its ` +
+        `first word holds 0x${(value >>> 0).toString(16)}. Give it bytes of its own, zero at first, and write to them by ` +
+        'its methods only.',
     ),
     'ERR_LOCK_CORRUPT',
   );

@@ -25,6 +25,10 @@ class Thread {
   lent = new Map();
   /** What it says of abandoned locks, once there are any; see abandonment.js. */
   warnings = null;
+  /** What it holds that words cannot say, once there is any; see register.js. */
+  register = null;
+  /** The memory of that, which stays until the thread ends. */
+  chunks = [];
   /** The words of its locks that have names; see names.js. */
   named = null;
   /** Written by the binding. */

@@ -2,9 +2,10 @@
 
 use napi_derive::napi;
 
+use super::ask::Ask;
 use super::engine;
 use super::word::JsWord;
-use crate::engine::{LockView, Primitive, WaiterView};
+use crate::engine::{LockView, Mode, Primitive, WaiterView};
 use crate::memory::Place;
 use crate::primitives::mutex::{MUTEX, Word};
 
@@ -74,6 +75,50 @@ impl From<LockView> for Inspection {
 #[napi(catch_unwind, ts_args_type = "word: Int32Array")]
 pub fn inspect(word: JsWord) -> Inspection {
     engine().inspect(&MUTEX, word.0).into()
+}
+
+/// Who holds a primitive, and who waits for it.
+#[napi(object)]
+pub struct Occupancy {
+    /// Who holds it.
+    pub holders: Vec<Holder>,
+    /// Who waits, in order.
+    pub waiters: Vec<Waiter>,
+}
+
+fn mode_name(mode: Option<Mode>) -> &'static str {
+    match mode {
+        Some(Mode::Exclusive) => "exclusive",
+        Some(Mode::Shared) => "shared",
+        Some(Mode::Permits) => "permits",
+        Some(Mode::Entry) => "entry",
+        Some(Mode::Member) => "member",
+        Some(Mode::Passage) | None => "passage",
+    }
+}
+
+/// A snapshot of any primitive, for people. What is counted in the register of holds is of the mode that `ask` has.
+#[napi(catch_unwind, ts_args_type = "words: Int32Array, ask: Ask")]
+pub fn inspect_primitive(words: JsWord, ask: Ask) -> Occupancy {
+    let (primitive, place) = (ask.primitive(), words.0);
+    let view = engine().inspect(primitive, place);
+    let owner = view.owner.map(|thread_id| Holder { thread_id, mode: "exclusive".into(), count: 1 });
+    let mode = mode_name(Some(ask.hold(1, 0).mode));
+    let registered = engine().registered_holders(primitive, place).into_iter().map(|(agent, counts)| Holder {
+        thread_id: engine().agents.thread(agent).unwrap_or_default(),
+        mode: mode.into(),
+        count: counts.sum(),
+    });
+    let waiter = |waiter: WaiterView| Waiter {
+        thread_id: waiter.thread,
+        kind: if waiter.is_blocking { "blocking".into() } else { "async".into() },
+        mode: mode_name(waiter.mode).into(),
+        waited_ms: waiter.waited.as_secs_f64() * 1e3,
+    };
+    Occupancy {
+        holders: owner.into_iter().chain(registered).collect(),
+        waiters: view.waiters.into_iter().map(waiter).collect(),
+    }
 }
 
 /// A mutex that somebody waits for, as `inspectAll()` shows it.

@@ -5,14 +5,20 @@
 
 mod anchors;
 mod ask;
+mod barrier;
 mod condition;
 mod copies;
+mod event;
 mod futex;
 mod hold;
 mod holds;
 mod inspection;
+mod latch;
 mod location;
+mod once;
 mod record;
+mod rwlock;
+mod semaphore;
 mod status;
 mod thread;
 mod typed_array;
@@ -26,7 +32,7 @@ use napi_derive::napi;
 
 use crate::engine::deadline::Clock;
 use crate::engine::{Engine, HoldOwner, Limit, Patience};
-use crate::primitives::{barrier, event, latch, mutex, once, rwlock, semaphore};
+use crate::primitives;
 use thread::JsThread;
 use word::JsWord;
 
@@ -68,50 +74,50 @@ fn hold_owner(guarded: bool) -> HoldOwner {
 
 /// In a lock word: the bits that name the holder, an agent's id; 0: nobody.
 #[napi]
-pub const OWNER: u32 = mutex::OWNER;
+pub const OWNER: u32 = primitives::mutex::OWNER;
 /// In a lock word: a guard owns the hold.
 #[napi]
-pub const GUARDED: u32 = mutex::GUARDED;
+pub const GUARDED: u32 = primitives::mutex::GUARDED;
 /// In a lock word: a holder's thread ended inside.
 #[napi]
-pub const ABANDONED: u32 = mutex::ABANDONED;
+pub const ABANDONED: u32 = primitives::mutex::ABANDONED;
 
 /// In an RwLock's word: readers are in, and the low bits are their number.
 #[napi]
-pub const SHARED: u32 = rwlock::SHARED;
+pub const SHARED: u32 = primitives::rwlock::SHARED;
 /// In an RwLock's word: the bits of the number of readers.
 #[napi]
-pub const READERS: u32 = rwlock::READERS;
+pub const READERS: u32 = primitives::rwlock::READERS;
 /// In a semaphore's word: somebody waits.
 #[napi]
-pub const PERMITS_WAITING: u32 = semaphore::WAITING;
+pub const PERMITS_WAITING: u32 = primitives::semaphore::WAITING;
 /// In a semaphore's word: the bits of the number of permits taken, in two's complement.
 #[napi]
-pub const TAKEN: u32 = semaphore::TAKEN;
+pub const TAKEN: u32 = primitives::semaphore::TAKEN;
 /// No semaphore has more.
 #[napi]
-pub const MAX_PERMITS: u32 = semaphore::MAX_PERMITS;
+pub const MAX_PERMITS: u32 = primitives::semaphore::MAX_PERMITS;
 /// In the words of other primitives: somebody waits.
 #[napi]
-pub const WAITING: u32 = mutex::WAITING;
+pub const WAITING: u32 = primitives::mutex::WAITING;
 /// In an event's word: it is set.
 #[napi]
-pub const SET: u32 = event::SET;
+pub const SET: u32 = primitives::event::SET;
 /// No latch's count is larger.
 #[napi]
-pub const MAX_COUNT: u32 = latch::MAX_COUNT;
+pub const MAX_COUNT: u32 = primitives::latch::MAX_COUNT;
 /// In the word of a once: it is done.
 #[napi]
-pub const DONE: u32 = once::DONE;
+pub const DONE: u32 = primitives::once::DONE;
 /// In a barrier's word: it is broken.
 #[napi]
-pub const BROKEN: u32 = barrier::BROKEN;
+pub const BROKEN: u32 = primitives::barrier::BROKEN;
 /// In a barrier's word: the bits of the number of those who wait.
 #[napi]
-pub const ARRIVED: u32 = barrier::ARRIVED;
+pub const ARRIVED: u32 = primitives::barrier::ARRIVED;
 /// No barrier has more parties.
 #[napi]
-pub const MAX_PARTIES: u32 = barrier::MAX_PARTIES;
+pub const MAX_PARTIES: u32 = primitives::barrier::MAX_PARTIES;
 
 /// What two copies of the package must have in common to work together.
 #[napi]

@@ -230,6 +230,17 @@ impl Primitive for RwLock {
 }
 
 impl Engine {
+    /// Takes the mark of abandonment off a lock that `agent` writes under; false if it does not.
+    pub fn mark_rwlock_consistent(&self, agent: AgentId, place: Place) -> Result<bool, Corrupt> {
+        let mut section = self.open(&RWLOCK, place)?;
+        let is_held = section.owner() == agent;
+        if is_held {
+            section.update(|state| Some(word::state(word::of(state) & !ABANDONED)));
+        }
+        section.finish();
+        Ok(is_held)
+    }
+
     /// Turns the exclusive hold of `agent` into a shared one, in one step, and lets readers at the head of the queue in.
     /// False if it does not write, or holds it in another way: then nothing changes.
     pub fn downgrade(&self, agent: &Arc<Agent>, place: Place, owner: HoldOwner) -> Result<bool, Corrupt> {

@@ -9,9 +9,11 @@
 //! How many permits there are in all is what each thread names. Who has them, the register of holds says. Strict order: a
 //! large request at the head is never overtaken by small ones.
 
+use std::sync::Arc;
+
 use super::word;
-use crate::agents::AgentId;
-use crate::engine::{Blockers, Corrupt, Counts, Entry, Facts, Hold, Mode, Order, Primitive, Request, State};
+use crate::agents::{Agent, AgentId};
+use crate::engine::{Blockers, Corrupt, Counts, Engine, Entry, Facts, Hold, Mode, Order, Primitive, Request, State};
 use crate::memory::Place;
 
 /// W: somebody waits.
@@ -124,6 +126,14 @@ impl Primitive for Semaphore {
     fn blockers(&self, _: State) -> Blockers {
         // Anybody may add permits.
         Blockers::Anybody
+    }
+}
+
+impl Engine {
+    /// Adds permits to a semaphore that has `of` in all; false if they were more than there can be: then nothing changes. On
+    /// the thread of `here`, as [`Engine::release`].
+    pub fn add_permits(&self, here: &Arc<Agent>, place: Place, count: u32, of: u32) -> Result<bool, Corrupt> {
+        Ok(self.update(here, &SEMAPHORE, place, |state| SEMAPHORE.add(state, count, of))?.is_some())
     }
 }
 

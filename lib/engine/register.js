@@ -1,0 +1,76 @@
+// This thread's register of holds: what it holds that the words of a primitive cannot say (permits, entries, read holds),
+// so that it can be given back when the thread ends. The core reads it; see `src/engine/register.rs`.
+//
+// A slot is two counts, of raw holds and of holds that a guard owns. Fast paths write it in the same expression as the
+// compare-exchange on the word:
+//
+//     slot[1] = compareExchange(word, 0, was, now) === was ? held + 1 : held
+//
+// V8 stops a thread (terminate(), a vm timeout, the end of the stack) at calls only, before they act, so at no point is one
+// written and the other not. No comma operator, no call of our own and no getter may stand in such an expression.
+
+const { binding, thread } = require('./thread.js');
+
+/** A chunk of the register: 4 KiB, of which the ends stay unused, so that two threads share no cache line. */
+const CHUNK_BYTES = 4096;
+const EDGE_BYTES = 128;
+const SLOT_BYTES = 8;
+
+/** The slots of this thread: one object for a thread, however often the package is loaded there. */
+class Register {
+  #chunk = null;
+  #next = CHUNK_BYTES;
+  /** Offsets in chunks that were given up. */
+  #free = [];
+  /** By the primitive's address: a weak reference to the slot, which those who use it keep. */
+  #slots = new Map();
+  /** The words of a primitive are kept until its slot is given up: their address must not be used again before. */
+  #collected = new FinalizationRegistry(({ address, words, ask, counts }) => this.#giveUp(address, words, ask, counts));
+
+  /** The two counts of the primitive at `words`. Whoever uses them keeps them. */
+  slotFor(words, ask) {
+    const address = binding.address(words);
+    const known = this.#slots.get(address)?.deref();
+    if (known !== undefined) return known;
+    const pending = this.#slots.get(address);
+    // Collected, and not given up yet: the counts are still the core's.
+    const counts = pending?.counts ?? this.#newCounts();
+    if (pending === undefined) binding.addSlot(words, ask, counts);
+    const slot = new Int32Array(counts.buffer, counts.byteOffset, 2);
+    this.#slots.set(address, Object.assign(new WeakRef(slot), { counts }));
+    this.#collected.register(slot, { address, words, ask, counts });
+    return slot;
+  }
+
+  #newCounts() {
+    const free = this.#free.pop();
+    if (free !== undefined) return free;
+    if (this.#next + SLOT_BYTES > CHUNK_BYTES - EDGE_BYTES) {
+      this.#chunk = new SharedArrayBuffer(CHUNK_BYTES);
+      this.#next = EDGE_BYTES;
+      thread.chunks.push(this.#chunk);
+    }
+    const counts = new Int32Array(this.#chunk, this.#next, 2);
+    this.#next += SLOT_BYTES;
+    return counts;
+  }
+
+  /** Nobody uses the slot any more. A hold that is still in it stays until the thread ends, or somebody comes back for it. */
+  #giveUp(address, words, ask, counts) {
+    // Somebody uses it again.
+    if (this.#slots.get(address)?.deref() !== undefined) return;
+    if (!binding.freeSlot(words, ask)) {
+      // Kept, with its words, in case an object on the same address is made later.
+      this.#slots.set(address, { deref: () => undefined, counts, words });
+      return;
+    }
+    this.#slots.delete(address);
+    this.#free.push(counts);
+  }
+}
+
+/** The counts of this thread's holds of the primitive at `words`. */
+exports.slotFor = (words, ask) => {
+  thread.register ??= new Register();
+  return thread.register.slotFor(words, ask);
+};

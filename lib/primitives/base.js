@@ -1,0 +1,98 @@
+// What all primitives beside the mutex have in common: their place, name, inspection, and how they wait.
+
+const { inspect } = require('node:util');
+const { markAsUncloneable } = require('node:worker_threads');
+const { binding, isMainThread } = require('../engine/thread.js');
+const { toAsyncOptions, toLockOptions, toTimeout, toWords } = require('../arguments.js');
+const { mainThread } = require('../errors.js');
+const names = require('../engine/names.js');
+const { lockBlocking, lockWord } = require('../engine/wait.js');
+
+let inner;
+
+class SharedPrimitive {
+  static {
+    inner = (primitive) => ({ words: primitive.#words, mayBlock: primitive.#mayBlock });
+  }
+
+  #words;
+  #ask;
+  #mayBlock;
+
+  /** `ask` is what `inspect()` shows of it; `kind` is its name in messages. */
+  constructor(kind, ask, bytes, buffer, byteOffset, options) {
+    const words = toWords(buffer, byteOffset, bytes);
+    const { allowMainThread, name } = toLockOptions(options);
+    words.kind = kind;
+    if (name !== undefined) names.name(words, name);
+    this.#words = words;
+    this.#ask = ask;
+    this.#mayBlock = allowMainThread || !isMainThread;
+    markAsUncloneable?.(this);
+  }
+
+  get buffer() {
+    return this.#words.buffer;
+  }
+
+  get byteOffset() {
+    return this.#words.byteOffset;
+  }
+
+  get name() {
+    return this.#words.name ?? null;
+  }
+
+  inspect() {
+    return { name: this.name, ...binding.inspectPrimitive(this.#words, this.#ask) };
+  }
+
+  [Symbol.for('nodejs.util.inspect.custom')](depth, options) {
+    if (!(#words in this)) return this;
+    const title = this.name === null ? this.constructor.name : `${this.constructor.name} ${inspect(this.name)}`;
+    if (depth < 0) return options.stylize(`[${title}]`, 'special');
+    const { holders, waiters } = this.inspect();
+    const fields = { byteOffset: this.byteOffset, holders: holders.length, waiters: waiters.length };
+    return `${title} ${inspect(fields, { ...options, depth, compact: true, breakLength: Infinity })}`;
+  }
+}
+
+/** Defines `BYTES` and `ALIGN` of a class. */
+exports.defineSize = (primitive, bytes) => {
+  Object.defineProperty(primitive, 'BYTES', { value: bytes, enumerable: true });
+  Object.defineProperty(primitive, 'ALIGN', { value: 4, enumerable: true });
+};
+
+/** A request to pass, which leaves nothing to hold. */
+exports.passage = (ask) => ({
+  ask,
+  count: 1,
+  of: 0,
+  isCounted: false,
+  isGuarded: false,
+  isPlain: true,
+  isExclusive: false,
+  take: () => true,
+});
+
+/** Blocks this thread until the request is granted. Returns what it takes, or false; `alternative` is for the main thread. */
+exports.blockFor = (primitive, request, options, verb, alternative) => {
+  const { words, mayBlock } = inner(primitive);
+  const limit = options === undefined ? Infinity : toTimeout(words, options);
+  if (!mayBlock) throw mainThread(words, alternative, primitive.constructor.name);
+  return lockBlocking(primitive, words, request, limit, verb);
+};
+
+/** A promise of what the request takes. */
+exports.awaitFor = (primitive, request, options, verb) => {
+  try {
+    const { words } = inner(primitive);
+    return lockWord(primitive, words, request, toAsyncOptions(words, options), verb);
+  } catch (error) {
+    return Promise.reject(error);
+  }
+};
+
+exports.SharedPrimitive = SharedPrimitive;
+/** The view of a primitive's memory. */
+exports.wordsOf = (primitive) => inner(primitive).words;

@@ -1,0 +1,134 @@
+const { binding, thread } = require('../engine/thread.js');
+const { slotFor } = require('../engine/register.js');
+const { toCountOf } = require('../arguments.js');
+const { beyondCount, corrupt } = require('../errors.js');
+const { SharedPrimitive, awaitFor, blockFor, defineSize, passage, wordsOf } = require('./base.js');
+
+const { Ask, MAX_COUNT, WAITING } = binding;
+const { compareExchange, load } = Atomics;
+
+const PASS = passage(Ask.LatchPassage);
+const secret = Symbol('LatchEntry');
+
+let leave;
+
+/** A count that threads wait for to be zero. */
+class Latch extends SharedPrimitive {
+  static {
+    defineSize(Latch, 4);
+    leave = (latch) => latch.#leave();
+  }
+
+  #word;
+  /** The counts of this thread's entries; see register.js. */
+  #slot = null;
+
+  constructor(buffer, byteOffset, options) {
+    super('latch', Ask.LatchEntry, 4, buffer, byteOffset, options);
+    this.#word = wordsOf(this);
+  }
+
+  get count() {
+    return load(this.#word, 0) & MAX_COUNT;
+  }
+
+  add(n = 1) {
+    this.#change(toCountOf(this.#word, n));
+  }
+
+  countDown(n = 1) {
+    return this.#change(-toCountOf(this.#word, n));
+  }
+
+  wait(timeout) {
+    return (timeout === undefined && load(this.#word, 0) === 0) || blockFor(this, PASS, timeout, 'wait', 'waitAsync()');
+  }
+
+  waitAsync(options) {
+    return awaitFor(this, PASS, options, 'waitAsync');
+  }
+
+  enter() {
+    this.#slot ??= slotFor(this.#word, Ask.LatchEntry);
+    const word = this.#word;
+    const slot = this.#slot;
+    const entry = new LatchEntry(secret, this);
+    for (;;) {
+      const was = load(word, 0);
+      if (was >= MAX_COUNT) break;
+      const held = slot[1];
+      // One expression: see register.js.
+      // biome-ignore lint/suspicious/noAssignInExpressions: so that word and slot change together.
+      if ((slot[1] = compareExchange(word, 0, was, was + 1) === was ? held + 1 : held) !== held) return entry;
+    }
+    const status = binding.tryAcquire(word, Ask.LatchEntry, 1, 0);
+    if (status === binding.CORRUPT) throw corrupt(word, load(word, 0));
+    if (status === binding.TIMED_OUT) throw beyondCount(word, 1, this.count, MAX_COUNT);
+    return entry;
+  }
+
+  /** Counts one down that `enter` has added; false if others had counted it down already. */
+  #leave() {
+    const word = this.#word;
+    const slot = this.#slot;
+    for (;;) {
+      const was = load(word, 0);
+      // The last one, or one that somebody waits for, is the core's.
+      if (was <= 0 || (was & WAITING) !== 0) break;
+      const held = slot[1];
+      // biome-ignore lint/suspicious/noAssignInExpressions: so that word and slot change together.
+      if ((slot[1] = compareExchange(word, 0, was, was - 1) === was ? held - 1 : held) !== held) return true;
+    }
+    thread.drainSoon();
+    const status = binding.release(word, Ask.LatchEntry, 1, 0);
+    if (status === binding.CORRUPT) throw corrupt(word, load(word, 0));
+    // Others had counted it down: the register does not have it any more either.
+    if (status === binding.NOT_OWNER) slot[1] -= 1;
+    return status === binding.RELEASED;
+  }
+
+  /** Changes the count; returns what is left. */
+  #change(by) {
+    const word = this.#word;
+    for (;;) {
+      const was = load(word, 0);
+      const left = was + by;
+      if ((was & ~MAX_COUNT) !== 0 || left < 0 || left > MAX_COUNT) break;
+      if (compareExchange(word, 0, was, left) === was) return left;
+    }
+    thread.drainSoon();
+    const left = binding.changeLatch(word, by);
+    if (left === -2) throw corrupt(word, load(word, 0));
+    if (left === -1) throw beyondCount(word, by, this.count, MAX_COUNT);
+    return left;
+  }
+}
+
+/** One of a latch's count, which is counted down at the latest when its thread ends. */
+class LatchEntry {
+  #latch;
+  #isIn = true;
+
+  constructor(key, latch) {
+    if (key !== secret) throw new TypeError('Illegal constructor. Entries come from latch.enter().');
+    this.#latch = latch;
+  }
+
+  get latch() {
+    return this.#latch;
+  }
+
+  leave() {
+    if (!this.#isIn) return false;
+    const isCountedDown = leave(this.#latch);
+    this.#isIn = false;
+    return isCountedDown;
+  }
+
+  [Symbol.dispose ?? Symbol.for('nodejs.dispose')]() {
+    this.leave();
+  }
+}
+
+exports.Latch = Latch;
+exports.LatchEntry = LatchEntry;
