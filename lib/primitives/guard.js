@@ -132,7 +132,7 @@ function endHold(word, era, name) {
   return holdEnded(word, binding.endGuard(word, era), name);
 }
 
-/** After `endGuard`, with its ended. */
+/** With what `endGuard` returned. */
 function holdEnded(word, ended, name) {
   if (thread.hasAway) thread.hasAway = binding.hasAway();
   if (ended < 0) {
