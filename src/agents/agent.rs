@@ -120,11 +120,17 @@ impl Agent {
     /// Moves all notices into `to`. On the loop's own thread.
     pub fn drain(&self, to: &mut impl Extend<Notice>) {
         // First the flag, then the inbox: a notice that comes in between makes another drain due.
-        self.scheduled.swap(false, Ordering::AcqRel);
+        if !fault!(ScheduledIsClearedLate) {
+            self.scheduled.swap(false, Ordering::AcqRel);
+        }
         let mut inbox = self.inbox.lock();
         to.extend(inbox.drain(..));
         if inbox.capacity() > SPARE {
             *inbox = Vec::new();
+        }
+        drop(inbox);
+        if fault!(ScheduledIsClearedLate) {
+            self.scheduled.swap(false, Ordering::AcqRel);
         }
     }
 

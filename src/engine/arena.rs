@@ -75,7 +75,7 @@ impl<T> Arena<T> {
             if self.chunks.len() > 1 || self.chunks[number].capacity() > SPARE {
                 *self = Self::default();
             }
-        } else if is_empty && self.open.len() > 1 {
+        } else if is_empty && self.open.len() > 1 && !fault!(ArenaKeepsItsChunks) {
             // One empty chunk is kept, so that a number of waits that wavers about a chunk's size allocates nothing.
             self.chunks.remove(number);
             self.open.retain(|open| *open != number);

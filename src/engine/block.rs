@@ -153,7 +153,7 @@ impl Engine {
         let parker = Arc::new(Parker::current());
         let (owner, since) = (section.owner(), sync::now());
         let id = section.push_blocked(agent.id, Arc::clone(&parker), hold, is_endless, since);
-        if section.drop_reservation_of(agent.id) || was_freed {
+        if !fault!(BlockedThreadKeepsReservation) && section.drop_reservation_of(agent.id) || was_freed {
             // It was kept for this thread's own loop, which cannot come while the thread is blocked.
             section.hand_off();
         }
@@ -176,7 +176,7 @@ impl Engine {
             },
             None => wait.sleep(caller),
         };
-        agent.set_blockage(outer);
+        agent.set_blockage(outer.filter(|_| !fault!(BlockageLostInNestedWait)));
         outcome
     }
 
@@ -282,6 +282,9 @@ impl BlockedWait<'_> {
                     return Ok(Some(settlement));
                 }
                 if !caller.pause() {
+                    if fault!(InterruptedThreadStaysQueued) {
+                        return Err(Failure::Interrupted);
+                    }
                     self.engine.drop_waiter(self.primitive, self.place, self.id, Leaving::Ending);
                     return Err(Failure::Interrupted);
                 }
@@ -325,6 +328,9 @@ impl BlockedWait<'_> {
     /// Leaves the queue, unless it was settled in the meantime.
     pub(crate) fn leave(&self, why: Leaving) -> Result<Option<Settlement>, Failure> {
         if self.engine.try_leave(self.primitive, self.place, self.id, why)? {
+            return Ok(None);
+        }
+        if fault!(TimeoutForgetsGrant) {
             return Ok(None);
         }
         Ok(self.engine.contents(self.primitive.space(), self.place.address()).collect(self.id))

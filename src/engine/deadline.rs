@@ -109,7 +109,7 @@ impl Shared {
     /// Leaves an order; wakes the thread if it cannot wait until that wakes by itself.
     fn leave(&self, orders: &mut Orders, order: Order) {
         let is_urgent = match &order {
-            Order::Keep(_, time) => orders.wakes_at.is_none_or(|at| time.at < at),
+            Order::Keep(_, time) => orders.wakes_at.is_none_or(|at| time.at < at && !fault!(ShorterDeadlineWaits)),
             Order::Forget(_) => false,
         };
         orders.queue.push(order);
@@ -135,7 +135,7 @@ impl Shared {
     /// Stops the thread, unless an order has come in.
     fn retire(&self) -> bool {
         let mut orders = self.orders.lock();
-        orders.is_running = !orders.queue.is_empty();
+        orders.is_running = !orders.queue.is_empty() && !fault!(ClockRetiresOnOrders);
         !orders.is_running
     }
 }

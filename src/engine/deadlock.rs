@@ -32,10 +32,12 @@ impl Engine {
         }
         let _one_at_a_time = self.detecting.lock();
         let cycle = self.search(me, blockage)?;
-        if self.search(me, blockage)? != cycle {
+        if !fault!(CycleIsReadOnce) && self.search(me, blockage)? != cycle {
             return None;
         }
-        me.set_blockage(None);
+        if !fault!(BothFindTheCycle) {
+            me.set_blockage(None);
+        }
         Some(cycle.into_iter().map(|(hop, _)| hop).collect())
     }
 
@@ -50,7 +52,7 @@ impl Engine {
     fn search(&self, me: &Arc<Agent>, blockage: Blockage) -> Option<Cycle> {
         let mut cycle = Vec::new();
         let mut seen = Vec::new();
-        self.walk(me, me, blockage, &mut cycle, &mut seen).then_some(cycle)
+        (self.walk(me, me, blockage, &mut cycle, &mut seen) && !fault!(CycleGoesUnnoticed)).then_some(cycle)
     }
 
     /// Follows those whom `waiter` waits for, depth first, until one of them is `me`.

@@ -17,7 +17,6 @@ use super::stats::Leaving;
 use super::table::Engine;
 use crate::agents::{Agent, AgentId, Notice, SPARE, WaitId};
 use crate::memory::Place;
-use crate::sync;
 
 /// One event loop's waits. Lives and ends on its thread.
 pub struct EventLoop<'e> {
@@ -133,7 +132,8 @@ impl<'e> EventLoop<'e> {
     ) -> Result<Reply, ReplyError> {
         let mut section = self.engine.open(primitive, place)?;
         let was_freed = section.free_ended_owner();
-        let is_behind = primitive.order() == Order::Barging && section.has_group(self.agent.id);
+        let is_behind =
+            primitive.order() == Order::Barging && section.has_group(self.agent.id) && !fault!(AsyncOvertakesItself);
         let entered = if is_behind { Entered::Wait } else { section.enter(self.agent.id, request) };
         let reply = match entered {
             Entered::Granted { abandoned_by } => Ok(Reply::Now(Outcome::Granted { abandoned_by })),
@@ -146,7 +146,7 @@ impl<'e> EventLoop<'e> {
                 self.insert(id, primitive, place, hold, waiter, limit)
             }),
         };
-        if was_freed && !matches!(reply, Ok(Reply::Now(Outcome::Granted { .. }))) {
+        if was_freed && !fault!(AsyncFreesSilently) && !matches!(reply, Ok(Reply::Now(Outcome::Granted { .. }))) {
             section.hand_off();
         }
         section.finish();
@@ -253,11 +253,14 @@ impl<'e> EventLoop<'e> {
     pub fn refuse(&mut self) {
         match self.unaccepted.take() {
             Some(Unaccepted::Settled { primitive, place, hold, settlement }) => {
-                if let (Settlement::Granted { .. }, Some(hold)) = (settlement, hold) {
+                if let (Settlement::Granted { .. }, Some(hold)) = (settlement, hold)
+                    && !fault!(RegisterIsGivenBackTwice)
+                {
                     self.engine.note_release(primitive, place, self.agent.id, hold);
                 }
                 self.engine.refuse(primitive, place, hold, self.agent.id, settlement);
             }
+            Some(Unaccepted::Kept { .. }) if fault!(KeptNotificationIsLost) => {}
             Some(Unaccepted::Kept { token }) => self.drop_wait(token),
             None => {}
         }
@@ -303,7 +306,7 @@ impl<'e> EventLoop<'e> {
             Claim::InVain => None,
             Claim::Park(parker, until) => {
                 // Until the lock is handed over to this loop: then a notice is in its inbox.
-                while !parker.park_until(until) && sync::now() < until {}
+                parker.sleep_until(until);
                 self.come_again(address)
             }
             Claim::Remembered if may_wait && self.engine.spin_until_reserved(primitive, place) => {
@@ -326,7 +329,9 @@ impl<'e> EventLoop<'e> {
     }
 
     fn settled(&mut self, token: u32, wait: &Wait, settlement: Settlement) -> Settled {
-        self.stop_clock(token, wait);
+        if !fault!(GrantedWaitKeepsDeadline) {
+            self.stop_clock(token, wait);
+        }
         let Wait { primitive, place, hold, .. } = *wait;
         if let (Settlement::Granted { .. }, Some(hold)) = (settlement, hold) {
             self.engine.note_hold(primitive, place, self.agent.id, hold);
@@ -381,7 +386,8 @@ impl<'e> EventLoop<'e> {
         self.agent.set_waker(None);
         self.refuse();
         let waits = std::mem::take(&mut self.waits);
-        for (token, wait) in waits.iter() {
+        for (token, wait) in waits.iter().filter(|(_, wait)| !(wait.has_deadline && fault!(DeadlineOutlivesItsThread)))
+        {
             self.leave(token, wait);
         }
         self.engine.thread_ended(self.agent.id);

@@ -50,15 +50,20 @@ impl List {
     }
 
     /// Puts a new entry at the end.
-    pub fn push<T: Linked>(&mut self, arena: &mut Arena<T>, mut entry: T) -> WaiterId {
-        *entry.links_mut() = Links { previous: self.tail, next: NONE };
+    pub fn push<T: Linked>(&mut self, arena: &mut Arena<T>, entry: T) -> WaiterId {
         let id = arena.insert(entry);
+        self.link(arena, id);
+        id
+    }
+
+    /// Puts an entry that is in no list at the end.
+    pub fn link<T: Linked>(&mut self, arena: &mut Arena<T>, id: WaiterId) {
+        *arena[id].links_mut() = Links { previous: self.tail, next: NONE };
         match self.tail {
             NONE => self.head = id,
             tail => arena[tail].links_mut().next = id,
         }
         self.tail = id;
-        id
     }
 
     /// Takes an entry out; it stays in the arena.

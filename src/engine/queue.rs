@@ -245,7 +245,7 @@ impl Queue {
     /// Takes a waiter out of its list; it stays in the arena.
     pub fn unlink(&mut self, waiters: &mut Waiters, id: WaiterId) {
         self.set_woken(waiters, id, false);
-        self.spinning.take_if(|spinning| *spinning == id);
+        self.spinning.take_if(|spinning| *spinning == id && !fault!(SpinnerStaysNoted));
         if waiters[id].is_blocking() {
             self.blocked.unlink(waiters, id);
             return;
@@ -266,6 +266,16 @@ impl Queue {
         while index + 1 < self.groups.len() && self.groups[index + 1].head_ticket < self.groups[index].head_ticket {
             self.groups.swap(index, index + 1);
             index += 1;
+        }
+    }
+
+    /// A blocked waiter came and could not get in: it keeps its place, and spins before it parks.
+    pub fn lost(&mut self, waiters: &mut Waiters, id: WaiterId) {
+        self.set_woken(waiters, id, false);
+        self.spinning = Some(id);
+        if fault!(LoserGoesToTheEnd) {
+            self.blocked.unlink(waiters, id);
+            self.blocked.link(waiters, id);
         }
     }
 
@@ -299,7 +309,7 @@ impl Queue {
     /// The first blocked waiter that can be counted on.
     pub fn first_blocked(&self, waiters: &Waiters) -> Option<WaiterId> {
         let is_away = |id: &WaiterId| matches!(waiters[*id].kind, Kind::Blocked { away: true, .. });
-        self.blocked.iter(waiters).find(|id| !is_away(id))
+        self.blocked.iter(waiters).find(|id| !is_away(id) || fault!(AwayThreadIsCountedOn))
     }
 
     /// The groups whose first waiter came before `before`, in order; all of them if it is `None`.
@@ -329,7 +339,7 @@ impl Queue {
     /// A notification begins, before a waiter with `next_ticket` has come.
     pub fn begin_notification(&mut self, waiters: &Waiters, next_ticket: u64) {
         if let Some(first) = self.first(waiters)
-            && waiters[first].ticket >= self.notified_before
+            && (waiters[first].ticket >= self.notified_before && !fault!(ChainNeverEnds))
         {
             self.chain = waiters[first].ticket;
         }
@@ -344,6 +354,7 @@ impl Queue {
     /// Who is notified when the thread of one of this chain ends.
     pub fn heir(&self, waiters: &Waiters, Chain(chain): Chain) -> Option<WaiterId> {
         let first = self.first(waiters)?;
-        (self.chain == chain && waiters[first].ticket < self.notified_before).then_some(first)
+        let was_there = waiters[first].ticket < self.notified_before || fault!(EndNotifiesLatecomers);
+        (self.chain == chain && was_there).then_some(first)
     }
 }

@@ -250,9 +250,13 @@ impl Contents {
     pub(crate) fn settle_silently(&mut self, address: usize, id: WaiterId, settlement: Settlement) {
         self.waiters[id].settlement = Some(settlement);
         match settlement {
+            Settlement::Granted { .. } if fault!(GrantedStillCountsAsWaiting) => {}
             Settlement::Granted { .. } => self.stats.served(&self.waiters[id]),
             Settlement::Corrupt => self.stats.left(&self.waiters[id], Leaving::Ending),
             Settlement::Notified(_) => {}
+        }
+        if fault!(SettledWaiterStaysQueued) {
+            return;
         }
         self.unlink(address, id);
     }
@@ -334,6 +338,9 @@ fn post_settled(group: &mut LoopGroup, token: u32, wakes: &mut Wakes) {
     if let Turn::Parked(parker) = &group.turn {
         // It looks into its inbox before it goes on.
         group.agent.leave_notice(notice);
+        if fault!(ParkedLoopSleepsOn) {
+            return;
+        }
         wakes.unpark(Arc::clone(parker));
     } else if group.agent.post(notice) {
         wakes.turn(Arc::clone(&group.agent));
