@@ -28,7 +28,7 @@ use loom::cell::UnsafeCell;
 use loom::sync::atomic::{AtomicU32, Ordering};
 use loom::thread;
 
-use common::Leases;
+use common::ManualClock;
 use sablock::agents::{Agent, Notice, WaitId, Wake};
 use sablock::engine::HoldOwner;
 use sablock::engine::{Engine, Patience};
@@ -41,7 +41,7 @@ use sablock::sync::Thread;
 /// One word, what it guards, and the engine.
 struct World {
     engine: Engine,
-    leases: Leases,
+    clock: ManualClock,
     word: AtomicU32,
     beside: AtomicU32,
     third: AtomicU32,
@@ -54,10 +54,10 @@ unsafe impl Sync for World {}
 
 impl World {
     fn new(patience: Patience) -> Arc<Self> {
-        let leases = Leases::default();
-        let engine = Engine::new(1, 70_000, patience, Box::new(leases.clone()));
+        let clock = ManualClock::default();
+        let engine = Engine::new(1, 70_000, patience, Box::new(clock.clone()));
         let [word, beside, third] = [(); 3].map(|()| AtomicU32::new(0));
-        Arc::new(Self { engine, leases, word, beside, third, data: UnsafeCell::new(0) })
+        Arc::new(Self { engine, clock, word, beside, third, data: UnsafeCell::new(0) })
     }
 
     fn word(&self) -> Place {

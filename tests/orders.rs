@@ -8,11 +8,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Barrier};
 use std::thread;
 
-use common::{PROMPT, World};
+use common::{PROMPT, World, pending};
 use sablock::agents::{Agent, AgentId, Notice, WaitId};
 use sablock::engine::{
-    Blockers, Corrupt, Entry, EventLoop, Facts, Hold, HoldOwner, Limit, Mode, Order, Outcome, Primitive, Reply,
-    Request, Settled, Slot, State,
+    Blockers, Corrupt, Entry, EventLoop, Facts, Hold, HoldOwner, Limit, Mode, Order, Outcome, Primitive, Request,
+    Settled, Slot, State,
 };
 use sablock::memory::Place;
 use sablock::primitives::event::MANUAL_RESET_EVENT;
@@ -27,10 +27,6 @@ fn permits(count: u32) -> Request {
 }
 
 impl World {
-    fn event_loop(&self) -> EventLoop<'_> {
-        EventLoop::new(&self.engine, self.agent(0))
-    }
-
     fn acquire(&self, agent: &Arc<Agent>, count: u32, limit: Limit) -> Outcome {
         self.engine.wait(agent, &SEMAPHORE, self.place(), permits(count), limit, &mut || true).unwrap()
     }
@@ -49,14 +45,11 @@ impl World {
 }
 
 fn pend(waits: &mut EventLoop<'_>, world: &World, primitive: &'static dyn Primitive, request: Request) -> u32 {
-    match waits.wait(primitive, world.place(), request, Limit::Endless).unwrap() {
-        Reply::Pending(token) => token,
-        now => panic!("{now:?}"),
-    }
+    pending(waits.wait(primitive, world.place(), request, Limit::Endless).unwrap())
 }
 
 fn settled(world: &World, token: u32) -> Option<Settled> {
-    Some(Settled { token, place: world.place(), is_for_hold: true, outcome: Ok(GRANTED) })
+    world.settled(token, GRANTED)
 }
 
 /// Memory for slots that outlives the world.
@@ -123,13 +116,13 @@ fn a_grant_to_a_loop_that_ends_before_it_knows_passes_on() {
     let world = World::new(false);
     let holder = world.agent(0);
     assert_eq!(world.acquire(&holder, 2, Limit::Once), GRANTED);
-    let mut doomed = world.event_loop();
+    let mut ending = world.event_loop();
     let mut next = world.event_loop();
-    pend(&mut doomed, &world, &SEMAPHORE, permits(2));
+    pend(&mut ending, &world, &SEMAPHORE, permits(2));
     let token = pend(&mut next, &world, &SEMAPHORE, permits(2));
     world.release(&holder, 2);
     assert_eq!(next.next_settled(), None);
-    doomed.end();
+    ending.end();
     assert_eq!(next.next_settled(), settled(&world, token));
     next.end();
     assert_eq!(world.taken(), 0, "its code may not know of it either");
@@ -151,8 +144,8 @@ fn a_waiter_that_leaves_the_head_lets_those_behind_it_in() {
 #[test]
 fn what_the_register_says_of_a_thread_that_ends_goes_back() {
     let world = World::new(false);
-    let doomed = world.event_loop();
-    let agent = Arc::clone(doomed.agent());
+    let ending = world.event_loop();
+    let agent = Arc::clone(ending.agent());
     let (slot, counts) = slot(&agent);
     world.engine.add_slot(&SEMAPHORE, world.place(), slot);
     assert_eq!(world.acquire(&agent, 2, Limit::Once), GRANTED);
@@ -164,7 +157,7 @@ fn what_the_register_says_of_a_thread_that_ends_goes_back() {
     assert_eq!(holders.into_iter().map(|(agent, counts)| (agent, counts.guarded)).collect::<Vec<_>>(), [(agent.id, 1)]);
     let mut next = world.event_loop();
     let token = pend(&mut next, &world, &SEMAPHORE, permits(2));
-    doomed.end();
+    ending.end();
     assert_eq!(next.next_settled(), settled(&world, token));
     assert_eq!(world.taken() & !(1 << 31), 2);
 }
@@ -189,15 +182,15 @@ fn whoever_waits_when_a_latch_opens_passes_though_it_closes_at_once() {
 #[test]
 fn entries_of_a_thread_that_ends_are_counted_down() {
     let world = World::new(false);
-    let doomed = world.event_loop();
-    let agent = Arc::clone(doomed.agent());
+    let ending = world.event_loop();
+    let agent = Arc::clone(ending.agent());
     let (slot, _) = slot(&agent);
     world.engine.add_slot(&LATCH, world.place(), slot);
     let entry = Request::Hold(Hold::entries(1));
     assert_eq!(world.engine.wait(&agent, &LATCH, world.place(), entry, Limit::Once, &mut || true).unwrap(), GRANTED);
     let mut waits = world.event_loop();
     let token = pend(&mut waits, &world, &LATCH, Request::Hold(Hold::PASSAGE));
-    doomed.end();
+    ending.end();
     assert_eq!(waits.next_settled(), settled(&world, token));
     assert_eq!(world.word.load(Ordering::SeqCst), 0);
 }
@@ -392,4 +385,35 @@ fn readers_do_not_pass_a_writer_of_a_loop_that_came_in_vain() {
         behind.join().unwrap();
     });
     assert_eq!(world.readers(), 0);
+}
+
+#[test]
+fn an_entry_of_a_latch_waits_for_nobody() {
+    let world = World::new(false);
+    let me = world.agent(0);
+    assert_eq!(world.engine.change_latch(&me, world.place(), 1), Ok(Some(1)));
+    let mut waits = world.event_loop();
+    let token = pend(&mut waits, &world, &LATCH, Request::Hold(Hold::PASSAGE));
+    let entry = Hold::entries(1);
+    let entered = world.engine.wait(&me, &LATCH, world.place(), Request::Hold(entry), Limit::Once, &mut || true);
+    assert_eq!(entered.unwrap(), GRANTED, "though somebody waits for it to open");
+    assert!(world.engine.release(&me, &LATCH, world.place(), entry).unwrap());
+    assert_eq!(world.engine.change_latch(&me, world.place(), -1), Ok(Some(0)));
+    assert_eq!(waits.next_settled(), settled(&world, token));
+}
+
+#[test]
+fn permits_that_a_loop_was_granted_and_never_knew_of_go_back_once() {
+    let world = World::new(false);
+    let holder = world.agent(0);
+    assert_eq!(world.acquire(&holder, 2, Limit::Once), GRANTED);
+    let mut ending = world.event_loop();
+    let (slot, counts) = slot(ending.agent());
+    world.engine.add_slot(&SEMAPHORE, world.place(), slot);
+    let token = pend(&mut ending, &world, &SEMAPHORE, permits(1));
+    world.release(&holder, 1);
+    assert_eq!(ending.next_settled(), settled(&world, token));
+    assert_eq!(counts[1].load(Ordering::SeqCst), 1);
+    ending.end();
+    assert_eq!(world.taken(), 1, "the holder's");
 }

@@ -70,11 +70,15 @@ impl Engine {
         seen.push(blockage.serial);
         cycle.push((Hop { thread: waiter.thread, byte_offset: blockage.byte_offset }, blockage.serial));
         for blocker in self.blockers(waiter.id, blockage) {
-            if blocker == me.id && waiter.id != me.id {
+            if blocker == me.id {
+                if waiter.id == me.id {
+                    continue;
+                }
                 return true;
             }
+            // Of a blocker that cannot run since `me` blocks their thread, the blockage is that of `me`.
             if let Some((next, blockage)) = self.agents.blockage(blocker)
-                && (next.id == me.id && waiter.id != me.id || self.walk(me, &next, blockage, cycle, seen))
+                && (next.id == me.id || self.walk(me, &next, blockage, cycle, seen))
             {
                 return true;
             }

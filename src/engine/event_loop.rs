@@ -80,8 +80,19 @@ struct Wait {
     waiter: WaiterId,
     serial: u64,
     has_deadline: bool,
-    /// A notification stays in the table until [`EventLoop::accept`]: the thread has a lock to take first.
-    keeps_notification: bool,
+    /// What becomes of its notification.
+    delivery: Delivery,
+}
+
+/// What becomes of the notification of a wait.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Delivery {
+    /// It is collected when it is returned.
+    AtOnce,
+    /// It stays in the table until [`EventLoop::accept`]: the thread has a lock to take first.
+    Kept,
+    /// As `Kept`, and returned already: further notices are of earlier waits under this token.
+    KeptAndReturned,
 }
 
 /// What was returned last, and may have to be passed on.
@@ -171,7 +182,7 @@ impl<'e> EventLoop<'e> {
         let Reply::Pending(token) = self.wait(notified, place, Request::Notification, limit)? else {
             return Err(ReplyError::NotHeld);
         };
-        self.waits[token].keeps_notification = true;
+        self.waits[token].delivery = Delivery::Kept;
         match self.engine.release(&self.agent, lock, lock_place, hold) {
             Ok(true) => Ok(token),
             Ok(false) => {
@@ -223,7 +234,7 @@ impl<'e> EventLoop<'e> {
         limit: Limit,
     ) -> Reply {
         let has_deadline = limit != Limit::Endless;
-        let wait = Wait { primitive, place, hold, waiter, serial, has_deadline, keeps_notification: false };
+        let wait = Wait { primitive, place, hold, waiter, serial, has_deadline, delivery: Delivery::AtOnce };
         Reply::Pending(self.waits.insert(wait))
     }
 
@@ -355,12 +366,16 @@ impl<'e> EventLoop<'e> {
     /// A wait was settled by another thread, if this is not an old notice.
     fn deliver(&mut self, token: u32) -> Option<Settled> {
         let wait = self.waits.get(token)?;
-        if wait.keeps_notification {
+        if wait.delivery == Delivery::KeptAndReturned {
+            return None;
+        }
+        if wait.delivery == Delivery::Kept {
             let contents = self.engine.contents(wait.primitive.space(), wait.place.address());
             contents.waiters[wait.waiter].settlement?;
             drop(contents);
             self.stop_clock(token, wait);
             let place = wait.place;
+            self.waits[token].delivery = Delivery::KeptAndReturned;
             self.unaccepted = Some(Unaccepted::Kept { token });
             return Some(Settled { token, place, is_for_hold: false, outcome: Ok(Outcome::GRANTED) });
         }

@@ -171,7 +171,9 @@ impl<'e> Section<'e> {
     /// `agent` comes.
     pub(crate) fn enter(&mut self, agent: AgentId, request: Request) -> Entered {
         let is_queued = self.queue().is_some();
-        if is_queued && self.primitive.order() == Order::Strict && !fault!(StrictOrderOvertaken) {
+        // An entry waits for nobody.
+        let is_entry = request.hold().is_some_and(|hold| hold.mode == Mode::Entry);
+        if is_queued && self.primitive.order() == Order::Strict && !is_entry && !fault!(StrictOrderOvertaken) {
             return Entered::Wait;
         }
         match self.primitive.enter(self.state, request, agent, is_queued) {

@@ -85,10 +85,7 @@ fn lease_end_against_claim() {
         let settled = waits.next_settled();
         if settled.is_none() {
             world.unlock(&me);
-            let clock = spawn(&world, |world| {
-                let leases = std::mem::take(&mut *world.leases.0.lock());
-                leases.into_iter().for_each(|(address, generation)| world.engine.end_lease(address, generation));
-            });
+            let clock = spawn(&world, |world| world.clock.end_leases(&world.engine));
             let rival = spawn(&world, |world| {
                 let agent = world.enter();
                 if world.lock(&agent, Limit::Once) != Outcome::TimedOut {
