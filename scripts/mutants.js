@@ -11,13 +11,14 @@ const os = require('node:os');
 const path = require('node:path');
 
 const root = path.join(__dirname, '..');
-// A hang is one of the ways in which a lock fails. Without a fault, every test takes a few seconds at most.
+// A hang is one of the ways in which a lock fails. Without a fault a test takes seconds, also where much else runs.
 const PATIENCE = 60_000;
+const PATIENCE_WITH_SUITES = 300_000;
 const LOOM = 'loom';
 
-const FAULTS = [...fs.readFileSync(path.join(root, 'src/fault.rs'), 'utf8').matchAll(/^ {4}(\w+): (\w+) ([\w:]+),$/gm)].map(
-  ([, name, suite, test]) => ({ name, suite, test }),
-);
+const FAULTS = [
+  ...fs.readFileSync(path.join(root, 'src/fault.rs'), 'utf8').matchAll(/^ {4}(\w+): (\w+) "([\w:]+)",$/gm),
+].map(([, name, suite, test]) => ({ name, suite, test }));
 
 /** Runs a program; resolves to its output and how it failed: null if it did not. */
 function run(program, args, { env = {}, patience } = {}) {
@@ -34,7 +35,8 @@ function run(program, args, { env = {}, patience } = {}) {
     child.on('error', reject);
     child.on('close', (code, signal) => {
       clearTimeout(watchdog);
-      const failure = hangs ? 'hangs' : code === 0 ? null : (/^test (\S+) .*FAILED$/m.exec(output)?.[1] ?? `${signal ?? code}`);
+      const failed = /^test (\S+) .*FAILED$/m.exec(output)?.[1] ?? `ends with ${signal ?? code}`;
+      const failure = code === 0 ? null : hangs ? 'hangs' : failed;
       resolve({ output, failure });
     });
   });
@@ -60,7 +62,8 @@ async function build(flags, folder, tests) {
 async function fails(program, suite, test, fault) {
   const args = test === undefined ? [] : ['--exact', test];
   const env = fault === undefined ? {} : { SABLOCK_FAULT: fault };
-  const { output, failure } = await run(program, args, { env, patience: PATIENCE });
+  const patience = test === undefined ? PATIENCE_WITH_SUITES : PATIENCE;
+  const { output, failure } = await run(program, args, { env, patience });
   if (failure === null && test !== undefined && !/^test result: ok\. 1 passed/m.test(output)) {
     throw new Error(`${suite} has no test ${test}`);
   }

@@ -83,7 +83,7 @@ fn the_notification_of_a_thread_whose_mutex_was_overwritten_passes_on() {
 }
 
 #[test]
-fn a_notification_that_an_ended_loop_has_not_accepted_passes_on() {
+fn a_notification_that_its_code_never_knew_of_passes_on() {
     let world = World::new(false);
     let (mut ending, mut next) = (world.event_loop(), world.event_loop());
     for waits in [&mut ending, &mut next] {
@@ -94,8 +94,9 @@ fn a_notification_that_an_ended_loop_has_not_accepted_passes_on() {
     assert_eq!(world.notify(), 1);
     assert!(ending.next_settled().is_some());
     assert_eq!(next.next_settled(), None);
+    ending.refuse();
+    assert!(next.next_settled().is_some(), "before the thread has ended");
     ending.end();
-    assert!(next.next_settled().is_some());
 }
 
 #[test]

@@ -44,13 +44,14 @@ fn a_thread_that_waited_for_something_else_during_a_pause_is_blocked_as_before()
     let has_nested = &AtomicBool::new(false);
     thread::scope(|scope| {
         let blocked = scope.spawn(move || {
+            let mut is_patient = some_pauses();
             let mut pause = || {
                 // A debugger evaluates a `lock()` of its own.
                 let limit = Limit::after(Duration::from_millis(1));
                 let nested = world.engine.lock(first, elsewhere, HoldOwner::Thread, limit, &mut || true).unwrap();
                 assert_eq!(nested, Outcome::TimedOut);
                 has_nested.store(true, Ordering::SeqCst);
-                true
+                is_patient()
             };
             assert_eq!(world.lock_at(first, b, &mut pause).unwrap(), ACQUIRED);
             world.unlock_at(first, b);

@@ -388,6 +388,34 @@ fn readers_do_not_pass_a_writer_of_a_loop_that_came_in_vain() {
 }
 
 #[test]
+fn readers_do_not_pass_a_writer_that_came_in_vain_while_others_are_in() {
+    let world = &World::new(false);
+    let [first, second] = [0, 1].map(|thread| world.agent(thread));
+    for reader in [&first, &second] {
+        assert_eq!(world.enter(reader, READ, Limit::Once), GRANTED);
+    }
+    let mut waits = world.event_loop();
+    let token = pend(&mut waits, world, &SHARED, WRITE);
+    thread::scope(|scope| {
+        let behind = scope.spawn(|| {
+            let agent = world.agent(0);
+            assert_eq!(world.enter(&agent, READ, Limit::after(PROMPT)), GRANTED);
+            world.exit(&agent, READ);
+        });
+        world.until_waiting(&SHARED, 2);
+        waits.agent().notify(Notice::Offer(world.place().address()));
+        assert_eq!(waits.next_settled(), None);
+        world.exit(&first, READ);
+        assert_eq!(world.readers(), 1, "nobody has passed the writer");
+        world.exit(&second, READ);
+        assert_eq!(waits.next_settled(), settled(world, token));
+        let agent = Arc::clone(waits.agent());
+        world.exit(&agent, WRITE);
+        behind.join().unwrap();
+    });
+}
+
+#[test]
 fn an_entry_of_a_latch_waits_for_nobody() {
     let world = World::new(false);
     let me = world.agent(0);

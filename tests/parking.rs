@@ -14,7 +14,7 @@ use sablock::engine::{EventLoop, Failure, HoldOwner, Limit, Outcome, Patience, S
 use sablock::primitives::mutex::Word;
 
 /// A park that nobody ends before its time shows.
-const LONG: Duration = Duration::from_secs(4);
+const LONG: Duration = Duration::from_secs(if cfg!(mutant) { 2 } else { 4 });
 
 impl World {
     /// Loops that come in vain park for `longest_park`, however short they have waited.

@@ -3,7 +3,7 @@
 use super::SPARE;
 use crate::sync::{AtomicBool, Mutex, Ordering};
 
-/// An agent's id: above 2^16, so that another library's 0, 1, 2 in a word is told apart, and below 2^26.
+/// An agent's id: above 2^16, so that another library's 0, 1, 2 in a word is no agent, and below 2^26.
 pub type AgentId = u32;
 
 /// No id is larger: 26 bits, as many as a lock word has for it.

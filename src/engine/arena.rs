@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_told_in_advance_and_used_again() {
+    fn numbers_are_known_in_advance_and_used_again() {
         let mut arena = Arena::default();
         for entry in 0..1_000 {
             let id = arena.vacant_id();

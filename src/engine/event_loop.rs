@@ -408,3 +408,54 @@ impl<'e> EventLoop<'e> {
         self.engine.thread_ended(self.agent.id);
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use std::io;
+    use std::ptr::NonNull;
+    use std::sync::atomic::{AtomicU32, Ordering};
+    use std::time::Instant;
+
+    use super::*;
+    use crate::engine::list::STEPS;
+    use crate::engine::{HoldOwner, Patience, Timers};
+
+    struct NoClock;
+
+    impl Timers for NoClock {
+        fn deadline(&self, _: &Arc<Agent>, _: WaitId, _: Instant) -> io::Result<()> {
+            Ok(())
+        }
+        fn cancel(&self, _: WaitId) {}
+        fn lease(&self, _: usize, _: u64, _: Instant) {}
+    }
+
+    /// How many steps along lists it takes to end so many waits of one loop for a word that was overwritten.
+    fn steps_to_end_waits(count: u64) -> u64 {
+        let engine = Engine::new(1, 70_000, Patience::default(), Box::new(NoClock));
+        let holder = engine.agents.add(0).unwrap();
+        let word = AtomicU32::new(holder.id);
+        // SAFETY: an aligned atomic that outlives all waits, which end below.
+        let place = unsafe { Place::new(NonNull::from(&word), 0) };
+        let mut waits = EventLoop::new(&engine, engine.agents.add(1).unwrap());
+        for _ in 0..count {
+            assert!(matches!(waits.lock(place, HoldOwner::Thread, Limit::Endless), Ok(Reply::Pending(_))));
+        }
+        word.store(3, Ordering::SeqCst);
+        STEPS.set(0);
+        waits.agent().leave_notice(Notice::Offer(place.address()));
+        let mut ended = 0;
+        while let Some(settled) = waits.next_settled() {
+            assert_eq!(settled.outcome, Err(Corrupt));
+            ended += 1;
+        }
+        assert_eq!((ended, waits.pending()), (count, 0));
+        STEPS.get()
+    }
+
+    #[test]
+    fn to_end_the_waits_for_an_overwritten_word_takes_a_step_for_each() {
+        let (few, many) = (steps_to_end_waits(100), steps_to_end_waits(1_000));
+        assert!(many <= 10 * few + 10, "{few} steps for 100, {many} for 1000");
+    }
+}

@@ -352,9 +352,34 @@ impl Queue {
     }
 
     /// Who is notified when the thread of one of this chain ends.
-    pub fn heir(&self, waiters: &Waiters, Chain(chain): Chain) -> Option<WaiterId> {
+    pub fn next_of(&self, waiters: &Waiters, Chain(chain): Chain) -> Option<WaiterId> {
         let first = self.first(waiters)?;
         let was_there = waiters[first].ticket < self.notified_before || fault!(EndNotifiesLatecomers);
         (self.chain == chain && was_there).then_some(first)
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use std::ptr::NonNull;
+
+    use super::*;
+    use crate::primitives::mutex::MUTEX;
+    use crate::sync::AtomicU32;
+
+    #[test]
+    fn a_blocked_waiter_that_lost_keeps_its_place() {
+        let word = AtomicU32::new(0);
+        // SAFETY: an aligned atomic that outlives the queue.
+        let mut queue = Queue::new(unsafe { Place::new(NonNull::from(&word), 0) }, &MUTEX);
+        let mut waiters = Waiters::default();
+        let ids = [0, 1, 2].map(|ticket| {
+            let arrival = Arrival { ticket, since: Instant::now(), hold: None, is_endless: true };
+            queue.push_blocked(&mut waiters, arrival, 70_000, Arc::new(Parker::current()))
+        });
+        queue.set_woken(&mut waiters, ids[0], true);
+        queue.lost(&mut waiters, ids[0]);
+        assert!(!queue.anybody_woken());
+        assert_eq!(queue.first_blocked(&waiters), Some(ids[0]));
     }
 }

@@ -12,7 +12,7 @@ use super::queue::{Kind, Queue, Reservation, Settlement, Turn, WaiterId, Waiters
 use super::stats::Leaving;
 use super::table::{Contents, Engine};
 use super::wakes::Wakes;
-use crate::agents::{Agent, AgentId, Standing};
+use crate::agents::{Agent, AgentId, Notice, Standing};
 use crate::memory::Place;
 use crate::sync::{self, MutexGuard};
 
@@ -218,7 +218,7 @@ impl<'e> Section<'e> {
 
     /// Others may get in beside one that has just got in.
     fn admit_others(&mut self, hold: Hold) {
-        if hold.mode != Mode::Exclusive && !fault!(SharedHoldEntersAlone) {
+        if hold.mode != Mode::Exclusive {
             self.hand_off();
         }
     }
@@ -499,7 +499,11 @@ impl Engine {
         let mut contents = self.contents(Space::Words, address);
         let Some((queue, waiters)) = contents.queue(address) else { return Vec::new() };
         let Some(group) = queue.group(agent) else { return Vec::new() };
-        let ids: Vec<WaiterId> = group.waiters(waiters).collect();
+        let mut ids: Vec<WaiterId> = group.waiters(waiters).collect();
+        if fault!(OverwrittenWaitsEndOneByOne) {
+            ids.truncate(1);
+            group.agent.leave_notice(Notice::Offer(address));
+        }
         queue.reservation.take_if(|reservation| reservation.agent == agent);
         let mut tokens = Vec::with_capacity(ids.len());
         for id in ids {
@@ -540,7 +544,7 @@ impl Engine {
     }
 
     /// The end of an agent whose waits are all gone: whoever waits for what it holds alone gets it, marked abandoned.
-    /// Primitives without waiters keep its id, which tells the next to come the same.
+    /// Primitives without waiters keep its id, by which the next to come knows the same.
     pub fn thread_ended(&self, agent: AgentId) {
         // First the end, then the scan: whoever queues after the scan has seen its bucket finds an owner that has ended.
         if !fault!(EndsAfterTheScan) {

@@ -12,7 +12,7 @@ use super::slot::Slot;
 use super::stats::{Leaving, Stats};
 use super::timers::Timers;
 use super::wakes::Wakes;
-use crate::agents::{AgentId, Agents, Notice, SPARE};
+use crate::agents::{AgentId, Agents, Notice, is_sparse};
 use crate::memory::Place;
 use crate::sync::{AtomicBool, AtomicU32, AtomicU64, Mutex, MutexGuard, Ordering};
 
@@ -134,7 +134,7 @@ pub(crate) struct Contents {
     pub(crate) waiters: Waiters,
     pub(crate) stats: Stats,
     pub(crate) next_ticket: u64,
-    /// How many holds were told apart.
+    /// How many holds were distinguished.
     pub(crate) hold_serials: u64,
     /// The slots of the register of holds, by address.
     pub(crate) slots: FxHashMap<usize, SmallVec<[Slot; 2]>>,
@@ -281,8 +281,8 @@ impl Contents {
 
     /// The thread of one who was notified at `address` has ended before its code knew: another is notified instead.
     pub(crate) fn pass_on(&mut self, address: usize, chain: Chain, wakes: &mut Wakes) {
-        if let Some(heir) = self.queues.get(&address).and_then(|queue| queue.heir(&self.waiters, chain)) {
-            self.settle(address, heir, Settlement::Notified(chain), wakes);
+        if let Some(next) = self.queues.get(&address).and_then(|queue| queue.next_of(&self.waiters, chain)) {
+            self.settle(address, next, Settlement::Notified(chain), wakes);
         }
     }
 
@@ -301,8 +301,8 @@ impl Contents {
     pub(crate) fn forget_if_empty(&mut self, address: usize) {
         if self.queues.get(&address).is_some_and(Queue::is_empty) {
             self.queues.remove(&address);
-            if self.queues.is_empty() && self.queues.capacity() > SPARE {
-                self.queues = FxHashMap::default();
+            if is_sparse(self.queues.len(), self.queues.capacity()) {
+                self.queues.shrink_to(2 * self.queues.len());
             }
         }
     }
@@ -344,5 +344,30 @@ fn post_settled(group: &mut LoopGroup, token: u32, wakes: &mut Wakes) {
         wakes.unpark(Arc::clone(parker));
     } else if group.agent.post(notice) {
         wakes.turn(Arc::clone(&group.agent));
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use std::ptr::NonNull;
+
+    use super::*;
+    use crate::agents::SPARE;
+    use crate::primitives::mutex::MUTEX;
+
+    #[test]
+    fn memory_follows_the_number_of_queues() {
+        let words: Vec<AtomicU32> = (0..10_000).map(|_| AtomicU32::new(0)).collect();
+        // SAFETY: aligned atomics that outlive the table.
+        let places = words.iter().map(|word| unsafe { Place::new(NonNull::from(word), 0) });
+        let places: Vec<Place> = places.collect();
+        let mut contents = Contents::default();
+        for place in &places {
+            contents.queue_or_new(*place, &MUTEX);
+        }
+        for place in &places {
+            contents.forget_if_empty(place.address());
+            assert!(contents.queues.capacity() <= SPARE.max(16 * contents.queues.len().max(64)));
+        }
     }
 }

@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn values_that_this_package_did_not_write_are_told_apart() {
+    fn values_that_this_package_did_not_write_are_found() {
         let agents = Agents::new(ME);
         agents.add(0).unwrap();
         for (value, queued, reservation, plausible) in [
