@@ -130,6 +130,8 @@ faults! {
     TimeoutForgetsGrant: loom "blocking::timeout_against_unlock",
     /// A thread that is interrupted stays in the queue.
     InterruptedThreadStaysQueued: threads "an_interrupted_thread_leaves_the_queue",
+    /// A thread that waits in strict order never learns that its word was overwritten.
+    StrictWaiterIsBlind: orders "a_blocked_waiter_in_strict_order_learns_that_its_word_was_overwritten",
     /// A waiter that spins is woken like others, not handed the word.
     SpinningWaiterIsPassedBy: spinning "a_waiter_that_spins_is_handed_the_word",
     /// Whoever parked last is taken for one that spins.

@@ -11,8 +11,8 @@ use std::thread;
 use common::{PROMPT, World, pending};
 use sablock::agents::{Agent, AgentId, Notice, WaitId};
 use sablock::engine::{
-    Blockers, Corrupt, Entry, EventLoop, Facts, Hold, HoldOwner, Limit, Mode, Order, Outcome, Primitive, Request,
-    Settled, Slot, State,
+    Blockers, Corrupt, Entry, EventLoop, Facts, Failure, Hold, HoldOwner, Limit, Mode, Order, Outcome, Primitive,
+    Request, Settled, Slot, State,
 };
 use sablock::memory::Place;
 use sablock::primitives::event::MANUAL_RESET_EVENT;
@@ -444,4 +444,34 @@ fn permits_that_a_loop_was_granted_and_never_knew_of_go_back_once() {
     assert_eq!(counts[1].load(Ordering::SeqCst), 1);
     ending.end();
     assert_eq!(world.taken(), 1, "the holder's");
+}
+
+#[test]
+fn a_blocked_waiter_in_strict_order_learns_that_its_word_was_overwritten() {
+    let world = &World::new(false);
+    let holder = world.agent(0);
+    assert_eq!(world.acquire(&holder, 2, Limit::Once), GRANTED);
+    thread::scope(|scope| {
+        let blocked = scope.spawn(|| {
+            let (agent, mut pauses) = (world.agent(1), 0..100);
+            let mut pause = || pauses.next().is_some();
+            world.engine.wait(&agent, &SEMAPHORE, world.place(), permits(1), Limit::Endless, &mut pause)
+        });
+        world.until_waiting(&SEMAPHORE, 1);
+        world.word.store(1 << 30, Ordering::SeqCst);
+        let outcome = blocked.join().unwrap();
+        assert!(matches!(outcome, Err(Failure::Corrupt)), "{outcome:?}");
+    });
+    assert_eq!(world.taken(), 1 << 30, "left alone");
+}
+
+#[test]
+fn no_number_is_too_large_for_a_latch() {
+    let world = World::new(false);
+    let me = world.agent(0);
+    assert_eq!(world.engine.change_latch(&me, world.place(), 1), Ok(Some(1)));
+    for by in [i64::MIN, i64::MAX] {
+        assert_eq!(world.engine.change_latch(&me, world.place(), by), Ok(None), "{by}");
+    }
+    assert_eq!(world.taken(), 1);
 }

@@ -311,7 +311,8 @@ impl BlockedWait<'_> {
 
     /// Tries to get in; keeps its place if it cannot. Before a pause nobody may count on it any more, after one they may.
     fn arrive(&self, presence: Presence) -> Result<Option<Settlement>, Failure> {
-        if self.primitive.order() != Order::Barging {
+        let is_blind = fault!(StrictWaiterIsBlind) && self.primitive.order() == Order::Strict;
+        if self.primitive.order() == Order::Notified || is_blind {
             return Ok(self.engine.contents(self.primitive.space(), self.place.address()).collect(self.id));
         }
         let Ok(mut section) = self.engine.open(self.primitive, self.place) else {

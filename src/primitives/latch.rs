@@ -28,7 +28,7 @@ pub static LATCH: Latch = Latch;
 impl Latch {
     /// The state with the count changed by `by`; `None` if that is no count.
     fn changed(&self, state: State, by: i64) -> Option<State> {
-        let count = i64::from(word::of(state) & MAX_COUNT) + by;
+        let count = i64::from(word::of(state) & MAX_COUNT).checked_add(by)?;
         let count = (0..=i64::from(MAX_COUNT)).contains(&count).then_some(count as u32)?;
         Some(word::state(word::of(state) & WAITING | count))
     }
