@@ -47,7 +47,7 @@ async function build(flags, folder, tests) {
   const { output, failure } = await run(
     'cargo',
     ['test', '--no-default-features', '--no-run', '--message-format=json-render-diagnostics', ...tests],
-    { env: { CARGO_TARGET_DIR: path.join(root, 'target', folder), RUSTFLAGS: flags } },
+    { env: { CARGO_TARGET_DIR: path.join(root, 'target', folder), RUSTFLAGS: flags, CARGO_PROFILE_DEV_DEBUG: '0' } },
   );
   if (failure !== null) throw new Error(`${folder} does not compile:\n${output}`);
   const programs = new Map();

@@ -89,7 +89,7 @@ faults! {
     /// A hand-off lets in one waiter only, though there is room for more.
     BatchStopsAfterOne: orders "whoever_waits_when_a_latch_opens_passes_though_it_closes_at_once",
     /// Readers pass a writer that came and could not be let in.
-    PassesAClaimedWriter: orders "readers_do_not_pass_a_writer_that_came_in_vain_while_others_are_in",
+    PassesAClaimedWriter: shared_holds "readers_do_not_pass_a_writer_that_came_in_vain_while_others_are_in",
 
     // Event loops: claims, reservations, leases, parking.
     /// A loop that came in vain is not remembered: nothing is ever reserved for it.

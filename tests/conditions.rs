@@ -33,7 +33,7 @@ impl World {
         self.engine.notify(self.other(0), 1)
     }
 
-    fn until_waiting(&self, count: usize) {
+    fn until_notifiable(&self, count: usize) {
         self.until("waiters", |world| world.engine.waiting(world.other(0)) == count);
     }
 
@@ -51,7 +51,7 @@ fn fails_to_lock_again(why: impl Fn(&World, &AtomicBool), is_expected: impl Fn(&
     thread::scope(|scope| {
         world.lock(first, Limit::Once);
         let waiter = scope.spawn(move || world.wait(first, &mut || !is_interrupted.load(Ordering::SeqCst)));
-        world.until_waiting(1);
+        world.until_notifiable(1);
         world.lock(me, Limit::after(PROMPT));
         let token = match next.wait(&FUTEX, world.other(0), Request::Notification, Limit::Endless).unwrap() {
             sablock::engine::Reply::Pending(token) => token,

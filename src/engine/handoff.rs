@@ -102,8 +102,8 @@ impl Section<'_> {
             return self.grant(first, granted);
         }
         let has_aged = sync::since(waiters[first].since) >= patience.grant_after;
-        let is_due = queue.last_aged_grant.is_none_or(|last| sync::since(last) >= patience.grant_every);
-        if has_aged && is_due && !fault!(AgedWaiterIsOnlyWoken) {
+        let is_due = || queue.last_aged_grant.is_none_or(|last| sync::since(last) >= patience.grant_every);
+        if has_aged && is_due() && !fault!(AgedWaiterIsOnlyWoken) {
             queue.last_aged_grant = Some(sync::now());
             return self.grant(first, granted);
         }

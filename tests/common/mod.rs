@@ -79,7 +79,7 @@ mod world {
     use std::time::{Duration, Instant};
 
     use sablock::agents::Agent;
-    use sablock::engine::{Engine, EventLoop, HoldOwner, Limit, Outcome, Patience, Reply, Settled};
+    use sablock::engine::{Engine, EventLoop, HoldOwner, Limit, Outcome, Patience, Primitive, Reply, Settled};
     use sablock::memory::Place;
     use sablock::primitives::mutex::MUTEX;
 
@@ -173,6 +173,11 @@ mod world {
 
         pub fn until_queued(&self, waiters: usize) {
             self.until("waiters", |world| world.ages().len() == waiters);
+        }
+
+        /// Until so many wait for this primitive.
+        pub fn until_waiting(&self, primitive: &dyn Primitive, count: usize) {
+            self.until("waiters", |world| world.engine.inspect(primitive, world.place()).waiters.len() == count);
         }
 
         pub fn until(&self, what: &str, holds: impl Fn(&Self) -> bool) {
