@@ -287,3 +287,22 @@ fn no_number_is_too_large_for_a_latch() {
     }
     assert_eq!(world.taken(), 1);
 }
+
+#[test]
+fn an_entry_that_others_counted_down_counts_nothing_down_when_it_is_released_or_its_thread_ends() {
+    let world = World::new(false);
+    let ending = world.event_loop();
+    let agent = Arc::clone(ending.agent());
+    let (slot, counts) = slot(&agent);
+    world.engine.add_slot(&LATCH, world.place(), slot);
+    let entry = Hold::entries(1);
+    let entered = world.engine.wait(&agent, &LATCH, world.place(), Request::Hold(entry), Limit::Once, &mut || true);
+    assert_eq!(entered.unwrap(), GRANTED);
+    let other = world.agent(1);
+    assert_eq!(world.engine.change_latch(&other, world.place(), -1), Ok(Some(0)));
+    assert_eq!(world.engine.release(&agent, &LATCH, world.place(), entry), Ok(true), "it is given up");
+    assert_eq!((world.taken(), counts[1].load(Ordering::SeqCst)), (0, 0));
+    assert_eq!(world.engine.change_latch(&other, world.place(), 1), Ok(Some(1)));
+    ending.end();
+    assert_eq!(world.taken(), 1, "the other's");
+}
