@@ -8,10 +8,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{ACQUIRED, PROMPT, World};
+use common::{ACQUIRED, World};
 use sablock::agents::Agent;
 use sablock::engine::Limit;
 use sablock::engine::Patience;
+
+/// For a spin to be met, which takes luck where the processors have much else to do.
+const LONG_ENOUGH: Duration = Duration::from_secs(20);
 
 impl World {
     fn exchange(&self, from: u32, to: u32) -> bool {
@@ -47,12 +50,12 @@ impl World {
             });
             let agent = self.agent(1);
             let mut longer = (0..50).cycle().map(|step| Duration::from_micros(5) * step);
-            while !is_enough(self) && started_at.elapsed() < PROMPT {
+            while !is_enough(self) && started_at.elapsed() < LONG_ENOUGH {
                 // Not by waiting: a spin would see that the other's holds are short.
                 if !self.exchange(0, agent.id) {
                     continue;
                 }
-                while self.engine.stats().blocked == 0 && started_at.elapsed() < PROMPT {
+                while self.engine.stats().blocked == 0 && started_at.elapsed() < LONG_ENOUGH {
                     thread::yield_now();
                 }
                 // It is queued, and about to spin.
