@@ -49,7 +49,8 @@ const toProgram = (file, block, text) => {
   const isFragment = file === REFERENCE ? !LOADS_SABLOCK.test(code) : marker === 'fragment';
   const version = /^Node\.js (\d+)$/.exec(marker ?? '');
   const needs = /^needs: (\w+(?:, \w+)*)$/.exec(marker ?? '');
-  if (marker !== null && !isFragment && version === null && needs === null) report(file, line, `unknown marker <!-- ${marker} -->`);
+  if (marker !== null && !isFragment && version === null && needs === null)
+    report(file, line, `unknown marker <!-- ${marker} -->`);
   const output = text?.language === 'text' ? text.code : null;
   const isToCome = needs?.[1].split(', ').some((name) => !(name in sablock)) ?? false;
   const node = version === null ? process.execPath : toNode(version[1]);
