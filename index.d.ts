@@ -16,7 +16,7 @@ export interface LockOptions {
   timeout?: Timeout | undefined;
 }
 
-/** Options of the verbs that answer a promise. */
+/** Options of the methods that return a promise. */
 export interface AsyncLockOptions extends LockOptions {
   /**
    * Takes the wait back when it aborts, or has aborted: the promise is rejected with the signal's `reason`.
@@ -79,7 +79,7 @@ export interface MutexHolder {
   count: number;
 }
 
-/** What {@link Mutex.inspect} answers. */
+/** What {@link Mutex.inspect} returns. */
 export interface MutexInspection {
   /** The name that this thread gave to the mutex; `null` without one. */
   name: string | null;
@@ -95,7 +95,7 @@ export interface MutexInspection {
   waiters: MutexWaiter[];
 }
 
-/** One mutex in the answer of {@link inspectAll}. */
+/** One mutex as {@link inspectAll} returns it. */
 export interface QueuedMutexInspection extends MutexInspection {
   /** Where in its buffer the mutex is. */
   byteOffset: number;
@@ -251,8 +251,8 @@ export class Mutex {
   /**
    * Runs `fn` while it holds the mutex. In any thread; never throws. Waits as {@link Mutex.lockAsync}.
    *
-   * @param fn Called without arguments once the mutex is held. If it answers a promise, the mutex is held until that settles.
-   * @returns A promise of what `fn` answers. The mutex is unlocked before it settles, whatever `fn` does; a
+   * @param fn Called without arguments once the mutex is held. If it returns a promise, the mutex is held until that settles.
+   * @returns A promise of what `fn` returns. The mutex is unlocked before it settles, whatever `fn` does; a
    *   {@link Condition.waitAsync} that `fn` has not awaited does not lock it again. Rejected with what `fn` throws, with
    *   `ERR_LOCK_TIMEOUT` if the time was over (`fn` is not called then), or as {@link Mutex.lockAsync}.
    * @example
@@ -265,17 +265,17 @@ export class Mutex {
   /**
    * Runs `fn` while it holds the mutex. **Blocks** this thread; workers only, unless `allowMainThread`.
    *
-   * @param fn Called without arguments once the mutex is held; must answer at once.
-   * @returns What `fn` answers. The mutex is unlocked by then, also if `fn` throws, and a {@link Condition.waitAsync} that `fn`
+   * @param fn Called without arguments once the mutex is held; must not return a promise.
+   * @returns What `fn` returns. The mutex is unlocked by then, also if `fn` throws, and a {@link Condition.waitAsync} that `fn`
    *   has begun does not lock it again.
    * @throws `ERR_LOCK_TIMEOUT` if the time was over; `fn` is not called then.
-   * @throws `ERR_INVALID_ARG_TYPE` if `fn` is no function, or answers a promise (the mutex is unlocked then).
+   * @throws `ERR_INVALID_ARG_TYPE` if `fn` is no function, or returns a promise (the mutex is unlocked then).
    * @throws As {@link Mutex.lock}, and what `fn` throws.
    */
   executeLockedSync<T>(fn: () => T, options?: LockOptions): T;
 
   /**
-   * Locks the mutex and answers a guard that unlocks it. **Blocks** this thread; workers only, unless `allowMainThread`.
+   * Locks the mutex and returns a guard that unlocks it. **Blocks** this thread; workers only, unless `allowMainThread`.
    *
    * @param timeout How long to wait, in milliseconds, counted from the call, or options. Default: for ever.
    * @throws `ERR_LOCK_TIMEOUT` if the time was over (`null` would let a `using` block run unlocked).
@@ -303,9 +303,9 @@ export class Mutex {
   acquireAsync(timeout?: Timeout | AsyncLockOptions): Promise<LockGuard>;
 
   /**
-   * Locks the mutex if that is possible at once, and answers a guard that unlocks it. In any thread; never blocks.
+   * Locks the mutex if that is possible at once, and returns a guard that unlocks it. In any thread; never blocks.
    *
-   * @returns The guard, or `null` where {@link Mutex.tryLock} answers `false`.
+   * @returns The guard, or `null` where {@link Mutex.tryLock} returns `false`.
    * @throws `ERR_LOCK_CORRUPT` if the memory holds what no sablock wrote.
    */
   tryAcquire(): LockGuard | null;
@@ -336,7 +336,7 @@ export class Mutex {
   leave(token: LockGuard): void;
 
   /**
-   * Whether somebody holds the mutex, dead or alive: a snapshot for diagnosis, out of date when you read it.
+   * Whether somebody holds the mutex, or a thread that held it has ended: a snapshot for diagnosis, out of date when you read it.
    */
   readonly isLocked: boolean;
 
@@ -460,7 +460,7 @@ export class Condition {
    *
    * @param mutex The mutex, which this thread holds.
    * @param options How long to wait for the notification, as {@link Condition.wait}, or options.
-   * @returns A promise of what {@link Condition.wait} answers. Rejected with the signal's `reason` if it aborts before
+   * @returns A promise of what {@link Condition.wait} returns. Rejected with the signal's `reason` if it aborts before
    *   the notification: the mutex is held again then too, as after a timeout. Rejected with `ERR_LOCK_NO_THREAD` if the
    *   system refuses the background thread that a timeout needs: the mutex is held. Rejected with `ERR_LOCK_NOT_OWNER` also when
    *   it is over, if it was begun inside an `executeLocked` or `executeLockedSync` that has ended since. Else rejected as
@@ -469,7 +469,7 @@ export class Condition {
   waitAsync(mutex: Mutex, options?: Timeout | AsyncLockOptions): Promise<boolean>;
 
   /**
-   * Waits until `predicate` answers what is true. **Blocks** as {@link Condition.wait}.
+   * Waits until `predicate` returns a truthy value. **Blocks** as {@link Condition.wait}.
    *
    * @param mutex The mutex, which this thread holds.
    * @param predicate Called with the mutex held: at once, after each notification, and when the time is over.
@@ -480,14 +480,14 @@ export class Condition {
   waitFor(mutex: Mutex, predicate: () => unknown, timeout?: Timeout | LockOptions): boolean;
 
   /**
-   * Waits until `predicate` answers what is true, or a promise of that. In any thread; never throws. Waits as
+   * Waits until `predicate` returns a truthy value, or a promise of one. In any thread; never throws. Waits as
    * {@link Condition.waitAsync}.
    * If it does so at once, there is no wait that a signal could take back.
    *
    * @param mutex The mutex, which this thread holds.
-   * @param predicate As {@link Condition.waitFor}, but may answer a promise.
+   * @param predicate As {@link Condition.waitFor}, but may return a promise.
    * @param options How long to wait, in milliseconds, counted from the call, or options. Default: for ever.
-   * @returns A promise of what {@link Condition.waitFor} answers. Rejected as {@link Condition.waitAsync} or `predicate`.
+   * @returns A promise of what {@link Condition.waitFor} returns. Rejected as {@link Condition.waitAsync} or `predicate`.
    */
   waitForAsync(mutex: Mutex, predicate: () => unknown, options?: Timeout | AsyncLockOptions): Promise<boolean>;
 
@@ -523,7 +523,7 @@ export interface WaitAsyncOptions {
  * Arguments are checked and converted in the order and with the errors that ECMAScript specifies. Waiters of `wait` and
  * `waitAsync` stand in one line for each byte of the buffer; only `notify` wakes them, never a change of the value.
  * `terminate()`, `process.exit()` and uncaught errors end the wait within 100 ms, and the debugger gets through. If the
- * thread ends before its code learns of a notification, the next in line is told, if he waited at that time.
+ * thread ends before its code learns of a notification, the next in line is notified, if it waited at that time.
  *
  * @param typedArray A view of shared memory.
  * @param timeout How long to wait, in milliseconds, counted from the call. `undefined`, `NaN`: for ever. Zero or less: not.
@@ -558,7 +558,7 @@ export function notify(typedArray: Int32Array | BigInt64Array, index?: number, c
  *
  * A pending wait keeps the event loop alive (unless `ref: false`), and nothing is left of a settled one.
  *
- * @param options Checked after everything else was converted. With a signal that has aborted, the answer is a rejected promise.
+ * @param options Checked after everything else was converted. With a signal that has aborted, `value` is a rejected promise.
  * @returns `{ async: false, value }` if it need not wait, else `{ async: true, value }` with a promise.
  * @throws As {@link wait}, but not on the main thread; `ERR_LOCK_NO_THREAD` if the system refuses the background thread
  *   that a timeout needs.
@@ -583,7 +583,7 @@ export function waitAsync(
   options?: WaitAsyncOptions,
 ): WaitAsyncResult;
 
-/** What {@link waitAsync} answers. */
+/** What {@link waitAsync} returns. */
 export type WaitAsyncResult =
   | {
       /** There is nothing to wait for. */
@@ -598,7 +598,7 @@ export type WaitAsyncResult =
       value: Promise<'ok' | 'timed-out'>;
     };
 
-/** What {@link stats} answers: plain numbers, of all threads of the process. All but the last two only grow. */
+/** What {@link stats} returns: plain numbers, of all threads of the process. All but the last two only grow. */
 export interface Stats {
   /** Acquisitions that had to wait in the queue, of threads that ended at that moment too. */
   contended: number;
@@ -626,7 +626,7 @@ export interface Stats {
 }
 
 /**
- * Counts of all waits for mutexes in the process, since it began: subtract an earlier answer to get those of a time between.
+ * Counts of all waits for mutexes in the process, since it began: subtract an earlier result to get those of a time between.
  * In any thread; never blocks. Takes some ten microseconds. What is counted is what waits: locking what is free, by a few
  * microseconds of spinning too, costs nothing and counts nothing, and neither do waits for notifications.
  *
@@ -642,12 +642,12 @@ export function stats(): Stats;
 /**
  * What is published on the channels of `node:diagnostics_channel`, by the channel's name.
  *
- * Published at once in the thread that waited or found it: subscribe in each thread that you want to hear of, before or
+ * Published at once in the thread that waited or found it: subscribe in each thread that you are interested in, before or
  * after this package is loaded there. Without subscribers no message is made, and no clock is read. A subscriber runs
  * between the lock and the code that waits for it (for `sablock:long-hold` in a thread that is blocked, even inside its
  * sleep), so let it be short, and never lock in it: a thread that is blocked could not unlock, and gets a {@link DeadlockError}
  * instead of the lock. What it throws becomes an uncaught error; the lock does not mind.
- * It runs in the asynchronous context of the code that waits, so that AsyncLocalStorage answers there what it answers in
+ * It runs in the asynchronous context of the code that waits, so that AsyncLocalStorage returns there what it returns in
  * that code (of several waits of a thread for one mutex, `sablock:long-hold` takes the first).
  *
  * With the types of Node.js, `subscribe` and `unsubscribe` of `node:diagnostics_channel` know these messages.

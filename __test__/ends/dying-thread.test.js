@@ -28,3 +28,27 @@ for (const verb of ['lock', 'acquire', 'executeLockedSync']) {
     mutex.unlock();
   });
 }
+
+test('a thread that ends in a subscriber does not free the mutex that another thread has locked since', {
+  timeout: 40_000,
+}, async () => {
+  const [PENDING, UNLOCKED, LOCKED_ELSEWHERE] = [1, 2, 3];
+  const buffer = new SharedArrayBuffer(8);
+  const stage = new Int32Array(buffer, 4, 1);
+  const reaches = async (value) => {
+    while (Atomics.load(stage, 0) !== value) await new Promise(setImmediate);
+  };
+  const mutex = new Mutex(buffer);
+  mutex.tryLock();
+  const worker = new Worker(path.join(__dirname, '..', 'workers', 'exits-in-subscriber.js'), { workerData: buffer });
+  const ended = new Promise((resolve) => worker.on('exit', resolve));
+  await reaches(PENDING);
+  mutex.unlock();
+  await reaches(UNLOCKED);
+  assert.equal(mutex.tryLock(), true);
+  Atomics.store(stage, 0, LOCKED_ELSEWHERE);
+  await ended;
+  assert.equal(mutex.isHeldByThisThread, true);
+  mutex.unlock();
+  assert.equal(mutex.isLocked, false);
+});

@@ -64,7 +64,7 @@ class Warnings {
     this.#times.push(now);
   }
 
-  /** The rest is told when the time is over, or before the process ends by itself. */
+  /** The rest is reported when the time is over, or before the process ends by itself. */
   #leaveOut() {
     if (this.#leftOut === 0) {
       this.#timer = setTimeout(this.#tellRest, WINDOW_MS).unref();
@@ -89,7 +89,7 @@ exports.report = (mutex, word) => {
  */
 exports.repair = (mutex, word) => {
   const threadId = endedThread();
-  // Null: another has been told of the end, and has not repaired.
+  // Null: another has reported the end, and has not repaired.
   if (threadId !== null) {
     binding.reported();
     tellAbandoned(mutex, threadId);

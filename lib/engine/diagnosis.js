@@ -1,4 +1,4 @@
-// What is told on diagnostics channels: who waited, who holds for long, who ended inside, who was in a deadlock.
+// What is published on diagnostics channels: who waited, who holds for long, who ended inside, who was in a deadlock.
 //
 // Loaded by the first wait. Whoever waits, or finds something, tells it on its own thread, and a promise in the asynchronous
 // context of whoever waits for it, not of whoever unlocks. Without subscribers a wait costs one look at a flag more; no clock
@@ -15,7 +15,7 @@ const longHold = channel('sablock:long-hold');
 const abandoned = channel('sablock:abandoned');
 const deadlock = channel('sablock:deadlock');
 
-/** How long a hold is watched before it is told of; then again each time that this has doubled. */
+/** How long a hold is watched before it is published; then again each time that this has doubled. */
 const LONG_MS = 100;
 /** How often a thread looks at the holds that its promises wait for. A blocked thread looks as often. */
 const LOOK_MS = 25;
@@ -130,7 +130,7 @@ function tellContended(mutex, kind, ownerThreadId, waitedMs, status) {
   contended.publish({ ...placeOf(mutex), kind, ownerThreadId, waitedMs, outcome });
 }
 
-/** A pending promise that is told about. */
+/** A pending promise that is published. */
 class AsyncWatch {
   #wait;
   #since = performance.now();
@@ -157,10 +157,10 @@ class AsyncWatch {
   }
 }
 
-/** Whether anybody wants to hear of waits. */
+/** Whether anybody subscribes to waits. */
 exports.isWatched = () => contended.hasSubscribers || longHold.hasSubscribers;
 
-/** A promise for the mutex is pending from now on. Answers what has `end(code)`, or `null`. */
+/** A promise for the mutex is pending from now on. Returns what has `end(status)`, or `null`. */
 exports.beginWait = (wait) => quietly(() => new AsyncWatch(wait));
 
 /** Runs a call of the binding that may block for the mutex. Returns its status. */

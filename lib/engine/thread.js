@@ -136,7 +136,7 @@ function sparse(waits) {
 const fresh = new Thread();
 /** What a blocked thread calls between two slices, to see whether it can still run JS; must not throw. */
 const pause = () => fresh.holds?.look();
-// The environment is told by a function that it has one of, and that nobody has a reason to replace.
+// The environment is known by a function that it has one of, and that nobody has a reason to replace.
 const thread = binding.attach(threadId, receiveMessageOnPort, fresh, fresh.record, () => fresh.drain(), pause);
 
 exports.binding = binding;

@@ -71,7 +71,7 @@ class LockWait extends PendingWait {
   }
 }
 
-/** One that is told about. */
+/** One that is published on diagnostics channels. */
 class WatchedLockWait extends LockWait {
   #watch = null;
 

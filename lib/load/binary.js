@@ -1,6 +1,6 @@
 'use strict';
 
-// The one binary of the process: finds this package's own, and answers the one that all copies of the package share.
+// The one binary of the process: finds this package's own, and exports the one that all copies of the package share.
 // It runs at each start, in each thread, so what goes wrong is explained elsewhere (load-errors.js).
 
 const { existsSync } = require('node:fs');

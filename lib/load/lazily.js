@@ -6,7 +6,7 @@ const path = require('node:path');
 const LIB = path.join(__dirname, '..', path.sep);
 
 /**
- * Answers a function that loads once. If JS is interrupted while a module loads (by a `vm` timeout, say), a piece of it stays in
+ * Returns a function that loads once. If JS is interrupted while a module loads (by a `vm` timeout, say), a piece of it stays in
  * Node's cache, and everybody would get that: it has to go first.
  */
 exports.lazily = (load) => {

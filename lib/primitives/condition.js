@@ -270,7 +270,7 @@ class Condition {
     return isNotified;
   }
 
-  /** Answers a promise, or `false`; throws what is an error. */
+  /** Returns a promise, or `false`; throws what is an error. */
   #waitAsync(mutex, word, options, outer) {
     const { timeout, signal } = options;
     const guarded = toHold(word);

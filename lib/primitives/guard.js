@@ -120,7 +120,7 @@ class LockGuard {
 
 /**
  * Ends the hold of a function that has ended, `name`, which began in `era`. If the hold is away, the wait that it is lent to will
- * not bring it back. Answers the error if the function did not hold the mutex any more, for a reason that it was not told of.
+ * not bring it back. Returns the error if the function did not hold the mutex any more, for a reason that it does not know.
  */
 function endHold(word, era, name) {
   // At the end of the stack no function of JS may be able to begin. Those of the binding always are.
@@ -132,16 +132,16 @@ function endHold(word, era, name) {
   return holdEnded(word, binding.endGuard(word, era), name);
 }
 
-/** After `endGuard`, with its answer. */
-function holdEnded(word, answer, name) {
+/** With what `endGuard` returned. */
+function holdEnded(word, ended, name) {
   if (thread.hasAway) thread.hasAway = binding.hasAway();
-  if (answer < 0) {
-    const wait = thread.lent.get(-1 - answer);
-    thread.lent.delete(-1 - answer);
+  if (ended < 0) {
+    const wait = thread.lent.get(-1 - ended);
+    thread.lent.delete(-1 - ended);
     wait?.holderEnded(name);
     return undefined;
   }
-  return answer === binding.RELEASED || answer === binding.LOST ? undefined : refused(word, answer, GUARDED_HOLD);
+  return ended === binding.RELEASED || ended === binding.LOST ? undefined : refused(word, ended, GUARDED_HOLD);
 }
 
 const createGuard = (mutex, word) => new LockGuard(secret, mutex, word);

@@ -16,7 +16,7 @@ const keysOf = uncurry(prototype.keys);
 
 const ARRAYS = 'an Int32Array or a BigInt64Array';
 
-/** ValidateIntegerTypedArray with waitable true. Answers the length at this moment, before any coercion. */
+/** ValidateIntegerTypedArray with waitable true. Returns the length at this moment, before any coercion. */
 function checkWaitable(typedArray) {
   const name = nameOf(typedArray);
   if (name !== 'Int32Array' && name !== 'BigInt64Array') throw invalidArgument('typedArray', ARRAYS, typedArray);

@@ -145,9 +145,9 @@ class Mutex {
       } catch {
         binding.wake();
       }
-      const answer = binding.endGuard(this.#word, era);
-      if (answer !== binding.RELEASED) {
-        const refusal = holdEnded(this.#word, answer, 'executeLockedSync()');
+      const ended = binding.endGuard(this.#word, era);
+      if (ended !== binding.RELEASED) {
+        const refusal = holdEnded(this.#word, ended, 'executeLockedSync()');
         // What `fn` throws says more than this.
         if (refusal !== undefined && !hasThrown) throw refusal;
       }

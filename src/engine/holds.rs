@@ -41,7 +41,7 @@ struct Range {
 }
 
 impl Range {
-    /// Whether the guard has to be told from others of its word.
+    /// Whether the guard has to be distinguished from others of its word.
     fn counts(&self) -> bool {
         self.whereabouts != Whereabouts::Here || self.watchers > 0
     }
@@ -162,7 +162,7 @@ impl Holds {
         let Some(word) = self.0.get_mut(&address) else { return };
         act(word);
         if word.counting == 0 {
-            // One guard of this word lives at most: nothing is to be told apart.
+            // One guard of this word lives at most: there is nothing to distinguish.
             self.0.remove(&address);
             if self.0.is_empty() && self.0.capacity() > SPARE {
                 self.0 = FxHashMap::default();

@@ -22,7 +22,7 @@ const SYMBOL: &std::ffi::CStr = c"sablock_protocol";
 pub struct Copy {
     /// Its file.
     pub path: PathBuf,
-    /// What it answers to [`sablock_protocol`].
+    /// What its [`sablock_protocol`] returns.
     pub protocol: u32,
     /// Whether it is this one.
     pub is_this: bool,
@@ -108,7 +108,7 @@ mod system {
 
     /// The files of the loaded libraries.
     pub fn libraries() -> Vec<PathBuf> {
-        // SAFETY: the functions take any index, and answer null for one that is out of range by now.
+        // SAFETY: the functions take any index, and return null for one that is out of range by now.
         let name = |index| unsafe {
             let name = _dyld_get_image_name(index);
             (!name.is_null()).then(|| OsStr::from_bytes(CStr::from_ptr(name).to_bytes()).into())

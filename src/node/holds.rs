@@ -17,13 +17,13 @@ pub const AWAY: i32 = 12;
 #[napi]
 pub const LOST: i32 = 13;
 
-/// The guard that holds the word lends its hold to a wait, which ends this era. Answers the hold's number.
+/// The guard that holds the word lends its hold to a wait, which ends this era. Returns the hold's number.
 #[napi(catch_unwind, ts_args_type = "word: Int32Array, era: number")]
 pub fn depart(env: Env, word: JsWord, era: f64) -> Result<f64> {
     JsThread::with(env, |thread| thread.holds.depart(word.0.address(), era as u64) as f64)
 }
 
-/// The hold `number` is with its guard again. Answers whether any hold of this thread is away or lost.
+/// The hold `number` is with its guard again. Returns whether any hold of this thread is away or lost.
 #[napi(catch_unwind, ts_args_type = "word: Int32Array, number: number")]
 pub fn arrive(env: Env, word: JsWord, number: f64) -> Result<bool> {
     JsThread::with(env, |thread| {
@@ -44,13 +44,13 @@ pub fn is_away(env: Env, word: JsWord, number: f64) -> Result<bool> {
     JsThread::with(env, |thread| thread.holds.is_away(word.0.address(), number as u64))
 }
 
-/// Remembers the guard that holds the word, which ends this era. Answers the hold's number.
+/// Remembers the guard that holds the word, which ends this era. Returns the hold's number.
 #[napi(catch_unwind, ts_args_type = "word: Int32Array, era: number")]
 pub fn watch_hold(env: Env, word: JsWord, era: f64) -> Result<f64> {
     JsThread::with(env, |thread| thread.holds.watch(word.0.address(), era as u64) as f64)
 }
 
-/// The guard of the hold `number` need not be remembered any more. Answers as `arrive`.
+/// The guard of the hold `number` need not be remembered any more. Returns as `arrive`.
 #[napi(catch_unwind, ts_args_type = "word: Int32Array, number: number")]
 pub fn unwatch_hold(env: Env, word: JsWord, number: f64) -> Result<bool> {
     JsThread::with(env, |thread| {
@@ -77,7 +77,7 @@ pub fn is_lost(env: Env, word: JsWord, era: f64) -> Result<bool> {
     JsThread::with(env, |thread| thread.holds.find(word.0.address(), era as u64).0 == Whereabouts::Lost)
 }
 
-/// Frees the hold of the guard that was made in `era`, if it is here. Answers a code; after `RELEASED` and `LOST` the guard is
+/// Frees the hold of the guard that was made in `era`, if it is here. Returns a status; after `RELEASED` and `LOST` the guard is
 /// spent. The rest is as for `unlock`.
 #[napi(catch_unwind, ts_args_type = "word: Int32Array, era: number")]
 pub fn unlock_guard(env: Env, word: JsWord, era: f64) -> Result<i32> {
@@ -92,7 +92,7 @@ pub fn unlock_guard(env: Env, word: JsWord, era: f64) -> Result<i32> {
 }
 
 /// As `unlockGuard`, but the guard is spent whatever comes of it: a hold that is away does not come back, and instead of `AWAY`
-/// the answer is -1 minus its number.
+/// the result is -1 minus its number.
 #[napi(catch_unwind, ts_args_type = "word: Int32Array, era: number")]
 pub fn end_guard(env: Env, word: JsWord, era: f64) -> Result<f64> {
     JsThread::with(env, |thread| {

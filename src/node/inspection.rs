@@ -1,4 +1,4 @@
-//! The binding's part of `inspect()`, of `stats()`, and of what is told on diagnostics channels.
+//! The binding's part of `inspect()`, of `stats()`, and of what is published on diagnostics channels.
 
 use napi_derive::napi;
 
@@ -36,7 +36,7 @@ pub struct Holder {
 /// A mutex and its queue as `inspect()` shows them.
 #[napi(object, use_nullable = true)]
 pub struct Inspection {
-    /// Whether anybody, dead or alive, holds it.
+    /// Whether anybody holds it, or a thread that held it has ended.
     pub locked: bool,
     /// The thread that holds it.
     pub owner_thread_id: Option<u32>,
@@ -124,7 +124,7 @@ pub fn inspect_primitive(words: JsWord, ask: Ask) -> Occupancy {
 /// A mutex that somebody waits for, as `inspectAll()` shows it.
 #[napi(object)]
 pub struct QueuedLock {
-    /// What `address()` answers for the same word.
+    /// What `address()` returns for the same word.
     pub address: f64,
     /// Its place in the buffer.
     pub byte_offset: f64,
@@ -150,13 +150,13 @@ pub fn address(word: JsWord) -> f64 {
     word.0.address() as f64
 }
 
-/// The thread that holds the word at this moment, dead or alive; `null` if none does.
+/// The thread that holds the word at this moment, running or ended; `null` if none does.
 #[napi(catch_unwind, ts_args_type = "word: Int32Array")]
 pub fn owner_thread(word: JsWord) -> Option<u32> {
     engine().agents.thread(MUTEX.owner(MUTEX.read(word.0)))
 }
 
-/// What `stats()` answers.
+/// What `stats()` returns.
 #[napi(object)]
 pub struct Stats {
     /// Acquisitions after a wait.

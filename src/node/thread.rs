@@ -38,7 +38,7 @@ pub struct JsThread {
     settled: Option<usize>,
     /// Which of its guards have lent their holds to waits.
     pub holds: Holds,
-    /// The dead holder whose end the last acquisition has to report.
+    /// The agent whose thread ended inside, which the last acquisition has to report.
     pub abandoned_by: Option<AgentId>,
     /// What there is to know of the last call.
     pub record: Record,
@@ -121,7 +121,7 @@ impl JsThread {
     }
 
     /// Takes in the environment of which `environment` is an object, the same for all loads. `state` gets the agent's id as
-    /// its property `id` and is answered; if the environment was taken in before, the object of that time is answered instead.
+    /// its property `id` and is returned; if the environment was taken in before, the object of that time is returned instead.
     pub fn attach<'env>(
         env: Env,
         thread_id: ThreadId,
