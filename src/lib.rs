@@ -8,6 +8,9 @@
 //! Imports run one way: `node` -> [`primitives`] -> [`engine`] -> [`agents`] -> [`memory`], [`sync`].
 //! Only `node` knows Node-API; the rest is built and tested without it (`--no-default-features`).
 
+#[macro_use]
+mod fault;
+
 pub mod agents;
 pub mod engine;
 pub mod memory;

@@ -10,17 +10,51 @@ mod real {
 
     use std::sync::OnceLock;
     use std::thread;
-    use std::time::Instant;
+    use std::time::{Duration, Instant};
 
     /// The monotonic clock.
     pub fn now() -> Instant {
         Instant::now()
     }
 
+    /// How long ago that was.
+    pub fn since(then: Instant) -> Duration {
+        now().saturating_duration_since(then)
+    }
+
+    /// Whether that time has come.
+    pub fn has_come(time: Instant) -> bool {
+        now() >= time
+    }
+
     /// The same clock, in nanoseconds since its first use, and never 0.
     pub fn nanoseconds() -> u64 {
         static START: OnceLock<Instant> = OnceLock::new();
         START.get_or_init(now).elapsed().as_nanos() as u64 + 1
+    }
+
+    /// Whether spinning may be of use: not on one processor, where the others cannot go on meanwhile.
+    pub fn has_several_processors() -> bool {
+        static SEVERAL: OnceLock<bool> = OnceLock::new();
+        *SEVERAL.get_or_init(|| thread::available_parallelism().is_ok_and(|count| count.get() > 1))
+    }
+
+    /// How long a thread still spins.
+    pub struct Spin {
+        until: u64,
+    }
+
+    impl Spin {
+        /// For so long.
+        pub fn new(time: Duration) -> Self {
+            Self { until: nanoseconds() + time.as_nanos() as u64 }
+        }
+
+        /// Whether it goes on, given the time in [`nanoseconds`].
+        pub fn goes_on(&mut self, now: u64) -> bool {
+            std::hint::spin_loop();
+            now < self.until
+        }
     }
 
     /// One thread, which parks here until another unparks it.
@@ -53,7 +87,11 @@ mod modelled {
     pub use loom::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
     use std::sync::OnceLock;
-    use std::time::Instant;
+    use std::time::{Duration, Instant};
+
+    /// What is no further away comes at once.
+    const A_MOMENT: Duration = Duration::from_millis(1);
+    const LONG_AGO: Duration = Duration::from_secs(3600);
 
     /// One fixed instant: in a model time never decides, so that every run of it can be replayed.
     pub fn now() -> Instant {
@@ -61,9 +99,41 @@ mod modelled {
         *START.get_or_init(Instant::now)
     }
 
+    /// Long ago, whatever that was: how much is long for a wait, [`crate::engine::Patience`] says.
+    pub fn since(_: Instant) -> Duration {
+        LONG_AGO
+    }
+
+    /// A time comes at once, or never.
+    pub fn has_come(time: Instant) -> bool {
+        time <= now() + A_MOMENT
+    }
+
     /// The same instant.
     pub fn nanoseconds() -> u64 {
         1
+    }
+
+    /// Always: a model that is not about spinning sets its times to zero.
+    pub fn has_several_processors() -> bool {
+        true
+    }
+
+    /// How often a thread still looks.
+    pub struct Spin {
+        looks: u32,
+    }
+
+    #[allow(missing_docs)]
+    impl Spin {
+        pub fn new(_: Duration) -> Self {
+            Self { looks: 2 }
+        }
+
+        pub fn goes_on(&mut self, _: u64) -> bool {
+            self.looks -= 1;
+            self.looks > 0
+        }
     }
 
     /// A thread that parks. (loom's own `unpark` also wakes a thread that waits for a mutex, which then fails.)
@@ -78,10 +148,9 @@ mod modelled {
             Self { is_unparked: loom::sync::Mutex::new(false), unparked: loom::sync::Condvar::new() }
         }
 
-        /// In a model a time has come from the start, or never comes.
         pub fn park_until(&self, until: Instant) {
             let mut is_unparked = self.is_unparked.lock().unwrap();
-            while !*is_unparked && until > now() {
+            while !*is_unparked && !has_come(until) {
                 is_unparked = self.unparked.wait(is_unparked).unwrap();
             }
             *is_unparked = false;
@@ -129,16 +198,15 @@ mod modelled {
 
 /// Spins until `is_done`, which gets the time in [`nanoseconds`], returns true, for `limit` at most; true if it did.
 pub fn spin_until(limit: Duration, mut is_done: impl FnMut(u64) -> bool) -> bool {
-    let end = nanoseconds() + limit.as_nanos() as u64;
+    let mut spin = Spin::new(limit);
     loop {
         let now = nanoseconds();
         if is_done(now) {
             return true;
         }
-        if now >= end {
+        if !spin.goes_on(now) {
             return false;
         }
-        std::hint::spin_loop();
     }
 }
 

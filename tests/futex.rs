@@ -32,7 +32,7 @@ impl Timers for Deadlines {
     fn lease(&self, _: usize, _: u64, _: Instant) {}
 }
 
-/// A engine of its own with one location, as an element of eight bytes or, where it begins, of four.
+/// An engine of its own with one location, as an element of eight bytes or, where it begins, of four.
 struct World {
     engine: Engine,
     deadlines: Deadlines,
@@ -105,9 +105,9 @@ fn a_wait_for_another_value_is_refused_at_once() {
 }
 
 #[test]
-fn notifications_are_told_in_the_order_of_the_line_whatever_the_kind() {
+fn waiters_are_notified_in_the_order_in_which_they_came_whatever_tnext_kind() {
     let world = &World::new();
-    let (heard, hears) = mpsc::channel();
+    let (notified, is_notified) = mpsc::channel();
     thread::scope(|scope| {
         let mut waits = world.event_loop();
         let mut tokens = Vec::new();
@@ -115,8 +115,8 @@ fn notifications_are_told_in_the_order_of_the_line_whatever_the_kind() {
             if place % 2 == 0 {
                 tokens.push(world.queue(&mut waits, Limit::Endless));
             } else {
-                let heard = heard.clone();
-                scope.spawn(move || heard.send((place, world.wait(Limit::Endless))).unwrap());
+                let notified = notified.clone();
+                scope.spawn(move || notified.send((place, world.wait(Limit::Endless))).unwrap());
             }
             world.until_waiting(place + 1);
         }
@@ -125,14 +125,14 @@ fn notifications_are_told_in_the_order_of_the_line_whatever_the_kind() {
             assert_eq!(waits.next_settled(), world.settled(token, Outcome::GRANTED));
             assert_eq!(waits.next_settled(), None);
             assert_eq!(world.notify(1), 1);
-            assert_eq!(hears.recv_timeout(PROMPT).unwrap(), (2 * round + 1, Outcome::GRANTED));
+            assert_eq!(is_notified.recv_timeout(PROMPT).unwrap(), (2 * round + 1, Outcome::GRANTED));
         }
     });
     assert_eq!(world.notify(usize::MAX), 0);
 }
 
 #[test]
-fn elements_of_both_sizes_that_begin_at_the_same_byte_have_one_line() {
+fn elements_of_both_sizes_that_begin_at_the_same_byte_have_one_queue() {
     let world = World::new();
     let mut waits = world.event_loop();
     let small = world.queue(&mut waits, Limit::Endless);
@@ -144,7 +144,7 @@ fn elements_of_both_sizes_that_begin_at_the_same_byte_have_one_line() {
 }
 
 #[test]
-fn a_notification_before_the_deadline_wins_whenever_its_waiter_hears_of_it() {
+fn a_notification_before_the_deadline_wins_whenever_its_waiter_learns_of_it() {
     let world = World::new();
     let mut waits = world.event_loop();
     let token = world.queue(&mut waits, Limit::after(PROMPT));
@@ -170,7 +170,7 @@ fn a_wait_that_timed_out_takes_no_notification() {
 }
 
 #[test]
-fn a_cancelled_wait_takes_no_notification_and_one_that_was_told_cannot_be_cancelled() {
+fn a_cancelled_wait_takes_no_notification_and_one_that_was_notified_cannot_be_cancelled() {
     let world = World::new();
     let mut waits = world.event_loop();
     let tokens = [(); 2].map(|()| world.queue(&mut waits, Limit::Endless));
@@ -181,91 +181,91 @@ fn a_cancelled_wait_takes_no_notification_and_one_that_was_told_cannot_be_cancel
 }
 
 #[test]
-fn a_thread_that_dies_passes_on_what_it_was_told() {
+fn a_thread_that_ends_passes_on_its_notification() {
     let world = World::new();
-    let (mut doomed, mut heir) = (world.event_loop(), world.event_loop());
-    world.queue(&mut doomed, Limit::Endless);
-    world.queue(&mut doomed, Limit::Endless);
-    let token = world.queue(&mut heir, Limit::Endless);
+    let (mut ending, mut next) = (world.event_loop(), world.event_loop());
+    world.queue(&mut ending, Limit::Endless);
+    world.queue(&mut ending, Limit::Endless);
+    let token = world.queue(&mut next, Limit::Endless);
     assert_eq!(world.notify(1), 1);
-    assert_eq!(heir.next_settled(), None);
-    doomed.end();
-    assert_eq!(heir.next_settled(), world.settled(token, Outcome::GRANTED));
+    assert_eq!(next.next_settled(), None);
+    ending.end();
+    assert_eq!(next.next_settled(), world.settled(token, Outcome::GRANTED));
 }
 
 #[test]
-fn a_thread_that_dies_with_a_notification_that_its_code_never_saw_passes_it_on() {
+fn a_thread_that_ends_with_a_notification_that_its_code_never_saw_passes_it_on() {
     let world = World::new();
-    let (mut doomed, mut heir) = (world.event_loop(), world.event_loop());
-    let told = world.queue(&mut doomed, Limit::Endless);
-    let token = world.queue(&mut heir, Limit::Endless);
+    let (mut ending, mut next) = (world.event_loop(), world.event_loop());
+    let notified = world.queue(&mut ending, Limit::Endless);
+    let token = world.queue(&mut next, Limit::Endless);
     assert_eq!(world.notify(1), 1);
-    assert_eq!(doomed.next_settled(), world.settled(told, Outcome::GRANTED));
-    doomed.end();
-    assert_eq!(heir.next_settled(), world.settled(token, Outcome::GRANTED));
+    assert_eq!(ending.next_settled(), world.settled(notified, Outcome::GRANTED));
+    ending.end();
+    assert_eq!(next.next_settled(), world.settled(token, Outcome::GRANTED));
 }
 
 #[test]
-fn a_notification_that_its_code_saw_died_with_its_thread() {
+fn a_notification_that_its_code_saw_ends_with_its_thread() {
     let world = World::new();
-    let (mut doomed, mut other) = (world.event_loop(), world.event_loop());
-    let told = world.queue(&mut doomed, Limit::Endless);
+    let (mut ending, mut other) = (world.event_loop(), world.event_loop());
+    let notified = world.queue(&mut ending, Limit::Endless);
     world.queue(&mut other, Limit::Endless);
     assert_eq!(world.notify(1), 1);
-    assert_eq!(doomed.next_settled(), world.settled(told, Outcome::GRANTED));
-    assert_eq!(doomed.next_settled(), None, "asking again says that it was seen");
-    doomed.end();
+    assert_eq!(ending.next_settled(), world.settled(notified, Outcome::GRANTED));
+    assert_eq!(ending.next_settled(), None, "asking again says that it was seen");
+    ending.end();
     assert_eq!(other.next_settled(), None);
 }
 
 #[test]
-fn a_death_tells_nobody_who_came_after_the_notification() {
+fn the_end_of_a_thread_notifies_nobody_who_came_after_its_notification() {
     let world = World::new();
-    let (mut doomed, mut late) = (world.event_loop(), world.event_loop());
-    world.queue(&mut doomed, Limit::Endless);
+    let (mut ending, mut late) = (world.event_loop(), world.event_loop());
+    world.queue(&mut ending, Limit::Endless);
     assert_eq!(world.notify(1), 1);
     let token = world.queue(&mut late, Limit::Endless);
-    doomed.end();
+    ending.end();
     assert_eq!(late.next_settled(), None);
     assert_eq!(world.notify(1), 1);
     assert_eq!(late.next_settled(), world.settled(token, Outcome::GRANTED));
 }
 
 #[test]
-fn a_death_tells_nobody_who_came_after_the_notification_and_was_left_by_a_later_one() {
+fn the_end_of_a_thread_notifies_nobody_who_came_after_its_notification_and_was_left_by_a_later_one() {
     let world = World::new();
-    let (mut doomed, mut late) = (world.event_loop(), world.event_loop());
-    world.queue(&mut doomed, Limit::Endless);
+    let (mut ending, mut late) = (world.event_loop(), world.event_loop());
+    world.queue(&mut ending, Limit::Endless);
     assert_eq!(world.notify(1), 1);
     let tokens = [(); 2].map(|()| world.queue(&mut late, Limit::Endless));
     assert_eq!(world.notify(1), 1);
-    doomed.end();
+    ending.end();
     assert_eq!(late.next_settled(), world.settled(tokens[0], Outcome::GRANTED));
     assert_eq!(late.next_settled(), None);
 }
 
 #[test]
-fn a_death_passes_on_through_those_who_were_told_later() {
+fn the_end_of_a_thread_passes_on_through_those_who_were_notified_later() {
     let world = World::new();
-    let (mut doomed, mut second, mut third) = (world.event_loop(), world.event_loop(), world.event_loop());
-    world.queue(&mut doomed, Limit::Endless);
+    let (mut ending, mut second, mut third) = (world.event_loop(), world.event_loop(), world.event_loop());
+    world.queue(&mut ending, Limit::Endless);
     let next = world.queue(&mut second, Limit::Endless);
     assert_eq!(world.notify(1), 1);
     let last = world.queue(&mut third, Limit::Endless);
     assert_eq!(world.notify(1), 1);
     assert_eq!(second.next_settled(), world.settled(next, Outcome::GRANTED));
-    // Without the dead, the first notification would have been the second's, and the second one the third's.
-    doomed.end();
+    // Without the thread that ended, the first notification would have been the second's, and the second one the third's.
+    ending.end();
     assert_eq!(third.next_settled(), world.settled(last, Outcome::GRANTED));
 }
 
 #[test]
-fn a_blocked_thread_that_is_ended_passes_on_what_it_was_told() {
+fn a_blocked_thread_that_is_interrupted_passes_on_its_notification() {
     let world = &World::new();
     let (paused, is_paused) = mpsc::channel();
     let (go_on, goes_on) = mpsc::channel::<()>();
     thread::scope(|scope| {
-        let doomed = scope.spawn(move || {
+        let ending = scope.spawn(move || {
             let agent = world.engine.agents.add(0).unwrap();
             let mut pause = || {
                 paused.send(()).unwrap();
@@ -275,13 +275,13 @@ fn a_blocked_thread_that_is_ended_passes_on_what_it_was_told() {
             world.engine.wait_while(&agent, world.small(), 0, Limit::Endless, &mut pause)
         });
         is_paused.recv_timeout(PROMPT).unwrap();
-        let heir = scope.spawn(|| world.wait(Limit::after(PROMPT)));
+        let next = scope.spawn(|| world.wait(Limit::after(PROMPT)));
         world.until_waiting(2);
-        assert_eq!(world.notify(1), 1, "it is away, and first in the line all the same");
+        assert_eq!(world.notify(1), 1, "it is away, and first in the queue all the same");
         world.until_waiting(1);
         go_on.send(()).unwrap();
-        assert!(doomed.join().unwrap().is_err());
-        assert_eq!(heir.join().unwrap(), Outcome::GRANTED);
+        assert!(ending.join().unwrap().is_err());
+        assert_eq!(next.join().unwrap(), Outcome::GRANTED);
     });
 }
 

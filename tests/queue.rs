@@ -1,5 +1,5 @@
 //! The queue against the plainest possible one: a list in which everything is found by looking at everything.
-#![cfg(not(loom))]
+#![cfg(not(any(loom, mutant)))]
 
 use std::ptr::NonNull;
 use std::sync::Arc;

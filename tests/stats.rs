@@ -1,4 +1,4 @@
-//! What the engine counts, and how it tells one hold of a word from the next.
+//! What the engine counts, and how it distinguishes one hold of a word from the next.
 #![cfg(not(loom))]
 
 mod common;
@@ -21,7 +21,7 @@ impl World {
     }
 }
 
-/// With one sleeper: who waits, and how it got the word.
+/// With one parked thread: who waits, and how it got the word.
 #[test]
 fn a_wait_of_a_blocked_thread_is_counted_when_it_begins_and_when_it_ends() {
     for grants in [false, true] {
@@ -35,7 +35,7 @@ fn a_wait_of_a_blocked_thread_is_counted_when_it_begins_and_when_it_ends() {
                 assert_eq!(world.lock(&agent, Limit::after(PROMPT)), ACQUIRED);
                 world.unlock(&agent);
             });
-            world.until_counted("a sleeper", |stats| stats.blocked == 1);
+            world.until_counted("a blocked thread", |stats| stats.blocked == 1);
             thread::sleep(Duration::from_millis(5));
             world.unlock(&me);
         });
@@ -91,7 +91,7 @@ fn waits_that_end_without_the_word_are_counted_by_why() {
 }
 
 #[test]
-fn a_loop_that_is_passed_by_and_a_death_are_counted() {
+fn a_loop_that_is_passed_by_and_an_end_inside_are_counted() {
     let world = World::new(false);
     let me = world.agent(0);
     let mut waits = EventLoop::new(&world.engine, world.agent(1));
@@ -102,21 +102,20 @@ fn a_loop_that_is_passed_by_and_a_death_are_counted() {
     // It comes in vain, so that the word is kept for it the next time; then it does not come.
     assert!(waits.next_settled().is_none());
     world.unlock(&me);
-    let (address, generation) = world.leases.0.lock().pop().expect("a lease");
-    world.engine.end_lease(address, generation);
-    world.engine.end_lease(address, generation);
+    let lease = world.clock.end_leases(&world.engine)[0];
+    world.engine.end_lease(lease.address, lease.generation);
     assert_eq!(world.engine.stats().passed_by, 1);
 
-    let dying = world.agent(2);
-    world.word.store(dying.id, Ordering::SeqCst);
-    world.engine.thread_ended(dying.id);
+    let ending = world.agent(2);
+    world.word.store(ending.id, Ordering::SeqCst);
+    world.engine.thread_ended(ending.id);
     assert!(matches!(world.lock(&me, Limit::Once), Outcome::Granted { abandoned_by: Some(_) }));
     assert_eq!(world.engine.stats().abandoned, 1);
     waits.end();
 }
 
 #[test]
-fn a_hold_is_told_from_the_next_one_of_the_same_thread() {
+fn a_hold_is_distinguished_from_the_next_one_of_the_same_thread() {
     let world = &World::new(false);
     let me = world.agent(7);
     world.lock(&me, Limit::Once);

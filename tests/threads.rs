@@ -19,8 +19,8 @@ use sablock::memory::Place;
 use sablock::primitives::mutex::MUTEX;
 
 fn engine() -> &'static Engine {
-    static LOT: OnceLock<Engine> = OnceLock::new();
-    LOT.get_or_init(|| Engine::new(16, 70_000, Patience::default(), Box::new(Clock::new(engine))))
+    static ENGINE: OnceLock<Engine> = OnceLock::new();
+    ENGINE.get_or_init(|| Engine::new(16, 70_000, Patience::default(), Box::new(Clock::new(engine))))
 }
 
 /// A word and what it guards.
@@ -54,7 +54,7 @@ impl Guarded {
         }
     }
 
-    /// Counts an abandonment told, and clears its mark.
+    /// Counts a reported end inside, and clears its mark.
     fn note(&self, agent: &Arc<Agent>, abandoned_by: Option<u32>) {
         if abandoned_by.is_some() {
             self.abandoned.fetch_add(1, Ordering::SeqCst);
@@ -85,9 +85,9 @@ impl Guarded {
 #[derive(Default)]
 struct Turn(Mutex<bool>, Condvar);
 
-struct Bell(Arc<Turn>);
+struct LoopWaker(Arc<Turn>);
 
-impl Wake for Bell {
+impl Wake for LoopWaker {
     fn wake(&self) {
         *self.0.0.lock().unwrap() = true;
         self.0.1.notify_one();
@@ -104,7 +104,7 @@ impl Loop {
     fn new() -> Self {
         let agent = engine().agents.add(0).unwrap();
         let turn = Arc::<Turn>::default();
-        agent.set_waker(Some(Box::new(Bell(Arc::clone(&turn)))));
+        agent.set_waker(Some(Box::new(LoopWaker(Arc::clone(&turn)))));
         Self { waits: EventLoop::new(engine(), agent), turn }
     }
 
@@ -120,13 +120,13 @@ impl Loop {
             if let Some(settled) = self.waits.next_settled() {
                 return settled;
             }
-            let mut rung = self.turn.0.lock().unwrap();
-            while !*rung {
+            let mut is_due = self.turn.0.lock().unwrap();
+            while !*is_due {
                 let left = patience.saturating_duration_since(Instant::now());
                 assert!(!left.is_zero(), "a pending wait was forgotten");
-                rung = self.turn.1.wait_timeout(rung, left).unwrap().0;
+                is_due = self.turn.1.wait_timeout(is_due, left).unwrap().0;
             }
-            *rung = false;
+            *is_due = false;
         }
     }
 }
@@ -208,8 +208,8 @@ fn waiters_that_give_up_lose_nobodys_turn() {
 }
 
 #[test]
-fn each_death_of_a_holder_is_told_once() {
-    const DEATHS: u64 = 300;
+fn each_end_inside_is_reported_once() {
+    const ENDS: u64 = 300;
     let guarded = Arc::<Guarded>::default();
     let ended = AtomicUsize::new(0);
     thread::scope(|scope| {
@@ -225,20 +225,20 @@ fn each_death_of_a_holder_is_told_once() {
         }
         for _ in 0..2 {
             scope.spawn(|| {
-                for _ in 0..DEATHS / 2 {
-                    let mut doomed = Loop::new();
-                    let agent = Arc::clone(doomed.waits.agent());
-                    match doomed.waits.lock(guarded.place(), HoldOwner::Thread, Limit::Endless).unwrap() {
+                for _ in 0..ENDS / 2 {
+                    let mut ending = Loop::new();
+                    let agent = Arc::clone(ending.waits.agent());
+                    match ending.waits.lock(guarded.place(), HoldOwner::Thread, Limit::Endless).unwrap() {
                         Reply::Now(Outcome::Granted { abandoned_by }) => guarded.note(&agent, abandoned_by),
-                        Reply::Pending(_) => match doomed.attempt() {
+                        Reply::Pending(_) => match ending.attempt() {
                             Some(Outcome::Granted { abandoned_by }) => guarded.note(&agent, abandoned_by),
                             other => panic!("{other:?}"),
                         },
                         other => panic!("{other:?}"),
                     }
                     // Asking again says that the code knows of the hold: it ends inside.
-                    assert_eq!(doomed.waits.next_settled(), None);
-                    doomed.waits.end();
+                    assert_eq!(ending.waits.next_settled(), None);
+                    ending.waits.end();
                 }
                 ended.fetch_add(1, Ordering::SeqCst);
             });
@@ -247,7 +247,7 @@ fn each_death_of_a_holder_is_told_once() {
     let agent = engine().agents.add(0).unwrap();
     assert!(guarded.lock(&agent, Limit::Endless));
     guarded.unlock(&agent);
-    assert_eq!(guarded.abandoned.load(Ordering::SeqCst), DEATHS);
+    assert_eq!(guarded.abandoned.load(Ordering::SeqCst), ENDS);
 }
 
 #[test]
@@ -273,8 +273,8 @@ fn an_interrupted_thread_leaves_the_queue() {
     let guarded = Guarded::default();
     let holder = engine().agents.add(0).unwrap();
     assert!(guarded.lock(&holder, Limit::Endless));
-    let doomed = engine().agents.add(0).unwrap();
-    let outcome = engine().lock(&doomed, guarded.place(), HoldOwner::Thread, Limit::Endless, &mut || false);
+    let ending = engine().agents.add(0).unwrap();
+    let outcome = engine().lock(&ending, guarded.place(), HoldOwner::Thread, Limit::Endless, &mut || false);
     assert!(matches!(outcome, Err(sablock::engine::Failure::Interrupted)));
     assert!(engine().inspect(&MUTEX, guarded.place()).waiters.is_empty());
 }

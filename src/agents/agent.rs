@@ -3,7 +3,7 @@
 use super::SPARE;
 use crate::sync::{AtomicBool, Mutex, Ordering};
 
-/// An agent's id: above 2^16, so that another library's 0, 1, 2 in a word is told apart, and below 2^26.
+/// An agent's id: above 2^16, so that another library's 0, 1, 2 in a word is no agent, and below 2^26.
 pub type AgentId = u32;
 
 /// No id is larger: 26 bits, as many as a lock word has for it.
@@ -120,11 +120,17 @@ impl Agent {
     /// Moves all notices into `to`. On the loop's own thread.
     pub fn drain(&self, to: &mut impl Extend<Notice>) {
         // First the flag, then the inbox: a notice that comes in between makes another drain due.
-        self.scheduled.swap(false, Ordering::AcqRel);
+        if !fault!(ScheduledIsClearedLate) {
+            self.scheduled.swap(false, Ordering::AcqRel);
+        }
         let mut inbox = self.inbox.lock();
         to.extend(inbox.drain(..));
         if inbox.capacity() > SPARE {
             *inbox = Vec::new();
+        }
+        drop(inbox);
+        if fault!(ScheduledIsClearedLate) {
+            self.scheduled.swap(false, Ordering::AcqRel);
         }
     }
 

@@ -153,7 +153,8 @@ impl Engine {
         let id = section.push_blocked(agent.id, Arc::clone(&parker), hold, is_endless, since);
         // It was kept for this thread's own loop, which cannot come while the thread is blocked; or it queues behind those
         // who could have come, and have not.
-        if section.drop_reservation_of(agent.id) || was_freed || hold.is_some_and(|hold| hold.mode == Mode::Shared) {
+        let was_kept = !fault!(BlockedThreadKeepsReservation) && section.drop_reservation_of(agent.id);
+        if was_kept || was_freed || hold.is_some_and(|hold| hold.mode == Mode::Shared) {
             section.hand_off();
         }
         let blockage = Blockage {
@@ -175,7 +176,7 @@ impl Engine {
             },
             None => wait.sleep(caller),
         };
-        agent.set_blockage(outer);
+        agent.set_blockage(outer.filter(|_| !fault!(BlockageLostInNestedWait)));
         outcome
     }
 
@@ -295,6 +296,9 @@ impl BlockedWait<'_> {
                     return Ok(Some(settlement));
                 }
                 if !caller.pause() {
+                    if fault!(InterruptedThreadStaysQueued) {
+                        return Err(Failure::Interrupted);
+                    }
                     self.engine.drop_waiter(self.primitive, self.place, self.id, Leaving::Ending);
                     return Err(Failure::Interrupted);
                 }
@@ -321,7 +325,8 @@ impl BlockedWait<'_> {
 
     /// Tries to get in; keeps its place if it cannot. Before a pause nobody may count on it any more, after one they may.
     fn arrive(&self, presence: Presence) -> Result<Option<Settlement>, Failure> {
-        if self.primitive.order() != Order::Barging {
+        let is_blind = fault!(StrictWaiterIsBlind) && self.primitive.order() == Order::Strict;
+        if self.primitive.order() == Order::Notified || is_blind {
             return Ok(self.engine.contents(self.primitive.space(), self.place.address()).collect(self.id));
         }
         let Ok(mut section) = self.engine.open(self.primitive, self.place) else {
@@ -338,6 +343,9 @@ impl BlockedWait<'_> {
     /// Leaves the queue, unless it was settled in the meantime.
     pub(crate) fn leave(&self, why: Leaving) -> Result<Option<Settlement>, Failure> {
         if self.engine.try_leave(self.primitive, self.place, self.id, why)? {
+            return Ok(None);
+        }
+        if fault!(TimeoutForgetsGrant) {
             return Ok(None);
         }
         Ok(self.engine.contents(self.primitive.space(), self.place.address()).collect(self.id))

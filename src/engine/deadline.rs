@@ -15,7 +15,7 @@ use tokio_util::time::{DelayQueue, delay_queue::Key};
 
 use super::table::Engine;
 use super::timers::Timers;
-use crate::agents::{Agent, Notice, SPARE, WaitId};
+use crate::agents::{Agent, Notice, SPARE, WaitId, is_sparse};
 
 /// With nothing to keep for this long, the thread ends; and while it keeps times it wakes at least this often, so that what
 /// was cancelled is soon forgotten.
@@ -109,7 +109,7 @@ impl Shared {
     /// Leaves an order; wakes the thread if it cannot wait until that wakes by itself.
     fn leave(&self, orders: &mut Orders, order: Order) {
         let is_urgent = match &order {
-            Order::Keep(_, time) => orders.wakes_at.is_none_or(|at| time.at < at),
+            Order::Keep(_, time) => orders.wakes_at.is_none_or(|at| time.at < at && !fault!(ShorterDeadlineWaits)),
             Order::Forget(_) => false,
         };
         orders.queue.push(order);
@@ -129,13 +129,14 @@ impl Shared {
         if orders.queue.capacity() > SPARE {
             orders.queue = Vec::new();
         }
+        times.shrink();
         orders.wakes_at = times.earliest();
     }
 
     /// Stops the thread, unless an order has come in.
     fn retire(&self) -> bool {
         let mut orders = self.orders.lock();
-        orders.is_running = !orders.queue.is_empty();
+        orders.is_running = !orders.queue.is_empty() && !fault!(ClockRetiresOnOrders);
         !orders.is_running
     }
 }
@@ -182,6 +183,13 @@ impl Times {
         }
     }
 
+    fn shrink(&mut self) {
+        if is_sparse(self.keys.len(), self.keys.capacity()) {
+            self.keys.shrink_to(2 * self.keys.len());
+            self.wheel.compact();
+        }
+    }
+
     fn earliest(&self) -> Option<Instant> {
         self.wheel.peek().map(|key| self.wheel.deadline(&key).into_std())
     }
@@ -205,5 +213,101 @@ impl Times {
             TimeOf::Deadline(agent, id) => agent.notify(Notice::Expired(id)),
             TimeOf::Lease { address, generation } => engine.end_lease(address, generation),
         }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::agents::Agents;
+
+    /// The thread's side and the others', step by step and without a thread.
+    struct World {
+        shared: Shared,
+        times: Times,
+        agent: Arc<Agent>,
+    }
+
+    impl World {
+        fn new() -> Self {
+            Self { shared: Shared::default(), times: Times::default(), agent: Agents::new(70_000).add(0).unwrap() }
+        }
+
+        fn keep(&self, serial: u64, after: Duration) {
+            let id = WaitId { token: 0, serial };
+            let of = TimeOf::Deadline(Arc::clone(&self.agent), id);
+            let time = Time { at: Instant::now() + after, of };
+            self.shared.leave(&mut self.shared.orders.lock(), Order::Keep(serial, time));
+        }
+
+        fn forget(&self, serial: u64) {
+            self.shared.leave(&mut self.shared.orders.lock(), Order::Forget(serial));
+        }
+
+        fn is_woken(&self) -> bool {
+            self.shared.orders.lock().is_woken
+        }
+
+        fn take(&mut self) {
+            self.shared.take(&mut self.times);
+        }
+    }
+
+    /// The wheel needs a runtime; nothing is awaited.
+    fn on_a_runtime(act: impl FnOnce()) {
+        tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(async { act() });
+    }
+
+    const SOON: Duration = Duration::from_secs(60);
+    const LATE: Duration = Duration::from_secs(3600);
+
+    #[test]
+    fn a_deadline_that_is_sooner_than_all_others_wakes_the_thread_and_a_later_one_does_not() {
+        on_a_runtime(|| {
+            let mut world = World::new();
+            world.keep(1, LATE);
+            assert!(world.is_woken(), "the first");
+            world.take();
+            assert!(!world.is_woken());
+            world.keep(2, LATE * 2);
+            assert!(!world.is_woken(), "the thread wakes before that anyway");
+            world.keep(3, SOON);
+            assert!(world.is_woken());
+            world.take();
+            assert!(world.times.earliest().unwrap() < Instant::now() + LATE);
+        });
+    }
+
+    #[test]
+    fn the_thread_does_not_end_while_an_order_is_left_for_it() {
+        on_a_runtime(|| {
+            let mut world = World::new();
+            world.keep(1, SOON);
+            assert!(!world.shared.retire());
+            world.take();
+            world.forget(1);
+            assert!(!world.shared.retire());
+            world.take();
+            assert!(world.times.wheel.is_empty());
+            assert!(world.shared.retire());
+        });
+    }
+
+    #[test]
+    fn memory_follows_the_number_of_times_that_are_kept() {
+        const MANY: u64 = 5_000;
+        on_a_runtime(|| {
+            let mut world = World::new();
+            (0..MANY).for_each(|serial| world.keep(serial, LATE));
+            world.take();
+            (1..MANY).for_each(|serial| world.forget(serial));
+            world.take();
+            assert_eq!(world.times.keys.len(), 1);
+            let room = world.times.wheel.capacity().max(world.times.keys.capacity());
+            assert!(room <= SPARE, "room for {room}");
+            world.forget(0);
+            world.take();
+            assert!(world.times.wheel.is_empty() && world.times.earliest().is_none());
+        });
     }
 }

@@ -33,10 +33,12 @@ impl Engine {
         }
         let _one_at_a_time = self.detecting.lock();
         let cycle = self.search(me, blockage)?;
-        if self.search(me, blockage)? != cycle {
+        if !fault!(CycleIsReadOnce) && self.search(me, blockage)? != cycle {
             return None;
         }
-        me.set_blockage(None);
+        if !fault!(BothFindTheCycle) {
+            me.set_blockage(None);
+        }
         Some(cycle.into_iter().map(|(hop, _)| hop).collect())
     }
 
@@ -78,7 +80,7 @@ impl Engine {
     fn search(&self, me: &Arc<Agent>, blockage: Blockage) -> Option<Cycle> {
         let mut cycle = Vec::new();
         let mut seen = Vec::new();
-        self.walk(me, me, blockage, &mut cycle, &mut seen).then_some(cycle)
+        (self.walk(me, me, blockage, &mut cycle, &mut seen) && !fault!(CycleGoesUnnoticed)).then_some(cycle)
     }
 
     /// Follows those whom `waiter` waits for, depth first, until one of them is `me`.
@@ -99,6 +101,7 @@ impl Engine {
             if blocker == me.id {
                 return true;
             }
+            // Of a blocker that cannot run since `me` blocks their thread, the blockage is that of `me`.
             if let Some((next, blockage)) = self.agents.blockage(blocker)
                 && (next.id == me.id || self.walk(me, &next, blockage, cycle, seen))
             {

@@ -86,8 +86,19 @@ struct Wait {
     waiter: WaiterId,
     serial: u64,
     has_deadline: bool,
-    /// A notification stays in the table until [`EventLoop::accept`]: the thread has a lock to take first.
-    keeps_notification: bool,
+    /// What becomes of its notification.
+    delivery: Delivery,
+}
+
+/// What becomes of the notification of a wait.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Delivery {
+    /// It is collected when it is returned.
+    AtOnce,
+    /// It stays in the table until [`EventLoop::accept`]: the thread has a lock to take first.
+    Kept,
+    /// As `Kept`, and returned already: further notices are of earlier waits under this token.
+    KeptAndReturned,
 }
 
 /// What was returned last, and may have to be passed on.
@@ -140,7 +151,8 @@ impl<'e> EventLoop<'e> {
     ) -> Result<Reply, ReplyError> {
         let mut section = self.engine.open(primitive, place)?;
         let was_freed = section.free_ended_owner();
-        let is_behind = primitive.order() == Order::Barging && section.has_group(self.agent.id);
+        let is_behind =
+            primitive.order() == Order::Barging && section.has_group(self.agent.id) && !fault!(AsyncOvertakesItself);
         let entered = if is_behind { Entered::Wait } else { section.enter(self.agent.id, request) };
         let reply = match entered {
             Entered::Granted { abandoned_by } => Ok(Reply::Now(Outcome::Granted { abandoned_by })),
@@ -157,7 +169,8 @@ impl<'e> EventLoop<'e> {
             }),
         };
         let is_shared = request.hold().is_some_and(|hold| hold.mode == Mode::Shared);
-        if (was_freed || is_shared) && !matches!(reply, Ok(Reply::Now(Outcome::Granted { .. }))) {
+        let must_look = was_freed && !fault!(AsyncFreesSilently) || is_shared;
+        if must_look && !matches!(reply, Ok(Reply::Now(Outcome::Granted { .. }))) {
             section.hand_off();
         }
         section.finish();
@@ -182,7 +195,7 @@ impl<'e> EventLoop<'e> {
         let Reply::Pending(token) = self.wait(notified, place, Request::Notification, limit)? else {
             return Err(ReplyError::NotHeld);
         };
-        self.waits[token].keeps_notification = true;
+        self.waits[token].delivery = Delivery::Kept;
         match self.engine.release(&self.agent, lock, lock_place, hold) {
             Ok(true) => Ok(token),
             Ok(false) => {
@@ -236,7 +249,7 @@ impl<'e> EventLoop<'e> {
         limit: Limit,
     ) -> Reply {
         let has_deadline = limit != Limit::Endless;
-        let wait = Wait { primitive, place, hold, waiter, serial, has_deadline, keeps_notification: false };
+        let wait = Wait { primitive, place, hold, waiter, serial, has_deadline, delivery: Delivery::AtOnce };
         Reply::Pending(self.waits.insert(wait))
     }
 
@@ -266,11 +279,14 @@ impl<'e> EventLoop<'e> {
     pub fn refuse(&mut self) {
         match self.unaccepted.take() {
             Some(Unaccepted::Settled { primitive, place, hold, settlement }) => {
-                if let (Settlement::Granted { .. }, Some(hold)) = (settlement, hold) {
+                if let (Settlement::Granted { .. }, Some(hold)) = (settlement, hold)
+                    && !fault!(RegisterIsGivenBackTwice)
+                {
                     self.engine.note_release(primitive, place, self.agent.id, hold);
                 }
                 self.engine.refuse(primitive, place, hold, self.agent.id, settlement);
             }
+            Some(Unaccepted::Kept { .. }) if fault!(KeptNotificationIsLost) => {}
             Some(Unaccepted::Kept { token }) => self.drop_wait(token),
             None => {}
         }
@@ -305,7 +321,7 @@ impl<'e> EventLoop<'e> {
     /// The loop comes for what it was offered.
     fn claim(&mut self, address: usize) -> Option<Settled> {
         // Once in a drain is enough to wait for: a loop that waits for many locks has other things to do.
-        let may_wait = self.may_park && self.notices.is_empty();
+        let may_wait = (self.may_park || fault!(ParksTwiceInADrain)) && self.notices.is_empty();
         let parks = if may_wait { Parks::Since(self.last_park) } else { Parks::Not };
         let mut section = match self.engine.open_queued(address)? {
             Ok(section) => section,
@@ -319,7 +335,7 @@ impl<'e> EventLoop<'e> {
             Claim::InVain => None,
             Claim::Park(parker, until) => {
                 // Until the lock is handed over to this loop: then a notice is in its inbox.
-                while !parker.park_until(until) && sync::now() < until {}
+                parker.sleep_until(until);
                 self.last_park = sync::now();
                 self.come_again(address)
             }
@@ -343,7 +359,9 @@ impl<'e> EventLoop<'e> {
     }
 
     fn settled(&mut self, token: u32, wait: &Wait, settlement: Settlement) -> Settled {
-        self.stop_clock(token, wait);
+        if !fault!(GrantedWaitKeepsDeadline) {
+            self.stop_clock(token, wait);
+        }
         let Wait { primitive, place, hold, .. } = *wait;
         if let (Settlement::Granted { .. }, Some(hold)) = (settlement, hold) {
             self.engine.note_hold(primitive, place, self.agent.id, hold);
@@ -368,12 +386,16 @@ impl<'e> EventLoop<'e> {
     /// A wait was settled by another thread, if this is not an old notice.
     fn deliver(&mut self, token: u32) -> Option<Settled> {
         let wait = self.waits.get(token)?;
-        if wait.keeps_notification {
+        if wait.delivery == Delivery::KeptAndReturned {
+            return None;
+        }
+        if wait.delivery == Delivery::Kept {
             let contents = self.engine.contents(wait.primitive.space(), wait.place.address());
             contents.waiters[wait.waiter].settlement?;
             drop(contents);
             self.stop_clock(token, wait);
             let place = wait.place;
+            self.waits[token].delivery = Delivery::KeptAndReturned;
             self.unaccepted = Some(Unaccepted::Kept { token });
             return Some(Settled { token, place, is_for_hold: false, outcome: Ok(Outcome::GRANTED) });
         }
@@ -399,9 +421,61 @@ impl<'e> EventLoop<'e> {
         self.agent.set_waker(None);
         self.refuse();
         let waits = std::mem::take(&mut self.waits);
-        for (token, wait) in waits.iter() {
+        for (token, wait) in waits.iter().filter(|(_, wait)| !(wait.has_deadline && fault!(DeadlineOutlivesItsThread)))
+        {
             self.leave(token, wait);
         }
         self.engine.thread_ended(self.agent.id);
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use std::io;
+    use std::ptr::NonNull;
+    use std::sync::atomic::{AtomicU32, Ordering};
+    use std::time::Instant;
+
+    use super::*;
+    use crate::engine::list::STEPS;
+    use crate::engine::{HoldOwner, Patience, Timers};
+
+    struct NoClock;
+
+    impl Timers for NoClock {
+        fn deadline(&self, _: &Arc<Agent>, _: WaitId, _: Instant) -> io::Result<()> {
+            Ok(())
+        }
+        fn cancel(&self, _: WaitId) {}
+        fn lease(&self, _: usize, _: u64, _: Instant) {}
+    }
+
+    /// How many steps along lists it takes to end so many waits of one loop for a word that was overwritten.
+    fn steps_to_end_waits(count: u64) -> u64 {
+        let engine = Engine::new(1, 70_000, Patience::default(), Box::new(NoClock));
+        let holder = engine.agents.add(0).unwrap();
+        let word = AtomicU32::new(holder.id);
+        // SAFETY: an aligned atomic that outlives all waits, which end below.
+        let place = unsafe { Place::new(NonNull::from(&word), 0) };
+        let mut waits = EventLoop::new(&engine, engine.agents.add(1).unwrap());
+        for _ in 0..count {
+            assert!(matches!(waits.lock(place, HoldOwner::Thread, Limit::Endless), Ok(Reply::Pending(_))));
+        }
+        word.store(3, Ordering::SeqCst);
+        STEPS.set(0);
+        waits.agent().leave_notice(Notice::Offer(place.address()));
+        let mut ended = 0;
+        while let Some(settled) = waits.next_settled() {
+            assert_eq!(settled.outcome, Err(Corrupt));
+            ended += 1;
+        }
+        assert_eq!((ended, waits.pending()), (count, 0));
+        STEPS.get()
+    }
+
+    #[test]
+    fn to_end_the_waits_for_an_overwritten_word_takes_a_step_for_each() {
+        let (few, many) = (steps_to_end_waits(100), steps_to_end_waits(1_000));
+        assert!(many <= 10 * few + 10, "{few} steps for 100, {many} for 1000");
     }
 }

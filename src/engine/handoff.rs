@@ -32,7 +32,11 @@ impl Section<'_> {
             Order::Strict => Self::hand_off_strictly,
             Order::Notified => return,
         };
-        while let Next::Again = step(self) {}
+        while let Next::Again = step(self) {
+            if fault!(BatchStopsAfterOne) {
+                break;
+            }
+        }
     }
 
     fn hand_off_strictly(&mut self) -> Next {
@@ -59,8 +63,14 @@ impl Section<'_> {
             let first = group.first();
             let hold = hold_of(waiters, first);
             // Held, or readers are in and it wants to write: those behind it do not pass it by, or it would starve.
-            let Some(granted) = primitive.grant(state, hold, group.agent.id) else { return Next::Done };
+            let Some(granted) = primitive.grant(state, hold, group.agent.id) else {
+                if fault!(PassesAClaimedWriter) {
+                    continue;
+                }
+                return Next::Done;
+            };
             match group.turn {
+                Turn::Parked(_) if fault!(ParkedLoopIsPassedBy) => continue,
                 Turn::Parked(_) => return self.grant(first, granted),
                 Turn::Offered => continue,
                 Turn::Idle | Turn::Claimed => {}
@@ -69,9 +79,12 @@ impl Section<'_> {
                 matches!(group.turn, Turn::Claimed) && !group.agent.is_blocked() && !patience.lease.is_zero();
             group.turn = Turn::Offered;
             self.wakes.offer(Arc::clone(&group.agent), address);
+            if fault!(OffersToFirstLoopOnly) {
+                return Next::Done;
+            }
             if may_reserve && let Some(reserved) = primitive.reserve(state, hold) {
                 let (agent, generation) = (group.agent.id, self.engine.serial());
-                let waited = sync::now().saturating_duration_since(waiters[first].since);
+                let waited = sync::since(waiters[first].since);
                 queue.reservation = Some(Reservation { agent, generation });
                 self.state = reserved;
                 self.wakes.lease(address, generation, sync::now() + lease(patience, waited));
@@ -92,22 +105,21 @@ impl Section<'_> {
         if hold_of(waiters, first).mode == Mode::Shared {
             return self.grant(first, granted);
         }
-        let now = sync::now();
-        let has_aged = now.saturating_duration_since(waiters[first].since) >= patience.grant_after;
-        let is_due =
-            queue.last_aged_grant.is_none_or(|last| now.saturating_duration_since(last) >= patience.grant_every);
-        if has_aged && is_due {
-            queue.last_aged_grant = Some(now);
+        let has_aged = sync::since(waiters[first].since) >= patience.grant_after;
+        let is_due = || queue.last_aged_grant.is_none_or(|last| sync::since(last) >= patience.grant_every);
+        if has_aged && is_due() && !fault!(AgedWaiterIsOnlyWoken) {
+            queue.last_aged_grant = Some(sync::now());
             return self.grant(first, granted);
         }
-        if let Some(spinning) = queue.spinning.filter(|id| is_spinning(waiters, *id))
+        if let Some(spinning) =
+            queue.spinning.filter(|id| is_spinning(waiters, *id) && !fault!(SpinningWaiterIsPassedBy))
             && let Some(granted) = self.grant_to(spinning)
         {
             // It runs: it gets in without a system call, and without a moment in which nobody has it.
             return self.grant(spinning, granted);
         }
         let (queue, waiters) = self.contents.queue(self.place.address()).expect("a waiter has a queue");
-        if !queue.anybody_woken() {
+        if !queue.anybody_woken() && !fault!(BlockedWaiterIsNotWoken) {
             queue.set_woken(waiters, first, true);
             if let Kind::Blocked { parker, .. } = &waiters[first].kind {
                 self.wakes.unpark(Arc::clone(parker));
@@ -135,7 +147,8 @@ impl Section<'_> {
 /// How long a lock is kept for a loop: a twentieth of what its waiter has waited, so that a busy loop holds up the others
 /// by no more than that, and that the lease of one that waits for long covers its turn in the end.
 fn lease(patience: Patience, waited: Duration) -> Duration {
-    (waited / LEASE_SHARE).clamp(patience.lease, patience.longest_lease)
+    let longest = if fault!(LeaseWithoutBound) { Duration::MAX } else { patience.longest_lease };
+    (waited / LEASE_SHARE).clamp(patience.lease, longest)
 }
 
 const LEASE_SHARE: u32 = 20;
@@ -147,5 +160,5 @@ fn hold_of(waiters: &Waiters, id: WaiterId) -> Hold {
 
 /// Whether a blocked waiter is spinning at this moment.
 fn is_spinning(waiters: &Waiters, id: WaiterId) -> bool {
-    matches!(&waiters[id].kind, Kind::Blocked { parker, .. } if parker.is_spinning())
+    matches!(&waiters[id].kind, Kind::Blocked { parker, .. } if parker.is_spinning() || fault!(ParkedWaiterTakenForSpinning))
 }

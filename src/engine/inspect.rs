@@ -113,7 +113,10 @@ impl Engine {
         let contents = self.contents(primitive.space(), place.address());
         let queue = contents.queues.get(&place.address())?;
         let state = primitive.read(place);
-        let owner = self.agents.get(primitive.owner(state)).filter(|_| primitive.is_waiting(state))?;
+        let owner = self
+            .agents
+            .get(primitive.owner(state))
+            .filter(|_| primitive.is_waiting(state) || fault!(HoldThatMayEndUnseen))?;
         Some(HoldView { serial: queue.hold_serial, thread: owner.thread })
     }
 }

@@ -46,19 +46,24 @@ impl List {
 
     /// All its entries in order.
     pub fn iter<T: Linked>(self, arena: &Arena<T>) -> impl Iterator<Item = WaiterId> {
-        std::iter::successors(self.first(), |id| some(arena[*id].links().next))
+        std::iter::successors(self.first(), |id| some(arena[*id].links().next)).inspect(|_| count_step())
     }
 
     /// Puts a new entry at the end.
-    pub fn push<T: Linked>(&mut self, arena: &mut Arena<T>, mut entry: T) -> WaiterId {
-        *entry.links_mut() = Links { previous: self.tail, next: NONE };
+    pub fn push<T: Linked>(&mut self, arena: &mut Arena<T>, entry: T) -> WaiterId {
         let id = arena.insert(entry);
+        self.link(arena, id);
+        id
+    }
+
+    /// Puts an entry that is in no list at the end.
+    pub fn link<T: Linked>(&mut self, arena: &mut Arena<T>, id: WaiterId) {
+        *arena[id].links_mut() = Links { previous: self.tail, next: NONE };
         match self.tail {
             NONE => self.head = id,
             tail => arena[tail].links_mut().next = id,
         }
         self.tail = id;
-        id
     }
 
     /// Takes an entry out; it stays in the arena.
@@ -73,6 +78,19 @@ impl List {
             next => arena[next].links_mut().previous = previous,
         }
     }
+}
+
+/// For tests of what must not walk along a list again and again.
+#[inline(always)]
+fn count_step() {
+    #[cfg(test)]
+    STEPS.set(STEPS.get() + 1);
+}
+
+#[cfg(test)]
+thread_local! {
+    /// How many entries were passed in walks along lists.
+    pub static STEPS: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
 }
 
 fn some(id: WaiterId) -> Option<WaiterId> {

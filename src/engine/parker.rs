@@ -52,6 +52,11 @@ impl Parker {
         self.take()
     }
 
+    /// Sleeps until unparked, or until `until`.
+    pub fn sleep_until(&self, until: Instant) {
+        while !self.park_until(until) && !sync::has_come(until) {}
+    }
+
     /// Ends the sleep, now or when the thread parks next. Outside the bucket's lock, which the thread will take.
     pub fn unpark(&self) {
         // Release: pairs with the acquire in `take`. A swap: loom lets a store go behind a swap that did not see it.

@@ -49,9 +49,10 @@ impl Passes {
             return false;
         }
         let (from, end) = (from + 1, to + 1);
-        let has_spare = from < end && self.at(from) > 0 && self.spare.range(from..end).all(|(_, spare)| *spare > 0);
-        if has_spare {
-            self.change(from, end, |spare| spare - 1);
+        let has_spare = from < end && self.at(from) > 0 && self.spare.range(from..end).all(|(_, spare)| *spare > 0)
+            || fault!(EndNotifiesLatecomers);
+        if has_spare && !fault!(PassesUseNothingUp) {
+            self.change(from, end, |spare| spare.saturating_sub(1));
             self.unlearned.insert(to);
         }
         self.forget(to);

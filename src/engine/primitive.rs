@@ -251,7 +251,7 @@ pub trait Primitive: Sync {
         state
     }
 
-    /// The state that tells the next to come that the thread of `agent` ended inside, when nobody waits who could.
+    /// The state by which the next to come knows that the thread of `agent` ended inside, when nobody waits who could report it.
     fn remember_ended(&self, state: State, _: AgentId) -> State {
         state
     }

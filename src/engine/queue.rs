@@ -248,7 +248,7 @@ impl Queue {
     pub fn unlink(&mut self, waiters: &mut Waiters, id: WaiterId) {
         self.len -= 1;
         self.set_woken(waiters, id, false);
-        self.spinning.take_if(|spinning| *spinning == id);
+        self.spinning.take_if(|spinning| *spinning == id && !fault!(SpinnerStaysNoted));
         if waiters[id].is_blocking() {
             self.blocked.unlink(waiters, id);
             return;
@@ -269,6 +269,16 @@ impl Queue {
         while index + 1 < self.groups.len() && self.groups[index + 1].head_ticket < self.groups[index].head_ticket {
             self.groups.swap(index, index + 1);
             index += 1;
+        }
+    }
+
+    /// A blocked waiter came and could not get in: it keeps its place, and spins before it parks.
+    pub fn lost(&mut self, waiters: &mut Waiters, id: WaiterId) {
+        self.set_woken(waiters, id, false);
+        self.spinning = Some(id);
+        if fault!(LoserGoesToTheEnd) {
+            self.blocked.unlink(waiters, id);
+            self.blocked.link(waiters, id);
         }
     }
 
@@ -302,7 +312,7 @@ impl Queue {
     /// The first blocked waiter that can be counted on.
     pub fn first_blocked(&self, waiters: &Waiters) -> Option<WaiterId> {
         let is_away = |id: &WaiterId| matches!(waiters[*id].kind, Kind::Blocked { away: true, .. });
-        self.blocked.iter(waiters).find(|id| !is_away(id))
+        self.blocked.iter(waiters).find(|id| !is_away(id) || fault!(AwayThreadIsCountedOn))
     }
 
     /// The groups whose first waiter came before `before`, in order; all of them if it is `None`.
@@ -347,8 +357,33 @@ impl Queue {
     }
 
     /// Who is notified in place of the one with this ticket, whose thread has ended before its code knew.
-    pub fn heir(&mut self, waiters: &Waiters, ticket: Ticket) -> Option<WaiterId> {
+    pub fn next_of(&mut self, waiters: &Waiters, ticket: Ticket) -> Option<WaiterId> {
         let first = self.first(waiters)?;
         self.passes.pass_on(ticket, waiters[first].ticket).then_some(first)
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use std::ptr::NonNull;
+
+    use super::*;
+    use crate::primitives::mutex::MUTEX;
+    use crate::sync::AtomicU32;
+
+    #[test]
+    fn a_blocked_waiter_that_lost_keeps_its_place() {
+        let word = AtomicU32::new(0);
+        // SAFETY: an aligned atomic that outlives the queue.
+        let mut queue = Queue::new(unsafe { Place::new(NonNull::from(&word), 0) }, &MUTEX);
+        let mut waiters = Waiters::default();
+        let ids = [0, 1, 2].map(|ticket| {
+            let arrival = Arrival { ticket, since: Instant::now(), hold: None, is_endless: true };
+            queue.push_blocked(&mut waiters, arrival, 70_000, Arc::new(Parker::current()))
+        });
+        queue.set_woken(&mut waiters, ids[0], true);
+        queue.lost(&mut waiters, ids[0]);
+        assert!(!queue.anybody_woken());
+        assert_eq!(queue.first_blocked(&waiters), Some(ids[0]));
     }
 }

@@ -38,7 +38,7 @@ impl Engine {
     /// Notes that `agent` has got a hold that its words do not tell of. On its own thread.
     pub(crate) fn note_hold(&self, primitive: &'static dyn Primitive, place: Place, agent: AgentId, hold: Hold) {
         if primitive.is_registered(hold) {
-            self.change_slot(primitive, place, agent, hold.owner, |count| count + hold.count);
+            self.change_slot(primitive, place, agent, hold.owner, |count| count.saturating_add(hold.count));
         }
     }
 

@@ -4,7 +4,7 @@
 //! state, and ends by writing the words. How waiters get in is in [`super::handoff`].
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::parker::Parker;
 use super::primitive::{Corrupt, Entry, Facts, Hold, Mode, Order, Primitive, Request, Space, State};
@@ -12,7 +12,7 @@ use super::queue::{Kind, Queue, Reservation, Settlement, Turn, WaiterId, Waiters
 use super::stats::Leaving;
 use super::table::{Contents, Engine};
 use super::wakes::Wakes;
-use crate::agents::{Agent, AgentId, Standing};
+use crate::agents::{Agent, AgentId, Notice, Standing};
 use crate::memory::Place;
 use crate::sync::{self, MutexGuard};
 
@@ -117,7 +117,8 @@ impl<'e> Section<'e> {
         if let Some(queue) = queues.get_mut(&address) {
             is_queued = !queue.is_empty();
             queue.abandoned_by = abandoned_by;
-            if primitive.owner(state) != primitive.owner(frozen) || !primitive.is_waiting(frozen) {
+            let may_have_changed = !primitive.is_waiting(frozen) && !fault!(UnseenHoldsAreOne);
+            if primitive.owner(state) != primitive.owner(frozen) || may_have_changed {
                 // Without W the owner may have changed unseen.
                 *hold_serials += 1;
                 queue.hold_serial = *hold_serials;
@@ -126,11 +127,14 @@ impl<'e> Section<'e> {
         }
         if let Some(ended) = abandoned_by
             && !is_queued
+            && !fault!(EndForgottenWithLastWaiter)
         {
             // Nobody is left who could report it: the words themselves tell the next to come.
             state = primitive.remember_ended(state, ended);
         }
+        let contents = (!fault!(ThawsAfterTheBucket)).then_some(contents);
         primitive.thaw(place, frozen, state, is_queued);
+        drop(contents);
         wakes
     }
 
@@ -209,17 +213,22 @@ impl<'e> Section<'e> {
     pub(crate) fn release(&mut self, hold: Hold, agent: AgentId) -> bool {
         let Some(state) = self.primitive.release(self.state, hold, agent) else { return false };
         self.state = state;
-        self.hand_off();
+        if !fault!(ReleaseLetsNobodyIn) {
+            self.hand_off();
+        }
         true
     }
 
     /// Takes back what was granted to a thread whose code never ran with it; `abandoned_by` is what it would have reported.
     /// If its code did run after all and released it, nothing changes.
     pub(crate) fn revoke(&mut self, hold: Hold, agent: AgentId, abandoned_by: Option<AgentId>) {
+        let agent = if fault!(RevokesAnothersHold) { self.owner() } else { agent };
         let Some(state) = self.primitive.release(self.state, hold, agent) else { return };
         self.state = state;
         self.abandoned_by = self.abandoned_by.or(abandoned_by);
-        self.hand_off();
+        if !fault!(RevokedHoldIsLost) {
+            self.hand_off();
+        }
     }
 
     /// Others may get in beside one that has just got in.
@@ -238,7 +247,9 @@ impl<'e> Section<'e> {
     /// The thread of `agent` has ended: what its register says goes back, and others get in.
     pub(super) fn give_back(&mut self, agent: AgentId) {
         let Some(slot) = self.contents.take_slot(self.place.address(), agent) else { return };
-        self.state = self.primitive.given_back(self.state, slot.read());
+        if !fault!(RegisterIsNotGivenBack) {
+            self.state = self.primitive.given_back(self.state, slot.read());
+        }
         self.hand_off();
     }
 
@@ -318,8 +329,7 @@ impl<'e> Section<'e> {
             return Some(Settlement::Granted { abandoned_by });
         }
         let (queue, waiters) = self.queue().expect("a waiter has a queue");
-        queue.set_woken(waiters, id, false);
-        queue.spinning = Some(id);
+        queue.lost(waiters, id);
         if let Kind::Blocked { away, .. } = &mut waiters[id].kind {
             *away = is_going_away;
         }
@@ -329,6 +339,9 @@ impl<'e> Section<'e> {
     /// The first asynchronous waiter of `agent` gets in if it can and nobody before it is to have it; else the claim is
     /// remembered.
     pub(crate) fn claim(&mut self, agent: &Arc<Agent>, parks: Parks) -> Claim {
+        if fault!(ClaimForNobodyFrees) {
+            self.free_ended_owner();
+        }
         if !self.has_group(agent.id) {
             // An offer that outlived its waiter. Whoever comes for nobody must not free an ended owner either: the scan
             // of that thread's end would not find it any more.
@@ -340,7 +353,7 @@ impl<'e> Section<'e> {
         let others = queue.reservation.filter(|reservation| reservation.agent != agent.id);
         let is_before_me =
             |reservation: Reservation| queue.group_index(reservation.agent).is_none_or(|place| place < mine);
-        let is_kept_from_me = others.is_some_and(is_before_me);
+        let is_kept_from_me = others.is_some_and(is_before_me) && !fault!(ClaimsWhatIsKeptForAnother);
         let group = queue.group(agent.id).expect("it has a group");
         group.turn = Turn::Idle;
         let first = group.first();
@@ -366,22 +379,28 @@ impl<'e> Section<'e> {
 
     /// The claim is remembered, unless this very thread holds it: then its release offers again, since W is set.
     fn claim_in_vain(&mut self, agent: &Arc<Agent>) -> Claim {
-        if self.owner() == agent.id {
+        if self.owner() == agent.id && !fault!(RemembersClaimOnItsOwnHold) {
             return Claim::InVain;
         }
         let (queue, _) = self.queue().expect("it has a group");
-        queue.group(agent.id).expect("it has a group").turn = Turn::Claimed;
+        if !fault!(ClaimInVainForgotten) {
+            queue.group(agent.id).expect("it has a group").turn = Turn::Claimed;
+        }
         Claim::Remembered
     }
 
     /// It could not get in: its claim is remembered, or the loop parks.
     fn remember_claim(&mut self, agent: &Arc<Agent>, first: WaiterId, parks: Parks) -> Claim {
         let Parks::Since(last) = parks else { return self.claim_in_vain(agent) };
-        let waited = sync::now().saturating_duration_since(self.contents.waiters[first].since.max(last));
+        let waited = sync::since(self.contents.waiters[first].since.max(last));
         let patience = self.engine.patience;
-        let time = waited.mul_f64(patience.park_fraction).min(patience.longest_park);
+        let longest = if fault!(ParksWithoutBound) { Duration::MAX } else { patience.longest_park };
+        let time = waited.mul_f64(patience.park_fraction).min(longest);
         let (owner, address) = (self.owner(), self.place.address());
-        let can_hand_over = || self.engine.agents.get(owner).is_some_and(|owner| can_run(&owner, agent, address));
+        let can_hand_over = || match self.engine.agents.get(owner) {
+            Some(owner) => can_run(&owner, agent, address),
+            None => fault!(ParksThoughNobodyHolds),
+        };
         if time.is_zero() || time < patience.shortest_park || !can_hand_over() {
             return self.claim_in_vain(agent);
         }
@@ -397,10 +416,12 @@ impl<'e> Section<'e> {
         let waiter = self.contents.remove(self.place.address(), id);
         self.contents.stats.left(&waiter, why);
         self.state = self.primitive.left(self.state);
-        if !self.has_group(waiter.agent) {
+        if !self.has_group(waiter.agent) && !fault!(ReservationOutlivesItsLoop) {
             self.drop_reservation_of(waiter.agent);
         }
-        self.hand_off();
+        if !fault!(LeaverLetsNobodyIn) {
+            self.hand_off();
+        }
     }
 
     /// If the lease `generation` still stands, it is over.
@@ -411,7 +432,9 @@ impl<'e> Section<'e> {
         }
         self.contents.stats.passed_by += 1;
         self.state = self.primitive.unreserve(self.state);
-        self.hand_off();
+        if !fault!(LeaseEndLetsNobodyIn) {
+            self.hand_off();
+        }
     }
 
     /// One that came and does not wait has left as well.
@@ -428,7 +451,9 @@ impl<'e> Section<'e> {
 /// Whether the owner of what is at `address` can go on to release it while `agent` sleeps. One that was handed it while
 /// blocked for it has not noted its end yet.
 fn can_run(owner: &Agent, agent: &Agent, address: usize) -> bool {
-    owner.os_thread != agent.os_thread && owner.blockage().is_none_or(|blockage| blockage.address == address)
+    let is_elsewhere = owner.os_thread != agent.os_thread || fault!(ParksBesideTheHolder);
+    let is_free = owner.blockage().is_none_or(|blockage| blockage.address == address) || fault!(ParksForABlockedHolder);
+    is_elsewhere && is_free
 }
 
 impl Engine {
@@ -465,7 +490,7 @@ impl Engine {
         why: Leaving,
     ) -> Result<bool, Corrupt> {
         let contents = self.contents(primitive.space(), place.address());
-        if contents.waiters[id].settlement.is_some() {
+        if contents.waiters[id].settlement.is_some() && !fault!(SettledWaiterLeaves) {
             return Ok(false);
         }
         self.leave(contents, primitive, place, id, why).map(|()| true)
@@ -502,7 +527,11 @@ impl Engine {
         let mut contents = self.contents(Space::Words, address);
         let Some((queue, waiters)) = contents.queue(address) else { return Vec::new() };
         let Some(group) = queue.group(agent) else { return Vec::new() };
-        let ids: Vec<WaiterId> = group.waiters(waiters).collect();
+        let mut ids: Vec<WaiterId> = group.waiters(waiters).collect();
+        if fault!(OverwrittenWaitsEndOneByOne) {
+            ids.truncate(1);
+            group.agent.leave_notice(Notice::Offer(address));
+        }
         queue.reservation.take_if(|reservation| reservation.agent == agent);
         let mut tokens = Vec::with_capacity(ids.len());
         for id in ids {
@@ -541,6 +570,7 @@ impl Engine {
                     section.finish();
                 }
             }
+            Settlement::Notified(_) if fault!(EndSwallowsNotification) => {}
             Settlement::Notified(ticket) => {
                 let mut wakes = Wakes::default();
                 self.contents(primitive.space(), place.address()).pass_on(place.address(), ticket, &mut wakes);
@@ -551,17 +581,22 @@ impl Engine {
     }
 
     /// The end of an agent whose waits are all gone: whoever waits for what it holds alone gets it, marked abandoned.
-    /// Primitives without waiters keep its id, which tells the next to come the same.
+    /// Primitives without waiters keep its id, by which the next to come knows the same.
     pub fn thread_ended(&self, agent: AgentId) {
         // First the end, then the scan: whoever queues after the scan has seen its bucket finds an owner that has ended.
-        self.agents.remove(agent);
+        if !fault!(EndsAfterTheScan) {
+            self.agents.remove(agent);
+        }
         self.give_back_holds(agent);
         for address in self.queued_places_of(agent) {
             let Some(Ok(mut section)) = self.open_queued(address) else { continue };
-            if section.free_ended_owner() {
+            if section.free_ended_owner() && !fault!(ScanLetsNobodyIn) {
                 section.hand_off();
             }
             section.finish();
+        }
+        if fault!(EndsAfterTheScan) {
+            self.agents.remove(agent);
         }
     }
 

@@ -28,7 +28,7 @@ impl Engine {
         if has_spinner.swap(true, Ordering::Relaxed) {
             return false;
         }
-        let until = sync::now() + self.patience.spin;
+        let mut spin = sync::Spin::new(self.patience.spin);
         let mut is_steady = last.owner != 0;
         let entered = loop {
             let Some(seen) = primitive.glance(place) else { break false };
@@ -41,11 +41,10 @@ impl Engine {
             }
             is_steady &= seen.owner == last.owner;
             last = seen;
-            if sync::now() >= until {
+            if !spin.goes_on(sync::nanoseconds()) {
                 holds.note(|long| if is_steady { long + 1 } else { long.saturating_sub(2) });
                 break false;
             }
-            std::hint::spin_loop();
         };
         has_spinner.store(false, Ordering::Relaxed);
         entered
@@ -67,16 +66,5 @@ impl Engine {
 
 /// Whether spinning for so long may be of use at all.
 fn pays(time: Duration) -> bool {
-    !time.is_zero() && has_several_processors()
-}
-
-#[cfg(not(loom))]
-fn has_several_processors() -> bool {
-    static SEVERAL: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
-    *SEVERAL.get_or_init(|| std::thread::available_parallelism().is_ok_and(|count| count.get() > 1))
-}
-
-#[cfg(loom)]
-fn has_several_processors() -> bool {
-    false
+    !time.is_zero() && sync::has_several_processors()
 }

@@ -12,7 +12,7 @@ use super::slot::Slot;
 use super::stats::{Leaving, Stats};
 use super::timers::Timers;
 use super::wakes::Wakes;
-use crate::agents::{AgentId, Agents, Notice, SPARE};
+use crate::agents::{AgentId, Agents, Notice, is_sparse};
 use crate::memory::Place;
 use crate::sync::{AtomicBool, AtomicU32, AtomicU64, Mutex, MutexGuard, Ordering};
 
@@ -134,7 +134,7 @@ pub(crate) struct Contents {
     pub(crate) waiters: Waiters,
     pub(crate) stats: Stats,
     pub(crate) next_ticket: Ticket,
-    /// How many holds were told apart.
+    /// How many holds were distinguished.
     pub(crate) hold_serials: u64,
     /// The slots of the register of holds, by address.
     pub(crate) slots: FxHashMap<usize, SmallVec<[Slot; 2]>>,
@@ -254,9 +254,13 @@ impl Contents {
     pub(crate) fn settle_silently(&mut self, address: usize, id: WaiterId, settlement: Settlement) {
         self.waiters[id].settlement = Some(settlement);
         match settlement {
+            Settlement::Granted { .. } if fault!(GrantedStillCountsAsWaiting) => {}
             Settlement::Granted { .. } => self.stats.served(&self.waiters[id]),
             Settlement::Corrupt | Settlement::Refused => self.stats.left(&self.waiters[id], Leaving::Ending),
             Settlement::Notified(_) => {}
+        }
+        if fault!(SettledWaiterStaysQueued) {
+            return;
         }
         self.unlink(address, id);
     }
@@ -282,10 +286,10 @@ impl Contents {
     /// The thread of one who was notified at `address` has ended before its code knew: another is notified instead.
     pub(crate) fn pass_on(&mut self, address: usize, ticket: Ticket, wakes: &mut Wakes) {
         if let Some((queue, waiters)) = self.queue(address)
-            && let Some(heir) = queue.heir(waiters, ticket)
+            && let Some(next) = queue.next_of(waiters, ticket)
         {
-            let ticket = waiters[heir].ticket();
-            self.settle(address, heir, Settlement::Notified(ticket), wakes);
+            let ticket = waiters[next].ticket();
+            self.settle(address, next, Settlement::Notified(ticket), wakes);
         }
     }
 
@@ -304,8 +308,8 @@ impl Contents {
     pub(crate) fn forget_if_empty(&mut self, address: usize) {
         if self.queues.get(&address).is_some_and(Queue::is_empty) {
             self.queues.remove(&address);
-            if self.queues.is_empty() && self.queues.capacity() > SPARE {
-                self.queues = FxHashMap::default();
+            if is_sparse(self.queues.len(), self.queues.capacity()) {
+                self.queues.shrink_to(2 * self.queues.len());
             }
         }
     }
@@ -341,8 +345,36 @@ fn post_settled(group: &mut LoopGroup, token: u32, wakes: &mut Wakes) {
     if let Turn::Parked(parker) = &group.turn {
         // It looks into its inbox before it goes on.
         group.agent.leave_notice(notice);
+        if fault!(ParkedLoopSleepsOn) {
+            return;
+        }
         wakes.unpark(Arc::clone(parker));
     } else if group.agent.post(notice) {
         wakes.turn(Arc::clone(&group.agent));
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use std::ptr::NonNull;
+
+    use super::*;
+    use crate::agents::SPARE;
+    use crate::primitives::mutex::MUTEX;
+
+    #[test]
+    fn memory_follows_the_number_of_queues() {
+        let words: Vec<AtomicU32> = (0..10_000).map(|_| AtomicU32::new(0)).collect();
+        // SAFETY: aligned atomics that outlive the table.
+        let places = words.iter().map(|word| unsafe { Place::new(NonNull::from(word), 0) });
+        let places: Vec<Place> = places.collect();
+        let mut contents = Contents::default();
+        for place in &places {
+            contents.queue_or_new(*place, &MUTEX);
+        }
+        for place in &places {
+            contents.forget_if_empty(place.address());
+            assert!(contents.queues.capacity() <= SPARE.max(16 * contents.queues.len().max(64)));
+        }
     }
 }

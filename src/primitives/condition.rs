@@ -43,8 +43,9 @@ impl Engine {
         limit: Limit,
         caller: &mut dyn Caller,
     ) -> Result<(bool, Outcome), ConditionFailure> {
+        let early = fault!(ConditionReleasesFirst).then(|| self.release(agent, &MUTEX, mutex, hold));
         let wait = self.queue_for_notification(agent, &FUTEX, place, limit);
-        match self.release(agent, &MUTEX, mutex, hold) {
+        match early.unwrap_or_else(|| self.release(agent, &MUTEX, mutex, hold)) {
             Ok(true) => {}
             Ok(false) => {
                 wait.drop();
@@ -65,7 +66,7 @@ impl Engine {
                 Ok((settlement.is_some(), outcome))
             }
             Err(failure) => {
-                if let Some(settlement) = settlement {
+                if let Some(settlement) = settlement.filter(|_| !fault!(ConditionKeepsNotification)) {
                     self.refuse(&FUTEX, place, None, agent.id, settlement);
                 }
                 Err(ConditionFailure::NotLocked(failure))

@@ -48,7 +48,9 @@ impl Primitive for Futex {
 
     fn enter(&self, State(value): State, request: Request, _: AgentId, _: bool) -> Entry {
         match request {
-            Request::NotificationWhile(expected) if value as i64 == expected => Entry::Wait,
+            Request::NotificationWhile(expected) if value as i64 == expected || fault!(ValueIsNotCompared) => {
+                Entry::Wait
+            }
             Request::Notification => Entry::Wait,
             Request::NotificationWhile(_) | Request::Hold(_) => Entry::Refused,
         }

@@ -28,9 +28,15 @@ pub static LATCH: Latch = Latch;
 impl Latch {
     /// The state with the count changed by `by`; `None` if that is no count.
     fn changed(&self, state: State, by: i64) -> Option<State> {
-        let count = i64::from(word::of(state) & MAX_COUNT) + by;
+        let count = i64::from(word::of(state) & MAX_COUNT).checked_add(by)?;
         let count = (0..=i64::from(MAX_COUNT)).contains(&count).then_some(count as u32)?;
         Some(word::state(word::of(state) & WAITING | count))
+    }
+
+    /// The state with so many entries less, as far as others have not counted them down already.
+    fn counted_down(&self, state: State, entries: u32) -> State {
+        let count = word::of(state) & MAX_COUNT;
+        word::state(word::of(state) & WAITING | count.saturating_sub(entries))
     }
 }
 
@@ -73,7 +79,7 @@ impl Primitive for Latch {
     /// An entry has no identity: once others counted it down, it counts nothing down any more.
     fn release(&self, state: State, hold: Hold, _: AgentId) -> Option<State> {
         match hold.mode {
-            Mode::Entry => self.changed(state, -i64::from(hold.count)),
+            Mode::Entry => Some(self.counted_down(state, hold.count)),
             _ => Some(state),
         }
     }
@@ -83,8 +89,7 @@ impl Primitive for Latch {
     }
 
     fn given_back(&self, state: State, counts: Counts) -> State {
-        let left = i64::from(counts.sum()).min(i64::from(word::of(state) & MAX_COUNT));
-        self.changed(state, -left).unwrap_or(state)
+        self.counted_down(state, counts.sum())
     }
 
     fn is_waiting(&self, state: State) -> bool {

@@ -157,7 +157,8 @@ impl Primitive for Mutex {
 
     fn thaw(&self, place: Place, _: State, state: State, is_queued: bool) {
         let word = Word::from(state);
-        word::thaw(place, WAITING, state, is_queued && word.must_look());
+        let is_hidden = fault!(HeldWordWithoutW) && word.owner() != 0;
+        word::thaw(place, WAITING, state, is_queued && word.must_look() && !is_hidden);
     }
 
     fn read(&self, place: Place) -> State {
@@ -184,7 +185,8 @@ impl Primitive for Mutex {
     }
 
     fn ended(&self, state: State) -> State {
-        Word::from(state).freed_for_ended().state()
+        let word = Word::from(state);
+        if fault!(EndedOwnerIsFreedUnmarked) { word.freed() } else { word.freed_for_ended() }.state()
     }
 
     fn remember_ended(&self, state: State, agent: AgentId) -> State {
@@ -311,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn values_that_this_package_did_not_write_are_told_apart() {
+    fn values_that_this_package_did_not_write_are_found() {
         let agents = Agents::new(ME);
         agents.add(0).unwrap();
         for (value, queued, reservation, plausible) in [

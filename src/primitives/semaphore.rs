@@ -93,7 +93,7 @@ impl Primitive for Semaphore {
     fn enter(&self, state: State, request: Request, agent: AgentId, is_queued: bool) -> Entry {
         match request {
             // Nobody overtakes.
-            Request::Hold(_) if is_queued => Entry::Wait,
+            Request::Hold(_) if is_queued && !fault!(StrictOrderOvertaken) => Entry::Wait,
             Request::Hold(hold) => self.grant(state, hold, agent).map_or(Entry::Wait, Entry::Granted),
             Request::Notification | Request::NotificationWhile(_) => Entry::Refused,
         }

@@ -25,6 +25,7 @@ pub fn freeze(place: Place, waiting: u32, is_plausible: impl Fn(u32) -> bool) ->
     }
     // Acquire: pairs with the release (JS compare-exchange, or the store in `thaw`) that wrote this value.
     // Nothing is published here: that is for the store at the end.
+    let waiting = if fault!(SectionDoesNotFreeze) { 0 } else { waiting };
     let word = place.word().fetch_or(waiting, Ordering::Acquire);
     if !is_plausible(word) {
         place.word().store(word, Ordering::Release);
@@ -38,7 +39,8 @@ pub fn thaw(place: Place, waiting: u32, state: State, is_queued: bool) {
     let word = of(state) & !waiting;
     // Release: what the section and its callers wrote is seen by whoever gets in next.
     // A plain store: every fast path changes the word by compare-exchange, which fails on W.
-    place.word().store(if is_queued { word | waiting } else { word }, Ordering::Release);
+    let order = if fault!(ThawsRelaxed) { Ordering::Relaxed } else { Ordering::Release };
+    place.word().store(if is_queued { word | waiting } else { word }, order);
 }
 
 /// Reads the word, which may change at once.

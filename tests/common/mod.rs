@@ -5,21 +5,65 @@ use std::io;
 use std::sync::Arc;
 use std::time::Instant;
 
-use sablock::agents::{Agent, WaitId};
-use sablock::engine::Timers;
+use sablock::agents::{Agent, Notice, WaitId};
+use sablock::engine::{Engine, Timers};
 use sablock::sync::Mutex;
 
-/// Leases that were started; they end when the test says so. Deadlines never come.
+/// A clock whose times come when the test says so.
 #[derive(Default, Clone)]
-pub struct Leases(pub Arc<Mutex<Vec<(usize, u64)>>>);
+pub struct ManualClock(Arc<Mutex<Times>>);
 
-impl Timers for Leases {
-    fn deadline(&self, _: &Arc<Agent>, _: WaitId, _: Instant) -> io::Result<()> {
+#[derive(Default)]
+struct Times {
+    leases: Vec<Lease>,
+    deadlines: Vec<(Arc<Agent>, WaitId)>,
+}
+
+/// A lease that was started.
+#[derive(Clone, Copy, Debug)]
+pub struct Lease {
+    pub address: usize,
+    pub generation: u64,
+    pub until: Instant,
+}
+
+impl Timers for ManualClock {
+    fn deadline(&self, agent: &Arc<Agent>, id: WaitId, _: Instant) -> io::Result<()> {
+        self.0.lock().deadlines.push((Arc::clone(agent), id));
         Ok(())
     }
-    fn cancel(&self, _: WaitId) {}
-    fn lease(&self, address: usize, generation: u64, _: Instant) {
-        self.0.lock().push((address, generation));
+    fn cancel(&self, id: WaitId) {
+        self.0.lock().deadlines.retain(|(_, kept)| *kept != id);
+    }
+    fn lease(&self, address: usize, generation: u64, until: Instant) {
+        self.0.lock().leases.push(Lease { address, generation, until });
+    }
+}
+
+impl ManualClock {
+    /// Leases that were started since this was called last.
+    pub fn take_leases(&self) -> Vec<Lease> {
+        std::mem::take(&mut self.0.lock().leases)
+    }
+
+    /// All leases that were started are over; returns them.
+    pub fn end_leases(&self, engine: &Engine) -> Vec<Lease> {
+        let leases = self.take_leases();
+        for lease in &leases {
+            engine.end_lease(lease.address, lease.generation);
+        }
+        leases
+    }
+
+    /// How many deadlines are kept.
+    pub fn deadlines(&self) -> usize {
+        self.0.lock().deadlines.len()
+    }
+
+    /// All deadlines have come: each loop gets its notice.
+    pub fn expire(&self) {
+        let deadlines = std::mem::take(&mut self.0.lock().deadlines);
+        deadlines.into_iter().for_each(|(agent, id)| agent.notify(Notice::Expired(id)));
     }
 }
 
@@ -30,28 +74,29 @@ pub use world::*;
 mod world {
     use std::ptr::NonNull;
     use std::sync::Arc;
-    use std::sync::atomic::AtomicU32;
+    use std::sync::atomic::{AtomicU32, Ordering};
     use std::thread;
     use std::time::{Duration, Instant};
 
     use sablock::agents::Agent;
-    use sablock::engine::HoldOwner;
-    use sablock::engine::{Engine, Patience};
-    use sablock::engine::{EventLoop, Reply};
-    use sablock::engine::{Limit, Outcome};
+    use sablock::engine::{
+        Engine, EventLoop, HoldOwner, Limit, Outcome, Patience, Primitive, Reply, Request, Settled, Slot,
+    };
     use sablock::memory::Place;
+    use sablock::primitives::mutex::MUTEX;
 
-    use super::Leases;
+    use super::ManualClock;
 
     /// Long enough for whatever is sure to come.
-    pub const PROMPT: Duration = Duration::from_secs(20);
+    pub const PROMPT: Duration = Duration::from_secs(if cfg!(mutant) { 5 } else { 20 });
     pub const ACQUIRED: Outcome = Outcome::GRANTED;
 
-    /// A engine of its own with one word.
+    /// An engine of its own with a word, and others beside it.
     pub struct World {
         pub engine: Engine,
-        pub leases: Leases,
+        pub clock: ManualClock,
         pub word: AtomicU32,
+        pub others: [AtomicU32; 2],
     }
 
     impl World {
@@ -62,9 +107,9 @@ mod world {
         }
 
         pub fn with(patience: Patience) -> Self {
-            let leases = Leases::default();
-            let engine = Engine::new(4, 70_000, patience, Box::new(leases.clone()));
-            Self { engine, leases, word: AtomicU32::new(0) }
+            let clock = ManualClock::default();
+            let engine = Engine::new(4, 70_000, patience, Box::new(clock.clone()));
+            Self { engine, clock, word: AtomicU32::new(0), others: Default::default() }
         }
 
         pub fn place(&self) -> Place {
@@ -72,23 +117,69 @@ mod world {
             unsafe { Place::new(NonNull::from(&self.word), 0) }
         }
 
+        /// Another place.
+        pub fn other(&self, index: usize) -> Place {
+            // SAFETY: as in `place`.
+            unsafe { Place::new(NonNull::from(&self.others[index]), 4 * (index + 1)) }
+        }
+
+        pub fn value(&self) -> u32 {
+            self.word.load(Ordering::SeqCst)
+        }
+
         pub fn agent(&self, thread: u32) -> Arc<Agent> {
             self.engine.agents.add(thread).unwrap()
+        }
+
+        pub fn event_loop(&self) -> EventLoop<'_> {
+            EventLoop::new(&self.engine, self.agent(0))
         }
 
         pub fn lock(&self, agent: &Arc<Agent>, limit: Limit) -> Outcome {
             self.engine.lock(agent, self.place(), HoldOwner::Thread, limit, &mut || true).unwrap()
         }
 
+        /// As JS locks a free word, of which the core sees nothing.
+        pub fn lock_fast(&self, agent: &Arc<Agent>) {
+            self.word.compare_exchange(0, agent.id, Ordering::SeqCst, Ordering::SeqCst).expect("a free word");
+        }
+
         pub fn unlock(&self, agent: &Arc<Agent>) {
             self.engine.unlock(agent, self.place(), HoldOwner::Thread).unwrap();
         }
 
+        /// `lockAsync` of a word that is not free.
         pub fn queue(&self, waits: &mut EventLoop<'_>) -> u32 {
-            match waits.lock(self.place(), HoldOwner::Thread, Limit::Endless).unwrap() {
-                Reply::Pending(token) => token,
-                now => panic!("{now:?}"),
-            }
+            pending(waits.lock(self.place(), HoldOwner::Thread, Limit::Endless).unwrap())
+        }
+
+        /// A loop that came and found the word held, so that the next release reserves it.
+        pub fn claimed_in_vain(&self, holder: &Arc<Agent>) -> (EventLoop<'_>, u32) {
+            let mut waits = self.event_loop();
+            let token = self.queue(&mut waits);
+            self.unlock(holder);
+            assert_eq!(self.lock(holder, Limit::Once), ACQUIRED);
+            assert_eq!(waits.next_settled(), None);
+            (waits, token)
+        }
+
+        /// A wait at [`World::place`] that ended so.
+        pub fn settled(&self, token: u32, outcome: Outcome) -> Option<Settled> {
+            Some(Settled { token, place: self.place(), is_for_hold: true, outcome: Ok(outcome) })
+        }
+
+        /// How long each waiter for the mutex has waited, in the order of the queue.
+        pub fn ages(&self) -> Vec<Duration> {
+            self.engine.inspect(&MUTEX, self.place()).waiters.into_iter().map(|waiter| waiter.waited).collect()
+        }
+
+        pub fn until_queued(&self, waiters: usize) {
+            self.until("waiters", |world| world.ages().len() == waiters);
+        }
+
+        /// Until so many wait for this primitive.
+        pub fn until_waiting(&self, primitive: &dyn Primitive, count: usize) {
+            self.until("waiters", |world| world.engine.inspect(primitive, world.place()).waiters.len() == count);
         }
 
         pub fn until(&self, what: &str, holds: impl Fn(&Self) -> bool) {
@@ -98,5 +189,25 @@ mod world {
                 thread::yield_now();
             }
         }
+    }
+
+    /// The token of a wait that has to be waited for.
+    pub fn pending(reply: Reply) -> u32 {
+        match reply {
+            Reply::Pending(token) => token,
+            now => panic!("{now:?}"),
+        }
+    }
+
+    /// Queues a wait of this loop.
+    pub fn pend(waits: &mut EventLoop<'_>, world: &World, primitive: &'static dyn Primitive, request: Request) -> u32 {
+        pending(waits.wait(primitive, world.place(), request, Limit::Endless).unwrap())
+    }
+
+    /// A slot of the register of holds, in memory that outlives the world.
+    pub fn slot(agent: &Arc<Agent>) -> (Slot, &'static [AtomicU32; 2]) {
+        let memory: &'static [AtomicU32; 2] = Box::leak(Box::default());
+        // SAFETY: aligned, zero, and never freed.
+        (unsafe { Slot::new(agent.id, NonNull::from(memory)) }, memory)
     }
 }

@@ -133,7 +133,7 @@ fn cancel_against_notify() {
 fn end_of_an_awaiting_thread_against_notify() {
     model(3, || {
         let world = World::new(patience(false));
-        let doomed = spawn(&world, |world| {
+        let ending = spawn(&world, |world| {
             let (mut waits, _) = event_loop(world);
             waits.wait_while(world.location(), 0, Limit::Endless).unwrap();
             // Perhaps it was notified; its code never knows.
@@ -142,7 +142,7 @@ fn end_of_an_awaiting_thread_against_notify() {
         let patient = spawn(&world, |world| world.wait(Limit::Endless));
         // One only: if both stand in the line, the patient one must get it, directly or from the one that ended.
         world.change_and_notify(1);
-        doomed.join().unwrap();
+        ending.join().unwrap();
         patient.join().unwrap();
         assert_eq!(world.engine.waiting(world.location()), 0);
     });
@@ -180,22 +180,22 @@ fn condition_against_change() {
 }
 
 #[test]
-fn death_with_a_kept_notification_against_the_next_in_line() {
+fn end_with_a_kept_notification_against_the_next_in_line() {
     model(3, || {
         let world = World::new(patience(false));
-        let doomed = spawn(&world, |world| {
+        let ending = spawn(&world, |world| {
             let (mut waits, _) = event_loop(world);
             let agent = Arc::clone(waits.agent());
             world.lock(&agent, Limit::Endless);
             waits.wait_released(&FUTEX, world.location(), &MUTEX, world.word(), HOLD, Limit::Endless).unwrap();
-            // Perhaps it hears of a notification; it ends before it holds the word again.
+            // Perhaps it is notified; it ends before it holds the word again.
             waits.next_settled();
             waits.next_settled();
             waits.end();
         });
         let patient = spawn(&world, |world| world.wait(Limit::Endless));
         world.change_and_notify(1);
-        doomed.join().unwrap();
+        ending.join().unwrap();
         patient.join().unwrap();
         assert_eq!(world.engine.waiting(world.location()), 0);
     });

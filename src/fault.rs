@@ -1,0 +1,207 @@
+//! The faults that `npm run test:mutants` turns on, one at a time: each is asked for at the one place of the code that it
+//! breaks, and some test or loom model must fail with it. A test that cannot fail proves nothing.
+//!
+//! They exist in builds with `--cfg mutant` only, where the environment variable `SABLOCK_FAULT` names the one that is on.
+
+/// Whether this fault is on: never, but in a mutant.
+macro_rules! fault {
+    ($name:ident) => {
+        $crate::fault::is_on($crate::fault::Fault::$name)
+    };
+}
+
+/// The list: each fault, and the suite and the test that run first because they are known to notice it. Read by
+/// `scripts/mutants.js`.
+macro_rules! faults {
+    ($($(#[$doc:meta])* $name:ident: $suite:ident $test:literal,)*) => {
+        /// One mistake.
+        #[derive(Clone, Copy, PartialEq, Eq)]
+        // The clock is no part of a model.
+        #[cfg_attr(loom, allow(dead_code))]
+        pub(crate) enum Fault {
+            $($(#[$doc])* $name,)*
+        }
+
+        #[cfg(mutant)]
+        impl Fault {
+            fn named(name: &str) -> Self {
+                match name {
+                    $(stringify!($name) => Self::$name,)*
+                    _ => panic!("no such fault: {name}"),
+                }
+            }
+        }
+    };
+}
+
+faults! {
+    // The section.
+    /// A release wakes nobody and offers to nobody.
+    ReleaseLetsNobodyIn: reservations "a_lease_that_is_over_opens_the_word_to_the_others",
+    /// A waiter that gives up does not pass on the wake-up that it got.
+    LeaverLetsNobodyIn: reservations "an_aborted_wait_passes_on_what_was_reserved_for_it",
+    /// A lease that is over frees the word and says so to nobody.
+    LeaseEndLetsNobodyIn: reservations "a_lease_that_is_over_is_offered_to_the_next",
+    /// The scan after a thread's end frees its words and says so to nobody.
+    ScanLetsNobodyIn: parking "a_loop_that_parks_gets_the_word_when_the_thread_of_the_holder_ends",
+    /// A thread is known to have ended only after its words were looked for.
+    EndsAfterTheScan: parking "a_loop_that_parks_gets_the_word_when_the_thread_of_the_holder_ends",
+    /// What a thread's code never knew of is given back, and nobody gets in.
+    RevokedHoldIsLost: orders "a_grant_to_a_loop_that_ends_before_it_knows_passes_on",
+    /// What a thread's code never knew of is taken from whoever holds it now.
+    RevokesAnothersHold: ends "a_hold_that_its_code_has_released_already_is_not_taken_from_the_next",
+    /// The last waiter to leave takes the memory of an ended owner with it.
+    EndForgottenWithLastWaiter: ends "an_end_that_no_waiter_stayed_to_report_is_reported_by_the_next_to_come",
+    /// An ended owner's word is freed without the mark of abandonment.
+    EndedOwnerIsFreedUnmarked: ends "an_end_that_no_waiter_stayed_to_report_is_reported_by_the_next_to_come",
+    /// `lockAsync` frees an ended owner's word, may not take it, and lets nobody in.
+    AsyncFreesSilently: ends "a_loop_that_frees_the_word_of_an_ended_holder_and_may_not_take_it_lets_its_first_wait_in",
+    /// A loop that comes for nobody frees an ended owner's word, which the scan then does not find.
+    ClaimForNobodyFrees: ends "a_loop_that_comes_for_nobody_leaves_the_word_of_an_ended_holder_to_the_scan",
+    /// The word stays as it is while a section decides on it.
+    SectionDoesNotFreeze: loom "blocking::lock_against_unlock",
+    /// A section gives its bucket back before it writes the word.
+    ThawsAfterTheBucket: loom "blocking::lock_against_unlock",
+    /// What a holder wrote need not be seen by the next.
+    ThawsRelaxed: loom "blocking::timeout_against_unlock",
+    /// Somebody waits, and the holder's release does not look at the queue.
+    HeldWordWithoutW: stats "a_hold_is_distinguished_from_the_next_one_of_the_same_thread",
+    /// A waiter that another thread settled stays in the queue.
+    SettledWaiterStaysQueued: conditions "a_notification_that_was_accepted_ends_with_its_thread",
+    /// A waiter that was settled can still time out, or be taken back.
+    SettledWaiterLeaves: futex "a_cancelled_wait_takes_no_notification_and_one_that_was_notified_cannot_be_cancelled",
+
+    // Order.
+    /// A woken waiter that finds the word taken goes to the end of the queue.
+    LoserGoesToTheEnd: units "engine::queue::tests::a_blocked_waiter_that_lost_keeps_its_place",
+    /// A blocked waiter is never handed the word, however long it has waited.
+    AgedWaiterIsOnlyWoken: stats "a_wait_of_a_blocked_thread_is_counted_when_it_begins_and_when_it_ends",
+    /// Blocked waiters are not woken at all.
+    BlockedWaiterIsNotWoken: loom "blocking::lock_against_unlock",
+    /// Those behind a thread that pauses in JS wait for it.
+    AwayThreadIsCountedOn: transitions "nobody_counts_on_a_thread_that_is_away",
+    /// `lockAsync` takes a free word though its own thread waits for it already.
+    AsyncOvertakesItself: transitions "a_request_of_a_thread_never_overtakes_its_own_earlier_ones",
+    /// Only the first loop of those ahead is offered what is free.
+    OffersToFirstLoopOnly: reservations "of_two_loops_that_came_in_vain_the_earlier_goes_first",
+    /// A newcomer gets what is there though others wait in strict order.
+    StrictOrderOvertaken: orders "a_large_request_at_the_head_is_never_overtaken_by_small_ones",
+    /// A hand-off lets in one waiter only, though there is room for more.
+    BatchStopsAfterOne: orders "whoever_waits_when_a_latch_opens_passes_though_it_closes_at_once",
+    /// Readers pass a writer that came and could not be let in.
+    PassesAClaimedWriter: shared_holds "readers_do_not_pass_a_writer_that_came_in_vain_while_others_are_in",
+
+    // Event loops: claims, reservations, leases, parking.
+    /// A loop that came in vain is not remembered: nothing is ever reserved for it.
+    ClaimInVainForgotten: reservations "a_word_is_reserved_for_a_loop_that_came_in_vain_until_it_comes_again",
+    /// A loop that finds its own thread inside is remembered, and the word is kept from others for it.
+    RemembersClaimOnItsOwnHold: reservations "a_loop_whose_own_thread_holds_the_word_gets_no_reservation",
+    /// A loop takes what is reserved for another that came earlier.
+    ClaimsWhatIsKeptForAnother: reservations "of_two_loops_that_came_in_vain_the_earlier_goes_first",
+    /// A thread that blocks leaves the reservation with its own loop, which cannot come.
+    BlockedThreadKeepsReservation: reservations "a_thread_that_blocks_does_not_wait_for_its_own_loop",
+    /// A reservation stays though its loop has no waiters any more.
+    ReservationOutlivesItsLoop: reservations "a_reservation_ends_with_the_last_wait_of_its_loop",
+    /// A lease may be as long as a twentieth of any wait.
+    LeaseWithoutBound: reservations "a_lease_is_bounded_however_long_its_loop_has_waited",
+    /// A loop parks for as long as its waiter has waited.
+    ParksWithoutBound: parking "a_park_ends_after_its_bound_and_comes_once_in_a_drain",
+    /// A loop parks though the holder is an environment of its own thread.
+    ParksBesideTheHolder: parking "a_loop_does_not_park_for_another_environment_of_its_thread",
+    /// A loop parks though the holder is blocked.
+    ParksForABlockedHolder: parking "a_loop_does_not_park_for_a_holder_that_is_blocked",
+    /// A loop parks though nobody holds what is kept from it.
+    ParksThoughNobodyHolds: parking "a_loop_does_not_park_for_what_is_reserved_for_another",
+    /// A loop parks again, in one drain.
+    ParksTwiceInADrain: parking "a_park_ends_after_its_bound_and_comes_once_in_a_drain",
+    /// A release hands nothing to a loop that parks.
+    ParkedLoopIsPassedBy: loom "parking::park_against_unlock",
+    /// A loop that parks and is handed the word sleeps on.
+    ParkedLoopSleepsOn: loom "parking::park_against_unlock",
+    /// The flag that a drain is due is cleared after the inbox was emptied.
+    ScheduledIsClearedLate: loom "event_loops::notice_against_drain",
+    /// A wait that is over leaves its deadline with the clock.
+    GrantedWaitKeepsDeadline: ends "a_wait_that_was_let_in_leaves_no_deadline",
+    /// Waits with a deadline stay queued when their thread ends.
+    DeadlineOutlivesItsThread: ends "waits_with_and_without_a_deadline_leave_when_their_thread_ends",
+
+    // Blocked threads.
+    /// A thread that times out forgets that it was handed the word.
+    TimeoutForgetsGrant: loom "blocking::timeout_against_unlock",
+    /// A thread that is interrupted stays in the queue.
+    InterruptedThreadStaysQueued: threads "an_interrupted_thread_leaves_the_queue",
+    /// A thread that waits in strict order never learns that its word was overwritten.
+    StrictWaiterIsBlind: orders "a_blocked_waiter_in_strict_order_learns_that_its_word_was_overwritten",
+    /// A waiter that spins is woken like others, not handed the word.
+    SpinningWaiterIsPassedBy: spinning "a_waiter_that_spins_is_handed_the_word",
+    /// Whoever parked last is taken for one that spins.
+    ParkedWaiterTakenForSpinning: spinning "a_waiter_that_parks_is_woken_and_handed_nothing",
+    /// A waiter that has left still counts as the one that spins.
+    SpinnerStaysNoted: loom "spinning::spin_of_one_that_gives_up_against_unlock",
+
+    // Deadlocks.
+    /// A circle of blocked threads is not reported.
+    CycleGoesUnnoticed: deadlocks "a_thread_that_waits_for_another_environment_of_its_own_thread_waits_for_ever",
+    /// Both threads of a circle report it.
+    BothFindTheCycle: loom "deadlocks::of_two_threads_that_lock_crosswise_exactly_one_finds_the_deadlock",
+    /// A circle is believed after one reading, though its parts were true at different times.
+    CycleIsReadOnce: loom "deadlocks::a_circle_that_never_stood_is_not_found",
+    /// A thread that blocked inside a pause of another wait counts as running.
+    BlockageLostInNestedWait: deadlocks "a_thread_that_waited_for_something_else_during_a_pause_is_blocked_as_before",
+
+    // The register of holds.
+    /// What an ended thread's register says does not go back.
+    RegisterIsNotGivenBack: orders "what_the_register_says_of_a_thread_that_ends_goes_back",
+    /// What was granted, and never known of, goes back twice when its thread ends.
+    RegisterIsGivenBackTwice: orders "permits_that_a_loop_was_granted_and_never_knew_of_go_back_once",
+
+    // Notifications.
+    /// A thread begins to wait though the value has changed.
+    ValueIsNotCompared: futex "a_wait_for_another_value_is_refused_at_once",
+    /// The end of a thread loses the notification that its code never knew of.
+    EndSwallowsNotification: futex "a_thread_that_ends_passes_on_its_notification",
+    /// The end of a thread notifies those who came after its notification.
+    EndNotifiesLatecomers: futex "the_end_of_a_thread_notifies_nobody_who_came_after_its_notification",
+    /// A notification that passes on uses up none of those that others could have had.
+    PassesUseNothingUp: futex "two_ends_pass_on_no_more_than_was_given",
+    /// The end of a thread loses the notification that its code has not accepted.
+    KeptNotificationIsLost: conditions "a_notification_that_its_code_never_knew_of_passes_on",
+    /// A condition releases its mutex before its waiter is queued.
+    ConditionReleasesFirst: loom "futex::condition_against_change",
+    /// A condition wait that cannot lock again keeps its notification for itself.
+    ConditionKeepsNotification: conditions "the_notification_of_a_thread_that_ends_before_it_locks_again_passes_on",
+
+    // The clock.
+    /// A deadline that is sooner than the others waits for them.
+    ShorterDeadlineWaits: units "engine::deadline::tests::a_deadline_that_is_sooner_than_all_others_wakes_the_thread_and_a_later_one_does_not",
+    /// The clock's thread ends though an order has just come in.
+    ClockRetiresOnOrders: units "engine::deadline::tests::the_thread_does_not_end_while_an_order_is_left_for_it",
+
+    // What is counted and shown.
+    /// What fast paths did unseen counts as one hold.
+    UnseenHoldsAreOne: stats "a_hold_is_distinguished_from_the_next_one_of_the_same_thread",
+    /// A hold that may end unseen is taken for one that lasts.
+    HoldThatMayEndUnseen: stats "a_hold_is_distinguished_from_the_next_one_of_the_same_thread",
+    /// A wait that was handed the word still counts as waiting.
+    GrantedStillCountsAsWaiting: stats "a_wait_of_a_blocked_thread_is_counted_when_it_begins_and_when_it_ends",
+    /// Of many waits for a word that was overwritten, each looks at all others.
+    OverwrittenWaitsEndOneByOne: units "engine::event_loop::tests::to_end_the_waits_for_an_overwritten_word_takes_a_step_for_each",
+    /// Tables keep the room of their most crowded moment.
+    TablesKeepTheirRoom: units "engine::table::tests::memory_follows_the_number_of_queues",
+    /// The table of waiters keeps the memory of its most crowded moment.
+    ArenaKeepsItsChunks: units "engine::arena::tests::memory_follows_the_number_of_entries",
+}
+
+/// Whether this fault is on.
+#[cfg(not(mutant))]
+#[inline(always)]
+pub(crate) const fn is_on(_: Fault) -> bool {
+    false
+}
+
+#[cfg(mutant)]
+pub(crate) fn is_on(fault: Fault) -> bool {
+    // Not loom's: it is no part of what a model explores.
+    static ON: std::sync::OnceLock<Option<Fault>> = std::sync::OnceLock::new();
+    *ON.get_or_init(|| std::env::var("SABLOCK_FAULT").ok().map(|name| Fault::named(&name))) == Some(fault)
+}

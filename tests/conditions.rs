@@ -1,0 +1,144 @@
+//! Conditions: a notification is the waiter's once it holds the mutex again, and passes on if it never does.
+#![cfg(not(loom))]
+
+mod common;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use common::{ACQUIRED, PROMPT, World};
+use sablock::agents::Agent;
+use sablock::engine::{EventLoop, Failure, Hold, HoldOwner, Limit, Outcome, Request, Settled};
+use sablock::primitives::condition::ConditionFailure;
+use sablock::primitives::futex::FUTEX;
+use sablock::primitives::mutex::MUTEX;
+
+const HOLD: Hold = Hold::exclusive(HoldOwner::Thread);
+
+impl World {
+    /// `Condition.wait`, with the mutex held.
+    fn wait(&self, agent: &Arc<Agent>, pause: &mut dyn FnMut() -> bool) -> Result<(bool, Outcome), ConditionFailure> {
+        let limit = Limit::after(PROMPT);
+        self.engine.wait_released(agent, self.other(0), self.place(), HOLD, limit, &mut || pause())
+    }
+
+    /// `Condition.waitAsync`, with the mutex held.
+    fn wait_async(&self, waits: &mut EventLoop<'_>) -> u32 {
+        let place = self.other(0);
+        waits.wait_released(&FUTEX, place, &MUTEX, self.place(), HOLD, Limit::Endless).unwrap()
+    }
+
+    fn notify(&self) -> usize {
+        self.engine.notify(self.other(0), 1)
+    }
+
+    fn until_notifiable(&self, count: usize) {
+        self.until("waiters", |world| world.engine.waiting(world.other(0)) == count);
+    }
+
+    fn notified(&self, token: u32) -> Option<Settled> {
+        Some(Settled { token, place: self.other(0), is_for_hold: false, outcome: Ok(ACQUIRED) })
+    }
+}
+
+/// A blocked thread that was notified, and cannot lock the mutex again for `why`.
+fn fails_to_lock_again(why: impl Fn(&World, &AtomicBool), is_expected: impl Fn(&Failure) -> bool) {
+    let world = &World::new(false);
+    let [me, first] = &[0, 1].map(|thread| world.agent(thread));
+    let is_interrupted = &AtomicBool::new(false);
+    let mut next = world.event_loop();
+    thread::scope(|scope| {
+        world.lock(first, Limit::Once);
+        let waiter = scope.spawn(move || world.wait(first, &mut || !is_interrupted.load(Ordering::SeqCst)));
+        world.until_notifiable(1);
+        world.lock(me, Limit::after(PROMPT));
+        let token = match next.wait(&FUTEX, world.other(0), Request::Notification, Limit::Endless).unwrap() {
+            sablock::engine::Reply::Pending(token) => token,
+            now => panic!("{now:?}"),
+        };
+        assert_eq!(world.notify(), 1);
+        world.until_queued(1);
+        why(world, is_interrupted);
+        let outcome = waiter.join().unwrap();
+        assert!(matches!(&outcome, Err(ConditionFailure::NotLocked(failure)) if is_expected(failure)), "{outcome:?}");
+        assert_eq!(next.next_settled(), world.notified(token));
+    });
+}
+
+#[test]
+fn the_notification_of_a_thread_that_ends_before_it_locks_again_passes_on() {
+    fails_to_lock_again(
+        |_, is_interrupted| is_interrupted.store(true, Ordering::SeqCst),
+        |failure| matches!(failure, Failure::Interrupted),
+    );
+}
+
+#[test]
+fn the_notification_of_a_thread_whose_mutex_was_overwritten_passes_on() {
+    fails_to_lock_again(
+        |world, _| world.word.store(3, Ordering::SeqCst),
+        |failure| matches!(failure, Failure::Corrupt),
+    );
+}
+
+#[test]
+fn a_notification_that_its_code_never_knew_of_passes_on() {
+    let world = World::new(false);
+    let (mut ending, mut next) = (world.event_loop(), world.event_loop());
+    for waits in [&mut ending, &mut next] {
+        let agent = Arc::clone(waits.agent());
+        world.lock(&agent, Limit::Once);
+        world.wait_async(waits);
+    }
+    assert_eq!(world.notify(), 1);
+    assert!(ending.next_settled().is_some());
+    assert_eq!(next.next_settled(), None);
+    ending.refuse();
+    assert!(next.next_settled().is_some(), "before the thread has ended");
+    ending.end();
+}
+
+#[test]
+fn a_notification_that_was_accepted_ends_with_its_thread() {
+    let world = World::new(false);
+    let (mut ending, mut next) = (world.event_loop(), world.event_loop());
+    let mut tokens = Vec::new();
+    for waits in [&mut ending, &mut next] {
+        let agent = Arc::clone(waits.agent());
+        world.lock(&agent, Limit::Once);
+        tokens.push(world.wait_async(waits));
+    }
+    assert_eq!(world.notify(), 1);
+    assert_eq!(ending.next_settled(), world.notified(tokens[0]));
+    ending.accept(tokens[0]);
+    ending.end();
+    assert_eq!(next.next_settled(), None);
+    assert_eq!(world.engine.waiting(world.other(0)), 1);
+    next.end();
+}
+
+#[test]
+fn a_wait_without_the_mutex_takes_no_notification() {
+    let world = World::new(false);
+    let me = world.agent(0);
+    assert!(matches!(world.wait(&me, &mut || true), Err(ConditionFailure::NotHeld)));
+    assert_eq!((world.engine.waiting(world.other(0)), world.notify()), (0, 0));
+}
+
+#[test]
+fn a_wait_is_settled_once_though_an_earlier_one_of_its_number_was_notified_and_dropped() {
+    let world = World::new(false);
+    let mut waits = world.event_loop();
+    let agent = Arc::clone(waits.agent());
+    world.lock(&agent, Limit::Once);
+    let dropped = world.wait_async(&mut waits);
+    assert_eq!(world.notify(), 1);
+    waits.drop_wait(dropped);
+    world.lock(&agent, Limit::Once);
+    let token = world.wait_async(&mut waits);
+    assert_eq!(token, dropped, "the number is used again");
+    assert_eq!(world.notify(), 1);
+    assert_eq!(waits.next_settled(), world.notified(token));
+    assert_eq!(waits.next_settled(), None, "the notice of the earlier one is old");
+}

@@ -1,0 +1,78 @@
+//! Threads that block in a circle, on real threads: the models are in `loom/deadlocks.rs`.
+#![cfg(not(loom))]
+
+mod common;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use common::{ACQUIRED, World};
+use sablock::agents::Agent;
+use sablock::engine::{Failure, HoldOwner, Hop, Limit, Outcome};
+use sablock::memory::Place;
+
+impl World {
+    /// Locks for as long as it takes; a circle that is not found shows as an interruption.
+    fn lock_at(&self, agent: &Arc<Agent>, place: Place, pause: &mut dyn FnMut() -> bool) -> Result<Outcome, Failure> {
+        self.engine.lock(agent, place, HoldOwner::Thread, Limit::Endless, &mut || pause())
+    }
+
+    fn unlock_at(&self, agent: &Arc<Agent>, place: Place) {
+        assert_eq!(self.engine.unlock(agent, place, HoldOwner::Thread), Ok(true));
+    }
+}
+
+/// Patient for some seconds.
+fn some_pauses() -> impl FnMut() -> bool {
+    let mut left = 100;
+    move || {
+        left -= 1;
+        left > 0
+    }
+}
+
+#[test]
+fn a_thread_that_waited_for_something_else_during_a_pause_is_blocked_as_before() {
+    let world = &World::new(false);
+    let [first, second] = &[0, 1].map(|thread| world.agent(thread));
+    let [a, b, elsewhere] = [world.place(), world.other(0), world.other(1)];
+    for (agent, place) in [(first, a), (second, b), (second, elsewhere)] {
+        world.lock_at(agent, place, &mut || true).unwrap();
+    }
+    let has_nested = &AtomicBool::new(false);
+    thread::scope(|scope| {
+        let blocked = scope.spawn(move || {
+            let mut is_patient = some_pauses();
+            let mut pause = || {
+                // A debugger evaluates a `lock()` of its own.
+                let limit = Limit::after(Duration::from_millis(1));
+                let nested = world.engine.lock(first, elsewhere, HoldOwner::Thread, limit, &mut || true).unwrap();
+                assert_eq!(nested, Outcome::TimedOut);
+                has_nested.store(true, Ordering::SeqCst);
+                is_patient()
+            };
+            assert_eq!(world.lock_at(first, b, &mut pause).unwrap(), ACQUIRED);
+            world.unlock_at(first, b);
+        });
+        world.until("a wait in a pause", |_| has_nested.load(Ordering::SeqCst));
+        let found = world.lock_at(second, a, &mut some_pauses());
+        let hops = [(1, a), (0, b)].map(|(thread, place)| Hop { thread, byte_offset: place.byte_offset });
+        assert!(matches!(&found, Err(Failure::Deadlock(cycle)) if *cycle == hops), "{found:?}");
+        world.unlock_at(second, elsewhere);
+        world.unlock_at(second, b);
+        blocked.join().unwrap();
+    });
+}
+
+#[test]
+fn a_thread_that_waits_for_another_environment_of_its_own_thread_waits_for_ever() {
+    let world = World::new(false);
+    let [holder, beside] = [0, 1].map(|thread| world.engine.agents.add_on(thread, 1).unwrap());
+    world.lock(&holder, Limit::Once);
+    let found = world.lock_at(&beside, world.place(), &mut some_pauses());
+    let hops = [Hop { thread: 1, byte_offset: 0 }];
+    assert!(matches!(&found, Err(Failure::Deadlock(cycle)) if *cycle == hops), "{found:?}");
+    assert_eq!(world.engine.stats().deadlocks, 1);
+}

@@ -1,0 +1,154 @@
+//! Threads that end while they hold, wait, or are about to be let in.
+#![cfg(not(loom))]
+
+mod common;
+
+use std::sync::Arc;
+use std::thread;
+
+use common::{ACQUIRED, PROMPT, World, pending};
+use sablock::engine::{HoldOwner, Limit, Outcome};
+use sablock::primitives::mutex::{ABANDONED, Word};
+
+#[test]
+fn an_end_that_no_waiter_stayed_to_report_is_reported_by_the_next_to_come() {
+    let world = World::new(false);
+    let ending = world.agent(0);
+    world.lock(&ending, Limit::Once);
+    let mut waits = world.event_loop();
+    let token = world.queue(&mut waits);
+    world.engine.thread_ended(ending.id);
+    assert!(waits.cancel(token).is_some());
+    let me = world.agent(0);
+    assert_eq!(world.lock(&me, Limit::Once), Outcome::Granted { abandoned_by: Some(ending.id) });
+    assert!(Word(world.value()).is_abandoned());
+    world.unlock(&me);
+    assert_eq!(world.value(), ABANDONED, "sticky");
+    assert_eq!(world.lock(&me, Limit::Once), ACQUIRED, "reported once");
+    world.engine.mark_consistent(me.id, world.place()).unwrap();
+    world.unlock(&me);
+    assert_eq!(world.value(), 0);
+}
+
+#[test]
+fn a_loop_that_comes_for_nobody_leaves_the_word_of_an_ended_holder_to_the_scan() {
+    let world = World::new(false);
+    let ending = world.agent(0);
+    world.lock(&ending, Limit::Once);
+    let mut fickle = world.event_loop();
+    let mut next = world.event_loop();
+    let aborted = world.queue(&mut fickle);
+    world.unlock(&ending);
+    assert_eq!(world.lock(&ending, Limit::Once), ACQUIRED);
+    let token = world.queue(&mut next);
+    assert!(fickle.cancel(aborted).is_some());
+    // Between the two halves of `thread_ended`: the holder's thread has ended, its words have not been looked for.
+    world.engine.agents.remove(ending.id);
+    assert_eq!(fickle.next_settled(), None);
+    world.engine.thread_ended(ending.id);
+    let outcome = Outcome::Granted { abandoned_by: Some(ending.id) };
+    assert_eq!(next.next_settled(), world.settled(token, outcome));
+}
+
+#[test]
+fn a_hold_that_its_thread_never_knew_of_passes_on_unmarked() {
+    let world = World::new(false);
+    let me = world.agent(0);
+    world.lock(&me, Limit::Once);
+    let mut ending = world.event_loop();
+    let mut next = world.event_loop();
+    let tokens = [world.queue(&mut ending), world.queue(&mut next)];
+    world.unlock(&me);
+    assert_eq!(ending.next_settled().map(|settled| settled.token), Some(tokens[0]));
+    ending.end();
+    assert_eq!(next.next_settled(), world.settled(tokens[1], ACQUIRED));
+    assert!(!Word(world.value()).is_abandoned());
+}
+
+#[test]
+fn a_loop_that_frees_the_word_of_an_ended_holder_and_may_not_take_it_lets_its_first_wait_in() {
+    let world = World::new(false);
+    let ending = world.agent(0);
+    world.lock(&ending, Limit::Once);
+    let mut waits = world.event_loop();
+    let first = world.queue(&mut waits);
+    // Between the two halves of `thread_ended`.
+    world.engine.agents.remove(ending.id);
+    // It stands behind the first, and the scan finds no owner any more.
+    world.queue(&mut waits);
+    world.engine.thread_ended(ending.id);
+    let outcome = Outcome::Granted { abandoned_by: Some(ending.id) };
+    assert_eq!(waits.next_settled(), world.settled(first, outcome));
+}
+
+#[test]
+fn a_thread_that_queues_between_the_end_of_the_holder_and_the_scan_gets_in() {
+    let world = World::new(false);
+    let ending = world.agent(0);
+    world.lock(&ending, Limit::Once);
+    world.engine.agents.remove(ending.id);
+    let outcome = Outcome::Granted { abandoned_by: Some(ending.id) };
+    assert_eq!(world.lock(&world.agent(1), Limit::after(PROMPT)), outcome);
+}
+
+#[test]
+fn blocked_threads_and_loops_get_in_when_the_thread_of_the_holder_ends() {
+    let world = &World::new(false);
+    let ending = world.agent(0);
+    world.lock(&ending, Limit::Once);
+    let outcome = Outcome::Granted { abandoned_by: Some(ending.id) };
+    thread::scope(|scope| {
+        let blocked = scope.spawn(|| {
+            let agent = world.agent(1);
+            let outcome = world.lock(&agent, Limit::after(PROMPT));
+            world.engine.mark_consistent(agent.id, world.place()).unwrap();
+            world.unlock(&agent);
+            outcome
+        });
+        world.until_queued(1);
+        world.engine.thread_ended(ending.id);
+        assert_eq!(blocked.join().unwrap(), outcome);
+    });
+    assert_eq!(world.value(), 0);
+}
+
+#[test]
+fn waits_with_and_without_a_deadline_leave_when_their_thread_ends() {
+    let world = World::new(false);
+    let me = world.agent(0);
+    world.lock(&me, Limit::Once);
+    let mut waits = world.event_loop();
+    world.queue(&mut waits);
+    pending(waits.lock(world.place(), HoldOwner::Thread, Limit::after(PROMPT)).unwrap());
+    assert_eq!((world.ages().len(), world.clock.deadlines()), (2, 1));
+    waits.end();
+    assert_eq!((world.ages().len(), world.clock.deadlines()), (0, 0));
+}
+
+#[test]
+fn a_wait_that_was_let_in_leaves_no_deadline() {
+    let world = World::new(false);
+    let me = world.agent(0);
+    world.lock(&me, Limit::Once);
+    let mut waits = world.event_loop();
+    let token = pending(waits.lock(world.place(), HoldOwner::Thread, Limit::after(PROMPT)).unwrap());
+    world.unlock(&me);
+    assert_eq!(waits.next_settled(), world.settled(token, ACQUIRED));
+    assert_eq!(world.clock.deadlines(), 0);
+}
+
+#[test]
+fn a_hold_that_its_code_has_released_already_is_not_taken_from_the_next() {
+    let world = World::new(false);
+    let me = world.agent(0);
+    world.lock(&me, Limit::Once);
+    let mut ending = world.event_loop();
+    let token = world.queue(&mut ending);
+    world.unlock(&me);
+    assert_eq!(ending.next_settled(), world.settled(token, ACQUIRED));
+    // Its code ran before the thread knew that the wait was over, and another has the word now.
+    world.unlock(&Arc::clone(ending.agent()));
+    world.lock(&me, Limit::Once);
+    ending.end();
+    assert!(Word(world.value()).owner() == me.id, "{:#x}", world.value());
+}

@@ -1,0 +1,144 @@
+//! Words that are kept for an event loop that came in vain, on leases that end only when the test says so.
+#![cfg(not(loom))]
+
+mod common;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use common::{ACQUIRED, PROMPT, World};
+use sablock::agents::Notice;
+use sablock::engine::{Limit, Outcome, Patience};
+use sablock::primitives::mutex::{RESERVED, WAITING};
+
+#[test]
+fn a_word_is_reserved_for_a_loop_that_came_in_vain_until_it_comes_again() {
+    let world = World::new(false);
+    let me = world.agent(0);
+    world.lock(&me, Limit::Once);
+    let (mut waits, token) = world.claimed_in_vain(&me);
+    world.unlock(&me);
+    assert_eq!(world.value(), RESERVED | WAITING);
+    assert_eq!(world.lock(&me, Limit::Once), Outcome::TimedOut);
+    assert_eq!(waits.next_settled(), world.settled(token, ACQUIRED));
+}
+
+#[test]
+fn a_lease_that_is_over_opens_the_word_to_the_others() {
+    let world = World::new(false);
+    let me = world.agent(0);
+    world.lock(&me, Limit::Once);
+    let (mut waits, token) = world.claimed_in_vain(&me);
+    world.unlock(&me);
+    let leases = world.clock.end_leases(&world.engine);
+    assert_eq!(leases.len(), 1);
+    assert_eq!(world.lock(&me, Limit::Once), ACQUIRED);
+    // The end of a lease that is over means nothing any more.
+    world.engine.end_lease(leases[0].address, leases[0].generation);
+    assert_eq!(waits.next_settled(), None);
+    world.unlock(&me);
+    assert_eq!(waits.next_settled(), world.settled(token, ACQUIRED));
+}
+
+#[test]
+fn a_lease_that_is_over_is_offered_to_the_next() {
+    let world = World::new(false);
+    let me = world.agent(0);
+    world.lock(&me, Limit::Once);
+    let (busy, _) = world.claimed_in_vain(&me);
+    let mut next = world.event_loop();
+    let token = world.queue(&mut next);
+    world.unlock(&me);
+    assert_eq!(next.next_settled(), None, "the word is reserved for the busy one");
+    world.clock.end_leases(&world.engine);
+    assert_eq!(next.next_settled(), world.settled(token, ACQUIRED));
+    busy.end();
+}
+
+#[test]
+fn a_thread_that_blocks_does_not_wait_for_its_own_loop() {
+    let world = World::new(false);
+    let me = world.agent(0);
+    world.lock(&me, Limit::Once);
+    let (waits, _) = world.claimed_in_vain(&me);
+    world.unlock(&me);
+    assert_eq!(world.value(), RESERVED | WAITING);
+    // The word is kept for this loop, which cannot come while its thread is in here.
+    let agent = Arc::clone(waits.agent());
+    assert_eq!(world.lock(&agent, Limit::after(PROMPT)), ACQUIRED);
+}
+
+#[test]
+fn of_two_loops_that_came_in_vain_the_earlier_goes_first() {
+    let world = World::new(false);
+    let me = world.agent(0);
+    world.lock(&me, Limit::Once);
+    let mut earlier = world.event_loop();
+    let mut later = world.event_loop();
+    let tokens = [world.queue(&mut earlier), world.queue(&mut later)];
+    world.unlock(&me);
+    assert_eq!(world.lock(&me, Limit::Once), ACQUIRED);
+    assert_eq!((earlier.next_settled(), later.next_settled()), (None, None));
+    world.unlock(&me);
+    later.agent().leave_notice(Notice::Offer(world.place().address()));
+    assert_eq!(later.next_settled(), None, "the word is reserved for the earlier one");
+    assert_eq!(earlier.next_settled(), world.settled(tokens[0], ACQUIRED));
+    let agent = Arc::clone(earlier.agent());
+    world.unlock(&agent);
+    assert_eq!(later.next_settled(), world.settled(tokens[1], ACQUIRED));
+}
+
+#[test]
+fn an_aborted_wait_passes_on_what_was_reserved_for_it() {
+    let world = World::new(false);
+    let me = world.agent(0);
+    world.lock(&me, Limit::Once);
+    let (mut waits, token) = world.claimed_in_vain(&me);
+    let mut other = world.event_loop();
+    let second = world.queue(&mut other);
+    world.unlock(&me);
+    assert!(waits.cancel(token).is_some());
+    assert!(waits.cancel(token).is_none(), "it is gone");
+    assert_eq!(other.next_settled(), world.settled(second, ACQUIRED));
+}
+
+#[test]
+fn a_lease_is_bounded_however_long_its_loop_has_waited() {
+    let moment = Duration::from_nanos(1);
+    let world = World::with(Patience { lease: moment, longest_lease: moment, ..Patience::default() });
+    let me = world.agent(0);
+    world.lock(&me, Limit::Once);
+    let (waits, _) = world.claimed_in_vain(&me);
+    // Long enough for a twentieth of it to be longer than a call.
+    world.until("a wait of 200 ms", |world| world.ages()[0] >= Duration::from_millis(200));
+    world.unlock(&me);
+    let leases = world.clock.take_leases();
+    assert!(leases[0].until <= Instant::now() + moment, "{leases:?}");
+    waits.end();
+}
+
+#[test]
+fn a_reservation_ends_with_the_last_wait_of_its_loop() {
+    let world = World::new(false);
+    let me = world.agent(0);
+    world.lock(&me, Limit::Once);
+    let (mut waits, token) = world.claimed_in_vain(&me);
+    world.unlock(&me);
+    assert_eq!(world.value(), RESERVED | WAITING);
+    assert!(waits.cancel(token).is_some());
+    assert_eq!(world.value(), 0);
+}
+
+#[test]
+fn a_loop_whose_own_thread_holds_the_word_gets_no_reservation() {
+    let world = World::new(false);
+    let mut waits = world.event_loop();
+    let me = Arc::clone(waits.agent());
+    world.lock(&me, Limit::Once);
+    let token = world.queue(&mut waits);
+    me.notify(Notice::Offer(world.place().address()));
+    assert_eq!(waits.next_settled(), None);
+    world.unlock(&me);
+    assert_eq!(world.value(), 0, "open to all");
+    assert_eq!(waits.next_settled(), world.settled(token, ACQUIRED));
+}

@@ -1,0 +1,214 @@
+//! Holds that many have at once, by the readers-writer lock: loops and threads enter together, and pass no writer.
+#![cfg(not(loom))]
+
+mod common;
+
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Barrier};
+use std::thread;
+
+use common::{PROMPT, World, slot};
+use sablock::agents::{Agent, Notice};
+use sablock::engine::{EventLoop, Failure, Hold, HoldOwner, Limit, Outcome, Request};
+use sablock::primitives::rwlock::{RWLOCK, Word};
+
+const GRANTED: Outcome = Outcome::GRANTED;
+
+const READ: Request = Request::Hold(Hold::shared(HoldOwner::Thread));
+const WRITE: Request = Request::Hold(Hold::exclusive(HoldOwner::Thread));
+
+impl World {
+    fn enter(&self, agent: &Arc<Agent>, request: Request, limit: Limit) -> Outcome {
+        self.engine.wait(agent, &RWLOCK, self.place(), request, limit, &mut || true).unwrap()
+    }
+
+    fn exit(&self, agent: &Arc<Agent>, request: Request) {
+        self.engine.release(agent, &RWLOCK, self.place(), request.hold().unwrap()).unwrap();
+    }
+
+    fn word(&self) -> Word {
+        Word(self.word.load(Ordering::SeqCst))
+    }
+}
+
+fn pend(waits: &mut EventLoop<'_>, world: &World, request: Request) -> u32 {
+    common::pend(waits, world, &RWLOCK, request)
+}
+
+#[test]
+fn blocked_readers_go_in_together_and_the_writer_behind_them_waits() {
+    let world = &World::new(false);
+    let [all_in, has_tried] = &[(); 2].map(|()| Barrier::new(4));
+    let writer = world.agent(0);
+    assert_eq!(world.enter(&writer, WRITE, Limit::Once), GRANTED);
+    thread::scope(|scope| {
+        for readers in 1..=3 {
+            scope.spawn(|| {
+                let agent = world.agent(0);
+                assert_eq!(world.enter(&agent, READ, Limit::after(PROMPT)), GRANTED);
+                all_in.wait();
+                has_tried.wait();
+                world.exit(&agent, READ);
+            });
+            world.until_waiting(&RWLOCK, readers);
+        }
+        let behind = scope.spawn(|| {
+            let agent = world.agent(0);
+            assert_eq!(world.enter(&agent, WRITE, Limit::after(PROMPT)), GRANTED);
+            assert_eq!((world.word().writer(), world.word().readers()), (agent.id, 0), "alone");
+            world.exit(&agent, WRITE);
+        });
+        world.until_waiting(&RWLOCK, 4);
+        world.exit(&writer, WRITE);
+        all_in.wait();
+        assert_eq!(world.word().readers(), 3);
+        assert_eq!(world.enter(&writer, READ, Limit::Once), Outcome::TimedOut, "a writer waits");
+        has_tried.wait();
+        behind.join().unwrap();
+    });
+    assert_eq!(world.value(), 0);
+}
+
+#[test]
+fn loops_that_come_for_shared_holds_enter_beside_those_who_are_in() {
+    let world = World::new(false);
+    let writer = world.agent(0);
+    assert_eq!(world.enter(&writer, WRITE, Limit::Once), GRANTED);
+    let mut loops = [world.event_loop(), world.event_loop()];
+    let tokens = [0, 1].map(|index| pend(&mut loops[index], &world, READ));
+    world.exit(&writer, WRITE);
+    for (waits, token) in loops.iter_mut().zip(tokens) {
+        assert_eq!(waits.next_settled(), world.settled(token, GRANTED));
+    }
+    assert_eq!(world.word().readers(), 2);
+}
+
+#[test]
+fn readers_do_not_pass_a_writer_of_a_loop_that_came_in_vain() {
+    let world = &World::new(false);
+    let reader = world.agent(0);
+    assert_eq!(world.enter(&reader, READ, Limit::Once), GRANTED);
+    let mut waits = world.event_loop();
+    let token = pend(&mut waits, world, WRITE);
+    thread::scope(|scope| {
+        let behind = scope.spawn(|| {
+            let agent = world.agent(0);
+            assert_eq!(world.enter(&agent, READ, Limit::after(PROMPT)), GRANTED);
+            world.exit(&agent, READ);
+        });
+        world.until_waiting(&RWLOCK, 2);
+        // It comes, finds a reader in, and is remembered.
+        waits.agent().notify(Notice::Offer(world.place().address()));
+        assert_eq!(waits.next_settled(), None);
+        world.exit(&reader, READ);
+        assert_eq!(waits.next_settled(), world.settled(token, GRANTED));
+        assert_ne!(world.word().writer(), 0);
+        let agent = Arc::clone(waits.agent());
+        world.exit(&agent, WRITE);
+        behind.join().unwrap();
+    });
+    assert_eq!(world.word().readers(), 0);
+}
+
+#[test]
+fn readers_do_not_pass_a_writer_that_came_in_vain_while_others_are_in() {
+    let world = &World::new(false);
+    let [first, second] = [0, 1].map(|thread| world.agent(thread));
+    for reader in [&first, &second] {
+        assert_eq!(world.enter(reader, READ, Limit::Once), GRANTED);
+    }
+    let mut waits = world.event_loop();
+    let token = pend(&mut waits, world, WRITE);
+    thread::scope(|scope| {
+        let behind = scope.spawn(|| {
+            let agent = world.agent(0);
+            assert_eq!(world.enter(&agent, READ, Limit::after(PROMPT)), GRANTED);
+            world.exit(&agent, READ);
+        });
+        world.until_waiting(&RWLOCK, 2);
+        waits.agent().notify(Notice::Offer(world.place().address()));
+        assert_eq!(waits.next_settled(), None);
+        world.exit(&first, READ);
+        let waiting = world.engine.inspect(&RWLOCK, world.place()).waiters.len();
+        assert_eq!(waiting, 2, "nobody has passed the writer");
+        world.exit(&second, READ);
+        assert_eq!(waits.next_settled(), world.settled(token, GRANTED));
+        let agent = Arc::clone(waits.agent());
+        world.exit(&agent, WRITE);
+        behind.join().unwrap();
+    });
+}
+
+#[test]
+fn a_read_hold_of_a_thread_that_ends_goes_back_and_the_writer_gets_in() {
+    let world = World::new(false);
+    let doomed = world.event_loop();
+    let reader = Arc::clone(doomed.agent());
+    world.engine.add_slot(&RWLOCK, world.place(), slot(&reader).0);
+    assert_eq!(world.enter(&reader, READ, Limit::Once), GRANTED);
+    let mut waits = world.event_loop();
+    let token = pend(&mut waits, &world, WRITE);
+    doomed.end();
+    assert_eq!(waits.next_settled(), world.settled(token, GRANTED), "unmarked");
+    assert_eq!(world.word().writer(), waits.agent().id);
+}
+
+#[test]
+fn a_writer_that_ends_inside_marks_the_lock_for_readers_too() {
+    let world = World::new(false);
+    let doomed = world.event_loop();
+    let writer = Arc::clone(doomed.agent());
+    assert_eq!(world.enter(&writer, WRITE, Limit::Once), GRANTED);
+    doomed.end();
+    let reader = world.agent(0);
+    assert_eq!(world.enter(&reader, READ, Limit::Once), Outcome::Granted { abandoned_by: Some(writer.id) });
+    assert!(world.word().is_abandoned());
+    world.exit(&reader, READ);
+    assert!(world.word().is_abandoned(), "until somebody marks it consistent");
+}
+
+#[test]
+fn a_reader_that_would_wait_behind_a_writer_that_waits_for_it_is_in_a_deadlock() {
+    let world = &World::new(false);
+    let reader = world.agent(7);
+    world.engine.add_slot(&RWLOCK, world.place(), slot(&reader).0);
+    assert_eq!(world.enter(&reader, READ, Limit::Once), GRANTED);
+    let lock = |agent: &Arc<Agent>, request| {
+        world.engine.wait(agent, &RWLOCK, world.place(), request, Limit::Endless, &mut || true)
+    };
+    assert!(matches!(lock(&reader, WRITE), Err(Failure::Deadlock(cycle)) if cycle.len() == 1), "write inside read");
+    thread::scope(|scope| {
+        let writer = scope.spawn(|| {
+            let agent = world.agent(8);
+            assert_eq!(lock(&agent, WRITE).unwrap(), GRANTED);
+            world.exit(&agent, WRITE);
+        });
+        world.until_waiting(&RWLOCK, 1);
+        let Err(Failure::Deadlock(cycle)) = lock(&reader, READ) else { panic!("read inside read") };
+        assert_eq!(cycle.iter().map(|hop| hop.thread).collect::<Vec<_>>(), [7, 8]);
+        world.exit(&reader, READ);
+        writer.join().unwrap();
+    });
+    assert_eq!(world.value(), 0);
+}
+
+#[test]
+fn a_writer_turns_into_a_reader_and_lets_readers_in_and_the_only_reader_into_a_writer() {
+    let world = &World::new(false);
+    let [me, other] = [0, 1].map(|thread| world.agent(thread));
+    world.engine.add_slot(&RWLOCK, world.place(), slot(&me).0);
+    world.engine.add_slot(&RWLOCK, world.place(), slot(&other).0);
+    assert_eq!(world.enter(&me, WRITE, Limit::Once), GRANTED);
+    let mut waits = world.event_loop();
+    let token = pend(&mut waits, world, READ);
+    assert_eq!(world.engine.downgrade(&other, world.place(), HoldOwner::Thread), Ok(false));
+    assert_eq!(world.engine.downgrade(&me, world.place(), HoldOwner::Thread), Ok(true));
+    assert_eq!(waits.next_settled(), world.settled(token, GRANTED));
+    assert_eq!(world.word().readers(), 2);
+    assert_eq!(world.engine.try_upgrade(&me, world.place(), HoldOwner::Thread), Ok(false), "two readers");
+    let agent = Arc::clone(waits.agent());
+    world.exit(&agent, READ);
+    assert_eq!(world.engine.try_upgrade(&me, world.place(), HoldOwner::Thread), Ok(true));
+    assert_eq!(world.word().writer(), me.id);
+    assert!(world.engine.registered_holders(&RWLOCK, world.place()).is_empty());
+}
