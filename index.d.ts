@@ -127,7 +127,8 @@ export function inspectAll(): QueuedMutexInspection[];
  * **Fairness.** Blocked threads and pending promises wait in one queue, first come, first served, with two exceptions:
  * a free mutex may be taken by a running thread before a sleeping one is awake (at most for about a millisecond, after
  * which the mutex is handed over directly), and an event loop that is busy when its turn comes is passed by.
- * The waits of one thread's `lockAsync` are served in the order of the calls.
+ * The waits of one thread's `lockAsync` are served in the order of the calls. An event loop that comes for the mutex and finds
+ * it held may sleep for a moment: see {@link Mutex.lockAsync}.
  *
  * **For one process.** Send the buffer to another thread and make a `Mutex` there; a `Mutex` does not survive `postMessage`,
  * which refuses it with a DataCloneError (Node.js before 22.12 sends an empty object).
@@ -204,7 +205,12 @@ export class Mutex {
   lock(timeout?: Timeout | LockOptions): boolean;
 
   /**
-   * Locks the mutex without blocking. In any thread; never throws.
+   * Locks the mutex, and returns a promise of that at once. In any thread; never throws.
+   *
+   * The event loop goes on meanwhile. When it comes for the mutex and finds it held, it may sleep for a moment, until it is
+   * handed the mutex: for at most a tenth of the time that it has waited and at most 10 ms, once in a turn of the loop.
+   * Without that, a loop with long turns would hardly ever find the mutex free. It sleeps only for a holder in another
+   * thread that can run.
    *
    * @param timeout How long to wait, in milliseconds, counted from the call, or options. Default: for ever.
    * @returns A promise of `true`: locked; or of `false`: the time was over, and nothing is held.
@@ -243,7 +249,7 @@ export class Mutex {
   unlock(): void;
 
   /**
-   * Runs `fn` while it holds the mutex. In any thread; never blocks, never throws.
+   * Runs `fn` while it holds the mutex. In any thread; never throws. Waits as {@link Mutex.lockAsync}.
    *
    * @param fn Called without arguments once the mutex is held. If it returns a promise, the mutex is held until that settles.
    * @returns A promise of what `fn` returns. The mutex is unlocked before it settles, whatever `fn` does; a
@@ -283,7 +289,8 @@ export class Mutex {
   acquire(timeout?: Timeout | LockOptions): LockGuard;
 
   /**
-   * Locks the mutex without blocking and returns a guard that unlocks it. In any thread; never throws.
+   * Locks the mutex, and returns a promise of a guard that unlocks it. In any thread; never throws. Waits as
+   * {@link Mutex.lockAsync}.
    *
    * @param timeout How long to wait, in milliseconds, counted from the call, or options. Default: for ever.
    * @returns A promise of the guard. Rejected with `ERR_LOCK_TIMEOUT` if the time was over, or as {@link Mutex.lockAsync}.
@@ -304,7 +311,7 @@ export class Mutex {
   tryAcquire(): LockGuard | null;
 
   /**
-   * The callback style: queues as `lockAsync` does, then calls `callback` with a token. In any thread; never blocks.
+   * The callback style: waits as {@link Mutex.lockAsync} does, then calls `callback` with a token. In any thread.
    *
    * The callback never runs inside `enter` or `leave`. The hold stays with the token until it is given to `leave`, also if
    * the callback throws, which is an uncaught error. If the mutex cannot be had (`ERR_LOCK_CORRUPT`), the callback is never
@@ -448,7 +455,8 @@ export class Condition {
   wait(mutex: Mutex, timeout?: Timeout | LockOptions): boolean;
 
   /**
-   * Unlocks the mutex, waits for a notification, and locks the mutex again. In any thread; never blocks, never throws.
+   * Unlocks the mutex, waits for a notification, and locks the mutex again as {@link Mutex.lockAsync} does. In any thread;
+   * never throws.
    *
    * @param mutex The mutex, which this thread holds.
    * @param options How long to wait for the notification, as {@link Condition.wait}, or options.
@@ -472,7 +480,8 @@ export class Condition {
   waitFor(mutex: Mutex, predicate: () => unknown, timeout?: Timeout | LockOptions): boolean;
 
   /**
-   * Waits until `predicate` returns a truthy value, or a promise of one. In any thread; never blocks, never throws.
+   * Waits until `predicate` returns a truthy value, or a promise of one. In any thread; never throws. Waits as
+   * {@link Condition.waitAsync}.
    * If it does so at once, there is no wait that a signal could take back.
    *
    * @param mutex The mutex, which this thread holds.

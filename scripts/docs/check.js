@@ -48,9 +48,13 @@ const toProgram = (file, block, text) => {
   const { code, line, marker } = block;
   const isFragment = file === REFERENCE ? !LOADS_SABLOCK.test(code) : marker === 'fragment';
   const version = /^Node\.js (\d+)$/.exec(marker ?? '');
-  if (marker !== null && !isFragment && version === null) report(file, line, `unknown marker <!-- ${marker} -->`);
+  const needs = /^needs: (\w+(?:, \w+)*)$/.exec(marker ?? '');
+  if (marker !== null && !isFragment && version === null && needs === null)
+    report(file, line, `unknown marker <!-- ${marker} -->`);
   const output = text?.language === 'text' ? text.code : null;
-  return { file, line, code, isFragment, output, node: version === null ? process.execPath : toNode(version[1]) };
+  const isToCome = needs?.[1].split(', ').some((name) => !(name in sablock)) ?? false;
+  const node = version === null ? process.execPath : toNode(version[1]);
+  return { file, line, code, isFragment, output, node: isToCome ? undefined : node };
 };
 
 const programsOf = ({ file, blocks }) =>
