@@ -10,9 +10,9 @@ const { watched } = require('../helpers/threads.js');
 
 const OFFSET = 24;
 const PERMITS = 7;
-const GENERATIONS = 25;
+const GENERATIONS = 24;
 const WORKERS = 4;
-const LONGEST_MS = 12;
+const LONGEST_MS = 25;
 
 /** Takes and releases until it is ended; counts its rounds, and who is inside. */
 const storm = async (here, offset, permits, seed) => {
@@ -55,10 +55,10 @@ const storm = async (here, offset, permits, seed) => {
         break;
       default: {
         // The fast path, again and again.
-        for (let count = 0; count < 50; count++) semaphore.tryAcquire(1)?.release();
+        for (let count = 0; count < 2000; count++) semaphore.tryAcquire(1)?.release();
         const held = semaphore.tryAcquire(Math.min(n, 2));
         if (held !== null) kept.push(held);
-        for (let spin = random(50_000); spin > 0; spin--) Atomics.load(rounds, 0);
+        for (let spin = random(5_000); spin > 0; spin--) Atomics.load(rounds, 0);
       }
     }
     Atomics.add(rounds, 0, 1);
@@ -79,9 +79,11 @@ test(
       for (const [index, actor] of actors.entries()) {
         actor.do(storm, OFFSET, PERMITS, generation * WORKERS + index + 1);
       }
+      const started = new Int32Array(semaphore.buffer, 0, 1);
+      await threads.until('the storm blows', () => Atomics.load(started, 0) > 0);
       await Promise.all(
         actors.map(async (actor) => {
-          await new Promise((resolve) => setTimeout(resolve, 2 + Math.random() * LONGEST_MS));
+          await new Promise((resolve) => setTimeout(resolve, Math.random() * LONGEST_MS));
           if (semaphore.inspect().holders.some(({ threadId }) => threadId === actor.threadId)) heldAtTheEnd += 1;
           await actor.terminate();
           ended += 1;
