@@ -11,8 +11,10 @@ const { Arrived, Cycle, CycleLength, Parties } = binding.Field;
  * - `ask`, `count`, `of`: what the binding is asked for; `isCounted`: the last two matter;
  * - `take(lock, word, status)`: what the caller gets once it is granted; `refused(lock, word)`: if there is nothing to wait for;
  * - `arrived`, `parties`: of what is counted, what the call noted of a barrier;
- * - `isGuarded`: out of time it throws, what `timedOut(word, timeout, verb)` makes if it has that, and returns `false` otherwise; `isPlain`: it gets `true`;
- * - `isExclusive`: it has to report a holder whose thread ended inside.
+ * - `isGuarded`: out of time it throws, and returns `false` otherwise; `isPlain`: it gets `true`;
+ * - `timedOut(word, timeout, verb)`: what it throws then, if not the error of a lock;
+ * - `isExclusive`: it has to report a holder whose thread ended inside;
+ * - `isPassage`: there is nothing to hold, so that the wait is not told about.
  */
 
 /** A promise for a mutex, pending once the thread has taken it in. */
@@ -158,7 +160,7 @@ function readCycle() {
 exports.lockWord = (mutex, word, request, options, verb, lender) => {
   const { timeout, signal } = options;
   if (signal?.aborted) return Promise.reject(signal.reason);
-  const isTold = isWatched();
+  const isTold = !request.isPassage && isWatched();
   const wait = new (isTold ? WatchedLockWait : LockWait)(mutex, word, request, options, verb, lender);
   if (lender !== undefined) lender.locking = wait;
   const { ask, count, of } = request;
@@ -233,7 +235,7 @@ exports.lockBlocking = (mutex, word, request, timeout, verb) => {
     return status;
   };
   try {
-    if (isWatched()) whileBlocked(mutex, word, lock);
+    if (!request.isPassage && isWatched()) whileBlocked(mutex, word, lock);
     else lock();
     if (status === binding.GRANTED && request.isPlain && word.onAbandoned === undefined) return true;
     return conclude(status, mutex, word, request, timeout, verb);

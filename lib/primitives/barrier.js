@@ -21,6 +21,7 @@ class PartyRequest {
   isGuarded = true;
   isPlain = false;
   isExclusive = false;
+  isPassage = true;
   /** How many had come before; -1 if the call did not queue. Noted at the call. */
   arrived = -1;
   /** How many parties the barrier has that refused the call at once; 0 if it is broken. Noted at the call. */

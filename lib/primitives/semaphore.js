@@ -1,5 +1,6 @@
 const { binding, thread } = require('../engine/thread.js');
 const { slotFor } = require('../engine/register.js');
+const { tryLock } = require('../engine/wait.js');
 const { checkFunction, isThenable, toCountOf, toTimeout } = require('../arguments.js');
 const { TimeoutError, beyondCount, corrupt, thenableResult } = require('../errors.js');
 const { SharedPrimitive, awaitFor, blockFor, defineSize, mayBlock, wordsOf } = require('./base.js');
@@ -90,12 +91,7 @@ class Semaphore extends SharedPrimitive {
 
   tryAcquire(permits = 1) {
     const made = this.#make(permits);
-    if (this.#take(permits)) return made;
-    const word = this.#word;
-    const status = binding.tryAcquire(word, Ask.Permits, permits, this.#permits);
-    if (status === binding.GRANTED) return made;
-    if (status === binding.CORRUPT) throw corrupt(word, load(word, 0));
-    return null;
+    return this.#take(permits) ? made : tryLock(this, this.#word, new PermitsRequest(made, permits, this.#permits));
   }
 
   release(n = 1) {
