@@ -2,7 +2,7 @@
 
 const assert = require('node:assert/strict');
 const { test } = require('node:test');
-const { Semaphore } = require('../..');
+const { Semaphore, SemaphorePermits } = require('../..');
 const { startActors } = require('../helpers/actors.js');
 const { endings } = require('../helpers/endings.js');
 const { runProgram } = require('../helpers/processes.js');
@@ -144,3 +144,15 @@ for (const verb of [
     t.diagnostic(`${failed} of ${called} calls failed`);
   });
 }
+
+test('executeSync() gives its permits back though no function of JS can begin any more, as at the end of the stack', (t) => {
+  const semaphore = create();
+  t.mock.method(SemaphorePermits.prototype, 'release', () => {
+    throw new RangeError('Maximum call stack size exceeded');
+  });
+  assert.equal(
+    semaphore.executeSync(() => semaphore.available, { permits: 3 }),
+    2,
+  );
+  assert.deepEqual([semaphore.available, semaphore.inspect().holders], [PERMITS, []]);
+});
