@@ -505,6 +505,385 @@ export class Condition {
   notifyAll(): number;
 }
 
+/** Options of the constructors of {@link Semaphore} and {@link Barrier}. */
+export interface SynchronizerOptions {
+  /** Whether the verbs that block may block the main thread. Default: `false`. Means nothing in a worker. */
+  allowMainThread?: boolean | undefined;
+  /** As {@link MutexOptions.name}. */
+  name?: string | undefined;
+}
+
+/** Options of {@link Semaphore.executeSync}. */
+export interface PermitsOptions extends LockOptions {
+  /** How many permits to take: an integer from 1 to {@link Semaphore.MAX_PERMITS}. Default: 1. */
+  permits?: number | undefined;
+}
+
+/** Options of {@link Semaphore.execute}. */
+export interface AsyncPermitsOptions extends AsyncLockOptions {
+  /** As {@link PermitsOptions.permits}. */
+  permits?: number | undefined;
+}
+
+/** What {@link Semaphore.inspect} returns. */
+export interface SemaphoreInspection {
+  /** The name that this thread gave to the semaphore; `null` without one. */
+  name: string | null;
+  /** Who holds permits in {@link SemaphorePermits}, in no order. */
+  holders: {
+    /** The `threadId` (of `node:worker_threads`) of the thread that holds them. */
+    threadId: number;
+    /** What it holds. */
+    mode: 'permits';
+    /** How many permits it has. */
+    count: number;
+  }[];
+  /** Who waits, in the order of the queue. */
+  waiters: {
+    /** The `threadId` of the thread that waits. */
+    threadId: number;
+    /** `'blocking'`: the thread sleeps. `'async'`: a promise is pending there. */
+    kind: 'blocking' | 'async';
+    /** What it waits for. */
+    mode: 'permits';
+    /** For how long it has waited, in milliseconds. */
+    waitedMs: number;
+  }[];
+}
+
+/**
+ * A number of permits in four bytes of shared memory, which threads take, and give back or use up.
+ *
+ * Zeroed memory has all permits: the memory holds the difference to the number that each thread gives to the constructor,
+ * which must be the same everywhere. With 0 permits it is a semaphore for signalling: {@link Semaphore.release} adds what others
+ * wait for. What a thread wrote before it gave permits back, or added some, is seen by those who get them.
+ *
+ * **Strict order.** Blocked threads and pending promises get permits in the order in which they came, and nobody overtakes:
+ * a large request at the head of the queue keeps small ones waiting, also if there are permits enough for these. A grant to
+ * an event loop is final: if that is busy, the permits wait for it, and those behind wait longer.
+ *
+ * **Threads may end anywhere.** Permits that a thread holds in {@link SemaphorePermits} when it ends, however it ends, go
+ * back, and to those who wait. Forgotten ones do not. Permits whose object was dropped stay taken until the thread ends.
+ *
+ * **Not re-entrant, and no deadlocks are found:** anybody may add permits, so that no wait is known to last for ever. A thread that
+ * waits for permits that it holds itself waits until others release.
+ *
+ * @example
+ * ```js
+ * import { Semaphore } from 'sablock';
+ *
+ * const memory = new SharedArrayBuffer(Semaphore.BYTES);
+ * const connections = new Semaphore(memory, 0, 4);
+ * await connections.execute(async () => {
+ *   console.log(`${connections.available} of 4 are free`);
+ * });
+ * ```
+ */
+export class Semaphore {
+  /** How many bytes a semaphore takes. */
+  static readonly BYTES: 4;
+  /** What its byte offset must be a multiple of. */
+  static readonly ALIGN: 4;
+  /** No semaphore has more permits available, and no request is for more: 2^29 - 1. */
+  static readonly MAX_PERMITS: number;
+
+  /**
+   * Stands for the semaphore at a place in shared memory; changes nothing there. In any thread.
+   *
+   * @param buffer As in the constructor of {@link Mutex}.
+   * @param byteOffset As in the constructor of {@link Mutex}.
+   * @param permits How many permits there are at first: an integer from 0 to {@link Semaphore.MAX_PERMITS}. The same number in
+   *   every thread.
+   * @throws `ERR_INVALID_ARG_TYPE` if `buffer` is not shared memory, `permits` is missing, or another argument has the wrong type.
+   * @throws `ERR_OUT_OF_RANGE` for `permits`, and if the four bytes do not lie aligned inside the buffer.
+   */
+  constructor(
+    buffer: SharedArrayBuffer,
+    byteOffset: number | undefined,
+    permits: number,
+    options?: SynchronizerOptions,
+  );
+
+  /** The buffer given to the constructor. */
+  readonly buffer: SharedArrayBuffer;
+  /** Where in the buffer the semaphore is. */
+  readonly byteOffset: number;
+  /** The name given to the constructor; `null` without one. */
+  readonly name: string | null;
+
+  /**
+   * Takes permits. **Blocks** this thread until there are enough and its turn has come; workers only, unless
+   * `allowMainThread`. Ends early as {@link Mutex.lock}.
+   *
+   * @param permits How many: an integer from 1 to {@link Semaphore.MAX_PERMITS}. Default: 1. It may be more than the constructor's
+   *   number: {@link Semaphore.release} may add what is missing.
+   * @param timeout How long to wait, in milliseconds, counted from the call, or options. Default: for ever.
+   * @throws `ERR_LOCK_TIMEOUT` if the time was over.
+   * @throws `ERR_LOCK_MAIN_THREAD` on the main thread, whether there are permits or not.
+   * @throws `ERR_LOCK_THREAD_ENDING`, `ERR_LOCK_CORRUPT` as {@link Mutex.lock}; `ERR_INVALID_ARG_TYPE`, `ERR_OUT_OF_RANGE` for its
+   *   arguments.
+   * @example
+   * ```js
+   * using permits = connections.acquire();
+   * query(connection);
+   * ```
+   */
+  acquire(permits?: number, timeout?: Timeout | LockOptions): SemaphorePermits;
+
+  /**
+   * Takes permits without blocking. In any thread; never throws.
+   *
+   * @param permits As {@link Semaphore.acquire}.
+   * @param timeout How long to wait, in milliseconds, counted from the call, or options. Default: for ever.
+   * @returns A promise of the permits. Rejected with `ERR_LOCK_TIMEOUT` if the time was over, with the signal's `reason` if it
+   *   aborts first, with `ERR_LOCK_CORRUPT`, `ERR_INVALID_ARG_TYPE`, `ERR_OUT_OF_RANGE`, or `ERR_LOCK_NO_THREAD` if the system
+   *   refuses the background thread that a timeout needs.
+   * @example
+   * ```js
+   * using permits = await connections.acquireAsync(2, { timeout: 1000 });
+   * await query(connection);
+   * ```
+   */
+  acquireAsync(permits?: number, timeout?: Timeout | AsyncLockOptions): Promise<SemaphorePermits>;
+
+  /**
+   * Takes permits if there are enough and nobody waits for any. In any thread; never blocks.
+   *
+   * @param permits As {@link Semaphore.acquire}.
+   * @returns The permits, or `null`: nothing was taken.
+   * @throws `ERR_LOCK_CORRUPT` if the memory holds what no sablock wrote; `ERR_INVALID_ARG_TYPE`, `ERR_OUT_OF_RANGE` for `permits`.
+   */
+  tryAcquire(permits?: number): SemaphorePermits | null;
+
+  /**
+   * Adds permits, which need not have been taken. In any thread; never blocks.
+   *
+   * @param n How many: an integer of 1 or more. Default: 1.
+   * @throws `ERR_OUT_OF_RANGE` if more than {@link Semaphore.MAX_PERMITS} were available then; nothing changes.
+   * @throws `ERR_INVALID_ARG_TYPE` if `n` is no number; `ERR_LOCK_CORRUPT` if the memory holds what no sablock wrote.
+   */
+  release(n?: number): void;
+
+  /**
+   * Runs `fn` while it holds permits. In any thread; never blocks, never throws.
+   *
+   * @param fn Called without arguments once the permits are there. If it returns a promise, they are held until that settles.
+   * @returns A promise of what `fn` returns. The permits are back before it settles, whatever `fn` does. Rejected with what
+   *   `fn` throws, or as {@link Semaphore.acquireAsync} (`fn` is not called then).
+   * @example
+   * ```js
+   * const rows = await connections.execute(() => query(connection), { permits: 1, timeout: 500 });
+   * ```
+   */
+  execute<T>(fn: () => T | PromiseLike<T>, options?: AsyncPermitsOptions): Promise<T>;
+
+  /**
+   * Runs `fn` while it holds permits. **Blocks** this thread; workers only, unless `allowMainThread`.
+   *
+   * @param fn Called without arguments once the permits are there; must return at once.
+   * @returns What `fn` returns. The permits are back by then, also if `fn` throws.
+   * @throws `ERR_INVALID_ARG_TYPE` if `fn` is no function, or returns a promise (the permits are back then).
+   * @throws As {@link Semaphore.acquire}, and what `fn` throws.
+   */
+  executeSync<T>(fn: () => T, options?: PermitsOptions): T;
+
+  /** How many permits are left, 0 or more: a snapshot, out of date when you read it. They may be kept for those who wait. */
+  readonly available: number;
+
+  /** Who holds permits and who waits: a snapshot for people, which disturbs nobody. In any thread; never blocks. */
+  inspect(): SemaphoreInspection;
+}
+
+/**
+ * Permits that were taken together, by `acquire`, `acquireAsync` or `tryAcquire` of a {@link Semaphore}. They belong to their
+ * thread, and each goes back once. With `using` (Node 24, or compiled) they are held until the block ends.
+ *
+ * @example
+ * ```js
+ * const permits = jobs.acquire(8);
+ * permits.release(3); // five are left
+ * permits.forget(); // these were jobs: used up
+ * ```
+ */
+export class SemaphorePermits {
+  private constructor();
+  /** The semaphore that they are of. */
+  readonly semaphore: Semaphore;
+  /** How many it still holds. */
+  readonly count: number;
+  /**
+   * Gives permits back. Never blocks.
+   *
+   * @param n How many: an integer from 1 to {@link SemaphorePermits.count}. Default: all that are left.
+   * @returns `true`: given back. `false`: none was left, and nothing is touched.
+   * @throws `ERR_OUT_OF_RANGE`, `ERR_INVALID_ARG_TYPE` for `n`; nothing changes then. `ERR_OUT_OF_RANGE` too if more than
+   *   {@link Semaphore.MAX_PERMITS} were available then, since others were added meanwhile.
+   * @throws `ERR_LOCK_CORRUPT` if the memory was overwritten while they were held.
+   */
+  release(n?: number): boolean;
+  /** Gives nothing back: what is left is used up, and nobody's from now on. Never blocks. */
+  forget(): void;
+  /** As `release`, for `using`. */
+  [Symbol.dispose](): void;
+}
+
+/** What {@link Barrier.inspect} returns. */
+export interface BarrierInspection {
+  /** The name that this thread gave to the barrier; `null` without one. */
+  name: string | null;
+  /** Whose threads are members, in no order. */
+  holders: {
+    /** The `threadId` (of `node:worker_threads`) of the members' thread. */
+    threadId: number;
+    /** What it is. */
+    mode: 'member';
+    /** How many members it has. */
+    count: number;
+  }[];
+  /** Who has come and waits, in that order. */
+  waiters: {
+    /** The `threadId` of the thread that waits. */
+    threadId: number;
+    /** `'blocking'`: the thread sleeps. `'async'`: a promise is pending there. */
+    kind: 'blocking' | 'async';
+    /** It waits to pass. */
+    mode: 'passage';
+    /** For how long it has waited, in milliseconds. */
+    waitedMs: number;
+  }[];
+}
+
+/**
+ * A place, on eight bytes of shared memory, where a number of parties wait for each other, round after round: threads that
+ * block and event loops that await. What each wrote before it came is seen by all once they have passed.
+ *
+ * Zeroed memory is a new barrier. A party is a call of {@link Barrier.wait} or {@link Barrier.waitAsync}, of whatever thread. The last to come lets
+ * all pass, and the barrier is new for the next round.
+ *
+ * **Broken.** A round that cannot be complete is not to hang: if a party that waits times out (it gets the {@link TimeoutError}), is
+ * aborted (it gets the signal's reason), or its thread ends, all others that wait and all that come later get a
+ * {@link BrokenBarrierError}, until somebody calls {@link Barrier.reset}. A thread that has not come yet is not missed when it ends, unless it
+ * has called {@link Barrier.join}.
+ *
+ * @example
+ * ```js
+ * import { Barrier } from 'sablock';
+ *
+ * const memory = new SharedArrayBuffer(Barrier.BYTES);
+ * const step = new Barrier(memory, 0, 2);
+ * const first = step.waitAsync();
+ * console.log(await step.waitAsync(), await first); // 0 1
+ * ```
+ */
+export class Barrier {
+  /** How many bytes a barrier takes. */
+  static readonly BYTES: 8;
+  /** What its byte offset must be a multiple of. */
+  static readonly ALIGN: 4;
+
+  /**
+   * Stands for the barrier at a place in shared memory; changes nothing there. In any thread.
+   *
+   * @param buffer As in the constructor of {@link Mutex}.
+   * @param byteOffset As in the constructor of {@link Mutex}, for eight bytes.
+   * @param parties For how many parties a round is: an integer of 1 or more (at most 2^28 - 1). The same number in every thread.
+   * @throws `ERR_INVALID_ARG_TYPE` if `buffer` is not shared memory, `parties` is missing, or another argument has the wrong type.
+   * @throws `ERR_OUT_OF_RANGE` for `parties`, and if the eight bytes do not lie aligned inside the buffer.
+   */
+  constructor(
+    buffer: SharedArrayBuffer,
+    byteOffset: number | undefined,
+    parties: number,
+    options?: SynchronizerOptions,
+  );
+
+  /** The buffer given to the constructor. */
+  readonly buffer: SharedArrayBuffer;
+  /** Where in the buffer the barrier is. */
+  readonly byteOffset: number;
+  /** The name given to the constructor; `null` without one. */
+  readonly name: string | null;
+  /** The number of parties given to the constructor. */
+  readonly parties: number;
+  /** How many have come and wait: a snapshot, out of date when you read it. */
+  readonly waiting: number;
+  /** Whether it is broken: a snapshot, out of date when you read it. */
+  readonly broken: boolean;
+
+  /**
+   * Comes to the barrier. **Blocks** this thread until all parties have come; workers only, unless `allowMainThread`. Ends
+   * early as {@link Mutex.lock}, which breaks the barrier.
+   *
+   * @param timeout How long to wait, in milliseconds, counted from the call, or options. Default: for ever. With zero or less,
+   *   only the last party passes; any other breaks the barrier.
+   * @returns The index of the arrival: `parties - 1` for the first party of the round, 0 for the last.
+   * @throws `ERR_LOCK_TIMEOUT` if the time was over: the barrier is broken then.
+   * @throws `ERR_LOCK_BROKEN` if the barrier is broken, or breaks during the wait.
+   * @throws `ERR_OUT_OF_RANGE` if those who wait named another number of parties; nothing breaks.
+   * @throws `ERR_LOCK_MAIN_THREAD` on the main thread.
+   * @throws `ERR_LOCK_THREAD_ENDING`, `ERR_LOCK_CORRUPT`, `ERR_INVALID_ARG_TYPE` as {@link Mutex.lock}.
+   * @example
+   * ```js
+   * for (let step = 0; step < steps; step++) {
+   *   compute(step);
+   *   if (barrier.wait() === 0) console.log(`the last has done step ${step}`);
+   * }
+   * ```
+   */
+  wait(timeout?: Timeout | LockOptions): number;
+
+  /**
+   * Comes to the barrier without blocking. In any thread; never throws.
+   *
+   * @param timeout As {@link Barrier.wait}, or options. A signal that has aborted before breaks the barrier too: this party
+   *   does not stay.
+   * @returns A promise of what {@link Barrier.wait} returns. Rejected with the signal's `reason` if it aborts first, with
+   *   `ERR_LOCK_NO_THREAD` if the system refuses the background thread that a timeout needs, or as `wait` throws.
+   */
+  waitAsync(timeout?: Timeout | AsyncLockOptions): Promise<number>;
+
+  /**
+   * Makes the barrier new: those who wait get a {@link BrokenBarrierError}, and who comes later is the first. In any
+   * thread; never blocks.
+   *
+   * @throws `ERR_LOCK_CORRUPT` if the memory holds what no sablock wrote.
+   */
+  reset(): void;
+
+  /**
+   * Says that this thread will come: if it ends before {@link BarrierMember.leave}, the barrier breaks, also if nobody waits
+   * yet. Changes neither `parties` nor who waits. In any thread; never blocks.
+   *
+   * @example
+   * ```js
+   * using member = barrier.join();
+   * for (let step = 0; step < steps; step++) {
+   *   compute(step);
+   *   barrier.wait();
+   * }
+   * ```
+   */
+  join(): BarrierMember;
+
+  /** Who is a member and who waits: a snapshot for people, which disturbs nobody. In any thread; never blocks. */
+  inspect(): BarrierInspection;
+}
+
+/** A membership of a {@link Barrier}, made by {@link Barrier.join}. It belongs to its thread. */
+export class BarrierMember {
+  private constructor();
+  /** The barrier that it is a member of, or was. */
+  readonly barrier: Barrier;
+  /**
+   * Ends the membership: the thread's end breaks nothing any more. Never blocks.
+   *
+   * @returns `true` the first time, `false` later.
+   */
+  leave(): boolean;
+  /** As `leave`, for `using`. */
+  [Symbol.dispose](): void;
+}
+
 /** Options of {@link waitAsync}. */
 export interface WaitAsyncOptions {
   /**
@@ -729,8 +1108,9 @@ export type DiagnosticsListener<Name extends keyof DiagnosticsMessages> = (
 ) => void;
 
 /**
- * The time was over: from `acquire`, `acquireAsync`, `executeLocked` and `executeLockedSync`. The message says which verb
- * waited, for which mutex, and which thread holds it now. The stack shows the async functions that await the verb's promise;
+ * The time was over: from `acquire`, `acquireAsync`, `executeLocked` and `executeLockedSync`, from `execute` and `executeSync` of a
+ * {@link Semaphore}, and from the verbs of a {@link Barrier}. The message says which verb waited, for what, and what stands in its
+ * way now (of a mutex, which thread holds it). The stack shows the async functions that await the verb's promise;
  * of `.then()` chains there are none.
  */
 export class TimeoutError extends Error {
@@ -758,4 +1138,13 @@ export class DeadlockError extends Error {
     /** The byte offset of the mutex that it waits for. */
     byteOffset: number;
   }>;
+}
+
+/** The {@link Barrier} is broken, or broke during the wait: not all parties will come. See {@link Barrier.reset}. */
+export class BrokenBarrierError extends Error {
+  private constructor();
+  /** The name of the class. */
+  readonly name: 'BrokenBarrierError';
+  /** The code of the error. */
+  readonly code: 'ERR_LOCK_BROKEN';
 }

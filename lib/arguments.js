@@ -91,11 +91,11 @@ exports.toWords = (buffer, byteOffset = 0, bytes = 4) => {
 exports.isThenable = (value) =>
   value !== null && (typeof value === 'object' || typeof value === 'function') && typeof value.then === 'function';
 
-/** How many of a count: an integer of 1 or more. */
-exports.toCountOf = (place, n, name = 'n', most = 2 ** 30) => {
+/** How many of a count: an integer of 1 or more, or of `least`. */
+exports.toCountOf = (place, n, name = 'n', most = 2 ** 30, least = 1) => {
   if (typeof n !== 'number') throw errors().invalidArgument(name, 'a number', n, place);
-  if (!Number.isInteger(n) || n < 1 || n > most) {
-    throw errors().outOfRange(name, `an integer from 1 to ${most}`, n);
+  if (!Number.isInteger(n) || n < least || n > most) {
+    throw errors().outOfRange(name, `an integer from ${least} to ${most}`, n);
   }
   return n;
 };

@@ -3,14 +3,13 @@
 const { inspect } = require('node:util');
 const { isAnyArrayBuffer } = require('node:util/types');
 
-/** An `acquire*` or `executeLocked*` that ran out of time. */
+const LOCK_ADVICE = 'Wait longer, or use lock() or lockAsync(), which return false instead.';
+
+/** A verb that ran out of time, and could not return anything that says so. */
 class TimeoutError extends Error {
-  /** Not for users: `index.d.ts` declares it private. */
-  constructor(place, timeout, verb, holder) {
-    super(
-      `${verb}() timed out after ${timeout} ms waiting for ${describe(place)}. ${holder} ` +
-        'Wait longer, or use lock() or lockAsync(), which return false instead.',
-    );
+  /** Not for users: `index.d.ts` declares it private. `state` says why, and `advice` what to do. */
+  constructor(place, timeout, verb, state, advice = LOCK_ADVICE) {
+    super(`${verb}() timed out after ${timeout} ms waiting for ${describe(place)}. ${state} ${advice}`);
     this.name = 'TimeoutError';
     this.code = 'ERR_LOCK_TIMEOUT';
   }
@@ -24,6 +23,19 @@ class DeadlockError extends Error {
     this.name = 'DeadlockError';
     this.code = 'ERR_LOCK_DEADLOCK';
     this.cycle = cycle;
+  }
+}
+
+/** A barrier that parties do not pass any more. */
+class BrokenBarrierError extends Error {
+  /** Not for users: `index.d.ts` declares it private. */
+  constructor(place) {
+    super(
+      `Cannot pass ${describe(place)}, which is broken: a party timed out, was aborted or ended, a member's thread ended, or ` +
+        'reset() was called meanwhile. Once all parties know, one of them calls reset().',
+    );
+    this.name = 'BrokenBarrierError';
+    this.code = 'ERR_LOCK_BROKEN';
   }
 }
 
@@ -62,6 +74,7 @@ function coded(error, code) {
 
 exports.TimeoutError = TimeoutError;
 exports.DeadlockError = DeadlockError;
+exports.BrokenBarrierError = BrokenBarrierError;
 exports.describe = describe;
 
 function invalidArgument(name, expected, value, place, advice = '') {
@@ -113,13 +126,23 @@ exports.beyondCount = (place, by, count, most) =>
     'ERR_OUT_OF_RANGE',
   );
 
-exports.thenableResult = (place) =>
+exports.thenableResult = (place, verb = 'executeLockedSync', state = 'is already unlocked', other = 'executeLocked') =>
   coded(
     new TypeError(
-      'The "fn" argument of executeLockedSync() must not return a promise: ' +
-        `${describe(place)} is already unlocked when it settles. Use executeLocked().`,
+      `The "fn" argument of ${verb}() must not return a promise: ${describe(place)} ${state} when it settles. ` +
+        `Use ${other}().`,
     ),
     'ERR_INVALID_ARG_TYPE',
+  );
+
+/** A party came to a barrier of another number of parties. */
+exports.otherParties = (place, parties, others) =>
+  coded(
+    new RangeError(
+      `Cannot wait at ${describe(place)} as one of ${parties} parties: those who wait are ${others} in all. Give every ` +
+        'Barrier there the same number. Nothing was changed.',
+    ),
+    'ERR_OUT_OF_RANGE',
   );
 
 exports.thenableRepair = (place) =>

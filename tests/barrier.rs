@@ -56,6 +56,7 @@ fn a_party_that_goes_breaks_the_barrier_for_all_until_it_is_reset() {
     for ends in [false, true] {
         arrive(&mut patient, place, 3).unwrap();
         assert!(matches!(arrive(&mut fickle, place, 2), Ok(Reply::Now(Outcome::Refused))), "not the same number");
+        assert_eq!(barrier::parties(fickle.found), 3, "who is refused finds out why");
         if ends {
             arrive(&mut doomed, place, 3).unwrap();
             std::mem::replace(&mut doomed, world.event_loop()).end();
@@ -65,12 +66,18 @@ fn a_party_that_goes_breaks_the_barrier_for_all_until_it_is_reset() {
         }
         assert_eq!(outcome(&mut patient), Some(Outcome::Refused));
         assert!(matches!(arrive(&mut patient, place, 3), Ok(Reply::Now(Outcome::Refused))));
+        assert_eq!(barrier::parties(patient.found), 0, "broken");
         world.engine.reset_barrier(&me, place).unwrap();
         assert_eq!(words[0].load(Ordering::SeqCst), 0);
     }
     arrive(&mut patient, place, 3).unwrap();
     world.engine.reset_barrier(&me, place).unwrap();
     assert_eq!(outcome(&mut patient), Some(Outcome::Refused), "a reset breaks those who wait");
+    arrive(&mut patient, place, 3).unwrap();
+    world.engine.break_barrier(&me, place).unwrap();
+    assert_eq!(outcome(&mut patient), Some(Outcome::Refused));
+    assert!(matches!(arrive(&mut patient, place, 3), Ok(Reply::Now(Outcome::Refused))), "it stays broken");
+    world.engine.reset_barrier(&me, place).unwrap();
     let party = Request::Hold(Hold::party(2));
     arrive(&mut patient, place, 2).unwrap();
     let late = world.agent(1);

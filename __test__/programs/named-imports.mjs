@@ -1,8 +1,38 @@
 // An ES module that finds the package by its own name.
 
-import { Condition, DeadlockError, LockGuard, Mutex, notify, stats, TimeoutError, wait, waitAsync } from 'sablock';
+import {
+  Barrier,
+  BarrierMember,
+  BrokenBarrierError,
+  Condition,
+  DeadlockError,
+  LockGuard,
+  Mutex,
+  notify,
+  Semaphore,
+  SemaphorePermits,
+  stats,
+  TimeoutError,
+  wait,
+  waitAsync,
+} from 'sablock';
 
-export const imported = { Condition, DeadlockError, LockGuard, Mutex, notify, stats, TimeoutError, wait, waitAsync };
+export const imported = {
+  Barrier,
+  BarrierMember,
+  BrokenBarrierError,
+  Condition,
+  DeadlockError,
+  LockGuard,
+  Mutex,
+  notify,
+  Semaphore,
+  SemaphorePermits,
+  stats,
+  TimeoutError,
+  wait,
+  waitAsync,
+};
 
 export const createHeld = (buffer, byteOffset) => {
   const mutex = new Mutex(buffer, byteOffset);

@@ -6,6 +6,11 @@ import * as unprefixed from 'diagnostics_channel';
 import type * as sablock from 'sablock';
 import {
   type AsyncLockOptions,
+  type AsyncPermitsOptions,
+  Barrier,
+  type BarrierInspection,
+  type BarrierMember,
+  BrokenBarrierError,
   Condition,
   type ConditionOptions,
   DeadlockError,
@@ -19,8 +24,13 @@ import {
   type MutexOptions,
   type MutexWaiter,
   notify,
+  type PermitsOptions,
   type QueuedMutexInspection,
+  Semaphore,
+  type SemaphoreInspection,
+  type SemaphorePermits,
   type Stats,
+  type SynchronizerOptions,
   stats,
   type Timeout,
   TimeoutError,
@@ -38,12 +48,17 @@ const is = <_ extends true>(): void => {};
 is<
   Equal<
     Exclude<keyof typeof sablock, 'default' | 'module.exports'>,
+    | 'Barrier'
+    | 'BarrierMember'
+    | 'BrokenBarrierError'
     | 'Condition'
     | 'DeadlockError'
     | 'inspectAll'
     | 'LockGuard'
     | 'Mutex'
     | 'notify'
+    | 'Semaphore'
+    | 'SemaphorePermits'
     | 'stats'
     | 'TimeoutError'
     | 'wait'
@@ -76,6 +91,43 @@ is<
   >
 >();
 is<Equal<keyof LockGuard, 'abandoned' | 'locked' | 'mutex' | 'unlock' | typeof Symbol.dispose>>();
+is<Equal<keyof typeof Semaphore, 'prototype' | 'BYTES' | 'ALIGN' | 'MAX_PERMITS'>>();
+is<
+  Equal<
+    keyof Semaphore,
+    | 'acquire'
+    | 'acquireAsync'
+    | 'available'
+    | 'buffer'
+    | 'byteOffset'
+    | 'execute'
+    | 'executeSync'
+    | 'inspect'
+    | 'name'
+    | 'release'
+    | 'tryAcquire'
+  >
+>();
+is<Equal<keyof SemaphorePermits, 'count' | 'forget' | 'release' | 'semaphore' | typeof Symbol.dispose>>();
+is<Equal<keyof typeof Barrier, 'prototype' | 'BYTES' | 'ALIGN'>>();
+is<
+  Equal<
+    keyof Barrier,
+    | 'broken'
+    | 'buffer'
+    | 'byteOffset'
+    | 'inspect'
+    | 'join'
+    | 'name'
+    | 'parties'
+    | 'reset'
+    | 'wait'
+    | 'waitAsync'
+    | 'waiting'
+  >
+>();
+is<Equal<keyof BarrierMember, 'barrier' | 'leave' | typeof Symbol.dispose>>();
+is<Equal<Exclude<keyof BrokenBarrierError, keyof Error>, 'code'>>();
 is<Equal<keyof typeof Condition, 'prototype' | 'BYTES' | 'ALIGN'>>();
 is<
   Equal<
@@ -233,6 +285,60 @@ condition.notify(Infinity);
 condition.notifyOne();
 condition.notifyAll();
 
+// Semaphore
+
+is<Equal<Required<SynchronizerOptions>, { allowMainThread: boolean | undefined; name: string | undefined }>>();
+is<Equal<Required<PermitsOptions>, { permits: number | undefined; timeout: number | undefined }>>();
+is<Equal<keyof AsyncPermitsOptions, 'permits' | 'timeout' | 'signal' | 'ref'>>();
+const semaphore = new Semaphore(memory, 0, 4);
+new Semaphore(memory, undefined, 0, { name: 'connections', allowMainThread: true });
+is<Equal<typeof Semaphore.BYTES, 4>>();
+is<Equal<typeof Semaphore.MAX_PERMITS, number>>();
+is<Equal<Semaphore['available'], number>>();
+is<Equal<ReturnType<Semaphore['acquire']>, SemaphorePermits>>();
+is<Equal<ReturnType<Semaphore['acquireAsync']>, Promise<SemaphorePermits>>>();
+is<Equal<ReturnType<Semaphore['tryAcquire']>, SemaphorePermits | null>>();
+is<Equal<ReturnType<Semaphore['release']>, void>>();
+is<Equal<ReturnType<Semaphore['inspect']>, SemaphoreInspection>>();
+semaphore.acquire();
+semaphore.acquire(2, 5);
+semaphore.acquire(2, { timeout: 5 });
+semaphore.acquireAsync(2, { timeout: 5, signal, ref: false });
+semaphore.tryAcquire(2);
+semaphore.release(2);
+const executed = semaphore.execute(async () => 'text', { permits: 2, signal });
+is<Equal<typeof executed, Promise<string>>>();
+const executedSync = semaphore.executeSync(() => 1n, { permits: 2, timeout: 5 });
+is<Equal<typeof executedSync, bigint>>();
+{
+  using permits = await semaphore.acquireAsync();
+  permits satisfies Disposable;
+  is<Equal<typeof permits.count, number>>();
+  is<Equal<typeof permits.semaphore, Semaphore>>();
+  is<Equal<ReturnType<typeof permits.release>, boolean>>();
+  is<Equal<ReturnType<typeof permits.forget>, void>>();
+  permits.release(1);
+}
+
+// Barrier
+
+const barrier = new Barrier(memory, 8, 3, { name: 'step' });
+is<Equal<typeof Barrier.BYTES, 8>>();
+is<Equal<Barrier['parties' | 'waiting'], number>>();
+is<Equal<Barrier['broken'], boolean>>();
+is<Equal<ReturnType<Barrier['wait']>, number>>();
+is<Equal<ReturnType<Barrier['waitAsync']>, Promise<number>>>();
+is<Equal<ReturnType<Barrier['reset']>, void>>();
+is<Equal<ReturnType<Barrier['inspect']>, BarrierInspection>>();
+barrier.wait(5);
+barrier.waitAsync({ timeout: 5, signal, ref: false });
+{
+  using member = barrier.join();
+  member satisfies Disposable;
+  is<Equal<typeof member.barrier, Barrier>>();
+  is<Equal<ReturnType<typeof member.leave>, boolean>>();
+}
+
 // The waiting functions
 
 const numbers = new Int32Array(memory);
@@ -290,6 +396,11 @@ if (error instanceof TimeoutError) {
   error satisfies Error;
   is<Equal<typeof error.name, 'TimeoutError'>>();
   is<Equal<typeof error.code, 'ERR_LOCK_TIMEOUT'>>();
+}
+if (error instanceof BrokenBarrierError) {
+  error satisfies Error;
+  is<Equal<typeof error.name, 'BrokenBarrierError'>>();
+  is<Equal<typeof error.code, 'ERR_LOCK_BROKEN'>>();
 }
 if (error instanceof DeadlockError) {
   error satisfies Error;

@@ -1,6 +1,21 @@
 // Wrong uses, each of which the compiler must refuse. Compiled, never run.
 
-import { Condition, DeadlockError, LockGuard, Mutex, notify, stats, TimeoutError, wait, waitAsync } from 'sablock';
+import {
+  Barrier,
+  BarrierMember,
+  BrokenBarrierError,
+  Condition,
+  DeadlockError,
+  LockGuard,
+  Mutex,
+  notify,
+  Semaphore,
+  SemaphorePermits,
+  stats,
+  TimeoutError,
+  wait,
+  waitAsync,
+} from 'sablock';
 
 declare const mutex: Mutex;
 declare const guard: LockGuard;
@@ -112,3 +127,36 @@ new TimeoutError();
 new DeadlockError();
 // @ts-expect-error: read-only
 deadlock.cycle.push({ threadId: 1, byteOffset: 0 });
+
+declare const semaphore: Semaphore;
+declare const permits: SemaphorePermits;
+declare const barrier: Barrier;
+
+// @ts-expect-error: how many permits?
+new Semaphore(numbers.buffer, 0);
+// @ts-expect-error: a semaphore has no holder whose end would be told
+new Semaphore(new SharedArrayBuffer(8), 0, 1, { onAbandoned: () => {} });
+// @ts-expect-error: a number of permits comes first
+semaphore.acquire({ timeout: 5 });
+// @ts-expect-error: a signal is for the asynchronous verbs
+semaphore.acquire(1, { signal });
+// @ts-expect-error: tryAcquire() does not wait
+semaphore.tryAcquire(1, 5);
+// @ts-expect-error: the function gets no arguments
+semaphore.execute((permits: SemaphorePermits) => permits);
+// @ts-expect-error: read-only
+semaphore.available = 4;
+// @ts-expect-error: permits come from the semaphore
+new SemaphorePermits();
+// @ts-expect-error: read-only
+permits.count = 4;
+// @ts-expect-error: how many parties?
+new Barrier(new SharedArrayBuffer(8), 0);
+// @ts-expect-error: a signal is for the asynchronous verb
+barrier.wait({ signal });
+// @ts-expect-error: read-only
+barrier.parties = 4;
+// @ts-expect-error: members come from the barrier
+new BarrierMember();
+// @ts-expect-error: the package makes its errors
+new BrokenBarrierError();

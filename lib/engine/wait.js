@@ -4,14 +4,17 @@ const { beginWait, describeHolder, isWatched, tellDeadlock, whileBlocked } = req
 const { DeadlockError, TimeoutError, corrupt, describe, noBackgroundThread, threadEnding } = require('../errors.js');
 const { PendingWait } = require('./pending-wait.js');
 
-const { Cycle, CycleLength } = binding.Field;
+const { Arrived, Cycle, CycleLength, Parties } = binding.Field;
 
 /**
  * A request, as the verbs of a primitive make it:
  * - `ask`, `count`, `of`: what the binding is asked for; `isCounted`: the last two matter;
  * - `take(lock, word, status)`: what the caller gets once it is granted; `refused(lock, word)`: if there is nothing to wait for;
+ * - `arrived`, `parties`: of what is counted, what the call noted of a barrier;
  * - `isGuarded`: out of time it throws, and returns `false` otherwise; `isPlain`: it gets `true`;
- * - `isExclusive`: it has to report a holder whose thread ended inside.
+ * - `timedOut(word, timeout, verb)`: what it throws then, if not the error of a lock;
+ * - `isExclusive`: it has to report a holder whose thread ended inside;
+ * - `isPassage`: there is nothing to hold, so that the wait is not told about.
  */
 
 /** A promise for a mutex, pending once the thread has taken it in. */
@@ -113,6 +116,7 @@ function conclude(status, mutex, word, request, timeout, verb) {
     case binding.DEADLOCK:
       throw foundDeadlock(mutex, word);
     default: // TIMED_OUT
+      if (request.timedOut !== undefined) throw request.timedOut(word, timeout, verb);
       if (request.isGuarded) throw new TimeoutError(word, timeout, verb, describeHolder(word));
       return false;
   }
@@ -156,7 +160,7 @@ function readCycle() {
 exports.lockWord = (mutex, word, request, options, verb, lender) => {
   const { timeout, signal } = options;
   if (signal?.aborted) return Promise.reject(signal.reason);
-  const isTold = isWatched();
+  const isTold = !request.isPassage && isWatched();
   const wait = new (isTold ? WatchedLockWait : LockWait)(mutex, word, request, options, verb, lender);
   if (lender !== undefined) lender.locking = wait;
   const { ask, count, of } = request;
@@ -174,6 +178,11 @@ exports.lockWord = (mutex, word, request, options, verb, lender) => {
   } catch (error) {
     thread.pending -= 1;
     throw error;
+  }
+  if (request.isCounted) {
+    // At once, without a call: before other code makes one, and since what was acquired must not be lost for want of stack.
+    request.arrived = thread.record[Arrived];
+    request.parties = thread.record[Parties];
   }
   if (status !== binding.PENDING) {
     thread.pending -= 1;
@@ -215,13 +224,18 @@ exports.lockBlocking = (mutex, word, request, timeout, verb) => {
   const { ask, count, of } = request;
   let status = binding.TIMED_OUT;
   const lock = () => {
-    status = request.isCounted
-      ? binding.acquireSome(word, ask, timeout, count, of)
-      : binding.acquire(word, ask, timeout);
+    if (request.isCounted) {
+      status = binding.acquireSome(word, ask, timeout, count, of);
+      // At once, before subscribers run.
+      request.arrived = thread.record[Arrived];
+      request.parties = thread.record[Parties];
+    } else {
+      status = binding.acquire(word, ask, timeout);
+    }
     return status;
   };
   try {
-    if (isWatched()) whileBlocked(mutex, word, lock);
+    if (!request.isPassage && isWatched()) whileBlocked(mutex, word, lock);
     else lock();
     if (status === binding.GRANTED && request.isPlain && word.onAbandoned === undefined) return true;
     return conclude(status, mutex, word, request, timeout, verb);

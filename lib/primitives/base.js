@@ -94,5 +94,7 @@ exports.awaitFor = (primitive, request, options, verb) => {
 };
 
 exports.SharedPrimitive = SharedPrimitive;
+/** Whether this thread may block for it. */
+exports.mayBlock = (primitive) => inner(primitive).mayBlock;
 /** The view of a primitive's memory. */
 exports.wordsOf = (primitive) => inner(primitive).words;

@@ -81,6 +81,11 @@ pub trait Caller {
     fn queued(&mut self, owner: AgentId, state: State, since: Instant) {
         let _ = (owner, state, since);
     }
+
+    /// There was nothing to wait for in this state.
+    fn refused(&mut self, state: State) {
+        let _ = state;
+    }
 }
 
 impl<F: FnMut() -> bool> Caller for F {
@@ -129,7 +134,9 @@ impl Engine {
                 return Ok(Outcome::Granted { abandoned_by });
             }
             Entered::Refused => {
+                let state = section.state();
                 section.finish();
+                caller.refused(state);
                 return Ok(Outcome::Refused);
             }
             Entered::Wait => {}

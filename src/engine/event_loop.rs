@@ -35,7 +35,7 @@ pub struct EventLoop<'e> {
     last_park: Instant,
     /// Who held the lock when the last wait for one was queued; 0 if nobody did.
     pub waits_for: AgentId,
-    /// The state that the last wait found when it was queued.
+    /// The state that the last wait found when it was queued, or refused at once.
     pub found: State,
 }
 
@@ -156,7 +156,10 @@ impl<'e> EventLoop<'e> {
         let entered = if is_behind { Entered::Wait } else { section.enter(self.agent.id, request) };
         let reply = match entered {
             Entered::Granted { abandoned_by } => Ok(Reply::Now(Outcome::Granted { abandoned_by })),
-            Entered::Refused => Ok(Reply::Now(Outcome::Refused)),
+            Entered::Refused => {
+                self.found = section.state();
+                Ok(Reply::Now(Outcome::Refused))
+            }
             Entered::Wait if limit == Limit::Once => {
                 section.turn_away(request.hold());
                 Ok(Reply::Now(Outcome::TimedOut))

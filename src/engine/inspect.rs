@@ -111,7 +111,7 @@ impl Engine {
     /// nothing but a section can have ended it in between.
     pub fn hold(&self, primitive: &dyn Primitive, place: Place) -> Option<HoldView> {
         let contents = self.contents(primitive.space(), place.address());
-        let queue = contents.queues.get(&place.address())?;
+        let queue = contents.queues.get(&place.address()).filter(|queue| queue.primitive.name() == primitive.name())?;
         let state = primitive.read(place);
         let owner = self
             .agents

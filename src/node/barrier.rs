@@ -15,3 +15,12 @@ pub fn reset_barrier(env: Env, words: JsWord) -> Result<i32> {
         status::of_release(reset.map(|()| true))
     })
 }
+
+/// Breaks a barrier, as a party does that comes and goes. Returns a status. The rest is as for `release`.
+#[napi(catch_unwind, ts_args_type = "words: Int32Array")]
+pub fn break_barrier(env: Env, words: JsWord) -> Result<i32> {
+    JsThread::with(env, |thread| {
+        let broken = engine().break_barrier(thread.event_loop.agent(), words.0);
+        status::of_release(broken.map(|()| true))
+    })
+}

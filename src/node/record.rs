@@ -24,8 +24,10 @@ pub enum Field {
     OwnerThread,
     /// For how long the last blocking call has waited in the queue, in milliseconds; -1 if it has not.
     WaitedMs,
-    /// How many had come to the barrier before.
+    /// How many had come to the barrier before the last call; -1 if it did not queue.
     Arrived,
+    /// How many parties the barrier has that refused the last call; 0 if it is broken.
+    Parties,
     /// 1 if a condition's wait ended with a notification.
     IsNotified,
     /// How many steps the cycle has; each is a thread and the byte offset of the lock that it waits for.

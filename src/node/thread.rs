@@ -21,7 +21,7 @@ use super::word::JsWord;
 use crate::agents::{Agent, AgentId, ThreadId, Wake};
 use crate::engine::holds::Holds;
 use crate::engine::{
-    Caller, EventLoop, Hold, HoldOwner, Hop, Limit, Primitive, Reply, ReplyError, Request, Settled, State,
+    Caller, EventLoop, Hold, HoldOwner, Hop, Limit, Outcome, Primitive, Reply, ReplyError, Request, Settled, State,
 };
 use crate::memory::Place;
 use crate::primitives::barrier;
@@ -213,8 +213,10 @@ impl JsThread {
         let reply = self.event_loop.wait(primitive, place, request, limit);
         if matches!(reply, Ok(Reply::Pending(_))) {
             self.note_owner(self.event_loop.waits_for);
-            self.record.set(Field::Arrived, f64::from(barrier::arrived(self.event_loop.found)));
+            self.note_barrier(Some(self.event_loop.found), None);
         } else {
+            let is_refused = matches!(reply, Ok(Reply::Now(Outcome::Refused)));
+            self.note_barrier(None, is_refused.then_some(self.event_loop.found));
             self.anchors.release(self.env, place.address())?;
         }
         Ok(reply)
@@ -262,8 +264,14 @@ impl JsThread {
         self.record.set(Field::WaitedMs, waited);
         if let Some(wait) = &call.wait {
             self.note_owner(wait.owner);
-            self.record.set(Field::Arrived, f64::from(barrier::arrived(wait.found)));
         }
+        self.note_barrier(call.wait.as_ref().map(|wait| wait.found), call.refused);
+    }
+
+    /// What a party finds out about its barrier: the state in which it was queued, or refused at once.
+    fn note_barrier(&mut self, queued: Option<State>, refused: Option<State>) {
+        self.record.set(Field::Arrived, queued.map_or(-1.0, |found| f64::from(barrier::arrived(found))));
+        self.record.set(Field::Parties, refused.map_or(0.0, |found| f64::from(barrier::parties(found))));
     }
 
     fn note_owner(&mut self, owner: AgentId) {
@@ -274,7 +282,15 @@ impl JsThread {
     /// For a call that blocks, from `env`.
     pub fn blocking_call(&self, env: Env) -> BlockingCall {
         let agent = Arc::clone(self.event_loop.agent());
-        BlockingCall { env: env.raw(), owner: self.env, pause: self.pause, agent, wait: None, deadlock: Vec::new() }
+        BlockingCall {
+            env: env.raw(),
+            owner: self.env,
+            pause: self.pause,
+            agent,
+            wait: None,
+            refused: None,
+            deadlock: Vec::new(),
+        }
     }
 
     /// Whether this thread's loop stays alive for what is pending.
@@ -301,6 +317,8 @@ pub struct BlockingCall {
     deadlock: Vec<Hop>,
     /// What it found, if it came to waiting in the queue.
     wait: Option<Queued>,
+    /// The state in which it was refused at once.
+    refused: Option<State>,
 }
 
 /// What a wait found when it was queued.
@@ -358,6 +376,10 @@ impl Caller for BlockingCall {
 
     fn queued(&mut self, owner: AgentId, found: State, since: Instant) {
         self.wait = Some(Queued { since, owner, found });
+    }
+
+    fn refused(&mut self, found: State) {
+        self.refused = Some(found);
     }
 }
 

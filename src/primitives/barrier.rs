@@ -69,6 +69,11 @@ pub fn arrived(state: State) -> u32 {
     Words::from(state).arrived()
 }
 
+/// How many parties it has whom somebody finds there; 0 if it is broken.
+pub fn parties(state: State) -> u32 {
+    Words::from(state).parties
+}
+
 impl Hold {
     /// A party of a barrier that has `parties`.
     pub const fn party(parties: u32) -> Self {
@@ -171,9 +176,15 @@ impl Primitive for Barrier {
 }
 
 impl Engine {
+    /// Breaks the barrier, as a party does that comes and goes. On the thread of `here`, as [`Engine::release`].
+    pub fn break_barrier(&self, here: &Arc<Agent>, place: Place) -> Result<(), Corrupt> {
+        self.update(here, &BARRIER, place, |_| Some(Words::broken()))?;
+        Ok(())
+    }
+
     /// Breaks the barrier for those who wait, and makes it new. On the thread of `here`, as [`Engine::release`].
     pub fn reset_barrier(&self, here: &Arc<Agent>, place: Place) -> Result<(), Corrupt> {
-        self.update(here, &BARRIER, place, |_| Some(Words::broken()))?;
+        self.break_barrier(here, place)?;
         self.update(here, &BARRIER, place, |_| Some(State(0)))?;
         Ok(())
     }

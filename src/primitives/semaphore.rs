@@ -116,7 +116,9 @@ impl Primitive for Semaphore {
 
     fn given_back(&self, state: State, counts: Counts) -> State {
         let word = Word::from(state);
-        word.with(i64::from(word.taken()) - i64::from(counts.sum())).map_or(state, Word::state)
+        // No more than there can be: permits were added while these were held.
+        let taken = (i64::from(word.taken()) - i64::from(counts.sum())).max(-i64::from(MAX_PERMITS));
+        word.with(taken).map_or(state, Word::state)
     }
 
     fn is_waiting(&self, state: State) -> bool {
@@ -180,5 +182,9 @@ mod tests {
             SEMAPHORE.given_back(some, Counts { raw: 0, guarded: 2 }),
             SEMAPHORE.release(some, Hold::permits(2, 5), ME).unwrap()
         );
+        let held = SEMAPHORE.grant(SEMAPHORE.add(NEW, 5, 0).unwrap(), Hold::permits(5, 0), ME).unwrap();
+        let full = SEMAPHORE.add(held, MAX_PERMITS, 0).unwrap();
+        assert_eq!(SEMAPHORE.release(full, Hold::permits(5, 0), ME), None, "more than there can be");
+        assert_eq!(SEMAPHORE.given_back(full, Counts { raw: 0, guarded: 5 }), full);
     }
 }

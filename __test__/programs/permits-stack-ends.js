@@ -1,0 +1,96 @@
+// As stack-ends.js, for permits: calls the verb, the first argument, at each of the last depths before the stack overflows, and
+// prints at how many it failed, and after how many of them the number of available permits was not the right one.
+
+const { Semaphore } = require('../..');
+
+const [, , verb] = process.argv;
+const DEPTHS = 720;
+const PADDINGS = 9;
+const TURNS = 10;
+const PERMITS = 4;
+
+const semaphore = new Semaphore(new SharedArrayBuffer(4), 0, PERMITS, { allowMainThread: true });
+const nothing = () => {};
+const release = (permits) => permits?.release();
+
+/** What acquireAsync() returned inside. */
+const waits = [];
+const wait = () => {
+  waits[waits.length] = semaphore.acquireAsync(PERMITS);
+};
+
+const verbs = {
+  tryAcquire: [() => semaphore.tryAcquire(2), release],
+  'tryAcquire with a waiter': [() => semaphore.tryAcquire(2), release],
+  acquire: [() => semaphore.acquire(2), release],
+  acquireAsync: [() => semaphore.acquireAsync(2), release],
+  'acquireAsync with options': [() => semaphore.acquireAsync(2, {}), release],
+  executeSync: [() => semaphore.executeSync(nothing, { permits: 2 }), nothing],
+  'executeSync for which somebody waits': [() => semaphore.executeSync(wait, { permits: 2 }), nothing],
+  execute: [() => semaphore.execute(nothing, { permits: 2 }), nothing],
+};
+const [act, free] = verbs[verb];
+
+/** What `act` returns, `depth` frames before the stack ends; undefined if it throws. */
+const actAtDepth = (depth) => {
+  let answer;
+  let frames = 0;
+  const dive = (...padding) => {
+    try {
+      dive(...padding);
+    } catch {
+      // Here the stack ended.
+    }
+    if (frames++ !== depth) return;
+    try {
+      answer = { value: act() };
+    } catch (error) {
+      if (!(error instanceof RangeError)) throw error;
+    }
+  };
+  dive(...new Array(depth % PADDINGS));
+  return answer;
+};
+
+const main = async () => {
+  // A promise that a verb could not even reject properly is no subject here.
+  process.on('unhandledRejection', nothing);
+  const result = { called: 0, failed: 0, leaked: 0 };
+  const call = async (at) => {
+    let held;
+    if (verb === 'tryAcquire with a waiter') {
+      // So that the word is the core's.
+      held = semaphore.acquire(1);
+      wait();
+    }
+    let isHeld = false;
+    let value;
+    try {
+      const answer = at();
+      isHeld = answer !== undefined;
+      value = await answer?.value;
+    } catch (error) {
+      if (!(error instanceof RangeError)) throw error;
+      isHeld = false;
+    }
+    result.called += 1;
+    if (isHeld) free(value);
+    else result.failed += 1;
+    held?.release();
+    for (const wait of waits.splice(0)) release(await wait.catch(nothing));
+    // A wait that was queued and whose promise nobody got is granted in one of the next turns, and given back.
+    for (let turn = 0; turn < TURNS && semaphore.available < PERMITS; turn++) await new Promise(setImmediate);
+    const { holders, waiters } = semaphore.inspect();
+    if (semaphore.available !== PERMITS || holders.length + waiters.length > 0) {
+      result.leaked += 1;
+      console.error(`available: ${semaphore.available}, ${JSON.stringify({ holders, waiters })}`);
+      process.exit(1);
+    }
+  };
+  // Functions that were never called need far more stack, to be compiled.
+  for (let count = 0; count < 3; count++) await call(() => ({ value: act() }));
+  for (let depth = 0; depth < DEPTHS; depth++) await call(() => actAtDepth(depth));
+  console.log(JSON.stringify(result));
+};
+
+main();

@@ -1,0 +1,140 @@
+const { binding, thread } = require('../engine/thread.js');
+const { slotFor } = require('../engine/register.js');
+const { toAsyncOptions, toCountOf } = require('../arguments.js');
+const { BrokenBarrierError, TimeoutError, corrupt, otherParties } = require('../errors.js');
+const { SharedPrimitive, awaitFor, blockFor, defineSize, wordsOf } = require('./base.js');
+
+const { ARRIVED, Ask, BROKEN, MAX_PARTIES } = binding;
+const { load } = Atomics;
+
+const BROKEN_BY_TIMEOUT = 'The barrier is broken now, for all parties.';
+const ADVICE = 'Wait longer; reset() makes the barrier new.';
+const secret = Symbol('BarrierMember');
+
+let leave;
+
+/** A request to wait as one of so many parties. */
+class PartyRequest {
+  ask = Ask.BarrierParty;
+  count = 1;
+  isCounted = true;
+  isGuarded = true;
+  isPlain = false;
+  isExclusive = false;
+  isPassage = true;
+  /** How many had come before; -1 if the call did not queue. Noted at the call. */
+  arrived = -1;
+  /** How many parties the barrier has that refused the call at once; 0 if it is broken. Noted at the call. */
+  parties = 0;
+
+  constructor(of) {
+    this.of = of;
+  }
+
+  /** The last party does not queue. */
+  take() {
+    return this.arrived < 0 ? 0 : this.of - 1 - this.arrived;
+  }
+
+  refused(_, word) {
+    throw this.parties === 0 ? new BrokenBarrierError(word) : otherParties(word, this.of, this.parties);
+  }
+
+  timedOut(word, timeout, verb) {
+    return new TimeoutError(word, timeout, verb, BROKEN_BY_TIMEOUT, ADVICE);
+  }
+}
+
+/** A place where a number of parties wait for each other, again and again. */
+class Barrier extends SharedPrimitive {
+  static {
+    defineSize(Barrier, 8);
+    leave = (barrier) => {
+      barrier.#slot[1] -= 1;
+    };
+  }
+
+  #words;
+  #parties;
+  /** The counts of this thread's memberships; see register.js. */
+  #slot = null;
+
+  constructor(buffer, byteOffset, parties, options) {
+    super('barrier', Ask.BarrierMember, 8, buffer, byteOffset, options);
+    this.#words = wordsOf(this);
+    this.#parties = toCountOf(this.#words, parties, 'parties', MAX_PARTIES);
+  }
+
+  get parties() {
+    return this.#parties;
+  }
+
+  get waiting() {
+    return load(this.#words, 0) & ARRIVED;
+  }
+
+  get broken() {
+    return (load(this.#words, 0) & BROKEN) !== 0;
+  }
+
+  wait(timeout) {
+    return blockFor(this, new PartyRequest(this.#parties), timeout, 'wait', 'waitAsync()');
+  }
+
+  waitAsync(options) {
+    try {
+      const checked = toAsyncOptions(this.#words, options);
+      // Who comes with a signal that has aborted does not stay: like every party that goes, it breaks the barrier.
+      if (checked.signal?.aborted) this.#change(binding.breakBarrier);
+      return awaitFor(this, new PartyRequest(this.#parties), checked, 'waitAsync');
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+
+  reset() {
+    this.#change(binding.resetBarrier);
+  }
+
+  join() {
+    this.#slot ??= slotFor(this.#words, Ask.BarrierMember);
+    const member = new BarrierMember(secret, this);
+    // The words do not change: only the core, at this thread's end, wants to know.
+    this.#slot[1] += 1;
+    return member;
+  }
+
+  #change(change) {
+    thread.drainSoon();
+    if (change(this.#words) === binding.CORRUPT) throw corrupt(this.#words, load(this.#words, 0));
+  }
+}
+
+/** A thread's word that it will come, until it leaves: if it ends before, the barrier breaks. */
+class BarrierMember {
+  #barrier;
+  #isIn = true;
+
+  constructor(key, barrier) {
+    if (key !== secret) throw new TypeError('Illegal constructor. Members come from barrier.join().');
+    this.#barrier = barrier;
+  }
+
+  get barrier() {
+    return this.#barrier;
+  }
+
+  leave() {
+    if (!this.#isIn) return false;
+    leave(this.#barrier);
+    this.#isIn = false;
+    return true;
+  }
+
+  [Symbol.dispose ?? Symbol.for('nodejs.dispose')]() {
+    this.leave();
+  }
+}
+
+exports.Barrier = Barrier;
+exports.BarrierMember = BarrierMember;

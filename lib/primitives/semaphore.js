@@ -1,0 +1,266 @@
+const { binding, thread } = require('../engine/thread.js');
+const { slotFor } = require('../engine/register.js');
+const { tryLock } = require('../engine/wait.js');
+const { checkFunction, isThenable, toCountOf, toTimeout } = require('../arguments.js');
+const { TimeoutError, beyondCount, corrupt, thenableResult } = require('../errors.js');
+const { SharedPrimitive, awaitFor, blockFor, defineSize, mayBlock, wordsOf } = require('./base.js');
+
+const { Ask, MAX_PERMITS, TAKEN } = binding;
+const { compareExchange, load } = Atomics;
+
+const ADVICE = 'Wait longer, or use tryAcquire(), which returns null instead.';
+const secret = Symbol('SemaphorePermits');
+
+let giveBack;
+let forget;
+let wordOf;
+
+/** The permits that are taken, less those that were added: thirty bits in two's complement. */
+const takenOf = (word) => (word << 2) >> 2;
+
+/** Whether somebody waits, or no sablock wrote it: then only the core may change the word. */
+const isForCore = (word) => word >> 30 !== 0;
+
+/** A request for permits, which are made before. */
+class PermitsRequest {
+  ask = Ask.Permits;
+  isCounted = true;
+  isGuarded = true;
+  isPlain = false;
+  isExclusive = false;
+  /** Of a barrier only. */
+  arrived = -1;
+  parties = 0;
+
+  constructor(permits, count, of) {
+    this.permits = permits;
+    this.count = count;
+    this.of = of;
+  }
+
+  take() {
+    return this.permits;
+  }
+
+  timedOut(word, timeout, verb) {
+    const asked = this.count === 1 ? 'One permit was asked for' : `${this.count} permits were asked for`;
+    const available = availableOf(word, this.of);
+    const state = `${asked}, and ${available === 1 ? 'one is' : `${available || 'none'} are`} available now.`;
+    return new TimeoutError(word, timeout, verb, state, ADVICE);
+  }
+}
+
+const availableOf = (word, permits) => Math.max(permits - takenOf(load(word, 0)), 0);
+
+/** A number of permits, which threads take and give back. */
+class Semaphore extends SharedPrimitive {
+  static {
+    defineSize(Semaphore, 4);
+    Object.defineProperty(Semaphore, 'MAX_PERMITS', { value: MAX_PERMITS, enumerable: true });
+    giveBack = (semaphore, n) => semaphore.#giveBack(n);
+    forget = (semaphore, n) => {
+      semaphore.#slot[1] -= n;
+    };
+    wordOf = (semaphore) => semaphore.#word;
+  }
+
+  #word;
+  #permits;
+  #mayBlock;
+  /** The counts of what this thread's permits hold; see register.js. */
+  #slot = null;
+
+  constructor(buffer, byteOffset, permits, options) {
+    super('semaphore', Ask.Permits, 4, buffer, byteOffset, options);
+    this.#word = wordsOf(this);
+    this.#permits = toCountOf(this.#word, permits, 'permits', MAX_PERMITS, 0);
+    this.#mayBlock = mayBlock(this);
+  }
+
+  get available() {
+    return availableOf(this.#word, this.#permits);
+  }
+
+  acquire(permits = 1, options) {
+    return this.#acquire(permits, options, 'acquire', 'acquireAsync()');
+  }
+
+  acquireAsync(permits = 1, options) {
+    return this.#acquireAsync(permits, options, 'acquireAsync');
+  }
+
+  tryAcquire(permits = 1) {
+    const made = this.#make(permits);
+    return this.#take(permits) ? made : tryLock(this, this.#word, new PermitsRequest(made, permits, this.#permits));
+  }
+
+  release(n = 1) {
+    const word = this.#word;
+    toCountOf(word, n, 'n', MAX_PERMITS);
+    for (;;) {
+      const was = word[0];
+      if (isForCore(was)) break;
+      const left = takenOf(was) - n;
+      if (this.#permits - left > MAX_PERMITS) break;
+      if (compareExchange(word, 0, was, left & TAKEN) === was) return;
+    }
+    thread.drainSoon();
+    const status = binding.addPermits(word, n, this.#permits);
+    if (status === binding.CORRUPT) throw corrupt(word, load(word, 0));
+    if (status === binding.REFUSED) throw this.#tooMany(n);
+  }
+
+  async execute(fn, options) {
+    checkFunction(this.#word, 'fn', fn);
+    const { permits: n } = options ?? {};
+    const permits = await this.#acquireAsync(n, options, 'execute');
+    let result;
+    try {
+      result = fn();
+      if (isThenable(result)) result = await result;
+    } catch (error) {
+      try {
+        permits.release();
+      } catch {
+        // What `fn` throws says more.
+      }
+      throw error;
+    }
+    permits.release();
+    return result;
+  }
+
+  executeSync(fn, options) {
+    checkFunction(this.#word, 'fn', fn);
+    const { permits: n = 1 } = options ?? {};
+    const permits = this.#acquire(n, options, 'executeSync', 'execute()');
+    let result;
+    let error;
+    let hasThrown = false;
+    try {
+      result = fn();
+    } catch (thrown) {
+      error = thrown;
+      hasThrown = true;
+    }
+    try {
+      permits.release();
+    } catch (refusal) {
+      // At the end of the stack no function of JS may be able to begin. Those of the binding always are.
+      if (refusal.code === undefined) binding.giveBack(this.#word, Ask.Permits, n, this.#permits);
+      // What `fn` throws says more than this.
+      else if (!hasThrown) throw refusal;
+    }
+    if (hasThrown) throw error;
+    if (isThenable(result)) throw thenableResult(this.#word, 'executeSync', 'has its permits back', 'execute');
+    return result;
+  }
+
+  /** The permits, before they are taken: afterwards nothing may fail. */
+  #make(n) {
+    toCountOf(this.#word, n, 'permits', MAX_PERMITS);
+    this.#slot ??= slotFor(this.#word, Ask.Permits);
+    return new SemaphorePermits(secret, this, n);
+  }
+
+  #acquire(n, options, verb, alternative) {
+    const permits = this.#make(n);
+    const limit = options === undefined ? Infinity : toTimeout(this.#word, options);
+    if (this.#mayBlock && this.#take(n)) return permits;
+    return blockFor(this, new PermitsRequest(permits, n, this.#permits), limit, verb, alternative);
+  }
+
+  #acquireAsync(n = 1, options, verb) {
+    try {
+      const permits = this.#make(n);
+      // As long as others of this thread wait, it stays behind them.
+      if (options === undefined && thread.pending === 0) {
+        const acquired = Promise.resolve(permits);
+        if (this.#take(n)) return acquired;
+      }
+      return awaitFor(this, new PermitsRequest(permits, n, this.#permits), options, verb);
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+
+  /** Takes permits if there are enough and nobody waits for any. */
+  #take(n) {
+    const word = this.#word;
+    const slot = this.#slot;
+    const most = this.#permits - n;
+    for (;;) {
+      const was = word[0];
+      if (isForCore(was) || takenOf(was) > most) return false;
+      const held = slot[1];
+      // One expression: see register.js. The load before may be a plain one, since the compare-exchange validates it.
+      const now = (was + n) & TAKEN;
+      // biome-ignore lint/suspicious/noAssignInExpressions: so that word and slot change together.
+      if ((slot[1] = compareExchange(word, 0, was, now) === was ? held + n : held) !== held) return true;
+    }
+  }
+
+  /** Gives back what this thread's permits hold. */
+  #giveBack(n) {
+    const word = this.#word;
+    const slot = this.#slot;
+    for (;;) {
+      const was = word[0];
+      if (isForCore(was) || takenOf(was) - n < -MAX_PERMITS) break;
+      const held = slot[1];
+      const now = (was - n) & TAKEN;
+      // biome-ignore lint/suspicious/noAssignInExpressions: so that word and slot change together.
+      if ((slot[1] = compareExchange(word, 0, was, now) === was ? held - n : held) !== held) return;
+    }
+    thread.drainSoon();
+    const status = binding.release(word, Ask.Permits, n, this.#permits);
+    if (status === binding.CORRUPT) throw corrupt(word, load(word, 0));
+    if (status === binding.NOT_OWNER) throw this.#tooMany(n);
+  }
+
+  #tooMany(n) {
+    return beyondCount(this.#word, n, this.available, MAX_PERMITS);
+  }
+}
+
+/** Permits that were taken together, and go back at the latest when their thread ends. */
+class SemaphorePermits {
+  #semaphore;
+  #count;
+
+  constructor(key, semaphore, count) {
+    if (key !== secret) {
+      throw new TypeError('Illegal constructor. Permits come from acquire(), acquireAsync() and tryAcquire().');
+    }
+    this.#semaphore = semaphore;
+    this.#count = count;
+  }
+
+  get semaphore() {
+    return this.#semaphore;
+  }
+
+  get count() {
+    return this.#count;
+  }
+
+  release(n = this.#count) {
+    if (this.#count === 0) return false;
+    toCountOf(wordOf(this.#semaphore), n, 'n', this.#count);
+    giveBack(this.#semaphore, n);
+    this.#count -= n;
+    return true;
+  }
+
+  forget() {
+    if (this.#count > 0) forget(this.#semaphore, this.#count);
+    this.#count = 0;
+  }
+
+  [Symbol.dispose ?? Symbol.for('nodejs.dispose')]() {
+    this.release();
+  }
+}
+
+exports.Semaphore = Semaphore;
+exports.SemaphorePermits = SemaphorePermits;
