@@ -207,7 +207,7 @@ function checkPlaces({ index, waits, notifications }, report) {
     const stood = `condition ${index}: ${describe(wait)} stood in the queue`;
     const missed = finished.find((call) => call.beginTick > wait.queuedTick && call.endTime < deadline);
     if (missed) report('skipped', `${stood} during ${describeNotification(missed)}`);
-    const later = notified.find((other) => other.beginTick > wait.queuedTick && other.endTime < deadline);
+    const later = notified.find((other) => other.beginTick > wait.queuedTick && other.overTime < deadline);
     if (later) report('skipped', `${stood} before ${describe(later)}, which was notified`);
   }
 }
