@@ -106,6 +106,7 @@ export interface QueuedMutexInspection extends MutexInspection {
  * why a program hangs. In any thread; never blocks, and disturbs no lock. Takes time in proportion to the number of waiters.
  * Each mutex is seen at one instant, but not all at the same. Names are those that this thread gave.
  *
+ * @throws `ERR_LOCK_THREAD_ENDING` if the thread is ending, as {@link Mutex.lock}.
  * @example
  * ```js
  * const { inspectAll } = require('sablock');
@@ -362,6 +363,7 @@ export class Mutex {
    * Who holds the mutex and who waits for it: a snapshot for people in trouble, which never disturbs the lock.
    * In any thread; never blocks. Takes time in proportion to the number of waiters.
    *
+   * @throws `ERR_LOCK_THREAD_ENDING` if the thread is ending, as {@link Mutex.lock}.
    * @example
    * ```js
    * console.table(mutex.inspect().waiters);

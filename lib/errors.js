@@ -202,10 +202,10 @@ exports.noBackgroundThread = (what) =>
   );
 
 /** `what` is a description. */
-exports.threadEnding = (what) =>
+exports.threadEnding = (what, verb = 'wait for') =>
   coded(
     new Error(
-      `This thread is ending, so it cannot wait for ${what}. ` +
+      `This thread is ending, so it cannot ${verb} ${what}. ` +
         'An uncaught error, process.exit() or terminate() came before.',
     ),
     'ERR_LOCK_THREAD_ENDING',

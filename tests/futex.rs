@@ -3,7 +3,7 @@
 
 use std::io;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -12,8 +12,9 @@ use sablock::agents::{Agent, Notice, WaitId};
 use sablock::engine::Limit;
 use sablock::engine::Outcome::{self, Refused, TimedOut};
 use sablock::engine::{Engine, Patience};
-use sablock::engine::{EventLoop, Reply, Settled, Timers};
+use sablock::engine::{EventLoop, Failure, Hold, HoldOwner, Reply, Settled, Timers};
 use sablock::memory::Place;
+use sablock::primitives::condition::ConditionFailure;
 
 const PROMPT: Duration = Duration::from_secs(20);
 
@@ -283,6 +284,52 @@ fn a_blocked_thread_that_is_interrupted_passes_on_its_notification() {
         assert!(ending.join().unwrap().is_err());
         assert_eq!(next.join().unwrap(), Outcome::GRANTED);
     });
+}
+
+/// The pauses of a blocked thread: in the first another queues behind it, and it is notified; the end of its thread begins
+/// after that.
+fn notified_then_ended(world: &World, mut queue: impl FnMut()) -> impl FnMut() -> bool {
+    let mut pauses = 0;
+    move || {
+        pauses += 1;
+        if pauses == 1 {
+            queue();
+            assert_eq!(world.notify(1), 1);
+        }
+        pauses == 1
+    }
+}
+
+#[test]
+fn a_blocked_thread_whose_end_begins_before_it_returns_passes_on_what_it_was_told() {
+    let world = World::new();
+    let doomed = world.engine.agents.add(0).unwrap();
+    let mut heir = world.event_loop();
+    let mut token = None;
+    let mut pause = notified_then_ended(&world, || token = Some(world.queue(&mut heir, Limit::Endless)));
+    let outcome = world.engine.wait_while(&doomed, world.small(), 0, Limit::Endless, &mut pause);
+    assert!(matches!(outcome, Err(Failure::Interrupted)), "{outcome:?}");
+    drop(pause);
+    assert_eq!(heir.next_settled(), world.settled(token.unwrap(), Outcome::GRANTED));
+}
+
+#[test]
+fn a_wait_with_a_mutex_whose_thread_is_to_end_gives_back_both_unmarked() {
+    let world = World::new();
+    let word = AtomicU32::new(0);
+    // SAFETY: an aligned atomic that outlives all waits, which end inside the test.
+    let mutex = unsafe { Place::new(NonNull::from(&word), 0) };
+    let doomed = world.engine.agents.add(0).unwrap();
+    let hold = Hold::exclusive(HoldOwner::Thread);
+    world.engine.lock(&doomed, mutex, HoldOwner::Thread, Limit::Endless, &mut || true).unwrap();
+    let mut heir = world.event_loop();
+    let mut token = None;
+    let mut pause = notified_then_ended(&world, || token = Some(world.queue(&mut heir, Limit::Endless)));
+    let outcome = world.engine.wait_released(&doomed, world.small(), mutex, hold, Limit::Endless, &mut pause);
+    assert!(matches!(outcome, Err(ConditionFailure::NotLocked(Failure::Interrupted))), "{outcome:?}");
+    drop(pause);
+    assert_eq!(heir.next_settled(), world.settled(token.unwrap(), Outcome::GRANTED));
+    assert_eq!(word.load(Ordering::SeqCst), 0, "free, and not marked");
 }
 
 #[test]

@@ -152,6 +152,7 @@ exports.Actor = class Actor {
   /** Says in the log how the thread ends, which it does next. */
   meet(fate) {
     this.isEnding = true;
+    this.log.state[STATE.FATE_TICK] = this.arena.tick();
     Atomics.store(this.log.state, STATE.FATE, fate);
   }
 

@@ -45,6 +45,10 @@ class QueuedWait {
     }
   }
 
+  get index() {
+    return this.#index;
+  }
+
   /** From now on it surely stands in the queue. */
   queued() {
     this.#actor.log.write(this.#index, { queuedTick: this.#actor.arena.tick() });
@@ -172,8 +176,15 @@ exports.waitForNotification = (actor) => {
   const { given, timeout } = drawLimit(actor, false);
   const expected = random.chance(0.05) ? 1 : 0;
   const queued = new QueuedWait(actor, 'wait', condition, timeout);
+  const { phases } = actor.log;
+  const { index } = queued;
+  const { HELD, LEAVING } = PHASES;
+  const word = arena.condition(condition);
   try {
-    end(actor, queued, expected, wait(arena.condition(condition), 0, expected, given));
+    const outcome = wait(word, 0, expected, given);
+    // V8 ends a thread where a function or a loop begins: never between these two lines.
+    phases[index] = outcome === 'ok' ? HELD : LEAVING;
+    end(actor, queued, expected, outcome);
   } catch (error) {
     queued.failed(error);
   }

@@ -1,6 +1,6 @@
 // What happened in a round: the logs of all threads, put together by mutex and by thread.
 
-const { KINDS, OUTCOMES, PHASES, STATE } = require('./log.js');
+const { FATES, KINDS, OUTCOMES, PHASES, STATE } = require('./log.js');
 const { VERBS: QUEUED_VERBS } = require('./conditions.js');
 const { ASYNC, BLOCKING, RELOCKS, VERBS } = require('./wait.js');
 
@@ -39,6 +39,9 @@ function readQueued(record, thread) {
   });
 }
 
+/** Ends after which nothing of the thread's code runs. */
+const STOPS = new Set([FATES.EXITS, FATES.OVERFLOWS]);
+
 function readThread(thread, history) {
   const { log } = thread;
   const read = {
@@ -47,6 +50,10 @@ function readThread(thread, history) {
     died: thread.died,
     fate: thread.fate,
     deathTime: thread.deathTime,
+    /** When its end had been seen; Infinity: it lives. */
+    deathTick: thread.deathTick ?? Infinity,
+    /** When its code stopped by itself; Infinity: it did not. */
+    stopTick: STOPS.has(thread.fate) ? log.state[STATE.FATE_TICK] : Infinity,
     isMain: thread.slot === 0,
     lastTick: 0,
     busy: [],

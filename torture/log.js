@@ -7,9 +7,9 @@ const PHASES = {
   EMPTY: 0,
   /** The verb is about to be called, or pending. */
   BEGUN: 1,
-  /** The thread's code knows that it holds. */
+  /** The thread's code knows that it holds; of a wait for a notification, that it was notified. */
   HELD: 2,
-  /** It is about to unlock. */
+  /** It is about to unlock; of a wait for a notification: its code knows that it was not. */
   LEAVING: 3,
   /** It has unlocked. */
   FREED: 4,
@@ -88,6 +88,8 @@ const STATE = {
   MISUSES: 8,
   /** Behind the misuses. */
   BUSY: 24,
+  /** When the thread met its fate. */
+  FATE_TICK: 25,
 };
 
 /** Why a thread ended; DONE is the good end. */

@@ -102,6 +102,7 @@ exports.Round = class Round {
       thread.worker.on('error', (error) => this.#check(thread, error));
       thread.worker.on('exit', () => {
         thread.deathTime = arena.now();
+        thread.deathTick = arena.tick();
         if (thread.askedToEnd !== undefined) {
           this.#summary.measure('terminate() to the end of the thread, ms', thread.deathTime - thread.askedToEnd);
         }

@@ -9,8 +9,9 @@ const { Mutex } = require('../..');
 const NOT_RUN = 0;
 const THREW_THREAD_ENDING = 2;
 
-for (const verb of ['lock', 'acquire', 'executeLockedSync']) {
-  test(`${verb}() in a thread that an uncaught error ends throws, and never answers without the lock`, {
+for (const verb of ['lock', 'acquire', 'executeLockedSync', 'inspect']) {
+  const never = verb === 'inspect' ? 'never says nothing' : 'never answers without the lock';
+  test(`${verb}() in a thread that an uncaught error ends throws, and ${never}`, {
     timeout: 40_000,
   }, async () => {
     const buffer = new SharedArrayBuffer(8);

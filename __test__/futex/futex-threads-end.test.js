@@ -63,6 +63,25 @@ test(
 );
 
 test(
+  'a notification for a blocked thread that is being terminated goes to the next in line',
+  needs('termination when busy'),
+  watched(async (_, threads) => {
+    for (let round = 0; round < 10; round++) {
+      const array = createArray();
+      const doomed = startWaiter(threads);
+      doomed.call('wait', array, 0, 0);
+      await inLine(threads, array, 1);
+      const next = waitAsync(array, 0, 0).value;
+      const ended = doomed.terminate();
+      assert.equal(notify(array, 0, 1), 1);
+      await ended;
+      assert.equal(notify(array, 0), 0, 'nobody is left in line');
+      assert.equal(await next, 'ok');
+    }
+  }),
+);
+
+test(
   'a blocked thread that is terminated at the moment of the notification loses it for nobody',
   watched(async (_, threads) => {
     for (let round = 0; round < 15; round++) {

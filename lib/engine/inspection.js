@@ -3,6 +3,7 @@
 const { inspect } = require('node:util');
 const { binding } = require('./thread.js');
 const { namesByAddress } = require('./names.js');
+const { describe: describeWord, threadEnding } = require('../errors.js');
 
 function describe(className, name, fields, depth, options) {
   const title = name === null ? className : `${className} ${inspect(name)}`;
@@ -10,13 +11,22 @@ function describe(className, name, fields, depth, options) {
   return `${title} ${inspect(fields, { ...options, depth, compact: true, breakLength: Infinity })}`;
 }
 
+/** The binding's answer. In a thread that is ending, where Node.js lets nobody make objects, there is none. */
+function answered(answer, what) {
+  if (answer === undefined) throw threadEnding(what, 'inspect');
+  return answer;
+}
+
 /** What `mutex.inspect()` returns. */
-exports.inspectMutex = (word) => ({ name: word.name ?? null, ...binding.inspect(word) });
+exports.inspectMutex = (word) => ({
+  name: word.name ?? null,
+  ...answered(binding.inspect(word), describeWord(word)),
+});
 
 /** Every lock of the process with waiters; the names are those of this thread. */
 exports.inspectAll = () => {
   const names = namesByAddress();
-  return binding.inspectAll().map(({ address, byteOffset, inspection }) => ({
+  return answered(binding.inspectAll(), 'the locks').map(({ address, byteOffset, inspection }) => ({
     name: names.get(address) ?? null,
     byteOffset,
     ...inspection,
@@ -24,8 +34,12 @@ exports.inspectAll = () => {
 };
 
 exports.showMutex = (word, depth, options) => {
-  const { locked, ownerThreadId, abandoned, waiters } = binding.inspect(word);
-  const fields = { byteOffset: word.byteOffset, locked, ownerThreadId, abandoned, waiters: waiters.length };
+  const { byteOffset } = word;
+  const seen = binding.inspect(word);
+  // As in `answered`; but who prints an object is not to be surprised.
+  if (seen === undefined) return describe('Mutex', word.name ?? null, { byteOffset }, depth, options);
+  const { locked, ownerThreadId, abandoned, waiters } = seen;
+  const fields = { byteOffset, locked, ownerThreadId, abandoned, waiters: waiters.length };
   return describe('Mutex', word.name ?? null, fields, depth, options);
 };
 

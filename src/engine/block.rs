@@ -279,7 +279,17 @@ pub(crate) struct BlockedWait<'e> {
 impl BlockedWait<'_> {
     /// Spins, then sleeps until the wait is over.
     pub(crate) fn sleep(&self, caller: &mut dyn Caller) -> Result<Outcome, Failure> {
-        self.settled(|wait| wait.sleep_until_settled(caller))
+        self.settled(|wait| {
+            let settlement = wait.sleep_until_settled(caller)?;
+            // The end of the thread may have begun since its last slice: then its code will not learn of it.
+            if let Some(notified @ Settlement::Notified(_)) = settlement
+                && !caller.pause()
+            {
+                self.engine.refuse(self.primitive, self.place, None, 0, notified);
+                return Err(Failure::Interrupted);
+            }
+            Ok(settlement)
+        })
     }
 
     /// As [`BlockedWait::sleep`]; returns how the wait was settled, `None` if its time was over.

@@ -61,6 +61,14 @@ impl Engine {
         match self.wait(agent, &MUTEX, mutex, Request::Hold(hold), Limit::Endless, caller) {
             Ok(outcome) => {
                 if let Some(settlement) = settlement {
+                    // The end of the thread may have begun since its last slice: then its code will not learn of it.
+                    if !caller.pause() {
+                        if let Outcome::Granted { abandoned_by } = outcome {
+                            self.give_back(agent, &MUTEX, mutex, hold, abandoned_by);
+                        }
+                        self.refuse(&FUTEX, place, None, agent.id, settlement);
+                        return Err(ConditionFailure::NotLocked(Failure::Interrupted));
+                    }
                     self.learned(&FUTEX, place, settlement);
                 }
                 Ok((settlement.is_some(), outcome))

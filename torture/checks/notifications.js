@@ -10,38 +10,53 @@ const { OUTCOMES, PHASES } = require('../log.js');
 /** A blocked thread whose time is over may be this late, in milliseconds. */
 const BLOCKED_LATE = 3000;
 
-exports.checkNotifications = ({ conditions }, report, measure) => {
-  for (const condition of conditions) {
-    if (checkCounts(condition, report) > 0) checkPassedOn(condition, report);
+exports.checkNotifications = (history, report, measure) => {
+  for (const condition of history.conditions) {
+    if (checkCounts(condition, report) > 0) checkPassedOn(condition, history, report);
     checkPlaces(condition, report);
     checkCallOrder(condition, report);
     for (const wait of condition.waits) checkEnd(condition, wait, report, measure);
   }
 };
 
-const isNotified = ({ phase, outcome }) => phase === PHASES.ENDED && outcome === OUTCOMES.NOTIFIED;
+const isNotified = ({ phase, outcome }) =>
+  phase === PHASES.HELD || (phase === PHASES.ENDED && outcome === OUTCOMES.NOTIFIED);
 
-/** It may have been notified, and its code never knew. What reaches a dead thread goes to the next in the queue, if there is one. */
+/** It may have been notified, and its code never knew: what reaches such a wait goes to the next in the queue, if there is one. */
 const isDoubtful = ({ phase, outcome, thread }) =>
   phase === PHASES.BEGUN ? thread.died : outcome === OUTCOMES.ERROR || outcome === OUTCOMES.THREAD_ENDING;
 
-/** Within so many milliseconds of its last code a terminated thread is seen to have ended. */
-const DEATH_MS = 300;
+/** A wait of a thread that died, until that thread had ended. */
+const untilDeath = (wait) => ({ ...wait, overTick: Math.min(wait.overTick, wait.thread.deathTick) });
 
 /**
- * Whether the thread died soon after it was notified: its code knew, but if the loop had not come to the end of that turn, the
- * notification was passed on all the same.
+ * From which tick on the loop of a thread that died never turned again: it was blocked, or busy, until its end, or its code had
+ * stopped by itself.
  */
-const diedSoon = ({ thread, overTime }) => thread.died && thread.deathTime - overTime < DEATH_MS;
-
-/** From which tick on the loop of a thread that died never turned again: it was blocked, or busy, until its end. */
-function stuckSince({ waits, queued, busy }) {
+function stuckSince({ waits, queued, busy, stopTick }) {
   const blocking = [
     ...waits.filter(({ phase, isBlocking }) => phase === PHASES.BEGUN && isBlocking),
     ...queued.filter(({ phase, isAsync }) => phase === PHASES.BEGUN && !isAsync),
     ...busy.filter(({ phase }) => phase === PHASES.BEGUN),
   ];
-  return Math.min(...blocking.map(({ beginTick }) => beginTick));
+  return Math.min(stopTick, ...blocking.map(({ beginTick }) => beginTick));
+}
+
+/** Whether the thread of a wait with a mutex may have died after it had locked that again, and before its code knew. */
+function mayHaveHeld({ thread, hold }, { byIndex, mutexes }) {
+  const { mutex, leftTick } = byIndex.get(`${thread.id}/${hold}`);
+  return mutexes[mutex].holds.some(({ heldTick, abandoned }) => abandoned && heldTick > leftTick);
+}
+
+/**
+ * A wait of a thread that died, as the wait for a notification that its end need not have passed on; undefined if there is none:
+ * a thread that blocks in `wait()` logs in its next instruction that it was notified. With a mutex a function of the
+ * package comes before that, where the thread may die; then it dies with the mutex. A promise may have been settled, and code
+ * that came before what awaits it have ended the thread.
+ */
+function lostWith(wait, history) {
+  if (wait.isAsync) return { ...untilDeath(wait), overTick: Math.min(wait.thread.deathTick, stuckSince(wait.thread)) };
+  return wait.isRelock && mayHaveHeld(wait, history) ? untilDeath(wait) : undefined;
 }
 
 function describe({ verbName, index, thread, timeout, beginTick, overTick }) {
@@ -62,16 +77,13 @@ function checkCounts({ index, waits, notifications }, report) {
   const all = new Matching([...known, ...unknown], ({ phase, woken, count }) =>
     phase === PHASES.ENDED ? woken : count,
   );
-  // Those that may have got theirs from nobody come last.
-  for (const wait of [...notified].sort((one, other) => diedSoon(one) - diedSoon(other))) {
-    if (!all.add(wait) && !diedSoon(wait)) {
-      report('invented', `condition ${index}: nobody notified ${describe(wait)}`);
-    }
+  for (const wait of notified) {
+    if (!all.add(untilDeath(wait))) report('invented', `condition ${index}: nobody notified ${describe(wait)}`);
   }
   const certain = new Matching(known, ({ woken }) => woken);
-  for (const wait of notified) certain.add(wait);
+  for (const wait of notified) certain.add(untilDeath(wait));
   const lost = certain.rest().length;
-  for (const wait of waits.filter(isDoubtful)) certain.add(wait);
+  for (const wait of waits.filter(isDoubtful)) certain.add(untilDeath(wait));
   for (const { notification, left } of certain.rest()) {
     report('dropped', `condition ${index}: ${describeNotification(notification)}: ${left} of them never knew`);
   }
@@ -79,11 +91,10 @@ function checkCounts({ index, waits, notifications }, report) {
 }
 
 /**
- * What reached a wait that failed, or whose thread died before its loop could turn, goes to the next in the queue. So while
- * somebody surely stood there, and was not notified either, no notification may have ended with one of those. (One that
- * reached a thread between its wake-up and its next instruction may die with it: nobody can tell.)
+ * What reached a wait that failed, or whose thread died before its code knew, goes to the next in the queue. So while
+ * somebody surely stood there, and was not notified either, no notification may have ended with one of those.
  */
-function checkPassedOn({ index, waits, notifications }, report) {
+function checkPassedOn({ index, waits, notifications }, history, report) {
   const notified = waits.filter(isNotified);
   const doubtful = waits.filter(isDoubtful);
   const endOf = ({ thread, overTime }) => (thread.died ? thread.deathTime : overTime);
@@ -94,11 +105,14 @@ function checkPassedOn({ index, waits, notifications }, report) {
       ({ phase, beginTick, endTime }) => phase === PHASES.ENDED && beginTick > wait.queuedTick && endTime < deadline,
     );
     const matching = new Matching(during, ({ woken }) => woken);
-    for (const other of notified) matching.add(other);
+    for (const other of notified) matching.add(untilDeath(other));
     for (const other of doubtful) {
-      if (endOf(other) >= deadline) matching.add(other);
-      else if (other.thread.died)
-        matching.add({ ...other, overTick: other.isAsync ? stuckSince(other.thread) : Infinity });
+      if (endOf(other) >= deadline) {
+        matching.add(untilDeath(other));
+      } else if (other.thread.died) {
+        const lost = lostWith(other, history);
+        if (lost !== undefined) matching.add(lost);
+      }
     }
     for (const { notification } of matching.rest()) {
       const what = `${describeNotification(notification)}, was not passed on`;
@@ -193,7 +207,7 @@ function checkPlaces({ index, waits, notifications }, report) {
     const stood = `condition ${index}: ${describe(wait)} stood in the queue`;
     const missed = finished.find((call) => call.beginTick > wait.queuedTick && call.endTime < deadline);
     if (missed) report('skipped', `${stood} during ${describeNotification(missed)}`);
-    const later = notified.find((other) => other.beginTick > wait.queuedTick && other.endTime < deadline);
+    const later = notified.find((other) => other.beginTick > wait.queuedTick && other.overTime < deadline);
     if (later) report('skipped', `${stood} before ${describe(later)}, which was notified`);
   }
 }
