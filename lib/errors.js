@@ -3,14 +3,13 @@
 const { inspect } = require('node:util');
 const { isAnyArrayBuffer } = require('node:util/types');
 
+const ADVICE_ON_TIMEOUT = 'Wait longer, or use lock() or lockAsync(), which return false instead.';
+
 /** An `acquire*` or `executeLocked*` that ran out of time. */
 class TimeoutError extends Error {
   /** Not for users: `index.d.ts` declares it private. */
-  constructor(place, timeout, verb, holder) {
-    super(
-      `${verb}() timed out after ${timeout} ms waiting for ${describe(place)}. ${holder} ` +
-        'Wait longer, or use lock() or lockAsync(), which return false instead.',
-    );
+  constructor(place, timeout, verb, holder, advice = ADVICE_ON_TIMEOUT) {
+    super(`${verb}() timed out after ${timeout} ms waiting for ${describe(place)}. ${holder} ${advice}`);
     this.name = 'TimeoutError';
     this.code = 'ERR_LOCK_TIMEOUT';
   }
@@ -102,6 +101,12 @@ exports.outOfRange = (name, expected, value) =>
     new RangeError(`The "${name}" argument is out of range: it must be ${expected}. Received ${inspect(value)}.`),
     'ERR_OUT_OF_RANGE',
   );
+
+/** No lock of a table has this number. */
+exports.badIndex = (place, index, length) =>
+  typeof index === 'number'
+    ? exports.outOfRange('index', `an integer from 0 to ${length - 1}, for ${describe(place)}`, index)
+    : invalidArgument('index', 'a number', index, place);
 
 /** A count would leave its range; nothing was changed. */
 exports.beyondCount = (place, by, count, most) =>
