@@ -16,21 +16,16 @@ const { GRANTED, GRANTED_ABANDONED, PENDING, TIMED_OUT } = binding;
 const ADVICE = 'None of the locks is held now. Wait longer, or let the others be shorter.';
 const secret = Symbol('LockAllGuard');
 
-/** What is inside of each kind of lock: `{ word, mayBlock, request }`, `request` as in wait.js, for a guard; undefined for others. */
-const kinds = [
-  (lock) => {
-    const inner = innerOf(lock);
-    return inner === undefined ? undefined : { ...inner, request: GUARDED_HOLD };
-  },
-];
+/** What is inside of each other kind of lock: `{ word, mayBlock, request }`, with a request of wait.js for a guard; or undefined. */
+const otherKinds = [];
 
-/** Takes in another kind of lock. */
+/** Takes in another kind of lock than the mutex, by a function that returns what is inside; undefined for what is none. */
 exports.addKind = (innerOfKind) => {
-  kinds.push(innerOfKind);
+  otherKinds.push(innerOfKind);
 };
 
-function innerOfLock(lock) {
-  for (const innerOfKind of kinds) {
+function innerOfOther(lock) {
+  for (const innerOfKind of otherKinds) {
     const inner = innerOfKind(lock);
     if (inner !== undefined) return inner;
   }
@@ -46,37 +41,46 @@ class LockList {
   asks = [];
   /** The first lock that must not block this thread. */
   forbidden = -1;
+  /** Whether one of them has to be looked at, once it is held, for what a thread that ended inside has left. */
+  #isRepaired = false;
   /** The binding's: the ended holders that are still to be reported. */
   reports = [];
 
   constructor(lockables) {
     if (!isIterable(lockables)) throw invalidArgument('lockables', 'an array of locks', lockables);
     for (const lock of lockables) {
-      const inner = innerOfLock(lock);
+      const inner = innerOf(lock) ?? innerOfOther(lock);
       if (inner === undefined) {
         throw invalidArgument(`lockables[${this.locks.length}]`, 'a Mutex or another lock of this package', lock);
       }
       if (isMainThread && !inner.mayBlock && this.forbidden < 0) this.forbidden = this.locks.length;
+      const { word, request = GUARDED_HOLD } = inner;
+      if (word.onAbandoned !== undefined) this.#isRepaired = true;
       this.locks.push(lock);
-      this.words.push(inner.word);
-      this.requests.push(inner.request);
-      this.asks.push(inner.request.ask);
+      this.words.push(word);
+      this.requests.push(request);
+      this.asks.push(request.ask);
     }
   }
 
   /** All are held. Returns their guard; if it throws, the caller has to give them back. */
   take(status) {
-    const { locks, words, requests } = this;
-    // One that was named several times is held once.
-    const isDistinct = thread.record[Locks] === locks.length;
+    const { words, requests } = this;
+    // Before anything else is acquired, by a function that repairs.
+    const isDistinct = thread.record[Locks] === words.length;
     if (status === GRANTED_ABANDONED) this.reports = binding.reports();
-    const held = isDistinct ? locks.map((_, index) => index) : this.#distinct();
-    for (const index of held) this.#takeOver(index);
-    return new LockAllGuard(
-      secret,
-      held.map((index) => locks[index]),
-      held.map((index) => requests[index].take(locks[index], words[index], GRANTED)),
-    );
+    // One that was named several times is held once.
+    const held = isDistinct ? undefined : binding.distinctLocks(words, this.asks).sort((one, other) => one - other);
+    const locks = isDistinct ? this.locks : held.map((index) => this.locks[index]);
+    const guards = [];
+    if (this.#isRepaired || status === GRANTED_ABANDONED) {
+      for (let at = 0; at < locks.length; at++) this.#takeOver(isDistinct ? at : held[at]);
+    }
+    for (let at = 0; at < locks.length; at++) {
+      const index = isDistinct ? at : held[at];
+      guards.push(requests[index].take(locks[at], words[index], GRANTED));
+    }
+    return new LockAllGuard(secret, locks, guards);
   }
 
   giveBack() {
@@ -93,10 +97,6 @@ class LockList {
       return error;
     }
     throw new Error(`A lock of ${verb}() was refused`);
-  }
-
-  #distinct() {
-    return binding.distinctLocks(this.words, this.asks).sort((one, other) => one - other);
   }
 
   /** As for a single lock: what is to be done if it is marked. */

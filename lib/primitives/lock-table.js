@@ -12,6 +12,7 @@ const several = lazily(() => require('./lock-all.js'));
 
 const { OWNER } = binding;
 const { compareExchange, load } = Atomics;
+const { isInteger } = Number;
 const ME = thread.id;
 
 const BYTES = 4;
@@ -78,24 +79,24 @@ class LockTable {
   // fails, or more is needed, an object for the one lock takes over.
 
   lock(index, timeout) {
-    if (index >>> 0 !== index || index >= this.#length) throw this.#badIndex(index);
+    if (!isInteger(index) || index < 0 || index >= this.#length) throw this.#badIndex(index);
     const limit = timeout === undefined ? Infinity : toTimeout(this.#words, timeout);
     if (!this.#mayBlock) this.#checkThread(index);
     return compareExchange(this.#words, index, 0, ME) === 0 || this.#at(index).lock(limit);
   }
 
   tryLock(index) {
-    if (index >>> 0 !== index || index >= this.#length) throw this.#badIndex(index);
+    if (!isInteger(index) || index < 0 || index >= this.#length) throw this.#badIndex(index);
     return compareExchange(this.#words, index, 0, ME) === 0 || this.#at(index).tryLock();
   }
 
   unlock(index) {
-    if (index >>> 0 !== index || index >= this.#length) throw this.#badIndex(index);
+    if (!isInteger(index) || index < 0 || index >= this.#length) throw this.#badIndex(index);
     if (compareExchange(this.#words, index, ME, 0) !== ME) this.#at(index).unlock();
   }
 
   lockAsync(index, options) {
-    if (index >>> 0 !== index || index >= this.#length) return Promise.reject(this.#badIndex(index));
+    if (!isInteger(index) || index < 0 || index >= this.#length) return Promise.reject(this.#badIndex(index));
     if (options === undefined && thread.pending === 0) {
       const locked = Promise.resolve(true);
       if (compareExchange(this.#words, index, 0, ME) === 0) return locked;
@@ -104,7 +105,7 @@ class LockTable {
   }
 
   isHeldByThisThread(index) {
-    if (index >>> 0 !== index || index >= this.#length) throw this.#badIndex(index);
+    if (!isInteger(index) || index < 0 || index >= this.#length) throw this.#badIndex(index);
     return (load(this.#words, index) & OWNER) === ME;
   }
 
@@ -138,7 +139,7 @@ class LockTable {
   }
 
   at(index) {
-    if (index >>> 0 !== index || index >= this.#length) throw this.#badIndex(index);
+    if (!isInteger(index) || index < 0 || index >= this.#length) throw this.#badIndex(index);
     return this.#at(index);
   }
 
