@@ -91,6 +91,8 @@ exports.toWords = (buffer, byteOffset = 0, bytes = 4) => {
 exports.isThenable = (value) =>
   value !== null && (typeof value === 'object' || typeof value === 'function') && typeof value.then === 'function';
 
+exports.isIterable = (value) => isOptions(value) && typeof value[Symbol.iterator] === 'function';
+
 /** How many of a count: an integer of 1 or more, or of `least`. */
 exports.toCountOf = (place, n, name = 'n', most = 2 ** 30, least = 1) => {
   if (typeof n !== 'number') throw errors().invalidArgument(name, 'a number', n, place);

@@ -116,6 +116,12 @@ exports.outOfRange = (name, expected, value) =>
     'ERR_OUT_OF_RANGE',
   );
 
+/** No lock of a table has this number. */
+exports.badIndex = (place, index, length) =>
+  typeof index === 'number'
+    ? exports.outOfRange('index', `an integer from 0 to ${length - 1}, for ${describe(place)}`, index)
+    : invalidArgument('index', 'a number', index, place);
+
 /** A count would leave its range; nothing was changed. */
 exports.beyondCount = (place, by, count, most) =>
   coded(

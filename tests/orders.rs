@@ -9,7 +9,7 @@ use std::thread;
 
 use common::{PROMPT, World, pend, slot};
 use sablock::agents::{Agent, Notice, WaitId};
-use sablock::engine::{Corrupt, Failure, Hold, HoldOwner, Limit, Outcome, Primitive, Request, Settled};
+use sablock::engine::{Corrupt, Failure, Hold, HoldOwner, Limit, Outcome, Request, Settled};
 use sablock::primitives::event::{AUTO_RESET_EVENT, MANUAL_RESET_EVENT};
 use sablock::primitives::latch::LATCH;
 use sablock::primitives::once::ONCE;

@@ -16,6 +16,12 @@ const VERBS = [
   'lockAsync',
   'lockAsync with options',
   'acquireAsync with a signal',
+  'lock of a table',
+  'lockAsync of a table',
+  'executeLockedSync of a table',
+  'lockAll',
+  'lockAll of a lock named twice',
+  'lockAllAsync',
 ];
 
 for (const verb of VERBS) {

@@ -3,7 +3,7 @@
 // inside the mutex each time; with 'abandoned, with onAbandoned', the mutex repairs that.
 
 const { Worker } = require('node:worker_threads');
-const { Mutex } = require('../..');
+const { lockAll, lockAllAsync, LockTable, Mutex } = require('../..');
 const { thread } = require('../../lib/engine/thread.js');
 
 const [, , verb, state] = process.argv;
@@ -17,6 +17,7 @@ const word = new Int32Array(buffer);
 const nothing = () => {};
 const onAbandoned = state === 'abandoned, with onAbandoned' ? nothing : undefined;
 const mutex = new Mutex(buffer, 0, { allowMainThread: true, onAbandoned });
+const table = new LockTable(buffer, 0, 1, { allowMainThread: true, onAbandoned });
 const signal = new AbortController().signal;
 
 /** What lockAsync() answered while the mutex was held. */
@@ -38,6 +39,12 @@ const verbs = {
   lockAsync: [() => mutex.lockAsync(), unlock],
   'lockAsync with options': [() => mutex.lockAsync({}), unlock],
   'acquireAsync with a signal': [() => mutex.acquireAsync({ signal }), (guard) => guard.unlock()],
+  'lock of a table': [() => table.lock(0), unlock],
+  'lockAsync of a table': [() => table.lockAsync(0), unlock],
+  'executeLockedSync of a table': [() => table.executeLockedSync(0, nothing), nothing],
+  lockAll: [() => lockAll([mutex]), (guard) => guard.unlock()],
+  'lockAll of a lock named twice': [() => lockAll([mutex, mutex]), (guard) => guard.unlock()],
+  lockAllAsync: [() => lockAllAsync([mutex]), (guard) => guard.unlock()],
 };
 const [act, free] = verbs[verb];
 

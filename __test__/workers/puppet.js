@@ -2,13 +2,14 @@
 // mutex at `OFFSET`, or `[byteOffset, verb, ...arguments]`. Guards and tokens stay here: each mutex remembers its last one.
 
 const { parentPort } = require('node:worker_threads');
-const { Condition, LockGuard, Mutex, stats } = require('../..');
+const { Condition, LockGuard, lockAll, lockAllAsync, Mutex, stats } = require('../..');
 const { answer, answerError, data, doing, end, isRaised, raise, waitForFlag } = require('../helpers/inside.js');
 const { OFFSET } = require('../helpers/memory.js');
 const { plain, subscribe } = require('../helpers/messages.js');
 
 const mutexes = new Map();
 const guards = new Map();
+let severalGuard;
 const warnings = [];
 const heard = new Map();
 process.on('warning', ({ code, message }) => warnings.push({ code, message }));
@@ -55,6 +56,17 @@ const actions = {
   unlockGuard: (mutex) => guards.get(mutex).unlock(),
   holdInside: (mutex) => new Promise((resolve) => mutex.executeLocked(() => new Promise(() => resolve(true)))),
   stayInsideSync: (mutex, flag) => mutex.executeLockedSync(() => waitForFlag(flag)),
+
+  /** Several mutexes, by their offsets. */
+  lockAll(_, offsets, options) {
+    severalGuard = lockAll(offsets.map(mutexAt), options);
+    return severalGuard.abandoned.map(({ byteOffset }) => byteOffset);
+  },
+  async lockAllAsync(_, offsets, options) {
+    severalGuard = await lockAllAsync(offsets.map(mutexAt), options);
+    return severalGuard.abandoned.map(({ byteOffset }) => byteOffset);
+  },
+  unlockAll: () => severalGuard.unlock(),
 
   /** Adds a number to a log in shared memory, whose first element counts the entries. */
   note(_, log, number) {

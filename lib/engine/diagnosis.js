@@ -8,7 +8,7 @@ const { channel } = require('node:diagnostics_channel');
 const { threadId } = require('node:worker_threads');
 const { binding, thread } = require('./thread.js');
 
-const { OwnerThread, WaitedMs } = binding.Field;
+const { OwnerThread, StoppedAt, WaitedMs } = binding.Field;
 
 const contended = channel('sablock:contended');
 const longHold = channel('sablock:long-hold');
@@ -54,10 +54,10 @@ class Holds {
   #last = null;
 
   /** `scope` has `runInAsyncScope(tell)`, which tells in the context of who waits. */
-  watch(word, mutex, hold, scope) {
+  watch(word, mutex, hold, scope, isOfSet = false) {
     let watched = this.#watched.get(word);
     if (watched === undefined) {
-      watched = { mutex, scopes: new Set(), serial: -1, threadId: null, since: 0, seenAt: 0, next: LONG_MS };
+      watched = { mutex, isOfSet, scopes: new Set(), serial: -1, threadId: null, since: 0, seenAt: 0, next: LONG_MS };
       this.#watched.set(word, watched);
     }
     watched.scopes.add(scope);
@@ -100,6 +100,8 @@ class Holds {
     watched.seenAt = now;
     const heldAtLeastMs = now - watched.since;
     if (hold === null || heldAtLeastMs < watched.next) return;
+    // Held for the others of the set that this thread waits for.
+    if (watched.isOfSet && hold.threadId === threadId) return;
     // First this: a subscriber that waits for a lock itself comes here again.
     while (watched.next <= heldAtLeastMs) watched.next *= 2;
     const message = { ...placeOf(watched.mutex), ownerThreadId: hold.threadId, heldAtLeastMs };
@@ -173,6 +175,26 @@ exports.whileBlocked = (mutex, word, call) => {
     holds?.unwatch(word, scope);
     const waitedMs = thread.record[WaitedMs];
     if (waitedMs >= 0) tellContended(mutex, 'blocking', waitedFor(), waitedMs, status);
+  });
+  return status;
+};
+
+/** As `whileBlocked`, for several locks, of which it may block for one after the other. */
+exports.whileBlockedForAll = (locks, words, call) => {
+  const holds = longHold.hasSubscribers ? holdsOfThread() : null;
+  const scope = new CallScope();
+  const watched = new Set(words);
+  if (holds !== null) for (const word of watched) holds.watch(word, locks[words.indexOf(word)], null, scope, true);
+  const status = call();
+  quietly(() => {
+    if (holds !== null) for (const word of watched) holds.unwatch(word, scope);
+    const waits = binding.waits();
+    const failed = status === binding.GRANTED || status === binding.GRANTED_ABANDONED ? -1 : thread.record[StoppedAt];
+    for (let at = 0; at < waits.length; at += 3) {
+      const [index, owner, waitedMs] = waits.slice(at, at + 3);
+      const outcome = index === failed ? status : binding.GRANTED;
+      tellContended(locks[index], 'blocking', owner < 0 ? null : owner, waitedMs, outcome);
+    }
   });
   return status;
 };

@@ -48,5 +48,8 @@ exports.showCondition = (word, depth, options) => {
   return describe('Condition', word.name ?? null, fields, depth, options);
 };
 
+exports.showTable = ({ name, byteOffset, length }, depth, options) =>
+  describe('LockTable', name, { byteOffset, length }, depth, options);
+
 exports.showGuard = ({ mutex, locked, abandoned }, depth, options) =>
   describe('LockGuard', null, { locked, abandoned, mutex }, depth, options);

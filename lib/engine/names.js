@@ -3,6 +3,8 @@
 const { binding, thread } = require('./thread.js');
 
 const FIRST_CLEANING = 64;
+/** The kind of a view of many locks. */
+const TABLE = 'table of locks';
 
 /** The words with names, as long as their locks are used: one object for a thread, however often the package is loaded there. */
 class NamedWords {
@@ -16,10 +18,19 @@ class NamedWords {
     this.#cleanAt = Math.max(2 * this.#words.length, FIRST_CLEANING);
   }
 
-  /** From addresses to names. */
+  /** From addresses to names: has `get(address)`. */
   byAddress() {
     const words = this.#words.map((reference) => reference.deref()).filter((word) => word !== undefined);
-    return new Map(words.map((word) => [binding.address(word), word.name]));
+    const tables = words.filter((word) => word.kind === TABLE);
+    const names = new Map(
+      words.filter((word) => !tables.includes(word)).map((word) => [binding.address(word), word.name]),
+    );
+    const ranges = tables.map(({ buffer, byteOffset, byteLength, name }) => {
+      const start = binding.address(new Int32Array(buffer, byteOffset, 1));
+      return { start, end: start + byteLength, name };
+    });
+    const inRange = (address) => ranges.find(({ start, end }) => start <= address && address < end);
+    return { get: (address) => names.get(address) ?? inRange(address)?.name };
   }
 }
 
@@ -30,4 +41,5 @@ exports.name = (word, name) => {
   thread.named.add(word);
 };
 
+exports.TABLE = TABLE;
 exports.namesByAddress = () => thread.named?.byAddress() ?? new Map();

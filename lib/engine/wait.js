@@ -246,6 +246,7 @@ exports.lockBlocking = (mutex, word, request, timeout, verb) => {
 };
 
 exports.conclude = conclude;
+exports.takeOver = takeOver;
 
 /** Acquires what can be had at once. Returns what `conclude` makes of it; `false`, or `null` for a guard, if it cannot. */
 exports.tryLock = (lock, word, request) => {

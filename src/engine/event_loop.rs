@@ -11,6 +11,7 @@ use std::time::Instant;
 
 use super::arena::Arena;
 use super::block::{Limit, Outcome};
+use super::lock_all::PendingSets;
 use super::primitive::{Corrupt, Hold, Mode, Order, Primitive, Request, State};
 use super::queue::{Settlement, WaiterId};
 use super::section::{Claim, Entered, Parks};
@@ -22,9 +23,11 @@ use crate::sync;
 
 /// One event loop's waits. Lives and ends on its thread.
 pub struct EventLoop<'e> {
-    engine: &'e Engine,
-    agent: Arc<Agent>,
+    pub(super) engine: &'e Engine,
+    pub(super) agent: Arc<Agent>,
     waits: Arena<Wait>,
+    /// Of several locks at once.
+    pub(super) sets: PendingSets,
     /// Notices taken from the inbox and not yet dealt with.
     notices: VecDeque<Notice>,
     /// What [`EventLoop::next_settled`] returned last, until it is called again: the thread's code may not know of it yet.
@@ -122,6 +125,7 @@ impl<'e> EventLoop<'e> {
             engine,
             agent,
             waits: Arena::default(),
+            sets: PendingSets::default(),
             notices: VecDeque::new(),
             unaccepted: None,
             may_park: true,
@@ -265,6 +269,7 @@ impl<'e> EventLoop<'e> {
         }
         let wait = self.waits.remove(token);
         self.stop_clock(token, &wait);
+        self.cancel_set(token);
         Some(wait.place)
     }
 
@@ -280,6 +285,9 @@ impl<'e> EventLoop<'e> {
 
     /// Passes on what [`Self::next_settled`] returned last, since nobody wants it any more.
     pub fn refuse(&mut self) {
+        if self.refuse_set() {
+            return;
+        }
         match self.unaccepted.take() {
             Some(Unaccepted::Settled { primitive, place, hold, settlement }) => {
                 if let (Settlement::Granted { .. }, Some(hold)) = (settlement, hold)
@@ -300,6 +308,7 @@ impl<'e> EventLoop<'e> {
         if let Some(Unaccepted::Settled { primitive, place, settlement, .. }) = self.unaccepted.take() {
             self.engine.learned(primitive, place, settlement);
         }
+        self.accept_set();
         loop {
             let Some(notice) = self.notices.pop_front() else {
                 self.agent.drain(&mut self.notices);
@@ -315,9 +324,11 @@ impl<'e> EventLoop<'e> {
                 Notice::Expired(id) => self.expire(id),
                 Notice::Settled(token) => self.deliver(token),
             };
-            if settled.is_some() {
-                return settled;
+            let Some(settled) = settled else { continue };
+            if self.settle_set(&settled) {
+                self.unaccepted = None;
             }
+            return Some(settled);
         }
     }
 
@@ -428,6 +439,7 @@ impl<'e> EventLoop<'e> {
         {
             self.leave(token, wait);
         }
+        self.end_sets();
         self.engine.thread_ended(self.agent.id);
     }
 }

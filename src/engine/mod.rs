@@ -25,6 +25,7 @@ mod handoff;
 pub mod holds;
 mod inspect;
 mod list;
+mod lock_all;
 mod parker;
 mod passes;
 mod primitive;
@@ -44,6 +45,7 @@ pub use block::{Caller, Failure, Limit, Outcome};
 pub use deadlock::Hop;
 pub use event_loop::{EventLoop, Reply, ReplyError, Settled};
 pub use inspect::{HoldView, LockView, WaiterView};
+pub use lock_all::{LockSet, PartWait};
 pub use parker::Parker;
 pub use primitive::{
     Blockers, Corrupt, Counts, Entry, Facts, Glance, Hold, HoldOwner, Mode, Order, Primitive, Request, Space, State,

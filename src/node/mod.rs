@@ -15,6 +15,7 @@ mod holds;
 mod inspection;
 mod latch;
 mod location;
+mod lock_all;
 mod once;
 mod record;
 mod rwlock;

@@ -30,6 +30,10 @@ pub enum Field {
     Parties,
     /// 1 if a condition's wait ended with a notification.
     IsNotified,
+    /// Of several locks at once: the one that was awaited last, or could not be had, as its place in the list; -1 if none was.
+    StoppedAt,
+    /// Of several locks at once: how many there are, each counted once.
+    Locks,
     /// How many steps the cycle has; each is a thread and the byte offset of the lock that it waits for.
     CycleLength,
     /// The first step.

@@ -16,12 +16,14 @@ use rustc_hash::FxHashMap;
 
 use super::anchors::Anchors;
 use super::engine;
+use super::lock_all::Found;
 use super::record::{Field, Record};
 use super::word::JsWord;
 use crate::agents::{Agent, AgentId, ThreadId, Wake};
 use crate::engine::holds::Holds;
 use crate::engine::{
-    Caller, EventLoop, Hold, HoldOwner, Hop, Limit, Outcome, Primitive, Reply, ReplyError, Request, Settled, State,
+    Caller, EventLoop, Hold, HoldOwner, Hop, Limit, LockSet, Outcome, Primitive, Reply, ReplyError, Request, Settled,
+    State,
 };
 use crate::memory::Place;
 use crate::primitives::barrier;
@@ -36,6 +38,12 @@ pub struct JsThread {
     anchors: Anchors,
     /// The address of the wait that was settled last: what it got may have to be given back.
     settled: Option<usize>,
+    /// The addresses of the locks of each set that is pending, by its token, which are kept.
+    set_anchors: FxHashMap<u32, Vec<usize>>,
+    /// Those of the set of the wait that was settled last.
+    settled_set: Vec<usize>,
+    /// What the last set of locks found; see `lock_all.rs`.
+    pub found: Found,
     /// Which of its guards have lent their holds to waits.
     pub holds: Holds,
     /// The agent whose thread ended inside, which the last acquisition has to report.
@@ -160,6 +168,9 @@ impl JsThread {
                 event_loop: EventLoop::new(engine(), agent),
                 anchors: Anchors::default(),
                 settled: None,
+                set_anchors: FxHashMap::default(),
+                settled_set: Vec::new(),
+                found: Found::default(),
                 holds: Holds::default(),
                 abandoned_by: None,
                 record,
@@ -243,9 +254,54 @@ impl JsThread {
     /// Takes a pending wait back.
     pub fn cancel(&mut self, token: u32) -> Result<bool> {
         match self.event_loop.cancel(token) {
-            Some(place) => self.anchors.release(self.env, place.address()).map(|()| true),
+            Some(place) => {
+                let addresses = self.set_anchors.remove(&token).unwrap_or_else(|| vec![place.address()]);
+                self.release_anchors(addresses).map(|()| true)
+            }
             None => Ok(false),
         }
+    }
+
+    fn release_anchors(&mut self, addresses: Vec<usize>) -> Result<()> {
+        addresses.into_iter().try_for_each(|address| self.anchors.release(self.env, address))
+    }
+
+    /// Asks for several locks, and queues for those that cannot be had; a pending set keeps the memory of `views`, which are
+    /// those of its list.
+    pub fn lock_all_async(
+        &mut self,
+        set: &mut LockSet,
+        views: &[JsWord],
+        limit: Limit,
+    ) -> Result<std::result::Result<Reply, ReplyError>> {
+        let addresses: Vec<usize> = set.places().map(Place::address).collect();
+        let kept: Vec<usize> = set.indices().collect();
+        for (address, index) in addresses.iter().zip(kept) {
+            self.anchors.hold(self.env, *address, views[index].1)?;
+        }
+        let reply = self.event_loop.lock_all(set, limit);
+        self.note_set(&reply, addresses)?;
+        Ok(reply)
+    }
+
+    /// Goes on with the set whose next lock has just been granted; `None` if there is none.
+    pub fn go_on(&mut self) -> Result<Option<std::result::Result<Reply, ReplyError>>> {
+        let Some(reply) = self.event_loop.go_on() else { return Ok(None) };
+        let addresses = std::mem::take(&mut self.settled_set);
+        if matches!(reply, Ok(Reply::Pending(_))) {
+            self.note_set(&reply, addresses)?;
+        } else {
+            // What it got may have to be given back.
+            self.settled_set = addresses;
+        }
+        Ok(Some(reply))
+    }
+
+    fn note_set(&mut self, reply: &std::result::Result<Reply, ReplyError>, addresses: Vec<usize>) -> Result<()> {
+        let Ok(Reply::Pending(token)) = reply else { return self.release_anchors(addresses) };
+        self.note_owner(self.event_loop.waits_for);
+        self.set_anchors.insert(*token, addresses);
+        Ok(())
     }
 
     /// The next wait that is over; the one before has been settled.
@@ -254,7 +310,14 @@ impl JsThread {
         if let Some(address) = self.settled.take() {
             self.anchors.release(self.env, address)?;
         }
-        self.settled = next.as_ref().map(|settled| settled.place.address());
+        let set = std::mem::take(&mut self.settled_set);
+        self.release_anchors(set)?;
+        if let Some(settled) = &next {
+            match self.set_anchors.remove(&settled.token) {
+                Some(addresses) => self.settled_set = addresses,
+                None => self.settled = Some(settled.place.address()),
+            }
+        }
         Ok(next)
     }
 
@@ -274,9 +337,13 @@ impl JsThread {
         self.record.set(Field::Parties, refused.map_or(0.0, |found| f64::from(barrier::parties(found))));
     }
 
+    /// The thread of an agent, for a record; -1 for nobody.
+    pub fn thread_number(owner: AgentId) -> f64 {
+        engine().agents.thread(owner).map_or(-1.0, f64::from)
+    }
+
     fn note_owner(&mut self, owner: AgentId) {
-        let owner = engine().agents.thread(owner);
-        self.record.set(Field::OwnerThread, owner.map_or(-1.0, f64::from));
+        self.record.set(Field::OwnerThread, Self::thread_number(owner));
     }
 
     /// For a call that blocks, from `env`.

@@ -1,0 +1,394 @@
+// Several locks at once: all or none.
+
+const assert = require('node:assert/strict');
+const { subscribe, unsubscribe } = require('node:diagnostics_channel');
+const { test } = require('node:test');
+const { setImmediate: nextTurn } = require('node:timers/promises');
+const { inspect } = require('node:util');
+const { Condition, lockAll, LockAllGuard, lockAllAsync, LockTable, Mutex, stats } = require('../..');
+const { BYTES } = require('../helpers/memory.js');
+const { needs } = require('../helpers/runtime.js');
+const { watched } = require('../helpers/threads.js');
+
+const OFFSETS = [8, 16, 24, 32];
+
+const createMutexes = (options = { allowMainThread: true }) => {
+  const buffer = new SharedArrayBuffer(BYTES);
+  return { buffer, mutexes: OFFSETS.map((offset) => new Mutex(buffer, offset, options)) };
+};
+const held = (mutexes) => mutexes.map(({ isHeldByThisThread }) => isHeldByThisThread);
+const ALL = [true, true, true, true];
+const NONE = [false, false, false, false];
+
+/** Both forms, as one that returns a promise. */
+const forms = {
+  lockAll: async (...args) => lockAll(...args),
+  lockAllAsync: (...args) => lockAllAsync(...args),
+};
+
+for (const [name, lock] of Object.entries(forms)) {
+  test(`${name}() holds all until its guard frees them, once`, async () => {
+    const { mutexes } = createMutexes();
+    const guard = await lock([mutexes[2], mutexes[0], mutexes[3], mutexes[1]]);
+    assert.ok(guard instanceof LockAllGuard);
+    assert.deepEqual(held(mutexes), ALL);
+    assert.deepEqual([guard.locked, guard.abandoned], [true, []]);
+    assert.throws(() => mutexes[0].unlock(), { code: 'ERR_LOCK_NOT_OWNER' });
+    assert.equal(guard.unlock(), true);
+    assert.deepEqual(held(mutexes), NONE);
+    mutexes[1].lock();
+    assert.deepEqual([guard.unlock(), guard.locked, guard.abandoned], [false, false, []]);
+    assert.equal(mutexes[1].isHeldByThisThread, true);
+  });
+
+  test(`${name}() counts a lock that is named twice once, whichever objects and buffers name it`, async () => {
+    const { buffer, mutexes } = createMutexes();
+    const twins = OFFSETS.map((offset) => new Mutex(buffer, offset, { allowMainThread: true }));
+    const table = new LockTable(buffer, 8, 4, { allowMainThread: true });
+    const guard = await lock([...mutexes, ...twins, mutexes[0], table.at(2)]);
+    assert.deepEqual(held(mutexes), ALL);
+    assert.equal(guard.unlock(), true);
+    assert.deepEqual(held(mutexes), NONE);
+  });
+
+  test(`${name}() of nothing is a guard of nothing`, async () => {
+    const guard = await lock([]);
+    assert.deepEqual([guard.locked, guard.abandoned, guard.unlock()], [false, [], false]);
+  });
+
+  test(`${name}() takes any iterable`, async () => {
+    const { mutexes } = createMutexes();
+    const guard = await lock(new Set(mutexes));
+    assert.deepEqual(held(mutexes), ALL);
+    guard[Symbol.dispose ?? Symbol.for('nodejs.dispose')]();
+    assert.deepEqual(held(mutexes), NONE);
+  });
+
+  test(`${name}() out of time holds none`, async () => {
+    const { mutexes } = createMutexes({ allowMainThread: true, name: 'mine' });
+    mutexes[2].lock();
+    for (const options of [0, 5, { timeout: 5 }]) {
+      await assert.rejects(lock(mutexes, options), {
+        name: 'TimeoutError',
+        code: 'ERR_LOCK_TIMEOUT',
+        message: new RegExp(`^${name}\\(\\) timed out .*'mine' at byte offset 24.*None of the locks is held`),
+      });
+      assert.deepEqual(held(mutexes), [false, false, true, false]);
+      assert.equal(mutexes[0].tryLock(), true, 'others get what was given back');
+      mutexes[0].unlock();
+    }
+  });
+
+  test(`${name}() refuses what is no lock, before it takes any`, async () => {
+    const { buffer, mutexes } = createMutexes();
+    const refused = (argument) => ({
+      name: 'TypeError',
+      code: 'ERR_INVALID_ARG_TYPE',
+      message: new RegExp(`"${argument}"`),
+    });
+    for (const lockables of [undefined, null, 5, 'locks', mutexes[0], { length: 0 }]) {
+      await assert.rejects(lock(lockables), refused('lockables'));
+    }
+    const others = [
+      undefined,
+      null,
+      5,
+      {},
+      new Int32Array(buffer),
+      new Condition(buffer),
+      Object.create(Mutex.prototype),
+    ];
+    for (const other of others) {
+      await assert.rejects(lock([mutexes[0], other]), refused('lockables\\[1\\]'));
+    }
+    await assert.rejects(lock(mutexes, 'soon'), refused('timeout'));
+    await assert.rejects(lock(mutexes, { timeout: '5' }), refused('options.timeout'));
+    assert.deepEqual(held(mutexes), NONE);
+  });
+
+  test(`${name}() of a word that no sablock wrote holds none`, async () => {
+    const { buffer, mutexes } = createMutexes();
+    new Int32Array(buffer)[6] = 3;
+    await assert.rejects(lock(mutexes), { code: 'ERR_LOCK_CORRUPT', message: /offset 24/ });
+    assert.deepEqual(held(mutexes), NONE);
+    assert.equal(mutexes[0].tryLock(), true);
+  });
+
+  test(`a hold of ${name}() may wait for a condition, and is not freed meanwhile`, async () => {
+    const { buffer, mutexes } = createMutexes();
+    const condition = new Condition(buffer, 0);
+    const guard = await lock(mutexes);
+    const waiting = condition.waitAsync(mutexes[1]);
+    assert.throws(() => guard.unlock(), { code: 'ERR_LOCK_NOT_OWNER' });
+    assert.deepEqual([guard.locked, held(mutexes)], [true, NONE], 'the others are free');
+    condition.notifyAll();
+    await waiting;
+    assert.deepEqual(held(mutexes), [false, true, false, false]);
+    assert.deepEqual([guard.unlock(), guard.unlock(), guard.locked], [true, false, false]);
+    assert.deepEqual(held(mutexes), NONE);
+  });
+}
+
+test('the main thread must not block for several locks if it may not for one of them', () => {
+  const { buffer, mutexes } = createMutexes();
+  const other = new Mutex(buffer, 40, { name: 'other' });
+  assert.throws(() => lockAll([...mutexes, other]), {
+    code: 'ERR_LOCK_MAIN_THREAD',
+    message: /'other' at byte offset 40.*lockAllAsync/,
+  });
+  assert.deepEqual(held(mutexes), NONE);
+});
+
+test('lockAll() of a lock that this thread holds is a deadlock, and holds no other', () => {
+  const { mutexes } = createMutexes();
+  for (const verb of ['lock', 'tryAcquire']) {
+    const guard = mutexes[3][verb]();
+    assert.throws(
+      () => lockAll(mutexes),
+      (error) => {
+        assert.deepEqual([error.name, error.code], ['DeadlockError', 'ERR_LOCK_DEADLOCK']);
+        assert.deepEqual(error.cycle, [{ threadId: 0, byteOffset: 32 }]);
+        return true;
+      },
+    );
+    assert.deepEqual(held(mutexes), [false, false, false, true]);
+    if (guard === true) mutexes[3].unlock();
+    else guard.unlock();
+  }
+});
+
+test('lockAllAsync() of a lock that another task of this thread holds waits, holding those before it', async () => {
+  const { mutexes } = createMutexes();
+  mutexes[1].lock();
+  const pending = lockAllAsync(mutexes);
+  assert.deepEqual(held(mutexes), [true, true, false, false], 'in the order of their places');
+  assert.equal(mutexes[0].tryLock(), false);
+  mutexes[3].lock();
+  mutexes[1].unlock();
+  await nextTurn();
+  assert.deepEqual(held(mutexes), ALL, 'now for the last one');
+  assert.equal(mutexes[2].tryLock(), false);
+  mutexes[3].unlock();
+  const guard = await pending;
+  assert.deepEqual(held(mutexes), ALL);
+  guard.unlock();
+  assert.deepEqual(held(mutexes), NONE);
+});
+
+test('an abort of lockAllAsync() gives back what it has', async () => {
+  const { mutexes } = createMutexes();
+  const reason = new Error('enough');
+  await assert.rejects(lockAllAsync(mutexes, { signal: AbortSignal.abort(reason) }), reason);
+  assert.deepEqual(held(mutexes), NONE);
+  mutexes[2].lock();
+  const controller = new AbortController();
+  const pending = lockAllAsync(mutexes, { signal: controller.signal });
+  const behind = mutexes[0].lockAsync();
+  assert.deepEqual(held(mutexes), [true, true, true, false]);
+  const { aborts } = stats();
+  controller.abort(reason);
+  await assert.rejects(pending, reason);
+  assert.equal(stats().aborts, aborts + 1);
+  assert.equal(await behind, true, 'who waits for one that it had gets it');
+  assert.deepEqual(held(mutexes), [true, false, true, false]);
+});
+
+test('an abort of lockAllAsync() between two of its waits gives back what it has', async () => {
+  const { mutexes } = createMutexes();
+  mutexes[0].lock();
+  mutexes[3].lock();
+  const controller = new AbortController();
+  const pending = lockAllAsync(mutexes, { signal: controller.signal });
+  mutexes[0].unlock();
+  await nextTurn();
+  assert.deepEqual(held(mutexes), ALL);
+  controller.abort();
+  await assert.rejects(pending, { name: 'AbortError' });
+  assert.deepEqual(held(mutexes), [false, false, false, true]);
+});
+
+test('lockAllAsync() has one time limit for all of its waits', async () => {
+  const { mutexes } = createMutexes();
+  mutexes[0].lock();
+  mutexes[3].lock();
+  const startedAt = performance.now();
+  const pending = lockAllAsync(mutexes, 100);
+  setTimeout(() => mutexes[0].unlock(), 60);
+  await assert.rejects(pending, { code: 'ERR_LOCK_TIMEOUT', message: /offset 32/ });
+  const ms = performance.now() - startedAt;
+  assert.ok(ms > 95 && ms < 2000, `${ms} ms`);
+  assert.deepEqual(held(mutexes), [false, false, false, true]);
+});
+
+test('waits of one thread for several locks are served in the order of the calls', async () => {
+  const { mutexes } = createMutexes();
+  mutexes[1].lock();
+  const order = [];
+  const waits = [0, 1, 2].map((call) =>
+    lockAllAsync(mutexes.slice(call === 1 ? 1 : 0)).then((guard) => {
+      order.push(call);
+      guard.unlock();
+    }),
+  );
+  mutexes[1].unlock();
+  await Promise.all(waits);
+  assert.deepEqual(held(mutexes), NONE);
+  assert.equal(order.length, 3);
+  assert.ok(order.indexOf(0) < order.indexOf(2), String(order));
+});
+
+test('a table locks several of its locks by their numbers', async () => {
+  const table = new LockTable(new SharedArrayBuffer(400), 0, 100, { allowMainThread: true });
+  for (const verb of ['lockAll', 'lockAllAsync']) {
+    const guard = await table[verb]([7, 99, 7, 0]);
+    const isHeld = () => [0, 1, 7, 99].map((index) => table.isHeldByThisThread(index));
+    assert.deepEqual(isHeld(), [true, false, true, true]);
+    assert.equal(guard.unlock(), true);
+    assert.deepEqual(isHeld(), NONE);
+  }
+  assert.throws(() => table.lockAll(5), { code: 'ERR_INVALID_ARG_TYPE', message: /"indices"/ });
+  await assert.rejects(table.lockAllAsync(), { code: 'ERR_INVALID_ARG_TYPE', message: /"indices"/ });
+});
+
+test(
+  'a blocked lockAll() holds those before the one that it waits for, and gets them all in the end',
+  watched(async (_, threads) => {
+    const { buffer, mutexes } = createMutexes();
+    const [worker] = await threads.puppets(1, buffer);
+    mutexes[2].lock();
+    const locked = worker.call('lockAll', [...OFFSETS].reverse());
+    await threads.queued(mutexes[2], 1);
+    assert.deepEqual(
+      mutexes.map((mutex) => mutex.tryLock()),
+      [false, false, false, true],
+    );
+    mutexes[3].unlock();
+    mutexes[2].unlock();
+    assert.deepEqual(await locked, []);
+    assert.ok(mutexes.every(({ isLocked }) => isLocked));
+    assert.equal(await worker.call('unlockAll'), true);
+    assert.ok(mutexes.every((mutex) => mutex.tryLock()));
+  }),
+);
+
+test(
+  'threads that lock the same locks in any order never wait for each other in a circle',
+  watched(async (_, threads) => {
+    const { buffer, mutexes } = createMutexes();
+    const workers = await threads.puppets(3, buffer);
+    const rounds = Array.from({ length: 60 }, (_, round) => round);
+    const orders = [OFFSETS, [...OFFSETS].reverse(), [24, 8, 32, 16]];
+    const total = new Int32Array(buffer, 64, 1);
+    const runs = workers.map((worker, index) =>
+      worker.run(
+        rounds.flatMap((round) => [
+          [round % 2 ? 'lockAll' : 'lockAllAsync', orders[(index + round) % 3]],
+          ['unlockAll'],
+        ]),
+      ),
+    );
+    for (let round = 0; round < 60; round++) {
+      const guard = await lockAllAsync(round % 2 ? mutexes : [...mutexes].reverse());
+      const before = total[0];
+      await nextTurn();
+      total[0] = before + 1;
+      guard.unlock();
+    }
+    await Promise.all(runs);
+    assert.equal(total[0], 60);
+    assert.ok(mutexes.every((mutex) => mutex.tryLock()));
+  }),
+);
+
+test(
+  'a circle through lockAll() is found, and the thread that finds it holds none of its locks',
+  watched(async (_, threads) => {
+    const { buffer, mutexes } = createMutexes();
+    const [one, other] = await threads.puppets(2, buffer);
+    await one.call(32, 'lock');
+    // It holds 8 and 16, and waits for 24.
+    await other.call(24, 'lock');
+    const all = one.call('lockAll', [8, 16, 24]);
+    await threads.queued(mutexes[2], 1);
+    await assert.rejects(other.call(8, 'lock'), { code: 'ERR_LOCK_DEADLOCK' });
+    await other.call(24, 'unlock');
+    assert.deepEqual(await all, []);
+    // And found by lockAll itself.
+    await other.call(40, 'lock');
+    const blocked = other.call(8, 'lock');
+    await threads.queued(mutexes[0], 1);
+    await assert.rejects(one.call('lockAll', [36, 40]), { code: 'ERR_LOCK_DEADLOCK' });
+    assert.equal(new Mutex(buffer, 36).isLocked, false);
+    await one.call('unlockAll');
+    assert.equal(await blocked, true);
+  }),
+);
+
+test(
+  'who waits for several locks is told about for each of them',
+  watched(async (_, threads) => {
+    const { buffer, mutexes } = createMutexes({ allowMainThread: true, name: 'mine' });
+    const [holder, blocked] = await threads.puppets(2, buffer);
+    const messages = [];
+    const note = ({ mutex, byteOffset, kind, ownerThreadId, waitedMs, outcome, name }) => {
+      assert.ok(mutexes.includes(mutex) && waitedMs >= 0 && name === 'mine');
+      messages.push([byteOffset, kind, ownerThreadId, outcome]);
+    };
+    subscribe('sablock:contended', note);
+    try {
+      await holder.call(8, 'lock');
+      await holder.call(32, 'lock');
+      const pending = lockAllAsync(mutexes, { timeout: 30_000 });
+      await holder.call(8, 'unlock');
+      await threads.queued(mutexes[3], 1);
+      await holder.call(32, 'unlock');
+      (await pending).unlock();
+      await holder.call(24, 'lock');
+      assert.throws(() => lockAll(mutexes, 5), { code: 'ERR_LOCK_TIMEOUT' });
+    } finally {
+      unsubscribe('sablock:contended', note);
+    }
+    assert.deepEqual(messages, [
+      [8, 'async', holder.threadId, 'acquired'],
+      [32, 'async', holder.threadId, 'acquired'],
+      [24, 'blocking', holder.threadId, 'timed-out'],
+    ]);
+    await blocked.call('listen', 'sablock:contended');
+    await blocked.call('listen', 'sablock:long-hold', 5);
+    const all = blocked.call('lockAll', OFFSETS);
+    await threads.raised(5);
+    await holder.call(24, 'unlock');
+    await all;
+    const [message] = await blocked.call('heard', 'sablock:contended');
+    assert.deepEqual([message.byteOffset, message.kind, message.outcome], [24, 'blocking', 'acquired']);
+    const long = await blocked.call('heard', 'sablock:long-hold');
+    assert.deepEqual([...new Set(long.map(({ byteOffset }) => byteOffset))], [24]);
+  }),
+);
+
+test('a guard of several locks shows itself', () => {
+  const { mutexes } = createMutexes();
+  const guard = lockAll(mutexes.slice(0, 1));
+  assert.match(inspect(guard), /^LockAllGuard \{\s+locked: true,\s+locks: \[\s*Mutex/);
+  guard.unlock();
+  assert.throws(() => new LockAllGuard(), { name: 'TypeError' });
+});
+
+test('what is pending keeps the thread alive while it lasts, unless ref is false', needs('async hooks'), async () => {
+  const { mutexes } = createMutexes();
+  const { thread } = require('../../lib/engine/thread.js');
+  for (const ref of [true, false]) {
+    mutexes[0].lock();
+    mutexes[3].lock();
+    const pending = lockAllAsync(mutexes, { ref });
+    assert.equal(thread.hasRef(), ref);
+    mutexes[0].unlock();
+    await nextTurn();
+    assert.equal(thread.hasRef(), ref, 'also between two locks');
+    mutexes[3].unlock();
+    await nextTurn();
+    (await pending).unlock();
+    assert.equal(thread.hasRef(), false);
+    assert.equal(stats().pending, 0);
+  }
+});

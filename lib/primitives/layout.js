@@ -1,0 +1,86 @@
+// Places for several primitives and typed arrays in one buffer: sizes and alignment are computed, not counted by hand.
+
+const { isSharedArrayBuffer } = require('node:util/types');
+const { invalidArgument, notShared, outOfRange } = require('../errors.js');
+
+const TypedArray = Object.getPrototypeOf(Int8Array);
+const EXPECTED = 'a class of this package or of typed arrays, or an array that begins with one';
+
+const alignUp = (offset, alignment) => Math.ceil(offset / alignment) * alignment;
+
+function toField(name, field) {
+  const [type, ...args] = Array.isArray(field) ? field : [field];
+  if (typeof type !== 'function') throw invalidArgument(`fields.${name}`, EXPECTED, field);
+  if (type === TypedArray || type.prototype instanceof TypedArray) return typedArray(name, type, args);
+  const { ALIGN: alignment, BYTES } = type;
+  if (!Number.isInteger(alignment) || !Number.isInteger(BYTES)) {
+    throw invalidArgument(`fields.${name}`, EXPECTED, field);
+  }
+  // A table takes more the longer it is.
+  const bytes = typeof type.bytes === 'function' ? type.bytes(...args) : BYTES;
+  return { name, bytes, alignment, create: (buffer, byteOffset) => new type(buffer, byteOffset, ...args) };
+}
+
+function typedArray(name, type, [length = 1]) {
+  const { BYTES_PER_ELEMENT } = type;
+  if (BYTES_PER_ELEMENT === undefined) throw invalidArgument(`fields.${name}`, EXPECTED, type);
+  const what = `fields.${name}[1]`;
+  if (typeof length !== 'number') throw invalidArgument(what, 'a number of elements', length);
+  if (!Number.isSafeInteger(length) || length < 0) throw outOfRange(what, 'a number of elements, 0 or more', length);
+  return {
+    name,
+    bytes: length * BYTES_PER_ELEMENT,
+    alignment: BYTES_PER_ELEMENT,
+    create: (buffer, byteOffset) => new type(buffer, byteOffset, length),
+  };
+}
+
+/** Where in a buffer the fields are. */
+class Layout {
+  #fields = [];
+  #alignment = 4;
+  #byteLength = 0;
+
+  constructor(fields) {
+    for (const [name, value] of Object.entries(fields)) {
+      const field = toField(name, value);
+      const byteOffset = alignUp(this.#byteLength, field.alignment);
+      this.#fields.push({ ...field, byteOffset });
+      this.#byteLength = byteOffset + field.bytes;
+      this.#alignment = Math.max(this.#alignment, field.alignment);
+    }
+    // So that another may follow.
+    this.#byteLength = alignUp(this.#byteLength, this.#alignment);
+  }
+
+  get byteLength() {
+    return this.#byteLength;
+  }
+
+  create() {
+    return new SharedArrayBuffer(this.#byteLength);
+  }
+
+  on(buffer, byteOffset = 0) {
+    if (!isSharedArrayBuffer(buffer)) throw notShared(buffer);
+    if (typeof byteOffset !== 'number') throw invalidArgument('byteOffset', 'a number', byteOffset);
+    if (!Number.isInteger(byteOffset) || byteOffset < 0 || byteOffset % this.#alignment !== 0) {
+      throw outOfRange('byteOffset', `a multiple of ${this.#alignment}, 0 or more`, byteOffset);
+    }
+    if (byteOffset + this.#byteLength > buffer.byteLength) {
+      const room = `${this.#byteLength} bytes or more before the end of the ${buffer.byteLength} bytes`;
+      throw outOfRange('byteOffset', room, byteOffset);
+    }
+    return Object.fromEntries(
+      this.#fields.map(({ name, byteOffset: at, create }) => [name, create(buffer, byteOffset + at)]),
+    );
+  }
+}
+
+/** Places for the fields, in the order given. */
+exports.layout = (fields) => {
+  if (typeof fields !== 'object' || fields === null || Array.isArray(fields)) {
+    throw invalidArgument('fields', 'an object of classes by name', fields);
+  }
+  return new Layout(fields);
+};

@@ -1,0 +1,309 @@
+// Several locks at once: all of them or none. The core takes them in the order of their addresses, which is the same for
+// everybody, so that two of these never wait for each other; see `src/engine/lock_all.rs`.
+
+const { isMainThread, binding, thread } = require('../engine/thread.js');
+const { PendingWait } = require('../engine/pending-wait.js');
+const { beginWait, describeHolder, isWatched, whileBlockedForAll } = require('../engine/diagnosis.js');
+const { conclude, takeOver } = require('../engine/wait.js');
+const { isIterable, toAsyncOptions, toTimeout } = require('../arguments.js');
+const { TimeoutError, invalidArgument, mainThread } = require('../errors.js');
+const { GUARDED_HOLD } = require('./guard.js');
+const { innerOf } = require('./mutex.js');
+
+const { EndedThread, Locks, StoppedAt } = binding.Field;
+const { GRANTED, GRANTED_ABANDONED, PENDING, TIMED_OUT } = binding;
+
+const ADVICE = 'None of the locks is held now. Wait longer, or let the others be shorter.';
+const secret = Symbol('LockAllGuard');
+
+/** What is inside of each other kind of lock: `{ word, mayBlock, request }`, with a request of wait.js for a guard; or undefined. */
+const otherKinds = [];
+
+/** Takes in another kind of lock than the mutex, by a function that returns what is inside; undefined for what is none. */
+exports.addKind = (innerOfKind) => {
+  otherKinds.push(innerOfKind);
+};
+
+function innerOfOther(lock) {
+  for (const innerOfKind of otherKinds) {
+    const inner = innerOfKind(lock);
+    if (inner !== undefined) return inner;
+  }
+  return undefined;
+}
+
+/** The locks that somebody wants together. */
+class LockList {
+  locks = [];
+  words = [];
+  requests = [];
+  /** What is asked of each; with `words`, the list as the binding has it. */
+  asks = [];
+  /** The first lock that must not block this thread. */
+  forbidden = -1;
+  /** Whether one of them has to be looked at, once it is held, for what a thread that ended inside has left. */
+  #isRepaired = false;
+  /** The binding's: the ended holders that are still to be reported. */
+  reports = [];
+
+  constructor(lockables) {
+    if (!isIterable(lockables)) throw invalidArgument('lockables', 'an array of locks', lockables);
+    for (const lock of lockables) {
+      const inner = innerOf(lock) ?? innerOfOther(lock);
+      if (inner === undefined) {
+        throw invalidArgument(`lockables[${this.locks.length}]`, 'a Mutex or another lock of this package', lock);
+      }
+      if (isMainThread && !inner.mayBlock && this.forbidden < 0) this.forbidden = this.locks.length;
+      const { word, request = GUARDED_HOLD } = inner;
+      if (word.onAbandoned !== undefined) this.#isRepaired = true;
+      this.locks.push(lock);
+      this.words.push(word);
+      this.requests.push(request);
+      this.asks.push(request.ask);
+    }
+  }
+
+  /** All are held. Returns their guard; if it throws, the caller has to give them back. */
+  take(status) {
+    const { words, requests } = this;
+    // Before anything else is acquired, by a function that repairs.
+    const isDistinct = thread.record[Locks] === words.length;
+    if (status === GRANTED_ABANDONED) this.reports = binding.reports();
+    // One that was named several times is held once.
+    const held = isDistinct ? undefined : binding.distinctLocks(words, this.asks).sort((one, other) => one - other);
+    const locks = isDistinct ? this.locks : held.map((index) => this.locks[index]);
+    const guards = [];
+    if (this.#isRepaired || status === GRANTED_ABANDONED) {
+      for (let at = 0; at < locks.length; at++) this.#takeOver(isDistinct ? at : held[at]);
+    }
+    for (let at = 0; at < locks.length; at++) {
+      const index = isDistinct ? at : held[at];
+      guards.push(requests[index].take(locks[at], words[index], GRANTED));
+    }
+    return new LockAllGuard(secret, locks, guards);
+  }
+
+  giveBack() {
+    binding.giveBackAll(this.words, this.asks, this.reports);
+  }
+
+  /** The error for a lock that could not be had. */
+  failure(status, index, timeout, verb) {
+    const word = this.words[index];
+    if (status === TIMED_OUT) return new TimeoutError(word, timeout, verb, describeHolder(word), ADVICE);
+    try {
+      conclude(status, this.locks[index], word, this.requests[index], timeout, verb);
+    } catch (error) {
+      return error;
+    }
+    throw new Error(`A lock of ${verb}() was refused`);
+  }
+
+  /** As for a single lock: what is to be done if it is marked. */
+  #takeOver(index) {
+    const request = this.requests[index];
+    const at = this.reports.findIndex((value, place) => place % 2 === 0 && value === index);
+    if (!request.isExclusive || (at < 0 && this.words[index].onAbandoned === undefined)) return;
+    binding.setReport(at < 0 ? 0 : this.reports[at + 1]);
+    try {
+      takeOver(at < 0 ? GRANTED : GRANTED_ABANDONED, this.locks[index], this.words[index], request);
+    } finally {
+      // Then the end is reported, though what came after may have failed.
+      if (at >= 0 && thread.record[EndedThread] < 0) this.reports.splice(at, 2);
+    }
+  }
+}
+
+const isGranted = (status) => status === GRANTED || status === GRANTED_ABANDONED;
+
+/** Blocks until all are held. */
+function lockBlocking(list, timeout, verb) {
+  const { locks, words, asks } = list;
+  let status = TIMED_OUT;
+  const lock = () => {
+    status = binding.lockAll(words, asks, timeout);
+    return status;
+  };
+  try {
+    if (isWatched()) whileBlockedForAll(locks, words, lock);
+    else lock();
+    if (isGranted(status)) return list.take(status);
+  } catch (error) {
+    if (isGranted(status)) list.giveBack();
+    throw error;
+  }
+  throw list.failure(status, thread.record[StoppedAt], timeout, verb);
+}
+
+/** A promise for several locks. It waits for one after the other; what it has already is the core's to give back. */
+class SetWait extends PendingWait {
+  #list;
+  #timeout;
+  #verb;
+  /** The lock that it waits for. */
+  #index = -1;
+  #watch = null;
+
+  constructor(list, { timeout, signal, ref }, verb) {
+    super(signal, ref);
+    this.#list = list;
+    this.#timeout = timeout;
+    this.#verb = verb;
+  }
+
+  get isForLock() {
+    return true;
+  }
+
+  get mutex() {
+    return this.#list.locks[this.#index];
+  }
+
+  get word() {
+    return this.#list.words[this.#index];
+  }
+
+  /** Asks for the locks, or goes on with them: `call` is the binding's. */
+  advance(call) {
+    const list = this.#list;
+    // As in wait.js: JS may be interrupted where a function written in JS begins, not between this and the queue.
+    thread.pending += 1;
+    let status;
+    try {
+      status = call(list.words, list.asks, this.#timeout);
+    } catch (error) {
+      thread.pending -= 1;
+      throw error;
+    }
+    if (status === PENDING) {
+      this.#index = thread.record[StoppedAt];
+      if (isWatched()) this.#watch = beginWait(this);
+      thread.add(this);
+      return;
+    }
+    thread.pending -= 1;
+    if (isGranted(status)) {
+      try {
+        this.resolve(list.take(status));
+      } catch (error) {
+        // Also if `take` could not begin.
+        list.giveBack();
+        this.reject(error);
+      }
+    } else {
+      this.#index = thread.record[StoppedAt];
+      this.#fail(status);
+    }
+    this.stopListening();
+  }
+
+  /** One of its locks was granted, or all are given back. */
+  settle(status) {
+    this.#watch?.end(status);
+    this.#watch = null;
+    if (!isGranted(status)) {
+      this.#fail(status);
+      this.stopListening();
+      return;
+    }
+    try {
+      // Users' code belongs to the context of whoever waits.
+      this.runInAsyncScope(this.advance, this, binding.goOn);
+    } catch (error) {
+      this.reject(error);
+      this.stopListening();
+    }
+  }
+
+  abort(reason) {
+    const isAborted = super.abort(reason);
+    if (isAborted) this.#watch?.end('aborted');
+    return isAborted;
+  }
+
+  #fail(status) {
+    const index = this.#index;
+    this.fail(() => {
+      throw this.#list.failure(status, index, this.#timeout, this.#verb);
+    });
+  }
+}
+
+/** A hold of several locks. */
+class LockAllGuard {
+  #locks;
+  /** One for each lock. */
+  #guards;
+
+  constructor(key, locks, guards) {
+    if (key !== secret)
+      throw new TypeError('Illegal constructor. These guards come from lockAll() and lockAllAsync().');
+    this.#locks = locks;
+    this.#guards = guards;
+  }
+
+  get locked() {
+    return this.#guards.some((guard) => guard.locked);
+  }
+
+  get abandoned() {
+    return this.#locks.filter((_, index) => this.#guards[index].abandoned);
+  }
+
+  unlock() {
+    let isFreed = false;
+    let error;
+    let hasFailed = false;
+    for (const guard of this.#guards) {
+      // One that cannot be freed now (its hold is away) is no reason to keep the others.
+      try {
+        isFreed = guard.unlock() || isFreed;
+      } catch (thrown) {
+        if (!hasFailed) error = thrown;
+        hasFailed = true;
+      }
+    }
+    if (hasFailed) throw error;
+    return isFreed;
+  }
+
+  [Symbol.for('nodejs.util.inspect.custom')](depth, options, inspect) {
+    if (!(#guards in this)) return this;
+    if (depth < 0) return options.stylize('[LockAllGuard]', 'special');
+    const { locked } = this;
+    return `LockAllGuard ${inspect({ locked, locks: this.#locks }, { ...options, depth })}`;
+  }
+
+  [Symbol.dispose ?? Symbol.for('nodejs.dispose')]() {
+    this.unlock();
+  }
+}
+
+/** Blocks this thread until all locks are held; returns their guard. */
+exports.lockAll = (lockables, options) => {
+  const list = new LockList(lockables);
+  const timeout = toTimeout(undefined, options);
+  const { forbidden } = list;
+  if (forbidden >= 0) {
+    throw mainThread(list.words[forbidden], 'lockAllAsync()', list.locks[forbidden].constructor.name);
+  }
+  return lockBlocking(list, timeout, 'lockAll');
+};
+
+/** A promise of a guard of all locks. */
+exports.lockAllAsync = (lockables, options) => {
+  try {
+    const list = new LockList(lockables);
+    const asyncOptions = toAsyncOptions(undefined, options);
+    if (asyncOptions.signal?.aborted) return Promise.reject(asyncOptions.signal.reason);
+    const wait = new SetWait(list, asyncOptions, 'lockAllAsync');
+    // First whatever may throw, then the queues.
+    wait.startListening();
+    wait.advance(binding.lockAllAsync);
+    return wait.promise;
+  } catch (error) {
+    return Promise.reject(error);
+  }
+};
+
+exports.LockAllGuard = LockAllGuard;

@@ -1,0 +1,209 @@
+const { lazily } = require('../load/lazily.js');
+const { markAsUncloneable } = require('node:worker_threads');
+const { binding, isMainThread, thread } = require('../engine/thread.js');
+const { checkFunction, isIterable, toLockOptions, toTimeout, toWords } = require('../arguments.js');
+const { hashOf } = require('./hash.js');
+const { Mutex, innerOf } = require('./mutex.js');
+
+const errors = lazily(() => require('../errors.js'));
+const inspection = lazily(() => require('../engine/inspection.js'));
+const names = lazily(() => require('../engine/names.js'));
+const several = lazily(() => require('./lock-all.js'));
+
+const { OWNER } = binding;
+const { compareExchange, load } = Atomics;
+const { isInteger } = Number;
+const ME = thread.id;
+
+const BYTES = 4;
+/** As many as an index of 32 bits can tell apart. */
+const MAX_LENGTH = 2 ** 32 - 1;
+
+function checkLength(length) {
+  if (typeof length !== 'number') throw errors().invalidArgument('length', 'a number of locks', length);
+  if (!Number.isInteger(length) || length < 1 || length > MAX_LENGTH) {
+    throw errors().outOfRange('length', `an integer from 1 to ${MAX_LENGTH}`, length);
+  }
+}
+
+/** What messages call the lock. */
+const kindOf = (index) => `lock ${index} of the table`;
+
+/** Many locks in a row, of four bytes each, which are locked by their number. */
+class LockTable {
+  static {
+    for (const name of ['BYTES', 'ALIGN']) Object.defineProperty(LockTable, name, { value: BYTES, enumerable: true });
+  }
+
+  /** The words of all locks. */
+  #words;
+  #length;
+  #mayBlock;
+  #onAbandoned;
+
+  static bytes(length) {
+    checkLength(length);
+    return length * BYTES;
+  }
+
+  constructor(buffer, byteOffset, length, options) {
+    checkLength(length);
+    const words = toWords(buffer, byteOffset, length * BYTES);
+    const { allowMainThread, name, onAbandoned } = toLockOptions(options);
+    words.kind = names().TABLE;
+    if (name !== undefined) names().name(words, name);
+    this.#words = words;
+    this.#length = length;
+    this.#mayBlock = allowMainThread || !isMainThread;
+    this.#onAbandoned = onAbandoned;
+    markAsUncloneable?.(this);
+  }
+
+  get buffer() {
+    return this.#words.buffer;
+  }
+
+  get byteOffset() {
+    return this.#words.byteOffset;
+  }
+
+  get length() {
+    return this.#length;
+  }
+
+  get name() {
+    return this.#words.name ?? null;
+  }
+
+  // The fast paths: one compare-exchange on the view of all words, as in mutex.js, and nothing that is made before. Where that
+  // fails, or more is needed, an object for the one lock takes over.
+
+  lock(index, timeout) {
+    if (!isInteger(index) || index < 0 || index >= this.#length) throw this.#badIndex(index);
+    const limit = timeout === undefined ? Infinity : toTimeout(this.#words, timeout);
+    if (!this.#mayBlock) this.#checkThread(index);
+    return compareExchange(this.#words, index, 0, ME) === 0 || this.#at(index).lock(limit);
+  }
+
+  tryLock(index) {
+    if (!isInteger(index) || index < 0 || index >= this.#length) throw this.#badIndex(index);
+    return compareExchange(this.#words, index, 0, ME) === 0 || this.#at(index).tryLock();
+  }
+
+  unlock(index) {
+    if (!isInteger(index) || index < 0 || index >= this.#length) throw this.#badIndex(index);
+    if (compareExchange(this.#words, index, ME, 0) !== ME) this.#at(index).unlock();
+  }
+
+  lockAsync(index, options) {
+    if (!isInteger(index) || index < 0 || index >= this.#length) return Promise.reject(this.#badIndex(index));
+    if (options === undefined && thread.pending === 0) {
+      const locked = Promise.resolve(true);
+      if (compareExchange(this.#words, index, 0, ME) === 0) return locked;
+    }
+    return this.#at(index).lockAsync(options);
+  }
+
+  isHeldByThisThread(index) {
+    if (!isInteger(index) || index < 0 || index >= this.#length) throw this.#badIndex(index);
+    return (load(this.#words, index) & OWNER) === ME;
+  }
+
+  // A guard knows its lock, so that there is an object for it.
+
+  acquire(index, options) {
+    const lock = this.at(index);
+    const limit = options === undefined ? Infinity : toTimeout(this.#words, options);
+    this.#checkThread(index);
+    return lock.acquire(limit);
+  }
+
+  acquireAsync(index, options) {
+    return this.#promise(index, (lock) => lock.acquireAsync(options));
+  }
+
+  tryAcquire(index) {
+    return this.at(index).tryAcquire();
+  }
+
+  executeLocked(index, fn, options) {
+    return this.#promise(index, (lock) => lock.executeLocked(fn, options));
+  }
+
+  executeLockedSync(index, fn, options) {
+    const lock = this.at(index);
+    checkFunction(this.#placeOf(index), 'fn', fn);
+    const limit = options === undefined ? Infinity : toTimeout(this.#words, options);
+    this.#checkThread(index);
+    return lock.executeLockedSync(fn, { timeout: limit });
+  }
+
+  at(index) {
+    if (!isInteger(index) || index < 0 || index >= this.#length) throw this.#badIndex(index);
+    return this.#at(index);
+  }
+
+  inspect(index) {
+    return this.at(index).inspect();
+  }
+
+  indexFor(key) {
+    return hashOf(key) % this.#length;
+  }
+
+  lockAll(indices, options) {
+    return several().lockAll(this.#locks(indices), options);
+  }
+
+  lockAllAsync(indices, options) {
+    try {
+      return several().lockAllAsync(this.#locks(indices), options);
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+
+  [Symbol.for('nodejs.util.inspect.custom')](depth, options) {
+    return #words in this ? inspection().showTable(this, depth, options) : this;
+  }
+
+  #at(index) {
+    const onAbandoned = this.#onAbandoned;
+    const lock = new Mutex(this.#words.buffer, this.byteOffset + index * BYTES, {
+      allowMainThread: this.#mayBlock,
+      onAbandoned: onAbandoned === undefined ? undefined : () => onAbandoned(this, index),
+    });
+    // Not by names.js, which would remember each of these objects: the table's name is there.
+    const { name } = this.#words;
+    Object.assign(innerOf(lock).word, { kind: kindOf(index) }, name === undefined ? undefined : { name });
+    return lock;
+  }
+
+  #checkThread(index) {
+    if (!this.#mayBlock) throw errors().mainThread(this.#placeOf(index), 'the asynchronous verb', 'LockTable');
+  }
+
+  /** For messages. */
+  #placeOf(index) {
+    return { name: this.#words.name, kind: kindOf(index), byteOffset: this.byteOffset + index * BYTES };
+  }
+
+  #locks(indices) {
+    if (!isIterable(indices)) throw errors().invalidArgument('indices', 'an array of numbers', indices, this.#words);
+    return Array.from(indices, (index) => this.at(index));
+  }
+
+  #promise(index, act) {
+    try {
+      return act(this.at(index));
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+
+  #badIndex(index) {
+    return errors().badIndex(this.#words, index, this.#length);
+  }
+}
+
+exports.LockTable = LockTable;

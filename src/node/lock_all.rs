@@ -1,0 +1,131 @@
+//! The binding's part of several locks at once. A list of them is two arrays of the same length: their words, and what is
+//! asked of each. All functions on one list get the same arrays.
+
+use napi::{Env, bindgen_prelude::*};
+use napi_derive::napi;
+
+use super::ask::Ask;
+use super::record::{Field, Record};
+use super::thread::JsThread;
+use super::word::JsWord;
+use super::{engine, limit, status};
+use crate::agents::AgentId;
+use crate::engine::{LockSet, Outcome, PartWait, Reply, ReplyError};
+
+/// What the last set found: what its caller asks for next, if it is of interest.
+#[derive(Default)]
+pub struct Found {
+    /// The ended agents that are to be reported, each with the lock's place in the list.
+    reports: Vec<(usize, AgentId)>,
+    /// The waits of a call that blocked.
+    waits: Vec<PartWait>,
+}
+
+fn set_of(words: &[JsWord], asks: &[Ask]) -> LockSet {
+    LockSet::new(words.iter().zip(asks).map(|(words, ask)| (ask.primitive(), words.0, ask.hold(1, 0))))
+}
+
+/// Notes what there is to know of a set beside the status; returns the status of one that is complete.
+fn note(record: &mut Record, found: &mut Found, set: &LockSet) -> i32 {
+    record.set(Field::StoppedAt, set.stopped_at.map_or(-1.0, |index| index as f64));
+    record.set(Field::Locks, set.indices().count() as f64);
+    *found = Found { reports: set.reports().collect(), waits: set.waits.clone() };
+    if found.reports.is_empty() { status::GRANTED } else { status::GRANTED_ABANDONED }
+}
+
+/// The status of a reply about `set`; `None`: the set that the event loop has.
+fn of_reply(thread: &mut JsThread, reply: std::result::Result<Reply, ReplyError>, set: Option<&LockSet>) -> i32 {
+    let JsThread { event_loop, record, found, .. } = thread;
+    let token = if let Ok(Reply::Pending(token)) = reply { Some(token) } else { None };
+    let known = if token.is_some() { event_loop.set_of(token) } else { set.or_else(|| event_loop.set_of(None)) };
+    let granted = known.map_or(status::NOT_OWNER, |set| note(record, found, set));
+    if matches!(reply, Ok(Reply::Now(Outcome::Granted { .. }))) { granted } else { status::of_reply(reply, thread) }
+}
+
+/// Blocks this thread until it has all locks of a list. Returns a status; unless it is `GRANTED` or `GRANTED_ABANDONED`,
+/// nothing is held, and `STOPPED_AT` says which lock could not be had. `LOCKS` says how many different ones there are.
+#[napi(catch_unwind, ts_args_type = "words: Int32Array[], asks: Ask[], timeout: number")]
+pub fn lock_all(env: Env, words: Vec<JsWord>, asks: Vec<Ask>, timeout: f64) -> Result<i32> {
+    let (agent, mut call) =
+        JsThread::with(env, |thread| (thread.event_loop.agent().clone(), thread.blocking_call(env)))?;
+    let mut set = set_of(&words, &asks);
+    // Nothing of the thread's state is borrowed here: a debugger may run this package during the pause.
+    let outcome = engine().lock_all(&agent, &mut set, limit(timeout), &mut call);
+    JsThread::with(env, |thread| {
+        let granted = note(&mut thread.record, &mut thread.found, &set);
+        match outcome {
+            Ok(Outcome::Granted { .. }) => granted,
+            Ok(outcome) => status::of_outcome(outcome, thread),
+            Err(failure) => status::of_failure(failure, &call, thread),
+        }
+    })
+}
+
+/// Locks all that can be had at once, or queues for the first that cannot, `STOPPED_AT`. Returns a status, as `lockAll`. When
+/// the wait is settled as granted, `goOn` is due before anything else of this thread is settled. However else it ends,
+/// nothing is held.
+#[napi(catch_unwind, ts_args_type = "words: Int32Array[], asks: Ask[], timeout: number")]
+pub fn lock_all_async(env: Env, words: Vec<JsWord>, asks: Vec<Ask>, timeout: f64) -> Result<i32> {
+    JsThread::with(env, |thread| {
+        let mut set = set_of(&words, &asks);
+        let reply = thread.lock_all_async(&mut set, &words, limit(timeout))?;
+        Ok(of_reply(thread, reply, Some(&set)))
+    })?
+}
+
+/// Goes on with the list whose next lock was granted by the wait that `next()` returned last. Returns a status, as
+/// `lockAllAsync`.
+#[napi(catch_unwind)]
+pub fn go_on(env: Env) -> Result<i32> {
+    JsThread::with(env, |thread| match thread.go_on()? {
+        Some(reply) => Ok(of_reply(thread, reply, None)),
+        None => Ok(status::NOT_OWNER),
+    })?
+}
+
+/// The locks of a list by their places, each lock once, in the order in which they are taken.
+#[napi(catch_unwind, ts_args_type = "words: Int32Array[], asks: Ask[]")]
+pub fn distinct_locks(words: Vec<JsWord>, asks: Vec<Ask>) -> Vec<u32> {
+    set_of(&words, &asks).indices().map(|index| index as u32).collect()
+}
+
+/// The ended holders that whoever got the last list has to report: in turn the lock's place in the list, and a number for
+/// `setReport` and `giveBackAll`.
+#[napi(catch_unwind)]
+pub fn reports(env: Env) -> Result<Vec<u32>> {
+    JsThread::with(env, |thread| {
+        let reports = std::mem::take(&mut thread.found.reports);
+        reports.into_iter().flat_map(|(index, agent)| [index as u32, agent]).collect()
+    })
+}
+
+/// What the last call of `lockAll` has waited for: in turn the lock's place in the list, the thread that held it (-1 for none),
+/// and for how long, in milliseconds.
+#[napi(catch_unwind)]
+pub fn waits(env: Env) -> Result<Vec<f64>> {
+    JsThread::with(env, |thread| {
+        let waits = std::mem::take(&mut thread.found.waits);
+        let numbers =
+            |wait: PartWait| [wait.index as f64, JsThread::thread_number(wait.owner), wait.waited.as_secs_f64() * 1e3];
+        waits.into_iter().flat_map(numbers).collect()
+    })
+}
+
+/// Makes this the ended holder that the last acquisition has to report, as if only that lock had been acquired; 0: none.
+#[napi(catch_unwind)]
+pub fn set_report(env: Env, ended: u32) -> Result<()> {
+    JsThread::with(env, |thread| {
+        let ended = (ended != 0).then_some(ended);
+        status::of_outcome(Outcome::Granted { abandoned_by: ended }, thread);
+    })
+}
+
+/// Takes back all locks of a list, which were acquired a moment ago. `reports` is what was not reported of the array of that
+/// name.
+#[napi(catch_unwind, ts_args_type = "words: Int32Array[], asks: Ask[], reports: number[]")]
+pub fn give_back_all(env: Env, words: Vec<JsWord>, asks: Vec<Ask>, reports: Vec<u32>) -> Result<()> {
+    let (reports, _) = reports.as_chunks();
+    let reports: Vec<_> = reports.iter().map(|&[index, agent]| (index as usize, agent)).collect();
+    let mut set = set_of(&words, &asks).all_held(&reports);
+    JsThread::with(env, |thread| engine().give_back_all(thread.event_loop.agent(), &mut set))
+}
