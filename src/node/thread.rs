@@ -15,18 +15,16 @@ use napi::{Env, sys};
 use rustc_hash::FxHashMap;
 
 use super::anchors::Anchors;
+use super::ask::Ask;
 use super::engine;
 use super::record::{Field, Record};
 use super::word::JsWord;
 use crate::agents::{Agent, AgentId, ThreadId, Wake};
 use crate::engine::holds::Holds;
-use crate::engine::{
-    Caller, EventLoop, Hold, HoldOwner, Hop, Limit, Primitive, Reply, ReplyError, Request, Settled, State,
-};
+use crate::engine::{Caller, EventLoop, Hop, Limit, Primitive, Reply, ReplyError, Request, Settled, State};
 use crate::memory::Place;
 use crate::primitives::barrier;
 use crate::primitives::futex::FUTEX;
-use crate::primitives::mutex::MUTEX;
 
 /// One JS thread.
 pub struct JsThread {
@@ -226,12 +224,13 @@ impl JsThread {
         location: Place,
         view: sys::napi_value,
         word: JsWord,
-        owner: HoldOwner,
+        ask: Ask,
         limit: Limit,
     ) -> Result<std::result::Result<u32, ReplyError>> {
         let address = location.address();
         self.anchors.hold(self.env, address, view)?;
-        let request = self.event_loop.wait_released(&FUTEX, location, &MUTEX, word.0, Hold::exclusive(owner), limit);
+        let (lock, hold) = (ask.primitive(), ask.hold(1, 0));
+        let request = self.event_loop.wait_released(&FUTEX, location, lock, word.0, hold, limit);
         if request.is_err() {
             self.anchors.release(self.env, address)?;
         }
