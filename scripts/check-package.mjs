@@ -26,7 +26,7 @@ const FILES = `
   lib/engine/abandonment.js lib/engine/diagnosis.js lib/engine/inspection.js lib/engine/names.js lib/engine/pending-wait.js
   lib/engine/register.js  lib/engine/signals.js lib/engine/thread.js lib/engine/wait.js
   lib/primitives/base.js lib/primitives/condition.js lib/primitives/event.js lib/primitives/latch.js lib/primitives/futex.js lib/primitives/guard.js lib/primitives/integers.js
-  lib/primitives/mutex.js
+  lib/primitives/mutex.js lib/primitives/rwlock.js lib/primitives/rwlock-guard.js
 `;
 const BINDING_FILES = 'LICENSE README.md THIRD-PARTY-LICENSES package.json';
 const MAX_MAIN = 100e3;

@@ -96,3 +96,5 @@ exports.awaitFor = (primitive, request, options, verb) => {
 exports.SharedPrimitive = SharedPrimitive;
 /** The view of a primitive's memory. */
 exports.wordsOf = (primitive) => inner(primitive).words;
+/** Whether this thread may block for it. */
+exports.mayBlock = (primitive) => inner(primitive).mayBlock;
