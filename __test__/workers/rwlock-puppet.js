@@ -24,15 +24,25 @@ const actions = {
     await new Promise((resolve) => rw[mode].executeLocked(() => new Promise(() => resolve())));
   },
   stayInsideSync: (rw, mode, flag) => rw[mode].executeLockedSync(() => waitForFlag(flag)),
-  /** Locks and unlocks until the flag is raised; answers how often. */
-  loop(rw, mode, flag) {
-    let count = 0;
+  /** Locks and unlocks until the flag is raised; counts its turns in an element of the buffer. */
+  loop(rw, mode, flag, index) {
+    const turns = new Int32Array(data.buffer, 0, 8);
     while (!isRaised(flag)) {
       rw[mode].lock();
-      count += 1;
+      Atomics.add(turns, index, 1);
       rw[mode].unlock();
     }
-    return count;
+  },
+  /** Adds one to each of two plain numbers, again and again. */
+  rewriteUntil(rw, count) {
+    const record = new Int32Array(data.buffer, 0, 2);
+    for (let done = 0; done < count; done++) {
+      rw.write.lock();
+      record[0] += 1;
+      for (let step = 0; step < 100; step++) Atomics.load(record, 0);
+      record[1] += 1;
+      rw.write.unlock();
+    }
   },
   /** Queues a promise and leaves it pending. */
   pend(rw, mode, verb) {
