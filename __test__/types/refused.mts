@@ -1,6 +1,18 @@
 // Wrong uses, each of which the compiler must refuse. Compiled, never run.
 
-import { Condition, DeadlockError, LockGuard, Mutex, notify, stats, TimeoutError, wait, waitAsync } from 'sablock';
+import {
+  Condition,
+  DeadlockError,
+  LockGuard,
+  Mutex,
+  notify,
+  type RwLock,
+  RwLockGuard,
+  stats,
+  TimeoutError,
+  wait,
+  waitAsync,
+} from 'sablock';
 
 declare const mutex: Mutex;
 declare const guard: LockGuard;
@@ -112,3 +124,17 @@ new TimeoutError();
 new DeadlockError();
 // @ts-expect-error: read-only
 deadlock.cycle.push({ threadId: 1, byteOffset: 0 });
+
+declare const rwlock: RwLock;
+// @ts-expect-error: an RwLock is not locked itself
+rwlock.lock();
+// @ts-expect-error: read and write are always the same
+rwlock.read = rwlock.write;
+// @ts-expect-error: guards are made by acquire()
+new RwLockGuard();
+// @ts-expect-error: the guard of an RwLock has no mutex
+rwlock.read.acquire().mutex.unlock();
+// @ts-expect-error: only a mutex has enter()
+rwlock.write.enter(() => {});
+// @ts-expect-error: a condition waits with the write of an RwLock, not with the whole
+new Condition(rwlock.buffer, 0).wait(rwlock);
