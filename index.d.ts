@@ -373,14 +373,16 @@ export class Mutex {
 }
 
 /**
- * One hold of a mutex: made by `acquire`, `acquireAsync`, `tryAcquire` and `enter`, and freed once. It belongs to its thread.
+ * One hold of a lock: made by `acquire`, `acquireAsync`, `tryAcquire` and `enter`, and freed once. It belongs to its thread.
  *
  * With `using` (Node 24, or compiled) the hold ends with the block.
  */
-export class LockGuard {
-  private constructor();
-  /** The mutex that it holds, or held. */
-  readonly mutex: Mutex;
+export class LockGuard<M extends Mutex | null = Mutex> {
+  protected constructor();
+  /** The mutex that it holds, or held; `null` for an {@link RwLockGuard}. */
+  readonly mutex: M;
+  /** What it holds, or held: the mutex, or `read` or `write` of an {@link RwLock}. */
+  readonly lock: Lockable<LockGuard<Mutex | null>>;
   /**
    * Whether it still holds the mutex: `true` also while the hold is away in {@link Condition.waitAsync}; `false` once it is
    * unlocked, or a {@link Condition} could not lock the mutex again.
@@ -400,6 +402,258 @@ export class LockGuard {
   unlock(): boolean;
   /** As `unlock`, for `using`. */
   [Symbol.dispose](): void;
+}
+
+/**
+ * One set of verbs for everything that is locked and unlocked: {@link Mutex}, and {@link RwLock.read} and {@link RwLock.write} of
+ * an {@link RwLock}. `Guard` is what `acquire` returns.
+ *
+ * A hold belongs to its thread: by itself (`lock`, `lockAsync`, `tryLock`), or by a guard or function, which alone frees it.
+ */
+export interface Lockable<Guard extends LockGuard<Mutex | null> = LockGuard<Mutex | null>> {
+  /**
+   * Locks. **Blocks** this thread until then; workers only, unless `allowMainThread`. As {@link Mutex.lock}.
+   *
+   * @param timeout How long to wait, in milliseconds, counted from the call. Default: for ever.
+   * @returns `true`: locked. `false`: the time was over, and nothing is held.
+   * @throws `ERR_LOCK_MAIN_THREAD`, `ERR_LOCK_DEADLOCK`, `ERR_LOCK_THREAD_ENDING`, `ERR_LOCK_CORRUPT`, `ERR_INVALID_ARG_TYPE`.
+   */
+  lock(timeout?: Timeout | LockOptions): boolean;
+  /**
+   * Locks without blocking. In any thread; never throws. As {@link Mutex.lockAsync}.
+   *
+   * @param timeout How long to wait, in milliseconds, counted from the call, or options. Default: for ever.
+   * @returns A promise of `true`: locked; or of `false`: the time was over. Rejected with the signal's `reason`, or with
+   *   `ERR_LOCK_CORRUPT`, `ERR_INVALID_ARG_TYPE`, `ERR_LOCK_NO_THREAD`.
+   */
+  lockAsync(timeout?: Timeout | AsyncLockOptions): Promise<boolean>;
+  /**
+   * Locks if that is possible at once. In any thread; never blocks.
+   *
+   * @returns Whether it is locked.
+   * @throws `ERR_LOCK_CORRUPT` if the memory holds what no sablock wrote.
+   */
+  tryLock(): boolean;
+  /**
+   * Unlocks what this thread locked with `lock`, `lockAsync` or `tryLock`, once for each. Never blocks.
+   *
+   * @throws `ERR_LOCK_NOT_OWNER` if this thread does not hold it in this way; nothing changes then.
+   * @throws `ERR_LOCK_CORRUPT` if the memory was overwritten while it was held.
+   */
+  unlock(): void;
+  /**
+   * Locks and returns a guard that unlocks. **Blocks** as `lock`. As {@link Mutex.acquire}.
+   *
+   * @throws `ERR_LOCK_TIMEOUT` if the time was over, and as `lock`.
+   */
+  acquire(timeout?: Timeout | LockOptions): Guard;
+  /**
+   * Locks without blocking and returns a promise of a guard that unlocks. In any thread; never throws. As
+   * {@link Mutex.acquireAsync}: rejected with `ERR_LOCK_TIMEOUT` if the time was over, and as `lockAsync`.
+   */
+  acquireAsync(timeout?: Timeout | AsyncLockOptions): Promise<Guard>;
+  /** As `tryLock`; returns a guard that unlocks, or `null`. In any thread; never blocks. */
+  tryAcquire(): Guard | null;
+  /**
+   * Runs `fn` while it is locked. In any thread; never blocks, never throws. As {@link Mutex.executeLocked}.
+   *
+   * @returns A promise of what `fn` returns; unlocked before it settles.
+   */
+  executeLocked<T>(fn: () => T | PromiseLike<T>, options?: AsyncLockOptions): Promise<T>;
+  /**
+   * Runs `fn` while it is locked. **Blocks** as `lock`. As {@link Mutex.executeLockedSync}.
+   *
+   * @returns What `fn` returns; unlocked by then, also if `fn` throws.
+   */
+  executeLockedSync<T>(fn: () => T, options?: LockOptions): T;
+  /** Whether this thread holds it, by itself, by a guard, or by one of its asynchronous tasks. */
+  readonly isHeldByThisThread: boolean;
+}
+
+/** Options of the constructor of {@link RwLock}. */
+export interface RwLockOptions {
+  /** Whether the verbs that block may block the main thread. Default: `false`. As {@link MutexOptions.allowMainThread}. */
+  allowMainThread?: boolean | undefined;
+  /** As {@link MutexOptions.name}. */
+  name?: string | undefined;
+  /**
+   * Repairs what a thread that ended while it wrote has left. Called with the lock, held by `write` and marked, by every verb of
+   * `write` of this object that acquires it in that state, and by `tryUpgrade`. The rest is as for
+   * {@link MutexOptions.onAbandoned}; if it throws in `tryUpgrade`, the hold is shared again. Readers do not call it, and
+   * are not warned if it is given.
+   */
+  onAbandoned?: ((lock: RwLock) => void) | undefined;
+}
+
+/** One holder of an {@link RwLockInspection}. */
+export interface RwLockHolder {
+  /** The `threadId` (of `node:worker_threads`) of the thread that holds; a writer's may have ended. */
+  threadId: number;
+  /** `'exclusive'`: it writes. `'shared'`: it reads. */
+  mode: 'exclusive' | 'shared';
+  /** How many holds it has. */
+  count: number;
+}
+
+/** One waiter of an {@link RwLockInspection}. */
+export interface RwLockWaiter {
+  /** The `threadId` (of `node:worker_threads`) of the thread that waits. */
+  threadId: number;
+  /** `'blocking'`: the thread sleeps. `'async'`: a promise is pending there. */
+  kind: 'blocking' | 'async';
+  /** How it will hold the lock. */
+  mode: 'exclusive' | 'shared';
+  /** For how long it has waited, in milliseconds. */
+  waitedMs: number;
+}
+
+/** What {@link RwLock.inspect} returns. */
+export interface RwLockInspection {
+  /** The name that this thread gave to the lock; `null` without one. */
+  name: string | null;
+  /** Who holds it: one writer, or any number of readers, or nobody. */
+  holders: RwLockHolder[];
+  /** Who waits, in the order of the queue. */
+  waiters: RwLockWaiter[];
+}
+
+/**
+ * Many readers or one writer: a lock on eight bytes of shared memory, for data that is read often and written seldom.
+ *
+ * Zeroed memory is an unlocked lock. What is said of {@link Mutex} of objects, memory and processes holds here too. Readers
+ * and writer use one set of verbs, that of {@link RwLock.read} and of {@link RwLock.write}.
+ *
+ * **Fairness.** Readers and writers wait in one queue. A reader that comes while somebody waits queues behind; readers that wait
+ * side by side go in together. Who comes may pass by those who wait within the same bound as for a mutex. Neither side starves.
+ *
+ * **Not re-entrant.** A blocking wait without a timeout that could never end throws a {@link DeadlockError}: write inside read
+ * or write, read inside write, read inside read while a writer without a timeout waits in between (with nobody waiting, read
+ * inside read is granted), and circles of threads, through several readers too.
+ *
+ * **Threads may end anywhere.** The read holds of a thread that ends go back by themselves, unmarked. A thread that ends while
+ * it writes leaves the lock {@link RwLock.abandoned} until `markConsistent`; the next to get in is warned, as for a mutex.
+ *
+ * There are no optimistic reads: JavaScript has no fence with which plain reads of shared memory could be validated.
+ *
+ * @example
+ * ```js
+ * import { RwLock } from 'sablock';
+ *
+ * const memory = new SharedArrayBuffer(16);
+ * const lock = new RwLock(memory, 0);
+ * const rates = new Float64Array(memory, 8, 1);
+ * await lock.write.executeLocked(() => {
+ *   rates[0] = 1.25;
+ * });
+ * const rate = await lock.read.executeLocked(() => rates[0]);
+ * ```
+ */
+export class RwLock {
+  /** How many bytes an RwLock takes. */
+  static readonly BYTES: 8;
+  /** What its byte offset must be a multiple of. */
+  static readonly ALIGN: 4;
+  /** How many read holds there can be at the same time; more wait. */
+  static readonly MAX_READERS: number;
+
+  /**
+   * Stands for the lock at a place in shared memory; changes nothing there. In any thread. As the constructor of {@link Mutex}.
+   *
+   * @throws `ERR_INVALID_ARG_TYPE` if `buffer` is not shared memory, or another argument has the wrong type.
+   * @throws `ERR_OUT_OF_RANGE` if the eight bytes do not lie aligned inside the buffer.
+   */
+  constructor(buffer: SharedArrayBuffer, byteOffset?: number, options?: RwLockOptions);
+
+  /** The buffer given to the constructor. */
+  readonly buffer: SharedArrayBuffer;
+  /** Where in the buffer the lock is. */
+  readonly byteOffset: number;
+  /** The name given to the constructor; `null` without one. */
+  readonly name: string | null;
+
+  /** To read, beside other readers. Always the same object. `tryLock` and `tryAcquire` fail while somebody waits. */
+  readonly read: Lockable<RwLockGuard>;
+  /** To write, alone. Always the same object. */
+  readonly write: Lockable<RwLockGuard>;
+
+  /** Whether somebody writes, dead or alive: a snapshot for diagnosis, out of date when you read it. */
+  readonly isWriteLocked: boolean;
+  /** How many read holds there are: a snapshot. A thread that reads twice counts twice. */
+  readonly readers: number;
+  /**
+   * Whether this thread holds the lock, in either mode, and the thread of an earlier writer ended inside, so that the data may be
+   * half-written. Stays so until {@link RwLock.markConsistent}.
+   */
+  readonly abandoned: boolean;
+
+  /**
+   * Says that the guarded data is sound again. For the holder of `write` only; never blocks.
+   *
+   * @throws `ERR_LOCK_NOT_OWNER` if this thread does not write.
+   * @throws `ERR_LOCK_CORRUPT` if the memory was overwritten while it was held.
+   */
+  markConsistent(): void;
+
+  /**
+   * Turns what this thread locked by `write.lock`, `write.lockAsync` or `write.tryLock` into a hold of `read`, in one step; readers
+   * at the head of the queue go in. Never blocks. A guard has {@link RwLockGuard.downgrade}.
+   *
+   * @throws `ERR_LOCK_NOT_OWNER` if this thread does not hold it in this way; nothing changes then.
+   * @throws `ERR_LOCK_CORRUPT` if the memory was overwritten while it was held.
+   */
+  downgrade(): void;
+
+  /**
+   * Turns what this thread locked by `read.lock`, `read.lockAsync` or `read.tryLock` into a hold of `write`, in one step. Never
+   * blocks. A guard has {@link RwLockGuard.tryUpgrade}.
+   *
+   * @returns `true`: this thread writes. `false`: there are other read holds, or somebody waits; it still reads.
+   * @throws `ERR_LOCK_NOT_OWNER` if this thread does not hold it in this way; nothing changes then.
+   * @throws `ERR_LOCK_CORRUPT` if the memory was overwritten while it was held.
+   */
+  tryUpgrade(): boolean;
+
+  /**
+   * Who holds the lock, in which mode, and who waits for it: a snapshot, which never disturbs the lock. In any thread; never
+   * blocks. Takes time in proportion to the number of threads that have read and of waiters.
+   */
+  inspect(): RwLockInspection;
+}
+
+/**
+ * One hold of an {@link RwLock}: made by `acquire`, `acquireAsync` and `tryAcquire` of `read` and `write`, and freed once.
+ *
+ * @example
+ * ```js
+ * const guard = lock.write.acquire();
+ * table[0] += 1;
+ * guard.downgrade();
+ * const sum = table[0] + table[1];
+ * guard.unlock();
+ * ```
+ */
+export class RwLockGuard extends LockGuard<null> {
+  private constructor();
+  /** `'shared'` while it reads, `'exclusive'` while it writes; once it is spent, what it was last. */
+  readonly mode: 'shared' | 'exclusive';
+  /** `read` or `write` of its {@link RwLock}, as the mode says. */
+  readonly lock: Lockable<RwLockGuard>;
+  /**
+   * Turns the exclusive hold into a shared one, in one step; readers at the head of the queue go in. Never blocks.
+   *
+   * @throws `ERR_LOCK_NOT_OWNER` in the wrong mode, once it is spent, and while the hold is away in
+   *   {@link Condition.waitAsync}; nothing changes then.
+   * @throws `ERR_LOCK_CORRUPT` if the memory was overwritten while it was held.
+   */
+  downgrade(): void;
+  /**
+   * Turns the shared hold into an exclusive one if it is the only one. Never blocks.
+   *
+   * @returns `true`: it writes. `false`: there are other read holds, or somebody waits; it still reads.
+   * @throws `ERR_LOCK_NOT_OWNER` in the wrong mode, and once it is spent; nothing changes then.
+   * @throws `ERR_LOCK_CORRUPT` if the memory was overwritten while it was held.
+   */
+  tryUpgrade(): boolean;
 }
 
 /**
@@ -444,7 +698,7 @@ export class Condition {
    * Unlocks the mutex, waits for a notification, and locks the mutex again. **Blocks** this thread; workers only, unless
    * the mutex has `allowMainThread`.
    *
-   * @param mutex The mutex, which this thread holds.
+   * @param mutex The mutex, which this thread holds: a {@link Mutex}, or {@link RwLock.write}.
    * @param timeout How long to wait for the notification, in milliseconds, counted from the call; to lock the mutex again
    *   takes as long as it takes. Default: for ever. Zero or less: does not wait, and keeps the mutex.
    * @returns `true`: notified. `false`: the time was over. The mutex is held either way.
@@ -452,9 +706,9 @@ export class Condition {
    * @throws `ERR_LOCK_MAIN_THREAD` on the main thread.
    * @throws `ERR_LOCK_DEADLOCK`, `ERR_LOCK_CORRUPT`, `ERR_LOCK_THREAD_ENDING` if the mutex could not be locked again: it is
    *   not held then, and a guard whose hold it was is spent.
-   * @throws `ERR_INVALID_ARG_TYPE` if `mutex` is no {@link Mutex}, or `timeout` neither a number nor an options object.
+   * @throws `ERR_INVALID_ARG_TYPE` if `mutex` is neither a {@link Mutex} nor `write` of an {@link RwLock}, or `timeout` neither a number nor an options object.
    */
-  wait(mutex: Mutex, timeout?: Timeout | LockOptions): boolean;
+  wait(mutex: Mutex | Lockable<RwLockGuard>, timeout?: Timeout | LockOptions): boolean;
 
   /**
    * Unlocks the mutex, waits for a notification, and locks the mutex again as {@link Mutex.lockAsync} does. In any thread;
@@ -468,7 +722,7 @@ export class Condition {
    *   it is over, if it was begun inside an `executeLocked` or `executeLockedSync` that has ended since. Else rejected as
    *   `wait` throws.
    */
-  waitAsync(mutex: Mutex, options?: Timeout | AsyncLockOptions): Promise<boolean>;
+  waitAsync(mutex: Mutex | Lockable<RwLockGuard>, options?: Timeout | AsyncLockOptions): Promise<boolean>;
 
   /**
    * Waits until `predicate` returns a truthy value. **Blocks** as {@link Condition.wait}.
@@ -479,7 +733,7 @@ export class Condition {
    * @returns Whether the predicate holds. `false`: the time was over. The mutex is held either way, also if `predicate` throws.
    * @throws As {@link Condition.wait}, and what `predicate` throws.
    */
-  waitFor(mutex: Mutex, predicate: () => unknown, timeout?: Timeout | LockOptions): boolean;
+  waitFor(mutex: Mutex | Lockable<RwLockGuard>, predicate: () => unknown, timeout?: Timeout | LockOptions): boolean;
 
   /**
    * Waits until `predicate` returns a truthy value, or a promise of one. In any thread; never throws. Waits as
@@ -491,7 +745,11 @@ export class Condition {
    * @param options How long to wait, in milliseconds, counted from the call, or options. Default: for ever.
    * @returns A promise of what {@link Condition.waitFor} returns. Rejected as {@link Condition.waitAsync} or `predicate`.
    */
-  waitForAsync(mutex: Mutex, predicate: () => unknown, options?: Timeout | AsyncLockOptions): Promise<boolean>;
+  waitForAsync(
+    mutex: Mutex | Lockable<RwLockGuard>,
+    predicate: () => unknown,
+    options?: Timeout | AsyncLockOptions,
+  ): Promise<boolean>;
 
   /**
    * Wakes the first waiters in line. In any thread, with the mutex or without; never blocks.
@@ -1045,7 +1303,7 @@ export interface DiagnosticsMessages {
   /** A wait for a mutex is over, unless by an error. Published to who was subscribed when it began. */
   'sablock:contended': {
     /** The mutex, as the object that this thread used. */
-    mutex: Mutex;
+    mutex: Mutex | RwLock;
     /** Its name; `null` without one. */
     name: string | null;
     /** Its byte offset. */
@@ -1066,7 +1324,7 @@ export interface DiagnosticsMessages {
    */
   'sablock:long-hold': {
     /** The mutex, as the object that this thread used. */
-    mutex: Mutex;
+    mutex: Mutex | RwLock;
     /** Its name; `null` without one. */
     name: string | null;
     /** Its byte offset. */
@@ -1082,7 +1340,7 @@ export interface DiagnosticsMessages {
   /** This thread got a mutex whose holder's thread had ended: as the warning `SABLOCK_ABANDONED`. */
   'sablock:abandoned': {
     /** The mutex, as the object that this thread used. */
-    mutex: Mutex;
+    mutex: Mutex | RwLock;
     /** Its name; `null` without one. */
     name: string | null;
     /** Its byte offset. */
@@ -1093,7 +1351,7 @@ export interface DiagnosticsMessages {
   /** This thread is about to get a {@link DeadlockError}. */
   'sablock:deadlock': {
     /** The mutex that this thread would have waited for, as the object that it used. */
-    mutex: Mutex;
+    mutex: Mutex | RwLock;
     /** Its name; `null` without one. */
     name: string | null;
     /** Its byte offset. */

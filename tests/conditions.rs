@@ -20,7 +20,7 @@ impl World {
     /// `Condition.wait`, with the mutex held.
     fn wait(&self, agent: &Arc<Agent>, pause: &mut dyn FnMut() -> bool) -> Result<(bool, Outcome), ConditionFailure> {
         let limit = Limit::after(PROMPT);
-        self.engine.wait_released(agent, self.other(0), self.place(), HOLD, limit, &mut || pause())
+        self.engine.wait_released(agent, self.other(0), &MUTEX, self.place(), HOLD, limit, &mut || pause())
     }
 
     /// `Condition.waitAsync`, with the mutex held.

@@ -212,3 +212,36 @@ fn a_writer_turns_into_a_reader_and_lets_readers_in_and_the_only_reader_into_a_w
     assert_eq!(world.word().writer(), me.id);
     assert!(world.engine.registered_holders(&RWLOCK, world.place()).is_empty());
 }
+
+#[test]
+fn a_thread_that_has_read_before_takes_nothing_from_a_writer_when_it_ends() {
+    let world = World::new(false);
+    for is_reserved in [false, true] {
+        let doomed = world.event_loop();
+        let reader = Arc::clone(doomed.agent());
+        world.engine.add_slot(&RWLOCK, world.place(), slot(&reader).0);
+        assert_eq!(world.enter(&reader, READ, Limit::Once), GRANTED);
+        world.exit(&reader, READ);
+        let mut waits = world.event_loop();
+        let writer = world.agent(0);
+        assert_eq!(world.enter(&writer, WRITE, Limit::Once), GRANTED);
+        let token = is_reserved.then(|| pend(&mut waits, &world, WRITE));
+        if is_reserved {
+            // It comes in vain once, so that the lock is then kept for it.
+            waits.agent().notify(Notice::Offer(world.place().address()));
+            assert_eq!(waits.next_settled(), None);
+            world.exit(&writer, WRITE);
+            assert_ne!(world.word().0, 0, "reserved");
+        }
+        doomed.end();
+        if let Some(token) = token {
+            assert_eq!(waits.next_settled(), world.settled(token, GRANTED));
+            let agent = Arc::clone(waits.agent());
+            world.exit(&agent, WRITE);
+        } else {
+            assert_eq!(world.word().writer(), writer.id, "still written under");
+            world.exit(&writer, WRITE);
+        }
+        assert_eq!(world.word().0, 0);
+    }
+}

@@ -13,7 +13,6 @@ use sablock::engine::EventLoop;
 use sablock::engine::HoldOwner;
 use sablock::engine::Stats;
 use sablock::engine::{Failure, Limit, Outcome};
-use sablock::primitives::mutex::MUTEX;
 
 impl World {
     fn until_counted(&self, what: &str, holds: impl Fn(Stats) -> bool) {
@@ -119,26 +118,26 @@ fn a_hold_is_distinguished_from_the_next_one_of_the_same_thread() {
     let world = &World::new(false);
     let me = world.agent(7);
     world.lock(&me, Limit::Once);
-    assert_eq!(world.engine.hold(&MUTEX, world.place()), None, "nobody waits");
+    assert_eq!(world.engine.hold(world.place()), None, "nobody waits");
     let mut waits = EventLoop::new(&world.engine, world.agent(1));
     let token = world.queue(&mut waits);
-    let forgotten = world.engine.hold(&MUTEX, world.place()).unwrap();
+    let forgotten = world.engine.hold(world.place()).unwrap();
     waits.cancel(token);
     world.queue(&mut waits);
-    let first = world.engine.hold(&MUTEX, world.place()).unwrap();
+    let first = world.engine.hold(world.place()).unwrap();
     assert_eq!(first.thread, 7);
     assert_ne!(first.serial, forgotten.serial, "while nobody waited, it may have been another hold");
     world.queue(&mut waits);
     assert_eq!(world.lock(&world.agent(2), Limit::after(Duration::from_millis(1))), Outcome::TimedOut);
-    assert_eq!(world.engine.hold(&MUTEX, world.place()), Some(first), "whoever comes and goes");
+    assert_eq!(world.engine.hold(world.place()), Some(first), "whoever comes and goes");
 
     world.unlock(&me);
-    assert_eq!(world.engine.hold(&MUTEX, world.place()), None, "free");
+    assert_eq!(world.engine.hold(world.place()), None, "free");
     // The fast path, which nobody sees.
     world.word.store(me.id, Ordering::SeqCst);
-    assert_eq!(world.engine.hold(&MUTEX, world.place()), None, "held, but it may be free again at any moment");
+    assert_eq!(world.engine.hold(world.place()), None, "held, but it may be free again at any moment");
     assert!(waits.next_settled().is_none());
-    let second = world.engine.hold(&MUTEX, world.place()).unwrap();
+    let second = world.engine.hold(world.place()).unwrap();
     assert_eq!(second.thread, 7);
     assert_ne!(second.serial, first.serial);
     waits.end();

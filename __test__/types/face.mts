@@ -16,6 +16,7 @@ import {
   DeadlockError,
   type DiagnosticsMessages,
   inspectAll,
+  type Lockable,
   type LockGuard,
   type LockOptions,
   Mutex,
@@ -29,6 +30,12 @@ import {
   Semaphore,
   type SemaphoreInspection,
   type SemaphorePermits,
+  RwLock,
+  type RwLockGuard,
+  type RwLockHolder,
+  type RwLockInspection,
+  type RwLockOptions,
+  type RwLockWaiter,
   type Stats,
   type SynchronizerOptions,
   stats,
@@ -59,6 +66,8 @@ is<
     | 'notify'
     | 'Semaphore'
     | 'SemaphorePermits'
+    | 'RwLock'
+    | 'RwLockGuard'
     | 'stats'
     | 'TimeoutError'
     | 'wait'
@@ -90,7 +99,7 @@ is<
     | 'unlock'
   >
 >();
-is<Equal<keyof LockGuard, 'abandoned' | 'locked' | 'mutex' | 'unlock' | typeof Symbol.dispose>>();
+is<Equal<keyof LockGuard, 'abandoned' | 'lock' | 'locked' | 'mutex' | 'unlock' | typeof Symbol.dispose>>();
 is<Equal<keyof typeof Semaphore, 'prototype' | 'BYTES' | 'ALIGN' | 'MAX_PERMITS'>>();
 is<
   Equal<
@@ -386,7 +395,7 @@ for (const [on, off] of [
 }
 channel('sablock:contended').hasSubscribers satisfies boolean;
 is<Equal<DiagnosticsMessages['sablock:long-hold']['heldAtLeastMs'], number>>();
-is<Equal<DiagnosticsMessages['sablock:abandoned']['mutex'], Mutex>>();
+is<Equal<DiagnosticsMessages['sablock:abandoned']['mutex'], Mutex | RwLock>>();
 is<Equal<DiagnosticsMessages['sablock:deadlock']['cycle'], DeadlockError['cycle']>>();
 
 // The errors
@@ -408,3 +417,62 @@ if (error instanceof DeadlockError) {
   is<Equal<typeof error.code, 'ERR_LOCK_DEADLOCK'>>();
   is<Equal<(typeof error.cycle)[number], { threadId: number; byteOffset: number }>>();
 }
+
+// RwLock
+
+is<Equal<keyof typeof RwLock, 'prototype' | 'BYTES' | 'ALIGN' | 'MAX_READERS'>>();
+is<
+  Equal<
+    keyof RwLock,
+    | 'abandoned'
+    | 'buffer'
+    | 'byteOffset'
+    | 'downgrade'
+    | 'inspect'
+    | 'isWriteLocked'
+    | 'markConsistent'
+    | 'name'
+    | 'read'
+    | 'readers'
+    | 'tryUpgrade'
+    | 'write'
+  >
+>();
+is<
+  Equal<
+    keyof Lockable,
+    | 'acquire'
+    | 'acquireAsync'
+    | 'executeLocked'
+    | 'executeLockedSync'
+    | 'isHeldByThisThread'
+    | 'lock'
+    | 'lockAsync'
+    | 'tryAcquire'
+    | 'tryLock'
+    | 'unlock'
+  >
+>();
+is<Equal<Exclude<keyof RwLockGuard, keyof LockGuard>, 'downgrade' | 'mode' | 'tryUpgrade'>>();
+is<Equal<keyof RwLockOptions, 'allowMainThread' | 'name' | 'onAbandoned'>>();
+is<Equal<keyof RwLockInspection, 'name' | 'holders' | 'waiters'>>();
+is<Equal<RwLockHolder['mode'], 'exclusive' | 'shared'>>();
+is<Equal<keyof RwLockWaiter, 'threadId' | 'kind' | 'mode' | 'waitedMs'>>();
+const rwlock = new RwLock(memory, 0, { name: 'cache', onAbandoned: (lock) => lock.markConsistent() });
+is<Equal<typeof RwLock.BYTES, 8>>();
+is<Equal<RwLock['readers'], number>>();
+is<Equal<ReturnType<RwLock['downgrade']>, void>>();
+is<Equal<ReturnType<RwLock['tryUpgrade']>, boolean>>();
+is<Equal<typeof rwlock.read, Lockable<RwLockGuard>>>();
+const reading = rwlock.read.acquire({ timeout: 5 });
+is<Equal<typeof reading, RwLockGuard>>();
+is<Equal<typeof reading.mutex, null>>();
+is<Equal<typeof reading.mode, 'shared' | 'exclusive'>>();
+const anyGuard: LockGuard<Mutex | null> = reading;
+anyGuard.unlock();
+for (const lockable of [mutex, rwlock.read, rwlock.write] satisfies Lockable[]) {
+  is<Equal<ReturnType<typeof lockable.lock>, boolean>>();
+}
+const written: Promise<number> = rwlock.write.executeLocked(() => 1, { signal });
+written.then(undefined);
+new Condition(memory, 8).wait(rwlock.write, 5);

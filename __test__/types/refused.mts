@@ -11,6 +11,8 @@ import {
   notify,
   Semaphore,
   SemaphorePermits,
+  type RwLock,
+  RwLockGuard,
   stats,
   TimeoutError,
   wait,
@@ -160,3 +162,16 @@ barrier.parties = 4;
 new BarrierMember();
 // @ts-expect-error: the package makes its errors
 new BrokenBarrierError();
+declare const rwlock: RwLock;
+// @ts-expect-error: an RwLock is not locked itself
+rwlock.lock();
+// @ts-expect-error: read and write are always the same
+rwlock.read = rwlock.write;
+// @ts-expect-error: guards are made by acquire()
+new RwLockGuard();
+// @ts-expect-error: the guard of an RwLock has no mutex
+rwlock.read.acquire().mutex.unlock();
+// @ts-expect-error: only a mutex has enter()
+rwlock.write.enter(() => {});
+// @ts-expect-error: a condition waits with the write of an RwLock, not with the whole
+new Condition(rwlock.buffer, 0).wait(rwlock);

@@ -47,7 +47,7 @@ class Warnings {
     );
   };
 
-  warn(place, threadId) {
+  warn(place, threadId, isShared) {
     const now = performance.now();
     if (this.#times.length === MOST) {
       if (now - this.#times[0] < WINDOW_MS) {
@@ -57,8 +57,11 @@ class Warnings {
       this.#times.shift();
     }
     emit(
-      `Thread ${threadId} ended while it held ${describe(place)}, which now belongs to this thread. ` +
-        'The data that it guards may be half-written: check it, then call markConsistent().',
+      `Thread ${threadId} ended while it held ${describe(place)}, which ` +
+        (isShared
+          ? 'this thread now reads. The data that it guards may be half-written until somebody who holds it to write has ' +
+            'checked it and called markConsistent().'
+          : 'now belongs to this thread. The data that it guards may be half-written: check it, then call markConsistent().'),
     );
     // Not before: at the end of the stack it may have failed.
     this.#times.push(now);
@@ -74,11 +77,16 @@ class Warnings {
   }
 }
 
-/** The status was `GRANTED_ABANDONED`, and the lock has no `onAbandoned`. */
-exports.report = (mutex, word) => {
+/**
+ * The status was `GRANTED_ABANDONED`, and there is no `onAbandoned`, or it cannot repair yet since the hold is shared: then
+ * nobody is warned.
+ */
+exports.report = (mutex, word, isShared = false) => {
   const threadId = endedThread();
-  thread.warnings ??= new Warnings();
-  thread.warnings.warn(word, threadId);
+  if (word.onAbandoned === undefined) {
+    thread.warnings ??= new Warnings();
+    thread.warnings.warn(word, threadId, isShared);
+  }
   binding.reported();
   tellAbandoned(mutex, threadId);
 };
@@ -96,7 +104,7 @@ exports.repair = (mutex, word) => {
   }
   const { onAbandoned } = word;
   if (isThenable(onAbandoned(mutex))) throw thenableRepair(word);
-  const code = binding.markConsistent(word);
+  const code = word.ask === undefined ? binding.markConsistent(word) : binding.markRwlockConsistent(word);
   if (code === binding.CORRUPT) throw corrupt(word, Atomics.load(word, 0));
   if (code === binding.NOT_OWNER) {
     throw notOwner(word, 'mark as consistent', 'its onAbandoned() has unlocked it. Leave it locked there.');

@@ -17,6 +17,8 @@ const deadlock = channel('sablock:deadlock');
 
 /** How long a hold is watched before it is published; then again each time that this has doubled. */
 const LONG_MS = 100;
+/** A message names so many holders. */
+const MOST_HOLDERS = 5;
 /** How often a thread looks at the holds that its promises wait for. A blocked thread looks as often. */
 const LOOK_MS = 25;
 
@@ -209,9 +211,20 @@ exports.tellDeadlock = (mutex, cycle) => {
 
 /** For a message: who holds the word now, and for how long if that was seen. */
 exports.describeHolder = (word) => {
+  if (word.ask !== undefined) return describeHolders(word);
   const holder = binding.ownerThread(word);
   if (holder === null) return 'Nobody holds it now.';
   const who = holder === threadId ? 'This thread holds it now' : `Thread ${holder} holds it now`;
   const ms = thread.holds?.seenMs(word, holder) ?? 0;
   return ms > 0 ? `${who}, and was seen to hold it for ${Math.floor(ms)} ms on end.` : `${who}.`;
 };
+
+/** As `describeHolder`, for what several may hold. */
+function describeHolders(words) {
+  const { holders } = binding.inspectPrimitive(words, words.ask);
+  if (holders.length === 0) return 'Nobody holds it now.';
+  const [{ mode }] = holders;
+  const ids = holders.map((holder) => (holder.threadId === threadId ? 'this thread' : `thread ${holder.threadId}`));
+  const more = ids.length > MOST_HOLDERS ? ` and ${ids.length - MOST_HOLDERS} more` : '';
+  return `It is held now, ${mode}, by ${ids.slice(0, MOST_HOLDERS).join(', ')}${more}.`;
+}

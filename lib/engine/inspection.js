@@ -53,3 +53,6 @@ exports.showTable = ({ name, byteOffset, length }, depth, options) =>
 
 exports.showGuard = ({ mutex, locked, abandoned }, depth, options) =>
   describe('LockGuard', null, { locked, abandoned, mutex }, depth, options);
+
+exports.showRwLockGuard = ({ mode, locked, abandoned }, rwlock, depth, options) =>
+  describe('RwLockGuard', null, { mode, locked, abandoned, rwlock }, depth, options);

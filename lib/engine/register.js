@@ -57,8 +57,9 @@ class Register {
 
   /** Nobody uses the slot any more. A hold that is still in it stays until the thread ends, or somebody comes back for it. */
   #giveUp(address, words, ask, counts) {
-    // Somebody uses it again.
-    if (this.#slots.get(address)?.deref() !== undefined) return;
+    const slot = this.#slots.get(address);
+    // Somebody uses it again, or it was given up already, on behalf of another view of it.
+    if (slot?.counts !== counts || slot.deref() !== undefined) return;
     if (!binding.freeSlot(words, ask)) {
       // Kept, with its words, in case an object on the same address is made later.
       this.#slots.set(address, { deref: () => undefined, counts, words });

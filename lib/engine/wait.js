@@ -13,8 +13,8 @@ const { Arrived, Cycle, CycleLength, Parties } = binding.Field;
  * - `arrived`, `parties`: of what is counted, what the call noted of a barrier;
  * - `isGuarded`: out of time it throws, and returns `false` otherwise; `isPlain`: it gets `true`;
  * - `timedOut(word, timeout, verb)`: what it throws then, if not the error of a lock;
- * - `isExclusive`: it has to report a holder whose thread ended inside;
- * - `isPassage`: there is nothing to hold, so that the wait is not told about.
+ * - `isExclusive`: it has to report a holder whose thread ended inside, or to repair what that left; `isShared`: only to report;
+ * - `isPassage`: there is nothing to hold, so that the wait is not published.
  */
 
 /** A promise for a mutex, pending once the thread has taken it in. */
@@ -28,6 +28,8 @@ class LockWait extends PendingWait {
     this.verb = verb;
     /** The wait for a condition that brings a hold back; undefined if this is a new one. */
     this.lender = lender;
+    /** What it was granted went back. */
+    this.isGivenBack = false;
   }
 
   get isForLock() {
@@ -65,6 +67,8 @@ class LockWait extends PendingWait {
       return value;
     } catch (error) {
       if (isHeld) {
+        // Once only: what is counted would come from somebody else's holds the second time.
+        this.isGivenBack = true;
         // At the end of the stack no function of JS may be able to begin; those of the binding always are.
         binding.giveBack(this.word, this.request.ask, this.request.count, this.request.of);
       }
@@ -104,6 +108,7 @@ function conclude(status, mutex, word, request, timeout, verb) {
     case binding.GRANTED:
     case binding.GRANTED_ABANDONED:
       if (request.isExclusive) takeOver(status, mutex, word, request);
+      else if (request.isShared && status === binding.GRANTED_ABANDONED) report(mutex, word, true);
       return request.take(mutex, word, status);
     case binding.REFUSED:
       return request.refused(mutex, word);
@@ -207,8 +212,8 @@ exports.lockWord = (mutex, word, request, options, verb, lender) => {
       wait.stopListening();
       value = wait.conclude(status);
     } catch (error) {
-      // Also if `conclude` could not begin. Giving back what is not held any more changes nothing.
-      if (isHeld) binding.giveBack(word, ask, count, of);
+      // If `conclude` could not begin.
+      if (isHeld && !wait.isGivenBack) binding.giveBack(word, ask, count, of);
       throw error;
     }
     wait.resolve(value);

@@ -98,3 +98,5 @@ exports.SharedPrimitive = SharedPrimitive;
 exports.mayBlock = (primitive) => inner(primitive).mayBlock;
 /** The view of a primitive's memory. */
 exports.wordsOf = (primitive) => inner(primitive).words;
+/** Whether this thread may block for it. */
+exports.mayBlock = (primitive) => inner(primitive).mayBlock;

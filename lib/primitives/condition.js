@@ -3,7 +3,6 @@ const { lazily } = require('../load/lazily.js');
 const { binding, thread } = require('../engine/thread.js');
 const { checkFunction, toAsyncOptions, toLockOptions, toTimeout, toWaiters, toWord } = require('../arguments.js');
 const { corrupt, describe, invalidArgument, mainThread, noBackgroundThread, notOwner } = require('../errors.js');
-const { GUARDED_HOLD, RAW } = require('./guard.js');
 const { innerOf } = require('./mutex.js');
 const { PendingWait } = require('../engine/pending-wait.js');
 const { isWatched, whileBlocked } = require('../engine/diagnosis.js');
@@ -11,8 +10,9 @@ const { conclude, lockWord } = require('../engine/wait.js');
 
 const inspection = lazily(() => require('../engine/inspection.js'));
 const names = lazily(() => require('../engine/names.js'));
+const rwlocks = lazily(() => require('./rwlock.js'));
 
-const { GUARDED, OWNER } = binding;
+const { GUARDED, OWNER, SHARED } = binding;
 const { IsNotified } = binding.Field;
 const { load } = Atomics;
 
@@ -26,11 +26,12 @@ class ConditionWait extends PendingWait {
   /** The error that says which function has ended, if that hold was its. */
   #ended = null;
 
-  constructor(mutex, word, guarded, { signal, ref }, outer) {
+  constructor(lock, word, request, { signal, ref }, outer) {
     super(signal, ref);
-    this.mutex = mutex;
+    this.lock = lock;
     this.word = word;
-    this.guarded = guarded;
+    /** What asks for the hold again. */
+    this.request = request;
     /** Has the promise that the user got, if that is another one. */
     this.outer = outer;
   }
@@ -73,7 +74,7 @@ class ConditionWait extends PendingWait {
     let locked;
     const lock = () => {
       const options = { timeout: Infinity, signal: undefined, ref: this.ref };
-      locked = lockWord(this.mutex, this.word, this.guarded ? GUARDED_HOLD : RAW, options, undefined, this);
+      locked = lockWord(this.lock, this.word, this.request, options, undefined, this);
     };
     try {
       // In the context of whoever waits, and not of whoever notified.
@@ -121,7 +122,7 @@ class WatchedHold {
   constructor(word, outer) {
     this.#word = word;
     this.#outer = outer;
-    if (!toHold(word)) return;
+    if (!isGuarded(word)) return;
     this.#number = binding.watchHold(word, thread.era);
     thread.era += 1;
     thread.hasAway = true;
@@ -173,29 +174,29 @@ class Condition {
   }
 
   wait(mutex, timeout) {
-    const { word, mayBlock } = toInner(mutex);
-    const limit = toTimeout(word, timeout);
-    if (!mayBlock) throw mainThread(word, 'waitAsync()');
-    return this.#wait(mutex, word, limit);
+    const inner = toInner(mutex);
+    const limit = toTimeout(inner.word, timeout);
+    if (!inner.mayBlock) throw mainThread(inner.word, 'waitAsync()', inner.lock.constructor.name);
+    return this.#wait(inner, limit);
   }
 
   waitFor(mutex, predicate, timeout) {
-    const { word, mayBlock } = toInner(mutex);
-    checkFunction(word, 'predicate', predicate);
-    const limit = toTimeout(word, timeout);
-    if (!mayBlock) throw mainThread(word, 'waitForAsync()');
-    toHold(word);
+    const inner = toInner(mutex);
+    checkFunction(inner.word, 'predicate', predicate);
+    const limit = toTimeout(inner.word, timeout);
+    if (!inner.mayBlock) throw mainThread(inner.word, 'waitForAsync()', inner.lock.constructor.name);
+    isGuarded(inner.word);
     const deadline = performance.now() + limit;
     while (!predicate()) {
-      if (!this.#wait(mutex, word, deadline - performance.now())) return Boolean(predicate());
+      if (!this.#wait(inner, deadline - performance.now())) return Boolean(predicate());
     }
     return true;
   }
 
   waitAsync(mutex, options) {
     try {
-      const { word } = toInner(mutex);
-      return Promise.resolve(this.#waitAsync(mutex, word, toAsyncOptions(word, options)));
+      const inner = toInner(mutex);
+      return Promise.resolve(this.#waitAsync(inner, toAsyncOptions(inner.word, options)));
     } catch (error) {
       return Promise.reject(error);
     }
@@ -208,7 +209,8 @@ class Condition {
   }
 
   async #waitForAsync(mutex, predicate, options, outer) {
-    const { word } = toInner(mutex);
+    const inner = toInner(mutex);
+    const { word } = inner;
     checkFunction(word, 'predicate', predicate);
     const { timeout, signal, ref } = toAsyncOptions(word, options);
     const deadline = performance.now() + timeout;
@@ -217,7 +219,7 @@ class Condition {
       while (!(await predicate())) {
         hold.check();
         const left = deadline - performance.now();
-        const isNotified = await this.#waitAsync(mutex, word, { timeout: left, signal, ref }, outer);
+        const isNotified = await this.#waitAsync(inner, { timeout: left, signal, ref }, outer);
         hold.check();
         if (!isNotified) return Boolean(await predicate());
       }
@@ -239,26 +241,25 @@ class Condition {
     return binding.notify(this.#word, 0, Infinity);
   }
 
-  #wait(mutex, word, limit) {
-    const guarded = toHold(word);
+  #wait({ lock, word, raw, guarded }, limit) {
+    const request = isGuarded(word) ? guarded : raw;
     if (limit <= 0) return false;
     thread.drainSoon();
-    const request = guarded ? GUARDED_HOLD : RAW;
     let status = binding.NOT_OWNER;
     let isNotified = false;
     const wait = () => {
-      status = binding.waitUnlocked(this.#word, word, guarded, limit);
+      status = binding.waitUnlocked(this.#word, word, request.ask, limit);
       isNotified = thread.record[IsNotified] === 1;
       return status;
     };
     try {
-      if (isWatched()) whileBlocked(mutex, word, wait);
+      if (isWatched()) whileBlocked(lock, word, wait);
       else wait();
       if (status === binding.NOT_OWNER) throw notHeld(word);
-      conclude(status, mutex, word, request, Infinity);
+      conclude(status, lock, word, request, Infinity);
     } catch (error) {
       if (status === binding.GRANTED || status === binding.GRANTED_ABANDONED) binding.giveBack(word, request.ask, 1, 0);
-      if (guarded && status !== binding.NOT_OWNER) {
+      if (request.isGuarded && status !== binding.NOT_OWNER) {
         // Its guard is not to free what another guard holds later.
         const { era } = thread;
         thread.era += 1;
@@ -271,16 +272,16 @@ class Condition {
   }
 
   /** Returns a promise, or `false`; throws what is an error. */
-  #waitAsync(mutex, word, options, outer) {
+  #waitAsync({ lock, word, raw, guarded }, options, outer) {
     const { timeout, signal } = options;
-    const guarded = toHold(word);
+    const request = isGuarded(word) ? guarded : raw;
     if (signal?.aborted) throw signal.reason;
     if (timeout <= 0) return false;
-    const wait = new ConditionWait(mutex, word, guarded, options, outer);
+    const wait = new ConditionWait(lock, word, request, options, outer);
     // First whatever may throw, then the line.
     wait.startListening();
     thread.drainSoon();
-    if (guarded) {
+    if (request.isGuarded) {
       wait.hold = binding.depart(word, thread.era);
       thread.lent.set(wait.hold, wait);
       thread.era += 1;
@@ -288,7 +289,7 @@ class Condition {
     }
     let status = binding.NOT_OWNER;
     try {
-      status = binding.waitUnlockedAsync(this.#word, word, guarded, timeout);
+      status = binding.waitUnlockedAsync(this.#word, word, request.ask, timeout);
       if (status === binding.PENDING) {
         thread.add(wait);
         return wait.promise;
@@ -297,7 +298,7 @@ class Condition {
       if (status === binding.NO_CLOCK) throw noBackgroundThread(describe(this, 'condition'));
       throw status === binding.CORRUPT ? corrupt(word, load(word, 0)) : notHeld(word);
     } catch (error) {
-      if (guarded) {
+      if (request.isGuarded) {
         thread.lent.delete(wait.hold);
         // The wait that the thread could not take in is over, and so is its hold.
         if (status === binding.PENDING) binding.lose(word, wait.hold);
@@ -308,16 +309,18 @@ class Condition {
   }
 }
 
+/** What there is to know of the lock that a wait is with. */
 function toInner(mutex) {
-  const inner = innerOf(mutex);
-  if (inner === undefined) throw invalidArgument('mutex', 'a Mutex', mutex);
+  const isObject = typeof mutex === 'object' && mutex !== null;
+  const inner = innerOf(mutex) ?? (isObject ? rwlocks().innerOfWrite(mutex) : undefined);
+  if (inner === undefined) throw invalidArgument('mutex', 'a Mutex, or the write of an RwLock', mutex);
   return inner;
 }
 
 /** Whether a guard owns this thread's hold; throws if there is none. */
-function toHold(word) {
+function isGuarded(word) {
   const value = load(word, 0);
-  if ((value & OWNER) !== thread.id) throw notHeld(word);
+  if ((value & (OWNER | SHARED)) !== thread.id) throw notHeld(word);
   return (value & GUARDED) !== 0;
 }
 

@@ -29,7 +29,7 @@ function adviceFor(word, status, request) {
   if (!request.isGuarded && (load(word, 0) & (OWNER | GUARDED)) === MINE) {
     return "this hold belongs to a guard, to executeLocked() or to a token of enter(). Only that guard's unlock(), the end of that function, or leave(token) frees it.";
   }
-  return 'this thread does not hold it. Call it only after this thread has locked the mutex, and once for each lock.';
+  return 'this thread does not hold it. Call it only after this thread has locked it, and once for each lock.';
 }
 
 let eraOf;
@@ -84,6 +84,10 @@ class LockGuard {
     return this.#mutex;
   }
 
+  get lock() {
+    return this.#mutex;
+  }
+
   get locked() {
     return this.#era !== 0 && !(thread.hasAway && binding.isLost(this.#word, this.#era));
   }
@@ -120,16 +124,17 @@ class LockGuard {
 
 /**
  * Ends the hold of a function that has ended, `name`, which began in `era`. If the hold is away, the wait that it is lent to will
- * not bring it back. Returns the error if the function did not hold the mutex any more, for a reason that it does not know.
+ * not bring it back. `ask` is what it was acquired by, if that is no mutex. Returns the error if the function did not hold the
+ * mutex any more, for a reason that it does not know.
  */
-function endHold(word, era, name) {
+function endHold(word, era, name, ask) {
   // At the end of the stack no function of JS may be able to begin. Those of the binding always are.
   try {
     thread.drainSoon();
   } catch {
     binding.wake();
   }
-  return holdEnded(word, binding.endGuard(word, era), name);
+  return holdEnded(word, binding.endGuard(word, era, ask), name);
 }
 
 /** With what `endGuard` returned. */
@@ -147,6 +152,8 @@ function holdEnded(word, ended, name) {
 const createGuard = (mutex, word) => new LockGuard(secret, mutex, word);
 
 exports.LockGuard = LockGuard;
+/** For the constructors of guards. */
+exports.GUARD_KEY = secret;
 exports.createGuard = createGuard;
 /** The era in which a guard that is not spent was made. */
 exports.eraOf = eraOf;

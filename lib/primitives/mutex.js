@@ -19,7 +19,10 @@ let inner;
 /** A mutual-exclusion lock on four bytes of shared memory. */
 class Mutex {
   static {
-    inner = (mutex) => (#word in mutex ? { word: mutex.#word, mayBlock: mutex.#mayBlock } : undefined);
+    inner = (mutex) =>
+      #word in mutex
+        ? { lock: mutex, word: mutex.#word, mayBlock: mutex.#mayBlock, raw: RAW, guarded: GUARDED_HOLD }
+        : undefined;
     for (const name of ['BYTES', 'ALIGN']) Object.defineProperty(Mutex, name, { value: 4, enumerable: true });
   }
 
@@ -167,7 +170,7 @@ class Mutex {
   }
 
   leave(token) {
-    const isOurs = token instanceof LockGuard && token.mutex.#isOn(this.#word);
+    const isOurs = token instanceof LockGuard && token.mutex !== null && token.mutex.#isOn(this.#word);
     if (!isOurs || !token.unlock()) {
       throw errors().notOwner(
         this,
@@ -239,5 +242,8 @@ class Mutex {
 }
 
 exports.Mutex = Mutex;
-/** For `Condition`: the word, and whether this thread may block; undefined for what is no mutex of this load. */
+/**
+ * For `Condition`: the word, whether this thread may block, and what asks for a hold, by the thread or by a guard; undefined for
+ * what is no mutex of this load.
+ */
 exports.innerOf = (mutex) => (typeof mutex === 'object' && mutex !== null ? inner(mutex) : undefined);

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::primitive::{Mode, Primitive, State};
+use super::primitive::{Mode, Primitive, Space, State};
 use super::queue::{Queue, Waiter, Waiters};
 use super::table::Engine;
 use crate::agents::{AgentId, Standing, ThreadId};
@@ -109,9 +109,10 @@ impl Engine {
 
     /// The hold of a primitive at this moment, if somebody waits who has seen it begin, or has come since: W is set, so that
     /// nothing but a section can have ended it in between.
-    pub fn hold(&self, primitive: &dyn Primitive, place: Place) -> Option<HoldView> {
-        let contents = self.contents(primitive.space(), place.address());
-        let queue = contents.queues.get(&place.address()).filter(|queue| queue.primitive.name() == primitive.name())?;
+    pub fn hold(&self, place: Place) -> Option<HoldView> {
+        let contents = self.contents(Space::Words, place.address());
+        let queue = contents.queues.get(&place.address())?;
+        let primitive = queue.primitive;
         let state = primitive.read(place);
         let owner = self
             .agents

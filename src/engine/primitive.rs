@@ -162,6 +162,8 @@ pub struct Facts<'a> {
 pub struct Glance {
     /// Whether one compare-exchange could take it.
     pub is_free: bool,
+    /// Whether those who share it are in: a section lets another of them in, or tells it to queue.
+    pub is_shared: bool,
     /// Who holds it alone; 0 for nobody.
     pub owner: AgentId,
     /// Whether a release must look at the queue.

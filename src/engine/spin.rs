@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use super::primitive::{Primitive, Request, Space};
+use super::primitive::{Mode, Primitive, Request, Space};
 use super::table::{Bucket, Engine};
 use crate::agents::AgentId;
 use crate::memory::Place;
@@ -37,6 +37,9 @@ impl Engine {
                 break true;
             }
             if seen.is_waiting && !holds.are_long() {
+                break false;
+            }
+            if seen.is_shared && request.hold().is_some_and(|hold| hold.mode == Mode::Shared) {
                 break false;
             }
             is_steady &= seen.owner == last.owner;

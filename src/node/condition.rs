@@ -3,25 +3,26 @@
 use napi::{Env, bindgen_prelude::*};
 use napi_derive::napi;
 
+use super::ask::Ask;
 use super::location::JsIntegers;
 use super::record::Field;
 use super::thread::JsThread;
 use super::word::JsWord;
-use super::{engine, hold_owner, limit, status};
-use crate::engine::{Hold, Reply};
+use super::{engine, limit, status};
+use crate::engine::Reply;
 use crate::primitives::condition::ConditionFailure;
 
-/// Frees the word, blocks this thread until a notification, and locks the word again. Returns the status of that;
+/// Frees the word, which was acquired by `ask`, blocks this thread until a notification, and locks the word again. Returns the status of that;
 /// `IS_NOTIFIED` says whether it was notified. `NOT_OWNER`: the word was not held, and nothing was changed.
 /// If this thread has pending waits, the caller has arranged for `drain` to be called soon.
-#[napi(catch_unwind, ts_args_type = "condition: Int32Array, word: Int32Array, guarded: boolean, timeout: number")]
-pub fn wait_unlocked(env: Env, condition: JsIntegers, word: JsWord, guarded: bool, timeout: f64) -> Result<i32> {
+#[napi(catch_unwind, ts_args_type = "condition: Int32Array, word: Int32Array, ask: Ask, timeout: number")]
+pub fn wait_unlocked(env: Env, condition: JsIntegers, word: JsWord, ask: Ask, timeout: f64) -> Result<i32> {
     let location = condition.location(0.0)?;
     let (agent, mut call) =
         JsThread::with(env, |thread| (thread.event_loop.agent().clone(), thread.blocking_call(env)))?;
-    let hold = Hold::exclusive(hold_owner(guarded));
     // Nothing of the thread's state is borrowed here: a debugger may run this package during the pause.
-    let outcome = engine().wait_released(&agent, location, word.0, hold, limit(timeout), &mut call);
+    let (lock, hold) = (ask.primitive(), ask.hold(1, 0));
+    let outcome = engine().wait_released(&agent, location, lock, word.0, hold, limit(timeout), &mut call);
     JsThread::with(env, |thread| {
         thread.note_wait(&call);
         match outcome {
@@ -38,11 +39,11 @@ pub fn wait_unlocked(env: Env, condition: JsIntegers, word: JsWord, guarded: boo
 
 /// Frees the word and waits for a notification. Returns a status.
 /// The rest is as for `waitUnlocked`; once the wait is settled and the word is held again, `accept` is due.
-#[napi(catch_unwind, ts_args_type = "condition: Int32Array, word: Int32Array, guarded: boolean, timeout: number")]
-pub fn wait_unlocked_async(env: Env, condition: JsIntegers, word: JsWord, guarded: bool, timeout: f64) -> Result<i32> {
+#[napi(catch_unwind, ts_args_type = "condition: Int32Array, word: Int32Array, ask: Ask, timeout: number")]
+pub fn wait_unlocked_async(env: Env, condition: JsIntegers, word: JsWord, ask: Ask, timeout: f64) -> Result<i32> {
     let location = condition.location(0.0)?;
     JsThread::with(env, |thread| {
-        let reply = thread.wait_released(location, condition.value, word, hold_owner(guarded), limit(timeout))?;
+        let reply = thread.wait_released(location, condition.value, word, ask, limit(timeout))?;
         Ok(status::of_reply(reply.map(Reply::Pending), thread))
     })?
 }

@@ -4,10 +4,10 @@
 use napi::{Env, bindgen_prelude::*};
 use napi_derive::napi;
 
+use super::ask::Ask;
 use super::thread::JsThread;
 use super::word::JsWord;
 use super::{engine, status};
-use crate::engine::HoldOwner;
 use crate::engine::holds::Whereabouts;
 
 /// The guard's hold is lent to a wait.
@@ -78,35 +78,37 @@ pub fn is_lost(env: Env, word: JsWord, era: f64) -> Result<bool> {
 }
 
 /// Frees the hold of the guard that was made in `era`, if it is here. Returns a status; after `RELEASED` and `LOST` the guard is
-/// spent. The rest is as for `unlock`.
-#[napi(catch_unwind, ts_args_type = "word: Int32Array, era: number")]
-pub fn unlock_guard(env: Env, word: JsWord, era: f64) -> Result<i32> {
+/// spent. `ask` is what it was acquired by, a guarded mutex if it is left out. The rest is as for `release`.
+#[napi(catch_unwind, ts_args_type = "word: Int32Array, era: number, ask?: Ask")]
+pub fn unlock_guard(env: Env, word: JsWord, era: f64, ask: Option<Ask>) -> Result<i32> {
     JsThread::with(env, |thread| match thread.holds.find(word.0.address(), era as u64).0 {
         Whereabouts::Away => AWAY,
         Whereabouts::Lost => {
             thread.holds.end(word.0.address(), era as u64);
             LOST
         }
-        Whereabouts::Here => unlock_here(thread, word, era),
+        Whereabouts::Here => unlock_here(thread, word, era, ask),
     })
 }
 
 /// As `unlockGuard`, but the guard is spent whatever comes of it: a hold that is away does not come back, and instead of `AWAY`
 /// the result is -1 minus its number.
-#[napi(catch_unwind, ts_args_type = "word: Int32Array, era: number")]
-pub fn end_guard(env: Env, word: JsWord, era: f64) -> Result<f64> {
+#[napi(catch_unwind, ts_args_type = "word: Int32Array, era: number, ask?: Ask")]
+pub fn end_guard(env: Env, word: JsWord, era: f64, ask: Option<Ask>) -> Result<f64> {
     JsThread::with(env, |thread| {
         let (whereabouts, number) = thread.holds.find(word.0.address(), era as u64);
         if whereabouts == Whereabouts::Here {
-            return f64::from(unlock_here(thread, word, era));
+            return f64::from(unlock_here(thread, word, era, ask));
         }
         thread.holds.end(word.0.address(), era as u64);
         if whereabouts == Whereabouts::Away { -1.0 - number as f64 } else { f64::from(LOST) }
     })
 }
 
-fn unlock_here(thread: &mut JsThread, word: JsWord, era: f64) -> i32 {
-    let code = status::of_release(engine().unlock(thread.event_loop.agent(), word.0, HoldOwner::Guard));
+fn unlock_here(thread: &mut JsThread, word: JsWord, era: f64, ask: Option<Ask>) -> i32 {
+    let ask = ask.unwrap_or(Ask::MutexGuarded);
+    let agent = thread.event_loop.agent();
+    let code = status::of_release(engine().release(agent, ask.primitive(), word.0, ask.hold(1, 0)));
     if code == status::RELEASED {
         thread.holds.end(word.0.address(), era as u64);
     }

@@ -211,5 +211,5 @@ pub struct Hold {
 /// The hold of the word at this moment; `null` if it is not known to last.
 #[napi(catch_unwind, ts_args_type = "word: Int32Array")]
 pub fn hold(word: JsWord) -> Option<Hold> {
-    engine().hold(&MUTEX, word.0).map(|hold| Hold { serial: hold.serial as f64, thread_id: hold.thread })
+    engine().hold(word.0).map(|hold| Hold { serial: hold.serial as f64, thread_id: hold.thread })
 }

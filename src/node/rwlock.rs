@@ -3,15 +3,37 @@
 use napi::{Env, bindgen_prelude::*};
 use napi_derive::napi;
 
+use super::holds::{AWAY, LOST};
 use super::thread::JsThread;
 use super::word::JsWord;
 use super::{engine, hold_owner, status};
+use crate::engine::HoldOwner;
+use crate::engine::holds::Whereabouts;
 
-/// Turns this thread's exclusive hold into a shared one. Returns a status. The rest is as for `release`.
-#[napi(catch_unwind, ts_args_type = "words: Int32Array, guarded: boolean")]
-pub fn downgrade(env: Env, words: JsWord, guarded: bool) -> Result<i32> {
+/// Turns the exclusive hold of the thread itself into a shared one. Returns a status. The rest is as for `release`.
+#[napi(catch_unwind, ts_args_type = "words: Int32Array")]
+pub fn downgrade(env: Env, words: JsWord) -> Result<i32> {
     JsThread::with(env, |thread| {
-        status::of_release(engine().downgrade(thread.event_loop.agent(), words.0, hold_owner(guarded)))
+        status::of_release(engine().downgrade(thread.event_loop.agent(), words.0, HoldOwner::Thread))
+    })
+}
+
+/// As `downgrade`, for the guard that was made in `era`. Returns `AWAY` or `LOST` if its hold is not here.
+#[napi(catch_unwind, ts_args_type = "words: Int32Array, era: number")]
+pub fn downgrade_guard(env: Env, words: JsWord, era: f64) -> Result<i32> {
+    JsThread::with(env, |thread| {
+        let (address, era) = (words.0.address(), era as u64);
+        match thread.holds.find(address, era).0 {
+            Whereabouts::Away => return AWAY,
+            Whereabouts::Lost => return LOST,
+            Whereabouts::Here => {}
+        }
+        let code = status::of_release(engine().downgrade(thread.event_loop.agent(), words.0, HoldOwner::Guard));
+        if code == status::RELEASED {
+            // What it holds from now on is in the register, and cannot be lent to a wait.
+            thread.holds.end(address, era);
+        }
+        code
     })
 }
 

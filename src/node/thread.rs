@@ -15,6 +15,7 @@ use napi::{Env, sys};
 use rustc_hash::FxHashMap;
 
 use super::anchors::Anchors;
+use super::ask::Ask;
 use super::engine;
 use super::lock_all::Found;
 use super::record::{Field, Record};
@@ -22,13 +23,11 @@ use super::word::JsWord;
 use crate::agents::{Agent, AgentId, ThreadId, Wake};
 use crate::engine::holds::Holds;
 use crate::engine::{
-    Caller, EventLoop, Hold, HoldOwner, Hop, Limit, LockSet, Outcome, Primitive, Reply, ReplyError, Request, Settled,
-    State,
+    Caller, EventLoop, Hop, Limit, LockSet, Outcome, Primitive, Reply, ReplyError, Request, Settled, State,
 };
 use crate::memory::Place;
 use crate::primitives::barrier;
 use crate::primitives::futex::FUTEX;
-use crate::primitives::mutex::MUTEX;
 
 /// One JS thread.
 pub struct JsThread {
@@ -239,12 +238,13 @@ impl JsThread {
         location: Place,
         view: sys::napi_value,
         word: JsWord,
-        owner: HoldOwner,
+        ask: Ask,
         limit: Limit,
     ) -> Result<std::result::Result<u32, ReplyError>> {
         let address = location.address();
         self.anchors.hold(self.env, address, view)?;
-        let request = self.event_loop.wait_released(&FUTEX, location, &MUTEX, word.0, Hold::exclusive(owner), limit);
+        let (lock, hold) = (ask.primitive(), ask.hold(1, 0));
+        let request = self.event_loop.wait_released(&FUTEX, location, lock, word.0, hold, limit);
         if request.is_err() {
             self.anchors.release(self.env, address)?;
         }

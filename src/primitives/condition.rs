@@ -1,24 +1,23 @@
-//! Conditions: to release a mutex and wait for a notification in one step, and to hold the mutex again afterwards.
+//! Conditions: to release a lock and wait for a notification in one step, and to hold the lock again afterwards.
 //!
-//! The waiter is queued before the mutex is free, so that whoever takes it and notifies finds it there.
-//! A notification is the waiter's only once it holds the mutex again: until then the end of its thread passes it on.
+//! The waiter is queued before the lock is free, so that whoever takes it and notifies finds it there.
+//! A notification is the waiter's only once it holds the lock again: until then the end of its thread passes it on.
 
 use std::sync::Arc;
 
 use super::futex::FUTEX;
-use super::mutex::MUTEX;
 use crate::agents::Agent;
-use crate::engine::{Caller, Corrupt, Engine, Failure, Hold, Limit, Outcome, Request};
+use crate::engine::{Caller, Corrupt, Engine, Failure, Hold, Limit, Outcome, Primitive, Request};
 use crate::memory::Place;
 
-/// Why a wait for a condition ended without the mutex being held again.
+/// Why a wait for a condition ended without the lock being held again.
 #[derive(Debug)]
 pub enum ConditionFailure {
-    /// The agent did not hold the mutex so; nothing was changed.
+    /// The agent did not hold the lock so; nothing was changed.
     NotHeld,
-    /// The mutex's word holds what this package did not write; nothing was changed.
+    /// The lock's words hold what this package did not write; nothing was changed.
     Corrupt,
-    /// The mutex could not be locked again.
+    /// The lock could not be taken again.
     NotLocked(Failure),
 }
 
@@ -29,23 +28,25 @@ impl From<Corrupt> for ConditionFailure {
 }
 
 impl Engine {
-    /// Releases `hold` of `mutex`, which `agent` has, waits at `place`, and locks the mutex again. Returns whether it was
-    /// notified, and how the mutex was acquired.
+    /// Releases `hold` of `lock`, which `agent` has, waits at `place`, and takes the lock again. Returns whether it was
+    /// notified, and how the lock was acquired.
     ///
-    /// `limit` is for the notification; to lock again takes as long as it takes. The rest is as for [`Engine::wait`] and
+    /// `limit` is for the notification; to take the lock again takes as long as it takes. The rest is as for [`Engine::wait`] and
     /// [`Engine::release`].
+    #[expect(clippy::too_many_arguments, reason = "a lock, and what the wait is for")]
     pub fn wait_released(
         &self,
         agent: &Arc<Agent>,
         place: Place,
-        mutex: Place,
+        lock: &'static dyn Primitive,
+        lock_place: Place,
         hold: Hold,
         limit: Limit,
         caller: &mut dyn Caller,
     ) -> Result<(bool, Outcome), ConditionFailure> {
-        let early = fault!(ConditionReleasesFirst).then(|| self.release(agent, &MUTEX, mutex, hold));
+        let early = fault!(ConditionReleasesFirst).then(|| self.release(agent, lock, lock_place, hold));
         let wait = self.queue_for_notification(agent, &FUTEX, place, limit);
-        match early.unwrap_or_else(|| self.release(agent, &MUTEX, mutex, hold)) {
+        match early.unwrap_or_else(|| self.release(agent, lock, lock_place, hold)) {
             Ok(true) => {}
             Ok(false) => {
                 wait.drop();
@@ -58,13 +59,13 @@ impl Engine {
         }
         let settlement = self.blocked(agent, place, || wait.sleep_until_settled(caller));
         let settlement = settlement.map_err(ConditionFailure::NotLocked)?;
-        match self.wait(agent, &MUTEX, mutex, Request::Hold(hold), Limit::Endless, caller) {
+        match self.wait(agent, lock, lock_place, Request::Hold(hold), Limit::Endless, caller) {
             Ok(outcome) => {
                 if let Some(settlement) = settlement {
                     // The end of the thread may have begun since its last slice: then its code will not learn of it.
                     if !caller.pause() {
                         if let Outcome::Granted { abandoned_by } = outcome {
-                            self.give_back(agent, &MUTEX, mutex, hold, abandoned_by);
+                            self.give_back(agent, lock, lock_place, hold, abandoned_by);
                         }
                         self.refuse(&FUTEX, place, None, agent.id, settlement);
                         return Err(ConditionFailure::NotLocked(Failure::Interrupted));

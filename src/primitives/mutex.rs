@@ -210,6 +210,7 @@ impl Primitive for Mutex {
         let word = Word(place.word().load(Ordering::Relaxed));
         Some(Glance {
             is_free: word.0 == 0,
+            is_shared: false,
             owner: word.owner(),
             is_waiting: word.is_waiting(),
             is_reserved: word.is_reserved(),

@@ -175,6 +175,10 @@ impl Primitive for RwLock {
 
     fn given_back(&self, state: State, counts: Counts) -> State {
         let word = Word::from(state);
+        if word.readers() == 0 {
+            // Its slot is empty: it has read before, and now somebody else writes, or nobody is in.
+            return state;
+        }
         word.with_readers(word.readers().saturating_sub(counts.sum())).state()
     }
 
@@ -207,6 +211,7 @@ impl Primitive for RwLock {
         let word = Word(place.word().load(Ordering::Relaxed));
         Some(Glance {
             is_free: word.0 == 0,
+            is_shared: word.readers() > 0,
             owner: word.writer(),
             is_waiting: word.0 & WAITING != 0,
             is_reserved: word.0 & RESERVED != 0,
@@ -215,8 +220,11 @@ impl Primitive for RwLock {
 
     /// Free only; a spin for a shared hold is over as soon as readers are in: then the section lets it in.
     fn try_enter(&self, place: Place, request: Request, agent: AgentId) -> bool {
-        let Some(Hold { mode: Mode::Exclusive, owner, .. }) = request.hold() else { return false };
-        let mine = writer_bits(agent, owner);
+        let mine = match request.hold() {
+            Some(Hold { mode: Mode::Exclusive, owner, .. }) => writer_bits(agent, owner),
+            Some(Hold { mode: Mode::Shared, .. }) => SHARED | 1,
+            _ => return false,
+        };
         // Acquire: pairs with the release of the unlock that wrote 0.
         place.word().compare_exchange(0, mine, Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
@@ -314,6 +322,9 @@ mod tests {
         let counts = Counts { raw: 2, guarded: 1 };
         assert_eq!(RWLOCK.given_back(word::state(SHARED | 4), counts), word::state(SHARED | 1));
         assert_eq!(RWLOCK.given_back(word::state(SHARED | 3), counts), word::state(0));
+        for word in [0, OTHER, OTHER | GUARDED, ABANDONED, RESERVED, SHARED | 2] {
+            assert_eq!(RWLOCK.given_back(word::state(word), Counts::default()), word::state(word), "{word:#x}");
+        }
     }
 
     #[test]

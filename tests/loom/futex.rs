@@ -154,7 +154,8 @@ fn wait_for_change(world: &World) {
     world.lock(&agent, Limit::Endless);
     while world.beside.load(Ordering::SeqCst) == 0 {
         let endless = Limit::Endless;
-        let waited = world.engine.wait_released(&agent, world.location(), world.word(), HOLD, endless, &mut || true);
+        let waited =
+            world.engine.wait_released(&agent, world.location(), &MUTEX, world.word(), HOLD, endless, &mut || true);
         assert!(matches!(waited, Ok((true, Outcome::Granted { .. }))));
     }
     world.touch();

@@ -1,0 +1,268 @@
+// The holds of an RwLock: the guard, and what is asked for to get one.
+
+const { lazily } = require('../load/lazily.js');
+const { binding, thread } = require('../engine/thread.js');
+const { slotFor } = require('../engine/register.js');
+const { repair } = require('../engine/abandonment.js');
+const { corrupt, notOwner } = require('../errors.js');
+const { GUARD_KEY, LockGuard, endHold } = require('./guard.js');
+
+const inspection = lazily(() => require('../engine/inspection.js'));
+
+const { ABANDONED, Ask, GUARDED, OWNER, READERS, SHARED } = binding;
+const { compareExchange, load } = Atomics;
+const MINE = thread.id | GUARDED;
+/** The word with one reader, and nothing else. */
+const ONE_READER = SHARED | 1;
+/** The word with as many readers as there can be, and nothing else. Beyond it somebody waits, or it is marked. */
+const ALL_READERS = SHARED | READERS;
+
+/** One hold of an RwLock. */
+class RwLockGuard extends LockGuard {
+  #rwlock;
+  #words;
+  /** The counts of this thread's read holds, once it has read; see register.js. */
+  #slot;
+  #isShared;
+  /** The era in which it came to hold; 0 once it is spent. */
+  #era = thread.era;
+
+  constructor(key, rwlock, words, slot, isShared) {
+    super(key, null, words);
+    this.#rwlock = rwlock;
+    this.#words = words;
+    this.#slot = slot;
+    this.#isShared = isShared;
+  }
+
+  get lock() {
+    return this.#isShared ? this.#rwlock.read : this.#rwlock.write;
+  }
+
+  get mode() {
+    return this.#isShared ? 'shared' : 'exclusive';
+  }
+
+  get locked() {
+    if (this.#era === 0) return false;
+    return this.#isShared || !(thread.hasAway && binding.isLost(this.#words, this.#era));
+  }
+
+  get abandoned() {
+    return this.#era !== 0 && (load(this.#words, 0) & ABANDONED) !== 0;
+  }
+
+  unlock() {
+    if (this.#era === 0) return false;
+    const words = this.#words;
+    if (this.#isShared) {
+      const slot = this.#slot;
+      const held = slot[1];
+      const was = words[0];
+      if (was > SHARED && was <= ALL_READERS) {
+        const now = was === ONE_READER ? 0 : was - 1;
+        // One expression: see register.js.
+        // biome-ignore lint/suspicious/noAssignInExpressions: so that word and slot change together.
+        if ((slot[1] = compareExchange(words, 0, was, now) === was ? held - 1 : held) !== held) {
+          this.#era = 0;
+          return true;
+        }
+      }
+    } else if (!thread.hasAway && compareExchange(words, 0, MINE, 0) === MINE) {
+      this.#era = 0;
+      return true;
+    }
+    return this.#unlockContended();
+  }
+
+  #unlockContended() {
+    const words = this.#words;
+    if (this.#isShared) {
+      const error = releaseRead(words, this.#slot, 1);
+      if (error !== undefined) throw error;
+      this.#era = 0;
+      return true;
+    }
+    // As in `unlockContended` of guard.js.
+    thread.drainSoon();
+    const status = binding.unlockGuard(words, this.#era, Ask.WriteGuarded);
+    if (status === binding.RELEASED || status === binding.LOST) this.#era = 0;
+    if (thread.hasAway) thread.hasAway = binding.hasAway();
+    if (this.#era !== 0) throw refused(words, status, true, false);
+    return status === binding.RELEASED;
+  }
+
+  downgrade() {
+    const words = this.#words;
+    if (!this.locked || this.#isShared) throw notInMode(words, 'downgrade', 'write');
+    const slot = slotFor(words, Ask.Read);
+    const held = slot[1];
+    this.#slot = slot;
+    if (!thread.hasAway) {
+      // biome-ignore lint/suspicious/noAssignInExpressions: so that word and slot change together.
+      if ((slot[1] = compareExchange(words, 0, MINE, ONE_READER) === MINE ? held + 1 : held) !== held) {
+        this.#isShared = true;
+        return;
+      }
+    }
+    thread.drainSoon();
+    const status = binding.downgradeGuard(words, this.#era);
+    if (status === binding.RELEASED) this.#isShared = true;
+    if (thread.hasAway) thread.hasAway = binding.hasAway();
+    if (status !== binding.RELEASED) throw refused(words, status, true, false, 'downgrade');
+  }
+
+  tryUpgrade() {
+    const words = this.#words;
+    if (this.#era === 0 || !this.#isShared) throw notInMode(words, 'upgrade', 'read');
+    if (!upgrade(words, this.#slot, 1)) return false;
+    this.#isShared = false;
+    this.#era = thread.era;
+    repairAfterUpgrade(this.#rwlock, words, this);
+    return true;
+  }
+
+  [Symbol.for('nodejs.util.inspect.custom')](depth, options) {
+    return #era in this ? inspection().showRwLockGuard(this, this.#rwlock, depth, options) : this;
+  }
+}
+
+/**
+ * Enters beside the readers who are in. `index` says which count of the slot. False: whoever writes, waits, or has left a mark
+ * is the core's.
+ */
+function tryRead(words, slot, index) {
+  for (;;) {
+    const was = load(words, 0);
+    if (was !== 0 && (was <= SHARED || was >= ALL_READERS)) return false;
+    const held = slot[index];
+    const now = was === 0 ? ONE_READER : was + 1;
+    // biome-ignore lint/suspicious/noAssignInExpressions: so that word and slot change together.
+    if ((slot[index] = compareExchange(words, 0, was, now) === was ? held + 1 : held) !== held) return true;
+  }
+}
+
+/** Gives back a read hold that is this thread's. Returns the error if the memory does not know of it any more. */
+function releaseRead(words, slot, index) {
+  for (;;) {
+    const was = load(words, 0);
+    if (was <= SHARED || was > ALL_READERS) break;
+    const held = slot[index];
+    const now = was === ONE_READER ? 0 : was - 1;
+    // biome-ignore lint/suspicious/noAssignInExpressions: so that word and slot change together.
+    if ((slot[index] = compareExchange(words, 0, was, now) === was ? held - 1 : held) !== held) return undefined;
+  }
+  // At the end of the stack no function of JS may be able to begin. Those of the binding always are.
+  try {
+    thread.drainSoon();
+  } catch {
+    binding.wake();
+  }
+  const status = binding.release(words, index === 0 ? Ask.Read : Ask.ReadGuarded, 1, 0);
+  return status === binding.RELEASED ? undefined : refused(words, status, false, index === 0);
+}
+
+/** Turns the read hold, which this thread has, into one that writes; false if others read, or somebody waits. */
+function upgrade(words, slot, index) {
+  const held = slot[index];
+  const mine = index === 0 ? thread.id : MINE;
+  // biome-ignore lint/suspicious/noAssignInExpressions: so that word and slot change together.
+  if ((slot[index] = compareExchange(words, 0, ONE_READER, mine) === ONE_READER ? held - 1 : held) !== held)
+    return true;
+  const word = load(words, 0);
+  if (word > ONE_READER && word <= ALL_READERS) return false;
+  thread.drainSoon();
+  const status = binding.tryUpgrade(words, index !== 0);
+  if (status === binding.CORRUPT) throw corrupt(words, load(words, 0));
+  return status === binding.RELEASED;
+}
+
+/** As every verb that comes to write. If `onAbandoned` throws, the hold is shared again; `hold` has `downgrade()`. */
+function repairAfterUpgrade(rwlock, words, hold) {
+  if (words.onAbandoned === undefined || (load(words, 0) & ABANDONED) === 0) return;
+  // Nobody is reported who ended before the upgrade.
+  thread.record[binding.Field.EndedThread] = -1;
+  try {
+    repair(rwlock, words);
+  } catch (error) {
+    try {
+      hold.downgrade();
+    } catch {
+      // It has unlocked it: what it threw, or what became of that, says more.
+    }
+    throw error;
+  }
+}
+
+/** The error for a release that was refused. */
+function refused(words, status, isWrite, isRaw, verb = 'unlock') {
+  if (status === binding.CORRUPT) return corrupt(words, load(words, 0));
+  return notOwner(words, verb, adviceFor(words, status, isWrite, isRaw), thread.isWaitingFor(words));
+}
+
+function adviceFor(words, status, isWrite, isRaw) {
+  if (status === binding.AWAY) {
+    return 'the hold of this guard is away, in a Condition.waitAsync() that is not over. Await that first.';
+  }
+  const lock = isWrite ? 'write' : 'read';
+  const isOfGuard = isWrite ? (load(words, 0) & (OWNER | GUARDED | SHARED)) === MINE : slotFor(words, Ask.Read)[1] > 0;
+  if (isRaw && isOfGuard) {
+    return `this hold belongs to a guard or to executeLocked(). Only that guard's unlock(), or the end of that function, frees it.`;
+  }
+  return `this thread does not hold it to ${lock}. Call ${lock}.unlock() once for each lock of ${lock} by this thread.`;
+}
+
+function notInMode(words, verb, needed) {
+  return notOwner(words, verb, `this guard does not hold it to ${needed}. Nothing was changed.`);
+}
+
+const newGuard = (rwlock, words, slot, isShared) => new RwLockGuard(GUARD_KEY, rwlock, words, slot, isShared);
+const endWrite = (words, era, name) => endHold(words, era, name, Ask.WriteGuarded);
+
+// What is asked for; see wait.js.
+const READ = {
+  ask: Ask.Read,
+  count: 1,
+  of: 0,
+  isCounted: false,
+  isGuarded: false,
+  isPlain: true,
+  isExclusive: false,
+  isShared: true,
+  take: () => true,
+};
+const READ_GUARDED = {
+  ...READ,
+  ask: Ask.ReadGuarded,
+  isGuarded: true,
+  isPlain: false,
+  take: (rwlock, words) => newGuard(rwlock, words, slotFor(words, Ask.Read), true),
+};
+const WRITE = { ...READ, ask: Ask.Write, isExclusive: true, isShared: false };
+const WRITE_GUARDED = {
+  ...WRITE,
+  ask: Ask.WriteGuarded,
+  isGuarded: true,
+  isPlain: false,
+  take: (rwlock, words) => newGuard(rwlock, words, null, false),
+  endHold: endWrite,
+};
+
+exports.RwLockGuard = RwLockGuard;
+exports.newGuard = newGuard;
+exports.endWrite = endWrite;
+exports.tryRead = tryRead;
+exports.releaseRead = releaseRead;
+exports.upgrade = upgrade;
+exports.repairAfterUpgrade = repairAfterUpgrade;
+exports.refused = refused;
+exports.ONE_READER = ONE_READER;
+exports.ALL_READERS = ALL_READERS;
+exports.READ = READ;
+exports.READ_GUARDED = READ_GUARDED;
+/** For the function that `executeLocked` runs, which nobody sees a guard of. */
+exports.READ_INSIDE = { ...READ_GUARDED, take: () => true };
+exports.WRITE = WRITE;
+exports.WRITE_GUARDED = WRITE_GUARDED;
+/** As `READ_INSIDE`; it gets the era in which the hold began. */
+exports.WRITE_INSIDE = { ...WRITE_GUARDED, take: () => thread.era };
