@@ -14,6 +14,7 @@ use sablock::engine::Outcome::{self, Refused, TimedOut};
 use sablock::engine::{Engine, Patience};
 use sablock::engine::{EventLoop, Failure, Hold, HoldOwner, Reply, Settled, Timers};
 use sablock::memory::Place;
+use sablock::primitives::mutex::MUTEX;
 use sablock::primitives::condition::ConditionFailure;
 
 const PROMPT: Duration = Duration::from_secs(20);
@@ -325,7 +326,7 @@ fn a_wait_with_a_mutex_whose_thread_is_to_end_gives_back_both_unmarked() {
     let mut heir = world.event_loop();
     let mut token = None;
     let mut pause = notified_then_ended(&world, || token = Some(world.queue(&mut heir, Limit::Endless)));
-    let outcome = world.engine.wait_released(&doomed, world.small(), mutex, hold, Limit::Endless, &mut pause);
+    let outcome = world.engine.wait_released(&doomed, world.small(), &MUTEX, mutex, hold, Limit::Endless, &mut pause);
     assert!(matches!(outcome, Err(ConditionFailure::NotLocked(Failure::Interrupted))), "{outcome:?}");
     drop(pause);
     assert_eq!(heir.next_settled(), world.settled(token.unwrap(), Outcome::GRANTED));
