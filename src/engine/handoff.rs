@@ -139,8 +139,9 @@ impl Section<'_> {
         self.state = state;
         let abandoned_by = self.take_report();
         self.contents.stats.handovers += u64::from(self.contents.waiters[id].is_blocking());
+        let is_alone = self.contents.waiters[id].hold.is_some_and(|hold| hold.mode == Mode::Exclusive);
         self.contents.settle(self.place.address(), id, Settlement::Granted { abandoned_by }, &mut self.wakes);
-        Next::Again
+        if is_alone { Next::Done } else { Next::Again }
     }
 }
 
