@@ -15,6 +15,7 @@ use super::primitive::{Hold, Mode, Primitive, Request, State};
 use super::table::Engine;
 use crate::agents::{Agent, AgentId};
 use crate::memory::Place;
+use crate::sync;
 
 /// A lock of a set.
 struct Part {
@@ -54,8 +55,7 @@ pub struct LockSet {
 impl LockSet {
     /// A lock that is named several times counts once: exclusively, if that is asked for once.
     pub fn new(wanted: impl IntoIterator<Item = (&'static dyn Primitive, Place, Hold)>) -> Self {
-        let part =
-            |(index, (primitive, place, hold))| Part { primitive, place, hold, index, abandoned_by: None };
+        let part = |(index, (primitive, place, hold))| Part { primitive, place, hold, index, abandoned_by: None };
         let mut parts: Vec<Part> = wanted.into_iter().enumerate().map(part).collect();
         parts.sort_by_key(|part| (part.place.address(), part.hold.mode != Mode::Exclusive));
         parts.dedup_by(|other, first| {
@@ -138,7 +138,7 @@ impl Engine {
             }
             let outcome = self.wait(agent, primitive, place, request, limit, &mut caller);
             if let Some((owner, since)) = caller.queued.take() {
-                set.waits.push(PartWait { index, owner, waited: since.elapsed() });
+                set.waits.push(PartWait { index, owner, waited: sync::now().saturating_duration_since(since) });
             }
             let Ok(Outcome::Granted { abandoned_by }) = outcome else {
                 set.stopped_at = Some(index);
