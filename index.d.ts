@@ -1143,6 +1143,270 @@ export class BarrierMember {
   /** As `leave`, for `using`. */
   [Symbol.dispose](): void;
 }
+/** Options of the constructor of {@link LockTable}. */
+export interface LockTableOptions {
+  /** As {@link MutexOptions.allowMainThread}, for all locks of the table. */
+  allowMainThread?: boolean | undefined;
+  /** As {@link MutexOptions.name}; messages add the lock's number. */
+  name?: string | undefined;
+  /** As {@link MutexOptions.onAbandoned}, with the table and the number of the lock. */
+  onAbandoned?: ((table: LockTable, index: number) => void) | undefined;
+}
+
+/**
+ * Many mutexes in a row, of four bytes each, which are locked by their numbers: a lock for each row of a table, or, by
+ * {@link LockTable.indexFor}, for each key. A million of them are one object; zeroed memory is a table of unlocked locks.
+ *
+ * Each lock is a mutex, with the guarantees of {@link Mutex}: `table.at(index)` is the same lock as an object, and so is
+ * `new Mutex(buffer, byteOffset + 4 * index)`. The verbs are those of the mutex, with the number first. To hold several,
+ * use {@link LockTable.lockAll}: two keys may have one lock, and locks that are taken one by one may deadlock.
+ *
+ * All verbs throw `ERR_OUT_OF_RANGE` (a RangeError) if the table has no lock `index`, and `ERR_INVALID_ARG_TYPE` if `index`
+ * is no number; those that return a promise reject.
+ *
+ * @example
+ * ```js
+ * import { LockTable } from 'sablock';
+ *
+ * const memory = new SharedArrayBuffer(LockTable.bytes(1000));
+ * const locks = new LockTable(memory, 0, 1000);
+ * const index = locks.indexFor('user:42');
+ * if (await locks.lockAsync(index, { timeout: 1000 })) {
+ *   console.log(`lock ${index} is held`);
+ *   locks.unlock(index);
+ * }
+ * ```
+ */
+export class LockTable {
+  /** How many bytes one lock takes. */
+  static readonly BYTES: 4;
+  /** What the table's byte offset must be a multiple of. */
+  static readonly ALIGN: 4;
+
+  /**
+   * How many bytes a table of `length` locks takes.
+   *
+   * @throws `ERR_INVALID_ARG_TYPE`, `ERR_OUT_OF_RANGE` if `length` is no integer of 1 or more.
+   */
+  static bytes(length: number): number;
+
+  /**
+   * Stands for the table at a place in shared memory; changes nothing there. In any thread.
+   *
+   * @param buffer As for {@link Mutex}.
+   * @param byteOffset Where the first lock is: 0 or more, a multiple of 4.
+   * @param length How many locks there are: an integer of 1 or more, the same in every thread that uses `indexFor`.
+   * @throws `ERR_INVALID_ARG_TYPE` if `buffer` is not shared memory, or another argument has the wrong type.
+   * @throws `ERR_OUT_OF_RANGE` if `length` is no such integer, or the table does not lie aligned inside the buffer.
+   */
+  constructor(buffer: SharedArrayBuffer, byteOffset: number | undefined, length: number, options?: LockTableOptions);
+
+  /** The buffer given to the constructor. */
+  readonly buffer: SharedArrayBuffer;
+  /** Where in the buffer the first lock is. */
+  readonly byteOffset: number;
+  /** How many locks the table has. */
+  readonly length: number;
+  /** The name given to the constructor; `null` without one. */
+  readonly name: string | null;
+
+  /** Locks the lock `index`. **Blocks** as {@link Mutex.lock}, and returns and throws as that does. */
+  lock(index: number, timeout?: Timeout | LockOptions): boolean;
+  /** Locks the lock `index`, as {@link Mutex.lockAsync}. */
+  lockAsync(index: number, options?: Timeout | AsyncLockOptions): Promise<boolean>;
+  /** Locks the lock `index` if that is possible at once, as {@link Mutex.tryLock}. */
+  tryLock(index: number): boolean;
+  /** Unlocks the lock `index`, as {@link Mutex.unlock}. */
+  unlock(index: number): void;
+  /** Locks the lock `index` and returns its guard. **Blocks** as {@link Mutex.acquire}. */
+  acquire(index: number, options?: Timeout | LockOptions): LockGuard;
+  /** Locks the lock `index`, as {@link Mutex.acquireAsync}. */
+  acquireAsync(index: number, options?: Timeout | AsyncLockOptions): Promise<LockGuard>;
+  /** Locks the lock `index` if that is possible at once, as {@link Mutex.tryAcquire}. */
+  tryAcquire(index: number): LockGuard | null;
+  /** Runs `fn` while it holds the lock `index`, as {@link Mutex.executeLocked}. */
+  executeLocked<T>(index: number, fn: () => T | PromiseLike<T>, options?: AsyncLockOptions): Promise<T>;
+  /** Runs `fn` while it holds the lock `index`. **Blocks** as {@link Mutex.executeLockedSync}. */
+  executeLockedSync<T>(index: number, fn: () => T, options?: LockOptions): T;
+  /** Whether this thread holds the lock `index`. Never blocks. */
+  isHeldByThisThread(index: number): boolean;
+
+  /**
+   * The lock `index` as an object: for a {@link Condition}, for {@link lockAll}, for `markConsistent`. A new object each
+   * time, for the same lock. Never blocks.
+   */
+  at(index: number): Mutex;
+
+  /**
+   * The number of the lock that a key has: the same in every thread, version, runtime and process, for tables of the same
+   * length. Keys are equal if they are the same string, by its UTF-16 code units, or the same number: `1` and `1n` are one
+   * key, so are `0` and `-0`, and `'1'` is another. Several keys may have one lock. Never blocks.
+   *
+   * It is MurmurHash3 (x86, 32 bits, unsigned) modulo `length`. What is hashed is the key's text, in UTF-16 code units of two bytes
+   * each, the low byte first, with the seed 0 for a string and 1 for a number or bigint. The text of an integer is its
+   * decimal digits, that of another number is `String(key)`.
+   *
+   * @throws `ERR_INVALID_ARG_TYPE` if `key` is no string, number or bigint.
+   */
+  indexFor(key: string | number | bigint): number;
+
+  /** Who holds the lock `index` and who waits for it, as {@link Mutex.inspect}. */
+  inspect(index: number): MutexInspection;
+
+  /** Locks several locks of the table, or none. **Blocks** as {@link lockAll}. */
+  lockAll(indices: Iterable<number>, options?: Timeout | LockOptions): LockAllGuard;
+  /** Locks several locks of the table, or none, as {@link lockAllAsync}. */
+  lockAllAsync(indices: Iterable<number>, options?: Timeout | AsyncLockOptions): Promise<LockAllGuard>;
+}
+
+/**
+ * Locks several locks, or none. **Blocks** this thread until it has all; workers only, unless all of them have
+ * `allowMainThread`.
+ *
+ * They are taken in the order of their addresses in memory, whatever the order of the list, so that two calls never deadlock
+ * with each other. Those that it has are held while it waits for the next. If it does not get all (the time is over, the
+ * thread ends), it gives back what it had, unmarked. A lock that is named several times counts once, whichever objects name it.
+ * However many locks there are, it is one call into the native code.
+ *
+ * @param lockables The locks: {@link Mutex} objects, of tables too. None: the guard is one of nothing.
+ * @param options How long to wait for all of them together, in milliseconds, counted from the call, or options. Default:
+ *   for ever.
+ * @throws `ERR_LOCK_TIMEOUT` if the time was over; the message names the lock that could not be had.
+ * @throws `ERR_LOCK_DEADLOCK` if the wait has no timeout and could never end: this thread holds one of the locks already, or
+ *   threads wait for each other in a circle.
+ * @throws `ERR_LOCK_MAIN_THREAD` on the main thread, if one of the locks must not block it.
+ * @throws `ERR_LOCK_CORRUPT`, `ERR_LOCK_THREAD_ENDING` as {@link Mutex.lock}, and what `onAbandoned` of a lock throws.
+ * @throws `ERR_INVALID_ARG_TYPE` if `lockables` is not iterable, or one of them is no lock; nothing is locked then.
+ *   After any error none of the locks is held by this call.
+ * @example
+ * ```js
+ * using guard = lockAll([from.lock, to.lock], { timeout: 1000 });
+ * from.balance -= 10;
+ * to.balance += 10;
+ * ```
+ */
+export function lockAll(lockables: Iterable<Mutex>, options?: Timeout | LockOptions): LockAllGuard;
+
+/**
+ * Locks several locks, or none, as {@link lockAll}, without blocking. In any thread; never throws.
+ *
+ * A lock that this thread holds already, by another of its tasks, is waited for. A signal that aborts gives back what it has.
+ * The end of the thread does so too, unmarked.
+ *
+ * @returns A promise of the guard. Rejected as `lockAll` throws, with the signal's `reason`, or with `ERR_LOCK_NO_THREAD` as
+ *   {@link Mutex.lockAsync}. After a rejection none of the locks is held by this call.
+ * @example
+ * ```js
+ * const guard = await lockAllAsync([from.lock, to.lock], { signal });
+ * try {
+ *   await transfer(from, to, 10);
+ * } finally {
+ *   guard.unlock();
+ * }
+ * ```
+ */
+export function lockAllAsync(lockables: Iterable<Mutex>, options?: Timeout | AsyncLockOptions): Promise<LockAllGuard>;
+
+/** A hold of several locks: made by {@link lockAll} and {@link lockAllAsync}, and freed once. It belongs to its thread. */
+export class LockAllGuard {
+  private constructor();
+  /** Whether it still holds any of its locks, as {@link LockGuard.locked}. */
+  readonly locked: boolean;
+  /** Those of its locks whose holder's thread ended inside, until their `markConsistent`: see {@link Mutex.abandoned}. */
+  readonly abandoned: Mutex[];
+  /**
+   * Unlocks all of its locks. Never blocks.
+   *
+   * @returns `true` if it held any; later `false`, and nothing is touched.
+   * @throws As {@link LockGuard.unlock}. The other locks are unlocked all the same; call it again for the one that was not.
+   */
+  unlock(): boolean;
+  /** As `unlock`, for `using`. */
+  [Symbol.dispose](): void;
+}
+
+/** A class of this package whose objects live in shared memory. */
+export interface LayoutClass {
+  // biome-ignore lint/suspicious/noExplicitAny: whatever follows the buffer.
+  new (buffer: SharedArrayBuffer, ...rest: any[]): { readonly byteOffset: number };
+  /** How many bytes it takes. */
+  readonly BYTES: number;
+  /** What its byte offset must be a multiple of. */
+  readonly ALIGN: number;
+}
+
+/** A class of typed arrays. */
+export interface LayoutArrayClass {
+  new (buffer: SharedArrayBuffer, byteOffset?: number, length?: number): ArrayBufferView;
+  /** How many bytes an element takes. */
+  readonly BYTES_PER_ELEMENT: number;
+}
+
+/** One field of a {@link layout}: a class, or an array that begins with one. */
+export type LayoutField = LayoutClass | LayoutArrayClass | readonly [LayoutClass | LayoutArrayClass, ...unknown[]];
+
+/** What may follow a class in a field of a {@link layout}: its arguments after the offset, or a number of elements. */
+export type LayoutArguments<Class> = Class extends LayoutArrayClass
+  ? [length?: number]
+  : Class extends LayoutClass
+    ? ConstructorParameters<Class> extends [unknown?, unknown?, ...infer Rest]
+      ? Rest
+      : never
+    : never;
+
+/** The field as it may be written, by what its class takes. */
+export type CheckedLayoutField<Field> = Field extends readonly [infer Class, ...unknown[]]
+  ? readonly [Class, ...LayoutArguments<Class>]
+  : [] extends LayoutArguments<Field>
+    ? Field
+    : never;
+
+/** The object that a field of a {@link layout} becomes. */
+export type LayoutInstance<Field> = Field extends readonly [infer Class, ...unknown[]]
+  ? LayoutInstance<Class>
+  : Field extends new (
+        ...args: never[]
+      ) => infer Instance
+    ? Instance
+    : never;
+
+/** Places in shared memory for the fields of a {@link layout}. */
+export interface Layout<Fields> {
+  /** How many bytes it takes, rounded up, so that another may follow it in one buffer. */
+  readonly byteLength: number;
+  /** New, zeroed shared memory of `byteLength`: all of its locks are free. */
+  create(): SharedArrayBuffer;
+  /**
+   * An object with an instance for each field, in `buffer` from `byteOffset` on (default: 0). Changes nothing in memory.
+   *
+   * @throws `ERR_INVALID_ARG_TYPE` if `buffer` is not shared memory, or `byteOffset` no number.
+   * @throws `ERR_OUT_OF_RANGE` if the layout does not lie inside the buffer, aligned to the largest alignment of its fields.
+   */
+  on(buffer: SharedArrayBuffer, byteOffset?: number): { [Name in keyof Fields]: LayoutInstance<Fields[Name]> };
+}
+
+/**
+ * Places for several primitives and typed arrays in one buffer, in the order given, each aligned: no offsets to count by
+ * hand. The same fields are at the same places in every thread, version and runtime. In any thread; never blocks.
+ *
+ * @param fields By name a class, or an array that begins with one: what follows are the arguments of its constructor after the offset,
+ *   or the length of a typed array (default: 1).
+ * @throws `ERR_INVALID_ARG_TYPE`, `ERR_OUT_OF_RANGE` if a field is nothing of the kind.
+ * @example
+ * ```js
+ * import { layout, LockTable, Mutex } from 'sablock';
+ *
+ * const places = layout({ lock: Mutex, rows: [LockTable, 1000], total: Int32Array, prices: [Float64Array, 1000] });
+ * const memory = places.create(); // to be sent to other threads, which have the same layout
+ * const { lock, rows, total, prices } = places.on(memory);
+ * await lock.executeLocked(() => {
+ *   total[0] += prices[rows.indexFor('a')];
+ * });
+ * ```
+ */
+export function layout<Fields extends Record<string, LayoutField>>(
+  fields: Fields & { [Name in keyof Fields]: CheckedLayoutField<Fields[Name]> },
+): Layout<Fields>;
 
 /** Options of {@link waitAsync}. */
 export interface WaitAsyncOptions {

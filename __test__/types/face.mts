@@ -16,9 +16,16 @@ import {
   DeadlockError,
   type DiagnosticsMessages,
   inspectAll,
+  type Layout,
+  type LockAllGuard,
   type Lockable,
   type LockGuard,
   type LockOptions,
+  LockTable,
+  type LockTableOptions,
+  layout,
+  lockAll,
+  lockAllAsync,
   Mutex,
   type MutexHolder,
   type MutexInspection,
@@ -61,7 +68,12 @@ is<
     | 'Condition'
     | 'DeadlockError'
     | 'inspectAll'
+    | 'layout'
+    | 'lockAll'
+    | 'lockAllAsync'
+    | 'LockAllGuard'
     | 'LockGuard'
+    | 'LockTable'
     | 'Mutex'
     | 'notify'
     | 'Semaphore'
@@ -271,6 +283,97 @@ is<Equal<QueuedMutexInspection['byteOffset'], number>>();
   using maybe = mutex.tryAcquire();
   maybe?.unlock();
 }
+
+// LockTable, and several locks at once
+
+is<Equal<keyof typeof LockTable, 'prototype' | 'BYTES' | 'ALIGN' | 'bytes'>>();
+is<
+  Equal<
+    keyof LockTable,
+    | 'acquire'
+    | 'acquireAsync'
+    | 'at'
+    | 'buffer'
+    | 'byteOffset'
+    | 'executeLocked'
+    | 'executeLockedSync'
+    | 'indexFor'
+    | 'inspect'
+    | 'isHeldByThisThread'
+    | 'length'
+    | 'lock'
+    | 'lockAll'
+    | 'lockAllAsync'
+    | 'lockAsync'
+    | 'name'
+    | 'tryAcquire'
+    | 'tryLock'
+    | 'unlock'
+  >
+>();
+is<
+  Equal<
+    Required<LockTableOptions>,
+    {
+      allowMainThread: boolean | undefined;
+      name: string | undefined;
+      onAbandoned: ((table: LockTable, index: number) => void) | undefined;
+    }
+  >
+>();
+const table = new LockTable(memory, undefined, LockTable.bytes(1), {
+  onAbandoned: (table, index) => table.at(index).markConsistent(),
+});
+is<Equal<ReturnType<LockTable['lock' | 'tryLock' | 'isHeldByThisThread']>, boolean>>();
+is<Equal<ReturnType<LockTable['unlock']>, void>>();
+is<Equal<ReturnType<LockTable['lockAsync']>, Promise<boolean>>>();
+is<Equal<ReturnType<LockTable['acquire']>, LockGuard>>();
+is<Equal<ReturnType<LockTable['acquireAsync']>, Promise<LockGuard>>>();
+is<Equal<ReturnType<LockTable['tryAcquire']>, LockGuard | null>>();
+is<Equal<ReturnType<LockTable['at']>, Mutex>>();
+is<Equal<ReturnType<LockTable['inspect']>, MutexInspection>>();
+table.lock(0, { timeout: 5 });
+table.lockAsync(0, { timeout: 5, signal, ref: false });
+const fromTable = table.executeLocked(0, async () => 'text', { signal });
+is<Equal<typeof fromTable, Promise<string>>>();
+const fromTableSync = table.executeLockedSync(0, () => 1n, { timeout: 5 });
+is<Equal<typeof fromTableSync, bigint>>();
+for (const key of ['a', 1, 1n]) table.lock(table.indexFor(key), 5);
+{
+  using guard = table.lockAll([0, 1], 5);
+  is<Equal<typeof guard, LockAllGuard>>();
+  is<Equal<keyof typeof guard, 'abandoned' | 'locked' | 'unlock' | typeof Symbol.dispose>>();
+  is<Equal<typeof guard.abandoned, Mutex[]>>();
+  is<Equal<ReturnType<typeof guard.unlock>, boolean>>();
+  is<Equal<ReturnType<typeof lockAll>, LockAllGuard>>();
+  is<Equal<ReturnType<typeof lockAllAsync>, Promise<LockAllGuard>>>();
+  lockAll(new Set([mutex, table.at(1)]), { timeout: 5 });
+  lockAllAsync([], { timeout: 5, signal, ref: false });
+  table.lockAllAsync(new Set([1]), 5);
+}
+
+// layout
+
+const places = layout({
+  lock: Mutex,
+  named: [Mutex, { name: 'named' }],
+  changed: Condition,
+  rows: [LockTable, 1000, { name: 'rows' }],
+  total: Int32Array,
+  prices: [Float64Array, 100],
+});
+places satisfies Layout<object>;
+is<Equal<typeof places.byteLength, number>>();
+is<Equal<ReturnType<typeof places.create>, SharedArrayBuffer>>();
+const fields = places.on(memory, 8);
+is<Equal<keyof typeof fields, 'lock' | 'named' | 'changed' | 'rows' | 'total' | 'prices'>>();
+is<Equal<typeof fields.lock, Mutex>>();
+is<Equal<typeof fields.named, Mutex>>();
+is<Equal<typeof fields.changed, Condition>>();
+is<Equal<typeof fields.rows, LockTable>>();
+fields.total satisfies Int32Array;
+fields.prices satisfies Float64Array;
+fields.prices[0] satisfies number | undefined;
 
 // Condition
 

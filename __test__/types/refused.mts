@@ -6,7 +6,11 @@ import {
   BrokenBarrierError,
   Condition,
   DeadlockError,
+  LockAllGuard,
   LockGuard,
+  LockTable,
+  layout,
+  lockAll,
   Mutex,
   notify,
   type RwLock,
@@ -21,6 +25,7 @@ import {
 
 declare const mutex: Mutex;
 declare const guard: LockGuard;
+declare const table: LockTable;
 declare const condition: Condition;
 declare const deadlock: DeadlockError;
 const { signal } = new AbortController();
@@ -175,3 +180,29 @@ rwlock.read.acquire().mutex.unlock();
 rwlock.write.enter(() => {});
 // @ts-expect-error: a condition waits with the write of an RwLock, not with the whole
 new Condition(rwlock.buffer, 0).wait(rwlock);
+// @ts-expect-error: a table has a length
+new LockTable(mutex.buffer, 0);
+// @ts-expect-error: the number of a lock comes first
+table.lock();
+// @ts-expect-error: a signal is for the asynchronous verbs
+table.lock(0, { signal });
+// @ts-expect-error: no key
+table.indexFor({});
+// @ts-expect-error: several locks are a list
+lockAll(mutex);
+// @ts-expect-error: a condition is no lock
+lockAll([condition]);
+// @ts-expect-error: a signal is for the asynchronous verbs
+lockAll([mutex], { signal });
+// @ts-expect-error: guards come from lockAll()
+new LockAllGuard();
+// @ts-expect-error: no class of this package
+layout({ map: Map });
+// @ts-expect-error: a table has a length
+layout({ rows: LockTable });
+// @ts-expect-error: a length is a number
+layout({ rows: [LockTable, '5'] });
+// @ts-expect-error: no such option
+layout({ lock: [Mutex, { allowMain: true }] });
+// @ts-expect-error: a number of elements
+layout({ prices: [Float64Array, '5'] });

@@ -83,10 +83,6 @@ class LockList {
     return new LockAllGuard(secret, locks, guards);
   }
 
-  giveBack() {
-    binding.giveBackAll(this.words, this.asks, this.reports);
-  }
-
   /** The error for a lock that could not be had. */
   failure(status, index, timeout, verb) {
     const word = this.words[index];
@@ -129,7 +125,8 @@ function lockBlocking(list, timeout, verb) {
     else lock();
     if (isGranted(status)) return list.take(status);
   } catch (error) {
-    if (isGranted(status)) list.giveBack();
+    // At the end of the stack no function of JS may be able to begin; those of the binding always are.
+    if (status === GRANTED || status === GRANTED_ABANDONED) binding.giveBackAll(words, asks, list.reports);
     throw error;
   }
   throw list.failure(status, thread.record[StoppedAt], timeout, verb);
@@ -182,12 +179,12 @@ class SetWait extends PendingWait {
       return;
     }
     thread.pending -= 1;
-    if (isGranted(status)) {
+    if (status === GRANTED || status === GRANTED_ABANDONED) {
       try {
         this.resolve(list.take(status));
       } catch (error) {
         // Also if `take` could not begin.
-        list.giveBack();
+        binding.giveBackAll(list.words, list.asks, list.reports);
         this.reject(error);
       }
     } else {

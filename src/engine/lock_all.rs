@@ -15,6 +15,7 @@ use super::primitive::{Hold, Mode, Primitive, Request, State};
 use super::table::Engine;
 use crate::agents::{Agent, AgentId};
 use crate::memory::Place;
+use crate::sync;
 
 /// A lock of a set.
 struct Part {
@@ -137,7 +138,7 @@ impl Engine {
             }
             let outcome = self.wait(agent, primitive, place, request, limit, &mut caller);
             if let Some((owner, since)) = caller.queued.take() {
-                set.waits.push(PartWait { index, owner, waited: since.elapsed() });
+                set.waits.push(PartWait { index, owner, waited: sync::now().saturating_duration_since(since) });
             }
             let Ok(Outcome::Granted { abandoned_by }) = outcome else {
                 set.stopped_at = Some(index);

@@ -124,8 +124,12 @@ pub fn set_report(env: Env, ended: u32) -> Result<()> {
 /// name.
 #[napi(catch_unwind, ts_args_type = "words: Int32Array[], asks: Ask[], reports: number[]")]
 pub fn give_back_all(env: Env, words: Vec<JsWord>, asks: Vec<Ask>, reports: Vec<u32>) -> Result<()> {
-    let (reports, _) = reports.as_chunks();
-    let reports: Vec<_> = reports.iter().map(|&[index, agent]| (index as usize, agent)).collect();
-    let mut set = set_of(&words, &asks).all_held(&reports);
-    JsThread::with(env, |thread| engine().give_back_all(thread.event_loop.agent(), &mut set))
+    let (told, _) = reports.as_chunks();
+    let mut reports: Vec<_> = told.iter().map(|&[index, agent]| (index as usize, agent)).collect();
+    JsThread::with(env, |thread| {
+        // JS may not even have asked for them.
+        reports.append(&mut thread.found.reports);
+        let mut set = set_of(&words, &asks).all_held(&reports);
+        engine().give_back_all(thread.event_loop.agent(), &mut set);
+    })
 }

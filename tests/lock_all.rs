@@ -1,0 +1,183 @@
+//! Several locks at once: all or none, step by step.
+#![cfg(not(loom))]
+
+mod common;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use common::World;
+use sablock::agents::Agent;
+use sablock::engine::{EventLoop, Failure, Hold, HoldOwner, Limit, LockSet, Outcome, Primitive, Reply};
+use sablock::memory::Place;
+use sablock::primitives::mutex::MUTEX;
+use sablock::primitives::rwlock::RWLOCK;
+
+const GRANTED: Outcome = Outcome::GRANTED;
+const GUARD: Hold = Hold::exclusive(HoldOwner::Guard);
+
+/// Words of their own, in one row.
+struct Row(&'static [AtomicU32; 8]);
+
+impl Row {
+    fn new() -> Self {
+        Self(Box::leak(Box::default()))
+    }
+
+    fn place(&self, index: usize) -> Place {
+        // SAFETY: aligned, zero, and never freed.
+        unsafe { Place::new((&self.0[index]).into(), 4 * index) }
+    }
+
+    fn set(&self, indices: &[usize]) -> LockSet {
+        LockSet::new(indices.iter().map(|index| (&MUTEX as &'static dyn Primitive, self.place(*index), GUARD)))
+    }
+
+    fn owners(&self) -> [u32; 4] {
+        [0, 1, 2, 3].map(|index| MUTEX.owner(MUTEX.read(self.place(index))))
+    }
+}
+
+fn event_loop<'w>(world: &'w World, agent: &Arc<Agent>) -> EventLoop<'w> {
+    EventLoop::new(&world.engine, Arc::clone(agent))
+}
+
+fn lock(world: &World, agent: &Arc<Agent>, row: &Row, index: usize) {
+    assert_eq!(
+        world.engine.lock(agent, row.place(index), HoldOwner::Thread, Limit::Once, &mut || true).unwrap(),
+        GRANTED
+    );
+}
+
+fn unlock(world: &World, agent: &Arc<Agent>, row: &Row, index: usize) {
+    assert!(world.engine.unlock(agent, row.place(index), HoldOwner::Thread).unwrap());
+}
+
+#[test]
+fn all_are_held_once_whatever_the_order_and_the_number_of_their_names() {
+    let (world, row) = (World::new(false), Row::new());
+    let me = world.agent(0);
+    let mut set = row.set(&[3, 1, 3, 0, 1]);
+    assert_eq!(set.indices().collect::<Vec<_>>(), [3, 1, 0], "by address, each by its first name");
+    assert_eq!(world.engine.lock_all(&me, &mut set, Limit::Once, &mut || true).unwrap(), GRANTED);
+    assert_eq!(row.owners(), [me.id, me.id, 0, me.id]);
+    world.engine.give_back_all(&me, &mut set);
+    assert_eq!(row.owners(), [0; 4]);
+}
+
+#[test]
+fn to_read_and_to_write_one_lock_is_to_write_it() {
+    let (world, row) = (World::new(false), Row::new());
+    let me = world.agent(0);
+    let rwlock: &'static dyn Primitive = &RWLOCK;
+    let holds = [Hold::shared(HoldOwner::Guard), GUARD, Hold::shared(HoldOwner::Guard)];
+    let mut set = LockSet::new(holds.map(|hold| (rwlock, row.place(0), hold)));
+    assert_eq!(set.indices().collect::<Vec<_>>(), [1]);
+    assert_eq!(world.engine.lock_all(&me, &mut set, Limit::Once, &mut || true).unwrap(), GRANTED);
+    assert_eq!(RWLOCK.owner(RWLOCK.read(row.place(0))), me.id);
+    world.engine.give_back_all(&me, &mut set);
+    assert_eq!(row.0[0].load(Ordering::SeqCst), 0);
+}
+
+#[test]
+fn without_one_of_them_none_is_held() {
+    let (world, row) = (World::new(false), Row::new());
+    let [me, other] = [0, 1].map(|thread| world.agent(thread));
+    lock(&world, &other, &row, 2);
+    let mut set = row.set(&[3, 2, 1]);
+    assert_eq!(world.engine.lock_all(&me, &mut set, Limit::Once, &mut || true).unwrap(), Outcome::TimedOut);
+    assert_eq!((set.stopped_at, row.owners()), (Some(1), [0, 0, other.id, 0]));
+    let failure = world.engine.lock_all(&me, &mut row.set(&[3, 2, 1]), Limit::Endless, &mut || false).unwrap_err();
+    assert!(matches!(failure, Failure::Interrupted), "{failure:?}");
+    assert_eq!(row.owners(), [0, 0, other.id, 0]);
+    lock(&world, &me, &row, 3);
+    unlock(&world, &other, &row, 2);
+    let failure = world.engine.lock_all(&me, &mut row.set(&[3, 2, 1]), Limit::Endless, &mut || true).unwrap_err();
+    assert!(matches!(failure, Failure::Deadlock(_)), "{failure:?}");
+    assert_eq!(row.owners(), [0, 0, 0, me.id]);
+}
+
+#[test]
+fn a_loop_holds_what_it_has_while_it_waits_for_the_next() {
+    let (world, row) = (World::new(false), Row::new());
+    let [me, other] = [0, 1].map(|thread| world.agent(thread));
+    let mut waits = event_loop(&world, &me);
+    lock(&world, &other, &row, 1);
+    lock(&world, &other, &row, 3);
+    let Ok(Reply::Pending(token)) = waits.lock_all(&mut row.set(&[0, 1, 2, 3]), Limit::Endless) else { panic!() };
+    assert_eq!(waits.set_of(Some(token)).unwrap().stopped_at, Some(1));
+    assert_eq!(row.owners(), [me.id, other.id, 0, other.id]);
+    unlock(&world, &other, &row, 1);
+    assert_eq!(waits.next_settled().unwrap().outcome, Ok(GRANTED));
+    let Some(Ok(Reply::Pending(_))) = waits.go_on() else { panic!() };
+    assert_eq!(row.owners(), [me.id, me.id, me.id, other.id]);
+    assert_eq!(waits.next_settled(), None);
+    unlock(&world, &other, &row, 3);
+    assert_eq!(waits.next_settled().unwrap().outcome, Ok(GRANTED));
+    assert!(matches!(waits.go_on(), Some(Ok(Reply::Now(GRANTED)))));
+    assert_eq!(waits.next_settled(), None, "its code knows of them");
+    assert_eq!(row.owners(), [me.id; 4]);
+    waits.end();
+    assert!(world.engine.inspect(&MUTEX, row.place(2)).owner_has_ended, "what its code held is marked");
+}
+
+/// However the wait of a set ends, what it had is free, and unmarked.
+#[test]
+fn a_set_that_is_not_complete_is_given_back_unmarked() {
+    type End = fn(EventLoop<'_>, u32);
+    let ends: [(&str, End); 5] = [
+        ("cancelled", |mut waits, token| assert!(waits.cancel(token).is_some())),
+        ("its thread ends", |waits, _| waits.end()),
+        ("its thread ends when it was granted", |mut waits, _| {
+            unlock_third();
+            assert!(waits.next_settled().is_some());
+            waits.end();
+        }),
+        ("refused", |mut waits, _| {
+            unlock_third();
+            assert!(waits.next_settled().is_some());
+            waits.refuse();
+        }),
+        ("its code does not go on", |mut waits, _| {
+            unlock_third();
+            assert!(waits.next_settled().is_some());
+            assert_eq!(waits.next_settled(), None);
+        }),
+    ];
+    thread_local! {
+        static UNLOCK: std::cell::RefCell<Option<Box<dyn FnOnce()>>> = const { std::cell::RefCell::new(None) };
+    }
+    fn unlock_third() {
+        UNLOCK.take().expect("set before")();
+    }
+    for (name, end) in ends {
+        let (world, row): (&'static World, _) = (Box::leak(Box::new(World::new(false))), Row::new());
+        let [me, other] = [0, 1].map(|thread| world.agent(thread));
+        let mut waits = event_loop(world, &me);
+        lock(world, &other, &row, 2);
+        lock(world, &other, &row, 3);
+        let Ok(Reply::Pending(token)) = waits.lock_all(&mut row.set(&[3, 1, 2, 0]), Limit::Endless) else { panic!() };
+        assert_eq!(row.owners(), [me.id, me.id, other.id, other.id], "{name}");
+        let (row_of_unlock, holder) = (Row(row.0), Arc::clone(&other));
+        UNLOCK.set(Some(Box::new(move || unlock(world, &holder, &row_of_unlock, 2))));
+        end(waits, token);
+        let third = row.owners()[2];
+        assert_eq!((row.owners()[..2].to_vec(), third == 0 || third == other.id), (vec![0, 0], true), "{name}");
+        assert_eq!(row.0[0].load(Ordering::SeqCst) | row.0[1].load(Ordering::SeqCst), 0, "{name}: unmarked");
+    }
+}
+
+#[test]
+fn what_ended_inside_is_still_to_be_reported_after_a_set_was_given_back() {
+    let (world, row) = (World::new(false), Row::new());
+    let [me, dead, other] = [0, 1, 2].map(|thread| world.agent(thread));
+    lock(&world, &dead, &row, 0);
+    lock(&world, &other, &row, 2);
+    world.engine.thread_ended(dead.id);
+    let mut set = row.set(&[0, 2]);
+    assert_eq!(world.engine.lock_all(&me, &mut set, Limit::Once, &mut || true).unwrap(), Outcome::TimedOut);
+    unlock(&world, &other, &row, 2);
+    let mut set = row.set(&[2, 0]);
+    assert_eq!(world.engine.lock_all(&me, &mut set, Limit::Once, &mut || true).unwrap(), GRANTED);
+    assert_eq!(set.reports().collect::<Vec<_>>(), [(1, dead.id)]);
+}
