@@ -28,6 +28,8 @@ pub enum Field {
     Arrived,
     /// 1 if a condition's wait ended with a notification.
     IsNotified,
+    /// 1 if `takeEnded` has something for the primitive that the last wait was for.
+    HasEnded,
     /// How many steps the cycle has; each is a thread and the byte offset of the lock that it waits for.
     CycleLength,
     /// The first step.

@@ -266,6 +266,11 @@ impl JsThread {
         }
     }
 
+    /// A wait is over: notes whether there are ended holds to be told of.
+    pub fn note_ended(&mut self, place: Place) {
+        self.record.set(Field::HasEnded, f64::from(u8::from(engine().has_ended(place))));
+    }
+
     fn note_owner(&mut self, owner: AgentId) {
         let owner = engine().agents.thread(owner);
         self.record.set(Field::OwnerThread, owner.map_or(-1.0, f64::from));
