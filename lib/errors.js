@@ -9,7 +9,9 @@ class TimeoutError extends Error {
   constructor(place, timeout, verb, holder) {
     super(
       `${verb}() timed out after ${timeout} ms waiting for ${describe(place)}. ${holder} ` +
-        'Wait longer, or use lock() or lockAsync(), which return false instead.',
+        (place.kind === 'once'
+          ? 'Wait longer.'
+          : 'Wait longer, or use lock() or lockAsync(), which return false instead.'),
     );
     this.name = 'TimeoutError';
     this.code = 'ERR_LOCK_TIMEOUT';
@@ -35,6 +37,12 @@ function describe({ byteOffset, name, kind = 'mutex' }, as = kind) {
 /** Of a deadlock that was found at `place`, where the cycle begins. */
 function describeCycle(place, cycle) {
   const [{ threadId }] = cycle;
+  if (cycle.length === 1 && place.kind === 'once') {
+    return (
+      `Deadlock: thread ${threadId} would wait for ever for ${describe(place)}, which it runs itself, perhaps in a run() ` +
+      'that is not over. Await that, or give a timeout.'
+    );
+  }
   if (cycle.length === 1) {
     return (
       `Deadlock: thread ${threadId} would wait for ever for ${describe(place)}, which it holds ` +
@@ -118,6 +126,15 @@ exports.thenableResult = (place) =>
     new TypeError(
       'The "fn" argument of executeLockedSync() must not return a promise: ' +
         `${describe(place)} is already unlocked when it settles. Use executeLocked().`,
+    ),
+    'ERR_INVALID_ARG_TYPE',
+  );
+
+exports.thenableRun = (place) =>
+  coded(
+    new TypeError(
+      `The "fn" argument of runSync() must not return a promise: ${describe(place)} would be done before that settles. ` +
+        'It is not done now, and the next in line runs. Use run().',
     ),
     'ERR_INVALID_ARG_TYPE',
   );

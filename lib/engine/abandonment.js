@@ -80,7 +80,7 @@ exports.report = (mutex, word) => {
   thread.warnings ??= new Warnings();
   thread.warnings.warn(word, threadId);
   binding.reported();
-  tellAbandoned(mutex, threadId);
+  tellAbandoned(mutex, word, threadId);
 };
 
 /**
@@ -92,7 +92,7 @@ exports.repair = (mutex, word) => {
   // Null: another has been told of the end, and has not repaired.
   if (threadId !== null) {
     binding.reported();
-    tellAbandoned(mutex, threadId);
+    tellAbandoned(mutex, word, threadId);
   }
   const { onAbandoned } = word;
   if (isThenable(onAbandoned(mutex))) throw thenableRepair(word);

@@ -8,7 +8,7 @@ const { channel } = require('node:diagnostics_channel');
 const { threadId } = require('node:worker_threads');
 const { binding, thread } = require('./thread.js');
 
-const { OwnerThread, WaitedMs } = binding.Field;
+const { HasEnded, OwnerThread, WaitedMs } = binding.Field;
 
 const contended = channel('sablock:contended');
 const longHold = channel('sablock:long-hold');
@@ -177,8 +177,19 @@ exports.whileBlocked = (mutex, word, call) => {
   return status;
 };
 
-exports.tellAbandoned = (mutex, ownerThreadId) => {
-  quietly(() => abandoned.publish({ ...placeOf(mutex), ownerThreadId }));
+exports.tellAbandoned = (primitive, word, ownerThreadId, mode = 'exclusive') => {
+  const mutex = word.kind === undefined ? primitive : null;
+  quietly(() => abandoned.publish({ ...placeOf(primitive), primitive, mutex, ownerThreadId, mode }));
+};
+
+/** What threads held that have ended, as their registers said, has gone back. Each is told once in the process. */
+exports.tellEnded = (primitive, word, ask) => {
+  thread.record[HasEnded] = 0;
+  quietly(() => {
+    for (const { threadId: ended, mode } of binding.takeEnded(word, ask)) {
+      exports.tellAbandoned(primitive, word, ended, mode);
+    }
+  });
 };
 
 exports.tellDeadlock = (mutex, cycle) => {
@@ -188,8 +199,11 @@ exports.tellDeadlock = (mutex, cycle) => {
 /** For a message: who holds the word now, and for how long if that was seen. */
 exports.describeHolder = (word) => {
   const holder = binding.ownerThread(word);
-  if (holder === null) return 'Nobody holds it now.';
-  const who = holder === threadId ? 'This thread holds it now' : `Thread ${holder} holds it now`;
+  const verb = word.kind === 'once' ? 'runs' : 'holds';
+  if (holder === null) return `Nobody ${verb} it now.`;
+  const who = `${holder === threadId ? 'This thread' : `Thread ${holder}`} ${verb} it now`;
   const ms = thread.holds?.seenMs(word, holder) ?? 0;
-  return ms > 0 ? `${who}, and was seen to hold it for ${Math.floor(ms)} ms on end.` : `${who}.`;
+  return ms > 0
+    ? `${who}, and was seen to ${word.kind === 'once' ? 'run' : 'hold'} it for ${Math.floor(ms)} ms on end.`
+    : `${who}.`;
 };

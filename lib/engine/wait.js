@@ -1,17 +1,18 @@
 const { binding, thread } = require('./thread.js');
 const { repair, report } = require('./abandonment.js');
-const { beginWait, describeHolder, isWatched, tellDeadlock, whileBlocked } = require('./diagnosis.js');
+const { beginWait, describeHolder, isWatched, tellDeadlock, tellEnded, whileBlocked } = require('./diagnosis.js');
 const { DeadlockError, TimeoutError, corrupt, describe, noBackgroundThread, threadEnding } = require('../errors.js');
 const { PendingWait } = require('./pending-wait.js');
 
-const { Cycle, CycleLength } = binding.Field;
+const { Cycle, CycleLength, HasEnded } = binding.Field;
 
 /**
  * A request, as the verbs of a primitive make it:
  * - `ask`, `count`, `of`: what the binding is asked for; `isCounted`: the last two matter;
  * - `take(lock, word, status)`: what the caller gets once it is granted; `refused(lock, word)`: if there is nothing to wait for;
  * - `isGuarded`: out of time it throws, and returns `false` otherwise; `isPlain`: it gets `true`;
- * - `isExclusive`: it has to report a holder whose thread ended inside.
+ * - `isExclusive`: it has to report a holder whose thread ended inside;
+ * - `isPassage`: there is nothing to hold, so that the wait is not told about.
  */
 
 /** A promise for a mutex, pending once the thread has taken it in. */
@@ -33,6 +34,7 @@ class LockWait extends PendingWait {
 
   /** Ends it with its status, in a drain. */
   settle(status) {
+    if (thread.record[HasEnded] !== 0) this.runInAsyncScope(tellEnded, null, this.mutex, this.word, this.request.ask);
     if (status === binding.GRANTED_ABANDONED || (status === binding.GRANTED && this.word.onAbandoned !== undefined)) {
       // Users' code, which belongs to the context of whoever waits.
       this.runInAsyncScope(this.#end, this, status);
@@ -156,7 +158,7 @@ function readCycle() {
 exports.lockWord = (mutex, word, request, options, verb, lender) => {
   const { timeout, signal } = options;
   if (signal?.aborted) return Promise.reject(signal.reason);
-  const isTold = isWatched();
+  const isTold = !request.isPassage && isWatched();
   const wait = new (isTold ? WatchedLockWait : LockWait)(mutex, word, request, options, verb, lender);
   if (lender !== undefined) lender.locking = wait;
   const { ask, count, of } = request;
@@ -182,7 +184,8 @@ exports.lockWord = (mutex, word, request, options, verb, lender) => {
       status === binding.GRANTED &&
       signal === undefined &&
       lender === undefined &&
-      word.onAbandoned === undefined
+      word.onAbandoned === undefined &&
+      thread.record[HasEnded] === 0
     ) {
       wait.resolve(taken);
       try {
@@ -196,6 +199,7 @@ exports.lockWord = (mutex, word, request, options, verb, lender) => {
     let value;
     try {
       wait.stopListening();
+      if (thread.record[HasEnded] !== 0) tellEnded(mutex, word, ask);
       value = wait.conclude(status);
     } catch (error) {
       // Also if `conclude` could not begin. Giving back what is not held any more changes nothing.
@@ -221,8 +225,9 @@ exports.lockBlocking = (mutex, word, request, timeout, verb) => {
     return status;
   };
   try {
-    if (isWatched()) whileBlocked(mutex, word, lock);
+    if (!request.isPassage && isWatched()) whileBlocked(mutex, word, lock);
     else lock();
+    if (thread.record[HasEnded] !== 0) tellEnded(mutex, word, ask);
     if (status === binding.GRANTED && request.isPlain && word.onAbandoned === undefined) return true;
     return conclude(status, mutex, word, request, timeout, verb);
   } catch (error) {
@@ -239,6 +244,7 @@ exports.tryLock = (lock, word, request) => {
   const status = binding.tryAcquire(word, ask, count, of);
   if (status === binding.TIMED_OUT) return request.isGuarded ? null : false;
   try {
+    if (thread.record[HasEnded] !== 0) tellEnded(lock, word, ask);
     return conclude(status, lock, word, request, 0);
   } catch (error) {
     if (status === binding.GRANTED || status === binding.GRANTED_ABANDONED) binding.giveBack(word, ask, count, of);

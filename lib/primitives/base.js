@@ -72,6 +72,7 @@ exports.passage = (ask) => ({
   isGuarded: false,
   isPlain: true,
   isExclusive: false,
+  isPassage: true,
   take: () => true,
 });
 
@@ -94,5 +95,7 @@ exports.awaitFor = (primitive, request, options, verb) => {
 };
 
 exports.SharedPrimitive = SharedPrimitive;
+/** Whether this thread may block in its verbs. */
+exports.mayBlock = (primitive) => inner(primitive).mayBlock;
 /** The view of a primitive's memory. */
 exports.wordsOf = (primitive) => inner(primitive).words;
