@@ -12,8 +12,8 @@ exports.create = (type, options, ...args) => {
 
 /** Threads with an object of their own on the memory of this one. */
 exports.users = async (threads, count, object, options = {}, args = []) => {
-  const { buffer, byteOffset, constructor } = object;
-  const data = { buffer, byteOffset, type: constructor.name, args };
+  const { buffer, byteOffset } = object;
+  const data = { buffer, byteOffset, type: object.constructor.name, args };
   const users = Array.from({ length: count }, () => threads.start('primitive', data, options));
   await Promise.all(users.map((user) => user.call('get', 'byteOffset')));
   return users;

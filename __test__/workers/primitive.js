@@ -25,6 +25,11 @@ const functions = {
     raise(running);
     waitForFlag(go);
   },
+  /** Says that it runs, and goes on for ever, with nothing that keeps its thread alive. */
+  hang(_, running) {
+    raise(running);
+    return new Promise(() => {});
+  },
   async awaitUntil(_, running, go) {
     raise(running);
     while (!isRaised(go)) await new Promise((resolve) => setTimeout(resolve, 1));
@@ -35,8 +40,9 @@ const actions = {
   get: (property) => object[property],
   /** Begins what is not awaited. */
   begin(verb, ...rest) {
-    object[verb](...rest).catch(() => {});
+    (actions[verb] ?? object[verb]).call(object, ...rest).catch(() => {});
   },
+  callNothing: () => object.run(() => {}),
   timed(verb, ...rest) {
     const startedAt = performance.now();
     const value = object[verb](...rest);
