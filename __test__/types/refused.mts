@@ -1,6 +1,20 @@
 // Wrong uses, each of which the compiler must refuse. Compiled, never run.
 
-import { Condition, DeadlockError, LockGuard, Mutex, notify, stats, TimeoutError, wait, waitAsync } from 'sablock';
+import {
+  AutoResetEvent,
+  Condition,
+  DeadlockError,
+  type Latch,
+  LatchEntry,
+  LockGuard,
+  Mutex,
+  notify,
+  type Once,
+  stats,
+  TimeoutError,
+  wait,
+  waitAsync,
+} from 'sablock';
 
 declare const mutex: Mutex;
 declare const guard: LockGuard;
@@ -85,6 +99,28 @@ condition.waitFor(mutex);
 condition.waitForAsync(mutex, 5);
 // @ts-expect-error: a count is a number
 condition.notify('all');
+
+declare const event: AutoResetEvent;
+declare const latch: Latch;
+declare const once: Once;
+// @ts-expect-error: no shared memory
+new AutoResetEvent(new ArrayBuffer(4));
+// @ts-expect-error: nothing of an event is in doubt
+new AutoResetEvent(mutex.buffer, 0, { onAbandoned: () => {} });
+// @ts-expect-error: a signal is for the asynchronous verbs
+event.wait({ signal });
+// @ts-expect-error: read-only
+event.isSet = true;
+// @ts-expect-error: a count is a number
+latch.add('1');
+// @ts-expect-error: entries come from the latch
+new LatchEntry();
+// @ts-expect-error: what to run?
+once.run();
+// @ts-expect-error: a signal is for the asynchronous verbs
+once.runSync(() => {}, { signal });
+// @ts-expect-error: it is told one thing
+once.run((notes: { abandoned: string }) => notes);
 
 // @ts-expect-error: bigints for a BigInt64Array
 wait(bigints, 0, 0);
