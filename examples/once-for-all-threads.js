@@ -1,5 +1,6 @@
 // Four workers and the main thread need one table, which takes a while to compute. Whoever comes first computes it; the others
-// wait for that: the workers block, the main thread awaits. The worker that comes first has an accident and ends in the middle of it; the next in line knows, and begins again.
+// wait for that: the workers block, the main thread awaits. The worker that comes first has an accident and ends in the middle
+// of it; the next in line knows, and begins again.
 
 const { once: onceOf } = require('node:events');
 const { isMainThread, threadId, Worker, workerData } = require('node:worker_threads');
