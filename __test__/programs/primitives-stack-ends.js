@@ -15,6 +15,10 @@ const nothing = () => {};
 const once = new Once(buffer, 0, options);
 const event = new AutoResetEvent(buffer, 0, options);
 const latch = new Latch(buffer, 0, options);
+/** So that what lets others in has a pending wait of this thread to think of. */
+const other = new Latch(new SharedArrayBuffer(4));
+other.add();
+other.waitAsync({ ref: false });
 let entry;
 
 /** What the word holds before, what is called, and whether that has done all, if it did not fail, or nothing, if it did. */

@@ -1,11 +1,37 @@
 // Uses the register of holds in the way that the first argument names, with the garbage collector at hand, and prints what came of it.
 
+const [, , name] = process.argv;
+
+/** In the place of the garbage collector, where its order of things is the subject. */
+const references = [];
+const finalized = [];
+let finalize;
+if (name === 'again') {
+  globalThis.WeakRef = class {
+    isGone = false;
+    constructor(target) {
+      this.target = target;
+      references.push(this);
+    }
+    deref() {
+      return this.isGone ? undefined : this.target;
+    }
+  };
+  globalThis.FinalizationRegistry = class {
+    constructor(callback) {
+      finalize = callback;
+    }
+    register(_, held) {
+      finalized.push(held);
+    }
+  };
+}
+
 const { setTimeout: sleep } = require('node:timers/promises');
 const { Worker } = require('node:worker_threads');
 const { Latch } = require('../..');
 const { thread } = require('../../lib/engine/thread.js');
 
-const [, , name] = process.argv;
 const MANY = 2000;
 const CHUNK_HOLDS = (4096 - 2 * 128) / 8;
 /** What keeps a buffer's memory is gone once this many are, of those that should be. */
@@ -120,27 +146,18 @@ const cases = {
     return { isCollected: words[1] === 1, count: words[0] };
   },
 
-  /** An address whose slot was collected and taken up again, again and again, before its finalizers ran. */
-  async again() {
+  /** A slot that is collected, taken up again and collected again before any finalizer has run. */
+  again() {
     const buffer = new SharedArrayBuffer(16);
-    for (let round = 0; round < 200; round++) {
-      use(buffer, 0);
-      use(buffer, 4);
-      globalThis.gc();
-      // A turn in some rounds only, in which finalizers may run.
-      if (round % 3 === 0) await sleep(0);
+    for (let round = 0; round < 2; round++) {
+      use(buffer);
+      for (const reference of references) reference.isGone = true;
     }
-    await sleep(20);
-    globalThis.gc();
-    await sleep(20);
-    // If a slot had been given up twice, these two would share one.
-    const [first, second] = [new Latch(buffer, 8), new Latch(buffer, 12)];
-    first.enter();
-    const holders = [first, second].map((latch) => {
-      latch.enter();
-      return latch.inspect().holders[0].count;
-    });
-    return { holders };
+    for (const held of finalized) finalize(held);
+    // If the slot had been given up twice, these two would share it.
+    const latches = [8, 12].map((byteOffset) => new Latch(buffer, byteOffset));
+    for (const latch of latches) latch.enter();
+    return { holders: latches.map((latch) => latch.inspect().holders[0].count) };
   },
 };
 
