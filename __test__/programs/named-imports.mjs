@@ -1,0 +1,41 @@
+// An ES module that finds the package by its own name.
+
+import {
+  AutoResetEvent,
+  Condition,
+  DeadlockError,
+  Latch,
+  LatchEntry,
+  LockGuard,
+  ManualResetEvent,
+  Mutex,
+  notify,
+  Once,
+  stats,
+  TimeoutError,
+  wait,
+  waitAsync,
+} from 'sablock';
+
+export const imported = {
+  AutoResetEvent,
+  Condition,
+  DeadlockError,
+  Latch,
+  LatchEntry,
+  LockGuard,
+  ManualResetEvent,
+  Mutex,
+  notify,
+  Once,
+  stats,
+  TimeoutError,
+  wait,
+  waitAsync,
+};
+
+export const createHeld = (buffer, byteOffset) => {
+  const mutex = new Mutex(buffer, byteOffset);
+  mutex.tryLock();
+  return mutex;
+};
