@@ -765,6 +765,344 @@ export class Condition {
   notifyAll(): number;
 }
 
+/** Options of the constructors of {@link ManualResetEvent}, {@link AutoResetEvent}, {@link Latch} and {@link Once}. */
+export interface PrimitiveOptions {
+  /** Whether the verbs that block may block the main thread. Default: `false`. Means nothing in a worker. */
+  allowMainThread?: boolean | undefined;
+  /** As {@link MutexOptions.name}. */
+  name?: string | undefined;
+}
+
+/** How somebody holds, or waits for, what is no mutex; `'passage'`: it only waits to pass. */
+export type HoldMode = 'exclusive' | 'shared' | 'permits' | 'entry' | 'member' | 'passage';
+
+/** Who holds a primitive and who waits for it. */
+export interface PrimitiveInspection {
+  /** The name that this thread gave to it; `null` without one. */
+  name: string | null;
+  /** Who holds it: threads, with the number of their holds. */
+  holders: Array<{ threadId: number; mode: HoldMode; count: number }>;
+  /** Who waits, in the order of the queue; as {@link MutexWaiter}. */
+  waiters: Array<{ threadId: number; kind: 'blocking' | 'async'; mode: HoldMode; waitedMs: number }>;
+}
+
+/**
+ * A flag on four bytes of shared memory that threads wait for, and that stays set until somebody resets it.
+ *
+ * Zeroed memory is an event that is not set. What a thread wrote before `set` is seen by whoever passes. Whoever waits when it is
+ * set passes, though it is reset at once. A thread that ends while it waits is in nobody's way.
+ *
+ * @example
+ * ```js
+ * const { ManualResetEvent } = require('sablock');
+ * const ready = new ManualResetEvent(new SharedArrayBuffer(4));
+ * setTimeout(() => ready.set(), 10);
+ * ready.waitAsync().then(() => console.log('ready'));
+ * ```
+ */
+export class ManualResetEvent {
+  /** How many bytes an event takes. */
+  static readonly BYTES: 4;
+  /** What its byte offset must be a multiple of. */
+  static readonly ALIGN: 4;
+
+  /** As the constructor of {@link Mutex}. */
+  constructor(buffer: SharedArrayBuffer, byteOffset?: number, options?: PrimitiveOptions);
+
+  /** The buffer given to the constructor. */
+  readonly buffer: SharedArrayBuffer;
+  /** Where in the buffer the event is. */
+  readonly byteOffset: number;
+  /** The name given to the constructor; `null` without one. */
+  readonly name: string | null;
+  /** Whether it is set: a snapshot, out of date when you read it. */
+  readonly isSet: boolean;
+
+  /**
+   * Sets the event: all who wait pass, and all who come, until it is reset. In any thread; never blocks. Changes nothing if it is set.
+   *
+   * @throws `ERR_LOCK_CORRUPT` if the memory holds what no sablock wrote.
+   */
+  set(): void;
+
+  /**
+   * Resets the event: whoever comes from now on waits. In any thread; never blocks. Changes nothing if it is not set.
+   *
+   * @throws `ERR_LOCK_CORRUPT` if the memory holds what no sablock wrote.
+   */
+  reset(): void;
+
+  /**
+   * Waits until the event is set. **Blocks** this thread; workers only, unless `allowMainThread`. Ended as {@link Mutex.lock} is.
+   *
+   * @param timeout How long to wait, in milliseconds, counted from the call. Default: for ever. Zero or less: one look.
+   * @returns `true`: it was set. `false`: the time was over.
+   * @throws `ERR_LOCK_MAIN_THREAD` on the main thread, set or not.
+   * @throws `ERR_LOCK_THREAD_ENDING`, `ERR_LOCK_CORRUPT`, `ERR_INVALID_ARG_TYPE` as {@link Mutex.lock}.
+   */
+  wait(timeout?: Timeout | LockOptions): boolean;
+
+  /**
+   * Waits until the event is set. In any thread; never blocks, never throws.
+   *
+   * @param timeout How long to wait, in milliseconds, counted from the call, or options. Default: for ever.
+   * @returns A promise of what {@link ManualResetEvent.wait} returns. Rejected as {@link Mutex.lockAsync}.
+   */
+  waitAsync(timeout?: Timeout | AsyncLockOptions): Promise<boolean>;
+
+  /** Who waits: a snapshot for people in trouble. In any thread; never blocks. */
+  inspect(): PrimitiveInspection;
+}
+
+/**
+ * A flag on four bytes of shared memory that lets one waiter pass each time that it is set, and is reset by that.
+ *
+ * Zeroed memory is an event that is not set. The first in line passes, be it a blocked thread or a promise; nobody overtakes. Two
+ * sets while nobody waits are one; while n wait, n sets let n pass. What a thread wrote before `set` is seen by the one that passes.
+ * If the thread that may pass ends before its code knows, the next in line passes, or the event is set again.
+ *
+ * @example
+ * ```js
+ * const { AutoResetEvent } = require('sablock');
+ * const work = new AutoResetEvent(new SharedArrayBuffer(4));
+ * work.waitAsync().then(() => console.log('one passes'));
+ * work.set();
+ * ```
+ */
+export class AutoResetEvent {
+  /** How many bytes an event takes. */
+  static readonly BYTES: 4;
+  /** What its byte offset must be a multiple of. */
+  static readonly ALIGN: 4;
+
+  /** As the constructor of {@link Mutex}. */
+  constructor(buffer: SharedArrayBuffer, byteOffset?: number, options?: PrimitiveOptions);
+
+  /** The buffer given to the constructor. */
+  readonly buffer: SharedArrayBuffer;
+  /** Where in the buffer the event is. */
+  readonly byteOffset: number;
+  /** The name given to the constructor; `null` without one. */
+  readonly name: string | null;
+  /** Whether the next to come passes: a snapshot, out of date when you read it. */
+  readonly isSet: boolean;
+
+  /**
+   * Lets the first in line pass; if nobody waits, the next to come. In any thread; never blocks.
+   *
+   * @throws `ERR_LOCK_CORRUPT` if the memory holds what no sablock wrote.
+   */
+  set(): void;
+
+  /**
+   * Takes back a `set` that nobody has used yet. In any thread; never blocks. Changes nothing if it is not set.
+   *
+   * @throws `ERR_LOCK_CORRUPT` if the memory holds what no sablock wrote.
+   */
+  reset(): void;
+
+  /**
+   * Waits for a `set` of its own, and uses it up. **Blocks** this thread; workers only, unless `allowMainThread`. Ended as
+   * {@link Mutex.lock} is.
+   *
+   * @param timeout How long to wait, in milliseconds, counted from the call. Default: for ever. Zero or less: one try.
+   * @returns `true`: it has passed. `false`: the time was over, and no `set` was used up.
+   * @throws As {@link ManualResetEvent.wait}.
+   */
+  wait(timeout?: Timeout | LockOptions): boolean;
+
+  /**
+   * Waits for a `set` of its own, and uses it up. In any thread; never blocks, never throws.
+   *
+   * @param timeout How long to wait, in milliseconds, counted from the call, or options. Default: for ever.
+   * @returns A promise of what {@link AutoResetEvent.wait} returns. Rejected as {@link Mutex.lockAsync}; then no `set` was used up.
+   */
+  waitAsync(timeout?: Timeout | AsyncLockOptions): Promise<boolean>;
+
+  /** Who waits: a snapshot for people in trouble. In any thread; never blocks. */
+  inspect(): PrimitiveInspection;
+}
+
+/**
+ * A count on four bytes of shared memory that threads wait for to be zero. Reusable, as Go's `WaitGroup`.
+ *
+ * Zeroed memory is a latch that is open: its count is zero. Whoever waits when it opens passes, though it closes again at once.
+ * What a thread wrote before it counted down is seen by whoever passes. What `add` has added stays until somebody counts it down; what
+ * `enter` has added is counted down at the latest when its thread ends, however it ends, so that nobody waits for the dead.
+ *
+ * @example
+ * ```js
+ * const { Latch } = require('sablock');
+ * const busy = new Latch(new SharedArrayBuffer(4));
+ * busy.add(2);
+ * setTimeout(() => busy.countDown(), 10);
+ * setTimeout(() => busy.countDown(), 20);
+ * busy.waitAsync().then(() => console.log('both are done'));
+ * ```
+ */
+export class Latch {
+  /** How many bytes a latch takes. */
+  static readonly BYTES: 4;
+  /** What its byte offset must be a multiple of. */
+  static readonly ALIGN: 4;
+
+  /** As the constructor of {@link Mutex}. */
+  constructor(buffer: SharedArrayBuffer, byteOffset?: number, options?: PrimitiveOptions);
+
+  /** The buffer given to the constructor. */
+  readonly buffer: SharedArrayBuffer;
+  /** Where in the buffer the latch is. */
+  readonly byteOffset: number;
+  /** The name given to the constructor; `null` without one. */
+  readonly name: string | null;
+  /** The count, from 0 to 2^29 - 1: a snapshot, out of date when you read it. */
+  readonly count: number;
+
+  /**
+   * Adds to the count. In any thread; never blocks.
+   *
+   * @param n How much: an integer of 1 or more. Default: 1.
+   * @throws `ERR_OUT_OF_RANGE` if `n` is none, or the count would be 2^29 or more; nothing changes then.
+   * @throws `ERR_INVALID_ARG_TYPE` if `n` is no number.
+   * @throws `ERR_LOCK_CORRUPT` if the memory holds what no sablock wrote.
+   */
+  add(n?: number): void;
+
+  /**
+   * Counts down; at zero all who wait pass. In any thread; never blocks.
+   *
+   * @param n By how much: an integer of 1 or more. Default: 1.
+   * @returns What is left.
+   * @throws As {@link Latch.add}; `ERR_OUT_OF_RANGE` also if the count would be less than zero.
+   */
+  countDown(n?: number): number;
+
+  /**
+   * Adds one to the count that is counted down by the entry, or when this thread ends. In any thread; never blocks.
+   *
+   * @throws `ERR_OUT_OF_RANGE` if the count would be 2^29; `ERR_LOCK_CORRUPT` as {@link Latch.add}.
+   * @example
+   * ```js
+   * using entry = latch.enter();
+   * work();
+   * ```
+   */
+  enter(): LatchEntry;
+
+  /**
+   * Waits until the count is zero. **Blocks** this thread; workers only, unless `allowMainThread`. Ended as {@link Mutex.lock} is.
+   *
+   * @param timeout How long to wait, in milliseconds, counted from the call. Default: for ever. Zero or less: one look.
+   * @returns `true`: the count was zero. `false`: the time was over.
+   * @throws As {@link ManualResetEvent.wait}.
+   */
+  wait(timeout?: Timeout | LockOptions): boolean;
+
+  /**
+   * Waits until the count is zero. In any thread; never blocks, never throws.
+   *
+   * @param timeout How long to wait, in milliseconds, counted from the call, or options. Default: for ever.
+   * @returns A promise of what {@link Latch.wait} returns. Rejected as {@link Mutex.lockAsync}.
+   */
+  waitAsync(timeout?: Timeout | AsyncLockOptions): Promise<boolean>;
+
+  /** Who has entered (the threads of entries, not of `add`) and who waits: a snapshot. In any thread; never blocks. */
+  inspect(): PrimitiveInspection;
+}
+
+/** One of a latch's count, made by {@link Latch.enter} and counted down once. It belongs to its thread. */
+export class LatchEntry {
+  private constructor();
+  /** The latch that it has entered. */
+  readonly latch: Latch;
+  /**
+   * Counts the latch down by one. Never blocks.
+   *
+   * @returns `true` the first time; later `false`, and nothing is touched. Also `false` if others had counted it down: entries are
+   *   not told apart, so that it counts nothing down if the count is zero.
+   * @throws `ERR_LOCK_CORRUPT` if the memory was overwritten; the entry stays valid.
+   */
+  leave(): boolean;
+  /** As `leave`, for `using`. */
+  [Symbol.dispose](): void;
+}
+
+/**
+ * Something that is done once among all threads, on four bytes of shared memory: the first to come does it, all others wait for it.
+ *
+ * Zeroed memory is not done. Whoever runs does so alone; what it wrote is seen by all whose `run` or `runSync` has returned. If it
+ * fails, or its thread ends, the next in line runs its own function, in strict order: blocked threads and promises in one line. A
+ * turn that comes to an event loop stays with it, so that a busy loop delays those behind it. Once it is done, `run` costs a load.
+ *
+ * @example
+ * ```js
+ * const { Once } = require('sablock');
+ * const memory = new SharedArrayBuffer(8);
+ * const once = new Once(memory, 0);
+ * const table = new Int32Array(memory, 4, 1);
+ * once.run(() => { table[0] = 42; }).then((ran) => console.log(ran, table[0]));
+ * ```
+ */
+export class Once {
+  /** How many bytes it takes. */
+  static readonly BYTES: 4;
+  /** What its byte offset must be a multiple of. */
+  static readonly ALIGN: 4;
+
+  /** As the constructor of {@link Mutex}. */
+  constructor(buffer: SharedArrayBuffer, byteOffset?: number, options?: PrimitiveOptions);
+
+  /** The buffer given to the constructor. */
+  readonly buffer: SharedArrayBuffer;
+  /** Where in the buffer it is. */
+  readonly byteOffset: number;
+  /** The name given to the constructor; `null` without one. */
+  readonly name: string | null;
+  /** Whether it is done; if so, for ever. */
+  readonly isDone: boolean;
+
+  /**
+   * Runs `fn`, unless somebody has done so; else waits until it is done. In any thread; never blocks, never throws.
+   *
+   * A `run` inside the function of another one of the same thread waits for that: do not await it there.
+   *
+   * @param fn Called with what it has to know. If it returns a promise, it is done when that is fulfilled.
+   * @param options How long to wait for the turn, in milliseconds, counted from the call, or options. Default: for ever. What runs is
+   *   ended by neither timeout nor signal.
+   * @returns A promise of `true`: this call has run `fn`; or of `false`: another one has run its own. Rejected with what `fn` throws:
+   *   then it is not done, and the next in line runs. Rejected with `ERR_LOCK_TIMEOUT` if the time was over, or as {@link Mutex.lockAsync}.
+   */
+  run(fn: (notes: OnceNotes) => unknown, options?: Timeout | AsyncLockOptions): Promise<boolean>;
+
+  /**
+   * Runs `fn`, unless somebody has done so; else waits until it is done. **Blocks** this thread; workers only, unless
+   * `allowMainThread`. Ended as {@link Mutex.lock} is.
+   *
+   * @param fn Called with what it has to know; must be done when it returns.
+   * @param timeout How long to wait for the turn, in milliseconds, counted from the call, or options. Default: for ever.
+   * @returns `true`: this call has run `fn`. `false`: another one has run its own.
+   * @throws `ERR_LOCK_TIMEOUT` if the time was over; `fn` is not called then.
+   * @throws `ERR_LOCK_DEADLOCK` if the wait has no timeout and could never end: the `run` or `runSync` that is at work is this thread's
+   *   own, or its thread waits for this one.
+   * @throws `ERR_LOCK_MAIN_THREAD` on the main thread, done or not.
+   * @throws `ERR_INVALID_ARG_TYPE` if `fn` is no function, or returns a promise (it is not done then, and the next in line runs).
+   * @throws As {@link Mutex.lock}, and what `fn` throws.
+   */
+  runSync(fn: (notes: OnceNotes) => unknown, timeout?: Timeout | LockOptions): boolean;
+
+  /** Who runs (as the holder, `'exclusive'`) and who waits: a snapshot. In any thread; never blocks. */
+  inspect(): PrimitiveInspection;
+}
+
+/** What the function of {@link Once.run} has to know. */
+export interface OnceNotes {
+  /**
+   * Whether the thread of one before ended while it ran, so that its work may be half done. Stays so for all who run until it is
+   * done, also if one of them fails. There is no process warning; `sablock:abandoned` tells the first of them.
+   */
+  abandoned: boolean;
+}
+
 /** Options of the constructors of {@link Semaphore} and {@link Barrier}. */
 export interface SynchronizerOptions {
   /** Whether the verbs that block may block the main thread. Default: `false`. Means nothing in a worker. */
@@ -1601,16 +1939,26 @@ export interface DiagnosticsMessages {
      */
     heldAtLeastMs: number;
   };
-  /** This thread got a mutex whose holder's thread had ended: as the warning `SABLOCK_ABANDONED`. */
+  /**
+   * A thread has ended with a hold. Of a hold that shut others out, it is published in the thread that gets it next, as the
+   * warning `SABLOCK_ABANDONED`. Read holds, permits, entries and memberships have gone back, and nothing is in doubt: published in
+   * the thread of the next waiter that gets in, or, if nobody waits, by the next call on that primitive that cannot be served by its
+   * word alone. Each is published once (if a thousand such threads end and nobody comes, only for some; if the memory is freed
+   * meanwhile, perhaps for what comes to its place).
+   */
   'sablock:abandoned': {
-    /** The mutex, as the object that this thread used. */
-    mutex: Mutex | RwLock;
+    /** What was held, as the object that this thread used. */
+    primitive: object;
+    /** The same if it is a mutex, else `null`. */
+    mutex: Mutex | null;
     /** Its name; `null` without one. */
     name: string | null;
     /** Its byte offset. */
     byteOffset: number;
     /** The `threadId` of the thread that ended. */
     ownerThreadId: number;
+    /** How that held it. */
+    mode: Exclude<HoldMode, 'passage'>;
   };
   /** This thread is about to get a {@link DeadlockError}. */
   'sablock:deadlock': {

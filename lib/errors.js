@@ -47,6 +47,12 @@ function describe({ byteOffset, name, kind = 'mutex' }, as = kind) {
 /** Of a deadlock that was found at `place`, where the cycle begins. */
 function describeCycle(place, cycle) {
   const [{ threadId }] = cycle;
+  if (cycle.length === 1 && place.kind === 'once') {
+    return (
+      `Deadlock: thread ${threadId} would wait for ever for ${describe(place)}, which it runs itself, perhaps in a run() ` +
+      'that is not over. Await that, or give a timeout.'
+    );
+  }
   if (cycle.length === 1) {
     return (
       `Deadlock: thread ${threadId} would wait for ever for ${describe(place)}, which it holds ` +
@@ -149,6 +155,15 @@ exports.otherParties = (place, parties, others) =>
         'Barrier there the same number. Nothing was changed.',
     ),
     'ERR_OUT_OF_RANGE',
+  );
+
+exports.thenableRun = (place) =>
+  coded(
+    new TypeError(
+      `The "fn" argument of runSync() must not return a promise: ${describe(place)} would be done before that settles. ` +
+        'It is not done now, and the next in line runs. Use run().',
+    ),
+    'ERR_INVALID_ARG_TYPE',
   );
 
 exports.thenableRepair = (place) =>

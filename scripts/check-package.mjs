@@ -25,10 +25,10 @@ const FILES = `
   lib/load/binary.js lib/load/lazily.js lib/load/load-errors.js
   lib/engine/abandonment.js lib/engine/diagnosis.js lib/engine/inspection.js lib/engine/names.js lib/engine/pending-wait.js
   lib/engine/register.js  lib/engine/signals.js lib/engine/thread.js lib/engine/wait.js
-  lib/primitives/base.js lib/primitives/condition.js lib/primitives/event.js lib/primitives/latch.js lib/primitives/futex.js lib/primitives/guard.js lib/primitives/integers.js
-  lib/primitives/barrier.js lib/primitives/hash.js lib/primitives/layout.js lib/primitives/lock-all.js
-  lib/primitives/lock-table.js lib/primitives/mutex.js lib/primitives/rwlock-guard.js lib/primitives/rwlock.js
-  lib/primitives/semaphore.js
+  lib/primitives/barrier.js lib/primitives/base.js lib/primitives/condition.js lib/primitives/event.js lib/primitives/futex.js
+  lib/primitives/guard.js lib/primitives/hash.js lib/primitives/integers.js lib/primitives/latch.js lib/primitives/layout.js
+  lib/primitives/lock-all.js lib/primitives/lock-table.js lib/primitives/mutex.js lib/primitives/once.js
+  lib/primitives/rwlock-guard.js lib/primitives/rwlock.js lib/primitives/semaphore.js
 `;
 const BINDING_FILES = 'LICENSE README.md THIRD-PARTY-LICENSES package.json';
 const MAX_MAIN = 100e3;

@@ -14,8 +14,8 @@ use sablock::engine::Outcome::{self, Refused, TimedOut};
 use sablock::engine::{Engine, Patience};
 use sablock::engine::{EventLoop, Failure, Hold, HoldOwner, Reply, Settled, Timers};
 use sablock::memory::Place;
-use sablock::primitives::mutex::MUTEX;
 use sablock::primitives::condition::ConditionFailure;
+use sablock::primitives::mutex::MUTEX;
 
 const PROMPT: Duration = Duration::from_secs(20);
 

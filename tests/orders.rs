@@ -12,7 +12,8 @@ use sablock::agents::{Agent, Notice, WaitId};
 use sablock::engine::{Corrupt, Failure, Hold, HoldOwner, Limit, Outcome, Request, Settled};
 use sablock::primitives::event::{AUTO_RESET_EVENT, MANUAL_RESET_EVENT};
 use sablock::primitives::latch::LATCH;
-use sablock::primitives::once::ONCE;
+use sablock::primitives::mutex::ABANDONED;
+use sablock::primitives::once::{DONE, ONCE};
 use sablock::primitives::semaphore::SEMAPHORE;
 
 const GRANTED: Outcome = Outcome::GRANTED;
@@ -142,6 +143,63 @@ fn what_the_register_says_of_a_thread_that_ends_goes_back() {
     ending.end();
     assert_eq!(next.next_settled(), settled(&world, token));
     assert_eq!(world.taken() & !(1 << 31), 2);
+}
+
+#[test]
+fn ended_holds_are_told_once_of_their_own_primitive() {
+    let world = World::new(false);
+    let end_with = |count| {
+        let doomed = world.event_loop();
+        let agent = Arc::clone(doomed.agent());
+        world.engine.add_slot(&SEMAPHORE, world.place(), slot(&agent).0);
+        if count > 0 {
+            assert_eq!(world.acquire(&agent, count, Limit::Once), GRANTED);
+        }
+        doomed.end();
+        agent.id
+    };
+    end_with(0);
+    assert!(!world.engine.has_ended(world.place()), "it held nothing");
+    assert_eq!(world.engine.stats().ended, 0);
+    let ended = [end_with(2), end_with(1)];
+    assert_eq!(world.engine.stats().ended, 2);
+    assert!(world.engine.has_ended(world.place()));
+    assert!(!world.engine.has_ended(barrier_of().0), "another place");
+    assert_eq!(world.engine.take_ended(&SEMAPHORE, world.place()), ended);
+    assert!(!world.engine.has_ended(world.place()));
+    end_with(1);
+    assert_eq!(world.engine.take_ended(&LATCH, world.place()), [], "its memory is a latch's now");
+    assert!(!world.engine.has_ended(world.place()));
+}
+
+#[test]
+fn ended_holds_that_nobody_is_told_of_do_not_pile_up() {
+    let world = World::new(false);
+    for _ in 0..1000 {
+        let doomed = world.event_loop();
+        let agent = Arc::clone(doomed.agent());
+        world.engine.add_slot(&SEMAPHORE, world.place(), slot(&agent).0);
+        assert_eq!(world.acquire(&agent, 1, Limit::Once), GRANTED);
+        doomed.end();
+    }
+    assert_eq!(world.engine.stats().ended, 1000);
+    let kept = world.engine.take_ended(&SEMAPHORE, world.place());
+    assert!((1..=100).contains(&kept.len()), "{}", kept.len());
+    assert!(!world.engine.has_ended(world.place()));
+}
+
+#[test]
+fn a_slot_takes_the_place_of_one_for_another_primitive() {
+    let world = World::new(false);
+    let doomed = world.event_loop();
+    let agent = Arc::clone(doomed.agent());
+    world.engine.add_slot(&LATCH, world.place(), slot(&agent).0);
+    let (slot, counts) = slot(&agent);
+    world.engine.add_slot(&SEMAPHORE, world.place(), slot);
+    assert_eq!(world.acquire(&agent, 2, Limit::Once), GRANTED);
+    assert_eq!(counts[1].load(Ordering::SeqCst), 2);
+    doomed.end();
+    assert_eq!(world.taken(), 0, "given back as permits");
 }
 
 #[test]
@@ -360,4 +418,23 @@ fn when_the_thread_that_runs_ends_the_next_in_line_runs_and_knows() {
     doomed.end();
     let outcome = Ok(Outcome::Granted { abandoned_by: Some(agent.id) });
     assert_eq!(waits.next_settled().map(|settled| (settled.token, settled.outcome)), Some((token, outcome)));
+}
+
+#[test]
+fn a_run_that_knew_of_an_end_and_failed_leaves_it_to_the_next_to_know() {
+    let world = World::new(false);
+    let doomed = world.event_loop();
+    let run = |agent| world.engine.wait(agent, &ONCE, world.place(), RUN, Limit::Once, &mut || true).unwrap();
+    let agent = Arc::clone(doomed.agent());
+    assert_eq!(run(&agent), GRANTED);
+    doomed.end();
+    let [first, second] = [1, 2].map(|thread| world.agent(thread));
+    for agent in [&first, &second] {
+        run(agent);
+        assert_ne!(world.taken() & ABANDONED, 0);
+        assert!(world.engine.release(agent, &ONCE, world.place(), RUN.hold().unwrap()).unwrap());
+    }
+    run(&first);
+    assert_eq!(world.engine.finish_once(&first, world.place()), Ok(true));
+    assert_eq!(world.taken(), DONE);
 }

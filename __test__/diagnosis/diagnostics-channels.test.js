@@ -243,7 +243,7 @@ test(
       mutex.tryLock();
       mutex.unlock();
     }
-    assert.deepEqual(messages, [{ byteOffset: OFFSET, ownerThreadId: holder.threadId }]);
+    assert.deepEqual(messages, [{ byteOffset: OFFSET, ownerThreadId: holder.threadId, mode: 'exclusive' }]);
   }),
 );
 

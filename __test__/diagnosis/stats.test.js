@@ -28,6 +28,7 @@ test('stats() answers plain numbers, none of them negative', () => {
     'blocked',
     'contended',
     'deadlocks',
+    'ended',
     'handovers',
     'longestWaitMs',
     'passedBy',

@@ -1,9 +1,9 @@
 const diagnostics = require('node:diagnostics_channel');
 
-/** A message without its mutex, which does not survive `postMessage`; its offset and its name must be the mutex's. */
-exports.plain = ({ mutex, name, ...rest }) => {
-  if (mutex.name !== name) throw new Error(`${mutex.name} is not ${name}`);
-  if (mutex.byteOffset !== rest.byteOffset) throw new Error(`${mutex.byteOffset} is not ${rest.byteOffset}`);
+/** A message without its object, which does not survive `postMessage`; its offset and its name must be that object's. */
+exports.plain = ({ mutex, primitive = mutex, name, ...rest }) => {
+  if (primitive.name !== name) throw new Error(`${primitive.name} is not ${name}`);
+  if (primitive.byteOffset !== rest.byteOffset) throw new Error(`${primitive.byteOffset} is not ${rest.byteOffset}`);
   return rest;
 };
 

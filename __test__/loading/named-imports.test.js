@@ -7,6 +7,11 @@ test('ES modules import every name from "sablock"', async () => {
   for (const name of [
     'Mutex',
     'Condition',
+    'ManualResetEvent',
+    'AutoResetEvent',
+    'Latch',
+    'LatchEntry',
+    'Once',
     'LockGuard',
     'Semaphore',
     'SemaphorePermits',
@@ -37,5 +42,16 @@ test('a mutex of an ES module is a mutex of a CommonJS module', async () => {
 });
 
 test('the classes bear their names', () => {
-  for (const name of ['Mutex', 'LockGuard', 'TimeoutError', 'DeadlockError']) assert.equal(sablock[name].name, name);
+  for (const name of [
+    'Mutex',
+    'LockGuard',
+    'ManualResetEvent',
+    'AutoResetEvent',
+    'Latch',
+    'LatchEntry',
+    'Once',
+    'TimeoutError',
+    'DeadlockError',
+  ])
+    assert.equal(sablock[name].name, name);
 });

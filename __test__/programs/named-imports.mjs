@@ -1,14 +1,19 @@
 // An ES module that finds the package by its own name.
 
 import {
+  AutoResetEvent,
   Barrier,
   BarrierMember,
   BrokenBarrierError,
   Condition,
   DeadlockError,
+  Latch,
+  LatchEntry,
   LockGuard,
+  ManualResetEvent,
   Mutex,
   notify,
+  Once,
   Semaphore,
   SemaphorePermits,
   stats,
@@ -18,14 +23,19 @@ import {
 } from 'sablock';
 
 export const imported = {
+  AutoResetEvent,
   Barrier,
   BarrierMember,
   BrokenBarrierError,
   Condition,
   DeadlockError,
+  Latch,
+  LatchEntry,
   LockGuard,
+  ManualResetEvent,
   Mutex,
   notify,
+  Once,
   Semaphore,
   SemaphorePermits,
   stats,

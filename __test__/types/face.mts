@@ -7,6 +7,7 @@ import type * as sablock from 'sablock';
 import {
   type AsyncLockOptions,
   type AsyncPermitsOptions,
+  AutoResetEvent,
   Barrier,
   type BarrierInspection,
   type BarrierMember,
@@ -15,7 +16,10 @@ import {
   type ConditionOptions,
   DeadlockError,
   type DiagnosticsMessages,
+  type HoldMode,
   inspectAll,
+  Latch,
+  type LatchEntry,
   type Layout,
   type LockAllGuard,
   type Lockable,
@@ -26,13 +30,18 @@ import {
   layout,
   lockAll,
   lockAllAsync,
+  ManualResetEvent,
   Mutex,
   type MutexHolder,
   type MutexInspection,
   type MutexOptions,
   type MutexWaiter,
   notify,
+  Once,
+  type OnceNotes,
   type PermitsOptions,
+  type PrimitiveInspection,
+  type PrimitiveOptions,
   type QueuedMutexInspection,
   RwLock,
   type RwLockGuard,
@@ -62,24 +71,29 @@ const is = <_ extends true>(): void => {};
 is<
   Equal<
     Exclude<keyof typeof sablock, 'default' | 'module.exports'>,
+    | 'AutoResetEvent'
     | 'Barrier'
     | 'BarrierMember'
     | 'BrokenBarrierError'
     | 'Condition'
     | 'DeadlockError'
     | 'inspectAll'
+    | 'Latch'
+    | 'LatchEntry'
     | 'layout'
     | 'lockAll'
     | 'lockAllAsync'
     | 'LockAllGuard'
     | 'LockGuard'
     | 'LockTable'
+    | 'ManualResetEvent'
     | 'Mutex'
     | 'notify'
-    | 'Semaphore'
-    | 'SemaphorePermits'
+    | 'Once'
     | 'RwLock'
     | 'RwLockGuard'
+    | 'Semaphore'
+    | 'SemaphorePermits'
     | 'stats'
     | 'TimeoutError'
     | 'wait'
@@ -451,6 +465,62 @@ barrier.waitAsync({ timeout: 5, signal, ref: false });
   is<Equal<ReturnType<typeof member.leave>, boolean>>();
 }
 
+// Events, latches, once
+
+const primitiveOptions: PrimitiveOptions = { allowMainThread: undefined, name: undefined };
+for (const Event of [ManualResetEvent, AutoResetEvent]) {
+  const event = new Event(memory, 4, { allowMainThread: true, name: 'ready' });
+  new Event(memory);
+  is<Equal<keyof typeof Event, 'prototype' | 'BYTES' | 'ALIGN'>>();
+  is<Equal<typeof Event.BYTES, 4>>();
+  is<
+    Equal<
+      keyof typeof event,
+      'buffer' | 'byteOffset' | 'inspect' | 'isSet' | 'name' | 'reset' | 'set' | 'wait' | 'waitAsync'
+    >
+  >();
+  is<Equal<ReturnType<typeof event.set | typeof event.reset>, void>>();
+  is<Equal<ReturnType<typeof event.wait>, boolean>>();
+  is<Equal<ReturnType<typeof event.waitAsync>, Promise<boolean>>>();
+  is<Equal<ReturnType<typeof event.inspect>, PrimitiveInspection>>();
+  event.wait(5);
+  event.wait({ timeout: 5 });
+  event.waitAsync(5);
+  event.waitAsync({ timeout: 5, signal, ref: false });
+  event.isSet satisfies boolean;
+}
+const latch = new Latch(memory, 8, primitiveOptions);
+is<
+  Equal<
+    keyof Latch,
+    'add' | 'buffer' | 'byteOffset' | 'count' | 'countDown' | 'enter' | 'inspect' | 'name' | 'wait' | 'waitAsync'
+  >
+>();
+is<Equal<ReturnType<Latch['add']>, void>>();
+is<Equal<ReturnType<Latch['countDown']>, number>>();
+latch.add(2);
+latch.countDown();
+latch.wait({ timeout: 5 });
+latch.waitAsync({ signal });
+{
+  using entry = latch.enter();
+  entry satisfies LatchEntry & Disposable;
+  is<Equal<keyof LatchEntry, 'latch' | 'leave' | typeof Symbol.dispose>>();
+  is<Equal<ReturnType<typeof entry.leave>, boolean>>();
+}
+const once = new Once(memory, 12, { name: 'tables' });
+is<Equal<keyof Once, 'buffer' | 'byteOffset' | 'inspect' | 'isDone' | 'name' | 'run' | 'runSync'>>();
+is<Equal<ReturnType<Once['run']>, Promise<boolean>>>();
+is<Equal<ReturnType<Once['runSync']>, boolean>>();
+once.run(async ({ abandoned }) => {
+  is<Equal<typeof abandoned, boolean>>();
+});
+once.run(() => {}, { timeout: 5, signal, ref: false });
+once.runSync((notes: OnceNotes) => notes.abandoned, 5);
+const [waiting] = once.inspect().waiters;
+is<Equal<typeof waiting.mode, HoldMode>>();
+is<Equal<typeof waiting.kind, 'blocking' | 'async'>>();
+
 // The waiting functions
 
 const numbers = new Int32Array(memory);
@@ -498,7 +568,8 @@ for (const [on, off] of [
 }
 channel('sablock:contended').hasSubscribers satisfies boolean;
 is<Equal<DiagnosticsMessages['sablock:long-hold']['heldAtLeastMs'], number>>();
-is<Equal<DiagnosticsMessages['sablock:abandoned']['mutex'], Mutex | RwLock>>();
+is<Equal<DiagnosticsMessages['sablock:abandoned']['mutex'], Mutex | null>>();
+is<Equal<DiagnosticsMessages['sablock:abandoned']['mode'], 'exclusive' | 'shared' | 'permits' | 'entry' | 'member'>>();
 is<Equal<DiagnosticsMessages['sablock:deadlock']['cycle'], DeadlockError['cycle']>>();
 
 // The errors

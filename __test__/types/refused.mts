@@ -1,11 +1,14 @@
 // Wrong uses, each of which the compiler must refuse. Compiled, never run.
 
 import {
+  AutoResetEvent,
   Barrier,
   BarrierMember,
   BrokenBarrierError,
   Condition,
   DeadlockError,
+  type Latch,
+  LatchEntry,
   LockAllGuard,
   LockGuard,
   LockTable,
@@ -13,6 +16,7 @@ import {
   lockAll,
   Mutex,
   notify,
+  type Once,
   type RwLock,
   RwLockGuard,
   Semaphore,
@@ -107,6 +111,28 @@ condition.waitFor(mutex);
 condition.waitForAsync(mutex, 5);
 // @ts-expect-error: a count is a number
 condition.notify('all');
+
+declare const event: AutoResetEvent;
+declare const latch: Latch;
+declare const once: Once;
+// @ts-expect-error: no shared memory
+new AutoResetEvent(new ArrayBuffer(4));
+// @ts-expect-error: nothing of an event is in doubt
+new AutoResetEvent(mutex.buffer, 0, { onAbandoned: () => {} });
+// @ts-expect-error: a signal is for the asynchronous verbs
+event.wait({ signal });
+// @ts-expect-error: read-only
+event.isSet = true;
+// @ts-expect-error: a count is a number
+latch.add('1');
+// @ts-expect-error: entries come from the latch
+new LatchEntry();
+// @ts-expect-error: what to run?
+once.run();
+// @ts-expect-error: a signal is for the asynchronous verbs
+once.runSync(() => {}, { signal });
+// @ts-expect-error: it is told one thing
+once.run((notes: { abandoned: string }) => notes);
 
 // @ts-expect-error: bigints for a BigInt64Array
 wait(bigints, 0, 0);

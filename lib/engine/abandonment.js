@@ -88,7 +88,7 @@ exports.report = (mutex, word, isShared = false) => {
     thread.warnings.warn(word, threadId, isShared);
   }
   binding.reported();
-  tellAbandoned(mutex, threadId);
+  tellAbandoned(mutex, word, threadId);
 };
 
 /**
@@ -100,7 +100,7 @@ exports.repair = (mutex, word) => {
   // Null: another has reported the end, and has not repaired.
   if (threadId !== null) {
     binding.reported();
-    tellAbandoned(mutex, threadId);
+    tellAbandoned(mutex, word, threadId);
   }
   const { onAbandoned } = word;
   if (isThenable(onAbandoned(mutex))) throw thenableRepair(word);

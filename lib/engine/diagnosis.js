@@ -8,7 +8,7 @@ const { channel } = require('node:diagnostics_channel');
 const { threadId } = require('node:worker_threads');
 const { binding, thread } = require('./thread.js');
 
-const { OwnerThread, StoppedAt, WaitedMs } = binding.Field;
+const { HasEnded, OwnerThread, StoppedAt, WaitedMs } = binding.Field;
 
 const contended = channel('sablock:contended');
 const longHold = channel('sablock:long-hold');
@@ -201,8 +201,19 @@ exports.whileBlockedForAll = (locks, words, call) => {
   return status;
 };
 
-exports.tellAbandoned = (mutex, ownerThreadId) => {
-  quietly(() => abandoned.publish({ ...placeOf(mutex), ownerThreadId }));
+exports.tellAbandoned = (primitive, word, ownerThreadId, mode = 'exclusive') => {
+  const mutex = word.kind === undefined ? primitive : null;
+  quietly(() => abandoned.publish({ ...placeOf(primitive), primitive, mutex, ownerThreadId, mode }));
+};
+
+/** What threads held that have ended, as their registers said, has gone back. Each is published once in the process. */
+exports.tellEnded = (primitive, word, ask) => {
+  thread.record[HasEnded] = 0;
+  quietly(() => {
+    for (const { threadId: ended, mode } of binding.takeEnded(word, ask)) {
+      exports.tellAbandoned(primitive, word, ended, mode);
+    }
+  });
 };
 
 exports.tellDeadlock = (mutex, cycle) => {
@@ -213,10 +224,13 @@ exports.tellDeadlock = (mutex, cycle) => {
 exports.describeHolder = (word) => {
   if (word.ask !== undefined) return describeHolders(word);
   const holder = binding.ownerThread(word);
-  if (holder === null) return 'Nobody holds it now.';
-  const who = holder === threadId ? 'This thread holds it now' : `Thread ${holder} holds it now`;
+  const verb = word.kind === 'once' ? 'runs' : 'holds';
+  if (holder === null) return `Nobody ${verb} it now.`;
+  const who = `${holder === threadId ? 'This thread' : `Thread ${holder}`} ${verb} it now`;
   const ms = thread.holds?.seenMs(word, holder) ?? 0;
-  return ms > 0 ? `${who}, and was seen to hold it for ${Math.floor(ms)} ms on end.` : `${who}.`;
+  return ms > 0
+    ? `${who}, and was seen to ${word.kind === 'once' ? 'run' : 'hold'} it for ${Math.floor(ms)} ms on end.`
+    : `${who}.`;
 };
 
 /** As `describeHolder`, for what several may hold. */

@@ -10,6 +10,7 @@
 // written and the other not. No comma operator, no call of our own and no getter may stand in such an expression.
 
 const { binding, thread } = require('./thread.js');
+const { corrupt } = require('../errors.js');
 
 /** A chunk of the register: 4 KiB, of which the ends stay unused, so that two threads share no cache line. */
 const CHUNK_BYTES = 4096;
@@ -22,23 +23,33 @@ class Register {
   #next = CHUNK_BYTES;
   /** Offsets in chunks that were given up. */
   #free = [];
-  /** By the primitive's address: a weak reference to the slot, which those who use it keep. */
-  #slots = new Map();
+  /**
+   * By the primitive's address: who uses the slot keeps it, here is a weak reference. After it is collected the entry stays until
+   * the slot is given up, or as long as a hold is in it.
+   */
+  #entries = new Map();
   /** The words of a primitive are kept until its slot is given up: their address must not be used again before. */
-  #collected = new FinalizationRegistry(({ address, words, ask, counts }) => this.#giveUp(address, words, ask, counts));
+  #collected = new FinalizationRegistry((entry) => this.#giveUp(entry));
 
   /** The two counts of the primitive at `words`. Whoever uses them keeps them. */
   slotFor(words, ask) {
     const address = binding.address(words);
-    const known = this.#slots.get(address)?.deref();
-    if (known !== undefined) return known;
-    const pending = this.#slots.get(address);
-    // Collected, and not given up yet: the counts are still the core's.
-    const counts = pending?.counts ?? this.#newCounts();
-    if (pending === undefined) binding.addSlot(words, ask, counts);
+    const known = this.#entries.get(address);
+    const counts = known?.counts ?? this.#newCounts();
+    if (known?.ask !== ask) {
+      // The memory was another primitive's before: nothing of that may be held any more.
+      if (counts[0] !== 0 || counts[1] !== 0) throw corrupt(words, Atomics.load(words, 0));
+      binding.addSlot(words, ask, counts);
+    }
+    const used = known?.slot.deref();
+    if (used !== undefined) {
+      known.ask = ask;
+      return used;
+    }
     const slot = new Int32Array(counts.buffer, counts.byteOffset, 2);
-    this.#slots.set(address, Object.assign(new WeakRef(slot), { counts }));
-    this.#collected.register(slot, { address, words, ask, counts });
+    const entry = { address, words, ask, counts, slot: new WeakRef(slot) };
+    this.#entries.set(address, entry);
+    this.#collected.register(slot, entry);
     return slot;
   }
 
@@ -56,16 +67,11 @@ class Register {
   }
 
   /** Nobody uses the slot any more. A hold that is still in it stays until the thread ends, or somebody comes back for it. */
-  #giveUp(address, words, ask, counts) {
-    const slot = this.#slots.get(address);
-    // Somebody uses it again, or it was given up already, on behalf of another view of it.
-    if (slot?.counts !== counts || slot.deref() !== undefined) return;
-    if (!binding.freeSlot(words, ask)) {
-      // Kept, with its words, in case an object on the same address is made later.
-      this.#slots.set(address, { deref: () => undefined, counts, words });
-      return;
-    }
-    this.#slots.delete(address);
+  #giveUp(entry) {
+    const { address, words, ask, counts } = entry;
+    // Somebody has come back for it, and has an entry of its own.
+    if (this.#entries.get(address) !== entry || !binding.freeSlot(words, ask)) return;
+    this.#entries.delete(address);
     this.#free.push(counts);
   }
 }

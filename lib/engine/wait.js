@@ -1,10 +1,10 @@
 const { binding, thread } = require('./thread.js');
 const { repair, report } = require('./abandonment.js');
-const { beginWait, describeHolder, isWatched, tellDeadlock, whileBlocked } = require('./diagnosis.js');
+const { beginWait, describeHolder, isWatched, tellDeadlock, tellEnded, whileBlocked } = require('./diagnosis.js');
 const { DeadlockError, TimeoutError, corrupt, describe, noBackgroundThread, threadEnding } = require('../errors.js');
 const { PendingWait } = require('./pending-wait.js');
 
-const { Arrived, Cycle, CycleLength, Parties } = binding.Field;
+const { Arrived, Cycle, CycleLength, HasEnded, Parties } = binding.Field;
 
 /**
  * A request, as the verbs of a primitive make it:
@@ -38,6 +38,7 @@ class LockWait extends PendingWait {
 
   /** Ends it with its status, in a drain. */
   settle(status) {
+    if (thread.record[HasEnded] !== 0) this.runInAsyncScope(tellEnded, null, this.mutex, this.word, this.request.ask);
     if (status === binding.GRANTED_ABANDONED || (status === binding.GRANTED && this.word.onAbandoned !== undefined)) {
       // Users' code, which belongs to the context of whoever waits.
       this.runInAsyncScope(this.#end, this, status);
@@ -196,7 +197,8 @@ exports.lockWord = (mutex, word, request, options, verb, lender) => {
       status === binding.GRANTED &&
       signal === undefined &&
       lender === undefined &&
-      word.onAbandoned === undefined
+      word.onAbandoned === undefined &&
+      thread.record[HasEnded] === 0
     ) {
       wait.resolve(taken);
       try {
@@ -210,6 +212,7 @@ exports.lockWord = (mutex, word, request, options, verb, lender) => {
     let value;
     try {
       wait.stopListening();
+      if (thread.record[HasEnded] !== 0) tellEnded(mutex, word, ask);
       value = wait.conclude(status);
     } catch (error) {
       // If `conclude` could not begin.
@@ -242,6 +245,7 @@ exports.lockBlocking = (mutex, word, request, timeout, verb) => {
   try {
     if (!request.isPassage && isWatched()) whileBlocked(mutex, word, lock);
     else lock();
+    if (thread.record[HasEnded] !== 0) tellEnded(mutex, word, ask);
     if (status === binding.GRANTED && request.isPlain && word.onAbandoned === undefined) return true;
     return conclude(status, mutex, word, request, timeout, verb);
   } catch (error) {
@@ -259,6 +263,7 @@ exports.tryLock = (lock, word, request) => {
   const status = binding.tryAcquire(word, ask, count, of);
   if (status === binding.TIMED_OUT) return request.isGuarded ? null : false;
   try {
+    if (thread.record[HasEnded] !== 0) tellEnded(lock, word, ask);
     return conclude(status, lock, word, request, 0);
   } catch (error) {
     if (status === binding.GRANTED || status === binding.GRANTED_ABANDONED) binding.giveBack(word, ask, count, of);

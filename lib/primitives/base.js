@@ -72,6 +72,7 @@ exports.passage = (ask) => ({
   isGuarded: false,
   isPlain: true,
   isExclusive: false,
+  isPassage: true,
   take: () => true,
 });
 
@@ -98,5 +99,3 @@ exports.SharedPrimitive = SharedPrimitive;
 exports.mayBlock = (primitive) => inner(primitive).mayBlock;
 /** The view of a primitive's memory. */
 exports.wordsOf = (primitive) => inner(primitive).words;
-/** Whether this thread may block for it. */
-exports.mayBlock = (primitive) => inner(primitive).mayBlock;

@@ -1,23 +1,22 @@
 const { binding, thread } = require('../engine/thread.js');
 const { corrupt } = require('../errors.js');
-const { SharedPrimitive, awaitFor, blockFor, defineSize, passage, wordsOf } = require('./base.js');
+const { SharedPrimitive, awaitFor, blockFor, defineSize, mayBlock, passage, wordsOf } = require('./base.js');
 
 const { Ask, SET, WAITING } = binding;
 const { compareExchange, load } = Atomics;
 
-const PASS = passage(Ask.ManualResetEvent);
+const MANUAL = passage(Ask.ManualResetEvent);
+const AUTO = passage(Ask.AutoResetEvent);
 
-/** A flag that threads wait for, until somebody resets it. */
-class ManualResetEvent extends SharedPrimitive {
-  static {
-    defineSize(ManualResetEvent, 4);
-  }
-
+/** What both events have in common: a flag, which is changed here while nobody waits, and by the core while somebody does. */
+class ResetEvent extends SharedPrimitive {
   #word;
+  #ask;
 
-  constructor(buffer, byteOffset, options) {
-    super('event', Ask.ManualResetEvent, 4, buffer, byteOffset, options);
+  constructor(ask, buffer, byteOffset, options) {
+    super('event', ask, 4, buffer, byteOffset, options);
     this.#word = wordsOf(this);
+    this.#ask = ask;
   }
 
   get isSet() {
@@ -35,18 +34,66 @@ class ManualResetEvent extends SharedPrimitive {
     if (was !== SET && was !== 0 && was !== WAITING) this.#change(binding.resetEvent);
   }
 
+  #change(change) {
+    thread.drainSoon();
+    if (change(this.#word, this.#ask) === binding.CORRUPT) throw corrupt(this.#word, load(this.#word, 0));
+  }
+}
+
+/** A flag that threads wait for, until somebody resets it. */
+class ManualResetEvent extends ResetEvent {
+  static {
+    defineSize(ManualResetEvent, 4);
+  }
+
+  #word;
+  #mayBlock;
+
+  constructor(buffer, byteOffset, options) {
+    super(Ask.ManualResetEvent, buffer, byteOffset, options);
+    this.#word = wordsOf(this);
+    this.#mayBlock = mayBlock(this);
+  }
+
   wait(timeout) {
-    return (timeout === undefined && this.isSet) || blockFor(this, PASS, timeout, 'wait', 'waitAsync()');
+    if (timeout === undefined && this.#mayBlock && load(this.#word, 0) === SET) return true;
+    return blockFor(this, MANUAL, timeout, 'wait', 'waitAsync()');
   }
 
   waitAsync(options) {
-    return awaitFor(this, PASS, options, 'waitAsync');
+    if (options === undefined && load(this.#word, 0) === SET) return Promise.resolve(true);
+    return awaitFor(this, MANUAL, options, 'waitAsync');
+  }
+}
+
+/** A flag that lets one pass each time that it is set. */
+class AutoResetEvent extends ResetEvent {
+  static {
+    defineSize(AutoResetEvent, 4);
   }
 
-  #change(change) {
-    thread.drainSoon();
-    if (change(this.#word, Ask.ManualResetEvent) === binding.CORRUPT) throw corrupt(this.#word, load(this.#word, 0));
+  #word;
+  #mayBlock;
+
+  constructor(buffer, byteOffset, options) {
+    super(Ask.AutoResetEvent, buffer, byteOffset, options);
+    this.#word = wordsOf(this);
+    this.#mayBlock = mayBlock(this);
+  }
+
+  wait(timeout) {
+    if (timeout === undefined && this.#mayBlock && compareExchange(this.#word, 0, SET, 0) === SET) return true;
+    return blockFor(this, AUTO, timeout, 'wait', 'waitAsync()');
+  }
+
+  waitAsync(options) {
+    if (options === undefined) {
+      const passed = Promise.resolve(true);
+      if (compareExchange(this.#word, 0, SET, 0) === SET) return passed;
+    }
+    return awaitFor(this, AUTO, options, 'waitAsync');
   }
 }
 
 exports.ManualResetEvent = ManualResetEvent;
+exports.AutoResetEvent = AutoResetEvent;

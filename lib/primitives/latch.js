@@ -2,9 +2,9 @@ const { binding, thread } = require('../engine/thread.js');
 const { slotFor } = require('../engine/register.js');
 const { toCountOf } = require('../arguments.js');
 const { beyondCount, corrupt } = require('../errors.js');
-const { SharedPrimitive, awaitFor, blockFor, defineSize, passage, wordsOf } = require('./base.js');
+const { SharedPrimitive, awaitFor, blockFor, defineSize, mayBlock, passage, wordsOf } = require('./base.js');
 
-const { Ask, MAX_COUNT, WAITING } = binding;
+const { Ask, MAX_COUNT } = binding;
 const { compareExchange, load } = Atomics;
 
 const PASS = passage(Ask.LatchPassage);
@@ -20,12 +20,14 @@ class Latch extends SharedPrimitive {
   }
 
   #word;
+  #mayBlock;
   /** The counts of this thread's entries; see register.js. */
   #slot = null;
 
   constructor(buffer, byteOffset, options) {
     super('latch', Ask.LatchEntry, 4, buffer, byteOffset, options);
     this.#word = wordsOf(this);
+    this.#mayBlock = mayBlock(this);
   }
 
   get count() {
@@ -41,10 +43,12 @@ class Latch extends SharedPrimitive {
   }
 
   wait(timeout) {
-    return (timeout === undefined && load(this.#word, 0) === 0) || blockFor(this, PASS, timeout, 'wait', 'waitAsync()');
+    if (timeout === undefined && this.#mayBlock && load(this.#word, 0) === 0) return true;
+    return blockFor(this, PASS, timeout, 'wait', 'waitAsync()');
   }
 
   waitAsync(options) {
+    if (options === undefined && load(this.#word, 0) === 0) return Promise.resolve(true);
     return awaitFor(this, PASS, options, 'waitAsync');
   }
 
@@ -55,7 +59,8 @@ class Latch extends SharedPrimitive {
     const entry = new LatchEntry(secret, this);
     for (;;) {
       const was = load(word, 0);
-      if (was >= MAX_COUNT) break;
+      // Full, somebody waits, or no count: the core's.
+      if (was < 0 || was >= MAX_COUNT) break;
       const held = slot[1];
       // One expression: see register.js.
       // biome-ignore lint/suspicious/noAssignInExpressions: so that word and slot change together.
@@ -73,8 +78,8 @@ class Latch extends SharedPrimitive {
     const slot = this.#slot;
     for (;;) {
       const was = load(word, 0);
-      // The last one, or one that somebody waits for, is the core's.
-      if (was <= 0 || (was & WAITING) !== 0) break;
+      // Others have counted it down, somebody waits, or no count: the core's.
+      if (was <= 0 || was > MAX_COUNT) break;
       const held = slot[1];
       // biome-ignore lint/suspicious/noAssignInExpressions: so that word and slot change together.
       if ((slot[1] = compareExchange(word, 0, was, was - 1) === was ? held - 1 : held) !== held) return true;
@@ -110,7 +115,7 @@ class LatchEntry {
   #isIn = true;
 
   constructor(key, latch) {
-    if (key !== secret) throw new TypeError('Illegal constructor. Entries come from latch.enter().');
+    if (key !== secret) throw new TypeError('Illegal constructor. Entries come from enter() of a latch.');
     this.#latch = latch;
   }
 

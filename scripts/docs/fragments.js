@@ -17,6 +17,8 @@ const names = {
   table: new Int32Array(memory, 12, 4),
   /** Has the value with which the fragments call `wait` and `waitAsync`. */
   array: new Int32Array(memory, 32, 1).fill(5),
+  latch: new sablock.Latch(new SharedArrayBuffer(4)),
+  work: () => {},
   readRows: (table) => Array.from(table),
   save: async (table) => {
     await null;

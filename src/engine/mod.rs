@@ -20,6 +20,7 @@ mod block;
 #[cfg(not(loom))]
 pub mod deadline;
 mod deadlock;
+mod ended;
 mod event_loop;
 mod handoff;
 pub mod holds;

@@ -238,9 +238,14 @@ pub trait Primitive: Sync {
         0
     }
 
-    /// Whether the register of holds, and not the words, says who has such a hold.
-    fn is_registered(&self, _: Hold) -> bool {
-        false
+    /// Of which holds the register of holds, and not the words, says who has them.
+    fn registered(&self) -> Option<Mode> {
+        None
+    }
+
+    /// Whether the register says who has such a hold.
+    fn is_registered(&self, hold: Hold) -> bool {
+        self.registered() == Some(hold.mode)
     }
 
     /// The state once the thread of somebody with these holds in its register has ended.

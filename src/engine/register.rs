@@ -12,12 +12,19 @@ use crate::agents::AgentId;
 use crate::memory::Place;
 
 impl Engine {
-    /// Takes in a slot of `agent` for a primitive, the agent's first for that place. On the agent's thread.
+    /// Takes in a slot of `agent` for a primitive, in place of one that it has there: for another primitive, whose memory this
+    /// was before, or one that its JS never learned of, because it was interrupted. On the agent's thread.
     pub fn add_slot(&self, primitive: &'static dyn Primitive, place: Place, slot: Slot) {
         let mut contents = self.contents(primitive.space(), place.address());
+        contents.take_slot(place.address(), slot.agent);
         contents.slots.entry(place.address()).or_default().push(slot);
         drop(contents);
-        self.registers.lock().entry(slot.agent).or_default().push((primitive, place));
+        let mut registers = self.registers.lock();
+        let places = registers.entry(slot.agent).or_default();
+        match places.iter_mut().find(|(_, other)| other.address() == place.address()) {
+            Some(entry) => *entry = (primitive, place),
+            None => places.push((primitive, place)),
+        }
     }
 
     /// Gives up the slot of `agent` for a primitive; false if it is in use.

@@ -247,8 +247,12 @@ impl<'e> Section<'e> {
     /// The thread of `agent` has ended: what its register says goes back, and others get in.
     pub(super) fn give_back(&mut self, agent: AgentId) {
         let Some(slot) = self.contents.take_slot(self.place.address(), agent) else { return };
+        let counts = slot.read();
+        if counts.sum() > 0 {
+            self.engine.note_ended(&mut self.contents, self.primitive, self.place, agent);
+        }
         if !fault!(RegisterIsNotGivenBack) {
-            self.state = self.primitive.given_back(self.state, slot.read());
+            self.state = self.primitive.given_back(self.state, counts);
         }
         self.hand_off();
     }

@@ -23,6 +23,8 @@ pub struct Stats {
     pub deadlocks: u64,
     /// Acquisitions that had to report that a holder's thread ended inside.
     pub abandoned: u64,
+    /// Threads that ended with holds in their registers, which went back; each is counted once for each primitive.
+    pub ended: u64,
     /// The longest of the waits that ended with an acquisition, since the counts were first asked for.
     pub longest_wait: Duration,
     /// Threads that are blocked now.
@@ -91,6 +93,7 @@ impl Stats {
         self.aborts += other.aborts;
         self.deadlocks += other.deadlocks;
         self.abandoned += other.abandoned;
+        self.ended += other.ended;
         self.longest_wait = self.longest_wait.max(other.longest_wait);
         self.blocked += other.blocked;
         self.pending += other.pending;

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
+use super::ended::EndedHold;
 use super::primitive::{Hold, Primitive, Space};
 use super::queue::{Arrival, Kind, LoopGroup, Queue, Settlement, Ticket, Turn, Waiter, WaiterId, Waiters};
 use super::slot::Slot;
@@ -92,6 +93,8 @@ pub struct Engine {
     serials: AtomicU64,
     /// The places for which each agent has slots.
     pub(crate) registers: Mutex<FxHashMap<AgentId, Vec<Registered>>>,
+    /// How many ended holds there are in all buckets.
+    pub(super) ended: AtomicU32,
     /// Held while a deadlock is looked for, so that one thread only reports it.
     pub(crate) detecting: Mutex<()>,
 }
@@ -138,6 +141,8 @@ pub(crate) struct Contents {
     pub(crate) hold_serials: u64,
     /// The slots of the register of holds, by address.
     pub(crate) slots: FxHashMap<usize, SmallVec<[Slot; 2]>>,
+    /// Holds that went back because their thread ended, of which nobody was told yet.
+    pub(crate) ended: Vec<EndedHold>,
 }
 
 impl Engine {
@@ -152,6 +157,7 @@ impl Engine {
             patience,
             serials: AtomicU64::new(1),
             registers: Mutex::new(FxHashMap::default()),
+            ended: AtomicU32::new(0),
             detecting: Mutex::new(()),
         }
     }

@@ -28,6 +28,7 @@ pub fn acquire_some(env: Env, words: JsWord, ask: Ask, timeout: f64, count: u32,
     let outcome = engine().wait(&agent, ask.primitive(), words.0, request, limit(timeout), &mut call);
     JsThread::with(env, |thread| {
         thread.note_wait(&call);
+        thread.note_ended(words.0);
         match outcome {
             Ok(outcome) => status::of_outcome(outcome, thread),
             Err(failure) => status::of_failure(failure, &call, thread),
@@ -40,7 +41,9 @@ pub fn acquire_some(env: Env, words: JsWord, ask: Ask, timeout: f64, count: u32,
 pub fn try_acquire(env: Env, words: JsWord, ask: Ask, count: u32, of: u32) -> Result<i32> {
     JsThread::with(env, |thread| {
         let (agent, request) = (thread.event_loop.agent(), Request::Hold(ask.hold(count, of)));
-        match engine().wait(agent, ask.primitive(), words.0, request, Limit::Once, &mut || true) {
+        let outcome = engine().wait(agent, ask.primitive(), words.0, request, Limit::Once, &mut || true);
+        thread.note_ended(words.0);
+        match outcome {
             Ok(outcome) => status::of_outcome(outcome, thread),
             Err(_) => status::CORRUPT,
         }
@@ -59,6 +62,7 @@ pub fn acquire_some_async(env: Env, words: JsWord, ask: Ask, timeout: f64, count
     JsThread::with(env, |thread| {
         let request = Request::Hold(ask.hold(count, of));
         let reply = thread.wait_async(ask.primitive(), words.0, words.1, request, limit(timeout))?;
+        thread.note_ended(words.0);
         Ok(status::of_reply(reply, thread))
     })?
 }
@@ -98,6 +102,7 @@ pub fn next(env: Env) -> Result<i32> {
         let Some(settled) = thread.next()? else { return Ok(-1) };
         thread.record.set(Field::Token, f64::from(settled.token));
         thread.record.set(Field::IsForHold, f64::from(u8::from(settled.is_for_hold)));
+        thread.note_ended(settled.place);
         Ok(match settled.outcome {
             Err(Corrupt) => status::CORRUPT,
             Ok(outcome) => status::of_outcome(outcome, thread),

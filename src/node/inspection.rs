@@ -173,6 +173,8 @@ pub struct Stats {
     pub deadlocks: f64,
     /// Acquisitions of what an ended thread had held.
     pub abandoned: f64,
+    /// Ended threads whose registered holds went back, for each primitive.
+    pub ended: f64,
     /// In milliseconds.
     pub longest_wait_ms: f64,
     /// Threads that wait.
@@ -193,10 +195,31 @@ pub fn stats() -> Stats {
         aborts: stats.aborts as f64,
         deadlocks: stats.deadlocks as f64,
         abandoned: stats.abandoned as f64,
+        ended: stats.ended as f64,
         longest_wait_ms: stats.longest_wait.as_secs_f64() * 1e3,
         blocked: stats.blocked as f64,
         pending: stats.pending as f64,
     }
+}
+
+/// What an ended thread held, which went back.
+#[napi(object)]
+pub struct EndedHold {
+    /// The thread that ended.
+    pub thread_id: u32,
+    /// How it held.
+    pub mode: String,
+}
+
+/// Whose holds of a primitive went back because their threads ended. Each is returned once in the process.
+#[napi(catch_unwind, ts_args_type = "words: Int32Array, ask: Ask")]
+pub fn take_ended(words: JsWord, ask: Ask) -> Vec<EndedHold> {
+    let primitive = ask.primitive();
+    let mode = mode_name(primitive.registered());
+    let ended = engine().take_ended(primitive, words.0).into_iter();
+    ended
+        .map(|agent| EndedHold { thread_id: engine().agents.thread(agent).unwrap_or_default(), mode: mode.into() })
+        .collect()
 }
 
 /// A hold of a word that somebody waits for.

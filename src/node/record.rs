@@ -34,6 +34,8 @@ pub enum Field {
     StoppedAt,
     /// Of several locks at once: how many there are, each counted once.
     Locks,
+    /// 1 if `takeEnded` has something for the primitive that the last wait was for.
+    HasEnded,
     /// How many steps the cycle has; each is a thread and the byte offset of the lock that it waits for.
     CycleLength,
     /// The first step.

@@ -342,6 +342,11 @@ impl JsThread {
         engine().agents.thread(owner).map_or(-1.0, f64::from)
     }
 
+    /// A wait is over: notes whether there are ended holds to be told of.
+    pub fn note_ended(&mut self, place: Place) {
+        self.record.set(Field::HasEnded, f64::from(u8::from(engine().has_ended(place))));
+    }
+
     fn note_owner(&mut self, owner: AgentId) {
         self.record.set(Field::OwnerThread, Self::thread_number(owner));
     }

@@ -157,8 +157,8 @@ impl Primitive for Barrier {
         Some(state)
     }
 
-    fn is_registered(&self, hold: Hold) -> bool {
-        hold.mode == Mode::Member
+    fn registered(&self) -> Option<Mode> {
+        Some(Mode::Member)
     }
 
     /// A member that ends breaks it, though nobody waits.

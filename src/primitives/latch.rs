@@ -84,8 +84,8 @@ impl Primitive for Latch {
         }
     }
 
-    fn is_registered(&self, hold: Hold) -> bool {
-        hold.mode == Mode::Entry
+    fn registered(&self) -> Option<Mode> {
+        Some(Mode::Entry)
     }
 
     fn given_back(&self, state: State, counts: Counts) -> State {

@@ -2,11 +2,12 @@
 //!
 //! | low 26 bits | A | D | meaning |
 //! |-------------|---|---|---------|
-//! | 0 | * | 0 | nobody runs: the next in line does; A: one before ended inside |
-//! | id | 0 | 0 | the agent runs |
+//! | 0 | * | 0 | nobody runs: the next in line does |
+//! | id | * | 0 | the agent runs |
 //! | 0 | 0 | 1 | done: there is nothing to wait for |
 //!
-//! W (bit 29): somebody waits. In strict order, so that whoever runs next, after one that failed, is the next in line.
+//! A: the thread of one before ended inside, and nobody has been done since: whoever runs has to know, also if one between
+//! them knew and failed. W (bit 29): somebody waits. In strict order, so that whoever runs next, after one that failed, is the next in line.
 
 use std::sync::Arc;
 
@@ -44,7 +45,7 @@ impl Primitive for Once {
             word & !(OWNER | ABANDONED | WAITING | DONE) == 0
                 && (word & WAITING == 0 || facts.is_queued)
                 && (word & DONE == 0 || word & !WAITING == DONE)
-                && (runner == 0 || word & ABANDONED == 0 && facts.agents.standing(runner) != Standing::NeverIssued)
+                && (runner == 0 || facts.agents.standing(runner) != Standing::NeverIssued)
         })
     }
 
@@ -70,12 +71,12 @@ impl Primitive for Once {
     }
 
     fn grant(&self, state: State, _: Hold, agent: AgentId) -> Option<State> {
-        (runner(state) == 0 && !self.refuses(state)).then(|| word::state(agent))
+        (runner(state) == 0 && !self.refuses(state)).then(|| word::state(agent | word::of(state) & ABANDONED))
     }
 
     /// What ran has failed: the next in line runs.
     fn release(&self, state: State, _: Hold, agent: AgentId) -> Option<State> {
-        (runner(state) == agent).then(|| word::state(0))
+        (runner(state) == agent).then(|| word::state(word::of(state) & ABANDONED))
     }
 
     fn owner(&self, state: State) -> AgentId {
@@ -120,10 +121,11 @@ mod tests {
     fn transitions_follow_the_table() {
         let enter = |word| ONCE.enter(word::state(word), Request::Hold(RUN), ME, false);
         assert_eq!(enter(0), Entry::Granted(word::state(ME)));
-        assert_eq!(enter(ABANDONED), Entry::Granted(word::state(ME)));
+        assert_eq!(enter(ABANDONED), Entry::Granted(word::state(ME | ABANDONED)));
         assert_eq!(enter(OTHER), Entry::Wait);
         assert_eq!(enter(DONE), Entry::Refused);
         assert_eq!(ONCE.release(word::state(ME), RUN, ME), Some(word::state(0)));
+        assert_eq!(ONCE.release(word::state(ME | ABANDONED), RUN, ME), Some(word::state(ABANDONED)));
         assert_eq!(ONCE.release(word::state(OTHER), RUN, ME), None);
         assert_eq!(ONCE.grant(word::state(DONE), RUN, ME), None);
     }

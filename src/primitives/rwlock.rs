@@ -169,8 +169,8 @@ impl Primitive for RwLock {
         Word::from(state).writer()
     }
 
-    fn is_registered(&self, hold: Hold) -> bool {
-        hold.mode == Mode::Shared
+    fn registered(&self) -> Option<Mode> {
+        Some(Mode::Shared)
     }
 
     fn given_back(&self, state: State, counts: Counts) -> State {

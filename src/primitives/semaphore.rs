@@ -110,8 +110,8 @@ impl Primitive for Semaphore {
         word.with(i64::from(word.taken()) - i64::from(hold.count)).map(Word::state)
     }
 
-    fn is_registered(&self, hold: Hold) -> bool {
-        hold.mode == Mode::Permits
+    fn registered(&self) -> Option<Mode> {
+        Some(Mode::Permits)
     }
 
     fn given_back(&self, state: State, counts: Counts) -> State {

@@ -1,0 +1,98 @@
+const { binding, thread } = require('../engine/thread.js');
+const { tellAbandoned } = require('../engine/diagnosis.js');
+const { checkFunction, isThenable } = require('../arguments.js');
+const { corrupt, thenableRun } = require('../errors.js');
+const { SharedPrimitive, awaitFor, blockFor, defineSize, mayBlock, wordsOf } = require('./base.js');
+
+const { ABANDONED, Ask, DONE, RELEASED, WAITING } = binding;
+const { load } = Atomics;
+
+/** To run: `true`. It is refused, with `false`, once somebody is done. */
+const TURN = {
+  ask: Ask.Once,
+  count: 1,
+  of: 0,
+  isCounted: false,
+  isGuarded: true,
+  isPlain: false,
+  isExclusive: false,
+  take(once, word, status) {
+    if (status === binding.GRANTED_ABANDONED) tellAbandoned(once, word, thread.record[binding.Field.EndedThread]);
+    return true;
+  },
+  refused: () => false,
+};
+
+/** Something that is done once among all threads. */
+class Once extends SharedPrimitive {
+  static {
+    defineSize(Once, 4);
+  }
+
+  #word;
+  #mayBlock;
+
+  constructor(buffer, byteOffset, options) {
+    super('once', Ask.Once, 4, buffer, byteOffset, options);
+    this.#word = wordsOf(this);
+    this.#mayBlock = mayBlock(this);
+  }
+
+  get isDone() {
+    return (load(this.#word, 0) & ~WAITING) === DONE;
+  }
+
+  run(fn, options) {
+    if (options === undefined && typeof fn === 'function' && load(this.#word, 0) === DONE)
+      return Promise.resolve(false);
+    return this.#run(fn, options);
+  }
+
+  runSync(fn, options) {
+    const word = this.#word;
+    checkFunction(word, 'fn', fn);
+    if (options === undefined && this.#mayBlock && load(word, 0) === DONE) return false;
+    if (!blockFor(this, TURN, options, 'runSync', 'run()')) return false;
+    let isDone = false;
+    let error;
+    try {
+      if (isThenable(fn({ abandoned: isAbandoned(word) }))) throw thenableRun(word);
+      isDone = true;
+    } catch (thrown) {
+      error = thrown;
+    }
+    // At the end of the stack no function of JS may be able to begin. Those of the binding always are.
+    try {
+      thread.drainSoon();
+    } catch {
+      binding.wake();
+    }
+    const status = isDone ? binding.finishOnce(word) : binding.release(word, Ask.Once, 1, 0);
+    // What \`fn\` throws says more than why the next one could not be let in.
+    if (!isDone) throw error;
+    if (status !== RELEASED) throw corrupt(word, load(word, 0));
+    return true;
+  }
+
+  async #run(fn, options) {
+    const word = this.#word;
+    checkFunction(word, 'fn', fn);
+    if (!(await awaitFor(this, TURN, options, 'run'))) return false;
+    try {
+      const result = fn({ abandoned: isAbandoned(word) });
+      if (isThenable(result)) await result;
+    } catch (error) {
+      thread.drainSoon();
+      binding.release(word, Ask.Once, 1, 0);
+      throw error;
+    }
+    thread.drainSoon();
+    if (binding.finishOnce(word) !== RELEASED) throw corrupt(word, load(word, 0));
+    return true;
+  }
+}
+
+/** Whether the thread of one before ended inside: for whoever runs. */
+const isAbandoned = (word) => (load(word, 0) & ABANDONED) !== 0;
+
+exports.Once = Once;
