@@ -17,6 +17,13 @@ const names = {
   table: new Int32Array(memory, 12, 4),
   /** Has the value with which the fragments call `wait` and `waitAsync`. */
   array: new Int32Array(memory, 32, 1).fill(5),
+  from: { lock: new sablock.Mutex(memory, 48), balance: 100 },
+  to: { lock: new sablock.Mutex(memory, 52), balance: 0 },
+  transfer: async (from, to, amount) => {
+    await null;
+    from.balance -= amount;
+    to.balance += amount;
+  },
   readRows: (table) => Array.from(table),
   save: async (table) => {
     await null;
