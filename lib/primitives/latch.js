@@ -87,8 +87,7 @@ class Latch extends SharedPrimitive {
     thread.drainSoon();
     const status = binding.release(word, Ask.LatchEntry, 1, 0);
     if (status === binding.CORRUPT) throw corrupt(word, load(word, 0));
-    // Others had counted it down: the register does not have it any more either.
-    if (status === binding.NOT_OWNER) slot[1] -= 1;
+    // Not owner: others had counted it down.
     return status === binding.RELEASED;
   }
 

@@ -19,6 +19,13 @@ const names = {
   array: new Int32Array(memory, 32, 1).fill(5),
   latch: new sablock.Latch(new SharedArrayBuffer(4)),
   work: () => {},
+  from: { lock: new sablock.Mutex(memory, 48), balance: 100 },
+  to: { lock: new sablock.Mutex(memory, 52), balance: 0 },
+  transfer: async (from, to, amount) => {
+    await null;
+    from.balance -= amount;
+    to.balance += amount;
+  },
   readRows: (table) => Array.from(table),
   save: async (table) => {
     await null;

@@ -259,7 +259,8 @@ impl Engine {
         let mut section = self.open(primitive, place)?;
         let is_held = section.release(hold, here.id);
         section.finish_beside(here);
-        if is_held {
+        // An entry that others have counted down is given up all the same.
+        if is_held || hold.mode == Mode::Entry {
             self.note_release(primitive, place, here.id, hold);
         }
         Ok(is_held)

@@ -79,7 +79,7 @@ impl Primitive for Latch {
     /// An entry has no identity: once others counted it down, it counts nothing down any more.
     fn release(&self, state: State, hold: Hold, _: AgentId) -> Option<State> {
         match hold.mode {
-            Mode::Entry => Some(self.counted_down(state, hold.count)),
+            Mode::Entry => self.changed(state, -i64::from(hold.count)),
             _ => Some(state),
         }
     }
