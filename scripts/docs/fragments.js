@@ -17,6 +17,13 @@ const names = {
   table: new Int32Array(memory, 12, 4),
   /** Has the value with which the fragments call `wait` and `waitAsync`. */
   array: new Int32Array(memory, 32, 1).fill(5),
+  connections: new sablock.Semaphore(new SharedArrayBuffer(4), 0, 4),
+  jobs: new sablock.Semaphore(new SharedArrayBuffer(4), 0, 8),
+  connection: {},
+  query: () => [],
+  barrier: new sablock.Barrier(new SharedArrayBuffer(8), 0, 1),
+  steps: 2,
+  compute: () => {},
   readRows: (table) => Array.from(table),
   save: async (table) => {
     await null;
