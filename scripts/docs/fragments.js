@@ -26,6 +26,13 @@ const names = {
     from.balance -= amount;
     to.balance += amount;
   },
+  connections: new sablock.Semaphore(new SharedArrayBuffer(4), 0, 4),
+  jobs: new sablock.Semaphore(new SharedArrayBuffer(4), 0, 8),
+  connection: {},
+  query: () => [],
+  barrier: new sablock.Barrier(new SharedArrayBuffer(8), 0, 1),
+  steps: 2,
+  compute: () => {},
   readRows: (table) => Array.from(table),
   save: async (table) => {
     await null;
