@@ -17,6 +17,7 @@ const names = {
   table: new Int32Array(memory, 12, 4),
   /** Has the value with which the fragments call `wait` and `waitAsync`. */
   array: new Int32Array(memory, 32, 1).fill(5),
+  lock: new sablock.RwLock(new SharedArrayBuffer(8)),
   latch: new sablock.Latch(new SharedArrayBuffer(4)),
   work: () => {},
   from: { lock: new sablock.Mutex(memory, 48), balance: 100 },
