@@ -13,7 +13,7 @@ use loom::cell::UnsafeCell;
 use loom::sync::atomic::{AtomicU32, Ordering};
 use loom::thread;
 
-use common::Leases;
+use common::ManualClock;
 use sablock::agents::{Agent, Wake};
 use sablock::engine::{Engine, EventLoop, Hold, HoldOwner, Limit, Outcome, Patience, Primitive, Reply, Request, Slot};
 use sablock::memory::Place;
@@ -42,7 +42,7 @@ unsafe impl Sync for World {}
 impl World {
     fn new() -> Arc<Self> {
         let patience = Patience { grant_after: Duration::MAX, grant_every: Duration::ZERO, ..Patience::default() };
-        let engine = Engine::new(1, 70_000, patience, Box::new(Leases::default()));
+        let engine = Engine::new(1, 70_000, patience, Box::new(ManualClock::default()));
         Arc::new(Self { engine, word: AtomicU32::new(0), data: UnsafeCell::new(0) })
     }
 

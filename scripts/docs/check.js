@@ -163,15 +163,20 @@ const checkMembers = () => {
 
   const declared = exportsOf(REFERENCE);
   compare('the package', [...declared.keys()], Object.keys(sablock));
-  const exported = new Set(Object.values(sablock).map((value) => value.prototype));
+  const exported = new Map(Object.entries(sablock).map(([name, value]) => [value.prototype, name]));
   for (const [name, members] of declared) {
     const value = sablock[name];
     if (members === null || value === undefined || value.prototype instanceof Error) continue;
     compare(name, members.ofClass, keysOf(value, ['length', 'name', 'prototype']));
-    const ofInstances = [];
+    let ofInstances = [];
     // With what it inherits from classes that the package does not export.
     for (let { prototype } = value; prototype !== Object.prototype; prototype = Object.getPrototypeOf(prototype)) {
-      if (prototype !== value.prototype && exported.has(prototype)) break;
+      if (prototype !== value.prototype && exported.has(prototype)) {
+        // What that declares may be overridden here.
+        const { ofInstances: ofBase } = declared.get(exported.get(prototype));
+        ofInstances = ofInstances.filter((key) => members.ofInstances.includes(key) || !ofBase.includes(key));
+        break;
+      }
       ofInstances.push(...keysOf(prototype, ['constructor', inspect.custom]));
     }
     compare(`${name}.prototype`, members.ofInstances, ofInstances);
