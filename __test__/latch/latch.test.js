@@ -1,5 +1,6 @@
 const assert = require('node:assert/strict');
 const { test } = require('node:test');
+const { setImmediate: nextTurn } = require('node:timers/promises');
 const { inspect } = require('node:util');
 const { Latch, LatchEntry } = require('../..');
 const { endings } = require('../helpers/endings.js');
@@ -248,6 +249,8 @@ test(
       object.countDown();
       entry.leave();
       await waiting;
+      // A latch that its own thread opens settles in a microtask, and only a turn brings the workers' answers.
+      await nextTurn();
     }
     await done;
     assert.equal(await object.waitAsync(), true);
