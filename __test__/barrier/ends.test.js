@@ -56,6 +56,7 @@ for (const { name, end, options, needs: needed } of endings) {
 
 test(
   'a blocked worker that is terminated breaks the barrier',
+  needs('termination when busy'),
   watched(async (_, threads) => {
     const barrier = create(3);
     const actors = await startActors(threads, 2, barrier.buffer);

@@ -109,7 +109,7 @@ test(
 
 test(
   'a subscriber that throws keeps nobody from passing',
-  needs('prompt ends'),
+  needs('prompt ends', 'uncaught subscribers'),
   watched(async (t, threads) => {
     const { object } = create('Latch');
     const [doomed] = await users(threads, 1, object);

@@ -5,6 +5,7 @@ const path = require('node:path');
 const test = require('node:test');
 const { Worker } = require('node:worker_threads');
 const { Mutex } = require('../..');
+const { needs } = require('../helpers/runtime.js');
 
 const NOT_RUN = 0;
 const THREW_THREAD_ENDING = 2;
@@ -32,6 +33,7 @@ for (const verb of ['lock', 'acquire', 'executeLockedSync', 'inspect']) {
 
 test('a thread that ends in a subscriber does not free the mutex that another thread has locked since', {
   timeout: 40_000,
+  ...needs('ends in subscribers'),
 }, async () => {
   const [PENDING, UNLOCKED, LOCKED_ELSEWHERE] = [1, 2, 3];
   const buffer = new SharedArrayBuffer(8);

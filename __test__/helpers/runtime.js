@@ -9,6 +9,9 @@ const LACKS = {
     'async stacks': 'a stack does not show the async functions that await what a promise reaction rejects',
     'resource limits': 'the resourceLimits of a worker are not kept: it takes all the memory that there is',
     'waiters counted': 'nothing tells how many wait in Atomics.wait',
+    'uncaught subscribers': 'what a subscriber throws fails the test that runs, whoever listens for uncaught errors',
+    'stack ends': 'a call near the end of the stack does not fail at each place where one of Node.js does',
+    'complete collection': 'what is unreachable may stay uncollected, and node:vm has no gc()',
     'broken packages': 'a package without its main file is reported as one that is not installed',
   },
   deno: {
@@ -19,6 +22,7 @@ const LACKS = {
     'resource limits': 'a worker that runs out of memory in an event hangs, and nobody is told',
     'mocked timers': 'the timers of node:test cannot take the place of its own',
     'no addons': '--no-addons is no option of it',
+    'ends in subscribers': 'a thread that ends in a subscriber, which native code calls, ends the process (SIGTRAP)',
     'termination when busy': 'terminate() does not stop a thread that is blocked or busy',
   },
 };

@@ -8,6 +8,7 @@ const { loadAgain } = require('../helpers/load-again.js');
 const { OFFSET } = require('../helpers/memory.js');
 const { create } = require('../helpers/primitives.js');
 const { runProgram } = require('../helpers/processes.js');
+const { needs } = require('../helpers/runtime.js');
 
 const { Ask } = binding;
 
@@ -79,7 +80,7 @@ test('a hold outlives its objects: whoever comes back finds it', async () => {
   assert.deepEqual(await run('outlives'), { isCollected: true, before: 1, during: 2, isLeft: true, count: 1 });
 });
 
-test('a hold whose objects are gone goes back when its thread ends', async () => {
+test('a hold whose objects are gone goes back when its thread ends', needs('complete collection'), async () => {
   assert.deepEqual(await run('thread end'), { isCollected: true, count: 0 });
 });
 
