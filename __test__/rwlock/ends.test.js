@@ -127,6 +127,7 @@ for (const [name, step] of Object.entries({
 })) {
   test(
     `a thread that ends ${name} leaves the queue, and those behind it go on`,
+    needs(...(name.startsWith('blocked') ? ['termination when busy'] : [])),
     watched(async (_, threads) => {
       const { buffer, rw } = createRwLock();
       const [doomed, behind] = await rwPuppets(threads, 2, buffer);
@@ -146,6 +147,7 @@ for (const [name, step] of Object.entries({
 
 test(
   'onAbandoned repairs before write gets in, by every verb, and takes the place of the warning',
+  needs('prompt ends'),
   watched(async (t, threads) => {
     const warnings = warningsOf(t);
     const { buffer, rw } = createRwLock({ allowMainThread: true });

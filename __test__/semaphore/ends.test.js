@@ -50,6 +50,7 @@ for (const { name, end, options, needs: needed } of endings) {
 
 test(
   'a thread that ends while it waits, blocked or by a promise, leaves the queue to those behind it',
+  needs('termination when busy'),
   watched(async (_, threads) => {
     const semaphore = create();
     const held = semaphore.acquire(1);

@@ -7,6 +7,7 @@ const { startActors } = require('../helpers/actors.js');
 const expected = require('../helpers/expected.js');
 const { listen } = require('../helpers/messages.js');
 const { runProgram } = require('../helpers/processes.js');
+const { needs } = require('../helpers/runtime.js');
 const { watched } = require('../helpers/threads.js');
 
 const OFFSET = 24;
@@ -191,6 +192,7 @@ test('overwritten memory is ERR_LOCK_CORRUPT for every verb, and stays as it is'
 
 test(
   'inspect() shows who holds how many, and who waits, in order',
+  needs('termination when busy'),
   watched(async (_, threads) => {
     const semaphore = create(4, { name: 'pool' });
     const [holder, waiter] = await startActors(threads, 2, semaphore.buffer);
