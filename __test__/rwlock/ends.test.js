@@ -192,6 +192,7 @@ test(
 
 test(
   'when onAbandoned throws, the hold is not kept, or is shared again after an upgrade; the mark stays',
+  needs('prompt ends'),
   watched(async (t, threads) => {
     warningsOf(t);
     const { buffer, rw, word } = createRwLock({ allowMainThread: true });
