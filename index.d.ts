@@ -776,14 +776,36 @@ export interface PrimitiveOptions {
 /** How somebody holds, or waits for, what is no mutex; `'passage'`: it only waits to pass. */
 export type HoldMode = 'exclusive' | 'shared' | 'permits' | 'entry' | 'member' | 'passage';
 
+/** The holds of one thread, in one mode, as {@link PrimitiveInspection} shows them. */
+export interface PrimitiveHolder {
+  /** The thread's `threadId`. */
+  threadId: number;
+  /** What kind of holds these are. */
+  mode: HoldMode;
+  /** How many holds the thread has in this mode. */
+  count: number;
+}
+
+/** One wait, as {@link PrimitiveInspection} shows it. */
+export interface PrimitiveWaiter {
+  /** The `threadId` of the thread that waits. */
+  threadId: number;
+  /** Whether the thread is blocked, or its event loop waits for a promise. */
+  kind: 'blocking' | 'async';
+  /** What kind of hold it waits for. */
+  mode: HoldMode;
+  /** For how many milliseconds it has waited. */
+  waitedMs: number;
+}
+
 /** Who holds a primitive and who waits for it. */
 export interface PrimitiveInspection {
   /** The name that this thread gave to it; `null` without one. */
   name: string | null;
-  /** Who holds it: threads, with the number of their holds. */
-  holders: Array<{ threadId: number; mode: HoldMode; count: number }>;
-  /** Who waits, in the order of the queue; as {@link MutexWaiter}. */
-  waiters: Array<{ threadId: number; kind: 'blocking' | 'async'; mode: HoldMode; waitedMs: number }>;
+  /** Who holds it. */
+  holders: PrimitiveHolder[];
+  /** Who waits, in the order of the queue. */
+  waiters: PrimitiveWaiter[];
 }
 
 /**
@@ -1663,10 +1685,16 @@ export class LockAllGuard {
   [Symbol.dispose](): void;
 }
 
+/** An object that lives in shared memory. */
+export interface LayoutObject {
+  /** Where in its buffer it begins, in bytes. */
+  readonly byteOffset: number;
+}
+
 /** A class of this package whose objects live in shared memory. */
 export interface LayoutClass {
   // biome-ignore lint/suspicious/noExplicitAny: whatever follows the buffer.
-  new (buffer: SharedArrayBuffer, ...rest: any[]): { readonly byteOffset: number };
+  new (buffer: SharedArrayBuffer, ...rest: any[]): LayoutObject;
   /** How many bytes it takes. */
   readonly BYTES: number;
   /** What its byte offset must be a multiple of. */
