@@ -1,12 +1,11 @@
-// What a lock looks like where people look at it: console.log(), and what becomes of it in postMessage().
+// What a lock looks like where people look at it: console.log().
 
 const assert = require('node:assert/strict');
 const { test } = require('node:test');
 const { inspect } = require('node:util');
-const { MessageChannel, markAsUncloneable, threadId } = require('node:worker_threads');
+const { threadId } = require('node:worker_threads');
 const { Condition, Mutex } = require('../..');
 const { createMutex, OFFSET } = require('../helpers/memory.js');
-const { needs } = require('../helpers/runtime.js');
 const { watched } = require('../helpers/threads.js');
 
 test(
@@ -68,16 +67,3 @@ test('console.log() of the prototypes and of what extends them is no error', () 
     assert.match(inspect(new (class Mine extends lock {})(new SharedArrayBuffer(4))), /byteOffset: 0/);
   }
 });
-
-for (const lock of [Mutex, Condition]) {
-  const options = markAsUncloneable === undefined ? { skip: 'no markAsUncloneable()' } : needs('uncloneable');
-  test(`a ${lock.name} cannot be cloned or posted`, options, () => {
-    const subject = new lock(new SharedArrayBuffer(4));
-    const { port1, port2 } = new MessageChannel();
-    for (const send of [() => structuredClone(subject), () => port1.postMessage({ subject })]) {
-      assert.throws(send, { name: 'DataCloneError' });
-    }
-    port1.close();
-    port2.close();
-  });
-}

@@ -209,11 +209,6 @@ for (const [type, Class] of Object.entries({ ManualResetEvent, AutoResetEvent })
       assert.equal(words[0], 0);
     }),
   );
-
-  test(`${type} is uncloneable`, needs('uncloneable'), (t) => {
-    if (require('node:worker_threads').markAsUncloneable === undefined) return t.skip('Node.js before 22.12');
-    assert.throws(() => structuredClone(create(type).object), { name: 'DataCloneError' });
-  });
 }
 
 test(

@@ -1,8 +1,13 @@
 // What a test needs of the runtime beside Node's own ways, and which runtimes lack it for reasons of their own.
 // `scripts/runtimes.js` prints the reasons, and the README repeats them.
 
+const { markAsUncloneable } = require('node:worker_threads');
+
 const LACKS = {
-  node: {},
+  node:
+    markAsUncloneable === undefined
+      ? { uncloneable: 'node:worker_threads has no markAsUncloneable() before 22.10' }
+      : {},
   bun: {
     inspector: 'node:inspector does not reach the workers',
     'async hooks': 'node:async_hooks calls no hook',
@@ -18,7 +23,7 @@ const LACKS = {
     inspector: 'node:inspector does not reach the workers',
     'async hooks': 'node:async_hooks calls no hook',
     uncloneable: 'markAsUncloneable() of node:worker_threads does nothing',
-    'prompt ends': "terminate() answers, and 'exit' comes, before the thread has ended",
+    'prompt ends': "terminate() settles, and 'exit' comes, before the thread has ended",
     'resource limits': 'a worker that runs out of memory in an event hangs, and nobody is told',
     'mocked timers': 'the timers of node:test cannot take the place of its own',
     'no addons': '--no-addons is no option of it',

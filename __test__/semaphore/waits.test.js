@@ -1,7 +1,6 @@
 const assert = require('node:assert/strict');
 const { test } = require('node:test');
 const { inspect } = require('node:util');
-const { Worker } = require('node:worker_threads');
 const { Semaphore, stats } = require('../..');
 const { startActors } = require('../helpers/actors.js');
 const expected = require('../helpers/expected.js');
@@ -254,12 +253,4 @@ test('a wait for permits is published with the semaphore and its name', async (t
     ],
   );
   assert.deepEqual(longHolds, []);
-});
-
-test('a semaphore does not survive postMessage', (t) => {
-  if (require('node:worker_threads').markAsUncloneable === undefined || process.versions.deno) {
-    t.skip('no markAsUncloneable');
-    return;
-  }
-  assert.throws(() => new Worker('', { eval: true, workerData: create(1) }), { name: 'DataCloneError' });
 });

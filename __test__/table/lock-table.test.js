@@ -319,8 +319,3 @@ test('what shows a table says its name: inspect(), inspectAll(), console.log()',
   assert.equal(await pending, true);
   table.unlock(8);
 });
-
-test('a table does not survive postMessage', needs('uncloneable'), () => {
-  if (require('node:worker_threads').markAsUncloneable === undefined) return;
-  assert.throws(() => structuredClone(createTable().table), { name: 'DataCloneError' });
-});

@@ -11,22 +11,22 @@ function describe(className, name, fields, depth, options) {
   return `${title} ${inspect(fields, { ...options, depth, compact: true, breakLength: Infinity })}`;
 }
 
-/** The binding's answer. In a thread that is ending, where Node.js lets nobody make objects, there is none. */
-function answered(answer, what) {
-  if (answer === undefined) throw threadEnding(what, 'inspect');
-  return answer;
+/** What the binding returned: nothing in a thread that is ending, where Node.js lets nobody make objects. */
+function checkSeen(seen, what) {
+  if (seen === undefined) throw threadEnding(what, 'inspect');
+  return seen;
 }
 
 /** What `mutex.inspect()` returns. */
 exports.inspectMutex = (word) => ({
   name: word.name ?? null,
-  ...answered(binding.inspect(word), describeWord(word)),
+  ...checkSeen(binding.inspect(word), describeWord(word)),
 });
 
 /** Every lock of the process with waiters; the names are those of this thread. */
 exports.inspectAll = () => {
   const names = namesByAddress();
-  return answered(binding.inspectAll(), 'the locks').map(({ address, byteOffset, inspection }) => ({
+  return checkSeen(binding.inspectAll(), 'the locks').map(({ address, byteOffset, inspection }) => ({
     name: names.get(address) ?? null,
     byteOffset,
     ...inspection,
@@ -36,7 +36,7 @@ exports.inspectAll = () => {
 exports.showMutex = (word, depth, options) => {
   const { byteOffset } = word;
   const seen = binding.inspect(word);
-  // As in `answered`; but who prints an object is not to be surprised.
+  // As in `checkSeen`; but who prints an object is not to be surprised.
   if (seen === undefined) return describe('Mutex', word.name ?? null, { byteOffset }, depth, options);
   const { locked, ownerThreadId, abandoned, waiters } = seen;
   const fields = { byteOffset, locked, ownerThreadId, abandoned, waiters: waiters.length };

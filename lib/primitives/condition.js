@@ -48,7 +48,7 @@ class ConditionWait extends PendingWait {
     this.stopListening();
   }
 
-  /** The function whose hold it was lent has ended: it stays in line, but does not lock the mutex again. */
+  /** The function whose hold it was lent has ended: it stays in the queue, but does not lock the mutex again. */
   holderEnded(name) {
     this.#ended = functionEnded(this.word, name);
     // Nobody need await a wait that the function itself did not.
@@ -278,7 +278,7 @@ class Condition {
     if (signal?.aborted) throw signal.reason;
     if (timeout <= 0) return false;
     const wait = new ConditionWait(lock, word, request, options, outer);
-    // First whatever may throw, then the line.
+    // First whatever may throw, then the queue.
     wait.startListening();
     thread.drainSoon();
     if (request.isGuarded) {

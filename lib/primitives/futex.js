@@ -22,7 +22,7 @@ class FutexWait extends PendingWait {
   }
 }
 
-/** What needs no waiting; null if it does. Reading the element before the line is entered decides nothing twice. */
+/** What needs no waiting; null if it does. Reading the element before the wait is queued decides nothing twice. */
 function outcomeAtOnce(typedArray, index, expected, limit) {
   if (load(typedArray, index) !== expected) return 'not-equal';
   return limit === 0 ? 'timed-out' : null;
@@ -58,7 +58,7 @@ const functions = {
     const outcome = outcomeAtOnce(typedArray, i, expected, limit);
     if (outcome !== null) return { async: false, value: outcome };
     const wait = new FutexWait(signal, ref);
-    // First whatever may throw, then the line.
+    // First whatever may throw, then the queue.
     wait.startListening();
     const status = binding.waitAsync(typedArray, i, expected, limit);
     if (status === binding.PENDING) {

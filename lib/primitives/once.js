@@ -68,7 +68,7 @@ class Once extends SharedPrimitive {
       binding.wake();
     }
     const status = isDone ? binding.finishOnce(word) : binding.release(word, Ask.Once, 1, 0);
-    // What \`fn\` throws says more than why the next one could not be let in.
+    // What `fn` throws says more than why the next one could not be let in.
     if (!isDone) throw error;
     if (status !== RELEASED) throw corrupt(word, load(word, 0));
     return true;

@@ -313,9 +313,9 @@ class WriteLock {
       } catch {
         binding.wake();
       }
-      const answer = binding.endGuard(this.#words, era, Ask.WriteGuarded);
-      if (answer !== binding.RELEASED) {
-        const refusal = holdEnded(this.#words, answer, 'write.executeLockedSync()');
+      const status = binding.endGuard(this.#words, era, Ask.WriteGuarded);
+      if (status !== binding.RELEASED) {
+        const refusal = holdEnded(this.#words, status, 'write.executeLockedSync()');
         if (refusal !== undefined && !hasThrown) throw refusal;
       }
     }
