@@ -1614,9 +1614,9 @@ export class LockTable {
   inspect(index: number): MutexInspection;
 
   /** Locks several locks of the table, or none. **Blocks** as {@link lockAll}. */
-  lockAll(indices: Iterable<number>, options?: Timeout | LockOptions): LockAllGuard;
+  lockAll(indices: Iterable<number>, options?: Timeout | LockOptions): LockAllGuard<Mutex>;
   /** Locks several locks of the table, or none, as {@link lockAllAsync}. */
-  lockAllAsync(indices: Iterable<number>, options?: Timeout | AsyncLockOptions): Promise<LockAllGuard>;
+  lockAllAsync(indices: Iterable<number>, options?: Timeout | AsyncLockOptions): Promise<LockAllGuard<Mutex>>;
 }
 
 /**
@@ -1628,7 +1628,8 @@ export class LockTable {
  * thread ends), it gives back what it had, unmarked. A lock that is named several times counts once, whichever objects name it.
  * However many locks there are, it is one call into the native code.
  *
- * @param lockables The locks: {@link Mutex} objects, of tables too. None: the guard is one of nothing.
+ * @param lockables The locks: {@link Mutex} objects, of tables too, and `read` and `write` of {@link RwLock} objects; both of one
+ *   RwLock count as `write`. None: the guard is one of nothing.
  * @param options How long to wait for all of them together, in milliseconds, counted from the call, or options. Default:
  *   for ever.
  * @throws `ERR_LOCK_TIMEOUT` if the time was over; the message names the lock that could not be had.
@@ -1645,7 +1646,10 @@ export class LockTable {
  * to.balance += 10;
  * ```
  */
-export function lockAll(lockables: Iterable<Mutex>, options?: Timeout | LockOptions): LockAllGuard;
+export function lockAll<Lock extends Lockable>(
+  lockables: Iterable<Lock>,
+  options?: Timeout | LockOptions,
+): LockAllGuard<Lock>;
 
 /**
  * Locks several locks, or none, as {@link lockAll}, without blocking. In any thread; never throws.
@@ -1665,15 +1669,24 @@ export function lockAll(lockables: Iterable<Mutex>, options?: Timeout | LockOpti
  * }
  * ```
  */
-export function lockAllAsync(lockables: Iterable<Mutex>, options?: Timeout | AsyncLockOptions): Promise<LockAllGuard>;
+export function lockAllAsync<Lock extends Lockable>(
+  lockables: Iterable<Lock>,
+  options?: Timeout | AsyncLockOptions,
+): Promise<LockAllGuard<Lock>>;
 
-/** A hold of several locks: made by {@link lockAll} and {@link lockAllAsync}, and freed once. It belongs to its thread. */
-export class LockAllGuard {
+/**
+ * A hold of several locks: made by {@link lockAll} and {@link lockAllAsync}, and freed once. It belongs to its thread. `Lock` is
+ * what they are: {@link Mutex}, or `read` and `write` of {@link RwLock}.
+ */
+export class LockAllGuard<Lock extends Lockable = Lockable> {
   private constructor();
   /** Whether it still holds any of its locks, as {@link LockGuard.locked}. */
   readonly locked: boolean;
-  /** Those of its locks whose holder's thread ended inside, until their `markConsistent`: see {@link Mutex.abandoned}. */
-  readonly abandoned: Mutex[];
+  /**
+   * Those of its locks, as they were named, whose holder's thread ended inside, until `markConsistent` of the mutex or the RwLock:
+   * see {@link Mutex.abandoned}.
+   */
+  readonly abandoned: Lock[];
   /**
    * Unlocks all of its locks. Never blocks.
    *

@@ -22,6 +22,8 @@ const VERBS = [
   'lockAll',
   'lockAll of a lock named twice',
   'lockAllAsync',
+  'lockAll with one to read',
+  'lockAllAsync with one to write',
 ];
 
 for (const verb of VERBS) {

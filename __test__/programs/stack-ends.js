@@ -3,7 +3,7 @@
 // inside the mutex each time; with 'abandoned, with onAbandoned', the mutex repairs that.
 
 const { Worker } = require('node:worker_threads');
-const { lockAll, lockAllAsync, LockTable, Mutex } = require('../..');
+const { lockAll, lockAllAsync, LockTable, Mutex, RwLock } = require('../..');
 const { thread } = require('../../lib/engine/thread.js');
 
 const [, , verb, state] = process.argv;
@@ -18,6 +18,8 @@ const nothing = () => {};
 const onAbandoned = state === 'abandoned, with onAbandoned' ? nothing : undefined;
 const mutex = new Mutex(buffer, 0, { allowMainThread: true, onAbandoned });
 const table = new LockTable(buffer, 0, 1, { allowMainThread: true, onAbandoned });
+/** Locked beside the mutex. */
+const rwlock = new RwLock(new SharedArrayBuffer(8), 0, { allowMainThread: true });
 const signal = new AbortController().signal;
 
 /** What lockAsync() answered while the mutex was held. */
@@ -45,6 +47,8 @@ const verbs = {
   lockAll: [() => lockAll([mutex]), (guard) => guard.unlock()],
   'lockAll of a lock named twice': [() => lockAll([mutex, mutex]), (guard) => guard.unlock()],
   lockAllAsync: [() => lockAllAsync([mutex]), (guard) => guard.unlock()],
+  'lockAll with one to read': [() => lockAll([mutex, rwlock.read]), (guard) => guard.unlock()],
+  'lockAllAsync with one to write': [() => lockAllAsync([mutex, rwlock.write]), (guard) => guard.unlock()],
 };
 const [act, free] = verbs[verb];
 
@@ -106,8 +110,9 @@ const main = async () => {
     else result.failed += 1;
     for (const locked of waits.splice(0)) if (await locked.catch(() => false)) mutex.unlock();
     // A wait that was queued and whose promise nobody got is granted in one of the next turns, and given back.
-    for (let turn = 0; turn < TURNS && mutex.isHeldByThisThread; turn++) await new Promise(setImmediate);
-    if (mutex.isHeldByThisThread) result.leaked += 1;
+    const isLeft = () => mutex.isHeldByThisThread || rwlock.inspect().holders.length > 0;
+    for (let turn = 0; turn < TURNS && isLeft(); turn++) await new Promise(setImmediate);
+    if (isLeft()) result.leaked += 1;
   };
   // Functions that were never called need far more stack, to be compiled.
   for (let count = 0; count < 3; count++) await call(() => ({ value: act() }));

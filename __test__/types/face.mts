@@ -355,15 +355,26 @@ is<Equal<typeof fromTableSync, bigint>>();
 for (const key of ['a', 1, 1n]) table.lock(table.indexFor(key), 5);
 {
   using guard = table.lockAll([0, 1], 5);
-  is<Equal<typeof guard, LockAllGuard>>();
+  is<Equal<typeof guard, LockAllGuard<Mutex>>>();
   is<Equal<keyof typeof guard, 'abandoned' | 'locked' | 'unlock' | typeof Symbol.dispose>>();
   is<Equal<typeof guard.abandoned, Mutex[]>>();
   is<Equal<ReturnType<typeof guard.unlock>, boolean>>();
   is<Equal<ReturnType<typeof lockAll>, LockAllGuard>>();
   is<Equal<ReturnType<typeof lockAllAsync>, Promise<LockAllGuard>>>();
+  is<Equal<LockAllGuard['abandoned'], Lockable[]>>();
   lockAll(new Set([mutex, table.at(1)]), { timeout: 5 });
   lockAllAsync([], { timeout: 5, signal, ref: false });
   table.lockAllAsync(new Set([1]), 5);
+  const rw = new RwLock(new SharedArrayBuffer(8));
+  using mixed = lockAll([mutex, table.at(1), rw.read, rw.write], 5);
+  for (const lock of mixed.abandoned) {
+    is<Equal<typeof lock, Mutex | Lockable<RwLockGuard>>>();
+    if (lock instanceof Mutex) lock.markConsistent();
+    else if (lock === rw.write) rw.markConsistent();
+  }
+  const readers: Promise<LockAllGuard<Lockable<RwLockGuard>>> = lockAllAsync([rw.read], { signal });
+  const any: Promise<LockAllGuard> = readers;
+  void any;
 }
 
 // layout

@@ -14,6 +14,7 @@ import {
   LockTable,
   layout,
   lockAll,
+  lockAllAsync,
   Mutex,
   notify,
   type Once,
@@ -218,6 +219,12 @@ table.indexFor({});
 lockAll(mutex);
 // @ts-expect-error: a condition is no lock
 lockAll([condition]);
+// @ts-expect-error: an RwLock is locked by its read or its write
+lockAll([rwlock]);
+// @ts-expect-error: a table is locked by its numbers
+lockAll([table]);
+// @ts-expect-error: permits are not locked
+lockAllAsync([semaphore]);
 // @ts-expect-error: a signal is for the asynchronous verbs
 lockAll([mutex], { signal });
 // @ts-expect-error: guards come from lockAll()

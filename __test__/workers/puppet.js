@@ -1,14 +1,18 @@
 // Does what the test tells it to, step by step, on mutexes of one buffer. A step is `[verb, ...arguments]`, for the
 // mutex at `OFFSET`, or `[byteOffset, verb, ...arguments]`. Guards and tokens stay here: each mutex remembers its last one.
+// A lock of several is a mutex's offset, or `[byteOffset, 'read']` or `[byteOffset, 'write']` of an RwLock.
 
 const { parentPort } = require('node:worker_threads');
-const { Condition, LockGuard, lockAll, lockAllAsync, Mutex, stats } = require('../..');
+const { Condition, LockGuard, lockAll, lockAllAsync, Mutex, RwLock, stats } = require('../..');
 const { answer, answerError, data, doing, end, isRaised, raise, waitForFlag } = require('../helpers/inside.js');
 const { OFFSET } = require('../helpers/memory.js');
 const { plain, subscribe } = require('../helpers/messages.js');
 
 const mutexes = new Map();
 const guards = new Map();
+const rwlocks = new Map();
+/** What was locked together, by what names it. */
+let several;
 let severalGuard;
 const warnings = [];
 const heard = new Map();
@@ -18,6 +22,20 @@ const mutexAt = (byteOffset) => {
   if (!mutexes.has(byteOffset)) mutexes.set(byteOffset, new Mutex(data.buffer, byteOffset));
   return mutexes.get(byteOffset);
 };
+
+const rwlockAt = (byteOffset) => {
+  if (!rwlocks.has(byteOffset)) rwlocks.set(byteOffset, new RwLock(data.buffer, byteOffset));
+  return rwlocks.get(byteOffset);
+};
+
+const locksAt = (places) => {
+  several = new Map();
+  for (const place of places) {
+    several.set(typeof place === 'number' ? mutexAt(place) : rwlockAt(place[0])[place[1]], place);
+  }
+  return [...several.keys()];
+};
+const abandonedOf = (guard) => guard.abandoned.map((lock) => several.get(lock));
 
 const actions = {
   get: (mutex, property) => mutex[property],
@@ -57,15 +75,17 @@ const actions = {
   holdInside: (mutex) => new Promise((resolve) => mutex.executeLocked(() => new Promise(() => resolve(true)))),
   stayInsideSync: (mutex, flag) => mutex.executeLockedSync(() => waitForFlag(flag)),
 
-  /** Several mutexes, by their offsets. */
-  lockAll(_, offsets, options) {
-    severalGuard = lockAll(offsets.map(mutexAt), options);
-    return severalGuard.abandoned.map(({ byteOffset }) => byteOffset);
+  /** Several locks; returns which are abandoned. */
+  lockAll(_, places, options) {
+    severalGuard = lockAll(locksAt(places), options);
+    return abandonedOf(severalGuard);
   },
-  async lockAllAsync(_, offsets, options) {
-    severalGuard = await lockAllAsync(offsets.map(mutexAt), options);
-    return severalGuard.abandoned.map(({ byteOffset }) => byteOffset);
+  async lockAllAsync(_, places, options) {
+    severalGuard = await lockAllAsync(locksAt(places), options);
+    return abandonedOf(severalGuard);
   },
+  /** A verb of an RwLock: `['rwlock', byteOffset, 'write', 'lock', ...arguments]`. */
+  rwlock: (_, byteOffset, mode, verb, ...args) => rwlockAt(byteOffset)[mode][verb](...args),
   unlockAll: () => severalGuard.unlock(),
 
   /** Adds a number to a log in shared memory, whose first element counts the entries. */

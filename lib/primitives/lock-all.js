@@ -1,40 +1,39 @@
 // Several locks at once: all of them or none. The core takes them in the order of their addresses, which is the same for
 // everybody, so that two of these never wait for each other; see `src/engine/lock_all.rs`.
 
+const { lazily } = require('../load/lazily.js');
 const { isMainThread, binding, thread } = require('../engine/thread.js');
+const { report } = require('../engine/abandonment.js');
 const { PendingWait } = require('../engine/pending-wait.js');
-const { beginWait, describeHolder, isWatched, whileBlockedForAll } = require('../engine/diagnosis.js');
+const { beginWait, describeHolder, isWatched, tellEnded, whileBlockedForAll } = require('../engine/diagnosis.js');
 const { conclude, takeOver } = require('../engine/wait.js');
 const { isIterable, toAsyncOptions, toTimeout } = require('../arguments.js');
 const { TimeoutError, invalidArgument, mainThread } = require('../errors.js');
 const { GUARDED_HOLD } = require('./guard.js');
 const { innerOf } = require('./mutex.js');
 
-const { EndedThread, Locks, StoppedAt } = binding.Field;
+const rwlocks = lazily(() => require('./rwlock.js'));
+
+const { EndedThread, HasEnded, Locks, StoppedAt } = binding.Field;
 const { GRANTED, GRANTED_ABANDONED, PENDING, TIMED_OUT } = binding;
 
 const ADVICE = 'None of the locks is held now. Wait longer, or let the others be shorter.';
 const secret = Symbol('LockAllGuard');
 
-/** What is inside of each other kind of lock: `{ word, mayBlock, request }`, with a request of wait.js for a guard; or undefined. */
-const otherKinds = [];
-
-/** Takes in another kind of lock than the mutex, by a function that returns what is inside; undefined for what is none. */
-exports.addKind = (innerOfKind) => {
-  otherKinds.push(innerOfKind);
-};
-
-function innerOfOther(lock) {
-  for (const innerOfKind of otherKinds) {
-    const inner = innerOfKind(lock);
-    if (inner !== undefined) return inner;
-  }
-  return undefined;
+/** What is inside of a lock: `{ owner, word, mayBlock, request }`, with a request of wait.js for a guard; undefined for what is none. */
+function toInner(lock) {
+  if (typeof lock !== 'object' || lock === null) return undefined;
+  const mutex = innerOf(lock);
+  if (mutex === undefined) return rwlocks().innerOfLockable(lock);
+  return { owner: lock, word: mutex.word, mayBlock: mutex.mayBlock, request: GUARDED_HOLD };
 }
 
 /** The locks that somebody wants together. */
 class LockList {
+  /** As they were named: `read` and `write` of an RwLock are two. */
   locks = [];
+  /** The objects that they are of: the mutex itself, or the RwLock. */
+  owners = [];
   words = [];
   requests = [];
   /** What is asked of each; with `words`, the list as the binding has it. */
@@ -45,30 +44,39 @@ class LockList {
   #isRepaired = false;
   /** The binding's: the ended holders that are still to be reported. */
   reports = [];
+  /** The lock that was awaited last, or could not be had; -1 if none was. */
+  stoppedAt = -1;
+  #isDistinct = false;
 
   constructor(lockables) {
     if (!isIterable(lockables)) throw invalidArgument('lockables', 'an array of locks', lockables);
     for (const lock of lockables) {
-      const inner = innerOf(lock) ?? innerOfOther(lock);
+      const inner = toInner(lock);
       if (inner === undefined) {
-        throw invalidArgument(`lockables[${this.locks.length}]`, 'a Mutex or another lock of this package', lock);
+        throw invalidArgument(`lockables[${this.locks.length}]`, 'a Mutex, or read or write of an RwLock', lock);
       }
       if (isMainThread && !inner.mayBlock && this.forbidden < 0) this.forbidden = this.locks.length;
-      const { word, request = GUARDED_HOLD } = inner;
+      const { owner, word, request } = inner;
       if (word.onAbandoned !== undefined) this.#isRepaired = true;
       this.locks.push(lock);
+      this.owners.push(owner);
       this.words.push(word);
       this.requests.push(request);
       this.asks.push(request.ask);
     }
   }
 
+  /** The binding's call has returned: what it has found, before subscribers and functions that repair make other calls. */
+  note(status) {
+    this.stoppedAt = thread.record[StoppedAt];
+    this.#isDistinct = thread.record[Locks] === this.words.length;
+    if (status === GRANTED_ABANDONED) this.reports = binding.reports();
+  }
+
   /** All are held. Returns their guard; if it throws, the caller has to give them back. */
   take(status) {
     const { words, requests } = this;
-    // Before anything else is acquired, by a function that repairs.
-    const isDistinct = thread.record[Locks] === words.length;
-    if (status === GRANTED_ABANDONED) this.reports = binding.reports();
+    const isDistinct = this.#isDistinct;
     // One that was named several times is held once.
     const held = isDistinct ? undefined : binding.distinctLocks(words, this.asks).sort((one, other) => one - other);
     const locks = isDistinct ? this.locks : held.map((index) => this.locks[index]);
@@ -78,7 +86,7 @@ class LockList {
     }
     for (let at = 0; at < locks.length; at++) {
       const index = isDistinct ? at : held[at];
-      guards.push(requests[index].take(locks[at], words[index], GRANTED));
+      guards.push(requests[index].take(this.owners[index], words[index], GRANTED));
     }
     return new LockAllGuard(secret, locks, guards);
   }
@@ -88,21 +96,30 @@ class LockList {
     const word = this.words[index];
     if (status === TIMED_OUT) return new TimeoutError(word, timeout, verb, describeHolder(word), ADVICE);
     try {
-      conclude(status, this.locks[index], word, this.requests[index], timeout, verb);
+      conclude(status, this.owners[index], word, this.requests[index], timeout, verb);
     } catch (error) {
       return error;
     }
     throw new Error(`A lock of ${verb}() was refused`);
   }
 
+  /** Publishes whose holds of these locks went back because their threads ended. */
+  tellEnded() {
+    if (thread.record[HasEnded] === 0) return;
+    for (let at = 0; at < this.words.length; at++) tellEnded(this.owners[at], this.words[at], this.asks[at]);
+  }
+
   /** As for a single lock: what is to be done if it is marked. */
   #takeOver(index) {
     const request = this.requests[index];
+    const owner = this.owners[index];
+    const word = this.words[index];
     const at = this.reports.findIndex((value, place) => place % 2 === 0 && value === index);
-    if (!request.isExclusive || (at < 0 && this.words[index].onAbandoned === undefined)) return;
+    if (at < 0 && (word.onAbandoned === undefined || !request.isExclusive)) return;
     binding.setReport(at < 0 ? 0 : this.reports[at + 1]);
     try {
-      takeOver(at < 0 ? GRANTED : GRANTED_ABANDONED, this.locks[index], this.words[index], request);
+      if (request.isExclusive) takeOver(at < 0 ? GRANTED : GRANTED_ABANDONED, owner, word, request);
+      else report(owner, word, true);
     } finally {
       // Then the end is reported, though what came after may have failed.
       if (at >= 0 && thread.record[EndedThread] < 0) this.reports.splice(at, 2);
@@ -114,22 +131,24 @@ const isGranted = (status) => status === GRANTED || status === GRANTED_ABANDONED
 
 /** Blocks until all are held. */
 function lockBlocking(list, timeout, verb) {
-  const { locks, words, asks } = list;
+  const { owners, words, asks } = list;
   let status = TIMED_OUT;
   const lock = () => {
     status = binding.lockAll(words, asks, timeout);
+    list.note(status);
     return status;
   };
   try {
-    if (isWatched()) whileBlockedForAll(locks, words, lock);
+    if (isWatched()) whileBlockedForAll(owners, words, lock);
     else lock();
+    list.tellEnded();
     if (isGranted(status)) return list.take(status);
   } catch (error) {
     // At the end of the stack no function of JS may be able to begin; those of the binding always are.
     if (status === GRANTED || status === GRANTED_ABANDONED) binding.giveBackAll(words, asks, list.reports);
     throw error;
   }
-  throw list.failure(status, thread.record[StoppedAt], timeout, verb);
+  throw list.failure(status, list.stoppedAt, timeout, verb);
 }
 
 /** A promise for several locks. It waits for one after the other; what it has already is the core's to give back. */
@@ -153,7 +172,7 @@ class SetWait extends PendingWait {
   }
 
   get mutex() {
-    return this.#list.locks[this.#index];
+    return this.#list.owners[this.#index];
   }
 
   get word() {
@@ -181,6 +200,8 @@ class SetWait extends PendingWait {
     thread.pending -= 1;
     if (status === GRANTED || status === GRANTED_ABANDONED) {
       try {
+        list.note(status);
+        list.tellEnded();
         this.resolve(list.take(status));
       } catch (error) {
         // Also if `take` could not begin.
@@ -188,7 +209,9 @@ class SetWait extends PendingWait {
         this.reject(error);
       }
     } else {
-      this.#index = thread.record[StoppedAt];
+      list.note(status);
+      this.#index = list.stoppedAt;
+      list.tellEnded();
       this.#fail(status);
     }
     this.stopListening();
@@ -199,6 +222,8 @@ class SetWait extends PendingWait {
     this.#watch?.end(status);
     this.#watch = null;
     if (!isGranted(status)) {
+      // In the context of whoever waits.
+      if (thread.record[HasEnded] !== 0) this.runInAsyncScope(this.#list.tellEnded, this.#list);
       this.#fail(status);
       this.stopListening();
       return;
@@ -282,7 +307,7 @@ exports.lockAll = (lockables, options) => {
   const timeout = toTimeout(undefined, options);
   const { forbidden } = list;
   if (forbidden >= 0) {
-    throw mainThread(list.words[forbidden], 'lockAllAsync()', list.locks[forbidden].constructor.name);
+    throw mainThread(list.words[forbidden], 'lockAllAsync()', list.owners[forbidden].constructor.name);
   }
   return lockBlocking(list, timeout, 'lockAll');
 };

@@ -30,7 +30,9 @@ const { compareExchange, load } = Atomics;
 const ME = thread.id;
 const MINE_GUARDED = ME | GUARDED;
 
-let inner;
+/** What is inside of a `read`, and of a `write`; undefined for what is none. */
+let innerOfRead;
+let innerOfWrite;
 
 // The fast paths: one compare-exchange, after a plain load whose value it confirms. As in mutex.js, whatever may fail at the
 // end of the stack comes first. A reader's hold is counted in its slot, in the expression of the compare-exchange: register.js
@@ -38,6 +40,15 @@ let inner;
 
 /** To read under an RwLock. */
 class ReadLock {
+  static {
+    innerOfRead = (lock) => {
+      if (!(#words in lock)) return undefined;
+      // Its slot is there before the core counts in it.
+      if (lock.#slot === null) lock.#newSlot();
+      return { owner: lock.#rwlock, word: lock.#words, mayBlock: lock.#mayBlock, request: READ_GUARDED };
+    };
+  }
+
   #rwlock;
   #words;
   #mayBlock;
@@ -207,7 +218,7 @@ class ReadLock {
 /** To write under an RwLock: as a mutex. */
 class WriteLock {
   static {
-    inner = (lock) =>
+    innerOfWrite = (lock) =>
       #words in lock
         ? { lock: lock.#rwlock, word: lock.#words, mayBlock: lock.#mayBlock, raw: WRITE, guarded: WRITE_GUARDED }
         : undefined;
@@ -448,4 +459,10 @@ const notRaw = (words, verb, lock) =>
 exports.RwLock = RwLock;
 exports.RwLockGuard = require('./rwlock-guard.js').RwLockGuard;
 /** For `Condition`: as `innerOf` of mutex.js, for `write` of an RwLock. */
-exports.innerOfWrite = (lock) => inner(lock);
+exports.innerOfWrite = (lock) => innerOfWrite(lock);
+/** For `lockAll`: what is inside of a `read` or a `write`. */
+exports.innerOfLockable = (lock) => {
+  const write = innerOfWrite(lock);
+  if (write === undefined) return innerOfRead(lock);
+  return { owner: write.lock, word: write.word, mayBlock: write.mayBlock, request: write.guarded };
+};

@@ -29,6 +29,7 @@ fn set_of(words: &[JsWord], asks: &[Ask]) -> LockSet {
 fn note(record: &mut Record, found: &mut Found, set: &LockSet) -> i32 {
     record.set(Field::StoppedAt, set.stopped_at.map_or(-1.0, |index| index as f64));
     record.set(Field::Locks, set.indices().count() as f64);
+    record.set(Field::HasEnded, f64::from(u8::from(set.places().any(|place| engine().has_ended(place)))));
     *found = Found { reports: set.reports().collect(), waits: set.waits.clone() };
     if found.reports.is_empty() { status::GRANTED } else { status::GRANTED_ABANDONED }
 }
