@@ -97,27 +97,37 @@ export interface MutexInspection {
 
 /** One mutex as {@link inspectAll} returns it. */
 export interface QueuedMutexInspection extends MutexInspection {
+  /** The class of what it is: also of a lock of a {@link LockTable}. */
+  kind: 'Mutex';
   /** Where in its buffer the mutex is. */
   byteOffset: number;
 }
 
+/** Anything but a mutex as {@link inspectAll} returns it. */
+export interface QueuedPrimitiveInspection extends PrimitiveInspection {
+  /** The class of what it is. `'Condition'`: waits for a {@link Condition}, or of {@link wait} and {@link waitAsync} at that place. */
+  kind: 'RwLock' | 'Semaphore' | 'Latch' | 'Barrier' | 'ManualResetEvent' | 'AutoResetEvent' | 'Once' | 'Condition';
+  /** Where in its buffer it is. */
+  byteOffset: number;
+}
+
 /**
- * Every mutex of the process that somebody waits for, each as {@link Mutex.inspect} shows it, in no order: to find out
- * why a program hangs. In any thread; never blocks, and disturbs no lock. Takes time in proportion to the number of waiters.
- * Each mutex is seen at one instant, but not all at the same. Names are those that this thread gave.
+ * Every lock of the process, and every other primitive, that somebody waits for, each as its `inspect()` shows it, in no order:
+ * to find out why a program hangs. In any thread; never blocks, and disturbs no lock. Takes time in proportion to the number of
+ * waiters. Each is seen at one instant, but not all at the same. Names are those that this thread gave.
  *
  * @throws `ERR_LOCK_THREAD_ENDING` if the thread is ending, as {@link Mutex.lock}.
  * @example
  * ```js
  * const { inspectAll } = require('sablock');
  * setInterval(() => {
- *   for (const { name, byteOffset, ownerThreadId, waiters } of inspectAll()) {
- *     console.log(`${name ?? byteOffset}: thread ${ownerThreadId} holds it, ${waiters.length} wait`);
+ *   for (const { kind, name, byteOffset, holders, waiters } of inspectAll()) {
+ *     console.log(`${kind} ${name ?? byteOffset}: ${holders.length} threads hold it, ${waiters.length} wait`);
  *   }
  * }, 1000).unref();
  * ```
  */
-export function inspectAll(): QueuedMutexInspection[];
+export function inspectAll(): (QueuedMutexInspection | QueuedPrimitiveInspection)[];
 
 /**
  * A mutual-exclusion lock on four bytes of shared memory.

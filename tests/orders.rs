@@ -136,8 +136,7 @@ fn what_the_register_says_of_a_thread_that_ends_goes_back() {
     assert!(!world.engine.free_slot(&SEMAPHORE, world.place(), agent.id), "in use");
     world.release(&agent, 1);
     assert_eq!(counts[1].load(Ordering::SeqCst), 1);
-    let holders = world.engine.registered_holders(&SEMAPHORE, world.place());
-    assert_eq!(holders.into_iter().map(|(agent, counts)| (agent, counts.guarded)).collect::<Vec<_>>(), [(agent.id, 1)]);
+    assert_eq!(world.engine.inspect(&SEMAPHORE, world.place()).registered, [(agent.thread, 1)]);
     let mut next = world.event_loop();
     let token = pend(&mut next, &world, &SEMAPHORE, permits(2));
     ending.end();

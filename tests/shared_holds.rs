@@ -210,7 +210,7 @@ fn a_writer_turns_into_a_reader_and_lets_readers_in_and_the_only_reader_into_a_w
     world.exit(&agent, READ);
     assert_eq!(world.engine.try_upgrade(&me, world.place(), HoldOwner::Thread), Ok(true));
     assert_eq!(world.word().writer(), me.id);
-    assert!(world.engine.registered_holders(&RWLOCK, world.place()).is_empty());
+    assert!(world.engine.inspect(&RWLOCK, world.place()).registered.is_empty());
 }
 
 #[test]

@@ -1,11 +1,105 @@
 const assert = require('node:assert/strict');
 const { test } = require('node:test');
 const { threadId } = require('node:worker_threads');
-const { Mutex, inspectAll } = require('../..');
+const { Condition, Mutex, inspectAll, waitAsync } = require('../..');
 const { createMutex, OFFSET } = require('../helpers/memory.js');
+const { create } = require('../helpers/primitives.js');
 const { watched } = require('../helpers/threads.js');
 
 const byOffset = (all) => all.sort((a, b) => a.byteOffset - b.byteOffset);
+const withoutTimes = ({ waiters, ...rest }) => ({ ...rest, waiters: waiters.map(({ waitedMs, ...waiter }) => waiter) });
+const inspectionOf = (kind, object) => withoutTimes({ kind, ...object.inspect(), byteOffset: object.byteOffset });
+
+/** Each kind of primitive, held so that somebody has to wait: how to make it, hold it, wait for it, and what is seen then. */
+const kinds = {
+  Mutex: {
+    hold: (mutex) => mutex.tryAcquire(),
+    wait: (mutex, options) => mutex.lockAsync(options),
+    holders: [{ mode: 'exclusive', count: 1 }],
+    mode: 'exclusive',
+  },
+  RwLock: {
+    hold: (rw) => [rw.read.tryAcquire(), rw.read.tryLock()],
+    wait: (rw, options) => rw.write.lockAsync(options),
+    holders: [{ mode: 'shared', count: 2 }],
+    mode: 'exclusive',
+  },
+  Semaphore: {
+    args: [3],
+    hold: (semaphore) => semaphore.tryAcquire(2),
+    wait: (semaphore, options) => semaphore.acquireAsync(2, options),
+    holders: [{ mode: 'permits', count: 2 }],
+    mode: 'permits',
+  },
+  Latch: {
+    hold: (latch) => latch.enter(),
+    wait: (latch, options) => latch.waitAsync(options),
+    holders: [{ mode: 'entry', count: 1 }],
+    mode: 'passage',
+  },
+  Barrier: {
+    args: [2],
+    hold: (barrier) => barrier.join(),
+    wait: (barrier, options) => barrier.waitAsync(options),
+    holders: [{ mode: 'member', count: 1 }],
+    mode: 'passage',
+  },
+  ManualResetEvent: { wait: (event, options) => event.waitAsync(options), holders: [], mode: 'passage' },
+  AutoResetEvent: { wait: (event, options) => event.waitAsync(options), holders: [], mode: 'passage' },
+  Once: {
+    hold: (once) => once.run(() => new Promise(() => {})),
+    wait: (once, options) => once.run(() => {}, options),
+    holders: [{ mode: 'exclusive', count: 1 }],
+    mode: 'exclusive',
+  },
+};
+
+for (const [kind, { args = [], hold = () => {}, wait, holders, mode }] of Object.entries(kinds)) {
+  test(`inspectAll() shows a ${kind} that somebody waits for as its inspect() does, with its kind and name`, async () => {
+    const { object } = create(kind, { name: `a ${kind}` }, ...args);
+    const held = hold(object);
+    assert.deepEqual(inspectAll(), [], 'nobody waits');
+    const controller = new AbortController();
+    const waiting = assert.rejects(wait(object, { signal: controller.signal }), { name: 'AbortError' });
+
+    const [seen, ...others] = inspectAll();
+    assert.deepEqual(others, []);
+    assert.deepEqual(withoutTimes(seen), inspectionOf(kind, object));
+    assert.deepEqual(
+      [seen.kind, seen.name, seen.byteOffset, seen.holders],
+      [kind, `a ${kind}`, OFFSET, holders.map((holder) => ({ threadId, ...holder }))],
+    );
+    const [{ waitedMs, ...waiter }] = seen.waiters;
+    assert.deepEqual(waiter, { threadId, kind: 'async', mode });
+    assert.ok(waitedMs >= 0 && waitedMs < 10_000);
+
+    controller.abort();
+    await waiting;
+    assert.deepEqual(inspectAll(), []);
+    assert.ok(held !== null);
+  });
+}
+
+test('inspectAll() shows waits for conditions, and those of wait() and waitAsync(), with the names of conditions', async () => {
+  const { buffer, mutex } = createMutex({ name: 'the mutex' });
+  const condition = new Condition(buffer, OFFSET, { name: 'the condition' });
+  const controller = new AbortController();
+  const { signal } = controller;
+  await mutex.lockAsync();
+  const waits = [condition.waitAsync(mutex, { signal })];
+  waits.push(waitAsync(new Int32Array(buffer), 0, 0, undefined, { signal }).value);
+  for (const wait of waits) wait.catch(() => {});
+  const shown = byOffset(inspectAll()).map(withoutTimes);
+  const one = { holders: [], waiters: [{ threadId, kind: 'async', mode: 'passage' }] };
+  assert.deepEqual(shown, [
+    { name: null, kind: 'Condition', byteOffset: 0, ...one },
+    // At the mutex's own address, which is another name's.
+    { name: 'the condition', kind: 'Condition', byteOffset: OFFSET, ...one },
+  ]);
+  controller.abort();
+  for (const wait of waits) await assert.rejects(wait, { name: 'AbortError' });
+  mutex.unlock();
+});
 
 test('inspectAll() shows nothing where nobody waits, held or not', () => {
   const { mutex } = createMutex();
@@ -33,9 +127,8 @@ test(
     for (const held of [mutex, other, elsewhere]) await threads.queued(held, 1);
 
     const all = byOffset(inspectAll());
-    const expected = [mutex, other, elsewhere].map((held) => ({ ...held.inspect(), byteOffset: held.byteOffset }));
-    for (const { waiters } of [...all, ...expected]) for (const waiter of waiters) delete waiter.waitedMs;
-    assert.deepEqual(all, expected);
+    const expected = [mutex, other, elsewhere].map((held) => inspectionOf('Mutex', held));
+    assert.deepEqual(all.map(withoutTimes), expected);
     assert.deepEqual(
       all.map(({ name, waiters }) => [name, waiters[0].threadId, waiters[0].kind]),
       [

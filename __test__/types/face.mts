@@ -43,6 +43,7 @@ import {
   type PrimitiveInspection,
   type PrimitiveOptions,
   type QueuedMutexInspection,
+  type QueuedPrimitiveInspection,
   RwLock,
   type RwLockGuard,
   type RwLockHolder,
@@ -276,8 +277,10 @@ is<
 is<Equal<MutexHolder, { threadId: number; mode: 'exclusive'; count: number }>>();
 is<Equal<MutexWaiter, { threadId: number; kind: 'blocking' | 'async'; mode: 'exclusive'; waitedMs: number }>>();
 const [queued] = inspectAll();
-is<Equal<typeof queued, QueuedMutexInspection>>();
-is<Equal<QueuedMutexInspection['byteOffset'], number>>();
+is<Equal<typeof queued, QueuedMutexInspection | QueuedPrimitiveInspection>>();
+is<Equal<(typeof queued)['byteOffset'], number>>();
+if (queued.kind === 'Mutex') is<Equal<typeof queued.ownerThreadId, number | null>>();
+else is<Equal<(typeof queued.holders)[0]['mode'], HoldMode>>();
 
 // LockGuard
 

@@ -23,11 +23,12 @@ exports.inspectMutex = (word) => ({
   ...checkSeen(binding.inspect(word), describeWord(word)),
 });
 
-/** Every lock of the process with waiters; the names are those of this thread. */
+/** Every primitive of the process with waiters; the names are those of this thread. */
 exports.inspectAll = () => {
   const names = namesByAddress();
-  return checkSeen(binding.inspectAll(), 'the locks').map(({ address, byteOffset, inspection }) => ({
-    name: names.get(address) ?? null,
+  return checkSeen(binding.inspectAll(), 'the locks').map(({ address, kind, byteOffset, inspection }) => ({
+    name: names.get(kind, address) ?? null,
+    kind,
     byteOffset,
     ...inspection,
   }));

@@ -3,6 +3,8 @@
 const { binding, thread } = require('./thread.js');
 
 const FIRST_CLEANING = 64;
+/** The class of what has a word without a type: mutexes have no room for more. */
+const MUTEX = 'Mutex';
 /** The kind of a view of many locks. */
 const TABLE = 'table of locks';
 
@@ -18,19 +20,23 @@ class NamedWords {
     this.#cleanAt = Math.max(2 * this.#words.length, FIRST_CLEANING);
   }
 
-  /** From addresses to names: has `get(address)`. */
+  /** From classes and addresses to names: has `get(type, address)`. Two primitives may be at one address, as time goes by. */
   byAddress() {
     const words = this.#words.map((reference) => reference.deref()).filter((word) => word !== undefined);
     const tables = words.filter((word) => word.kind === TABLE);
+    const keyOf = (type, address) => `${type} ${address}`;
     const names = new Map(
-      words.filter((word) => !tables.includes(word)).map((word) => [binding.address(word), word.name]),
+      words
+        .filter((word) => !tables.includes(word))
+        .map((word) => [keyOf(exports.typeOf(word), binding.address(word)), word.name]),
     );
     const ranges = tables.map(({ buffer, byteOffset, byteLength, name }) => {
       const start = binding.address(new Int32Array(buffer, byteOffset, 1));
       return { start, end: start + byteLength, name };
     });
     const inRange = (address) => ranges.find(({ start, end }) => start <= address && address < end);
-    return { get: (address) => names.get(address) ?? inRange(address)?.name };
+    const rowAt = (type, address) => (type === MUTEX ? inRange(address)?.name : undefined);
+    return { get: (type, address) => names.get(keyOf(type, address)) ?? rowAt(type, address) };
   }
 }
 
@@ -41,5 +47,7 @@ exports.name = (word, name) => {
   thread.named.add(word);
 };
 
+/** The class of the primitive that has this word. */
+exports.typeOf = ({ type = MUTEX }) => type;
 exports.TABLE = TABLE;
-exports.namesByAddress = () => thread.named?.byAddress() ?? new Map();
+exports.namesByAddress = () => thread.named?.byAddress() ?? { get: () => undefined };

@@ -60,7 +60,7 @@ class Barrier extends SharedPrimitive {
   #slot = null;
 
   constructor(buffer, byteOffset, parties, options) {
-    super('barrier', Ask.BarrierMember, 8, buffer, byteOffset, options);
+    super('Barrier', Ask.BarrierMember, 8, buffer, byteOffset, options);
     this.#words = wordsOf(this);
     this.#parties = toCountOf(this.#words, parties, 'parties', MAX_PARTIES);
   }

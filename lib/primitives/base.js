@@ -19,11 +19,12 @@ class SharedPrimitive {
   #ask;
   #mayBlock;
 
-  /** `ask` is what `inspect()` shows of it; `kind` is its name in messages. */
-  constructor(kind, ask, bytes, buffer, byteOffset, options) {
+  /** `ask` is what `inspect()` shows of it, `type` the name of its class, `kind` what messages call it. */
+  constructor(type, ask, bytes, buffer, byteOffset, options, kind = type.toLowerCase()) {
     const words = toWords(buffer, byteOffset, bytes);
     const { allowMainThread, name } = toLockOptions(options);
     words.kind = kind;
+    words.type = type;
     if (name !== undefined) names.name(words, name);
     this.#words = words;
     this.#ask = ask;

@@ -152,6 +152,8 @@ class Condition {
   constructor(buffer, byteOffset, options) {
     const word = toWord(buffer, byteOffset);
     const { name } = toLockOptions(options);
+    word.kind = 'condition';
+    word.type = 'Condition';
     if (name !== undefined) names().name(word, name);
     this.#word = word;
     markAsUncloneable?.(this);
@@ -295,7 +297,7 @@ class Condition {
         return wait.promise;
       }
       wait.stopListening();
-      if (status === binding.NO_CLOCK) throw noBackgroundThread(describe(this, 'condition'));
+      if (status === binding.NO_CLOCK) throw noBackgroundThread(describe(this.#word));
       throw status === binding.CORRUPT ? corrupt(word, load(word, 0)) : notHeld(word);
     } catch (error) {
       if (request.isGuarded) {

@@ -13,8 +13,8 @@ class ResetEvent extends SharedPrimitive {
   #word;
   #ask;
 
-  constructor(ask, buffer, byteOffset, options) {
-    super('event', ask, 4, buffer, byteOffset, options);
+  constructor(type, ask, buffer, byteOffset, options) {
+    super(type, ask, 4, buffer, byteOffset, options, 'event');
     this.#word = wordsOf(this);
     this.#ask = ask;
   }
@@ -50,7 +50,7 @@ class ManualResetEvent extends ResetEvent {
   #mayBlock;
 
   constructor(buffer, byteOffset, options) {
-    super(Ask.ManualResetEvent, buffer, byteOffset, options);
+    super('ManualResetEvent', Ask.ManualResetEvent, buffer, byteOffset, options);
     this.#word = wordsOf(this);
     this.#mayBlock = mayBlock(this);
   }
@@ -76,7 +76,7 @@ class AutoResetEvent extends ResetEvent {
   #mayBlock;
 
   constructor(buffer, byteOffset, options) {
-    super(Ask.AutoResetEvent, buffer, byteOffset, options);
+    super('AutoResetEvent', Ask.AutoResetEvent, buffer, byteOffset, options);
     this.#word = wordsOf(this);
     this.#mayBlock = mayBlock(this);
   }

@@ -25,7 +25,7 @@ class Latch extends SharedPrimitive {
   #slot = null;
 
   constructor(buffer, byteOffset, options) {
-    super('latch', Ask.LatchEntry, 4, buffer, byteOffset, options);
+    super('Latch', Ask.LatchEntry, 4, buffer, byteOffset, options);
     this.#word = wordsOf(this);
     this.#mayBlock = mayBlock(this);
   }

@@ -33,7 +33,7 @@ class Once extends SharedPrimitive {
   #mayBlock;
 
   constructor(buffer, byteOffset, options) {
-    super('once', Ask.Once, 4, buffer, byteOffset, options);
+    super('Once', Ask.Once, 4, buffer, byteOffset, options);
     this.#word = wordsOf(this);
     this.#mayBlock = mayBlock(this);
   }

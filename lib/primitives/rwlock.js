@@ -380,7 +380,7 @@ class RwLock extends SharedPrimitive {
   #write;
 
   constructor(buffer, byteOffset, options) {
-    super('rwlock', Ask.Read, 8, buffer, byteOffset, options);
+    super('RwLock', Ask.Read, 8, buffer, byteOffset, options);
     const words = wordsOf(this);
     // For messages, and for the mark of abandonment.
     words.ask = Ask.Read;

@@ -71,7 +71,7 @@ class Semaphore extends SharedPrimitive {
   #slot = null;
 
   constructor(buffer, byteOffset, permits, options) {
-    super('semaphore', Ask.Permits, 4, buffer, byteOffset, options);
+    super('Semaphore', Ask.Permits, 4, buffer, byteOffset, options);
     this.#word = wordsOf(this);
     this.#permits = toCountOf(this.#word, permits, 'permits', MAX_PERMITS, 0);
     this.#mayBlock = mayBlock(this);

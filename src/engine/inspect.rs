@@ -2,9 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use super::primitive::{Mode, Primitive, Space, State};
+use super::primitive::{Counts, Mode, Primitive, Space, State};
 use super::queue::{Queue, Waiter, Waiters};
-use super::table::Engine;
+use super::slot::Slot;
+use super::table::{Contents, Engine};
 use crate::agents::{AgentId, Standing, ThreadId};
 use crate::memory::Place;
 use crate::sync;
@@ -31,6 +32,8 @@ pub struct LockView {
     pub owner: Option<ThreadId>,
     /// Whether the owner's thread has ended.
     pub owner_has_ended: bool,
+    /// Who holds it as the registers of holds say, and how much.
+    pub registered: Vec<(ThreadId, u32)>,
     /// Who waits, in order.
     pub waiters: Vec<WaiterView>,
 }
@@ -53,6 +56,26 @@ struct Copied {
     since: Instant,
 }
 
+/// What is copied of a primitive under the bucket's lock.
+struct Snapshot {
+    state: State,
+    registered: Vec<(AgentId, Counts)>,
+    waiters: Vec<Copied>,
+}
+
+impl Snapshot {
+    fn new(primitive: &dyn Primitive, place: Place, contents: &Contents) -> Self {
+        let address = place.address();
+        let slots = contents.slots.get(&address).into_iter().flatten();
+        let counts = slots.map(|slot: &Slot| (slot.agent, slot.read()));
+        Self {
+            state: primitive.read(place),
+            registered: counts.filter(|(_, counts)| counts.sum() > 0).collect(),
+            waiters: copy(contents.queues.get(&address), &contents.waiters),
+        }
+    }
+}
+
 /// Who waits in a queue; or nobody.
 fn copy(queue: Option<&Queue>, waiters: &Waiters) -> Vec<Copied> {
     let copied = |(ticket, id)| {
@@ -64,36 +87,33 @@ fn copy(queue: Option<&Queue>, waiters: &Waiters) -> Vec<Copied> {
 }
 
 impl Engine {
-    /// A primitive and who waits for it.
+    /// A primitive, who holds it, and who waits for it.
     pub fn inspect(&self, primitive: &dyn Primitive, place: Place) -> LockView {
-        let contents = self.contents(primitive.space(), place.address());
-        let state = primitive.read(place);
-        let waiters = copy(contents.queues.get(&place.address()), &contents.waiters);
-        drop(contents);
-        self.view(primitive, state, waiters)
+        let snapshot = Snapshot::new(primitive, place, &self.contents(primitive.space(), place.address()));
+        self.view(primitive, snapshot)
     }
 
-    /// Every place where somebody waits for such a primitive, in no order. A snapshot of each, and not one of all: one bucket
-    /// after the other is locked.
-    pub fn inspect_all(&self, primitive: &'static dyn Primitive) -> Vec<(Place, LockView)> {
-        let copies = self.buckets(primitive.space()).flat_map(|bucket| {
+    /// Every place where somebody waits, for whatever primitive, in no order. A snapshot of each, and not one of all: one
+    /// bucket after the other is locked.
+    pub fn inspect_all(&self) -> Vec<(&'static dyn Primitive, Place, LockView)> {
+        let buckets = [Space::Words, Space::Notifications].into_iter().flat_map(|space| self.buckets(space));
+        let copies = buckets.flat_map(|bucket| {
             let contents = bucket.contents.lock();
-            let queues = contents.queues.values().filter(|queue| queue.primitive.name() == primitive.name());
             // The memory lives, since whoever is queued keeps its buffer.
-            let copied = queues
-                .map(|queue| (queue.place, primitive.read(queue.place), copy(Some(queue), &contents.waiters)))
-                .collect::<Vec<_>>();
-            drop(contents);
-            copied
+            let queued = contents.queues.values().filter(|queue| !queue.is_empty());
+            let copied = queued
+                .map(|queue| (queue.primitive, queue.place, Snapshot::new(queue.primitive, queue.place, &contents)));
+            copied.collect::<Vec<_>>()
         });
-        copies.map(|(place, state, waiters)| (place, self.view(primitive, state, waiters))).collect()
+        copies.map(|(primitive, place, snapshot)| (primitive, place, self.view(primitive, snapshot))).collect()
     }
 
-    fn view(&self, primitive: &dyn Primitive, state: State, mut waiters: Vec<Copied>) -> LockView {
+    fn view(&self, primitive: &dyn Primitive, Snapshot { state, registered, mut waiters }: Snapshot) -> LockView {
         waiters.sort_unstable_by_key(|waiter| waiter.ticket);
         let now = sync::now();
+        let thread = |agent| self.agents.thread(agent).unwrap_or_default();
         let view = |waiter: Copied| WaiterView {
-            thread: self.agents.thread(waiter.agent).unwrap_or_default(),
+            thread: thread(waiter.agent),
             is_blocking: waiter.is_blocking,
             mode: waiter.mode,
             waited: now.saturating_duration_since(waiter.since),
@@ -103,6 +123,7 @@ impl Engine {
             state,
             owner: self.agents.thread(owner),
             owner_has_ended: owner != 0 && self.agents.standing(owner) == Standing::Ended,
+            registered: registered.into_iter().map(|(agent, counts)| (thread(agent), counts.sum())).collect(),
             waiters: waiters.into_iter().map(view).collect(),
         }
     }

@@ -5,7 +5,7 @@
 //! which V8 can stop a thread at no point; the slow paths here. A grant by another thread lives in the waiter until its own
 //! thread collects it. When an agent ends, its slots say what has to be given back, exactly.
 
-use super::primitive::{Counts, Hold, HoldOwner, Primitive};
+use super::primitive::{Hold, HoldOwner, Primitive};
 use super::slot::Slot;
 use super::table::Engine;
 use crate::agents::AgentId;
@@ -69,13 +69,6 @@ impl Engine {
         if let Some(slot) = slots.find(|slot| slot.agent == agent) {
             slot.change(owner, change);
         }
-    }
-
-    /// What each agent holds of a primitive, as the registers say at this moment.
-    pub fn registered_holders(&self, primitive: &dyn Primitive, place: Place) -> Vec<(AgentId, Counts)> {
-        let contents = self.contents(primitive.space(), place.address());
-        let slots = contents.slots.get(&place.address()).into_iter().flatten();
-        slots.map(|slot| (slot.agent, slot.read())).filter(|(_, counts)| counts.sum() > 0).collect()
     }
 
     /// An agent has ended: what its register says goes back, and others get in.

@@ -1,5 +1,6 @@
 //! The binding's part of `inspect()`, of `stats()`, and of what is published on diagnostics channels.
 
+use napi::bindgen_prelude::Either;
 use napi_derive::napi;
 
 use super::ask::Ask;
@@ -16,10 +17,21 @@ pub struct Waiter {
     pub thread_id: u32,
     /// `blocking` or `async`.
     pub kind: String,
-    /// `exclusive`.
+    /// How it will hold.
     pub mode: String,
     /// For how long, in milliseconds.
     pub waited_ms: f64,
+}
+
+impl From<WaiterView> for Waiter {
+    fn from(waiter: WaiterView) -> Self {
+        Self {
+            thread_id: waiter.thread,
+            kind: if waiter.is_blocking { "blocking".into() } else { "async".into() },
+            mode: mode_name(waiter.mode).into(),
+            waited_ms: waiter.waited.as_secs_f64() * 1e3,
+        }
+    }
 }
 
 /// A holder as `inspect()` shows it.
@@ -27,10 +39,43 @@ pub struct Waiter {
 pub struct Holder {
     /// The thread that holds.
     pub thread_id: u32,
-    /// `exclusive`.
+    /// How it holds.
     pub mode: String,
     /// How many holds it has.
     pub count: u32,
+}
+
+fn mode_name(mode: Option<Mode>) -> &'static str {
+    match mode {
+        Some(Mode::Exclusive) => "exclusive",
+        Some(Mode::Shared) => "shared",
+        Some(Mode::Permits) => "permits",
+        Some(Mode::Entry) => "entry",
+        Some(Mode::Member) => "member",
+        Some(Mode::Passage) | None => "passage",
+    }
+}
+
+/// Who holds a primitive, and who waits for it.
+#[napi(object)]
+pub struct Occupancy {
+    /// Who holds it.
+    pub holders: Vec<Holder>,
+    /// Who waits, in order.
+    pub waiters: Vec<Waiter>,
+}
+
+impl Occupancy {
+    fn new(primitive: &dyn Primitive, view: LockView) -> Self {
+        let owner = view.owner.map(|thread_id| Holder { thread_id, mode: "exclusive".into(), count: 1 });
+        let mode = mode_name(primitive.registered());
+        let registered =
+            view.registered.into_iter().map(|(thread_id, count)| Holder { thread_id, mode: mode.into(), count });
+        Self {
+            holders: owner.into_iter().chain(registered).collect(),
+            waiters: view.waiters.into_iter().map(Waiter::from).collect(),
+        }
+    }
 }
 
 /// A mutex and its queue as `inspect()` shows them.
@@ -50,24 +95,10 @@ pub struct Inspection {
 
 impl From<LockView> for Inspection {
     fn from(view: LockView) -> Self {
-        let waiter = |waiter: WaiterView| Waiter {
-            thread_id: waiter.thread,
-            kind: if waiter.is_blocking { "blocking".into() } else { "async".into() },
-            mode: "exclusive".into(),
-            waited_ms: waiter.waited.as_secs_f64() * 1e3,
-        };
         let word = Word::from(view.state);
-        Self {
-            locked: word.owner() != 0,
-            owner_thread_id: view.owner,
-            abandoned: word.is_abandoned() || view.owner_has_ended,
-            holders: view
-                .owner
-                .map(|thread_id| Holder { thread_id, mode: "exclusive".into(), count: 1 })
-                .into_iter()
-                .collect(),
-            waiters: view.waiters.into_iter().map(waiter).collect(),
-        }
+        let (owner_thread_id, abandoned) = (view.owner, word.is_abandoned() || view.owner_has_ended);
+        let Occupancy { holders, waiters } = Occupancy::new(&MUTEX, view);
+        Self { locked: word.owner() != 0, owner_thread_id, abandoned, holders, waiters }
     }
 }
 
@@ -77,71 +108,41 @@ pub fn inspect(word: JsWord) -> Inspection {
     engine().inspect(&MUTEX, word.0).into()
 }
 
-/// Who holds a primitive, and who waits for it.
-#[napi(object)]
-pub struct Occupancy {
-    /// Who holds it.
-    pub holders: Vec<Holder>,
-    /// Who waits, in order.
-    pub waiters: Vec<Waiter>,
-}
-
-fn mode_name(mode: Option<Mode>) -> &'static str {
-    match mode {
-        Some(Mode::Exclusive) => "exclusive",
-        Some(Mode::Shared) => "shared",
-        Some(Mode::Permits) => "permits",
-        Some(Mode::Entry) => "entry",
-        Some(Mode::Member) => "member",
-        Some(Mode::Passage) | None => "passage",
-    }
-}
-
-/// A snapshot of any primitive, for people. What is counted in the register of holds is of the mode that `ask` has.
+/// A snapshot of any primitive, for people.
 #[napi(catch_unwind, ts_args_type = "words: Int32Array, ask: Ask")]
 pub fn inspect_primitive(words: JsWord, ask: Ask) -> Occupancy {
-    let (primitive, place) = (ask.primitive(), words.0);
-    let view = engine().inspect(primitive, place);
-    let owner = view.owner.map(|thread_id| Holder { thread_id, mode: "exclusive".into(), count: 1 });
-    let mode = mode_name(Some(ask.hold(1, 0).mode));
-    let registered = engine().registered_holders(primitive, place).into_iter().map(|(agent, counts)| Holder {
-        thread_id: engine().agents.thread(agent).unwrap_or_default(),
-        mode: mode.into(),
-        count: counts.sum(),
-    });
-    let waiter = |waiter: WaiterView| Waiter {
-        thread_id: waiter.thread,
-        kind: if waiter.is_blocking { "blocking".into() } else { "async".into() },
-        mode: mode_name(waiter.mode).into(),
-        waited_ms: waiter.waited.as_secs_f64() * 1e3,
-    };
-    Occupancy {
-        holders: owner.into_iter().chain(registered).collect(),
-        waiters: view.waiters.into_iter().map(waiter).collect(),
-    }
+    let primitive = ask.primitive();
+    Occupancy::new(primitive, engine().inspect(primitive, words.0))
 }
 
-/// A mutex that somebody waits for, as `inspectAll()` shows it.
+/// A primitive that somebody waits for, as `inspectAll()` shows it.
 #[napi(object)]
-pub struct QueuedLock {
-    /// What `address()` returns for the same word.
+pub struct Queued {
+    /// What `address()` returns for the same words.
     pub address: f64,
+    /// The name of its class.
+    pub kind: String,
     /// Its place in the buffer.
     pub byte_offset: f64,
-    /// The rest.
-    pub inspection: Inspection,
+    /// The rest: of a mutex all that its `inspect()` shows.
+    pub inspection: Either<Inspection, Occupancy>,
 }
 
-/// A snapshot of every mutex with waiters.
+/// A snapshot of every primitive with waiters.
 #[napi(catch_unwind)]
-pub fn inspect_all() -> Vec<QueuedLock> {
-    let lock = |(place, view): (Place, LockView)| QueuedLock {
+pub fn inspect_all() -> Vec<Queued> {
+    let queued = |(primitive, place, view): (&'static dyn Primitive, Place, LockView)| Queued {
         // Below 2^53 on every system that Node runs on.
         address: place.address() as f64,
+        kind: primitive.name().into(),
         byte_offset: place.byte_offset as f64,
-        inspection: view.into(),
+        inspection: if primitive.name() == MUTEX.name() {
+            Either::A(view.into())
+        } else {
+            Either::B(Occupancy::new(primitive, view))
+        },
     };
-    engine().inspect_all(&MUTEX).into_iter().map(lock).collect()
+    engine().inspect_all().into_iter().map(queued).collect()
 }
 
 /// What tells the word from every other of the process.

@@ -24,7 +24,8 @@ pub static FUTEX: Futex = Futex;
 
 impl Primitive for Futex {
     fn name(&self) -> &'static str {
-        "futex"
+        // Of what waits there, in the package's words: `wait()` waits as one does for a condition.
+        "Condition"
     }
 
     fn order(&self) -> Order {
