@@ -5,75 +5,31 @@
 // each has all overloads. Those with a literal come first, whatever the order of the files.
 
 declare module 'diagnostics_channel' {
-  function subscribe(
-    name: 'sablock:contended',
-    onMessage: import('./index.js').DiagnosticsListener<'sablock:contended'>,
-  ): void;
-  function subscribe(
-    name: 'sablock:long-hold',
-    onMessage: import('./index.js').DiagnosticsListener<'sablock:long-hold'>,
-  ): void;
-  function subscribe(
-    name: 'sablock:abandoned',
-    onMessage: import('./index.js').DiagnosticsListener<'sablock:abandoned'>,
-  ): void;
-  function subscribe(
-    name: 'sablock:deadlock',
-    onMessage: import('./index.js').DiagnosticsListener<'sablock:deadlock'>,
-  ): void;
+  type SablockListener<Name extends keyof import('./index.js').DiagnosticsMessages> =
+    import('./index.js').DiagnosticsListener<Name>;
+  function subscribe(name: 'sablock:contended', onMessage: SablockListener<'sablock:contended'>): void;
+  function subscribe(name: 'sablock:long-hold', onMessage: SablockListener<'sablock:long-hold'>): void;
+  function subscribe(name: 'sablock:abandoned', onMessage: SablockListener<'sablock:abandoned'>): void;
+  function subscribe(name: 'sablock:deadlock', onMessage: SablockListener<'sablock:deadlock'>): void;
   function subscribe(name: string | symbol, onMessage: (message: unknown, name: string | symbol) => void): void;
-  function unsubscribe(
-    name: 'sablock:contended',
-    onMessage: import('./index.js').DiagnosticsListener<'sablock:contended'>,
-  ): boolean;
-  function unsubscribe(
-    name: 'sablock:long-hold',
-    onMessage: import('./index.js').DiagnosticsListener<'sablock:long-hold'>,
-  ): boolean;
-  function unsubscribe(
-    name: 'sablock:abandoned',
-    onMessage: import('./index.js').DiagnosticsListener<'sablock:abandoned'>,
-  ): boolean;
-  function unsubscribe(
-    name: 'sablock:deadlock',
-    onMessage: import('./index.js').DiagnosticsListener<'sablock:deadlock'>,
-  ): boolean;
+  function unsubscribe(name: 'sablock:contended', onMessage: SablockListener<'sablock:contended'>): boolean;
+  function unsubscribe(name: 'sablock:long-hold', onMessage: SablockListener<'sablock:long-hold'>): boolean;
+  function unsubscribe(name: 'sablock:abandoned', onMessage: SablockListener<'sablock:abandoned'>): boolean;
+  function unsubscribe(name: 'sablock:deadlock', onMessage: SablockListener<'sablock:deadlock'>): boolean;
   function unsubscribe(name: string | symbol, onMessage: (message: unknown, name: string | symbol) => void): boolean;
 }
 
 declare module 'node:diagnostics_channel' {
-  function subscribe(
-    name: 'sablock:contended',
-    onMessage: import('./index.js').DiagnosticsListener<'sablock:contended'>,
-  ): void;
-  function subscribe(
-    name: 'sablock:long-hold',
-    onMessage: import('./index.js').DiagnosticsListener<'sablock:long-hold'>,
-  ): void;
-  function subscribe(
-    name: 'sablock:abandoned',
-    onMessage: import('./index.js').DiagnosticsListener<'sablock:abandoned'>,
-  ): void;
-  function subscribe(
-    name: 'sablock:deadlock',
-    onMessage: import('./index.js').DiagnosticsListener<'sablock:deadlock'>,
-  ): void;
+  type SablockListener<Name extends keyof import('./index.js').DiagnosticsMessages> =
+    import('./index.js').DiagnosticsListener<Name>;
+  function subscribe(name: 'sablock:contended', onMessage: SablockListener<'sablock:contended'>): void;
+  function subscribe(name: 'sablock:long-hold', onMessage: SablockListener<'sablock:long-hold'>): void;
+  function subscribe(name: 'sablock:abandoned', onMessage: SablockListener<'sablock:abandoned'>): void;
+  function subscribe(name: 'sablock:deadlock', onMessage: SablockListener<'sablock:deadlock'>): void;
   function subscribe(name: string | symbol, onMessage: (message: unknown, name: string | symbol) => void): void;
-  function unsubscribe(
-    name: 'sablock:contended',
-    onMessage: import('./index.js').DiagnosticsListener<'sablock:contended'>,
-  ): boolean;
-  function unsubscribe(
-    name: 'sablock:long-hold',
-    onMessage: import('./index.js').DiagnosticsListener<'sablock:long-hold'>,
-  ): boolean;
-  function unsubscribe(
-    name: 'sablock:abandoned',
-    onMessage: import('./index.js').DiagnosticsListener<'sablock:abandoned'>,
-  ): boolean;
-  function unsubscribe(
-    name: 'sablock:deadlock',
-    onMessage: import('./index.js').DiagnosticsListener<'sablock:deadlock'>,
-  ): boolean;
+  function unsubscribe(name: 'sablock:contended', onMessage: SablockListener<'sablock:contended'>): boolean;
+  function unsubscribe(name: 'sablock:long-hold', onMessage: SablockListener<'sablock:long-hold'>): boolean;
+  function unsubscribe(name: 'sablock:abandoned', onMessage: SablockListener<'sablock:abandoned'>): boolean;
+  function unsubscribe(name: 'sablock:deadlock', onMessage: SablockListener<'sablock:deadlock'>): boolean;
   function unsubscribe(name: string | symbol, onMessage: (message: unknown, name: string | symbol) => void): boolean;
 }

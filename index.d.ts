@@ -1931,6 +1931,20 @@ export interface Stats {
  */
 export function stats(): Stats;
 
+/** What the messages of all channels say: which lock it was. */
+export interface DiagnosticsSubject {
+  /** The lock, or other primitive, as the object that this thread used: of `read` and `write` their {@link RwLock}. */
+  lock: Mutex | RwLock | Semaphore | Latch | Barrier | Once;
+  /** The class of `lock`. A lock of a {@link LockTable} is a {@link Mutex}. */
+  lockKind: 'Mutex' | 'RwLock' | 'Semaphore' | 'Latch' | 'Barrier' | 'Once';
+  /** The same as `lock` if that is a mutex, else `null`. */
+  mutex: Mutex | null;
+  /** Its name; `null` without one. */
+  name: string | null;
+  /** Its byte offset. */
+  byteOffset: number;
+}
+
 /**
  * What is published on the channels of `node:diagnostics_channel`, by the channel's name.
  *
@@ -1940,7 +1954,7 @@ export function stats(): Stats;
  * sleep), so let it be short, and never lock in it: a thread that is blocked could not unlock, and gets a {@link DeadlockError}
  * instead of the lock. What it throws becomes an uncaught error; the lock does not mind.
  * It runs in the asynchronous context of the code that waits, so that AsyncLocalStorage returns there what it returns in
- * that code (of several waits of a thread for one mutex, `sablock:long-hold` takes the first).
+ * that code (of several waits of a thread for one lock, `sablock:long-hold` takes the first).
  *
  * With the types of Node.js, `subscribe` and `unsubscribe` of `node:diagnostics_channel` know these messages.
  *
@@ -1953,36 +1967,30 @@ export function stats(): Stats;
  * ```
  */
 export interface DiagnosticsMessages {
-  /** A wait for a mutex is over, unless by an error. Published to who was subscribed when it began. */
-  'sablock:contended': {
-    /** The mutex, as the object that this thread used. */
-    mutex: Mutex | RwLock;
-    /** Its name; `null` without one. */
-    name: string | null;
-    /** Its byte offset. */
-    byteOffset: number;
+  /**
+   * A wait for a lock, for permits or for the turn of a {@link Once} is over, unless by an error. Published to who was subscribed
+   * when it began. Waits for latches, events, barriers and conditions are not: they wait for something to happen, not for others.
+   */
+  'sablock:contended': DiagnosticsSubject & {
     /** `'blocking'`: this thread has slept. `'async'`: a promise was pending. */
     kind: 'blocking' | 'async';
-    /** The `threadId` of the thread that held the mutex when the wait began; `null` if it was free, on its way to somebody. */
+    /**
+     * The `threadId` of the thread that held the lock alone when the wait began; `null` if none did: it was free, on its way to
+     * somebody, or others read, or it is permits that were waited for.
+     */
     ownerThreadId: number | null;
     /** How long the wait took, in milliseconds. */
     waitedMs: number;
-    /** How it ended; after `'acquired'` this thread holds the mutex while the message is published. */
+    /** How it ended; after `'acquired'` this thread holds the lock while the message is published. */
     outcome: 'acquired' | 'timed-out' | 'aborted';
   };
   /**
-   * One and the same hold was seen to last for 100 ms by a thread that waits for the mutex (or in a `Condition.wait` with
-   * it, while others wait for it); published again each time that this has doubled, for as long as the thread waits. Each
-   * waiting thread that has subscribers publishes its own.
+   * One and the same hold that shuts all others out was seen to last for 100 ms by a thread that waits for the lock (or in a
+   * `Condition.wait` with it, while others wait for it); published again each time that this has doubled, for as long as the
+   * thread waits. Each waiting thread that has subscribers publishes its own. Read holds and permits have none.
    */
-  'sablock:long-hold': {
-    /** The mutex, as the object that this thread used. */
-    mutex: Mutex | RwLock;
-    /** Its name; `null` without one. */
-    name: string | null;
-    /** Its byte offset. */
-    byteOffset: number;
-    /** The `threadId` of the holder's thread: perhaps this one's, if another of its tasks holds the mutex. */
+  'sablock:long-hold': DiagnosticsSubject & {
+    /** The `threadId` of the holder's thread: perhaps this one's, if another of its tasks holds the lock. */
     ownerThreadId: number;
     /**
      * For how long this thread has seen it, in milliseconds. The hold is older: by the time before this thread
@@ -1997,28 +2005,14 @@ export interface DiagnosticsMessages {
    * word alone. Each is published once (if a thousand such threads end and nobody comes, only for some; if the memory is freed
    * meanwhile, perhaps for what comes to its place).
    */
-  'sablock:abandoned': {
-    /** What was held, as the object that this thread used. */
-    primitive: object;
-    /** The same if it is a mutex, else `null`. */
-    mutex: Mutex | null;
-    /** Its name; `null` without one. */
-    name: string | null;
-    /** Its byte offset. */
-    byteOffset: number;
+  'sablock:abandoned': DiagnosticsSubject & {
     /** The `threadId` of the thread that ended. */
     ownerThreadId: number;
     /** How that held it. */
     mode: Exclude<HoldMode, 'passage'>;
   };
-  /** This thread is about to get a {@link DeadlockError}. */
-  'sablock:deadlock': {
-    /** The mutex that this thread would have waited for, as the object that it used. */
-    mutex: Mutex | RwLock;
-    /** Its name; `null` without one. */
-    name: string | null;
-    /** Its byte offset. */
-    byteOffset: number;
+  /** This thread is about to get a {@link DeadlockError}; `lock` is what it would have waited for. */
+  'sablock:deadlock': DiagnosticsSubject & {
     /** As {@link DeadlockError.cycle}, which begins with this thread. */
     cycle: DeadlockError['cycle'];
   };

@@ -48,7 +48,7 @@ test(
     const [doomed] = await users(threads, 1, object);
     const storage = new AsyncLocalStorage();
     const seen = [];
-    const note = (message) => seen.push([storage.getStore(), message.primitive, message.mutex, message.name]);
+    const note = (message) => seen.push([storage.getStore(), message.lock, message.mutex, message.name]);
     subscribe(ABANDONED, note);
     t.after(() => diagnostics.unsubscribe(ABANDONED, note));
     await doomed.call('enter');

@@ -143,7 +143,7 @@ test(
     }
     for (let index = 0; index < 5; index++)
       assert.match(warnings[index].message, new RegExp(`\\b${offsets[index]}\\b`));
-    assert.match(warnings[5].message, /^3 more mutexes /);
+    assert.match(warnings[5].message, /^3 more locks /);
   }),
 );
 
@@ -152,7 +152,7 @@ test('the line for the rest comes before the process ends by itself, and does no
   assert.equal(code, 0, stderr);
   const lines = stderr.split('\n').filter((line) => line.includes('SABLOCK_ABANDONED'));
   assert.equal(lines.length, 6, stderr);
-  assert.match(lines[5], / 1 more mutex /);
+  assert.match(lines[5], / 1 more lock /);
   const { ms } = JSON.parse(stdout);
   assert.ok(ms < 990, `${ms} ms from the last lock to the end`);
 });

@@ -1,9 +1,11 @@
 const diagnostics = require('node:diagnostics_channel');
 
-/** A message without its object, which does not survive `postMessage`; its offset and its name must be that object's. */
-exports.plain = ({ mutex, primitive = mutex, name, ...rest }) => {
-  if (primitive.name !== name) throw new Error(`${primitive.name} is not ${name}`);
-  if (primitive.byteOffset !== rest.byteOffset) throw new Error(`${primitive.byteOffset} is not ${rest.byteOffset}`);
+/** A message without its object, which does not survive `postMessage`, and without what must be that object's. */
+exports.plain = ({ lock, lockKind, mutex, name, ...rest }) => {
+  if (lock.constructor.name !== lockKind) throw new Error(`${lock.constructor.name} is not ${lockKind}`);
+  if (mutex !== (lockKind === 'Mutex' ? lock : null)) throw new Error(`the mutex of a ${lockKind} is ${mutex}`);
+  if (lock.name !== name) throw new Error(`${lock.name} is not ${name}`);
+  if (lock.byteOffset !== rest.byteOffset) throw new Error(`${lock.byteOffset} is not ${rest.byteOffset}`);
   return rest;
 };
 

@@ -582,7 +582,11 @@ for (const [on, off] of [
 }
 channel('sablock:contended').hasSubscribers satisfies boolean;
 is<Equal<DiagnosticsMessages['sablock:long-hold']['heldAtLeastMs'], number>>();
-is<Equal<DiagnosticsMessages['sablock:abandoned']['mutex'], Mutex | null>>();
+declare const message: DiagnosticsMessages[keyof DiagnosticsMessages];
+is<Equal<typeof message.mutex, Mutex | null>>();
+is<Equal<typeof message.lockKind, 'Mutex' | 'RwLock' | 'Semaphore' | 'Latch' | 'Barrier' | 'Once'>>();
+is<Equal<typeof message.lock, Mutex | RwLock | Semaphore | Latch | Barrier | Once>>();
+if (message.lock instanceof RwLock) message.lock.readers satisfies number;
 is<Equal<DiagnosticsMessages['sablock:abandoned']['mode'], 'exclusive' | 'shared' | 'permits' | 'entry' | 'member'>>();
 is<Equal<DiagnosticsMessages['sablock:deadlock']['cycle'], DeadlockError['cycle']>>();
 

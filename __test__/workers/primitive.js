@@ -10,6 +10,7 @@ const { type, buffer, byteOffset, args = [] } = data;
 const object = new sablock[type](buffer, byteOffset, ...args);
 const warnings = [];
 const heard = [];
+const held = [];
 let entry;
 process.on('warning', ({ code }) => warnings.push(code));
 
@@ -38,6 +39,13 @@ const functions = {
 
 const actions = {
   get: (property) => object[property],
+  /** Calls `read.acquire`, or whatever is at such a path, and keeps what comes of it. */
+  async hold(path, ...rest) {
+    const names = path.split('.');
+    const verb = names.pop();
+    const of = names.reduce((value, name) => value[name], object);
+    held.push(await of[verb](...rest));
+  },
   /** Begins what is not awaited. */
   begin(verb, ...rest) {
     (actions[verb] ?? object[verb]).call(object, ...rest).catch(() => {});

@@ -42,7 +42,7 @@ class Warnings {
     this.#leftOut = 0;
     if (count === 0) return;
     emit(
-      `${count} more ${count === 1 ? 'mutex' : 'mutexes'} came to this thread from threads that ended while they held ` +
+      `${count} more ${count === 1 ? 'lock' : 'locks'} came to this thread from threads that ended while they held ` +
         `them; no more than ${MOST} warnings are given in a second. The channel sablock:abandoned has a message for each.`,
     );
   };
@@ -81,29 +81,29 @@ class Warnings {
  * The status was `GRANTED_ABANDONED`, and there is no `onAbandoned`, or it cannot repair yet since the hold is shared: then
  * nobody is warned.
  */
-exports.report = (mutex, word, isShared = false) => {
+exports.report = (lock, word, isShared = false) => {
   const threadId = endedThread();
   if (word.onAbandoned === undefined) {
     thread.warnings ??= new Warnings();
     thread.warnings.warn(word, threadId, isShared);
   }
   binding.reported();
-  tellAbandoned(mutex, word, threadId);
+  tellAbandoned(lock, word, threadId);
 };
 
 /**
  * The word is held here and marked, and the lock has `onAbandoned`. Once this returns, it is consistent. It throws what
  * the function throws; the caller has to give the hold back then.
  */
-exports.repair = (mutex, word) => {
+exports.repair = (lock, word) => {
   const threadId = endedThread();
   // Null: another has reported the end, and has not repaired.
   if (threadId !== null) {
     binding.reported();
-    tellAbandoned(mutex, word, threadId);
+    tellAbandoned(lock, word, threadId);
   }
   const { onAbandoned } = word;
-  if (isThenable(onAbandoned(mutex))) throw thenableRepair(word);
+  if (isThenable(onAbandoned(lock))) throw thenableRepair(word);
   const code = word.ask === undefined ? binding.markConsistent(word) : binding.markRwlockConsistent(word);
   if (code === binding.CORRUPT) throw corrupt(word, Atomics.load(word, 0));
   if (code === binding.NOT_OWNER) {

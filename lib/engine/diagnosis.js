@@ -7,6 +7,7 @@
 const { channel } = require('node:diagnostics_channel');
 const { threadId } = require('node:worker_threads');
 const { binding, thread } = require('./thread.js');
+const { typeOf } = require('./names.js');
 
 const { HasEnded, OwnerThread, StoppedAt, WaitedMs } = binding.Field;
 
@@ -56,14 +57,14 @@ class Holds {
   #last = null;
 
   /** `scope` has `runInAsyncScope(tell)`, which tells in the context of who waits. */
-  watch(word, mutex, hold, scope, isOfSet = false) {
+  watch(word, lock, hold, scope, isOfSet = false) {
     let watched = this.#watched.get(word);
     if (watched === undefined) {
-      watched = { mutex, isOfSet, scopes: new Set(), serial: -1, threadId: null, since: 0, seenAt: 0, next: LONG_MS };
+      watched = { lock, isOfSet, scopes: new Set(), serial: -1, threadId: null, since: 0, seenAt: 0, next: LONG_MS };
       this.#watched.set(word, watched);
     }
     watched.scopes.add(scope);
-    this.#see(watched, hold);
+    this.#see(word, watched, hold);
     this.#timer ??= setInterval(() => this.look(), LOOK_MS).unref();
   }
 
@@ -87,11 +88,11 @@ class Holds {
   /** Called by the timer, and by a blocked thread between two slices of its sleep. */
   look() {
     quietly(() => {
-      for (const [word, watched] of this.#watched) this.#see(watched, binding.hold(word));
+      for (const [word, watched] of this.#watched) this.#see(word, watched, binding.hold(word));
     });
   }
 
-  #see(watched, hold) {
+  #see(word, watched, hold) {
     const now = performance.now();
     if (hold?.serial !== watched.serial) {
       watched.serial = hold?.serial;
@@ -106,15 +107,16 @@ class Holds {
     if (watched.isOfSet && hold.threadId === threadId) return;
     // First this: a subscriber that waits for a lock itself comes here again.
     while (watched.next <= heldAtLeastMs) watched.next *= 2;
-    const message = { ...placeOf(watched.mutex), ownerThreadId: hold.threadId, heldAtLeastMs };
+    const message = { ...placeOf(watched.lock, word), ownerThreadId: hold.threadId, heldAtLeastMs };
     const [scope] = watched.scopes;
     scope.runInAsyncScope(() => longHold.publish(message));
   }
 }
 
-/** What begins each message. */
-function placeOf(mutex) {
-  return { mutex, name: mutex.name, byteOffset: mutex.byteOffset };
+/** What begins each message. `mutex` is of the time before there were other locks. */
+function placeOf(lock, word) {
+  const lockKind = typeOf(word);
+  return { lock, lockKind, mutex: lockKind === 'Mutex' ? lock : null, name: lock.name, byteOffset: lock.byteOffset };
 }
 
 function holdsOfThread() {
@@ -128,10 +130,10 @@ function waitedFor() {
   return owner < 0 ? null : owner;
 }
 
-function tellContended(mutex, kind, ownerThreadId, waitedMs, status) {
+function tellContended(lock, word, kind, ownerThreadId, waitedMs, status) {
   const outcome = OUTCOMES.get(status);
   if (outcome === undefined) return;
-  contended.publish({ ...placeOf(mutex), kind, ownerThreadId, waitedMs, outcome });
+  contended.publish({ ...placeOf(lock, word), kind, ownerThreadId, waitedMs, outcome });
 }
 
 /** A pending promise that is published. */
@@ -146,17 +148,17 @@ class AsyncWatch {
     this.#ownerThreadId = waitedFor();
     if (!longHold.hasSubscribers) return;
     const holds = holdsOfThread();
-    holds.watch(wait.word, wait.mutex, binding.hold(wait.word), wait);
+    holds.watch(wait.word, wait.lock, binding.hold(wait.word), wait);
     this.#holds = holds;
   }
 
   /** With the status, or with `'aborted'`. */
   end(status) {
     quietly(() => {
-      const { mutex, word } = this.#wait;
+      const { lock, word } = this.#wait;
       this.#holds?.unwatch(word, this.#wait);
       const waitedMs = performance.now() - this.#since;
-      this.#wait.runInAsyncScope(() => tellContended(mutex, 'async', this.#ownerThreadId, waitedMs, status));
+      this.#wait.runInAsyncScope(() => tellContended(lock, word, 'async', this.#ownerThreadId, waitedMs, status));
     });
   }
 }
@@ -164,19 +166,19 @@ class AsyncWatch {
 /** Whether anybody subscribes to waits. */
 exports.isWatched = () => contended.hasSubscribers || longHold.hasSubscribers;
 
-/** A promise for the mutex is pending from now on. Returns what has `end(status)`, or `null`. */
+/** A promise for the lock is pending from now on. Returns what has `end(status)`, or `null`. */
 exports.beginWait = (wait) => quietly(() => new AsyncWatch(wait));
 
-/** Runs a call of the binding that may block for the mutex. Returns its status. */
-exports.whileBlocked = (mutex, word, call) => {
+/** Runs a call of the binding that may block for the lock. Returns its status. */
+exports.whileBlocked = (lock, word, call) => {
   const holds = longHold.hasSubscribers ? holdsOfThread() : null;
   const scope = new CallScope();
-  holds?.watch(word, mutex, null, scope);
+  holds?.watch(word, lock, null, scope);
   const status = call();
   quietly(() => {
     holds?.unwatch(word, scope);
     const waitedMs = thread.record[WaitedMs];
-    if (waitedMs >= 0) tellContended(mutex, 'blocking', waitedFor(), waitedMs, status);
+    if (waitedMs >= 0) tellContended(lock, word, 'blocking', waitedFor(), waitedMs, status);
   });
   return status;
 };
@@ -195,29 +197,27 @@ exports.whileBlockedForAll = (locks, words, call) => {
     for (let at = 0; at < waits.length; at += 3) {
       const [index, owner, waitedMs] = waits.slice(at, at + 3);
       const outcome = index === failed ? status : binding.GRANTED;
-      tellContended(locks[index], 'blocking', owner < 0 ? null : owner, waitedMs, outcome);
+      tellContended(locks[index], words[index], 'blocking', owner < 0 ? null : owner, waitedMs, outcome);
     }
   });
   return status;
 };
 
-exports.tellAbandoned = (primitive, word, ownerThreadId, mode = 'exclusive') => {
-  const mutex = word.kind === undefined ? primitive : null;
-  quietly(() => abandoned.publish({ ...placeOf(primitive), primitive, mutex, ownerThreadId, mode }));
+exports.tellAbandoned = (lock, word, ownerThreadId, mode = 'exclusive') => {
+  quietly(() => abandoned.publish({ ...placeOf(lock, word), ownerThreadId, mode }));
 };
 
 /** What threads held that have ended, as their registers said, has gone back. Each is published once in the process. */
-exports.tellEnded = (primitive, word, ask) => {
+exports.tellEnded = (lock, word, ask) => {
   thread.record[HasEnded] = 0;
   quietly(() => {
-    for (const { threadId: ended, mode } of binding.takeEnded(word, ask)) {
-      exports.tellAbandoned(primitive, word, ended, mode);
-    }
+    for (const { threadId: ended, mode } of binding.takeEnded(word, ask))
+      exports.tellAbandoned(lock, word, ended, mode);
   });
 };
 
-exports.tellDeadlock = (mutex, cycle) => {
-  quietly(() => deadlock.publish({ ...placeOf(mutex), cycle }));
+exports.tellDeadlock = (lock, word, cycle) => {
+  quietly(() => deadlock.publish({ ...placeOf(lock, word), cycle }));
 };
 
 /** For a message: who holds the word now, and for how long if that was seen. */

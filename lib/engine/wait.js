@@ -17,11 +17,11 @@ const { Arrived, Cycle, CycleLength, HasEnded, Parties } = binding.Field;
  * - `isPassage`: there is nothing to hold, so that the wait is not published.
  */
 
-/** A promise for a mutex, pending once the thread has taken it in. */
+/** A promise for a lock, pending once the thread has taken it in. */
 class LockWait extends PendingWait {
-  constructor(mutex, word, request, { timeout, signal, ref }, verb, lender) {
+  constructor(lock, word, request, { timeout, signal, ref }, verb, lender) {
     super(signal, ref);
-    this.mutex = mutex;
+    this.lock = lock;
     this.word = word;
     this.request = request;
     this.timeout = timeout;
@@ -38,7 +38,7 @@ class LockWait extends PendingWait {
 
   /** Ends it with its status, in a drain. */
   settle(status) {
-    if (thread.record[HasEnded] !== 0) this.runInAsyncScope(tellEnded, null, this.mutex, this.word, this.request.ask);
+    if (thread.record[HasEnded] !== 0) this.runInAsyncScope(tellEnded, null, this.lock, this.word, this.request.ask);
     if (status === binding.GRANTED_ABANDONED || (status === binding.GRANTED && this.word.onAbandoned !== undefined)) {
       // Users' code, which belongs to the context of whoever waits.
       this.runInAsyncScope(this.#end, this, status);
@@ -63,7 +63,7 @@ class LockWait extends PendingWait {
     const isHeld = status === binding.GRANTED || status === binding.GRANTED_ABANDONED;
     try {
       if (isHeld) this.lender?.checkHolder();
-      const value = conclude(status, this.mutex, this.word, this.request, this.timeout, this.verb);
+      const value = conclude(status, this.lock, this.word, this.request, this.timeout, this.verb);
       this.lender?.bringBack();
       return value;
     } catch (error) {
@@ -104,15 +104,15 @@ class WatchedLockWait extends LockWait {
  * says that the word is held, because `onAbandoned` did or for want of stack, the caller gives the word back.
  * `verb` is for the message when the time was over.
  */
-function conclude(status, mutex, word, request, timeout, verb) {
+function conclude(status, lock, word, request, timeout, verb) {
   switch (status) {
     case binding.GRANTED:
     case binding.GRANTED_ABANDONED:
-      if (request.isExclusive) takeOver(status, mutex, word, request);
-      else if (request.isShared && status === binding.GRANTED_ABANDONED) report(mutex, word, true);
-      return request.take(mutex, word, status);
+      if (request.isExclusive) takeOver(status, lock, word, request);
+      else if (request.isShared && status === binding.GRANTED_ABANDONED) report(lock, word, true);
+      return request.take(lock, word, status);
     case binding.REFUSED:
-      return request.refused(mutex, word);
+      return request.refused(lock, word);
     case binding.CORRUPT:
       throw corrupt(word, Atomics.load(word, 0));
     case binding.NO_CLOCK:
@@ -120,7 +120,7 @@ function conclude(status, mutex, word, request, timeout, verb) {
     case binding.INTERRUPTED:
       throw threadEnding(describe(word));
     case binding.DEADLOCK:
-      throw foundDeadlock(mutex, word);
+      throw foundDeadlock(lock, word);
     default: // TIMED_OUT
       if (request.timedOut !== undefined) throw request.timedOut(word, timeout, verb);
       if (request.isGuarded) throw new TimeoutError(word, timeout, verb, describeHolder(word));
@@ -129,13 +129,13 @@ function conclude(status, mutex, word, request, timeout, verb) {
 }
 
 /** The word was acquired: what is to be done if it is marked. Throws what `onAbandoned` throws. */
-function takeOver(status, mutex, word, { endHold }) {
+function takeOver(status, lock, word, { endHold }) {
   if (word.onAbandoned === undefined) {
-    if (status === binding.GRANTED_ABANDONED) report(mutex, word);
+    if (status === binding.GRANTED_ABANDONED) report(lock, word);
   } else if ((Atomics.load(word, 0) & binding.ABANDONED) !== 0) {
     const { era } = thread;
     try {
-      repair(mutex, word);
+      repair(lock, word);
     } catch (error) {
       // It may have lent the hold, whose guard nobody will get, to a wait.
       if (endHold !== undefined && thread.hasAway) endHold(word, era, 'onAbandoned()');
@@ -144,9 +144,9 @@ function takeOver(status, mutex, word, { endHold }) {
   }
 }
 
-function foundDeadlock(mutex, word) {
+function foundDeadlock(lock, word) {
   const error = new DeadlockError(word, readCycle());
-  tellDeadlock(mutex, error.cycle);
+  tellDeadlock(lock, word, error.cycle);
   return error;
 }
 
@@ -163,15 +163,15 @@ function readCycle() {
  * Locks the word, or queues for it. Returns a promise of what `conclude` makes of it; may throw. `lender` is the wait for a
  * condition that brings its hold back.
  */
-exports.lockWord = (mutex, word, request, options, verb, lender) => {
+exports.lockWord = (lock, word, request, options, verb, lender) => {
   const { timeout, signal } = options;
   if (signal?.aborted) return Promise.reject(signal.reason);
   const isTold = !request.isPassage && isWatched();
-  const wait = new (isTold ? WatchedLockWait : LockWait)(mutex, word, request, options, verb, lender);
+  const wait = new (isTold ? WatchedLockWait : LockWait)(lock, word, request, options, verb, lender);
   if (lender !== undefined) lender.locking = wait;
   const { ask, count, of } = request;
   // Nothing that may fail comes after the binding has acquired it.
-  const taken = request.isCounted ? undefined : request.take(mutex, word, binding.GRANTED);
+  const taken = request.isCounted ? undefined : request.take(lock, word, binding.GRANTED);
   // First whatever may throw, then the queue.
   wait.startListening();
   // JS may be interrupted where a function written in JS begins: not between this and the queue.
@@ -204,7 +204,7 @@ exports.lockWord = (mutex, word, request, options, verb, lender) => {
       try {
         wait.emitDestroy();
       } catch {
-        // For want of stack. The mutex is held, and the caller must learn of that.
+        // For want of stack. The lock is held, and the caller must learn of that.
       }
       return wait.promise;
     }
@@ -212,7 +212,7 @@ exports.lockWord = (mutex, word, request, options, verb, lender) => {
     let value;
     try {
       wait.stopListening();
-      if (thread.record[HasEnded] !== 0) tellEnded(mutex, word, ask);
+      if (thread.record[HasEnded] !== 0) tellEnded(lock, word, ask);
       value = wait.conclude(status);
     } catch (error) {
       // If `conclude` could not begin.
@@ -228,10 +228,10 @@ exports.lockWord = (mutex, word, request, options, verb, lender) => {
 };
 
 /** Locks the word, blocking this thread. Returns what `conclude` makes of it; throws what is an error. */
-exports.lockBlocking = (mutex, word, request, timeout, verb) => {
+exports.lockBlocking = (lock, word, request, timeout, verb) => {
   const { ask, count, of } = request;
   let status = binding.TIMED_OUT;
-  const lock = () => {
+  const call = () => {
     if (request.isCounted) {
       status = binding.acquireSome(word, ask, timeout, count, of);
       // At once, before subscribers run.
@@ -243,11 +243,11 @@ exports.lockBlocking = (mutex, word, request, timeout, verb) => {
     return status;
   };
   try {
-    if (!request.isPassage && isWatched()) whileBlocked(mutex, word, lock);
-    else lock();
-    if (thread.record[HasEnded] !== 0) tellEnded(mutex, word, ask);
+    if (!request.isPassage && isWatched()) whileBlocked(lock, word, call);
+    else call();
+    if (thread.record[HasEnded] !== 0) tellEnded(lock, word, ask);
     if (status === binding.GRANTED && request.isPlain && word.onAbandoned === undefined) return true;
-    return conclude(status, mutex, word, request, timeout, verb);
+    return conclude(status, lock, word, request, timeout, verb);
   } catch (error) {
     if (status === binding.GRANTED || status === binding.GRANTED_ABANDONED) binding.giveBack(word, ask, count, of);
     throw error;

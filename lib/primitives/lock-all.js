@@ -171,7 +171,7 @@ class SetWait extends PendingWait {
     return true;
   }
 
-  get mutex() {
+  get lock() {
     return this.#list.owners[this.#index];
   }
 
