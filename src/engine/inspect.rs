@@ -48,6 +48,7 @@ pub struct HoldView {
 }
 
 /// What is copied of a waiter under the bucket's lock.
+#[derive(Clone)]
 struct Copied {
     ticket: u64,
     agent: AgentId,
@@ -64,48 +65,67 @@ struct Snapshot {
 }
 
 impl Snapshot {
-    fn new(primitive: &dyn Primitive, place: Place, contents: &Contents) -> Self {
+    /// `room` is for the waiters.
+    fn new(primitive: &dyn Primitive, place: Place, contents: &Contents, room: Vec<Copied>) -> Self {
         let address = place.address();
         let slots = contents.slots.get(&address).into_iter().flatten();
         let counts = slots.map(|slot: &Slot| (slot.agent, slot.read()));
         Self {
             state: primitive.read(place),
             registered: counts.filter(|(_, counts)| counts.sum() > 0).collect(),
-            waiters: copy(contents.queues.get(&address), &contents.waiters),
+            waiters: copy(contents.queues.get(&address), &contents.waiters, room),
         }
     }
 }
 
 /// Who waits in a queue; or nobody.
-fn copy(queue: Option<&Queue>, waiters: &Waiters) -> Vec<Copied> {
+fn copy(queue: Option<&Queue>, waiters: &Waiters, mut room: Vec<Copied>) -> Vec<Copied> {
     let copied = |(ticket, id)| {
         let waiter: &Waiter = &waiters[id];
         let (agent, is_blocking, since) = (waiter.agent, waiter.is_blocking(), waiter.since);
         Copied { ticket, agent, is_blocking, mode: waiter.hold.map(|hold| hold.mode), since }
     };
-    queue.into_iter().flat_map(|queue| queue.tickets(waiters)).map(copied).collect()
+    room.extend(queue.into_iter().flat_map(|queue| queue.tickets(waiters)).map(copied));
+    room
+}
+
+/// Room for so many waiters. Its memory is written to once: a page that is touched first while the bucket is locked would
+/// make the others wait for the system.
+fn room_for(len: usize) -> Vec<Copied> {
+    let nobody = Copied { ticket: 0, agent: 0, is_blocking: false, mode: None, since: sync::now() };
+    let mut room = vec![nobody; len];
+    room.clear();
+    room
 }
 
 impl Engine {
     /// A primitive, who holds it, and who waits for it.
     pub fn inspect(&self, primitive: &dyn Primitive, place: Place) -> LockView {
-        let snapshot = Snapshot::new(primitive, place, &self.contents(primitive.space(), place.address()));
+        let (space, address) = (primitive.space(), place.address());
+        let len = self.contents(space, address).queues.get(&address).map_or(0, Queue::len);
+        let room = room_for(len);
+        let snapshot = Snapshot::new(primitive, place, &self.contents(space, address), room);
         self.view(primitive, snapshot)
     }
 
     /// Every place where somebody waits, for whatever primitive, in no order. A snapshot of each, and not one of all: one
-    /// bucket after the other is locked.
+    /// lock after the other is looked at.
     pub fn inspect_all(&self) -> Vec<(&'static dyn Primitive, Place, LockView)> {
         let buckets = [Space::Words, Space::Notifications].into_iter().flat_map(|space| self.buckets(space));
-        let copies = buckets.flat_map(|bucket| {
+        let queued = buckets.flat_map(|bucket| {
             let contents = bucket.contents.lock();
-            // The memory lives, since whoever is queued keeps its buffer.
-            let queued = contents.queues.values().filter(|queue| !queue.is_empty());
-            let copied = queued
-                .map(|queue| (queue.primitive, queue.place, Snapshot::new(queue.primitive, queue.place, &contents)));
-            copied.collect::<Vec<_>>()
+            let queues = contents.queues.values().filter(|queue| !queue.is_empty());
+            queues.map(|queue| (queue.primitive, queue.place, queue.len())).collect::<Vec<_>>()
         });
-        copies.map(|(primitive, place, snapshot)| (primitive, place, self.view(primitive, snapshot))).collect()
+        let snapshots = queued.filter_map(|(primitive, place, len)| {
+            let room = room_for(len);
+            let contents = self.contents(primitive.space(), place.address());
+            // The memory lives, since whoever is queued keeps its buffer; of those who were, it may be gone.
+            let still = contents.queues.get(&place.address()).filter(|queue| !queue.is_empty())?;
+            let (primitive, place) = (still.primitive, still.place);
+            Some((primitive, place, Snapshot::new(primitive, place, &contents, room)))
+        });
+        snapshots.map(|(primitive, place, snapshot)| (primitive, place, self.view(primitive, snapshot))).collect()
     }
 
     fn view(&self, primitive: &dyn Primitive, Snapshot { state, registered, mut waiters }: Snapshot) -> LockView {
