@@ -41,6 +41,8 @@ class Thread {
   #refs = 0;
   /** By token. */
   #waits = [];
+  /** With fewer waits than this the table gives back room. */
+  #few = 0;
   /** Always settled, to make microtasks with: `queueMicrotask` costs an async resource each time. */
   #settled = Promise.resolve();
 
@@ -51,6 +53,7 @@ class Thread {
   add(wait) {
     const token = this.record[Token];
     wait.token = token;
+    if (token >= this.#waits.length && token >= MANY) this.#few = token >>> 2;
     this.#waits[token] = wait;
     this.#size += 1;
     if (wait.ref && this.#refs++ === 0) binding.keepAlive(true);
@@ -86,8 +89,13 @@ class Thread {
     this.#size -= 1;
     if (wait.isForLock) this.pending -= 1;
     if (wait.ref && --this.#refs === 0) binding.keepAlive(false);
-    if (this.#size === 0) this.#waits = [];
-    else if (this.#waits.length > MANY && this.#size < this.#waits.length / 4) this.#waits = sparse(this.#waits);
+    if (this.#size < this.#few || this.#size === 0) this.#shrink();
+  }
+
+  /** Gives back room. Each time with a quarter of the waits of the time before, so that a wait pays for it once. */
+  #shrink() {
+    this.#few = this.#size >>> 2;
+    this.#waits = this.#size === 0 ? [] : sparse(this.#waits);
   }
 
   /** Settles the waits that are over. The users' code that awaits them comes in the microtasks behind it. */
