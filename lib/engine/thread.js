@@ -12,6 +12,16 @@ const { Token, IsForHold } = binding.Field;
 /** What there is to know of the last call of the binding, by `binding.Field`; shared memory, which nothing can detach. */
 const newRecord = () => new Float64Array(new SharedArrayBuffer(8 * binding.RECORD_LENGTH));
 
+/** Tokens are small, and those that are free are given again: a chunk has 256 of them. */
+const CHUNK_BITS = 8;
+const CHUNK_MASK = (1 << CHUNK_BITS) - 1;
+
+/** Some of a thread's waits. */
+class Chunk {
+  waits = [];
+  size = 0;
+}
+
 class Thread {
   /** The agent's id in lock words; set by the binding. */
   id = 0;
@@ -39,10 +49,8 @@ class Thread {
   #size = 0;
   /** How many of them keep the event loop alive. */
   #refs = 0;
-  /** By token. */
-  #waits = [];
-  /** With fewer waits than this the table gives back room. */
-  #few = 0;
+  /** By token, in chunks, so that memory follows their number: an array alone keeps its high-water mark. */
+  #waits = [new Chunk()];
   /** Always settled, to make microtasks with: `queueMicrotask` costs an async resource each time. */
   #settled = Promise.resolve();
 
@@ -53,23 +61,29 @@ class Thread {
   add(wait) {
     const token = this.record[Token];
     wait.token = token;
-    if (token >= this.#waits.length && token >= MANY) this.#few = token >>> 2;
-    this.#waits[token] = wait;
+    const number = token >>> CHUNK_BITS;
+    this.#waits[number] ??= new Chunk();
+    const chunk = this.#waits[number];
+    chunk.waits[token & CHUNK_MASK] = wait;
+    chunk.size += 1;
     this.#size += 1;
     if (wait.ref && this.#refs++ === 0) binding.keepAlive(true);
   }
 
   /** Whether the wait is pending. */
   has(wait) {
-    return this.#waits[wait.token] === wait;
+    return this.#at(wait.token) === wait;
+  }
+
+  #at(token) {
+    return this.#waits[token >>> CHUNK_BITS]?.waits[token & CHUNK_MASK];
   }
 
   /** Whether one of the pending waits is for the word's lock; takes time in proportion to their number. */
   isWaitingFor(word) {
     const { byteOffset } = word;
-    return this.#waits.some(
-      (wait) => wait?.isForLock && wait.word.byteOffset === byteOffset && binding.isSame(wait.word, word),
-    );
+    const isFor = (wait) => wait?.isForLock && wait.word.byteOffset === byteOffset && binding.isSame(wait.word, word);
+    return this.#waits.some((chunk) => chunk?.waits.some(isFor));
   }
 
   /** Whether the thread's waits keep its event loop alive; the name is that of Node's handles, by which tools ask. */
@@ -79,29 +93,26 @@ class Thread {
 
   /** Takes a pending wait back; false if it is over. */
   cancel(wait) {
-    if (this.#waits[wait.token] !== wait || !binding.cancel(wait.token)) return false;
+    if (!this.has(wait) || !binding.cancel(wait.token)) return false;
     this.#remove(wait);
     return true;
   }
 
   #remove(wait) {
-    this.#waits[wait.token] = undefined;
+    const number = wait.token >>> CHUNK_BITS;
+    const chunk = this.#waits[number];
+    chunk.waits[wait.token & CHUNK_MASK] = undefined;
+    chunk.size -= 1;
     this.#size -= 1;
     if (wait.isForLock) this.pending -= 1;
     if (wait.ref && --this.#refs === 0) binding.keepAlive(false);
-    if (this.#size < this.#few || this.#size === 0) this.#shrink();
-  }
-
-  /** Gives back room. Each time with a quarter of the waits of the time before, so that a wait pays for it once. */
-  #shrink() {
-    this.#few = this.#size >>> 2;
-    this.#waits = this.#size === 0 ? [] : sparse(this.#waits);
+    if (chunk.size === 0 && number > 0) this.#waits[number] = undefined;
   }
 
   /** Settles the waits that are over. The users' code that awaits them comes in the microtasks behind it. */
   drain() {
     for (let status = binding.next(); status >= 0; status = binding.next()) {
-      const wait = this.#waits[this.record[Token]];
+      const wait = this.#at(this.record[Token]);
       if (wait === undefined) {
         // Its lockAsync() was interrupted, by a `vm` timeout for one, before anybody got the promise.
         binding.refuse();
@@ -127,18 +138,6 @@ class Thread {
   drainSoon() {
     if (this.pending > 0) this.#settled.then(() => this.drain());
   }
-}
-
-/** A table of waits with more room than this gives it back once few are left. */
-const MANY = 1024;
-
-/** The same entries in an array that V8 keeps as a dictionary, if they are far apart. */
-function sparse(waits) {
-  const copy = [];
-  waits.forEach((wait, token) => {
-    if (wait !== undefined) copy[token] = wait;
-  });
-  return copy;
 }
 
 const fresh = new Thread();
