@@ -7,7 +7,7 @@ const { parseArgs } = require('node:util');
 const { buildAblation, buildNative } = require('./lib/builds');
 const { LEAST_ROUNDS, against, compare, judgeGoals, problems } = require('./lib/compare');
 const contenders = require('./lib/contenders');
-const { writeFigures } = require('./lib/figures');
+const { isShown, shownScenarios, writeFigures } = require('./lib/figures');
 const machine = require('./lib/machine');
 const { chartLibrary, writeReport } = require('./lib/report');
 const { runScenario } = require('./lib/runner');
@@ -42,7 +42,8 @@ Scenarios: ${SCENARIOS.join(', ')} (default: all)
   --ablation NAME    also sablock without a part of its design: ${ABLATIONS.join(', ')} (builds it into target/ablation)
   --json FILE        write the raw data
   --report [FILE]    write a page with charts (bench-report.html)
-  --figures          write the README's table and picture (docs/bench.md, docs/bench.svg)
+  --figures          write the README's table and picture (docs/bench.md, docs/bench.svg); runs the cases that they show, if
+                     no scenario and no case is named
   --from FILE        run nothing: show what --json wrote`;
 
 const OPTIONS = {
@@ -81,7 +82,9 @@ function options(args) {
   if (rounds !== undefined && !(Number.isInteger(rounds) && rounds > 0)) {
     throw new Error(`--rounds takes a whole number above 0, not '${values.rounds}'`);
   }
-  return { ...values, rounds, scenarios: positionals.length ? positionals : SCENARIOS };
+  const onlyFigures = values.figures && positionals.length === 0 && values.case === undefined;
+  const all = onlyFigures ? shownScenarios : SCENARIOS;
+  return { ...values, rounds, onlyFigures, scenarios: positionals.length ? positionals : all };
 }
 
 /** Another build of sablock, which must be there before anything is measured. */
@@ -109,6 +112,12 @@ function field({ contender, ablation }, others) {
   return [...own.filter(isOurs), ...others, ...ablated, ...own.filter((runner) => !isOurs(runner))];
 }
 
+/** Which cases of a scenario are asked for; undefined: all. */
+function casesOf(asked, { name: scenario }) {
+  if (asked.case !== undefined) return (name) => name.includes(asked.case);
+  return asked.onlyFigures ? (name) => isShown(scenario, name) : undefined;
+}
+
 async function measure(asked) {
   const others = asked.against.map(otherBuild);
   const runners = field(asked, others);
@@ -127,7 +136,7 @@ async function measure(asked) {
       short: asked.short,
       rounds: asked.rounds,
       leastRounds: others.length ? LEAST_ROUNDS : 1,
-      only: asked.case,
+      only: casesOf(asked, scenario),
       onRow: () => process.stderr.isTTY && process.stderr.write('.'),
     });
     run.scenarios.push(result);

@@ -40,6 +40,9 @@ const FIGURES = [
   ],
 ];
 
+const shownScenarios = [...new Set(FIGURES.map(([scenario]) => scenario))];
+const isShown = (scenario, name) => FIGURES.some((figure) => figure[0] === scenario && figure[1] === name);
+
 /** `[{ text, unit, panel, better, rows: [{ contender, limit, value }] }]` of the figures that the run has. */
 function figuresOf(run) {
   const figures = FIGURES.map(([scenario, name, key, figure]) => {
@@ -161,4 +164,4 @@ function writeFigures(run, folder = DOCS) {
   });
 }
 
-module.exports = { writeFigures };
+module.exports = { isShown, shownScenarios, writeFigures };
