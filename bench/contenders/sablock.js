@@ -4,16 +4,33 @@
 const path = require('node:path');
 
 const root = process.env.SABLOCK_BENCH_PACKAGE ?? path.join(__dirname, '..', '..');
+const OPTIONS = { allowMainThread: true };
 
-let Mutex;
+let sablock;
 
 module.exports = {
   name: 'sablock',
   root,
   entry: { require: root },
   load() {
-    ({ Mutex } = require(root));
+    sablock = require(root);
   },
   share: (count) => new SharedArrayBuffer(4 * count),
-  open: (buffer, index) => new Mutex(buffer, 4 * index, { allowMainThread: true }),
+  open: (buffer, index) => new sablock.Mutex(buffer, 4 * index, OPTIONS),
+  rwlock: {
+    share: () => new SharedArrayBuffer(8),
+    open: (buffer) => new sablock.RwLock(buffer, 0, OPTIONS),
+  },
+  semaphore: {
+    share: () => new SharedArrayBuffer(4),
+    open: (buffer, permits) => new sablock.Semaphore(buffer, 0, permits, OPTIONS),
+  },
+  barrier: {
+    share: () => new SharedArrayBuffer(8),
+    open(buffer, parties) {
+      const barrier = new sablock.Barrier(buffer, 0, parties);
+      return { wait: () => barrier.wait() === 0 };
+    },
+  },
+  toolkit: () => sablock,
 };

@@ -47,6 +47,29 @@ function busyFor(µs) {
   };
 }
 
+const SAMPLES = 15;
+
+/**
+ * The time of one turn of `loop(n)`, which makes n of them and returns how many did what they should (or a promise of that): the
+ * best of some samples that each last long enough to be measured, as noise only adds. `{ ns, wrong }`.
+ */
+async function timePairs(loop, ms) {
+  let n = 16;
+  let missed = 0;
+  for (const warm = threadNs(); threadNs() - warm < ms * 1e6; ) {
+    const start = threadNs();
+    missed += n - (await loop(n));
+    if (threadNs() - start < ms * 1e5) n *= 2;
+  }
+  const samples = [];
+  for (let i = 0; i < SAMPLES; i++) {
+    const start = threadNs();
+    missed += n - (await loop(n));
+    samples.push((threadNs() - start) / n);
+  }
+  return { ns: Math.min(...samples), wrong: missed ? `${missed} of the holds did not happen` : undefined };
+}
+
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 /**
@@ -83,4 +106,4 @@ function setAffinity(cores) {
 const pin = (core) => setAffinity(String(core % CORES));
 const unpin = () => setAffinity(`0-${CORES - 1}`);
 
-module.exports = { threadNs, sharedNs, awakeNs, busyFor, sleep, pin, unpin };
+module.exports = { threadNs, sharedNs, awakeNs, busyFor, timePairs, sleep, pin, unpin };

@@ -70,17 +70,29 @@ function judge({ low, ratio, high }, better) {
   return ratio > 1 === (better === 'higher') ? 'better' : 'worse';
 }
 
+/** What the figures of goals are compared to; all else is the name of a row of the same case. */
+const UNITS = { plain: ' x plain', limit: ' x limit', beside: ' beside the limit' };
+
+/** The figure that a goal is about; `null` if it is compared to a row that this run does not have. */
+function figureOf(row, rows, metric, versus) {
+  if (versus === undefined) return row.values[metric.key];
+  if (versus in UNITS) return row.versus[metric.key]?.[versus];
+  const other = rows.find((peer) => peer.case === row.case && peer.contender === versus && !peer.failure);
+  return other === undefined ? null : relate(row, other, metric, ratioOf);
+}
+
 /** What the project wants of sablock's rows: `[{ case, text, value, reached }]`. */
 function judgeGoals({ metrics, rows }) {
   const verdicts = [];
   for (const row of rows) {
-    for (const { metric, versus, atMost, atLeast } of row.goals ?? []) {
-      const { label } = metrics.find(({ key }) => key === metric);
-      const value = versus ? row.versus[metric]?.[versus] : row.values[metric];
+    for (const { metric: wanted, versus, atMost, atLeast } of row.goals ?? []) {
+      const metric = metrics.find(({ key }) => key === wanted);
+      const value = figureOf(row, rows, metric, versus);
+      if (value === null) continue;
       const reached = atMost === undefined ? value >= atLeast : value <= atMost;
       const bound = atMost === undefined ? `>= ${atLeast}` : `<= ${atMost}`;
-      const unit = { plain: ' x plain', limit: ' x limit', beside: ' beside the limit' }[versus] ?? '';
-      verdicts.push({ case: row.case, text: `${label} ${bound}${unit}`, value, reached });
+      const unit = versus === undefined ? '' : (UNITS[versus] ?? ` x ${versus}`);
+      verdicts.push({ case: row.case, text: `${metric.label} ${bound}${unit}`, value, reached });
     }
   }
   return verdicts;

@@ -12,10 +12,28 @@
 //   open(memory, i) lock number i in this thread: an object with as many of these as the contender has:
 //                   lock() unlock() tryLock() lockAsync({ timeout, signal }) acquire() executeLocked(fn) executeLockedSync(fn)
 //                   `false` from lock or lockAsync: timed out. acquire() returns something with unlock().
+//
+// Instead of the last two, or beside them, other primitives, as far as it has them:
+//
+//   rwlock          share(), open(memory): `{ read, write }`, two objects like those of `open` above
+//   semaphore       share(permits), open(memory, permits): an object with tryAcquire() acquire() acquireAsync(), which return
+//                   something with release(); of tryAcquire, `null` if there is no permit
+//   barrier         share(parties), open(memory, parties): an object with wait(), which returns whether this was the last party
+//   toolkit()       sablock's own package, for what nobody else has
 
 const path = require('node:path');
 
-const FILES = ['sablock', 'plain', 'multithreading', 'async-mutex', 'locks', 'atomics-mutex'];
+const FILES = [
+  'sablock',
+  'plain',
+  'multithreading',
+  'async-mutex',
+  'locks',
+  'atomics-mutex',
+  'rocicorp-lock',
+  'async-rwlock',
+  'async-sema',
+];
 
 /** Loaded only when asked for by name: it locks nothing, to show that the results are really checked. */
 const HIDDEN = ['busted'];
@@ -55,4 +73,24 @@ function faultOf(lock) {
   return twice ? 'the lock was taken twice at once' : undefined;
 }
 
-module.exports = { byName, pick, load, loadEntry, has, faultOf };
+/** The same of a readers-writer lock, as far as it can be asked. */
+function faultOfRwlock({ read, write }) {
+  const fault = faultOf(write);
+  if (fault || !has(write, 'tryLock') || !has(read, 'tryLock')) return fault;
+  write.tryLock();
+  const besideWriter = read.tryLock();
+  write.unlock();
+  if (besideWriter) return 'a reader was in beside a writer';
+  if (!read.tryLock()) return 'no reader gets in after all holds have ended';
+  const besideReader = write.tryLock();
+  const together = read.tryLock();
+  if (together) read.unlock();
+  read.unlock();
+  if (besideReader) return 'a writer was in beside a reader';
+  return together ? undefined : 'two readers were not in together';
+}
+
+/** True if the contender has what a scenario is about: a mutex, or its `kind`. */
+const takesPart = (name, { kind = 'open' }) => byName(name)[kind] !== undefined;
+
+module.exports = { byName, pick, load, loadEntry, has, faultOf, faultOfRwlock, takesPart };

@@ -46,6 +46,9 @@ function describe() {
     commit: commitOf(root),
     multithreading: version('multithreading'),
     asyncMutex: version('async-mutex'),
+    rocicorpLock: version('@rocicorp/lock'),
+    asyncRwlock: version('async-rwlock'),
+    asyncSema: version('async-sema'),
     date: new Date().toISOString(),
     command: ['npm run bench --', ...process.argv.slice(2)].join(' '),
   };

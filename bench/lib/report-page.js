@@ -12,8 +12,11 @@ const COLOURS = {
   'async-mutex': '#9334e6',
   locks: '#c5221f',
   'atomics-mutex': '#00838f',
+  'rocicorp-lock': '#795548',
+  'async-rwlock': '#ad1457',
+  'async-sema': '#827717',
 };
-const SPARE = ['#795548', '#ad1457', '#827717'];
+const SPARE = ['#5d4037', '#d81b60', '#616161'];
 const LIMITS = ['#9aa0a6', '#6b7078', '#c4c8cd'];
 const limits = [];
 let spare = 0;
@@ -170,7 +173,11 @@ function table(parent, { rows, metrics }) {
   const element = add(add(parent, 'div', undefined, 'scroll'), 'table');
   const head = add(element, 'tr');
   const hasLimit = rows.some((row) => row.limit);
-  const comparisons = (minus) => ['x plain', ...(hasLimit ? [minus ? '- limit' : 'x limit'] : [])];
+  const hasPlain = rows.some((row) => row.contender === 'plain');
+  const comparisons = (minus) => [
+    ...(hasPlain ? ['x plain'] : []),
+    ...(hasLimit ? [minus ? '- limit' : 'x limit'] : []),
+  ];
   const heads = metrics.flatMap(({ label, ratio, minus }) => (ratio ? [label, ...comparisons(minus)] : [label]));
   for (const text of ['case', 'contender', ...heads]) add(head, 'th', text);
   let last;
@@ -193,7 +200,7 @@ function table(parent, { rows, metrics }) {
     for (const { key, ratio, minus } of metrics) {
       add(line, 'td', short(row.values[key]));
       if (!ratio) continue;
-      add(line, 'td', ratio2(row.versus[key]?.plain));
+      if (hasPlain) add(line, 'td', ratio2(row.versus[key]?.plain));
       if (!hasLimit) continue;
       add(
         line,

@@ -4,7 +4,7 @@
 
 const { fork } = require('node:child_process');
 const path = require('node:path');
-const { byName } = require('./contenders');
+const { byName, takesPart } = require('./contenders');
 const { median, max, Samples } = require('./stats');
 
 const LIMITS = null;
@@ -156,7 +156,7 @@ async function runScenario(scenario, contenders, { short, rounds, leastRounds = 
   const limits = (scenario.limits ?? []).map(({ name }, i) => ({ label: name, file: LIMITS, limit: i }));
   const present = [];
   for (const runner of contenders) {
-    if (scenario.threads && byName(runner.file).oneThread) continue;
+    if ((scenario.threads && byName(runner.file).oneThread) || !takesPart(runner.file, scenario)) continue;
     const { failure } = await children.get(runner);
     if (failure) absent[runner.label] = failure;
     else present.push(runner);
@@ -193,8 +193,8 @@ async function runScenario(scenario, contenders, { short, rounds, leastRounds = 
     onRow?.(rows.filter((row) => row.case === name));
   }
   children.end();
-  const { name, title, unit, metrics } = scenario;
-  return { name, title, unit, metrics, absent, rows };
+  const { name, title, unit, metrics, limitIs } = scenario;
+  return { name, title, unit, metrics, limitIs, absent, rows };
 }
 
 module.exports = { runScenario };

@@ -11,10 +11,11 @@ function number(value, digits) {
 function columnsOf(scenario) {
   const columns = [];
   const hasLimit = scenario.rows.some((row) => row.limit);
+  const hasPlain = scenario.rows.some((row) => row.contender === 'plain');
   for (const { key, label, digits, ratio, minus } of scenario.metrics) {
     columns.push({ head: label, cell: (row) => number(row.values[key], digits) });
     if (!ratio) continue;
-    columns.push({ head: 'x plain', cell: (row) => number(row.versus[key]?.plain, 2) });
+    if (hasPlain) columns.push({ head: 'x plain', cell: (row) => number(row.versus[key]?.plain, 2) });
     if (!hasLimit) continue;
     columns.push(
       minus
@@ -62,24 +63,18 @@ function format(lines) {
 }
 
 /** What the heads of the columns mean, as far as they do not say it themselves. */
-function notes({ metrics, rows }) {
+function notes({ metrics, rows, limitIs = 'which does only what no lock can do without' }) {
   const shown = metrics.filter(({ ratio }) => ratio);
   const [limit] = new Set(rows.filter((row) => row.limit).map(({ contender }) => contender));
   return [
     rows.some(({ contender }) => contender === 'plain') &&
       shown.length &&
       'x plain: times the figure of the plain mutex in the same round',
-    limit &&
-      shown.some(({ minus }) => !minus) &&
-      `x limit: times the figure of the first row in brackets, ${WHAT_A_LIMIT_IS}`,
-    limit &&
-      shown.some(({ minus }) => minus) &&
-      `- limit: less the figure of the first row in brackets, ${WHAT_A_LIMIT_IS}`,
+    limit && shown.some(({ minus }) => !minus) && `x limit: times the figure of the first row in brackets, ${limitIs}`,
+    limit && shown.some(({ minus }) => minus) && `- limit: less the figure of the first row in brackets, ${limitIs}`,
     ...metrics.map(({ note }) => note),
   ].filter(Boolean);
 }
-
-const WHAT_A_LIMIT_IS = 'which does only what no lock can do without';
 
 function table(scenario) {
   const lines = [`${scenario.title} (${scenario.name})`, format(cells(scenario)), notes(scenario).join('\n')];

@@ -1,12 +1,25 @@
 'use strict';
-// Takes one lock over and over until asked to stop. What the lock protects is a plain read, the hold, and a plain
+// Takes one lock, or the one permit of a semaphore, over and over until asked to stop. What the lock protects is a plain read, the hold, and a plain
 // write: two holders at once lose counts. One look at the clock each turn, outside the lock, finds the longest wait.
 
 const { join } = require('../lib/workers');
 const { busyFor, threadNs, sharedNs } = require('../lib/clock');
 
-join((contender, { memory, data, progress, slot, hold }) => {
-  const lock = contender.open(memory, 0);
+/** A semaphore of one permit as a lock. */
+function permitLock(semaphore) {
+  let permit;
+  return {
+    lock() {
+      permit = semaphore.acquire();
+    },
+    unlock() {
+      permit.release();
+    },
+  };
+}
+
+join((contender, { isSemaphore, memory, data, progress, slot, hold }) => {
+  const lock = isSemaphore ? permitLock(contender.semaphore.open(memory, 1)) : contender.open(memory, 0);
   const busy = busyFor(hold);
   let holds = 0;
   let longest = 0;

@@ -3,17 +3,7 @@
 
 const { join } = require('../lib/workers');
 const { sharedNs } = require('../lib/clock');
-
-/** A generator of random numbers that costs a nanosecond (xorshift), seeded for each worker. */
-function randomBelow(seed) {
-  let x = (seed * 0x9e3779b1) | 1;
-  return (n) => {
-    x ^= x << 13;
-    x ^= x >>> 17;
-    x ^= x << 5;
-    return (x >>> 0) % n;
-  };
-}
+const { randomBelow } = require('../lib/random');
 
 join((contender, { memory, data, count, slot }) => {
   const locks = Array.from({ length: count }, (_, i) => contender.open(memory, i));

@@ -6,10 +6,11 @@ const { WorkerGroup, throughput } = require('../lib/workers');
 const { busyFor, threadNs } = require('../lib/clock');
 const { JAIN, max } = require('../lib/stats');
 
-async function run(contender, { workers, hold, ms }) {
-  const memory = contender.share(1);
+async function run(contender, { workers, hold, ms, isSemaphore = false }) {
+  const memory = isSemaphore ? contender.semaphore.share(1) : contender.share(1);
   const data = new Int32Array(new SharedArrayBuffer(64));
-  const group = await WorkerGroup.start(workers, 'hold-loop.js', contender.name, () => ({ memory, data, hold }));
+  const shared = { isSemaphore, memory, data, hold };
+  const group = await WorkerGroup.start(workers, 'hold-loop.js', contender.name, () => shared);
   const { wrong, rate, jain, holds, results } = await throughput(group, data, ms);
   if (wrong) return { wrong };
   const longestWaits = results.map((result) => result.longestWait / 1e6);
@@ -34,6 +35,7 @@ function alone({ hold, ms }) {
 }
 
 module.exports = {
+  alone,
   name: 'contended',
   title: 'Contended throughput and fairness',
   threads: true,

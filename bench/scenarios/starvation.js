@@ -5,24 +5,10 @@
 
 const { WorkerGroup, miscount } = require('../lib/workers');
 const { AtomicsWaiter, ThreadsafeFunctionWaiter } = require('../lib/wakeups');
-const { sleep, threadNs } = require('../lib/clock');
+const { PATIENCE_MS, bareWakes, everyThreeMs } = require('../lib/asks');
+const { threadNs } = require('../lib/clock');
 const { has } = require('../lib/contenders');
 const { sum } = require('../lib/stats');
-
-const PAUSE_MS = 3;
-/** If main does not get the lock at all, the workers stop this long after the end, so that it gets it once. */
-const PATIENCE_MS = 5000;
-
-/** Calls `once` every 3 ms for `ms`; returns how long each call took. */
-async function everyThreeMs(ms, once) {
-  const samples = [];
-  const end = threadNs() + ms * 1e6;
-  while (threadNs() < end) {
-    await sleep(PAUSE_MS);
-    samples.push(await once());
-  }
-  return samples;
-}
 
 async function run(contender, { workers, hold, ms }) {
   const memory = contender.share(1);
@@ -33,7 +19,7 @@ async function run(contender, { workers, hold, ms }) {
   const rescue = setTimeout(() => group.stop(), ms + PATIENCE_MS);
   group.go();
   const start = threadNs();
-  const samples = await everyThreeMs(ms, async () => {
+  const samples = await everyThreeMs({ ms }, async () => {
     const asked = threadNs();
     await lock.lockAsync();
     const waited = threadNs() - asked;
@@ -52,22 +38,8 @@ async function run(contender, { workers, hold, ms }) {
   return { samples, rate, mains: samples.length };
 }
 
-async function bareWake(Waiter, { workers, hold, ms }) {
-  const waiter = new Waiter();
-  const request = new Int32Array(new SharedArrayBuffer(4));
-  const group = await WorkerGroup.start(workers, 'busy-loop.js', null, () => ({ request, waker: waiter.words, hold }));
-  group.go();
-  const samples = await everyThreeMs(ms, async () => {
-    const woken = waiter.next();
-    const asked = threadNs();
-    Atomics.store(request, 0, 1);
-    await woken;
-    return threadNs() - asked;
-  });
-  group.stop();
-  await group.results();
-  await group.end();
-  waiter.close();
+async function bareWake(Waiter, params) {
+  const samples = await bareWakes(Waiter, params);
   return { samples, mains: samples.length };
 }
 

@@ -2,10 +2,8 @@
 // A lock that nobody else wants, taken and freed by one thread: nanoseconds for each pair. The limits are the two
 // atomic instructions that any lock needs, and for the asynchronous verbs the same and the awaits that they must make.
 
-const { threadNs } = require('../lib/clock');
+const { timePairs } = require('../lib/clock');
 const { faultOf, has } = require('../lib/contenders');
-
-const SAMPLES = 15;
 
 // Each pair is a loop of its own, written out, so that V8 sees in it what it would see in a user's code (inlining.js shows
 // what it makes of them).
@@ -84,29 +82,11 @@ const PAIRS = {
 
 const ASYNC = new Set(['await lockAsync+unlock', 'await executeLocked']);
 
-/** The time of one turn: the best of some samples that each last long enough to be measured, as noise only adds. */
-async function time(loop, ms) {
-  let n = 16;
-  let missed = 0;
-  for (const warm = threadNs(); threadNs() - warm < ms * 1e6; ) {
-    const start = threadNs();
-    missed += n - (await loop(n));
-    if (threadNs() - start < ms * 1e5) n *= 2;
-  }
-  const samples = [];
-  for (let i = 0; i < SAMPLES; i++) {
-    const start = threadNs();
-    missed += n - (await loop(n));
-    samples.push((threadNs() - start) / n);
-  }
-  return { ns: Math.min(...samples), wrong: missed ? `${missed} of the holds did not happen` : undefined };
-}
-
 async function run(contender, { pair, ms }) {
   const lock = contender.open(contender.share(1), 0);
   const { needs, loop } = PAIRS[pair];
   if (!has(lock, ...needs)) return null;
-  const { ns, wrong } = await time((n) => loop(lock, n), ms);
+  const { ns, wrong } = await timePairs((n) => loop(lock, n), ms);
   return { ns, wrong: wrong ?? faultOf(lock) };
 }
 
@@ -125,14 +105,14 @@ const BARE = {
 function twoCompareExchanges({ pair, ms }) {
   if (ASYNC.has(pair)) return null;
   const word = new Int32Array(new SharedArrayBuffer(4));
-  return time((n) => BARE.loop(word, n), ms);
+  return timePairs((n) => BARE.loop(word, n), ms);
 }
 
 function twoCompareExchangesAndAwait({ pair, ms }) {
   if (pair !== 'await lockAsync+unlock') return null;
   const word = new Int32Array(new SharedArrayBuffer(4));
   const nothing = async () => true;
-  return time(async (n) => {
+  return timePairs(async (n) => {
     let held = 0;
     for (let i = 0; i < n; i++) {
       Atomics.compareExchange(word, 0, 0, 1);
@@ -155,7 +135,7 @@ function twoCompareExchangesAndTwoAwaits({ pair, ms }) {
       Atomics.compareExchange(word, 0, 1, 0);
     }
   };
-  return time((n) => PAIRS[pair].loop({ executeLocked: execute }, n), ms);
+  return timePairs((n) => PAIRS[pair].loop({ executeLocked: execute }, n), ms);
 }
 
 const REACH = {

@@ -1,0 +1,152 @@
+'use strict';
+// Permits: what one costs that nobody else wants, beside the same verbs of a mutex, and one permit that four workers want.
+// Strict order has its price there: the mutexes beside it let a worker that comes by take what another was woken for.
+
+const { timePairs } = require('../lib/clock');
+const { byName, faultOf, has } = require('../lib/contenders');
+const { sablock } = require('../lib/rwlocks');
+const { JAIN } = require('../lib/stats');
+const contended = require('./contended');
+
+const PERMITS = 4;
+
+// As the loops of `uncontended`.
+const PAIRS = {
+  'tryAcquire+release': {
+    needs: ['tryAcquire'],
+    loop(semaphore, n) {
+      let held = 0;
+      for (let i = 0; i < n; i++) {
+        const permits = semaphore.tryAcquire();
+        if (permits !== null) {
+          held++;
+          permits.release();
+        }
+      }
+      return held;
+    },
+    mutexLoop(mutex, n) {
+      let held = 0;
+      for (let i = 0; i < n; i++) {
+        const guard = mutex.tryAcquire();
+        if (guard !== null) {
+          held++;
+          guard.unlock();
+        }
+      }
+      return held;
+    },
+  },
+  'acquire+release': {
+    needs: ['acquire'],
+    loop(semaphore, n) {
+      let held = 0;
+      for (let i = 0; i < n; i++) {
+        const permits = semaphore.acquire();
+        held++;
+        permits.release();
+      }
+      return held;
+    },
+    mutexLoop(mutex, n) {
+      let held = 0;
+      for (let i = 0; i < n; i++) {
+        const guard = mutex.acquire();
+        held++;
+        guard.unlock();
+      }
+      return held;
+    },
+  },
+  'await acquireAsync+release': {
+    needs: ['acquireAsync'],
+    async loop(semaphore, n) {
+      let held = 0;
+      for (let i = 0; i < n; i++) {
+        const permits = await semaphore.acquireAsync();
+        held++;
+        permits.release();
+      }
+      return held;
+    },
+    async mutexLoop(mutex, n) {
+      let held = 0;
+      for (let i = 0; i < n; i++) {
+        const guard = await mutex.acquireAsync();
+        held++;
+        guard.unlock();
+      }
+      return held;
+    },
+  },
+};
+
+/** What is wrong, as text, if not exactly these permits are free. */
+function faultOfPermits(semaphore) {
+  const all = Array.from({ length: PERMITS }, () => semaphore.tryAcquire());
+  const more = semaphore.tryAcquire();
+  if (all.includes(null)) return 'a permit is missing after all have gone back';
+  for (const permits of all) permits.release();
+  return more === null ? undefined : `there were more than ${PERMITS} permits`;
+}
+
+async function run(contender, { pair, ms, ...params }) {
+  if (pair === undefined) {
+    return contender.oneThread ? null : contended.run(contender, { ...params, ms, isSemaphore: true });
+  }
+  const semaphore = contender.semaphore.open(contender.semaphore.share(PERMITS), PERMITS);
+  const { needs, loop } = PAIRS[pair];
+  if (!has(semaphore, ...needs)) return null;
+  const { ns, wrong } = await timePairs((n) => loop(semaphore, n), ms);
+  return { ns, wrong: wrong ?? faultOfPermits(semaphore) };
+}
+
+async function mutex({ pair, ms, ...params }) {
+  const contender = sablock();
+  if (pair === undefined) return contended.run(contender, { ...params, ms });
+  const lock = contender.open(contender.share(1), 0);
+  const { ns, wrong } = await timePairs((n) => PAIRS[pair].mutexLoop(lock, n), ms);
+  return { ns, wrong: wrong ?? faultOf(lock) };
+}
+
+const onlyContended = (measure) => (params) => (params.pair === undefined ? measure(params) : null);
+
+const PEER = { versus: 'multithreading' };
+
+module.exports = {
+  name: 'semaphore',
+  title: 'Semaphore',
+  kind: 'semaphore',
+  rounds: 9,
+  limitIs: 'a mutex of this package in the same place',
+  metrics: [
+    { key: 'ns', label: 'ns', better: 'lower', ratio: true },
+    { key: 'rate', label: 'holds/ms', better: 'higher', ratio: true },
+    { key: 'jain', label: 'fairness', better: 'higher', digits: 3, note: JAIN },
+    { key: 'longest', label: 'longest wait ms', better: 'lower', digits: 2, over: 'max', chart: 'log' },
+  ],
+  cases: ({ short }) => [
+    ...Object.keys(PAIRS).map((pair) => ({
+      name: pair,
+      params: { pair, ms: short ? 5 : 50 },
+      goals: [
+        ...(pair === 'tryAcquire+release' ? [{ metric: 'ns', versus: 'limit', atMost: 1.3 }] : []),
+        { metric: 'ns', ...PEER, atMost: 1 },
+      ],
+    })),
+    ...(short ? [1] : [1, 20]).map((hold) => ({
+      name: `one permit, 4 workers, ${hold} µs`,
+      params: { workers: 4, hold, ms: short ? 100 : 800 },
+      goals: [
+        { metric: 'rate', ...PEER, atLeast: 1 },
+        { metric: 'jain', atLeast: 0.95 },
+      ],
+    })),
+  ],
+  run,
+  limits: [
+    { name: 'a Mutex', run: mutex },
+    { name: 'a plain mutex', run: onlyContended((params) => contended.run(byName('plain'), params)) },
+    { name: 'one thread alone', run: onlyContended(contended.alone) },
+  ],
+};
