@@ -7,6 +7,10 @@ const { faultOfRwlock } = require('../lib/contenders');
 const { KINDS, faultOfPair, newPair, sablock } = require('../lib/rwlocks');
 const { JAIN, sum } = require('../lib/stats');
 
+/** How many readers, and µs. */
+const CASES = [1, 2, 4, 8].map((readers) => [readers, 1]).concat([[2, 0]], [[2, 5]]);
+const SHORT = [[2, 1]];
+
 const GOALS = [
   { metric: 'rate', versus: 'limit', atLeast: 0.95 },
   { metric: 'rate', versus: 'multithreading', atLeast: 1 },
@@ -47,8 +51,7 @@ module.exports = {
     { key: 'jain', label: 'fairness', better: 'higher', digits: 3, note: JAIN },
   ],
   cases({ short }) {
-    const cases = short ? [[2, 1]] : [1, 2, 4, 8].flatMap((readers) => [0, 1, 5].map((hold) => [readers, hold]));
-    return cases.map(([readers, hold]) => ({
+    return (short ? SHORT : CASES).map(([readers, hold]) => ({
       name: `${readers} ${readers === 1 ? 'reader' : 'readers'}, ${hold} µs`,
       params: { readers, hold, ms: short ? 100 : 600 },
       goals: readers === 2 && hold === 1 ? GOALS : undefined,
