@@ -23,6 +23,9 @@ const TURN = {
   refused: () => false,
 };
 
+/** What most calls return, which come when it is done: one promise for all. */
+const NOT_RUN = Promise.resolve(false);
+
 /** Something that is done once among all threads. */
 class Once extends SharedPrimitive {
   static {
@@ -43,8 +46,7 @@ class Once extends SharedPrimitive {
   }
 
   run(fn, options) {
-    if (options === undefined && typeof fn === 'function' && load(this.#word, 0) === DONE)
-      return Promise.resolve(false);
+    if (options === undefined && typeof fn === 'function' && load(this.#word, 0) === DONE) return NOT_RUN;
     return this.#run(fn, options);
   }
 
