@@ -4,10 +4,11 @@
 // A slot is two counts, of raw holds and of holds that a guard owns. Fast paths write it in the same expression as the
 // compare-exchange on the word:
 //
-//     slot[1] = compareExchange(word, 0, was, now) === was ? held + 1 : held
+//     if (compareExchange(word, 0, was, now) === was && (slot[1] += 1) !== undefined) return true;
 //
-// V8 stops a thread (terminate(), a vm timeout, the end of the stack) at calls only, before they act, so at no point is one
-// written and the other not. No comma operator, no call of our own and no getter may stand in such an expression.
+// where the second comparison is always true. V8 stops a thread (terminate(), a vm timeout, the end of the stack) at calls only,
+// before they act, so at no point is one written and the other not. No comma operator, no call of our own and no getter may
+// stand in such an expression.
 
 const { binding, thread } = require('./thread.js');
 const { corrupt } = require('../errors.js');

@@ -61,10 +61,9 @@ class Latch extends SharedPrimitive {
       const was = load(word, 0);
       // Full, somebody waits, or no count: the core's.
       if (was < 0 || was >= MAX_COUNT) break;
-      const held = slot[1];
       // One expression: see register.js.
       // biome-ignore lint/suspicious/noAssignInExpressions: so that word and slot change together.
-      if ((slot[1] = compareExchange(word, 0, was, was + 1) === was ? held + 1 : held) !== held) return entry;
+      if (compareExchange(word, 0, was, was + 1) === was && (slot[1] += 1) !== undefined) return entry;
     }
     const status = binding.tryAcquire(word, Ask.LatchEntry, 1, 0);
     if (status === binding.CORRUPT) throw corrupt(word, load(word, 0));
@@ -80,9 +79,8 @@ class Latch extends SharedPrimitive {
       const was = load(word, 0);
       // Others have counted it down, somebody waits, or no count: the core's.
       if (was <= 0 || was > MAX_COUNT) break;
-      const held = slot[1];
       // biome-ignore lint/suspicious/noAssignInExpressions: so that word and slot change together.
-      if ((slot[1] = compareExchange(word, 0, was, was - 1) === was ? held - 1 : held) !== held) return true;
+      if (compareExchange(word, 0, was, was - 1) === was && (slot[1] -= 1) !== undefined) return true;
     }
     thread.drainSoon();
     const status = binding.release(word, Ask.LatchEntry, 1, 0);

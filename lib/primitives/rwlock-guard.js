@@ -57,13 +57,12 @@ class RwLockGuard extends LockGuard {
     const words = this.#words;
     if (this.#isShared) {
       const slot = this.#slot;
-      const held = slot[1];
       const was = words[0];
       if (was > SHARED && was <= ALL_READERS) {
         const now = was === ONE_READER ? 0 : was - 1;
         // One expression: see register.js.
         // biome-ignore lint/suspicious/noAssignInExpressions: so that word and slot change together.
-        if ((slot[1] = compareExchange(words, 0, was, now) === was ? held - 1 : held) !== held) {
+        if (compareExchange(words, 0, was, now) === was && (slot[1] -= 1) !== undefined) {
           this.#era = 0;
           return true;
         }
@@ -96,11 +95,10 @@ class RwLockGuard extends LockGuard {
     const words = this.#words;
     if (!this.locked || this.#isShared) throw notInMode(words, 'downgrade', 'write');
     const slot = slotFor(words, Ask.Read);
-    const held = slot[1];
     this.#slot = slot;
     if (!thread.hasAway) {
       // biome-ignore lint/suspicious/noAssignInExpressions: so that word and slot change together.
-      if ((slot[1] = compareExchange(words, 0, MINE, ONE_READER) === MINE ? held + 1 : held) !== held) {
+      if (compareExchange(words, 0, MINE, ONE_READER) === MINE && (slot[1] += 1) !== undefined) {
         this.#isShared = true;
         return;
       }
@@ -133,24 +131,23 @@ class RwLockGuard extends LockGuard {
  */
 function tryRead(words, slot, index) {
   for (;;) {
-    const was = load(words, 0);
+    // A plain load, since the compare-exchange confirms it, or the core looks itself.
+    const was = words[0];
     if (was !== 0 && (was <= SHARED || was >= ALL_READERS)) return false;
-    const held = slot[index];
     const now = was === 0 ? ONE_READER : was + 1;
     // biome-ignore lint/suspicious/noAssignInExpressions: so that word and slot change together.
-    if ((slot[index] = compareExchange(words, 0, was, now) === was ? held + 1 : held) !== held) return true;
+    if (compareExchange(words, 0, was, now) === was && (slot[index] += 1) !== undefined) return true;
   }
 }
 
 /** Gives back a read hold that is this thread's. Returns the error if the memory does not know of it any more. */
 function releaseRead(words, slot, index) {
   for (;;) {
-    const was = load(words, 0);
+    const was = words[0];
     if (was <= SHARED || was > ALL_READERS) break;
-    const held = slot[index];
     const now = was === ONE_READER ? 0 : was - 1;
     // biome-ignore lint/suspicious/noAssignInExpressions: so that word and slot change together.
-    if ((slot[index] = compareExchange(words, 0, was, now) === was ? held - 1 : held) !== held) return undefined;
+    if (compareExchange(words, 0, was, now) === was && (slot[index] -= 1) !== undefined) return undefined;
   }
   // At the end of the stack no function of JS may be able to begin. Those of the binding always are.
   try {
@@ -164,11 +161,9 @@ function releaseRead(words, slot, index) {
 
 /** Turns the read hold, which this thread has, into one that writes; false if others read, or somebody waits. */
 function upgrade(words, slot, index) {
-  const held = slot[index];
   const mine = index === 0 ? thread.id : MINE;
   // biome-ignore lint/suspicious/noAssignInExpressions: so that word and slot change together.
-  if ((slot[index] = compareExchange(words, 0, ONE_READER, mine) === ONE_READER ? held - 1 : held) !== held)
-    return true;
+  if (compareExchange(words, 0, ONE_READER, mine) === ONE_READER && (slot[index] -= 1) !== undefined) return true;
   const word = load(words, 0);
   if (word > ONE_READER && word <= ALL_READERS) return false;
   thread.drainSoon();

@@ -91,7 +91,8 @@ class Semaphore extends SharedPrimitive {
 
   tryAcquire(permits = 1) {
     const made = this.#make(permits);
-    return this.#take(permits) ? made : tryLock(this, this.#word, new PermitsRequest(made, permits, this.#permits));
+    if (this.#take(permits)) return made;
+    return tryLock(this, this.#word, this.#request(made, permits));
   }
 
   release(n = 1) {
@@ -158,7 +159,8 @@ class Semaphore extends SharedPrimitive {
 
   /** The permits, before they are taken: afterwards nothing may fail. */
   #make(n) {
-    toCountOf(this.#word, n, 'permits', MAX_PERMITS);
+    // One permit is what most ask for; the check would make this too large for V8 to inline.
+    if (n !== 1) toCountOf(this.#word, n, 'permits', MAX_PERMITS);
     this.#slot ??= slotFor(this.#word, Ask.Permits);
     return new SemaphorePermits(secret, this, n);
   }
@@ -167,7 +169,7 @@ class Semaphore extends SharedPrimitive {
     const permits = this.#make(n);
     const limit = options === undefined ? Infinity : toTimeout(this.#word, options);
     if (this.#mayBlock && this.#take(n)) return permits;
-    return blockFor(this, new PermitsRequest(permits, n, this.#permits), limit, verb, alternative);
+    return blockFor(this, this.#request(permits, n), limit, verb, alternative);
   }
 
   #acquireAsync(n = 1, options, verb) {
@@ -178,10 +180,14 @@ class Semaphore extends SharedPrimitive {
         const acquired = Promise.resolve(permits);
         if (this.#take(n)) return acquired;
       }
-      return awaitFor(this, new PermitsRequest(permits, n, this.#permits), options, verb);
+      return awaitFor(this, this.#request(permits, n), options, verb);
     } catch (error) {
       return Promise.reject(error);
     }
+  }
+
+  #request(permits, n) {
+    return new PermitsRequest(permits, n, this.#permits);
   }
 
   /** Takes permits if there are enough and nobody waits for any. */
@@ -192,11 +198,10 @@ class Semaphore extends SharedPrimitive {
     for (;;) {
       const was = word[0];
       if (isForCore(was) || takenOf(was) > most) return false;
-      const held = slot[1];
       // One expression: see register.js. The load before may be a plain one, since the compare-exchange validates it.
       const now = (was + n) & TAKEN;
       // biome-ignore lint/suspicious/noAssignInExpressions: so that word and slot change together.
-      if ((slot[1] = compareExchange(word, 0, was, now) === was ? held + n : held) !== held) return true;
+      if (compareExchange(word, 0, was, now) === was && (slot[1] += n) !== undefined) return true;
     }
   }
 
@@ -207,11 +212,15 @@ class Semaphore extends SharedPrimitive {
     for (;;) {
       const was = word[0];
       if (isForCore(was) || takenOf(was) - n < -MAX_PERMITS) break;
-      const held = slot[1];
       const now = (was - n) & TAKEN;
       // biome-ignore lint/suspicious/noAssignInExpressions: so that word and slot change together.
-      if ((slot[1] = compareExchange(word, 0, was, now) === was ? held - n : held) !== held) return;
+      if (compareExchange(word, 0, was, now) === was && (slot[1] -= n) !== undefined) return;
     }
+    this.#giveBackContended(n);
+  }
+
+  #giveBackContended(n) {
+    const word = this.#word;
     thread.drainSoon();
     const status = binding.release(word, Ask.Permits, n, this.#permits);
     if (status === binding.CORRUPT) throw corrupt(word, load(word, 0));
@@ -246,7 +255,7 @@ class SemaphorePermits {
 
   release(n = this.#count) {
     if (this.#count === 0) return false;
-    toCountOf(wordOf(this.#semaphore), n, 'n', this.#count);
+    if (n !== this.#count) toCountOf(wordOf(this.#semaphore), n, 'n', this.#count);
     giveBack(this.#semaphore, n);
     this.#count -= n;
     return true;
