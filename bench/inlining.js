@@ -1,18 +1,20 @@
 'use strict';
 // npm run bench:inlining: what V8 makes of the fast paths, read from its own output: which methods it inlines into the loops
-// that the uncontended scenario measures, which calls are left in their machine code, and whether it ever takes that back.
+// that the scenarios of pairs that nobody else wants measure, which calls are left in their machine code, and whether it ever takes that back.
 // Measures nothing; ends non-zero if a fast path is not inlined, calls what two bare compare-exchanges do not, or does not last.
 
 const { spawnSync } = require('node:child_process');
 const path = require('node:path');
 const { format } = require('./lib/table');
 
-/** By pair, as the uncontended scenario names them: what has to be inlined. */
+/** By pair, as `uncontended` and `semaphore` name them, with `read.` before those of an RwLock's read: what has to be inlined. */
 const LOOPS = {
   'lock+unlock': ['lock', 'unlock'],
   'tryLock+unlock': ['tryLock', 'unlock'],
   executeLockedSync: ['executeLockedSync', 'hold'],
   'acquire+guard.unlock': ['acquire', 'unlock'],
+  'read.lock+unlock': ['lock', 'unlock'],
+  'tryAcquire+release': ['tryAcquire', '#take', 'release', '#giveBack'],
 };
 
 /** Not of a fast path: room for the guard when the nursery is full, and the loop's own counter in a closure. */

@@ -114,6 +114,7 @@ const onlyContended = (measure) => (params) => (params.pair === undefined ? meas
 const PEER = { versus: 'multithreading' };
 
 module.exports = {
+  PAIRS,
   name: 'semaphore',
   title: 'Semaphore',
   kind: 'semaphore',
