@@ -111,8 +111,6 @@ async function mutex({ pair, ms, ...params }) {
 
 const onlyContended = (measure) => (params) => (params.pair === undefined ? measure(params) : null);
 
-const PEER = { versus: 'multithreading' };
-
 module.exports = {
   PAIRS,
   name: 'semaphore',
@@ -132,16 +130,14 @@ module.exports = {
       params: { pair, ms: short ? 5 : 50 },
       goals: [
         ...(pair === 'tryAcquire+release' ? [{ metric: 'ns', versus: 'limit', atMost: 1.3 }] : []),
-        { metric: 'ns', ...PEER, atMost: 1 },
+        { metric: 'ns', versus: 'multithreading', atMost: 1 },
       ],
     })),
     ...(short ? [1] : [1, 20]).map((hold) => ({
       name: `one permit, 4 workers, ${hold} µs`,
       params: { workers: 4, hold, ms: short ? 100 : 800 },
-      goals: [
-        { metric: 'rate', ...PEER, atLeast: 1 },
-        { metric: 'jain', atLeast: 0.95 },
-      ],
+      // No goal for the rate: none of the others keeps an order.
+      goals: [{ metric: 'jain', atLeast: 0.95 }],
     })),
   ],
   run,
