@@ -43,7 +43,7 @@ module.exports = {
   limitIs: 'for one round of two threads',
   metrics: [{ key: 'round', label: 'µs a round', better: 'lower', ratio: true }],
   cases({ short }) {
-    const count = short ? 200 : 5000;
+    const count = short ? 200 : 20_000;
     const goals = [{ metric: 'round', versus: 'multithreading', atMost: 1 }];
     const beside = [{ metric: 'round', versus: 'limit', atMost: 1.2 }, ...goals];
     return [
