@@ -1484,6 +1484,7 @@ export class Barrier {
    * Says that this thread will come: if it ends before {@link BarrierMember.leave}, the barrier breaks, also if nobody waits
    * yet. Changes neither `parties` nor who waits. In any thread; never blocks.
    *
+   * @throws `ERR_LOCK_CORRUPT` if somebody waits there for another kind of lock.
    * @example
    * ```js
    * using member = barrier.join();

@@ -199,9 +199,22 @@ exports.notOwner = (place, verb, advice, isWaiting = false) =>
 exports.corrupt = (place, value) =>
   coded(
     new Error(
-      `The memory of ${describe(place)} is none that this package wrote, or waiters of another kind of lock are there: its ` +
+      `The memory of ${describe(place)} is none that this package wrote, or is used as another kind of lock: its ` +
         `first word holds 0x${(value >>> 0).toString(16)}. Give it bytes of its own, zero at first, and write to them by ` +
         'its methods only.',
+    ),
+    'ERR_LOCK_CORRUPT',
+  );
+
+/** The name of a class, in a sentence; none begins with another vowel than these. */
+const withArticle = (type) => `${/^[AO]/.test(type) ? 'an' : 'a'} ${type}`;
+
+/** Others wait at the same place for a `queued`, and this is a `type`. */
+exports.otherKind = (place, type, queued) =>
+  coded(
+    new Error(
+      `The memory of ${describe(place)} is used as another kind of lock: it is ${withArticle(type)} here, and others wait there for ` +
+        `${withArticle(queued)}. Give each of them bytes of its own.`,
     ),
     'ERR_LOCK_CORRUPT',
   );

@@ -23,7 +23,8 @@ const FILES = `
   CHANGELOG.md LICENSE README.md diagnostics-channels.d.ts index.d.ts index.js llms-full.txt package.json
   lib/arguments.js lib/errors.js
   lib/load/binary.js lib/load/lazily.js lib/load/load-errors.js
-  lib/engine/abandonment.js lib/engine/diagnosis.js lib/engine/inspection.js lib/engine/names.js lib/engine/pending-wait.js
+  lib/engine/abandonment.js lib/engine/corrupt.js lib/engine/diagnosis.js lib/engine/inspection.js lib/engine/names.js
+  lib/engine/pending-wait.js
   lib/engine/register.js  lib/engine/signals.js lib/engine/thread.js lib/engine/wait.js
   lib/primitives/barrier.js lib/primitives/base.js lib/primitives/condition.js lib/primitives/event.js lib/primitives/futex.js
   lib/primitives/guard.js lib/primitives/hash.js lib/primitives/integers.js lib/primitives/latch.js lib/primitives/layout.js

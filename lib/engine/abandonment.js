@@ -2,7 +2,8 @@
 
 const { binding, thread } = require('./thread.js');
 const { tellAbandoned } = require('./diagnosis.js');
-const { corrupt, describe, notOwner, thenableRepair } = require('../errors.js');
+const { corrupt } = require('./corrupt.js');
+const { describe, notOwner, thenableRepair } = require('../errors.js');
 const { isThenable } = require('../arguments.js');
 
 /** The thread that ended inside, which the last acquisition has to report; null if there is none. */
@@ -105,7 +106,7 @@ exports.repair = (lock, word) => {
   const { onAbandoned } = word;
   if (isThenable(onAbandoned(lock))) throw thenableRepair(word);
   const code = word.ask === undefined ? binding.markConsistent(word) : binding.markRwlockConsistent(word);
-  if (code === binding.CORRUPT) throw corrupt(word, Atomics.load(word, 0));
+  if (code === binding.CORRUPT) throw corrupt(word);
   if (code === binding.NOT_OWNER) {
     throw notOwner(word, 'mark as consistent', 'its onAbandoned() has unlocked it. Leave it locked there.');
   }

@@ -11,7 +11,7 @@
 // stand in such an expression.
 
 const { binding, thread } = require('./thread.js');
-const { corrupt } = require('../errors.js');
+const { corrupt } = require('./corrupt.js');
 
 /** A chunk of the register: 4 KiB, of which the ends stay unused, so that two threads share no cache line. */
 const CHUNK_BYTES = 4096;
@@ -39,7 +39,7 @@ class Register {
     const counts = known?.counts ?? this.#newCounts();
     if (known?.ask !== ask) {
       // The memory was another primitive's before: nothing of that may be held any more.
-      if (counts[0] !== 0 || counts[1] !== 0) throw corrupt(words, Atomics.load(words, 0));
+      if (counts[0] !== 0 || counts[1] !== 0) throw corrupt(words);
       binding.addSlot(words, ask, counts);
     }
     const used = known?.slot.deref();

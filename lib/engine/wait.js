@@ -1,7 +1,8 @@
 const { binding, thread } = require('./thread.js');
 const { repair, report } = require('./abandonment.js');
 const { beginWait, describeHolder, isWatched, tellDeadlock, tellEnded, whileBlocked } = require('./diagnosis.js');
-const { DeadlockError, TimeoutError, corrupt, describe, noBackgroundThread, threadEnding } = require('../errors.js');
+const { corrupt } = require('./corrupt.js');
+const { DeadlockError, TimeoutError, describe, noBackgroundThread, threadEnding } = require('../errors.js');
 const { PendingWait } = require('./pending-wait.js');
 
 const { Arrived, Cycle, CycleLength, HasEnded, Parties } = binding.Field;
@@ -114,7 +115,7 @@ function conclude(status, lock, word, request, timeout, verb) {
     case binding.REFUSED:
       return request.refused(lock, word);
     case binding.CORRUPT:
-      throw corrupt(word, Atomics.load(word, 0));
+      throw corrupt(word);
     case binding.NO_CLOCK:
       throw noBackgroundThread(describe(word));
     case binding.INTERRUPTED:

@@ -1,7 +1,8 @@
 const { binding, thread } = require('../engine/thread.js');
 const { slotFor } = require('../engine/register.js');
 const { toAsyncOptions, toCountOf } = require('../arguments.js');
-const { BrokenBarrierError, TimeoutError, corrupt, otherParties } = require('../errors.js');
+const { checkKind, corrupt } = require('../engine/corrupt.js');
+const { BrokenBarrierError, TimeoutError, otherParties } = require('../errors.js');
 const { SharedPrimitive, awaitFor, blockFor, defineSize, wordsOf } = require('./base.js');
 
 const { ARRIVED, Ask, BROKEN, MAX_PARTIES } = binding;
@@ -97,6 +98,7 @@ class Barrier extends SharedPrimitive {
   }
 
   join() {
+    checkKind(this.#words);
     this.#slot ??= slotFor(this.#words, Ask.BarrierMember);
     const member = new BarrierMember(secret, this);
     // The words do not change: only the core, at this thread's end, wants to know.
@@ -106,7 +108,7 @@ class Barrier extends SharedPrimitive {
 
   #change(change) {
     thread.drainSoon();
-    if (change(this.#words) === binding.CORRUPT) throw corrupt(this.#words, load(this.#words, 0));
+    if (change(this.#words) === binding.CORRUPT) throw corrupt(this.#words);
   }
 }
 

@@ -2,7 +2,8 @@ const { markAsUncloneable } = require('node:worker_threads');
 const { lazily } = require('../load/lazily.js');
 const { binding, thread } = require('../engine/thread.js');
 const { checkFunction, toAsyncOptions, toLockOptions, toTimeout, toWaiters, toWord } = require('../arguments.js');
-const { corrupt, describe, invalidArgument, mainThread, noBackgroundThread, notOwner } = require('../errors.js');
+const { corrupt } = require('../engine/corrupt.js');
+const { describe, invalidArgument, mainThread, noBackgroundThread, notOwner } = require('../errors.js');
 const { innerOf } = require('./mutex.js');
 const { PendingWait } = require('../engine/pending-wait.js');
 const { isWatched, whileBlocked } = require('../engine/diagnosis.js');
@@ -298,7 +299,7 @@ class Condition {
       }
       wait.stopListening();
       if (status === binding.NO_CLOCK) throw noBackgroundThread(describe(this.#word));
-      throw status === binding.CORRUPT ? corrupt(word, load(word, 0)) : notHeld(word);
+      throw status === binding.CORRUPT ? corrupt(word) : notHeld(word);
     } catch (error) {
       if (request.isGuarded) {
         thread.lent.delete(wait.hold);

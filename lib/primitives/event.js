@@ -1,5 +1,5 @@
 const { binding, thread } = require('../engine/thread.js');
-const { corrupt } = require('../errors.js');
+const { corrupt } = require('../engine/corrupt.js');
 const { SharedPrimitive, awaitFor, blockFor, defineSize, mayBlock, passage, wordsOf } = require('./base.js');
 
 const { Ask, SET, WAITING } = binding;
@@ -36,7 +36,7 @@ class ResetEvent extends SharedPrimitive {
 
   #change(change) {
     thread.drainSoon();
-    if (change(this.#word, this.#ask) === binding.CORRUPT) throw corrupt(this.#word, load(this.#word, 0));
+    if (change(this.#word, this.#ask) === binding.CORRUPT) throw corrupt(this.#word);
   }
 }
 

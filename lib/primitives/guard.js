@@ -1,6 +1,7 @@
 const { lazily } = require('../load/lazily.js');
 const { binding, thread } = require('../engine/thread.js');
 
+const corruption = lazily(() => require('../engine/corrupt.js'));
 const errors = lazily(() => require('../errors.js'));
 const inspection = lazily(() => require('../engine/inspection.js'));
 
@@ -18,7 +19,7 @@ function unlockContended(word) {
 
 /** The error for an unlock that the binding has refused. */
 function refused(word, status, request) {
-  if (status === binding.CORRUPT) return errors().corrupt(word, load(word, 0));
+  if (status === binding.CORRUPT) return corruption().corrupt(word);
   return errors().notOwner(word, 'unlock', adviceFor(word, status, request), thread.isWaitingFor(word));
 }
 

@@ -1,7 +1,8 @@
 const { binding, thread } = require('../engine/thread.js');
 const { slotFor } = require('../engine/register.js');
 const { toCountOf } = require('../arguments.js');
-const { beyondCount, corrupt } = require('../errors.js');
+const { corrupt } = require('../engine/corrupt.js');
+const { beyondCount } = require('../errors.js');
 const { SharedPrimitive, awaitFor, blockFor, defineSize, mayBlock, passage, wordsOf } = require('./base.js');
 
 const { Ask, MAX_COUNT } = binding;
@@ -66,7 +67,7 @@ class Latch extends SharedPrimitive {
       if (compareExchange(word, 0, was, was + 1) === was && (slot[1] += 1) !== undefined) return entry;
     }
     const status = binding.tryAcquire(word, Ask.LatchEntry, 1, 0);
-    if (status === binding.CORRUPT) throw corrupt(word, load(word, 0));
+    if (status === binding.CORRUPT) throw corrupt(word);
     if (status === binding.TIMED_OUT) throw beyondCount(word, 1, this.count, MAX_COUNT);
     return entry;
   }
@@ -84,7 +85,7 @@ class Latch extends SharedPrimitive {
     }
     thread.drainSoon();
     const status = binding.release(word, Ask.LatchEntry, 1, 0);
-    if (status === binding.CORRUPT) throw corrupt(word, load(word, 0));
+    if (status === binding.CORRUPT) throw corrupt(word);
     // Not owner: others had counted it down.
     return status === binding.RELEASED;
   }
@@ -100,7 +101,7 @@ class Latch extends SharedPrimitive {
     }
     thread.drainSoon();
     const left = binding.changeLatch(word, by);
-    if (left === -2) throw corrupt(word, load(word, 0));
+    if (left === -2) throw corrupt(word);
     if (left === -1) throw beyondCount(word, by, this.count, MAX_COUNT);
     return left;
   }

@@ -4,6 +4,7 @@ const { binding, isMainThread, thread } = require('../engine/thread.js');
 const { checkFunction, isThenable, toAsyncOptions, toLockOptions, toTimeout, toWord } = require('../arguments.js');
 const { GUARDED_HOLD, LockGuard, RAW, createGuard, endHold, eraOf, holdEnded, unlockContended } = require('./guard.js');
 
+const corruption = lazily(() => require('../engine/corrupt.js'));
 const errors = lazily(() => require('../errors.js'));
 const inspection = lazily(() => require('../engine/inspection.js'));
 const names = lazily(() => require('../engine/names.js'));
@@ -195,7 +196,7 @@ class Mutex {
 
   markConsistent() {
     const status = binding.markConsistent(this.#word);
-    if (status === binding.CORRUPT) throw errors().corrupt(this, load(this.#word, 0));
+    if (status === binding.CORRUPT) throw corruption().corrupt(this.#word);
     if (status === binding.NOT_OWNER) {
       throw errors().notOwner(
         this,

@@ -1,7 +1,8 @@
 const { binding, thread } = require('../engine/thread.js');
 const { tellAbandoned } = require('../engine/diagnosis.js');
 const { checkFunction, isThenable } = require('../arguments.js');
-const { corrupt, thenableRun } = require('../errors.js');
+const { corrupt } = require('../engine/corrupt.js');
+const { thenableRun } = require('../errors.js');
 const { SharedPrimitive, awaitFor, blockFor, defineSize, mayBlock, wordsOf } = require('./base.js');
 
 const { ABANDONED, Ask, DONE, RELEASED, WAITING } = binding;
@@ -72,7 +73,7 @@ class Once extends SharedPrimitive {
     const status = isDone ? binding.finishOnce(word) : binding.release(word, Ask.Once, 1, 0);
     // What `fn` throws says more than why the next one could not be let in.
     if (!isDone) throw error;
-    if (status !== RELEASED) throw corrupt(word, load(word, 0));
+    if (status !== RELEASED) throw corrupt(word);
     return true;
   }
 
@@ -89,7 +90,7 @@ class Once extends SharedPrimitive {
       throw error;
     }
     thread.drainSoon();
-    if (binding.finishOnce(word) !== RELEASED) throw corrupt(word, load(word, 0));
+    if (binding.finishOnce(word) !== RELEASED) throw corrupt(word);
     return true;
   }
 }

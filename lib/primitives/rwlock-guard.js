@@ -4,7 +4,8 @@ const { lazily } = require('../load/lazily.js');
 const { binding, thread } = require('../engine/thread.js');
 const { slotFor } = require('../engine/register.js');
 const { repair } = require('../engine/abandonment.js');
-const { corrupt, notOwner } = require('../errors.js');
+const { corrupt } = require('../engine/corrupt.js');
+const { notOwner } = require('../errors.js');
 const { GUARD_KEY, LockGuard, endHold } = require('./guard.js');
 
 const inspection = lazily(() => require('../engine/inspection.js'));
@@ -168,7 +169,7 @@ function upgrade(words, slot, index) {
   if (word > ONE_READER && word <= ALL_READERS) return false;
   thread.drainSoon();
   const status = binding.tryUpgrade(words, index !== 0);
-  if (status === binding.CORRUPT) throw corrupt(words, load(words, 0));
+  if (status === binding.CORRUPT) throw corrupt(words);
   return status === binding.RELEASED;
 }
 
@@ -191,7 +192,7 @@ function repairAfterUpgrade(rwlock, words, hold) {
 
 /** The error for a release that was refused. */
 function refused(words, status, isWrite, isRaw, verb = 'unlock') {
-  if (status === binding.CORRUPT) return corrupt(words, load(words, 0));
+  if (status === binding.CORRUPT) return corrupt(words);
   return notOwner(words, verb, adviceFor(words, status, isWrite, isRaw), thread.isWaitingFor(words));
 }
 

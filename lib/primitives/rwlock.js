@@ -4,7 +4,8 @@ const { binding, thread } = require('../engine/thread.js');
 const { slotFor } = require('../engine/register.js');
 const { lockBlocking, lockWord, tryLock } = require('../engine/wait.js');
 const { checkFunction, isThenable, toAsyncOptions, toTimeout } = require('../arguments.js');
-const { corrupt, mainThread, notOwner, thenableResult } = require('../errors.js');
+const { corrupt } = require('../engine/corrupt.js');
+const { mainThread, notOwner, thenableResult } = require('../errors.js');
 const { SharedPrimitive, defineSize, mayBlock, wordsOf } = require('./base.js');
 const { holdEnded } = require('./guard.js');
 const {
@@ -419,7 +420,7 @@ class RwLock extends SharedPrimitive {
   markConsistent() {
     const status = binding.markRwlockConsistent(this.#words);
     if (status === binding.RELEASED) return;
-    if (status === binding.CORRUPT) throw corrupt(this.#words, load(this.#words, 0));
+    if (status === binding.CORRUPT) throw corrupt(this.#words);
     throw notOwner(
       this.#words,
       'mark as consistent',
@@ -435,7 +436,7 @@ class RwLock extends SharedPrimitive {
     if (compareExchange(words, 0, ME, ONE_READER) === ME && (slot[0] += 1) !== undefined) return;
     thread.drainSoon();
     const status = binding.downgrade(words);
-    if (status === binding.CORRUPT) throw corrupt(words, load(words, 0));
+    if (status === binding.CORRUPT) throw corrupt(words);
     if (status !== binding.RELEASED) throw notRaw(words, 'downgrade', 'write');
   }
 

@@ -2,7 +2,8 @@ const { binding, thread } = require('../engine/thread.js');
 const { slotFor } = require('../engine/register.js');
 const { tryLock } = require('../engine/wait.js');
 const { checkFunction, isThenable, toCountOf, toTimeout } = require('../arguments.js');
-const { TimeoutError, beyondCount, corrupt, thenableResult } = require('../errors.js');
+const { corrupt } = require('../engine/corrupt.js');
+const { TimeoutError, beyondCount, thenableResult } = require('../errors.js');
 const { SharedPrimitive, awaitFor, blockFor, defineSize, mayBlock, wordsOf } = require('./base.js');
 
 const { Ask, MAX_PERMITS, TAKEN } = binding;
@@ -18,8 +19,14 @@ let wordOf;
 /** The permits that are taken, less those that were added: thirty bits in two's complement. */
 const takenOf = (word) => (word << 2) >> 2;
 
-/** Whether somebody waits, or no sablock wrote it: then only the core may change the word. */
-const isForCore = (word) => word >> 30 !== 0;
+/** So many permits more than all can be added without the core. */
+const ADDED = 2 ** 27;
+
+/**
+ * Whether somebody waits, or no sablock wrote it: then only the core may change the word. The waiters of other kinds of lock have
+ * their bit where a semaphore has the sign, so that it looks as if very many permits had been added: the core can tell.
+ */
+const isForCore = (word) => word >> 30 !== 0 || takenOf(word) < -ADDED;
 
 /** A request for permits, which are made before. */
 class PermitsRequest {
@@ -107,7 +114,7 @@ class Semaphore extends SharedPrimitive {
     }
     thread.drainSoon();
     const status = binding.addPermits(word, n, this.#permits);
-    if (status === binding.CORRUPT) throw corrupt(word, load(word, 0));
+    if (status === binding.CORRUPT) throw corrupt(word);
     if (status === binding.REFUSED) throw this.#tooMany(n);
   }
 
@@ -223,7 +230,7 @@ class Semaphore extends SharedPrimitive {
     const word = this.#word;
     thread.drainSoon();
     const status = binding.release(word, Ask.Permits, n, this.#permits);
-    if (status === binding.CORRUPT) throw corrupt(word, load(word, 0));
+    if (status === binding.CORRUPT) throw corrupt(word);
     if (status === binding.NOT_OWNER) throw this.#tooMany(n);
   }
 

@@ -128,6 +128,12 @@ impl Engine {
         snapshots.map(|(primitive, place, snapshot)| (primitive, place, self.view(primitive, snapshot))).collect()
     }
 
+    /// For what somebody waits at this place, in the table of primitives with words of their own.
+    pub fn queued_at(&self, place: Place) -> Option<&'static dyn Primitive> {
+        let contents = self.contents(Space::Words, place.address());
+        contents.queues.get(&place.address()).map(|queue| queue.primitive)
+    }
+
     fn view(&self, primitive: &dyn Primitive, Snapshot { state, registered, mut waiters }: Snapshot) -> LockView {
         waiters.sort_unstable_by_key(|waiter| waiter.ticket);
         let now = sync::now();

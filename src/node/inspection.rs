@@ -1,6 +1,6 @@
 //! The binding's part of `inspect()`, of `stats()`, and of what is published on diagnostics channels.
 
-use napi::bindgen_prelude::Either;
+use napi::bindgen_prelude::{Either, Null};
 use napi_derive::napi;
 
 use super::ask::Ask;
@@ -143,6 +143,12 @@ pub fn inspect_all() -> Vec<Queued> {
         },
     };
     engine().inspect_all().into_iter().map(queued).collect()
+}
+
+/// The class of that for which somebody waits at the word; `null` if nobody does.
+#[napi(catch_unwind, ts_args_type = "word: Int32Array")]
+pub fn queued_kind(word: JsWord) -> Either<String, Null> {
+    engine().queued_at(word.0).map_or(Either::B(Null), |primitive| Either::A(primitive.name().into()))
 }
 
 /// What tells the word from every other of the process.
