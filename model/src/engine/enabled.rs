@@ -3,7 +3,7 @@
 use super::setting::{Engine, Order};
 use super::state::{Agent, At, Life, Part, State};
 use super::step::{Section, Step, Way};
-use crate::primitives::{Id, NOBODY, Request};
+use crate::primitives::{Id, NOBODY, Request, Word};
 
 pub fn steps(engine: &Engine, state: &State, out: &mut Vec<Step>) {
     let mut next = Next { engine, state, out };
@@ -100,6 +100,12 @@ impl Next<'_> {
             let part = &agent.parts[word];
             if part.inside.is_some() {
                 self.out.push(Step::Release(id, word));
+                if matches!(self.state.words[word], Word::Once(_)) {
+                    self.out.push(Step::Finish(id, word));
+                }
+                if self.engine.modes {
+                    self.out.push(Step::ChangeMode(id, word));
+                }
             }
             let waits = self.state.place(id, word).is_some();
             if self.engine.quits && (waits || part.granted.is_some()) {

@@ -70,7 +70,7 @@ fn note_overtaking(engine: &Engine, state: &mut State, word: usize) {
 }
 
 fn entered(state: &mut State, id: Id, word: usize, request: Request) {
-    state.part_mut(id, word).inside = Some(request);
+    state.part_mut(id, word).inside = (!state.words[word].is_passed()).then_some(request);
     state.agent_mut(id).at = At::Js;
 }
 

@@ -42,12 +42,26 @@ pub enum Fault {
     TakesOverInVain,
     /// The search for cycles follows owners, and not those ahead in a strict queue.
     SearchFollowsOwnersOnly,
+    /// The search for cycles does not know who reads.
+    SearchForgetsReaders,
+    /// The search for cycles does not see that a reader waits behind a writer, who waits for readers.
+    SearchForgetsWriters,
     /// Nobody looks for cycles.
     NobodySearches,
+    /// A writer that reads on does not let the readers behind it in.
+    DowngradeLetsNobodyIn,
+    /// A writer that reads on is in no slot.
+    DowngradeLeavesSlot,
+    /// A reader becomes the writer though others read.
+    UpgradesBesideReaders,
+    /// What runs once is taken for done when the thread that ran it has ended.
+    EndOfRunnerIsDone,
+    /// After what runs once has failed, nobody is told to run.
+    FailureLetsNobodyRun,
 }
 
 impl Fault {
-    pub const ALL: [Fault; 21] = [
+    pub const ALL: [Fault; 28] = [
         Fault::BatchOfOne,
         Fault::BatchSkips,
         Fault::FastOvertakes,
@@ -68,6 +82,13 @@ impl Fault {
         Fault::KeptAndNotOfferedAgain,
         Fault::TakesOverInVain,
         Fault::SearchFollowsOwnersOnly,
+        Fault::SearchForgetsReaders,
+        Fault::SearchForgetsWriters,
         Fault::NobodySearches,
+        Fault::DowngradeLetsNobodyIn,
+        Fault::DowngradeLeavesSlot,
+        Fault::UpgradesBesideReaders,
+        Fault::EndOfRunnerIsDone,
+        Fault::FailureLetsNobodyRun,
     ];
 }

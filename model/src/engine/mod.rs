@@ -5,10 +5,11 @@
 //! of a loop, no warnings.
 //!
 //! - [`state`], [`step`]: what there is, and what may happen. [`setting`]: one scenario, with at most one fault.
-//! - [`fast`]: what JavaScript does by itself, with the register. [`section`]: the engine proper. [`order`]: whose turn it
-//!   is when a word has something to give. [`cycle`]: the search for deadlocks.
+//! - [`fast`]: what JavaScript does by itself, with the register. [`section`]: the engine proper. [`change`]: downgrade, upgrade,
+//!   and what is done. [`order`]: whose turn it is when a word has something to give. [`cycle`]: the search for deadlocks.
 //! - [`enabled`], [`fairness`], [`safety`], [`suite`]: when, who is sure to go on, what must hold, and what is checked.
 
+mod change;
 mod cycle;
 mod enabled;
 mod fairness;

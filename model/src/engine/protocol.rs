@@ -19,6 +19,16 @@ impl Engine {
                     fast::begin(self, state, id, word, request, Verb::Release);
                 }
             }
+            Step::ChangeMode(id, word) => {
+                if let Some(held) = state.part(id, word).inside {
+                    state.agent_mut(id).at = At::Calling(word, held, Verb::ChangeMode);
+                }
+            }
+            Step::Finish(id, word) => {
+                if let Some(held) = state.part_mut(id, word).inside.take() {
+                    state.agent_mut(id).at = At::Calling(word, held, Verb::Finish);
+                }
+            }
             Step::Fast(id) => fast::step(self, state, id),
             Step::Stall(id) => state.agent_mut(id).stalled = true,
             Step::Resume(id) => {
@@ -57,6 +67,7 @@ impl Model for Engine {
             agents: self.agents.iter().map(|_| Agent::default()).collect(),
             frozen: None,
             deaths: 0,
+            finished: false,
             wrong: None,
         }]
     }

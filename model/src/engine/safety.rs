@@ -2,11 +2,10 @@
 
 use stateright::Property;
 
-use super::cycle;
 use super::setting::{Count, Engine};
 use super::state::{Agent, At, Life, State, Waiter, Wrong};
 use super::step::Way;
-use crate::primitives::{NOBODY, Request, Word};
+use crate::primitives::{Id, NOBODY, Request, Word};
 
 pub fn properties() -> Vec<Property<Engine>> {
     vec![
@@ -18,6 +17,12 @@ pub fn properties() -> Vec<Property<Engine>> {
         }),
         Property::always("nobody overtakes in strict order", |_, s: &State| s.wrong != Some(Wrong::Overtaken)),
         Property::always("no silent deadlock", |e, s: &State| e.quits || !is_deadlocked(e, s)),
+        Property::always("what is done was finished, and nobody runs it", |e, s: &State| {
+            words(e).filter(|word| s.words[*word].is_passed()).all(|word| {
+                let runs = |a: &Agent| a.is_running() && a.parts[word].inside.is_some();
+                s.finished && !s.agents.iter().any(runs)
+            })
+        }),
         Property::always("nothing is left to the dead", |e, s: &State| words(e).all(|word| no_remains(s, word))),
     ]
 }
@@ -102,10 +107,33 @@ fn somebody_comes(engine: &Engine, s: &State, word: usize) -> bool {
     true
 }
 
-/// Blocked threads that wait for nobody but each other.
+/// Blocked threads that wait for nobody but each other: what is left once all are let in that somebody who goes on could let in.
+/// (The search in `cycle` is not asked.)
 fn is_deadlocked(engine: &Engine, s: &State) -> bool {
-    let blocked = |id| matches!(s.agent(id).at, At::Parked(_)) && s.agent(id).is_running();
-    is_quiet(s) && s.ids().any(|id| blocked(id) && cycle::is_in_cycle(s, id, |word| engine.is_strict(word)))
+    let is_blocked = |id: &Id| matches!(s.agent(*id).at, At::Parked(_)) && s.agent(*id).is_running();
+    let mut stuck: Vec<Id> = if is_quiet(s) { s.ids().filter(is_blocked).collect() } else { Vec::new() };
+    loop {
+        let left: Vec<Id> = stuck.iter().copied().filter(|id| waits_for_one_of(engine, s, *id, &stuck)).collect();
+        if left.len() == stuck.len() {
+            return !stuck.is_empty();
+        }
+        stuck = left;
+    }
+}
+
+fn waits_for_one_of(engine: &Engine, s: &State, id: Id, stuck: &[Id]) -> bool {
+    let At::Parked(word) = s.agent(id).at else { return false };
+    let Some(place) = s.place(id, word) else { return false };
+    if matches!(s.words[word], Word::Semaphore(_)) {
+        return false;
+    }
+    let request = s.queue[place].request;
+    let is_shut_out = stuck.contains(&s.words[word].owner());
+    let is_read = stuck.iter().any(|other| s.part(*other, word).inside == Some(Request::Shared));
+    let is_behind = s.queue[..place].iter().filter(|w| w.word == word && stuck.contains(&w.agent)).any(|w| {
+        engine.is_strict(word) || w.way == Way::Blocked && w.request == Request::Exclusive && request == Request::Shared
+    });
+    is_shut_out || request == Request::Exclusive && is_read || is_behind
 }
 
 fn no_remains(s: &State, word: usize) -> bool {

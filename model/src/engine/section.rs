@@ -74,7 +74,10 @@ impl Locked<'_> {
         let owner = self.value.owner();
         let is_dead = owner != NOBODY && self.state.agent(owner).is_marked_dead();
         if is_dead {
-            self.value = self.value.ended();
+            self.value = match self.value {
+                Word::Once(word) if self.engine.has(Fault::EndOfRunnerIsDone) => Word::Once(word.finished()),
+                value => value.ended(),
+            };
         }
         is_dead
     }
@@ -98,8 +101,9 @@ impl Locked<'_> {
     /// On its own thread: its code runs with it, and its slot says so.
     fn enter(&mut self, id: Id, request: Request) {
         let in_slots = self.engine.is_in_slots(request);
+        let is_passed = self.value.is_passed();
         let part = self.state.part_mut(id, self.word);
-        part.inside = Some(request);
+        part.inside = (!is_passed).then_some(request);
         part.slot.count += request.count();
         part.has += if in_slots { 0 } else { request.count() };
         if matches!(self.state.agent(id).at, At::Calling(..) | At::Parked(_)) {
@@ -146,6 +150,8 @@ impl Locked<'_> {
                 self.hand_off(); // its fast path may have stood in a writer's way
             }
             Verb::Acquire(way) => self.acquire(id, request, way),
+            Verb::ChangeMode => self.change_mode(id, request),
+            Verb::Finish => self.finish(id),
         }
     }
 
@@ -161,7 +167,9 @@ impl Locked<'_> {
         part.slot.count -= request.count();
         part.has -= request.count();
         self.state.agent_mut(id).at = At::Js;
-        self.hand_off();
+        if !(matches!(self.value, Word::Once(_)) && self.engine.has(Fault::FailureLetsNobodyRun)) {
+            self.hand_off();
+        }
     }
 
     fn acquire(&mut self, id: Id, request: Request, way: Way) {
@@ -177,7 +185,7 @@ impl Locked<'_> {
         if endless && !self.engine.has(Fault::NobodySearches) {
             // The cycle is looked for in the words as they are, this one included.
             self.state.words[self.word] = self.value;
-            if cycle::is_in_cycle(self.state, id, |word| self.follows_queue(word)) {
+            if cycle::is_in_cycle(self.engine, self.state, id) {
                 self.take_out(id);
                 self.state.agent_mut(id).at = At::Js;
             }
@@ -185,10 +193,6 @@ impl Locked<'_> {
         if !self.engine.has(Fault::QueuesWithoutLooking) {
             self.hand_off();
         }
-    }
-
-    fn follows_queue(&self, word: usize) -> bool {
-        self.engine.is_strict(word) && !self.engine.has(Fault::SearchFollowsOwnersOnly)
     }
 
     fn woken(&mut self, id: Id) {
@@ -312,6 +316,9 @@ impl Locked<'_> {
 
     /// What this agent holds of the word, if it holds any: it has one hold at most.
     fn unit(&self, id: Id) -> Request {
+        if matches!(self.value, Word::RwLock(_)) {
+            return Request::Shared;
+        }
         let asks = self.engine.kind(id).asks.iter();
         let counted = |request: &Request| *request != Request::Exclusive;
         asks.filter(|ask| ask.0 == self.word).map(|ask| ask.1).find(counted).unwrap_or(Request::Exclusive)

@@ -1,7 +1,7 @@
 //! One scenario, with at most one fault.
 
 use super::fault::Fault;
-use crate::primitives::{Id, Mutex, Request, RwLock, Semaphore, Word};
+use crate::primitives::{Id, Mutex, Once, Request, RwLock, Semaphore, Word};
 
 /// Whose turn it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,6 +47,8 @@ pub struct Engine {
     pub tries: bool,
     /// Whoever holds one word may ask for the other.
     pub nests: bool,
+    /// Whoever writes may downgrade, whoever reads may try to upgrade.
+    pub modes: bool,
     /// A lease is long enough for a loop that turns.
     pub short_turns: bool,
     /// A section is two steps: the setting of W, and the rest.
@@ -84,6 +86,10 @@ pub fn rwlock() -> (Word, Order) {
     (Word::RwLock(RwLock::default()), Order::Barging)
 }
 
+pub fn once() -> (Word, Order) {
+    (Word::Once(Once::default()), Order::Strict)
+}
+
 pub fn semaphore(permits: u8) -> (Word, Order) {
     (Word::Semaphore(Semaphore { available: permits, waiters: false }), Order::Strict)
 }
@@ -100,6 +106,7 @@ impl Engine {
             stalls: false,
             tries: false,
             nests: false,
+            modes: false,
             short_turns: false,
             split: false,
             liveness: false,
@@ -135,6 +142,11 @@ impl Engine {
     pub fn nests(mut self) -> Self {
         self.nests = true;
         self.named("nests")
+    }
+
+    pub fn modes(mut self) -> Self {
+        self.modes = true;
+        self.named("modes")
     }
 
     pub fn sections(mut self) -> Self {

@@ -49,6 +49,10 @@ pub enum Verb {
     Release,
     /// The word has changed already: whose turn is it?
     HandOff,
+    /// Downgrade, or an upgrade that is tried: by how it holds.
+    ChangeMode,
+    /// What runs once is done.
+    Finish,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -138,6 +142,8 @@ pub struct State {
     pub agents: ArrayVec<Agent, MOST_AGENTS>,
     pub frozen: Option<Frozen>,
     pub deaths: u8,
+    /// Ghost: somebody has finished what runs once.
+    pub finished: bool,
     pub wrong: Option<Wrong>,
 }
 

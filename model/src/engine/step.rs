@@ -15,6 +15,10 @@ pub enum Step {
     Acquire(Id, usize, Request, Way),
     Try(Id, usize, Request),
     Release(Id, usize),
+    /// Of an RwLock: downgrade, or `tryUpgrade`.
+    ChangeMode(Id, usize),
+    /// What runs once is done; else it fails, which is `Release`.
+    Finish(Id, usize),
     /// The next step of a fast path.
     Fast(Id),
     Stall(Id),

@@ -1,7 +1,7 @@
 //! Which scenarios are checked when.
 
 use super::fault::Fault;
-use super::setting::{Engine, Kind, mutex, named_lock, rwlock, semaphore};
+use super::setting::{Engine, Kind, mutex, named_lock, once, rwlock, semaphore};
 use crate::check::{Case, Mutant};
 use crate::primitives::Request::{self, Exclusive, Permits, Shared};
 
@@ -11,6 +11,8 @@ const LOCK: Asks = &[(0, Exclusive)];
 const BOTH: Asks = &[(0, Exclusive), (1, Exclusive)];
 const READ: Asks = &[(0, Shared)];
 const WRITE: Asks = &[(0, Exclusive)];
+const READ_AND_LOCK: Asks = &[(0, Shared), (1, Exclusive)];
+const WRITE_AND_LOCK: Asks = &[(0, Exclusive), (1, Exclusive)];
 const ONE: Asks = &[(0, Permits(1))];
 const TWO: Asks = &[(0, Permits(2))];
 
@@ -41,12 +43,20 @@ fn name(agents: &[Kind]) -> Engine {
     Engine::of("a named lock", &[named_lock()], agents)
 }
 
+fn run_once(agents: &[Kind]) -> Engine {
+    Engine::of("once", &[once()], agents)
+}
+
 fn permits(agents: &[Kind]) -> Engine {
     Engine::of("two permits", &[semaphore(2)], agents)
 }
 
 fn read_write(agents: &[Kind]) -> Engine {
     Engine::of("rwlock", &[rwlock()], agents)
+}
+
+fn read_write_and_mutex(agents: &[Kind]) -> Engine {
+    Engine::of("rwlock and a mutex", &[rwlock(), mutex()], agents)
 }
 
 fn quick_scenarios() -> Vec<Engine> {
@@ -57,8 +67,13 @@ fn quick_scenarios() -> Vec<Engine> {
         two_mutexes(&[b(BOTH), l(BOTH)]).nests().stalls().deaths(1),
         mutex_and_name(&[x(BOTH), b(BOTH)]).nests().patient().deaths(1),
         mutex_and_name(&[x(BOTH), b(BOTH), b(BOTH)]).nests().patient(),
+        read_write_and_mutex(&[b(READ_AND_LOCK), b(WRITE_AND_LOCK)]).nests().patient().deaths(1),
+        read_write_and_mutex(&[b(READ_AND_LOCK), b(READ_AND_LOCK), b(WRITE)]).nests().patient(),
         // Strict order.
         name(&[b(LOCK), b(LOCK), l(LOCK)]).stalls().deaths(1),
+        run_once(&[b(LOCK), b(LOCK), l(LOCK)]).stalls().deaths(1),
+        run_once(&[b(LOCK), l(LOCK)]).sections().deaths(2),
+        run_once(&[b(LOCK), b(LOCK), l(LOCK)]).liveness(),
         permits(&[b(ONE), b(TWO), l(ONE)]).stalls().deaths(1),
         permits(&[b(ONE), l(TWO), l(ONE)]).stalls().deaths(1),
         permits(&[b(ONE), b(TWO)]).sections().deaths(1),
@@ -70,6 +85,8 @@ fn quick_scenarios() -> Vec<Engine> {
         read_write(&[b(READ), b(READ), b(WRITE)]).slots().tries().deaths(1),
         read_write(&[b(READ), l(READ), b(WRITE)]).slots().stalls().deaths(1),
         read_write(&[b(READ), b(WRITE)]).slots().sections().tries().deaths(1),
+        read_write(&[b(READ), b(READ), b(WRITE)]).modes().deaths(1),
+        read_write(&[b(WRITE), l(READ), b(WRITE)]).modes().stalls(),
         read_write(&[b(READ), b(READ), b(WRITE)]).liveness(),
         read_write(&[b(READ), b(READ), l(WRITE)]).short_turns().liveness(),
         read_write(&[b(READ), b(WRITE), l(READ)]).short_turns().liveness(),
@@ -82,6 +99,8 @@ fn quick_scenarios() -> Vec<Engine> {
 fn full_scenarios() -> Vec<Engine> {
     let large = vec![
         two_mutexes(&[b(BOTH), b(BOTH), l(BOTH)]).nests().deaths(1),
+        read_write_and_mutex(&[b(READ_AND_LOCK), b(READ_AND_LOCK), b(WRITE_AND_LOCK)]).nests().patient(),
+        read_write(&[b(READ), b(WRITE)]).modes().sections().deaths(2),
         mutex_and_name(&[x(BOTH), b(BOTH), b(BOTH)]).nests().patient().deaths(1),
         name(&[b(LOCK), b(LOCK), l(LOCK), l(LOCK)]).stalls().deaths(2),
         name(&[b(LOCK), l(LOCK), l(LOCK)]).deaths(1).liveness(),
@@ -106,12 +125,15 @@ fn hunting_grounds() -> Vec<Engine> {
         two_mutexes(&[b(BOTH), b(BOTH)]).nests().patient().deaths(1),
         permits(&[b(ONE), b(TWO)]).sections().deaths(1),
         permits(&[b(ONE), b(ONE), b(TWO)]).deaths(1),
+        run_once(&[b(LOCK), b(LOCK), l(LOCK)]).stalls().deaths(1),
         read_write(&[b(READ), b(READ), b(WRITE)]).deaths(1),
         read_write(&[b(READ), l(READ), b(WRITE)]).stalls().deaths(1),
         read_write(&[b(READ), b(WRITE)]).slots().sections().tries().deaths(1),
         read_write(&[b(READ), b(READ), b(WRITE)]).slots().tries().deaths(1),
         permits(&[b(ONE), b(TWO)]).sections().adding().deaths(1),
         mutex_and_name(&[x(BOTH), b(BOTH), b(BOTH)]).nests().patient(),
+        read_write_and_mutex(&[b(READ_AND_LOCK), b(READ_AND_LOCK), b(WRITE)]).nests().patient(),
+        read_write(&[b(READ), b(READ), b(WRITE)]).modes().deaths(1),
         read_write(&[b(READ), b(READ), b(WRITE)]).slots().tries().liveness(),
         read_write(&[b(READ), l(READ), l(WRITE)]).stalls().short_turns().liveness(),
         read_write(&[b(READ), l(READ), l(WRITE)]).slots().stalls().short_turns().liveness(),

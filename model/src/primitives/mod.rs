@@ -4,12 +4,14 @@
 //! mutants of its own.
 
 mod mutex;
+mod once;
 mod rwlock;
 mod semaphore;
 mod types;
 mod word;
 
 pub use mutex::Mutex;
+pub use once::Once;
 pub use rwlock::RwLock;
 pub use semaphore::Semaphore;
 pub use types::{Id, NOBODY, Request};

@@ -58,6 +58,17 @@ impl RwLock {
         }
     }
 
+    /// Its writer reads on. Only where the word counts.
+    pub fn downgraded(self) -> Self {
+        RwLock { writer: NOBODY, readers: self.readers + 1, ..self }
+    }
+
+    /// Its only reader writes, if nobody waits; `beside`, under a fault: also beside others.
+    pub fn upgraded(self, who: Id, beside: bool) -> Option<Self> {
+        let is_alone = self.readers == 1 || beside;
+        (is_alone && !self.waiters).then_some(RwLock { writer: who, readers: self.readers - 1, ..self })
+    }
+
     pub fn closed(self, anybody_queued: bool) -> Self {
         let is_plainly_free = RwLock { waiters: false, ..self } == RwLock::default();
         RwLock { waiters: anybody_queued && !is_plainly_free, ..self }

@@ -1,6 +1,7 @@
 //! Any primitive's word, as the engine drives it.
 
 use super::mutex::Mutex;
+use super::once::Once;
 use super::rwlock::RwLock;
 use super::semaphore::Semaphore;
 use super::types::{Id, NOBODY, Request};
@@ -10,6 +11,7 @@ pub enum Word {
     Mutex(Mutex),
     RwLock(RwLock),
     Semaphore(Semaphore),
+    Once(Once),
 }
 
 impl Word {
@@ -19,6 +21,7 @@ impl Word {
             Word::Mutex(word) => Word::Mutex(word.fast_lock(who)?),
             Word::RwLock(word) => Word::RwLock(word.fast_acquire(request, who)?),
             Word::Semaphore(word) => Word::Semaphore(word.fast_acquire(request)?),
+            Word::Once(word) => Word::Once(word.fast_acquire()?),
         })
     }
 
@@ -27,6 +30,7 @@ impl Word {
             Word::Mutex(word) => Word::Mutex(word.fast_unlock(who)?),
             Word::RwLock(word) => Word::RwLock(word.fast_release(request)?),
             Word::Semaphore(word) => Word::Semaphore(word.fast_release(request)?),
+            Word::Once(_) => return None,
         })
     }
 
@@ -36,6 +40,7 @@ impl Word {
             Word::Mutex(word) => Word::Mutex(word.grant(who)?),
             Word::RwLock(word) => Word::RwLock(word.grant(request, who, in_slots)?),
             Word::Semaphore(word) => Word::Semaphore(word.grant(request)?),
+            Word::Once(word) => Word::Once(word.grant(who)?),
         })
     }
 
@@ -45,6 +50,7 @@ impl Word {
             Word::Mutex(word) => Word::Mutex(word.release()),
             Word::RwLock(word) => Word::RwLock(word.release(request)),
             Word::Semaphore(word) => Word::Semaphore(word.release(request)),
+            Word::Once(word) => Word::Once(word.release()),
         }
     }
 
@@ -54,6 +60,7 @@ impl Word {
             Word::Mutex(word) => Word::Mutex(word.ended()),
             Word::RwLock(word) => Word::RwLock(word.release(Request::Exclusive)),
             Word::Semaphore(_) => self,
+            Word::Once(word) => Word::Once(word.release()),
         }
     }
 
@@ -61,7 +68,7 @@ impl Word {
         match self {
             Word::Mutex(word) => Word::Mutex(word.reserve(request.is_some())),
             Word::RwLock(word) => Word::RwLock(RwLock { reserved: request, ..word }),
-            Word::Semaphore(_) => self,
+            Word::Semaphore(_) | Word::Once(_) => self,
         }
     }
 
@@ -72,6 +79,7 @@ impl Word {
             Word::Mutex(word) => Word::Mutex(word.closed(anybody_queued)),
             Word::RwLock(word) => Word::RwLock(word.closed(anybody_queued)),
             Word::Semaphore(word) => Word::Semaphore(word.closed(anybody_queued)),
+            Word::Once(word) => Word::Once(word.closed(anybody_queued)),
         }
     }
 
@@ -81,6 +89,7 @@ impl Word {
             Word::Mutex(word) => Word::Mutex(Mutex { waiters, ..word }),
             Word::RwLock(word) => Word::RwLock(RwLock { waiters, ..word }),
             Word::Semaphore(word) => Word::Semaphore(Semaphore { waiters, ..word }),
+            Word::Once(word) => Word::Once(Once { waiters, ..word }),
         }
     }
 
@@ -94,6 +103,12 @@ impl Word {
             Word::Mutex(word) => word.owner,
             Word::RwLock(word) => word.writer,
             Word::Semaphore(_) => NOBODY,
+            Word::Once(word) => word.runner,
         }
+    }
+
+    /// Whether whoever is granted this holds nothing.
+    pub fn is_passed(self) -> bool {
+        matches!(self, Word::Once(Once { done: true, .. }))
     }
 }
