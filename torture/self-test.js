@@ -1,10 +1,11 @@
-// Shows that the torture run can fail: each fault that is put in on purpose is found, and without one nothing is.
+// Shows that the torture run and the storm can fail: each fault that is put in on purpose is found, and without one nothing is.
 //
 //   node torture/self-test.js [name of a sabotage ...]
 
 const { spawnSync } = require('node:child_process');
 const { join } = require('node:path');
 const { SABOTAGES } = require('./sabotage.js');
+const { SABOTAGES: STORM_SABOTAGES } = require('./storm/sabotage.js');
 
 const RUN = [
   '--seed',
@@ -24,30 +25,54 @@ function show({ name, isRight, seen }) {
   console.log(`${isRight ? 'as due ' : 'WRONG  '} ${name.padEnd(20)} ${seen}`);
 }
 
-function run(args) {
-  const { status, signal, stdout, stderr } = spawnSync(process.execPath, [join(__dirname, 'run.js'), ...RUN, ...args], {
+function start(program, args) {
+  return spawnSync(process.execPath, [join(__dirname, program), ...args], {
     encoding: 'utf8',
     timeout: 120_000,
     maxBuffer: 2 ** 26,
   });
+}
+
+function run(args) {
+  const { status, stdout, stderr } = start('run.js', [...RUN, ...args]);
   const kinds = [...stdout.matchAll(/^VIOLATION \((\w+)\)|^ {2}also \((\w+)\)/gm)].map(
     ([, first, other]) => first ?? other,
   );
-  return { status, signal, kinds, output: stdout + stderr };
+  return { status, kinds, output: stdout + stderr };
+}
+
+function withoutFault() {
+  const { status, kinds, output } = run(['--seconds', '5']);
+  return { isRight: status === 0, seen: kinds.join(', ') || 'nothing found', output };
+}
+
+function withFault(name) {
+  const { status, kinds, output } = run(['--sabotage', name, ...(SABOTAGES[name].args ?? [])]);
+  const isRight = status === 1 && kinds.some((kind) => SABOTAGES[name].found.includes(kind));
+  return { isRight, seen: [...new Set(kinds)].join(', ') || 'nothing found', output };
+}
+
+/** `kind` and `found` are left out where there is no fault. */
+function storm(name, { kind, found } = {}) {
+  const args = ['--seed', '5', '--workers', '1000'];
+  if (found !== undefined) args.push('--sabotage', name, '--kinds', kind);
+  const { status, stdout, stderr } = start('storm.js', args);
+  const seen = /^(?:Error: )?Seed .*/m.exec(stderr)?.[0] ?? 'nothing found';
+  const isRight = found === undefined ? status === 0 : status === 1 && found.test(seen);
+  return { isRight, seen, output: stdout + stderr };
 }
 
 function main() {
-  const names = process.argv.slice(2);
+  const tries = {
+    'no fault': withoutFault,
+    ...Object.fromEntries(Object.keys(SABOTAGES).map((name) => [name, withFault])),
+    'storm without fault': storm,
+    ...Object.fromEntries(Object.keys(STORM_SABOTAGES).map((name) => [name, () => storm(name, STORM_SABOTAGES[name])])),
+  };
+  const chosen = process.argv.slice(2);
   const results = [];
-  if (names.length === 0) {
-    const { status, kinds, output } = run(['--seconds', '5']);
-    results.push({ name: 'no fault', isRight: status === 0, seen: kinds.join(', ') || 'nothing found', output });
-    show(results.at(-1));
-  }
-  for (const name of names.length > 0 ? names : Object.keys(SABOTAGES)) {
-    const { status, kinds, output } = run(['--sabotage', name, ...(SABOTAGES[name].args ?? [])]);
-    const isRight = status === 1 && kinds.some((kind) => SABOTAGES[name].found.includes(kind));
-    results.push({ name, isRight, seen: [...new Set(kinds)].join(', ') || 'nothing found', output });
+  for (const name of chosen.length > 0 ? chosen : Object.keys(tries)) {
+    results.push({ name, ...tries[name](name) });
     show(results.at(-1));
   }
   const failed = results.filter(({ isRight }) => !isRight);

@@ -7,7 +7,7 @@ const { OFFSET } = require('../helpers/memory.js');
 const { needs } = require('../helpers/runtime.js');
 const { createRwLock, readersWord, rwPuppets } = require('../helpers/rwlock.js');
 const { watched } = require('../helpers/threads.js');
-const { storm } = require('../../torture/rwlock-storm.js');
+const { storm } = require('../../torture/storm.js');
 
 /** The process warnings of this thread during the test. */
 const warningsOf = (t) => {
@@ -231,7 +231,7 @@ test(
   needs('prompt ends', 'termination when busy'),
   watched(async (t) => {
     warningsOf(t);
-    const { turns, workers } = await storm({ workers: 200, seed: Date.now() % 2 ** 32 });
+    const { turns, workers } = await storm({ workers: 200, seed: Date.now() % 2 ** 32, kinds: ['rwlock'] });
     assert.ok(turns > workers, `${turns} turns of ${workers} workers`);
   }, 180_000),
 );

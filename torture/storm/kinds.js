@@ -1,0 +1,13 @@
+// What can be held, in the order in which holds are nested. A kind has `turns` and `awaited`, what a worker does;
+// `survive`, a hold of the main thread's that lives through it all (in one of `survives` generations); `check`, of a generation
+// that has ended; and `finish`, that it still works.
+
+exports.KINDS = [
+  require('./kinds/rwlock.js'),
+  require('./kinds/semaphore.js'),
+  require('./kinds/mutex.js'),
+  require('./kinds/table.js'),
+  require('./kinds/once.js'),
+  require('./kinds/latch.js'),
+  require('./kinds/barrier.js'),
+];

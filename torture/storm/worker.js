@@ -1,0 +1,30 @@
+// A worker of the storm: every verb of every kind in turn, at random, until it is terminated.
+
+const { workerData } = require('node:worker_threads');
+const { Actor } = require('./actor.js');
+const { KINDS } = require('./kinds.js');
+const { CELLS, on } = require('./memory.js');
+
+// Taking over what others have left is what it does all the time.
+process.removeAllListeners('warning');
+
+const places = on(workerData.buffer);
+const kinds = KINDS.filter(({ name }) => workerData.kinds.includes(name));
+const actor = new Actor(places, workerData, kinds);
+const awaited = kinds.filter((kind) => kind.awaited !== undefined);
+
+async function run() {
+  Atomics.store(places.ready, workerData.slot, 1);
+  for (;;) {
+    for (let turn = 1 + actor.below(20); turn > 0; turn--) {
+      actor.turn(kinds[actor.below(kinds.length)]);
+      Atomics.add(places.cells, CELLS.TURNS, 1);
+    }
+    if (awaited.length === 0) continue;
+    const kind = () => awaited[actor.below(awaited.length)];
+    await Promise.all([actor.turnAsync(kind()), actor.turnAsync(kind())]);
+    Atomics.add(places.cells, CELLS.TURNS, 1);
+  }
+}
+
+run().catch((error) => actor.complain(error?.stack ?? String(error)));
