@@ -14,7 +14,7 @@ const root = path.join(__dirname, '..');
 // A hang is one of the ways in which a lock fails. Without a fault a test takes seconds, also where much else runs.
 const PATIENCE = 60_000;
 const PATIENCE_WITH_SUITES = 300_000;
-const LOOM = 'loom';
+const LOOM = ['loom', 'loom_primitives'];
 
 const FAULTS = [
   ...fs.readFileSync(path.join(root, 'src/fault.rs'), 'utf8').matchAll(/^ {4}(\w+): (\w+) "([\w:]+)",$/gm),
@@ -98,7 +98,7 @@ async function main(names) {
   // One after the other: cargo uses all processors by itself.
   const programs = new Map([
     ...(await build('--cfg mutant', 'mutants', ['--lib', '--tests'])),
-    ...(await build('--cfg mutant --cfg loom', 'mutants-loom', ['--test', LOOM])),
+    ...(await build('--cfg mutant --cfg loom', 'mutants-loom', LOOM.flatMap((suite) => ['--test', suite]))),
   ]);
   await forEach(programs, async ([suite, program]) => {
     const failure = await fails(program, suite);

@@ -90,6 +90,8 @@ faults! {
     BatchStopsAfterOne: orders "whoever_waits_when_a_latch_opens_passes_though_it_closes_at_once",
     /// Readers pass a writer that came and could not be let in.
     PassesAClaimedWriter: shared_holds "readers_do_not_pass_a_writer_that_came_in_vain_while_others_are_in",
+    /// A barrier's reset lets others come between what it breaks and what it makes new.
+    ResetInTwoSections: loom_primitives "barrier::a_party_between_two_resets",
 
     // Event loops: claims, reservations, leases, parking.
     /// A loop that came in vain is not remembered: nothing is ever reserved for it.

@@ -17,6 +17,7 @@ use common::ManualClock;
 use sablock::agents::{Agent, Wake};
 use sablock::engine::{Engine, EventLoop, Hold, HoldOwner, Limit, Outcome, Patience, Primitive, Reply, Request, Slot};
 use sablock::memory::Place;
+use sablock::primitives::barrier::BARRIER;
 use sablock::primitives::event::{AUTO_RESET_EVENT, Event, MANUAL_RESET_EVENT, SET};
 use sablock::primitives::latch::{self, LATCH};
 use sablock::primitives::rwlock::{RWLOCK, SHARED, Word};
@@ -350,4 +351,53 @@ fn count_down_against_wait() {
         waiter.join().unwrap();
         expect(&world, 0);
     });
+}
+
+mod barrier {
+    use super::*;
+
+    /// Two words.
+    struct Round {
+        engine: Engine,
+        words: [AtomicU32; 2],
+    }
+
+    impl Round {
+        fn place(&self) -> Place {
+            // SAFETY: two aligned atomics; every thread of the model keeps them until its waits are over.
+            unsafe { Place::new(NonNull::from(&self.words[0]).cast(), 0) }
+        }
+
+        fn reset(&self, agent: &Arc<Agent>) {
+            self.engine.reset_barrier(agent, self.place()).unwrap();
+        }
+    }
+
+    /// One that comes behind its own reset, while another thread resets, waits or is refused; it is not forgotten.
+    #[test]
+    fn a_party_between_two_resets() {
+        loom::model(|| {
+            let engine = Engine::new(1, 70_000, Patience::default(), Box::new(ManualClock::default()));
+            let round = Arc::new(Round { engine, words: Default::default() });
+            let other = {
+                let round = Arc::clone(&round);
+                thread::spawn(move || round.reset(&round.engine.agents.add(0).unwrap()))
+            };
+            let agent = round.engine.agents.add(0).unwrap();
+            agent.set_waker(Some(Box::new(LoopWaker(Arc::new(Thread::current())))));
+            let mut waits = EventLoop::new(&round.engine, Arc::clone(&agent));
+            round.reset(&agent);
+            let party = Request::Hold(Hold::party(2));
+            let reply = waits.wait(&BARRIER, round.place(), party, Limit::Endless).unwrap();
+            other.join().unwrap();
+            round.reset(&agent);
+            match reply {
+                Reply::Pending(_) => {
+                    let settled = waits.next_settled().expect("the reset has broken it");
+                    assert_eq!(settled.outcome, Ok(Outcome::Refused));
+                }
+                Reply::Now(outcome) => assert_eq!(outcome, Outcome::Refused),
+            }
+        });
+    }
 }

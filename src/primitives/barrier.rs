@@ -184,8 +184,16 @@ impl Engine {
 
     /// Breaks the barrier for those who wait, and makes it new. On the thread of `here`, as [`Engine::release`].
     pub fn reset_barrier(&self, here: &Arc<Agent>, place: Place) -> Result<(), Corrupt> {
-        self.break_barrier(here, place)?;
-        self.update(here, &BARRIER, place, |_| Some(State(0)))?;
+        let mut section = self.open(&BARRIER, place)?;
+        section.update(|_| Some(Words::broken()));
+        section.hand_off();
+        // In the same section: who comes between two resets would be forgotten by the second.
+        if fault!(ResetInTwoSections) {
+            section.finish_beside(here);
+            section = self.open(&BARRIER, place)?;
+        }
+        section.update(|_| Some(State(0)));
+        section.finish_beside(here);
         Ok(())
     }
 }
