@@ -2,7 +2,7 @@
 
 const { subscribe } = require('node:diagnostics_channel');
 const { setImmediate: turn, setTimeout: sleep } = require('node:timers/promises');
-const { Condition, Mutex } = require('./package.js');
+const { Condition, LockTable, Mutex } = require('./package.js');
 const { FATES, KINDS, OUTCOMES, PHASES, STATE } = require('./log.js');
 const { Misuse } = require('./misuse.js');
 const { saboteur } = require('./sabotage.js');
@@ -10,19 +10,32 @@ const { Wait } = require('./wait.js');
 const { drawWait } = require('./choices.js');
 const { perform } = require('./verbs.js');
 const { bodiesOf } = require('./body.js');
+const { performSeveral } = require('./several.js');
+const { TableFace } = require('./table-face.js');
+const { facesOf, THINGS } = require('./things.js');
+const { keepAll, performUse } = require('./uses/index.js');
 const { notifySome, waitForNotification, waitForNotificationAsync } = require('./conditions.js');
 
 const SYNC = { lock: 5, acquire: 2, executeLockedSync: 2, tryLock: 1, tryAcquire: 1 };
 const ASYNC = { lockAsync: 5, acquireAsync: 2, executeLocked: 2, enter: 2 };
 
-/** What a thread likes: its verbs, how many tasks, how often it nests, up to how many waits it begins at once. */
+/**
+ * What a thread likes: its verbs, how often it awaits other things, how many tasks, how often it nests, up to how many waits it
+ * begins at once.
+ */
 const STYLES = {
-  blocks: { verbs: SYNC, tasks: 1, nest: 0.02, burst: 1 },
-  nests: { verbs: { lock: 5, acquire: 2 }, tasks: 1, nest: 0.2, burst: 1 },
-  crosses: { verbs: { lock: 5, acquire: 2 }, tasks: 1, nest: 0.5, burst: 1 },
-  awaits: { verbs: { ...ASYNC, tryLock: 1, tryAcquire: 1 }, tasks: 3, nest: 0.05, burst: 20 },
-  mixes: { verbs: { ...SYNC, ...ASYNC }, tasks: 3, nest: 0.05, burst: 5 },
-  main: { verbs: { ...ASYNC, tryLock: 1, tryAcquire: 1, lock: 0.3, acquire: 0.3 }, tasks: 3, nest: 0.05, burst: 10 },
+  blocks: { verbs: SYNC, awaits: 0, tasks: 1, nest: 0.02, burst: 1 },
+  nests: { verbs: { lock: 5, acquire: 2 }, awaits: 0, tasks: 1, nest: 0.2, burst: 1 },
+  crosses: { verbs: { lock: 5, acquire: 2 }, awaits: 0, tasks: 1, nest: 0.5, burst: 1 },
+  awaits: { verbs: { ...ASYNC, tryLock: 1, tryAcquire: 1 }, awaits: 1, tasks: 3, nest: 0.05, burst: 20 },
+  mixes: { verbs: { ...SYNC, ...ASYNC }, awaits: 0.5, tasks: 3, nest: 0.05, burst: 5 },
+  main: {
+    verbs: { ...ASYNC, tryLock: 1, tryAcquire: 1, lock: 0.3, acquire: 0.3 },
+    awaits: 0.8,
+    tasks: 3,
+    nest: 0.05,
+    burst: 10,
+  },
 };
 
 /** The actor of this thread in the present round. */
@@ -34,6 +47,8 @@ subscribe('sablock:abandoned', (message) => present.abandoned(message));
 exports.Actor = class Actor {
   #idle = new Int32Array(new SharedArrayBuffer(4));
   #controller = new AbortController();
+  #table;
+  #useOrder;
   /** How often its tasks have awaited: microtasks from before have run. */
   turn = 0;
   /** Its own end has begun. */
@@ -47,6 +62,12 @@ exports.Actor = class Actor {
     this.mayBlock = !this.isMain;
     this.strikes = saboteur(sabotage, random);
     this.order = new Array(arena.mutexes).fill(0);
+    this.asyncShare = this.style.awaits;
+    this.things = facesOf(arena.things, this.isMain);
+    this.#useOrder = new Array(THINGS.length).fill(0);
+    // All mutexes as one table, and what lies between them.
+    const length = ((arena.mutexes - 1) * arena.stride) / LockTable.BYTES + 1;
+    this.#table = new LockTable(arena.memory, arena.offset(0), length, { allowMainThread: this.isMain });
     this.mutexes = Array.from({ length: arena.mutexes }, (_, mutex) => this.#face(mutex));
     this.conditions = Array.from(
       { length: arena.conditions },
@@ -60,6 +81,7 @@ exports.Actor = class Actor {
   }
 
   #face(mutex) {
+    if (this.random.chance(0.2)) return new TableFace(this.#table, (mutex * this.arena.stride) / LockTable.BYTES);
     return new Mutex(this.arena.memory, this.arena.offset(mutex), { allowMainThread: this.isMain });
   }
 
@@ -67,7 +89,14 @@ exports.Actor = class Actor {
     if (code !== 'SABLOCK_ABANDONED') this.complain('error', `warning: ${message}`);
   }
 
-  abandoned({ byteOffset, ownerThreadId }) {
+  /** Which asynchronous use of a thing comes next. */
+  nextOrder(thing) {
+    return this.#useOrder[thing]++;
+  }
+
+  abandoned({ primitive, byteOffset, ownerThreadId }) {
+    // The marks of the others are checked where they are seen.
+    if (primitive.buffer !== this.arena.memory) return;
     const times = this.strikes('swallow-warning') ? 0 : this.strikes('warn-twice') ? 2 : 1;
     for (let time = 0; time < times; time++) {
       this.log.open(PHASES.ENDED, {
@@ -120,6 +149,8 @@ exports.Actor = class Actor {
 
   async #once(mutex) {
     if (this.isEnding && !this.profile.goesOnAfterThrow) await new Promise(() => {});
+    if (this.random.chance(this.profile.uses)) return performUse(this);
+    if (this.random.chance(this.profile.several)) return performSeveral(this);
     if (this.random.chance(this.profile.waitsOrNotifies)) return this.#waitOrNotify();
     const { wait, options } = drawWait(this, mutex);
     return perform(this, wait, options, bodiesOf(this, wait, 0));
@@ -156,9 +187,10 @@ exports.Actor = class Actor {
     Atomics.store(this.log.state, STATE.FATE, fate);
   }
 
-  /** Ends by leaving nothing to do, with a mutex held and waits pending that do not keep the loop alive. */
+  /** Ends by leaving nothing to do, with a mutex and other things held, and waits pending that do not keep the loop alive. */
   returnHolding() {
     this.meet(FATES.RETURNS);
+    if (this.profile.uses > 0) keepAll(this);
     for (const mutex of this.mutexes.keys()) {
       const wait = new Wait(this, 'lock', mutex, 20);
       if (this.mutexes[mutex].lock(20)) {

@@ -1,5 +1,7 @@
 // The shared memory of one round: the mutexes, what they guard, and the clock that all threads stamp their logs with.
 
+const { createThings } = require('./things.js');
+
 const CLOCK = 0;
 const STOP = 1;
 const CONTROLS = 16;
@@ -11,8 +13,10 @@ class Arena {
   #start;
 
   /** `start`: a BigInt of nanoseconds, the zero of all times in the logs. */
-  constructor({ memory, mutexes, conditions, stride, start }) {
+  constructor({ memory, things, mutexes, conditions, stride, start }) {
     this.memory = memory;
+    /** The memory of what is used beside mutexes and conditions; see things.js. */
+    this.things = things;
     this.mutexes = mutexes;
     this.conditions = conditions;
     this.stride = stride;
@@ -28,6 +32,7 @@ class Arena {
   get shared() {
     return {
       memory: this.memory,
+      things: this.things,
       mutexes: this.mutexes,
       conditions: this.conditions,
       stride: this.stride,
@@ -88,7 +93,7 @@ class Arena {
 /** A new arena; at most 100 mutexes, `stride` bytes apart, and 16 conditions. */
 exports.createArena = (mutexes, conditions, stride) => {
   const memory = new SharedArrayBuffer(FIRST_MUTEX + mutexes * stride);
-  return new Arena({ memory, mutexes, conditions, stride, start: process.hrtime.bigint() });
+  return new Arena({ memory, things: createThings(), mutexes, conditions, stride, start: process.hrtime.bigint() });
 };
 
 exports.Arena = Arena;

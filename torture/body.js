@@ -6,6 +6,8 @@ const { KEEP, perform, performSync } = require('./verbs.js');
 const { drawNested } = require('./choices.js');
 const { notifySome, waitWithMutex, waitWithMutexAsync } = require('./conditions.js');
 
+exports.endIfDue = end;
+
 const DEEPEST = 3;
 
 /** The bodies of the hold of `wait`, `depth` holds deep. */

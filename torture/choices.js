@@ -81,6 +81,12 @@ exports.drawProfile = (random, options) => {
     /** How often threads wait for notifications or notify, without a mutex and with one. */
     waitsOrNotifies: random.pick([0, 0.1, 0.3]),
     waitsWithMutex: random.pick([0, 0.05, 0.2]),
+    /** How often they use something of another kind than mutexes and conditions. */
+    uses: isCrossing || options.uses === 0 ? 0 : options.kind === undefined ? random.pick([0, 0, 0.3, 0.7]) : 0.9,
+    /** Of which kind; undefined: of all. */
+    kind: options.kind,
+    /** How often they lock several mutexes at once. */
+    several: options.uses === 0 ? 0 : random.pick([0, 0.05, 0.2]),
     notifying: NOTIFYING[notifying],
     stride: random.pick([4, 64]),
     styles: Array.from({ length: 7 }, () => random.weighted(styles)),

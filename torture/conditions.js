@@ -4,6 +4,7 @@
 const { drawSignal, drawTimeout } = require('./choices.js');
 const { KINDS, OUTCOMES, PHASES, STATE } = require('./log.js');
 const { notify, wait, waitAsync } = require('./package.js');
+const { lockableOf } = require('./table-face.js');
 const { Wait } = require('./wait.js');
 
 const VERBS = ['Condition.wait', 'Condition.waitAsync', 'wait', 'waitAsync'];
@@ -118,7 +119,7 @@ function lose({ queued, again }, error) {
 
 /** Blocks in a Condition with the mutex of `hold`. */
 exports.waitWithMutex = (actor, { last: hold }, isNested) => {
-  const mutex = actor.mutexes[hold.mutex];
+  const mutex = lockableOf(actor.mutexes[hold.mutex]);
   const condition = actor.random.below(actor.conditions.length);
   const { given, timeout } = drawLimit(actor, isNested);
   if (timeout === 0) {
@@ -139,7 +140,7 @@ exports.waitWithMutex = (actor, { last: hold }, isNested) => {
 
 /** Awaits a Condition with the mutex of `hold`. */
 exports.waitWithMutexAsync = async (actor, { last: hold }) => {
-  const mutex = actor.mutexes[hold.mutex];
+  const mutex = lockableOf(actor.mutexes[hold.mutex]);
   const condition = actor.random.below(actor.conditions.length);
   const { given, timeout } = drawLimit(actor, false);
   const { signal, reason } = drawSignal(actor);

@@ -2,7 +2,9 @@
 
 const { FATES, KINDS, OUTCOMES, PHASES, STATE } = require('./log.js');
 const { VERBS: QUEUED_VERBS } = require('./conditions.js');
-const { ASYNC, BLOCKING, RELOCKS, VERBS } = require('./wait.js');
+const { THINGS } = require('./things.js');
+const { ASYNC_USES, BLOCKING_USES, USE_VERBS } = require('./use.js');
+const { ASYNC, BLOCKING, RELOCKS, SEVERAL, VERBS } = require('./wait.js');
 
 /** The logged waits, read back. A wait that came to hold has `held`; one whose unlock was begun has `left`. */
 function readWait(record, thread) {
@@ -16,6 +18,9 @@ function readWait(record, thread) {
     isAsync: ASYNC.has(verb),
     isBlocking: BLOCKING.has(verb),
     isRelock: RELOCKS.has(verb),
+    isSeveral: SEVERAL.has(verb),
+    /** Its place in the queue says nothing of when it is served. */
+    isUnordered: RELOCKS.has(verb) || SEVERAL.has(verb),
     /** When the wait was over, as its thread saw it; Infinity: not known to be. */
     overTick: held ? record.heldTick : record.phase === PHASES.ENDED ? record.endTick : Infinity,
     overTime: held ? record.heldTime : record.phase === PHASES.ENDED ? record.endTime : Infinity,
@@ -36,6 +41,28 @@ function readQueued(record, thread) {
     overTime: isOver ? record.endTime : Infinity,
     /** From this tick on it surely stood in the queue, unless it was over. */
     queuedTick: record.queuedTick || Infinity,
+  });
+}
+
+/** The logged uses of something in things.js. */
+function readUse(record, thread) {
+  const verb = USE_VERBS[record.verb];
+  const { phase } = record;
+  const held = phase !== PHASES.ENDED && phase >= PHASES.HELD;
+  const left = held && phase >= PHASES.LEAVING;
+  const isOver = phase === PHASES.ENDED;
+  return Object.assign(record, {
+    thread,
+    verbName: verb,
+    held,
+    left,
+    isAsync: ASYNC_USES.test(verb),
+    isBlocking: BLOCKING_USES.test(verb),
+    overTick: held ? record.heldTick : isOver ? record.endTick : Infinity,
+    overTime: held ? record.heldTime : isOver ? record.endTime : Infinity,
+    queuedTick: record.queuedTick || Infinity,
+    /** Until then it surely held. */
+    heldUntil: left ? record.leftTick : thread.died ? 0 : Infinity,
   });
 }
 
@@ -60,6 +87,8 @@ function readThread(thread, history) {
     waits: [],
     /** Its waits for notifications. */
     queued: [],
+    /** Its uses of other things. */
+    uses: [],
     complaints: log.complaints,
   };
   for (const record of log.records()) {
@@ -79,20 +108,28 @@ function readThread(thread, history) {
       read.queued.push(queued);
       history.conditions[record.mutex].waits.push(queued);
     }
+    if (record.kind === KINDS.USE) {
+      const use = readUse(record, read);
+      read.uses.push(use);
+      history.things[record.mutex].uses.push(use);
+    }
     if (record.kind === KINDS.NOTIFY) history.conditions[record.mutex].notifications.push({ ...record, thread: read });
     if (record.kind === KINDS.HOP) history.hops.push({ ...record, thread: read });
   }
+  // Nothing is held beyond the last that a dead thread has logged, as far as is known.
+  for (const use of read.uses) if (read.died && !use.left) use.heldUntil = read.lastTick;
   return read;
 }
 
 /**
- * `{ threads, mutexes: [{ waits, holds }], conditions: [{ waits, notifications }], warnings, deadlocks }`, everything in the
- * order of its ticks.
+ * `{ threads, mutexes: [{ waits, holds }], conditions: [{ waits, notifications }], things: [{ kind, name, of, leftOver,
+ * uses }], warnings, deadlocks }`, everything in the order of its ticks. `leftOver`: what the things have come to.
  */
-exports.readHistory = (threads, { mutexes, conditions }) => {
+exports.readHistory = (threads, { mutexes, conditions }, leftOver) => {
   const history = {
     mutexes: Array.from({ length: mutexes }, (_, index) => ({ index, waits: [], holds: [] })),
     conditions: Array.from({ length: conditions }, (_, index) => ({ index, waits: [], notifications: [] })),
+    things: THINGS.map((thing, index) => ({ ...thing, leftOver: leftOver[index], uses: [] })),
     warnings: [],
     hops: [],
     byIndex: new Map(),
@@ -108,6 +145,7 @@ exports.readHistory = (threads, { mutexes, conditions }) => {
     waits.sort((one, other) => one.beginTick - other.beginTick);
     notifications.sort((one, other) => one.beginTick - other.beginTick);
   }
+  for (const { uses } of history.things) uses.sort((one, other) => one.beginTick - other.beginTick);
   for (const hop of history.hops) {
     const failed = history.byIndex.get(`${hop.thread.id}/${hop.order}`);
     if (failed?.outcome !== OUTCOMES.DEADLOCK && !hop.thread.died) throw new Error('a hop without its wait');
@@ -164,7 +202,8 @@ exports.ownBusy = (wait) => {
 function spansOf(thread) {
   const queued = thread.queued.filter(({ isAsync, isRelock }) => !isAsync && !isRelock);
   const locking = thread.waits.filter(({ isBlocking }) => isBlocking);
-  const blocked = [...locking, ...queued].filter(({ overTime }) => overTime < Infinity);
+  const using = thread.uses.filter(({ isBlocking }) => isBlocking);
+  const blocked = [...locking, ...queued, ...using].filter(({ overTime }) => overTime < Infinity);
   const spans = [
     ...blocked.map(({ beginTime, overTime }) => ({ from: beginTime, to: overTime })),
     ...thread.busy

@@ -17,8 +17,8 @@ const PHASES = {
   ENDED: 5,
 };
 
-/** QUEUED: a wait for a notification. HOP: one of the waits of a DeadlockError. */
-const KINDS = { WAIT: 1, BUSY: 2, WARNING: 3, HOP: 4, QUEUED: 5, NOTIFY: 6 };
+/** QUEUED: a wait for a notification. HOP: one of the waits of a DeadlockError. USE: of something in things.js. */
+const KINDS = { WAIT: 1, BUSY: 2, WARNING: 3, HOP: 4, QUEUED: 5, NOTIFY: 6, USE: 7 };
 
 const OUTCOMES = {
   NONE: 0,
@@ -30,12 +30,16 @@ const OUTCOMES = {
   THREAD_ENDING: 6,
   NOTIFIED: 7,
   NOT_EQUAL: 8,
+  /** By a BrokenBarrierError. */
+  BROKEN: 9,
+  /** By a once that was done. */
+  REFUSED: 10,
 };
 
 /** What stands in a record; ticks are of the arena's clock, times in milliseconds. */
 const FIELDS = [
   'kind',
-  /** Of a wait for a notification and of a notification: the condition. */
+  /** Of a wait for a notification and of a notification: the condition; of a use: what is used. */
   'mutex',
   'verb',
   'timeout',
@@ -56,11 +60,11 @@ const FIELDS = [
   'order',
   /** Of a wait: how often its thread's tasks had awaited (of one for a notification: when it ended). Of a warning or a hop: the thread that it names. */
   'about',
-  /** Of a wait for a notification: when it surely stood in the queue; 0: not known. */
+  /** Of a wait for a notification and of a use: when it surely stood in the queue; 0: not known. */
   'queuedTick',
   /** Of a wait for a notification: the record of the hold of the mutex that it waits with; -1: none. */
   'hold',
-  /** Of a notification: how many it was to wake, and how many it woke. */
+  /** Of a notification: how many it was to wake, and how many it woke. Of a use: how many permits; which party. */
   'count',
   'woken',
 ];

@@ -9,6 +9,9 @@ const { createArena } = require('./arena.js');
 const { Random, drawPlan, drawProfile } = require('./choices.js');
 const { notifySome, VERBS: QUEUED_VERBS } = require('./conditions.js');
 const { FATES, KINDS, PHASES, STATE } = require('./log.js');
+const { THINGS } = require('./things.js');
+const { USE_VERBS } = require('./use.js');
+const { signalSome } = require('./uses/index.js');
 const { VERBS, Wait } = require('./wait.js');
 
 /** At most so many threads, one after the other, in a round. */
@@ -37,6 +40,8 @@ exports.Round = class Round {
     this.profile = drawProfile(this.#random, options);
     this.arena = createArena(this.profile.mutexes, this.profile.conditions, this.profile.stride);
     this.threads = [];
+    /** What the things in things.js have come to, by their indices, when all is over. */
+    this.leftOver = [];
   }
 
   /** True if all came to rest. */
@@ -62,6 +67,7 @@ exports.Round = class Round {
     if (!isQuiet) return false;
     for (const thread of this.threads) this.#fate(thread);
     sweep(actor, this.threads, this.#report);
+    this.leftOver = sweepThings(actor.things.faces, this.#report);
     return true;
   }
 
@@ -157,7 +163,8 @@ exports.Round = class Round {
     while (!isOver() && !log.isSpent) {
       if (arena.isStopping) this.#notifyEach(Infinity);
       else notifySome(actor);
-      this.#notifierTicks += 2 * (arena.isStopping ? arena.conditions : 1);
+      const signals = profile.uses > 0 ? signalSome(actor, arena.isStopping) : 0;
+      this.#notifierTicks += 2 * (signals + (arena.isStopping ? arena.conditions : 1));
       await sleep(arena.isStopping ? 20 : profile.notifying.everyMs);
     }
   }
@@ -217,7 +224,12 @@ exports.Round = class Round {
   #dump() {
     const living = this.threads.filter((thread) => thread.worker === undefined || thread.deathTime === undefined);
     const complaints = this.threads.flatMap(({ log }) => log.complaints).map((text) => `  complaint: ${text}`);
-    return [describeMutexes(this.actor), ...living.map(describeThread), ...complaints].join('\n');
+    return [
+      describeMutexes(this.actor),
+      ...describeThings(this.actor.things.faces),
+      ...living.map(describeThread),
+      ...complaints,
+    ].join('\n');
   }
 };
 
@@ -230,6 +242,31 @@ function isStuck({ log: { state } }) {
 /** What `inspect()` says of each mutex. */
 function describeMutexes({ mutexes }) {
   return mutexes.map((mutex, index) => `  mutex ${index}: ${JSON.stringify(mutex.inspect())}`).join('\n');
+}
+
+/** Those that somebody waits for or holds. */
+function describeThings(faces) {
+  return faces.flatMap((face, thing) => {
+    const { holders, waiters } = face.inspect();
+    if (holders.length + waiters.length === 0) return [];
+    const word = Atomics.load(new Int32Array(face.buffer, face.byteOffset, 1), 0) >>> 0;
+    return [`  ${THINGS[thing].name}: 0x${word.toString(16)} ${JSON.stringify({ holders, waiters })}`];
+  });
+}
+
+/** When all threads but the main one have ended: nobody waits, and nobody holds but those who ended. Returns what is left. */
+function sweepThings(faces, report) {
+  return faces.map((face, thing) => {
+    const { kind, name } = THINGS[thing];
+    const { holders, waiters } = face.inspect();
+    const isShared = ({ mode }) => mode !== 'exclusive';
+    if (waiters.length > 0) report('quiet', `${name}: somebody waits: ${JSON.stringify(waiters)}`);
+    if (holders.some(isShared)) report('quiet', `${name}: somebody holds: ${JSON.stringify(holders)}`);
+    if (kind === 'rwlock' && face.readers !== 0) report('quiet', `${name}: ${face.readers} readers`);
+    if (kind === 'rwlock' && !face.write.tryLock()) report('quiet', `${name}: it cannot be taken`);
+    if (kind === 'barrier' && face.waiting !== 0) report('quiet', `${name}: ${face.waiting} parties`);
+    return face.available ?? face.count ?? 0;
+  });
 }
 
 /**
@@ -271,7 +308,12 @@ function describeThread({ slot, threadId, style, log }) {
   const open = [...log.records()].filter(({ phase }) => [PHASES.BEGUN, PHASES.HELD, PHASES.LEAVING].includes(phase));
   const pending = open.map(({ index, kind, mutex, verb, timeout, phase }) => {
     const state = Object.keys(PHASES)[phase].toLowerCase();
-    const what = kind === KINDS.QUEUED ? `${QUEUED_VERBS[verb]} condition` : `${VERBS[verb]} mutex`;
+    const what =
+      {
+        [KINDS.QUEUED]: `${QUEUED_VERBS[verb]} condition`,
+        [KINDS.USE]: `${USE_VERBS[verb]} thing`,
+        [KINDS.BUSY]: 'busy',
+      }[kind] ?? `${VERBS[verb]} mutex`;
     return `#${index} ${what} ${mutex} timeout ${timeout} ${state}`;
   });
   return `  slot ${slot}, thread ${threadId}, ${style}: ${pending.join('; ') || 'nothing open'}`;

@@ -1,6 +1,6 @@
 // The torture run: random verbs from many threads that end at random moments, round after round; each is checked.
 //
-//   node torture/run.js --seconds 60 --seed 1 [--threads 6] [--mutexes 4] [--busy 1] [--deaths 1] [--round 1]
+//   node torture/run.js --seconds 60 --seed 1 [--threads 6] [--mutexes 4] [--busy 1] [--deaths 1] [--round 1] [--kind rwlock]
 
 const { setImmediate: turn } = require('node:timers/promises');
 const { parseArgs } = require('node:util');
@@ -11,6 +11,7 @@ const { readHistory } = require('./history.js');
 const { Round } = require('./round.js');
 const { SABOTAGES } = require('./sabotage.js');
 const { Summary, countFaults, printTable } = require('./summary.js');
+const { THINGS } = require('./things.js');
 const { startWatchdog } = require('./watchdog.js');
 
 const NUMBERS = {
@@ -24,6 +25,8 @@ const NUMBERS = {
   deaths: 1,
   /** Whether a thread's other tasks go on in the moment between its uncaught error and its end: 1 or 0. */
   'after-throw': 1,
+  /** Whether anything but mutexes and conditions is used: 1 or 0. */
+  uses: 1,
   /** The first round to run, to come back to one that failed. */
   round: 1,
   'round-seconds': 2.5,
@@ -37,6 +40,7 @@ function readOptions(args) {
   const options = {
     sabotage: { type: 'string' },
     pace: { type: 'string' },
+    kind: { type: 'string' },
     quiet: { type: 'boolean', default: false },
   };
   for (const name in NUMBERS) options[name] = { type: 'string', default: String(NUMBERS[name]) };
@@ -48,6 +52,10 @@ function readOptions(args) {
   }
   if (values.pace !== undefined && !(values.pace in PACES)) {
     throw new RangeError(`--pace must be one of ${Object.keys(PACES).join(', ')}; got ${values.pace}`);
+  }
+  if (values.kind !== undefined && !THINGS.some(({ kind }) => kind === values.kind)) {
+    const kinds = [...new Set(THINGS.map(({ kind }) => kind))];
+    throw new RangeError(`--kind must be one of ${kinds.join(', ')}; got ${values.kind}`);
   }
   if (values.sabotage !== undefined && !(values.sabotage in SABOTAGES)) {
     throw new RangeError(`--sabotage must be one of ${Object.keys(SABOTAGES).join(', ')}; got ${values.sabotage}`);
@@ -100,7 +108,7 @@ async function runRound(number, options, logs, summary) {
   // What the sweep set on its way, settled.
   await turn();
   if (isQuiet) {
-    const history = readHistory(round.threads, round.profile);
+    const history = readHistory(round.threads, round.profile, round.leftOver);
     check(history, report, summary, options.slack);
     countFaults(history, round.threads, summary);
     logs.recycle();

@@ -30,6 +30,25 @@ exports.SABOTAGES = {
   'swap-queue': { rate: 0.1, found: ['order'] },
   'return-unlocked': { rate: 0.05, found: ['overlap', 'sequence'] },
   'lose-condition-wait': { rate: 0.02, found: ['stall', 'lost'] },
+  'lose-use': { rate: 0.02, found: ['stall', 'lost'], args: ['--kind', 'semaphore'] },
+  'swap-uses': { rate: 0.02, found: ['order'], args: ['--kind', 'rwlock'] },
+  'write-beside': { rate: 0.05, found: ['overlap', 'unmarked'], args: ['--kind', 'rwlock'] },
+  'unmark-use': { rate: 0.5, found: ['unmarked'], args: ['--kind', 'rwlock', '--deaths', '3'] },
+  // As if it had got permits without having its turn.
+  overtake: { rate: 0.05, found: ['permits', 'overtaken'], args: ['--kind', 'semaphore'] },
+  'lose-permit': { rate: 0.01, found: ['permits'], args: ['--kind', 'semaphore'] },
+  'add-permit': { rate: 0.01, found: ['permits'], args: ['--kind', 'semaphore'] },
+  'keep-entry': { rate: 0.02, found: ['entries', 'quiet'], args: ['--kind', 'latch'] },
+  'count-twice': { rate: 0.02, found: ['entries'], args: ['--kind', 'latch'] },
+  'pass-latch': { rate: 0.2, found: ['passed'], args: ['--kind', 'latch'] },
+  'miss-opening': { rate: 0.3, found: ['missed'], args: ['--kind', 'latch'] },
+  'pass-barrier': { rate: 0.05, found: ['parties'], args: ['--kind', 'barrier'] },
+  'mend-broken': { rate: 0.5, found: ['parties'], args: ['--kind', 'barrier', '--deaths', '3'] },
+  'pass-event': { rate: 0.1, found: ['passed'], args: ['--kind', 'manual'] },
+  'pass-twice': { rate: 0.3, found: ['passed'], args: ['--kind', 'auto'] },
+  'lose-set': { rate: 0.2, found: ['missed', 'dropped'], args: ['--kind', 'manual'] },
+  'lose-auto-set': { rate: 0.2, found: ['dropped'], args: ['--kind', 'auto'] },
+  'run-again': { rate: 0.1, found: ['again', 'overlap', 'unmarked'], args: ['--kind', 'once'] },
 };
 
 /** Returns `strikes(name)`: whether the fault of this run strikes now. */

@@ -49,6 +49,24 @@ const ENDS = {
   [OUTCOMES.DEADLOCK]: 'DeadlockError',
   [OUTCOMES.NOTIFIED]: 'notified',
 };
+const USE_ENDS = {
+  [OUTCOMES.TIMED_OUT]: 'timed out',
+  [OUTCOMES.ABORTED]: 'aborted',
+  [OUTCOMES.NOTIFIED]: 'passed',
+  [OUTCOMES.BROKEN]: 'BrokenBarrierError',
+};
+
+/** What a thread is or has inside of each, by the first part of the verb. */
+const USED = {
+  read: 'a reader',
+  downgrade: 'a reader',
+  write: 'a writer',
+  tryUpgrade: 'a writer',
+  semaphore: 'with permits',
+  latch: 'an entry of a latch',
+  barrier: 'a member of a barrier',
+  once: 'running once',
+};
 
 /** Counts what a round has tried. */
 exports.countFaults = ({ threads, conditions, warnings }, workers, summary) => {
@@ -66,6 +84,11 @@ exports.countFaults = ({ threads, conditions, warnings }, workers, summary) => {
       if (wait.held) summary.count('done', 'holds');
       if (wait.phase === PHASES.ENDED) summary.count('wait', ENDS[wait.outcome]);
     }
+    for (const use of thread.uses) {
+      summary.count('use', use.verbName);
+      if (use.held) summary.count('done', 'holds of other kinds');
+      if (use.outcome in USE_ENDS) summary.count('used', USE_ENDS[use.outcome]);
+    }
     for (const { verbName, outcome } of thread.queued) {
       summary.count('verb', verbName);
       if (outcome in ENDS) summary.count('queued', ENDS[outcome]);
@@ -76,7 +99,7 @@ exports.countFaults = ({ threads, conditions, warnings }, workers, summary) => {
   }
 };
 
-function countDeath({ fate, waits, queued }, summary) {
+function countDeath({ fate, waits, queued, uses }, summary) {
   const way = WAYS[Object.keys(FATES).find((name) => FATES[name] === fate)];
   const isHolding = waits.some((wait) => wait.held && !wait.left);
   const open = waits.filter((wait) => wait.phase === PHASES.BEGUN && !wait.isRelock);
@@ -86,11 +109,15 @@ function countDeath({ fate, waits, queued }, summary) {
     isHolding && 'holding',
     open.some((wait) => wait.isBlocking) && 'blocked',
     open.some((wait) => wait.isAsync) && 'awaiting',
+    uses.some((use) => use.held && !use.left) && 'with holds of other kinds',
+    uses.some(({ phase }) => phase === PHASES.BEGUN) && 'waiting for other kinds',
     waits.some(({ phase, index }) => phase === PHASES.LEAVING && !withMutex.has(index)) && 'unlocking',
   ].filter(Boolean);
   const otherwise = awaited.length > 0 ? 'waiting for a notification' : 'running';
   summary.count('death', `${way}, ${states.join(' and ') || otherwise}`);
   // Also counted in one of the rows above.
+  const held = new Set(uses.filter((use) => use.held && !use.left).map((use) => USED[use.verbName.split('.')[0]]));
+  for (const what of held) summary.count('death', `${way}: ${what}`);
   if (awaited.some((wait) => wait.isRelock)) summary.count('death', `${way}: in a wait of a Condition`);
   if (awaited.some((wait) => !wait.isRelock)) summary.count('death', `${way}: in wait() or waitAsync()`);
 }
@@ -109,8 +136,10 @@ exports.printTable = (summary, violations, { seed, threads, mutexes }) => {
     deadlock: 'deadlock ',
     misuse: '',
     abandonment: 'abandonment: ',
+    used: 'use of another kind ',
     done: '',
     verb: '',
+    use: '',
   };
   for (const group in groups) {
     for (const [name, count] of summary.group(group).sort()) row(groups[group] + name, count, lost);

@@ -16,12 +16,17 @@ const VERBS = [
   // Locking the mutex again, from the call to the hold.
   'Condition.wait',
   'Condition.waitAsync',
+  // One of several.
+  'lockAll',
+  'lockAllAsync',
 ];
 /** Their holds are freed by `mutex.unlock()`; those of the others by what owns them. */
 const PLAIN = new Set(['lock', 'lockAsync', 'tryLock']);
 const RELOCKS = new Set(['Condition.wait', 'Condition.waitAsync']);
-const BLOCKING = new Set(['lock', 'acquire', 'executeLockedSync', 'Condition.wait']);
-const ASYNC = new Set(['lockAsync', 'acquireAsync', 'executeLocked', 'enter', 'Condition.waitAsync']);
+/** Others are held while it is waited for; when it comes to its turn the log cannot say. */
+const SEVERAL = new Set(['lockAll', 'lockAllAsync']);
+const BLOCKING = new Set(['lock', 'acquire', 'executeLockedSync', 'Condition.wait', 'lockAll']);
+const ASYNC = new Set(['lockAsync', 'acquireAsync', 'executeLocked', 'enter', 'Condition.waitAsync', 'lockAllAsync']);
 
 class Wait {
   #index;
@@ -42,7 +47,7 @@ class Wait {
       timeout,
       beginTick: arena.tick(),
       beginTime: arena.now(),
-      order: this.isAsync && !RELOCKS.has(verb) ? actor.order[mutex]++ : -1,
+      order: this.isAsync && !RELOCKS.has(verb) && !SEVERAL.has(verb) ? actor.order[mutex]++ : -1,
       about: actor.turn,
     });
     if (this.isBlocking) {
@@ -181,3 +186,4 @@ exports.VERBS = VERBS;
 exports.BLOCKING = BLOCKING;
 exports.ASYNC = ASYNC;
 exports.RELOCKS = RELOCKS;
+exports.SEVERAL = SEVERAL;

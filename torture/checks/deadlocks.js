@@ -50,6 +50,6 @@ function mayHold(thread, mutex, failed) {
       wait.beginTick < failed.endTick &&
       (wait.held
         ? !wait.left || (wait.freedTick || Infinity) > failed.beginTick
-        : thread.died && wait.overTick === Infinity),
+        : (thread.died && wait.overTick === Infinity) || (wait.isSeveral && wait.overTick > failed.beginTick)),
   );
 }

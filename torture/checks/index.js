@@ -5,6 +5,7 @@ const { checkDeadlocks } = require('./deadlocks.js');
 const { checkEnds, checkExclusion } = require('./holds.js');
 const { checkNotifications } = require('./notifications.js');
 const { checkOrder } = require('./order.js');
+const { checkUses } = require('./uses/index.js');
 const { FATES } = require('../log.js');
 
 const nameOf = (fate) => Object.keys(FATES).find((name) => FATES[name] === fate);
@@ -26,4 +27,5 @@ exports.check = (history, report, summary, slack) => {
   checkNotifications(history, report, measure);
   checkAbandonment(history, report, (name) => summary.count('abandonment', name));
   checkDeadlocks(history, report, count);
+  checkUses(history, report, measure);
 };

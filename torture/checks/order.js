@@ -19,7 +19,7 @@ exports.checkOrder = ({ mutexes }, report, measure, slack) => {
 function checkCallOrder({ index, holds }, report) {
   const last = new Map();
   for (const hold of holds) {
-    if (!hold.isAsync || hold.isRelock) continue;
+    if (!hold.isAsync || hold.isUnordered) continue;
     const before = last.get(hold.thread);
     if (before !== undefined && before.order > hold.order) {
       report(
@@ -40,7 +40,7 @@ function checkBounds({ index, waits, holds }, report, measure, slack) {
   const starts = Float64Array.from(holds, (hold) => hold.heldTime);
   const longest = new RangeMaximum(Float64Array.from(holds, lengthOf));
   for (const wait of waits) {
-    if (!wait.held || wait.isRelock || !(wait.isAsync || wait.isBlocking)) continue;
+    if (!wait.held || wait.isUnordered || !(wait.isAsync || wait.isBlocking)) continue;
     const ahead = countBelow(begun, wait.beginTick) - countBelow(over, wait.beginTick);
     // From the hold that was there when it came.
     const from = Math.max(0, countBelow(starts, wait.beginTime) - 1);
@@ -60,7 +60,7 @@ function checkBounds({ index, waits, holds }, report, measure, slack) {
 function measureGaps({ holds }, measure) {
   for (let next = 1; next < holds.length; next++) {
     const [first, second] = [holds[next - 1], holds[next]];
-    const waits = !second.isRelock && (second.isAsync || second.isBlocking);
+    const waits = !second.isUnordered && (second.isAsync || second.isBlocking);
     if (!waits || (first.left ? second.beginTick >= first.leftTick : second.beginTime >= first.thread.deathTime))
       continue;
     const free = first.left ? first.leftTime : first.thread.deathTime;

@@ -1,0 +1,55 @@
+// One use of something in things.js, drawn at random; and what the main thread does so that nobody waits in vain.
+
+const { THINGS, ofKind } = require('../things.js');
+const { Use } = require('../use.js');
+const { reset } = require('./barrier.js');
+const { signal } = require('./event.js');
+
+const KINDS = {
+  rwlock: require('./rwlock.js'),
+  semaphore: require('./semaphore.js'),
+  latch: require('./latch.js'),
+  barrier: require('./barrier.js'),
+  auto: require('./event.js'),
+  manual: require('./event.js'),
+  once: require('./once.js'),
+};
+const WEIGHTS = { rwlock: 5, semaphore: 5, latch: 2, barrier: 2, auto: 2, manual: 1, once: 1 };
+
+exports.performUse = (actor) => {
+  const { profile, random } = actor;
+  const kind = profile.kind ?? random.weighted(WEIGHTS);
+  return KINDS[kind].perform(actor, random.pick(ofKind(kind)));
+};
+
+/** Some signal, or all once the round is over. Returns how many. */
+exports.signalSome = (actor, isOver) => {
+  const { faces } = actor.things;
+  const due = THINGS.flatMap(({ kind }, thing) => {
+    if (kind === 'auto' || kind === 'manual') return isOver || actor.random.chance(0.2) ? [thing] : [];
+    return kind === 'barrier' && (isOver || actor.random.chance(faces[thing].broken ? 0.2 : 0.02)) ? [thing] : [];
+  });
+  for (const thing of due) {
+    if (THINGS[thing].kind === 'barrier') reset(actor, thing);
+    else signal(actor, thing, 'set');
+  }
+  return due.length;
+};
+
+/** Holds whatever can be had at once, for ever: this thread is about to end. */
+exports.keepAll = (actor) => {
+  for (const [thing, face] of actor.things.faces.entries()) {
+    const { kind } = THINGS[thing];
+    const [verb, take] =
+      {
+        rwlock: ['read.tryAcquire', () => face.read.tryAcquire()],
+        semaphore: ['semaphore.tryAcquire', () => face.tryAcquire()],
+        latch: ['latch.enter', () => face.enter()],
+        barrier: ['barrier.join', () => face.join()],
+      }[kind] ?? [];
+    if (verb === undefined) continue;
+    const use = new Use(actor, thing, verb, { timeout: 0, count: kind === 'semaphore' ? 1 : 0 });
+    if (take() === null) use.failed({ code: 'ERR_LOCK_TIMEOUT' });
+    else use.held(kind === 'rwlock' ? { abandoned: Number(face.abandoned) } : undefined);
+  }
+};

@@ -1,0 +1,68 @@
+// Permits: taken, given back in parts or at once, or forgotten and added again.
+
+const { THINGS } = require('../things.js');
+const { Use } = require('../use.js');
+const { drawLimit, drawOptions, hold } = require('./inside.js');
+
+const SYNC = ['acquire', 'acquire', 'tryAcquire', 'executeSync'];
+const ASYNC = ['acquireAsync', 'acquireAsync', 'execute'];
+
+exports.perform = async (actor, thing) => {
+  const { random } = actor;
+  const semaphore = actor.things.faces[thing];
+  const isAsync = random.chance(actor.asyncShare);
+  const verb = random.pick(isAsync ? ASYNC : SYNC);
+  const isTry = verb === 'tryAcquire';
+  const count = 1 + (random.chance(0.6) ? 0 : random.below(THINGS[thing].of));
+  const { given, timeout } = drawLimit(actor, isAsync);
+  const order = isAsync ? actor.nextOrder(thing) : -1;
+  const use = new Use(actor, thing, `semaphore.${verb}`, { timeout: isTry ? 0 : timeout, count, order });
+  const options = isAsync ? drawOptions(actor, use, given) : { timeout: given };
+  if (actor.strikes('overtake')) return pretend(use);
+  const calls = {
+    acquire: () => semaphore.acquire(count, options),
+    tryAcquire: () => semaphore.tryAcquire(count),
+    acquireAsync: () => semaphore.acquireAsync(count, options),
+  };
+  if (verb in calls) {
+    return hold(actor, use, calls[verb], { release: (permits) => giveBack(actor, use, semaphore, permits) });
+  }
+  return execute(use, (fn) => semaphore[verb](fn, { ...options, permits: count }));
+};
+
+/** As if it had been let in. */
+function pretend(use) {
+  use.held();
+  use.leaving();
+  use.freed();
+}
+
+function giveBack(actor, use, semaphore, permits) {
+  const { random } = actor;
+  if (actor.strikes('lose-permit')) return permits.forget();
+  if (actor.strikes('add-permit')) semaphore.release();
+  if (permits.count > 1 && random.chance(0.5)) permits.release(1);
+  if (random.chance(0.1)) {
+    use.clearing();
+    const { count } = permits;
+    permits.forget();
+    return semaphore.release(count);
+  }
+  return permits.release();
+}
+
+async function execute(use, call) {
+  let isIn = false;
+  try {
+    await call(() => {
+      isIn = true;
+      use.held();
+      use.leaving();
+    });
+  } catch (error) {
+    if (isIn) throw error;
+    use.failed(error);
+    return;
+  }
+  use.freed();
+}
