@@ -10,7 +10,7 @@ exports.perform = async (actor, thing) => {
   const choice = random.next();
   if (barrier.broken && actor.strikes('mend-broken')) barrier.reset();
   if (choice < 0.1 || (barrier.broken && choice < 0.6)) return exports.reset(actor, thing);
-  if (choice < 0.2) {
+  if (choice < 0.3) {
     const use = new Use(actor, thing, 'barrier.join');
     return hold(actor, use, () => barrier.join(), { release: (member) => member.leave() });
   }

@@ -27,7 +27,7 @@ exports.signalSome = (actor, isOver) => {
   const { faces } = actor.things;
   const due = THINGS.flatMap(({ kind }, thing) => {
     if (kind === 'auto' || kind === 'manual') return isOver || actor.random.chance(0.2) ? [thing] : [];
-    return kind === 'barrier' && (isOver || actor.random.chance(faces[thing].broken ? 0.2 : 0.02)) ? [thing] : [];
+    return kind === 'barrier' && (isOver || actor.random.chance(faces[thing].broken ? 0.3 : 0.1)) ? [thing] : [];
   });
   for (const thing of due) {
     if (THINGS[thing].kind === 'barrier') reset(actor, thing);

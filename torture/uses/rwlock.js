@@ -55,7 +55,8 @@ class Holds {
     const isMarked = this.#rw.abandoned;
     if (this.#isWriter) this.#use.alone(isMarked);
     else this.#use.beside(isMarked);
-    return { abandoned: Number(this.#actor.strikes('unmark-use') ? false : isMarked) };
+    const { strikes } = this.#actor;
+    return { abandoned: Number((isMarked && !strikes('unmark-use')) || strikes('mark-use')) };
   }
 
   /** As if it had been let in. */

@@ -18,17 +18,21 @@ exports.perform = async (actor, thing) => {
   const order = isAsync ? actor.nextOrder(thing) : -1;
   const use = new Use(actor, thing, `semaphore.${verb}`, { timeout: isTry ? 0 : timeout, count, order });
   const options = isAsync ? drawOptions(actor, use, given) : { timeout: given };
-  if (actor.strikes('overtake')) return pretend(use);
+  if (!isAsync && actor.strikes('overtake')) return pretend(use);
   const calls = {
     acquire: () => semaphore.acquire(count, options),
     tryAcquire: () => semaphore.tryAcquire(count),
-    acquireAsync: () => semaphore.acquireAsync(count, options),
+    acquireAsync: () => (misses(actor, timeout) ? timesOut(timeout) : semaphore.acquireAsync(count, options)),
   };
   if (verb in calls) {
     return hold(actor, use, calls[verb], { release: (permits) => giveBack(actor, use, semaphore, permits) });
   }
   return execute(use, (fn) => semaphore[verb](fn, { ...options, permits: count }));
 };
+
+/** As if it had stood in the queue for all that time. */
+const misses = (actor, timeout) => timeout > 1 && timeout < Infinity && actor.strikes('miss-turn');
+const timesOut = (timeout) => new Promise((resolve) => setTimeout(resolve, timeout + 1, null));
 
 /** As if it had been let in. */
 function pretend(use) {
