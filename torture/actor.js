@@ -94,9 +94,9 @@ exports.Actor = class Actor {
     return this.#useOrder[thing]++;
   }
 
-  abandoned({ primitive, byteOffset, ownerThreadId }) {
+  abandoned({ lock, byteOffset, ownerThreadId }) {
     // The marks of the others are checked where they are seen.
-    if (primitive.buffer !== this.arena.memory) return;
+    if (lock.buffer !== this.arena.memory) return;
     const times = this.strikes('swallow-warning') ? 0 : this.strikes('warn-twice') ? 2 : 1;
     for (let time = 0; time < times; time++) {
       this.log.open(PHASES.ENDED, {

@@ -38,7 +38,8 @@ exports.Generation = class Generation {
   constructor({ seed, kinds, sabotage }) {
     this.#below = random(seed);
     const drawn = this.#below(2) === 0 ? kinds : [0, 1].map(() => kinds[this.#below(kinds.length)]);
-    this.#kinds = KINDS.filter(({ name }) => drawn.includes(name));
+    const needed = KINDS.filter(({ name }) => drawn.includes(name)).flatMap(({ needs = [] }) => needs);
+    this.#kinds = KINDS.filter(({ name }) => drawn.includes(name) || needed.includes(name));
     this.#sabotage = sabotage;
   }
 

@@ -1,8 +1,9 @@
 // What can be held, in the order in which holds are nested. A kind has `turns` and `awaited`, what a worker does;
 // `survive`, a hold of the main thread's that lives through it all (in one of `survives` generations); `check`, of a generation
-// that has ended; and `finish`, that it still works.
+// that has ended; and `finish`, that it still works. `needs` are the kinds without which it is nothing.
 
 exports.KINDS = [
+  require('./kinds/several.js'),
   require('./kinds/rwlock.js'),
   require('./kinds/semaphore.js'),
   require('./kinds/mutex.js'),

@@ -12,11 +12,11 @@ exports.name = 'rwlock';
 /** What workers do inside. */
 function bodies(actor) {
   const { inside, pair, rw } = actor.places;
-  const read = () => {
+  const read = (nests = true) => {
     const [first] = pair;
     const before = inside[COLUMNS.WRITE];
     actor.linger();
-    actor.nest(exports);
+    if (nests) actor.nest(exports);
     if (!rw.abandoned && (before !== 0 || inside[COLUMNS.WRITE] !== 0 || pair[0] !== first || pair[1] !== first)) {
       actor.complain(`read beside a writer: ${before}, ${inside[COLUMNS.WRITE]}, ${first}, ${pair.join()}`);
     }
@@ -56,6 +56,8 @@ function upgraded(actor, write, hold) {
   actor.note(COLUMNS.WRITE, 0, -1);
 }
 
+exports.bodies = bodies;
+
 exports.turns = (actor) => {
   const { rw } = actor.places;
   const { read, write } = bodies(actor);
@@ -64,16 +66,41 @@ exports.turns = (actor) => {
   const unlock = () => rw.read.unlock();
   const release = (guard) => guard.unlock();
   return [
-    () => reads(() => rw.read.lock(), read, unlock),
-    () => reads(() => rw.read.lock(1), read, unlock),
     () =>
       reads(
         () => rw.read.lock(),
-        () => reads(() => rw.read.tryLock(), read, unlock),
+        () => read(),
         unlock,
       ),
-    () => reads(() => rw.read.acquire(), read, release),
-    () => reads(() => rw.read.tryAcquire(), read, release),
+    () =>
+      reads(
+        () => rw.read.lock(1),
+        () => read(),
+        unlock,
+      ),
+    () =>
+      reads(
+        () => rw.read.lock(),
+        () =>
+          reads(
+            () => rw.read.tryLock(),
+            () => read(),
+            unlock,
+          ),
+        unlock,
+      ),
+    () =>
+      reads(
+        () => rw.read.acquire(),
+        () => read(),
+        release,
+      ),
+    () =>
+      reads(
+        () => rw.read.tryAcquire(),
+        () => read(),
+        release,
+      ),
     () =>
       reads(
         () => rw.read.acquire(),
@@ -86,7 +113,12 @@ exports.turns = (actor) => {
         () => upgraded(actor, write, rw),
         unlock,
       ),
-    () => actor.run(COLUMNS.READ, (body) => rw.read.executeLockedSync(body), read),
+    () =>
+      actor.run(
+        COLUMNS.READ,
+        (body) => rw.read.executeLockedSync(body),
+        () => read(),
+      ),
     () =>
       writes(
         () => rw.write.lock(),
