@@ -48,6 +48,7 @@ const ENDS = {
   [OUTCOMES.ABORTED]: 'aborted',
   [OUTCOMES.DEADLOCK]: 'DeadlockError',
   [OUTCOMES.NOTIFIED]: 'notified',
+  [OUTCOMES.REFUSED]: 'given up with others of the same call',
 };
 const USE_ENDS = {
   [OUTCOMES.TIMED_OUT]: 'timed out',

@@ -61,7 +61,8 @@ exports.hold = async (actor, use, acquire, { enter, leave, release }) => {
   }
   use.held(enter?.(got));
   const isKept = (actor.random.chance(0.3) ? await exports.insideAsync(actor) : exports.inside(actor)) === KEEP;
-  if (isKept) return;
+  // The thread is about to end: nothing else is to be begun by this task.
+  if (isKept) await new Promise(() => {});
   const isGone = leave?.(got);
   if (isGone) return;
   use.leaving();
