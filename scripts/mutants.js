@@ -98,7 +98,11 @@ async function main(names) {
   // One after the other: cargo uses all processors by itself.
   const programs = new Map([
     ...(await build('--cfg mutant', 'mutants', ['--lib', '--tests'])),
-    ...(await build('--cfg mutant --cfg loom', 'mutants-loom', LOOM.flatMap((suite) => ['--test', suite]))),
+    ...(await build(
+      '--cfg mutant --cfg loom',
+      'mutants-loom',
+      LOOM.flatMap((suite) => ['--test', suite]),
+    )),
   ]);
   await forEach(programs, async ([suite, program]) => {
     const failure = await fails(program, suite);

@@ -4,7 +4,7 @@
 // messages are not delivered any more.
 
 const { workerData } = require('node:worker_threads');
-const { Mutex } = require('../..');
+const { lockAll, lockAllAsync, Mutex } = require('../..');
 
 const { buffer, verb } = workerData;
 const mutex = new Mutex(buffer);
@@ -13,14 +13,24 @@ const ANSWERED = 1;
 const THREW_THREAD_ENDING = 2;
 const THREW_ANOTHER = 3;
 
+const verbs = {
+  executeLockedSync: () => mutex.executeLockedSync(() => {}),
+  lockAll: () => lockAll([mutex]),
+  lockAllAsync: () => lockAllAsync([mutex]),
+};
+
 queueMicrotask(() => {
   throw new Error('Thrown on purpose');
 });
+const note = (value) => Atomics.store(outcome, 0, value);
+const noteError = ({ code }) => note(code === 'ERR_LOCK_THREAD_ENDING' ? THREW_THREAD_ENDING : THREW_ANOTHER);
+
 queueMicrotask(() => {
   try {
-    mutex[verb](verb === 'executeLockedSync' ? () => {} : undefined);
-    Atomics.store(outcome, 0, ANSWERED);
+    const result = verbs[verb] ? verbs[verb]() : mutex[verb]();
+    if (result instanceof Promise) result.then(() => note(ANSWERED), noteError);
+    else note(ANSWERED);
   } catch (error) {
-    Atomics.store(outcome, 0, error.code === 'ERR_LOCK_THREAD_ENDING' ? THREW_THREAD_ENDING : THREW_ANOTHER);
+    noteError(error);
   }
 });

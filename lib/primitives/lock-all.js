@@ -8,14 +8,14 @@ const { PendingWait } = require('../engine/pending-wait.js');
 const { beginWait, describeHolder, isWatched, tellEnded, whileBlockedForAll } = require('../engine/diagnosis.js');
 const { conclude, takeOver } = require('../engine/wait.js');
 const { isIterable, toAsyncOptions, toTimeout } = require('../arguments.js');
-const { TimeoutError, invalidArgument, mainThread } = require('../errors.js');
+const { TimeoutError, invalidArgument, mainThread, threadEnding } = require('../errors.js');
 const { GUARDED_HOLD } = require('./guard.js');
 const { innerOf } = require('./mutex.js');
 
 const rwlocks = lazily(() => require('./rwlock.js'));
 
 const { EndedThread, HasEnded, Locks, StoppedAt } = binding.Field;
-const { GRANTED, GRANTED_ABANDONED, PENDING, TIMED_OUT } = binding;
+const { GRANTED, GRANTED_ABANDONED, INTERRUPTED, PENDING, TIMED_OUT } = binding;
 
 const ADVICE = 'None of the locks is held now. Wait longer, or let the others be shorter.';
 const secret = Symbol('LockAllGuard');
@@ -93,6 +93,7 @@ class LockList {
 
   /** The error for a lock that could not be had. */
   failure(status, index, timeout, verb) {
+    if (status === INTERRUPTED) return threadEnding('several locks');
     const word = this.words[index];
     if (status === TIMED_OUT) return new TimeoutError(word, timeout, verb, describeHolder(word), ADVICE);
     try {
@@ -134,7 +135,8 @@ function lockBlocking(list, timeout, verb) {
   const { owners, words, asks } = list;
   let status = TIMED_OUT;
   const lock = () => {
-    status = binding.lockAll(words, asks, timeout);
+    // In a thread that is ending, where Node.js lets the binding read no arrays, there is no status.
+    status = binding.lockAll(words, asks, timeout) ?? INTERRUPTED;
     list.note(status);
     return status;
   };
@@ -186,7 +188,8 @@ class SetWait extends PendingWait {
     thread.pending += 1;
     let status;
     try {
-      status = call(list.words, list.asks, this.#timeout);
+      // As in `lockBlocking`.
+      status = call(list.words, list.asks, this.#timeout) ?? INTERRUPTED;
     } catch (error) {
       thread.pending -= 1;
       throw error;
