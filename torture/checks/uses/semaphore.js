@@ -6,7 +6,6 @@ const { describe, inVainUntil } = require('./describe.js');
 
 exports.check = ({ uses, of, leftOver }, report) => {
   checkPeak(uses, of, report);
-  checkCallOrder(uses, report);
   checkPlaces(uses, report);
   // Forgotten, and perhaps not added again.
   const lost = uses.filter(({ thread, phase, cleared }) => thread.died && cleared && phase === PHASES.LEAVING);
@@ -31,18 +30,10 @@ function checkPeak(uses, of, report) {
   }
 }
 
-/** As each is granted, its loop settles it: those of one thread in the order of their calls. */
-function checkCallOrder(uses, report) {
-  const latest = new Map();
-  const isSettledAsIs = ({ held, verbName }) => held && verbName === 'semaphore.acquireAsync';
-  for (const hold of uses.filter(isSettledAsIs).sort((one, other) => one.heldTick - other.heldTick)) {
-    const before = latest.get(hold.thread);
-    if (before?.order > hold.order) {
-      report('order', `${describe(before)} was call ${before.order}; then ${describe(hold)}, call ${hold.order}`);
-    } else latest.set(hold.thread, hold);
-  }
-}
-
+/**
+ * Of those of one thread, a later one may be settled first: it gets what is there at the call, while an earlier one that was
+ * granted before waits for the loop to turn. So only who was not granted at all is compared.
+ */
 function checkPlaces(uses, report) {
   const granted = uses.filter(({ held }) => held);
   for (const wait of uses) {
