@@ -50,6 +50,9 @@ exports.keepAll = (actor) => {
     if (verb === undefined) continue;
     const use = new Use(actor, thing, verb, { timeout: 0, count: kind === 'semaphore' ? 1 : 0 });
     if (take() === null) use.failed({ code: 'ERR_LOCK_TIMEOUT' });
-    else use.held(kind === 'rwlock' ? { abandoned: Number(face.abandoned) } : undefined);
+    else {
+      use.held(kind === 'rwlock' ? { abandoned: Number(face.abandoned) } : undefined);
+      if (kind === 'rwlock' && mode === 'write') use.alone(face.abandoned);
+    }
   }
 };
