@@ -40,9 +40,10 @@ exports.signalSome = (actor, isOver) => {
 exports.keepAll = (actor) => {
   for (const [thing, face] of actor.things.faces.entries()) {
     const { kind } = THINGS[thing];
+    const mode = actor.random.chance(0.5) ? 'read' : 'write';
     const [verb, take] =
       {
-        rwlock: ['read.tryAcquire', () => face.read.tryAcquire()],
+        rwlock: [`${mode}.tryAcquire`, () => face[mode].tryAcquire()],
         semaphore: ['semaphore.tryAcquire', () => face.tryAcquire()],
         latch: ['latch.enter', () => face.enter()],
         barrier: ['barrier.join', () => face.join()],
