@@ -1,0 +1,186 @@
+// One hold of a name: what a callback gets, and what acquire() and acquireAsync() return.
+
+const { inspect } = require('node:util');
+const { lazily } = require('../load/lazily.js');
+const { binding, thread } = require('../engine/thread.js');
+
+const errors = lazily(() => require('./errors.js'));
+
+const secret = Symbol('HeldLock');
+/** The copies of the package in a thread share the table of its holds, and call each other's locks by this. */
+const STOLEN = Symbol.for('sablock.stolen');
+
+const MODES = ['exclusive', 'shared'];
+
+/** Of a lock that nothing is granted to yet, and of one that is spent. */
+const NONE = -1;
+
+let setGranted;
+let setOuter;
+let whenStolen;
+let giveBack;
+let isStolen;
+let numberOf;
+
+class HeldLock {
+  static {
+    setGranted = (lock, number) => {
+      lock.#number = number;
+      thread.held.add(number, lock);
+    };
+    setOuter = (lock, outer) => {
+      lock.#outer = outer;
+    };
+    whenStolen = (lock, act) => {
+      lock.#whenStolen = act;
+    };
+    giveBack = (lock) => {
+      const number = lock.#number;
+      lock.#number = NONE;
+      lock.#outer?.unlock();
+      binding.giveBackName(number);
+      thread.held.delete(number);
+    };
+    isStolen = (lock) => lock.#isStolen;
+    numberOf = (lock) => lock.#number;
+  }
+
+  #name;
+  /** As `binding.NameMode` has it. */
+  #mode;
+  /** Of the request, which holds it. */
+  #number = NONE;
+  /** What is locked outside of the process; see backend.js. */
+  #outer = null;
+  #isStolen = false;
+  #whenStolen = null;
+  #controller = null;
+
+  constructor(key, name, mode) {
+    if (key !== secret) {
+      throw new TypeError('Illegal constructor. Held locks come from request(), acquire() and acquireAsync().');
+    }
+    this.#name = name;
+    this.#mode = mode;
+  }
+
+  get name() {
+    return this.#name;
+  }
+
+  get mode() {
+    return MODES[this.#mode];
+  }
+
+  get locked() {
+    return this.#number !== NONE;
+  }
+
+  get abandoned() {
+    return this.#number !== NONE && (this.#outer?.abandoned === true || binding.isNameAbandoned(this.#number));
+  }
+
+  get signal() {
+    if (this.#controller === null) {
+      this.#controller = new AbortController();
+      if (this.#isStolen) this.#controller.abort(errors().stolen(this.#name));
+    }
+    return this.#controller.signal;
+  }
+
+  markConsistent() {
+    if (this.#mode === binding.NameMode.Shared) throw errors().sharedRepair(this.#name);
+    if (this.#number === NONE) throw errors().notHeld(this.#name);
+    if (binding.markNameConsistent(this.#number) !== binding.RELEASED) {
+      this[STOLEN]();
+      throw errors().notHeld(this.#name);
+    }
+    this.#outer?.markConsistent();
+  }
+
+  unlock() {
+    const number = this.#number;
+    if (number === NONE) return false;
+    // What may fail (a stack that overflows) comes first: after the binding has released it, nothing does.
+    thread.drainSoon();
+    this.#outer?.unlock();
+    this.#number = NONE;
+    thread.held.delete(number);
+    if (binding.releaseName(number) === binding.RELEASED) return true;
+    this.#tellStolen();
+    return false;
+  }
+
+  /** Called when the thread learns that somebody else has it now. */
+  [STOLEN]() {
+    if (this.#number === NONE) return;
+    thread.held.delete(this.#number);
+    this.#number = NONE;
+    this.#tellStolen();
+  }
+
+  #tellStolen() {
+    this.#isStolen = true;
+    if (this.#controller === null && this.#whenStolen === null) return;
+    const error = errors().stolen(this.#name);
+    this.#whenStolen?.(error);
+    this.#controller?.abort(error);
+  }
+
+  [Symbol.for('nodejs.util.inspect.custom')](depth, options) {
+    if (!(#number in this)) return this;
+    const title = `HeldLock ${inspect(this.#name)}`;
+    if (depth < 0) return options.stylize(`[${title}]`, 'special');
+    const { mode, locked, abandoned } = this;
+    return `${title} ${inspect({ mode, locked, abandoned }, { ...options, depth, compact: true })}`;
+  }
+
+  [Symbol.dispose ?? Symbol.for('nodejs.dispose')]() {
+    this.unlock();
+  }
+}
+
+/** What this thread holds of names: one object for a thread, however often the package is loaded there. */
+class HeldLocks {
+  /** By number. */
+  #locks = [];
+  #size = 0;
+
+  add(number, lock) {
+    this.#locks[number] = lock;
+    this.#size += 1;
+  }
+
+  delete(number) {
+    this.#locks[number] = undefined;
+    this.#size -= 1;
+    if (this.#size === 0 && this.#locks.length > MANY) this.#locks = [];
+  }
+
+  /** Tells those that were stolen. */
+  drain() {
+    for (let number = binding.nextStolen(); number >= 0; number = binding.nextStolen()) {
+      this.#locks[number]?.[STOLEN]();
+    }
+  }
+}
+
+/** A table of holds that has emptied keeps no more room than this. */
+const MANY = 1024;
+
+thread.held ??= new HeldLocks();
+
+exports.HeldLock = HeldLock;
+/** A lock of this name that is not granted yet. */
+exports.newLock = (name, mode) => new HeldLock(secret, name, mode);
+/** It is granted, by the request of this number. */
+exports.setGranted = setGranted;
+/** The number of the request that holds it. */
+exports.numberOf = numberOf;
+/** It is locked outside of the process too. */
+exports.setOuter = setOuter;
+/** `act(error)` is called once, when it is known that the lock was stolen. */
+exports.whenStolen = whenStolen;
+/** Its code never ran with it: the next gets it, unmarked. */
+exports.giveBack = giveBack;
+exports.isStolen = isStolen;

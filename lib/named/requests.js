@@ -1,0 +1,191 @@
+// Requests that a promise stands for.
+
+const { binding, thread } = require('../engine/thread.js');
+const { report } = require('../engine/abandonment.js');
+const { PendingWait } = require('../engine/pending-wait.js');
+const { TimeoutError, describe, noBackgroundThread } = require('../errors.js');
+const { lazily } = require('../load/lazily.js');
+const { placeOf, stolen } = require('./errors.js');
+const { giveBack, isStolen, newLock, setGranted, whenStolen } = require('./held-lock.js');
+
+const outside = lazily(() => require('./outside.js'));
+
+const { GRANTED_ABANDONED, NO_CLOCK, PENDING, TIMED_OUT } = binding;
+const { Number: NUMBER } = binding.Field;
+const { record } = thread;
+
+// A request is `{ backend, lock, options, use, verb, deadline }`: a lock that nothing is granted to yet; `use(lock)`, which makes
+// of it what the promise is fulfilled with; the verb, for messages; the deadline of the outer lock, in the time of `performance`.
+
+/** Always settled, to make microtasks with, which keep the asynchronous context. */
+const settled = Promise.resolve();
+
+function timedOut(name, timeout, verb) {
+  const advice = 'Wait longer, or ask with { ifAvailable: true }, which does not wait.';
+  return new TimeoutError(placeOf(name), timeout, verb, 'Others hold it, or came before.', advice);
+}
+
+/** A request that is queued; its promise is of what `use(lock)` makes of the lock. */
+class NamedWait extends PendingWait {
+  /** By which the binding knows the request. */
+  number = -1;
+
+  constructor(request) {
+    super(request.options.signal, request.options.ref);
+    this.request = request;
+  }
+
+  get isForLock() {
+    return true;
+  }
+
+  /** Ends it with its status, in a drain. */
+  settle(status) {
+    const { lock, options } = this.request;
+    if (status === TIMED_OUT) {
+      this.fail(() => {
+        throw timedOut(lock.name, options.timeout, this.request.verb);
+      });
+      this.stopListening();
+      return;
+    }
+    setGranted(lock, this.number);
+    if (status === GRANTED_ABANDONED) this.runInAsyncScope(reportEnd, null, lock);
+    // The callback belongs to the context of whoever asked, and never runs inside a drain.
+    settled.then(() => this.runInAsyncScope(this.#begin, this));
+  }
+
+  #begin() {
+    try {
+      this.resolve(begin(this.request));
+    } catch (error) {
+      this.reject(error);
+    }
+    this.stopListening();
+  }
+}
+
+/** Says that a thread ended inside, when its lock was granted just now. */
+function reportEnd(lock) {
+  report(lock, placeOf(lock.name), lock.mode === 'shared');
+}
+
+/** The process has granted the lock: what `use` makes of it, unless the signal has aborted in the meantime. */
+function begin(request) {
+  const { backend, lock, options, use } = request;
+  if (options.signal?.aborted) {
+    thread.drainSoon();
+    giveBack(lock);
+    throw options.signal.reason;
+  }
+  return backend.outer === null ? use(lock) : outside().enter(request);
+}
+
+/** As `begin`, in a microtask; if there is a signal in a later turn, so that it can abort until the end of this one. */
+function beginLater(request) {
+  if (request.options.signal === undefined) return settled.then(() => begin(request));
+  return new Promise((resolve, reject) => {
+    setImmediate(() => {
+      try {
+        resolve(begin(request));
+      } catch (error) {
+        reject(error);
+      }
+    });
+  });
+}
+
+function enqueue(request) {
+  const { backend, lock, options } = request;
+  const wait = new NamedWait(request);
+  // First whatever may throw, then the queue.
+  wait.startListening();
+  thread.pending += 1;
+  let status = NO_CLOCK;
+  try {
+    status = binding.requestName(backend.space, lock.name, options.mode, options.timeout);
+  } finally {
+    if (status !== PENDING) thread.pending -= 1;
+  }
+  wait.number = record[NUMBER];
+  if (status === PENDING) {
+    thread.add(wait);
+  } else if (status === NO_CLOCK) {
+    wait.stopListening();
+    throw noBackgroundThread(describe(placeOf(lock.name)));
+  } else {
+    wait.settle(status);
+  }
+  return wait.promise;
+}
+
+/**
+ * A promise of what `use(lock)` makes of the lock of this name, once it is granted; of `use(null)`, if it had to be available and
+ * is not. `use` is called in a microtask, or later.
+ */
+exports.obtain = (backend, name, options, use, verb) => {
+  const { mode, signal, timeout } = options;
+  if (signal?.aborted) return Promise.reject(signal.reason);
+  const lock = newLock(name, mode);
+  const request = { backend, lock, options, use, verb, deadline: deadlineOf(backend, timeout) };
+  const status = options.steal
+    ? binding.stealName(backend.space, name)
+    : binding.requestName(backend.space, name, mode, 0);
+  if (status === TIMED_OUT) {
+    if (options.ifAvailable) return settled.then(() => use(null));
+    if (timeout <= 0) return Promise.reject(timedOut(name, timeout, verb));
+    return enqueue(request);
+  }
+  setGranted(lock, record[NUMBER]);
+  try {
+    if (status === GRANTED_ABANDONED) reportEnd(lock);
+    return beginLater(request);
+  } catch (error) {
+    // For want of stack: its code will not learn of it.
+    giveBack(lock);
+    throw error;
+  }
+};
+
+/** A clock is read only where time is spent outside of the engine. */
+const deadlineOf = ({ outer }, timeout) =>
+  outer === null || timeout === Infinity ? Infinity : performance.now() + timeout;
+
+/** Runs the callback of a request with its lock; returns its result, or a promise of it. Released is the lock then. */
+exports.runWith = (lock, callback) => {
+  let result;
+  try {
+    result = callback(lock);
+  } catch (error) {
+    release(lock);
+    throw error;
+  }
+  if (result === null || (typeof result !== 'object' && typeof result !== 'function')) {
+    release(lock);
+    return result;
+  }
+  return new Promise((resolve, reject) => {
+    // The callback goes on, but its request has failed.
+    whenStolen(lock, reject);
+    const end = (settle) => (value) => {
+      try {
+        release(lock);
+        settle(value);
+      } catch (error) {
+        reject(error);
+      }
+    };
+    // In one look at its `then`.
+    new Promise((settle) => settle(result)).then(end(resolve), end(reject));
+  });
+};
+
+/** The callback has ended; it may have unlocked by itself. Throws if the lock was stolen. */
+function release(lock) {
+  lock.unlock();
+  if (isStolen(lock)) throw stolen(lock.name);
+}
+
+exports.release = release;
+exports.reportEnd = reportEnd;
+exports.timedOut = timedOut;
