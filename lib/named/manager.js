@@ -26,13 +26,14 @@ class LockManager {
     markAsUncloneable?.(this);
   }
 
-  request(name, options, callback) {
+  /** `request(name, callback)`, or `request(name, options, callback)`. */
+  request(name, second, ...third) {
     try {
       const backend = this.#backend;
-      const hasOptions = arguments.length > 2;
-      const key = toName(checkCount(arguments.length, name));
-      const asked = hasOptions ? toOptions(key, options) : DEFAULTS;
-      const run = hasOptions ? callback : options;
+      const hasOptions = third.length > 0;
+      const key = toName(name);
+      const asked = hasOptions ? toOptions(key, second) : DEFAULTS;
+      const run = hasOptions ? third[0] : second;
       checkFunction(placeOf(key), 'callback', run);
       checkRequest(backend, key, asked);
       return obtain(backend, key, asked, (lock) => (lock === null ? run(null) : runWith(lock, run)), 'request');
@@ -52,11 +53,12 @@ class LockManager {
     }
   }
 
-  requestSync(name, options, fn) {
-    const hasOptions = arguments.length > 2;
+  /** `requestSync(name, fn)`, or `requestSync(name, options, fn)`. */
+  requestSync(name, second, ...third) {
+    const hasOptions = third.length > 0;
     const key = toName(name);
-    const asked = toBlockingOptions(key, hasOptions ? options : undefined);
-    const run = hasOptions ? fn : options;
+    const asked = toBlockingOptions(key, hasOptions ? second : undefined);
+    const run = hasOptions ? third[0] : second;
     checkFunction(placeOf(key), 'fn', run);
     const lock = this.#block(key, asked, 'requestSync', 'request()');
     return blocking().runWithBlocking(lock, run);
@@ -81,16 +83,10 @@ class LockManager {
     }
   }
 
-  [Symbol.for('nodejs.util.inspect.custom')](depth, options) {
+  [Symbol.for('nodejs.util.inspect.custom')](_depth, options) {
     if (!(#backend in this)) return this;
     return options.stylize(`[LockManager of the ${this.#backend.scope}]`, 'special');
   }
-}
-
-function checkCount(count, name) {
-  if (count < 2)
-    throw invalidArgument('callback', 'a function', undefined, count === 0 ? undefined : placeOf(`${name}`));
-  return name;
 }
 
 /** Everybody at one moment: who holds, and who waits. */

@@ -35,7 +35,9 @@ exports.enter = (request) => {
     throw error;
   }
   if (held !== null) return use(enterWith(request, held));
-  return options.ifAvailable ? (withdraw(request), use(null)) : wait(request);
+  if (!options.ifAvailable) return wait(request);
+  withdraw(request);
+  return use(null);
 };
 
 async function wait(request) {

@@ -25,10 +25,11 @@ function timedOut(name, timeout, verb) {
   return new TimeoutError(placeOf(name), timeout, verb, 'Others hold it, or came before.', advice);
 }
 
-/** A request that is queued; its promise is of what `use(lock)` makes of the lock. */
+/** A request that waits, or can be aborted; its promise is of what `use(lock)` makes of the lock. */
 class NamedWait extends PendingWait {
   /** By which the binding knows the request. */
-  number = -1;
+  #number = -1;
+  #isAborted = false;
 
   constructor(request) {
     super(request.options.signal, request.options.ref);
@@ -39,85 +40,102 @@ class NamedWait extends PendingWait {
     return true;
   }
 
+  enqueue() {
+    const { backend, lock, options } = this.request;
+    // First whatever may throw, then the queue.
+    this.startListening();
+    thread.pending += 1;
+    let status = NO_CLOCK;
+    try {
+      status = binding.requestName(backend.space, lock.name, options.mode, options.timeout);
+    } finally {
+      if (status !== PENDING) thread.pending -= 1;
+    }
+    this.#number = record[NUMBER];
+    if (status === PENDING) {
+      thread.add(this);
+    } else if (status === NO_CLOCK) {
+      this.stopListening();
+      throw noBackgroundThread(describe(placeOf(lock.name)));
+    } else {
+      this.#settleAtOnce(status);
+    }
+    return this.promise;
+  }
+
+  #settleAtOnce(status) {
+    try {
+      // In a later turn: until the end of this one the signal can abort.
+      this.#settle(status, setImmediate);
+    } catch (error) {
+      // For want of stack: its code will not learn of it.
+      if (status !== TIMED_OUT) binding.giveBackName(this.#number);
+      throw error;
+    }
+  }
+
   /** Ends it with its status, in a drain. */
   settle(status) {
-    const { lock, options } = this.request;
+    // The callback never runs inside a drain.
+    this.#settle(status, inMicrotask);
+  }
+
+  #settle(status, later) {
+    const { lock, options, verb } = this.request;
     if (status === TIMED_OUT) {
       this.fail(() => {
-        throw timedOut(lock.name, options.timeout, this.request.verb);
+        throw timedOut(lock.name, options.timeout, verb);
       });
       this.stopListening();
       return;
     }
-    setGranted(lock, this.number);
+    setGranted(lock, this.#number);
+    if (this.#isAborted) {
+      this.#giveBack();
+      return;
+    }
     if (status === GRANTED_ABANDONED) this.runInAsyncScope(reportEnd, null, lock);
-    // The callback belongs to the context of whoever asked, and never runs inside a drain.
-    settled.then(() => this.runInAsyncScope(this.#begin, this));
+    // The callback belongs to the context of whoever asked.
+    later(() => this.runInAsyncScope(this.#begin, this));
   }
 
   #begin() {
+    if (this.#isAborted) return;
+    this.stopListening();
     try {
       this.resolve(begin(this.request));
     } catch (error) {
       this.reject(error);
     }
+  }
+
+  abort(reason) {
+    if (super.abort(reason)) return true;
+    // It is granted, and its code has not begun.
+    this.#isAborted = true;
+    this.reject(reason);
     this.stopListening();
+    if (this.request.lock.locked) this.#giveBack();
+    return true;
+  }
+
+  #giveBack() {
+    thread.drainSoon();
+    giveBack(this.request.lock);
   }
 }
+
+const inMicrotask = (act) => {
+  settled.then(act);
+};
 
 /** Says that a thread ended inside, when its lock was granted just now. */
 function reportEnd(lock) {
   report(lock, placeOf(lock.name), lock.mode === 'shared');
 }
 
-/** The process has granted the lock: what `use` makes of it, unless the signal has aborted in the meantime. */
-function begin(request) {
-  const { backend, lock, options, use } = request;
-  if (options.signal?.aborted) {
-    thread.drainSoon();
-    giveBack(lock);
-    throw options.signal.reason;
-  }
-  return backend.outer === null ? use(lock) : outside().enter(request);
-}
-
-/** As `begin`, in a microtask; if there is a signal in a later turn, so that it can abort until the end of this one. */
-function beginLater(request) {
-  if (request.options.signal === undefined) return settled.then(() => begin(request));
-  return new Promise((resolve, reject) => {
-    setImmediate(() => {
-      try {
-        resolve(begin(request));
-      } catch (error) {
-        reject(error);
-      }
-    });
-  });
-}
-
-function enqueue(request) {
-  const { backend, lock, options } = request;
-  const wait = new NamedWait(request);
-  // First whatever may throw, then the queue.
-  wait.startListening();
-  thread.pending += 1;
-  let status = NO_CLOCK;
-  try {
-    status = binding.requestName(backend.space, lock.name, options.mode, options.timeout);
-  } finally {
-    if (status !== PENDING) thread.pending -= 1;
-  }
-  wait.number = record[NUMBER];
-  if (status === PENDING) {
-    thread.add(wait);
-  } else if (status === NO_CLOCK) {
-    wait.stopListening();
-    throw noBackgroundThread(describe(placeOf(lock.name)));
-  } else {
-    wait.settle(status);
-  }
-  return wait.promise;
-}
+/** The process has granted the lock: what `use` makes of it. */
+const begin = (request) => (request.backend.outer === null ? request.use(request.lock) : outside().enter(request));
 
 /**
  * A promise of what `use(lock)` makes of the lock of this name, once it is granted; of `use(null)`, if it had to be available and
@@ -128,20 +146,21 @@ exports.obtain = (backend, name, options, use, verb) => {
   if (signal?.aborted) return Promise.reject(signal.reason);
   const lock = newLock(name, mode);
   const request = { backend, lock, options, use, verb, deadline: deadlineOf(backend, timeout) };
+  if (signal !== undefined) return new NamedWait(request).enqueue();
   const status = options.steal
     ? binding.stealName(backend.space, name)
     : binding.requestName(backend.space, name, mode, 0);
   if (status === TIMED_OUT) {
     if (options.ifAvailable) return settled.then(() => use(null));
     if (timeout <= 0) return Promise.reject(timedOut(name, timeout, verb));
-    return enqueue(request);
+    return new NamedWait(request).enqueue();
   }
   setGranted(lock, record[NUMBER]);
   try {
     if (status === GRANTED_ABANDONED) reportEnd(lock);
-    return beginLater(request);
+    return settled.then(() => begin(request));
   } catch (error) {
-    // For want of stack: its code will not learn of it.
+    // As in `NamedWait`.
     giveBack(lock);
     throw error;
   }
