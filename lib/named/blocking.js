@@ -7,7 +7,7 @@ const { DeadlockError, corrupt, describe, noBackgroundThread, thenableResult, th
 const { isThenable } = require('../arguments.js');
 const { placeOf } = require('./errors.js');
 const { giveBack, newLock, setGranted } = require('./held-lock.js');
-const { release, reportEnd, timedOut } = require('./requests.js');
+const { release, reportEnd, steal, timedOut } = require('./requests.js');
 
 const { DEADLOCK, GRANTED, GRANTED_ABANDONED, INTERRUPTED, TIMED_OUT } = binding;
 const { Number: NUMBER } = binding.Field;
@@ -18,9 +18,7 @@ exports.obtainBlocking = (backend, name, options, verb) => {
   const lock = newLock(name, mode);
   const limit = ifAvailable ? 0 : timeout;
   const deadline = limit === Infinity ? Infinity : performance.now() + limit;
-  const status = options.steal
-    ? binding.stealName(backend.space, name)
-    : binding.acquireName(backend.space, name, mode, limit);
+  const status = options.steal ? steal(backend.space, name) : binding.acquireName(backend.space, name, mode, limit);
   switch (status) {
     case GRANTED:
     case GRANTED_ABANDONED:

@@ -147,9 +147,7 @@ exports.obtain = (backend, name, options, use, verb) => {
   const lock = newLock(name, mode);
   const request = { backend, lock, options, use, verb, deadline: deadlineOf(backend, timeout) };
   if (signal !== undefined) return new NamedWait(request).enqueue();
-  const status = options.steal
-    ? binding.stealName(backend.space, name)
-    : binding.requestName(backend.space, name, mode, 0);
+  const status = options.steal ? steal(backend.space, name) : binding.requestName(backend.space, name, mode, 0);
   if (status === TIMED_OUT) {
     if (options.ifAvailable) return settled.then(() => use(null));
     if (timeout <= 0) return Promise.reject(timedOut(name, timeout, verb));
@@ -165,6 +163,12 @@ exports.obtain = (backend, name, options, use, verb) => {
     throw error;
   }
 };
+
+/** Takes the name from all who hold it. Those of this thread are told soon, whatever keeps its event loop alive. */
+function steal(space, name) {
+  settled.then(() => thread.drain());
+  return binding.stealName(space, name);
+}
 
 /** A clock is read only where time is spent outside of the engine. */
 const deadlineOf = ({ outer }, timeout) =>
@@ -207,4 +211,5 @@ function release(lock) {
 
 exports.release = release;
 exports.reportEnd = reportEnd;
+exports.steal = steal;
 exports.timedOut = timedOut;
