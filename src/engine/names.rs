@@ -7,13 +7,13 @@
 //!
 //! Locks are taken in this order: a table of names, then a bucket; one of each at a time, but for whoever asks for all.
 
-use std::borrow::Borrow;
-use std::collections::{HashSet, VecDeque};
-use std::hash::{BuildHasher, Hash, Hasher, RandomState};
+use std::collections::VecDeque;
+use std::hash::{BuildHasher, RandomState};
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::arena::Arena;
@@ -29,21 +29,22 @@ use crate::sync::{self, AtomicU32, Mutex, MutexGuard, Ordering};
 const TABLES: usize = 16;
 const BUCKETS: usize = 64;
 
-/// A name in UTF-16, after the number of the space that it belongs to.
-pub struct Name(SmallVec<[u16; 64]>);
+/// A name in UTF-16, after the number of the space that it belongs to. Most are short.
+pub struct Name(Key);
+
+type Key = SmallVec<[u16; 16]>;
 
 /// How many units the number of the space takes.
 const PREFIX: usize = 2;
 
 impl Name {
-    /// The name of `length` units, in the space of this number, that `write` puts into a buffer which has room for one more.
-    pub fn new(space: u32, length: usize, write: impl FnOnce(&mut [u16])) -> Self {
-        let mut units = SmallVec::from_elem(0, PREFIX + length + 1);
-        units[0] = (space >> 16) as u16;
-        units[1] = space as u16;
-        write(&mut units[PREFIX..]);
-        units.truncate(PREFIX + length);
-        Self(units)
+    /// The name of these units, in the space of this number.
+    pub fn new(space: u32, name: &[u16]) -> Self {
+        let mut key = Key::with_capacity(PREFIX + name.len());
+        key.push((space >> 16) as u16);
+        key.push(space as u16);
+        key.extend_from_slice(name);
+        Self(key)
     }
 }
 
@@ -52,7 +53,8 @@ struct Entry {
     words: [AtomicU32; 2],
     serial: usize,
     primitive: &'static dyn Primitive,
-    key: Box<[u16]>,
+    hash: u64,
+    key: Key,
 }
 
 impl Entry {
@@ -76,32 +78,9 @@ impl Entry {
     }
 }
 
-/// An entry, found by its name.
-struct Key(Arc<Entry>);
-
-impl Borrow<[u16]> for Key {
-    fn borrow(&self) -> &[u16] {
-        &self.0.key
-    }
-}
-
-impl Hash for Key {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.0.key.hash(state);
-    }
-}
-
-impl PartialEq for Key {
-    fn eq(&self, other: &Self) -> bool {
-        self.0.key == other.0.key
-    }
-}
-
-impl Eq for Key {}
-
-/// The entries whose names share a hash. Of each there is one reference here, and one in each request; all come and go under
-/// the lock.
-type Table = HashSet<Key, RandomState>;
+/// The entries of some names, by hash; those with the same one beside each other. Of each entry there is one reference here,
+/// and one in each request; all come and go under the lock.
+type Table = FxHashMap<u64, SmallVec<[Arc<Entry>; 1]>>;
 
 /// All names of the process.
 pub(super) struct Names {
@@ -114,38 +93,43 @@ pub(super) struct Names {
 
 impl Names {
     fn new() -> Self {
-        // Random: names may come from users, who could make them collide.
-        let hasher = RandomState::new();
         Self {
-            tables: (0..TABLES).map(|_| Mutex::new(Table::with_hasher(hasher.clone()))).collect(),
-            hasher,
+            tables: (0..TABLES).map(|_| Mutex::new(Table::default())).collect(),
+            // Random: names may come from users, who could make them collide.
+            hasher: RandomState::new(),
             buckets: (0..BUCKETS).map(|_| Bucket::default()).collect(),
             spaces: Mutex::new(Vec::new()),
         }
     }
 
-    fn table(&self, key: &[u16]) -> MutexGuard<'_, Table> {
-        // The high bits: the table itself uses the low ones.
-        self.tables[(self.hasher.hash_one(key) >> 40) as usize & (TABLES - 1)].lock()
+    fn table(&self, hash: u64) -> MutexGuard<'_, Table> {
+        // The table itself uses the low bits and the highest ones.
+        self.tables[(hash >> 40) as usize & (TABLES - 1)].lock()
     }
 
-    fn enter(&self, Name(key): &Name, primitive: &'static dyn Primitive, serial: impl FnOnce() -> u64) -> Arc<Entry> {
-        let mut table = self.table(key);
-        if let Some(Key(entry)) = table.get(key.as_slice()) {
+    fn enter(&self, Name(key): Name, primitive: &'static dyn Primitive, serial: impl FnOnce() -> u64) -> Arc<Entry> {
+        let hash = self.hasher.hash_one(&key[..]);
+        let mut table = self.table(hash);
+        let entries = table.entry(hash).or_default();
+        if let Some(entry) = entries.iter().find(|entry| entry.key == key) {
             return Arc::clone(entry);
         }
         // Words begin free; fewer than 2^52 of them are ever made.
-        let (serial, key) = (serial() as usize, key.as_slice().into());
-        let entry = Arc::new(Entry { words: Default::default(), serial, primitive, key });
-        table.insert(Key(Arc::clone(&entry)));
+        let serial = serial() as usize;
+        let entry = Arc::new(Entry { words: Default::default(), serial, primitive, hash, key });
+        entries.push(Arc::clone(&entry));
         entry
     }
 
     fn leave(&self, entry: Arc<Entry>) {
-        let mut table = self.table(&entry.key);
+        let mut table = self.table(entry.hash);
         // This reference, and that of the table.
         if Arc::strong_count(&entry) == 2 && entry.is_clean() {
-            table.remove(&*entry.key);
+            let entries = table.get_mut(&entry.hash).expect("an entry stays in its table while it is used");
+            entries.retain(|other| !Arc::ptr_eq(other, &entry));
+            if entries.is_empty() {
+                table.remove(&entry.hash);
+            }
             if is_sparse(table.len(), table.capacity()) {
                 let room = 2 * table.len();
                 table.shrink_to(room);
@@ -285,7 +269,7 @@ pub struct Ticket {
 
 impl EventLoop<'_> {
     /// Makes a request for a name, of which nobody else knows yet.
-    pub fn make_request(&mut self, primitive: &'static dyn Primitive, name: &Name, mode: Mode) -> Ticket {
+    pub fn make_request(&mut self, primitive: &'static dyn Primitive, name: Name, mode: Mode) -> Ticket {
         let entry = self.engine.names().enter(name, primitive, || self.engine.serial());
         let place = entry.place();
         self.names.generation = self.names.generation.wrapping_add(1);
@@ -396,8 +380,8 @@ impl Engine {
         tables
             .flat_map(|table| {
                 let table = table.lock();
-                let found = table.iter().find(|Key(entry)| entry.place().byte_offset == byte_offset);
-                found.map(|Key(entry)| entry.name())
+                let found = table.values().flatten().find(|entry| entry.place().byte_offset == byte_offset);
+                found.map(|entry| entry.name())
             })
             .next()
     }
@@ -411,7 +395,8 @@ impl Engine {
             names.buckets.iter().map(|bucket| bucket.contents.lock()).collect();
         let now = sync::now();
         let (mut held, mut pending) = (Vec::new(), Vec::new());
-        for Key(entry) in tables.iter().flat_map(|table| table.iter()).filter(|Key(entry)| entry.is_in(space)) {
+        let entries = tables.iter().flat_map(|table| table.values().flatten());
+        for entry in entries.filter(|entry| entry.is_in(space)) {
             let address = entry.place().address();
             let contents = &*buckets[bucket_index(address, BUCKETS)];
             for Holder { agent, hold, since, is_in } in contents.holders_of(address) {

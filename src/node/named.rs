@@ -45,17 +45,26 @@ impl FromNapiValue for JsName {
 impl JsName {
     fn in_space(&self, space: u32) -> Result<Name> {
         let Self { env, value } = *self;
-        let mut length = 0;
-        // SAFETY: both are those of the call in progress, during which this lives; without a buffer only the length is written.
-        check(unsafe { sys::napi_get_value_string_utf16(env, value, std::ptr::null_mut(), 0, &mut length) })?;
-        let mut status = sys::Status::napi_ok;
-        let name = Name::new(space, length, |units| {
-            // SAFETY: as above; the buffer has room for the units and the zero that is written behind them.
-            status =
+        let read = |units: &mut [u16]| {
+            let mut length = 0;
+            // SAFETY: both are those of the call in progress, during which this lives; the buffer has the length that is given, of
+            // which one is for a zero behind the name.
+            let status =
                 unsafe { sys::napi_get_value_string_utf16(env, value, units.as_mut_ptr(), units.len(), &mut length) };
-        });
-        check(status)?;
-        Ok(name)
+            check(status).map(|()| length)
+        };
+        let mut short = [0; 128];
+        let length = read(&mut short)?;
+        // A longer one may have been cut off.
+        if length + 1 < short.len() {
+            return Ok(Name::new(space, &short[..length]));
+        }
+        let mut length = 0;
+        // SAFETY: as above; without a buffer only the length is written.
+        check(unsafe { sys::napi_get_value_string_utf16(env, value, std::ptr::null_mut(), 0, &mut length) })?;
+        let mut long = vec![0; length + 1];
+        let length = read(&mut long)?;
+        Ok(Name::new(space, &long[..length]))
     }
 }
 
@@ -69,7 +78,7 @@ pub fn name_space(key: String) -> u32 {
 #[napi(catch_unwind, ts_args_type = "space: number, name: string, mode: NameMode, timeout: number")]
 pub fn request_name(env: Env, space: u32, name: JsName, mode: NameMode, timeout: f64) -> Result<i32> {
     let name = name.in_space(space)?;
-    JsThread::with(env, |thread| match thread.event_loop.request_name(&name, mode.into(), limit(timeout)) {
+    JsThread::with(env, |thread| match thread.event_loop.request_name(name, mode.into(), limit(timeout)) {
         Ok((ticket, reply)) => {
             thread.record.set(Field::Number, f64::from(ticket.number));
             status::of_reply(Ok(reply), thread)
@@ -83,7 +92,7 @@ pub fn request_name(env: Env, space: u32, name: JsName, mode: NameMode, timeout:
 pub fn acquire_name(env: Env, space: u32, name: JsName, mode: NameMode, timeout: f64) -> Result<i32> {
     let name = name.in_space(space)?;
     let (agent, ticket, mut call) = JsThread::with(env, |thread| {
-        let ticket = thread.event_loop.make_request(&NAMED, &name, mode.into());
+        let ticket = thread.event_loop.make_request(&NAMED, name, mode.into());
         (thread.event_loop.agent().clone(), ticket, thread.blocking_call(env))
     })?;
     // Nothing of the thread's state is borrowed here, as in `acquire`.
@@ -105,7 +114,7 @@ pub fn acquire_name(env: Env, space: u32, name: JsName, mode: NameMode, timeout:
 #[napi(catch_unwind, ts_args_type = "space: number, name: string")]
 pub fn steal_name(env: Env, space: u32, name: JsName) -> Result<i32> {
     let name = name.in_space(space)?;
-    JsThread::with(env, |thread| match thread.event_loop.steal_name(&name) {
+    JsThread::with(env, |thread| match thread.event_loop.steal_name(name) {
         Ok((ticket, abandoned_by)) => {
             thread.record.set(Field::Number, f64::from(ticket.number));
             status::of_outcome(Outcome::Granted { abandoned_by }, thread)

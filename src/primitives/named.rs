@@ -166,7 +166,7 @@ fn unmarked(state: State) -> State {
 
 impl EventLoop<'_> {
     /// Asks for a name. Later the request is known by the ticket's number; one that is refused at once is over.
-    pub fn request_name(&mut self, name: &Name, mode: Mode, limit: Limit) -> Result<(Ticket, Reply), ReplyError> {
+    pub fn request_name(&mut self, name: Name, mode: Mode, limit: Limit) -> Result<(Ticket, Reply), ReplyError> {
         let ticket = self.make_request(&NAMED, name, mode);
         let reply = self.wait(&NAMED, ticket.place, Request::Hold(ticket.hold), limit);
         if matches!(reply, Err(_) | Ok(Reply::Now(Outcome::TimedOut | Outcome::Refused))) {
@@ -176,7 +176,7 @@ impl EventLoop<'_> {
     }
 
     /// Takes a name from all who hold it. With the ended agent that is to be reported.
-    pub fn steal_name(&mut self, name: &Name) -> Result<(Ticket, Option<AgentId>), Corrupt> {
+    pub fn steal_name(&mut self, name: Name) -> Result<(Ticket, Option<AgentId>), Corrupt> {
         let ticket = self.make_request(&NAMED, name, Mode::Exclusive);
         let abandoned_by = self.steal(&NAMED, ticket)?;
         Ok((ticket, abandoned_by))
