@@ -124,7 +124,7 @@ impl Names {
     fn leave(&self, entry: Arc<Entry>) {
         let mut table = self.table(entry.hash);
         // This reference, and that of the table.
-        if Arc::strong_count(&entry) == 2 && entry.is_clean() {
+        if Arc::strong_count(&entry) == 2 && (entry.is_clean() || fault!(MarkedNameIsForgotten)) {
             let entries = table.get_mut(&entry.hash).expect("an entry stays in its table while it is used");
             entries.retain(|other| !Arc::ptr_eq(other, &entry));
             if entries.is_empty() {
@@ -189,7 +189,8 @@ impl Section<'_> {
         let address = self.place.address();
         let all = &mut self.contents.holders;
         let Some(holders) = all.get_mut(&address) else { return false };
-        let Some(index) = holders.iter().position(|holder| holder.is(agent, hold)) else { return false };
+        let is_it = |holder: &Holder| holder.is(agent, hold) || fault!(AnyHoldOfANameWillDo);
+        let Some(index) = holders.iter().position(is_it) else { return false };
         holders.swap_remove(index);
         if holders.is_empty() {
             all.remove(&address);
@@ -209,7 +210,7 @@ impl Section<'_> {
         self.free_ended_owner();
         for Holder { agent, hold, .. } in holders {
             let id = WaitId { token: hold.of, serial: u64::from(hold.count) };
-            if let Some(agent) = self.engine.agents.get(agent)
+            if let Some(agent) = self.engine.agents.get(agent).filter(|_| !fault!(ThiefTellsNobody))
                 && agent.post(Notice::Stolen(id))
             {
                 self.wakes.turn(agent);
@@ -230,7 +231,7 @@ impl Section<'_> {
         if !self.forget_holder(agent, hold) {
             return;
         }
-        if hold.mode == Mode::Exclusive {
+        if hold.mode == Mode::Exclusive && !fault!(EndedHolderOfANameIsNotMarked) {
             self.abandoned_by = Some(agent);
             self.state = self.primitive.ended(self.state);
         } else if let Some(state) = self.primitive.release(self.state, hold, agent) {
@@ -323,7 +324,8 @@ impl EventLoop<'_> {
     pub fn next_stolen(&mut self) -> Option<u32> {
         while let Some(WaitId { token: number, serial }) = self.names.stolen.pop_front() {
             // Its code may have found out by itself, and the number be another's by now.
-            let stolen = self.request(number).filter(|request| u64::from(request.hold.count) == serial);
+            let is_it = |request: &Ticket| u64::from(request.hold.count) == serial || fault!(StolenNumberIsAnyRequest);
+            let stolen = self.request(number).filter(is_it);
             if let Some(ticket) = stolen {
                 self.forget_request(ticket);
                 return Some(number);
@@ -372,6 +374,12 @@ impl Engine {
             spaces.len() - 1
         });
         index as u32 + 1
+    }
+
+    /// How many names it knows.
+    pub fn known_names(&self) -> usize {
+        let tables = self.names.get().into_iter().flat_map(|names| &names.tables);
+        tables.map(|table| table.lock().values().map(SmallVec::len).sum::<usize>()).sum()
     }
 
     /// The name of the lock whose place has this offset; `None` if it is none, or forgotten.
