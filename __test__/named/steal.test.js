@@ -50,6 +50,21 @@ test('a lock that is stolen before its callback begins: the callback runs, and t
   assert.equal(hasRun, true);
 });
 
+test('a lock that is stolen before its callback begins, which goes on for ever: the request rejects', async () => {
+  const endless = () => new Promise(() => {});
+  const requests = [
+    locks.request('endless', endless),
+    steal('endless', endless),
+    steal('endless', endless),
+    steal('endless', (lock) => lock.markConsistent()),
+  ];
+  const ends = await Promise.allSettled(requests);
+  assert.deepEqual(
+    ends.map(({ status, reason }) => [status, reason?.name]),
+    [...Array(3).fill(['rejected', 'AbortError']), ['fulfilled', undefined]],
+  );
+});
+
 test('a thief goes before all who wait, and they stay in line', async () => {
   const held = await hold('line');
   const order = [];

@@ -32,7 +32,8 @@ class HeldLock {
       lock.#outer = outer;
     };
     whenStolen = (lock, act) => {
-      lock.#whenStolen = act;
+      if (lock.#isStolen) act(errors().stolen(lock.#name));
+      else lock.#whenStolen = act;
     };
     giveBack = (lock) => {
       const number = lock.#number;
@@ -179,7 +180,7 @@ exports.setGranted = setGranted;
 exports.numberOf = numberOf;
 /** It is locked outside of the process too. */
 exports.setOuter = setOuter;
-/** `act(error)` is called once, when it is known that the lock was stolen. */
+/** `act(error)` is called once it is known that the lock was stolen, perhaps now. */
 exports.whenStolen = whenStolen;
 /** Its code never ran with it: the next gets it, unmarked. */
 exports.giveBack = giveBack;
