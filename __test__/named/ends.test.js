@@ -1,23 +1,28 @@
 // Threads end anywhere: what they held goes to others, marked; what they asked for is withdrawn.
 
 const assert = require('node:assert/strict');
+const diagnostics = require('node:diagnostics_channel');
+const { once } = require('node:events');
 const { test } = require('node:test');
-const { locks } = require('../..');
+const { HeldLock, locks } = require('../..');
 const { startActors } = require('../helpers/actors.js');
 const { endings } = require('../helpers/endings.js');
+const { subscribe } = require('../helpers/messages.js');
 const { hold, modesOf, pendingFor, turns } = require('../helpers/names.js');
 const { needs } = require('../helpers/runtime.js');
 const { watched } = require('../helpers/threads.js');
 
-/** Collects the warnings of this thread about ended threads that held this name. */
+/** Collects what is published in this thread about ended threads that held this name: each once, as the warnings, but all. */
 const listen = (t, name) => {
-  const warnings = [];
-  const note = ({ code, message }) => {
-    if (code === 'SABLOCK_ABANDONED' && message.includes(`the named lock '${name}'`)) warnings.push(message);
+  const ended = [];
+  const note = ({ primitive, mutex, byteOffset, ...message }) => {
+    if (message.name !== name) return;
+    assert.deepEqual([primitive instanceof HeldLock, mutex, byteOffset], [true, null, -1]);
+    ended.push([message.ownerThreadId, message.mode]);
   };
-  process.on('warning', note);
-  t.after(() => process.off('warning', note));
-  return warnings;
+  subscribe('sablock:abandoned', note);
+  t.after(() => diagnostics.unsubscribe('sablock:abandoned', note));
+  return ended;
 };
 
 /** Holds the name in a thread of its own, for ever. */
@@ -33,20 +38,33 @@ const holdIn = async (threads, name, mode, options) => {
   return doomed;
 };
 
+test(
+  'the thread that gets the name of an ended one is warned, with the name',
+  needs('prompt ends'),
+  watched(async (_, threads) => {
+    const doomed = await holdIn(threads, 'warned', 'exclusive');
+    const warned = once(process, 'warning');
+    await doomed.terminate();
+    await doomed.exited;
+    await locks.request('warned', (lock) => lock.markConsistent());
+    const [{ code, message }] = await warned;
+    assert.equal(code, 'SABLOCK_ABANDONED');
+    assert.match(message, new RegExp(`^Thread ${doomed.threadId} ended while it held the named lock 'warned'`));
+  }),
+);
+
 for (const { name: ending, end, options, needs: needed } of endings) {
   test(
-    `a name whose holder ends by ${ending} goes to the next, marked, with one warning`,
+    `a name whose holder ends by ${ending} goes to the next, marked, and is published once`,
     needs(...needed),
     watched(async (t, threads) => {
-      const warnings = listen(t, 'doomed');
+      const ended = listen(t, 'doomed');
       const doomed = await holdIn(threads, 'doomed', 'exclusive', options);
       const next = locks.request('doomed', ({ abandoned }) => abandoned);
       await pendingFor(threads, 'doomed', 1);
       await end(doomed);
       assert.equal(await next, true);
-      await turns();
-      assert.equal(warnings.length, 1);
-      assert.match(warnings[0], new RegExp(`Thread ${doomed.threadId} ended while it held the named lock 'doomed'`));
+      assert.deepEqual(ended, [[doomed.threadId, 'exclusive']]);
       await locks.request('doomed', (lock) => lock.markConsistent());
       assert.equal(await locks.request('doomed', ({ abandoned }) => abandoned), false);
     }),
@@ -57,7 +75,7 @@ test(
   'the end of a holder for whom nobody waits is reported by the next to come, and the mark stays',
   needs('prompt ends'),
   watched(async (t, threads) => {
-    const warnings = listen(t, 'nobody waits');
+    const ended = listen(t, 'nobody waits');
     const doomed = await holdIn(threads, 'nobody waits', 'exclusive');
     await doomed.terminate();
     await doomed.exited;
@@ -67,8 +85,7 @@ test(
     assert.equal(await locks.request('nobody waits', { mode: 'shared' }, seen), true);
     await locks.request('nobody waits', (lock) => lock.markConsistent());
     assert.equal(await locks.request('nobody waits', seen), false);
-    await turns();
-    assert.equal(warnings.length, 1);
+    assert.deepEqual(ended, [[doomed.threadId, 'exclusive']]);
   }),
 );
 
@@ -76,7 +93,7 @@ test(
   'the end of one who shares a name marks nothing, and lets the next in',
   needs('prompt ends'),
   watched(async (t, threads) => {
-    const warnings = listen(t, 'sharer');
+    const ended = listen(t, 'sharer');
     const doomed = await holdIn(threads, 'sharer', 'shared');
     const other = await hold('sharer', { mode: 'shared' });
     const next = locks.request('sharer', ({ abandoned }) => abandoned);
@@ -85,8 +102,7 @@ test(
     assert.deepEqual(await modesOf('sharer'), { held: ['shared'], pending: ['exclusive'] });
     other.release();
     assert.equal(await next, false);
-    await turns();
-    assert.deepEqual(warnings, []);
+    assert.deepEqual(ended, []);
   }),
 );
 
@@ -132,7 +148,7 @@ test(
   'a name that was granted to a thread that ends before its code learns of it passes on unmarked',
   needs('termination when busy'),
   watched(async (t, threads) => {
-    const warnings = listen(t, 'never knew');
+    const ended = listen(t, 'never knew');
     const held = await hold('never knew');
     const [busy] = await startActors(threads, 1);
     busy.do((here) => {
@@ -147,8 +163,7 @@ test(
     assert.deepEqual(await modesOf('never knew'), { held: ['exclusive'], pending: ['exclusive'] });
     await busy.terminate();
     assert.equal(await next, false);
-    await turns();
-    assert.deepEqual(warnings, []);
+    assert.deepEqual(ended, []);
   }),
 );
 
@@ -177,7 +192,7 @@ test(
   'a thread whose lock was stolen ends, and its end marks nothing',
   needs('prompt ends'),
   watched(async (t, threads) => {
-    const warnings = listen(t, 'stolen before');
+    const ended = listen(t, 'stolen before');
     const doomed = await holdIn(threads, 'stolen before', 'exclusive');
     await locks.request('stolen before', { steal: true }, (lock) => lock.markConsistent());
     const held = await hold('stolen before');
@@ -187,8 +202,7 @@ test(
     held.release();
     await held.request;
     assert.equal(await locks.request('stolen before', ({ abandoned }) => abandoned), false);
-    await turns();
-    assert.deepEqual(warnings, []);
+    assert.deepEqual(ended, []);
   }),
 );
 

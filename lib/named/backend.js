@@ -21,7 +21,8 @@
 //   - `lockBlocking(name, mode, timeout)`: the held lock, or null when the time is over; blocks the thread in slices, as the
 //     engine does. Throws coded errors;
 //   - `query()`: `[{ name, mode, clientId, pid, threadId, heldMs }]`, holders in other processes.
-//   A held lock is `{ abandoned, markConsistent(), unlock() }`: `abandoned` is a boolean as of when it was locked;
+//   A held lock is `{ abandoned, ended, markConsistent(), unlock() }`: `abandoned` is false again after `markConsistent()`; `ended`
+//   is `{ pid, threadId }` of the holder that ended inside if this thread has to report it (-1 where that is not known), else null;
 //   `markConsistent()` is called for exclusive ones only; `unlock()` is synchronous, is called once, and must not throw.
 //
 // The face calls `tryLock` first, then `lockAsync` or `lockBlocking`, never twice at the same time for an exclusive name. Several

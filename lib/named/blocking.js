@@ -6,7 +6,7 @@ const { tellDeadlock } = require('../engine/diagnosis.js');
 const { DeadlockError, corrupt, describe, noBackgroundThread, thenableResult, threadEnding } = require('../errors.js');
 const { isThenable } = require('../arguments.js');
 const { placeOf } = require('./errors.js');
-const { giveBack, newLock, setGranted } = require('./held-lock.js');
+const { newLock, numberOf, setGranted } = require('./held-lock.js');
 const { release, reportEnd, steal, timedOut } = require('./requests.js');
 
 const { DEADLOCK, GRANTED, GRANTED_ABANDONED, INTERRUPTED, TIMED_OUT } = binding;
@@ -36,19 +36,22 @@ exports.obtainBlocking = (backend, name, options, verb) => {
     default:
       throw status === binding.CORRUPT ? corrupt(placeOf(name), 0) : noBackgroundThread(describe(placeOf(name)));
   }
-  setGranted(lock, thread.record[NUMBER]);
+  const number = thread.record[NUMBER];
   try {
+    setGranted(lock, number);
     if (status === GRANTED_ABANDONED) reportEnd(lock);
     if (backend.outer === null) return lock;
     return require('./outside.js').enterBlocking({ backend, lock, options, verb, deadline });
   } catch (error) {
-    if (lock.locked) giveBack(lock);
+    // Nothing was locked outside, and its code will not learn of it.
+    binding.giveBackName(number);
     throw error;
   }
 };
 
 /** Runs a function with its lock; returns its result. Released is the lock then. */
 exports.runWithBlocking = (lock, fn) => {
+  const number = lock === null ? -1 : numberOf(lock);
   let result;
   let error;
   let hasThrown = false;
@@ -58,7 +61,17 @@ exports.runWithBlocking = (lock, fn) => {
     error = thrown;
     hasThrown = true;
   }
-  if (lock !== null) release(lock);
+  if (lock !== null) {
+    try {
+      release(lock);
+    } catch (refusal) {
+      // At the end of the stack no function of JS may be able to begin. Those of the binding always are.
+      if (!(refusal instanceof RangeError)) throw refusal;
+      binding.letGoOfName(number);
+      binding.wake();
+      if (!hasThrown) throw refusal;
+    }
+  }
   if (hasThrown) throw error;
   if (lock !== null && isThenable(result)) {
     throw thenableResult(placeOf(lock.name), 'requestSync', 'is already released', 'request');

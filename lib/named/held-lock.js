@@ -37,9 +37,9 @@ class HeldLock {
     };
     giveBack = (lock) => {
       const number = lock.#number;
-      lock.#number = NONE;
       lock.#outer?.unlock();
       binding.giveBackName(number);
+      lock.#number = NONE;
       thread.held.delete(number);
     };
     isStolen = (lock) => lock.#isStolen;
@@ -105,9 +105,10 @@ class HeldLock {
     // What may fail (a stack that overflows) comes first: after the binding has released it, nothing does.
     thread.drainSoon();
     this.#outer?.unlock();
+    const status = binding.releaseName(number);
     this.#number = NONE;
     thread.held.delete(number);
-    if (binding.releaseName(number) === binding.RELEASED) return true;
+    if (status === binding.RELEASED) return true;
     this.#tellStolen();
     return false;
   }
@@ -148,8 +149,9 @@ class HeldLocks {
   #size = 0;
 
   add(number, lock) {
+    // An older one may be left there, for want of stack.
+    if (this.#locks[number] === undefined) this.#size += 1;
     this.#locks[number] = lock;
-    this.#size += 1;
   }
 
   delete(number) {

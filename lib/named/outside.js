@@ -2,7 +2,9 @@
 // lock before its code runs. See backend.js.
 
 const { binding, thread } = require('../engine/thread.js');
+const { reportOutside } = require('../engine/abandonment.js');
 const { lazily } = require('../load/lazily.js');
+const { placeOf } = require('./errors.js');
 const { giveBack, numberOf, setOuter } = require('./held-lock.js');
 const { timedOut } = require('./requests.js');
 
@@ -21,6 +23,7 @@ function withdraw({ lock }) {
 /** With what was locked outside. */
 function enterWith({ lock }, held) {
   setOuter(lock, held);
+  if (held.ended != null) reportOutside(lock, placeOf(lock.name), held.ended, lock.mode === 'shared');
   return lock;
 }
 

@@ -58,20 +58,16 @@ class NamedWait extends PendingWait {
       this.stopListening();
       throw noBackgroundThread(describe(placeOf(lock.name)));
     } else {
-      this.#settleAtOnce(status);
+      try {
+        // In a later turn: until the end of this one the signal can abort.
+        this.#settle(status, setImmediate);
+      } catch (error) {
+        // For want of stack: its code will not learn of it.
+        if (status !== TIMED_OUT) binding.giveBackName(this.#number);
+        throw error;
+      }
     }
     return this.promise;
-  }
-
-  #settleAtOnce(status) {
-    try {
-      // In a later turn: until the end of this one the signal can abort.
-      this.#settle(status, setImmediate);
-    } catch (error) {
-      // For want of stack: its code will not learn of it.
-      if (status !== TIMED_OUT) binding.giveBackName(this.#number);
-      throw error;
-    }
   }
 
   /** Ends it with its status, in a drain. */
@@ -153,13 +149,14 @@ exports.obtain = (backend, name, options, use, verb) => {
     if (timeout <= 0) return Promise.reject(timedOut(name, timeout, verb));
     return new NamedWait(request).enqueue();
   }
-  setGranted(lock, record[NUMBER]);
+  const number = record[NUMBER];
   try {
+    setGranted(lock, number);
     if (status === GRANTED_ABANDONED) reportEnd(lock);
     return settled.then(() => begin(request));
   } catch (error) {
     // As in `NamedWait`.
-    giveBack(lock);
+    binding.giveBackName(number);
     throw error;
   }
 };

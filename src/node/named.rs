@@ -129,6 +129,12 @@ pub fn release_name(env: Env, number: u32) -> Result<i32> {
     JsThread::with(env, |thread| status::of_release(thread.event_loop.release_name(number)))
 }
 
+/// As `releaseName`, for a lock whose holder could not be told that it is spent: a second release has no effect.
+#[napi(catch_unwind)]
+pub fn let_go_of_name(env: Env, number: u32) -> Result<i32> {
+    JsThread::with(env, |thread| status::of_release(thread.event_loop.let_go_of_name(number)))
+}
+
 /// Takes back what the request was granted, since its code will not run with it. An ended holder that is still to be reported
 /// will be by the next.
 #[napi(catch_unwind)]

@@ -190,6 +190,12 @@ impl EventLoop<'_> {
         Ok(is_released)
     }
 
+    /// As [`EventLoop::release_name`], but the number stays taken: whoever has it may release it again, to no effect.
+    pub fn let_go_of_name(&self, number: u32) -> Result<bool, Corrupt> {
+        let Some(ticket) = self.request(number) else { return Ok(false) };
+        self.engine().release(self.agent(), &NAMED, ticket.place, ticket.hold)
+    }
+
     /// Takes back what a request was granted, of which its code will not learn; `abandoned_by` is what it would have reported.
     pub fn give_back_name(&mut self, number: u32, abandoned_by: Option<AgentId>) {
         let Some(ticket) = self.request(number) else { return };
