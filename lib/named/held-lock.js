@@ -22,6 +22,15 @@ let giveBack;
 let isStolen;
 let numberOf;
 
+/** What few locks have: most are held and released, and nothing else. */
+class Rest {
+  /** What is locked outside of the process; see backend.js. */
+  outer = null;
+  isStolen = false;
+  whenStolen = null;
+  controller = null;
+}
+
 class HeldLock {
   static {
     setGranted = (lock, number) => {
@@ -29,20 +38,21 @@ class HeldLock {
       thread.held.add(number, lock);
     };
     setOuter = (lock, outer) => {
-      lock.#outer = outer;
+      lock.#more().outer = outer;
     };
     whenStolen = (lock, act) => {
-      if (lock.#isStolen) act(errors().stolen(lock.#name));
-      else lock.#whenStolen = act;
+      const rest = lock.#more();
+      if (rest.isStolen) act(errors().stolen(lock.#name));
+      else rest.whenStolen = act;
     };
     giveBack = (lock) => {
       const number = lock.#number;
-      lock.#outer?.unlock();
+      lock.#rest?.outer?.unlock();
       binding.giveBackName(number);
       lock.#number = NONE;
       thread.held.delete(number);
     };
-    isStolen = (lock) => lock.#isStolen;
+    isStolen = (lock) => lock.#rest?.isStolen === true;
     numberOf = (lock) => lock.#number;
   }
 
@@ -51,11 +61,8 @@ class HeldLock {
   #mode;
   /** Of the request, which holds it. */
   #number = NONE;
-  /** What is locked outside of the process; see backend.js. */
-  #outer = null;
-  #isStolen = false;
-  #whenStolen = null;
-  #controller = null;
+  /** What few locks have, as a `Rest`. */
+  #rest = null;
 
   constructor(key, name, mode) {
     if (key !== secret) {
@@ -78,15 +85,16 @@ class HeldLock {
   }
 
   get abandoned() {
-    return this.#number !== NONE && (this.#outer?.abandoned === true || binding.isNameAbandoned(this.#number));
+    return this.#number !== NONE && (this.#rest?.outer?.abandoned === true || binding.isNameAbandoned(this.#number));
   }
 
   get signal() {
-    if (this.#controller === null) {
-      this.#controller = new AbortController();
-      if (this.#isStolen) this.#controller.abort(errors().stolen(this.#name));
+    const rest = this.#more();
+    if (rest.controller === null) {
+      rest.controller = new AbortController();
+      if (rest.isStolen) rest.controller.abort(errors().stolen(this.#name));
     }
-    return this.#controller.signal;
+    return rest.controller.signal;
   }
 
   markConsistent() {
@@ -96,7 +104,7 @@ class HeldLock {
       this[STOLEN]();
       throw errors().notHeld(this.#name);
     }
-    this.#outer?.markConsistent();
+    this.#rest?.outer?.markConsistent();
   }
 
   unlock() {
@@ -104,7 +112,7 @@ class HeldLock {
     if (number === NONE) return false;
     // What may fail (a stack that overflows) comes first: after the binding has released it, nothing does.
     thread.drainSoon();
-    this.#outer?.unlock();
+    this.#rest?.outer?.unlock();
     const status = binding.releaseName(number);
     this.#number = NONE;
     thread.held.delete(number);
@@ -121,12 +129,18 @@ class HeldLock {
     this.#tellStolen();
   }
 
+  #more() {
+    this.#rest ??= new Rest();
+    return this.#rest;
+  }
+
   #tellStolen() {
-    this.#isStolen = true;
-    if (this.#controller === null && this.#whenStolen === null) return;
+    const rest = this.#more();
+    rest.isStolen = true;
+    if (rest.controller === null && rest.whenStolen === null) return;
     const error = errors().stolen(this.#name);
-    this.#whenStolen?.(error);
-    this.#controller?.abort(error);
+    rest.whenStolen?.(error);
+    rest.controller?.abort(error);
   }
 
   [Symbol.for('nodejs.util.inspect.custom')](depth, options) {

@@ -34,7 +34,7 @@ class LockManager {
       const key = toName(name);
       const asked = hasOptions ? toOptions(key, second) : DEFAULTS;
       const run = hasOptions ? third[0] : second;
-      checkFunction(placeOf(key), 'callback', run);
+      if (typeof run !== 'function') throw invalidArgument('callback', 'a function', run, placeOf(key));
       checkRequest(backend, key, asked);
       return obtain(backend, key, asked, (lock) => (lock === null ? run(null) : runWith(lock, run)), 'request');
     } catch (error) {

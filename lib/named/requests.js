@@ -141,18 +141,19 @@ exports.obtain = (backend, name, options, use, verb) => {
   const { mode, signal, timeout } = options;
   if (signal?.aborted) return Promise.reject(signal.reason);
   const lock = newLock(name, mode);
-  const request = { backend, lock, options, use, verb, deadline: deadlineOf(backend, timeout) };
-  if (signal !== undefined) return new NamedWait(request).enqueue();
+  if (signal !== undefined) return new NamedWait(toRequest(backend, lock, options, use, verb)).enqueue();
   const status = options.steal ? steal(backend.space, name) : binding.requestName(backend.space, name, mode, 0);
   if (status === TIMED_OUT) {
     if (options.ifAvailable) return settled.then(() => use(null));
     if (timeout <= 0) return Promise.reject(timedOut(name, timeout, verb));
-    return new NamedWait(request).enqueue();
+    return new NamedWait(toRequest(backend, lock, options, use, verb)).enqueue();
   }
   const number = record[NUMBER];
   try {
     setGranted(lock, number);
     if (status === GRANTED_ABANDONED) reportEnd(lock);
+    if (backend.outer === null) return settled.then(() => use(lock));
+    const request = toRequest(backend, lock, options, use, verb);
     return settled.then(() => begin(request));
   } catch (error) {
     // As in `NamedWait`.
@@ -168,8 +169,11 @@ function steal(space, name) {
 }
 
 /** A clock is read only where time is spent outside of the engine. */
-const deadlineOf = ({ outer }, timeout) =>
-  outer === null || timeout === Infinity ? Infinity : performance.now() + timeout;
+function toRequest(backend, lock, options, use, verb) {
+  const { timeout } = options;
+  const isTimed = backend.outer !== null && timeout !== Infinity;
+  return { backend, lock, options, use, verb, deadline: isTimed ? performance.now() + timeout : Infinity };
+}
 
 /** Runs the callback of a request with its lock; returns its result, or a promise of it. Released is the lock then. */
 exports.runWith = (lock, callback) => {
