@@ -267,3 +267,22 @@ test(
     assert.equal(served.length, 10_000);
   }),
 );
+
+test(
+  'a hundred thousand requests in a thousand lines take time in proportion to their number',
+  watched(async () => {
+    // With a copy of the table of waits for each of them this would take minutes.
+    const last = new Map();
+    let served = 0;
+    const requests = Array.from({ length: 100_000 }, (_, index) =>
+      locks.request(`line ${index % 1_000}`, ({ name }) => {
+        assert.ok(index > (last.get(name) ?? -1));
+        last.set(name, index);
+        served += 1;
+      }),
+    );
+    await Promise.all(requests);
+    assert.equal(served, 100_000);
+    assert.deepEqual(await locks.query(), { held: [], pending: [] });
+  }),
+);
