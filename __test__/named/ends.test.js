@@ -15,9 +15,9 @@ const { watched } = require('../helpers/threads.js');
 /** Collects what is published in this thread about ended threads that held this name: each once, as the warnings, but all. */
 const listen = (t, name) => {
   const ended = [];
-  const note = ({ primitive, mutex, byteOffset, ...message }) => {
+  const note = ({ lock, lockKind, mutex, byteOffset, ...message }) => {
     if (message.name !== name) return;
-    assert.deepEqual([primitive instanceof HeldLock, mutex, byteOffset], [true, null, -1]);
+    assert.deepEqual([lock instanceof HeldLock, lockKind, mutex, byteOffset], [true, 'HeldLock', null, -1]);
     ended.push([message.ownerThreadId, message.mode]);
   };
   subscribe('sablock:abandoned', note);

@@ -250,6 +250,19 @@ test('bad options of a manager are refused', () => {
   assert.throws(() => new LockManager({ scope: 'process', directory: '/tmp' }), invalid);
 });
 
+test('a pending request does not disturb the errors of other locks', async () => {
+  const held = await hold('beside');
+  const waiting = locks.request('beside', () => 'went on');
+  const mutex = new sablock.Mutex(new SharedArrayBuffer(4));
+  const pending = mutex.tryLock() && mutex.lockAsync();
+  mutex.unlock();
+  await pending;
+  mutex.unlock();
+  assert.throws(() => mutex.unlock(), { code: 'ERR_LOCK_NOT_OWNER' });
+  held.release();
+  assert.equal(await waiting, 'went on');
+});
+
 test('a manager cannot be cloned', { skip: !require('node:worker_threads').markAsUncloneable }, () => {
   assert.throws(() => structuredClone(locks), { name: 'DataCloneError' });
 });

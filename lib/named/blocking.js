@@ -28,7 +28,7 @@ exports.obtainBlocking = (backend, name, options, verb) => {
       throw timedOut(name, timeout, verb);
     case DEADLOCK: {
       const error = new DeadlockError(placeOf(name), readCycle());
-      tellDeadlock(lock, error.cycle);
+      tellDeadlock(lock, placeOf(name), error.cycle);
       throw error;
     }
     case INTERRUPTED:

@@ -4,7 +4,7 @@ const { inspect } = require('node:util');
 const { notOwner } = require('../errors.js');
 
 /** What messages say of a name; `describe()` in ../errors.js knows what has no byte offset. */
-exports.placeOf = (name) => ({ kind: 'named lock', name });
+exports.placeOf = (name) => ({ kind: 'named lock', type: 'HeldLock', name });
 
 exports.notSupported = (message) => new DOMException(message, 'NotSupportedError');
 

@@ -40,6 +40,11 @@ class NamedWait extends PendingWait {
     return true;
   }
 
+  /** It has no place in a buffer. */
+  get word() {
+    return placeOf(this.request.lock.name);
+  }
+
   enqueue() {
     const { backend, lock, options } = this.request;
     // First whatever may throw, then the queue.

@@ -61,7 +61,7 @@ impl Engine {
 
     /// Who owns what this agent waits for; 0 if nobody does.
     fn owner_of(&self, blockage: Blockage) -> AgentId {
-        let contents = self.queued_at(blockage.address);
+        let contents = self.contents_at(blockage.address);
         let Some(queue) = contents.queues.get(&blockage.address) else { return 0 };
         match queue.primitive.blockers(queue.primitive.read(queue.place)) {
             Blockers::Owner(owner) => owner,
@@ -115,7 +115,7 @@ impl Engine {
     /// Whom this blocked agent waits for; nobody if it was let in in the meantime. For shared holds these are their
     /// holders, and those who wait ahead of it for longer than a time.
     fn blockers(&self, waiter: AgentId, blockage: Blockage) -> Vec<AgentId> {
-        let contents = self.queued_at(blockage.address);
+        let contents = self.contents_at(blockage.address);
         let Some(queue) = contents.queues.get(&blockage.address) else { return Vec::new() };
         let mut blockers = Vec::new();
         match queue.primitive.blockers(queue.primitive.read(queue.place)) {

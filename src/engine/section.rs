@@ -80,7 +80,7 @@ impl Engine {
 
     /// Begins a section at `address`, if anybody is queued there; only then its memory is known to live.
     pub(crate) fn open_queued(&self, address: usize) -> Option<Result<Section<'_>, Corrupt>> {
-        let contents = self.queued_at(address);
+        let contents = self.contents_at(address);
         let queue = contents.queues.get(&address)?;
         let (primitive, place) = (queue.primitive, queue.place);
         Some(Section::begin(self, contents, primitive, place).map_err(|_| Corrupt))

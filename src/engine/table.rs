@@ -187,7 +187,7 @@ impl Engine {
     }
 
     /// Locks the bucket in which somebody is queued at `address` to hold something, if anybody is.
-    pub(super) fn queued_at(&self, address: usize) -> MutexGuard<'_, Contents> {
+    pub(super) fn contents_at(&self, address: usize) -> MutexGuard<'_, Contents> {
         let contents = self.contents(Space::Words, address);
         if contents.queues.contains_key(&address) || self.names.get().is_none() {
             return contents;
