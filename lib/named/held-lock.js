@@ -7,9 +7,6 @@ const { binding, thread } = require('../engine/thread.js');
 const errors = lazily(() => require('./errors.js'));
 
 const secret = Symbol('HeldLock');
-/** The copies of the package in a thread share the table of its holds, and call each other's locks by this. */
-const STOLEN = Symbol.for('sablock.stolen');
-
 const MODES = ['exclusive', 'shared'];
 
 /** Of a lock that nothing is granted to yet, and of one that is spent. */
@@ -21,6 +18,7 @@ let whenStolen;
 let giveBack;
 let isStolen;
 let numberOf;
+let loseIfMine;
 
 /** What few locks have: most are held and released, and nothing else. */
 class Rest {
@@ -54,6 +52,11 @@ class HeldLock {
     };
     isStolen = (lock) => lock.#rest?.isStolen === true;
     numberOf = (lock) => lock.#number;
+    loseIfMine = (lock) => {
+      const isMine = #number in lock;
+      if (isMine) lock.#lose();
+      return isMine;
+    };
   }
 
   #name;
@@ -101,7 +104,7 @@ class HeldLock {
     if (this.#mode === binding.NameMode.Shared) throw errors().sharedRepair(this.#name);
     if (this.#number === NONE) throw errors().notHeld(this.#name);
     if (binding.markNameConsistent(this.#number) !== binding.RELEASED) {
-      this[STOLEN]();
+      this.#lose();
       throw errors().notHeld(this.#name);
     }
     this.#rest?.outer?.markConsistent();
@@ -121,8 +124,8 @@ class HeldLock {
     return false;
   }
 
-  /** Called when the thread learns that somebody else has it now. */
-  [STOLEN]() {
+  /** The thread has learned that somebody else has it now. */
+  #lose() {
     if (this.#number === NONE) return;
     thread.held.delete(this.#number);
     this.#number = NONE;
@@ -161,6 +164,12 @@ class HeldLocks {
   /** By number. */
   #locks = [];
   #size = 0;
+  /** Of each load: `lose(lock)` ends a lock of its own class, and returns whether it was. */
+  #loads = [];
+
+  addLoad(lose) {
+    this.#loads.push(lose);
+  }
 
   add(number, lock) {
     // An older one may be left there, for want of stack.
@@ -177,7 +186,8 @@ class HeldLocks {
   /** Tells those that were stolen. */
   drain() {
     for (let number = binding.nextStolen(); number >= 0; number = binding.nextStolen()) {
-      this.#locks[number]?.[STOLEN]();
+      const lock = this.#locks[number];
+      if (lock !== undefined) this.#loads.some((lose) => lose(lock));
     }
   }
 }
@@ -186,6 +196,7 @@ class HeldLocks {
 const MANY = 1024;
 
 thread.held ??= new HeldLocks();
+thread.held.addLoad(loseIfMine);
 
 exports.HeldLock = HeldLock;
 /** A lock of this name that is not granted yet. */
