@@ -1709,6 +1709,221 @@ export class LockAllGuard<Lock extends Lockable = Lockable> {
   [Symbol.dispose](): void;
 }
 
+/** Options of {@link LockManager.requestSync} and {@link LockManager.acquire}. */
+export interface NamedLockOptions {
+  /** `'shared'`: together with others of that mode. Default: `'exclusive'`, alone. */
+  mode?: 'exclusive' | 'shared' | undefined;
+  /** Whether not to wait: what cannot be had at once, since others hold it or came before, is `null`. Default: `false`. */
+  ifAvailable?: boolean | undefined;
+  /**
+   * Whether to take the lock from all who hold it, before all who wait. Their code goes on, and their requests are rejected. For
+   * locks of the process, in the mode `'exclusive'`. Default: `false`.
+   */
+  steal?: boolean | undefined;
+  /** How long to wait, in milliseconds, counted from the call. Zero and less: one try. Default: for ever. */
+  timeout?: Timeout | undefined;
+}
+
+/** Options of {@link LockManager.request} and {@link LockManager.acquireAsync}. */
+export interface AsyncNamedLockOptions extends NamedLockOptions {
+  /**
+   * Takes the request back when it aborts, or has aborted: the promise is rejected with its `reason`. It may do so until the
+   * callback begins, and at least until the end of the turn of the event loop in which the request was made. Not together with
+   * `steal` or `ifAvailable`.
+   */
+  signal?: AbortSignal | undefined;
+  /** Whether the pending request keeps the event loop, and so the process, alive. Default: `true`. A lock that is held does not. */
+  ref?: boolean | undefined;
+}
+
+/** Options of the constructor of {@link LockManager}. */
+export interface LockManagerOptions {
+  /**
+   * Among whom the names are: `'process'`, all threads and all copies of this package in the process; or `'machine'`, all
+   * processes of this user on this machine. Default: `'process'`, or `'machine'` if there is a `directory`.
+   */
+  scope?: 'process' | 'machine' | undefined;
+  /** The directory of the lock files, for the scope `'machine'`: all processes that can write there. Default: one of this user. */
+  directory?: string | undefined;
+  /**
+   * Whether `requestSync` and `acquire` may block the main thread. Default: `false`, since a blocked main thread serves nobody.
+   * Means nothing in a worker, which may always block.
+   */
+  allowMainThread?: boolean | undefined;
+}
+
+/** A request that waits, as {@link LockManager.query} shows it. */
+export interface NamedLockRequest {
+  /** The name. */
+  name: string;
+  /** How it will hold it. */
+  mode: 'exclusive' | 'shared';
+  /** Whose it is: `node-<pid>-<threadId>`. */
+  clientId: string;
+}
+
+/** A lock that is held, as {@link LockManager.query} shows it. */
+export interface NamedLockHolder extends NamedLockRequest {
+  /** The process. */
+  pid: number;
+  /** The `threadId` of the thread. */
+  threadId: number;
+  /** For how long it has been held, in milliseconds. */
+  heldMs: number;
+}
+
+/** What {@link LockManager.query} returns: who holds and who waits at one moment, in the order in which they came. */
+export interface LockManagerSnapshot {
+  /** The locks that are held. */
+  held: NamedLockHolder[];
+  /** The requests that wait. */
+  pending: NamedLockRequest[];
+}
+
+/**
+ * Locks that have names: the Web Locks API (W3C), among all threads of the process, and what that lacks.
+ *
+ * **Names** are strings of any 16-bit units; what is no string becomes one. Those that begin with `-` are refused. A name takes memory
+ * only while it is held, waited for, or marked abandoned.
+ *
+ * **Order.** First come, first served, for each name, event loops included: nobody is overtaken, and a thread whose event loop is
+ * busy delays those behind it. Shared requests next to each other go in together.
+ *
+ * **Threads may end anywhere.** What a thread held goes to the next, what it asked for is withdrawn. If it held the lock in the mode
+ * `'exclusive'`, the next is told by a process warning with the code `SABLOCK_ABANDONED`, and sees {@link HeldLock.abandoned}.
+ *
+ * **Not re-entrant.** A request inside the callback of one for the same name waits for that for ever; a blocking one without a timeout
+ * throws a {@link DeadlockError}.
+ *
+ * @example
+ * ```js
+ * import { locks } from 'sablock';
+ *
+ * const total = await locks.request('account 7', async (lock) => {
+ *   return lock.name.length;
+ * });
+ * console.log(total); // prints 9
+ * ```
+ */
+export class LockManager {
+  /**
+   * Stands for the locks of a scope; those of the process are the same for every manager.
+   *
+   * @throws `ERR_INVALID_ARG_TYPE` if an option is wrong.
+   */
+  constructor(options?: LockManagerOptions);
+
+  /**
+   * Runs `callback` while it holds the lock of this name. Never blocks, never throws; `callback` never runs inside the call.
+   *
+   * @param name The name.
+   * @param callback Called with the lock; with `null` if it was to be available and is not. The lock is held until what it
+   *   returns is settled, or until {@link HeldLock.unlock}. Keeps its AsyncLocalStorage.
+   * @returns A promise of what `callback` returns, settled once the lock is released, also if `callback` unlocks before. Rejected
+   *   with what it throws, with the `reason` of the signal, with `ERR_LOCK_TIMEOUT` if the time was over, with an `AbortError`
+   *   (a `DOMException`) if the lock was stolen, with a `NotSupportedError` (a `DOMException`) for options that exclude each other
+   *   and names that begin with `-`, with `ERR_INVALID_ARG_TYPE` for other wrong arguments.
+   */
+  request<T>(name: string, callback: (lock: HeldLock) => T): Promise<Awaited<T>>;
+  request<T>(
+    name: string,
+    options: AsyncNamedLockOptions & { ifAvailable?: false | undefined },
+    callback: (lock: HeldLock) => T,
+  ): Promise<Awaited<T>>;
+  request<T>(name: string, options: AsyncNamedLockOptions, callback: (lock: HeldLock | null) => T): Promise<Awaited<T>>;
+
+  /**
+   * As {@link LockManager.request}, without a callback: for `using`. Never blocks, never throws.
+   *
+   * @returns A promise of the lock, which is held until its `unlock`; of `null` if it was to be available and is not. Rejected as
+   *   that of `request`, but for what is about the callback.
+   *
+   * @example
+   * ```js
+   * import { locks } from 'sablock';
+   *
+   * const lock = await locks.acquireAsync('report', { timeout: 5000 });
+   * try {
+   *   console.log(lock.mode); // prints exclusive
+   * } finally {
+   *   lock.unlock();
+   * }
+   * ```
+   */
+  acquireAsync(name: string, options?: AsyncNamedLockOptions & { ifAvailable?: false | undefined }): Promise<HeldLock>;
+  acquireAsync(name: string, options: AsyncNamedLockOptions): Promise<HeldLock | null>;
+
+  /**
+   * Runs `fn` while it holds the lock of this name. **Blocks** this thread; workers only, unless `allowMainThread`. Ended as
+   * {@link Mutex.lock} is.
+   *
+   * @param fn Called with the lock; with `null` if it was to be available and is not. Must be done when it returns.
+   * @returns What `fn` returns.
+   * @throws `ERR_LOCK_TIMEOUT` if the time was over; `fn` is not called then.
+   * @throws `ERR_LOCK_DEADLOCK` if the wait has no timeout and could never end: this thread holds the lock, or threads wait for
+   *   each other in a circle, for names and for other locks.
+   * @throws `ERR_LOCK_MAIN_THREAD` on the main thread.
+   * @throws `ERR_INVALID_ARG_TYPE` if an argument is wrong, or `fn` returns a promise (the lock is released then).
+   * @throws An `AbortError` (a `DOMException`), after `fn`, if the lock was stolen meanwhile; else what `fn` throws.
+   * @throws A `NotSupportedError` (a `DOMException`) as `request`, and if there is a `signal`, for which nobody would listen.
+   */
+  requestSync<T>(name: string, fn: (lock: HeldLock) => T): T;
+  requestSync<T>(
+    name: string,
+    options: NamedLockOptions & { ifAvailable?: false | undefined },
+    fn: (lock: HeldLock) => T,
+  ): T;
+  requestSync<T>(name: string, options: NamedLockOptions, fn: (lock: HeldLock | null) => T): T;
+
+  /**
+   * Takes the lock of this name. **Blocks** this thread; workers only, unless `allowMainThread`.
+   *
+   * @returns The lock, which is held until its `unlock`; `null` if it was to be available and is not.
+   * @throws As {@link LockManager.requestSync}, but for what is about `fn`.
+   */
+  acquire(name: string, options?: NamedLockOptions & { ifAvailable?: false | undefined }): HeldLock;
+  acquire(name: string, options: NamedLockOptions): HeldLock | null;
+
+  /** A promise of who holds which name and who waits, in all threads, at the moment of the call. Never blocks. */
+  query(): Promise<LockManagerSnapshot>;
+}
+
+/** The locks of the process: one {@link LockManager} for all threads, and all copies of this package. */
+export const locks: LockManager;
+
+/** A lock of a {@link LockManager} that is held, or was. Every member is for the thread that got it. */
+export class HeldLock {
+  private constructor();
+  /** The name. */
+  readonly name: string;
+  /** How it is held. */
+  readonly mode: 'exclusive' | 'shared';
+  /** Whether this still holds it, for all that this thread knows. */
+  readonly locked: boolean;
+  /**
+   * While this holds it: whether an earlier holder's thread ended inside, or the lock was stolen, so that what it guards may be
+   * half done; until somebody calls {@link HeldLock.markConsistent}.
+   */
+  readonly abandoned: boolean;
+  /** Aborts when the lock is stolen. A thread that is busy learns of that later. */
+  readonly signal: AbortSignal;
+
+  /**
+   * Takes the mark of abandonment off: all is well.
+   *
+   * @throws `ERR_LOCK_NOT_OWNER` if this does not hold it any more, or in the mode `'shared'`.
+   */
+  markConsistent(): void;
+  /**
+   * Releases the lock. Never blocks.
+   *
+   * @returns `true` if this held it; `false` if it was unlocked before, or stolen.
+   */
+  unlock(): boolean;
+  /** As `unlock`, for `using`. */
+  [Symbol.dispose](): void;
+}
+
 /** An object that lives in shared memory. */
 export interface LayoutObject {
   /** Where in its buffer it begins, in bytes. */
@@ -1935,14 +2150,14 @@ export function stats(): Stats;
 /** What the messages of all channels say: which lock it was. */
 export interface DiagnosticsSubject {
   /** The lock, or other primitive, as the object that this thread used: of `read` and `write` their {@link RwLock}. */
-  lock: Mutex | RwLock | Semaphore | Latch | Barrier | Once;
+  lock: Mutex | RwLock | Semaphore | Latch | Barrier | Once | HeldLock;
   /** The class of `lock`. A lock of a {@link LockTable} is a {@link Mutex}. */
-  lockKind: 'Mutex' | 'RwLock' | 'Semaphore' | 'Latch' | 'Barrier' | 'Once';
+  lockKind: 'Mutex' | 'RwLock' | 'Semaphore' | 'Latch' | 'Barrier' | 'Once' | 'HeldLock';
   /** The same as `lock` if that is a mutex, else `null`. */
   mutex: Mutex | null;
   /** Its name; `null` without one. */
   name: string | null;
-  /** Its byte offset. */
+  /** Its byte offset; -1 for a lock of a {@link LockManager}. */
   byteOffset: number;
 }
 
@@ -2049,12 +2264,14 @@ export class DeadlockError extends Error {
   readonly name: 'DeadlockError';
   /** The code of the error. */
   readonly code: 'ERR_LOCK_DEADLOCK';
-  /** Who waits for what: each thread waits for a mutex that the next one holds, the last for one that the first holds. */
+  /** Who waits for what: each thread waits for a lock that the next one holds, the last for one that the first holds. */
   readonly cycle: ReadonlyArray<{
     /** The `threadId` of the thread that waits. */
     threadId: number;
-    /** The byte offset of the mutex that it waits for. */
+    /** The byte offset of the lock that it waits for; -1 for one of a {@link LockManager}. */
     byteOffset: number;
+    /** The name of that, if it is one of a {@link LockManager}. */
+    name?: string;
   }>;
 }
 

@@ -31,6 +31,7 @@ const SCENARIOS = [
   'once',
   'table',
   'lock-all',
+  'named',
   'load',
   'idle',
 ];

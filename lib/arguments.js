@@ -63,6 +63,8 @@ function isAbortSignal(value) {
   );
 }
 
+exports.isAbortSignal = isAbortSignal;
+
 /** `place` is a lock or its word, for the message. */
 exports.checkFunction = (place, name, value) => {
   if (typeof value !== 'function') throw errors().invalidArgument(name, 'a function', value, place);

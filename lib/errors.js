@@ -40,7 +40,8 @@ class BrokenBarrierError extends Error {
 }
 
 /** A lock, or its word, as messages name it. */
-function describe({ byteOffset, name, kind = 'mutex' }, as = kind) {
+function describe({ byteOffset = -1, name, kind = 'mutex' }, as = kind) {
+  if (byteOffset < 0) return `the named lock ${inspect(name)}`;
   return `the ${as} ${typeof name === 'string' ? `${inspect(name)} ` : ''}at byte offset ${byteOffset}`;
 }
 

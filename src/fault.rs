@@ -157,6 +157,18 @@ faults! {
     /// What was granted, and never known of, goes back twice when its thread ends.
     RegisterIsGivenBackTwice: orders "permits_that_a_loop_was_granted_and_never_knew_of_go_back_once",
 
+    // Names.
+    /// Whoever loses a name to a thief is not told.
+    ThiefTellsNobody: names "whoever_loses_a_name_is_told_and_can_release_nothing_of_the_thief",
+    /// The word of a theft is taken for one about whatever request has the number now.
+    StolenNumberIsAnyRequest: names "a_late_word_of_a_theft_does_not_mean_the_next_request_of_that_number",
+    /// A release ends the hold of somebody else too.
+    AnyHoldOfANameWillDo: names "whoever_loses_a_name_is_told_and_can_release_nothing_of_the_thief",
+    /// What an ended thread held alone goes to the next as if all were well.
+    EndedHolderOfANameIsNotMarked: names "what_an_ended_thread_held_alone_goes_on_marked_and_what_it_shared_unmarked",
+    /// A name is forgotten with its mark.
+    MarkedNameIsForgotten: names "a_name_is_forgotten_when_nobody_holds_it_waits_for_it_or_has_to_know_that_it_is_marked",
+
     // Notifications.
     /// A thread begins to wait though the value has changed.
     ValueIsNotCompared: futex "a_wait_for_another_value_is_refused_at_once",

@@ -17,9 +17,12 @@ enum Width {
 pub struct Place {
     at: NonNull<AtomicU32>,
     width: Width,
-    /// Its offset in the buffer, for messages.
+    /// Its offset in the buffer, for messages; for a name, see [`Place::name`].
     pub byte_offset: usize,
 }
+
+/// Set in the offset of a name; larger than any buffer, and exact as a number of JS.
+const NAME: usize = 1 << 52;
 
 // SAFETY: it is an address; all access goes through atomics, which any thread may use.
 unsafe impl Send for Place {}
@@ -43,6 +46,20 @@ impl Place {
     /// As for [`Place::new`], but eight bytes, aligned to 8.
     pub const unsafe fn big_int64(at: NonNull<AtomicU64>, byte_offset: usize) -> Self {
         Self { at: at.cast(), width: Width::Eight, byte_offset }
+    }
+
+    /// The two words of a lock that has a name instead of a place in a buffer; `serial` tells the name from all others.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Place::new`].
+    pub const unsafe fn name(at: NonNull<AtomicU32>, serial: usize) -> Self {
+        Self { at, width: Width::Four, byte_offset: NAME | serial }
+    }
+
+    /// Whether it is the place of a name.
+    pub const fn is_name(self) -> bool {
+        self.byte_offset & NAME != 0
     }
 
     /// The key of its queue. Places of both widths that begin at the same byte are one.

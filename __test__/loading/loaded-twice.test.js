@@ -88,3 +88,30 @@ test('an error of one loaded instance is told by its code in the other', () => {
   const twin = new (loadAgain().Mutex)(buffer, OFFSET);
   for (const instance of [mutex, twin]) assert.throws(() => instance.unlock(), { code: 'ERR_LOCK_NOT_OWNER' });
 });
+
+test(
+  'the package loaded twice has the same named locks, and each learns of what is stolen from it',
+  watched(async () => {
+    const { locks } = require('../..');
+    const twin = loadAgain().locks;
+    assert.notEqual(twin, locks);
+    const mine = await locks.acquireAsync('twice');
+    assert.equal(await twin.acquireAsync('twice', { ifAvailable: true }), null);
+    const waiting = twin.request('twice', ({ name }) => name);
+    mine.unlock();
+    assert.equal(await waiting, 'twice');
+    const victims = [
+      await locks.acquireAsync('twice', { mode: 'shared' }),
+      await twin.acquireAsync('twice', { mode: 'shared' }),
+    ];
+    const aborted = victims.map(({ signal }) => new Promise((resolve) => signal.addEventListener('abort', resolve)));
+    const thief = await twin.acquireAsync('twice', { steal: true });
+    await Promise.all(aborted);
+    assert.deepEqual(
+      victims.map(({ locked }) => locked),
+      [false, false],
+    );
+    thief.markConsistent();
+    thief.unlock();
+  }),
+);

@@ -15,6 +15,8 @@ test('ES modules import every name from "sablock"', async () => {
     'LockGuard',
     'Semaphore',
     'SemaphorePermits',
+    'LockManager',
+    'HeldLock',
     'Barrier',
     'BarrierMember',
     'BrokenBarrierError',
@@ -50,6 +52,8 @@ test('the classes bear their names', () => {
     'Latch',
     'LatchEntry',
     'Once',
+    'LockManager',
+    'HeldLock',
     'TimeoutError',
     'DeadlockError',
   ])

@@ -16,6 +16,7 @@ import {
   type ConditionOptions,
   DeadlockError,
   type DiagnosticsMessages,
+  type HeldLock,
   type HoldMode,
   inspectAll,
   Latch,
@@ -24,12 +25,15 @@ import {
   type LockAllGuard,
   type Lockable,
   type LockGuard,
+  LockManager,
+  type LockManagerSnapshot,
   type LockOptions,
   LockTable,
   type LockTableOptions,
   layout,
   lockAll,
   lockAllAsync,
+  locks,
   ManualResetEvent,
   Mutex,
   type MutexHolder,
@@ -78,6 +82,7 @@ is<
     | 'BrokenBarrierError'
     | 'Condition'
     | 'DeadlockError'
+    | 'HeldLock'
     | 'inspectAll'
     | 'Latch'
     | 'LatchEntry'
@@ -86,6 +91,8 @@ is<
     | 'lockAllAsync'
     | 'LockAllGuard'
     | 'LockGuard'
+    | 'LockManager'
+    | 'locks'
     | 'LockTable'
     | 'ManualResetEvent'
     | 'Mutex'
@@ -522,6 +529,53 @@ latch.waitAsync({ signal });
   is<Equal<keyof LatchEntry, 'latch' | 'leave' | typeof Symbol.dispose>>();
   is<Equal<ReturnType<typeof entry.leave>, boolean>>();
 }
+is<Equal<keyof LockManager, 'acquire' | 'acquireAsync' | 'query' | 'request' | 'requestSync'>>();
+is<
+  Equal<
+    keyof HeldLock,
+    'abandoned' | 'locked' | 'markConsistent' | 'mode' | 'name' | 'signal' | 'unlock' | typeof Symbol.dispose
+  >
+>();
+const manager: LockManager = new LockManager({ allowMainThread: true });
+new LockManager({ scope: 'process' });
+new LockManager({ directory: '/locks' });
+is<Equal<typeof locks, LockManager>>();
+{
+  const text = locks.request('name', async (lock) => {
+    lock satisfies HeldLock & Disposable;
+    return lock.name;
+  });
+  is<Equal<typeof text, Promise<string>>>();
+  const maybe = locks.request('name', { ifAvailable: true }, (lock) => {
+    is<Equal<typeof lock, HeldLock | null>>();
+    return 1;
+  });
+  is<Equal<typeof maybe, Promise<number>>>();
+  locks.request('name', { mode: 'shared', signal, timeout: 5, ref: false }, (lock) => {
+    is<Equal<typeof lock, HeldLock>>();
+    lock.markConsistent();
+    is<Equal<typeof lock.mode, 'exclusive' | 'shared'>>();
+    is<Equal<typeof lock.signal, AbortSignal>>();
+  });
+  const acquired = locks.acquireAsync('name', { steal: true });
+  is<Equal<typeof acquired, Promise<HeldLock>>>();
+  const perhaps = locks.acquireAsync('name', { ifAvailable: true });
+  is<Equal<typeof perhaps, Promise<HeldLock | null>>>();
+  const blocked = manager.acquire('name', { timeout: 5 });
+  is<Equal<typeof blocked, HeldLock>>();
+  is<Equal<ReturnType<typeof blocked.unlock>, boolean>>();
+  const count: number = manager.requestSync('name', ({ name }) => name.length);
+  const none = manager.requestSync('name', { ifAvailable: true }, (lock) => lock?.abandoned ?? null);
+  is<Equal<typeof none, boolean | null>>();
+  manager.requestSync('name', { mode: 'shared' }, () => count);
+  const seen = locks.query();
+  is<Equal<typeof seen, Promise<LockManagerSnapshot>>>();
+  seen.then(({ held: [{ name, mode, clientId, pid, threadId, heldMs }], pending: [request] }) => {
+    is<Equal<typeof clientId, string>>();
+    is<Equal<typeof heldMs, number>>();
+    return [name, mode, pid, threadId, request.clientId, request.mode, request.name];
+  });
+}
 const once = new Once(memory, 12, { name: 'tables' });
 is<Equal<keyof Once, 'buffer' | 'byteOffset' | 'inspect' | 'isDone' | 'name' | 'run' | 'runSync'>>();
 is<Equal<ReturnType<Once['run']>, Promise<boolean>>>();
@@ -584,8 +638,8 @@ channel('sablock:contended').hasSubscribers satisfies boolean;
 is<Equal<DiagnosticsMessages['sablock:long-hold']['heldAtLeastMs'], number>>();
 declare const message: DiagnosticsMessages[keyof DiagnosticsMessages];
 is<Equal<typeof message.mutex, Mutex | null>>();
-is<Equal<typeof message.lockKind, 'Mutex' | 'RwLock' | 'Semaphore' | 'Latch' | 'Barrier' | 'Once'>>();
-is<Equal<typeof message.lock, Mutex | RwLock | Semaphore | Latch | Barrier | Once>>();
+is<Equal<typeof message.lockKind, 'Mutex' | 'RwLock' | 'Semaphore' | 'Latch' | 'Barrier' | 'Once' | 'HeldLock'>>();
+is<Equal<typeof message.lock, Mutex | RwLock | Semaphore | Latch | Barrier | Once | HeldLock>>();
 if (message.lock instanceof RwLock) message.lock.readers satisfies number;
 is<Equal<DiagnosticsMessages['sablock:abandoned']['mode'], 'exclusive' | 'shared' | 'permits' | 'entry' | 'member'>>();
 is<Equal<DiagnosticsMessages['sablock:deadlock']['cycle'], DeadlockError['cycle']>>();
@@ -607,7 +661,7 @@ if (error instanceof DeadlockError) {
   error satisfies Error;
   is<Equal<typeof error.name, 'DeadlockError'>>();
   is<Equal<typeof error.code, 'ERR_LOCK_DEADLOCK'>>();
-  is<Equal<(typeof error.cycle)[number], { threadId: number; byteOffset: number }>>();
+  is<Equal<(typeof error.cycle)[number], { threadId: number; byteOffset: number; name?: string }>>();
 }
 
 // RwLock

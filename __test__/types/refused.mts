@@ -7,10 +7,12 @@ import {
   BrokenBarrierError,
   Condition,
   DeadlockError,
+  type HeldLock,
   type Latch,
   LatchEntry,
   LockAllGuard,
   LockGuard,
+  LockManager,
   LockTable,
   layout,
   lockAll,
@@ -116,6 +118,20 @@ condition.notify('all');
 declare const event: AutoResetEvent;
 declare const latch: Latch;
 declare const once: Once;
+declare const manager: LockManager;
+declare const held: HeldLock;
+// @ts-expect-error: a request needs a callback
+manager.request('name');
+// @ts-expect-error: no such mode
+manager.request('name', { mode: 'other' }, () => {});
+// @ts-expect-error: a signal is for the asynchronous verbs
+manager.acquire('name', { signal });
+// @ts-expect-error: perhaps null
+manager.requestSync('name', { ifAvailable: true }, (lock) => lock.unlock());
+// @ts-expect-error: a manager has no name
+new LockManager({ name: 'mine' });
+// @ts-expect-error: read-only
+held.abandoned = false;
 // @ts-expect-error: no shared memory
 new AutoResetEvent(new ArrayBuffer(4));
 // @ts-expect-error: nothing of an event is in doubt

@@ -5,7 +5,7 @@ const { parentPort } = require('node:worker_threads');
 const sablock = require('../..');
 const { answer, answerError, data, doing, end, isRaised, raise, waitForFlag } = require('../helpers/inside.js');
 
-const here = { sablock, buffer: data.buffer, data, isRaised, raise, waitForFlag };
+const here = { sablock, require, buffer: data.buffer, data, isRaised, raise, waitForFlag };
 
 // The ways to end of `endings.js`.
 const actions = {

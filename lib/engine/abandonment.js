@@ -48,7 +48,8 @@ class Warnings {
     );
   };
 
-  warn(place, threadId, isShared) {
+  /** `who` has ended. */
+  warn(place, who, isShared) {
     const now = performance.now();
     if (this.#times.length === MOST) {
       if (now - this.#times[0] < WINDOW_MS) {
@@ -58,7 +59,7 @@ class Warnings {
       this.#times.shift();
     }
     emit(
-      `Thread ${threadId} ended while it held ${describe(place)}, which ` +
+      `${who} ended while it held ${describe(place)}, which ` +
         (isShared
           ? 'this thread now reads. The data that it guards may be half-written until somebody who holds it to write has ' +
             'checked it and called markConsistent().'
@@ -78,6 +79,17 @@ class Warnings {
   }
 }
 
+function warn(place, who, isShared) {
+  thread.warnings ??= new Warnings();
+  thread.warnings.warn(place, who, isShared);
+}
+
+/** As `report`, for what a process has held that `ended` inside: `{ pid, threadId }`, -1 where that is not known. */
+exports.reportOutside = (lock, place, { pid, threadId }, isShared) => {
+  warn(place, pid < 0 ? 'A process' : `Process ${pid}${threadId > 0 ? ` (its thread ${threadId})` : ''}`, isShared);
+  tellAbandoned(lock, place, threadId);
+};
+
 /**
  * The status was `GRANTED_ABANDONED`, and there is no `onAbandoned`, or it cannot repair yet since the hold is shared: then
  * nobody is warned.
@@ -85,8 +97,7 @@ class Warnings {
 exports.report = (lock, word, isShared = false) => {
   const threadId = endedThread();
   if (word.onAbandoned === undefined) {
-    thread.warnings ??= new Warnings();
-    thread.warnings.warn(word, threadId, isShared);
+    warn(word, `Thread ${threadId}`, isShared);
   }
   binding.reported();
   tellAbandoned(lock, word, threadId);

@@ -116,7 +116,8 @@ class Holds {
 /** What begins each message. `mutex` is of the time before there were other locks. */
 function placeOf(lock, word) {
   const lockKind = typeOf(word);
-  return { lock, lockKind, mutex: lockKind === 'Mutex' ? lock : null, name: lock.name, byteOffset: lock.byteOffset };
+  const { name, byteOffset = -1 } = lock;
+  return { lock, lockKind, mutex: lockKind === 'Mutex' ? lock : null, name, byteOffset };
 }
 
 function holdsOfThread() {

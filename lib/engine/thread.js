@@ -39,6 +39,8 @@ class Thread {
   register = null;
   /** The memory of that, which stays until the thread ends. */
   chunks = [];
+  /** What it holds of names, once there is any; see ../named/held-lock.js. */
+  held = null;
   /** The words of its locks that have names; see names.js. */
   named = null;
   /** Written by the binding. */
@@ -129,6 +131,7 @@ class Thread {
         });
       }
     }
+    this.held?.drain();
   }
 
   /**

@@ -151,13 +151,19 @@ function foundDeadlock(lock, word) {
   return error;
 }
 
+/** From here on byte offsets mean names. */
+const NAMED = 2 ** 52;
+
 /** Who waits for what, in the deadlock that the binding has just found. */
 function readCycle() {
   const { record } = thread;
-  return Array.from({ length: record[CycleLength] }, (_, step) => ({
-    threadId: record[Cycle + 2 * step],
-    byteOffset: record[Cycle + 2 * step + 1],
-  }));
+  return Array.from({ length: record[CycleLength] }, (_, step) => {
+    const threadId = record[Cycle + 2 * step];
+    const byteOffset = record[Cycle + 2 * step + 1];
+    return byteOffset < NAMED
+      ? { threadId, byteOffset }
+      : { threadId, byteOffset: -1, name: binding.nameOf(byteOffset) };
+  });
 }
 
 /**
@@ -255,6 +261,7 @@ exports.lockBlocking = (lock, word, request, timeout, verb) => {
   }
 };
 
+exports.readCycle = readCycle;
 exports.conclude = conclude;
 exports.takeOver = takeOver;
 

@@ -18,6 +18,7 @@ mod barging;
 mod check;
 mod deadlock;
 mod engine;
+mod named;
 mod notified;
 mod primitives;
 mod suite;

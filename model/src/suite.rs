@@ -1,28 +1,46 @@
 //! What is checked when.
 
 use crate::check::{Case, Mutant};
-use crate::{barging, deadlock, engine, notified};
+use crate::{barging, deadlock, engine, named, notified};
 
 /// What CI runs.
 pub fn quick() -> Vec<Box<dyn Case>> {
-    [barging::suite::quick(), engine::suite::quick(), notified::suite::quick(), deadlock::suite::quick()]
-        .into_iter()
-        .flatten()
-        .collect()
+    [
+        barging::suite::quick(),
+        engine::suite::quick(),
+        notified::suite::quick(),
+        deadlock::suite::quick(),
+        named::suite::quick(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }
 
 /// With the largest shapes that a day job has time for.
 pub fn full() -> Vec<Box<dyn Case>> {
-    [barging::suite::full(), engine::suite::full(), notified::suite::full(), deadlock::suite::full()]
-        .into_iter()
-        .flatten()
-        .collect()
+    [
+        barging::suite::full(),
+        engine::suite::full(),
+        notified::suite::full(),
+        deadlock::suite::full(),
+        named::suite::full(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }
 
 /// What must be caught.
 pub fn mutants() -> Vec<Mutant> {
-    [barging::suite::mutants(), engine::suite::mutants(), notified::suite::mutants(), deadlock::suite::mutants()]
-        .into_iter()
-        .flatten()
-        .collect()
+    [
+        barging::suite::mutants(),
+        engine::suite::mutants(),
+        notified::suite::mutants(),
+        deadlock::suite::mutants(),
+        named::suite::mutants(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }

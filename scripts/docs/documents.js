@@ -68,7 +68,10 @@ const examplesOf = (file) => {
 /** What a declaration file exports that exists at run time: from each name to the members of the class, or to null. */
 const exportsOf = (file) => {
   const source = ts.createSourceFile(file, read(file), ts.ScriptTarget.Latest, true);
-  const values = source.statements.filter((node) => ts.isClassDeclaration(node) || ts.isFunctionDeclaration(node));
+  const values = source.statements.flatMap((node) => {
+    if (ts.isVariableStatement(node)) return node.declarationList.declarations;
+    return ts.isClassDeclaration(node) || ts.isFunctionDeclaration(node) ? [node] : [];
+  });
   return new Map(values.map((node) => [node.name.text, ts.isClassDeclaration(node) ? membersOf(node) : null]));
 };
 

@@ -24,9 +24,11 @@ pub enum Notice {
     Expired(WaitId),
     /// The wait with this token was settled by another thread.
     Settled(u32),
+    /// What a request for a name held was stolen; its number is the token.
+    Stolen(WaitId),
 }
 
-/// Names one asynchronous wait of an agent.
+/// Names one asynchronous wait of an agent, or one of its requests for names.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct WaitId {
     /// The wait's place in its agent's table; used again once the wait is settled.

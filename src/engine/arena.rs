@@ -101,6 +101,16 @@ impl<T> Arena<T> {
     }
 }
 
+impl<T> IntoIterator for Arena<T> {
+    type Item = T;
+    type IntoIter = std::vec::IntoIter<T>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        let entries: Vec<T> = self.chunks.into_iter().flat_map(|(_, chunk)| chunk).map(|(_, entry)| entry).collect();
+        entries.into_iter()
+    }
+}
+
 impl<T> Index<u32> for Arena<T> {
     type Output = T;
 

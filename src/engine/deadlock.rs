@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::primitive::{Blockers, Mode, Order, Space};
+use super::primitive::{Blockers, Mode, Order};
 use super::queue::WaiterId;
 use super::table::Engine;
 use crate::agents::{Agent, AgentId, Blockage, ThreadId};
@@ -61,7 +61,7 @@ impl Engine {
 
     /// Who owns what this agent waits for; 0 if nobody does.
     fn owner_of(&self, blockage: Blockage) -> AgentId {
-        let contents = self.contents(Space::Words, blockage.address);
+        let contents = self.contents_at(blockage.address);
         let Some(queue) = contents.queues.get(&blockage.address) else { return 0 };
         match queue.primitive.blockers(queue.primitive.read(queue.place)) {
             Blockers::Owner(owner) => owner,
@@ -115,7 +115,7 @@ impl Engine {
     /// Whom this blocked agent waits for; nobody if it was let in in the meantime. For shared holds these are their
     /// holders, and those who wait ahead of it for longer than a time.
     fn blockers(&self, waiter: AgentId, blockage: Blockage) -> Vec<AgentId> {
-        let contents = self.contents(Space::Words, blockage.address);
+        let contents = self.contents_at(blockage.address);
         let Some(queue) = contents.queues.get(&blockage.address) else { return Vec::new() };
         let mut blockers = Vec::new();
         match queue.primitive.blockers(queue.primitive.read(queue.place)) {
@@ -130,13 +130,16 @@ impl Engine {
         }
         let is_strict = queue.primitive.order() == Order::Strict;
         let slots = contents.slots.get(&blockage.address).into_iter().flatten();
-        let holders: Vec<AgentId> = slots.filter(|slot| slot.read().sum() > 0).map(|slot| slot.agent).collect();
+        let registered = slots.filter(|slot| slot.read().sum() > 0).map(|slot| slot.agent);
+        let named = contents.holders_of(blockage.address);
+        let holders: Vec<AgentId> = registered.chain(named.iter().map(|holder| holder.agent)).collect();
         let mut ahead: Vec<_> = queue.tickets(&contents.waiters).collect();
         ahead.sort_unstable();
         let is_mine = |id: WaiterId| contents.waiters[id].agent == waiter && contents.waiters[id].is_blocking();
         let Some(mine) = ahead.iter().position(|(_, id)| is_mine(*id)) else { return Vec::new() };
         let is_exclusive = |id: WaiterId| contents.waiters[id].hold.is_some_and(|hold| hold.mode == Mode::Exclusive);
-        let mut waits_for_holders = is_exclusive(ahead[mine].1);
+        let is_held_alone = named.iter().any(|holder| holder.hold.mode == Mode::Exclusive);
+        let mut waits_for_holders = is_held_alone || is_exclusive(ahead[mine].1);
         for (_, id) in &ahead[..mine] {
             let other = &contents.waiters[*id];
             if is_strict && other.is_endless {

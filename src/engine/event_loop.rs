@@ -12,6 +12,7 @@ use std::time::Instant;
 use super::arena::Arena;
 use super::block::{Limit, Outcome};
 use super::lock_all::PendingSets;
+use super::names::NamedRequests;
 use super::primitive::{Corrupt, Hold, Mode, Order, Primitive, Request, State};
 use super::queue::{Settlement, WaiterId};
 use super::section::{Claim, Entered, Parks};
@@ -28,6 +29,8 @@ pub struct EventLoop<'e> {
     waits: Arena<Wait>,
     /// Of several locks at once.
     pub(super) sets: PendingSets,
+    /// Its requests for names.
+    pub(super) names: NamedRequests,
     /// Notices taken from the inbox and not yet dealt with.
     notices: VecDeque<Notice>,
     /// What [`EventLoop::next_settled`] returned last, until it is called again: the thread's code may not know of it yet.
@@ -126,6 +129,7 @@ impl<'e> EventLoop<'e> {
             agent,
             waits: Arena::default(),
             sets: PendingSets::default(),
+            names: NamedRequests::default(),
             notices: VecDeque::new(),
             unaccepted: None,
             may_park: true,
@@ -138,6 +142,11 @@ impl<'e> EventLoop<'e> {
     /// Whose loop it is.
     pub fn agent(&self) -> &Arc<Agent> {
         &self.agent
+    }
+
+    /// The engine that it waits with.
+    pub fn engine(&self) -> &'e Engine {
+        self.engine
     }
 
     /// How many waits are pending.
@@ -232,9 +241,10 @@ impl<'e> EventLoop<'e> {
         }
     }
 
-    fn leave(&self, token: u32, wait: &Wait) {
+    fn leave(&mut self, token: u32, wait: &Wait) {
         self.engine.drop_waiter(wait.primitive, wait.place, wait.waiter, Leaving::Ending);
         self.stop_clock(token, wait);
+        self.forget_wait(wait.place, wait.hold);
     }
 
     /// A name for a wait that is about to begin, and its deadline to be kept.
@@ -270,6 +280,7 @@ impl<'e> EventLoop<'e> {
         let wait = self.waits.remove(token);
         self.stop_clock(token, &wait);
         self.cancel_set(token);
+        self.forget_wait(wait.place, wait.hold);
         Some(wait.place)
     }
 
@@ -296,6 +307,7 @@ impl<'e> EventLoop<'e> {
                     self.engine.note_release(primitive, place, self.agent.id, hold);
                 }
                 self.engine.refuse(primitive, place, hold, self.agent.id, settlement);
+                self.forget_wait(place, hold);
             }
             Some(Unaccepted::Kept { .. }) if fault!(KeptNotificationIsLost) => {}
             Some(Unaccepted::Kept { token }) => self.drop_wait(token),
@@ -323,6 +335,10 @@ impl<'e> EventLoop<'e> {
                 Notice::Offer(address) => self.claim(address),
                 Notice::Expired(id) => self.expire(id),
                 Notice::Settled(token) => self.deliver(token),
+                Notice::Stolen(id) => {
+                    self.note_stolen(id);
+                    None
+                }
             };
             let Some(settled) = settled else { continue };
             if self.settle_set(&settled) {
@@ -425,6 +441,7 @@ impl<'e> EventLoop<'e> {
             return None;
         }
         let Wait { place, hold, .. } = self.waits.remove(id.token);
+        self.forget_wait(place, hold);
         let outcome = Ok(Outcome::TimedOut);
         Some(Settled { token: id.token, place, is_for_hold: hold.is_some(), outcome })
     }
@@ -441,6 +458,7 @@ impl<'e> EventLoop<'e> {
         }
         self.end_sets();
         self.engine.thread_ended(self.agent.id);
+        self.end_names();
     }
 }
 

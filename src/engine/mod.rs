@@ -27,6 +27,7 @@ pub mod holds;
 mod inspect;
 mod list;
 mod lock_all;
+mod names;
 mod parker;
 mod passes;
 mod primitive;
@@ -47,6 +48,7 @@ pub use deadlock::Hop;
 pub use event_loop::{EventLoop, Reply, ReplyError, Settled};
 pub use inspect::{HoldView, LockView, WaiterView};
 pub use lock_all::{LockSet, PartWait};
+pub use names::{Name, NameView, Ticket};
 pub use parker::Parker;
 pub use primitive::{
     Blockers, Corrupt, Counts, Entry, Facts, Glance, Hold, HoldOwner, Mode, Order, Primitive, Request, Space, State,

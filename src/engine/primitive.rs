@@ -25,6 +25,8 @@ pub enum Space {
     Words,
     /// The table of places at which threads wait for a notification.
     Notifications,
+    /// The table of names, whose words belong to the engine. It knows each hold (see [`super::names`]).
+    Names,
 }
 
 /// How a holder holds.
@@ -60,9 +62,9 @@ pub struct Hold {
     pub mode: Mode,
     /// Who may release it.
     pub owner: HoldOwner,
-    /// How many: permits, entries; 1 for a lock.
+    /// How many: permits, entries; 1 for a lock. Of a name, the generation of the request.
     pub count: u32,
-    /// How many there are in all, as whoever asks has it; 0 for what has no such number.
+    /// How many there are in all, as whoever asks has it; of a name, the number of the request; 0 for what has no such number.
     pub of: u32,
 }
 
@@ -83,6 +85,11 @@ impl Hold {
     /// Of a semaphore that has `of` permits in all.
     pub const fn permits(count: u32, of: u32) -> Self {
         Self { mode: Mode::Permits, owner: HoldOwner::Guard, count, of }
+    }
+
+    /// Of a name, by the request `number` of its agent; `generation` tells it from earlier ones of that number.
+    pub const fn named(mode: Mode, number: u32, generation: u32) -> Self {
+        Self { mode, owner: HoldOwner::Guard, count: generation, of: number }
     }
 
     /// Entries of a latch.

@@ -80,7 +80,7 @@ impl Engine {
 
     /// Begins a section at `address`, if anybody is queued there; only then its memory is known to live.
     pub(crate) fn open_queued(&self, address: usize) -> Option<Result<Section<'_>, Corrupt>> {
-        let contents = self.contents(Space::Words, address);
+        let contents = self.contents_at(address);
         let queue = contents.queues.get(&address)?;
         let (primitive, place) = (queue.primitive, queue.place);
         Some(Section::begin(self, contents, primitive, place).map_err(|_| Corrupt))
@@ -189,6 +189,7 @@ impl<'e> Section<'e> {
             Entry::Granted(state) => {
                 let entered = self.granted(state);
                 if let Some(hold) = request.hold() {
+                    self.note_holder(agent, hold);
                     self.admit_others(hold);
                 }
                 entered
@@ -212,6 +213,9 @@ impl<'e> Section<'e> {
     /// The holder releases, and the next gets in. False if it does not hold it so: then nothing changes.
     pub(crate) fn release(&mut self, hold: Hold, agent: AgentId) -> bool {
         let Some(state) = self.primitive.release(self.state, hold, agent) else { return false };
+        if !self.forget_holder(agent, hold) {
+            return false;
+        }
         self.state = state;
         if !fault!(ReleaseLetsNobodyIn) {
             self.hand_off();
@@ -224,6 +228,9 @@ impl<'e> Section<'e> {
     pub(crate) fn revoke(&mut self, hold: Hold, agent: AgentId, abandoned_by: Option<AgentId>) {
         let agent = if fault!(RevokesAnothersHold) { self.owner() } else { agent };
         let Some(state) = self.primitive.release(self.state, hold, agent) else { return };
+        if !self.forget_holder(agent, hold) {
+            return;
+        }
         self.state = state;
         self.abandoned_by = self.abandoned_by.or(abandoned_by);
         if !fault!(RevokedHoldIsLost) {

@@ -1,12 +1,13 @@
 //! The wait table: the queues of all primitives of the process, keyed by address, in buckets with a lock each.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::ended::EndedHold;
+use super::names::{Holders, Names};
 use super::primitive::{Hold, Primitive, Space};
 use super::queue::{Arrival, Kind, LoopGroup, Queue, Settlement, Ticket, Turn, Waiter, WaiterId, Waiters};
 use super::slot::Slot;
@@ -85,6 +86,8 @@ pub(crate) type Registered = (&'static dyn Primitive, Place);
 pub struct Engine {
     words: Box<[Bucket]>,
     notifications: Box<[Bucket]>,
+    /// Made when the first name is asked for.
+    pub(super) names: OnceLock<Names>,
     /// The agents.
     pub agents: Agents,
     pub(crate) timers: Box<dyn Timers>,
@@ -141,6 +144,8 @@ pub(crate) struct Contents {
     pub(crate) hold_serials: u64,
     /// The slots of the register of holds, by address.
     pub(crate) slots: FxHashMap<usize, SmallVec<[Slot; 2]>>,
+    /// Who holds which name, by address.
+    pub(crate) holders: FxHashMap<usize, Holders>,
     /// Holds that went back because their thread ended, of which nobody was told yet.
     pub(crate) ended: Vec<EndedHold>,
 }
@@ -152,6 +157,7 @@ impl Engine {
         Self {
             words: table(),
             notifications: table(),
+            names: OnceLock::new(),
             agents: Agents::new(first_agent),
             timers,
             patience,
@@ -166,19 +172,28 @@ impl Engine {
         match space {
             Space::Words => &self.words,
             Space::Notifications => &self.notifications,
+            Space::Names => &self.names().buckets,
         }
     }
 
     pub(crate) fn bucket(&self, space: Space, address: usize) -> &Bucket {
-        // Words lie 4 bytes apart; the multiplier (2^64 divided by the golden ratio: Knuth, TAOCP 6.4) spreads neighbours.
-        let hash = ((address as u64) >> 2).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         let buckets = self.table(space);
-        &buckets[(hash >> 32) as usize & (buckets.len() - 1)]
+        &buckets[bucket_index(address, buckets.len())]
     }
 
     /// Locks the bucket of a primitive.
     pub(crate) fn contents(&self, space: Space, address: usize) -> MutexGuard<'_, Contents> {
         self.bucket(space, address).contents.lock()
+    }
+
+    /// Locks the bucket in which somebody is queued at `address` to hold something, if anybody is.
+    pub(super) fn contents_at(&self, address: usize) -> MutexGuard<'_, Contents> {
+        let contents = self.contents(Space::Words, address);
+        if contents.queues.contains_key(&address) || self.names.get().is_none() {
+            return contents;
+        }
+        drop(contents);
+        self.contents(Space::Names, address)
     }
 
     /// All buckets of a table.
@@ -194,11 +209,19 @@ impl Engine {
     /// The counts of all buckets.
     pub fn stats(&self) -> Stats {
         let mut sum = Stats::default();
-        for bucket in &self.words {
+        let names = self.names.get().into_iter().flat_map(|names| &names.buckets);
+        for bucket in self.words.iter().chain(names) {
             sum.add(bucket.contents.lock().stats.read());
         }
         sum
     }
+}
+
+/// Which of so many buckets (a power of two) is that of an address.
+pub(super) fn bucket_index(address: usize, buckets: usize) -> usize {
+    // Words lie 4 bytes apart; the multiplier (2^64 divided by the golden ratio: Knuth, TAOCP 6.4) spreads neighbours.
+    let hash = ((address as u64) >> 2).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    (hash >> 32) as usize & (buckets - 1)
 }
 
 impl Contents {

@@ -16,6 +16,7 @@ mod inspection;
 mod latch;
 mod location;
 mod lock_all;
+mod named;
 mod once;
 mod record;
 mod rwlock;

@@ -36,6 +36,8 @@ pub enum Field {
     Locks,
     /// 1 if `takeEnded` has something for the primitive that the last wait was for.
     HasEnded,
+    /// The number of the request for a name that the last call made.
+    Number,
     /// How many steps the cycle has; each is a thread and the byte offset of the lock that it waits for.
     CycleLength,
     /// The first step.

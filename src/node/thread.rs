@@ -254,6 +254,7 @@ impl JsThread {
     /// Takes a pending wait back.
     pub fn cancel(&mut self, token: u32) -> Result<bool> {
         match self.event_loop.cancel(token) {
+            Some(place) if place.is_name() => Ok(true),
             Some(place) => {
                 let addresses = self.set_anchors.remove(&token).unwrap_or_else(|| vec![place.address()]);
                 self.release_anchors(addresses).map(|()| true)
@@ -315,7 +316,7 @@ impl JsThread {
         if let Some(settled) = &next {
             match self.set_anchors.remove(&settled.token) {
                 Some(addresses) => self.settled_set = addresses,
-                None => self.settled = Some(settled.place.address()),
+                None => self.settled = (!settled.place.is_name()).then(|| settled.place.address()),
             }
         }
         Ok(next)

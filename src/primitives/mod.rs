@@ -6,6 +6,7 @@ pub mod event;
 pub mod futex;
 pub mod latch;
 pub mod mutex;
+pub mod named;
 pub mod once;
 pub mod rwlock;
 pub mod semaphore;

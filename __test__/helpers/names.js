@@ -1,0 +1,52 @@
+// What the tests of named locks have in common.
+
+const { locks } = require('../..');
+
+/** A promise and what settles it. */
+exports.deferred = () => {
+  const parts = {};
+  parts.promise = new Promise((resolve, reject) => Object.assign(parts, { resolve, reject }));
+  return parts;
+};
+
+/** Holds a name until `release(result)` is called; `request` is the promise of the request. */
+exports.hold = async (name, options = {}, manager = locks) => {
+  const inside = exports.deferred();
+  const end = exports.deferred();
+  const request = manager.request(name, options, (lock) => {
+    inside.resolve(lock);
+    return end.promise;
+  });
+  request.catch(inside.reject);
+  return { lock: await inside.promise, release: end.resolve, fail: end.reject, request };
+};
+
+/** Those of a list of `query()` that are for this name. */
+exports.rowsOf = (list, name) => list.filter((row) => row.name === name);
+
+/** The modes in which a name is held, and for which it is waited, in order. */
+exports.modesOf = async (name, manager = locks) => {
+  const { held, pending } = await manager.query();
+  const modes = (list) => exports.rowsOf(list, name).map(({ mode }) => mode);
+  return { held: modes(held), pending: modes(pending) };
+};
+
+/** Looks until so many wait for the name. */
+exports.pendingFor = async (threads, name, count) => {
+  let seen = -1;
+  const look = async () => {
+    seen = (await exports.modesOf(name)).pending.length;
+  };
+  await look();
+  await threads.until(`${count} wait for ${name}`, () => {
+    look();
+    return seen === count;
+  });
+};
+
+const turn = () => new Promise((resolve) => setImmediate(resolve));
+
+/** Lets everything happen that is about to. */
+exports.turns = async (count = 3) => {
+  for (let index = 0; index < count; index++) await turn();
+};

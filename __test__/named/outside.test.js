@@ -1,0 +1,164 @@
+// The second step of a request, with a backend whose outer lock the test is.
+
+const assert = require('node:assert/strict');
+const { isMainThread } = require('node:worker_threads');
+const { test } = require('node:test');
+const { locks } = require('../..');
+const { binding } = require('../../lib/engine/thread.js');
+const { toOptions } = require('../../lib/named/options.js');
+const { obtain, runWith } = require('../../lib/named/requests.js');
+const { obtainBlocking } = require('../../lib/named/blocking.js');
+const { deferred, turns } = require('../helpers/names.js');
+
+/** A backend whose outer lock is free, or waits until the test settles it. */
+const createBackend = (t, { isFree = true, blocked = null } = {}) => {
+  const log = [];
+  const held = (abandoned = false, ended = null) => ({
+    abandoned,
+    ended,
+    markConsistent() {
+      log.push('mark');
+      this.abandoned = false;
+    },
+    unlock: () => log.push('unlock'),
+  });
+  const state = { log, held, isFree, waits: [] };
+  state.outer = {
+    tryLock(name, mode) {
+      log.push(`try ${name} ${mode}`);
+      if (state.error !== undefined) throw state.error;
+      return state.isFree ? held() : null;
+    },
+    lockAsync(name, mode, timeout, ref) {
+      const wait = deferred();
+      log.push(`wait ${name} ${mode} ${timeout === Infinity ? 'for ever' : timeout > 0} ${ref}`);
+      wait.cancel = () => {
+        log.push('cancel');
+        return true;
+      };
+      state.waits.push(wait);
+      return wait;
+    },
+    lockBlocking: () => blocked,
+    query: () => [],
+  };
+  const backend = { scope: 'machine', space: binding.nameSpace(`test ${t.name}`), canSteal: false, outer: state.outer };
+  state.request = (options, callback) =>
+    obtain(
+      backend,
+      'name',
+      toOptions('name', options),
+      (lock) => (lock === null ? callback(null) : runWith(lock, callback)),
+      'request',
+    );
+  state.block = (options) => obtainBlocking(backend, 'name', toOptions('name', options), 'acquire');
+  state.rows = () => binding.queryNames(backend.space).map(({ heldMs }) => (heldMs < 0 ? 'pending' : 'held'));
+  return state;
+};
+
+test('the outer lock is taken before the callback, and unlocked before the next of the process', async (t) => {
+  const state = createBackend(t);
+  const first = state.request({}, () => state.log.push('first'));
+  const second = state.request({ mode: 'shared' }, () => state.log.push('second'));
+  await Promise.all([first, second]);
+  assert.deepEqual(state.log, ['try name exclusive', 'first', 'unlock', 'try name shared', 'second', 'unlock']);
+  assert.deepEqual(state.rows(), []);
+});
+
+test('names of one space are none of another', async (t) => {
+  const state = createBackend(t);
+  await state.request({}, async () => {
+    assert.equal(await locks.request('name', { ifAvailable: true }, (lock) => lock !== null), true);
+    assert.deepEqual((await locks.query()).held, []);
+  });
+});
+
+test('while the outer lock is waited for, the request shows as pending, and others of the process wait behind', async (t) => {
+  const state = createBackend(t, { isFree: false });
+  const first = state.request({ timeout: 60_000, ref: false }, () => 'first');
+  const second = state.request({}, () => 'second');
+  await turns();
+  assert.deepEqual(state.rows(), ['pending', 'pending']);
+  assert.deepEqual(state.log, ['try name exclusive', 'wait name exclusive true false']);
+  state.waits[0].resolve(state.held());
+  assert.equal(await first, 'first');
+  await turns();
+  assert.deepEqual(state.rows(), ['pending']);
+  state.waits[1].resolve(state.held());
+  assert.equal(await second, 'second');
+  assert.deepEqual(state.rows(), []);
+});
+
+test('an outer lock that is not available, or not in time, lets the next of the process go on', async (t) => {
+  const state = createBackend(t, { isFree: false });
+  assert.equal(await state.request({ ifAvailable: true }, (lock) => lock), null);
+  const late = state.request({ timeout: 5 }, () => {});
+  await turns();
+  state.waits[0].resolve(null);
+  await assert.rejects(late, { code: 'ERR_LOCK_TIMEOUT' });
+  assert.deepEqual(state.rows(), []);
+});
+
+test('an error of the outer lock rejects the request, and nothing is held', async (t) => {
+  const state = createBackend(t, { isFree: false });
+  const error = new Error('no such directory');
+  const failed = state.request({}, () => {});
+  await turns();
+  state.waits[0].reject(error);
+  await assert.rejects(failed, error);
+  state.error = error;
+  await assert.rejects(
+    state.request({}, () => {}),
+    error,
+  );
+  assert.throws(() => state.block({}), error);
+  assert.deepEqual(state.rows(), []);
+});
+
+test('a signal cancels the wait for the outer lock', async (t) => {
+  const state = createBackend(t, { isFree: false });
+  const controller = new AbortController();
+  const reason = new Error('the reason');
+  const request = state.request({ signal: controller.signal }, () => {});
+  await turns();
+  controller.abort(reason);
+  await assert.rejects(request, reason);
+  assert.equal(state.log.at(-1), 'cancel');
+  assert.deepEqual(state.rows(), []);
+});
+
+test('a mark of the outer lock is the mark of the lock, is reported, and taken off there', async (t) => {
+  const warnings = [];
+  const note = ({ code, message }) => warnings.push([code, message]);
+  process.on('warning', note);
+  t.after(() => process.off('warning', note));
+  const state = createBackend(t, { isFree: false });
+  const request = state.request({}, (lock) => {
+    const before = lock.abandoned;
+    lock.markConsistent();
+    return [before, lock.abandoned];
+  });
+  await turns();
+  state.waits[0].resolve(state.held(true, { pid: 4711, threadId: 3 }));
+  assert.deepEqual(await request, [true, false]);
+  assert.deepEqual(state.log.slice(-2), ['mark', 'unlock']);
+  await turns();
+  assert.equal(warnings.length, 1);
+  assert.equal(warnings[0][0], 'SABLOCK_ABANDONED');
+  assert.match(warnings[0][1], /Process 4711 \(its thread 3\) ended while it held the named lock 'name'/);
+});
+
+test('blocking verbs take the outer lock too', { skip: !isMainThread }, (t) => {
+  const free = createBackend(t);
+  const lock = free.block({});
+  assert.equal(lock.unlock(), true);
+  assert.deepEqual(free.log, ['try name exclusive', 'unlock']);
+  const none = createBackend(t, { isFree: false });
+  assert.equal(none.block({ ifAvailable: true }), null);
+  assert.throws(() => none.block({ timeout: 5 }), { code: 'ERR_LOCK_TIMEOUT' });
+  assert.deepEqual(none.rows(), []);
+  const waited = createBackend(t, { isFree: false, blocked: { abandoned: true, unlock() {} } });
+  const late = waited.block({});
+  assert.deepEqual([late.abandoned, waited.rows()], [true, ['held']]);
+  late.unlock();
+});

@@ -1,0 +1,126 @@
+// What query() shows: everybody at one moment.
+
+const assert = require('node:assert/strict');
+const { test } = require('node:test');
+const { locks } = require('../..');
+const { startActors } = require('../helpers/actors.js');
+const { hold, modesOf, pendingFor, rowsOf } = require('../helpers/names.js');
+const { watched } = require('../helpers/threads.js');
+
+const clientOf = (threadId) => `node-${process.pid}-${threadId}`;
+
+test('while nothing is held or asked for, both lists are empty', async () => {
+  assert.deepEqual(await locks.query(), { held: [], pending: [] });
+});
+
+test('a holder shows with its name, mode, client, process, thread, and for how long it has held', async () => {
+  const held = await hold('one');
+  const before = (await locks.query()).held;
+  assert.deepEqual(before, [
+    { name: 'one', mode: 'exclusive', clientId: clientOf(0), pid: process.pid, threadId: 0, heldMs: before[0].heldMs },
+  ]);
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  const [{ heldMs }] = (await locks.query()).held;
+  assert.ok(heldMs >= before[0].heldMs + 15, `${before[0].heldMs} ms, then ${heldMs} ms`);
+  held.release();
+  await held.request;
+});
+
+test('those who share a name, and those who wait, show once each, in the order in which they came', async () => {
+  const holders = await Promise.all([1, 2].map(() => hold('many', { mode: 'shared' })));
+  const waiting = ['exclusive', 'shared', 'shared', 'exclusive'].map((mode) =>
+    locks.request('many', { mode }, () => {}),
+  );
+  assert.deepEqual(await modesOf('many'), {
+    held: ['shared', 'shared'],
+    pending: ['exclusive', 'shared', 'shared', 'exclusive'],
+  });
+  assert.deepEqual(rowsOf((await locks.query()).pending, 'many')[0], {
+    name: 'many',
+    mode: 'exclusive',
+    clientId: clientOf(0),
+  });
+  for (const { release } of holders) release();
+  await Promise.all(waiting);
+  assert.deepEqual(await modesOf('many'), { held: [], pending: [] });
+});
+
+test('what it shows is as of the call, not of when the promise is awaited', async () => {
+  const held = await hold('moment');
+  const seen = locks.query();
+  held.lock.unlock();
+  assert.equal((await seen).held.length, 1);
+  assert.equal((await locks.query()).held.length, 0);
+  held.release();
+});
+
+test(
+  'every thread shows, and each sees the same, also a deadlock of two of them',
+  watched(async (_, threads) => {
+    const actors = await startActors(threads, 2);
+    const names = ['first', 'second'];
+    for (const [index, actor] of actors.entries()) {
+      actor.do(
+        (here, name, flag) => {
+          here.sablock.locks.request(name, () => {
+            here.raise(flag);
+            return new Promise(() => {});
+          });
+        },
+        names[index],
+        index,
+      );
+      await threads.raised(index);
+    }
+    for (const [index, actor] of actors.entries()) {
+      actor.do((here, name) => void here.sablock.locks.request(name, () => {}), names[1 - index]);
+      await pendingFor(threads, names[1 - index], 1);
+    }
+    const seen = await locks.query();
+    const clients = (list) => list.map(({ name, clientId }) => [name, clientId]);
+    const [first, second] = actors.map(({ threadId }) => clientOf(threadId));
+    assert.deepEqual(clients(seen.held), [
+      ['first', first],
+      ['second', second],
+    ]);
+    assert.deepEqual(clients(seen.pending), [
+      ['second', first],
+      ['first', second],
+    ]);
+    const there = await actors[0].do((here) => here.sablock.locks.query());
+    assert.deepEqual([clients(there.held), clients(there.pending)], [clients(seen.held), clients(seen.pending)]);
+  }),
+);
+
+test(
+  'at every moment of a storm exactly one holds an exclusive name',
+  watched(async (_, threads) => {
+    const actors = await startActors(threads, 2);
+    const STOP = 0;
+    const storms = actors.map((actor) =>
+      actor.do(async (here, stop) => {
+        let count = 0;
+        while (!here.isRaised(stop)) {
+          await Promise.all([1, 2, 3].map(() => here.sablock.locks.request('storm', () => {})));
+          count += 3;
+        }
+        return count;
+      }, STOP),
+    );
+    const mine = [];
+    for (let index = 0; index < 2_000; index++) {
+      const { held } = await modesOf('storm');
+      assert.ok(held.length <= 1, `${held.length} hold it`);
+      if (index % 10 === 0) mine.push(locks.request('storm', () => {}));
+      if (index % 100 === 0) await new Promise((resolve) => setImmediate(resolve));
+    }
+    threads.raise(STOP);
+    const counts = await Promise.all(storms);
+    await Promise.all(mine);
+    assert.ok(
+      counts.every((count) => count > 0),
+      `${counts}`,
+    );
+    assert.deepEqual(await modesOf('storm'), { held: [], pending: [] });
+  }),
+);

@@ -1,0 +1,102 @@
+// Requests that are aborted: before, while they wait, after the grant and before the callback, and too late.
+
+const assert = require('node:assert/strict');
+const { test } = require('node:test');
+const { locks } = require('../..');
+const { hold, modesOf, turns } = require('../helpers/names.js');
+
+const never = () => assert.fail('the callback must not run');
+const reason = new Error('the reason');
+const reasonOf = (request) => request.then(never, (error) => error);
+
+test('a signal that has aborted rejects with its reason, and nothing is asked for', async () => {
+  assert.equal(await reasonOf(locks.request('before', { signal: AbortSignal.abort(reason) }, never)), reason);
+  assert.equal((await reasonOf(locks.request('before', { signal: AbortSignal.abort() }, never))).name, 'AbortError');
+  assert.deepEqual(await modesOf('before'), { held: [], pending: [] });
+});
+
+test('a pending request that is aborted leaves the queue at once, and those behind it go on', async () => {
+  const reader = await hold('pending', { mode: 'shared' });
+  const controller = new AbortController();
+  const writer = locks.request('pending', { signal: controller.signal }, never);
+  const late = locks.request('pending', { mode: 'shared' }, () => 'late');
+  await turns();
+  assert.deepEqual(await modesOf('pending'), { held: ['shared'], pending: ['exclusive', 'shared'] });
+  controller.abort(reason);
+  assert.deepEqual((await modesOf('pending')).pending, []);
+  assert.equal(await reasonOf(writer), reason);
+  assert.equal(await late, 'late');
+  reader.release();
+  await reader.request;
+});
+
+test('an abort in the same turn rejects though the name is free, and passes it on', async () => {
+  for (const wait of [() => {}, () => Promise.resolve(), () => new Promise(process.nextTick)]) {
+    const controller = new AbortController();
+    const request = locks.request('same turn', { signal: controller.signal }, never);
+    const next = locks.request('same turn', ({ abandoned }) => abandoned);
+    await wait();
+    controller.abort(reason);
+    assert.equal(await reasonOf(request), reason);
+    assert.equal(await next, false);
+  }
+});
+
+test('an abort between the grant and the callback releases and rejects, at whatever moment', async () => {
+  const outcomes = new Set();
+  for (let moments = 0; moments < 8; moments++) {
+    const held = await hold('granted');
+    const controller = new AbortController();
+    let hasRun = false;
+    const request = locks.request('granted', { signal: controller.signal }, () => {
+      hasRun = true;
+    });
+    // Granted by this release, of which the code learns some microtasks later.
+    held.lock.unlock();
+    for (let moment = 0; moment < moments; moment++) await undefined;
+    const ranBefore = hasRun;
+    controller.abort(reason);
+    const outcome = await request.catch((error) => error);
+    assert.equal(outcome, ranBefore ? undefined : reason, `${moments} microtasks`);
+    assert.equal(hasRun, ranBefore);
+    outcomes.add(outcome);
+    assert.equal(await locks.request('granted', { ifAvailable: true }, (lock) => lock?.abandoned), false);
+    held.release();
+    await held.request;
+  }
+  assert.equal(outcomes.size, 2);
+});
+
+test('an abort after the callback has begun changes nothing', async () => {
+  const controller = new AbortController();
+  const held = await hold('late', { signal: controller.signal });
+  controller.abort(reason);
+  assert.deepEqual(await modesOf('late'), { held: ['exclusive'], pending: [] });
+  assert.equal(held.lock.signal.aborted, false);
+  held.release('result');
+  assert.equal(await held.request, 'result');
+});
+
+test('an abort after the release changes nothing', async () => {
+  const controller = new AbortController();
+  assert.equal(await locks.request('over', { signal: controller.signal }, () => 7), 7);
+  controller.abort(reason);
+  assert.equal(await locks.request('over', () => 8), 8);
+});
+
+test('one signal aborts all of its requests, and no listener stays', async () => {
+  const { getEventListeners } = require('node:events');
+  const held = await hold('many');
+  const controller = new AbortController();
+  const { signal } = controller;
+  const requests = Array.from({ length: 100 }, () => reasonOf(locks.request('many', { signal }, never)));
+  assert.equal(getEventListeners(signal, 'abort').length, 1);
+  controller.abort(reason);
+  assert.deepEqual(new Set(await Promise.all(requests)), new Set([reason]));
+  assert.equal(getEventListeners(signal, 'abort').length, 0);
+  held.release();
+  await held.request;
+  const other = new AbortController();
+  await locks.request('many', { signal: other.signal }, () => {});
+  assert.equal(getEventListeners(other.signal, 'abort').length, 0);
+});

@@ -1,0 +1,90 @@
+// The arguments of named locks are converted as Web IDL does for the Web Locks API, and checked in the specification's order,
+// before anything is changed.
+
+const { binding } = require('../engine/thread.js');
+const { invalidArgument } = require('../errors.js');
+const { isAbortSignal } = require('../arguments.js');
+const { notSupported, placeOf } = require('./errors.js');
+
+const { Exclusive, Shared } = binding.NameMode;
+
+/** What is asked for if nothing is said. */
+const DEFAULTS = { mode: Exclusive, ifAvailable: false, steal: false, signal: undefined, timeout: Infinity, ref: true };
+
+/** A name as any value of JavaScript becomes one. */
+const toName = (name) => (typeof name === 'string' ? name : `${name}`);
+
+/** From what users pass to options of which all are set but the signal. */
+function toOptions(name, options) {
+  if (options === undefined || options === null) return DEFAULTS;
+  if (typeof options !== 'object' && typeof options !== 'function') {
+    throw invalidArgument('options', 'an object', options, placeOf(name));
+  }
+  // In the order of their names.
+  const { ifAvailable, mode, ref = true, signal, steal, timeout = Infinity } = options;
+  const place = () => placeOf(name);
+  if (typeof ref !== 'boolean') throw invalidArgument('options.ref', 'a boolean', ref, place());
+  if (signal !== undefined && !isAbortSignal(signal)) {
+    throw invalidArgument('options.signal', 'an AbortSignal', signal, place());
+  }
+  if (typeof timeout !== 'number') {
+    throw invalidArgument('options.timeout', 'a number of milliseconds', timeout, place());
+  }
+  return {
+    mode: toMode(mode, name),
+    ifAvailable: Boolean(ifAvailable),
+    steal: Boolean(steal),
+    signal,
+    timeout: Number.isNaN(timeout) ? Infinity : timeout,
+    ref,
+  };
+}
+
+function toMode(mode, name) {
+  const text = mode === undefined ? 'exclusive' : `${mode}`;
+  if (text === 'exclusive') return Exclusive;
+  if (text === 'shared') return Shared;
+  throw invalidArgument('options.mode', '"exclusive" or "shared"', mode, placeOf(name));
+}
+
+/** As `toOptions`, for what blocks: no event loop turns there in which a signal could abort. */
+function toBlockingOptions(name, options) {
+  const asked = toOptions(name, options);
+  if (asked.signal !== undefined) {
+    throw notSupported(
+      'The option "signal" is for promises: a thread that blocks is aborted by nobody. Give a timeout.',
+    );
+  }
+  return asked;
+}
+
+/** What the specification does not allow for this name, and what this backend does not. */
+function checkRequest(backend, name, options) {
+  if (name.charCodeAt(0) === HYPHEN) {
+    throw notSupported(`The name ${JSON.stringify(name)} begins with a hyphen, which is reserved. Use another.`);
+  }
+  if (options === DEFAULTS) return;
+  const { steal, ifAvailable, signal } = options;
+  if (steal && ifAvailable) {
+    throw notSupported('The options "steal" and "ifAvailable" exclude each other: what is stolen is always available.');
+  }
+  if (steal && options.mode !== Exclusive) {
+    throw notSupported('The option "steal" needs the mode "exclusive".');
+  }
+  if (signal !== undefined && (steal || ifAvailable)) {
+    throw notSupported('The option "signal" excludes "steal" and "ifAvailable", with which nothing is waited for.');
+  }
+  if (steal && !backend.canSteal) {
+    throw notSupported(
+      'The option "steal" is for locks of the process only: nothing can stop a holder in another process.',
+    );
+  }
+}
+
+const HYPHEN = 0x2d;
+
+exports.DEFAULTS = DEFAULTS;
+exports.toName = toName;
+exports.toOptions = toOptions;
+exports.toBlockingOptions = toBlockingOptions;
+exports.checkRequest = checkRequest;

@@ -1,0 +1,222 @@
+//! The binding's part of locks that have names. A request is known by its number in this thread, which the record has.
+
+use napi::bindgen_prelude::*;
+use napi::{Env, sys};
+use napi_derive::napi;
+
+use super::record::Field;
+use super::status;
+use super::thread::{JsThread, check};
+use super::{engine, limit};
+use crate::engine::{Mode, Name, NameView, Outcome, Request};
+use crate::primitives::named::NAMED;
+
+/// How a name is held.
+#[napi]
+#[derive(Clone, Copy)]
+pub enum NameMode {
+    /// Alone.
+    Exclusive,
+    /// Together with others of this mode.
+    Shared,
+}
+
+impl From<NameMode> for Mode {
+    fn from(mode: NameMode) -> Self {
+        match mode {
+            NameMode::Exclusive => Self::Exclusive,
+            NameMode::Shared => Self::Shared,
+        }
+    }
+}
+
+/// A string of JS, of whatever 16-bit units.
+pub struct JsName {
+    env: sys::napi_env,
+    value: sys::napi_value,
+}
+
+impl FromNapiValue for JsName {
+    unsafe fn from_napi_value(env: sys::napi_env, value: sys::napi_value) -> Result<Self> {
+        Ok(Self { env, value })
+    }
+}
+
+impl JsName {
+    fn in_space(&self, space: u32) -> Result<Name> {
+        let Self { env, value } = *self;
+        let read = |units: &mut [u16]| {
+            let mut length = 0;
+            // SAFETY: both are those of the call in progress, during which this lives; the buffer has the length that is given, of
+            // which one is for a zero behind the name.
+            let status =
+                unsafe { sys::napi_get_value_string_utf16(env, value, units.as_mut_ptr(), units.len(), &mut length) };
+            check(status).map(|()| length)
+        };
+        let mut short = [0; 128];
+        let length = read(&mut short)?;
+        // A longer one may have been cut off.
+        if length + 1 < short.len() {
+            return Ok(Name::new(space, &short[..length]));
+        }
+        let mut length = 0;
+        // SAFETY: as above; without a buffer only the length is written.
+        check(unsafe { sys::napi_get_value_string_utf16(env, value, std::ptr::null_mut(), 0, &mut length) })?;
+        let mut long = vec![0; length + 1];
+        let length = read(&mut long)?;
+        Ok(Name::new(space, &long[..length]))
+    }
+}
+
+/// The number of the space of names with this key, the same in all threads; 0 is that of the process.
+#[napi(catch_unwind)]
+pub fn name_space(key: String) -> u32 {
+    engine().name_space(&key)
+}
+
+/// Asks for a name: `GRANTED`, `GRANTED_ABANDONED`, `PENDING`, `TIMED_OUT` (then the request is over) or `NO_CLOCK`.
+#[napi(catch_unwind, ts_args_type = "space: number, name: string, mode: NameMode, timeout: number")]
+pub fn request_name(env: Env, space: u32, name: JsName, mode: NameMode, timeout: f64) -> Result<i32> {
+    let name = name.in_space(space)?;
+    JsThread::with(env, |thread| match thread.event_loop.request_name(name, mode.into(), limit(timeout)) {
+        Ok((ticket, reply)) => {
+            thread.record.set(Field::Number, f64::from(ticket.number));
+            status::of_reply(Ok(reply), thread)
+        }
+        Err(error) => status::of_reply(Err(error), thread),
+    })
+}
+
+/// Blocks this thread until it has the name. Returns a status; unless granted, the request is over.
+#[napi(catch_unwind, ts_args_type = "space: number, name: string, mode: NameMode, timeout: number")]
+pub fn acquire_name(env: Env, space: u32, name: JsName, mode: NameMode, timeout: f64) -> Result<i32> {
+    let name = name.in_space(space)?;
+    let (agent, ticket, mut call) = JsThread::with(env, |thread| {
+        let ticket = thread.event_loop.make_request(&NAMED, name, mode.into());
+        (thread.event_loop.agent().clone(), ticket, thread.blocking_call(env))
+    })?;
+    // Nothing of the thread's state is borrowed here, as in `acquire`.
+    let outcome = engine().wait(&agent, &NAMED, ticket.place, Request::Hold(ticket.hold), limit(timeout), &mut call);
+    JsThread::with(env, |thread| {
+        thread.note_wait(&call);
+        thread.record.set(Field::Number, f64::from(ticket.number));
+        if !matches!(outcome, Ok(Outcome::Granted { .. })) {
+            thread.event_loop.forget_request(ticket);
+        }
+        match outcome {
+            Ok(outcome) => status::of_outcome(outcome, thread),
+            Err(failure) => status::of_failure(failure, &call, thread),
+        }
+    })
+}
+
+/// Takes the name from all who hold it. Returns a status.
+#[napi(catch_unwind, ts_args_type = "space: number, name: string")]
+pub fn steal_name(env: Env, space: u32, name: JsName) -> Result<i32> {
+    let name = name.in_space(space)?;
+    JsThread::with(env, |thread| match thread.event_loop.steal_name(name) {
+        Ok((ticket, abandoned_by)) => {
+            thread.record.set(Field::Number, f64::from(ticket.number));
+            status::of_outcome(Outcome::Granted { abandoned_by }, thread)
+        }
+        Err(_) => status::CORRUPT,
+    })
+}
+
+/// Releases what the request holds; it is over. `NOT_OWNER`: it was stolen. The rest is as for `release`.
+#[napi(catch_unwind)]
+pub fn release_name(env: Env, number: u32) -> Result<i32> {
+    JsThread::with(env, |thread| status::of_release(thread.event_loop.release_name(number)))
+}
+
+/// As `releaseName`, for a lock whose holder could not be told that it is spent: a second release has no effect.
+#[napi(catch_unwind)]
+pub fn let_go_of_name(env: Env, number: u32) -> Result<i32> {
+    JsThread::with(env, |thread| status::of_release(thread.event_loop.let_go_of_name(number)))
+}
+
+/// Takes back what the request was granted, since its code will not run with it. An ended holder that is still to be reported
+/// will be by the next.
+#[napi(catch_unwind)]
+pub fn give_back_name(env: Env, number: u32) -> Result<()> {
+    JsThread::with(env, |thread| {
+        let abandoned_by = thread.abandoned_by.take();
+        thread.event_loop.give_back_name(number, abandoned_by);
+    })
+}
+
+/// What the request holds does not suffice yet: until `isIn`, it shows as pending.
+#[napi(catch_unwind)]
+pub fn note_name_in(env: Env, number: u32, is_in: bool) -> Result<()> {
+    JsThread::with(env, |thread| {
+        if let Some(ticket) = thread.event_loop.request(number) {
+            thread.event_loop.note_in(ticket, is_in);
+        }
+    })
+}
+
+/// Whether the name that the request holds is marked abandoned.
+#[napi(catch_unwind)]
+pub fn is_name_abandoned(env: Env, number: u32) -> Result<bool> {
+    JsThread::with(env, |thread| thread.event_loop.is_name_abandoned(number))
+}
+
+/// Takes that mark off. `NOT_OWNER`: the request does not hold the name alone.
+#[napi(catch_unwind)]
+pub fn mark_name_consistent(env: Env, number: u32) -> Result<i32> {
+    JsThread::with(env, |thread| status::of_release(thread.event_loop.mark_name_consistent(number)))
+}
+
+/// The next request of this thread whose hold was stolen, and which is over; -1 if there is none.
+#[napi(catch_unwind)]
+pub fn next_stolen(env: Env) -> Result<f64> {
+    JsThread::with(env, |thread| thread.event_loop.next_stolen().map_or(-1.0, f64::from)).or(Ok(-1.0))
+}
+
+/// The name that a step of a deadlock's cycle means, which has this byte offset; `null` if it means none.
+#[napi(catch_unwind)]
+pub fn name_of(byte_offset: f64) -> Option<JsUnits> {
+    engine().name_of(byte_offset as usize).map(JsUnits)
+}
+
+/// 16-bit units, which become a string of JS.
+pub struct JsUnits(Box<[u16]>);
+
+impl ToNapiValue for JsUnits {
+    unsafe fn to_napi_value(env: sys::napi_env, Self(units): Self) -> Result<sys::napi_value> {
+        let mut value = std::ptr::null_mut();
+        // SAFETY: `env` is that of the call in progress; the units are read during the call.
+        check(unsafe { sys::napi_create_string_utf16(env, units.as_ptr(), units.len() as isize, &mut value) })?;
+        Ok(value)
+    }
+}
+
+/// A hold of a name, or a request for it, as `query()` shows it.
+#[napi(object, object_from_js = false)]
+pub struct NameRow {
+    /// The name.
+    #[napi(ts_type = "string")]
+    pub name: JsUnits,
+    /// How.
+    #[napi(ts_type = "NameMode")]
+    pub mode: u32,
+    /// Whose.
+    pub thread_id: u32,
+    /// For how long it has held it; -1: it waits.
+    pub held_ms: f64,
+}
+
+/// The holds and the requests of a space at one moment, each in the order in which they came; first the holds.
+#[napi(catch_unwind)]
+pub fn query_names(space: u32) -> Vec<NameRow> {
+    let row = |view: NameView| NameRow {
+        name: JsUnits(view.name),
+        mode: match view.mode {
+            Mode::Shared => NameMode::Shared as u32,
+            _ => NameMode::Exclusive as u32,
+        },
+        thread_id: view.thread,
+        held_ms: view.held.map_or(-1.0, |held| held.as_secs_f64() * 1e3),
+    };
+    engine().query_names(space).into_iter().map(row).collect()
+}

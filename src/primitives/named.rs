@@ -1,0 +1,282 @@
+//! The lock that a name stands for: two words of the engine's own memory.
+//!
+//! | L | count | meaning |
+//! |---|-------|---------|
+//! | 0 | 0 | nobody holds it |
+//! | 1 | 0 | one holds it alone |
+//! | 0 | n | n hold it together |
+//!
+//! A: somebody who held it alone ended inside, or a hold was stolen; it stays until a holder says that all is well.
+//! The second word is the agent whose thread ended inside, until somebody who gets in reports it; 0 if nobody has to.
+//!
+//! Who the holders are the table of names knows (see `engine/names.rs`). Strict order: nobody overtakes, and those next to each
+//! other who share it go in together.
+
+use super::mutex::ABANDONED;
+use crate::agents::AgentId;
+use crate::engine::{
+    Blockers, Corrupt, Entry, EventLoop, Facts, Hold, Limit, Mode, Name, Order, Outcome, Primitive, Reply, ReplyError,
+    Request, Space, State, Ticket,
+};
+use crate::memory::Place;
+use crate::sync::Ordering;
+
+/// L: held alone.
+const ALONE: u32 = 1 << 30;
+/// The bits of the number of those who share it.
+const SHARERS: u32 = (1 << 26) - 1;
+
+/// A value of both words.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Words {
+    lock: u32,
+    ended: AgentId,
+}
+
+impl Words {
+    const fn sharers(self) -> u32 {
+        self.lock & SHARERS
+    }
+
+    const fn is_held_alone(self) -> bool {
+        self.lock & ALONE != 0
+    }
+
+    const fn is_free(self) -> bool {
+        self.lock & (ALONE | SHARERS) == 0
+    }
+
+    /// Held so; the mark and the ended agent stay.
+    const fn held(self, held: u32) -> Self {
+        Self { lock: self.lock & ABANDONED | held, ..self }
+    }
+
+    const fn state(self) -> State {
+        State((self.ended as u64) << 32 | self.lock as u64)
+    }
+}
+
+impl From<State> for Words {
+    fn from(State(state): State) -> Self {
+        Self { lock: state as u32, ended: (state >> 32) as u32 }
+    }
+}
+
+/// The lock of a name.
+pub struct Named;
+
+/// The one that there need be.
+pub static NAMED: Named = Named;
+
+impl Primitive for Named {
+    fn name(&self) -> &'static str {
+        "name"
+    }
+
+    fn order(&self) -> Order {
+        Order::Strict
+    }
+
+    fn space(&self) -> Space {
+        Space::Names
+    }
+
+    /// There are no fast paths to be stopped: all changes are sections.
+    fn freeze(&self, place: Place, _: &Facts<'_>) -> Result<State, Corrupt> {
+        Ok(self.read(place))
+    }
+
+    fn thaw(&self, place: Place, _: State, state: State, _: bool) {
+        let Words { lock, ended } = state.into();
+        // Relaxed: the bucket's lock orders all who read them to decide.
+        place.word().store(lock, Ordering::Relaxed);
+        place.second_word().store(ended, Ordering::Relaxed);
+    }
+
+    fn read(&self, place: Place) -> State {
+        // Relaxed: as in `thaw`; a holder who looks for the mark has been let in by a section.
+        let (lock, ended) = (place.word().load(Ordering::Relaxed), place.second_word().load(Ordering::Relaxed));
+        Words { lock, ended }.state()
+    }
+
+    fn enter(&self, state: State, request: Request, agent: AgentId, is_queued: bool) -> Entry {
+        match request {
+            Request::Hold(_) if is_queued => Entry::Wait,
+            Request::Hold(hold) => self.grant(state, hold, agent).map_or(Entry::Wait, Entry::Granted),
+            Request::Notification | Request::NotificationWhile(_) => Entry::Refused,
+        }
+    }
+
+    fn grant(&self, state: State, hold: Hold, _: AgentId) -> Option<State> {
+        let words = Words::from(state);
+        let held = match hold.mode {
+            Mode::Exclusive if words.is_free() => ALONE,
+            Mode::Shared if !words.is_held_alone() && words.sharers() < SHARERS => words.sharers() + 1,
+            _ => return None,
+        };
+        Some(words.held(held).state())
+    }
+
+    /// Whether this very request holds it, the table of names says.
+    fn release(&self, state: State, hold: Hold, _: AgentId) -> Option<State> {
+        let words = Words::from(state);
+        let held = match hold.mode {
+            Mode::Exclusive if words.is_held_alone() => 0,
+            Mode::Shared if words.sharers() > 0 => words.sharers() - 1,
+            _ => return None,
+        };
+        Some(words.held(held).state())
+    }
+
+    /// Of a lock that nobody holds, the agent that is to be reported.
+    fn owner(&self, state: State) -> AgentId {
+        let words = Words::from(state);
+        if words.is_free() { words.ended } else { 0 }
+    }
+
+    /// The hold is gone, and the mark remains.
+    fn ended(&self, state: State) -> State {
+        let words = Words::from(state);
+        let ended = if words.is_free() { 0 } else { words.ended };
+        Words { lock: ABANDONED, ended }.state()
+    }
+
+    fn remember_ended(&self, state: State, agent: AgentId) -> State {
+        Words { ended: agent, ..state.into() }.state()
+    }
+
+    fn is_waiting(&self, _: State) -> bool {
+        true
+    }
+
+    fn blockers(&self, _: State) -> Blockers {
+        Blockers::Holders
+    }
+}
+
+/// Whether a lock of a name is marked: a holder ended inside, or a hold was stolen, and nobody has said since that all is well.
+pub fn is_abandoned(state: State) -> bool {
+    Words::from(state).lock & ABANDONED != 0
+}
+
+fn unmarked(state: State) -> State {
+    let words = Words::from(state);
+    Words { lock: words.lock & !ABANDONED, ..words }.state()
+}
+
+impl EventLoop<'_> {
+    /// Asks for a name. Later the request is known by the ticket's number; one that is refused at once is over.
+    pub fn request_name(&mut self, name: Name, mode: Mode, limit: Limit) -> Result<(Ticket, Reply), ReplyError> {
+        let ticket = self.make_request(&NAMED, name, mode);
+        let reply = self.wait(&NAMED, ticket.place, Request::Hold(ticket.hold), limit);
+        if matches!(reply, Err(_) | Ok(Reply::Now(Outcome::TimedOut | Outcome::Refused))) {
+            self.forget_request(ticket);
+        }
+        Ok((ticket, reply?))
+    }
+
+    /// Takes a name from all who hold it. With the ended agent that is to be reported.
+    pub fn steal_name(&mut self, name: Name) -> Result<(Ticket, Option<AgentId>), Corrupt> {
+        let ticket = self.make_request(&NAMED, name, Mode::Exclusive);
+        let abandoned_by = self.steal(&NAMED, ticket)?;
+        Ok((ticket, abandoned_by))
+    }
+
+    /// Releases what a request holds; it is over. False if it holds nothing any more.
+    pub fn release_name(&mut self, number: u32) -> Result<bool, Corrupt> {
+        let Some(ticket) = self.request(number) else { return Ok(false) };
+        let is_released = self.engine().release(self.agent(), &NAMED, ticket.place, ticket.hold)?;
+        self.forget_request(ticket);
+        Ok(is_released)
+    }
+
+    /// As [`EventLoop::release_name`], but the number stays taken: whoever has it may release it again, to no effect.
+    pub fn let_go_of_name(&self, number: u32) -> Result<bool, Corrupt> {
+        let Some(ticket) = self.request(number) else { return Ok(false) };
+        self.engine().release(self.agent(), &NAMED, ticket.place, ticket.hold)
+    }
+
+    /// Takes back what a request was granted, of which its code will not learn; `abandoned_by` is what it would have reported.
+    pub fn give_back_name(&mut self, number: u32, abandoned_by: Option<AgentId>) {
+        let Some(ticket) = self.request(number) else { return };
+        self.engine().give_back(self.agent(), &NAMED, ticket.place, ticket.hold, abandoned_by);
+        self.forget_request(ticket);
+    }
+
+    /// Takes the mark off a name. False if the request does not hold it alone.
+    pub fn mark_name_consistent(&self, number: u32) -> Result<bool, Corrupt> {
+        let Some(Ticket { place, hold, .. }) = self.request(number) else { return Ok(false) };
+        let mut section = self.engine().open(&NAMED, place)?;
+        let is_holder = hold.mode == Mode::Exclusive && section.is_holder(self.agent().id, hold);
+        if is_holder {
+            section.update(|state| Some(unmarked(state)));
+        }
+        section.finish();
+        Ok(is_holder)
+    }
+
+    /// Whether the name of a request is marked.
+    pub fn is_name_abandoned(&self, number: u32) -> bool {
+        self.request(number).is_some_and(|ticket| is_abandoned(NAMED.read(ticket.place)))
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    const ME: AgentId = 70_000;
+    const OTHER: AgentId = 70_001;
+    const FREE: State = State(0);
+    const ALONE_HOLD: Hold = Hold::named(Mode::Exclusive, 0, 1);
+    const SHARED_HOLD: Hold = Hold::named(Mode::Shared, 1, 2);
+
+    fn state(lock: u32) -> State {
+        Words { lock, ended: 0 }.state()
+    }
+
+    fn enter(from: State, hold: Hold, is_queued: bool) -> Entry {
+        NAMED.enter(from, Request::Hold(hold), ME, is_queued)
+    }
+
+    #[test]
+    fn transitions_follow_the_table() {
+        assert_eq!(enter(FREE, ALONE_HOLD, false), Entry::Granted(state(ALONE)));
+        assert_eq!(enter(FREE, SHARED_HOLD, false), Entry::Granted(state(1)));
+        assert_eq!(enter(state(1), SHARED_HOLD, false), Entry::Granted(state(2)));
+        for (held, hold) in [(ALONE, ALONE_HOLD), (ALONE, SHARED_HOLD), (1, ALONE_HOLD), (SHARERS, SHARED_HOLD)] {
+            assert_eq!(enter(state(held), hold, false), Entry::Wait, "{held:x} {hold:?}");
+        }
+        assert_eq!(NAMED.release(state(ALONE), ALONE_HOLD, ME), Some(FREE));
+        assert_eq!(NAMED.release(state(2), SHARED_HOLD, ME), Some(state(1)));
+        assert_eq!(NAMED.release(state(1), SHARED_HOLD, ME), Some(FREE));
+        for (held, hold) in [(0, ALONE_HOLD), (0, SHARED_HOLD), (1, ALONE_HOLD), (ALONE, SHARED_HOLD)] {
+            assert_eq!(NAMED.release(state(held), hold, ME), None, "{held:x} {hold:?}");
+        }
+    }
+
+    #[test]
+    fn nobody_overtakes_those_who_are_queued() {
+        assert_eq!(enter(state(1), SHARED_HOLD, true), Entry::Wait);
+        assert_eq!(enter(FREE, ALONE_HOLD, true), Entry::Wait);
+    }
+
+    #[test]
+    fn the_mark_stays_until_it_is_taken_off() {
+        let marked = NAMED.ended(state(ALONE));
+        assert!(is_abandoned(marked) && Words::from(marked).is_free());
+        let held = NAMED.grant(marked, ALONE_HOLD, ME).unwrap();
+        assert_eq!(NAMED.release(held, ALONE_HOLD, ME), Some(marked));
+        assert_eq!(NAMED.release(unmarked(held), ALONE_HOLD, ME), Some(FREE));
+    }
+
+    #[test]
+    fn an_end_is_remembered_until_somebody_gets_in_who_can_report_it() {
+        let remembered = NAMED.remember_ended(NAMED.ended(state(ALONE)), OTHER);
+        assert_eq!(NAMED.owner(remembered), OTHER);
+        assert_eq!(NAMED.ended(remembered), state(ABANDONED), "reported now");
+        let shared = NAMED.remember_ended(state(ABANDONED | 2), OTHER);
+        assert_eq!(NAMED.owner(shared), 0, "those who are in came before");
+        assert_eq!(NAMED.owner(NAMED.ended(shared)), OTHER, "stolen from them, it is still to be reported");
+    }
+}

@@ -1,0 +1,261 @@
+//! Named locks, step by step: order, modes, thefts, ends of threads, and what a name leaves behind.
+#![cfg(not(loom))]
+
+mod common;
+
+use std::sync::Arc;
+use std::thread;
+
+use common::{PROMPT, World};
+use sablock::agents::AgentId;
+use sablock::engine::{EventLoop, Failure, Limit, Mode, Name, NameView, Outcome, Reply, Request, Ticket};
+use sablock::primitives::named::NAMED;
+
+const GRANTED: Outcome = Outcome::GRANTED;
+
+fn name(text: &str) -> Name {
+    Name::new(0, &text.encode_utf16().collect::<Vec<_>>())
+}
+
+fn ask(waits: &mut EventLoop<'_>, text: &str, mode: Mode, limit: Limit) -> (Ticket, Reply) {
+    waits.request_name(name(text), mode, limit).unwrap()
+}
+
+/// A request that is granted at once.
+fn take(waits: &mut EventLoop<'_>, text: &str, mode: Mode) -> u32 {
+    let (ticket, reply) = ask(waits, text, mode, Limit::Endless);
+    assert_eq!(reply, Reply::Now(GRANTED));
+    ticket.number
+}
+
+/// A request that has to wait: its number, and the token of its wait.
+fn pend(waits: &mut EventLoop<'_>, text: &str, mode: Mode) -> (u32, u32) {
+    let (ticket, reply) = ask(waits, text, mode, Limit::Endless);
+    let Reply::Pending(token) = reply else { panic!("{reply:?}, and nothing to wait for") };
+    (ticket.number, token)
+}
+
+/// The next wait that is over, which was granted.
+fn granted(waits: &mut EventLoop<'_>) -> Option<(u32, Option<AgentId>)> {
+    let settled = waits.next_settled()?;
+    let Ok(Outcome::Granted { abandoned_by }) = settled.outcome else { panic!("{settled:?}") };
+    Some((settled.token, abandoned_by))
+}
+
+/// Who holds and who waits: name, mode, whether it is held.
+fn seen(world: &World) -> Vec<(String, Mode, bool)> {
+    let row = |view: NameView| (String::from_utf16(&view.name).unwrap(), view.mode, view.held.is_some());
+    world.engine.query_names(0).into_iter().map(row).collect()
+}
+
+fn row(text: &str, mode: Mode, is_held: bool) -> (String, Mode, bool) {
+    (text.into(), mode, is_held)
+}
+
+use Mode::{Exclusive, Shared};
+
+#[test]
+fn names_are_served_in_order_and_sharers_next_to_each_other_go_in_together() {
+    let world = &World::new(false);
+    let [mut holder, mut first, mut second] = [0; 3].map(|_| world.event_loop());
+    let held = take(&mut holder, "a", Exclusive);
+    let sharing = [pend(&mut first, "a", Shared), pend(&mut second, "a", Shared)];
+    let alone = pend(&mut first, "a", Exclusive);
+    let late = pend(&mut second, "a", Shared);
+    assert_eq!(granted(&mut first), None);
+    assert!(holder.release_name(held).unwrap());
+    assert_eq!((granted(&mut first), granted(&mut first)), (Some((sharing[0].1, None)), None));
+    assert_eq!((granted(&mut second), granted(&mut second)), (Some((sharing[1].1, None)), None));
+    assert_eq!(
+        seen(world),
+        [row("a", Shared, true), row("a", Shared, true), row("a", Exclusive, false), row("a", Shared, false)]
+    );
+    assert_eq!(ask(&mut holder, "a", Shared, Limit::Once).1, Reply::Now(Outcome::TimedOut), "somebody waits");
+    assert!(first.release_name(sharing[0].0).unwrap());
+    assert_eq!(granted(&mut first), None, "one shares it still");
+    assert!(second.release_name(sharing[1].0).unwrap());
+    assert_eq!((granted(&mut second), granted(&mut first)), (None, Some((alone.1, None))));
+    assert!(first.release_name(alone.0).unwrap());
+    assert_eq!(granted(&mut second), Some((late.1, None)));
+    assert!(second.release_name(late.0).unwrap());
+    assert_eq!(seen(world), []);
+}
+
+#[test]
+fn a_hold_is_released_once_and_by_its_own_request_only() {
+    let world = &World::new(false);
+    let [mut one, mut other] = [0; 2].map(|_| world.event_loop());
+    let held = take(&mut one, "a", Shared);
+    let beside = take(&mut one, "a", Shared);
+    assert!(one.release_name(held).unwrap());
+    assert!(!one.release_name(held).unwrap(), "it is over");
+    assert!(!other.release_name(beside).unwrap(), "a number of another thread");
+    assert_eq!(seen(world), [row("a", Shared, true)]);
+    assert!(one.release_name(beside).unwrap());
+}
+
+#[test]
+fn spaces_keep_equal_names_apart() {
+    let world = &World::new(false);
+    let mut waits = world.event_loop();
+    let (first, second) = (world.engine.name_space("1:2"), world.engine.name_space("1:3"));
+    assert_eq!((first, world.engine.name_space("1:2")), (1, 1));
+    for space in [0, first, second, 1 << 16] {
+        let (_, reply) = waits.request_name(Name::new(space, &[97]), Exclusive, Limit::Once).unwrap();
+        assert_eq!(reply, Reply::Now(GRANTED));
+        assert_eq!(world.engine.query_names(space).len(), 1);
+    }
+}
+
+#[test]
+fn whoever_loses_a_name_is_told_and_can_release_nothing_of_the_thief() {
+    let world = &World::new(false);
+    let [mut victim, mut thief, mut waiting] = [0; 3].map(|_| world.event_loop());
+    let sharing = [take(&mut victim, "a", Shared), take(&mut victim, "a", Shared)];
+    let pending = pend(&mut waiting, "a", Exclusive);
+    let (stolen, abandoned_by) = thief.steal_name(name("a")).unwrap();
+    assert_eq!(abandoned_by, None);
+    assert!(thief.is_name_abandoned(stolen.number));
+    assert_eq!(seen(world), [row("a", Exclusive, true), row("a", Exclusive, false)]);
+    assert!(!victim.release_name(sharing[0]).unwrap(), "it finds out by itself");
+    assert_eq!(victim.next_settled(), None);
+    assert_eq!((victim.next_stolen(), victim.next_stolen()), (Some(sharing[1]), None));
+    assert!(!victim.mark_name_consistent(sharing[1]).unwrap());
+    assert_eq!(granted(&mut waiting), None);
+    assert!(thief.mark_name_consistent(stolen.number).unwrap());
+    assert!(thief.release_name(stolen.number).unwrap());
+    assert_eq!(granted(&mut waiting), Some((pending.1, None)));
+    assert!(!waiting.is_name_abandoned(pending.0));
+}
+
+#[test]
+fn a_late_word_of_a_theft_does_not_mean_the_next_request_of_that_number() {
+    let world = &World::new(false);
+    let [mut victim, mut thief] = [0; 2].map(|_| world.event_loop());
+    let held = take(&mut victim, "a", Exclusive);
+    thief.steal_name(name("a")).unwrap();
+    assert!(!victim.release_name(held).unwrap());
+    assert_eq!(take(&mut victim, "b", Exclusive), held, "the number is used again");
+    assert_eq!(victim.next_settled(), None);
+    assert_eq!(victim.next_stolen(), None);
+    assert!(victim.release_name(held).unwrap());
+}
+
+#[test]
+fn what_an_ended_thread_held_alone_goes_on_marked_and_what_it_shared_unmarked() {
+    let world = &World::new(false);
+    let [mut doomed, mut next] = [0; 2].map(|_| world.event_loop());
+    let ended = doomed.agent().id;
+    take(&mut doomed, "alone", Exclusive);
+    take(&mut doomed, "shared", Shared);
+    take(&mut doomed, "nobody waits", Exclusive);
+    let alone = pend(&mut next, "alone", Exclusive);
+    let shared = pend(&mut next, "shared", Exclusive);
+    doomed.end();
+    let mut got = [granted(&mut next).unwrap(), granted(&mut next).unwrap()];
+    got.sort_unstable();
+    assert_eq!(got, [(alone.1, Some(ended)), (shared.1, None)]);
+    assert_eq!((next.is_name_abandoned(alone.0), next.is_name_abandoned(shared.0)), (true, false));
+    let (ticket, reply) = ask(&mut next, "nobody waits", Shared, Limit::Once);
+    assert_eq!(reply, Reply::Now(Outcome::Granted { abandoned_by: Some(ended) }));
+    assert!(next.is_name_abandoned(ticket.number));
+    assert!(!next.mark_name_consistent(ticket.number).unwrap(), "it is shared");
+}
+
+#[test]
+fn a_grant_that_an_ended_thread_never_knew_of_passes_on_with_the_report_that_came_with_it() {
+    let world = &World::new(false);
+    let [mut doomed, mut never_knew, mut next] = [0; 3].map(|_| world.event_loop());
+    let ended = doomed.agent().id;
+    take(&mut doomed, "a", Exclusive);
+    pend(&mut never_knew, "a", Exclusive);
+    let (number, token) = pend(&mut next, "a", Exclusive);
+    doomed.end();
+    assert_eq!(granted(&mut next), None, "granted to the one before");
+    never_knew.end();
+    assert_eq!(granted(&mut next), Some((token, Some(ended))));
+    assert!(next.mark_name_consistent(number).unwrap());
+    assert!(next.release_name(number).unwrap());
+    assert_eq!(take(&mut next, "a", Exclusive), number);
+    assert!(!next.is_name_abandoned(number));
+}
+
+#[test]
+fn a_name_is_forgotten_when_nobody_holds_it_waits_for_it_or_has_to_know_that_it_is_marked() {
+    let world = &World::new(false);
+    let [mut one, mut other] = [0; 2].map(|_| world.event_loop());
+    for index in 0..3_000 {
+        let text = format!("name {index}");
+        let held = take(&mut one, &text, Exclusive);
+        assert_eq!(ask(&mut other, &text, Exclusive, Limit::Once).1, Reply::Now(Outcome::TimedOut));
+        let (_, token) = pend(&mut other, &text, Exclusive);
+        assert!(other.cancel(token).is_some());
+        assert!(one.release_name(held).unwrap());
+    }
+    assert_eq!(world.engine.known_names(), 0);
+    let held = take(&mut one, "marked", Exclusive);
+    one.end();
+    assert_eq!(world.engine.known_names(), 1);
+    let (ticket, _) = ask(&mut other, "marked", Exclusive, Limit::Once);
+    assert!(other.mark_name_consistent(ticket.number).unwrap());
+    assert!(other.release_name(ticket.number).unwrap());
+    assert_eq!(world.engine.known_names(), 0, "{held}");
+}
+
+#[test]
+fn a_request_whose_time_is_over_leaves_the_queue_and_is_over() {
+    let world = &World::new(false);
+    let [mut holder, mut late] = [0; 2].map(|_| world.event_loop());
+    let held = take(&mut holder, "a", Exclusive);
+    let (ticket, reply) = ask(&mut late, "a", Exclusive, Limit::after(PROMPT));
+    assert!(matches!(reply, Reply::Pending(_)));
+    world.clock.expire();
+    assert_eq!(late.next_settled().unwrap().outcome, Ok(Outcome::TimedOut));
+    assert!(late.request(ticket.number).is_none());
+    assert!(holder.release_name(held).unwrap());
+    assert_eq!(seen(world), []);
+}
+
+#[test]
+fn a_thread_that_blocks_for_what_its_own_loop_holds_learns_of_it() {
+    let world = &World::new(false);
+    let mut waits = world.event_loop();
+    take(&mut waits, "a", Shared);
+    let ticket = waits.make_request(&NAMED, name("a"), Exclusive);
+    let agent = Arc::clone(waits.agent());
+    let request = Request::Hold(ticket.hold);
+    let blocked = world.engine.wait(&agent, &NAMED, ticket.place, request, Limit::Endless, &mut || true);
+    let Err(Failure::Deadlock(cycle)) = blocked else { panic!("{blocked:?}") };
+    assert_eq!(world.engine.name_of(cycle[0].byte_offset).as_deref(), Some(&[97][..]));
+    waits.forget_request(ticket);
+}
+
+#[test]
+fn a_blocked_thread_is_let_in_in_its_turn() {
+    let world = &World::new(false);
+    let mut waits = world.event_loop();
+    let held = take(&mut waits, "a", Exclusive);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut own = world.event_loop();
+            let ticket = own.make_request(&NAMED, name("a"), Exclusive);
+            let (agent, request) = (Arc::clone(own.agent()), Request::Hold(ticket.hold));
+            let limit = Limit::after(PROMPT);
+            let outcome = world.engine.wait(&agent, &NAMED, ticket.place, request, limit, &mut || true);
+            assert_eq!(outcome.unwrap(), GRANTED);
+            assert!(own.release_name(ticket.number).unwrap());
+        });
+        while seen(world).len() < 2 {
+            thread::yield_now();
+        }
+        let (number, token) = pend(&mut waits, "a", Exclusive);
+        assert!(waits.release_name(held).unwrap());
+        let mut last = granted(&mut waits);
+        while last.is_none() {
+            thread::yield_now();
+            last = granted(&mut waits);
+        }
+        assert_eq!(last, Some((token, None)));
+        assert!(waits.release_name(number).unwrap());
+    });
+}
