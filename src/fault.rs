@@ -163,7 +163,7 @@ faults! {
     /// The word of a theft is taken for one about whatever request has the number now.
     StolenNumberIsAnyRequest: names "a_late_word_of_a_theft_does_not_mean_the_next_request_of_that_number",
     /// A release ends the hold of somebody else too.
-    AnyHoldOfANameWillDo: names "whoever_loses_a_name_is_told_and_can_release_nothing_of_the_thief",
+    AnyHoldOfANameWillDo: names "a_late_word_of_a_theft_does_not_mean_the_next_request_of_that_number",
     /// What an ended thread held alone goes to the next as if all were well.
     EndedHolderOfANameIsNotMarked: names "what_an_ended_thread_held_alone_goes_on_marked_and_what_it_shared_unmarked",
     /// A name is forgotten with its mark.

@@ -3,7 +3,7 @@
 const { markAsUncloneable } = require('node:worker_threads');
 const { binding, isMainThread } = require('../engine/thread.js');
 const { checkFunction } = require('../arguments.js');
-const { invalidArgument, mainThread } = require('../errors.js');
+const { invalidArgument, mainThread, threadEnding } = require('../errors.js');
 const { machineBackend, processBackend } = require('./backend.js');
 const { placeOf } = require('./errors.js');
 const { HeldLock } = require('./held-lock.js');
@@ -92,6 +92,8 @@ class LockManager {
 /** Everybody at one moment: who holds, and who waits. */
 function query({ space, outer }) {
   const rows = binding.queryNames(space);
+  // In a thread that is ending, where Node.js lets nobody make objects.
+  if (rows === undefined) throw threadEnding('the named locks', 'query');
   const held = [];
   const pending = [];
   for (const { name, mode, threadId, heldMs } of rows) {
