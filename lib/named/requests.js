@@ -67,7 +67,8 @@ class NamedWait extends PendingWait {
         // In a later turn: until the end of this one the signal can abort.
         this.#settle(status, setImmediate);
       } catch (error) {
-        // For want of stack: its code will not learn of it.
+        // For want of stack: its code will not learn of it, and no signal may give it back once more.
+        this.#isAborted = true;
         if (status !== TIMED_OUT) binding.giveBackName(this.#number);
         throw error;
       }
@@ -112,6 +113,7 @@ class NamedWait extends PendingWait {
 
   abort(reason) {
     if (super.abort(reason)) return true;
+    if (this.#isAborted) return false;
     // It is granted, and its code has not begun.
     this.#isAborted = true;
     this.reject(reason);

@@ -402,36 +402,31 @@ impl Engine {
         let buckets: Vec<MutexGuard<'_, Contents>> =
             names.buckets.iter().map(|bucket| bucket.contents.lock()).collect();
         let now = sync::now();
-        let (mut held, mut pending) = (Vec::new(), Vec::new());
+        let view = |entry: &Entry, agent, mode, held| NameView {
+            name: entry.name(),
+            mode,
+            thread: self.agents.thread(agent).unwrap_or_default(),
+            held,
+        };
+        // With what gives their order: whether they wait, since when, behind whom.
+        let mut rows = Vec::new();
         let entries = tables.iter().flat_map(|table| table.values().flatten());
         for entry in entries.filter(|entry| entry.is_in(space)) {
             let address = entry.place().address();
             let contents = &*buckets[bucket_index(address, BUCKETS)];
             for Holder { agent, hold, since, is_in } in contents.holders_of(address) {
-                if *is_in {
-                    held.push((*since, 0, entry, *agent, hold.mode))
-                } else {
-                    pending.push((*since, 0, entry, *agent, hold.mode))
-                }
+                let held = is_in.then(|| now.saturating_duration_since(*since));
+                rows.push((!is_in, *since, 0, view(entry, *agent, hold.mode, held)));
             }
             let queue = contents.queues.get(&address);
             for (ticket, id) in queue.into_iter().flat_map(|queue| queue.tickets(&contents.waiters)) {
                 let waiter = &contents.waiters[id];
                 if let Some(hold) = waiter.hold {
-                    pending.push((waiter.since, ticket, entry, waiter.agent, hold.mode));
+                    rows.push((true, waiter.since, ticket, view(entry, waiter.agent, hold.mode, None)));
                 }
             }
         }
-        held.sort_by_key(|(since, ..)| *since);
-        pending.sort_by_key(|(since, ticket, ..)| (*since, *ticket));
-        let held = held.into_iter().map(|row| (row, true));
-        let view =
-            |((since, _, entry, agent, mode), is_held): ((Instant, u64, &Arc<Entry>, AgentId, Mode), bool)| NameView {
-                name: entry.name(),
-                mode,
-                thread: self.agents.thread(agent).unwrap_or_default(),
-                held: is_held.then(|| now.saturating_duration_since(since)),
-            };
-        held.chain(pending.into_iter().map(|row| (row, false))).map(view).collect()
+        rows.sort_by_key(|(waits, since, ticket, _)| (*waits, *since, *ticket));
+        rows.into_iter().map(|(.., view)| view).collect()
     }
 }
