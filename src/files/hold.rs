@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::file::{Failure, Files, Mode};
 use super::name::Part;
-use super::record::{self, Holder, Status};
+use super::record::{self, Holder, Past, Status};
 use super::system;
 
 /// A lock that is held.
@@ -17,7 +17,7 @@ pub struct Hold {
     lock: Arc<File>,
     /// For an exclusive one.
     info: Option<Info>,
-    is_abandoned: bool,
+    past: Past,
 }
 
 #[derive(Debug)]
@@ -40,37 +40,40 @@ impl Hold {
     pub(super) fn begin(files: &Arc<Files>, mode: Mode, lock: Arc<File>, thread: u32) -> Result<Self, Failure> {
         system::touch(&lock);
         let name = files.name();
-        let (info, is_abandoned) = match mode {
-            Mode::Shared => {
-                let content = files.content(Part::Info, record::length(name))?;
-                (None, content.is_some_and(|content| record::is_abandoned(name, &content)))
-            }
+        let read = |content: Option<&Vec<u8>>| content.map_or(Past::Clean, |content| record::past(name, content));
+        let (info, past) = match mode {
+            Mode::Shared => (None, read(files.content(Part::Info, record::length(name))?.as_ref())),
             Mode::Exclusive => {
                 let (file, is_new) = files.open(Part::Info)?;
                 let content = if is_new { None } else { files.content(Part::Info, record::length(name))? };
-                let is_abandoned = content.as_ref().is_some_and(|content| record::is_abandoned(name, content));
+                let past = read(content.as_ref());
                 let info = Info { file, holder: Holder::now(thread) };
-                write(files, &info, Status { is_held: true, is_abandoned })?;
+                write(files, &info, Status { is_held: true, is_abandoned: past != Past::Clean })?;
                 if content.is_some_and(|content| content.len() > record::length(name)) {
                     // Cut last: until then it is too long, and so dirty.
                     let cut = info.file.set_len(record::length(name) as u64);
                     cut.map_err(|error| files.failure("write", Part::Info, error))?;
                 }
-                (Some(info), is_abandoned)
+                (Some(info), past)
             }
         };
-        Ok(Self { files: Arc::clone(files), lock, info, is_abandoned })
+        Ok(Self { files: Arc::clone(files), lock, info, past })
+    }
+
+    /// What earlier holders have left.
+    pub fn past(&self) -> Past {
+        self.past
     }
 
     /// Whether an earlier holder ended inside.
     pub fn is_abandoned(&self) -> bool {
-        self.is_abandoned
+        self.past != Past::Clean
     }
 
     /// What it protects was repaired: the next one is not told any more. Only for an exclusive hold.
     pub fn mark_consistent(&mut self) {
         debug_assert!(self.info.is_some(), "those who share it write nothing");
-        self.is_abandoned = false;
+        self.past = Past::Clean;
     }
 
     /// Frees it.
@@ -80,7 +83,7 @@ impl Hold {
         let unwritten = match &self.info {
             // The record may be that of another holder by now.
             Some(info) if !is_removed => {
-                write(&self.files, info, Status { is_held: false, is_abandoned: self.is_abandoned }).err()
+                write(&self.files, info, Status { is_held: false, is_abandoned: self.is_abandoned() }).err()
             }
             _ => None,
         };

@@ -43,6 +43,6 @@ pub use file::{Failure, Mode};
 pub use hold::{Hold, Released};
 pub use name::{LockName, Part};
 pub use names::{Name, Outcome};
-pub use record::Holder;
+pub use record::{Holder, Past};
 pub use system::Identity;
 pub use waiter::{Blocked, Wait};

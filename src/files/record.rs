@@ -119,11 +119,26 @@ pub fn decode(bytes: &[u8]) -> Option<(Vec<u16>, Status, Holder)> {
     Some((units, status, holder))
 }
 
-/// Whether the content of a name's `.info` says that a holder ended inside. The caller has the lock.
-pub fn is_abandoned(name: &LockName, content: &[u8]) -> bool {
+/// What whoever locks next learns of those before.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Past {
+    /// All ended well.
+    Clean,
+    /// An earlier holder ended inside, and nobody has marked the lock as consistent since; its end was reported.
+    Abandoned,
+    /// The last holder ended inside; who that was, if the record can be read.
+    Ended(Option<Holder>),
+}
+
+/// What the content of a name's `.info` says. The caller has the lock, so nobody holds it exclusively any more.
+pub fn past(name: &LockName, content: &[u8]) -> Past {
     match decode(content) {
-        Some((units, status, _)) => status.is_held || status.is_abandoned || units != name.units(),
-        None => true,
+        Some((units, status, holder)) if units == name.units() => match status {
+            Status { is_held: true, .. } => Past::Ended(Some(holder)),
+            Status { is_abandoned: true, .. } => Past::Abandoned,
+            _ => Past::Clean,
+        },
+        _ => Past::Ended(None),
     }
 }
 
@@ -144,11 +159,16 @@ mod tests {
     #[test]
     fn what_was_written_is_read() {
         let (name, holder) = (name("a job"), Holder::now(3));
-        for status in [CLEAN, Status { is_held: true, ..CLEAN }, Status { is_held: true, is_abandoned: true }] {
+        for (status, past) in [
+            (CLEAN, Past::Clean),
+            (Status { is_abandoned: true, ..CLEAN }, Past::Abandoned),
+            (Status { is_held: true, ..CLEAN }, Past::Ended(Some(holder))),
+            (Status { is_held: true, is_abandoned: true }, Past::Ended(Some(holder))),
+        ] {
+            assert_eq!(super::past(&name, &encode(&name, status, &holder)), past);
             let bytes = encode(&name, status, &holder);
             assert_eq!(bytes.len(), length(&name));
             assert_eq!(decode(&bytes), Some((name.units().to_vec(), status, holder)));
-            assert_eq!(is_abandoned(&name, &bytes), status != CLEAN);
         }
     }
 
@@ -156,17 +176,17 @@ mod tests {
     fn whatever_else_stands_there_counts_as_abandoned() {
         let (name, holder) = (name("a job"), Holder::now(0));
         let clean = encode(&name, CLEAN, &holder);
-        assert!(!is_abandoned(&name, &clean));
+        assert_eq!(past(&name, &clean), Past::Clean);
         for length in 0..clean.len() {
-            assert!(is_abandoned(&name, &clean[..length]), "cut to {length}");
+            assert_eq!(past(&name, &clean[..length]), Past::Ended(None), "cut to {length}");
         }
         for at in 0..clean.len() {
             let mut changed = clean.clone();
             changed[at] ^= 0x40;
-            assert!(is_abandoned(&name, &changed), "byte {at} changed");
+            assert_eq!(past(&name, &changed), Past::Ended(None), "byte {at} changed");
         }
-        assert!(is_abandoned(&name, &[clean.as_slice(), b"\n"].concat()));
-        assert!(is_abandoned(&name, &encode(&self::name("another"), CLEAN, &holder)));
+        assert_eq!(past(&name, &[clean.as_slice(), b"\n"].concat()), Past::Ended(None));
+        assert_eq!(past(&name, &encode(&self::name("another"), CLEAN, &holder)), Past::Ended(None));
     }
 
     #[test]
@@ -177,7 +197,7 @@ mod tests {
         let end = newer.len() - CHECKSUM;
         let sum = checksum(&newer[..end]);
         newer[end..].copy_from_slice(&sum);
-        assert!(is_abandoned(&name, &newer));
+        assert_eq!(past(&name, &newer), Past::Ended(None));
     }
 
     #[test]
