@@ -23,7 +23,11 @@ const unlockIn = (peer) => peer.do((here) => here.lock.unlock());
 
 /** Requests the name in a peer; the promise is of whether it is abandoned. */
 const requestIn = (peer, name, options = {}) =>
-  peer.do((here, name, options) => here.manager.request(name, options, (lock) => lock?.abandoned), name, options);
+  peer.do(
+    (here, name, options) => here.manager.request(name, options, (lock) => (lock === null ? null : lock.abandoned)),
+    name,
+    options,
+  );
 
 /** Looks until so many requests of a peer wait. */
 const pendingIn = async (peer, name, count) => {
