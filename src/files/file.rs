@@ -1,7 +1,7 @@
 //! One file of a name: opened, locked by the kernel, and checked to be the one that its path leads to.
 
 use std::fs::{File, TryLockError};
-use std::io::{self, Read};
+use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -121,18 +121,18 @@ impl Files {
         }
     }
 
-    /// What a file contains, and one byte more than `longest` of it at most; `None` if there is none.
-    pub fn content(&self, part: Part, longest: usize) -> Result<Option<Vec<u8>>, Failure> {
-        let read = || -> io::Result<Vec<u8>> {
-            let mut bytes = Vec::new();
-            system::open_to_read(self.path(part))?.take(longest as u64 + 1).read_to_end(&mut bytes)?;
-            Ok(bytes)
-        };
-        match read() {
-            Ok(bytes) => Ok(Some(bytes)),
+    /// What the record of the name contains, and one byte more than `longest` of it at most; `None` if there is none.
+    pub fn record(&self, longest: usize) -> Result<Option<Vec<u8>>, Failure> {
+        match system::open_to_read(self.path(Part::Info)) {
+            Ok(file) => self.read(&file, longest).map(Some),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(self.failure("read", part, error)),
+            Err(error) => Err(self.failure("open", Part::Info, error)),
         }
+    }
+
+    /// The same of a record that is open.
+    pub fn read(&self, file: &File, longest: usize) -> Result<Vec<u8>, Failure> {
+        system::read_whole(file, longest + 1).map_err(|error| self.failure("read", Part::Info, error))
     }
 
     /// Whether the path of a file still leads to it.

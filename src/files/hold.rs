@@ -42,10 +42,10 @@ impl Hold {
         let name = files.name();
         let read = |content: Option<&Vec<u8>>| content.map_or(Past::Clean, |content| record::past(name, content));
         let (info, past) = match mode {
-            Mode::Shared => (None, read(files.content(Part::Info, record::length(name))?.as_ref())),
+            Mode::Shared => (None, read(files.record(record::length(name))?.as_ref())),
             Mode::Exclusive => {
                 let (file, is_new) = files.open(Part::Info)?;
-                let content = if is_new { None } else { files.content(Part::Info, record::length(name))? };
+                let content = if is_new { None } else { Some(files.read(&file, record::length(name))?) };
                 let past = read(content.as_ref());
                 let info = Info { file, holder: Holder::now(thread) };
                 write(files, &info, Status { is_held: true, is_abandoned: past != Past::Clean })?;

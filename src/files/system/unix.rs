@@ -169,6 +169,22 @@ pub fn touch(file: &File) {
     unsafe { libc::futimens(file.as_raw_fd(), std::ptr::null()) };
 }
 
+/// What it contains, `longest` bytes at most.
+pub fn read_whole(file: &File, longest: usize) -> io::Result<Vec<u8>> {
+    let mut bytes = vec![0; longest];
+    let mut length = 0;
+    while length < longest {
+        match std::os::unix::fs::FileExt::read_at(file, &mut bytes[length..], length as u64) {
+            Ok(0) => break,
+            Ok(read) => length += read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    bytes.truncate(length);
+    Ok(bytes)
+}
+
 /// Writes at the beginning, in one call.
 pub fn write_whole(file: &File, bytes: &[u8]) -> io::Result<()> {
     std::os::unix::fs::FileExt::write_all_at(file, bytes, 0)

@@ -148,6 +148,20 @@ pub fn touch(file: &File) {
     let _ = file.set_modified(std::time::SystemTime::now());
 }
 
+/// What it contains, `longest` bytes at most.
+pub fn read_whole(file: &File, longest: usize) -> io::Result<Vec<u8>> {
+    let mut bytes = vec![0; longest];
+    let mut length = 0;
+    while length < longest {
+        match file.seek_read(&mut bytes[length..], length as u64)? {
+            0 => break,
+            read => length += read,
+        }
+    }
+    bytes.truncate(length);
+    Ok(bytes)
+}
+
 /// Writes at the beginning, in one call.
 pub fn write_whole(file: &File, bytes: &[u8]) -> io::Result<()> {
     let written = file.seek_write(bytes, 0)?;
