@@ -1743,7 +1743,13 @@ export interface LockManagerOptions {
    * processes of this user on this machine. Default: `'process'`, or `'machine'` if there is a `directory`.
    */
   scope?: 'process' | 'machine' | undefined;
-  /** The directory of the lock files, for the scope `'machine'`: all processes that can write there. Default: one of this user. */
+  /**
+   * The directory of the lock files, for the scope `'machine'`: all processes that can write there. It is made if its parent
+   * exists; its owner and permissions are your business. Two paths to one directory are the same. Default: one that only this user
+   * can use, the same whatever the environment says: `/tmp/sablock-<uid>` on Linux, in the user's own temporary folder on macOS,
+   * in the local application data on Windows. Containers, and services with a private `/tmp`, see another one: give them a
+   * `directory` that they share.
+   */
   directory?: string | undefined;
   /**
    * Whether `requestSync` and `acquire` may block the main thread. Default: `false`, since a blocked main thread serves nobody.
@@ -1772,7 +1778,11 @@ export interface NamedLockHolder extends NamedLockRequest {
   heldMs: number;
 }
 
-/** What {@link LockManager.query} returns: who holds and who waits at one moment, in the order in which they came. */
+/**
+ * What {@link LockManager.query} returns: who holds and who waits at one moment, in the order in which they came. In the scope
+ * `'machine'` that is so for this process; behind its own locks stand those that other processes hold in the mode
+ * `'exclusive'`, by what they have written. Who shares a lock, or waits, in another process, is not shown.
+ */
 export interface LockManagerSnapshot {
   /** The locks that are held. */
   held: NamedLockHolder[];
@@ -1792,6 +1802,15 @@ export interface LockManagerSnapshot {
  * **Threads may end anywhere.** What a thread held goes to the next, what it asked for is withdrawn. If it held the lock in the mode
  * `'exclusive'`, the next is told by a process warning with the code `SABLOCK_ABANDONED`, and sees {@link HeldLock.abandoned}.
  *
+ * **Among processes.** `new LockManager({ scope: 'machine' })` has the locks of all processes of this user on this machine,
+ * `new LockManager({ directory })` those of all processes that can write in a directory. The kernel keeps each as a lock of a file: a
+ * process that is killed frees it at once, and one that is stopped, sleeps or is busy keeps it. There are no times after which a
+ * lock counts as stale. An exclusive holder that ends inside (killed, by `process.exit()`, an uncaught error, the end of its thread)
+ * leaves a mark, which the next one sees as `abandoned`, in whatever process; it stays until somebody calls `markConsistent()`. In
+ * doubt a lock is marked. `steal` is refused, since nothing can stop a holder elsewhere. Order is strict in each process; between
+ * processes one is next, the others take turns. Deadlocks are found within a process only. The files stay; do not remove them
+ * while processes use them: a holder whose file was removed is told by a warning when it unlocks (`SABLOCK_LOCK_FILE_REMOVED`).
+ *
  * **Not re-entrant.** A request inside the callback of one for the same name waits for that for ever; a blocking one without a timeout
  * throws a {@link DeadlockError}.
  *
@@ -1804,12 +1823,26 @@ export interface LockManagerSnapshot {
  * });
  * console.log(total); // prints 9
  * ```
+ *
+ * @example
+ * ```js
+ * import { LockManager } from 'sablock';
+ *
+ * const machine = new LockManager({ scope: 'machine' });
+ * await machine.request('an example of sablock', { timeout: 60_000 }, (lock) => {
+ *   if (lock.abandoned) lock.markConsistent(); // after a look at what the last holder left
+ *   console.log('one process at a time'); // prints one process at a time
+ * });
+ * ```
  */
 export class LockManager {
   /**
-   * Stands for the locks of a scope; those of the process are the same for every manager.
+   * Stands for the locks of a scope; those of the process, and of one directory, are the same for every manager.
    *
    * @throws `ERR_INVALID_ARG_TYPE` if an option is wrong.
+   * @throws `ERR_LOCK_DIRECTORY` if locks cannot be kept in the directory: it is missing, and its parent too; it is no directory;
+   *   its file system is NFS, SMB, 9p, FUSE or AFS; the default one belongs to others, may be written by others, or is a link.
+   *   Requests fail with it too, if a file there cannot be opened or locked.
    */
   constructor(options?: LockManagerOptions);
 

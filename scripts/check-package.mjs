@@ -26,7 +26,7 @@ const FILES = `
   lib/engine/abandonment.js lib/engine/corrupt.js lib/engine/diagnosis.js lib/engine/inspection.js lib/engine/names.js
   lib/engine/pending-wait.js
   lib/engine/register.js  lib/engine/signals.js lib/engine/thread.js lib/engine/wait.js
-  lib/named/backend.js lib/named/blocking.js lib/named/errors.js lib/named/held-lock.js lib/named/manager.js
+  lib/named/backend.js lib/named/blocking.js lib/named/errors.js lib/named/held-lock.js lib/named/machine-errors.js lib/named/machine.js lib/named/manager.js
   lib/named/options.js lib/named/outside.js lib/named/requests.js
   lib/primitives/barrier.js lib/primitives/base.js lib/primitives/condition.js lib/primitives/event.js lib/primitives/futex.js
   lib/primitives/guard.js lib/primitives/hash.js lib/primitives/integers.js lib/primitives/latch.js lib/primitives/layout.js

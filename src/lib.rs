@@ -5,7 +5,7 @@
 //! What holds, always: exclusion and visibility; a free lock with waiters has somebody who will come for it; a busy event
 //! loop holds nobody up; nobody starves; threads may end anywhere; a blocked thread can be interrupted.
 //!
-//! Imports run one way: `node` -> [`primitives`] -> [`engine`] -> [`agents`] -> [`memory`], [`sync`].
+//! Imports run one way: `node` -> [`primitives`] -> [`engine`] -> [`agents`] -> [`memory`], [`sync`]; `node` -> [`files`].
 //! Only `node` knows Node-API; the rest is built and tested without it (`--no-default-features`).
 
 #[macro_use]
@@ -13,6 +13,8 @@ mod fault;
 
 pub mod agents;
 pub mod engine;
+#[cfg(not(loom))]
+pub mod files;
 pub mod memory;
 #[cfg(all(feature = "node", not(loom), not(test)))]
 mod node;

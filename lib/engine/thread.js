@@ -41,6 +41,8 @@ class Thread {
   chunks = [];
   /** What it holds of names, once there is any; see ../named/held-lock.js. */
   held = null;
+  /** Its waits for locks of files, once there are any; see ../named/machine.js. */
+  files = null;
   /** The words of its locks that have names; see names.js. */
   named = null;
   /** Written by the binding. */
@@ -131,7 +133,13 @@ class Thread {
         });
       }
     }
+    this.files?.drain();
     this.held?.drain();
+  }
+
+  /** Whether one more wait keeps the event loop alive, or one less, of those that the binding has no tokens for. */
+  keepAlive(on) {
+    if (on ? this.#refs++ === 0 : --this.#refs === 0) binding.keepAlive(on);
   }
 
   /**

@@ -39,7 +39,7 @@ exports.obtainBlocking = (backend, name, options, verb) => {
   const number = thread.record[NUMBER];
   try {
     setGranted(lock, number);
-    if (status === GRANTED_ABANDONED) reportEnd(lock);
+    if (status === GRANTED_ABANDONED) reportEnd(backend, lock);
     if (backend.outer === null) return lock;
     return require('./outside.js').enterBlocking({ backend, lock, options, verb, deadline });
   } catch (error) {

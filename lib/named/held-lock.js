@@ -88,7 +88,9 @@ class HeldLock {
   }
 
   get abandoned() {
-    return this.#number !== NONE && (this.#rest?.outer?.abandoned === true || binding.isNameAbandoned(this.#number));
+    if (this.#number === NONE) return false;
+    const outer = this.#rest?.outer ?? null;
+    return outer === null ? binding.isNameAbandoned(this.#number) : outer.abandoned;
   }
 
   get signal() {

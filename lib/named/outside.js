@@ -23,6 +23,9 @@ function withdraw({ lock }) {
 /** With what was locked outside. */
 function enterWith({ lock }, held) {
   setOuter(lock, held);
+  // The mark outside counts; see `reportEnd`.
+  const number = numberOf(lock);
+  if (lock.mode === 'exclusive' && binding.isNameAbandoned(number)) binding.markNameConsistent(number);
   if (held.ended != null) reportOutside(lock, placeOf(lock.name), held.ended, lock.mode === 'shared');
   return lock;
 }

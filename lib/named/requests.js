@@ -96,7 +96,7 @@ class NamedWait extends PendingWait {
       this.#giveBack();
       return;
     }
-    if (status === GRANTED_ABANDONED) this.runInAsyncScope(reportEnd, null, lock);
+    if (status === GRANTED_ABANDONED) this.runInAsyncScope(reportEnd, null, this.request.backend, lock);
     // The callback belongs to the context of whoever asked.
     later(() => this.runInAsyncScope(this.#begin, this));
   }
@@ -132,9 +132,13 @@ const inMicrotask = (act) => {
   settled.then(act);
 };
 
-/** Says that a thread ended inside, when its lock was granted just now. */
-function reportEnd(lock) {
-  report(lock, placeOf(lock.name), lock.mode === 'shared');
+/**
+ * Says that a thread ended inside, when its lock was granted just now. Of what is locked outside the mark there tells: the thread
+ * may have waited outside only, or somebody in another process has repaired what it left.
+ */
+function reportEnd({ outer }, lock) {
+  if (outer !== null) binding.reported();
+  else report(lock, placeOf(lock.name), lock.mode === 'shared');
 }
 
 /** The process has granted the lock: what `use` makes of it. */
@@ -158,7 +162,7 @@ exports.obtain = (backend, name, options, use, verb) => {
   const number = record[NUMBER];
   try {
     setGranted(lock, number);
-    if (status === GRANTED_ABANDONED) reportEnd(lock);
+    if (status === GRANTED_ABANDONED) reportEnd(backend, lock);
     if (backend.outer === null) return settled.then(() => use(lock));
     const request = toRequest(backend, lock, options, use, verb);
     return settled.then(() => begin(request));

@@ -9,6 +9,7 @@ mod barrier;
 mod condition;
 mod copies;
 mod event;
+mod files;
 mod futex;
 mod hold;
 mod holds;

@@ -43,6 +43,19 @@ impl FromNapiValue for JsName {
 }
 
 impl JsName {
+    /// Its units.
+    pub fn units(&self) -> Result<Vec<u16>> {
+        let Self { env, value } = *self;
+        let mut length = 0;
+        // SAFETY: both are those of the call in progress, during which this lives; without a buffer only the length is written.
+        check(unsafe { sys::napi_get_value_string_utf16(env, value, std::ptr::null_mut(), 0, &mut length) })?;
+        let mut units = vec![0; length + 1];
+        // SAFETY: as above; the buffer has room for the units and the zero that is written behind them.
+        check(unsafe { sys::napi_get_value_string_utf16(env, value, units.as_mut_ptr(), units.len(), &mut length) })?;
+        units.truncate(length);
+        Ok(units)
+    }
+
     fn in_space(&self, space: u32) -> Result<Name> {
         let Self { env, value } = *self;
         let read = |units: &mut [u16]| {
@@ -180,7 +193,7 @@ pub fn name_of(byte_offset: f64) -> Option<JsUnits> {
 }
 
 /// 16-bit units, which become a string of JS.
-pub struct JsUnits(Box<[u16]>);
+pub struct JsUnits(pub Box<[u16]>);
 
 impl ToNapiValue for JsUnits {
     unsafe fn to_napi_value(env: sys::napi_env, Self(units): Self) -> Result<sys::napi_value> {

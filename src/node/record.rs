@@ -20,6 +20,8 @@ pub enum Field {
     IsForHold,
     /// The thread that ended inside, or -1.
     EndedThread,
+    /// Of a lock of a file: the process that did, or whose thread did; -1 if that is not known.
+    EndedProcess,
     /// The thread that held when the last wait began, or -1.
     OwnerThread,
     /// For how long the last blocking call has waited in the queue, in milliseconds; -1 if it has not.

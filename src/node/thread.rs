@@ -17,6 +17,7 @@ use rustc_hash::FxHashMap;
 use super::anchors::Anchors;
 use super::ask::Ask;
 use super::engine;
+use super::files::ThreadFiles;
 use super::lock_all::Found;
 use super::record::{Field, Record};
 use super::word::JsWord;
@@ -45,6 +46,8 @@ pub struct JsThread {
     pub found: Found,
     /// Which of its guards have lent their holds to waits.
     pub holds: Holds,
+    /// The locks of files that it holds or waits for.
+    pub files: ThreadFiles,
     /// The agent whose thread ended inside, which the last acquisition has to report.
     pub abandoned_by: Option<AgentId>,
     /// What there is to know of the last call.
@@ -171,6 +174,7 @@ impl JsThread {
                 settled_set: Vec::new(),
                 found: Found::default(),
                 holds: Holds::default(),
+                files: ThreadFiles::default(),
                 abandoned_by: None,
                 record,
                 env: raw,
@@ -203,6 +207,11 @@ impl JsThread {
         // SAFETY: the environment lives, and this is its thread; the out-parameter lives.
         let status = unsafe { sys::napi_get_uv_event_loop(self.env, &mut uv_loop) };
         if status == sys::Status::napi_ok { uv_loop as usize } else { 0 }
+    }
+
+    /// The number of JS for this thread.
+    pub fn number(&self) -> ThreadId {
+        self.thread_id
     }
 
     /// Makes the loop turn, for what its code cannot arrange itself.
@@ -488,6 +497,8 @@ unsafe extern "C" fn end(id: *mut c_void) {
         Some(ended)
     });
     if let Some(thread) = ended {
+        // First what is locked outside of the process: the engine lets in others of the process then.
+        thread.files.end();
         thread.event_loop.end();
     }
 }

@@ -1,0 +1,65 @@
+// Other processes that run functions which a test sends them; see `__test__/programs/peer.js`.
+
+const { fork } = require('node:child_process');
+const { mkdtempSync, rmSync } = require('node:fs');
+const os = require('node:os');
+const path = require('node:path');
+const { LockManager } = require('../..');
+
+const PROGRAM = path.join(__dirname, '..', 'programs', 'peer.js');
+
+/** A process. `do(fn, ...args)` returns a promise of what `fn(here, ...args)` returns there. */
+class Peer {
+  #child;
+  #pending = new Map();
+  #next = 0;
+
+  constructor(directory) {
+    const { NODE_TEST_CONTEXT, ...env } = process.env;
+    this.#child = fork(PROGRAM, [directory], { env, stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
+    this.pid = this.#child.pid;
+    this.exited = new Promise((resolve) => {
+      this.#child.once('exit', (code, signal) => {
+        for (const { reject } of this.#pending.values()) reject(new Error(`The peer ended: ${code ?? signal}`));
+        this.#pending.clear();
+        resolve({ code, signal });
+      });
+    });
+    this.#child.on('message', ({ id, value, error }) => {
+      const { resolve, reject } = this.#pending.get(id);
+      this.#pending.delete(id);
+      if (error === undefined) resolve(value);
+      else reject(Object.assign(new Error(error.message), error));
+    });
+  }
+
+  do(fn, ...args) {
+    const id = this.#next++;
+    const promise = new Promise((resolve, reject) => this.#pending.set(id, { resolve, reject }));
+    // One that is ended on purpose leaves promises that nobody awaits.
+    promise.catch(() => {});
+    this.#child.send({ id, source: String(fn), args });
+    return promise;
+  }
+
+  kill(signal) {
+    return this.#child.kill(signal);
+  }
+
+  async end() {
+    this.#child.kill('SIGKILL');
+    await this.exited;
+  }
+}
+
+/** A directory for the locks of one test, a manager of this process for it, and processes that have one too. */
+exports.startPeers = async (t, count) => {
+  const directory = mkdtempSync(path.join(os.tmpdir(), 'sablock-test-'));
+  const peers = Array.from({ length: count }, () => new Peer(directory));
+  t.after(async () => {
+    await Promise.all(peers.map((peer) => peer.end()));
+    rmSync(directory, { recursive: true, force: true });
+  });
+  await Promise.all(peers.map((peer) => peer.do(() => true)));
+  return { directory, manager: new LockManager({ directory }), peers };
+};

@@ -1,0 +1,220 @@
+// The directory of the locks among processes: which ones are refused, and that no name leaves it.
+
+const assert = require('node:assert/strict');
+const fs = require('node:fs');
+const os = require('node:os');
+const path = require('node:path');
+const { test } = require('node:test');
+const { LockManager } = require('../..');
+const { startPeers } = require('../helpers/peers.js');
+const { needs } = require('../helpers/runtime.js');
+const { hold, turns } = require('../helpers/names.js');
+const { watched } = require('../helpers/threads.js');
+
+const scratch = (t) => {
+  const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'sablock-test-'));
+  t.after(() => fs.rmSync(directory, { recursive: true, force: true }));
+  return directory;
+};
+
+const refused = (directory, message) =>
+  assert.throws(() => new LockManager({ directory }), { code: 'ERR_LOCK_DIRECTORY', message, path: directory });
+
+test('a directory that is missing is made, for its user alone, if its parent exists', async (t) => {
+  const directory = path.join(scratch(t), 'locks');
+  const manager = new LockManager({ directory });
+  assert.equal(fs.statSync(directory).mode & 0o777, process.platform === 'win32' ? 0o666 : 0o700);
+  assert.equal(await manager.request('a', ({ name }) => name), 'a');
+  refused(path.join(directory, 'no', 'parent'), /neither it nor its parent exists/);
+});
+
+test('what is no directory, or a link that leads nowhere, is refused', (t) => {
+  const directory = scratch(t);
+  const file = path.join(directory, 'file');
+  fs.writeFileSync(file, '');
+  refused(file, /it is not a directory/);
+  const link = path.join(directory, 'link');
+  fs.symlinkSync(path.join(directory, 'nowhere'), link);
+  refused(link, /the system could not use it/);
+});
+
+test('the types of the options are checked first', () => {
+  for (const directory of [7, null, '', {}]) {
+    assert.throws(() => new LockManager({ directory }), { code: 'ERR_INVALID_ARG_TYPE' });
+  }
+  assert.throws(() => new LockManager({ scope: 'galaxy' }), { code: 'ERR_INVALID_ARG_TYPE' });
+  assert.throws(() => new LockManager({ scope: 'process', directory: '/tmp' }), { code: 'ERR_INVALID_ARG_TYPE' });
+});
+
+test('two paths to one directory are one', async (t) => {
+  const directory = scratch(t);
+  const real = path.join(directory, 'real');
+  fs.mkdirSync(real);
+  fs.symlinkSync(directory, path.join(directory, 'link'));
+  const { release, request } = await hold('a', {}, new LockManager({ directory: real }));
+  const other = new LockManager({ directory: path.join(directory, 'link', 'real') });
+  assert.equal(await other.request('a', { ifAvailable: true }, (lock) => lock), null);
+  release();
+  await request;
+  assert.equal(await other.request('a', { ifAvailable: true }, ({ name }) => name), 'a');
+});
+
+test('locks of two directories, and of the process, are others', async (t) => {
+  const managers = [
+    new LockManager({ directory: scratch(t) }),
+    new LockManager({ directory: scratch(t) }),
+    new LockManager(),
+  ];
+  const holds = [];
+  for (const manager of managers) holds.push(await manager.acquireAsync('machine-a', { ifAvailable: true }));
+  for (const lock of holds) assert.equal(lock.unlock(), true);
+});
+
+test('the locks of the machine are in a directory of this user alone, whatever the environment says', {
+  skip: process.platform !== 'linux' && 'the place is another one',
+}, async () => {
+  const directory = `/tmp/sablock-${process.getuid()}`;
+  const manager = new LockManager({ scope: 'machine' });
+  const name = `sablock's own tests ${process.pid}`;
+  await manager.request(name, () => {
+    const { held } = { held: fs.readdirSync(directory).filter((file) => file.includes(`tests%20${process.pid}`)) };
+    assert.equal(held.length, 3);
+    assert.equal(fs.statSync(directory).mode & 0o777, 0o700);
+  });
+  for (const file of fs.readdirSync(directory)) {
+    if (file.includes(`tests%20${process.pid}`)) fs.rmSync(path.join(directory, file));
+  }
+});
+
+test('no name leaves the directory, and names that differ are others', async (t) => {
+  const directory = scratch(t);
+  const inner = path.join(directory, 'inner');
+  const manager = new LockManager({ directory: inner });
+  const names = [
+    '../escaped',
+    '..',
+    '.',
+    '/etc/passwd',
+    'a/b',
+    'A',
+    'a',
+    'nul',
+    'x'.repeat(5000),
+    '\ud83d',
+    '\ude00',
+    '\0',
+    '',
+  ];
+  const held = [];
+  for (const name of names) {
+    const lock = await manager.acquireAsync(name, { ifAvailable: true });
+    assert.equal(lock.name, name);
+    held.push(lock);
+  }
+  assert.deepEqual(fs.readdirSync(directory), ['inner']);
+  assert.equal(fs.readdirSync(inner).length, 3 * names.length);
+  for (const lock of held) lock.unlock();
+});
+
+test(
+  'steal is refused, since nothing can stop a holder in another process',
+  watched(async (t) => {
+    const { manager } = await startPeers(t, 0);
+    await assert.rejects(
+      manager.request('a', { steal: true }, () => {}),
+      { name: 'NotSupportedError' },
+    );
+  }),
+);
+
+test(
+  'a holder whose file was removed is warned when it unlocks',
+  { skip: process.platform === 'win32' && 'the file cannot be removed' },
+  watched(async (t) => {
+    const { directory, manager } = await startPeers(t, 0);
+    const warnings = [];
+    const note = ({ code, message }) => warnings.push([code, message]);
+    process.on('warning', note);
+    t.after(() => process.off('warning', note));
+    await manager.request('a', () => fs.rmSync(path.join(directory, 'v1-a.lock')));
+    await turns();
+    assert.equal(warnings.length, 1);
+    assert.equal(warnings[0][0], 'SABLOCK_LOCK_FILE_REMOVED');
+    assert.match(warnings[0][1], /The file of the named lock 'a' .* was removed while this thread held it/);
+    await manager.request('a', () => {});
+    assert.equal(warnings.length, 1);
+  }),
+);
+
+test(
+  'a record that was cut, or that somebody else wrote, counts as abandoned',
+  watched(async (t) => {
+    const { directory, manager } = await startPeers(t, 0);
+    const record = path.join(directory, 'v1-a.info');
+    for (const spoil of [
+      () => fs.truncateSync(record, 0),
+      () => fs.truncateSync(record, 40),
+      () => fs.writeFileSync(record, 'pid 1234\n'),
+      () => fs.appendFileSync(record, 'x'),
+    ]) {
+      await manager.request('a', () => {});
+      spoil();
+      assert.equal(await manager.request('a', ({ abandoned }) => abandoned), true);
+      await manager.request('a', (lock) => lock.markConsistent());
+      assert.equal(await manager.request('a', ({ abandoned }) => abandoned), false);
+    }
+  }),
+);
+
+test(
+  'a file that cannot be opened rejects with what to do, and holds nothing',
+  watched(async (t) => {
+    const { directory, manager } = await startPeers(t, 0);
+    fs.mkdirSync(path.join(directory, 'v1-a.lock'));
+    await assert.rejects(
+      manager.request('a', () => {}),
+      {
+        code: 'ERR_LOCK_DIRECTORY',
+        message: /Cannot lock the named lock 'a' in .*v1-a\.lock.*: the system could not open it/,
+      },
+    );
+    fs.rmdirSync(path.join(directory, 'v1-a.lock'));
+    assert.equal(await manager.request('a', ({ abandoned }) => abandoned), false);
+  }),
+);
+
+test(
+  'a thread that ends while it holds or waits leaves it to others of the process, marked if it held',
+  needs('prompt ends'),
+  watched(async (t, threads) => {
+    const { startActors } = require('../helpers/actors.js');
+    const { directory, manager, peers } = await startPeers(t, 1);
+    const [holder, waiter] = await startActors(threads, 2);
+    const acquire = async (here, directory) => {
+      here.lock = await new here.sablock.LockManager({ directory }).acquireAsync('a');
+      return here.lock.abandoned;
+    };
+    assert.equal(await holder.do(acquire, directory), false);
+    waiter.do(acquire, directory);
+    const mine = manager.request('a', ({ abandoned }) => abandoned);
+    await waiter.terminate();
+    await holder.terminate();
+    assert.equal(await mine, true);
+    assert.equal(await peers[0].do((here) => here.manager.request('a', ({ abandoned }) => abandoned)), true);
+    await manager.request('a', (lock) => lock.markConsistent());
+    // One that waits for another process, and blocks.
+    await peers[0].do(async (here) => {
+      here.lock = await here.manager.acquireAsync('a');
+    });
+    const [blocked] = await startActors(threads, 1);
+    blocked.do((here, directory) => {
+      here.raise(3);
+      return new here.sablock.LockManager({ directory }).requestSync('a', () => {});
+    }, directory);
+    await threads.raised(3);
+    await blocked.terminate();
+    const next = manager.request('a', ({ abandoned }) => abandoned);
+    await peers[0].do((here) => here.lock.unlock());
+    assert.equal(await next, false);
+  }),
+);

@@ -1,0 +1,307 @@
+// Locks among processes: they exclude each other, and go on when a process is killed, stopped or busy.
+
+const assert = require('node:assert/strict');
+const fs = require('node:fs');
+const path = require('node:path');
+const { test } = require('node:test');
+const { hold, modesOf, rowsOf, turns } = require('../helpers/names.js');
+const { startPeers } = require('../helpers/peers.js');
+const { watched } = require('../helpers/threads.js');
+
+/** Holds the name in a peer. */
+const holdIn = (peer, name, mode = 'exclusive') =>
+  peer.do(
+    async (here, name, mode) => {
+      here.lock = await here.manager.acquireAsync(name, { mode });
+      return here.lock.abandoned;
+    },
+    name,
+    mode,
+  );
+
+const unlockIn = (peer) => peer.do((here) => here.lock.unlock());
+
+/** Requests the name in a peer; the promise is of whether it is abandoned. */
+const requestIn = (peer, name, options = {}) =>
+  peer.do(
+    (here, name, options) => here.manager.request(name, options, (lock) => (lock === null ? null : lock.abandoned)),
+    name,
+    options,
+  );
+
+/** Looks until so many requests of a peer wait. */
+const pendingIn = async (peer, name, count) => {
+  while (
+    (await peer.do(async (here) => (await here.manager.query()).pending)).filter((row) => row.name === name).length <
+    count
+  );
+};
+
+/** The warnings of this thread with this code. */
+const listen = (t, code) => {
+  const messages = [];
+  const note = (warning) => {
+    if (warning.code === code) messages.push(warning.message);
+  };
+  process.on('warning', note);
+  t.after(() => process.off('warning', note));
+  return messages;
+};
+
+test(
+  'two processes exclude each other, and the one that waits goes on when the other unlocks',
+  watched(async (t) => {
+    const { manager, peers } = await startPeers(t, 1);
+    assert.equal(await holdIn(peers[0], 'a'), false);
+    assert.equal(await manager.request('a', { ifAvailable: true }, (lock) => lock), null);
+    assert.equal(await manager.request('another', { ifAvailable: true }, ({ name }) => name), 'another');
+    const next = manager.request('a', ({ abandoned }) => abandoned);
+    await turns();
+    assert.deepEqual(await modesOf('a', manager), { held: ['exclusive'], pending: ['exclusive'] });
+    assert.equal(await unlockIn(peers[0]), true);
+    assert.equal(await next, false);
+  }),
+);
+
+test(
+  'a callback runs in one process at a time',
+  watched(async (t) => {
+    const { directory, peers } = await startPeers(t, 3);
+    const file = path.join(directory, 'count');
+    fs.writeFileSync(file, '0');
+    const count = (here, file) => {
+      const { readFileSync, writeFileSync } = here.require('node:fs');
+      const once = () =>
+        here.manager.request('count', async () => {
+          const seen = Number(readFileSync(file, 'utf8'));
+          await new Promise((resolve) => setImmediate(resolve));
+          writeFileSync(file, String(seen + 1));
+        });
+      return Promise.all(Array.from({ length: 50 }, once)).then(() => true);
+    };
+    await Promise.all(peers.map((peer) => peer.do(count, file)));
+    assert.equal(fs.readFileSync(file, 'utf8'), '150');
+  }),
+);
+
+test(
+  'a killed holder hands over at once and is reported, once by a warning and until it is repaired by the mark',
+  watched(async (t) => {
+    const warnings = listen(t, 'SABLOCK_ABANDONED');
+    const { manager, peers } = await startPeers(t, 2);
+    await holdIn(peers[0], 'doomed');
+    const next = manager.request('doomed', (lock) => lock.abandoned);
+    peers[0].kill('SIGKILL');
+    assert.equal(await next, true);
+    await turns();
+    assert.equal(warnings.length, 1);
+    assert.match(warnings[0], new RegExp(`^Process ${peers[0].pid} ended while it held the named lock 'doomed'`));
+    assert.equal(await requestIn(peers[1], 'doomed'), true);
+    assert.equal(await requestIn(peers[1], 'doomed', { mode: 'shared' }), true);
+    await assert.rejects(
+      manager.request('doomed', { mode: 'shared' }, (lock) => lock.markConsistent()),
+      { code: 'ERR_LOCK_NOT_OWNER' },
+    );
+    await manager.request('doomed', (lock) => {
+      lock.markConsistent();
+      assert.equal(lock.abandoned, false);
+    });
+    assert.equal(await requestIn(peers[1], 'doomed'), false);
+    assert.equal(warnings.length, 1);
+  }),
+);
+
+for (const [what, end] of [
+  ['process.exit()', () => process.exit()],
+  [
+    'an uncaught error',
+    () => {
+      setImmediate(() => {
+        throw new Error('Thrown on purpose');
+      });
+    },
+  ],
+]) {
+  test(
+    `a holder that ends by ${what} is reported`,
+    watched(async (t) => {
+      const { manager, peers } = await startPeers(t, 1);
+      await holdIn(peers[0], 'doomed');
+      peers[0].do(end);
+      await peers[0].exited;
+      assert.equal(await manager.request('doomed', (lock) => lock.abandoned), true);
+    }),
+  );
+}
+
+test(
+  'a waiter that is killed is out, and not reported',
+  watched(async (t) => {
+    const { manager, peers } = await startPeers(t, 2);
+    const { release, request } = await hold('a', {}, manager);
+    requestIn(peers[0], 'a');
+    await pendingIn(peers[0], 'a', 1);
+    peers[0].kill('SIGKILL');
+    await peers[0].exited;
+    const next = requestIn(peers[1], 'a');
+    await pendingIn(peers[1], 'a', 1);
+    release();
+    await request;
+    assert.equal(await next, false);
+  }),
+);
+
+test(
+  'a stopped holder keeps it',
+  { skip: process.platform === 'win32' && 'there is no SIGSTOP' },
+  watched(async (t) => {
+    const { manager, peers } = await startPeers(t, 1);
+    await holdIn(peers[0], 'a');
+    peers[0].kill('SIGSTOP');
+    await assert.rejects(
+      manager.request('a', { timeout: 300 }, () => {}),
+      { code: 'ERR_LOCK_TIMEOUT' },
+    );
+    peers[0].kill('SIGCONT');
+    const next = manager.request('a', ({ abandoned }) => abandoned);
+    await unlockIn(peers[0]);
+    assert.equal(await next, false);
+  }),
+);
+
+test(
+  'a holder whose event loop is blocked for long keeps it',
+  watched(async (t) => {
+    const { manager, peers } = await startPeers(t, 1);
+    await holdIn(peers[0], 'a');
+    const busy = peers[0].do((_, ms) => {
+      const until = Date.now() + ms;
+      while (Date.now() < until);
+    }, 1500);
+    await assert.rejects(
+      manager.request('a', { timeout: 1000 }, () => {}),
+      { code: 'ERR_LOCK_TIMEOUT' },
+    );
+    await busy;
+    await unlockIn(peers[0]);
+    assert.equal(await manager.request('a', ({ abandoned }) => abandoned), false);
+  }),
+);
+
+test(
+  'processes share a lock, and one that wants it alone waits for all',
+  watched(async (t) => {
+    const { manager, peers } = await startPeers(t, 2);
+    await Promise.all(peers.map((peer) => holdIn(peer, 'a', 'shared')));
+    const mine = await hold('a', { mode: 'shared' }, manager);
+    let isIn = false;
+    const alone = manager.request('a', () => {
+      isIn = true;
+    });
+    for (const peer of peers) await unlockIn(peer);
+    assert.equal(isIn, false);
+    mine.release();
+    await alone;
+    assert.equal(isIn, true);
+  }),
+);
+
+test(
+  'one that wants it alone is next: those who share it and come later wait',
+  watched(async (t) => {
+    const { manager, peers } = await startPeers(t, 2);
+    await holdIn(peers[0], 'a', 'shared');
+    const alone = manager.acquireAsync('a');
+    const inKernel = async () => (await requestIn(peers[1], 'a', { mode: 'shared', ifAvailable: true })) === null;
+    while (!(await inKernel()));
+    const later = holdIn(peers[1], 'a', 'shared');
+    await unlockIn(peers[0]);
+    const lock = await alone;
+    assert.equal(await requestIn(peers[0], 'a', { mode: 'shared', ifAvailable: true }), null);
+    lock.unlock();
+    assert.equal(await later, false);
+  }),
+);
+
+test(
+  'what was withdrawn by a timeout or a signal leaves nothing behind',
+  watched(async (t) => {
+    const { manager, peers } = await startPeers(t, 2);
+    await holdIn(peers[0], 'a', 'shared');
+    await assert.rejects(manager.request('a', { timeout: 30 }, assert.fail), { code: 'ERR_LOCK_TIMEOUT' });
+    const controller = new AbortController();
+    const aborted = manager.request('a', { signal: controller.signal }, assert.fail);
+    setTimeout(() => controller.abort(new Error('Enough')), 30);
+    await assert.rejects(aborted, { message: 'Enough' });
+    assert.deepEqual(await modesOf('a', manager), { held: [], pending: [] });
+    // Nobody waits to have it alone any more.
+    assert.equal(await requestIn(peers[1], 'a', { mode: 'shared', ifAvailable: true }), false);
+    await unlockIn(peers[0]);
+    assert.equal(await requestIn(peers[1], 'a'), false);
+  }),
+);
+
+test(
+  'a blocking request waits for another process, or until its time is over',
+  watched(async (t) => {
+    const { manager, peers } = await startPeers(t, 1);
+    const { release, request } = await hold('a', {}, manager);
+    const timedOut = (here) => {
+      try {
+        here.manager.requestSync('a', { timeout: 50 }, () => {});
+      } catch ({ code }) {
+        return code;
+      }
+    };
+    assert.equal(await peers[0].do(timedOut), 'ERR_LOCK_TIMEOUT');
+    const waiting = peers[0].do((here) => here.manager.requestSync('a', ({ abandoned, mode }) => [mode, abandoned]));
+    setTimeout(release, 100);
+    assert.deepEqual(await waiting, ['exclusive', false]);
+    await request;
+  }),
+);
+
+test(
+  'query() shows who holds a name alone in other processes, until it unlocks or is killed',
+  watched(async (t) => {
+    const { manager, peers } = await startPeers(t, 2);
+    const [one, other] = peers;
+    await Promise.all([holdIn(one, 'a'), holdIn(other, 'b')]);
+    const { held, pending } = await manager.query();
+    assert.deepEqual(pending, []);
+    assert.deepEqual(
+      held.map(({ name, mode, pid, threadId, clientId }) => ({ name, mode, pid, threadId, clientId })).sort(byName),
+      [
+        { name: 'a', mode: 'exclusive', pid: one.pid, threadId: 0, clientId: `node-${one.pid}-0` },
+        { name: 'b', mode: 'exclusive', pid: other.pid, threadId: 0, clientId: `node-${other.pid}-0` },
+      ],
+    );
+    assert.ok(held.every(({ heldMs }) => heldMs >= 0 && heldMs < 40_000));
+    await unlockIn(one);
+    await other.end();
+    assert.deepEqual((await manager.query()).held, []);
+  }),
+);
+
+const byName = (one, other) => (one.name < other.name ? -1 : 1);
+
+test(
+  'a request that waits for another process keeps the event loop alive, unless told not to',
+  watched(async (t) => {
+    const { directory, manager } = await startPeers(t, 0);
+    const { release, request } = await hold('a', {}, manager);
+    const { runProgram } = require('../helpers/processes.js');
+    const kept = await runProgram('machine-keep-alive', [directory, 'true'], {
+      onOutput: (text) => text.includes('waits') && release(),
+    });
+    assert.match(kept.stdout, /waits\nlocked\n/);
+    await request;
+    const again = await hold('a', {}, manager);
+    const left = await runProgram('machine-keep-alive', [directory, 'false']);
+    assert.equal(left.stdout, 'waits\n');
+    assert.equal(left.code, 0);
+    again.release();
+    await again.request;
+    assert.deepEqual(rowsOf((await manager.query()).held, 'a'), []);
+  }),
+);

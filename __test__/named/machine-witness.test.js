@@ -1,0 +1,53 @@
+// The witness of `npm run torture:processes` finds what must not happen, and nothing in a log in which all is well.
+
+const assert = require('node:assert/strict');
+const { test } = require('node:test');
+const { testify } = require('../../torture/processes/witness.js');
+
+const violations = (...lines) => testify(lines.join('\n')).violations;
+
+const asked = (who) => `W ${who} n0 exclusive - 0`;
+const inside = (who, mark = '-', mode = 'exclusive') => `${asked(who)}\nB ${who} n0 ${mode} ${mark} 1`;
+const left = (who) => `E ${who} n0 exclusive - 2`;
+const repaired = (who) => `C ${who} n0 exclusive - 2`;
+
+test('holds one after the other, and shared ones together, are well', () => {
+  assert.deepEqual(
+    violations(
+      inside('1.0.0'),
+      left('1.0.0'),
+      inside('2.0.0', '-', 'shared'),
+      inside('3.0.0', '-', 'shared'),
+      left('2.0.0'),
+      left('3.0.0'),
+      inside('1.0.1'),
+      left('1.0.1'),
+    ),
+    [],
+  );
+});
+
+test('a holder that was killed inside, is reported, and repaired, is well', () => {
+  const log = [inside('1.0.0'), 'K 1', inside('2.0.0', 'abandoned'), left('2.0.0')];
+  assert.deepEqual(
+    violations(...log, inside('3.0.0', 'abandoned'), repaired('3.0.0'), left('3.0.0'), inside('4.0.0'), left('4.0.0')),
+    [],
+  );
+  const { 'killed inside': killed, reported } = testify(log.join('\n'));
+  assert.deepEqual([killed, reported], [1, 1]);
+});
+
+for (const [what, log] of [
+  ['two holders', [inside('1.0.0'), inside('2.0.0'), left('1.0.0'), left('2.0.0')]],
+  ['two holders', [inside('1.0.0', '-', 'shared'), inside('2.0.0')]],
+  ['two holders', [inside('1.0.0'), inside('2.0.0', '-', 'shared')]],
+  ['unreported', [inside('1.0.0'), 'K 1', inside('2.0.0')]],
+  ['unreported', [inside('1.0.0'), 'K 1', inside('2.0.0', 'abandoned'), left('2.0.0'), inside('3.0.0')]],
+  ['lost', [inside('1.0.0'), left('2.0.0')]],
+  ['waits for ever', [asked('1.0.0')]],
+  ['went wrong', ['X 1 ended with 1']],
+]) {
+  test(`found: ${what} (${log.length} steps, the last is ${log.at(-1).split('\n').at(-1)})`, () => {
+    assert.match(violations(...log)[0], new RegExp(`^${what}: `));
+  });
+}

@@ -1,0 +1,8 @@
+// Requests a name that another process holds, and does nothing else.
+
+const { LockManager } = require('../..');
+
+const [, , directory, ref] = process.argv;
+new LockManager({ directory }).request('a', { ref: ref === 'true' }, () => console.log('locked'));
+// Once it waits, and not before.
+setTimeout(() => console.log('waits'), 100);

@@ -1,0 +1,233 @@
+//! The directory of the locks: which one, whether it can be relied upon, and what its records say.
+
+use std::fs::Metadata;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use super::name::Part;
+use super::record::{self, Holder};
+use super::system::{self, Identity};
+
+/// A record is not larger, or somebody else has written it.
+const LARGEST_RECORD: u64 = 1 << 24;
+
+/// A directory that was checked.
+#[derive(Debug)]
+pub struct Directory {
+    path: PathBuf,
+    kind: Kind,
+    /// By device and number: other paths may lead here.
+    pub identity: Identity,
+    mode: u32,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Kind {
+    /// The user's own: nobody else may own or write it.
+    Default,
+    /// Its owner and permissions are the business of whoever names it.
+    Given,
+}
+
+/// Why a directory cannot be used, and which.
+#[derive(Debug)]
+pub struct Refusal {
+    /// The directory.
+    pub path: PathBuf,
+    /// Why.
+    pub reason: Reason,
+}
+
+/// Why a directory cannot be used.
+#[derive(Debug)]
+pub enum Reason {
+    /// Another user owns the default one.
+    Owner {
+        /// That user.
+        owner: u32,
+        /// This one.
+        user: u32,
+    },
+    /// Others may write the default one: its permissions.
+    Writable(u32),
+    /// The default one is a link.
+    Link,
+    /// It is something else.
+    NotADirectory,
+    /// There is neither the directory nor its parent.
+    NoParent,
+    /// Its file system is one of several machines, or has locks of its own.
+    FileSystem(&'static str),
+    /// The system refuses.
+    System(io::Error),
+}
+
+impl From<io::Error> for Reason {
+    fn from(error: io::Error) -> Self {
+        Self::System(error)
+    }
+}
+
+impl Directory {
+    /// The directory at `path`, or that of this user. It is made if there is none.
+    pub fn open(path: Option<&Path>) -> Result<Self, Refusal> {
+        match path {
+            Some(path) => Self::check(path, Kind::Given),
+            None => match system::default_directory() {
+                Ok(path) => Self::check(&path, Kind::Default),
+                Err(error) => Err(Refusal { path: PathBuf::new(), reason: error.into() }),
+            },
+        }
+    }
+
+    /// Makes the directory again if somebody has removed it; it may be another one then.
+    pub(super) fn reopen(&self) -> Result<Self, Refusal> {
+        Self::check(&self.path, self.kind)
+    }
+
+    fn check(path: &Path, kind: Kind) -> Result<Self, Refusal> {
+        let refuse = |reason| Refusal { path: path.to_owned(), reason };
+        let metadata = found_or_made(path, kind).map_err(refuse)?;
+        if kind == Kind::Default {
+            check_private(&metadata).map_err(refuse)?;
+        }
+        let path = path.canonicalize().map_err(|error| refuse(error.into()))?;
+        match system::refused_file_system(&path) {
+            Ok(None) => {}
+            Ok(Some(name)) => return Err(refuse(Reason::FileSystem(name))),
+            Err(error) => return Err(refuse(error.into())),
+        }
+        let identity = system::identity(&path, &metadata).map_err(|error| refuse(error.into()))?;
+        Ok(Self { path, kind, identity, mode: system::mode(&metadata) })
+    }
+
+    /// The path, without links.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The permissions that its files get.
+    pub(super) fn mode(&self) -> u32 {
+        self.mode
+    }
+
+    /// The names that processes hold exclusively, by what their records say; not those whose process has ended.
+    /// Nothing is locked for that, so that a name may be free, or another's, by now.
+    pub fn holders(&self) -> io::Result<Vec<(Vec<u16>, Holder)>> {
+        let mut holders = Vec::new();
+        for entry in self.path.read_dir()? {
+            let path = entry?.path();
+            if path.extension().is_none_or(|extension| extension != Part::Info.extension()) {
+                continue;
+            }
+            if let Some((name, status, holder)) = read(&path).ok().and_then(|bytes| record::decode(&bytes))
+                && status.is_held
+                && holder.may_live()
+            {
+                holders.push((name, holder));
+            }
+        }
+        Ok(holders)
+    }
+}
+
+fn found_or_made(path: &Path, kind: Kind) -> Result<Metadata, Reason> {
+    let look = || if kind == Kind::Default { path.symlink_metadata() } else { path.metadata() };
+    let metadata = match look() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            match system::make_directory(path) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(Reason::NoParent),
+                // Another process has made it meanwhile, or a link there leads nowhere.
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                made => made?,
+            }
+            look()?
+        }
+        found => found?,
+    };
+    if metadata.is_symlink() {
+        Err(Reason::Link)
+    } else if metadata.is_dir() {
+        Ok(metadata)
+    } else {
+        Err(Reason::NotADirectory)
+    }
+}
+
+fn check_private(metadata: &Metadata) -> Result<(), Reason> {
+    if let Some((owner, user)) = system::foreign_owner(metadata) {
+        return Err(Reason::Owner { owner, user });
+    }
+    match system::writable_by_others(metadata) {
+        Some(mode) => Err(Reason::Writable(mode)),
+        None => Ok(()),
+    }
+}
+
+fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    system::open_to_read(path)?.take(LARGEST_RECORD).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use super::*;
+    use crate::files::testing::Scratch;
+
+    fn refusal(path: &Path, kind: Kind) -> Reason {
+        Directory::check(path, kind).expect_err("it is refused").reason
+    }
+
+    #[test]
+    fn a_directory_is_made_for_its_user_alone() {
+        let scratch = Scratch::new();
+        let made = scratch.path().join("made");
+        for kind in [Kind::Default, Kind::Given] {
+            assert_eq!(Directory::check(&made, kind).unwrap().path(), made.canonicalize().unwrap());
+            assert_eq!(fs::metadata(&made).unwrap().permissions().mode() & 0o777, 0o700);
+            fs::remove_dir(&made).unwrap();
+        }
+    }
+
+    #[test]
+    fn the_default_one_is_refused_if_it_is_a_link_or_others_may_write_it() {
+        let scratch = Scratch::new();
+        let (real, link) = (scratch.path().join("real"), scratch.path().join("link"));
+        fs::create_dir(&real).unwrap();
+        symlink(&real, &link).unwrap();
+        assert!(matches!(refusal(&link, Kind::Default), Reason::Link));
+        for mode in [0o770, 0o702, 0o1777] {
+            fs::set_permissions(&real, fs::Permissions::from_mode(mode)).unwrap();
+            assert!(matches!(refusal(&real, Kind::Default), Reason::Writable(found) if found == mode), "{mode:o}");
+        }
+        Directory::check(&real, Kind::Given).unwrap();
+    }
+
+    #[test]
+    fn one_by_two_paths_is_the_same() {
+        let scratch = Scratch::new();
+        let (real, link) = (scratch.path().join("real"), scratch.path().join("link"));
+        fs::create_dir(&real).unwrap();
+        symlink(scratch.path(), &link).unwrap();
+        let (one, other) = (Directory::open(Some(&real)).unwrap(), Directory::open(Some(&link.join("real"))).unwrap());
+        assert_eq!((one.identity, one.path()), (other.identity, other.path()));
+    }
+
+    #[test]
+    fn what_is_no_directory_and_what_has_no_parent_are_refused() {
+        let scratch = Scratch::new();
+        let file = scratch.path().join("file");
+        fs::write(&file, "").unwrap();
+        for kind in [Kind::Default, Kind::Given] {
+            assert!(matches!(refusal(&file, kind), Reason::NotADirectory));
+            assert!(matches!(refusal(&scratch.path().join("no/parent"), kind), Reason::NoParent));
+        }
+        assert!(!scratch.path().join("no").exists());
+        symlink(scratch.path().join("nowhere"), scratch.path().join("dangling")).unwrap();
+        assert!(matches!(refusal(&scratch.path().join("dangling"), Kind::Given), Reason::System(_)));
+    }
+}

@@ -1,0 +1,202 @@
+//! One file of a name: opened, locked by the kernel, and checked to be the one that its path leads to.
+
+use std::fs::{File, TryLockError};
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::directory::{Directory, Refusal};
+use super::name::{LockName, Part};
+use super::system;
+
+/// How a lock is held.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Mode {
+    /// Alone.
+    Exclusive,
+    /// With others who share it.
+    Shared,
+}
+
+/// Why a file could not be locked or used.
+#[derive(Debug)]
+pub enum Failure {
+    /// Its directory was removed, and what is there now cannot be used.
+    Refused(Refusal),
+    /// The system refuses.
+    System {
+        /// What failed: a verb, for a message.
+        verb: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// The system refuses the thread that the wait needs.
+    NoThread(io::Error),
+}
+
+/// The files of one name in its directory.
+#[derive(Debug)]
+pub struct Files {
+    directory: Arc<Directory>,
+    name: LockName,
+    lock: PathBuf,
+    info: PathBuf,
+    turn: PathBuf,
+}
+
+impl Files {
+    /// Of `name`, in a directory that was checked.
+    pub fn new(directory: Arc<Directory>, name: LockName) -> Self {
+        let path = |part| directory.path().join(name.file(part));
+        let (lock, info, turn) = (path(Part::Lock), path(Part::Info), path(Part::Turn));
+        Self { directory, name, lock, info, turn }
+    }
+
+    /// The name.
+    pub fn name(&self) -> &LockName {
+        &self.name
+    }
+
+    /// Where a file is.
+    pub fn path(&self, part: Part) -> &PathBuf {
+        match part {
+            Part::Lock => &self.lock,
+            Part::Info => &self.info,
+            Part::Turn => &self.turn,
+        }
+    }
+
+    /// Opens a file, or makes it, and its directory if somebody has removed that. Returns whether it was made, too.
+    pub fn open(&self, part: Part) -> Result<(File, bool), Failure> {
+        let path = self.path(part);
+        let opened = match system::open(path, self.directory.mode()) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let directory = self.directory.reopen().map_err(Failure::Refused)?;
+                system::open(path, directory.mode())
+            }
+            opened => opened,
+        };
+        opened.map_err(|error| self.failure("open", part, error))
+    }
+
+    /// Opens a file and locks it if that can be at once.
+    pub fn try_lock(&self, part: Part, mode: Mode) -> Result<Option<File>, Failure> {
+        loop {
+            let (file, _) = self.open(part)?;
+            let tried = uninterrupted(|| {
+                let tried = match mode {
+                    Mode::Exclusive => file.try_lock(),
+                    Mode::Shared => file.try_lock_shared(),
+                };
+                match tried {
+                    Ok(()) => Ok(true),
+                    Err(TryLockError::WouldBlock) => Ok(false),
+                    Err(TryLockError::Error(error)) => Err(error),
+                }
+            });
+            if !tried.map_err(|error| self.failure("lock", part, error))? {
+                return Ok(None);
+            }
+            if self.leads_to(part, &file)? {
+                return Ok(Some(file));
+            }
+        }
+    }
+
+    /// Opens a file and blocks the thread until it is locked.
+    pub fn lock(&self, part: Part, mode: Mode) -> Result<File, Failure> {
+        loop {
+            let (file, _) = self.open(part)?;
+            let locked = uninterrupted(|| match mode {
+                Mode::Exclusive => file.lock(),
+                Mode::Shared => file.lock_shared(),
+            });
+            locked.map_err(|error| self.failure("lock", part, error))?;
+            // It may have been removed and made again meanwhile: then others lock another one.
+            if self.leads_to(part, &file)? {
+                return Ok(file);
+            }
+        }
+    }
+
+    /// What the record of the name contains, and one byte more than `longest` of it at most; `None` if there is none.
+    pub fn record(&self, longest: usize) -> Result<Option<Vec<u8>>, Failure> {
+        match system::open_to_read(self.path(Part::Info)) {
+            Ok(file) => self.read(&file, longest).map(Some),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(self.failure("open", Part::Info, error)),
+        }
+    }
+
+    /// The same of a record that is open.
+    pub fn read(&self, file: &File, longest: usize) -> Result<Vec<u8>, Failure> {
+        system::read_whole(file, longest + 1).map_err(|error| self.failure("read", Part::Info, error))
+    }
+
+    /// Whether the path of a file still leads to it.
+    pub fn leads_to(&self, part: Part, file: &File) -> Result<bool, Failure> {
+        system::leads_to(self.path(part), file).map_err(|error| self.failure("look at", part, error))
+    }
+
+    /// What happened to a file.
+    pub fn failure(&self, verb: &'static str, part: Part, error: io::Error) -> Failure {
+        Failure::System { verb, path: self.path(part).clone(), error }
+    }
+}
+
+/// Runs `call` again whenever a signal interrupts it.
+fn uninterrupted<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+    loop {
+        match call() {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            result => return result,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::files::testing::Scratch;
+
+    #[test]
+    fn a_call_that_a_signal_interrupts_is_made_again() {
+        let mut calls = 0;
+        let result = uninterrupted(|| {
+            calls += 1;
+            if calls < 3 { Err(io::ErrorKind::Interrupted.into()) } else { Ok(calls) }
+        });
+        assert_eq!(result.unwrap(), 3);
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn one_who_waited_for_a_file_that_was_removed_locks_the_new_one() {
+        let scratch = Scratch::new();
+        let files = scratch.files("removed");
+        let old = files.lock(Part::Lock, Mode::Exclusive).unwrap();
+        std::thread::scope(|threads| {
+            let waiter = threads.spawn(|| files.lock(Part::Lock, Mode::Exclusive).unwrap());
+            scratch.until_blocked_waiters(1);
+            std::fs::remove_file(files.path(Part::Lock)).unwrap();
+            drop(old);
+            let new = waiter.join().unwrap();
+            assert!(files.leads_to(Part::Lock, &new).unwrap());
+        });
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn a_link_or_a_pipe_in_place_of_a_file_is_an_error() {
+        let scratch = Scratch::new();
+        let files = scratch.files("linked");
+        std::os::unix::fs::symlink(scratch.path().join("elsewhere"), files.path(Part::Lock)).unwrap();
+        assert!(matches!(files.open(Part::Lock), Err(Failure::System { verb: "open", .. })));
+        assert!(!scratch.path().join("elsewhere").exists());
+        let made = std::process::Command::new("mkfifo").arg(files.path(Part::Info)).status().unwrap();
+        assert!(made.success());
+        assert!(matches!(files.open(Part::Info), Err(Failure::System { .. })));
+    }
+}

@@ -1,0 +1,63 @@
+//! What the tests of this module share.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+use std::{env, fs, process, thread};
+
+use super::directory::Directory;
+use super::file::Files;
+use super::name::LockName;
+
+/// A directory of one test, removed at its end.
+pub struct Scratch(PathBuf);
+
+impl Scratch {
+    pub fn new() -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let path = env::temp_dir().join(format!("sablock-test-{}-{number}", process::id()));
+        fs::create_dir(&path).unwrap();
+        Self(path)
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    pub fn files(&self, name: &str) -> Files {
+        Files::new(Arc::new(Directory::open(Some(&self.0)).unwrap()), LockName::new(&units(name)))
+    }
+
+    /// Waits until so many threads wait in the kernel for files of this directory.
+    #[cfg(target_os = "linux")]
+    pub fn until_blocked_waiters(&self, count: usize) {
+        use std::os::unix::fs::MetadataExt;
+        let until = Instant::now() + Duration::from_secs(10);
+        loop {
+            let inodes: Vec<String> = fs::read_dir(&self.0)
+                .unwrap()
+                .map(|entry| format!(":{} ", entry.unwrap().metadata().unwrap().ino()))
+                .collect();
+            let locks = fs::read_to_string("/proc/locks").unwrap();
+            let is_ours = |line: &&str| line.contains("->") && inodes.iter().any(|inode| line.contains(inode));
+            let blocked = locks.lines().filter(is_ours).count();
+            if blocked == count {
+                return;
+            }
+            assert!(Instant::now() < until, "{blocked} threads wait in the kernel instead of {count}");
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        fs::remove_dir_all(&self.0).unwrap();
+    }
+}
+
+pub fn units(name: &str) -> Vec<u16> {
+    name.encode_utf16().collect()
+}
