@@ -159,6 +159,7 @@ fn uninterrupted<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    #[cfg(unix)]
     use crate::files::testing::Scratch;
 
     #[test]
@@ -172,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    #[cfg(unix)]
+    #[cfg(target_os = "linux")]
     fn one_who_waited_for_a_file_that_was_removed_locks_the_new_one() {
         let scratch = Scratch::new();
         let files = scratch.files("removed");
