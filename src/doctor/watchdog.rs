@@ -1,0 +1,49 @@
+//! The thread that looks for what is stuck, while the JS threads may all be blocked.
+
+use std::io::Write;
+use std::thread;
+use std::time::Duration;
+
+use super::Doctor;
+use super::stuck::look;
+use crate::engine::{Engine, Primitive};
+
+/// How often it looks, at least and at most.
+const LEAST: Duration = Duration::from_millis(5);
+const MOST: Duration = Duration::from_millis(100);
+
+/// Starts it, for as long as the doctor that has just been started is on. Whatever fails here leaves everything else as it is.
+pub fn watch(doctor: &'static Doctor, engine: &'static Engine, locks: &'static [&'static dyn Primitive]) {
+    let (generation, options) = doctor.with(|state| (state.generation, state.options));
+    let shortest = options.stuck.unwrap_or(Duration::MAX).min(options.long_hold);
+    let step = (shortest / 8).clamp(LEAST, MOST);
+    let run = move || {
+        loop {
+            thread::sleep(step);
+            // Outside of the doctor's lock, which threads take while they hold none of the engine's.
+            let seen = look(engine, locks);
+            let text = doctor.with(|state| {
+                if state.generation != generation {
+                    return None;
+                }
+                state.tick();
+                let mut is_news = state.watch(seen);
+                if let Some(age) = options.stuck {
+                    is_news |= state.find_old_deadlocks(age);
+                }
+                let is_first = state.printed == 0;
+                Some(if is_news && is_first { state.text_once(&[]) } else { None })
+            });
+            match text {
+                None => return,
+                Some(Some(text)) => {
+                    // There is nobody to tell that it could not be written.
+                    let _ = std::io::stderr().write_all(text.as_bytes());
+                }
+                Some(None) => {}
+            }
+        }
+    };
+    // Without it the report has to be asked for.
+    let _ = thread::Builder::new().name("sablock-doctor".into()).spawn(run);
+}
