@@ -1,13 +1,12 @@
 // Locks as the doctor knows them: a number for each, and one for its class.
 
+const { TABLE, typeOf } = require('../engine/names.js');
 const { binding, thread } = require('../engine/thread.js');
 
 /** So many holds of a lock get a call site; then each whose number is a power of two. */
 const FIRST_SITES = 32;
 /** The buffers of locks without names that are in the graph stay: their addresses must not be used again. At most so many. */
 const MOST_KEPT = 10_000;
-
-const KINDS = { rwlock: 'RwLock', semaphore: 'Semaphore', once: 'Once' };
 
 class LockInfo {
   #taken = 0;
@@ -80,9 +79,9 @@ class Locks {
   }
 
   #intern(word) {
-    const isTable = word.kind === 'table of locks';
+    const isTable = word.kind === TABLE;
     const address = binding.address(isTable ? new Int32Array(word.buffer, word.byteOffset, 1) : word);
-    const kind = isTable ? 'LockTable' : (KINDS[word.kind] ?? (word.kind === undefined ? 'Mutex' : word.kind));
+    const kind = isTable ? 'LockTable' : typeOf(word);
     const id = binding.doctorLock(address, word.name, kind, word.byteOffset);
     return new LockInfo(id, address, word, kind !== 'Semaphore');
   }

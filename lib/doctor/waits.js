@@ -1,12 +1,10 @@
 // Waits: where they began, how long they took, and which of them can never end.
 
-const { channel } = require('node:diagnostics_channel');
 const { threadId } = require('node:worker_threads');
 const { binding } = require('../engine/thread.js');
+const { tellDeadlock } = require('../engine/diagnosis.js');
 const { DeadlockError } = require('../errors.js');
 const { askForHolds, knowsChains } = require('./chain.js');
-
-const deadlocks = channel('sablock:deadlock');
 
 /** When a wait that was not awaited at first is looked at again, in milliseconds after its begin. */
 const LATER = [20, 100, 500, 2000];
@@ -86,9 +84,9 @@ class Waits {
   }
 
   beginAsync(wait) {
-    const { mutex, word, request, timeout, signal } = wait;
+    const { lock, word, request, timeout, signal } = wait;
     const isEndless = (timeout === undefined || timeout === Infinity) && signal === undefined;
-    const seen = this.#begin(mutex, word, false, isEndless, request?.isShared !== true);
+    const seen = this.#begin(lock, word, false, isEndless, request?.isShared !== true);
     seen.wait = wait;
     if (isEndless && this.#holds !== null && this.#options.deadlocks) {
       this.#young.push(seen);
@@ -175,8 +173,7 @@ class Waits {
   #tell(seen, { certainty, waits }) {
     const { lock, word } = seen;
     const cycle = waits.map((wait) => ({ threadId: wait.waiter.threadId, byteOffset: wait.lock.byteOffset }));
-    const { name, byteOffset } = lock;
-    deadlocks.publish({ mutex: lock, name, byteOffset, cycle, certainty, waits });
+    tellDeadlock(lock, word, cycle, { certainty, waits });
     return new DeadlockError(word, cycle);
   }
 }

@@ -231,8 +231,9 @@ exports.tellEnded = (lock, word, ask) => {
   });
 };
 
-exports.tellDeadlock = (lock, word, cycle) => {
-  quietly(() => deadlock.publish({ ...placeOf(lock, word), cycle }));
+/** `details` are those of a deadlock of tasks. */
+exports.tellDeadlock = (lock, word, cycle, details) => {
+  quietly(() => deadlock.publish({ ...placeOf(lock, word), cycle, ...details }));
 };
 
 /** For a message: who holds the word now, and for how long if that was seen. */

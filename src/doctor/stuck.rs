@@ -42,25 +42,17 @@ pub struct Seen {
 /// All locks that somebody waits for.
 pub fn look(engine: &Engine, locks: &[&'static dyn Primitive]) -> Vec<Seen> {
     let mut all = Vec::new();
-    for primitive in locks {
-        for (place, view) in engine.inspect_all(*primitive) {
-            let mut holders: Vec<(ThreadId, u64)> = match view.owner {
-                // The same owner may have freed it and locked it again.
-                Some(owner) => vec![(owner, engine.hold(place).map_or(0, |hold| hold.serial))],
-                None => {
-                    let registered = engine.registered_holders(*primitive, place).into_iter();
-                    registered
-                        .map(|(agent, counts)| {
-                            (engine.agents.thread(agent).unwrap_or_default(), u64::from(counts.sum()))
-                        })
-                        .collect()
-                }
-            };
-            holders.sort_unstable();
-            if !view.waiters.is_empty() {
-                all.push(Seen { primitive: *primitive, place, view, holders });
-            }
+    for (primitive, place, view) in engine.inspect_all() {
+        if !locks.iter().any(|lock| lock.name() == primitive.name()) {
+            continue;
         }
+        let mut holders: Vec<(ThreadId, u64)> = match view.owner {
+            // The same owner may have freed it and locked it again.
+            Some(owner) => vec![(owner, engine.hold(place).map_or(0, |hold| hold.serial))],
+            None => view.registered.iter().map(|(thread, count)| (*thread, u64::from(*count))).collect(),
+        };
+        holders.sort_unstable();
+        all.push(Seen { primitive, place, view, holders });
     }
     all
 }
