@@ -87,8 +87,7 @@ order('a lock that was taken by tryLock() counts as held', ['ab'], 2, async (a, 
   });
   await inside(a, b);
   assert.ok(b.tryLock());
-  const locked = a.lockAsync();
-  await locked;
+  await a.lockAsync();
   a.unlock();
   b.unlock();
 });
@@ -135,6 +134,36 @@ order('what a task locks by itself comes before what it locks next', ['bc'], 3, 
     });
   }
 });
+
+const HOOKS = needs('async hooks');
+
+const inBothOrders = async (a, b) => {
+  const both = async (one, other) => {
+    await one.lockAsync();
+    await turn();
+    await other.lockAsync();
+    other.unlock();
+    one.unlock();
+  };
+  await both(a, b);
+  await both(b, a);
+};
+order('lockAsync() after lockAsync() in one function counts', ['ab'], 2, inBothOrders, HOOKS);
+
+const guardsInBothOrders = async (a, b) => {
+  const lockOther = async (other) => {
+    await turn();
+    (await other.acquireAsync()).unlock();
+  };
+  const both = async (one, other) => {
+    const guard = await one.acquireAsync();
+    await lockOther(other);
+    guard.unlock();
+  };
+  await both(a, b);
+  await both(b, a);
+};
+order('what an awaited function locks comes after the guards of its caller', ['ab'], 2, guardsInBothOrders, HOOKS);
 
 order('an order that is seen under contention counts', ['ba'], 2, async (a, b) => {
   const busy = b.executeLocked(turn);
@@ -226,6 +255,39 @@ const unawaited = async (a, b) => {
   await Promise.all(children);
 };
 order('a child that nobody awaits locks after nothing', [], 2, unawaited, needs('async stacks'));
+
+order('after lockAsync(), a child that nobody awaits locks after nothing', [], 2, async (a, b) => {
+  const child = async (other) => {
+    await turn();
+    await other.lockAsync();
+    other.unlock();
+  };
+  const children = [];
+  const parent = async (one, other) => {
+    await one.lockAsync();
+    children.push(child(other));
+    await turn();
+    await turn();
+    one.unlock();
+  };
+  await parent(a, b);
+  await parent(b, a);
+  await Promise.all(children);
+});
+
+order('requests at once that lock hand over hand, in one order, are no cycle', [], 3, async (a, b, c) => {
+  const request = async () => {
+    await a.lockAsync();
+    await turn();
+    await b.lockAsync();
+    a.unlock();
+    await c.lockAsync();
+    await turn();
+    b.unlock();
+    c.unlock();
+  };
+  await Promise.all(Array.from({ length: 8 }, request));
+});
 
 order('a child that runs on after its parent has unlocked locks after nothing', [], 2, async (a, b) => {
   let child;

@@ -1,7 +1,7 @@
 // Who awaits whom. V8 knows: a stack that is taken in a reaction of a promise shows the async functions that await what the
 // reaction settles. Asking it costs nothing until somebody asks, where promise hooks would cost each promise of the program.
 
-const { awaitingHolds } = require('./sites.js');
+const { awaitingCode } = require('./sites.js');
 
 const settled = Promise.resolve();
 const ignore = () => {};
@@ -10,12 +10,12 @@ const ignore = () => {};
 exports.knowsChains = process.versions.v8 !== undefined && process.versions.bun === undefined;
 
 /**
- * Calls `tell` in a microtask with the serials of the holds whose functions await `promise`, which stays as it is. The promise of
+ * Calls `tell` in a microtask with what awaits `promise` (`awaitingCode`), which stays as it is. The promise of
  * the reaction that asks has a reaction of its own, which would settle `promise` if its functions did anything: so V8 goes on
  * from there.
  */
-exports.askForHolds = (promise, tell) => {
-  const asking = settled.then(() => tell(awaitingHolds()));
+exports.askWhoAwaits = (promise, tell) => {
+  const asking = settled.then(() => tell(awaitingCode()));
   function Stand(executor) {
     executor(ignore, ignore);
     return promise;

@@ -1,8 +1,9 @@
 // What this thread holds, where from, and in which task. The core reads the slots, also while the thread is blocked.
 
-const { AsyncLocalStorage, createHook, executionAsyncId } = require('node:async_hooks');
+const { AsyncLocalStorage, executionAsyncId } = require('node:async_hooks');
 const { threadId } = require('node:worker_threads');
 const { binding } = require('../engine/thread.js');
+const { Flows, Grant } = require('./flows.js');
 
 const { DOCTOR_SLOTS: SLOTS, DOCTOR_SLOT_LENGTH: LENGTH } = binding;
 /** A serial is the thread and a count. */
@@ -42,7 +43,18 @@ class TrackedHold {
     this.segment = segment;
     /** The task whose function it ends with; null for one that is freed by a call. */
     this.owner = null;
+    /** The promise by which it came. */
+    this.grant = null;
     this.since = 0;
+  }
+
+  /** What stands for it where it was locked by a call. */
+  ownGrant() {
+    if (this.grant === null) {
+      this.grant = new Grant();
+      this.grant.hold = this;
+    }
+    return this.grant;
   }
 }
 
@@ -62,8 +74,8 @@ class Holds {
   #free = Array.from({ length: SLOTS }, (_, index) => (SLOTS - 1 - index) * LENGTH);
   #next = 1;
   #storage = new AsyncLocalStorage();
-  // Without a hook of anybody, Node.js from 24 on does not tell the reactions of promises apart.
-  #hook = createHook({ init() {} });
+  /** Its hook is also what makes Node.js, from 24 on, tell the reactions of promises apart. Null where there are no hooks. */
+  flows = knowsRuns ? new Flows(this.active) : null;
   #longHoldMs;
   /** The number of the current run, where the runtime has none; it ends with the microtask that is queued when it begins. */
   #run = 1;
@@ -71,11 +83,11 @@ class Holds {
 
   constructor(longHoldMs) {
     this.#longHoldMs = longHoldMs;
-    this.#hook.enable();
+    this.flows?.start();
   }
 
   stop() {
-    this.#hook.disable();
+    this.flows?.stop();
     this.#storage.disable();
   }
 
@@ -135,6 +147,7 @@ class Holds {
   end(hold) {
     if (!hold.isActive) return;
     hold.isActive = false;
+    if (hold.grant !== null) this.flows.forget(hold.grant);
     this.#hide(hold);
     const { active } = this;
     if (active[active.length - 1] === hold) active.pop();
@@ -177,7 +190,8 @@ class Holds {
     const { task } = this;
     const isOfContext = (hold) => {
       if (hold.owner !== null) return task?.isInside(hold.owner) ?? false;
-      return hold.task === null || (task?.isInside(hold.task) ?? false);
+      if (this.flows?.has(hold)) return true;
+      return hold.task === null ? this.flows === null : (task?.isInside(hold.task) ?? false);
     };
     return this.active.filter(isOfContext).map((hold) => hold.serial);
   }

@@ -3,7 +3,8 @@
 const { binding, thread } = require('../engine/thread.js');
 const { slotFor } = require('../engine/register.js');
 const { isThenable } = require('../arguments.js');
-const { MARK, awaitingHolds } = require('./sites.js');
+const { Grant } = require('./flows.js');
+const { MARK, awaitingCode } = require('./sites.js');
 const { Task } = require('./holds.js');
 const { chain } = require('./waits.js');
 
@@ -75,8 +76,18 @@ class Methods {
     return info.isSampled() ? this.#sites.capture() : 0;
   }
 
+  #push(info, isExclusive, address) {
+    return this.#holds.push(info, address, isExclusive, this.#site(info));
+  }
+
+  #take(grant, hold) {
+    grant.hold = hold;
+    if (this.#holds.flows !== null) hold.grant = grant;
+  }
+
+  /** A hold that a call has taken, with which the code after it goes on. */
   #begin(info, isExclusive, address, guard) {
-    const hold = this.#holds.push(info, address, isExclusive, this.#site(info));
+    const hold = this.#push(info, isExclusive, address);
     if (this.#leaks !== null && typeof guard === 'object' && guard !== null) this.#leaks.register(guard, hold, guard);
     return hold;
   }
@@ -108,8 +119,18 @@ class Methods {
     };
   }
 
-  /** A promise of a hold, which may be granted already. */
+  /** A promise of a hold, which may be granted already. The code that awaits it goes on with the hold. */
   #await(info, isExclusive, address, sighting, count, call) {
+    const { flows } = this.#holds;
+    const grant = new Grant();
+    const ask = () => this.#ask(info, isExclusive, address, sighting, count, call, grant);
+    if (flows === null) return ask();
+    const promise = flows.awaitOf(grant, ask);
+    if (grant.hold === null && !grant.isPending) flows.forget(grant);
+    return promise;
+  }
+
+  #ask(info, isExclusive, address, sighting, count, call, grant) {
     sighting?.tellSure();
     const { pending } = thread;
     const before = count();
@@ -119,14 +140,18 @@ class Methods {
       const { site } = seen;
       const { task } = this.#holds;
       seen.sighting = sighting;
+      grant.isPending = true;
+      seen.refused = chain(seen.refused, () => this.#holds.flows?.forget(grant));
       seen.granted = chain(seen.granted, () => {
         const hold = this.#holds.push(info, address, isExclusive, site, task);
-        // The code that goes on with it runs later, nobody knows where.
+        // The code that goes on with it runs later.
         hold.segment = -1;
+        this.#take(grant, hold);
         if (this.#leaks !== null) promise.then((guard) => this.#watchGuard(guard, hold), ignore);
       });
     } else if (count() > before) {
-      const hold = this.#begin(info, isExclusive, address);
+      const hold = this.#push(info, isExclusive, address);
+      this.#take(grant, hold);
       if (this.#leaks !== null) promise.then((guard) => this.#watchGuard(guard, hold), ignore);
     }
     if (sighting === null || !sighting.isOpen) return promise;
@@ -134,7 +159,7 @@ class Methods {
     let settled = promise;
     for (let turn = 0; turn < TURNS; turn++) settled = settled.then(same);
     return settled.then((value) => {
-      sighting.confirm(awaitingHolds());
+      sighting.confirm(awaitingCode());
       return value;
     });
   }
@@ -209,7 +234,7 @@ class Methods {
       // The first time, so much later that whoever called in then() awaits it by now.
       const confirmAndRun = async (...args) => {
         for (let turn = 0; turn < TURNS; turn++) await undefined;
-        sighting.confirm(awaitingHolds());
+        sighting.confirm(awaitingCode());
         return runTask(...args);
       };
       const run = sighting?.isOpen ? confirmAndRun : runTask;

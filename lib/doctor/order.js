@@ -4,6 +4,7 @@
 const { threadId } = require('node:worker_threads');
 const { binding } = require('../engine/thread.js');
 const { knowsChains } = require('./chain.js');
+const { awaitingCode } = require('./sites.js');
 
 /** Two classes in one number. */
 const CLASSES = 2 ** 24;
@@ -16,19 +17,23 @@ class Sighting {
   #info;
   #site;
   #sure;
+  /** Of tasks, whose functions must await this. */
   #perhaps;
+  /** By calls whose functions must. */
+  #flows;
 
-  constructor(order, info, site, sure, perhaps) {
+  constructor(order, info, site, sure, perhaps, flows) {
     this.#order = order;
     this.#info = info;
     this.#site = site;
     this.#sure = sure;
     this.#perhaps = perhaps;
+    this.#flows = flows;
   }
 
   /** Whether it has to be known who awaits this. */
   get isOpen() {
-    return this.#perhaps.length > 0;
+    return this.#perhaps.length > 0 || this.#flows.length > 0;
   }
 
   tellSure() {
@@ -36,16 +41,21 @@ class Sighting {
     this.#sure = [];
   }
 
-  /** With the serials of the holds whose functions await what locks. */
+  /** With what awaits this; see `awaitingCode`. */
   confirm(awaiting) {
     this.tellSure();
     const left = [];
     for (const hold of this.#perhaps) {
       const { serial } = (hold.owner ?? hold.task).hold;
-      if (awaiting.includes(serial)) this.#order.add(hold, this.#info, this.#site);
+      if (awaiting.holds.includes(serial)) this.#order.add(hold, this.#info, this.#site);
       else left.push(hold);
     }
     this.#perhaps = left;
+    this.#flows = this.#flows.filter((hold) => {
+      const isAwaiting = awaiting.functions.includes(this.#order.functionOf(hold));
+      if (isAwaiting) this.#order.add(hold, this.#info, this.#site);
+      return !isAwaiting;
+    });
   }
 }
 
@@ -70,12 +80,18 @@ class LockOrder {
     const segment = this.#holds.segment;
     let sure = null;
     let perhaps = null;
+    let flows = null;
     let task;
     for (const hold of active) {
       if (hold.info.class === info.class || this.#known.has(hold.info.class * CLASSES + info.class)) continue;
       if (hold.owner === null && hold.segment === segment) {
         sure ??= [];
         sure.push(hold);
+        continue;
+      }
+      if (hold.owner === null && this.#holds.flows?.has(hold)) {
+        flows ??= [];
+        flows.push(hold);
         continue;
       }
       task ??= this.#holds.task;
@@ -92,8 +108,17 @@ class LockOrder {
         perhaps.push(hold);
       }
     }
-    if (sure === null && perhaps === null) return null;
-    return new Sighting(this, info, this.#sites.capture(), sure ?? [], perhaps ?? []);
+    if (sure === null && perhaps === null && flows === null) return null;
+    const sighting = new Sighting(this, info, this.#sites.capture(), sure ?? [], perhaps ?? [], flows ?? []);
+    // The thread does nothing else before this is over.
+    if (isBlocking && flows !== null) sighting.confirm(awaitingCode());
+    return sighting;
+  }
+
+  /** The function that has locked; undefined if it is not known, which is for the next time. */
+  functionOf(hold) {
+    if (hold.site === 0) hold.info.wantSites();
+    return this.#sites.functionAt(hold.site);
   }
 
   add(hold, info, site) {

@@ -50,9 +50,13 @@ function describe(frame) {
   return text.endsWith(')') ? text : `<anonymous> (${text})`;
 }
 
+const functionOf = (frame) => `${frame.getFunctionName() ?? ''} ${frame.getFileName()}`;
+
 /** The call sites of this thread, by their numbers in the process. */
 class Sites {
   #ids = new Map();
+  /** The function that called, by the number of the site. */
+  #functions = new Map();
 
   /** The number of the place from which the package was called; 0 if it is not known. */
   capture() {
@@ -66,24 +70,35 @@ class Sites {
       if (this.#ids.size >= MOST_SITES) return 0;
       const id = binding.doctorSite(frames.map(describe));
       this.#ids.set(key, id);
+      this.#functions.set(id, functionOf(frames[0]));
       return id;
     });
   }
+
+  /** The function that called at a site, as `awaitingCode` names it; undefined if it is not known. */
+  functionAt(site) {
+    return this.#functions.get(site);
+  }
 }
 
-/** The serials of the holds whose functions await the code that runs, innermost first, and wait for nothing else. */
-function awaitingHolds() {
+/**
+ * What awaits the code that runs, and waits for nothing else: the serials of the holds whose functions do, innermost first, and all
+ * of the user's functions.
+ */
+function awaitingCode() {
   return withFrames((frames) => {
-    const serials = [];
+    const holds = [];
+    const functions = [];
     for (const frame of frames) {
       const name = frame.getFunctionName?.() ?? '';
-      if (name.startsWith(MARK)) serials.push(Number(name.slice(MARK.length)));
+      if (name.startsWith(MARK)) holds.push(Number(name.slice(MARK.length)));
+      else if (isOfUser(frame)) functions.push(functionOf(frame));
       else if (SEVERAL.test(frame.toString())) break;
     }
-    return serials;
+    return { holds, functions };
   });
 }
 
 exports.Sites = Sites;
 exports.MARK = MARK;
-exports.awaitingHolds = awaitingHolds;
+exports.awaitingCode = awaitingCode;

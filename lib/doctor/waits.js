@@ -4,7 +4,7 @@ const { threadId } = require('node:worker_threads');
 const { binding } = require('../engine/thread.js');
 const { tellDeadlock } = require('../engine/diagnosis.js');
 const { DeadlockError } = require('../errors.js');
-const { askForHolds, knowsChains } = require('./chain.js');
+const { askWhoAwaits, knowsChains } = require('./chain.js');
 
 /** When a wait that was not awaited at first is looked at again, in milliseconds after its begin. */
 const LATER = [20, 100, 500, 2000];
@@ -13,6 +13,8 @@ class SeenWait {
   isOver = false;
   /** Takes in the hold once it is granted; set by the method that waits for one. */
   granted = null;
+  /** The opposite. */
+  refused = null;
   /** What is locked while others are held, to be confirmed. */
   sighting = null;
 
@@ -104,6 +106,7 @@ class Waits {
     const isCounted = waitedMs >= 0 && (this.#options.contention || this.#options.trace);
     binding.doctorWaitOver(seen.number, isCounted ? performance.now() - seen.since : -1, isGranted);
     if (isGranted) seen.granted?.();
+    else seen.refused?.();
   }
 
   /** A wait of which nothing was told before. */
@@ -143,10 +146,10 @@ class Waits {
   /** Asks who awaits the wait, and again later if that is nobody who holds anything. */
   #look(seen, times) {
     if (seen.isOver || !knowsChains) return;
-    askForHolds(seen.wait.promise, (awaiting) => {
+    askWhoAwaits(seen.wait.promise, (awaiting) => {
       if (seen.isOver) return;
       seen.sighting?.confirm(awaiting);
-      const found = binding.doctorConfirm(seen.number, awaiting);
+      const found = binding.doctorConfirm(seen.number, awaiting.holds);
       if (found !== null) this.#reject(seen, this.#tell(seen, JSON.parse(found)));
       else if (times < LATER.length) setTimeout(() => this.#look(seen, times + 1), LATER[times]).unref();
     });
@@ -162,7 +165,8 @@ class Waits {
     }, stuckMs);
     timer.unref();
     // Most waits are over long before.
-    seen.granted = chain(seen.granted, () => clearTimeout(timer));
+    seen.granted = () => clearTimeout(timer);
+    seen.refused = seen.granted;
   }
 
   #reject(seen, error) {
