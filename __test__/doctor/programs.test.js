@@ -221,3 +221,14 @@ test('sablock alone loads nothing of the doctor', LIMIT, () => {
   const program = `require('sablock'); console.log(Object.keys(require.cache).filter((file) => /doctor/.test(file.slice(${root.length}))).length)`;
   assert.equal(execFileSync(process.execPath, ['-e', program], { cwd: home, encoding: 'utf8' }), '0\n');
 });
+
+for (const file of fs.readdirSync(EXAMPLES).filter((name) => name.endsWith('.js') && name !== 'run.js')) {
+  test(`nothing is reported of the example ${file}, which ends as ever`, {
+    ...PRELOADS,
+    timeout: 120_000,
+  }, async () => {
+    const { code, stderr } = await run(['--require', DOCTOR, path.join(EXAMPLES, file)]);
+    assert.equal(stderr, '');
+    assert.equal(code, 0);
+  });
+}
