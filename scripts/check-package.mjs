@@ -25,7 +25,7 @@ const FILES = `
   lib/load/binary.js lib/load/lazily.js lib/load/load-errors.js
   lib/doctor/chain.js lib/doctor/cli.js lib/doctor/flows.js lib/doctor/holds.js lib/doctor/index.js lib/doctor/locks.js lib/doctor/methods.js
   lib/doctor/options.js lib/doctor/order.js lib/doctor/profile.js lib/doctor/sites.js lib/doctor/swap.js
-  lib/doctor/thread-doctor.js lib/doctor/trace.js lib/doctor/waits.js
+  lib/doctor/thread-doctor.js lib/doctor/trace.js lib/doctor/tracking.js lib/doctor/waits.js
   lib/engine/abandonment.js lib/engine/corrupt.js lib/engine/diagnosis.js lib/engine/inspection.js lib/engine/names.js
   lib/engine/pending-wait.js
   lib/engine/register.js  lib/engine/signals.js lib/engine/thread.js lib/engine/wait.js

@@ -187,10 +187,10 @@ class Holds {
 
   /** The serials of those in whose context this code runs. */
   context() {
-    const { task } = this;
+    const { segment, task } = this;
     const isOfContext = (hold) => {
       if (hold.owner !== null) return task?.isInside(hold.owner) ?? false;
-      if (this.flows?.has(hold)) return true;
+      if (this.flows !== null && (hold.segment === segment || this.flows.has(hold))) return true;
       return hold.task === null ? this.flows === null : (task?.isInside(hold.task) ?? false);
     };
     return this.active.filter(isOfContext).map((hold) => hold.serial);

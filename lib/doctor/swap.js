@@ -1,6 +1,7 @@
 // Puts the doctor's methods in the place of the package's, in every class that this thread has loaded or will load.
 
 const { thread } = require('../engine/thread.js');
+const { METHODS } = require('./methods.js');
 
 const EXCLUSIVE = { isExclusive: true, isTry: false, isOnce: false };
 const SHARED = { ...EXCLUSIVE, isExclusive: false };
@@ -19,7 +20,7 @@ const lockMethods = (mode) => ({
 const toMode = { downgrade: ['changeMode', SHARED], tryUpgrade: ['changeMode', EXCLUSIVE] };
 
 /** By class: which method becomes what. */
-const METHODS = {
+const SWAPPED = {
   Mutex: { ...lockMethods(EXCLUSIVE), enter: ['enter', EXCLUSIVE] },
   WriteLock: lockMethods(EXCLUSIVE),
   ReadLock: lockMethods(SHARED),
@@ -45,11 +46,11 @@ const METHODS = {
 };
 
 class Swaps {
-  #methods;
+  #tracking;
   #undo = [];
 
-  constructor(methods) {
-    this.#methods = methods;
+  constructor(tracking) {
+    this.#tracking = tracking;
   }
 
   start() {
@@ -66,11 +67,11 @@ class Swaps {
 
   /** A class, also one that is loaded later. */
   swap(type, wordOf) {
-    for (const [name, [by, kind]] of Object.entries(METHODS[type.name] ?? {})) {
+    for (const [name, [by, kind]] of Object.entries(SWAPPED[type.name] ?? {})) {
       const { prototype } = type;
       const before = Object.getOwnPropertyDescriptor(prototype, name);
       const original = before.value;
-      const method = this.#methods[by](original, { ...kind, wordOf });
+      const method = METHODS[by](this.#tracking, original, { ...kind, wordOf });
       for (const property of ['name', 'length']) {
         Object.defineProperty(method, property, { value: original[property], configurable: true });
       }

@@ -6,10 +6,10 @@ const { DeadlockError } = require('../errors.js');
 const chain = require('./chain.js');
 const { Holds, newSlots } = require('./holds.js');
 const { Locks } = require('./locks.js');
-const { Methods } = require('./methods.js');
 const { LockOrder } = require('./order.js');
 const { Sites } = require('./sites.js');
 const { Swaps } = require('./swap.js');
+const { Tracking } = require('./tracking.js');
 const { Waits } = require('./waits.js');
 
 /** What the doctor is about to note must not change what the package does. */
@@ -28,7 +28,7 @@ class ThreadDoctor {
   #sites = new Sites();
   #waits;
   #holds = null;
-  #methods = null;
+  #tracking = null;
   #swaps = null;
   #areUnlocksNoted;
   #noteEnd = () => binding.doctorEnding(threadId);
@@ -40,7 +40,7 @@ class ThreadDoctor {
     if (lockOrder || deadlocks || leaks) this.#holds = new Holds(longHoldMs);
     this.#waits = new Waits(this.#locks, this.#sites, this.#holds, options);
     if (this.#holds === null) return;
-    this.#methods = new Methods({
+    this.#tracking = new Tracking({
       locks: this.#locks,
       sites: this.#sites,
       holds: this.#holds,
@@ -48,7 +48,7 @@ class ThreadDoctor {
       waits: this.#waits,
       leaks: leaks ? new FinalizationRegistry((hold) => this.#noteLeak(hold)) : null,
     });
-    this.#swaps = new Swaps(this.#methods);
+    this.#swaps = new Swaps(this.#tracking);
   }
 
   start({ longHoldMs, stuckMs, trace }) {
@@ -117,11 +117,11 @@ class ThreadDoctor {
   }
 
   wantsAll(list, isEndless, isAsync) {
-    quietly(() => this.#methods?.wantsAll(list, isEndless, isAsync));
+    quietly(() => this.#tracking?.wantsAll(list, isEndless, isAsync));
   }
 
   tookAll(locks, words, guards) {
-    quietly(() => this.#methods?.tookAll(locks, words, guards));
+    quietly(() => this.#tracking?.tookAll(locks, words, guards));
   }
 }
 
