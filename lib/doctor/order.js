@@ -90,6 +90,7 @@ class LockOrder {
         continue;
       }
       if (hold.owner === null && this.#holds.flows?.has(hold)) {
+        if (!this.#mayTry(hold.info, info)) continue;
         flows ??= [];
         flows.push(hold);
         continue;

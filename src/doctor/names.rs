@@ -73,13 +73,6 @@ impl Names {
         id
     }
 
-    /// The memory of a lock was given back: another that begins there is another lock.
-    pub fn forget(&mut self, lock: LockId) {
-        if let Some((lock, _)) = self.locks.get(lock as usize) {
-            self.lock_ids.remove(lock);
-        }
-    }
-
     /// The lock of a number.
     pub fn get(&self, lock: LockId) -> Option<&Lock> {
         self.locks.get(lock as usize).map(|(lock, _)| lock)
@@ -108,15 +101,6 @@ mod tests {
         assert_eq!(names.node(one), names.node(other));
         assert_ne!(names.node(alone), names.node(far));
         assert_eq!(names.lock(lock(None, 8)), alone);
-    }
-
-    #[test]
-    fn a_lock_in_memory_that_was_given_back_is_another() {
-        let mut names = Names::default();
-        let first = names.lock(lock(None, 8));
-        names.forget(first);
-        let second = names.lock(lock(None, 8));
-        assert_ne!(names.node(first), names.node(second));
     }
 
     #[test]

@@ -138,12 +138,6 @@ pub fn doctor_class(lock: u32) -> u32 {
     DOCTOR.with(|state| state.names.node(lock))
 }
 
-/// The memory of a lock was given back.
-#[napi(catch_unwind)]
-pub fn doctor_forget(lock: u32) {
-    DOCTOR.with(|state| state.names.forget(lock));
-}
-
 /// One lock was locked while another was held. Returns whether both places are known now.
 #[napi(catch_unwind)]
 pub fn doctor_edge(thread_id: u32, from: u32, to: u32, held: u32, locked: u32) -> bool {
