@@ -23,7 +23,7 @@ const FILES = `
   CHANGELOG.md LICENSE README.md diagnostics-channels.d.ts doctor.d.ts index.d.ts index.js llms-full.txt package.json
   lib/arguments.js lib/errors.js
   lib/load/binary.js lib/load/lazily.js lib/load/load-errors.js
-  lib/doctor/chain.js lib/doctor/cli.js lib/doctor/flows.js lib/doctor/holds.js lib/doctor/index.js lib/doctor/locks.js lib/doctor/methods.js
+  lib/doctor/chain.js lib/doctor/cli.js lib/doctor/flows.js lib/doctor/holds.js lib/doctor/index.js lib/doctor/locks.js lib/doctor/methods.js lib/doctor/named-methods.js
   lib/doctor/options.js lib/doctor/order.js lib/doctor/profile.js lib/doctor/sites.js lib/doctor/swap.js
   lib/doctor/thread-doctor.js lib/doctor/trace.js lib/doctor/tracking.js lib/doctor/waits.js
   lib/engine/abandonment.js lib/engine/corrupt.js lib/engine/diagnosis.js lib/engine/inspection.js lib/engine/names.js

@@ -15,6 +15,26 @@ exports.knowsChains = process.versions.v8 !== undefined && process.versions.bun 
  * from there.
  */
 exports.askWhoAwaits = (promise, tell) => {
+  ask(promise, (awaiting) => {
+    const further = promises.get(awaiting.holds.at(-1))?.deref();
+    if (further === undefined || further === promise) return tell(awaiting);
+    return exports.askWhoAwaits(further, ({ holds, functions }) => {
+      tell({ holds: awaiting.holds.concat(holds), functions: awaiting.functions.concat(functions) });
+    });
+  });
+};
+
+/** By the serial of a hold: the promise of its request, where that is not made of what its function returns in a way that V8 knows. */
+const promises = new Map();
+const collected = new FinalizationRegistry((serial) => promises.delete(serial));
+
+/** Whoever awaits `promise` waits for the function that holds. */
+exports.goesOnAs = (serial, promise) => {
+  promises.set(serial, new WeakRef(promise));
+  collected.register(promise, serial);
+};
+
+function ask(promise, tell) {
   const asking = settled.then(() => tell(awaitingCode()));
   function Stand(executor) {
     executor(ignore, ignore);
@@ -22,7 +42,7 @@ exports.askWhoAwaits = (promise, tell) => {
   }
   asking.constructor = { [Symbol.species]: Stand };
   asking.then(ignore, ignore);
-};
+}
 
 const NATIVE = /^function \(\) \{\s*\[native code\]\s*\}$/;
 const { then: originalThen } = Promise.prototype;

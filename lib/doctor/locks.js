@@ -19,6 +19,7 @@ class LockInfo {
     this.address = address;
     this.isExclusive = isExclusive;
     this.word = new WeakRef(word);
+    this.name = word.name;
     this.isNamed = word.name !== undefined;
   }
 
@@ -53,6 +54,7 @@ class LockInfo {
 class Locks {
   #byWord = new WeakMap();
   #byObject = new WeakMap();
+  #byName = new Map();
   /** What `LockInfo.keep` keeps. */
   kept = { count: 0, buffers: new Set() };
 
@@ -62,6 +64,20 @@ class Locks {
     if (info === undefined) {
       info = word.table === undefined ? this.#intern(word) : this.#ofRow(word);
       this.#byWord.set(word, info);
+    }
+    return info;
+  }
+
+  /** Of a lock that has nothing but its name, in what the binding calls a space. */
+  ofName(space, name) {
+    const key = `${space} ${name}`;
+    let info = this.#byName.get(key);
+    if (info === undefined) {
+      if (this.#byName.size >= MOST_KEPT) this.#byName.clear();
+      const id = binding.doctorLock(space, name, 'HeldLock', -1);
+      // No address of memory.
+      info = new LockInfo(id, 2 ** 50 + id, { name }, true);
+      this.#byName.set(key, info);
     }
     return info;
   }

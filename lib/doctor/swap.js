@@ -2,6 +2,7 @@
 
 const { thread } = require('../engine/thread.js');
 const { METHODS } = require('./methods.js');
+const { NAMED_METHODS } = require('./named-methods.js');
 
 const EXCLUSIVE = { isExclusive: true, isTry: false, isOnce: false };
 const SHARED = { ...EXCLUSIVE, isExclusive: false };
@@ -18,6 +19,8 @@ const lockMethods = (mode) => ({
   executeLockedSync: ['executeSync', mode],
 });
 const toMode = { downgrade: ['changeMode', SHARED], tryUpgrade: ['changeMode', EXCLUSIVE] };
+
+const ALL = { ...METHODS, ...NAMED_METHODS };
 
 /** By class: which method becomes what. */
 const SWAPPED = {
@@ -39,6 +42,13 @@ const SWAPPED = {
     waitAsync: ['waitAsync', EXCLUSIVE],
     waitForAsync: ['waitAsync', EXCLUSIVE],
   },
+  LockManager: {
+    request: ['request', EXCLUSIVE],
+    requestSync: ['requestSync', EXCLUSIVE],
+    acquire: ['acquireNamed', EXCLUSIVE],
+    acquireAsync: ['acquireNamedAsync', EXCLUSIVE],
+  },
+  HeldLock: { unlock: ['unlockNamed', EXCLUSIVE] },
   Once: {
     run: ['execute', { ...EXCLUSIVE, isOnce: true }],
     runSync: ['executeSync', { ...EXCLUSIVE, isOnce: true }],
@@ -71,7 +81,7 @@ class Swaps {
       const { prototype } = type;
       const before = Object.getOwnPropertyDescriptor(prototype, name);
       const original = before.value;
-      const method = METHODS[by](this.#tracking, original, { ...kind, wordOf });
+      const method = ALL[by](this.#tracking, original, { ...kind, wordOf });
       for (const property of ['name', 'length']) {
         Object.defineProperty(method, property, { value: original[property], configurable: true });
       }

@@ -58,6 +58,11 @@ class Tracking {
     }
   }
 
+  /** As `inside`, for a method that counts its arguments. */
+  insideWith(original, self, args) {
+    return this.inside(() => original.apply(self, args), undefined);
+  }
+
   /** Where the hold that begins now was asked for: if it was waited for, that is known. */
   site(info) {
     const { last } = this.waits;

@@ -55,8 +55,11 @@ class Waits {
   }
 
   #begin(lock, word, isBlocking, isEndless, isExclusive) {
+    return this.#beginFor(this.#locks.ofWord(word), lock, word, isBlocking, isEndless, isExclusive);
+  }
+
+  #beginFor(info, lock, word, isBlocking, isEndless, isExclusive) {
     const since = performance.now();
-    const info = this.#locks.ofWord(word);
     const site = this.#sites.capture();
     const number = binding.doctorWait({
       threadId,
@@ -90,13 +93,16 @@ class Waits {
     const isEndless = (timeout === undefined || timeout === Infinity) && signal === undefined;
     const seen = this.#begin(lock, word, false, isEndless, request?.isShared !== true);
     seen.wait = wait;
-    if (isEndless && this.#holds !== null && this.#options.deadlocks) {
-      this.#young.push(seen);
-      // Not unreferenced: the loop would not turn for it.
-      this.#immediate ??= setImmediate(() => this.#lookAtYoung());
-      this.#suspectLater(seen);
-    }
+    if (isEndless) this.#watch(seen);
     return seen;
+  }
+
+  #watch(seen) {
+    if (this.#holds === null || !this.#options.deadlocks) return;
+    this.#young.push(seen);
+    // Not unreferenced: the loop would not turn for it.
+    this.#immediate ??= setImmediate(() => this.#lookAtYoung());
+    this.#suspectLater(seen);
   }
 
   /** `waitedMs` is below 0 if it did not come to waiting. */
@@ -107,6 +113,22 @@ class Waits {
     binding.doctorWaitOver(seen.number, isCounted ? performance.now() - seen.since : -1, isGranted);
     if (isGranted) seen.granted?.();
     else seen.refused?.();
+  }
+
+  /** A request for a name may block this thread. */
+  beginBlockingFor(info, isEndless, isExclusive) {
+    const seen = this.#beginFor(info, null, null, true, isEndless, isExclusive);
+    const found = this.#options.deadlocks && isEndless ? binding.doctorConfirm(seen.number, []) : null;
+    if (found !== null) this.#tellNamed(info, JSON.parse(found));
+    return seen;
+  }
+
+  /** A request for a name waits, until `end`. `promise` is what its caller may await. */
+  beginAsyncFor(info, isExclusive, promise) {
+    const seen = this.#beginFor(info, null, null, false, true, isExclusive);
+    seen.wait = { promise, abort() {} };
+    this.#watch(seen);
+    return seen;
   }
 
   /** A wait of which nothing was told before. */
@@ -173,14 +195,24 @@ class Waits {
     if (this.#options.throwOnDeadlock) seen.wait.abort(error);
   }
 
+  #tellNamed(info, { certainty, waits }) {
+    const place = { name: info.name, kind: 'lock', type: 'HeldLock', byteOffset: null };
+    tellDeadlock({ name: info.name, byteOffset: null }, place, cycleOf(waits), { certainty, waits });
+    return new DeadlockError(place, cycleOf(waits));
+  }
+
   /** Publishes a deadlock; returns its error. */
   #tell(seen, { certainty, waits }) {
     const { lock, word } = seen;
-    const cycle = waits.map((wait) => ({ threadId: wait.waiter.threadId, byteOffset: wait.lock.byteOffset }));
+    if (word === null) return this.#tellNamed(seen.info, { certainty, waits });
+    const cycle = cycleOf(waits);
     tellDeadlock(lock, word, cycle, { certainty, waits });
     return new DeadlockError(word, cycle);
   }
 }
+
+const cycleOf = (waits) =>
+  waits.map(({ waiter, lock }) => ({ threadId: waiter.threadId, byteOffset: lock.byteOffset }));
 
 function chain(first, second) {
   return first === null

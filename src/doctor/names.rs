@@ -24,7 +24,8 @@ pub struct Lock {
 
 #[derive(PartialEq, Eq, Hash)]
 enum Class {
-    Name(String),
+    /// Whether it is a lock that has nothing but its name.
+    Name(String, bool),
     /// By the first lock that was there.
     Alone(LockId),
 }
@@ -65,7 +66,8 @@ impl Names {
             return *id;
         }
         let id = self.locks.len() as LockId;
-        let class = lock.name.clone().map_or(Class::Alone(id), Class::Name);
+        let is_bare = lock.byte_offset.is_none();
+        let class = lock.name.clone().map_or(Class::Alone(id), |name| Class::Name(name, is_bare));
         let next = self.nodes.len() as NodeId;
         let node = *self.nodes.entry(class).or_insert(next);
         self.locks.push((lock.clone(), node));
