@@ -149,6 +149,32 @@ test(
 );
 
 test(
+  'a name whose holder does not change is stuck, with both places',
+  watched(() =>
+    withDoctor({ stuckMs: 60, longHoldMs: Infinity }, async (doctor) => {
+      const [a] = names(1);
+      const isStuck = () => about(doctor.report().stuck, { name: a });
+      let release;
+      const held = locks.request(
+        a,
+        () =>
+          new Promise((resolve) => {
+            release = resolve;
+          }),
+      );
+      const waits = locks.request(a, () => {});
+      while (isStuck().length === 0) await sleep(5);
+      release();
+      await Promise.all([held, waits]);
+      const [{ lock, holder, waiters }] = isStuck();
+      assert.deepEqual(lock, { name: a, kind: 'HeldLock', byteOffset: null });
+      for (const place of [holder, ...waiters]) assert.match(place.stack[0], /named\.test\.js/);
+      assert.equal(waiters.length, 1);
+    }),
+  ),
+);
+
+test(
   'results and errors are as without the doctor',
   watched(() =>
     withDoctor(QUIET, async () => {

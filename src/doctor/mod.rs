@@ -16,7 +16,7 @@ mod watchdog;
 
 use std::time::{Duration, Instant};
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::agents::ThreadId;
 use crate::sync::{self, Mutex};
@@ -77,6 +77,8 @@ pub struct State {
     pub(crate) leaks: Vec<EndedHold>,
     pub(crate) watched: FxHashMap<usize, Watched>,
     pub(crate) stuck: Vec<Stuck>,
+    /// The names that are stuck now.
+    pub(crate) stuck_names: FxHashSet<String>,
     pub(crate) trace: Trace,
     pub(crate) options: Options,
     next_wait: WaitNumber,
@@ -108,6 +110,7 @@ impl Default for State {
             leaks: Vec::new(),
             watched: FxHashMap::default(),
             stuck: Vec::new(),
+            stuck_names: FxHashSet::default(),
             trace: Trace::default(),
             options: Options { long_hold: Duration::MAX, stuck: None, traces: false },
             next_wait: 1,

@@ -4,11 +4,11 @@ use std::time::{Duration, Instant};
 
 use rustc_hash::FxHashMap;
 
-use super::names::{LockId, SiteId};
+use super::names::{Lock, LockId, SiteId};
 use super::report::{LockName, Place};
 use super::{EndedHold, State};
 use crate::agents::ThreadId;
-use crate::engine::{Engine, LockView, Primitive};
+use crate::engine::{Engine, LockView, NameView, Primitive};
 use crate::memory;
 use crate::sync;
 
@@ -37,6 +37,13 @@ pub struct Seen {
     place: memory::Place,
     view: LockView,
     holders: Vec<(ThreadId, u64)>,
+}
+
+/// Who holds a name, and for how long, and who waits.
+#[derive(Default)]
+struct SeenName {
+    holders: Vec<(ThreadId, Duration)>,
+    waiters: Vec<ThreadId>,
 }
 
 /// All locks that somebody waits for.
@@ -82,6 +89,58 @@ impl State {
             self.watched.insert(address, watched);
         }
         is_stuck
+    }
+
+    /// As `watch`, for the names of a space: rows of holders and of those who wait. Returns whether one got stuck.
+    pub fn watch_names(&mut self, space: usize, rows: Vec<NameView>) -> bool {
+        let Some(limit) = self.options.stuck else { return false };
+        let mut names: FxHashMap<Box<[u16]>, SeenName> = FxHashMap::default();
+        for row in rows {
+            let seen = names.entry(row.name).or_default();
+            match row.held {
+                Some(held) => seen.holders.push((row.thread, held)),
+                None => seen.waiters.push(row.thread),
+            }
+        }
+        let mut stuck = Vec::new();
+        for (name, SeenName { holders, waiters }) in names {
+            // The last change of the holders.
+            let is_stuck = holders.iter().map(|(_, held)| *held).min().is_some_and(|held| held >= limit);
+            if !waiters.is_empty() && is_stuck {
+                stuck.push((String::from_utf16_lossy(&name), holders[0].0, waiters));
+            }
+        }
+        let before = std::mem::take(&mut self.stuck_names);
+        let mut is_news = false;
+        for (name, holder, waiters) in stuck {
+            is_news |= !before.contains(&name);
+            if !before.contains(&name) {
+                let lock =
+                    Lock { name: Some(name.clone()), kind: "HeldLock".into(), byte_offset: None, address: space };
+                let lock = self.names.lock(lock);
+                let told = self.describe_name(lock, holder, &waiters);
+                self.stuck.push(told);
+            }
+            self.stuck_names.insert(name);
+        }
+        is_news
+    }
+
+    fn describe_name(&self, lock: LockId, holder: ThreadId, waiters: &[ThreadId]) -> Stuck {
+        let tracked =
+            self.tables.get(&holder).and_then(|table| table.read().into_iter().find(|hold| hold.lock == lock));
+        let mut waits: Vec<_> = self.waits.iter().filter(|(_, wait)| wait.lock == lock).collect();
+        waits.sort_by_key(|(number, _)| **number);
+        let mut sites: Vec<_> = waits.into_iter().map(|(_, wait)| (wait.thread, wait.site)).collect();
+        let waiter = |thread: &ThreadId| {
+            let at = sites.iter().position(|(other, _)| other == thread);
+            self.place((*thread, at.map_or(0, |at| sites.remove(at).1)))
+        };
+        Stuck {
+            lock: self.lock_name(lock),
+            holder: Some(self.place((holder, tracked.map_or(0, |hold| hold.site)))),
+            waiters: waiters.iter().map(waiter).collect(),
+        }
     }
 
     /// A hold that only waiters know of.

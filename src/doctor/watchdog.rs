@@ -10,6 +10,8 @@ use crate::engine::{Engine, Primitive};
 
 /// How often it looks, at least and at most.
 const LEAST: Duration = Duration::from_millis(5);
+/// The space of the names of this process.
+const PROCESS: u32 = 0;
 const MOST: Duration = Duration::from_millis(100);
 
 /// Starts it, for as long as the doctor that has just been started is on. Whatever fails here leaves everything else as it is.
@@ -17,9 +19,14 @@ pub fn watch(doctor: &'static Doctor, engine: &'static Engine, locks: &'static [
     let (generation, options) = doctor.with(|state| (state.generation, state.options));
     let shortest = options.stuck.unwrap_or(Duration::MAX).min(options.long_hold);
     let step = (shortest / 8).clamp(LEAST, MOST);
+    // All names are looked at together: less often.
+    let every = options.stuck.map_or(u32::MAX, |stuck| (stuck.as_nanos() / 4 / step.as_nanos()).clamp(1, 50) as u32);
+    let mut turn = 0;
     let run = move || {
         loop {
             thread::sleep(step);
+            turn += 1;
+            let names = if turn % every == 0 { engine.query_names(PROCESS) } else { Vec::new() };
             // Outside of the doctor's lock, which threads take while they hold none of the engine's.
             let seen = look(engine, locks);
             let text = doctor.with(|state| {
@@ -28,6 +35,9 @@ pub fn watch(doctor: &'static Doctor, engine: &'static Engine, locks: &'static [
                 }
                 state.tick();
                 let mut is_news = state.watch(seen);
+                if turn % every == 0 {
+                    is_news |= state.watch_names(PROCESS as usize, names);
+                }
                 if let Some(age) = options.stuck {
                     is_news |= state.find_old_deadlocks(age);
                 }
