@@ -2264,6 +2264,13 @@ export interface DiagnosticsMessages {
   'sablock:deadlock': DiagnosticsSubject & {
     /** As {@link DeadlockError.cycle}, which begins with this thread. */
     cycle: DeadlockError['cycle'];
+    /**
+     * Of a deadlock of tasks, which only the lock doctor (`sablock/doctor`) finds: whether none of its waits can end, or that only
+     * seems so.
+     */
+    certainty?: 'certain' | 'possible';
+    /** Of a deadlock of tasks: its waits, with the call sites of who waits and who holds. */
+    waits?: import('./doctor.js').DeadlockWait[];
   };
 }
 

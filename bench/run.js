@@ -15,6 +15,7 @@ const { againstTable, goalsTable, table } = require('./lib/table');
 
 const SCENARIOS = [
   'uncontended',
+  'doctor',
   'contended',
   'starvation',
   'long-turns',

@@ -12,6 +12,8 @@
 mod fault;
 
 pub mod agents;
+#[cfg(not(loom))]
+pub mod doctor;
 pub mod engine;
 #[cfg(not(loom))]
 pub mod files;

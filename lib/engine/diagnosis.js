@@ -30,6 +30,8 @@ const OUTCOMES = new Map([
   ['aborted', 'aborted'],
 ]);
 
+const isAcquired = (status) => OUTCOMES.get(status) === 'acquired';
+
 /**
  * What is about telling, and must not keep a caller from learning what it has locked, nor a blocked thread from sleeping
  * on, be it for want of stack. (A subscriber's own error is made an uncaught one by its channel.)
@@ -143,10 +145,13 @@ class AsyncWatch {
   #since = performance.now();
   #ownerThreadId;
   #holds = null;
+  /** The lock doctor's. */
+  #seen = null;
 
   constructor(wait) {
     this.#wait = wait;
     this.#ownerThreadId = waitedFor();
+    if (thread.doctor !== null) this.#seen = thread.doctor.beginAsync(wait);
     if (!longHold.hasSubscribers) return;
     const holds = holdsOfThread();
     holds.watch(wait.word, wait.lock, binding.hold(wait.word), wait);
@@ -159,19 +164,24 @@ class AsyncWatch {
       const { lock, word } = this.#wait;
       this.#holds?.unwatch(word, this.#wait);
       const waitedMs = performance.now() - this.#since;
+      if (this.#seen !== null) thread.doctor?.end(this.#seen, waitedMs, isAcquired(status));
       this.#wait.runInAsyncScope(() => tellContended(lock, word, 'async', this.#ownerThreadId, waitedMs, status));
     });
   }
 }
 
-/** Whether anybody subscribes to waits. */
-exports.isWatched = () => contended.hasSubscribers || longHold.hasSubscribers;
+/** Whether anybody wants to know of waits. */
+exports.isWatched = () => contended.hasSubscribers || longHold.hasSubscribers || thread.doctor !== null;
 
 /** A promise for the lock is pending from now on. Returns what has `end(status)`, or `null`. */
 exports.beginWait = (wait) => quietly(() => new AsyncWatch(wait));
 
-/** Runs a call of the binding that may block for the lock. Returns its status. */
-exports.whileBlocked = (lock, word, call) => {
+/**
+ * Runs a call of the binding that may block for the lock. Returns its status. `request` and `timeout` are for the lock doctor,
+ * which throws if the wait could never end and it was told to.
+ */
+exports.whileBlocked = (lock, word, call, request, timeout) => {
+  const seen = thread.doctor?.beginBlocking(lock, word, request, timeout) ?? null;
   const holds = longHold.hasSubscribers ? holdsOfThread() : null;
   const scope = new CallScope();
   holds?.watch(word, lock, null, scope);
@@ -179,25 +189,29 @@ exports.whileBlocked = (lock, word, call) => {
   quietly(() => {
     holds?.unwatch(word, scope);
     const waitedMs = thread.record[WaitedMs];
+    if (seen !== null) thread.doctor?.end(seen, waitedMs, isAcquired(status));
     if (waitedMs >= 0) tellContended(lock, word, 'blocking', waitedFor(), waitedMs, status);
   });
   return status;
 };
 
 /** As `whileBlocked`, for several locks, of which it may block for one after the other. */
-exports.whileBlockedForAll = (locks, words, call) => {
+exports.whileBlockedForAll = (locks, words, call, timeout) => {
   const holds = longHold.hasSubscribers ? holdsOfThread() : null;
   const scope = new CallScope();
   const watched = new Set(words);
   if (holds !== null) for (const word of watched) holds.watch(word, locks[words.indexOf(word)], null, scope, true);
+  const seen = thread.doctor?.beginAll(locks, words, timeout) ?? null;
   const status = call();
   quietly(() => {
     if (holds !== null) for (const word of watched) holds.unwatch(word, scope);
+    if (seen !== null) thread.doctor?.endAll(seen);
     const waits = binding.waits();
     const failed = status === binding.GRANTED || status === binding.GRANTED_ABANDONED ? -1 : thread.record[StoppedAt];
     for (let at = 0; at < waits.length; at += 3) {
       const [index, owner, waitedMs] = waits.slice(at, at + 3);
       const outcome = index === failed ? status : binding.GRANTED;
+      thread.doctor?.waited(locks[index], words[index], waitedMs, index !== failed);
       tellContended(locks[index], words[index], 'blocking', owner < 0 ? null : owner, waitedMs, outcome);
     }
   });
@@ -217,8 +231,9 @@ exports.tellEnded = (lock, word, ask) => {
   });
 };
 
-exports.tellDeadlock = (lock, word, cycle) => {
-  quietly(() => deadlock.publish({ ...placeOf(lock, word), cycle }));
+/** `details` are those of a deadlock of tasks. */
+exports.tellDeadlock = (lock, word, cycle, details) => {
+  quietly(() => deadlock.publish({ ...placeOf(lock, word), cycle, ...details }));
 };
 
 /** For a message: who holds the word now, and for how long if that was seen. */

@@ -45,6 +45,13 @@ class Thread {
   files = null;
   /** The words of its locks that have names; see names.js. */
   named = null;
+  /** What swaps and watches, while the lock doctor is on; see lib/doctor. */
+  doctor = null;
+  /** What its `start()` has returned. */
+  publicDoctor = null;
+  /** The classes of its primitives, and what leads from their objects to their words: for the lock doctor. */
+  classes = [];
+  words = new WeakMap();
   /** Written by the binding. */
   record = newRecord();
   /** How many waits for locks are pending. While there are any, `lockAsync` leaves its fast path to those before it. */
@@ -88,6 +95,13 @@ class Thread {
     const { byteOffset } = word;
     const isFor = (wait) => wait?.isForLock && wait.word.byteOffset === byteOffset && binding.isSame(wait.word, word);
     return this.#waits.some((chunk) => chunk?.waits.some(isFor));
+  }
+
+  /** Takes in a class of primitives; `wordOf` returns the words of its objects. However often it is loaded, it may be collected. */
+  addClass(type, wordOf) {
+    this.classes.push(new WeakRef(type));
+    this.words.set(type, wordOf);
+    this.doctor?.added(type, wordOf);
   }
 
   /** Whether the thread's waits keep its event loop alive; the name is that of Node's handles, by which tools ask. */
@@ -146,7 +160,8 @@ class Thread {
    * Drains in a microtask: the word that is about to be freed may be for one of this thread's own waits.
    * Until then it is free, and others may take it.
    */
-  drainSoon() {
+  drainSoon(word) {
+    if (this.doctor !== null && word !== undefined) this.doctor.freeing(word);
     if (this.pending > 0) this.#settled.then(() => this.drain());
   }
 }

@@ -250,7 +250,7 @@ exports.lockBlocking = (lock, word, request, timeout, verb) => {
     return status;
   };
   try {
-    if (!request.isPassage && isWatched()) whileBlocked(lock, word, call);
+    if (!request.isPassage && isWatched()) whileBlocked(lock, word, call, request, timeout);
     else call();
     if (thread.record[HasEnded] !== 0) tellEnded(lock, word, ask);
     if (status === binding.GRANTED && request.isPlain && word.onAbandoned === undefined) return true;

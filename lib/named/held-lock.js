@@ -31,6 +31,7 @@ class Rest {
 
 class HeldLock {
   static {
+    thread.addClass(HeldLock, (lock) => lock);
     setGranted = (lock, number) => {
       lock.#number = number;
       thread.held.add(number, lock);

@@ -1,7 +1,7 @@
 // Locks that have names: `locks`, and the class that it is of.
 
 const { markAsUncloneable } = require('node:worker_threads');
-const { binding, isMainThread } = require('../engine/thread.js');
+const { binding, isMainThread, thread } = require('../engine/thread.js');
 const { checkFunction } = require('../arguments.js');
 const { invalidArgument, mainThread, threadEnding } = require('../errors.js');
 const { machineBackend, processBackend } = require('./backend.js');
@@ -16,6 +16,10 @@ const blocking = lazily(() => require('./blocking.js'));
 const MODES = ['exclusive', 'shared'];
 
 class LockManager {
+  static {
+    thread.addClass(LockManager, (manager) => manager.#backend);
+  }
+
   #backend;
   #mayBlock;
 

@@ -2,7 +2,7 @@
 
 const { inspect } = require('node:util');
 const { markAsUncloneable } = require('node:worker_threads');
-const { binding, isMainThread } = require('../engine/thread.js');
+const { binding, isMainThread, thread } = require('../engine/thread.js');
 const { toAsyncOptions, toLockOptions, toTimeout, toWords } = require('../arguments.js');
 const { mainThread } = require('../errors.js');
 const names = require('../engine/names.js');
@@ -58,8 +58,9 @@ class SharedPrimitive {
   }
 }
 
-/** Defines `BYTES` and `ALIGN` of a class. */
+/** Defines `BYTES` and `ALIGN` of a class, and registers it. */
 exports.defineSize = (primitive, bytes) => {
+  thread.addClass(primitive, wordsOf);
   Object.defineProperty(primitive, 'BYTES', { value: bytes, enumerable: true });
   Object.defineProperty(primitive, 'ALIGN', { value: 4, enumerable: true });
 };
@@ -95,8 +96,10 @@ exports.awaitFor = (primitive, request, options, verb) => {
   }
 };
 
+const wordsOf = (primitive) => inner(primitive).words;
+
 exports.SharedPrimitive = SharedPrimitive;
 /** Whether this thread may block for it. */
 exports.mayBlock = (primitive) => inner(primitive).mayBlock;
 /** The view of a primitive's memory. */
-exports.wordsOf = (primitive) => inner(primitive).words;
+exports.wordsOf = wordsOf;

@@ -145,6 +145,7 @@ class WatchedHold {
 /** Waiting, with a mutex, until another thread says that something has changed. */
 class Condition {
   static {
+    thread.addClass(Condition, (condition) => condition.#word);
     for (const name of ['BYTES', 'ALIGN']) Object.defineProperty(Condition, name, { value: 4, enumerable: true });
   }
 
@@ -247,7 +248,7 @@ class Condition {
   #wait({ lock, word, raw, guarded }, limit) {
     const request = isGuarded(word) ? guarded : raw;
     if (limit <= 0) return false;
-    thread.drainSoon();
+    thread.drainSoon(word);
     let status = binding.NOT_OWNER;
     let isNotified = false;
     const wait = () => {
@@ -283,7 +284,7 @@ class Condition {
     const wait = new ConditionWait(lock, word, request, options, outer);
     // First whatever may throw, then the queue.
     wait.startListening();
-    thread.drainSoon();
+    thread.drainSoon(word);
     if (request.isGuarded) {
       wait.hold = binding.depart(word, thread.era);
       thread.lent.set(wait.hold, wait);

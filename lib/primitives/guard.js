@@ -12,7 +12,7 @@ const MINE = thread.id | GUARDED;
 /** Frees a hold of the thread itself, whose compare-exchange failed: somebody waits, it is marked, or it is not held here. */
 function unlockContended(word) {
   // What may fail (a stack that overflows) comes first: after the binding has freed the word, nothing does.
-  thread.drainSoon();
+  thread.drainSoon(word);
   const status = binding.release(word, Ask.Mutex, 1, 0);
   if (status !== binding.RELEASED) throw refused(word, status, RAW);
 }
@@ -66,6 +66,7 @@ const GUARDED_HOLD = {
 class LockGuard {
   static {
     eraOf = (guard) => guard.#era;
+    thread.addClass(LockGuard, (guard) => guard.#word);
   }
 
   #mutex;
@@ -106,7 +107,7 @@ class LockGuard {
 
   #unlockContended() {
     // As in `unlockContended`.
-    thread.drainSoon();
+    thread.drainSoon(this.#word);
     const status = binding.unlockGuard(this.#word, this.#era);
     if (status === binding.RELEASED || status === binding.LOST) this.#era = 0;
     if (thread.hasAway) thread.hasAway = binding.hasAway();
@@ -131,7 +132,7 @@ class LockGuard {
 function endHold(word, era, name, ask) {
   // At the end of the stack no function of JS may be able to begin. Those of the binding always are.
   try {
-    thread.drainSoon();
+    thread.drainSoon(word);
   } catch {
     binding.wake();
   }

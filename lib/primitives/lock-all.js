@@ -88,6 +88,11 @@ class LockList {
       const index = isDistinct ? at : held[at];
       guards.push(requests[index].take(this.owners[index], words[index], GRANTED));
     }
+    thread.doctor?.tookAll(
+      locks,
+      locks.map((_, at) => words[isDistinct ? at : held[at]]),
+      guards,
+    );
     return new LockAllGuard(secret, locks, guards);
   }
 
@@ -141,7 +146,7 @@ function lockBlocking(list, timeout, verb) {
     return status;
   };
   try {
-    if (isWatched()) whileBlockedForAll(owners, words, lock);
+    if (isWatched()) whileBlockedForAll(owners, words, lock, timeout);
     else lock();
     list.tellEnded();
     if (isGranted(status)) return list.take(status);
@@ -312,6 +317,7 @@ exports.lockAll = (lockables, options) => {
   if (forbidden >= 0) {
     throw mainThread(list.words[forbidden], 'lockAllAsync()', list.owners[forbidden].constructor.name);
   }
+  thread.doctor?.wantsAll(list, timeout === Infinity);
   return lockBlocking(list, timeout, 'lockAll');
 };
 
@@ -321,6 +327,7 @@ exports.lockAllAsync = (lockables, options) => {
     const list = new LockList(lockables);
     const asyncOptions = toAsyncOptions(undefined, options);
     if (asyncOptions.signal?.aborted) return Promise.reject(asyncOptions.signal.reason);
+    thread.doctor?.wantsAll(list, asyncOptions.timeout === Infinity && asyncOptions.signal === undefined, true);
     const wait = new SetWait(list, asyncOptions, 'lockAllAsync');
     // First whatever may throw, then the queues.
     wait.startListening();

@@ -32,6 +32,7 @@ const kindOf = (index) => `lock ${index} of the table`;
 /** Many locks in a row, of four bytes each, which are locked by their number. */
 class LockTable {
   static {
+    thread.addClass(LockTable, (table) => table.#words);
     for (const name of ['BYTES', 'ALIGN']) Object.defineProperty(LockTable, name, { value: BYTES, enumerable: true });
   }
 
@@ -175,7 +176,11 @@ class LockTable {
     });
     // Not by names.js, which would remember each of these objects: the table's name is there.
     const { name } = this.#words;
-    Object.assign(innerOf(lock).word, { kind: kindOf(index) }, name === undefined ? undefined : { name });
+    Object.assign(
+      innerOf(lock).word,
+      { kind: kindOf(index), table: this.#words },
+      name === undefined ? undefined : { name },
+    );
     return lock;
   }
 

@@ -24,6 +24,7 @@ class Mutex {
       #word in mutex
         ? { lock: mutex, word: mutex.#word, mayBlock: mutex.#mayBlock, raw: RAW, guarded: GUARDED_HOLD }
         : undefined;
+    thread.addClass(Mutex, (mutex) => mutex.#word);
     for (const name of ['BYTES', 'ALIGN']) Object.defineProperty(Mutex, name, { value: 4, enumerable: true });
   }
 
@@ -145,7 +146,7 @@ class Mutex {
     if (thread.hasAway || compareExchange(this.#word, 0, MINE_GUARDED, 0) !== MINE_GUARDED) {
       // Until the word is free, nothing may fail for want of stack, for which `fn` may have failed.
       try {
-        thread.drainSoon();
+        thread.drainSoon(this.#word);
       } catch {
         binding.wake();
       }

@@ -66,7 +66,7 @@ class Once extends SharedPrimitive {
     }
     // At the end of the stack no function of JS may be able to begin. Those of the binding always are.
     try {
-      thread.drainSoon();
+      thread.drainSoon(word);
     } catch {
       binding.wake();
     }
@@ -85,11 +85,11 @@ class Once extends SharedPrimitive {
       const result = fn({ abandoned: isAbandoned(word) });
       if (isThenable(result)) await result;
     } catch (error) {
-      thread.drainSoon();
+      thread.drainSoon(word);
       binding.release(word, Ask.Once, 1, 0);
       throw error;
     }
-    thread.drainSoon();
+    thread.drainSoon(word);
     if (binding.finishOnce(word) !== RELEASED) throw corrupt(word);
     return true;
   }

@@ -20,6 +20,10 @@ const ALL_READERS = SHARED | READERS;
 
 /** One hold of an RwLock. */
 class RwLockGuard extends LockGuard {
+  static {
+    thread.addClass(RwLockGuard, (guard) => guard.#words);
+  }
+
   #rwlock;
   #words;
   /** The counts of this thread's read holds, once it has read; see register.js. */
@@ -84,7 +88,7 @@ class RwLockGuard extends LockGuard {
       return true;
     }
     // As in `unlockContended` of guard.js.
-    thread.drainSoon();
+    thread.drainSoon(words);
     const status = binding.unlockGuard(words, this.#era, Ask.WriteGuarded);
     if (status === binding.RELEASED || status === binding.LOST) this.#era = 0;
     if (thread.hasAway) thread.hasAway = binding.hasAway();
@@ -104,7 +108,7 @@ class RwLockGuard extends LockGuard {
         return;
       }
     }
-    thread.drainSoon();
+    thread.drainSoon(words);
     const status = binding.downgradeGuard(words, this.#era);
     if (status === binding.RELEASED) this.#isShared = true;
     if (thread.hasAway) thread.hasAway = binding.hasAway();
@@ -152,7 +156,7 @@ function releaseRead(words, slot, index) {
   }
   // At the end of the stack no function of JS may be able to begin. Those of the binding always are.
   try {
-    thread.drainSoon();
+    thread.drainSoon(words);
   } catch {
     binding.wake();
   }
@@ -167,7 +171,7 @@ function upgrade(words, slot, index) {
   if (compareExchange(words, 0, ONE_READER, mine) === ONE_READER && (slot[index] -= 1) !== undefined) return true;
   const word = load(words, 0);
   if (word > ONE_READER && word <= ALL_READERS) return false;
-  thread.drainSoon();
+  thread.drainSoon(words);
   const status = binding.tryUpgrade(words, index !== 0);
   if (status === binding.CORRUPT) throw corrupt(words);
   return status === binding.RELEASED;

@@ -42,6 +42,7 @@ let innerOfWrite;
 /** To read under an RwLock. */
 class ReadLock {
   static {
+    thread.addClass(ReadLock, (lock) => lock.#words);
     innerOfRead = (lock) => {
       if (!(#words in lock)) return undefined;
       // Its slot is there before the core counts in it.
@@ -181,7 +182,7 @@ class ReadLock {
     // biome-ignore lint/suspicious/noAssignInExpressions: so that word and slot change together.
     if (!(isPlain && compareExchange(words, 0, was, now) === was && (slot[1] -= 1) !== undefined)) {
       try {
-        thread.drainSoon();
+        thread.drainSoon(this.#words);
       } catch {
         binding.wake();
       }
@@ -221,6 +222,7 @@ class ReadLock {
 /** To write under an RwLock: as a mutex. */
 class WriteLock {
   static {
+    thread.addClass(WriteLock, (lock) => lock.#words);
     innerOfWrite = (lock) =>
       #words in lock
         ? { lock: lock.#rwlock, word: lock.#words, mayBlock: lock.#mayBlock, raw: WRITE, guarded: WRITE_GUARDED }
@@ -323,7 +325,7 @@ class WriteLock {
     // As in mutex.js.
     if (thread.hasAway || compareExchange(this.#words, 0, MINE_GUARDED, 0) !== MINE_GUARDED) {
       try {
-        thread.drainSoon();
+        thread.drainSoon(this.#words);
       } catch {
         binding.wake();
       }
@@ -353,7 +355,7 @@ class WriteLock {
   }
 
   #unlockContended() {
-    thread.drainSoon();
+    thread.drainSoon(this.#words);
     const status = binding.release(this.#words, Ask.Write, 1, 0);
     if (status !== binding.RELEASED) throw refused(this.#words, status, true, true);
   }
@@ -434,7 +436,7 @@ class RwLock extends SharedPrimitive {
     const slot = slotFor(words, Ask.Read);
     // biome-ignore lint/suspicious/noAssignInExpressions: so that word and slot change together.
     if (compareExchange(words, 0, ME, ONE_READER) === ME && (slot[0] += 1) !== undefined) return;
-    thread.drainSoon();
+    thread.drainSoon(this.#words);
     const status = binding.downgrade(words);
     if (status === binding.CORRUPT) throw corrupt(words);
     if (status !== binding.RELEASED) throw notRaw(words, 'downgrade', 'write');

@@ -112,7 +112,7 @@ class Semaphore extends SharedPrimitive {
       if (this.#permits - left > MAX_PERMITS) break;
       if (compareExchange(word, 0, was, left & TAKEN) === was) return;
     }
-    thread.drainSoon();
+    thread.drainSoon(word);
     const status = binding.addPermits(word, n, this.#permits);
     if (status === binding.CORRUPT) throw corrupt(word);
     if (status === binding.REFUSED) throw this.#tooMany(n);
@@ -228,7 +228,7 @@ class Semaphore extends SharedPrimitive {
 
   #giveBackContended(n) {
     const word = this.#word;
-    thread.drainSoon();
+    thread.drainSoon(word);
     const status = binding.release(word, Ask.Permits, n, this.#permits);
     if (status === binding.CORRUPT) throw corrupt(word);
     if (status === binding.NOT_OWNER) throw this.#tooMany(n);

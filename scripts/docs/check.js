@@ -23,6 +23,7 @@ const { install, RUNTIMES } = require('../runtimes.js');
 const sablock = require('../..');
 
 const REFERENCE = 'index.d.ts';
+const DOCTOR = 'doctor.d.ts';
 const ERRORS = 'docs/guides/errors.md';
 const LOADS_SABLOCK = /(require\(|from )'sablock'/;
 /** Other names of languages that the check runs, under which a block would not be run. */
@@ -49,12 +50,13 @@ const toProgram = (file, block, text) => {
   const isFragment = file === REFERENCE ? !LOADS_SABLOCK.test(code) : marker === 'fragment';
   const version = /^Node\.js (\d+)$/.exec(marker ?? '');
   const needs = /^needs: (\w+(?:, \w+)*)$/.exec(marker ?? '');
-  if (marker !== null && !isFragment && version === null && needs === null)
+  const isDoctored = marker === 'doctor';
+  if (marker !== null && !isFragment && !isDoctored && version === null && needs === null)
     report(file, line, `unknown marker <!-- ${marker} -->`);
   const output = text?.language === 'text' ? text.code : null;
   const isToCome = needs?.[1].split(', ').some((name) => !(name in sablock)) ?? false;
   const node = version === null ? process.execPath : toNode(version[1]);
-  return { file, line, code, isFragment, output, node: isToCome ? undefined : node };
+  return { file, line, code, isFragment, isDoctored, output, node: isToCome ? undefined : node };
 };
 
 const programsOf = ({ file, blocks }) =>
@@ -202,7 +204,8 @@ const main = async () => {
   checkGuides();
   checkLlms();
 
-  const programs = [...documents, { file: REFERENCE, blocks: examplesOf(REFERENCE) }].flatMap(programsOf);
+  const references = [REFERENCE, DOCTOR].map((file) => ({ file, blocks: examplesOf(file) }));
+  const programs = [...documents, ...references].flatMap(programsOf);
   await runAll(programs.filter(({ node }) => node !== undefined));
 
   const fragments = programs.filter(({ isFragment }) => isFragment).length;

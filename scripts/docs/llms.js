@@ -29,6 +29,7 @@ In the npm package, llms-full.txt has all of this in one file.
 
 - [README](README.md): what it is for, install, example, guarantees, errors, limits
 - [index.d.ts](index.d.ts): every member: whether it blocks, who may call it, units, ranges, errors
+- [doctor.d.ts](doctor.d.ts): the lock doctor: options, report
 
 ## Guides
 
@@ -41,7 +42,7 @@ const toWhole = (guides) =>
   [
     `<!-- The documentation of ${name} in one file. Each part begins with its path, which links are relative to. -->\n`,
     ...['README.md', ...guides.map(({ file }) => file)].map((file) => toPart(file, read(file))),
-    toPart('index.d.ts', `\`\`\`ts\n${read('index.d.ts').trim()}\n\`\`\``),
+    ...['index.d.ts', 'doctor.d.ts'].map((file) => toPart(file, `\`\`\`ts\n${read(file).trim()}\n\`\`\``)),
   ].join('\n');
 
 /** The files' contents, by name. */

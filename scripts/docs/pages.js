@@ -11,7 +11,7 @@ const main = async () => {
 
   const app = await Application.bootstrap({
     name: 'sablock',
-    entryPoints: [inRoot('index.d.ts')],
+    entryPoints: [inRoot('index.d.ts'), inRoot('doctor.d.ts')],
     tsconfig: path.join(__dirname, 'tsconfig.json'),
     readme: inRoot('README.md'),
     projectDocuments: guides.map(inRoot),
@@ -30,7 +30,9 @@ const main = async () => {
 
   // Readable names, in place of those of the files.
   app.converter.on(Converter.EVENT_RESOLVE_BEGIN, ({ project }) => {
-    for (const module of project.getReflectionsByKind(ReflectionKind.Module)) module.name = 'Reference';
+    for (const module of project.getReflectionsByKind(ReflectionKind.Module)) {
+      module.name = module.name.endsWith('doctor') ? 'Lock doctor' : 'Reference';
+    }
   });
   app.converter.on(Converter.EVENT_CREATE_DOCUMENT, (_, document) => {
     const guide = guides.find((file) => path.basename(file, '.md') === document.name);

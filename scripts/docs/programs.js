@@ -32,20 +32,24 @@ const asFragment = (code) =>
   `.run(__filename, async ({ ${NAMES.join(', ')} }) => {{\n${code}\n}});\n`;
 
 /** Writes the program into a new folder. Returns its path. */
-const write = ({ code, isFragment }) => {
+const write = ({ code, isFragment, isDoctored }) => {
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'sablock-docs-'));
   const modules = path.join(folder, 'node_modules');
   fs.mkdirSync(modules);
   for (const [name, home] of PACKAGES) fs.symlinkSync(home, path.join(modules, name), 'junction');
   const source = isFragment ? asFragment(code) : code;
   const file = path.join(folder, isModule(source) ? 'program.mjs' : 'program.js');
-  fs.writeFileSync(file, USING_IS_KNOWN ? source : compile(source));
+  // The report has the lines of the source.
+  fs.writeFileSync(file, USING_IS_KNOWN || isDoctored ? source : compile(source));
   return file;
 };
 
-const start = (node, file) =>
+/** A program that hangs is ended so long after the doctor's report. */
+const HANGS_MS = 1000;
+
+const start = (node, file, isDoctored) =>
   new Promise((resolve) => {
-    const child = spawn(node, [file], {
+    const child = spawn(node, [...(isDoctored ? ['--require', 'sablock/doctor'] : []), file], {
       cwd: path.dirname(file),
       timeout: LIMIT_MS,
       killSignal: 'SIGKILL',
@@ -54,6 +58,7 @@ const start = (node, file) =>
     for (const name of ['stdout', 'stderr']) {
       child[name].setEncoding('utf8').on('data', (text) => {
         output[name] += text;
+        if (isDoctored && name === 'stderr') setTimeout(() => child.kill('SIGKILL'), HANGS_MS).unref();
       });
     }
     child.on('close', (code, signal) => resolve({ ...output, code, signal }));
@@ -63,6 +68,15 @@ const start = (node, file) =>
 const statedLines = (code) => Array.from(code.matchAll(/\/\/ prints (.+)$/gm), ([, line]) => line);
 
 const toLines = (text) => text.replace(/\n$/, '').split('\n');
+
+/** The doctor's report without what differs each time. */
+const withoutTimes = (report) => report.replace(/\b\d+(\.\d+)? m?s\b/g, '0 ms');
+
+/** Returns what is wrong with the doctor's report, or null. */
+const judgeReport = (output, { stderr }) =>
+  output !== null && withoutTimes(stderr) === withoutTimes(output)
+    ? null
+    : `was reported as\n${stderr}instead of\n${output}`;
 
 /** Returns what is wrong with how a program ended, or null. */
 const judge = ({ code, output }, { code: status, signal, stdout, stderr }) => {
@@ -79,7 +93,8 @@ const judge = ({ code, output }, { code: status, signal, stdout, stderr }) => {
 exports.run = async (program) => {
   const file = write(program);
   try {
-    return judge(program, await start(program.node, file));
+    const result = await start(program.node, file, program.isDoctored);
+    return program.isDoctored ? judgeReport(program.output, result) : judge(program, result);
   } finally {
     fs.rmSync(path.dirname(file), { recursive: true, force: true });
   }

@@ -87,6 +87,11 @@ impl Agents {
         self.state.read().threads.get(self.index(id)?).copied()
     }
 
+    /// The threads of all that live.
+    pub fn living(&self) -> Vec<ThreadId> {
+        self.state.read().living.values().map(|agent| agent.thread).collect()
+    }
+
     /// What keeps the agent from running: its own wait, or that of another agent on the same thread of the operating system.
     pub fn blockage(&self, id: AgentId) -> Option<(Arc<Agent>, Blockage)> {
         let state = self.state.read();

@@ -8,6 +8,7 @@ mod ask;
 mod barrier;
 mod condition;
 mod copies;
+mod doctor;
 mod event;
 mod files;
 mod futex;

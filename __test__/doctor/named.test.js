@@ -1,0 +1,197 @@
+// Named locks under the doctor: orders, deadlocks of tasks, contention, and what is as without it.
+
+const assert = require('node:assert/strict');
+const { test } = require('node:test');
+const { about, namedMutexes, sleep, withDoctor } = require('../helpers/doctor.js');
+const { needs } = require('../helpers/runtime.js');
+const { watched } = require('../helpers/threads.js');
+const { LockManager, locks } = require('../../index.js');
+
+const QUIET = { stuckMs: Infinity, longHoldMs: Infinity };
+
+let made = 0;
+const names = (count) => Array.from({ length: count }, () => `doctor ${process.pid}.${made++}`);
+const cycles = (doctor) => doctor.report().lockOrder.map(({ edges }) => edges.map(({ from }) => from.name));
+const inside = (outer, inner) => locks.request(outer, () => locks.request(inner, () => {}));
+
+test(
+  'two names in both orders are a cycle, and one order is none',
+  watched(() =>
+    withDoctor(QUIET, async (doctor) => {
+      const [a, b, c] = names(3);
+      await inside(a, b);
+      await inside(b, c);
+      await inside(a, c);
+      assert.deepEqual(cycles(doctor), []);
+      await inside(b, a);
+      assert.deepEqual(cycles(doctor), [[a, b]]);
+      const [{ edges }] = doctor.report().lockOrder;
+      assert.deepEqual(edges[0].from, { name: a, kind: 'HeldLock', byteOffset: null });
+      assert.match(edges[0].locked.stack[0], /named\.test\.js/);
+    }),
+  ),
+);
+
+test(
+  'a name and a mutex in both orders are a cycle',
+  watched(() =>
+    withDoctor(QUIET, async (doctor) => {
+      const [a] = names(1);
+      const [mutex] = namedMutexes(1);
+      await locks.request(a, () => mutex.executeLocked(() => {}));
+      await mutex.executeLocked(() => locks.request(a, () => {}));
+      assert.equal(cycles(doctor).length, 1);
+    }),
+  ),
+);
+
+test(
+  'what is tried, timed or stolen makes no order',
+  watched(() =>
+    withDoctor(QUIET, async (doctor) => {
+      const [a, b] = names(2);
+      await inside(a, b);
+      for (const options of [{ ifAvailable: true }, { timeout: 1000 }, { steal: true }]) {
+        await locks.request(b, () => locks.request(a, options, () => {}));
+      }
+      assert.deepEqual(cycles(doctor), []);
+    }),
+  ),
+);
+
+test(
+  'acquireAsync() and acquire() count, until they are unlocked',
+  needs('async hooks'),
+  watched(() =>
+    withDoctor(QUIET, async (doctor) => {
+      const [a, b] = names(2);
+      const manager = new LockManager({ allowMainThread: true });
+      const one = await locks.acquireAsync(a);
+      await sleep(1);
+      const other = await locks.acquireAsync(b);
+      other.unlock();
+      one.unlock();
+      const first = manager.acquire(b);
+      first.unlock();
+      manager.acquire(a).unlock();
+      assert.deepEqual(cycles(doctor), []);
+      const held = manager.acquire(b);
+      manager.requestSync(a, () => {});
+      held.unlock();
+      assert.deepEqual(cycles(doctor), [[a, b]]);
+    }),
+  ),
+);
+
+test(
+  'request() inside request() of one name is certain, with both places',
+  needs('async stacks'),
+  watched(() =>
+    withDoctor(QUIET, async (doctor, messages) => {
+      const [b] = names(1);
+      locks.request(b, async function outer() {
+        await locks.request(b, { ref: false }, () => {});
+      });
+      for (let turn = 0; turn < 200 && messages.length === 0; turn++) await sleep(2);
+      assert.deepEqual(
+        messages.map(({ certainty, name }) => [certainty, name]),
+        [['certain', b]],
+      );
+      const [{ waits }] = doctor.report().deadlocks;
+      assert.match(waits[0].waiter.stack[0], /outer .*named\.test\.js/);
+      assert.match(waits[0].holder.stack[0], /named\.test\.js/);
+    }),
+  ),
+);
+
+test(
+  'two functions that hold a name and a mutex, each inside of another request, are certain',
+  needs('async stacks'),
+  watched(() =>
+    withDoctor(QUIET, async (doctor, messages) => {
+      const [a] = names(1);
+      const [mutex, other] = namedMutexes(2);
+      const options = { ref: false };
+      locks.request(a, () =>
+        locks.request(names(1)[0], async () => {
+          await sleep(2);
+          await mutex.executeLocked(() => {}, options);
+        }),
+      );
+      mutex.executeLocked(() =>
+        other.executeLocked(async () => {
+          await sleep(2);
+          await locks.request(a, options, () => {});
+        }),
+      );
+      for (let turn = 0; turn < 200 && messages.length === 0; turn++) await sleep(2);
+      assert.deepEqual(
+        messages.map(({ certainty }) => certainty),
+        ['certain'],
+      );
+      const [{ waits }] = doctor.report().deadlocks;
+      assert.deepEqual(new Set(waits.map(({ lock }) => lock.name)), new Set([a, mutex.name]));
+    }),
+  ),
+);
+
+test(
+  'waits for a name are counted',
+  watched(() =>
+    withDoctor(QUIET, async (doctor) => {
+      const [a] = names(1);
+      await Promise.all([locks.request(a, () => sleep(10)), locks.request(a, () => {})]);
+      const [{ waits, totalMs }] = about(doctor.report().contention, { name: a });
+      assert.equal(waits, 1);
+      assert.ok(totalMs >= 5, String(totalMs));
+    }),
+  ),
+);
+
+test(
+  'a name whose holder does not change is stuck, with both places',
+  watched(() =>
+    withDoctor({ stuckMs: 60, longHoldMs: Infinity }, async (doctor) => {
+      const [a] = names(1);
+      const isStuck = () => about(doctor.report().stuck, { name: a });
+      let release;
+      const held = locks.request(
+        a,
+        () =>
+          new Promise((resolve) => {
+            release = resolve;
+          }),
+      );
+      const waits = locks.request(a, () => {});
+      while (isStuck().length === 0) await sleep(5);
+      release();
+      await Promise.all([held, waits]);
+      const [{ lock, holder, waiters }] = isStuck();
+      assert.deepEqual(lock, { name: a, kind: 'HeldLock', byteOffset: null });
+      for (const place of [holder, ...waiters]) assert.match(place.stack[0], /named\.test\.js/);
+      assert.equal(waiters.length, 1);
+    }),
+  ),
+);
+
+test(
+  'results and errors are as without the doctor',
+  watched(() =>
+    withDoctor(QUIET, async () => {
+      const [a] = names(1);
+      assert.equal(await locks.request(a, ({ name, mode }) => `${name} ${mode}`), `${a} exclusive`);
+      assert.equal(await locks.request(a, { mode: 'shared' }, ({ mode }) => mode), 'shared');
+      await assert.rejects(
+        locks.request(a, () => Promise.reject(new RangeError('mine'))),
+        RangeError,
+      );
+      await assert.rejects(locks.request(a), { code: 'ERR_INVALID_ARG_TYPE' });
+      await locks.request(a, async (lock) => {
+        assert.equal(await locks.request(a, { ifAvailable: true }, (other) => other), null);
+        assert.equal(lock.unlock(), true);
+        assert.equal(lock.unlock(), false);
+      });
+      assert.equal((await locks.query()).held.filter(({ name }) => name === a).length, 0);
+    }),
+  ),
+);

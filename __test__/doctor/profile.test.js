@@ -1,0 +1,131 @@
+// The profile and the trace, read back by decoders that are not ours.
+
+const assert = require('node:assert/strict');
+const fs = require('node:fs');
+const os = require('node:os');
+const path = require('node:path');
+const { test } = require('node:test');
+const { gunzipSync } = require('node:zlib');
+const { Profile } = require('pprof-format');
+const { about, namedMutexes, sleep, withDoctor } = require('../helpers/doctor.js');
+const { watched } = require('../helpers/threads.js');
+
+const ON = { trace: true, stuckMs: Infinity, longHoldMs: Infinity };
+
+const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'sablock-profile-'));
+process.on('exit', () => fs.rmSync(folder, { recursive: true, force: true }));
+
+/** Three tasks, one after the other. */
+async function contend(lock) {
+  const hold = () => lock.executeLocked(() => sleep(5));
+  await Promise.all([hold(), hold(), hold()]);
+}
+
+test(
+  'the profile has the counts and delays of the report, by call site',
+  watched(() =>
+    withDoctor(ON, async (doctor) => {
+      const [one, other] = namedMutexes(2);
+      await contend(one);
+      await contend(other);
+      const file = path.join(folder, 'locks.pb.gz');
+      doctor.writeProfile(file);
+      const { contention } = doctor.report();
+      const profile = Profile.decode(gunzipSync(fs.readFileSync(file)));
+      const text = (index) => profile.stringTable.strings[Number(index)];
+      assert.deepEqual(
+        profile.sampleType.map(({ type, unit }) => [text(type), text(unit)]),
+        [
+          ['contentions', 'count'],
+          ['delay', 'nanoseconds'],
+        ],
+      );
+      const sum = (index) => profile.sample.reduce((total, { value }) => total + Number(value[index]), 0);
+      const waits = contention.reduce((total, entry) => total + entry.waits, 0);
+      const totalMs = contention.reduce((total, entry) => total + entry.totalMs, 0);
+      assert.equal(waits, 4);
+      assert.equal(sum(0), waits);
+      assert.ok(Math.abs(sum(1) - totalMs * 1e6) <= profile.sample.length, `${sum(1)} and ${totalMs} ms`);
+
+      const functions = new Map(profile.function.map(({ id, name, filename }) => [id, [text(name), text(filename)]]));
+      const lines = new Map(
+        profile.location.map(({ id, line: [{ functionId, line }] }) => [
+          id,
+          [...functions.get(functionId), Number(line)],
+        ]),
+      );
+      const expected = about(contention, one)[0].waiters[0].place.stack[0];
+      const [name, file_, line] = lines.get(profile.sample[0].locationId[0]);
+      assert.ok(expected.startsWith(`${name} (${file_}:${line}:`), `${expected}: ${name} ${file_} ${line}`);
+      const labels = profile.sample.map(({ label }) =>
+        label.map(({ key, str, num }) => [text(key), text(str) || Number(num)]),
+      );
+      assert.deepEqual(
+        new Set(labels.map(([[, lock]]) => lock)),
+        new Set([`Mutex ${one.name}`, `Mutex ${other.name}`]),
+      );
+      assert.deepEqual(labels[0][1], ['thread', 0]);
+    }),
+  ),
+);
+
+test(
+  'an empty profile is one',
+  watched(() =>
+    withDoctor(ON, (doctor) => {
+      const file = path.join(folder, 'empty.pb.gz');
+      doctor.writeProfile(file);
+      const profile = Profile.decode(gunzipSync(fs.readFileSync(file)));
+      assert.equal(profile.sampleType.length, 2);
+      assert.deepEqual(profile.sample, []);
+    }),
+  ),
+);
+
+test(
+  'the trace has a slice for each wait and each contended hold, and a flow from each unlock to the wait that it ended',
+  watched(() =>
+    withDoctor(ON, async (doctor) => {
+      const [lock] = namedMutexes(1);
+      await contend(lock);
+      const file = path.join(folder, 'locks.json');
+      doctor.writeTrace(file);
+      const { traceEvents } = JSON.parse(fs.readFileSync(file, 'utf8'));
+      const of = (phase, category) =>
+        traceEvents.filter(({ ph, cat }) => ph === phase && (category === undefined || cat === category));
+      const waits = of('X', 'wait');
+      const [entry] = about(doctor.report().contention, lock);
+      assert.equal(waits.length, entry.waits);
+      const totalMs = waits.reduce((total, { dur }) => total + dur, 0) / 1e3;
+      assert.ok(Math.abs(totalMs - entry.totalMs) < 0.1, `${totalMs} and ${entry.totalMs}`);
+      // The last one is not contended.
+      const holds = of('X', 'hold');
+      assert.equal(holds.length, 2);
+      for (const { dur } of holds) assert.ok(dur >= 3e3 && dur < 10e6, String(dur));
+      const [starts, ends] = [of('s'), of('f')];
+      assert.equal(starts.length, waits.length);
+      starts.forEach((start, index) => {
+        const end = ends[index];
+        assert.equal(end.id, start.id);
+        assert.ok(start.ts <= end.ts);
+        assert.ok(holds.some(({ tid, ts, dur }) => tid === start.tid && ts <= start.ts && start.ts <= ts + dur + 1));
+        assert.ok(waits.some(({ tid, ts, dur }) => tid === end.tid && Math.abs(ts + dur - end.ts) < 1));
+      });
+      for (const { tid } of [...waits, ...holds]) {
+        assert.ok(traceEvents.some(({ ph, name, tid: row }) => ph === 'M' && name === 'thread_name' && row === tid));
+      }
+    }),
+  ),
+);
+
+test(
+  'without the option no slices are kept',
+  watched(() =>
+    withDoctor({ ...ON, trace: false }, async (doctor) => {
+      await contend(namedMutexes(1)[0]);
+      const file = path.join(folder, 'none.json');
+      doctor.writeTrace(file);
+      assert.deepEqual(JSON.parse(fs.readFileSync(file, 'utf8')).traceEvents, []);
+    }),
+  ),
+);

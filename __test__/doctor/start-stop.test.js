@@ -1,0 +1,230 @@
+// Starting and stopping, options, and what must be as before while it is on and afterwards.
+
+const assert = require('node:assert/strict');
+const { test } = require('node:test');
+const sablock = require('../../index.js');
+const { start } = require('../../lib/doctor/index.js');
+const { about, namedMutexes, sleep, withDoctor } = require('../helpers/doctor.js');
+const { needs } = require('../helpers/runtime.js');
+const { watched } = require('../helpers/threads.js');
+
+const { Condition, LockGuard, LockTable, Mutex, Once, RwLock, RwLockGuard, lockAll } = sablock;
+const QUIET = { stuckMs: Infinity, longHoldMs: Infinity };
+const LOOKING = { stuckMs: Infinity, longHoldMs: 1 };
+const rwlock = new RwLock(new SharedArrayBuffer(8));
+const PROTOTYPES = [Mutex, LockGuard, RwLock, RwLockGuard, LockTable, Condition, Once]
+  .map(({ prototype }) => prototype)
+  .concat([rwlock.read, rwlock.write].map(Object.getPrototypeOf));
+
+const descriptors = () => PROTOTYPES.map((prototype) => Object.getOwnPropertyDescriptors(prototype));
+
+test('after stop() every method is the one that it was, with the same attributes', () => {
+  const before = descriptors();
+  const { then } = Promise.prototype;
+  const doctor = start(QUIET);
+  assert.notDeepEqual(descriptors(), before);
+  doctor.stop();
+  assert.equal(Promise.prototype.then, then);
+  descriptors().forEach((properties, index) => {
+    for (const [name, descriptor] of Object.entries(properties))
+      assert.deepEqual(descriptor, before[index][name], name);
+  });
+});
+
+test('while it is on, methods keep their names and lengths', () => {
+  const shapes = () =>
+    descriptors().map((properties) =>
+      Object.entries(properties)
+        .filter(([, { value }]) => typeof value === 'function')
+        .map(([name, { value }]) => [name, value.name, value.length])
+        .sort(),
+    );
+  const before = shapes();
+  const doctor = start(QUIET);
+  const during = shapes();
+  doctor.stop();
+  assert.deepEqual(during, before);
+});
+
+test('start() returns the same doctor until it is stopped', () => {
+  const doctor = start(QUIET);
+  assert.equal(start(), doctor);
+  doctor.stop();
+  doctor.stop();
+  const next = start(QUIET);
+  assert.notEqual(next, doctor);
+  next.stop();
+});
+
+test('bad options are refused before anything changes', () => {
+  const before = descriptors();
+  const bad = [
+    [null, /"options" argument must be an object/],
+    [{ lockOrder: 1 }, /"options\.lockOrder" argument must be a boolean/],
+    [{ stuckMs: '5' }, /"options\.stuckMs" argument must be a number of milliseconds above 0/],
+    [{ stuckMs: 0 }, /above 0/],
+    [{ longHoldMs: Number.NaN }, /above 0/],
+    [{ throwOnDeadlock: 'yes' }, /a boolean/],
+  ];
+  for (const [options, message] of bad) {
+    assert.throws(() => start(options), { name: 'TypeError', code: 'ERR_INVALID_ARG_TYPE', message });
+  }
+  assert.deepEqual(descriptors(), before);
+});
+
+test('a report without anything to report has all of its lists', () => {
+  const doctor = start(QUIET);
+  const report = doctor.report();
+  doctor.stop();
+  assert.deepEqual(report, {
+    lockOrder: [],
+    deadlocks: [],
+    contention: [],
+    longHolds: [],
+    neverReleased: [],
+    leaks: [],
+    stuck: [],
+    threadsWithoutDoctor: [],
+  });
+});
+
+test(
+  'a new start forgets what the last one found',
+  watched(async () => {
+    const [a, b] = namedMutexes(2);
+    await withDoctor(QUIET, async (doctor) => {
+      await a.executeLocked(() => b.executeLocked(() => {}));
+      await b.executeLocked(() => a.executeLocked(() => {}));
+      assert.equal(doctor.report().lockOrder.length, 1);
+    });
+    await withDoctor(QUIET, async (doctor) => assert.deepEqual(doctor.report().lockOrder, []));
+  }),
+);
+
+test(
+  'with contention alone no method is swapped, and waits are counted',
+  watched(async () => {
+    const before = descriptors();
+    await withDoctor({ ...QUIET, lockOrder: false, deadlocks: false }, async (doctor) => {
+      assert.deepEqual(descriptors(), before);
+      const [a] = namedMutexes(1);
+      await Promise.all([a.executeLocked(() => sleep(5)), a.executeLocked(() => {})]);
+      const [{ waits, totalMs }] = about(doctor.report().contention, a);
+      assert.equal(waits, 1);
+      assert.ok(totalMs >= 3);
+    });
+  }),
+);
+
+test(
+  'without contention no wait is counted',
+  watched(() =>
+    withDoctor({ ...QUIET, contention: false }, async (doctor) => {
+      const [a] = namedMutexes(1);
+      await Promise.all([a.executeLocked(() => sleep(5)), a.executeLocked(() => {})]);
+      assert.deepEqual(doctor.report().contention, []);
+    }),
+  ),
+);
+
+test(
+  'what locks return, throw and reject with is as without the doctor',
+  watched(() =>
+    withDoctor(QUIET, async () => {
+      const [a] = namedMutexes(1, { allowMainThread: true });
+      assert.equal(a.lock(), true);
+      assert.throws(() => a.lock(), { code: 'ERR_LOCK_DEADLOCK' });
+      assert.equal(a.tryLock(), false);
+      assert.equal(a.unlock(), undefined);
+      assert.throws(() => a.unlock(), { code: 'ERR_LOCK_NOT_OWNER' });
+      const guard = a.acquire();
+      assert.ok(guard instanceof LockGuard);
+      assert.equal(guard.unlock(), true);
+      assert.equal(guard.unlock(), false);
+      assert.equal(
+        a.executeLockedSync(() => 7),
+        7,
+      );
+      assert.throws(() => a.executeLockedSync(() => Promise.resolve()), TypeError);
+      assert.equal(await a.executeLocked(() => 8), 8);
+      assert.equal(await a.executeLocked(async () => 9), 9);
+      await assert.rejects(
+        a.executeLocked(() => Promise.reject(new RangeError('mine'))),
+        RangeError,
+      );
+      await assert.rejects(a.executeLocked(5), { code: 'ERR_INVALID_ARG_TYPE' });
+      await assert.rejects(a.lockAsync('soon'), { code: 'ERR_INVALID_ARG_TYPE' });
+      assert.throws(() => Mutex.prototype.lock.call({}), TypeError);
+      assert.equal(a.isLocked, false);
+    }),
+  ),
+);
+
+test(
+  'each way of holding is seen while it lasts, and not afterwards',
+  watched(async () => {
+    let doctor = start(LOOKING);
+    try {
+      const options = { allowMainThread: true };
+      const [a] = namedMutexes(1, options);
+      const lock = new RwLock(new SharedArrayBuffer(8), 0, { ...options, name: `${a.name} rw` });
+      const table = new LockTable(new SharedArrayBuffer(LockTable.bytes(4)), 0, 4, {
+        ...options,
+        name: `${a.name} table`,
+      });
+      const held = (of) => of.report().longHolds.map((hold) => hold.lock.name);
+      const using = (guard) => () => guard.unlock();
+      const ways = [
+        [a, () => a.lock() && (() => a.unlock())],
+        [a, () => a.tryLock() && (() => a.unlock())],
+        [a, async () => (await a.lockAsync()) && (() => a.unlock())],
+        [a, () => using(a.acquire())],
+        [a, () => using(a.tryAcquire())],
+        [a, async () => using(await a.acquireAsync())],
+        [a, () => using(lockAll([a]))],
+        [lock, () => lock.read.lock() && (() => lock.read.unlock())],
+        [lock, () => using(lock.read.acquire())],
+        [lock, async () => (await lock.write.lockAsync()) && (() => lock.write.unlock())],
+        [lock, () => using(lock.write.acquire())],
+        [table, () => table.lock(2) && (() => table.unlock(2))],
+        [table, async () => (await table.lockAsync(3)) && (() => table.unlock(3))],
+        [table, () => using(table.acquire(1))],
+      ];
+      for (const [index, [{ name }, take]] of ways.entries()) {
+        const release = await take();
+        // It is seen by the thread that looks every few milliseconds.
+        while (!held(doctor).includes(name)) await sleep(2);
+        release();
+        doctor.stop();
+        doctor = start(LOOKING);
+        await sleep(20);
+        assert.ok(!held(doctor).includes(name), `way ${index} is still held`);
+      }
+    } finally {
+      doctor.stop();
+    }
+  }),
+);
+
+test(
+  'a guard that is collected while it holds is a leak',
+  needs('complete collection'),
+  watched(() =>
+    withDoctor({ ...QUIET, leaks: true }, async (doctor, _) => {
+      require('node:v8').setFlagsFromString('--expose-gc');
+      const collect = require('node:vm').runInNewContext('gc');
+      const [a, b] = namedMutexes(2, { allowMainThread: true });
+      (function leaves() {
+        a.acquire();
+        b.acquire().unlock();
+      })();
+      for (let round = 0; round < 200 && about(doctor.report().leaks, a).length === 0; round++) {
+        collect();
+        await sleep(5);
+      }
+      const [{ place }] = about(doctor.report().leaks, a);
+      assert.match(place.stack[0], /leaves \(.*start-stop\.test\.js/);
+      assert.deepEqual(about(doctor.report().leaks, b), []);
+    }),
+  ),
+);

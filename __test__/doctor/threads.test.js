@@ -1,0 +1,295 @@
+// What several threads tell the one report of the process: lock orders, deadlocks between tasks and blocked threads, contention,
+// long holds and holds that are never released.
+
+const assert = require('node:assert/strict');
+const { test } = require('node:test');
+const { about, namedMutexes, sleep, withDoctor } = require('../helpers/doctor.js');
+const { needs } = require('../helpers/runtime.js');
+const { watched } = require('../helpers/threads.js');
+
+/** Workers of the test before would still be in the report. */
+const ENDS = needs('prompt ends');
+const CHAINS = needs('prompt ends', 'async stacks');
+
+const QUIET = { stuckMs: Infinity, longHoldMs: Infinity };
+
+const startSteps = (threads, mutexes, hasDoctor = true) => {
+  const [{ buffer }] = mutexes;
+  return threads.start('doctor-steps', { buffer, names: mutexes.map(({ name }) => name), hasDoctor });
+};
+
+const cyclesOf = (doctor) =>
+  doctor.report().lockOrder.map(({ edges }) => edges.map(({ from }) => from.name.at(-1)).join(''));
+
+const order = (title, expected, steps) =>
+  test(
+    title,
+    ENDS,
+    watched((_, threads) =>
+      withDoctor(QUIET, async (doctor) => {
+        const mutexes = namedMutexes(4);
+        const workers = [0, 1].map(() => startSteps(threads, mutexes));
+        for (const worker of workers) await worker.call('nothing');
+        for (const [worker, ...step] of steps) await workers[worker].call(...step);
+        assert.deepEqual(cyclesOf(doctor), expected);
+        assert.deepEqual(doctor.report().threadsWithoutDoctor, []);
+      }),
+    ),
+  );
+
+order(
+  'two threads that lock in opposite orders, one after the other, are a cycle',
+  ['ab'],
+  [
+    [0, 'nested', 0, 1],
+    [1, 'nested', 1, 0],
+  ],
+);
+order(
+  'one thread that locks in both orders is a cycle',
+  ['ab'],
+  [
+    [0, 'nested', 0, 1],
+    [0, 'nested', 1, 0],
+  ],
+);
+order(
+  'four locks in a circle over two threads are a cycle',
+  ['abcd'],
+  [
+    [0, 'nested', 0, 1],
+    [1, 'nested', 1, 2],
+    [0, 'nested', 2, 3],
+    [1, 'nested', 3, 0],
+  ],
+);
+order(
+  'executeLockedSync() inside executeLockedSync() counts',
+  ['ab'],
+  [
+    [0, 'nestedSync', 0, 1],
+    [1, 'nestedSync', 1, 0],
+  ],
+);
+order(
+  'one order in all threads is no cycle',
+  [],
+  [
+    [0, 'nested', 0, 1],
+    [1, 'nested', 1, 2],
+    [1, 'nested', 0, 2],
+    [0, 'nestedSync', 2, 3],
+  ],
+);
+order(
+  'tryLock() in the opposite order is no cycle',
+  [],
+  [
+    [0, 'nested', 0, 1],
+    [1, 'nestedTry', 1, 0],
+  ],
+);
+order(
+  'a lock with a timeout in the opposite order is no cycle',
+  [],
+  [
+    [0, 'nested', 0, 1],
+    [1, 'nestedTimed', 1, 0],
+  ],
+);
+
+test(
+  'an edge names the thread that was seen first, and its functions',
+  ENDS,
+  watched((_, threads) =>
+    withDoctor(QUIET, async (doctor) => {
+      const mutexes = namedMutexes(2);
+      const workers = [0, 1].map(() => startSteps(threads, mutexes));
+      await workers[0].call('nested', 0, 1);
+      await workers[1].call('nested', 1, 0);
+      const [{ edges }] = doctor.report().lockOrder;
+      edges.forEach(({ held, locked }, index) => {
+        for (const place of [held, locked]) {
+          assert.equal(place.threadId, workers[index].threadId);
+          assert.match(place.stack[0], /^.*holdsFirst.* \(.*doctor-steps\.js:\d+:\d+\)$/);
+        }
+        assert.notEqual(held.stack[0], locked.stack[0]);
+      });
+    }),
+  ),
+);
+
+test(
+  'a task that awaits what a blocked thread holds, which waits for what the task holds, is certain',
+  CHAINS,
+  watched((_, threads) =>
+    withDoctor({ ...QUIET, throwOnDeadlock: true }, async (doctor, messages) => {
+      const mutexes = namedMutexes(2);
+      const [a, b] = mutexes;
+      const worker = startSteps(threads, mutexes);
+      const end = a.executeLocked(async () => {
+        const step = worker.call('holdAndLock', 1, 0, 0, 1);
+        await threads.raised(0);
+        threads.raise(1);
+        while (a.inspect().waiters.length === 0) await sleep(1);
+        const inner = b.executeLocked(() => {});
+        await inner;
+        await step;
+      });
+      await assert.rejects(end, { name: 'DeadlockError' });
+      assert.deepEqual(
+        messages.map(({ certainty }) => certainty),
+        ['certain'],
+      );
+      const [{ waits }] = doctor.report().deadlocks;
+      assert.deepEqual(new Set(waits.map(({ waiter }) => waiter.threadId)), new Set([0, worker.threadId]));
+      const ofWorker = waits.find(({ waiter }) => waiter.threadId === worker.threadId);
+      assert.equal(ofWorker.lock.name, a.name);
+      assert.match(ofWorker.waiter.stack[0], /holdAndLock/);
+      assert.equal(ofWorker.holder.threadId, 0);
+    }),
+  ),
+);
+
+test(
+  'a thread that blocks last finds the deadlock with tasks of another, before it blocks',
+  CHAINS,
+  watched((_, threads) =>
+    withDoctor(QUIET, async (doctor) => {
+      const mutexes = namedMutexes(2);
+      const [a, b] = mutexes;
+      const worker = startSteps(threads, mutexes);
+      const step = worker.call('holdAndLock', 1, 0, 0, 1);
+      await threads.raised(0);
+      const end = a.executeLocked(() => b.executeLocked(() => {}, { ref: false }));
+      end.catch(() => {});
+      while (b.inspect().waiters.length === 0) await sleep(1);
+      await sleep(20);
+      threads.raise(1);
+      await threads.until('the deadlock is found', () => doctor.report().deadlocks.length > 0);
+      const [{ certainty, waits }] = doctor.report().deadlocks;
+      assert.equal(certainty, 'certain');
+      assert.equal(waits.length, 2);
+      step.catch(() => {});
+    }),
+  ),
+);
+
+test(
+  'tasks of two threads that lock in opposite orders are certain',
+  CHAINS,
+  watched((_, threads) =>
+    withDoctor(QUIET, async (doctor) => {
+      const mutexes = namedMutexes(2);
+      const workers = [0, 1].map(() => startSteps(threads, mutexes));
+      workers[0].call('holdAndAwait', 0, 1, 0, 2).catch(() => {});
+      workers[1].call('holdAndAwait', 1, 0, 1, 2).catch(() => {});
+      await Promise.all([threads.raised(0), threads.raised(1)]);
+      threads.raise(2);
+      await threads.until('the deadlock is found', () => doctor.report().deadlocks.length > 0);
+      const [{ certainty, waits }] = doctor.report().deadlocks;
+      assert.equal(certainty, 'certain');
+      assert.deepEqual(new Set(waits.map(({ waiter }) => waiter.threadId)), new Set(workers.map((w) => w.threadId)));
+    }),
+  ),
+);
+
+test(
+  'waits are counted by who waited and whose unlock ended them, and their time is right',
+  ENDS,
+  watched((_, threads) =>
+    withDoctor({ ...QUIET, lockOrder: false, deadlocks: false }, async (doctor) => {
+      const mutexes = namedMutexes(1);
+      const workers = [0, 1].map(() => startSteps(threads, mutexes));
+      const waitOften = (times) => Promise.all(workers.map((worker) => worker.call('waitOften', 0, times)));
+      // The first wait of a thread loads files.
+      const guard = await mutexes[0].acquireAsync();
+      const first = waitOften(1);
+      await threads.queued(mutexes[0], 2);
+      guard.unlock();
+      await first;
+      const [{ totalMs: before }] = about(doctor.report().contention, mutexes[0]);
+      const all = await waitOften(40);
+      const measured = all.flat().filter((ms) => ms >= 1);
+      const total = measured.reduce((sum, ms) => sum + ms, 0);
+      const [entry] = about(doctor.report().contention, mutexes[0]);
+      assert.ok(measured.length >= 10, `only ${measured.length} waits`);
+      // Every wait that the clock saw, and short ones that it cannot tell from a free lock.
+      assert.ok(Math.abs(entry.totalMs - before - total) <= 0.05 * total, `${entry.totalMs - before} of ${total} ms`);
+      assert.ok(entry.waits >= measured.length);
+      assert.ok(entry.maxMs <= entry.totalMs);
+      const sum = (delays, key) => delays.reduce((before, delay) => before + delay[key], 0);
+      assert.ok(Math.abs(sum(entry.waiters, 'totalMs') - entry.totalMs) < 1e-3);
+      assert.equal(sum(entry.waiters, 'waits'), entry.waits);
+      assert.ok(sum(entry.unlockers, 'totalMs') >= 0.95 * entry.totalMs);
+      for (const { place } of [...entry.waiters, ...entry.unlockers].filter(({ place }) => place.threadId !== 0)) {
+        assert.match(place.stack[0], /waitOften .*doctor-steps\.js/);
+        assert.ok(workers.some(({ threadId }) => threadId === place.threadId));
+      }
+      const totals = entry.waiters.map(({ totalMs }) => totalMs);
+      assert.deepEqual(
+        totals,
+        [...totals].sort((one, other) => other - one),
+      );
+    }),
+  ),
+);
+
+test(
+  'a long hold has its holder and the place where it began',
+  ENDS,
+  watched((_, threads) =>
+    withDoctor({ ...QUIET, longHoldMs: 50 }, async (doctor) => {
+      const mutexes = namedMutexes(2);
+      const worker = startSteps(threads, mutexes);
+      await worker.call('holdFor', 0, 1);
+      assert.deepEqual(about(doctor.report().longHolds, mutexes[0]), []);
+      await worker.call('holdFor', 0, 150);
+      const [{ holder, heldMs }] = about(doctor.report().longHolds, mutexes[0]);
+      assert.equal(holder.threadId, worker.threadId);
+      assert.match(holder.stack[0], /holdFor .*doctor-steps\.js/);
+      assert.ok(heldMs >= 100 && heldMs < 10_000, String(heldMs));
+    }),
+  ),
+);
+
+test(
+  'what a thread holds when it ends was never released',
+  ENDS,
+  watched((_, threads) =>
+    withDoctor(QUIET, async (doctor) => {
+      const mutexes = namedMutexes(1);
+      const worker = startSteps(threads, mutexes);
+      await worker.call('lock', 0);
+      assert.deepEqual(doctor.report().neverReleased, []);
+      await worker.terminate();
+      const [{ lock, holder }] = doctor.report().neverReleased;
+      assert.equal(lock.name, mutexes[0].name);
+      assert.equal(holder.threadId, worker.threadId);
+      assert.match(holder.stack[0], /doctor-steps\.js/);
+    }),
+  ),
+);
+
+test(
+  'a thread without the doctor is named, and is seen as a holder',
+  ENDS,
+  watched((_, threads) =>
+    withDoctor({ ...QUIET, stuckMs: 60 }, async (doctor) => {
+      const mutexes = namedMutexes(1);
+      const worker = startSteps(threads, mutexes, false);
+      worker.call('hold', 0, 0, 1).catch(() => {});
+      await threads.raised(0);
+      assert.deepEqual(doctor.report().threadsWithoutDoctor, [worker.threadId]);
+      const wait = mutexes[0].lockAsync();
+      await threads.until('it is stuck', () => about(doctor.report().stuck, mutexes[0]).length > 0);
+      const [{ holder, waiters }] = about(doctor.report().stuck, mutexes[0]);
+      assert.deepEqual(holder, { threadId: worker.threadId, stack: [] });
+      assert.equal(waiters.length, 1);
+      assert.match(waiters[0].stack[0], /threads\.test\.js/);
+      threads.raise(1);
+      await wait;
+      mutexes[0].unlock();
+    }),
+  ),
+);

@@ -1,0 +1,257 @@
+/**
+ * The lock doctor: says what hangs, what could hang, and what is slow, in all threads of a process, while the program runs.
+ *
+ * ```sh
+ * node --require sablock/doctor app.js   # all threads; a report if there is something to report
+ * npx sablock doctor app.js              # the same, and a report on SIGUSR2
+ * ```
+ *
+ * It is for development, tests, and the day on which something hangs. A program that does not load it pays nothing.
+ *
+ * @module
+ */
+
+/** What the doctor looks for, and when it speaks. The first thread of the process that starts it decides the last three. */
+export interface DoctorOptions {
+  /**
+   * Whether to look for locks that are locked in different orders, which can deadlock although they have not yet.
+   *
+   * @default true
+   */
+  lockOrder?: boolean;
+  /**
+   * Whether to look for tasks that wait for each other, or for a blocked thread, for ever.
+   *
+   * @default true
+   */
+  deadlocks?: boolean;
+  /**
+   * Whether waits are counted, by who waited and by whose unlock ended them.
+   *
+   * @default true
+   */
+  contention?: boolean;
+  /**
+   * Whether every wait is kept for {@link Doctor.writeTrace}, up to 200,000 of them.
+   *
+   * @default false
+   */
+  trace?: boolean;
+  /**
+   * Whether to look for guards that are garbage-collected while they hold.
+   *
+   * @default false
+   */
+  leaks?: boolean;
+  /**
+   * A hold of so many milliseconds is reported as a long one. `Infinity`: none is.
+   *
+   * @default 100
+   */
+  longHoldMs?: number;
+  /**
+   * A lock that somebody waits for, and whose holder has not changed for so many milliseconds, is stuck: the report is printed
+   * to stderr, once, even if all threads are blocked. After the same time a deadlock is reported that is only possible.
+   * `Infinity`: never.
+   *
+   * @default 5000
+   */
+  stuckMs?: number;
+  /**
+   * Whether the newest wait of a certain deadlock of tasks is rejected with a `DeadlockError`, so that the others can go on.
+   *
+   * @default false
+   */
+  throwOnDeadlock?: boolean;
+}
+
+/** Where something was done. */
+export interface Place {
+  /** By which thread: 0 is the main one. */
+  threadId: number;
+  /** The user's frames, `function (file:line:column)`, innermost first. Empty if it is not known. */
+  stack: string[];
+}
+
+/** A lock as people know it. */
+export interface LockName {
+  /** Its name; `null` if it has none. Locks of one name are one class. */
+  name: string | null;
+  /** Its class, `'Mutex'` for example. */
+  kind: string;
+  /** Its place in its buffer; `null` if it has none. */
+  byteOffset: number | null;
+}
+
+/** One lock was locked while another was held. */
+export interface LockOrderEdge {
+  /** What was held. */
+  from: LockName;
+  /** What was locked meanwhile. */
+  to: LockName;
+  /** Where the first was locked, when this was seen for the first time. */
+  held: Place;
+  /** Where the second was locked. */
+  locked: Place;
+}
+
+/** One wait of a deadlock. */
+export interface DeadlockWait {
+  /** What it waits for. */
+  lock: LockName;
+  /** Who holds that. */
+  holder: Place | null;
+  /** Who waits. */
+  waiter: Place;
+  /** For how long it had waited when the deadlock was found, in milliseconds. */
+  waitedMs: number;
+}
+
+/** Waits of which each is for what the next one keeps. */
+export interface TaskDeadlock {
+  /**
+   * `'certain'`: the functions that hold are known to await these waits, so that none of them can end. `'possible'`: they began
+   * inside these functions, and have lasted for `stuckMs`.
+   */
+  certainty: 'certain' | 'possible';
+  /** The waits, in the order of the cycle. */
+  waits: DeadlockWait[];
+}
+
+/** Waits at one place, or ended by the unlock there. */
+export interface Delay {
+  /** Where. */
+  place: Place;
+  /** How many. */
+  waits: number;
+  /** How long they took together, in milliseconds. */
+  totalMs: number;
+}
+
+/** What was waited for. */
+export interface Contention {
+  /** The lock, or the first that was seen of its class. */
+  lock: LockName;
+  /** How many waits there were. */
+  waits: number;
+  /** How long they took together, in milliseconds. */
+  totalMs: number;
+  /** The longest of them, in milliseconds. */
+  maxMs: number;
+  /** Who waited, the longest total first. */
+  waiters: Delay[];
+  /** Whose unlocks ended the waits, the longest total first. */
+  unlockers: Delay[];
+}
+
+/** Locks in a circle: each was held while the next was locked. */
+export interface LockCycle {
+  /** One for each lock, in the order of the circle. */
+  edges: LockOrderEdge[];
+}
+
+/** A hold of `longHoldMs` and more. */
+export interface LongHold {
+  /** What was held. */
+  lock: LockName;
+  /** Who held it, and where it was locked. */
+  holder: Place | null;
+  /** For how long it was seen, in milliseconds. */
+  heldMs: number;
+}
+
+/** A hold whose thread has ended. */
+export interface UnreleasedHold {
+  /** What was held. */
+  lock: LockName;
+  /** Who held it, and where it was locked. */
+  holder: Place | null;
+}
+
+/** A guard that was collected while it held. */
+export interface Leak {
+  /** What it holds. */
+  lock: LockName;
+  /** Where it was locked. */
+  place: Place | null;
+}
+
+/** A lock that somebody waited for while its holder did not change. */
+export interface StuckLock {
+  /** Which one. */
+  lock: LockName;
+  /** Who held it, and where it was locked. */
+  holder: Place | null;
+  /** Who waited, in the order of the queue. */
+  waiters: Place[];
+}
+
+/** What the doctor has found in the process since it was started. Plain data. */
+export interface DoctorReport {
+  /** Cycles of locks that were held while the next was locked: orders that can deadlock. */
+  lockOrder: LockCycle[];
+  /** Waits of tasks and threads for each other. */
+  deadlocks: TaskDeadlock[];
+  /** Locks that were waited for, the longest total first. */
+  contention: Contention[];
+  /** Holds of `longHoldMs` and more, the longest first. */
+  longHolds: LongHold[];
+  /** What threads held when they ended, by themselves or because others terminated them. */
+  neverReleased: UnreleasedHold[];
+  /** Guards that were collected while they held. */
+  leaks: Leak[];
+  /** Locks that were stuck, as they were then. */
+  stuck: StuckLock[];
+  /** Threads that use locks, and in which the doctor does not run: what they do is not in the report. */
+  threadsWithoutDoctor: number[];
+}
+
+/** The doctor of this thread. All threads of the process share one report. */
+export interface Doctor {
+  /** Returns what was found in the process. */
+  report(): DoctorReport;
+  /** Prints the report to stderr: what hangs, what could, and what is slow. */
+  print(): void;
+  /**
+   * Writes the waits as a profile in the format of pprof, `contentions/count` and `delay/nanoseconds` by call site.
+   *
+   * @param file The path of the file, `locks.pb.gz` for example: it is compressed.
+   */
+  writeProfile(file: string): void;
+  /**
+   * Writes the waits and the contended holds of each thread in the Chrome trace format, which Perfetto draws. Needs the option
+   * `trace`.
+   *
+   * @param file The path of the file, `locks.json` for example.
+   */
+  writeTrace(file: string): void;
+  /** Ends it in this thread: all is as before. */
+  stop(): void;
+}
+
+/**
+ * Starts the doctor in this thread; returns the same one while it runs. Workers start it themselves, unless the process was
+ * started with `--require sablock/doctor`.
+ *
+ * @example
+ * ```js
+ * const { Mutex } = require('sablock');
+ * const { start } = require('sablock/doctor');
+ *
+ * const doctor = start({ stuckMs: 1000 });
+ * const memory = new SharedArrayBuffer(8);
+ * const from = new Mutex(memory, 0, { name: 'from' });
+ * const to = new Mutex(memory, 4, { name: 'to' });
+ * const both = (one, other) => one.executeLocked(() => other.executeLocked(() => {}));
+ * both(from, to)
+ *   .then(() => both(to, from))
+ *   .then(() => {
+ *     for (const { edges } of doctor.report().lockOrder) {
+ *       console.log(edges.map(({ from, to }) => `${from.name} then ${to.name}`).join(', '));
+ *     }
+ *     doctor.stop();
+ *   });
+ * // prints from then to, to then from
+ * ```
+ */
+export function start(options?: DoctorOptions): Doctor;

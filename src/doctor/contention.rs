@@ -1,0 +1,97 @@
+//! Who waited for which lock, for how long, and whose unlock ended it.
+
+use std::time::{Duration, Instant};
+
+use rustc_hash::FxHashMap;
+
+use super::deadlock::Wait;
+use super::names::{LockId, NodeId, SiteId};
+use crate::agents::ThreadId;
+
+/// How many waits, and their time.
+#[derive(Clone, Copy, Default, PartialEq, Debug)]
+pub struct Delay {
+    /// How many.
+    pub waits: u64,
+    /// In all.
+    pub total: Duration,
+}
+
+impl Delay {
+    fn add(&mut self, waited: Duration) {
+        self.waits += 1;
+        self.total += waited;
+    }
+}
+
+/// An unlock that had waiters.
+#[derive(Clone, Copy, Debug)]
+pub struct Unlock {
+    /// By which thread.
+    pub thread: ThreadId,
+    /// Where.
+    pub site: SiteId,
+    /// When.
+    pub at: Instant,
+}
+
+/// What is known of one class of locks.
+#[derive(Clone, Debug)]
+pub struct Contended {
+    /// The first of them that somebody waited for.
+    pub lock: LockId,
+    /// All waits.
+    pub all: Delay,
+    /// The longest.
+    pub longest: Duration,
+    /// By who waited, and where.
+    pub waiters: FxHashMap<(ThreadId, SiteId), Delay>,
+    /// By whose unlock ended the wait.
+    pub unlockers: FxHashMap<(ThreadId, SiteId), Delay>,
+}
+
+/// All waits that are over.
+#[derive(Default)]
+pub struct Contention {
+    nodes: FxHashMap<NodeId, Contended>,
+    /// The last unlock of each lock that had waiters.
+    unlocks: FxHashMap<usize, Unlock>,
+}
+
+/// No more locks are remembered for who freed them last.
+const MOST_UNLOCKS: usize = 1 << 16;
+
+impl Contention {
+    /// A lock with waiters is about to be freed.
+    pub fn unlocking(&mut self, address: usize, unlock: Unlock) {
+        if self.unlocks.len() >= MOST_UNLOCKS {
+            self.unlocks.clear();
+        }
+        self.unlocks.insert(address, unlock);
+    }
+
+    /// A wait is over. Returns the unlock that ended it, if that is known.
+    pub fn end(&mut self, wait: &Wait, node: NodeId, waited: Duration, is_granted: bool) -> Option<Unlock> {
+        let new = || Contended {
+            lock: wait.lock,
+            all: Delay::default(),
+            longest: Duration::ZERO,
+            waiters: FxHashMap::default(),
+            unlockers: FxHashMap::default(),
+        };
+        let contended = self.nodes.entry(node).or_insert_with(new);
+        contended.all.add(waited);
+        contended.longest = contended.longest.max(waited);
+        contended.waiters.entry((wait.thread, wait.site)).or_default().add(waited);
+        let unlock = *self.unlocks.get(&wait.address).filter(|unlock| is_granted && unlock.at >= wait.since)?;
+        contended.unlockers.entry((unlock.thread, unlock.site)).or_default().add(waited);
+        Some(unlock)
+    }
+
+    /// The classes, those with the longest total first.
+    pub fn sorted(&self) -> Vec<&Contended> {
+        let mut all: Vec<_> = self.nodes.values().collect();
+        all.sort_by_key(|contended| (std::cmp::Reverse(contended.all.total), contended.lock));
+        all
+    }
+}

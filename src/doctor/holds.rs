@@ -1,0 +1,102 @@
+//! What each thread holds, as its JS says: slots in memory that it shares with the core, so that a hold costs no call, and can
+//! be read while the thread is blocked.
+
+use std::ptr::NonNull;
+use std::time::{Duration, Instant};
+
+use super::names::{LockId, SiteId};
+use super::{HoldSerial, State};
+use crate::agents::ThreadId;
+use crate::sync::{AtomicU64, Ordering};
+
+/// How many holds of a thread are tracked at once.
+pub const SLOTS: usize = 256;
+/// The numbers of one slot: serial (0: free), lock, call site, since when in the thread's milliseconds, whether it is
+/// exclusive, address.
+pub const SLOT_LENGTH: usize = 6;
+
+/// The slots of one thread.
+pub struct HoldTable {
+    data: NonNull<AtomicU64>,
+    /// When the thread's clock showed `ms`.
+    then: (Instant, f64),
+    pub(super) has_ended: bool,
+}
+
+// SAFETY: an address of shared memory, which is read by atomic operations only, and lives until the table is dropped.
+unsafe impl Send for HoldTable {}
+
+/// One hold.
+#[derive(Clone, Copy, Debug)]
+pub struct TrackedHold {
+    /// Its serial.
+    pub serial: HoldSerial,
+    /// What is held.
+    pub lock: LockId,
+    /// From where on; 0 if that is not known.
+    pub site: SiteId,
+    /// Since when.
+    pub since: Instant,
+    /// Whether nobody else can hold it meanwhile.
+    pub is_exclusive: bool,
+    /// Where the lock is.
+    pub address: usize,
+}
+
+impl HoldTable {
+    /// The slots of a thread whose clock shows `ms` now.
+    ///
+    /// # Safety
+    ///
+    /// `data` is aligned to 8 and has room for all slots and one number more, until this table is dropped.
+    pub unsafe fn new(data: NonNull<u8>, ms: f64) -> Self {
+        Self { data: data.cast(), then: (Instant::now(), ms), has_ended: false }
+    }
+
+    /// Tells the thread the time, which its own clock takes longer to tell: behind the slots, in its milliseconds.
+    pub fn tick(&self) {
+        let (then, base) = self.then;
+        let ms = base + then.elapsed().as_secs_f64() * 1e3;
+        // SAFETY: behind the slots there is room for one number, by the contract of `new`. Relaxed: nothing depends on when it is seen.
+        unsafe { self.data.add(SLOTS * SLOT_LENGTH).as_ref() }.store(ms.to_bits(), Ordering::Relaxed);
+    }
+
+    /// When the thread's clock showed `ms`.
+    pub fn instant(&self, ms: f64) -> Instant {
+        let (then, base) = self.then;
+        let apart = Duration::try_from_secs_f64((ms - base).abs() / 1e3).unwrap_or_default();
+        if ms >= base { then + apart } else { then.checked_sub(apart).unwrap_or(then) }
+    }
+
+    fn number(&self, index: usize) -> f64 {
+        // SAFETY: inside the slots, by the contract of `new`. Relaxed: what is read while it changes is a hold that begins or ends.
+        f64::from_bits(unsafe { self.data.add(index).as_ref() }.load(Ordering::Relaxed))
+    }
+
+    /// What the thread holds now.
+    pub fn read(&self) -> Vec<TrackedHold> {
+        let slot = |at: usize| {
+            let serial = self.number(at) as HoldSerial;
+            (serial != 0).then(|| TrackedHold {
+                serial,
+                lock: self.number(at + 1) as LockId,
+                site: self.number(at + 2) as SiteId,
+                since: self.instant(self.number(at + 3)),
+                is_exclusive: self.number(at + 4) != 0.0,
+                address: self.number(at + 5) as usize,
+            })
+        };
+        (0..SLOTS).filter_map(|index| slot(index * SLOT_LENGTH)).collect()
+    }
+}
+
+impl State {
+    /// Who holds what is at an address, as far as that is tracked.
+    pub(super) fn holds_at(&self, address: usize) -> Vec<(ThreadId, TrackedHold)> {
+        let of = |(thread, table): (&ThreadId, &HoldTable)| {
+            let thread = *thread;
+            table.read().into_iter().filter(move |hold| hold.address == address).map(move |hold| (thread, hold))
+        };
+        self.tables.iter().filter(|(_, table)| !table.has_ended).flat_map(of).collect()
+    }
+}

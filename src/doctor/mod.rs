@@ -1,0 +1,267 @@
+//! The lock doctor's memory, one for the process: call sites, locks, the order in which they were held, waits, and what came
+//! of them. Each thread's JS tells it what happens there (`lib/doctor`); a thread of its own looks for what is stuck, and can
+//! print the report while all others are blocked. Nothing here is touched unless somebody has started the doctor.
+
+mod contention;
+mod deadlock;
+mod holds;
+mod json;
+mod names;
+mod order;
+mod report;
+mod stuck;
+mod text;
+mod trace;
+mod watchdog;
+
+use std::time::{Duration, Instant};
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::agents::ThreadId;
+use crate::sync::{self, Mutex};
+
+pub use contention::Contention;
+pub use deadlock::{Deadlock, Wait, WaitStep};
+pub use holds::{HoldTable, SLOT_LENGTH, SLOTS};
+pub use names::{Lock, LockId, Names, SiteId};
+pub use order::{Edge, Order};
+pub use report::{LockName, Place, Report};
+pub use stuck::{Stuck, Watched};
+pub use trace::{SliceKind, Trace};
+pub use watchdog::watch;
+
+/// What tells a wait from every other of the process; grows with time.
+pub type WaitNumber = u64;
+/// What tells a tracked hold from every other of the process.
+pub type HoldSerial = u64;
+
+/// What the first thread that starts the doctor asks for; the rest of the process follows.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// A hold of this length is a long one.
+    pub long_hold: Duration,
+    /// For how long a holder does not change until its waiters are stuck; `None`: nobody looks.
+    pub stuck: Option<Duration>,
+    /// Whether slices for a trace are kept.
+    pub traces: bool,
+}
+
+/// A hold that ended late, or never.
+#[derive(Clone, Copy, Debug)]
+pub struct EndedHold {
+    /// What was held.
+    pub lock: LockId,
+    /// By which thread.
+    pub thread: ThreadId,
+    /// From where on.
+    pub site: SiteId,
+    /// For how long.
+    pub held: Duration,
+    /// Whether others have ended its thread.
+    pub is_terminated: bool,
+}
+
+/// All that the doctor knows.
+pub struct State {
+    pub(crate) names: Names,
+    pub(crate) order: Order,
+    pub(crate) contention: Contention,
+    pub(crate) tables: FxHashMap<ThreadId, HoldTable>,
+    pub(crate) waits: FxHashMap<WaitNumber, Wait>,
+    pub(crate) deadlocks: Vec<Deadlock>,
+    /// When the watchdog saw each tracked hold for the first time.
+    pub(crate) first_seen: FxHashMap<HoldSerial, Instant>,
+    pub(crate) long_holds: Vec<EndedHold>,
+    pub(crate) never_released: Vec<EndedHold>,
+    pub(crate) leaks: Vec<EndedHold>,
+    pub(crate) watched: FxHashMap<usize, Watched>,
+    pub(crate) stuck: Vec<Stuck>,
+    /// The names that are stuck now.
+    pub(crate) stuck_names: FxHashSet<String>,
+    pub(crate) trace: Trace,
+    pub(crate) options: Options,
+    next_wait: WaitNumber,
+    /// Threads that have it, each as often as it started there.
+    pub(crate) attached: FxHashMap<ThreadId, u32>,
+    /// Which watchdog may run: it ends when this changes.
+    pub(crate) generation: u64,
+    /// How much was found when the report was printed last.
+    pub(crate) printed: usize,
+    /// Taken off places in what is printed.
+    pub(crate) folder: String,
+}
+
+/// The doctor of the process.
+pub struct Doctor(pub(crate) Mutex<State>);
+
+impl Default for State {
+    fn default() -> Self {
+        Self {
+            names: Names::default(),
+            order: Order::default(),
+            contention: Contention::default(),
+            tables: FxHashMap::default(),
+            waits: FxHashMap::default(),
+            deadlocks: Vec::new(),
+            first_seen: FxHashMap::default(),
+            long_holds: Vec::new(),
+            never_released: Vec::new(),
+            leaks: Vec::new(),
+            watched: FxHashMap::default(),
+            stuck: Vec::new(),
+            stuck_names: FxHashSet::default(),
+            trace: Trace::default(),
+            options: Options { long_hold: Duration::MAX, stuck: None, traces: false },
+            next_wait: 1,
+            attached: FxHashMap::default(),
+            generation: 0,
+            printed: 0,
+            folder: String::new(),
+        }
+    }
+}
+
+impl Default for Doctor {
+    fn default() -> Self {
+        Self(Mutex::new(State::default()))
+    }
+}
+
+impl Doctor {
+    /// Runs `act` on what it knows.
+    pub fn with<T>(&self, act: impl FnOnce(&mut State) -> T) -> T {
+        act(&mut self.0.lock())
+    }
+}
+
+impl State {
+    /// A thread has started the doctor. The first one's options count, and nothing of what was known before. Returns whether a
+    /// watchdog is needed.
+    pub fn attach(&mut self, thread: ThreadId, table: HoldTable, options: Options, folder: String) -> bool {
+        let is_first = self.attached.is_empty();
+        if is_first {
+            *self = Self { generation: self.generation, ..Self::default() };
+        }
+        *self.attached.entry(thread).or_default() += 1;
+        self.tables.insert(thread, table);
+        if !is_first {
+            return false;
+        }
+        self.options = options;
+        self.folder = folder;
+        self.generation += 1;
+        options.stuck.is_some() || options.long_hold < Duration::MAX
+    }
+
+    /// A thread has stopped the doctor, or ended: what it holds now is not given back if it has ended.
+    pub fn detach(&mut self, thread: ThreadId, has_ended: bool) {
+        if has_ended {
+            self.note_never_released(thread, true);
+        }
+        self.tables.remove(&thread);
+        self.waits.retain(|_, wait| wait.thread != thread);
+        if self.attached.remove(&thread).is_some() && self.attached.is_empty() {
+            self.generation += 1;
+        }
+    }
+
+    /// The thread is about to end, or has been terminated. Whoever runs a once releases nothing.
+    pub fn note_never_released(&mut self, thread: ThreadId, is_terminated: bool) {
+        let Some(table) = self.tables.get_mut(&thread) else { return };
+        if std::mem::replace(&mut table.has_ended, true) {
+            return;
+        }
+        for hold in table.read() {
+            if self.names.get(hold.lock).is_some_and(|lock| lock.kind == "Once") {
+                continue;
+            }
+            self.never_released.push(EndedHold {
+                lock: hold.lock,
+                thread,
+                site: hold.site,
+                held: sync::since(hold.since),
+                is_terminated,
+            });
+        }
+    }
+
+    /// A hold has ended that seemed long by the clock that the watchdog keeps. If it has stalled, the clock was wrong: so only what
+    /// it has seen counts.
+    pub fn end_long_hold(&mut self, serial: HoldSerial, lock: LockId, thread: ThreadId, site: SiteId) {
+        let Some(held) = self.first_seen.get(&serial).map(|since| sync::since(*since)) else { return };
+        if held >= self.options.long_hold / 8 * 7 {
+            self.note_long_hold(EndedHold { lock, thread, site, held, is_terminated: false });
+        }
+    }
+
+    /// The watchdog looks at what is held.
+    pub(crate) fn tick(&mut self) {
+        let now = sync::now();
+        let mut seen = FxHashMap::default();
+        for table in self.tables.values() {
+            table.tick();
+            for hold in table.read() {
+                seen.insert(hold.serial, self.first_seen.get(&hold.serial).copied().unwrap_or(now));
+            }
+        }
+        self.first_seen = seen;
+    }
+
+    /// A hold was longer than it should be.
+    pub fn note_long_hold(&mut self, hold: EndedHold) {
+        let node = self.names.node(hold.lock);
+        let known = self.long_holds.iter_mut().find(|other| {
+            self.names.node(other.lock) == node && other.thread == hold.thread && other.site == hold.site
+        });
+        match known {
+            Some(other) if other.held < hold.held => *other = hold,
+            Some(_) => {}
+            None => self.long_holds.push(hold),
+        }
+    }
+
+    /// A guard was collected while it held.
+    pub fn note_leak(&mut self, lock: LockId, thread: ThreadId, site: SiteId) {
+        self.leaks.push(EndedHold { lock, thread, site, held: Duration::ZERO, is_terminated: false });
+    }
+
+    /// A wait begins; returns its number.
+    pub fn begin_wait(&mut self, wait: Wait) -> WaitNumber {
+        let number = self.next_wait;
+        self.next_wait += 1;
+        self.waits.insert(number, wait);
+        number
+    }
+
+    /// A wait is over, after so long; `None`: it did not come to waiting.
+    pub fn end_wait(&mut self, number: WaitNumber, waited: Option<Duration>, is_granted: bool) {
+        let Some((wait, waited)) = self.waits.remove(&number).zip(waited) else { return };
+        self.count_wait(&wait, waited, is_granted);
+    }
+
+    /// A wait that nobody has told of while it lasted is over.
+    pub fn count_wait(&mut self, wait: &Wait, waited: Duration, is_granted: bool) {
+        let node = self.names.node(wait.lock);
+        let unlock = self.contention.end(wait, node, waited, is_granted);
+        if self.options.traces {
+            let end = sync::now();
+            let begin = end.checked_sub(waited).unwrap_or(wait.since);
+            self.trace.waited(wait.thread, wait.lock, wait.site, begin, end, is_granted.then_some(unlock).flatten());
+        }
+    }
+
+    /// A thread is about to free a lock that others wait for.
+    pub fn note_unlock(&mut self, thread: ThreadId, address: usize, lock: LockId, site: SiteId) {
+        let now = sync::now();
+        if self.options.traces {
+            let held = self
+                .tables
+                .get(&thread)
+                .and_then(|table| table.read().into_iter().find(|hold| hold.address == address));
+            let waiting = self.waits.values().filter(|wait| wait.address == address).map(|wait| wait.since).min();
+            self.trace.unlocked(thread, lock, site, held.map(|hold| hold.since).or(waiting), now);
+        }
+        self.contention.unlocking(address, contention::Unlock { thread, site, at: now });
+    }
+}

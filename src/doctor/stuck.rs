@@ -1,0 +1,188 @@
+//! Locks that somebody waits for while their holder does not change.
+
+use std::time::{Duration, Instant};
+
+use rustc_hash::FxHashMap;
+
+use super::names::{Lock, LockId, SiteId};
+use super::report::{LockName, Place};
+use super::{EndedHold, State};
+use crate::agents::ThreadId;
+use crate::engine::{Engine, LockView, NameView, Primitive};
+use crate::memory;
+use crate::sync;
+
+/// The hold of a contended lock, as it was seen.
+pub struct Watched {
+    /// What tells it from another hold.
+    holders: Vec<(ThreadId, u64)>,
+    since: Instant,
+    is_told: bool,
+}
+
+/// A lock that is stuck, as it was when that was seen.
+#[derive(Clone, Debug)]
+pub struct Stuck {
+    /// Which.
+    pub lock: LockName,
+    /// Who holds it.
+    pub holder: Option<Place>,
+    /// Who waits.
+    pub waiters: Vec<Place>,
+}
+
+/// A lock that somebody waits for, at one instant.
+pub struct Seen {
+    primitive: &'static dyn Primitive,
+    place: memory::Place,
+    view: LockView,
+    holders: Vec<(ThreadId, u64)>,
+}
+
+/// Who holds a name, and for how long, and who waits.
+#[derive(Default)]
+struct SeenName {
+    holders: Vec<(ThreadId, Duration)>,
+    waiters: Vec<ThreadId>,
+}
+
+/// All locks that somebody waits for.
+pub fn look(engine: &Engine, locks: &[&'static dyn Primitive]) -> Vec<Seen> {
+    let mut all = Vec::new();
+    for (primitive, place, view) in engine.inspect_all() {
+        if !locks.iter().any(|lock| lock.name() == primitive.name()) {
+            continue;
+        }
+        let mut holders: Vec<(ThreadId, u64)> = match view.owner {
+            // The same owner may have freed it and locked it again.
+            Some(owner) => vec![(owner, engine.hold(place).map_or(0, |hold| hold.serial))],
+            None => view.registered.iter().map(|(thread, count)| (*thread, u64::from(*count))).collect(),
+        };
+        holders.sort_unstable();
+        all.push(Seen { primitive, place, view, holders });
+    }
+    all
+}
+
+impl State {
+    /// Compares with what was seen before. Returns whether something got stuck.
+    pub fn watch(&mut self, seen: Vec<Seen>) -> bool {
+        let now = sync::now();
+        let mut before = std::mem::take(&mut self.watched);
+        let mut is_stuck = false;
+        for lock in seen {
+            let address = lock.place.address();
+            let known = before.remove(&address).filter(|watched| watched.holders == lock.holders);
+            let mut watched =
+                known.unwrap_or_else(|| Watched { holders: lock.holders.clone(), since: now, is_told: false });
+            let age = now.saturating_duration_since(watched.since);
+            if !lock.holders.is_empty() && age >= self.options.long_hold {
+                self.note_seen_hold(&lock, age);
+            }
+            let is_over = self.options.stuck.is_some_and(|limit| age >= limit);
+            if is_over && !watched.is_told && !lock.holders.is_empty() {
+                watched.is_told = true;
+                is_stuck = true;
+                let stuck = self.describe(&lock);
+                self.stuck.push(stuck);
+            }
+            self.watched.insert(address, watched);
+        }
+        is_stuck
+    }
+
+    /// As `watch`, for the names of a space: rows of holders and of those who wait. Returns whether one got stuck.
+    pub fn watch_names(&mut self, space: usize, rows: Vec<NameView>) -> bool {
+        let Some(limit) = self.options.stuck else { return false };
+        let mut names: FxHashMap<Box<[u16]>, SeenName> = FxHashMap::default();
+        for row in rows {
+            let seen = names.entry(row.name).or_default();
+            match row.held {
+                Some(held) => seen.holders.push((row.thread, held)),
+                None => seen.waiters.push(row.thread),
+            }
+        }
+        let mut stuck = Vec::new();
+        for (name, SeenName { holders, waiters }) in names {
+            // The last change of the holders.
+            let is_stuck = holders.iter().map(|(_, held)| *held).min().is_some_and(|held| held >= limit);
+            if !waiters.is_empty() && is_stuck {
+                stuck.push((String::from_utf16_lossy(&name), holders[0].0, waiters));
+            }
+        }
+        let before = std::mem::take(&mut self.stuck_names);
+        let mut is_news = false;
+        for (name, holder, waiters) in stuck {
+            is_news |= !before.contains(&name);
+            if !before.contains(&name) {
+                let lock =
+                    Lock { name: Some(name.clone()), kind: "HeldLock".into(), byte_offset: None, address: space };
+                let lock = self.names.lock(lock);
+                let told = self.describe_name(lock, holder, &waiters);
+                self.stuck.push(told);
+            }
+            self.stuck_names.insert(name);
+        }
+        is_news
+    }
+
+    fn describe_name(&self, lock: LockId, holder: ThreadId, waiters: &[ThreadId]) -> Stuck {
+        let tracked =
+            self.tables.get(&holder).and_then(|table| table.read().into_iter().find(|hold| hold.lock == lock));
+        let mut waits: Vec<_> = self.waits.iter().filter(|(_, wait)| wait.lock == lock).collect();
+        waits.sort_by_key(|(number, _)| **number);
+        let mut sites: Vec<_> = waits.into_iter().map(|(_, wait)| (wait.thread, wait.site)).collect();
+        let waiter = |thread: &ThreadId| {
+            let at = sites.iter().position(|(other, _)| other == thread);
+            self.place((*thread, at.map_or(0, |at| sites.remove(at).1)))
+        };
+        Stuck {
+            lock: self.lock_name(lock),
+            holder: Some(self.place((holder, tracked.map_or(0, |hold| hold.site)))),
+            waiters: waiters.iter().map(waiter).collect(),
+        }
+    }
+
+    /// A hold that only waiters know of.
+    fn note_seen_hold(&mut self, seen: &Seen, held: Duration) {
+        let address = seen.place.address();
+        if !self.holds_at(address).is_empty() {
+            return;
+        }
+        let Some(lock) = self.waits.values().find(|wait| wait.address == address).map(|wait| wait.lock) else { return };
+        for (thread, _) in &seen.holders {
+            self.note_long_hold(EndedHold { lock, thread: *thread, site: 0, held, is_terminated: false });
+        }
+    }
+
+    fn describe(&self, seen: &Seen) -> Stuck {
+        let address = seen.place.address();
+        let holds = self.holds_at(address);
+        let mut sites: FxHashMap<ThreadId, Vec<SiteId>> = FxHashMap::default();
+        let mut tracked: Option<LockId> = holds.first().map(|(_, hold)| hold.lock);
+        let mut waits: Vec<_> = self.waits.iter().filter(|(_, wait)| wait.address == address).collect();
+        waits.sort_by_key(|(number, _)| std::cmp::Reverse(**number));
+        for (_, wait) in waits {
+            sites.entry(wait.thread).or_default().push(wait.site);
+            tracked = tracked.or(Some(wait.lock));
+        }
+        let holder = seen.holders.first().map(|(thread, _)| {
+            let site = holds.iter().find(|(other, _)| other == thread).map_or(0, |(_, hold)| hold.site);
+            self.place((*thread, site))
+        });
+        let waiters = seen.view.waiters.iter().map(|waiter| {
+            let site = sites.get_mut(&waiter.thread).and_then(Vec::pop).unwrap_or_default();
+            self.place((waiter.thread, site))
+        });
+        let waiters = waiters.collect();
+        let lock = tracked.map_or_else(
+            || LockName {
+                name: None,
+                kind: seen.primitive.name().into(),
+                byte_offset: Some(seen.place.byte_offset as u64),
+            },
+            |lock| self.lock_name(lock),
+        );
+        Stuck { lock, holder, waiters }
+    }
+}

@@ -1,0 +1,79 @@
+//! Slices for a trace: waits, contended holds, and which unlock ended which wait.
+
+use std::time::Instant;
+
+use rustc_hash::FxHashMap;
+
+use super::contention::Unlock;
+use super::names::{LockId, SiteId};
+use crate::agents::ThreadId;
+
+/// No more slices are kept.
+const MOST_SLICES: usize = 200_000;
+
+/// What a slice shows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SliceKind {
+    /// Somebody waits.
+    Wait,
+    /// Somebody holds what others wait for.
+    Hold,
+}
+
+/// A time in a thread.
+#[derive(Clone, Copy, Debug)]
+pub struct Slice {
+    /// What it shows.
+    pub kind: SliceKind,
+    /// Whose.
+    pub thread: ThreadId,
+    /// Of which lock.
+    pub lock: LockId,
+    /// From where on.
+    pub site: SiteId,
+    /// Its begin.
+    pub begin: Instant,
+    /// Its end.
+    pub end: Instant,
+    /// The thread and time of the unlock that ended a wait.
+    pub freed: Option<(ThreadId, Instant)>,
+}
+
+/// All slices.
+#[derive(Default)]
+pub struct Trace {
+    /// In order of their ends.
+    pub slices: Vec<Slice>,
+    /// Since when a thread holds what it has waited for.
+    holds: FxHashMap<(ThreadId, LockId), (Instant, SiteId)>,
+}
+
+impl Trace {
+    /// A wait is over.
+    pub fn waited(
+        &mut self,
+        thread: ThreadId,
+        lock: LockId,
+        site: SiteId,
+        begin: Instant,
+        end: Instant,
+        unlock: Option<Unlock>,
+    ) {
+        let freed = unlock.map(|unlock| (unlock.thread, unlock.at));
+        self.push(Slice { kind: SliceKind::Wait, thread, lock, site, begin, end, freed });
+        self.holds.insert((thread, lock), (end, site));
+    }
+
+    /// A hold with waiters ends. If it did not begin with a wait, it is shown from its first waiter on.
+    pub fn unlocked(&mut self, thread: ThreadId, lock: LockId, site: SiteId, since: Option<Instant>, now: Instant) {
+        let (begin, site) =
+            self.holds.remove(&(thread, lock)).or(since.map(|since| (since, site))).unwrap_or((now, site));
+        self.push(Slice { kind: SliceKind::Hold, thread, lock, site, begin, end: now, freed: None });
+    }
+
+    fn push(&mut self, slice: Slice) {
+        if self.slices.len() < MOST_SLICES {
+            self.slices.push(slice);
+        }
+    }
+}

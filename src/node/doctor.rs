@@ -1,0 +1,273 @@
+//! The binding's part of the lock doctor: what `lib/doctor` tells the core's, and asks it for.
+
+use std::cell::RefCell;
+use std::ffi::c_void;
+use std::sync::LazyLock;
+use std::time::Duration;
+
+use napi::bindgen_prelude::*;
+use napi::{Env, sys};
+use napi_derive::napi;
+
+use super::engine;
+use super::thread::{check, reference};
+use super::typed_array::TypedArray;
+use crate::agents::ThreadId;
+use crate::doctor::{Doctor, Edge, HoldTable, Lock, Options, SLOT_LENGTH, SLOTS, Wait, watch};
+use crate::engine::Primitive;
+use crate::primitives::mutex::MUTEX;
+use crate::primitives::once::ONCE;
+use crate::primitives::rwlock::RWLOCK;
+use crate::sync;
+
+/// The doctor of the process.
+static DOCTOR: LazyLock<Doctor> = LazyLock::new(Doctor::default);
+
+/// What somebody has to give back, and can be stuck for.
+static LOCKS: [&dyn Primitive; 3] = [&MUTEX, &RWLOCK, &ONCE];
+
+/// How many holds of a thread are tracked.
+#[napi]
+pub const DOCTOR_SLOTS: u32 = SLOTS as u32;
+/// How many numbers there are for each.
+#[napi]
+pub const DOCTOR_SLOT_LENGTH: u32 = SLOT_LENGTH as u32;
+
+thread_local! {
+    /// The references that keep the slots of this thread's environments.
+    static TABLES: RefCell<Vec<(ThreadId, sys::napi_env, sys::napi_ref)>> = const { RefCell::new(Vec::new()) };
+}
+
+fn duration(ms: f64) -> Option<Duration> {
+    Duration::try_from_secs_f64(ms / 1e3).ok()
+}
+
+/// The threads with locks.
+fn living() -> Vec<ThreadId> {
+    engine().agents.living()
+}
+
+/// What a thread asks for when it starts the doctor.
+#[napi(object)]
+pub struct DoctorOptions {
+    /// A hold of so many milliseconds is long.
+    pub long_hold_ms: f64,
+    /// Waiters are stuck after so many.
+    pub stuck_ms: f64,
+    /// Whether slices for a trace are kept.
+    pub trace: bool,
+    /// Is left out of printed paths.
+    pub folder: String,
+}
+
+/// The doctor starts in this thread, which writes what it holds into `slots`. `now` is what the thread's clock shows.
+#[napi(catch_unwind, ts_args_type = "threadId: number, slots: Float64Array, now: number, options: DoctorOptions")]
+pub fn doctor_start(env: Env, thread_id: u32, slots: Unknown, now: f64, options: DoctorOptions) -> Result<()> {
+    let raw = env.raw();
+    // SAFETY: those of the call in progress.
+    let array = unsafe { TypedArray::read(raw, slots.raw()) };
+    let array = array
+        .filter(|array| array.kind == sys::TypedarrayType::float64_array && array.length > SLOTS * SLOT_LENGTH)
+        .ok_or_else(|| Error::new(Status::InvalidArg, "expected a Float64Array with room for all slots"))?;
+    let kept = reference(raw, slots.raw())?;
+    TABLES.with_borrow_mut(|tables| tables.push((thread_id, raw, kept)));
+    // SAFETY: `env` is the environment of the call in progress; the hook's argument is a number.
+    check(unsafe { sys::napi_add_env_cleanup_hook(raw, Some(end), thread_id as usize as *mut c_void) })?;
+    // SAFETY: shared memory, which does not move, aligned to 8 as a Float64Array is; the reference keeps it until `doctor_stop`
+    // or `end` has taken the table away.
+    let table = unsafe { HoldTable::new(array.data, now) };
+    let options_of = Options {
+        long_hold: duration(options.long_hold_ms).unwrap_or(Duration::MAX),
+        stuck: duration(options.stuck_ms),
+        traces: options.trace,
+    };
+    let is_watched = DOCTOR.with(|state| state.attach(thread_id, table, options_of, options.folder));
+    if is_watched {
+        watch(&DOCTOR, engine(), &LOCKS);
+    }
+    Ok(())
+}
+
+/// The environment is torn down.
+unsafe extern "C" fn end(thread_id: *mut c_void) {
+    let thread_id = thread_id as usize as ThreadId;
+    // The references go with their environment.
+    let _ = TABLES.try_with(|tables| tables.borrow_mut().retain(|(thread, ..)| *thread != thread_id));
+    DOCTOR.with(|state| state.detach(thread_id, true));
+}
+
+/// The doctor stops in this thread.
+#[napi(catch_unwind)]
+pub fn doctor_stop(env: Env, thread_id: u32) -> Result<()> {
+    DOCTOR.with(|state| state.detach(thread_id, false));
+    let kept = TABLES.with_borrow_mut(|tables| {
+        let at = tables.iter().position(|(thread, ..)| *thread == thread_id)?;
+        Some(tables.swap_remove(at))
+    });
+    let Some((_, owner, kept)) = kept else { return Ok(()) };
+    // SAFETY: added by `doctor_start` with the same argument, in the same environment, whose thread this is; the reference was made
+    // there and is deleted once.
+    unsafe {
+        check(sys::napi_remove_env_cleanup_hook(owner, Some(end), thread_id as usize as *mut c_void))?;
+        check(sys::napi_delete_reference(env.raw(), kept))
+    }
+}
+
+/// This thread is about to end: what it holds is not released.
+#[napi(catch_unwind)]
+pub fn doctor_ending(thread_id: u32) {
+    DOCTOR.with(|state| state.note_never_released(thread_id, false));
+}
+
+/// The number of a call site.
+#[napi(catch_unwind)]
+pub fn doctor_site(stack: Vec<String>) -> u32 {
+    DOCTOR.with(|state| state.names.site(stack))
+}
+
+/// The number of a lock. A `byte_offset` below 0 is none.
+#[napi(catch_unwind)]
+pub fn doctor_lock(address: f64, name: Option<String>, kind: String, byte_offset: f64) -> u32 {
+    let byte_offset = (byte_offset >= 0.0).then_some(byte_offset as u64);
+    DOCTOR.with(|state| state.names.lock(Lock { name, kind, byte_offset, address: address as usize }))
+}
+
+/// The class of a lock.
+#[napi(catch_unwind)]
+pub fn doctor_class(lock: u32) -> u32 {
+    DOCTOR.with(|state| state.names.node(lock))
+}
+
+/// One lock was locked while another was held. Returns whether both places are known now.
+#[napi(catch_unwind)]
+pub fn doctor_edge(thread_id: u32, from: u32, to: u32, held: u32, locked: u32) -> bool {
+    DOCTOR.with(|state| {
+        let (one, other) = (state.names.node(from), state.names.node(to));
+        state.order.add(one, other, Edge { from, to, held, locked, thread: thread_id });
+        state.order.is_complete(one, other)
+    })
+}
+
+/// A wait, as JS tells of it.
+#[napi(object)]
+pub struct DoctorWait {
+    /// Which thread waits.
+    pub thread_id: u32,
+    /// For what.
+    pub lock: u32,
+    /// Where that is.
+    pub address: f64,
+    /// From where on.
+    pub site: u32,
+    /// Whether it has neither timeout nor signal.
+    pub is_endless: bool,
+    /// Whether the thread is blocked.
+    pub is_blocking: bool,
+    /// Whether it waits to hold alone.
+    pub is_exclusive: bool,
+    /// The holds in whose context it began.
+    pub context: Vec<f64>,
+}
+
+impl DoctorWait {
+    fn begin(self, since: std::time::Instant) -> Wait {
+        Wait {
+            thread: self.thread_id,
+            lock: self.lock,
+            address: self.address as usize,
+            site: self.site,
+            since,
+            is_endless: self.is_endless,
+            is_blocking: self.is_blocking,
+            is_exclusive: self.is_exclusive,
+            context: serials(self.context),
+            awaiting: Vec::new(),
+        }
+    }
+}
+
+fn serials(serials: Vec<f64>) -> Vec<u64> {
+    serials.into_iter().map(|serial| serial as u64).collect()
+}
+
+/// A wait begins. Returns its number.
+#[napi(catch_unwind)]
+pub fn doctor_wait(wait: DoctorWait) -> f64 {
+    DOCTOR.with(|state| state.begin_wait(wait.begin(sync::now()))) as f64
+}
+
+/// A wait that has lasted so long is over, of which nobody has told before.
+#[napi(catch_unwind)]
+pub fn doctor_waited(wait: DoctorWait, waited_ms: f64, is_granted: bool) {
+    let waited = duration(waited_ms).unwrap_or_default();
+    let now = sync::now();
+    let wait = wait.begin(now.checked_sub(waited).unwrap_or(now));
+    DOCTOR.with(|state| state.count_wait(&wait, waited, is_granted));
+}
+
+/// The functions of these holds await a wait; or it blocks its thread, which keeps all holds of that. Returns the deadlock that
+/// it is in as JSON, if it was not returned before.
+#[napi(catch_unwind)]
+pub fn doctor_confirm(wait: f64, awaiting: Vec<f64>) -> Option<String> {
+    DOCTOR.with(|state| {
+        let deadlock = state.confirm_wait(wait as u64, serials(awaiting))?;
+        Some(state.deadlock_json(&deadlock))
+    })
+}
+
+/// A wait has lasted for long. Returns as `doctor_confirm` the deadlock that it may be in.
+#[napi(catch_unwind)]
+pub fn doctor_suspect(wait: f64) -> Option<String> {
+    DOCTOR.with(|state| {
+        let deadlock = state.find_deadlock(wait as u64, false)?;
+        Some(state.deadlock_json(&deadlock))
+    })
+}
+
+/// A wait is over. It is below 0 if it did not come to waiting.
+#[napi(catch_unwind)]
+pub fn doctor_wait_over(wait: f64, waited_ms: f64, is_granted: bool) {
+    DOCTOR.with(|state| state.end_wait(wait as u64, duration(waited_ms), is_granted));
+}
+
+/// A lock with waiters is about to be freed.
+#[napi(catch_unwind)]
+pub fn doctor_unlock(thread_id: u32, lock: u32, address: f64, site: u32) {
+    DOCTOR.with(|state| state.note_unlock(thread_id, address as usize, lock, site));
+}
+
+/// A hold has ended that was long, it seems.
+#[napi(catch_unwind)]
+pub fn doctor_long_hold(thread_id: u32, serial: f64, lock: u32, site: u32) {
+    DOCTOR.with(|state| state.end_long_hold(serial as u64, lock, thread_id, site));
+}
+
+/// A guard was collected while it held.
+#[napi(catch_unwind)]
+pub fn doctor_leak(thread_id: u32, lock: u32, site: u32) {
+    DOCTOR.with(|state| state.note_leak(lock, thread_id, site));
+}
+
+/// The report as JSON.
+#[napi(catch_unwind)]
+pub fn doctor_report() -> String {
+    DOCTOR.with(|state| state.report(&living())).json()
+}
+
+/// The report for people.
+#[napi(catch_unwind)]
+pub fn doctor_text() -> String {
+    DOCTOR.with(|state| state.text(&living()))
+}
+
+/// The report for people, if there is more in it than when it was printed last.
+#[napi(catch_unwind)]
+pub fn doctor_text_once() -> Option<String> {
+    DOCTOR.with(|state| state.text_once(&living()))
+}
+
+/// The slices of the trace as JSON.
+#[napi(catch_unwind)]
+pub fn doctor_trace() -> String {
+    DOCTOR.with(|state| state.trace_json())
+}
