@@ -99,11 +99,6 @@ impl Name {
         name
     }
 
-    /// How many names are in memory.
-    pub fn count() -> usize {
-        NAMES.lock().len()
-    }
-
     /// Locks it if that can be at once, and nobody waits for it, here or in another process.
     pub fn try_lock(&self, mode: Mode, thread: u32) -> Result<Option<Hold>, Failure> {
         {
