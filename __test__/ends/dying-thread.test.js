@@ -10,8 +10,8 @@ const { needs } = require('../helpers/runtime.js');
 const NOT_RUN = 0;
 const THREW_THREAD_ENDING = 2;
 
-for (const verb of ['lock', 'acquire', 'executeLockedSync', 'lockAll', 'lockAllAsync', 'inspect']) {
-  const never = verb === 'inspect' ? 'never says nothing' : 'never answers without the lock';
+for (const verb of ['lock', 'acquire', 'executeLockedSync', 'lockAll', 'lockAllAsync', 'inspect', 'inspectRwLock']) {
+  const never = verb.startsWith('inspect') ? 'never says nothing' : 'never answers without the lock';
   test(`${verb}() in a thread that an uncaught error ends throws, and ${never}`, {
     timeout: 40_000,
   }, async () => {

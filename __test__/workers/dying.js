@@ -4,7 +4,7 @@
 // messages are not delivered any more.
 
 const { workerData } = require('node:worker_threads');
-const { lockAll, lockAllAsync, Mutex } = require('../..');
+const { lockAll, lockAllAsync, Mutex, RwLock } = require('../..');
 
 const { buffer, verb } = workerData;
 const mutex = new Mutex(buffer);
@@ -13,7 +13,9 @@ const ANSWERED = 1;
 const THREW_THREAD_ENDING = 2;
 const THREW_ANOTHER = 3;
 
+const rwlock = new RwLock(new SharedArrayBuffer(8));
 const verbs = {
+  inspectRwLock: () => rwlock.inspect(),
   executeLockedSync: () => mutex.executeLockedSync(() => {}),
   lockAll: () => lockAll([mutex]),
   lockAllAsync: () => lockAllAsync([mutex]),

@@ -226,7 +226,7 @@ exports.tellAbandoned = (lock, word, ownerThreadId, mode = 'exclusive') => {
 exports.tellEnded = (lock, word, ask) => {
   thread.record[HasEnded] = 0;
   quietly(() => {
-    for (const { threadId: ended, mode } of binding.takeEnded(word, ask))
+    for (const { threadId: ended, mode } of binding.takeEnded(word, ask) ?? [])
       exports.tellAbandoned(lock, word, ended, mode);
   });
 };
@@ -251,7 +251,10 @@ exports.describeHolder = (word) => {
 
 /** As `describeHolder`, for what several may hold. */
 function describeHolders(words) {
-  const { holders } = binding.inspectPrimitive(words, words.ask);
+  const seen = binding.inspectPrimitive(words, words.ask);
+  // In a thread that is ending Node.js lets nobody make objects.
+  if (seen === undefined) return 'Who holds it now is not known, because this thread is ending.';
+  const { holders } = seen;
   if (holders.length === 0) return 'Nobody holds it now.';
   const [{ mode }] = holders;
   const ids = holders.map((holder) => (holder.threadId === threadId ? 'this thread' : `thread ${holder.threadId}`));

@@ -23,6 +23,12 @@ exports.inspectMutex = (word) => ({
   ...checkSeen(binding.inspect(word), describeWord(word)),
 });
 
+/** What `inspect()` of any other primitive returns. */
+exports.inspectPrimitive = (words, ask) => ({
+  name: words.name ?? null,
+  ...checkSeen(binding.inspectPrimitive(words, ask), describeWord(words)),
+});
+
 /** Every primitive of the process with waiters; the names are those of this thread. */
 exports.inspectAll = () => {
   const names = namesByAddress();
@@ -42,6 +48,14 @@ exports.showMutex = (word, depth, options) => {
   const { locked, ownerThreadId, abandoned, waiters } = seen;
   const fields = { byteOffset, locked, ownerThreadId, abandoned, waiters: waiters.length };
   return describe('Mutex', word.name ?? null, fields, depth, options);
+};
+
+exports.showPrimitive = (className, words, ask, depth, options) => {
+  const { byteOffset } = words;
+  const seen = binding.inspectPrimitive(words, ask);
+  const fields =
+    seen === undefined ? { byteOffset } : { byteOffset, holders: seen.holders.length, waiters: seen.waiters.length };
+  return describe(className, words.name ?? null, fields, depth, options);
 };
 
 exports.showCondition = (word, depth, options) => {

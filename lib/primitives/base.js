@@ -1,12 +1,14 @@
 // What all primitives beside the mutex have in common: their place, name, inspection, and how they wait.
 
-const { inspect } = require('node:util');
 const { markAsUncloneable } = require('node:worker_threads');
-const { binding, isMainThread, thread } = require('../engine/thread.js');
+const { isMainThread, thread } = require('../engine/thread.js');
+const { lazily } = require('../load/lazily.js');
 const { toAsyncOptions, toLockOptions, toTimeout, toWords } = require('../arguments.js');
 const { mainThread } = require('../errors.js');
 const names = require('../engine/names.js');
 const { lockBlocking, lockWord } = require('../engine/wait.js');
+
+const inspection = lazily(() => require('../engine/inspection.js'));
 
 let inner;
 
@@ -45,16 +47,12 @@ class SharedPrimitive {
   }
 
   inspect() {
-    return { name: this.name, ...binding.inspectPrimitive(this.#words, this.#ask) };
+    return inspection().inspectPrimitive(this.#words, this.#ask);
   }
 
   [Symbol.for('nodejs.util.inspect.custom')](depth, options) {
     if (!(#words in this)) return this;
-    const title = this.name === null ? this.constructor.name : `${this.constructor.name} ${inspect(this.name)}`;
-    if (depth < 0) return options.stylize(`[${title}]`, 'special');
-    const { holders, waiters } = this.inspect();
-    const fields = { byteOffset: this.byteOffset, holders: holders.length, waiters: waiters.length };
-    return `${title} ${inspect(fields, { ...options, depth, compact: true, breakLength: Infinity })}`;
+    return inspection().showPrimitive(this.constructor.name, this.#words, this.#ask, depth, options);
   }
 }
 
