@@ -2,6 +2,7 @@
 
 use std::fs::{File, TryLockError};
 use std::io;
+use std::ops::Deref;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -34,6 +35,26 @@ pub enum Failure {
     },
     /// The system refuses the thread that the wait needs.
     NoThread(io::Error),
+}
+
+/// A file that the kernel has locked; dropped, it is unlocked. Closing it is not enough: a process that is being started
+/// has the file too, until it has become its own program.
+#[derive(Debug)]
+pub struct Locked(File);
+
+impl Deref for Locked {
+    type Target = File;
+
+    fn deref(&self) -> &File {
+        &self.0
+    }
+}
+
+impl Drop for Locked {
+    fn drop(&mut self) {
+        // If that fails, closing it has to do.
+        let _ = self.0.unlock();
+    }
 }
 
 /// The files of one name in its directory.
@@ -82,7 +103,7 @@ impl Files {
     }
 
     /// Opens a file and locks it if that can be at once.
-    pub fn try_lock(&self, part: Part, mode: Mode) -> Result<Option<File>, Failure> {
+    pub fn try_lock(&self, part: Part, mode: Mode) -> Result<Option<Locked>, Failure> {
         loop {
             let (file, _) = self.open(part)?;
             let tried = uninterrupted(|| {
@@ -100,13 +121,13 @@ impl Files {
                 return Ok(None);
             }
             if self.leads_to(part, &file)? {
-                return Ok(Some(file));
+                return Ok(Some(Locked(file)));
             }
         }
     }
 
     /// Opens a file and blocks the thread until it is locked.
-    pub fn lock(&self, part: Part, mode: Mode) -> Result<File, Failure> {
+    pub fn lock(&self, part: Part, mode: Mode) -> Result<Locked, Failure> {
         loop {
             let (file, _) = self.open(part)?;
             let locked = uninterrupted(|| match mode {
@@ -116,7 +137,7 @@ impl Files {
             locked.map_err(|error| self.failure("lock", part, error))?;
             // It may have been removed and made again meanwhile: then others lock another one.
             if self.leads_to(part, &file)? {
-                return Ok(file);
+                return Ok(Locked(file));
             }
         }
     }

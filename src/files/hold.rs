@@ -4,7 +4,7 @@
 use std::fs::File;
 use std::sync::Arc;
 
-use super::file::{Failure, Files, Mode};
+use super::file::{Failure, Files, Locked, Mode};
 use super::name::Part;
 use super::record::{self, Holder, Past, Status};
 use super::system;
@@ -14,7 +14,7 @@ use super::system;
 pub struct Hold {
     files: Arc<Files>,
     /// Locked by the kernel until the last of those who share it in this process drops it.
-    lock: Arc<File>,
+    lock: Arc<Locked>,
     /// For an exclusive one.
     info: Option<Info>,
     past: Past,
@@ -37,7 +37,7 @@ pub struct Released {
 
 impl Hold {
     /// The kernel has locked `lock`: reads the record, and says there who holds it, if alone.
-    pub(super) fn begin(files: &Arc<Files>, mode: Mode, lock: Arc<File>, thread: u32) -> Result<Self, Failure> {
+    pub(super) fn begin(files: &Arc<Files>, mode: Mode, lock: Arc<Locked>, thread: u32) -> Result<Self, Failure> {
         system::touch(&lock);
         let name = files.name();
         let read = |content: Option<&Vec<u8>>| content.map_or(Past::Clean, |content| record::past(name, content));

@@ -1,7 +1,6 @@
 //! The names that this process holds or waits for, and who waits for each. A name is in memory only as long as somebody has it.
 
 use std::collections::VecDeque;
-use std::fs::File;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Weak};
@@ -10,7 +9,7 @@ use std::time::{Duration, Instant};
 use rustc_hash::FxHashMap;
 
 use super::directory::Directory;
-use super::file::{Failure, Files, Mode};
+use super::file::{Failure, Files, Locked, Mode};
 use super::hold::Hold;
 use super::name::{LockName, Part};
 use crate::sync::Mutex;
@@ -34,7 +33,7 @@ pub struct Name {
 #[derive(Default, Debug)]
 struct State {
     /// The file that those who share the lock in this process have locked together.
-    shared: Weak<File>,
+    shared: Weak<Locked>,
     exclusive_line: Line,
     shared_line: Line,
 }
@@ -45,7 +44,7 @@ pub(super) struct Line {
     wanted: VecDeque<Wanted>,
     stage: Stage,
     /// Locked while this process is next.
-    turn: Option<File>,
+    turn: Option<Locked>,
     /// Whether another thread waits for the lock without a turn.
     is_direct: bool,
 }
@@ -114,7 +113,7 @@ impl Name {
         Hold::begin(&self.files, mode, lock, thread).map(Some)
     }
 
-    fn try_file(&self, mode: Mode) -> Result<Option<Arc<File>>, Failure> {
+    fn try_file(&self, mode: Mode) -> Result<Option<Arc<Locked>>, Failure> {
         if mode == Mode::Exclusive {
             return Ok(self.files.try_lock(Part::Lock, mode)?.map(Arc::new));
         }
@@ -161,7 +160,7 @@ impl Name {
     }
 
     /// It is this process's turn. False if nobody here wants it any more: then the line's thread is to end.
-    pub(super) fn take_turn(&self, mode: Mode, turn: File) -> bool {
+    pub(super) fn take_turn(&self, mode: Mode, turn: Locked) -> bool {
         let mut state = self.state.lock();
         let line = state.line(mode);
         if line.wanted.is_empty() {
@@ -174,21 +173,25 @@ impl Name {
     }
 
     /// The kernel has locked `lock`, in this mode or exclusively: lets in those who wait. If nobody does, it is freed.
-    pub(super) fn grant(&self, mode: Mode, lock: File) {
+    pub(super) fn grant(&self, mode: Mode, lock: Locked) {
         let lock = Arc::new(lock);
         let mut state = self.state.lock();
         let line = state.line(mode);
         let many = if mode == Mode::Shared { line.wanted.len() } else { line.wanted.len().min(1) };
-        let granted: Vec<Wanted> = line.wanted.drain(..many).collect();
+        let mut granted: Vec<Wanted> = line.wanted.drain(..many).collect();
         // Given up before anybody is let in: who is, and lets others know, is not to find them kept out by it.
         let turn = line.unwanted_turn();
         if mode == Mode::Shared && many > 0 {
             state.shared = Arc::downgrade(&lock);
         }
         drop((state, turn));
+        let begin = |lock, thread| Hold::begin(&self.files, mode, lock, thread);
+        // The last one gets what this thread has: nothing is locked any more when they have all released it.
+        let Some(last) = granted.pop() else { return };
         for Wanted { thread, reply, .. } in granted {
-            reply(Hold::begin(&self.files, mode, Arc::clone(&lock), thread));
+            reply(begin(Arc::clone(&lock), thread));
         }
+        (last.reply)(begin(lock, last.thread));
     }
 
     /// The first one who waits cannot be served.
@@ -240,7 +243,7 @@ impl Name {
 
 impl Line {
     /// The turn, if nobody waits any more: others are not to wait for a thread whose wait was withdrawn.
-    fn unwanted_turn(&mut self) -> Option<File> {
+    fn unwanted_turn(&mut self) -> Option<Locked> {
         if self.wanted.is_empty() { self.turn.take() } else { None }
     }
 }
