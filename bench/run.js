@@ -33,6 +33,7 @@ const SCENARIOS = [
   'table',
   'lock-all',
   'named',
+  'machine',
   'load',
   'idle',
 ];

@@ -1,8 +1,10 @@
-//! The limits of the bench that JavaScript alone cannot reach: the system's futex on a word of shared memory, and one
-//! threadsafe function to make an event loop turn. Nothing of sablock is in here, and nothing of this is in sablock.
+//! The limits of the bench that JavaScript alone cannot reach: the system's futex on a word of shared memory, one
+//! threadsafe function to make an event loop turn, and the system's lock on a file. Nothing of sablock is in here, and
+//! nothing of this is in sablock.
 //!
-//! For `bench/lib/wakeups.js` only, which knows what it passes.
+//! For `bench/lib/wakeups.js` and `bench/lib/machine-locks.js` only, which know what they pass.
 
+use std::fs::File;
 use std::ptr::{self, NonNull};
 use std::sync::RwLock;
 use std::sync::atomic::AtomicU32;
@@ -90,4 +92,31 @@ pub fn wake_loop(id: u32) -> Result<()> {
 #[napi]
 pub fn close_loop_waker(id: u32) {
     WAKERS.write().expect("nobody panics with it").try_remove(id as usize);
+}
+
+/// A file that is locked as a whole: `flock`, or `LockFileEx`. Each object has a descriptor of its own.
+#[napi]
+pub struct LockFile {
+    file: File,
+}
+
+#[napi]
+impl LockFile {
+    /// Makes the file if there is none.
+    #[napi(constructor)]
+    pub fn new(path: String) -> Result<Self> {
+        let file = File::options().read(true).write(true).create(true).truncate(false).open(path)?;
+        Ok(Self { file })
+    }
+
+    /// Blocks the calling thread until nobody else holds it. Only the kernel ends the wait.
+    #[napi]
+    pub fn lock(&self) -> Result<()> {
+        Ok(self.file.lock()?)
+    }
+
+    #[napi]
+    pub fn unlock(&self) -> Result<()> {
+        Ok(self.file.unlock()?)
+    }
 }

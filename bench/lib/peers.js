@@ -1,0 +1,98 @@
+'use strict';
+// Processes that share a lock, seen from the one that started them: it tells each what to do, and waits for what it says.
+
+const { fork } = require('node:child_process');
+const fs = require('node:fs');
+const os = require('node:os');
+const path = require('node:path');
+const { once } = require('node:events');
+const { Witness } = require('./machine-locks');
+
+class Peer {
+  #process;
+  #said = [];
+  #listener;
+
+  constructor(what) {
+    const program = path.join(__dirname, '..', 'programs', 'machine-peer.js');
+    this.#process = fork(program, [JSON.stringify(what)], { execArgv: ['--no-warnings'], serialization: 'advanced' });
+    this.#process.on('message', (message) => this.#hear(message));
+    this.#process.on('exit', (code, signal) => this.#hear({ error: `a process ended (${signal ?? code})` }));
+    this.ready = this.#next('ready');
+    this.ready.catch(() => {});
+  }
+
+  get pid() {
+    return this.#process.pid;
+  }
+
+  /** Tells it to ask for the lock: `{ in }`, a promise of when it was in, once it asks. */
+  async ask() {
+    this.#process.send({ order: 'take' });
+    await this.#next('asking');
+    const entered = this.#next('done');
+    entered.catch(() => {});
+    return { in: entered };
+  }
+
+  /** Tells it to unlock: `{ isAlone }`. */
+  give() {
+    return this.tell('give');
+  }
+
+  tell(order, params) {
+    this.#process.send({ order, ...params });
+    return this.#next('done');
+  }
+
+  kill() {
+    this.#process.kill('SIGKILL');
+  }
+
+  async end() {
+    if (this.#process.exitCode !== null || this.#process.signalCode !== null) return;
+    const ended = once(this.#process, 'exit');
+    this.kill();
+    await ended;
+  }
+
+  #hear(message) {
+    this.#said.push(message);
+    this.#listener?.();
+  }
+
+  /** What it says next, which must have this key. */
+  async #next(key) {
+    if (this.#said.length === 0) {
+      await new Promise((resolve) => {
+        this.#listener = resolve;
+      });
+    }
+    this.#listener = undefined;
+    const message = this.#said.shift();
+    if (message.error !== undefined) throw new Error(message.error);
+    return message[key];
+  }
+}
+
+/** Runs `body(start, witness)` with a directory of its own; `start()` is a promise of one more process. */
+async function withPeers({ face, root }, body) {
+  const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'sablock-bench-'));
+  const witness = Witness.create(directory);
+  const peers = [];
+  const start = async () => {
+    const peer = new Peer({ face, directory, root });
+    peers.push(peer);
+    await peer.ready;
+    return peer;
+  };
+  try {
+    return await body(start, witness, directory);
+  } finally {
+    await Promise.all(peers.map((peer) => peer.end()));
+    witness.close();
+    fs.rmSync(directory, { recursive: true, force: true, maxRetries: 5 });
+  }
+}
+
+module.exports = { withPeers };
