@@ -43,7 +43,8 @@ class Peer {
   }
 
   kill(signal) {
-    return this.#child.kill(signal);
+    // Not by the child's own kill(), with which Deno sends one signal only.
+    return process.kill(this.pid, signal);
   }
 
   async end() {

@@ -15,7 +15,8 @@ const LACKS = {
     'resource limits': 'the resourceLimits of a worker are not kept: it takes all the memory that there is',
     'waiters counted': 'nothing tells how many wait in Atomics.wait',
     'uncaught subscribers': 'what a subscriber throws fails the test that runs, whoever listens for uncaught errors',
-    'stack ends': 'a call near the end of the stack does not fail at each place where one of Node.js does',
+    'stack ends':
+      'a call near the end of the stack does not fail at each place where one of Node.js does, or takes minutes',
     preloading: '--require does not reach workers, nor a file by its name in a package',
     'complete collection': 'what is unreachable may stay uncollected, and node:vm has no gc()',
     'broken packages': 'a package without its main file is reported as one that is not installed',

@@ -5,6 +5,7 @@ const { inspect } = require('node:util');
 const { LockGuard, Mutex, RwLock, RwLockGuard, stats } = require('../..');
 const expected = require('../helpers/expected.js');
 const { OFFSET } = require('../helpers/memory.js');
+const { needs } = require('../helpers/runtime.js');
 const { createRwLock, readersWord, rwPuppets } = require('../helpers/rwlock.js');
 const { watched } = require('../helpers/threads.js');
 const { wayNamed, ways } = require('../helpers/ways.js');
@@ -80,7 +81,7 @@ for (const mode of MODES) {
     assert.equal(word(), 0);
   });
 
-  test(`${mode}.executeLockedSync() unlocks though its function used up the stack`, () => {
+  test(`${mode}.executeLockedSync() unlocks though its function used up the stack`, needs('stack ends'), () => {
     const { rw, word } = createRwLock({ allowMainThread: true });
     const overflow = () => overflow();
     const dive = () => {
