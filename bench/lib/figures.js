@@ -36,7 +36,7 @@ const FIGURES = [
     'load',
     'in a fresh process',
     'ms',
-    { text: '`require` in a fresh process, beside an empty module', unit: 'ms', hasPlain: false },
+    { text: "`require('sablock')` in a fresh process; last: an empty module", unit: 'ms', hasPlain: false },
   ],
 ];
 
