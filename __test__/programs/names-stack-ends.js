@@ -2,10 +2,9 @@
 // prints at how many it failed. It ends with code 1 if anything is held or waited for afterwards.
 
 const { LockManager, locks } = require('../..');
+const { DEPTHS, atDepth } = require('../helpers/stack.js');
 
 const [, , verb] = process.argv;
-const DEPTHS = 720;
-const PADDINGS = 9;
 const TURNS = 10;
 
 const manager = new LockManager({ allowMainThread: true });
@@ -31,27 +30,6 @@ const verbs = {
 };
 const act = verbs[verb];
 const waitsForHolder = verb.startsWith('request that waits');
-
-/** What `act` returns, `depth` frames before the stack ends; undefined if it throws. */
-const actAtDepth = (depth) => {
-  let answer;
-  let frames = 0;
-  const dive = (...padding) => {
-    try {
-      dive(...padding);
-    } catch {
-      // Here the stack ended.
-    }
-    if (frames++ !== depth) return;
-    try {
-      answer = { value: act() };
-    } catch (error) {
-      if (!(error instanceof RangeError)) throw error;
-    }
-  };
-  dive(...new Array(depth % PADDINGS));
-  return answer;
-};
 
 const main = async () => {
   // A promise that a verb could not even reject properly is no subject here.
@@ -86,7 +64,7 @@ const main = async () => {
   };
   // Functions that were never called need far more stack, to be compiled.
   for (let count = 0; count < 3; count++) await call(() => ({ value: act() }));
-  for (let depth = 0; depth < DEPTHS; depth++) await call(() => actAtDepth(depth));
+  for (let depth = 0; depth < DEPTHS; depth++) await call(() => atDepth(act, depth));
   console.log(JSON.stringify(result));
 };
 

@@ -2,10 +2,7 @@
 // many of those it has changed something all the same.
 
 const { AutoResetEvent, Latch, Once } = require('../..');
-
-const DEPTHS = 720;
-/** Frames of several sizes, so that the stack ends at different places of the package. */
-const PADDINGS = 9;
+const { DEPTHS, atDepth } = require('../helpers/stack.js');
 
 const buffer = new SharedArrayBuffer(4);
 const word = new Int32Array(buffer);
@@ -44,28 +41,6 @@ const verbs = {
   },
 };
 
-/** Whether `act` returned, `depth` frames before the stack ends. */
-const actAtDepth = (act, depth) => {
-  let isDone = false;
-  let frames = 0;
-  const dive = (...padding) => {
-    try {
-      dive(...padding);
-    } catch {
-      // Here the stack ended.
-    }
-    if (frames++ !== depth) return;
-    try {
-      act();
-      isDone = true;
-    } catch (error) {
-      if (!(error instanceof RangeError)) throw error;
-    }
-  };
-  dive(...new Array(depth % PADDINGS));
-  return isDone;
-};
-
 const results = {};
 for (const [verb, { before, prepare = nothing, act, after, untouched }] of Object.entries(verbs)) {
   const result = { called: 0, failed: 0, leaked: 0 };
@@ -75,7 +50,7 @@ for (const [verb, { before, prepare = nothing, act, after, untouched }] of Objec
     let isDone = true;
     // Functions that were never called need far more stack, to be compiled.
     if (depth < 0) act();
-    else isDone = actAtDepth(act, depth);
+    else isDone = atDepth(act, depth) !== undefined;
     result.called += 1;
     if (!isDone) result.failed += 1;
     if (!(isDone ? after() : untouched())) result.leaked += 1;

@@ -4,12 +4,10 @@
 
 const { Worker } = require('node:worker_threads');
 const { lockAll, lockAllAsync, LockTable, Mutex, RwLock } = require('../..');
+const { DEPTHS, atDepth } = require('../helpers/stack.js');
 const { thread } = require('../../lib/engine/thread.js');
 
 const [, , verb, state] = process.argv;
-const DEPTHS = 720;
-/** Frames of several sizes, so that the stack ends at different places of the package. */
-const PADDINGS = 9;
 const TURNS = 10;
 
 const buffer = new SharedArrayBuffer(4);
@@ -52,34 +50,13 @@ const verbs = {
 };
 const [act, free] = verbs[verb];
 
-/** Answers the word of a mutex in which a thread has ended. */
+/** The word of a mutex in which a thread has ended. */
 const die = async () => {
   const body = `const { Mutex } = require(${JSON.stringify(require.resolve('../..'))});
     new Mutex(require('node:worker_threads').workerData).lock();`;
   const worker = new Worker(body, { eval: true, workerData: buffer });
   await new Promise((resolve) => worker.once('exit', resolve));
   return Atomics.load(word, 0);
-};
-
-/** Answers what `act` answers, `depth` frames before the stack ends; undefined if it throws. */
-const actAtDepth = (depth) => {
-  let answer;
-  let frames = 0;
-  const dive = (...padding) => {
-    try {
-      dive(...padding);
-    } catch {
-      // Here the stack ended.
-    }
-    if (frames++ !== depth) return;
-    try {
-      answer = { value: act() };
-    } catch (error) {
-      if (!(error instanceof RangeError)) throw error;
-    }
-  };
-  dive(...new Array(depth % PADDINGS));
-  return answer;
 };
 
 const main = async () => {
@@ -116,7 +93,7 @@ const main = async () => {
   };
   // Functions that were never called need far more stack, to be compiled.
   for (let count = 0; count < 3; count++) await call(() => ({ value: act() }));
-  for (let depth = 0; depth < DEPTHS; depth++) await call(() => actAtDepth(depth));
+  for (let depth = 0; depth < DEPTHS; depth++) await call(() => atDepth(act, depth));
   console.log(JSON.stringify(result));
 };
 
