@@ -12,7 +12,7 @@ const { Arrived, Cycle, CycleLength, HasEnded, Parties } = binding.Field;
  * - `ask`, `count`, `of`: what the binding is asked for; `isCounted`: the last two matter;
  * - `take(lock, word, status)`: what the caller gets once it is granted; `refused(lock, word)`: if there is nothing to wait for;
  * - `arrived`, `parties`: of what is counted, what the call noted of a barrier;
- * - `isGuarded`: out of time it throws, and returns `false` otherwise; `isPlain`: it gets `true`;
+ * - `isGuarded`: it gets an object, and throws when it is out of time; else it gets `true`, or `false`;
  * - `timedOut(word, timeout, verb)`: what it throws then, if not the error of a lock;
  * - `isExclusive`: it has to report a holder whose thread ended inside, or to repair what that left; `isShared`: only to report;
  * - `isPassage`: there is nothing to hold, so that the wait is not published.
@@ -253,7 +253,7 @@ exports.lockBlocking = (lock, word, request, timeout, verb) => {
     if (!request.isPassage && isWatched()) whileBlocked(lock, word, call, request, timeout);
     else call();
     if (thread.record[HasEnded] !== 0) tellEnded(lock, word, ask);
-    if (status === binding.GRANTED && request.isPlain && word.onAbandoned === undefined) return true;
+    if (status === binding.GRANTED && !request.isGuarded && word.onAbandoned === undefined) return true;
     return conclude(status, lock, word, request, timeout, verb);
   } catch (error) {
     if (status === binding.GRANTED || status === binding.GRANTED_ABANDONED) binding.giveBack(word, ask, count, of);

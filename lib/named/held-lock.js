@@ -3,11 +3,11 @@
 const { inspect } = require('node:util');
 const { lazily } = require('../load/lazily.js');
 const { binding, thread } = require('../engine/thread.js');
+const { MODES } = require('./options.js');
 
 const errors = lazily(() => require('./errors.js'));
 
 const secret = Symbol('HeldLock');
-const MODES = ['exclusive', 'shared'];
 
 /** Of a lock that nothing is granted to yet, and of one that is spent. */
 const NONE = -1;

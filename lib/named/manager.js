@@ -7,13 +7,11 @@ const { invalidArgument, mainThread, threadEnding } = require('../errors.js');
 const { machineBackend, processBackend } = require('./backend.js');
 const { placeOf } = require('./errors.js');
 const { HeldLock } = require('./held-lock.js');
-const { DEFAULTS, checkRequest, toBlockingOptions, toName, toOptions } = require('./options.js');
+const { DEFAULTS, MODES, checkRequest, toBlockingOptions, toName, toOptions } = require('./options.js');
 const { obtain, runWith } = require('./requests.js');
 const { lazily } = require('../load/lazily.js');
 
 const blocking = lazily(() => require('./blocking.js'));
-
-const MODES = ['exclusive', 'shared'];
 
 class LockManager {
   static {

@@ -83,6 +83,8 @@ function checkRequest(backend, name, options) {
 
 const HYPHEN = 0x2d;
 
+/** What users call the modes, by the binding's numbers. */
+exports.MODES = ['exclusive', 'shared'];
 exports.DEFAULTS = DEFAULTS;
 exports.toName = toName;
 exports.toOptions = toOptions;

@@ -6,11 +6,10 @@ const { reportOutside } = require('../engine/abandonment.js');
 const { lazily } = require('../load/lazily.js');
 const { placeOf } = require('./errors.js');
 const { giveBack, numberOf, setOuter } = require('./held-lock.js');
+const { MODES } = require('./options.js');
 const { timedOut } = require('./requests.js');
 
 const signals = lazily(() => require('../engine/signals.js'));
-
-const MODES = ['exclusive', 'shared'];
 
 const left = (deadline) => Math.max(deadline - performance.now(), 0);
 

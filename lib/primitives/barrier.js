@@ -20,7 +20,6 @@ class PartyRequest {
   count = 1;
   isCounted = true;
   isGuarded = true;
-  isPlain = false;
   isExclusive = false;
   isPassage = true;
   /** How many had come before; -1 if the call did not queue. Noted at the call. */

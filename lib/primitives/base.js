@@ -70,7 +70,6 @@ exports.passage = (ask) => ({
   of: 0,
   isCounted: false,
   isGuarded: false,
-  isPlain: true,
   isExclusive: false,
   isPassage: true,
   take: () => true,

@@ -44,7 +44,6 @@ const RAW = {
   of: 0,
   isCounted: false,
   isGuarded: false,
-  isPlain: true,
   isExclusive: true,
   take: () => true,
 };
@@ -56,7 +55,6 @@ const GUARDED_HOLD = {
   of: 0,
   isCounted: false,
   isGuarded: true,
-  isPlain: false,
   isExclusive: true,
   take: (mutex, word) => createGuard(mutex, word),
   endHold,

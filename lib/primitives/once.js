@@ -15,7 +15,6 @@ const TURN = {
   of: 0,
   isCounted: false,
   isGuarded: true,
-  isPlain: false,
   isExclusive: false,
   take(once, word, status) {
     if (status === binding.GRANTED_ABANDONED) tellAbandoned(once, word, thread.record[binding.Field.EndedThread]);

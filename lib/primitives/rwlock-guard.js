@@ -226,7 +226,6 @@ const READ = {
   of: 0,
   isCounted: false,
   isGuarded: false,
-  isPlain: true,
   isExclusive: false,
   isShared: true,
   take: () => true,
@@ -235,7 +234,6 @@ const READ_GUARDED = {
   ...READ,
   ask: Ask.ReadGuarded,
   isGuarded: true,
-  isPlain: false,
   take: (rwlock, words) => newGuard(rwlock, words, slotFor(words, Ask.Read), true),
 };
 const WRITE = { ...READ, ask: Ask.Write, isExclusive: true, isShared: false };
@@ -243,7 +241,6 @@ const WRITE_GUARDED = {
   ...WRITE,
   ask: Ask.WriteGuarded,
   isGuarded: true,
-  isPlain: false,
   take: (rwlock, words) => newGuard(rwlock, words, null, false),
   endHold: endWrite,
 };

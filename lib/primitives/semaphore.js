@@ -33,7 +33,6 @@ class PermitsRequest {
   ask = Ask.Permits;
   isCounted = true;
   isGuarded = true;
-  isPlain = false;
   isExclusive = false;
   /** Of a barrier only. */
   arrived = -1;
