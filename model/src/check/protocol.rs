@@ -20,20 +20,30 @@ pub trait Protocol:
 
     fn name(&self) -> &str;
 
-    /// Whether liveness is checked, and not only the safety properties.
-    fn is_live(&self) -> bool;
+    /// Whether liveness is checked, and not only the safety properties. Else the methods up to `waits` are of no use.
+    fn is_live(&self) -> bool {
+        false
+    }
 
     /// Which class a step belongs to, if it is one that comes by itself.
-    fn class(&self, step: Self::Action) -> Option<Class>;
+    fn class(&self, _step: Self::Action) -> Option<Class> {
+        None
+    }
 
     /// What is sure to go on some time from this state.
-    fn due(&self, state: &Self::State) -> Classes;
+    fn due(&self, _state: &Self::State) -> Classes {
+        Classes::default()
+    }
 
     /// The waiters to look at: of those that are alike, one speaks for all.
-    fn waiters(&self) -> Vec<Self::Waiter>;
+    fn waiters(&self) -> Vec<Self::Waiter> {
+        Vec::new()
+    }
 
     /// Whether it waits here and has a right to be served.
-    fn waits(&self, state: &Self::State, waiter: Self::Waiter) -> bool;
+    fn waits(&self, _state: &Self::State, _waiter: Self::Waiter) -> bool {
+        false
+    }
 
     /// Whether a run with steps of this class counts against the protocol.
     fn counts(&self, _waiter: Self::Waiter, _class: Option<Class>) -> bool {

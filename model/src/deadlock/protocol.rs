@@ -3,7 +3,7 @@
 use stateright::{Model, Property};
 
 use super::state::{Agent, At, Search, State};
-use crate::check::{Class, Classes, Protocol};
+use crate::check::Protocol;
 use crate::primitives::{Id, NOBODY};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -209,26 +209,6 @@ impl Protocol for Deadlock {
 
     fn name(&self) -> &str {
         &self.name
-    }
-
-    fn is_live(&self) -> bool {
-        false
-    }
-
-    fn class(&self, _: Step) -> Option<Class> {
-        None
-    }
-
-    fn due(&self, _: &State) -> Classes {
-        Classes::default()
-    }
-
-    fn waiters(&self) -> Vec<()> {
-        Vec::new()
-    }
-
-    fn waits(&self, _: &State, (): ()) -> bool {
-        false
     }
 
     fn show(&self, s: &State) -> String {

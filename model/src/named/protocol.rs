@@ -6,7 +6,7 @@ use super::fault::Fault;
 use super::safety;
 use super::setting::{Named, Role};
 use super::state::{Agent, Ask, At, Entry, State};
-use crate::check::{Class, Classes, Protocol};
+use crate::check::Protocol;
 use crate::primitives::Id;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -236,26 +236,6 @@ impl Protocol for Named {
 
     fn name(&self) -> &str {
         &self.name
-    }
-
-    fn is_live(&self) -> bool {
-        false
-    }
-
-    fn class(&self, _: Step) -> Option<Class> {
-        None
-    }
-
-    fn due(&self, _: &State) -> Classes {
-        Classes::default()
-    }
-
-    fn waiters(&self) -> Vec<()> {
-        Vec::new()
-    }
-
-    fn waits(&self, _: &State, (): ()) -> bool {
-        false
     }
 
     fn show(&self, s: &State) -> String {

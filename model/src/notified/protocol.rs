@@ -7,7 +7,7 @@ use super::line::Line;
 use super::safety;
 use super::setting::{Notified, Role};
 use super::state::{Agent, At, State};
-use crate::check::{Class, Classes, Protocol};
+use crate::check::Protocol;
 use crate::primitives::{Id, Mutex};
 
 /// Whoever takes items gives up after so many waits.
@@ -224,26 +224,6 @@ impl Protocol for Notified {
 
     fn name(&self) -> &str {
         &self.name
-    }
-
-    fn is_live(&self) -> bool {
-        false
-    }
-
-    fn class(&self, _: Step) -> Option<Class> {
-        None
-    }
-
-    fn due(&self, _: &State) -> Classes {
-        Classes::default()
-    }
-
-    fn waiters(&self) -> Vec<()> {
-        Vec::new()
-    }
-
-    fn waits(&self, _: &State, (): ()) -> bool {
-        false
     }
 
     fn show(&self, s: &State) -> String {
