@@ -27,10 +27,11 @@ impl JsIntegers {
         if index >= self.length {
             return Err(Error::new(Status::InvalidArg, "expected an index inside the array"));
         }
-        // SAFETY: the element lies inside the array, which is aligned to the size of its elements. The array, and so its
-        // buffer, lives as an argument during the call, and as an anchor (see `anchors.rs`) until a pending wait is settled;
-        // `lib/primitives/futex.js` has seen that it is shared memory, which never moves or shrinks, and which JS may write at any time:
-        // ECMAScript lets plain writes race with atomic reads, and so do the machines that Node runs on.
+        // The array, and so its buffer, lives as an argument during the call, and as an anchor (see `anchors.rs`) until a
+        // pending wait is settled. `lib/primitives/futex.js` has seen that it is shared memory, which never moves or shrinks.
+        // JS may write there at any time: ECMAScript lets plain writes race with atomic reads, and so do the machines that
+        // Node runs on.
+        // SAFETY: the element lies inside the array, which is aligned to the size of its elements and lives as long as said.
         unsafe {
             Ok(if self.is_big {
                 Place::big_int64(self.data.add(8 * index).cast(), self.byte_offset + 8 * index)
