@@ -80,18 +80,48 @@ faults! {
     BlockedWaiterIsNotWoken: loom "blocking::lock_against_unlock",
     /// Those behind a thread that pauses in JS wait for it.
     AwayThreadIsCountedOn: transitions "nobody_counts_on_a_thread_that_is_away",
+    /// Nobody ever counts again on a thread that paused in JS once.
+    ReturnedThreadStaysAway: transitions "a_thread_that_is_back_from_a_pause_is_counted_on",
     /// `lockAsync` takes a free word though its own thread waits for it already.
     AsyncOvertakesItself: transitions "a_request_of_a_thread_never_overtakes_its_own_earlier_ones",
     /// Only the first loop of those ahead is offered what is free.
     OffersToFirstLoopOnly: reservations "of_two_loops_that_came_in_vain_the_earlier_goes_first",
     /// A newcomer gets what is there though others wait in strict order.
     StrictOrderOvertaken: orders "a_large_request_at_the_head_is_never_overtaken_by_small_ones",
+    /// A newcomer takes permits that are gathered for one that has aged.
+    NewcomerTakesWhatIsGathered: barging_permits "nobody_passes_one_that_has_aged_and_gathers_permits",
+    /// A blocked thread whose slice is over takes permits that are gathered for one ahead.
+    SliceEndsBeforeGatherers: barging_permits "a_slice_that_ends_leaves_what_is_gathered_ahead",
+    /// A loop that comes takes permits that are gathered for one ahead.
+    ClaimsBeforeGatherers: barging_permits "a_loop_leaves_what_is_gathered_ahead",
+    /// W is off as soon as anybody waits for permits, whether it was told that it may come or not.
+    WaiterOfPermitsIsNotLookedAt: barging_permits "a_release_looks_at_the_queue_unless_all_who_are_first_in_line_were_told",
+    /// Permits that are kept for a loop are not given back when its lease is over.
+    KeptPermitsAreLost: barging_permits "permits_that_are_kept_for_a_loop_go_back_when_its_lease_is_over",
+    /// Permits are gathered for a loop that nobody has asked whether it comes.
+    GathersForALoopUnasked: barging_permits "a_stalled_loop_delays_nobody",
     /// A hand-off lets in one waiter only, though there is room for more.
     BatchStopsAfterOne: orders "whoever_waits_when_a_latch_opens_passes_though_it_closes_at_once",
     /// Readers pass a writer that came and could not be let in.
     PassesAClaimedWriter: shared_holds "readers_do_not_pass_a_writer_that_came_in_vain_while_others_are_in",
-    /// A barrier's reset lets others come between what it breaks and what it makes new.
-    ResetInTwoSections: loom_primitives "barrier::a_party_between_two_resets",
+    /// A reader whose slice is over gets in beside readers, past a writer that waits ahead.
+    SliceEndsBeforeWriters: readers_and_writers "a_reader_whose_slice_is_over_does_not_pass_a_writer_that_waits",
+    /// A loop that comes to read gets in beside readers, past a writer that waits ahead.
+    ClaimsBeforeWriters: readers_and_writers "a_loop_that_comes_to_read_does_not_pass_a_writer_that_waits",
+    /// Readers wait behind the write of a loop that was offered the lock and does not come.
+    ReadersWaitForAStalledLoop: readers_and_writers "a_blocked_reader_passes_the_write_of_a_loop_that_was_offered_the_lock_and_does_not_come",
+    /// A thread that blocks to read does not look whether it could go in past those who do not come.
+    BlockedReaderQueuesBlindly: readers_and_writers "a_blocked_reader_passes_the_write_of_a_loop_that_was_offered_the_lock_and_does_not_come",
+    /// A loop that queues to read does not look whether it could go in past those who do not come.
+    LoopReaderQueuesBlindly: readers_and_writers "a_loop_that_reads_passes_the_write_of_a_loop_that_was_offered_the_lock_and_does_not_come",
+    /// A loop comes in vain, frees an ended writer's lock, and lets nobody in.
+    ClaimInVainFreesSilently: readers_and_writers "a_loop_that_comes_to_read_and_finds_an_ended_writer_lets_the_writer_ahead_of_it_in",
+    /// A reader whose slice is over frees an ended writer's lock, waits on, and lets nobody in.
+    SliceEndFreesSilently: readers_and_writers "a_blocked_reader_whose_slice_is_over_and_finds_an_ended_writer_lets_the_writer_ahead_of_it_in",
+    /// In a queue that never empties, one waiter only is handed the word because it has aged.
+    AgesOnceInAQueue: reservations "each_blocked_waiter_that_has_aged_is_handed_the_word_directly",
+    /// A barrier's reset breaks it for those who wait, and does not make it new.
+    ResetStaysBroken: loom_primitives "barrier::a_party_between_two_resets",
 
     // Event loops: claims, reservations, leases, parking.
     /// A loop that came in vain is not remembered: nothing is ever reserved for it.
@@ -100,6 +130,14 @@ faults! {
     RemembersClaimOnItsOwnHold: reservations "a_loop_whose_own_thread_holds_the_word_gets_no_reservation",
     /// A loop takes what is reserved for another that came earlier.
     ClaimsWhatIsKeptForAnother: reservations "of_two_loops_that_came_in_vain_the_earlier_goes_first",
+    /// Nothing is kept for a loop that came in vain to read.
+    NothingIsKeptForReaders: readers_and_writers "the_lock_is_kept_for_a_loop_that_came_in_vain_to_read",
+    /// Of loops that came in vain to read, only the first has the lock kept for it.
+    OneLeaseForManyReaders: readers_and_writers "each_of_several_loops_that_came_in_vain_to_read_has_its_turn_before_the_next_writer",
+    /// A loop whose reservation one ahead of it took over is as if it had never come.
+    DisplacedLoopIsForgotten: reservations "a_loop_whose_reservation_one_ahead_of_it_took_over_is_the_next",
+    /// The end of a lease ends a reservation that came later.
+    LeaseEndsANewerReservation: reservations "a_lease_that_is_over_ends_no_later_reservation",
     /// A thread that blocks leaves the reservation with its own loop, which cannot come.
     BlockedThreadKeepsReservation: reservations "a_thread_that_blocks_does_not_wait_for_its_own_loop",
     /// A reservation stays though its loop has no waiters any more.
@@ -114,6 +152,8 @@ faults! {
     ParksForABlockedHolder: parking "a_loop_does_not_park_for_a_holder_that_is_blocked",
     /// A loop parks though nobody holds what is kept from it.
     ParksThoughNobodyHolds: parking "a_loop_does_not_park_for_what_is_reserved_for_another",
+    /// A loop parks for a wait for which it should not.
+    ParksThoughItStaysAwake: parking "a_loop_stays_awake_for_a_wait_that_says_so",
     /// A loop parks again, in one drain.
     ParksTwiceInADrain: parking "a_park_ends_after_its_bound_and_comes_once_in_a_drain",
     /// A release hands nothing to a loop that parks.
@@ -132,8 +172,12 @@ faults! {
     TimeoutForgetsGrant: loom "blocking::timeout_against_unlock",
     /// A thread that is interrupted stays in the queue.
     InterruptedThreadStaysQueued: threads "an_interrupted_thread_leaves_the_queue",
+    /// A thread whose end has begun keeps what it was granted since: its code never has it.
+    EndingThreadKeepsGrant: ends "what_a_thread_was_granted_once_its_end_had_begun_passes_on_unmarked",
     /// A thread that waits in strict order never learns that its word was overwritten.
     StrictWaiterIsBlind: orders "a_blocked_waiter_in_strict_order_learns_that_its_word_was_overwritten",
+    /// Whoever takes a free word by the core's compare-exchange does not see what its last holder wrote.
+    EntersWithoutAcquire: loom "blocking::several_locks_against_unlock",
     /// A waiter that spins is woken like others, not handed the word.
     SpinningWaiterIsPassedBy: spinning "a_waiter_that_spins_is_handed_the_word",
     /// Whoever parked last is taken for one that spins.
@@ -154,18 +198,29 @@ faults! {
     // The register of holds.
     /// What an ended thread's register says does not go back.
     RegisterIsNotGivenBack: orders "what_the_register_says_of_a_thread_that_ends_goes_back",
+    /// Memory that is another primitive now goes back as what it was before.
+    RegisterKeepsFormerPrimitive: orders "what_was_another_primitive_before_goes_back_as_what_it_is",
     /// What was granted, and never known of, goes back twice when its thread ends.
     RegisterIsGivenBackTwice: orders "permits_that_a_loop_was_granted_and_never_knew_of_go_back_once",
+
+    /// What ended in memory that was freed is told of what has its address now.
+    EndsOfFormerMemoryAreTold: shared_holds "who_knows_the_memory_since_an_end_only_is_not_told_of_it",
 
     // Names.
     /// Whoever loses a name to a thief is not told.
     ThiefTellsNobody: names "whoever_loses_a_name_is_told_and_can_release_nothing_of_the_thief",
     /// The word of a theft is taken for one about whatever request has the number now.
     StolenNumberIsAnyRequest: names "a_late_word_of_a_theft_does_not_mean_the_next_request_of_that_number",
+    /// A name that is granted when its request is aborted stays granted until the loop turns.
+    AbortedNameStaysGranted: names "a_granted_name_of_which_the_loop_does_not_know_can_be_taken_back",
     /// A release ends the hold of somebody else too.
     AnyHoldOfANameWillDo: names "a_late_word_of_a_theft_does_not_mean_the_next_request_of_that_number",
     /// What an ended thread held alone goes to the next as if all were well.
     EndedHolderOfANameIsNotMarked: names "what_an_ended_thread_held_alone_goes_on_marked_and_what_it_shared_unmarked",
+    /// What an ended thread was granted goes on marked, though it waited for more and its code was not in.
+    EndBesideANameMarksIt: names "a_thread_that_ends_before_its_code_is_in_leaves_no_mark",
+    /// Who has ended is shown as holding and waiting until all of its requests are gone.
+    QueryShowsGhosts: names "whose_thread_has_ended_is_shown_no_more",
     /// A name is forgotten with its mark.
     MarkedNameIsForgotten: names "a_name_is_forgotten_when_nobody_holds_it_waits_for_it_or_has_to_know_that_it_is_marked",
 
@@ -191,6 +246,38 @@ faults! {
     /// The clock's thread ends though an order has just come in.
     ClockRetiresOnOrders: units "engine::deadline::tests::the_thread_does_not_end_while_an_order_is_left_for_it",
 
+    // Fences.
+    /// A fence is the time of the clock, whatever was given out before.
+    FenceIsTheClock: units "engine::fences::tests::fences_grow_though_the_clock_stands_still_or_is_set_back",
+
+    // Locks of files.
+    /// Who shares and waits without a turn waits to hold the file alone.
+    DirectWaitIsAlone: files "one_who_shares_waits_shared_and_lets_others_in_while_it_waits",
+    /// Nobody waits without a turn.
+    PatienceNeverEnds: files "a_process_that_is_stopped_while_it_is_next_holds_nobody_up_for_ever",
+    /// Of a line, only the first wait without a turn begins.
+    DirectWaitIsTheOnlyOne: files "one_who_was_stopped_in_line_is_passed_by_again_after_a_rest",
+    /// A thread waits in the kernel though nobody would end its call when its time is over.
+    WaitsWithoutAnEnd: files "a_thread_does_not_wait_where_none_can_be_started_that_would_end_its_wait",
+    /// The keeper has ended, and counts as running: nobody looks after lines any more.
+    KeeperIsBelievedToRun: files "one_who_was_stopped_in_line_is_passed_by_again_after_a_rest",
+    /// Who waits to hold a name alone does not close the gate.
+    GateStaysOpen: files "what_is_available_is_got_though_somebody_was_stopped_in_line",
+    /// The gate is closed until nobody holds it.
+    GateIsClosedForEver: files "those_who_share_are_in_together_beside_one_who_was_stopped_in_line",
+    /// A wait that was withdrawn stays in the kernel.
+    WithdrawnWaitStays: files "withdrawn_waits_take_no_places_from_others",
+    /// What is available is tried for only if nobody is next.
+    AvailableNeedsTurn: files "what_is_available_is_got_though_somebody_was_stopped_in_line",
+    /// The end of an exclusive holder takes the last fence with it.
+    FenceIsNotKept: units "files::hold::tests::fences_go_on_from_the_record_however_the_holders_ended",
+    /// A process of another namespace is looked for among those of this one.
+    NamespaceDoesNotCount: units "files::record::tests::a_process_of_another_namespace_may_live",
+
+    // Stores.
+    /// Nobody looks whether the time of a lease is over: what was lost is told, or not seen.
+    LeaseIsNotLookedAt: units "desk::tests::a_lease_that_is_over_is_seen_by_whoever_looks_though_nobody_tells",
+
     // What is counted and shown.
     /// What fast paths did unseen counts as one hold.
     UnseenHoldsAreOne: stats "a_hold_is_distinguished_from_the_next_one_of_the_same_thread",
@@ -201,7 +288,7 @@ faults! {
     /// Of many waits for a word that was overwritten, each looks at all others.
     OverwrittenWaitsEndOneByOne: units "engine::event_loop::tests::to_end_the_waits_for_an_overwritten_word_takes_a_step_for_each",
     /// Tables keep the room of their most crowded moment.
-    TablesKeepTheirRoom: units "engine::table::tests::memory_follows_the_number_of_queues",
+    TablesKeepTheirRoom: units "engine::contents::tests::memory_follows_the_number_of_queues",
     /// The table of waiters keeps the memory of its most crowded moment.
     ArenaKeepsItsChunks: units "engine::arena::tests::memory_follows_the_number_of_entries",
 }

@@ -8,9 +8,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use common::{World, slot};
-use sablock::engine::{EventLoop, Hold, Limit, Outcome, Reply, ReplyError, Request};
+use sablock::engine::{Change, EventLoop, Hold, Limit, Outcome, Primitive, Reply, ReplyError, Request};
 use sablock::memory::Place;
-use sablock::primitives::barrier::{self, BARRIER};
+use sablock::primitives::barrier::BARRIER;
 
 const GRANTED: Outcome = Outcome::GRANTED;
 
@@ -39,7 +39,7 @@ fn the_last_party_lets_the_others_pass_and_the_barrier_is_new() {
             let reply = arrive(waits, place, 3).unwrap();
             assert_eq!(matches!(reply, Reply::Now(GRANTED)), index == 2, "round {round}");
             if index < 2 {
-                assert_eq!(barrier::arrived(waits.found) as usize, index);
+                assert_eq!(BARRIER.found(waits.found)[0] as usize, index);
             }
         }
         assert_eq!(loops.each_mut().map(outcome), [Some(GRANTED), Some(GRANTED), None]);
@@ -56,7 +56,7 @@ fn a_party_that_goes_breaks_the_barrier_for_all_until_it_is_reset() {
     for ends in [false, true] {
         arrive(&mut patient, place, 3).unwrap();
         assert!(matches!(arrive(&mut fickle, place, 2), Ok(Reply::Now(Outcome::Refused))), "not the same number");
-        assert_eq!(barrier::parties(fickle.found), 3, "who is refused finds out why");
+        assert_eq!(BARRIER.found(fickle.found)[1], 3, "who is refused finds out why");
         if ends {
             arrive(&mut doomed, place, 3).unwrap();
             std::mem::replace(&mut doomed, world.event_loop()).end();
@@ -66,18 +66,18 @@ fn a_party_that_goes_breaks_the_barrier_for_all_until_it_is_reset() {
         }
         assert_eq!(outcome(&mut patient), Some(Outcome::Refused));
         assert!(matches!(arrive(&mut patient, place, 3), Ok(Reply::Now(Outcome::Refused))));
-        assert_eq!(barrier::parties(patient.found), 0, "broken");
-        world.engine.reset_barrier(&me, place).unwrap();
+        assert_eq!(BARRIER.found(patient.found)[1], 0, "broken");
+        world.engine.change(&me, &BARRIER, place, Change::Reset).unwrap();
         assert_eq!(words[0].load(Ordering::SeqCst), 0);
     }
     arrive(&mut patient, place, 3).unwrap();
-    world.engine.reset_barrier(&me, place).unwrap();
+    world.engine.change(&me, &BARRIER, place, Change::Reset).unwrap();
     assert_eq!(outcome(&mut patient), Some(Outcome::Refused), "a reset breaks those who wait");
     arrive(&mut patient, place, 3).unwrap();
-    world.engine.break_barrier(&me, place).unwrap();
+    world.engine.change(&me, &BARRIER, place, Change::Break).unwrap();
     assert_eq!(outcome(&mut patient), Some(Outcome::Refused));
     assert!(matches!(arrive(&mut patient, place, 3), Ok(Reply::Now(Outcome::Refused))), "it stays broken");
-    world.engine.reset_barrier(&me, place).unwrap();
+    world.engine.change(&me, &BARRIER, place, Change::Reset).unwrap();
     let party = Request::Hold(Hold::party(2));
     arrive(&mut patient, place, 2).unwrap();
     let late = world.agent(1);

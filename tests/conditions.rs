@@ -9,8 +9,8 @@ use std::thread;
 
 use common::{ACQUIRED, PROMPT, World};
 use sablock::agents::Agent;
+use sablock::clients::condition::ConditionFailure;
 use sablock::engine::{EventLoop, Failure, Hold, HoldOwner, Limit, Outcome, Request, Settled};
-use sablock::primitives::condition::ConditionFailure;
 use sablock::primitives::futex::FUTEX;
 use sablock::primitives::mutex::MUTEX;
 

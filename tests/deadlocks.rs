@@ -3,6 +3,7 @@
 
 mod common;
 
+use common::Locks as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -10,13 +11,26 @@ use std::time::Duration;
 
 use common::{ACQUIRED, World};
 use sablock::agents::Agent;
-use sablock::engine::{Failure, HoldOwner, Hop, Limit, Outcome};
+use sablock::engine::{Caller, Failure, HoldOwner, Hop, Limit, Outcome};
 use sablock::memory::Place;
+
+/// Runs code between two slices, and goes on once it is let in.
+struct Pausing<'p>(&'p mut dyn FnMut() -> bool);
+
+impl Caller for Pausing<'_> {
+    fn pause(&mut self) -> bool {
+        (self.0)()
+    }
+
+    fn goes_on(&mut self) -> bool {
+        true
+    }
+}
 
 impl World {
     /// Locks for as long as it takes; a circle that is not found shows as an interruption.
     fn lock_at(&self, agent: &Arc<Agent>, place: Place, pause: &mut dyn FnMut() -> bool) -> Result<Outcome, Failure> {
-        self.engine.lock(agent, place, HoldOwner::Thread, Limit::Endless, &mut || pause())
+        self.engine.lock(agent, place, HoldOwner::Thread, Limit::Endless, &mut Pausing(pause))
     }
 
     fn unlock_at(&self, agent: &Arc<Agent>, place: Place) {
@@ -60,9 +74,10 @@ fn a_thread_that_waited_for_something_else_during_a_pause_is_blocked_as_before()
         let found = world.lock_at(second, a, &mut some_pauses());
         let hops = [(1, a), (0, b)].map(|(thread, place)| Hop { thread, byte_offset: place.byte_offset });
         assert!(matches!(&found, Err(Failure::Deadlock(cycle)) if *cycle == hops), "{found:?}");
-        world.unlock_at(second, elsewhere);
         world.unlock_at(second, b);
         blocked.join().unwrap();
+        // Not before: the last pause may still wait for it.
+        world.unlock_at(second, elsewhere);
     });
 }
 

@@ -3,12 +3,17 @@
 
 mod common;
 
+use common::LocksAsync as _;
 use std::sync::Arc;
 use std::thread;
 
 use common::{ACQUIRED, PROMPT, World, pending};
-use sablock::engine::{HoldOwner, Limit, Outcome};
-use sablock::primitives::mutex::{ABANDONED, Word};
+use sablock::engine::{Caller, Change, Failure, Hold, HoldOwner, Limit, Outcome, Primitive, Request};
+use sablock::primitives::event::{AUTO_RESET_EVENT, SET};
+use sablock::primitives::mutex::{ABANDONED, MUTEX, Word};
+use sablock::primitives::once::ONCE;
+use sablock::primitives::rwlock::RWLOCK;
+use sablock::primitives::semaphore::SEMAPHORE;
 
 #[test]
 fn an_end_that_no_waiter_stayed_to_report_is_reported_by_the_next_to_come() {
@@ -25,7 +30,7 @@ fn an_end_that_no_waiter_stayed_to_report_is_reported_by_the_next_to_come() {
     world.unlock(&me);
     assert_eq!(world.value(), ABANDONED, "sticky");
     assert_eq!(world.lock(&me, Limit::Once), ACQUIRED, "reported once");
-    world.engine.mark_consistent(me.id, world.place()).unwrap();
+    world.engine.change(&me, &MUTEX, world.place(), Change::MarkConsistent).unwrap();
     world.unlock(&me);
     assert_eq!(world.value(), 0);
 }
@@ -101,7 +106,7 @@ fn blocked_threads_and_loops_get_in_when_the_thread_of_the_holder_ends() {
         let blocked = scope.spawn(|| {
             let agent = world.agent(1);
             let outcome = world.lock(&agent, Limit::after(PROMPT));
-            world.engine.mark_consistent(agent.id, world.place()).unwrap();
+            world.engine.change(&agent, &MUTEX, world.place(), Change::MarkConsistent).unwrap();
             world.unlock(&agent);
             outcome
         });
@@ -151,4 +156,61 @@ fn a_hold_that_its_code_has_released_already_is_not_taken_from_the_next() {
     world.lock(&me, Limit::Once);
     ending.end();
     assert!(Word(world.value()).owner() == me.id, "{:#x}", world.value());
+}
+
+/// A thread whose end has begun: it is let in before its next slice could show that.
+struct Ending;
+
+impl Caller for Ending {
+    fn pause(&mut self) -> bool {
+        true
+    }
+
+    fn goes_on(&mut self) -> bool {
+        false
+    }
+}
+
+#[test]
+fn what_a_thread_was_granted_once_its_end_had_begun_passes_on_unmarked() {
+    let world = World::new(false);
+    let (me, ending) = (world.agent(0), world.agent(0));
+    let lock = Hold::exclusive(HoldOwner::Thread);
+    for (primitive, mine, theirs) in [
+        (&MUTEX as &'static dyn Primitive, lock, lock),
+        (&RWLOCK, lock, lock),
+        (&RWLOCK, lock, Hold::shared(HoldOwner::Guard)),
+        (&ONCE, lock, lock),
+        (&SEMAPHORE, Hold::permits(2, 2), Hold::permits(1, 2)),
+    ] {
+        let ask = |agent: &_, hold, limit, caller: &mut dyn Caller| {
+            world.engine.wait(agent, primitive, world.place(), Request::Hold(hold), limit, caller)
+        };
+        assert!(matches!(ask(&me, mine, Limit::Once, &mut || true), Ok(ACQUIRED)));
+        thread::scope(|scope| {
+            let blocked = scope.spawn(|| ask(&ending, theirs, Limit::Endless, &mut Ending));
+            world.until_waiting(primitive, 1);
+            assert!(world.engine.release(&me, primitive, world.place(), mine).unwrap());
+            assert!(matches!(blocked.join().unwrap(), Err(Failure::Interrupted)));
+        });
+        assert_eq!(world.value(), 0, "{}", primitive.name());
+    }
+    world.engine.thread_ended(ending.id);
+    assert_eq!(world.value(), 0);
+}
+
+#[test]
+fn an_event_that_was_set_for_a_thread_whose_end_had_begun_is_set_for_the_next() {
+    let world = World::new(false);
+    let (me, ending) = (world.agent(0), world.agent(0));
+    let passage = Request::Hold(Hold::PASSAGE);
+    thread::scope(|scope| {
+        let event = &AUTO_RESET_EVENT;
+        let blocked =
+            scope.spawn(|| world.engine.wait(&ending, event, world.place(), passage, Limit::Endless, &mut Ending));
+        world.until_waiting(event, 1);
+        world.engine.change(&me, event, world.place(), Change::Set).unwrap();
+        assert!(matches!(blocked.join().unwrap(), Err(Failure::Interrupted)));
+    });
+    assert_eq!(world.value(), SET);
 }

@@ -9,12 +9,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use sablock::agents::{Agent, Notice, WaitId};
+use sablock::clients::condition::ConditionFailure;
 use sablock::engine::Limit;
 use sablock::engine::Outcome::{self, Refused, TimedOut};
 use sablock::engine::{Engine, Patience};
-use sablock::engine::{EventLoop, Failure, Hold, HoldOwner, Reply, Settled, Timers};
+use sablock::engine::{EventLoop, Failure, Hold, HoldOwner, Reply, Request, Settled, Timers};
 use sablock::memory::Place;
-use sablock::primitives::condition::ConditionFailure;
 use sablock::primitives::mutex::MUTEX;
 
 const PROMPT: Duration = Duration::from_secs(20);
@@ -322,7 +322,7 @@ fn a_wait_with_a_mutex_whose_thread_is_to_end_gives_back_both_unmarked() {
     let mutex = unsafe { Place::new(NonNull::from(&word), 0) };
     let doomed = world.engine.agents.add(0).unwrap();
     let hold = Hold::exclusive(HoldOwner::Thread);
-    world.engine.lock(&doomed, mutex, HoldOwner::Thread, Limit::Endless, &mut || true).unwrap();
+    world.engine.wait(&doomed, &MUTEX, mutex, Request::Hold(hold), Limit::Endless, &mut || true).unwrap();
     let mut heir = world.event_loop();
     let mut token = None;
     let mut pause = notified_then_ended(&world, || token = Some(world.queue(&mut heir, Limit::Endless)));

@@ -21,6 +21,7 @@ mod parking;
 #[path = "loom/spinning.rs"]
 mod spinning;
 
+use common::{Locks as _, LocksAsync as _};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -30,12 +31,12 @@ use loom::thread;
 
 use common::ManualClock;
 use sablock::agents::{Agent, Notice, WaitId, Wake};
-use sablock::engine::HoldOwner;
+use sablock::engine::{Change, Hold, HoldOwner, LockSet, Primitive};
 use sablock::engine::{Engine, Patience};
 use sablock::engine::{EventLoop, Reply, Settled};
 use sablock::engine::{Failure, Limit, Outcome};
 use sablock::memory::Place;
-use sablock::primitives::mutex::Word;
+use sablock::primitives::mutex::{MUTEX, Word};
 use sablock::sync::Thread;
 
 /// One word, what it guards, and the engine.
@@ -106,6 +107,17 @@ impl World {
         let agent = self.enter();
         assert_eq!(self.lock(&agent, Limit::Endless), Outcome::GRANTED);
         assert_eq!(Word(self.word.load(Ordering::SeqCst)).owner(), agent.id, "the word says so too");
+        self.touch();
+        self.unlock(&agent);
+    }
+
+    /// As [`World::hold_once`], by `lockAll()`: nothing but the lock orders what is done to the data.
+    fn hold_among_several(&self) {
+        let agent = self.enter();
+        let hold = Hold::exclusive(HoldOwner::Thread);
+        let mut set = LockSet::new([(&MUTEX as &'static dyn Primitive, self.word(), hold)]);
+        let outcome = self.engine.lock_all(&agent, &mut set, Limit::Endless, &mut || true);
+        assert_eq!(outcome.unwrap(), Outcome::GRANTED);
         self.touch();
         self.unlock(&agent);
     }

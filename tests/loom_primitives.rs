@@ -15,13 +15,15 @@ use loom::thread;
 
 use common::ManualClock;
 use sablock::agents::{Agent, Wake};
-use sablock::engine::{Engine, EventLoop, Hold, HoldOwner, Limit, Outcome, Patience, Primitive, Reply, Request, Slot};
+use sablock::engine::{
+    Change, Engine, EventLoop, Hold, HoldOwner, Limit, Outcome, Patience, Primitive, Reply, Request, Slot,
+};
 use sablock::memory::Place;
 use sablock::primitives::barrier::BARRIER;
 use sablock::primitives::event::{AUTO_RESET_EVENT, Event, MANUAL_RESET_EVENT, SET};
 use sablock::primitives::latch::{self, LATCH};
 use sablock::primitives::rwlock::{RWLOCK, SHARED, Word};
-use sablock::primitives::semaphore::SEMAPHORE;
+use sablock::primitives::semaphore::{FAIR_SEMAPHORE, SEMAPHORE, Semaphore};
 use sablock::sync::Thread;
 
 const GRANTED: Outcome = Outcome::GRANTED;
@@ -118,14 +120,14 @@ impl World {
     }
 
     /// As `acquire()` and `release()` of one permit of one.
-    fn use_permit(&self) {
+    fn use_permit(&self, semaphore: &'static Semaphore) {
         let agent = self.agent();
         if !self.exchange(0, 1) {
-            assert_eq!(self.wait(&agent, &SEMAPHORE, PERMIT, Limit::Endless), GRANTED);
+            assert_eq!(self.wait(&agent, semaphore, PERMIT, Limit::Endless), GRANTED);
         }
         self.write();
         if !self.exchange(1, 0) {
-            self.release(&agent, &SEMAPHORE, PERMIT);
+            self.release(&agent, semaphore, PERMIT);
         }
     }
 }
@@ -209,7 +211,13 @@ fn downgrade_against_readers() {
         let agent = world.agent();
         assert_eq!(world.wait(&agent, &RWLOCK, WRITE, Limit::Endless), GRANTED);
         world.write();
-        assert!(world.engine.downgrade(&agent, world.place(), HoldOwner::Thread).unwrap());
+        assert!(
+            world
+                .engine
+                .change(&agent, &RWLOCK, world.place(), Change::Downgrade(HoldOwner::Thread))
+                .unwrap()
+                .is_some()
+        );
         world.look();
         world.unlock_shared(&agent);
         reader.join().unwrap();
@@ -219,86 +227,94 @@ fn downgrade_against_readers() {
 
 #[test]
 fn one_permit_against_another() {
-    model(4, || {
-        let world = World::new();
-        let other = spawn(&world, World::use_permit);
-        world.use_permit();
-        other.join().unwrap();
-        expect(&world, 0);
-    });
+    for semaphore in [&SEMAPHORE, &FAIR_SEMAPHORE] {
+        model(4, move || {
+            let world = World::new();
+            let other = spawn(&world, move |world| world.use_permit(semaphore));
+            world.use_permit(semaphore);
+            other.join().unwrap();
+            expect(&world, 0);
+        });
+    }
 }
 
 #[test]
 fn a_grant_to_a_loop_against_its_cancellation() {
-    model(4, || {
-        let world = World::new();
-        let holder = world.agent();
-        assert_eq!(world.wait(&holder, &SEMAPHORE, PERMIT, Limit::Once), GRANTED);
-        let fickle = spawn(&world, |world| {
-            let (mut waits, _) = event_loop(world);
-            let reply = waits.wait(&SEMAPHORE, world.place(), Request::Hold(PERMIT), Limit::Endless).unwrap();
-            match reply {
-                Reply::Pending(token) if waits.cancel(token).is_some() => {}
-                // Granted, at once or too late to be cancelled.
-                _ => {
-                    let is_pending = matches!(reply, Reply::Pending(_));
-                    assert_eq!(waits.next_settled().is_some(), is_pending);
-                    world.release(&Arc::clone(waits.agent()), &SEMAPHORE, PERMIT);
+    for semaphore in [&SEMAPHORE, &FAIR_SEMAPHORE] {
+        model(4, move || {
+            let world = World::new();
+            let holder = world.agent();
+            assert_eq!(world.wait(&holder, semaphore, PERMIT, Limit::Once), GRANTED);
+            let fickle = spawn(&world, move |world| {
+                let (mut waits, _) = event_loop(world);
+                let reply = waits.wait(semaphore, world.place(), Request::Hold(PERMIT), Limit::Endless).unwrap();
+                match reply {
+                    Reply::Pending(token) if waits.cancel(token).is_some() => {}
+                    // Granted, at once or too late to be cancelled.
+                    _ => {
+                        let is_pending = matches!(reply, Reply::Pending(_));
+                        assert_eq!(waits.next_settled().is_some(), is_pending);
+                        world.release(&Arc::clone(waits.agent()), semaphore, PERMIT);
+                    }
                 }
-            }
+            });
+            world.release(&holder, semaphore, PERMIT);
+            fickle.join().unwrap();
+            expect(&world, 0);
         });
-        world.release(&holder, &SEMAPHORE, PERMIT);
-        fickle.join().unwrap();
-        expect(&world, 0);
-    });
+    }
 }
 
 #[test]
 fn the_end_of_a_thread_that_was_granted_a_permit_or_waits_for_it() {
-    model(3, || {
-        let world = World::new();
-        let holder = world.agent();
-        assert_eq!(world.wait(&holder, &SEMAPHORE, PERMIT, Limit::Once), GRANTED);
-        let doomed = spawn(&world, |world| {
-            let (mut waits, _) = event_loop(world);
-            // Its code never knows of it.
-            waits.wait(&SEMAPHORE, world.place(), Request::Hold(PERMIT), Limit::Endless).map(drop).unwrap();
-            if waits.pending() > 0 {
-                waits.end();
-            } else {
-                world.release(&Arc::clone(waits.agent()), &SEMAPHORE, PERMIT);
-            }
+    for semaphore in [&SEMAPHORE, &FAIR_SEMAPHORE] {
+        model(3, move || {
+            let world = World::new();
+            let holder = world.agent();
+            assert_eq!(world.wait(&holder, semaphore, PERMIT, Limit::Once), GRANTED);
+            let doomed = spawn(&world, move |world| {
+                let (mut waits, _) = event_loop(world);
+                // Its code never knows of it.
+                waits.wait(semaphore, world.place(), Request::Hold(PERMIT), Limit::Endless).map(drop).unwrap();
+                if waits.pending() > 0 {
+                    waits.end();
+                } else {
+                    world.release(&Arc::clone(waits.agent()), semaphore, PERMIT);
+                }
+            });
+            world.release(&holder, semaphore, PERMIT);
+            doomed.join().unwrap();
+            world.use_permit(semaphore);
+            expect(&world, 0);
         });
-        world.release(&holder, &SEMAPHORE, PERMIT);
-        doomed.join().unwrap();
-        world.use_permit();
-        expect(&world, 0);
-    });
+    }
 }
 
 #[test]
 fn the_end_of_a_thread_that_has_a_permit_against_one_that_waits() {
-    model(4, || {
-        let world = World::new();
-        let counts: &'static [AtomicU32; 2] = Box::leak(Box::new([AtomicU32::new(0), AtomicU32::new(0)]));
-        let (mut waits, _) = event_loop(&world);
-        let doomed = Arc::clone(waits.agent());
-        // SAFETY: aligned, zero, and never freed.
-        let slot = unsafe { Slot::new(doomed.id, NonNull::from(counts).cast()) };
-        world.engine.add_slot(&SEMAPHORE, world.place(), slot);
-        assert_eq!(world.wait(&doomed, &SEMAPHORE, PERMIT, Limit::Once), GRANTED);
-        let other = spawn(&world, World::use_permit);
-        assert_eq!(waits.next_settled(), None);
-        waits.end();
-        other.join().unwrap();
-        expect(&world, 0);
-    });
+    for semaphore in [&SEMAPHORE, &FAIR_SEMAPHORE] {
+        model(4, move || {
+            let world = World::new();
+            let counts: &'static [AtomicU32; 2] = Box::leak(Box::new([AtomicU32::new(0), AtomicU32::new(0)]));
+            let (mut waits, _) = event_loop(&world);
+            let doomed = Arc::clone(waits.agent());
+            // SAFETY: aligned, zero, and never freed.
+            let slot = unsafe { Slot::new(doomed.id, NonNull::from(counts).cast()) };
+            world.engine.add_slot(semaphore, world.place(), slot);
+            assert_eq!(world.wait(&doomed, semaphore, PERMIT, Limit::Once), GRANTED);
+            let other = spawn(&world, move |world| world.use_permit(semaphore));
+            assert_eq!(waits.next_settled(), None);
+            waits.end();
+            other.join().unwrap();
+            expect(&world, 0);
+        });
+    }
 }
 
 /// As `set()` in JS.
 fn set(world: &World, event: &'static Event) {
     if !world.exchange(0, SET) && world.word.load(Ordering::SeqCst) != SET {
-        world.engine.set_event(&world.agent(), event, world.place()).unwrap();
+        world.engine.change(&world.agent(), event, world.place(), Change::Set).unwrap();
     }
 }
 
@@ -345,7 +361,13 @@ fn count_down_against_wait() {
         for _ in 0..2 {
             let word = world.word.load(Ordering::SeqCst);
             if word & latch::WAITING != 0 || !world.exchange(word, word - 1) {
-                assert!(world.engine.change_latch(&agent, world.place(), -1).unwrap().is_some());
+                assert!(
+                    world
+                        .engine
+                        .change(&agent, &LATCH, world.place(), Change::Add { count: -1, of: 0 })
+                        .unwrap()
+                        .is_some()
+                );
             }
         }
         waiter.join().unwrap();
@@ -369,7 +391,7 @@ mod barrier {
         }
 
         fn reset(&self, agent: &Arc<Agent>) {
-            self.engine.reset_barrier(agent, self.place()).unwrap();
+            self.engine.change(agent, &BARRIER, self.place(), Change::Reset).unwrap();
         }
     }
 
@@ -398,6 +420,10 @@ mod barrier {
                 }
                 Reply::Now(outcome) => assert_eq!(outcome, Outcome::Refused),
             }
+            let again = waits.wait(&BARRIER, round.place(), party, Limit::Endless).unwrap();
+            assert!(matches!(again, Reply::Pending(_)), "it is new");
+            round.reset(&agent);
+            waits.next_settled().expect("the reset has broken it");
         });
     }
 }

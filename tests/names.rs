@@ -181,6 +181,63 @@ fn a_grant_that_an_ended_thread_never_knew_of_passes_on_with_the_report_that_cam
 }
 
 #[test]
+fn a_granted_name_of_which_the_loop_does_not_know_can_be_taken_back() {
+    let world = &World::new(false);
+    let [mut doomed, mut waits, mut next] = [0; 3].map(|_| world.event_loop());
+    let ended = doomed.agent().id;
+    take(&mut doomed, "a", Exclusive);
+    let (number, token) = pend(&mut waits, "a", Exclusive);
+    doomed.end();
+    assert_eq!(seen(world), [row("a", Exclusive, true)]);
+    assert!(waits.cancel(token).is_some());
+    assert_eq!(seen(world), []);
+    assert!(waits.request(number).is_none() && waits.cancel(token).is_none());
+    // With the report that nobody has made.
+    let (ticket, reply) = ask(&mut next, "a", Exclusive, Limit::Once);
+    assert_eq!(reply, Reply::Now(Outcome::Granted { abandoned_by: Some(ended) }));
+    // The notice that is still there means nobody else.
+    let (_, other) = pend(&mut waits, "a", Exclusive);
+    assert_eq!((other, granted(&mut waits)), (token, None));
+    assert!(next.release_name(ticket.number).unwrap());
+    assert_eq!(granted(&mut waits), Some((other, None)));
+}
+
+#[test]
+fn a_thread_that_ends_before_its_code_is_in_leaves_no_mark() {
+    let world = &World::new(false);
+    let [mut doomed, mut next] = [0; 2].map(|_| world.event_loop());
+    for (text, is_in) in [("in", true), ("not in", false)] {
+        let number = take(&mut doomed, text, Exclusive);
+        let ticket = doomed.request(number).unwrap();
+        doomed.note_in(ticket, false);
+        doomed.note_in(ticket, is_in);
+    }
+    doomed.end();
+    let marks = ["in", "not in"].map(|text| {
+        let (ticket, reply) = ask(&mut next, text, Exclusive, Limit::Once);
+        assert!(matches!(reply, Reply::Now(Outcome::Granted { .. })));
+        next.is_name_abandoned(ticket.number)
+    });
+    assert_eq!(marks, [true, false]);
+}
+
+#[test]
+fn whose_thread_has_ended_is_shown_no_more() {
+    let world = &World::new(false);
+    let [mut ended, mut waits] = [0; 2].map(|_| world.event_loop());
+    for text in ["a", "b"] {
+        take(&mut ended, text, Shared);
+    }
+    take(&mut waits, "b", Shared);
+    // The end of the agent, before that of its requests.
+    world.engine.thread_ended(ended.agent().id);
+    assert_eq!(seen(world), [row("b", Shared, true)]);
+    assert_eq!(["a", "b"].map(|text| world.engine.name_holders(&name(text)).len()), [0, 1]);
+    ended.end();
+    assert_eq!(seen(world), [row("b", Shared, true)]);
+}
+
+#[test]
 fn a_name_is_forgotten_when_nobody_holds_it_waits_for_it_or_has_to_know_that_it_is_marked() {
     let world = &World::new(false);
     let [mut one, mut other] = [0; 2].map(|_| world.event_loop());

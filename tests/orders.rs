@@ -3,18 +3,20 @@
 
 mod common;
 
+use common::Locks as _;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread;
 
-use common::{PROMPT, World, pend, slot};
-use sablock::agents::{Agent, Notice, WaitId};
-use sablock::engine::{Corrupt, Failure, Hold, HoldOwner, Limit, Outcome, Request, Settled};
+use common::{PROMPT, World, pend, pending, slot};
+use sablock::agents::Agent;
+use sablock::engine::{Change, Corrupt, Failure, Hold, HoldOwner, Limit, Outcome, Primitive, Request, Settled};
 use sablock::primitives::event::{AUTO_RESET_EVENT, MANUAL_RESET_EVENT};
 use sablock::primitives::latch::LATCH;
 use sablock::primitives::mutex::ABANDONED;
 use sablock::primitives::once::{DONE, ONCE};
-use sablock::primitives::semaphore::SEMAPHORE;
+use sablock::primitives::rwlock::RWLOCK;
+use sablock::primitives::semaphore::FAIR_SEMAPHORE;
 
 const GRANTED: Outcome = Outcome::GRANTED;
 const RUN: Request = Request::Hold(Hold::exclusive(HoldOwner::Thread));
@@ -26,11 +28,11 @@ fn permits(count: u32) -> Request {
 
 impl World {
     fn acquire(&self, agent: &Arc<Agent>, count: u32, limit: Limit) -> Outcome {
-        self.engine.wait(agent, &SEMAPHORE, self.place(), permits(count), limit, &mut || true).unwrap()
+        self.engine.wait(agent, &FAIR_SEMAPHORE, self.place(), permits(count), limit, &mut || true).unwrap()
     }
 
     fn release(&self, agent: &Arc<Agent>, count: u32) {
-        assert!(self.engine.release(agent, &SEMAPHORE, self.place(), Hold::permits(count, 2)).unwrap());
+        assert!(self.engine.release(agent, &FAIR_SEMAPHORE, self.place(), Hold::permits(count, 2)).unwrap());
     }
 
     fn taken(&self) -> u32 {
@@ -42,6 +44,17 @@ fn settled(world: &World, token: u32) -> Option<Settled> {
     world.settled(token, GRANTED)
 }
 
+/// Changes the count of a latch; returns what is left.
+fn add(world: &World, agent: &Arc<Agent>, count: i32) -> Result<Option<u32>, Corrupt> {
+    let state = world.engine.change(agent, &LATCH, world.place(), Change::Add { count, of: 0 })?;
+    Ok(state.map(|state| LATCH.found(state)[0]))
+}
+
+/// Says that what the agent has run is done.
+fn finish(world: &World, agent: &Arc<Agent>) -> Result<bool, Corrupt> {
+    Ok(world.engine.change(agent, &ONCE, world.place(), Change::Finish)?.is_some())
+}
+
 #[test]
 fn a_large_request_at_the_head_is_never_overtaken_by_small_ones() {
     let world = &World::new(false);
@@ -49,8 +62,8 @@ fn a_large_request_at_the_head_is_never_overtaken_by_small_ones() {
     assert_eq!(world.acquire(&holder, 2, Limit::Once), GRANTED);
     let mut large = world.event_loop();
     let mut small = world.event_loop();
-    let first = pend(&mut large, world, &SEMAPHORE, permits(2));
-    let second = pend(&mut small, world, &SEMAPHORE, permits(1));
+    let first = pend(&mut large, world, &FAIR_SEMAPHORE, permits(2));
+    let second = pend(&mut small, world, &FAIR_SEMAPHORE, permits(1));
     world.release(&holder, 1);
     assert_eq!((large.next_settled(), small.next_settled()), (None, None));
     assert_eq!(world.acquire(&newcomer, 1, Limit::Once), Outcome::TimedOut, "somebody waits");
@@ -68,13 +81,13 @@ fn permits_go_in_batches_to_threads_and_loops_in_the_order_of_the_queue() {
     let holder = world.agent(0);
     assert_eq!(world.acquire(&holder, 2, Limit::Once), GRANTED);
     let mut waits = world.event_loop();
-    let first = pend(&mut waits, world, &SEMAPHORE, permits(1));
+    let first = pend(&mut waits, world, &FAIR_SEMAPHORE, permits(1));
     thread::scope(|scope| {
         scope.spawn(|| assert_eq!(world.acquire(&world.agent(1), 1, Limit::after(PROMPT)), GRANTED));
-        world.until_waiting(&SEMAPHORE, 2);
-        let third = pend(&mut waits, world, &SEMAPHORE, permits(1));
+        world.until_waiting(&FAIR_SEMAPHORE, 2);
+        let third = pend(&mut waits, world, &FAIR_SEMAPHORE, permits(1));
         world.release(&holder, 2);
-        world.until_waiting(&SEMAPHORE, 1);
+        world.until_waiting(&FAIR_SEMAPHORE, 1);
         assert_eq!(waits.next_settled(), settled(world, first));
         assert_eq!(waits.next_settled(), None, "{third} waits on");
     });
@@ -86,12 +99,16 @@ fn a_grant_to_a_loop_is_final() {
     let holder = world.agent(0);
     assert_eq!(world.acquire(&holder, 2, Limit::Once), GRANTED);
     let mut waits = world.event_loop();
-    let token = pend(&mut waits, &world, &SEMAPHORE, permits(2));
+    let limit = Limit::after(PROMPT);
+    let token = pending(waits.wait(&FAIR_SEMAPHORE, world.place(), permits(2), limit).unwrap());
     world.release(&holder, 2);
     assert_eq!(world.taken(), 2, "it shows as held");
     assert_eq!(waits.cancel(token), None, "too late");
-    waits.agent().notify(Notice::Expired(WaitId { token, serial: 1 }));
+    assert_eq!(world.clock.deadlines(), 1, "its loop has not come for it");
+    world.clock.expire();
     assert_eq!(waits.next_settled(), settled(&world, token), "the deadline comes too late as well");
+    assert_eq!(waits.next_settled(), None, "it is over once");
+    assert_eq!(world.taken(), 2);
 }
 
 #[test]
@@ -101,8 +118,8 @@ fn a_grant_to_a_loop_that_ends_before_it_knows_passes_on() {
     assert_eq!(world.acquire(&holder, 2, Limit::Once), GRANTED);
     let mut ending = world.event_loop();
     let mut next = world.event_loop();
-    pend(&mut ending, &world, &SEMAPHORE, permits(2));
-    let token = pend(&mut next, &world, &SEMAPHORE, permits(2));
+    pend(&mut ending, &world, &FAIR_SEMAPHORE, permits(2));
+    let token = pend(&mut next, &world, &FAIR_SEMAPHORE, permits(2));
     world.release(&holder, 2);
     assert_eq!(next.next_settled(), None);
     ending.end();
@@ -118,8 +135,8 @@ fn a_waiter_that_leaves_the_head_lets_those_behind_it_in() {
     assert_eq!(world.acquire(&holder, 1, Limit::Once), GRANTED);
     let mut large = world.event_loop();
     let mut small = world.event_loop();
-    let first = pend(&mut large, &world, &SEMAPHORE, permits(2));
-    let second = pend(&mut small, &world, &SEMAPHORE, permits(1));
+    let first = pend(&mut large, &world, &FAIR_SEMAPHORE, permits(2));
+    let second = pend(&mut small, &world, &FAIR_SEMAPHORE, permits(1));
     assert!(large.cancel(first).is_some());
     assert_eq!(small.next_settled(), settled(&world, second));
 }
@@ -130,15 +147,15 @@ fn what_the_register_says_of_a_thread_that_ends_goes_back() {
     let ending = world.event_loop();
     let agent = Arc::clone(ending.agent());
     let (slot, counts) = slot(&agent);
-    world.engine.add_slot(&SEMAPHORE, world.place(), slot);
+    world.engine.add_slot(&FAIR_SEMAPHORE, world.place(), slot);
     assert_eq!(world.acquire(&agent, 2, Limit::Once), GRANTED);
     assert_eq!(counts[1].load(Ordering::SeqCst), 2, "the slow path writes the slot too");
-    assert!(!world.engine.free_slot(&SEMAPHORE, world.place(), agent.id), "in use");
+    assert!(!world.engine.free_slot(&FAIR_SEMAPHORE, world.place(), agent.id), "in use");
     world.release(&agent, 1);
     assert_eq!(counts[1].load(Ordering::SeqCst), 1);
-    assert_eq!(world.engine.inspect(&SEMAPHORE, world.place()).registered, [(agent.thread, 1)]);
+    assert_eq!(world.engine.inspect(&FAIR_SEMAPHORE, world.place()).registered, [(agent.thread, 1)]);
     let mut next = world.event_loop();
-    let token = pend(&mut next, &world, &SEMAPHORE, permits(2));
+    let token = pend(&mut next, &world, &FAIR_SEMAPHORE, permits(2));
     ending.end();
     assert_eq!(next.next_settled(), settled(&world, token));
     assert_eq!(world.taken() & !(1 << 31), 2);
@@ -150,7 +167,7 @@ fn ended_holds_are_told_once_of_their_own_primitive() {
     let end_with = |count| {
         let doomed = world.event_loop();
         let agent = Arc::clone(doomed.agent());
-        world.engine.add_slot(&SEMAPHORE, world.place(), slot(&agent).0);
+        world.engine.add_slot(&FAIR_SEMAPHORE, world.place(), slot(&agent).0);
         if count > 0 {
             assert_eq!(world.acquire(&agent, count, Limit::Once), GRANTED);
         }
@@ -164,10 +181,10 @@ fn ended_holds_are_told_once_of_their_own_primitive() {
     assert_eq!(world.engine.stats().ended, 2);
     assert!(world.engine.has_ended(world.place()));
     assert!(!world.engine.has_ended(world.other(0)), "another place");
-    assert_eq!(world.engine.take_ended(&SEMAPHORE, world.place()), ended);
+    assert_eq!(world.engine.take_ended(&FAIR_SEMAPHORE, world.place(), 0), ended);
     assert!(!world.engine.has_ended(world.place()));
     end_with(1);
-    assert_eq!(world.engine.take_ended(&LATCH, world.place()), [], "its memory is a latch's now");
+    assert_eq!(world.engine.take_ended(&LATCH, world.place(), 0), [], "its memory is a latch's now");
     assert!(!world.engine.has_ended(world.place()));
 }
 
@@ -177,12 +194,12 @@ fn ended_holds_that_nobody_is_told_of_do_not_pile_up() {
     for _ in 0..1000 {
         let doomed = world.event_loop();
         let agent = Arc::clone(doomed.agent());
-        world.engine.add_slot(&SEMAPHORE, world.place(), slot(&agent).0);
+        world.engine.add_slot(&FAIR_SEMAPHORE, world.place(), slot(&agent).0);
         assert_eq!(world.acquire(&agent, 1, Limit::Once), GRANTED);
         doomed.end();
     }
     assert_eq!(world.engine.stats().ended, 1000);
-    let kept = world.engine.take_ended(&SEMAPHORE, world.place());
+    let kept = world.engine.take_ended(&FAIR_SEMAPHORE, world.place(), 0);
     assert!((1..=100).contains(&kept.len()), "{}", kept.len());
     assert!(!world.engine.has_ended(world.place()));
 }
@@ -194,7 +211,7 @@ fn a_slot_takes_the_place_of_one_for_another_primitive() {
     let agent = Arc::clone(doomed.agent());
     world.engine.add_slot(&LATCH, world.place(), slot(&agent).0);
     let (slot, counts) = slot(&agent);
-    world.engine.add_slot(&SEMAPHORE, world.place(), slot);
+    world.engine.add_slot(&FAIR_SEMAPHORE, world.place(), slot);
     assert_eq!(world.acquire(&agent, 2, Limit::Once), GRANTED);
     assert_eq!(counts[1].load(Ordering::SeqCst), 2);
     doomed.end();
@@ -205,13 +222,13 @@ fn a_slot_takes_the_place_of_one_for_another_primitive() {
 fn whoever_waits_when_a_latch_opens_passes_though_it_closes_at_once() {
     let world = World::new(false);
     let [me, other] = [0, 1].map(|thread| world.agent(thread));
-    assert_eq!(world.engine.change_latch(&me, world.place(), 2), Ok(Some(2)));
+    assert_eq!(add(&world, &me, 2), Ok(Some(2)));
     let mut waits = world.event_loop();
     let passage = Request::Hold(Hold::PASSAGE);
     let tokens = [pend(&mut waits, &world, &LATCH, passage), pend(&mut waits, &world, &LATCH, passage)];
-    assert_eq!(world.engine.change_latch(&me, world.place(), -3), Ok(None), "below zero: nothing changes");
-    assert_eq!(world.engine.change_latch(&other, world.place(), -2), Ok(Some(0)));
-    assert_eq!(world.engine.change_latch(&other, world.place(), 1), Ok(Some(1)));
+    assert_eq!(add(&world, &me, -3), Ok(None), "below zero: nothing changes");
+    assert_eq!(add(&world, &other, -2), Ok(Some(0)));
+    assert_eq!(add(&world, &other, 1), Ok(Some(1)));
     for token in tokens {
         assert_eq!(waits.next_settled(), settled(&world, token));
     }
@@ -254,10 +271,10 @@ fn an_event_lets_all_pass_until_it_is_reset() {
             });
         }
         world.until_waiting(&MANUAL_RESET_EVENT, 2);
-        world.engine.set_event(&me, &MANUAL_RESET_EVENT, world.place()).unwrap();
+        world.engine.change(&me, &MANUAL_RESET_EVENT, world.place(), Change::Set).unwrap();
     });
     assert_eq!(world.word.load(Ordering::SeqCst), 1);
-    world.engine.reset_event(&me, &MANUAL_RESET_EVENT, world.place()).unwrap();
+    world.engine.change(&me, &MANUAL_RESET_EVENT, world.place(), Change::Reset).unwrap();
     assert_eq!(world.word.load(Ordering::SeqCst), 0);
 }
 
@@ -265,7 +282,7 @@ fn an_event_lets_all_pass_until_it_is_reset() {
 fn each_set_of_an_event_that_resets_itself_lets_one_pass() {
     let world = World::new(false);
     let me = world.agent(0);
-    let set = || world.engine.set_event(&me, &AUTO_RESET_EVENT, world.place()).unwrap();
+    let set = || world.engine.change(&me, &AUTO_RESET_EVENT, world.place(), Change::Set).unwrap();
     let passage = Request::Hold(Hold::PASSAGE);
     let mut doomed = world.event_loop();
     let mut next = world.event_loop();
@@ -292,12 +309,12 @@ fn one_runs_and_all_others_go_on_when_it_is_done() {
     assert_eq!((run(&first), run(&second)), (GRANTED, Outcome::TimedOut));
     let mut waits = world.event_loop();
     let tokens = [pend(&mut waits, &world, &ONCE, RUN), pend(&mut waits, &world, &ONCE, RUN)];
-    assert_eq!(world.engine.finish_once(&second, world.place()), Ok(false));
+    assert_eq!(finish(&world, &second), Ok(false));
     // It fails: the next in line runs, and is done.
     assert!(world.engine.release(&first, &ONCE, world.place(), RUN.hold().unwrap()).unwrap());
     assert_eq!(waits.next_settled(), settled(&world, tokens[0]));
     let agent = Arc::clone(waits.agent());
-    assert_eq!(world.engine.finish_once(&agent, world.place()), Ok(true));
+    assert_eq!(finish(&world, &agent), Ok(true));
     let refused = waits.next_settled().map(|settled| (settled.token, settled.outcome));
     assert_eq!(refused, Some((tokens[1], Ok(Outcome::Refused))));
     assert_eq!(run(&second), Outcome::Refused);
@@ -319,14 +336,14 @@ fn a_thread_that_blocks_behind_its_own_promise_in_strict_order_is_in_a_deadlock(
 fn an_entry_of_a_latch_waits_for_nobody() {
     let world = World::new(false);
     let me = world.agent(0);
-    assert_eq!(world.engine.change_latch(&me, world.place(), 1), Ok(Some(1)));
+    assert_eq!(add(&world, &me, 1), Ok(Some(1)));
     let mut waits = world.event_loop();
     let token = pend(&mut waits, &world, &LATCH, Request::Hold(Hold::PASSAGE));
     let entry = Hold::entries(1);
     let entered = world.engine.wait(&me, &LATCH, world.place(), Request::Hold(entry), Limit::Once, &mut || true);
     assert_eq!(entered.unwrap(), GRANTED, "though somebody waits for it to open");
     assert!(world.engine.release(&me, &LATCH, world.place(), entry).unwrap());
-    assert_eq!(world.engine.change_latch(&me, world.place(), -1), Ok(Some(0)));
+    assert_eq!(add(&world, &me, -1), Ok(Some(0)));
     assert_eq!(waits.next_settled(), settled(&world, token));
 }
 
@@ -337,8 +354,8 @@ fn permits_that_a_loop_was_granted_and_never_knew_of_go_back_once() {
     assert_eq!(world.acquire(&holder, 2, Limit::Once), GRANTED);
     let mut ending = world.event_loop();
     let (slot, counts) = slot(ending.agent());
-    world.engine.add_slot(&SEMAPHORE, world.place(), slot);
-    let token = pend(&mut ending, &world, &SEMAPHORE, permits(1));
+    world.engine.add_slot(&FAIR_SEMAPHORE, world.place(), slot);
+    let token = pend(&mut ending, &world, &FAIR_SEMAPHORE, permits(1));
     world.release(&holder, 1);
     assert_eq!(ending.next_settled(), settled(&world, token));
     assert_eq!(counts[1].load(Ordering::SeqCst), 1);
@@ -355,9 +372,9 @@ fn a_blocked_waiter_in_strict_order_learns_that_its_word_was_overwritten() {
         let blocked = scope.spawn(|| {
             let (agent, mut pauses) = (world.agent(1), 0..100);
             let mut pause = || pauses.next().is_some();
-            world.engine.wait(&agent, &SEMAPHORE, world.place(), permits(1), Limit::Endless, &mut pause)
+            world.engine.wait(&agent, &FAIR_SEMAPHORE, world.place(), permits(1), Limit::Endless, &mut pause)
         });
-        world.until_waiting(&SEMAPHORE, 1);
+        world.until_waiting(&FAIR_SEMAPHORE, 1);
         world.word.store(1 << 30, Ordering::SeqCst);
         let outcome = blocked.join().unwrap();
         assert!(matches!(outcome, Err(Failure::Corrupt)), "{outcome:?}");
@@ -369,9 +386,9 @@ fn a_blocked_waiter_in_strict_order_learns_that_its_word_was_overwritten() {
 fn no_number_is_too_large_for_a_latch() {
     let world = World::new(false);
     let me = world.agent(0);
-    assert_eq!(world.engine.change_latch(&me, world.place(), 1), Ok(Some(1)));
-    for by in [i64::MIN, i64::MAX] {
-        assert_eq!(world.engine.change_latch(&me, world.place(), by), Ok(None), "{by}");
+    assert_eq!(add(&world, &me, 1), Ok(Some(1)));
+    for by in [i32::MIN, i32::MAX] {
+        assert_eq!(add(&world, &me, by), Ok(None), "{by}");
     }
     assert_eq!(world.taken(), 1);
 }
@@ -387,12 +404,27 @@ fn an_entry_that_others_counted_down_counts_nothing_down_when_it_is_released_or_
     let entered = world.engine.wait(&agent, &LATCH, world.place(), Request::Hold(entry), Limit::Once, &mut || true);
     assert_eq!(entered.unwrap(), GRANTED);
     let other = world.agent(1);
-    assert_eq!(world.engine.change_latch(&other, world.place(), -1), Ok(Some(0)));
+    assert_eq!(add(&world, &other, -1), Ok(Some(0)));
     assert_eq!(world.engine.release(&agent, &LATCH, world.place(), entry), Ok(false), "others counted it down");
     assert_eq!((world.taken(), counts[1].load(Ordering::SeqCst)), (0, 0));
-    assert_eq!(world.engine.change_latch(&other, world.place(), 1), Ok(Some(1)));
+    assert_eq!(add(&world, &other, 1), Ok(Some(1)));
     ending.end();
     assert_eq!(world.taken(), 1, "the other's");
+}
+
+#[test]
+fn what_was_another_primitive_before_goes_back_as_what_it_is() {
+    let world = World::new(false);
+    let ending = world.event_loop();
+    let agent = Arc::clone(ending.agent());
+    let (before, _) = slot(&agent);
+    world.engine.add_slot(&RWLOCK, world.place(), before);
+    let (now, counts) = slot(&agent);
+    world.engine.add_slot(&FAIR_SEMAPHORE, world.place(), now);
+    assert_eq!(world.acquire(&agent, 1, Limit::Once), GRANTED);
+    assert_eq!((world.taken(), counts[1].load(Ordering::SeqCst)), (1, 1));
+    ending.end();
+    assert_eq!(world.taken(), 0);
 }
 
 #[test]
@@ -401,9 +433,9 @@ fn a_place_with_waiters_is_no_other_primitive() {
     let me = world.agent(0);
     assert_eq!(world.acquire(&me, 2, Limit::Once), GRANTED);
     let mut waits = world.event_loop();
-    pend(&mut waits, &world, &SEMAPHORE, permits(1));
+    pend(&mut waits, &world, &FAIR_SEMAPHORE, permits(1));
     assert!(world.engine.lock(&me, world.place(), HoldOwner::Thread, Limit::Once, &mut || true).is_err());
-    assert_eq!(world.engine.set_event(&me, &MANUAL_RESET_EVENT, world.place()), Err(Corrupt));
+    assert_eq!(world.engine.change(&me, &MANUAL_RESET_EVENT, world.place(), Change::Set), Err(Corrupt));
 }
 
 #[test]
@@ -434,6 +466,6 @@ fn a_run_that_knew_of_an_end_and_failed_leaves_it_to_the_next_to_know() {
         assert!(world.engine.release(agent, &ONCE, world.place(), RUN.hold().unwrap()).unwrap());
     }
     run(&first);
-    assert_eq!(world.engine.finish_once(&first, world.place()), Ok(true));
+    assert_eq!(finish(&world, &first), Ok(true));
     assert_eq!(world.taken(), DONE);
 }

@@ -3,6 +3,7 @@
 
 mod common;
 
+use common::{Locks as _, LocksAsync as _};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread;
@@ -68,6 +69,17 @@ fn a_loop_that_parks_is_handed_the_word() {
         assert_eq!(world.claim(&mut waits), world.settled(token, ACQUIRED));
     });
     assert_eq!(Word(world.value()).owner(), waits.agent().id);
+}
+
+#[test]
+fn a_loop_stays_awake_for_a_wait_that_says_so() {
+    let world = &World::parking(LONG);
+    let holder = &world.agent(0);
+    let (mut waits, token) = world.waits_unseen(holder);
+    waits.stay_awake(token);
+    assert_eq!(world.claim(&mut waits), None);
+    world.unlock(holder);
+    assert_eq!(world.claim(&mut waits), world.settled(token, ACQUIRED));
 }
 
 #[test]

@@ -4,6 +4,7 @@
 mod common;
 
 use std::sync::Arc;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use common::{ACQUIRED, PROMPT, World};
@@ -141,4 +142,65 @@ fn a_loop_whose_own_thread_holds_the_word_gets_no_reservation() {
     world.unlock(&me);
     assert_eq!(world.value(), 0, "open to all");
     assert_eq!(waits.next_settled(), world.settled(token, ACQUIRED));
+}
+
+#[test]
+fn a_lease_that_is_over_ends_no_later_reservation() {
+    let world = World::new(false);
+    let me = world.agent(0);
+    world.lock(&me, Limit::Once);
+    let (mut waits, token) = world.claimed_in_vain(&me);
+    let again = world.queue(&mut waits);
+    world.unlock(&me);
+    let first = world.clock.take_leases()[0];
+    assert_eq!(waits.next_settled(), world.settled(token, ACQUIRED));
+    let agent = Arc::clone(waits.agent());
+    world.unlock(&agent);
+    assert_eq!(world.lock(&me, Limit::Once), ACQUIRED);
+    assert_eq!(waits.next_settled(), None);
+    world.unlock(&me);
+    world.engine.end_lease(first.address, first.generation);
+    assert_eq!(world.value(), RESERVED | WAITING);
+    assert_eq!(waits.next_settled(), world.settled(again, ACQUIRED));
+}
+
+#[test]
+fn a_loop_whose_reservation_one_ahead_of_it_took_over_is_the_next() {
+    let world = World::new(false);
+    let me = world.agent(0);
+    world.lock(&me, Limit::Once);
+    let [mut ahead, mut behind] = [(); 2].map(|()| world.event_loop());
+    let tokens = [world.queue(&mut ahead), world.queue(&mut behind)];
+    world.unlock(&me);
+    assert_eq!(world.lock(&me, Limit::Once), ACQUIRED);
+    assert_eq!(behind.next_settled(), None);
+    world.unlock(&me);
+    assert_eq!(world.value(), RESERVED | WAITING, "for the one behind, since the one ahead does not come");
+    assert_eq!(ahead.next_settled(), world.settled(tokens[0], ACQUIRED));
+    world.unlock(&Arc::clone(ahead.agent()));
+    assert_eq!(world.value(), RESERVED | WAITING, "for the one behind again");
+    assert_eq!(behind.next_settled(), world.settled(tokens[1], ACQUIRED));
+}
+
+#[test]
+fn each_blocked_waiter_that_has_aged_is_handed_the_word_directly() {
+    let zero = Duration::ZERO;
+    let slice = Duration::from_secs(3600);
+    let patience =
+        Patience { grant_after: zero, grant_every: zero, spin: zero, spin_queued: zero, slice, ..Patience::default() };
+    let world = &World::with(patience);
+    let me = world.agent(0);
+    world.lock(&me, Limit::Once);
+    thread::scope(|scope| {
+        for queued in 1..=3 {
+            scope.spawn(|| {
+                let agent = world.agent(0);
+                assert_eq!(world.lock(&agent, Limit::after(PROMPT)), ACQUIRED);
+                world.unlock(&agent);
+            });
+            world.until_queued(queued);
+        }
+        world.unlock(&me);
+    });
+    assert_eq!(world.engine.stats().handovers, 3);
 }

@@ -3,36 +3,22 @@
 
 mod common;
 
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, Barrier};
 use std::thread;
 
-use common::{PROMPT, World, slot};
+use common::{PROMPT, READ, WRITE, World, slot};
 use sablock::agents::{Agent, Notice};
-use sablock::engine::{EventLoop, Failure, Hold, HoldOwner, Limit, Outcome, Request};
-use sablock::primitives::rwlock::{RWLOCK, Word};
+use sablock::engine::{Change, Corrupt, EventLoop, Failure, HoldOwner, Limit, Outcome, Request};
+use sablock::primitives::rwlock::RWLOCK;
 
 const GRANTED: Outcome = Outcome::GRANTED;
 
-const READ: Request = Request::Hold(Hold::shared(HoldOwner::Thread));
-const WRITE: Request = Request::Hold(Hold::exclusive(HoldOwner::Thread));
-
-impl World {
-    fn enter(&self, agent: &Arc<Agent>, request: Request, limit: Limit) -> Outcome {
-        self.engine.wait(agent, &RWLOCK, self.place(), request, limit, &mut || true).unwrap()
-    }
-
-    fn exit(&self, agent: &Arc<Agent>, request: Request) {
-        self.engine.release(agent, &RWLOCK, self.place(), request.hold().unwrap()).unwrap();
-    }
-
-    fn word(&self) -> Word {
-        Word(self.word.load(Ordering::SeqCst))
-    }
-}
-
 fn pend(waits: &mut EventLoop<'_>, world: &World, request: Request) -> u32 {
     common::pend(waits, world, &RWLOCK, request)
+}
+
+fn change(world: &World, change: Change, agent: &Arc<Agent>) -> Result<bool, Corrupt> {
+    Ok(world.engine.change(agent, &RWLOCK, world.place(), change)?.is_some())
 }
 
 #[test]
@@ -201,14 +187,14 @@ fn a_writer_turns_into_a_reader_and_lets_readers_in_and_the_only_reader_into_a_w
     assert_eq!(world.enter(&me, WRITE, Limit::Once), GRANTED);
     let mut waits = world.event_loop();
     let token = pend(&mut waits, world, READ);
-    assert_eq!(world.engine.downgrade(&other, world.place(), HoldOwner::Thread), Ok(false));
-    assert_eq!(world.engine.downgrade(&me, world.place(), HoldOwner::Thread), Ok(true));
+    assert_eq!(change(world, Change::Downgrade(HoldOwner::Thread), &other), Ok(false));
+    assert_eq!(change(world, Change::Downgrade(HoldOwner::Thread), &me), Ok(true));
     assert_eq!(waits.next_settled(), world.settled(token, GRANTED));
     assert_eq!(world.word().readers(), 2);
-    assert_eq!(world.engine.try_upgrade(&me, world.place(), HoldOwner::Thread), Ok(false), "two readers");
+    assert_eq!(change(world, Change::Upgrade(HoldOwner::Thread), &me), Ok(false), "two readers");
     let agent = Arc::clone(waits.agent());
     world.exit(&agent, READ);
-    assert_eq!(world.engine.try_upgrade(&me, world.place(), HoldOwner::Thread), Ok(true));
+    assert_eq!(change(world, Change::Upgrade(HoldOwner::Thread), &me), Ok(true));
     assert_eq!(world.word().writer(), me.id);
     assert!(world.engine.inspect(&RWLOCK, world.place()).registered.is_empty());
 }
@@ -244,4 +230,19 @@ fn a_thread_that_has_read_before_takes_nothing_from_a_writer_when_it_ends() {
         }
         assert_eq!(world.word().0, 0);
     }
+}
+
+#[test]
+fn who_knows_the_memory_since_an_end_only_is_not_told_of_it() {
+    let world = World::new(false);
+    let ending = world.agent(0);
+    let before = world.engine.moment();
+    let (registered, _) = slot(&ending);
+    world.engine.add_slot(&RWLOCK, world.place(), registered);
+    assert_eq!(world.enter(&ending, READ, Limit::Once), GRANTED);
+    world.engine.thread_ended(ending.id);
+    let since = world.engine.moment();
+    assert_eq!(world.engine.take_ended(&RWLOCK, world.place(), since), [], "it may have been other memory");
+    assert_eq!(world.engine.take_ended(&RWLOCK, world.place(), before), [ending.id]);
+    assert_eq!(world.engine.take_ended(&RWLOCK, world.place(), before), [], "once");
 }

@@ -3,6 +3,7 @@
 
 mod common;
 
+use common::Locks as _;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread;

@@ -2,6 +2,8 @@
 //! Also what a sanitizer runs (see CONTRIBUTING.md).
 #![cfg(not(loom))]
 
+mod common;
+
 use std::cell::UnsafeCell;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -9,10 +11,11 @@ use std::sync::{Arc, Condvar, Mutex, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use common::{Locks as _, LocksAsync as _};
 use sablock::agents::{Agent, Wake};
 use sablock::engine::HoldOwner;
 use sablock::engine::deadline::Clock;
-use sablock::engine::{Engine, Patience};
+use sablock::engine::{Change, Engine, Patience};
 use sablock::engine::{EventLoop, Reply, Settled};
 use sablock::engine::{Limit, Outcome};
 use sablock::memory::Place;
@@ -58,7 +61,7 @@ impl Guarded {
     fn note(&self, agent: &Arc<Agent>, abandoned_by: Option<u32>) {
         if abandoned_by.is_some() {
             self.abandoned.fetch_add(1, Ordering::SeqCst);
-            engine().mark_consistent(agent.id, self.place()).unwrap();
+            engine().change(agent, &MUTEX, self.place(), Change::MarkConsistent).unwrap();
         }
     }
 

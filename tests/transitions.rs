@@ -3,13 +3,15 @@
 
 mod common;
 
+use common::{Locks as _, LocksAsync as _};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, mpsc};
 use std::thread;
+use std::time::Duration;
 
 use common::{ACQUIRED, PROMPT, World};
 use sablock::agents::Notice;
-use sablock::engine::{Corrupt, HoldOwner, Limit, Settled};
+use sablock::engine::{Corrupt, HoldOwner, Limit, Patience, Settled};
 use sablock::primitives::mutex::{RESERVED, WAITING, Word};
 
 #[test]
@@ -79,6 +81,48 @@ fn nobody_counts_on_a_thread_that_is_away() {
         drop(back);
     });
     assert_eq!(world.value(), 0);
+}
+
+#[test]
+fn a_thread_that_is_back_from_a_pause_is_counted_on() {
+    // One pause; the next slice outlasts the rest of the test.
+    let slice = Duration::from_millis(500);
+    let world = &World::with(Patience { grant_after: Duration::ZERO, slice, ..Patience::default() });
+    let me = world.agent(0);
+    world.lock(&me, Limit::Once);
+    let (paused, pauses) = mpsc::channel();
+    let (goes_on, may_go_on) = mpsc::channel::<()>();
+    let (came, comes) = mpsc::channel();
+    thread::scope(|scope| {
+        let came_second = came.clone();
+        scope.spawn(move || {
+            let agent = world.agent(1);
+            let mut pause = || {
+                let _ = paused.send(());
+                let _ = may_go_on.recv();
+                true
+            };
+            let limit = Limit::after(PROMPT);
+            let outcome = world.engine.lock(&agent, world.place(), HoldOwner::Thread, limit, &mut pause).unwrap();
+            assert_eq!(outcome, ACQUIRED);
+            came.send(1).unwrap();
+            world.unlock(&agent);
+        });
+        pauses.recv().unwrap();
+        scope.spawn(move || {
+            let agent = world.agent(2);
+            assert_eq!(world.lock(&agent, Limit::after(PROMPT)), ACQUIRED);
+            came_second.send(2).unwrap();
+            world.unlock(&agent);
+        });
+        world.until_queued(2);
+        // It says that it is back by setting W.
+        world.word.store(me.id, Ordering::SeqCst);
+        drop(goes_on);
+        world.until("the first is back", |world| Word(world.value()).is_waiting());
+        world.unlock(&me);
+    });
+    assert_eq!(comes.iter().collect::<Vec<_>>(), [1, 2]);
 }
 
 #[test]

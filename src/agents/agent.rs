@@ -1,6 +1,6 @@
 //! One agent: its id, the inbox of its event loop, and what its thread is blocked on.
 
-use super::SPARE;
+use super::spare::SPARE;
 use crate::sync::{AtomicBool, Mutex, Ordering};
 
 /// An agent's id: above 2^16, so that another library's 0, 1, 2 in a word is no agent, and below 2^26.

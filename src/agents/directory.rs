@@ -82,6 +82,11 @@ impl Agents {
         self.state.read().living.get(&id).cloned()
     }
 
+    /// A living agent of a thread.
+    pub fn of_thread(&self, thread: ThreadId) -> Option<Arc<Agent>> {
+        self.state.read().living.values().find(|agent| agent.thread == thread).cloned()
+    }
+
     /// The thread that an id was given to.
     pub fn thread(&self, id: AgentId) -> Option<ThreadId> {
         self.state.read().threads.get(self.index(id)?).copied()

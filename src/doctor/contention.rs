@@ -18,6 +18,11 @@ pub struct Delay {
 }
 
 impl Delay {
+    fn join(&mut self, other: &Self) {
+        self.waits += other.waits;
+        self.total += other.total;
+    }
+
     fn add(&mut self, waited: Duration) {
         self.waits += 1;
         self.total += waited;
@@ -50,6 +55,18 @@ pub struct Contended {
     pub unlockers: FxHashMap<(ThreadId, SiteId), Delay>,
 }
 
+impl Contended {
+    fn new(lock: LockId) -> Self {
+        Self {
+            lock,
+            all: Delay::default(),
+            longest: Duration::ZERO,
+            waiters: FxHashMap::default(),
+            unlockers: FxHashMap::default(),
+        }
+    }
+}
+
 /// All waits that are over.
 #[derive(Default)]
 pub struct Contention {
@@ -72,20 +89,27 @@ impl Contention {
 
     /// A wait is over. Returns the unlock that ended it, if that is known.
     pub fn end(&mut self, wait: &Wait, node: NodeId, waited: Duration, is_granted: bool) -> Option<Unlock> {
-        let new = || Contended {
-            lock: wait.lock,
-            all: Delay::default(),
-            longest: Duration::ZERO,
-            waiters: FxHashMap::default(),
-            unlockers: FxHashMap::default(),
-        };
-        let contended = self.nodes.entry(node).or_insert_with(new);
+        let contended = self.nodes.entry(node).or_insert_with(|| Contended::new(wait.lock));
         contended.all.add(waited);
         contended.longest = contended.longest.max(waited);
         contended.waiters.entry((wait.thread, wait.site)).or_default().add(waited);
         let unlock = *self.unlocks.get(&wait.address).filter(|unlock| is_granted && unlock.at >= wait.since)?;
         contended.unlockers.entry((unlock.thread, unlock.site)).or_default().add(waited);
         Some(unlock)
+    }
+
+    /// What was counted of a class becomes that of another.
+    pub fn fold(&mut self, from: NodeId, to: NodeId, lock: LockId) {
+        let Some(folded) = self.nodes.remove(&from) else { return };
+        let into = self.nodes.entry(to).or_insert_with(|| Contended::new(lock));
+        into.all.join(&folded.all);
+        into.longest = into.longest.max(folded.longest);
+        for (place, delay) in folded.waiters {
+            into.waiters.entry(place).or_default().join(&delay);
+        }
+        for (place, delay) in folded.unlockers {
+            into.unlockers.entry(place).or_default().join(&delay);
+        }
     }
 
     /// The classes, those with the longest total first.

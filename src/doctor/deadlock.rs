@@ -1,10 +1,11 @@
 //! Waits of threads and of tasks, and the cycles among them. A wait keeps holds from ending: a blocked thread all that it has,
-//! a task those whose functions are known to await it, and perhaps those in whose context it began.
+//! a task those whose functions are known to await it.
 
 use std::time::{Duration, Instant};
 
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::holds::TrackedHold;
 use super::names::{LockId, SiteId};
 use super::{HoldSerial, State, WaitNumber};
 use crate::agents::ThreadId;
@@ -29,10 +30,14 @@ pub struct Wait {
     pub is_blocking: bool,
     /// Whether it waits to hold alone.
     pub is_exclusive: bool,
-    /// The holds in whose context it began.
-    pub context: Vec<HoldSerial>,
-    /// Those of them whose functions await it.
+    /// Whether it is for a lock, so that the time is delay.
+    pub is_counted: bool,
+    /// The holds whose functions are known to await it.
     pub awaiting: Vec<HoldSerial>,
+    /// Whether that was asked when it was old.
+    pub is_asked: bool,
+    /// The process that holds it, and since when.
+    pub outside: Option<(u32, Instant)>,
 }
 
 /// One wait of a deadlock.
@@ -67,56 +72,159 @@ impl Deadlock {
         numbers.sort_unstable();
         numbers
     }
+
+    /// The wait that began last.
+    pub fn newest(&self) -> Option<WaitNumber> {
+        self.waits.iter().map(|step| step.number).max()
+    }
 }
 
 impl State {
-    /// A wait is known to be awaited by the functions of these holds. Returns the deadlock that this shows, if nobody was
-    /// told of it yet.
-    pub fn confirm_wait(&mut self, number: WaitNumber, awaiting: Vec<HoldSerial>) -> Option<Deadlock> {
-        self.waits.get_mut(&number)?.awaiting = awaiting;
-        self.find_deadlock(number, true)
+    /// The functions of these holds await a wait. Returns the deadlock that it is in, if one is known.
+    pub fn note_awaiting(
+        &mut self,
+        number: WaitNumber,
+        awaiting: Vec<HoldSerial>,
+        is_old: bool,
+    ) -> Option<(usize, bool)> {
+        let wait = self.waits.get_mut(&number)?;
+        wait.awaiting = awaiting;
+        wait.is_asked |= is_old;
+        if wait.is_blocking {
+            return self.note_deadlock(number, &|wait, _| wait.is_blocking, true);
+        }
+        if !is_old {
+            return None;
+        }
+        self.find_likely(number)
     }
 
-    /// The deadlock that a wait is in, if no thread was told of it yet.
-    pub fn find_deadlock(&mut self, number: WaitNumber, is_certain: bool) -> Option<Deadlock> {
-        let (index, _) = self.note_deadlock(number, is_certain)?;
-        let deadlock = &mut self.deadlocks[index];
-        let was_told = std::mem::replace(&mut deadlock.is_told, true);
-        (!was_told).then(|| deadlock.clone())
+    fn find_likely(&mut self, number: WaitNumber) -> Option<(usize, bool)> {
+        let age = self.options.likely?;
+        self.note_deadlock(number, &|wait, scene| scene.is_old(wait, age), false)
     }
 
     /// Notes the deadlock that a wait is in. Returns its place in the list, and whether it is new there.
-    fn note_deadlock(&mut self, number: WaitNumber, is_certain: bool) -> Option<(usize, bool)> {
-        let mut waits = Vec::new();
-        let mut seen = FxHashSet::default();
-        if !self.walk(number, number, is_certain, &mut waits, &mut seen) {
-            return None;
-        }
-        let deadlock = Deadlock { is_certain, waits, is_told: false };
+    fn note_deadlock(
+        &mut self,
+        number: WaitNumber,
+        may_be: &dyn Fn(&Wait, &Scene) -> bool,
+        is_certain: bool,
+    ) -> Option<(usize, bool)> {
+        let scene = Scene::new(self);
+        let stuck = scene.never_ending(may_be);
+        self.note_circle(&scene.circle(number, &stuck)?, is_certain)
+    }
+
+    fn note_circle(&mut self, waits: &[WaitStep], is_certain: bool) -> Option<(usize, bool)> {
+        let deadlock = Deadlock { is_certain, waits: waits.to_vec(), is_told: false };
         let key = deadlock.key();
-        match self.deadlocks.iter().position(|other| other.key() == key) {
-            Some(index) if is_certain && !self.deadlocks[index].is_certain => {
-                self.deadlocks[index] = deadlock;
-                Some((index, true))
+        if let Some(index) = self.deadlocks.iter().position(|other| other.key() == key) {
+            self.deadlocks[index].is_certain |= is_certain;
+            return Some((index, false));
+        }
+        self.deadlocks.push(deadlock);
+        Some((self.deadlocks.len() - 1, true))
+    }
+
+    /// Looks for deadlocks among waits that have lasted for long. Returns whether there was a new one.
+    pub(super) fn find_old_deadlocks(&mut self) -> bool {
+        let Some(age) = self.options.likely else { return false };
+        if !self.waits.values().any(|wait| wait.is_endless && sync::since(wait.since) >= age) {
+            return false;
+        }
+        let scene = Scene::new(self);
+        let stuck = scene.never_ending(&|wait, scene| scene.is_old(wait, age));
+        let circles: Vec<_> = stuck.iter().filter_map(|number| scene.circle(*number, &stuck)).collect();
+        let mut is_found = false;
+        for circle in circles {
+            is_found |= self.note_circle(&circle, false).is_some_and(|(_, is_new)| is_new);
+        }
+        is_found
+    }
+}
+
+type Held = (ThreadId, TrackedHold);
+
+/// Who waits and who holds, at one instant.
+struct Scene<'a> {
+    state: &'a State,
+    holds: FxHashMap<usize, Vec<Held>>,
+    /// The waits that block each thread, and those that the function of each hold awaits.
+    blocked: FxHashMap<ThreadId, Vec<WaitNumber>>,
+    awaited: FxHashMap<HoldSerial, Vec<WaitNumber>>,
+}
+
+impl<'a> Scene<'a> {
+    fn new(state: &'a State) -> Self {
+        let mut scene =
+            Self { state, holds: FxHashMap::default(), blocked: FxHashMap::default(), awaited: FxHashMap::default() };
+        for (thread, table) in state.tables.iter().filter(|(_, table)| !table.has_ended) {
+            for hold in table.read() {
+                scene.holds.entry(hold.address).or_default().push((*thread, hold));
             }
-            Some(index) => Some((index, false)),
-            None => {
-                self.deadlocks.push(deadlock);
-                Some((self.deadlocks.len() - 1, true))
+        }
+        for (number, wait) in &state.waits {
+            if wait.is_blocking {
+                scene.blocked.entry(wait.thread).or_default().push(*number);
             }
+            for serial in &wait.awaiting {
+                scene.awaited.entry(*serial).or_default().push(*number);
+            }
+        }
+        scene
+    }
+
+    /// Whether it has lasted for long, and is still awaited by whom it was said to be. A thread that is blocked cannot ask.
+    fn is_old(&self, wait: &Wait, age: Duration) -> bool {
+        let is_known = wait.is_blocking || wait.is_asked || self.blocked.contains_key(&wait.thread);
+        is_known && sync::since(wait.since) >= age
+    }
+
+    /// Whether it lets in as many as there is room for: then all who are in are in the way of the next together.
+    fn has_room(&self, wait: &Wait) -> bool {
+        self.state.names.get(wait.lock).is_some_and(|lock| lock.kind == "Semaphore")
+    }
+
+    /// What keeps a wait from ending.
+    fn in_the_way(&self, wait: &Wait) -> impl Iterator<Item = &Held> {
+        let is_exclusive = wait.is_exclusive;
+        let holds = self.holds.get(&wait.address).into_iter().flatten();
+        holds.filter(move |(_, hold)| is_exclusive || hold.is_exclusive)
+    }
+
+    /// The waits before whose end a hold cannot end: its thread is blocked, or its function awaits them.
+    fn keepers(&self, (thread, hold): &Held) -> impl Iterator<Item = &WaitNumber> {
+        let blocked = self.blocked.get(thread).into_iter().flatten();
+        blocked.chain(self.awaited.get(&hold.serial).into_iter().flatten())
+    }
+
+    /// The waits of which none can end unless another one does first.
+    fn never_ending(&self, may_be: &dyn Fn(&Wait, &Self) -> bool) -> FxHashSet<WaitNumber> {
+        let waits = &self.state.waits;
+        let endless = waits.iter().filter(|(_, wait)| wait.is_endless && may_be(wait, self));
+        let mut left: FxHashSet<WaitNumber> = endless.map(|(number, _)| *number).collect();
+        loop {
+            let is_kept = |held: &Held| self.keepers(held).any(|keeper| left.contains(keeper));
+            let is_stuck = |number: &WaitNumber| {
+                let wait = &waits[number];
+                let mut holds = self.in_the_way(wait).peekable();
+                if self.has_room(wait) { holds.peek().is_some() && holds.all(is_kept) } else { holds.any(is_kept) }
+            };
+            let next: FxHashSet<_> = left.iter().copied().filter(is_stuck).collect();
+            if next.len() == left.len() {
+                return left;
+            }
+            left = next;
         }
     }
 
-    /// Each wait that has lasted for so long, in a deadlock that is possible. Returns whether there was one.
-    pub(super) fn find_old_deadlocks(&mut self, age: Duration) -> bool {
-        let is_old = |wait: &Wait| wait.is_endless && sync::since(wait.since) >= age;
-        let old: Vec<_> = self.waits.iter().filter(|(_, wait)| is_old(wait)).map(|(number, _)| *number).collect();
-        let mut is_found = false;
-        for number in old {
-            let found = self.note_deadlock(number, true).or_else(|| self.note_deadlock(number, false));
-            is_found |= found.is_some_and(|(_, is_new)| is_new);
-        }
-        is_found
+    /// The circle that a wait is in.
+    fn circle(&self, number: WaitNumber, stuck: &FxHashSet<WaitNumber>) -> Option<Vec<WaitStep>> {
+        let mut steps = Vec::new();
+        let is_found =
+            stuck.contains(&number) && self.walk(number, number, stuck, &mut steps, &mut FxHashSet::default());
+        is_found.then_some(steps)
     }
 
     /// Depth first along who keeps what from whom, until it comes back to `first`.
@@ -124,35 +232,26 @@ impl State {
         &self,
         first: WaitNumber,
         number: WaitNumber,
-        is_certain: bool,
+        stuck: &FxHashSet<WaitNumber>,
         steps: &mut Vec<WaitStep>,
         seen: &mut FxHashSet<WaitNumber>,
     ) -> bool {
-        let Some(wait) = self.waits.get(&number).filter(|wait| wait.is_endless) else { return false };
         if !seen.insert(number) {
             return false;
         }
-        for (thread, hold) in self.holds_at(wait.address) {
-            if !wait.is_exclusive && !hold.is_exclusive {
-                continue;
-            }
+        let wait = &self.state.waits[&number];
+        for held in self.in_the_way(wait) {
             steps.push(WaitStep {
                 number,
                 lock: wait.lock,
                 waiter: (wait.thread, wait.site),
-                holder: (thread, hold.site),
+                holder: (held.0, held.1.site),
                 waited: sync::since(wait.since),
             });
-            let keeps = |other: &Wait| {
-                (other.is_blocking && other.thread == thread)
-                    || other.awaiting.contains(&hold.serial)
-                    || (!is_certain && other.context.contains(&hold.serial))
-            };
-            let mut keepers: Vec<_> =
-                self.waits.iter().filter(|(_, other)| keeps(other)).map(|(keeper, _)| *keeper).collect();
+            let mut keepers: Vec<_> = self.keepers(held).copied().filter(|keeper| stuck.contains(keeper)).collect();
             keepers.sort_unstable();
             for keeper in keepers {
-                if keeper == first || self.walk(first, keeper, is_certain, steps, seen) {
+                if keeper == first || self.walk(first, keeper, stuck, steps, seen) {
                     return true;
                 }
             }

@@ -20,6 +20,8 @@ pub struct HoldTable {
     data: NonNull<AtomicU64>,
     /// When the thread's clock showed `ms`.
     then: (Instant, f64),
+    /// Whether the thread tells what it holds.
+    pub(super) is_used: bool,
     pub(super) has_ended: bool,
 }
 
@@ -44,13 +46,13 @@ pub struct TrackedHold {
 }
 
 impl HoldTable {
-    /// The slots of a thread whose clock shows `ms` now.
+    /// The slots of a thread whose clock shows `ms` now. It writes into them if they are used.
     ///
     /// # Safety
     ///
     /// `data` is aligned to 8 and has room for all slots and one number more, until this table is dropped.
-    pub unsafe fn new(data: NonNull<u8>, ms: f64) -> Self {
-        Self { data: data.cast(), then: (Instant::now(), ms), has_ended: false }
+    pub unsafe fn new(data: NonNull<u8>, ms: f64, is_used: bool) -> Self {
+        Self { data: data.cast(), then: (Instant::now(), ms), is_used, has_ended: false }
     }
 
     /// Tells the thread the time, which its own clock takes longer to tell: behind the slots, in its milliseconds.

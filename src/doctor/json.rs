@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 
 use super::State;
 use super::report::{
-    ContentionReport, DeadlockReport, DelayReport, EdgeReport, HoldReport, LockName, Place, Report, WaitReport,
+    ContentionReport, DeadlockReport, DelayReport, EdgeReport, HoldReport, LockName, PendingReport, Place, Report,
+    WaitReport,
 };
 use super::stuck::Stuck;
 use super::trace::{Slice, SliceKind};
@@ -81,6 +82,17 @@ impl Json for EdgeReport {
     }
 }
 
+impl Json for PendingReport {
+    fn json(&self) -> String {
+        let (lock, waiter, holders) = (self.lock.json(), self.waiter.json(), list(&self.holders));
+        let outside = self
+            .outside
+            .map_or_else(|| "null".into(), |(pid, held)| format!(r#"{{"pid":{pid},"heldMs":{}}}"#, ms(held)));
+        let waited = ms(self.waited);
+        format!(r#"{{"lock":{lock},"waiter":{waiter},"waitedMs":{waited},"holders":{holders},"outside":{outside}}}"#)
+    }
+}
+
 impl Json for WaitReport {
     fn json(&self) -> String {
         let (lock, holder, waiter) = (self.lock.json(), self.holder.json(), self.waiter.json());
@@ -91,7 +103,7 @@ impl Json for WaitReport {
 impl DeadlockReport {
     /// As JSON.
     pub fn json(&self) -> String {
-        let certainty = if self.is_certain { "certain" } else { "possible" };
+        let certainty = if self.is_certain { "certain" } else { "likely" };
         format!(r#"{{"certainty":"{certainty}","waits":{}}}"#, list(&self.waits))
     }
 }
@@ -120,8 +132,8 @@ impl Json for ContentionReport {
 
 impl Json for Stuck {
     fn json(&self) -> String {
-        let (lock, holder, waiters) = (self.lock.json(), self.holder.json(), list(&self.waiters));
-        format!(r#"{{"lock":{lock},"holder":{holder},"waiters":{waiters}}}"#)
+        let (lock, holders, waiters) = (self.lock.json(), list(&self.holders), list(&self.waiters));
+        format!(r#"{{"lock":{lock},"holders":{holders},"waiters":{waiters}}}"#)
     }
 }
 
@@ -148,14 +160,16 @@ impl Report {
     pub fn json(&self) -> String {
         let cycles: Vec<_> = self.lock_order.iter().map(|edges| Cycle(edges)).collect();
         format!(
-            r#"{{"lockOrder":{},"deadlocks":{},"contention":{},"longHolds":{},"neverReleased":{},"leaks":{},"stuck":{},"threadsWithoutDoctor":{}}}"#,
+            r#"{{"lockOrder":{},"sameClass":{},"deadlocks":{},"contention":{},"longHolds":{},"neverReleased":{},"leaks":{},"stuck":{},"waiting":{},"threadsWithoutDoctor":{}}}"#,
             list(&cycles),
+            list(&self.same_class),
             list(&self.deadlocks),
             list(&self.contention),
             holds(&self.long_holds, "holder", true),
             holds(&self.never_released, "holder", false),
             holds(&self.leaks, "place", false),
             list(&self.stuck),
+            list(&self.waiting),
             list(&self.threads_without),
         )
     }

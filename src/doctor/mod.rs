@@ -9,6 +9,7 @@ mod json;
 mod names;
 mod order;
 mod report;
+mod signals;
 mod stuck;
 mod text;
 mod trace;
@@ -23,7 +24,7 @@ use crate::sync::{self, Mutex};
 
 pub use contention::Contention;
 pub use deadlock::{Deadlock, Wait, WaitStep};
-pub use holds::{HoldTable, SLOT_LENGTH, SLOTS};
+pub use holds::{HoldTable, SLOT_LENGTH, SLOTS, TrackedHold};
 pub use names::{Lock, LockId, Names, SiteId};
 pub use order::{Edge, Order};
 pub use report::{LockName, Place, Report};
@@ -43,8 +44,12 @@ pub struct Options {
     pub long_hold: Duration,
     /// For how long a holder does not change until its waiters are stuck; `None`: nobody looks.
     pub stuck: Option<Duration>,
+    /// For how long a wait lasts until it is likely that it never ends; `None`: nobody looks.
+    pub likely: Option<Duration>,
     /// Whether slices for a trace are kept.
     pub traces: bool,
+    /// Whether a signal that does nothing else asks for the report.
+    pub may_ask: bool,
 }
 
 /// A hold that ended late, or never.
@@ -112,7 +117,7 @@ impl Default for State {
             stuck: Vec::new(),
             stuck_names: FxHashSet::default(),
             trace: Trace::default(),
-            options: Options { long_hold: Duration::MAX, stuck: None, traces: false },
+            options: Options { long_hold: Duration::MAX, stuck: None, likely: None, traces: false, may_ask: false },
             next_wait: 1,
             attached: FxHashMap::default(),
             generation: 0,
@@ -136,8 +141,8 @@ impl Doctor {
 }
 
 impl State {
-    /// A thread has started the doctor. The first one's options count, and nothing of what was known before. Returns whether a
-    /// watchdog is needed.
+    /// A thread has started the doctor. The first one's options count, and nothing of what was known before. Returns whether it is
+    /// the first.
     pub fn attach(&mut self, thread: ThreadId, table: HoldTable, options: Options, folder: String) -> bool {
         let is_first = self.attached.is_empty();
         if is_first {
@@ -151,7 +156,8 @@ impl State {
         self.options = options;
         self.folder = folder;
         self.generation += 1;
-        options.stuck.is_some() || options.long_hold < Duration::MAX
+        signals::arm(options.may_ask);
+        true
     }
 
     /// A thread has stopped the doctor, or ended: what it holds now is not given back if it has ended.
@@ -163,6 +169,7 @@ impl State {
         self.waits.retain(|_, wait| wait.thread != thread);
         if self.attached.remove(&thread).is_some() && self.attached.is_empty() {
             self.generation += 1;
+            signals::disarm();
         }
     }
 
@@ -190,9 +197,41 @@ impl State {
     /// it has seen counts.
     pub fn end_long_hold(&mut self, serial: HoldSerial, lock: LockId, thread: ThreadId, site: SiteId) {
         let Some(held) = self.first_seen.get(&serial).map(|since| sync::since(*since)) else { return };
-        if held >= self.options.long_hold / 8 * 7 {
+        if held >= self.options.long_hold / 8 * 7 && !self.is_permit(lock) {
             self.note_long_hold(EndedHold { lock, thread, site, held, is_terminated: false });
         }
+    }
+
+    /// To hold a permit for long is no fault.
+    pub(crate) fn is_permit(&self, lock: LockId) -> bool {
+        self.names.get(lock).is_some_and(|lock| lock.kind == "Semaphore")
+    }
+
+    /// A thread does not keep these locks in mind any more. Those that nobody does, and of which there is nothing to report, go; the
+    /// delay of those becomes that of one class.
+    pub fn forget(&mut self, locks: &[LockId]) {
+        let used: FxHashSet<LockId> = self.used_locks();
+        for lock in locks {
+            if !self.names.leave(*lock) || used.contains(lock) {
+                continue;
+            }
+            let node = self.names.node(*lock);
+            if self.order.contains(node) {
+                continue;
+            }
+            let others = self.names.others();
+            self.contention.fold(node, self.names.node(others), others);
+            self.names.drop_lock(*lock);
+        }
+    }
+
+    fn used_locks(&self) -> FxHashSet<LockId> {
+        let ended = [&self.long_holds, &self.never_released, &self.leaks].into_iter().flatten().map(|hold| hold.lock);
+        let waits = self.waits.values().map(|wait| wait.lock);
+        let circles = self.deadlocks.iter().flat_map(|deadlock| &deadlock.waits).map(|step| step.lock);
+        let holds = self.tables.values().flat_map(HoldTable::read).map(|hold| hold.lock);
+        let slices = self.trace.slices.iter().map(|slice| slice.lock);
+        ended.chain(waits).chain(circles).chain(holds).chain(slices).collect()
     }
 
     /// The watchdog looks at what is held.
@@ -236,12 +275,19 @@ impl State {
 
     /// A wait is over, after so long; `None`: it did not come to waiting.
     pub fn end_wait(&mut self, number: WaitNumber, waited: Option<Duration>, is_granted: bool) {
-        let Some((wait, waited)) = self.waits.remove(&number).zip(waited) else { return };
+        let Some(wait) = self.waits.remove(&number) else { return };
+        if is_granted && let Some(watched) = self.watched.get_mut(&wait.address) {
+            watched.touch();
+        }
+        let Some(waited) = waited else { return };
         self.count_wait(&wait, waited, is_granted);
     }
 
     /// A wait that nobody has told of while it lasted is over.
     pub fn count_wait(&mut self, wait: &Wait, waited: Duration, is_granted: bool) {
+        if !wait.is_counted {
+            return;
+        }
         let node = self.names.node(wait.lock);
         let unlock = self.contention.end(wait, node, waited, is_granted);
         if self.options.traces {
@@ -252,15 +298,12 @@ impl State {
     }
 
     /// A thread is about to free a lock that others wait for.
-    pub fn note_unlock(&mut self, thread: ThreadId, address: usize, lock: LockId, site: SiteId) {
+    pub fn note_unlock(&mut self, thread: ThreadId, address: usize, lock: LockId, site: SiteId, since: f64) {
         let now = sync::now();
-        if self.options.traces {
-            let held = self
-                .tables
-                .get(&thread)
-                .and_then(|table| table.read().into_iter().find(|hold| hold.address == address));
-            let waiting = self.waits.values().filter(|wait| wait.address == address).map(|wait| wait.since).min();
-            self.trace.unlocked(thread, lock, site, held.map(|hold| hold.since).or(waiting), now);
+        if self.options.traces
+            && let Some(table) = self.tables.get(&thread).filter(|_| since >= 0.0)
+        {
+            self.trace.held(thread, lock, site, table.instant(since), now);
         }
         self.contention.unlocking(address, contention::Unlock { thread, site, at: now });
     }

@@ -24,10 +24,18 @@ pub struct Lock {
 
 #[derive(PartialEq, Eq, Hash)]
 enum Class {
-    /// Whether it is a lock that has nothing but its name.
-    Name(String, bool),
+    /// The space is that of a lock which has nothing but its name.
+    Name(String, Option<usize>),
     /// By the first lock that was there.
     Alone(LockId),
+}
+
+/// A lock that is known.
+struct Known {
+    lock: Lock,
+    node: NodeId,
+    /// How many threads keep it in mind.
+    users: u32,
 }
 
 /// What was interned.
@@ -35,8 +43,10 @@ enum Class {
 pub struct Names {
     sites: Vec<Vec<String>>,
     site_ids: FxHashMap<Vec<String>, SiteId>,
-    locks: Vec<(Lock, NodeId)>,
+    /// Those that are forgotten leave nothing but their number.
+    locks: Vec<Option<Box<Known>>>,
     lock_ids: FxHashMap<Lock, LockId>,
+    next_node: NodeId,
     nodes: FxHashMap<Class, NodeId>,
 }
 
@@ -60,30 +70,60 @@ impl Names {
         (site as usize).checked_sub(1).and_then(|index| self.sites.get(index)).map_or(&[], Vec::as_slice)
     }
 
-    /// The number of a lock.
+    /// The number of a lock, which a thread keeps in mind.
     pub fn lock(&mut self, lock: Lock) -> LockId {
         if let Some(id) = self.lock_ids.get(&lock) {
+            if let Some(known) = &mut self.locks[*id as usize] {
+                known.users += 1;
+            }
             return *id;
         }
         let id = self.locks.len() as LockId;
-        let is_bare = lock.byte_offset.is_none();
-        let class = lock.name.clone().map_or(Class::Alone(id), |name| Class::Name(name, is_bare));
-        let next = self.nodes.len() as NodeId;
-        let node = *self.nodes.entry(class).or_insert(next);
-        self.locks.push((lock.clone(), node));
+        let next = self.next_node;
+        let node = *self.nodes.entry(class_of(&lock, id)).or_insert(next);
+        self.next_node += NodeId::from(node == next);
+        self.locks.push(Some(Box::new(Known { lock: lock.clone(), node, users: 1 })));
         self.lock_ids.insert(lock, id);
         id
     }
 
+    /// What locks that are forgotten are together.
+    pub fn others(&mut self) -> LockId {
+        let lock = Lock { name: None, kind: "Names used before".into(), byte_offset: None, address: 0 };
+        self.lock_ids.get(&lock).copied().unwrap_or_else(|| self.lock(lock))
+    }
+
+    /// A thread does not keep it in mind any more. Returns whether none does.
+    pub fn leave(&mut self, id: LockId) -> bool {
+        let Some(known) = self.locks.get_mut(id as usize).and_then(Option::as_mut) else { return false };
+        known.users = known.users.saturating_sub(1);
+        known.users == 0
+    }
+
+    /// Nothing refers to it any more.
+    pub fn drop_lock(&mut self, id: LockId) {
+        let Some(known) = self.locks.get_mut(id as usize).and_then(Option::take) else { return };
+        self.lock_ids.remove(&known.lock);
+        // One without a place is the only one of its class.
+        if known.lock.byte_offset.is_none() {
+            self.nodes.remove(&class_of(&known.lock, id));
+        }
+    }
+
     /// The lock of a number.
     pub fn get(&self, lock: LockId) -> Option<&Lock> {
-        self.locks.get(lock as usize).map(|(lock, _)| lock)
+        self.locks.get(lock as usize).and_then(Option::as_ref).map(|known| &known.lock)
     }
 
     /// Its class.
     pub fn node(&self, lock: LockId) -> NodeId {
-        self.locks.get(lock as usize).map_or(NodeId::MAX, |(_, node)| *node)
+        self.locks.get(lock as usize).and_then(Option::as_ref).map_or(NodeId::MAX, |known| known.node)
     }
+}
+
+fn class_of(lock: &Lock, id: LockId) -> Class {
+    let space = lock.byte_offset.is_none().then_some(lock.address);
+    lock.name.clone().map_or(Class::Alone(id), |name| Class::Name(name, space))
 }
 
 #[cfg(test)]
@@ -103,6 +143,19 @@ mod tests {
         assert_eq!(names.node(one), names.node(other));
         assert_ne!(names.node(alone), names.node(far));
         assert_eq!(names.lock(lock(None, 8)), alone);
+    }
+
+    #[test]
+    fn a_name_that_no_thread_keeps_in_mind_is_dropped() {
+        let mut names = Names::default();
+        let bare = || Lock { byte_offset: None, ..lock(Some("once"), 0) };
+        let id = names.lock(bare());
+        assert_eq!(names.lock(bare()), id);
+        assert!(!names.leave(id));
+        assert!(names.leave(id));
+        names.drop_lock(id);
+        assert!(names.get(id).is_none());
+        assert_ne!(names.lock(bare()), id);
     }
 
     #[test]

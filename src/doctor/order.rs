@@ -10,8 +10,11 @@ use crate::agents::ThreadId;
 /// No more cycles are told of.
 const MOST_CYCLES: usize = 100;
 
-/// The first sighting of two locks, one held while the other was locked.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// So many sightings of one edge differ in what else was held.
+const MOST_SIGHTINGS: usize = 16;
+
+/// A sighting of two locks, one held while the other was locked.
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Edge {
     /// What was held.
     pub from: LockId,
@@ -23,34 +26,79 @@ pub struct Edge {
     pub locked: SiteId,
     /// By which thread.
     pub thread: ThreadId,
+    /// What else was held alone meanwhile: two edges with a gate in common are never taken at once.
+    pub gates: Vec<LockId>,
+}
+
+impl Edge {
+    fn shares_gate(&self, other: &Self) -> bool {
+        self.gates.iter().any(|gate| other.gates.contains(gate))
+    }
 }
 
 /// The graph.
 #[derive(Default)]
 pub struct Order {
-    edges: FxHashMap<(NodeId, NodeId), Edge>,
+    /// Of each pair, the sightings of which none was with less held than another.
+    edges: FxHashMap<(NodeId, NodeId), Vec<Edge>>,
+    /// Locks of one class that were held inside of each other.
+    within: FxHashMap<NodeId, Edge>,
     after: FxHashMap<NodeId, Vec<NodeId>>,
 }
 
 impl Order {
-    /// Takes in a sighting. One whose place was not known gets one from a later sighting.
+    /// Takes in a sighting.
     pub fn add(&mut self, from: NodeId, to: NodeId, edge: Edge) {
         if from == to {
-            return;
-        }
-        if let Some(known) = self.edges.get_mut(&(from, to)) {
-            if (known.held == 0 && edge.held != 0) || (known.locked == 0 && edge.locked != 0) {
-                *known = edge;
+            if edge.from != edge.to {
+                self.within.entry(from).or_insert(edge);
             }
             return;
         }
-        self.edges.insert((from, to), edge);
-        self.after.entry(from).or_default().push(to);
+        let known = self.edges.entry((from, to)).or_default();
+        if known.is_empty() {
+            self.after.entry(from).or_default().push(to);
+        }
+        let is_within = |few: &Edge, many: &Edge| few.gates.iter().all(|gate| many.gates.contains(gate));
+        if known.iter().any(|other| is_within(other, &edge)) {
+            return;
+        }
+        known.retain(|other| !is_within(&edge, other));
+        if known.len() < MOST_SIGHTINGS {
+            known.push(edge);
+        }
     }
 
-    /// Whether it is known, with both places.
-    pub fn is_complete(&self, from: NodeId, to: NodeId) -> bool {
-        self.edges.get(&(from, to)).is_some_and(|edge| edge.held != 0 && edge.locked != 0)
+    /// Whether anything is known of a class.
+    pub fn contains(&self, node: NodeId) -> bool {
+        self.within.contains_key(&node) || self.edges.keys().any(|(from, to)| *from == node || *to == node)
+    }
+
+    /// Of each class of which one was locked while another was held: the first sighting.
+    pub fn same_class(&self) -> Vec<Edge> {
+        let mut all: Vec<_> = self.within.iter().collect();
+        all.sort_unstable_by_key(|(node, _)| **node);
+        all.into_iter().map(|(_, edge)| edge.clone()).collect()
+    }
+
+    /// Sightings of the edges of a circle that could have been at the same time.
+    fn together(&self, nodes: &[NodeId], chosen: &mut Vec<Edge>) -> bool {
+        let index = chosen.len();
+        if index == nodes.len() {
+            return true;
+        }
+        let pair = (nodes[index], nodes[(index + 1) % nodes.len()]);
+        for edge in self.edges.get(&pair).into_iter().flatten() {
+            if chosen.iter().any(|other| other.shares_gate(edge)) {
+                continue;
+            }
+            chosen.push(edge.clone());
+            if self.together(nodes, chosen) {
+                return true;
+            }
+            chosen.pop();
+        }
+        false
     }
 
     /// For each edge in a cycle, the shortest cycle through it; each cycle once.
@@ -68,7 +116,7 @@ impl Order {
             if !alive.contains(&from) || !alive.contains(&to) {
                 continue;
             }
-            let Some(nodes) = self.path(to, from, &alive) else { continue };
+            let Some(mut nodes) = self.path(to, from, &alive) else { continue };
             let mut key = nodes.clone();
             key.sort_unstable();
             if !seen.insert(key) {
@@ -76,8 +124,11 @@ impl Order {
             }
             // From the smallest, so that a report does not depend on the order of sightings in a table.
             let least = nodes.iter().enumerate().min_by_key(|(_, node)| **node).map_or(0, |(index, _)| index);
-            let at = |index: usize| nodes[(least + index) % nodes.len()];
-            cycles.push((0..nodes.len()).map(|index| self.edges[&(at(index), at(index + 1))]).collect());
+            nodes.rotate_left(least);
+            let mut chosen = Vec::new();
+            if self.together(&nodes, &mut chosen) {
+                cycles.push(chosen);
+            }
         }
         cycles
     }
@@ -140,7 +191,7 @@ mod tests {
     fn graph(edges: &[(NodeId, NodeId)]) -> Order {
         let mut order = Order::default();
         for (from, to) in edges {
-            order.add(*from, *to, Edge { from: *from, to: *to, held: 1, locked: 2, thread: 0 });
+            order.add(*from, *to, Edge { from: *from, to: *to, held: 1, locked: 2, thread: 0, gates: Vec::new() });
         }
         order
     }
@@ -175,12 +226,29 @@ mod tests {
         assert!(cycles(&[(1, 1)]).is_empty());
     }
 
+    fn gated(from: NodeId, to: NodeId, gates: &[LockId]) -> (NodeId, NodeId, Edge) {
+        (from, to, Edge { from, to, held: 1, locked: 2, thread: 0, gates: gates.to_vec() })
+    }
+
     #[test]
-    fn a_later_sighting_gives_the_place_that_the_first_did_not_know() {
+    fn a_lock_that_is_held_at_both_edges_is_a_gate() {
         let mut order = Order::default();
-        order.add(1, 2, Edge { from: 1, to: 2, held: 0, locked: 7, thread: 0 });
-        assert!(!order.is_complete(1, 2));
-        order.add(1, 2, Edge { from: 1, to: 2, held: 6, locked: 7, thread: 0 });
-        assert!(order.is_complete(1, 2));
+        for (from, to, edge) in [gated(1, 2, &[9]), gated(2, 1, &[8, 9])] {
+            order.add(from, to, edge);
+        }
+        assert!(order.cycles().is_empty());
+        let (from, to, edge) = gated(2, 1, &[8]);
+        order.add(from, to, edge);
+        assert_eq!(order.cycles().len(), 1);
+    }
+
+    #[test]
+    fn locks_of_one_class_inside_of_each_other_are_listed_once() {
+        let mut order = Order::default();
+        for (from, to) in [(5, 6), (6, 5), (5, 5)] {
+            order.add(1, 1, Edge { from, to, held: 1, locked: 2, thread: 0, gates: Vec::new() });
+        }
+        assert!(order.cycles().is_empty());
+        assert_eq!(order.same_class().len(), 1);
     }
 }

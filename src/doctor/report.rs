@@ -27,6 +27,8 @@ pub struct LockName {
     pub kind: String,
     /// Its place in the buffer.
     pub byte_offset: Option<u64>,
+    /// Whether it is a lock of the machine.
+    pub is_outside: bool,
 }
 
 /// One lock was held while another was locked.
@@ -53,6 +55,21 @@ pub struct WaitReport {
     pub waiter: Place,
     /// For how long.
     pub waited: Duration,
+}
+
+/// A wait that has not ended.
+#[derive(Clone, Debug)]
+pub struct PendingReport {
+    /// For what.
+    pub lock: LockName,
+    /// Who waits.
+    pub waiter: Place,
+    /// For how long.
+    pub waited: Duration,
+    /// Who holds it, as far as that is known.
+    pub holders: Vec<Place>,
+    /// The process that holds it, and for how long.
+    pub outside: Option<(u32, Duration)>,
 }
 
 /// Waits for each other.
@@ -110,6 +127,8 @@ pub struct HoldReport {
 pub struct Report {
     /// Orders that can deadlock.
     pub lock_order: Vec<Vec<EdgeReport>>,
+    /// Locks of one class that were locked inside of each other.
+    pub same_class: Vec<EdgeReport>,
     /// Waits for each other.
     pub deadlocks: Vec<DeadlockReport>,
     /// What was waited for, the longest first.
@@ -122,6 +141,10 @@ pub struct Report {
     pub leaks: Vec<HoldReport>,
     /// Locks that were stuck.
     pub stuck: Vec<Stuck>,
+    /// How many waits there are.
+    pub pending: usize,
+    /// What is waited for now, the longest first.
+    pub waiting: Vec<PendingReport>,
     /// Threads with locks but without the doctor.
     pub threads_without: Vec<ThreadId>,
 }
@@ -141,8 +164,13 @@ impl Report {
 impl State {
     pub(super) fn lock_name(&self, lock: LockId) -> LockName {
         match self.names.get(lock) {
-            Some(lock) => LockName { name: lock.name.clone(), kind: lock.kind.clone(), byte_offset: lock.byte_offset },
-            None => LockName { name: None, kind: String::new(), byte_offset: None },
+            Some(lock) => LockName {
+                name: lock.name.clone(),
+                kind: lock.kind.clone(),
+                byte_offset: lock.byte_offset,
+                is_outside: lock.byte_offset.is_none() && lock.address != 0,
+            },
+            None => LockName { name: None, kind: String::new(), byte_offset: None, is_outside: false },
         }
     }
 
@@ -170,8 +198,9 @@ impl State {
     }
 
     /// A deadlock that was just found, as text for JS.
-    pub fn deadlock_json(&self, deadlock: &Deadlock) -> String {
-        self.deadlock_report(deadlock).json()
+    pub fn deadlock_json(&self, deadlock: &Deadlock, is_told: bool, is_newest: bool) -> String {
+        let json = self.deadlock_report(deadlock).json();
+        format!(r#"{},"isTold":{is_told},"isNewest":{is_newest}}}"#, &json[..json.len() - 1])
     }
 
     /// What is known now. `living` are the threads with locks.
@@ -190,14 +219,35 @@ impl State {
         deadlocks.sort_by_key(|deadlock| !deadlock.is_certain);
         Report {
             lock_order: self.order.cycles().iter().map(|cycle| cycle.iter().map(edge).collect()).collect(),
+            same_class: self.order.same_class().iter().map(edge).collect(),
             deadlocks,
             contention: self.contention_report(),
             long_holds: self.long_hold_report(),
             never_released: self.never_released.iter().map(|hold| self.hold_report(hold)).collect(),
             leaks: self.leaks.iter().map(|hold| self.hold_report(hold)).collect(),
             stuck: self.stuck.clone(),
+            pending: self.waits.len(),
+            waiting: self.waiting_report(),
             threads_without,
         }
+    }
+
+    fn waiting_report(&self) -> Vec<PendingReport> {
+        let report = |wait: &super::Wait| PendingReport {
+            lock: self.lock_name(wait.lock),
+            waiter: self.place((wait.thread, wait.site)),
+            waited: sync::since(wait.since),
+            holders: self
+                .holds_at(wait.address)
+                .into_iter()
+                .filter(|(_, hold)| wait.is_exclusive || hold.is_exclusive)
+                .map(|(thread, hold)| self.place((thread, hold.site)))
+                .collect(),
+            outside: wait.outside.map(|(pid, since)| (pid, sync::since(since))),
+        };
+        let mut all: Vec<_> = self.waits.values().map(report).collect();
+        all.sort_by_key(|wait| std::cmp::Reverse(wait.waited));
+        all
     }
 
     fn contention_report(&self) -> Vec<ContentionReport> {
@@ -227,6 +277,9 @@ impl State {
         let mut all = self.long_holds.clone();
         for (thread, table) in self.tables.iter().filter(|(_, table)| !table.has_ended) {
             for hold in table.read() {
+                if self.is_permit(hold.lock) {
+                    continue;
+                }
                 let held = self.first_seen.get(&hold.serial).map_or(Duration::ZERO, |since| sync::since(*since));
                 if held >= self.options.long_hold {
                     all.push(EndedHold {

@@ -12,6 +12,9 @@ use crate::engine::{Engine, LockView, NameView, Primitive};
 use crate::memory;
 use crate::sync;
 
+/// What is held for as long as it takes: to hold a permit for long is no fault.
+const SEMAPHORE: &str = "Semaphore";
+
 /// The hold of a contended lock, as it was seen.
 pub struct Watched {
     /// What tells it from another hold.
@@ -20,13 +23,21 @@ pub struct Watched {
     is_told: bool,
 }
 
+impl Watched {
+    /// Somebody got in: it moves.
+    pub(super) fn touch(&mut self) {
+        self.since = sync::now();
+        self.is_told = false;
+    }
+}
+
 /// A lock that is stuck, as it was when that was seen.
 #[derive(Clone, Debug)]
 pub struct Stuck {
     /// Which.
     pub lock: LockName,
     /// Who holds it.
-    pub holder: Option<Place>,
+    pub holders: Vec<Place>,
     /// Who waits.
     pub waiters: Vec<Place>,
 }
@@ -50,7 +61,7 @@ struct SeenName {
 pub fn look(engine: &Engine, locks: &[&'static dyn Primitive]) -> Vec<Seen> {
     let mut all = Vec::new();
     for (primitive, place, view) in engine.inspect_all() {
-        if !locks.iter().any(|lock| lock.name() == primitive.name()) {
+        if !locks.iter().any(|lock| lock.is(primitive)) {
             continue;
         }
         let mut holders: Vec<(ThreadId, u64)> = match view.owner {
@@ -70,16 +81,19 @@ impl State {
         let now = sync::now();
         let mut before = std::mem::take(&mut self.watched);
         let mut is_stuck = false;
-        for lock in seen {
+        for mut lock in seen {
             let address = lock.place.address();
+            // The same thread may have given it back and taken it again.
+            lock.holders.extend(self.holds_at(address).iter().map(|(thread, hold)| (*thread, hold.serial)));
             let known = before.remove(&address).filter(|watched| watched.holders == lock.holders);
             let mut watched =
                 known.unwrap_or_else(|| Watched { holders: lock.holders.clone(), since: now, is_told: false });
             let age = now.saturating_duration_since(watched.since);
-            if !lock.holders.is_empty() && age >= self.options.long_hold {
+            if !lock.holders.is_empty() && age >= self.options.long_hold && lock.primitive.name() != SEMAPHORE {
                 self.note_seen_hold(&lock, age);
             }
-            let is_over = self.options.stuck.is_some_and(|limit| age >= limit);
+            let waited = lock.view.waiters.iter().map(|waiter| waiter.waited).max().unwrap_or_default();
+            let is_over = self.options.stuck.is_some_and(|limit| age >= limit && waited >= limit);
             if is_over && !watched.is_told && !lock.holders.is_empty() {
                 watched.is_told = true;
                 is_stuck = true;
@@ -138,12 +152,12 @@ impl State {
         };
         Stuck {
             lock: self.lock_name(lock),
-            holder: Some(self.place((holder, tracked.map_or(0, |hold| hold.site)))),
+            holders: vec![self.place((holder, tracked.map_or(0, |hold| hold.site)))],
             waiters: waiters.iter().map(waiter).collect(),
         }
     }
 
-    /// A hold that only waiters know of.
+    /// A hold that only waiters know of. What a thread that tells its holds has just taken, it is about to tell.
     fn note_seen_hold(&mut self, seen: &Seen, held: Duration) {
         let address = seen.place.address();
         if !self.holds_at(address).is_empty() {
@@ -151,6 +165,9 @@ impl State {
         }
         let Some(lock) = self.waits.values().find(|wait| wait.address == address).map(|wait| wait.lock) else { return };
         for (thread, _) in &seen.holders {
+            if self.tables.get(thread).is_some_and(|table| table.is_used) {
+                continue;
+            }
             self.note_long_hold(EndedHold { lock, thread: *thread, site: 0, held, is_terminated: false });
         }
     }
@@ -166,10 +183,12 @@ impl State {
             sites.entry(wait.thread).or_default().push(wait.site);
             tracked = tracked.or(Some(wait.lock));
         }
-        let holder = seen.holders.first().map(|(thread, _)| {
-            let site = holds.iter().find(|(other, _)| other == thread).map_or(0, |(_, hold)| hold.site);
-            self.place((*thread, site))
-        });
+        let mut holders: Vec<Place> = holds.iter().map(|(thread, hold)| self.place((*thread, hold.site))).collect();
+        for (thread, _) in &seen.holders {
+            if !holders.iter().any(|place| place.thread == *thread) {
+                holders.push(self.place((*thread, 0)));
+            }
+        }
         let waiters = seen.view.waiters.iter().map(|waiter| {
             let site = sites.get_mut(&waiter.thread).and_then(Vec::pop).unwrap_or_default();
             self.place((waiter.thread, site))
@@ -180,9 +199,10 @@ impl State {
                 name: None,
                 kind: seen.primitive.name().into(),
                 byte_offset: Some(seen.place.byte_offset as u64),
+                is_outside: false,
             },
             |lock| self.lock_name(lock),
         );
-        Stuck { lock, holder, waiters }
+        Stuck { lock, holders, waiters }
     }
 }

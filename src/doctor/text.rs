@@ -3,24 +3,77 @@
 use std::fmt::Write;
 use std::time::Duration;
 
-use super::State;
-use super::report::{ContentionReport, DeadlockReport, HoldReport, LockName, Place, Report};
+use super::report::{ContentionReport, DeadlockReport, HoldReport, LockName, PendingReport, Place, Report};
 use super::stuck::Stuck;
+use super::{State, signals};
 use crate::agents::ThreadId;
 
 const WIDTH: usize = 80;
 /// So many of each kind are printed.
 const MOST: usize = 10;
+/// Shorter waits are nothing to print.
+const LONG_WAIT: Duration = Duration::from_secs(1);
 /// So many places of a lock that was waited for.
 const MOST_PLACES: usize = 3;
 
 fn lock(lock: &LockName) -> String {
     let kind = if lock.kind.is_empty() { "Lock" } else { &lock.kind };
     match (&lock.name, lock.byte_offset) {
-        (Some(name), _) => format!("{kind} \"{name}\""),
+        (Some(name), None) if lock.is_outside => format!("lock \"{}\" of the machine", visible(name)),
+        (Some(name), None) => format!("lock \"{}\"", visible(name)),
+        (Some(name), _) => format!("{kind} \"{}\"", visible(name)),
         (None, Some(offset)) => format!("{kind} at byte {offset}"),
         (None, None) => kind.into(),
     }
+}
+
+/// What a terminal would obey, or what nobody would see, is escaped.
+fn visible(text: &str) -> String {
+    let is_hidden = |character: char| {
+        character.is_control()
+            || matches!(character, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
+    };
+    let mut shown = String::with_capacity(text.len());
+    for character in text.chars() {
+        if is_hidden(character) {
+            shown.extend(character.escape_default());
+        } else {
+            shown.push(character);
+        }
+    }
+    shown
+}
+
+/// The columns that a terminal gives to a character.
+fn columns(character: char) -> usize {
+    match character as u32 {
+        0x0300..=0x036f | 0x20d0..=0x20ff | 0xfe00..=0xfe0f => 0,
+        0x1100..=0x115f
+        | 0x2e80..=0xa4cf
+        | 0xac00..=0xd7a3
+        | 0xf900..=0xfaff
+        | 0xfe30..=0xfe6f
+        | 0xff00..=0xff60
+        | 0xffe0..=0xffe6
+        | 0x1f300..=0x1faff
+        | 0x20000..=0x3fffd => 2,
+        _ => 1,
+    }
+}
+
+fn width(text: &str) -> usize {
+    text.chars().map(columns).sum()
+}
+
+/// As many of the characters as there is room for.
+fn fitting(characters: impl Iterator<Item = char>, room: usize) -> Vec<char> {
+    let mut used = 0;
+    characters
+        .take_while(|character| {
+            used += columns(*character);
+            used <= room
+        })
+        .collect()
 }
 
 fn time(duration: Duration) -> String {
@@ -45,7 +98,19 @@ struct Text {
 
 impl Text {
     fn line(&mut self, line: &str) {
-        self.text.extend(line.chars().take(WIDTH));
+        self.named(line, "");
+    }
+
+    /// A line that ends in figures, which stay: a name before them that is too long is cut.
+    fn named(&mut self, line: &str, figures: &str) {
+        let room = WIDTH.saturating_sub(width(figures));
+        if width(line) > room {
+            self.text.extend(fitting(line.chars(), room.saturating_sub(1)));
+            self.text.push('…');
+        } else {
+            self.text.push_str(line);
+        }
+        self.text.push_str(figures);
         self.text.push('\n');
     }
 
@@ -53,7 +118,7 @@ impl Text {
     fn place(&mut self, before: &str, place: &Place, after: &str) {
         let head = format!("{before} thread {}", place.thread);
         let Some(frame) = place.stack.first() else {
-            return self.line(&format!("{head}{after}  (place not known)"));
+            return self.named(&format!("{head}  (place not known)"), after);
         };
         let (name, path) = match frame.rfind('(') {
             Some(at) => (&frame[..at], frame[at + 1..].trim_end_matches(')')),
@@ -61,15 +126,16 @@ impl Text {
         };
         let path = path.strip_prefix("file://").unwrap_or(path);
         let path = path.strip_prefix(&self.folder).map_or(path, |path| path.trim_start_matches(['/', '\\']));
-        let fixed = head.chars().count() + after.chars().count() + name.chars().count() + 4;
+        let (name, path) = (visible(name), visible(path));
+        let fixed = width(&head) + width(after) + width(&name) + 4;
         let room = WIDTH.saturating_sub(fixed).max(20);
-        let length = path.chars().count();
-        let path = if length > room {
-            format!("…{}", path.chars().skip(length + 1 - room).collect::<String>())
+        let path = if width(&path) > room {
+            let end: String = fitting(path.chars().rev(), room - 1).into_iter().rev().collect();
+            format!("…{end}")
         } else {
-            path.to_owned()
+            path
         };
-        self.line(&format!("{head}  {name}({path}){after}"));
+        self.named(&format!("{head}  {name}({path})"), after);
     }
 
     fn left_out(&mut self, all: usize) {
@@ -79,7 +145,7 @@ impl Text {
     }
 
     fn deadlock(&mut self, deadlock: &DeadlockReport) {
-        let certainty = if deadlock.is_certain { "certain" } else { "possible" };
+        let certainty = if deadlock.is_certain { "certain" } else { "likely" };
         let what = if deadlock.waits.len() == 1 {
             "somebody waits for what it holds itself".into()
         } else {
@@ -94,27 +160,41 @@ impl Text {
     }
 
     fn stuck(&mut self, stuck: &Stuck) {
-        self.line(&format!("STUCK: {}, {}", lock(&stuck.lock), count(stuck.waiters.len(), "waits", "wait")));
-        if let Some(holder) = &stuck.holder {
-            self.place("    held by  ", holder, "");
+        self.named(
+            &format!("STUCK: {}", lock(&stuck.lock)),
+            &format!(", {}", count(stuck.waiters.len(), "waits", "wait")),
+        );
+        self.places("    held by  ", &stuck.holders);
+        self.places("    wanted by", &stuck.waiters);
+    }
+
+    fn places(&mut self, before: &str, places: &[Place]) {
+        for place in places.iter().take(MOST_PLACES) {
+            self.place(before, place, "");
         }
-        for waiter in stuck.waiters.iter().take(MOST_PLACES) {
-            self.place("    wanted by", waiter, "");
-        }
-        if stuck.waiters.len() > MOST_PLACES {
-            self.line(&format!("    ... and {} more", stuck.waiters.len() - MOST_PLACES));
+        if places.len() > MOST_PLACES {
+            self.line(&format!("    ... and {} more", places.len() - MOST_PLACES));
         }
     }
 
+    fn pending(&mut self, wait: &PendingReport) {
+        self.named(&format!("WAITING: {}", lock(&wait.lock)), &format!(", {}", time(wait.waited)));
+        if let Some((pid, held)) = wait.outside {
+            self.line(&format!("    held by   process {pid}, for {}", time(held)));
+        }
+        self.places("    held by  ", &wait.holders);
+        self.place("    wanted by", &wait.waiter, "");
+    }
+
     fn hold(&mut self, title: &str, hold: &HoldReport, time: &str) {
-        self.line(&format!("{title}: {}{time}", lock(&hold.lock)));
+        self.named(&format!("{title}: {}", lock(&hold.lock)), time);
         self.place("    held by  ", &hold.holder, "");
     }
 
     fn contention(&mut self, contended: &ContentionReport) {
         let (waits, total, longest) =
             (count(contended.waits as usize, "wait", "waits"), time(contended.total), time(contended.longest));
-        self.line(&format!("  {}: {waits}, {total} in all, {longest} at most", lock(&contended.lock)));
+        self.named(&format!("  {}", lock(&contended.lock)), &format!(": {waits}, {total} in all, {longest} at most"));
         for delay in contended.waiters.iter().take(MOST_PLACES) {
             self.place("    waited   ", &delay.place, &format!(", {}", time(delay.total)));
         }
@@ -138,6 +218,7 @@ impl Report {
             report.deadlocks.iter().flat_map(|deadlock| &deadlock.waits).map(|wait| wait.lock.clone()).collect();
         report.stuck.retain(|stuck| !told.contains(&stuck.lock));
         told.extend(report.stuck.iter().map(|stuck| stuck.lock.clone()));
+        report.waiting.retain(|wait| wait.waited >= LONG_WAIT && !told.contains(&wait.lock));
         report.long_holds.retain(|hold| !told.contains(&hold.lock));
         report
     }
@@ -152,6 +233,10 @@ impl Report {
             text.stuck(stuck);
         }
         text.left_out(self.stuck.len());
+        for wait in self.waiting.iter().take(MOST) {
+            text.pending(wait);
+        }
+        text.left_out(self.waiting.len());
         for cycle in self.lock_order.iter().take(MOST) {
             text.line("LOCK ORDER: these deadlock if they run at the same time");
             for edge in cycle {
@@ -197,11 +282,15 @@ impl Report {
             (self.leaks.len(), "leaked guard", "leaked guards"),
         ];
         let mut all = String::new();
+        let waits = match self.pending {
+            0 => String::new(),
+            pending => format!("; {} now", count(pending, "wait", "waits")),
+        };
         for (number, one, many) in counts.into_iter().filter(|(number, ..)| *number > 0) {
             // Writing to a string does not fail.
             let _ = write!(all, "{}{}", if all.is_empty() { "" } else { ", " }, count(number, one, many));
         }
-        if all.is_empty() { "no deadlocks, and no orders that could".into() } else { all }
+        if all.is_empty() { format!("no deadlocks, and no orders that could{waits}") } else { all }
     }
 }
 
@@ -217,8 +306,47 @@ impl State {
         Some(report.text(&self.folder))
     }
 
+    /// As `text_once`, at the end of the process: a signal may have led to it that the watchdog has not seen yet.
+    pub fn last_text(&mut self, living: &[ThreadId]) -> Option<String> {
+        match signals::take().last() {
+            Some(signal) => self.text_on(*signal),
+            None => self.text_once(living),
+        }
+    }
+
+    /// The report for people when a signal comes: whenever it is asked for, else if there is more to report, or somebody waits.
+    pub(super) fn text_on(&mut self, signal: i32) -> Option<String> {
+        let is_wanted = signals::asks(signal) || !self.waits.is_empty();
+        if is_wanted { Some(self.text(&[])) } else { self.text_once(&[]) }
+    }
+
     /// The report for people.
-    pub fn text(&self, living: &[ThreadId]) -> String {
-        self.report(living).text(&self.folder)
+    pub fn text(&mut self, living: &[ThreadId]) -> String {
+        let report = self.report(living);
+        self.printed = report.problems();
+        report.text(&self.folder)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text() -> Text {
+        Text { text: String::new(), folder: String::new() }
+    }
+
+    #[test]
+    fn figures_stay_and_wide_letters_are_two_columns() {
+        let mut text = text();
+        text.named(&"名".repeat(60), ", 12 ms");
+        let line = text.text.trim_end();
+        assert!(line.ends_with("…, 12 ms"), "{line}");
+        assert!(width(line) <= WIDTH);
+    }
+
+    #[test]
+    fn what_a_terminal_would_obey_is_escaped() {
+        assert_eq!(visible("a\u{1b}[2J\nb\u{202e}"), "a\\u{1b}[2J\\nb\\u{202e}");
     }
 }

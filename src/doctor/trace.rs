@@ -2,8 +2,6 @@
 
 use std::time::Instant;
 
-use rustc_hash::FxHashMap;
-
 use super::contention::Unlock;
 use super::names::{LockId, SiteId};
 use crate::agents::ThreadId;
@@ -44,8 +42,6 @@ pub struct Slice {
 pub struct Trace {
     /// In order of their ends.
     pub slices: Vec<Slice>,
-    /// Since when a thread holds what it has waited for.
-    holds: FxHashMap<(ThreadId, LockId), (Instant, SiteId)>,
 }
 
 impl Trace {
@@ -61,14 +57,11 @@ impl Trace {
     ) {
         let freed = unlock.map(|unlock| (unlock.thread, unlock.at));
         self.push(Slice { kind: SliceKind::Wait, thread, lock, site, begin, end, freed });
-        self.holds.insert((thread, lock), (end, site));
     }
 
-    /// A hold with waiters ends. If it did not begin with a wait, it is shown from its first waiter on.
-    pub fn unlocked(&mut self, thread: ThreadId, lock: LockId, site: SiteId, since: Option<Instant>, now: Instant) {
-        let (begin, site) =
-            self.holds.remove(&(thread, lock)).or(since.map(|since| (since, site))).unwrap_or((now, site));
-        self.push(Slice { kind: SliceKind::Hold, thread, lock, site, begin, end: now, freed: None });
+    /// A hold with waiters ends.
+    pub fn held(&mut self, thread: ThreadId, lock: LockId, site: SiteId, begin: Instant, end: Instant) {
+        self.push(Slice { kind: SliceKind::Hold, thread, lock, site, begin, end, freed: None });
     }
 
     fn push(&mut self, slice: Slice) {

@@ -1,23 +1,24 @@
-//! The thread that looks for what is stuck, while the JS threads may all be blocked.
+//! The thread that looks for what is stuck, and prints the report when a signal comes, while the JS threads may all be blocked.
 
 use std::io::Write;
 use std::thread;
 use std::time::Duration;
 
-use super::Doctor;
 use super::stuck::look;
+use super::{Doctor, signals};
 use crate::engine::{Engine, Primitive};
 
 /// How often it looks, at least and at most.
 const LEAST: Duration = Duration::from_millis(5);
 /// The space of the names of this process.
 const PROCESS: u32 = 0;
-const MOST: Duration = Duration::from_millis(100);
+const MOST: Duration = Duration::from_millis(50);
 
 /// Starts it, for as long as the doctor that has just been started is on. Whatever fails here leaves everything else as it is.
 pub fn watch(doctor: &'static Doctor, engine: &'static Engine, locks: &'static [&'static dyn Primitive]) {
     let (generation, options) = doctor.with(|state| (state.generation, state.options));
-    let shortest = options.stuck.unwrap_or(Duration::MAX).min(options.long_hold);
+    let shortest =
+        options.stuck.unwrap_or(Duration::MAX).min(options.likely.unwrap_or(Duration::MAX)).min(options.long_hold);
     let step = (shortest / 8).clamp(LEAST, MOST);
     // All names are looked at together: less often.
     let every = options.stuck.map_or(u32::MAX, |stuck| (stuck.as_nanos() / 4 / step.as_nanos()).clamp(1, 50) as u32);
@@ -29,29 +30,31 @@ pub fn watch(doctor: &'static Doctor, engine: &'static Engine, locks: &'static [
             let names = if turn % every == 0 { engine.query_names(PROCESS) } else { Vec::new() };
             // Outside of the doctor's lock, which threads take while they hold none of the engine's.
             let seen = look(engine, locks);
-            let text = doctor.with(|state| {
+            let came = doctor.with(|state| {
                 if state.generation != generation {
                     return None;
                 }
+                signals::arm(options.may_ask);
                 state.tick();
                 let mut is_news = state.watch(seen);
                 if turn % every == 0 {
                     is_news |= state.watch_names(PROCESS as usize, names);
                 }
-                if let Some(age) = options.stuck {
-                    is_news |= state.find_old_deadlocks(age);
-                }
-                let is_first = state.printed == 0;
-                Some(if is_news && is_first { state.text_once(&[]) } else { None })
-            });
-            match text {
-                None => return,
-                Some(Some(text)) => {
-                    // There is nobody to tell that it could not be written.
+                is_news |= state.find_old_deadlocks();
+                let came = signals::take();
+                let text = match came.last() {
+                    Some(signal) => state.text_on(*signal),
+                    None if is_news && state.printed == 0 => state.text_once(&[]),
+                    None => None,
+                };
+                if let Some(text) = text {
+                    // The end of the process waits for this lock. There is nobody to tell that it could not be written.
                     let _ = std::io::stderr().write_all(text.as_bytes());
                 }
-                Some(None) => {}
-            }
+                Some(came)
+            });
+            let Some(came) = came else { return };
+            came.into_iter().for_each(signals::go_on);
         }
     };
     // Without it the report has to be asked for.

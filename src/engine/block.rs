@@ -2,97 +2,18 @@
 //! terminated or debugged. One kind of wait for every primitive.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use super::deadlock::Hop;
 use super::parker::Parker;
-use super::primitive::{Corrupt, Hold, Mode, Order, Primitive, Request, State};
+use super::primitive::{Change, Corrupt, Hold, Mode, Order, Primitive, Request, State};
 use super::queue::{Settlement, WaiterId};
 use super::section::Entered;
 use super::stats::Leaving;
 use super::table::Engine;
+use super::wait::{Caller, Failure, Limit, Outcome};
 use crate::agents::{Agent, AgentId, Blockage};
 use crate::memory::Place;
 use crate::sync;
-
-/// A blocked thread wakes by itself this often.
-const SLICE: Duration = Duration::from_millis(25);
-
-/// How long a wait may take.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Limit {
-    /// One try, no wait.
-    Once,
-    /// Until then.
-    Until(Instant),
-    /// For ever.
-    Endless,
-}
-
-impl Limit {
-    /// Until `time` from now; for ever if no clock can count that far.
-    pub fn after(time: Duration) -> Self {
-        sync::now().checked_add(time).map_or(Self::Endless, Self::Until)
-    }
-}
-
-/// How a wait ended.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Outcome {
-    /// With what it was for.
-    Granted {
-        /// The agent whose thread ended inside, which this agent has to report.
-        abandoned_by: Option<AgentId>,
-    },
-    /// There was nothing to wait for: the value was another.
-    Refused,
-    /// Without: it was held, or reserved, or the time was over.
-    TimedOut,
-}
-
-impl Outcome {
-    /// With what it was for, and nothing to report.
-    pub const GRANTED: Self = Self::Granted { abandoned_by: None };
-}
-
-/// Why a blocking call failed.
-#[derive(Debug)]
-pub enum Failure {
-    /// The words hold what this package did not write.
-    Corrupt,
-    /// The wait could never end: who waits for what, beginning with this thread.
-    Deadlock(Vec<Hop>),
-    /// The pause between two slices returned that the thread is to end.
-    Interrupted,
-}
-
-impl From<Corrupt> for Failure {
-    fn from(_: Corrupt) -> Self {
-        Self::Corrupt
-    }
-}
-
-/// Whoever calls a verb that blocks; a closure that only pauses will do.
-pub trait Caller {
-    /// Called between two slices; false: the thread is to end. It may take as long as it likes, and may call the engine.
-    fn pause(&mut self) -> bool;
-
-    /// The thread has queued for what `owner` holds (0: nobody alone), and found this state.
-    fn queued(&mut self, owner: AgentId, state: State, since: Instant) {
-        let _ = (owner, state, since);
-    }
-
-    /// There was nothing to wait for in this state.
-    fn refused(&mut self, state: State) {
-        let _ = state;
-    }
-}
-
-impl<F: FnMut() -> bool> Caller for F {
-    fn pause(&mut self) -> bool {
-        self()
-    }
-}
 
 impl Engine {
     /// Waits for what is requested, blocking the thread of `agent`, which is this one, for as long as `limit` says.
@@ -161,7 +82,8 @@ impl Engine {
         // It was kept for this thread's own loop, which cannot come while the thread is blocked; or it queues behind those
         // who could have come, and have not.
         let was_kept = !fault!(BlockedThreadKeepsReservation) && section.drop_reservation_of(agent.id);
-        if was_kept || was_freed || hold.is_some_and(|hold| hold.mode == Mode::Shared) {
+        let is_shared = hold.is_some_and(|hold| hold.mode == Mode::Shared) && !fault!(BlockedReaderQueuesBlindly);
+        if was_kept || was_freed || is_shared {
             section.hand_off();
         }
         let blockage = Blockage {
@@ -175,9 +97,9 @@ impl Engine {
         section.finish();
         caller.queued(owner, state, since);
 
-        let wait = BlockedWait { engine: self, primitive, place, parker, id, limit };
+        let wait = BlockedWait { engine: self, primitive, place, agent: agent.id, hold, parker, id, limit };
         let outcome = match self.find_cycle(agent, blockage) {
-            Some(cycle) => match wait.withdraw(Leaving::Deadlocked) {
+            Some(cycle) => match wait.withdraw(Leaving::Deadlocked, caller) {
                 Ok(Outcome::TimedOut) => Err(Failure::Deadlock(cycle)),
                 other => other,
             },
@@ -201,21 +123,27 @@ impl Engine {
         self.refuse(primitive, place, Some(hold), here.id, Settlement::Granted { abandoned_by });
     }
 
-    /// Changes the state, if that can be, and lets in whoever may get in then; returns the new state. On the thread of
-    /// `here`, as [`Engine::release`].
-    pub(crate) fn update(
+    /// Makes a change of what `here` has to do with, and lets in whoever may get in then; returns the new state, or `None` if
+    /// that cannot be: then nothing changes. The rest is as for [`Engine::release`].
+    pub fn change(
         &self,
         here: &Arc<Agent>,
         primitive: &'static dyn Primitive,
         place: Place,
-        change: impl FnOnce(State) -> Option<State>,
+        change: Change,
     ) -> Result<Option<State>, Corrupt> {
         let mut section = self.open(primitive, place)?;
-        let state = section.update(change);
+        let state = section.change(change, here.id).then(|| section.state());
         if state.is_some() {
             section.hand_off();
         }
         section.finish_beside(here);
+        match change {
+            _ if state.is_none() => {}
+            Change::Downgrade(owner) => self.note_hold(primitive, place, here.id, Hold::shared(owner)),
+            Change::Upgrade(owner) => self.note_release(primitive, place, here.id, Hold::shared(owner)),
+            _ => {}
+        }
         Ok(state)
     }
 
@@ -233,7 +161,7 @@ impl Engine {
         let (queue, waiters) = contents.queue_or_new(place, primitive);
         let id = queue.push_blocked(waiters, arrival, agent.id, Arc::clone(&parker));
         drop(contents);
-        BlockedWait { engine: self, primitive, place, parker, id, limit }
+        BlockedWait { engine: self, primitive, place, agent: agent.id, hold: None, parker, id, limit }
     }
 
     /// Runs `sleep`, meanwhile noting that `agent` is blocked at `place`, for what anybody may end.
@@ -272,6 +200,8 @@ pub(crate) struct BlockedWait<'e> {
     pub(crate) engine: &'e Engine,
     pub(crate) primitive: &'static dyn Primitive,
     pub(crate) place: Place,
+    pub(crate) agent: AgentId,
+    pub(crate) hold: Option<Hold>,
     pub(crate) parker: Arc<Parker>,
     pub(crate) id: WaiterId,
     pub(crate) limit: Limit,
@@ -280,22 +210,14 @@ pub(crate) struct BlockedWait<'e> {
 impl BlockedWait<'_> {
     /// Spins, then sleeps until the wait is over.
     pub(crate) fn sleep(&self, caller: &mut dyn Caller) -> Result<Outcome, Failure> {
-        self.settled(|wait| {
-            let settlement = wait.sleep_until_settled(caller)?;
-            // The end of the thread may have begun since its last slice: then its code will not learn of it.
-            if let Some(notified @ Settlement::Notified(_)) = settlement
-                && !caller.pause()
-            {
-                self.engine.refuse(self.primitive, self.place, None, 0, notified);
-                return Err(Failure::Interrupted);
-            }
-            Ok(settlement)
-        })
+        let settlement = self.sleep_until_settled(caller)?;
+        self.accept(settlement, caller)
     }
 
     /// As [`BlockedWait::sleep`]; returns how the wait was settled, `None` if its time was over.
     pub(crate) fn sleep_until_settled(&self, caller: &mut dyn Caller) -> Result<Option<Settlement>, Failure> {
-        let mut slice_end = sync::now() + SLICE;
+        let slice = self.engine.patience.slice;
+        let mut slice_end = sync::now() + slice;
         let mut is_woken = self.spin();
         loop {
             if !is_woken {
@@ -323,7 +245,7 @@ impl BlockedWait<'_> {
                 if let Some(settlement) = self.arrive(Presence::Here)? {
                     return Ok(Some(settlement));
                 }
-                slice_end = sync::now() + SLICE;
+                slice_end = sync::now() + slice;
                 is_woken = false;
             } else {
                 is_woken = is_woken && self.spin();
@@ -375,21 +297,25 @@ impl BlockedWait<'_> {
     }
 
     /// As [`BlockedWait::leave`], as an outcome.
-    fn withdraw(&self, why: Leaving) -> Result<Outcome, Failure> {
-        self.settled(|wait| wait.leave(why))
+    fn withdraw(&self, why: Leaving, caller: &mut dyn Caller) -> Result<Outcome, Failure> {
+        let settlement = self.leave(why)?;
+        self.accept(settlement, caller)
     }
 
-    fn settled(&self, end: impl FnOnce(&Self) -> Result<Option<Settlement>, Failure>) -> Result<Outcome, Failure> {
-        let settlement = end(self)?;
-        if let Some(settlement) = settlement {
-            self.engine.learned(self.primitive, self.place, settlement);
+    /// The code that waits gets what its wait was settled with. If the end of its thread has begun since the last slice, that
+    /// passes on, as if the thread had never waited.
+    fn accept(&self, settlement: Option<Settlement>, caller: &mut dyn Caller) -> Result<Outcome, Failure> {
+        let Some(settlement) = settlement else { return Ok(Outcome::TimedOut) };
+        if !fault!(EndingThreadKeepsGrant) && !caller.goes_on() {
+            self.engine.refuse(self.primitive, self.place, self.hold, self.agent, settlement);
+            return Err(Failure::Interrupted);
         }
+        self.engine.learned(self.primitive, self.place, settlement);
         match settlement {
-            None => Ok(Outcome::TimedOut),
-            Some(Settlement::Granted { abandoned_by }) => Ok(Outcome::Granted { abandoned_by }),
-            Some(Settlement::Notified(_)) => Ok(Outcome::GRANTED),
-            Some(Settlement::Refused) => Ok(Outcome::Refused),
-            Some(Settlement::Corrupt) => Err(Failure::Corrupt),
+            Settlement::Granted { abandoned_by } => Ok(Outcome::Granted { abandoned_by }),
+            Settlement::Notified(_) => Ok(Outcome::GRANTED),
+            Settlement::Refused => Ok(Outcome::Refused),
+            Settlement::Corrupt => Err(Failure::Corrupt),
         }
     }
 }

@@ -128,35 +128,84 @@ impl Engine {
             }
             Blockers::Holders => {}
         }
-        let is_strict = queue.primitive.order() == Order::Strict;
+        let waiters = &contents.waiters;
+        let Some(mine) = queue.blocked(waiters).find(|id| waiters[*id].agent == waiter) else { return Vec::new() };
         let slots = contents.slots.get(&blockage.address).into_iter().flatten();
         let registered = slots.filter(|slot| slot.read().sum() > 0).map(|slot| slot.agent);
         let named = contents.holders_of(blockage.address);
         let holders: Vec<AgentId> = registered.chain(named.iter().map(|holder| holder.agent)).collect();
-        let mut ahead: Vec<_> = queue.tickets(&contents.waiters).collect();
-        ahead.sort_unstable();
-        let is_mine = |id: WaiterId| contents.waiters[id].agent == waiter && contents.waiters[id].is_blocking();
-        let Some(mine) = ahead.iter().position(|(_, id)| is_mine(*id)) else { return Vec::new() };
-        let is_exclusive = |id: WaiterId| contents.waiters[id].hold.is_some_and(|hold| hold.mode == Mode::Exclusive);
+        let is_strict = queue.primitive.order() == Order::Strict;
+        if holders.is_empty() && !is_strict {
+            // Whoever waits ahead waits for the owner too: of a mutex nobody else is in the way.
+            return blockers;
+        }
+        let is_ahead = |id: &WaiterId| waiters[*id].ticket() < waiters[mine].ticket();
+        let is_exclusive = |id: WaiterId| waiters[id].hold.is_some_and(|hold| hold.mode == Mode::Exclusive);
         let is_held_alone = named.iter().any(|holder| holder.hold.mode == Mode::Exclusive);
-        let mut waits_for_holders = is_held_alone || is_exclusive(ahead[mine].1);
-        for (_, id) in &ahead[..mine] {
-            let other = &contents.waiters[*id];
-            if is_strict && other.is_endless {
-                // It goes first, and final: even a loop, which cannot come while its thread is blocked.
-                blockers.push(other.agent);
+        let mut waits_for_holders = is_held_alone || is_exclusive(mine);
+        for id in queue.blocked(waiters).take_while(is_ahead).filter(|id| waiters[*id].is_endless) {
+            if is_strict || !holders.is_empty() && is_exclusive(id) {
+                // It goes first, and waits for the holders itself.
+                blockers.push(waiters[id].agent);
             }
-            if !holders.is_empty() && other.is_endless && is_exclusive(*id) {
-                // It waits for the holders itself; a pending promise does so without a thread.
-                waits_for_holders = true;
-                if other.is_blocking() {
-                    blockers.push(other.agent);
-                }
+            waits_for_holders |= is_exclusive(id);
+        }
+        for group in queue.groups() {
+            let ahead = || group.waiters(waiters).take_while(is_ahead).filter(|id| waiters[*id].is_endless);
+            if is_strict && ahead().next().is_some() {
+                // It goes first, and final, though its loop cannot come while its thread is blocked.
+                blockers.push(group.agent.id);
             }
+            // A pending promise waits for the holders without a thread.
+            waits_for_holders = waits_for_holders || ahead().any(is_exclusive);
         }
         if waits_for_holders {
             blockers.extend(holders);
         }
         blockers
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use std::ptr::NonNull;
+
+    use super::*;
+    use crate::engine::list::STEPS;
+    use crate::engine::parker::Parker;
+    use crate::engine::primitive::{Hold, HoldOwner, Request};
+    use crate::engine::timers::NoClock;
+    use crate::engine::{EventLoop, Limit, Patience};
+    use crate::memory::Place;
+    use crate::primitives::mutex::MUTEX;
+    use crate::sync::{self, AtomicU32};
+
+    /// How many waiters a thread that begins to block for a mutex looks at, behind so many pending promises.
+    fn steps_to_look(pending: usize) -> u64 {
+        let engine = Engine::new(1, 70_000, Patience::default(), Box::new(NoClock));
+        let (holder, me) = (engine.agents.add(0).unwrap(), engine.agents.add(1).unwrap());
+        let word = AtomicU32::new(holder.id);
+        // SAFETY: an aligned atomic that outlives all waits, which end below.
+        let place = unsafe { Place::new(NonNull::from(&word), 0) };
+        let mut waits = EventLoop::new(&engine, engine.agents.add(2).unwrap());
+        for _ in 0..pending {
+            waits.wait(&MUTEX, place, Request::Hold(Hold::exclusive(HoldOwner::Thread)), Limit::Endless).unwrap();
+        }
+        let mut section = engine.open(&MUTEX, place).unwrap();
+        let (parker, hold) = (Arc::new(Parker::current()), Hold::exclusive(HoldOwner::Thread));
+        let id = section.push_blocked(me.id, parker, Some(hold), true, sync::now());
+        section.finish();
+        let blockage = Blockage { address: place.address(), byte_offset: 0, endless: true, serial: 1 };
+        STEPS.set(0);
+        assert_eq!(engine.blockers(me.id, blockage), [holder.id]);
+        let steps = STEPS.get();
+        engine.drop_waiter(&MUTEX, place, id, crate::engine::stats::Leaving::Ending);
+        waits.end();
+        steps
+    }
+
+    #[test]
+    fn who_blocks_for_a_mutex_looks_at_none_of_the_promises_that_are_pending() {
+        assert_eq!(steps_to_look(1_000), steps_to_look(0));
     }
 }

@@ -5,20 +5,21 @@
 //! settled (a notification, a grant in strict order) is collected here.
 
 use std::collections::VecDeque;
-use std::io;
 use std::sync::Arc;
 use std::time::Instant;
 
 use super::arena::Arena;
-use super::block::{Limit, Outcome};
-use super::lock_all::PendingSets;
-use super::names::NamedRequests;
+use super::lock_set::PendingSets;
+use super::names::Name;
 use super::primitive::{Corrupt, Hold, Mode, Order, Primitive, Request, State};
 use super::queue::{Settlement, WaiterId};
-use super::section::{Claim, Entered, Parks};
+use super::reply::{Reply, ReplyError};
+use super::requests::{NamedRequests, Ticket};
+use super::section::Entered;
 use super::stats::Leaving;
 use super::table::Engine;
-use crate::agents::{Agent, AgentId, Notice, SPARE, WaitId};
+use super::wait::{Limit, Outcome};
+use crate::agents::{Agent, AgentId, Notice, WaitId};
 use crate::memory::Place;
 use crate::sync;
 
@@ -26,79 +27,42 @@ use crate::sync;
 pub struct EventLoop<'e> {
     pub(super) engine: &'e Engine,
     pub(super) agent: Arc<Agent>,
-    waits: Arena<Wait>,
+    pub(super) waits: Arena<Wait>,
     /// Of several locks at once.
     pub(super) sets: PendingSets,
     /// Its requests for names.
     pub(super) names: NamedRequests,
     /// Notices taken from the inbox and not yet dealt with.
-    notices: VecDeque<Notice>,
+    pub(super) notices: VecDeque<Notice>,
     /// What [`EventLoop::next_settled`] returned last, until it is called again: the thread's code may not know of it yet.
-    unaccepted: Option<Unaccepted>,
+    pub(super) unaccepted: Option<Unaccepted>,
     /// Whether it may still park in this drain.
-    may_park: bool,
+    pub(super) may_park: bool,
     /// When it last did.
-    last_park: Instant,
+    pub(super) last_park: Instant,
     /// Who held the lock when the last wait for one was queued; 0 if nobody did.
     pub waits_for: AgentId,
     /// The state that the last wait found when it was queued, or refused at once.
     pub found: State,
 }
 
-/// What came of a request.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Reply {
-    /// Settled at once.
-    Now(Outcome),
-    /// To be settled by [`EventLoop::next_settled`] under this token.
-    Pending(u32),
-}
-
-/// Why a request was refused; nothing was changed.
-#[derive(Debug)]
-pub enum ReplyError {
-    /// The words hold what this package did not write.
-    Corrupt,
-    /// What was to be released is not held in this way.
-    NotHeld,
-    /// The thread that watches the deadlines could not be started.
-    NoClock(io::Error),
-}
-
-impl From<Corrupt> for ReplyError {
-    fn from(_: Corrupt) -> Self {
-        Self::Corrupt
-    }
-}
-
-/// A wait that is over.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Settled {
-    /// Which; its number is used again.
-    pub token: u32,
-    /// For what.
-    pub place: Place,
-    /// Whether it was to hold something; else for a notification.
-    pub is_for_hold: bool,
-    /// How it ended.
-    pub outcome: Result<Outcome, Corrupt>,
-}
-
 /// A pending wait.
-struct Wait {
-    primitive: &'static dyn Primitive,
-    place: Place,
-    hold: Option<Hold>,
-    waiter: WaiterId,
-    serial: u64,
-    has_deadline: bool,
+pub(super) struct Wait {
+    pub(super) primitive: &'static dyn Primitive,
+    pub(super) place: Place,
+    pub(super) hold: Option<Hold>,
+    pub(super) waiter: WaiterId,
+    pub(super) serial: u64,
+    pub(super) has_deadline: bool,
+    /// The loop does not park for it.
+    pub(super) stays_awake: bool,
     /// What becomes of its notification.
-    delivery: Delivery,
+    pub(super) delivery: Delivery,
 }
 
 /// What becomes of the notification of a wait.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Delivery {
+pub(super) enum Delivery {
     /// It is collected when it is returned.
     AtOnce,
     /// It stays in the table until [`EventLoop::accept`]: the thread has a lock to take first.
@@ -108,7 +72,7 @@ enum Delivery {
 }
 
 /// What was returned last, and may have to be passed on.
-enum Unaccepted {
+pub(super) enum Unaccepted {
     Settled {
         primitive: &'static dyn Primitive,
         place: Place,
@@ -184,7 +148,8 @@ impl<'e> EventLoop<'e> {
                 self.insert(id, primitive, place, hold, waiter, limit)
             }),
         };
-        let is_shared = request.hold().is_some_and(|hold| hold.mode == Mode::Shared);
+        let is_shared =
+            request.hold().is_some_and(|hold| hold.mode == Mode::Shared) && !fault!(LoopReaderQueuesBlindly);
         let must_look = was_freed && !fault!(AsyncFreesSilently) || is_shared;
         if must_look && !matches!(reply, Ok(Reply::Now(Outcome::Granted { .. }))) {
             section.hand_off();
@@ -244,7 +209,7 @@ impl<'e> EventLoop<'e> {
     fn leave(&mut self, token: u32, wait: &Wait) {
         self.engine.drop_waiter(wait.primitive, wait.place, wait.waiter, Leaving::Ending);
         self.stop_clock(token, wait);
-        self.forget_wait(wait.place, wait.hold);
+        self.names.forget_wait(self.engine, wait.place, wait.hold);
     }
 
     /// A name for a wait that is about to begin, and its deadline to be kept.
@@ -265,38 +230,49 @@ impl<'e> EventLoop<'e> {
         waiter: WaiterId,
         limit: Limit,
     ) -> Reply {
-        let has_deadline = limit != Limit::Endless;
-        let wait = Wait { primitive, place, hold, waiter, serial, has_deadline, delivery: Delivery::AtOnce };
+        let has_deadline = matches!(limit, Limit::Until(_));
+        let delivery = Delivery::AtOnce;
+        let wait = Wait { primitive, place, hold, waiter, serial, has_deadline, stays_awake: false, delivery };
         Reply::Pending(self.waits.insert(wait))
     }
 
     /// Takes back a pending wait; returns what it was for, or `None` if there is none under this token any more: one that
-    /// was settled is as good as over.
+    /// was settled is as good as over, but for a name, which goes on to the next if the thread's code does not know of it.
     pub fn cancel(&mut self, token: u32) -> Option<Place> {
         let wait = self.waits.get(token)?;
-        if self.engine.try_leave(wait.primitive, wait.place, wait.waiter, Leaving::TakenBack) == Ok(false) {
-            return None;
+        let place = wait.place;
+        if self.engine.try_leave(wait.primitive, place, wait.waiter, Leaving::TakenBack) == Ok(false) {
+            if !place.is_name() || fault!(AbortedNameStaysGranted) {
+                return None;
+            }
+            self.drop_wait(token);
+            return Some(place);
         }
         let wait = self.waits.remove(token);
         self.stop_clock(token, &wait);
-        self.cancel_set(token);
-        self.forget_wait(wait.place, wait.hold);
-        Some(wait.place)
+        self.sets.cancel(self.engine, &self.agent, token);
+        self.names.forget_wait(self.engine, place, wait.hold);
+        Some(place)
     }
 
-    fn stop_clock(&self, token: u32, wait: &Wait) {
+    /// This loop never parks for the wait, whatever that costs it.
+    pub fn stay_awake(&mut self, token: u32) {
+        self.waits[token].stays_awake = true;
+    }
+
+    pub(super) fn stop_clock(&self, token: u32, wait: &Wait) {
         if wait.has_deadline {
             self.engine.timers.cancel(WaitId { token, serial: wait.serial });
         }
     }
 
-    fn collect(&self, wait: &Wait) -> Option<Settlement> {
+    pub(super) fn collect(&self, wait: &Wait) -> Option<Settlement> {
         self.engine.contents(wait.primitive.space(), wait.place.address()).collect(wait.waiter)
     }
 
     /// Passes on what [`Self::next_settled`] returned last, since nobody wants it any more.
     pub fn refuse(&mut self) {
-        if self.refuse_set() {
+        if self.sets.refuse(self.engine, &self.agent) {
             return;
         }
         match self.unaccepted.take() {
@@ -307,7 +283,7 @@ impl<'e> EventLoop<'e> {
                     self.engine.note_release(primitive, place, self.agent.id, hold);
                 }
                 self.engine.refuse(primitive, place, hold, self.agent.id, settlement);
-                self.forget_wait(place, hold);
+                self.names.forget_wait(self.engine, place, hold);
             }
             Some(Unaccepted::Kept { .. }) if fault!(KeptNotificationIsLost) => {}
             Some(Unaccepted::Kept { token }) => self.drop_wait(token),
@@ -315,135 +291,24 @@ impl<'e> EventLoop<'e> {
         }
     }
 
-    /// The next wait of this loop that is over. Calling it again says that the thread's code knows of the one before.
-    pub fn next_settled(&mut self) -> Option<Settled> {
-        if let Some(Unaccepted::Settled { primitive, place, settlement, .. }) = self.unaccepted.take() {
-            self.engine.learned(primitive, place, settlement);
-        }
-        self.accept_set();
-        loop {
-            let Some(notice) = self.notices.pop_front() else {
-                self.agent.drain(&mut self.notices);
-                if self.notices.is_empty() {
-                    self.notices.shrink_to(SPARE);
-                    self.may_park = true;
-                    return None;
-                }
-                continue;
-            };
-            let settled = match notice {
-                Notice::Offer(address) => self.claim(address),
-                Notice::Expired(id) => self.expire(id),
-                Notice::Settled(token) => self.deliver(token),
-                Notice::Stolen(id) => {
-                    self.note_stolen(id);
-                    None
-                }
-            };
-            let Some(settled) = settled else { continue };
-            if self.settle_set(&settled) {
-                self.unaccepted = None;
-            }
-            return Some(settled);
-        }
+    /// Makes a request for a name, of which nobody else knows yet.
+    pub fn make_request(&mut self, primitive: &'static dyn Primitive, name: Name, mode: Mode) -> Ticket {
+        self.names.make(self.engine, primitive, name, mode)
     }
 
-    /// The loop comes for what it was offered.
-    fn claim(&mut self, address: usize) -> Option<Settled> {
-        // Once in a drain is enough to wait for: a loop that waits for many locks has other things to do.
-        let may_wait = (self.may_park || fault!(ParksTwiceInADrain)) && self.notices.is_empty();
-        let parks = if may_wait { Parks::Since(self.last_park) } else { Parks::Not };
-        let mut section = match self.engine.open_queued(address)? {
-            Ok(section) => section,
-            Err(Corrupt) => return self.end_group(address),
-        };
-        let (primitive, place) = (section.primitive(), section.place());
-        let claim = section.claim(&self.agent, parks);
-        section.finish();
-        match claim {
-            Claim::Granted { token, abandoned_by } => Some(self.claimed(token, abandoned_by)),
-            Claim::InVain => None,
-            Claim::Park(parker, until) => {
-                // Until the lock is handed over to this loop: then a notice is in its inbox.
-                parker.sleep_until(until);
-                self.last_park = sync::now();
-                self.come_again(address)
-            }
-            Claim::Remembered if may_wait && self.engine.spin_until_reserved(primitive, place) => {
-                // Kept for this loop, most likely: so it need not sleep and be woken once more.
-                self.come_again(address)
-            }
-            Claim::Remembered => None,
-        }
+    /// The request of a number; `None` once it is over.
+    pub fn request(&self, number: u32) -> Option<Ticket> {
+        self.names.get(number)
     }
 
-    /// Claims once more in this drain, without waiting.
-    fn come_again(&mut self, address: usize) -> Option<Settled> {
-        self.may_park = false;
-        self.claim(address)
+    /// A request is over: nobody is queued for it, and it holds nothing.
+    pub fn forget_request(&mut self, ticket: Ticket) {
+        self.names.forget(self.engine, ticket.number);
     }
 
-    fn claimed(&mut self, token: u32, abandoned_by: Option<AgentId>) -> Settled {
-        let wait = self.waits.remove(token);
-        self.settled(token, &wait, Settlement::Granted { abandoned_by })
-    }
-
-    fn settled(&mut self, token: u32, wait: &Wait, settlement: Settlement) -> Settled {
-        if !fault!(GrantedWaitKeepsDeadline) {
-            self.stop_clock(token, wait);
-        }
-        let Wait { primitive, place, hold, .. } = *wait;
-        if let (Settlement::Granted { .. }, Some(hold)) = (settlement, hold) {
-            self.engine.note_hold(primitive, place, self.agent.id, hold);
-        }
-        self.unaccepted = Some(Unaccepted::Settled { primitive, place, hold, settlement });
-        let outcome = match settlement {
-            Settlement::Granted { abandoned_by } => Ok(Outcome::Granted { abandoned_by }),
-            Settlement::Notified(_) => Ok(Outcome::GRANTED),
-            Settlement::Refused => Ok(Outcome::Refused),
-            Settlement::Corrupt => Err(Corrupt),
-        };
-        Settled { token, place, is_for_hold: hold.is_some(), outcome }
-    }
-
-    /// The words at `address` were overwritten by somebody else: all waits of this loop for them end.
-    fn end_group(&mut self, address: usize) -> Option<Settled> {
-        let tokens = self.engine.settle_corrupt(address, self.agent.id);
-        self.notices.extend(tokens.into_iter().map(Notice::Settled));
-        None
-    }
-
-    /// A wait was settled by another thread, if this is not an old notice.
-    fn deliver(&mut self, token: u32) -> Option<Settled> {
-        let wait = self.waits.get(token)?;
-        if wait.delivery == Delivery::KeptAndReturned {
-            return None;
-        }
-        if wait.delivery == Delivery::Kept {
-            let contents = self.engine.contents(wait.primitive.space(), wait.place.address());
-            contents.waiters[wait.waiter].settlement?;
-            drop(contents);
-            self.stop_clock(token, wait);
-            let place = wait.place;
-            self.waits[token].delivery = Delivery::KeptAndReturned;
-            self.unaccepted = Some(Unaccepted::Kept { token });
-            return Some(Settled { token, place, is_for_hold: false, outcome: Ok(Outcome::GRANTED) });
-        }
-        let settlement = self.collect(wait)?;
-        let wait = self.waits.remove(token);
-        Some(self.settled(token, &wait, settlement))
-    }
-
-    fn expire(&mut self, id: WaitId) -> Option<Settled> {
-        let wait = self.waits.get(id.token).filter(|wait| wait.serial == id.serial)?;
-        if self.engine.try_leave(wait.primitive, wait.place, wait.waiter, Leaving::TimedOut) == Ok(false) {
-            // It was settled first, and that notice is in the inbox.
-            return None;
-        }
-        let Wait { place, hold, .. } = self.waits.remove(id.token);
-        self.forget_wait(place, hold);
-        let outcome = Ok(Outcome::TimedOut);
-        Some(Settled { token: id.token, place, is_for_hold: hold.is_some(), outcome })
+    /// The number of the next request whose hold was stolen and whose code does not know it. The request is over.
+    pub fn next_stolen(&mut self) -> Option<u32> {
+        self.names.next_stolen(self.engine)
     }
 
     /// The environment has ended. What its code never knew of passes on unmarked, its waits leave, and what it still holds
@@ -456,32 +321,22 @@ impl<'e> EventLoop<'e> {
         {
             self.leave(token, wait);
         }
-        self.end_sets();
+        self.sets.end(self.engine, &self.agent);
         self.engine.thread_ended(self.agent.id);
-        self.end_names();
+        self.names.end(self.engine, self.agent.id);
     }
 }
 
 #[cfg(all(test, not(loom)))]
 mod tests {
-    use std::io;
     use std::ptr::NonNull;
     use std::sync::atomic::{AtomicU32, Ordering};
-    use std::time::Instant;
 
     use super::*;
     use crate::engine::list::STEPS;
-    use crate::engine::{HoldOwner, Patience, Timers};
-
-    struct NoClock;
-
-    impl Timers for NoClock {
-        fn deadline(&self, _: &Arc<Agent>, _: WaitId, _: Instant) -> io::Result<()> {
-            Ok(())
-        }
-        fn cancel(&self, _: WaitId) {}
-        fn lease(&self, _: usize, _: u64, _: Instant) {}
-    }
+    use crate::engine::timers::NoClock;
+    use crate::engine::{Hold, HoldOwner, Patience};
+    use crate::primitives::mutex::MUTEX;
 
     /// How many steps along lists it takes to end so many waits of one loop for a word that was overwritten.
     fn steps_to_end_waits(count: u64) -> u64 {
@@ -492,7 +347,10 @@ mod tests {
         let place = unsafe { Place::new(NonNull::from(&word), 0) };
         let mut waits = EventLoop::new(&engine, engine.agents.add(1).unwrap());
         for _ in 0..count {
-            assert!(matches!(waits.lock(place, HoldOwner::Thread, Limit::Endless), Ok(Reply::Pending(_))));
+            assert!(matches!(
+                waits.wait(&MUTEX, place, Request::Hold(Hold::exclusive(HoldOwner::Thread)), Limit::Endless),
+                Ok(Reply::Pending(_))
+            ));
         }
         word.store(3, Ordering::SeqCst);
         STEPS.set(0);

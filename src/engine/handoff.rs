@@ -3,17 +3,20 @@
 //! *Barging*: a loop is *offered* what is free (a notice in its inbox) and *claims* it on its own thread, where an abort,
 //! a timeout and the claim cannot race; a loop that came and could not be let in parks for a moment, to be handed over to
 //! directly, or has it *reserved* for it for the time of a *lease*. A blocked thread is woken and tries; once it has aged,
-//! or while it is seen spinning, it is handed over to directly. Shared holders go in together.
+//! or while it is seen spinning, it is handed over to directly. Shared holders go in together. Several permits are *gathered*
+//! for one that has aged: those behind it wait until it has them. A loop is asked first whether it comes.
 //!
 //! *Strict*: grants go down the queue, to loops too, for as long as the primitive lets them in.
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use smallvec::SmallVec;
+
+use super::patience::Patience;
 use super::primitive::{Hold, Mode, Order, State};
 use super::queue::{Kind, Reservation, Settlement, Turn, WaiterId, Waiters};
 use super::section::Section;
-use super::table::Patience;
 use crate::sync;
 
 /// How the hand-off goes on.
@@ -58,37 +61,52 @@ impl Section<'_> {
             (self.place.address(), self.engine.patience, self.primitive, self.state);
         let Some((queue, waiters)) = self.contents.queue(address) else { return Next::Done };
         let blocked = queue.first_blocked(waiters);
+        let is_reserved = queue.reservation.is_some();
 
         for group in queue.groups_ahead_of(waiters, blocked) {
             let first = group.first();
             let hold = hold_of(waiters, first);
-            // Held, or readers are in and it wants to write: those behind it do not pass it by, or it would starve.
+            // Held, or readers are in and it wants to write: those behind it do not pass it by, or it would starve. But they pass
+            // one that could have come, and has not.
             let Some(granted) = primitive.grant(state, hold, group.agent.id) else {
-                if fault!(PassesAClaimedWriter) {
+                if matches!(group.turn, Turn::Idle) && hold.gathers() && !fault!(GathersForALoopUnasked) {
+                    // Permits are gathered for a loop that comes.
+                    self.wakes.offer(Arc::clone(&group.agent), address);
+                    group.turn = Turn::Offered;
+                }
+                if group.has_not_come() && !fault!(ReadersWaitForAStalledLoop) || fault!(PassesAClaimedWriter) {
                     continue;
                 }
                 return Next::Done;
             };
+            let came_in_vain = matches!(group.turn, Turn::Claimed | Turn::Owed);
             match group.turn {
                 Turn::Parked(_) if fault!(ParkedLoopIsPassedBy) => continue,
                 Turn::Parked(_) => return self.grant(first, granted),
                 Turn::Offered => continue,
-                Turn::Idle | Turn::Claimed => {}
+                Turn::Owed if is_reserved => continue,
+                // The offer is in its inbox already.
+                Turn::Owed => {}
+                Turn::Idle | Turn::Claimed => self.wakes.offer(Arc::clone(&group.agent), address),
             }
-            let may_reserve =
-                matches!(group.turn, Turn::Claimed) && !group.agent.is_blocked() && !patience.lease.is_zero();
-            group.turn = Turn::Offered;
-            self.wakes.offer(Arc::clone(&group.agent), address);
+            let may_reserve = came_in_vain && !group.agent.is_blocked() && !patience.lease.is_zero();
+            // One reservation at a time: others that came in vain have theirs afterwards.
+            let is_owed = may_reserve && is_reserved && !fault!(OneLeaseForManyReaders);
+            group.turn = if is_owed { Turn::Owed } else { Turn::Offered };
             if fault!(OffersToFirstLoopOnly) {
                 return Next::Done;
             }
-            if may_reserve && let Some(reserved) = primitive.reserve(state, hold) {
+            if may_reserve
+                && !is_reserved
+                && let Some(reserved) = primitive.reserve(state, hold)
+            {
                 let (agent, generation) = (group.agent.id, self.engine.serial());
                 let waited = sync::since(waiters[first].since);
-                queue.reservation = Some(Reservation { agent, generation });
+                queue.reservation = Some(Reservation { agent, hold, generation });
                 self.state = reserved;
                 self.wakes.lease(address, generation, sync::now() + lease(patience, waited));
-                return Next::Done;
+                // Readers enter beside a loop that will read.
+                return Next::Again;
             }
         }
 
@@ -101,13 +119,17 @@ impl Section<'_> {
     fn hand_off_to_blocked(&mut self, first: WaiterId) -> Next {
         let Some(granted) = self.grant_to(first) else { return Next::Done };
         let patience = self.engine.patience;
+        let has_aged = self.has_aged(&self.contents.waiters[first]);
         let (queue, waiters) = self.contents.queue(self.place.address()).expect("a waiter has a queue");
-        if hold_of(waiters, first).mode == Mode::Shared {
+        let hold = hold_of(waiters, first);
+        if hold.mode == Mode::Shared {
             return self.grant(first, granted);
         }
-        let has_aged = sync::since(waiters[first].since) >= patience.grant_after;
-        let is_due = || queue.last_aged_grant.is_none_or(|last| sync::since(last) >= patience.grant_every);
-        if has_aged && is_due() && !fault!(AgedWaiterIsOnlyWoken) {
+        let is_due = || {
+            let is_over = |last| sync::since(last) >= patience.grant_every && !fault!(AgesOnceInAQueue);
+            queue.last_aged_grant.is_none_or(is_over)
+        };
+        if has_aged && (hold.gathers() || is_due()) && !fault!(AgedWaiterIsOnlyWoken) {
             queue.last_aged_grant = Some(sync::now());
             return self.grant(first, granted);
         }
@@ -118,14 +140,32 @@ impl Section<'_> {
             // It runs: it gets in without a system call, and without a moment in which nobody has it.
             return self.grant(spinning, granted);
         }
+        self.wake_blocked(first);
+        Next::Done
+    }
+
+    /// Wakes the first blocked waiter, and those behind it for whom there would still be something, unless they are woken already.
+    fn wake_blocked(&mut self, first: WaiterId) {
+        let (primitive, mut left) = (self.primitive, self.state);
         let (queue, waiters) = self.contents.queue(self.place.address()).expect("a waiter has a queue");
-        if !queue.anybody_woken() && !fault!(BlockedWaiterIsNotWoken) {
-            queue.set_woken(waiters, first, true);
-            if let Kind::Blocked { parker, .. } = &waiters[first].kind {
+        if queue.anybody_woken() && !primitive.has_open_permits() {
+            return;
+        }
+        let could_get_in = |id: &WaiterId| {
+            let granted = primitive.grant(left, hold_of(waiters, *id), waiters[*id].agent);
+            left = granted.unwrap_or(left);
+            granted.is_some()
+        };
+        let to_wake: SmallVec<[WaiterId; 2]> =
+            queue.counted_on(waiters).skip_while(|id| *id != first).take_while(could_get_in).collect();
+        for id in to_wake {
+            if let Kind::Blocked { parker, woken: false, .. } = &waiters[id].kind
+                && !fault!(BlockedWaiterIsNotWoken)
+            {
                 self.wakes.unpark(Arc::clone(parker));
+                queue.set_woken(waiters, id, true);
             }
         }
-        Next::Done
     }
 
     /// The state in which this waiter has what it asked for, if that can be.

@@ -2,10 +2,11 @@
 
 use std::time::{Duration, Instant};
 
+use super::contents::Contents;
 use super::primitive::{Counts, Mode, Primitive, Space, State};
 use super::queue::{Queue, Waiter, Waiters};
 use super::slot::Slot;
-use super::table::{Contents, Engine};
+use super::table::Engine;
 use crate::agents::{AgentId, Standing, ThreadId};
 use crate::memory::Place;
 use crate::sync;
@@ -134,23 +135,32 @@ impl Engine {
         contents.queues.get(&place.address()).map(|queue| queue.primitive)
     }
 
-    fn view(&self, primitive: &dyn Primitive, Snapshot { state, registered, mut waiters }: Snapshot) -> LockView {
+    /// Who waits at an address, in order.
+    pub(super) fn waiters_at(&self, contents: &Contents, address: usize) -> Vec<WaiterView> {
+        self.waiter_views(copy(contents.queues.get(&address), &contents.waiters, Vec::new()))
+    }
+
+    fn waiter_views(&self, mut waiters: Vec<Copied>) -> Vec<WaiterView> {
         waiters.sort_unstable_by_key(|waiter| waiter.ticket);
         let now = sync::now();
-        let thread = |agent| self.agents.thread(agent).unwrap_or_default();
         let view = |waiter: Copied| WaiterView {
-            thread: thread(waiter.agent),
+            thread: self.agents.thread(waiter.agent).unwrap_or_default(),
             is_blocking: waiter.is_blocking,
             mode: waiter.mode,
             waited: now.saturating_duration_since(waiter.since),
         };
+        waiters.into_iter().map(view).collect()
+    }
+
+    fn view(&self, primitive: &dyn Primitive, Snapshot { state, registered, waiters }: Snapshot) -> LockView {
+        let thread = |agent| self.agents.thread(agent).unwrap_or_default();
         let owner = primitive.owner(state);
         LockView {
             state,
             owner: self.agents.thread(owner),
             owner_has_ended: owner != 0 && self.agents.standing(owner) == Standing::Ended,
             registered: registered.into_iter().map(|(agent, counts)| (thread(agent), counts.sum())).collect(),
-            waiters: waiters.into_iter().map(view).collect(),
+            waiters: self.waiter_views(waiters),
         }
     }
 

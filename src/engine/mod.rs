@@ -13,48 +13,66 @@
 //! 6. A blocked thread sleeps in slices, between which it looks whether it is being terminated.
 //! 7. When a thread ends, what it was settled with and never knew of passes on; what it holds goes to the next, marked.
 //!
-//! Imports run `node` -> `primitives` -> `engine` -> `agents` -> `memory`, `sync`.
+//! Imports run `node` -> `clients` -> `primitives` -> `engine` -> `agents` -> `memory`, `sync`.
 
 mod arena;
 mod block;
+mod claim;
+mod contents;
 #[cfg(not(loom))]
 pub mod deadline;
 mod deadlock;
+mod drain;
 mod ended;
 mod event_loop;
+mod fences;
 mod handoff;
+mod holders;
 pub mod holds;
 mod inspect;
+mod leave;
 mod list;
 mod lock_all;
+mod lock_set;
+mod name_views;
 mod names;
 mod parker;
 mod passes;
+mod patience;
 mod primitive;
 #[doc(hidden)]
 pub mod queue;
 mod register;
+mod reply;
+mod requests;
 mod section;
 mod slot;
 mod spin;
 mod stats;
 mod table;
 mod timers;
+mod wait;
+mod waiter;
 mod wakes;
 
 pub use arena::Arena;
-pub use block::{Caller, Failure, Limit, Outcome};
 pub use deadlock::Hop;
-pub use event_loop::{EventLoop, Reply, ReplyError, Settled};
+pub use event_loop::EventLoop;
 pub use inspect::{HoldView, LockView, WaiterView};
-pub use lock_all::{LockSet, PartWait};
-pub use names::{Name, NameView, Ticket};
+pub use lock_set::{LockSet, PartWait};
+pub use name_views::{NameHold, NameView, QueuedName};
+pub use names::Name;
 pub use parker::Parker;
+pub use patience::Patience;
 pub use primitive::{
-    Blockers, Corrupt, Counts, Entry, Facts, Glance, Hold, HoldOwner, Mode, Order, Primitive, Request, Space, State,
+    About, Blockers, Change, Corrupt, Counts, Entry, Facts, Glance, Hold, HoldOwner, Mode, Order, Primitive, Request,
+    Space, State,
 };
+pub use reply::{Reply, ReplyError, Settled};
+pub use requests::Ticket;
 pub use slot::Slot;
 pub use stats::Stats;
-pub use table::{Engine, Patience};
+pub use table::Engine;
 pub use timers::Timers;
+pub use wait::{Caller, Failure, Limit, Outcome};
 pub(crate) use wakes::Wakes;

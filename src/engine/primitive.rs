@@ -87,6 +87,11 @@ impl Hold {
         Self { mode: Mode::Permits, owner: HoldOwner::Guard, count, of }
     }
 
+    /// Whether what it is for comes back bit by bit, so that it has to be gathered.
+    pub const fn gathers(self) -> bool {
+        matches!(self.mode, Mode::Permits) && self.count > 1
+    }
+
     /// Of a name, by the request `number` of its agent; `generation` tells it from earlier ones of that number.
     pub const fn named(mode: Mode, number: u32, generation: u32) -> Self {
         Self { mode, owner: HoldOwner::Guard, count: generation, of: number }
@@ -171,11 +176,11 @@ pub struct Glance {
     pub is_free: bool,
     /// Whether those who share it are in: a section lets another of them in, or tells it to queue.
     pub is_shared: bool,
-    /// Who holds it alone; 0 for nobody.
-    pub owner: AgentId,
+    /// The same for as long as nobody takes or releases it: who holds it alone, or how much of it is held; 0 for nobody.
+    pub held: u32,
     /// Whether a release must look at the queue.
     pub is_waiting: bool,
-    /// Whether it is kept for an event loop.
+    /// Whether it is kept for an event loop; never, if the words do not tell.
     pub is_reserved: bool,
 }
 
@@ -190,19 +195,50 @@ pub enum Blockers {
     Anybody,
 }
 
+/// What a primitive is, whatever its state.
+#[derive(Debug)]
+pub struct About {
+    /// The name of its class, in messages.
+    pub name: &'static str,
+    /// In which order its waiters are let in.
+    pub order: Order,
+    /// In which table they are.
+    pub space: Space,
+    /// Of which holds the register of holds, and not the words, says who has them.
+    pub registered: Option<Mode>,
+}
+
+/// What becomes of a state beside requests and releases. Each primitive knows some of these.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Change {
+    /// Whoever comes may pass.
+    Set,
+    /// As it was in the beginning.
+    Reset,
+    /// Those who wait and those who come are refused.
+    Break,
+    /// So many more permits of `of`, or more to count down; fewer, if negative.
+    Add {
+        /// How many.
+        count: i32,
+        /// How many there are in all, as whoever adds has it.
+        of: u32,
+    },
+    /// What the agent runs is done.
+    Finish,
+    /// The agent's exclusive hold is shared from now on.
+    Downgrade(HoldOwner),
+    /// The agent's shared hold, the only one, is exclusive from now on.
+    Upgrade(HoldOwner),
+    /// The mark that a holder's thread ended inside goes.
+    MarkConsistent,
+}
+
 /// A state machine that the engine drives. Its states hold W, the bit that makes every fast path fail, as it was before
 /// the section.
 pub trait Primitive: Sync {
-    /// The name of its class, in messages.
-    fn name(&self) -> &'static str;
-
-    /// In which order its waiters are let in.
-    fn order(&self) -> Order;
-
-    /// In which table they are.
-    fn space(&self) -> Space {
-        Space::Words
-    }
+    /// What it is. Two primitives are the same if this is.
+    fn about(&self) -> &'static About;
 
     /// Reads the words and makes every fast path fail until [`Primitive::thaw`]; leaves alone what it did not write.
     /// Acquire: pairs with the release of whoever wrote the value.
@@ -245,14 +281,15 @@ pub trait Primitive: Sync {
         0
     }
 
-    /// Of which holds the register of holds, and not the words, says who has them.
-    fn registered(&self) -> Option<Mode> {
+    /// The state after a change by `agent`; `None` if that cannot be.
+    fn change(&self, _: State, _: Change, _: AgentId) -> Option<State> {
         None
     }
 
-    /// Whether the register says who has such a hold.
-    fn is_registered(&self, hold: Hold) -> bool {
-        self.registered() == Some(hold.mode)
+    /// Two numbers that a state shows to whoever comes: for a barrier, how many have come and how many parties there are; for a
+    /// latch, its count.
+    fn found(&self, _: State) -> [u32; 2] {
+        [0; 2]
     }
 
     /// The state once the thread of somebody with these holds in its register has ended.
@@ -278,13 +315,13 @@ pub trait Primitive: Sync {
         None
     }
 
-    /// The state without the reservation.
-    fn unreserve(&self, state: State) -> State {
+    /// The state without the reservation for `hold`.
+    fn unreserve(&self, state: State, _: Hold) -> State {
         state
     }
 
-    /// For a thread that spins before it queues; `None` if that never pays.
-    fn glance(&self, _: Place) -> Option<Glance> {
+    /// For a thread that spins before it queues for `hold`; `None` if that never pays.
+    fn glance(&self, _: Place, _: Hold) -> Option<Glance> {
         None
     }
 
@@ -295,4 +332,37 @@ pub trait Primitive: Sync {
 
     /// Whom a waiter waits for.
     fn blockers(&self, state: State) -> Blockers;
+}
+
+impl dyn Primitive + '_ {
+    /// The name of its class, in messages.
+    pub fn name(&self) -> &'static str {
+        self.about().name
+    }
+
+    /// In which order its waiters are let in.
+    pub fn order(&self) -> Order {
+        self.about().order
+    }
+
+    /// In which table they are.
+    pub fn space(&self) -> Space {
+        self.about().space
+    }
+
+    /// Whether it is the same as the other.
+    pub fn is(&self, other: &dyn Primitive) -> bool {
+        std::ptr::eq(self.about(), other.about())
+    }
+
+    /// Whether it has permits that whoever comes may take: the words do not tell whether they are enough for those who wait, nor
+    /// whether some are kept for an event loop.
+    pub fn has_open_permits(&self) -> bool {
+        self.order() == Order::Barging && self.about().registered == Some(Mode::Permits)
+    }
+
+    /// Whether the register of holds says who has such a hold.
+    pub fn is_registered(&self, hold: Hold) -> bool {
+        self.about().registered == Some(hold.mode)
+    }
 }

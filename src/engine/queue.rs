@@ -13,93 +13,16 @@ use std::time::Instant;
 
 use smallvec::SmallVec;
 
-use super::arena::Arena;
-use super::list::{Linked, Links, List};
+use super::list::List;
 use super::parker::Parker;
 use super::passes::Passes;
-use super::primitive::{Hold, Primitive};
+use super::primitive::{Hold, Mode, Primitive};
 use crate::agents::{Agent, AgentId};
 use crate::memory::Place;
 
 pub use super::list::WaiterId;
 pub use super::passes::Ticket;
-
-/// All waiters of a bucket.
-pub type Waiters = Arena<Waiter>;
-
-/// One waiter.
-pub struct Waiter {
-    ticket: Ticket,
-    links: Links,
-    /// When it came.
-    pub since: Instant,
-    /// What it waits to hold; `None`: it waits for a notification.
-    pub hold: Option<Hold>,
-    /// The agent that waits.
-    pub agent: AgentId,
-    /// Whether it has neither a timeout nor a signal, as far as the core knows.
-    pub is_endless: bool,
-    /// How it waits.
-    pub kind: Kind,
-    /// How another thread ended its wait.
-    pub settlement: Option<Settlement>,
-}
-
-/// The two ways to wait.
-pub enum Kind {
-    /// A thread sleeps.
-    Blocked {
-        /// Where it sleeps.
-        parker: Arc<Parker>,
-        /// It was woken and will come.
-        woken: bool,
-        /// It is inside a call into JS, which may take for ever: nobody may count on it.
-        away: bool,
-    },
-    /// A promise is pending.
-    Async {
-        /// Its number in its agent's table of waits.
-        token: u32,
-    },
-}
-
-/// How another thread ended a wait.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Settlement {
-    /// What it asked for is its own.
-    Granted {
-        /// The agent whose thread ended inside, which it has to report.
-        abandoned_by: Option<AgentId>,
-    },
-    /// There is nothing to wait for any more.
-    Refused,
-    /// It was notified, under this ticket.
-    Notified(Ticket),
-    /// The words of its primitive were overwritten.
-    Corrupt,
-}
-
-impl Linked for Waiter {
-    fn links(&self) -> Links {
-        self.links
-    }
-
-    fn links_mut(&mut self) -> &mut Links {
-        &mut self.links
-    }
-}
-
-impl Waiter {
-    /// Its place in the order in which waiters came.
-    pub fn ticket(&self) -> Ticket {
-        self.ticket
-    }
-
-    /// Whether a thread sleeps; else a promise is pending.
-    pub fn is_blocking(&self) -> bool {
-        matches!(self.kind, Kind::Blocked { .. })
-    }
-}
+pub use super::waiter::{Arrival, Kind, Settlement, Waiter, Waiters};
 
 /// The asynchronous waiters of one event loop.
 pub struct LoopGroup {
@@ -118,6 +41,8 @@ pub enum Turn {
     Idle,
     /// An offer is in its inbox, or about to be.
     Offered,
+    /// As `Offered`; it came in vain before, and nothing has been reserved for it since.
+    Owed,
     /// It came and could not be let in: whoever releases next reserves for it.
     Claimed,
     /// It came, could not be let in, and sleeps for a moment, to be handed over to directly.
@@ -128,6 +53,16 @@ impl LoopGroup {
     /// Its first waiter; a group is never empty.
     pub fn first(&self) -> WaiterId {
         self.waiters.first().expect("a loop group is never empty")
+    }
+
+    /// Whether it was offered what was free, and has not come since.
+    pub fn has_not_come(&self) -> bool {
+        matches!(self.turn, Turn::Offered | Turn::Owed)
+    }
+
+    /// Whether it came, could not be let in, and has been offered nothing since.
+    pub fn has_come_in_vain(&self) -> bool {
+        matches!(self.turn, Turn::Claimed | Turn::Parked(_))
     }
 
     /// All of them, in order.
@@ -141,6 +76,8 @@ impl LoopGroup {
 pub struct Reservation {
     /// The loop that it is kept for.
     pub agent: AgentId,
+    /// For what.
+    pub hold: Hold,
     /// Tells its lease from every other.
     pub generation: u64,
 }
@@ -170,25 +107,6 @@ pub struct Queue {
     len: usize,
     /// What goes on to others when threads end that were notified.
     passes: Passes,
-}
-
-/// A waiter that is about to be queued.
-pub struct Arrival {
-    /// Its ticket: greater than that of everybody in the bucket.
-    pub ticket: Ticket,
-    /// When it came.
-    pub since: Instant,
-    /// What it waits to hold.
-    pub hold: Option<Hold>,
-    /// Whether it has neither a timeout nor a signal.
-    pub is_endless: bool,
-}
-
-impl Arrival {
-    fn waiter(self, agent: AgentId, kind: Kind) -> Waiter {
-        let Self { ticket, since, hold, is_endless } = self;
-        Waiter { ticket, links: Links::NONE, since, hold, agent, is_endless, kind, settlement: None }
-    }
 }
 
 impl Queue {
@@ -235,7 +153,7 @@ impl Queue {
         let index = match self.group_index(agent.id) {
             Some(index) => index,
             None => {
-                let (agent, head_ticket) = (Arc::clone(agent), waiter.ticket);
+                let (agent, head_ticket) = (Arc::clone(agent), waiter.ticket());
                 // Its first waiter is the newest of all: the order of the groups holds.
                 self.groups.push(LoopGroup { agent, waiters: List::EMPTY, head_ticket, turn: Turn::Idle });
                 self.groups.len() - 1
@@ -258,7 +176,7 @@ impl Queue {
         match self.groups[index].waiters.first() {
             None => drop(self.groups.remove(index)),
             Some(head) => {
-                self.groups[index].head_ticket = waiters[head].ticket;
+                self.groups[index].head_ticket = waiters[head].ticket();
                 self.restore_order(index);
             }
         }
@@ -303,7 +221,7 @@ impl Queue {
     pub fn first(&self, waiters: &Waiters) -> Option<WaiterId> {
         let group = self.groups.first();
         match (self.blocked.first(), group) {
-            (Some(blocked), Some(group)) if waiters[blocked].ticket < group.head_ticket => Some(blocked),
+            (Some(blocked), Some(group)) if waiters[blocked].ticket() < group.head_ticket => Some(blocked),
             (blocked, None) => blocked,
             (_, Some(group)) => Some(group.first()),
         }
@@ -311,15 +229,74 @@ impl Queue {
 
     /// The first blocked waiter that can be counted on.
     pub fn first_blocked(&self, waiters: &Waiters) -> Option<WaiterId> {
+        self.counted_on(waiters).next()
+    }
+
+    /// The blocked waiters that can be counted on, in order.
+    pub fn counted_on<'w>(&self, waiters: &'w Waiters) -> impl Iterator<Item = WaiterId> + use<'w> {
         let is_away = |id: &WaiterId| matches!(waiters[*id].kind, Kind::Blocked { away: true, .. });
-        self.blocked.iter(waiters).find(|id| !is_away(id) || fault!(AwayThreadIsCountedOn))
+        self.blocked.iter(waiters).filter(move |id| !is_away(id) || fault!(AwayThreadIsCountedOn))
     }
 
     /// The groups whose first waiter came before `before`, in order; all of them if it is `None`.
     pub fn groups_ahead_of(&mut self, waiters: &Waiters, before: Option<WaiterId>) -> &mut [LoopGroup] {
-        let limit = before.map_or(u64::MAX, |id| waiters[id].ticket);
-        let end = self.groups.partition_point(|group| group.head_ticket < limit);
+        let end = self.count_ahead_of(waiters, before);
         &mut self.groups[..end]
+    }
+
+    fn count_ahead_of(&self, waiters: &Waiters, before: Option<WaiterId>) -> usize {
+        let limit = before.map_or(u64::MAX, |id| waiters[id].ticket());
+        self.groups.partition_point(|group| group.head_ticket < limit)
+    }
+
+    /// Those who are first in line: the first blocked waiter that can be counted on, and the loops ahead of it.
+    fn first_in_line(&self, waiters: &Waiters) -> (&[LoopGroup], Option<WaiterId>) {
+        let blocked = self.first_blocked(waiters);
+        (&self.groups[..self.count_ahead_of(waiters, blocked)], blocked)
+    }
+
+    /// Whether one of those who are first in line knows of nothing that it could come for.
+    pub fn must_be_looked_at(&self, waiters: &Waiters) -> bool {
+        let (groups, blocked) = self.first_in_line(waiters);
+        let is_woken = |id: WaiterId| matches!(waiters[id].kind, Kind::Blocked { woken: true, .. });
+        if fault!(WaiterOfPermitsIsNotLookedAt) {
+            return false;
+        }
+        groups.iter().any(|group| !group.has_not_come()) || blocked.is_some_and(|id| !is_woken(id))
+    }
+
+    /// Whether one of those who are first in line, and ahead of `id`, is to have the permits that come back: it asks for several,
+    /// has waited long enough, and is there, or its loop has come and could not be let in. `None`: whoever comes now.
+    pub fn gathers_ahead(&self, waiters: &Waiters, id: Option<WaiterId>, has_aged: impl Fn(&Waiter) -> bool) -> bool {
+        let limit = id.map_or(u64::MAX, |id| waiters[id].ticket());
+        let gathers = |other: WaiterId| {
+            let waiter = &waiters[other];
+            waiter.ticket() < limit && waiter.hold.is_some_and(Hold::gathers) && has_aged(waiter)
+        };
+        let (groups, blocked) = self.first_in_line(waiters);
+        groups.iter().any(|group| group.has_come_in_vain() && gathers(group.first())) || blocked.is_some_and(gathers)
+    }
+
+    /// Whether somebody waits ahead of this waiter who asks for an exclusive hold and will come for it: no thread that is away,
+    /// and no loop that was offered what was free and has not come.
+    pub fn is_behind_a_writer(&self, waiters: &Waiters, id: WaiterId) -> bool {
+        let is_ahead = |other: &WaiterId| waiters[*other].ticket() < waiters[id].ticket();
+        let writes = |other: WaiterId| waiters[other].hold.is_some_and(|hold| hold.mode == Mode::Exclusive);
+        let will_come = |other: WaiterId| !matches!(waiters[other].kind, Kind::Blocked { away: true, .. });
+        let groups = self.groups.iter().take_while(|group| is_ahead(&group.first()));
+        let mut blocked = self.blocked.iter(waiters).take_while(is_ahead);
+        groups.filter(|group| !group.has_not_come()).any(|group| writes(group.first()))
+            || blocked.any(|other| writes(other) && will_come(other))
+    }
+
+    /// The blocked threads, in order.
+    pub fn blocked<'w>(&self, waiters: &'w Waiters) -> impl Iterator<Item = WaiterId> + use<'w> {
+        self.blocked.iter(waiters)
+    }
+
+    /// The loop groups, in the order of their first waiters.
+    pub fn groups(&self) -> &[LoopGroup] {
+        &self.groups
     }
 
     /// The group of an agent, if it waits here.
@@ -336,7 +313,7 @@ impl Queue {
     /// All waiters with their tickets, which give their order; list by list.
     pub fn tickets<'q>(&'q self, waiters: &'q Waiters) -> impl Iterator<Item = (Ticket, WaiterId)> + 'q {
         let lists = self.groups.iter().map(|group| group.waiters).chain([self.blocked]);
-        lists.flat_map(|list| list.iter(waiters)).map(|id| (waiters[id].ticket, id))
+        lists.flat_map(|list| list.iter(waiters)).map(|id| (waiters[id].ticket(), id))
     }
 
     /// How many wait.
@@ -352,14 +329,14 @@ impl Queue {
     /// The code of the one with this ticket knows that it was notified.
     pub fn learned(&mut self, waiters: &Waiters, ticket: Ticket) {
         if let Some(first) = self.first(waiters) {
-            self.passes.learned(ticket, waiters[first].ticket);
+            self.passes.learned(ticket, waiters[first].ticket());
         }
     }
 
     /// Who is notified in place of the one with this ticket, whose thread has ended before its code knew.
     pub fn next_of(&mut self, waiters: &Waiters, ticket: Ticket) -> Option<WaiterId> {
         let first = self.first(waiters)?;
-        self.passes.pass_on(ticket, waiters[first].ticket).then_some(first)
+        self.passes.pass_on(ticket, waiters[first].ticket()).then_some(first)
     }
 }
 

@@ -22,6 +22,7 @@ impl Engine {
         let mut registers = self.registers.lock();
         let places = registers.entry(slot.agent).or_default();
         match places.iter_mut().find(|(_, other)| other.address() == place.address()) {
+            Some(_) if fault!(RegisterKeepsFormerPrimitive) => {}
             Some(entry) => *entry = (primitive, place),
             None => places.push((primitive, place)),
         }

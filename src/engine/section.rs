@@ -1,18 +1,19 @@
 //! A section: one decision on a primitive's frozen words and its queue, and the transitions that it may make.
 //!
 //! It begins under the bucket's lock by setting W, which makes every fast path on the words fail, decides on the frozen
-//! state, and ends by writing the words. How waiters get in is in [`super::handoff`].
+//! state, and ends by writing the words. How waiters get in is in [`super::handoff`], how they come for it in [`super::claim`],
+//! how they leave in [`super::leave`].
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
+use super::contents::Contents;
 use super::parker::Parker;
-use super::primitive::{Corrupt, Entry, Facts, Hold, Mode, Order, Primitive, Request, Space, State};
-use super::queue::{Kind, Queue, Reservation, Settlement, Turn, WaiterId, Waiters};
-use super::stats::Leaving;
-use super::table::{Contents, Engine};
+use super::primitive::{Change, Corrupt, Entry, Facts, Hold, Mode, Primitive, Request, State};
+use super::queue::{Queue, WaiterId, Waiters};
+use super::table::Engine;
 use super::wakes::Wakes;
-use crate::agents::{Agent, AgentId, Notice, Standing};
+use crate::agents::{Agent, AgentId, Standing};
 use crate::memory::Place;
 use crate::sync::{self, MutexGuard};
 
@@ -28,32 +29,6 @@ pub(crate) enum Entered {
     Refused,
     /// It has to wait.
     Wait,
-}
-
-/// What came of a loop's coming for what it was offered.
-pub(crate) enum Claim {
-    /// Its first waiter has it.
-    Granted {
-        /// The waiter's.
-        token: u32,
-        /// The agent whose thread ended inside, which it has to report.
-        abandoned_by: Option<AgentId>,
-    },
-    /// Another holds it: the next to release it will reserve it for this loop.
-    Remembered,
-    /// Another holds it: the loop may park until then at the latest, to be handed over to directly. It must claim again.
-    Park(Arc<Parker>, Instant),
-    /// Nobody of this loop waits for it, or this very thread holds it.
-    InVain,
-}
-
-/// Whether a loop that comes in vain may park.
-#[derive(Clone, Copy)]
-pub(crate) enum Parks {
-    /// It has parked in this drain, or has other things to do.
-    Not,
-    /// It may, for a fraction of the time since this: when it last parked.
-    Since(Instant),
 }
 
 /// A primitive, frozen, and its queue, locked. Must be closed.
@@ -89,7 +64,7 @@ impl Engine {
 
 impl<'e> Section<'e> {
     /// Fails with the bucket's lock if the words are corrupt.
-    fn begin(
+    pub(super) fn begin(
         engine: &'e Engine,
         mut contents: MutexGuard<'e, Contents>,
         primitive: &'static dyn Primitive,
@@ -101,7 +76,7 @@ impl<'e> Section<'e> {
             is_reserved: queue.as_ref().is_some_and(|queue| queue.reservation.is_some()),
             agents: &engine.agents,
         };
-        let is_other = queue.as_ref().is_some_and(|queue| queue.primitive.name() != primitive.name());
+        let is_other = queue.as_ref().is_some_and(|queue| !queue.primitive.is(primitive));
         let frozen = if is_other { Err(Corrupt) } else { primitive.freeze(place, &facts) };
         let abandoned_by = queue.and_then(|queue| queue.abandoned_by.take_if(|_| frozen.is_ok()));
         let Ok(state) = frozen else { return Err(contents) };
@@ -113,9 +88,12 @@ impl<'e> Section<'e> {
         let Self { mut contents, primitive, place, frozen, mut state, abandoned_by, wakes, .. } = self;
         let address = place.address();
         let mut is_queued = false;
-        let Contents { queues, hold_serials, .. } = &mut *contents;
+        let mut is_waiting = false;
+        let Contents { queues, hold_serials, waiters, .. } = &mut *contents;
         if let Some(queue) = queues.get_mut(&address) {
             is_queued = !queue.is_empty();
+            // Where all who are first in line know that they may come, fast paths go on working meanwhile.
+            is_waiting = is_queued && (!primitive.has_open_permits() || queue.must_be_looked_at(waiters));
             queue.abandoned_by = abandoned_by;
             let may_have_changed = !primitive.is_waiting(frozen) && !fault!(UnseenHoldsAreOne);
             if primitive.owner(state) != primitive.owner(frozen) || may_have_changed {
@@ -133,7 +111,7 @@ impl<'e> Section<'e> {
             state = primitive.remember_ended(state, ended);
         }
         let contents = (!fault!(ThawsAfterTheBucket)).then_some(contents);
-        primitive.thaw(place, frozen, state, is_queued);
+        primitive.thaw(place, frozen, state, is_waiting);
         drop(contents);
         wakes
     }
@@ -185,6 +163,9 @@ impl<'e> Section<'e> {
     /// `agent` comes.
     pub(crate) fn enter(&mut self, agent: AgentId, request: Request) -> Entered {
         let is_queued = self.queue().is_some();
+        if self.gathers_ahead(None) && !fault!(NewcomerTakesWhatIsGathered) {
+            return Entered::Wait;
+        }
         match self.primitive.enter(self.state, request, agent, is_queued) {
             Entry::Granted(state) => {
                 let entered = self.granted(state);
@@ -239,16 +220,17 @@ impl<'e> Section<'e> {
     }
 
     /// Others may get in beside one that has just got in.
-    fn admit_others(&mut self, hold: Hold) {
+    pub(super) fn admit_others(&mut self, hold: Hold) {
         if hold.mode != Mode::Exclusive {
             self.hand_off();
         }
     }
 
-    /// Replaces the state, for what a primitive does besides; returns the new one, or `None` if that cannot be.
-    pub(crate) fn update(&mut self, change: impl FnOnce(State) -> Option<State>) -> Option<State> {
-        self.state = change(self.state)?;
-        Some(self.state)
+    /// Makes a change; false if that cannot be: then nothing changes.
+    pub(crate) fn change(&mut self, change: Change, agent: AgentId) -> bool {
+        let changed = self.primitive.change(self.state, change, agent);
+        self.state = changed.unwrap_or(self.state);
+        changed.is_some()
     }
 
     /// The thread of `agent` has ended: what its register says goes back, and others get in.
@@ -311,317 +293,12 @@ impl<'e> Section<'e> {
     pub(crate) fn drop_reservation_of(&mut self, agent: AgentId) -> bool {
         // Of the queue as it is: the last waiter may just have left it.
         let Some((queue, _)) = self.contents.queue(self.place.address()) else { return false };
-        let had = queue.reservation.take_if(|reservation| reservation.agent == agent).is_some();
-        if had {
-            self.state = self.primitive.unreserve(self.state);
-        }
-        had
-    }
-
-    /// A blocked waiter that was woken, or returns, tries to get in; if it cannot, it keeps its place. It may have been
-    /// settled in the meantime.
-    pub(crate) fn arrive(&mut self, id: WaiterId, is_going_away: bool) -> Option<Settlement> {
-        if let Some(settlement) = self.contents.collect(id) {
-            return Some(settlement);
-        }
-        if self.primitive.order() != Order::Barging {
-            return None;
-        }
-        self.free_ended_owner();
-        let waiter = &self.contents.waiters[id];
-        if let Some(hold) = waiter.hold
-            && let Some(state) = self.primitive.grant(self.state, hold, waiter.agent)
-        {
-            let waiter = self.contents.remove(self.place.address(), id);
-            self.contents.stats.served(&waiter);
-            self.state = state;
-            let abandoned_by = self.take_report();
-            self.admit_others(hold);
-            return Some(Settlement::Granted { abandoned_by });
-        }
-        let (queue, waiters) = self.queue().expect("a waiter has a queue");
-        queue.lost(waiters, id);
-        if let Kind::Blocked { away, .. } = &mut waiters[id].kind {
-            *away = is_going_away;
-        }
-        None
-    }
-
-    /// The first asynchronous waiter of `agent` gets in if it can and nobody before it is to have it; else the claim is
-    /// remembered.
-    pub(crate) fn claim(&mut self, agent: &Arc<Agent>, parks: Parks) -> Claim {
-        if fault!(ClaimForNobodyFrees) {
-            self.free_ended_owner();
-        }
-        if !self.has_group(agent.id) {
-            // An offer that outlived its waiter. Whoever comes for nobody must not free an ended owner either: the scan
-            // of that thread's end would not find it any more.
-            return Claim::InVain;
-        }
-        self.free_ended_owner();
-        let (queue, waiters) = self.contents.queue(self.place.address()).expect("it has a group");
-        let mine = queue.group_index(agent.id).expect("it has a group");
-        let others = queue.reservation.filter(|reservation| reservation.agent != agent.id);
-        let is_before_me =
-            |reservation: Reservation| queue.group_index(reservation.agent).is_none_or(|place| place < mine);
-        let is_kept_from_me = others.is_some_and(is_before_me) && !fault!(ClaimsWhatIsKeptForAnother);
-        let group = queue.group(agent.id).expect("it has a group");
-        group.turn = Turn::Idle;
-        let first = group.first();
-        let hold = waiters[first].hold.expect("who is offered a lock waits for one");
-        let open = if is_kept_from_me {
-            None
-        } else {
-            self.primitive.grant(self.primitive.unreserve(self.state), hold, agent.id)
-        };
-        let Some(state) = open else { return self.remember_claim(agent, first, parks) };
-        let Kind::Async { token } = waiters[first].kind else { unreachable!("groups have asynchronous waiters only") };
-        if let Some(behind) = others.and_then(|reservation| queue.group(reservation.agent)) {
-            behind.turn = Turn::Claimed;
-        }
-        queue.reservation = None;
-        self.state = state;
-        let waiter = self.contents.remove(self.place.address(), first);
-        self.contents.stats.served(&waiter);
-        let abandoned_by = self.take_report();
-        self.admit_others(hold);
-        Claim::Granted { token, abandoned_by }
-    }
-
-    /// The claim is remembered, unless this very thread holds it: then its release offers again, since W is set.
-    fn claim_in_vain(&mut self, agent: &Arc<Agent>) -> Claim {
-        if self.owner() == agent.id && !fault!(RemembersClaimOnItsOwnHold) {
-            return Claim::InVain;
-        }
-        let (queue, _) = self.queue().expect("it has a group");
-        if !fault!(ClaimInVainForgotten) {
-            queue.group(agent.id).expect("it has a group").turn = Turn::Claimed;
-        }
-        Claim::Remembered
-    }
-
-    /// It could not get in: its claim is remembered, or the loop parks.
-    fn remember_claim(&mut self, agent: &Arc<Agent>, first: WaiterId, parks: Parks) -> Claim {
-        let Parks::Since(last) = parks else { return self.claim_in_vain(agent) };
-        let waited = sync::since(self.contents.waiters[first].since.max(last));
-        let patience = self.engine.patience;
-        let longest = if fault!(ParksWithoutBound) { Duration::MAX } else { patience.longest_park };
-        let time = waited.mul_f64(patience.park_fraction).min(longest);
-        let (owner, address) = (self.owner(), self.place.address());
-        let can_hand_over = || match self.engine.agents.get(owner) {
-            Some(owner) => can_run(&owner, agent, address),
-            None => fault!(ParksThoughNobodyHolds),
-        };
-        if time.is_zero() || time < patience.shortest_park || !can_hand_over() {
-            return self.claim_in_vain(agent);
-        }
-        let (queue, _) = self.queue().expect("it has a group");
-        let group = queue.group(agent.id).expect("it has a group");
-        let parker = Arc::new(Parker::current());
-        group.turn = Turn::Parked(Arc::clone(&parker));
-        Claim::Park(parker, sync::now() + time)
-    }
-
-    /// A waiter gives up, or its thread ends; others may get in for that. Not a settled one.
-    pub(crate) fn leave(&mut self, id: WaiterId, why: Leaving) {
-        let waiter = self.contents.remove(self.place.address(), id);
-        self.contents.stats.left(&waiter, why);
-        self.state = self.primitive.left(self.state);
-        if !self.has_group(waiter.agent) && !fault!(ReservationOutlivesItsLoop) {
-            self.drop_reservation_of(waiter.agent);
-        }
-        if !fault!(LeaverLetsNobodyIn) {
-            self.hand_off();
-        }
-    }
-
-    /// If the lease `generation` still stands, it is over.
-    pub(super) fn end_lease(&mut self, generation: u64) {
-        let Some((queue, _)) = self.queue() else { return };
-        if queue.reservation.take_if(|reservation| reservation.generation == generation).is_none() {
-            return;
-        }
-        self.contents.stats.passed_by += 1;
-        self.state = self.primitive.unreserve(self.state);
-        if !fault!(LeaseEndLetsNobodyIn) {
-            self.hand_off();
-        }
-    }
-
-    /// One that came and does not wait has left as well.
-    pub(crate) fn turn_away(&mut self, hold: Option<Hold>) {
-        self.state = self.primitive.left(self.primitive.queued(self.state, hold));
-        self.hand_off();
+        let Some(had) = queue.reservation.take_if(|reservation| reservation.agent == agent) else { return false };
+        self.state = self.primitive.unreserve(self.state, had.hold);
+        true
     }
 
     pub(super) fn queue(&mut self) -> Option<(&mut Queue, &mut Waiters)> {
         self.contents.queue(self.place.address()).filter(|(queue, _)| !queue.is_empty())
-    }
-}
-
-/// Whether the owner of what is at `address` can go on to release it while `agent` sleeps. One that was handed it while
-/// blocked for it has not noted its end yet.
-fn can_run(owner: &Agent, agent: &Agent, address: usize) -> bool {
-    let is_elsewhere = owner.os_thread != agent.os_thread || fault!(ParksBesideTheHolder);
-    let is_free = owner.blockage().is_none_or(|blockage| blockage.address == address) || fault!(ParksForABlockedHolder);
-    is_elsewhere && is_free
-}
-
-impl Engine {
-    /// The lease `generation` on the primitive at `address` is over: if it still stands, others get in.
-    pub fn end_lease(&self, address: usize, generation: u64) {
-        if let Some(Ok(mut section)) = self.open_queued(address) {
-            section.end_lease(generation);
-            section.finish();
-        }
-    }
-
-    /// A waiter that may be settled leaves, or what it was settled with passes on: its thread ends, or nobody wants it.
-    pub(crate) fn drop_waiter(&self, primitive: &'static dyn Primitive, place: Place, id: WaiterId, why: Leaving) {
-        let address = place.address();
-        let mut contents = self.contents(primitive.space(), address);
-        let (hold, agent) = (contents.waiters[id].hold, contents.waiters[id].agent);
-        match contents.collect(id) {
-            Some(settlement) => {
-                drop(contents);
-                self.refuse(primitive, place, hold, agent, settlement);
-            }
-            None => {
-                let _: Result<(), Corrupt> = self.leave(contents, primitive, place, id, why);
-            }
-        }
-    }
-
-    /// A waiter leaves. False if it is settled: then it stays, for its thread to collect. A waiter of corrupt words is gone.
-    pub(crate) fn try_leave(
-        &self,
-        primitive: &'static dyn Primitive,
-        place: Place,
-        id: WaiterId,
-        why: Leaving,
-    ) -> Result<bool, Corrupt> {
-        let contents = self.contents(primitive.space(), place.address());
-        if contents.waiters[id].settlement.is_some() && !fault!(SettledWaiterLeaves) {
-            return Ok(false);
-        }
-        self.leave(contents, primitive, place, id, why).map(|()| true)
-    }
-
-    fn leave<'e>(
-        &'e self,
-        mut contents: MutexGuard<'e, Contents>,
-        primitive: &'static dyn Primitive,
-        place: Place,
-        id: WaiterId,
-        why: Leaving,
-    ) -> Result<(), Corrupt> {
-        if primitive.space() == Space::Notifications {
-            // There are no words of ours.
-            contents.abandon_queue(place.address(), id);
-            return Ok(());
-        }
-        match Section::begin(self, contents, primitive, place) {
-            Ok(mut section) => {
-                section.leave(id, why);
-                section.finish();
-                Ok(())
-            }
-            Err(mut contents) => {
-                contents.abandon_queue(place.address(), id);
-                Err(Corrupt)
-            }
-        }
-    }
-
-    /// All asynchronous waiters of `agent` at `address`, whose words were overwritten, are settled; returns their tokens.
-    pub(crate) fn settle_corrupt(&self, address: usize, agent: AgentId) -> Vec<u32> {
-        let mut contents = self.contents(Space::Words, address);
-        let Some((queue, waiters)) = contents.queue(address) else { return Vec::new() };
-        let Some(group) = queue.group(agent) else { return Vec::new() };
-        let mut ids: Vec<WaiterId> = group.waiters(waiters).collect();
-        if fault!(OverwrittenWaitsEndOneByOne) {
-            ids.truncate(1);
-            group.agent.leave_notice(Notice::Offer(address));
-        }
-        queue.reservation.take_if(|reservation| reservation.agent == agent);
-        let mut tokens = Vec::with_capacity(ids.len());
-        for id in ids {
-            if let Kind::Async { token } = contents.waiters[id].kind {
-                tokens.push(token);
-            }
-            contents.settle_silently(address, id, Settlement::Corrupt);
-        }
-        contents.forget_if_empty(address);
-        tokens
-    }
-
-    /// The code of a waiter knows that it was notified: that does not pass on any more.
-    pub(crate) fn learned(&self, primitive: &'static dyn Primitive, place: Place, settlement: Settlement) {
-        let Settlement::Notified(ticket) = settlement else { return };
-        let mut contents = self.contents(primitive.space(), place.address());
-        if let Some((queue, waiters)) = contents.queue(place.address()) {
-            queue.learned(waiters, ticket);
-        }
-    }
-
-    /// Passes on what a waiter was settled with, since its code never knew of it.
-    pub(crate) fn refuse(
-        &self,
-        primitive: &'static dyn Primitive,
-        place: Place,
-        hold: Option<Hold>,
-        agent: AgentId,
-        settlement: Settlement,
-    ) {
-        match settlement {
-            Settlement::Granted { abandoned_by } => {
-                let Some(hold) = hold else { return };
-                if let Ok(mut section) = self.open(primitive, place) {
-                    section.revoke(hold, agent, abandoned_by);
-                    section.finish();
-                }
-            }
-            Settlement::Notified(_) if fault!(EndSwallowsNotification) => {}
-            Settlement::Notified(ticket) => {
-                let mut wakes = Wakes::default();
-                self.contents(primitive.space(), place.address()).pass_on(place.address(), ticket, &mut wakes);
-                wakes.carry_out(&*self.timers);
-            }
-            Settlement::Corrupt | Settlement::Refused => {}
-        }
-    }
-
-    /// The end of an agent whose waits are all gone: whoever waits for what it holds alone gets it, marked abandoned.
-    /// Primitives without waiters keep its id, by which the next to come knows the same.
-    pub fn thread_ended(&self, agent: AgentId) {
-        // First the end, then the scan: whoever queues after the scan has seen its bucket finds an owner that has ended.
-        if !fault!(EndsAfterTheScan) {
-            self.agents.remove(agent);
-        }
-        self.give_back_holds(agent);
-        for address in self.queued_places_of(agent) {
-            let Some(Ok(mut section)) = self.open_queued(address) else { continue };
-            if section.free_ended_owner() && !fault!(ScanLetsNobodyIn) {
-                section.hand_off();
-            }
-            section.finish();
-        }
-        if fault!(EndsAfterTheScan) {
-            self.agents.remove(agent);
-        }
-    }
-
-    /// The addresses of the primitives with waiters that `agent` owns.
-    fn queued_places_of(&self, agent: AgentId) -> Vec<usize> {
-        let mut addresses = Vec::new();
-        for bucket in self.buckets(Space::Words) {
-            let contents = bucket.contents.lock();
-            let owned = contents
-                .queues
-                .values()
-                .filter(|queue| queue.primitive.owner(queue.primitive.read(queue.place)) == agent);
-            addresses.extend(owned.map(|queue| queue.place.address()));
-        }
-        addresses
     }
 }

@@ -5,8 +5,9 @@
 
 use std::time::Duration;
 
-use super::primitive::{Mode, Primitive, Request, Space};
-use super::table::{Bucket, Engine};
+use super::contents::Bucket;
+use super::primitive::{Hold, Mode, Primitive, Request, Space};
+use super::table::Engine;
 use crate::agents::AgentId;
 use crate::memory::Place;
 use crate::sync::{self, Ordering};
@@ -17,21 +18,22 @@ impl Engine {
     /// one processor, where the holder cannot go on.
     ///
     /// A lock that was free for one look only is left to the thread that runs: a thread that unlocks and locks in a loop
-    /// gets more done than two that take turns, and others get their turn by [`super::table::Patience`].
+    /// gets more done than two that take turns, and others get their turn by [`super::patience::Patience`].
     pub(crate) fn spin(&self, agent: AgentId, primitive: &dyn Primitive, place: Place, request: Request) -> bool {
         if !pays(self.patience.spin) {
             return false;
         }
-        let Some(mut last) = primitive.glance(place) else { return false };
+        let Some(hold) = request.hold() else { return false };
+        let Some(mut last) = primitive.glance(place, hold) else { return false };
         let Bucket { has_spinner, holds, .. } = self.bucket(Space::Words, place.address());
         // Relaxed, here and below: hints that guard no data.
         if has_spinner.swap(true, Ordering::Relaxed) {
             return false;
         }
         let mut spin = sync::Spin::new(self.patience.spin);
-        let mut is_steady = last.owner != 0;
+        let mut is_steady = last.held != 0;
         let entered = loop {
-            let Some(seen) = primitive.glance(place) else { break false };
+            let Some(seen) = primitive.glance(place, hold) else { break false };
             if seen.is_free && last.is_free && primitive.try_enter(place, request, agent) {
                 holds.note(|long| long.saturating_sub(1));
                 break true;
@@ -39,10 +41,10 @@ impl Engine {
             if seen.is_waiting && !holds.are_long() {
                 break false;
             }
-            if seen.is_shared && request.hold().is_some_and(|hold| hold.mode == Mode::Shared) {
+            if seen.is_shared && hold.mode == Mode::Shared {
                 break false;
             }
-            is_steady &= seen.owner == last.owner;
+            is_steady &= seen.held == last.held;
             last = seen;
             if !spin.goes_on(sync::nanoseconds()) {
                 holds.note(|long| if is_steady { long + 1 } else { long.saturating_sub(2) });
@@ -61,9 +63,11 @@ impl Engine {
 
     /// Spins until the primitive is reserved, for as long as a sleep and a wake-up would cost; true if it is.
     pub(crate) fn spin_until_reserved(&self, primitive: &dyn Primitive, place: Place) -> bool {
-        // The section that follows decides.
-        let look = |_| primitive.glance(place).is_some_and(|seen| seen.is_reserved);
-        pays(self.patience.spin_queued) && sync::spin_until(self.patience.spin_queued, look)
+        // The section that follows decides. Only words that say nothing of the hold show a reservation.
+        let look = |_| primitive.glance(place, Hold::PASSAGE).is_some_and(|seen| seen.is_reserved);
+        !primitive.has_open_permits()
+            && pays(self.patience.spin_queued)
+            && sync::spin_until(self.patience.spin_queued, look)
     }
 }
 

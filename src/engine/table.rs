@@ -1,83 +1,19 @@
 //! The wait table: the queues of all primitives of the process, keyed by address, in buckets with a lock each.
 
-use std::sync::{Arc, OnceLock};
-use std::time::{Duration, Instant};
+use std::sync::OnceLock;
 
 use rustc_hash::FxHashMap;
-use smallvec::SmallVec;
 
-use super::ended::EndedHold;
-use super::names::{Holders, Names};
-use super::primitive::{Hold, Primitive, Space};
-use super::queue::{Arrival, Kind, LoopGroup, Queue, Settlement, Ticket, Turn, Waiter, WaiterId, Waiters};
-use super::slot::Slot;
-use super::stats::{Leaving, Stats};
+use super::contents::{Bucket, Contents};
+use super::fences::Fences;
+use super::names::Names;
+use super::patience::Patience;
+use super::primitive::{Primitive, Space};
+use super::stats::Stats;
 use super::timers::Timers;
-use super::wakes::Wakes;
-use crate::agents::{AgentId, Agents, Notice, is_sparse};
+use crate::agents::{AgentId, Agents};
 use crate::memory::Place;
-use crate::sync::{AtomicBool, AtomicU32, AtomicU64, Mutex, MutexGuard, Ordering};
-
-/// How long waiters are left to luck; the numbers behind fairness.
-#[derive(Clone, Copy, Debug)]
-pub struct Patience {
-    /// A blocked waiter that has waited this long is handed the lock directly; 1 ms, as in the starvation mode of Go's mutex.
-    pub grant_after: Duration,
-    /// At most one such hand-over for each lock in this time, so that a queue of old waiters does not become a convoy.
-    pub grant_every: Duration,
-    /// The shortest time for which a lock is kept for an event loop that came in vain. Zero: not at all.
-    pub lease: Duration,
-    /// The longest.
-    pub longest_lease: Duration,
-    /// How long a thread that finds the lock held spins before it queues: about what a system call costs.
-    pub spin: Duration,
-    /// How long it then spins, queued, before it parks: about what it costs two threads to sleep and to wake (Karlin,
-    /// Li, Manasse and Owicki, SOSP 1991: to wait as long as that costs at most twice the best).
-    pub spin_queued: Duration,
-    /// An event loop that comes in vain parks for this fraction of the time that its waiter has waited, so that it loses no
-    /// more by that;
-    pub park_fraction: f64,
-    /// not for less than this, which a sleep and a wake-up would cost;
-    pub shortest_park: Duration,
-    /// and for no longer than this. Zero: not at all.
-    pub longest_park: Duration,
-}
-
-impl Default for Patience {
-    fn default() -> Self {
-        Self {
-            grant_after: Duration::from_millis(1),
-            grant_every: Duration::from_micros(500),
-            lease: Duration::from_millis(1),
-            longest_lease: Duration::from_millis(256),
-            spin: Duration::from_micros(3),
-            spin_queued: Duration::from_micros(25),
-            park_fraction: 0.1,
-            shortest_park: Duration::from_micros(100),
-            longest_park: Duration::from_millis(10),
-        }
-    }
-}
-
-impl Patience {
-    /// The parts of the design taken away one at a time, for the bench, so that the next person sees what each is for.
-    #[cfg(any(feature = "ablation", test))]
-    #[must_use]
-    pub fn ablated(name: &str) -> Option<Self> {
-        let whole = Self::default();
-        match name {
-            // Always hand the lock to the first that sleeps: fair, and a convoy.
-            "strict" => Some(Self { grant_after: Duration::ZERO, grant_every: Duration::ZERO, ..whole }),
-            // Never hand it over, never reserve it: wake, offer, and let them race.
-            "offers" => {
-                Some(Self { grant_after: Duration::MAX, lease: Duration::ZERO, longest_park: Duration::ZERO, ..whole })
-            }
-            "no-spin" => Some(Self { spin: Duration::ZERO, spin_queued: Duration::ZERO, ..whole }),
-            "no-park" => Some(Self { longest_park: Duration::ZERO, ..whole }),
-            _ => None,
-        }
-    }
-}
+use crate::sync::{AtomicU32, AtomicU64, Mutex, MutexGuard, Ordering};
 
 /// A primitive for which an agent has a slot in its register of holds.
 pub(crate) type Registered = (&'static dyn Primitive, Place);
@@ -94,60 +30,13 @@ pub struct Engine {
     pub(crate) patience: Patience,
     /// Generations of leases and serials of waits.
     serials: AtomicU64,
+    fences: Fences,
     /// The places for which each agent has slots.
     pub(crate) registers: Mutex<FxHashMap<AgentId, Vec<Registered>>>,
     /// How many ended holds there are in all buckets.
     pub(super) ended: AtomicU32,
     /// Held while a deadlock is looked for, so that one thread only reports it.
     pub(crate) detecting: Mutex<()>,
-}
-
-/// The queues of the addresses that share a hash.
-#[repr(align(128))]
-#[derive(Default)]
-pub(crate) struct Bucket {
-    pub(crate) contents: Mutex<Contents>,
-    /// Somebody spins for a lock of this bucket, unqueued.
-    pub(crate) has_spinner: AtomicBool,
-    /// What spins have seen of the holds of this bucket's locks.
-    pub(crate) holds: HoldLengths,
-}
-
-/// How often in a row spins have seen one and the same holder all the time. A loop that locks again at once can look
-/// like that by chance, hence twice.
-// Relaxed throughout: a hint that guards no data.
-#[derive(Default)]
-pub(crate) struct HoldLengths(AtomicU32);
-
-impl HoldLengths {
-    const LONG: u32 = 2;
-    const MOST: u32 = 4;
-
-    /// Whether holds are longer than a spin.
-    pub(crate) fn are_long(&self) -> bool {
-        self.0.load(Ordering::Relaxed) >= Self::LONG
-    }
-
-    pub(crate) fn note(&self, change: impl FnOnce(u32) -> u32) {
-        self.0.store(change(self.0.load(Ordering::Relaxed)).min(Self::MOST), Ordering::Relaxed);
-    }
-}
-
-/// What a bucket's lock guards.
-#[derive(Default)]
-pub(crate) struct Contents {
-    pub(crate) queues: FxHashMap<usize, Queue>,
-    pub(crate) waiters: Waiters,
-    pub(crate) stats: Stats,
-    pub(crate) next_ticket: Ticket,
-    /// How many holds were distinguished.
-    pub(crate) hold_serials: u64,
-    /// The slots of the register of holds, by address.
-    pub(crate) slots: FxHashMap<usize, SmallVec<[Slot; 2]>>,
-    /// Who holds which name, by address.
-    pub(crate) holders: FxHashMap<usize, Holders>,
-    /// Holds that went back because their thread ended, of which nobody was told yet.
-    pub(crate) ended: Vec<EndedHold>,
 }
 
 impl Engine {
@@ -162,6 +51,7 @@ impl Engine {
             timers,
             patience,
             serials: AtomicU64::new(1),
+            fences: Fences::new(),
             registers: Mutex::new(FxHashMap::default()),
             ended: AtomicU32::new(0),
             detecting: Mutex::new(()),
@@ -206,6 +96,11 @@ impl Engine {
         self.serials.fetch_add(1, Ordering::Relaxed)
     }
 
+    /// The next fence, larger than all before, at this time in microseconds of the wall clock.
+    pub fn fence(&self, now: u64) -> u64 {
+        self.fences.next(now)
+    }
+
     /// The counts of all buckets.
     pub fn stats(&self) -> Stats {
         let mut sum = Stats::default();
@@ -222,188 +117,4 @@ pub(super) fn bucket_index(address: usize, buckets: usize) -> usize {
     // Words lie 4 bytes apart; the multiplier (2^64 divided by the golden ratio: Knuth, TAOCP 6.4) spreads neighbours.
     let hash = ((address as u64) >> 2).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     (hash >> 32) as usize & (buckets - 1)
-}
-
-impl Contents {
-    /// The queue at `address`, a new one if nobody waits there.
-    pub(crate) fn queue_or_new(
-        &mut self,
-        place: Place,
-        primitive: &'static dyn Primitive,
-    ) -> (&mut Queue, &mut Waiters) {
-        let queue = self.queues.entry(place.address()).or_insert_with(|| Queue::new(place, primitive));
-        (queue, &mut self.waiters)
-    }
-
-    /// The queue at `address`, if anybody waits there.
-    pub(crate) fn queue(&mut self, address: usize) -> Option<(&mut Queue, &mut Waiters)> {
-        Some((self.queues.get_mut(&address)?, &mut self.waiters))
-    }
-
-    /// A ticket greater than all before.
-    pub(crate) fn ticket(&mut self) -> Ticket {
-        self.next_ticket += 1;
-        self.next_ticket - 1
-    }
-
-    /// Takes a settled waiter out of the table; `None` if it is not settled. Called by its own thread.
-    pub(crate) fn collect(&mut self, id: WaiterId) -> Option<Settlement> {
-        let settlement = self.waiters[id].settlement?;
-        self.waiters.remove(id);
-        Some(settlement)
-    }
-
-    /// Takes a waiter out of its queue and the table; not a settled one. The queue stays, for the section to close.
-    pub(crate) fn remove(&mut self, address: usize, id: WaiterId) -> Waiter {
-        self.unlink(address, id);
-        self.waiters.remove(id)
-    }
-
-    fn unlink(&mut self, address: usize, id: WaiterId) {
-        let queue = self.queues.get_mut(&address).expect("a waiter that is not settled is queued");
-        queue.unlink(&mut self.waiters, id);
-    }
-
-    /// Settles a waiter; its thread is woken, or its loop gets a notice.
-    pub(crate) fn settle(&mut self, address: usize, id: WaiterId, settlement: Settlement, wakes: &mut Wakes) {
-        let queue = self.queues.get_mut(&address).expect("a waiter that is not settled is queued");
-        let waiter = &self.waiters[id];
-        match &waiter.kind {
-            Kind::Blocked { parker, .. } => wakes.unpark(Arc::clone(parker)),
-            Kind::Async { token } => {
-                let group = queue.group(waiter.agent).expect("an asynchronous waiter has a group");
-                // Posted here, under the lock, so that promises of one loop are settled in the order of their queue.
-                post_settled(group, *token, wakes);
-            }
-        }
-        self.settle_silently(address, id, settlement);
-    }
-
-    /// As [`Contents::settle`], for a waiter whose thread learns of it in another way.
-    pub(crate) fn settle_silently(&mut self, address: usize, id: WaiterId, settlement: Settlement) {
-        self.waiters[id].settlement = Some(settlement);
-        match settlement {
-            Settlement::Granted { .. } if fault!(GrantedStillCountsAsWaiting) => {}
-            Settlement::Granted { .. } => self.stats.served(&self.waiters[id]),
-            Settlement::Corrupt | Settlement::Refused => self.stats.left(&self.waiters[id], Leaving::Ending),
-            Settlement::Notified(_) => {}
-        }
-        if fault!(SettledWaiterStaysQueued) {
-            return;
-        }
-        self.unlink(address, id);
-    }
-
-    /// Notifies the first `count` who wait at `address`; returns how many there were.
-    pub(crate) fn notify(&mut self, address: usize, count: usize, wakes: &mut Wakes) -> usize {
-        let next_ticket = self.next_ticket;
-        let mut notified = 0;
-        while notified < count
-            && let Some((queue, waiters)) = self.queue(address)
-            && let Some(first) = queue.first(waiters)
-        {
-            let ticket = waiters[first].ticket();
-            if count - notified < queue.len() {
-                queue.notified(ticket, next_ticket);
-            }
-            self.settle(address, first, Settlement::Notified(ticket), wakes);
-            notified += 1;
-        }
-        notified
-    }
-
-    /// The thread of one who was notified at `address` has ended before its code knew: another is notified instead.
-    pub(crate) fn pass_on(&mut self, address: usize, ticket: Ticket, wakes: &mut Wakes) {
-        if let Some((queue, waiters)) = self.queue(address)
-            && let Some(next) = queue.next_of(waiters, ticket)
-        {
-            let ticket = waiters[next].ticket();
-            self.settle(address, next, Settlement::Notified(ticket), wakes);
-        }
-    }
-
-    /// Takes out the slot of `agent` at `address`.
-    pub(crate) fn take_slot(&mut self, address: usize, agent: AgentId) -> Option<Slot> {
-        let slots = self.slots.get_mut(&address)?;
-        let index = slots.iter().position(|slot| slot.agent == agent)?;
-        let slot = slots.swap_remove(index);
-        if slots.is_empty() {
-            self.slots.remove(&address);
-        }
-        Some(slot)
-    }
-
-    /// Forgets a queue that has emptied.
-    pub(crate) fn forget_if_empty(&mut self, address: usize) {
-        if self.queues.get(&address).is_some_and(Queue::is_empty) {
-            self.queues.remove(&address);
-            if is_sparse(self.queues.len(), self.queues.capacity()) {
-                self.queues.shrink_to(2 * self.queues.len());
-            }
-        }
-    }
-
-    /// What a new waiter brings.
-    pub(crate) fn arrival(&mut self, since: Instant, hold: Option<Hold>, is_endless: bool) -> Arrival {
-        Arrival { ticket: self.ticket(), since, hold, is_endless }
-    }
-
-    /// A waiter of words that somebody overwrote leaves; the words are left alone.
-    pub(crate) fn abandon_queue(&mut self, address: usize, id: WaiterId) {
-        if self.collect(id).is_some() {
-            return;
-        }
-        let waiter = self.remove(address, id);
-        self.stats.left(&waiter, Leaving::Ending);
-        self.drop_reservation_of_nobody(address, waiter.agent);
-        self.forget_if_empty(address);
-    }
-
-    fn drop_reservation_of_nobody(&mut self, address: usize, agent: AgentId) {
-        if let Some(queue) = self.queues.get_mut(&address)
-            && queue.group(agent).is_none()
-        {
-            queue.reservation.take_if(|reservation| reservation.agent == agent);
-        }
-    }
-}
-
-/// Leaves the notice that a wait of this loop is settled.
-fn post_settled(group: &mut LoopGroup, token: u32, wakes: &mut Wakes) {
-    let notice = Notice::Settled(token);
-    if let Turn::Parked(parker) = &group.turn {
-        // It looks into its inbox before it goes on.
-        group.agent.leave_notice(notice);
-        if fault!(ParkedLoopSleepsOn) {
-            return;
-        }
-        wakes.unpark(Arc::clone(parker));
-    } else if group.agent.post(notice) {
-        wakes.turn(Arc::clone(&group.agent));
-    }
-}
-
-#[cfg(all(test, not(loom)))]
-mod tests {
-    use std::ptr::NonNull;
-
-    use super::*;
-    use crate::agents::SPARE;
-    use crate::primitives::mutex::MUTEX;
-
-    #[test]
-    fn memory_follows_the_number_of_queues() {
-        let words: Vec<AtomicU32> = (0..10_000).map(|_| AtomicU32::new(0)).collect();
-        // SAFETY: aligned atomics that outlive the table.
-        let places = words.iter().map(|word| unsafe { Place::new(NonNull::from(word), 0) });
-        let places: Vec<Place> = places.collect();
-        let mut contents = Contents::default();
-        for place in &places {
-            contents.queue_or_new(*place, &MUTEX);
-        }
-        for place in &places {
-            contents.forget_if_empty(place.address());
-            assert!(contents.queues.capacity() <= SPARE.max(16 * contents.queues.len().max(64)));
-        }
-    }
 }

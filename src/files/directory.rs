@@ -1,15 +1,15 @@
 //! The directory of the locks: which one, whether it can be relied upon, and what its records say.
 
 use std::fs::Metadata;
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 
-use super::name::Part;
-use super::record::{self, Holder};
-use super::system::{self, Identity};
+use super::name::{LockName, Part};
+use super::record::{self, Holder, Record};
+use super::system::{self, Identity, Rights};
 
-/// A record is not larger, or somebody else has written it.
-const LARGEST_RECORD: u64 = 1 << 24;
+/// Larger ones are not listed: somebody else has written them, or the name is of no use to people.
+const LARGEST_LISTED: usize = 64 << 10;
 
 /// A directory that was checked.
 #[derive(Debug)]
@@ -18,7 +18,7 @@ pub struct Directory {
     kind: Kind,
     /// By device and number: other paths may lead here.
     pub identity: Identity,
-    mode: u32,
+    rights: Rights,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -48,8 +48,10 @@ pub enum Reason {
         /// This one.
         user: u32,
     },
-    /// Others may write the default one: its permissions.
-    Writable(u32),
+    /// The default one is not for this user alone: its permissions.
+    Permissions(u32),
+    /// Others may write there, and remove the files of this user: its permissions.
+    NotSticky(u32),
     /// The default one is a link.
     Link,
     /// It is something else.
@@ -88,9 +90,11 @@ impl Directory {
     fn check(path: &Path, kind: Kind) -> Result<Self, Refusal> {
         let refuse = |reason| Refusal { path: path.to_owned(), reason };
         let metadata = found_or_made(path, kind).map_err(refuse)?;
-        if kind == Kind::Default {
-            check_private(&metadata).map_err(refuse)?;
+        match kind {
+            Kind::Default => check_private(&metadata),
+            Kind::Given => check_sticky(&metadata),
         }
+        .map_err(refuse)?;
         let path = path.canonicalize().map_err(|error| refuse(error.into()))?;
         match system::refused_file_system(&path) {
             Ok(None) => {}
@@ -98,7 +102,7 @@ impl Directory {
             Err(error) => return Err(refuse(error.into())),
         }
         let identity = system::identity(&path, &metadata).map_err(|error| refuse(error.into()))?;
-        Ok(Self { path, kind, identity, mode: system::mode(&metadata) })
+        Ok(Self { path, kind, identity, rights: system::rights(&metadata) })
     }
 
     /// The path, without links.
@@ -106,9 +110,9 @@ impl Directory {
         &self.path
     }
 
-    /// The permissions that its files get.
-    pub(super) fn mode(&self) -> u32 {
-        self.mode
+    /// What its files get.
+    pub(super) fn rights(&self) -> Rights {
+        self.rights
     }
 
     /// The names that processes hold exclusively, by what their records say; not those whose process has ended.
@@ -117,18 +121,25 @@ impl Directory {
         let mut holders = Vec::new();
         for entry in self.path.read_dir()? {
             let path = entry?.path();
-            if path.extension().is_none_or(|extension| extension != Part::Info.extension()) {
-                continue;
-            }
-            if let Some((name, status, holder)) = read(&path).ok().and_then(|bytes| record::decode(&bytes))
-                && status.is_held
-                && holder.may_live()
-            {
-                holders.push((name, holder));
+            if path.extension().is_some_and(|extension| extension == Part::Info.extension()) {
+                holders.extend(holder_by(&path));
             }
         }
         Ok(holders)
     }
+
+    /// As [`Directory::holders`], of one name.
+    pub fn holder(&self, units: &[u16]) -> Option<Holder> {
+        let (found, holder) = holder_by(&self.path.join(LockName::new(units).file(Part::Info)))?;
+        (found == units).then_some(holder)
+    }
+}
+
+/// The holder in the record at `path`, with the name, unless its process has ended.
+fn holder_by(path: &Path) -> Option<(Vec<u16>, Holder)> {
+    // What cannot be read, or is removed meanwhile, is nobody's.
+    let Record { units, holder, .. } = read(path).ok().flatten().and_then(|bytes| record::decode(&bytes))?;
+    holder.may_live().then_some((units, holder))
 }
 
 fn found_or_made(path: &Path, kind: Kind) -> Result<Metadata, Reason> {
@@ -158,16 +169,28 @@ fn check_private(metadata: &Metadata) -> Result<(), Reason> {
     if let Some((owner, user)) = system::foreign_owner(metadata) {
         return Err(Reason::Owner { owner, user });
     }
-    match system::writable_by_others(metadata) {
-        Some(mode) => Err(Reason::Writable(mode)),
-        None => Ok(()),
+    match system::permissions(metadata) {
+        Some(mode) if mode & 0o777 != 0o700 => Err(Reason::Permissions(mode)),
+        _ => Ok(()),
     }
 }
 
-fn read(path: &Path) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    system::open_to_read(path)?.take(LARGEST_RECORD).read_to_end(&mut bytes)?;
-    Ok(bytes)
+/// Where the group or all may write, anybody may remove anybody's files, unless the directory is sticky.
+fn check_sticky(metadata: &Metadata) -> Result<(), Reason> {
+    match system::permissions(metadata) {
+        Some(mode) if mode & 0o022 != 0 && mode & 0o1000 == 0 => Err(Reason::NotSticky(mode)),
+        _ => Ok(()),
+    }
+}
+
+/// A record that says that its lock is held.
+fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
+    let file = system::open_to_read(path)?;
+    if !record::may_be_held(&system::read_whole(&file, record::PREFIX)?) {
+        return Ok(None);
+    }
+    let bytes = system::read_whole(&file, LARGEST_LISTED + 1)?;
+    Ok((bytes.len() <= LARGEST_LISTED).then_some(bytes))
 }
 
 #[cfg(all(test, unix))]
@@ -194,17 +217,32 @@ mod tests {
     }
 
     #[test]
-    fn the_default_one_is_refused_if_it_is_a_link_or_others_may_write_it() {
+    fn the_default_one_is_refused_if_it_is_a_link_or_not_for_its_user_alone() {
         let scratch = Scratch::new();
         let (real, link) = (scratch.path().join("real"), scratch.path().join("link"));
         fs::create_dir(&real).unwrap();
         symlink(&real, &link).unwrap();
         assert!(matches!(refusal(&link, Kind::Default), Reason::Link));
-        for mode in [0o770, 0o702, 0o1777] {
+        for mode in [0o770, 0o702, 0o1777, 0o755, 0o500] {
             fs::set_permissions(&real, fs::Permissions::from_mode(mode)).unwrap();
-            assert!(matches!(refusal(&real, Kind::Default), Reason::Writable(found) if found == mode), "{mode:o}");
+            assert!(matches!(refusal(&real, Kind::Default), Reason::Permissions(found) if found == mode), "{mode:o}");
         }
-        Directory::check(&real, Kind::Given).unwrap();
+    }
+
+    #[test]
+    fn one_in_which_others_may_write_is_sticky_or_refused() {
+        let scratch = Scratch::new();
+        for mode in [0o770, 0o777, 0o702, 0o2775] {
+            fs::set_permissions(scratch.path(), fs::Permissions::from_mode(mode)).unwrap();
+            let reason = refusal(scratch.path(), Kind::Given);
+            assert!(matches!(reason, Reason::NotSticky(found) if found == mode), "{mode:o}: {reason:?}");
+            fs::set_permissions(scratch.path(), fs::Permissions::from_mode(mode | 0o1000)).unwrap();
+            Directory::check(scratch.path(), Kind::Given).unwrap();
+        }
+        for mode in [0o755, 0o700] {
+            fs::set_permissions(scratch.path(), fs::Permissions::from_mode(mode)).unwrap();
+            Directory::check(scratch.path(), Kind::Given).unwrap();
+        }
     }
 
     #[test]

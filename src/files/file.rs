@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::directory::{Directory, Refusal};
+use super::interrupt::Interrupt;
 use super::name::{LockName, Part};
 use super::system;
 
@@ -18,6 +19,9 @@ pub enum Mode {
     /// With others who share it.
     Shared,
 }
+
+/// So often the gate is tried before it counts as closed.
+const GATE_LOOKS: u32 = 4;
 
 /// Why a file could not be locked or used.
 #[derive(Debug)]
@@ -65,14 +69,15 @@ pub struct Files {
     lock: PathBuf,
     info: PathBuf,
     turn: PathBuf,
+    gate: PathBuf,
 }
 
 impl Files {
     /// Of `name`, in a directory that was checked.
     pub fn new(directory: Arc<Directory>, name: LockName) -> Self {
         let path = |part| directory.path().join(name.file(part));
-        let (lock, info, turn) = (path(Part::Lock), path(Part::Info), path(Part::Turn));
-        Self { directory, name, lock, info, turn }
+        let (lock, info, turn, gate) = (path(Part::Lock), path(Part::Info), path(Part::Turn), path(Part::Gate));
+        Self { directory, name, lock, info, turn, gate }
     }
 
     /// The name.
@@ -86,16 +91,17 @@ impl Files {
             Part::Lock => &self.lock,
             Part::Info => &self.info,
             Part::Turn => &self.turn,
+            Part::Gate => &self.gate,
         }
     }
 
     /// Opens a file, or makes it, and its directory if somebody has removed that. Returns whether it was made, too.
     pub fn open(&self, part: Part) -> Result<(File, bool), Failure> {
         let path = self.path(part);
-        let opened = match system::open(path, self.directory.mode()) {
+        let opened = match system::open(path, self.directory.rights()) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 let directory = self.directory.reopen().map_err(Failure::Refused)?;
-                system::open(path, directory.mode())
+                system::open(path, directory.rights())
             }
             opened => opened,
         };
@@ -106,18 +112,13 @@ impl Files {
     pub fn try_lock(&self, part: Part, mode: Mode) -> Result<Option<Locked>, Failure> {
         loop {
             let (file, _) = self.open(part)?;
-            let tried = uninterrupted(|| {
-                let tried = match mode {
+            let is_locked = uninterrupted(|| {
+                tried(match mode {
                     Mode::Exclusive => file.try_lock(),
                     Mode::Shared => file.try_lock_shared(),
-                };
-                match tried {
-                    Ok(()) => Ok(true),
-                    Err(TryLockError::WouldBlock) => Ok(false),
-                    Err(TryLockError::Error(error)) => Err(error),
-                }
+                })
             });
-            if !tried.map_err(|error| self.failure("lock", part, error))? {
+            if !is_locked.map_err(|error| self.failure("lock", part, error))? {
                 return Ok(None);
             }
             if self.leads_to(part, &file)? {
@@ -126,20 +127,43 @@ impl Files {
         }
     }
 
-    /// Opens a file and blocks the thread until it is locked.
-    pub fn lock(&self, part: Part, mode: Mode) -> Result<Locked, Failure> {
+    /// Opens a file and blocks the thread until it is locked, or until `interrupt` ends that: then there is none.
+    pub fn lock(&self, part: Part, mode: Mode, interrupt: &Interrupt) -> Result<Option<Locked>, Failure> {
         loop {
             let (file, _) = self.open(part)?;
-            let locked = uninterrupted(|| match mode {
+            let locked = interrupt.run(&file, || match mode {
                 Mode::Exclusive => file.lock(),
                 Mode::Shared => file.lock_shared(),
             });
-            locked.map_err(|error| self.failure("lock", part, error))?;
+            if !locked.map_err(|error| self.failure("lock", part, error))? {
+                return Ok(None);
+            }
             // It may have been removed and made again meanwhile: then others lock another one.
             if self.leads_to(part, &file)? {
-                return Ok(Locked(file));
+                return Ok(Some(Locked(file)));
             }
         }
+    }
+
+    /// Whether nobody waits to hold the name alone.
+    pub fn is_gate_open(&self) -> Result<bool, Failure> {
+        let gate = match system::open_to_read(self.path(Part::Gate)) {
+            Ok(gate) => gate,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(true),
+            Err(error) => return Err(self.failure("open", Part::Gate, error)),
+        };
+        // Others who look there keep this one out, for a moment.
+        for _ in 0..GATE_LOOKS {
+            match uninterrupted(|| tried(gate.try_lock())) {
+                Ok(true) => {
+                    drop(Locked(gate));
+                    return Ok(true);
+                }
+                Ok(false) => std::thread::yield_now(),
+                Err(error) => return Err(self.failure("lock", Part::Gate, error)),
+            }
+        }
+        Ok(false)
     }
 
     /// What the record of the name contains, and one byte more than `longest` of it at most; `None` if there is none.
@@ -167,6 +191,14 @@ impl Files {
     }
 }
 
+fn tried(result: Result<(), TryLockError>) -> io::Result<bool> {
+    match result {
+        Ok(()) => Ok(true),
+        Err(TryLockError::WouldBlock) => Ok(false),
+        Err(TryLockError::Error(error)) => Err(error),
+    }
+}
+
 /// Runs `call` again whenever a signal interrupts it.
 fn uninterrupted<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     loop {
@@ -180,8 +212,16 @@ fn uninterrupted<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    #[cfg(unix)]
     use crate::files::testing::Scratch;
+
+    #[cfg_attr(not(target_os = "linux"), allow(unused, reason = "some of these tests are for Linux only"))]
+    impl Files {
+        /// Those of a name in the directory of a test.
+        pub fn of(scratch: &Scratch, name: &str) -> Self {
+            let units: Vec<u16> = name.encode_utf16().collect();
+            Self::new(Arc::new(Directory::open(Some(scratch.path())).unwrap()), LockName::new(&units))
+        }
+    }
 
     #[test]
     fn a_call_that_a_signal_interrupts_is_made_again() {
@@ -197,10 +237,11 @@ mod tests {
     #[cfg(target_os = "linux")]
     fn one_who_waited_for_a_file_that_was_removed_locks_the_new_one() {
         let scratch = Scratch::new();
-        let files = scratch.files("removed");
-        let old = files.lock(Part::Lock, Mode::Exclusive).unwrap();
+        let files = Files::of(&scratch, "removed");
+        let lock = || files.lock(Part::Lock, Mode::Exclusive, &Interrupt::default()).unwrap().unwrap();
+        let old = lock();
         std::thread::scope(|threads| {
-            let waiter = threads.spawn(|| files.lock(Part::Lock, Mode::Exclusive).unwrap());
+            let waiter = threads.spawn(lock);
             scratch.until_blocked_waiters(1);
             std::fs::remove_file(files.path(Part::Lock)).unwrap();
             drop(old);
@@ -213,12 +254,30 @@ mod tests {
     #[cfg(unix)]
     fn a_link_or_a_pipe_in_place_of_a_file_is_an_error() {
         let scratch = Scratch::new();
-        let files = scratch.files("linked");
+        let files = Files::of(&scratch, "linked");
         std::os::unix::fs::symlink(scratch.path().join("elsewhere"), files.path(Part::Lock)).unwrap();
         assert!(matches!(files.open(Part::Lock), Err(Failure::System { verb: "open", .. })));
         assert!(!scratch.path().join("elsewhere").exists());
         let made = std::process::Command::new("mkfifo").arg(files.path(Part::Info)).status().unwrap();
         assert!(made.success());
         assert!(matches!(files.open(Part::Info), Err(Failure::System { .. })));
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn files_have_the_rights_that_those_of_the_directory_say() {
+        use std::fs;
+        use std::os::unix::fs::PermissionsExt;
+        let scratch = Scratch::new();
+        for (mode, expected) in
+            [(0o700, 0o600), (0o755, 0o600), (0o1770, 0o660), (0o1775, 0o660), (0o1777, 0o666), (0o1703, 0o666)]
+        {
+            fs::set_permissions(scratch.path(), fs::Permissions::from_mode(mode)).unwrap();
+            let (file, is_new) = Files::of(&scratch, "a").open(Part::Lock).unwrap();
+            assert!(is_new);
+            assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, expected, "{mode:o}");
+            assert_eq!(fs::read_dir(scratch.path()).unwrap().count(), 1, "nothing else is left there");
+            fs::remove_file(Files::of(&scratch, "a").path(Part::Lock)).unwrap();
+        }
     }
 }

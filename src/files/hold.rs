@@ -2,12 +2,26 @@
 //! record stays dirty, and the next one is told that it was abandoned.
 
 use std::fs::File;
-use std::sync::Arc;
+use std::path::PathBuf;
+use std::sync::{Arc, LazyLock};
 
+use rustc_hash::FxHashMap;
+
+use super::fence;
 use super::file::{Failure, Files, Locked, Mode};
 use super::name::Part;
 use super::record::{self, Holder, Past, Status};
 use super::system;
+use crate::sync::Mutex;
+
+/// Who asks for a lock, and for what beside it.
+#[derive(Clone, Copy, Debug)]
+pub struct Asker {
+    /// The thread, by the number of Node.js.
+    pub thread: u32,
+    /// Whether it wants the fence of its grant; see [`Hold::fence`].
+    pub wants_fence: bool,
+}
 
 /// A lock that is held.
 #[derive(Debug)]
@@ -18,12 +32,14 @@ pub struct Hold {
     /// For an exclusive one.
     info: Option<Info>,
     past: Past,
+    fence: Option<u64>,
 }
 
 #[derive(Debug)]
 struct Info {
     file: File,
     holder: Holder,
+    last_fence: u64,
 }
 
 /// What a release found.
@@ -35,29 +51,60 @@ pub struct Released {
     pub unwritten: Option<Failure>,
 }
 
+/// The ends that this process has reported of those who held a name alone, and that stand in the records still.
+static REPORTED: LazyLock<Mutex<FxHashMap<PathBuf, Option<Holder>>>> = LazyLock::new(Mutex::default);
+
+/// One end is reported once: those who share a lock find it in the record again and again.
+fn report_once(files: &Files, mode: Mode, past: Past) -> Past {
+    let record = files.path(Part::Info);
+    let mut reported = REPORTED.lock();
+    let Past::Ended(ended) = past else {
+        reported.remove(record);
+        return past;
+    };
+    // Whoever holds it alone writes another record.
+    let before = if mode == Mode::Shared { reported.insert(record.clone(), ended) } else { reported.remove(record) };
+    if before == Some(ended) { Past::Abandoned } else { past }
+}
+
 impl Hold {
     /// The kernel has locked `lock`: reads the record, and says there who holds it, if alone.
-    pub(super) fn begin(files: &Arc<Files>, mode: Mode, lock: Arc<Locked>, thread: u32) -> Result<Self, Failure> {
+    pub(super) fn begin(files: &Arc<Files>, mode: Mode, lock: Arc<Locked>, asker: Asker) -> Result<Self, Failure> {
         system::touch(&lock);
         let name = files.name();
-        let read = |content: Option<&Vec<u8>>| content.map_or(Past::Clean, |content| record::past(name, content));
-        let (info, past) = match mode {
-            Mode::Shared => (None, read(files.record(record::length(name))?.as_ref())),
+        let read = |content: Option<&Vec<u8>>| content.map_or((Past::Clean, 0), |content| record::past(name, content));
+        let wanted = |fence| if asker.wants_fence { Some(fence) } else { None };
+        let (info, past, fence) = match mode {
+            Mode::Shared => {
+                let (past, last_fence) = read(files.record(record::length(name))?.as_ref());
+                (None, past, wanted(fence::of_shared(last_fence)))
+            }
             Mode::Exclusive => {
                 let (file, is_new) = files.open(Part::Info)?;
                 let content = if is_new { None } else { Some(files.read(&file, record::length(name))?) };
-                let past = read(content.as_ref());
-                let info = Info { file, holder: Holder::now(thread) };
-                write(files, &info, Status { is_held: true, is_abandoned: past != Past::Clean })?;
+                let (past, last_fence) = read(content.as_ref());
+                // Drawn with the lock held, and written with the record: the next one finds it, however this one ends.
+                let fence = wanted(fence::after(last_fence));
+                let info = Info {
+                    file,
+                    holder: Holder::now(asker.thread),
+                    last_fence: if fault!(FenceIsNotKept) { 0 } else { fence.unwrap_or(last_fence) },
+                };
+                let status = Status { is_held: true, is_abandoned: past != Past::Clean };
+                if let Err(failure) = write(files, &info, status) {
+                    undo(files, &info.file, content.as_deref());
+                    return Err(failure);
+                }
                 if content.is_some_and(|content| content.len() > record::length(name)) {
                     // Cut last: until then it is too long, and so dirty.
                     let cut = info.file.set_len(record::length(name) as u64);
                     cut.map_err(|error| files.failure("write", Part::Info, error))?;
                 }
-                (Some(info), past)
+                (Some(info), past, fence)
             }
         };
-        Ok(Self { files: Arc::clone(files), lock, info, past })
+        let past = report_once(files, mode, past);
+        Ok(Self { files: Arc::clone(files), lock, info, past, fence })
     }
 
     /// What earlier holders have left.
@@ -70,10 +117,27 @@ impl Hold {
         self.past != Past::Clean
     }
 
+    /// The fence of this grant, if it was asked for: of an exclusive one, larger than all before; of a shared one, not below
+    /// that of the last exclusive one.
+    pub fn fence(&self) -> Option<u64> {
+        self.fence
+    }
+
     /// What it protects was repaired: the next one is not told any more. Only for an exclusive hold.
     pub fn mark_consistent(&mut self) {
         debug_assert!(self.info.is_some(), "those who share it write nothing");
         self.past = Past::Clean;
+    }
+
+    /// The thread that holds it has ended: frees it as if its process had been killed, but for those who ask who holds it, to whom the
+    /// process, which lives, would say that it does.
+    pub fn end(self) {
+        let Some(Info { file, holder, last_fence }) = self.info else { return };
+        if matches!(self.files.leads_to(Part::Lock, &self.lock), Ok(true)) {
+            let info = Info { file, holder: holder.ended(), last_fence };
+            // If that fails, the record says what it said.
+            let _ = write(&self.files, &info, Status { is_held: true, is_abandoned: self.past != Past::Clean });
+        }
     }
 
     /// Frees it.
@@ -83,7 +147,12 @@ impl Hold {
         let unwritten = match &self.info {
             // The record may be that of another holder by now.
             Some(info) if !is_removed => {
-                write(&self.files, info, Status { is_held: false, is_abandoned: self.is_abandoned() }).err()
+                let written = write(&self.files, info, Status { is_held: false, is_abandoned: self.is_abandoned() });
+                if written.is_err() {
+                    // It takes no room to say nothing: the next one is not told that this process has ended.
+                    let _ = info.file.set_len(0);
+                }
+                written.err()
             }
             _ => None,
         };
@@ -91,7 +160,88 @@ impl Hold {
     }
 }
 
+/// The record could not be written, so that nobody's code ran with the lock: as far as possible, it says what it said before.
+fn undo(files: &Files, file: &File, before: Option<&[u8]>) {
+    let _ = match before {
+        None => std::fs::remove_file(files.path(Part::Info)),
+        Some(before) => system::write_whole(file, before).and_then(|()| file.set_len(before.len() as u64)),
+    };
+}
+
 fn write(files: &Files, info: &Info, status: Status) -> Result<(), Failure> {
-    let bytes = record::encode(files.name(), status, &info.holder);
+    let bytes = record::encode(files.name(), status, &info.holder, info.last_fence);
     system::write_whole(&info.file, &bytes).map_err(|error| files.failure("write", Part::Info, error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::files::testing::Scratch;
+
+    #[test]
+    fn an_end_is_reported_once_however_many_share_the_lock() {
+        let scratch = Scratch::new();
+        let files = Arc::new(Files::of(&scratch, "reported"));
+        for _ in 0..2 {
+            drop(begin(&files, Mode::Exclusive, false));
+            assert!(matches!(begin(&files, Mode::Shared, false).past(), Past::Ended(Some(_))));
+            assert_eq!(begin(&files, Mode::Shared, false).past(), Past::Abandoned);
+            let mut hold = begin(&files, Mode::Exclusive, false);
+            assert_eq!(hold.past(), Past::Abandoned, "this process was told");
+            hold.mark_consistent();
+            hold.release();
+        }
+        drop(begin(&files, Mode::Exclusive, false));
+        assert!(matches!(begin(&files, Mode::Exclusive, false).past(), Past::Ended(Some(_))));
+    }
+
+    /// As a clock that went back leaves it.
+    const AHEAD: u64 = u64::MAX / 2;
+
+    fn begin(files: &Arc<Files>, mode: Mode, wants_fence: bool) -> Hold {
+        let lock = Arc::new(files.try_lock(Part::Lock, mode).unwrap().unwrap());
+        Hold::begin(files, mode, lock, Asker { thread: 0, wants_fence }).unwrap()
+    }
+
+    fn fence(files: &Arc<Files>, mode: Mode) -> u64 {
+        let hold = begin(files, mode, true);
+        let fence = hold.fence().expect("it was asked for");
+        hold.release();
+        fence
+    }
+
+    #[test]
+    fn fences_go_on_from_the_record_however_the_holders_ended() {
+        let scratch = Scratch::new();
+        let files = Arc::new(Files::of(&scratch, "fences"));
+        let status = Status { is_held: false, is_abandoned: false };
+        let bytes = record::encode(files.name(), status, &Holder::now(0), AHEAD);
+        std::fs::write(files.path(Part::Info), bytes).unwrap();
+        assert_eq!(fence(&files, Mode::Shared), AHEAD);
+        assert_eq!(fence(&files, Mode::Exclusive), AHEAD + 1);
+        assert_eq!(begin(&files, Mode::Exclusive, false).fence(), None);
+        // That one ended inside.
+        assert_eq!(fence(&files, Mode::Shared), AHEAD + 1);
+        assert_eq!(begin(&files, Mode::Exclusive, true).fence(), Some(AHEAD + 2));
+        assert_eq!(fence(&files, Mode::Exclusive), AHEAD + 3);
+    }
+
+    #[test]
+    fn fences_grow_though_the_record_is_lost() {
+        let scratch = Scratch::new();
+        let files = Arc::new(Files::of(&scratch, "lost"));
+        let mut last = fence(&files, Mode::Shared);
+        for content in [None, Some(""), Some("foreign")] {
+            let next = fence(&files, Mode::Exclusive);
+            assert!(next > last, "{next} after {last}");
+            last = next;
+            match content {
+                None => std::fs::remove_file(files.path(Part::Info)).unwrap(),
+                Some(content) => std::fs::write(files.path(Part::Info), content).unwrap(),
+            }
+            let shared = fence(&files, Mode::Shared);
+            assert!(shared > last, "{shared} after {last}");
+            last = shared;
+        }
+    }
 }

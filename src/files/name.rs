@@ -30,6 +30,8 @@ pub enum Part {
     Info,
     /// That whoever is next locks.
     Turn,
+    /// That those lock together who wait to hold the name alone.
+    Gate,
 }
 
 impl LockName {
@@ -64,6 +66,7 @@ impl Part {
             Self::Lock => "lock",
             Self::Info => "info",
             Self::Turn => "turn",
+            Self::Gate => "gate",
         }
     }
 }

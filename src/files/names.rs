@@ -1,21 +1,30 @@
 //! The names that this process holds or waits for, and who waits for each. A name is in memory only as long as somebody has it.
 
-use std::collections::VecDeque;
+use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Weak};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use rustc_hash::FxHashMap;
 
 use super::directory::Directory;
 use super::file::{Failure, Files, Locked, Mode};
-use super::hold::Hold;
+use super::hold::{Asker, Hold};
+use super::interrupt::Interrupt;
+use super::keeper::{self, INSIST};
+use super::line::{Direct, Driver, Line, Outcome, Step, Wanted, next_second};
 use super::name::{LockName, Part};
+use super::threads;
 use crate::sync::Mutex;
 
-/// What came of a wait.
-pub type Outcome = Result<Hold, Failure>;
+/// Whoever has waited so long for its turn waits for the lock directly. What goes on meanwhile goes on in order; so this is
+/// what a process that is stopped while it is next costs the others.
+const PATIENCE: Duration = Duration::from_millis(100);
+/// So often those who share look whether the gate is open.
+const GATE_LOOK: Duration = Duration::from_millis(25);
+/// So often the keeper tries for those for whom there is no thread.
+const SELDOM: Duration = Duration::from_millis(50);
 
 /// By path: the number of a directory that was removed is soon that of another one.
 type Key = (PathBuf, Box<[u16]>);
@@ -38,41 +47,15 @@ struct State {
     shared_line: Line,
 }
 
-/// Those of this process who wait in one mode, and the thread that waits in the kernel for them.
-#[derive(Default, Debug)]
-pub(super) struct Line {
-    wanted: VecDeque<Wanted>,
-    stage: Stage,
-    /// Locked while this process is next.
-    turn: Option<Locked>,
-    /// Whether another thread waits for the lock without a turn.
-    is_direct: bool,
-}
-
-/// How far the waiting thread of a line has come.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-enum Stage {
-    /// There is none.
-    #[default]
-    Idle,
-    /// It waits for the turn.
-    Turn,
-    /// It waits for the lock.
-    Lock,
-}
-
-/// A wait.
-struct Wanted {
-    id: u64,
-    thread: u32,
-    since: Instant,
-    reply: Box<dyn FnOnce(Outcome) + Send>,
-}
-
-impl std::fmt::Debug for Wanted {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(formatter, "wait {}", self.id)
-    }
+/// What whoever has begun to wait has to do about its driver.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Drive {
+    /// Nothing: another drives the line.
+    Not,
+    /// It drives the line now.
+    Begins,
+    /// As `Begins`; but no call in the kernel will end because its time is over.
+    CannotEnd,
 }
 
 impl State {
@@ -98,8 +81,8 @@ impl Name {
         name
     }
 
-    /// Locks it if that can be at once, and nobody waits for it, here or in another process.
-    pub fn try_lock(&self, mode: Mode, thread: u32) -> Result<Option<Hold>, Failure> {
+    /// Locks it if that can be at once, and nobody is next for it, here or in another process.
+    pub fn try_lock(&self, mode: Mode, asker: Asker) -> Result<Option<Hold>, Failure> {
         {
             let state = self.state.lock();
             if !state.exclusive_line.wanted.is_empty() || !state.shared_line.wanted.is_empty() {
@@ -110,7 +93,21 @@ impl Name {
         let Some(turn) = self.files.try_lock(Part::Turn, Mode::Shared)? else { return Ok(None) };
         let Some(lock) = self.try_file(mode)? else { return Ok(None) };
         drop(turn);
-        Hold::begin(&self.files, mode, lock, thread).map(Some)
+        Hold::begin(&self.files, mode, lock, asker).map(Some)
+    }
+
+    /// Locks it unless somebody holds it; shared, unless somebody waits to hold it alone, too.
+    pub fn lock_if_available(&self, mode: Mode, asker: Asker) -> Result<Option<Hold>, Failure> {
+        if mode == Mode::Shared
+            && (!self.state.lock().exclusive_line.wanted.is_empty() || !self.files.is_gate_open()?)
+        {
+            return Ok(None);
+        }
+        if fault!(AvailableNeedsTurn) {
+            return self.try_lock(mode, asker);
+        }
+        let Some(lock) = self.try_file(mode)? else { return Ok(None) };
+        Hold::begin(&self.files, mode, lock, asker).map(Some)
     }
 
     fn try_file(&self, mode: Mode) -> Result<Option<Arc<Locked>>, Failure> {
@@ -130,22 +127,36 @@ impl Name {
         Ok(lock)
     }
 
-    /// Takes in a wait. Returns its id, and whether a thread has to be started that waits for its line.
-    pub(super) fn push(&self, mode: Mode, thread: u32, reply: Box<dyn FnOnce(Outcome) + Send>) -> (u64, bool) {
+    /// Takes in a wait. Returns its id, and what the caller has to do about `driver`.
+    pub(super) fn push(
+        self: &Arc<Self>,
+        mode: Mode,
+        asker: Asker,
+        reply: Box<dyn FnOnce(Outcome) + Send>,
+        driver: Driver,
+    ) -> (u64, Drive) {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         // Relaxed: only that no two are the same counts.
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
+        let since = Instant::now();
         let mut state = self.state.lock();
         let line = state.line(mode);
-        line.wanted.push_back(Wanted { id, thread, since: Instant::now(), reply });
-        let is_first = line.stage == Stage::Idle;
+        line.wanted.push_back(Wanted { id, asker, since, reply });
+        let is_first = matches!(line.driver, Driver::None);
+        let mut look_at = since + PATIENCE;
         if is_first {
-            line.stage = Stage::Turn;
-        } else if line.stage == Stage::Lock && line.turn.is_none() {
-            // The thread of a wait that was withdrawn, and gave up its turn. If another process is next now, so be it.
-            line.turn = self.files.try_lock(Part::Turn, Mode::Exclusive).ok().flatten();
+            if let Driver::Thread { until: Some(until), .. } = driver {
+                look_at = look_at.min(until);
+            }
+            line.driver = driver;
         }
-        (id, is_first)
+        let ends = self.look_later(mode, line, look_at);
+        let drive = match is_first {
+            true if ends => Drive::Begins,
+            true => Drive::CannotEnd,
+            false => Drive::Not,
+        };
+        (id, drive)
     }
 
     /// Takes a wait back; false if it is over already, and its outcome on the way.
@@ -154,25 +165,51 @@ impl Name {
         let line = state.line(mode);
         let Some(index) = line.wanted.iter().position(|wanted| wanted.id == id) else { return false };
         let withdrawn = line.wanted.remove(index);
-        let turn = line.unwanted_turn();
-        drop((state, withdrawn, turn));
+        let given_up = line.give_up();
+        drop((state, withdrawn));
+        given_up.carry_out();
         true
     }
 
-    /// It is this process's turn. False if nobody here wants it any more: then the line's thread is to end.
-    pub(super) fn take_turn(&self, mode: Mode, turn: Locked) -> bool {
+    /// What `thread`, which drives a line, does next. If it waits, others can end its call from now on.
+    pub(super) fn next_step(self: &Arc<Self>, mode: Mode, thread: &Arc<Interrupt>) -> Step {
         let mut state = self.state.lock();
         let line = state.line(mode);
         if line.wanted.is_empty() {
-            line.stage = Stage::Idle;
-            return false;
+            if line.is_driven_by(thread) {
+                line.driver = Driver::None;
+            }
+            return Step::End;
         }
-        line.stage = Stage::Lock;
-        line.turn = Some(turn);
-        true
+        thread.arm();
+        self.close_gate(mode, line);
+        if line.turn.is_some() {
+            return Step::Lock;
+        }
+        self.look_later(mode, line, Instant::now() + PATIENCE);
+        Step::Turn
     }
 
-    /// The kernel has locked `lock`, in this mode or exclusively: lets in those who wait. If nobody does, it is freed.
+    /// Those who would share are to know that somebody waits to hold the name alone. Whoever just looks at the gate is away
+    /// at once; if it was stopped there, so be it.
+    fn close_gate(&self, mode: Mode, line: &mut Line) {
+        if mode == Mode::Exclusive && line.gate.is_none() && !fault!(GateStaysOpen) {
+            line.gate = self.files.try_lock(Part::Gate, Mode::Shared).ok().flatten();
+        }
+    }
+
+    /// It is this process's turn. False if nobody here wants it any more.
+    pub(super) fn take_turn(&self, mode: Mode, turn: Locked) -> bool {
+        let mut state = self.state.lock();
+        let line = state.line(mode);
+        let is_wanted = !line.wanted.is_empty();
+        if is_wanted {
+            line.turn = Some(turn);
+        }
+        is_wanted
+    }
+
+    /// The kernel has locked `lock` in this mode: lets in those who wait. If nobody does, it is freed.
     pub(super) fn grant(&self, mode: Mode, lock: Locked) {
         let lock = Arc::new(lock);
         let mut state = self.state.lock();
@@ -180,71 +217,168 @@ impl Name {
         let many = if mode == Mode::Shared { line.wanted.len() } else { line.wanted.len().min(1) };
         let mut granted: Vec<Wanted> = line.wanted.drain(..many).collect();
         // Given up before anybody is let in: who is, and lets others know, is not to find them kept out by it.
-        let turn = line.unwanted_turn();
+        let (turn, given_up) = (line.turn.take(), line.give_up());
         if mode == Mode::Shared && many > 0 {
             state.shared = Arc::downgrade(&lock);
         }
         drop((state, turn));
-        let begin = |lock, thread| Hold::begin(&self.files, mode, lock, thread);
+        given_up.carry_out();
+        let begin = |lock, asker| Hold::begin(&self.files, mode, lock, asker);
         // The last one gets what this thread has: nothing is locked any more when they have all released it.
         let Some(last) = granted.pop() else { return };
-        for Wanted { thread, reply, .. } in granted {
-            reply(begin(Arc::clone(&lock), thread));
+        for Wanted { asker, reply, .. } in granted {
+            reply(begin(Arc::clone(&lock), asker));
         }
-        (last.reply)(begin(lock, last.thread));
+        (last.reply)(begin(lock, last.asker));
     }
 
     /// The first one who waits cannot be served.
     pub(super) fn fail(&self, mode: Mode, failure: Failure) {
-        let first = self.state.lock().line(mode).wanted.pop_front();
+        let mut state = self.state.lock();
+        let line = state.line(mode);
+        let first = line.wanted.pop_front();
+        let given_up = line.give_up();
+        drop(state);
+        given_up.carry_out();
         if let Some(Wanted { reply, .. }) = first {
             reply(Err(failure));
         }
     }
 
-    /// The line's thread has served somebody. False if nobody else waits: then it is to end.
-    pub(super) fn goes_on(&self, mode: Mode) -> bool {
+    /// `thread` drives the line no longer. Returns the driver that the caller has to start, if anybody waits still.
+    pub(super) fn stop_driving(&self, mode: Mode, thread: &Arc<Interrupt>) -> Option<Arc<Interrupt>> {
         let mut state = self.state.lock();
         let line = state.line(mode);
-        let turn = line.turn.take();
-        line.stage = if line.wanted.is_empty() { Stage::Idle } else { Stage::Turn };
-        let goes_on = line.stage == Stage::Turn;
-        drop((state, turn));
-        goes_on
+        if !line.is_driven_by(thread) {
+            return None;
+        }
+        line.driver = Driver::None;
+        if line.wanted.is_empty() {
+            return None;
+        }
+        let next = Arc::<Interrupt>::default();
+        line.driver = Driver::Thread { interrupt: Arc::clone(&next), until: None };
+        Some(next)
     }
 
-    /// Whether this wait is pending, and its process still not next. If so, the caller waits for the lock directly.
-    pub(super) fn begin_direct(&self, mode: Mode, id: u64) -> bool {
+    /// No thread can drive the line: the keeper tries.
+    pub(super) fn leave_to_keeper(&self, mode: Mode) {
+        self.state.lock().line(mode).driver = Driver::Keeper;
+    }
+
+    /// The keeper is done with a line that it drives. False if somebody waits still.
+    pub(super) fn end_polling(&self, mode: Mode) -> bool {
         let mut state = self.state.lock();
         let line = state.line(mode);
-        let begins = !line.is_direct && line.stage == Stage::Turn && line.wanted.iter().any(|wanted| wanted.id == id);
-        line.is_direct |= begins;
-        begins
-    }
-
-    /// Direct waiting is over. Returns the first one who waits still.
-    pub(super) fn end_direct(&self, mode: Mode) -> Option<u64> {
-        let mut state = self.state.lock();
-        let line = state.line(mode);
-        line.is_direct = false;
-        line.wanted.front().map(|wanted| wanted.id)
-    }
-
-    /// Whether anybody waits, and for how long the first one has.
-    pub(super) fn waited(&self, mode: Mode) -> Option<Duration> {
-        self.state.lock().line(mode).wanted.front().map(|wanted| wanted.since.elapsed())
+        let is_over = line.wanted.is_empty();
+        if is_over {
+            line.driver = Driver::None;
+        } else {
+            self.close_gate(mode, line);
+        }
+        is_over
     }
 
     /// Whether this process is next.
     pub(super) fn is_next(&self, mode: Mode) -> bool {
         self.state.lock().line(mode).turn.is_some()
     }
-}
 
-impl Line {
-    /// The turn, if nobody waits any more: others are not to wait for a thread whose wait was withdrawn.
-    fn unwanted_turn(&mut self) -> Option<Locked> {
-        if self.wanted.is_empty() { self.turn.take() } else { None }
+    /// Waits for the lock without a turn: whoever is next may have been stopped.
+    fn wait_directly(self: &Arc<Self>, mode: Mode, interrupt: Arc<Interrupt>) -> io::Result<()> {
+        let name = Arc::clone(self);
+        let file_mode = if fault!(DirectWaitIsAlone) { Mode::Exclusive } else { mode };
+        threads::start(move || {
+            // If it fails, the thread that waits for the turn will find out.
+            if let Ok(Some(lock)) = name.files.lock(Part::Lock, file_mode, &interrupt) {
+                name.grant(mode, lock);
+            }
+            name.end_direct(mode);
+        })
+    }
+
+    /// The thread that has waited without a turn is done.
+    fn end_direct(self: &Arc<Self>, mode: Mode) {
+        let mut state = self.state.lock();
+        let line = state.line(mode);
+        if !fault!(DirectWaitIsTheOnlyOne) {
+            line.direct = Direct::None;
+        }
+        if !line.wanted.is_empty() {
+            self.look_later(mode, line, Instant::now() + PATIENCE);
+        }
+    }
+
+    /// Whether the keeper will look after the line; it cannot if no thread can be started.
+    fn look_later(self: &Arc<Self>, mode: Mode, line: &mut Line, at: Instant) -> bool {
+        if line.look_at.is_none_or(|other| at < other) {
+            let name = Arc::clone(self);
+            // Without the keeper, a line that has a thread goes on all the same, in order.
+            line.look_at = keeper::add(at, Box::new(move || name.look(mode, at))).is_ok().then_some(at);
+        }
+        line.look_at.is_some()
+    }
+
+    /// The keeper looks after a line at this time.
+    fn look(self: &Arc<Self>, mode: Mode, at: Instant) {
+        let now = Instant::now();
+        let mut state = self.state.lock();
+        let line = state.line(mode);
+        if line.look_at != Some(at) {
+            return;
+        }
+        line.look_at = None;
+        let Some(first) = line.wanted.front() else { return };
+        let patience_ends = first.since + PATIENCE;
+        if let Driver::Thread { interrupt, until: Some(until) } = &line.driver {
+            let mut again = *until;
+            if now >= again {
+                // Until it drives no longer: it may be between two steps.
+                interrupt.interrupt();
+                again = now + INSIST;
+            }
+            self.look_later(mode, line, again);
+        }
+        if now < patience_ends || fault!(PatienceNeverEnds) {
+            self.look_later(mode, line, patience_ends);
+            return;
+        }
+        self.close_gate(mode, line);
+        if line.turn.is_some() {
+            return;
+        }
+        match line.direct {
+            Direct::Thread(_) => return,
+            Direct::Keeper => {
+                self.look_later(mode, line, now + SELDOM);
+                drop(state);
+                if let Ok(Some(lock)) = self.files.try_lock(Part::Lock, mode) {
+                    self.grant(mode, lock);
+                }
+                return;
+            }
+            Direct::None | Direct::AtGate(_) if mode == Mode::Exclusive => {}
+            Direct::None | Direct::AtGate(_) => {
+                let clock = SystemTime::now();
+                let until = if let Direct::AtGate(until) = line.direct { until } else { next_second(clock) };
+                let is_closed = clock < until || fault!(GateIsClosedForEver);
+                if is_closed && !self.files.is_gate_open().unwrap_or(true) {
+                    line.direct = Direct::AtGate(until);
+                    let left = until.duration_since(clock).unwrap_or_default();
+                    self.look_later(mode, line, now + left.min(GATE_LOOK));
+                    return;
+                }
+            }
+        }
+        let interrupt = Arc::<Interrupt>::default();
+        line.direct = Direct::Thread(Arc::clone(&interrupt));
+        drop(state);
+        if self.wait_directly(mode, interrupt).is_err() {
+            let mut state = self.state.lock();
+            let line = state.line(mode);
+            line.direct = Direct::Keeper;
+            self.look_later(mode, line, now);
+        }
     }
 }
 

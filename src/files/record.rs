@@ -2,20 +2,22 @@
 //!
 //! It is written before the holder's code runs (*dirty*) and when it unlocks (clean). So one that is found dirty by whoever
 //! locks next says that its holder ended inside. What is not a whole record of this format is as good as dirty: in doubt a
-//! lock is marked. No file at all says that the lock was never held.
+//! lock is marked. No file at all says that the lock was never held; one that is empty, that nobody could write there, or that
+//! somebody has emptied it: the lock is marked, and no process is said to have ended.
 //!
 //! | bytes | |
 //! |-------|-|
-//! | 0..8  | `sablock`, and the format's version, 1 |
+//! | 0..8  | `sablock`, and the format's version, 2 |
 //! | 8     | bit 0: held; bit 1: abandoned, and not yet marked as consistent |
-//! | 16..32 | the system's start, at random; zeros if it does not tell |
+//! | 16..32 | the system's start; zeros if it does not tell, ones if the holder's thread has ended before its process |
 //! | 32..40 | process, thread |
 //! | 40..48 | the namespace of the process's number; 0 if the system has none |
 //! | 48..56 | when it was locked, in milliseconds of Unix time |
 //! | 56..64 | how many units the name has |
-//! | 64..  | the name in UTF-16, then the first 8 bytes of the SHA-256 of all before |
+//! | 64..72 | the last fence that was drawn; 0 if none was. Version 1 has no such field |
+//! | 72..  | the name in UTF-16, then the first 8 bytes of the SHA-256 of all before |
 //!
-//! All numbers are little-endian.
+//! All numbers are little-endian. Records of version 1 are read, and replaced by whoever writes next.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -24,16 +26,21 @@ use sha2::{Digest, Sha256};
 use super::name::LockName;
 use super::system;
 
-const MAGIC: [u8; 8] = *b"sablock\x01";
+const MAGIC: &[u8] = b"sablock";
+const VERSION: u8 = 2;
+/// Where the flags are.
+const FLAGS: usize = 8;
 const HELD: u8 = 1;
 const ABANDONED: u8 = 2;
-const HEADER: usize = 64;
+const HEADER: usize = 72;
+/// Of version 1, which ends before the fence.
+const FIRST_HEADER: usize = 64;
 const CHECKSUM: usize = 8;
 
 /// Who holds a lock. For people: numbers of processes are used again, and are others in other namespaces.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Holder {
-    /// The system's start.
+    /// The system's start; zeros if it does not tell.
     pub boot: [u8; 16],
     /// The process.
     pub process: u32,
@@ -45,7 +52,16 @@ pub struct Holder {
     pub since: u64,
 }
 
+/// In the place of the system's start: whoever reads it knows that this holder does not live.
+const ENDED: [u8; 16] = [0xff; 16];
+
 impl Holder {
+    /// The same, once its thread has ended, though its process lives.
+    #[must_use]
+    pub fn ended(self) -> Self {
+        Self { boot: ENDED, ..self }
+    }
+
     /// A thread of this process, now.
     pub fn now(thread: u32) -> Self {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_millis() as u64);
@@ -65,8 +81,10 @@ impl Holder {
 
     /// False if its process has ended for certain; true if that cannot be known.
     pub fn may_live(&self) -> bool {
-        self.boot == system::boot()
-            && (self.namespace != system::process_namespace() || system::may_process_live(self.process))
+        let is_this_start = self.boot == system::boot() || self.boot == [0; 16] || system::boot() == [0; 16];
+        is_this_start
+            && (self.namespace != system::process_namespace() && !fault!(NamespaceDoesNotCount)
+                || system::may_process_live(self.process))
     }
 }
 
@@ -79,10 +97,24 @@ pub struct Status {
     pub is_abandoned: bool,
 }
 
+/// What a record says.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Record {
+    /// The whole name, in UTF-16.
+    pub units: Vec<u16>,
+    /// What it says of the lock.
+    pub status: Status,
+    /// Who held it exclusively last.
+    pub holder: Holder,
+    /// The last fence that was drawn; 0 if none was.
+    pub last_fence: u64,
+}
+
 /// The record as bytes.
-pub fn encode(name: &LockName, status: Status, holder: &Holder) -> Vec<u8> {
+pub fn encode(name: &LockName, status: Status, holder: &Holder, last_fence: u64) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(length(name));
     bytes.extend(MAGIC);
+    bytes.push(VERSION);
     let held = if status.is_held { HELD } else { 0 };
     bytes.extend([held | if status.is_abandoned { ABANDONED } else { 0 }, 0, 0, 0, 0, 0, 0, 0]);
     bytes.extend(holder.boot);
@@ -91,6 +123,7 @@ pub fn encode(name: &LockName, status: Status, holder: &Holder) -> Vec<u8> {
     bytes.extend(holder.namespace.to_le_bytes());
     bytes.extend(holder.since.to_le_bytes());
     bytes.extend((name.units().len() as u64).to_le_bytes());
+    bytes.extend(last_fence.to_le_bytes());
     bytes.extend(name.units().iter().flat_map(|unit| unit.to_le_bytes()));
     let checksum = checksum(&bytes);
     bytes.extend(checksum);
@@ -102,21 +135,36 @@ pub fn length(name: &LockName) -> usize {
     HEADER + 2 * name.units().len() + CHECKSUM
 }
 
-/// What a record says, with its name; `None` if this is no whole record.
-pub fn decode(bytes: &[u8]) -> Option<(Vec<u16>, Status, Holder)> {
+/// So much of a record is enough for [`may_be_held`].
+pub const PREFIX: usize = FLAGS + 1;
+
+/// False for what is no record of a lock that is held; most are not, and no more has to be looked at.
+pub fn may_be_held(bytes: &[u8]) -> bool {
+    bytes.starts_with(MAGIC) && bytes.get(FLAGS).is_some_and(|flags| flags & HELD != 0)
+}
+
+/// What the bytes of a record say; `None` if this is no whole record.
+pub fn decode(bytes: &[u8]) -> Option<Record> {
     let (content, sum) = bytes.split_at_checked(bytes.len().checked_sub(CHECKSUM)?)?;
-    let (header, name) = content.split_at_checked(HEADER)?;
+    let has_fence = match content.strip_prefix(MAGIC)?.first()? {
+        1 => false,
+        &VERSION => true,
+        _ => return None,
+    };
+    let (header, name) = content.split_at_checked(if has_fence { HEADER } else { FIRST_HEADER })?;
     let number = |at: usize| u64::from_le_bytes(header[at..at + 8].try_into().expect("eight bytes"));
     let half = |at: usize| u32::from_le_bytes(header[at..at + 4].try_into().expect("four bytes"));
-    let is_whole = header.starts_with(&MAGIC) && number(56).checked_mul(2) == Some(name.len() as u64);
-    if !is_whole || sum != checksum(content) || header[8] & !(HELD | ABANDONED) != 0 {
+    let is_whole = number(56).checked_mul(2) == Some(name.len() as u64);
+    if !is_whole || sum != checksum(content) || header[FLAGS] & !(HELD | ABANDONED) != 0 {
         return None;
     }
-    let status = Status { is_held: header[8] & HELD != 0, is_abandoned: header[8] & ABANDONED != 0 };
     let boot = header[16..32].try_into().expect("sixteen bytes");
-    let holder = Holder { boot, process: half(32), thread: half(36), namespace: number(40), since: number(48) };
-    let units = name.chunks_exact(2).map(|unit| u16::from_le_bytes([unit[0], unit[1]])).collect();
-    Some((units, status, holder))
+    Some(Record {
+        units: name.chunks_exact(2).map(|unit| u16::from_le_bytes([unit[0], unit[1]])).collect(),
+        status: Status { is_held: header[FLAGS] & HELD != 0, is_abandoned: header[FLAGS] & ABANDONED != 0 },
+        holder: Holder { boot, process: half(32), thread: half(36), namespace: number(40), since: number(48) },
+        last_fence: if has_fence { number(64) } else { 0 },
+    })
 }
 
 /// What whoever locks next learns of those before.
@@ -130,15 +178,20 @@ pub enum Past {
     Ended(Option<Holder>),
 }
 
-/// What the content of a name's `.info` says. The caller has the lock, so nobody holds it exclusively any more.
-pub fn past(name: &LockName, content: &[u8]) -> Past {
+/// What the content of a name's `.info` says, and the last fence that was drawn; 0 if none is known. The caller has the lock, so
+/// nobody holds it exclusively any more.
+pub fn past(name: &LockName, content: &[u8]) -> (Past, u64) {
     match decode(content) {
-        Some((units, status, holder)) if units == name.units() => match status {
-            Status { is_held: true, .. } => Past::Ended(Some(holder)),
-            Status { is_abandoned: true, .. } => Past::Abandoned,
-            _ => Past::Clean,
-        },
-        _ => Past::Ended(None),
+        _ if content.is_empty() => (Past::Abandoned, 0),
+        Some(Record { units, status, holder, last_fence }) if units == name.units() => {
+            let past = match status {
+                Status { is_held: true, .. } => Past::Ended(Some(holder)),
+                Status { is_abandoned: true, .. } => Past::Abandoned,
+                _ => Past::Clean,
+            };
+            (past, last_fence)
+        }
+        _ => (Past::Ended(None), 0),
     }
 }
 
@@ -165,39 +218,59 @@ mod tests {
             (Status { is_held: true, ..CLEAN }, Past::Ended(Some(holder))),
             (Status { is_held: true, is_abandoned: true }, Past::Ended(Some(holder))),
         ] {
-            assert_eq!(super::past(&name, &encode(&name, status, &holder)), past);
-            let bytes = encode(&name, status, &holder);
+            let bytes = encode(&name, status, &holder, u64::MAX - 7);
+            assert_eq!(super::past(&name, &bytes), (past, u64::MAX - 7));
             assert_eq!(bytes.len(), length(&name));
-            assert_eq!(decode(&bytes), Some((name.units().to_vec(), status, holder)));
+            let record = Record { units: name.units().to_vec(), status, holder, last_fence: u64::MAX - 7 };
+            assert_eq!(decode(&bytes), Some(record));
         }
     }
 
     #[test]
     fn whatever_else_stands_there_counts_as_abandoned() {
         let (name, holder) = (name("a job"), Holder::now(0));
-        let clean = encode(&name, CLEAN, &holder);
-        assert_eq!(past(&name, &clean), Past::Clean);
-        for length in 0..clean.len() {
-            assert_eq!(past(&name, &clean[..length]), Past::Ended(None), "cut to {length}");
+        let clean = encode(&name, CLEAN, &holder, 1);
+        let foreign = (Past::Ended(None), 0);
+        assert_eq!(past(&name, &clean), (Past::Clean, 1));
+        assert_eq!(past(&name, b""), (Past::Abandoned, 0), "nobody has written it");
+        for length in 1..clean.len() {
+            assert_eq!(past(&name, &clean[..length]), foreign, "cut to {length}");
         }
         for at in 0..clean.len() {
             let mut changed = clean.clone();
             changed[at] ^= 0x40;
-            assert_eq!(past(&name, &changed), Past::Ended(None), "byte {at} changed");
+            assert_eq!(past(&name, &changed), foreign, "byte {at} changed");
         }
-        assert_eq!(past(&name, &[clean.as_slice(), b"\n"].concat()), Past::Ended(None));
-        assert_eq!(past(&name, &encode(&self::name("another"), CLEAN, &holder)), Past::Ended(None));
+        assert_eq!(past(&name, &[clean.as_slice(), b"\n"].concat()), foreign);
+        assert_eq!(past(&name, &encode(&self::name("another"), CLEAN, &holder, 1)), foreign);
+    }
+
+    /// A record of another version, otherwise whole.
+    fn with_version(version: u8, mut bytes: Vec<u8>) -> Vec<u8> {
+        bytes[7] = version;
+        let end = bytes.len() - CHECKSUM;
+        let sum = checksum(&bytes[..end]);
+        bytes[end..].copy_from_slice(&sum);
+        bytes
     }
 
     #[test]
     fn a_newer_format_counts_as_abandoned() {
         let name = name("a job");
-        let mut newer = encode(&name, CLEAN, &Holder::now(0));
-        newer[7] = 2;
-        let end = newer.len() - CHECKSUM;
-        let sum = checksum(&newer[..end]);
-        newer[end..].copy_from_slice(&sum);
-        assert_eq!(past(&name, &newer), Past::Ended(None));
+        let newer = with_version(VERSION + 1, encode(&name, CLEAN, &Holder::now(0), 1));
+        assert_eq!(past(&name, &newer), (Past::Ended(None), 0));
+    }
+
+    #[test]
+    fn the_first_format_is_read() {
+        let (name, holder) = (name("a job"), Holder::now(2));
+        let status = Status { is_held: true, is_abandoned: true };
+        let mut bytes = encode(&name, status, &holder, 0);
+        bytes.drain(FIRST_HEADER..HEADER);
+        let first = with_version(1, bytes);
+        assert_eq!(first.len(), length(&name) - 8);
+        assert_eq!(past(&name, &first), (Past::Ended(Some(holder)), 0));
+        assert_eq!(past(&name, &with_version(VERSION, first)), (Past::Ended(None), 0), "it says that it has a fence");
     }
 
     #[test]
@@ -205,5 +278,22 @@ mod tests {
         let holder = Holder::now(0);
         assert!(holder.is_here() && holder.may_live());
         assert!(!Holder { boot: [7; 16], ..holder }.may_live());
+        assert!(holder.ended().is_here() && !holder.ended().may_live(), "its process does");
+    }
+
+    #[test]
+    fn a_process_of_another_namespace_may_live() {
+        let holder = Holder { process: u32::MAX, ..Holder::now(0) };
+        assert!(!holder.may_live() && !Holder { process: u32::MAX, ..holder }.is_here());
+        let elsewhere = Holder { namespace: holder.namespace + 1, ..holder };
+        assert!(elsewhere.may_live(), "its number says nothing here");
+        assert!(!Holder { process: std::process::id(), ..elsewhere }.is_here());
+    }
+
+    #[test]
+    fn a_start_of_the_system_that_is_not_told_says_nothing_of_a_process() {
+        let holder = Holder::now(0);
+        assert!(Holder { boot: [0; 16], ..holder }.may_live());
+        assert!(!Holder { boot: [0; 16], process: u32::MAX, ..holder }.may_live());
     }
 }

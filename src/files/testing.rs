@@ -1,14 +1,10 @@
 //! What the tests of this module share.
+#![cfg_attr(not(target_os = "linux"), allow(unused, reason = "some of these tests are for Linux only"))]
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 use std::{env, fs, process, thread};
-
-use super::directory::Directory;
-use super::file::Files;
-use super::name::LockName;
 
 /// A directory of one test, removed at its end.
 pub struct Scratch(PathBuf);
@@ -24,10 +20,6 @@ impl Scratch {
 
     pub fn path(&self) -> &Path {
         &self.0
-    }
-
-    pub fn files(&self, name: &str) -> Files {
-        Files::new(Arc::new(Directory::open(Some(&self.0)).unwrap()), LockName::new(&units(name)))
     }
 
     /// Waits until so many threads wait in the kernel for files of this directory.
@@ -56,8 +48,4 @@ impl Drop for Scratch {
     fn drop(&mut self) {
         fs::remove_dir_all(&self.0).unwrap();
     }
-}
-
-pub fn units(name: &str) -> Vec<u16> {
-    name.encode_utf16().collect()
 }

@@ -1,28 +1,21 @@
-//! Waits: the threads that wait in the kernel, and those of this process who wait for them.
+//! Waits of this process: whoever waits in the kernel for those who want a name, and how a thread blocks for one.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::time::{Duration, Instant};
-use std::{io, thread};
 
 use super::file::{Failure, Mode};
-use super::hold::Hold;
+use super::hold::{Asker, Hold};
+use super::interrupt::Interrupt;
 use super::keeper;
+use super::line::{Driver, Outcome, Step};
 use super::name::Part;
-use super::names::{Name, Outcome};
-use super::system;
+use super::names::{Drive, Name};
+use super::{system, threads};
+use crate::sync::SLICE;
 
-/// So many threads wait in the kernel at most; the keeper tries for the rest from time to time. They cannot just wait for one
-/// another: whoever holds a lock may wait for the next.
-const LARGEST_CROWD: usize = 64;
-/// Such a thread calls little.
-const STACK: usize = 128 << 10;
-/// A blocked thread looks this often whether it is to end.
-const SLICE: Duration = Duration::from_millis(25);
-
-/// How many threads wait in the kernel.
-static CROWD: AtomicUsize = AtomicUsize::new(0);
+const FIRST_TRY: Duration = Duration::from_millis(1);
+const SELDOMEST_TRY: Duration = Duration::from_millis(50);
 
 /// A wait that has begun.
 #[derive(Debug)]
@@ -52,16 +45,22 @@ pub enum Blocked {
 
 impl Name {
     /// Waits for the lock. `reply` gets the outcome once, on another thread; never after the wait was withdrawn.
-    pub fn wait(self: &Arc<Self>, mode: Mode, thread: u32, reply: impl FnOnce(Outcome) + Send + 'static) -> Wait {
-        let (id, is_first) = self.push(mode, thread, Box::new(reply));
-        if is_first {
-            let name = Arc::clone(self);
-            if start(move || wait_in_line(&name, mode)).is_err() {
-                keeper::poll(self, mode);
-            }
+    pub fn wait(self: &Arc<Self>, mode: Mode, asker: Asker, reply: impl FnOnce(Outcome) + Send + 'static) -> Wait {
+        let interrupt = Arc::<Interrupt>::default();
+        let driver = Driver::Thread { interrupt: Arc::clone(&interrupt), until: None };
+        let (id, drive) = self.push(mode, asker, Box::new(reply), driver);
+        if drive != Drive::Not {
+            self.start_driver(mode, interrupt);
         }
-        keeper::watch(self, mode, id);
         Wait { name: Arc::clone(self), mode, id }
+    }
+
+    fn start_driver(self: &Arc<Self>, mode: Mode, interrupt: Arc<Interrupt>) {
+        let name = Arc::clone(self);
+        if threads::start(move || drive(&name, mode, &interrupt, || false)).is_err() {
+            self.leave_to_keeper(mode);
+            poll(self, mode);
+        }
     }
 
     /// Waits for the lock and blocks the thread, until `deadline` if there is one. `pause` is called between two slices of
@@ -69,14 +68,40 @@ impl Name {
     pub fn wait_blocking(
         self: &Arc<Self>,
         mode: Mode,
-        thread: u32,
+        asker: Asker,
         deadline: Option<Instant>,
         pause: &mut dyn FnMut() -> bool,
     ) -> Result<Hold, Blocked> {
         let (sender, outcome) = sync_channel(1);
-        // The receiver lives until the outcome has come or the wait was withdrawn.
-        let wait = self.wait(mode, thread, move |outcome| drop(sender.send(outcome)));
         let mut slice_end = Instant::now() + SLICE;
+        let until = deadline.map_or(slice_end, |deadline| deadline.min(slice_end));
+        // The receiver lives until the outcome has come or the wait was withdrawn.
+        let reply = move |outcome| drop(sender.send(outcome));
+        let wait = if system::can_interrupt() && system::gets_interruptions() {
+            let interrupt = Arc::<Interrupt>::default();
+            let driver = Driver::Thread { interrupt: Arc::clone(&interrupt), until: Some(until) };
+            let (id, mine) = self.push(mode, asker, Box::new(reply), driver);
+            let wait = Wait { name: Arc::clone(self), mode, id };
+            if mine != Drive::Not {
+                // Most waits are short. In the first slice this thread waits itself: nobody else has to wake it.
+                let mut result = None;
+                if mine == Drive::Begins || fault!(WaitsWithoutAnEnd) {
+                    drive(self, mode, &interrupt, || {
+                        result = outcome.try_recv().ok();
+                        result.is_some() || Instant::now() >= until
+                    });
+                }
+                if let Some(next) = self.stop_driving(mode, &interrupt) {
+                    self.start_driver(mode, next);
+                }
+                if let Some(result) = result {
+                    return result.map_err(Blocked::Failed);
+                }
+            }
+            wait
+        } else {
+            self.wait(mode, asker, reply)
+        };
         loop {
             let until = deadline.map_or(slice_end, |deadline| deadline.min(slice_end));
             match outcome.recv_timeout(until.saturating_duration_since(Instant::now())) {
@@ -106,57 +131,70 @@ impl Name {
     }
 }
 
-/// Waits for the turn, then for the lock, until nobody wants it any more.
-fn wait_in_line(name: &Name, mode: Mode) {
-    loop {
-        match name.files.lock(Part::Turn, Mode::Exclusive) {
-            Ok(turn) => {
-                if !name.take_turn(mode, turn) {
-                    return;
+/// Waits for the turn, then for the lock, until nobody wants it any more, or it is over.
+fn drive(name: &Arc<Name>, mode: Mode, interrupt: &Arc<Interrupt>, mut is_over: impl FnMut() -> bool) {
+    while !is_over() {
+        let done = match name.next_step(mode, interrupt) {
+            Step::End => return,
+            Step::Turn => name.files.lock(Part::Turn, Mode::Exclusive, interrupt).map(|turn| {
+                if let Some(turn) = turn {
+                    name.take_turn(mode, turn);
                 }
-                match name.files.lock(Part::Lock, mode) {
-                    Ok(lock) => name.grant(mode, lock),
-                    Err(failure) => name.fail(mode, failure),
+            }),
+            Step::Lock => name.files.lock(Part::Lock, mode, interrupt).map(|lock| {
+                if let Some(lock) = lock {
+                    name.grant(mode, lock);
                 }
-            }
-            Err(failure) => name.fail(mode, failure),
+            }),
+        };
+        if let Err(failure) = done {
+            name.fail(mode, failure);
         }
-        if !name.goes_on(mode) {
+    }
+}
+
+/// The keeper tries from time to time for a line that has no thread.
+fn poll(name: &Arc<Name>, mode: Mode) {
+    if let Err(error) = poll_later(Arc::clone(name), mode, FIRST_TRY) {
+        let mut error = Some(error);
+        while !name.end_polling(mode) {
+            name.fail(mode, Failure::NoThread(error.take().unwrap_or(std::io::ErrorKind::OutOfMemory.into())));
+        }
+    }
+}
+
+fn poll_later(name: Arc<Name>, mode: Mode, after: Duration) -> Result<(), std::io::Error> {
+    let task = move || {
+        let is_served = try_in_line(&name, mode);
+        if name.end_polling(mode) {
             return;
         }
-    }
-}
-
-/// Waits for the lock without a turn: whoever is next may have been stopped. Exclusively, so that one who wants to share it
-/// overtakes nobody who waits for others to leave.
-pub(super) fn wait_directly(name: &Arc<Name>, mode: Mode) -> Result<(), io::Error> {
-    let name = Arc::clone(name);
-    start(move || {
-        // If it fails, the thread that waits for the turn will find out.
-        if let Ok(lock) = name.files.lock(Part::Lock, Mode::Exclusive) {
-            name.grant(mode, lock);
-        }
-        if let Some(id) = name.end_direct(mode) {
-            keeper::watch(&name, mode, id);
-        }
-    })
-}
-
-/// Starts a thread for a wait in the kernel.
-fn start(wait: impl FnOnce() + Send + 'static) -> Result<(), io::Error> {
-    // Relaxed: it counts threads, and orders nothing.
-    if CROWD.fetch_add(1, Ordering::Relaxed) >= LARGEST_CROWD {
-        CROWD.fetch_sub(1, Ordering::Relaxed);
-        return Err(io::ErrorKind::QuotaExceeded.into());
-    }
-    let run = || {
-        wait();
-        CROWD.fetch_sub(1, Ordering::Relaxed);
+        let next = if is_served { FIRST_TRY } else { (2 * after).min(SELDOMEST_TRY) };
+        let _ = poll_later(name, mode, next);
     };
-    let builder = thread::Builder::new().name("sablock-wait".into()).stack_size(STACK);
-    let started = system::without_signals(|| builder.spawn(run));
-    if started.is_err() {
-        CROWD.fetch_sub(1, Ordering::Relaxed);
+    keeper::add(Instant::now() + after, Box::new(task))
+}
+
+/// Tries for the turn, and with it for the lock. Whether somebody got it, or an error.
+fn try_in_line(name: &Arc<Name>, mode: Mode) -> bool {
+    if !name.is_next(mode) {
+        match name.files.try_lock(Part::Turn, Mode::Exclusive) {
+            Ok(Some(turn)) => {
+                if !name.take_turn(mode, turn) {
+                    return false;
+                }
+            }
+            Ok(None) => return false,
+            Err(failure) => {
+                name.fail(mode, failure);
+                return true;
+            }
+        }
     }
-    started.map(drop)
+    match name.files.try_lock(Part::Lock, mode) {
+        Ok(Some(lock)) => name.grant(mode, lock),
+        Ok(None) => return false,
+        Err(failure) => name.fail(mode, failure),
+    }
+    true
 }

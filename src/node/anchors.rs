@@ -5,7 +5,7 @@ use napi::bindgen_prelude::*;
 use napi::sys;
 use rustc_hash::FxHashMap;
 
-use super::thread::{check, reference};
+use super::handles::{check, reference};
 
 /// One strong reference for each address that this thread waits for, with the number of its waits.
 #[derive(Default)]

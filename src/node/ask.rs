@@ -9,7 +9,7 @@ use crate::primitives::latch::LATCH;
 use crate::primitives::mutex::MUTEX;
 use crate::primitives::once::ONCE;
 use crate::primitives::rwlock::RWLOCK;
-use crate::primitives::semaphore::SEMAPHORE;
+use crate::primitives::semaphore::{FAIR_SEMAPHORE, SEMAPHORE};
 
 /// What JS asks of which primitive, or holds of it.
 #[napi]
@@ -29,6 +29,8 @@ pub enum Ask {
     ReadGuarded,
     /// Permits of a semaphore.
     Permits,
+    /// Permits of a fair semaphore.
+    FairPermits,
     /// To pass an open latch.
     LatchPassage,
     /// Entries of a latch.
@@ -52,6 +54,7 @@ impl Ask {
             Self::Mutex | Self::MutexGuarded => &MUTEX,
             Self::Write | Self::WriteGuarded | Self::Read | Self::ReadGuarded => &RWLOCK,
             Self::Permits => &SEMAPHORE,
+            Self::FairPermits => &FAIR_SEMAPHORE,
             Self::LatchPassage | Self::LatchEntry => &LATCH,
             Self::ManualResetEvent => &MANUAL_RESET_EVENT,
             Self::AutoResetEvent => &AUTO_RESET_EVENT,
@@ -67,7 +70,7 @@ impl Ask {
             Self::MutexGuarded | Self::WriteGuarded => Hold::exclusive(HoldOwner::Guard),
             Self::Read => Hold::shared(HoldOwner::Thread),
             Self::ReadGuarded => Hold::shared(HoldOwner::Guard),
-            Self::Permits => Hold::permits(count, of),
+            Self::Permits | Self::FairPermits => Hold::permits(count, of),
             Self::LatchEntry => Hold::entries(count),
             Self::LatchPassage | Self::ManualResetEvent | Self::AutoResetEvent => Hold::PASSAGE,
             Self::BarrierParty => Hold::party(of),

@@ -5,12 +5,13 @@ use napi_derive::napi;
 
 use super::ask::Ask;
 use super::location::JsIntegers;
+use super::process::{engine, limit};
 use super::record::Field;
+use super::status;
 use super::thread::JsThread;
 use super::word::JsWord;
-use super::{engine, limit, status};
+use crate::clients::condition::ConditionFailure;
 use crate::engine::Reply;
-use crate::primitives::condition::ConditionFailure;
 
 /// Frees the word, which was acquired by `ask`, blocks this thread until a notification, and locks the word again. Returns the status of that;
 /// `IS_NOTIFIED` says whether it was notified. `NOT_OWNER`: the word was not held, and nothing was changed.

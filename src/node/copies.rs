@@ -95,56 +95,49 @@ mod system {
 
 #[cfg(target_vendor = "apple")]
 mod system {
-    use std::ffi::{CStr, OsStr, c_char};
+    use std::ffi::{CStr, OsStr};
     use std::os::unix::ffi::OsStrExt;
     use std::path::PathBuf;
 
     pub use super::unix::symbol;
 
-    unsafe extern "C" {
-        fn _dyld_image_count() -> u32;
-        fn _dyld_get_image_name(index: u32) -> *const c_char;
-    }
-
     /// The files of the loaded libraries.
+    #[expect(
+        deprecated,
+        reason = "libc refers to a crate of the whole Mach interface, of which this is all that is used"
+    )]
     pub fn libraries() -> Vec<PathBuf> {
         // SAFETY: the functions take any index, and return null for one that is out of range by now.
         let name = |index| unsafe {
-            let name = _dyld_get_image_name(index);
+            let name = libc::_dyld_get_image_name(index);
             (!name.is_null()).then(|| OsStr::from_bytes(CStr::from_ptr(name).to_bytes()).into())
         };
         // SAFETY: takes nothing.
-        (0..unsafe { _dyld_image_count() }).filter_map(name).collect()
+        (0..unsafe { libc::_dyld_image_count() }).filter_map(name).collect()
     }
 }
 
 #[cfg(windows)]
 mod system {
-    use std::ffi::{OsString, c_char, c_void};
+    use std::ffi::{OsString, c_void};
     use std::os::windows::ffi::{OsStrExt, OsStringExt};
     use std::path::{Path, PathBuf};
 
-    type Module = *mut c_void;
-
-    #[link(name = "kernel32")]
-    unsafe extern "system" {
-        fn GetCurrentProcess() -> *mut c_void;
-        fn K32EnumProcessModules(process: *mut c_void, modules: *mut Module, bytes: u32, needed: *mut u32) -> i32;
-        fn GetModuleFileNameW(module: Module, name: *mut u16, length: u32) -> u32;
-        fn GetModuleHandleW(name: *const u16) -> Module;
-        fn GetProcAddress(module: Module, name: *const c_char) -> *mut c_void;
-    }
+    use windows_sys::Win32::Foundation::HMODULE;
+    use windows_sys::Win32::System::LibraryLoader::{GetModuleFileNameW, GetModuleHandleW, GetProcAddress};
+    use windows_sys::Win32::System::ProcessStatus::K32EnumProcessModules;
+    use windows_sys::Win32::System::Threading::GetCurrentProcess;
 
     /// The files of the loaded libraries.
     pub fn libraries() -> Vec<PathBuf> {
-        let mut modules: Vec<Module> = vec![std::ptr::null_mut(); 4096];
+        let mut modules: Vec<HMODULE> = vec![std::ptr::null_mut(); 4096];
         let mut needed = 0;
-        let bytes = (modules.len() * size_of::<Module>()) as u32;
+        let bytes = (modules.len() * size_of::<HMODULE>()) as u32;
         // SAFETY: the buffer has `bytes` bytes, and `needed` lives.
         if unsafe { K32EnumProcessModules(GetCurrentProcess(), modules.as_mut_ptr(), bytes, &mut needed) } == 0 {
             return Vec::new();
         }
-        modules.truncate(needed as usize / size_of::<Module>());
+        modules.truncate(needed as usize / size_of::<HMODULE>());
         // The longest path there is: one that were cut off would not be found again.
         let mut buffer = vec![0_u16; 1 << 15];
         let name = |module| {
@@ -164,8 +157,7 @@ mod system {
             if module.is_null() {
                 return None;
             }
-            let symbol = GetProcAddress(module, super::SYMBOL.as_ptr());
-            (!symbol.is_null()).then_some(symbol)
+            GetProcAddress(module, super::SYMBOL.as_ptr().cast()).map(|symbol| symbol as *mut c_void)
         }
     }
 }

@@ -9,8 +9,8 @@ use napi::bindgen_prelude::*;
 use napi::{Env, sys};
 use napi_derive::napi;
 
-use super::engine;
-use super::thread::{check, reference};
+use super::handles::{check, reference};
+use super::process::engine;
 use super::typed_array::TypedArray;
 use crate::agents::ThreadId;
 use crate::doctor::{Doctor, Edge, HoldTable, Lock, Options, SLOT_LENGTH, SLOTS, Wait, watch};
@@ -18,13 +18,14 @@ use crate::engine::Primitive;
 use crate::primitives::mutex::MUTEX;
 use crate::primitives::once::ONCE;
 use crate::primitives::rwlock::RWLOCK;
+use crate::primitives::semaphore::{FAIR_SEMAPHORE, SEMAPHORE};
 use crate::sync;
 
 /// The doctor of the process.
 static DOCTOR: LazyLock<Doctor> = LazyLock::new(Doctor::default);
 
 /// What somebody has to give back, and can be stuck for.
-static LOCKS: [&dyn Primitive; 3] = [&MUTEX, &RWLOCK, &ONCE];
+static LOCKS: [&dyn Primitive; 5] = [&MUTEX, &RWLOCK, &ONCE, &SEMAPHORE, &FAIR_SEMAPHORE];
 
 /// How many holds of a thread are tracked.
 #[napi]
@@ -54,8 +55,14 @@ pub struct DoctorOptions {
     pub long_hold_ms: f64,
     /// Waiters are stuck after so many.
     pub stuck_ms: f64,
+    /// A wait that has lasted so long in a circle is in a deadlock, probably.
+    pub likely_ms: f64,
     /// Whether slices for a trace are kept.
     pub trace: bool,
+    /// Whether the thread tells what it holds.
+    pub is_tracking: bool,
+    /// Whether SIGUSR2 asks for the report.
+    pub may_ask: bool,
     /// Is left out of printed paths.
     pub folder: String,
 }
@@ -75,14 +82,16 @@ pub fn doctor_start(env: Env, thread_id: u32, slots: Unknown, now: f64, options:
     check(unsafe { sys::napi_add_env_cleanup_hook(raw, Some(end), thread_id as usize as *mut c_void) })?;
     // SAFETY: shared memory, which does not move, aligned to 8 as a Float64Array is; the reference keeps it until `doctor_stop`
     // or `end` has taken the table away.
-    let table = unsafe { HoldTable::new(array.data, now) };
+    let table = unsafe { HoldTable::new(array.data, now, options.is_tracking) };
     let options_of = Options {
         long_hold: duration(options.long_hold_ms).unwrap_or(Duration::MAX),
         stuck: duration(options.stuck_ms),
+        likely: duration(options.likely_ms),
         traces: options.trace,
+        may_ask: options.may_ask,
     };
-    let is_watched = DOCTOR.with(|state| state.attach(thread_id, table, options_of, options.folder));
-    if is_watched {
+    let is_first = DOCTOR.with(|state| state.attach(thread_id, table, options_of, options.folder));
+    if is_first {
         watch(&DOCTOR, engine(), &LOCKS);
     }
     Ok(())
@@ -138,14 +147,13 @@ pub fn doctor_class(lock: u32) -> u32 {
     DOCTOR.with(|state| state.names.node(lock))
 }
 
-/// One lock was locked while another was held. Returns whether both places are known now.
+/// One lock was locked while another was held, and `gates` too.
 #[napi(catch_unwind)]
-pub fn doctor_edge(thread_id: u32, from: u32, to: u32, held: u32, locked: u32) -> bool {
+pub fn doctor_edge(thread_id: u32, from: u32, to: u32, held: u32, locked: u32, gates: Vec<u32>) {
     DOCTOR.with(|state| {
         let (one, other) = (state.names.node(from), state.names.node(to));
-        state.order.add(one, other, Edge { from, to, held, locked, thread: thread_id });
-        state.order.is_complete(one, other)
-    })
+        state.order.add(one, other, Edge { from, to, held, locked, thread: thread_id, gates });
+    });
 }
 
 /// A wait, as JS tells of it.
@@ -165,8 +173,8 @@ pub struct DoctorWait {
     pub is_blocking: bool,
     /// Whether it waits to hold alone.
     pub is_exclusive: bool,
-    /// The holds in whose context it began.
-    pub context: Vec<f64>,
+    /// Whether the time is delay.
+    pub is_counted: bool,
 }
 
 impl DoctorWait {
@@ -180,8 +188,10 @@ impl DoctorWait {
             is_endless: self.is_endless,
             is_blocking: self.is_blocking,
             is_exclusive: self.is_exclusive,
-            context: serials(self.context),
+            is_counted: self.is_counted,
             awaiting: Vec::new(),
+            is_asked: false,
+            outside: None,
         }
     }
 }
@@ -205,22 +215,51 @@ pub fn doctor_waited(wait: DoctorWait, waited_ms: f64, is_granted: bool) {
     DOCTOR.with(|state| state.count_wait(&wait, waited, is_granted));
 }
 
-/// The functions of these holds await a wait; or it blocks its thread, which keeps all holds of that. Returns the deadlock that
-/// it is in as JSON, if it was not returned before.
+/// Whether somebody waits at an address.
 #[napi(catch_unwind)]
-pub fn doctor_confirm(wait: f64, awaiting: Vec<f64>) -> Option<String> {
-    DOCTOR.with(|state| {
-        let deadlock = state.confirm_wait(wait as u64, serials(awaiting))?;
-        Some(state.deadlock_json(&deadlock))
-    })
+pub fn doctor_is_waited_for(address: f64) -> bool {
+    let address = address as usize;
+    DOCTOR.with(|state| state.waits.values().any(|wait| wait.address == address))
 }
 
-/// A wait has lasted for long. Returns as `doctor_confirm` the deadlock that it may be in.
+/// Another process holds what is waited for.
 #[napi(catch_unwind)]
-pub fn doctor_suspect(wait: f64) -> Option<String> {
+pub fn doctor_outside(wait: f64, pid: u32, held_ms: f64) {
     DOCTOR.with(|state| {
-        let deadlock = state.find_deadlock(wait as u64, false)?;
-        Some(state.deadlock_json(&deadlock))
+        if let Some(wait) = state.waits.get_mut(&(wait as u64)) {
+            let now = sync::now();
+            wait.outside = Some((pid, now.checked_sub(duration(held_ms).unwrap_or_default()).unwrap_or(now)));
+        }
+    });
+}
+
+/// Names that a thread does not keep in mind any more.
+#[napi(catch_unwind)]
+pub fn doctor_forget(locks: Vec<u32>) {
+    DOCTOR.with(|state| state.forget(&locks));
+}
+
+/// A wait ends by itself.
+#[napi(catch_unwind)]
+pub fn doctor_timed(wait: f64) {
+    DOCTOR.with(|state| {
+        if let Some(wait) = state.waits.get_mut(&(wait as u64)) {
+            wait.is_endless = false;
+        }
+    });
+}
+
+/// The functions of these holds await a wait; or it blocks its thread, which keeps all holds of that. `is_old`: it has lasted for as
+/// long as the deadlocks that are likely. Returns the deadlock that it is in as JSON.
+#[napi(catch_unwind)]
+pub fn doctor_awaiting(wait: f64, awaiting: Vec<f64>, is_old: bool) -> Option<String> {
+    DOCTOR.with(|state| {
+        let number = wait as u64;
+        let (index, _) = state.note_awaiting(number, serials(awaiting), is_old)?;
+        let was_told = std::mem::replace(&mut state.deadlocks[index].is_told, true);
+        let deadlock = &state.deadlocks[index];
+        let is_newest = deadlock.newest() == Some(number);
+        Some(state.deadlock_json(deadlock, was_told, is_newest))
     })
 }
 
@@ -230,10 +269,10 @@ pub fn doctor_wait_over(wait: f64, waited_ms: f64, is_granted: bool) {
     DOCTOR.with(|state| state.end_wait(wait as u64, duration(waited_ms), is_granted));
 }
 
-/// A lock with waiters is about to be freed.
+/// A lock with waiters is about to be freed. It is held since then, in the milliseconds of the thread's clock; below 0 if that is not known.
 #[napi(catch_unwind)]
-pub fn doctor_unlock(thread_id: u32, lock: u32, address: f64, site: u32) {
-    DOCTOR.with(|state| state.note_unlock(thread_id, address as usize, lock, site));
+pub fn doctor_unlock(thread_id: u32, lock: u32, address: f64, site: u32, since: f64) {
+    DOCTOR.with(|state| state.note_unlock(thread_id, address as usize, lock, site, since));
 }
 
 /// A hold has ended that was long, it seems.
@@ -260,10 +299,10 @@ pub fn doctor_text() -> String {
     DOCTOR.with(|state| state.text(&living()))
 }
 
-/// The report for people, if there is more in it than when it was printed last.
+/// The report for people at the end, if there is more in it than when it was printed last.
 #[napi(catch_unwind)]
-pub fn doctor_text_once() -> Option<String> {
-    DOCTOR.with(|state| state.text_once(&living()))
+pub fn doctor_last_text() -> Option<String> {
+    DOCTOR.with(|state| state.last_text(&living()))
 }
 
 /// The slices of the trace as JSON.

@@ -6,10 +6,12 @@ use napi::{Env, bindgen_prelude::*};
 use napi_derive::napi;
 
 use super::ask::Ask;
+use super::process::{engine, limit, limit_with};
 use super::record::Field;
+use super::status;
 use super::thread::JsThread;
 use super::word::JsWord;
-use super::{engine, limit, status};
+use crate::engine as core;
 use crate::engine::{Corrupt, Limit, Request, Slot};
 
 /// Blocks this thread until it has what it asks for. Returns a status.
@@ -28,6 +30,7 @@ pub fn acquire_some(env: Env, words: JsWord, ask: Ask, timeout: f64, count: u32,
     let outcome = engine().wait(&agent, ask.primitive(), words.0, request, limit(timeout), &mut call);
     JsThread::with(env, |thread| {
         thread.note_wait(&call);
+        thread.note_found_by(ask.primitive(), &call);
         thread.note_ended(words.0);
         match outcome {
             Ok(outcome) => status::of_outcome(outcome, thread),
@@ -50,18 +53,22 @@ pub fn try_acquire(env: Env, words: JsWord, ask: Ask, count: u32, of: u32) -> Re
     })
 }
 
-/// Acquires what can be had at once, or queues for it. Returns a status.
-#[napi(catch_unwind, ts_args_type = "words: Int32Array, ask: Ask, timeout: number")]
-pub fn acquire_async(env: Env, words: JsWord, ask: Ask, timeout: f64) -> Result<i32> {
-    acquire_some_async(env, words, ask, timeout, 1, 0)
+/// Acquires what can be had at once, or queues for it. Returns a status. `hasSignal`: the wait may be aborted.
+#[napi(catch_unwind, ts_args_type = "words: Int32Array, ask: Ask, timeout: number, hasSignal: boolean")]
+pub fn acquire_async(env: Env, words: JsWord, ask: Ask, timeout: f64, has_signal: bool) -> Result<i32> {
+    acquire_within(env, words, ask, limit_with(timeout, has_signal), 1, 0)
 }
 
-/// As `acquireAsync`, for what is counted.
+/// As `acquireAsync`, for what is counted: no deadlock is looked for there.
 #[napi(catch_unwind, ts_args_type = "words: Int32Array, ask: Ask, timeout: number, count: number, of: number")]
 pub fn acquire_some_async(env: Env, words: JsWord, ask: Ask, timeout: f64, count: u32, of: u32) -> Result<i32> {
+    acquire_within(env, words, ask, limit(timeout), count, of)
+}
+
+fn acquire_within(env: Env, words: JsWord, ask: Ask, limit: Limit, count: u32, of: u32) -> Result<i32> {
     JsThread::with(env, |thread| {
         let request = Request::Hold(ask.hold(count, of));
-        let reply = thread.wait_async(ask.primitive(), words.0, words.1, request, limit(timeout))?;
+        let reply = thread.wait_async(ask.primitive(), words.0, words.1, request, limit)?;
         thread.note_ended(words.0);
         Ok(status::of_reply(reply, thread))
     })?
@@ -77,6 +84,52 @@ pub fn release(env: Env, words: JsWord, ask: Ask, count: u32, of: u32) -> Result
     })
 }
 
+/// What is changed beside acquiring and releasing.
+#[napi]
+#[derive(Clone, Copy)]
+pub enum Change {
+    /// Sets an event.
+    Set,
+    /// Makes it as it was in the beginning: an event, a barrier.
+    Reset,
+    /// Breaks a barrier, as a party does that comes and goes.
+    Break,
+    /// Adds permits, or what a latch counts; `count` may be negative there.
+    Add,
+    /// What this thread runs once is done.
+    Finish,
+    /// Makes the exclusive hold of `ask` shared.
+    Downgrade,
+    /// Makes the shared hold of `ask`, which this thread's slot says that it has, exclusive.
+    Upgrade,
+    /// Takes the mark of abandonment off what this thread holds.
+    MarkConsistent,
+}
+
+/// Makes a change. Returns a status: `NOT_OWNER` if that cannot be, and nothing was changed. `FOUND` shows what is there now. The
+/// rest is as for `release`.
+#[napi(catch_unwind, ts_args_type = "words: Int32Array, ask: Ask, change: Change, count: number, of: number")]
+pub fn change(env: Env, words: JsWord, ask: Ask, change: Change, count: i32, of: u32) -> Result<i32> {
+    let (primitive, owner) = (ask.primitive(), ask.hold(1, 0).owner);
+    let change = match change {
+        Change::Set => core::Change::Set,
+        Change::Reset => core::Change::Reset,
+        Change::Break => core::Change::Break,
+        Change::Add => core::Change::Add { count, of },
+        Change::Finish => core::Change::Finish,
+        Change::Downgrade => core::Change::Downgrade(owner),
+        Change::Upgrade => core::Change::Upgrade(owner),
+        Change::MarkConsistent => core::Change::MarkConsistent,
+    };
+    JsThread::with(env, |thread| {
+        let changed = engine().change(thread.event_loop.agent(), primitive, words.0, change);
+        if let Ok(Some(state)) = changed {
+            thread.record.set(Field::Found, f64::from(primitive.found(state)[0]));
+        }
+        status::of_change(changed)
+    })
+}
+
 /// Takes back what was acquired a moment ago, since whoever asked will not learn of it. An ended holder that is still to be
 /// reported will be by the next.
 #[napi(catch_unwind, ts_args_type = "words: Int32Array, ask: Ask, count: number, of: number")]
@@ -86,6 +139,12 @@ pub fn give_back(env: Env, words: JsWord, ask: Ask, count: u32, of: u32) -> Resu
         let agent = thread.event_loop.agent();
         engine().give_back(agent, ask.primitive(), words.0, ask.hold(count, of), abandoned_by);
     })
+}
+
+/// The event loop never sleeps for this wait, which was queued just now.
+#[napi(catch_unwind)]
+pub fn stay_awake(env: Env, token: u32) -> Result<()> {
+    JsThread::with(env, |thread| thread.event_loop.stay_awake(token))
 }
 
 /// Takes a pending wait back.

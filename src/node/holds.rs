@@ -5,9 +5,10 @@ use napi::{Env, bindgen_prelude::*};
 use napi_derive::napi;
 
 use super::ask::Ask;
+use super::process::engine;
+use super::status;
 use super::thread::JsThread;
 use super::word::JsWord;
-use super::{engine, status};
 use crate::engine::holds::Whereabouts;
 
 /// The guard's hold is lent to a wait.

@@ -1,14 +1,17 @@
 //! The binding's part of `inspect()`, of `stats()`, and of what is published on diagnostics channels.
 
-use napi::bindgen_prelude::{Either, Null};
+use napi::bindgen_prelude::{Either, Null, Result};
 use napi_derive::napi;
 
 use super::ask::Ask;
-use super::engine;
+use super::location::JsIntegers;
+use super::process::engine;
 use super::word::JsWord;
 use crate::engine::{LockView, Mode, Primitive, WaiterView};
 use crate::memory::Place;
+use crate::primitives::futex::FUTEX;
 use crate::primitives::mutex::{MUTEX, Word};
+use crate::primitives::semaphore::FAIR_SEMAPHORE;
 
 /// One waiter as `inspect()` shows it.
 #[napi(object)]
@@ -68,7 +71,7 @@ pub struct Occupancy {
 impl Occupancy {
     fn new(primitive: &dyn Primitive, view: LockView) -> Self {
         let owner = view.owner.map(|thread_id| Holder { thread_id, mode: "exclusive".into(), count: 1 });
-        let mode = mode_name(primitive.registered());
+        let mode = mode_name(primitive.about().registered);
         let registered =
             view.registered.into_iter().map(|(thread_id, count)| Holder { thread_id, mode: mode.into(), count });
         Self {
@@ -115,6 +118,12 @@ pub fn inspect_primitive(words: JsWord, ask: Ask) -> Occupancy {
     Occupancy::new(primitive, engine().inspect(primitive, words.0))
 }
 
+/// Who waits for a condition, for people.
+#[napi(catch_unwind, ts_args_type = "condition: Int32Array")]
+pub fn inspect_condition(condition: JsIntegers) -> Result<Occupancy> {
+    Ok(Occupancy::new(&FUTEX, engine().inspect(&FUTEX, condition.location(0.0)?)))
+}
+
 /// A primitive that somebody waits for, as `inspectAll()` shows it.
 #[napi(object)]
 pub struct Queued {
@@ -136,7 +145,7 @@ pub fn inspect_all() -> Vec<Queued> {
         address: place.address() as f64,
         kind: primitive.name().into(),
         byte_offset: place.byte_offset as f64,
-        inspection: if primitive.name() == MUTEX.name() {
+        inspection: if primitive.is(&MUTEX) {
             Either::A(view.into())
         } else {
             Either::B(Occupancy::new(primitive, view))
@@ -145,10 +154,13 @@ pub fn inspect_all() -> Vec<Queued> {
     engine().inspect_all().into_iter().map(queued).collect()
 }
 
-/// The class of that for which somebody waits at the word; `null` if nobody does.
+/// What somebody waits for at the word, by its class; `null` if nobody does.
 #[napi(catch_unwind, ts_args_type = "word: Int32Array")]
 pub fn queued_kind(word: JsWord) -> Either<String, Null> {
-    engine().queued_at(word.0).map_or(Either::B(Null), |primitive| Either::A(primitive.name().into()))
+    engine().queued_at(word.0).map_or(Either::B(Null), |primitive| {
+        let order = if primitive.is(&FAIR_SEMAPHORE) { "fair " } else { "" };
+        Either::A(format!("{order}{}", primitive.name()))
+    })
 }
 
 /// What tells the word from every other of the process.
@@ -218,12 +230,19 @@ pub struct EndedHold {
     pub mode: String,
 }
 
-/// Whose holds of a primitive went back because their threads ended. Each is returned once in the process.
-#[napi(catch_unwind, ts_args_type = "words: Int32Array, ask: Ask")]
-pub fn take_ended(words: JsWord, ask: Ask) -> Vec<EndedHold> {
+/// A moment, for `takeEnded`.
+#[napi(catch_unwind)]
+pub fn moment() -> f64 {
+    engine().moment() as f64
+}
+
+/// Whose holds of a primitive went back because their threads ended, after the moment since which this thread knows its memory.
+/// Each is returned once in the process.
+#[napi(catch_unwind, ts_args_type = "words: Int32Array, ask: Ask, since: number")]
+pub fn take_ended(words: JsWord, ask: Ask, since: f64) -> Vec<EndedHold> {
     let primitive = ask.primitive();
-    let mode = mode_name(primitive.registered());
-    let ended = engine().take_ended(primitive, words.0).into_iter();
+    let mode = mode_name(primitive.about().registered);
+    let ended = engine().take_ended(primitive, words.0, since as u64).into_iter();
     ended
         .map(|agent| EndedHold { thread_id: engine().agents.thread(agent).unwrap_or_default(), mode: mode.into() })
         .collect()

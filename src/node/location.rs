@@ -5,7 +5,7 @@ use std::ptr::NonNull;
 use napi::bindgen_prelude::*;
 use napi::sys;
 
-use super::thread::check;
+use super::handles::check;
 use super::typed_array::TypedArray;
 use crate::memory::Place;
 

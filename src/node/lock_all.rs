@@ -5,21 +5,13 @@ use napi::{Env, bindgen_prelude::*};
 use napi_derive::napi;
 
 use super::ask::Ask;
-use super::record::{Field, Record};
+use super::process::{engine, limit, limit_with};
+use super::record::{Field, Found, Record};
+use super::status;
 use super::thread::JsThread;
 use super::word::JsWord;
-use super::{engine, limit, status};
-use crate::agents::AgentId;
-use crate::engine::{LockSet, Outcome, PartWait, Reply, ReplyError};
-
-/// What the last set found: what its caller asks for next, if it is of interest.
-#[derive(Default)]
-pub struct Found {
-    /// The ended agents that are to be reported, each with the lock's place in the list.
-    reports: Vec<(usize, AgentId)>,
-    /// The waits of a call that blocked.
-    waits: Vec<PartWait>,
-}
+use crate::engine::{Limit, LockSet, Outcome, PartWait, Reply, ReplyError};
+use crate::memory::Place;
 
 fn set_of(words: &[JsWord], asks: &[Ask]) -> LockSet {
     LockSet::new(words.iter().zip(asks).map(|(words, ask)| (ask.primitive(), words.0, ask.hold(1, 0))))
@@ -41,6 +33,46 @@ fn of_reply(thread: &mut JsThread, reply: std::result::Result<Reply, ReplyError>
     let known = if token.is_some() { event_loop.set_of(token) } else { set.or_else(|| event_loop.set_of(None)) };
     let granted = known.map_or(status::NOT_OWNER, |set| note(record, found, set));
     if matches!(reply, Ok(Reply::Now(Outcome::Granted { .. }))) { granted } else { status::of_reply(reply, thread) }
+}
+
+impl JsThread {
+    /// Asks for several locks, and queues for those that cannot be had; a pending set keeps the memory of `views`, which are
+    /// those of its list.
+    pub fn lock_all_async(
+        &mut self,
+        set: &mut LockSet,
+        views: &[JsWord],
+        limit: Limit,
+    ) -> Result<std::result::Result<Reply, ReplyError>> {
+        let addresses: Vec<usize> = set.places().map(Place::address).collect();
+        let kept: Vec<usize> = set.indices().collect();
+        for (address, index) in addresses.iter().zip(kept) {
+            self.anchors.hold(self.env, *address, views[index].1)?;
+        }
+        let reply = self.event_loop.lock_all(set, limit);
+        self.note_set(&reply, addresses)?;
+        Ok(reply)
+    }
+
+    /// Goes on with the set whose next lock has just been granted; `None` if there is none.
+    pub fn go_on(&mut self) -> Result<Option<std::result::Result<Reply, ReplyError>>> {
+        let Some(reply) = self.event_loop.go_on() else { return Ok(None) };
+        let addresses = std::mem::take(&mut self.settled_set);
+        if matches!(reply, Ok(Reply::Pending(_))) {
+            self.note_set(&reply, addresses)?;
+        } else {
+            // What it got may have to be given back.
+            self.settled_set = addresses;
+        }
+        Ok(Some(reply))
+    }
+
+    fn note_set(&mut self, reply: &std::result::Result<Reply, ReplyError>, addresses: Vec<usize>) -> Result<()> {
+        let Ok(Reply::Pending(token)) = reply else { return self.release_anchors(addresses) };
+        self.note_owner(self.event_loop.waits_for);
+        self.set_anchors.insert(*token, addresses);
+        Ok(())
+    }
 }
 
 /// Blocks this thread until it has all locks of a list. Returns a status; unless it is `GRANTED` or `GRANTED_ABANDONED`,
@@ -65,11 +97,11 @@ pub fn lock_all(env: Env, words: Vec<JsWord>, asks: Vec<Ask>, timeout: f64) -> R
 /// Locks all that can be had at once, or queues for the first that cannot, `STOPPED_AT`. Returns a status, as `lockAll`. When
 /// the wait is settled as granted, `goOn` is due before anything else of this thread is settled. However else it ends,
 /// nothing is held.
-#[napi(catch_unwind, ts_args_type = "words: Int32Array[], asks: Ask[], timeout: number")]
-pub fn lock_all_async(env: Env, words: Vec<JsWord>, asks: Vec<Ask>, timeout: f64) -> Result<i32> {
+#[napi(catch_unwind, ts_args_type = "words: Int32Array[], asks: Ask[], timeout: number, hasSignal: boolean")]
+pub fn lock_all_async(env: Env, words: Vec<JsWord>, asks: Vec<Ask>, timeout: f64, has_signal: bool) -> Result<i32> {
     JsThread::with(env, |thread| {
         let mut set = set_of(&words, &asks);
-        let reply = thread.lock_all_async(&mut set, &words, limit(timeout))?;
+        let reply = thread.lock_all_async(&mut set, &words, limit_with(timeout, has_signal))?;
         Ok(of_reply(thread, reply, Some(&set)))
     })?
 }
@@ -110,6 +142,12 @@ pub fn waits(env: Env) -> Result<Vec<f64>> {
             |wait: PartWait| [wait.index as f64, JsThread::thread_number(wait.owner), wait.waited.as_secs_f64() * 1e3];
         waits.into_iter().flat_map(numbers).collect()
     })
+}
+
+/// The ended holder that the last acquisition has to report, for `setReport`; 0: none. It is not to be reported meanwhile.
+#[napi(catch_unwind)]
+pub fn take_report(env: Env) -> Result<u32> {
+    JsThread::with(env, |thread| thread.abandoned_by.take().unwrap_or_default())
 }
 
 /// Makes this the ended holder that the last acquisition has to report, as if only that lock had been acquired; 0: none.

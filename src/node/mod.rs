@@ -5,76 +5,38 @@
 
 mod anchors;
 mod ask;
-mod barrier;
+mod blocking_call;
 mod condition;
 mod copies;
+mod desk;
+mod desks;
+mod directories;
 mod doctor;
-mod event;
 mod files;
 mod futex;
+mod handles;
 mod hold;
 mod holds;
 mod inspection;
-mod latch;
 mod location;
 mod lock_all;
 mod named;
-mod once;
+mod process;
 mod record;
 mod rwlock;
-mod semaphore;
 mod status;
 mod thread;
+mod thread_files;
 mod typed_array;
+mod wake;
 mod word;
-
-use std::sync::OnceLock;
-use std::time::Duration;
 
 use napi::{Env, bindgen_prelude::*};
 use napi_derive::napi;
 
-use crate::engine::deadline::Clock;
-use crate::engine::{Engine, HoldOwner, Limit, Patience};
 use crate::primitives;
 use thread::JsThread;
 use word::JsWord;
-
-/// The engine of the process.
-fn engine() -> &'static Engine {
-    static ENGINE: OnceLock<Engine> = OnceLock::new();
-    ENGINE.get_or_init(|| Engine::new(256, first_agent_id(), patience(), Box::new(Clock::new(engine))))
-}
-
-#[cfg(not(feature = "ablation"))]
-fn patience() -> Patience {
-    Patience::default()
-}
-
-/// For the bench: `SABLOCK_ABLATION` takes a part of the design away (see [`Patience::ablated`]).
-#[cfg(feature = "ablation")]
-fn patience() -> Patience {
-    std::env::var("SABLOCK_ABLATION").ok().and_then(|name| Patience::ablated(&name)).unwrap_or_default()
-}
-
-/// A random start above 2^16 leaves three quarters of the 2^26 ids at least, and tells a word of another process, or of another library, apart.
-fn first_agent_id() -> u32 {
-    use std::hash::{BuildHasher, Hasher};
-    let random = std::hash::RandomState::new().build_hasher().finish();
-    (1 << 16) + 1 + (random % (1 << 24)) as u32
-}
-
-/// Milliseconds from JS: `Infinity` for ever, zero or less one try.
-fn limit(timeout: f64) -> Limit {
-    if timeout <= 0.0 {
-        return Limit::Once;
-    }
-    Duration::try_from_secs_f64(timeout / 1e3).map_or(Limit::Endless, Limit::after)
-}
-
-fn hold_owner(guarded: bool) -> HoldOwner {
-    if guarded { HoldOwner::Guard } else { HoldOwner::Thread }
-}
 
 /// In a lock word: the bits that name the holder, an agent's id; 0: nobody.
 #[napi]
@@ -153,8 +115,9 @@ pub fn first_copy() -> Option<OtherCopy> {
 /// one. `environment` is an object or function that the environment has one of, whatever loads the package there.
 #[napi(
     catch_unwind,
-    ts_args_type = "threadId: number, environment: object, thread: object, record: Float64Array, drain: () => void, pause: () => void"
+    ts_args_type = "threadId: number, environment: object, thread: object, record: Float64Array, drain: () => void, pause: () => void, look: () => void"
 )]
+#[allow(clippy::too_many_arguments, reason = "what there is one of for each thread")]
 pub fn attach<'env>(
     env: Env,
     thread_id: u32,
@@ -163,8 +126,9 @@ pub fn attach<'env>(
     record: Unknown<'env>,
     drain: Unknown<'env>,
     pause: Unknown<'env>,
+    look: Unknown<'env>,
 ) -> Result<Unknown<'env>> {
-    JsThread::attach(env, thread_id, environment, thread, record, drain, pause)
+    JsThread::attach(env, thread_id, environment, thread, record, drain, pause, look)
 }
 
 /// Whether two views stand for the same word.
@@ -177,12 +141,6 @@ pub fn is_same(word: JsWord, other: JsWord) -> bool {
 #[napi(catch_unwind)]
 pub fn keep_alive(env: Env, on: bool) -> Result<()> {
     JsThread::with(env, |thread| thread.keep_alive(env, on))
-}
-
-/// Takes the mark of abandonment off a word that this thread holds. Returns a status.
-#[napi(catch_unwind, ts_args_type = "word: Int32Array")]
-pub fn mark_consistent(env: Env, word: JsWord) -> Result<i32> {
-    JsThread::with(env, |thread| status::of_release(engine().mark_consistent(thread.event_loop.agent().id, word.0)))
 }
 
 /// The thread that ended inside is reported: the next one to get the lock need not do it.

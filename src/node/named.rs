@@ -1,14 +1,18 @@
 //! The binding's part of locks that have names. A request is known by its number in this thread, which the record has.
 
+use std::time::{SystemTime, UNIX_EPOCH};
+
 use napi::bindgen_prelude::*;
 use napi::{Env, sys};
 use napi_derive::napi;
 
+use super::handles::check;
+use super::inspection::Waiter;
+use super::process::{engine, limit, limit_with};
 use super::record::Field;
 use super::status;
-use super::thread::{JsThread, check};
-use super::{engine, limit};
-use crate::engine::{Mode, Name, NameView, Outcome, Request};
+use super::thread::JsThread;
+use crate::engine::{Mode, Name, NameHold, NameView, Outcome, QueuedName, Request};
 use crate::primitives::named::NAMED;
 
 /// How a name is held.
@@ -19,6 +23,12 @@ pub enum NameMode {
     Exclusive,
     /// Together with others of this mode.
     Shared,
+}
+
+impl From<Mode> for NameMode {
+    fn from(mode: Mode) -> Self {
+        if mode == Mode::Shared { Self::Shared } else { Self::Exclusive }
+    }
 }
 
 impl From<NameMode> for Mode {
@@ -88,10 +98,12 @@ pub fn name_space(key: String) -> u32 {
 }
 
 /// Asks for a name: `GRANTED`, `GRANTED_ABANDONED`, `PENDING`, `TIMED_OUT` (then the request is over) or `NO_CLOCK`.
-#[napi(catch_unwind, ts_args_type = "space: number, name: string, mode: NameMode, timeout: number")]
-pub fn request_name(env: Env, space: u32, name: JsName, mode: NameMode, timeout: f64) -> Result<i32> {
+/// `hasSignal`: it may be aborted.
+#[napi(catch_unwind, ts_args_type = "space: number, name: string, mode: NameMode, timeout: number, hasSignal: boolean")]
+pub fn request_name(env: Env, space: u32, name: JsName, mode: NameMode, timeout: f64, has_signal: bool) -> Result<i32> {
+    let limit = limit_with(timeout, has_signal);
     let name = name.in_space(space)?;
-    JsThread::with(env, |thread| match thread.event_loop.request_name(name, mode.into(), limit(timeout)) {
+    JsThread::with(env, |thread| match thread.event_loop.request_name(name, mode.into(), limit) {
         Ok((ticket, reply)) => {
             thread.record.set(Field::Number, f64::from(ticket.number));
             status::of_reply(Ok(reply), thread)
@@ -168,6 +180,14 @@ pub fn note_name_in(env: Env, number: u32, is_in: bool) -> Result<()> {
     })
 }
 
+/// A number that is larger than all that this returned before in any thread, and is not below the microseconds of the wall clock.
+#[napi(catch_unwind)]
+pub fn next_fence() -> f64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_micros() as u64);
+    // Exact: microseconds reach 2^53 in the year 2255.
+    engine().fence(now) as f64
+}
+
 /// Whether the name that the request holds is marked abandoned.
 #[napi(catch_unwind)]
 pub fn is_name_abandoned(env: Env, number: u32) -> Result<bool> {
@@ -224,12 +244,67 @@ pub struct NameRow {
 pub fn query_names(space: u32) -> Vec<NameRow> {
     let row = |view: NameView| NameRow {
         name: JsUnits(view.name),
-        mode: match view.mode {
-            Mode::Shared => NameMode::Shared as u32,
-            _ => NameMode::Exclusive as u32,
-        },
+        mode: NameMode::from(view.mode) as u32,
         thread_id: view.thread,
         held_ms: view.held.map_or(-1.0, |held| held.as_secs_f64() * 1e3),
     };
     engine().query_names(space).into_iter().map(row).collect()
+}
+
+/// A hold of a name.
+#[napi(object, object_from_js = false)]
+pub struct NameHolder {
+    /// Tells it from the other holds of its thread.
+    pub number: u32,
+    /// Whose.
+    pub thread_id: u32,
+    /// How.
+    #[napi(ts_type = "NameMode")]
+    pub mode: u32,
+    /// For how long.
+    pub held_ms: f64,
+    /// False: it has what the process has to give, and waits for more.
+    pub is_in: bool,
+}
+
+impl From<NameHold> for NameHolder {
+    fn from(hold: NameHold) -> Self {
+        Self {
+            number: hold.number,
+            thread_id: hold.thread,
+            mode: NameMode::from(hold.mode) as u32,
+            held_ms: hold.held.as_secs_f64() * 1e3,
+            is_in: hold.is_in,
+        }
+    }
+}
+
+/// Who holds a name at this moment, in the order in which they came.
+#[napi(catch_unwind, ts_args_type = "space: number, name: string")]
+pub fn name_holders(space: u32, name: JsName) -> Result<Vec<NameHolder>> {
+    let name = name.in_space(space)?;
+    Ok(engine().name_holders(&name).into_iter().map(NameHolder::from).collect())
+}
+
+/// A name that somebody waits for, as `inspectAll()` shows it.
+#[napi(object, object_from_js = false)]
+pub struct WaitedName {
+    /// The name.
+    #[napi(ts_type = "string")]
+    pub name: JsUnits,
+    /// Who holds it.
+    pub holders: Vec<NameHolder>,
+    /// Who waits, in order.
+    pub waiters: Vec<Waiter>,
+}
+
+/// A snapshot of every name with waiters.
+#[napi(catch_unwind)]
+pub fn queued_names() -> Vec<WaitedName> {
+    let queued = |QueuedName { name, holders, waiters }: QueuedName| WaitedName {
+        name: JsUnits(name),
+        holders: holders.into_iter().map(NameHolder::from).collect(),
+        waiters: waiters.into_iter().map(Waiter::from).collect(),
+    };
+    engine().queued_names().into_iter().map(queued).collect()
 }

@@ -8,7 +8,8 @@ use napi::sys;
 use napi_derive::napi;
 
 use super::typed_array::TypedArray;
-use crate::engine::Hop;
+use crate::agents::AgentId;
+use crate::engine::{Hop, PartWait};
 
 /// The places in the record.
 #[napi]
@@ -26,8 +27,9 @@ pub enum Field {
     OwnerThread,
     /// For how long the last blocking call has waited in the queue, in milliseconds; -1 if it has not.
     WaitedMs,
-    /// How many had come to the barrier before the last call; -1 if it did not queue.
-    Arrived,
+    /// What the last call found when it queued, or has changed: how many had come to the barrier, the count of the latch; -1 if it
+    /// did neither.
+    Found,
     /// How many parties the barrier has that refused the last call; 0 if it is broken.
     Parties,
     /// 1 if a condition's wait ended with a notification.
@@ -40,6 +42,10 @@ pub enum Field {
     HasEnded,
     /// The number of the request for a name that the last call made.
     Number,
+    /// Of a lock of a file whose fence was wanted: its upper 32 bits
+    FenceHigh,
+    /// and its lower ones.
+    FenceLow,
     /// How many steps the cycle has; each is a thread and the byte offset of the lock that it waits for.
     CycleLength,
     /// The first step.
@@ -95,4 +101,13 @@ impl Record {
         // and its JS, which does not run now, touch it.
         unsafe { self.0.as_ptr().add(place).write(value) };
     }
+}
+
+/// What the last set of locks found: what its caller asks for next, if it is of interest.
+#[derive(Default)]
+pub struct Found {
+    /// The ended agents that are to be reported, each with the lock's place in the list.
+    pub reports: Vec<(usize, AgentId)>,
+    /// The waits of a call that blocked.
+    pub waits: Vec<PartWait>,
 }

@@ -2,10 +2,11 @@
 
 use napi_derive::napi;
 
-use super::engine;
+use super::blocking_call::BlockingCall;
+use super::process::engine;
 use super::record::Field;
-use super::thread::{BlockingCall, JsThread};
-use crate::engine::{Corrupt, Failure, Outcome, Reply, ReplyError};
+use super::thread::JsThread;
+use crate::engine::{Corrupt, Failure, Outcome, Reply, ReplyError, State};
 
 /// Without what it was for: held by somebody else, or the time was over.
 #[napi]
@@ -88,4 +89,9 @@ pub fn of_release(released: Result<bool, Corrupt>) -> i32 {
         Ok(false) => NOT_OWNER,
         Err(Corrupt) => CORRUPT,
     }
+}
+
+/// Of a change.
+pub fn of_change(changed: Result<Option<State>, Corrupt>) -> i32 {
+    of_release(changed.map(|state| state.is_some()))
 }

@@ -5,10 +5,9 @@
 //! its own. A thread of the system may run several environments, one at a time: each is an agent.
 
 use std::cell::RefCell;
-use std::ffi::{CStr, c_void};
+use std::ffi::c_void;
 use std::ptr;
 use std::sync::Arc;
-use std::time::Instant;
 
 use napi::bindgen_prelude::*;
 use napi::{Env, sys};
@@ -16,18 +15,18 @@ use rustc_hash::FxHashMap;
 
 use super::anchors::Anchors;
 use super::ask::Ask;
-use super::engine;
-use super::files::ThreadFiles;
-use super::lock_all::Found;
-use super::record::{Field, Record};
+use super::blocking_call::BlockingCall;
+use super::desks::{self, ThreadStores};
+use super::handles::{check, dereference, reference};
+use super::process::engine;
+use super::record::{Field, Found, Record};
+use super::thread_files::ThreadFiles;
+use super::wake::{self, WakeLoop, create_wake, event_loop_address};
 use super::word::JsWord;
-use crate::agents::{Agent, AgentId, ThreadId, Wake};
+use crate::agents::{AgentId, ThreadId};
 use crate::engine::holds::Holds;
-use crate::engine::{
-    Caller, EventLoop, Hop, Limit, LockSet, Outcome, Primitive, Reply, ReplyError, Request, Settled, State,
-};
+use crate::engine::{EventLoop, Limit, Outcome, Primitive, Reply, ReplyError, Request, Settled, State};
 use crate::memory::Place;
-use crate::primitives::barrier;
 use crate::primitives::futex::FUTEX;
 
 /// One JS thread.
@@ -35,28 +34,31 @@ pub struct JsThread {
     /// Its waits.
     pub event_loop: EventLoop<'static>,
     /// What keeps the memory of their words.
-    anchors: Anchors,
+    pub(super) anchors: Anchors,
     /// The address of the wait that was settled last: what it got may have to be given back.
     settled: Option<usize>,
     /// The addresses of the locks of each set that is pending, by its token, which are kept.
-    set_anchors: FxHashMap<u32, Vec<usize>>,
+    pub(super) set_anchors: FxHashMap<u32, Vec<usize>>,
     /// Those of the set of the wait that was settled last.
-    settled_set: Vec<usize>,
+    pub(super) settled_set: Vec<usize>,
     /// What the last set of locks found; see `lock_all.rs`.
     pub found: Found,
     /// Which of its guards have lent their holds to waits.
     pub holds: Holds,
     /// The locks of files that it holds or waits for.
     pub files: ThreadFiles,
+    /// What it asks of stores.
+    pub stores: ThreadStores,
     /// The agent whose thread ended inside, which the last acquisition has to report.
     pub abandoned_by: Option<AgentId>,
     /// What there is to know of the last call.
     pub record: Record,
     /// The environment of the first load, which owns the references.
-    env: sys::napi_env,
+    pub(super) env: sys::napi_env,
     state: sys::napi_ref,
     drain: sys::napi_ref,
     pause: sys::napi_ref,
+    look: sys::napi_ref,
     wake: sys::napi_threadsafe_function,
     thread_id: ThreadId,
     /// The agent whose `wake` makes this loop turn: its own, or that of the environment with which it shares an event loop.
@@ -97,7 +99,7 @@ impl Threads {
     /// first, so that its `threadId` is the lowest.
     fn choose_wakers(&mut self) {
         let loops: Vec<usize> =
-            self.all.iter().map(|thread| if self.all.len() > 1 { thread.event_loop_address() } else { 0 }).collect();
+            self.all.iter().map(|thread| if self.all.len() > 1 { event_loop_address(thread.env) } else { 0 }).collect();
         for index in 0..self.all.len() {
             let owner = (0..self.all.len())
                 .filter(|other| *other == index || loops[*other] != 0 && loops[*other] == loops[index])
@@ -132,6 +134,7 @@ impl JsThread {
 
     /// Takes in the environment of which `environment` is an object, the same for all loads. `state` gets the agent's id as
     /// its property `id` and is returned; if the environment was taken in before, the object of that time is returned instead.
+    #[expect(clippy::too_many_arguments, reason = "what there is one of for each thread")]
     pub fn attach<'env>(
         env: Env,
         thread_id: ThreadId,
@@ -140,6 +143,7 @@ impl JsThread {
         record: Unknown<'env>,
         drain: Unknown<'env>,
         pause: Unknown<'env>,
+        look: Unknown<'env>,
     ) -> Result<Unknown<'env>> {
         let raw = env.raw();
         // SAFETY: those of the call in progress. `state` keeps the record, and the environment keeps `state`; no JS but the
@@ -151,9 +155,9 @@ impl JsThread {
         } else {
             let neighbour =
                 THREADS.with_borrow(|threads| threads.all.first().map(|first| first.event_loop.agent().clone()));
-            let wake = create_wake(raw, state.raw(), drain.raw())?;
+            let wake = create_wake(raw, state.raw(), drain.raw(), call_drain)?;
             let (state_reference, pause) = (reference(raw, state.raw())?, reference(raw, pause.raw())?);
-            let drain = reference(raw, drain.raw())?;
+            let (drain, look) = (reference(raw, drain.raw())?, reference(raw, look.raw())?);
             let agents = &engine().agents;
             let agent = match neighbour {
                 Some(neighbour) => agents.add_on(thread_id, neighbour.os_thread),
@@ -175,12 +179,14 @@ impl JsThread {
                 found: Found::default(),
                 holds: Holds::default(),
                 files: ThreadFiles::default(),
+                stores: ThreadStores::default(),
                 abandoned_by: None,
                 record,
                 env: raw,
                 state: state_reference,
                 drain,
                 pause,
+                look,
                 wake,
                 thread_id,
                 woken_by: id,
@@ -201,17 +207,14 @@ impl JsThread {
         self.event_loop.agent().id
     }
 
-    /// Which event loop of the system it runs in; 0 if the runtime does not tell.
-    fn event_loop_address(&self) -> usize {
-        let mut uv_loop = ptr::null_mut();
-        // SAFETY: the environment lives, and this is its thread; the out-parameter lives.
-        let status = unsafe { sys::napi_get_uv_event_loop(self.env, &mut uv_loop) };
-        if status == sys::Status::napi_ok { uv_loop as usize } else { 0 }
-    }
-
     /// The number of JS for this thread.
     pub fn number(&self) -> ThreadId {
         self.thread_id
+    }
+
+    /// Whether this thread's loop stays alive for what is pending.
+    pub fn keep_alive(&self, env: Env, on: bool) {
+        wake::keep_alive(env, self.wake, on);
     }
 
     /// Makes the loop turn, for what its code cannot arrange itself.
@@ -232,10 +235,10 @@ impl JsThread {
         let reply = self.event_loop.wait(primitive, place, request, limit);
         if matches!(reply, Ok(Reply::Pending(_))) {
             self.note_owner(self.event_loop.waits_for);
-            self.note_barrier(Some(self.event_loop.found), None);
+            self.note_found(primitive, Some(self.event_loop.found), None);
         } else {
             let is_refused = matches!(reply, Ok(Reply::Now(Outcome::Refused)));
-            self.note_barrier(None, is_refused.then_some(self.event_loop.found));
+            self.note_found(primitive, None, is_refused.then_some(self.event_loop.found));
             self.anchors.release(self.env, place.address())?;
         }
         Ok(reply)
@@ -272,46 +275,8 @@ impl JsThread {
         }
     }
 
-    fn release_anchors(&mut self, addresses: Vec<usize>) -> Result<()> {
+    pub(super) fn release_anchors(&mut self, addresses: Vec<usize>) -> Result<()> {
         addresses.into_iter().try_for_each(|address| self.anchors.release(self.env, address))
-    }
-
-    /// Asks for several locks, and queues for those that cannot be had; a pending set keeps the memory of `views`, which are
-    /// those of its list.
-    pub fn lock_all_async(
-        &mut self,
-        set: &mut LockSet,
-        views: &[JsWord],
-        limit: Limit,
-    ) -> Result<std::result::Result<Reply, ReplyError>> {
-        let addresses: Vec<usize> = set.places().map(Place::address).collect();
-        let kept: Vec<usize> = set.indices().collect();
-        for (address, index) in addresses.iter().zip(kept) {
-            self.anchors.hold(self.env, *address, views[index].1)?;
-        }
-        let reply = self.event_loop.lock_all(set, limit);
-        self.note_set(&reply, addresses)?;
-        Ok(reply)
-    }
-
-    /// Goes on with the set whose next lock has just been granted; `None` if there is none.
-    pub fn go_on(&mut self) -> Result<Option<std::result::Result<Reply, ReplyError>>> {
-        let Some(reply) = self.event_loop.go_on() else { return Ok(None) };
-        let addresses = std::mem::take(&mut self.settled_set);
-        if matches!(reply, Ok(Reply::Pending(_))) {
-            self.note_set(&reply, addresses)?;
-        } else {
-            // What it got may have to be given back.
-            self.settled_set = addresses;
-        }
-        Ok(Some(reply))
-    }
-
-    fn note_set(&mut self, reply: &std::result::Result<Reply, ReplyError>, addresses: Vec<usize>) -> Result<()> {
-        let Ok(Reply::Pending(token)) = reply else { return self.release_anchors(addresses) };
-        self.note_owner(self.event_loop.waits_for);
-        self.set_anchors.insert(*token, addresses);
-        Ok(())
     }
 
     /// The next wait that is over; the one before has been settled.
@@ -338,13 +303,17 @@ impl JsThread {
         if let Some(wait) = &call.wait {
             self.note_owner(wait.owner);
         }
-        self.note_barrier(call.wait.as_ref().map(|wait| wait.found), call.refused);
     }
 
-    /// What a party finds out about its barrier: the state in which it was queued, or refused at once.
-    fn note_barrier(&mut self, queued: Option<State>, refused: Option<State>) {
-        self.record.set(Field::Arrived, queued.map_or(-1.0, |found| f64::from(barrier::arrived(found))));
-        self.record.set(Field::Parties, refused.map_or(0.0, |found| f64::from(barrier::parties(found))));
+    /// What a call that blocked has found out of its primitive.
+    pub fn note_found_by(&mut self, primitive: &dyn Primitive, call: &BlockingCall) {
+        self.note_found(primitive, call.wait.as_ref().map(|wait| wait.found), call.refused);
+    }
+
+    /// What a wait finds out: the state in which it was queued, or refused at once.
+    fn note_found(&mut self, primitive: &dyn Primitive, queued: Option<State>, refused: Option<State>) {
+        self.record.set(Field::Found, queued.map_or(-1.0, |state| f64::from(primitive.found(state)[0])));
+        self.record.set(Field::Parties, refused.map_or(0.0, |state| f64::from(primitive.found(state)[1])));
     }
 
     /// The thread of an agent, for a record; -1 for nobody.
@@ -357,7 +326,7 @@ impl JsThread {
         self.record.set(Field::HasEnded, f64::from(u8::from(engine().has_ended(place))));
     }
 
-    fn note_owner(&mut self, owner: AgentId) {
+    pub(super) fn note_owner(&mut self, owner: AgentId) {
         self.record.set(Field::OwnerThread, Self::thread_number(owner));
     }
 
@@ -368,117 +337,11 @@ impl JsThread {
             env: env.raw(),
             owner: self.env,
             pause: self.pause,
+            look: self.look,
             agent,
             wait: None,
             refused: None,
             deadlock: Vec::new(),
-        }
-    }
-
-    /// Whether this thread's loop stays alive for what is pending.
-    pub fn keep_alive(&self, env: Env, on: bool) {
-        // SAFETY: the function lives until the environment is torn down, and this is the environment's thread.
-        // A failure means that it is being torn down: nothing is left to keep alive.
-        unsafe {
-            if on {
-                sys::napi_ref_threadsafe_function(env.raw(), self.wake);
-            } else {
-                sys::napi_unref_threadsafe_function(env.raw(), self.wake);
-            }
-        }
-    }
-}
-
-/// A call from JS that blocks.
-pub struct BlockingCall {
-    env: sys::napi_env,
-    owner: sys::napi_env,
-    pause: sys::napi_ref,
-    agent: Arc<Agent>,
-    /// The deadlock that ended it in a pause.
-    deadlock: Vec<Hop>,
-    /// What it found, if it came to waiting in the queue.
-    wait: Option<Queued>,
-    /// The state in which it was refused at once.
-    refused: Option<State>,
-}
-
-/// What a wait found when it was queued.
-struct Queued {
-    since: Instant,
-    /// Who held it alone.
-    owner: AgentId,
-    found: State,
-}
-
-impl BlockingCall {
-    /// Calls a JS function, which lets the debugger in and shows whether the thread is being terminated.
-    /// False if no JS can run here any more.
-    fn run_js(&self) -> bool {
-        let env = self.env;
-        let mut scope = ptr::null_mut();
-        // SAFETY: this is the thread of `env` and of `owner`, inside a call from JS; the reference lives as long as the thread.
-        // Once a status is not ok, nothing that may run JS is called.
-        unsafe {
-            if sys::napi_open_handle_scope(env, &mut scope) != sys::Status::napi_ok {
-                return false;
-            }
-            let mut receiver = ptr::null_mut();
-            let is_alive = dereference(self.owner, self.pause).is_ok_and(|function| {
-                sys::napi_get_undefined(env, &mut receiver) == sys::Status::napi_ok
-                    && sys::napi_call_function(env, receiver, function, 0, ptr::null(), ptr::null_mut())
-                        == sys::Status::napi_ok
-            });
-            sys::napi_close_handle_scope(env, scope);
-            is_alive
-        }
-    }
-
-    /// Whether a deadlock has ended the call.
-    pub fn is_deadlocked(&self) -> bool {
-        !self.deadlock.is_empty()
-    }
-
-    /// That deadlock.
-    pub fn deadlock(&self) -> &[Hop] {
-        &self.deadlock
-    }
-}
-
-impl Caller for BlockingCall {
-    fn pause(&mut self) -> bool {
-        let is_alive = self.run_js();
-        if is_alive && let Some(cycle) = engine().find_cycle_in_pause(&self.agent) {
-            // A subscriber of `sablock:long-hold`, or somebody with a debugger, has locked what can be freed only after this.
-            self.deadlock = cycle;
-            return false;
-        }
-        is_alive
-    }
-
-    fn queued(&mut self, owner: AgentId, found: State, since: Instant) {
-        self.wait = Some(Queued { since, owner, found });
-    }
-
-    fn refused(&mut self, found: State) {
-        self.refused = Some(found);
-    }
-}
-
-/// Makes a thread's event loop turn: one threadsafe function for each thread, and the agent to drain if it is not that one's.
-struct WakeLoop(sys::napi_threadsafe_function, AgentId);
-
-// SAFETY: calling a threadsafe function from any thread is what it is for; the agent's lock around it
-// sees to it that it is not called once `end` has taken it away.
-unsafe impl Send for WakeLoop {}
-
-impl Wake for WakeLoop {
-    fn wake(&self) {
-        // SAFETY: alive until the environment's own cleanup, before which `end` takes this object away.
-        // The status is of no use: a loop that is closing has no waits that anybody could still settle.
-        unsafe {
-            let drained = self.1 as usize as *mut c_void;
-            sys::napi_call_threadsafe_function(self.0, drained, sys::ThreadsafeFunctionCallMode::nonblocking);
         }
     }
 }
@@ -499,6 +362,8 @@ unsafe extern "C" fn end(id: *mut c_void) {
     if let Some(thread) = ended {
         // First what is locked outside of the process: the engine lets in others of the process then.
         thread.files.end();
+        thread.stores.end();
+        desks::agent_ended(id);
         thread.event_loop.end();
     }
 }
@@ -527,56 +392,4 @@ unsafe extern "C" fn call_drain(env: sys::napi_env, drain: sys::napi_value, _: *
             sys::napi_call_function(env, receiver, drain, 0, ptr::null(), ptr::null_mut());
         }
     }
-}
-
-/// A threadsafe function that runs `drain`, and does not keep the loop alive yet. `state` is what async_hooks and the
-/// tools behind it get as its resource: it says by `hasRef()` whether the loop is kept alive.
-fn create_wake(
-    env: sys::napi_env,
-    state: sys::napi_value,
-    drain: sys::napi_value,
-) -> Result<sys::napi_threadsafe_function> {
-    const NAME: &CStr = c"sablock";
-    let mut name = ptr::null_mut();
-    let mut function = ptr::null_mut();
-    // SAFETY: `env` is the environment of the call in progress, `drain` a function and `state` an object of it;
-    // the out-parameters live.
-    unsafe {
-        check(sys::napi_create_string_utf8(env, NAME.as_ptr(), NAME.count_bytes() as isize, &mut name))?;
-        check(sys::napi_create_threadsafe_function(
-            env,
-            drain,
-            state,
-            name,
-            0,
-            1,
-            ptr::null_mut(),
-            None,
-            ptr::null_mut(),
-            Some(call_drain),
-            &mut function,
-        ))?;
-        check(sys::napi_unref_threadsafe_function(env, function))?;
-    }
-    Ok(function)
-}
-
-/// A strong reference.
-pub fn reference(env: sys::napi_env, value: sys::napi_value) -> Result<sys::napi_ref> {
-    let mut reference = ptr::null_mut();
-    // SAFETY: `value` is a live object or function of `env`, in the call in progress.
-    check(unsafe { sys::napi_create_reference(env, value, 1, &mut reference) })?;
-    Ok(reference)
-}
-
-fn dereference(env: sys::napi_env, reference: sys::napi_ref) -> Result<sys::napi_value> {
-    let mut value = ptr::null_mut();
-    // SAFETY: `reference` was made in `env` with a count of 1 and is never deleted.
-    check(unsafe { sys::napi_get_reference_value(env, reference, &mut value) })?;
-    Ok(value)
-}
-
-/// From a status to a result.
-pub fn check(status: sys::napi_status) -> Result<()> {
-    check_status!(status)
 }

@@ -6,16 +6,16 @@
 //! | 28 | all have come: those who wait pass (within a section only) |
 //! | 29 | W: somebody waits, so that every change goes through the queue |
 //! | 30 | broken: those who wait and those who come are refused, until it is reset |
+//! | 31 | with 30: it is new once those who wait are refused (within a section only) |
 //!
 //! The second word is the number of parties, as the first to arrive had it, or 0. Everything goes through the core: a
 //! barrier that nobody waits at is of no use.
 
-use std::sync::Arc;
-
 use super::word;
-use crate::agents::{Agent, AgentId};
+use crate::agents::AgentId;
 use crate::engine::{
-    Blockers, Corrupt, Counts, Engine, Entry, Facts, Hold, HoldOwner, Mode, Order, Primitive, Request, State,
+    About, Blockers, Change, Corrupt, Counts, Entry, Facts, Hold, HoldOwner, Mode, Order, Primitive, Request, Space,
+    State,
 };
 use crate::memory::Place;
 use crate::sync::Ordering;
@@ -27,6 +27,7 @@ const COMPLETE: u32 = 1 << 28;
 pub const WAITING: u32 = 1 << 29;
 /// It is broken.
 pub const BROKEN: u32 = 1 << 30;
+const RESET: u32 = 1 << 31;
 /// No barrier has more parties.
 pub const MAX_PARTIES: u32 = ARRIVED;
 
@@ -52,6 +53,12 @@ impl Words {
         State(u64::from(self.parties) << 32 | u64::from(self.first))
     }
 
+    /// What is left of the first word when nobody waits.
+    fn kept(self) -> u32 {
+        let is_new = self.first & RESET != 0 && !fault!(ResetStaysBroken);
+        if is_new { 0 } else { self.first & BROKEN }
+    }
+
     /// Broken, with nobody in it.
     fn broken() -> State {
         Self { first: BROKEN, parties: 0 }.state()
@@ -64,16 +71,6 @@ impl From<State> for Words {
     }
 }
 
-/// How many had come before whoever found this state.
-pub fn arrived(state: State) -> u32 {
-    Words::from(state).arrived()
-}
-
-/// How many parties it has whom somebody finds there; 0 if it is broken.
-pub fn parties(state: State) -> u32 {
-    Words::from(state).parties
-}
-
 impl Hold {
     /// A party of a barrier that has `parties`.
     pub const fn party(parties: u32) -> Self {
@@ -84,13 +81,12 @@ impl Hold {
     pub const MEMBER: Self = Self { mode: Mode::Member, owner: HoldOwner::Guard, count: 1, of: 0 };
 }
 
-impl Primitive for Barrier {
-    fn name(&self) -> &'static str {
-        "Barrier"
-    }
+static ABOUT: About =
+    About { name: "Barrier", order: Order::Strict, space: Space::Words, registered: Some(Mode::Member) };
 
-    fn order(&self) -> Order {
-        Order::Strict
+impl Primitive for Barrier {
+    fn about(&self) -> &'static About {
+        &ABOUT
     }
 
     fn freeze(&self, place: Place, facts: &Facts<'_>) -> Result<State, Corrupt> {
@@ -109,8 +105,8 @@ impl Primitive for Barrier {
     fn thaw(&self, place: Place, _: State, state: State, is_queued: bool) {
         let words = Words::from(state);
         place.second_word().store(if is_queued { words.parties } else { 0 }, Ordering::Relaxed);
-        let first = if is_queued { words.first } else { words.first & BROKEN };
-        word::thaw(place, WAITING, word::state(first & !COMPLETE), is_queued);
+        let first = if is_queued { words.first & !(COMPLETE | RESET) } else { words.kept() };
+        word::thaw(place, WAITING, word::state(first), is_queued);
     }
 
     fn read(&self, place: Place) -> State {
@@ -157,13 +153,23 @@ impl Primitive for Barrier {
         Some(state)
     }
 
-    fn registered(&self) -> Option<Mode> {
-        Some(Mode::Member)
-    }
-
     /// A member that ends breaks it, though nobody waits.
     fn given_back(&self, state: State, counts: Counts) -> State {
         if counts.sum() > 0 { Words::broken() } else { state }
+    }
+
+    /// To reset it breaks it for those who wait, and makes it new, in one section: who comes between two would be forgotten.
+    fn change(&self, _: State, change: Change, _: AgentId) -> Option<State> {
+        match change {
+            Change::Break => Some(Words::broken()),
+            Change::Reset => Some(Words { first: BROKEN | RESET, parties: 0 }.state()),
+            _ => None,
+        }
+    }
+
+    fn found(&self, state: State) -> [u32; 2] {
+        let words = Words::from(state);
+        [words.arrived(), words.parties]
     }
 
     fn is_waiting(&self, state: State) -> bool {
@@ -172,29 +178,6 @@ impl Primitive for Barrier {
 
     fn blockers(&self, _: State) -> Blockers {
         Blockers::Anybody
-    }
-}
-
-impl Engine {
-    /// Breaks the barrier, as a party does that comes and goes. On the thread of `here`, as [`Engine::release`].
-    pub fn break_barrier(&self, here: &Arc<Agent>, place: Place) -> Result<(), Corrupt> {
-        self.update(here, &BARRIER, place, |_| Some(Words::broken()))?;
-        Ok(())
-    }
-
-    /// Breaks the barrier for those who wait, and makes it new. On the thread of `here`, as [`Engine::release`].
-    pub fn reset_barrier(&self, here: &Arc<Agent>, place: Place) -> Result<(), Corrupt> {
-        let mut section = self.open(&BARRIER, place)?;
-        section.update(|_| Some(Words::broken()));
-        section.hand_off();
-        // In the same section: who comes between two resets would be forgotten by the second.
-        if fault!(ResetInTwoSections) {
-            section.finish_beside(here);
-            section = self.open(&BARRIER, place)?;
-        }
-        section.update(|_| Some(State(0)));
-        section.finish_beside(here);
-        Ok(())
     }
 }
 
@@ -210,7 +193,7 @@ mod tests {
         let enter = |state, is_queued| BARRIER.enter(state, Request::Hold(party), ME, is_queued);
         assert_eq!(enter(State(0), false), Entry::Wait);
         let one = BARRIER.queued(State(0), Some(party));
-        assert_eq!((arrived(one), enter(one, true)), (1, Entry::Wait));
+        assert_eq!((BARRIER.found(one), enter(one, true)), ([1, 3], Entry::Wait));
         let two = BARRIER.queued(one, Some(party));
         let Entry::Granted(all) = enter(two, true) else { panic!("the last") };
         assert_eq!((BARRIER.grant(two, party, ME), BARRIER.grant(all, party, ME)), (None, Some(all)));

@@ -6,11 +6,9 @@
 //! | 0 | set: whoever comes passes |
 //! | 29 | W: somebody waits, so that every change goes through the queue |
 
-use std::sync::Arc;
-
 use super::word;
-use crate::agents::{Agent, AgentId};
-use crate::engine::{Blockers, Corrupt, Engine, Entry, Facts, Hold, Order, Primitive, Request, State};
+use crate::agents::AgentId;
+use crate::engine::{About, Blockers, Change, Corrupt, Entry, Facts, Hold, Order, Primitive, Request, Space, State};
 use crate::memory::Place;
 
 /// The event is set.
@@ -27,23 +25,26 @@ enum Reset {
 
 /// An event.
 pub struct Event {
-    name: &'static str,
+    about: &'static About,
     reset: Reset,
 }
 
 /// The one that is reset by hand.
-pub static MANUAL_RESET_EVENT: Event = Event { name: "ManualResetEvent", reset: Reset::ByHand };
+pub static MANUAL_RESET_EVENT: Event = Event { about: &MANUAL, reset: Reset::ByHand };
 
 /// The one that resets itself.
-pub static AUTO_RESET_EVENT: Event = Event { name: "AutoResetEvent", reset: Reset::ByPassage };
+pub static AUTO_RESET_EVENT: Event = Event { about: &AUTO, reset: Reset::ByPassage };
+
+static MANUAL: About = about("ManualResetEvent");
+static AUTO: About = about("AutoResetEvent");
+
+const fn about(name: &'static str) -> About {
+    About { name, order: Order::Strict, space: Space::Words, registered: None }
+}
 
 impl Primitive for Event {
-    fn name(&self) -> &'static str {
-        self.name
-    }
-
-    fn order(&self) -> Order {
-        Order::Strict
+    fn about(&self) -> &'static About {
+        self.about
     }
 
     fn freeze(&self, place: Place, facts: &Facts<'_>) -> Result<State, Corrupt> {
@@ -80,24 +81,20 @@ impl Primitive for Event {
         })
     }
 
+    fn change(&self, state: State, change: Change, _: AgentId) -> Option<State> {
+        match change {
+            Change::Set => Some(word::state(word::of(state) | SET)),
+            Change::Reset => Some(word::state(word::of(state) & !SET)),
+            _ => None,
+        }
+    }
+
     fn is_waiting(&self, state: State) -> bool {
         word::of(state) & WAITING != 0
     }
 
     fn blockers(&self, _: State) -> Blockers {
         Blockers::Anybody
-    }
-}
-
-impl Engine {
-    /// Sets an event. On the thread of `here`, as [`Engine::release`].
-    pub fn set_event(&self, here: &Arc<Agent>, event: &'static Event, place: Place) -> Result<(), Corrupt> {
-        self.update(here, event, place, |state| Some(word::state(word::of(state) | SET))).map(drop)
-    }
-
-    /// Resets an event. On the thread of `here`, as [`Engine::release`].
-    pub fn reset_event(&self, here: &Arc<Agent>, event: &'static Event, place: Place) -> Result<(), Corrupt> {
-        self.update(here, event, place, |state| Some(word::state(word::of(state) & !SET))).map(drop)
     }
 }
 

@@ -7,11 +7,11 @@
 //!
 //! An *entry* is one of the count that is counted down when its thread ends; who has entries, the register of holds says.
 
-use std::sync::Arc;
-
 use super::word;
-use crate::agents::{Agent, AgentId};
-use crate::engine::{Blockers, Corrupt, Counts, Engine, Entry, Facts, Hold, Mode, Order, Primitive, Request, State};
+use crate::agents::AgentId;
+use crate::engine::{
+    About, Blockers, Change, Corrupt, Counts, Entry, Facts, Hold, Mode, Order, Primitive, Request, Space, State,
+};
 use crate::memory::Place;
 
 /// No count is larger.
@@ -40,13 +40,11 @@ impl Latch {
     }
 }
 
-impl Primitive for Latch {
-    fn name(&self) -> &'static str {
-        "Latch"
-    }
+static ABOUT: About = About { name: "Latch", order: Order::Strict, space: Space::Words, registered: Some(Mode::Entry) };
 
-    fn order(&self) -> Order {
-        Order::Strict
+impl Primitive for Latch {
+    fn about(&self) -> &'static About {
+        &ABOUT
     }
 
     fn freeze(&self, place: Place, facts: &Facts<'_>) -> Result<State, Corrupt> {
@@ -84,12 +82,17 @@ impl Primitive for Latch {
         }
     }
 
-    fn registered(&self) -> Option<Mode> {
-        Some(Mode::Entry)
-    }
-
     fn given_back(&self, state: State, counts: Counts) -> State {
         self.counted_down(state, counts.sum())
+    }
+
+    fn change(&self, state: State, change: Change, _: AgentId) -> Option<State> {
+        let Change::Add { count, .. } = change else { return None };
+        self.changed(state, i64::from(count))
+    }
+
+    fn found(&self, state: State) -> [u32; 2] {
+        [word::of(state) & MAX_COUNT, 0]
     }
 
     fn is_waiting(&self, state: State) -> bool {
@@ -98,15 +101,6 @@ impl Primitive for Latch {
 
     fn blockers(&self, _: State) -> Blockers {
         Blockers::Anybody
-    }
-}
-
-impl Engine {
-    /// Changes the count of a latch by `by`; returns what is left, or `None` if that is no count: then nothing changes.
-    /// On the thread of `here`, as [`Engine::release`].
-    pub fn change_latch(&self, here: &Arc<Agent>, place: Place, by: i64) -> Result<Option<u32>, Corrupt> {
-        let state = self.update(here, &LATCH, place, |state| LATCH.changed(state, by))?;
-        Ok(state.map(|state| word::of(state) & MAX_COUNT))
     }
 }
 

@@ -1,7 +1,6 @@
 //! The primitives: each a table of transitions on its words, which the engine drives. The only place that names bits.
 
 pub mod barrier;
-pub mod condition;
 pub mod event;
 pub mod futex;
 pub mod latch;

@@ -13,13 +13,10 @@
 //! `W` with owner 0 and neither `A` nor `F` is written only inside a section (see [`crate::engine`]), never left behind.
 //! All values are below 2^30, so that V8 keeps them as small integers.
 
-use std::sync::Arc;
-
 use super::word;
-use crate::agents::{Agent, AgentId, LARGEST_ID, Standing};
+use crate::agents::{AgentId, LARGEST_ID, Standing};
 use crate::engine::{
-    Blockers, Caller, Corrupt, Engine, Entry, EventLoop, Facts, Failure, Glance, Hold, HoldOwner, Limit, Order,
-    Outcome, Primitive, Reply, ReplyError, Request, State,
+    About, Blockers, Change, Corrupt, Entry, Facts, Glance, Hold, HoldOwner, Order, Primitive, Request, Space, State,
 };
 use crate::memory::Place;
 use crate::sync::Ordering;
@@ -142,13 +139,11 @@ pub struct Mutex;
 /// The one that there need be.
 pub static MUTEX: Mutex = Mutex;
 
-impl Primitive for Mutex {
-    fn name(&self) -> &'static str {
-        "Mutex"
-    }
+static ABOUT: About = About { name: "Mutex", order: Order::Barging, space: Space::Words, registered: None };
 
-    fn order(&self) -> Order {
-        Order::Barging
+impl Primitive for Mutex {
+    fn about(&self) -> &'static About {
+        &ABOUT
     }
 
     fn freeze(&self, place: Place, facts: &Facts<'_>) -> Result<State, Corrupt> {
@@ -193,6 +188,11 @@ impl Primitive for Mutex {
         Word::from(state).taken(agent, HoldOwner::Thread).state()
     }
 
+    fn change(&self, state: State, change: Change, agent: AgentId) -> Option<State> {
+        let word = Word::from(state);
+        (change == Change::MarkConsistent && word.owner() == agent).then(|| word.consistent().state())
+    }
+
     fn is_waiting(&self, state: State) -> bool {
         Word::from(state).is_waiting()
     }
@@ -201,17 +201,17 @@ impl Primitive for Mutex {
         Some(Word::from(state).reserved(true).state())
     }
 
-    fn unreserve(&self, state: State) -> State {
+    fn unreserve(&self, state: State, _: Hold) -> State {
         Word::from(state).reserved(false).state()
     }
 
-    fn glance(&self, place: Place) -> Option<Glance> {
+    fn glance(&self, place: Place, _: Hold) -> Option<Glance> {
         // Relaxed: a hint that guards no data.
         let word = Word(place.word().load(Ordering::Relaxed));
         Some(Glance {
             is_free: word.0 == 0,
             is_shared: false,
-            owner: word.owner(),
+            held: word.owner(),
             is_waiting: word.is_waiting(),
             is_reserved: word.is_reserved(),
         })
@@ -221,48 +221,12 @@ impl Primitive for Mutex {
         let Some(hold) = request.hold() else { return false };
         let mine = Word(0).taken(agent, hold.owner).0;
         // Acquire: pairs with the release of the unlock that wrote 0.
-        place.word().compare_exchange(0, mine, Ordering::Acquire, Ordering::Relaxed).is_ok()
+        let order = if fault!(EntersWithoutAcquire) { Ordering::Relaxed } else { Ordering::Acquire };
+        place.word().compare_exchange(0, mine, order, Ordering::Relaxed).is_ok()
     }
 
     fn blockers(&self, state: State) -> Blockers {
         Blockers::Owner(Word::from(state).owner())
-    }
-}
-
-impl Engine {
-    /// Locks a mutex for `agent`; see [`Engine::wait`].
-    pub fn lock(
-        &self,
-        agent: &Arc<Agent>,
-        place: Place,
-        owner: HoldOwner,
-        limit: Limit,
-        caller: &mut dyn Caller,
-    ) -> Result<Outcome, Failure> {
-        self.wait(agent, &MUTEX, place, Request::Hold(Hold::exclusive(owner)), limit, caller)
-    }
-
-    /// Unlocks a mutex that `here` holds; see [`Engine::release`].
-    pub fn unlock(&self, here: &Arc<Agent>, place: Place, owner: HoldOwner) -> Result<bool, Corrupt> {
-        self.release(here, &MUTEX, place, Hold::exclusive(owner))
-    }
-
-    /// Takes the mark of abandonment off a mutex that `agent` holds; false if it does not hold it.
-    pub fn mark_consistent(&self, agent: AgentId, place: Place) -> Result<bool, Corrupt> {
-        let mut section = self.open(&MUTEX, place)?;
-        let is_held = section.owner() == agent;
-        if is_held {
-            section.update(|state| Some(Word::from(state).consistent().state()));
-        }
-        section.finish();
-        Ok(is_held)
-    }
-}
-
-impl EventLoop<'_> {
-    /// Locks a mutex if it is free and nobody of this thread waits for it; else queues.
-    pub fn lock(&mut self, place: Place, owner: HoldOwner, limit: Limit) -> Result<Reply, ReplyError> {
-        self.wait(&MUTEX, place, Request::Hold(Hold::exclusive(owner)), limit)
     }
 }
 

@@ -9,14 +9,13 @@
 //! A: somebody who held it alone ended inside, or a hold was stolen; it stays until a holder says that all is well.
 //! The second word is the agent whose thread ended inside, until somebody who gets in reports it; 0 if nobody has to.
 //!
-//! Who the holders are the table of names knows (see `engine/names.rs`). Strict order: nobody overtakes, and those next to each
+//! Who the holders are stands in its bucket (see `engine/holders.rs`). Strict order: nobody overtakes, and those next to each
 //! other who share it go in together.
 
 use super::mutex::ABANDONED;
 use crate::agents::AgentId;
 use crate::engine::{
-    Blockers, Corrupt, Entry, EventLoop, Facts, Hold, Limit, Mode, Name, Order, Outcome, Primitive, Reply, ReplyError,
-    Request, Space, State, Ticket,
+    About, Blockers, Change, Corrupt, Entry, Facts, Hold, Mode, Order, Primitive, Request, Space, State,
 };
 use crate::memory::Place;
 use crate::sync::Ordering;
@@ -68,17 +67,11 @@ pub struct Named;
 /// The one that there need be.
 pub static NAMED: Named = Named;
 
+static ABOUT: About = About { name: "HeldLock", order: Order::Strict, space: Space::Names, registered: None };
+
 impl Primitive for Named {
-    fn name(&self) -> &'static str {
-        "name"
-    }
-
-    fn order(&self) -> Order {
-        Order::Strict
-    }
-
-    fn space(&self) -> Space {
-        Space::Names
+    fn about(&self) -> &'static About {
+        &ABOUT
     }
 
     /// There are no fast paths to be stopped: all changes are sections.
@@ -145,6 +138,12 @@ impl Primitive for Named {
         Words { ended: agent, ..state.into() }.state()
     }
 
+    /// Whether this very request holds it alone, the table of names says.
+    fn change(&self, state: State, change: Change, _: AgentId) -> Option<State> {
+        let words = Words::from(state);
+        (change == Change::MarkConsistent).then(|| Words { lock: words.lock & !ABANDONED, ..words }.state())
+    }
+
     fn is_waiting(&self, _: State) -> bool {
         true
     }
@@ -157,68 +156,6 @@ impl Primitive for Named {
 /// Whether a lock of a name is marked: a holder ended inside, or a hold was stolen, and nobody has said since that all is well.
 pub fn is_abandoned(state: State) -> bool {
     Words::from(state).lock & ABANDONED != 0
-}
-
-fn unmarked(state: State) -> State {
-    let words = Words::from(state);
-    Words { lock: words.lock & !ABANDONED, ..words }.state()
-}
-
-impl EventLoop<'_> {
-    /// Asks for a name. Later the request is known by the ticket's number; one that is refused at once is over.
-    pub fn request_name(&mut self, name: Name, mode: Mode, limit: Limit) -> Result<(Ticket, Reply), ReplyError> {
-        let ticket = self.make_request(&NAMED, name, mode);
-        let reply = self.wait(&NAMED, ticket.place, Request::Hold(ticket.hold), limit);
-        if matches!(reply, Err(_) | Ok(Reply::Now(Outcome::TimedOut | Outcome::Refused))) {
-            self.forget_request(ticket);
-        }
-        Ok((ticket, reply?))
-    }
-
-    /// Takes a name from all who hold it. With the ended agent that is to be reported.
-    pub fn steal_name(&mut self, name: Name) -> Result<(Ticket, Option<AgentId>), Corrupt> {
-        let ticket = self.make_request(&NAMED, name, Mode::Exclusive);
-        let abandoned_by = self.steal(&NAMED, ticket)?;
-        Ok((ticket, abandoned_by))
-    }
-
-    /// Releases what a request holds; it is over. False if it holds nothing any more.
-    pub fn release_name(&mut self, number: u32) -> Result<bool, Corrupt> {
-        let Some(ticket) = self.request(number) else { return Ok(false) };
-        let is_released = self.engine().release(self.agent(), &NAMED, ticket.place, ticket.hold)?;
-        self.forget_request(ticket);
-        Ok(is_released)
-    }
-
-    /// As [`EventLoop::release_name`], but the number stays taken: whoever has it may release it again, to no effect.
-    pub fn let_go_of_name(&self, number: u32) -> Result<bool, Corrupt> {
-        let Some(ticket) = self.request(number) else { return Ok(false) };
-        self.engine().release(self.agent(), &NAMED, ticket.place, ticket.hold)
-    }
-
-    /// Takes back what a request was granted, of which its code will not learn; `abandoned_by` is what it would have reported.
-    pub fn give_back_name(&mut self, number: u32, abandoned_by: Option<AgentId>) {
-        let Some(ticket) = self.request(number) else { return };
-        self.engine().give_back(self.agent(), &NAMED, ticket.place, ticket.hold, abandoned_by);
-        self.forget_request(ticket);
-    }
-
-    /// Takes the mark off a name. False if the request does not hold it alone.
-    pub fn mark_name_consistent(&self, number: u32) -> Result<bool, Corrupt> {
-        let Some(Ticket { place, hold, .. }) = self.request(number) else { return Ok(false) };
-        let mut section = self.engine().open(&NAMED, place)?;
-        let is_holder = hold.mode == Mode::Exclusive && section.is_holder(self.agent().id, hold);
-        if is_holder {
-            section.update(|state| Some(unmarked(state)));
-        }
-        section.finish();
-        Ok(is_holder)
-    }
-
-    /// Whether the name of a request is marked.
-    pub fn is_name_abandoned(&self, number: u32) -> bool {
-        self.request(number).is_some_and(|ticket| is_abandoned(NAMED.read(ticket.place)))
-    }
 }
 
 #[cfg(all(test, not(loom)))]
@@ -267,7 +204,7 @@ mod tests {
         assert!(is_abandoned(marked) && Words::from(marked).is_free());
         let held = NAMED.grant(marked, ALONE_HOLD, ME).unwrap();
         assert_eq!(NAMED.release(held, ALONE_HOLD, ME), Some(marked));
-        assert_eq!(NAMED.release(unmarked(held), ALONE_HOLD, ME), Some(FREE));
+        assert_eq!(NAMED.release(NAMED.change(held, Change::MarkConsistent, ME).unwrap(), ALONE_HOLD, ME), Some(FREE));
     }
 
     #[test]

@@ -9,12 +9,10 @@
 //! A: the thread of one before ended inside, and nobody has been done since: whoever runs has to know, also if one between
 //! them knew and failed. W (bit 29): somebody waits. In strict order, so that whoever runs next, after one that failed, is the next in line.
 
-use std::sync::Arc;
-
 use super::mutex::{ABANDONED, OWNER, WAITING};
 use super::word;
-use crate::agents::{Agent, AgentId, Standing};
-use crate::engine::{Blockers, Corrupt, Engine, Entry, Facts, Hold, Order, Primitive, Request, State};
+use crate::agents::{AgentId, Standing};
+use crate::engine::{About, Blockers, Change, Corrupt, Entry, Facts, Hold, Order, Primitive, Request, Space, State};
 use crate::memory::Place;
 
 /// D: it is done.
@@ -30,13 +28,11 @@ fn runner(state: State) -> AgentId {
     word::of(state) & OWNER
 }
 
-impl Primitive for Once {
-    fn name(&self) -> &'static str {
-        "Once"
-    }
+static ABOUT: About = About { name: "Once", order: Order::Strict, space: Space::Words, registered: None };
 
-    fn order(&self) -> Order {
-        Order::Strict
+impl Primitive for Once {
+    fn about(&self) -> &'static About {
+        &ABOUT
     }
 
     fn freeze(&self, place: Place, facts: &Facts<'_>) -> Result<State, Corrupt> {
@@ -91,20 +87,16 @@ impl Primitive for Once {
         word::state(agent)
     }
 
+    fn change(&self, state: State, change: Change, agent: AgentId) -> Option<State> {
+        (change == Change::Finish && runner(state) == agent).then(|| word::state(DONE))
+    }
+
     fn is_waiting(&self, state: State) -> bool {
         word::of(state) & WAITING != 0
     }
 
     fn blockers(&self, state: State) -> Blockers {
         Blockers::Owner(runner(state))
-    }
-}
-
-impl Engine {
-    /// What `here` has run is done: all others go on. False if it does not run.
-    pub fn finish_once(&self, here: &Arc<Agent>, place: Place) -> Result<bool, Corrupt> {
-        let done = self.update(here, &ONCE, place, |state| (runner(state) == here.id).then(|| word::state(DONE)))?;
-        Ok(done.is_some())
     }
 }
 

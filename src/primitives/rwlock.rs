@@ -6,16 +6,16 @@
 //! | id          | 0 | * | * | 0 | * | one writer, as for the mutex | held |
 //! | count       | 1 | 0 | * | 0 | 0 | so many readers; one compare-exchange takes or gives back a hold if A is 0 | readers enter |
 //! | count       | 1 | 0 | * | 0 | 1 | giving back must look at the queue | somebody waits: readers queue behind |
+//! | count or 0  | 1 | 0 | * | 1 | 1 | as above, if there are any | kept for an event loop that will read: no writer enters |
 //!
 //! Who reads, the register of holds says. Barging, as the mutex; adjacent readers go in together.
 
-use std::sync::Arc;
-
 use super::mutex::{ABANDONED, GUARDED, OWNER, RESERVED, WAITING};
 use super::word;
-use crate::agents::{Agent, AgentId, Standing};
+use crate::agents::{AgentId, Standing};
 use crate::engine::{
-    Blockers, Corrupt, Counts, Engine, Entry, Facts, Glance, Hold, HoldOwner, Mode, Order, Primitive, Request, State,
+    About, Blockers, Change, Corrupt, Counts, Entry, Facts, Glance, Hold, HoldOwner, Mode, Order, Primitive, Request,
+    Space, State,
 };
 use crate::memory::Place;
 use crate::sync::Ordering;
@@ -53,10 +53,16 @@ impl Word {
         self.0 & (OWNER | SHARED | RESERVED) == 0
     }
 
-    /// With this number of readers; the mark of abandonment stays.
+    /// With this number of readers; the mark of abandonment stays, and what is kept for a reader.
     const fn with_readers(self, readers: u32) -> Self {
-        let shared = if readers == 0 { 0 } else { SHARED | readers };
-        Self(self.0 & ABANDONED | shared)
+        let kept = self.0 & (ABANDONED | RESERVED);
+        let shared = if readers == 0 && kept & RESERVED == 0 { 0 } else { SHARED | readers };
+        Self(kept | shared)
+    }
+
+    /// Whether a reader may enter: nobody writes, and it is not kept for a writer.
+    const fn is_open_to_readers(self) -> bool {
+        self.writer() == 0 && (self.0 & RESERVED == 0 || self.0 & SHARED != 0) && self.readers() < MAX_READERS
     }
 
     /// Taken by a writer.
@@ -74,9 +80,9 @@ impl Word {
         let low = self.0 & OWNER;
         self.0 & !ALL == 0
             && (self.0 & GUARDED == 0 || low != 0 && !is_shared)
-            && (!is_shared || low != 0)
+            && (!is_shared || low != 0 || self.0 & RESERVED != 0)
             && (self.0 & RESERVED != 0) == facts.is_reserved
-            && (self.0 & RESERVED == 0 || low == 0)
+            && (self.0 & RESERVED == 0 || low == 0 || is_shared)
             && (self.0 & WAITING == 0 || facts.is_queued && self.must_look())
             && (is_shared || low == 0 || facts.agents.standing(low) != Standing::NeverIssued)
     }
@@ -110,13 +116,12 @@ pub struct RwLock;
 /// The one that there need be.
 pub static RWLOCK: RwLock = RwLock;
 
-impl Primitive for RwLock {
-    fn name(&self) -> &'static str {
-        "RwLock"
-    }
+static ABOUT: About =
+    About { name: "RwLock", order: Order::Barging, space: Space::Words, registered: Some(Mode::Shared) };
 
-    fn order(&self) -> Order {
-        Order::Barging
+impl Primitive for RwLock {
+    fn about(&self) -> &'static About {
+        &ABOUT
     }
 
     fn freeze(&self, place: Place, facts: &Facts<'_>) -> Result<State, Corrupt> {
@@ -145,9 +150,7 @@ impl Primitive for RwLock {
     fn grant(&self, state: State, hold: Hold, agent: AgentId) -> Option<State> {
         let word = Word::from(state);
         let next = match hold.mode {
-            Mode::Shared if word.0 & RESERVED == 0 && word.writer() == 0 && word.readers() < MAX_READERS => {
-                word.with_readers(word.readers() + 1)
-            }
+            Mode::Shared if word.is_open_to_readers() => word.with_readers(word.readers() + 1),
             Mode::Exclusive if word.is_free() => word.taken(agent, hold.owner),
             _ => return None,
         };
@@ -169,10 +172,6 @@ impl Primitive for RwLock {
         Word::from(state).writer()
     }
 
-    fn registered(&self) -> Option<Mode> {
-        Some(Mode::Shared)
-    }
-
     fn given_back(&self, state: State, counts: Counts) -> State {
         let word = Word::from(state);
         if word.readers() == 0 {
@@ -192,27 +191,47 @@ impl Primitive for RwLock {
         if word.readers() > 0 { state } else { word.taken(agent, HoldOwner::Thread).state() }
     }
 
+    /// Readers at the head of the queue follow one who downgrades. To upgrade, nobody else may read, nor wait; that the agent
+    /// reads, its slot says.
+    fn change(&self, state: State, change: Change, agent: AgentId) -> Option<State> {
+        let word = Word::from(state);
+        let next = match change {
+            Change::Downgrade(owner) if word.is_written_by(agent, owner) => word.with_readers(1),
+            Change::Upgrade(owner) if word.readers() == 1 && word.0 & WAITING == 0 => word.taken(agent, owner),
+            Change::MarkConsistent if word.writer() == agent => Word(word.0 & !ABANDONED),
+            _ => return None,
+        };
+        Some(next.state())
+    }
+
     fn is_waiting(&self, state: State) -> bool {
         word::of(state) & WAITING != 0
     }
 
-    /// A lease keeps only writers' way free: readers enter beside readers anyway.
+    /// What is kept for a reader is open to others that read.
     fn reserve(&self, state: State, hold: Hold) -> Option<State> {
-        let is_of_use = hold.mode == Mode::Exclusive && Word::from(state).is_free();
-        is_of_use.then(|| word::state(word::of(state) | RESERVED))
+        let word = Word::from(state);
+        let reserved = match hold.mode {
+            Mode::Shared if word.is_open_to_readers() && !fault!(NothingIsKeptForReaders) => SHARED | RESERVED,
+            Mode::Exclusive if word.is_free() => RESERVED,
+            _ => return None,
+        };
+        Some(Word(word.0 | reserved).state())
     }
 
-    fn unreserve(&self, state: State) -> State {
-        word::state(word::of(state) & !RESERVED)
+    fn unreserve(&self, state: State, _: Hold) -> State {
+        let word = Word(word::of(state) & !RESERVED);
+        // S stays while readers are in.
+        if word.0 & SHARED == 0 { word } else { word.with_readers(word.readers()) }.state()
     }
 
-    fn glance(&self, place: Place) -> Option<Glance> {
+    fn glance(&self, place: Place, _: Hold) -> Option<Glance> {
         // Relaxed: a hint that guards no data.
         let word = Word(place.word().load(Ordering::Relaxed));
         Some(Glance {
             is_free: word.0 == 0,
             is_shared: word.readers() > 0,
-            owner: word.writer(),
+            held: word.writer(),
             is_waiting: word.0 & WAITING != 0,
             is_reserved: word.0 & RESERVED != 0,
         })
@@ -234,46 +253,6 @@ impl Primitive for RwLock {
             0 => Blockers::Holders,
             writer => Blockers::Owner(writer),
         }
-    }
-}
-
-impl Engine {
-    /// Takes the mark of abandonment off a lock that `agent` writes under; false if it does not.
-    pub fn mark_rwlock_consistent(&self, agent: AgentId, place: Place) -> Result<bool, Corrupt> {
-        let mut section = self.open(&RWLOCK, place)?;
-        let is_held = section.owner() == agent;
-        if is_held {
-            section.update(|state| Some(word::state(word::of(state) & !ABANDONED)));
-        }
-        section.finish();
-        Ok(is_held)
-    }
-
-    /// Turns the exclusive hold of `agent` into a shared one, in one step, and lets readers at the head of the queue in.
-    /// False if it does not write, or holds it in another way: then nothing changes.
-    pub fn downgrade(&self, agent: &Arc<Agent>, place: Place, owner: HoldOwner) -> Result<bool, Corrupt> {
-        let state = self.update(agent, &RWLOCK, place, |state| {
-            let word = Word::from(state);
-            word.is_written_by(agent.id, owner).then(|| word.with_readers(1).state())
-        })?;
-        if state.is_some() {
-            self.note_hold(&RWLOCK, place, agent.id, Hold::shared(owner));
-        }
-        Ok(state.is_some())
-    }
-
-    /// Turns the shared hold of `agent`, the only reader's, into an exclusive one; false if there are others, or somebody
-    /// waits: then nothing changes. The caller has seen in its slot that it holds it so.
-    pub fn try_upgrade(&self, agent: &Arc<Agent>, place: Place, owner: HoldOwner) -> Result<bool, Corrupt> {
-        let state = self.update(agent, &RWLOCK, place, |state| {
-            let word = Word::from(state);
-            let is_alone = word.readers() == 1 && word.0 & WAITING == 0;
-            is_alone.then(|| word.taken(agent.id, owner).state())
-        })?;
-        if state.is_some() {
-            self.note_release(&RWLOCK, place, agent.id, Hold::shared(owner));
-        }
-        Ok(state.is_some())
     }
 }
 
@@ -304,6 +283,14 @@ mod tests {
             ("read, not written", grant(SHARED | 1, WRITE), None),
             ("written, not read", grant(OTHER, READ), None),
             ("reserved for a writer, not read", grant(RESERVED, READ), None),
+            (
+                "reserved for a reader, read: still reserved",
+                grant(SHARED | RESERVED, READ),
+                Some(SHARED | RESERVED | 1),
+            ),
+            ("reserved for a reader, not written", grant(SHARED | RESERVED, WRITE), None),
+            ("one short of full", grant(SHARED | (MAX_READERS - 1), READ), Some(SHARED | MAX_READERS)),
+            ("reserved for a reader, the last leaves", release(SHARED | RESERVED | 1, READ), Some(SHARED | RESERVED)),
             ("marked, read: still marked", grant(ABANDONED, READ), Some(ABANDONED | SHARED | 1)),
             ("full", grant(SHARED | MAX_READERS, READ), None),
             ("one of two leaves", release(SHARED | 2 | WAITING, READ), Some(SHARED | 1)),
@@ -314,6 +301,22 @@ mod tests {
             ("nobody reads", release(ME, READ), None),
         ] {
             assert_eq!(got, expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn it_is_kept_for_a_reader_beside_readers_and_for_a_writer_where_nobody_is() {
+        let reserve = |word, hold| RWLOCK.reserve(word::state(word), hold).map(word::of);
+        for (word, for_reader, for_writer) in [
+            (0, Some(SHARED | RESERVED), Some(RESERVED)),
+            (ABANDONED, Some(ABANDONED | SHARED | RESERVED), Some(ABANDONED | RESERVED)),
+            (SHARED | 2, Some(SHARED | RESERVED | 2), None),
+            (OTHER, None, None),
+        ] {
+            assert_eq!((reserve(word, READ), reserve(word, WRITE)), (for_reader, for_writer), "{word:#x}");
+            for reserved in for_reader.into_iter().chain(for_writer) {
+                assert_eq!(RWLOCK.unreserve(word::state(reserved), READ), word::state(word), "{reserved:#x}");
+            }
         }
     }
 

@@ -4,17 +4,21 @@
 //! |------|---------|
 //! | 0..=29 | the permits that are taken, less those that were added, in two's complement |
 //! | 30 | 0 |
-//! | 31 | W: somebody waits, so that every change goes through the queue |
+//! | 31 | W: every change goes through the queue, in which somebody waits |
 //!
-//! How many permits there are in all is what each thread names. Who has them, the register of holds says. Strict order: a
-//! large request at the head is never overtaken by small ones.
-
-use std::sync::Arc;
+//! How many permits there are in all is what each thread names. Who has them, the register of holds says. What is kept for an
+//! event loop counts as taken.
+//!
+//! Barging: whoever comes may take what is free, unless it is being gathered for one that has aged. W is off while all who are
+//! first in line know that they may come. The fair one is strict: nobody overtakes, and W is on while anybody waits.
 
 use super::word;
-use crate::agents::{Agent, AgentId};
-use crate::engine::{Blockers, Corrupt, Counts, Engine, Entry, Facts, Hold, Mode, Order, Primitive, Request, State};
+use crate::agents::AgentId;
+use crate::engine::{
+    About, Blockers, Change, Corrupt, Counts, Entry, Facts, Glance, Hold, Mode, Order, Primitive, Request, Space, State,
+};
 use crate::memory::Place;
+use crate::sync::Ordering;
 
 /// W: somebody waits.
 pub const WAITING: u32 = 1 << 31;
@@ -22,6 +26,10 @@ pub const WAITING: u32 = 1 << 31;
 pub const TAKEN: u32 = (1 << 30) - 1;
 /// No semaphore has more permits: the constructor's and those that were added.
 pub const MAX_PERMITS: u32 = (1 << 29) - 1;
+
+/// So many permits more than all can be added without a section. (The waiters of other kinds of lock have their bit where a
+/// semaphore has the sign, so that it looks as if very many had been added: a section can tell.)
+const MOST_ADDED: i32 = 1 << 27;
 
 /// A value of the word.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -41,6 +49,18 @@ impl Word {
         Some(Self(self.0 & WAITING | taken))
     }
 
+    /// With so many more taken, if there are as many; only if it may change without a section.
+    fn taken_at_once(self, hold: Hold) -> Option<Self> {
+        let is_ours = self.0 & !TAKEN == 0 && self.taken() >= -MOST_ADDED;
+        let taken = i64::from(self.taken()) + i64::from(hold.count);
+        (is_ours && taken <= i64::from(hold.of)).then(|| self.with(taken)).flatten()
+    }
+
+    /// With `count` given back that were taken at some time: no more than there can be, since others may have been added.
+    fn with_back(self, count: u32) -> Option<Self> {
+        self.with((i64::from(self.taken()) - i64::from(count)).max(-i64::from(MAX_PERMITS)))
+    }
+
     fn state(self) -> State {
         State(u64::from(self.0))
     }
@@ -53,11 +73,14 @@ impl From<State> for Word {
     }
 }
 
-/// The semaphore.
-pub struct Semaphore;
+/// The semaphore, in one of two orders.
+pub struct Semaphore(&'static About);
 
-/// The one that there need be.
-pub static SEMAPHORE: Semaphore = Semaphore;
+/// The one whose newcomers may take what is free.
+pub static SEMAPHORE: Semaphore = Semaphore(&ABOUT);
+
+/// The one in strict order.
+pub static FAIR_SEMAPHORE: Semaphore = Semaphore(&FAIR);
 
 impl Semaphore {
     /// The state with `count` permits more, of `of` in all; `None` if they were more than there can be.
@@ -69,13 +92,15 @@ impl Semaphore {
     }
 }
 
-impl Primitive for Semaphore {
-    fn name(&self) -> &'static str {
-        "Semaphore"
-    }
+static ABOUT: About =
+    About { name: "Semaphore", order: Order::Barging, space: Space::Words, registered: Some(Mode::Permits) };
 
-    fn order(&self) -> Order {
-        Order::Strict
+static FAIR: About =
+    About { name: "Semaphore", order: Order::Strict, space: Space::Words, registered: Some(Mode::Permits) };
+
+impl Primitive for Semaphore {
+    fn about(&self) -> &'static About {
+        self.0
     }
 
     fn freeze(&self, place: Place, facts: &Facts<'_>) -> Result<State, Corrupt> {
@@ -93,7 +118,9 @@ impl Primitive for Semaphore {
     fn enter(&self, state: State, request: Request, agent: AgentId, is_queued: bool) -> Entry {
         match request {
             // Nobody overtakes.
-            Request::Hold(_) if is_queued && !fault!(StrictOrderOvertaken) => Entry::Wait,
+            Request::Hold(_) if is_queued && self.0.order == Order::Strict && !fault!(StrictOrderOvertaken) => {
+                Entry::Wait
+            }
             Request::Hold(hold) => self.grant(state, hold, agent).map_or(Entry::Wait, Entry::Granted),
             Request::Notification | Request::NotificationWhile(_) => Entry::Refused,
         }
@@ -110,19 +137,49 @@ impl Primitive for Semaphore {
         word.with(i64::from(word.taken()) - i64::from(hold.count)).map(Word::state)
     }
 
-    fn registered(&self) -> Option<Mode> {
-        Some(Mode::Permits)
+    fn given_back(&self, state: State, counts: Counts) -> State {
+        Word::from(state).with_back(counts.sum()).map_or(state, Word::state)
     }
 
-    fn given_back(&self, state: State, counts: Counts) -> State {
-        let word = Word::from(state);
-        // No more than there can be: permits were added while these were held.
-        let taken = (i64::from(word.taken()) - i64::from(counts.sum())).max(-i64::from(MAX_PERMITS));
-        word.with(taken).map_or(state, Word::state)
+    fn change(&self, state: State, change: Change, _: AgentId) -> Option<State> {
+        let Change::Add { count, of } = change else { return None };
+        self.add(state, count.try_into().ok()?, of)
     }
 
     fn is_waiting(&self, state: State) -> bool {
         Word::from(state).0 & WAITING != 0
+    }
+
+    fn reserve(&self, state: State, hold: Hold) -> Option<State> {
+        self.grant(state, hold, 0)
+    }
+
+    fn unreserve(&self, state: State, hold: Hold) -> State {
+        let back = if fault!(KeptPermitsAreLost) { 0 } else { hold.count };
+        Word::from(state).with_back(back).map_or(state, Word::state)
+    }
+
+    fn glance(&self, place: Place, hold: Hold) -> Option<Glance> {
+        if self.0.order == Order::Strict {
+            return None;
+        }
+        // Relaxed: a hint that guards no data.
+        let word = Word(place.word().load(Ordering::Relaxed));
+        Some(Glance {
+            is_free: word.taken_at_once(hold).is_some(),
+            is_shared: false,
+            held: word.0 & TAKEN,
+            is_waiting: word.0 & WAITING != 0,
+            is_reserved: false,
+        })
+    }
+
+    fn try_enter(&self, place: Place, request: Request, _: AgentId) -> bool {
+        // Relaxed: the compare-exchange decides.
+        let was = place.word().load(Ordering::Relaxed);
+        let Some(now) = request.hold().and_then(|hold| Word(was).taken_at_once(hold)) else { return false };
+        // Acquire: pairs with the release of whoever gave back permits, all of whose changes are read-modify-writes.
+        place.word().compare_exchange(was, now.0, Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
 
     fn blockers(&self, _: State) -> Blockers {
@@ -131,17 +188,12 @@ impl Primitive for Semaphore {
     }
 }
 
-impl Engine {
-    /// Adds permits to a semaphore that has `of` in all; false if they were more than there can be: then nothing changes. On
-    /// the thread of `here`, as [`Engine::release`].
-    pub fn add_permits(&self, here: &Arc<Agent>, place: Place, count: u32, of: u32) -> Result<bool, Corrupt> {
-        Ok(self.update(here, &SEMAPHORE, place, |state| SEMAPHORE.add(state, count, of))?.is_some())
-    }
-}
-
 #[cfg(all(test, not(loom)))]
 mod tests {
+    use std::ptr::NonNull;
+
     use super::*;
+    use crate::sync::AtomicU32;
 
     const ME: AgentId = 70_000;
     const NEW: State = State(0);
@@ -186,5 +238,30 @@ mod tests {
         let full = SEMAPHORE.add(held, MAX_PERMITS, 0).unwrap();
         assert_eq!(SEMAPHORE.release(full, Hold::permits(5, 0), ME), None, "more than there can be");
         assert_eq!(SEMAPHORE.given_back(full, Counts { raw: 0, guarded: 5 }), full);
+    }
+
+    #[test]
+    fn a_compare_exchange_takes_permits_only_where_there_are_enough_and_nobody_waits() {
+        let word = AtomicU32::new(0);
+        // SAFETY: an aligned atomic that outlives the place.
+        let place = unsafe { Place::new(NonNull::from(&word), 0) };
+        for (value, count, taken) in [
+            (0, 3, Some(3)),
+            (1, 2, Some(3)),
+            (1, 3, None),
+            (TAKEN, 4, Some(3)),
+            (TAKEN, 5, None),
+            (WAITING, 1, None),
+            (1 << 30, 1, None),
+            // Another kind of lock, for which somebody waits.
+            (1 << 29, 1, None),
+        ] {
+            word.store(value, Ordering::SeqCst);
+            let hold = Hold::permits(count, 3);
+            assert_eq!(SEMAPHORE.glance(place, hold).unwrap().is_free, taken.is_some(), "{value:#x}");
+            assert_eq!(SEMAPHORE.try_enter(place, Request::Hold(hold), ME), taken.is_some(), "{value:#x}");
+            assert_eq!(word.load(Ordering::SeqCst), taken.unwrap_or(value), "{value:#x}");
+        }
+        assert_eq!(FAIR_SEMAPHORE.glance(place, Hold::permits(1, 3)), None, "whoever spins would overtake");
     }
 }

@@ -6,8 +6,53 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use sablock::agents::{Agent, Notice, WaitId};
-use sablock::engine::{Engine, Timers};
+use sablock::engine::{
+    Caller, Corrupt, Engine, EventLoop, Failure, Hold, HoldOwner, Limit, Outcome, Reply, ReplyError, Request, Timers,
+};
+use sablock::memory::Place;
+use sablock::primitives::mutex::MUTEX;
 use sablock::sync::Mutex;
+
+/// Blocks a thread until it has the mutex, and unlocks it.
+pub trait Locks {
+    fn lock(
+        &self,
+        agent: &Arc<Agent>,
+        place: Place,
+        owner: HoldOwner,
+        limit: Limit,
+        caller: &mut dyn Caller,
+    ) -> Result<Outcome, Failure>;
+    fn unlock(&self, agent: &Arc<Agent>, place: Place, owner: HoldOwner) -> Result<bool, Corrupt>;
+}
+
+impl Locks for Engine {
+    fn lock(
+        &self,
+        agent: &Arc<Agent>,
+        place: Place,
+        owner: HoldOwner,
+        limit: Limit,
+        caller: &mut dyn Caller,
+    ) -> Result<Outcome, Failure> {
+        self.wait(agent, &MUTEX, place, Request::Hold(Hold::exclusive(owner)), limit, caller)
+    }
+
+    fn unlock(&self, agent: &Arc<Agent>, place: Place, owner: HoldOwner) -> Result<bool, Corrupt> {
+        self.release(agent, &MUTEX, place, Hold::exclusive(owner))
+    }
+}
+
+/// Locks the mutex for an event loop, or queues for it.
+pub trait LocksAsync {
+    fn lock(&mut self, place: Place, owner: HoldOwner, limit: Limit) -> Result<Reply, ReplyError>;
+}
+
+impl LocksAsync for EventLoop<'_> {
+    fn lock(&mut self, place: Place, owner: HoldOwner, limit: Limit) -> Result<Reply, ReplyError> {
+        self.wait(&MUTEX, place, Request::Hold(Hold::exclusive(owner)), limit)
+    }
+}
 
 /// A clock whose times come when the test says so.
 #[derive(Default, Clone)]
@@ -68,6 +113,7 @@ impl ManualClock {
 }
 
 #[cfg(not(loom))]
+#[allow(unused_imports)]
 pub use world::*;
 
 #[cfg(not(loom))]
@@ -80,16 +126,20 @@ mod world {
 
     use sablock::agents::Agent;
     use sablock::engine::{
-        Engine, EventLoop, HoldOwner, Limit, Outcome, Patience, Primitive, Reply, Request, Settled, Slot,
+        Engine, EventLoop, Hold, HoldOwner, Limit, Outcome, Patience, Primitive, Reply, Request, Settled, Slot,
     };
     use sablock::memory::Place;
     use sablock::primitives::mutex::MUTEX;
+    use sablock::primitives::rwlock::{RWLOCK, Word};
 
-    use super::ManualClock;
+    use super::{Locks as _, LocksAsync as _, ManualClock};
 
     /// Long enough for whatever is sure to come.
     pub const PROMPT: Duration = Duration::from_secs(if cfg!(mutant) { 5 } else { 20 });
     pub const ACQUIRED: Outcome = Outcome::GRANTED;
+
+    pub const READ: Request = Request::Hold(Hold::shared(HoldOwner::Thread));
+    pub const WRITE: Request = Request::Hold(Hold::exclusive(HoldOwner::Thread));
 
     /// An engine of its own with a word, and others beside it.
     pub struct World {
@@ -146,6 +196,20 @@ mod world {
 
         pub fn unlock(&self, agent: &Arc<Agent>) {
             self.engine.unlock(agent, self.place(), HoldOwner::Thread).unwrap();
+        }
+
+        /// Reads or writes under the readers-writer lock.
+        pub fn enter(&self, agent: &Arc<Agent>, request: Request, limit: Limit) -> Outcome {
+            self.engine.wait(agent, &RWLOCK, self.place(), request, limit, &mut || true).unwrap()
+        }
+
+        pub fn exit(&self, agent: &Arc<Agent>, request: Request) {
+            self.engine.release(agent, &RWLOCK, self.place(), request.hold().unwrap()).unwrap();
+        }
+
+        /// What the word says as that of the readers-writer lock.
+        pub fn word(&self) -> Word {
+            Word(self.value())
         }
 
         /// `lockAsync` of a word that is not free.

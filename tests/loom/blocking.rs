@@ -16,6 +16,17 @@ fn lock_against_unlock() {
 }
 
 #[test]
+fn several_locks_against_unlock() {
+    model(3, || {
+        let world = World::new(patience(false));
+        let other = spawn(&world, World::hold_among_several);
+        world.hold_among_several();
+        other.join().unwrap();
+        world.expect_free(2);
+    });
+}
+
+#[test]
 fn three_threads_on_one_word() {
     for grants in [false, true] {
         model(3, move || {

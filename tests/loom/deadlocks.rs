@@ -1,6 +1,7 @@
 //! Models of threads that block in a circle.
 
 use super::*;
+use crate::common::Locks as _;
 
 #[test]
 fn of_two_threads_that_lock_crosswise_exactly_one_finds_the_deadlock() {

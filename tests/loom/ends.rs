@@ -1,6 +1,7 @@
 //! Models of threads that end while they hold or wait.
 
 use super::*;
+use crate::common::LocksAsync as _;
 
 #[test]
 fn end_of_the_holder_against_enqueue() {
@@ -14,7 +15,7 @@ fn end_of_the_holder_against_enqueue() {
                 let attempt = world.lock(&agent, Limit::Endless);
                 assert!(matches!(attempt, Outcome::Granted { abandoned_by: Some(70_000) }));
                 world.touch();
-                world.engine.mark_consistent(agent.id, world.word()).unwrap();
+                world.engine.change(&agent, &MUTEX, world.word(), Change::MarkConsistent).unwrap();
                 world.unlock(&agent);
             });
             world.engine.thread_ended(ending.id);

@@ -1,6 +1,7 @@
 //! Models of event loops that await.
 
 use super::*;
+use crate::common::LocksAsync as _;
 
 #[test]
 fn notice_against_drain() {

@@ -1,6 +1,7 @@
 //! Models of an event loop that came in vain and parks for a moment. A park that nobody ends shows as a deadlock.
 
 use super::*;
+use crate::common::LocksAsync as _;
 
 /// Parks that end only by a hand-over, or at once.
 fn parks(longest_park: Duration) -> Patience {
@@ -75,7 +76,7 @@ fn park_against_the_end_of_the_holder() {
             let parking = spawn(&world, |world| {
                 let (waits, outcome) = claim_at_once(world);
                 assert_eq!(outcome, Outcome::Granted { abandoned_by: Some(70_000) });
-                world.engine.mark_consistent(waits.agent().id, world.word()).unwrap();
+                world.engine.change(waits.agent(), &MUTEX, world.word(), Change::MarkConsistent).unwrap();
                 world.unlock(waits.agent());
             });
             world.engine.thread_ended(ending.id);

@@ -1,6 +1,7 @@
 //! Models of threads that spin: before they queue, and queued, before they park.
 
 use super::*;
+use crate::common::LocksAsync as _;
 
 /// Spins before it queues, and queued.
 fn spins() -> Patience {

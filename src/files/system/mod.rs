@@ -1,15 +1,13 @@
 //! Everything about files, processes and threads that differs between operating systems.
 
+mod identity;
 #[cfg(unix)]
 mod unix;
 #[cfg(windows)]
 mod windows;
 
+pub use identity::Identity;
 #[cfg(unix)]
 pub use unix::*;
 #[cfg(windows)]
 pub use windows::*;
-
-/// A file or directory, by device and number: it has one identity, whatever path leads to it.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Identity(pub u64, pub u64);

@@ -9,8 +9,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::Identity;
+use super::identity::Identity;
 
 /// For nobody but the owner.
 const PRIVATE: u32 = 0o700;
@@ -19,21 +20,22 @@ const PRIVATE: u32 = 0o700;
 pub fn default_directory() -> io::Result<PathBuf> {
     // SAFETY: takes nothing and cannot fail.
     let user = unsafe { libc::geteuid() };
-    Ok(temporary()?.join(format!("sablock-{user}")))
+    Ok(parent()?.join(format!("sablock-{user}")))
 }
 
 #[cfg(not(target_vendor = "apple"))]
-fn temporary() -> io::Result<PathBuf> {
+fn parent() -> io::Result<PathBuf> {
     Ok(PathBuf::from("/tmp"))
 }
 
-/// The user's own, which the system knows.
+/// The user's own folder beside the temporary one (`confstr(3)`). From the temporary one, macOS removes what was not used for
+/// three days, even if it is locked.
 #[cfg(target_vendor = "apple")]
-fn temporary() -> io::Result<PathBuf> {
+fn parent() -> io::Result<PathBuf> {
     use std::os::unix::ffi::OsStringExt;
     let mut path = vec![0_u8; libc::PATH_MAX as usize];
     // SAFETY: the buffer has the length that is given.
-    let length = unsafe { libc::confstr(libc::_CS_DARWIN_USER_TEMP_DIR, path.as_mut_ptr().cast(), path.len()) };
+    let length = unsafe { libc::confstr(libc::_CS_DARWIN_USER_DIR, path.as_mut_ptr().cast(), path.len()) };
     if length == 0 || length > path.len() {
         return Err(io::Error::last_os_error());
     }
@@ -41,9 +43,68 @@ fn temporary() -> io::Result<PathBuf> {
     Ok(PathBuf::from(std::ffi::OsString::from_vec(path)))
 }
 
-/// Makes a directory for this user alone; its parent exists.
+/// Makes a directory for this user alone; its parent exists. It has its permissions, whatever the umask takes away, before it
+/// has its name: nobody finds it with others.
 pub fn make_directory(path: &Path) -> io::Result<()> {
-    DirBuilder::new().mode(PRIVATE).create(path)
+    let made = unnamed(path, |temporary| DirBuilder::new().mode(PRIVATE).create(temporary))?.1;
+    let named = std::fs::set_permissions(&made, Permissions::from_mode(PRIVATE)).and_then(|()| rename_new(&made, path));
+    if named.is_err() {
+        // Another one has the name by now, or it cannot be had.
+        let _ = std::fs::remove_dir(&made);
+    }
+    named
+}
+
+/// Makes something under a name that nobody has, beside the place that it is for.
+fn unnamed<T>(path: &Path, make: impl Fn(&Path) -> io::Result<T>) -> io::Result<(T, PathBuf)> {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    loop {
+        // Relaxed: only that no two are the same counts. Those of other processes may be the same in other namespaces.
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let temporary = path.with_file_name(format!(".sablock-{}-{number}", std::process::id()));
+        match make(&temporary) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            made => return Ok((made?, temporary)),
+        }
+    }
+}
+
+/// Renames a directory, but not to a name that exists.
+#[cfg(not(target_vendor = "apple"))]
+fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
+    let (old, new) = (CString::new(from.as_os_str().as_bytes())?, CString::new(to.as_os_str().as_bytes())?);
+    let here = libc::AT_FDCWD;
+    // SAFETY: the paths end in NUL. The system's call, since older C libraries have no function for it.
+    if unsafe { libc::syscall(libc::SYS_renameat2, here, old.as_ptr(), here, new.as_ptr(), libc::RENAME_NOREPLACE) }
+        == 0
+    {
+        return Ok(());
+    }
+    match io::Error::last_os_error() {
+        error if matches!(error.raw_os_error(), Some(libc::ENOSYS | libc::EINVAL)) => rename_empty(from, to),
+        error => Err(error),
+    }
+}
+
+#[cfg(target_vendor = "apple")]
+fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
+    let (old, new) = (CString::new(from.as_os_str().as_bytes())?, CString::new(to.as_os_str().as_bytes())?);
+    // SAFETY: the paths end in NUL.
+    if unsafe { libc::renamex_np(old.as_ptr(), new.as_ptr(), libc::RENAME_EXCL) } == 0 {
+        return Ok(());
+    }
+    match io::Error::last_os_error() {
+        error if matches!(error.raw_os_error(), Some(libc::ENOTSUP | libc::EINVAL)) => rename_empty(from, to),
+        error => Err(error),
+    }
+}
+
+/// Where the file system cannot do that: replaces at most an empty directory, which somebody has made just now.
+fn rename_empty(from: &Path, to: &Path) -> io::Result<()> {
+    std::fs::rename(from, to).map_err(|error| match error.kind() {
+        io::ErrorKind::DirectoryNotEmpty | io::ErrorKind::NotADirectory => io::ErrorKind::AlreadyExists.into(),
+        _ => error,
+    })
 }
 
 /// Who owns a directory, if that is not this user: owner and user.
@@ -53,14 +114,33 @@ pub fn foreign_owner(metadata: &Metadata) -> Option<(u32, u32)> {
     (metadata.uid() != user).then(|| (metadata.uid(), user))
 }
 
-/// The permissions, if others than the owner may write.
-pub fn writable_by_others(metadata: &Metadata) -> Option<u32> {
-    (metadata.mode() & 0o022 != 0).then(|| metadata.mode() & 0o7777)
+/// What a directory lets whom do.
+pub fn permissions(metadata: &Metadata) -> Option<u32> {
+    Some(metadata.mode() & 0o7777)
+}
+
+/// The rights of a file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Rights {
+    mode: u32,
+    group: Option<u32>,
+}
+
+/// Those that the files of a directory get: who may write there may lock there, and nobody else.
+pub fn rights(directory: &Metadata) -> Rights {
+    if directory.mode() & 0o002 != 0 {
+        // Whoever belongs to neither owner nor group can give nothing to that.
+        return Rights { mode: 0o666, group: None };
+    }
+    if directory.mode() & 0o020 != 0 {
+        return Rights { mode: 0o660, group: Some(directory.gid()) };
+    }
+    Rights { mode: 0o600, group: None }
 }
 
 /// The identity of a directory.
 pub fn identity(_: &Path, metadata: &Metadata) -> io::Result<Identity> {
-    Ok(Identity(metadata.dev(), metadata.ino()))
+    Ok(Identity(metadata.dev(), metadata.ino().into()))
 }
 
 /// The name of the file system, if processes on other machines may use it, or its locks are not the kernel's own.
@@ -111,31 +191,49 @@ fn refused(info: &libc::statfs) -> Option<&'static str> {
     })
 }
 
-/// Opens a file, or makes it for all who may use its directory; follows no link, and waits for no other end of a pipe.
+/// Opens a file, or makes it; follows no link, and waits for no other end of a pipe. Returns whether it was made, too.
 ///
-/// Asked to make what exists already, Linux refuses another user's file in a directory like `/tmp`; so that is asked
-/// for only when there is none.
-/// Returns whether it was made, too.
-pub fn open(path: &Path, directory_mode: u32) -> io::Result<(File, bool)> {
+/// Asked to make what exists already, Linux refuses another user's file in a directory like `/tmp`; so it is made only when there
+/// is none. Then it has its rights before it has its name: nobody who may use it is ever refused.
+pub fn open(path: &Path, rights: Rights) -> io::Result<(File, bool)> {
     let mut options = OpenOptions::new();
-    options.read(true).write(true).mode(0o600).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_CLOEXEC);
+    options.read(true).write(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_CLOEXEC);
     loop {
-        match options.create_new(false).open(path) {
+        match options.open(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             opened => return Ok((regular(opened?)?, false)),
         }
-        match options.create_new(true).open(path) {
+        match make(path, rights) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            made => {
-                let file = made?;
-                let mode = directory_mode & 0o666;
-                if mode != 0o600 {
-                    file.set_permissions(Permissions::from_mode(mode))?;
-                }
-                return Ok((file, true));
-            }
+            made => return Ok((made?, true)),
         }
     }
+}
+
+fn make(path: &Path, rights: Rights) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create_new(true).mode(0o600).custom_flags(libc::O_NOFOLLOW | libc::O_CLOEXEC);
+    let (file, temporary) = unnamed(path, |temporary| options.open(temporary))?;
+    let linked = give(&file, rights).and_then(|()| match std::fs::hard_link(&temporary, path) {
+        // The file system has no links.
+        Err(error) if matches!(error.raw_os_error(), Some(libc::EPERM | libc::ENOTSUP)) => options.open(path).map(Some),
+        linked => linked.map(|()| None),
+    });
+    // If that fails, it is in nobody's way.
+    let removed = std::fs::remove_file(&temporary);
+    debug_assert!(removed.is_ok(), "{removed:?}");
+    match linked? {
+        None => Ok(file),
+        Some(unlinked) => give(&unlinked, rights).map(|()| unlinked),
+    }
+}
+
+fn give(file: &File, Rights { mode, group }: Rights) -> io::Result<()> {
+    let found = file.metadata()?;
+    if group.is_some_and(|group| group != found.gid()) {
+        std::os::unix::fs::fchown(file, None, group)?;
+    }
+    if found.mode() & 0o777 == mode { Ok(()) } else { file.set_permissions(Permissions::from_mode(mode)) }
 }
 
 /// Opens a file to read it, as [`open`].
@@ -145,11 +243,6 @@ pub fn open_to_read(path: &Path) -> io::Result<File> {
 
 fn regular(file: File) -> io::Result<File> {
     if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("it is no regular file")) }
-}
-
-/// The permissions that the files of a directory get.
-pub fn mode(metadata: &Metadata) -> u32 {
-    metadata.mode() | 0o600
 }
 
 /// Whether the path leads to this file.
@@ -240,7 +333,21 @@ pub fn may_process_live(process: u32) -> bool {
     let Ok(process @ 1..) = libc::pid_t::try_from(process) else { return false };
     // SAFETY: the signal 0 is never sent; the call only looks for the process.
     let found = unsafe { libc::kill(process, 0) } == 0;
-    found || io::Error::last_os_error().raw_os_error() != Some(libc::ESRCH)
+    (found || io::Error::last_os_error().raw_os_error() != Some(libc::ESRCH)) && !is_ghost(process)
+}
+
+/// Whether the process has ended, and its parent has not looked yet.
+#[cfg(not(target_vendor = "apple"))]
+fn is_ghost(process: libc::pid_t) -> bool {
+    // `1234 (name) Z ...`: the name may contain anything.
+    let Ok(stat) = std::fs::read(format!("/proc/{process}/stat")) else { return false };
+    let state = stat.iter().rposition(|byte| *byte == b')').and_then(|end| stat.get(end + 2));
+    matches!(state, Some(b'Z' | b'X'))
+}
+
+#[cfg(target_vendor = "apple")]
+fn is_ghost(_: libc::pid_t) -> bool {
+    false
 }
 
 /// Runs `start`, whose threads get no signals: those are for the threads that the program knows of.
@@ -258,6 +365,87 @@ pub fn without_signals<T>(start: impl FnOnce() -> T) -> T {
         unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), std::ptr::null_mut()) };
     }
     result
+}
+
+/// That ends a call which blocks: it means nothing to most programs, and is ignored where nobody handles it.
+const INTERRUPTION: libc::c_int = libc::SIGURG;
+
+/// A thread that is blocked in the kernel.
+#[derive(Debug)]
+pub struct Blocked(libc::pthread_t);
+
+// SAFETY: it names a thread, which any thread may signal.
+unsafe impl Send for Blocked {}
+
+impl Blocked {
+    /// This thread, in a call for this file.
+    pub fn here(_: &File) -> Self {
+        // SAFETY: takes nothing and cannot fail.
+        Self(unsafe { libc::pthread_self() })
+    }
+
+    /// Ends the call that blocks it, if it has begun. The thread lives.
+    pub fn interrupt(&self) {
+        // SAFETY: the thread lives, by the contract; the signal has a handler, or is ignored.
+        unsafe { libc::pthread_kill(self.0, INTERRUPTION) };
+    }
+}
+
+/// Whether calls that block can be ended: not in a program that uses the signal itself.
+pub fn can_interrupt() -> bool {
+    extern "C" fn on_signal(_: libc::c_int) {}
+    let ours = on_signal as extern "C" fn(libc::c_int) as libc::sighandler_t;
+    let mut found = MaybeUninit::<libc::sigaction>::uninit();
+    // SAFETY: nothing is changed, and the out-parameter lives.
+    if unsafe { libc::sigaction(INTERRUPTION, std::ptr::null(), found.as_mut_ptr()) } != 0 {
+        return false;
+    }
+    // SAFETY: `sigaction` has returned 0, so it has filled it in.
+    let found = unsafe { found.assume_init_ref() }.sa_sigaction;
+    if found == ours {
+        return true;
+    }
+    if found != libc::SIG_DFL && found != libc::SIG_IGN {
+        return false;
+    }
+    // SAFETY: all zeros are a `sigaction`: an empty mask, and no flags, without which calls are not begun again.
+    let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+    action.sa_sigaction = ours;
+    action.sa_flags = libc::SA_ONSTACK;
+    // SAFETY: the handler does nothing, which is allowed at any time.
+    unsafe { libc::sigaction(INTERRUPTION, &action, std::ptr::null_mut()) == 0 }
+}
+
+/// Whether this is the error of a call that was ended.
+pub fn is_interruption(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::Interrupted
+}
+
+/// Lets the signal through to this thread, which gets no others.
+pub fn let_interruptions_in() {
+    mask(libc::SIG_UNBLOCK, &[INTERRUPTION]);
+}
+
+/// Whether the signal comes through to this thread.
+pub fn gets_interruptions() -> bool {
+    // SAFETY: `mask` has filled it in.
+    mask(libc::SIG_UNBLOCK, &[]).is_some_and(|set| unsafe { libc::sigismember(&set, INTERRUPTION) } == 0)
+}
+
+/// Changes which signals this thread does not get; returns those before.
+fn mask(how: libc::c_int, signals: &[libc::c_int]) -> Option<libc::sigset_t> {
+    let mut set = MaybeUninit::<libc::sigset_t>::uninit();
+    let mut before = MaybeUninit::<libc::sigset_t>::uninit();
+    // SAFETY: the out-parameters live; `sigemptyset` fills in the set that is changed and read.
+    let status = unsafe {
+        libc::sigemptyset(set.as_mut_ptr());
+        for signal in signals {
+            libc::sigaddset(set.as_mut_ptr(), *signal);
+        }
+        libc::pthread_sigmask(how, set.as_ptr(), before.as_mut_ptr())
+    };
+    // SAFETY: `pthread_sigmask` has returned 0, so it has filled it in.
+    (status == 0).then(|| unsafe { before.assume_init() })
 }
 
 #[cfg(all(test, not(target_vendor = "apple")))]
@@ -291,7 +479,13 @@ mod tests {
     #[test]
     fn processes_are_found() {
         assert!(may_process_live(std::process::id()));
-        let mut child = std::process::Command::new("true").spawn().unwrap();
+        let mut child = std::process::Command::new("sleep").arg("100").spawn().unwrap();
+        assert!(may_process_live(child.id()));
+        child.kill().unwrap();
+        let end = std::time::Instant::now() + std::time::Duration::from_secs(10);
+        while may_process_live(child.id()) {
+            assert!(std::time::Instant::now() < end, "it has ended, though nobody has waited for it");
+        }
         child.wait().unwrap();
         assert!(!may_process_live(child.id()));
         assert!(!may_process_live(0) && !may_process_live(u32::MAX));

@@ -5,10 +5,10 @@
 
 use std::sync::Arc;
 
-use super::futex::FUTEX;
 use crate::agents::Agent;
 use crate::engine::{Caller, Corrupt, Engine, Failure, Hold, Limit, Outcome, Primitive, Request};
 use crate::memory::Place;
+use crate::primitives::futex::FUTEX;
 
 /// Why a wait for a condition ended without the lock being held again.
 #[derive(Debug)]
@@ -61,15 +61,18 @@ impl Engine {
         let settlement = settlement.map_err(ConditionFailure::NotLocked)?;
         match self.wait(agent, lock, lock_place, Request::Hold(hold), Limit::Endless, caller) {
             Ok(outcome) => {
-                if let Some(settlement) = settlement {
-                    // The end of the thread may have begun since its last slice: then its code will not learn of it.
-                    if !caller.pause() {
-                        if let Outcome::Granted { abandoned_by } = outcome {
-                            self.give_back(agent, lock, lock_place, hold, abandoned_by);
-                        }
-                        self.refuse(&FUTEX, place, None, agent.id, settlement);
-                        return Err(ConditionFailure::NotLocked(Failure::Interrupted));
+                // The end of the thread may have begun since its last slice: then its code has neither the lock nor the
+                // notification.
+                if !caller.goes_on() {
+                    if let Outcome::Granted { abandoned_by } = outcome {
+                        self.give_back(agent, lock, lock_place, hold, abandoned_by);
                     }
+                    if let Some(settlement) = settlement {
+                        self.refuse(&FUTEX, place, None, agent.id, settlement);
+                    }
+                    return Err(ConditionFailure::NotLocked(Failure::Interrupted));
+                }
+                if let Some(settlement) = settlement {
                     self.learned(&FUTEX, place, settlement);
                 }
                 Ok((settlement.is_some(), outcome))

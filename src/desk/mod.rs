@@ -1,0 +1,250 @@
+//! The desk: what threads ask of a lock worker, which keeps locks in a store outside of this machine, and what it answers.
+//!
+//! An [`Ask`] is one request, from its call to its end: asked, then granted, refused or failed; then released, or lost. Whoever
+//! asks waits for it natively or is woken as an event loop; the lock worker takes [`Task`]s in the order in which they came. All
+//! that must not depend on the lock worker's JS is here: what becomes of asks when their thread or the lock worker ends, and the
+//! moment from which a [`Lease`] may be another's. Knows neither JS nor stores nor the engine.
+
+mod ask;
+mod clock;
+mod lease;
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rustc_hash::FxHashMap;
+
+pub use ask::{Answer, Ask, Blocked, Inbox, Question};
+pub use clock::now;
+pub use lease::{Lease, Loss};
+
+/// What the lock worker has to do.
+pub enum Task {
+    /// To see to a request.
+    Ask(Arc<Ask>),
+    /// Nobody waits for it any more. If it was granted meanwhile, a release follows.
+    Cancel(u32),
+    /// To release what was granted; whether its holder's thread ended inside.
+    Release(u32, bool),
+}
+
+/// Makes the lock worker's event loop turn.
+pub type Waker = Box<dyn Fn() + Send + Sync>;
+
+/// The desk of one lock worker.
+#[derive(Default)]
+pub struct Desk(Mutex<Contents>);
+
+#[derive(Default)]
+struct Contents {
+    tasks: VecDeque<Task>,
+    /// Those that are neither over nor refused.
+    asks: FxHashMap<u32, Arc<Ask>>,
+    waker: Option<Waker>,
+    /// Why it has ended, for messages.
+    ended: Option<String>,
+}
+
+fn next_number() -> u32 {
+    static NEXT: AtomicU32 = AtomicU32::new(1);
+    // Relaxed: only that it is another.
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
+impl Desk {
+    fn lock(&self) -> MutexGuard<'_, Contents> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The lock worker has come: `waker` is called when there is something to do.
+    pub fn serve(&self, waker: Waker) {
+        waker();
+        self.lock().waker = Some(waker);
+    }
+
+    /// Whether the lock worker has come.
+    pub fn is_served(&self) -> bool {
+        self.lock().waker.is_some()
+    }
+
+    /// Whether it has ended.
+    pub fn is_ended(&self) -> bool {
+        self.lock().ended.is_some()
+    }
+
+    fn push(contents: &mut Contents, task: Task) {
+        if contents.ended.is_some() {
+            return;
+        }
+        contents.tasks.push_back(task);
+        // It takes all that there is each time.
+        if contents.tasks.len() == 1
+            && let Some(waker) = &contents.waker
+        {
+            waker();
+        }
+    }
+
+    /// Takes in a request, whose end `inbox` is told if nobody blocks for it.
+    pub fn ask(&self, question: Question, inbox: &Arc<Inbox>) -> Arc<Ask> {
+        let ask = Arc::new(Ask::new(next_number(), question, Arc::clone(inbox)));
+        let mut contents = self.lock();
+        if let Some(reason) = &contents.ended {
+            ask.answer(Answer::Failed(reason.clone()));
+        } else {
+            contents.asks.insert(ask.number, Arc::clone(&ask));
+            Self::push(&mut contents, Task::Ask(Arc::clone(&ask)));
+        }
+        ask
+    }
+
+    /// The next task; `None` if there is nothing to do.
+    pub fn next(&self) -> Option<Task> {
+        self.lock().tasks.pop_front()
+    }
+
+    /// How a request ends, or with what it is granted. False if nobody wants it any more: what was granted has to be released.
+    pub fn answer(&self, number: u32, answer: Answer) -> bool {
+        let mut contents = self.lock();
+        let Some(ask) = contents.asks.get(&number).cloned() else { return false };
+        if !matches!(answer, Answer::Granted { .. }) {
+            contents.asks.remove(&number);
+        }
+        drop(contents);
+        ask.answer(answer)
+    }
+
+    /// Whoever asked does not want it any more; false if it knows of its end already.
+    pub fn cancel(&self, ask: &Ask) -> bool {
+        let Some(was_granted) = ask.cancel() else { return false };
+        let mut contents = self.lock();
+        contents.asks.remove(&ask.number);
+        let task = if was_granted { Task::Release(ask.number, false) } else { Task::Cancel(ask.number) };
+        Self::push(&mut contents, task);
+        true
+    }
+
+    /// Its holder does not need it any more. Returns how it was lost before, if it was.
+    pub fn release(&self, ask: &Ask, is_abandoned: bool) -> Option<Loss> {
+        let lost = ask.release();
+        let mut contents = self.lock();
+        contents.asks.remove(&ask.number);
+        // The store may have it still.
+        Self::push(&mut contents, Task::Release(ask.number, is_abandoned));
+        lost
+    }
+
+    /// A lease is over: whoever holds by it is told.
+    pub fn end_lease(&self, lease: &Arc<Lease>, loss: Loss) {
+        lease.end(loss);
+        let holders: Vec<Arc<Ask>> = self.lock().asks.values().filter(|ask| ask.is_held_by(lease)).cloned().collect();
+        holders.iter().for_each(|ask| ask.tell_lost());
+    }
+
+    /// The lock worker has ended, or never began: what waits fails with `reason`, what is held is lost.
+    pub fn end(&self, reason: &str) {
+        let mut contents = self.lock();
+        if contents.ended.is_some() {
+            return;
+        }
+        contents.ended = Some(reason.to_owned());
+        contents.waker = None;
+        contents.tasks.clear();
+        let asks = std::mem::take(&mut contents.asks);
+        drop(contents);
+        for ask in asks.values() {
+            ask.answer(Answer::Failed(reason.to_owned()));
+            ask.lose(Loss::Worker);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use super::*;
+
+    fn question(verb: u32) -> Question {
+        Question { store: 1, verb, name: vec![97], is_shared: false, flags: 0, payload: String::new(), thread: 0 }
+    }
+
+    fn desk() -> (Arc<Desk>, Arc<Inbox>) {
+        let desk = Arc::new(Desk::default());
+        desk.serve(Box::new(|| {}));
+        (desk, Arc::new(Inbox::new(Box::new(|| {}))))
+    }
+
+    fn granted(lease: &Arc<Lease>) -> Answer {
+        Answer::Granted { fence: 7, lease: Arc::clone(lease), text: String::new() }
+    }
+
+    #[test]
+    fn what_was_granted_to_nobody_has_to_be_released() {
+        let (desk, inbox) = desk();
+        let ask = desk.ask(question(0), &inbox);
+        assert!(matches!(desk.next(), Some(Task::Ask(_))));
+        assert!(desk.cancel(&ask));
+        assert!(matches!(desk.next(), Some(Task::Cancel(number)) if number == ask.number));
+        assert!(!desk.answer(ask.number, granted(&Lease::endless())));
+        assert!(inbox.next().is_none());
+    }
+
+    #[test]
+    fn a_grant_that_nobody_has_looked_at_can_be_cancelled_and_is_released() {
+        let (desk, inbox) = desk();
+        let ask = desk.ask(question(0), &inbox);
+        desk.next();
+        assert!(desk.answer(ask.number, granted(&Lease::endless())));
+        assert!(desk.cancel(&ask));
+        assert!(matches!(desk.next(), Some(Task::Release(number, false)) if number == ask.number));
+        assert!(inbox.next().is_none_or(|number| number == ask.number));
+        assert!(ask.take().is_none());
+    }
+
+    #[test]
+    fn a_lease_that_is_over_is_seen_by_whoever_looks_though_nobody_tells() {
+        let (desk, inbox) = desk();
+        let ask = desk.ask(question(0), &inbox);
+        let lease = Lease::endless();
+        desk.answer(ask.number, granted(&lease));
+        assert_eq!(ask.take(), Some(Answer::Granted { fence: 7, lease: Arc::clone(&lease), text: String::new() }));
+        assert_eq!(ask.lost(), None);
+        lease.set_end(now() + 3_600_000.0);
+        assert_eq!(ask.lost(), None);
+        lease.set_end(now() - 1.0);
+        assert_eq!(ask.lost(), Some(Loss::Unreachable));
+        lease.set_end(now() + 3_600_000.0);
+        assert_eq!(ask.lost(), Some(Loss::Unreachable), "what was lost stays lost");
+        assert_eq!(desk.release(&ask, false), Some(Loss::Unreachable));
+    }
+
+    #[test]
+    fn the_end_of_the_lock_worker_fails_what_waits_and_ends_what_is_held() {
+        let (desk, inbox) = desk();
+        let (held, waits) = (desk.ask(question(0), &inbox), desk.ask(question(0), &inbox));
+        desk.answer(held.number, granted(&Lease::endless()));
+        held.take();
+        let blocked = {
+            let waits = Arc::clone(&waits);
+            std::thread::spawn(move || waits.wait(None, &mut || true))
+        };
+        desk.end("gone");
+        assert_eq!(blocked.join().unwrap().ok(), Some(Answer::Failed("gone".into())));
+        assert_eq!(held.lost(), Some(Loss::Worker));
+        assert!(desk.next().is_none());
+        let late = desk.ask(question(0), &inbox);
+        assert_eq!(late.take(), Some(Answer::Failed("gone".into())));
+    }
+
+    #[test]
+    fn a_blocked_wait_ends_with_its_time_or_its_thread() {
+        let (desk, inbox) = desk();
+        let ask = desk.ask(question(0), &inbox);
+        let deadline = Instant::now() + Duration::from_millis(30);
+        assert!(matches!(ask.wait(Some(deadline), &mut || true), Err(Blocked::TimedOut)));
+        assert!(Instant::now() >= deadline);
+        assert!(matches!(ask.wait(None, &mut || false), Err(Blocked::Interrupted)));
+    }
+}

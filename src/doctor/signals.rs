@@ -1,0 +1,169 @@
+//! Signals on which the report is printed: those that end the program, and the one that asks for it. The main thread may be blocked,
+//! so the handler only notes that one has come, and goes on with what was there before; the watchdog prints.
+
+pub use system::{arm, asks, disarm, go_on, take};
+
+#[cfg(unix)]
+mod system {
+    use std::ffi::c_int;
+    use std::mem::{self, MaybeUninit};
+    use std::ptr;
+    use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
+
+    /// The signal that asks for a report, and does nothing else.
+    const ASKS: c_int = libc::SIGUSR2;
+
+    struct Watched {
+        signal: c_int,
+        has_come: AtomicBool,
+        /// What was there before; it stays, since a handler may still be reading it.
+        former: AtomicPtr<libc::sigaction>,
+    }
+
+    const fn watched(signal: c_int) -> Watched {
+        Watched { signal, has_come: AtomicBool::new(false), former: AtomicPtr::new(ptr::null_mut()) }
+    }
+
+    static WATCHED: [Watched; 3] = [watched(libc::SIGINT), watched(libc::SIGTERM), watched(ASKS)];
+
+    /// What came before, if it is a function that returns: Node's own ends the process, once.
+    fn returning(action: &libc::sigaction) -> Option<usize> {
+        let is_function = action.sa_sigaction != libc::SIG_DFL && action.sa_sigaction != libc::SIG_IGN;
+        (is_function && action.sa_flags & libc::SA_RESETHAND == 0).then_some(action.sa_sigaction)
+    }
+
+    extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
+        let Some(watched) = WATCHED.iter().find(|watched| watched.signal == signal) else { return };
+        // Acquire: pairs with the store of `arm`. SAFETY: what was stored there is never freed.
+        let former = unsafe { watched.former.load(Ordering::Acquire).as_ref() };
+        let function = former.and_then(returning);
+        // The program's own listener is who is asked then. Release: pairs with the swap of `take`.
+        if !(signal == ASKS && function.is_some()) {
+            watched.has_come.store(true, Ordering::Release);
+        }
+        let (Some(former), Some(function)) = (former, function) else { return };
+        // SAFETY: the function of a handler that the system would have called now, with the arguments that its flags ask for.
+        unsafe {
+            if former.sa_flags & libc::SA_SIGINFO == 0 {
+                mem::transmute::<usize, extern "C" fn(c_int)>(function)(signal);
+            } else {
+                type WithInfo = extern "C" fn(c_int, *mut libc::siginfo_t, *mut libc::c_void);
+                mem::transmute::<usize, WithInfo>(function)(signal, info, context);
+            }
+        }
+    }
+
+    fn current(signal: c_int) -> Option<libc::sigaction> {
+        let mut action = MaybeUninit::uninit();
+        // SAFETY: it only reads, and has written `action` if it says so.
+        unsafe { (libc::sigaction(signal, ptr::null(), action.as_mut_ptr()) == 0).then(|| action.assume_init()) }
+    }
+
+    fn is_ours(action: &libc::sigaction) -> bool {
+        action.sa_sigaction == handle as *const () as usize
+    }
+
+    /// Puts the handler in front of whatever is there now; again, if that has changed. What is ignored stays so.
+    pub fn arm(may_ask: bool) {
+        for watched in WATCHED.iter().filter(|watched| may_ask || watched.signal != ASKS) {
+            let Some(former) = current(watched.signal) else { continue };
+            if is_ours(&former) || former.sa_sigaction == libc::SIG_IGN {
+                continue;
+            }
+            let mut action = former;
+            action.sa_sigaction = handle as *const () as usize;
+            action.sa_flags = (former.sa_flags & !libc::SA_RESETHAND) | libc::SA_SIGINFO | libc::SA_RESTART;
+            watched.former.store(Box::into_raw(Box::new(former)), Ordering::Release);
+            // SAFETY: the handler does nothing but atomic operations, and what the one before it does.
+            unsafe { libc::sigaction(watched.signal, &action, ptr::null_mut()) };
+        }
+    }
+
+    fn restore(watched: &Watched) {
+        // SAFETY: what was stored there is never freed, and came from the system.
+        let Some(former) = (unsafe { watched.former.load(Ordering::Acquire).as_ref() }) else { return };
+        if current(watched.signal).is_some_and(|action| is_ours(&action)) {
+            // SAFETY: as it was before.
+            unsafe { libc::sigaction(watched.signal, former, ptr::null_mut()) };
+        }
+    }
+
+    /// All is as before.
+    pub fn disarm() {
+        WATCHED.iter().for_each(restore);
+    }
+
+    /// The signals that have come since the last call.
+    pub fn take() -> Vec<i32> {
+        let has_come = |watched: &&Watched| watched.has_come.swap(false, Ordering::Acquire);
+        WATCHED.iter().filter(has_come).map(|watched| watched.signal).collect()
+    }
+
+    /// Whether it asks for a report.
+    pub fn asks(signal: i32) -> bool {
+        signal == ASKS
+    }
+
+    /// What the signal would have done without the handler, if nobody has done it yet: it ends the process.
+    pub fn go_on(signal: i32) {
+        let Some(watched) = WATCHED.iter().find(|watched| watched.signal == signal && signal != ASKS) else { return };
+        // SAFETY: as in `restore`.
+        let former = unsafe { watched.former.load(Ordering::Acquire).as_ref() };
+        if former.is_some_and(|former| returning(former).is_none()) {
+            restore(watched);
+            // SAFETY: a signal of this process to itself.
+            unsafe { libc::kill(libc::getpid(), signal) };
+        }
+    }
+}
+
+#[cfg(windows)]
+mod system {
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::thread;
+    use std::time::Duration;
+
+    use windows_sys::Win32::System::Console::SetConsoleCtrlHandler;
+    use windows_sys::core::BOOL;
+
+    static HAS_COME: AtomicBool = AtomicBool::new(false);
+    static IS_ARMED: AtomicBool = AtomicBool::new(false);
+    /// The system calls it in a thread of its own: it leaves the watchdog the time to print.
+    const TIME_TO_PRINT: Duration = Duration::from_millis(200);
+
+    unsafe extern "system" fn handle(_kind: u32) -> BOOL {
+        HAS_COME.store(true, Ordering::Release);
+        thread::sleep(TIME_TO_PRINT);
+        // The next handler is asked.
+        0
+    }
+
+    /// Ctrl-C, Ctrl-Break, and the end of the console or of the session.
+    pub fn arm(_may_ask: bool) {
+        if !IS_ARMED.swap(true, Ordering::AcqRel) {
+            // SAFETY: the handler is never unloaded, as the addon is not.
+            unsafe { SetConsoleCtrlHandler(Some(handle), 1) };
+        }
+    }
+
+    /// All is as before.
+    pub fn disarm() {
+        if IS_ARMED.swap(false, Ordering::AcqRel) {
+            // SAFETY: added by `arm`.
+            unsafe { SetConsoleCtrlHandler(Some(handle), 0) };
+        }
+    }
+
+    /// What has come since the last call.
+    pub fn take() -> Vec<i32> {
+        if HAS_COME.swap(false, Ordering::Acquire) { vec![0] } else { Vec::new() }
+    }
+
+    /// None does.
+    pub fn asks(_signal: i32) -> bool {
+        false
+    }
+
+    /// The next handler does.
+    pub fn go_on(_signal: i32) {}
+}

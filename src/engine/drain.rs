@@ -1,0 +1,148 @@
+//! What an event loop makes of its notices: it comes for what it was offered, and collects what others have settled.
+
+use super::claim::{Claim, Parks};
+use super::event_loop::{Delivery, EventLoop, Unaccepted, Wait};
+use super::primitive::Corrupt;
+use super::queue::Settlement;
+use super::reply::Settled;
+use super::stats::Leaving;
+use super::wait::Outcome;
+use crate::agents::{AgentId, Notice, SPARE, WaitId};
+use crate::sync;
+
+impl EventLoop<'_> {
+    /// The next wait of this loop that is over. Calling it again says that the thread's code knows of the one before.
+    pub fn next_settled(&mut self) -> Option<Settled> {
+        if let Some(Unaccepted::Settled { primitive, place, settlement, .. }) = self.unaccepted.take() {
+            self.engine.learned(primitive, place, settlement);
+        }
+        self.sets.accept(self.engine, &self.agent);
+        loop {
+            let Some(notice) = self.notices.pop_front() else {
+                self.agent.drain(&mut self.notices);
+                if self.notices.is_empty() {
+                    self.notices.shrink_to(SPARE);
+                    self.may_park = true;
+                    return None;
+                }
+                continue;
+            };
+            let settled = match notice {
+                Notice::Offer(address) => self.claim(address),
+                Notice::Expired(id) => self.expire(id),
+                Notice::Settled(token) => self.deliver(token),
+                Notice::Stolen(id) => {
+                    self.names.note_stolen(id);
+                    None
+                }
+            };
+            let Some(settled) = settled else { continue };
+            if self.sets.settle(self.engine, &self.agent, settled.token, settled.outcome) {
+                self.unaccepted = None;
+            }
+            return Some(settled);
+        }
+    }
+
+    /// The loop comes for what it was offered.
+    fn claim(&mut self, address: usize) -> Option<Settled> {
+        // Once in a drain is enough to wait for: a loop that waits for many locks has other things to do.
+        let may_wait = (self.may_park || fault!(ParksTwiceInADrain)) && self.notices.is_empty();
+        let (waits, last_park) = (&self.waits, self.last_park);
+        let parks = |token: u32| {
+            let stays_awake = waits.get(token).is_some_and(|wait| wait.stays_awake) && !fault!(ParksThoughItStaysAwake);
+            if may_wait && !stays_awake { Parks::Since(last_park) } else { Parks::Not }
+        };
+        let mut section = match self.engine.open_queued(address)? {
+            Ok(section) => section,
+            Err(Corrupt) => return self.end_group(address),
+        };
+        let (primitive, place) = (section.primitive(), section.place());
+        let claim = section.claim(&self.agent, parks);
+        section.finish();
+        match claim {
+            Claim::Granted { token, abandoned_by } => Some(self.claimed(token, abandoned_by)),
+            Claim::InVain => None,
+            Claim::Park(parker, until) => {
+                // Until the lock is handed over to this loop: then a notice is in its inbox.
+                parker.sleep_until(until);
+                self.last_park = sync::now();
+                self.come_again(address)
+            }
+            Claim::Remembered if may_wait && self.engine.spin_until_reserved(primitive, place) => {
+                // Kept for this loop, most likely: so it need not sleep and be woken once more.
+                self.come_again(address)
+            }
+            Claim::Remembered => None,
+        }
+    }
+
+    /// Claims once more in this drain, without waiting.
+    fn come_again(&mut self, address: usize) -> Option<Settled> {
+        self.may_park = false;
+        self.claim(address)
+    }
+
+    fn claimed(&mut self, token: u32, abandoned_by: Option<AgentId>) -> Settled {
+        let wait = self.waits.remove(token);
+        self.settled(token, &wait, Settlement::Granted { abandoned_by })
+    }
+
+    fn settled(&mut self, token: u32, wait: &Wait, settlement: Settlement) -> Settled {
+        if !fault!(GrantedWaitKeepsDeadline) {
+            self.stop_clock(token, wait);
+        }
+        let Wait { primitive, place, hold, .. } = *wait;
+        if let (Settlement::Granted { .. }, Some(hold)) = (settlement, hold) {
+            self.engine.note_hold(primitive, place, self.agent.id, hold);
+        }
+        self.unaccepted = Some(Unaccepted::Settled { primitive, place, hold, settlement });
+        let outcome = match settlement {
+            Settlement::Granted { abandoned_by } => Ok(Outcome::Granted { abandoned_by }),
+            Settlement::Notified(_) => Ok(Outcome::GRANTED),
+            Settlement::Refused => Ok(Outcome::Refused),
+            Settlement::Corrupt => Err(Corrupt),
+        };
+        Settled { token, place, is_for_hold: hold.is_some(), outcome }
+    }
+
+    /// The words at `address` were overwritten by somebody else: all waits of this loop for them end.
+    fn end_group(&mut self, address: usize) -> Option<Settled> {
+        let tokens = self.engine.settle_corrupt(address, self.agent.id);
+        self.notices.extend(tokens.into_iter().map(Notice::Settled));
+        None
+    }
+
+    /// A wait was settled by another thread, if this is not an old notice.
+    fn deliver(&mut self, token: u32) -> Option<Settled> {
+        let wait = self.waits.get(token)?;
+        if wait.delivery == Delivery::KeptAndReturned {
+            return None;
+        }
+        if wait.delivery == Delivery::Kept {
+            let contents = self.engine.contents(wait.primitive.space(), wait.place.address());
+            contents.waiters[wait.waiter].settlement?;
+            drop(contents);
+            self.stop_clock(token, wait);
+            let place = wait.place;
+            self.waits[token].delivery = Delivery::KeptAndReturned;
+            self.unaccepted = Some(Unaccepted::Kept { token });
+            return Some(Settled { token, place, is_for_hold: false, outcome: Ok(Outcome::GRANTED) });
+        }
+        let settlement = self.collect(wait)?;
+        let wait = self.waits.remove(token);
+        Some(self.settled(token, &wait, settlement))
+    }
+
+    fn expire(&mut self, id: WaitId) -> Option<Settled> {
+        let wait = self.waits.get(id.token).filter(|wait| wait.serial == id.serial)?;
+        if self.engine.try_leave(wait.primitive, wait.place, wait.waiter, Leaving::TimedOut) == Ok(false) {
+            // It was settled first, and that notice is in the inbox.
+            return None;
+        }
+        let Wait { place, hold, .. } = self.waits.remove(id.token);
+        self.names.forget_wait(self.engine, place, hold);
+        let outcome = Ok(Outcome::TimedOut);
+        Some(Settled { token: id.token, place, is_for_hold: hold.is_some(), outcome })
+    }
+}

@@ -1,0 +1,208 @@
+//! How waiters leave without having got in, and threads when they end: others may get in for that.
+
+use super::contents::Contents;
+use super::primitive::{Corrupt, Hold, Primitive, Space};
+use super::queue::{Kind, Settlement, WaiterId};
+use super::section::Section;
+use super::stats::Leaving;
+use super::table::Engine;
+use super::wakes::Wakes;
+use crate::agents::{AgentId, Notice};
+use crate::memory::Place;
+use crate::sync::MutexGuard;
+
+impl Section<'_> {
+    /// A waiter gives up, or its thread ends; others may get in for that. Not a settled one.
+    pub(crate) fn leave(&mut self, id: WaiterId, why: Leaving) {
+        let waiter = self.contents.remove(self.place.address(), id);
+        self.contents.stats.left(&waiter, why);
+        self.state = self.primitive.left(self.state);
+        if !self.has_group(waiter.agent) && !fault!(ReservationOutlivesItsLoop) {
+            self.drop_reservation_of(waiter.agent);
+        }
+        if !fault!(LeaverLetsNobodyIn) {
+            self.hand_off();
+        }
+    }
+
+    /// If the lease `generation` still stands, it is over.
+    pub(super) fn end_lease(&mut self, generation: u64) {
+        let Some((queue, _)) = self.queue() else { return };
+        let Some(over) = queue
+            .reservation
+            .take_if(|reservation| reservation.generation == generation || fault!(LeaseEndsANewerReservation))
+        else {
+            return;
+        };
+        self.contents.stats.passed_by += 1;
+        self.state = self.primitive.unreserve(self.state, over.hold);
+        if !fault!(LeaseEndLetsNobodyIn) {
+            self.hand_off();
+        }
+    }
+
+    /// One that came and does not wait has left as well.
+    pub(crate) fn turn_away(&mut self, hold: Option<Hold>) {
+        self.state = self.primitive.left(self.primitive.queued(self.state, hold));
+        self.hand_off();
+    }
+}
+
+impl Engine {
+    /// The lease `generation` on the primitive at `address` is over: if it still stands, others get in.
+    pub fn end_lease(&self, address: usize, generation: u64) {
+        if let Some(Ok(mut section)) = self.open_queued(address) {
+            section.end_lease(generation);
+            section.finish();
+        }
+    }
+
+    /// A waiter that may be settled leaves, or what it was settled with passes on: its thread ends, or nobody wants it.
+    pub(crate) fn drop_waiter(&self, primitive: &'static dyn Primitive, place: Place, id: WaiterId, why: Leaving) {
+        let address = place.address();
+        let mut contents = self.contents(primitive.space(), address);
+        let (hold, agent) = (contents.waiters[id].hold, contents.waiters[id].agent);
+        match contents.collect(id) {
+            Some(settlement) => {
+                drop(contents);
+                self.refuse(primitive, place, hold, agent, settlement);
+            }
+            None => {
+                let _: Result<(), Corrupt> = self.leave(contents, primitive, place, id, why);
+            }
+        }
+    }
+
+    /// A waiter leaves. False if it is settled: then it stays, for its thread to collect. A waiter of corrupt words is gone.
+    pub(crate) fn try_leave(
+        &self,
+        primitive: &'static dyn Primitive,
+        place: Place,
+        id: WaiterId,
+        why: Leaving,
+    ) -> Result<bool, Corrupt> {
+        let contents = self.contents(primitive.space(), place.address());
+        if contents.waiters[id].settlement.is_some() && !fault!(SettledWaiterLeaves) {
+            return Ok(false);
+        }
+        self.leave(contents, primitive, place, id, why).map(|()| true)
+    }
+
+    fn leave<'e>(
+        &'e self,
+        mut contents: MutexGuard<'e, Contents>,
+        primitive: &'static dyn Primitive,
+        place: Place,
+        id: WaiterId,
+        why: Leaving,
+    ) -> Result<(), Corrupt> {
+        if primitive.space() == Space::Notifications {
+            // There are no words of ours.
+            contents.abandon_queue(place.address(), id);
+            return Ok(());
+        }
+        match Section::begin(self, contents, primitive, place) {
+            Ok(mut section) => {
+                section.leave(id, why);
+                section.finish();
+                Ok(())
+            }
+            Err(mut contents) => {
+                contents.abandon_queue(place.address(), id);
+                Err(Corrupt)
+            }
+        }
+    }
+
+    /// All asynchronous waiters of `agent` at `address`, whose words were overwritten, are settled; returns their tokens.
+    pub(crate) fn settle_corrupt(&self, address: usize, agent: AgentId) -> Vec<u32> {
+        let mut contents = self.contents(Space::Words, address);
+        let Some((queue, waiters)) = contents.queue(address) else { return Vec::new() };
+        let Some(group) = queue.group(agent) else { return Vec::new() };
+        let mut ids: Vec<WaiterId> = group.waiters(waiters).collect();
+        if fault!(OverwrittenWaitsEndOneByOne) {
+            ids.truncate(1);
+            group.agent.leave_notice(Notice::Offer(address));
+        }
+        queue.reservation.take_if(|reservation| reservation.agent == agent);
+        let mut tokens = Vec::with_capacity(ids.len());
+        for id in ids {
+            if let Kind::Async { token } = contents.waiters[id].kind {
+                tokens.push(token);
+            }
+            contents.settle_silently(address, id, Settlement::Corrupt);
+        }
+        contents.forget_if_empty(address);
+        tokens
+    }
+
+    /// The code of a waiter knows that it was notified: that does not pass on any more.
+    pub(crate) fn learned(&self, primitive: &'static dyn Primitive, place: Place, settlement: Settlement) {
+        let Settlement::Notified(ticket) = settlement else { return };
+        let mut contents = self.contents(primitive.space(), place.address());
+        if let Some((queue, waiters)) = contents.queue(place.address()) {
+            queue.learned(waiters, ticket);
+        }
+    }
+
+    /// Passes on what a waiter was settled with, since its code never knew of it.
+    pub(crate) fn refuse(
+        &self,
+        primitive: &'static dyn Primitive,
+        place: Place,
+        hold: Option<Hold>,
+        agent: AgentId,
+        settlement: Settlement,
+    ) {
+        match settlement {
+            Settlement::Granted { abandoned_by } => {
+                let Some(hold) = hold else { return };
+                if let Ok(mut section) = self.open(primitive, place) {
+                    section.revoke(hold, agent, abandoned_by);
+                    section.finish();
+                }
+            }
+            Settlement::Notified(_) if fault!(EndSwallowsNotification) => {}
+            Settlement::Notified(ticket) => {
+                let mut wakes = Wakes::default();
+                self.contents(primitive.space(), place.address()).pass_on(place.address(), ticket, &mut wakes);
+                wakes.carry_out(&*self.timers);
+            }
+            Settlement::Corrupt | Settlement::Refused => {}
+        }
+    }
+
+    /// The end of an agent whose waits are all gone: whoever waits for what it holds alone gets it, marked abandoned.
+    /// Primitives without waiters keep its id, by which the next to come knows the same.
+    pub fn thread_ended(&self, agent: AgentId) {
+        // First the end, then the scan: whoever queues after the scan has seen its bucket finds an owner that has ended.
+        if !fault!(EndsAfterTheScan) {
+            self.agents.remove(agent);
+        }
+        self.give_back_holds(agent);
+        for address in self.queued_places_of(agent) {
+            let Some(Ok(mut section)) = self.open_queued(address) else { continue };
+            if section.free_ended_owner() && !fault!(ScanLetsNobodyIn) {
+                section.hand_off();
+            }
+            section.finish();
+        }
+        if fault!(EndsAfterTheScan) {
+            self.agents.remove(agent);
+        }
+    }
+
+    /// The addresses of the primitives with waiters that `agent` owns.
+    fn queued_places_of(&self, agent: AgentId) -> Vec<usize> {
+        let mut addresses = Vec::new();
+        for bucket in self.buckets(Space::Words) {
+            let contents = bucket.contents.lock();
+            let owned = contents
+                .queues
+                .values()
+                .filter(|queue| queue.primitive.owner(queue.primitive.read(queue.place)) == agent);
+            addresses.extend(owned.map(|queue| queue.place.address()));
+        }
+        addresses
+    }
+}

@@ -1,0 +1,166 @@
+//! Locks that are wanted together, and those of them that an event loop has while it waits for the next.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustc_hash::FxHashMap;
+
+use super::primitive::{Corrupt, Hold, Mode, Primitive};
+use super::table::Engine;
+use super::wait::{Limit, Outcome};
+use crate::agents::{Agent, AgentId};
+use crate::memory::Place;
+
+/// A lock of a set.
+pub(super) struct Part {
+    pub(super) primitive: &'static dyn Primitive,
+    pub(super) place: Place,
+    pub(super) hold: Hold,
+    /// Its place in the list of whoever asked.
+    pub(super) index: usize,
+    /// The agent whose thread ended inside, which whoever gets the set has to report.
+    abandoned_by: Option<AgentId>,
+}
+
+/// A wait for one lock of a set that is over.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PartWait {
+    /// Which lock, as its place in the list of whoever asked.
+    pub index: usize,
+    /// Who held it alone when the wait began; 0 for nobody.
+    pub owner: AgentId,
+    /// How long it took.
+    pub waited: Duration,
+}
+
+/// Locks that are wanted together.
+#[derive(Default)]
+pub struct LockSet {
+    /// In the order in which they are taken; each lock once.
+    parts: Vec<Part>,
+    /// How many of them are held: the first ones.
+    held: usize,
+    /// The lock that was awaited last, or could not be had, as its place in the list of whoever asked.
+    pub stopped_at: Option<usize>,
+    /// The waits of a thread that blocked for it.
+    pub waits: Vec<PartWait>,
+}
+
+impl LockSet {
+    /// A lock that is named several times counts once: exclusively, if that is asked for once.
+    pub fn new(wanted: impl IntoIterator<Item = (&'static dyn Primitive, Place, Hold)>) -> Self {
+        let part = |(index, (primitive, place, hold))| Part { primitive, place, hold, index, abandoned_by: None };
+        let mut parts: Vec<Part> = wanted.into_iter().enumerate().map(part).collect();
+        parts.sort_by_key(|part| (part.place.address(), part.hold.mode != Mode::Exclusive));
+        parts.dedup_by(|other, first| {
+            other.place.address() == first.place.address() && other.primitive.is(first.primitive)
+        });
+        Self { parts, ..Self::default() }
+    }
+
+    /// As if all of them were held, and these agents' ends were still to be reported, each with the lock's place in the list.
+    #[must_use]
+    pub fn all_held(mut self, reports: &[(usize, AgentId)]) -> Self {
+        self.held = self.parts.len();
+        for part in &mut self.parts {
+            let report = reports.iter().find(|(index, _)| *index == part.index);
+            part.abandoned_by = report.map(|(_, agent)| *agent);
+        }
+        self
+    }
+
+    /// The locks' places in the list of whoever asked, each lock once, in the order in which they are taken.
+    pub fn indices(&self) -> impl Iterator<Item = usize> {
+        self.parts.iter().map(|part| part.index)
+    }
+
+    /// The ended agents that whoever has got the set has to report, each with the lock's place in the list.
+    pub fn reports(&self) -> impl Iterator<Item = (usize, AgentId)> {
+        self.parts.iter().filter_map(|part| Some((part.index, part.abandoned_by?)))
+    }
+
+    /// Where they are.
+    pub fn places(&self) -> impl Iterator<Item = Place> {
+        self.parts.iter().map(|part| part.place)
+    }
+
+    /// The lock that is taken next; `None` if all of them are held.
+    pub(super) fn next(&self) -> Option<&Part> {
+        self.parts.get(self.held)
+    }
+
+    pub(super) fn granted(&mut self, abandoned_by: Option<AgentId>) {
+        self.parts[self.held].abandoned_by = abandoned_by;
+        self.held += 1;
+    }
+}
+
+impl Engine {
+    /// Gives back what is held of the set, as if it had not been acquired.
+    pub fn give_back_all(&self, here: &Arc<Agent>, set: &mut LockSet) {
+        for part in set.parts[..set.held].iter_mut().rev() {
+            self.give_back(here, part.primitive, part.place, part.hold, part.abandoned_by.take());
+        }
+        set.held = 0;
+    }
+}
+
+/// The sets of an event loop that are not its code's yet.
+#[derive(Default)]
+pub(super) struct PendingSets {
+    /// By the token of the wait for the lock that comes next.
+    pub(super) waiting: FxHashMap<u32, (LockSet, Limit)>,
+    /// The set of the wait that was settled last, until the next is: the thread's code may not know of it yet.
+    pub(super) settled: Option<(LockSet, Limit)>,
+}
+
+impl PendingSets {
+    /// The thread's code knows of the set that was settled last; it had to go on with it if it is not complete.
+    pub(super) fn accept(&mut self, engine: &Engine, here: &Arc<Agent>) {
+        if let Some((mut set, _)) = self.settled.take()
+            && set.next().is_some()
+        {
+            engine.give_back_all(here, &mut set);
+        }
+    }
+
+    /// Nobody wants the set that was settled last. False if there is none.
+    pub(super) fn refuse(&mut self, engine: &Engine, here: &Arc<Agent>) -> bool {
+        let Some((mut set, _)) = self.settled.take() else { return false };
+        engine.give_back_all(here, &mut set);
+        true
+    }
+
+    /// A wait was settled: if it was for a lock of a set, the set has that lock, or none any more. True if so: what was
+    /// granted is the set's to give back.
+    pub(super) fn settle(
+        &mut self,
+        engine: &Engine,
+        here: &Arc<Agent>,
+        token: u32,
+        outcome: Result<Outcome, Corrupt>,
+    ) -> bool {
+        let Some((mut set, limit)) = self.waiting.remove(&token) else { return false };
+        if let Ok(Outcome::Granted { abandoned_by }) = outcome {
+            set.granted(abandoned_by);
+        } else {
+            engine.give_back_all(here, &mut set);
+        }
+        self.settled = Some((set, limit));
+        true
+    }
+
+    /// The wait was taken back.
+    pub(super) fn cancel(&mut self, engine: &Engine, here: &Arc<Agent>, token: u32) {
+        if let Some((mut set, _)) = self.waiting.remove(&token) {
+            engine.give_back_all(here, &mut set);
+        }
+    }
+
+    /// The environment has ended.
+    pub(super) fn end(&mut self, engine: &Engine, here: &Arc<Agent>) {
+        for (_, (mut set, _)) in std::mem::take(&mut self.waiting) {
+            engine.give_back_all(here, &mut set);
+        }
+    }
+}

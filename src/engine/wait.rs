@@ -1,0 +1,101 @@
+//! What a wait is asked with, how it ends, and what it calls meanwhile.
+
+use std::time::{Duration, Instant};
+
+use super::deadlock::Hop;
+use super::primitive::{Corrupt, State};
+use crate::agents::AgentId;
+use crate::sync;
+
+/// How long a wait may take.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Limit {
+    /// One try, no wait.
+    Once,
+    /// Until then.
+    Until(Instant),
+    /// For ever.
+    Endless,
+    /// For ever, unless the code that waits takes it back: a signal may abort it.
+    Revocable,
+}
+
+impl Limit {
+    /// Until `time` from now; for ever if no clock can count that far.
+    pub fn after(time: Duration) -> Self {
+        sync::now().checked_add(time).map_or(Self::Endless, Self::Until)
+    }
+
+    /// Until when; `None`: for ever.
+    pub fn deadline(self) -> Option<Instant> {
+        match self {
+            Self::Once => Some(sync::now()),
+            Self::Until(at) => Some(at),
+            Self::Endless | Self::Revocable => None,
+        }
+    }
+}
+
+/// How a wait ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Outcome {
+    /// With what it was for.
+    Granted {
+        /// The agent whose thread ended inside, which this agent has to report.
+        abandoned_by: Option<AgentId>,
+    },
+    /// There was nothing to wait for: the value was another.
+    Refused,
+    /// Without: it was held, or reserved, or the time was over.
+    TimedOut,
+}
+
+impl Outcome {
+    /// With what it was for, and nothing to report.
+    pub const GRANTED: Self = Self::Granted { abandoned_by: None };
+}
+
+/// Why a blocking call failed.
+#[derive(Debug)]
+pub enum Failure {
+    /// The words hold what this package did not write.
+    Corrupt,
+    /// The wait could never end: who waits for what, beginning with this thread.
+    Deadlock(Vec<Hop>),
+    /// The pause between two slices returned that the thread is to end.
+    Interrupted,
+}
+
+impl From<Corrupt> for Failure {
+    fn from(_: Corrupt) -> Self {
+        Self::Corrupt
+    }
+}
+
+/// Whoever calls a verb that blocks; a closure that only pauses will do.
+pub trait Caller {
+    /// Called between two slices; false: the thread is to end. It may take as long as it likes, and may call the engine.
+    fn pause(&mut self) -> bool;
+
+    /// Whether the code that waits can still go on: asked once when another thread has settled its wait, before it returns.
+    /// False: the end of the thread had begun, so that its code will never have what it got.
+    fn goes_on(&mut self) -> bool {
+        self.pause()
+    }
+
+    /// The thread has queued for what `owner` holds (0: nobody alone), and found this state.
+    fn queued(&mut self, owner: AgentId, state: State, since: Instant) {
+        let _ = (owner, state, since);
+    }
+
+    /// There was nothing to wait for in this state.
+    fn refused(&mut self, state: State) {
+        let _ = state;
+    }
+}
+
+impl<F: FnMut() -> bool> Caller for F {
+    fn pause(&mut self) -> bool {
+        self()
+    }
+}

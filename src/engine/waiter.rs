@@ -1,0 +1,107 @@
+//! One waiter of a queue: a blocked thread, or a pending promise.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::arena::Arena;
+use super::list::{Linked, Links};
+use super::parker::Parker;
+use super::passes::Ticket;
+use super::primitive::Hold;
+use crate::agents::AgentId;
+
+/// All waiters of a bucket.
+pub type Waiters = Arena<Waiter>;
+
+/// One waiter.
+pub struct Waiter {
+    ticket: Ticket,
+    links: Links,
+    /// When it came.
+    pub since: Instant,
+    /// What it waits to hold; `None`: it waits for a notification.
+    pub hold: Option<Hold>,
+    /// The agent that waits.
+    pub agent: AgentId,
+    /// Whether it has neither a timeout nor a signal, as far as the core knows.
+    pub is_endless: bool,
+    /// How it waits.
+    pub kind: Kind,
+    /// How another thread ended its wait.
+    pub settlement: Option<Settlement>,
+}
+
+/// The two ways to wait.
+pub enum Kind {
+    /// A thread sleeps.
+    Blocked {
+        /// Where it sleeps.
+        parker: Arc<Parker>,
+        /// It was woken and will come.
+        woken: bool,
+        /// It is inside a call into JS, which may take for ever: nobody may count on it.
+        away: bool,
+    },
+    /// A promise is pending.
+    Async {
+        /// Its number in its agent's table of waits.
+        token: u32,
+    },
+}
+
+/// How another thread ended a wait.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Settlement {
+    /// What it asked for is its own.
+    Granted {
+        /// The agent whose thread ended inside, which it has to report.
+        abandoned_by: Option<AgentId>,
+    },
+    /// There is nothing to wait for any more.
+    Refused,
+    /// It was notified, under this ticket.
+    Notified(Ticket),
+    /// The words of its primitive were overwritten.
+    Corrupt,
+}
+
+impl Linked for Waiter {
+    fn links(&self) -> Links {
+        self.links
+    }
+
+    fn links_mut(&mut self) -> &mut Links {
+        &mut self.links
+    }
+}
+
+impl Waiter {
+    /// Its place in the order in which waiters came.
+    pub fn ticket(&self) -> Ticket {
+        self.ticket
+    }
+
+    /// Whether a thread sleeps; else a promise is pending.
+    pub fn is_blocking(&self) -> bool {
+        matches!(self.kind, Kind::Blocked { .. })
+    }
+}
+
+/// A waiter that is about to be queued.
+pub struct Arrival {
+    /// Its ticket: greater than that of everybody in the bucket.
+    pub ticket: Ticket,
+    /// When it came.
+    pub since: Instant,
+    /// What it waits to hold.
+    pub hold: Option<Hold>,
+    /// Whether it has neither a timeout nor a signal.
+    pub is_endless: bool,
+}
+
+impl Arrival {
+    pub(super) fn waiter(self, agent: AgentId, kind: Kind) -> Waiter {
+        let Self { ticket, since, hold, is_endless } = self;
+        Waiter { ticket, links: Links::NONE, since, hold, agent, is_endless, kind, settlement: None }
+    }
+}

@@ -1,0 +1,123 @@
+//! Those of one process who wait for a name in one mode, and what waits in the kernel for them.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use super::file::{Failure, Locked};
+use super::hold::{Asker, Hold};
+use super::interrupt::Interrupt;
+use super::keeper;
+
+/// What came of a wait.
+pub type Outcome = Result<Hold, Failure>;
+
+/// A wait.
+pub struct Wanted {
+    pub id: u64,
+    pub asker: Asker,
+    pub since: Instant,
+    pub reply: Box<dyn FnOnce(Outcome) + Send>,
+}
+
+impl std::fmt::Debug for Wanted {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "wait {}", self.id)
+    }
+}
+
+/// Who waits for the turn, and with it for the lock.
+#[derive(Default, Debug)]
+pub enum Driver {
+    /// Nobody.
+    #[default]
+    None,
+    /// A thread; one of the waiting ones themselves until this time.
+    Thread { interrupt: Arc<Interrupt>, until: Option<Instant> },
+    /// The keeper tries from time to time.
+    Keeper,
+}
+
+/// Who waits for the lock without a turn, after a while: whoever is next may have been stopped.
+#[derive(Default, Debug)]
+pub enum Direct {
+    /// Nobody.
+    #[default]
+    None,
+    /// Nobody before this time, unless the gate opens.
+    AtGate(SystemTime),
+    /// A thread.
+    Thread(Arc<Interrupt>),
+    /// The keeper tries from time to time.
+    Keeper,
+}
+
+/// What whoever drives a line does next.
+pub enum Step {
+    /// It waits for the turn.
+    Turn,
+    /// It waits for the lock.
+    Lock,
+    /// Nothing: nobody waits any more.
+    End,
+}
+
+/// The line.
+#[derive(Default, Debug)]
+pub struct Line {
+    pub wanted: VecDeque<Wanted>,
+    pub driver: Driver,
+    pub direct: Direct,
+    /// Locked while this process is next.
+    pub turn: Option<Locked>,
+    /// Locked while this process waits to hold the name alone.
+    pub gate: Option<Locked>,
+    /// When the keeper looks after it.
+    pub look_at: Option<Instant>,
+}
+
+/// What is given up when nobody waits any more: files, unlocked when this is dropped, and calls in the kernel that have to be
+/// ended once more.
+#[must_use]
+#[derive(Default)]
+pub struct GivenUp {
+    _files: [Option<Locked>; 2],
+    interrupts: Vec<Arc<Interrupt>>,
+}
+
+impl GivenUp {
+    /// Sees to it that the calls end, and unlocks the files. Not under a lock of its caller.
+    pub fn carry_out(self) {
+        keeper::insist(&self.interrupts);
+    }
+}
+
+impl Line {
+    /// If nobody waits any more, nothing of it stays in the kernel.
+    pub fn give_up(&mut self) -> GivenUp {
+        if !self.wanted.is_empty() || fault!(WithdrawnWaitStays) {
+            return GivenUp::default();
+        }
+        if matches!(self.direct, Direct::AtGate(_) | Direct::Keeper) {
+            self.direct = Direct::None;
+        }
+        let threads = [
+            if let Driver::Thread { interrupt, .. } = &self.driver { Some(interrupt) } else { None },
+            if let Direct::Thread(interrupt) = &self.direct { Some(interrupt) } else { None },
+        ];
+        let again = threads.into_iter().flatten().filter(|interrupt| !interrupt.interrupt());
+        GivenUp { interrupts: again.cloned().collect(), _files: [self.turn.take(), self.gate.take()] }
+    }
+
+    /// Whether this thread waits for the turn.
+    pub fn is_driven_by(&self, thread: &Arc<Interrupt>) -> bool {
+        matches!(&self.driver, Driver::Thread { interrupt, .. } if Arc::ptr_eq(interrupt, thread))
+    }
+}
+
+/// The next whole second of the clock: at these, those who share and have waited at a closed gate go in together. If each of
+/// them waited for a time of its own, some of them would always be in, and whoever has closed the gate would wait for ever.
+pub fn next_second(now: SystemTime) -> SystemTime {
+    let since = now.duration_since(UNIX_EPOCH).unwrap_or_default();
+    UNIX_EPOCH + Duration::from_secs(since.as_secs() + 1)
+}

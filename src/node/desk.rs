@@ -1,0 +1,368 @@
+//! The binding's part of locks in stores: desks, known by numbers in all threads; requests, known by numbers to their thread and
+//! to the lock worker; leases, known by numbers to the lock worker.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use napi::Env;
+use napi::bindgen_prelude::*;
+use napi_derive::napi;
+
+use super::desks::{HAS_DUE, desk, desks, open};
+use super::named::{JsName, JsUnits, NameMode};
+use super::process::{engine, limit};
+use super::record::Field;
+use super::status::{GRANTED, INTERRUPTED, TIMED_OUT};
+use super::thread::JsThread;
+use crate::desk::{self, Answer, Blocked, Inbox, Lease, Loss, Question, Task};
+use crate::engine::Caller;
+
+/// It failed; `takeStoreText()` says why.
+#[napi]
+pub const STORE_FAILED: i32 = 12;
+/// What it held was lost.
+#[napi]
+pub const STORE_LOST: i32 = 13;
+
+/// A new desk, whose lock worker the caller starts.
+#[napi(catch_unwind)]
+pub fn open_desk(is_of_main: bool) -> u32 {
+    open(is_of_main, false)
+}
+
+/// The desk of the main thread; -1 if it has none, and has not loaded the package. If it has no lock worker yet, it is asked to
+/// start one.
+#[napi(catch_unwind)]
+pub fn main_desk() -> i32 {
+    let find = || desks().iter().position(|entry| entry.is_of_main && !entry.desk.is_ended());
+    if let Some(number) = find() {
+        return number as i32;
+    }
+    let Some(main) = engine().agents.of_thread(0) else { return -1 };
+    let number = open(true, true);
+    HAS_DUE.store(true, Ordering::Relaxed);
+    main.wake();
+    number as i32
+}
+
+/// Whether the main thread has to start a lock worker.
+#[napi(catch_unwind)]
+pub fn has_due_desk() -> bool {
+    // Relaxed: whoever has set it wakes the main thread afterwards, which looks then.
+    HAS_DUE.load(Ordering::Relaxed) && desks().iter().any(|entry| entry.is_due)
+}
+
+/// The desk whose lock worker the main thread has to start; -1 if there is none.
+#[napi(catch_unwind)]
+pub fn next_due_desk() -> i32 {
+    let mut all = desks();
+    let Some(number) = all.iter().position(|entry| entry.is_due) else { return -1 };
+    all[number].is_due = false;
+    number as i32
+}
+
+/// Whether a desk has a lock worker that lives: 1; 0 if it has not come yet, -1 if it has ended.
+#[napi(catch_unwind)]
+pub fn desk_state(number: u32) -> Result<i32> {
+    let desk = desk(number)?;
+    Ok(if desk.is_ended() { -1 } else { i32::from(desk.is_served()) })
+}
+
+/// Its lock worker could not begin, or has ended: `text` is how the lock worker says why something failed.
+#[napi(catch_unwind)]
+pub fn end_desk(number: u32, text: String) -> Result<()> {
+    desk(number).map(|desk| desk.end(&text))
+}
+
+/// This thread is the lock worker of the desk.
+#[napi(catch_unwind)]
+pub fn serve_desk(env: Env, number: u32) -> Result<()> {
+    let desk = desk(number)?;
+    let agent = JsThread::with(env, |thread| Arc::clone(thread.event_loop.agent()))?;
+    desks()[number as usize].server = agent.id;
+    desk.serve(Box::new(move || agent.wake()));
+    Ok(())
+}
+
+/// What a thread asks for: its number. The verbs, the flags and the payload are between it and the lock worker.
+#[napi(
+    catch_unwind,
+    ts_args_type = "desk: number, store: number, verb: number, name: string, mode: NameMode, flags: number, payload: string"
+)]
+#[allow(clippy::too_many_arguments)]
+pub fn ask_store(
+    env: Env,
+    desk: u32,
+    store: u32,
+    verb: u32,
+    name: JsName,
+    mode: NameMode,
+    flags: u32,
+    payload: String,
+) -> Result<u32> {
+    let (desk, name) = (self::desk(desk)?, name.units()?);
+    JsThread::with(env, |thread| {
+        let agent = Arc::clone(thread.event_loop.agent());
+        let is_shared = matches!(mode, NameMode::Shared);
+        let question = Question { store, verb, name, is_shared, flags, payload, thread: thread.number() };
+        let inbox = thread.stores.inbox.get_or_insert_with(|| Arc::new(Inbox::new(Box::new(move || agent.wake()))));
+        let ask = desk.ask(question, inbox);
+        let number = ask.number;
+        thread.stores.asks.insert(number, (desk, ask));
+        number
+    })
+}
+
+/// From an answer to a status: `NUMBER` is the request's, `FENCE_HIGH` and `FENCE_LOW` are its fence.
+fn conclude(thread: &mut JsThread, number: u32, answer: Answer) -> i32 {
+    thread.record.set(Field::Number, f64::from(number));
+    match answer {
+        Answer::Granted { fence, text, .. } => {
+            thread.record.set(Field::FenceHigh, (fence >> 32) as f64);
+            thread.record.set(Field::FenceLow, f64::from(fence as u32));
+            thread.stores.text = text;
+            GRANTED
+        }
+        Answer::Refused => {
+            thread.stores.asks.remove(&number);
+            TIMED_OUT
+        }
+        Answer::Failed(text) => {
+            thread.stores.asks.remove(&number);
+            thread.stores.text = text;
+            STORE_FAILED
+        }
+    }
+}
+
+/// Blocks this thread until the request is answered: `GRANTED`, `TIMED_OUT`, `INTERRUPTED` or `STORE_FAILED`. Unless it was granted,
+/// it is over.
+#[napi(catch_unwind)]
+pub fn wait_store(env: Env, number: u32, timeout: f64) -> Result<i32> {
+    let deadline = limit(timeout).deadline();
+    let (found, mut call) =
+        JsThread::with(env, |thread| (thread.stores.asks.get(&number).cloned(), thread.blocking_call(env)))?;
+    let Some((desk, ask)) = found else { return Ok(TIMED_OUT) };
+    // Nothing of the thread's state is borrowed here, as in `lockFile`.
+    let waited = ask.wait(deadline, &mut || call.pause());
+    let goes_on = !matches!(waited, Ok(Answer::Granted { .. })) || call.goes_on();
+    JsThread::with(env, |thread| match waited {
+        Ok(answer) if goes_on => conclude(thread, number, answer),
+        Ok(_) => {
+            // The end of the thread has begun: its code will never have it.
+            desk.release(&ask, false);
+            thread.stores.asks.remove(&number);
+            INTERRUPTED
+        }
+        Err(blocked) => {
+            // It may have been answered in between.
+            if !desk.cancel(&ask)
+                && let Some(answer) = ask.take()
+            {
+                return conclude(thread, number, answer);
+            }
+            thread.stores.asks.remove(&number);
+            if matches!(blocked, Blocked::TimedOut) { TIMED_OUT } else { INTERRUPTED }
+        }
+    })
+}
+
+/// The next news of a request of this thread: `GRANTED`, `TIMED_OUT`, `STORE_FAILED`, `STORE_LOST`; -1 if there is none.
+#[napi(catch_unwind)]
+pub fn next_store(env: Env) -> Result<i32> {
+    JsThread::with(env, |thread| {
+        while let Some(number) = thread.stores.inbox.as_ref().and_then(|inbox| inbox.next()) {
+            let Some((_, ask)) = thread.stores.asks.get(&number).cloned() else { continue };
+            if let Some(answer) = ask.take() {
+                return conclude(thread, number, answer);
+            }
+            if ask.lost().is_some() {
+                thread.record.set(Field::Number, f64::from(number));
+                return STORE_LOST;
+            }
+        }
+        -1
+    })
+    .or(Ok(-1))
+}
+
+/// What the last answer has to say.
+#[napi(catch_unwind)]
+pub fn take_store_text(env: Env) -> Result<String> {
+    JsThread::with(env, |thread| std::mem::take(&mut thread.stores.text))
+}
+
+/// Takes a request back: afterwards it holds nothing. False if this thread knows its end.
+#[napi(catch_unwind)]
+pub fn cancel_store(env: Env, number: u32) -> Result<bool> {
+    JsThread::with(env, |thread| {
+        let Some((desk, ask)) = thread.stores.asks.get(&number) else { return false };
+        let is_cancelled = desk.cancel(ask);
+        if is_cancelled {
+            thread.stores.asks.remove(&number);
+        }
+        is_cancelled
+    })
+}
+
+/// How the lock that a request holds was lost, by its number; 0 if it is held.
+#[napi(catch_unwind)]
+pub fn look_store(env: Env, number: u32) -> Result<u32> {
+    JsThread::with(env, |thread| {
+        thread.stores.asks.get(&number).and_then(|(_, ask)| ask.lost()).map_or(0, |loss| loss as u32)
+    })
+}
+
+/// Releases what a request holds, perhaps with the mark of who ended inside; it is over. Returns how it was lost before, by its number; 0 if it was held.
+#[napi(catch_unwind)]
+pub fn release_store(env: Env, number: u32, is_abandoned: bool) -> Result<u32> {
+    JsThread::with(env, |thread| {
+        let Some((desk, ask)) = thread.stores.asks.remove(&number) else { return 0 };
+        desk.release(&ask, is_abandoned).map_or(0, |loss| loss as u32)
+    })
+}
+
+/// Something that the lock worker has to do.
+#[napi(object, object_from_js = false)]
+pub struct StoreTask {
+    /// 0: to see to a request; 1: it is withdrawn; 2: to release it; 3: the same, and its holder's thread ended inside.
+    pub kind: u32,
+    /// Of the request.
+    pub number: u32,
+    /// As it was asked for.
+    pub store: u32,
+    /// As it was asked for.
+    pub verb: u32,
+    /// As it was asked for.
+    #[napi(ts_type = "string")]
+    pub name: JsUnits,
+    /// As it was asked for.
+    pub shared: bool,
+    /// As it was asked for.
+    pub flags: u32,
+    /// As it was asked for.
+    pub payload: String,
+    /// Whose it is.
+    pub thread_id: u32,
+}
+
+/// The next task of this lock worker; `null` if there is none.
+#[napi(catch_unwind)]
+pub fn next_task(number: u32) -> Result<Option<StoreTask>> {
+    let empty = |kind, number| StoreTask {
+        kind,
+        number,
+        store: 0,
+        verb: 0,
+        name: JsUnits(Box::default()),
+        shared: false,
+        flags: 0,
+        payload: String::new(),
+        thread_id: 0,
+    };
+    Ok(desk(number)?.next().map(|task| match task {
+        Task::Ask(ask) => {
+            let Question { store, verb, is_shared, flags, thread, ref name, ref payload } = ask.question;
+            let (name, payload) = (JsUnits(name[..].into()), payload.clone());
+            let shared = is_shared;
+            StoreTask { store, verb, name, shared, flags, payload, thread_id: thread, ..empty(0, ask.number) }
+        }
+        Task::Cancel(number) => empty(1, number),
+        Task::Release(number, is_abandoned) => empty(2 + u32::from(is_abandoned), number),
+    }))
+}
+
+/// Grants what a request asks for, by a lease of this thread (0: one that no time ends). False if nobody wants it any more.
+#[napi(catch_unwind)]
+pub fn grant_task(
+    env: Env,
+    desk: u32,
+    number: u32,
+    lease: u32,
+    fence_high: u32,
+    fence_low: u32,
+    text: String,
+) -> Result<bool> {
+    let desk = self::desk(desk)?;
+    let lease = match lease {
+        0 => Lease::endless(),
+        // One that has ended meanwhile is over: what is granted by it is lost already.
+        _ => JsThread::with(env, |thread| thread.stores.leases.get(&lease).cloned())?.unwrap_or_else(Lease::over),
+    };
+    let fence = u64::from(fence_high) << 32 | u64::from(fence_low);
+    Ok(desk.answer(number, Answer::Granted { fence, lease, text }))
+}
+
+/// A request cannot be granted at once, and does not wait.
+#[napi(catch_unwind)]
+pub fn refuse_task(desk: u32, number: u32) -> Result<()> {
+    self::desk(desk).map(|desk| {
+        desk.answer(number, Answer::Refused);
+    })
+}
+
+/// A request has failed; `text` says why.
+#[napi(catch_unwind)]
+pub fn fail_task(desk: u32, number: u32, text: String) -> Result<()> {
+    self::desk(desk).map(|desk| {
+        desk.answer(number, Answer::Failed(text));
+    })
+}
+
+/// A new lease, which ends at `until`, in the time of `leaseTime()`.
+#[napi(catch_unwind)]
+pub fn begin_lease(env: Env, until: f64) -> Result<u32> {
+    JsThread::with(env, |thread| {
+        let lease = Lease::endless();
+        lease.set_end(until);
+        thread.stores.last_lease += 1;
+        thread.stores.leases.insert(thread.stores.last_lease, lease);
+        thread.stores.last_lease
+    })
+}
+
+/// When a lease ends. Returns whether it has not ended before.
+#[napi(catch_unwind)]
+pub fn extend_lease(env: Env, number: u32, until: f64) -> Result<bool> {
+    JsThread::with(env, |thread| {
+        thread.stores.leases.get(&number).is_some_and(|lease| {
+            let goes_on = lease.lost().is_none();
+            if goes_on {
+                lease.set_end(until);
+            }
+            goes_on
+        })
+    })
+}
+
+/// A lease is over, with this loss for whoever holds by it; 0: nobody does.
+#[napi(catch_unwind)]
+pub fn end_lease(env: Env, desk: u32, number: u32, loss: u32) -> Result<()> {
+    let desk = self::desk(desk)?;
+    let lease = JsThread::with(env, |thread| thread.stores.leases.remove(&number))?;
+    if let Some(lease) = lease.filter(|_| loss != 0) {
+        desk.end_lease(&lease, Loss::from_number(loss));
+    }
+    Ok(())
+}
+
+/// Milliseconds of a clock that counts the time in which the machine sleeps, the same in all threads.
+#[napi(catch_unwind)]
+pub fn lease_time() -> f64 {
+    desk::now()
+}
+
+/// Gives the calling thread a name for the system's tools, where that can be.
+#[napi(catch_unwind)]
+pub fn name_thread() {
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    // SAFETY: the name is a string of less than 16 bytes with a zero at its end, which lives for ever.
+    unsafe {
+        libc::prctl(libc::PR_SET_NAME, c"sablock-locks".as_ptr());
+    }
+    #[cfg(target_os = "macos")]
+    // SAFETY: the name is a string with a zero at its end, which lives for ever.
+    unsafe {
+        libc::pthread_setname_np(c"sablock-locks".as_ptr());
+    }
+}

@@ -1,0 +1,73 @@
+//! Desks, known by numbers in all threads, and what a thread asks of them.
+
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use napi::bindgen_prelude::*;
+use rustc_hash::FxHashMap;
+
+use crate::agents::AgentId;
+use crate::desk::{Ask, Desk, Inbox, Lease};
+
+/// The requests of a thread that are not over.
+#[derive(Default)]
+pub struct ThreadStores {
+    pub(super) asks: FxHashMap<u32, (Arc<Desk>, Arc<Ask>)>,
+    pub(super) inbox: Option<Arc<Inbox>>,
+    pub(super) text: String,
+    /// Of a lock worker.
+    pub(super) leases: FxHashMap<u32, Arc<Lease>>,
+    pub(super) last_lease: u32,
+}
+
+impl ThreadStores {
+    /// The thread has ended: what it waits for is withdrawn, what it holds is released, as abandoned if it held it alone.
+    pub fn end(self) {
+        for (desk, ask) in self.asks.into_values() {
+            if ask.is_held() {
+                desk.release(&ask, !ask.question.is_shared);
+            } else {
+                desk.cancel(&ask);
+            }
+        }
+    }
+}
+
+/// A desk, who serves it, and who started that.
+pub struct Entry {
+    pub(super) desk: Arc<Desk>,
+    pub(super) server: AgentId,
+    pub(super) is_of_main: bool,
+    /// Main has yet to start its lock worker.
+    pub(super) is_due: bool,
+}
+
+/// Some desk was due once: most processes have none.
+pub static HAS_DUE: AtomicBool = AtomicBool::new(false);
+static DESKS: Mutex<Vec<Entry>> = Mutex::new(Vec::new());
+
+pub fn desks() -> MutexGuard<'static, Vec<Entry>> {
+    DESKS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+pub fn desk(number: u32) -> Result<Arc<Desk>> {
+    let found = desks().get(number as usize).map(|entry| Arc::clone(&entry.desk));
+    found.ok_or_else(|| Error::new(Status::InvalidArg, "expected the number of a desk"))
+}
+
+/// The environment of this agent is torn down: a desk that it serves ends.
+pub fn agent_ended(agent: AgentId) {
+    let ended: Vec<Arc<Desk>> =
+        desks().iter().filter(|entry| entry.server == agent).map(|entry| Arc::clone(&entry.desk)).collect();
+    ended.iter().for_each(|desk| desk.end(WORKER_ENDED));
+}
+
+/// As the lock worker says why something failed.
+const WORKER_ENDED: &str =
+    r#"{"code":"ERR_LOCK_STORE","message":"The thread that keeps the locks of the store has ended."}"#;
+
+pub fn open(is_of_main: bool, is_due: bool) -> u32 {
+    let mut all = desks();
+    all.push(Entry { desk: Arc::default(), server: 0, is_of_main, is_due });
+    all.len() as u32 - 1
+}

@@ -1,0 +1,102 @@
+//! Directories of locks, known by numbers, and why one or a file in it cannot be used.
+
+use std::io;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use napi::bindgen_prelude::*;
+use napi_derive::napi;
+
+use crate::files::{Directory, Failure, Reason, Refusal};
+
+static DIRECTORIES: Mutex<Vec<Arc<Directory>>> = Mutex::new(Vec::new());
+
+fn directories() -> MutexGuard<'static, Vec<Arc<Directory>>> {
+    DIRECTORIES.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+pub fn directory(number: u32) -> Result<Arc<Directory>> {
+    let found = directories().get(number as usize).cloned();
+    found.ok_or_else(|| Error::new(Status::InvalidArg, "expected a number from openDirectory()"))
+}
+
+/// A directory that can be used.
+#[napi(object, object_from_js = false)]
+pub struct OpenedDirectory {
+    /// Its number, the same in all threads.
+    pub number: u32,
+    /// Equal for two paths that lead to the same directory.
+    pub key: String,
+    /// Its path, without links.
+    pub path: String,
+}
+
+/// Why a directory or a file cannot be used.
+#[napi(object, object_from_js = false)]
+pub struct FileFailure {
+    /// Which.
+    pub path: String,
+    /// `owner`, `permissions`, `not-sticky`, `link`, `not-a-directory`, `no-parent`, `file-system`, `system` or `no-thread`.
+    pub reason: String,
+    /// What failed, or the name of the file system.
+    pub what: String,
+    /// The owner of the directory, or its permissions.
+    pub found: u32,
+    /// This user.
+    pub user: u32,
+    /// What the system says.
+    pub message: String,
+    /// The system's number of that; 0 if there is none.
+    pub errno: i32,
+}
+
+pub fn describe(failure: Failure) -> FileFailure {
+    let empty = |path: &Path, reason: &str| FileFailure {
+        path: path.to_string_lossy().into_owned(),
+        reason: reason.to_owned(),
+        what: String::new(),
+        found: 0,
+        user: 0,
+        message: String::new(),
+        errno: 0,
+    };
+    let system = |path: &Path, reason, what: &str, error: io::Error| FileFailure {
+        what: what.to_owned(),
+        errno: error.raw_os_error().unwrap_or(0),
+        message: error.to_string(),
+        ..empty(path, reason)
+    };
+    match failure {
+        Failure::NoThread(error) => system(Path::new(""), "no-thread", "", error),
+        Failure::System { verb, path, error } => system(&path, "system", verb, error),
+        Failure::Refused(Refusal { path, reason }) => match reason {
+            Reason::Owner { owner, user } => FileFailure { found: owner, user, ..empty(&path, "owner") },
+            Reason::Permissions(mode) => FileFailure { found: mode, ..empty(&path, "permissions") },
+            Reason::NotSticky(mode) => FileFailure { found: mode, ..empty(&path, "not-sticky") },
+            Reason::Link => empty(&path, "link"),
+            Reason::NotADirectory => empty(&path, "not-a-directory"),
+            Reason::NoParent => empty(&path, "no-parent"),
+            Reason::FileSystem(name) => FileFailure { what: name.to_owned(), ..empty(&path, "file-system") },
+            Reason::System(error) => system(&path, "system", "use", error),
+        },
+    }
+}
+
+/// Opens the directory at this path, or the user's own.
+#[napi(catch_unwind, ts_return_type = "OpenedDirectory | FileFailure")]
+pub fn open_directory(path: Option<String>) -> Either<OpenedDirectory, FileFailure> {
+    match Directory::open(path.as_deref().map(Path::new)) {
+        Err(refusal) => Either::B(describe(Failure::Refused(refusal))),
+        Ok(opened) => {
+            let key = format!("{}:{}", opened.identity.0, opened.identity.1);
+            let path = opened.path().to_string_lossy().into_owned();
+            let mut all = directories();
+            let is_it = |other: &Arc<Directory>| other.identity == opened.identity && other.path() == opened.path();
+            let number = all.iter().position(is_it).unwrap_or_else(|| {
+                all.push(Arc::new(opened));
+                all.len() - 1
+            });
+            Either::A(OpenedDirectory { number: number as u32, key, path })
+        }
+    }
+}

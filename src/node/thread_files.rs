@@ -1,0 +1,120 @@
+//! The locks of files that a thread holds or waits for.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::files::reader::Listed;
+use crate::files::{Directory, Failure, Hold, Outcome, Wait};
+
+/// The locks of files that a thread holds or waits for.
+#[derive(Default)]
+pub struct ThreadFiles {
+    pub(super) holds: FxHashMap<u32, Hold>,
+    pub(super) waits: FxHashMap<u32, Wait>,
+    pub(super) lists: FxHashMap<u32, List>,
+    pub(super) inbox: Arc<Inbox>,
+    pub(super) next: u32,
+    pub(super) failure: Option<Failure>,
+}
+
+/// Who holds the names of a directory.
+pub struct List {
+    pub(super) directory: Arc<Directory>,
+    /// `None` while it is being read.
+    pub(super) listed: Option<Listed>,
+    /// How many of them this thread has taken, or left out.
+    pub(super) taken: usize,
+}
+
+/// The waits of a thread that are over, and the directories that were read for it.
+#[derive(Default)]
+pub struct Inbox(Mutex<Outcomes>);
+
+#[derive(Default)]
+pub struct Outcomes {
+    pub(super) outcomes: VecDeque<(u32, Outcome)>,
+    pub(super) lists: Vec<(u32, Listed)>,
+    /// Waits that were cancelled when their outcome was on the way.
+    pub(super) cancelled: FxHashSet<u32>,
+    pub(super) is_ended: bool,
+}
+
+impl Inbox {
+    pub fn lock(&self) -> MutexGuard<'_, Outcomes> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A wait is over. True if its thread is to be woken.
+    pub fn put(&self, number: u32, outcome: Outcome) -> bool {
+        let mut inbox = self.lock();
+        if inbox.is_ended || inbox.cancelled.remove(&number) {
+            drop(inbox);
+            give_back(outcome);
+            return false;
+        }
+        inbox.outcomes.push_back((number, outcome));
+        true
+    }
+}
+
+/// Nobody's code has run with it.
+fn give_back(outcome: Outcome) {
+    if let Ok(hold) = outcome {
+        hold.release();
+    }
+}
+
+impl ThreadFiles {
+    pub fn number(&mut self) -> u32 {
+        loop {
+            self.next = self.next.wrapping_add(1);
+            let next = &self.next;
+            if !self.holds.contains_key(next) && !self.waits.contains_key(next) && !self.lists.contains_key(next) {
+                return self.next;
+            }
+        }
+    }
+
+    /// Takes in a hold. Returns its number.
+    pub fn insert(&mut self, hold: Hold) -> u32 {
+        let number = self.number();
+        self.holds.insert(number, hold);
+        number
+    }
+
+    /// Takes a wait back.
+    pub fn cancel(&mut self, number: u32) {
+        let Some(wait) = self.waits.remove(&number) else { return };
+        if wait.withdraw() {
+            return;
+        }
+        let mut inbox = self.inbox.lock();
+        match inbox.outcomes.iter().position(|(other, _)| *other == number) {
+            Some(index) => {
+                let given_back = inbox.outcomes.remove(index);
+                drop(inbox);
+                given_back.into_iter().for_each(|(_, outcome)| give_back(outcome));
+            }
+            None => {
+                inbox.cancelled.insert(number);
+            }
+        }
+    }
+
+    /// The thread has ended: what its code never knew of goes back unmarked, what it holds goes to others as abandoned.
+    pub fn end(mut self) {
+        for (_, wait) in self.waits.drain() {
+            wait.withdraw();
+        }
+        for (_, hold) in self.holds.drain() {
+            hold.end();
+        }
+        let mut inbox = self.inbox.lock();
+        inbox.is_ended = true;
+        let outcomes = std::mem::take(&mut inbox.outcomes);
+        drop(inbox);
+        outcomes.into_iter().for_each(|(_, outcome)| give_back(outcome));
+    }
+}

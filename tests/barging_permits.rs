@@ -1,0 +1,259 @@
+//! Permits that whoever comes may take, and how several are gathered for one that has aged.
+#![cfg(not(loom))]
+
+mod common;
+
+use std::cell::RefCell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use common::{PROMPT, World, pend, pending};
+use sablock::agents::{Agent, Notice};
+use sablock::engine::{EventLoop, Hold, Limit, Outcome, Patience, Request};
+use sablock::primitives::semaphore::{FAIR_SEMAPHORE, SEMAPHORE, WAITING};
+
+const GRANTED: Outcome = Outcome::GRANTED;
+
+/// Two permits in all.
+fn permits(count: u32) -> Request {
+    Request::Hold(Hold::permits(count, 2))
+}
+
+impl World {
+    fn acquire(&self, agent: &Arc<Agent>, count: u32, limit: Limit) -> Outcome {
+        self.engine.wait(agent, &SEMAPHORE, self.place(), permits(count), limit, &mut || true).unwrap()
+    }
+
+    fn release_permits(&self, agent: &Arc<Agent>, count: u32) {
+        assert!(self.engine.release(agent, &SEMAPHORE, self.place(), Hold::permits(count, 2)).unwrap());
+    }
+
+    /// A loop that waits for both permits, of which `holder` has both and gives one back; it has come for what it was asked for.
+    fn gathering(&self, holder: &Arc<Agent>) -> (EventLoop<'_>, u32) {
+        assert_eq!(self.acquire(holder, 2, Limit::Once), GRANTED);
+        let mut waits = self.event_loop();
+        let token = pend(&mut waits, self, &SEMAPHORE, permits(2));
+        self.release_permits(holder, 1);
+        assert_eq!(waits.next_settled(), None);
+        (waits, token)
+    }
+
+    fn until_granted(&self, waits: &mut EventLoop<'_>, token: u32) {
+        let waits = RefCell::new(waits);
+        self.until("its turn", |_| waits.borrow_mut().next_settled() == self.settled(token, GRANTED));
+    }
+
+    /// Of one that blocks for both permits, while one is free: what runs meanwhile.
+    fn beside_a_gatherer<'s>(&'s self, scope: &'s thread::Scope<'s, '_>, holder: &Arc<Agent>) {
+        assert_eq!(self.acquire(holder, 1, Limit::Once), GRANTED);
+        scope.spawn(|| {
+            let me = self.agent(9);
+            assert_eq!(self.acquire(&me, 2, Limit::after(PROMPT)), GRANTED);
+            self.release_permits(&me, 2);
+        });
+        self.until_waiting(&SEMAPHORE, 1);
+    }
+}
+
+#[test]
+fn whoever_comes_takes_what_is_free_before_those_who_wait_have_aged() {
+    let world = &World::new(false);
+    let [holder, newcomer] = [0, 1].map(|thread| world.agent(thread));
+    thread::scope(|scope| {
+        world.beside_a_gatherer(scope, &holder);
+        assert_eq!(world.acquire(&newcomer, 1, Limit::Once), GRANTED);
+        world.release_permits(&newcomer, 1);
+        world.release_permits(&holder, 1);
+    });
+    assert_eq!(world.value(), 0);
+}
+
+#[test]
+fn nobody_passes_one_that_has_aged_and_gathers_permits() {
+    let world = &World::new(true);
+    let [holder, newcomer] = [0, 1].map(|thread| world.agent(thread));
+    thread::scope(|scope| {
+        world.beside_a_gatherer(scope, &holder);
+        assert_eq!(world.value() & !WAITING, 1, "one is free");
+        assert_eq!(world.acquire(&newcomer, 1, Limit::Once), Outcome::TimedOut);
+        let mut waits = world.event_loop();
+        let token = pend(&mut waits, world, &SEMAPHORE, permits(1));
+        assert_eq!(waits.next_settled(), None);
+        world.release_permits(&holder, 1);
+        world.until_granted(&mut waits, token);
+        waits.end();
+    });
+}
+
+#[test]
+fn a_slice_that_ends_leaves_what_is_gathered_ahead() {
+    let patience = Patience {
+        grant_after: Duration::ZERO,
+        grant_every: Duration::ZERO,
+        slice: Duration::from_millis(1),
+        ..Patience::default()
+    };
+    let world = &World::with(patience);
+    let holder = world.agent(0);
+    let pauses = &AtomicU32::new(0);
+    thread::scope(|scope| {
+        world.beside_a_gatherer(scope, &holder);
+        scope.spawn(move || {
+            let me = world.agent(8);
+            let mut pause = || {
+                pauses.fetch_add(1, Ordering::SeqCst);
+                true
+            };
+            let one = permits(1);
+            let outcome = world.engine.wait(&me, &SEMAPHORE, world.place(), one, Limit::Endless, &mut pause);
+            assert_eq!(outcome.unwrap(), GRANTED);
+            world.release_permits(&me, 1);
+        });
+        world.until("slices", |_| pauses.load(Ordering::SeqCst) >= 5);
+        assert_eq!(world.engine.inspect(&SEMAPHORE, world.place()).waiters.len(), 2);
+        world.release_permits(&holder, 1);
+    });
+    assert_eq!(world.value(), 0);
+}
+
+#[test]
+fn a_loop_leaves_what_is_gathered_ahead() {
+    let world = &World::new(true);
+    let holder = world.agent(0);
+    thread::scope(|scope| {
+        world.beside_a_gatherer(scope, &holder);
+        let mut waits = world.event_loop();
+        let token = pend(&mut waits, world, &SEMAPHORE, permits(1));
+        waits.agent().leave_notice(Notice::Offer(world.place().address()));
+        assert_eq!(waits.next_settled(), None, "one is free, and not for it");
+        world.release_permits(&holder, 1);
+        world.until_granted(&mut waits, token);
+        waits.end();
+    });
+}
+
+#[test]
+fn a_stalled_loop_delays_nobody() {
+    let world = World::new(true);
+    let [holder, newcomer] = [0, 1].map(|thread| world.agent(thread));
+    assert_eq!(world.acquire(&holder, 2, Limit::Once), GRANTED);
+    let mut stalled = world.event_loop();
+    let mut next = world.event_loop();
+    pend(&mut stalled, &world, &SEMAPHORE, permits(2));
+    let token = pend(&mut next, &world, &SEMAPHORE, permits(1));
+    world.release_permits(&holder, 1);
+    assert_eq!(next.next_settled(), world.settled(token, GRANTED), "the one ahead was asked, and does not come");
+    world.release_permits(&Arc::clone(next.agent()), 1);
+    assert_eq!(world.acquire(&newcomer, 1, Limit::Once), GRANTED);
+    stalled.end();
+}
+
+#[test]
+fn permits_are_gathered_for_a_loop_that_comes_and_kept_for_it() {
+    let world = World::new(true);
+    let [holder, newcomer] = [0, 1].map(|thread| world.agent(thread));
+    let (mut waits, token) = world.gathering(&holder);
+    assert_eq!(world.acquire(&newcomer, 1, Limit::Once), Outcome::TimedOut, "it is being gathered");
+    world.release_permits(&holder, 1);
+    assert_eq!(world.value() & !WAITING, 2, "what is kept counts as taken");
+    assert_eq!(world.acquire(&newcomer, 1, Limit::Once), Outcome::TimedOut);
+    assert_eq!(waits.next_settled(), world.settled(token, GRANTED));
+    world.release_permits(&Arc::clone(waits.agent()), 2);
+    assert_eq!(world.value(), 0);
+    assert_eq!(world.clock.take_leases().len(), 1);
+}
+
+#[test]
+fn permits_that_are_kept_for_a_loop_go_back_when_its_lease_is_over() {
+    let world = World::new(true);
+    let [holder, newcomer] = [0, 1].map(|thread| world.agent(thread));
+    let (mut waits, token) = world.gathering(&holder);
+    world.release_permits(&holder, 1);
+    world.clock.end_leases(&world.engine);
+    assert_eq!(world.value(), 0, "and all who are first in line were told");
+    assert_eq!(world.acquire(&newcomer, 2, Limit::Once), GRANTED);
+    assert_eq!(waits.next_settled(), None);
+    world.release_permits(&newcomer, 2);
+    assert_eq!(waits.next_settled(), world.settled(token, GRANTED));
+}
+
+#[test]
+fn what_was_kept_for_an_aborted_wait_counts_for_the_next_of_its_loop() {
+    for next in [1, 2] {
+        let world = World::new(true);
+        let holder = world.agent(0);
+        let (mut waits, first) = world.gathering(&holder);
+        let second = pend(&mut waits, &world, &SEMAPHORE, permits(next));
+        world.release_permits(&holder, 1);
+        assert!(waits.cancel(first).is_some());
+        assert_eq!(waits.next_settled(), world.settled(second, GRANTED));
+        world.release_permits(&Arc::clone(waits.agent()), next);
+        assert_eq!(world.value(), 0);
+    }
+}
+
+#[test]
+fn what_was_kept_for_a_loop_goes_back_when_its_last_wait_is_aborted_or_it_ends() {
+    for ends in [false, true] {
+        let world = World::new(true);
+        let holder = world.agent(0);
+        let (mut waits, token) = world.gathering(&holder);
+        world.release_permits(&holder, 1);
+        if ends {
+            waits.end();
+        } else {
+            assert!(waits.cancel(token).is_some());
+        }
+        assert_eq!(world.value(), 0);
+    }
+}
+
+#[test]
+fn a_release_looks_at_the_queue_unless_all_who_are_first_in_line_were_told() {
+    let world = World::new(false);
+    let holder = world.agent(0);
+    assert_eq!(world.acquire(&holder, 2, Limit::Once), GRANTED);
+    let mut waits = world.event_loop();
+    let token = pend(&mut waits, &world, &SEMAPHORE, permits(1));
+    assert_eq!(world.value(), WAITING | 2);
+    world.release_permits(&holder, 1);
+    assert_eq!(world.value(), 1, "it was offered what is free: fast paths work");
+    assert_eq!(world.acquire(&holder, 1, Limit::Once), GRANTED);
+    assert_eq!(waits.next_settled(), None);
+    assert_eq!(world.value(), WAITING | 2, "it came in vain");
+    world.release_permits(&holder, 1);
+    assert_eq!(waits.next_settled(), world.settled(token, GRANTED));
+}
+
+#[test]
+fn batches_of_permits_let_in_blocked_threads_and_loops() {
+    let world = &World::new(false);
+    let holder = world.agent(0);
+    assert_eq!(world.acquire(&holder, 2, Limit::Once), GRANTED);
+    let mut waits = world.event_loop();
+    thread::scope(|scope| {
+        scope.spawn(|| assert_eq!(world.acquire(&world.agent(1), 1, Limit::after(PROMPT)), GRANTED));
+        world.until_waiting(&SEMAPHORE, 1);
+        let token = pend(&mut waits, world, &SEMAPHORE, permits(1));
+        world.release_permits(&holder, 2);
+        world.until_granted(&mut waits, token);
+    });
+    assert_eq!(world.value(), 2);
+}
+
+#[test]
+fn one_place_is_fair_for_all_who_wait_or_for_none() {
+    let world = World::new(false);
+    let holder = world.agent(0);
+    assert_eq!(world.acquire(&holder, 2, Limit::Once), GRANTED);
+    let mut waits = world.event_loop();
+    let token = pending(waits.wait(&SEMAPHORE, world.place(), permits(1), Limit::Endless).unwrap());
+    let fair = |limit| world.engine.wait(&holder, &FAIR_SEMAPHORE, world.place(), permits(1), limit, &mut || true);
+    assert!(fair(Limit::Once).is_err());
+    assert!(world.engine.release(&holder, &FAIR_SEMAPHORE, world.place(), Hold::permits(1, 2)).is_err());
+    assert_eq!(world.value(), WAITING | 2, "nothing changed");
+    assert!(waits.cancel(token).is_some());
+    assert_eq!(fair(Limit::Once).unwrap(), Outcome::TimedOut);
+}
