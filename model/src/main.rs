@@ -10,6 +10,7 @@
 //! - [`engine`]: several words, primitives in both orders, batches, the register of holds, ends of threads.
 //! - [`notified`]: wait and notify, and conditions.
 //! - [`deadlock`]: the search for cycles of blocked threads.
+//! - [`files`]: the order of locks of files, among processes.
 //! - [`check`]: checks any of them. [`suite`]: what is checked when.
 //!
 //! The exit code is 0 only if the protocols hold and no mutant does.
@@ -18,6 +19,8 @@ mod barging;
 mod check;
 mod deadlock;
 mod engine;
+mod files;
+mod leases;
 mod named;
 mod notified;
 mod primitives;

@@ -1,7 +1,7 @@
 //! What is checked when.
 
 use crate::check::{Case, Mutant};
-use crate::{barging, deadlock, engine, named, notified};
+use crate::{barging, deadlock, engine, files, leases, named, notified};
 
 /// What CI runs.
 pub fn quick() -> Vec<Box<dyn Case>> {
@@ -11,6 +11,8 @@ pub fn quick() -> Vec<Box<dyn Case>> {
         notified::suite::quick(),
         deadlock::suite::quick(),
         named::suite::quick(),
+        leases::suite::quick(),
+        files::suite::quick(),
     ]
     .into_iter()
     .flatten()
@@ -25,6 +27,8 @@ pub fn full() -> Vec<Box<dyn Case>> {
         notified::suite::full(),
         deadlock::suite::full(),
         named::suite::full(),
+        leases::suite::full(),
+        files::suite::full(),
     ]
     .into_iter()
     .flatten()
@@ -39,6 +43,8 @@ pub fn mutants() -> Vec<Mutant> {
         notified::suite::mutants(),
         deadlock::suite::mutants(),
         named::suite::mutants(),
+        leases::suite::mutants(),
+        files::suite::mutants(),
     ]
     .into_iter()
     .flatten()

@@ -1,7 +1,7 @@
 //! What may happen next in a state.
 
 use super::setting::{Engine, Order};
-use super::state::{Agent, At, Life, Part, State};
+use super::state::{Agent, At, Life, Part, State, Waiter};
 use super::step::{Section, Step, Way};
 use crate::primitives::{Id, NOBODY, Request, Word};
 
@@ -42,11 +42,13 @@ pub fn lease_may_end(engine: &Engine, state: &State, word: usize) -> bool {
     id != NOBODY && !(engine.short_turns && state.agent(id).turns())
 }
 
-/// Where age matters: blocked writers in barging order.
+/// Where age matters, in barging order: blocked writers, those who block for permits, and whoever gathers them.
 pub fn next_to_age(engine: &Engine, state: &State) -> Option<usize> {
-    state.queue.iter().position(|w| {
-        engine.words[w.word].1 == Order::Barging && w.way == Way::Blocked && w.request == Request::Exclusive && !w.aged
-    })
+    let matters = |w: &Waiter| match w.way {
+        Way::Blocked => w.request != Request::Shared,
+        Way::Async => w.request.gathers(),
+    };
+    state.queue.iter().position(|w| engine.words[w.word].1 == Order::Barging && matters(w) && !w.aged)
 }
 
 struct Next<'a> {
@@ -132,8 +134,14 @@ impl Next<'_> {
             return;
         }
         let Some(place) = self.state.place(id, word) else { return };
+        if self.state.queue[place].away {
+            return self.section(Section::Back(id, word));
+        }
         if self.state.queue[place].woken {
             self.section(Section::Woken(id, word));
+        }
+        if self.engine.slices && !self.engine.is_strict(word) {
+            self.section(Section::GoesAway(id, word));
         }
         if self.engine.quits {
             self.section(Section::Quit(id, word));

@@ -40,7 +40,7 @@ pub fn class(step: Step) -> Option<Class> {
             Section::Claim(id, _) | Section::Accept(id, _) => turn(id),
             Section::Leave(id, _) | Section::Scan(id, _) => cleanup(id),
             Section::LeaseOver(word) => lease(word),
-            Section::Quit(..) => return None,
+            Section::GoesAway(..) | Section::Back(..) | Section::Quit(..) => return None,
         },
         _ => return None,
     })
@@ -62,7 +62,7 @@ pub fn due(engine: &Engine, state: &State) -> Classes {
         let blocked_grant = |word: usize| agent.parts[word].granted.is_some_and(|(way, _)| way == Way::Blocked);
         let (woken, granted) = match agent.at {
             At::Parked(word) => {
-                let woken = state.place(id, word).is_some_and(|place| state.queue[place].woken);
+                let woken = state.place(id, word).map(|place| state.queue[place]).is_some_and(|w| w.woken && !w.away);
                 (woken, blocked_grant(word))
             }
             _ => (false, false),

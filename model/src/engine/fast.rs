@@ -1,6 +1,7 @@
 //! What JavaScript does by itself, one atomic operation at a time. The thread may end between any two of them.
 
 use super::fault::Fault;
+use super::order::gathers_ahead;
 use super::setting::{Count, Engine};
 use super::state::{At, Intent, Slot, Stage, State, Verb, Wrong};
 use crate::primitives::{Id, Request, Word};
@@ -64,7 +65,13 @@ fn acquire(engine: &Engine, before: Word, request: Request, id: Id) -> Option<Wo
 }
 
 fn note_overtaking(engine: &Engine, state: &mut State, word: usize) {
-    if engine.is_strict(word) && state.waiters(word).next().is_some() {
+    let is_reserved_to_others = match state.words[word] {
+        _ if engine.is_strict(word) => state.waiters(word).next().is_some(),
+        // Who was woken may come too late, as for a mutex.
+        Word::Semaphore(_) => gathers_ahead(state, word, state.queue.len()) && !state.waiters(word).any(|w| w.woken),
+        _ => false,
+    };
+    if is_reserved_to_others {
         state.wrong = Some(Wrong::Overtaken);
     }
 }

@@ -36,10 +36,20 @@ pub enum Fault {
     SumForgetsGrants,
     /// A section ends with a store on a word that fast paths add to.
     StoresOverAdditions,
-    /// A loop that came for the word kept for it, while a reader stood in its way, is not called again.
-    KeptAndNotOfferedAgain,
     /// A loop ahead ends a reservation behind it, and cannot use the word.
     TakesOverInVain,
+    /// A reader whose slice is over gets in beside readers, past a writer that waits ahead.
+    SliceEndsBeforeWriters,
+    /// A loop that comes to read gets in beside readers, past a writer that waits ahead.
+    ClaimsBeforeWriters,
+    /// Readers wait behind the write of a loop that was offered the word and does not come.
+    WaitsForStalledLoop,
+    /// Nothing is kept for a loop that came in vain to read.
+    KeepsNothingForReaders,
+    /// Of loops that came in vain to read, only the first has the word kept for it.
+    OneLeaseInABatch,
+    /// A loop that comes in vain frees a dead owner's word, and does not look whose turn it is.
+    ClaimInVainFreesSilently,
     /// The search for cycles follows owners, and not those ahead in a strict queue.
     SearchFollowsOwnersOnly,
     /// The search for cycles does not know who reads.
@@ -58,10 +68,18 @@ pub enum Fault {
     EndOfRunnerIsDone,
     /// After what runs once has failed, nobody is told to run.
     FailureLetsNobodyRun,
+    /// Permits are gathered for a loop that nobody has asked whether it comes.
+    GathersUnasked,
+    /// Newcomers take what is gathered for one that has aged.
+    NewcomersPassGatherers,
+    /// W goes as soon as anybody blocks, whether it was woken or not.
+    WOfTheWokenOnly,
+    /// Whoever was woken takes its permits, and does not look who else could be served.
+    WokenOneIsAlone,
 }
 
 impl Fault {
-    pub const ALL: [Fault; 28] = [
+    pub const ALL: [Fault; 37] = [
         Fault::BatchOfOne,
         Fault::BatchSkips,
         Fault::FastOvertakes,
@@ -79,8 +97,13 @@ impl Fault {
         Fault::SumsBeforeMark,
         Fault::SumForgetsGrants,
         Fault::StoresOverAdditions,
-        Fault::KeptAndNotOfferedAgain,
         Fault::TakesOverInVain,
+        Fault::SliceEndsBeforeWriters,
+        Fault::ClaimsBeforeWriters,
+        Fault::WaitsForStalledLoop,
+        Fault::KeepsNothingForReaders,
+        Fault::OneLeaseInABatch,
+        Fault::ClaimInVainFreesSilently,
         Fault::SearchFollowsOwnersOnly,
         Fault::SearchForgetsReaders,
         Fault::SearchForgetsWriters,
@@ -90,5 +113,9 @@ impl Fault {
         Fault::UpgradesBesideReaders,
         Fault::EndOfRunnerIsDone,
         Fault::FailureLetsNobodyRun,
+        Fault::GathersUnasked,
+        Fault::NewcomersPassGatherers,
+        Fault::WOfTheWokenOnly,
+        Fault::WokenOneIsAlone,
     ];
 }

@@ -123,14 +123,15 @@ impl Protocol for Engine {
 
     fn waits(&self, state: &State, (id, word, way): Self::Waiter) -> bool {
         let agent = state.agent(id);
-        let waits = state.place(id, word).is_some_and(|place| state.queue[place].way == way);
+        let waits = state.place(id, word).map(|place| state.queue[place]).is_some_and(|w| w.way == way && !w.away);
         waits && if way == Way::Blocked { agent.is_running() } else { agent.turns() }
     }
 
     fn show(&self, state: &State) -> String {
         let mut out = format!("{:?} [", state.words.as_slice());
         for w in &state.queue {
-            let marks = [(w.woken, "*"), (w.aged, "+")].iter().filter(|m| m.0).map(|m| m.1).collect::<String>();
+            let marks =
+                [(w.woken, "*"), (w.aged, "+"), (w.away, "~")].iter().filter(|m| m.0).map(|m| m.1).collect::<String>();
             out += &format!(" {}@{}{:?}{:?}{marks}", w.agent, w.word, w.way, w.request);
         }
         out += " ]";

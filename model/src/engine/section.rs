@@ -6,7 +6,7 @@
 use super::cycle;
 use super::fault::Fault;
 use super::setting::{Count, Engine};
-use super::state::{At, Frozen, Intent, Life, Slot, State, Verb, Waiter, Wrong};
+use super::state::{At, Frozen, Intent, Life, Slot, State, Verb, Waiter};
 use super::step::{Section, Way};
 use crate::primitives::{Id, NOBODY, Request, Word};
 
@@ -18,6 +18,8 @@ pub struct Locked<'a> {
     /// The word as it will be at the end.
     pub(super) value: Word,
     sum: Option<u8>,
+    /// A dead owner was freed: somebody has to look whose turn it is.
+    freed: bool,
 }
 
 pub fn freeze(engine: &Engine, state: &mut State, section: Section) {
@@ -34,11 +36,12 @@ pub fn run(engine: &Engine, state: &mut State, section: Section) {
     let frozen = state.frozen.take();
     let read = frozen.map_or(state.words[word], |frozen| frozen.read);
     let sum = frozen.and_then(|frozen| frozen.sum);
-    let mut locked = Locked { engine, state, word, value: read, sum };
-    let freed = locked.free_dead_owner();
+    let mut locked = Locked { engine, state, word, value: read, sum, freed: false };
+    locked.freed = locked.free_dead_owner();
     match section {
         Section::Call(id, _) => locked.call(id),
-        Section::Woken(id, _) => locked.woken(id),
+        Section::Woken(id, _) | Section::Back(id, _) => locked.arrive(id, false),
+        Section::GoesAway(id, _) => locked.arrive(id, true),
         Section::Claim(id, _) => locked.claim(id),
         Section::Accept(id, _) => locked.accept(id),
         Section::Quit(id, _) => locked.quit(id),
@@ -48,13 +51,15 @@ pub fn run(engine: &Engine, state: &mut State, section: Section) {
         }
         Section::Leave(id, _) => locked.leave(id),
         Section::Scan(..) => {
-            if freed {
+            if locked.freed {
                 locked.hand_off();
             }
         }
     }
     let anybody_queued = locked.state.waiters(word).next().is_some();
-    let decided = locked.value.closed(anybody_queued, engine.is_strict(word));
+    let barges = matches!(locked.value, Word::Semaphore(_)) && !engine.is_strict(word);
+    let is_waiting = if barges { locked.must_look() } else { anybody_queued };
+    let decided = locked.value.closed(is_waiting, engine.is_strict(word));
     let adds = engine.count == Count::WordByAdding && !engine.has(Fault::StoresOverAdditions);
     state.words[word] = match (state.words[word], read, decided) {
         (Word::Semaphore(now), Word::Semaphore(read), Word::Semaphore(decided)) if adds => {
@@ -123,15 +128,9 @@ impl Locked<'_> {
     }
 
     fn reserve_for_nobody(&mut self) {
-        self.state.reserved_for[self.word] = NOBODY;
-        self.value = self.value.reserve(None);
-    }
-
-    /// In strict order, nobody is served while one that came before waits.
-    pub(super) fn note_order(&mut self, served: Waiter) {
-        let first = self.state.waiters(self.word).next().map(|waiter| waiter.agent);
-        if self.engine.is_strict(self.word) && first != Some(served.agent) {
-            self.state.wrong = Some(Wrong::Overtaken);
+        let reserved_for = std::mem::replace(&mut self.state.reserved_for[self.word], NOBODY);
+        if let Some(place) = self.state.place(reserved_for, self.word) {
+            self.value = self.value.unreserve(self.state.queue[place].request);
         }
     }
 
@@ -155,10 +154,18 @@ impl Locked<'_> {
         }
     }
 
-    /// Whether a newcomer may be served at once: a writer barges, readers queue behind whoever waits.
+    /// Whether a newcomer may be served at once: a writer barges, readers queue behind whoever waits; permits are left to
+    /// whoever gathers them.
     fn may_go_first(&self, request: Request) -> bool {
-        let barges = !self.engine.is_strict(self.word) && request == Request::Exclusive;
-        barges || self.state.waiters(self.word).next().is_none()
+        let barges = !self.engine.is_strict(self.word);
+        match request {
+            Request::Exclusive if barges => true,
+            Request::Permits(_) if barges => {
+                let gathers = self.is_behind_a_gatherer(self.state.queue.len());
+                !gathers || self.engine.has(Fault::NewcomersPassGatherers)
+            }
+            _ => self.state.waiters(self.word).next().is_none(),
+        }
     }
 
     fn release(&mut self, id: Id, request: Request) {
@@ -173,12 +180,25 @@ impl Locked<'_> {
     }
 
     fn acquire(&mut self, id: Id, request: Request, way: Way) {
-        if self.may_go_first(request) && self.take(id, request) {
-            return;
+        if self.may_go_first(request) {
+            let gathers = self.is_behind_a_gatherer(self.state.queue.len());
+            if self.take(id, request) {
+                self.note_gatherer(gathers);
+                return;
+            }
         }
-        self.state.queue.push(Waiter { word: self.word, agent: id, way, request, woken: false, aged: false });
+        self.state.queue.push(Waiter {
+            word: self.word,
+            agent: id,
+            way,
+            request,
+            woken: false,
+            aged: false,
+            away: false,
+        });
         self.state.agent_mut(id).at = if way == Way::Blocked { At::Parked(self.word) } else { At::Js };
-        if way == Way::Blocked && self.state.reserved_for[self.word] == id {
+        let was_kept = way == Way::Blocked && self.state.reserved_for[self.word] == id;
+        if was_kept {
             self.reserve_for_nobody();
         }
         let endless = way == Way::Blocked && !self.engine.quits;
@@ -190,51 +210,88 @@ impl Locked<'_> {
                 self.state.agent_mut(id).at = At::Js;
             }
         }
-        if !self.engine.has(Fault::QueuesWithoutLooking) {
+        // Whoever reads may pass those who could have come, and have not.
+        let is_strict = self.engine.is_strict(self.word);
+        if self.freed
+            || was_kept
+            || (is_strict || request == Request::Shared) && !self.engine.has(Fault::QueuesWithoutLooking)
+        {
             self.hand_off();
         }
     }
 
-    fn woken(&mut self, id: Id) {
+    /// A blocked thread tries, between two slices of its sleep or because it was woken.
+    fn arrive(&mut self, id: Id, goes_away: bool) {
         let Some(place) = self.state.place(id, self.word) else { return };
-        self.state.queue[place].woken = false;
         let request = self.state.queue[place].request;
-        if self.granted(request, id).is_some() {
+        self.state.queue[place].woken = false;
+        self.state.queue[place].away = goes_away;
+        let waits_on = self.must_not_pass(place) && !self.engine.has(Fault::SliceEndsBeforeWriters);
+        let gets_in = !waits_on && self.granted(request, id).is_some();
+        if gets_in {
+            self.note_order(self.state.queue[place]);
             self.take_out(id);
             self.take(id, request);
         }
-        self.hand_off();
+        if gets_in && request != Request::Exclusive && !self.engine.has(Fault::WokenOneIsAlone) || self.freed {
+            self.hand_off();
+        }
     }
 
     fn claim(&mut self, id: Id) {
-        self.state.part_mut(id, self.word).offered = false;
+        let part = self.state.part_mut(id, self.word);
+        part.offered = false;
+        part.claimed = false;
         self.state.agent_mut(id).resumed = false;
         let Some(place) = self.state.place(id, self.word) else { return };
         let request = self.state.queue[place].request;
-        let reserved_for = self.state.reserved_for[self.word];
-        let takes_over = reserved_for == id
-            || reserved_for != NOBODY && self.state.place(reserved_for, self.word).is_none_or(|other| place < other);
-        let reserved = self.value;
-        if takes_over {
-            self.value = reserved.reserve(None);
-        }
-        // A word that is kept for a reader may have readers in it: who is ahead takes it over only if it gets it.
-        let gets_it = self.granted(request, id).is_some();
-        if takes_over && (gets_it || self.engine.has(Fault::TakesOverInVain)) {
-            self.reserve_for_nobody();
-            if reserved_for != id {
-                self.state.part_mut(reserved_for, self.word).claimed = true;
+        let was_kept = self.state.reserved_for[self.word] == id;
+        if self.may_claim(id, place, request) && self.granted(request, id).is_some() {
+            if !was_kept {
+                self.note_order(self.state.queue[place]);
             }
-        } else {
-            self.value = reserved;
-        }
-        if self.granted(request, id).is_some() {
             self.take_out(id);
             self.take(id, request);
+            if request != Request::Exclusive {
+                self.hand_off();
+            }
         } else {
             self.state.part_mut(id, self.word).claimed = self.value.owner() != id;
+            if self.freed && !self.engine.has(Fault::ClaimInVainFreesSilently) {
+                self.hand_off();
+            }
         }
-        self.hand_off();
+    }
+
+    /// What is kept for it ends when it comes. Beside readers that it is kept for it may read; what is kept for a loop behind it
+    /// it takes over, if it can use it.
+    fn may_claim(&mut self, id: Id, place: usize, request: Request) -> bool {
+        let reserved_for = self.state.reserved_for[self.word];
+        if reserved_for == id {
+            self.reserve_for_nobody();
+            return true;
+        }
+        if self.must_not_pass(place) && !self.engine.has(Fault::ClaimsBeforeWriters) {
+            return false;
+        }
+        if reserved_for == NOBODY || self.granted(request, id).is_some() {
+            return true;
+        }
+        let is_ahead = self.state.place(reserved_for, self.word).is_none_or(|other| place < other);
+        let kept = self.value;
+        if let Some(other) = self.state.place(reserved_for, self.word) {
+            self.value = kept.unreserve(self.state.queue[other].request);
+        }
+        let open = self.value;
+        let takes_over = is_ahead && (self.granted(request, id).is_some() || self.engine.has(Fault::TakesOverInVain));
+        if takes_over {
+            self.state.reserved_for[self.word] = NOBODY;
+            self.value = open;
+            self.state.part_mut(reserved_for, self.word).claimed = true;
+        } else {
+            self.value = kept;
+        }
+        takes_over
     }
 
     fn accept(&mut self, id: Id) {

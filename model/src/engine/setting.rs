@@ -49,6 +49,8 @@ pub struct Engine {
     pub nests: bool,
     /// Whoever writes may downgrade, whoever reads may try to upgrade.
     pub modes: bool,
+    /// Blocked threads look between two slices of their sleep, and may be away then.
+    pub slices: bool,
     /// A lease is long enough for a loop that turns.
     pub short_turns: bool,
     /// A section is two steps: the setting of W, and the rest.
@@ -90,8 +92,8 @@ pub fn once() -> (Word, Order) {
     (Word::Once(Once::default()), Order::Strict)
 }
 
-pub fn semaphore(permits: u8) -> (Word, Order) {
-    (Word::Semaphore(Semaphore { available: permits, waiters: false }), Order::Strict)
+pub fn semaphore(permits: u8, order: Order) -> (Word, Order) {
+    (Word::Semaphore(Semaphore { available: permits, waiters: false }), order)
 }
 
 impl Engine {
@@ -107,6 +109,7 @@ impl Engine {
             tries: false,
             nests: false,
             modes: false,
+            slices: false,
             short_turns: false,
             split: false,
             liveness: false,
@@ -147,6 +150,11 @@ impl Engine {
     pub fn modes(mut self) -> Self {
         self.modes = true;
         self.named("modes")
+    }
+
+    pub fn slices(mut self) -> Self {
+        self.slices = true;
+        self.named("slices")
     }
 
     pub fn sections(mut self) -> Self {

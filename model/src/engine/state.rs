@@ -89,7 +89,9 @@ pub struct Part {
     pub slot: Slot,
     /// Granted by another thread, and its own does not know of it yet.
     pub granted: Option<(Way, Request)>,
+    /// An offer is on its way to the loop, which has not come since.
     pub offered: bool,
+    /// It came in vain, and nothing has been kept for it since.
     pub claimed: bool,
     /// The register has been given back.
     pub given_back: bool,
@@ -117,6 +119,8 @@ pub struct Waiter {
     pub request: Request,
     pub woken: bool,
     pub aged: bool,
+    /// Between two slices, in JavaScript, perhaps for ever: nobody counts on it.
+    pub away: bool,
 }
 
 /// A section between its beginning and its end: the words that it decides on, and what the slots said.
@@ -145,6 +149,13 @@ pub struct State {
     /// Ghost: somebody has finished what runs once.
     pub finished: bool,
     pub wrong: Option<Wrong>,
+}
+
+impl Part {
+    /// Its loop came for what it was offered, could not be let in, and has been offered nothing since.
+    pub fn has_come_in_vain(&self) -> bool {
+        self.claimed && !self.offered
+    }
 }
 
 impl Agent {

@@ -38,6 +38,10 @@ pub enum Section {
     Call(Id, usize),
     /// A woken thread tries.
     Woken(Id, usize),
+    /// The slice of a thread that sleeps is over: it tries, and goes away.
+    GoesAway(Id, usize),
+    /// It is back, and tries.
+    Back(Id, usize),
     /// A loop comes for what it was offered.
     Claim(Id, usize),
     /// The thread learns of what it was granted.
@@ -55,6 +59,7 @@ impl Section {
     pub fn word(self) -> usize {
         use Section::*;
         match self {
+            GoesAway(_, word) | Back(_, word) => word,
             Call(_, word) | Woken(_, word) | Claim(_, word) | Accept(_, word) => word,
             Quit(_, word) | LeaseOver(word) | Leave(_, word) | Scan(_, word) => word,
         }
@@ -64,7 +69,7 @@ impl Section {
         use Section::*;
         match self {
             Call(id, _) | Woken(id, _) | Claim(id, _) | Accept(id, _) => Some(id),
-            Quit(id, _) | Leave(id, _) | Scan(id, _) => Some(id),
+            GoesAway(id, _) | Back(id, _) | Quit(id, _) | Leave(id, _) | Scan(id, _) => Some(id),
             LeaseOver(_) => None,
         }
     }

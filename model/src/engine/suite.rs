@@ -1,7 +1,7 @@
 //! Which scenarios are checked when.
 
 use super::fault::Fault;
-use super::setting::{Engine, Kind, mutex, named_lock, once, rwlock, semaphore};
+use super::setting::{Engine, Kind, Order, mutex, named_lock, once, rwlock, semaphore};
 use crate::check::{Case, Mutant};
 use crate::primitives::Request::{self, Exclusive, Permits, Shared};
 
@@ -48,7 +48,11 @@ fn run_once(agents: &[Kind]) -> Engine {
 }
 
 fn permits(agents: &[Kind]) -> Engine {
-    Engine::of("two permits", &[semaphore(2)], agents)
+    Engine::of("two permits", &[semaphore(2, Order::Strict)], agents)
+}
+
+fn barging_permits(agents: &[Kind]) -> Engine {
+    Engine::of("two barging permits", &[semaphore(2, Order::Barging)], agents)
 }
 
 fn read_write(agents: &[Kind]) -> Engine {
@@ -78,6 +82,15 @@ fn quick_scenarios() -> Vec<Engine> {
         permits(&[b(ONE), l(TWO), l(ONE)]).stalls().deaths(1),
         permits(&[b(ONE), b(TWO)]).sections().deaths(1),
         permits(&[b(ONE), b(TWO), l(ONE)]).liveness(),
+        // Permits that newcomers may take.
+        barging_permits(&[b(ONE), b(TWO), l(ONE)]).stalls().deaths(1),
+        barging_permits(&[b(ONE), l(TWO), l(ONE)]).stalls().deaths(1),
+        barging_permits(&[b(ONE), b(TWO)]).slices().sections().tries().deaths(1),
+        barging_permits(&[b(ONE), b(TWO), b(ONE)]).liveness(),
+        barging_permits(&[b(ONE), b(TWO), b(ONE)]).slices().liveness(),
+        barging_permits(&[b(ONE), b(TWO), l(ONE)]).slices().stalls().short_turns().liveness(),
+        barging_permits(&[b(ONE), l(TWO), b(ONE)]).slices().stalls().short_turns().liveness(),
+        barging_permits(&[b(TWO), l(TWO), l(ONE)]).stalls().short_turns().liveness(),
         // Batches of readers, counted in the word, or in slots.
         read_write(&[b(READ), b(READ), b(WRITE)]).deaths(1),
         read_write(&[b(READ), l(READ), b(WRITE)]).stalls().deaths(1),
@@ -93,6 +106,16 @@ fn quick_scenarios() -> Vec<Engine> {
         read_write(&[b(WRITE), b(WRITE), l(READ)]).short_turns().liveness(),
         read_write(&[b(READ), l(READ), l(WRITE)]).stalls().short_turns().liveness(),
         read_write(&[b(READ), b(READ), b(WRITE)]).slots().tries().deaths(1).liveness(),
+        // Between two slices, too, nobody starves.
+        read_write(&[b(READ), b(READ), b(WRITE)]).slices().liveness(),
+        read_write(&[b(READ), b(READ), b(WRITE)]).slices().modes().liveness(),
+        read_write(&[b(READ), b(READ), l(WRITE)]).slices().stalls().short_turns().liveness(),
+        read_write(&[b(READ), l(READ), b(WRITE)]).slices().stalls().short_turns().liveness(),
+        read_write(&[b(WRITE), b(WRITE), l(READ)]).slices().stalls().short_turns().liveness(),
+        read_write(&[l(READ), l(READ), b(WRITE)]).slices().stalls().short_turns().liveness(),
+        read_write(&[l(READ), l(READ), l(WRITE)]).stalls().short_turns().liveness(),
+        read_write(&[b(READ), l(READ), b(WRITE)]).slices().stalls().deaths(1),
+        read_write(&[l(READ), b(WRITE), l(WRITE)]).stalls().deaths(1),
     ]
 }
 
@@ -107,6 +130,9 @@ fn full_scenarios() -> Vec<Engine> {
         permits(&[b(ONE), b(TWO), l(ONE), l(TWO)]).stalls().deaths(1),
         permits(&[b(ONE), b(TWO), b(ONE)]).sections().deaths(2),
         permits(&[b(ONE), l(TWO), b(ONE)]).sections().adding().deaths(1),
+        barging_permits(&[b(ONE), b(TWO), l(ONE), l(TWO)]).stalls().short_turns().liveness(),
+        barging_permits(&[b(ONE), b(ONE), l(TWO), b(ONE)]).stalls().deaths(1),
+        barging_permits(&[b(ONE), b(TWO), b(ONE)]).sections().tries().deaths(2),
         read_write(&[b(READ), b(READ), l(READ), b(WRITE)]).stalls().deaths(1),
         read_write(&[b(READ), b(READ), b(WRITE), l(WRITE)]).stalls().deaths(1),
         read_write(&[b(READ), b(READ), b(WRITE)]).sections().deaths(2),
@@ -116,6 +142,9 @@ fn full_scenarios() -> Vec<Engine> {
         read_write(&[b(READ), l(READ), b(WRITE), l(WRITE)]).stalls().short_turns().liveness(),
         read_write(&[b(READ), l(READ), l(WRITE)]).slots().stalls().short_turns().liveness(),
         read_write(&[b(READ), b(READ), b(WRITE), b(WRITE)]).slots().deaths(1).liveness(),
+        read_write(&[b(READ), l(READ), b(WRITE), l(WRITE)]).slices().stalls().short_turns().liveness(),
+        read_write(&[l(READ), l(READ), b(WRITE), b(WRITE)]).stalls().short_turns().liveness(),
+        read_write(&[b(READ), b(READ), b(WRITE), l(WRITE)]).slices().stalls().short_turns().liveness(),
     ];
     quick_scenarios().into_iter().chain(large).collect()
 }
@@ -137,6 +166,16 @@ fn hunting_grounds() -> Vec<Engine> {
         read_write(&[b(READ), b(READ), b(WRITE)]).slots().tries().liveness(),
         read_write(&[b(READ), l(READ), l(WRITE)]).stalls().short_turns().liveness(),
         read_write(&[b(READ), l(READ), l(WRITE)]).slots().stalls().short_turns().liveness(),
+        read_write(&[b(READ), b(READ), b(WRITE)]).slices().liveness(),
+        read_write(&[l(READ), l(READ), b(WRITE)]).stalls().short_turns().liveness(),
+        read_write(&[b(WRITE), b(WRITE), l(READ)]).short_turns().liveness(),
+        read_write(&[l(READ), b(READ), b(WRITE)]).slices().stalls(),
+        read_write(&[l(READ), b(WRITE), l(WRITE)]).stalls().deaths(1),
+        read_write(&[b(READ), b(READ), b(WRITE), l(WRITE)]).stalls(),
+        barging_permits(&[b(ONE), b(TWO), l(ONE)]).stalls().deaths(1),
+        barging_permits(&[b(ONE), l(TWO), l(ONE)]).stalls().deaths(1),
+        barging_permits(&[b(ONE), b(TWO), b(ONE)]).liveness(),
+        barging_permits(&[b(ONE), l(TWO), b(ONE)]).stalls().short_turns().liveness(),
     ]
 }
 

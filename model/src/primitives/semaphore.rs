@@ -1,4 +1,5 @@
-//! The semaphore: permits, in strict order. W is set while anybody waits, so that nobody passes by the queue.
+//! The semaphore: permits. In strict order W is set while anybody waits, so that nobody passes by the queue; when it barges, while
+//! one of the first in line does not know that it may come.
 
 use super::types::Request;
 
@@ -25,8 +26,8 @@ impl Semaphore {
         Semaphore { available: self.available + request.count(), ..self }
     }
 
-    pub fn closed(self, anybody_queued: bool) -> Self {
-        Semaphore { waiters: anybody_queued, ..self }
+    pub fn closed(self, must_look: bool) -> Self {
+        Semaphore { waiters: must_look, ..self }
     }
 
     /// A section's changes, added to what the word has become since the section read it.

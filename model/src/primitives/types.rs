@@ -15,6 +15,11 @@ pub enum Request {
 }
 
 impl Request {
+    /// Whether what it asks for comes back bit by bit, so that it has to be gathered.
+    pub fn gathers(self) -> bool {
+        matches!(self, Request::Permits(2..))
+    }
+
     /// How many of a word's units it takes; what an owner's id says counts for nothing here.
     pub fn count(self) -> u8 {
         match self {

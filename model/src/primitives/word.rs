@@ -64,11 +64,23 @@ impl Word {
         }
     }
 
-    pub fn reserve(self, request: Option<Request>) -> Self {
+    /// Kept for a loop that will come for this: of permits, they are taken.
+    pub fn reserve(self, request: Request) -> Self {
         match self {
-            Word::Mutex(word) => Word::Mutex(word.reserve(request.is_some())),
-            Word::RwLock(word) => Word::RwLock(RwLock { reserved: request, ..word }),
-            Word::Semaphore(_) | Word::Once(_) => self,
+            Word::Mutex(word) => Word::Mutex(word.reserve(true)),
+            Word::RwLock(word) => Word::RwLock(RwLock { reserved: Some(request), ..word }),
+            Word::Semaphore(word) => word.grant(request).map_or(self, Word::Semaphore),
+            Word::Once(_) => self,
+        }
+    }
+
+    /// What was kept for this is so no longer.
+    pub fn unreserve(self, request: Request) -> Self {
+        match self {
+            Word::Mutex(word) => Word::Mutex(word.reserve(false)),
+            Word::RwLock(word) => Word::RwLock(RwLock { reserved: None, ..word }),
+            Word::Semaphore(word) => Word::Semaphore(word.release(request)),
+            Word::Once(_) => self,
         }
     }
 
