@@ -20,7 +20,7 @@ export interface DoctorOptions {
    */
   lockOrder?: boolean;
   /**
-   * Whether to look for tasks that wait for each other, or for a blocked thread, for ever.
+   * Whether to look for threads and tasks that wait for each other for ever.
    *
    * @default true
    */
@@ -44,6 +44,12 @@ export interface DoctorOptions {
    */
   leaks?: boolean;
   /**
+   * Whether reports say where something was done. Without places a hold costs less.
+   *
+   * @default true
+   */
+  places?: boolean;
+  /**
    * A hold of so many milliseconds is reported as a long one. `Infinity`: none is.
    *
    * @default 100
@@ -51,18 +57,24 @@ export interface DoctorOptions {
   longHoldMs?: number;
   /**
    * A lock that somebody waits for, and whose holder has not changed for so many milliseconds, is stuck: the report is printed
-   * to stderr, once, even if all threads are blocked. After the same time a deadlock is reported that is only possible.
-   * `Infinity`: never.
+   * to stderr, once, even if all threads are blocked. `Infinity`: never.
    *
    * @default 5000
    */
   stuckMs?: number;
   /**
-   * Whether the newest wait of a certain deadlock of tasks is rejected with a `DeadlockError`, so that the others can go on.
+   * Waits of tasks for each other that have lasted for so many milliseconds are reported as a likely deadlock. `Infinity`: none is.
+   *
+   * @default 1000
+   */
+  likelyMs?: number;
+  /**
+   * Whether a wait that closes a deadlock throws a `DeadlockError`, so that the others can go on. `true`: a call that would block its
+   * thread in a certain one throws. `'likely'`: the newest wait of a likely one is rejected too.
    *
    * @default false
    */
-  throwOnDeadlock?: boolean;
+  throwOnDeadlock?: boolean | 'likely';
 }
 
 /** Where something was done. */
@@ -110,10 +122,10 @@ export interface DeadlockWait {
 /** Waits of which each is for what the next one keeps. */
 export interface TaskDeadlock {
   /**
-   * `'certain'`: the functions that hold are known to await these waits, so that none of them can end. `'possible'`: they began
-   * inside these functions, and have lasted for `stuckMs`.
+   * `'certain'`: threads are blocked, each for what the next one holds, so that none of them can go on. `'likely'`: functions that hold
+   * await these waits, and have for `likelyMs`; code that nobody knows could still end one of them.
    */
-  certainty: 'certain' | 'possible';
+  certainty: 'certain' | 'likely';
   /** The waits, in the order of the cycle. */
   waits: DeadlockWait[];
 }
@@ -180,16 +192,37 @@ export interface Leak {
 export interface StuckLock {
   /** Which one. */
   lock: LockName;
-  /** Who held it, and where it was locked. */
-  holder: Place | null;
+  /** Who held it, and where it was locked: all who did, of permits and of what is shared. */
+  holders: Place[];
   /** Who waited, in the order of the queue. */
   waiters: Place[];
+}
+
+/** A wait that has not ended. */
+export interface PendingWait {
+  /** What it is for: a lock, an event, a latch, a condition, ... */
+  lock: LockName;
+  /** Who waits. */
+  waiter: Place;
+  /** For how long, in milliseconds. */
+  waitedMs: number;
+  /** Who holds it. Empty if that is not known, or there is nothing to hold. */
+  holders: Place[];
+  /** The process that holds a lock of the machine, and for how long, in milliseconds; `null` if no other one is known to. */
+  outside: {
+    /** The process that holds it. */
+    pid: number;
+    /** For how long it has held it, in milliseconds. */
+    heldMs: number;
+  } | null;
 }
 
 /** What the doctor has found in the process since it was started. Plain data. */
 export interface DoctorReport {
   /** Cycles of locks that were held while the next was locked: orders that can deadlock. */
   lockOrder: LockCycle[];
+  /** Locks of one class, of one name for example, that were locked one inside of the other: of each class the first sighting. */
+  sameClass: LockOrderEdge[];
   /** Waits of tasks and threads for each other. */
   deadlocks: TaskDeadlock[];
   /** Locks that were waited for, the longest total first. */
@@ -202,6 +235,8 @@ export interface DoctorReport {
   leaks: Leak[];
   /** Locks that were stuck, as they were then. */
   stuck: StuckLock[];
+  /** What is waited for now, the longest wait first. An idle consumer waits too: what is stuck is in `stuck`. */
+  waiting: PendingWait[];
   /** Threads that use locks, and in which the doctor does not run: what they do is not in the report. */
   threadsWithoutDoctor: number[];
 }
@@ -213,11 +248,13 @@ export interface Doctor {
   /** Prints the report to stderr: what hangs, what could, and what is slow. */
   print(): void;
   /**
-   * Writes the waits as a profile in the format of pprof, `contentions/count` and `delay/nanoseconds` by call site.
+   * Writes the delay as a profile in the format of pprof, `contentions/count` and `delay/nanoseconds` by call site.
    *
    * @param file The path of the file, `locks.pb.gz` for example: it is compressed.
+   * @param options `by: 'unlocker'`, the default, gives the delay to those whose unlocks ended it, as Go's mutex profile does;
+   * `by: 'waiter'` gives it to those who waited, as Go's block profile does.
    */
-  writeProfile(file: string): void;
+  writeProfile(file: string, options?: { by?: 'unlocker' | 'waiter' }): void;
   /**
    * Writes the waits and the contended holds of each thread in the Chrome trace format, which Perfetto draws. Needs the option
    * `trace`.

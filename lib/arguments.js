@@ -8,7 +8,7 @@ const errors = lazily(() => require('./errors.js'));
 const TIMEOUT = 'a number of milliseconds or an options object';
 const MILLISECONDS = 'a number of milliseconds';
 const NO_OPTIONS = { signal: undefined, ref: true };
-const DEFAULTS = { allowMainThread: false, name: undefined, onAbandoned: undefined };
+const DEFAULTS = { allowMainThread: false, maySleep: true, name: undefined, onAbandoned: undefined };
 
 /** Infinity for ever, zero or less one try. */
 function toMilliseconds(place, name, value, expected) {
@@ -21,11 +21,35 @@ function isOptions(value) {
   return typeof value === 'object' && value !== null;
 }
 
+/** Throws for an option that nobody knows and that is near one that is known: it would mean nothing, and the wait be for ever. */
+function checkNames(options, known, place) {
+  for (const name in options) {
+    if (!known.includes(name)) errors().checkUnknown(name, known, place);
+  }
+}
+
+exports.checkNames = checkNames;
+
+/** What those that wait may be given; some of it means nothing to some. */
+const OF_WAITS = ['timeout', 'signal', 'ref'];
+const OF_EXECUTE = [...OF_WAITS, 'permits'];
+const OF_LOCKS = ['allowMainThread', 'maySleep', 'name', 'onAbandoned'];
+const NONE = [];
+
+/** The number of permits in the options of `execute` and `executeSync`. */
+exports.toPermits = (place, options) => {
+  if (!isOptions(options)) return 1;
+  const { permits = 1 } = options;
+  checkNames(options, OF_EXECUTE, place);
+  return permits;
+};
+
 /** From `Timeout | LockOptions` to milliseconds. The place, a lock or its word, is for the message. */
-exports.toTimeout = (place, timeout) =>
-  isOptions(timeout)
-    ? toMilliseconds(place, 'options.timeout', timeout.timeout, MILLISECONDS)
-    : toMilliseconds(place, 'timeout', timeout, TIMEOUT);
+exports.toTimeout = (place, timeout) => {
+  if (!isOptions(timeout)) return toMilliseconds(place, 'timeout', timeout, TIMEOUT);
+  checkNames(timeout, OF_WAITS, place);
+  return toMilliseconds(place, 'options.timeout', timeout.timeout, MILLISECONDS);
+};
 
 /** From `Timeout | AsyncLockOptions` to `{ timeout, signal, ref }`, all of them set but the signal. */
 exports.toAsyncOptions = (place, options) => {
@@ -33,6 +57,7 @@ exports.toAsyncOptions = (place, options) => {
     return { timeout: toMilliseconds(place, 'timeout', options, TIMEOUT), signal: undefined, ref: true };
   }
   const { timeout, signal, ref = true } = options;
+  checkNames(options, OF_WAITS, place);
   checkWaitOptions(signal, ref, place);
   return { timeout: toMilliseconds(place, 'options.timeout', timeout, MILLISECONDS), signal, ref };
 };
@@ -42,6 +67,7 @@ exports.toWaitOptions = (options) => {
   if (options === undefined) return NO_OPTIONS;
   if (!isOptions(options)) throw errors().invalidArgument('options', 'an object', options);
   const { signal, ref = true } = options;
+  checkNames(options, ['signal', 'ref']);
   checkWaitOptions(signal, ref);
   return { signal, ref };
 };
@@ -65,7 +91,11 @@ function isAbortSignal(value) {
 
 exports.isAbortSignal = isAbortSignal;
 
-/** `place` is a lock or its word, for the message. */
+/** `place` is a lock or its word, for the message; here, and below. */
+exports.checkBoolean = (name, value, place) => {
+  if (typeof value !== 'boolean') throw errors().invalidArgument(name, 'a boolean', value, place);
+};
+
 exports.checkFunction = (place, name, value) => {
   if (typeof value !== 'function') throw errors().invalidArgument(name, 'a function', value, place);
 };
@@ -111,19 +141,24 @@ exports.toWaiters = (count) => {
   return count;
 };
 
-/** The options of the constructors: `{ allowMainThread, name, onAbandoned }`, the last two undefined if they are not given. */
-exports.toLockOptions = (options) => {
+/**
+ * The options of the constructors: `{ allowMainThread, maySleep, name, onAbandoned }`, the last two undefined if they are not
+ * given. `others` are the names of what a class knows beside.
+ */
+exports.toLockOptions = (options, others = NONE) => {
   if (options === undefined) return DEFAULTS;
   if (!isOptions(options)) throw errors().invalidArgument('options', 'an object', options);
-  const { allowMainThread = false, name, onAbandoned } = options;
+  const { allowMainThread = false, maySleep = true, name, onAbandoned } = options;
+  checkNames(options, others.length === 0 ? OF_LOCKS : [...OF_LOCKS, ...others]);
   if (typeof allowMainThread !== 'boolean') {
     throw errors().invalidArgument('options.allowMainThread', 'a boolean', allowMainThread);
   }
+  if (typeof maySleep !== 'boolean') throw errors().invalidArgument('options.maySleep', 'a boolean', maySleep);
   if (name !== undefined && typeof name !== 'string') {
     throw errors().invalidArgument('options.name', 'a string', name);
   }
   if (onAbandoned !== undefined && typeof onAbandoned !== 'function') {
     throw errors().invalidArgument('options.onAbandoned', 'a function', onAbandoned);
   }
-  return { allowMainThread, name, onAbandoned };
+  return { allowMainThread, maySleep, name, onAbandoned };
 };

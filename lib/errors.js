@@ -3,6 +3,9 @@
 const { inspect } = require('node:util');
 const { isAnyArrayBuffer } = require('node:util/types');
 
+/** A message has so many names of locks that were asked for together. */
+const MOST_NAMES = 5;
+
 const LOCK_ADVICE = 'Wait longer, or use lock() or lockAsync(), which return false instead.';
 
 /** A verb that ran out of time, and could not return anything that says so. */
@@ -39,8 +42,40 @@ class BrokenBarrierError extends Error {
   }
 }
 
+/** A lock that ended while it was held. */
+class LockLostError extends Error {
+  /** Not for users: `index.d.ts` declares it private. `reason` is a key of `LOSSES`. */
+  constructor(name, fence, reason, heldMs) {
+    super(
+      `The named lock ${inspect(name)} was lost after ${Math.round(heldMs)} ms: ${LOSSES[reason]} Others may hold it now. ` +
+        'Stop what needs it; a resource that checks fences refuses the rest.',
+    );
+    this.name = 'LockLostError';
+    this.code = 'ERR_LOCK_LOST';
+    this.lockName = name;
+    this.fence = fence;
+    this.reason = reason;
+    this.heldMs = heldMs;
+  }
+}
+
+/** How a lock ends while it is held. */
+const LOSSES = {
+  unreachable: 'its store did not answer for so long that it may have given the lock away.',
+  taken: 'its store has ended it: a session was ended, a lease revoked, data removed, or a server failed over.',
+  closed: 'its LockManager was closed.',
+  worker: 'the thread that kept it has ended.',
+};
+
 /** A lock, or its word, as messages name it. */
 function describe({ byteOffset = -1, name, kind = 'mutex' }, as = kind) {
+  if (byteOffset < 0 && Array.isArray(name)) {
+    const more = name.length > MOST_NAMES ? `, and ${name.length - MOST_NAMES} more` : '';
+    return `the named locks ${name
+      .slice(0, MOST_NAMES)
+      .map((one) => inspect(one))
+      .join(', ')}${more}`;
+  }
   if (byteOffset < 0) return `the named lock ${inspect(name)}`;
   return `the ${as} ${typeof name === 'string' ? `${inspect(name)} ` : ''}at byte offset ${byteOffset}`;
 }
@@ -82,7 +117,11 @@ function coded(error, code) {
 exports.TimeoutError = TimeoutError;
 exports.DeadlockError = DeadlockError;
 exports.BrokenBarrierError = BrokenBarrierError;
+exports.LockLostError = LockLostError;
 exports.describe = describe;
+
+/** What messages say of a name, which has no byte offset. */
+exports.placeOfName = (name) => ({ kind: 'named lock', type: 'HeldLock', name });
 
 function invalidArgument(name, expected, value, place, advice = '') {
   const where = place === undefined ? '' : ` for ${describe(place)}`;
@@ -95,6 +134,40 @@ function invalidArgument(name, expected, value, place, advice = '') {
 
 /** `place` is the lock whose verb got the argument, or its word; undefined for the constructor. */
 exports.invalidArgument = (name, expected, value, place) => invalidArgument(name, expected, value, place);
+
+/** How many letters have to be changed, added or left out to make one of the other; no more than `most` are told apart. */
+function distance(one, other, most) {
+  if (one === other) return 0;
+  if (most === 0) return 1;
+  let at = 0;
+  while (at < one.length && one[at] === other[at]) at += 1;
+  const [a, b] = [one.slice(at), other.slice(at)];
+  return (
+    1 +
+    Math.min(
+      distance(a.slice(1), b.slice(1), most - 1),
+      distance(a.slice(1), b, most - 1),
+      distance(a, b.slice(1), most - 1),
+    )
+  );
+}
+
+function isNear(name, known) {
+  const [one, other] = [name.toLowerCase(), known.toLowerCase()];
+  const most = other.length > 4 ? 2 : 1;
+  return one.startsWith(other) || one.endsWith(other) || distance(one, other, most) <= most;
+}
+
+/** Throws for an option with this name if it is near one of the known ones. */
+exports.checkUnknown = (name, known, place) => {
+  const meant = known.find((other) => isNear(name, other));
+  if (meant === undefined) return;
+  const where = place === undefined ? '' : ` for ${describe(place)}`;
+  throw coded(
+    new TypeError(`There is no option ${inspect(name)}${where}. Did you mean ${inspect(meant)}? Nothing was changed.`),
+    'ERR_INVALID_ARG_TYPE',
+  );
+};
 
 /** The memory of a lock is not shared: perhaps it was, before it was sent to another process. */
 exports.notShared = (buffer) =>

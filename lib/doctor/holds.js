@@ -1,123 +1,73 @@
-// What this thread holds, where from, and in which task. The core reads the slots, also while the thread is blocked.
+// What this thread holds, and where from. The core reads the slots, also while the thread is blocked.
 
-const { AsyncLocalStorage, executionAsyncId } = require('node:async_hooks');
 const { threadId } = require('node:worker_threads');
 const { binding } = require('../engine/thread.js');
-const { Flows, Grant } = require('./flows.js');
 
 const { DOCTOR_SLOTS: SLOTS, DOCTOR_SLOT_LENGTH: LENGTH } = binding;
 /** A serial is the thread and a count. */
 const SERIALS = 2 ** 32;
-
-/** Whether the runtime tells the runs of a thread's code apart. */
-const knowsRuns = process.versions.bun === undefined && process.versions.deno === undefined;
-
-/** Of an asynchronous context: the hold whose function made it, and the context around that. */
-class Task {
-  constructor(parent) {
-    this.parent = parent;
-    this.hold = null;
-  }
-
-  isInside(task) {
-    for (let at = this; at !== null; at = at.parent) if (at === task) return true;
-    return false;
-  }
-}
 
 /** One hold. */
 class TrackedHold {
   /** Whether it is still held. */
   isActive = true;
   slot = -1;
+  since = 0;
+  /** Of the hold of a verb with a callback: the holds that this is inside of; null for others. */
+  around = null;
+  /** The number of its place; -1 until `trace` is read. */
+  site = -1;
 
-  constructor(serial, info, address, isExclusive, site, task, segment) {
+  constructor(serial, info, address, isExclusive, trace) {
     this.serial = serial;
     this.info = info;
     this.address = address;
     this.isExclusive = isExclusive;
-    this.site = site;
-    /** The task in which it was locked; null for none. */
-    this.task = task;
-    /** The run of the thread's code, without a turn of its loop between, in which it was locked. */
-    this.segment = segment;
-    /** The task whose function it ends with; null for one that is freed by a call. */
-    this.owner = null;
-    /** The promise by which it came. */
-    this.grant = null;
-    this.since = 0;
-  }
-
-  /** What stands for it where it was locked by a call. */
-  ownGrant() {
-    if (this.grant === null) {
-      this.grant = new Grant();
-      this.grant.hold = this;
-    }
-    return this.grant;
+    this.trace = trace;
   }
 }
 
 /** The slots, and behind them the time, which the core keeps: `performance.now()` takes longer than a lock. */
 const CLOCK = SLOTS * LENGTH;
-const newSlots = () => {
-  const slots = new Float64Array(new SharedArrayBuffer(8 * (CLOCK + 1)));
-  slots[CLOCK] = performance.now();
-  return slots;
-};
 
 /** The holds of this thread. */
 class Holds {
-  slots = newSlots();
+  slots = new Float64Array(new SharedArrayBuffer(8 * (CLOCK + 1)));
   /** In order of their begin. */
   active = [];
+  /** How many of them are of verbs with callbacks that code may go on in. */
+  marked = 0;
   #free = Array.from({ length: SLOTS }, (_, index) => (SLOTS - 1 - index) * LENGTH);
   #next = 1;
-  #storage = new AsyncLocalStorage();
-  /** Its hook is also what makes Node.js, from 24 on, tell the reactions of promises apart. Null where there are no hooks. */
-  flows = knowsRuns ? new Flows(this.active) : null;
+  #sites;
   #longHoldMs;
-  /** The number of the current run, where the runtime has none; it ends with the microtask that is queued when it begins. */
-  #run = 1;
-  #isRunOpen = false;
+  /** The time in milliseconds: to the point if somebody draws it. */
+  #now;
+  /** Holds without a place in their slot. */
+  #unread = new Set();
+  /** When a place was read at once: each time that the clock has moved, of a hold that may last for the whole turn. */
+  #readAt = -1;
+  #isReading = false;
 
-  constructor(longHoldMs) {
+  constructor(sites, longHoldMs, isDrawn) {
+    this.#sites = sites;
     this.#longHoldMs = longHoldMs;
-    this.flows?.start();
+    const { slots } = this;
+    slots[CLOCK] = performance.now();
+    this.#now = isDrawn ? () => performance.now() : () => slots[CLOCK];
   }
 
-  stop() {
-    this.flows?.stop();
-    this.#storage.disable();
+  /** The time in milliseconds, when the core looked last. */
+  get now() {
+    return this.slots[CLOCK];
   }
 
-  /** The task whose code runs; null for none. */
-  get task() {
-    return this.#storage.getStore() ?? null;
-  }
-
-  /** Which run of code this is. */
-  get segment() {
-    if (knowsRuns) return executionAsyncId();
-    if (!this.#isRunOpen) {
-      this.#isRunOpen = true;
-      settled.then(() => {
-        this.#isRunOpen = false;
-        this.#run += 1;
-      });
-    }
-    return this.#run;
-  }
-
-  /** Runs a function in a task. */
-  runIn(task, fn, ...args) {
-    return this.#storage.run(task, fn, ...args);
-  }
-
-  push(info, address, isExclusive, site, task = this.task) {
+  /** `trace` is what `Sites.capture` has returned, or the number of a place. */
+  push(info, address, isExclusive, trace) {
     const serial = threadId * SERIALS + this.#next++;
-    const hold = new TrackedHold(serial, info, address, isExclusive, site, task, this.segment);
-    hold.since = this.slots[CLOCK];
+    const hold = new TrackedHold(serial, info, address, isExclusive, trace);
+    if (typeof trace === 'number') hold.site = trace;
+    hold.since = this.#now();
     this.active.push(hold);
     this.#show(hold);
     return hold;
@@ -129,12 +79,41 @@ class Holds {
     const { slots } = this;
     hold.slot = slot;
     slots[slot + 1] = hold.info.id;
-    slots[slot + 2] = hold.site;
+    slots[slot + 2] = Math.max(hold.site, 0);
     slots[slot + 3] = hold.since;
     slots[slot + 4] = hold.isExclusive ? 1 : 0;
     slots[slot + 5] = hold.address;
     // Last: it says that the rest is there.
     slots[slot] = hold.serial;
+    if (hold.site >= 0) return;
+    if (slots[CLOCK] !== this.#readAt) {
+      this.#readAt = slots[CLOCK];
+      this.siteOf(hold);
+      return;
+    }
+    this.#unread.add(hold);
+    if (this.#isReading) return;
+    // What is held beyond this turn is worth to be read.
+    this.#isReading = true;
+    settled.then(() => {
+      this.#isReading = false;
+      this.read();
+    });
+  }
+
+  /** The core is to know the places of all that is held. */
+  read() {
+    for (const hold of this.#unread) this.siteOf(hold);
+    this.#unread.clear();
+  }
+
+  siteOf(hold) {
+    if (hold.site < 0) {
+      hold.site = this.#sites.read(hold.trace);
+      hold.trace = null;
+      if (hold.slot >= 0) this.slots[hold.slot + 2] = hold.site;
+    }
+    return hold.site;
   }
 
   #hide(hold) {
@@ -147,13 +126,21 @@ class Holds {
   end(hold) {
     if (!hold.isActive) return;
     hold.isActive = false;
-    if (hold.grant !== null) this.flows.forget(hold.grant);
+    // Its function has ended, and the lock is about to be freed.
+    hold.info.last = hold;
+    if (hold.around !== null) this.marked -= 1;
+    if (hold.site < 0) this.#unread.delete(hold);
+    // Within one tick of the clock none is long; the clock itself may be late.
+    const isLong = this.now !== hold.since && performance.now() - hold.since >= this.#longHoldMs;
+    if (isLong) binding.doctorLongHold(threadId, hold.serial, hold.info.id, this.siteOf(hold));
     this.#hide(hold);
+    this.#remove(hold);
+  }
+
+  #remove(hold) {
     const { active } = this;
-    if (active[active.length - 1] === hold) active.pop();
-    else active.splice(active.indexOf(hold), 1);
-    const heldMs = this.slots[CLOCK] - hold.since;
-    if (heldMs >= this.#longHoldMs) binding.doctorLongHold(threadId, hold.serial, hold.info.id, hold.site);
+    const index = active[active.length - 1] === hold ? active.length - 1 : active.indexOf(hold);
+    if (index >= 0) active.splice(index, 1);
   }
 
   /** The last hold of what is at an address; undefined if none is known. */
@@ -166,16 +153,20 @@ class Holds {
     return undefined;
   }
 
+  bySerial(serial) {
+    return this.active.find((hold) => hold.serial === serial);
+  }
+
   /** It is not held for a while, though it is not over: a condition's wait. */
   suspend(hold) {
     this.#hide(hold);
-    const { active } = this;
-    active.splice(active.indexOf(hold), 1);
+    this.#remove(hold);
   }
 
+  /** It is held again. */
   resume(hold) {
-    if (!hold.isActive) return;
-    hold.since = this.slots[CLOCK];
+    if (!hold.isActive || hold.slot >= 0) return;
+    hold.since = this.#now();
     this.active.push(hold);
     this.#show(hold);
   }
@@ -184,21 +175,8 @@ class Holds {
     hold.isExclusive = isExclusive;
     if (hold.slot >= 0) this.slots[hold.slot + 4] = isExclusive ? 1 : 0;
   }
-
-  /** The serials of those in whose context this code runs. */
-  context() {
-    const { segment, task } = this;
-    const isOfContext = (hold) => {
-      if (hold.owner !== null) return task?.isInside(hold.owner) ?? false;
-      if (this.flows !== null && (hold.segment === segment || this.flows.has(hold))) return true;
-      return hold.task === null ? this.flows === null : (task?.isInside(hold.task) ?? false);
-    };
-    return this.active.filter(isOfContext).map((hold) => hold.serial);
-  }
 }
 
 const settled = Promise.resolve();
 
 exports.Holds = Holds;
-exports.newSlots = newSlots;
-exports.Task = Task;

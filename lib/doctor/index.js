@@ -5,6 +5,7 @@ const path = require('node:path');
 const { fileURLToPath } = require('node:url');
 const { isMainThread } = require('node:worker_threads');
 const { binding, thread } = require('../engine/thread.js');
+const { invalidArgument } = require('../errors.js');
 const { toOptions } = require('./options.js');
 const { ThreadDoctor } = require('./thread-doctor.js');
 const { encodeProfile } = require('./profile.js');
@@ -13,10 +14,18 @@ const { toTrace } = require('./trace.js');
 /** What `start()` returns: the report is that of the process. */
 class Doctor {
   #doctor;
+  #since = performance.now();
 
   constructor(doctor) {
     this.#doctor = doctor;
+    if (isMainThread) process.on('exit', this.#printRest);
   }
+
+  /** When the process ends. */
+  #printRest = () => {
+    const text = binding.doctorLastText();
+    if (text !== null) process.stderr.write(text);
+  };
 
   report() {
     return JSON.parse(binding.doctorReport());
@@ -26,8 +35,9 @@ class Doctor {
     process.stderr.write(binding.doctorText());
   }
 
-  writeProfile(file) {
-    writeFileSync(file, encodeProfile(this.report().contention));
+  writeProfile(file, { by = 'unlocker' } = {}) {
+    if (by !== 'unlocker' && by !== 'waiter') throw invalidArgument('options.by', '"unlocker" or "waiter"', by);
+    writeFileSync(file, encodeProfile(this.report().contention, by, performance.now() - this.#since));
   }
 
   writeTrace(file) {
@@ -37,6 +47,7 @@ class Doctor {
   stop() {
     this.#doctor?.stop();
     this.#doctor = null;
+    process.off('exit', this.#printRest);
     if (thread.publicDoctor === this) thread.publicDoctor = null;
   }
 }
@@ -50,7 +61,7 @@ exports.start = (options) => {
   return thread.publicDoctor;
 };
 
-const PRELOADS = /(?:^|\s)(?:-r|--require|--import)(?:=|\s+)(\S+)/g;
+const PRELOADS = /(?:^|\s)(?:-r|--require|--import|--preload)(?:=|\s+)(\S+)/g;
 
 /** Whether this is the file that Node.js was told to load. */
 function isThis(name) {
@@ -69,22 +80,4 @@ function isPreloaded() {
   return [...told.matchAll(PRELOADS)].some(([, name]) => isThis(name));
 }
 
-/** Prints what was found when the process ends, and on SIGUSR2 if this is asked for. */
-function watchProcess(doctor) {
-  process.on('exit', () => {
-    const text = binding.doctorTextOnce();
-    if (text !== null) process.stderr.write(text);
-  });
-  if (process.env.SABLOCK_DOCTOR_SIGNAL !== 'SIGUSR2') return;
-  const print = () => doctor.print();
-  process.on('SIGUSR2', print);
-  // The program's own listener takes its place, once it is there: without any, Node.js would not hear of the signal any more.
-  process.on('newListener', (event, listener) => {
-    if (event === 'SIGUSR2' && listener !== print) queueMicrotask(() => process.off('SIGUSR2', print));
-  });
-}
-
-if (isPreloaded()) {
-  const doctor = exports.start();
-  if (isMainThread) watchProcess(doctor);
-}
+if (isPreloaded()) exports.start();

@@ -1,48 +1,42 @@
 // Locks as the doctor knows them: a number for each, and one for its class.
 
 const { TABLE, typeOf } = require('../engine/names.js');
-const { binding, thread } = require('../engine/thread.js');
+const { binding } = require('../engine/thread.js');
 
-/** So many holds of a lock get a call site; then each whose number is a power of two. */
-const FIRST_SITES = 32;
 /** The buffers of locks without names that are in the graph stay: their addresses must not be used again. At most so many. */
 const MOST_KEPT = 10_000;
+/** So many names are known at once. */
+const MOST_NAMES = 4_000;
+/** Spaces of names of this number and more are directories. */
+const FILES = 2 ** 31;
+/** What is held, so that to wait for it is to wait for a holder. */
+const HELD = new Set(['Mutex', 'RwLock', 'LockTable', 'Once', 'Semaphore', 'HeldLock']);
 
 class LockInfo {
-  #taken = 0;
-  #missing = 0;
   #kept = null;
+  /** The hold that ended last. */
+  last = null;
 
-  constructor(id, address, word, isExclusive) {
+  constructor(id, address, kind, word) {
     this.id = id;
     this.class = binding.doctorClass(id);
     this.address = address;
-    this.isExclusive = isExclusive;
-    this.word = new WeakRef(word);
+    this.kind = kind;
+    // A name alone has none.
+    this.word = word.buffer === undefined ? null : new WeakRef(word);
     this.name = word.name;
     this.isNamed = word.name !== undefined;
-  }
-
-  /** Whether the hold that begins now is worth a stack. */
-  isSampled() {
-    const taken = this.#taken++;
-    if (this.#missing > 0) {
-      this.#missing -= 1;
-      return true;
-    }
-    return taken < FIRST_SITES || (taken & (taken - 1)) === 0;
-  }
-
-  /** A hold without a call site was needed: the next ones get one. */
-  wantSites() {
-    if (this.#missing === 0) this.#missing = FIRST_SITES;
+    /** Waits for it are those for a holder. */
+    this.isLock = HELD.has(kind);
+    /** Of several holders at once none is in the way of the next as long as there is room. */
+    this.isOrdered = this.isLock && kind !== 'Semaphore';
   }
 
   /** It is in the graph: false if there is no room for it. */
   keep(kept) {
     if (this.isNamed || this.#kept !== null) return true;
     if (kept.count >= MOST_KEPT) return false;
-    this.#kept = this.word.deref()?.buffer ?? null;
+    this.#kept = this.word?.deref()?.buffer ?? null;
     if (this.#kept === null) return false;
     kept.count += 1;
     kept.buffers.add(this.#kept);
@@ -53,7 +47,6 @@ class LockInfo {
 /** The locks of this thread, by their words. */
 class Locks {
   #byWord = new WeakMap();
-  #byObject = new WeakMap();
   #byName = new Map();
   /** What `LockInfo.keep` keeps. */
   kept = { count: 0, buffers: new Set() };
@@ -73,60 +66,38 @@ class Locks {
     const key = `${space} ${name}`;
     let info = this.#byName.get(key);
     if (info === undefined) {
-      if (this.#byName.size >= MOST_KEPT) this.#byName.clear();
+      if (this.#byName.size >= MOST_NAMES) this.#forget();
       const id = binding.doctorLock(space, name, 'HeldLock', -1);
       // No address of memory.
-      info = new LockInfo(id, 2 ** 50 + id, { name }, true);
+      info = new LockInfo(id, 2 ** 50 + id, 'HeldLock', { name });
       this.#byName.set(key, info);
     }
     return info;
   }
 
-  /** Of one of the package's objects; undefined if it is none. */
-  ofObject(object) {
-    let info = this.#byObject.get(object);
-    if (info === undefined) {
-      const word = wordOf(object);
-      if (word === undefined) return undefined;
-      info = this.ofWord(word);
-      this.#byObject.set(object, info);
-    }
-    return info;
+  /** All names: those that are used go on as new ones. */
+  #forget() {
+    binding.doctorForget(Array.from(this.#byName.values(), ({ id }) => id));
+    this.#byName.clear();
+  }
+
+  /** Of what is locked outside of the process, in the directory of this number. */
+  ofFile(directory, name) {
+    return this.ofName(FILES + directory, name);
   }
 
   #intern(word) {
     const isTable = word.kind === TABLE;
     const address = binding.address(isTable ? new Int32Array(word.buffer, word.byteOffset, 1) : word);
     const kind = isTable ? 'LockTable' : typeOf(word);
-    const id = binding.doctorLock(address, word.name, kind, word.byteOffset);
-    return new LockInfo(id, address, word, kind !== 'Semaphore');
+    return new LockInfo(binding.doctorLock(address, word.name, kind, word.byteOffset), address, kind, word);
   }
 
   /** A lock of a table is of the table's class. */
   #ofRow(word) {
-    const { id } = this.ofWord(word.table);
-    return new LockInfo(id, binding.address(word), word, true);
+    const { id, kind } = this.ofWord(word.table);
+    return new LockInfo(id, binding.address(word), kind, word);
   }
-}
-
-/** The words of one of the package's objects; undefined if it is none, or not whole. */
-function wordOf(object) {
-  if (typeof object !== 'object' || object === null) return undefined;
-  for (
-    let prototype = Object.getPrototypeOf(object);
-    prototype !== null;
-    prototype = Object.getPrototypeOf(prototype)
-  ) {
-    const type = Object.hasOwn(prototype, 'constructor') ? prototype.constructor : undefined;
-    const read = typeof type === 'function' ? thread.words.get(type) : undefined;
-    if (read === undefined) continue;
-    try {
-      return read(object);
-    } catch {
-      return undefined;
-    }
-  }
-  return undefined;
 }
 
 exports.Locks = Locks;

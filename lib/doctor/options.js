@@ -8,10 +8,21 @@ const DEFAULTS = {
   contention: true,
   trace: false,
   leaks: false,
+  places: true,
   longHoldMs: 100,
+  likelyMs: 1000,
   stuckMs: 5000,
   throwOnDeadlock: false,
 };
+
+function expected(name, byDefault, value) {
+  if (typeof byDefault === 'number') {
+    return typeof value === 'number' && value > 0 ? null : 'a number of milliseconds above 0';
+  }
+  if (typeof value === 'boolean') return null;
+  if (name !== 'throwOnDeadlock') return 'a boolean';
+  return value === 'likely' ? null : 'a boolean or "likely"';
+}
 
 /** All of them, with their defaults. */
 exports.toOptions = (options = {}) => {
@@ -20,11 +31,8 @@ exports.toOptions = (options = {}) => {
   for (const [name, byDefault] of Object.entries(DEFAULTS)) {
     const value = options[name];
     if (value === undefined) continue;
-    const isMs = typeof byDefault === 'number';
-    const isRight = isMs ? typeof value === 'number' && value > 0 : typeof value === 'boolean';
-    if (!isRight) {
-      throw invalidArgument(`options.${name}`, isMs ? 'a number of milliseconds above 0' : 'a boolean', value);
-    }
+    const right = expected(name, byDefault, value);
+    if (right !== null) throw invalidArgument(`options.${name}`, right, value);
     checked[name] = value;
   }
   return checked;

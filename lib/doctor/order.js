@@ -3,59 +3,42 @@
 
 const { threadId } = require('node:worker_threads');
 const { binding } = require('../engine/thread.js');
-const { knowsChains } = require('./chain.js');
-const { awaitingCode } = require('./sites.js');
+const { enclosing } = require('./inside.js');
 
 /** Two classes in one number. */
 const CLASSES = 2 ** 24;
 /** A pair that could not be confirmed so often is tried only each time that the number of tries is a power of two. */
 const FIRST_TRIES = 16;
+/** So many sightings are known by heart. */
+const MOST_KNOWN = 100_000;
 
-/** Holds of which some may be *before* what is locked now; told of once it is known which. */
+const pairOf = (from, to) => from.class * CLASSES + to.class;
+
+/** A lock that is asked for by code that may be inside of holds: an order, once it is known that their functions await it. */
 class Sighting {
   #order;
   #info;
-  #site;
-  #sure;
-  /** Of tasks, whose functions must await this. */
-  #perhaps;
-  /** By calls whose functions must. */
-  #flows;
+  #trace;
+  /** The serials of holds that it may be inside of. */
+  #serials;
 
-  constructor(order, info, site, sure, perhaps, flows) {
+  constructor(order, info, trace, serials) {
     this.#order = order;
     this.#info = info;
-    this.#site = site;
-    this.#sure = sure;
-    this.#perhaps = perhaps;
-    this.#flows = flows;
+    this.#trace = trace;
+    this.#serials = serials;
   }
 
-  /** Whether it has to be known who awaits this. */
   get isOpen() {
-    return this.#perhaps.length > 0 || this.#flows.length > 0;
+    return this.#serials.length > 0;
   }
 
-  tellSure() {
-    for (const hold of this.#sure) this.#order.add(hold, this.#info, this.#site);
-    this.#sure = [];
-  }
-
-  /** With what awaits this; see `awaitingCode`. */
-  confirm(awaiting) {
-    this.tellSure();
-    const left = [];
-    for (const hold of this.#perhaps) {
-      const { serial } = (hold.owner ?? hold.task).hold;
-      if (awaiting.holds.includes(serial)) this.#order.add(hold, this.#info, this.#site);
-      else left.push(hold);
-    }
-    this.#perhaps = left;
-    this.#flows = this.#flows.filter((hold) => {
-      const isAwaiting = awaiting.functions.includes(this.#order.functionOf(hold));
-      if (isAwaiting) this.#order.add(hold, this.#info, this.#site);
-      return !isAwaiting;
-    });
+  /** With the holds that are known to await it, or what came of it. */
+  confirm(serials = enclosing()) {
+    const known = this.#serials.filter((serial) => serials.includes(serial));
+    if (known.length === 0) return;
+    this.#serials = [];
+    this.#order.note(known, this.#info, this.#trace);
   }
 }
 
@@ -63,7 +46,7 @@ class LockOrder {
   #holds;
   #sites;
   #kept;
-  /** Pairs of classes whose places are known. */
+  /** Pairs of classes, and what else was held, of which nothing more is to be told. */
   #known = new Set();
   #tries = new Map();
 
@@ -73,70 +56,58 @@ class LockOrder {
     this.#kept = kept;
   }
 
-  /** A lock is asked for. Returns what is to be told of it, or null. `isBlocking`: no other code of the thread runs meanwhile. */
-  look(info, isBlocking) {
+  /** A thread asks for a lock and does nothing else meanwhile: it comes after all that the thread holds. */
+  blocking(info, trace) {
     const { active } = this.#holds;
-    if (active.length === 0) return null;
-    const segment = this.#holds.segment;
-    let sure = null;
-    let perhaps = null;
-    let flows = null;
-    let task;
-    for (const hold of active) {
-      if (hold.info.class === info.class || this.#known.has(hold.info.class * CLASSES + info.class)) continue;
-      if (hold.owner === null && hold.segment === segment) {
-        sure ??= [];
-        sure.push(hold);
-        continue;
-      }
-      if (hold.owner === null && this.#holds.flows?.has(hold)) {
-        if (!this.#mayTry(hold.info, info)) continue;
-        flows ??= [];
-        flows.push(hold);
-        continue;
-      }
-      task ??= this.#holds.task;
-      if (task === null) continue;
-      const around = hold.owner ?? hold.task;
-      // Of a task's own call of `lock()`, only what it locks itself comes after it.
-      const isAround = hold.owner === null ? around === task : task.isInside(around);
-      if (around === null || around.hold === null || !isAround) continue;
-      if (isBlocking || !knowsChains) {
-        sure ??= [];
-        sure.push(hold);
-      } else if (this.#mayTry(hold.info, info)) {
-        perhaps ??= [];
-        perhaps.push(hold);
-      }
-    }
-    if (sure === null && perhaps === null && flows === null) return null;
-    const sighting = new Sighting(this, info, this.#sites.capture(), sure ?? [], perhaps ?? [], flows ?? []);
-    // The thread does nothing else before this is over.
-    if (isBlocking && flows !== null) sighting.confirm(awaitingCode());
-    return sighting;
+    if (active.length > 0 && info.isOrdered) this.#note(active, info, trace);
   }
 
-  /** The function that has locked; undefined if it is not known, which is for the next time. */
-  functionOf(hold) {
-    if (hold.site === 0) hold.info.wantSites();
-    return this.#sites.functionAt(hold.site);
+  /** A promise for a lock is asked for. Returns the sighting of what it may be inside of; null if that is nothing. */
+  awaiting(info, trace) {
+    const { active, marked } = this.#holds;
+    if (marked === 0 || !info.isOrdered || !active.some((hold) => this.#isWanted(hold, info))) return null;
+    const serials = enclosing().filter((serial) => this.#holds.bySerial(serial)?.around != null);
+    return serials.length === 0 ? null : new Sighting(this, info, trace, serials);
   }
 
-  add(hold, info, site) {
-    if (!hold.info.keep(this.#kept) || !info.keep(this.#kept)) return;
-    if (hold.site === 0) hold.info.wantSites();
-    if (binding.doctorEdge(threadId, hold.info.id, info.id, hold.site, site)) {
-      const pair = hold.info.class * CLASSES + info.class;
-      this.#known.add(pair);
-      this.#tries.delete(pair);
-    }
-  }
-
-  #mayTry(from, to) {
-    const pair = from.class * CLASSES + to.class;
+  #isWanted(hold, info) {
+    if (hold.around === null || !hold.info.isOrdered) return false;
+    const pair = pairOf(hold.info, info);
+    if (this.#known.has(pair)) return false;
     const tries = (this.#tries.get(pair) ?? 0) + 1;
     this.#tries.set(pair, tries);
     return tries <= FIRST_TRIES || (tries & (tries - 1)) === 0;
+  }
+
+  /** What was confirmed is inside of these. */
+  note(serials, info, trace) {
+    const inside = new Set(serials);
+    for (const serial of inside) for (const more of this.#holds.bySerial(serial)?.around ?? []) inside.add(more);
+    const holds = this.#holds.active.filter(({ serial, around }) => around !== null && inside.has(serial));
+    this.#note(holds, info, trace);
+  }
+
+  #note(holds, info, trace) {
+    for (const hold of holds) {
+      if (!hold.info.isOrdered || (hold.info.class === info.class && hold.info.id === info.id)) continue;
+      // A lock that is held at both edges of a circle keeps it from closing.
+      const gates = [];
+      if (holds.length > 1) {
+        for (const { info: other, isExclusive } of holds) {
+          if (isExclusive && other.isOrdered && other.class !== hold.info.class && other.class !== info.class)
+            gates.push(other.id);
+        }
+      }
+      const pair = pairOf(hold.info, info);
+      const key = gates.length === 0 ? pair : `${pair} ${gates}`;
+      if (this.#known.has(pair) || this.#known.has(key)) continue;
+      if (!hold.info.keep(this.#kept) || !info.keep(this.#kept)) continue;
+      const locked = typeof trace === 'number' ? trace : this.#sites.read(trace);
+      binding.doctorEdge(threadId, hold.info.id, info.id, this.#holds.siteOf(hold), locked, gates);
+      if (this.#known.size >= MOST_KNOWN) this.#known.clear();
+      this.#known.add(key);
+      this.#tries.delete(pair);
+    }
   }
 }
 

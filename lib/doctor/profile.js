@@ -106,7 +106,7 @@ class Profile {
     this.#samples.push(sample);
   }
 
-  encode() {
+  encode(durationMs) {
     const type = (name, unit) => new Message().number(1, this.#string(name)).number(2, this.#string(unit));
     const types = [type('contentions', 'count'), type('delay', 'nanoseconds')];
     const profile = new Message();
@@ -117,19 +117,28 @@ class Profile {
     const period = type('contentions', 'count');
     const now = BigInt(Date.now()) * 1_000_000n;
     for (const text of this.#strings.keys()) profile.bytes(6, Buffer.from(text));
-    return profile.number(9, now).message(11, period).number(12, 1).toBuffer();
+    const nanoseconds = Math.round(durationMs * 1e6);
+    return profile.number(9, now).number(10, nanoseconds).message(11, period).number(12, 1).toBuffer();
   }
 }
 
-const nameOf = ({ name, kind, byteOffset }) => (name === null ? `${kind} at byte ${byteOffset}` : `${kind} ${name}`);
+const { nameOf } = require('./trace.js');
 
-/** By the places that waited. */
-exports.encodeProfile = (contention) => {
+/**
+ * By the places that unlocked, as Go's mutex profile; or by those that waited, as its block profile. Waits whose unlock nobody has
+ * seen are of an unknown place.
+ */
+exports.encodeProfile = (contention, by, durationMs) => {
   const profile = new Profile();
-  for (const { lock, waiters } of contention) {
-    for (const { place, waits, totalMs } of waiters) {
-      profile.add(place.stack, nameOf(lock), place.threadId, waits, totalMs);
+  for (const { lock, waits, totalMs, waiters, unlockers } of contention) {
+    const delays = by === 'waiter' ? waiters : unlockers;
+    let [restWaits, restMs] = [waits, totalMs];
+    for (const { place, waits: count, totalMs: ms } of delays) {
+      profile.add(place.stack, nameOf(lock), place.threadId, count, ms);
+      restWaits -= count;
+      restMs -= ms;
     }
+    if (restWaits > 0) profile.add([], nameOf(lock), 0, restWaits, Math.max(restMs, 0));
   }
-  return gzipSync(profile.encode());
+  return gzipSync(profile.encode(durationMs));
 };

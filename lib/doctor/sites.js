@@ -1,104 +1,181 @@
-// Call sites: where a user's code called this package. A stack costs microseconds, so it is taken once for each thing that is
-// told of, and known by a number afterwards.
+// Call sites: where a user's code called this package. A stack costs microseconds, so it is only captured when a hold begins; it is
+// read when somebody asks for it, and known by a number afterwards.
 
+const { findSourceMap } = require('node:module');
 const path = require('node:path');
 const { binding } = require('../engine/thread.js');
 
 /** The package's own files, which no report names. */
 const LIB = path.join(__dirname, '..', path.sep);
 const INDEX = path.join(__dirname, '..', '..', 'index.js');
+/** Of a hold: frames of this package included. */
+const HOLD_FRAMES = 8;
+/** Of a wait. */
+const WAIT_FRAMES = 16;
 const MOST_FRAMES = 64;
 /** So many frames of the user are kept. */
-const MOST_KEPT = 16;
+const MOST_KEPT = 12;
 /** No more call sites are told apart. */
 const MOST_SITES = 20_000;
 
-/** The functions that run under a tracked hold have this name and a serial: V8 shows by it who awaits whom. */
-const MARK = 'sablock hold ';
-/** Promises that may be settled by more than one of those that they were made of. */
-const SEVERAL = /^async Promise\./;
+const toFrames = (_, frames) => frames;
 
-/** What `read` makes of the frames of the caller's stack, with the async functions that await it. */
-function withFrames(read) {
-  const { prepareStackTrace, stackTraceLimit } = Error;
+/** Runs `act` with the settings of stacks of this thread, which are the user's, changed. */
+function withSettings(limit, prepare, act) {
+  const restore = [
+    swap('stackTraceLimit', limit),
+    prepare === undefined ? () => {} : swap('prepareStackTrace', prepare),
+  ];
   try {
-    Error.stackTraceLimit = MOST_FRAMES;
-    Error.prepareStackTrace = (_, frames) => frames;
-    const holder = {};
-    Error.captureStackTrace(holder, withFrames);
-    const frames = holder.stack;
-    return Array.isArray(frames) ? read(frames) : read([]);
+    return act();
   } finally {
-    Error.prepareStackTrace = prepareStackTrace;
-    Error.stackTraceLimit = stackTraceLimit;
+    for (const undo of restore) undo();
   }
 }
 
-function isOfUser(frame) {
-  const file = frame.getFileName?.();
-  if (typeof file !== 'string' || file.startsWith('node:') || file.startsWith('ext:')) return false;
-  return !file.startsWith(LIB) && file !== INDEX;
+/** Changes a setting; returns what changes it back. */
+const swap = process.versions.bun === undefined ? swapProperty : swapValue;
+
+/** Whatever was there, an accessor too: it is called neither to read nor to write. */
+function swapProperty(name, value) {
+  const before = Object.getOwnPropertyDescriptor(Error, name);
+  Object.defineProperty(Error, name, { value, configurable: true, enumerable: true, writable: true });
+  return () => {
+    if (before === undefined) delete Error[name];
+    else Object.defineProperty(Error, name, before);
+  };
 }
+
+/** Bun sees only what is assigned. */
+function swapValue(name, value) {
+  const before = Error[name];
+  Error[name] = value;
+  return () => {
+    Error[name] = before;
+  };
+}
+
+/** The frames below the function `below`, with the async functions that await them. */
+const framesBelow = (below, limit) =>
+  withSettings(limit, toFrames, () => {
+    const holder = {};
+    Error.captureStackTrace(holder, below);
+    return Array.isArray(holder.stack) ? holder.stack : [];
+  });
+
+/** The frames of the caller's stack. */
+exports.readStack = (limit = MOST_FRAMES) => framesBelow(exports.readStack, limit);
+
+/** V8 formats a stack when it is first read; Bun at once. */
+const isReadLater = (() => {
+  const holder = {};
+  Error.captureStackTrace(holder);
+  return Array.isArray(withSettings(HOLD_FRAMES, toFrames, () => holder.stack));
+})();
+
+/** What is captured now can be read later. */
+function capture(below) {
+  if (!isReadLater) return { stack: framesBelow(below, HOLD_FRAMES) };
+  const { stackTraceLimit } = Error;
+  const holder = {};
+  Error.stackTraceLimit = HOLD_FRAMES;
+  Error.captureStackTrace(holder, below);
+  Error.stackTraceLimit = stackTraceLimit;
+  return holder;
+}
+
+const INTERNAL = /^(?:node|ext|bun|internal):/;
+
+/** Eval workers, `node -e` and `vm` name their code; code of `eval` and `new Function` has nothing but its origin. */
+function isOfUser(frame) {
+  const file = frame.getFileName?.() ?? undefined;
+  if (file === undefined) return frame.isEval?.() === true && !isInPackage(frame.getEvalOrigin?.() ?? '');
+  return typeof file === 'string' && !INTERNAL.test(file) && !file.startsWith(LIB) && file !== INDEX;
+}
+exports.isOfUser = isOfUser;
+
+const isInPackage = (origin) => origin.includes(LIB) || origin.includes(INDEX);
 
 /** Where in its file. Bun and Deno only know lines and columns. */
 const positionIn = (frame) => frame.getPosition?.() ?? `${frame.getLineNumber()}:${frame.getColumnNumber()}`;
+const keyOf = (frame) => `${frame.getFileName() ?? frame.getEvalOrigin?.()}:${positionIn(frame)}`;
 
-const ASYNC = /^async /;
+const AT = /^\s*at (?:async )?/;
 
-function describe(frame) {
-  const text = frame.toString().replace(ASYNC, '');
-  return text.endsWith(')') ? text : `<anonymous> (${text})`;
+/** As the program formats its own errors; null if it does not. */
+function format(frames) {
+  const prepare = Error.prepareStackTrace;
+  if (typeof prepare !== 'function') return null;
+  try {
+    const text = prepare(new Error(''), frames);
+    const lines = typeof text === 'string' ? text.split('\n').filter((line) => AT.test(line)) : [];
+    return lines.length === frames.length ? lines : null;
+  } catch {
+    return null;
+  }
 }
 
-const functionOf = (frame) => `${frame.getFunctionName() ?? ''} ${frame.getFileName()}`;
+const MAPPED = /^file:\/\//;
+
+/** By the source map of its file, if Node.js knows one. */
+function describe(frame) {
+  const text = frame.toString();
+  const file = frame.getFileName();
+  const line = frame.getLineNumber();
+  const entry = file && line ? findSourceMap?.(file)?.findEntry(line - 1, frame.getColumnNumber() - 1) : undefined;
+  if (entry?.originalSource === undefined) return text;
+  const source = entry.originalSource.replace(MAPPED, '');
+  const place = `${source}:${entry.originalLine + 1}:${entry.originalColumn + 1}`;
+  const name = frame.getFunctionName();
+  return name === null ? place : `${name} (${place})`;
+}
+
+/** Code of `eval` and `new Function` is where that was called. */
+const EVAL = /\(eval at .*\(([^()]*:\d+:\d+)\), <anonymous>:[^(]*$/;
+
+function toFrame(line) {
+  const text = line.replace(AT, '').replace(EVAL, '($1)');
+  return text.endsWith(')') ? text : `<anonymous> (${text})`;
+}
 
 /** The call sites of this thread, by their numbers in the process. */
 class Sites {
   #ids = new Map();
-  /** The function that called, by the number of the site. */
-  #functions = new Map();
+  #areKept;
 
-  /** The number of the place from which the package was called; 0 if it is not known. */
-  capture() {
-    return withFrames((all) => {
-      const frames = all.filter(isOfUser).slice(0, MOST_KEPT);
-      if (frames.length === 0) return 0;
-      // Lines and columns take V8 longer to find than the rest takes together.
-      const key = frames.map((frame) => `${frame.getFileName()}:${positionIn(frame)}`).join();
-      const known = this.#ids.get(key);
-      if (known !== undefined) return known;
-      if (this.#ids.size >= MOST_SITES) return 0;
-      const id = binding.doctorSite(frames.map(describe));
-      this.#ids.set(key, id);
-      this.#functions.set(id, functionOf(frames[0]));
-      return id;
-    });
+  constructor(areKept) {
+    this.#areKept = areKept;
   }
 
-  /** The function that called at a site, as `awaitingCode` names it; undefined if it is not known. */
-  functionAt(site) {
-    return this.#functions.get(site);
+  /** What `read` makes the number of; null if places are left out. `below` is the function above which nothing is of interest. */
+  capture(below) {
+    return this.#areKept ? capture(below) : null;
   }
-}
 
-/**
- * What awaits the code that runs, and waits for nothing else: the serials of the holds whose functions do, innermost first, and all
- * of the user's functions.
- */
-function awaitingCode() {
-  return withFrames((frames) => {
-    const holds = [];
-    const functions = [];
-    for (const frame of frames) {
-      const name = frame.getFunctionName?.() ?? '';
-      if (name.startsWith(MARK)) holds.push(Number(name.slice(MARK.length)));
-      else if (isOfUser(frame)) functions.push(functionOf(frame));
-      else if (SEVERAL.test(frame.toString())) break;
-    }
-    return { holds, functions };
-  });
+  /** The number of what was captured; 0 if it is not known. */
+  read(holder) {
+    if (holder === null) return 0;
+    const frames = withSettings(MOST_FRAMES, toFrames, () => holder.stack);
+    return Array.isArray(frames) ? this.#numberOf(frames) : 0;
+  }
+
+  /** The number of the place from which the package was called. */
+  here() {
+    return this.#areKept ? this.#numberOf(exports.readStack(WAIT_FRAMES)) : 0;
+  }
+
+  #numberOf(all) {
+    const frames = all.filter(isOfUser).slice(0, MOST_KEPT);
+    if (frames.length === 0) return 0;
+    // Lines and columns take V8 longer to find than the rest takes together.
+    const key = frames.map(keyOf).join();
+    const known = this.#ids.get(key);
+    if (known !== undefined) return known;
+    if (this.#ids.size >= MOST_SITES) return 0;
+    const id = binding.doctorSite((format(frames) ?? frames.map(describe)).map(toFrame));
+    this.#ids.set(key, id);
+    return id;
+  }
 }
 
 exports.Sites = Sites;
-exports.MARK = MARK;
-exports.awaitingCode = awaitingCode;

@@ -1,127 +1,363 @@
-// The doctor of one thread: what the engine and the swapped methods call while it is on.
+// The doctor of one thread: what the swapped functions call while it is on.
 
 const { threadId } = require('node:worker_threads');
 const { binding, thread } = require('../engine/thread.js');
 const { DeadlockError } = require('../errors.js');
-const chain = require('./chain.js');
-const { Holds, newSlots } = require('./holds.js');
+const { isThenable } = require('../arguments.js');
+const { LOCK } = require('../stores/verbs.js');
+const { Holds } = require('./holds.js');
+const { enclosing, runMarked } = require('./inside.js');
 const { Locks } = require('./locks.js');
 const { LockOrder } = require('./order.js');
 const { Sites } = require('./sites.js');
 const { Swaps } = require('./swap.js');
-const { Tracking } = require('./tracking.js');
-const { Waits } = require('./waits.js');
+const { methodsOf } = require('./verbs.js');
+const { BLOCKING, QUEUEING, Waits } = require('./waits.js');
 
-/** What the doctor is about to note must not change what the package does. */
-function quietly(note, otherwise = null) {
-  try {
-    return note();
-  } catch (error) {
-    // The one that it was told to throw.
-    if (error instanceof DeadlockError) throw error;
-    return otherwise;
-  }
-}
+const NONE = new Set();
+const ignore = () => {};
 
 class ThreadDoctor {
-  #locks = new Locks();
-  #sites = new Sites();
-  #waits;
-  #holds = null;
-  #tracking = null;
-  #swaps = null;
-  #areUnlocksNoted;
-  #noteEnd = () => binding.doctorEnding(threadId);
+  /** Whether a method of the package runs, whose calls of others are its own affair; or the doctor is off. */
+  isBusy = false;
+  locks = new Locks();
+  /** The holds of held locks. */
+  holdOf = new WeakMap();
+  sites;
+  holds;
+  order = null;
+  waits;
+  #leaks = null;
+  #byNumber = new Map();
+  /** The request for a name that is being made. */
+  #asked = null;
+  #swaps = new Swaps();
+  /** The package's own list of the names that are held. */
+  #held = null;
+  #options;
+  #isTracking;
 
   constructor(options) {
-    const { contention, lockOrder, deadlocks, leaks, longHoldMs, trace } = options;
-    this.#areUnlocksNoted = contention || trace;
+    const { lockOrder, deadlocks, leaks, longHoldMs, places, trace } = options;
+    this.#options = options;
+    this.sites = new Sites(places);
+    this.holds = new Holds(this.sites, longHoldMs, trace);
     // Only these need to know who holds what.
-    if (lockOrder || deadlocks || leaks) this.#holds = new Holds(longHoldMs);
-    this.#waits = new Waits(this.#locks, this.#sites, this.#holds, options);
-    if (this.#holds === null) return;
-    this.#tracking = new Tracking({
-      locks: this.#locks,
-      sites: this.#sites,
-      holds: this.#holds,
-      order: lockOrder ? new LockOrder(this.#holds, this.#sites, this.#locks.kept) : null,
-      waits: this.#waits,
-      leaks: leaks ? new FinalizationRegistry((hold) => this.#noteLeak(hold)) : null,
-    });
-    this.#swaps = new Swaps(this.#tracking);
+    this.#isTracking = lockOrder || deadlocks || leaks || trace;
+    this.waits = new Waits(this.locks, this.sites, this.#isTracking ? this.holds : null, options);
+    if (lockOrder) this.order = new LockOrder(this.holds, this.sites, this.locks.kept);
+    if (leaks) this.#leaks = new FinalizationRegistry((hold) => this.#noteLeak(hold));
+    this.waits.order = this.order;
+    this.waits.tookAll = (words, asks, trace) => this.#tookAll(words, asks, trace);
   }
 
-  start({ longHoldMs, stuckMs, trace }) {
-    const slots = this.#holds?.slots ?? newSlots();
-    const settings = { longHoldMs, stuckMs, trace, folder: process.cwd() };
-    binding.doctorStart(threadId, slots, performance.now(), settings);
-    this.#swaps?.start();
-    if (this.#holds !== null) chain.hideResolvers();
+  start() {
+    const { longHoldMs, likelyMs, stuckMs, deadlocks, trace } = this.#options;
+    const settings = {
+      longHoldMs,
+      likelyMs: deadlocks ? likelyMs : Infinity,
+      stuckMs,
+      trace,
+      isTracking: this.#isTracking,
+      mayAsk: process.env.SABLOCK_DOCTOR_SIGNAL === 'SIGUSR2',
+      folder: process.cwd(),
+    };
+    binding.doctorStart(threadId, this.holds.slots, performance.now(), settings);
+    this.#swapBinding(binding);
+    this.#swapThread();
+    if (this.#isTracking) {
+      for (const reference of thread.classes) {
+        const type = reference.deref();
+        if (type !== undefined) this.added(type, thread.words.get(type));
+      }
+    }
     process.on('exit', this.#noteEnd);
     thread.doctor = this;
   }
 
   stop() {
     thread.doctor = null;
+    this.isBusy = true;
     process.off('exit', this.#noteEnd);
-    if (this.#holds !== null) chain.showResolvers();
-    this.#swaps?.stop();
-    this.#waits.stop();
-    this.#holds?.stop();
+    this.#swaps.undo();
+    this.waits.stop();
     binding.doctorStop(threadId);
   }
 
-  #noteUnlock(word) {
-    const { id, address } = this.#locks.ofWord(word);
-    binding.doctorUnlock(threadId, id, address, this.#sites.capture());
+  #noteEnd = () => {
+    this.holds.read();
+    binding.doctorEnding(threadId);
+  };
+
+  /** A class of primitives, also one that is loaded later. */
+  added(type, wordOf) {
+    if (!this.#isTracking) return;
+    this.#swapHeld();
+    for (const [name, make] of methodsOf(this, type, wordOf)) this.#swaps.swap(type.prototype, name, make);
+  }
+
+  // What waits, and what frees: calls of the binding, and of what every wait of the thread goes through.
+
+  #swapBinding(own) {
+    const { waits } = this;
+    const { subjects } = waits;
+    const replace = (name, act) =>
+      this.#swaps.swap(
+        own,
+        name,
+        (original) =>
+          (...args) =>
+            act(original, args),
+      );
+    for (const [name, kind] of Object.entries(BLOCKING)) {
+      replace(name, (original, args) => waits.blocking(subjects[kind], original, args));
+    }
+    for (const [name, kind] of Object.entries(QUEUEING)) {
+      replace(name, (original, args) => waits.queueing(subjects[kind], original, args));
+    }
+    for (const [name, isFile] of [
+      ['next', false],
+      ['nextFile', true],
+    ]) {
+      replace(name, (original) => {
+        const status = original();
+        if (status >= 0) waits.over(thread.record[binding.Field.Token], status, isFile);
+        return status;
+      });
+    }
+    for (const [name, isFile] of [
+      ['cancel', false],
+      ['cancelFile', true],
+    ]) {
+      replace(name, (original, args) => {
+        const result = original(...args);
+        if (result !== false) waits.over(args[0], binding.TIMED_OUT, isFile);
+        return result;
+      });
+    }
+    replace('waits', (original) => {
+      const { parts } = waits;
+      waits.parts = null;
+      return parts ?? original();
+    });
+    replace('stealName', (original, args) => {
+      waits.asking(...args);
+      return original(...args);
+    });
+    replace('askStore', (original, args) => {
+      const number = original(...args);
+      const [, , verb, name] = args;
+      if (verb === LOCK) waits.askedStore(number, name);
+      return number;
+    });
+    for (const name of ['waitStore', 'cancelStore']) {
+      replace(name, (original, args) => {
+        try {
+          return original(...args);
+        } finally {
+          waits.storeOver(args[0]);
+        }
+      });
+    }
+    replace('nextStore', (original) => {
+      const status = original();
+      if (status >= 0) waits.storeOver(thread.record[binding.Field.Number]);
+      return status;
+    });
+    replace('releaseName', (original, args) => {
+      this.quietly(() => this.#noteUnlock(this.#byNumber.get(args[0])?.info));
+      return original(...args);
+    });
+  }
+
+  #swapThread() {
+    const { waits } = this;
+    this.#swaps.swap(thread, 'add', (original) => (wait) => {
+      original.call(thread, wait);
+      waits.added(wait);
+    });
+    this.#swaps.swap(thread, 'drainSoon', (original) => (word) => {
+      if (word !== undefined) this.quietly(() => this.#noteUnlock(this.locks.ofWord(word)));
+      original.call(thread, word);
+    });
+  }
+
+  /** The holds of names, once there are any. */
+  #swapHeld() {
+    const { held } = thread;
+    if (held === null || this.#held === held) return;
+    this.#held = held;
+    this.#swaps.swap(held, 'add', (original) => (number, lock) => {
+      original.call(held, number, lock);
+      this.quietly(() => this.#beganNamed(number, lock));
+    });
+    this.#swaps.swap(held, 'delete', (original) => (number) => {
+      original.call(held, number);
+      const hold = this.#byNumber.get(number);
+      if (hold === undefined) return;
+      this.#byNumber.delete(number);
+      this.quietly(() => this.#end(hold));
+    });
+  }
+
+  #noteUnlock(info) {
+    if (info === undefined || !info.isLock || !(this.#options.contention || this.#options.trace)) return;
+    if (!binding.doctorIsWaitedFor(info.address)) return;
+    const hold = this.holds.find(info.address) ?? info.last;
+    binding.doctorUnlock(threadId, info.id, info.address, this.sites.here(), hold?.since ?? -1);
+  }
+
+  #beganNamed(number, lock) {
+    const { granting, named } = this.waits;
+    const info = granting?.info ?? named;
+    if (info === null || info.name !== lock.name) return;
+    const trace = granting === null ? (this.#asked?.trace ?? null) : granting.site;
+    if (this.#asked?.isSync && this.#asked.options.isEndless) this.order?.blocking(info, trace);
+    const hold = this.holds.push(info, info.address, lock.mode !== 'shared', trace);
+    this.#byNumber.set(number, hold);
+    this.holdOf.set(lock, hold);
+  }
+
+  #tookAll(words, asks, trace) {
+    const infos = words.map((word) => this.locks.ofWord(word));
+    infos.forEach((info, index) => {
+      if (infos.findIndex(({ address }) => address === info.address) !== index) return;
+      this.holds.push(info, info.address, !this.waits.isShared(asks[index]), trace);
+    });
   }
 
   #noteLeak(hold) {
-    if (hold.isActive) binding.doctorLeak(threadId, hold.info.id, hold.site);
+    if (hold.isActive) binding.doctorLeak(threadId, hold.info.id, this.holds.siteOf(hold));
   }
 
-  // What the engine tells.
+  // What the verbs tell.
 
-  /** A class of primitives has been loaded. */
-  added(type, wordOf) {
-    this.#swaps?.swap(type, wordOf);
+  /** What is noted must not change what the package does. */
+  quietly(note) {
+    try {
+      return note();
+    } catch (error) {
+      // The one that it was told to throw.
+      if (error instanceof DeadlockError) throw error;
+      return null;
+    }
   }
 
-  /** A lock that may have waiters is about to be freed. */
-  freeing(word) {
-    if (this.#areUnlocksNoted) quietly(() => this.#noteUnlock(word));
+  /** Runs a method of the package. */
+  inside(original, self, args) {
+    this.waits.last = null;
+    this.isBusy = true;
+    try {
+      return Reflect.apply(original, self, args);
+    } finally {
+      this.isBusy = thread.doctor !== this;
+    }
   }
 
-  beginBlocking(lock, word, request, timeout) {
-    return quietly(() => this.#waits.beginBlocking(lock, word, request, timeout));
+  /** Runs a function of the user inside of a method of the package. */
+  freely(fn, ...args) {
+    const { isBusy } = this;
+    this.isBusy = thread.doctor !== this;
+    try {
+      return fn(...args);
+    } finally {
+      this.isBusy = isBusy;
+    }
   }
 
-  beginAsync(wait) {
-    return quietly(() => this.#waits.beginAsync(wait));
+  trace(below) {
+    return this.sites.capture(below);
   }
 
-  end(seen, waitedMs, isGranted) {
-    quietly(() => this.#waits.end(seen, waitedMs, isGranted));
+  /** A hold that a call has taken, with a guard or a promise of one. */
+  began(info, address, how, trace, result) {
+    const hold = this.holds.push(info, address, how.isExclusive, trace);
+    if (this.#leaks !== null && typeof result === 'object' && result !== null) {
+      const watch = (guard) => {
+        if (typeof guard === 'object' && guard !== null) this.#leaks.register(guard, hold, guard);
+      };
+      if (isThenable(result)) result.then(watch, ignore);
+      else watch(result);
+    }
+    return hold;
   }
 
-  beginAll(locks, words, timeout) {
-    return quietly(() => this.#waits.beginAll(locks, words, timeout));
+  ended(address, isExclusive, guard) {
+    const hold = this.holds.find(address, isExclusive);
+    if (hold !== undefined) this.#end(hold);
+    this.#leaks?.unregister(guard);
   }
 
-  endAll(seen) {
-    quietly(() => this.#waits.endAll(seen));
+  #end(hold) {
+    if (hold.sighting?.isOpen) hold.sighting.confirm();
+    this.holds.end(hold);
   }
 
-  waited(_, word, waitedMs, isGranted) {
-    quietly(() => this.#waits.waited(word, waitedMs, isGranted));
+  /** Runs a function that holds, as a verb with a callback does. */
+  run(info, how, trace, sighting, fn, args) {
+    const hold = this.quietly(() => {
+      // One that was left with a thenable whose end nobody saw.
+      const last = how.isExclusive ? this.holds.find(info.address, true) : undefined;
+      if (last !== undefined) this.holds.end(last);
+      return this.holds.push(info, info.address, how.isExclusive, trace);
+    });
+    return hold === null ? fn(...args) : this.#runMarked(hold, sighting, fn, args, () => this.holds.end(hold));
   }
 
-  wantsAll(list, isEndless, isAsync) {
-    quietly(() => this.#tracking?.wantsAll(list, isEndless, isAsync));
+  /** As `run`, with a hold that something else ends. */
+  runIn(hold, fn, args, sighting) {
+    return this.#runMarked(hold, sighting, fn, args, () => {
+      if (hold.around !== null) this.holds.marked -= 1;
+      hold.around = null;
+    });
   }
 
-  tookAll(locks, words, guards) {
-    quietly(() => this.#tracking?.tookAll(locks, words, guards));
+  #runMarked(hold, sighting, fn, args, end) {
+    this.quietly(() => {
+      if (sighting?.isOpen) sighting.confirm();
+      // Of a request V8 does not know any more who awaits it, once its callback awaits something.
+      const isAsked = hold.info.kind === 'HeldLock' && this.holds.marked > 0;
+      hold.around = isAsked ? new Set(enclosing()) : NONE;
+      this.holds.marked += 1;
+    });
+    return runMarked(hold.serial, fn, args, () =>
+      this.quietly(() => {
+        if (sighting?.isOpen) sighting.confirm();
+        end();
+      }),
+    );
+  }
+
+  /** Runs a function that holds, to its end. */
+  runSync(info, how, trace, fn, args) {
+    const hold = this.quietly(() => this.holds.push(info, info.address, how.isExclusive, trace));
+    try {
+      return this.freely(fn, ...args);
+    } finally {
+      if (hold !== null) this.quietly(() => this.holds.end(hold));
+    }
+  }
+
+  /** Makes a request for a name. `tell` is told of the order that it may be in. */
+  asking(original, self, args, asked, tell = ignore) {
+    const before = this.#asked;
+    this.#asked = asked;
+    try {
+      const result = this.inside(original, self, args);
+      if (!asked.isSync) {
+        this.quietly(() => {
+          const { last, named } = this.waits;
+          if (named === null || !asked.options.isEndless) return;
+          const sighting = this.order?.awaiting(named, asked.trace) ?? null;
+          if (sighting === null) return;
+          tell(sighting);
+          if (last !== null) last.awaited = (serials) => sighting.confirm(serials);
+        });
+      }
+      return result;
+    } finally {
+      this.#asked = before;
+    }
   }
 }
 

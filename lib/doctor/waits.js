@@ -1,32 +1,49 @@
-// Waits: where they began, how long they took, and which of them can never end.
+// Waits: where they began, how long they took, and which of them seem never to end. All that blocks this thread, or makes a promise
+// wait, is a call of the binding: so they are seen there.
 
 const { threadId } = require('node:worker_threads');
-const { binding } = require('../engine/thread.js');
+const { binding, thread } = require('../engine/thread.js');
 const { tellDeadlock } = require('../engine/diagnosis.js');
 const { DeadlockError } = require('../errors.js');
-const { askWhoAwaits, knowsChains } = require('./chain.js');
+const { askWhoAwaits, knowsChains } = require('./inside.js');
 
-/** When a wait that was not awaited at first is looked at again, in milliseconds after its begin. */
-const LATER = [20, 100, 500, 2000];
+const { Ask, GRANTED, GRANTED_ABANDONED, PENDING } = binding;
+const { Number: NUMBER, StoppedAt, Token, WaitedMs } = binding.Field;
+
+/** A request that blocked for less did not wait, where the core does not tell. */
+const AT_ONCE_MS = 0.05;
+/** A promise that is returned in then() is awaited so many microtasks later. */
+const TURNS = 4;
+/** It takes long to ask who awaits a wait. So soon after their begin so many are asked about between two ticks of the clock; later
+ * each at intervals that grow with their number, in milliseconds for each. */
+const MOST_ASKED = 8;
+const ASKED_EVERY = 1;
+/** Requests of readers. */
+const SHARED = new Set([Ask.Read, Ask.ReadGuarded]);
+
+const isGranted = (status) => status === GRANTED || status === GRANTED_ABANDONED;
 
 class SeenWait {
   isOver = false;
-  /** Takes in the hold once it is granted; set by the method that waits for one. */
+  /** Whether it was asked who awaits it. */
+  isAsked = false;
+  /** The package's own wait, of a promise. */
+  wait = null;
+  /** Called once it is granted; set by the verb that waits. */
   granted = null;
-  /** The opposite. */
-  refused = null;
-  /** What is locked while others are held, to be confirmed. */
-  sighting = null;
+  /** Called with the holds whose functions await it. */
+  awaited = null;
+  /** What is not held meanwhile. */
+  suspended = null;
 
-  constructor(lock, word, info, number, site, since) {
-    this.lock = lock;
-    this.word = word;
+  constructor(info, number, site, since, isEndless) {
     this.info = info;
     this.number = number;
     this.site = site;
     this.since = since;
-    /** The package's own wait, for a promise. */
-    this.wait = null;
+    /** When that was asked by the clock. */
+    this.askedAt = since;
+    this.isEndless = isEndless;
   }
 }
 
@@ -35,13 +52,28 @@ class Waits {
   #sites;
   #holds;
   #options;
-  /** New promises, which are looked at in the next turn of the loop. */
-  #young = [];
-  #immediate = null;
-  /** The wait that began last. */
+  /** By token, and files by number. */
+  #pending = new Map();
+  #files = new Map();
+  /** The process's holds of names that are asked for at a store, by number. */
+  #atStores = new Map();
+  /** The wait that began last, for the verb that runs. */
   last = null;
+  /** What was asked for last by its name. */
+  named = null;
+  /** The wait that is being granted. */
+  granting = null;
+  /** What the last call for several locks has waited for, which the binding tells once: for the package to read. */
+  parts = null;
+  /** Set by the doctor of the thread. */
+  order = null;
+  tookAll = null;
+  #timer = null;
+  /** So many were asked about since then. */
+  #askedAt = -1;
+  #asked = 0;
 
-  /** `holds` may be null. */
+  /** `holds` is null if nobody has to know what is held. */
   constructor(locks, sites, holds, options) {
     this.#locks = locks;
     this.#sites = sites;
@@ -50,178 +82,319 @@ class Waits {
   }
 
   stop() {
-    clearImmediate(this.#immediate);
-    this.#young = [];
+    clearInterval(this.#timer);
+    this.#pending.clear();
+    this.#files.clear();
+    this.#atStores.clear();
   }
 
-  #begin(lock, word, isBlocking, isEndless, isExclusive) {
-    return this.#beginFor(this.#locks.ofWord(word), lock, word, isBlocking, isEndless, isExclusive);
+  #toWait({ id: lock, address, isLock }, site, isBlocking, isEndless, isExclusive) {
+    const isCounted = isLock && (this.#options.contention || this.#options.trace);
+    return { threadId, lock, address, site, isEndless, isBlocking, isExclusive, isCounted };
   }
 
-  #beginFor(info, lock, word, isBlocking, isEndless, isExclusive) {
+  #begin(info, isBlocking, timeout, isExclusive) {
     const since = performance.now();
-    const site = this.#sites.capture();
-    const number = binding.doctorWait({
-      threadId,
-      lock: info.id,
-      address: info.address,
-      site,
-      isEndless,
-      isBlocking,
-      isExclusive,
-      context: this.#holds === null || isBlocking ? [] : this.#holds.context(),
-    });
-    this.last = new SeenWait(lock, word, info, number, site, since);
+    const site = this.#sites.here() || this.#siteBefore(info);
+    if (isBlocking) this.#holds?.read();
+    const isEndless = timeout === Infinity;
+    const number = binding.doctorWait(this.#toWait(info, site, isBlocking, isEndless, isExclusive));
+    this.last = new SeenWait(info, number, site, since, isEndless);
     return this.last;
   }
 
-  /** This thread is about to block. Throws if that would be for ever, and it is to throw. */
-  beginBlocking(lock, word, request, timeout) {
-    if (request === undefined) return null;
-    const seen = this.#begin(lock, word, true, timeout === Infinity, request.isShared !== true);
-    if (!this.#options.deadlocks || timeout !== Infinity) return seen;
-    const found = binding.doctorConfirm(seen.number, []);
-    if (found === null) return seen;
-    const error = this.#tell(seen, JSON.parse(found));
-    if (!this.#options.throwOnDeadlock) return seen;
-    this.end(seen, -1, false);
-    throw error;
+  /** Of what a drain or a microtask asks for: it goes on with what has just been granted, or with the process's hold of a name. */
+  #siteBefore({ name, kind }) {
+    if (this.granting !== null) return this.granting.site;
+    const hold = kind === 'HeldLock' ? this.#holdOf(name) : undefined;
+    return hold === undefined ? 0 : this.#holds.siteOf(hold);
   }
 
-  beginAsync(wait) {
-    const { lock, word, request, timeout, signal } = wait;
-    const isEndless = (timeout === undefined || timeout === Infinity) && signal === undefined;
-    const seen = this.#begin(lock, word, false, isEndless, request?.isShared !== true);
-    seen.wait = wait;
-    if (isEndless) this.#watch(seen);
-    return seen;
-  }
-
-  #watch(seen) {
-    if (this.#holds === null || !this.#options.deadlocks) return;
-    this.#young.push(seen);
-    // Not unreferenced: the loop would not turn for it.
-    this.#immediate ??= setImmediate(() => this.#lookAtYoung());
-    this.#suspectLater(seen);
-  }
-
-  /** `waitedMs` is below 0 if it did not come to waiting. */
-  end(seen, waitedMs, isGranted) {
+  #end(seen, status, waitedMs) {
     seen.isOver = true;
-    // By this thread's own clock: also what it did before it queued.
-    const isCounted = waitedMs >= 0 && (this.#options.contention || this.#options.trace);
-    binding.doctorWaitOver(seen.number, isCounted ? performance.now() - seen.since : -1, isGranted);
-    if (isGranted) seen.granted?.();
-    else seen.refused?.();
+    binding.doctorWaitOver(seen.number, waitedMs, isGranted(status));
+    if (seen.suspended !== null) this.#holds.resume(seen.suspended);
+    if (isGranted(status)) seen.granted?.();
   }
 
-  /** A request for a name may block this thread. */
-  beginBlockingFor(info, isEndless, isExclusive) {
-    const seen = this.#beginFor(info, null, null, true, isEndless, isExclusive);
-    const found = this.#options.deadlocks && isEndless ? binding.doctorConfirm(seen.number, []) : null;
-    if (found !== null) this.#tellNamed(info, JSON.parse(found));
+  /** What a call of the binding is about to wait for: `[info, timeout, isExclusive]`. */
+  subjects = {
+    acquire: (word, ask, timeout) => [this.#locks.ofWord(word), timeout, !SHARED.has(ask)],
+    waitUnlocked: (condition, _word, _ask, timeout) => [this.#locks.ofWord(condition), timeout, true],
+    lockAll: (words, asks, timeout) => {
+      const at = Math.max(thread.record[StoppedAt], 0);
+      return [this.#locks.ofWord(words[at]), timeout, !SHARED.has(asks[at])];
+    },
+    acquireName: (space, name, mode, timeout) => [
+      this.#locks.ofName(space, name),
+      timeout,
+      mode !== binding.NameMode.Shared,
+    ],
+    lockFile: (directory, name, mode, timeout) => [
+      this.#locks.ofFile(directory, name),
+      timeout,
+      mode !== binding.NameMode.Shared,
+    ],
+  };
+
+  isShared(ask) {
+    return SHARED.has(ask);
+  }
+
+  /** In the place of a call that blocks. */
+  blocking(subjectOf, original, args) {
+    const { lockAll, acquireName } = this.subjects;
+    if (subjectOf === lockAll) return this.#blockingForAll(original, args);
+    if (subjectOf === acquireName) this.asking(...args);
+    const seen = this.#quietly(() => this.#beginBlocking(subjectOf, args));
+    if (seen === null) return original(...args);
+    let status = binding.INTERRUPTED;
+    try {
+      status = original(...args);
+      return status;
+    } finally {
+      this.#quietly(() => {
+        // The package itself throws; here it is noted.
+        if (status === binding.DEADLOCK) binding.doctorAwaiting(seen.number, [], false);
+        const waitedMs = performance.now() - seen.since;
+        const hasWaited = seen.info.kind === 'HeldLock' ? waitedMs >= AT_ONCE_MS : thread.record[WaitedMs] >= 0;
+        this.#end(seen, status, hasWaited ? waitedMs : -1);
+      });
+    }
+  }
+
+  #beginBlocking(subjectOf, args) {
+    const [info, timeout, isExclusive] = subjectOf(...args);
+    if (!(timeout > 0)) return null;
+    const seen = this.#begin(info, true, timeout, isExclusive);
+    if (seen.isEndless) this.order?.blocking(info, seen.site);
+    if (subjectOf === this.subjects.waitUnlocked)
+      this.#suspend(seen, this.#holds?.find(this.#locks.ofWord(args[1]).address, true));
+    if (subjectOf === this.subjects.lockFile) this.#askOutside(seen, args);
     return seen;
   }
 
-  /** A request for a name waits, until `end`. `promise` is what its caller may await. */
-  beginAsyncFor(info, isExclusive, promise) {
-    const seen = this.#beginFor(info, null, null, false, true, isExclusive);
-    seen.wait = { promise, abort() {} };
-    this.#watch(seen);
-    return seen;
+  /** It may block for one after the other. */
+  #blockingForAll(original, args) {
+    const [words, asks, timeout] = args;
+    const all = this.#quietly(() =>
+      words.map((word, index) => {
+        const info = this.#locks.ofWord(word);
+        if (timeout === Infinity) this.order?.blocking(info, this.#sites.here());
+        return this.#begin(info, true, timeout, !SHARED.has(asks[index]));
+      }),
+    );
+    const status = original(...args);
+    this.#quietly(() => {
+      if (all === null) return;
+      for (const seen of all) this.#end(seen, status, -1);
+      // Of an earlier call, which nobody has read.
+      this.parts = null;
+      const waits = binding.waits();
+      this.parts = waits;
+      for (let at = 0; at < waits.length; at += 3) {
+        const { info, site } = all[waits[at]];
+        binding.doctorWaited(this.#toWait(info, site, true, false, true), waits[at + 2], true);
+      }
+      if (isGranted(status)) this.tookAll(words, asks, all[0].site);
+    });
+    return status;
   }
 
-  /** A wait of which nothing was told before. */
-  waited(word, waitedMs, isGranted) {
-    if (!this.#options.contention && !this.#options.trace) return;
-    const { id, address } = this.#locks.ofWord(word);
-    const site = this.#sites.capture();
-    const wait = {
-      threadId,
-      lock: id,
-      address,
-      site,
-      isEndless: false,
-      isBlocking: true,
-      isExclusive: true,
-      context: [],
-    };
-    binding.doctorWaited(wait, waitedMs, isGranted);
+  /** A name is asked for. */
+  asking(space, name) {
+    this.granting = null;
+    this.named = this.#quietly(() => this.#locks.ofName(space, name));
   }
 
-  /** Blocks for several: until it is over, for each of them. */
-  beginAll(locks, words, timeout) {
-    return words.map((word, index) => this.#begin(locks[index], word, true, timeout === Infinity, true));
+  /** In the place of a call that may make a promise wait. */
+  queueing(subjectOf, original, args) {
+    const { acquireName, lockAll, lockFile } = this.subjects;
+    if (subjectOf === acquireName) this.asking(...args);
+    const site = subjectOf === lockAll ? (this.granting?.site ?? this.#quietly(() => this.#sites.here())) : 0;
+    const status = original(...args);
+    if (status === PENDING || subjectOf === lockFile) this.#quietly(() => this.#queued(subjectOf, args));
+    else if (subjectOf === lockAll && isGranted(status)) this.#quietly(() => this.tookAll(args[0], args[1], site));
+    return status;
   }
 
-  endAll(seen) {
-    for (const wait of seen) this.end(wait, -1, false);
+  #queued(subjectOf, args) {
+    const { [NUMBER]: number, [Token]: token } = thread.record;
+    const [info, timeout, isExclusive] = subjectOf(...args);
+    const seen = this.#begin(info, false, timeout, isExclusive);
+    if (subjectOf === this.subjects.waitUnlocked)
+      this.#suspend(seen, this.#holds?.find(this.#locks.ofWord(args[1]).address, true));
+    if (subjectOf === this.subjects.lockFile) {
+      this.#files.set(number, seen);
+      this.#askOutside(seen, args);
+    } else this.#pending.set(token, seen);
   }
 
-  #lookAtYoung() {
-    const young = this.#young;
-    this.#young = [];
-    this.#immediate = null;
-    for (const seen of young) this.#look(seen, 0);
+  /** Which process holds what is waited for; the hold of the name in this process is not one yet. */
+  #askOutside(seen, [directory, name]) {
+    this.#suspend(seen, this.#holdOf(name));
+    const holder = binding.fileHolder(directory, name);
+    if (holder != null) binding.doctorOutside(seen.number, holder.pid, holder.heldMs);
   }
 
-  /** Asks who awaits the wait, and again later if that is nobody who holds anything. */
-  #look(seen, times) {
-    if (seen.isOver || !knowsChains) return;
-    askWhoAwaits(seen.wait.promise, (awaiting) => {
-      if (seen.isOver) return;
-      seen.sighting?.confirm(awaiting);
-      const found = binding.doctorConfirm(seen.number, awaiting.holds);
-      if (found !== null) this.#reject(seen, this.#tell(seen, JSON.parse(found)));
-      else if (times < LATER.length) setTimeout(() => this.#look(seen, times + 1), LATER[times]).unref();
+  /** A name is asked for at a store: the hold of it in this process is not one yet. */
+  askedStore(number, name) {
+    this.#quietly(() => {
+      const hold = this.#holdOf(name);
+      if (hold === undefined) return;
+      this.#holds.suspend(hold);
+      this.#atStores.set(number, hold);
     });
   }
 
-  #suspectLater(seen) {
-    const { stuckMs } = this.#options;
-    if (stuckMs === Infinity) return;
-    const timer = setTimeout(() => {
+  /** The store has answered, or nobody waits for its answer any more. */
+  storeOver(number) {
+    const hold = this.#atStores.get(number);
+    if (hold === undefined) return;
+    this.#atStores.delete(number);
+    this.#quietly(() => this.#holds.resume(hold));
+  }
+
+  #holdOf(name) {
+    return this.#holds?.active.findLast(({ info }) => info.kind === 'HeldLock' && info.name === name);
+  }
+
+  #suspend(seen, hold) {
+    if (hold === undefined) return;
+    this.#holds.suspend(hold);
+    seen.suspended = hold;
+  }
+
+  /** The thread has taken a wait in. */
+  added(wait) {
+    const seen = this.#pending.get(wait.token);
+    if (seen === undefined) return;
+    seen.wait = wait;
+    if (wait.signal !== undefined) seen.isEndless = false;
+    this.#quietly(() => {
+      if (!seen.isEndless) binding.doctorTimed(seen.number);
+      else if (this.#holds !== null && this.#holds.marked > 0) this.#askSoon(seen);
+      this.#watch();
+    });
+  }
+
+  /** One is over. */
+  over(token, status, isFile = false) {
+    const pending = isFile ? this.#files : this.#pending;
+    const seen = pending.get(token);
+    this.granting = null;
+    if (seen === undefined) return;
+    pending.delete(token);
+    this.#quietly(() => this.#end(seen, status, performance.now() - seen.since));
+    this.granting = seen;
+  }
+
+  // Deadlocks.
+
+  #mayAsk(seen) {
+    // What a verb wants to know of it cannot be had later.
+    if (seen.awaited !== null) return true;
+    const { now } = this.#holds;
+    if (now !== this.#askedAt) [this.#askedAt, this.#asked] = [now, 0];
+    this.#asked += 1;
+    return this.#asked <= MOST_ASKED;
+  }
+
+  async #askSoon(seen) {
+    for (let turn = 0; turn < TURNS; turn++) await undefined;
+    if (!seen.isOver && this.#mayAsk(seen)) this.#ask(seen, false);
+  }
+
+  /** Notes who awaits a wait; if it is old, what comes of that. */
+  #ask(seen, isOld) {
+    if (seen.isOver || seen.wait === null || !knowsChains) return;
+    seen.isAsked = true;
+    askWhoAwaits(seen.wait.promise, (serials) => {
       if (seen.isOver) return;
-      const found = binding.doctorSuspect(seen.number);
-      if (found !== null) this.#tell(seen, JSON.parse(found));
-    }, stuckMs);
-    timer.unref();
-    // Most waits are over long before.
-    seen.granted = () => clearTimeout(timer);
-    seen.refused = seen.granted;
+      seen.awaited?.(serials);
+      if (!this.#options.deadlocks) return;
+      const found = binding.doctorAwaiting(seen.number, this.#withAround(serials), isOld);
+      if (found === null) return;
+      const deadlock = JSON.parse(found);
+      const error = deadlock.isTold ? null : this.#tell(seen, deadlock);
+      if (this.#options.throwOnDeadlock === 'likely' && deadlock.isNewest) {
+        seen.wait.abort(error ?? this.#errorOf(seen, deadlock));
+      }
+    });
   }
 
-  #reject(seen, error) {
-    if (this.#options.throwOnDeadlock) seen.wait.abort(error);
+  /** With what those are inside of: a promise of the package may be where the runtime's knowledge ends. */
+  #withAround(serials) {
+    const all = new Set(serials);
+    for (const serial of all) for (const around of this.#holds?.bySerial(serial)?.around ?? []) all.add(around);
+    return [...all];
   }
 
-  #tellNamed(info, { certainty, waits }) {
-    const place = { name: info.name, kind: 'lock', type: 'HeldLock', byteOffset: null };
-    tellDeadlock({ name: info.name, byteOffset: null }, place, cycleOf(waits), { certainty, waits });
-    return new DeadlockError(place, cycleOf(waits));
+  /** Looks at old waits, as long as there are any. */
+  #watch() {
+    const { deadlocks, likelyMs } = this.#options;
+    if (this.#holds === null || !deadlocks || likelyMs === Infinity || this.#timer !== null) return;
+    const look = () => {
+      if (this.#pending.size === 0) {
+        clearInterval(this.#timer);
+        this.#timer = null;
+        return;
+      }
+      const now = performance.now();
+      for (const seen of this.#pending.values()) {
+        if (!seen.isEndless || this.#holds.marked === 0) continue;
+        if (now - seen.askedAt < ASKED_EVERY * this.#pending.size) continue;
+        const isOld = now - seen.since >= likelyMs;
+        if (!isOld && seen.isAsked) continue;
+        seen.askedAt = now;
+        this.#ask(seen, isOld);
+      }
+    };
+    this.#timer = setInterval(look, Math.min(Math.max(likelyMs / 16, 1), 50)).unref();
+  }
+
+  #errorOf({ wait }, { waits }) {
+    return new DeadlockError(
+      wait.word,
+      waits.map(({ waiter, lock }) => ({ threadId: waiter.threadId, byteOffset: lock.byteOffset })),
+    );
   }
 
   /** Publishes a deadlock; returns its error. */
-  #tell(seen, { certainty, waits }) {
-    const { lock, word } = seen;
-    if (word === null) return this.#tellNamed(seen.info, { certainty, waits });
-    const cycle = cycleOf(waits);
-    tellDeadlock(lock, word, cycle, { certainty, waits });
-    return new DeadlockError(word, cycle);
+  #tell(seen, deadlock) {
+    const error = this.#errorOf(seen, deadlock);
+    const { certainty, waits } = deadlock;
+    const { lock, word } = seen.wait;
+    tellDeadlock(lock ?? word, word, error.cycle, { certainty, waits });
+    return error;
+  }
+
+  /** What is noted must not change what the package does. */
+  #quietly(note) {
+    try {
+      return note();
+    } catch {
+      return null;
+    }
   }
 }
 
-const cycleOf = (waits) =>
-  waits.map(({ waiter, lock }) => ({ threadId: waiter.threadId, byteOffset: lock.byteOffset }));
-
-function chain(first, second) {
-  return first === null
-    ? second
-    : () => {
-        first();
-        second();
-      };
-}
-
+/** The calls of the binding that wait: what each is like. */
+exports.BLOCKING = {
+  acquire: 'acquire',
+  acquireSome: 'acquire',
+  waitUnlocked: 'waitUnlocked',
+  lockAll: 'lockAll',
+  acquireName: 'acquireName',
+  lockFile: 'lockFile',
+};
+exports.QUEUEING = {
+  acquireAsync: 'acquire',
+  acquireSomeAsync: 'acquire',
+  waitUnlockedAsync: 'waitUnlocked',
+  lockAllAsync: 'lockAll',
+  goOn: 'lockAll',
+  requestName: 'acquireName',
+  lockFileAsync: 'lockFile',
+};
 exports.Waits = Waits;
-exports.chain = chain;

@@ -19,7 +19,7 @@ const WINDOW_MS = 1000;
 
 function emit(message) {
   try {
-    process.emitWarning(message, { type: 'AbandonedMutexWarning', code: 'SABLOCK_ABANDONED' });
+    process.emitWarning(message, { type: 'AbandonedLockWarning', code: 'SABLOCK_ABANDONED' });
   } catch (error) {
     // The stack has ended: the caller does not get the mutex, and the next one is warned.
     if (error instanceof RangeError) throw error;
@@ -84,11 +84,9 @@ function warn(place, who, isShared) {
   thread.warnings.warn(place, who, isShared);
 }
 
-/** As `report`, for what a process has held that `ended` inside: `{ pid, threadId }`, -1 where that is not known. */
-exports.reportOutside = (lock, place, { pid, threadId }, isShared) => {
-  warn(place, pid < 0 ? 'A process' : `Process ${pid}${threadId > 0 ? ` (its thread ${threadId})` : ''}`, isShared);
-  tellAbandoned(lock, place, threadId);
-};
+exports.endedThread = endedThread;
+/** `who` ended while it held the lock of this place, which this thread has now. */
+exports.warn = warn;
 
 /**
  * The status was `GRANTED_ABANDONED`, and there is no `onAbandoned`, or it cannot repair yet since the hold is shared: then
@@ -116,7 +114,7 @@ exports.repair = (lock, word) => {
   }
   const { onAbandoned } = word;
   if (isThenable(onAbandoned(lock))) throw thenableRepair(word);
-  const code = word.ask === undefined ? binding.markConsistent(word) : binding.markRwlockConsistent(word);
+  const code = binding.change(word, word.ask ?? binding.Ask.Mutex, binding.Change.MarkConsistent, 0, 0);
   if (code === binding.CORRUPT) throw corrupt(word);
   if (code === binding.NOT_OWNER) {
     throw notOwner(word, 'mark as consistent', 'its onAbandoned() has unlocked it. Leave it locked there.');

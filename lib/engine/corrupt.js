@@ -4,7 +4,7 @@ const errors = require('../errors.js');
 
 /** The error if somebody waits there for another kind of lock; undefined if not. */
 function otherKind(word) {
-  const type = typeOf(word);
+  const type = word.isFair ? `fair ${typeOf(word)}` : typeOf(word);
   const queued = binding.queuedKind(word);
   return queued === null || queued === type ? undefined : errors.otherKind(word, type, queued);
 }

@@ -15,6 +15,7 @@ const contended = channel('sablock:contended');
 const longHold = channel('sablock:long-hold');
 const abandoned = channel('sablock:abandoned');
 const deadlock = channel('sablock:deadlock');
+const lost = channel('sablock:lost');
 
 /** How long a hold is watched before it is published; then again each time that this has doubled. */
 const LONG_MS = 100;
@@ -29,8 +30,6 @@ const OUTCOMES = new Map([
   [binding.TIMED_OUT, 'timed-out'],
   ['aborted', 'aborted'],
 ]);
-
-const isAcquired = (status) => OUTCOMES.get(status) === 'acquired';
 
 /**
  * What is about telling, and must not keep a caller from learning what it has locked, nor a blocked thread from sleeping
@@ -90,7 +89,7 @@ class Holds {
   /** Called by the timer, and by a blocked thread between two slices of its sleep. */
   look() {
     quietly(() => {
-      for (const [word, watched] of this.#watched) this.#see(word, watched, binding.hold(word));
+      for (const [word, watched] of this.#watched) this.#see(word, watched, holdOf(word));
     });
   }
 
@@ -109,7 +108,7 @@ class Holds {
     if (watched.isOfSet && hold.threadId === threadId) return;
     // First this: a subscriber that waits for a lock itself comes here again.
     while (watched.next <= heldAtLeastMs) watched.next *= 2;
-    const message = { ...placeOf(watched.lock, word), ownerThreadId: hold.threadId, heldAtLeastMs };
+    const message = { ...placeOf(watched.lock, word), ...ownerOf(hold), heldAtLeastMs };
     const [scope] = watched.scopes;
     scope.runInAsyncScope(() => longHold.publish(message));
   }
@@ -127,34 +126,44 @@ function holdsOfThread() {
   return thread.holds;
 }
 
-/** The thread that held the lock when the last wait for one began; null if none did. */
+/** Who holds the word alone; null if nobody does. A name says it itself: see ../named/watch.js. */
+const holdOf = (word) => (word.hold === undefined ? binding.hold(word) : word.hold());
+
+/** What a message says of a hold: of one in another process that, too. */
+function ownerOf(hold) {
+  const ownerThreadId = hold?.threadId ?? null;
+  return hold?.pid === undefined ? { ownerThreadId } : { ownerThreadId, ownerPid: hold.pid };
+}
+
+/** What held the lock when the last wait for one began, for a message. */
 function waitedFor() {
   const owner = thread.record[OwnerThread];
-  return owner < 0 ? null : owner;
+  return { ownerThreadId: owner < 0 ? null : owner };
 }
 
-function tellContended(lock, word, kind, ownerThreadId, waitedMs, status) {
+function tellContended(lock, word, kind, owner, waitedMs, status) {
   const outcome = OUTCOMES.get(status);
   if (outcome === undefined) return;
-  contended.publish({ ...placeOf(lock, word), kind, ownerThreadId, waitedMs, outcome });
+  contended.publish({ ...placeOf(lock, word), kind, ...owner, waitedMs, outcome });
 }
 
-/** A pending promise that is published. */
-class AsyncWatch {
+/** A pending promise that is published; or a call that blocks, for a name. */
+class Watch {
   #wait;
+  #kind;
   #since = performance.now();
-  #ownerThreadId;
+  #owner;
   #holds = null;
-  /** The lock doctor's. */
-  #seen = null;
 
-  constructor(wait) {
+  constructor(wait, kind) {
     this.#wait = wait;
-    this.#ownerThreadId = waitedFor();
-    if (thread.doctor !== null) this.#seen = thread.doctor.beginAsync(wait);
+    this.#kind = kind;
+    const { lock, word } = wait;
+    const hold = word.hold === undefined && !longHold.hasSubscribers ? null : holdOf(word);
+    this.#owner = word.hold === undefined ? waitedFor() : ownerOf(hold);
     if (!longHold.hasSubscribers) return;
     const holds = holdsOfThread();
-    holds.watch(wait.word, wait.lock, binding.hold(wait.word), wait);
+    holds.watch(word, lock, hold, wait);
     this.#holds = holds;
   }
 
@@ -164,24 +173,19 @@ class AsyncWatch {
       const { lock, word } = this.#wait;
       this.#holds?.unwatch(word, this.#wait);
       const waitedMs = performance.now() - this.#since;
-      if (this.#seen !== null) thread.doctor?.end(this.#seen, waitedMs, isAcquired(status));
-      this.#wait.runInAsyncScope(() => tellContended(lock, word, 'async', this.#ownerThreadId, waitedMs, status));
+      this.#wait.runInAsyncScope(() => tellContended(lock, word, this.#kind, this.#owner, waitedMs, status));
     });
   }
 }
 
 /** Whether anybody wants to know of waits. */
-exports.isWatched = () => contended.hasSubscribers || longHold.hasSubscribers || thread.doctor !== null;
+exports.isWatched = () => contended.hasSubscribers || longHold.hasSubscribers;
 
-/** A promise for the lock is pending from now on. Returns what has `end(status)`, or `null`. */
-exports.beginWait = (wait) => quietly(() => new AsyncWatch(wait));
+/** A promise for the lock is pending from now on, or a call for a name. Returns what has `end(status)`, or `null`. */
+exports.beginWait = (wait, kind = 'async') => quietly(() => new Watch(wait, kind));
 
-/**
- * Runs a call of the binding that may block for the lock. Returns its status. `request` and `timeout` are for the lock doctor,
- * which throws if the wait could never end and it was told to.
- */
-exports.whileBlocked = (lock, word, call, request, timeout) => {
-  const seen = thread.doctor?.beginBlocking(lock, word, request, timeout) ?? null;
+/** Runs a call of the binding that may block for the lock. Returns its status. */
+exports.whileBlocked = (lock, word, call) => {
   const holds = longHold.hasSubscribers ? holdsOfThread() : null;
   const scope = new CallScope();
   holds?.watch(word, lock, null, scope);
@@ -189,30 +193,27 @@ exports.whileBlocked = (lock, word, call, request, timeout) => {
   quietly(() => {
     holds?.unwatch(word, scope);
     const waitedMs = thread.record[WaitedMs];
-    if (seen !== null) thread.doctor?.end(seen, waitedMs, isAcquired(status));
     if (waitedMs >= 0) tellContended(lock, word, 'blocking', waitedFor(), waitedMs, status);
   });
   return status;
 };
 
 /** As `whileBlocked`, for several locks, of which it may block for one after the other. */
-exports.whileBlockedForAll = (locks, words, call, timeout) => {
+exports.whileBlockedForAll = (locks, words, call) => {
   const holds = longHold.hasSubscribers ? holdsOfThread() : null;
   const scope = new CallScope();
   const watched = new Set(words);
   if (holds !== null) for (const word of watched) holds.watch(word, locks[words.indexOf(word)], null, scope, true);
-  const seen = thread.doctor?.beginAll(locks, words, timeout) ?? null;
   const status = call();
   quietly(() => {
     if (holds !== null) for (const word of watched) holds.unwatch(word, scope);
-    if (seen !== null) thread.doctor?.endAll(seen);
     const waits = binding.waits();
     const failed = status === binding.GRANTED || status === binding.GRANTED_ABANDONED ? -1 : thread.record[StoppedAt];
     for (let at = 0; at < waits.length; at += 3) {
       const [index, owner, waitedMs] = waits.slice(at, at + 3);
       const outcome = index === failed ? status : binding.GRANTED;
-      thread.doctor?.waited(locks[index], words[index], waitedMs, index !== failed);
-      tellContended(locks[index], words[index], 'blocking', owner < 0 ? null : owner, waitedMs, outcome);
+      const ownerThreadId = owner < 0 ? null : owner;
+      tellContended(locks[index], words[index], 'blocking', { ownerThreadId }, waitedMs, outcome);
     }
   });
   return status;
@@ -222,12 +223,31 @@ exports.tellAbandoned = (lock, word, ownerThreadId, mode = 'exclusive') => {
   quietly(() => abandoned.publish({ ...placeOf(lock, word), ownerThreadId, mode }));
 };
 
+/** A lock of a name was lost while it was held. */
+exports.tellLost = (lock, word, { fence, reason, heldMs }) => {
+  quietly(() => lost.publish({ ...placeOf(lock, word), fence, reason, heldMs }));
+};
+
+/** Since when this thread knows each buffer: memory that is freed and used again comes in a new one. */
+const knownBuffers = new WeakMap();
+
+/** Since when this thread knows the buffer, which it does from now on. */
+exports.knownSince = (buffer) => {
+  let since = knownBuffers.get(buffer);
+  if (since === undefined) {
+    since = binding.moment();
+    knownBuffers.set(buffer, since);
+  }
+  return since;
+};
+
 /** What threads held that have ended, as their registers said, has gone back. Each is published once in the process. */
 exports.tellEnded = (lock, word, ask) => {
   thread.record[HasEnded] = 0;
   quietly(() => {
-    for (const { threadId: ended, mode } of binding.takeEnded(word, ask) ?? [])
+    for (const { threadId: ended, mode } of binding.takeEnded(word, ask, exports.knownSince(word.buffer)) ?? []) {
       exports.tellAbandoned(lock, word, ended, mode);
+    }
   });
 };
 

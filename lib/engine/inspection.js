@@ -5,6 +5,9 @@ const { binding } = require('./thread.js');
 const { namesByAddress } = require('./names.js');
 const { describe: describeWord, threadEnding } = require('../errors.js');
 
+/** How a name is held, by the binding's `NameMode`. */
+const MODES = ['exclusive', 'shared'];
+
 function describe(className, name, fields, depth, options) {
   const title = name === null ? className : `${className} ${inspect(name)}`;
   if (depth < 0) return options.stylize(`[${title}]`, 'special');
@@ -29,15 +32,29 @@ exports.inspectPrimitive = (words, ask) => ({
   ...checkSeen(binding.inspectPrimitive(words, ask), describeWord(words)),
 });
 
+/** What `condition.inspect()` returns. */
+exports.inspectCondition = (word) => ({
+  name: word.name ?? null,
+  ...checkSeen(binding.inspectCondition(word), describeWord(word)),
+});
+
 /** Every primitive of the process with waiters; the names are those of this thread. */
 exports.inspectAll = () => {
   const names = namesByAddress();
-  return checkSeen(binding.inspectAll(), 'the locks').map(({ address, kind, byteOffset, inspection }) => ({
+  const inMemory = checkSeen(binding.inspectAll(), 'the locks').map(({ address, kind, byteOffset, inspection }) => ({
     name: names.get(kind, address) ?? null,
     kind,
     byteOffset,
     ...inspection,
   }));
+  const withNames = checkSeen(binding.queuedNames(), 'the locks').map(({ name, holders, waiters }) => ({
+    name,
+    kind: 'HeldLock',
+    byteOffset: -1,
+    holders: holders.map(({ threadId, mode }) => ({ threadId, mode: MODES[mode], count: 1 })),
+    waiters,
+  }));
+  return [...inMemory, ...withNames];
 };
 
 exports.showMutex = (word, depth, options) => {

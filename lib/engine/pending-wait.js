@@ -17,8 +17,8 @@ class PendingWait extends AsyncResource {
 
   constructor(signal, ref) {
     super('SablockWait');
-    this.signal = signal;
-    this.ref = ref;
+    if (signal !== undefined) this.signal = signal;
+    if (!ref) this.ref = false;
     this.promise = new Promise((resolve, reject) => {
       this.resolve = resolve;
       this.reject = reject;
@@ -67,5 +67,9 @@ class PendingWait extends AsyncResource {
     return true;
   }
 }
+
+// What few waits have otherwise: a program may have a million of them, and each field of each is memory that is collected.
+PendingWait.prototype.signal = undefined;
+PendingWait.prototype.ref = true;
 
 exports.PendingWait = PendingWait;

@@ -43,6 +43,12 @@ class Thread {
   held = null;
   /** Its waits for locks of files, once there are any; see ../named/machine.js. */
   files = null;
+  /** Its requests to stores, once there are any; see ../stores/outer.js. */
+  stores = null;
+  /** The desk that serves them. */
+  deskNumber = -1;
+  /** What it serves, if it is a lock worker; see ../stores/worker.js. */
+  desk = null;
   /** The words of its locks that have names; see names.js. */
   named = null;
   /** What swaps and watches, while the lock doctor is on; see lib/doctor. */
@@ -148,6 +154,9 @@ class Thread {
       }
     }
     this.files?.drain();
+    this.stores?.drain();
+    this.desk?.drain();
+    if (isMainThread && binding.hasDueDesk()) require('./lock-worker.js').startDue();
     this.held?.drain();
   }
 
@@ -158,10 +167,9 @@ class Thread {
 
   /**
    * Drains in a microtask: the word that is about to be freed may be for one of this thread's own waits.
-   * Until then it is free, and others may take it.
+   * Until then it is free, and others may take it. Which word that is, the lock doctor wants to know.
    */
-  drainSoon(word) {
-    if (this.doctor !== null && word !== undefined) this.doctor.freeing(word);
+  drainSoon(_word) {
     if (this.pending > 0) this.#settled.then(() => this.drain());
   }
 }
@@ -169,8 +177,14 @@ class Thread {
 const fresh = new Thread();
 /** What a blocked thread calls between two slices, to see whether it can still run JS; must not throw. */
 const pause = () => fresh.holds?.look();
+/**
+ * What a blocked thread calls when it has got what it waited for, to see whether its code will have it. Calls, so that V8
+ * looks whether the thread is being terminated: code without a call need not.
+ */
+const look = () => ends(fresh);
+const ends = (state) => state.id;
 // The environment is known by a function that it has one of, and that nobody has a reason to replace.
-const thread = binding.attach(threadId, receiveMessageOnPort, fresh, fresh.record, () => fresh.drain(), pause);
+const thread = binding.attach(threadId, receiveMessageOnPort, fresh, fresh.record, () => fresh.drain(), pause, look);
 
 exports.binding = binding;
 exports.isMainThread = isMainThread;

@@ -5,7 +5,7 @@ const { corrupt } = require('./corrupt.js');
 const { DeadlockError, TimeoutError, describe, noBackgroundThread, threadEnding } = require('../errors.js');
 const { PendingWait } = require('./pending-wait.js');
 
-const { Arrived, Cycle, CycleLength, HasEnded, Parties } = binding.Field;
+const { Cycle, CycleLength, Found, HasEnded, Parties, Token } = binding.Field;
 
 /**
  * A request, as the verbs of a primitive make it:
@@ -25,12 +25,9 @@ class LockWait extends PendingWait {
     this.lock = lock;
     this.word = word;
     this.request = request;
-    this.timeout = timeout;
+    if (timeout !== Infinity) this.timeout = timeout;
     this.verb = verb;
-    /** The wait for a condition that brings a hold back; undefined if this is a new one. */
-    this.lender = lender;
-    /** What it was granted went back. */
-    this.isGivenBack = false;
+    if (lender !== undefined) this.lender = lender;
   }
 
   get isForLock() {
@@ -79,6 +76,12 @@ class LockWait extends PendingWait {
     }
   }
 }
+
+LockWait.prototype.timeout = Infinity;
+/** The wait for a condition that brings a hold back; undefined if this is a new one. */
+LockWait.prototype.lender = undefined;
+/** What it was granted went back. */
+LockWait.prototype.isGivenBack = false;
 
 /** One that is published on diagnostics channels. */
 class WatchedLockWait extends LockWait {
@@ -187,14 +190,14 @@ exports.lockWord = (lock, word, request, options, verb, lender) => {
   try {
     status = request.isCounted
       ? binding.acquireSomeAsync(word, ask, timeout, count, of)
-      : binding.acquireAsync(word, ask, timeout);
+      : binding.acquireAsync(word, ask, timeout, signal !== undefined);
   } catch (error) {
     thread.pending -= 1;
     throw error;
   }
   if (request.isCounted) {
     // At once, without a call: before other code makes one, and since what was acquired must not be lost for want of stack.
-    request.arrived = thread.record[Arrived];
+    request.arrived = thread.record[Found];
     request.parties = thread.record[Parties];
   }
   if (status !== binding.PENDING) {
@@ -228,6 +231,7 @@ exports.lockWord = (lock, word, request, options, verb, lender) => {
     }
     wait.resolve(value);
   } else {
+    if (word.staysAwake) binding.stayAwake(thread.record[Token]);
     if (isTold) wait.begin();
     thread.add(wait);
   }
@@ -242,7 +246,7 @@ exports.lockBlocking = (lock, word, request, timeout, verb) => {
     if (request.isCounted) {
       status = binding.acquireSome(word, ask, timeout, count, of);
       // At once, before subscribers run.
-      request.arrived = thread.record[Arrived];
+      request.arrived = thread.record[Found];
       request.parties = thread.record[Parties];
     } else {
       status = binding.acquire(word, ask, timeout);
@@ -250,7 +254,7 @@ exports.lockBlocking = (lock, word, request, timeout, verb) => {
     return status;
   };
   try {
-    if (!request.isPassage && isWatched()) whileBlocked(lock, word, call, request, timeout);
+    if (!request.isPassage && isWatched()) whileBlocked(lock, word, call);
     else call();
     if (thread.record[HasEnded] !== 0) tellEnded(lock, word, ask);
     if (status === binding.GRANTED && !request.isGuarded && word.onAbandoned === undefined) return true;

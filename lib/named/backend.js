@@ -6,24 +6,35 @@
 // request of a process at a time waits outside, for all of them, or several shared ones, which the engine lets in together.
 // Releases go the other way: first `outer`, then the engine.
 //
-// A backend is `{ scope, space, canSteal, outer }`:
+// A backend is `{ scope, space, canSteal, outer, closing }`:
 //
 // - `scope`: 'process' or 'machine', for messages;
 // - `space`: a number, which tells the names of this backend from those of others in the engine's table; 0 is the process scope.
 //   `binding.nameSpace(key)` returns the same new number for the same string, in all threads: "device:inode" of a directory;
 // - `canSteal`: whether `steal` is possible; else it is refused with a NotSupportedError;
+// - `closing`: of a manager that can be closed, the AbortController whose signal takes its requests back; else undefined;
 // - `outer`: null, or an object with
-//   - `tryLock(name, mode)`: the held lock (see below), or null if it cannot be had at once. Throws coded errors;
-//   - `lockAsync(name, mode, timeout, ref)`: `{ promise, cancel() }`. The promise is fulfilled with the held lock, or with null
-//     when the time (milliseconds, Infinity for ever) is over, and rejected with coded errors. `cancel()` withdraws the request
-//     (its signal has aborted): afterwards the promise is left pending or fulfilled with null, and nothing is held; false if
-//     it is too late, since the promise is fulfilled already;
-//   - `lockBlocking(name, mode, timeout)`: the held lock, or null when the time is over; blocks the thread in slices, as the
-//     engine does. Throws coded errors;
-//   - `query()`: `[{ name, mode, clientId, pid, threadId, heldMs }]`, holders in other processes.
-//   A held lock is `{ abandoned, ended, markConsistent(), unlock() }`: `abandoned` is false again after `markConsistent()`; `ended`
-//   is `{ pid, threadId }` of the holder that ended inside if this thread has to report it (-1 where that is not known), else null;
-//   `markConsistent()` is called for exclusive ones only; `unlock()` is synchronous, is called once, and must not throw.
+//   - `tryLock(name, mode, wantsFence)`: the held lock (see below), or null if it cannot be had at once. Throws coded errors;
+//   - `lockIfAvailable(name, mode, wantsFence)`: the same for `{ ifAvailable: true }`: null means that somebody holds it; of a
+//     shared one, that somebody waits to hold it alone, too. `tryLock` passes nobody who is next;
+//   - `lockAsync(name, mode, timeout, ref, wantsFence)`: `{ promise, cancel() }`. The promise is fulfilled with the held lock, or
+//     with null when the time (milliseconds, Infinity for ever) is over, and rejected with coded errors. `cancel()` withdraws the
+//     request (its signal has aborted): afterwards the promise is left pending or fulfilled with null, and nothing is held;
+//     false if it is too late, since the promise is fulfilled already;
+//   - `lockBlocking(name, mode, timeout, wantsFence)`: the held lock, or null when the time is over; blocks the thread in slices,
+//     as the engine does. Throws coded errors;
+//   - `isAsync`: true if there is no `tryLock`: `lockAsync` and `lockBlocking` with a timeout of 0 try; `check()`
+//     throws if the manager was closed;
+//   - `holderOf(name)`: `{ pid, threadId, heldMs }` of who holds it alone in another process, for messages; null if that is not
+//     known. May be missing; does not block;
+//   - `query(names)`: a promise of `[{ name, mode, clientId, pid, threadId, heldMs }]`, holders in other processes; of a store
+//     only those of these names, which this process holds or asks for.
+//   A held lock is `{ abandoned, ended, fence, markConsistent(), unlock() }`: `abandoned` is false again after `markConsistent()`;
+//   `ended` is `{ pid, threadId }` of the holder that ended inside if this thread has to report it (-1 where that is not known),
+//   else null; `fence` is a bigint if `wantsFence` (of `{ fence: true }`; it may be left out), else null: of an exclusive lock
+//   larger than all before of this name, of a shared one not below that of the last exclusive one; `markConsistent()` is called for exclusive ones only; `unlock()` is synchronous, is called once, and must not throw.
+//   One that can be lost has also `lost`, null or `{ reason, heldMs }`; `onLost`, which it calls when it may have been; and its
+//   `unlock()` returns false if it was.
 //
 // The face calls `tryLock` first, then `lockAsync` or `lockBlocking`, never twice at the same time for an exclusive name. Several
 // shared holders of one name may be in; `outer` counts them, and they share what it opened. When the thread of a holder ends,
@@ -35,3 +46,6 @@ exports.processBackend = { scope: 'process', space: 0, canSteal: true, outer: nu
 
 /** Locks of this machine, or of all who can write in a directory; `directory` is undefined for the user's own. */
 exports.machineBackend = (directory) => require('./machine.js').backendFor(directory);
+
+/** Locks of all who use the same store; a new backend for each manager, which can be closed. */
+exports.storeBackend = (store) => require('../stores/outer.js').storeBackend(store);

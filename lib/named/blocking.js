@@ -6,26 +6,32 @@ const { tellDeadlock } = require('../engine/diagnosis.js');
 const { DeadlockError, corrupt, describe, noBackgroundThread, thenableResult, threadEnding } = require('../errors.js');
 const { isThenable } = require('../arguments.js');
 const { placeOf } = require('./errors.js');
-const { newLock, numberOf, setGranted } = require('./held-lock.js');
-const { release, reportEnd, steal, timedOut } = require('./requests.js');
+const { newLock, numberOf } = require('./held-lock.js');
+const { timedOut } = require('./holders.js');
+const { enterProcess, release, steal, takeReport } = require('./requests.js');
+const { startWatch } = require('./start-watch.js');
 
 const { DEADLOCK, GRANTED, GRANTED_ABANDONED, INTERRUPTED, TIMED_OUT } = binding;
-const { Number: NUMBER } = binding.Field;
+const { Number: NUMBER, WaitedMs } = binding.Field;
 
-/** The lock of this name; null if it had to be available and is not. */
-exports.obtainBlocking = (backend, name, options, verb) => {
+/**
+ * The lock of this name; null if it had to be available and is not. `accept(lock)`, if it is given, is called once it is held; when
+ * that throws, it has unlocked.
+ */
+exports.obtainBlocking = (backend, name, options, verb, accept) => {
   const { mode, ifAvailable, timeout } = options;
   const lock = newLock(name, mode);
   const limit = ifAvailable ? 0 : timeout;
   const deadline = limit === Infinity ? Infinity : performance.now() + limit;
-  const status = options.steal ? steal(backend.space, name) : binding.acquireName(backend.space, name, mode, limit);
+  const request = { backend, lock, options, verb, deadline, watch: undefined };
+  const status = options.steal ? steal(backend.space, name) : acquire(request, limit);
   switch (status) {
     case GRANTED:
     case GRANTED_ABANDONED:
       break;
     case TIMED_OUT:
       if (ifAvailable) return null;
-      throw timedOut(name, timeout, verb);
+      throw timedOut(backend, name, options, verb);
     case DEADLOCK: {
       const error = new DeadlockError(placeOf(name), readCycle());
       tellDeadlock(lock, placeOf(name), error.cycle);
@@ -37,44 +43,68 @@ exports.obtainBlocking = (backend, name, options, verb) => {
       throw status === binding.CORRUPT ? corrupt(placeOf(name), 0) : noBackgroundThread(describe(placeOf(name)));
   }
   const number = thread.record[NUMBER];
+  let held;
   try {
-    setGranted(lock, number);
-    if (status === GRANTED_ABANDONED) reportEnd(backend, lock);
-    if (backend.outer === null) return lock;
-    return require('./outside.js').enterBlocking({ backend, lock, options, verb, deadline });
+    enterProcess(backend, lock, options, number);
+    if (status === GRANTED_ABANDONED) takeReport(backend, lock);
+    if (backend.outer === null) {
+      request.watch?.end(status);
+      held = lock;
+    } else {
+      held = require('./outside.js').enterBlocking(request);
+    }
   } catch (error) {
+    request.watch?.end();
     // Nothing was locked outside, and its code will not learn of it.
     binding.giveBackName(number);
     throw error;
   }
+  if (held !== null && accept !== undefined) accept(held);
+  return held;
 };
 
-/** Runs a function with its lock; returns its result. Released is the lock then. */
-exports.runWithBlocking = (lock, fn) => {
-  const number = lock === null ? -1 : numberOf(lock);
+/** As `binding.acquireName`; a wait is published, at once if nothing came of it, else by the caller. */
+function acquire(request, limit) {
+  const { backend, lock, options } = request;
+  startWatch(request, 'blocking');
+  const status = binding.acquireName(backend.space, lock.name, options.mode, limit);
+  if (request.watch === undefined) return status;
+  const hasWaited = thread.record[WaitedMs] >= 0;
+  const isHeld = status === GRANTED || status === GRANTED_ABANDONED;
+  if (!hasWaited || !isHeld) {
+    request.watch.end(hasWaited ? status : undefined);
+    request.watch = undefined;
+  }
+  return status;
+}
+
+/** Runs a function with its lock, or with an array of them; returns its result. Released they are then. */
+exports.runWithBlocking = (held, fn) => {
+  const numbers = held === null ? [] : [held].flat().map(numberOf);
   let result;
   let error;
   let hasThrown = false;
   try {
-    result = fn(lock);
+    result = fn(held);
   } catch (thrown) {
     error = thrown;
     hasThrown = true;
   }
-  if (lock !== null) {
+  if (held !== null) {
     try {
-      release(lock);
+      release(held, hasThrown ? { error } : undefined);
     } catch (refusal) {
       // At the end of the stack no function of JS may be able to begin. Those of the binding always are.
       if (!(refusal instanceof RangeError)) throw refusal;
-      binding.letGoOfName(number);
+      for (let index = 0; index < numbers.length; index++) binding.letGoOfName(numbers[index]);
       binding.wake();
       if (!hasThrown) throw refusal;
     }
   }
   if (hasThrown) throw error;
-  if (lock !== null && isThenable(result)) {
-    throw thenableResult(placeOf(lock.name), 'requestSync', 'is already released', 'request');
+  if (held !== null && isThenable(result)) {
+    const name = Array.isArray(held) ? held.map((lock) => lock.name) : held.name;
+    throw thenableResult(placeOf(name), 'requestSync', 'is already released', 'request');
   }
   return result;
 };

@@ -1,10 +1,9 @@
 // The errors of named locks, beyond those of all locks: those of the Web Locks specification are DOMExceptions.
 
 const { inspect } = require('node:util');
-const { notOwner } = require('../errors.js');
+const { notOwner, placeOfName } = require('../errors.js');
 
-/** What messages say of a name; `describe()` in ../errors.js knows what has no byte offset. */
-exports.placeOf = (name) => ({ kind: 'named lock', type: 'HeldLock', name });
+exports.placeOf = placeOfName;
 
 exports.notSupported = (message) => new DOMException(message, 'NotSupportedError');
 
@@ -14,12 +13,18 @@ exports.stolen = (name) =>
     'AbortError',
   );
 
+/** A request whose lock was lost rejects with that; what its callback failed with is the cause. */
+exports.lostBecause = (loss, failure) => {
+  if (failure !== undefined && failure.error !== loss) loss.cause = failure.error;
+  return loss;
+};
+
 exports.notHeld = (name) =>
-  notOwner(exports.placeOf(name), 'mark as consistent', 'it is not held by this any more. Call it before unlock().');
+  notOwner(placeOfName(name), 'mark as consistent', 'it is not held by this any more. Call it before unlock().');
 
 exports.sharedRepair = (name) =>
   notOwner(
-    exports.placeOf(name),
+    placeOfName(name),
     'mark as consistent',
     'it is held in the mode "shared" here. Only who holds it in the mode "exclusive" can say that all is well.',
   );

@@ -6,6 +6,8 @@ const { binding, thread } = require('../engine/thread.js');
 const { MODES } = require('./options.js');
 
 const errors = lazily(() => require('./errors.js'));
+const diagnosis = lazily(() => require('../engine/diagnosis.js'));
+const { LockLostError } = require('../errors.js');
 
 const secret = Symbol('HeldLock');
 
@@ -13,20 +15,31 @@ const secret = Symbol('HeldLock');
 const NONE = -1;
 
 let setGranted;
+let setFence;
 let setOuter;
 let whenStolen;
 let giveBack;
 let isStolen;
+let lossOf;
 let numberOf;
 let loseIfMine;
+let noteEnd;
+let endOf;
+let isRepaired;
 
 /** What few locks have: most are held and released, and nothing else. */
 class Rest {
   /** What is locked outside of the process; see backend.js. */
   outer = null;
   isStolen = false;
-  whenStolen = null;
   controller = null;
+  fence = null;
+  /** The LockLostError, once it was lost. */
+  loss = null;
+  /** Who ended inside, while this has to report it: the binding's number of an agent, or `{ pid, threadId }` outside. */
+  end = null;
+  /** Whether its holder has called `markConsistent()`. */
+  isRepaired = false;
 }
 
 class HeldLock {
@@ -36,22 +49,34 @@ class HeldLock {
       lock.#number = number;
       thread.held.add(number, lock);
     };
+    setFence = (lock, fence) => {
+      lock.#more().fence = fence;
+    };
     setOuter = (lock, outer) => {
       lock.#more().outer = outer;
+      if ('onLost' in outer) outer.onLost = () => lock.#look();
     };
     whenStolen = (lock, act) => {
-      const rest = lock.#more();
-      if (rest.isStolen) act(errors().stolen(lock.#name));
-      else rest.whenStolen = act;
+      if (isStolen(lock)) act(errors().stolen(lock.#name));
+      else lock.#whenStolen = act;
     };
+    noteEnd = (lock, end) => {
+      lock.#more().end = end;
+    };
+    endOf = (lock) => lock.#rest?.end ?? null;
+    isRepaired = (lock) => lock.#rest?.isRepaired === true;
     giveBack = (lock) => {
       const number = lock.#number;
       lock.#rest?.outer?.unlock();
+      const end = lock.#rest?.end ?? null;
+      // The next has to report it.
+      if (typeof end === 'number') binding.setReport(end);
       binding.giveBackName(number);
       lock.#number = NONE;
       thread.held.delete(number);
     };
     isStolen = (lock) => lock.#rest?.isStolen === true;
+    lossOf = (lock) => lock.#rest?.loss ?? null;
     numberOf = (lock) => lock.#number;
     loseIfMine = (lock) => {
       const isMine = #number in lock;
@@ -65,6 +90,7 @@ class HeldLock {
   #mode;
   /** Of the request, which holds it. */
   #number = NONE;
+  #whenStolen = null;
   /** What few locks have, as a `Rest`. */
   #rest = null;
 
@@ -85,7 +111,11 @@ class HeldLock {
   }
 
   get locked() {
-    return this.#number !== NONE;
+    return this.#look();
+  }
+
+  get fence() {
+    return this.#rest?.fence ?? null;
   }
 
   get abandoned() {
@@ -95,30 +125,33 @@ class HeldLock {
   }
 
   get signal() {
+    this.#look();
     const rest = this.#more();
     if (rest.controller === null) {
       rest.controller = new AbortController();
       if (rest.isStolen) rest.controller.abort(errors().stolen(this.#name));
+      else if (rest.loss !== null) rest.controller.abort(rest.loss);
     }
     return rest.controller.signal;
   }
 
   markConsistent() {
     if (this.#mode === binding.NameMode.Shared) throw errors().sharedRepair(this.#name);
-    if (this.#number === NONE) throw errors().notHeld(this.#name);
+    if (!this.#look()) throw errors().notHeld(this.#name);
     if (binding.markNameConsistent(this.#number) !== binding.RELEASED) {
       this.#lose();
       throw errors().notHeld(this.#name);
     }
     this.#rest?.outer?.markConsistent();
+    this.#more().isRepaired = true;
   }
 
   unlock() {
     const number = this.#number;
-    if (number === NONE) return false;
+    if (!this.#look()) return false;
     // What may fail (a stack that overflows) comes first: after the binding has released it, nothing does.
     thread.drainSoon();
-    this.#rest?.outer?.unlock();
+    if (this.#rest?.outer?.unlock() === false) return this.#look();
     const status = binding.releaseName(number);
     this.#number = NONE;
     thread.held.delete(number);
@@ -135,6 +168,27 @@ class HeldLock {
     this.#tellStolen();
   }
 
+  /** Whether this holds it. What is locked outside of the process may have been lost: then it is over from this look on. */
+  #look() {
+    if (this.#number === NONE) return false;
+    const lost = this.#rest?.outer?.lost ?? null;
+    if (lost === null) return true;
+    const number = this.#number;
+    const rest = this.#rest;
+    this.#number = NONE;
+    thread.held.delete(number);
+    rest.loss = new LockLostError(this.#name, rest.fence, lost.reason, lost.heldMs);
+    try {
+      diagnosis().tellLost(this, errors().placeOf(this.#name), rest.loss);
+      rest.controller?.abort(rest.loss);
+    } finally {
+      // Whoever holds it is told before others of the process may have it.
+      thread.drainSoon();
+      binding.releaseName(number);
+    }
+    return false;
+  }
+
   #more() {
     this.#rest ??= new Rest();
     return this.#rest;
@@ -143,9 +197,9 @@ class HeldLock {
   #tellStolen() {
     const rest = this.#more();
     rest.isStolen = true;
-    if (rest.controller === null && rest.whenStolen === null) return;
+    if (rest.controller === null && this.#whenStolen === null) return;
     const error = errors().stolen(this.#name);
-    rest.whenStolen?.(error);
+    this.#whenStolen?.(error);
     rest.controller?.abort(error);
   }
 
@@ -163,7 +217,7 @@ class HeldLock {
 }
 
 /** What this thread holds of names: one object for a thread, however often the package is loaded there. */
-class HeldLocks {
+class HoldsOfNames {
   /** By number. */
   #locks = [];
   #size = 0;
@@ -198,7 +252,7 @@ class HeldLocks {
 /** A table of holds that has emptied keeps no more room than this. */
 const MANY = 1024;
 
-thread.held ??= new HeldLocks();
+thread.held ??= new HoldsOfNames();
 thread.held.addLoad(loseIfMine);
 
 exports.HeldLock = HeldLock;
@@ -208,6 +262,8 @@ exports.newLock = (name, mode) => new HeldLock(secret, name, mode);
 exports.setGranted = setGranted;
 /** The number of the request that holds it. */
 exports.numberOf = numberOf;
+/** What `lock.fence` is. */
+exports.setFence = setFence;
 /** It is locked outside of the process too. */
 exports.setOuter = setOuter;
 /** `act(error)` is called once it is known that the lock was stolen, perhaps now. */
@@ -215,3 +271,9 @@ exports.whenStolen = whenStolen;
 /** Its code never ran with it: the next gets it, unmarked. */
 exports.giveBack = giveBack;
 exports.isStolen = isStolen;
+/** Who ended inside is for this lock to report: the binding's number, or `{ pid, threadId }`; null once it is reported. */
+exports.noteEnd = noteEnd;
+exports.endOf = endOf;
+exports.isRepaired = isRepaired;
+/** The LockLostError of a lock that was lost; null if it was not. */
+exports.lossOf = lossOf;

@@ -8,9 +8,12 @@ const { placeOf } = require('./errors.js');
 const REASONS = {
   owner: ({ found, user }) =>
     `user ${found} owns it, and this process runs as user ${user}. Remove it as that user, or give a "directory" of your own.`,
-  writable: ({ found }) =>
-    `others may write in it (its permissions are ${found.toString(8)}). See who made it so, then run \`chmod 700\` on it; ` +
-    'or give a "directory" that you want to share.',
+  permissions: ({ found }) =>
+    `it is not for this user alone (its permissions are ${found.toString(8)}). See who made it so, then run \`chmod 700\` ` +
+    'on it; or give a "directory" that you want to share.',
+  'not-sticky': ({ found }) =>
+    `others may write in it and remove files that are in use (its permissions are ${found.toString(8)}). Run \`chmod +t\` on ` +
+    'it, or take the right to write there from others.',
   link: () => 'it is a symbolic link, which could lead anywhere. Remove it, or give the "directory" that it leads to.',
   'not-a-directory': () => 'it is not a directory. Remove the file, or give another "directory".',
   'no-parent': () => 'neither it nor its parent exists. Make the parent first, or give another "directory".',

@@ -2,19 +2,20 @@
 
 const { AsyncResource } = require('node:async_hooks');
 const { binding, thread } = require('../engine/thread.js');
+const { Timer } = require('../engine/timer.js');
 const { describe, threadEnding } = require('../errors.js');
 const { placeOf } = require('./errors.js');
 const { directoryError, removed, unwritten } = require('./machine-errors.js');
 
 const { Exclusive, Shared } = binding.NameMode;
-const { EndedProcess, EndedThread, HasEnded, Number: NUMBER, Token } = binding.Field;
-const { FILE_FAILED, GRANTED, GRANTED_ABANDONED, INTERRUPTED, TIMED_OUT } = binding;
+const { EndedProcess, EndedThread, FenceHigh, FenceLow, HasEnded, Number: NUMBER, Token } = binding.Field;
+const { FILES_LISTED, FILE_FAILED, GRANTED, GRANTED_ABANDONED, INTERRUPTED, TIMED_OUT } = binding;
 
-/** Timers of Node.js count no further. */
-const LONGEST_TIMER = 2 ** 31 - 1;
+// From the beginning: who replaces the timers of a test does not stop this.
+const { setImmediate } = globalThis;
 
-// From the beginning: who replaces the timers of a test does not stop the clock of other processes.
-const { setTimeout, clearTimeout } = globalThis;
+/** So many rows of a list are made in one turn of the event loop. */
+const ROWS = 256;
 
 const toMode = (mode) => (mode === 'shared' ? Shared : Exclusive);
 
@@ -26,7 +27,7 @@ class FileHold {
   #name;
 
   /** Of the call of the binding that has just returned this status. */
-  constructor(status, path, name) {
+  constructor(status, path, name, wantsFence) {
     const { record } = thread;
     this.#number = record[NUMBER];
     this.#isAbandoned = status === GRANTED_ABANDONED;
@@ -35,6 +36,8 @@ class FileHold {
     /** Who ended inside, if this thread is the first to learn of it: `{ pid, threadId }`, -1 where that is not known. */
     this.ended = record[HasEnded] === 1 ? { pid: record[EndedProcess], threadId: record[EndedThread] } : null;
     record[HasEnded] = 0;
+    /** Drawn while the lock was taken, and in the record of the file; null unless it was asked for. */
+    this.fence = wantsFence ? (BigInt(record[FenceHigh]) << 32n) | BigInt(record[FenceLow]) : null;
   }
 
   get abandoned() {
@@ -59,23 +62,25 @@ class FileWait extends AsyncResource {
   #path;
   #name;
   #ref;
+  #wantsFence;
   #timer;
   #settle;
 
-  constructor(directory, name, mode, timeout, ref) {
+  constructor(directory, name, mode, timeout, ref, wantsFence) {
     super('SablockWait');
     this.#path = directory.path;
     this.#name = name;
     this.#ref = ref;
+    this.#wantsFence = wantsFence;
     this.promise = new Promise((resolve, reject) => {
       this.#settle = { resolve, reject };
     });
     thread.files ??= new FileWaits();
-    binding.lockFileAsync(directory.number, name, mode);
+    binding.lockFileAsync(directory.number, name, mode, wantsFence);
     this.#number = thread.record[NUMBER];
     thread.files.add(this.#number, this);
     if (ref) thread.keepAlive(true);
-    if (timeout !== Infinity) this.#startTimer(performance.now() + timeout);
+    if (timeout !== Infinity) this.#timer = new Timer(timeout, () => this.#expire());
   }
 
   hasRef() {
@@ -88,7 +93,7 @@ class FileWait extends AsyncResource {
     if (status === FILE_FAILED) {
       this.#settle.reject(directoryError(binding.takeFileFailure(), placeOf(this.#name)));
     } else {
-      this.#settle.resolve(new FileHold(status, this.#path, this.#name));
+      this.#settle.resolve(new FileHold(status, this.#path, this.#name, this.#wantsFence));
     }
   }
 
@@ -100,21 +105,55 @@ class FileWait extends AsyncResource {
     return true;
   }
 
-  #startTimer(deadline) {
-    const left = Math.max(deadline - performance.now(), 0);
-    const look = () => {
-      if (performance.now() < deadline) this.#startTimer(deadline);
-      else if (this.cancel()) this.#settle.resolve(null);
-    };
-    // What keeps the event loop alive is the wait, if anything. Rounded up: a timer may be early.
-    this.#timer = setTimeout(look, Math.min(Math.ceil(left), LONGEST_TIMER)).unref();
+  #expire() {
+    if (this.cancel()) this.#settle.resolve(null);
   }
 
   #end() {
     thread.files.delete(this.#number);
-    clearTimeout(this.#timer);
+    this.#timer?.stop();
     if (this.#ref) thread.keepAlive(false);
     this.emitDestroy();
+  }
+}
+
+/** A promise of those who hold names of a directory alone, in other processes. */
+class FileList {
+  #number;
+  #rows = [];
+  #settle;
+
+  constructor(directory) {
+    this.promise = new Promise((resolve, reject) => {
+      this.#settle = { resolve, reject };
+    });
+    thread.files ??= new FileWaits();
+    binding.listFileHolders(directory.number);
+    this.#number = thread.record[NUMBER];
+    thread.files.add(this.#number, this);
+    thread.keepAlive(true);
+  }
+
+  /** The directory was read. */
+  settle() {
+    thread.files.delete(this.#number);
+    thread.keepAlive(false);
+    this.#take();
+  }
+
+  #take() {
+    const rows = binding.takeFileHolders(this.#number, ROWS);
+    if (!Array.isArray(rows)) {
+      this.#settle.reject(directoryError(rows));
+    } else if (rows.length === 0) {
+      this.#settle.resolve(this.#rows);
+    } else {
+      for (const { name, pid, threadId, heldMs } of rows) {
+        this.#rows.push({ name, mode: 'exclusive', clientId: `node-${pid}-${threadId}`, pid, threadId, heldMs });
+      }
+      if (rows.length < ROWS) this.#take();
+      else setImmediate(() => this.#take());
+    }
   }
 }
 
@@ -140,7 +179,7 @@ class FileWaits {
       const wait = this.#waits.get(thread.record[Token]);
       // None: its call was interrupted, by a `vm` timeout for one, before anybody got the promise.
       if (wait !== undefined) wait.settle(status);
-      else if (status !== FILE_FAILED) binding.releaseFile(thread.record[NUMBER]);
+      else if (status !== FILE_FAILED && status !== FILES_LISTED) binding.releaseFile(thread.record[NUMBER]);
     }
   }
 }
@@ -153,38 +192,41 @@ class Files {
     this.#directory = directory;
   }
 
-  tryLock(name, mode) {
-    return this.#conclude(binding.tryLockFile(this.#directory.number, name, toMode(mode)), name);
+  tryLock(name, mode, wantsFence = false) {
+    const status = binding.tryLockFile(this.#directory.number, name, toMode(mode), wantsFence);
+    return this.#conclude(status, name, wantsFence);
   }
 
-  lockAsync(name, mode, timeout, ref) {
-    const wait = new FileWait(this.#directory, name, toMode(mode), timeout, ref);
+  lockIfAvailable(name, mode, wantsFence = false) {
+    const status = binding.lockFileIfAvailable(this.#directory.number, name, toMode(mode), wantsFence);
+    return this.#conclude(status, name, wantsFence);
+  }
+
+  lockAsync(name, mode, timeout, ref, wantsFence = false) {
+    const wait = new FileWait(this.#directory, name, toMode(mode), timeout, ref, wantsFence);
     return { promise: wait.promise, cancel: () => wait.cancel() };
   }
 
-  lockBlocking(name, mode, timeout) {
-    return this.#conclude(binding.lockFile(this.#directory.number, name, toMode(mode), timeout), name);
+  lockBlocking(name, mode, timeout, wantsFence = false) {
+    const status = binding.lockFile(this.#directory.number, name, toMode(mode), timeout, wantsFence);
+    return this.#conclude(status, name, wantsFence);
+  }
+
+  /** Who holds it alone in another process; null if its record says nothing of that. */
+  holderOf(name) {
+    return binding.fileHolder(this.#directory.number, name) ?? null;
   }
 
   /** Holders in other processes; those who share a lock leave no record. */
   query() {
-    const holders = binding.fileHolders(this.#directory.number);
-    if (!Array.isArray(holders)) throw directoryError(holders);
-    return holders.map(({ name, pid, threadId, heldMs }) => ({
-      name,
-      mode: 'exclusive',
-      clientId: `node-${pid}-${threadId}`,
-      pid,
-      threadId,
-      heldMs,
-    }));
+    return new FileList(this.#directory).promise;
   }
 
-  #conclude(status, name) {
+  #conclude(status, name, wantsFence) {
     switch (status) {
       case GRANTED:
       case GRANTED_ABANDONED:
-        return new FileHold(status, this.#directory.path, name);
+        return new FileHold(status, this.#directory.path, name, wantsFence);
       case TIMED_OUT:
         return null;
       case INTERRUPTED:

@@ -2,16 +2,22 @@
 
 const { markAsUncloneable } = require('node:worker_threads');
 const { binding, isMainThread, thread } = require('../engine/thread.js');
-const { checkFunction } = require('../arguments.js');
+const { checkFunction, checkNames } = require('../arguments.js');
 const { invalidArgument, mainThread, threadEnding } = require('../errors.js');
-const { machineBackend, processBackend } = require('./backend.js');
-const { placeOf } = require('./errors.js');
-const { HeldLock } = require('./held-lock.js');
+const { machineBackend, processBackend, storeBackend } = require('./backend.js');
+const { notSupported, placeOf } = require('./errors.js');
+const { HeldLock, endOf } = require('./held-lock.js');
 const { DEFAULTS, MODES, checkRequest, toBlockingOptions, toName, toOptions } = require('./options.js');
 const { obtain, runWith } = require('./requests.js');
 const { lazily } = require('../load/lazily.js');
 
 const blocking = lazily(() => require('./blocking.js'));
+const several = lazily(() => require('./several.js'));
+const takeOver = lazily(() => require('./take-over.js'));
+
+/** Whether something is to be done before the lock is used, or one of the locks: it may be marked, or its holder to be warned. */
+const isDue = (held, onAbandoned) =>
+  onAbandoned !== undefined || (Array.isArray(held) ? held.some((lock) => endOf(lock) !== null) : endOf(held) !== null);
 
 class LockManager {
   static {
@@ -20,25 +26,38 @@ class LockManager {
 
   #backend;
   #mayBlock;
+  #onAbandoned;
 
   constructor(options) {
-    const { backend, allowMainThread } = toManagerOptions(options);
+    const { backend, allowMainThread, onAbandoned } = toManagerOptions(options);
     this.#backend = backend;
     this.#mayBlock = allowMainThread || !isMainThread;
+    this.#onAbandoned = onAbandoned;
     markAsUncloneable?.(this);
   }
 
-  /** `request(name, callback)`, or `request(name, options, callback)`. */
+  /** `request(name, callback)`, or `request(name, options, callback)`; the name may be an array of names. */
   request(name, second, ...third) {
     try {
       const backend = this.#backend;
       const hasOptions = third.length > 0;
-      const key = toName(name);
+      const isOne = !Array.isArray(name);
+      const key = isOne ? toName(name) : several().toNames(name);
       const asked = hasOptions ? toOptions(key, second) : DEFAULTS;
-      const run = hasOptions ? third[0] : second;
-      if (typeof run !== 'function') throw invalidArgument('callback', 'a function', run, placeOf(key));
-      checkRequest(backend, key, asked);
-      return obtain(backend, key, asked, (lock) => (lock === null ? run(null) : runWith(lock, run)), 'request');
+      const callback = hasOptions ? third[0] : second;
+      if (typeof callback !== 'function') throw invalidArgument('callback', 'a function', callback, placeOf(key));
+      const onAbandoned = this.#onAbandoned;
+      const use = (held) => {
+        if (held === null) return callback(null);
+        if (!isDue(held, onAbandoned)) return runWith(held, callback);
+        return takeOver().run([held].flat(), callback, onAbandoned, (run) => runWith(held, run));
+      };
+      if (isOne) {
+        checkRequest(backend, key, asked);
+        return obtain(backend, key, asked, use, 'request');
+      }
+      several().checkRequests(backend, key, asked);
+      return several().obtainSeveral(backend, key, asked, use, 'request');
     } catch (error) {
       return Promise.reject(error);
     }
@@ -46,43 +65,97 @@ class LockManager {
 
   acquireAsync(name, options) {
     try {
-      const key = toName(name);
+      const isOne = !Array.isArray(name);
+      const key = isOne ? toName(name) : several().toNames(name);
       const asked = toOptions(key, options);
+      const onAbandoned = this.#onAbandoned;
+      if (!isOne) {
+        several().checkRequests(this.#backend, key, asked);
+        const use = (locks) => {
+          const held = several().newLocks(locks);
+          if (held === null || !isDue(locks, onAbandoned)) return held;
+          return takeOver().accept(held, locks, onAbandoned);
+        };
+        return several().obtainSeveral(this.#backend, key, asked, use, 'acquireAsync');
+      }
       checkRequest(this.#backend, key, asked);
-      return obtain(this.#backend, key, asked, (lock) => lock, 'acquireAsync');
+      const use = (lock) =>
+        lock === null || !isDue(lock, onAbandoned) ? lock : takeOver().accept(lock, [lock], onAbandoned);
+      return obtain(this.#backend, key, asked, use, 'acquireAsync');
     } catch (error) {
       return Promise.reject(error);
     }
   }
 
-  /** `requestSync(name, fn)`, or `requestSync(name, options, fn)`. */
+  /** `requestSync(name, fn)`, or `requestSync(name, options, fn)`; the name may be an array of names. */
   requestSync(name, second, ...third) {
     const hasOptions = third.length > 0;
-    const key = toName(name);
+    const key = Array.isArray(name) ? several().toNames(name) : toName(name);
     const asked = toBlockingOptions(key, hasOptions ? second : undefined);
-    const run = hasOptions ? third[0] : second;
-    checkFunction(placeOf(key), 'fn', run);
-    const lock = this.#block(key, asked, 'requestSync', 'request()');
-    return blocking().runWithBlocking(lock, run);
+    const fn = hasOptions ? third[0] : second;
+    checkFunction(placeOf(key), 'fn', fn);
+    const held = this.#block(key, asked, 'requestSync', 'request()');
+    const isWarned = held !== null && this.#onAbandoned === undefined && isDue(held);
+    return blocking().runWithBlocking(held, isWarned ? takeOver().unlessRepaired([held].flat(), fn) : fn);
   }
 
   acquire(name, options) {
-    const key = toName(name);
-    return this.#block(key, toBlockingOptions(key, options), 'acquire', 'acquireAsync()');
+    const isOne = !Array.isArray(name);
+    const key = isOne ? toName(name) : several().toNames(name);
+    const held = this.#block(key, toBlockingOptions(key, options), 'acquire', 'acquireAsync()');
+    return isOne ? held : several().newLocks(held);
   }
 
-  #block(name, options, verb, alternative) {
-    checkRequest(this.#backend, name, options);
-    if (!this.#mayBlock) throw mainThread(placeOf(name), alternative, 'LockManager');
-    return blocking().obtainBlocking(this.#backend, name, options, verb);
+  #block(key, options, verb, alternative) {
+    const backend = this.#backend;
+    const isOne = !Array.isArray(key);
+    if (isOne) checkRequest(backend, key, options);
+    else several().checkRequests(backend, key, options);
+    if (!this.#mayBlock) throw mainThread(placeOf(key), alternative, 'LockManager');
+    const onAbandoned = this.#onAbandoned;
+    // A callback is run first, and may repair by itself.
+    const isTold = verb === 'acquire' || onAbandoned !== undefined;
+    const accept = isTold
+      ? (lock) => isDue(lock, onAbandoned) && takeOver().acceptBlocking(lock, onAbandoned)
+      : undefined;
+    return isOne
+      ? blocking().obtainBlocking(backend, key, options, verb, accept)
+      : several().obtainSeveralBlocking(backend, key, options, verb, accept);
   }
 
   query() {
     try {
-      return Promise.resolve(query(this.#backend));
+      const { outer } = this.#backend;
+      const seen = query(this.#backend);
+      return outer === null ? Promise.resolve(seen) : withHoldersElsewhere(seen, outer);
     } catch (error) {
       return Promise.reject(error);
     }
+  }
+
+  async close() {
+    const { closing, outer } = this.#backend;
+    if (closing === undefined) return;
+    closing.abort(require('../stores/errors.js').closed());
+    await outer.close();
+  }
+
+  async check() {
+    return this.#storeOf('check').call('check');
+  }
+
+  async stats() {
+    return this.#storeOf('stats').call('stats');
+  }
+
+  #storeOf(verb) {
+    const { closing, outer } = this.#backend;
+    if (closing === undefined) throw notSupported(`${verb}() is for a LockManager with a store.`);
+    return outer;
+  }
+
+  [Symbol.asyncDispose ?? Symbol.for('nodejs.asyncDispose')]() {
+    return this.close();
   }
 
   [Symbol.for('nodejs.util.inspect.custom')](_depth, options) {
@@ -91,8 +164,8 @@ class LockManager {
   }
 }
 
-/** Everybody at one moment: who holds, and who waits. */
-function query({ space, outer }) {
+/** Everybody in this process at one moment: who holds, and who waits. */
+function query({ space }) {
   const rows = binding.queryNames(space);
   // In a thread that is ending, where Node.js lets nobody make objects.
   if (rows === undefined) throw threadEnding('the named locks', 'query');
@@ -103,16 +176,29 @@ function query({ space, outer }) {
     if (heldMs < 0) pending.push({ name, mode: MODES[mode], clientId });
     else held.push({ name, mode: MODES[mode], clientId, pid: process.pid, threadId, heldMs });
   }
-  if (outer !== null) held.push(...outer.query());
   return { held, pending };
 }
 
+/** The same, and who holds in other processes. Nobody is held twice: what this one held, another may have been given since. */
+async function withHoldersElsewhere({ held, pending }, outer) {
+  const askedAt = performance.now();
+  const mine = new Set(held.map(({ name }) => name));
+  const elsewhere = await outer.query([...new Set([...mine, ...pending.map(({ name }) => name)])]);
+  const elapsed = performance.now() - askedAt;
+  const isLater = ({ name, heldMs }) => mine.has(name) && heldMs >= 0 && heldMs <= elapsed;
+  return { held: held.concat(elsewhere.filter((row) => !isLater(row))), pending };
+}
+
 function toManagerOptions(options) {
-  if (options === undefined) return { backend: processBackend, allowMainThread: false };
+  if (options === undefined) return { backend: processBackend, allowMainThread: false, onAbandoned: undefined };
   if (typeof options !== 'object' || options === null) throw invalidArgument('options', 'an object', options);
-  const { scope, directory, allowMainThread = false } = options;
+  const { scope, directory, store, allowMainThread = false, onAbandoned } = options;
+  checkNames(options, ['scope', 'directory', 'store', 'allowMainThread', 'onAbandoned']);
   if (typeof allowMainThread !== 'boolean') {
     throw invalidArgument('options.allowMainThread', 'a boolean', allowMainThread);
+  }
+  if (onAbandoned !== undefined && typeof onAbandoned !== 'function') {
+    throw invalidArgument('options.onAbandoned', 'a function', onAbandoned);
   }
   if (directory !== undefined && (typeof directory !== 'string' || directory === '')) {
     throw invalidArgument('options.directory', 'a path', directory);
@@ -120,13 +206,23 @@ function toManagerOptions(options) {
   if (scope !== undefined && scope !== 'process' && scope !== 'machine') {
     throw invalidArgument('options.scope', '"process" or "machine"', scope);
   }
+  if (store !== undefined) {
+    if (!require('../stores/store.js').isStore(store)) {
+      throw invalidArgument('options.store', 'what postgres() of "sablock/postgres" and its like return', store);
+    }
+    if (scope !== undefined || directory !== undefined) {
+      throw invalidArgument('options.scope', 'left out, as "directory", beside a store', scope ?? directory);
+    }
+    return { backend: storeBackend(store), allowMainThread, onAbandoned };
+  }
   if (scope === 'process' && directory !== undefined) {
     throw invalidArgument('options.directory', 'left out for locks of the process', directory);
   }
   const isOfProcess = scope !== 'machine' && directory === undefined;
-  return { backend: isOfProcess ? processBackend : machineBackend(directory), allowMainThread };
+  return { backend: isOfProcess ? processBackend : machineBackend(directory), allowMainThread, onAbandoned };
 }
 
 exports.LockManager = LockManager;
 exports.HeldLock = HeldLock;
+Object.defineProperty(exports, 'HeldLocks', { enumerable: true, get: () => several().HeldLocks });
 exports.locks = new LockManager();

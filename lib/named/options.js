@@ -3,13 +3,23 @@
 
 const { binding } = require('../engine/thread.js');
 const { invalidArgument } = require('../errors.js');
-const { isAbortSignal } = require('../arguments.js');
+const { checkNames, isAbortSignal } = require('../arguments.js');
 const { notSupported, placeOf } = require('./errors.js');
 
 const { Exclusive, Shared } = binding.NameMode;
 
 /** What is asked for if nothing is said. */
-const DEFAULTS = { mode: Exclusive, ifAvailable: false, steal: false, signal: undefined, timeout: Infinity, ref: true };
+const DEFAULTS = {
+  mode: Exclusive,
+  ifAvailable: false,
+  steal: false,
+  signal: undefined,
+  timeout: Infinity,
+  ref: true,
+  fence: false,
+};
+
+const KNOWN = Object.keys(DEFAULTS);
 
 /** A name as any value of JavaScript becomes one. */
 const toName = (name) => (typeof name === 'string' ? name : `${name}`);
@@ -21,8 +31,10 @@ function toOptions(name, options) {
     throw invalidArgument('options', 'an object', options, placeOf(name));
   }
   // In the order of their names.
-  const { ifAvailable, mode, ref = true, signal, steal, timeout = Infinity } = options;
+  const { fence = false, ifAvailable, mode, ref = true, signal, steal, timeout = Infinity } = options;
   const place = () => placeOf(name);
+  checkNames(options, KNOWN, place());
+  if (typeof fence !== 'boolean') throw invalidArgument('options.fence', 'a boolean', fence, place());
   if (typeof ref !== 'boolean') throw invalidArgument('options.ref', 'a boolean', ref, place());
   if (signal !== undefined && !isAbortSignal(signal)) {
     throw invalidArgument('options.signal', 'an AbortSignal', signal, place());
@@ -37,6 +49,7 @@ function toOptions(name, options) {
     signal,
     timeout: Number.isNaN(timeout) ? Infinity : timeout,
     ref,
+    fence,
   };
 }
 
@@ -60,6 +73,7 @@ function toBlockingOptions(name, options) {
 
 /** What the specification does not allow for this name, and what this backend does not. */
 function checkRequest(backend, name, options) {
+  backend.outer?.check?.();
   if (name.charCodeAt(0) === HYPHEN) {
     throw notSupported(`The name ${JSON.stringify(name)} begins with a hyphen, which is reserved. Use another.`);
   }

@@ -2,39 +2,47 @@
 // lock before its code runs. See backend.js.
 
 const { binding, thread } = require('../engine/thread.js');
-const { reportOutside } = require('../engine/abandonment.js');
 const { lazily } = require('../load/lazily.js');
-const { placeOf } = require('./errors.js');
-const { giveBack, numberOf, setOuter } = require('./held-lock.js');
+const { giveBack, noteEnd, numberOf, setFence, setOuter } = require('./held-lock.js');
 const { MODES } = require('./options.js');
-const { timedOut } = require('./requests.js');
+const { timedOut } = require('./holders.js');
+const { startWatch } = require('./start-watch.js');
 
 const signals = lazily(() => require('../engine/signals.js'));
 
 const left = (deadline) => Math.max(deadline - performance.now(), 0);
 
-/** The request gets nothing: others of the process may have what the engine has granted to it. */
-function withdraw({ lock }) {
+const { GRANTED, TIMED_OUT } = binding;
+
+/** The request gets nothing: others of the process may have what the engine has granted to it. `status`: why, to be published. */
+function withdraw({ lock, watch }, status) {
+  watch?.end(status);
   thread.drainSoon();
   giveBack(lock);
 }
 
 /** With what was locked outside. */
-function enterWith({ lock }, held) {
+function enterWith({ lock, watch }, held) {
   setOuter(lock, held);
-  // The mark outside counts; see `reportEnd`.
+  if (held.fence !== null) setFence(lock, held.fence);
+  // The mark outside counts; see `takeReport`.
   const number = numberOf(lock);
   if (lock.mode === 'exclusive' && binding.isNameAbandoned(number)) binding.markNameConsistent(number);
-  if (held.ended != null) reportOutside(lock, placeOf(lock.name), held.ended, lock.mode === 'shared');
+  if (held.ended != null) noteEnd(lock, held.ended);
+  watch?.end(GRANTED);
   return lock;
 }
+
+const tryLock = ({ outer }, { name }, { fence, ifAvailable, mode }) =>
+  ifAvailable ? outer.lockIfAvailable(name, MODES[mode], fence) : outer.tryLock(name, MODES[mode], fence);
 
 /** What `use` makes of the lock, once it is locked outside too; or a promise of that. */
 exports.enter = (request) => {
   const { backend, lock, options, use } = request;
+  if (backend.outer.isAsync) return wait(request);
   let held;
   try {
-    held = backend.outer.tryLock(lock.name, MODES[options.mode]);
+    held = tryLock(backend, lock, options);
   } catch (error) {
     withdraw(request);
     throw error;
@@ -48,14 +56,29 @@ exports.enter = (request) => {
 async function wait(request) {
   const { backend, lock, options, use } = request;
   binding.noteNameIn(numberOf(lock), false);
+  // Each request goes to a store: that says nothing of others.
+  if (!backend.outer.isAsync) startWatch(request, 'async');
   let held;
+  let status;
   try {
-    const waited = backend.outer.lockAsync(lock.name, MODES[options.mode], left(request.deadline), options.ref);
+    const limit = options.ifAvailable ? 0 : left(request.deadline);
+    const waited = backend.outer.lockAsync(lock.name, MODES[options.mode], limit, options.ref, options.fence);
     held = await (options.signal === undefined ? waited.promise : unlessAborted(waited, options.signal));
-    if (held === null) throw timedOut(lock.name, options.timeout, request.verb);
+    if (held === null && !options.ifAvailable) {
+      status = TIMED_OUT;
+      throw timedOut(backend, lock.name, options, request.verb);
+    }
+    if (options.signal?.aborted) {
+      held?.unlock();
+      throw options.signal.reason;
+    }
   } catch (error) {
-    withdraw(request);
+    withdraw(request, options.signal?.aborted ? 'aborted' : status);
     throw error;
+  }
+  if (held === null) {
+    withdraw(request);
+    return use(null);
   }
   enterWith(request, held);
   binding.noteNameIn(numberOf(lock), true);
@@ -83,15 +106,25 @@ function unlessAborted({ promise, cancel }, signal) {
 exports.enterBlocking = (request) => {
   const { backend, lock, options, deadline } = request;
   const mode = MODES[options.mode];
-  const held = backend.outer.tryLock(lock.name, mode);
+  const { isAsync } = backend.outer;
+  const held = isAsync ? null : tryLock(backend, lock, options);
   if (held !== null) return enterWith(request, held);
-  if (options.ifAvailable) {
+  if (options.ifAvailable && !isAsync) {
     withdraw(request);
     return null;
   }
   binding.noteNameIn(numberOf(lock), false);
-  const waited = backend.outer.lockBlocking(lock.name, mode, left(deadline));
-  if (waited === null) throw timedOut(lock.name, options.timeout, request.verb);
+  if (!isAsync) startWatch(request, 'blocking');
+  const limit = options.ifAvailable ? 0 : left(deadline);
+  const waited = backend.outer.lockBlocking(lock.name, mode, limit, options.fence);
+  if (waited === null && options.ifAvailable) {
+    withdraw(request);
+    return null;
+  }
+  if (waited === null) {
+    request.watch?.end(TIMED_OUT);
+    throw timedOut(backend, lock.name, options, request.verb);
+  }
   enterWith(request, waited);
   binding.noteNameIn(numberOf(lock), true);
   return lock;

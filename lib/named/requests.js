@@ -1,29 +1,27 @@
 // Requests that a promise stands for.
 
 const { binding, thread } = require('../engine/thread.js');
-const { report } = require('../engine/abandonment.js');
 const { PendingWait } = require('../engine/pending-wait.js');
-const { TimeoutError, describe, noBackgroundThread } = require('../errors.js');
+const { describe, noBackgroundThread } = require('../errors.js');
 const { lazily } = require('../load/lazily.js');
-const { placeOf, stolen } = require('./errors.js');
-const { giveBack, isStolen, newLock, setGranted, whenStolen } = require('./held-lock.js');
+const { timedOut } = require('./holders.js');
+const { lostBecause, placeOf, stolen } = require('./errors.js');
+const { giveBack, isStolen, lossOf, newLock, noteEnd, setFence, setGranted, whenStolen } = require('./held-lock.js');
+const { startWatch } = require('./start-watch.js');
 
 const outside = lazily(() => require('./outside.js'));
+const signals = lazily(() => require('../engine/signals.js'));
 
-const { GRANTED_ABANDONED, NO_CLOCK, PENDING, TIMED_OUT } = binding;
+const { GRANTED, GRANTED_ABANDONED, NO_CLOCK, PENDING, TIMED_OUT } = binding;
 const { Number: NUMBER } = binding.Field;
 const { record } = thread;
 
-// A request is `{ backend, lock, options, use, verb, deadline }`: a lock that nothing is granted to yet; `use(lock)`, which makes
-// of it what the promise is fulfilled with; the verb, for messages; the deadline of the outer lock, in the time of `performance`.
+// A request is `{ backend, lock, options, use, verb, deadline, watch }`: a lock that nothing is granted to yet; `use(lock)`, which
+// makes of it what the promise is fulfilled with; the verb, for messages; the deadline of the outer lock, in the time of
+// `performance`; once it waits, what publishes that, if anybody has subscribed.
 
 /** Always settled, to make microtasks with, which keep the asynchronous context. */
 const settled = Promise.resolve();
-
-function timedOut(name, timeout, verb) {
-  const advice = 'Wait longer, or ask with { ifAvailable: true }, which does not wait.';
-  return new TimeoutError(placeOf(name), timeout, verb, 'Others hold it, or came before.', advice);
-}
 
 /** A request that waits, or can be aborted; its promise is of what `use(lock)` makes of the lock. */
 class NamedWait extends PendingWait {
@@ -34,6 +32,12 @@ class NamedWait extends PendingWait {
   constructor(request) {
     super(request.options.signal, request.options.ref);
     this.request = request;
+    this.closing = request.backend.closing?.signal;
+  }
+
+  stopListening() {
+    if (this.closing !== undefined) signals().unlisten(this.closing, this);
+    super.stopListening();
   }
 
   get isForLock() {
@@ -49,16 +53,24 @@ class NamedWait extends PendingWait {
     const { backend, lock, options } = this.request;
     // First whatever may throw, then the queue.
     this.startListening();
+    if (this.closing !== undefined) signals().listen(this.closing, this);
     thread.pending += 1;
     let status = NO_CLOCK;
     try {
-      status = binding.requestName(backend.space, lock.name, options.mode, options.timeout);
+      status = binding.requestName(
+        backend.space,
+        lock.name,
+        options.mode,
+        options.timeout,
+        options.signal !== undefined,
+      );
     } finally {
       if (status !== PENDING) thread.pending -= 1;
     }
     this.#number = record[NUMBER];
     if (status === PENDING) {
       thread.add(this);
+      startWatch(this.request, 'async');
     } else if (status === NO_CLOCK) {
       this.stopListening();
       throw noBackgroundThread(describe(placeOf(lock.name)));
@@ -83,20 +95,17 @@ class NamedWait extends PendingWait {
   }
 
   #settle(status, later) {
-    const { lock, options, verb } = this.request;
+    const { backend, lock, options, verb } = this.request;
     if (status === TIMED_OUT) {
       this.fail(() => {
-        throw timedOut(lock.name, options.timeout, verb);
+        throw timedOut(backend, lock.name, options, verb);
       });
+      this.request.watch?.end(status);
       this.stopListening();
       return;
     }
-    setGranted(lock, this.#number);
-    if (this.#isAborted) {
-      this.#giveBack();
-      return;
-    }
-    if (status === GRANTED_ABANDONED) this.runInAsyncScope(reportEnd, null, this.request.backend, lock);
+    enterProcess(backend, lock, options, this.#number);
+    if (status === GRANTED_ABANDONED) takeReport(backend, lock);
     // The callback belongs to the context of whoever asked.
     later(() => this.runInAsyncScope(this.#begin, this));
   }
@@ -112,19 +121,21 @@ class NamedWait extends PendingWait {
   }
 
   abort(reason) {
-    if (super.abort(reason)) return true;
+    if (super.abort(reason)) {
+      this.request.watch?.end('aborted');
+      return true;
+    }
     if (this.#isAborted) return false;
     // It is granted, and its code has not begun.
     this.#isAborted = true;
+    if (this.request.lock.locked) {
+      thread.drainSoon();
+      giveBack(this.request.lock);
+    }
+    this.request.watch?.end('aborted');
     this.reject(reason);
     this.stopListening();
-    if (this.request.lock.locked) this.#giveBack();
     return true;
-  }
-
-  #giveBack() {
-    thread.drainSoon();
-    giveBack(this.request.lock);
   }
 }
 
@@ -132,17 +143,27 @@ const inMicrotask = (act) => {
   settled.then(act);
 };
 
+/** The process has granted the lock to the request of this number. */
+function enterProcess(backend, lock, { fence }, number) {
+  setGranted(lock, number);
+  if (fence && backend.outer === null) setFence(lock, BigInt(binding.nextFence()));
+}
+
 /**
- * Says that a thread ended inside, when its lock was granted just now. Of what is locked outside the mark there tells: the thread
- * may have waited outside only, or somebody in another process has repaired what it left.
+ * The lock was granted just now, and it has to report that a thread ended inside. Of what is locked outside the mark there tells:
+ * the thread may have waited outside only, or somebody in another process has repaired what it left.
  */
-function reportEnd({ outer }, lock) {
-  if (outer !== null) binding.reported();
-  else report(lock, placeOf(lock.name), lock.mode === 'shared');
+function takeReport({ outer }, lock) {
+  const end = binding.takeReport();
+  if (outer === null) noteEnd(lock, end);
 }
 
 /** The process has granted the lock: what `use` makes of it. */
-const begin = (request) => (request.backend.outer === null ? request.use(request.lock) : outside().enter(request));
+function begin(request) {
+  if (request.backend.outer !== null) return outside().enter(request);
+  request.watch?.end(GRANTED);
+  return request.use(request.lock);
+}
 
 /**
  * A promise of what `use(lock)` makes of the lock of this name, once it is granted; of `use(null)`, if it had to be available and
@@ -153,16 +174,16 @@ exports.obtain = (backend, name, options, use, verb) => {
   if (signal?.aborted) return Promise.reject(signal.reason);
   const lock = newLock(name, mode);
   if (signal !== undefined) return new NamedWait(toRequest(backend, lock, options, use, verb)).enqueue();
-  const status = options.steal ? steal(backend.space, name) : binding.requestName(backend.space, name, mode, 0);
+  const status = options.steal ? steal(backend.space, name) : binding.requestName(backend.space, name, mode, 0, false);
   if (status === TIMED_OUT) {
     if (options.ifAvailable) return settled.then(() => use(null));
-    if (timeout <= 0) return Promise.reject(timedOut(name, timeout, verb));
+    if (timeout <= 0) return Promise.reject(timedOut(backend, name, options, verb));
     return new NamedWait(toRequest(backend, lock, options, use, verb)).enqueue();
   }
   const number = record[NUMBER];
   try {
-    setGranted(lock, number);
-    if (status === GRANTED_ABANDONED) reportEnd(backend, lock);
+    enterProcess(backend, lock, options, number);
+    if (status === GRANTED_ABANDONED) takeReport(backend, lock);
     if (backend.outer === null) return settled.then(() => use(lock));
     const request = toRequest(backend, lock, options, use, verb);
     return settled.then(() => begin(request));
@@ -183,45 +204,82 @@ function steal(space, name) {
 function toRequest(backend, lock, options, use, verb) {
   const { timeout } = options;
   const isTimed = backend.outer !== null && timeout !== Infinity;
-  return { backend, lock, options, use, verb, deadline: isTimed ? performance.now() + timeout : Infinity };
+  const deadline = isTimed ? performance.now() + timeout : Infinity;
+  return { backend, lock, options, use, verb, deadline, watch: undefined };
 }
 
-/** Runs the callback of a request with its lock; returns its result, or a promise of it. Released is the lock then. */
-exports.runWith = (lock, callback) => {
+/**
+ * Runs the callback of a request with its lock, or with an array of them; returns its result, or a promise of it. Released they are
+ * then.
+ */
+exports.runWith = (held, callback) => {
   let result;
+  let running;
   try {
-    result = callback(lock);
+    result = callback(held);
+    const isObject = result !== null && (typeof result === 'object' || typeof result === 'function');
+    // A promise of its own for no promise of the callback: of names that are held there may be many.
+    running = isObject ? Promise.resolve(result) : null;
   } catch (error) {
-    release(lock);
+    release(held, { error });
     throw error;
   }
-  if (result === null || (typeof result !== 'object' && typeof result !== 'function')) {
-    release(lock);
+  if (running === null) {
+    release(held);
     return result;
   }
   return new Promise((resolve, reject) => {
     // The callback goes on, but its request has failed.
-    whenStolen(lock, reject);
-    const end = (settle) => (value) => {
-      try {
-        release(lock);
-        settle(value);
-      } catch (error) {
-        reject(error);
-      }
-    };
-    // In one look at its `then`.
-    new Promise((settle) => settle(result)).then(end(resolve), end(reject));
+    if (Array.isArray(held)) for (const lock of held) whenStolen(lock, reject);
+    else whenStolen(held, reject);
+    running.then(
+      (value) => {
+        if (releases(held, reject)) resolve(value);
+      },
+      (error) => {
+        if (releases(held, reject, { error })) reject(error);
+      },
+    );
   });
 };
 
-/** The callback has ended; it may have unlocked by itself. Throws if the lock was stolen. */
-function release(lock) {
-  lock.unlock();
-  if (isStolen(lock)) throw stolen(lock.name);
+/** Like `release`, but what it would throw is what the request fails with; returns whether it would throw nothing. */
+function releases(held, reject, failure) {
+  try {
+    release(held, failure);
+    return true;
+  } catch (error) {
+    reject(error);
+    return false;
+  }
 }
 
+/** The callback has ended, perhaps with a `failure`; it may have unlocked by itself. Throws if a lock was stolen, or lost. */
+function release(held, failure) {
+  if (Array.isArray(held)) {
+    releaseAll(held, failure);
+    return;
+  }
+  held.unlock();
+  if (isStolen(held)) throw stolen(held.name);
+  const loss = lossOf(held);
+  if (loss !== null) throw lostBecause(loss, failure);
+}
+
+/** All are released in any case. */
+function releaseAll(locks, failure) {
+  let refusal;
+  for (const lock of [...locks].reverse()) {
+    try {
+      release(lock, failure);
+    } catch (error) {
+      refusal ??= { error };
+    }
+  }
+  if (refusal !== undefined) throw refusal.error;
+}
+
+exports.enterProcess = enterProcess;
 exports.release = release;
-exports.reportEnd = reportEnd;
+exports.takeReport = takeReport;
 exports.steal = steal;
-exports.timedOut = timedOut;

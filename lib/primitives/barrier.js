@@ -5,7 +5,7 @@ const { checkKind, corrupt } = require('../engine/corrupt.js');
 const { BrokenBarrierError, TimeoutError, otherParties } = require('../errors.js');
 const { SharedPrimitive, awaitFor, blockFor, defineSize, wordsOf } = require('./base.js');
 
-const { ARRIVED, Ask, BROKEN, MAX_PARTIES } = binding;
+const { ARRIVED, Ask, BROKEN, Change, MAX_PARTIES } = binding;
 const { load } = Atomics;
 
 const BROKEN_BY_TIMEOUT = 'The barrier is broken now, for all parties.';
@@ -85,7 +85,7 @@ class Barrier extends SharedPrimitive {
     try {
       const checked = toAsyncOptions(this.#words, options);
       // Who comes with a signal that has aborted does not stay: like every party that goes, it breaks the barrier.
-      if (checked.signal?.aborted) this.#change(binding.breakBarrier);
+      if (checked.signal?.aborted) this.#change(Change.Break);
       return awaitFor(this, new PartyRequest(this.#parties), checked, 'waitAsync');
     } catch (error) {
       return Promise.reject(error);
@@ -93,7 +93,7 @@ class Barrier extends SharedPrimitive {
   }
 
   reset() {
-    this.#change(binding.resetBarrier);
+    this.#change(Change.Reset);
   }
 
   join() {
@@ -107,7 +107,7 @@ class Barrier extends SharedPrimitive {
 
   #change(change) {
     thread.drainSoon();
-    if (change(this.#words) === binding.CORRUPT) throw corrupt(this.#words);
+    if (binding.change(this.#words, Ask.BarrierParty, change, 0, 0) === binding.CORRUPT) throw corrupt(this.#words);
   }
 }
 

@@ -5,6 +5,7 @@ const { isMainThread, thread } = require('../engine/thread.js');
 const { lazily } = require('../load/lazily.js');
 const { toAsyncOptions, toLockOptions, toTimeout, toWords } = require('../arguments.js');
 const { mainThread } = require('../errors.js');
+const { knownSince } = require('../engine/diagnosis.js');
 const names = require('../engine/names.js');
 const { lockBlocking, lockWord } = require('../engine/wait.js');
 
@@ -21,13 +22,18 @@ class SharedPrimitive {
   #ask;
   #mayBlock;
 
-  /** `ask` is what `inspect()` shows of it, `type` the name of its class, `kind` what messages call it. */
-  constructor(type, ask, bytes, buffer, byteOffset, options, kind = type.toLowerCase()) {
+  /**
+   * `ask` is what `inspect()` shows of it, `type` the name of its class, `kind` what messages call it, `known` the names of options
+   * of its own.
+   */
+  constructor(type, ask, bytes, buffer, byteOffset, options, kind = type.toLowerCase(), known) {
     const words = toWords(buffer, byteOffset, bytes);
-    const { allowMainThread, name } = toLockOptions(options);
+    const { allowMainThread, maySleep, name } = toLockOptions(options, known);
+    knownSince(buffer);
     words.kind = kind;
     words.type = type;
     if (name !== undefined) names.name(words, name);
+    if (!maySleep) words.staysAwake = true;
     this.#words = words;
     this.#ask = ask;
     this.#mayBlock = allowMainThread || !isMainThread;

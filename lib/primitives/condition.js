@@ -173,6 +173,10 @@ class Condition {
     return this.#word.name ?? null;
   }
 
+  inspect() {
+    return inspection().inspectCondition(this.#word);
+  }
+
   [Symbol.for('nodejs.util.inspect.custom')](depth, options) {
     return #word in this ? inspection().showCondition(this.#word, depth, options) : this;
   }

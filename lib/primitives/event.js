@@ -2,7 +2,7 @@ const { binding, thread } = require('../engine/thread.js');
 const { corrupt } = require('../engine/corrupt.js');
 const { SharedPrimitive, awaitFor, blockFor, defineSize, mayBlock, passage, wordsOf } = require('./base.js');
 
-const { Ask, SET, WAITING } = binding;
+const { Ask, Change, SET, WAITING } = binding;
 const { compareExchange, load } = Atomics;
 
 const MANUAL = passage(Ask.ManualResetEvent);
@@ -25,18 +25,18 @@ class ResetEvent extends SharedPrimitive {
 
   set() {
     const was = compareExchange(this.#word, 0, 0, SET);
-    if (was !== 0 && was !== SET) this.#change(binding.setEvent);
+    if (was !== 0 && was !== SET) this.#change(Change.Set);
   }
 
   reset() {
     const was = compareExchange(this.#word, 0, SET, 0);
     // Reset already, with or without waiters.
-    if (was !== SET && was !== 0 && was !== WAITING) this.#change(binding.resetEvent);
+    if (was !== SET && was !== 0 && was !== WAITING) this.#change(Change.Reset);
   }
 
   #change(change) {
     thread.drainSoon();
-    if (change(this.#word, this.#ask) === binding.CORRUPT) throw corrupt(this.#word);
+    if (binding.change(this.#word, this.#ask, change, 0, 0) === binding.CORRUPT) throw corrupt(this.#word);
   }
 }
 

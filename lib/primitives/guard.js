@@ -2,6 +2,7 @@ const { lazily } = require('../load/lazily.js');
 const { binding, thread } = require('../engine/thread.js');
 
 const corruption = lazily(() => require('../engine/corrupt.js'));
+const diagnosis = lazily(() => require('../engine/diagnosis.js'));
 const errors = lazily(() => require('../errors.js'));
 const inspection = lazily(() => require('../engine/inspection.js'));
 
@@ -30,7 +31,8 @@ function adviceFor(word, status, request) {
   if (!request.isGuarded && (load(word, 0) & (OWNER | GUARDED)) === MINE) {
     return "this hold belongs to a guard, to executeLocked() or to a token of enter(). Only that guard's unlock(), the end of that function, or leave(token) frees it.";
   }
-  return 'this thread does not hold it. Call it only after this thread has locked it, and once for each lock.';
+  const holder = diagnosis().describeHolder(word);
+  return `this thread does not hold it. ${holder} Call it only after this thread has locked it, and once for each lock.`;
 }
 
 let eraOf;

@@ -5,7 +5,8 @@ const { corrupt } = require('../engine/corrupt.js');
 const { beyondCount } = require('../errors.js');
 const { SharedPrimitive, awaitFor, blockFor, defineSize, mayBlock, passage, wordsOf } = require('./base.js');
 
-const { Ask, MAX_COUNT } = binding;
+const { Ask, Change, MAX_COUNT } = binding;
+const { Found } = binding.Field;
 const { compareExchange, load } = Atomics;
 
 const PASS = passage(Ask.LatchPassage);
@@ -100,10 +101,10 @@ class Latch extends SharedPrimitive {
       if (compareExchange(word, 0, was, left) === was) return left;
     }
     thread.drainSoon();
-    const left = binding.changeLatch(word, by);
-    if (left === -2) throw corrupt(word);
-    if (left === -1) throw beyondCount(word, by, this.count, MAX_COUNT);
-    return left;
+    const status = binding.change(word, Ask.LatchEntry, Change.Add, by, 0);
+    if (status === binding.CORRUPT) throw corrupt(word);
+    if (status !== binding.RELEASED) throw beyondCount(word, by, this.count, MAX_COUNT);
+    return thread.record[Found];
   }
 }
 

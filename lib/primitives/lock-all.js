@@ -88,11 +88,6 @@ class LockList {
       const index = isDistinct ? at : held[at];
       guards.push(requests[index].take(this.owners[index], words[index], GRANTED));
     }
-    thread.doctor?.tookAll(
-      locks,
-      locks.map((_, at) => words[isDistinct ? at : held[at]]),
-      guards,
-    );
     return new LockAllGuard(secret, locks, guards);
   }
 
@@ -146,7 +141,7 @@ function lockBlocking(list, timeout, verb) {
     return status;
   };
   try {
-    if (isWatched()) whileBlockedForAll(owners, words, lock, timeout);
+    if (isWatched()) whileBlockedForAll(owners, words, lock);
     else lock();
     list.tellEnded();
     if (isGranted(status)) return list.take(status);
@@ -194,7 +189,7 @@ class SetWait extends PendingWait {
     let status;
     try {
       // As in `lockBlocking`.
-      status = call(list.words, list.asks, this.#timeout) ?? INTERRUPTED;
+      status = call(list.words, list.asks, this.#timeout, this.signal !== undefined) ?? INTERRUPTED;
     } catch (error) {
       thread.pending -= 1;
       throw error;
@@ -317,7 +312,6 @@ exports.lockAll = (lockables, options) => {
   if (forbidden >= 0) {
     throw mainThread(list.words[forbidden], 'lockAllAsync()', list.owners[forbidden].constructor.name);
   }
-  thread.doctor?.wantsAll(list, timeout === Infinity);
   return lockBlocking(list, timeout, 'lockAll');
 };
 
@@ -327,7 +321,6 @@ exports.lockAllAsync = (lockables, options) => {
     const list = new LockList(lockables);
     const asyncOptions = toAsyncOptions(undefined, options);
     if (asyncOptions.signal?.aborted) return Promise.reject(asyncOptions.signal.reason);
-    thread.doctor?.wantsAll(list, asyncOptions.timeout === Infinity && asyncOptions.signal === undefined, true);
     const wait = new SetWait(list, asyncOptions, 'lockAllAsync');
     // First whatever may throw, then the queues.
     wait.startListening();

@@ -41,6 +41,7 @@ class LockTable {
   #length;
   #mayBlock;
   #onAbandoned;
+  #maySleep;
 
   static bytes(length) {
     checkLength(length);
@@ -50,13 +51,14 @@ class LockTable {
   constructor(buffer, byteOffset, length, options) {
     checkLength(length);
     const words = toWords(buffer, byteOffset, length * BYTES);
-    const { allowMainThread, name, onAbandoned } = toLockOptions(options);
+    const { allowMainThread, maySleep, name, onAbandoned } = toLockOptions(options);
     words.kind = names().TABLE;
     if (name !== undefined) names().name(words, name);
     this.#words = words;
     this.#length = length;
     this.#mayBlock = allowMainThread || !isMainThread;
     this.#onAbandoned = onAbandoned;
+    this.#maySleep = maySleep;
     markAsUncloneable?.(this);
   }
 
@@ -172,6 +174,7 @@ class LockTable {
     const onAbandoned = this.#onAbandoned;
     const lock = new Mutex(this.#words.buffer, this.byteOffset + index * BYTES, {
       allowMainThread: this.#mayBlock,
+      maySleep: this.#maySleep,
       onAbandoned: onAbandoned === undefined ? undefined : () => onAbandoned(this, index),
     });
     // Not by names.js, which would remember each of these objects: the table's name is there.

@@ -33,10 +33,11 @@ class Mutex {
 
   constructor(buffer, byteOffset, options) {
     const word = toWord(buffer, byteOffset);
-    const { allowMainThread, name, onAbandoned } = toLockOptions(options);
+    const { allowMainThread, maySleep, name, onAbandoned } = toLockOptions(options);
     // The word carries them to wherever it is at hand.
     if (name !== undefined) names().name(word, name);
     if (onAbandoned !== undefined) word.onAbandoned = onAbandoned;
+    if (!maySleep) word.staysAwake = true;
     this.#word = word;
     this.#mayBlock = allowMainThread || !isMainThread;
     // Since Node.js 22.12: else postMessage() would send an empty object.
@@ -83,7 +84,7 @@ class Mutex {
 
   acquire(options) {
     const limit = options === undefined ? Infinity : toTimeout(this, options);
-    if (!this.#mayBlock) throw errors().mainThread(this);
+    if (!this.#mayBlock) throw errors().mainThread(this, 'acquireAsync()');
     const guard = createGuard(this, this.#word);
     if (compareExchange(this.#word, 0, 0, MINE_GUARDED) === 0) return guard;
     return this.#lockContended(limit, GUARDED_HOLD, 'acquire');
@@ -129,7 +130,7 @@ class Mutex {
   executeLockedSync(fn, options) {
     checkFunction(this, 'fn', fn);
     const limit = options === undefined ? Infinity : toTimeout(this, options);
-    if (!this.#mayBlock) throw errors().mainThread(this);
+    if (!this.#mayBlock) throw errors().mainThread(this, 'executeLocked()');
     if (compareExchange(this.#word, 0, 0, MINE_GUARDED) !== 0) {
       this.#lockContended(limit, GUARDED_HOLD, 'executeLockedSync');
     }
@@ -196,7 +197,7 @@ class Mutex {
   }
 
   markConsistent() {
-    const status = binding.markConsistent(this.#word);
+    const status = binding.change(this.#word, binding.Ask.Mutex, binding.Change.MarkConsistent, 0, 0);
     if (status === binding.CORRUPT) throw corruption().corrupt(this.#word);
     if (status === binding.NOT_OWNER) {
       throw errors().notOwner(

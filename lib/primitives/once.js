@@ -5,7 +5,7 @@ const { corrupt } = require('../engine/corrupt.js');
 const { thenableRun } = require('../errors.js');
 const { SharedPrimitive, awaitFor, blockFor, defineSize, mayBlock, wordsOf } = require('./base.js');
 
-const { ABANDONED, Ask, DONE, RELEASED, WAITING } = binding;
+const { ABANDONED, Ask, Change, DONE, RELEASED, WAITING } = binding;
 const { load } = Atomics;
 
 /** To run: `true`. It is refused, with `false`, once somebody is done. */
@@ -69,7 +69,7 @@ class Once extends SharedPrimitive {
     } catch {
       binding.wake();
     }
-    const status = isDone ? binding.finishOnce(word) : binding.release(word, Ask.Once, 1, 0);
+    const status = isDone ? binding.change(word, Ask.Once, Change.Finish, 0, 0) : binding.release(word, Ask.Once, 1, 0);
     // What `fn` throws says more than why the next one could not be let in.
     if (!isDone) throw error;
     if (status !== RELEASED) throw corrupt(word);
@@ -89,7 +89,7 @@ class Once extends SharedPrimitive {
       throw error;
     }
     thread.drainSoon(word);
-    if (binding.finishOnce(word) !== RELEASED) throw corrupt(word);
+    if (binding.change(word, Ask.Once, Change.Finish, 0, 0) !== RELEASED) throw corrupt(word);
     return true;
   }
 }

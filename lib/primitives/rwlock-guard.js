@@ -8,9 +8,10 @@ const { corrupt } = require('../engine/corrupt.js');
 const { notOwner } = require('../errors.js');
 const { GUARD_KEY, LockGuard, endHold } = require('./guard.js');
 
+const diagnosis = lazily(() => require('../engine/diagnosis.js'));
 const inspection = lazily(() => require('../engine/inspection.js'));
 
-const { ABANDONED, Ask, GUARDED, OWNER, READERS, SHARED } = binding;
+const { ABANDONED, Ask, Change, GUARDED, OWNER, READERS, SHARED } = binding;
 const { compareExchange, load } = Atomics;
 const MINE = thread.id | GUARDED;
 /** The word with one reader, and nothing else. */
@@ -172,7 +173,7 @@ function upgrade(words, slot, index) {
   const word = load(words, 0);
   if (word > ONE_READER && word <= ALL_READERS) return false;
   thread.drainSoon(words);
-  const status = binding.tryUpgrade(words, index !== 0);
+  const status = binding.change(words, index === 0 ? Ask.Read : Ask.ReadGuarded, Change.Upgrade, 0, 0);
   if (status === binding.CORRUPT) throw corrupt(words);
   return status === binding.RELEASED;
 }
@@ -209,7 +210,8 @@ function adviceFor(words, status, isWrite, isRaw) {
   if (isRaw && isOfGuard) {
     return `this hold belongs to a guard or to executeLocked(). Only that guard's unlock(), or the end of that function, frees it.`;
   }
-  return `this thread does not hold it to ${lock}. Call ${lock}.unlock() once for each lock of ${lock} by this thread.`;
+  const holders = diagnosis().describeHolder(words);
+  return `this thread does not hold it to ${lock}. ${holders} Call ${lock}.unlock() once for each lock of ${lock} by this thread.`;
 }
 
 function notInMode(words, verb, needed) {

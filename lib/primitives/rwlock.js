@@ -26,7 +26,7 @@ const {
   upgrade,
 } = require('./rwlock-guard.js');
 
-const { ABANDONED, Ask, GUARDED, OWNER, READERS, SHARED } = binding;
+const { ABANDONED, Ask, Change, GUARDED, OWNER, READERS, SHARED } = binding;
 const { compareExchange, load } = Atomics;
 const ME = thread.id;
 const MINE_GUARDED = ME | GUARDED;
@@ -420,7 +420,7 @@ class RwLock extends SharedPrimitive {
   }
 
   markConsistent() {
-    const status = binding.markRwlockConsistent(this.#words);
+    const status = binding.change(this.#words, Ask.Write, Change.MarkConsistent, 0, 0);
     if (status === binding.RELEASED) return;
     if (status === binding.CORRUPT) throw corrupt(this.#words);
     throw notOwner(
@@ -437,7 +437,7 @@ class RwLock extends SharedPrimitive {
     // biome-ignore lint/suspicious/noAssignInExpressions: so that word and slot change together.
     if (compareExchange(words, 0, ME, ONE_READER) === ME && (slot[0] += 1) !== undefined) return;
     thread.drainSoon(this.#words);
-    const status = binding.downgrade(words);
+    const status = binding.change(words, Ask.Write, Change.Downgrade, 0, 0);
     if (status === binding.CORRUPT) throw corrupt(words);
     if (status !== binding.RELEASED) throw notRaw(words, 'downgrade', 'write');
   }

@@ -1,14 +1,15 @@
 const { binding, thread } = require('../engine/thread.js');
 const { slotFor } = require('../engine/register.js');
 const { tryLock } = require('../engine/wait.js');
-const { checkFunction, isThenable, toCountOf, toTimeout } = require('../arguments.js');
+const { checkBoolean, checkFunction, isThenable, toCountOf, toPermits, toTimeout } = require('../arguments.js');
 const { corrupt } = require('../engine/corrupt.js');
 const { TimeoutError, beyondCount, thenableResult } = require('../errors.js');
 const { SharedPrimitive, awaitFor, blockFor, defineSize, mayBlock, wordsOf } = require('./base.js');
 
-const { Ask, MAX_PERMITS, TAKEN } = binding;
+const { Ask, Change, MAX_PERMITS, TAKEN } = binding;
 const { compareExchange, load } = Atomics;
 
+const OPTIONS = ['fair'];
 const ADVICE = 'Wait longer, or use tryAcquire(), which returns null instead.';
 const secret = Symbol('SemaphorePermits');
 
@@ -23,14 +24,13 @@ const takenOf = (word) => (word << 2) >> 2;
 const ADDED = 2 ** 27;
 
 /**
- * Whether somebody waits, or no sablock wrote it: then only the core may change the word. The waiters of other kinds of lock have
+ * Whether somebody waits who has to be looked at, or no sablock wrote it: then only the core may change the word. The waiters of other kinds of lock have
  * their bit where a semaphore has the sign, so that it looks as if very many permits had been added: the core can tell.
  */
 const isForCore = (word) => word >> 30 !== 0 || takenOf(word) < -ADDED;
 
 /** A request for permits, which are made before. */
 class PermitsRequest {
-  ask = Ask.Permits;
   isCounted = true;
   isGuarded = true;
   isExclusive = false;
@@ -38,7 +38,8 @@ class PermitsRequest {
   arrived = -1;
   parties = 0;
 
-  constructor(permits, count, of) {
+  constructor(ask, permits, count, of) {
+    this.ask = ask;
     this.permits = permits;
     this.count = count;
     this.of = of;
@@ -71,16 +72,26 @@ class Semaphore extends SharedPrimitive {
   }
 
   #word;
+  #ask;
   #permits;
   #mayBlock;
   /** The counts of what this thread's permits hold; see register.js. */
   #slot = null;
 
   constructor(buffer, byteOffset, permits, options) {
-    super('Semaphore', Ask.Permits, 4, buffer, byteOffset, options);
+    const fair = options?.fair === undefined ? false : options.fair;
+    const ask = fair ? Ask.FairPermits : Ask.Permits;
+    super('Semaphore', ask, 4, buffer, byteOffset, options, 'semaphore', OPTIONS);
     this.#word = wordsOf(this);
+    checkBoolean('options.fair', fair, this.#word);
+    this.#word.isFair = fair;
+    this.#ask = ask;
     this.#permits = toCountOf(this.#word, permits, 'permits', MAX_PERMITS, 0);
     this.#mayBlock = mayBlock(this);
+  }
+
+  get fair() {
+    return this.#word.isFair;
   }
 
   get available() {
@@ -112,15 +123,14 @@ class Semaphore extends SharedPrimitive {
       if (compareExchange(word, 0, was, left & TAKEN) === was) return;
     }
     thread.drainSoon(word);
-    const status = binding.addPermits(word, n, this.#permits);
+    const status = binding.change(word, this.#ask, Change.Add, n, this.#permits);
     if (status === binding.CORRUPT) throw corrupt(word);
-    if (status === binding.REFUSED) throw this.#tooMany(n);
+    if (status !== binding.RELEASED) throw this.#tooMany(n);
   }
 
   async execute(fn, options) {
     checkFunction(this.#word, 'fn', fn);
-    const { permits: n } = options ?? {};
-    const permits = await this.#acquireAsync(n, options, 'execute');
+    const permits = await this.#acquireAsync(toPermits(this.#word, options), options, 'execute');
     let result;
     try {
       result = fn();
@@ -139,7 +149,7 @@ class Semaphore extends SharedPrimitive {
 
   executeSync(fn, options) {
     checkFunction(this.#word, 'fn', fn);
-    const { permits: n = 1 } = options ?? {};
+    const n = toPermits(this.#word, options);
     const permits = this.#acquire(n, options, 'executeSync', 'execute()');
     let result;
     let error;
@@ -154,7 +164,7 @@ class Semaphore extends SharedPrimitive {
       permits.release();
     } catch (refusal) {
       // At the end of the stack no function of JS may be able to begin. Those of the binding always are.
-      if (refusal.code === undefined) binding.giveBack(this.#word, Ask.Permits, n, this.#permits);
+      if (refusal.code === undefined) binding.giveBack(this.#word, this.#ask, n, this.#permits);
       // What `fn` throws says more than this.
       else if (!hasThrown) throw refusal;
     }
@@ -167,7 +177,7 @@ class Semaphore extends SharedPrimitive {
   #make(n) {
     // One permit is what most ask for; the check would make this too large for V8 to inline.
     if (n !== 1) toCountOf(this.#word, n, 'permits', MAX_PERMITS);
-    this.#slot ??= slotFor(this.#word, Ask.Permits);
+    this.#slot ??= slotFor(this.#word, this.#ask);
     return new SemaphorePermits(secret, this, n);
   }
 
@@ -193,10 +203,10 @@ class Semaphore extends SharedPrimitive {
   }
 
   #request(permits, n) {
-    return new PermitsRequest(permits, n, this.#permits);
+    return new PermitsRequest(this.#ask, permits, n, this.#permits);
   }
 
-  /** Takes permits if there are enough and nobody waits for any. */
+  /** Takes permits if there are enough, and nobody waits who has to be looked at. */
   #take(n) {
     const word = this.#word;
     const slot = this.#slot;
@@ -228,7 +238,7 @@ class Semaphore extends SharedPrimitive {
   #giveBackContended(n) {
     const word = this.#word;
     thread.drainSoon(word);
-    const status = binding.release(word, Ask.Permits, n, this.#permits);
+    const status = binding.release(word, this.#ask, n, this.#permits);
     if (status === binding.CORRUPT) throw corrupt(word);
     if (status === binding.NOT_OWNER) throw this.#tooMany(n);
   }
@@ -240,6 +250,10 @@ class Semaphore extends SharedPrimitive {
 
 /** Permits that were taken together, and go back at the latest when their thread ends. */
 class SemaphorePermits {
+  static {
+    thread.addClass(SemaphorePermits, (permits) => wordOf(permits.#semaphore));
+  }
+
   #semaphore;
   #count;
 

@@ -1,0 +1,49 @@
+// Runs a program in the place of this one: its output, its signals, its end.
+
+const { spawn } = require('node:child_process');
+const fs = require('node:fs');
+const { constants } = require('node:os');
+
+const FORWARDED = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGUSR1', 'SIGUSR2'].filter(
+  (signal) => process.platform !== 'win32' || signal === 'SIGINT' || signal === 'SIGTERM' || signal === 'SIGHUP',
+);
+/** What a terminal sends to all processes of its foreground, this one's child too. */
+const OF_TERMINAL = new Set(['SIGINT', 'SIGQUIT']);
+/** Whether there is a terminal, which sends these to all processes at once, whatever stdin is. */
+function hasTerminal() {
+  try {
+    fs.closeSync(fs.openSync('/dev/tty'));
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** As shells have it. */
+const NOT_FOUND = 127;
+const NOT_EXECUTABLE = 126;
+const KILLED = 128;
+
+/** Node.js becomes another one, if it can: then there is nobody to hand anything on. Returns whether it does. */
+exports.become = (args, env) => {
+  if (process.execve === undefined || process.platform === 'win32') return false;
+  process.execve(process.execPath, [process.execPath, ...args], env);
+  return true;
+};
+
+/** `ended(code, signal)` is called with one of the two when it has ended, or could not begin. Returns nothing. */
+exports.runChild = (command, args, options, ended) => {
+  const child = spawn(command, args, options);
+  const isTold = hasTerminal();
+  for (const signal of FORWARDED) {
+    process.on(signal, () => {
+      if (!(isTold && OF_TERMINAL.has(signal))) child.kill(signal);
+    });
+  }
+  child.on('error', (error) => {
+    if (child.pid !== undefined) return;
+    process.stderr.write(`sablock: ${error.message}\n`);
+    ended(error.code === 'ENOENT' ? NOT_FOUND : NOT_EXECUTABLE, null);
+  });
+  child.on('exit', (code, signal) => ended(code ?? KILLED + constants.signals[signal], signal));
+};

@@ -1,0 +1,14 @@
+// `sablock doctor app.js`: runs a program with the doctor in all of its threads.
+
+const path = require('node:path');
+const { become, runChild } = require('./child.js');
+
+module.exports = (args, fail) => {
+  if (args.length === 0) return fail('doctor needs a program. See sablock --help.');
+  const preload = ['--require', path.join(__dirname, '..', 'doctor', 'index.js')];
+  const env = { ...process.env, SABLOCK_DOCTOR_SIGNAL: 'SIGUSR2' };
+  if (become([...preload, ...args], env)) return;
+  runChild(process.execPath, [...preload, ...args], { stdio: 'inherit', env }, (code) => {
+    process.exitCode = code;
+  });
+};

@@ -1,0 +1,56 @@
+#!/usr/bin/env node
+// `npx sablock`: one command for each thing that is asked for in a shell.
+
+const USAGE = `Usage: sablock <command>
+
+  doctor [node options] program.js [arguments]
+      Runs a program with the lock doctor in all of its threads. If something
+      hangs or could deadlock, a report is printed to stderr; kill -USR2 <pid>
+      prints it at any time, Ctrl-C at the end.
+
+  run NAME [options] [--] command [arguments]
+      Runs a command while it holds the lock of this name of the machine.
+      --shared          holds it with others who share it
+      --timeout 5s      waits no longer (ms, s, m); exits with 1 then
+      --if-available    does not wait; exits with 1 if it is held
+      --directory PATH  the directory of the locks
+
+  locks [directory] [--json]
+      Prints who holds the locks of the machine.
+
+  clean [directory]
+      Removes the files of locks that nobody has used for a day. The mark that
+      a holder has ended inside is kept.
+
+  --help, --version
+`;
+
+const COMMANDS = {
+  clean: () => require('./clean.js'),
+  doctor: () => require('./doctor.js'),
+  locks: () => require('./locks.js'),
+  run: () => require('./run.js'),
+};
+
+/** Of a command line that cannot be understood. */
+const MISUSED = 2;
+
+function fail(message) {
+  process.stderr.write(`sablock: ${message}\n`);
+  process.exitCode = MISUSED;
+}
+
+function main([command, ...args]) {
+  if (command === '--help' || command === '-h' || args[0] === '--help') {
+    process.stdout.write(USAGE);
+  } else if (command === '--version' || command === '-v') {
+    process.stdout.write(`${require('../../package.json').version}\n`);
+  } else if (Object.hasOwn(COMMANDS, command ?? '')) {
+    COMMANDS[command]()(args, fail);
+  } else {
+    process.stderr.write(USAGE);
+    process.exitCode = MISUSED;
+  }
+}
+
+main(process.argv.slice(2));

@@ -1,0 +1,75 @@
+// Which holds the running code is inside of: those whose functions await it. V8 knows, and shows it in stacks: the functions that
+// verbs with callbacks run have names that say by which hold. Asking costs nothing until somebody asks.
+
+const { types } = require('node:util');
+const { readStack } = require('./sites.js');
+
+const settled = Promise.resolve();
+const ignore = () => {};
+
+/** Whether the runtime has such stacks. */
+exports.knowsChains = process.versions.v8 !== undefined && process.versions.bun === undefined;
+
+/** The functions that run under a tracked hold have this name and a serial. */
+const MARK = 'sablock hold ';
+/** Promises that may be settled by more than one of those that they were made of. */
+const SEVERAL = /^async Promise\.(?:any|race)/;
+
+/** The serials of the holds whose functions have called, or await, the code that runs; innermost first. */
+function enclosing() {
+  const serials = [];
+  for (const frame of readStack()) {
+    const name = frame.getFunctionName?.() ?? '';
+    if (name.startsWith(MARK)) serials.push(Number(name.slice(MARK.length)));
+    else if (SEVERAL.test(frame.toString())) break;
+  }
+  return serials;
+}
+exports.enclosing = enclosing;
+
+/**
+ * Calls `tell` in a microtask with the serials of the holds whose functions await `promise`, which stays as it is. The promise of
+ * the reaction that asks has a reaction of its own, which would settle `promise` if its functions did anything: so V8 goes on
+ * from there.
+ */
+exports.askWhoAwaits = (promise, tell) => {
+  const asking = settled.then(() => tell(enclosing()));
+  function Stand(executor) {
+    executor(ignore, ignore);
+    return promise;
+  }
+  asking.constructor = { [Symbol.species]: Stand };
+  asking.then(ignore, ignore);
+};
+
+/** Whether `await` does nothing but wait for it: what else is thenable is left to whoever awaits it. */
+const isPlain = (result) =>
+  types.isPromise(result) &&
+  Object.getPrototypeOf(result) === Promise.prototype &&
+  !Object.hasOwn(result, 'then') &&
+  !Object.hasOwn(result, 'constructor');
+
+/** Runs `fn` with the mark of a hold on it, and on what it awaits; returns what it returns. */
+exports.runMarked = (serial, fn, args, end) => {
+  const name = `${MARK}${serial}`;
+  const marked = {
+    [name]: (run) => run(),
+    async [`${name}.`](promise) {
+      try {
+        return await promise;
+      } finally {
+        end();
+      }
+    },
+  };
+  let result;
+  try {
+    result = marked[name](() => Reflect.apply(fn, undefined, args));
+  } catch (error) {
+    end();
+    throw error;
+  }
+  if (isPlain(result)) return marked[`${name}.`](result);
+  end();
+  return result;
+};

@@ -1,0 +1,34 @@
+// The start of a lock worker: the hidden thread that keeps the connections to stores. A thread ends with its starter, so the main
+// thread starts it, also for others, whether it has loaded what asks stores or not.
+
+const path = require('node:path');
+const { SHARE_ENV, Worker } = require('node:worker_threads');
+const binding = require('../load/binary.js');
+const { toText } = require('./error-text.js');
+
+const FILE = path.join(__dirname, '..', 'stores', 'worker.js');
+
+/** Starts the lock worker of a desk in this thread. */
+function start(desk) {
+  const fail = (cause) => {
+    const advice = cause?.code === 'ERR_ACCESS_DENIED' ? ' Run Node.js with --allow-worker beside --permission.' : '';
+    const message = `The thread that keeps the locks of the store has ended.${advice}`;
+    binding.endDesk(desk, toText({ message, cause }));
+  };
+  try {
+    const worker = new Worker(FILE, { name: 'sablock-locks', env: SHARE_ENV, workerData: { sablockLockWorker: desk } });
+    // Always: without a listener the error would be an uncaught one of this thread.
+    worker.on('error', fail);
+    worker.on('exit', () => fail());
+    worker.unref();
+  } catch (error) {
+    fail(error);
+  }
+}
+
+exports.start = start;
+
+/** The main thread starts what other threads have asked it for. */
+exports.startDue = () => {
+  for (let desk = binding.nextDueDesk(); desk >= 0; desk = binding.nextDueDesk()) start(desk);
+};

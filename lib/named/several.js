@@ -1,0 +1,167 @@
+// Several names at once: all or none. They are locked in the order of their code units, which is the same for everybody, so that
+// two such requests never wait for each other.
+
+const { inspect } = require('node:util');
+const { binding } = require('../engine/thread.js');
+const { lazily } = require('../load/lazily.js');
+const { notSupported } = require('./errors.js');
+const { giveBack, numberOf } = require('./held-lock.js');
+const { checkRequest, toName } = require('./options.js');
+const { obtain } = require('./requests.js');
+
+const blocking = lazily(() => require('./blocking.js'));
+const takeOver = lazily(() => require('./take-over.js'));
+
+const secret = Symbol('HeldLocks');
+
+/** The names, each once, in the order in which they were given. */
+exports.toNames = (names) => [...new Set(Array.from(names, toName))];
+
+/** What is not allowed for one of the names, or for several. */
+exports.checkRequests = (backend, names, options) => {
+  for (const name of names) checkRequest(backend, name, options);
+  if (options.steal) {
+    throw notSupported('The option "steal" is for one name at a time: several could not be had all or none.');
+  }
+};
+
+/** Of some names: what is locked so far, and what is asked for next. */
+class Locking {
+  /** By name. */
+  #locks = new Map();
+  #names;
+  #options;
+  #deadline;
+
+  constructor(names, options) {
+    this.#names = names;
+    this.#options = options;
+    this.#deadline = options.timeout === Infinity ? Infinity : performance.now() + options.timeout;
+  }
+
+  /** The names in the order of their locking. */
+  inOrder() {
+    // By code units, whatever the language.
+    return [...this.#names].sort((one, other) => (one < other ? -1 : 1));
+  }
+
+  /** The options for the next name. One that is free is had though no time is left. */
+  next() {
+    const { timeout } = this.#options;
+    const left = this.#deadline === Infinity ? timeout : Math.max(this.#deadline - performance.now(), 0);
+    return { ...this.#options, timeout: left, limit: timeout };
+  }
+
+  /** It is locked, and the others are not yet. */
+  add(lock) {
+    this.#locks.set(lock.name, lock);
+    binding.noteNameIn(numberOf(lock), false);
+  }
+
+  /** All are locked: returns them in the order in which they were asked for. */
+  finish() {
+    const locks = this.#names.map((name) => this.#locks.get(name));
+    for (const lock of locks) binding.noteNameIn(numberOf(lock), true);
+    return locks;
+  }
+
+  /** One could not be had. */
+  giveBack() {
+    for (const lock of [...this.#locks.values()].reverse()) {
+      if (!lock.locked) continue;
+      takeOver().forward(lock);
+      giveBack(lock);
+    }
+  }
+}
+
+const identity = (lock) => lock;
+
+/** A promise of what `use` makes of the locks of these names, in the order of the names; of `use(null)` as for one name. */
+exports.obtainSeveral = async (backend, names, options, use, verb) => {
+  const { signal } = options;
+  const locking = new Locking(names, options);
+  let locks;
+  try {
+    for (const name of locking.inOrder()) {
+      const lock = await obtain(backend, name, locking.next(), identity, verb);
+      if (lock === null) {
+        locking.giveBack();
+        return use(null);
+      }
+      locking.add(lock);
+    }
+    if (names.length === 0) await undefined;
+    if (signal?.aborted) throw signal.reason;
+    locks = locking.finish();
+  } catch (error) {
+    locking.giveBack();
+    throw error;
+  }
+  return use(locks);
+};
+
+/** The locks of these names, in their order; null if one had to be available and is not. Blocks. */
+exports.obtainSeveralBlocking = (backend, names, options, verb, accept) => {
+  const locking = new Locking(names, options);
+  try {
+    for (const name of locking.inOrder()) {
+      const lock = blocking().obtainBlocking(backend, name, locking.next(), verb);
+      if (lock === null) {
+        locking.giveBack();
+        return null;
+      }
+      locking.add(lock);
+    }
+    const locks = locking.finish();
+    if (accept !== undefined) for (const lock of locks) accept(lock);
+    return locks;
+  } catch (error) {
+    locking.giveBack();
+    throw error;
+  }
+};
+
+/** Several locks that were acquired together. */
+class HeldLocks {
+  #locks;
+
+  constructor(key, locks) {
+    if (key !== secret) {
+      throw new TypeError('Illegal constructor. These come from acquire() and acquireAsync() of several names.');
+    }
+    this.#locks = Object.freeze(locks);
+  }
+
+  get locks() {
+    return this.#locks;
+  }
+
+  get locked() {
+    return this.#locks.some((lock) => lock.locked);
+  }
+
+  get abandoned() {
+    return this.#locks.filter((lock) => lock.abandoned);
+  }
+
+  unlock() {
+    let isReleased = false;
+    for (const lock of [...this.#locks].reverse()) isReleased = lock.unlock() || isReleased;
+    return isReleased;
+  }
+
+  [Symbol.for('nodejs.util.inspect.custom')](depth, options) {
+    if (!(#locks in this)) return this;
+    if (depth < 0) return options.stylize('[HeldLocks]', 'special');
+    const { locked, locks } = this;
+    return `HeldLocks ${inspect({ locked, locks }, { ...options, depth })}`;
+  }
+
+  [Symbol.dispose ?? Symbol.for('nodejs.dispose')]() {
+    this.unlock();
+  }
+}
+
+exports.HeldLocks = HeldLocks;
+exports.newLocks = (locks) => (locks === null ? null : new HeldLocks(secret, locks));

@@ -1,0 +1,71 @@
+// What waits for names publish on diagnostics channels. Loaded by the first one while anybody has subscribed.
+
+const { AsyncResource } = require('node:async_hooks');
+const { binding } = require('../engine/thread.js');
+const { beginWait } = require('../engine/diagnosis.js');
+const { placeOf } = require('./errors.js');
+
+const { Exclusive } = binding.NameMode;
+
+/** A name of a backend that this thread waits for: what `diagnosis.js` watches. */
+class WatchedName {
+  #backend;
+
+  constructor(backend, name) {
+    Object.assign(this, placeOf(name));
+    this.#backend = backend;
+    this.waits = 0;
+  }
+
+  /** Who holds the name alone; null if nobody does. A serial tells one hold from the next. */
+  hold() {
+    const { outer, space } = this.#backend;
+    // undefined: in a thread that is ending Node.js lets nobody make objects.
+    const inside = binding.nameHolders(space, this.name)?.find(({ isIn, mode }) => isIn && mode === Exclusive);
+    if (inside !== undefined) return { serial: `${inside.threadId}-${inside.number}`, threadId: inside.threadId };
+    const other = outer?.holderOf?.(this.name);
+    if (other == null) return null;
+    const { pid, threadId, since } = other;
+    return { serial: `${pid}-${threadId}-${since}`, threadId, pid };
+  }
+}
+
+/** By backend and name: several waits of the thread for one name watch it together. */
+const watched = new Map();
+
+function watch(backend, name) {
+  const key = `${backend.space} ${name}`;
+  let word = watched.get(key);
+  if (word === undefined) {
+    word = new WatchedName(backend, name);
+    watched.set(key, word);
+  }
+  word.waits += 1;
+  return word;
+}
+
+function unwatch(backend, word) {
+  word.waits -= 1;
+  if (word.waits === 0) watched.delete(`${backend.space} ${word.name}`);
+}
+
+/**
+ * A request waits from now on. Returns what has `end(status)`, with a status of the binding, or `'aborted'`; undefined if there is
+ * nothing to publish. Only the first one counts.
+ */
+exports.beginWatch = ({ backend, lock }, kind) => {
+  const scope = new AsyncResource('SablockWait');
+  const word = watch(backend, lock.name);
+  const wait = { lock, word, runInAsyncScope: (tell) => scope.runInAsyncScope(tell) };
+  const watching = beginWait(wait, kind);
+  let isOver = false;
+  return {
+    end(status) {
+      if (isOver) return;
+      isOver = true;
+      watching?.end(status);
+      unwatch(backend, word);
+      scope.emitDestroy();
+    },
+  };
+};

@@ -1,0 +1,26 @@
+// The errors of stores. They are made in the lock worker and cross to whoever asked as text; see ../engine/error-text.js.
+
+const coded = (error, code) => Object.assign(error, { code });
+
+/** What a store answers, refuses, or does not answer. `isFinal`: to ask again would not help. */
+exports.storeError = (message, { cause, isFinal = false, code = 'ERR_LOCK_STORE' } = {}) =>
+  Object.assign(coded(new Error(message, cause === undefined ? undefined : { cause }), code), { isFinal });
+
+exports.noClient = (modules, cause) =>
+  exports.storeError(
+    `No client for this store is installed. Run \`npm install ${modules[0]}\`` +
+      `${modules.length > 1 ? ` (or ${modules.slice(1).join(', ')})` : ''}, or give { module: "/absolute/path" }.`,
+    { cause, isFinal: true, code: 'ERR_LOCK_NO_CLIENT' },
+  );
+
+exports.closed = () =>
+  coded(
+    new Error('This LockManager was closed by close(): it grants nothing any more. Make another.'),
+    'ERR_LOCK_CLOSED',
+  );
+
+exports.notServed = (connectTimeout) =>
+  exports.storeError(
+    `The thread that keeps the locks of the store has not begun within ${connectTimeout} ms: the main thread, which starts it, ` +
+      'is busy or blocked. Make the first request there, or give a longer connectTimeout.',
+  );

@@ -1,0 +1,13 @@
+// sablock/etcd: locks that an etcd cluster keeps.
+
+const { readConnection } = require('./etcd/connection.js');
+const { describeStore } = require('./store.js');
+
+/** The options that are numbers: the usual value, and the least. */
+const NUMBERS = { lease: [30_000, 2000] };
+
+exports.etcd = (connection, options) => {
+  const store = describeStore('etcd', connection, options, NUMBERS);
+  readConnection(connection);
+  return store;
+};

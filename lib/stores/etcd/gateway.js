@@ -1,0 +1,156 @@
+// etcd's JSON gateway, over the HTTP of Node.js: calls, and one stream of what is deleted. Keys and values are base64 there, and
+// numbers of 64 bits are text.
+
+const http = require('node:http');
+const https = require('node:https');
+const { storeError } = require('../errors.js');
+const { readConnection } = require('./connection.js');
+
+/** Codes of gRPC. */
+const NO_USERS = 9;
+const UNAUTHENTICATED = 16;
+const FINAL = new Set([
+  3, // INVALID_ARGUMENT: a wrong password, or none.
+  7, // PERMISSION_DENIED
+  12, // UNIMPLEMENTED: an etcd before 3.4, or something else.
+]);
+/** The lease that a call names is over. */
+exports.NOT_FOUND = 5;
+
+exports.toText = (bytes) => Buffer.from(bytes ?? '', 'base64').toString('latin1');
+exports.toBase64 = (text) => Buffer.from(text, 'latin1').toString('base64');
+
+class Gateway {
+  #urls;
+  #tls;
+  #user;
+  #token = null;
+  #agents = { 'http:': new http.Agent({ keepAlive: true }), 'https:': new https.Agent({ keepAlive: true }) };
+  /** The endpoint that answered last. */
+  #at = 0;
+
+  constructor(connection) {
+    const { urls, tls, username, password } = readConnection(connection);
+    this.#urls = urls;
+    this.#tls = tls;
+    this.#user = username === '' ? null : { name: username, password };
+  }
+
+  /** The answer to one call, which has `limit` milliseconds. */
+  async call(path, body, limit) {
+    if (this.#user !== null && this.#token === null) await this.#authenticate(limit);
+    try {
+      return await this.#post(path, body, limit);
+    } catch (error) {
+      // Tokens end after some minutes.
+      if (error.grpc !== UNAUTHENTICATED || this.#user === null) throw error;
+      await this.#authenticate(limit);
+      return this.#post(path, body, limit);
+    }
+  }
+
+  async #authenticate(limit) {
+    this.#token = null;
+    try {
+      const { token } = await this.#post('auth/authenticate', this.#user, limit);
+      this.#token = token;
+    } catch (error) {
+      // A cluster that asks nobody who it is.
+      if (error.grpc !== NO_USERS) throw error;
+      this.#user = null;
+    }
+  }
+
+  #post(path, body, limit) {
+    return new Promise((resolve, reject) => {
+      const request = this.#request(path, body, reject, (response) => {
+        let text = '';
+        response.setEncoding('utf8');
+        response.on('data', (data) => {
+          text += data;
+        });
+        response.on('error', reject);
+        response.on('end', () => {
+          clearTimeout(timer);
+          try {
+            resolve(read(response.statusCode, text));
+          } catch (error) {
+            reject(error);
+          }
+        });
+      });
+      const late = () => request.destroy(new Error(`etcd has not answered within ${limit} ms`));
+      const timer = setTimeout(late, limit);
+      request.once('close', () => clearTimeout(timer));
+    });
+  }
+
+  /** Calls `onMessage(result)` for each message of a stream, and `onEnd(reason)` once when it is over. Returns how it is ended. */
+  stream(path, body, onMessage, onEnd) {
+    let isOver = false;
+    const end = (reason) => {
+      if (isOver) return;
+      isOver = true;
+      request.destroy();
+      onEnd(reason);
+    };
+    const fail = ({ message }) => end(message);
+    const request = this.#request(path, body, fail, (response) => {
+      let rest = '';
+      response.setEncoding('utf8');
+      response.on('data', (data) => {
+        const lines = (rest + data).split('\n');
+        rest = lines.pop();
+        for (const line of lines) {
+          if (isOver || line === '') continue;
+          const { result, error } = JSON.parse(line);
+          if (result === undefined || result.canceled) end(error?.message ?? result?.cancel_reason);
+          else onMessage(result);
+        }
+      });
+      response.on('error', fail);
+      response.on('close', () => end());
+    });
+    return () => end();
+  }
+
+  #request(path, body, onError, onResponse) {
+    const at = this.#at;
+    const url = this.#urls[at];
+    const { request } = url.protocol === 'https:' ? https : http;
+    const text = JSON.stringify(body);
+    const headers = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) };
+    if (this.#token !== null) headers.authorization = this.#token;
+    const options = { ...this.#tls, method: 'POST', headers, agent: this.#agents[url.protocol] };
+    const made = request(new URL(`/v3/${path}`, url.origin), options, onResponse);
+    made.on('error', (error) => {
+      // The next one may be reached.
+      if (this.#at === at) this.#at = (at + 1) % this.#urls.length;
+      onError(error);
+    });
+    made.end(text);
+    return made;
+  }
+
+  close() {
+    for (const agent of Object.values(this.#agents)) agent.destroy();
+  }
+}
+
+/** The object of an answer, or its error. */
+function read(status, text) {
+  let answer;
+  try {
+    answer = JSON.parse(text);
+  } catch (cause) {
+    const message = `This is no etcd of version 3.4 or later: its answer has status ${status}.`;
+    throw storeError(message, { cause, isFinal: status < 500 });
+  }
+  if (status === 200 && answer.error === undefined) return answer.result ?? answer;
+  // In a stream it is an object.
+  const { error } = answer;
+  const [reason, grpc] = typeof error === 'object' ? [error.message, error.grpc_code] : [error, answer.code];
+  throw Object.assign(storeError(`etcd answers: ${reason}.`, { isFinal: FINAL.has(grpc) }), { grpc });
+}
+
+exports.Gateway = Gateway;

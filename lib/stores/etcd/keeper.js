@@ -1,0 +1,326 @@
+// Locks in etcd: a key for each request, all with the one lease of this session. The revision that made a key is its place in line
+// and its fence. An exclusive request waits until the key before it is deleted, a shared one until the nearest exclusive one is.
+//
+// A second key marks a name that is held alone, and goes with the release: so a holder that was killed leaves it. It is written in
+// the step that grants, which sees as well whether the key of the request still exists.
+
+const { createHash } = require('node:crypto');
+const { binding } = require('../../engine/thread.js');
+const { storeError } = require('../errors.js');
+const { asStoreError, lockWithRetry } = require('../retry.js');
+const { Gateway, NOT_FOUND, toBase64 } = require('./gateway.js');
+const { Place, inOrder, readLine, under } = require('./place.js');
+const { Session } = require('./session.js');
+const { TAKEN, UNREACHABLE } = require('../verbs.js');
+
+class EtcdKeeper {
+  #settings;
+  #desk;
+  #gateway;
+  #session = null;
+  #connecting = null;
+  #isKnown = false;
+  #isClosed = false;
+  #lastId = 0;
+  /** By prefix, the release that is under way. */
+  #releasing = new Map();
+  #counts = { connects: 0, grants: 0, losses: 0, roundTripMs: null };
+
+  constructor({ connection, settings }, desk) {
+    this.#settings = settings;
+    this.#desk = desk;
+    this.#gateway = new Gateway(connection);
+  }
+
+  lock(ticket) {
+    const goesOn = () => this.#isKnown && !this.#isClosed;
+    return lockWithRetry('etcd', ticket, () => this.#lockOnce(ticket), goesOn);
+  }
+
+  async #lockOnce(ticket) {
+    const prefix = this.#prefixOf(ticket.name);
+    await this.#releasing.get(prefix);
+    const session = await this.#connect();
+    if (ticket.isCancelled) return null;
+    this.#lastId += 1;
+    const place = new Place(session, prefix, `${session.id}-${this.#lastId}`, ticket.isShared);
+    ticket.place = place;
+    session.places.set(place.key, place);
+    try {
+      const isFirst = await this.#enqueue(place, ticket.isTry);
+      if (!isFirst && (ticket.isTry || ticket.isCancelled)) {
+        // Of a try there may be no key.
+        if (place.revision === null) this.#end(place, 0);
+        else this.#leave(place);
+        return null;
+      }
+      if (!isFirst && !(await this.#wait(place))) return null;
+      return await this.#enter(place, ticket);
+    } catch (error) {
+      this.#leave(place);
+      if (error.grpc === NOT_FOUND) session.end(TAKEN);
+      throw error;
+    }
+  }
+
+  /** Makes its key; whether it is granted by that. */
+  async #enqueue(place, isTry) {
+    const put = { request_put: { key: toBase64(place.key), value: place.kind, lease: place.session.id } };
+    const isAlone = { ...under(place.prefix), target: 'CREATE', result: 'EQUAL', create_revision: '0' };
+    const { succeeded, header, responses } = await this.#transact(
+      place.isShared
+        ? { success: [put, place.readMark, inOrder(place.prefix)] }
+        : { compare: [isAlone], success: [put, place.readMark, place.setMark], failure: isTry ? [] : [put] },
+    );
+    if (succeeded !== true && isTry) return false;
+    place.revision = header.revision;
+    if (succeeded !== true) return false;
+    place.isMarked = isThere(responses[1]);
+    return !place.isShared || this.#blockerOf(place, responses[2].response_range) === null;
+  }
+
+  /** Until it is granted; false once it is withdrawn. */
+  async #wait(place) {
+    this.#look(place);
+    if (!(await place.granted)) return false;
+    // Its key may have gone while it waited: this step is the grant.
+    const { succeeded, responses } = await this.#transact({
+      compare: [place.exists],
+      success: place.isShared ? [place.readMark] : [place.readMark, place.setMark],
+    });
+    if (succeeded !== true) throw dropped();
+    place.isMarked = isThere(responses[0]);
+    return true;
+  }
+
+  /** Finds out who is before it. */
+  async #look(place) {
+    if (place.isLooking) {
+      place.isDirty = true;
+      return;
+    }
+    place.isLooking = true;
+    try {
+      do {
+        place.isDirty = false;
+        const { responses } = await this.#transact({ success: [inOrder(place.prefix)] });
+        if (place.isOver || place.isHeld) return;
+        place.blocker = this.#blockerOf(place, responses[0].response_range);
+      } while (place.isDirty);
+      if (place.blocker === null) {
+        place.isHeld = true;
+        place.settle.resolve(true);
+      }
+    } catch (error) {
+      // Not reached, it looks again with the next renewal.
+      if (error.isGone) place.settle.reject(error);
+    } finally {
+      place.isLooking = false;
+    }
+  }
+
+  /** Of the keys in line, the one that it waits for; null if it is granted. */
+  #blockerOf(place, { kvs = [] }) {
+    const line = readLine(kvs);
+    const index = line.findIndex(({ key }) => key === place.key);
+    if (index < 0) throw dropped();
+    const before = line.slice(0, index).filter(({ isShared }) => !place.isShared || !isShared);
+    return before.at(-1)?.key ?? null;
+  }
+
+  /** Granted: what it has is worth half a lease at least. */
+  async #enter(place, ticket) {
+    const { session } = place;
+    place.isHeld = true;
+    if (session.left < session.length / 2) await session.renew();
+    if (place.isOver || session.isOver || ticket.isCancelled) throw dropped();
+    place.lease = binding.beginLease(session.until);
+    this.#counts.grants += 1;
+    return { lease: place.lease, fence: ticket.wantsFence ? BigInt(place.revision) : 0n, abandoned: place.isMarked };
+  }
+
+  cancel({ place }) {
+    // While its key is being made, it is to exist before it can be deleted.
+    if (place === null || place.isHeld || place.revision === null) return;
+    place.settle.resolve(false);
+    this.#leave(place);
+  }
+
+  release(ticket, isAbandoned) {
+    if (ticket.place === null) return;
+    this.#leave(ticket.place, 0, isAbandoned);
+    ticket.place = null;
+  }
+
+  /** Its holder says that all is well: with its release the mark goes. */
+  markConsistent({ place }) {
+    if (place === null) return;
+    place.isMarked = false;
+    if (!place.isShared) return;
+    const clear = { request_delete_range: { key: place.mark } };
+    this.#transact({ compare: [place.exists], success: [clear] }).catch(() => {});
+  }
+
+  /** Not reached, its session deletes the key later. */
+  #leave(place, loss = 0, isAbandoned = loss !== 0) {
+    if (place.isOver) return;
+    const { session, prefix } = place;
+    this.#end(place, loss);
+    if (session.isOver) return;
+    const goes = [{ request_delete_range: { key: toBase64(place.key) } }];
+    const clearsMark = place.isHeld && !place.isShared && !place.isMarked && !isAbandoned;
+    if (clearsMark) goes.push({ request_delete_range: { key: place.mark } });
+    const isSure = place.revision !== null;
+    const released = this.#transact(isSure ? { compare: [place.exists], success: goes } : { success: goes }).then(
+      () => isSure || session.strays.set(place.key, binding.leaseTime()),
+      () => session.strays.set(place.key, binding.leaseTime()),
+    );
+    this.#releasing.set(prefix, released);
+    released.then(() => {
+      if (this.#releasing.get(prefix) === released) this.#releasing.delete(prefix);
+    });
+  }
+
+  #end(place, loss) {
+    place.isOver = true;
+    place.session.places.delete(place.key);
+    if (place.lease !== 0) binding.endLease(this.#desk, place.lease, loss);
+  }
+
+  /** etcd has it no more, or may not. */
+  #gone(place, loss) {
+    if (place.isOver) return;
+    const wasHeld = place.lease !== 0;
+    this.#leave(place, loss);
+    if (wasHeld) this.#counts.losses += 1;
+    else place.settle.reject(dropped());
+  }
+
+  async check() {
+    await Promise.allSettled(this.#releasing.values());
+    await this.#connect();
+    const begun = performance.now();
+    await this.#transact({ success: [{ request_range: { key: toBase64(this.#space) } }] });
+    return { roundTripMs: performance.now() - begun };
+  }
+
+  stats() {
+    return { ...this.#counts, connections: this.#session === null ? 0 : 2 };
+  }
+
+  /** Those in other sessions who hold these names. */
+  async query({ names }) {
+    const session = await this.#connect();
+    const { responses } = await this.#transact({ success: names.map((name) => inOrder(this.#prefixOf(name))) });
+    return responses.flatMap(({ response_range: { kvs = [] } }, index) => {
+      const line = readLine(kvs);
+      const alone = line.findIndex(({ isShared }) => !isShared);
+      return line
+        .slice(0, alone < 0 ? line.length : Math.max(alone, 1))
+        .map(({ key, isShared }) => ({ id: key.split('/').at(-1).split('-')[0], isShared }))
+        .filter(({ id }) => id !== session.id)
+        .map(({ id, isShared }) => ({
+          name: names[index],
+          mode: isShared ? 'shared' : 'exclusive',
+          clientId: `etcd-${id}`,
+          pid: -1,
+          threadId: -1,
+          heldMs: -1,
+        }));
+    });
+  }
+
+  close() {
+    this.#isClosed = true;
+    const session = this.#session;
+    this.#session = null;
+    Promise.allSettled(this.#releasing.values())
+      .then(() => session?.close())
+      .finally(() => this.#gateway.close());
+  }
+
+  #prefixOf(name) {
+    const hash = createHash('sha256').update(Buffer.from(name, 'utf16le')).digest('base64url');
+    return `${this.#space}/${hash}/`;
+  }
+
+  /** The namespace, as bytes. */
+  get #space() {
+    return Buffer.from(this.#settings.namespace).toString('latin1');
+  }
+
+  async #transact(transaction) {
+    const begun = binding.leaseTime();
+    const answer = await this.#call('kv/txn', transaction);
+    this.#counts.roundTripMs = binding.leaseTime() - begun;
+    return answer;
+  }
+
+  async #call(path, body) {
+    const { connectTimeout, lease } = this.#settings;
+    try {
+      return await this.#gateway.call(path, body, Math.min(connectTimeout, lease / 2));
+    } catch (error) {
+      throw asStoreError('etcd', error);
+    }
+  }
+
+  #connect() {
+    if (this.#isClosed) return Promise.reject(storeError('This store was closed.'));
+    if (this.#session !== null) return Promise.resolve(this.#session);
+    this.#connecting ??= this.#begin().finally(() => {
+      this.#connecting = null;
+    });
+    return this.#connecting;
+  }
+
+  async #begin() {
+    const session = new Session({
+      settings: this.#settings,
+      call: (path, body) => this.#call(path, body),
+      watch: (onMessage, onEnd) => {
+        const watched = { ...under(`${this.#space}/`), filters: ['NOPUT'] };
+        return this.#gateway.stream('watch', { create_request: watched }, onMessage, onEnd);
+      },
+      onDeleted: (key) => this.#deleted(session, key),
+      onRenewed: () => this.#renewed(session),
+      onEnd: (loss) => this.#ended(session, loss),
+    });
+    await session.begin();
+    if (this.#isClosed) {
+      session.close();
+      throw storeError('This store was closed.');
+    }
+    this.#session = session;
+    this.#isKnown = true;
+    this.#counts.connects += 1;
+    return session;
+  }
+
+  #deleted(session, key) {
+    const own = session.places.get(key);
+    if (own !== undefined && own.revision !== null) this.#gone(own, TAKEN);
+    for (const place of session.places.values()) {
+      if (place.isHeld || !key.startsWith(place.prefix)) continue;
+      if (place.isLooking || place.blocker === key) this.#look(place);
+    }
+  }
+
+  /** What the stream of deletions may have missed is looked for. */
+  #renewed(session) {
+    for (const place of session.places.values()) {
+      if (place.lease !== 0 && !binding.extendLease(place.lease, session.until)) this.#gone(place, UNREACHABLE);
+      else if (!place.isHeld && place.revision !== null) this.#look(place);
+    }
+  }
+
+  #ended(session, loss) {
+    if (this.#session === session) this.#session = null;
+    for (const place of session.places.values()) this.#gone(place, loss);
+  }
+}
+
+const isThere = ({ response_range: { kvs = [] } }) => kvs.length > 0;
+const dropped = () => Object.assign(storeError('etcd has dropped the request.'), { isGone: true });
+
+exports.EtcdKeeper = EtcdKeeper;

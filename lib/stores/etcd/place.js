@@ -1,0 +1,66 @@
+// A request in etcd, and the keys that stand for it.
+
+const { toBase64, toText } = require('./gateway.js');
+
+const EXCLUSIVE = 'x';
+const SHARED = 's';
+
+/** All keys that begin with it, which ends in '/'. */
+const under = (prefix) => ({ key: toBase64(prefix), range_end: toBase64(`${prefix.slice(0, -1)}0`) });
+const inOrder = (prefix) => ({ request_range: { ...under(prefix), sort_order: 'ASCEND', sort_target: 'CREATE' } });
+
+const readLine = (kvs) => kvs.map(({ key, value }) => ({ key: toText(key), isShared: toText(value) === SHARED }));
+
+/** A request in etcd. */
+class Place {
+  isHeld = false;
+  isOver = false;
+  /** Somebody ended who held the name; as if, while that is not known. */
+  isMarked = true;
+  /** When its key was made; null: not yet. */
+  revision = null;
+  /** The key whose deletion it waits for. */
+  blocker = null;
+  /** It is finding out, and what was deleted meanwhile may be what it finds. */
+  isLooking = false;
+  isDirty = false;
+  /** The lease of its holder. */
+  lease = 0;
+  /** Settles the wait. */
+  settle = null;
+
+  constructor(session, prefix, id, isShared) {
+    this.session = session;
+    this.prefix = prefix;
+    this.key = `${prefix}${id}`;
+    this.isShared = isShared;
+    this.granted = new Promise((resolve, reject) => {
+      this.settle = { resolve, reject };
+    });
+    this.granted.catch(() => {});
+  }
+
+  get kind() {
+    return toBase64(this.isShared ? SHARED : EXCLUSIVE);
+  }
+
+  /** Its mark, beside its prefix. */
+  get mark() {
+    return toBase64(`${this.prefix.slice(0, -1)}:held`);
+  }
+
+  get readMark() {
+    return { request_range: { key: this.mark } };
+  }
+
+  get setMark() {
+    return { request_put: { key: this.mark, value: this.kind } };
+  }
+
+  /** Whether its key is the one that it made. */
+  get exists() {
+    return { key: toBase64(this.key), target: 'CREATE', result: 'EQUAL', create_revision: this.revision };
+  }
+}
+
+Object.assign(exports, { Place, inOrder, readLine, under });

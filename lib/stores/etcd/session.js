@@ -1,0 +1,152 @@
+// A session in etcd: one lease, which is renewed, and a stream of what is deleted.
+
+const { binding } = require('../../engine/thread.js');
+const { storeError } = require('../errors.js');
+const { marginOf, pauses } = require('../retry.js');
+const { toBase64, toText } = require('./gateway.js');
+const { TAKEN, UNREACHABLE } = require('../verbs.js');
+
+class Session {
+  /** Of the lease. */
+  id = null;
+  isOver = false;
+  /** By key: those that wait, and those that hold. */
+  places = new Map();
+  /** Keys that a late message may make still, and when they were given up. */
+  strays = new Map();
+  /** How long the server keeps the lease, in milliseconds, and until when it surely does, in the time of leases. */
+  length = 0;
+  until = 0;
+  #of;
+  #timer = null;
+  #expiry = null;
+  #renewing = null;
+  #renewedAt = 0;
+  #endWatch = null;
+
+  constructor(of) {
+    this.#of = of;
+  }
+
+  get left() {
+    return this.until - binding.leaseTime();
+  }
+
+  /** Rejects if etcd cannot be reached, or refuses. */
+  async begin() {
+    const sentAt = binding.leaseTime();
+    const seconds = Math.ceil(this.#of.settings.lease / 1000);
+    const { ID, TTL } = await this.#of.call('lease/grant', { TTL: String(seconds) });
+    this.id = ID;
+    this.#extend(sentAt, TTL);
+    await this.#watch();
+    this.#timer = setInterval(() => this.#look(), this.length / 12).unref();
+  }
+
+  /** Resolves once it is renewed; rejects if that cannot be. */
+  renew() {
+    this.#renewing ??= this.#renew().finally(() => {
+      this.#renewing = null;
+    });
+    return this.#renewing;
+  }
+
+  async #renew() {
+    const sentAt = binding.leaseTime();
+    this.#renewedAt = sentAt;
+    const { TTL = '0' } = await this.#of.call('lease/keepalive', { ID: this.id });
+    if (this.isOver) return;
+    if (Number(TTL) <= 0) {
+      this.end(TAKEN);
+      throw storeError('etcd has ended the lease.');
+    }
+    // An answer that comes too late says nothing of what was in between.
+    if (binding.leaseTime() >= this.until) {
+      this.end(UNREACHABLE);
+      throw storeError('etcd has answered after the end of the lease.');
+    }
+    this.#extend(sentAt, TTL);
+    this.#of.onRenewed();
+    this.#deleteStrays();
+  }
+
+  #extend(sentAt, ttl) {
+    this.length = Number(ttl) * 1000;
+    this.#renewedAt = sentAt;
+    this.until = Math.max(this.until, sentAt + this.length - marginOf(this.length));
+    clearTimeout(this.#expiry);
+    this.#expiry = setTimeout(() => this.#look(), Math.max(this.left, 0) + 1).unref();
+  }
+
+  #look() {
+    const now = binding.leaseTime();
+    if (now >= this.until) this.end(UNREACHABLE);
+    else if (this.#renewing === null && now - this.#renewedAt >= this.length / 3) this.renew().catch(() => {});
+  }
+
+  /** Those that were given up a lease ago are gone for good. */
+  #deleteStrays() {
+    for (const [key, since] of this.strays) {
+      const isOld = binding.leaseTime() - since > this.length;
+      const gone = this.#of.call('kv/deleterange', { key: toBase64(key) });
+      gone.then(
+        () => isOld && this.strays.delete(key),
+        () => {},
+      );
+    }
+  }
+
+  /** Resolves once what is deleted from now on is told. Begins again by itself. */
+  #watch() {
+    return new Promise((resolve, reject) => {
+      const onMessage = ({ created, events = [] }) => {
+        if (created) resolve();
+        for (const { type, kv } of events) if (type === 'DELETE') this.#of.onDeleted(toText(kv.key));
+      };
+      const onEnd = (reason = 'it ended') => {
+        reject(storeError(`etcd does not tell what is deleted: ${reason}.`));
+        if (!this.isOver && this.#timer !== null) this.#watchAgain();
+      };
+      this.#endWatch = this.#of.watch(onMessage, onEnd);
+      setTimeout(() => reject(storeError('etcd has not answered in time.')), this.#of.settings.connectTimeout).unref();
+    });
+  }
+
+  async #watchAgain() {
+    for await (const _ of pauses()) {
+      if (this.isOver) return;
+      try {
+        await this.#watch();
+        // What was deleted meanwhile.
+        await this.renew();
+        return;
+      } catch {
+        this.#endWatch?.();
+      }
+    }
+  }
+
+  /** All that it has is lost. */
+  end(loss) {
+    if (this.isOver) return;
+    this.#stop();
+    this.#of.onEnd(loss);
+    // Others need not wait for its time.
+    this.#of.call('lease/revoke', { ID: this.id }).catch(() => {});
+  }
+
+  /** Nobody needs it any more. */
+  async close() {
+    this.#stop();
+    await this.#of.call('lease/revoke', { ID: this.id }).catch(() => {});
+  }
+
+  #stop() {
+    this.isOver = true;
+    clearInterval(this.#timer);
+    clearTimeout(this.#expiry);
+    this.#endWatch?.();
+  }
+}
+
+exports.Session = Session;

@@ -1,0 +1,342 @@
+// The outer lock of a manager that stands on a store (see ../named/backend.js): asks the lock worker, natively or by promise.
+
+const { AsyncResource } = require('node:async_hooks');
+const { binding, isMainThread, thread } = require('../engine/thread.js');
+const { Timer } = require('../engine/timer.js');
+const { describe, placeOfName, threadEnding } = require('../errors.js');
+const { fromText } = require('../engine/error-text.js');
+const { closed, notServed } = require('./errors.js');
+const { deskOfThread } = require('./owner.js');
+const { descriptionOf, readDescription } = require('./store.js');
+const { CALL, FENCE, LOCK, LOSSES, OPEN, TRY } = require('./verbs.js');
+
+const { Exclusive, Shared } = binding.NameMode;
+const { FenceHigh, FenceLow, Number: NUMBER } = binding.Field;
+const { GRANTED, INTERRUPTED, STORE_FAILED, STORE_LOST } = binding;
+
+/** For so long the end of a process waits until its releases are sent, in milliseconds. */
+const LAST_MS = 100;
+
+/** A lock that the store has granted to this thread. */
+class StoreHold {
+  abandoned;
+  ended = null;
+  fence;
+  /** Called when it may have been lost. */
+  onLost = null;
+  #number;
+  #since = performance.now();
+  #lost = null;
+  #owner;
+  #isShared;
+
+  /** Of the answer that the thread has just taken. */
+  constructor(number, mode, wantsFence, owner) {
+    this.#isShared = mode === 'shared';
+    const { record } = thread;
+    this.#number = number;
+    this.#owner = owner;
+    this.fence = wantsFence ? (BigInt(record[FenceHigh]) << 32n) | BigInt(record[FenceLow]) : null;
+    this.abandoned = binding.takeStoreText() === 'abandoned';
+    thread.stores.holds.set(number, this);
+    owner.holds.add(this);
+  }
+
+  get owner() {
+    return this.#owner;
+  }
+
+  /** `{ reason, heldMs }` once it was lost, else null. */
+  get lost() {
+    if (this.#lost === null && this.#number >= 0) this.#note(binding.lookStore(this.#number));
+    return this.#lost;
+  }
+
+  markConsistent() {
+    if (this.abandoned) this.#owner.tell('markConsistent', { number: this.#number });
+    this.abandoned = false;
+  }
+
+  /** The process ends: as `unlock`, with the mark of who ended inside. */
+  abandon() {
+    if (this.#number >= 0) binding.releaseStore(this.#number, !this.#isShared);
+    this.#number = -1;
+  }
+
+  unlock() {
+    if (this.#number < 0) return this.#lost === null;
+    this.#note(this.#end());
+    return this.#lost === null;
+  }
+
+  /** It ends now, whoever holds it. */
+  lose(reason) {
+    if (this.#number < 0) return;
+    this.#end();
+    this.#lost = { reason, heldMs: performance.now() - this.#since };
+    this.onLost?.();
+  }
+
+  #note(loss) {
+    if (loss === 0) return;
+    this.#lost = { reason: LOSSES[loss], heldMs: performance.now() - this.#since };
+    // The store may have it still.
+    if (this.#number >= 0) this.#end();
+  }
+
+  #end() {
+    const number = this.#number;
+    this.#number = -1;
+    thread.stores.holds.delete(number);
+    this.#owner.holds.delete(this);
+    return binding.releaseStore(number, false);
+  }
+}
+
+/** A promise for an answer. It is an async resource for the tools that show what keeps a process alive. */
+class StoreWait extends AsyncResource {
+  #number;
+  #ref;
+  #timer;
+  #served;
+  #settle;
+  #owner;
+  #conclude;
+
+  /** `conclude(number)` makes of a grant what the promise is fulfilled with. */
+  constructor(owner, number, timeout, ref, conclude) {
+    super('SablockWait');
+    this.#owner = owner;
+    this.#number = number;
+    this.#ref = ref;
+    this.#conclude = conclude;
+    this.promise = new Promise((resolve, reject) => {
+      this.#settle = { resolve, reject };
+    });
+    thread.stores.waits.set(number, this);
+    owner.waits.add(this);
+    if (ref) thread.keepAlive(true);
+    if (timeout !== Infinity && timeout > 0) this.#timer = new Timer(timeout, () => this.#expire());
+    this.#watchStart();
+  }
+
+  hasRef() {
+    return this.#ref && thread.stores.waits.has(this.#number);
+  }
+
+  /** It is over, with this status. */
+  settle(status) {
+    this.#end();
+    if (status === STORE_FAILED) this.#settle.reject(fromText(binding.takeStoreText()));
+    else this.#settle.resolve(status === GRANTED ? this.#conclude(this.#number) : null);
+  }
+
+  /** Withdraws it; false if it is over. */
+  cancel() {
+    if (!thread.stores.waits.has(this.#number)) return false;
+    binding.cancelStore(this.#number);
+    this.#end();
+    return true;
+  }
+
+  fail(error) {
+    if (this.cancel()) this.#settle.reject(error);
+  }
+
+  #expire() {
+    if (this.cancel()) this.#settle.resolve(null);
+  }
+
+  /** A lock worker that the main thread does not start is told. */
+  #watchStart() {
+    const { desk, connectTimeout } = this.#owner;
+    if (binding.deskState(desk) !== 0) return;
+    const look = () => {
+      if (binding.deskState(desk) === 0) this.fail(notServed(connectTimeout));
+    };
+    this.#served = new Timer(connectTimeout, look);
+  }
+
+  #end() {
+    thread.stores.waits.delete(this.#number);
+    this.#owner.waits.delete(this);
+    this.#timer?.stop();
+    this.#served?.stop();
+    if (this.#ref) thread.keepAlive(false);
+    this.emitDestroy();
+  }
+}
+
+/** The requests of this thread: one object for a thread, however often the package is loaded there. */
+class ThreadStores {
+  /** By number. */
+  waits = new Map();
+  holds = new Map();
+  /** The numbers by which managers are known to the lock worker, until that has answered. */
+  opened = new Set();
+
+  constructor() {
+    // Main's end ends the lock worker; that of any other thread is seen to by the core.
+    if (isMainThread) process.on('exit', () => this.#end());
+  }
+
+  #end() {
+    const owners = new Set();
+    for (const hold of this.holds.values()) {
+      owners.add(hold.owner);
+      hold.abandon();
+    }
+    for (const owner of owners) owner.flush();
+  }
+
+  drain() {
+    for (let status = binding.nextStore(); status >= 0; status = binding.nextStore()) {
+      const number = thread.record[NUMBER];
+      if (status === STORE_LOST) {
+        this.holds.get(number)?.onLost?.();
+        continue;
+      }
+      const wait = this.waits.get(number);
+      if (wait !== undefined) wait.settle(status);
+      else if (this.opened.delete(number)) continue;
+      // Its call was interrupted before anybody got the promise.
+      else if (status === GRANTED) binding.releaseStore(number, false);
+    }
+  }
+}
+
+/** What a manager has of its store. */
+class StoreOuter {
+  /** The face asks it by promise at once; there is nothing to try before. */
+  isAsync = true;
+  holds = new Set();
+  waits = new Set();
+  /** Of the lock worker that serves it; -1 before the first request. */
+  desk = -1;
+  connectTimeout;
+  #store;
+  #space;
+  #opened = -1;
+  #isClosed = false;
+  #closing = null;
+
+  constructor(store, space) {
+    this.#store = store;
+    this.#space = space;
+    this.connectTimeout = readDescription(descriptionOf(store)).settings.connectTimeout;
+    thread.stores ??= new ThreadStores();
+  }
+
+  /** Throws if the manager was closed. */
+  check() {
+    if (this.#isClosed) throw closed();
+  }
+
+  lockAsync(name, mode, timeout, ref, wantsFence) {
+    const number = this.#askFor(name, mode, timeout, wantsFence);
+    const wait = new StoreWait(this, number, timeout, ref, () => new StoreHold(number, mode, wantsFence, this));
+    return { promise: wait.promise, cancel: () => wait.cancel() };
+  }
+
+  lockBlocking(name, mode, timeout, wantsFence) {
+    const number = this.#askFor(name, mode, timeout, wantsFence);
+    // What is tried is answered in a time of its own, by the lock worker.
+    const status = this.#block(number, timeout > 0 ? timeout : Infinity);
+    switch (status) {
+      case GRANTED:
+        return new StoreHold(number, mode, wantsFence, this);
+      case STORE_FAILED:
+        throw fromText(binding.takeStoreText());
+      case INTERRUPTED:
+        throw threadEnding(describe(placeOfName(name)));
+      default:
+        return null;
+    }
+  }
+
+  /** Holders elsewhere of the names that this process asks for. */
+  async query(names) {
+    if (names.length === 0) return [];
+    return this.call('query', { names });
+  }
+
+  /** What the keeper's method returns. */
+  async call(call, parameters = {}) {
+    this.check();
+    this.#open();
+    return this.#callOpen(call, parameters);
+  }
+
+  /** As `call`, for what nobody awaits. */
+  tell(call, parameters) {
+    this.#callOpen(call, parameters, false).catch(() => {});
+  }
+
+  /** The process ends: what was released is sent, and so long it waits. */
+  flush() {
+    const payload = JSON.stringify({ call: 'flush' });
+    binding.waitStore(binding.askStore(this.desk, this.#space, CALL, '', Exclusive, 0, payload), LAST_MS);
+  }
+
+  #callOpen(call, parameters, ref = true) {
+    const payload = JSON.stringify({ call, ...parameters });
+    const number = binding.askStore(this.desk, this.#space, CALL, '', Exclusive, 0, payload);
+    const conclude = () => {
+      const text = binding.takeStoreText();
+      binding.releaseStore(number, false);
+      return JSON.parse(text);
+    };
+    return new StoreWait(this, number, Infinity, ref, conclude).promise;
+  }
+
+  /** Ends what this manager holds and waits for. */
+  close() {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close() {
+    this.#isClosed = true;
+    for (const wait of this.waits) wait.fail(closed());
+    for (const hold of this.holds) hold.lose('closed');
+    if (this.#opened < 0 || binding.deskState(this.desk) < 0) return;
+    binding.releaseStore(this.#opened, false);
+    // Behind all that was asked before: whoever goes on knows that it is on its way.
+    await this.#callOpen('flush', {}).catch(() => {});
+  }
+
+  #askFor(name, mode, timeout, wantsFence) {
+    this.check();
+    this.#open();
+    const flags = (timeout > 0 ? 0 : TRY) | (wantsFence ? FENCE : 0);
+    return binding.askStore(this.desk, this.#space, LOCK, name, mode === 'shared' ? Shared : Exclusive, flags, '');
+  }
+
+  /** The lock worker knows this manager. */
+  #open() {
+    if (this.desk >= 0 && binding.deskState(this.desk) >= 0) return;
+    this.desk = deskOfThread();
+    this.#opened = binding.askStore(this.desk, this.#space, OPEN, '', Exclusive, 0, descriptionOf(this.#store));
+    thread.stores.opened.add(this.#opened);
+  }
+
+  #block(number, timeout) {
+    if (binding.deskState(this.desk) !== 0) return binding.waitStore(number, timeout);
+    // Main may be too busy to start the lock worker.
+    const begun = performance.now();
+    const opened = binding.waitStore(this.#opened, this.connectTimeout);
+    if (opened !== GRANTED && binding.deskState(this.desk) === 0) {
+      binding.cancelStore(number);
+      this.desk = -1;
+      throw notServed(this.connectTimeout);
+    }
+    return binding.waitStore(number, Math.max(timeout - (performance.now() - begun), 0));
+  }
+}
+
+/** The backend of a manager with this store. */
+exports.storeBackend = (store) => {
+  const space = binding.nameSpace(`store:${descriptionOf(store)}`);
+  const closing = new AbortController();
+  return { scope: 'store', space, canSteal: false, outer: new StoreOuter(store, space), closing };
+};

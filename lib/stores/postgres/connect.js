@@ -1,0 +1,47 @@
+// Opens connections to PostgreSQL.
+
+const { findClient } = require('../client.js');
+const { storeError } = require('../errors.js');
+
+/** A connected client, by the description of a store. Rejects with a store's error. */
+exports.connect = async ({ connection, settings }) => {
+  const { connectTimeout } = settings;
+  if (typeof connection === 'object' && typeof connection.module === 'string') {
+    return within(connectTimeout, require(connection.module).connect());
+  }
+  const { Client } = findClient(['pg']).client;
+  const own = typeof connection === 'string' ? { connectionString: connection } : connection;
+  const client = new Client({ ...own, connectionTimeoutMillis: connectTimeout, keepAlive: true });
+  // Until a session listens: an error without a listener would end the lock worker.
+  const ignore = () => {};
+  client.on('error', ignore);
+  try {
+    await within(connectTimeout, client.connect());
+  } catch (error) {
+    client.connection?.stream?.destroy();
+    throw notConnected(error);
+  }
+  return client;
+};
+
+/** What refuses for good: a password, a role, a database that is not there. */
+const FINAL = /^(28|3D)/;
+
+function notConnected(cause) {
+  const reason = cause.message || cause.errors?.map(({ message }) => message).join('; ') || cause.code;
+  return storeError(`PostgreSQL cannot be reached: ${reason}.`, { cause, isFinal: FINAL.test(cause.code ?? '') });
+}
+
+async function within(ms, promise) {
+  let timer;
+  const late = new Promise((_, reject) => {
+    timer = setTimeout(() => reject(storeError(`The store has not answered within ${ms} ms.`)), ms);
+  });
+  try {
+    return await Promise.race([promise, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+exports.within = within;

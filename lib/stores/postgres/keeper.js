@@ -1,0 +1,210 @@
+// Locks in PostgreSQL: session advisory locks, whose server's queue gives first come, first served among machines.
+//
+// One session, the home, tries each name and never blocks. What it does not get at once, another session waits for in the server;
+// one that is granted keeps its lock. See waits.js.
+
+const { createHash } = require('node:crypto');
+const { Session } = require('./session.js');
+const { checkExclusion, standby } = require('./probe.js');
+const { connect } = require('./connect.js');
+const { Waits } = require('./waits.js');
+const { storeError } = require('../errors.js');
+const { asStoreError, lockWithRetry } = require('../retry.js');
+
+const STORE = 'PostgreSQL';
+
+/** The key of a name, as text: eight bytes of a hash of the namespace and the name, which may be any 16-bit units. */
+exports.keyOf = (namespace, name) => {
+  const space = Buffer.from(namespace, 'utf16le');
+  const length = Buffer.alloc(4);
+  length.writeUInt32BE(space.length);
+  const hash = createHash('sha256').update(length).update(space).update(Buffer.from(name, 'utf16le'));
+  return hash.digest().readBigInt64BE(0).toString();
+};
+
+class PostgresKeeper {
+  #description;
+  #desk;
+  #home = null;
+  #connecting = null;
+  #isKnown = false;
+  #isClosed = false;
+  #waits;
+  /** By key, the release that is under way. */
+  #releasing = new Map();
+  /** How many connections there were, and what became of locks. */
+  #counts = { connects: 0, grants: 0, losses: 0 };
+
+  constructor(description, desk) {
+    this.#description = description;
+    this.#desk = desk;
+    const { connections } = description.settings;
+    this.#waits = new Waits({ limit: connections - 1, open: () => this.#openSession(), home: () => this.#home });
+  }
+
+  lock(ticket) {
+    const key = exports.keyOf(this.#description.settings.namespace, ticket.name);
+    const goesOn = () => this.#isKnown && !this.#isClosed;
+    return lockWithRetry(STORE, ticket, () => this.#lockOnce(ticket, key), goesOn);
+  }
+
+  async #lockOnce(ticket, key) {
+    const home = await this.#connect();
+    const releasing = this.#releasing.get(key);
+    // In one session they come in order.
+    if (releasing !== undefined && releasing.session !== home) await releasing.released;
+    if (ticket.isCancelled) return null;
+    if (await home.tryLock(key, ticket.isShared)) return this.#grant(home, ticket, key);
+    if (ticket.isTry || ticket.isCancelled) return null;
+    const session = await this.#waits.wait(ticket, key);
+    return session === null ? null : this.#grant(session, ticket, key);
+  }
+
+  async #grant(session, ticket, key) {
+    ticket.place = { session, key };
+    try {
+      const fence = ticket.wantsFence ? await fenceOf(session) : 0n;
+      this.#counts.grants += 1;
+      return { lease: session.lease, fence };
+    } catch (error) {
+      this.release(ticket);
+      throw error;
+    }
+  }
+
+  cancel(ticket) {
+    this.#waits.cancel(ticket);
+  }
+
+  release(ticket) {
+    if (ticket.place === null) return;
+    const { session, key } = ticket.place;
+    ticket.place = null;
+    if (session.isDead) return;
+    const suffix = ticket.isShared ? '_shared' : '';
+    const released = session.query(`select pg_advisory_unlock${suffix}($1) as done`, [key]).then(
+      ({ rows }) => {
+        session.letGo(key);
+        // The session does not hold what it should: nothing that it holds is sure.
+        if (rows[0].done !== true) session.end(new Error('PostgreSQL did not hold a lock that it had granted.'));
+        else this.#waits.freed(session);
+      },
+      // Dead, and all is released.
+      () => {},
+    );
+    const entry = { session, released };
+    this.#releasing.set(key, entry);
+    released.then(() => {
+      if (this.#releasing.get(key) === entry) this.#releasing.delete(key);
+    });
+  }
+
+  /** A lock of PostgreSQL is never marked. */
+  markConsistent() {}
+
+  async check() {
+    const home = await this.#connect();
+    const begun = performance.now();
+    await home.query('select 1');
+    return { roundTripMs: performance.now() - begun };
+  }
+
+  stats() {
+    return {
+      ...this.#counts,
+      connections: (this.#home === null ? 0 : 1) + this.#waits.size,
+      roundTripMs: this.#home?.roundTrip ?? null,
+    };
+  }
+
+  /** Those in other sessions who hold these names. */
+  async query({ names }) {
+    const home = await this.#connect();
+    const byKey = new Map(names.map((name) => [exports.keyOf(this.#description.settings.namespace, name), name]));
+    const { rows } = await home.query(
+      `select ((classid::bigint << 32) | objid::bigint)::text as key, mode, pid from pg_locks
+        where locktype = 'advisory' and objsubid = 1 and granted and not pid = any($1::int[])
+          and database = (select oid from pg_database where datname = current_database())`,
+      [[home.pid, ...this.#waits.pids]],
+    );
+    return rows.flatMap(({ key, mode, pid }) => {
+      const name = byKey.get(key);
+      if (name === undefined) return [];
+      const how = mode === 'ShareLock' ? 'shared' : 'exclusive';
+      return [{ name, mode: how, clientId: `postgres-${pid}`, pid: Number(pid), threadId: -1, heldMs: -1 }];
+    });
+  }
+
+  close() {
+    this.#isClosed = true;
+    this.#waits.close();
+    this.#home?.end(undefined, 0);
+  }
+
+  #connect() {
+    if (this.#isClosed) return Promise.reject(storeError('This store was closed.'));
+    if (this.#home !== null) return Promise.resolve(this.#home);
+    this.#connecting ??= this.#begin().finally(() => {
+      this.#connecting = null;
+    });
+    return this.#connecting;
+  }
+
+  async #begin() {
+    const home = await this.#openSession();
+    try {
+      if (home.recovers) throw standby();
+      await this.#probe(home);
+    } catch (error) {
+      home.end(undefined, 0);
+      throw asStoreError(STORE, error);
+    }
+    if (home.isDead) throw storeError('PostgreSQL has ended the connection.');
+    this.#home = home;
+    this.#isKnown = true;
+    this.#counts.connects += 1;
+    return home;
+  }
+
+  /** Once for each connection: a failover may lead elsewhere. */
+  async #probe(home) {
+    const other = await this.#openSession();
+    try {
+      await checkExclusion(home, other);
+    } finally {
+      other.end(undefined, 0);
+    }
+  }
+
+  async #openSession() {
+    const client = await connect(this.#description);
+    const session = new Session(client, this.#desk, this.#description.settings.heartbeat, (ended) =>
+      this.#ended(ended),
+    );
+    try {
+      Object.assign(session, await session.begin());
+    } catch (error) {
+      session.end(error);
+      throw asStoreError(STORE, error);
+    }
+    return session;
+  }
+
+  #ended(session) {
+    this.#counts.losses += session.held.size;
+    if (session === this.#home) this.#home = null;
+    this.#waits.ended(session);
+  }
+}
+
+/** A number of a transaction that is on disk when it is known: no crash gives it out again. A failover makes the timeline larger. */
+async function fenceOf(session) {
+  const { rows } = await session.query(FENCE);
+  const [{ xid, timeline }] = rows;
+  return (BigInt(`0x${timeline}`) << 48n) | BigInt(xid);
+}
+
+const FENCE = `select txid_current()::text as xid, pg_logical_emit_message(true, 'sablock', ''),
+  substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) as timeline`;
+
+exports.PostgresKeeper = PostgresKeeper;

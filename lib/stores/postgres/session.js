@@ -1,0 +1,206 @@
+// One connection to PostgreSQL: a session of the server, which holds advisory locks as long as it lives.
+//
+// It is asked often enough whether it still answers. The server ends a session whose client it cannot reach, and may then give its
+// locks away; no keepalive tells a client of that in time. So all that a session holds is lost once its last answered query was
+// sent three heartbeats ago, and the server is told to end it after five.
+
+const { binding } = require('../../engine/thread.js');
+const { TAKEN, UNREACHABLE } = require('../verbs.js');
+
+/** Of the heartbeat: how long a session is surely there, and from when the server frees it. */
+const SURE = 3;
+const FREED = 5;
+
+class Session {
+  /** By key, how often. */
+  held = new Map();
+  /** The process of the server that serves it. */
+  pid = 0;
+  /** A request that blocks in it. */
+  waiting = null;
+  isDead = false;
+  lease;
+  /** Of the last round trip, in milliseconds. */
+  roundTrip = 0;
+  #client;
+  #desk;
+  #heartbeat;
+  #timer = null;
+  #answeredAt;
+  #sentAt = Infinity;
+  /** Those that wait for the one that runs. */
+  #queue = [];
+  #isRunning = false;
+  #whenDone = null;
+  #onEnd;
+
+  /** `client` is connected. `onEnd(error)` is called once, when it is dead. */
+  constructor(client, desk, heartbeat, onEnd) {
+    this.#client = client;
+    this.#desk = desk;
+    this.#heartbeat = heartbeat;
+    this.#onEnd = onEnd;
+    this.#answeredAt = binding.leaseTime();
+    this.lease = binding.beginLease(this.#answeredAt + SURE * heartbeat);
+    client.on('error', (error) => this.end(error));
+    client.on('end', () => this.end());
+    this.#timer = setInterval(() => this.#look(), heartbeat / 4).unref();
+  }
+
+  /** What every session is told: to be ended by the server in time, and by nothing else. */
+  async begin() {
+    const seconds = Math.max(Math.round((FREED * this.#heartbeat) / 1000), 1);
+    const settings = {
+      statement_timeout: 0,
+      lock_timeout: 0,
+      idle_session_timeout: 0,
+      idle_in_transaction_session_timeout: 0,
+      transaction_timeout: 0,
+      synchronous_commit: 'on',
+      tcp_keepalives_idle: Math.max(Math.round(seconds / 2.5), 1),
+      tcp_keepalives_interval: Math.max(Math.round(seconds / 5), 1),
+      tcp_keepalives_count: 3,
+      tcp_user_timeout: seconds * 1000,
+      client_connection_check_interval: Math.max(this.#heartbeat, 100),
+      application_name: 'sablock',
+    };
+    const wanted = JSON.stringify(Object.entries(settings).map(([name, value]) => ({ name, value: String(value) })));
+    // Those that this version has.
+    const known = 'join pg_settings known on known.name = wanted.name';
+    await this.query(
+      `select set_config(wanted.name, wanted.value, false)
+         from json_to_recordset($1::json) as wanted(name text, value text) ${known}`,
+      [wanted],
+    ).catch((error) => {
+      // Not every database knows every one of them; without them it frees a lost session later.
+      if (this.isDead) throw error;
+    });
+    const { rows } = await this.query('select pg_backend_pid() as pid, pg_is_in_recovery() as recovers');
+    this.pid = Number(rows[0].pid);
+    return { recovers: rows[0].recovers === true, isPooled: this.#client.processID !== this.pid };
+  }
+
+  get isIdle() {
+    return this.held.size === 0 && this.waiting === null;
+  }
+
+  /** Whether its last answer is so young that what it grants now lasts. */
+  get isFresh() {
+    return binding.leaseTime() - this.#answeredAt < this.#heartbeat;
+  }
+
+  /** Rejects if it is dead. */
+  async query(text, values) {
+    if (this.isDead) throw ended();
+    // One at a time: "pg" sends the next when the one before is answered, and warns of those that it has to keep.
+    if (this.#isRunning) await new Promise((resolve) => this.#queue.push(resolve));
+    this.#isRunning = true;
+    try {
+      return await this.#send(text, values);
+    } finally {
+      const next = this.#queue.shift();
+      if (next !== undefined) {
+        next();
+      } else {
+        this.#isRunning = false;
+        this.#whenDone?.();
+      }
+    }
+  }
+
+  async #send(text, values) {
+    const sentAt = binding.leaseTime();
+    if (this.#sentAt === Infinity) this.#sentAt = sentAt;
+    try {
+      const result = await this.#client.query(text, values);
+      this.#answered(sentAt);
+      // The answer was too late, or the end came right behind it.
+      if (this.isDead) throw ended();
+      return result;
+    } catch (error) {
+      // The server's own answer is one too. It has five letters or digits; errors of the system have a name.
+      if (/^[0-9A-Z]{5}$/.test(error.code ?? '') && error.severity !== 'FATAL') this.#answered(sentAt);
+      else this.end(error);
+      throw error;
+    }
+  }
+
+  /** Whether it holds the key now; never waits. A session that has a key gets it again, so it looks first who waits for it. */
+  async tryLock(key, isShared) {
+    const verb = `pg_try_advisory_lock${isShared ? '_shared' : ''}($1::bigint)`;
+    const text = this.held.has(key)
+      ? `select case when exists (${WAITERS}) then false else ${verb} end as done`
+      : `select ${verb} as done`;
+    const { rows } = await this.query(text, [key]);
+    if (rows[0].done === true) this.hold(key);
+    return rows[0].done === true;
+  }
+
+  hold(key) {
+    this.held.set(key, (this.held.get(key) ?? 0) + 1);
+  }
+
+  letGo(key) {
+    const count = this.held.get(key) ?? 0;
+    if (count > 1) this.held.set(key, count - 1);
+    else this.held.delete(key);
+  }
+
+  /** All that it holds is lost, if it is not at its end anyway. */
+  end(error, loss = TAKEN) {
+    if (this.isDead) return;
+    this.isDead = true;
+    clearInterval(this.#timer);
+    binding.endLease(this.#desk, this.lease, loss);
+    const { stream } = this.#client.connection ?? {};
+    // One that is blocked would not end before it is granted.
+    if (error === undefined && loss === 0 && this.waiting === null) this.#endWhenDone();
+    else if (typeof stream?.destroy === 'function') stream.destroy();
+    else Promise.resolve(this.#client.end?.()).catch(() => {});
+    this.#onEnd(this, error);
+  }
+
+  /** What it was asked for before goes first. */
+  #endWhenDone() {
+    const end = () => Promise.resolve(this.#client.end()).catch(() => {});
+    if (!this.#isRunning) end();
+    else this.#whenDone = end;
+  }
+
+  #answered(sentAt) {
+    const now = binding.leaseTime();
+    this.roundTrip = now - sentAt;
+    this.#sentAt = Infinity;
+    // A wait that was blocked says nothing of the time in between.
+    if (sentAt < this.#answeredAt) return;
+    this.#answeredAt = sentAt;
+    const until = sentAt + SURE * this.#heartbeat;
+    if (this.isDead || binding.extendLease(this.lease, until)) return;
+    if (this.held.size > 0) {
+      this.end(unanswered(), UNREACHABLE);
+    } else {
+      // Of what holds nothing, it begins anew.
+      binding.endLease(this.#desk, this.lease, 0);
+      this.lease = binding.beginLease(until);
+    }
+  }
+
+  #look() {
+    const now = binding.leaseTime();
+    const silence = now - Math.max(this.#answeredAt, 0);
+    if (this.waiting !== null) return;
+    if (this.held.size > 0 && silence >= SURE * this.#heartbeat) this.end(unanswered(), UNREACHABLE);
+    else if (now - this.#sentAt >= SURE * this.#heartbeat) this.end(unanswered(), UNREACHABLE);
+    else if (silence >= this.#heartbeat && this.#sentAt === Infinity) this.query('select 1').catch(() => {});
+  }
+}
+
+/** Those who wait for a key, which two numbers of 32 bits stand for. */
+const WAITERS = `select from pg_locks where locktype = 'advisory' and objsubid = 1 and not granted
+  and classid = (($1::bigint >> 32) & 4294967295)::oid and objid = ($1::bigint & 4294967295)::oid
+  and database = (select oid from pg_database where datname = current_database())`;
+
+const ended = () => new Error('The connection to PostgreSQL has ended.');
+const unanswered = () => new Error('PostgreSQL did not answer in time.');
+
+exports.Session = Session;

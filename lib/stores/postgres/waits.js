@@ -1,0 +1,231 @@
+// Waits in PostgreSQL's own queue. A session that blocks there can do nothing else: unlock nothing, answer no heartbeat. So those
+// that wait hold nothing, and are few; further names take turns.
+
+/** So many block at the same time. */
+const MOST = 4;
+/** How long one blocks while others queue here, and how often the others are tried meanwhile, in milliseconds. */
+const TURN = 1000;
+const TRY_EVERY = 200;
+/** How long a session without use stays. */
+const IDLE = 10_000;
+
+class Waits {
+  #limit;
+  #open;
+  #home;
+  #sessions = new Set();
+  #opening = 0;
+  /** `{ ticket, key, resolve, reject }`, in order. */
+  #queue = [];
+  #turns = null;
+  #isClosed = false;
+
+  /** At most `limit` sessions; `open()` makes one; `home()` is the session that never blocks. */
+  constructor({ limit, open, home }) {
+    this.#limit = limit;
+    this.#open = open;
+    this.#home = home;
+  }
+
+  get size() {
+    return this.#sessions.size;
+  }
+
+  get pids() {
+    return Array.from(this.#sessions, ({ pid }) => pid);
+  }
+
+  /** A promise of the session that holds the key; of null once it is cancelled. */
+  wait(ticket, key) {
+    return new Promise((resolve, reject) => {
+      const entry = { ticket, key, resolve, reject, session: null };
+      ticket.place = { entry };
+      this.#queue.push(entry);
+      this.#pump();
+    });
+  }
+
+  cancel(ticket) {
+    const entry = ticket.place?.entry;
+    if (entry === undefined) return;
+    if (entry.session === null) {
+      this.#queue = this.#queue.filter((other) => other !== entry);
+      entry.resolve(null);
+    } else {
+      this.#interrupt(entry.session);
+    }
+  }
+
+  /** What it held last was released. */
+  freed(session) {
+    if (!this.#sessions.has(session) || !session.isIdle) return;
+    this.#rest(session);
+    this.#pump();
+  }
+
+  ended(session) {
+    if (!this.#sessions.delete(session)) return;
+    this.#pump();
+  }
+
+  close() {
+    this.#isClosed = true;
+    clearInterval(this.#turns);
+    for (const entry of this.#queue.splice(0)) entry.resolve(null);
+    for (const session of this.#sessions) session.end(undefined, 0);
+  }
+
+  #rest(session) {
+    clearTimeout(session.idleTimer);
+    session.idleTimer = setTimeout(() => {
+      if (session.isIdle) session.end(undefined, 0);
+    }, IDLE).unref();
+  }
+
+  #pump() {
+    if (this.#isClosed) return;
+    let blocked = this.#opening;
+    for (const session of this.#sessions) blocked += session.waiting === null ? 0 : 1;
+    while (this.#queue.length > 0 && blocked < MOST) {
+      const idle = Array.from(this.#sessions).find((session) => session.isIdle && !session.isDead);
+      if (idle !== undefined) {
+        blocked += 1;
+        this.#block(idle, this.#queue.shift());
+      } else if (this.#sessions.size + this.#opening < this.#limit && this.#opening < this.#queue.length) {
+        blocked += 1;
+        this.#add();
+      } else {
+        break;
+      }
+    }
+    if (this.#queue.length > 0 && this.#turns === null) {
+      this.#turns = setInterval(() => this.#takeTurns(), TRY_EVERY).unref();
+    }
+  }
+
+  async #add() {
+    this.#opening += 1;
+    try {
+      const session = await this.#open();
+      this.#opening -= 1;
+      if (this.#isClosed) {
+        session.end(undefined, 0);
+        return;
+      }
+      this.#sessions.add(session);
+      this.#rest(session);
+    } catch (error) {
+      this.#opening -= 1;
+      // Others may do; without any, those who wait begin again.
+      if (this.#sessions.size === 0) for (const entry of this.#queue.splice(0)) entry.reject(error);
+      return;
+    }
+    this.#pump();
+  }
+
+  async #block(session, entry) {
+    session.waiting = entry;
+    session.blockedAt = performance.now();
+    session.isInterrupted = false;
+    entry.session = session;
+    let failure = null;
+    try {
+      await session.query(`select pg_advisory_lock${suffixOf(entry.ticket)}($1)`, [entry.key]);
+      // It may have waited for long: what it holds counts from an answer of now.
+      if (!session.isFresh) await session.query('select 1');
+    } catch (error) {
+      failure = error;
+    }
+    const isWanted = !entry.ticket.isCancelled;
+    if (failure === null && isWanted && !session.isDead) {
+      session.waiting = null;
+      entry.session = null;
+      session.hold(entry.key);
+      entry.resolve(session);
+      this.#pump();
+      return;
+    }
+    // Whatever the error says: a wait that was cancelled, or ran out of time, may hold the lock.
+    if (!session.isDead) await unlockAll(session);
+    session.waiting = null;
+    entry.session = null;
+    if (!isWanted || this.#isClosed) entry.resolve(null);
+    else if (session.isDead) entry.reject(failure ?? new Error('The connection to PostgreSQL has ended.'));
+    else if (failure.code === CANCELED) this.#queue.push(entry);
+    else entry.reject(failure);
+    if (!session.isDead) this.#rest(session);
+    this.#pump();
+  }
+
+  /** Ends the wait in a session. Too late, it does nothing; too early, the server forgets it: so it is said again. */
+  #interrupt(session) {
+    if (session.isInterrupted || session.waiting === null) return;
+    session.isInterrupted = true;
+    const entry = session.waiting;
+    setTimeout(() => {
+      if (session.waiting !== entry || session.isDead) return;
+      session.isInterrupted = false;
+      this.#interrupt(session);
+    }, TRY_EVERY).unref();
+    const home = this.#home();
+    if (home === null) session.end(new Error('The connection to PostgreSQL has ended.'));
+    else home.query('select pg_cancel_backend($1)', [session.pid]).catch(() => session.end());
+  }
+
+  /** Those that have no session to block in: the home tries for them, and those that block make room. */
+  #takeTurns() {
+    if (this.#queue.length === 0) {
+      clearInterval(this.#turns);
+      this.#turns = null;
+      return;
+    }
+    const now = performance.now();
+    for (const session of this.#sessions) {
+      if (session.waiting !== null && now - session.blockedAt >= TURN) this.#interrupt(session);
+    }
+    for (const entry of this.#queue.slice(0, MOST)) this.#try(entry);
+    this.#pump();
+  }
+
+  async #try(entry) {
+    const home = this.#home();
+    if (home === null || entry.isTried) return;
+    entry.isTried = true;
+    try {
+      if (!(await home.tryLock(entry.key, entry.ticket.isShared))) return;
+      const index = this.#queue.indexOf(entry);
+      if (index >= 0) {
+        this.#queue.splice(index, 1);
+        entry.resolve(home);
+      } else {
+        // It got a session meanwhile, or is not wanted any more.
+        home.letGo(entry.key);
+        await home.query(`select pg_advisory_unlock${suffixOf(entry.ticket)}($1)`, [entry.key]);
+      }
+    } catch {
+      // The home has ended, and its end is told elsewhere.
+    } finally {
+      entry.isTried = false;
+    }
+  }
+}
+
+const suffixOf = ({ isShared }) => (isShared ? '_shared' : '');
+
+/** `query_canceled`. */
+const CANCELED = '57014';
+
+/** A late cancel may hit this too. */
+async function unlockAll(session) {
+  for (let tries = 0; tries < 3; tries += 1) {
+    try {
+      await session.query('select pg_advisory_unlock_all()');
+      return;
+    } catch (error) {
+      if (error.code !== CANCELED) break;
+    }
+  }
+  session.end(new Error('PostgreSQL did not release what a cancelled wait may hold.'));
+}
+
+exports.Waits = Waits;

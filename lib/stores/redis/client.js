@@ -1,0 +1,87 @@
+// The clients that users have, "redis" and "ioredis", as one: `send(args)`, `subscribe(channel, act)`, `end()`.
+
+const { findClient } = require('../client.js');
+const { storeError } = require('../errors.js');
+const { within } = require('../postgres/connect.js');
+
+/** A connection for calls and one for messages; `tell(event)` hears of ends. */
+exports.connect = async ({ connection, settings }, tell) => {
+  const { connectTimeout } = settings;
+  const open = openerOf(connection, connectTimeout);
+  const ends = [];
+  const endAll = () => {
+    for (const end of ends) end();
+  };
+  try {
+    const [calls, messages] = [await open(tell), await open(tell)];
+    ends.push(calls.end, messages.end);
+    return { send: calls.send, subscribe: messages.subscribe, end: endAll };
+  } catch (error) {
+    endAll();
+    if (error.isFinal !== undefined) throw error;
+    throw storeError(`Redis cannot be reached: ${error.message || error.code}.`, {
+      cause: error,
+      isFinal: isFinal(error),
+    });
+  }
+};
+
+/** A password that is wrong, or missing. */
+const isFinal = ({ message = '' }) => /NOAUTH|WRONGPASS|NOPERM/.test(message);
+
+function openerOf(connection, connectTimeout) {
+  if (typeof connection === 'object' && typeof connection.module === 'string') {
+    return async (tell) => adapt(await within(connectTimeout, require(connection.module).connect()), tell);
+  }
+  const { name, client } = findClient(['redis', 'ioredis']);
+  return name === 'redis'
+    ? openRedis(client, connection, connectTimeout)
+    : openIoredis(client, connection, connectTimeout);
+}
+
+function openRedis({ createClient }, connection, connectTimeout) {
+  const own = typeof connection === 'string' ? { url: connection } : connection;
+  return async (tell) => {
+    // The keeper connects again by itself: a client that does so would send what nobody waits for any more.
+    const socket = { ...own.socket, connectTimeout, reconnectStrategy: false };
+    const client = createClient({ ...own, socket, disableOfflineQueue: true });
+    client.on('error', tell);
+    await within(connectTimeout, client.connect());
+    return adapt(client, tell);
+  };
+}
+
+function openIoredis(module, connection, connectTimeout) {
+  const Redis = module.default ?? module;
+  return async (tell) => {
+    const options = { lazyConnect: true, retryStrategy: () => null, connectTimeout, maxRetriesPerRequest: 0 };
+    const client =
+      typeof connection === 'string' ? new Redis(connection, options) : new Redis({ ...connection, ...options });
+    client.on('error', tell);
+    await within(connectTimeout, client.connect());
+    return adapt(client, tell);
+  };
+}
+
+/** By structure: what has `sendCommand` and a `subscribe` with a listener is as "redis", what has `call` as "ioredis". */
+function adapt(client, tell) {
+  client.on('end', tell);
+  if (typeof client.call === 'function') {
+    const listeners = new Map();
+    client.on('message', (channel, message) => listeners.get(channel)?.(message));
+    client.on('close', tell);
+    return {
+      send: (args) => client.call(...args),
+      subscribe(channel, act) {
+        listeners.set(channel, act);
+        return client.subscribe(channel);
+      },
+      end: () => client.disconnect(),
+    };
+  }
+  return {
+    send: (args) => client.sendCommand(args),
+    subscribe: (channel, act) => client.subscribe(channel, act),
+    end: () => (typeof client.destroy === 'function' ? client.destroy() : client.disconnect()),
+  };
+}

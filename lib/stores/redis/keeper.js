@@ -1,0 +1,331 @@
+// Locks in Redis or Valkey: a queue of tickets for each name, each with a lease of its own, holders and waiters alike. A grant is one
+// step of the script of whoever releases (script.js); this side renews, and knows until when a ticket is surely kept.
+
+const { createHash, randomBytes } = require('node:crypto');
+const { binding } = require('../../engine/thread.js');
+const { storeError } = require('../errors.js');
+const { lockWithRetry, marginOf, pauses } = require('../retry.js');
+const { TAKEN, UNREACHABLE } = require('../verbs.js');
+const { connect } = require('./client.js');
+const { CLEAR, ENQUEUE, RELEASE, RENEW, SCRIPT, SHA, TRY } = require('./script.js');
+
+/** A request in the server's queue. */
+class Place {
+  isHeld = false;
+  isOver = false;
+  isMarked = false;
+  /** How many calls there were for it, and which was answered last. */
+  calls = 0;
+  heard = 0;
+  lease = 0;
+  /** Until when the server surely keeps it; in the time of leases. */
+  until = 0;
+  renewal = null;
+  expiry = null;
+  /** Settles the wait. */
+  settle = null;
+
+  constructor(id, keys, isShared) {
+    this.id = id;
+    this.keys = keys;
+    this.isShared = isShared;
+  }
+}
+
+class RedisKeeper {
+  #description;
+  #desk;
+  #settings;
+  #link = null;
+  #linking = null;
+  #isKnown = false;
+  #isClosed = false;
+  /** By which the server tells this keeper of grants. */
+  #channel;
+  #lastId = 0;
+  /** By id: those that wait, and those that hold. */
+  #places = new Map();
+  #counts = { connects: 0, grants: 0, losses: 0, roundTripMs: null };
+
+  constructor(description, desk) {
+    this.#description = description;
+    this.#settings = description.settings;
+    this.#desk = desk;
+    this.#channel = `${this.#settings.namespace}:${randomBytes(12).toString('base64url')}`;
+  }
+
+  lock(ticket) {
+    const goesOn = () => this.#isKnown && !this.#isClosed;
+    return lockWithRetry('Redis', ticket, () => this.#lockOnce(ticket), goesOn);
+  }
+
+  async #lockOnce(ticket) {
+    await this.#connect();
+    if (ticket.isCancelled) return null;
+    this.#lastId += 1;
+    const place = new Place(`${this.#channel}/${this.#lastId}`, this.#keysOf(ticket.name), ticket.isShared);
+    ticket.place = place;
+    this.#places.set(place.id, place);
+    const granted = new Promise((resolve, reject) => {
+      place.settle = { resolve, reject };
+    });
+    granted.catch(() => {});
+    try {
+      await this.#ask(place, ticket.isTry ? TRY : ENQUEUE);
+      if (ticket.isTry && !place.isHeld) {
+        this.#forget(place);
+        return null;
+      }
+      this.#renewFrom(place);
+      const fence = await granted;
+      return fence === null ? null : await this.#enter(place, ticket, fence);
+    } catch (error) {
+      this.#forget(place);
+      throw error;
+    }
+  }
+
+  /** Granted: what it has is worth a lease, or nearly. */
+  async #enter(place, ticket, fence) {
+    const { replicas } = this.#settings;
+    if (replicas > 0) {
+      const reached = Number(await this.#send(['WAIT', String(replicas), String(this.#settings.connectTimeout)]));
+      if (reached < replicas) {
+        this.#leave(place, '');
+        throw storeError(`Of ${replicas} replicas of Redis, ${reached} have the lock: it was given back.`);
+      }
+    }
+    if (place.until - binding.leaseTime() < this.#settings.lease / 2) await this.#ask(place, RENEW);
+    if (place.isOver) throw storeError('Redis has ended the lock before it could be used.');
+    place.lease = binding.beginLease(place.until);
+    this.#watch(place);
+    this.#counts.grants += 1;
+    return { lease: place.lease, fence: ticket.wantsFence ? BigInt(fence) : 0n, abandoned: place.isMarked };
+  }
+
+  cancel(ticket) {
+    const { place } = ticket;
+    if (place === null || place.isHeld) return;
+    place.settle.resolve(null);
+    this.#leave(place, '');
+  }
+
+  release(ticket, isAbandoned) {
+    if (ticket.place === null) return;
+    this.#leave(ticket.place, isAbandoned ? 'set' : '');
+    ticket.place = null;
+  }
+
+  /** Its holder says that all is well. */
+  markConsistent({ place }) {
+    if (place !== null) this.#ask(place, CLEAR).catch(() => {});
+  }
+
+  async check() {
+    await this.#connect();
+    const begun = performance.now();
+    await this.#send(['PING']);
+    return { roundTripMs: performance.now() - begun };
+  }
+
+  stats() {
+    return { ...this.#counts, connections: this.#link === null ? 0 : 2 };
+  }
+
+  /** Redis is not asked who holds. */
+  query() {
+    return [];
+  }
+
+  close() {
+    this.#isClosed = true;
+    const link = this.#link;
+    // What is on its way goes first.
+    if (link !== null) link.send(['PING']).then(link.end, link.end);
+    this.#link = null;
+  }
+
+  #keysOf(name) {
+    const hash = createHash('sha256').update(Buffer.from(name, 'utf16le')).digest('base64url');
+    const slot = `${this.#settings.namespace}:{${hash}}`;
+    return [`${slot}:line`, `${slot}:tickets`, `${slot}:name`];
+  }
+
+  /** One step of the script for a ticket. */
+  async #ask(place, verb, mark = '') {
+    const sentAt = binding.leaseTime();
+    place.calls += 1;
+    const number = place.calls;
+    const answer = await this.#call([
+      ...place.keys,
+      verb,
+      place.id,
+      String(this.#settings.lease),
+      place.isShared ? '1' : '0',
+      this.#channel,
+      mark,
+    ]);
+    this.#counts.roundTripMs = binding.leaseTime() - sentAt;
+    if (verb === RELEASE) return;
+    const [isKnown, fence, isMarked, soonest] = answer;
+    // That of a later call came before: what this one says has changed since.
+    if (number < place.heard) return;
+    place.heard = number;
+    if (place.isOver) {
+      // A step that came late has made a ticket that nobody wants.
+      if (Number(isKnown) === 1) this.#ask(place, RELEASE).catch(() => {});
+      return;
+    }
+    if (Number(isKnown) !== 1) {
+      if (verb === TRY) this.#end(place, 0);
+      else this.#gone(place, TAKEN);
+      return;
+    }
+    place.isMarked = String(isMarked) === '1';
+    this.#extend(place, sentAt + this.#settings.lease - marginOf(this.#settings.lease));
+    if (String(fence) !== '0') this.#granted(place, String(fence));
+    else if (Number(soonest) > 0) this.#lookAt(place, Number(soonest));
+  }
+
+  #extend(place, until) {
+    place.until = Math.max(place.until, until);
+    if (place.lease !== 0 && !binding.extendLease(place.lease, place.until)) this.#gone(place, UNREACHABLE);
+  }
+
+  #granted(place, fence) {
+    if (place.isHeld || place.isOver) return;
+    place.isHeld = true;
+    clearTimeout(place.expiry);
+    place.settle.resolve(fence);
+  }
+
+  /** The first in line asks again when whoever holds may be gone. */
+  #lookAt(place, ms) {
+    clearTimeout(place.expiry);
+    place.expiry = setTimeout(() => this.#renew(place), ms + 1).unref();
+  }
+
+  #renewFrom(place) {
+    if (place.isOver) return;
+    place.renewal = setInterval(() => this.#renew(place), this.#settings.lease / 3).unref();
+  }
+
+  #renew(place) {
+    if (place.isOver) return;
+    this.#ask(place, RENEW).catch((error) => {
+      // Not reached is not lost; but a wait has to begin anew if its place is gone.
+      if (!place.isHeld && !place.isOver && binding.leaseTime() >= place.until) place.settle.reject(error);
+    });
+  }
+
+  /** Ends a lock whose time is over, though nobody answers. */
+  #watch(place) {
+    clearTimeout(place.expiry);
+    const left = place.until - binding.leaseTime();
+    place.expiry = setTimeout(
+      () => {
+        if (place.isOver) return;
+        if (binding.leaseTime() >= place.until) this.#gone(place, UNREACHABLE);
+        else this.#watch(place);
+      },
+      Math.max(left, 1),
+    ).unref();
+  }
+
+  /** The server has it no more, or may not. */
+  #gone(place, loss) {
+    if (place.isOver) return;
+    const wasHeld = place.lease !== 0;
+    this.#end(place, loss);
+    if (wasHeld) this.#counts.losses += 1;
+    else place.settle.reject(storeError('Redis has dropped the request.'));
+    this.#ask(place, RELEASE).catch(() => {});
+  }
+
+  #leave(place, mark) {
+    if (place.isOver) return;
+    this.#end(place, 0);
+    // Not reached, its lease ends.
+    this.#ask(place, RELEASE, mark).catch(() => {});
+  }
+
+  #forget(place) {
+    if (place.isOver) return;
+    this.#leave(place, '');
+  }
+
+  #end(place, loss) {
+    place.isOver = true;
+    clearInterval(place.renewal);
+    clearTimeout(place.expiry);
+    this.#places.delete(place.id);
+    if (place.lease !== 0) binding.endLease(this.#desk, place.lease, loss);
+  }
+
+  async #call([line, tickets, name, ...rest]) {
+    const keys = ['3', line, tickets, name];
+    try {
+      return await this.#send(['EVALSHA', SHA, ...keys, ...rest]);
+    } catch (error) {
+      if (!/NOSCRIPT/.test(error.message)) throw error;
+      return this.#send(['EVAL', SCRIPT, ...keys, ...rest]);
+    }
+  }
+
+  async #send(args) {
+    const link = this.#link ?? (await this.#connect());
+    return link.send(args);
+  }
+
+  #connect() {
+    if (this.#isClosed) return Promise.reject(storeError('This store was closed.'));
+    if (this.#link !== null) return Promise.resolve(this.#link);
+    this.#linking ??= this.#begin().finally(() => {
+      this.#linking = null;
+    });
+    return this.#linking;
+  }
+
+  async #begin() {
+    let link = null;
+    const end = () => {
+      if (link === null || this.#link !== link) return;
+      this.#link = null;
+      link.end();
+      // Those who wait find out whether they have a place still; so do those who hold.
+      if (!this.#isClosed) this.#reconnect();
+    };
+    link = await connect(this.#description, end);
+    try {
+      await link.subscribe(this.#channel, (message) => this.#hear(message));
+    } catch (error) {
+      link.end();
+      throw error;
+    }
+    this.#link = link;
+    this.#isKnown = true;
+    this.#counts.connects += 1;
+    return link;
+  }
+
+  async #reconnect() {
+    for await (const _ of pauses()) {
+      if (this.#places.size === 0 || this.#isClosed) return;
+      try {
+        await this.#connect();
+        for (const place of this.#places.values()) this.#renew(place);
+        return;
+      } catch {
+        // Again after a pause.
+      }
+    }
+  }
+
+  #hear(message) {
+    const place = this.#places.get(message);
+    // A message is no grant: it may be of a ticket that has gone since. The answer says what there is.
+    if (place !== undefined && !place.isHeld) this.#renew(place);
+  }
+}
+
+exports.RedisKeeper = RedisKeeper;

@@ -1,0 +1,160 @@
+// The lock worker's side of its desk: tasks of all threads go to the stores, their answers come back.
+
+const { binding } = require('../engine/thread.js');
+const { toText } = require('../engine/error-text.js');
+const { storeError } = require('./errors.js');
+const { readDescription } = require('./store.js');
+const { CALL, FENCE, LOCK, OPEN, TRY } = require('./verbs.js');
+
+const KINDS = {
+  redis: () => require('./redis/keeper.js').RedisKeeper,
+  etcd: () => require('./etcd/keeper.js').EtcdKeeper,
+  postgres: () => require('./postgres/keeper.js').PostgresKeeper,
+};
+
+/** Kinds of tasks. */
+const ASK = 0;
+const CANCEL = 1;
+const ABANDON = 3;
+
+/** A request for a name, from its task to its release. A keeper may write to it. */
+class Ticket {
+  isCancelled = false;
+  /** What a keeper needs to release or to cancel it. */
+  place = null;
+
+  constructor({ number, name, shared, flags }) {
+    this.number = number;
+    this.name = name;
+    this.isShared = shared;
+    this.isTry = (flags & TRY) !== 0;
+    this.wantsFence = (flags & FENCE) !== 0;
+  }
+}
+
+class Service {
+  #desk;
+  /** By the number of the store: `{ keeper, managers }`. */
+  #stores = new Map();
+  /** By the number of the request: how it is cancelled, or released. */
+  #open = new Map();
+
+  constructor(desk) {
+    this.#desk = desk;
+  }
+
+  /** Called by the thread's drain. */
+  drain() {
+    for (let task = binding.nextTask(this.#desk); task !== null; task = binding.nextTask(this.#desk)) {
+      try {
+        this.#take(task);
+      } catch (error) {
+        binding.failTask(this.#desk, task.number, toText(error));
+      }
+    }
+  }
+
+  #take(task) {
+    if (task.kind !== ASK) {
+      const entry = this.#open.get(task.number);
+      if (entry === undefined) return;
+      if (task.kind === CANCEL) {
+        entry.cancel();
+      } else {
+        this.#open.delete(task.number);
+        entry.release(task.kind === ABANDON);
+      }
+      return;
+    }
+    if (task.verb === OPEN) this.#openStore(task);
+    else if (task.verb === LOCK) this.#lock(task);
+    else if (task.verb === CALL) this.#call(task);
+  }
+
+  #openStore({ number, store, payload }) {
+    let entry = this.#stores.get(store);
+    if (entry === undefined) {
+      const description = readDescription(payload);
+      const Keeper = KINDS[description.kind]();
+      entry = { keeper: new Keeper(description, this.#desk), managers: 0 };
+      this.#stores.set(store, entry);
+    }
+    entry.managers += 1;
+    const release = () => {
+      entry.managers -= 1;
+      if (entry.managers > 0) return;
+      this.#stores.delete(store);
+      entry.keeper.close();
+    };
+    this.#open.set(number, { cancel() {}, release });
+    if (!binding.grantTask(this.#desk, number, 0, 0, 0, '')) {
+      this.#open.delete(number);
+      release();
+    }
+  }
+
+  #keeperOf(store) {
+    const entry = this.#stores.get(store);
+    if (entry === undefined) throw storeError('This store was closed.');
+    return entry.keeper;
+  }
+
+  async #lock(task) {
+    const { number } = task;
+    const ticket = new Ticket(task);
+    let keeper;
+    try {
+      keeper = this.#keeperOf(task.store);
+      this.#open.set(number, {
+        ticket,
+        cancel() {
+          ticket.isCancelled = true;
+          keeper.cancel(ticket);
+        },
+        release: (isAbandoned) => keeper.release(ticket, isAbandoned),
+      });
+      const granted = await keeper.lock(ticket);
+      if (granted === null) {
+        this.#open.delete(number);
+        binding.refuseTask(this.#desk, number);
+        return;
+      }
+      const { lease, fence = 0n, abandoned = false } = granted;
+      const [high, low] = [Number(fence >> 32n), Number(fence & 0xffffffffn)];
+      if (!binding.grantTask(this.#desk, number, lease, high, low, abandoned ? 'abandoned' : '')) {
+        this.#open.delete(number);
+        keeper.release(ticket, false);
+      }
+    } catch (error) {
+      this.#open.delete(number);
+      binding.failTask(this.#desk, number, toText(error));
+    }
+  }
+
+  /** `flush` is answered when all that was sent before is on its way, at a store of which managers are left when it has arrived. */
+  #answer(store, call, parameters) {
+    if (call === 'flush')
+      return this.#stores
+        .get(store)
+        ?.keeper.check()
+        .then(() => null);
+    const keeper = this.#keeperOf(store);
+    if (call !== 'markConsistent') return keeper[call](parameters);
+    const ticket = this.#open.get(parameters.number)?.ticket;
+    if (ticket !== undefined) keeper.markConsistent(ticket);
+    return null;
+  }
+
+  async #call({ number, store, payload }) {
+    try {
+      const { call, ...rest } = JSON.parse(payload);
+      const result = await this.#answer(store, call, rest);
+      // Of this one nothing stays.
+      binding.grantTask(this.#desk, number, 0, 0, 0, JSON.stringify(result ?? null));
+    } catch (error) {
+      binding.failTask(this.#desk, number, toText(error));
+    }
+  }
+}
+
+exports.Service = Service;

@@ -1,0 +1,85 @@
+// What `postgres()` and its like return: a description of a store. Nothing is connected, loaded or started by it.
+
+const { checkNames } = require('../arguments.js');
+const { invalidArgument, outOfRange } = require('../errors.js');
+
+const secret = Symbol('Store');
+
+/** Timers of Node.js count no further. */
+const LONGEST = 2 ** 31 - 1;
+
+/** Where locks are kept. Two descriptions of the same are one store in this process. */
+class Store {
+  /** 'postgres', ... */
+  kind;
+  /** What the lock worker needs to know, as text. */
+  #description;
+
+  static {
+    exports.descriptionOf = (store) => store.#description;
+    exports.settingsOf = (store) => JSON.parse(store.#description).settings;
+    exports.isStore = (value) => typeof value === 'object' && value !== null && #description in value;
+  }
+
+  constructor(key, kind, description) {
+    if (key !== secret) throw new TypeError('Illegal constructor. Stores come from postgres() and its like.');
+    this.kind = kind;
+    this.#description = description;
+    Object.freeze(this);
+  }
+
+  [Symbol.for('nodejs.util.inspect.custom')](_depth, options) {
+    // Without the password that may be in it.
+    return options.stylize(`[Store ${this.kind}]`, 'special');
+  }
+}
+
+/** What every store has: option, default, least. */
+const COMMON = { connectTimeout: [5000, 1] };
+
+/**
+ * The store of this kind. `connection` is a URL, or the client's own options, which are copied; `{ module }` among them names a
+ * module whose `connect()` returns a client. `numbers` are the options of this kind, as in `COMMON`.
+ */
+exports.describeStore = (kind, connection, options = {}, numbers = {}) => {
+  if (typeof connection !== 'string' && (typeof connection !== 'object' || connection === null)) {
+    throw invalidArgument('connection', `a URL, or the options of a client`, connection);
+  }
+  if (typeof options !== 'object' || options === null) throw invalidArgument('options', 'an object', options);
+  const ofNumbers = { ...COMMON, ...numbers };
+  checkNames(options, ['namespace', ...Object.keys(ofNumbers)]);
+  const { namespace = 'sablock' } = options;
+  if (typeof namespace !== 'string') throw invalidArgument('options.namespace', 'a string', namespace);
+  const settings = { namespace };
+  for (const [name, [usual, least]] of Object.entries(ofNumbers)) {
+    const value = options[name] ?? usual;
+    if (typeof value !== 'number') throw invalidArgument(`options.${name}`, 'a number', value);
+    if (!(value >= least && value <= LONGEST))
+      throw outOfRange(`options.${name}`, `from ${least} to ${LONGEST}`, value);
+    settings[name] = value;
+  }
+  return new Store(secret, kind, JSON.stringify({ kind, connection: copy(connection, 'connection'), settings }));
+};
+
+/** A copy that text can be made of, with its keys in order. */
+function copy(value, path) {
+  if (Buffer.isBuffer(value)) return { sablockBuffer: value.toString('base64') };
+  if (Array.isArray(value)) return value.map((item, index) => copy(item, `${path}[${index}]`));
+  if (typeof value === 'function' || typeof value === 'symbol' || typeof value === 'bigint') {
+    throw invalidArgument(
+      path,
+      'what can be copied to another thread (for functions, give { module: "/absolute/path" } with a connect() that returns ' +
+        'a client)',
+      value,
+    );
+  }
+  if (typeof value !== 'object' || value === null) return value;
+  const keys = Object.keys(value).sort();
+  return Object.fromEntries(keys.map((key) => [key, copy(value[key], `${path}.${key}`)]));
+}
+
+/** The description that a text stands for. */
+exports.readDescription = (text) =>
+  JSON.parse(text, (_, value) =>
+    typeof value?.sablockBuffer === 'string' ? Buffer.from(value.sablockBuffer, 'base64') : value,
+  );

@@ -1,0 +1,16 @@
+// What threads and the lock worker say to each other, by number.
+
+/** A manager stands on the store; released when it is closed. The payload is the store's description. */
+exports.OPEN = 0;
+exports.LOCK = 1;
+/** The payload is `{ call, ...}`; the answer's text is what it returns. */
+exports.CALL = 2;
+
+/** Flags of LOCK: what cannot be had at once is refused; a fence is wanted. */
+exports.TRY = 1;
+exports.FENCE = 2;
+
+/** How a lock is lost, by the binding's number. */
+exports.LOSSES = [null, 'unreachable', 'taken', 'closed', 'worker'];
+exports.UNREACHABLE = 1;
+exports.TAKEN = 2;

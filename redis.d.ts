@@ -1,0 +1,36 @@
+import type { Store, StoreConnection, StoreOptions } from './index.js';
+
+/** Options of {@link redis}. */
+export interface RedisOptions extends StoreOptions {
+  /**
+   * For how long the server keeps a lock, or a place in line, of which it hears nothing, in milliseconds, from 100. A third of it
+   * after each renewal comes the next. Default: 30,000.
+   */
+  lease?: number | undefined;
+  /**
+   * How many replicas must have a lock before it counts as granted (`WAIT`); else it is given back, and the request begins again.
+   * Fewer locks are granted twice at a failover then. Default: 0.
+   */
+  replicas?: number | undefined;
+}
+
+/**
+ * Locks that a Redis server keeps, version 6.2 or later, or a Valkey server: strictly first come, first served, by a lease for each
+ * request that a hidden thread renews. Connects to nothing by itself. The package `redis` or `ioredis` must be installed, unless
+ * `connection` has a `module`.
+ *
+ * @param connection - A URL (`redis://user:password@host:6379`); or the options of the client that is installed, which are copied;
+ *   or `{ module }`, the absolute path of a module whose `connect()` returns a promise of a connected client, a new one each time:
+ *   for Sentinel, Cluster and tokens.
+ * @throws `ERR_INVALID_ARG_TYPE` or `ERR_OUT_OF_RANGE` if an option is wrong.
+ *
+ * @example
+ * <!-- fragment -->
+ * ```js
+ * const { LockManager } = require('sablock');
+ * const { redis } = require('sablock/redis');
+ *
+ * const cluster = new LockManager({ store: redis('redis://localhost:6379', { lease: 10_000 }) });
+ * ```
+ */
+export declare function redis(connection: StoreConnection, options?: RedisOptions): Store;

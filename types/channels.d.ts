@@ -1,0 +1,116 @@
+import type { Barrier } from './barrier';
+import type { DeadlockError, LockLostError } from './errors';
+import type { HoldMode } from './inspection';
+import type { Latch } from './latch';
+import type { Mutex } from './mutex';
+import type { HeldLock } from './named';
+import type { Once } from './once';
+import type { RwLock } from './rwlock';
+import type { Semaphore } from './semaphore';
+
+/** What the messages of all channels say: which lock it was. */
+export interface DiagnosticsSubject {
+  /** The lock, or other primitive, as the object that this thread used: of `read` and `write` their {@link RwLock}. */
+  lock: Mutex | RwLock | Semaphore | Latch | Barrier | Once | HeldLock;
+  /** The class of `lock`. A lock of a {@link LockTable} is a {@link Mutex}. */
+  lockKind: 'Mutex' | 'RwLock' | 'Semaphore' | 'Latch' | 'Barrier' | 'Once' | 'HeldLock';
+  /** The same as `lock` if that is a mutex, else `null`. */
+  mutex: Mutex | null;
+  /** Its name; `null` without one. */
+  name: string | null;
+  /** Its byte offset; -1 for a lock of a {@link LockManager}. */
+  byteOffset: number;
+}
+
+/**
+ * What is published on the channels of `node:diagnostics_channel`, by the channel's name.
+ *
+ * Published at once in the thread that waited or found it: subscribe in each thread that you are interested in, before or
+ * after this package is loaded there. Without subscribers no message is made, and no clock is read. A subscriber runs
+ * between the lock and the code that waits for it (for `sablock:long-hold` in a thread that is blocked, even inside its
+ * sleep), so let it be short, and never lock in it: a thread that is blocked could not unlock, and gets a {@link DeadlockError}
+ * instead of the lock. What it throws becomes an uncaught error; the lock does not mind.
+ * It runs in the asynchronous context of the code that waits, so that AsyncLocalStorage returns there what it returns in
+ * that code (of several waits of a thread for one lock, `sablock:long-hold` takes the first).
+ *
+ * With the types of Node.js, `subscribe` and `unsubscribe` of `node:diagnostics_channel` know these messages.
+ *
+ * @example
+ * ```js
+ * const { subscribe } = require('node:diagnostics_channel');
+ * subscribe('sablock:contended', ({ byteOffset, ownerThreadId, waitedMs }) => {
+ *   if (waitedMs > 10) console.warn(`waited ${waitedMs} ms at ${byteOffset} for thread ${ownerThreadId}`);
+ * });
+ * ```
+ */
+export interface DiagnosticsMessages {
+  /**
+   * A wait for a lock, for permits or for the turn of a {@link Once} is over, unless by an error. Published to who was subscribed
+   * when it began. Waits for latches, events, barriers and conditions are not: they wait for something to happen, not for others. Of
+   * several names, each that had to be waited for is published; of a name of a store, only a wait that began within the process.
+   */
+  'sablock:contended': DiagnosticsSubject & {
+    /** `'blocking'`: this thread has slept. `'async'`: a promise was pending. */
+    kind: 'blocking' | 'async';
+    /**
+     * The `threadId` of the thread that held the lock alone when the wait began; `null` if none did: it was free, on its way to
+     * somebody, or others read, or it is permits that were waited for.
+     */
+    ownerThreadId: number | null;
+    /** Only where another process held the lock of a name alone: that process, whose thread `ownerThreadId` is. */
+    ownerPid?: number;
+    /** How long the wait took, in milliseconds. */
+    waitedMs: number;
+    /** How it ended; after `'acquired'` this thread holds the lock while the message is published. */
+    outcome: 'acquired' | 'timed-out' | 'aborted';
+  };
+  /**
+   * One and the same hold that shuts all others out was seen to last for 100 ms by a thread that waits for the lock (or in a
+   * `Condition.wait` with it, while others wait for it); published again each time that this has doubled, for as long as the
+   * thread waits. Each waiting thread that has subscribers publishes its own. Read holds and permits have none.
+   */
+  'sablock:long-hold': DiagnosticsSubject & {
+    /** The `threadId` of the holder's thread: perhaps this one's, if another of its tasks holds the lock. */
+    ownerThreadId: number;
+    /** Only where another process holds the lock of a name: that process, whose thread `ownerThreadId` is. */
+    ownerPid?: number;
+    /**
+     * For how long this thread has seen it, in milliseconds. The hold is older: by the time before this thread
+     * waited, and by up to 25 ms, which is how often it looks (a busy event loop looks later).
+     */
+    heldAtLeastMs: number;
+  };
+  /**
+   * A thread has ended with a hold. Of a hold that shut others out, it is published in the thread that gets it next, as the
+   * warning `SABLOCK_ABANDONED`. Read holds, permits, entries and memberships have gone back, and nothing is in doubt: published in
+   * the thread of the next waiter that gets in, or, if nobody waits, by the next call on that primitive that cannot be served by its
+   * word alone. Each is published once (if a thousand such threads end and nobody comes, only for some; if the memory is freed
+   * meanwhile, perhaps for what comes to its place).
+   */
+  'sablock:abandoned': DiagnosticsSubject & {
+    /** The `threadId` of the thread that ended. */
+    ownerThreadId: number;
+    /** How that held it. */
+    mode: Exclude<HoldMode, 'passage'>;
+  };
+  /** This thread is about to get a {@link DeadlockError}; `lock` is what it would have waited for. */
+  'sablock:deadlock': DiagnosticsSubject & {
+    /** As {@link DeadlockError.cycle}, which begins with this thread. */
+    cycle: DeadlockError['cycle'];
+    /**
+     * Of a deadlock of tasks, which only the lock doctor (`sablock/doctor`) finds: whether none of its waits can end, or that is
+     * only likely.
+     */
+    certainty?: 'certain' | 'likely';
+    /** Of a deadlock of tasks: its waits, with the call sites of who waits and who holds. */
+    waits?: import('../doctor.js').DeadlockWait[];
+  };
+  /** A lock of a name ended while this thread held it; see {@link LockLostError}. Published once, on the thread that held it. */
+  'sablock:lost': DiagnosticsSubject & Pick<LockLostError, 'fence' | 'reason' | 'heldMs'>;
+}
+
+/** Who subscribes to the channel of that name. */
+export type DiagnosticsListener<Name extends keyof DiagnosticsMessages> = (
+  message: DiagnosticsMessages[Name],
+  name: string | symbol,
+) => void;

@@ -1,0 +1,377 @@
+import type { Timeout } from './options';
+import type { Store, StoreStats } from './stores';
+
+/** Options of {@link LockManager.requestSync} and {@link LockManager.acquire}. */
+export interface NamedLockOptions {
+  /** `'shared'`: together with others of that mode. Default: `'exclusive'`, alone. */
+  mode?: 'exclusive' | 'shared' | undefined;
+  /**
+   * Whether not to wait: what cannot be had at once, since others hold it or came before, is `null`. Among processes `null` means
+   * that somebody holds it; of a shared lock, that somebody holds it alone or waits for that. Default: `false`.
+   */
+  ifAvailable?: boolean | undefined;
+  /**
+   * Whether to take the lock from all who hold it, before all who wait. Their code goes on, and their requests are rejected. For
+   * locks of the process, in the mode `'exclusive'`. Default: `false`.
+   */
+  steal?: boolean | undefined;
+  /** How long to wait, in milliseconds, counted from the call. Zero and less: one try. Default: for ever. */
+  timeout?: Timeout | undefined;
+  /** Whether the lock gets a number, its {@link HeldLock.fence}. Default: `false`. */
+  fence?: boolean | undefined;
+}
+
+/** Options of {@link LockManager.request} and {@link LockManager.acquireAsync}. */
+export interface AsyncNamedLockOptions extends NamedLockOptions {
+  /**
+   * Takes the request back when it aborts, or has aborted: the promise is rejected with its `reason`. It may do so until the
+   * callback begins, and at least until the end of the turn of the event loop in which the request was made. Not together with
+   * `steal` or `ifAvailable`.
+   */
+  signal?: AbortSignal | undefined;
+  /** Whether the pending request keeps the event loop, and so the process, alive. Default: `true`. A lock that is held does not. */
+  ref?: boolean | undefined;
+}
+
+/** Options of the constructor of {@link LockManager}. */
+export interface LockManagerOptions {
+  /**
+   * Among whom the names are: `'process'`, all threads and all copies of this package in the process; or `'machine'`, all
+   * processes of this user on this machine. Default: `'process'`, or `'machine'` if there is a `directory`.
+   */
+  scope?: 'process' | 'machine' | undefined;
+  /**
+   * The directory of the lock files, for the scope `'machine'`: all processes that can write there share the locks, and nobody
+   * else can lock there, whatever the umask. It is made with the permissions 700 if its parent exists; its owner and
+   * permissions are your business, but where others may write it has to be sticky (`chmod 1770`, `chmod 1777`): else they could
+   * remove files in use. Two paths to one directory are the same. Default: one that only this user can use, the same whatever the environment says: `/tmp/sablock-<uid>` on Linux, in the folder that macOS has for the user
+   * beside the temporary one (`getconf DARWIN_USER_DIR`), in the local application data on Windows. Containers, and services with
+   * a private `/tmp`, see another one: give them a `directory` that they share.
+   */
+  directory?: string | undefined;
+  /**
+   * Where the locks are kept, for all machines that use the same: what `postgres()` of `sablock/postgres`, `redis()` of
+   * `sablock/redis` or `etcd()` of `sablock/etcd` returns. Instead of `scope` and `directory`.
+   */
+  store?: Store | undefined;
+  /**
+   * Whether `requestSync` and `acquire` may block the main thread. Default: `false`, since a blocked main thread serves nobody.
+   * Means nothing in a worker, which may always block.
+   */
+  allowMainThread?: boolean | undefined;
+  /**
+   * Repairs what a holder that ended inside has left. Called with the lock, which is held and {@link HeldLock.abandoned}, by every
+   * verb of this manager that gets it so in the mode `'exclusive'`: before the callback, or before the verb returns. It takes the
+   * place of the warning `SABLOCK_ABANDONED`. When it returns, or the promise that it returns is fulfilled, the lock is consistent,
+   * as after {@link HeldLock.markConsistent}. If it fails, the lock is released, the mark stays for the next, and so does the verb fail.
+   *
+   * For `requestSync` and `acquire` it must not return a promise: that is `ERR_INVALID_ARG_TYPE`.
+   */
+  onAbandoned?: ((lock: HeldLock) => void | PromiseLike<void>) | undefined;
+}
+
+/** A request that waits, as {@link LockManager.query} shows it. */
+export interface NamedLockRequest {
+  /** The name. */
+  name: string;
+  /** How it will hold it. */
+  mode: 'exclusive' | 'shared';
+  /** Whose it is: `node-<pid>-<threadId>`. */
+  clientId: string;
+}
+
+/** A lock that is held, as {@link LockManager.query} shows it. */
+export interface NamedLockHolder extends NamedLockRequest {
+  /** The process; of a holder on another machine, the process of the PostgreSQL server that serves it. */
+  pid: number;
+  /** The `threadId` of the thread; -1 on another machine. */
+  threadId: number;
+  /** For how long it has been held, in milliseconds; -1 on another machine. */
+  heldMs: number;
+}
+
+/**
+ * What {@link LockManager.query} returns: who holds and who waits at one moment, in the order in which they came. In the scope
+ * `'machine'` that is so for this process; after its own locks come those that other processes hold in the mode
+ * `'exclusive'`, by what they have written. Who shares a lock, or waits, in another process, is not shown.
+ */
+export interface LockManagerSnapshot {
+  /** The locks that are held. */
+  held: NamedLockHolder[];
+  /** The requests that wait. */
+  pending: NamedLockRequest[];
+}
+
+/**
+ * Locks that have names: the Web Locks API (W3C), among all threads of the process, and what that lacks.
+ *
+ * **Names** are strings of any 16-bit units; what is no string becomes one. Those that begin with `-` are refused. A name takes memory
+ * only while it is held, waited for, or marked abandoned.
+ *
+ * **Several names** at once: an array of names in the place of a name. The request gets all of them or none. They are locked one after
+ * the other, in an order that is the same for everybody, so that two such requests never wait for each other; those that it has
+ * meanwhile are kept from others, and {@link LockManager.query} shows it as waiting for them. There is one timeout for all, and each name
+ * is locked once, though it be given twice. (In a browser an array is one name.)
+ *
+ * **Order.** First come, first served, for each name, event loops included: nobody is overtaken, and a thread whose event loop is
+ * busy delays those behind it. Shared requests next to each other go in together.
+ *
+ * **Threads may end anywhere.** What a thread held goes to the next, what it asked for is withdrawn. If it held the lock in the mode
+ * `'exclusive'`, the next sees {@link HeldLock.abandoned}, and is told by {@link LockManagerOptions.onAbandoned}, or else by a process
+ * warning with the code `SABLOCK_ABANDONED`; a callback that calls {@link HeldLock.markConsistent} in its first turn of the event loop
+ * is not warned.
+ *
+ * **Among processes.** `new LockManager({ scope: 'machine' })` has the locks of all processes of this user on this machine,
+ * `new LockManager({ directory })` those of all processes that can write in a directory. The kernel keeps each as a lock of a file: a
+ * process that is killed frees it at once, and one that is stopped, sleeps or is busy keeps it. There are no times after which a
+ * lock counts as stale. An exclusive holder that ends inside (killed, by `process.exit()`, an uncaught error, the end of its thread)
+ * leaves a mark, which the next one sees as `abandoned`, in whatever process; it stays until somebody calls `markConsistent()`. If it is not
+ * sure how a holder has ended, the lock is marked. `steal` is refused, since nothing can stop a holder elsewhere. Order is strict in each process; between
+ * processes one is next, the others take turns. Deadlocks are found within a process only. The files stay; do not remove them
+ * while processes use them: a holder whose file was removed is told by a warning when it unlocks (`SABLOCK_LOCK_FILE_REMOVED`).
+ *
+ * **Not re-entrant.** A request inside the callback of one for the same name waits for that for ever; a blocking one without a timeout
+ * throws a {@link DeadlockError}.
+ *
+ * @example
+ * ```js
+ * import { locks } from 'sablock';
+ *
+ * const total = await locks.request('account 7', async (lock) => {
+ *   return lock.name.length;
+ * });
+ * console.log(total); // prints 9
+ * ```
+ *
+ * @example
+ * ```js
+ * import { LockManager } from 'sablock';
+ *
+ * const machine = new LockManager({ scope: 'machine' });
+ * await machine.request('an example of sablock', { timeout: 60_000 }, (lock) => {
+ *   if (lock.abandoned) lock.markConsistent(); // after a look at what the last holder left
+ *   console.log('one process at a time'); // prints one process at a time
+ * });
+ * ```
+ */
+export class LockManager {
+  /**
+   * Stands for the locks of a scope; those of the process, and of one directory, are the same for every manager.
+   *
+   * @throws `ERR_INVALID_ARG_TYPE` if an option is wrong.
+   * @throws `ERR_LOCK_DIRECTORY` if locks cannot be kept in the directory: it is missing, and its parent too; it is no directory;
+   *   its file system is NFS, SMB, 9p, FUSE or AFS; others may write in it and it is not sticky;
+   *   the default one belongs to others, has other permissions than 700, or is a link.
+   *   Requests fail with it too, if a file there cannot be opened or locked.
+   */
+  constructor(options?: LockManagerOptions);
+
+  /**
+   * Runs `callback` while it holds the lock of this name. Never blocks, never throws; `callback` never runs inside the call.
+   *
+   * @param name The name.
+   * @param callback Called with the lock; with `null` if it was to be available and is not. The lock is held until what it
+   *   returns is settled, or until {@link HeldLock.unlock}. Keeps its AsyncLocalStorage.
+   * @returns A promise of what `callback` returns, settled once the lock is released, also if `callback` unlocks before. Rejected
+   *   with what it throws, with the `reason` of the signal, with `ERR_LOCK_TIMEOUT` if the time was over, with an `AbortError`
+   *   (a `DOMException`) if the lock was stolen, with a `NotSupportedError` (a `DOMException`) for options that exclude each other
+   *   and names that begin with `-`, with `ERR_INVALID_ARG_TYPE` for other wrong arguments.
+   */
+  request<T>(name: string, callback: (lock: HeldLock) => T): Promise<Awaited<T>>;
+  request<T>(
+    name: string,
+    options: AsyncNamedLockOptions & { ifAvailable?: false | undefined },
+    callback: (lock: HeldLock) => T,
+  ): Promise<Awaited<T>>;
+  request<T>(name: string, options: AsyncNamedLockOptions, callback: (lock: HeldLock | null) => T): Promise<Awaited<T>>;
+  /**
+   * The same for several names: all or none. `callback` gets an array of their locks, in the order of `names`. Not with `steal`.
+   *
+   * @example
+   * ```js
+   * import { locks } from 'sablock';
+   *
+   * const moved = await locks.request(['account 7', 'account 3'], { timeout: 1000 }, ([from, to]) => `${from.name} to ${to.name}`);
+   * console.log(moved); // prints account 7 to account 3
+   * ```
+   */
+  request<T>(names: readonly string[], callback: (locks: HeldLock[]) => T): Promise<Awaited<T>>;
+  request<T>(
+    names: readonly string[],
+    options: AsyncNamedLockOptions & { ifAvailable?: false | undefined; steal?: false | undefined },
+    callback: (locks: HeldLock[]) => T,
+  ): Promise<Awaited<T>>;
+  request<T>(
+    names: readonly string[],
+    options: AsyncNamedLockOptions & { steal?: false | undefined },
+    callback: (locks: HeldLock[] | null) => T,
+  ): Promise<Awaited<T>>;
+
+  /**
+   * As {@link LockManager.request}, without a callback: for `using`. Never blocks, never throws.
+   *
+   * @returns A promise of the lock, which is held until its `unlock`; of `null` if it was to be available and is not. Rejected as
+   *   that of `request`, but for what is about the callback.
+   *
+   * @example
+   * ```js
+   * import { locks } from 'sablock';
+   *
+   * const lock = await locks.acquireAsync('report', { timeout: 5000 });
+   * try {
+   *   console.log(lock.mode); // prints exclusive
+   * } finally {
+   *   lock.unlock();
+   * }
+   * ```
+   */
+  acquireAsync(name: string, options?: AsyncNamedLockOptions & { ifAvailable?: false | undefined }): Promise<HeldLock>;
+  acquireAsync(name: string, options: AsyncNamedLockOptions): Promise<HeldLock | null>;
+  /** The same for several names: all or none. Not with `steal`. */
+  acquireAsync(
+    names: readonly string[],
+    options?: AsyncNamedLockOptions & { ifAvailable?: false | undefined; steal?: false | undefined },
+  ): Promise<HeldLocks>;
+  acquireAsync(
+    names: readonly string[],
+    options: AsyncNamedLockOptions & { steal?: false | undefined },
+  ): Promise<HeldLocks | null>;
+
+  /**
+   * Runs `fn` while it holds the lock of this name. **Blocks** this thread; workers only, unless `allowMainThread`. The wait can be ended as that
+   * of {@link Mutex.lock}.
+   *
+   * @param fn Called with the lock; with `null` if it was to be available and is not. Must be done when it returns.
+   * @returns What `fn` returns.
+   * @throws `ERR_LOCK_TIMEOUT` if the time was over; `fn` is not called then.
+   * @throws `ERR_LOCK_DEADLOCK` if the wait has no timeout and could never end: this thread holds the lock, or threads wait for
+   *   each other in a circle, for names and for other locks.
+   * @throws `ERR_LOCK_MAIN_THREAD` on the main thread.
+   * @throws `ERR_INVALID_ARG_TYPE` if an argument is wrong, or `fn` returns a promise (the lock is released then).
+   * @throws An `AbortError` (a `DOMException`), after `fn`, if the lock was stolen meanwhile; else what `fn` throws.
+   * @throws A `NotSupportedError` (a `DOMException`) as `request`, and if there is a `signal`, for which nobody would listen.
+   */
+  requestSync<T>(name: string, fn: (lock: HeldLock) => T): T;
+  requestSync<T>(
+    name: string,
+    options: NamedLockOptions & { ifAvailable?: false | undefined },
+    fn: (lock: HeldLock) => T,
+  ): T;
+  requestSync<T>(name: string, options: NamedLockOptions, fn: (lock: HeldLock | null) => T): T;
+  /** The same for several names: all or none. `fn` gets an array of their locks, in the order of `names`. Not with `steal`. */
+  requestSync<T>(names: readonly string[], fn: (locks: HeldLock[]) => T): T;
+  requestSync<T>(
+    names: readonly string[],
+    options: NamedLockOptions & { ifAvailable?: false | undefined; steal?: false | undefined },
+    fn: (locks: HeldLock[]) => T,
+  ): T;
+  requestSync<T>(
+    names: readonly string[],
+    options: NamedLockOptions & { steal?: false | undefined },
+    fn: (locks: HeldLock[] | null) => T,
+  ): T;
+
+  /**
+   * Takes the lock of this name. **Blocks** this thread; workers only, unless `allowMainThread`.
+   *
+   * @returns The lock, which is held until its `unlock`; `null` if it was to be available and is not.
+   * @throws As {@link LockManager.requestSync}, but for what is about `fn`.
+   */
+  acquire(name: string, options?: NamedLockOptions & { ifAvailable?: false | undefined }): HeldLock;
+  acquire(name: string, options: NamedLockOptions): HeldLock | null;
+  /** The same for several names: all or none. Not with `steal`. */
+  acquire(
+    names: readonly string[],
+    options?: NamedLockOptions & { ifAvailable?: false | undefined; steal?: false | undefined },
+  ): HeldLocks;
+  acquire(names: readonly string[], options: NamedLockOptions & { steal?: false | undefined }): HeldLocks | null;
+
+  /**
+   * A promise of who holds which name and who waits, in all threads, at the moment of the call. Who holds in other processes is read
+   * on a thread in the background, soon after; such a holder is shown unless its process has surely ended, and those who share are not
+   * shown. Never blocks: a list of thousands is made in several turns of the event loop, and keeps it alive meanwhile.
+   */
+  query(): Promise<LockManagerSnapshot>;
+  /**
+   * Of a manager with a store: ends what it holds, whose signals abort with a {@link LockLostError} of the reason `'closed'`, and
+   * rejects what it waits for with `ERR_LOCK_CLOSED`, as all that is asked of it later. The connection ends with the last manager of
+   * the store in this process. Other managers have nothing to close. Never blocks.
+   *
+   * @returns A promise that is fulfilled once the releases are on their way.
+   */
+  close(): Promise<void>;
+  /** As `close`, for `await using`. */
+  [Symbol.asyncDispose](): Promise<void>;
+  /**
+   * Whether the store answers, for health checks. Never blocks.
+   *
+   * @returns A promise of how long it took, in milliseconds; it rejects with `ERR_LOCK_STORE` if it does not answer, and with a
+   *   NotSupportedError if this manager has no store.
+   */
+  check(): Promise<{
+    /** For how long the store took to answer, in milliseconds. */
+    roundTripMs: number;
+  }>;
+  /** A promise of counts; rejects as `check`. */
+  stats(): Promise<StoreStats>;
+}
+
+/** The locks of the process: one {@link LockManager} for all threads, and all copies of this package. */
+export const locks: LockManager;
+
+/** Several locks of a {@link LockManager} that were acquired together. Every member is for the thread that got them. */
+export class HeldLocks {
+  private constructor();
+  /** The locks, in the order in which they were asked for, each name once. */
+  readonly locks: readonly HeldLock[];
+  /** Whether one of them is held. */
+  readonly locked: boolean;
+  /** Those of them that are {@link HeldLock.abandoned}. */
+  readonly abandoned: HeldLock[];
+  /** Releases those that are held. Returns whether there were any. */
+  unlock(): boolean;
+  /** As `unlock`, for `using`. */
+  [Symbol.dispose](): void;
+}
+
+/** A lock of a {@link LockManager} that is held, or was. Every member is for the thread that got it. */
+export class HeldLock {
+  private constructor();
+  /** The name. */
+  readonly name: string;
+  /** How it is held. */
+  readonly mode: 'exclusive' | 'shared';
+  /** Whether this still holds it, for all that this thread knows. */
+  readonly locked: boolean;
+  /**
+   * While this holds it: whether an earlier holder's thread ended inside, or the lock was stolen, so that what it guards may be
+   * half done; until somebody calls {@link HeldLock.markConsistent}.
+   */
+  readonly abandoned: boolean;
+  /**
+   * With the option `fence`, a number that grows with each grant of this name: hand it to the resource that the lock guards, which
+   * refuses smaller ones. `null` without that option. In the process it is at least the time in microseconds since 1970, so that
+   * a process that begins again does not repeat numbers.
+   */
+  readonly fence: bigint | null;
+  /**
+   * Aborts when the lock is stolen, with an AbortError, or lost, with a {@link LockLostError}. A thread that is busy learns of that
+   * later.
+   */
+  readonly signal: AbortSignal;
+
+  /**
+   * Takes the mark of abandonment off: all is well.
+   *
+   * @throws `ERR_LOCK_NOT_OWNER` if this does not hold it any more, or in the mode `'shared'`.
+   */
+  markConsistent(): void;
+  /**
+   * Releases the lock. Never blocks.
+   *
+   * @returns `true` if this held it; `false` if it was unlocked before, stolen, or lost.
+   */
+  unlock(): boolean;
+  /** As `unlock`, for `using`. */
+  [Symbol.dispose](): void;
+}

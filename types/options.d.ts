@@ -1,0 +1,40 @@
+/**
+ * How long to wait, in milliseconds.
+ *
+ * `undefined`, `NaN` and `Infinity` wait for ever; zero and less try once and do not wait; fractions count.
+ * It becomes one deadline on the monotonic clock when the verb is called, whatever happens in between.
+ */
+export type Timeout = number;
+
+/** Options of the verbs that block. */
+export interface LockOptions {
+  /** How long to wait, in milliseconds. Default: for ever. */
+  timeout?: Timeout | undefined;
+}
+
+/** Options of the methods that return a promise. */
+export interface AsyncLockOptions extends LockOptions {
+  /**
+   * Takes the wait back when it aborts, or has aborted: the promise is rejected with the signal's `reason`.
+   * A lock that was granted before is never taken back. Any number of waits may share one signal.
+   */
+  signal?: AbortSignal | undefined;
+  /** Whether the pending wait keeps the event loop, and so the process, alive. Default: `true`. */
+  ref?: boolean | undefined;
+}
+
+/** Options of the constructors of {@link ManualResetEvent}, {@link AutoResetEvent}, {@link Latch} and {@link Once}. */
+export interface PrimitiveOptions {
+  /** Whether the verbs that block may block the main thread. Default: `false`. Means nothing in a worker. */
+  allowMainThread?: boolean | undefined;
+  /** As {@link MutexOptions.name}. */
+  name?: string | undefined;
+}
+
+/** Options of the constructor of {@link Barrier}. */
+export interface SynchronizerOptions {
+  /** Whether the verbs that block may block the main thread. Default: `false`. Means nothing in a worker. */
+  allowMainThread?: boolean | undefined;
+  /** As {@link MutexOptions.name}. */
+  name?: string | undefined;
+}
