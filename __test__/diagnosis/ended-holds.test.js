@@ -2,6 +2,7 @@ const assert = require('node:assert/strict');
 const { test } = require('node:test');
 const { AsyncLocalStorage } = require('node:async_hooks');
 const diagnostics = require('node:diagnostics_channel');
+const { MessageChannel, receiveMessageOnPort } = require('node:worker_threads');
 const { Latch, stats } = require('../..');
 const { endings } = require('../helpers/endings.js');
 const { OFFSET } = require('../helpers/memory.js');
@@ -134,5 +135,28 @@ test(
     assert.equal(await waiting, true);
     await threads.until('it is an uncaught error', () => uncaught.length > 0);
     assert.deepEqual(uncaught, ['a subscriber']);
+  }),
+);
+
+test(
+  'who knows the memory since the end only is not told: it may have been other memory at that address',
+  needs('prompt ends'),
+  watched(async (t, threads) => {
+    const messages = listen(t, ABANDONED);
+    const { buffer, object } = create('Latch', { allowMainThread: true });
+    const [doomed] = await users(threads, 1, object);
+    await doomed.call('enter');
+    await terminate.end(doomed);
+    object.add();
+    // As if it had been made here: another buffer, at the address of the first.
+    const { port1, port2 } = new MessageChannel();
+    port1.postMessage(buffer);
+    const { message } = receiveMessageOnPort(port2);
+    port1.close();
+    const latecomer = new Latch(message, OFFSET);
+    assert.equal(await latecomer.waitAsync(0), false);
+    assert.deepEqual(messages, []);
+    assert.equal(await object.waitAsync(0), false);
+    assert.deepEqual(messages, [messageOf(doomed)]);
   }),
 );

@@ -54,7 +54,7 @@ test(
           [...functions.get(functionId), Number(line)],
         ]),
       );
-      const expected = about(contention, one)[0].waiters[0].place.stack[0];
+      const expected = about(contention, one)[0].unlockers[0].place.stack[0];
       const [name, file_, line] = lines.get(profile.sample[0].locationId[0]);
       assert.ok(expected.startsWith(`${name} (${file_}:${line}:`), `${expected}: ${name} ${file_} ${line}`);
       const labels = profile.sample.map(({ label }) =>
@@ -93,7 +93,13 @@ test(
       const { traceEvents } = JSON.parse(fs.readFileSync(file, 'utf8'));
       const of = (phase, category) =>
         traceEvents.filter(({ ph, cat }) => ph === phase && (category === undefined || cat === category));
-      const waits = of('X', 'wait');
+      // Of two that overlap one is on a row of its own.
+      const apart = of('b', 'wait').map(({ id, ts, tid }) => {
+        const { ts: end } = of('e', 'wait').find((event) => event.id === id);
+        return { ts, tid, dur: end - ts };
+      });
+      assert.equal(apart.length, 1);
+      const waits = [...of('X', 'wait'), ...apart];
       const [entry] = about(doctor.report().contention, lock);
       assert.equal(waits.length, entry.waits);
       const totalMs = waits.reduce((total, { dur }) => total + dur, 0) / 1e3;

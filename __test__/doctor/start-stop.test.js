@@ -64,7 +64,7 @@ test('bad options are refused before anything changes', () => {
     [{ stuckMs: '5' }, /"options\.stuckMs" argument must be a number of milliseconds above 0/],
     [{ stuckMs: 0 }, /above 0/],
     [{ longHoldMs: Number.NaN }, /above 0/],
-    [{ throwOnDeadlock: 'yes' }, /a boolean/],
+    [{ throwOnDeadlock: 'yes' }, /a boolean or "likely"/],
   ];
   for (const [options, message] of bad) {
     assert.throws(() => start(options), { name: 'TypeError', code: 'ERR_INVALID_ARG_TYPE', message });
@@ -78,18 +78,21 @@ test('a report without anything to report has all of its lists', () => {
   doctor.stop();
   assert.deepEqual(report, {
     lockOrder: [],
+    sameClass: [],
     deadlocks: [],
     contention: [],
     longHolds: [],
     neverReleased: [],
     leaks: [],
     stuck: [],
+    waiting: [],
     threadsWithoutDoctor: [],
   });
 });
 
 test(
   'a new start forgets what the last one found',
+  needs('async frames'),
   watched(async () => {
     const [a, b] = namedMutexes(2);
     await withDoctor(QUIET, async (doctor) => {

@@ -33,7 +33,7 @@ let cases = 0;
 const order = (title, expected, count, body, options = {}) => {
   test(
     title,
-    options,
+    expected.length > 0 ? { ...needs('async frames'), ...options } : options,
     watched(async () => {
       const prefix = `case ${cases++} `;
       const named = locks(count, (index) => ({ name: `${prefix}${'abcdefgh'[index]}` }));
@@ -79,17 +79,23 @@ order('an order through several levels counts', ['abc', 'ac'], 3, async (a, b, c
   await inside(c, a);
 });
 
-order('a lock that was taken by tryLock() counts as held', ['ab'], 2, async (a, b) => {
-  await a.executeLocked(async () => {
-    assert.ok(b.tryLock());
-    await a.lockAsync(0);
-    b.unlock();
-  });
+order('a lock that was taken by tryLock() comes before what its thread blocks for', ['ab'], 2, async (a, b) => {
   await inside(a, b);
+  const again = new Mutex(a.buffer, a.byteOffset, { name: a.name, allowMainThread: true });
   assert.ok(b.tryLock());
-  await a.lockAsync();
-  a.unlock();
+  again.lock();
+  again.unlock();
   b.unlock();
+});
+
+order('an outer lock that is held both times is a gate', [], 3, async (a, b, gate) => {
+  await gate.executeLocked(() => inside(a, b));
+  await gate.executeLocked(() => inside(b, a));
+});
+
+order('a gate that is held one time only is none', ['ab'], 3, async (a, b, gate) => {
+  await gate.executeLocked(() => inside(a, b));
+  await inside(b, a);
 });
 
 order('a lock that was taken with a timeout counts as held', ['ab'], 2, async (a, b) => {
@@ -100,12 +106,12 @@ order('a lock that was taken with a timeout counts as held', ['ab'], 2, async (a
 order('what a function awaits by timers and then() comes after what it holds', ['ab'], 2, async (a, b) => {
   await a.executeLocked(async () => {
     await turn();
-    await turn().then(() => b.executeLocked(() => {}));
+    await turn().then(() => b.executeLocked(turn));
   });
   await b.executeLocked(() =>
     turn()
       .then(turn)
-      .then(() => a.executeLocked(() => {})),
+      .then(() => a.executeLocked(turn)),
   );
 });
 
@@ -120,22 +126,13 @@ order('lockAsync() and acquireAsync() in a task count', ['ab'], 2, async (a, b) 
   });
 });
 
-order('what a task locks by itself comes before what it locks next', ['bc'], 3, async (a, b, c) => {
-  for (const [one, other] of [
-    [b, c],
-    [c, b],
-  ]) {
-    await a.executeLocked(async () => {
-      await one.lockAsync();
-      await turn();
-      await other.lockAsync();
-      other.unlock();
-      one.unlock();
-    });
-  }
+order('an order that is seen under contention counts', ['ba'], 2, async (a, b) => {
+  const busy = b.executeLocked(turn);
+  await Promise.all([busy, inside(a, b)]);
+  await inside(b, a);
 });
 
-const HOOKS = needs('async hooks');
+// To stay silent.
 
 const inBothOrders = async (a, b) => {
   const both = async (one, other) => {
@@ -148,30 +145,35 @@ const inBothOrders = async (a, b) => {
   await both(a, b);
   await both(b, a);
 };
-order('lockAsync() after lockAsync() in one function counts', ['ab'], 2, inBothOrders, HOOKS);
+order('of what lockAsync() has locked nobody knows which code goes on with it', [], 2, inBothOrders);
 
-const guardsInBothOrders = async (a, b) => {
-  const lockOther = async (other) => {
+order('tasks at once that lock one lock each have no order', [], 2, async (a, b) => {
+  const lockOne = async (lock) => {
+    await lock.lockAsync();
     await turn();
-    (await other.acquireAsync()).unlock();
+    lock.unlock();
   };
-  const both = async (one, other) => {
-    const guard = await one.acquireAsync();
-    await lockOther(other);
+  const guardOne = async (lock) => {
+    const guard = await lock.acquireAsync();
+    await turn();
     guard.unlock();
   };
-  await both(a, b);
-  await both(b, a);
-};
-order('what an awaited function locks comes after the guards of its caller', ['ab'], 2, guardsInBothOrders, HOOKS);
-
-order('an order that is seen under contention counts', ['ba'], 2, async (a, b) => {
-  const busy = b.executeLocked(turn);
-  await Promise.all([busy, inside(a, b)]);
-  await inside(b, a);
+  for (const act of [lockOne, guardOne]) {
+    await Promise.all([a, b].map(act));
+    await Promise.all([b, a].map(act));
+  }
 });
 
-// To stay silent.
+order('a synchronous call that nobody awaits locks after nothing', [], 2, async (a, b) => {
+  const children = [];
+  await a.executeLocked(() => {
+    children.push(b.executeLocked(() => {}));
+  });
+  await b.executeLocked(() => {
+    children.push(a.executeLocked(turn));
+  });
+  await Promise.all(children);
+});
 
 order('one order everywhere is no cycle', [], 4, async (...all) => {
   for (let one = 0; one < 4; one++) {
@@ -353,6 +355,7 @@ silent('memory that is used again is another lock', async () => {
 const found = (title, body) =>
   test(
     title,
+    needs('async frames'),
     watched(async () => {
       const doctor = start({ contention: false });
       try {
@@ -389,6 +392,7 @@ found('a once and a mutex in both orders are a cycle', async () => {
 
 test(
   'an edge has both call sites and the thread of its first sighting',
+  needs('async frames'),
   watched(async () => {
     const [a, b] = locks(2, (index) => ({ name: `sites ${index}` }));
     const doctor = start({ contention: false });

@@ -11,7 +11,7 @@ const { watched } = require('../helpers/threads.js');
 const ENDS = needs('prompt ends');
 const CHAINS = needs('prompt ends', 'async stacks');
 
-const QUIET = { stuckMs: Infinity, longHoldMs: Infinity };
+const QUIET = { stuckMs: Infinity, longHoldMs: Infinity, likelyMs: 60 };
 
 const startSteps = (threads, mutexes, hasDoctor = true) => {
   const [{ buffer }] = mutexes;
@@ -120,10 +120,10 @@ test(
 );
 
 test(
-  'a task that awaits what a blocked thread holds, which waits for what the task holds, is certain',
+  'a task that awaits what a blocked thread holds, which waits for what the task holds, is likely',
   CHAINS,
   watched((_, threads) =>
-    withDoctor({ ...QUIET, throwOnDeadlock: true }, async (doctor, messages) => {
+    withDoctor({ ...QUIET, likelyMs: 60, throwOnDeadlock: 'likely' }, async (doctor, messages) => {
       const mutexes = namedMutexes(2);
       const [a, b] = mutexes;
       const worker = startSteps(threads, mutexes);
@@ -139,7 +139,7 @@ test(
       await assert.rejects(end, { name: 'DeadlockError' });
       assert.deepEqual(
         messages.map(({ certainty }) => certainty),
-        ['certain'],
+        ['likely'],
       );
       const [{ waits }] = doctor.report().deadlocks;
       assert.deepEqual(new Set(waits.map(({ waiter }) => waiter.threadId)), new Set([0, worker.threadId]));
@@ -168,7 +168,7 @@ test(
       threads.raise(1);
       await threads.until('the deadlock is found', () => doctor.report().deadlocks.length > 0);
       const [{ certainty, waits }] = doctor.report().deadlocks;
-      assert.equal(certainty, 'certain');
+      assert.equal(certainty, 'likely');
       assert.equal(waits.length, 2);
       step.catch(() => {});
     }),
@@ -176,7 +176,7 @@ test(
 );
 
 test(
-  'tasks of two threads that lock in opposite orders are certain',
+  'tasks of two threads that lock in opposite orders are likely',
   CHAINS,
   watched((_, threads) =>
     withDoctor(QUIET, async (doctor) => {
@@ -188,7 +188,7 @@ test(
       threads.raise(2);
       await threads.until('the deadlock is found', () => doctor.report().deadlocks.length > 0);
       const [{ certainty, waits }] = doctor.report().deadlocks;
-      assert.equal(certainty, 'certain');
+      assert.equal(certainty, 'likely');
       assert.deepEqual(new Set(waits.map(({ waiter }) => waiter.threadId)), new Set(workers.map((w) => w.threadId)));
     }),
   ),
@@ -214,8 +214,10 @@ test(
       const total = measured.reduce((sum, ms) => sum + ms, 0);
       const [entry] = about(doctor.report().contention, mutexes[0]);
       assert.ok(measured.length >= 10, `only ${measured.length} waits`);
-      // Every wait that the clock saw, and short ones that it cannot tell from a free lock.
-      assert.ok(Math.abs(entry.totalMs - before - total) <= 0.05 * total, `${entry.totalMs - before} of ${total} ms`);
+      // Every wait that the clock saw, and short ones that it cannot tell from a free lock. The clock saw as well how long a
+      // thread that was let in waited for a processor: on a busy machine that is some of it.
+      const counted = entry.totalMs - before;
+      assert.ok(counted >= 0.75 * total && counted <= 1.05 * total, `${counted} of ${total} ms`);
       assert.ok(entry.waits >= measured.length);
       assert.ok(entry.maxMs <= entry.totalMs);
       const sum = (delays, key) => delays.reduce((before, delay) => before + delay[key], 0);
@@ -236,19 +238,26 @@ test(
 );
 
 test(
-  'a long hold has its holder and the place where it began',
+  'a long hold has its holder and the place where it began, while it lasts and afterwards',
   ENDS,
   watched((_, threads) =>
     withDoctor({ ...QUIET, longHoldMs: 50 }, async (doctor) => {
       const mutexes = namedMutexes(2);
       const worker = startSteps(threads, mutexes);
-      await worker.call('holdFor', 0, 1);
-      assert.deepEqual(about(doctor.report().longHolds, mutexes[0]), []);
-      await worker.call('holdFor', 0, 150);
-      const [{ holder, heldMs }] = about(doctor.report().longHolds, mutexes[0]);
+      const long = (mutex) => about(doctor.report().longHolds, mutex);
+      const shortMs = await worker.call('holdFor', 1, 1);
+      // On a busy machine a short hold may be long.
+      for (const { heldMs } of long(mutexes[1]))
+        assert.ok(heldMs >= 40 && heldMs <= shortMs, `${heldMs} of ${shortMs}`);
+      worker.call('hold', 0, 0, 1).catch(() => {});
+      // The worker has the limit of 100 ms that it started with.
+      await threads.until('it is long', () => long(mutexes[0]).some(({ heldMs }) => heldMs >= 120));
+      threads.raise(1);
+      await worker.call('nothing');
+      const [{ holder, heldMs }] = long(mutexes[0]);
       assert.equal(holder.threadId, worker.threadId);
-      assert.match(holder.stack[0], /holdFor .*doctor-steps\.js/);
-      assert.ok(heldMs >= 100 && heldMs < 10_000, String(heldMs));
+      assert.match(holder.stack[0], /hold .*doctor-steps\.js/);
+      assert.ok(heldMs >= 40, String(heldMs));
     }),
   ),
 );
@@ -283,8 +292,8 @@ test(
       assert.deepEqual(doctor.report().threadsWithoutDoctor, [worker.threadId]);
       const wait = mutexes[0].lockAsync();
       await threads.until('it is stuck', () => about(doctor.report().stuck, mutexes[0]).length > 0);
-      const [{ holder, waiters }] = about(doctor.report().stuck, mutexes[0]);
-      assert.deepEqual(holder, { threadId: worker.threadId, stack: [] });
+      const [{ holders, waiters }] = about(doctor.report().stuck, mutexes[0]);
+      assert.deepEqual(holders, [{ threadId: worker.threadId, stack: [] }]);
       assert.equal(waiters.length, 1);
       assert.match(waiters[0].stack[0], /threads\.test\.js/);
       threads.raise(1);

@@ -227,7 +227,7 @@ test(
     const { mutex, holder, waiters } = await createHeld(threads, { others: 1 });
     await terminate.end(holder);
     mutex.tryLock();
-    await waiters[0].call('markConsistent').catch(({ code }) => assert.equal(code, 'ERR_LOCK_NOT_OWNER'));
+    await assert.rejects(waiters[0].call('markConsistent'), { code: 'ERR_LOCK_NOT_OWNER' });
     assert.equal(mutex.abandoned, true);
     mutex.unlock();
     assert.throws(() => mutex.markConsistent(), { code: 'ERR_LOCK_NOT_OWNER' });

@@ -23,22 +23,26 @@ test(
     const { buffer } = createMutex();
     const mutexes = [0, 4].map((distance) => new Mutex(buffer, OFFSET + distance));
     const roll = dice(7);
-    const start = () =>
-      threads.start('restless', { buffer, offsets: mutexes.map(({ byteOffset }) => byteOffset), seed: roll(1000) + 1 });
+    let count = 0;
+    const start = () => {
+      const flag = count++;
+      const offsets = mutexes.map(({ byteOffset }) => byteOffset);
+      return { flag, thread: threads.start('restless', { buffer, offsets, seed: roll(1000) + 1, flag }) };
+    };
     const workers = Array.from({ length: 6 }, start);
     for (let ended = 0; ended < 36; ended++) {
       const index = roll(workers.length);
-      await workers[index].started;
+      await threads.raised(workers[index].flag);
       for (let turn = roll(200); turn > 0; turn--) await nextTurn();
       const [ending] = workers.splice(index, 1);
-      const gone = ending.terminate();
+      const gone = ending.thread.terminate();
       if (roll(2) === 0) await gone;
       workers.push(start());
       const mutex = mutexes[roll(2)];
       assert.equal(await mutex.lockAsync(), true);
       mutex.unlock();
     }
-    await Promise.all(workers.map((worker) => worker.terminate()));
+    await Promise.all(workers.map(({ thread }) => thread.terminate()));
     for (const mutex of mutexes) {
       assert.equal(await mutex.lockAsync(), true);
       mutex.unlock();

@@ -82,26 +82,36 @@ test(
 );
 
 test(
-  'a blocked thread that is terminated at the moment of the notification loses it for nobody',
-  watched(async (_, threads) => {
-    for (let round = 0; round < 15; round++) {
+  'a notification at the moment of which its thread is terminated wakes either that thread or the next in line',
+  needs('termination when busy'),
+  watched(async (t, threads) => {
+    const ROUNDS = 20;
+    let doubts = 0;
+    for (let round = 0; round < ROUNDS; round++) {
       const array = createArray();
+      const log = createArray();
       const leaver = startWaiter(threads);
-      leaver.call('wait', array, 0, 0);
+      leaver.call('waitAndNote', array, 0, log, 1);
       await inLine(threads, array, 1);
-      const next = waitAsync(array, 0, 0, 5000).value;
-      const actions = [() => notify(array, 0, 1), () => leaver.terminate()];
-      if (round % 2 === 1) actions.reverse();
-      await Promise.all(actions.map((action) => action()));
-      // Nobody else is left in line: the next one has it, or the one that ended had it and its wait was over by then.
-      assert.ok(notify(array, 0) <= 1);
+      const next = waitAsync(array, 0, 0).value;
+      assert.equal(notify(array, 0, 1), 1);
+      for (let pause = round * 2000; pause > 0; pause--) Math.sqrt(pause);
+      await leaver.terminate();
+      const wokeLeaver = log[0] === 1;
+      const wokeNext = notify(array, 0) === 0;
+      assert.ok(!(wokeLeaver && wokeNext), 'one notification woke two');
+      // V8 may end a thread between the return of wait() and the next line of its code.
+      if (!wokeLeaver && !wokeNext) doubts += 1;
       assert.equal(await next, 'ok');
     }
+    t.diagnostic(`${doubts} ended between the two`);
+    assert.ok(doubts <= ROUNDS / 4, `${doubts} notifications were lost`);
   }),
 );
 
 test(
   'process.exit() of a process whose workers are blocked in wait() ends it',
+  needs('short slices'),
   watched(async () => {
     const { runProgram } = require('../helpers/processes.js');
     const { code, signal, stdout } = await runProgram('exit-with-blocked-waits');

@@ -5,7 +5,9 @@ const os = require('node:os');
 const path = require('node:path');
 
 const ROOT = path.join(__dirname, '..', '..');
-const BINARY = fs.readdirSync(ROOT).find((file) => file.endsWith('.node'));
+const OWN = `sablock.${process.platform}-${process.arch}`;
+/** There may be some for other systems beside it. */
+const BINARY = fs.readdirSync(ROOT).find((file) => file.startsWith(OWN) && file.endsWith('.node'));
 
 /** This system's binary, as the build wrote it. */
 exports.BINARY = path.join(ROOT, BINARY);

@@ -2,11 +2,12 @@
 
 const { spawn } = require('node:child_process');
 const path = require('node:path');
+const { limit } = require('./limits.js');
 
 const LIMIT_MS = 30_000;
 
 /** Answers how the program ended and what it printed; `signal` is SIGKILL if it had to be killed. */
-exports.runProgram = (name, args = [], { limit = LIMIT_MS, nodeArgs = [], onOutput } = {}) => {
+exports.runProgram = (name, args = [], { most = LIMIT_MS, nodeArgs = [], onOutput } = {}) => {
   const { NODE_TEST_CONTEXT, ...env } = process.env;
   return new Promise((resolve, reject) => {
     const startedAt = performance.now();
@@ -18,7 +19,7 @@ exports.runProgram = (name, args = [], { limit = LIMIT_MS, nodeArgs = [], onOutp
         stdio: ['pipe', 'pipe', 'pipe'],
       },
     );
-    const timer = setTimeout(() => child.kill('SIGKILL'), limit);
+    const timer = setTimeout(() => child.kill('SIGKILL'), limit(most));
     let stdout = '';
     let stderr = '';
     child.stdout.setEncoding('utf8').on('data', (text) => {

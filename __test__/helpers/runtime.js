@@ -4,14 +4,21 @@
 const { markAsUncloneable } = require('node:worker_threads');
 
 const LACKS = {
-  node:
-    markAsUncloneable === undefined
-      ? { uncloneable: 'node:worker_threads has no markAsUncloneable() before 22.10' }
-      : {},
+  node: {
+    ...(markAsUncloneable === undefined && {
+      uncloneable: 'node:worker_threads has no markAsUncloneable() before 22.10',
+    }),
+    // Of `npm run test:long-slices`.
+    ...(process.env.SABLOCK_LONG_SLICES && {
+      'termination when busy': 'nothing ends a blocked thread within its time',
+      'short slices': 'a blocked thread runs no JS within its time',
+    }),
+  },
   bun: {
     inspector: 'node:inspector does not reach the workers',
     'async hooks': 'node:async_hooks calls no hook',
     'async stacks': 'a stack does not show the async functions that await what a promise reaction rejects',
+    'async frames': 'the frames of a stack do not show the async functions that await them',
     'resource limits': 'the resourceLimits of a worker are not kept: it takes all the memory that there is',
     'waiters counted': 'nothing tells how many wait in Atomics.wait',
     'uncaught subscribers': 'what a subscriber throws fails the test that runs, whoever listens for uncaught errors',
@@ -19,6 +26,7 @@ const LACKS = {
       'a call near the end of the stack does not fail at each place where one of Node.js does, or takes minutes',
     preloading: '--require does not reach workers, nor a file by its name in a package',
     'complete collection': 'what is unreachable may stay uncollected, and node:vm has no gc()',
+    'code after the end': 'a worker runs no microtask after an uncaught error',
     'broken packages': 'a package without its main file is reported as one that is not installed',
   },
   deno: {
@@ -30,11 +38,12 @@ const LACKS = {
     'mocked timers': 'the timers of node:test cannot take the place of its own',
     preloading: '--require is for files that Node.js would load, and does not reach workers',
     'no addons': '--no-addons is no option of it',
+    'code after the end': 'a worker runs no microtask after an uncaught error',
     'ends in subscribers': 'a thread that ends in a subscriber, which native code calls, ends the process (SIGTRAP)',
     'termination when busy': 'terminate() does not stop a thread that is blocked or busy',
   },
 };
-const NEEDS = Object.values(LACKS).flatMap(Object.keys);
+const NEEDS = ['short slices', ...Object.values(LACKS).flatMap(Object.keys)];
 
 const name = process.versions.bun ? 'bun' : process.versions.deno ? 'deno' : 'node';
 

@@ -5,11 +5,12 @@ const { after } = require('node:test');
 const path = require('node:path');
 const { Worker } = require('node:worker_threads');
 const { createBoard, readBoard } = require('./board.js');
+const { limit } = require('./limits.js');
 
 const LIMIT_MS = 40_000;
-const SPIN_LIMIT_MS = 20_000;
-const END_LIMIT_MS = 20_000;
-const DRAIN_MS = 10_000;
+const SPIN_LIMIT_MS = limit(20_000);
+const END_LIMIT_MS = limit(20_000);
+const DRAIN_MS = limit(10_000);
 
 /** A thread that a test ends on purpose leaves promises that nobody awaits. */
 const handled = (promise) => {
@@ -148,14 +149,15 @@ class Threads {
 }
 
 /** Makes a test function of `body(t, threads)`. */
-exports.watched = (body, limit = LIMIT_MS) => {
+exports.watched = (body, milliseconds = LIMIT_MS) => {
+  const most = limit(milliseconds);
   return async (t) => {
     const threads = new Threads();
     let timer;
     const expired = new Promise((_, reject) => {
       timer = setTimeout(() => {
-        reject(new Error(`The test was not done after ${limit} ms:\n  ${threads.describe()}`));
-      }, limit);
+        reject(new Error(`The test was not done after ${most} ms:\n  ${threads.describe()}`));
+      }, most);
     });
     try {
       await Promise.race([body(t, threads), expired]);

@@ -26,6 +26,15 @@ const kinds = {
     letIn: (semaphore) => semaphore.release(),
     verbs: ['tryAcquire', 'acquireAsync', 'release'],
   },
+  'fair Semaphore': {
+    type: 'Semaphore',
+    args: [1],
+    options: { fair: true },
+    hold: (semaphore) => semaphore.tryAcquire(),
+    wait: (semaphore) => semaphore.acquireAsync(),
+    letIn: (semaphore) => semaphore.release(),
+    verbs: ['tryAcquire', 'acquireAsync', 'release'],
+  },
   Latch: {
     hold: (latch) => latch.add(),
     wait: (latch) => latch.waitAsync(),
@@ -63,7 +72,10 @@ const kinds = {
   },
 };
 
-const make = (kind, buffer, options) => new sablock[kind](buffer, OFFSET, ...(kinds[kind].args ?? []), options);
+function make(kind, buffer, options) {
+  const { type = kind, args = [], options: own } = kinds[kind];
+  return new sablock[type](buffer, OFFSET, ...args, { ...own, ...options });
+}
 const article = (kind) => (/^[AO]/.test(kind) ? 'an' : 'a');
 
 for (const [kind, { hold, wait, letIn }] of Object.entries(kinds)) {

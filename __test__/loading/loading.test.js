@@ -6,10 +6,11 @@ const fs = require('node:fs');
 const path = require('node:path');
 const { test } = require('node:test');
 const { promisify } = require('node:util');
+const { limit } = require('../helpers/limits.js');
 const { needs } = require('../helpers/runtime.js');
 const { BINARY, createFolder, installJs, installPackage, PLATFORM } = require('../helpers/installs.js');
 
-const LIMIT = { timeout: 40_000 };
+const LIMIT = { timeout: limit(40_000) };
 const NAME = path.basename(BINARY);
 const PROGRAM = path.join(__dirname, '..', 'programs', 'load-error.js');
 const SYSTEM = `${process.platform}-${process.arch}, Node.js ${process.versions.node}`;

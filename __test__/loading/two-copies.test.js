@@ -5,12 +5,13 @@
 const assert = require('node:assert/strict');
 const fs = require('node:fs');
 const path = require('node:path');
-const test = require('node:test');
+const { test } = require('node:test');
 const { execFile } = require('node:child_process');
 const { promisify } = require('node:util');
+const { limit } = require('../helpers/limits.js');
 const { BINARY, createFolder, installJs, installPackage, PLATFORM } = require('../helpers/installs.js');
 
-const LIMIT = { timeout: 40_000 };
+const LIMIT = { timeout: limit(40_000) };
 
 /** A folder with installs `a` and `b`. */
 function installTwice(t) {

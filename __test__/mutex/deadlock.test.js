@@ -3,6 +3,7 @@ const { test } = require('node:test');
 const { Mutex, stats } = require('../..');
 const expected = require('../helpers/expected.js');
 const { createMutex, OFFSET } = require('../helpers/memory.js');
+const { needs } = require('../helpers/runtime.js');
 const { watched } = require('../helpers/threads.js');
 
 const blockingVerbs = {
@@ -243,6 +244,7 @@ for (const [timeout, answer] of [
 ]) {
   test(
     `a subscriber that locks the mutex for which its thread is blocked, timeout ${timeout}, does not block it for ever`,
+    needs('short slices'),
     watched(async (_, threads) => {
       const buffer = new SharedArrayBuffer(16);
       const mutex = new Mutex(buffer);

@@ -46,10 +46,11 @@ test(
     const warned = once(process, 'warning');
     await doomed.terminate();
     await doomed.exited;
-    await locks.request('warned', (lock) => lock.markConsistent());
-    const [{ code, message }] = await warned;
-    assert.equal(code, 'SABLOCK_ABANDONED');
+    await locks.request('warned', () => {});
+    const [{ code, name, message }] = await warned;
+    assert.deepEqual([code, name], ['SABLOCK_ABANDONED', 'AbandonedLockWarning']);
     assert.match(message, new RegExp(`^Thread ${doomed.threadId} ended while it held the named lock 'warned'`));
+    await locks.request('warned', (lock) => lock.markConsistent());
   }),
 );
 

@@ -4,6 +4,7 @@ const assert = require('node:assert/strict');
 const fs = require('node:fs');
 const path = require('node:path');
 const { test } = require('node:test');
+const { limit } = require('../helpers/limits.js');
 const { hold, modesOf, rowsOf, turns } = require('../helpers/names.js');
 const { startPeers } = require('../helpers/peers.js');
 const { watched } = require('../helpers/threads.js');
@@ -283,6 +284,71 @@ test(
   }),
 );
 
+test(
+  'query() does not show who held in a thread that has ended, though its process lives; the next one is told who it was',
+  watched(async (t) => {
+    const warnings = listen(t, 'SABLOCK_ABANDONED');
+    const { manager, peers } = await startPeers(t, 1);
+    const [peer] = peers;
+    const threadId = await peer.do(async (here) => {
+      const { Worker } = here.require('node:worker_threads');
+      const [sablock, directory] = [here.require.resolve('../..'), here.directory];
+      const code = `
+        const { LockManager } = require(${JSON.stringify(sablock)});
+        new LockManager({ directory: ${JSON.stringify(directory)} }).acquireAsync('a').then(() => process.exit());`;
+      const worker = new Worker(code, { eval: true });
+      const { threadId } = worker;
+      await new Promise((resolve) => worker.once('exit', resolve));
+      return threadId;
+    });
+    assert.deepEqual((await manager.query()).held, []);
+    const lock = await manager.acquireAsync('a', { ifAvailable: true });
+    assert.equal(lock.abandoned, true);
+    await turns();
+    assert.match(warnings[0], new RegExp(`^Process ${peer.pid} \\(its thread ${threadId}\\) ended while it held`));
+    lock.unlock();
+  }),
+);
+
+test(
+  'query() of many records leaves the event loop its turns, and those who ask together get the same rows',
+  watched(async (t) => {
+    const COUNT = 1_000;
+    const { directory, manager, peers } = await startPeers(t, 1);
+    await holdIn(peers[0], 'a');
+    const record = path.join(directory, 'v1-a.info');
+    for (let index = 1; index < COUNT; index++) fs.copyFileSync(record, path.join(directory, `v1-a${index}.info`));
+    const mine = await hold('mine', {}, manager);
+    let turns = 0;
+    let isOver = false;
+    const turn = () => {
+      turns += 1;
+      if (!isOver) setImmediate(turn);
+    };
+    setImmediate(turn);
+    const [one, other] = await Promise.all([manager.query(), manager.query()]);
+    isOver = true;
+    const rowsOfPeer = ({ held }) => held.filter(({ pid }) => pid === peers[0].pid).length;
+    assert.deepEqual([rowsOfPeer(one), rowsOfPeer(other)], [COUNT, COUNT]);
+    assert.deepEqual([rowsOf(one.held, 'mine').length, rowsOf(other.held, 'mine').length], [1, 1]);
+    // Not more than a few hundred rows are made in one of them.
+    assert.ok(turns >= 3, `${turns} turns`);
+    mine.release();
+    await mine.request;
+  }),
+);
+
+test(
+  'query() rejects if the directory cannot be read, and shows nobody in one that was removed',
+  watched(async (t) => {
+    const { directory, manager } = await startPeers(t, 0);
+    fs.rmSync(directory, { recursive: true });
+    assert.deepEqual(await manager.query(), { held: [], pending: [] });
+    fs.writeFileSync(directory, 'a file');
+    await assert.rejects(manager.query(), { code: 'ERR_LOCK_DIRECTORY' });
+  }),
+);
+
 const byName = (one, other) => (one.name < other.name ? -1 : 1);
 
 test(
@@ -303,5 +369,61 @@ test(
     again.release();
     await again.request;
     assert.deepEqual(rowsOf((await manager.query()).held, 'a'), []);
+  }),
+);
+
+test(
+  'waiting for another process takes next to no time of a processor, awaited or blocked, however many wait',
+  watched(async (t) => {
+    const MS = 1_500;
+    // Measured on a busy machine: 0.0003, 0.006, and 0.013 where there are more names than threads that may wait in the kernel.
+    // Where all takes ten times as long, so does each look of a wait.
+    const MOST = limit(0.05);
+    const { manager, peers } = await startPeers(t, 3);
+    const [awaiting, blocked, beyondThreads] = peers;
+    const names = Array.from({ length: 100 }, (_, index) => `n${index}`);
+    const held = await manager.acquireAsync(names);
+    const share = async (here, names, ms, how) => {
+      const { manager } = here;
+      const refused = ({ code }) => code;
+      const ask = {
+        awaited: () => names.flatMap((name) => ['exclusive', 'shared'].map((mode) => here.ask(name, mode))),
+        blocked: () => {
+          try {
+            return [manager.acquire(names[0], { timeout: ms })];
+          } catch (error) {
+            return [refused(error)];
+          }
+        },
+      };
+      here.ask = (name, mode) => manager.acquireAsync(name, { mode, timeout: ms + 500 }).catch(refused);
+      // The first one starts threads, and loads code.
+      await manager.acquireAsync(names[0], { timeout: 1 }).catch(refused);
+      const startedAt = performance.now();
+      let waiting;
+      let before = process.cpuUsage();
+      if (how === 'blocked') {
+        waiting = ask.blocked();
+      } else {
+        waiting = ask.awaited();
+        await new Promise((resolve) => setTimeout(resolve, 300));
+        before = process.cpuUsage();
+        await new Promise((resolve) => setTimeout(resolve, ms));
+      }
+      const { user, system } = process.cpuUsage(before);
+      const elapsed = how === 'blocked' ? performance.now() - startedAt : ms;
+      return [(user + system) / 1000 / elapsed, [...new Set(await Promise.all(waiting))]];
+    };
+    const results = await Promise.all([
+      awaiting.do(share, names.slice(0, 10), MS, 'awaited'),
+      blocked.do(share, names.slice(0, 1), MS, 'blocked'),
+      beyondThreads.do(share, names, MS, 'awaited'),
+    ]);
+    held.unlock();
+    for (const [used, outcomes] of results) {
+      t.diagnostic(`${(used * 100).toFixed(2)} % of a processor`);
+      assert.deepEqual(outcomes, ['ERR_LOCK_TIMEOUT']);
+      assert.ok(used < MOST, `${(used * 100).toFixed(2)} % of a processor`);
+    }
   }),
 );

@@ -4,7 +4,9 @@ const assert = require('node:assert/strict');
 const { test } = require('node:test');
 const { testify } = require('../../torture/processes/witness.js');
 
-const violations = (...lines) => testify(lines.join('\n')).violations;
+/** Some steps are several lines. */
+const testimonyOf = (steps) => testify(steps.flatMap((step) => step.split('\n')));
+const violations = (...steps) => testimonyOf(steps).violations;
 
 const asked = (who) => `W ${who} n0 exclusive - 0`;
 const inside = (who, mark = '-', mode = 'exclusive') => `${asked(who)}\nB ${who} n0 ${mode} ${mark} 1`;
@@ -33,7 +35,7 @@ test('a holder that was killed inside, is reported, and repaired, is well', () =
     violations(...log, inside('3.0.0', 'abandoned'), repaired('3.0.0'), left('3.0.0'), inside('4.0.0'), left('4.0.0')),
     [],
   );
-  const { 'killed inside': killed, reported } = testify(log.join('\n'));
+  const { 'killed inside': killed, reported } = testimonyOf(log);
   assert.deepEqual([killed, reported], [1, 1]);
 });
 
@@ -51,3 +53,13 @@ for (const [what, log] of [
     assert.match(violations(...log)[0], new RegExp(`^${what}: `));
   });
 }
+
+test('found: those who share were not inside together, though nobody held the name alone', () => {
+  const line = (what, who, ms, mode = 'shared') => `${what} ${who} n0 ${mode} - ${ms}`;
+  const resident = [line('W', '1.0.0', 0), line('B', '1.0.0', 0)];
+  const late = [line('W', '2.0.0', 1000), line('B', '2.0.0', 6000)];
+  assert.match(violations(...resident, ...late)[0], /^not together: B 2\.0\.0 .* after 5000 ms/);
+  assert.deepEqual(violations(...resident, 'R 2 - - - 5000', ...late), [], 'it was stopped');
+  const alone = ['W', 'B', 'E'].map((what) => line(what, '3.0.0', 5000, 'exclusive'));
+  assert.deepEqual(violations(...alone, ...late), [], 'it waited for who held it alone');
+});

@@ -7,8 +7,12 @@ const { locks } = require('../..');
 const { binding } = require('../../lib/engine/thread.js');
 const { toOptions } = require('../../lib/named/options.js');
 const { obtain, runWith } = require('../../lib/named/requests.js');
+const takeOver = require('../../lib/named/take-over.js');
 const { obtainBlocking } = require('../../lib/named/blocking.js');
+const { startActors } = require('../helpers/actors.js');
 const { deferred, turns } = require('../helpers/names.js');
+const { needs } = require('../helpers/runtime.js');
+const { watched } = require('../helpers/threads.js');
 
 /** A backend whose outer lock is free, or waits until the test settles it. */
 const createBackend = (t, { isFree = true, blocked = null } = {}) => {
@@ -29,10 +33,15 @@ const createBackend = (t, { isFree = true, blocked = null } = {}) => {
       if (state.error !== undefined) throw state.error;
       return state.isFree ? held() : null;
     },
+    lockIfAvailable(name, mode) {
+      log.push(`if available ${name} ${mode}`);
+      return state.isFree ? held() : null;
+    },
     lockAsync(name, mode, timeout, ref) {
       const wait = deferred();
       log.push(`wait ${name} ${mode} ${timeout === Infinity ? 'for ever' : timeout > 0} ${ref}`);
       wait.cancel = () => {
+        if (wait.isOver) return false;
         log.push('cancel');
         return true;
       };
@@ -42,13 +51,15 @@ const createBackend = (t, { isFree = true, blocked = null } = {}) => {
     lockBlocking: () => blocked,
     query: () => [],
   };
-  const backend = { scope: 'machine', space: binding.nameSpace(`test ${t.name}`), canSteal: false, outer: state.outer };
+  state.space = binding.nameSpace(`test ${t.name}`);
+  const backend = { scope: 'machine', space: state.space, canSteal: false, outer: state.outer };
   state.request = (options, callback) =>
     obtain(
       backend,
       'name',
       toOptions('name', options),
-      (lock) => (lock === null ? callback(null) : runWith(lock, callback)),
+      (lock) =>
+        lock === null ? callback(null) : takeOver.run([lock], callback, undefined, (run) => runWith(lock, run)),
       'request',
     );
   state.block = (options) => obtainBlocking(backend, 'name', toOptions('name', options), 'acquire');
@@ -127,14 +138,37 @@ test('a signal cancels the wait for the outer lock', async (t) => {
   assert.deepEqual(state.rows(), []);
 });
 
+test('a signal that aborts when the outer lock was granted, and the callback has not begun, unlocks and rejects', async (t) => {
+  for (let moments = 0; moments < 6; moments++) {
+    const state = createBackend(t, { isFree: false });
+    const controller = new AbortController();
+    const reason = new Error('the reason');
+    let hasRun = false;
+    const request = state.request({ signal: controller.signal }, () => {
+      hasRun = true;
+    });
+    await turns();
+    state.waits[0].isOver = true;
+    state.waits[0].resolve(state.held());
+    for (let moment = 0; moment < moments; moment++) await undefined;
+    const ranBefore = hasRun;
+    controller.abort(reason);
+    assert.equal(await request.catch((error) => error), ranBefore ? undefined : reason, `${moments} microtasks`);
+    assert.equal(hasRun, ranBefore);
+    assert.equal(state.log.at(-1), 'unlock');
+    assert.deepEqual(state.rows(), []);
+  }
+});
+
 test('a mark of the outer lock is the mark of the lock, is reported, and taken off there', async (t) => {
   const warnings = [];
   const note = ({ code, message }) => warnings.push([code, message]);
   process.on('warning', note);
   t.after(() => process.off('warning', note));
   const state = createBackend(t, { isFree: false });
-  const request = state.request({}, (lock) => {
+  const request = state.request({}, async (lock) => {
     const before = lock.abandoned;
+    await turns();
     lock.markConsistent();
     return [before, lock.abandoned];
   });
@@ -162,3 +196,27 @@ test('blocking verbs take the outer lock too', { skip: !isMainThread }, (t) => {
   assert.deepEqual([late.abandoned, waited.rows()], [true, ['held']]);
   late.unlock();
 });
+
+test(
+  'a mark inside goes with the one outside, which another process may have taken off',
+  needs('prompt ends'),
+  watched(async (t, threads) => {
+    const state = createBackend(t);
+    const [holder] = await startActors(threads, 1);
+    const hold = (here, space, mode) => {
+      const { binding } = here.require('../../lib/engine/thread.js');
+      const { toOptions } = here.require('../../lib/named/options.js');
+      const { obtain } = here.require('../../lib/named/requests.js');
+      const backend = { scope: 'process', space: binding.nameSpace(space), canSteal: false, outer: null };
+      obtain(backend, 'name', toOptions('name', { mode }), () => new Promise(() => {}), 'request');
+    };
+    const inside = { scope: 'process', space: state.space, canSteal: false, outer: null };
+    const isMarkedInside = () =>
+      obtain(inside, 'name', toOptions('name', {}), (lock) => runWith(lock, () => lock.abandoned), 'request');
+    await holder.do(hold, `test ${t.name}`, 'exclusive');
+    await holder.terminate();
+    // Outside it was repaired before the next of this process came.
+    assert.equal(await state.request({}, ({ abandoned }) => abandoned), false);
+    assert.equal(await isMarkedInside(), false);
+  }),
+);

@@ -54,7 +54,7 @@ test('options are read once each, in the order of their names', async () => {
   const read = [];
   const options = new Proxy({}, { get: (_, key) => void read.push(key) });
   await locks.request('order of options', options, () => {});
-  assert.deepEqual(read, ['ifAvailable', 'mode', 'ref', 'signal', 'steal', 'timeout']);
+  assert.deepEqual(read, ['fence', 'ifAvailable', 'mode', 'ref', 'signal', 'steal', 'timeout']);
 });
 
 test('null and undefined are no options; a mode may be an object that says it', async () => {
@@ -112,7 +112,7 @@ test('names are UTF-16: nothing is mangled, and different ones are different loc
 });
 
 test('what is no string is a name as String() makes it', async () => {
-  for (const name of [1, null, undefined, ['a', 'b'], { toString: () => 'object' }]) {
+  for (const name of [1, null, undefined, new Set(['a', 'b']), { toString: () => 'object' }]) {
     assert.equal(await locks.request(name, (lock) => lock.name), `${name}`);
   }
   const held = await hold('7');

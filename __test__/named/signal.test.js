@@ -56,6 +56,8 @@ test('an abort between the grant and the callback releases and rejects, at whate
     for (let moment = 0; moment < moments; moment++) await undefined;
     const ranBefore = hasRun;
     controller.abort(reason);
+    // From now on, though the code has not learned yet that it was granted.
+    if (!ranBefore) assert.deepEqual(await modesOf('granted'), { held: [], pending: [] }, `${moments} microtasks`);
     const outcome = await request.catch((error) => error);
     assert.equal(outcome, ranBefore ? undefined : reason, `${moments} microtasks`);
     assert.equal(hasRun, ranBefore);

@@ -23,7 +23,6 @@ const cases = {
     waitAsync(array, 0, 0).value.then(console.log);
   },
   unreferenced() {
-    startNotifier();
     waitAsync(array, 0, 0, undefined, { ref: false }).value.then(console.log);
   },
   mixed() {

@@ -10,15 +10,16 @@ process.on('exit', () => console.log('exit'));
 
 const main = async () => {
   const code = `
-    const { workerData } = require('node:worker_threads');
+    const { parentPort, workerData } = require('node:worker_threads');
     const { Barrier } = require(${JSON.stringify(require.resolve('../..'))});
     const state = new Int32Array(workerData, 8, 1);
+    parentPort.postMessage('here');
     Atomics.wait(state, 0, 0);
     Atomics.wait(state, 0, 1, 200);
     new Barrier(workerData, 0, 2).wait();
   `;
   const worker = new Worker(code, { eval: true, workerData: buffer });
-  await once(worker, 'online');
+  await once(worker, 'message');
   worker.unref();
   new Barrier(buffer, 0, 2)
     .waitAsync({ ref: process.argv[2] === 'true' })

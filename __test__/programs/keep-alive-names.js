@@ -1,7 +1,7 @@
-// The main thread asks for a name that an unreferenced worker holds for 200 ms; the arguments are the verb and the option `ref`.
-// The verb `hold` only holds a name.
+// The main thread asks for a name that an unreferenced worker holds: until 200 ms after that, or, where the wait does not keep
+// the process alive, for ever. The arguments are the verb and the option `ref`. The verb `hold` only holds a name.
 
-const { Worker, isMainThread, parentPort } = require('node:worker_threads');
+const { Worker, isMainThread, parentPort, workerData } = require('node:worker_threads');
 const { locks } = require('../..');
 
 const main = async () => {
@@ -12,13 +12,14 @@ const main = async () => {
     console.log(lock.locked ? 'held' : 'not held');
     return;
   }
-  const worker = new Worker(__filename);
+  const options = { ref: ref === 'true' };
+  const worker = new Worker(__filename, { workerData: options });
   await new Promise((resolve) => worker.once('message', resolve));
   worker.unref();
-  const options = { ref: ref === 'true' };
   const asked = verb === 'request' ? locks.request('shared', options, () => {}) : locks.acquireAsync('shared', options);
   asked.then(() => console.log('granted'));
   console.log('waiting');
+  worker.postMessage('waiting');
 };
 
 if (isMainThread) {
@@ -26,6 +27,9 @@ if (isMainThread) {
 } else {
   locks.request('shared', async () => {
     parentPort.postMessage('held');
-    await new Promise((resolve) => setTimeout(resolve, 200));
+    await new Promise((resolve) => {
+      parentPort.once('message', () => workerData.ref && setTimeout(resolve, 200));
+      setInterval(() => {}, 1000);
+    });
   });
 }

@@ -1,4 +1,5 @@
-// The main thread waits for a permit that an unreferenced worker releases 200 ms later; the argument is the option `ref`.
+// The main thread waits for a permit; the argument is the option `ref`. If the wait is to keep the process alive, an
+// unreferenced worker releases the permit 200 ms later.
 
 const { once } = require('node:events');
 const { Worker } = require('node:worker_threads');
@@ -17,11 +18,14 @@ const main = async () => {
     Atomics.wait(state, 0, 1, 200);
     new Semaphore(workerData, 0, 0).release();
   `;
-  const worker = new Worker(code, { eval: true, workerData: buffer });
-  await once(worker, 'online');
-  worker.unref();
+  const ref = process.argv[2] === 'true';
+  if (ref) {
+    const worker = new Worker(code, { eval: true, workerData: buffer });
+    await once(worker, 'online');
+    worker.unref();
+  }
   new Semaphore(buffer, 0, 0)
-    .acquireAsync(1, { ref: process.argv[2] === 'true' })
+    .acquireAsync(1, { ref })
     .then(({ count }) => console.log(count === 1 ? 'granted' : `granted ${count}`));
   Atomics.store(state, 0, 1);
   Atomics.notify(state, 0);

@@ -99,6 +99,48 @@ test('a binary of no platform in package.json, or of something else, is refused'
   assert.deepEqual(calls, []);
 });
 
+for (const [command, length, at] of [
+  [0x32, 24, 12],
+  [0x24, 16, 8],
+]) {
+  test(`a binary that needs a newer macOS is refused: load command ${command}`, LIMIT, async (t) => {
+    for (const [major, minor, isRefused] of [
+      [10, 12, false],
+      [11, 0, false],
+      [11, 1, true],
+      [15, 0, true],
+    ]) {
+      const artifacts = createArtifacts(t);
+      const platform = PLATFORMS.find(({ os }) => os === 'darwin');
+      const bytes = createStandIn(platform).subarray(0, 0x100);
+      // A command of another kind comes first.
+      bytes.writeUInt32LE(2, 16);
+      bytes.writeUInt32LE(0x19, 32);
+      bytes.writeUInt32LE(72, 36);
+      bytes.writeUInt32LE(command, 104);
+      bytes.writeUInt32LE(length, 108);
+      bytes.writeUInt32LE((major << 16) | (minor << 8), 104 + at);
+      const file = path.join(artifacts, platform.binary);
+      fs.writeFileSync(file, Buffer.concat([bytes, Buffer.from('sablock_protocol')]));
+      const { code, stderr } = await release(t, artifacts, ['--dry-run']);
+      assert.equal(code, 1, 'the others are stand-ins');
+      const found = stderr.split('\n').filter((line) => line.includes(platform.binary));
+      const refusal = `  ${platform.binary} needs macOS ${major}.${minor}, but 11.0 must do`;
+      assert.deepEqual(found, isRefused ? [refusal] : []);
+    }
+  });
+}
+
+test('a binary that does not tell for which macOS it is, is refused', LIMIT, async (t) => {
+  const artifacts = createArtifacts(t);
+  const platform = PLATFORMS.find(({ os }) => os === 'darwin');
+  const bytes = createStandIn(platform).subarray(0, 0x100);
+  const file = path.join(artifacts, platform.binary);
+  fs.writeFileSync(file, Buffer.concat([bytes, Buffer.from('sablock_protocol')]));
+  const { stderr } = await release(t, artifacts, ['--dry-run']);
+  assert.ok(stderr.includes(`${platform.binary} does not tell for which macOS it is`), stderr);
+});
+
 test('a tag of another version is refused', LIMIT, async (t) => {
   const artifacts = createArtifacts(t);
   const tag = { GITHUB_REF_TYPE: 'tag', GITHUB_REF_NAME: 'v99.0.0' };

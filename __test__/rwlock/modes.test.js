@@ -2,7 +2,7 @@
 
 const assert = require('node:assert/strict');
 const { test } = require('node:test');
-const { Condition } = require('../..');
+const { Condition, lockAllAsync } = require('../..');
 const expected = require('../helpers/expected.js');
 const { OFFSET } = require('../helpers/memory.js');
 const { createRwLock, readersWord, rwPuppets } = require('../helpers/rwlock.js');
@@ -172,15 +172,41 @@ test('a pending write.lockAsync() without timeout and signal counts as the write
   assert.equal(await written, true);
 });
 
+for (const [name, pend] of [
+  ['write.lockAsync({ signal })', (rw, signal) => rw.write.lockAsync({ signal })],
+  ['write.acquireAsync({ signal })', (rw, signal) => rw.write.acquireAsync({ signal })],
+  ['lockAllAsync() with a signal', (rw, signal) => lockAllAsync([rw.write], { signal })],
+]) {
+  test(
+    `a pending ${name} in between is waited for: it may be aborted`,
+    watched(async (_, threads) => {
+      const { buffer, rw } = createRwLock();
+      const [reader] = await rwPuppets(threads, 1, buffer);
+      await reader.call('read.lock');
+      const controller = new AbortController();
+      const written = pend(rw, controller.signal);
+      const read = reader.call('read.lock');
+      await threads.queued(rw, 2);
+      controller.abort();
+      await assert.rejects(written, { name: 'AbortError' });
+      assert.equal(await read, true);
+      assert.equal(rw.readers, 2);
+    }),
+  );
+}
+
 test(
   'a writer with a timeout in between is waited for: the reader gets in when that is over',
   watched(async (_, threads) => {
     const { buffer, rw } = createRwLock();
     const [reader] = await rwPuppets(threads, 1, buffer);
     await reader.call('read.lock');
-    const written = rw.write.lockAsync(300);
-    assert.equal(await reader.call('read.lock'), true);
-    assert.equal(await written, false);
+    const order = [];
+    const written = rw.write.lockAsync(300).finally(() => order.push('the writer is over'));
+    await threads.queued(rw, 1);
+    const read = reader.call('read.lock').finally(() => order.push('the reader is in'));
+    assert.deepEqual(await Promise.all([written, read]), [false, true]);
+    assert.deepEqual(order, ['the writer is over', 'the reader is in']);
     assert.equal(rw.readers, 2);
   }),
 );

@@ -11,7 +11,8 @@ const { watched } = require('../helpers/threads.js');
 
 const OFFSET = 24;
 const PERMITS = 5;
-const create = () => new Semaphore(new SharedArrayBuffer(1024), OFFSET, PERMITS, { allowMainThread: true });
+const create = (options) =>
+  new Semaphore(new SharedArrayBuffer(1024), OFFSET, PERMITS, { allowMainThread: true, ...options });
 
 for (const { name, end, options, needs: needed } of endings) {
   test(
@@ -71,16 +72,18 @@ test(
 );
 
 test(
-  'permits that were granted to a thread that ends before its code learns of them pass on',
+  'permits of a fair semaphore that were granted to a thread that ends before its code learns of them pass on',
   needs('termination when busy'),
   watched(async (_, threads) => {
-    const semaphore = create();
+    const semaphore = create({ fair: true });
     const held = semaphore.acquire(5);
     const [busy] = await startActors(threads, 1, semaphore.buffer);
     const BUSY = 0;
     busy.do(
       (here, offset, flag) => {
-        new here.sablock.Semaphore(here.buffer, offset, 5).acquireAsync(4).then(() => process._rawDebug('never'));
+        new here.sablock.Semaphore(here.buffer, offset, 5, { fair: true })
+          .acquireAsync(4)
+          .then(() => process._rawDebug('never'));
         here.raise(flag);
         for (;;);
       },

@@ -1,3 +1,5 @@
+// Of a fair semaphore: strictly first come, first served.
+
 const assert = require('node:assert/strict');
 const { test } = require('node:test');
 const { Semaphore } = require('../..');
@@ -5,7 +7,23 @@ const { startActors } = require('../helpers/actors.js');
 const { watched } = require('../helpers/threads.js');
 
 const OFFSET = 24;
-const create = (permits) => new Semaphore(new SharedArrayBuffer(1024), OFFSET, permits, { allowMainThread: true });
+const create = (permits) =>
+  new Semaphore(new SharedArrayBuffer(1024), OFFSET, permits, { allowMainThread: true, fair: true });
+
+test('a semaphore says whether it is fair; what is no boolean, or nearly the name, is refused', () => {
+  const buffer = new SharedArrayBuffer(64);
+  assert.deepEqual(
+    [undefined, {}, { fair: false }, { fair: true }].map((options) => new Semaphore(buffer, 0, 1, options).fair),
+    [false, false, false, true],
+  );
+  const codes = { code: 'ERR_INVALID_ARG_TYPE' };
+  for (const fair of [1, 'true', null]) assert.throws(() => new Semaphore(buffer, 0, 1, { fair }), codes);
+  assert.throws(() => new Semaphore(buffer, 0, 1, { fairness: true }), { ...codes, message: /Did you mean 'fair'/ });
+  assert.throws(() => new Semaphore(buffer, 0, 1, { allowMainThread: true }).executeSync(() => {}, { permit: 2 }), {
+    ...codes,
+    message: /Did you mean 'permits'/,
+  });
+});
 
 test('a large request at the head is never overtaken by small ones', async () => {
   const semaphore = create(3);
@@ -63,7 +81,7 @@ test(
       ends.push(
         actor.do(
           async (here, offset, number) => {
-            const semaphore = new here.sablock.Semaphore(here.buffer, offset, 1);
+            const semaphore = new here.sablock.Semaphore(here.buffer, offset, 1, { fair: true });
             const permits = number % 2 === 0 ? semaphore.acquire() : await semaphore.acquireAsync();
             const log = new Int32Array(here.buffer, 512, 16);
             log[Atomics.add(log, 0, 1) + 1] = number;
@@ -91,7 +109,7 @@ test(
     const FREE = 1;
     const first = busy.do(
       async (here, offset, isBusy, isFree) => {
-        const semaphore = new here.sablock.Semaphore(here.buffer, offset, 1);
+        const semaphore = new here.sablock.Semaphore(here.buffer, offset, 1, { fair: true });
         const pending = semaphore.acquireAsync();
         here.raise(isBusy);
         while (!here.isRaised(isFree));
@@ -103,7 +121,7 @@ test(
     );
     await threads.raised(BUSY);
     const second = next.do((here, offset) => {
-      new here.sablock.Semaphore(here.buffer, offset, 1).acquire().release();
+      new here.sablock.Semaphore(here.buffer, offset, 1, { fair: true }).acquire().release();
     }, OFFSET);
     await threads.queued(semaphore, 2);
     held.release();

@@ -2,6 +2,7 @@
 
 const assert = require('node:assert/strict');
 const { subscribe, unsubscribe } = require('node:diagnostics_channel');
+const { getEventListeners } = require('node:events');
 const { test } = require('node:test');
 const { setImmediate: nextTurn } = require('node:timers/promises');
 const { inspect } = require('node:util');
@@ -233,8 +234,38 @@ test('waits of one thread for several locks are served in the order of the calls
   mutexes[1].unlock();
   await Promise.all(waits);
   assert.deepEqual(held(mutexes), NONE);
-  assert.equal(order.length, 3);
-  assert.ok(order.indexOf(0) < order.indexOf(2), String(order));
+  assert.deepEqual(order, [0, 1, 2]);
+});
+
+test('lockAllAsync() listens to its signal while it waits, however that ends', async () => {
+  const { buffer, mutexes } = createMutexes();
+  const listeners = (signal) => getEventListeners(signal, 'abort').length;
+  const { signal } = new AbortController();
+  const guard = await lockAllAsync(mutexes, { signal });
+  assert.equal(listeners(signal), 0, 'held at once');
+  await assert.rejects(lockAllAsync([new Mutex(buffer, 8)], { signal, timeout: 0 }), { code: 'ERR_LOCK_TIMEOUT' });
+  assert.equal(listeners(signal), 0, 'given up at once');
+  const late = lockAllAsync(mutexes, { signal, timeout: 5 });
+  assert.equal(listeners(signal), 1);
+  await assert.rejects(late, { code: 'ERR_LOCK_TIMEOUT' });
+  assert.equal(listeners(signal), 0, 'out of time');
+  const controller = new AbortController();
+  const aborted = lockAllAsync(mutexes, { signal: controller.signal });
+  controller.abort();
+  await assert.rejects(aborted, { name: 'AbortError' });
+  assert.equal(listeners(controller.signal), 0, 'aborted');
+  const granted = lockAllAsync(mutexes, { signal });
+  assert.equal(guard.unlock(), true);
+  (await granted).unlock();
+  assert.equal(listeners(signal), 0, 'held in the end');
+  // What it finds after a wait is no lock any more.
+  mutexes[0].lock();
+  const corrupted = lockAllAsync(mutexes.slice(0, 2), { signal });
+  new Int32Array(buffer)[OFFSETS[1] / 4] = 1;
+  mutexes[0].unlock();
+  await assert.rejects(corrupted, { code: 'ERR_LOCK_CORRUPT' });
+  assert.equal(listeners(signal), 0, 'failed');
+  assert.equal(mutexes[0].isLocked, false);
 });
 
 test('a table locks several of its locks by their numbers', async () => {
@@ -326,6 +357,7 @@ test(
 
 test(
   'who waits for several locks is told about for each of them',
+  needs('short slices'),
   watched(async (_, threads) => {
     const { buffer, mutexes } = createMutexes({ allowMainThread: true, name: 'mine' });
     const [holder, blocked] = await threads.puppets(2, buffer);

@@ -319,3 +319,25 @@ test('what shows a table says its name: inspect(), inspectAll(), console.log()',
   assert.equal(await pending, true);
   table.unlock(8);
 });
+
+test('promises of one lock of a table are settled in the order of the calls, though it is free at the second', async () => {
+  const table = new LockTable(new SharedArrayBuffer(64), 0, 16);
+  for (let round = 0; round < 3; round++) {
+    const order = [];
+    const lock = (number) =>
+      table.lockAsync(5).then((isHeld) => {
+        order.push([number, isHeld]);
+        table.unlock(5);
+      });
+    table.tryLock(5);
+    const first = lock(1);
+    // Its loop has not come for the lock yet.
+    table.unlock(5);
+    const second = lock(2);
+    await Promise.all([first, second]);
+    assert.deepEqual(order, [
+      [1, true],
+      [2, true],
+    ]);
+  }
+});

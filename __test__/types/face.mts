@@ -17,6 +17,7 @@ import {
   DeadlockError,
   type DiagnosticsMessages,
   type HeldLock,
+  type HeldLocks,
   type HoldMode,
   inspectAll,
   Latch,
@@ -56,6 +57,7 @@ import {
   type RwLockWaiter,
   Semaphore,
   type SemaphoreInspection,
+  type SemaphoreOptions,
   type SemaphorePermits,
   type Stats,
   type SynchronizerOptions,
@@ -83,6 +85,7 @@ is<
     | 'Condition'
     | 'DeadlockError'
     | 'HeldLock'
+    | 'HeldLocks'
     | 'inspectAll'
     | 'Latch'
     | 'LatchEntry'
@@ -91,6 +94,7 @@ is<
     | 'lockAllAsync'
     | 'LockAllGuard'
     | 'LockGuard'
+    | 'LockLostError'
     | 'LockManager'
     | 'locks'
     | 'LockTable'
@@ -145,6 +149,7 @@ is<
     | 'byteOffset'
     | 'execute'
     | 'executeSync'
+    | 'fair'
     | 'inspect'
     | 'name'
     | 'release'
@@ -177,6 +182,7 @@ is<
     keyof Condition,
     | 'buffer'
     | 'byteOffset'
+    | 'inspect'
     | 'name'
     | 'notify'
     | 'notifyAll'
@@ -203,6 +209,7 @@ is<
     Required<MutexOptions>,
     {
       allowMainThread: boolean | undefined;
+      maySleep: boolean | undefined;
       name: string | undefined;
       onAbandoned: ((mutex: Mutex) => void) | undefined;
     }
@@ -340,6 +347,7 @@ is<
     Required<LockTableOptions>,
     {
       allowMainThread: boolean | undefined;
+      maySleep: boolean | undefined;
       name: string | undefined;
       onAbandoned: ((table: LockTable, index: number) => void) | undefined;
     }
@@ -434,6 +442,10 @@ condition.notifyAll();
 
 // Semaphore
 
+is<Equal<keyof SemaphoreOptions, 'allowMainThread' | 'fair' | 'name'>>();
+is<Equal<SemaphoreOptions['fair'], boolean | undefined>>();
+new Semaphore(memory, 0, 4, { fair: true });
+is<Equal<Semaphore['fair'], boolean>>();
 is<Equal<Required<SynchronizerOptions>, { allowMainThread: boolean | undefined; name: string | undefined }>>();
 is<Equal<Required<PermitsOptions>, { permits: number | undefined; timeout: number | undefined }>>();
 is<Equal<keyof AsyncPermitsOptions, 'permits' | 'timeout' | 'signal' | 'ref'>>();
@@ -529,11 +541,24 @@ latch.waitAsync({ signal });
   is<Equal<keyof LatchEntry, 'latch' | 'leave' | typeof Symbol.dispose>>();
   is<Equal<ReturnType<typeof entry.leave>, boolean>>();
 }
-is<Equal<keyof LockManager, 'acquire' | 'acquireAsync' | 'query' | 'request' | 'requestSync'>>();
+is<
+  Equal<
+    keyof LockManager,
+    | 'acquire'
+    | 'acquireAsync'
+    | 'check'
+    | 'close'
+    | 'query'
+    | 'request'
+    | 'requestSync'
+    | 'stats'
+    | typeof Symbol.asyncDispose
+  >
+>();
 is<
   Equal<
     keyof HeldLock,
-    'abandoned' | 'locked' | 'markConsistent' | 'mode' | 'name' | 'signal' | 'unlock' | typeof Symbol.dispose
+    'abandoned' | 'fence' | 'locked' | 'markConsistent' | 'mode' | 'name' | 'signal' | 'unlock' | typeof Symbol.dispose
   >
 >();
 const manager: LockManager = new LockManager({ allowMainThread: true });
@@ -563,6 +588,17 @@ is<Equal<typeof locks, LockManager>>();
   is<Equal<typeof perhaps, Promise<HeldLock | null>>>();
   const blocked = manager.acquire('name', { timeout: 5 });
   is<Equal<typeof blocked, HeldLock>>();
+  const together = locks.request(['a', 'b'] as const, ([a, b]) => [a, b].length);
+  is<Equal<typeof together, Promise<number>>>();
+  const several = locks.acquireAsync(['a', 'b']);
+  is<Equal<typeof several, Promise<HeldLocks>>>();
+  const blockedForAll = locks.acquire(['a', 'b'], { ifAvailable: true });
+  is<Equal<typeof blockedForAll, HeldLocks | null>>();
+  const inSync = locks.requestSync(['a'], { timeout: 5 }, (all) => all.map(({ name }) => name));
+  is<Equal<typeof inSync, string[]>>();
+  // @ts-expect-error: not several at once.
+  locks.request(['a', 'b'], { steal: true }, () => {});
+  new LockManager({ onAbandoned: async (lock) => lock.markConsistent() });
   is<Equal<ReturnType<typeof blocked.unlock>, boolean>>();
   const count: number = manager.requestSync('name', ({ name }) => name.length);
   const none = manager.requestSync('name', { ifAvailable: true }, (lock) => lock?.abandoned ?? null);
@@ -700,7 +736,7 @@ is<
   >
 >();
 is<Equal<Exclude<keyof RwLockGuard, keyof LockGuard>, 'downgrade' | 'mode' | 'tryUpgrade'>>();
-is<Equal<keyof RwLockOptions, 'allowMainThread' | 'name' | 'onAbandoned'>>();
+is<Equal<keyof RwLockOptions, 'allowMainThread' | 'maySleep' | 'name' | 'onAbandoned'>>();
 is<Equal<keyof RwLockInspection, 'name' | 'holders' | 'waiters'>>();
 is<Equal<RwLockHolder['mode'], 'exclusive' | 'shared'>>();
 is<Equal<keyof RwLockWaiter, 'threadId' | 'kind' | 'mode' | 'waitedMs'>>();

@@ -57,10 +57,13 @@ const steps = {
       await mutexes[second].executeLocked(() => {});
     });
   },
+  /** Returns for how long, by a clock of its own: at least. */
   holdFor(index, ms) {
+    const startedAt = performance.now();
     mutexes[index].lock();
     spin(ms);
     mutexes[index].unlock();
+    return performance.now() - startedAt;
   },
   /** Waits again and again; returns how long, by a clock of its own. */
   waitOften(index, times) {

@@ -1,7 +1,7 @@
 // Takes mutexes in all ways, for ever, until it is terminated in the middle of something.
 
 const { Mutex } = require('../..');
-const { data, doing } = require('../helpers/inside.js');
+const { data, doing, raise } = require('../helpers/inside.js');
 
 const mutexes = data.offsets.map((byteOffset) => new Mutex(data.buffer, byteOffset));
 let state = data.seed;
@@ -58,6 +58,8 @@ const main = async () => {
     const name = names[roll(names.length)];
     doing(`${name} at ${mutex.byteOffset}`);
     await verbs[name](mutex);
+    // It locks: from now on its end may come.
+    raise(data.flag);
   }
 };
 

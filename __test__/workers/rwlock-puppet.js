@@ -24,12 +24,13 @@ const actions = {
     await new Promise((resolve) => rw[mode].executeLocked(() => new Promise(() => resolve())));
   },
   stayInsideSync: (rw, mode, flag) => rw[mode].executeLockedSync(() => waitForFlag(flag)),
-  /** Locks and unlocks until the flag is raised; counts its turns in an element of the buffer. */
-  loop(rw, mode, flag, index) {
+  /** Locks, stays inside for so many milliseconds, and unlocks, until the flag is raised; counts its turns in an element of the buffer. */
+  loop(rw, mode, flag, index, hold = 0) {
     const turns = new Int32Array(data.buffer, 0, 8);
     while (!isRaised(flag)) {
       rw[mode].lock();
       Atomics.add(turns, index, 1);
+      if (hold > 0) Atomics.wait(turns, index, Atomics.load(turns, index), hold);
       rw[mode].unlock();
     }
   },

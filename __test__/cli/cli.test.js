@@ -1,0 +1,179 @@
+// `npx sablock run` and `npx sablock locks`, as in a shell.
+
+const assert = require('node:assert/strict');
+const { spawn, spawnSync } = require('node:child_process');
+const fs = require('node:fs');
+const os = require('node:os');
+const path = require('node:path');
+const { test } = require('node:test');
+const { limit } = require('../helpers/limits.js');
+const { needs } = require('../helpers/runtime.js');
+
+const CLI = path.join(__dirname, '..', '..', 'lib', 'cli', 'index.js');
+const home = fs.mkdtempSync(path.join(os.tmpdir(), 'sablock-cli-'));
+process.on('exit', () => fs.rmSync(home, { recursive: true, force: true }));
+const UNIX = process.platform === 'win32' ? { skip: 'signals are those of Unix' } : needs('preloading');
+const SETTINGS = { ...UNIX, timeout: limit(120_000) };
+
+let made = 0;
+const newDirectory = () => {
+  const directory = path.join(home, String(made++));
+  fs.mkdirSync(directory, { mode: 0o700 });
+  return directory;
+};
+const sablock = (...args) => spawnSync(process.execPath, [CLI, ...args], { encoding: 'utf8' });
+const js = (code) => [process.execPath, '-e', code];
+
+/** A command that holds until its stdin ends. */
+async function holder(directory, name, ...options) {
+  const code = 'process.stdout.write(String(process.pid)); process.stdin.resume()';
+  const child = spawn(process.execPath, [CLI, 'run', name, '--directory', directory, ...options, '--', ...js(code)]);
+  const pid = await new Promise((resolve) => child.stdout.once('data', (data) => resolve(Number(data))));
+  const ended = new Promise((resolve) => child.once('exit', (code, signal) => resolve([code, signal])));
+  return { child, pid, ended };
+}
+
+test('run has the output, the arguments and the exit code of its command', SETTINGS, () => {
+  const directory = newDirectory();
+  const code = 'console.log(process.argv.slice(1)); process.exit(7)';
+  const { status, stdout, stderr } = sablock(
+    'run',
+    'a b "c"',
+    '--directory',
+    directory,
+    '--',
+    ...js(code),
+    'x y',
+    '-z',
+  );
+  assert.deepEqual([status, stdout, stderr], [7, "[ 'x y', '-z' ]\n", '']);
+});
+
+test('run waits for whoever holds, no longer than it is told', SETTINGS, async () => {
+  const directory = newDirectory();
+  const { child, ended } = await holder(directory, 'job');
+  const run = (...options) => sablock('run', 'job', '--directory', directory, ...options, '--', ...js(''));
+  assert.deepEqual([run('--if-available').status, run('--if-available').stderr], [1, '']);
+  const late = run('--timeout', '50ms');
+  assert.equal(late.status, 1);
+  assert.match(late.stderr, /^sablock: .*50 ms/);
+  const next = spawn(process.execPath, [CLI, 'run', 'job', '--directory', directory, ...js('')]);
+  const nextEnded = new Promise((resolve) => next.once('exit', resolve));
+  child.stdin.end();
+  assert.deepEqual(await ended, [0, null]);
+  assert.equal(await nextEnded, 0);
+});
+
+test('those who share a lock run at once', SETTINGS, async () => {
+  const directory = newDirectory();
+  const { child, ended } = await holder(directory, 'data', '--shared');
+  assert.equal(sablock('run', 'data', '--directory', directory, '--shared', '--if-available', ...js('')).status, 0);
+  assert.equal(sablock('run', 'data', '--directory', directory, '--if-available', ...js('')).status, 1);
+  child.stdin.end();
+  await ended;
+});
+
+test('a signal goes to the command, whose end by it is an exit code, and a mark for the next', SETTINGS, async () => {
+  const directory = newDirectory();
+  const { child, ended } = await holder(directory, 'killed');
+  child.kill('SIGTERM');
+  assert.deepEqual(await ended, [143, null]);
+  const look = `
+    const { LockManager } = require(${JSON.stringify(path.join(__dirname, '..', '..'))});
+    process.removeAllListeners('warning');
+    new LockManager({ scope: 'machine', directory: process.argv[1] }).request('killed', (lock) => console.log(lock.abandoned));
+  `;
+  const { stdout } = spawnSync(process.execPath, ['-e', look, directory], { encoding: 'utf8' });
+  assert.equal(stdout, 'true\n');
+});
+
+test('if run itself is killed, its command keeps the lock until it ends', SETTINGS, async () => {
+  const directory = newDirectory();
+  const { child, pid, ended } = await holder(directory, 'kept');
+  child.kill('SIGKILL');
+  await ended;
+  const tryIt = () => sablock('run', 'kept', '--directory', directory, '--if-available', '--', ...js('')).status;
+  // Its stdin has ended with its parent, but it has not looked yet, or has: then it is over.
+  process.kill(pid, 'SIGSTOP');
+  assert.equal(tryIt(), 1);
+  process.kill(pid, 'SIGKILL');
+  const until = Date.now() + 60_000;
+  while (tryIt() !== 0) assert.ok(Date.now() < until);
+});
+
+test('a command that is not there, and what cannot be understood, have codes of their own', SETTINGS, () => {
+  const directory = newDirectory();
+  assert.equal(sablock('run', 'a', '--directory', directory, '--', '/no/such/command').status, 127);
+  for (const args of [
+    ['run'],
+    ['run', 'a'],
+    ['run', 'a', '--soon', 'x'],
+    ['run', 'a', '--timeout', 'x', 'y'],
+    ['what'],
+    [],
+  ]) {
+    const { status, stderr } = sablock(...args);
+    assert.equal(status, 2, args.join(' '));
+    assert.notEqual(stderr, '');
+  }
+});
+
+test('locks lists who holds, as a table and as JSON', SETTINGS, async () => {
+  const directory = newDirectory();
+  assert.equal(sablock('locks', directory).stdout, '');
+  const { child, ended } = await holder(directory, 'with spaces\u001b[2J');
+  const { stdout } = sablock('locks', directory);
+  assert.match(stdout, /^NAME +MODE +PID +THREAD +SINCE\nwith spaces\\u\{1b\}\[2J +exclusive +\d+ +0 +\d{4}-/);
+  const [lock, ...others] = JSON.parse(sablock('locks', '--json', directory).stdout);
+  assert.deepEqual(others, []);
+  assert.deepEqual(
+    [lock.name, lock.mode, lock.pid, lock.threadId],
+    ['with spaces\u001b[2J', 'exclusive', child.pid, 0],
+  );
+  assert.ok(Math.abs(Date.parse(lock.since) - Date.now()) < 60_000);
+  child.stdin.end();
+  await ended;
+});
+
+test('--help and --version are its own', SETTINGS, () => {
+  assert.match(sablock('--help').stdout, /^Usage: sablock/);
+  assert.equal(sablock('--version').stdout, `${require('../../package.json').version}\n`);
+});
+
+test('clean removes what nobody has used for a day, and neither what is held nor a mark', SETTINGS, async () => {
+  const directory = newDirectory();
+  for (const name of ['old name', 'young', 'marked', 'held']) sablock('run', name, '--directory', directory, ...js(''));
+  const kill = 'process.kill(process.pid, "SIGKILL")';
+  sablock('run', 'marked', '--directory', directory, ...js(kill));
+  const { child, ended } = await holder(directory, 'held');
+  const files = () =>
+    fs
+      .readdirSync(directory)
+      .filter((file) => file.endsWith('.info'))
+      .sort();
+  assert.deepEqual(files(), ['v1-held.info', 'v1-marked.info', 'v1-old%20name.info', 'v1-young.info']);
+  const [day] = [new Date(Date.now() - 25 * 60 * 60 * 1000)];
+  for (const file of files()) if (!file.includes('young')) fs.utimesSync(path.join(directory, file), day, day);
+  const { status, stdout, stderr } = sablock('clean', directory);
+  assert.deepEqual([status, stdout, stderr], [0, '1 removed\n', '']);
+  assert.deepEqual(files(), ['v1-held.info', 'v1-marked.info', 'v1-young.info']);
+  assert.deepEqual(
+    fs.readdirSync(directory).filter((file) => file.startsWith('v1-old')),
+    [],
+  );
+  child.stdin.end();
+  await ended;
+});
+
+test('what cannot be cleaned or listed is said', SETTINGS, () => {
+  for (const [status, ...args] of [
+    [2, 'clean', '--all'],
+    [2, 'clean', 'one', 'two'],
+    [1, 'clean', __filename],
+    [1, 'locks', __filename],
+  ]) {
+    const outcome = sablock(...args);
+    assert.equal(outcome.status, status, args.join(' '));
+    assert.match(outcome.stderr, /^sablock: /);
+  }
+});

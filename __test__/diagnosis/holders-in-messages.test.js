@@ -1,0 +1,113 @@
+// Messages say who holds; inspect() and inspectAll() show who waits for conditions and for names.
+
+const assert = require('node:assert/strict');
+const { test } = require('node:test');
+const { threadId } = require('node:worker_threads');
+const { Condition, Mutex, RwLock, inspectAll, locks } = require('../..');
+const { startActors } = require('../helpers/actors.js');
+const { hold, pendingFor } = require('../helpers/names.js');
+const { watched } = require('../helpers/threads.js');
+
+test(
+  'unlocking what another thread holds says which',
+  watched(async (_, threads) => {
+    const buffer = new SharedArrayBuffer(64);
+    const [mutex, rwlock] = [new Mutex(buffer), new RwLock(buffer, 16)];
+    assert.throws(() => mutex.unlock(), {
+      code: 'ERR_LOCK_NOT_OWNER',
+      message: /Nobody holds it now\. Call it only after/,
+    });
+    const [other] = await startActors(threads, 1, buffer);
+    await other.do((here) => {
+      new here.sablock.Mutex(here.buffer).lock();
+      new here.sablock.RwLock(here.buffer, 16).write.lock();
+    });
+    const held = new RegExp(`Thread ${other.threadId} holds it now\\.`);
+    assert.throws(() => mutex.unlock(), { code: 'ERR_LOCK_NOT_OWNER', message: held });
+    const heldToWrite = new RegExp(`held now, exclusive, by thread ${other.threadId}\\.`);
+    for (const mode of [rwlock.read, rwlock.write]) {
+      assert.throws(() => mode.unlock(), { code: 'ERR_LOCK_NOT_OWNER', message: heldToWrite });
+    }
+  }),
+);
+
+test(
+  'a timeout for a name says who holds it: threads, and for how long',
+  watched(async (_, threads) => {
+    const [other] = await startActors(threads, 1);
+    await other.do(async (here) => {
+      here.lock = await here.sablock.locks.acquireAsync('told', { mode: 'shared' });
+    });
+    const mine = await hold('told', { mode: 'shared' });
+    const message = new RegExp(
+      `named lock 'told'\\. It is held now, shared, by thread ${other.threadId}, for \\d+ ms; by this thread, for \\d+ ms\\.`,
+    );
+    for (const timeout of [0, 5]) {
+      await assert.rejects(
+        locks.request('told', { timeout }, () => {}),
+        { code: 'ERR_LOCK_TIMEOUT', message },
+      );
+    }
+    mine.release();
+    await other.do((here) => here.lock.unlock());
+  }),
+);
+
+test('executeLockedSync() and acquire() of the main thread advise what does the same there', {
+  skip: threadId !== 0,
+}, () => {
+  const mutex = new Mutex(new SharedArrayBuffer(4));
+  assert.throws(() => mutex.lock(), { message: /Use lockAsync\(\) here/ });
+  assert.throws(() => mutex.acquire(), { message: /Use acquireAsync\(\) here/ });
+  assert.throws(() => mutex.executeLockedSync(() => {}), { message: /Use executeLocked\(\) here/ });
+});
+
+test('a condition shows who waits for it', async () => {
+  const buffer = new SharedArrayBuffer(64);
+  const mutex = new Mutex(buffer);
+  const condition = new Condition(buffer, 8, { name: 'shown' });
+  assert.deepEqual(condition.inspect(), { name: 'shown', holders: [], waiters: [] });
+  assert.equal(await mutex.lockAsync(), true);
+  const waiting = condition.waitAsync(mutex);
+  const { waiters } = condition.inspect();
+  assert.deepEqual(
+    waiters.map(({ threadId: id, kind, mode, waitedMs }) => [id, kind, mode, waitedMs >= 0]),
+    [[threadId, 'async', 'passage', true]],
+  );
+  condition.notifyAll();
+  await waiting;
+  mutex.unlock();
+  assert.deepEqual(condition.inspect().waiters, []);
+});
+
+test(
+  'inspectAll() shows the names that somebody waits for, with who holds them',
+  watched(async (_, threads) => {
+    const shown = () => inspectAll().filter(({ kind }) => kind === 'HeldLock');
+    assert.deepEqual(shown(), []);
+    const held = await hold('seen');
+    const free = await hold('nobody waits');
+    const [other] = await startActors(threads, 1);
+    const blocked = other.do((here) => here.sablock.locks.requestSync('seen', { mode: 'shared' }, () => 7));
+    await pendingFor(threads, 'seen', 1);
+    const [{ waiters, ...rest }, ...more] = shown();
+    assert.deepEqual(
+      [rest, more],
+      [
+        {
+          name: 'seen',
+          kind: 'HeldLock',
+          byteOffset: -1,
+          holders: [{ threadId, mode: 'exclusive', count: 1 }],
+        },
+        [],
+      ],
+    );
+    const [{ waitedMs, ...waiter }] = waiters;
+    assert.deepEqual([waiter, waitedMs >= 0], [{ threadId: other.threadId, kind: 'blocking', mode: 'shared' }, true]);
+    held.release();
+    free.release();
+    assert.equal(await blocked, 7);
+    assert.deepEqual(shown(), []);
+  }),
+);

@@ -1,0 +1,201 @@
+// Programs as a new user writes them: the first ten lines of the report lead to the line.
+
+const assert = require('node:assert/strict');
+const { spawn } = require('node:child_process');
+const fs = require('node:fs');
+const path = require('node:path');
+const { test } = require('node:test');
+const { PRELOAD, firstLines, home, root, run, write } = require('../helpers/doctored-programs.js');
+const { limit } = require('../helpers/limits.js');
+const { needs } = require('../helpers/runtime.js');
+
+const SETTINGS = { timeout: limit(60_000), ...needs('preloading', 'async stacks') };
+const UNIX = { ...SETTINGS, ...(process.platform === 'win32' && { skip: 'no signals on Windows' }) };
+/** Until the report has these words. */
+const until = (words) => ({ isEnough: (text, child) => text.includes(words) && child.kill('SIGKILL') });
+
+test('an unlock that is forgotten on the thousandth call in a worker', SETTINGS, async () => {
+  write(
+    'forgets.js',
+    `const { Worker, isMainThread, parentPort, workerData } = require('node:worker_threads');
+     const { Mutex } = require('sablock');
+     const memory = workerData ?? new SharedArrayBuffer(4);
+     const stock = new Mutex(memory, 0, { name: 'stock' });
+     function sell(call) {
+       stock.lock();
+       if (call === 999) return;
+       stock.unlock();
+     }
+     if (isMainThread) {
+       new Worker(__filename, { workerData: memory }).once('message', () => stock.lockAsync());
+     } else {
+       for (let call = 0; call < 1000; call++) sell(call);
+       parentPort.postMessage('sold out');
+       parentPort.on('message', () => {});
+     }`,
+  );
+  const { stderr } = await run([...PRELOAD, 'forgets.js'], until('wanted by'));
+  const lines = firstLines(stderr);
+  assert.match(lines, /^STUCK: Mutex "stock", 1 waits$/m);
+  assert.match(lines, /held by {3}thread 1 {2}sell \(forgets\.js:6:/);
+  assert.match(lines, /wanted by thread 0 {2}.*forgets\.js:11:/);
+});
+
+test('two HTTP handlers that nest in a pool of two permits', SETTINGS, async () => {
+  write(
+    'serves.js',
+    `const http = require('node:http');
+     const { Semaphore } = require('sablock');
+     const pool = new Semaphore(new SharedArrayBuffer(4), 0, 2, { name: 'connections' });
+     const inside = [];
+     const query = () => pool.execute(() => 'rows');
+     async function listOrders(response) {
+       await pool.execute(async () => {
+         await new Promise((resolve) => {
+           inside.push(resolve);
+           if (inside.length === 2) for (const goOn of inside) goOn();
+         });
+         response.end(await query());
+       });
+     }
+     const server = http.createServer((_, response) => listOrders(response)).listen(0, '127.0.0.1', () => {
+       const { port } = server.address();
+       for (const path of ['/one', '/other']) http.get({ host: '127.0.0.1', port, path, agent: false });
+     });`,
+  );
+  const { stderr } = await run([...PRELOAD, 'serves.js'], until('wanted by'));
+  const lines = firstLines(stderr);
+  assert.match(lines, /^DEADLOCK \(likely\)/m);
+  assert.match(lines, /Semaphore "connections"/);
+  assert.match(lines, /held by {3}thread 0 {2}listOrders \(serves\.js:7:/);
+  assert.match(lines, /wanted by thread 0 {2}query \(serves\.js:5:/);
+});
+
+const DIGITS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/';
+/** A number as source maps have it: groups of five bits, the sign in the lowest. */
+function vlq(value) {
+  let left = value < 0 ? (-value << 1) | 1 : value << 1;
+  let text = '';
+  do {
+    const more = left > 31 ? 32 : 0;
+    text += DIGITS[(left & 31) | more];
+    left >>= 5;
+  } while (left > 0);
+  return text;
+}
+
+/** A map of lines to those that come a hundred lines later in a source, column for column. */
+function mapOf(lines, source) {
+  let before = { line: 0, column: 0 };
+  const mappings = lines.map((text, index) =>
+    Array.from(text, (_, column) => {
+      const at = { line: index + 100, column };
+      const segment = [column === 0 ? 0 : 1, 0, at.line - before.line, at.column - before.column].map(vlq).join('');
+      before = at;
+      return segment;
+    }).join(),
+  );
+  return { version: 3, sources: [source], names: [], mappings: mappings.join(';') };
+}
+
+test('a bundle of TypeScript with a source map is reported as it was written', SETTINGS, async () => {
+  const lines = [
+    `const { Mutex } = require('sablock');`,
+    `const session = new Mutex(new SharedArrayBuffer(4), 0, { name: 'session' });`,
+    'async function refreshToken() { await session.executeLocked(() => {}); }',
+    'async function getUser() { await session.executeLocked(async () => { await refreshToken(); }); }',
+    'getUser();',
+  ];
+  write('bundle.js.map', JSON.stringify(mapOf(lines, 'src/session.ts')));
+  write('bundle.js', `${lines.join('\n')}\n//# sourceMappingURL=bundle.js.map\n`);
+  const { stderr } = await run(['--enable-source-maps', ...PRELOAD, 'bundle.js'], until('wanted by'));
+  const report = firstLines(stderr);
+  assert.match(report, /held by .* getUser \(.*src\/session\.ts:104:\d+\)/);
+  assert.match(report, /wanted by .* refreshToken \(.*src\/session\.ts:103:\d+\)/);
+});
+
+test('a job that waits for another process', UNIX, async () => {
+  const directory = fs.mkdtempSync(path.join(home, 'locks-'));
+  const cli = path.join(root, 'lib', 'cli', 'index.js');
+  const code = 'process.stdout.write("ready"); process.stdin.resume()';
+  const command = [process.execPath, '-e', code];
+  const holder = spawn(process.execPath, [cli, 'run', 'nightly report', '--directory', directory, '--', ...command]);
+  const ended = new Promise((resolve) => holder.once('exit', resolve));
+  await new Promise((resolve) => holder.stdout.once('data', resolve));
+  write(
+    'job.js',
+    `const { LockManager } = require('sablock');
+     const locks = new LockManager({ scope: 'machine', directory: process.argv[2] });
+     const writeReport = () => locks.request('nightly report', async () => {});
+     writeReport();
+     setTimeout(() => process.kill(process.pid, 'SIGINT'), 1200);`,
+  );
+  const { stderr } = await run([...PRELOAD, 'job.js', directory]);
+  holder.stdin.end();
+  await ended;
+  const lines = firstLines(stderr);
+  assert.match(lines, /^WAITING: lock "nightly report" of the machine, /m);
+  assert.doesNotMatch(lines, /LONG HOLD/);
+  assert.match(lines, new RegExp(`held by +process ${holder.pid}, for `));
+  assert.match(lines, /wanted by thread 0 {2}writeReport \(job\.js:3:/);
+});
+
+test("code of eval and of vm is the user's", SETTINGS, async () => {
+  write(
+    'evals.js',
+    `const vm = require('node:vm');
+     const { Mutex } = require('sablock');
+     const [a, b] = ['a', 'b'].map((name) => {
+       return new Mutex(new SharedArrayBuffer(4), 0, { name, allowMainThread: true });
+     });
+     const nest = '(function nest(one, other) { one.lock(); other.lock(); other.unlock(); one.unlock(); })';
+     eval(nest)(a, b);
+     vm.runInThisContext(nest, { filename: 'rules.vm' })(b, a);`,
+  );
+  const { stderr } = await run([...PRELOAD, 'evals.js']);
+  const lines = firstLines(stderr);
+  assert.match(lines, /thread 0 {2}nest \(.*evals\.js:7:/);
+  assert.match(lines, /thread 0 {2}nest \(rules\.vm:1:/);
+});
+
+test('a slow writer among readers is the long hold of the trace, which the readers wait for', SETTINGS, async () => {
+  write(
+    'draws.js',
+    `const { Worker, isMainThread, workerData } = require('node:worker_threads');
+     const { RwLock } = require('sablock');
+     const doctor = require('sablock/doctor').start({ trace: true });
+     const memory = workerData ?? new SharedArrayBuffer(16);
+     const prices = new RwLock(memory, 0, { name: 'prices' });
+     const begun = new Int32Array(memory, 8, 1);
+     async function updatePrices() {
+       await prices.write.executeLocked(() => {
+         Atomics.store(begun, 0, 1);
+         while (prices.inspect().waiters.length < 2);
+         const until = performance.now() + 60;
+         while (performance.now() < until);
+       });
+     }
+     function readPrice() {
+       prices.read.executeLockedSync(() => {});
+     }
+     if (isMainThread) {
+       const readers = [1, 2].map(() => new Worker(__filename, { workerData: memory }));
+       const ends = readers.map((reader) => new Promise((resolve) => reader.once('exit', resolve)));
+       Promise.all(ends).then(() => doctor.writeTrace('prices.json'));
+       updatePrices();
+     } else {
+       while (Atomics.load(begun, 0) === 0);
+       readPrice();
+     }`,
+  );
+  const { code, stderr } = await run(['draws.js']);
+  assert.equal(code, 0, stderr);
+  const { traceEvents } = JSON.parse(fs.readFileSync(path.join(home, 'prices.json'), 'utf8'));
+  const slices = traceEvents.filter(({ ph }) => ph === 'X').sort((one, other) => other.dur - one.dur);
+  const hold = slices.find(({ cat }) => cat === 'hold');
+  assert.match(hold.args.stack, /updatePrices \(.*draws\.js:8:/);
+  assert.ok(hold.dur >= 60_000, `${hold.dur} µs`);
+  const waits = slices.filter(({ cat }) => cat === 'wait');
+  assert.equal(waits.length, 2);
+  for (const { args } of waits) assert.match(args.stack, /readPrice \(.*draws\.js:16:/);
+});

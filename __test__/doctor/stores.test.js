@@ -1,0 +1,47 @@
+// Names that another machine holds: the process's hold of such a name is none yet, however long its request waits.
+
+const assert = require('node:assert/strict');
+const { test } = require('node:test');
+const { LockManager } = require('../../index.js');
+const { redis } = require('../../lib/stores/redis.js');
+const { limit } = require('../helpers/limits.js');
+const { about, sleep, withDoctor } = require('../helpers/doctor.js');
+const { hasRedis, startRedis } = require('../helpers/servers.js');
+const { startMachine } = require('../helpers/store-processes.js');
+
+const LONG_MS = 100;
+const options = { skip: hasRedis ? false : 'redis-server is not installed', timeout: limit(60_000) };
+
+test('a request that waits at a store is no long hold; what it holds then for long is one', options, async (t) => {
+  const server = await startRedis();
+  t.after(() => server.stop());
+  const there = await startMachine(t);
+  await there.do(async (mine, url) => {
+    const { LockManager } = mine.sablock;
+    mine.manager = new LockManager({ store: mine.open('redis', url, {}) });
+    mine.held.set('a', await mine.manager.acquireAsync('nightly'));
+  }, server.url);
+  await withDoctor({ longHoldMs: LONG_MS, stuckMs: Infinity, likelyMs: Infinity }, async (doctor) => {
+    const manager = new LockManager({ store: redis(server.url) });
+    t.after(() => manager.close());
+    const long = () => about(doctor.report().longHolds, { name: 'nightly' });
+    await assert.rejects(
+      manager.request('nightly', { timeout: 3 * LONG_MS }, () => {}),
+      { code: 'ERR_LOCK_TIMEOUT' },
+    );
+    const aborted = AbortSignal.timeout(3 * LONG_MS);
+    await assert.rejects(
+      manager.request('nightly', { signal: aborted }, () => {}),
+      { name: 'TimeoutError' },
+    );
+    const request = manager.request('nightly', async () => {
+      assert.deepEqual(long(), []);
+      while (long().length === 0) await sleep(5);
+    });
+    await sleep(3 * LONG_MS);
+    assert.deepEqual(long(), []);
+    await there.do((mine) => mine.held.get('a').unlock());
+    await request;
+    assert.equal(long().length, 1);
+  });
+});

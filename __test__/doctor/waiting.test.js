@@ -1,0 +1,160 @@
+// What waits, what is stuck, and what the doctor leaves as it is.
+
+const assert = require('node:assert/strict');
+const { execFileSync } = require('node:child_process');
+const path = require('node:path');
+const { test } = require('node:test');
+const { DOCTOR, about, namedMutexes, sleep, withDoctor } = require('../helpers/doctor.js');
+const { needs } = require('../helpers/runtime.js');
+const { watched } = require('../helpers/threads.js');
+const { Condition, Latch, Mutex, Semaphore } = require('../../index.js');
+
+const STUCK = { stuckMs: 60, longHoldMs: Infinity, likelyMs: Infinity };
+const QUIET = { stuckMs: Infinity, longHoldMs: Infinity };
+const memory = (bytes) => new SharedArrayBuffer(bytes);
+
+test(
+  'a pool whose permits do not come back is stuck, with the place of each permit',
+  watched(() =>
+    withDoctor(STUCK, async (doctor) => {
+      const pool = new Semaphore(memory(4), 0, 2, { name: 'hung pool' });
+      const held = [await pool.acquireAsync(), pool.tryAcquire()];
+      const next = pool.acquireAsync();
+      const stuck = () => about(doctor.report().stuck, pool);
+      while (stuck().length === 0) await sleep(5);
+      const [{ holders, waiters }] = stuck();
+      assert.equal(holders.length, 2);
+      for (const { stack } of [...holders, ...waiters]) assert.match(stack[0], /waiting\.test\.js/);
+      for (const permits of held) permits.release();
+      (await next).release();
+    }),
+  ),
+);
+
+test(
+  'a pool whose permits go round is not stuck, though somebody always waits',
+  watched(() =>
+    withDoctor({ ...STUCK, stuckMs: 500 }, async (doctor) => {
+      const pool = new Semaphore(memory(4), 0, 1, { name: 'busy pool' });
+      const until = performance.now() + 1500;
+      const work = async () => {
+        while (performance.now() < until) await pool.execute(() => sleep(5));
+      };
+      await Promise.all([work(), work(), work()]);
+      assert.deepEqual(about(doctor.report().stuck, pool), []);
+    }),
+  ),
+);
+
+test(
+  'what no lock explains waits, and is not stuck',
+  watched(() =>
+    withDoctor(STUCK, async (doctor) => {
+      const latch = new Latch(memory(Latch.BYTES), 0, { name: 'rest' });
+      latch.add();
+      const [mutex] = namedMutexes(1);
+      const condition = new Condition(memory(4), 0, { name: 'news' });
+      await mutex.lockAsync();
+      const waits = [latch.waitAsync(), condition.waitAsync(mutex)];
+      await sleep(200);
+      const { stuck, waiting } = doctor.report();
+      assert.deepEqual(about(stuck, latch).concat(about(stuck, condition)), []);
+      for (const lock of [latch, condition]) {
+        const [{ waiter, waitedMs, holders, outside }] = about(waiting, lock);
+        assert.match(waiter.stack[0], /waiting\.test\.js/);
+        assert.ok(waitedMs >= 190);
+        assert.deepEqual([holders, outside], [[], null]);
+      }
+      latch.countDown();
+      while (condition.notifyOne() === 0) await sleep(1);
+      await Promise.all(waits);
+      mutex.unlock();
+      assert.deepEqual(doctor.report().waiting, []);
+    }),
+  ),
+);
+
+test(
+  'every hold has its place, the hundredth too',
+  needs('async frames'),
+  watched(() =>
+    withDoctor({ ...QUIET, stuckMs: 60 }, async (doctor) => {
+      const [mutex] = namedMutexes(1);
+      for (let round = 0; round < 100; round++) {
+        await mutex.lockAsync();
+        mutex.unlock();
+      }
+      const forgets = () => mutex.lockAsync();
+      await forgets();
+      const wait = mutex.lockAsync();
+      while (about(doctor.report().stuck, mutex).length === 0) await sleep(5);
+      assert.match(about(doctor.report().stuck, mutex)[0].holders[0].stack[0], /^forgets /);
+      mutex.unlock();
+      await wait;
+      mutex.unlock();
+    }),
+  ),
+);
+
+test(
+  'of names that were used once nothing stays on the heap',
+  watched(() => {
+    const program = `
+      const { locks } = require(${JSON.stringify(path.join(__dirname, '..', '..'))});
+      const use = async (count, prefix) => {
+        for (let index = 0; index < count; index++) await locks.request(prefix + index, () => {});
+        gc();
+        return process.memoryUsage().heapUsed;
+      };
+      use(20_000, 'before').then(async (before) => console.log((await use(40_000, 'after')) - before));
+    `;
+    const args = ['--expose-gc', '--require', DOCTOR, '--eval', program];
+    const grown = Number(execFileSync(process.execPath, args, { encoding: 'utf8' }));
+    assert.ok(grown <= 100 * 40_000, `${grown} bytes`);
+  }),
+);
+
+test(
+  'options are read once, methods are no constructors, and Promise is as it was',
+  watched(() => {
+    const { then } = Promise.prototype;
+    const { lockAsync } = Mutex.prototype;
+    return withDoctor(QUIET, async () => {
+      assert.equal(Promise.prototype.then, then);
+      assert.notEqual(Mutex.prototype.lockAsync, lockAsync);
+      for (const name of Object.getOwnPropertyNames(Mutex.prototype).filter((each) => each !== 'constructor')) {
+        const { value } = Object.getOwnPropertyDescriptor(Mutex.prototype, name);
+        if (value !== undefined) assert.throws(() => Reflect.construct(value, []), TypeError);
+      }
+      let reads = 0;
+      const options = {
+        get timeout() {
+          reads += 1;
+          return 1000;
+        },
+      };
+      const [mutex] = namedMutexes(1);
+      await mutex.lockAsync(options);
+      assert.equal(reads, 1);
+      mutex.unlock();
+      await assert.rejects(mutex.lockAsync({ timeout: 'soon' }));
+      await assert.rejects(mutex.executeLocked(1));
+      const results = [];
+      class Sub extends Promise {
+        // biome-ignore lint/suspicious/noThenProperty: that it is read is the subject.
+        get then() {
+          results.push('then');
+          return super.then;
+        }
+      }
+      await mutex.executeLocked(() => Sub.resolve(1));
+      assert.equal(results.length, 2);
+      const condition = new Condition(memory(4));
+      await mutex.lockAsync();
+      condition.waitAsync(mutex);
+      while (condition.notifyOne() === 0) await sleep(1);
+      while (!mutex.isHeldByThisThread) await sleep(1);
+      mutex.unlock();
+    });
+  }),
+);

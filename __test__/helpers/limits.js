@@ -1,0 +1,8 @@
+// How long a test, or what it starts, may take before it counts as stuck. `SABLOCK_TEST_SLOWNESS=10` is for a machine, or what
+// stands for one, that is ten times slower.
+
+const slowness = Number(process.env.SABLOCK_TEST_SLOWNESS ?? 1);
+if (!(slowness >= 1)) throw new Error(`SABLOCK_TEST_SLOWNESS is no factor: ${process.env.SABLOCK_TEST_SLOWNESS}`);
+
+/** A limit of time, on this machine. */
+exports.limit = (time) => time * slowness;

@@ -1,0 +1,52 @@
+// A TCP proxy before a server, which tests cut and delay.
+
+const net = require('node:net');
+
+/** `{ url, delay, cut(), heal(), stop() }`: `url` is the server's, by way of the proxy. */
+exports.startProxy = async (t, target) => {
+  const { hostname, port } = new URL(target);
+  const sockets = new Set();
+  const proxy = {
+    /** How long each piece of data takes, in milliseconds. */
+    delay: 0,
+    isCut: false,
+    /** From now on nothing passes, and nobody is told: a cable is cut. */
+    cut() {
+      proxy.isCut = true;
+      for (const socket of sockets) socket.pause();
+    },
+    /** What was held back passes. */
+    heal() {
+      proxy.isCut = false;
+      for (const socket of sockets) socket.resume();
+    },
+  };
+  const server = net.createServer((near) => {
+    const far = net.connect(Number(port), hostname);
+    for (const [from, to] of [
+      [near, far],
+      [far, near],
+    ]) {
+      sockets.add(from);
+      if (proxy.isCut) from.pause();
+      from.on('data', (data) => {
+        if (proxy.delay === 0) to.write(data);
+        else setTimeout(() => to.write(data), proxy.delay);
+      });
+      from.on('error', () => to.destroy());
+      from.on('close', () => {
+        sockets.delete(from);
+        to.destroy();
+      });
+    }
+  });
+  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
+  t.after(() => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  });
+  const url = new URL(target);
+  url.port = String(server.address().port);
+  proxy.url = url.href.replace(/\/$/, '');
+  return proxy;
+};

@@ -1,0 +1,253 @@
+// Real servers for the tests of stores: on loopback, each in a folder of its own that goes with it. What is not installed is null.
+
+const { execFileSync, spawn } = require('node:child_process');
+const fs = require('node:fs');
+const net = require('node:net');
+const os = require('node:os');
+const path = require('node:path');
+
+/** The program, where packages put it. */
+function find(name, folders = []) {
+  const all = [...folders, ...(process.env.PATH ?? '').split(path.delimiter), '/usr/sbin'];
+  return all.map((folder) => path.join(folder, name)).find((file) => fs.existsSync(file)) ?? null;
+}
+
+function postgresFolders() {
+  const root = '/usr/lib/postgresql';
+  const versions = fs.existsSync(root) ? fs.readdirSync(root) : [];
+  return versions.sort((one, other) => Number(other) - Number(one)).map((version) => path.join(root, version, 'bin'));
+}
+
+/** PostgreSQL refuses to run as root. */
+function unprivileged() {
+  if (process.getuid?.() !== 0) return {};
+  const id = (flag) => Number(execFileSync('id', [flag, 'postgres'], { encoding: 'utf8' }));
+  return { uid: id('-u'), gid: id('-g') };
+}
+
+const freePort = () =>
+  new Promise((resolve) => {
+    const probe = net.createServer().listen(0, '127.0.0.1', () => {
+      const { port } = probe.address();
+      probe.close(() => resolve(port));
+    });
+  });
+
+/** A child process that ends with the test's process, however that ends. */
+function run(file, args, options) {
+  const child = spawn(file, args, { stdio: ['ignore', 'pipe', 'pipe'], ...options });
+  child.output = '';
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (data) => (child.output += data));
+  const kill = () => child.kill('SIGKILL');
+  process.once('exit', kill);
+  child.ended = new Promise((resolve) => {
+    child.once('exit', () => {
+      process.off('exit', kill);
+      resolve();
+    });
+  });
+  return child;
+}
+
+/** Until `isReady()` is true, or the child has ended. */
+async function until(child, isReady) {
+  let hasEnded = false;
+  child.ended.then(() => {
+    hasEnded = true;
+  });
+  for (;;) {
+    if (await isReady()) return;
+    if (hasEnded) throw new Error(`The server has ended:\n${child.output}`);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
+
+function accepts(port) {
+  return new Promise((resolve) => {
+    const socket = net.connect(port, '127.0.0.1');
+    socket.once('connect', () => {
+      socket.destroy();
+      resolve(true);
+    });
+    socket.once('error', () => resolve(false));
+  });
+}
+
+exports.hasPostgres = find('postgres', postgresFolders()) !== null;
+exports.hasPgBouncer = find('pgbouncer') !== null;
+
+/** `{ url, port, query(sql), kill(), start(), stop() }`. */
+exports.startPostgres = async (settings = {}) => {
+  const folders = postgresFolders();
+  const user = unprivileged();
+  const home = fs.mkdtempSync(path.join(os.tmpdir(), 'sablock-postgres-'));
+  if (user.uid !== undefined) fs.chownSync(home, user.uid, user.gid);
+  const data = path.join(home, 'data');
+  execFileSync(find('initdb', folders), ['-D', data, '-U', 'sablock', '--auth=trust', '--no-sync'], {
+    ...user,
+    cwd: home,
+    stdio: 'ignore',
+  });
+  const port = await freePort();
+  const all = { port, listen_addresses: '127.0.0.1', unix_socket_directories: home, ...settings };
+  const args = Object.entries(all).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
+  const { Client } = require('pg');
+  const url = `postgres://sablock@127.0.0.1:${port}/postgres`;
+  const query = async (...sql) => {
+    const client = new Client({ connectionString: url });
+    client.on('error', () => {});
+    await client.connect();
+    try {
+      return (await client.query(...sql)).rows;
+    } finally {
+      await client.end().catch(() => {});
+    }
+  };
+  let child;
+  const server = {
+    url,
+    port,
+    query,
+    async start() {
+      child = run(find('postgres', folders), ['-D', data, ...args], { ...user, cwd: home });
+      await until(child, () =>
+        query('select 1').then(
+          () => true,
+          () => false,
+        ),
+      );
+    },
+    /** As a crash, of all of its processes. */
+    async kill() {
+      child.kill('SIGQUIT');
+      await child.ended;
+    },
+    /** Its own processes go with it. */
+    async stop() {
+      child.kill('SIGINT');
+      await child.ended;
+      fs.rmSync(home, { recursive: true, force: true });
+    },
+  };
+  await server.start();
+  return server;
+};
+
+exports.hasRedis = find('redis-server') !== null;
+
+/** `{ url, port, run(...args), kill(), start(), stop() }`. */
+exports.startRedis = async (args = []) => {
+  const home = fs.mkdtempSync(path.join(os.tmpdir(), 'sablock-redis-'));
+  const port = await freePort();
+  let child;
+  const server = {
+    url: `redis://127.0.0.1:${port}`,
+    port,
+    get pid() {
+      return child.pid;
+    },
+    async run(...command) {
+      const { createClient } = require('redis');
+      const client = createClient({ url: server.url, socket: { reconnectStrategy: false } });
+      client.on('error', () => {});
+      await client.connect();
+      try {
+        return await client.sendCommand(command);
+      } finally {
+        client.destroy();
+      }
+    },
+    async start() {
+      const fixed = ['--port', String(port), '--bind', '127.0.0.1', '--dir', home, '--save', '', '--appendonly', 'no'];
+      child = run(find('redis-server'), [...fixed, ...args], { cwd: home });
+      await until(child, () => accepts(port));
+    },
+    async kill() {
+      child.kill('SIGKILL');
+      await child.ended;
+    },
+    async stop() {
+      await server.kill();
+      fs.rmSync(home, { recursive: true, force: true });
+    },
+  };
+  await server.start();
+  return server;
+};
+
+exports.hasEtcd = find('etcd') !== null;
+
+/** `{ url, pid, call(path, body, token), kill(), start(), stop() }`. */
+exports.startEtcd = async () => {
+  const home = fs.mkdtempSync(path.join(os.tmpdir(), 'sablock-etcd-'));
+  const [port, peer] = [await freePort(), await freePort()];
+  const [url, peerUrl] = [port, peer].map((each) => `http://127.0.0.1:${each}`);
+  const settings = {
+    'data-dir': path.join(home, 'data'),
+    'listen-client-urls': url,
+    'advertise-client-urls': url,
+    'listen-peer-urls': peerUrl,
+    'initial-advertise-peer-urls': peerUrl,
+    'initial-cluster': `default=${peerUrl}`,
+  };
+  let child;
+  const server = {
+    url,
+    get pid() {
+      return child.pid;
+    },
+    async call(what, body, token) {
+      const headers = token === undefined ? {} : { authorization: token };
+      const response = await fetch(`${url}/v3/${what}`, { method: 'POST', headers, body: JSON.stringify(body) });
+      if (!response.ok) throw new Error(await response.text());
+      return response.json();
+    },
+    async start() {
+      const args = Object.entries(settings).flatMap(([name, value]) => [`--${name}`, value]);
+      child = run(find('etcd'), args, { cwd: home });
+      await until(child, () =>
+        server.call('kv/range', { key: Buffer.from('any').toString('base64') }).then(
+          () => true,
+          () => false,
+        ),
+      );
+    },
+    async kill() {
+      child.kill('SIGKILL');
+      await child.ended;
+    },
+    async stop() {
+      await server.kill();
+      fs.rmSync(home, { recursive: true, force: true });
+    },
+  };
+  await server.start();
+  return server;
+};
+
+/** PgBouncer before a PostgreSQL: `{ url, stop() }`. */
+exports.startPgBouncer = async (target, mode) => {
+  const user = unprivileged();
+  const home = fs.mkdtempSync(path.join(os.tmpdir(), 'sablock-pgbouncer-'));
+  const port = await freePort();
+  const file = path.join(home, 'pgbouncer.ini');
+  fs.writeFileSync(path.join(home, 'users'), '"sablock" ""\n');
+  fs.writeFileSync(
+    file,
+    `[databases]\npostgres = host=127.0.0.1 port=${target} user=sablock\n[pgbouncer]\nlisten_addr = 127.0.0.1\n` +
+      `listen_port = ${port}\nauth_type = any\npool_mode = ${mode}\nunix_socket_dir =\nmax_client_conn = 100\n` +
+      'ignore_startup_parameters = extra_float_digits\n',
+  );
+  if (user.uid !== undefined)
+    for (const name of ['', 'users', 'pgbouncer.ini']) fs.chownSync(path.join(home, name), user.uid, user.gid);
+  const child = run(find('pgbouncer'), [file], { ...user, cwd: home });
+  await until(child, () => accepts(port));
+  return {
+    url: `postgres://sablock@127.0.0.1:${port}/postgres`,
+    async stop() {
+      child.kill('SIGKILL');
+      await child.ended;
+      fs.rmSync(home, { recursive: true, force: true });
+    },
+  };
+};

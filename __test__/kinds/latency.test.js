@@ -1,0 +1,68 @@
+// A wake-up that is lost is found by its waiter when a slice of its sleep ends, after 25 ms: no hang, a delay. So most
+// wake-ups take less, where nothing else runs; how long a bare one takes here and now is measured beside them.
+
+const assert = require('node:assert/strict');
+const { test } = require('node:test');
+const { watched } = require('../helpers/threads.js');
+const { BYTES, kindNamed, names } = require('../helpers/wakeups.js');
+
+const [GO, WOKEN, BARE, SLEEPS] = [0, 1, 2, 3];
+const ROUNDS = 21;
+const MOST_MS = 5;
+/** On a loaded machine: of a bare wake-up, for each of them. */
+const FACTOR = 3;
+const LOST_MS = 5000;
+
+const median = (values) => values.sort((one, other) => one - other)[values.length >> 1];
+
+for (const name of names) {
+  for (const isAsync of [false, true]) {
+    test(
+      `${isAsync ? 'a loop that awaits' : 'a thread that blocks for'} ${name} is woken at once, not by its own next look`,
+      watched(async (t, threads) => {
+        const buffer = new SharedArrayBuffer(BYTES);
+        const kind = kindNamed(name, buffer);
+        const { order } = kind;
+        const arrivals = order.map(() => new Int32Array(new SharedArrayBuffer(16)));
+        // Each has cells of its own, so that they queue in their order.
+        for (const [index, way] of order.entries()) {
+          threads.start('woken', { cells: arrivals[index], name, buffer, way, isAsync, bare: index === 0 });
+        }
+        const [first] = arrivals;
+        const last = arrivals.at(-1);
+        /** Milliseconds until this thread knows that `act` has woken a thread. */
+        const timed = (act, cell, before) => {
+          const startedAt = performance.now();
+          act();
+          while (Atomics.load(cell, WOKEN) === before) {
+            if (Atomics.wait(cell, WOKEN, before, LOST_MS) === 'timed-out') break;
+          }
+          assert.notEqual(Atomics.load(cell, WOKEN), before, 'nobody woke it');
+          return performance.now() - startedAt;
+        };
+        const [woken, bare] = [[], []];
+        for (let round = 1; round <= ROUNDS; round++) {
+          const isThrough = (arrival) => Atomics.load(arrival, WOKEN) === (arrival === first ? 2 : 1) * (round - 1);
+          await threads.until('all are through', () => arrivals.every(isThrough));
+          assert.notEqual(kind.prepare(), false);
+          for (const [index, arrival] of arrivals.entries()) {
+            Atomics.store(arrival, GO, round);
+            Atomics.notify(arrival, GO);
+            await threads.until(`${index + 1} wait`, () => kind.waiting() === index + 1);
+          }
+          const lastWoken = last === first ? 2 * (round - 1) : round - 1;
+          woken.push(timed(kind.wake, last, lastWoken));
+          await threads.until('it sleeps', () => Atomics.load(first, SLEEPS) === round);
+          const wakeBare = () => {
+            Atomics.store(first, BARE, round);
+            Atomics.notify(first, BARE);
+          };
+          bare.push(timed(wakeBare, first, 2 * round - 1));
+        }
+        const [ours, system] = [median(woken), median(bare)];
+        t.diagnostic(`${ours.toFixed(3)} ms, bare ${system.toFixed(3)} ms`);
+        assert.ok(ours <= Math.max(MOST_MS, FACTOR * order.length * system), `${ours} ms, bare ${system} ms`);
+      }),
+    );
+  }
+}

@@ -1,0 +1,43 @@
+// How many waits of this thread are pending: while any is, promises go the slow way, so that none overtakes another.
+
+const assert = require('node:assert/strict');
+const { test } = require('node:test');
+const { lockAllAsync, Mutex, Once, RwLock, Semaphore } = require('../..');
+const { thread } = require('../../lib/engine/thread.js');
+
+test('what is settled at once, in whatever way, is not pending', async () => {
+  const buffer = new SharedArrayBuffer(64);
+  const [mutex, other] = [0, 4].map((offset) => new Mutex(buffer, offset));
+  const semaphore = new Semaphore(buffer, 8, 1);
+  const rw = new RwLock(buffer, 16);
+  const once = new Once(buffer, 24);
+  const options = { timeout: 1000 };
+  const held = [];
+  const ways = {
+    'a lock that is free': async () => held.push(await mutex.acquireAsync(options)),
+    'a lock that is held': () => mutex.lockAsync(0),
+    'a guard of what is held': () => assert.rejects(mutex.acquireAsync(0), { code: 'ERR_LOCK_TIMEOUT' }),
+    permits: async () => held.push(await semaphore.acquireAsync(1, options)),
+    'no permits': () => assert.rejects(semaphore.acquireAsync(1, { timeout: 0 }), { code: 'ERR_LOCK_TIMEOUT' }),
+    'a read lock': async () => held.push(await rw.read.acquireAsync(options)),
+    'a write lock behind it': () => rw.write.lockAsync(0),
+    once: () => once.run(() => {}, options),
+    'once again': () => once.run(() => {}, options),
+    'several locks': async () => held.push(await lockAllAsync([other], options)),
+    'several that are held': () => assert.rejects(lockAllAsync([mutex], { timeout: 0 }), { code: 'ERR_LOCK_TIMEOUT' }),
+    'a signal that has aborted': () => assert.rejects(mutex.lockAsync({ signal: AbortSignal.abort() })),
+    'a word that was overwritten'() {
+      new Int32Array(buffer)[8] = 1;
+      return assert.rejects(new Mutex(buffer, 32).lockAsync(), { code: 'ERR_LOCK_CORRUPT' });
+    },
+  };
+  for (const [what, act] of Object.entries(ways)) {
+    await act();
+    assert.equal(thread.pending, 0, what);
+  }
+  const pending = mutex.lockAsync();
+  assert.equal(thread.pending, 1);
+  held[0].unlock();
+  await pending;
+  assert.equal(thread.pending, 0);
+});

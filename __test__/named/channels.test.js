@@ -1,0 +1,156 @@
+// Waits for names on the channels `sablock:contended` and `sablock:long-hold`: among threads, and among processes.
+
+const assert = require('node:assert/strict');
+const { AsyncLocalStorage } = require('node:async_hooks');
+const { subscribe, unsubscribe } = require('node:diagnostics_channel');
+const { test } = require('node:test');
+const { threadId } = require('node:worker_threads');
+const { HeldLock, LockManager, locks } = require('../..');
+const { startActors } = require('../helpers/actors.js');
+const { hold } = require('../helpers/names.js');
+const { startPeers } = require('../helpers/peers.js');
+const { watched } = require('../helpers/threads.js');
+
+/** What is published from now on until the end of the test. */
+const listen = (t, channel, note = (message) => message) => {
+  const messages = [];
+  const listener = (message) => messages.push(note(message));
+  subscribe(channel, listener);
+  t.after(() => unsubscribe(channel, listener));
+  return messages;
+};
+
+const contended = (t, note) => listen(t, 'sablock:contended', note);
+const blocking = new LockManager({ allowMainThread: true });
+const short = ({ name, kind, outcome, ownerThreadId }) => ({ name, kind, outcome, ownerThreadId });
+
+test('a request that is served at once is not published, nor is one that must not wait', async (t) => {
+  const messages = contended(t);
+  await locks.request('free', () => {});
+  blocking.requestSync('free', () => {});
+  const held = await hold('taken');
+  assert.equal(await locks.request('taken', { ifAvailable: true }, (lock) => lock), null);
+  assert.equal(blocking.acquire('taken', { ifAvailable: true }), null);
+  held.release();
+  await held.request;
+  assert.deepEqual(messages, []);
+});
+
+test('a request that waits is published when it has the lock, before its callback runs, in its own context', async (t) => {
+  const storage = new AsyncLocalStorage();
+  const order = [];
+  const messages = contended(t, (message) => {
+    order.push(['told', storage.getStore(), message.lock.locked]);
+    return message;
+  });
+  const held = await hold('busy');
+  const next = storage.run('asker', () => locks.request('busy', () => order.push(['in'])));
+  setTimeout(held.release, 20);
+  await next;
+  assert.deepEqual(order, [['told', 'asker', true], ['in']]);
+  const [{ lock, waitedMs, ...rest }] = messages;
+  assert.ok(lock instanceof HeldLock);
+  assert.ok(waitedMs >= 15, `${waitedMs} ms`);
+  const place = { lockKind: 'HeldLock', mutex: null, name: 'busy', byteOffset: -1 };
+  assert.deepEqual(rest, { ...place, kind: 'async', ownerThreadId: threadId, outcome: 'acquired' });
+});
+
+test('one that times out or is aborted is published as such; those who share are nobody who holds it alone', async (t) => {
+  const messages = contended(t, short);
+  const held = await hold('busy', { mode: 'shared' });
+  await assert.rejects(
+    locks.request('busy', { timeout: 5 }, () => {}),
+    { code: 'ERR_LOCK_TIMEOUT' },
+  );
+  const controller = new AbortController();
+  const aborted = locks.request('busy', { signal: controller.signal }, () => {});
+  controller.abort();
+  await assert.rejects(aborted, { name: 'AbortError' });
+  await assert.rejects(async () => blocking.acquire('busy', { timeout: 5 }), { code: 'ERR_LOCK_TIMEOUT' });
+  const seen = { name: 'busy', ownerThreadId: null };
+  assert.deepEqual(messages, [
+    { ...seen, kind: 'async', outcome: 'timed-out' },
+    { ...seen, kind: 'async', outcome: 'aborted' },
+    { ...seen, kind: 'blocking', outcome: 'timed-out' },
+  ]);
+  held.release();
+  await held.request;
+});
+
+test(
+  'a thread that blocks publishes its wait and the long hold of another thread, which it sees in its sleep',
+  watched(async (_t, threads) => {
+    const [actor] = await startActors(threads, 1);
+    const held = await hold('long');
+    const LONG = 0;
+    const waiting = actor.do((here, flag) => {
+      const { subscribe } = here.require('node:diagnostics_channel');
+      const seen = [];
+      const note = (message) => {
+        const { name, kind, outcome, ownerThreadId, heldAtLeastMs } = message;
+        if (heldAtLeastMs !== undefined) here.raise(flag);
+        seen.push({ name, kind, outcome, ownerThreadId, isLong: heldAtLeastMs >= 100 });
+      };
+      subscribe('sablock:long-hold', note);
+      subscribe('sablock:contended', note);
+      here.sablock.locks.requestSync('long', () => {});
+      return seen;
+    }, LONG);
+    await threads.raised(LONG);
+    held.release();
+    await held.request;
+    const seen = await waiting;
+    const wait = { name: 'long', kind: 'blocking', outcome: 'acquired', ownerThreadId: 0, isLong: false };
+    assert.deepEqual(seen.at(-1), wait);
+    assert.ok(seen.length >= 2);
+    for (const { name, ownerThreadId, isLong } of seen.slice(0, -1)) {
+      assert.deepEqual([name, ownerThreadId, isLong], ['long', 0, true]);
+    }
+  }),
+);
+
+for (const [what, ask] of [
+  ['a promise', (manager) => manager.request('a', () => {})],
+  ['a thread that blocks', (manager) => manager.acquire('a', { timeout: 30_000 }).unlock()],
+]) {
+  test(
+    `${what} waits for another process: what holds the lock there is published, and that the wait is over`,
+    watched(async (t) => {
+      const { directory, peers } = await startPeers(t, 1);
+      const manager = new LockManager({ directory, allowMainThread: true });
+      await peers[0].do(async (here) => {
+        here.lock = await here.manager.acquireAsync('a');
+        setTimeout(() => here.lock.unlock(), 1_000);
+      });
+      const pick = ({ name, kind, ownerThreadId, ownerPid, outcome, waitedMs, heldAtLeastMs }) => {
+        const ms = waitedMs ?? heldAtLeastMs;
+        return { name, kind, ownerThreadId, ownerPid, outcome, isLong: ms >= 100 };
+      };
+      const waits = contended(t, pick);
+      const long = listen(t, 'sablock:long-hold', pick);
+      await ask(manager);
+      const owner = { name: 'a', ownerThreadId: 0, ownerPid: peers[0].pid, isLong: true };
+      const kind = what === 'a promise' ? 'async' : 'blocking';
+      assert.deepEqual(waits, [{ ...owner, kind, outcome: 'acquired' }]);
+      assert.ok(long.length >= 1);
+      for (const message of long) assert.deepEqual(message, { ...owner, kind: undefined, outcome: undefined });
+      await ask(manager);
+      assert.equal(waits.length, 1, 'it was free');
+    }),
+  );
+}
+
+test(
+  'several waits of a thread for one name publish a long hold together',
+  watched(async (t) => {
+    const messages = listen(t, 'sablock:long-hold', ({ heldAtLeastMs }) => heldAtLeastMs);
+    const held = await hold('crowd');
+    const waiting = Array.from({ length: 5 }, () => locks.request('crowd', () => {}));
+    const startedAt = performance.now();
+    while (messages.length < 2) await new Promise((resolve) => setTimeout(resolve, 10));
+    assert.ok(performance.now() - startedAt >= 150);
+    assert.ok(messages[0] >= 100 && messages[1] >= 200, `${messages}`);
+    held.release();
+    await Promise.all([held.request, ...waiting]);
+  }),
+);

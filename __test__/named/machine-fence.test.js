@@ -1,0 +1,54 @@
+// The fences of locks of the machine, as the backend gives them: drawn with the lock, and kept in its record.
+
+const assert = require('node:assert/strict');
+const fs = require('node:fs');
+const os = require('node:os');
+const path = require('node:path');
+const { test } = require('node:test');
+const { machineBackend } = require('../../lib/named/backend.js');
+const { LockManager } = require('../..');
+
+function scratch(t) {
+  const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'sablock-fence-'));
+  t.after(() => fs.rmSync(directory, { recursive: true }));
+  return directory;
+}
+
+test('every verb draws a fence if one is wanted, which grows; those who share have the last one', async (t) => {
+  const { outer } = machineBackend(scratch(t));
+  const verbs = {
+    tryLock: (mode, wantsFence) => outer.tryLock('a', mode, wantsFence),
+    lockAsync: (mode, wantsFence) => outer.lockAsync('a', mode, Infinity, true, wantsFence).promise,
+    lockBlocking: (mode, wantsFence) => outer.lockBlocking('a', mode, Infinity, wantsFence),
+  };
+  let last = BigInt(Date.now()) * 1000n;
+  for (const verb of Object.keys(verbs)) {
+    const lock = async (mode, wantsFence) => {
+      const held = await verbs[verb](mode, wantsFence);
+      held.unlock();
+      return held.fence;
+    };
+    const fence = await lock('exclusive', true);
+    assert.ok(fence > last, `${verb}: ${fence} after ${last}`);
+    assert.ok(fence <= BigInt(Date.now() + 1) * 1000n);
+    assert.equal(await lock('exclusive', undefined), null);
+    assert.equal(await lock('shared', undefined), null);
+    assert.equal(await lock('shared', true), fence);
+    last = fence;
+  }
+});
+
+test('a record of the first format is read, and says who ended', async (t) => {
+  const directory = scratch(t);
+  const manager = new LockManager({ directory });
+  await manager.request('a', () => {});
+  const file = path.join(directory, 'v1-a.info');
+  const record = fs.readFileSync(file);
+  // As version 1 has it: without the fence.
+  const first = Buffer.concat([record.subarray(0, 64), record.subarray(72, -8)]);
+  first[7] = 1;
+  const { createHash } = require('node:crypto');
+  fs.writeFileSync(file, Buffer.concat([first, createHash('sha256').update(first).digest().subarray(0, 8)]));
+  assert.equal(await manager.request('a', ({ abandoned }) => abandoned), false);
+  assert.equal(fs.readFileSync(file)[7], 2);
+});

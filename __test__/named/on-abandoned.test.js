@@ -1,0 +1,312 @@
+// What the next holder of a name does about what an ended thread has left: `onAbandoned`, or a warning, which waits for the callback.
+
+const assert = require('node:assert/strict');
+const { AsyncLocalStorage } = require('node:async_hooks');
+const { unsubscribe } = require('node:diagnostics_channel');
+const { test } = require('node:test');
+const { LockManager, locks } = require('../..');
+const { startActors } = require('../helpers/actors.js');
+const { subscribe } = require('../helpers/messages.js');
+const { hold, pendingFor, turns } = require('../helpers/names.js');
+const { needs } = require('../helpers/runtime.js');
+const { watched } = require('../helpers/threads.js');
+
+/** The warnings of this thread, and how many are there once those of this turn are out. */
+const listen = (t) => {
+  const warnings = [];
+  const note = ({ name, code, message }) => {
+    if (code === 'SABLOCK_ABANDONED') warnings.push({ name, message });
+  };
+  process.on('warning', note);
+  t.after(() => process.off('warning', note));
+  return warnings;
+};
+
+/** These names are marked: a thread has ended that held them. */
+const abandon = async (threads, ...names) => {
+  const [doomed] = await startActors(threads, 1);
+  await doomed.do(async (here, names) => {
+    here.kept = await Promise.all(names.map((name) => here.sablock.locks.acquireAsync(name)));
+  }, names);
+  await doomed.terminate();
+  await doomed.exited;
+  return doomed.threadId;
+};
+
+const isMarked = (name) => locks.request(name, ({ abandoned }) => abandoned);
+
+/** A manager that notes what it repairs. */
+const repairing = (repair = () => {}) => {
+  const repaired = [];
+  const onAbandoned = (lock) => {
+    repaired.push([lock.name, lock.locked, lock.abandoned]);
+    return repair(lock);
+  };
+  return { repaired, manager: new LockManager({ onAbandoned, allowMainThread: true }) };
+};
+
+/** Each verb, with what happens inside. */
+const VERBS = {
+  request: (manager, name, inside) => manager.request(name, inside),
+  'request with a signal': (manager, name, inside) =>
+    manager.request(name, { signal: new AbortController().signal }, inside),
+  acquireAsync: async (manager, name, inside) => {
+    const lock = await manager.acquireAsync(name);
+    const result = inside(lock);
+    lock.unlock();
+    return result;
+  },
+  requestSync: (manager, name, inside) => manager.requestSync(name, inside),
+  acquire: (manager, name, inside) => {
+    const lock = manager.acquire(name);
+    const result = inside(lock);
+    lock.unlock();
+    return result;
+  },
+};
+
+for (const [verb, call] of Object.entries(VERBS)) {
+  test(
+    `${verb}: onAbandoned is called with the lock held, before its code, in place of the warning; then the lock is consistent`,
+    needs('prompt ends'),
+    watched(async (t, threads) => {
+      const warnings = listen(t);
+      await abandon(threads, 'left');
+      const { manager, repaired } = repairing();
+      const seen = await call(manager, 'left', (lock) => [lock.abandoned, repaired.length]);
+      assert.deepEqual([seen, repaired], [[false, 1], [['left', true, true]]]);
+      assert.equal(await isMarked('left'), false);
+      await call(manager, 'left', () => {});
+      await turns();
+      assert.deepEqual([repaired.length, warnings], [1, []]);
+    }),
+  );
+
+  test(
+    `${verb}: what onAbandoned throws is thrown, its code does not run, and the mark stays`,
+    needs('prompt ends'),
+    watched(async (t, threads) => {
+      const warnings = listen(t);
+      await abandon(threads, 'broken');
+      const error = new Error('on purpose');
+      const { manager } = repairing(() => {
+        throw error;
+      });
+      await assert.rejects(async () => call(manager, 'broken', () => assert.fail('must not run')), error);
+      assert.equal(await isMarked('broken'), true);
+      const early = repairing((lock) => void lock.unlock());
+      await assert.rejects(async () => call(early.manager, 'broken', () => assert.fail('must not run')), {
+        code: 'ERR_LOCK_NOT_OWNER',
+        message: /onAbandoned\(\) has unlocked it/,
+      });
+      await locks.request('broken', (lock) => lock.markConsistent());
+      await turns();
+      assert.deepEqual(warnings, []);
+    }),
+  );
+}
+
+test(
+  'onAbandoned may return a promise where the verb awaits, and is refused to where it blocks',
+  needs('prompt ends'),
+  watched(async (_, threads) => {
+    await abandon(threads, 'slowly');
+    let isDone = false;
+    const { manager, repaired } = repairing(async () => {
+      await turns();
+      isDone = true;
+    });
+    assert.deepEqual(await manager.request('slowly', (lock) => [isDone, lock.abandoned]), [true, false]);
+    await abandon(threads, 'slowly', 'fails');
+    const lock = await manager.acquireAsync('slowly');
+    assert.deepEqual([lock.abandoned, repaired.length], [false, 2]);
+    lock.unlock();
+    const error = new Error('on purpose');
+    const failing = repairing(() => Promise.reject(error));
+    await assert.rejects(
+      failing.manager.request('fails', () => {}),
+      error,
+    );
+    for (const block of ['acquire', 'requestSync']) {
+      assert.throws(() => manager[block]('fails', () => {}), { code: 'ERR_INVALID_ARG_TYPE', message: /onAbandoned/ });
+    }
+    assert.equal(await isMarked('fails'), true);
+    await locks.request('fails', (held) => held.markConsistent());
+  }),
+);
+
+test(
+  'a shared holder calls no onAbandoned, nor is it warned; the next exclusive one repairs',
+  needs('prompt ends'),
+  watched(async (t, threads) => {
+    const warnings = listen(t);
+    await abandon(threads, 'shared');
+    const { manager, repaired } = repairing();
+    assert.equal(await manager.request('shared', { mode: 'shared' }, ({ abandoned }) => abandoned), true);
+    assert.equal(await manager.request('shared', ({ abandoned }) => abandoned), false);
+    await turns();
+    assert.deepEqual([repaired.length, warnings], [1, []]);
+  }),
+);
+
+test(
+  'onAbandoned is called for a request that waited, in its asynchronous context',
+  needs('prompt ends'),
+  watched(async (_, threads) => {
+    const [doomed] = await startActors(threads, 1);
+    await doomed.do(async (here) => {
+      here.kept = await here.sablock.locks.acquireAsync('waited for');
+    });
+    const context = new AsyncLocalStorage();
+    const { manager, repaired } = repairing(() => assert.equal(context.getStore(), 'mine'));
+    const request = context.run('mine', () => manager.request('waited for', ({ abandoned }) => abandoned));
+    await pendingFor(threads, 'waited for', 1);
+    await doomed.terminate();
+    assert.equal(await request, false);
+    assert.equal(repaired.length, 1);
+  }),
+);
+
+test('what a thief has stolen is repaired too', async () => {
+  const held = await hold('stolen');
+  const { manager, repaired } = repairing();
+  assert.equal(await manager.request('stolen', { steal: true }, ({ abandoned }) => abandoned), false);
+  await assert.rejects(held.request, { name: 'AbortError' });
+  assert.equal(repaired.length, 1);
+});
+
+test(
+  'of several names each that is marked is repaired; if one cannot be, none is held',
+  needs('prompt ends'),
+  watched(async (_, threads) => {
+    await abandon(threads, 'r3', 'r1');
+    const { manager, repaired } = repairing();
+    assert.deepEqual(await manager.request(['r3', 'r2', 'r1'], (all) => all.map(({ abandoned }) => abandoned)), [
+      false,
+      false,
+      false,
+    ]);
+    assert.deepEqual(
+      repaired.map(([name]) => name),
+      ['r3', 'r1'],
+    );
+    await abandon(threads, 'r1', 'r2');
+    const error = new Error('on purpose');
+    const failing = repairing((lock) => {
+      if (lock.name === 'r2') throw error;
+    });
+    for (const verb of ['request', 'acquireAsync']) {
+      await assert.rejects(
+        failing.manager[verb](['r1', 'r2'], () => {}),
+        error,
+      );
+      assert.deepEqual(await locks.query(), { held: [], pending: [] });
+    }
+    for (const verb of ['requestSync', 'acquire'])
+      assert.throws(() => failing.manager[verb](['r1', 'r2'], () => {}), error);
+    assert.deepEqual(await locks.query(), { held: [], pending: [] });
+    assert.deepEqual([await isMarked('r1'), await isMarked('r2')], [false, true]);
+    await locks.request('r2', (lock) => lock.markConsistent());
+  }),
+);
+
+/** What a callback may do about the mark: whether it is warned. */
+const CALLBACKS = {
+  'marks it as consistent at once': [(lock) => lock.markConsistent(), false],
+  'marks it in its first turn, awaiting': [
+    async (lock) => {
+      await undefined;
+      lock.markConsistent();
+    },
+    false,
+  ],
+  'marks it and throws': [
+    (lock) => {
+      lock.markConsistent();
+      throw new Error('on purpose');
+    },
+    false,
+  ],
+  'does not look': [() => 7, true],
+  throws: [
+    () => {
+      throw new Error('on purpose');
+    },
+    true,
+  ],
+  'marks it later': [
+    async (lock) => {
+      await turns();
+      lock.markConsistent();
+    },
+    true,
+  ],
+};
+
+for (const [what, [callback, isWarned]] of Object.entries(CALLBACKS)) {
+  test(
+    `a callback that ${what} is ${isWarned ? 'warned, once' : 'not warned'}`,
+    needs('prompt ends'),
+    watched(async (t, threads) => {
+      const warnings = listen(t);
+      const ended = await abandon(threads, 'turn', 'other');
+      await locks.request('turn', callback).catch(() => {});
+      await locks.request('turn', (lock) => lock.markConsistent());
+      await turns();
+      const message = `Thread ${ended} ended while it held the named lock 'turn', which now belongs to this thread.`;
+      assert.deepEqual(
+        warnings.map(({ name, message: text }) => [name, text.slice(0, message.length)]),
+        isWarned ? [['AbandonedLockWarning', message]] : [],
+      );
+      const manager = new LockManager({ allowMainThread: true });
+      if (what !== 'marks it later' && !what.includes('awaiting')) {
+        await abandon(threads, 'turn');
+        try {
+          manager.requestSync('turn', callback);
+        } catch {}
+        await locks.request('turn', (lock) => lock.markConsistent());
+        await turns();
+        assert.equal(warnings.length, isWarned ? 2 : 0);
+      }
+    }),
+  );
+}
+
+test(
+  'a request that is aborted between the grant and its callback leaves the report to the next',
+  needs('prompt ends'),
+  watched(async (t, threads) => {
+    const told = [];
+    const note = ({ name }) => told.push(name);
+    subscribe('sablock:abandoned', note);
+    t.after(() => unsubscribe('sablock:abandoned', note));
+    await abandon(threads, 'passed on');
+    const controller = new AbortController();
+    const aborted = locks.request('passed on', { signal: controller.signal }, () => assert.fail('must not run'));
+    controller.abort();
+    await assert.rejects(aborted, { name: 'AbortError' });
+    assert.equal(await isMarked('passed on'), true);
+    assert.deepEqual(told, ['passed on']);
+    // A set that cannot be had leaves it too.
+    await abandon(threads, 'set 1');
+    const held = await hold('set 2');
+    await assert.rejects(
+      locks.request(['set 1', 'set 2'], { timeout: 5 }, () => {}),
+      { code: 'ERR_LOCK_TIMEOUT' },
+    );
+    assert.deepEqual(told, ['passed on']);
+    assert.equal(await isMarked('set 1'), true);
+    assert.deepEqual(told, ['passed on', 'set 1']);
+    held.release();
+    for (const name of ['passed on', 'set 1']) await locks.request(name, (lock) => lock.markConsistent());
+  }),
+);
+
+test('an onAbandoned that is none is refused', () => {
+  for (const onAbandoned of [null, 'repair', {}]) {
+    assert.throws(() => new LockManager({ onAbandoned }), {
+      code: 'ERR_INVALID_ARG_TYPE',
+      message: /options\.onAbandoned/,
+    });
+  }
+});

@@ -1,0 +1,236 @@
+// Several names at once: all or none.
+
+const assert = require('node:assert/strict');
+const fs = require('node:fs');
+const os = require('node:os');
+const path = require('node:path');
+const { inspect } = require('node:util');
+const { test } = require('node:test');
+const { HeldLock, HeldLocks, LockManager, locks } = require('../..');
+const { startActors } = require('../helpers/actors.js');
+const { hold, modesOf, pendingFor, turns } = require('../helpers/names.js');
+const { needs } = require('../helpers/runtime.js');
+const { watched } = require('../helpers/threads.js');
+
+const FREE = { held: [], pending: [] };
+const blocking = new LockManager({ allowMainThread: true });
+const never = () => assert.fail('the callback must not run');
+
+/** Nobody holds, or waits for, any of them. */
+const allFree = async (names, manager = locks) => {
+  for (const name of names) assert.deepEqual(await modesOf(name, manager), FREE, name);
+};
+
+/** Managers of both scopes. */
+const scopes = (t) => {
+  const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'sablock-several-'));
+  t.after(() => fs.rmSync(directory, { recursive: true }));
+  return [locks, new LockManager({ directory })];
+};
+
+test('a request for several names gets an array of locks in the order asked for, each name once, and releases all', async (t) => {
+  for (const manager of scopes(t)) {
+    const names = ['b', 'a', 'c', 'a'];
+    const seen = await manager.request(names, async (all) => {
+      assert.ok(Array.isArray(all) && all.every((lock) => lock instanceof HeldLock));
+      for (const name of names) assert.deepEqual((await modesOf(name, manager)).held, ['exclusive']);
+      return all.map(({ name, mode }) => `${name} ${mode}`);
+    });
+    assert.deepEqual(seen, ['b exclusive', 'a exclusive', 'c exclusive']);
+    await allFree(names, manager);
+    assert.equal(await manager.request(['x', 'y'], { mode: 'shared' }, ([x, y]) => x.mode + y.mode), 'sharedshared');
+    assert.deepEqual(await manager.request([], (none) => none), []);
+  }
+});
+
+test('it is all or none: while one is missing, the others are held for it, and show as pending', async (t) => {
+  for (const manager of scopes(t)) {
+    const held = await hold('2', {}, manager);
+    const several = manager.request(['3', '1', '2'], (all) => all.length);
+    await turns();
+    assert.deepEqual(await modesOf('1', manager), { held: [], pending: ['exclusive'] });
+    assert.deepEqual(await modesOf('3', manager), FREE);
+    assert.equal(await manager.request('1', { ifAvailable: true }, (lock) => lock), null);
+    assert.equal(await manager.request(['1', '3'], { ifAvailable: true }, (all) => all), null);
+    assert.equal(await manager.request('3', { ifAvailable: true }, ({ name }) => name), '3');
+    held.release();
+    assert.equal(await several, 3);
+    await allFree(['1', '2', '3'], manager);
+  }
+});
+
+test('requests for the same names in other orders never wait for each other for ever', async (t) => {
+  for (const manager of scopes(t)) {
+    let inside = 0;
+    const orders = [['a', 'b', 'c'], ['c', 'b', 'a'], ['b', 'c'], ['c', 'a'], ['a']];
+    const work = async () => {
+      inside += 1;
+      assert.ok(inside <= 2, 'a with a, or b with c');
+      await undefined;
+      inside -= 1;
+    };
+    await Promise.all(Array.from({ length: 50 }, (_, index) => manager.request(orders[index % 5], work)));
+    await allFree(['a', 'b', 'c'], manager);
+  }
+});
+
+test('when the time is over, or the signal aborts, none is held, from the moment of the rejection', async (t) => {
+  for (const manager of scopes(t)) {
+    const held = await hold('b', {}, manager);
+    await assert.rejects(manager.request(['c', 'a', 'b'], { timeout: 20 }, never), {
+      code: 'ERR_LOCK_TIMEOUT',
+      message:
+        /request\(\) timed out after 20 ms waiting for the named lock 'b'\. It is held now, exclusive, by this thread, for \d+ ms\./,
+    });
+    await assert.rejects(manager.acquireAsync(['a', 'b'], { timeout: 0 }), { code: 'ERR_LOCK_TIMEOUT' });
+    const controller = new AbortController();
+    const reason = new Error('the reason');
+    const aborted = manager.request(['a', 'b', 'c'], { signal: controller.signal }, never);
+    await turns(5);
+    assert.equal((await modesOf('b', manager)).pending.length, 1);
+    controller.abort(reason);
+    await assert.rejects(aborted, reason);
+    assert.deepEqual(await modesOf('a', manager), FREE);
+    held.release();
+    await held.request;
+    await allFree(['a', 'b', 'c'], manager);
+  }
+});
+
+test('an abort at whatever moment before the callback gives all back', async () => {
+  const outcomes = new Set();
+  for (let moments = 0; moments < 24; moments++) {
+    const controller = new AbortController();
+    const reason = new Error('the reason');
+    let hasRun = false;
+    const request = locks.request(['m', 'n'], { signal: controller.signal }, () => {
+      hasRun = true;
+    });
+    for (let moment = 0; moment < moments; moment++) await (moment % 4 === 3 ? turns(1) : undefined);
+    const ranBefore = hasRun;
+    controller.abort(reason);
+    const outcome = await request.catch((error) => error);
+    assert.equal(outcome, ranBefore ? undefined : reason, `${moments} moments`);
+    assert.equal(hasRun, ranBefore);
+    await allFree(['m', 'n']);
+    outcomes.add(outcome);
+  }
+  assert.equal(outcomes.has(undefined), true);
+});
+
+test('one deadline is for all names', async () => {
+  const first = await hold('d1');
+  const second = await hold('d2');
+  const since = performance.now();
+  const late = locks.request(['d1', 'd2'], { timeout: 1500 }, never);
+  setTimeout(first.release, 500);
+  await assert.rejects(late, { code: 'ERR_LOCK_TIMEOUT', message: /after 1500 ms waiting for the named lock 'd2'/ });
+  const ms = performance.now() - since;
+  assert.ok(ms >= 1499 && ms < 1950, `${ms} ms`);
+  second.release();
+});
+
+test('what several names are refused for, before any is locked', async () => {
+  const unsupported = { name: 'NotSupportedError' };
+  await assert.rejects(locks.request(['a', 'b'], { steal: true }, never), unsupported);
+  await assert.rejects(locks.request(['a', '-b'], never), unsupported);
+  await assert.rejects(locks.acquireAsync(['a', Symbol('b')]), TypeError);
+  await assert.rejects(locks.request(['a', 'b'], {}), {
+    code: 'ERR_INVALID_ARG_TYPE',
+    message: /for the named locks 'a', 'b' must be a function/,
+  });
+  assert.throws(() => blocking.requestSync(['a', 'b'], { mode: 'none' }, never), { code: 'ERR_INVALID_ARG_TYPE' });
+  await allFree(['a', 'b']);
+});
+
+test('what the callback throws, or rejects with, is passed on, and all are released', async () => {
+  const error = new Error('on purpose');
+  const fail = () => {
+    throw error;
+  };
+  await assert.rejects(locks.request(['a', 'b'], fail), error);
+  await assert.rejects(
+    locks.request(['a', 'b'], async () => fail()),
+    error,
+  );
+  assert.throws(() => blocking.requestSync(['a', 'b'], fail), error);
+  assert.throws(() => blocking.requestSync(['a', 'b'], async () => {}), {
+    code: 'ERR_INVALID_ARG_TYPE',
+    message: /the named locks 'a', 'b'/,
+  });
+  await allFree(['a', 'b']);
+});
+
+test('acquire() and acquireAsync() of several names return HeldLocks, which unlock together, once', async () => {
+  for (const acquire of [(names) => blocking.acquire(names), (names) => locks.acquireAsync(names)]) {
+    const held = await acquire(['q', 'p']);
+    assert.ok(held instanceof HeldLocks);
+    assert.deepEqual(
+      held.locks.map(({ name }) => name),
+      ['q', 'p'],
+    );
+    assert.deepEqual([held.locked, held.abandoned], [true, []]);
+    assert.match(
+      inspect(held).replaceAll(/\s+/g, ' '),
+      /^HeldLocks \{ locked: true, locks: \[ HeldLock 'q' .*HeldLock 'p' /,
+    );
+    assert.equal(blocking.acquire(['p', 'r'], { ifAvailable: true }), null);
+    assert.equal(held.locks[1].unlock(), true);
+    assert.deepEqual([held.unlock(), held.locked, held.unlock()], [true, false, false]);
+  }
+  const held = await locks.acquireAsync(['p', 'q']);
+  held[Symbol.dispose ?? Symbol.for('nodejs.dispose')]();
+  await allFree(['p', 'q', 'r']);
+  assert.throws(() => new HeldLocks(), TypeError);
+});
+
+test('a theft of one of them rejects the request; the others are released when the callback ends', async () => {
+  let release;
+  const several = locks.request(['s1', 's2'], () => new Promise((resolve) => (release = resolve)));
+  await turns();
+  await locks.request('s1', { steal: true }, (lock) => lock.markConsistent());
+  await assert.rejects(several, { name: 'AbortError' });
+  assert.deepEqual((await modesOf('s2')).held, ['exclusive']);
+  release();
+  await turns();
+  await allFree(['s1', 's2']);
+});
+
+test(
+  'a blocked thread gets all of them, in its turn, and a deadlock of such threads is not possible',
+  watched(async (_, threads) => {
+    const held = await hold('w2');
+    const actors = await startActors(threads, 2);
+    const results = actors.map((actor, index) =>
+      actor.do((here, index) => {
+        const names = index === 0 ? ['w1', 'w2'] : ['w2', 'w1'];
+        let times = 0;
+        for (let time = 0; time < 200; time++) here.sablock.locks.requestSync(names, (all) => (times += all.length));
+        return times;
+      }, index),
+    );
+    await pendingFor(threads, 'w2', 1);
+    held.release();
+    assert.deepEqual(await Promise.all(results), [400, 400]);
+    await allFree(['w1', 'w2']);
+  }),
+);
+
+test(
+  'a thread that ends while it has some of the names and waits for the next marks none',
+  needs('prompt ends'),
+  watched(async (_, threads) => {
+    const held = await hold('e2');
+    const [blocked, awaits] = await startActors(threads, 2);
+    blocked.do((here) => void here.sablock.locks.acquire(['e1', 'e2']));
+    await pendingFor(threads, 'e2', 1);
+    awaits.do((here) => void here.sablock.locks.acquireAsync(['e0', 'e2']));
+    await pendingFor(threads, 'e2', 2);
+    await Promise.all([blocked.terminate(), awaits.terminate()]);
+    await Promise.all([blocked.exited, awaits.exited]);
+    for (const name of ['e0', 'e1']) assert.equal(await locks.request(name, ({ abandoned }) => abandoned), false, name);
+    held.release();
+    await held.request;
+    await allFree(['e0', 'e1', 'e2']);
+  }),
+);

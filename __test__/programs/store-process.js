@@ -1,0 +1,21 @@
+// A process of the tests of stores: runs functions that the test sends as source, with what stays here.
+
+const sablock = require('../..');
+const { postgres } = require('../../lib/stores/postgres.js');
+const { etcd } = require('../../lib/stores/etcd.js');
+const { redis } = require('../../lib/stores/redis.js');
+
+const stores = { etcd, postgres, redis };
+const open = (kind, url, settings) => stores[kind](url, settings);
+const here = { sablock, open, require, held: new Map() };
+
+process.on('message', async ({ id, source, args }) => {
+  try {
+    const run = new Function(`'use strict'; return ${source};`)();
+    process.send({ id, value: await run(here, ...args) });
+  } catch (error) {
+    process.send({ id, error: { name: error.name, message: error.message, code: error.code } });
+  }
+});
+process.on('disconnect', () => process.exit());
+process.send({ id: 0 });

@@ -1,0 +1,309 @@
+// What all stores with leases do alike, as a list of tests: each store's own file runs it on its server.
+
+const assert = require('node:assert/strict');
+const { execFile } = require('node:child_process');
+const { after, before, beforeEach, test } = require('node:test');
+const { LockManager } = require('../..');
+const { startProxy } = require('../helpers/proxy.js');
+const { startMachine } = require('../helpers/store-processes.js');
+
+const ROUNDS = 100;
+
+const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+
+/** Looks until it is so. */
+async function seen(look) {
+  while (!(await look())) await pause(10);
+}
+
+const acquire = (here, name, asked) => here.acquire(name, asked);
+const unlock = (here, name) => here.held.get(name).unlock();
+
+/**
+ * Declares the tests of a store. `make(connection, settings)` describes it; `start()` starts its server, `clear(server)` deletes all
+ * that is there, `count(server)` is the number of requests that hold or wait; `skip` says why there is none. Returns what the tests
+ * of this store alone need.
+ */
+exports.conform = ({ kind, make, skip, start, clear, count, lease }) => {
+  const options = { timeout: 60_000, skip };
+  let started;
+  const server = () => started;
+  before(async () => {
+    if (!skip) started = await start();
+  });
+  // What killed processes have left.
+  beforeEach(() => started && clear(started));
+  after(() => started?.stop());
+
+  const open = (t, settings = {}, connection = started.url) => {
+    const manager = new LockManager({ store: make(connection, { lease, ...settings }) });
+    t.after(() => manager.close());
+    return manager;
+  };
+  const openThere = (machine, settings = {}) =>
+    machine.do(
+      (here, name, url, more) => {
+        Object.assign(here, { kind: name, url, lease: more.lease });
+        here.manager = new here.sablock.LockManager({ store: here.open(name, url, more) });
+        here.acquire = async (wanted, asked) => {
+          const lock = await here.manager.acquireAsync(wanted, asked);
+          if (lock !== null) here.held.set(wanted, lock);
+          return lock !== null;
+        };
+      },
+      kind,
+      started.url,
+      { lease, ...settings },
+    );
+  const tickets = () => count(started);
+
+  test('an exclusive lock keeps other processes out, in the order in which they came', options, async (t) => {
+    const here = open(t);
+    const machines = [await startMachine(t), await startMachine(t)];
+    for (const machine of machines) await openThere(machine);
+    const lock = await here.acquireAsync('one');
+    assert.equal(await machines[0].do(acquire, 'one', { ifAvailable: true }), false);
+    await assert.rejects(open(t, { connectTimeout: 4999 }).acquireAsync('one', { timeout: 50 }), {
+      code: 'ERR_LOCK_TIMEOUT',
+    });
+    const order = [];
+    const waits = [];
+    for (const [index, machine] of machines.entries()) {
+      waits.push(machine.do(acquire, 'one').then(() => order.push(index)));
+      await seen(async () => (await tickets()) === index + 2);
+    }
+    lock.unlock();
+    await waits[0];
+    await machines[0].do(unlock, 'one');
+    await waits[1];
+    assert.deepEqual(order, [0, 1]);
+    assert.equal(await machines[1].do(unlock, 'one'), true);
+  });
+
+  test('shared locks are shared, and those behind an exclusive one that waits queue', options, async (t) => {
+    const long = { lease: 10 * lease };
+    const [here, other, there] = [open(t, long), open(t, { ...long, connectTimeout: 4999 }), await startMachine(t)];
+    await openThere(there, long);
+    const first = await here.acquireAsync('shared', { mode: 'shared' });
+    assert.equal(await there.do(acquire, 'shared', { mode: 'shared' }), true);
+    assert.equal(await tickets(), 2);
+    const alone = other.acquireAsync('shared');
+    await seen(async () => (await tickets()) === 3);
+    first.unlock();
+    await seen(async () => (await tickets()) === 2);
+    assert.equal(await there.do(acquire, 'shared', { mode: 'shared', ifAvailable: true }), false);
+    await there.do(unlock, 'shared');
+    assert.equal((await alone).unlock(), true);
+  });
+
+  test('a lock is kept while every event loop of its process is blocked for two leases', options, async (t) => {
+    const [here, there] = [open(t), await startMachine(t)];
+    await openThere(there);
+    await there.do(acquire, 'blocked');
+    let isBlocked = true;
+    const blocked = there.do((mine, ms) => {
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
+      return mine.held.get('blocked').locked;
+    }, 2 * lease);
+    blocked.finally(() => {
+      isBlocked = false;
+    });
+    while (isBlocked) {
+      assert.ok(!isBlocked || (await here.acquireAsync('blocked', { ifAvailable: true })) === null);
+      await pause(5);
+    }
+    assert.equal(await blocked, true);
+    assert.equal(await there.do(unlock, 'blocked'), true);
+  });
+
+  test(
+    'a holder that is killed: the next gets it after the lease, marked; ten dead waiters cost nothing more',
+    options,
+    async (t) => {
+      // Long enough for as many connections on a busy machine.
+      const long = 3 * lease;
+      const [here, there] = [open(t, { lease: long }), await startMachine(t)];
+      await openThere(there, { lease: long });
+      await there.do(acquire, 'killed');
+      await there.do(async (mine) => {
+        for (let index = 0; index < 10; index += 1) {
+          const other = new mine.sablock.LockManager({
+            store: mine.open(mine.kind, mine.url, { lease: mine.lease, connectTimeout: 5001 + index }),
+          });
+          // One after the other: the client's start takes its time.
+          await other.check();
+          other.acquireAsync('killed').catch(() => {});
+        }
+      });
+      await seen(async () => (await tickets()) === 11);
+      const next = here.acquireAsync('killed');
+      await pause(100);
+      const begun = performance.now();
+      await there.kill();
+      const lock = await next;
+      const after = performance.now() - begun;
+      assert.ok(after < 2 * long, `after ${after} ms`);
+      assert.equal(lock.abandoned, true);
+      lock.markConsistent();
+      lock.unlock();
+      await seen(async () => !(await here.request('killed', ({ abandoned }) => abandoned)));
+    },
+  );
+
+  test(
+    'a paused holder sees the loss at its first look, when another has the lock with a larger fence',
+    options,
+    async (t) => {
+      const [here, there] = [open(t), await startMachine(t)];
+      await openThere(there);
+      await there.do(acquire, 'paused', { fence: true });
+      const fence = await there.do((mine) => mine.held.get('paused').fence);
+      const looked = there.do((mine) => {
+        const lock = mine.held.get('paused');
+        const cell = new Int32Array(new SharedArrayBuffer(4));
+        for (let last = Date.now(); ; last = Date.now()) {
+          Atomics.wait(cell, 0, 0, 1);
+          if (Date.now() - last > 700) return [lock.locked, lock.signal.reason.reason, lock.unlock()];
+        }
+      });
+      await pause(100);
+      there.signal('SIGSTOP');
+      const lock = await here.acquireAsync('paused', { fence: true });
+      assert.ok(lock.fence > fence);
+      there.signal('SIGCONT');
+      assert.deepEqual(await looked, [false, 'unreachable', false]);
+      assert.equal(lock.unlock(), true);
+    },
+  );
+
+  test('a server that stops answering: told before the lease ends there', options, async (t) => {
+    const here = open(t);
+    const lock = await here.acquireAsync('silent');
+    const begun = performance.now();
+    process.kill(server().pid, 'SIGSTOP');
+    t.after(() => process.kill(server().pid, 'SIGCONT'));
+    await new Promise((resolve) => lock.signal.addEventListener('abort', resolve));
+    const after = performance.now() - begun;
+    process.kill(server().pid, 'SIGCONT');
+    assert.equal(lock.signal.reason.reason, 'unreachable');
+    assert.ok(after <= lease && after > lease / 3, `after ${after} ms`);
+  });
+
+  test('requests that are withdrawn at the moment of their grant leave no ticket', {
+    ...options,
+    timeout: 120_000,
+  }, async (t) => {
+    const [here, there] = [open(t, { lease: 20_000 }), await startMachine(t)];
+    await openThere(there, { lease: 20_000 });
+    for (let round = 0; round < ROUNDS; round += 1) {
+      const name = `race ${round % 3}`;
+      await there.do(acquire, name);
+      const wait = here.acquireAsync(name, { timeout: 1 + (round % 7) }).then(
+        (lock) => lock.unlock(),
+        (error) => assert.equal(error.code, 'ERR_LOCK_TIMEOUT'),
+      );
+      await pause(round % 9);
+      await there.do(unlock, name);
+      await wait;
+    }
+    await seen(async () => (await tickets()) === 0);
+  });
+
+  test('a request that is withdrawn before there is a connection takes no place in line', options, async (t) => {
+    const lock = await open(t, { lease: 20_000 }).acquireAsync('early');
+    const others = Array.from({ length: 8 }, (_, index) => open(t, { lease: 20_000, connectTimeout: 20_000 + index }));
+    const waits = others.map((manager, index) => manager.acquireAsync('early', { timeout: 1 + 8 * index }));
+    for (const { reason } of await Promise.allSettled(waits)) assert.equal(reason.code, 'ERR_LOCK_TIMEOUT');
+    for (const manager of others) await manager.check();
+    await seen(async () => (await tickets()) === 1);
+    assert.equal(lock.unlock(), true);
+  });
+
+  test('close() gives back what is held and withdraws what waits', options, async (t) => {
+    const [here, there] = [open(t, { lease: 20_000 }), await startMachine(t)];
+    await openThere(there, { lease: 20_000 });
+    await there.do(acquire, 'far');
+    const lock = await here.acquireAsync('near');
+    const waits = Promise.allSettled([here.acquireAsync('near'), here.acquireAsync('far')]);
+    await seen(async () => (await tickets()) === 3);
+    await here.close();
+    assert.equal(lock.signal.reason.reason, 'closed');
+    for (const { reason } of await waits) assert.equal(reason.code, 'ERR_LOCK_CLOSED');
+    await seen(async () => (await tickets()) === 1);
+    await there.do(unlock, 'far');
+  });
+
+  for (const [how, end] of [
+    ['ends by itself', ''],
+    ['calls process.exit()', '.then(() => process.exit())'],
+    ['throws', '.then(() => setImmediate(() => { throw new Error("on purpose"); }))'],
+  ]) {
+    test(`a process that ${how} gives back what it held, marked, long before the lease ends`, options, async (t) => {
+      const source = `
+        const { LockManager } = require(${JSON.stringify(require.resolve('../..'))});
+        const { ${kind} } = require(${JSON.stringify(require.resolve(`../../lib/stores/${kind}.js`))});
+        const manager = new LockManager({ store: ${kind}(${JSON.stringify(server().url)}, { lease: 50_000 }) });
+        manager.acquireAsync('of the past')${end};`;
+      await new Promise((resolve) => execFile(process.execPath, ['-e', source], { timeout: 20_000 }, resolve));
+      const lock = await open(t).acquireAsync('of the past', { timeout: 10_000 });
+      assert.equal(lock.abandoned, true);
+      lock.markConsistent();
+      lock.unlock();
+    });
+  }
+
+  test('a cable that is cut: the holder is told before another is granted', options, async (t) => {
+    const proxy = await startProxy(t, server().url);
+    const [near, far] = [open(t), open(t, {}, proxy.url)];
+    for (let round = 0; round < 3; round += 1) {
+      const held = await far.acquireAsync('cut off', { fence: true });
+      const told = new Promise((resolve) =>
+        held.signal.addEventListener('abort', () => resolve(held.signal.reason.reason)),
+      );
+      let isTold = false;
+      told.then(() => {
+        isTold = true;
+      });
+      const next = near.acquireAsync('cut off', { fence: true });
+      await seen(async () => (await tickets()) === 2);
+      proxy.cut();
+      const lock = await next;
+      assert.ok(isTold, 'another has it, and the holder does not know');
+      assert.deepEqual([await told, held.locked, held.unlock()], ['unreachable', false, false]);
+      assert.ok(lock.fence > held.fence);
+      proxy.heal();
+      if (lock.abandoned) lock.markConsistent();
+      assert.equal(lock.unlock(), true);
+    }
+    assert.equal((await far.acquireAsync('cut off')).unlock(), true);
+    await seen(async () => (await tickets()) === 0);
+  });
+
+  test('a slow line: what is held is kept, and the order too', options, async (t) => {
+    const proxy = await startProxy(t, server().url);
+    const [near, far] = [open(t), open(t, {}, proxy.url)];
+    await far.check();
+    proxy.delay = lease / 20;
+    const lock = await far.acquireAsync('slow');
+    const next = near.acquireAsync('slow');
+    await seen(async () => (await tickets()) === 2);
+    const last = far.acquireAsync('slow');
+    await pause(2 * lease);
+    assert.equal(lock.locked, true);
+    assert.equal(lock.unlock(), true);
+    assert.equal((await next).unlock(), true);
+    assert.equal((await last).unlock(), true);
+    await seen(async () => (await tickets()) === 0);
+  });
+
+  test('a server that cannot be reached at first is told at once', options, async (t) => {
+    const manager = open(t, {}, started.url.replace(/:\d+$/, ':1'));
+    const error = await manager.request('nowhere', () => {}).catch((thrown) => thrown);
+    assert.equal(error.code, 'ERR_LOCK_STORE');
+    assert.equal(error.cause.code, 'ECONNREFUSED');
+  });
+
+  return { options, open, openThere, server, tickets };
+};
+
+Object.assign(exports, { acquire, pause, seen, unlock });

@@ -1,0 +1,72 @@
+// The binding's part of stores, by itself: this thread asks, and is its own lock worker.
+
+const assert = require('node:assert/strict');
+const { test } = require('node:test');
+const { setImmediate: nextTurn } = require('node:timers/promises');
+const { Worker } = require('node:worker_threads');
+const { binding } = require('../../lib/engine/thread.js');
+const { needs } = require('../helpers/runtime.js');
+
+const { Exclusive } = binding.NameMode;
+
+/** Kinds of tasks. */
+const CANCEL = 1;
+const RELEASE = 2;
+
+test('what is granted by a lease that has ended meanwhile is lost at the first look', () => {
+  const desk = binding.openDesk(false);
+  binding.serveDesk(desk);
+  const ask = () => {
+    const number = binding.askStore(desk, 1, 1, 'name', Exclusive, 0, '');
+    assert.equal(binding.nextTask(desk).number, number);
+    return number;
+  };
+  const [kept, ended, endless] = [ask(), ask(), ask()];
+  const leases = [kept, ended].map(() => binding.beginLease(binding.leaseTime() + 60_000));
+  binding.endLease(desk, leases[1], 0);
+  for (const [number, lease] of [
+    [kept, leases[0]],
+    [ended, leases[1]],
+    [endless, 0],
+  ]) {
+    assert.equal(binding.grantTask(desk, number, lease, 0, 0, ''), true);
+    assert.equal(binding.waitStore(number, Infinity), binding.GRANTED);
+  }
+  assert.deepEqual(
+    [kept, ended, endless].map((number) => binding.lookStore(number) === 0),
+    [true, false, true],
+  );
+  for (const number of [kept, ended, endless]) binding.releaseStore(number, false);
+  binding.endDesk(desk, '{}');
+});
+
+test('what is granted to a blocked thread whose end has begun passes on unmarked', {
+  ...needs('termination when busy'),
+  timeout: 60_000,
+}, async () => {
+  const source = `
+      const { workerData } = require('node:worker_threads');
+      const { binding } = require(workerData.thread);
+      const number = binding.askStore(workerData.desk, 1, 1, 'name', binding.NameMode.Exclusive, 0, '');
+      binding.waitStore(number, Infinity);
+      for (;;) Atomics.add(workerData.returned, 0, 1);`;
+  for (let round = 0; round < 10; round += 1) {
+    const desk = binding.openDesk(false);
+    binding.serveDesk(desk);
+    const returned = new Int32Array(new SharedArrayBuffer(4));
+    const thread = require.resolve('../../lib/engine/thread.js');
+    const worker = new Worker(source, { eval: true, workerData: { desk, thread, returned } });
+    const exited = new Promise((resolve) => worker.once('exit', resolve));
+    let task = null;
+    for (; task === null; task = binding.nextTask(desk)) await nextTurn();
+    // Long enough for it to block, in most rounds.
+    await new Promise((resolve) => setTimeout(resolve, 5 * round));
+    worker.terminate();
+    const isTaken = binding.grantTask(desk, task.number, 0, 0, 0, '');
+    await exited;
+    assert.equal(returned[0], 0, 'its code went on');
+    const last = binding.nextTask(desk);
+    assert.deepEqual([last.kind, last.number], [isTaken ? RELEASE : CANCEL, task.number]);
+    binding.endDesk(desk, '{}');
+  }
+});

@@ -1,0 +1,153 @@
+// Locks in etcd, on a real server: processes stand for machines.
+
+const assert = require('node:assert/strict');
+const { test } = require('node:test');
+const { etcd } = require('../../lib/stores/etcd.js');
+const { hasEtcd, startEtcd } = require('../helpers/servers.js');
+const { startMachine } = require('../helpers/store-processes.js');
+const { hold } = require('../helpers/names.js');
+const { acquire, conform, pause, seen, unlock } = require('./conformance.js');
+
+/** The least that etcd grants. */
+const LEASE = 2000;
+
+const base64 = (text) => Buffer.from(text).toString('base64');
+/** All that there is. */
+const EVERYTHING = { key: base64('\0'), range_end: base64('\0') };
+const keysOf = async (there) => {
+  const { kvs = [] } = await there.call('kv/range', { ...EVERYTHING, keys_only: true });
+  return kvs.map(({ key }) => Buffer.from(key, 'base64').toString());
+};
+
+const { options, open, openThere, server, tickets } = conform({
+  kind: 'etcd',
+  make: etcd,
+  skip: hasEtcd ? false : 'etcd is not installed',
+  start: startEtcd,
+  clear: (there) => there.call('kv/deleterange', EVERYTHING),
+  count: async (there) => (await keysOf(there)).filter((key) => !key.endsWith(':held')).length,
+  lease: LEASE,
+});
+
+test('fences are the revisions of the keys, and grow among processes and over a restart', options, async (t) => {
+  const [here, there] = [open(t), await startMachine(t)];
+  await openThere(there);
+  let last = 0n;
+  for (let round = 0; round < 20; round += 1) {
+    const mine = await here.request('fences', { fence: true }, (lock) => lock.fence);
+    const theirs = await there.do((mine) => mine.manager.request('fences', { fence: true }, (lock) => lock.fence));
+    assert.ok(mine > last && theirs > mine, `${last} ${mine} ${theirs}`);
+    last = theirs;
+    if (round !== 10) continue;
+    await server().kill();
+    await server().start();
+  }
+});
+
+test('a server that was killed and comes back in time keeps what is held, and waits go on', options, async (t) => {
+  const [here, there] = [open(t, { lease: 20_000 }), await startMachine(t)];
+  await openThere(there, { lease: 20_000 });
+  const lock = await here.acquireAsync('restarted');
+  const wait = there.do(acquire, 'restarted');
+  await seen(async () => (await tickets()) === 2);
+  await server().kill();
+  await server().start();
+  assert.equal(lock.locked, true);
+  assert.equal(lock.unlock(), true);
+  assert.equal(await wait, true);
+  await there.do(unlock, 'restarted');
+});
+
+test('a key that an administrator deletes: told at once; other locks of the session stay', options, async (t) => {
+  const here = open(t);
+  const held = await hold('deleted', { fence: true }, here);
+  const [key] = (await keysOf(server())).filter((each) => !each.endsWith(':held'));
+  const other = await here.acquireAsync('other');
+  const aborted = new Promise((resolve) => held.lock.signal.addEventListener('abort', resolve));
+  await server().call('kv/deleterange', { key: base64(key) });
+  await aborted;
+  const { reason } = held.lock.signal;
+  assert.deepEqual([reason.code, reason.reason, held.lock.locked], ['ERR_LOCK_LOST', 'taken', false]);
+  const failure = new Error('of the callback');
+  held.fail(failure);
+  await assert.rejects(held.request, (error) => error === reason && error.cause === failure);
+  assert.equal(other.unlock(), true);
+});
+
+test(
+  'a lease that is revoked: all of its locks are lost and told, and the next request has a new one',
+  options,
+  async (t) => {
+    const here = open(t);
+    const locks = [await here.acquireAsync('one'), await here.acquireAsync('two')];
+    const { leases } = await server().call('lease/leases', {});
+    const aborted = Promise.all(
+      locks.map(({ signal }) => new Promise((resolve) => signal.addEventListener('abort', resolve))),
+    );
+    for (const { ID } of leases) await server().call('lease/revoke', { ID });
+    await aborted;
+    for (const lock of locks) assert.equal(lock.signal.reason.reason, 'taken');
+    const again = await here.acquireAsync('one');
+    assert.equal(again.abandoned, true);
+    again.markConsistent();
+    assert.equal(again.unlock(), true);
+  },
+);
+
+test('compaction disturbs no wait', options, async (t) => {
+  const [here, there] = [open(t), await startMachine(t)];
+  await openThere(there);
+  const lock = await here.acquireAsync('compacted');
+  const wait = there.do(acquire, 'compacted');
+  await seen(async () => (await tickets()) === 2);
+  const { header } = await server().call('kv/put', { key: base64('something'), value: '' });
+  await server().call('kv/compaction', { revision: header.revision, physical: true });
+  lock.unlock();
+  assert.equal(await wait, true);
+  await there.do(unlock, 'compacted');
+});
+
+test('who holds elsewhere is shown', options, async (t) => {
+  const [here, there] = [open(t), await startMachine(t)];
+  await openThere(there);
+  await there.do(acquire, 'shown', { mode: 'shared' });
+  const wait = here.acquireAsync('shown');
+  await seen(async () => (await tickets()) === 2);
+  const { held } = await here.query();
+  assert.deepEqual(
+    held.filter(({ name }) => name === 'shown').map(({ mode, clientId }) => [mode, clientId.startsWith('etcd-')]),
+    [['shared', true]],
+  );
+  await there.do(unlock, 'shown');
+  assert.equal((await wait).unlock(), true);
+  await pause(0);
+});
+
+test('a user and a password; wrong ones are refused at once', options, async (t) => {
+  const call = (path, body, token) => server().call(path, body, token);
+  await call('auth/user/add', { name: 'root', password: 'secret' });
+  await call('auth/role/add', { name: 'root' });
+  await call('auth/user/grant', { user: 'root', role: 'root' });
+  await call('auth/enable', {});
+  t.after(async () => {
+    const { token } = await call('auth/authenticate', { name: 'root', password: 'secret' });
+    await call('auth/disable', {}, token);
+  });
+  const as = (user) => server().url.replace('://', `://${user}@`);
+  const lock = await open(t, { lease: 20_000 }, as('root:secret')).acquireAsync('of a user');
+  assert.equal(lock.unlock(), true);
+  for (const user of ['root:wrong', '']) {
+    const wrong = open(t, { lease: 20_000 }, user === '' ? server().url : as(user));
+    await assert.rejects(
+      wrong.request('refused', () => {}),
+      { code: 'ERR_LOCK_STORE', message: /etcdserver|permission/i },
+    );
+  }
+});
+
+test('bad options are refused before anything is connected', () => {
+  assert.throws(() => etcd('http://x', { lease: 1999 }), { code: 'ERR_OUT_OF_RANGE' });
+  for (const wrong of [7, 'x', {}, { endpoints: [] }, { endpoints: ['http://x', 'tcp://y'] }]) {
+    assert.throws(() => etcd(wrong), { code: 'ERR_INVALID_ARG_TYPE' });
+  }
+});

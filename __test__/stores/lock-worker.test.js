@@ -1,0 +1,123 @@
+// The lock worker: who starts it, and what its end means.
+
+const assert = require('node:assert/strict');
+const { execFile } = require('node:child_process');
+const { after, before, test } = require('node:test');
+const { LockManager } = require('../..');
+const { redis } = require('../../lib/stores/redis.js');
+const { hasRedis, startRedis } = require('../helpers/servers.js');
+
+const skip = hasRedis ? false : 'redis-server is not installed';
+const options = { timeout: 60_000, skip };
+const LEASE = 1500;
+const permission = ['--permission', '--experimental-permission'].find((flag) =>
+  process.allowedNodeEnvironmentFlags.has(flag),
+);
+
+let server;
+before(async () => {
+  if (hasRedis) server = await startRedis();
+});
+after(() => server?.stop());
+
+function open(t, connection = server.url) {
+  const manager = new LockManager({ store: redis(connection, { lease: LEASE }) });
+  t.after(() => manager.close());
+  return manager;
+}
+
+/** Runs a program; resolves with what it printed. */
+const run = (source, args = []) => {
+  const { NODE_TEST_CONTEXT, ...env } = process.env;
+  return new Promise((resolve) => {
+    execFile(process.execPath, [...args, '-e', source], { timeout: 40_000, env }, (error, stdout, stderr) =>
+      resolve({ stdout: stdout.trim(), stderr, code: error?.code ?? 0 }),
+    );
+  });
+};
+
+/** What a thread of such a program begins with. */
+const manager = () => `
+  const { LockManager } = require(${JSON.stringify(require.resolve('../..'))});
+  const { redis } = require(${JSON.stringify(require.resolve('../../lib/stores/redis.js'))});
+  const manager = new LockManager({ store: redis(${JSON.stringify(server.url)}, { lease: ${LEASE} }) });`;
+
+test(
+  'main has not loaded the package: a thread starts one for itself and the threads that it starts',
+  options,
+  async (t) => {
+    const inner = `${manager()}
+    const { workerData } = require('node:worker_threads');
+    const taken = manager.requestSync('of the outer', { ifAvailable: true }, (lock) => lock);
+    const own = manager.requestSync('of the inner', () => 'own');
+    Atomics.store(workerData, 0, taken === null && own === 'own' ? 1 : 2);
+    Atomics.notify(workerData, 0);`;
+    const outer = `${manager()}
+    const { Worker, parentPort } = require('node:worker_threads');
+    const lock = manager.acquire('of the outer');
+    const cell = new Int32Array(new SharedArrayBuffer(4));
+    const worker = new Worker(${JSON.stringify(inner)}, { eval: true, workerData: cell });
+    worker.once('exit', () => parentPort.postMessage({ answer: cell[0], isLocked: lock.locked }));
+    setInterval(() => {}, 1000);`;
+    const { stdout, stderr } = await run(`
+    const { Worker } = require('node:worker_threads');
+    const { createClient } = require(${JSON.stringify(require.resolve('redis'))});
+    const worker = new Worker(${JSON.stringify(outer)}, { eval: true });
+    worker.once('message', async ({ answer, isLocked }) => {
+      const client = createClient({ url: ${JSON.stringify(server.url)} });
+      await client.connect();
+      const clients = String(await client.sendCommand(['CLIENT', 'LIST'])).trim().split('\\n').length - 1;
+      await worker.terminate();
+      console.log(JSON.stringify({ answer, isLocked, clients, isLoaded: ${JSON.stringify(require.resolve('../..'))} in require.cache }));
+      process.exit();
+    });`);
+    assert.equal(stdout, JSON.stringify({ answer: 1, isLocked: true, clients: 2, isLoaded: false }), stderr);
+    // Its lock worker went with it: the server gives the lock on when its lease is over.
+    const lock = await open(t).acquireAsync('of the outer', { timeout: 10 * LEASE });
+    if (lock.abandoned) lock.markConsistent();
+    assert.equal(lock.unlock(), true);
+  },
+);
+
+test('without leave to start threads a request fails, and says which flag it needs', {
+  ...options,
+  skip: skip || (permission === undefined && 'this runtime has no such flag'),
+}, async () => {
+  const { stdout, stderr } = await run(
+    `${manager()}
+      manager.request('never', () => {}).catch(({ code, message }) => console.log(code, message.includes('--allow-worker')));`,
+    [permission, '--allow-addons', '--allow-fs-read=*', '--no-warnings'],
+  );
+  assert.equal(stdout, 'ERR_LOCK_STORE true', stderr);
+});
+
+test(
+  'its end: what is held is lost and told, what waits fails, and the next request starts another',
+  options,
+  async (t) => {
+    process.env.SABLOCK_TEST_REDIS = server.url;
+    const here = open(t, { module: require.resolve('../programs/ending-lock-worker.js') });
+    const elsewhere = open(t);
+    const held = await here.acquireAsync('held', { fence: true });
+    const other = await elsewhere.acquireAsync('other');
+    const fails = assert.rejects(here.acquireAsync('other'), { code: 'ERR_LOCK_STORE' });
+    const aborted = Promise.all(
+      [held, other].map(({ signal }) => new Promise((resolve) => signal.addEventListener('abort', resolve))),
+    );
+    process.env.SABLOCK_TEST_END = 'now';
+    await aborted;
+    await fails;
+    for (const lock of [held, other]) {
+      assert.deepEqual([lock.locked, lock.signal.reason.reason, lock.unlock()], [false, 'worker', false]);
+    }
+    for (const [manager, name] of [
+      [here, 'held'],
+      [elsewhere, 'other'],
+    ]) {
+      const again = await manager.acquireAsync(name, { fence: true, timeout: 10 * LEASE });
+      if (name === 'held') assert.ok(again.fence > held.fence);
+      if (again.abandoned) again.markConsistent();
+      assert.equal(again.unlock(), true);
+    }
+  },
+);

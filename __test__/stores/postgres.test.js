@@ -1,0 +1,457 @@
+// Locks in PostgreSQL, on a real server: processes stand for machines.
+
+const assert = require('node:assert/strict');
+const { subscribe, unsubscribe } = require('node:diagnostics_channel');
+const { after, before, test } = require('node:test');
+const { Worker } = require('node:worker_threads');
+const { LockLostError, LockManager } = require('../..');
+const { postgres } = require('../../lib/stores/postgres.js');
+const { hasPgBouncer, hasPostgres, startPgBouncer, startPostgres } = require('../helpers/servers.js');
+const { startMachine } = require('../helpers/store-processes.js');
+const { hold, modesOf } = require('../helpers/names.js');
+
+const options = { timeout: 60_000, skip: hasPostgres ? false : 'PostgreSQL is not installed' };
+/** A tenth of what users have, so that what takes long there is short here. */
+const HEARTBEAT = 300;
+
+let server;
+before(async () => {
+  if (hasPostgres) server = await startPostgres();
+});
+after(() => server?.stop());
+
+/** A manager of the test, with the connections of no other. */
+function open(t, settings = {}) {
+  const manager = new LockManager({ store: postgres(server.url, { heartbeat: HEARTBEAT, ...settings }) });
+  t.after(() => manager.close());
+  return manager;
+}
+
+const openThere = (machine, settings = {}) =>
+  machine.do(
+    (here, url, more) => {
+      here.manager = new here.sablock.LockManager({ store: here.open('postgres', url, more) });
+      here.acquire = async (name, asked) => {
+        const lock = await here.manager.acquireAsync(name, asked);
+        if (lock !== null) here.held.set(name, lock);
+        return lock !== null;
+      };
+    },
+    server.url,
+    { heartbeat: HEARTBEAT, ...settings },
+  );
+
+const acquire = (here, name, asked) => here.acquire(name, asked);
+const unlock = (here, name) => here.held.get(name).unlock();
+
+/** How many advisory locks the server has granted. */
+const granted = async () =>
+  Number((await server.query("select count(*) from pg_locks where locktype = 'advisory' and granted"))[0].count);
+const waiting = async () =>
+  Number((await server.query("select count(*) from pg_locks where locktype = 'advisory' and not granted"))[0].count);
+
+/** Looks until it is so. */
+async function seen(look) {
+  while (!(await look())) await new Promise((resolve) => setTimeout(resolve, 10));
+}
+
+test('an exclusive lock keeps other processes out, and a free one lets them in', options, async (t) => {
+  const [here, there] = [open(t), await startMachine(t)];
+  await openThere(there);
+  const lock = await here.acquireAsync('one');
+  assert.equal(await there.do(acquire, 'one', { ifAvailable: true }), false);
+  const waits = there.do(acquire, 'one');
+  await seen(async () => (await waiting()) === 1);
+  assert.equal(lock.unlock(), true);
+  assert.equal(await waits, true);
+  assert.equal(await here.acquireAsync('one', { ifAvailable: true }), null);
+  assert.deepEqual(
+    (await here.query()).held.filter(({ name }) => name === 'one'),
+    [],
+    'only names that this process asks for are shown',
+  );
+  await assert.rejects(here.acquireAsync('one', { timeout: 50 }), { code: 'ERR_LOCK_TIMEOUT' });
+  assert.equal(await there.do(unlock, 'one'), true);
+});
+
+test('shared locks are shared among processes, behind an exclusive one that waits they queue', options, async (t) => {
+  const [here, there] = [open(t), await startMachine(t)];
+  await openThere(there);
+  const first = await here.acquireAsync('shared', { mode: 'shared' });
+  const beside = await here.acquireAsync('shared', { mode: 'shared' });
+  assert.equal(await there.do(acquire, 'shared', { mode: 'shared' }), true);
+  const alone = here.acquireAsync('shared');
+  first.unlock();
+  beside.unlock();
+  await seen(async () => (await waiting()) === 1);
+  assert.equal(await there.do(acquire, 'shared', { mode: 'shared', ifAvailable: true }), false);
+  await there.do(unlock, 'shared');
+  assert.equal((await alone).unlock(), true);
+});
+
+test('fences grow among machines, and over a crash of the server', { ...options, timeout: 120_000 }, async (t) => {
+  const [here, there] = [open(t), await startMachine(t)];
+  await openThere(there);
+  let last = 0n;
+  const fenceThere = (machine) =>
+    machine.do((mine) => mine.manager.request('fences', { fence: true }, (lock) => lock.fence));
+  for (let round = 0; round < 4; round += 1) {
+    for (let step = 0; step < 5; step += 1) {
+      for (const ask of [
+        () => here.request('fences', { fence: true }, (lock) => lock.fence),
+        () => fenceThere(there),
+      ]) {
+        const fence = await ask();
+        assert.ok(fence > last, `${fence} after ${last}`);
+        last = fence;
+      }
+    }
+    await server.kill();
+    await server.start();
+  }
+  assert.equal(await here.request('fences', (lock) => lock.fence), null);
+});
+
+test('a blocked worker is served while the main thread is blocked too', options, async (t) => {
+  const here = open(t);
+  await here.request('warm', () => {});
+  const flag = new Int32Array(new SharedArrayBuffer(4));
+  const source = `
+    const { workerData } = require('node:worker_threads');
+    const { LockManager } = require(workerData.sablock);
+    const { postgres } = require(workerData.postgres);
+    const manager = new LockManager({ store: postgres(workerData.url, { heartbeat: ${HEARTBEAT} }) });
+    const fence = manager.requestSync('blocking', { fence: true }, (lock) => lock.fence);
+    if (typeof fence !== 'bigint' || manager.requestSync('taken', { ifAvailable: true }, (lock) => lock) !== null) throw fence;
+    Atomics.store(workerData.flag, 0, 1);
+    Atomics.notify(workerData.flag, 0);`;
+  const taken = await here.acquireAsync('taken');
+  const workerData = {
+    sablock: require.resolve('../..'),
+    postgres: require.resolve('../../lib/stores/postgres.js'),
+    url: server.url,
+    flag,
+  };
+  const worker = new Worker(source, { eval: true, workerData });
+  const exited = new Promise((resolve) => worker.once('exit', resolve));
+  assert.notEqual(Atomics.wait(flag, 0, 0, 20_000), 'timed-out');
+  assert.equal(taken.unlock(), true);
+  assert.equal(await exited, 0);
+});
+
+test('a worker makes the first request: main starts the lock worker for it', options, async (t) => {
+  const there = await startMachine(t);
+  const code = await there.do(
+    (here, url, heartbeat) => {
+      const source = `
+        const { workerData } = require('node:worker_threads');
+        const { LockManager } = require(workerData.sablock);
+        const { postgres } = require(workerData.postgres);
+        const manager = new LockManager({ store: postgres(workerData.url, { heartbeat: ${heartbeat} }) });
+        manager.requestSync('first', () => manager.requestSync('second', () => {}));`;
+      const workerData = {
+        sablock: here.require.resolve('../..'),
+        postgres: here.require.resolve('../../lib/stores/postgres.js'),
+        url,
+      };
+      const { Worker: Thread } = here.require('node:worker_threads');
+      const worker = new Thread(source, { eval: true, workerData });
+      return new Promise((resolve, reject) => worker.once('error', reject).once('exit', resolve));
+    },
+    server.url,
+    HEARTBEAT,
+  );
+  assert.equal(code, 0);
+});
+
+test('a holder that is killed frees its lock at once', options, async (t) => {
+  const [here, there] = [open(t), await startMachine(t)];
+  await openThere(there);
+  await there.do(acquire, 'killed');
+  const next = here.acquireAsync('killed');
+  await seen(async () => (await waiting()) === 1);
+  const before = performance.now();
+  await there.kill();
+  (await next).unlock();
+  assert.ok(performance.now() - before < 5000);
+});
+
+test('a lock is kept while every event loop of its process is blocked for three times as long', options, async (t) => {
+  const [here, there] = [open(t), await startMachine(t)];
+  await openThere(there);
+  await there.do(acquire, 'blocked');
+  const blocked = there.do((mine, ms) => {
+    const cell = new Int32Array(new SharedArrayBuffer(4));
+    Atomics.wait(cell, 0, 0, ms);
+    return [mine.held.get('blocked').locked, mine.held.get('blocked').signal.aborted];
+  }, 9 * HEARTBEAT);
+  let isKept = true;
+  blocked.finally(() => {
+    isKept = null;
+  });
+  for (; isKept; ) assert.equal(await here.acquireAsync('blocked', { ifAvailable: true }), null);
+  assert.deepEqual(await blocked, [true, false]);
+  assert.equal(await there.do(unlock, 'blocked'), true);
+});
+
+test('a process that was paused for too long sees the loss at its first look', options, async (t) => {
+  const there = await startMachine(t);
+  await openThere(there);
+  await there.do(acquire, 'paused', { fence: true });
+  // It looks again and again in one turn, so that nothing but a look can tell it.
+  const looked = there.do((mine) => {
+    const lock = mine.held.get('paused');
+    const cell = new Int32Array(new SharedArrayBuffer(4));
+    for (let last = Date.now(); ; last = Date.now()) {
+      Atomics.wait(cell, 0, 0, 1);
+      const isPaused = Date.now() - last > 500;
+      if (isPaused) return [lock.locked, lock.signal.reason.code, lock.signal.reason.reason, lock.unlock()];
+    }
+  });
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  there.signal('SIGSTOP');
+  await new Promise((resolve) => setTimeout(resolve, 5 * HEARTBEAT));
+  there.signal('SIGCONT');
+  assert.deepEqual(await looked, [false, 'ERR_LOCK_LOST', 'unreachable', false]);
+});
+
+test(
+  'a session that an administrator ends: the holder is told, and its request rejects after the callback',
+  options,
+  async (t) => {
+    const here = open(t);
+    const messages = [];
+    const listen = (message) => messages.push(message);
+    subscribe('sablock:lost', listen);
+    t.after(() => unsubscribe('sablock:lost', listen));
+    const held = await hold('ended', { fence: true }, here);
+    const aborted = new Promise((resolve) => held.lock.signal.addEventListener('abort', resolve));
+    await server.query("select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'sablock'");
+    await aborted;
+    const { reason } = held.lock.signal;
+    assert.ok(reason instanceof LockLostError);
+    assert.deepEqual(
+      [reason.code, reason.lockName, reason.reason, reason.fence],
+      ['ERR_LOCK_LOST', 'ended', 'taken', held.lock.fence],
+    );
+    assert.ok(reason.heldMs > 0);
+    assert.deepEqual([held.lock.locked, held.lock.unlock()], [false, false]);
+    const failure = new Error('of the callback');
+    held.fail(failure);
+    await assert.rejects(held.request, (error) => error === reason && error.cause === failure);
+    assert.equal(messages.length, 1);
+    assert.deepEqual([messages[0].name, messages[0].reason], ['ended', 'taken']);
+    assert.equal(await here.request('ended', () => 'again'), 'again');
+  },
+);
+
+test(
+  'a session that ends right behind the answer to a grant grants nothing: the request asks again',
+  options,
+  async (t) => {
+    process.env.SABLOCK_TEST_POSTGRES = server.url;
+    const [here, module] = [open(t), require.resolve('../programs/ending-postgres-client.js')];
+    const ending = new LockManager({ store: postgres({ module }, { heartbeat: HEARTBEAT }) });
+    t.after(() => ending.close());
+    await ending.request('warm', () => {});
+    for (const fence of [true, false]) {
+      const lock = await ending.acquireAsync('ending', { fence });
+      assert.equal(lock.locked, true);
+      assert.equal(
+        await here.acquireAsync('ending', { ifAvailable: true }),
+        null,
+        'it is believed to be held, and is not',
+      );
+      assert.equal(lock.unlock(), true);
+    }
+  },
+);
+
+test('a server that stops answering: the holder is told when its time is over, not before', options, async (t) => {
+  const here = open(t);
+  const lock = await here.acquireAsync('silent');
+  const pids = await server.query("select pid from pg_stat_activity where application_name = 'sablock'");
+  const begun = performance.now();
+  for (const { pid } of pids) process.kill(pid, 'SIGSTOP');
+  t.after(() => {
+    for (const { pid } of pids) process.kill(pid, 'SIGCONT');
+  });
+  await new Promise((resolve) => lock.signal.addEventListener('abort', resolve));
+  const after = performance.now() - begun;
+  assert.equal(lock.signal.reason.reason, 'unreachable');
+  assert.ok(after >= 1.5 * HEARTBEAT, `after ${after} ms`);
+});
+
+test('waits go on when the server was restarted; what was held is lost', {
+  ...options,
+  timeout: 120_000,
+}, async (t) => {
+  const [here, there] = [open(t), await startMachine(t)];
+  await openThere(there);
+  await there.do(acquire, 'restarted');
+  const waits = here.acquireAsync('restarted');
+  await seen(async () => (await waiting()) === 1);
+  await server.kill();
+  await server.start();
+  const lock = await waits;
+  assert.equal(await there.do((mine) => mine.held.get('restarted').locked), false);
+  lock.unlock();
+});
+
+test('a wait that is withdrawn at the moment of its grant leaves nothing locked', {
+  ...options,
+  timeout: 120_000,
+}, async (t) => {
+  const [here, there] = [open(t), await startMachine(t)];
+  await openThere(there);
+  let timeouts = 0;
+  for (let round = 0; round < 150; round += 1) {
+    const name = `race ${round % 3}`;
+    await there.do(acquire, name);
+    const wait = here.acquireAsync(name, { timeout: 2 + (round % 7) }).then(
+      (lock) => lock.unlock(),
+      (error) => {
+        assert.equal(error.code, 'ERR_LOCK_TIMEOUT');
+        timeouts += 1;
+      },
+    );
+    await new Promise((resolve) => setTimeout(resolve, round % 9));
+    await there.do(unlock, name);
+    await wait;
+  }
+  assert.ok(timeouts > 0 && timeouts < 150, `${timeouts} timeouts`);
+  await seen(async () => (await granted()) === 0 && (await waiting()) === 0);
+});
+
+test('many names that are held elsewhere are waited for with few connections, and all are had', options, async (t) => {
+  const [here, there] = [open(t), await startMachine(t)];
+  await openThere(there);
+  const names = Array.from({ length: 40 }, (_, index) => `many ${index}`);
+  await there.do((mine, all) => Promise.all(all.map((name) => mine.acquire(name))), names);
+  const waits = names.map((name) => here.acquireAsync(name));
+  await seen(async () => (await waiting()) >= 4);
+  assert.ok((await here.stats()).connections <= 10);
+  await there.do((mine, all) => {
+    for (const name of all) mine.held.get(name).unlock();
+  }, names);
+  for (const lock of await Promise.all(waits)) assert.equal(lock.unlock(), true);
+  await seen(async () => (await granted()) === 0);
+});
+
+test('a thread that ends gives back what it held, and waits for nothing', options, async (t) => {
+  const [here, there] = [open(t), await startMachine(t)];
+  await openThere(there);
+  await there.do(acquire, 'elsewhere');
+  const source = `
+    const { parentPort, workerData } = require('node:worker_threads');
+    const { LockManager } = require(workerData.sablock);
+    const { postgres } = require(workerData.postgres);
+    const manager = new LockManager({ store: postgres(workerData.url, { heartbeat: ${HEARTBEAT} }) });
+    manager.acquireAsync('elsewhere');
+    manager.acquireAsync('of a thread').then(() => parentPort.postMessage('held'));
+    setInterval(() => {}, 1000);`;
+  const workerData = {
+    sablock: require.resolve('../..'),
+    postgres: require.resolve('../../lib/stores/postgres.js'),
+    url: server.url,
+  };
+  const worker = new Worker(source, { eval: true, workerData });
+  await new Promise((resolve) => worker.once('message', resolve));
+  await seen(async () => (await waiting()) === 1);
+  await worker.terminate();
+  (await here.acquireAsync('of a thread')).unlock();
+  await seen(async () => (await waiting()) === 0);
+  assert.equal(await there.do(unlock, 'elsewhere'), true);
+  await seen(async () => (await granted()) === 0);
+});
+
+test('close() ends what a manager holds, and rejects what it waits for, here and in the server', options, async (t) => {
+  const [closing, other, there] = [open(t), open(t), await startMachine(t)];
+  await openThere(there);
+  await there.do(acquire, 'far');
+  const lock = await closing.acquireAsync('near');
+  const queued = [closing.acquireAsync('near'), closing.acquireAsync('far')];
+  const failures = Promise.allSettled(queued);
+  const kept = await other.acquireAsync('kept');
+  await seen(async () => (await waiting()) === 1);
+  await closing.close();
+  assert.deepEqual([lock.locked, lock.signal.reason.reason], [false, 'closed']);
+  for (const { reason } of await failures) assert.equal(reason.code, 'ERR_LOCK_CLOSED');
+  await assert.rejects(
+    closing.request('near', () => {}),
+    { code: 'ERR_LOCK_CLOSED' },
+  );
+  await seen(async () => (await waiting()) === 0);
+  assert.equal(await there.do(acquire, 'near', { ifAvailable: true }), true);
+  assert.deepEqual([kept.locked, kept.unlock()], [true, true], 'another manager of the store goes on');
+});
+
+test('what is refused: a pooler in transaction mode, and a standby says so by itself', options, async (t) => {
+  if (!hasPgBouncer) return t.skip('PgBouncer is not installed');
+  const bouncer = await startPgBouncer(server.port, 'transaction');
+  t.after(() => bouncer.stop());
+  const manager = new LockManager({ store: postgres(bouncer.url) });
+  t.after(() => manager.close());
+  await assert.rejects(
+    manager.request('pooled', () => {}),
+    { code: 'ERR_LOCK_STORE', message: /pooler in transaction mode/ },
+  );
+  await seen(async () => (await granted()) === 0);
+});
+
+test('a pooler in session mode is used', options, async (t) => {
+  if (!hasPgBouncer) return t.skip('PgBouncer is not installed');
+  const bouncer = await startPgBouncer(server.port, 'session');
+  t.after(() => bouncer.stop());
+  const manager = new LockManager({ store: postgres(bouncer.url) });
+  t.after(() => manager.close());
+  const lock = await manager.acquireAsync('pooled');
+  assert.equal(await open(t).acquireAsync('pooled', { ifAvailable: true }), null);
+  assert.equal(lock.unlock(), true);
+});
+
+test('a store that cannot be reached at first is told at once, with its cause', options, async (t) => {
+  const manager = new LockManager({ store: postgres('postgres://sablock@127.0.0.1:1/postgres') });
+  t.after(() => manager.close());
+  const error = await manager.request('nowhere', () => {}).catch((thrown) => thrown);
+  assert.equal(error.code, 'ERR_LOCK_STORE');
+  assert.equal(error.cause.code, 'ECONNREFUSED');
+});
+
+test('bad options are refused before anything is connected', options, () => {
+  const bad = (connection, settings) => () => postgres(connection, settings);
+  assert.throws(bad(undefined), { code: 'ERR_INVALID_ARG_TYPE' });
+  assert.throws(bad('x', { connections: 1 }), { code: 'ERR_OUT_OF_RANGE' });
+  assert.throws(bad('x', { namespace: 7 }), { code: 'ERR_INVALID_ARG_TYPE' });
+  assert.throws(bad({ password: () => 'secret' }), { code: 'ERR_INVALID_ARG_TYPE', message: /password/ });
+  assert.throws(() => new LockManager({ store: {} }), { code: 'ERR_INVALID_ARG_TYPE' });
+  assert.throws(() => new LockManager({ store: postgres('x'), scope: 'machine' }), { code: 'ERR_INVALID_ARG_TYPE' });
+});
+
+test('steal is refused; namespaces are apart; a name may have any 16-bit units', options, async (t) => {
+  const [here, other] = [open(t), open(t, { namespace: 'other' })];
+  await assert.rejects(
+    here.request('a', { steal: true }, () => {}),
+    { name: 'NotSupportedError' },
+  );
+  const names = ['\ud800', '\udc00', '', '𝄞', 'x'.repeat(10_000)];
+  const locks = await Promise.all(names.map((name) => here.acquireAsync(name)));
+  for (const name of names) (await other.acquireAsync(name, { ifAvailable: true })).unlock();
+  assert.deepEqual(await modesOf('', here), { held: ['exclusive'], pending: [] });
+  for (const lock of locks) assert.equal(lock.unlock(), true);
+});
+
+test('a process with an open store ends by itself, and what it held is free', options, async (t) => {
+  const { execFile } = require('node:child_process');
+  const source = `
+    const { LockManager } = require(${JSON.stringify(require.resolve('../..'))});
+    const { postgres } = require(${JSON.stringify(require.resolve('../../lib/stores/postgres.js'))});
+    new LockManager({ store: postgres(${JSON.stringify(server.url)}) }).acquireAsync('of the past').then(() => console.log('held'));`;
+  const output = await new Promise((resolve, reject) => {
+    execFile(process.execPath, ['-e', source], { timeout: 20_000 }, (error, stdout) =>
+      error ? reject(error) : resolve(stdout),
+    );
+  });
+  assert.equal(output, 'held\n');
+  (await open(t).acquireAsync('of the past')).unlock();
+});

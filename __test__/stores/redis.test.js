@@ -1,0 +1,97 @@
+// Locks in Redis, on a real server, by both clients: processes stand for machines.
+
+const assert = require('node:assert/strict');
+const { test } = require('node:test');
+const { redis } = require('../../lib/stores/redis.js');
+const { hasRedis, startRedis } = require('../helpers/servers.js');
+const { startMachine } = require('../helpers/store-processes.js');
+const { hold } = require('../helpers/names.js');
+const { acquire, conform, pause, seen, unlock } = require('./conformance.js');
+
+/** A tenth of what users have, and less. */
+const LEASE = 1500;
+
+const { options, open, openThere, server, tickets } = conform({
+  kind: 'redis',
+  make: redis,
+  skip: hasRedis ? false : 'redis-server is not installed',
+  start: startRedis,
+  clear: (there) => there.run('FLUSHALL'),
+  /** How many tickets there are. */
+  async count(there) {
+    const keys = await there.run('KEYS', '*:line');
+    const counts = await Promise.all(keys.map((key) => there.run('ZCARD', key)));
+    return counts.reduce((sum, number) => sum + Number(number), 0);
+  },
+  lease: LEASE,
+});
+
+test('fences grow, over a server that forgets everything too', options, async (t) => {
+  const [here, there] = [open(t), await startMachine(t)];
+  await openThere(there);
+  let last = BigInt(Date.now()) * 1000n;
+  for (let round = 0; round < 30; round += 1) {
+    const mine = await here.request('fences', { fence: true }, (lock) => lock.fence);
+    const theirs = await there.do((mine) => mine.manager.request('fences', { fence: true }, (lock) => lock.fence));
+    assert.ok(mine > last && theirs > mine, `${last} ${mine} ${theirs}`);
+    last = theirs;
+    if (round % 10 === 0) await server().run('FLUSHALL');
+  }
+});
+
+test(
+  "FLUSHALL: told at the next renewal; the request rejects with the callback's error as its cause",
+  options,
+  async (t) => {
+    const held = await hold('flushed', { fence: true }, open(t));
+    await server().run('FLUSHALL');
+    await new Promise((resolve) => held.lock.signal.addEventListener('abort', resolve));
+    const { reason } = held.lock.signal;
+    assert.deepEqual([reason.code, reason.reason, held.lock.locked], ['ERR_LOCK_LOST', 'taken', false]);
+    const failure = new Error('of the callback');
+    held.fail(failure);
+    await assert.rejects(held.request, (error) => error === reason && error.cause === failure);
+  },
+);
+
+test('a connection that is cut and comes back in time loses nothing, and waits go on', options, async (t) => {
+  const [here, there] = [open(t, { lease: 4 * LEASE }), await startMachine(t)];
+  await openThere(there, { lease: 4 * LEASE });
+  const lock = await here.acquireAsync('cut');
+  const wait = there.do(acquire, 'cut');
+  await seen(async () => (await tickets()) === 2);
+  for (const type of ['normal', 'pubsub']) await server().run('CLIENT', 'KILL', 'TYPE', type, 'SKIPME', 'yes');
+  await pause(500);
+  assert.equal(lock.locked, true);
+  assert.equal(lock.unlock(), true);
+  assert.equal(await wait, true);
+  await there.do(unlock, 'cut');
+});
+
+test('messages of grants that are all lost are made up for by the renewals', options, async (t) => {
+  process.env.SABLOCK_TEST_REDIS = server().url;
+  const deaf = open(t, {}, { module: require.resolve('../programs/deaf-redis-client.js') });
+  const lock = await open(t).acquireAsync('unheard');
+  const wait = deaf.acquireAsync('unheard');
+  await seen(async () => (await tickets()) === 2);
+  lock.unlock();
+  assert.equal((await wait).unlock(), true);
+});
+
+test('the client "ioredis", by a module of the user', options, async (t) => {
+  process.env.SABLOCK_TEST_REDIS = server().url;
+  const module = require.resolve('../programs/ioredis-client.js');
+  const here = open(t, {}, { module });
+  const lock = await here.acquireAsync('by ioredis', { fence: true });
+  assert.ok(lock.fence > 0n);
+  const wait = open(t).acquireAsync('by ioredis');
+  await seen(async () => (await tickets()) === 2);
+  lock.unlock();
+  assert.equal((await wait).unlock(), true);
+});
+
+test('bad options are refused before anything is connected', () => {
+  assert.throws(() => redis('x', { lease: 1 }), { code: 'ERR_OUT_OF_RANGE' });
+  assert.throws(() => redis('x', { replicas: 0.5 }), { code: 'ERR_OUT_OF_RANGE' });
+  assert.throws(() => redis(7), { code: 'ERR_INVALID_ARG_TYPE' });
+});

@@ -1,0 +1,148 @@
+// Processes that take the same locks while they are killed and stopped, and their connections are cut. The witness is a register
+// that refuses a fence below the last one: whoever is refused has to have been told that its lock was lost.
+
+const assert = require('node:assert/strict');
+const { fork } = require('node:child_process');
+const path = require('node:path');
+const { test } = require('node:test');
+const { LockManager } = require('../..');
+const { etcd } = require('../../lib/stores/etcd.js');
+const { postgres } = require('../../lib/stores/postgres.js');
+const { redis } = require('../../lib/stores/redis.js');
+const { hasEtcd, hasPostgres, hasRedis, startEtcd, startPostgres, startRedis } = require('../helpers/servers.js');
+const { signal } = require('../helpers/store-processes.js');
+
+/** `npm run test:stores` takes longer. */
+const SECONDS = Number(process.env.SABLOCK_STORE_SECONDS ?? 2);
+const PROCESSES = 4;
+const LIMIT = 2000;
+/** It goes on until so much was done. */
+const LEAST_HELD = 50;
+const LEAST_WRITTEN = 100;
+
+const KINDS = {
+  postgres: {
+    isThere: hasPostgres,
+    start: startPostgres,
+    open: postgres,
+    settings: { heartbeat: LIMIT / 3 },
+    cut: (server) =>
+      server.query(
+        "select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'sablock' and random() < 0.3",
+      ),
+  },
+  redis: {
+    isThere: hasRedis,
+    start: startRedis,
+    open: redis,
+    settings: { lease: LIMIT },
+    cut: (server) => server.run('CLIENT', 'KILL', 'TYPE', Math.random() < 0.5 ? 'normal' : 'pubsub', 'SKIPME', 'yes'),
+  },
+  etcd: {
+    isThere: hasEtcd,
+    start: startEtcd,
+    open: etcd,
+    settings: { lease: LIMIT },
+    async cut(server) {
+      const { leases = [] } = await server.call('lease/leases', {});
+      for (const { ID } of leases) if (Math.random() < 0.3) await server.call('lease/revoke', { ID }).catch(() => {});
+    },
+  },
+};
+
+class Register {
+  #fences = new Map();
+  counts = { written: 0, refused: 0, told: 0, held: 0 };
+  violations = [];
+
+  take(child, { kind, id, name, fence, message }) {
+    if (kind === 'write') {
+      const isTaken = BigInt(fence) >= (this.#fences.get(name) ?? 0n);
+      if (isTaken) this.#fences.set(name, BigInt(fence));
+      this.counts[isTaken ? 'written' : 'refused'] += 1;
+      if (child.connected) child.send({ id, isTaken }, () => {});
+    } else if (kind === 'held' || kind === 'told') {
+      this.counts[kind] += 1;
+      child.hasHeld = true;
+    } else {
+      this.violations.push(`${kind} ${name} ${fence} ${message}`);
+    }
+  }
+}
+
+for (const [kind, { isThere, start, open, settings, cut }] of Object.entries(KINDS)) {
+  const options = {
+    skip: isThere ? false : `the server of ${kind} is not installed`,
+    timeout: SECONDS * 1000 + 60_000,
+  };
+  test(
+    `${kind}: processes are killed and stopped, and connections cut: no fence is passed untold, nobody waits for ever`,
+    options,
+    async (t) => {
+      const server = await start();
+      t.after(() => server.stop());
+      const register = new Register();
+      const { NODE_TEST_CONTEXT, ...env } = process.env;
+      const program = path.join(__dirname, '..', 'programs', 'store-storm.js');
+      const children = new Set();
+      const add = () => {
+        const child = fork(program, [kind, server.url, JSON.stringify(settings), String(2 * LIMIT)], { env });
+        child.on('message', (message) => register.take(child, message));
+        child.once('exit', () => children.delete(child));
+        children.add(child);
+      };
+      const endAll = async () => {
+        const ended = Array.from(children, (child) => new Promise((resolve) => child.once('exit', resolve)));
+        for (const child of children) signal(child, 'SIGKILL');
+        await Promise.all(ended);
+      };
+      t.after(endAll);
+      const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+      const end = performance.now() + SECONDS * 1000;
+      // On a busy machine it takes longer: those that have not begun are let be.
+      while (
+        performance.now() < end ||
+        register.counts.held <= LEAST_HELD ||
+        register.counts.written <= LEAST_WRITTEN
+      ) {
+        while (children.size < PROCESSES) add();
+        await pause(200 + Math.random() * 400);
+        const victims = Array.from(children).filter(({ hasHeld }) => hasHeld);
+        if (victims.length === 0) continue;
+        const victim = victims[Math.floor(Math.random() * victims.length)];
+        const dice = Math.random();
+        if (dice < 0.3) {
+          signal(victim, 'SIGKILL');
+        } else if (dice < 0.7) {
+          signal(victim, 'SIGSTOP');
+          setTimeout(() => signal(victim, 'SIGCONT'), Math.random() * 2 * LIMIT);
+          // Whoever goes on with what it has lost in its sleep is refused.
+          if (dice < 0.5) await cut(server);
+        } else {
+          await cut(server);
+        }
+      }
+      // Those that were stopped go on and look.
+      await pause(4.5 * LIMIT);
+      await endAll();
+      const manager = new LockManager({ store: open(server.url, settings) });
+      t.after(() => manager.close());
+      for (let index = 0; index < 3; index += 1) {
+        await manager.request(`storm ${index}`, { timeout: 6 * LIMIT }, (lock) => {
+          if (lock.abandoned) lock.markConsistent();
+        });
+      }
+      t.diagnostic(JSON.stringify(register.counts));
+      assert.deepEqual(register.violations, []);
+    },
+  );
+}
+
+test('the register refuses what is old', () => {
+  const register = new Register();
+  const child = { connected: false };
+  for (const fence of ['5', '7', '6']) register.take(child, { kind: 'write', id: 1, name: 'a', fence });
+  assert.deepEqual(register.counts, { written: 2, refused: 1, told: 0, held: 0 });
+  register.take(child, { kind: 'untold', name: 'a', fence: '6' });
+  assert.equal(register.violations.length, 1);
+});
