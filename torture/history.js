@@ -122,7 +122,7 @@ function readThread(thread, history) {
 }
 
 /**
- * `{ threads, mutexes: [{ waits, holds }], conditions: [{ waits, notifications }], things: [{ kind, name, of, leftOver,
+ * `{ threads, mutexes: [{ waits, holds }], conditions: [{ waits, notifications }], things: [{ kind, name, of, fair, leftOver,
  * uses }], warnings, deadlocks }`, everything in the order of its ticks. `leftOver`: what the things have come to.
  */
 exports.readHistory = (threads, { mutexes, conditions }, leftOver) => {

@@ -1,8 +1,11 @@
 // Processes lock names for themselves and together, in every way there is, and are killed, stopped and continued at random;
-// their threads are terminated, and the records of the locks cut. Each holder writes into one log when it is in and before it
-// unlocks: that log is the witness (processes/witness.js).
+// their threads are terminated, and the records of the locks cut. Each holder writes into a log when it is in and before it
+// unlocks: these logs are the witness (processes/witness.js). Windows can stop no process; there, they are only killed.
 //
-//     npm run torture:processes -- --seconds 60 --seed 7 [--processes 8] [--names 3]
+//     npm run torture:processes -- --seconds 60 --seed 7 [--processes 8] [--names 3] [--kind readers]
+//
+// In the kind `readers` most share, for long, beside some who give up waiting to hold a name alone and processes that are stopped
+// for long: the witness says when those who share were not inside together.
 
 const { fork } = require('node:child_process');
 const fs = require('node:fs');
@@ -10,19 +13,27 @@ const os = require('node:os');
 const path = require('node:path');
 const { setTimeout: sleep } = require('node:timers/promises');
 const { parseArgs } = require('node:util');
+const { createLog, readLogs, sizeOfLogs } = require('./processes/log.js');
 const { createRandom } = require('./processes/random.js');
 const { testify } = require('./processes/witness.js');
 
 const DEFAULTS = { seconds: 20, seed: 1, processes: 8, names: 3 };
-/** Nobody is stopped for longer. */
-const LONGEST_STOP_MS = 60;
+/** How often what happens, and for how long nobody is stopped at most. */
+const KINDS = {
+  crowd: { kill: 0.12, cut: 0.15, longestStopMs: 60 },
+  readers: { kill: 0.002, cut: 0.01, longestStopMs: 3000 },
+};
+const CAN_STOP = process.platform !== 'win32';
 /** Without a line in the log for so long, or after being told to finish, somebody waits for ever. */
 const PATIENCE_MS = 30_000;
 
 function readOptions(args) {
-  const options = {};
+  const options = { kind: { type: 'string', default: 'crowd' } };
   for (const name in DEFAULTS) options[name] = { type: 'string', default: String(DEFAULTS[name]) };
   const { values } = parseArgs({ args, options });
+  if (!Object.hasOwn(KINDS, values.kind)) {
+    throw new RangeError(`--kind must be one of ${Object.keys(KINDS).join(', ')}; got ${values.kind}`);
+  }
   for (const name in DEFAULTS) {
     const value = Number(values[name]);
     if (!(value >= 1)) throw new RangeError(`--${name} must be a number, 1 or more; got ${values[name]}`);
@@ -33,17 +44,24 @@ function readOptions(args) {
 
 class Run {
   #options;
-  #directory = fs.mkdtempSync(path.join(os.tmpdir(), 'sablock-torture-'));
-  #log = path.join(this.#directory, 'log');
-  #file = fs.openSync(this.#log, 'a');
+  #kind;
+  #folder = fs.mkdtempSync(path.join(os.tmpdir(), 'sablock-torture-'));
+  #directory = path.join(this.#folder, 'locks');
+  #logs = path.join(this.#folder, 'logs');
+  #log;
   #random;
   #children = new Set();
   #next = 0;
   #counts = { kills: 0, stops: 0, cuts: 0 };
+  #progress = { size: 0, at: performance.now() };
 
   constructor(options) {
     this.#options = options;
+    this.#kind = KINDS[options.kind];
     this.#random = createRandom(options.seed);
+    fs.mkdirSync(this.#directory);
+    fs.mkdirSync(this.#logs);
+    this.#log = createLog(this.#logs, 'run');
   }
 
   async run() {
@@ -56,38 +74,35 @@ class Run {
       this.#checkProgress();
     }
     await this.#finish();
-    fs.closeSync(this.#file);
-    const testimony = testify(fs.readFileSync(this.#log, 'utf8'));
-    fs.rmSync(this.#directory, { recursive: true });
+    this.#log.close();
+    const testimony = testify(readLogs(this.#logs));
+    fs.rmSync(this.#folder, { recursive: true });
     return { ...this.#counts, processes: this.#next, ...testimony };
   }
 
   #start() {
     const id = this.#next++;
-    const args = [this.#directory, this.#log, id, this.#options.names, this.#random.below(2 ** 31)].map(String);
+    const { names, kind } = this.#options;
+    const args = [this.#directory, this.#logs, id, names, this.#random.below(2 ** 31), kind].map(String);
     const child = fork(path.join(__dirname, 'processes', 'child.js'), args, { execArgv: ['--no-warnings'] });
     child.id = id;
     child.isStopped = false;
     child.ended = new Promise((resolve) => {
       child.once('exit', (code, signal) => {
         this.#children.delete(child);
-        if (signal !== 'SIGKILL' && code !== 0) this.#write(`X ${id} ended with ${code ?? signal}`);
+        if (signal !== 'SIGKILL' && code !== 0) this.#log.write(`X ${id} ended with ${code ?? signal}`);
         resolve();
       });
     });
     this.#children.add(child);
   }
 
-  #write(line) {
-    fs.writeSync(this.#file, `${line}\n`);
-  }
-
   #disturb() {
     const child = this.#random.pick([...this.#children]);
     const chance = this.#random.next();
-    if (chance < 0.12) this.#kill(child);
-    else if (chance < 0.85) this.#stop(child);
-    else this.#cut();
+    if (chance < this.#kind.kill) this.#kill(child);
+    else if (chance >= 1 - this.#kind.cut) this.#cut();
+    else if (CAN_STOP) this.#stop(child);
   }
 
   /** It may be stopped at the time. */
@@ -95,7 +110,7 @@ class Run {
     if (child.isDoomed) return;
     child.isDoomed = true;
     // Written before it happens: whoever finds the lock free afterwards writes later.
-    this.#write(`K ${child.id}`);
+    this.#log.write(`K ${child.id}`);
     child.kill('SIGKILL');
     this.#counts.kills += 1;
   }
@@ -107,8 +122,9 @@ class Run {
     this.#counts.stops += 1;
     setTimeout(() => {
       child.isStopped = false;
+      this.#log.write(`R ${child.id} - - - ${Date.now()}`);
       child.kill('SIGCONT');
-    }, this.#random.below(LONGEST_STOP_MS));
+    }, this.#random.below(this.#kind.longestStopMs));
   }
 
   /** Cuts a record, to any length: the lock counts as abandoned then. */
@@ -120,19 +136,22 @@ class Run {
   }
 
   #checkProgress() {
-    const silence = Date.now() - fs.fstatSync(this.#file).mtimeMs;
-    if (silence > PATIENCE_MS) throw new Error(`No process got on for ${Math.round(silence)} ms`);
+    const now = performance.now();
+    if (now - this.#progress.at < PATIENCE_MS) return;
+    const size = sizeOfLogs(this.#logs);
+    if (size === this.#progress.size) throw new Error(`No process got on for ${PATIENCE_MS} ms`);
+    this.#progress = { size, at: now };
   }
 
   /** All end what they have begun. */
   async #finish() {
-    await sleep(LONGEST_STOP_MS);
+    await sleep(this.#kind.longestStopMs);
     for (const child of this.#children) if (child.connected) child.send('finish');
     const ends = Promise.all([...this.#children].map((child) => child.ended));
     const isOver = await Promise.race([ends.then(() => true), sleep(PATIENCE_MS, false, { ref: false })]);
     if (isOver) return;
     for (const child of this.#children) {
-      this.#write(`X ${child.id} did not finish`);
+      this.#log.write(`X ${child.id} did not finish`);
       child.kill('SIGKILL');
     }
     await ends;

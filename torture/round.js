@@ -12,6 +12,7 @@ const { FATES, KINDS, PHASES, STATE } = require('./log.js');
 const { THINGS } = require('./things.js');
 const { USE_VERBS } = require('./use.js');
 const { signalSome } = require('./uses/index.js');
+const { BARE_WAKE } = require('./checks/latency.js');
 const { VERBS, Wait } = require('./wait.js');
 
 /** At most so many threads, one after the other, in a round. */
@@ -206,6 +207,7 @@ exports.Round = class Round {
     let timer;
     const promise = new Promise((resolve) => {
       timer = setInterval(() => {
+        this.#summary.measure(BARE_WAKE, lateness());
         const now = arena.now();
         const others = arena.ticks - this.#notifierTicks;
         if (others !== ticks) [ticks, since] = [others, now];
@@ -232,6 +234,13 @@ exports.Round = class Round {
     ].join('\n');
   }
 };
+
+/** How late a sleeping thread wakes by itself, in milliseconds: what this machine can do under this load. */
+function lateness() {
+  const startedAt = performance.now();
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1);
+  return performance.now() - startedAt - 1;
+}
 
 /** Blocked or busy, with promises pending that its loop cannot settle. */
 function isStuck({ log: { state } }) {

@@ -5,6 +5,7 @@
 const { setImmediate: turn } = require('node:timers/promises');
 const { parseArgs } = require('node:util');
 const { check } = require('./checks/index.js');
+const { checkLatency } = require('./checks/latency.js');
 const { PACES } = require('./choices.js');
 const { createLog } = require('./log.js');
 const { readHistory } = require('./history.js');
@@ -92,6 +93,10 @@ async function main() {
     violations = await runRound(number, options, logs, summary);
     if (violations.length === 0) passed += 1;
     watchdog.feed();
+  }
+  if (violations.length === 0) {
+    checkLatency(summary, (kind, text) => violations.push({ kind, text }));
+    if (violations.length > 0) explain(options.round, options, violations);
   }
   printTable(summary, violations, options);
   const failed = violations.length > 0 ? 1 : 0;

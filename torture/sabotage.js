@@ -13,6 +13,8 @@ exports.SABOTAGES = {
   'forget-unlock': { rate: 0.005, found: ['stall', 'kept'] },
   'sleep-inside': { rate: 0.01, found: ['stall'] },
   'slow-grant': { rate: 0.005, found: ['overtaken'] },
+  // As if nobody had woken it, and its slice had ended.
+  'late-wake': { rate: 1, found: ['late'] },
   'swallow-warning': { rate: 0.5, found: ['warning'] },
   'warn-twice': { rate: 0.5, found: ['warning'] },
   unmark: { rate: 0.5, found: ['unmarked'] },

@@ -31,7 +31,7 @@ const nameOf = (column) => NAMES[Math.max(...Object.keys(NAMES).filter((first) =
 /** Generations from `seed`, until so many workers have ended. Returns what was seen; throws what is wrong. */
 exports.storm = async ({ workers, seed, kinds = ALL, sabotage }) => {
   const below = random(seed);
-  const seen = { workers: 0, turns: 0, ended: {}, several: 0 };
+  const seen = { workers: 0, turns: 0, ended: {}, several: 0, late: 0 };
   // Of what the main thread takes over at the end of each generation.
   const quiet = ({ code, stack }) => {
     if (code !== 'SABLOCK_ABANDONED') console.error(stack);
@@ -53,10 +53,11 @@ exports.storm = async ({ workers, seed, kinds = ALL, sabotage }) => {
   return seen;
 };
 
-function add(seen, { turns, ended, several }) {
+function add(seen, { turns, ended, several, late }) {
   seen.workers += SLOTS;
   seen.turns += turns;
   seen.several += several;
+  seen.late += late;
   for (let column = 0; column < WIDTH; column++) {
     const name = nameOf(column);
     seen.ended[name] = (seen.ended[name] ?? 0) + ended[column];
@@ -86,10 +87,11 @@ if (require.main === module) {
   const options = readOptions();
   console.log(`seed ${options.seed}, node ${process.version}`);
   exports.storm(options).then(
-    ({ workers, turns, ended, several }) => {
+    ({ workers, turns, ended, several, late }) => {
       console.log(`${workers} workers terminated, ${turns} turns`);
       for (const name in ended) console.log(`  ended while it was or held ${name}: ${ended[name]}`);
       console.log(`  of several at once: ${several}`);
+      console.log(`  let in once their end had begun: ${late}`);
       console.log('nothing lost, nothing given back twice, nothing in doubt');
     },
     (error) => {

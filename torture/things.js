@@ -7,11 +7,11 @@ const PARTIES = [2, 3];
 /** Once one is done it is of no use any more. */
 const ONCES = 24;
 
-/** In the order of their indices: `[kind, class, argument]`. */
+/** In the order of their indices: `[kind, class, argument, options]`. */
 const LIST = [
   ['rwlock', RwLock],
   ['rwlock', RwLock],
-  ...PERMITS.map((permits) => ['semaphore', Semaphore, permits]),
+  ...PERMITS.flatMap((permits) => [false, true].map((fair) => ['semaphore', Semaphore, permits, { fair }])),
   ['latch', Latch],
   ...PARTIES.map((parties) => ['barrier', Barrier, parties]),
   ['auto', AutoResetEvent],
@@ -19,8 +19,13 @@ const LIST = [
   ...Array.from({ length: ONCES }, () => ['once', Once]),
 ];
 
-/** By index: `{ kind, name, of }`, where `of` is how many permits or parties there are. */
-exports.THINGS = LIST.map(([kind, , of], index) => ({ kind, of, name: `${kind} ${index}` }));
+/** By index: `{ kind, name, of, fair }`, where `of` is how many permits or parties there are. */
+exports.THINGS = LIST.map(([kind, , of, { fair = false } = {}], index) => ({
+  kind,
+  of,
+  fair,
+  name: `${kind} ${index}`,
+}));
 
 /** The indices of a kind. */
 exports.ofKind = (kind) => exports.THINGS.flatMap((thing, index) => (thing.kind === kind ? [index] : []));
@@ -28,9 +33,9 @@ exports.ofKind = (kind) => exports.THINGS.flatMap((thing, index) => (thing.kind 
 const placesFor = (options) =>
   layout({
     ...Object.fromEntries(
-      LIST.map(([kind, type, of], index) => {
+      LIST.map(([kind, type, of, others], index) => {
         const args = kind === 'semaphore' || kind === 'barrier' ? [of] : [];
-        return [`thing${index}`, [type, ...args, options]];
+        return [`thing${index}`, [type, ...args, { ...options, ...others }]];
       }),
     ),
     /** The writer of each that is inside, as it wrote itself; 0: none. */

@@ -78,6 +78,7 @@ class Wait {
     const { actor, mutex } = this;
     const { arena, log } = actor;
     if (actor.strikes('slow-grant')) actor.sleep(2000);
+    if (this.isBlocking && actor.strikes('late-wake')) actor.sleep(12.5);
     if (log.phase(this.#index) === PHASES.ENDED) actor.complain('aborted', `${this} holds although it had ended`);
     else this.#isOver();
     const face = actor.mutexes[mutex];

@@ -110,10 +110,63 @@ class PlainMutex {
   }
 }
 
+class PlainPermit {
+  #semaphore;
+  constructor(semaphore) {
+    this.#semaphore = semaphore;
+  }
+
+  release() {
+    const semaphore = this.#semaphore;
+    this.#semaphore = null;
+    semaphore?.release();
+  }
+}
+
+/** How many permits are free, and how many threads sleep. */
+class PlainSemaphore {
+  #words;
+  constructor(buffer) {
+    this.#words = new Int32Array(buffer);
+  }
+
+  tryAcquire() {
+    const words = this.#words;
+    for (;;) {
+      const free = Atomics.load(words, 0);
+      if (free === 0) return null;
+      if (Atomics.compareExchange(words, 0, free, free - 1) === free) return new PlainPermit(this);
+    }
+  }
+
+  acquire() {
+    for (;;) {
+      const permit = this.tryAcquire();
+      if (permit !== null) return permit;
+      Atomics.add(this.#words, 1, 1);
+      Atomics.wait(this.#words, 0, 0);
+      Atomics.sub(this.#words, 1, 1);
+    }
+  }
+
+  release() {
+    Atomics.add(this.#words, 0, 1);
+    if (Atomics.load(this.#words, 1) > 0) Atomics.notify(this.#words, 0, 1);
+  }
+}
+
 module.exports = {
   name: 'plain',
   entry: { require: __filename },
   load() {},
+  semaphore: {
+    share(permits) {
+      const buffer = new SharedArrayBuffer(8);
+      new Int32Array(buffer)[0] = permits;
+      return buffer;
+    },
+    open: (buffer) => new PlainSemaphore(buffer),
+  },
   share: (count) => new SharedArrayBuffer(4 * count),
   open: (buffer, index) => new PlainMutex(buffer, 4 * index),
 };

@@ -25,6 +25,10 @@ module.exports = {
     share: () => new SharedArrayBuffer(4),
     open: (buffer, permits) => new sablock.Semaphore(buffer, 0, permits, OPTIONS),
   },
+  fairSemaphore: {
+    share: () => new SharedArrayBuffer(4),
+    open: (buffer, permits) => new sablock.Semaphore(buffer, 0, permits, { ...OPTIONS, fair: true }),
+  },
   barrier: {
     share: () => new SharedArrayBuffer(8),
     open(buffer, parties) {

@@ -5,11 +5,11 @@
 const { spawnSync } = require('node:child_process');
 const fs = require('node:fs');
 const path = require('node:path');
+const { buildVariant } = require('../../scripts/variant.js');
 
 const ROOT = path.join(__dirname, '..', '..');
 const NATIVE_PACKAGE = 'sablock-bench-native';
 const NATIVE = path.join(ROOT, 'bench', 'native.node');
-const ABLATION = path.join(ROOT, 'target', 'ablation');
 
 /** The `code` of the error where there is no addon. */
 const NOT_BUILT = 'NOT_BUILT';
@@ -46,29 +46,7 @@ function loadNative() {
   });
 }
 
-/**
- * Builds the binary with the cargo feature `ablation`, which the shipped one does not have, and puts the package's files
- * beside it. Returns the folder. The target folder is its own, so that neither build throws the other's work away.
- */
-function buildAblation() {
-  const folder = path.join(ABLATION, 'package');
-  const { files } = require(path.join(ROOT, 'package.json'));
-  fs.rmSync(folder, { recursive: true, force: true });
-  for (const file of ['package.json', ...files]) {
-    const from = path.join(ROOT, file);
-    if (fs.existsSync(from)) fs.cpSync(from, path.join(folder, file), { recursive: true });
-  }
-  console.log(`Building the package with the feature ablation in ${path.relative(ROOT, ABLATION)}`);
-  const napi = path.join(ROOT, 'node_modules', '@napi-rs', 'cli', 'dist', 'cli.js');
-  const what = ['build', '--platform', '--release', '--no-js', '--features', 'ablation'];
-  const where = ['--target-dir', path.join(ABLATION, 'build'), '--output-dir', folder, '--dts', 'binding.d.ts'];
-  const { error, status } = spawnSync(process.execPath, [napi, ...what, ...where], {
-    cwd: ROOT,
-    stdio: ['ignore', 'ignore', 'inherit'],
-  });
-  if (error) throw error;
-  if (status !== 0) throw new Error('The package could not be built with the feature ablation');
-  return folder;
-}
+/** The package with the cargo feature `ablation`; returns its folder. */
+const buildAblation = () => buildVariant('ablation');
 
 module.exports = { NOT_BUILT, buildNative, loadNative, buildAblation };

@@ -6,10 +6,11 @@ const { WorkerGroup, throughput } = require('../lib/workers');
 const { busyFor, threadNs } = require('../lib/clock');
 const { JAIN, max } = require('../lib/stats');
 
-async function run(contender, { workers, hold, ms, isSemaphore = false }) {
-  const memory = isSemaphore ? contender.semaphore.share(1) : contender.share(1);
+/** Of a mutex, or of permits: `kind` is the contender's word for its semaphore. */
+async function run(contender, { workers, hold, ms, kind, permits = 1 }) {
+  const memory = kind === undefined ? contender.share(1) : contender[kind].share(permits);
   const data = new Int32Array(new SharedArrayBuffer(64));
-  const shared = { isSemaphore, memory, data, hold };
+  const shared = { kind, permits, memory, data, hold };
   const group = await WorkerGroup.start(workers, 'hold-loop.js', contender.name, () => shared);
   const { wrong, rate, jain, holds, results } = await throughput(group, data, ms);
   if (wrong) return { wrong };

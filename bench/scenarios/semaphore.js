@@ -1,6 +1,6 @@
 'use strict';
-// Permits: what one costs that nobody else wants, beside the same verbs of a mutex, and one permit that four workers want.
-// Strict order has its price there: the mutexes beside it let a worker that comes by take what another was woken for.
+// Permits: what one costs that nobody else wants, beside the same verbs of a mutex, and a few that many workers want. There the fair
+// semaphore shows what a strict order costs.
 
 const { timePairs } = require('../lib/clock');
 const { byName, faultOf, has } = require('../lib/contenders');
@@ -92,7 +92,7 @@ function faultOfPermits(semaphore) {
 
 async function run(contender, { pair, ms, ...params }) {
   if (pair === undefined) {
-    return contender.oneThread ? null : contended.run(contender, { ...params, ms, isSemaphore: true });
+    return contender.oneThread ? null : contended.run(contender, { ...params, ms, kind: 'semaphore' });
   }
   const semaphore = contender.semaphore.open(contender.semaphore.share(PERMITS), PERMITS);
   const { needs, loop } = PAIRS[pair];
@@ -136,13 +136,37 @@ module.exports = {
     ...(short ? [1] : [1, 20]).map((hold) => ({
       name: `one permit, 4 workers, ${hold} µs`,
       params: { workers: 4, hold, ms: short ? 100 : 800 },
-      // No goal for the rate: none of the others keeps an order.
-      goals: [{ metric: 'jain', atLeast: 0.95 }],
+      goals: [
+        { metric: 'rate', versus: 'limit', atLeast: 0.8 },
+        { metric: 'rate', versus: 'plain', atLeast: 1 },
+        { metric: 'jain', atLeast: 0.95 },
+      ],
     })),
+    {
+      name: 'two permits, 4 workers, 1 µs',
+      params: { workers: 4, hold: 1, permits: 2, ms: short ? 100 : 800 },
+      goals: [
+        { metric: 'rate', versus: 'limit', atLeast: 0.8 },
+        { metric: 'jain', atLeast: 0.95 },
+      ],
+    },
+    ...(short
+      ? []
+      : [
+          {
+            name: '4 permits, 16 workers, 20 µs',
+            params: { workers: 16, hold: 20, permits: 4, ms: 2000 },
+            goals: [{ metric: 'jain', atLeast: 0.95 }],
+          },
+        ]),
   ],
   run,
   limits: [
     { name: 'a Mutex', run: mutex },
+    {
+      name: 'a fair Semaphore',
+      run: onlyContended((params) => contended.run(sablock(), { ...params, kind: 'fairSemaphore' })),
+    },
     { name: 'a plain mutex', run: onlyContended((params) => contended.run(byName('plain'), params)) },
     { name: 'one thread alone', run: onlyContended(contended.alone) },
   ],

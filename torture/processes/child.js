@@ -5,9 +5,9 @@ const path = require('node:path');
 const { createRandom } = require('./random.js');
 const { Locker } = require('./locker.js');
 
-const [, , directory, log, id, names, seed] = process.argv;
+const [, , directory, logs, id, names, seed, kind] = process.argv;
 const random = createRandom(Number(seed));
-const options = { directory, log, names: Number(names) };
+const options = { directory, logs, names: Number(names), kind };
 const locker = new Locker({ ...options, holder: `${id}.0`, seed: random.below(2 ** 31) });
 
 let isOver = false;

@@ -1,37 +1,42 @@
 // Locks names in every way, and writes what happens: `W` before it asks, `B` as soon as it is in, `C` once it has marked the
 // lock as consistent, `E` before it unlocks, `D` when it got nothing.
 
-const fs = require('node:fs');
 const { setTimeout: sleep } = require('node:timers/promises');
 const { LockManager } = require('../..');
+const { createLog } = require('./log.js');
 const { createRandom } = require('./random.js');
 
-const LONGEST_HOLD_MS = 6;
+/** How long holds take, how many share, how many of them for long, and how long one waits to hold a name alone. */
+const KINDS = {
+  crowd: { holdMs: 6, shared: 0.25, long: 0, longMs: 0, aloneMs: Infinity },
+  readers: { holdMs: 6, shared: 0.7, long: 0.1, longMs: 8000, aloneMs: 300 },
+};
 const pauser = new Int32Array(new SharedArrayBuffer(4));
 
 class Locker {
-  #file;
+  #log;
   #manager;
   #random;
   #holder;
   #names;
   #mayBlock;
+  #kind;
   #isOver = false;
   #tasks = [];
   #serial = 0;
 
-  constructor({ directory, log, names, holder, seed, mayBlock = false }) {
-    this.#file = fs.openSync(log, 'a');
+  constructor({ directory, logs, names, holder, seed, kind, mayBlock = false }) {
+    this.#log = createLog(logs, holder);
     this.#manager = new LockManager({ directory });
     this.#random = createRandom(seed);
     this.#holder = holder;
     this.#names = names;
     this.#mayBlock = mayBlock;
+    this.#kind = KINDS[kind];
   }
 
-  /** One call of the system: lines of different writers do not mix. */
   write(line) {
-    fs.writeSync(this.#file, `${line}\n`);
+    this.#log.write(line);
   }
 
   run(count) {
@@ -46,7 +51,7 @@ class Locker {
   async #loop() {
     while (!this.#isOver) {
       const who = `${this.#holder}.${this.#serial++} n${this.#random.below(this.#names)}`;
-      const mode = this.#random.next() < 0.25 ? 'shared' : 'exclusive';
+      const mode = this.#random.next() < this.#kind.shared ? 'shared' : 'exclusive';
       this.write(`W ${who} ${mode} - ${Date.now()}`);
       const isIn =
         this.#mayBlock && this.#random.next() < 0.3 ? this.#block(who, mode) : await this.#request(who, mode);
@@ -63,6 +68,8 @@ class Locker {
       options.ifAvailable = true;
     } else if (chance < 0.25) {
       options.timeout = this.#random.below(20);
+    } else if (mode === 'exclusive' && this.#kind.aloneMs !== Infinity) {
+      options.timeout = this.#kind.aloneMs;
     } else if (chance < 0.35) {
       const controller = new AbortController();
       options.signal = controller.signal;
@@ -72,7 +79,7 @@ class Locker {
       return await this.#manager.request(nameIn(who), options, async (lock) => {
         if (lock === null) return false;
         this.#begin(who, lock);
-        await sleep(this.#random.below(LONGEST_HOLD_MS));
+        await sleep(this.#holdMs(mode));
         this.#end(who, lock);
         return true;
       });
@@ -82,17 +89,23 @@ class Locker {
   }
 
   #block(who, mode) {
-    const timeout = this.#random.next() < 0.3 ? this.#random.below(20) : Infinity;
+    const longest = mode === 'exclusive' ? this.#kind.aloneMs : Infinity;
+    const timeout = this.#random.next() < 0.3 ? this.#random.below(20) : longest;
     try {
       return this.#manager.requestSync(nameIn(who), { mode, timeout }, (lock) => {
         this.#begin(who, lock);
-        Atomics.wait(pauser, 0, 0, this.#random.below(LONGEST_HOLD_MS));
+        Atomics.wait(pauser, 0, 0, this.#random.below(this.#kind.holdMs));
         this.#end(who, lock);
         return true;
       });
     } catch (error) {
       return expected(error);
     }
+  }
+
+  #holdMs(mode) {
+    const isLong = mode === 'shared' && !this.#isOver && this.#random.next() < this.#kind.long;
+    return this.#random.below(isLong ? this.#kind.longMs : this.#kind.holdMs);
   }
 
   #begin(who, { mode, abandoned }) {

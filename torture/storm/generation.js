@@ -23,6 +23,8 @@ exports.Generation = class Generation {
   #kinds;
   #sabotage;
   #endedBefore = stats().ended;
+  /** How many were let in once their end had begun. */
+  #late = 0;
   /** For the checks. */
   #view = {
     places: on(this.#buffer),
@@ -43,7 +45,7 @@ exports.Generation = class Generation {
     this.#sabotage = sabotage;
   }
 
-  /** Returns `{ turns, ended }`: how often workers had their turn, and by column how many ended while they held. */
+  /** Returns `{ turns, ended, several, late }`: how often workers had their turn, and by column how many ended while they held. */
   async run() {
     const releases = await this.#survive();
     let slot = 0;
@@ -80,6 +82,7 @@ exports.Generation = class Generation {
       sabotage: this.#sabotage,
       slot,
     };
+    for (const kind of this.#kinds) kind.prepare?.(this.#view, slot);
     const worker = new Worker(join(__dirname, 'worker.js'), { workerData });
     const failed = new Promise((_, reject) => worker.on('error', reject));
     const pause = (ms) => Promise.race([failed, new Promise((resolve) => setTimeout(resolve, ms))]);
@@ -90,7 +93,9 @@ exports.Generation = class Generation {
     }
     await pause((this.#below(1000) / 1000) * LONGEST_MS);
     Atomics.store(doomed, slot, 1);
-    await worker.terminate();
+    const ended = worker.terminate();
+    for (const kind of this.#kinds) this.#late += Number(kind.begunToEnd?.(this.#view, slot) ?? 0);
+    await ended;
     if (performance.now() > giveUpAt + LONGEST_MS) throw new Error('A worker does not end');
   }
 
@@ -117,6 +122,6 @@ exports.Generation = class Generation {
       const held = ended.filter((_, column) => entryOf(places, slot, column).sure > 0);
       if (held.length > 1) several += 1;
     }
-    return { turns: Atomics.load(places.cells, CELLS.TURNS), ended, several };
+    return { turns: Atomics.load(places.cells, CELLS.TURNS), ended, several, late: this.#late };
   }
 };

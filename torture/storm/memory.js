@@ -1,7 +1,7 @@
 // The shared memory of one generation: a primitive of each kind, plain memory that shows who is inside, and each worker's
 // ledger of what it holds.
 
-const { Barrier, Latch, LockTable, Mutex, Once, RwLock, Semaphore, layout } = require('../package.js');
+const { AutoResetEvent, Barrier, Latch, LockTable, Mutex, Once, RwLock, Semaphore, layout } = require('../package.js');
 
 const PERMITS = 3;
 const LOCKS = 4;
@@ -18,6 +18,14 @@ const CELLS = { TURNS: 0, NOTED: 1, ARRIVALS: 2, PASSES: 3 };
 
 const onces = Object.fromEntries(Array.from({ length: ONCES }, (_, index) => [`once${index}`, Once]));
 
+/** What the worker in each slot waits for until it ends; see kinds/late.js. */
+const LATE = { event: AutoResetEvent, mutex: Mutex, rw: RwLock, semaphore: [Semaphore, PERMITS] };
+const late = Object.fromEntries(
+  Array.from({ length: SLOTS }, (_, slot) =>
+    Object.entries(LATE).map(([name, type]) => [`${name}${slot}`, type]),
+  ).flat(),
+);
+
 const PLACES = layout({
   cells: [Int32Array, 8],
   rw: RwLock,
@@ -30,6 +38,7 @@ const PLACES = layout({
   mutex: Mutex,
   table: [LockTable, LOCKS],
   ...onces,
+  ...late,
   /** Who is inside, by column, as it wrote itself; 0: nobody. Changed without atomics. */
   inside: [Int32Array, WIDTH],
   /** A number that a writer changes in two steps. */
@@ -51,7 +60,13 @@ exports.create = () => PLACES.create();
 /** The same memory in any thread. */
 exports.on = (buffer) => {
   const places = PLACES.on(buffer);
-  return { ...places, onces: Object.keys(onces).map((name) => places[name]) };
+  return {
+    ...places,
+    onces: Object.keys(onces).map((name) => places[name]),
+    late: Array.from({ length: SLOTS }, (_, slot) =>
+      Object.fromEntries(Object.keys(LATE).map((name) => [name, places[`${name}${slot}`]])),
+    ),
+  };
 };
 
 /** Says what must not be; only the first has room. */

@@ -8,6 +8,7 @@ exports.SABOTAGES = {
   'lose-entry': { kind: 'latch', found: /latch: the count/ },
   'count-down-twice': { kind: 'latch', found: /count/ },
   'mend-barrier': { kind: 'barrier', found: /barrier: a member ended/ },
+  'mark-late': { kind: 'late', found: /marked by one that never had it/ },
   'hide-end': { kind: 'mutex', found: /there is no mark|is inside/ },
   // The ledger says nothing of what a worker holds, all the time.
   'forget-lock': { kind: 'table', found: /nobody ended inside, and there is a mark/ },

@@ -1,12 +1,12 @@
-// There are never more permits than there are; none is lost and none comes from nowhere; and grants are in the order of the
-// queue: while somebody surely stood there in vain, nobody who came later got any.
+// There are never more permits than there are; none is lost and none comes from nowhere; and grants of a fair one are in the order
+// of the queue: while somebody surely stood there in vain, nobody who came later got any.
 
 const { PHASES } = require('../../log.js');
 const { describe, inVainUntil } = require('./describe.js');
 
-exports.check = ({ uses, of, leftOver }, report) => {
+exports.check = ({ uses, of, fair, leftOver }, report) => {
   checkPeak(uses, of, report);
-  checkPlaces(uses, report);
+  if (fair) checkPlaces(uses, report);
   // Forgotten, and perhaps not added again.
   const lost = uses.filter(({ thread, phase, cleared }) => thread.died && cleared && phase === PHASES.LEAVING);
   const least = of - lost.reduce((sum, { count }) => sum + count, 0);

@@ -9,8 +9,12 @@ use parking_lot::FairMutex;
 use sablock::agents::Agent;
 use sablock::engine::deadline::Clock;
 use sablock::engine::{Engine, Patience};
-use sablock::engine::{HoldOwner, Limit, Outcome};
+use sablock::engine::{Hold, HoldOwner, Limit, Outcome, Request};
 use sablock::memory::Place;
+use sablock::primitives::mutex::MUTEX;
+
+/// What everybody asks for.
+pub const HOLD: Hold = Hold::exclusive(HoldOwner::Thread);
 
 /// The process's engine, as the addon has it.
 pub fn engine() -> &'static Engine {
@@ -96,13 +100,13 @@ impl<const FAST: bool> Counter for Sablock<FAST> {
         // SAFETY: an aligned atomic; every thread has ended its waits before the counter ends.
         let word = unsafe { Place::new(NonNull::from(&self.word), 0) };
         if !self.exchange(0, agent.id) {
-            let attempt = engine().lock(agent, word, HoldOwner::Thread, Limit::Endless, &mut || true);
+            let attempt = engine().wait(agent, &MUTEX, word, Request::Hold(HOLD), Limit::Endless, &mut || true);
             assert!(matches!(attempt, Ok(Outcome::GRANTED)));
         }
         // SAFETY: this thread holds the word.
         inside(unsafe { &mut *self.count.get() });
         if !self.exchange(agent.id, 0) {
-            engine().unlock(agent, word, HoldOwner::Thread).expect("it is held");
+            engine().release(agent, &MUTEX, word, HOLD).expect("it is held");
         }
     }
     fn total(self) -> u64 {

@@ -5,11 +5,11 @@ use std::sync::atomic::AtomicU32;
 use std::time::{Duration, Instant};
 
 use criterion::{Criterion, Throughput};
-use sablock::engine::{EventLoop, HoldOwner, Limit, Outcome, Reply, Settled};
+use sablock::engine::{EventLoop, Limit, Outcome, Reply, Request, Settled};
 use sablock::memory::Place;
 use sablock::primitives::mutex::MUTEX;
 
-use crate::counters::engine;
+use crate::counters::{HOLD, engine};
 
 const MANY: usize = 10_000;
 const ACQUIRED: Outcome = Outcome::GRANTED;
@@ -26,12 +26,15 @@ impl<'w> Waits<'w> {
         // SAFETY: an aligned atomic that outlives the waits.
         let word = unsafe { Place::new(NonNull::from(memory), 0) };
         let mut waits = EventLoop::new(engine(), engine().agents.add(0).expect("ids are left"));
-        assert_eq!(waits.lock(word, HoldOwner::Thread, Limit::Endless).expect("a sound word"), Reply::Now(ACQUIRED));
+        assert_eq!(
+            waits.wait(&MUTEX, word, Request::Hold(HOLD), Limit::Endless).expect("a sound word"),
+            Reply::Now(ACQUIRED)
+        );
         Self { word, waits, _memory: memory }
     }
 
     fn enqueue(&mut self) -> u32 {
-        match self.waits.lock(self.word, HoldOwner::Thread, Limit::Endless).expect("a sound word") {
+        match self.waits.wait(&MUTEX, self.word, Request::Hold(HOLD), Limit::Endless).expect("a sound word") {
             Reply::Pending(token) => token,
             Reply::Now(attempt) => panic!("{attempt:?} of a word that is held"),
         }
@@ -44,7 +47,7 @@ impl<'w> Waits<'w> {
     }
 
     fn unlock(&self) {
-        engine().unlock(self.waits.agent(), self.word, HoldOwner::Thread).expect("it is held");
+        engine().release(self.waits.agent(), &MUTEX, self.word, HOLD).expect("it is held");
     }
 }
 
