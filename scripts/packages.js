@@ -49,6 +49,7 @@ exports.packMain = (staging, destination, platforms) => {
   const generated = generate();
   for (const file of [...manifest.files, 'README.md', 'LICENSE']) {
     if (file in generated) fs.writeFileSync(path.join(folder, file), generated[file]);
+    else if (file === 'README.md') fs.writeFileSync(path.join(folder, file), toPackedReadme());
     else fs.cpSync(path.join(root, file), path.join(folder, file), { recursive: true });
   }
   const { devDependencies, scripts, napi, ...published } = manifest;
@@ -58,6 +59,19 @@ exports.packMain = (staging, destination, platforms) => {
   writeManifest(folder, { ...published, ...common(), optionalDependencies });
   return pack(folder, destination);
 };
+
+/** A link of Markdown, or a picture: what it shows, and the file that it leads to. */
+const LINK = /!?\[((?:[^\]]|\](?!\())*)\]\((?!https?:|#)([^)#]+)(?:#[^)]*)?\)/g;
+
+/** The README, whose links lead to files of the package: to llms-full.txt for the guides, which are there, else nowhere. */
+function toPackedReadme() {
+  const isPacked = (file) => manifest.files.some((packed) => file === packed || file.startsWith(`${packed}/`));
+  return fs.readFileSync(path.join(root, 'README.md'), 'utf8').replaceAll(LINK, (link, text, file) => {
+    if (link.startsWith('!')) return '';
+    if (isPacked(file) || file === 'LICENSE') return link;
+    return file.startsWith('docs/guides/') ? `[${text}](llms-full.txt)` : text;
+  });
+}
 
 /** Writes the folder of a platform's package around its binary, and packs it. Returns the tarball. */
 exports.packPlatform = (staging, destination, platform, file) => {

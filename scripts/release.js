@@ -17,8 +17,11 @@ const { packMain, packPlatform, PLATFORMS, VERSION } = require('./packages.js');
 /** The oldest glibc that the packages support. */
 const GLIBC_FLOOR = [2, 17];
 
+/** The oldest macOS: the first one for arm64. The workflow's MACOSX_DEPLOYMENT_TARGET says it to the linker. */
+const MACOS_FLOOR = [11, 0];
+
 /** A release build is well below this. */
-const MAX_BYTES = 1.9e6;
+const MAX_BYTES = 2.1e6;
 
 /** Marks a file that replaces a binary in a dry run. */
 const STAND_IN = 'sablock: a stand-in, not a binary';
@@ -48,6 +51,21 @@ function newestGlibc(text) {
   return versions.sort((a, b) => a[0] - b[0] || a[1] - b[1]).at(-1);
 }
 
+const MACH_O_COMMANDS = 32;
+/** The load commands that name the oldest macOS, and where in them. */
+const MACOS_VERSIONS = { 36: 8 /* LC_VERSION_MIN_MACOSX */, 50: 12 /* LC_BUILD_VERSION */ };
+
+/** The oldest macOS that the binary is linked for. */
+function oldestMacos(bytes) {
+  let at = MACH_O_COMMANDS;
+  for (let left = bytes.readUInt32LE(16); left > 0 && at + 16 <= bytes.length; left--) {
+    const version = MACOS_VERSIONS[bytes.readUInt32LE(at)];
+    if (version !== undefined) return [bytes.readUInt16LE(at + version + 2), bytes[at + version + 1]];
+    at += bytes.readUInt32LE(at + 4);
+  }
+  return undefined;
+}
+
 const isAbove = (version, floor) => version[0] > floor[0] || (version[0] === floor[0] && version[1] > floor[1]);
 
 /** The reasons not to publish this file for this platform. A trial accepts stand-ins and any glibc. */
@@ -67,6 +85,13 @@ function objectionsTo(platform, file, isTrial) {
     if (newest === undefined) found.push('is not for glibc');
     else if (!isTrial && isAbove(newest, GLIBC_FLOOR)) {
       found.push(`needs glibc ${newest.join('.')}, but ${GLIBC_FLOOR.join('.')} must do`);
+    }
+  }
+  if (platform.os === 'darwin') {
+    const oldest = oldestMacos(bytes);
+    if (oldest === undefined) found.push('does not tell for which macOS it is');
+    else if (!isTrial && isAbove(oldest, MACOS_FLOOR)) {
+      found.push(`needs macOS ${oldest.join('.')}, but ${MACOS_FLOOR.join('.')} must do`);
     }
   }
   return found;

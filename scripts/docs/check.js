@@ -1,4 +1,4 @@
-// npm run docs:check: runs every block of JavaScript in the documents and in index.d.ts, and checks the rest
+// npm run docs:check: runs every block of JavaScript and TypeScript in the documents and in index.d.ts, and checks the rest
 // that a reader may rely on: members, links, names of npm scripts, error codes, llms.txt. CONTRIBUTING.md says how blocks are
 // marked.
 
@@ -17,17 +17,18 @@ const {
   read,
   root,
 } = require('./documents.js');
-const { generate, listGuides } = require('./llms.js');
+const { generate, listGuides, listReference } = require('./llms.js');
 const { run } = require('./programs.js');
+const { checkTypes } = require('./types.js');
 const { install, RUNTIMES } = require('../runtimes.js');
 const sablock = require('../..');
 
-const REFERENCE = 'index.d.ts';
+const REFERENCE = listReference();
 const DOCTOR = 'doctor.d.ts';
 const ERRORS = 'docs/guides/errors.md';
 const LOADS_SABLOCK = /(require\(|from )'sablock'/;
 /** Other names of languages that the check runs, under which a block would not be run. */
-const UNCHECKED = /^(javascript|mjs|cjs|jsx|ts|tsx|typescript|bash|shell|console)\b/;
+const UNCHECKED = /^(javascript|mjs|cjs|jsx|tsx|typescript|bash|shell|console)\b/;
 const CODE = /\b(?:ERR|SABLOCK)_[A-Z_]+\b/g;
 
 const problems = [];
@@ -44,10 +45,12 @@ const toNode = (version) =>
     ? process.execPath
     : install(RUNTIMES.find((runtime) => runtime.kind === 'node' && runtime.version >= version));
 
-/** Makes an argument of `run` from a `js` block. `text` is the block after it, which may be its output. */
+/** Makes an argument of `run` from a `js` or `ts` block. `text` is the block after it, which may be its output. */
 const toProgram = (file, block, text) => {
-  const { code, line, marker } = block;
-  const isFragment = file === REFERENCE ? !LOADS_SABLOCK.test(code) : marker === 'fragment';
+  const { code, language, line, marker } = block;
+  const isTyped = language === 'ts';
+  if (isTyped && marker === 'types only') return { file, line, code, isTyped };
+  const isFragment = REFERENCE.includes(file) ? !LOADS_SABLOCK.test(code) : marker === 'fragment';
   const version = /^Node\.js (\d+)$/.exec(marker ?? '');
   const needs = /^needs: (\w+(?:, \w+)*)$/.exec(marker ?? '');
   const isDoctored = marker === 'doctor';
@@ -56,13 +59,13 @@ const toProgram = (file, block, text) => {
   const output = text?.language === 'text' ? text.code : null;
   const isToCome = needs?.[1].split(', ').some((name) => !(name in sablock)) ?? false;
   const node = version === null ? process.execPath : toNode(version[1]);
-  return { file, line, code, isFragment, isDoctored, output, node: isToCome ? undefined : node };
+  return { file, line, code, isTyped, isFragment, isDoctored, output, node: isToCome ? undefined : node };
 };
 
 const programsOf = ({ file, blocks }) =>
   blocks.flatMap((block, index) => {
-    if (UNCHECKED.test(block.language)) report(file, block.line, `write js or sh, not ${block.language}`);
-    return block.language === 'js' ? [toProgram(file, block, blocks[index + 1])] : [];
+    if (UNCHECKED.test(block.language)) report(file, block.line, `write js, ts or sh, not ${block.language}`);
+    return block.language === 'js' || block.language === 'ts' ? [toProgram(file, block, blocks[index + 1])] : [];
   });
 
 const runAll = async (programs) => {
@@ -129,11 +132,11 @@ const sources = (folder) =>
     .map((name) => read(path.join(folder, name)))
     .join('\n');
 
-/** Checks that every code in the documents occurs in the sources, and that the table of errors has every `ERR_LOCK_` code of `lib/`. */
+/** Checks that every code in the documents occurs in the sources (that of the tests' environment in their helpers), and that the table of errors has every `ERR_LOCK_` code of `lib/`. */
 const checkCodes = () => {
   const ofLib = sources('lib').match(CODE);
-  const known = new Set([...ofLib, ...sources('src').match(CODE)]);
-  const texts = [...documents.map(({ file }) => file), REFERENCE];
+  const known = new Set([...ofLib, ...sources('src').match(CODE), ...sources('__test__/helpers').match(CODE)]);
+  const texts = [...documents.map(({ file }) => file), ...REFERENCE];
   for (const file of texts) {
     read(file)
       .split('\n')
@@ -154,16 +157,20 @@ const checkCodes = () => {
 /** Checks that index.d.ts declares what the package exports, and that each class has the members that it declares. */
 const checkMembers = () => {
   const compare = (what, declared, actual) => {
-    for (const name of declared) if (!actual.includes(name)) report(REFERENCE, 1, `${what} has no ${name}`);
-    for (const name of actual) if (!declared.includes(name)) report(REFERENCE, 1, `${what} has ${name}, undeclared`);
+    for (const name of declared) if (!actual.includes(name)) report('index.d.ts', 1, `${what} has no ${name}`);
+    for (const name of actual) if (!declared.includes(name)) report('index.d.ts', 1, `${what} has ${name}, undeclared`);
   };
-  const nameOf = (key) => (key === Symbol.dispose ? '[Symbol.dispose]' : key);
+  const symbols = new Map([
+    [Symbol.dispose, '[Symbol.dispose]'],
+    [Symbol.asyncDispose, '[Symbol.asyncDispose]'],
+  ]);
+  const nameOf = (key) => symbols.get(key) ?? key;
   const keysOf = (object, implied) =>
     Reflect.ownKeys(object)
       .filter((key) => !implied.includes(key))
       .map(nameOf);
 
-  const declared = exportsOf(REFERENCE);
+  const declared = new Map(REFERENCE.flatMap((file) => [...exportsOf(file)]));
   compare('the package', [...declared.keys()], Object.keys(sablock));
   const exported = new Map(Object.entries(sablock).map(([name, value]) => [value.prototype, name]));
   for (const [name, members] of declared) {
@@ -187,8 +194,13 @@ const checkMembers = () => {
 
 const checkGuides = () => {
   const listed = listGuides().map(({ file }) => file);
-  for (const { file } of documents) {
-    if (file.startsWith('docs/guides/') && !listed.includes(file)) report('README.md', 1, `the list lacks ${file}`);
+  for (const { file, blocks } of documents) {
+    if (!file.startsWith('docs/guides/')) continue;
+    if (!listed.includes(file)) report('README.md', 1, `the list lacks ${file}`);
+    // The doctor's reports have the lines of the source.
+    const first = blocks.find(({ language }) => language === 'js');
+    if (first === undefined || first.marker === 'doctor') continue;
+    if (!blocks.some(({ language }) => language === 'ts')) report(file, first.line, 'not in TypeScript too');
   }
 };
 
@@ -204,13 +216,15 @@ const main = async () => {
   checkGuides();
   checkLlms();
 
-  const references = [REFERENCE, DOCTOR].map((file) => ({ file, blocks: examplesOf(file) }));
+  const references = [...REFERENCE, DOCTOR].map((file) => ({ file, blocks: examplesOf(file) }));
   const programs = [...documents, ...references].flatMap(programsOf);
+  const typed = programs.filter(({ isTyped }) => isTyped);
+  for (const { file, line, problem } of checkTypes(typed)) report(file, line, problem);
   await runAll(programs.filter(({ node }) => node !== undefined));
 
   const fragments = programs.filter(({ isFragment }) => isFragment).length;
   console.log(
-    `${programs.length - fragments} programs, ${fragments} fragments, ${links} links in ${documents.length} documents`,
+    `${programs.length - fragments} programs, of which ${typed.length} are typed, ${fragments} fragments, ${links} links in ${documents.length} documents`,
   );
   for (const problem of problems) console.log(problem);
   if (problems.length > 0) process.exitCode = 1;

@@ -1,5 +1,5 @@
 // llms.txt and llms-full.txt: the documentation as an index and as one file, for programs that read. Made from README.md,
-// the guides and index.d.ts. `npm run docs` writes both. llms.txt is in git, and `npm run docs:check` compares it;
+// the guides and the reference. `npm run docs` writes both. llms.txt is in git, and `npm run docs:check` compares it;
 // llms-full.txt is made again for each package (scripts/packages.js). Needs no package, since packing has none of these.
 
 const fs = require('node:fs');
@@ -19,6 +19,13 @@ const listGuides = () =>
     return { file, title: title.replaceAll('`', ''), summary: summary.replaceAll('`', '') };
   });
 
+/** The files of the package's own reference, room by room. */
+const listReference = () =>
+  fs
+    .readdirSync(path.join(root, 'types'))
+    .sort()
+    .map((file) => `types/${file}`);
+
 const toIndex = (guides) => `# ${name}
 
 > ${description}
@@ -28,7 +35,7 @@ In the npm package, llms-full.txt has all of this in one file.
 ## Documentation
 
 - [README](README.md): what it is for, install, example, guarantees, errors, limits
-- [index.d.ts](index.d.ts): every member: whether it blocks, who may call it, units, ranges, errors
+- [types](types): a file for each room, which index.d.ts exports: every member: whether it blocks, who may call it, units, ranges, errors
 - [doctor.d.ts](doctor.d.ts): the lock doctor: options, report
 
 ## Guides
@@ -42,7 +49,7 @@ const toWhole = (guides) =>
   [
     `<!-- The documentation of ${name} in one file. Each part begins with its path, which links are relative to. -->\n`,
     ...['README.md', ...guides.map(({ file }) => file)].map((file) => toPart(file, read(file))),
-    ...['index.d.ts', 'doctor.d.ts'].map((file) => toPart(file, `\`\`\`ts\n${read(file).trim()}\n\`\`\``)),
+    ...[...listReference(), 'doctor.d.ts'].map((file) => toPart(file, `\`\`\`ts\n${read(file).trim()}\n\`\`\``)),
   ].join('\n');
 
 /** The files' contents, by name. */
@@ -51,7 +58,7 @@ const generate = () => {
   return { 'llms.txt': toIndex(guides), 'llms-full.txt': toWhole(guides) };
 };
 
-Object.assign(exports, { generate, listGuides });
+Object.assign(exports, { generate, listGuides, listReference });
 
 if (require.main === module) {
   for (const [file, contents] of Object.entries(generate())) fs.writeFileSync(path.join(root, file), contents);

@@ -1,17 +1,26 @@
-// Writes the pages of the documentation to docs/api: the reference from index.d.ts, README.md, and the guides.
+// Writes the pages of the documentation to docs/api: the reference of each entry, README.md, and the guides.
 
 const path = require('node:path');
 const { headingsOf, parse, read, root } = require('./documents.js');
 const { listGuides } = require('./llms.js');
 
+/** The entries of the package, and their readable names. */
+const MODULES = new Map([
+  ['index.d.ts', 'Reference'],
+  ['doctor.d.ts', 'Lock doctor'],
+  ['postgres.d.ts', 'PostgreSQL'],
+  ['redis.d.ts', 'Redis'],
+  ['etcd.d.ts', 'etcd'],
+]);
+
 const main = async () => {
-  const { Application, Converter, ReflectionKind } = await import('typedoc');
+  const { Application, Converter, OptionDefaults, ReflectionKind } = await import('typedoc');
   const inRoot = (file) => path.join(root, file);
   const guides = listGuides().map(({ file }) => file);
 
   const app = await Application.bootstrap({
     name: 'sablock',
-    entryPoints: [inRoot('index.d.ts'), inRoot('doctor.d.ts')],
+    entryPoints: [...MODULES.keys()].map(inRoot),
     tsconfig: path.join(__dirname, 'tsconfig.json'),
     readme: inRoot('README.md'),
     projectDocuments: guides.map(inRoot),
@@ -20,6 +29,7 @@ const main = async () => {
     navigation: { includeCategories: false, includeGroups: false },
     customCss: path.join(__dirname, 'pages.css'),
     disableSources: true,
+    highlightLanguages: [...OptionDefaults.highlightLanguages, 'sql'],
     hideGenerator: true,
     includeHierarchySummary: false,
     excludePrivate: true,
@@ -31,7 +41,7 @@ const main = async () => {
   // Readable names, in place of those of the files.
   app.converter.on(Converter.EVENT_RESOLVE_BEGIN, ({ project }) => {
     for (const module of project.getReflectionsByKind(ReflectionKind.Module)) {
-      module.name = module.name.endsWith('doctor') ? 'Lock doctor' : 'Reference';
+      module.name = MODULES.get(`${path.basename(module.name)}.d.ts`);
     }
   });
   app.converter.on(Converter.EVENT_CREATE_DOCUMENT, (_, document) => {

@@ -19,7 +19,7 @@ const PACKAGES = new Map([
   ['@opentelemetry', path.join(__dirname, 'node_modules', '@opentelemetry')],
 ]);
 
-/** For a Node.js that does not know `using` yet. */
+/** For a Node.js that knows neither types nor `using`. */
 const compile = (code) =>
   ts.transpileModule(code, {
     compilerOptions: { target: ts.ScriptTarget.ES2022, module: ts.ModuleKind.ESNext },
@@ -32,7 +32,7 @@ const asFragment = (code) =>
   `.run(__filename, async ({ ${NAMES.join(', ')} }) => {{\n${code}\n}});\n`;
 
 /** Writes the program into a new folder. Returns its path. */
-const write = ({ code, isFragment, isDoctored }) => {
+const write = ({ code, isFragment, isDoctored, isTyped }) => {
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'sablock-docs-'));
   const modules = path.join(folder, 'node_modules');
   fs.mkdirSync(modules);
@@ -40,7 +40,7 @@ const write = ({ code, isFragment, isDoctored }) => {
   const source = isFragment ? asFragment(code) : code;
   const file = path.join(folder, isModule(source) ? 'program.mjs' : 'program.js');
   // The report has the lines of the source.
-  fs.writeFileSync(file, USING_IS_KNOWN || isDoctored ? source : compile(source));
+  fs.writeFileSync(file, !isTyped && (USING_IS_KNOWN || isDoctored) ? source : compile(source));
   return file;
 };
 

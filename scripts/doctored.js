@@ -1,0 +1,35 @@
+// npm run test:doctored [-- --node 26 --short FILES]: the JS tests with the lock doctor on, which must be in nobody's way. What cannot
+// pass is in `doctored/differences.js`, test by test; a test in that list that passes is an error too. `--short` leaves out the
+// files that take longest.
+
+const fs = require('node:fs');
+const { parseArgs } = require('node:util');
+const { FAULTS, LEFT_OUT, LONG } = require('./doctored/differences.js');
+const { conclude, root, runFiles, testFiles } = require('./platforms/foreign.js');
+const { RUNTIMES, install } = require('./runtimes.js');
+const os = require('node:os');
+const path = require('node:path');
+
+const OPTIONS = { node: { type: 'string' }, short: { type: 'boolean', default: false } };
+
+async function main() {
+  const { values, positionals } = parseArgs({ allowPositionals: true, options: OPTIONS });
+  const version = values.node ?? process.versions.node.split('.')[0];
+  const binary = install(RUNTIMES.find(({ name }) => name === `node${version}`));
+  const doctored = {
+    name: 'the lock doctor',
+    work: fs.mkdtempSync(path.join(os.tmpdir(), 'doctored-')),
+    node: (_, args) => [binary, ['--require', path.join(root, 'lib', 'doctor', 'index.js'), ...args]],
+    env: {},
+    faults: FAULTS,
+  };
+  const isChosen = (file) => !LEFT_OUT.has(path.dirname(file)) && !(values.short && LONG.has(file));
+  const files = testFiles(positionals, {}).filter(isChosen);
+  try {
+    conclude(doctored, await runFiles(doctored, version, files));
+  } finally {
+    fs.rmSync(doctored.work, { recursive: true, force: true });
+  }
+}
+
+main();

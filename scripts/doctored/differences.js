@@ -1,0 +1,31 @@
+// Tests that cannot pass with the lock doctor on, and why. `npm run test:doctored` fails if one of them passes.
+
+/** Tests whose subject is what the doctor adds. */
+exports.FAULTS = [
+  {
+    file: 'diagnosis/diagnostics-channels',
+    test: 'without subscribers no clock is read and no timer started, with one it is',
+    why: 'the doctor measures each wait',
+  },
+];
+
+/** Folders that say nothing about it, or start it themselves, with options of their own. */
+exports.LEFT_OUT = new Map([
+  ['doctor', 'starts it'],
+  ['cli', 'runs programs of its own'],
+  ['layout', 'no lock is waited for'],
+  ['loading', 'runs programs of its own'],
+  ['release', 'packs and publishes: no lock'],
+  ['stores', 'takes a minute, in processes of its own'],
+  ['systems', 'runs programs of its own'],
+  ['types', 'compiles'],
+]);
+
+/** Half of the time goes into these. */
+exports.LONG = new Set([
+  'condition/condition-guards',
+  'ends/stack-ends',
+  'mutex/many-waits',
+  'named/request',
+  'rwlock/verbs',
+]);

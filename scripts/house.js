@@ -1,0 +1,208 @@
+// Checks what the folder list promises: no circle of files in `src`, `lib` and `model`, rooms that import one way only, and no
+// file of the product that is too long. The arrows are those of the sources: `require` in JS; in Rust each path that begins with
+// `crate`, `super`, `self` or a child module, followed through re-exports to the file of the name. Tests inside files do not count.
+
+const fs = require('node:fs');
+const path = require('node:path');
+
+const LONGEST = 400;
+
+/** What still stands, by its first file; nothing is to come here. */
+const STANDING = {
+  circles: ['src/doctor/contention.rs'],
+  imports: [],
+  long: ['lib/primitives/rwlock.js', 'src/files/system/unix.rs'],
+};
+
+/** What each room may import from, beside itself. */
+const BELOW = {
+  'src/node': ['doctor', 'clients', 'primitives', 'engine', 'agents', 'files', 'desk'],
+  'src/doctor': ['engine', 'agents'],
+  'src/clients': ['primitives', 'engine', 'agents'],
+  'src/primitives': ['engine', 'agents'],
+  'src/engine': ['agents'],
+  'src/agents': [],
+  'src/desk': ['agents'],
+  'src/files': [],
+  'lib/cli': ['doctor', 'named', 'primitives', 'stores', 'engine', 'load'],
+  'lib/doctor': ['named', 'primitives', 'stores', 'engine', 'load'],
+  'lib/primitives': ['engine', 'load'],
+  'lib/named': ['stores', 'engine', 'load'],
+  'lib/stores': ['engine', 'load'],
+  'lib/engine': ['load'],
+  'lib/load': [],
+};
+
+const root = path.join(__dirname, '..');
+const files = {};
+for (const [folder, extension] of [
+  ['src', '.rs'],
+  ['model/src', '.rs'],
+  ['lib', '.js'],
+]) {
+  for (const name of fs.readdirSync(path.join(root, folder), { recursive: true })) {
+    if (!name.endsWith(extension)) continue;
+    const file = path.posix.join(folder, name.replaceAll(path.sep, '/'));
+    files[file] = fs.readFileSync(path.join(root, file), 'utf8');
+  }
+}
+
+function* arrowsOfJs(file) {
+  for (const [, name] of files[file].matchAll(/require\('(\.[^']+)'\)/g)) {
+    const target = path.posix.join(path.posix.dirname(file), name);
+    if (target in files) yield target;
+  }
+}
+
+/** The code of a Rust file, without comments, strings, and the tests in it. In a block `mod x { }` `super` is the file itself. */
+function codeOf(file) {
+  return files[file]
+    .replace(/\/\/.*|"(?:[^"\\]|\\[\s\S])*"|pub\(in [^)]*\)/g, '')
+    .replace(/^#\[cfg\((?:all\()?test\b.*\]\n(?:#.*\n)*mod \w+ \{\n[\s\S]*?^\}/gm, '')
+    .replace(/^(?:pub(?:\([^)]*\))? )?mod \w+ \{\n[\s\S]*?^\}/gm, (block) => block.replaceAll('super::', 'self::'));
+}
+
+/** The file of a module, by its path from the crate's root. */
+function moduleFile(base, segments) {
+  const stem = [base, ...segments].join('/');
+  const names = segments.length === 0 ? [`${stem}/lib.rs`, `${stem}/main.rs`] : [`${stem}.rs`, `${stem}/mod.rs`];
+  return names.find((name) => name in files);
+}
+
+/** Where the names come from that a module re-exports, as paths from the crate's root. */
+const reExports = new Map();
+
+/** All paths of a `use`, with `{a, b::c}` written out. */
+function* written(tree, prefix = []) {
+  const open = tree.indexOf('{');
+  if (open < 0) {
+    const [used] = tree.trim().split(/\s+as\s+/);
+    if (used !== '') yield [...prefix, ...used.split('::')];
+    return;
+  }
+  const head = tree.slice(0, open).trim().replace(/::$/, '');
+  const inner = tree.slice(open + 1, tree.lastIndexOf('}'));
+  let [depth, part] = [0, ''];
+  for (const character of `${inner},`) {
+    if (character === ',' && depth === 0) {
+      yield* written(part, [...prefix, ...head.split('::').filter(Boolean)]);
+      part = '';
+      continue;
+    }
+    depth += { '{': 1, '}': -1 }[character] ?? 0;
+    part += character;
+  }
+}
+
+function* pathsOf(file, isUse) {
+  const code = codeOf(file);
+  const base = file.startsWith('model/') ? 'model/src' : 'src';
+  const segments = file
+    .slice(base.length + 1)
+    .replace(/(^|\/)(lib|main|mod)?\.rs$/, '')
+    .replace(/\.rs$/, '')
+    .split('/')
+    .filter(Boolean);
+  const absolute = ([first, ...rest]) => {
+    if (first === 'crate') return rest;
+    if (first === 'self') return [...segments, ...rest];
+    if (first !== 'super') return moduleFile(base, [...segments, first]) && [...segments, first, ...rest];
+    const ups = rest.findIndex((segment) => segment !== 'super') + 1;
+    return [...segments.slice(0, -ups), ...rest.slice(ups - 1)];
+  };
+  const uses = code.matchAll(/^ *(pub(?:\([^)]*\))? )?use ([^;]+);/gm);
+  for (const [, visible, tree] of uses) {
+    for (const used of written(tree)) {
+      const target = absolute(used.filter((segment, index) => segment !== 'self' || index === 0));
+      if (target !== undefined && target !== '') yield { base, segments, target, isReExport: visible !== undefined };
+    }
+  }
+  if (isUse) return;
+  const rest = code.replace(/^ *(pub(?:\([^)]*\))? )?use [^;]+;/gm, '');
+  for (const [used] of rest.matchAll(/\b(?<!::)[a-z_]\w*(?:::\w+)+/g)) {
+    const target = absolute(used.split('::'));
+    if (target) yield { base, target };
+  }
+}
+
+/** The file that a path leads to. */
+function fileOf(base, target, depth = 0) {
+  let segments = [];
+  for (const segment of target) {
+    const inner = moduleFile(base, [...segments, segment]);
+    if (inner === undefined) {
+      const origin = reExports.get([base, ...segments, segment].join('/'));
+      if (origin !== undefined && depth < 9) return fileOf(base, origin, depth + 1);
+      break;
+    }
+    segments = [...segments, segment];
+  }
+  return moduleFile(base, segments);
+}
+
+function* arrowsOfRust(file) {
+  for (const { base, target } of pathsOf(file, false)) yield fileOf(base, target);
+}
+
+for (const file of Object.keys(files).filter((name) => name.endsWith('.rs'))) {
+  for (const { base, segments, target, isReExport } of pathsOf(file, true)) {
+    if (isReExport) reExports.set([base, ...segments, target.at(-1)].join('/'), target);
+  }
+}
+
+const arrows = {};
+for (const file of Object.keys(files)) {
+  const found = new Set(file.endsWith('.rs') ? arrowsOfRust(file) : arrowsOfJs(file));
+  found.delete(file);
+  found.delete(undefined);
+  arrows[file] = [...found].sort();
+}
+
+/** The circles: files that reach each other (Tarjan, 1972). */
+function circles() {
+  const [found, stack, numbers, lows] = [[], [], new Map(), new Map()];
+  const visit = (file) => {
+    numbers.set(file, numbers.size);
+    lows.set(file, numbers.get(file));
+    stack.push(file);
+    for (const next of arrows[file]) {
+      if (!numbers.has(next)) visit(next);
+      if (stack.includes(next)) lows.set(file, Math.min(lows.get(file), lows.get(next)));
+    }
+    if (lows.get(file) !== numbers.get(file)) return;
+    const circle = stack.splice(stack.indexOf(file));
+    if (circle.length > 1) found.push(circle.sort());
+  };
+  for (const file of Object.keys(files)) if (!numbers.has(file)) visit(file);
+  return found;
+}
+
+const roomOf = (file) => file.split('/').slice(0, 2).join('/');
+const faults = [];
+
+/** Notes a fault of a file, unless it is one that still stands. */
+function note(kind, file, text) {
+  if (!STANDING[kind].includes(file)) faults.push(text);
+}
+
+for (const circle of circles()) {
+  const inside = (file) => arrows[file].filter((target) => circle.includes(target));
+  const tied = circle.flatMap((file) => inside(file).map((target) => `  ${file} -> ${target}`));
+  note('circles', circle[0], [`${circle.length} files import each other in a circle:`, ...tied].join('\n'));
+}
+for (const [file, targets] of Object.entries(arrows)) {
+  const below = BELOW[roomOf(file)] ?? ['load'];
+  const isAbove = (room) => room in BELOW && room !== roomOf(file) && !below.includes(path.posix.basename(room));
+  for (const target of targets.filter((name) => isAbove(roomOf(name)) && file !== 'src/lib.rs')) {
+    note('imports', file, `${file} imports ${target}, which is not below it`);
+  }
+}
+for (const [file, text] of Object.entries(files)) {
+  const lines = text.split('\n').length - 1;
+  if (lines > LONGEST) note('long', file, `${file} has ${lines} lines, more than ${LONGEST}`);
+}
+
+if (faults.length > 0) {
+  console.error(faults.join('\n'));
+  process.exitCode = 1;
+}

@@ -1,0 +1,38 @@
+// npm run test:stores: the tests of locks among machines on real servers, which they start on loopback. Installs the servers that
+// are missing if it can (Debian's packages, as root), and says in its last lines what it left out.
+
+const { spawnSync } = require('node:child_process');
+const fs = require('node:fs');
+const path = require('node:path');
+
+const servers = () => {
+  const file = require.resolve('../__test__/helpers/servers.js');
+  delete require.cache[file];
+  const { hasEtcd, hasPgBouncer, hasPostgres, hasRedis } = require(file);
+  return { postgresql: hasPostgres, pgbouncer: hasPgBouncer, 'redis-server': hasRedis, 'etcd-server': hasEtcd };
+};
+const missing = () => Object.entries(servers()).flatMap(([name, isThere]) => (isThere ? [] : [name]));
+
+if (missing().length > 0 && process.getuid?.() === 0) {
+  const run = (...args) => spawnSync('apt-get', args, { stdio: 'inherit', timeout: 300_000 });
+  run('update');
+  // One by one: what can be had is used.
+  for (const name of missing()) run('install', '-y', '--no-install-recommends', name);
+}
+
+const folder = path.join(__dirname, '..', '__test__', 'stores');
+const isTest = (file) => file.endsWith('.test.js');
+const files = fs
+  .readdirSync(folder)
+  .filter(isTest)
+  .map((file) => path.join(folder, file));
+// They wait more than they work.
+const { status } = spawnSync(process.execPath, ['--test', '--test-concurrency=2', ...files], {
+  stdio: 'inherit',
+  env: { ...process.env, SABLOCK_STORE_SECONDS: process.env.SABLOCK_STORE_SECONDS ?? '10' },
+});
+const left = missing();
+console.log(
+  left.length === 0 ? 'No server was left out.' : `Left out, since it could not be installed: ${left.join(', ')}.`,
+);
+process.exitCode = status ?? 1;

@@ -1,0 +1,34 @@
+'use strict';
+// Builds of the package with a cargo feature that the shipped binary does not have.
+
+const { spawnSync } = require('node:child_process');
+const fs = require('node:fs');
+const path = require('node:path');
+
+const root = path.join(__dirname, '..');
+
+/**
+ * Builds the binary with this feature, and puts the package's files, and `others`, beside it. Returns the folder. The target
+ * folder is its own, so that neither build throws the other's work away.
+ */
+exports.buildVariant = (feature, { release = true, others = [] } = {}) => {
+  const target = path.join(root, 'target', feature);
+  const folder = path.join(target, 'package');
+  const { files } = require(path.join(root, 'package.json'));
+  fs.rmSync(folder, { recursive: true, force: true });
+  for (const file of ['package.json', ...files, ...others]) {
+    const from = path.join(root, file);
+    if (fs.existsSync(from)) fs.cpSync(from, path.join(folder, file), { recursive: true });
+  }
+  console.log(`Building the package with the feature ${feature} in ${path.relative(root, target)}`);
+  const napi = path.join(root, 'node_modules', '@napi-rs', 'cli', 'dist', 'cli.js');
+  const what = ['build', '--platform', ...(release ? ['--release'] : []), '--no-js', '--features', feature];
+  const where = ['--target-dir', path.join(target, 'build'), '--output-dir', folder, '--dts', 'binding.d.ts'];
+  const { error, status } = spawnSync(process.execPath, [napi, ...what, ...where], {
+    cwd: root,
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
+  if (error) throw error;
+  if (status !== 0) throw new Error(`The package could not be built with the feature ${feature}`);
+  return folder;
+};
