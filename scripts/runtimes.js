@@ -1,5 +1,5 @@
-// npm run test:runtimes [-- NAME ...]: the JS tests on each runtime that the package supports. Their binaries are npm packages,
-// which are installed into target/runtimes.
+// npm run test:runtimes [-- [--short] NAME ...]: the JS tests on each runtime that the package supports. Their binaries are npm
+// packages, which are installed into target/runtimes. With `--short` the tests of what differs most between runtimes.
 
 const { execFileSync, spawn, spawnSync } = require('node:child_process');
 const fs = require('node:fs');
@@ -66,9 +66,12 @@ const USING_IS_KNOWN = parses('{ using resource = null; }');
 const ALL_LIMIT = 600_000;
 const FILE_LIMIT = 180_000;
 const AT_ONCE = os.availableParallelism();
+const isShort = process.argv.includes('--short');
+/** How the binding is loaded, how threads and loops end and wait, and what is the same for every kind. */
+const SHORT = ['ends', 'kinds', 'loading', 'mutex', 'named'];
 const files = fs
   .readdirSync(path.join(root, '__test__'), { recursive: true })
-  .filter((file) => file.endsWith('.test.js'))
+  .filter((file) => file.endsWith('.test.js') && (!isShort || SHORT.includes(path.dirname(file))))
   .map((file) => `__test__/${file}`);
 
 /** Test files that a runtime cannot run, and why. */
@@ -167,4 +170,6 @@ async function main(names) {
 
 Object.assign(exports, { RUNTIMES, install, USING_IS_KNOWN });
 
-if (require.main === module) main(process.argv.slice(2));
+if (require.main === module) {
+  main(process.argv.slice(2).filter((argument) => argument !== '--short'));
+}

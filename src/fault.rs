@@ -266,7 +266,8 @@ faults! {
     /// The gate is closed until nobody holds it.
     GateIsClosedForEver: files "those_who_share_are_in_together_beside_one_who_was_stopped_in_line",
     /// A wait that was withdrawn stays in the kernel.
-    WithdrawnWaitStays: files "withdrawn_waits_take_no_places_from_others",
+    KeeperKeepsTheLine: files "withdrawn_waits_leave_their_threads_to_others",
+    WithdrawnWaitStays: files "withdrawn_waits_leave_their_threads_to_others",
     /// What is available is tried for only if nobody is next.
     AvailableNeedsTurn: files "what_is_available_is_got_though_somebody_was_stopped_in_line",
     /// The end of an exclusive holder takes the last fence with it.

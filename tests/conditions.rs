@@ -44,7 +44,7 @@ impl World {
 
 /// A blocked thread that was notified, and cannot lock the mutex again for `why`.
 fn fails_to_lock_again(why: impl Fn(&World, &AtomicBool), is_expected: impl Fn(&Failure) -> bool) {
-    let world = &World::new(false);
+    let world = &World::with_slices(false);
     let [me, first] = &[0, 1].map(|thread| world.agent(thread));
     let is_interrupted = &AtomicBool::new(false);
     let mut next = world.event_loop();

@@ -49,7 +49,7 @@ fn some_pauses() -> impl FnMut() -> bool {
 
 #[test]
 fn a_thread_that_waited_for_something_else_during_a_pause_is_blocked_as_before() {
-    let world = &World::new(false);
+    let world = &World::with_slices(false);
     let [first, second] = &[0, 1].map(|thread| world.agent(thread));
     let [a, b, elsewhere] = [world.place(), world.other(0), world.other(1)];
     for (agent, place) in [(first, a), (second, b), (second, elsewhere)] {

@@ -576,7 +576,7 @@ fn a_wait_that_is_withdrawn_is_nobody() {
 }
 
 #[test]
-fn withdrawn_waits_take_no_places_from_others() {
+fn withdrawn_waits_leave_their_threads_to_others() {
     const MANY: usize = 70;
     let scratch = Scratch::new("places");
     let mut other = Other::start(&scratch.0);
@@ -587,9 +587,9 @@ fn withdrawn_waits_take_no_places_from_others() {
     let mut waits: Vec<_> =
         (0..MANY).map(|index| wait(&name(&scratch.0, &index.to_string()), Mode::Exclusive)).collect();
     until("as many as there may be", || (0..MANY).map(in_kernel).sum::<usize>() > 50);
-    waits.drain(..).for_each(|(waiting, _outcome)| assert!(waiting.withdraw()));
     let (_waiting, outcome) = wait(&name(&scratch.0, &MANY.to_string()), Mode::Exclusive);
-    until("it waits in the kernel", || in_kernel(MANY) == 1);
+    waits.drain(..).for_each(|(waiting, _outcome)| assert!(waiting.withdraw()));
+    until("it waits in the kernel, since there is a thread for it now", || in_kernel(MANY) == 1);
     until("nobody else does", || (0..MANY).map(in_kernel).sum::<usize>() == 0);
     assert_eq!(other.run("release"), "released");
     granted(&outcome).release();

@@ -82,7 +82,7 @@ fn to_read_and_to_write_one_lock_is_to_write_it() {
 
 #[test]
 fn without_one_of_them_none_is_held() {
-    let (world, row) = (World::new(false), Row::new());
+    let (world, row) = (World::with_slices(false), Row::new());
     let [me, other] = [0, 1].map(|thread| world.agent(thread));
     lock(&world, &other, &row, 2);
     let mut set = row.set(&[3, 2, 1]);

@@ -365,7 +365,7 @@ fn permits_that_a_loop_was_granted_and_never_knew_of_go_back_once() {
 
 #[test]
 fn a_blocked_waiter_in_strict_order_learns_that_its_word_was_overwritten() {
-    let world = &World::new(false);
+    let world = &World::with_slices(false);
     let holder = world.agent(0);
     assert_eq!(world.acquire(&holder, 2, Limit::Once), GRANTED);
     thread::scope(|scope| {

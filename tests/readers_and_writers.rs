@@ -18,11 +18,6 @@ fn pend(waits: &mut EventLoop<'_>, world: &World, request: Request) -> u32 {
     common::pend(waits, world, &RWLOCK, request)
 }
 
-/// A world whose threads find out nothing by themselves: whoever is not let in hangs.
-fn without_slices() -> World {
-    World::with(Patience { slice: Duration::from_secs(3600), grant_after: Duration::MAX, ..Patience::default() })
-}
-
 /// The loop comes, as for an offer, and is not let in.
 fn comes_in_vain(waits: &mut EventLoop<'_>, world: &World) {
     waits.agent().leave_notice(Notice::Offer(world.place().address()));
@@ -79,7 +74,7 @@ fn a_reader_whose_slice_is_over_does_not_pass_a_writer_that_waits() {
 
 #[test]
 fn a_loop_that_comes_to_read_does_not_pass_a_writer_that_waits() {
-    let world = without_slices();
+    let world = World::new(false);
     let first = world.agent(0);
     assert_eq!(world.enter(&first, READ, Limit::Once), ACQUIRED);
     let mut loops = [WRITE, READ].map(|request| {
@@ -100,7 +95,7 @@ fn a_loop_that_comes_to_read_does_not_pass_a_writer_that_waits() {
 
 #[test]
 fn a_blocked_reader_passes_the_write_of_a_loop_that_was_offered_the_lock_and_does_not_come() {
-    let world = &without_slices();
+    let world = &World::new(false);
     let [first, second] = [0, 1].map(|thread| world.agent(thread));
     let _stalled = stalled_writer(world, &first);
     assert_eq!(world.enter(&second, READ, Limit::after(PROMPT)), ACQUIRED);
@@ -109,7 +104,7 @@ fn a_blocked_reader_passes_the_write_of_a_loop_that_was_offered_the_lock_and_doe
 
 #[test]
 fn a_loop_that_reads_passes_the_write_of_a_loop_that_was_offered_the_lock_and_does_not_come() {
-    let world = &without_slices();
+    let world = &World::new(false);
     let _stalled = stalled_writer(world, &world.agent(0));
     let mut reader = world.event_loop();
     let token = pend(&mut reader, world, READ);
@@ -119,7 +114,7 @@ fn a_loop_that_reads_passes_the_write_of_a_loop_that_was_offered_the_lock_and_do
 
 #[test]
 fn a_loop_that_writes_and_comes_after_all_is_the_next_to_get_in() {
-    let world = &without_slices();
+    let world = &World::new(false);
     let [first, second] = [0, 1].map(|thread| world.agent(thread));
     let mut writer = stalled_writer(world, &first);
     assert_eq!(writer.next_settled(), None, "it comes, and a reader is in");
@@ -136,7 +131,7 @@ fn a_loop_that_writes_and_comes_after_all_is_the_next_to_get_in() {
 
 #[test]
 fn the_lock_is_kept_for_a_loop_that_came_in_vain_to_read() {
-    let world = without_slices();
+    let world = World::new(false);
     let writer = world.agent(0);
     assert_eq!(world.enter(&writer, WRITE, Limit::Once), ACQUIRED);
     let mut reader = world.event_loop();
@@ -152,7 +147,7 @@ fn the_lock_is_kept_for_a_loop_that_came_in_vain_to_read() {
 
 #[test]
 fn others_read_beside_a_loop_that_the_lock_is_kept_for_and_writers_wait_until_its_lease_is_over() {
-    let world = without_slices();
+    let world = World::new(false);
     let [writer, other] = [0, 1].map(|thread| world.agent(thread));
     assert_eq!(world.enter(&writer, WRITE, Limit::Once), ACQUIRED);
     let mut reader = world.event_loop();
@@ -174,7 +169,7 @@ fn others_read_beside_a_loop_that_the_lock_is_kept_for_and_writers_wait_until_it
 
 #[test]
 fn each_of_several_loops_that_came_in_vain_to_read_has_its_turn_before_the_next_writer() {
-    let world = without_slices();
+    let world = World::new(false);
     let writer = world.agent(0);
     assert_eq!(world.enter(&writer, WRITE, Limit::Once), ACQUIRED);
     let mut loops = [(); 3].map(|()| world.event_loop());
@@ -193,7 +188,7 @@ fn each_of_several_loops_that_came_in_vain_to_read_has_its_turn_before_the_next_
 
 #[test]
 fn a_loop_that_comes_to_read_and_finds_an_ended_writer_lets_the_writer_ahead_of_it_in() {
-    let world = without_slices();
+    let world = World::new(false);
     let ending = world.agent(0);
     assert_eq!(world.enter(&ending, WRITE, Limit::Once), ACQUIRED);
     let (mut writer, mut reader) = (world.event_loop(), world.event_loop());

@@ -45,7 +45,7 @@ fn a_woken_waiter_that_loses_keeps_its_place() {
 
 #[test]
 fn nobody_counts_on_a_thread_that_is_away() {
-    let world = &World::new(true);
+    let world = &World::with_slices(true);
     let me = world.agent(0);
     world.lock(&me, Limit::Once);
     let (away, is_away) = mpsc::channel();
@@ -184,7 +184,7 @@ fn foreign_content_is_refused_and_left_alone() {
 
 #[test]
 fn waits_for_a_word_that_is_overwritten_end() {
-    let world = World::new(true);
+    let world = World::with_slices(true);
     let me = world.agent(0);
     world.lock(&me, Limit::Once);
     let mut waits = world.event_loop();

@@ -109,6 +109,13 @@ impl Line {
         GivenUp { interrupts: again.cloned().collect(), _files: [self.turn.take(), self.gate.take()] }
     }
 
+    /// Another thread is about to drive it: what ends its calls.
+    pub fn leave_to_thread(&mut self) -> Arc<Interrupt> {
+        let interrupt = Arc::<Interrupt>::default();
+        self.driver = Driver::Thread { interrupt: Arc::clone(&interrupt), until: None };
+        interrupt
+    }
+
     /// Whether this thread waits for the turn.
     pub fn is_driven_by(&self, thread: &Arc<Interrupt>) -> bool {
         matches!(&self.driver, Driver::Thread { interrupt, .. } if Arc::ptr_eq(interrupt, thread))

@@ -256,9 +256,12 @@ impl Name {
         if line.wanted.is_empty() {
             return None;
         }
-        let next = Arc::<Interrupt>::default();
-        line.driver = Driver::Thread { interrupt: Arc::clone(&next), until: None };
-        Some(next)
+        Some(line.leave_to_thread())
+    }
+
+    /// Another thread is about to drive the line: what ends its calls.
+    pub(super) fn leave_to_thread(&self, mode: Mode) -> Arc<Interrupt> {
+        self.state.lock().line(mode).leave_to_thread()
     }
 
     /// No thread can drive the line: the keeper tries.

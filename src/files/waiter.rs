@@ -56,11 +56,19 @@ impl Name {
     }
 
     fn start_driver(self: &Arc<Self>, mode: Mode, interrupt: Arc<Interrupt>) {
-        let name = Arc::clone(self);
-        if threads::start(move || drive(&name, mode, &interrupt, || false)).is_err() {
-            self.leave_to_keeper(mode);
+        if !self.drive_on_a_thread(mode, interrupt) {
             poll(self, mode);
         }
+    }
+
+    /// False if there is no thread for the line, which is the keeper's then.
+    fn drive_on_a_thread(self: &Arc<Self>, mode: Mode, interrupt: Arc<Interrupt>) -> bool {
+        let name = Arc::clone(self);
+        let started = threads::start(move || drive(&name, mode, &interrupt, || false));
+        if started.is_err() {
+            self.leave_to_keeper(mode);
+        }
+        started.is_ok()
     }
 
     /// Waits for the lock and blocks the thread, until `deadline` if there is one. `pause` is called between two slices of
@@ -153,7 +161,7 @@ fn drive(name: &Arc<Name>, mode: Mode, interrupt: &Arc<Interrupt>, mut is_over: 
     }
 }
 
-/// The keeper tries from time to time for a line that has no thread.
+/// The keeper tries from time to time for a line that has no thread, until there is one for it.
 fn poll(name: &Arc<Name>, mode: Mode) {
     if let Err(error) = poll_later(Arc::clone(name), mode, FIRST_TRY) {
         let mut error = Some(error);
@@ -168,6 +176,12 @@ fn poll_later(name: Arc<Name>, mode: Mode, after: Duration) -> Result<(), std::i
         let is_served = try_in_line(&name, mode);
         if name.end_polling(mode) {
             return;
+        }
+        if !fault!(KeeperKeepsTheLine) {
+            let interrupt = name.leave_to_thread(mode);
+            if name.drive_on_a_thread(mode, interrupt) {
+                return;
+            }
         }
         let next = if is_served { FIRST_TRY } else { (2 * after).min(SELDOMEST_TRY) };
         let _ = poll_later(name, mode, next);

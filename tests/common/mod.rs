@@ -150,10 +150,20 @@ mod world {
     }
 
     impl World {
-        /// Sleepers are handed the word directly if `grants`, else never.
+        /// Sleepers are handed the word directly if `grants`, else never. They have no slices: who is not woken hangs, and
+        /// nobody is away for a moment, in which it would not be counted on.
         pub fn new(grants: bool) -> Self {
+            Self::with(Patience { slice: Duration::from_secs(3600), ..Self::patience(grants) })
+        }
+
+        /// Beside that, sleepers look around between two slices.
+        pub fn with_slices(grants: bool) -> Self {
+            Self::with(Self::patience(grants))
+        }
+
+        fn patience(grants: bool) -> Patience {
             let grant_after = if grants { Duration::ZERO } else { Duration::MAX };
-            Self::with(Patience { grant_after, grant_every: Duration::ZERO, ..Patience::default() })
+            Patience { grant_after, grant_every: Duration::ZERO, ..Patience::default() }
         }
 
         pub fn with(patience: Patience) -> Self {
