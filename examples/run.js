@@ -1,4 +1,5 @@
-// Runs every example of this folder and prints how many passed. An example passes if it ends with code 0 in time.
+// Runs every example of this folder, or those that are named, and prints how many passed. An example passes if it ends with code 0
+// in time. One that ends with code 69 is left out: it needs a server that is not installed, and says which.
 
 const { execFileSync, spawnSync } = require('node:child_process');
 const fs = require('node:fs');
@@ -6,6 +7,7 @@ const path = require('node:path');
 const { USING_IS_KNOWN } = require('../scripts/runtimes.js');
 
 const LIMIT_MS = 60_000;
+const LEFT_OUT = 69;
 const COMPILED = path.join(__dirname, '.compiled');
 
 /** Returns the file to run: the example, or what TypeScript makes of it if this Node.js does not know `using` yet. */
@@ -40,19 +42,25 @@ const start = (file) => {
 
 const run = (file) => {
   const { status, signal, error, stdout, stderr } = start(file);
-  const isPassed = status === 0;
-  console.log(`${isPassed ? 'pass' : 'FAIL'}  ${file}`);
+  const result = { 0: 'pass', [LEFT_OUT]: 'left out' }[status] ?? 'FAIL';
+  console.log(`${result}  ${file}`);
   const text = `${stdout}${stderr}`.trim();
   if (text) console.log(text.replace(/^/gm, '      '));
-  if (!isPassed) console.log(`      ended with ${error?.message ?? signal ?? `code ${status}`}`);
-  return isPassed;
+  if (result === 'FAIL') console.log(`      ended with ${error?.message ?? signal ?? `code ${status}`}`);
+  return { file, result };
 };
 
-const files = fs.readdirSync(__dirname).filter((file) => /\.m?js$/.test(file) && file !== path.basename(__filename));
+const isExample = (file) => /\.m?js$/.test(file) && file !== path.basename(__filename);
+const named = process.argv.slice(2);
+const files = named.length > 0 ? named : fs.readdirSync(__dirname).filter(isExample);
 try {
-  const passed = files.filter(run).length;
-  console.log(`${passed} passed, ${files.length - passed} failed`);
-  if (passed !== files.length) process.exitCode = 1;
+  const results = files.map(run);
+  const of = (wanted) => results.filter(({ result }) => result === wanted);
+  const failed = of('FAIL').length;
+  console.log(`${of('pass').length} passed, ${failed} failed`);
+  const left = of('left out').map(({ file }) => file);
+  if (left.length > 0) console.log(`Left out, for want of a server: ${left.join(', ')}`);
+  if (failed > 0) process.exitCode = 1;
 } finally {
   fs.rmSync(COMPILED, { recursive: true, force: true });
 }

@@ -1,5 +1,5 @@
-// npm run test:stores: the tests of locks among machines on real servers, which they start on loopback. Installs the servers that
-// are missing if it can (Debian's packages, as root), and says in its last lines what it left out.
+// npm run test:stores: the tests of locks among machines on real servers, which they start on loopback, and the examples of such
+// locks. Installs the servers that are missing if it can (Debian's packages, as root), and says in its last lines what it left out.
 
 const { spawnSync } = require('node:child_process');
 const fs = require('node:fs');
@@ -31,8 +31,11 @@ const { status } = spawnSync(process.execPath, ['--test', '--test-concurrency=2'
   stdio: 'inherit',
   env: { ...process.env, SABLOCK_STORE_SECONDS: process.env.SABLOCK_STORE_SECONDS ?? '10' },
 });
+const examples = ['nightly-leader.js', 'fenced-migration.js'];
+const runner = path.join(__dirname, '..', 'examples', 'run.js');
+const { status: ofExamples } = spawnSync(process.execPath, [runner, ...examples], { stdio: 'inherit' });
 const left = missing();
 console.log(
   left.length === 0 ? 'No server was left out.' : `Left out, since it could not be installed: ${left.join(', ')}.`,
 );
-process.exitCode = status ?? 1;
+process.exitCode = (status ?? 1) || (ofExamples ?? 1);
