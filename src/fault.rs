@@ -265,8 +265,11 @@ faults! {
     GateStaysOpen: files "what_is_available_is_got_though_somebody_was_stopped_in_line",
     /// The gate is closed until nobody holds it.
     GateIsClosedForEver: files "those_who_share_are_in_together_beside_one_who_was_stopped_in_line",
-    /// A wait that was withdrawn stays in the kernel.
+    /// A line for which there was no thread stays the keeper's when there is one.
     KeeperKeepsTheLine: files "withdrawn_waits_leave_their_threads_to_others",
+    /// Whoever withdrew a wait is told that nothing of it is left while the kernel may still grant it.
+    WithdrawnBeforeItsThreadLeft: units "whoever_withdraws_a_wait_learns_when_nothing_of_it_is_left",
+    /// A wait that was withdrawn stays in the kernel.
     WithdrawnWaitStays: files "withdrawn_waits_leave_their_threads_to_others",
     /// What is available is tried for only if nobody is next.
     AvailableNeedsTurn: files "what_is_available_is_got_though_somebody_was_stopped_in_line",

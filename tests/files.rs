@@ -570,7 +570,7 @@ fn a_wait_that_is_withdrawn_is_nobody() {
     let (waiting, _outcome) = wait(&mine, Mode::Exclusive);
     until("waits in the kernel", || waits_in_kernel(&scratch.file("a", Part::Lock)) >= 1);
     assert_eq!(third.run("available-shared a"), "taken");
-    assert!(waiting.withdraw());
+    assert!(waiting.withdraw(None));
     assert_eq!(third.run("available-shared a"), "locked");
     until("waits no more in the kernel", || waits_in_kernel(&scratch.file("a", Part::Lock)) == 0);
 }
@@ -588,7 +588,7 @@ fn withdrawn_waits_leave_their_threads_to_others() {
         (0..MANY).map(|index| wait(&name(&scratch.0, &index.to_string()), Mode::Exclusive)).collect();
     until("as many as there may be", || (0..MANY).map(in_kernel).sum::<usize>() > 50);
     let (_waiting, outcome) = wait(&name(&scratch.0, &MANY.to_string()), Mode::Exclusive);
-    waits.drain(..).for_each(|(waiting, _outcome)| assert!(waiting.withdraw()));
+    waits.drain(..).for_each(|(waiting, _outcome)| assert!(waiting.withdraw(None)));
     until("it waits in the kernel, since there is a thread for it now", || in_kernel(MANY) == 1);
     until("nobody else does", || (0..MANY).map(in_kernel).sum::<usize>() == 0);
     assert_eq!(other.run("release"), "released");
@@ -615,8 +615,8 @@ fn a_wait_that_is_withdrawn_leaves_nothing() {
     assert_eq!(other.run("share a"), "locked");
     let (waiting, outcome) = wait(&mine, Mode::Exclusive);
     until("waits in the kernel", || waits_in_kernel(&scratch.file("a", Part::Lock)) >= 1);
-    assert!(waiting.withdraw());
-    assert!(!waiting.withdraw());
+    assert!(waiting.withdraw(None));
+    assert!(!waiting.withdraw(None));
     // Nobody who shares is kept out.
     let mut third = Other::start(&scratch.0);
     assert_eq!(third.run("share a"), "locked");

@@ -242,6 +242,33 @@ test(
   }),
 );
 
+for (const how of ['signal', 'timeout']) {
+  test(
+    `nothing is held for a request that was rejected in the moment of its grant (${how})`,
+    watched(async (t) => {
+      const { manager, peers } = await startPeers(t, 1);
+      let rejected = 0;
+      for (let round = 0; round < 150; round++) {
+        await holdIn(peers[0], 'a');
+        const controller = new AbortController();
+        const options = how === 'signal' ? { signal: controller.signal } : { timeout: 2 };
+        const ended = manager.request('a', options, () => 'granted').catch(() => 'rejected');
+        // It waits in the kernel by then, most times.
+        await new Promise((resolve) => setTimeout(resolve, 2));
+        const unlocked = unlockIn(peers[0]);
+        // This loop sees the grant no sooner than the end of its wait.
+        for (const end = performance.now() + (round % 30) / 50; performance.now() < end; );
+        controller.abort();
+        if ((await ended) === 'granted') continue;
+        rejected++;
+        await unlocked;
+        assert.equal(await requestIn(peers[0], 'a', { ifAvailable: true }), false, 'it is free');
+      }
+      assert.ok(rejected > 0);
+    }),
+  );
+}
+
 test(
   'a blocking request waits for another process, or until its time is over',
   watched(async (t) => {

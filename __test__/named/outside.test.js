@@ -41,9 +41,7 @@ const createBackend = (t, { isFree = true, blocked = null } = {}) => {
       const wait = deferred();
       log.push(`wait ${name} ${mode} ${timeout === Infinity ? 'for ever' : timeout > 0} ${ref}`);
       wait.cancel = () => {
-        if (wait.isOver) return false;
-        log.push('cancel');
-        return true;
+        if (!wait.isOver) log.push('cancel');
       };
       state.waits.push(wait);
       return wait;
@@ -126,15 +124,22 @@ test('an error of the outer lock rejects the request, and nothing is held', asyn
   assert.deepEqual(state.rows(), []);
 });
 
-test('a signal cancels the wait for the outer lock', async (t) => {
+test('a signal cancels the wait for the outer lock, and rejects once nothing of it is left', async (t) => {
   const state = createBackend(t, { isFree: false });
   const controller = new AbortController();
   const reason = new Error('the reason');
   const request = state.request({ signal: controller.signal }, () => {});
   await turns();
   controller.abort(reason);
-  await assert.rejects(request, reason);
   assert.equal(state.log.at(-1), 'cancel');
+  let isRejected = false;
+  request.catch(() => {
+    isRejected = true;
+  });
+  await turns();
+  assert.equal(isRejected, false);
+  state.waits[0].resolve(null);
+  await assert.rejects(request, reason);
   assert.deepEqual(state.rows(), []);
 });
 

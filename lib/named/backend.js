@@ -19,8 +19,7 @@
 //     shared one, that somebody waits to hold it alone, too. `tryLock` passes nobody who is next;
 //   - `lockAsync(name, mode, timeout, ref, wantsFence)`: `{ promise, cancel() }`. The promise is fulfilled with the held lock, or
 //     with null when the time (milliseconds, Infinity for ever) is over, and rejected with coded errors. `cancel()` withdraws the
-//     request (its signal has aborted): afterwards the promise is left pending or fulfilled with null, and nothing is held;
-//     false if it is too late, since the promise is fulfilled already;
+//     request (its signal has aborted): the promise is fulfilled with null when nothing is held any more, if it is not over;
 //   - `lockBlocking(name, mode, timeout, wantsFence)`: the held lock, or null when the time is over; blocks the thread in slices,
 //     as the engine does. Throws coded errors;
 //   - `isAsync`: true if there is no `tryLock`: `lockAsync` and `lockBlocking` with a timeout of 0 try; `check()`

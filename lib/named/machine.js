@@ -9,7 +9,7 @@ const { directoryError, removed, unwritten } = require('./machine-errors.js');
 
 const { Exclusive, Shared } = binding.NameMode;
 const { EndedProcess, EndedThread, FenceHigh, FenceLow, HasEnded, Number: NUMBER, Token } = binding.Field;
-const { FILES_LISTED, FILE_FAILED, GRANTED, GRANTED_ABANDONED, INTERRUPTED, TIMED_OUT } = binding;
+const { FILE_FAILED, FILE_LEFT, GRANTED, GRANTED_ABANDONED, INTERRUPTED, TIMED_OUT } = binding;
 
 // From the beginning: who replaces the timers of a test does not stop this.
 const { setImmediate } = globalThis;
@@ -64,6 +64,7 @@ class FileWait extends AsyncResource {
   #ref;
   #wantsFence;
   #timer;
+  #isCancelled = false;
   #settle;
 
   constructor(directory, name, mode, timeout, ref, wantsFence) {
@@ -80,7 +81,7 @@ class FileWait extends AsyncResource {
     this.#number = thread.record[NUMBER];
     thread.files.add(this.#number, this);
     if (ref) thread.keepAlive(true);
-    if (timeout !== Infinity) this.#timer = new Timer(timeout, () => this.#expire());
+    if (timeout !== Infinity) this.#timer = new Timer(timeout, () => this.cancel());
   }
 
   hasRef() {
@@ -92,21 +93,19 @@ class FileWait extends AsyncResource {
     this.#end();
     if (status === FILE_FAILED) {
       this.#settle.reject(directoryError(binding.takeFileFailure(), placeOf(this.#name)));
+    } else if (status === FILE_LEFT) {
+      this.#settle.resolve(null);
     } else {
       this.#settle.resolve(new FileHold(status, this.#path, this.#name, this.#wantsFence));
     }
   }
 
-  /** Withdraws it; false if it is over. */
+  /** Withdraws it, unless it is over. What the kernel has just granted to it is given back before the promise says so. */
   cancel() {
-    if (!thread.files.has(this.#number)) return false;
-    binding.cancelFile(this.#number);
-    this.#end();
-    return true;
-  }
-
-  #expire() {
-    if (this.cancel()) this.#settle.resolve(null);
+    if (this.#isCancelled || !thread.files.has(this.#number)) return;
+    this.#isCancelled = true;
+    this.#timer?.stop();
+    if (binding.cancelFile(this.#number)) this.settle(FILE_LEFT);
   }
 
   #end() {
@@ -179,7 +178,7 @@ class FileWaits {
       const wait = this.#waits.get(thread.record[Token]);
       // None: its call was interrupted, by a `vm` timeout for one, before anybody got the promise.
       if (wait !== undefined) wait.settle(status);
-      else if (status !== FILE_FAILED && status !== FILES_LISTED) binding.releaseFile(thread.record[NUMBER]);
+      else if (status === GRANTED || status === GRANTED_ABANDONED) binding.releaseFile(thread.record[NUMBER]);
     }
   }
 }

@@ -64,13 +64,13 @@ async function wait(request) {
     const limit = options.ifAvailable ? 0 : left(request.deadline);
     const waited = backend.outer.lockAsync(lock.name, MODES[options.mode], limit, options.ref, options.fence);
     held = await (options.signal === undefined ? waited.promise : unlessAborted(waited, options.signal));
-    if (held === null && !options.ifAvailable) {
-      status = TIMED_OUT;
-      throw timedOut(backend, lock.name, options, request.verb);
-    }
     if (options.signal?.aborted) {
       held?.unlock();
       throw options.signal.reason;
+    }
+    if (held === null && !options.ifAvailable) {
+      status = TIMED_OUT;
+      throw timedOut(backend, lock.name, options, request.verb);
     }
   } catch (error) {
     withdraw(request, options.signal?.aborted ? 'aborted' : status);
@@ -85,21 +85,15 @@ async function wait(request) {
   return use(lock);
 }
 
-/** The promise, which is rejected with the signal's reason when that aborts in time. */
-function unlessAborted({ promise, cancel }, signal) {
-  return new Promise((resolve, reject) => {
-    const listener = {
-      abort(reason) {
-        if (cancel()) reject(reason);
-      },
-    };
-    signals().listen(signal, listener);
-    const stop = (settle) => (value) => {
-      signals().unlisten(signal, listener);
-      settle(value);
-    };
-    promise.then(stop(resolve), stop(reject));
-  });
+/** The promise; when the signal aborts, the wait is withdrawn. */
+async function unlessAborted({ promise, cancel }, signal) {
+  const listener = { abort: cancel };
+  signals().listen(signal, listener);
+  try {
+    return await promise;
+  } finally {
+    signals().unlisten(signal, listener);
+  }
 }
 
 /** The lock, once it is locked outside too; null if it had to be available and is not. Blocks. */

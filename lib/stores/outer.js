@@ -116,7 +116,7 @@ class StoreWait extends AsyncResource {
     thread.stores.waits.set(number, this);
     owner.waits.add(this);
     if (ref) thread.keepAlive(true);
-    if (timeout !== Infinity && timeout > 0) this.#timer = new Timer(timeout, () => this.#expire());
+    if (timeout !== Infinity && timeout > 0) this.#timer = new Timer(timeout, () => this.cancel());
     this.#watchStart();
   }
 
@@ -131,8 +131,8 @@ class StoreWait extends AsyncResource {
     else this.#settle.resolve(status === GRANTED ? this.#conclude(this.#number) : null);
   }
 
-  /** Withdraws it; false if it is over. */
-  cancel() {
+  /** False if it is over. */
+  #withdraw() {
     if (!thread.stores.waits.has(this.#number)) return false;
     binding.cancelStore(this.#number);
     this.#end();
@@ -140,11 +140,12 @@ class StoreWait extends AsyncResource {
   }
 
   fail(error) {
-    if (this.cancel()) this.#settle.reject(error);
+    if (this.#withdraw()) this.#settle.reject(error);
   }
 
-  #expire() {
-    if (this.cancel()) this.#settle.resolve(null);
+  /** Withdraws it, unless it is over. */
+  cancel() {
+    if (this.#withdraw()) this.#settle.resolve(null);
   }
 
   /** A lock worker that the main thread does not start is told. */

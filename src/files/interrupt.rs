@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::system;
 
@@ -15,6 +15,40 @@ struct State {
     /// While it is in the kernel: it takes the mutex before it goes on, so that it lives as long as somebody sees this.
     blocked: Option<system::Blocked>,
     is_over: bool,
+    /// Whether the kernel may have granted something that the thread has not passed on yet.
+    may_have: bool,
+    /// Whoever wants to know when it has.
+    leaving: Vec<Arc<Left>>,
+}
+
+/// What is done once nothing of a wait that was withdrawn is left, neither in the kernel nor on its way from there: when the
+/// last thread that keeps this drops it.
+pub struct Left(Option<Box<dyn FnOnce() + Send + Sync>>);
+
+impl Left {
+    /// Does this then.
+    pub fn new(then: impl FnOnce() + Send + Sync + 'static) -> Arc<Self> {
+        Arc::new(Self(Some(Box::new(then))))
+    }
+
+    /// Whether nobody else keeps it. Then it is not done, since the caller knows.
+    pub fn is_so(left: Arc<Self>) -> bool {
+        Arc::into_inner(left).is_some_and(|mut left| left.0.take().is_some())
+    }
+}
+
+impl Drop for Left {
+    fn drop(&mut self) {
+        if let Some(then) = self.0.take() {
+            then();
+        }
+    }
+}
+
+impl std::fmt::Debug for Left {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("Left")
+    }
 }
 
 impl Interrupt {
@@ -27,6 +61,28 @@ impl Interrupt {
         self.lock().is_over = false;
     }
 
+    /// The thread has passed on what it was granted. The caller drops what is returned, under no lock.
+    #[must_use]
+    pub fn rest(&self) -> Vec<Arc<Left>> {
+        self.lock().may_have = false;
+        self.forget()
+    }
+
+    /// Nobody waits for that any more; else as [`Self::rest`].
+    #[must_use]
+    pub fn forget(&self) -> Vec<Arc<Left>> {
+        std::mem::take(&mut self.lock().leaving)
+    }
+
+    /// Whoever has withdrawn the wait keeps `left` until the thread has passed on what it may have been granted. Where its
+    /// call cannot be ended that may take for ever: nobody waits for it there.
+    pub fn leave(&self, left: &Arc<Left>) {
+        let mut state = self.lock();
+        if state.may_have && system::can_interrupt() && !fault!(WithdrawnBeforeItsThreadLeft) {
+            state.leaving.push(Arc::clone(left));
+        }
+    }
+
     /// Runs a call that blocks; false if it was ended by [`Self::interrupt`].
     pub fn run(&self, file: &File, mut call: impl FnMut() -> io::Result<()>) -> io::Result<bool> {
         loop {
@@ -35,6 +91,7 @@ impl Interrupt {
                 if state.is_over {
                     return Ok(false);
                 }
+                state.may_have = true;
                 state.blocked = Some(system::Blocked::here(file));
             }
             let result = call();
@@ -64,5 +121,50 @@ impl Interrupt {
     pub fn interrupt_again(&self) -> bool {
         let is_over = self.lock().is_over;
         !is_over || self.interrupt()
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use std::sync::mpsc::channel;
+    use std::thread;
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn whoever_withdraws_a_wait_learns_when_nothing_of_it_is_left() {
+        if !system::can_interrupt() {
+            return;
+        }
+        let interrupt = &Interrupt::default();
+        let (is_in, inside) = channel();
+        let (grants, granted) = channel();
+        let (passes_on, passed_on) = channel::<()>();
+        thread::scope(|scope| {
+            scope.spawn(move || {
+                let file = File::open(std::env::current_exe().unwrap()).unwrap();
+                let call = || {
+                    is_in.send(()).unwrap();
+                    granted.recv().map_err(io::Error::other)
+                };
+                assert!(interrupt.run(&file, call).unwrap(), "it was granted all the same");
+                passed_on.recv().unwrap();
+                drop(interrupt.rest());
+            });
+            inside.recv().unwrap();
+            interrupt.interrupt();
+            let (says, said) = channel();
+            let left = Left::new(move || says.send(()).unwrap_or_default());
+            interrupt.leave(&left);
+            grants.send(()).unwrap();
+            assert!(!Left::is_so(left), "the thread has it, or may get it");
+            assert!(said.try_recv().is_err());
+            passes_on.send(()).unwrap();
+            said.recv_timeout(Duration::from_secs(20)).expect("it says so");
+            let next = Left::new(|| panic!("the caller knows"));
+            interrupt.leave(&next);
+            assert!(Left::is_so(next), "nothing is on its way any more");
+        });
     }
 }

@@ -11,6 +11,8 @@ use super::system;
 
 /// Until a call in the kernel has ended, it is asked to again.
 pub const INSIST: Duration = Duration::from_millis(1);
+/// A call that has not ended after this time may never do so: nobody is kept waiting for it.
+const LONGEST_LEAVE: Duration = Duration::from_secs(1);
 /// The thread ends when it has had nothing to do for so long.
 const REST: Duration = Duration::from_secs(2);
 
@@ -29,17 +31,24 @@ static EARLIER: Condvar = Condvar::new();
 /// Sees to it that these calls end, in which nobody is interested any more.
 pub fn insist(interrupts: &[Arc<Interrupt>]) {
     for interrupt in interrupts {
-        insist_later(Arc::clone(interrupt));
+        insist_later(Arc::clone(interrupt), Instant::now());
     }
 }
 
-fn insist_later(interrupt: Arc<Interrupt>) {
-    let task = || {
-        if !interrupt.interrupt_again() {
-            insist_later(interrupt);
+fn insist_later(interrupt: Arc<Interrupt>, since: Instant) {
+    let again = Arc::clone(&interrupt);
+    let task = move || {
+        if again.interrupt_again() {
+            return;
         }
+        if since.elapsed() >= LONGEST_LEAVE {
+            drop(again.forget());
+        }
+        insist_later(again, since);
     };
-    let _ = add(Instant::now() + INSIST, Box::new(task));
+    if add(Instant::now() + INSIST, Box::new(task)).is_err() {
+        drop(interrupt.forget());
+    }
 }
 
 fn keeper() -> MutexGuard<'static, Keeper> {

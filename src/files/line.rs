@@ -6,7 +6,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use super::file::{Failure, Locked};
 use super::hold::{Asker, Hold};
-use super::interrupt::Interrupt;
+use super::interrupt::{Interrupt, Left};
 use super::keeper;
 
 /// What came of a wait.
@@ -93,8 +93,8 @@ impl GivenUp {
 }
 
 impl Line {
-    /// If nobody waits any more, nothing of it stays in the kernel.
-    pub fn give_up(&mut self) -> GivenUp {
+    /// If nobody waits any more, nothing of it stays in the kernel; `left` is kept until that is so.
+    pub fn give_up(&mut self, left: Option<&Arc<Left>>) -> GivenUp {
         if !self.wanted.is_empty() || fault!(WithdrawnWaitStays) {
             return GivenUp::default();
         }
@@ -105,7 +105,9 @@ impl Line {
             if let Driver::Thread { interrupt, .. } = &self.driver { Some(interrupt) } else { None },
             if let Direct::Thread(interrupt) = &self.direct { Some(interrupt) } else { None },
         ];
-        let again = threads.into_iter().flatten().filter(|interrupt| !interrupt.interrupt());
+        let threads = threads.into_iter().flatten();
+        threads.clone().for_each(|interrupt| left.into_iter().for_each(|left| interrupt.leave(left)));
+        let again = threads.filter(|interrupt| !interrupt.interrupt());
         GivenUp { interrupts: again.cloned().collect(), _files: [self.turn.take(), self.gate.take()] }
     }
 

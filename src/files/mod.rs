@@ -50,6 +50,7 @@ pub mod waiter;
 pub use directory::{Directory, Reason, Refusal};
 pub use file::{Failure, Mode};
 pub use hold::{Asker, Hold, Released};
+pub use interrupt::Left;
 pub use line::Outcome;
 pub use name::{LockName, Part};
 pub use names::Name;

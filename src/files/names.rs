@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 use super::directory::Directory;
 use super::file::{Failure, Files, Locked, Mode};
 use super::hold::{Asker, Hold};
-use super::interrupt::Interrupt;
+use super::interrupt::{Interrupt, Left};
 use super::keeper::{self, INSIST};
 use super::line::{Direct, Driver, Line, Outcome, Step, Wanted, next_second};
 use super::name::{LockName, Part};
@@ -159,13 +159,14 @@ impl Name {
         (id, drive)
     }
 
-    /// Takes a wait back; false if it is over already, and its outcome on the way.
-    pub(super) fn withdraw(&self, mode: Mode, id: u64) -> bool {
+    /// Takes a wait back; false if it is over already, and its outcome on the way. `left` is kept as long as the
+    /// kernel may still grant it.
+    pub(super) fn withdraw(&self, mode: Mode, id: u64, left: Option<&Arc<Left>>) -> bool {
         let mut state = self.state.lock();
         let line = state.line(mode);
         let Some(index) = line.wanted.iter().position(|wanted| wanted.id == id) else { return false };
         let withdrawn = line.wanted.remove(index);
-        let given_up = line.give_up();
+        let given_up = line.give_up(left);
         drop((state, withdrawn));
         given_up.carry_out();
         true
@@ -173,7 +174,10 @@ impl Name {
 
     /// What `thread`, which drives a line, does next. If it waits, others can end its call from now on.
     pub(super) fn next_step(self: &Arc<Self>, mode: Mode, thread: &Arc<Interrupt>) -> Step {
+        // Dropped after the lock.
+        let _left;
         let mut state = self.state.lock();
+        _left = thread.rest();
         let line = state.line(mode);
         if line.wanted.is_empty() {
             if line.is_driven_by(thread) {
@@ -217,7 +221,7 @@ impl Name {
         let many = if mode == Mode::Shared { line.wanted.len() } else { line.wanted.len().min(1) };
         let mut granted: Vec<Wanted> = line.wanted.drain(..many).collect();
         // Given up before anybody is let in: who is, and lets others know, is not to find them kept out by it.
-        let (turn, given_up) = (line.turn.take(), line.give_up());
+        let (turn, given_up) = (line.turn.take(), line.give_up(None));
         if mode == Mode::Shared && many > 0 {
             state.shared = Arc::downgrade(&lock);
         }
@@ -237,7 +241,7 @@ impl Name {
         let mut state = self.state.lock();
         let line = state.line(mode);
         let first = line.wanted.pop_front();
-        let given_up = line.give_up();
+        let given_up = line.give_up(None);
         drop(state);
         given_up.carry_out();
         if let Some(Wanted { reply, .. }) = first {
@@ -297,6 +301,7 @@ impl Name {
                 name.grant(mode, lock);
             }
             name.end_direct(mode);
+            drop(interrupt.rest());
         })
     }
 

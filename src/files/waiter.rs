@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::file::{Failure, Mode};
 use super::hold::{Asker, Hold};
-use super::interrupt::Interrupt;
+use super::interrupt::{Interrupt, Left};
 use super::keeper;
 use super::line::{Driver, Outcome, Step};
 use super::name::Part;
@@ -26,9 +26,10 @@ pub struct Wait {
 }
 
 impl Wait {
-    /// Takes it back; false if it is over already, and its outcome on the way.
-    pub fn withdraw(&self) -> bool {
-        self.name.withdraw(self.mode, self.id)
+    /// Takes it back; false if it is over already, and its outcome on the way. `left` is kept for as long as the
+    /// kernel may still grant it, so that others find it locked for a moment.
+    pub fn withdraw(&self, left: Option<&Arc<Left>>) -> bool {
+        self.name.withdraw(self.mode, self.id, left)
     }
 }
 
@@ -119,14 +120,20 @@ impl Name {
             }
             let now = Instant::now();
             if deadline.is_some_and(|deadline| now >= deadline) {
-                if wait.withdraw() {
+                let (sender, has_left) = sync_channel(1);
+                let left = Left::new(move || {
+                    let _ = sender.send(());
+                });
+                if wait.withdraw(Some(&left)) {
+                    drop(left);
+                    let _ = has_left.recv();
                     return Err(Blocked::TimedOut);
                 }
                 return outcome.recv().expect("it is on the way").map_err(Blocked::Failed);
             }
             if now >= slice_end {
                 if !pause() {
-                    if !wait.withdraw()
+                    if !wait.withdraw(None)
                         && let Ok(Ok(hold)) = outcome.recv()
                     {
                         hold.release();
@@ -159,6 +166,7 @@ fn drive(name: &Arc<Name>, mode: Mode, interrupt: &Arc<Interrupt>, mut is_over: 
             name.fail(mode, failure);
         }
     }
+    drop(interrupt.rest());
 }
 
 /// The keeper tries from time to time for a line that has no thread, until there is one for it.

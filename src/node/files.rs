@@ -26,6 +26,9 @@ pub const FILE_FAILED: i32 = 11;
 /// A directory was read; `takeFileHolders()` returns who holds its names.
 #[napi]
 pub const FILES_LISTED: i32 = 14;
+/// Nothing is left of a wait that was cancelled.
+#[napi]
+pub const FILE_LEFT: i32 = 15;
 /// In what `releaseFile` returns: the file of the lock was removed while it was held.
 #[napi]
 pub const FILE_REMOVED: u32 = 1;
@@ -126,6 +129,7 @@ pub fn lock_file_async(env: Env, directory: u32, name: JsName, mode: NameMode, w
 
 /// The next wait for a file of this thread that is over, by its status; -1 if there is none. `TOKEN` is the wait's number;
 /// what else there is, is as for `tryLockFile`. `FILES_LISTED` if a directory was read; `TOKEN` is the number of its list.
+/// `FILE_LEFT` for a wait of which `cancelFile` returned false.
 #[napi(catch_unwind)]
 pub fn next_file(env: Env) -> Result<i32> {
     JsThread::with(env, |thread| {
@@ -137,6 +141,10 @@ pub fn next_file(env: Env) -> Result<i32> {
                 list.listed = Some(listed);
             }
             return FILES_LISTED;
+        }
+        if let Some(number) = inbox.left.pop() {
+            thread.record.set(Field::Token, f64::from(number));
+            return FILE_LEFT;
         }
         let Some((number, outcome)) = inbox.outcomes.pop_front() else { return -1 };
         drop(inbox);
@@ -150,10 +158,14 @@ pub fn next_file(env: Env) -> Result<i32> {
     .or(Ok(-1))
 }
 
-/// Takes a wait for a file back. If its outcome is on the way, the lock is given back as soon as it comes.
+/// Takes a wait for a file back; what may have been granted to it is given back as soon as it comes. True if there is no such
+/// thing; else `nextFile` returns `FILE_LEFT` when it is done.
 #[napi(catch_unwind)]
-pub fn cancel_file(env: Env, number: u32) -> Result<()> {
-    JsThread::with(env, |thread| thread.files.cancel(number))
+pub fn cancel_file(env: Env, number: u32) -> Result<bool> {
+    JsThread::with(env, |thread| {
+        let agent = Arc::clone(thread.event_loop.agent());
+        thread.files.cancel(number, &agent)
+    })
 }
 
 /// Blocks this thread until it has the lock of a file. As `tryLockFile`, or `INTERRUPTED`.

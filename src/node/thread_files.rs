@@ -5,8 +5,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::agents::Agent;
 use crate::files::reader::Listed;
-use crate::files::{Directory, Failure, Hold, Outcome, Wait};
+use crate::files::{Directory, Failure, Hold, Left, Outcome, Wait};
 
 /// The locks of files that a thread holds or waits for.
 #[derive(Default)]
@@ -36,6 +37,8 @@ pub struct Inbox(Mutex<Outcomes>);
 pub struct Outcomes {
     pub(super) outcomes: VecDeque<(u32, Outcome)>,
     pub(super) lists: Vec<(u32, Listed)>,
+    /// Cancelled waits of which nothing is left.
+    pub(super) left: Vec<u32>,
     /// Waits that were cancelled when their outcome was on the way.
     pub(super) cancelled: FxHashSet<u32>,
     pub(super) is_ended: bool,
@@ -52,10 +55,19 @@ impl Inbox {
         if inbox.is_ended || inbox.cancelled.remove(&number) {
             drop(inbox);
             give_back(outcome);
-            return false;
+            return self.put_left(number);
         }
         inbox.outcomes.push_back((number, outcome));
         true
+    }
+
+    /// Nothing is left of a cancelled wait. True if its thread is to be woken.
+    fn put_left(&self, number: u32) -> bool {
+        let mut inbox = self.lock();
+        if !inbox.is_ended {
+            inbox.left.push(number);
+        }
+        !inbox.is_ended
     }
 }
 
@@ -84,11 +96,19 @@ impl ThreadFiles {
         number
     }
 
-    /// Takes a wait back.
-    pub fn cancel(&mut self, number: u32) {
-        let Some(wait) = self.waits.remove(&number) else { return };
-        if wait.withdraw() {
-            return;
+    /// Takes a wait back. True if nothing is left of it; else the inbox of `agent` says when that is so.
+    pub fn cancel(&mut self, number: u32, agent: &Arc<Agent>) -> bool {
+        let Some(wait) = self.waits.remove(&number) else { return true };
+        let (inbox, agent) = (Arc::clone(&self.inbox), Arc::clone(agent));
+        let left = Left::new(move || {
+            if inbox.put_left(number) {
+                agent.wake();
+            }
+        });
+        let is_withdrawn = wait.withdraw(Some(&left));
+        let has_left = Left::is_so(left);
+        if is_withdrawn {
+            return has_left;
         }
         let mut inbox = self.inbox.lock();
         match inbox.outcomes.iter().position(|(other, _)| *other == number) {
@@ -96,9 +116,11 @@ impl ThreadFiles {
                 let given_back = inbox.outcomes.remove(index);
                 drop(inbox);
                 given_back.into_iter().for_each(|(_, outcome)| give_back(outcome));
+                true
             }
             None => {
                 inbox.cancelled.insert(number);
+                false
             }
         }
     }
@@ -106,7 +128,7 @@ impl ThreadFiles {
     /// The thread has ended: what its code never knew of goes back unmarked, what it holds goes to others as abandoned.
     pub fn end(mut self) {
         for (_, wait) in self.waits.drain() {
-            wait.withdraw();
+            wait.withdraw(None);
         }
         for (_, hold) in self.holds.drain() {
             hold.end();
