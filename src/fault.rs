@@ -268,7 +268,7 @@ faults! {
     /// A line for which there was no thread stays the keeper's when there is one.
     KeeperKeepsTheLine: files "withdrawn_waits_leave_their_threads_to_others",
     /// Whoever withdrew a wait is told that nothing of it is left while the kernel may still grant it.
-    WithdrawnBeforeItsThreadLeft: units "whoever_withdraws_a_wait_learns_when_nothing_of_it_is_left",
+    WithdrawnBeforeItsThreadLeft: units "files::interrupt::tests::whoever_withdraws_a_wait_learns_when_nothing_of_it_is_left",
     /// A wait that was withdrawn stays in the kernel.
     WithdrawnWaitStays: files "withdrawn_waits_leave_their_threads_to_others",
     /// What is available is tried for only if nobody is next.

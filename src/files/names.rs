@@ -174,8 +174,7 @@ impl Name {
 
     /// What `thread`, which drives a line, does next. If it waits, others can end its call from now on.
     pub(super) fn next_step(self: &Arc<Self>, mode: Mode, thread: &Arc<Interrupt>) -> Step {
-        // Dropped after the lock.
-        let _left;
+        let _left; // It is dropped after the lock.
         let mut state = self.state.lock();
         _left = thread.rest();
         let line = state.line(mode);
