@@ -1,12 +1,12 @@
 //! Who waited for which lock, for how long, and whose unlock ended it.
 
+use std::cmp::Reverse;
 use std::time::{Duration, Instant};
 
 use rustc_hash::FxHashMap;
 
-use super::deadlock::Wait;
-use super::names::{LockId, NodeId, SiteId};
-use crate::agents::ThreadId;
+use super::names::{LockId, NodeId, Place};
+use super::waits::Wait;
 
 /// How many waits, and their time.
 #[derive(Clone, Copy, Default, PartialEq, Debug)]
@@ -32,10 +32,8 @@ impl Delay {
 /// An unlock that had waiters.
 #[derive(Clone, Copy, Debug)]
 pub struct Unlock {
-    /// By which thread.
-    pub thread: ThreadId,
-    /// Where.
-    pub site: SiteId,
+    /// Whose.
+    pub place: Place,
     /// When.
     pub at: Instant,
 }
@@ -50,12 +48,19 @@ pub struct Contended {
     /// The longest.
     pub longest: Duration,
     /// By who waited, and where.
-    pub waiters: FxHashMap<(ThreadId, SiteId), Delay>,
+    pub waiters: FxHashMap<Place, Delay>,
     /// By whose unlock ended the wait.
-    pub unlockers: FxHashMap<(ThreadId, SiteId), Delay>,
+    pub unlockers: FxHashMap<Place, Delay>,
 }
 
 impl Contended {
+    /// The places of these delays, those with the longest total first.
+    pub fn sorted(delays: &FxHashMap<Place, Delay>) -> Vec<(Place, Delay)> {
+        let mut all: Vec<_> = delays.iter().map(|(place, delay)| (*place, *delay)).collect();
+        all.sort_by_key(|(place, delay)| (Reverse(delay.total), *place));
+        all
+    }
+
     fn new(lock: LockId) -> Self {
         Self {
             lock,
@@ -94,7 +99,7 @@ impl Contention {
         contended.longest = contended.longest.max(waited);
         contended.waiters.entry((wait.thread, wait.site)).or_default().add(waited);
         let unlock = *self.unlocks.get(&wait.address).filter(|unlock| is_granted && unlock.at >= wait.since)?;
-        contended.unlockers.entry((unlock.thread, unlock.site)).or_default().add(waited);
+        contended.unlockers.entry(unlock.place).or_default().add(waited);
         Some(unlock)
     }
 
@@ -115,7 +120,7 @@ impl Contention {
     /// The classes, those with the longest total first.
     pub fn sorted(&self) -> Vec<&Contended> {
         let mut all: Vec<_> = self.nodes.values().collect();
-        all.sort_by_key(|contended| (std::cmp::Reverse(contended.all.total), contended.lock));
+        all.sort_by_key(|contended| (Reverse(contended.all.total), contended.lock));
         all
     }
 }

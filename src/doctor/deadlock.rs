@@ -1,83 +1,15 @@
 //! Waits of threads and of tasks, and the cycles among them. A wait keeps holds from ending: a blocked thread all that it has,
 //! a task those whose functions are known to await it.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::holds::TrackedHold;
-use super::names::{LockId, SiteId};
-use super::{HoldSerial, State, WaitNumber};
+use super::holds::{HoldSerial, TrackedHold};
+use super::state::State;
+use super::waits::{Deadlock, Wait, WaitNumber, WaitStep};
 use crate::agents::ThreadId;
 use crate::sync;
-
-/// A wait for a lock.
-#[derive(Clone, Debug)]
-pub struct Wait {
-    /// Which thread waits.
-    pub thread: ThreadId,
-    /// For what.
-    pub lock: LockId,
-    /// Where that is.
-    pub address: usize,
-    /// From where on.
-    pub site: SiteId,
-    /// Since when.
-    pub since: Instant,
-    /// Whether nothing but the lock can end it.
-    pub is_endless: bool,
-    /// Whether the thread is blocked; else a promise is pending.
-    pub is_blocking: bool,
-    /// Whether it waits to hold alone.
-    pub is_exclusive: bool,
-    /// Whether it is for a lock, so that the time is delay.
-    pub is_counted: bool,
-    /// The holds whose functions are known to await it.
-    pub awaiting: Vec<HoldSerial>,
-    /// Whether that was asked when it was old.
-    pub is_asked: bool,
-    /// The process that holds it, and since when.
-    pub outside: Option<(u32, Instant)>,
-}
-
-/// One wait of a deadlock.
-#[derive(Clone, Debug)]
-pub struct WaitStep {
-    /// The wait.
-    pub number: WaitNumber,
-    /// What it waits for.
-    pub lock: LockId,
-    /// Who waits, and from where on.
-    pub waiter: (ThreadId, SiteId),
-    /// Who holds it, and from where on.
-    pub holder: (ThreadId, SiteId),
-    /// For how long it has waited when the deadlock was found.
-    pub waited: Duration,
-}
-
-/// Waits of which each is for what the next one keeps.
-#[derive(Clone, Debug)]
-pub struct Deadlock {
-    /// Whether it is known that none of them can end by itself.
-    pub is_certain: bool,
-    /// The waits.
-    pub waits: Vec<WaitStep>,
-    /// Whether a thread was told of it, which publishes it.
-    pub is_told: bool,
-}
-
-impl Deadlock {
-    fn key(&self) -> Vec<WaitNumber> {
-        let mut numbers: Vec<_> = self.waits.iter().map(|step| step.number).collect();
-        numbers.sort_unstable();
-        numbers
-    }
-
-    /// The wait that began last.
-    pub fn newest(&self) -> Option<WaitNumber> {
-        self.waits.iter().map(|step| step.number).max()
-    }
-}
 
 impl State {
     /// The functions of these holds await a wait. Returns the deadlock that it is in, if one is known.
@@ -181,11 +113,6 @@ impl<'a> Scene<'a> {
         is_known && sync::since(wait.since) >= age
     }
 
-    /// Whether it lets in as many as there is room for: then all who are in are in the way of the next together.
-    fn has_room(&self, wait: &Wait) -> bool {
-        self.state.names.get(wait.lock).is_some_and(|lock| lock.kind == "Semaphore")
-    }
-
     /// What keeps a wait from ending.
     fn in_the_way(&self, wait: &Wait) -> impl Iterator<Item = &Held> {
         let is_exclusive = wait.is_exclusive;
@@ -209,7 +136,11 @@ impl<'a> Scene<'a> {
             let is_stuck = |number: &WaitNumber| {
                 let wait = &waits[number];
                 let mut holds = self.in_the_way(wait).peekable();
-                if self.has_room(wait) { holds.peek().is_some() && holds.all(is_kept) } else { holds.any(is_kept) }
+                if self.state.is_permit(wait.lock) {
+                    holds.peek().is_some() && holds.all(is_kept)
+                } else {
+                    holds.any(is_kept)
+                }
             };
             let next: FxHashSet<_> = left.iter().copied().filter(is_stuck).collect();
             if next.len() == left.len() {

@@ -4,8 +4,7 @@
 use std::ptr::NonNull;
 use std::time::{Duration, Instant};
 
-use super::names::{LockId, SiteId};
-use super::{HoldSerial, State};
+use super::names::{LockId, Place, SiteId};
 use crate::agents::ThreadId;
 use crate::sync::{AtomicU64, Ordering};
 
@@ -14,6 +13,9 @@ pub const SLOTS: usize = 256;
 /// The numbers of one slot: serial (0: free), lock, call site, since when in the thread's milliseconds, whether it is
 /// exclusive, address.
 pub const SLOT_LENGTH: usize = 6;
+
+/// What tells a tracked hold from every other of the process.
+pub type HoldSerial = u64;
 
 /// The slots of one thread.
 pub struct HoldTable {
@@ -43,6 +45,26 @@ pub struct TrackedHold {
     pub is_exclusive: bool,
     /// Where the lock is.
     pub address: usize,
+}
+
+impl TrackedHold {
+    /// As it is when it ends after so long.
+    pub fn ended(&self, thread: ThreadId, held: Duration) -> EndedHold {
+        EndedHold { lock: self.lock, place: (thread, self.site), held, is_terminated: false }
+    }
+}
+
+/// A hold that ended late, or never.
+#[derive(Clone, Copy, Debug)]
+pub struct EndedHold {
+    /// What was held.
+    pub lock: LockId,
+    /// By whom.
+    pub place: Place,
+    /// For how long.
+    pub held: Duration,
+    /// Whether others have ended its thread.
+    pub is_terminated: bool,
 }
 
 impl HoldTable {
@@ -89,16 +111,5 @@ impl HoldTable {
             })
         };
         (0..SLOTS).filter_map(|index| slot(index * SLOT_LENGTH)).collect()
-    }
-}
-
-impl State {
-    /// Who holds what is at an address, as far as that is tracked.
-    pub(super) fn holds_at(&self, address: usize) -> Vec<(ThreadId, TrackedHold)> {
-        let of = |(thread, table): (&ThreadId, &HoldTable)| {
-            let thread = *thread;
-            table.read().into_iter().filter(move |hold| hold.address == address).map(move |hold| (thread, hold))
-        };
-        self.tables.iter().filter(|(_, table)| !table.has_ended).flat_map(of).collect()
     }
 }

@@ -3,127 +3,119 @@
 use std::fmt::Write;
 use std::time::{Duration, Instant};
 
-use super::State;
-use super::report::{
-    ContentionReport, DeadlockReport, DelayReport, EdgeReport, HoldReport, LockName, PendingReport, Place, Report,
-    WaitReport,
-};
-use super::stuck::Stuck;
+use super::contention::{Contended, Delay};
+use super::holds::EndedHold;
+use super::names::{LockId, Names, Place, SiteId};
+use super::order::Edge;
+use super::report::{Pending, Report};
+use super::state::State;
 use super::trace::{Slice, SliceKind};
+use super::waits::{Deadlock, Stuck, WaitStep};
 
-/// A JSON text.
+/// What becomes a JSON text.
 trait Json {
-    fn json(&self) -> String;
+    fn json(&self, names: &Names) -> String;
 }
 
-fn list<T: Json>(items: &[T]) -> String {
-    format!("[{}]", items.iter().map(Json::json).collect::<Vec<_>>().join(","))
+fn list<T>(items: &[T], json: impl Fn(&T) -> String) -> String {
+    format!("[{}]", items.iter().map(json).collect::<Vec<_>>().join(","))
+}
+
+impl<T: Json> Json for [T] {
+    fn json(&self, names: &Names) -> String {
+        list(self, |item| item.json(names))
+    }
+}
+
+impl<T: Json> Json for &T {
+    fn json(&self, names: &Names) -> String {
+        (*self).json(names)
+    }
 }
 
 fn ms(duration: Duration) -> f64 {
     duration.as_secs_f64() * 1e3
 }
 
-impl Json for String {
-    fn json(&self) -> String {
-        let mut text = String::with_capacity(self.len() + 2);
-        text.push('"');
-        for character in self.chars() {
-            match character {
-                '"' => text.push_str("\\\""),
-                '\\' => text.push_str("\\\\"),
-                other if (other as u32) < 0x20 => {
-                    // Writing to a string does not fail.
-                    let _ = write!(text, "\\u{:04x}", other as u32);
-                }
-                other => text.push(other),
+fn string(of: &str) -> String {
+    let mut text = String::with_capacity(of.len() + 2);
+    text.push('"');
+    for character in of.chars() {
+        match character {
+            '"' => text.push_str("\\\""),
+            '\\' => text.push_str("\\\\"),
+            other if (other as u32) < 0x20 => {
+                // Writing to a string does not fail.
+                let _ = write!(text, "\\u{:04x}", other as u32);
             }
+            other => text.push(other),
         }
-        text.push('"');
-        text
     }
+    text.push('"');
+    text
 }
 
-impl Json for u32 {
-    fn json(&self) -> String {
-        self.to_string()
-    }
+fn or_null<T>(value: Option<T>, json: impl FnOnce(T) -> String) -> String {
+    value.map_or_else(|| "null".into(), json)
 }
 
 impl Json for Place {
-    fn json(&self) -> String {
-        format!(r#"{{"threadId":{},"stack":{}}}"#, self.thread, list(&self.stack))
+    fn json(&self, names: &Names) -> String {
+        format!(r#"{{"threadId":{},"stack":{}}}"#, self.0, list(names.stack(self.1), |frame| string(frame)))
     }
 }
 
-impl<T: Json> Json for Option<T> {
-    fn json(&self) -> String {
-        self.as_ref().map_or_else(|| "null".into(), Json::json)
-    }
+fn lock(id: LockId, names: &Names) -> String {
+    let known = names.get(id);
+    let name = or_null(known.and_then(|lock| lock.name.as_deref()), string);
+    let offset = or_null(known.and_then(|lock| lock.byte_offset), |offset| offset.to_string());
+    format!(r#"{{"name":{name},"kind":{},"byteOffset":{offset}}}"#, string(known.map_or("", |lock| &lock.kind)))
 }
 
-impl<T: Json> Json for Vec<T> {
-    fn json(&self) -> String {
-        list(self)
-    }
-}
-
-impl Json for LockName {
-    fn json(&self) -> String {
-        let offset = self.byte_offset.map_or_else(|| "null".into(), |offset| offset.to_string());
-        format!(r#"{{"name":{},"kind":{},"byteOffset":{offset}}}"#, self.name.json(), self.kind.json())
-    }
-}
-
-impl Json for EdgeReport {
-    fn json(&self) -> String {
-        let (from, to, held, locked) = (self.from.json(), self.to.json(), self.held.json(), self.locked.json());
+impl Json for Edge {
+    fn json(&self, names: &Names) -> String {
+        let place = |site: SiteId| (self.thread, site).json(names);
+        let (from, to, held, locked) =
+            (lock(self.from, names), lock(self.to, names), place(self.held), place(self.locked));
         format!(r#"{{"from":{from},"to":{to},"held":{held},"locked":{locked}}}"#)
     }
 }
 
-impl Json for PendingReport {
-    fn json(&self) -> String {
-        let (lock, waiter, holders) = (self.lock.json(), self.waiter.json(), list(&self.holders));
-        let outside = self
-            .outside
-            .map_or_else(|| "null".into(), |(pid, held)| format!(r#"{{"pid":{pid},"heldMs":{}}}"#, ms(held)));
+impl Json for Pending {
+    fn json(&self, names: &Names) -> String {
+        let (lock, waiter, holders) = (lock(self.lock, names), self.waiter.json(names), self.holders.json(names));
+        let outside = or_null(self.outside, |(pid, held)| format!(r#"{{"pid":{pid},"heldMs":{}}}"#, ms(held)));
         let waited = ms(self.waited);
         format!(r#"{{"lock":{lock},"waiter":{waiter},"waitedMs":{waited},"holders":{holders},"outside":{outside}}}"#)
     }
 }
 
-impl Json for WaitReport {
-    fn json(&self) -> String {
-        let (lock, holder, waiter) = (self.lock.json(), self.holder.json(), self.waiter.json());
+impl Json for WaitStep {
+    fn json(&self, names: &Names) -> String {
+        let (lock, holder, waiter) = (lock(self.lock, names), self.holder.json(names), self.waiter.json(names));
         format!(r#"{{"lock":{lock},"holder":{holder},"waiter":{waiter},"waitedMs":{}}}"#, ms(self.waited))
     }
 }
 
-impl DeadlockReport {
-    /// As JSON.
-    pub fn json(&self) -> String {
+impl Json for Deadlock {
+    fn json(&self, names: &Names) -> String {
         let certainty = if self.is_certain { "certain" } else { "likely" };
-        format!(r#"{{"certainty":"{certainty}","waits":{}}}"#, list(&self.waits))
+        format!(r#"{{"certainty":"{certainty}","waits":{}}}"#, self.waits.json(names))
     }
 }
 
-impl Json for DeadlockReport {
-    fn json(&self) -> String {
-        self.json()
+impl Json for (Place, Delay) {
+    fn json(&self, names: &Names) -> String {
+        let (place, delay) = self;
+        format!(r#"{{"place":{},"waits":{},"totalMs":{}}}"#, place.json(names), delay.waits, ms(delay.total))
     }
 }
 
-impl Json for DelayReport {
-    fn json(&self) -> String {
-        format!(r#"{{"place":{},"waits":{},"totalMs":{}}}"#, self.place.json(), self.waits, ms(self.total))
-    }
-}
-
-impl Json for ContentionReport {
-    fn json(&self) -> String {
-        let (lock, waiters, unlockers) = (self.lock.json(), list(&self.waiters), list(&self.unlockers));
-        let (waits, total, longest) = (self.waits, ms(self.total), ms(self.longest));
+impl Json for Contended {
+    fn json(&self, names: &Names) -> String {
+        let [waiters, unlockers] = [&self.waiters, &self.unlockers].map(|delays| Self::sorted(delays).json(names));
+        let (lock, waits, total, longest) =
+            (lock(self.lock, names), self.all.waits, ms(self.all.total), ms(self.longest));
         format!(
             r#"{{"lock":{lock},"waits":{waits},"totalMs":{total},"maxMs":{longest},"waiters":{waiters},"unlockers":{unlockers}}}"#
         )
@@ -131,65 +123,58 @@ impl Json for ContentionReport {
 }
 
 impl Json for Stuck {
-    fn json(&self) -> String {
-        let (lock, holders, waiters) = (self.lock.json(), list(&self.holders), list(&self.waiters));
+    fn json(&self, names: &Names) -> String {
+        let (lock, holders, waiters) = (lock(self.lock, names), self.holders.json(names), self.waiters.json(names));
         format!(r#"{{"lock":{lock},"holders":{holders},"waiters":{waiters}}}"#)
     }
 }
 
-/// A list of edges, as a member of `lockOrder`.
-struct Cycle<'a>(&'a [EdgeReport]);
-
-impl Json for Cycle<'_> {
-    fn json(&self) -> String {
-        format!(r#"{{"edges":{}}}"#, list(self.0))
+impl Report<'_> {
+    /// Holds, as members of `longHolds`, `neverReleased` or `leaks`.
+    fn holds(&self, all: &[EndedHold], place: &str, has_time: bool) -> String {
+        list(all, |hold| {
+            let time = if has_time { format!(r#","heldMs":{}"#, ms(hold.held)) } else { String::new() };
+            format!(r#"{{"lock":{},"{place}":{}{time}}}"#, lock(hold.lock, self.names), hold.place.json(self.names))
+        })
     }
-}
 
-/// A hold, as a member of `longHolds`, `neverReleased` or `leaks`.
-fn holds(all: &[HoldReport], place: &str, has_time: bool) -> String {
-    let hold = |hold: &HoldReport| {
-        let time = if has_time { format!(r#","heldMs":{}"#, ms(hold.held)) } else { String::new() };
-        format!(r#"{{"lock":{},"{place}":{}{time}}}"#, hold.lock.json(), hold.holder.json())
-    };
-    format!("[{}]", all.iter().map(hold).collect::<Vec<_>>().join(","))
-}
-
-impl Report {
     /// As JSON.
     pub fn json(&self) -> String {
-        let cycles: Vec<_> = self.lock_order.iter().map(|edges| Cycle(edges)).collect();
+        let names = self.names;
         format!(
             r#"{{"lockOrder":{},"sameClass":{},"deadlocks":{},"contention":{},"longHolds":{},"neverReleased":{},"leaks":{},"stuck":{},"waiting":{},"threadsWithoutDoctor":{}}}"#,
-            list(&cycles),
-            list(&self.same_class),
-            list(&self.deadlocks),
-            list(&self.contention),
-            holds(&self.long_holds, "holder", true),
-            holds(&self.never_released, "holder", false),
-            holds(&self.leaks, "place", false),
-            list(&self.stuck),
-            list(&self.waiting),
-            list(&self.threads_without),
+            list(&self.lock_order, |edges| format!(r#"{{"edges":{}}}"#, edges.json(names))),
+            self.same_class.json(names),
+            self.deadlocks.json(names),
+            self.contention.json(names),
+            self.holds(&self.long_holds, "holder", true),
+            self.holds(self.never_released, "holder", false),
+            self.holds(self.leaks, "place", false),
+            self.stuck.json(names),
+            self.waiting.json(names),
+            list(&self.threads_without, u32::to_string),
         )
     }
 }
 
 impl State {
+    /// A deadlock that was just found.
+    pub fn deadlock_json(&self, deadlock: &Deadlock, is_told: bool, is_newest: bool) -> String {
+        let json = deadlock.json(&self.names);
+        format!(r#"{},"isTold":{is_told},"isNewest":{is_newest}}}"#, &json[..json.len() - 1])
+    }
+
     /// The slices as JSON: times in microseconds since the first.
     pub fn trace_json(&self) -> String {
         let Some(start) = self.trace.slices.iter().map(|slice| slice.begin).min() else { return "[]".into() };
         let micros = |at: Instant| at.saturating_duration_since(start).as_secs_f64() * 1e6;
         let slice = |slice: &Slice| {
             let kind = if slice.kind == SliceKind::Wait { "wait" } else { "hold" };
-            let place = self.place((slice.thread, slice.site)).json();
-            let freed = slice.freed.map_or_else(
-                || "null".into(),
-                |(thread, at)| format!(r#"{{"threadId":{thread},"at":{}}}"#, micros(at)),
-            );
-            let (lock, begin, end) = (self.lock_name(slice.lock).json(), micros(slice.begin), micros(slice.end));
+            let place = (slice.thread, slice.site).json(&self.names);
+            let freed = or_null(slice.freed, |(thread, at)| format!(r#"{{"threadId":{thread},"at":{}}}"#, micros(at)));
+            let (lock, begin, end) = (lock(slice.lock, &self.names), micros(slice.begin), micros(slice.end));
             format!(r#"{{"kind":"{kind}","lock":{lock},"place":{place},"begin":{begin},"end":{end},"freed":{freed}}}"#)
         };
-        format!("[{}]", self.trace.slices.iter().map(slice).collect::<Vec<_>>().join(","))
+        list(&self.trace.slices, slice)
     }
 }

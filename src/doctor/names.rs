@@ -2,8 +2,12 @@
 
 use rustc_hash::FxHashMap;
 
+use crate::agents::ThreadId;
+
 /// A call site; 0 if it is not known.
 pub type SiteId = u32;
+/// Where something was done, and by which thread.
+pub type Place = (ThreadId, SiteId);
 /// A lock.
 pub type LockId = u32;
 /// A class of locks: those of one name, of one table, or one lock alone.
@@ -18,8 +22,15 @@ pub struct Lock {
     pub kind: String,
     /// Its place in the buffer, if it has one of its own.
     pub byte_offset: Option<u64>,
-    /// Where it is, or its table.
+    /// Where it is, or its table; of one that has nothing but its name the space of that.
     pub address: usize,
+}
+
+impl Lock {
+    /// Whether it is one of the machine, or of a store.
+    pub fn is_outside(&self) -> bool {
+        self.byte_offset.is_none() && self.address != 0
+    }
 }
 
 #[derive(PartialEq, Eq, Hash)]

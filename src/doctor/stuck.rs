@@ -1,46 +1,17 @@
 //! Locks that somebody waits for while their holder does not change.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustc_hash::FxHashMap;
 
-use super::names::{Lock, LockId, SiteId};
-use super::report::{LockName, Place};
-use super::{EndedHold, State};
+use super::holds::EndedHold;
+use super::names::{Lock, LockId, Place};
+use super::state::State;
+use super::waits::{Stuck, Wait, Watched};
 use crate::agents::ThreadId;
 use crate::engine::{Engine, LockView, NameView, Primitive};
 use crate::memory;
 use crate::sync;
-
-/// What is held for as long as it takes: to hold a permit for long is no fault.
-const SEMAPHORE: &str = "Semaphore";
-
-/// The hold of a contended lock, as it was seen.
-pub struct Watched {
-    /// What tells it from another hold.
-    holders: Vec<(ThreadId, u64)>,
-    since: Instant,
-    is_told: bool,
-}
-
-impl Watched {
-    /// Somebody got in: it moves.
-    pub(super) fn touch(&mut self) {
-        self.since = sync::now();
-        self.is_told = false;
-    }
-}
-
-/// A lock that is stuck, as it was when that was seen.
-#[derive(Clone, Debug)]
-pub struct Stuck {
-    /// Which.
-    pub lock: LockName,
-    /// Who holds it.
-    pub holders: Vec<Place>,
-    /// Who waits.
-    pub waiters: Vec<Place>,
-}
 
 /// A lock that somebody waits for, at one instant.
 pub struct Seen {
@@ -89,7 +60,7 @@ impl State {
             let mut watched =
                 known.unwrap_or_else(|| Watched { holders: lock.holders.clone(), since: now, is_told: false });
             let age = now.saturating_duration_since(watched.since);
-            if !lock.holders.is_empty() && age >= self.options.long_hold && lock.primitive.name() != SEMAPHORE {
+            if !lock.holders.is_empty() && age >= self.options.long_hold {
                 self.note_seen_hold(&lock, age);
             }
             let waited = lock.view.waiters.iter().map(|waiter| waiter.waited).max().unwrap_or_default();
@@ -132,7 +103,7 @@ impl State {
                 let lock =
                     Lock { name: Some(name.clone()), kind: "HeldLock".into(), byte_offset: None, address: space };
                 let lock = self.names.lock(lock);
-                let told = self.describe_name(lock, holder, &waiters);
+                let told = self.describe_name(lock, holder, waiters);
                 self.stuck.push(told);
             }
             self.stuck_names.insert(name);
@@ -140,21 +111,29 @@ impl State {
         is_news
     }
 
-    fn describe_name(&self, lock: LockId, holder: ThreadId, waiters: &[ThreadId]) -> Stuck {
+    fn describe_name(&self, lock: LockId, holder: ThreadId, waiters: Vec<ThreadId>) -> Stuck {
         let tracked =
             self.tables.get(&holder).and_then(|table| table.read().into_iter().find(|hold| hold.lock == lock));
-        let mut waits: Vec<_> = self.waits.iter().filter(|(_, wait)| wait.lock == lock).collect();
+        let site = tracked.map_or(0, |hold| hold.site);
+        Stuck { lock, holders: vec![(holder, site)], waiters: self.places(waiters, |wait| wait.lock == lock) }
+    }
+
+    /// Where these threads wait, as far as that is known: of several waits of one thread the oldest first.
+    fn places(&self, threads: impl IntoIterator<Item = ThreadId>, is_meant: impl Fn(&Wait) -> bool) -> Vec<Place> {
+        let mut waits: Vec<_> = self.waits.iter().filter(|(_, wait)| is_meant(wait)).collect();
         waits.sort_by_key(|(number, _)| **number);
-        let mut sites: Vec<_> = waits.into_iter().map(|(_, wait)| (wait.thread, wait.site)).collect();
-        let waiter = |thread: &ThreadId| {
-            let at = sites.iter().position(|(other, _)| other == thread);
-            self.place((*thread, at.map_or(0, |at| sites.remove(at).1)))
+        let mut known: Vec<Place> = waits.into_iter().map(|(_, wait)| (wait.thread, wait.site)).collect();
+        let mut place = |thread| {
+            let at = known.iter().position(|(other, _)| *other == thread);
+            at.map_or((thread, 0), |at| known.remove(at))
         };
-        Stuck {
-            lock: self.lock_name(lock),
-            holders: vec![self.place((holder, tracked.map_or(0, |hold| hold.site)))],
-            waiters: waiters.iter().map(waiter).collect(),
-        }
+        threads.into_iter().map(&mut place).collect()
+    }
+
+    /// What those call the lock who wait for it.
+    fn awaited_at(&self, address: usize) -> Option<LockId> {
+        let waits = self.waits.iter().filter(|(_, wait)| wait.address == address);
+        waits.max_by_key(|(number, _)| **number).map(|(_, wait)| wait.lock)
     }
 
     /// A hold that only waiters know of. What a thread that tells its holds has just taken, it is about to tell.
@@ -163,46 +142,30 @@ impl State {
         if !self.holds_at(address).is_empty() {
             return;
         }
-        let Some(lock) = self.waits.values().find(|wait| wait.address == address).map(|wait| wait.lock) else { return };
+        let Some(lock) = self.awaited_at(address).filter(|lock| !self.is_permit(*lock)) else { return };
         for (thread, _) in &seen.holders {
-            if self.tables.get(thread).is_some_and(|table| table.is_used) {
-                continue;
+            if self.tables.get(thread).is_none_or(|table| !table.is_used) {
+                self.note_long_hold(EndedHold { lock, place: (*thread, 0), held, is_terminated: false });
             }
-            self.note_long_hold(EndedHold { lock, thread: *thread, site: 0, held, is_terminated: false });
         }
     }
 
-    fn describe(&self, seen: &Seen) -> Stuck {
+    fn describe(&mut self, seen: &Seen) -> Stuck {
         let address = seen.place.address();
         let holds = self.holds_at(address);
-        let mut sites: FxHashMap<ThreadId, Vec<SiteId>> = FxHashMap::default();
-        let mut tracked: Option<LockId> = holds.first().map(|(_, hold)| hold.lock);
-        let mut waits: Vec<_> = self.waits.iter().filter(|(_, wait)| wait.address == address).collect();
-        waits.sort_by_key(|(number, _)| std::cmp::Reverse(**number));
-        for (_, wait) in waits {
-            sites.entry(wait.thread).or_default().push(wait.site);
-            tracked = tracked.or(Some(wait.lock));
-        }
-        let mut holders: Vec<Place> = holds.iter().map(|(thread, hold)| self.place((*thread, hold.site))).collect();
+        let mut holders: Vec<Place> = holds.iter().map(|(thread, hold)| (*thread, hold.site)).collect();
         for (thread, _) in &seen.holders {
-            if !holders.iter().any(|place| place.thread == *thread) {
-                holders.push(self.place((*thread, 0)));
+            if !holders.iter().any(|(other, _)| other == thread) {
+                holders.push((*thread, 0));
             }
         }
-        let waiters = seen.view.waiters.iter().map(|waiter| {
-            let site = sites.get_mut(&waiter.thread).and_then(Vec::pop).unwrap_or_default();
-            self.place((waiter.thread, site))
+        let waiters = seen.view.waiters.iter().map(|waiter| waiter.thread);
+        let waiters = self.places(waiters, |wait| wait.address == address);
+        let known = holds.first().map(|(_, hold)| hold.lock).or_else(|| self.awaited_at(address));
+        let lock = known.unwrap_or_else(|| {
+            let (kind, offset) = (seen.primitive.name().into(), seen.place.byte_offset as u64);
+            self.names.lock(Lock { name: None, kind, byte_offset: Some(offset), address })
         });
-        let waiters = waiters.collect();
-        let lock = tracked.map_or_else(
-            || LockName {
-                name: None,
-                kind: seen.primitive.name().into(),
-                byte_offset: Some(seen.place.byte_offset as u64),
-                is_outside: false,
-            },
-            |lock| self.lock_name(lock),
-        );
         Stuck { lock, holders, waiters }
     }
 }

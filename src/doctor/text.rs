@@ -3,9 +3,13 @@
 use std::fmt::Write;
 use std::time::Duration;
 
-use super::report::{ContentionReport, DeadlockReport, HoldReport, LockName, PendingReport, Place, Report};
-use super::stuck::Stuck;
-use super::{State, signals};
+use super::contention::Contended;
+use super::holds::EndedHold;
+use super::names::{LockId, Names, Place};
+use super::report::{Pending, Report};
+use super::signals;
+use super::state::State;
+use super::waits::{Deadlock, Stuck};
 use crate::agents::ThreadId;
 
 const WIDTH: usize = 80;
@@ -15,17 +19,6 @@ const MOST: usize = 10;
 const LONG_WAIT: Duration = Duration::from_secs(1);
 /// So many places of a lock that was waited for.
 const MOST_PLACES: usize = 3;
-
-fn lock(lock: &LockName) -> String {
-    let kind = if lock.kind.is_empty() { "Lock" } else { &lock.kind };
-    match (&lock.name, lock.byte_offset) {
-        (Some(name), None) if lock.is_outside => format!("lock \"{}\" of the machine", visible(name)),
-        (Some(name), None) => format!("lock \"{}\"", visible(name)),
-        (Some(name), _) => format!("{kind} \"{}\"", visible(name)),
-        (None, Some(offset)) => format!("{kind} at byte {offset}"),
-        (None, None) => kind.into(),
-    }
-}
 
 /// What a terminal would obey, or what nobody would see, is escaped.
 fn visible(text: &str) -> String {
@@ -90,13 +83,25 @@ fn count(count: usize, one: &str, many: &str) -> String {
 }
 
 /// Writes lines that fit.
-struct Text {
+struct Text<'a> {
     text: String,
+    names: &'a Names,
     /// Is taken off the beginning of paths.
-    folder: String,
+    folder: &'a str,
 }
 
-impl Text {
+impl Text<'_> {
+    fn lock(&self, id: LockId) -> String {
+        let Some(lock) = self.names.get(id) else { return "Lock".into() };
+        match (&lock.name, lock.byte_offset) {
+            (Some(name), None) if lock.is_outside() => format!("lock \"{}\" of the machine", visible(name)),
+            (Some(name), None) => format!("lock \"{}\"", visible(name)),
+            (Some(name), _) => format!("{} \"{}\"", lock.kind, visible(name)),
+            (None, Some(offset)) => format!("{} at byte {offset}", lock.kind),
+            (None, None) => lock.kind.clone(),
+        }
+    }
+
     fn line(&mut self, line: &str) {
         self.named(line, "");
     }
@@ -115,9 +120,9 @@ impl Text {
     }
 
     /// A line of a place: the innermost frame. A path that is too long loses its beginning.
-    fn place(&mut self, before: &str, place: &Place, after: &str) {
-        let head = format!("{before} thread {}", place.thread);
-        let Some(frame) = place.stack.first() else {
+    fn place(&mut self, before: &str, (thread, site): Place, after: &str) {
+        let head = format!("{before} thread {thread}");
+        let Some(frame) = self.names.stack(site).first() else {
             return self.named(&format!("{head}  (place not known)"), after);
         };
         let (name, path) = match frame.rfind('(') {
@@ -125,7 +130,7 @@ impl Text {
             None => ("", frame.as_str()),
         };
         let path = path.strip_prefix("file://").unwrap_or(path);
-        let path = path.strip_prefix(&self.folder).map_or(path, |path| path.trim_start_matches(['/', '\\']));
+        let path = path.strip_prefix(self.folder).map_or(path, |path| path.trim_start_matches(['/', '\\']));
         let (name, path) = (visible(name), visible(path));
         let fixed = width(&head) + width(after) + width(&name) + 4;
         let room = WIDTH.saturating_sub(fixed).max(20);
@@ -144,7 +149,7 @@ impl Text {
         }
     }
 
-    fn deadlock(&mut self, deadlock: &DeadlockReport) {
+    fn deadlock(&mut self, deadlock: &Deadlock) {
         let certainty = if deadlock.is_certain { "certain" } else { "likely" };
         let what = if deadlock.waits.len() == 1 {
             "somebody waits for what it holds itself".into()
@@ -153,15 +158,15 @@ impl Text {
         };
         self.line(&format!("DEADLOCK ({certainty}): {what}"));
         for wait in &deadlock.waits {
-            self.line(&format!("  {}", lock(&wait.lock)));
-            self.place("    held by  ", &wait.holder, "");
-            self.place("    wanted by", &wait.waiter, &format!(", {}", time(wait.waited)));
+            self.line(&format!("  {}", self.lock(wait.lock)));
+            self.place("    held by  ", wait.holder, "");
+            self.place("    wanted by", wait.waiter, &format!(", {}", time(wait.waited)));
         }
     }
 
     fn stuck(&mut self, stuck: &Stuck) {
         self.named(
-            &format!("STUCK: {}", lock(&stuck.lock)),
+            &format!("STUCK: {}", self.lock(stuck.lock)),
             &format!(", {}", count(stuck.waiters.len(), "waits", "wait")),
         );
         self.places("    held by  ", &stuck.holders);
@@ -170,60 +175,60 @@ impl Text {
 
     fn places(&mut self, before: &str, places: &[Place]) {
         for place in places.iter().take(MOST_PLACES) {
-            self.place(before, place, "");
+            self.place(before, *place, "");
         }
         if places.len() > MOST_PLACES {
             self.line(&format!("    ... and {} more", places.len() - MOST_PLACES));
         }
     }
 
-    fn pending(&mut self, wait: &PendingReport) {
-        self.named(&format!("WAITING: {}", lock(&wait.lock)), &format!(", {}", time(wait.waited)));
+    fn pending(&mut self, wait: &Pending) {
+        self.named(&format!("WAITING: {}", self.lock(wait.lock)), &format!(", {}", time(wait.waited)));
         if let Some((pid, held)) = wait.outside {
             self.line(&format!("    held by   process {pid}, for {}", time(held)));
         }
         self.places("    held by  ", &wait.holders);
-        self.place("    wanted by", &wait.waiter, "");
+        self.place("    wanted by", wait.waiter, "");
     }
 
-    fn hold(&mut self, title: &str, hold: &HoldReport, time: &str) {
-        self.named(&format!("{title}: {}", lock(&hold.lock)), time);
-        self.place("    held by  ", &hold.holder, "");
+    fn hold(&mut self, title: &str, hold: &EndedHold, time: &str) {
+        self.named(&format!("{title}: {}", self.lock(hold.lock)), time);
+        self.place("    held by  ", hold.place, "");
     }
 
-    fn contention(&mut self, contended: &ContentionReport) {
+    fn contention(&mut self, contended: &Contended) {
         let (waits, total, longest) =
-            (count(contended.waits as usize, "wait", "waits"), time(contended.total), time(contended.longest));
-        self.named(&format!("  {}", lock(&contended.lock)), &format!(": {waits}, {total} in all, {longest} at most"));
-        for delay in contended.waiters.iter().take(MOST_PLACES) {
-            self.place("    waited   ", &delay.place, &format!(", {}", time(delay.total)));
-        }
-        for delay in contended.unlockers.iter().take(MOST_PLACES) {
-            self.place("    freed by ", &delay.place, &format!(", {}", time(delay.total)));
+            (count(contended.all.waits as usize, "wait", "waits"), time(contended.all.total), time(contended.longest));
+        let name = self.lock(contended.lock);
+        self.named(&format!("  {name}"), &format!(": {waits}, {total} in all, {longest} at most"));
+        for (before, delays) in [("    waited   ", &contended.waiters), ("    freed by ", &contended.unlockers)] {
+            for (place, delay) in Contended::sorted(delays).into_iter().take(MOST_PLACES) {
+                self.place(before, place, &format!(", {}", time(delay.total)));
+            }
         }
     }
 }
 
-impl Report {
+impl Report<'_> {
     /// For people. `folder` is taken off the beginning of paths.
-    pub fn text(&self, folder: &str) -> String {
-        let shown = self.without_repetitions();
-        shown.write(Text { text: String::new(), folder: folder.to_owned() })
+    pub fn text(mut self, folder: &str) -> String {
+        self.leave_out_repetitions();
+        let mut text = Text { text: String::new(), names: self.names, folder };
+        self.write(&mut text);
+        text.text
     }
 
     /// What is deadlocked is stuck too, and what is stuck is held for long.
-    fn without_repetitions(&self) -> Self {
-        let mut report = self.clone();
-        let mut told: Vec<LockName> =
-            report.deadlocks.iter().flat_map(|deadlock| &deadlock.waits).map(|wait| wait.lock.clone()).collect();
-        report.stuck.retain(|stuck| !told.contains(&stuck.lock));
-        told.extend(report.stuck.iter().map(|stuck| stuck.lock.clone()));
-        report.waiting.retain(|wait| wait.waited >= LONG_WAIT && !told.contains(&wait.lock));
-        report.long_holds.retain(|hold| !told.contains(&hold.lock));
-        report
+    fn leave_out_repetitions(&mut self) {
+        let waits = self.deadlocks.iter().flat_map(|deadlock| &deadlock.waits);
+        let mut told: Vec<LockId> = waits.map(|wait| wait.lock).collect();
+        self.stuck.retain(|stuck| !told.contains(&stuck.lock));
+        told.extend(self.stuck.iter().map(|stuck| stuck.lock));
+        self.waiting.retain(|wait| wait.waited >= LONG_WAIT && !told.contains(&wait.lock));
+        self.long_holds.retain(|hold| !told.contains(&hold.lock));
     }
 
-    fn write(&self, mut text: Text) -> String {
+    fn write(&self, text: &mut Text) {
         text.line(&format!("sablock doctor: {}", self.summary()));
         for deadlock in self.deadlocks.iter().take(MOST) {
             text.deadlock(deadlock);
@@ -240,9 +245,9 @@ impl Report {
         for cycle in self.lock_order.iter().take(MOST) {
             text.line("LOCK ORDER: these deadlock if they run at the same time");
             for edge in cycle {
-                text.line(&format!("  {}, then {}", lock(&edge.from), lock(&edge.to)));
-                text.place("    locked   ", &edge.held, "");
-                text.place("    and then ", &edge.locked, "");
+                text.line(&format!("  {}, then {}", text.lock(edge.from), text.lock(edge.to)));
+                text.place("    locked   ", (edge.thread, edge.held), "");
+                text.place("    and then ", (edge.thread, edge.locked), "");
             }
         }
         text.left_out(self.lock_order.len());
@@ -269,7 +274,6 @@ impl Report {
             let threads: Vec<_> = self.threads_without.iter().map(ThreadId::to_string).collect();
             text.line(&format!("Threads without the doctor: {}", threads.join(", ")));
         }
-        text.text
     }
 
     fn summary(&self) -> String {
@@ -302,8 +306,9 @@ impl State {
         if problems <= self.printed {
             return None;
         }
+        let text = report.text(&self.folder);
         self.printed = problems;
-        Some(report.text(&self.folder))
+        Some(text)
     }
 
     /// As `text_once`, at the end of the process: a signal may have led to it that the watchdog has not seen yet.
@@ -323,8 +328,10 @@ impl State {
     /// The report for people.
     pub fn text(&mut self, living: &[ThreadId]) -> String {
         let report = self.report(living);
-        self.printed = report.problems();
-        report.text(&self.folder)
+        let problems = report.problems();
+        let text = report.text(&self.folder);
+        self.printed = problems;
+        text
     }
 }
 
@@ -332,13 +339,10 @@ impl State {
 mod tests {
     use super::*;
 
-    fn text() -> Text {
-        Text { text: String::new(), folder: String::new() }
-    }
-
     #[test]
     fn figures_stay_and_wide_letters_are_two_columns() {
-        let mut text = text();
+        let names = Names::default();
+        let mut text = Text { text: String::new(), names: &names, folder: "" };
         text.named(&"名".repeat(60), ", 12 ms");
         let line = text.text.trim_end();
         assert!(line.ends_with("…, 12 ms"), "{line}");

@@ -55,7 +55,7 @@ impl Trace {
         end: Instant,
         unlock: Option<Unlock>,
     ) {
-        let freed = unlock.map(|unlock| (unlock.thread, unlock.at));
+        let freed = unlock.map(|unlock| (unlock.place.0, unlock.at));
         self.push(Slice { kind: SliceKind::Wait, thread, lock, site, begin, end, freed });
     }
 

@@ -4,8 +4,9 @@ use std::io::Write;
 use std::thread;
 use std::time::Duration;
 
+use super::signals;
+use super::state::Doctor;
 use super::stuck::look;
-use super::{Doctor, signals};
 use crate::engine::{Engine, Primitive};
 
 /// How often it looks, at least and at most.

@@ -290,7 +290,7 @@ pub fn doctor_leak(thread_id: u32, lock: u32, site: u32) {
 /// The report as JSON.
 #[napi(catch_unwind)]
 pub fn doctor_report() -> String {
-    DOCTOR.with(|state| state.report(&living())).json()
+    DOCTOR.with(|state| state.report(&living()).json())
 }
 
 /// The report for people.

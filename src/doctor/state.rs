@@ -1,0 +1,244 @@
+//! All that the doctor knows, and how it gets to know it.
+
+use std::time::{Duration, Instant};
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::contention::{Contention, Unlock};
+use super::holds::{EndedHold, HoldSerial, HoldTable, TrackedHold};
+use super::names::{LockId, Names, SiteId};
+use super::order::Order;
+use super::signals;
+use super::trace::Trace;
+use super::waits::{Deadlock, Stuck, Wait, WaitNumber, Watched};
+use crate::agents::ThreadId;
+use crate::sync::{self, Mutex};
+
+/// What the first thread that starts the doctor asks for; the rest of the process follows.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Options {
+    /// A hold of this length is a long one.
+    pub long_hold: Duration,
+    /// For how long a holder does not change until its waiters are stuck; `None`: nobody looks.
+    pub stuck: Option<Duration>,
+    /// For how long a wait lasts until it is likely that it never ends; `None`: nobody looks.
+    pub likely: Option<Duration>,
+    /// Whether slices for a trace are kept.
+    pub traces: bool,
+    /// Whether a signal that does nothing else asks for the report.
+    pub may_ask: bool,
+}
+
+/// All that the doctor knows.
+#[derive(Default)]
+pub struct State {
+    pub(crate) names: Names,
+    pub(crate) order: Order,
+    pub(crate) contention: Contention,
+    pub(crate) tables: FxHashMap<ThreadId, HoldTable>,
+    pub(crate) waits: FxHashMap<WaitNumber, Wait>,
+    pub(crate) deadlocks: Vec<Deadlock>,
+    /// When the watchdog saw each tracked hold for the first time.
+    pub(crate) first_seen: FxHashMap<HoldSerial, Instant>,
+    pub(crate) long_holds: Vec<EndedHold>,
+    pub(crate) never_released: Vec<EndedHold>,
+    pub(crate) leaks: Vec<EndedHold>,
+    pub(crate) watched: FxHashMap<usize, Watched>,
+    pub(crate) stuck: Vec<Stuck>,
+    /// The names that are stuck now.
+    pub(crate) stuck_names: FxHashSet<String>,
+    pub(crate) trace: Trace,
+    pub(crate) options: Options,
+    last_wait: WaitNumber,
+    /// Threads that have it, each as often as it started there.
+    pub(crate) attached: FxHashMap<ThreadId, u32>,
+    /// Which watchdog may run: it ends when this changes.
+    pub(crate) generation: u64,
+    /// How much was found when the report was printed last.
+    pub(crate) printed: usize,
+    /// Taken off places in what is printed.
+    pub(crate) folder: String,
+}
+
+/// The doctor of the process.
+#[derive(Default)]
+pub struct Doctor(pub(crate) Mutex<State>);
+
+impl Doctor {
+    /// Runs `act` on what it knows.
+    pub fn with<T>(&self, act: impl FnOnce(&mut State) -> T) -> T {
+        act(&mut self.0.lock())
+    }
+}
+
+impl State {
+    /// A thread has started the doctor. The first one's options count, and nothing of what was known before. Returns whether it is
+    /// the first.
+    pub fn attach(&mut self, thread: ThreadId, table: HoldTable, options: Options, folder: String) -> bool {
+        let is_first = self.attached.is_empty();
+        if is_first {
+            *self = Self { generation: self.generation, ..Self::default() };
+        }
+        *self.attached.entry(thread).or_default() += 1;
+        self.tables.insert(thread, table);
+        if !is_first {
+            return false;
+        }
+        self.options = options;
+        self.folder = folder;
+        self.generation += 1;
+        signals::arm(options.may_ask);
+        true
+    }
+
+    /// A thread has stopped the doctor, or ended: what it holds now is not given back if it has ended.
+    pub fn detach(&mut self, thread: ThreadId, has_ended: bool) {
+        if has_ended {
+            self.note_never_released(thread, true);
+        }
+        self.tables.remove(&thread);
+        self.waits.retain(|_, wait| wait.thread != thread);
+        if self.attached.remove(&thread).is_some() && self.attached.is_empty() {
+            self.generation += 1;
+            signals::disarm();
+        }
+    }
+
+    /// The thread is about to end, or has been terminated. Whoever runs a once releases nothing.
+    pub fn note_never_released(&mut self, thread: ThreadId, is_terminated: bool) {
+        let Some(table) = self.tables.get_mut(&thread) else { return };
+        if std::mem::replace(&mut table.has_ended, true) {
+            return;
+        }
+        for hold in table.read() {
+            if self.names.get(hold.lock).is_some_and(|lock| lock.kind == "Once") {
+                continue;
+            }
+            let held = sync::since(hold.since);
+            self.never_released.push(EndedHold { is_terminated, ..hold.ended(thread, held) });
+        }
+    }
+
+    /// A hold has ended that seemed long by the clock that the watchdog keeps. If it has stalled, the clock was wrong: so only what
+    /// it has seen counts.
+    pub fn end_long_hold(&mut self, serial: HoldSerial, lock: LockId, thread: ThreadId, site: SiteId) {
+        let Some(held) = self.first_seen.get(&serial).map(|since| sync::since(*since)) else { return };
+        if held >= self.options.long_hold / 8 * 7 && !self.is_permit(lock) {
+            self.note_long_hold(EndedHold { lock, place: (thread, site), held, is_terminated: false });
+        }
+    }
+
+    /// Who holds what is at an address, as far as that is tracked.
+    pub(crate) fn holds_at(&self, address: usize) -> Vec<(ThreadId, TrackedHold)> {
+        let of = |(thread, table): (&ThreadId, &HoldTable)| {
+            let thread = *thread;
+            table.read().into_iter().filter(move |hold| hold.address == address).map(move |hold| (thread, hold))
+        };
+        self.tables.iter().filter(|(_, table)| !table.has_ended).flat_map(of).collect()
+    }
+
+    /// Whether there may be room for several: all who are in are in the way of the next together, and to be in for long is no fault.
+    pub(crate) fn is_permit(&self, lock: LockId) -> bool {
+        self.names.get(lock).is_some_and(|lock| lock.kind == "Semaphore")
+    }
+
+    /// A thread does not keep these locks in mind any more. Those that nobody does, and of which there is nothing to report, go; the
+    /// delay of those becomes that of one class.
+    pub fn forget(&mut self, locks: &[LockId]) {
+        let used: FxHashSet<LockId> = self.used_locks();
+        for lock in locks {
+            if !self.names.leave(*lock) || used.contains(lock) {
+                continue;
+            }
+            let node = self.names.node(*lock);
+            if self.order.contains(node) {
+                continue;
+            }
+            let others = self.names.others();
+            self.contention.fold(node, self.names.node(others), others);
+            self.names.drop_lock(*lock);
+        }
+    }
+
+    fn used_locks(&self) -> FxHashSet<LockId> {
+        let ended = [&self.long_holds, &self.never_released, &self.leaks].into_iter().flatten().map(|hold| hold.lock);
+        let waits = self.waits.values().map(|wait| wait.lock);
+        let circles = self.deadlocks.iter().flat_map(|deadlock| &deadlock.waits).map(|step| step.lock);
+        let holds = self.tables.values().flat_map(HoldTable::read).map(|hold| hold.lock);
+        let slices = self.trace.slices.iter().map(|slice| slice.lock);
+        let stuck = self.stuck.iter().map(|stuck| stuck.lock);
+        ended.chain(waits).chain(circles).chain(holds).chain(slices).chain(stuck).collect()
+    }
+
+    /// The watchdog looks at what is held.
+    pub(crate) fn tick(&mut self) {
+        let now = sync::now();
+        let mut seen = FxHashMap::default();
+        for table in self.tables.values() {
+            table.tick();
+            for hold in table.read() {
+                seen.insert(hold.serial, self.first_seen.get(&hold.serial).copied().unwrap_or(now));
+            }
+        }
+        self.first_seen = seen;
+    }
+
+    /// A hold was longer than it should be.
+    pub fn note_long_hold(&mut self, hold: EndedHold) {
+        let node = self.names.node(hold.lock);
+        let known =
+            self.long_holds.iter_mut().find(|other| self.names.node(other.lock) == node && other.place == hold.place);
+        match known {
+            Some(other) if other.held < hold.held => *other = hold,
+            Some(_) => {}
+            None => self.long_holds.push(hold),
+        }
+    }
+
+    /// A guard was collected while it held.
+    pub fn note_leak(&mut self, lock: LockId, thread: ThreadId, site: SiteId) {
+        self.leaks.push(EndedHold { lock, place: (thread, site), held: Duration::ZERO, is_terminated: false });
+    }
+
+    /// A wait begins; returns its number.
+    pub fn begin_wait(&mut self, wait: Wait) -> WaitNumber {
+        self.last_wait += 1;
+        self.waits.insert(self.last_wait, wait);
+        self.last_wait
+    }
+
+    /// A wait is over, after so long; `None`: it did not come to waiting.
+    pub fn end_wait(&mut self, number: WaitNumber, waited: Option<Duration>, is_granted: bool) {
+        let Some(wait) = self.waits.remove(&number) else { return };
+        if is_granted && let Some(watched) = self.watched.get_mut(&wait.address) {
+            watched.touch();
+        }
+        let Some(waited) = waited else { return };
+        self.count_wait(&wait, waited, is_granted);
+    }
+
+    /// A wait that nobody has told of while it lasted is over.
+    pub fn count_wait(&mut self, wait: &Wait, waited: Duration, is_granted: bool) {
+        if !wait.is_counted {
+            return;
+        }
+        let node = self.names.node(wait.lock);
+        let unlock = self.contention.end(wait, node, waited, is_granted);
+        if self.options.traces {
+            let end = sync::now();
+            let begin = end.checked_sub(waited).unwrap_or(wait.since);
+            self.trace.waited(wait.thread, wait.lock, wait.site, begin, end, is_granted.then_some(unlock).flatten());
+        }
+    }
+
+    /// A thread is about to free a lock that others wait for.
+    pub fn note_unlock(&mut self, thread: ThreadId, address: usize, lock: LockId, site: SiteId, since: f64) {
+        let now = sync::now();
+        if self.options.traces
+            && let Some(table) = self.tables.get(&thread).filter(|_| since >= 0.0)
+        {
+            self.trace.held(thread, lock, site, table.instant(since), now);
+        }
+        self.contention.unlocking(address, Unlock { place: (thread, site), at: now });
+    }
+}

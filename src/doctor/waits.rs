@@ -1,0 +1,109 @@
+//! Waits, and what can be wrong with them: each other's holds, or a holder that does not change.
+
+use std::time::{Duration, Instant};
+
+use super::holds::HoldSerial;
+use super::names::{LockId, Place, SiteId};
+use crate::agents::ThreadId;
+use crate::sync;
+
+/// What tells a wait from every other of the process; grows with time.
+pub type WaitNumber = u64;
+
+/// A wait for a lock.
+#[derive(Clone, Debug)]
+pub struct Wait {
+    /// Which thread waits.
+    pub thread: ThreadId,
+    /// For what.
+    pub lock: LockId,
+    /// Where that is.
+    pub address: usize,
+    /// From where on.
+    pub site: SiteId,
+    /// Since when.
+    pub since: Instant,
+    /// Whether nothing but the lock can end it.
+    pub is_endless: bool,
+    /// Whether the thread is blocked; else a promise is pending.
+    pub is_blocking: bool,
+    /// Whether it waits to hold alone.
+    pub is_exclusive: bool,
+    /// Whether it is for a lock, so that the time is delay.
+    pub is_counted: bool,
+    /// The holds whose functions are known to await it.
+    pub awaiting: Vec<HoldSerial>,
+    /// Whether that was asked when it was old.
+    pub is_asked: bool,
+    /// The process that holds it, and since when.
+    pub outside: Option<(u32, Instant)>,
+}
+
+/// One wait of a deadlock.
+#[derive(Clone, Debug)]
+pub struct WaitStep {
+    /// The wait.
+    pub number: WaitNumber,
+    /// What it waits for.
+    pub lock: LockId,
+    /// Who waits, and from where on.
+    pub waiter: Place,
+    /// Who holds it, and from where on.
+    pub holder: Place,
+    /// For how long it has waited when the deadlock was found.
+    pub waited: Duration,
+}
+
+/// Waits of which each is for what the next one keeps.
+#[derive(Clone, Debug)]
+pub struct Deadlock {
+    /// Whether it is known that none of them can end by itself.
+    pub is_certain: bool,
+    /// The waits.
+    pub waits: Vec<WaitStep>,
+    /// Whether a thread was told of it, which publishes it.
+    pub is_told: bool,
+}
+
+impl Deadlock {
+    /// The waits, in order.
+    pub fn key(&self) -> Vec<WaitNumber> {
+        let mut numbers: Vec<_> = self.waits.iter().map(|step| step.number).collect();
+        numbers.sort_unstable();
+        numbers
+    }
+
+    /// The wait that began last.
+    pub fn newest(&self) -> Option<WaitNumber> {
+        self.waits.iter().map(|step| step.number).max()
+    }
+}
+
+/// The hold of a contended lock, as it was seen.
+pub struct Watched {
+    /// What tells it from another hold.
+    pub holders: Vec<(ThreadId, u64)>,
+    /// Since when.
+    pub since: Instant,
+    /// Whether it was reported.
+    pub is_told: bool,
+}
+
+impl Watched {
+    /// Somebody got in: it moves.
+    pub fn touch(&mut self) {
+        self.since = sync::now();
+        self.is_told = false;
+    }
+}
+
+/// A lock that is stuck, as it was when that was seen.
+#[derive(Clone, Debug)]
+pub struct Stuck {
+    /// Which.
+    pub lock: LockId,
+    /// Who holds it.
+    pub holders: Vec<Place>,
+    /// Who waits.
+    pub waiters: Vec<Place>,
+}
