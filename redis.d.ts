@@ -19,6 +19,9 @@ export interface RedisOptions extends StoreOptions {
  * request that a hidden thread renews. Connects to nothing by itself. The package `redis` or `ioredis` must be installed, unless
  * `connection` has a `module`.
  *
+ * A server that evicts keys when its memory is full (a `maxmemory-policy` other than `noeviction`) evicts locks too: the process is
+ * warned of it with the first request, once (`SABLOCK_STORE_EVICTS`).
+ *
  * @param connection - A URL (`redis://user:password@host:6379`); or the options of the client that is installed, which are copied;
  *   or `{ module }`, the absolute path of a module whose `connect()` returns a promise of a connected client, a new one each time:
  *   for Sentinel, Cluster and tokens.

@@ -90,6 +90,38 @@ test('the client "ioredis", by a module of the user', options, async (t) => {
   assert.equal((await wait).unlock(), true);
 });
 
+test(
+  'a server that evicts keys: warned once, with the first request; a server that does not is not',
+  options,
+  async (t) => {
+    const warnings = [];
+    const note = (warning) => {
+      if (warning.code === 'SABLOCK_STORE_EVICTS') warnings.push(warning);
+    };
+    process.on('warning', note);
+    t.after(() => process.off('warning', note));
+    const policies = ['noeviction', 'allkeys-lru', 'allkeys-lru', 'volatile-ttl'];
+    t.after(() => server().run('CONFIG', 'SET', 'maxmemory-policy', 'noeviction'));
+    for (const [index, policy] of policies.entries()) {
+      await server().run('CONFIG', 'SET', 'maxmemory-policy', policy);
+      // A store of its own, which connects anew.
+      const manager = open(t, { connectTimeout: 4000 + index });
+      assert.equal(await manager.request('evicted', () => 'granted'), 'granted');
+    }
+    // They come in order, so that one too many would be among them.
+    await seen(() => warnings.some(({ message }) => message.includes('volatile-ttl')));
+    const named = warnings.map(({ message }) => /maxmemory-policy ([\w-]+)/.exec(message)[1]);
+    assert.deepEqual(named, ['allkeys-lru', 'volatile-ttl']);
+    assert.equal(warnings[0].name, 'LockStoreWarning');
+  },
+);
+
+test('a user who may not read the settings of the server gets locks all the same', options, async (t) => {
+  await server().run('ACL', 'SETUSER', 'modest', 'on', '>word', '~*', '&*', '+@all', '-info');
+  const url = server().url.replace('redis://', 'redis://modest:word@');
+  assert.equal(await open(t, {}, url).request('modest', () => 'granted'), 'granted');
+});
+
 test('bad options are refused before anything is connected', () => {
   assert.throws(() => redis('x', { lease: 1 }), { code: 'ERR_OUT_OF_RANGE' });
   assert.throws(() => redis('x', { replicas: 0.5 }), { code: 'ERR_OUT_OF_RANGE' });

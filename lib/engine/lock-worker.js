@@ -8,6 +8,17 @@ const { toText } = require('./error-text.js');
 
 const FILE = path.join(__dirname, '..', 'stores', 'worker.js');
 
+/** The warnings that this thread has given, each once. */
+const given = new Set();
+
+/** What the lock worker says (../stores/events.js), among what preloads may say there. */
+function hear(said) {
+  const { code, message } = said?.sablockWarning ?? {};
+  if (message === undefined || given.has(message)) return;
+  given.add(message);
+  process.emitWarning(message, { type: 'LockStoreWarning', code });
+}
+
 /** Starts the lock worker of a desk in this thread. */
 function start(desk) {
   const fail = (cause) => {
@@ -20,6 +31,7 @@ function start(desk) {
     // Always: without a listener the error would be an uncaught one of this thread.
     worker.on('error', fail);
     worker.on('exit', () => fail());
+    worker.on('message', hear);
     worker.unref();
   } catch (error) {
     fail(error);

@@ -7,6 +7,7 @@ const { storeError } = require('../errors.js');
 const { lockWithRetry, marginOf, pauses } = require('../retry.js');
 const { TAKEN, UNREACHABLE } = require('../verbs.js');
 const { connect } = require('./client.js');
+const { warnOfEviction } = require('./eviction.js');
 const { CLEAR, ENQUEUE, RELEASE, RENEW, SCRIPT, SHA, TRY } = require('./script.js');
 
 /** A request in the server's queue. */
@@ -303,6 +304,8 @@ class RedisKeeper {
       throw error;
     }
     this.#link = link;
+    // Answered before the request for which it connects.
+    if (!this.#isKnown) warnOfEviction(link);
     this.#isKnown = true;
     this.#counts.connects += 1;
     return link;
