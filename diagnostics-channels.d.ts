@@ -12,12 +12,14 @@ declare module 'diagnostics_channel' {
   function subscribe(name: 'sablock:abandoned', onMessage: SablockListener<'sablock:abandoned'>): void;
   function subscribe(name: 'sablock:deadlock', onMessage: SablockListener<'sablock:deadlock'>): void;
   function subscribe(name: 'sablock:lost', onMessage: SablockListener<'sablock:lost'>): void;
+  function subscribe(name: 'sablock:store', onMessage: SablockListener<'sablock:store'>): void;
   function subscribe(name: string | symbol, onMessage: (message: unknown, name: string | symbol) => void): void;
   function unsubscribe(name: 'sablock:contended', onMessage: SablockListener<'sablock:contended'>): boolean;
   function unsubscribe(name: 'sablock:long-hold', onMessage: SablockListener<'sablock:long-hold'>): boolean;
   function unsubscribe(name: 'sablock:abandoned', onMessage: SablockListener<'sablock:abandoned'>): boolean;
   function unsubscribe(name: 'sablock:deadlock', onMessage: SablockListener<'sablock:deadlock'>): boolean;
   function unsubscribe(name: 'sablock:lost', onMessage: SablockListener<'sablock:lost'>): boolean;
+  function unsubscribe(name: 'sablock:store', onMessage: SablockListener<'sablock:store'>): boolean;
   function unsubscribe(name: string | symbol, onMessage: (message: unknown, name: string | symbol) => void): boolean;
 }
 
@@ -29,11 +31,13 @@ declare module 'node:diagnostics_channel' {
   function subscribe(name: 'sablock:abandoned', onMessage: SablockListener<'sablock:abandoned'>): void;
   function subscribe(name: 'sablock:deadlock', onMessage: SablockListener<'sablock:deadlock'>): void;
   function subscribe(name: 'sablock:lost', onMessage: SablockListener<'sablock:lost'>): void;
+  function subscribe(name: 'sablock:store', onMessage: SablockListener<'sablock:store'>): void;
   function subscribe(name: string | symbol, onMessage: (message: unknown, name: string | symbol) => void): void;
   function unsubscribe(name: 'sablock:contended', onMessage: SablockListener<'sablock:contended'>): boolean;
   function unsubscribe(name: 'sablock:long-hold', onMessage: SablockListener<'sablock:long-hold'>): boolean;
   function unsubscribe(name: 'sablock:abandoned', onMessage: SablockListener<'sablock:abandoned'>): boolean;
   function unsubscribe(name: 'sablock:deadlock', onMessage: SablockListener<'sablock:deadlock'>): boolean;
   function unsubscribe(name: 'sablock:lost', onMessage: SablockListener<'sablock:lost'>): boolean;
+  function unsubscribe(name: 'sablock:store', onMessage: SablockListener<'sablock:store'>): boolean;
   function unsubscribe(name: string | symbol, onMessage: (message: unknown, name: string | symbol) => void): boolean;
 }

@@ -7,8 +7,9 @@ import type { HeldLock } from './named';
 import type { Once } from './once';
 import type { RwLock } from './rwlock';
 import type { Semaphore } from './semaphore';
+import type { Store } from './stores';
 
-/** What the messages of all channels say: which lock it was. */
+/** What the messages of all channels but `sablock:store` say: which lock it was. */
 export interface DiagnosticsSubject {
   /** The lock, or other primitive, as the object that this thread used: of `read` and `write` their {@link RwLock}. */
   lock: Mutex | RwLock | Semaphore | Latch | Barrier | Once | HeldLock;
@@ -107,6 +108,23 @@ export interface DiagnosticsMessages {
   };
   /** A lock of a name ended while this thread held it; see {@link LockLostError}. Published once, on the thread that held it. */
   'sablock:lost': DiagnosticsSubject & Pick<LockLostError, 'fence' | 'reason' | 'heldMs'>;
+  /**
+   * How a store is reached has changed. Published on the thread that started the hidden thread with the connection: the main thread if
+   * that has loaded this package, else the one that asked first.
+   */
+  'sablock:store': {
+    /** The kind of the store. */
+    store: Store['kind'];
+    /** Its namespace. */
+    namespace: string;
+    /**
+     * `'unreachable'`: a connection has failed or ended, once until there is one again, which is `'reconnected'` after the first.
+     * `'pooler'`: between this process and PostgreSQL a pooler stands, in session mode.
+     */
+    event: 'connected' | 'unreachable' | 'reconnected' | 'pooler';
+    /** Of `'unreachable'`: why. */
+    error: Error | null;
+  };
 }
 
 /** Who subscribes to the channel of that name. */

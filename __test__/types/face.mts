@@ -659,6 +659,7 @@ subscribe('sablock:long-hold', ({ byteOffset, ownerThreadId, heldAtLeastMs }) =>
   console.warn(`${byteOffset + ownerThreadId + heldAtLeastMs}`);
 });
 unprefixed.subscribe('sablock:deadlock', ({ cycle }, name) => console.warn(cycle.length, name));
+subscribe('sablock:store', ({ store, event, error }) => console.warn(store, event === 'pooler', error?.message));
 unsubscribe('sablock:abandoned', ({ ownerThreadId }) => console.warn(ownerThreadId));
 // Other channels are as before.
 for (const [on, off] of [
@@ -672,7 +673,7 @@ for (const [on, off] of [
 }
 channel('sablock:contended').hasSubscribers satisfies boolean;
 is<Equal<DiagnosticsMessages['sablock:long-hold']['heldAtLeastMs'], number>>();
-declare const message: DiagnosticsMessages[keyof DiagnosticsMessages];
+declare const message: DiagnosticsMessages[Exclude<keyof DiagnosticsMessages, 'sablock:store'>];
 is<Equal<typeof message.mutex, Mutex | null>>();
 is<Equal<typeof message.lockKind, 'Mutex' | 'RwLock' | 'Semaphore' | 'Latch' | 'Barrier' | 'Once' | 'HeldLock'>>();
 is<Equal<typeof message.lock, Mutex | RwLock | Semaphore | Latch | Barrier | Once | HeldLock>>();

@@ -1,10 +1,11 @@
 // The start of a lock worker: the hidden thread that keeps the connections to stores. A thread ends with its starter, so the main
 // thread starts it, also for others, whether it has loaded what asks stores or not.
 
+const { channel } = require('node:diagnostics_channel');
 const path = require('node:path');
 const { SHARE_ENV, Worker } = require('node:worker_threads');
 const binding = require('../load/binary.js');
-const { toText } = require('./error-text.js');
+const { fromText, toText } = require('./error-text.js');
 
 const FILE = path.join(__dirname, '..', 'stores', 'worker.js');
 
@@ -13,10 +14,16 @@ const given = new Set();
 
 /** What the lock worker says (../stores/events.js), among what preloads may say there. */
 function hear(said) {
+  if (said?.sablockStore !== undefined) tellStore(said.sablockStore);
   const { code, message } = said?.sablockWarning ?? {};
   if (message === undefined || given.has(message)) return;
   given.add(message);
   process.emitWarning(message, { type: 'LockStoreWarning', code });
+}
+
+function tellStore(message) {
+  const error = message.error === null ? null : fromText(message.error);
+  channel('sablock:store').publish({ ...message, error });
 }
 
 /** Starts the lock worker of a desk in this thread. */

@@ -7,6 +7,7 @@
 const { createHash } = require('node:crypto');
 const { binding } = require('../../engine/thread.js');
 const { storeError } = require('../errors.js');
+const { Reach } = require('../events.js');
 const { asStoreError, lockWithRetry } = require('../retry.js');
 const { Gateway, NOT_FOUND, toBase64 } = require('./gateway.js');
 const { Place, inOrder, readLine, under } = require('./place.js');
@@ -19,6 +20,7 @@ class EtcdKeeper {
   #gateway;
   #session = null;
   #connecting = null;
+  #reach;
   #isKnown = false;
   #isClosed = false;
   #lastId = 0;
@@ -26,10 +28,11 @@ class EtcdKeeper {
   #releasing = new Map();
   #counts = { connects: 0, grants: 0, losses: 0, roundTripMs: null };
 
-  constructor({ connection, settings }, desk) {
-    this.#settings = settings;
+  constructor(description, desk) {
+    this.#settings = description.settings;
     this.#desk = desk;
-    this.#gateway = new Gateway(connection);
+    this.#gateway = new Gateway(description.connection);
+    this.#reach = new Reach(description);
   }
 
   lock(ticket) {
@@ -268,9 +271,14 @@ class EtcdKeeper {
   #connect() {
     if (this.#isClosed) return Promise.reject(storeError('This store was closed.'));
     if (this.#session !== null) return Promise.resolve(this.#session);
-    this.#connecting ??= this.#begin().finally(() => {
-      this.#connecting = null;
-    });
+    this.#connecting ??= this.#begin()
+      .catch((error) => {
+        this.#reach.down(error);
+        throw error;
+      })
+      .finally(() => {
+        this.#connecting = null;
+      });
     return this.#connecting;
   }
 
@@ -293,6 +301,7 @@ class EtcdKeeper {
     }
     this.#session = session;
     this.#isKnown = true;
+    this.#reach.up();
     this.#counts.connects += 1;
     return session;
   }
@@ -315,7 +324,10 @@ class EtcdKeeper {
   }
 
   #ended(session, loss) {
-    if (this.#session === session) this.#session = null;
+    if (this.#session === session) {
+      this.#session = null;
+      this.#reach.down();
+    }
     for (const place of session.places.values()) this.#gone(place, loss);
   }
 }

@@ -9,6 +9,7 @@ const { checkExclusion, standby } = require('./probe.js');
 const { connect } = require('./connect.js');
 const { Waits } = require('./waits.js');
 const { storeError } = require('../errors.js');
+const { Reach } = require('../events.js');
 const { asStoreError, lockWithRetry } = require('../retry.js');
 
 const STORE = 'PostgreSQL';
@@ -27,6 +28,7 @@ class PostgresKeeper {
   #desk;
   #home = null;
   #connecting = null;
+  #reach;
   #isKnown = false;
   #isClosed = false;
   #waits;
@@ -38,6 +40,7 @@ class PostgresKeeper {
   constructor(description, desk) {
     this.#description = description;
     this.#desk = desk;
+    this.#reach = new Reach(description);
     const { connections } = description.settings;
     this.#waits = new Waits({ limit: connections - 1, open: () => this.#openSession(), home: () => this.#home });
   }
@@ -144,9 +147,14 @@ class PostgresKeeper {
   #connect() {
     if (this.#isClosed) return Promise.reject(storeError('This store was closed.'));
     if (this.#home !== null) return Promise.resolve(this.#home);
-    this.#connecting ??= this.#begin().finally(() => {
-      this.#connecting = null;
-    });
+    this.#connecting ??= this.#begin()
+      .catch((error) => {
+        this.#reach.down(error);
+        throw error;
+      })
+      .finally(() => {
+        this.#connecting = null;
+      });
     return this.#connecting;
   }
 
@@ -162,6 +170,8 @@ class PostgresKeeper {
     if (home.isDead) throw storeError('PostgreSQL has ended the connection.');
     this.#home = home;
     this.#isKnown = true;
+    this.#reach.up();
+    if (home.isPooled) this.#reach.pooler();
     this.#counts.connects += 1;
     return home;
   }
@@ -178,8 +188,8 @@ class PostgresKeeper {
 
   async #openSession() {
     const client = await connect(this.#description);
-    const session = new Session(client, this.#desk, this.#description.settings.heartbeat, (ended) =>
-      this.#ended(ended),
+    const session = new Session(client, this.#desk, this.#description.settings.heartbeat, (ended, error) =>
+      this.#ended(ended, error),
     );
     try {
       Object.assign(session, await session.begin());
@@ -190,9 +200,12 @@ class PostgresKeeper {
     return session;
   }
 
-  #ended(session) {
+  #ended(session, error) {
     this.#counts.losses += session.held.size;
-    if (session === this.#home) this.#home = null;
+    if (session === this.#home) {
+      this.#home = null;
+      if (!this.#isClosed) this.#reach.down(error);
+    }
     this.#waits.ended(session);
   }
 }

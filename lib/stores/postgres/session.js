@@ -77,7 +77,8 @@ class Session {
     });
     const { rows } = await this.query('select pg_backend_pid() as pid, pg_is_in_recovery() as recovers');
     this.pid = Number(rows[0].pid);
-    return { recovers: rows[0].recovers === true, isPooled: this.#client.processID !== this.pid };
+    const { processID = this.pid } = this.#client;
+    return { recovers: rows[0].recovers === true, isPooled: processID !== this.pid };
   }
 
   get isIdle() {

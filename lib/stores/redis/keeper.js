@@ -4,6 +4,7 @@
 const { createHash, randomBytes } = require('node:crypto');
 const { binding } = require('../../engine/thread.js');
 const { storeError } = require('../errors.js');
+const { Reach } = require('../events.js');
 const { lockWithRetry, marginOf, pauses } = require('../retry.js');
 const { TAKEN, UNREACHABLE } = require('../verbs.js');
 const { connect } = require('./client.js');
@@ -39,6 +40,7 @@ class RedisKeeper {
   #settings;
   #link = null;
   #linking = null;
+  #reach;
   #isKnown = false;
   #isClosed = false;
   /** By which the server tells this keeper of grants. */
@@ -51,6 +53,7 @@ class RedisKeeper {
   constructor(description, desk) {
     this.#description = description;
     this.#settings = description.settings;
+    this.#reach = new Reach(description);
     this.#desk = desk;
     this.#channel = `${this.#settings.namespace}:${randomBytes(12).toString('base64url')}`;
   }
@@ -281,20 +284,26 @@ class RedisKeeper {
   #connect() {
     if (this.#isClosed) return Promise.reject(storeError('This store was closed.'));
     if (this.#link !== null) return Promise.resolve(this.#link);
-    this.#linking ??= this.#begin().finally(() => {
-      this.#linking = null;
-    });
+    this.#linking ??= this.#begin()
+      .catch((error) => {
+        this.#reach.down(error);
+        throw error;
+      })
+      .finally(() => {
+        this.#linking = null;
+      });
     return this.#linking;
   }
 
   async #begin() {
     let link = null;
-    const end = () => {
+    const end = (error) => {
       if (link === null || this.#link !== link) return;
       this.#link = null;
       link.end();
       // Those who wait find out whether they have a place still; so do those who hold.
-      if (!this.#isClosed) this.#reconnect();
+      this.#reach.down(error);
+      this.#reconnect();
     };
     link = await connect(this.#description, end);
     try {
@@ -307,6 +316,7 @@ class RedisKeeper {
     // Answered before the request for which it connects.
     if (!this.#isKnown) warnOfEviction(link);
     this.#isKnown = true;
+    this.#reach.up();
     this.#counts.connects += 1;
     return link;
   }

@@ -1,0 +1,97 @@
+// The channel sablock:store: what becomes of connections to real servers.
+
+const assert = require('node:assert/strict');
+const { subscribe, unsubscribe } = require('node:diagnostics_channel');
+const { test } = require('node:test');
+const { LockManager } = require('../..');
+const { etcd } = require('../../lib/stores/etcd.js');
+const { postgres } = require('../../lib/stores/postgres.js');
+const { redis } = require('../../lib/stores/redis.js');
+const servers = require('../helpers/servers.js');
+const { seen } = require('./conformance.js');
+
+const KINDS = {
+  postgres: {
+    isThere: servers.hasPostgres,
+    start: servers.startPostgres,
+    make: postgres,
+    settings: { heartbeat: 300 },
+  },
+  redis: { isThere: servers.hasRedis, start: servers.startRedis, make: redis, settings: { lease: 1000 } },
+  etcd: { isThere: servers.hasEtcd, start: servers.startEtcd, make: etcd, settings: { lease: 2000 } },
+};
+
+/** The messages of this namespace. */
+function listen(t, namespace) {
+  const messages = [];
+  const note = (message) => {
+    if (message.namespace === namespace) messages.push(message);
+  };
+  subscribe('sablock:store', note);
+  t.after(() => unsubscribe('sablock:store', note));
+  return messages;
+}
+
+const eventsOf = (messages) => messages.map(({ event }) => event);
+
+for (const [kind, { isThere, start, make, settings }] of Object.entries(KINDS)) {
+  const options = { skip: isThere ? false : `the server of ${kind} is not installed`, timeout: 60_000 };
+  test(`${kind}: connected, unreachable and reconnected are published, each change once`, options, async (t) => {
+    const server = await start();
+    t.after(() => server.stop());
+    const namespace = `events of ${kind}`;
+    const messages = listen(t, namespace);
+    const manager = new LockManager({ store: make(server.url, { ...settings, namespace }) });
+    t.after(() => manager.close());
+    await Promise.all([manager.request('one', () => {}), manager.request('two', () => {})]);
+    await seen(() => messages.length > 0);
+    assert.deepEqual(messages, [{ store: kind, namespace, event: 'connected', error: null }]);
+    await server.kill();
+    await seen(() => messages.length > 1);
+    assert.equal(messages[1].event, 'unreachable');
+    assert.equal(messages[1].error.code, 'ERR_LOCK_STORE');
+    const wait = manager.request('one', () => 'again');
+    await server.start();
+    assert.equal(await wait, 'again');
+    await seen(() => messages.length > 2);
+    await manager.close();
+    assert.deepEqual(eventsOf(messages), ['connected', 'unreachable', 'reconnected']);
+  });
+
+  test(`${kind}: a server that is not there is published as unreachable, with the reason`, options, async (t) => {
+    const namespace = `nowhere of ${kind}`;
+    const messages = listen(t, namespace);
+    const url = kind === 'etcd' ? 'http://127.0.0.1:1' : `${kind}://127.0.0.1:1/any`;
+    const manager = new LockManager({
+      store: make(url.replace('/any', kind === 'redis' ? '' : '/any'), { namespace }),
+    });
+    t.after(() => manager.close());
+    for (let round = 0; round < 2; round += 1) {
+      await assert.rejects(
+        manager.request('one', () => {}),
+        { code: 'ERR_LOCK_STORE' },
+      );
+    }
+    await seen(() => messages.length > 0);
+    assert.deepEqual(eventsOf(messages), ['unreachable']);
+    assert.equal(messages[0].error.cause.code, 'ECONNREFUSED');
+  });
+}
+
+test('a pooler in session mode is published', {
+  skip: servers.hasPgBouncer && servers.hasPostgres ? false : 'pgbouncer or PostgreSQL is not installed',
+  timeout: 60_000,
+}, async (t) => {
+  const server = await servers.startPostgres();
+  t.after(() => server.stop());
+  const pooler = await servers.startPgBouncer(server.port, 'session');
+  t.after(() => pooler.stop());
+  const messages = listen(t, 'pooled');
+  for (const url of [server.url, pooler.url]) {
+    const manager = new LockManager({ store: postgres(url, { namespace: 'pooled' }) });
+    await manager.request('one', () => {});
+    await manager.close();
+  }
+  await seen(() => messages.length > 2);
+  assert.deepEqual(eventsOf(messages), ['connected', 'connected', 'pooler']);
+});
