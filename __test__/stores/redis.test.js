@@ -81,10 +81,10 @@ test('messages of grants that are all lost are made up for by the renewals', opt
 test('the client "ioredis", by a module of the user', options, async (t) => {
   process.env.SABLOCK_TEST_REDIS = server().url;
   const module = require.resolve('../programs/ioredis-client.js');
-  const here = open(t, {}, { module });
+  const here = open(t, { lease: 20_000 }, { module });
   const lock = await here.acquireAsync('by ioredis', { fence: true });
   assert.ok(lock.fence > 0n);
-  const wait = open(t).acquireAsync('by ioredis');
+  const wait = open(t, { lease: 20_000 }).acquireAsync('by ioredis');
   await seen(async () => (await tickets()) === 2);
   lock.unlock();
   assert.equal((await wait).unlock(), true);
@@ -115,6 +115,40 @@ test(
     assert.equal(warnings[0].name, 'LockStoreWarning');
   },
 );
+
+for (const [client, module] of [
+  ['redis', undefined],
+  ['ioredis', require.resolve('../programs/ioredis-client.js')],
+]) {
+  test(
+    `query() by "${client}" shows who holds elsewhere, and not who waits or whose time is over`,
+    options,
+    async (t) => {
+      process.env.SABLOCK_TEST_REDIS = server().url;
+      const here = open(t, { lease: 20_000 }, module === undefined ? server().url : { module });
+      const [there, other] = [await startMachine(t), await startMachine(t)];
+      for (const machine of [there, other]) await openThere(machine, { lease: 20_000 });
+      await there.do(acquire, 'shown', { mode: 'shared' });
+      const wait = here.acquireAsync('shown');
+      await seen(async () => (await tickets()) === 2);
+      const behind = other.do(acquire, 'shown');
+      await seen(async () => (await tickets()) === 3);
+      const [hash] = await server().run('KEYS', '*:tickets');
+      await server().run('HSET', hash, 'of the past', '1 5 0 somebody');
+      const { held } = await here.query();
+      assert.deepEqual(
+        held.map(({ name, mode, clientId }) => [name, mode, clientId.startsWith('redis-')]),
+        [['shown', 'shared', true]],
+      );
+      await there.do(unlock, 'shown');
+      const lock = await wait;
+      assert.equal((await here.query()).held.length, 1);
+      lock.unlock();
+      assert.equal(await behind, true);
+      await other.do(unlock, 'shown');
+    },
+  );
+}
 
 test('a user who may not read the settings of the server gets locks all the same', options, async (t) => {
   await server().run('ACL', 'SETUSER', 'modest', 'on', '>word', '~*', '&*', '+@all', '-info');

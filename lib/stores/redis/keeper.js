@@ -9,7 +9,7 @@ const { lockWithRetry, marginOf, pauses } = require('../retry.js');
 const { TAKEN, UNREACHABLE } = require('../verbs.js');
 const { connect } = require('./client.js');
 const { warnOfEviction } = require('./eviction.js');
-const { CLEAR, ENQUEUE, RELEASE, RENEW, SCRIPT, SHA, TRY } = require('./script.js');
+const { CLEAR, ENQUEUE, readTicket, RELEASE, RENEW, SCRIPT, SHA, TRY } = require('./script.js');
 
 /** A request in the server's queue. */
 class Place {
@@ -136,9 +136,26 @@ class RedisKeeper {
     return { ...this.#counts, connections: this.#link === null ? 0 : 2 };
   }
 
-  /** Redis is not asked who holds. */
-  query() {
-    return [];
+  /** Those in other sessions who hold these names. */
+  async query({ names }) {
+    await this.#connect();
+    const [seconds] = await this.#send(['TIME']);
+    const lists = await Promise.all(names.map((name) => this.#send(['HVALS', this.#keysOf(name)[1]])));
+    return lists.flatMap((list, index) =>
+      list
+        .map(readTicket)
+        .filter(
+          ({ isGranted, deadline, session }) => isGranted && deadline > seconds * 1000 && session !== this.#channel,
+        )
+        .map(({ isShared, session }) => ({
+          name: names[index],
+          mode: isShared ? 'shared' : 'exclusive',
+          clientId: `redis-${session.slice(this.#settings.namespace.length + 1)}`,
+          pid: -1,
+          threadId: -1,
+          heldMs: -1,
+        })),
+    );
   }
 
   close() {

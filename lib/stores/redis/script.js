@@ -126,3 +126,9 @@ return { it and 1 or 0, it and it.fence or '0', redis.call('HGET', name, 'mark')
 
 exports.SCRIPT = SCRIPT;
 exports.SHA = createHash('sha1').update(SCRIPT).digest('hex');
+
+/** What is known of a ticket. */
+exports.readTicket = (text) => {
+  const [, deadline, fence, kind, session] = /^(\d+) (\d+) (\d) (.*)$/s.exec(String(text));
+  return { deadline: Number(deadline), isGranted: fence !== '0', isShared: kind === '1', session };
+};
