@@ -57,7 +57,8 @@ export interface SemaphoreInspection {
  * Then whoever is first in line is handed what comes back. For a request for several permits they are gathered, and nobody passes
  * it until it has them, not even a small request that there are enough for; so a request for more than there are keeps those that
  * come later waiting until others add what is missing. An event loop that is busy delays nobody: permits are gathered for it
- * only after it has come in vain.
+ * only after it has come in vain; nor does a thread at a breakpoint: one that blocks is not counted on while it looks whether it
+ * is to end, every 25 ms for microseconds.
  *
  * **`{ fair: true }`: strict order.** Blocked threads and pending promises get permits in the order in which they came, and nobody
  * overtakes. A grant to an event loop is final: if that is busy, the permits wait for it, and those behind wait longer. Under
