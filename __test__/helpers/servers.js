@@ -6,8 +6,9 @@ const net = require('node:net');
 const os = require('node:os');
 const path = require('node:path');
 
-/** The program, where packages put it. */
+/** The program, where packages put it. Wine shows those of the system below, which cannot be started from there. */
 function find(name, folders = []) {
+  if (process.platform === 'win32') return null;
   const all = [...folders, ...(process.env.PATH ?? '').split(path.delimiter), '/usr/sbin'];
   return all.map((folder) => path.join(folder, name)).find((file) => fs.existsSync(file)) ?? null;
 }
