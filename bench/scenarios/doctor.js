@@ -1,8 +1,10 @@
 'use strict';
 // What the lock doctor costs a lock that nobody else wants: nanoseconds for each pair, beside the same pair without it. One lock,
-// and one inside another, whose order is known after the first time.
+// and one inside another, whose order is known after the first time; promises without a lock. And whether its figures are right: the
+// delay that it reports, beside a clock of the waiters' own, and what it keeps of names that are not used any more.
 
 const path = require('node:path');
+const { setTimeout: sleep } = require('node:timers/promises');
 const { threadNs } = require('../lib/clock');
 const sablock = require('../contenders/sablock');
 
@@ -34,6 +36,14 @@ const LOOPS = {
       lock.unlock();
     }
     return held;
+  },
+  async promises(_, n) {
+    let done = 0;
+    const step = async () => {
+      done++;
+    };
+    for (let i = 0; i < n; i++) await Promise.resolve().then(step);
+    return done;
   },
 };
 
@@ -73,9 +83,60 @@ function loadDoctor() {
 const CONTENTION = { lockOrder: false, deadlocks: false };
 const ORDER = { contention: false, deadlocks: false };
 
-async function run(contender, { loop, options, isStopped, ms }) {
+/** How much of the delay of three tasks behind one lock the doctor reports: the sum of waits of a millisecond and more is 1. */
+async function delay({ start }, { ms }) {
+  const [lock] = openTwo();
+  let doctor = start(CONTENTION);
+  let waitedMs = 0;
+  const task = async (turns) => {
+    for (let i = 0; i < turns; i++) {
+      const begin = performance.now();
+      await lock.lockAsync();
+      const waited = performance.now() - begin;
+      if (waited >= 1) waitedMs += waited;
+      await sleep(5);
+      lock.unlock();
+    }
+  };
+  const run = (turns) => Promise.all([task(turns), task(turns), task(turns)]);
+  // The first call of all loads code, and is slow without a wait.
+  await run(1);
+  doctor.stop();
+  doctor = start(CONTENTION);
+  waitedMs = 0;
+  await run(Math.ceil(ms / 5));
+  const { contention } = doctor.report();
+  doctor.stop();
+  const wrong =
+    contention.length === 1 ? undefined : `it reported ${contention.length} locks that were waited for, not 1`;
+  return { delay: contention[0]?.totalMs / waitedMs, wrong };
+}
+
+/** What is kept of a name that was used once, in bytes. Wants a fresh process with a small young generation. */
+async function names({ start }, { count }) {
+  const { locks } = sablock.toolkit();
+  const doctor = start({});
+  let used = 0;
+  const useMore = async (until) => {
+    while (used < until) await locks.request(`name ${used++}`, () => {});
+    globalThis.gc();
+    await sleep(0);
+    globalThis.gc();
+    return process.memoryUsage().rss;
+  };
+  // The first ones grow what the others use again.
+  const before = await useMore(count / 9);
+  const after = await useMore(count + used);
+  doctor.stop();
+  return { bytes: (after - before) / count };
+}
+
+const OTHERS = { delay, names };
+
+async function run(contender, { loop, options, isStopped, ms, count }) {
   const doctorModule = contender.name === 'sablock' ? loadDoctor() : null;
   if (doctorModule === null) return null;
+  if (OTHERS[loop]) return OTHERS[loop](doctorModule, { ms, count });
   const locks = openTwo();
   const doctor = doctorModule.start(options);
   if (isStopped) {
@@ -90,6 +151,7 @@ async function run(contender, { loop, options, isStopped, ms }) {
 
 /** The same code without the doctor. */
 async function without({ loop, ms }) {
+  if (OTHERS[loop]) return null;
   await sablock.load();
   return time(LOOPS[loop], openTwo(), ms);
 }
@@ -101,22 +163,51 @@ const CASES = [
   { name: 'lock order, one inside another', loop: 'inside', options: ORDER, atMost: 10 },
   { name: 'lock order, await', loop: 'await', options: ORDER, atMost: 10 },
   { name: 'all, one inside another', loop: 'inside', options: {} },
+  { name: 'all, without places', loop: 'lock', options: { places: false } },
+  { name: 'all, without places, await', loop: 'await', options: { places: false } },
+  { name: 'all, with places', loop: 'lock', options: {}, moreNs: 3000 },
+  { name: 'all, with places, await', loop: 'await', options: {}, moreNs: 3000 },
+  { name: 'promises without a lock', loop: 'promises', options: {}, atMost: 1.05 },
+  { name: 'promises without a lock, after stop()', loop: 'promises', options: {}, isStopped: true, atMost: 1.05 },
   { name: 'after stop()', loop: 'lock', options: {}, isStopped: true, atMost: 1.05 },
   { name: 'after stop(), await', loop: 'await', options: {}, isStopped: true, atMost: 1.05 },
+  { name: 'delay of a lock, of the waits of 1 ms and more', loop: 'delay' },
+  { name: 'names used once', loop: 'names' },
 ];
+
+/** V8 grows its young generation in steps of megabytes; kept small, the resident memory tells what is retained. */
+const NODE_FLAGS = { names: ['--max-semi-space-size=1'] };
+
+/** What the figures of a case should be. */
+function goalsOf({ loop, atMost, moreNs }) {
+  if (loop === 'names') return [{ metric: 'bytes', atMost: 100 }];
+  if (loop === 'delay') {
+    return [
+      { metric: 'delay', atLeast: 0.95 },
+      { metric: 'delay', atMost: 1.05 },
+    ];
+  }
+  if (moreNs) return [{ metric: 'ns', versus: 'beside', atMost: moreNs }];
+  return atMost && [{ metric: 'ns', versus: 'limit', atMost }];
+}
 
 module.exports = {
   name: 'doctor',
-  title: 'The lock doctor, uncontended',
+  title: 'The lock doctor',
   rounds: 7,
-  metrics: [{ key: 'ns', label: 'ns', better: 'lower', ratio: true }],
+  metrics: [
+    { key: 'ns', label: 'ns', better: 'lower', ratio: true },
+    { key: 'delay', label: 'delay reported', digits: 3 },
+    { key: 'bytes', label: 'bytes/name', better: 'lower' },
+  ],
   cases: ({ short }) =>
-    CASES.map(({ name, atMost, ...params }) => ({
+    CASES.map(({ name, atMost, moreNs, ...params }) => ({
       name,
       // What one case leaves behind must not be measured in the next.
       fresh: true,
-      params: { ...params, ms: short ? 5 : 50 },
-      goals: atMost && [{ metric: 'ns', versus: 'limit', atMost }],
+      nodeFlags: NODE_FLAGS[params.loop] ?? [],
+      params: { ...params, ms: short ? 5 : 50, count: short ? 900 : 90_000 },
+      goals: goalsOf({ ...params, atMost, moreNs }),
     })),
   run,
   limits: [{ name: 'without the doctor', run: without }],
