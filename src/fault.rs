@@ -295,6 +295,18 @@ faults! {
     TablesKeepTheirRoom: units "engine::contents::tests::memory_follows_the_number_of_queues",
     /// The table of waiters keeps the memory of its most crowded moment.
     ArenaKeepsItsChunks: units "engine::arena::tests::memory_follows_the_number_of_entries",
+
+    // The lock doctor.
+    /// Two orders that a common outer lock keeps apart are a cycle.
+    GatesAreIgnored: units "doctor::order::tests::a_lock_that_is_held_at_both_edges_is_a_gate",
+    /// Of each order, what was held at the first sighting is taken for what is always held.
+    OnlyTheFirstSightingCounts: units "doctor::order::tests::a_lock_that_is_held_at_both_edges_is_a_gate",
+    /// A wait that ends by itself makes a certain deadlock.
+    TimedWaitCountsAsEndless: units "doctor::deadlock::tests::a_wait_that_ends_by_itself_is_in_no_deadlock",
+    /// A reader that holds is in the way of another reader.
+    SharedHoldIsInTheWay: units "doctor::deadlock::tests::a_reader_does_not_wait_for_a_reader",
+    /// A permit is never given back if one of several holders is stuck.
+    OnePermitInTheWayIsEnough: units "doctor::deadlock::tests::a_wait_for_a_permit_ends_while_one_of_the_holders_goes_on",
 }
 
 /// Whether this fault is on.

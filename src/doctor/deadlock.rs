@@ -117,7 +117,7 @@ impl<'a> Scene<'a> {
     fn in_the_way(&self, wait: &Wait) -> impl Iterator<Item = &Held> {
         let is_exclusive = wait.is_exclusive;
         let holds = self.holds.get(&wait.address).into_iter().flatten();
-        holds.filter(move |(_, hold)| is_exclusive || hold.is_exclusive)
+        holds.filter(move |(_, hold)| is_exclusive || hold.is_exclusive || fault!(SharedHoldIsInTheWay))
     }
 
     /// The waits before whose end a hold cannot end: its thread is blocked, or its function awaits them.
@@ -129,14 +129,16 @@ impl<'a> Scene<'a> {
     /// The waits of which none can end unless another one does first.
     fn never_ending(&self, may_be: &dyn Fn(&Wait, &Self) -> bool) -> FxHashSet<WaitNumber> {
         let waits = &self.state.waits;
-        let endless = waits.iter().filter(|(_, wait)| wait.is_endless && may_be(wait, self));
+        let endless = waits
+            .iter()
+            .filter(|(_, wait)| (wait.is_endless || fault!(TimedWaitCountsAsEndless)) && may_be(wait, self));
         let mut left: FxHashSet<WaitNumber> = endless.map(|(number, _)| *number).collect();
         loop {
             let is_kept = |held: &Held| self.keepers(held).any(|keeper| left.contains(keeper));
             let is_stuck = |number: &WaitNumber| {
                 let wait = &waits[number];
                 let mut holds = self.in_the_way(wait).peekable();
-                if self.state.is_permit(wait.lock) {
+                if self.state.is_permit(wait.lock) && !fault!(OnePermitInTheWayIsEnough) {
                     holds.peek().is_some() && holds.all(is_kept)
                 } else {
                     holds.any(is_kept)
@@ -189,5 +191,102 @@ impl<'a> Scene<'a> {
             steps.pop();
         }
         false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ptr::NonNull;
+
+    use super::super::holds::{HoldTable, SLOT_LENGTH, SLOTS};
+    use super::super::names::{Lock, LockId};
+    use super::*;
+
+    /// Threads that hold one lock each, and block for others.
+    #[derive(Default)]
+    struct Process(State);
+
+    impl Process {
+        fn lock(&mut self, kind: &str, address: usize) -> LockId {
+            self.0.names.lock(Lock { name: None, kind: kind.into(), byte_offset: Some(0), address })
+        }
+
+        fn address(&self, lock: LockId) -> usize {
+            self.0.names.get(lock).map_or(0, |lock| lock.address)
+        }
+
+        /// As the thread's JS writes it into its slots.
+        fn holds(&mut self, thread: ThreadId, lock: LockId, is_exclusive: bool) {
+            let slots: &'static mut [f64] = Box::leak(vec![0.0; SLOTS * SLOT_LENGTH + 1].into_boxed_slice());
+            let hold = [thread, lock, 1, 0, is_exclusive.into()].map(f64::from);
+            slots[..5].copy_from_slice(&hold);
+            slots[5] = self.address(lock) as f64;
+            // SAFETY: aligned to 8, as long as it has to be, and never freed.
+            let table = unsafe { HoldTable::new(NonNull::from(slots).cast(), 0.0, true) };
+            self.0.tables.insert(thread, table);
+        }
+
+        fn blocks(&mut self, thread: ThreadId, lock: LockId, is_exclusive: bool, is_endless: bool) -> WaitNumber {
+            self.0.begin_wait(Wait {
+                thread,
+                lock,
+                address: self.address(lock),
+                site: 2,
+                since: sync::now(),
+                is_endless,
+                is_blocking: true,
+                is_exclusive,
+                is_counted: true,
+                awaiting: Vec::new(),
+                is_asked: false,
+                outside: None,
+            })
+        }
+
+        fn is_deadlocked(&mut self, wait: WaitNumber) -> bool {
+            self.0.note_awaiting(wait, Vec::new(), false).is_some()
+        }
+    }
+
+    /// Two threads, of which each holds what the other one blocks for; the second for a lock that may be shared.
+    fn circle(first_is_exclusive: bool, second_waits_alone: bool, second_is_endless: bool) -> bool {
+        let mut process = Process::default();
+        let [shared, mutex] = [("RwLock", 8), ("Mutex", 16)].map(|(kind, address)| process.lock(kind, address));
+        process.holds(1, shared, first_is_exclusive);
+        process.holds(2, mutex, true);
+        process.blocks(1, mutex, true, true);
+        let wait = process.blocks(2, shared, second_waits_alone, second_is_endless);
+        process.is_deadlocked(wait)
+    }
+
+    #[test]
+    fn two_blocked_threads_that_hold_what_the_other_wants_are_a_certain_deadlock() {
+        assert!(circle(true, true, true));
+        assert!(circle(true, false, true));
+        assert!(circle(false, true, true));
+    }
+
+    #[test]
+    fn a_wait_that_ends_by_itself_is_in_no_deadlock() {
+        assert!(!circle(true, true, false));
+    }
+
+    #[test]
+    fn a_reader_does_not_wait_for_a_reader() {
+        assert!(!circle(false, false, true));
+    }
+
+    #[test]
+    fn a_wait_for_a_permit_ends_while_one_of_the_holders_goes_on() {
+        let mut process = Process::default();
+        let [permits, mutex] = [("Semaphore", 8), ("Mutex", 16)].map(|(kind, address)| process.lock(kind, address));
+        process.holds(1, permits, true);
+        process.holds(2, permits, true);
+        process.holds(3, mutex, true);
+        process.blocks(1, mutex, true, true);
+        let wait = process.blocks(3, permits, true, true);
+        assert!(!process.is_deadlocked(wait));
+        process.blocks(2, mutex, true, true);
+        assert!(process.is_deadlocked(wait));
     }
 }
