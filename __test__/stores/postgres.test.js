@@ -1,6 +1,7 @@
 // Locks in PostgreSQL, on a real server: processes stand for machines.
 
 const assert = require('node:assert/strict');
+const fs = require('node:fs');
 const { subscribe, unsubscribe } = require('node:diagnostics_channel');
 const { after, before, test } = require('node:test');
 const { Worker } = require('node:worker_threads');
@@ -266,6 +267,78 @@ test(
     }
   },
 );
+
+test('a cancel that hits the release instead of the wait leaves nothing locked', options, async (t) => {
+  process.env.SABLOCK_TEST_POSTGRES = server.url;
+  const [here, module] = [open(t), require.resolve('../programs/late-cancel-postgres-client.js')];
+  const late = new LockManager({ store: postgres({ module }, { heartbeat: HEARTBEAT }) });
+  t.after(() => late.close());
+  const before = await here.acquireAsync('late');
+  const waits = late.acquireAsync('late');
+  await seen(async () => (await waiting()) === 1);
+  before.unlock();
+  assert.equal((await waits).unlock(), true);
+  assert.equal((await here.acquireAsync('late', { timeout: 20_000 })).unlock(), true);
+  assert.equal(await late.request('late', () => 'again'), 'again');
+});
+
+test(
+  'a session that falls silent when its wait was granted is given up: the request asks again',
+  options,
+  async (t) => {
+    process.env.SABLOCK_TEST_POSTGRES = server.url;
+    const [here, module] = [open(t), require.resolve('../programs/silent-postgres-client.js')];
+    const silent = new LockManager({ store: postgres({ module }, { heartbeat: HEARTBEAT }) });
+    t.after(() => silent.close());
+    const before = await here.acquireAsync('silence');
+    const waits = silent.acquireAsync('silence');
+    await seen(async () => (await waiting()) === 1);
+    // Its last answer is old then: it is asked again before it grants.
+    await new Promise((resolve) => setTimeout(resolve, 2 * HEARTBEAT));
+    const waiter = async () =>
+      (await server.query("select pid from pg_locks where locktype = 'advisory' and not granted"))[0]?.pid;
+    const pid = await waiter();
+    t.after(() => {
+      try {
+        process.kill(pid, 'SIGCONT');
+      } catch {
+        // It has ended.
+      }
+    });
+    before.unlock();
+    // The stopped one has the lock: another waits for it.
+    await seen(async () => ![undefined, pid].includes(await waiter()));
+    process.kill(pid, 'SIGCONT');
+    assert.equal((await waits).unlock(), true);
+    await seen(async () => (await granted()) === 0);
+  },
+);
+
+test('a connection that is blocked is probed by the system, as nobody expects an answer', {
+  ...options,
+  skip: options.skip || (process.platform !== 'linux' && 'it reads /proc/net/tcp'),
+}, async (t) => {
+  const [here, there] = [open(t), await startMachine(t)];
+  await openThere(there);
+  await there.do(acquire, 'probed');
+  const waits = here.acquireAsync('probed');
+  await seen(async () => (await waiting()) === 1);
+  const [{ port }] = await server.query(`select client_port as port from pg_stat_activity
+    where pid = (select pid from pg_locks where locktype = 'advisory' and not granted)`);
+  const hex = (number) => `:${number.toString(16).toUpperCase().padStart(4, '0')}`;
+  const timer = () => {
+    const lines = fs.readFileSync('/proc/net/tcp', 'utf8').split('\n');
+    const fields = lines.map((line) => line.trim().split(/\s+/)).find(([, local]) => local?.endsWith(hex(port)));
+    return fields[5].split(':').map((number) => Number.parseInt(number, 16));
+  };
+  // 2: a keepalive. Before, the question may have to be acknowledged.
+  await seen(() => timer()[0] === 2);
+  const [, when] = timer();
+  // In hundredths of a second.
+  assert.ok(when <= 1000, `the next probe comes in ${when / 100} s`);
+  await there.do(unlock, 'probed');
+  (await waits).unlock();
+});
 
 test('a server that stops answering: the holder is told when its time is over, not before', options, async (t) => {
   const here = open(t);

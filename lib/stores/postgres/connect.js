@@ -5,13 +5,19 @@ const { storeError } = require('../errors.js');
 
 /** A connected client, by the description of a store. Rejects with a store's error. */
 exports.connect = async ({ connection, settings }) => {
-  const { connectTimeout } = settings;
+  const { connectTimeout, heartbeat } = settings;
   if (typeof connection === 'object' && typeof connection.module === 'string') {
     return within(connectTimeout, require(connection.module).connect());
   }
   const { Client } = findClient(['pg']).client;
   const own = typeof connection === 'string' ? { connectionString: connection } : connection;
-  const client = new Client({ ...own, connectionTimeoutMillis: connectTimeout, keepAlive: true });
+  const client = new Client({
+    ...own,
+    connectionTimeoutMillis: connectTimeout,
+    keepAlive: true,
+    // Of a session that is blocked nobody expects an answer, so nothing else tells that its cable is cut. In whole seconds.
+    keepAliveInitialDelayMillis: Math.max(heartbeat, 1000),
+  });
   // Until a session listens: an error without a listener would end the lock worker.
   const ignore = () => {};
   client.on('error', ignore);

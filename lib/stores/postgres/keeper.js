@@ -85,16 +85,17 @@ class PostgresKeeper {
     ticket.place = null;
     if (session.isDead) return;
     const suffix = ticket.isShared ? '_shared' : '';
-    const released = session.query(`select pg_advisory_unlock${suffix}($1) as done`, [key]).then(
-      ({ rows }) => {
-        session.letGo(key);
-        // The session does not hold what it should: nothing that it holds is sure.
-        if (rows[0].done !== true) session.end(new Error('PostgreSQL did not hold a lock that it had granted.'));
-        else this.#waits.freed(session);
-      },
-      // Dead, and all is released.
-      () => {},
+    const unlock = session.query(`select pg_advisory_unlock${suffix}($1) as done`, [key]).then(
+      ({ rows }) => rows[0].done === true,
+      (error) => this.#waits.releaseFailed(session, error).then(() => true),
     );
+    const released = unlock.then((done) => {
+      session.letGo(key);
+      if (session.isDead) return;
+      // The session does not hold what it should: nothing that it holds is sure.
+      if (!done) session.end(new Error('PostgreSQL did not hold a lock that it had granted.'));
+      else this.#waits.freed(session);
+    });
     const entry = { session, released };
     this.#releasing.set(key, entry);
     released.then(() => {

@@ -31,6 +31,8 @@ class Session {
   /** Those that wait for the one that runs. */
   #queue = [];
   #isRunning = false;
+  /** What runs may take for ever. */
+  #isBlocked = false;
   #whenDone = null;
   #onEnd;
 
@@ -90,15 +92,17 @@ class Session {
     return binding.leaseTime() - this.#answeredAt < this.#heartbeat;
   }
 
-  /** Rejects if it is dead. */
-  async query(text, values) {
+  /** Rejects if it is dead. `blocks`: the answer may take for ever. */
+  async query(text, values, { blocks = false } = {}) {
     if (this.isDead) throw ended();
     // One at a time: "pg" sends the next when the one before is answered, and warns of those that it has to keep.
     if (this.#isRunning) await new Promise((resolve) => this.#queue.push(resolve));
     this.#isRunning = true;
     try {
+      this.#isBlocked = blocks;
       return await this.#send(text, values);
     } finally {
+      this.#isBlocked = false;
       const next = this.#queue.shift();
       if (next !== undefined) {
         next();
@@ -189,7 +193,7 @@ class Session {
   #look() {
     const now = binding.leaseTime();
     const silence = now - Math.max(this.#answeredAt, 0);
-    if (this.waiting !== null) return;
+    if (this.#isBlocked) return;
     if (this.held.size > 0 && silence >= SURE * this.#heartbeat) this.end(unanswered(), UNREACHABLE);
     else if (now - this.#sentAt >= SURE * this.#heartbeat) this.end(unanswered(), UNREACHABLE);
     else if (silence >= this.#heartbeat && this.#sentAt === Infinity) this.query('select 1').catch(() => {});

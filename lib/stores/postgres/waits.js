@@ -63,6 +63,14 @@ class Waits {
     this.#pump();
   }
 
+  /** A cancel that came too late for a wait may hit a release: nobody knows then whether it was done. */
+  async releaseFailed(session, error) {
+    if (session.isDead) return;
+    // One that waits holds nothing else.
+    if (this.#sessions.has(session)) await unlockAll(session);
+    else session.end(error);
+  }
+
   ended(session) {
     if (!this.#sessions.delete(session)) return;
     this.#pump();
@@ -130,7 +138,8 @@ class Waits {
     entry.session = session;
     let failure = null;
     try {
-      await session.query(`select pg_advisory_lock${suffixOf(entry.ticket)}($1)`, [entry.key]);
+      const verb = `pg_advisory_lock${suffixOf(entry.ticket)}`;
+      await session.query(`select ${verb}($1)`, [entry.key], { blocks: true });
       // It may have waited for long: what it holds counts from an answer of now.
       if (!session.isFresh) await session.query('select 1');
     } catch (error) {
