@@ -11,6 +11,7 @@
 //! - [`notified`]: wait and notify, and conditions.
 //! - [`deadlock`]: the search for cycles of blocked threads.
 //! - [`files`]: the order of locks of files, among processes.
+//! - [`leases`]: one name in a store by leases. [`sessions`]: locks that are a session's, as PostgreSQL's.
 //! - [`check`]: checks any of them. [`suite`]: what is checked when.
 //!
 //! The exit code is 0 only if the protocols hold and no mutant does.
@@ -24,6 +25,7 @@ mod leases;
 mod named;
 mod notified;
 mod primitives;
+mod sessions;
 mod suite;
 
 use std::process::ExitCode;

@@ -1,7 +1,7 @@
 //! What is checked when.
 
 use crate::check::{Case, Mutant};
-use crate::{barging, deadlock, engine, files, leases, named, notified};
+use crate::{barging, deadlock, engine, files, leases, named, notified, sessions};
 
 /// What CI runs.
 pub fn quick() -> Vec<Box<dyn Case>> {
@@ -13,6 +13,7 @@ pub fn quick() -> Vec<Box<dyn Case>> {
         named::suite::quick(),
         leases::suite::quick(),
         files::suite::quick(),
+        sessions::suite::quick(),
     ]
     .into_iter()
     .flatten()
@@ -29,6 +30,7 @@ pub fn full() -> Vec<Box<dyn Case>> {
         named::suite::full(),
         leases::suite::full(),
         files::suite::full(),
+        sessions::suite::full(),
     ]
     .into_iter()
     .flatten()
@@ -45,6 +47,7 @@ pub fn mutants() -> Vec<Mutant> {
         named::suite::mutants(),
         leases::suite::mutants(),
         files::suite::mutants(),
+        sessions::suite::mutants(),
     ]
     .into_iter()
     .flatten()

@@ -1,0 +1,319 @@
+//! What the keeper of a client does with requests, answers, ends of sessions, and silence.
+
+use super::fault::Fault;
+use super::protocol::Sessions;
+use super::state::{Answer, At, Client, Id, Link, Phase, Query, State, client_of, home, is_home, waiting};
+
+/// So often what a late cancel has hit is said again.
+const CLEANS: u8 = 2;
+
+impl Sessions {
+    /// What goes on by itself: requests are tried, the first in line gets the session that waits, queries are sent.
+    pub fn settle(&self, s: &mut State) {
+        for id in 0..s.requests.len() as Id {
+            let home = home(self.client(id));
+            if s.request(id).at == At::Asks && s.link(home).is_open {
+                if self.has(Fault::FenceFirst) {
+                    s.push(home, Query::Fence(id));
+                }
+                s.push(home, Query::Try(id));
+                let request = s.request(id);
+                (request.at, request.link) = (At::Tried, Some(home));
+            }
+        }
+        for client in 0..self.clients {
+            let link = waiting(client);
+            let has_use = s.requests.iter().any(|request| request.link == Some(link));
+            let connection = s.link(link);
+            let is_idle = connection.is_open && connection.phase == Phase::Idle && connection.queue.is_empty();
+            if is_idle && !has_use && !s.lines[usize::from(client)].is_empty() {
+                let id = s.lines[usize::from(client)].remove(0);
+                s.push(link, Query::Lock(id));
+                let connection = s.link(link);
+                (connection.said, connection.tried, connection.cleans) = (false, false, 0);
+                s.requests.iter_mut().for_each(|request| request.is_late = false);
+                (s.request(id).at, s.request(id).link) = (At::Waits, Some(link));
+            }
+        }
+        let now = s.now;
+        for connection in &mut s.links {
+            if connection.is_open && connection.phase == Phase::Idle && !connection.queue.is_empty() {
+                connection.query = Some(connection.queue.remove(0));
+                (connection.phase, connection.sent) = (Phase::Asked, now);
+            }
+        }
+    }
+
+    pub fn client(&self, id: Id) -> Client {
+        self.requests[usize::from(id)].0
+    }
+
+    /// The request needs its name no more: the next of its process asks.
+    pub fn call_next(&self, s: &mut State, id: Id) {
+        let same = |other: &Id| self.requests[usize::from(*other)] == self.requests[usize::from(id)];
+        let next =
+            (0..s.requests.len() as Id).filter(same).find(|other| s.requests[usize::from(*other)].at == At::Behind);
+        if let Some(next) = next {
+            s.request(next).at = At::Asks;
+        }
+    }
+
+    pub fn ask(&self, s: &mut State, id: Id) {
+        let before = |(other, request): (usize, &super::state::Request)| {
+            let is_there = !matches!(request.at, At::Out | At::Done) && !request.withdrawn;
+            other != usize::from(id) && self.requests[other] == self.requests[usize::from(id)] && is_there
+        };
+        let is_first = !s.requests.iter().enumerate().any(before);
+        s.request(id).at = if is_first { At::Asks } else { At::Behind };
+    }
+
+    pub fn withdraw(&self, s: &mut State, id: Id) {
+        let at = s.request(id).at;
+        match at {
+            At::Behind | At::Asks => s.request(id).at = At::Done,
+            At::InLine => {
+                s.lines[usize::from(self.client(id))].retain(|other| *other != id);
+                s.request(id).at = At::Done;
+            }
+            _ => {}
+        }
+        s.request(id).withdrawn = true;
+        if at != At::Behind && !self.has(Fault::NextIsNotAsked) {
+            self.call_next(s, id);
+        }
+    }
+
+    pub fn leave(&self, s: &mut State, id: Id) {
+        if let Some(link) = s.request(id).link {
+            self.release(s, id, link);
+        }
+        self.over(s, id);
+        self.call_next(s, id);
+    }
+
+    fn release(&self, s: &mut State, id: Id, link: Link) {
+        let other = home(client_of(link));
+        let by = if self.has(Fault::ReleasesElsewhere) && s.link(other).is_open { other } else { link };
+        s.push(by, Query::Unlock(self.requests[usize::from(id)].1));
+    }
+
+    fn over(&self, s: &mut State, id: Id) {
+        (s.request(id).at, s.request(id).link) = (At::Done, None);
+    }
+
+    /// It begins again, if anybody wants it still.
+    fn retry(&self, s: &mut State, id: Id) {
+        s.request(id).link = None;
+        s.request(id).at = if s.request(id).withdrawn { At::Done } else { At::Asks };
+    }
+
+    fn granted(&self, s: &mut State, id: Id, link: Link, grant: u8) {
+        let request = s.request(id);
+        (request.link, request.grant) = (Some(link), grant);
+        if request.withdrawn {
+            if !self.has(Fault::GrantToNobodyStays) {
+                self.release(s, id, link);
+            }
+            self.over(s, id);
+        } else if self.fenced && request.fence == 0 {
+            request.at = At::Fenced;
+            s.push(link, Query::Fence(id));
+        } else {
+            request.at = At::In;
+        }
+    }
+
+    fn get_in_line(&self, s: &mut State, id: Id) {
+        (s.request(id).at, s.request(id).link) = (At::InLine, None);
+        s.lines[usize::from(self.client(id))].push(id);
+    }
+
+    /// The client is done with a session: all that it holds is lost, and what it was asked has failed.
+    pub fn end(&self, s: &mut State, link: Link) {
+        let connection = s.link(link);
+        connection.is_open = false;
+        let is_under_way = connection.phase != Phase::Idle;
+        let mut failed = std::mem::take(&mut connection.queue);
+        if let Some(query) = connection.query.filter(|_| is_under_way) {
+            failed.insert(0, query);
+        }
+        // What the server has got already it does.
+        if !connection.lives || matches!(connection.phase, Phase::Answered(_)) {
+            connection.phase = Phase::Idle;
+        }
+        for id in 0..s.requests.len() as Id {
+            let request = s.request(id);
+            if request.link == Some(link) {
+                if request.at == At::In {
+                    (request.told, request.link) = (true, None);
+                } else {
+                    self.retry(s, id);
+                }
+            }
+        }
+        for query in failed {
+            match query {
+                Query::TryInLine(id) => s.request(id).is_tried = false,
+                Query::Cancel(number) => {
+                    let other = waiting(client_of(link));
+                    if s.link(other).is_open && s.link(other).number == number {
+                        self.end(s, other);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// An answer arrives, perhaps with the end of its session right behind it.
+    pub fn hear(&self, s: &mut State, link: Link, with_end: bool) {
+        let (now, holds) = (s.now, s.holds(link));
+        let connection = s.link(link);
+        let Phase::Answered(answer) = connection.phase else { return };
+        let Some(query) = connection.query else { return };
+        if with_end {
+            self.end(s, link);
+            if let (Query::Try(id) | Query::Lock(id), Answer::Yes(grant)) = (query, answer)
+                && self.has(Fault::AnswerOfEndedGrants)
+            {
+                let request = s.request(id);
+                (request.at, request.grant) = (At::In, grant);
+            }
+            return;
+        }
+        if holds && now >= connection.until {
+            return self.end(s, link);
+        }
+        let begins = if self.has(Fault::CountsFromAnswer) { now } else { connection.sent };
+        let until = if self.timed && !self.has(Fault::WaitsForTheEnd) { begins + self.sure } else { u8::MAX };
+        connection.until = if holds { connection.until.max(until) } else { until };
+        connection.heard = connection.sent;
+        connection.phase = Phase::Idle;
+        let is_fresh = self.timed && now == connection.sent;
+        self.go_on(s, link, query, answer, is_fresh);
+    }
+
+    fn go_on(&self, s: &mut State, link: Link, query: Query, answer: Answer, is_fresh: bool) {
+        match (query, answer) {
+            (Query::Try(id), Answer::Yes(grant)) => self.granted(s, id, link, grant),
+            (Query::Try(id), _) if s.request(id).withdrawn => self.over(s, id),
+            (Query::Try(id), _) => self.get_in_line(s, id),
+            (Query::TryInLine(id), answer) => {
+                s.request(id).is_tried = false;
+                let line = &mut s.lines[usize::from(client_of(link))];
+                let place = line.iter().position(|other| *other == id);
+                s.links[usize::from(waiting(client_of(link)))].tried |=
+                    place.is_some() && s.requests[usize::from(id)].is_late;
+                match (answer, place) {
+                    (Answer::Yes(grant), Some(place)) => {
+                        line.remove(place);
+                        self.granted(s, id, link, grant);
+                    }
+                    (Answer::Yes(_), None) if !self.has(Fault::KeepsWhatItTried) => self.release(s, id, link),
+                    _ => {}
+                }
+            }
+            (Query::Lock(id), Answer::Yes(grant)) if !s.request(id).withdrawn => {
+                s.request(id).grant = grant;
+                if is_fresh {
+                    self.granted(s, id, link, grant);
+                } else {
+                    s.push(link, Query::Ping(id));
+                }
+            }
+            (Query::Ping(id), Answer::Yes(_)) if !s.request(id).withdrawn => {
+                let grant = s.request(id).grant;
+                self.granted(s, id, link, grant);
+            }
+            (Query::Lock(id), Answer::Cancelled) if self.has(Fault::CancelledHoldsNothing) => self.waited(s, id),
+            (Query::Lock(id), Answer::Yes(_)) if self.has(Fault::LateGrantStays) => self.waited(s, id),
+            (Query::Lock(id) | Query::Ping(id), _) => s.push(link, Query::Clean(id)),
+            (Query::Clean(_) | Query::UnlockAll, Answer::Cancelled) if !self.has(Fault::CleansOnce) => {
+                s.link(link).cleans += 1;
+                if s.link(link).cleans == CLEANS {
+                    self.end(s, link);
+                } else {
+                    s.push(link, query);
+                }
+            }
+            (Query::Clean(id), _) => self.waited(s, id),
+            (Query::Fence(id), Answer::Fence(fence)) => {
+                s.request(id).fence = fence;
+                if s.request(id).at != At::Fenced {
+                    return;
+                }
+                s.request(id).at = At::In;
+                if s.request(id).withdrawn {
+                    self.release(s, id, link);
+                    self.over(s, id);
+                }
+            }
+            (Query::Fence(id), _) => {
+                self.release(s, id, link);
+                self.retry(s, id);
+            }
+            // Nothing that it holds is sure.
+            (Query::Unlock(_), Answer::No) => self.end(s, link),
+            (Query::Unlock(_), Answer::Cancelled) if !self.has(Fault::CancelledReleaseIsDone) => {
+                s.link(link).cleans = 0;
+                s.push(link, Query::UnlockAll);
+            }
+            _ => {}
+        }
+    }
+
+    /// A wait that got nothing is over: if somebody wants it still, others had their turn.
+    fn waited(&self, s: &mut State, id: Id) {
+        if s.request(id).withdrawn { self.over(s, id) } else { self.get_in_line(s, id) }
+    }
+
+    /// Whether what blocks, or is asked after it, has to be ended: nobody wants it, or it is another's turn.
+    pub fn can_interrupt(&self, s: &State, client: Client) -> bool {
+        let (link, home) = (waiting(client), &s.links[usize::from(home(client))]);
+        let Some(id) = s.waiter(link) else { return false };
+        let withdrawn = s.requests[usize::from(id)].withdrawn;
+        let is_turn = !s.lines[usize::from(client)].is_empty();
+        let wait = &s.links[usize::from(link)];
+        let is_asked = |query: &Query| matches!(query, Query::Cancel(_));
+        let is_said =
+            home.queue.iter().any(is_asked) || home.phase != Phase::Idle && home.query.as_ref().is_some_and(is_asked);
+        let may = home.is_open || !self.has(Fault::NoHomeNoCancel);
+        let again = !wait.said || !self.has(Fault::CancelsOnce);
+        // A turn is longer than it takes to be asked, and to try for the others.
+        let has_had_turn = wait.phase == Phase::Blocked && (wait.tried || !home.is_open);
+        may && again
+            && !(home.is_open && is_said)
+            && (withdrawn && !self.has(Fault::QuitSaysNothing) || is_turn && has_had_turn)
+    }
+
+    pub fn interrupt(&self, s: &mut State, client: Client) {
+        let (link, home) = (waiting(client), home(client));
+        if !s.link(home).is_open {
+            return self.end(s, link);
+        }
+        s.link(link).said = true;
+        let number = s.link(link).number;
+        s.push(home, Query::Cancel(number));
+    }
+
+    /// Whether the client finds out by itself that a session does not answer.
+    pub fn can_look(&self, s: &State, link: Link) -> bool {
+        let connection = &s.links[usize::from(link)];
+        let is_under_way = connection.phase != Phase::Idle;
+        let blocks = is_under_way && matches!(connection.query, Some(Query::Lock(_)));
+        if !connection.is_open || self.has(Fault::WaitsForTheEnd) {
+            return false;
+        }
+        if blocks {
+            // Keepalives tell, as nothing is unanswered.
+            return connection.cut.is_some() && !self.has(Fault::SilenceWhileBlocked);
+        }
+        if !is_home(link) && s.waiter(link).is_some() && self.has(Fault::SilenceAfterWait) {
+            return false;
+        }
+        if !self.timed {
+            return connection.cut.is_some();
+        }
+        s.holds(link) && s.now >= connection.until || is_under_way && s.now >= connection.sent + self.sure
+    }
+}

@@ -1,0 +1,64 @@
+//! The mutants.
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// The answer of a session grants, though its end came right behind.
+    AnswerOfEndedGrants,
+    /// A wait whose query was cancelled is thought to hold nothing.
+    CancelledHoldsNothing,
+    /// A wait that is granted when nobody wants it any more keeps its lock.
+    LateGrantStays,
+    /// What is granted at once to a request that was withdrawn stays.
+    GrantToNobodyStays,
+    /// What a session surely holds is counted from when it has answered, not from when it was asked.
+    CountsFromAnswer,
+    /// A client believes that it holds until it is told of the session's end.
+    WaitsForTheEnd,
+    /// The fence is asked for before the lock.
+    FenceFirst,
+    /// A fence is the number of the last one.
+    FenceRepeats,
+    /// What a session of waits holds is released by the home.
+    ReleasesElsewhere,
+    /// A release that a late cancel hits is thought to be done.
+    CancelledReleaseIsDone,
+    /// A late cancel hits what unlocks after a wait, and that is not said again.
+    CleansOnce,
+    /// Whoever withdraws does not let the next of its process ask.
+    NextIsNotAsked,
+    /// Who gives up tells the server nothing.
+    QuitSaysNothing,
+    /// A cancel that comes before its wait is not said again.
+    CancelsOnce,
+    /// Without a home nobody can be cancelled.
+    NoHomeNoCancel,
+    /// The home keeps what it got for a request that has got a session of its own meanwhile.
+    KeepsWhatItTried,
+    /// A session that is asked after a wait may be silent for ever.
+    SilenceAfterWait,
+    /// So may one that is blocked, since nobody expects an answer.
+    SilenceWhileBlocked,
+}
+
+impl Fault {
+    pub const ALL: [Fault; 18] = [
+        Fault::AnswerOfEndedGrants,
+        Fault::CancelledHoldsNothing,
+        Fault::LateGrantStays,
+        Fault::GrantToNobodyStays,
+        Fault::CountsFromAnswer,
+        Fault::WaitsForTheEnd,
+        Fault::FenceFirst,
+        Fault::FenceRepeats,
+        Fault::ReleasesElsewhere,
+        Fault::CancelledReleaseIsDone,
+        Fault::CleansOnce,
+        Fault::NextIsNotAsked,
+        Fault::QuitSaysNothing,
+        Fault::CancelsOnce,
+        Fault::NoHomeNoCancel,
+        Fault::KeepsWhatItTried,
+        Fault::SilenceAfterWait,
+        Fault::SilenceWhileBlocked,
+    ];
+}

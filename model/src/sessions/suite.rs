@@ -1,0 +1,75 @@
+//! Which scenarios are checked when.
+
+use super::fault::Fault;
+use super::protocol::Sessions;
+use super::state::Client;
+use crate::check::{Case, Mutant};
+
+const A: u8 = 0;
+const B: u8 = 1;
+
+/// Without time, ends, cuts and withdrawals.
+fn scenario(name: &str, requests: &[(Client, u8)]) -> Sessions {
+    Sessions {
+        name: format!("sessions {name}"),
+        clients: requests.iter().map(|(client, _)| client + 1).max().unwrap_or(0),
+        requests: requests.to_vec(),
+        fenced: false,
+        ends: 0,
+        cuts: 0,
+        quits: 0,
+        timed: false,
+        sure: 1,
+        end: 1,
+        live: false,
+        stays: None,
+        held: None,
+        fault: None,
+    }
+}
+
+const TWO: [(Client, u8); 2] = [(0, A), (1, A)];
+const THREE: [(Client, u8); 3] = [(0, A), (0, A), (1, A)];
+const NAMES: [(Client, u8); 4] = [(0, A), (0, B), (1, A), (1, B)];
+
+fn quick_scenarios() -> Vec<Sessions> {
+    vec![
+        Sessions { ends: 1, quits: 1, ..scenario("ends=1 quits=1", &TWO) },
+        Sessions { ends: 1, fenced: true, ..scenario("fenced ends=1", &TWO) },
+        Sessions { cuts: 1, timed: true, sure: 1, end: 1, ..scenario("cuts=1 time=1", &TWO) },
+        Sessions { quits: 1, ..scenario("next quits=1", &THREE) },
+        Sessions { cuts: 1, live: true, ..scenario("cuts=1 LIVE", &TWO) },
+        Sessions { quits: 1, ends: 1, stays: Some(1), live: true, ..scenario("stays quits=1 ends=1 LIVE", &TWO) },
+        Sessions { quits: 1, live: true, ..scenario("next quits=1 LIVE", &THREE) },
+        Sessions { held: Some(2), ..scenario("names", &NAMES) },
+        Sessions { held: Some(2), quits: 1, ..scenario("names quits=1", &NAMES) },
+    ]
+}
+
+fn full_scenarios() -> Vec<Sessions> {
+    let large = vec![
+        Sessions { ends: 2, quits: 1, fenced: true, ..scenario("fenced ends=2 quits=1", &TWO) },
+        Sessions { cuts: 1, quits: 1, timed: true, ..scenario("cuts=1 quits=1 time=1", &TWO) },
+        Sessions { ends: 1, cuts: 1, live: true, ..scenario("ends=1 cuts=1 LIVE", &TWO) },
+        Sessions { ends: 1, quits: 1, ..scenario("next ends=1 quits=1", &THREE) },
+    ];
+    quick_scenarios().into_iter().chain(large).collect()
+}
+
+fn cases(scenarios: Vec<Sessions>, fault: Option<Fault>) -> Vec<Box<dyn Case>> {
+    scenarios.into_iter().map(|scenario| Box::new(Sessions { fault, ..scenario }) as Box<dyn Case>).collect()
+}
+
+pub fn quick() -> Vec<Box<dyn Case>> {
+    cases(quick_scenarios(), None)
+}
+
+pub fn full() -> Vec<Box<dyn Case>> {
+    cases(full_scenarios(), None)
+}
+
+pub fn mutants() -> Vec<Mutant> {
+    let mutant =
+        |fault| Mutant { name: format!("sessions: {fault:?}"), grounds: cases(quick_scenarios(), Some(fault)) };
+    Fault::ALL.into_iter().map(mutant).collect()
+}
