@@ -74,6 +74,20 @@ function accepts(port) {
   });
 }
 
+/** How a server ends: killed, or stopped for good, with its folder. */
+function endsOf(childOf, home) {
+  const kill = async () => {
+    const child = childOf();
+    child.kill('SIGKILL');
+    await child.ended;
+  };
+  const stop = async () => {
+    await kill();
+    fs.rmSync(home, { recursive: true, force: true });
+  };
+  return { kill, stop };
+}
+
 exports.hasPostgres = find('postgres', postgresFolders()) !== null;
 exports.hasPgBouncer = find('pgbouncer') !== null;
 
@@ -163,14 +177,7 @@ exports.startRedis = async (args = []) => {
       child = run(find('redis-server'), [...fixed, ...args], { cwd: home });
       await until(child, () => accepts(port));
     },
-    async kill() {
-      child.kill('SIGKILL');
-      await child.ended;
-    },
-    async stop() {
-      await server.kill();
-      fs.rmSync(home, { recursive: true, force: true });
-    },
+    ...endsOf(() => child, home),
   };
   await server.start();
   return server;
@@ -213,14 +220,7 @@ exports.startEtcd = async () => {
         ),
       );
     },
-    async kill() {
-      child.kill('SIGKILL');
-      await child.ended;
-    },
-    async stop() {
-      await server.kill();
-      fs.rmSync(home, { recursive: true, force: true });
-    },
+    ...endsOf(() => child, home),
   };
   await server.start();
   return server;
