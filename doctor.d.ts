@@ -85,7 +85,7 @@ export interface Place {
   stack: string[];
 }
 
-/** A lock as people know it. */
+/** A lock as reports name it. */
 export interface LockName {
   /** Its name; `null` if it has none. Locks of one name are one class. */
   name: string | null;

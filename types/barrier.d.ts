@@ -30,13 +30,13 @@ export interface BarrierInspection {
  * A place, on eight bytes of shared memory, where a number of parties wait for each other, round after round: threads that
  * block and event loops that await. What each wrote before it came is seen by all once they have passed.
  *
- * Zeroed memory is a new barrier. A party is a call of {@link Barrier.wait} or {@link Barrier.waitAsync}, of whatever thread. The last to come lets
- * all pass, and the barrier is new for the next round.
+ * Zeroed memory is a new barrier. A party is a call of {@link Barrier.wait} or {@link Barrier.waitAsync}, of whatever thread.
+ * The last to come lets all pass, and the barrier is new for the next round.
  *
- * **Broken.** A round that cannot be complete is not to hang: if a party that waits times out (it gets the {@link TimeoutError}), is
- * aborted (it gets the signal's reason), or its thread ends, all others that wait and all that come later get a
- * {@link BrokenBarrierError}, until somebody calls {@link Barrier.reset}. A thread that has not come yet is not missed when it ends, unless it
- * has called {@link Barrier.join}.
+ * **Broken.** A round that cannot be complete is not to hang: if a party that waits times out (it gets the {@link
+ * TimeoutError}), is aborted (it gets the signal's reason), or its thread ends, all others that wait and all that come later
+ * get a {@link BrokenBarrierError}, until somebody calls {@link Barrier.reset}. A thread that has not come yet is not missed
+ * when it ends, unless it has called {@link Barrier.join}.
  *
  * @example
  * ```js
@@ -55,7 +55,7 @@ export class Barrier {
   static readonly ALIGN: 4;
 
   /**
-   * Stands for the barrier at a place in shared memory; changes nothing there. In any thread.
+   * Makes an object for the barrier at this place in shared memory. The memory is not changed. In any thread.
    *
    * @param buffer As in the constructor of {@link Mutex}.
    * @param byteOffset As in the constructor of {@link Mutex}, for eight bytes.
@@ -139,7 +139,7 @@ export class Barrier {
    */
   join(): BarrierMember;
 
-  /** Who is a member and who waits: a snapshot for people, which disturbs nobody. In any thread; never blocks. */
+  /** Who is a member and who waits: a snapshot for diagnosis, which disturbs no thread. In any thread; never blocks. */
   inspect(): BarrierInspection;
 }
 

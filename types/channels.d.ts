@@ -47,8 +47,9 @@ export interface DiagnosticsSubject {
 export interface DiagnosticsMessages {
   /**
    * A wait for a lock, for permits or for the turn of a {@link Once} is over, unless by an error. Published to who was subscribed
-   * when it began. Waits for latches, events, barriers and conditions are not: they wait for something to happen, not for others. Of
-   * several names, each that had to be waited for is published; of a name of a store, only a wait that began within the process.
+   * when it began. Waits for latches, events, barriers and conditions are not: they wait for something to happen, not for
+   * others. Of several names, each that had to be waited for is published; of a name of a store, only a wait that began
+   * within the process.
    */
   'sablock:contended': DiagnosticsSubject & {
     /** `'blocking'`: this thread has slept. `'async'`: a promise was pending. */
@@ -84,9 +85,9 @@ export interface DiagnosticsMessages {
   /**
    * A thread has ended with a hold. Of a hold that shut others out, it is published in the thread that gets it next, as the
    * warning `SABLOCK_ABANDONED`. Read holds, permits, entries and memberships have gone back, and nothing is in doubt: published in
-   * the thread of the next waiter that gets in, or, if nobody waits, by the next call on that primitive that cannot be served by its
-   * word alone. Each is published once (if a thousand such threads end and nobody comes, only for some; if the memory is freed
-   * meanwhile, perhaps for what comes to its place).
+   * the thread of the next waiter that gets in, or, if nobody waits, by the next call on that primitive that cannot be served
+   * by its word alone. Each is published once (if a thousand such threads end and nobody comes, only for some; if the memory
+   * is freed meanwhile, perhaps for what comes to its place).
    */
   'sablock:abandoned': DiagnosticsSubject & {
     /** The `threadId` of the thread that ended. */
@@ -109,8 +110,8 @@ export interface DiagnosticsMessages {
   /** A lock of a name ended while this thread held it; see {@link LockLostError}. Published once, on the thread that held it. */
   'sablock:lost': DiagnosticsSubject & Pick<LockLostError, 'fence' | 'reason' | 'heldMs'>;
   /**
-   * How a store is reached has changed. Published on the thread that started the hidden thread with the connection: the main thread if
-   * that has loaded this package, else the one that asked first.
+   * How a store is reached has changed. Published on the thread that started the hidden thread with the connection: the main
+   * thread if that has loaded this package, else the one that asked first.
    */
   'sablock:store': {
     /** The kind of the store. */

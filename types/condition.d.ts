@@ -15,11 +15,12 @@ export interface ConditionOptions {
  *
  * To wait is to unlock the mutex and to stand in line in one step, so that no notification in between is lost; when the wait
  * is over, notified or not, the mutex is held again, in the same way: the hold of a guard may wait too, and its guard stays
- * valid (to unlock it meanwhile is an error). A wait inside `executeLocked` or `executeLockedSync` is part of it: await it there. If
- * the function ends before, the wait does not lock the mutex again: it stays in line, passes a notification that reaches it on
- * to the next, and rejects with `ERR_LOCK_NOT_OWNER`, which need not be handled. Blocked threads and promises stand in one line, first come, first served.
- * Nobody is woken without a notification; still, what was true when it came may have changed before the mutex was held
- * again, so wait in a loop, or by `waitFor`. A thread that ends before it holds the mutex again passes its notification on.
+ * valid (to unlock it meanwhile is an error). A wait inside `executeLocked` or `executeLockedSync` is part of it: await it
+ * there. If the function ends before, the wait does not lock the mutex again: it stays in line, passes a notification that
+ * reaches it on to the next, and rejects with `ERR_LOCK_NOT_OWNER`, which need not be handled. Blocked threads and promises
+ * stand in one line, first come, first served. Nobody is woken without a notification; still, what was true when it came may
+ * have changed before the mutex was held again, so wait in a loop, or by `waitFor`. A thread that ends before it holds the
+ * mutex again passes its notification on.
  *
  * The bytes hold nothing; {@link notify} of the same bytes wakes the same waiters.
  *
@@ -48,7 +49,7 @@ export class Condition {
   /** The name given to the constructor; `null` without one. */
   readonly name: string | null;
 
-  /** Who waits for a notification: a snapshot for people in trouble. In any thread; never blocks. */
+  /** Who waits for a notification: a snapshot for diagnosis. In any thread; never blocks. */
   inspect(): PrimitiveInspection;
 
   /**
@@ -63,7 +64,8 @@ export class Condition {
    * @throws `ERR_LOCK_MAIN_THREAD` on the main thread.
    * @throws `ERR_LOCK_DEADLOCK`, `ERR_LOCK_CORRUPT`, `ERR_LOCK_THREAD_ENDING` if the mutex could not be locked again: it is
    *   not held then, and a guard whose hold it was is spent.
-   * @throws `ERR_INVALID_ARG_TYPE` if `mutex` is neither a {@link Mutex} nor `write` of an {@link RwLock}, or `timeout` neither a number nor an options object.
+   * @throws `ERR_INVALID_ARG_TYPE` if `mutex` is neither a {@link Mutex} nor `write` of an {@link RwLock}, or `timeout`
+   *   neither a number nor an options object.
    */
   wait(mutex: Mutex | Lockable<RwLockGuard>, timeout?: Timeout | LockOptions): boolean;
 

@@ -34,7 +34,8 @@ export class ManualResetEvent {
   readonly isSet: boolean;
 
   /**
-   * Sets the event: all who wait pass, and all who come, until it is reset. In any thread; never blocks. Changes nothing if it is set.
+   * Sets the event: all who wait pass, and all who come, until it is reset. In any thread; never blocks. Changes nothing if
+   * it is set.
    *
    * @throws `ERR_LOCK_CORRUPT` if the memory holds what no sablock wrote.
    */
@@ -66,7 +67,7 @@ export class ManualResetEvent {
    */
   waitAsync(timeout?: Timeout | AsyncLockOptions): Promise<boolean>;
 
-  /** Who waits: a snapshot for people in trouble. In any thread; never blocks. */
+  /** Who waits: a snapshot for diagnosis. In any thread; never blocks. */
   inspect(): PrimitiveInspection;
 }
 
@@ -74,8 +75,8 @@ export class ManualResetEvent {
  * A flag on four bytes of shared memory that lets one waiter pass each time that it is set, and is reset by that.
  *
  * Zeroed memory is an event that is not set. The first in line passes, be it a blocked thread or a promise; nobody overtakes. Two
- * sets while nobody waits are one; while n wait, n sets let n pass. What a thread wrote before `set` is seen by the one that passes.
- * If the thread that may pass ends before its code knows, the next in line passes, or the event is set again.
+ * sets while nobody waits are one; while n wait, n sets let n pass. What a thread wrote before `set` is seen by the one that
+ * passes. If the thread that may pass ends before its code knows, the next in line passes, or the event is set again.
  *
  * @example
  * ```js
@@ -118,8 +119,8 @@ export class AutoResetEvent {
   reset(): void;
 
   /**
-   * Waits for a `set` of its own, and uses it up. **Blocks** this thread; workers only, unless `allowMainThread`. The wait can be ended as that
-   * of {@link Mutex.lock}.
+   * Waits for a `set` of its own, and uses it up. **Blocks** this thread; workers only, unless `allowMainThread`. The wait
+   * can be ended as that of {@link Mutex.lock}.
    *
    * @param timeout How long to wait, in milliseconds, counted from the call. Default: for ever. Zero or less: one try.
    * @returns `true`: it has passed. `false`: the time was over, and no `set` was used up.
@@ -135,6 +136,6 @@ export class AutoResetEvent {
    */
   waitAsync(timeout?: Timeout | AsyncLockOptions): Promise<boolean>;
 
-  /** Who waits: a snapshot for people in trouble. In any thread; never blocks. */
+  /** Who waits: a snapshot for diagnosis. In any thread; never blocks. */
   inspect(): PrimitiveInspection;
 }

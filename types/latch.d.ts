@@ -5,8 +5,9 @@ import type { AsyncLockOptions, LockOptions, PrimitiveOptions, Timeout } from '.
  * A count on four bytes of shared memory that threads wait for to be zero. Reusable, as Go's `WaitGroup`.
  *
  * Zeroed memory is a latch that is open: its count is zero. Whoever waits when it opens passes, though it closes again at once.
- * What a thread wrote before it counted down is seen by whoever passes. What `add` has added stays until somebody counts it down; what
- * `enter` has added is counted down at the latest when its thread ends, however it ends, so that nobody waits for the dead.
+ * What a thread wrote before it counted down is seen by whoever passes. What `add` has added stays until somebody counts it
+ * down; what `enter` has added is counted down at the latest when its thread ends, however it ends, so that nobody waits for
+ * a thread that has ended.
  *
  * @example
  * ```js

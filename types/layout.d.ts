@@ -68,8 +68,8 @@ export interface Layout<Fields> {
  * Places for several primitives and typed arrays in one buffer, in the order given, each aligned: no offsets to count by
  * hand. The same fields are at the same places in every thread, version and runtime. In any thread; never blocks.
  *
- * @param fields By name a class, or an array that begins with one: what follows are the arguments of its constructor after the offset,
- *   or the length of a typed array (default: 1).
+ * @param fields By name a class, or an array that begins with one: what follows are the arguments of its constructor after
+ *   the offset, or the length of a typed array (default: 1).
  * @throws `ERR_INVALID_ARG_TYPE`, `ERR_OUT_OF_RANGE` if a field is nothing of the kind.
  * @example
  * ```js

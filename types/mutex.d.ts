@@ -10,9 +10,10 @@ export interface MutexOptions {
   allowMainThread?: boolean | undefined;
   /**
    * Whether an event loop that awaits the mutex may sleep for a moment when it comes for it and finds it held: see
-   * {@link Mutex.lockAsync}. Default: `true`. With `false`, no wait of this object ever delays other work of its thread. The mutex is
-   * kept free for the event loop instead, once it came in vain: for a twentieth of the time that it has waited, from 1 to 256 ms. An
-   * event loop whose turns are longer than that may come in vain for many turns. The waits of `lockAllAsync` may sleep all the same.
+   * {@link Mutex.lockAsync}. Default: `true`. With `false`, no wait of this object ever delays other work of its thread. The
+   * mutex is kept free for the event loop instead, once it came in vain: for a twentieth of the time that it has waited, from
+   * 1 to 256 ms. An event loop whose turns are longer than that may come in vain for many turns. The waits of `lockAllAsync`
+   * may sleep all the same.
    */
   maySleep?: boolean | undefined;
   /**
@@ -138,8 +139,8 @@ export class Mutex {
    * @param timeout How long to wait, in milliseconds, counted from the call. Default: for ever.
    * @returns `true`: locked. `false`: the time was over, and nothing is held.
    * @throws `ERR_LOCK_MAIN_THREAD` on the main thread, locked or not.
-   * @throws `ERR_LOCK_DEADLOCK` if the wait has no timeout and could never end, be it because code that the thread runs during
-   *   the wait (a subscriber of `sablock:long-hold`) has locked the mutex.
+   * @throws `ERR_LOCK_DEADLOCK` if the wait has no timeout and could never end, also where code that the thread runs during the
+   *   wait (a subscriber of `sablock:long-hold`) has locked the mutex.
    * @throws `ERR_LOCK_THREAD_ENDING` if the thread is ending: the callbacks that still run after an uncaught error get it.
    * @throws `ERR_LOCK_CORRUPT` if the memory holds what no sablock wrote, also if it is overwritten during the wait.
    * @throws `ERR_INVALID_ARG_TYPE` if `timeout` is neither a number nor an options object.
@@ -311,7 +312,7 @@ export class Mutex {
   markConsistent(): void;
 
   /**
-   * Who holds the mutex and who waits for it: a snapshot for people in trouble, which never disturbs the lock.
+   * Who holds the mutex and who waits for it: a snapshot for diagnosis, which never disturbs the lock.
    * In any thread; never blocks. Takes time in proportion to the number of waiters.
    *
    * @throws `ERR_LOCK_THREAD_ENDING` if the thread is ending, as {@link Mutex.lock}.

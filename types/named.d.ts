@@ -44,9 +44,10 @@ export interface LockManagerOptions {
    * The directory of the lock files, for the scope `'machine'`: all processes that can write there share the locks, and nobody
    * else can lock there, whatever the umask. It is made with the permissions 700 if its parent exists; its owner and
    * permissions are your business, but where others may write it has to be sticky (`chmod 1770`, `chmod 1777`): else they could
-   * remove files in use. Two paths to one directory are the same. Default: one that only this user can use, the same whatever the environment says: `/tmp/sablock-<uid>` on Linux, in the folder that macOS has for the user
-   * beside the temporary one (`getconf DARWIN_USER_DIR`), in the local application data on Windows. Containers, and services with
-   * a private `/tmp`, see another one: give them a `directory` that they share.
+   * remove files in use. Two paths to one directory are the same. Default: one that only this user can use, the same whatever
+   * the environment says: `/tmp/sablock-<uid>` on Linux, in the folder that macOS has for the user beside the temporary one
+   * (`getconf DARWIN_USER_DIR`), in the local application data on Windows. Containers, and services with a private `/tmp`,
+   * see another one: give them a `directory` that they share.
    */
   directory?: string | undefined;
   /**
@@ -63,7 +64,8 @@ export interface LockManagerOptions {
    * Repairs what a holder that ended inside has left. Called with the lock, which is held and {@link HeldLock.abandoned}, by every
    * verb of this manager that gets it so in the mode `'exclusive'`: before the callback, or before the verb returns. It takes the
    * place of the warning `SABLOCK_ABANDONED`. When it returns, or the promise that it returns is fulfilled, the lock is consistent,
-   * as after {@link HeldLock.markConsistent}. If it fails, the lock is released, the mark stays for the next, and so does the verb fail.
+   * as after {@link HeldLock.markConsistent}. If it fails, the lock is released, the mark stays for the next, and so does the
+   * verb fail.
    *
    * For `requestSync` and `acquire` it must not return a promise: that is `ERR_INVALID_ARG_TYPE`.
    */
@@ -105,33 +107,34 @@ export interface LockManagerSnapshot {
 /**
  * Locks that have names: the Web Locks API (W3C), among all threads of the process, and what that lacks.
  *
- * **Names** are strings of any 16-bit units; what is no string becomes one. Those that begin with `-` are refused. A name takes memory
- * only while it is held, waited for, or marked abandoned.
+ * **Names** are strings of any 16-bit units; what is no string becomes one. Those that begin with `-` are refused. A name
+ * takes memory only while it is held, waited for, or marked abandoned.
  *
- * **Several names** at once: an array of names in the place of a name. The request gets all of them or none. They are locked one after
- * the other, in an order that is the same for everybody, so that two such requests never wait for each other; those that it has
- * meanwhile are kept from others, and {@link LockManager.query} shows it as waiting for them. There is one timeout for all, and each name
- * is locked once, though it be given twice. (In a browser an array is one name.)
+ * **Several names** at once: an array of names in the place of a name. The request gets all of them or none. They are locked
+ * one after the other, in an order that is the same for everybody, so that two such requests never wait for each other; those
+ * that it has meanwhile are kept from others, and {@link LockManager.query} shows it as waiting for them. There is one
+ * timeout for all, and each name is locked once, though it be given twice. (In a browser an array is one name.)
  *
  * **Order.** First come, first served, for each name, event loops included: nobody is overtaken, and a thread whose event loop is
  * busy delays those behind it. Shared requests next to each other go in together.
  *
- * **Threads may end anywhere.** What a thread held goes to the next, what it asked for is withdrawn. If it held the lock in the mode
- * `'exclusive'`, the next sees {@link HeldLock.abandoned}, and is told by {@link LockManagerOptions.onAbandoned}, or else by a process
- * warning with the code `SABLOCK_ABANDONED`; a callback that calls {@link HeldLock.markConsistent} in its first turn of the event loop
- * is not warned.
+ * **Threads may end anywhere.** What a thread held goes to the next, what it asked for is withdrawn. If it held the lock in
+ * the mode `'exclusive'`, the next sees {@link HeldLock.abandoned}, and is told by {@link LockManagerOptions.onAbandoned}, or
+ * else by a process warning with the code `SABLOCK_ABANDONED`; a callback that calls {@link HeldLock.markConsistent} in its
+ * first turn of the event loop is not warned.
  *
  * **Among processes.** `new LockManager({ scope: 'machine' })` has the locks of all processes of this user on this machine,
- * `new LockManager({ directory })` those of all processes that can write in a directory. The kernel keeps each as a lock of a file: a
- * process that is killed frees it at once, and one that is stopped, sleeps or is busy keeps it. There are no times after which a
- * lock counts as stale. An exclusive holder that ends inside (killed, by `process.exit()`, an uncaught error, the end of its thread)
- * leaves a mark, which the next one sees as `abandoned`, in whatever process; it stays until somebody calls `markConsistent()`. If it is not
- * sure how a holder has ended, the lock is marked. `steal` is refused, since nothing can stop a holder elsewhere. Order is strict in each process; between
- * processes one is next, the others take turns. Deadlocks are found within a process only. The files stay; do not remove them
- * while processes use them: a holder whose file was removed is told by a warning when it unlocks (`SABLOCK_LOCK_FILE_REMOVED`).
+ * `new LockManager({ directory })` those of all processes that can write in a directory. The kernel keeps each as a lock of a
+ * file: a process that is killed frees it at once, and one that is stopped, sleeps or is busy keeps it. There are no times
+ * after which a lock counts as stale. An exclusive holder that ends inside (killed, by `process.exit()`, an uncaught error,
+ * the end of its thread) leaves a mark, which the next one sees as `abandoned`, in whatever process; it stays until somebody
+ * calls `markConsistent()`. If it is not sure how a holder has ended, the lock is marked. `steal` is refused, since nothing
+ * can stop a holder elsewhere. Order is strict in each process; between processes one is next, the others take turns.
+ * Deadlocks are found within a process only. The files stay; do not remove them while processes use them: a holder whose file
+ * was removed is told by a warning when it unlocks (`SABLOCK_LOCK_FILE_REMOVED`).
  *
- * **Not re-entrant.** A request inside the callback of one for the same name waits for that for ever; a blocking one without a timeout
- * throws a {@link DeadlockError}.
+ * **Not re-entrant.** A request inside the callback of one for the same name waits for that for ever; a blocking one without
+ * a timeout throws a {@link DeadlockError}.
  *
  * @example
  * ```js
@@ -156,7 +159,8 @@ export interface LockManagerSnapshot {
  */
 export class LockManager {
   /**
-   * Stands for the locks of a scope; those of the process, and of one directory, are the same for every manager.
+   * Makes an object for the locks of a scope. Every manager of the process scope has the same locks, and so has every manager
+   * of one directory.
    *
    * @throws `ERR_INVALID_ARG_TYPE` if an option is wrong.
    * @throws `ERR_LOCK_DIRECTORY` if locks cannot be kept in the directory: it is missing, and its parent too; it is no directory;
@@ -238,8 +242,8 @@ export class LockManager {
   ): Promise<HeldLocks | null>;
 
   /**
-   * Runs `fn` while it holds the lock of this name. **Blocks** this thread; workers only, unless `allowMainThread`. The wait can be ended as that
-   * of {@link Mutex.lock}.
+   * Runs `fn` while it holds the lock of this name. **Blocks** this thread; workers only, unless `allowMainThread`. The wait
+   * can be ended as that of {@link Mutex.lock}.
    *
    * @param fn Called with the lock; with `null` if it was to be available and is not. Must be done when it returns.
    * @returns What `fn` returns.
@@ -287,15 +291,16 @@ export class LockManager {
   acquire(names: readonly string[], options: NamedLockOptions & { steal?: false | undefined }): HeldLocks | null;
 
   /**
-   * A promise of who holds which name and who waits, in all threads, at the moment of the call. Who holds in other processes is read
-   * on a thread in the background, soon after; such a holder is shown unless its process has surely ended, and those who share are not
-   * shown. Never blocks: a list of thousands is made in several turns of the event loop, and keeps it alive meanwhile.
+   * A promise of who holds which name and who waits, in all threads, at the moment of the call. Who holds in other processes
+   * is read on a thread in the background, soon after; such a holder is shown unless its process has surely ended, and those
+   * who share are not shown. Never blocks: a list of thousands is made in several turns of the event loop, and keeps it alive
+   * meanwhile.
    */
   query(): Promise<LockManagerSnapshot>;
   /**
    * Of a manager with a store: ends what it holds, whose signals abort with a {@link LockLostError} of the reason `'closed'`, and
-   * rejects what it waits for with `ERR_LOCK_CLOSED`, as all that is asked of it later. The connection ends with the last manager of
-   * the store in this process. Other managers have nothing to close. Never blocks.
+   * rejects what it waits for with `ERR_LOCK_CLOSED`, as all that is asked of it later. The connection ends with the last
+   * manager of the store in this process. Other managers have nothing to close. Never blocks.
    *
    * @returns A promise that is fulfilled once the releases are on their way.
    */

@@ -41,10 +41,11 @@ export class Once {
    * A `run` inside the function of another one of the same thread waits for that: do not await it there.
    *
    * @param fn Called with what it has to know. If it returns a promise, it is done when that is fulfilled.
-   * @param options How long to wait for the turn, in milliseconds, counted from the call, or options. Default: for ever. What runs is
-   *   ended by neither timeout nor signal.
-   * @returns A promise of `true`: this call has run `fn`; or of `false`: another one has run its own. Rejected with what `fn` throws:
-   *   then it is not done, and the next in line runs. Rejected with `ERR_LOCK_TIMEOUT` if the time was over, or as {@link Mutex.lockAsync}.
+   * @param options How long to wait for the turn, in milliseconds, counted from the call, or options. Default: for ever. What
+   *   runs is ended by neither timeout nor signal.
+   * @returns A promise of `true`: this call has run `fn`; or of `false`: another one has run its own. Rejected with what `fn`
+   *   throws: then it is not done, and the next in line runs. Rejected with `ERR_LOCK_TIMEOUT` if the time was over, or as
+   *   {@link Mutex.lockAsync}.
    */
   run(fn: (notes: OnceNotes) => unknown, options?: Timeout | AsyncLockOptions): Promise<boolean>;
 
@@ -57,8 +58,8 @@ export class Once {
    * @param timeout How long to wait for the turn, in milliseconds, counted from the call, or options. Default: for ever.
    * @returns `true`: this call has run `fn`. `false`: another one has run its own.
    * @throws `ERR_LOCK_TIMEOUT` if the time was over; `fn` is not called then.
-   * @throws `ERR_LOCK_DEADLOCK` if the wait has no timeout and could never end: the `run` or `runSync` that is at work is this thread's
-   *   own, or its thread waits for this one.
+   * @throws `ERR_LOCK_DEADLOCK` if the wait has no timeout and could never end: the `run` or `runSync` that is at work is
+   *   this thread's own, or its thread waits for this one.
    * @throws `ERR_LOCK_MAIN_THREAD` on the main thread, done or not.
    * @throws `ERR_INVALID_ARG_TYPE` if `fn` is no function, or returns a promise (it is not done then, and the next in line runs).
    * @throws As {@link Mutex.lock}, and what `fn` throws.

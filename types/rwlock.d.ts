@@ -92,7 +92,8 @@ export class RwLock {
   static readonly MAX_READERS: number;
 
   /**
-   * Stands for the lock at a place in shared memory; changes nothing there. In any thread. As the constructor of {@link Mutex}.
+   * Makes an object for the lock at this place in shared memory, as the constructor of {@link Mutex} does. The memory is not
+   * changed. In any thread.
    *
    * @throws `ERR_INVALID_ARG_TYPE` if `buffer` is not shared memory, or another argument has the wrong type.
    * @throws `ERR_OUT_OF_RANGE` if the eight bytes do not lie aligned inside the buffer.
@@ -111,7 +112,7 @@ export class RwLock {
   /** To write, alone. Always the same object. */
   readonly write: Lockable<RwLockGuard>;
 
-  /** Whether somebody writes, dead or alive: a snapshot for diagnosis, out of date when you read it. */
+  /** Whether a thread holds `write`, or has ended with it and nobody has locked since: a snapshot, out of date when you read it. */
   readonly isWriteLocked: boolean;
   /** How many read holds there are: a snapshot. A thread that reads twice counts twice. */
   readonly readers: number;

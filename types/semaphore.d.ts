@@ -91,7 +91,7 @@ export class Semaphore {
   static readonly MAX_PERMITS: number;
 
   /**
-   * Stands for the semaphore at a place in shared memory; changes nothing there. In any thread.
+   * Makes an object for the semaphore at this place in shared memory. The memory is not changed. In any thread.
    *
    * @param buffer As in the constructor of {@link Mutex}.
    * @param byteOffset As in the constructor of {@link Mutex}.
@@ -192,7 +192,7 @@ export class Semaphore {
    * those that are kept for an event loop until it comes count as taken. */
   readonly available: number;
 
-  /** Who holds permits and who waits: a snapshot for people, which disturbs nobody. In any thread; never blocks. */
+  /** Who holds permits and who waits: a snapshot for diagnosis, which disturbs no thread. In any thread; never blocks. */
   inspect(): SemaphoreInspection;
 }
 

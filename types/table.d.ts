@@ -53,7 +53,7 @@ export class LockTable {
   static bytes(length: number): number;
 
   /**
-   * Stands for the table at a place in shared memory; changes nothing there. In any thread.
+   * Makes an object for the table at this place in shared memory. The memory is not changed. In any thread.
    *
    * @param buffer As for {@link Mutex}.
    * @param byteOffset Where the first lock is: 0 or more, a multiple of 4.

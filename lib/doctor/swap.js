@@ -17,7 +17,7 @@ class Swaps {
     this.#undo.push(() => {
       // Somebody else may have taken its place meanwhile.
       if (target[name] !== method) return;
-      // Not changed, but new: of a method that never changes V8 takes the code itself.
+      // Deleted and defined anew, not assigned: V8 inlines a method only if its property was never changed.
       delete target[name];
       if (before !== undefined) Object.defineProperty(target, name, before);
     });

@@ -13,7 +13,7 @@ pub type LockId = u32;
 /// A class of locks: those of one name, of one table, or one lock alone.
 pub type NodeId = u32;
 
-/// A lock as people know it.
+/// A lock as reports name it.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Lock {
     /// Its name, if it has one.

@@ -34,7 +34,7 @@ pub const MAX_PARTIES: u32 = ARRIVED;
 /// The barrier.
 pub struct Barrier;
 
-/// The one that there need be.
+/// There is only one: it has no state.
 pub static BARRIER: Barrier = Barrier;
 
 /// Both words of a state.

@@ -14,7 +14,7 @@ use crate::memory::Place;
 /// An element that threads wait at.
 pub struct Futex;
 
-/// The one that there need be.
+/// There is only one: it has no state.
 pub static FUTEX: Futex = Futex;
 
 // The name is of what waits there, in the package's words: `wait()` waits as one does for a condition.

@@ -22,7 +22,7 @@ pub const WAITING: u32 = 1 << 29;
 /// The latch.
 pub struct Latch;
 
-/// The one that there need be.
+/// There is only one: it has no state.
 pub static LATCH: Latch = Latch;
 
 impl Latch {

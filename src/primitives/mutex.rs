@@ -136,7 +136,7 @@ const fn hold_bits(agent: AgentId, owner: HoldOwner) -> u32 {
 /// The mutex.
 pub struct Mutex;
 
-/// The one that there need be.
+/// There is only one: it has no state.
 pub static MUTEX: Mutex = Mutex;
 
 static ABOUT: About = About { name: "Mutex", order: Order::Barging, space: Space::Words, registered: None };

@@ -64,7 +64,7 @@ impl From<State> for Words {
 /// The lock of a name.
 pub struct Named;
 
-/// The one that there need be.
+/// There is only one: it has no state.
 pub static NAMED: Named = Named;
 
 static ABOUT: About = About { name: "HeldLock", order: Order::Strict, space: Space::Names, registered: None };

@@ -21,7 +21,7 @@ pub const DONE: u32 = 1 << 30;
 /// Once.
 pub struct Once;
 
-/// The one that there need be.
+/// There is only one: it has no state.
 pub static ONCE: Once = Once;
 
 fn runner(state: State) -> AgentId {

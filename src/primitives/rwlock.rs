@@ -113,7 +113,7 @@ const fn writer_bits(agent: AgentId, owner: HoldOwner) -> u32 {
 /// The readers-writer lock.
 pub struct RwLock;
 
-/// The one that there need be.
+/// There is only one: it has no state.
 pub static RWLOCK: RwLock = RwLock;
 
 static ABOUT: About =
