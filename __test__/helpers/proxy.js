@@ -2,13 +2,15 @@
 
 const net = require('node:net');
 
-/** `{ url, delay, cut(), heal(), stop() }`: `url` is the server's, by way of the proxy. */
+/** `{ url, delay, taken, cut(), heal() }`: `url` is the server's, by way of the proxy. */
 exports.startProxy = async (t, target) => {
   const { hostname, port } = new URL(target);
   const sockets = new Set();
   const proxy = {
     /** How long each piece of data takes, in milliseconds. */
     delay: 0,
+    /** How many pieces there were. */
+    taken: 0,
     isCut: false,
     /** From now on nothing passes, and nobody is told: a cable is cut. */
     cut() {
@@ -30,6 +32,7 @@ exports.startProxy = async (t, target) => {
       sockets.add(from);
       if (proxy.isCut) from.pause();
       from.on('data', (data) => {
+        proxy.taken += 1;
         if (proxy.delay === 0) to.write(data);
         else setTimeout(() => to.write(data), proxy.delay);
       });

@@ -6,6 +6,7 @@ const { etcd } = require('../../lib/stores/etcd.js');
 const { hasEtcd, startEtcd } = require('../helpers/servers.js');
 const { startMachine } = require('../helpers/store-processes.js');
 const { hold } = require('../helpers/names.js');
+const { startProxy } = require('../helpers/proxy.js');
 const { acquire, conform, pause, seen, unlock } = require('./conformance.js');
 
 /** The least that etcd grants. */
@@ -93,6 +94,21 @@ test(
     assert.equal(again.unlock(), true);
   },
 );
+
+test('shared holders that have just unlocked stand in the way of no ifAvailable', options, async (t) => {
+  const proxy = await startProxy(t, server().url);
+  const here = open(t, { lease: 20_000 }, proxy.url);
+  const held = [];
+  for (let index = 0; index < 2; index += 1) held.push(await here.acquireAsync('shared', { mode: 'shared' }));
+  const { taken } = proxy;
+  proxy.delay = 500;
+  held[0].unlock();
+  await seen(() => proxy.taken > taken);
+  proxy.delay = 0;
+  held[1].unlock();
+  const lock = await here.acquireAsync('shared', { ifAvailable: true });
+  assert.equal(lock?.unlock(), true);
+});
 
 test('compaction disturbs no wait', options, async (t) => {
   const [here, there] = [open(t), await startMachine(t)];

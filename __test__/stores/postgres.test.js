@@ -314,6 +314,45 @@ test(
   },
 );
 
+/** A manager whose sessions unlock late what they have waited for. */
+function openSlow(t) {
+  process.env.SABLOCK_TEST_POSTGRES = server.url;
+  const module = require.resolve('../programs/slow-unlock-postgres-client.js');
+  const manager = new LockManager({ store: postgres({ module }, { heartbeat: HEARTBEAT }) });
+  t.after(() => manager.close());
+  return manager;
+}
+
+test(
+  'shared holders in two sessions that have just unlocked stand in the way of no ifAvailable',
+  options,
+  async (t) => {
+    const [here, slow] = [open(t), openSlow(t)];
+    const before = await here.acquireAsync('two sessions');
+    const waits = slow.acquireAsync('two sessions', { mode: 'shared' });
+    await seen(async () => (await waiting()) === 1);
+    before.unlock();
+    const held = [await waits, await slow.acquireAsync('two sessions', { mode: 'shared' })];
+    assert.equal(await granted(), 2);
+    for (const lock of held) lock.unlock();
+    const lock = await slow.acquireAsync('two sessions', { ifAvailable: true });
+    assert.equal(lock?.unlock(), true);
+  },
+);
+
+test('a wait that was withdrawn stands in the way of no ifAvailable, though it was granted', options, async (t) => {
+  const [here, slow] = [open(t), openSlow(t)];
+  const before = await here.acquireAsync('withdrawn');
+  const [aborting, waits] = [new AbortController(), []];
+  waits.push(slow.acquireAsync('withdrawn', { signal: aborting.signal }));
+  await seen(async () => (await waiting()) === 1);
+  aborting.abort();
+  before.unlock();
+  await assert.rejects(waits[0], { name: 'AbortError' });
+  const lock = await slow.acquireAsync('withdrawn', { ifAvailable: true });
+  assert.equal(lock?.unlock(), true);
+});
+
 test('a connection that is blocked is probed by the system, as nobody expects an answer', {
   ...options,
   skip: options.skip || (process.platform !== 'linux' && 'it reads /proc/net/tcp'),

@@ -37,3 +37,24 @@ exports.lockWithRetry = async (store, ticket, lockOnce, goesOn) => {
 
 /** Of a lease, what a client gives up before the server does, in milliseconds. */
 exports.marginOf = (lease) => Math.min(Math.max(lease / 20, 10), 1000);
+
+/** The releases that are under way, by name: who tries the name comes after them. */
+exports.Releases = class {
+  #byName = new Map();
+
+  add(name, released) {
+    const all = this.#byName.get(name) ?? new Set();
+    this.#byName.set(name, all.add(released));
+    const forget = () => {
+      all.delete(released);
+      if (all.size === 0 && this.#byName.get(name) === all) this.#byName.delete(name);
+    };
+    released.then(forget, forget);
+  }
+
+  /** Resolves when those of this name, or all of them, are over. */
+  over(name) {
+    const sets = name === undefined ? [...this.#byName.values()] : [this.#byName.get(name) ?? []];
+    return Promise.allSettled(sets.flatMap((all) => [...all]));
+  }
+};

@@ -8,7 +8,7 @@ const { createHash } = require('node:crypto');
 const { binding } = require('../../engine/thread.js');
 const { storeError } = require('../errors.js');
 const { Reach } = require('../events.js');
-const { asStoreError, lockWithRetry } = require('../retry.js');
+const { asStoreError, lockWithRetry, Releases } = require('../retry.js');
 const { Gateway, NOT_FOUND, toBase64 } = require('./gateway.js');
 const { Place, inOrder, readLine, under } = require('./place.js');
 const { Session } = require('./session.js');
@@ -24,8 +24,8 @@ class EtcdKeeper {
   #isKnown = false;
   #isClosed = false;
   #lastId = 0;
-  /** By prefix, the release that is under way. */
-  #releasing = new Map();
+  /** By prefix. */
+  #releases = new Releases();
   #counts = { connects: 0, grants: 0, losses: 0, roundTripMs: null };
 
   constructor(description, desk) {
@@ -42,7 +42,7 @@ class EtcdKeeper {
 
   async #lockOnce(ticket) {
     const prefix = this.#prefixOf(ticket.name);
-    await this.#releasing.get(prefix);
+    await this.#releases.over(prefix);
     const session = await this.#connect();
     if (ticket.isCancelled) return null;
     this.#lastId += 1;
@@ -178,10 +178,7 @@ class EtcdKeeper {
       () => isSure || session.strays.set(place.key, binding.leaseTime()),
       () => session.strays.set(place.key, binding.leaseTime()),
     );
-    this.#releasing.set(prefix, released);
-    released.then(() => {
-      if (this.#releasing.get(prefix) === released) this.#releasing.delete(prefix);
-    });
+    this.#releases.add(prefix, released);
   }
 
   #end(place, loss) {
@@ -200,7 +197,7 @@ class EtcdKeeper {
   }
 
   async check() {
-    await Promise.allSettled(this.#releasing.values());
+    await this.#releases.over();
     await this.#connect();
     const begun = performance.now();
     await this.#transact({ success: [{ request_range: { key: toBase64(this.#space) } }] });
@@ -237,7 +234,8 @@ class EtcdKeeper {
     this.#isClosed = true;
     const session = this.#session;
     this.#session = null;
-    Promise.allSettled(this.#releasing.values())
+    this.#releases
+      .over()
       .then(() => session?.close())
       .finally(() => this.#gateway.close());
   }

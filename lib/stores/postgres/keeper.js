@@ -10,7 +10,7 @@ const { connect } = require('./connect.js');
 const { Waits } = require('./waits.js');
 const { storeError } = require('../errors.js');
 const { Reach } = require('../events.js');
-const { asStoreError, lockWithRetry } = require('../retry.js');
+const { asStoreError, lockWithRetry, Releases } = require('../retry.js');
 
 const STORE = 'PostgreSQL';
 
@@ -32,8 +32,8 @@ class PostgresKeeper {
   #isKnown = false;
   #isClosed = false;
   #waits;
-  /** By key, the release that is under way. */
-  #releasing = new Map();
+  /** By key, those of sessions other than the home, in which they come in order. */
+  #releases = new Releases();
   /** How many connections there were, and what became of locks. */
   #counts = { connects: 0, grants: 0, losses: 0 };
 
@@ -46,16 +46,14 @@ class PostgresKeeper {
   }
 
   lock(ticket) {
-    const key = exports.keyOf(this.#description.settings.namespace, ticket.name);
+    const key = this.#keyOf(ticket);
     const goesOn = () => this.#isKnown && !this.#isClosed;
     return lockWithRetry(STORE, ticket, () => this.#lockOnce(ticket, key), goesOn);
   }
 
   async #lockOnce(ticket, key) {
     const home = await this.#connect();
-    const releasing = this.#releasing.get(key);
-    // In one session they come in order.
-    if (releasing !== undefined && releasing.session !== home) await releasing.released;
+    await this.#releases.over(key);
     if (ticket.isCancelled) return null;
     if (await home.tryLock(key, ticket.isShared)) return this.#grant(home, ticket, key);
     if (ticket.isTry || ticket.isCancelled) return null;
@@ -76,7 +74,9 @@ class PostgresKeeper {
   }
 
   cancel(ticket) {
-    this.#waits.cancel(ticket);
+    const over = this.#waits.cancel(ticket);
+    // It may be granted until then.
+    if (over !== undefined) this.#releases.add(this.#keyOf(ticket), over);
   }
 
   release(ticket) {
@@ -96,11 +96,7 @@ class PostgresKeeper {
       if (!done) session.end(new Error('PostgreSQL did not hold a lock that it had granted.'));
       else this.#waits.freed(session);
     });
-    const entry = { session, released };
-    this.#releasing.set(key, entry);
-    released.then(() => {
-      if (this.#releasing.get(key) === entry) this.#releasing.delete(key);
-    });
+    if (session !== this.#home) this.#releases.add(key, released);
   }
 
   /** A lock of PostgreSQL is never marked. */
@@ -124,7 +120,7 @@ class PostgresKeeper {
   /** Those in other sessions who hold these names. */
   async query({ names }) {
     const home = await this.#connect();
-    const byKey = new Map(names.map((name) => [exports.keyOf(this.#description.settings.namespace, name), name]));
+    const byKey = new Map(names.map((name) => [this.#keyOf({ name }), name]));
     const { rows } = await home.query(
       `select ((classid::bigint << 32) | objid::bigint)::text as key, mode, pid from pg_locks
         where locktype = 'advisory' and objsubid = 1 and granted and not pid = any($1::int[])
@@ -143,6 +139,10 @@ class PostgresKeeper {
     this.#isClosed = true;
     this.#waits.close();
     this.#home?.end(undefined, 0);
+  }
+
+  #keyOf({ name }) {
+    return exports.keyOf(this.#description.settings.namespace, name);
   }
 
   #connect() {

@@ -37,23 +37,27 @@ class Waits {
 
   /** A promise of the session that holds the key; of null once it is cancelled. */
   wait(ticket, key) {
-    return new Promise((resolve, reject) => {
-      const entry = { ticket, key, resolve, reject, session: null };
-      ticket.place = { entry };
-      this.#queue.push(entry);
-      this.#pump();
+    let entry;
+    const over = new Promise((resolve, reject) => {
+      entry = { ticket, key, resolve, reject, session: null };
     });
+    ticket.place = { entry, over };
+    this.#queue.push(entry);
+    this.#pump();
+    return over;
   }
 
+  /** Returns a promise that is settled once it has and asks for nothing; undefined if it does not wait. */
   cancel(ticket) {
-    const entry = ticket.place?.entry;
-    if (entry === undefined) return;
+    const { entry, over } = ticket.place ?? {};
+    if (entry === undefined) return undefined;
     if (entry.session === null) {
       this.#queue = this.#queue.filter((other) => other !== entry);
       entry.resolve(null);
     } else {
       this.#interrupt(entry.session);
     }
+    return over;
   }
 
   /** What it held last was released. */
