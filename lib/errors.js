@@ -83,7 +83,7 @@ function describe({ byteOffset = -1, name, kind = 'mutex' }, as = kind) {
 /** Of a deadlock that was found at `place`, where the cycle begins. */
 function describeCycle(place, cycle) {
   const [{ threadId }] = cycle;
-  if (cycle.length === 1 && place.kind === 'once') {
+  if (cycle.length === 1 && place.verb === 'run') {
     return (
       `Deadlock: thread ${threadId} would wait for ever for ${describe(place)}, which it runs itself, perhaps in a run() ` +
       'that is not over. Await that, or give a timeout.'

@@ -1,5 +1,5 @@
-// Checks what the folder list promises: no circle of files in `src`, `lib` and `model`, rooms that import one way only, and no
-// file of the product that is too long. The arrows are those of the sources: `require` in JS; in Rust each path that begins with
+// Checks what the folder list promises: no circle of files in `src`, `lib` and `model`, rooms that import one way only, engines
+// that name no primitive, and no file of the product that is too long. The arrows are those of the sources: `require` in JS; in Rust each path that begins with
 // `crate`, `super`, `self` or a child module, followed through re-exports to the file of the name. Tests inside files do not count.
 
 const fs = require('node:fs');
@@ -31,6 +31,16 @@ const BELOW = {
   'lib/stores': ['engine', 'load'],
   'lib/engine': ['load'],
   'lib/load': [],
+};
+
+/**
+ * Names of primitives. In Rust `Mutex` is that of `sync`, and `Once` a limit of waits. In JS parts of names count, and words in
+ * quotes, as in `kind === 'once'`.
+ */
+const PRIMITIVES = {
+  '.rs': /\b(?:RwLock|Semaphore|Latch|Barrier|LockTable|(?:Manual|Auto)ResetEvent|Condition|Exchanger)\b/g,
+  '.js':
+    /\w*(?:Mutex|RwLock|Semaphore|Latch|Barrier|LockTable|ResetEvent|Condition|Exchanger)\w*|\bOnce\b|'(?:mutex|rwlock|semaphore|latch|barrier|event|once|condition|exchanger)'/g,
 };
 
 const root = path.join(__dirname, '..');
@@ -196,6 +206,12 @@ for (const [file, targets] of Object.entries(arrows)) {
   for (const target of targets.filter((name) => isAbove(roomOf(name)) && file !== 'src/lib.rs')) {
     note('imports', file, `${file} imports ${target}, which is not below it`);
   }
+}
+for (const file of Object.keys(files).filter((name) => roomOf(name).endsWith('/engine'))) {
+  const isRust = file.endsWith('.rs');
+  const code = isRust ? codeOf(file) : files[file].replace(/\/\/.*|\/\*[\s\S]*?\*\//g, '');
+  for (const [name] of code.matchAll(PRIMITIVES[isRust ? '.rs' : '.js']))
+    faults.push(`${file} names a primitive: ${name}`);
 }
 for (const [file, text] of Object.entries(files)) {
   const lines = text.split('\n').length - 1;

@@ -1,6 +1,6 @@
 // Locks as the doctor knows them: a number for each, and one for its class.
 
-const { TABLE, typeOf } = require('../engine/names.js');
+const { typeOf } = require('../engine/names.js');
 const { binding } = require('../engine/thread.js');
 
 /** The buffers of locks without names that are in the graph stay: their addresses must not be used again. At most so many. */
@@ -87,9 +87,9 @@ class Locks {
   }
 
   #intern(word) {
-    const isTable = word.kind === TABLE;
+    const isTable = word.rows !== undefined;
     const address = binding.address(isTable ? new Int32Array(word.buffer, word.byteOffset, 1) : word);
-    const kind = isTable ? 'LockTable' : typeOf(word);
+    const kind = isTable ? word.rows.of : typeOf(word);
     return new LockInfo(binding.doctorLock(address, word.name, kind, word.byteOffset), address, kind, word);
   }
 

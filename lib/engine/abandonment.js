@@ -114,7 +114,7 @@ exports.repair = (lock, word) => {
   }
   const { onAbandoned } = word;
   if (isThenable(onAbandoned(lock))) throw thenableRepair(word);
-  const code = binding.change(word, word.ask ?? binding.Ask.Mutex, binding.Change.MarkConsistent, 0, 0);
+  const code = binding.change(word, word.ask ?? thread.plain.ask, binding.Change.MarkConsistent, 0, 0);
   if (code === binding.CORRUPT) throw corrupt(word);
   if (code === binding.NOT_OWNER) {
     throw notOwner(word, 'mark as consistent', 'its onAbandoned() has unlocked it. Leave it locked there.');

@@ -116,9 +116,8 @@ class Holds {
 
 /** What begins each message. `mutex` is of the time before there were other locks. */
 function placeOf(lock, word) {
-  const lockKind = typeOf(word);
   const { name, byteOffset = -1 } = lock;
-  return { lock, lockKind, mutex: lockKind === 'Mutex' ? lock : null, name, byteOffset };
+  return { lock, lockKind: typeOf(word), mutex: word.type === undefined ? lock : null, name, byteOffset };
 }
 
 function holdsOfThread() {
@@ -260,13 +259,11 @@ exports.tellDeadlock = (lock, word, cycle, details) => {
 exports.describeHolder = (word) => {
   if (word.ask !== undefined) return describeHolders(word);
   const holder = binding.ownerThread(word);
-  const verb = word.kind === 'once' ? 'runs' : 'holds';
-  if (holder === null) return `Nobody ${verb} it now.`;
-  const who = `${holder === threadId ? 'This thread' : `Thread ${holder}`} ${verb} it now`;
+  const { verb = 'hold' } = word;
+  if (holder === null) return `Nobody ${verb}s it now.`;
+  const who = `${holder === threadId ? 'This thread' : `Thread ${holder}`} ${verb}s it now`;
   const ms = thread.holds?.seenMs(word, holder) ?? 0;
-  return ms > 0
-    ? `${who}, and was seen to ${word.kind === 'once' ? 'run' : 'hold'} it for ${Math.floor(ms)} ms on end.`
-    : `${who}.`;
+  return ms > 0 ? `${who}, and was seen to ${verb} it for ${Math.floor(ms)} ms on end.` : `${who}.`;
 };
 
 /** As `describeHolder`, for what several may hold. */

@@ -20,23 +20,8 @@ function checkSeen(seen, what) {
   return seen;
 }
 
-/** What `mutex.inspect()` returns. */
-exports.inspectMutex = (word) => ({
-  name: word.name ?? null,
-  ...checkSeen(binding.inspect(word), describeWord(word)),
-});
-
-/** What `inspect()` of any other primitive returns. */
-exports.inspectPrimitive = (words, ask) => ({
-  name: words.name ?? null,
-  ...checkSeen(binding.inspectPrimitive(words, ask), describeWord(words)),
-});
-
-/** What `condition.inspect()` returns. */
-exports.inspectCondition = (word) => ({
-  name: word.name ?? null,
-  ...checkSeen(binding.inspectCondition(word), describeWord(word)),
-});
+/** What `inspect()` of a primitive returns; `seen` is what the binding did. */
+exports.inspectWord = (word, seen) => ({ name: word.name ?? null, ...checkSeen(seen, describeWord(word)) });
 
 /** Every primitive of the process with waiters; the names are those of this thread. */
 exports.inspectAll = () => {
@@ -57,34 +42,12 @@ exports.inspectAll = () => {
   return [...inMemory, ...withNames];
 };
 
-exports.showMutex = (word, depth, options) => {
-  const { byteOffset } = word;
-  const seen = binding.inspect(word);
+/** What `console.log()` prints of an object: its class, its name if it has one, and these fields. */
+exports.show = describe;
+
+/** The same of what has a word: `pick` makes fields of what the binding saw. */
+exports.showWord = (className, word, seen, pick, depth, options) => {
   // As in `checkSeen`; but who prints an object is not to be surprised.
-  if (seen === undefined) return describe('Mutex', word.name ?? null, { byteOffset }, depth, options);
-  const { locked, ownerThreadId, abandoned, waiters } = seen;
-  const fields = { byteOffset, locked, ownerThreadId, abandoned, waiters: waiters.length };
-  return describe('Mutex', word.name ?? null, fields, depth, options);
+  const fields = { byteOffset: word.byteOffset, ...(seen === undefined ? {} : pick(seen)) };
+  return describe(className, word.name ?? null, fields, depth, options);
 };
-
-exports.showPrimitive = (className, words, ask, depth, options) => {
-  const { byteOffset } = words;
-  const seen = binding.inspectPrimitive(words, ask);
-  const fields =
-    seen === undefined ? { byteOffset } : { byteOffset, holders: seen.holders.length, waiters: seen.waiters.length };
-  return describe(className, words.name ?? null, fields, depth, options);
-};
-
-exports.showCondition = (word, depth, options) => {
-  const fields = { byteOffset: word.byteOffset, waiters: binding.waiting(word, 0) };
-  return describe('Condition', word.name ?? null, fields, depth, options);
-};
-
-exports.showTable = ({ name, byteOffset, length }, depth, options) =>
-  describe('LockTable', name, { byteOffset, length }, depth, options);
-
-exports.showGuard = ({ mutex, locked, abandoned }, depth, options) =>
-  describe('LockGuard', null, { locked, abandoned, mutex }, depth, options);
-
-exports.showRwLockGuard = ({ mode, locked, abandoned }, rwlock, depth, options) =>
-  describe('RwLockGuard', null, { mode, locked, abandoned, rwlock }, depth, options);

@@ -3,10 +3,6 @@
 const { binding, thread } = require('./thread.js');
 
 const FIRST_CLEANING = 64;
-/** The class of what has a word without a type: mutexes have no room for more. */
-const MUTEX = 'Mutex';
-/** The kind of a view of many locks. */
-const TABLE = 'table of locks';
 
 /** The words with names, as long as their locks are used: one object for a thread, however often the package is loaded there. */
 class NamedWords {
@@ -23,20 +19,20 @@ class NamedWords {
   /** From classes and addresses to names: has `get(type, address)`. Two primitives may be at one address, as time goes by. */
   byAddress() {
     const words = this.#words.map((reference) => reference.deref()).filter((word) => word !== undefined);
-    const tables = words.filter((word) => word.kind === TABLE);
+    const tables = words.filter((word) => word.rows !== undefined);
     const keyOf = (type, address) => `${type} ${address}`;
     const names = new Map(
       words
         .filter((word) => !tables.includes(word))
         .map((word) => [keyOf(exports.typeOf(word), binding.address(word)), word.name]),
     );
-    const ranges = tables.map(({ buffer, byteOffset, byteLength, name }) => {
+    const ranges = tables.map(({ buffer, byteOffset, byteLength, rows, name }) => {
       const start = binding.address(new Int32Array(buffer, byteOffset, 1));
-      return { start, end: start + byteLength, name };
+      return { start, end: start + byteLength, type: rows.type, name };
     });
-    const inRange = (address) => ranges.find(({ start, end }) => start <= address && address < end);
-    const rowAt = (type, address) => (type === MUTEX ? inRange(address)?.name : undefined);
-    return { get: (type, address) => names.get(keyOf(type, address)) ?? rowAt(type, address) };
+    const rowsAt = (type, address) =>
+      ranges.find((range) => range.type === type && range.start <= address && address < range.end);
+    return { get: (type, address) => names.get(keyOf(type, address)) ?? rowsAt(type, address)?.name };
   }
 }
 
@@ -48,6 +44,5 @@ exports.name = (word, name) => {
 };
 
 /** The class of the primitive that has this word. */
-exports.typeOf = ({ type = MUTEX }) => type;
-exports.TABLE = TABLE;
+exports.typeOf = ({ type = thread.plain.type }) => type;
 exports.namesByAddress = () => thread.named?.byAddress() ?? { get: () => undefined };

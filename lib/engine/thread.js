@@ -58,6 +58,8 @@ class Thread {
   /** The classes of its primitives, and what leads from their objects to their words: for the lock doctor. */
   classes = [];
   words = new WeakMap();
+  /** What a word is that does not say it, since there may be millions: `{ type, ask }`, by the primitive that has such words. */
+  plain = null;
   /** Written by the binding. */
   record = newRecord();
   /** How many waits for locks are pending. While there are any, `lockAsync` leaves its fast path to those before it. */

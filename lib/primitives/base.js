@@ -1,7 +1,7 @@
 // What all primitives beside the mutex have in common: their place, name, inspection, and how they wait.
 
 const { markAsUncloneable } = require('node:worker_threads');
-const { isMainThread, thread } = require('../engine/thread.js');
+const { binding, isMainThread, thread } = require('../engine/thread.js');
 const { lazily } = require('../load/lazily.js');
 const { toAsyncOptions, toLockOptions, toTimeout, toWords } = require('../arguments.js');
 const { mainThread } = require('../errors.js');
@@ -12,6 +12,9 @@ const { lockBlocking, lockWord } = require('../engine/wait.js');
 const inspection = lazily(() => require('../engine/inspection.js'));
 
 let inner;
+
+/** What `console.log()` shows. */
+const fieldsOf = ({ holders, waiters }) => ({ holders: holders.length, waiters: waiters.length });
 
 class SharedPrimitive {
   static {
@@ -53,12 +56,13 @@ class SharedPrimitive {
   }
 
   inspect() {
-    return inspection().inspectPrimitive(this.#words, this.#ask);
+    return inspection().inspectWord(this.#words, binding.inspectPrimitive(this.#words, this.#ask));
   }
 
   [Symbol.for('nodejs.util.inspect.custom')](depth, options) {
     if (!(#words in this)) return this;
-    return inspection().showPrimitive(this.constructor.name, this.#words, this.#ask, depth, options);
+    const seen = binding.inspectPrimitive(this.#words, this.#ask);
+    return inspection().showWord(this.constructor.name, this.#words, seen, fieldsOf, depth, options);
   }
 }
 

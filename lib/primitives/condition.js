@@ -174,11 +174,13 @@ class Condition {
   }
 
   inspect() {
-    return inspection().inspectCondition(this.#word);
+    return inspection().inspectWord(this.#word, binding.inspectCondition(this.#word));
   }
 
   [Symbol.for('nodejs.util.inspect.custom')](depth, options) {
-    return #word in this ? inspection().showCondition(this.#word, depth, options) : this;
+    if (!(#word in this)) return this;
+    const fields = { byteOffset: this.byteOffset, waiters: binding.waiting(this.#word, 0) };
+    return inspection().show('Condition', this.name, fields, depth, options);
   }
 
   wait(mutex, timeout) {

@@ -116,7 +116,8 @@ class LockGuard {
   }
 
   [Symbol.for('nodejs.util.inspect.custom')](depth, options) {
-    return inspection().showGuard(this, depth, options);
+    const { mutex, locked, abandoned } = this;
+    return inspection().show('LockGuard', null, { locked, abandoned, mutex }, depth, options);
   }
 
   [Symbol.dispose ?? Symbol.for('nodejs.dispose')]() {

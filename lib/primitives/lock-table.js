@@ -52,7 +52,8 @@ class LockTable {
     checkLength(length);
     const words = toWords(buffer, byteOffset, length * BYTES);
     const { allowMainThread, maySleep, name, onAbandoned } = toLockOptions(options);
-    words.kind = names().TABLE;
+    words.kind = 'table of locks';
+    words.rows = { type: 'Mutex', of: 'LockTable' };
     if (name !== undefined) names().name(words, name);
     this.#words = words;
     this.#length = length;
@@ -167,7 +168,9 @@ class LockTable {
   }
 
   [Symbol.for('nodejs.util.inspect.custom')](depth, options) {
-    return #words in this ? inspection().showTable(this, depth, options) : this;
+    if (!(#words in this)) return this;
+    const { name, byteOffset, length } = this;
+    return inspection().show('LockTable', name, { byteOffset, length }, depth, options);
   }
 
   #at(index) {

@@ -17,6 +17,14 @@ const MINE_GUARDED = ME | GUARDED;
 
 let inner;
 
+/** What `console.log()` shows. */
+const fieldsOf = ({ locked, ownerThreadId, abandoned, waiters }) => ({
+  locked,
+  ownerThreadId,
+  abandoned,
+  waiters: waiters.length,
+});
+
 /** A mutual-exclusion lock on four bytes of shared memory. */
 class Mutex {
   static {
@@ -25,6 +33,7 @@ class Mutex {
         ? { lock: mutex, word: mutex.#word, mayBlock: mutex.#mayBlock, raw: RAW, guarded: GUARDED_HOLD }
         : undefined;
     thread.addClass(Mutex, (mutex) => mutex.#word);
+    thread.plain = { type: 'Mutex', ask: binding.Ask.Mutex };
     for (const name of ['BYTES', 'ALIGN']) Object.defineProperty(Mutex, name, { value: 4, enumerable: true });
   }
 
@@ -210,11 +219,12 @@ class Mutex {
   }
 
   inspect() {
-    return inspection().inspectMutex(this.#word);
+    return inspection().inspectWord(this.#word, binding.inspect(this.#word));
   }
 
   [Symbol.for('nodejs.util.inspect.custom')](depth, options) {
-    return #word in this ? inspection().showMutex(this.#word, depth, options) : this;
+    if (!(#word in this)) return this;
+    return inspection().showWord('Mutex', this.#word, binding.inspect(this.#word), fieldsOf, depth, options);
   }
 
   #isOn(word) {

@@ -38,6 +38,8 @@ class Once extends SharedPrimitive {
   constructor(buffer, byteOffset, options) {
     super('Once', Ask.Once, 4, buffer, byteOffset, options);
     this.#word = wordsOf(this);
+    // For messages: whoever holds it runs it.
+    this.#word.verb = 'run';
     this.#mayBlock = mayBlock(this);
   }
 

@@ -127,7 +127,9 @@ class RwLockGuard extends LockGuard {
   }
 
   [Symbol.for('nodejs.util.inspect.custom')](depth, options) {
-    return #era in this ? inspection().showRwLockGuard(this, this.#rwlock, depth, options) : this;
+    if (!(#era in this)) return this;
+    const { mode, locked, abandoned } = this;
+    return inspection().show('RwLockGuard', null, { mode, locked, abandoned, rwlock: this.#rwlock }, depth, options);
   }
 }
 
