@@ -39,9 +39,10 @@ const FILES = `
   lib/stores/etcd/connection.js lib/stores/etcd/gateway.js lib/stores/etcd/keeper.js lib/stores/etcd/place.js lib/stores/etcd/session.js
   lib/stores/worker.js lib/stores/postgres/connect.js lib/stores/postgres/keeper.js lib/stores/postgres/probe.js
   lib/stores/postgres/session.js lib/stores/postgres/waits.js lib/stores/redis/client.js lib/stores/redis/eviction.js lib/stores/redis/keeper.js lib/stores/redis/script.js
-  lib/primitives/barrier.js lib/primitives/base.js lib/primitives/condition.js lib/primitives/event.js lib/primitives/futex.js
+  lib/primitives/barrier.js lib/primitives/base.js lib/primitives/condition.js lib/primitives/event.js
+  lib/primitives/exclusive.js lib/primitives/futex.js
   lib/primitives/guard.js lib/primitives/hash.js lib/primitives/integers.js lib/primitives/latch.js lib/primitives/layout.js
-  lib/primitives/lock-all.js lib/primitives/lock-table.js lib/primitives/mutex.js lib/primitives/once.js
+  lib/primitives/lock-all.js lib/primitives/lock-table.js lib/primitives/mutex.js lib/primitives/once.js lib/primitives/read-lock.js
   lib/primitives/rwlock-guard.js lib/primitives/rwlock.js lib/primitives/semaphore.js
 `;
 const BINDING_FILES = 'LICENSE README.md THIRD-PARTY-LICENSES package.json';

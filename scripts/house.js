@@ -11,7 +11,7 @@ const LONGEST = 400;
 const STANDING = {
   circles: [],
   imports: [],
-  long: ['lib/primitives/rwlock.js', 'src/files/system/unix.rs'],
+  long: ['src/files/system/unix.rs'],
 };
 
 /** What each room may import from, beside itself. */

@@ -35,8 +35,6 @@ function adviceFor(word, status, request) {
   return `this thread does not hold it. ${holder} Call it only after this thread has locked it, and once for each lock.`;
 }
 
-let eraOf;
-
 const secret = Symbol('LockGuard');
 
 /** To hold a mutex by the thread itself. */
@@ -65,7 +63,6 @@ const GUARDED_HOLD = {
 /** One hold of a mutex. */
 class LockGuard {
   static {
-    eraOf = (guard) => guard.#era;
     thread.addClass(LockGuard, (guard) => guard.#word);
   }
 
@@ -158,10 +155,10 @@ exports.LockGuard = LockGuard;
 /** For the constructors of guards. */
 exports.GUARD_KEY = secret;
 exports.createGuard = createGuard;
-/** The era in which a guard that is not spent was made. */
-exports.eraOf = eraOf;
 exports.endHold = endHold;
 exports.holdEnded = holdEnded;
 exports.unlockContended = unlockContended;
 exports.RAW = RAW;
 exports.GUARDED_HOLD = GUARDED_HOLD;
+/** For the function that `executeLocked` runs, which nobody sees a guard of: it gets the era in which the hold began. */
+exports.INSIDE = { ...GUARDED_HOLD, take: () => thread.era };

@@ -1,8 +1,9 @@
 const { lazily } = require('../load/lazily.js');
 const { markAsUncloneable } = require('node:worker_threads');
 const { binding, isMainThread, thread } = require('../engine/thread.js');
-const { checkFunction, isThenable, toAsyncOptions, toLockOptions, toTimeout, toWord } = require('../arguments.js');
-const { GUARDED_HOLD, LockGuard, RAW, createGuard, endHold, eraOf, holdEnded, unlockContended } = require('./guard.js');
+const { checkFunction, toLockOptions, toTimeout, toWord } = require('../arguments.js');
+const { executeLocked, executeLockedSync, lockAsync } = require('./exclusive.js');
+const { GUARDED_HOLD, INSIDE, LockGuard, RAW, createGuard, unlockContended } = require('./guard.js');
 
 const corruption = lazily(() => require('../engine/corrupt.js'));
 const errors = lazily(() => require('../errors.js'));
@@ -84,7 +85,7 @@ class Mutex {
       const locked = Promise.resolve(true);
       if (compareExchange(this.#word, 0, 0, ME) === 0) return locked;
     }
-    return this.#lockAsync(timeout, RAW, 'lockAsync');
+    return lockAsync(this, this.#word, RAW, timeout, 'lockAsync');
   }
 
   unlock() {
@@ -110,66 +111,18 @@ class Mutex {
       const acquired = Promise.resolve(createGuard(this, this.#word));
       if (compareExchange(this.#word, 0, 0, MINE_GUARDED) === 0) return acquired;
     }
-    return this.#lockAsync(options, GUARDED_HOLD, 'acquireAsync');
+    return lockAsync(this, this.#word, GUARDED_HOLD, options, 'acquireAsync');
   }
 
-  async executeLocked(fn, options) {
-    checkFunction(this, 'fn', fn);
-    let { era } = thread;
-    // Nobody but this function sees the guard of its hold, so a free mutex gets none; and what is no promise is not awaited.
-    if (options === undefined && thread.pending === 0 && compareExchange(this.#word, 0, 0, MINE_GUARDED) === 0) {
-      await undefined;
-    } else {
-      era = eraOf(await this.#lockAsync(options, GUARDED_HOLD, 'executeLocked'));
-    }
-    let result;
-    try {
-      result = fn();
-      if (isThenable(result)) result = await result;
-    } catch (error) {
-      // What `fn` throws says more than why the mutex could not be unlocked.
-      this.#end(era);
-      throw error;
-    }
-    const error = this.#end(era);
-    if (error !== undefined) throw error;
-    return result;
+  executeLocked(fn, options) {
+    return executeLocked(this, this.#word, fn, options, INSIDE, 'executeLocked');
   }
 
   executeLockedSync(fn, options) {
     checkFunction(this, 'fn', fn);
     const limit = options === undefined ? Infinity : toTimeout(this, options);
     if (!this.#mayBlock) throw errors().mainThread(this, 'executeLocked()');
-    if (compareExchange(this.#word, 0, 0, MINE_GUARDED) !== 0) {
-      this.#lockContended(limit, GUARDED_HOLD, 'executeLockedSync');
-    }
-    const { era } = thread;
-    let result;
-    let error;
-    let hasThrown = false;
-    try {
-      result = fn();
-    } catch (thrown) {
-      error = thrown;
-      hasThrown = true;
-    }
-    if (thread.hasAway || compareExchange(this.#word, 0, MINE_GUARDED, 0) !== MINE_GUARDED) {
-      // Until the word is free, nothing may fail for want of stack, for which `fn` may have failed.
-      try {
-        thread.drainSoon(this.#word);
-      } catch {
-        binding.wake();
-      }
-      const ended = binding.endGuard(this.#word, era);
-      if (ended !== binding.RELEASED) {
-        const refusal = holdEnded(this.#word, ended, 'executeLockedSync()');
-        // What `fn` throws says more than this.
-        if (refusal !== undefined && !hasThrown) throw refusal;
-      }
-    }
-    if (hasThrown) throw error;
-    if (isThenable(result)) throw errors().thenableResult(this);
-    return result;
+    return executeLockedSync(this, this.#word, fn, limit, INSIDE, 'executeLockedSync');
   }
 
   enter(callback) {
@@ -231,26 +184,12 @@ class Mutex {
     return this.#word === word || binding.isSame(this.#word, word);
   }
 
-  /** As `holdEnded`, for the hold of `executeLocked` that began in `era`. */
-  #end(era) {
-    const isFreed = !thread.hasAway && compareExchange(this.#word, 0, MINE_GUARDED, 0) === MINE_GUARDED;
-    return isFreed ? undefined : endHold(this.#word, era, 'executeLocked()');
-  }
-
   #lockContended(limit, request, verb) {
     return loadWaits().lockBlocking(this, this.#word, request, limit, verb);
   }
 
   #tryContended(request) {
     return loadWaits().tryLock(this, this.#word, request);
-  }
-
-  #lockAsync(options, request, verb) {
-    try {
-      return loadWaits().lockWord(this, this.#word, request, toAsyncOptions(this, options), verb);
-    } catch (error) {
-      return Promise.reject(error);
-    }
   }
 }
 
