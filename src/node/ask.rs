@@ -3,78 +3,66 @@
 use napi_derive::napi;
 
 use crate::engine::{Hold, HoldOwner, Primitive};
-use crate::primitives::barrier::BARRIER;
-use crate::primitives::event::{AUTO_RESET_EVENT, MANUAL_RESET_EVENT};
-use crate::primitives::latch::LATCH;
-use crate::primitives::mutex::MUTEX;
-use crate::primitives::once::ONCE;
-use crate::primitives::rwlock::RWLOCK;
-use crate::primitives::semaphore::{FAIR_SEMAPHORE, SEMAPHORE};
+use crate::primitives::{barrier, event, latch, mutex, once, rwlock, semaphore};
 
-/// What JS asks of which primitive, or holds of it.
-#[napi]
-#[derive(Clone, Copy)]
-pub enum Ask {
-    /// A mutex, by the thread.
-    Mutex,
-    /// A mutex, by a guard.
-    MutexGuarded,
-    /// To write under an RwLock, by the thread.
-    Write,
-    /// To write under an RwLock, by a guard.
-    WriteGuarded,
-    /// To read under an RwLock, by the thread.
-    Read,
-    /// To read under an RwLock, by a guard.
-    ReadGuarded,
-    /// Permits of a semaphore.
-    Permits,
-    /// Permits of a fair semaphore.
-    FairPermits,
-    /// To pass an open latch.
-    LatchPassage,
-    /// Entries of a latch.
-    LatchEntry,
-    /// To pass an event that is reset by hand.
-    ManualResetEvent,
-    /// To pass an event that resets itself.
-    AutoResetEvent,
-    /// To be a party of a barrier.
-    BarrierParty,
-    /// To be a member of a barrier.
-    BarrierMember,
-    /// To run once.
-    Once,
+/// A row for each thing that can be asked: its name, of which primitive, and to hold what. `count` permits or entries are asked for,
+/// `of` permits or parties are there in all.
+macro_rules! asks {
+    ($(#[doc = $about:literal] $name:ident: $primitive:expr, |$count:pat_param, $of:pat_param| $hold:expr;)*) => {
+        /// What JS asks of which primitive, or holds of it.
+        #[napi]
+        #[derive(Clone, Copy)]
+        pub enum Ask {
+            $(#[doc = $about] $name,)*
+        }
+
+        impl Ask {
+            /// Of which primitive.
+            pub fn primitive(self) -> &'static dyn Primitive {
+                match self {
+                    $(Self::$name => &$primitive,)*
+                }
+            }
+
+            /// To hold what.
+            pub fn hold(self, count: u32, of: u32) -> Hold {
+                match (self, count, of) {
+                    $((Self::$name, $count, $of) => $hold,)*
+                }
+            }
+        }
+    };
 }
 
-impl Ask {
-    /// Of which primitive.
-    pub fn primitive(self) -> &'static dyn Primitive {
-        match self {
-            Self::Mutex | Self::MutexGuarded => &MUTEX,
-            Self::Write | Self::WriteGuarded | Self::Read | Self::ReadGuarded => &RWLOCK,
-            Self::Permits => &SEMAPHORE,
-            Self::FairPermits => &FAIR_SEMAPHORE,
-            Self::LatchPassage | Self::LatchEntry => &LATCH,
-            Self::ManualResetEvent => &MANUAL_RESET_EVENT,
-            Self::AutoResetEvent => &AUTO_RESET_EVENT,
-            Self::BarrierParty | Self::BarrierMember => &BARRIER,
-            Self::Once => &ONCE,
-        }
-    }
-
-    /// To hold what. `count` permits or entries, `of` permits or parties in all.
-    pub fn hold(self, count: u32, of: u32) -> Hold {
-        match self {
-            Self::Mutex | Self::Write | Self::Once => Hold::exclusive(HoldOwner::Thread),
-            Self::MutexGuarded | Self::WriteGuarded => Hold::exclusive(HoldOwner::Guard),
-            Self::Read => Hold::shared(HoldOwner::Thread),
-            Self::ReadGuarded => Hold::shared(HoldOwner::Guard),
-            Self::Permits | Self::FairPermits => Hold::permits(count, of),
-            Self::LatchEntry => Hold::entries(count),
-            Self::LatchPassage | Self::ManualResetEvent | Self::AutoResetEvent => Hold::PASSAGE,
-            Self::BarrierParty => Hold::party(of),
-            Self::BarrierMember => Hold::MEMBER,
-        }
-    }
+asks! {
+    /// A mutex, by the thread.
+    Mutex: mutex::MUTEX, |_, _| Hold::exclusive(HoldOwner::Thread);
+    /// A mutex, by a guard.
+    MutexGuarded: mutex::MUTEX, |_, _| Hold::exclusive(HoldOwner::Guard);
+    /// To write under an RwLock, by the thread.
+    Write: rwlock::RWLOCK, |_, _| Hold::exclusive(HoldOwner::Thread);
+    /// To write under an RwLock, by a guard.
+    WriteGuarded: rwlock::RWLOCK, |_, _| Hold::exclusive(HoldOwner::Guard);
+    /// To read under an RwLock, by the thread.
+    Read: rwlock::RWLOCK, |_, _| Hold::shared(HoldOwner::Thread);
+    /// To read under an RwLock, by a guard.
+    ReadGuarded: rwlock::RWLOCK, |_, _| Hold::shared(HoldOwner::Guard);
+    /// Permits of a semaphore.
+    Permits: semaphore::SEMAPHORE, |count, of| Hold::permits(count, of);
+    /// Permits of a fair semaphore.
+    FairPermits: semaphore::FAIR_SEMAPHORE, |count, of| Hold::permits(count, of);
+    /// To pass an open latch.
+    LatchPassage: latch::LATCH, |_, _| Hold::PASSAGE;
+    /// Entries of a latch.
+    LatchEntry: latch::LATCH, |count, _| Hold::entries(count);
+    /// To pass an event that is reset by hand.
+    ManualResetEvent: event::MANUAL_RESET_EVENT, |_, _| Hold::PASSAGE;
+    /// To pass an event that resets itself.
+    AutoResetEvent: event::AUTO_RESET_EVENT, |_, _| Hold::PASSAGE;
+    /// To be a party of a barrier.
+    BarrierParty: barrier::BARRIER, |_, of| Hold::party(of);
+    /// To be a member of a barrier.
+    BarrierMember: barrier::BARRIER, |_, _| Hold::MEMBER;
+    /// To run once.
+    Once: once::ONCE, |_, _| Hold::exclusive(HoldOwner::Thread);
 }
