@@ -40,6 +40,8 @@ fn the_last_party_lets_the_others_pass_and_the_barrier_is_new() {
             assert_eq!(matches!(reply, Reply::Now(GRANTED)), index == 2, "round {round}");
             if index < 2 {
                 assert_eq!(BARRIER.found(waits.found)[0] as usize, index);
+            } else {
+                assert_eq!(waits.given, 2, "whoever is let in at once finds what was there before it came");
             }
         }
         assert_eq!(loops.each_mut().map(outcome), [Some(GRANTED), Some(GRANTED), None]);

@@ -5,13 +5,13 @@ const { corrupt } = require('./corrupt.js');
 const { DeadlockError, TimeoutError, describe, noBackgroundThread, threadEnding } = require('../errors.js');
 const { PendingWait } = require('./pending-wait.js');
 
-const { Cycle, CycleLength, Found, HasEnded, Parties, Token } = binding.Field;
+const { Cycle, CycleLength, Found, Given, HasEnded, Parties, Token } = binding.Field;
 
 /**
  * A request, as the verbs of a primitive make it:
  * - `ask`, `count`, `of`: what the binding is asked for; `isCounted`: the last two matter;
  * - `take(lock, word, status)`: what the caller gets once it is granted; `refused(lock, word)`: if there is nothing to wait for;
- * - `arrived`, `parties`: of what is counted, what the call noted of a barrier;
+ * - `arrived`, `parties`, `given`: of what is counted, what the call found when it queued, was refused, or was let in;
  * - `isGuarded`: it gets an object, and throws when it is out of time; else it gets `true`, or `false`;
  * - `timedOut(word, timeout, verb)`: what it throws then, if not the error of a lock;
  * - `isExclusive`: it has to report a holder whose thread ended inside, or to repair what that left; `isShared`: only to report;
@@ -36,6 +36,7 @@ class LockWait extends PendingWait {
 
   /** Ends it with its status, in a drain. */
   settle(status) {
+    if (this.request.isCounted) this.request.given = thread.record[Given];
     if (thread.record[HasEnded] !== 0) this.runInAsyncScope(tellEnded, null, this.lock, this.word, this.request.ask);
     if (status === binding.GRANTED_ABANDONED || (status === binding.GRANTED && this.word.onAbandoned !== undefined)) {
       // Users' code, which belongs to the context of whoever waits.
@@ -199,6 +200,7 @@ exports.lockWord = (lock, word, request, options, verb, lender) => {
     // At once, without a call: before other code makes one, and since what was acquired must not be lost for want of stack.
     request.arrived = thread.record[Found];
     request.parties = thread.record[Parties];
+    request.given = thread.record[Given];
   }
   if (status !== binding.PENDING) {
     thread.pending -= 1;
@@ -248,6 +250,7 @@ exports.lockBlocking = (lock, word, request, timeout, verb) => {
       // At once, before subscribers run.
       request.arrived = thread.record[Found];
       request.parties = thread.record[Parties];
+      request.given = thread.record[Given];
     } else {
       status = binding.acquire(word, ask, timeout);
     }

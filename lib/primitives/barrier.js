@@ -26,6 +26,8 @@ class PartyRequest {
   arrived = -1;
   /** How many parties the barrier has that refused the call at once; 0 if it is broken. Noted at the call. */
   parties = 0;
+  /** Of others only. */
+  given = 0;
 
   constructor(of) {
     this.of = of;

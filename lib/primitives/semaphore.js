@@ -34,9 +34,10 @@ class PermitsRequest {
   isCounted = true;
   isGuarded = true;
   isExclusive = false;
-  /** Of a barrier only. */
+  /** Of others only. */
   arrived = -1;
   parties = 0;
+  given = 0;
 
   constructor(ask, permits, count, of) {
     this.ask = ask;

@@ -49,9 +49,11 @@ impl Engine {
         }
         let mut section = self.open(primitive, place)?;
         let was_freed = section.free_ended_owner();
+        let given = primitive.found(section.state())[0];
         match section.enter(agent.id, request) {
             Entered::Granted { abandoned_by } => {
                 section.finish();
+                caller.given(given);
                 return Ok(Outcome::Granted { abandoned_by });
             }
             Entered::Refused => {
@@ -120,7 +122,7 @@ impl Engine {
         abandoned_by: Option<AgentId>,
     ) {
         self.note_release(primitive, place, here.id, hold);
-        self.refuse(primitive, place, Some(hold), here.id, Settlement::Granted { abandoned_by });
+        self.refuse(primitive, place, Some(hold), here.id, Settlement::Granted { abandoned_by, found: 0 });
     }
 
     /// Makes a change of what `here` has to do with, and lets in whoever may get in then; returns the new state, or `None` if
@@ -312,7 +314,10 @@ impl BlockedWait<'_> {
         }
         self.engine.learned(self.primitive, self.place, settlement);
         match settlement {
-            Settlement::Granted { abandoned_by } => Ok(Outcome::Granted { abandoned_by }),
+            Settlement::Granted { abandoned_by, found } => {
+                caller.given(found);
+                Ok(Outcome::Granted { abandoned_by })
+            }
             Settlement::Notified(_) => Ok(Outcome::GRANTED),
             Settlement::Refused => Ok(Outcome::Refused),
             Settlement::Corrupt => Err(Failure::Corrupt),

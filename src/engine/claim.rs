@@ -16,8 +16,8 @@ pub(crate) enum Claim {
     Granted {
         /// The waiter's.
         token: u32,
-        /// The agent whose thread ended inside, which it has to report.
-        abandoned_by: Option<AgentId>,
+        /// How its wait is settled.
+        settlement: Settlement,
     },
     /// Another holds it: the next to release it will reserve it for this loop.
     Remembered,
@@ -55,10 +55,9 @@ impl Section<'_> {
         {
             let waiter = self.contents.remove(self.place.address(), id);
             self.contents.stats.served(&waiter);
-            self.state = state;
-            let abandoned_by = self.take_report();
+            let settlement = self.admit(state);
             self.admit_others(hold);
-            return Some(Settlement::Granted { abandoned_by });
+            return Some(settlement);
         }
         let (queue, waiters) = self.queue().expect("a waiter has a queue");
         queue.lost(waiters, id);
@@ -118,12 +117,11 @@ impl Section<'_> {
             }
             return claim;
         };
-        self.state = state;
+        let settlement = self.admit(state);
         let waiter = self.contents.remove(self.place.address(), first);
         self.contents.stats.served(&waiter);
-        let abandoned_by = self.take_report();
         self.admit_others(hold);
-        Claim::Granted { token, abandoned_by }
+        Claim::Granted { token, settlement }
     }
 
     /// Whether a loop whose first waiter asks for `hold` may have what there is. What is reserved for it is so no longer: it has

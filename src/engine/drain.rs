@@ -7,7 +7,7 @@ use super::queue::Settlement;
 use super::reply::Settled;
 use super::stats::Leaving;
 use super::wait::Outcome;
-use crate::agents::{AgentId, Notice, SPARE, WaitId};
+use crate::agents::{Notice, SPARE, WaitId};
 use crate::sync;
 
 impl EventLoop<'_> {
@@ -61,7 +61,7 @@ impl EventLoop<'_> {
         let claim = section.claim(&self.agent, parks);
         section.finish();
         match claim {
-            Claim::Granted { token, abandoned_by } => Some(self.claimed(token, abandoned_by)),
+            Claim::Granted { token, settlement } => Some(self.claimed(token, settlement)),
             Claim::InVain => None,
             Claim::Park(parker, until) => {
                 // Until the lock is handed over to this loop: then a notice is in its inbox.
@@ -83,9 +83,9 @@ impl EventLoop<'_> {
         self.claim(address)
     }
 
-    fn claimed(&mut self, token: u32, abandoned_by: Option<AgentId>) -> Settled {
+    fn claimed(&mut self, token: u32, settlement: Settlement) -> Settled {
         let wait = self.waits.remove(token);
-        self.settled(token, &wait, Settlement::Granted { abandoned_by })
+        self.settled(token, &wait, settlement)
     }
 
     fn settled(&mut self, token: u32, wait: &Wait, settlement: Settlement) -> Settled {
@@ -98,7 +98,10 @@ impl EventLoop<'_> {
         }
         self.unaccepted = Some(Unaccepted::Settled { primitive, place, hold, settlement });
         let outcome = match settlement {
-            Settlement::Granted { abandoned_by } => Ok(Outcome::Granted { abandoned_by }),
+            Settlement::Granted { abandoned_by, found } => {
+                self.given = found;
+                Ok(Outcome::Granted { abandoned_by })
+            }
             Settlement::Notified(_) => Ok(Outcome::GRANTED),
             Settlement::Refused => Ok(Outcome::Refused),
             Settlement::Corrupt => Err(Corrupt),

@@ -44,6 +44,8 @@ pub struct EventLoop<'e> {
     pub waits_for: AgentId,
     /// The state that the last wait found when it was queued, or refused at once.
     pub found: State,
+    /// What the last wait that was let in found then: the first number of [`Primitive::found`].
+    pub given: u32,
 }
 
 /// A pending wait.
@@ -100,6 +102,7 @@ impl<'e> EventLoop<'e> {
             last_park: sync::now(),
             waits_for: 0,
             found: State(0),
+            given: 0,
         }
     }
 
@@ -130,9 +133,13 @@ impl<'e> EventLoop<'e> {
         let was_freed = section.free_ended_owner();
         let is_behind =
             primitive.order() == Order::Barging && section.has_group(self.agent.id) && !fault!(AsyncOvertakesItself);
+        let given = primitive.found(section.state())[0];
         let entered = if is_behind { Entered::Wait } else { section.enter(self.agent.id, request) };
         let reply = match entered {
-            Entered::Granted { abandoned_by } => Ok(Reply::Now(Outcome::Granted { abandoned_by })),
+            Entered::Granted { abandoned_by } => {
+                self.given = given;
+                Ok(Reply::Now(Outcome::Granted { abandoned_by }))
+            }
             Entered::Refused => {
                 self.found = section.state();
                 Ok(Reply::Now(Outcome::Refused))

@@ -176,15 +176,14 @@ impl Section<'_> {
 
     /// The waiter gets in.
     fn grant(&mut self, id: WaiterId, state: State) -> Next {
-        self.state = state;
-        let abandoned_by = self.take_report();
+        let settlement = self.admit(state);
         self.contents.stats.handovers += u64::from(self.contents.waiters[id].is_blocking());
         let (agent, hold) = (self.contents.waiters[id].agent, self.contents.waiters[id].hold);
         let is_alone = hold.is_some_and(|hold| hold.mode == Mode::Exclusive);
         if let Some(hold) = hold {
             self.note_holder(agent, hold);
         }
-        self.contents.settle(self.place.address(), id, Settlement::Granted { abandoned_by }, &mut self.wakes);
+        self.contents.settle(self.place.address(), id, settlement, &mut self.wakes);
         if is_alone { Next::Done } else { Next::Again }
     }
 }

@@ -155,7 +155,7 @@ impl Engine {
         settlement: Settlement,
     ) {
         match settlement {
-            Settlement::Granted { abandoned_by } => {
+            Settlement::Granted { abandoned_by, .. } => {
                 let Some(hold) = hold else { return };
                 if let Ok(mut section) = self.open(primitive, place) {
                     section.revoke(hold, agent, abandoned_by);

@@ -286,8 +286,8 @@ pub trait Primitive: Sync {
         None
     }
 
-    /// Two numbers that a state shows to whoever comes: for a barrier, how many have come and how many parties there are; for a
-    /// latch, its count.
+    /// Two numbers that a state shows to whoever comes, queues, is refused, or is let in: for a barrier, how many have come and how
+    /// many parties there are; for a latch, its count. Who is let in finds the state as it was before that.
     fn found(&self, _: State) -> [u32; 2] {
         [0; 2]
     }

@@ -10,7 +10,7 @@ use std::time::Instant;
 use super::contents::Contents;
 use super::parker::Parker;
 use super::primitive::{Change, Corrupt, Entry, Facts, Hold, Mode, Primitive, Request, State};
-use super::queue::{Queue, WaiterId, Waiters};
+use super::queue::{Queue, Settlement, WaiterId, Waiters};
 use super::table::Engine;
 use super::wakes::Wakes;
 use crate::agents::{Agent, AgentId, Standing};
@@ -183,6 +183,13 @@ impl<'e> Section<'e> {
     fn granted(&mut self, state: State) -> Entered {
         self.state = state;
         Entered::Granted { abandoned_by: self.take_report() }
+    }
+
+    /// A waiter is let in; returns how its wait is settled.
+    pub(super) fn admit(&mut self, state: State) -> Settlement {
+        let found = self.primitive.found(self.state)[0];
+        self.state = state;
+        Settlement::Granted { abandoned_by: self.take_report(), found }
     }
 
     /// The ended owner that whoever gets in now has to report.

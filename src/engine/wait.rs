@@ -88,6 +88,11 @@ pub trait Caller {
         let _ = (owner, state, since);
     }
 
+    /// It was let in, and found this then: the first number of [`super::primitive::Primitive::found`].
+    fn given(&mut self, found: u32) {
+        let _ = found;
+    }
+
     /// There was nothing to wait for in this state.
     fn refused(&mut self, state: State) {
         let _ = state;

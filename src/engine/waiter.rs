@@ -56,6 +56,8 @@ pub enum Settlement {
     Granted {
         /// The agent whose thread ended inside, which it has to report.
         abandoned_by: Option<AgentId>,
+        /// What it found when it was let in: the first number of [`super::primitive::Primitive::found`].
+        found: u32,
     },
     /// There is nothing to wait for any more.
     Refused,

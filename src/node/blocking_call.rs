@@ -24,6 +24,8 @@ pub struct BlockingCall {
     pub(super) wait: Option<Queued>,
     /// The state in which it was refused at once.
     pub(super) refused: Option<State>,
+    /// What it found when it was let in.
+    pub(super) given: u32,
 }
 
 /// What a wait found when it was queued.
@@ -85,6 +87,10 @@ impl Caller for BlockingCall {
 
     fn queued(&mut self, owner: AgentId, found: State, since: Instant) {
         self.wait = Some(Queued { since, owner, found });
+    }
+
+    fn given(&mut self, found: u32) {
+        self.given = found;
     }
 
     fn refused(&mut self, found: State) {

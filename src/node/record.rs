@@ -30,6 +30,8 @@ pub enum Field {
     /// What the last call found when it queued, or has changed: how many had come to the barrier, the count of the latch; -1 if it
     /// did neither.
     Found,
+    /// What the last request found when it was let in.
+    Given,
     /// How many parties the barrier has that refused the last call; 0 if it is broken.
     Parties,
     /// 1 if a condition's wait ended with a notification.

@@ -341,6 +341,7 @@ impl JsThread {
             agent,
             wait: None,
             refused: None,
+            given: 0,
             deadlock: Vec::new(),
         }
     }
