@@ -34,6 +34,7 @@ const SCENARIOS = [
   'lock-all',
   'named',
   'machine',
+  'stores',
   'load',
   'idle',
 ];
@@ -54,7 +55,7 @@ Scenarios: ${SCENARIOS.join(', ')} (default: all)
   --json FILE        write the raw data
   --report [FILE]    write a page with charts (bench-report.html)
   --figures          write the README's table and picture (docs/bench.md, docs/bench.svg); runs the cases that they show, if
-                     no scenario and no case is named
+                     no scenario and no case is named. With 'stores': the picture of the guide on locks among machines
   --from FILE        run nothing: show what --json wrote`;
 
 const OPTIONS = {

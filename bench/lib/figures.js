@@ -40,12 +40,20 @@ const FIGURES = [
   ],
 ];
 
+/** Of the guide *Locks among machines*: a picture, with each contender. */
+const OF_STORES = ['postgres', 'redis', 'etcd'].flatMap((kind) =>
+  [
+    ['nobody else wants it', `${kind}: a lock that nobody else wants`],
+    ['handover', `${kind}: from one process to another`],
+  ].map(([name, text]) => ['stores', `${kind}: ${name}`, 'p50', { text, unit: 'median ms', panel: true, all: true }]),
+);
+
 const shownScenarios = [...new Set(FIGURES.map(([scenario]) => scenario))];
 const isShown = (scenario, name) => FIGURES.some((figure) => figure[0] === scenario && figure[1] === name);
 
 /** `[{ text, unit, panel, better, rows: [{ contender, limit, value }] }]` of the figures that the run has. */
-function figuresOf(run) {
-  const figures = FIGURES.map(([scenario, name, key, figure]) => {
+function figuresOf(run, shown) {
+  const figures = shown.map(([scenario, name, key, figure]) => {
     const result = run.scenarios.find((result) => result.name === scenario);
     const rows = (result?.rows ?? [])
       .filter((row) => row.case === name && !row.contender.startsWith('sablock@'))
@@ -54,11 +62,10 @@ function figuresOf(run) {
     // The first limit is the one that the ratios are of.
     const [limit] = rows.filter((row) => row.limit);
     const better = result?.metrics.find((metric) => metric.key === key).better;
-    return { ...figure, better, rows: rows.filter((row) => !row.limit || row === limit) };
+    const others = figure.all ? rows.map((row) => ({ ...row, limit: row === limit })) : rows;
+    return { ...figure, better, rows: others.filter((row) => !row.limit || row.contender === limit.contender) };
   });
-  const found = figures.filter(({ rows }) => rows.some(({ contender }) => contender === 'sablock'));
-  if (found.length === 0) throw new Error('--figures: this run has none of the cases that the README shows');
-  return found;
+  return figures.filter(({ rows }) => rows.some(({ contender }) => contender === 'sablock'));
 }
 
 function markdown(run, figures) {
@@ -153,14 +160,19 @@ function picture(run, figures) {
   ].join('\n');
 }
 
-/** Writes both; returns their names. */
+/** Writes those that the run has; returns their names. */
 function writeFigures(run, folder = DOCS) {
-  const figures = figuresOf(run);
-  const files = { 'bench.md': markdown(run, figures), 'bench.svg': picture(run, figures) };
-  fs.mkdirSync(folder, { recursive: true });
+  const [own, ofStores] = [FIGURES, OF_STORES].map((shown) => figuresOf(run, shown));
+  const files = {
+    ...(own.length && { 'bench.md': markdown(run, own), 'bench.svg': picture(run, own) }),
+    ...(ofStores.length && { 'guides/images/stores.svg': picture(run, ofStores) }),
+  };
+  if (Object.keys(files).length === 0) throw new Error('--figures: this run has none of the cases that are shown');
   return Object.entries(files).map(([name, text]) => {
-    fs.writeFileSync(path.join(folder, name), text);
-    return path.relative(process.cwd(), path.join(folder, name));
+    const file = path.join(folder, name);
+    fs.mkdirSync(path.dirname(file), { recursive: true });
+    fs.writeFileSync(file, text);
+    return path.relative(process.cwd(), file);
   });
 }
 

@@ -6,7 +6,11 @@ const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
 const { once } = require('node:events');
+const { sleep } = require('./clock');
 const { Witness } = require('./machine-locks');
+
+/** So long after it asked, a process sleeps. */
+const SETTLE_MS = 2;
 
 class Peer {
   #process;
@@ -76,12 +80,12 @@ class Peer {
 }
 
 /** Runs `body(start, witness)` with a directory of its own; `start()` is a promise of one more process. */
-async function withPeers({ face, root }, body) {
+async function withPeers({ face, root, store }, body) {
   const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'sablock-bench-'));
   const witness = Witness.create(directory);
   const peers = [];
   const start = async () => {
-    const peer = new Peer({ face, directory, root });
+    const peer = new Peer({ face, directory, root, store });
     peers.push(peer);
     await peer.ready;
     return peer;
@@ -95,4 +99,29 @@ async function withPeers({ face, root }, body) {
   }
 }
 
-module.exports = { withPeers };
+/** Two processes, each in turn: one holds while the other asks, gives, and asks once the other is in. */
+function handover(what, { count }) {
+  return withPeers(what, async (start, witness) => {
+    let [holder, waiter] = await Promise.all([start(), start()]);
+    // What each does once, it has done.
+    for (const peer of [waiter, holder]) {
+      await (await peer.ask()).in;
+      await peer.give();
+    }
+    await (await holder.ask()).in;
+    const samples = [];
+    for (let i = 0; i < count; i++) {
+      const asked = await waiter.ask();
+      await sleep(SETTLE_MS);
+      const { isAlone } = await holder.give();
+      const { at, inside, leftAt } = await asked.in;
+      if (!isAlone || inside !== 0) return { wrong: `two processes were inside in handover ${i}` };
+      samples.push(at - leftAt);
+      [holder, waiter] = [waiter, holder];
+    }
+    await holder.give();
+    return witness.count === count + 3 ? { samples } : { wrong: `${count + 3} holds counted ${witness.count}` };
+  });
+}
+
+module.exports = { SETTLE_MS, handover, withPeers };

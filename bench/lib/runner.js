@@ -152,6 +152,7 @@ class Children {
  */
 async function runScenario(scenario, contenders, { short, rounds, leastRounds = 1, only, onRow }) {
   const absent = {};
+  const world = await scenario.begin?.();
   const children = new Children(scenario.loads !== false);
   const limits = (scenario.limits ?? []).map(({ name }, i) => ({ label: name, file: LIMITS, limit: i }));
   const present = [];
@@ -163,7 +164,7 @@ async function runScenario(scenario, contenders, { short, rounds, leastRounds = 
   }
   const rows = [];
   const tooSlow = new Set();
-  const cases = scenario.cases({ short }).filter(({ name }) => !only || only(name));
+  const cases = scenario.cases({ short, world }).filter(({ name }) => !only || only(name));
   for (const { name, params, family, fresh, nodeFlags, goals } of cases) {
     const field = [...present, ...limits].map((runner) => {
       const row = new Row(name, runner);
@@ -193,6 +194,8 @@ async function runScenario(scenario, contenders, { short, rounds, leastRounds = 
     onRow?.(rows.filter((row) => row.case === name));
   }
   children.end();
+  await world?.end();
+  Object.assign(absent, world?.absent);
   const { name, title, unit, metrics, limitIs } = scenario;
   return { name, title, unit, metrics, limitIs, absent, rows };
 }

@@ -4,8 +4,8 @@
 const { busyFor, sharedNs } = require('../lib/clock');
 const { Witness, open } = require('../lib/machine-locks');
 
-const { face, directory, root } = JSON.parse(process.argv[2]);
-const take = open(face, directory, root);
+const { face, directory, root, store } = JSON.parse(process.argv[2]);
+const take = store === undefined ? open(face, directory, root) : require('../lib/store-locks').open(face, store, root);
 const witness = new Witness(directory);
 busyFor(1); // looks at its clock, once for all
 

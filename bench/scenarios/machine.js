@@ -6,11 +6,9 @@
 const { loadNative } = require('../lib/builds');
 const { sleep, sharedNs, threadNs } = require('../lib/clock');
 const { NAME, manager, open } = require('../lib/machine-locks');
-const { withPeers } = require('../lib/peers');
+const { SETTLE_MS, handover, withPeers } = require('../lib/peers');
 const { JAIN, jain, sum } = require('../lib/stats');
 
-/** So long after it asked, a process sleeps. */
-const SETTLE_MS = 2;
 /** All are awake by then. */
 const START_NS = 50e6;
 
@@ -38,26 +36,6 @@ function oneHold({ face, root }, directory) {
     await lock.unlock();
     return 1;
   };
-}
-
-/** Two processes, each in turn: one holds while the other asks, gives, and asks once the other is in. */
-function handover(what, { count }) {
-  return withPeers(what, async (start, witness) => {
-    let [holder, waiter] = await Promise.all([start(), start()]);
-    await (await holder.ask()).in;
-    const samples = [];
-    for (let i = 0; i < count; i++) {
-      const asked = await waiter.ask();
-      await sleep(SETTLE_MS);
-      const { isAlone } = await holder.give();
-      const { at, inside, leftAt } = await asked.in;
-      if (!isAlone || inside !== 0) return { wrong: `two processes were inside in handover ${i}` };
-      samples.push(at - leftAt);
-      [holder, waiter] = [waiter, holder];
-    }
-    await holder.give();
-    return witness.count === count + 1 ? { samples } : { wrong: `${count + 1} holds counted ${witness.count}` };
-  });
 }
 
 /** The holder is killed while another process asks; that one is the next holder. */

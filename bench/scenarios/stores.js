@@ -1,0 +1,166 @@
+'use strict';
+// Locks among machines, on real servers which the run starts itself: what one costs that nobody else wants; from the unlock in one
+// process to the lock in another; the first lock of a process. Beside them the same client's bare round trips, and other locks of
+// the same server.
+
+const { fork } = require('node:child_process');
+const { once } = require('node:events');
+const path = require('node:path');
+const { threadNs } = require('../lib/clock');
+const { handover } = require('../lib/peers');
+const { median } = require('../lib/stats');
+const { OTHERS, connect, managerOf, open } = require('../lib/store-locks');
+const { startServers } = require('../lib/store-servers');
+
+const BARE = 'bare round trips';
+/** What this process has open, by face and URL: each round uses it again. */
+const opened = new Map();
+
+/** Made once. */
+function keep(key, make) {
+  if (!opened.has(key)) opened.set(key, make());
+  return opened.get(key);
+}
+
+/** `act` once, in microseconds. */
+async function time(act) {
+  const start = threadNs();
+  await act();
+  return (threadNs() - start) / 1000;
+}
+
+const tripOf = (store, root) => keep(`bare ${store.url}`, () => connect(store, root));
+
+/** What one hold takes, as each is used: this package's by a callback. */
+function holdOf({ face, store, root }) {
+  if (face === 'sablock') {
+    const locks = keep(`sablock ${store.url}`, () => managerOf(store, root));
+    return () => locks.request('alone', () => 1);
+  }
+  const take = keep(`${face} ${store.url}`, () => open(face, { ...store, name: face }, root));
+  return async () => {
+    const lock = await take();
+    await lock.unlock();
+  };
+}
+
+/** Pairs, and pairs of round trips in turn with them: what else the machine does touches both. */
+async function uncontended({ face, store, root }, { count }) {
+  const { trip } = await tripOf(store, root);
+  const twice = async () => {
+    await trip();
+    await trip();
+  };
+  const hold = face === BARE ? twice : holdOf({ face, store, root });
+  for (let i = 0; i < 10; i++) {
+    await hold();
+    await twice();
+  }
+  const samples = [];
+  const bare = [];
+  for (let i = 0; i < count; i++) {
+    samples.push((await time(hold)) * 1000);
+    bare.push(await time(twice));
+  }
+  return { samples, over: median(samples) / 1000 - 1.2 * median(bare) };
+}
+
+async function handedOver({ face, store, root }, { count }) {
+  const { trip } = await tripOf(store, root);
+  const bare = [];
+  for (let i = 0; i < 200; i++) bare.push((await time(trip)) * 1000);
+  if (face === BARE) return { samples: bare.map((ns) => 3 * ns) };
+  // What killed processes of a round before have left is of another name.
+  const own = { ...store, name: `${process.pid} ${threadNs()}` };
+  const result = await handover({ face, root, store: own }, { count });
+  if (result.wrong) return result;
+  return { ...result, over: (median(result.samples) - 3 * median(bare)) / 1000 };
+}
+
+/** Of a process that has loaded the package and the client. */
+async function first({ face, store, root }) {
+  const program = path.join(__dirname, '..', 'programs', 'first-lock.js');
+  const execArgv = ['--expose-gc', '--no-warnings'];
+  const child = fork(program, [JSON.stringify({ face, store, root })], { execArgv });
+  const [{ ms, cpu, megabytes }] = await once(child, 'message');
+  return { samples: [ms * 1e6], cpu, megabytes };
+}
+
+const WAYS = { uncontended, handedOver, first };
+
+function measure(face, { way, store, faces, ...params }, root) {
+  return faces.includes(face) ? WAYS[way]({ face, store, root }, params) : null;
+}
+
+const ROOT = path.join(__dirname, '..', '..');
+const named = ['redlock', 'redis-semaphore'];
+/** Packages that are optional. */
+function isThere(face) {
+  if (!named.includes(face)) return true;
+  try {
+    require.resolve(face);
+    require.resolve('ioredis');
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+module.exports = {
+  name: 'stores',
+  title: 'Locks among machines, on one',
+  kind: 'toolkit',
+  rounds: 3,
+  timeLimit: 120_000,
+  limitIs: 'of the same client: two for a pair, three for a handover, a connection and one for the first lock',
+  metrics: [
+    { key: 'p10', label: 'p10 ms', better: 'lower', percentile: 10, digits: 3 },
+    { key: 'p50', label: 'median ms', better: 'lower', ratio: true, percentile: 50, digits: 3 },
+    { key: 'p99', label: 'p99 ms', better: 'lower', percentile: 99, digits: 3 },
+    {
+      key: 'over',
+      label: 'µs over',
+      better: 'lower',
+      digits: 0,
+      note: 'µs over: 1.2 times two bare round trips taken in turn with the pairs; in a handover, over three of them',
+    },
+    { key: 'cpu', label: 'CPU ms', better: 'lower', digits: 0 },
+    { key: 'megabytes', label: 'MB', better: 'lower', digits: 1 },
+  ],
+  async begin() {
+    const world = await startServers();
+    for (const face of named) if (!isThere(face)) world.absent[face] = `it and ioredis are not both installed`;
+    return world;
+  },
+  cases({ short, world }) {
+    return world.stores.flatMap((store) => {
+      const others = OTHERS[store.kind].filter(isThere);
+      const faces = ['sablock', BARE, ...others];
+      return [
+        {
+          name: `${store.kind}: nobody else wants it`,
+          params: { way: 'uncontended', store, faces, count: short ? 20 : 500 },
+          goals: [{ metric: 'over', atMost: 60 }],
+        },
+        {
+          name: `${store.kind}: handover`,
+          params: { way: 'handedOver', store, faces, count: short ? 4 : 60 },
+          goals: [{ metric: 'over', atMost: 500 }],
+        },
+        {
+          name: `${store.kind}: first of a process`,
+          params: { way: 'first', store, faces: ['sablock', BARE] },
+          goals: [
+            { metric: 'p50', atMost: 150 },
+            { metric: 'megabytes', atMost: 20 },
+          ],
+        },
+      ];
+    });
+  },
+  run: (contender, params) => measure('sablock', params, contender.root),
+  limits: [BARE, ...Object.values(OTHERS).flat()].map((name) => ({
+    name,
+    run: (params) => measure(name, params, ROOT),
+  })),
+};
