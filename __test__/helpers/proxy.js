@@ -2,7 +2,7 @@
 
 const net = require('node:net');
 
-/** `{ url, delay, taken, cut(), heal() }`: `url` is the server's, by way of the proxy. */
+/** `{ url, delay, taken, open, cut(), heal() }`: `url` is the server's, by way of the proxy. */
 exports.startProxy = async (t, target) => {
   const { hostname, port } = new URL(target);
   const sockets = new Set();
@@ -11,6 +11,10 @@ exports.startProxy = async (t, target) => {
     delay: 0,
     /** How many pieces there were. */
     taken: 0,
+    /** How many connections there are. */
+    get open() {
+      return sockets.size / 2;
+    },
     isCut: false,
     /** From now on nothing passes, and nobody is told: a cable is cut. */
     cut() {

@@ -7,6 +7,7 @@ const { LockManager } = require('../..');
 const { etcd } = require('../../lib/stores/etcd.js');
 const { postgres } = require('../../lib/stores/postgres.js');
 const { redis } = require('../../lib/stores/redis.js');
+const { startProxy } = require('../helpers/proxy.js');
 const servers = require('../helpers/servers.js');
 const { seen } = require('./conformance.js');
 
@@ -57,6 +58,26 @@ for (const [kind, { isThere, start, make, settings }] of Object.entries(KINDS)) 
     await manager.close();
     assert.deepEqual(eventsOf(messages), ['connected', 'unreachable', 'reconnected']);
   });
+
+  test(
+    `${kind}: a manager that is closed while it connects keeps no connection, and tells nothing`,
+    options,
+    async (t) => {
+      const server = await start();
+      t.after(() => server.stop());
+      const proxy = await startProxy(t, server.url);
+      const namespace = `closed early, of ${kind}`;
+      const messages = listen(t, namespace);
+      proxy.delay = 50;
+      const manager = new LockManager({ store: make(proxy.url, { ...settings, namespace }) });
+      const refused = assert.rejects(manager.acquireAsync('one'), { code: 'ERR_LOCK_CLOSED' });
+      await seen(() => proxy.taken > 0);
+      manager.close();
+      await refused;
+      await seen(() => proxy.open === 0);
+      assert.deepEqual(messages, []);
+    },
+  );
 
   test(`${kind}: a server that is not there is published as unreachable, with the reason`, options, async (t) => {
     const namespace = `nowhere of ${kind}`;

@@ -1,6 +1,8 @@
-// What the keepers of all stores do alike: a request is made again while its time lasts, and a lease is given up before its end.
+// What the keepers of all stores do alike: they connect again, make a request again while its time lasts, and give a lease up before
+// its end.
 
 const { storeError } = require('./errors.js');
+const { Reach } = require('./events.js');
 
 /** Between two tries, in milliseconds. */
 const FIRST_PAUSE = 50;
@@ -19,21 +21,103 @@ exports.pauses = async function* () {
 exports.asStoreError = (store, error) =>
   error.isFinal !== undefined ? error : storeError(`${store} failed: ${error.message}.`, { cause: error });
 
-/**
- * What `lockOnce()` grants to a ticket; null if it cannot be had at once, or nobody wants it any more. It is called again after an
- * error that need not stay, if `goesOn()`: the store was reached once, and is not closed.
- */
-exports.lockWithRetry = async (store, ticket, lockOnce, goesOn) => {
-  for await (const _ of exports.pauses()) {
-    if (ticket.isCancelled) return null;
+/** What the promise is fulfilled with, if it is so within `ms`. */
+exports.within = async (ms, promise) => {
+  let timer;
+  const late = new Promise((_, reject) => {
+    timer = setTimeout(() => reject(storeError(`The store has not answered within ${ms} ms.`)), ms);
+  });
+  try {
+    return await Promise.race([promise, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+};
+
+/** What a keeper has of its server: one session, or link, at a time, which whoever needs it first begins. */
+exports.Connection = class {
+  /** Null before the first, and between two. */
+  current = null;
+  isClosed = false;
+  /** How many there were. */
+  count = 0;
+  reach;
+  #store;
+  #begin;
+  #end;
+  #connecting = null;
+
+  /** `begin()` returns a promise of one that is connected, and `end(one)` ends it. */
+  constructor(store, description, begin, end) {
+    this.#store = store;
+    this.reach = new Reach(description);
+    this.#begin = begin;
+    this.#end = end;
+  }
+
+  get() {
+    if (this.isClosed) return Promise.reject(closed());
+    if (this.current !== null) return Promise.resolve(this.current);
+    this.#connecting ??= this.#connect().finally(() => {
+      this.#connecting = null;
+    });
+    return this.#connecting;
+  }
+
+  async #connect() {
     try {
-      return await lockOnce();
+      const one = await this.#begin();
+      if (this.isClosed) {
+        this.#end(one);
+        throw closed();
+      }
+      if (one.isOver) throw storeError(`${this.#store} has ended the connection.`);
+      this.current = one;
     } catch (error) {
+      if (!this.isClosed) this.reach.down(error);
+      throw error;
+    }
+    this.count += 1;
+    this.reach.up();
+    if (this.current.isPooled) this.reach.pooler();
+    return this.current;
+  }
+
+  /** It has ended. Returns whether it was the current one. */
+  lose(one, error) {
+    if (this.current !== one || one === null) return false;
+    this.current = null;
+    this.reach.down(error);
+    return true;
+  }
+
+  /** Returns the one that it had. */
+  close() {
+    const { current } = this;
+    this.isClosed = true;
+    this.current = null;
+    return current;
+  }
+
+  /**
+   * What `lockOnce()` grants to a ticket; null if it cannot be had at once, or nobody wants it any more. It is called again after an
+   * error that need not stay, once the store was reached.
+   */
+  async lock(ticket, lockOnce) {
+    for await (const _ of exports.pauses()) {
       if (ticket.isCancelled) return null;
-      if (ticket.isTry || error.isFinal === true || !goesOn()) throw exports.asStoreError(store, error);
+      try {
+        return await lockOnce();
+      } catch (error) {
+        if (ticket.isCancelled) return null;
+        const isOver = this.isClosed || this.count === 0;
+        if (ticket.isTry || error.isFinal === true || isOver) throw exports.asStoreError(this.#store, error);
+      }
     }
   }
 };
+
+const closed = () => storeError('This store was closed.');
 
 /** Of a lease, what a client gives up before the server does, in milliseconds. */
 exports.marginOf = (lease) => Math.min(Math.max(lease / 20, 10), 1000);

@@ -7,8 +7,7 @@
 const { createHash } = require('node:crypto');
 const { binding } = require('../../engine/thread.js');
 const { storeError } = require('../errors.js');
-const { Reach } = require('../events.js');
-const { asStoreError, lockWithRetry, Releases } = require('../retry.js');
+const { asStoreError, Connection, Releases } = require('../retry.js');
 const { Gateway, NOT_FOUND, toBase64 } = require('./gateway.js');
 const { Place, inOrder, readLine, under } = require('./place.js');
 const { Session } = require('./session.js');
@@ -18,32 +17,33 @@ class EtcdKeeper {
   #settings;
   #desk;
   #gateway;
-  #session = null;
-  #connecting = null;
-  #reach;
-  #isKnown = false;
-  #isClosed = false;
+  /** Of it the current one is the session. */
+  #connection;
   #lastId = 0;
   /** By prefix. */
   #releases = new Releases();
-  #counts = { connects: 0, grants: 0, losses: 0, roundTripMs: null };
+  #counts = { grants: 0, losses: 0, roundTripMs: null };
 
   constructor(description, desk) {
     this.#settings = description.settings;
     this.#desk = desk;
     this.#gateway = new Gateway(description.connection);
-    this.#reach = new Reach(description);
+    this.#connection = new Connection(
+      'etcd',
+      description,
+      () => this.#begin(),
+      (session) => session.close(),
+    );
   }
 
   lock(ticket) {
-    const goesOn = () => this.#isKnown && !this.#isClosed;
-    return lockWithRetry('etcd', ticket, () => this.#lockOnce(ticket), goesOn);
+    return this.#connection.lock(ticket, () => this.#lockOnce(ticket));
   }
 
   async #lockOnce(ticket) {
     const prefix = this.#prefixOf(ticket.name);
     await this.#releases.over(prefix);
-    const session = await this.#connect();
+    const session = await this.#connection.get();
     if (ticket.isCancelled) return null;
     this.#lastId += 1;
     const place = new Place(session, prefix, `${session.id}-${this.#lastId}`, ticket.isShared);
@@ -198,19 +198,20 @@ class EtcdKeeper {
 
   async check() {
     await this.#releases.over();
-    await this.#connect();
+    await this.#connection.get();
     const begun = performance.now();
     await this.#transact({ success: [{ request_range: { key: toBase64(this.#space) } }] });
     return { roundTripMs: performance.now() - begun };
   }
 
   stats() {
-    return { ...this.#counts, connections: this.#session === null ? 0 : 2 };
+    const { count, current } = this.#connection;
+    return { connects: count, ...this.#counts, connections: current === null ? 0 : 2 };
   }
 
   /** Those in other sessions who hold these names. */
   async query({ names }) {
-    const session = await this.#connect();
+    const session = await this.#connection.get();
     const { responses } = await this.#transact({ success: names.map((name) => inOrder(this.#prefixOf(name))) });
     return responses.flatMap(({ response_range: { kvs = [] } }, index) => {
       const line = readLine(kvs);
@@ -231,9 +232,7 @@ class EtcdKeeper {
   }
 
   close() {
-    this.#isClosed = true;
-    const session = this.#session;
-    this.#session = null;
+    const session = this.#connection.close();
     this.#releases
       .over()
       .then(() => session?.close())
@@ -266,20 +265,6 @@ class EtcdKeeper {
     }
   }
 
-  #connect() {
-    if (this.#isClosed) return Promise.reject(storeError('This store was closed.'));
-    if (this.#session !== null) return Promise.resolve(this.#session);
-    this.#connecting ??= this.#begin()
-      .catch((error) => {
-        this.#reach.down(error);
-        throw error;
-      })
-      .finally(() => {
-        this.#connecting = null;
-      });
-    return this.#connecting;
-  }
-
   async #begin() {
     const session = new Session({
       settings: this.#settings,
@@ -293,14 +278,6 @@ class EtcdKeeper {
       onEnd: (loss) => this.#ended(session, loss),
     });
     await session.begin();
-    if (this.#isClosed) {
-      session.close();
-      throw storeError('This store was closed.');
-    }
-    this.#session = session;
-    this.#isKnown = true;
-    this.#reach.up();
-    this.#counts.connects += 1;
     return session;
   }
 
@@ -322,10 +299,7 @@ class EtcdKeeper {
   }
 
   #ended(session, loss) {
-    if (this.#session === session) {
-      this.#session = null;
-      this.#reach.down();
-    }
+    this.#connection.lose(session);
     for (const place of session.places.values()) this.#gone(place, loss);
   }
 }

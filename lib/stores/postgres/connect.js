@@ -2,6 +2,7 @@
 
 const { findClient } = require('../client.js');
 const { storeError } = require('../errors.js');
+const { within } = require('../retry.js');
 
 /** A connected client, by the description of a store. Rejects with a store's error. */
 exports.connect = async ({ connection, settings }) => {
@@ -37,17 +38,3 @@ function notConnected(cause) {
   const reason = cause.message || cause.errors?.map(({ message }) => message).join('; ') || cause.code;
   return storeError(`PostgreSQL cannot be reached: ${reason}.`, { cause, isFinal: FINAL.test(cause.code ?? '') });
 }
-
-async function within(ms, promise) {
-  let timer;
-  const late = new Promise((_, reject) => {
-    timer = setTimeout(() => reject(storeError(`The store has not answered within ${ms} ms.`)), ms);
-  });
-  try {
-    return await Promise.race([promise, late]);
-  } finally {
-    clearTimeout(timer);
-  }
-}
-
-exports.within = within;

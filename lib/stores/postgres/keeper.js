@@ -8,9 +8,7 @@ const { Session } = require('./session.js');
 const { checkExclusion, standby } = require('./probe.js');
 const { connect } = require('./connect.js');
 const { Waits } = require('./waits.js');
-const { storeError } = require('../errors.js');
-const { Reach } = require('../events.js');
-const { asStoreError, lockWithRetry, Releases } = require('../retry.js');
+const { asStoreError, Connection, Releases } = require('../retry.js');
 
 const STORE = 'PostgreSQL';
 
@@ -26,33 +24,30 @@ exports.keyOf = (namespace, name) => {
 class PostgresKeeper {
   #description;
   #desk;
-  #home = null;
-  #connecting = null;
-  #reach;
-  #isKnown = false;
-  #isClosed = false;
+  /** Of it the current one is the home. */
+  #connection;
   #waits;
   /** By key, those of sessions other than the home, in which they come in order. */
   #releases = new Releases();
-  /** How many connections there were, and what became of locks. */
-  #counts = { connects: 0, grants: 0, losses: 0 };
+  #counts = { grants: 0, losses: 0 };
 
   constructor(description, desk) {
     this.#description = description;
     this.#desk = desk;
-    this.#reach = new Reach(description);
+    const end = (session) => session.end(undefined, 0);
+    this.#connection = new Connection(STORE, description, () => this.#begin(), end);
     const { connections } = description.settings;
-    this.#waits = new Waits({ limit: connections - 1, open: () => this.#openSession(), home: () => this.#home });
+    const home = () => this.#connection.current;
+    this.#waits = new Waits({ limit: connections - 1, open: () => this.#openSession(), home });
   }
 
   lock(ticket) {
     const key = this.#keyOf(ticket);
-    const goesOn = () => this.#isKnown && !this.#isClosed;
-    return lockWithRetry(STORE, ticket, () => this.#lockOnce(ticket, key), goesOn);
+    return this.#connection.lock(ticket, () => this.#lockOnce(ticket, key));
   }
 
   async #lockOnce(ticket, key) {
-    const home = await this.#connect();
+    const home = await this.#connection.get();
     await this.#releases.over(key);
     if (ticket.isCancelled) return null;
     if (await home.tryLock(key, ticket.isShared)) return this.#grant(home, ticket, key);
@@ -83,7 +78,7 @@ class PostgresKeeper {
     if (ticket.place === null) return;
     const { session, key } = ticket.place;
     ticket.place = null;
-    if (session.isDead) return;
+    if (session.isOver) return;
     const suffix = ticket.isShared ? '_shared' : '';
     const unlock = session.query(`select pg_advisory_unlock${suffix}($1) as done`, [key]).then(
       ({ rows }) => rows[0].done === true,
@@ -91,35 +86,37 @@ class PostgresKeeper {
     );
     const released = unlock.then((done) => {
       session.letGo(key);
-      if (session.isDead) return;
+      if (session.isOver) return;
       // The session does not hold what it should: nothing that it holds is sure.
       if (!done) session.end(new Error('PostgreSQL did not hold a lock that it had granted.'));
       else this.#waits.freed(session);
     });
-    if (session !== this.#home) this.#releases.add(key, released);
+    if (session !== this.#connection.current) this.#releases.add(key, released);
   }
 
   /** A lock of PostgreSQL is never marked. */
   markConsistent() {}
 
   async check() {
-    const home = await this.#connect();
+    const home = await this.#connection.get();
     const begun = performance.now();
     await home.query('select 1');
     return { roundTripMs: performance.now() - begun };
   }
 
   stats() {
+    const { count, current } = this.#connection;
     return {
+      connects: count,
       ...this.#counts,
-      connections: (this.#home === null ? 0 : 1) + this.#waits.size,
-      roundTripMs: this.#home?.roundTrip ?? null,
+      connections: (current === null ? 0 : 1) + this.#waits.size,
+      roundTripMs: current?.roundTrip ?? null,
     };
   }
 
   /** Those in other sessions who hold these names. */
   async query({ names }) {
-    const home = await this.#connect();
+    const home = await this.#connection.get();
     const byKey = new Map(names.map((name) => [this.#keyOf({ name }), name]));
     const { rows } = await home.query(
       `select ((classid::bigint << 32) | objid::bigint)::text as key, mode, pid from pg_locks
@@ -136,27 +133,12 @@ class PostgresKeeper {
   }
 
   close() {
-    this.#isClosed = true;
     this.#waits.close();
-    this.#home?.end(undefined, 0);
+    this.#connection.close()?.end(undefined, 0);
   }
 
   #keyOf({ name }) {
     return exports.keyOf(this.#description.settings.namespace, name);
-  }
-
-  #connect() {
-    if (this.#isClosed) return Promise.reject(storeError('This store was closed.'));
-    if (this.#home !== null) return Promise.resolve(this.#home);
-    this.#connecting ??= this.#begin()
-      .catch((error) => {
-        this.#reach.down(error);
-        throw error;
-      })
-      .finally(() => {
-        this.#connecting = null;
-      });
-    return this.#connecting;
   }
 
   async #begin() {
@@ -168,12 +150,6 @@ class PostgresKeeper {
       home.end(undefined, 0);
       throw asStoreError(STORE, error);
     }
-    if (home.isDead) throw storeError('PostgreSQL has ended the connection.');
-    this.#home = home;
-    this.#isKnown = true;
-    this.#reach.up();
-    if (home.isPooled) this.#reach.pooler();
-    this.#counts.connects += 1;
     return home;
   }
 
@@ -203,10 +179,7 @@ class PostgresKeeper {
 
   #ended(session, error) {
     this.#counts.losses += session.held.size;
-    if (session === this.#home) {
-      this.#home = null;
-      if (!this.#isClosed) this.#reach.down(error);
-    }
+    this.#connection.lose(session, error);
     this.#waits.ended(session);
   }
 }

@@ -18,7 +18,7 @@ class Session {
   pid = 0;
   /** A request that blocks in it. */
   waiting = null;
-  isDead = false;
+  isOver = false;
   lease;
   /** Of the last round trip, in milliseconds. */
   roundTrip = 0;
@@ -75,7 +75,7 @@ class Session {
       [wanted],
     ).catch((error) => {
       // Not every database knows every one of them; without them it frees a lost session later.
-      if (this.isDead) throw error;
+      if (this.isOver) throw error;
     });
     const { rows } = await this.query('select pg_backend_pid() as pid, pg_is_in_recovery() as recovers');
     this.pid = Number(rows[0].pid);
@@ -94,7 +94,7 @@ class Session {
 
   /** Rejects if it is dead. `blocks`: the answer may take for ever. */
   async query(text, values, { blocks = false } = {}) {
-    if (this.isDead) throw ended();
+    if (this.isOver) throw ended();
     // One at a time: "pg" sends the next when the one before is answered, and warns of those that it has to keep.
     if (this.#isRunning) await new Promise((resolve) => this.#queue.push(resolve));
     this.#isRunning = true;
@@ -120,7 +120,7 @@ class Session {
       const result = await this.#client.query(text, values);
       this.#answered(sentAt);
       // The answer was too late, or the end came right behind it.
-      if (this.isDead) throw ended();
+      if (this.isOver) throw ended();
       return result;
     } catch (error) {
       // The server's own answer is one too. It has five letters or digits; errors of the system have a name.
@@ -153,8 +153,8 @@ class Session {
 
   /** All that it holds is lost, if it is not at its end anyway. */
   end(error, loss = TAKEN) {
-    if (this.isDead) return;
-    this.isDead = true;
+    if (this.isOver) return;
+    this.isOver = true;
     clearInterval(this.#timer);
     binding.endLease(this.#desk, this.lease, loss);
     const { stream } = this.#client.connection ?? {};
@@ -180,7 +180,7 @@ class Session {
     if (sentAt < this.#answeredAt) return;
     this.#answeredAt = sentAt;
     const until = sentAt + SURE * this.#heartbeat;
-    if (this.isDead || binding.extendLease(this.lease, until)) return;
+    if (this.isOver || binding.extendLease(this.lease, until)) return;
     if (this.held.size > 0) {
       this.end(unanswered(), UNREACHABLE);
     } else {

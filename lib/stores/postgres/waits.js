@@ -69,7 +69,7 @@ class Waits {
 
   /** A cancel that came too late for a wait may hit a release: nobody knows then whether it was done. */
   async releaseFailed(session, error) {
-    if (session.isDead) return;
+    if (session.isOver) return;
     // One that waits holds nothing else.
     if (this.#sessions.has(session)) await unlockAll(session);
     else session.end(error);
@@ -99,7 +99,7 @@ class Waits {
     let blocked = this.#opening;
     for (const session of this.#sessions) blocked += session.waiting === null ? 0 : 1;
     while (this.#queue.length > 0 && blocked < MOST) {
-      const idle = Array.from(this.#sessions).find((session) => session.isIdle && !session.isDead);
+      const idle = Array.from(this.#sessions).find((session) => session.isIdle && !session.isOver);
       if (idle !== undefined) {
         blocked += 1;
         this.#block(idle, this.#queue.shift());
@@ -150,7 +150,7 @@ class Waits {
       failure = error;
     }
     const isWanted = !entry.ticket.isCancelled;
-    if (failure === null && isWanted && !session.isDead) {
+    if (failure === null && isWanted && !session.isOver) {
       session.waiting = null;
       entry.session = null;
       session.hold(entry.key);
@@ -159,14 +159,14 @@ class Waits {
       return;
     }
     // Whatever the error says: a wait that was cancelled, or ran out of time, may hold the lock.
-    if (!session.isDead) await unlockAll(session);
+    if (!session.isOver) await unlockAll(session);
     session.waiting = null;
     entry.session = null;
     if (!isWanted || this.#isClosed) entry.resolve(null);
-    else if (session.isDead) entry.reject(failure ?? new Error('The connection to PostgreSQL has ended.'));
+    else if (session.isOver) entry.reject(failure ?? new Error('The connection to PostgreSQL has ended.'));
     else if (failure.code === CANCELED) this.#queue.push(entry);
     else entry.reject(failure);
-    if (!session.isDead) this.#rest(session);
+    if (!session.isOver) this.#rest(session);
     this.#pump();
   }
 
@@ -176,7 +176,7 @@ class Waits {
     session.isInterrupted = true;
     const entry = session.waiting;
     setTimeout(() => {
-      if (session.waiting !== entry || session.isDead) return;
+      if (session.waiting !== entry || session.isOver) return;
       session.isInterrupted = false;
       this.#interrupt(session);
     }, TRY_EVERY).unref();

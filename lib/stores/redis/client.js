@@ -2,7 +2,7 @@
 
 const { findClient } = require('../client.js');
 const { storeError } = require('../errors.js');
-const { within } = require('../postgres/connect.js');
+const { within } = require('../retry.js');
 
 /** A connection for calls and one for messages; `tell(event)` hears of ends. */
 exports.connect = async ({ connection, settings }, tell) => {

@@ -4,8 +4,7 @@
 const { createHash, randomBytes } = require('node:crypto');
 const { binding } = require('../../engine/thread.js');
 const { storeError } = require('../errors.js');
-const { Reach } = require('../events.js');
-const { lockWithRetry, marginOf, pauses } = require('../retry.js');
+const { Connection, marginOf, pauses } = require('../retry.js');
 const { TAKEN, UNREACHABLE } = require('../verbs.js');
 const { connect } = require('./client.js');
 const { warnOfEviction } = require('./eviction.js');
@@ -38,33 +37,33 @@ class RedisKeeper {
   #description;
   #desk;
   #settings;
-  #link = null;
-  #linking = null;
-  #reach;
-  #isKnown = false;
-  #isClosed = false;
+  #connection;
   /** By which the server tells this keeper of grants. */
   #channel;
   #lastId = 0;
   /** By id: those that wait, and those that hold. */
   #places = new Map();
-  #counts = { connects: 0, grants: 0, losses: 0, roundTripMs: null };
+  #counts = { grants: 0, losses: 0, roundTripMs: null };
 
   constructor(description, desk) {
     this.#description = description;
     this.#settings = description.settings;
-    this.#reach = new Reach(description);
+    this.#connection = new Connection(
+      'Redis',
+      description,
+      () => this.#begin(),
+      (link) => link.end(),
+    );
     this.#desk = desk;
     this.#channel = `${this.#settings.namespace}:${randomBytes(12).toString('base64url')}`;
   }
 
   lock(ticket) {
-    const goesOn = () => this.#isKnown && !this.#isClosed;
-    return lockWithRetry('Redis', ticket, () => this.#lockOnce(ticket), goesOn);
+    return this.#connection.lock(ticket, () => this.#lockOnce(ticket));
   }
 
   async #lockOnce(ticket) {
-    await this.#connect();
+    await this.#connection.get();
     if (ticket.isCancelled) return null;
     this.#lastId += 1;
     const place = new Place(`${this.#channel}/${this.#lastId}`, this.#keysOf(ticket.name), ticket.isShared);
@@ -126,19 +125,20 @@ class RedisKeeper {
   }
 
   async check() {
-    await this.#connect();
+    await this.#connection.get();
     const begun = performance.now();
     await this.#send(['PING']);
     return { roundTripMs: performance.now() - begun };
   }
 
   stats() {
-    return { ...this.#counts, connections: this.#link === null ? 0 : 2 };
+    const { count, current } = this.#connection;
+    return { connects: count, ...this.#counts, connections: current === null ? 0 : 2 };
   }
 
   /** Those in other sessions who hold these names. */
   async query({ names }) {
-    await this.#connect();
+    await this.#connection.get();
     const [seconds] = await this.#send(['TIME']);
     const lists = await Promise.all(names.map((name) => this.#send(['HVALS', this.#keysOf(name)[1]])));
     return lists.flatMap((list, index) =>
@@ -159,11 +159,9 @@ class RedisKeeper {
   }
 
   close() {
-    this.#isClosed = true;
-    const link = this.#link;
+    const link = this.#connection.close();
     // What is on its way goes first.
     if (link !== null) link.send(['PING']).then(link.end, link.end);
-    this.#link = null;
   }
 
   #keysOf(name) {
@@ -294,32 +292,18 @@ class RedisKeeper {
   }
 
   async #send(args) {
-    const link = this.#link ?? (await this.#connect());
+    const link = this.#connection.current ?? (await this.#connection.get());
     return link.send(args);
-  }
-
-  #connect() {
-    if (this.#isClosed) return Promise.reject(storeError('This store was closed.'));
-    if (this.#link !== null) return Promise.resolve(this.#link);
-    this.#linking ??= this.#begin()
-      .catch((error) => {
-        this.#reach.down(error);
-        throw error;
-      })
-      .finally(() => {
-        this.#linking = null;
-      });
-    return this.#linking;
   }
 
   async #begin() {
     let link = null;
     const end = (error) => {
-      if (link === null || this.#link !== link) return;
-      this.#link = null;
+      if (link === null || link.isOver) return;
+      link.isOver = true;
+      if (!this.#connection.lose(link, error)) return;
       link.end();
       // Those who wait find out whether they have a place still; so do those who hold.
-      this.#reach.down(error);
       this.#reconnect();
     };
     link = await connect(this.#description, end);
@@ -329,20 +313,16 @@ class RedisKeeper {
       link.end();
       throw error;
     }
-    this.#link = link;
     // Answered before the request for which it connects.
-    if (!this.#isKnown) warnOfEviction(link);
-    this.#isKnown = true;
-    this.#reach.up();
-    this.#counts.connects += 1;
+    if (this.#connection.count === 0) warnOfEviction(link);
     return link;
   }
 
   async #reconnect() {
     for await (const _ of pauses()) {
-      if (this.#places.size === 0 || this.#isClosed) return;
+      if (this.#places.size === 0 || this.#connection.isClosed) return;
       try {
-        await this.#connect();
+        await this.#connection.get();
         for (const place of this.#places.values()) this.#renew(place);
         return;
       } catch {
