@@ -4,9 +4,11 @@ import type { Store, StoreConnection, StoreOptions } from './index.js';
 export interface EtcdOptions extends StoreOptions {
   /**
    * For how long the cluster keeps the locks of a process of which it hears nothing, in milliseconds, from 2000; rounded up to whole
-   * seconds. It is renewed when a third of it is over. Default: 30,000.
+   * seconds. Default: 30,000.
    */
   lease?: number | undefined;
+  /** How often that is renewed, in milliseconds, from 10 to half of `lease`. Default: a third of `lease`. */
+  renew?: number | undefined;
 }
 
 /**

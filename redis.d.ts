@@ -3,10 +3,11 @@ import type { Store, StoreConnection, StoreOptions } from './index.js';
 /** Options of {@link redis}. */
 export interface RedisOptions extends StoreOptions {
   /**
-   * For how long the server keeps a lock, or a place in line, of which it hears nothing, in milliseconds, from 100. A third of it
-   * after each renewal comes the next. Default: 30,000.
+   * For how long the server keeps a lock, or a place in line, of which it hears nothing, in milliseconds, from 100. Default: 30,000.
    */
   lease?: number | undefined;
+  /** How often each of them is renewed, in milliseconds, from 10 to half of `lease`. Default: a third of `lease`. */
+  renew?: number | undefined;
   /**
    * How many replicas must have a lock before it counts as granted (`WAIT`); else it is given back, and the request begins again.
    * Fewer locks are granted twice at a failover then. Default: 0.

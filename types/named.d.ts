@@ -294,7 +294,7 @@ export class LockManager {
    * A promise of who holds which name and who waits, in all threads, at the moment of the call. Who holds in other processes
    * is read on a thread in the background, soon after; such a holder is shown unless its process has surely ended, and those
    * who share are not shown. Never blocks: a list of thousands is made in several turns of the event loop, and keeps it alive
-   * meanwhile.
+   * meanwhile. With a store, those elsewhere are shown who hold, in either mode, the names that this process asks for.
    */
   query(): Promise<LockManagerSnapshot>;
   /**

@@ -17,7 +17,7 @@ export type StoreConnection =
 export interface StoreOptions {
   /** Names of different namespaces are different locks. Default: `'sablock'`. */
   namespace?: string | undefined;
-  /** How long the first connection may take, in milliseconds. Default: 5000. */
+  /** How long connecting may take, and an answer of Redis or etcd, in milliseconds. Default: 5000. */
   connectTimeout?: number | undefined;
 }
 
@@ -27,7 +27,9 @@ export interface StoreStats {
   connects: number;
   /** How many locks it was granted. */
   grants: number;
-  /** How many of them were lost while they were held. */
+  /** How many renewals were answered; of PostgreSQL, questions whether it still answers. */
+  renewals: number;
+  /** How many of the locks were lost while they were held. */
   losses: number;
   /** How many connections it has. */
   connections: number;

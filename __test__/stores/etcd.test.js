@@ -59,8 +59,11 @@ test('a server that was killed and comes back in time keeps what is held, and wa
   await there.do(unlock, 'restarted');
 });
 
+/** So long that no renewal comes within the time of a test: what is told is told by the watch. */
+const WATCHED = { lease: 600_000 };
+
 test('a key that an administrator deletes: told at once; other locks of the session stay', options, async (t) => {
-  const here = open(t);
+  const here = open(t, WATCHED);
   const held = await hold('deleted', { fence: true }, here);
   const [key] = (await keysOf(server())).filter((each) => !each.endsWith(':held'));
   const other = await here.acquireAsync('other');
@@ -79,7 +82,7 @@ test(
   'a lease that is revoked: all of its locks are lost and told, and the next request has a new one',
   options,
   async (t) => {
-    const here = open(t);
+    const here = open(t, WATCHED);
     const locks = [await here.acquireAsync('one'), await here.acquireAsync('two')];
     const { leases } = await server().call('lease/leases', {});
     const aborted = Promise.all(
@@ -108,6 +111,11 @@ test('shared holders that have just unlocked stand in the way of no ifAvailable'
   held[1].unlock();
   const lock = await here.acquireAsync('shared', { ifAvailable: true });
   assert.equal(lock?.unlock(), true);
+});
+
+test('a member that accepts no connection is passed over, at the first request too', options, async (t) => {
+  const here = open(t, { lease: 20_000 }, `http://127.0.0.1:1,${server().url}`);
+  assert.equal(await here.request('passed over', () => 'granted'), 'granted');
 });
 
 test('compaction disturbs no wait', options, async (t) => {
@@ -162,7 +170,9 @@ test('a user and a password; wrong ones are refused at once', options, async (t)
 });
 
 test('bad options are refused before anything is connected', () => {
-  assert.throws(() => etcd('http://x', { lease: 1999 }), { code: 'ERR_OUT_OF_RANGE' });
+  for (const wrong of [{ lease: 1999 }, { renew: 9 }, { lease: 2000, renew: 1001 }, { renew: Number.NaN }]) {
+    assert.throws(() => etcd('http://x', wrong), { code: 'ERR_OUT_OF_RANGE' });
+  }
   for (const wrong of [7, 'x', {}, { endpoints: [] }, { endpoints: ['http://x', 'tcp://y'] }]) {
     assert.throws(() => etcd(wrong), { code: 'ERR_INVALID_ARG_TYPE' });
   }

@@ -99,6 +99,37 @@ for (const [kind, { isThere, start, make, settings }] of Object.entries(KINDS)) 
   });
 }
 
+for (const [kind, { isThere, start, make }] of Object.entries(KINDS).slice(1)) {
+  test(`${kind}: a server that stops answering is published as unreachable, and loses nothing until the lease ends`, {
+    skip: isThere ? false : `the server of ${kind} is not installed`,
+    timeout: 60_000,
+  }, async (t) => {
+    const server = await start();
+    t.after(() => server.stop());
+    const namespace = `silence of ${kind}`;
+    const messages = listen(t, namespace);
+    const store = make(server.url, { namespace, lease: 60_000, renew: 100, connectTimeout: 1000 });
+    const manager = new LockManager({ store });
+    t.after(() => manager.close());
+    const lock = await manager.acquireAsync('kept');
+    await seen(async () => (await manager.stats()).renewals > 1);
+    process.kill(server.pid, 'SIGSTOP');
+    await assert.rejects(manager.check(), { code: 'ERR_LOCK_STORE' });
+    await seen(() => messages.length > 1);
+    assert.equal(messages[1].error.code, 'ERR_LOCK_STORE');
+    process.kill(server.pid, 'SIGCONT');
+    await seen(() => messages.length > 2);
+    assert.deepEqual(eventsOf(messages).slice(0, 3), ['connected', 'unreachable', 'reconnected']);
+    assert.equal(lock.locked, true);
+    await server.kill();
+    await seen(() => messages.at(-1).event === 'unreachable');
+    await server.start();
+    await seen(() => messages.at(-1).event === 'reconnected');
+    // A Redis that writes nothing has forgotten it.
+    await seen(() => lock.locked === (kind === 'etcd'));
+  });
+}
+
 test('a pooler in session mode is published', {
   skip: servers.hasPgBouncer && servers.hasPostgres ? false : 'pgbouncer or PostgreSQL is not installed',
   timeout: 60_000,

@@ -192,6 +192,8 @@ test('a lock is kept while every event loop of its process is blocked for three 
   });
   for (; isKept; ) assert.equal(await here.acquireAsync('blocked', { ifAvailable: true }), null);
   assert.deepEqual(await blocked, [true, false]);
+  const { renewals } = await there.do((mine) => mine.manager.stats());
+  assert.ok(renewals >= 5, `${renewals} renewals`);
   assert.equal(await there.do(unlock, 'blocked'), true);
 });
 
@@ -385,6 +387,7 @@ test('a server that stops answering: the holder is told when its time is over, n
   const pids = await server.query("select pid from pg_stat_activity where application_name = 'sablock'");
   const begun = performance.now();
   for (const { pid } of pids) process.kill(pid, 'SIGSTOP');
+  const refused = assert.rejects(here.check(), { code: 'ERR_LOCK_STORE' });
   t.after(() => {
     for (const { pid } of pids) process.kill(pid, 'SIGCONT');
   });
@@ -392,6 +395,7 @@ test('a server that stops answering: the holder is told when its time is over, n
   const after = performance.now() - begun;
   assert.equal(lock.signal.reason.reason, 'unreachable');
   assert.ok(after >= 1.5 * HEARTBEAT, `after ${after} ms`);
+  await refused;
 });
 
 test('waits go on when the server was restarted; what was held is lost', {

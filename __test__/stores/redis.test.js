@@ -158,6 +158,8 @@ test('a user who may not read the settings of the server gets locks all the same
 
 test('bad options are refused before anything is connected', () => {
   assert.throws(() => redis('x', { lease: 1 }), { code: 'ERR_OUT_OF_RANGE' });
+  for (const renew of [9, 751]) assert.throws(() => redis('x', { lease: 1500, renew }), { code: 'ERR_OUT_OF_RANGE' });
+  assert.throws(() => redis('x', { renew: '9' }), { code: 'ERR_INVALID_ARG_TYPE' });
   assert.throws(() => redis('x', { replicas: 0.5 }), { code: 'ERR_OUT_OF_RANGE' });
   assert.throws(() => redis(7), { code: 'ERR_INVALID_ARG_TYPE' });
 });

@@ -3,6 +3,7 @@
 const { binding } = require('../engine/thread.js');
 const { toText } = require('../engine/error-text.js');
 const { storeError } = require('./errors.js');
+const { asStoreError } = require('./retry.js');
 const { readDescription } = require('./store.js');
 const { CALL, FENCE, LOCK, OPEN, TRY } = require('./verbs.js');
 
@@ -152,7 +153,7 @@ class Service {
       // Of this one nothing stays.
       binding.grantTask(this.#desk, number, 0, 0, 0, JSON.stringify(result ?? null));
     } catch (error) {
-      binding.failTask(this.#desk, number, toText(error));
+      binding.failTask(this.#desk, number, toText(asStoreError('The store', error)));
     }
   }
 }

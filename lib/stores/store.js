@@ -34,8 +34,11 @@ class Store {
   }
 }
 
-/** What every store has: option, default, least. */
+/** What every store has: option, default, least; and most, of those before it, as the default may be. */
 const COMMON = { connectTimeout: [5000, 1] };
+
+/** Of a store with leases: how often they are renewed, so that more than one renewal may fail. */
+exports.RENEW = [({ lease }) => Math.floor(lease / 3), 10, ({ lease }) => Math.floor(lease / 2)];
 
 /**
  * The store of this kind. `connection` is a URL, or the client's own options, which are copied; `{ module }` among them names a
@@ -51,11 +54,12 @@ exports.describeStore = (kind, connection, options = {}, numbers = {}) => {
   const { namespace = 'sablock' } = options;
   if (typeof namespace !== 'string') throw invalidArgument('options.namespace', 'a string', namespace);
   const settings = { namespace };
-  for (const [name, [usual, least]] of Object.entries(ofNumbers)) {
-    const value = options[name] ?? usual;
+  const resolve = (number) => (typeof number === 'function' ? number(settings) : number);
+  for (const [name, [usual, least, most = LONGEST]] of Object.entries(ofNumbers)) {
+    const value = options[name] ?? resolve(usual);
     if (typeof value !== 'number') throw invalidArgument(`options.${name}`, 'a number', value);
-    if (!(value >= least && value <= LONGEST))
-      throw outOfRange(`options.${name}`, `from ${least} to ${LONGEST}`, value);
+    if (!(value >= least && value <= resolve(most)))
+      throw outOfRange(`options.${name}`, `from ${least} to ${resolve(most)}`, value);
     settings[name] = value;
   }
   return new Store(secret, kind, JSON.stringify({ kind, connection: copy(connection, 'connection'), settings }));

@@ -14,6 +14,8 @@ const FINAL = new Set([
   7, // PERMISSION_DENIED
   12, // UNIMPLEMENTED: an etcd before 3.4, or something else.
 ]);
+/** Of these errors the call was not sent. */
+const UNSENT = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN']);
 /** The lease that a call names is over. */
 exports.NOT_FOUND = 5;
 
@@ -61,7 +63,18 @@ class Gateway {
     }
   }
 
-  #post(path, body, limit) {
+  /** Members that do not accept a connection are passed over. */
+  async #post(path, body, limit) {
+    for (let others = this.#urls.length - 1; ; others -= 1) {
+      try {
+        return await this.#send(path, body, limit);
+      } catch (error) {
+        if (others === 0 || !UNSENT.has(error.code)) throw error;
+      }
+    }
+  }
+
+  #send(path, body, limit) {
     return new Promise((resolve, reject) => {
       const request = this.#request(path, body, reject, (response) => {
         let text = '';

@@ -22,7 +22,7 @@ class EtcdKeeper {
   #lastId = 0;
   /** By prefix. */
   #releases = new Releases();
-  #counts = { grants: 0, losses: 0, roundTripMs: null };
+  #counts = { grants: 0, renewals: 0, losses: 0, roundTripMs: null };
 
   constructor(description, desk) {
     this.#settings = description.settings;
@@ -259,10 +259,18 @@ class EtcdKeeper {
   async #call(path, body) {
     const { connectTimeout, lease } = this.#settings;
     try {
-      return await this.#gateway.call(path, body, Math.min(connectTimeout, lease / 2));
+      const answer = await this.#gateway.call(path, body, Math.min(connectTimeout, lease / 2));
+      if (this.#connection.current !== null) this.#connection.reach.up();
+      return answer;
     } catch (error) {
-      throw asStoreError('etcd', error);
+      const told = asStoreError('etcd', error);
+      if (told !== error || UNREACHED.has(error.grpc)) this.#unreachable(told);
+      throw told;
     }
+  }
+
+  #unreachable(error) {
+    if (!this.#connection.isClosed) this.#connection.reach.down(error);
   }
 
   async #begin() {
@@ -271,7 +279,11 @@ class EtcdKeeper {
       call: (path, body) => this.#call(path, body),
       watch: (onMessage, onEnd) => {
         const watched = { ...under(`${this.#space}/`), filters: ['NOPUT'] };
-        return this.#gateway.stream('watch', { create_request: watched }, onMessage, onEnd);
+        return this.#gateway.stream('watch', { create_request: watched }, onMessage, (reason = 'it ended') => {
+          const error = storeError(`etcd does not tell what is deleted: ${reason}.`);
+          if (!session.isOver) this.#unreachable(error);
+          onEnd(error);
+        });
       },
       onDeleted: (key) => this.#deleted(session, key),
       onRenewed: () => this.#renewed(session),
@@ -292,6 +304,7 @@ class EtcdKeeper {
 
   /** What the stream of deletions may have missed is looked for. */
   #renewed(session) {
+    this.#counts.renewals += 1;
     for (const place of session.places.values()) {
       if (place.lease !== 0 && !binding.extendLease(place.lease, session.until)) this.#gone(place, UNREACHABLE);
       else if (!place.isHeld && place.revision !== null) this.#look(place);
@@ -305,6 +318,9 @@ class EtcdKeeper {
 }
 
 const isThere = ({ response_range: { kvs = [] } }) => kvs.length > 0;
+/** Codes of gRPC: no answer in time, or no quorum. */
+const UNREACHED = new Set([4, 14]);
+
 const dropped = () => Object.assign(storeError('etcd has dropped the request.'), { isGone: true });
 
 exports.EtcdKeeper = EtcdKeeper;

@@ -40,7 +40,7 @@ class Session {
     this.id = ID;
     this.#extend(sentAt, TTL);
     await this.#watch();
-    this.#timer = setInterval(() => this.#look(), this.length / 12).unref();
+    this.#timer = setInterval(() => this.#look(), this.#of.settings.renew / 4).unref();
   }
 
   /** Resolves once it is renewed; rejects if that cannot be. */
@@ -81,7 +81,7 @@ class Session {
   #look() {
     const now = binding.leaseTime();
     if (now >= this.until) this.end(UNREACHABLE);
-    else if (this.#renewing === null && now - this.#renewedAt >= this.length / 3) this.renew().catch(() => {});
+    else if (this.#renewing === null && now - this.#renewedAt >= this.#of.settings.renew) this.renew().catch(() => {});
   }
 
   /** Those that were given up a lease ago are gone for good. */
@@ -103,8 +103,8 @@ class Session {
         if (created) resolve();
         for (const { type, kv } of events) if (type === 'DELETE') this.#of.onDeleted(toText(kv.key));
       };
-      const onEnd = (reason = 'it ended') => {
-        reject(storeError(`etcd does not tell what is deleted: ${reason}.`));
+      const onEnd = (error) => {
+        reject(error);
         if (!this.isOver && this.#timer !== null) this.#watchAgain();
       };
       this.#endWatch = this.#of.watch(onMessage, onEnd);

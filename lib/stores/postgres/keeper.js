@@ -29,7 +29,7 @@ class PostgresKeeper {
   #waits;
   /** By key, those of sessions other than the home, in which they come in order. */
   #releases = new Releases();
-  #counts = { grants: 0, losses: 0 };
+  #counts = { grants: 0, renewals: 0, losses: 0 };
 
   constructor(description, desk) {
     this.#description = description;
@@ -165,9 +165,12 @@ class PostgresKeeper {
 
   async #openSession() {
     const client = await connect(this.#description);
-    const session = new Session(client, this.#desk, this.#description.settings.heartbeat, (ended, error) =>
-      this.#ended(ended, error),
-    );
+    const session = new Session(client, this.#desk, this.#description.settings.heartbeat, {
+      onRenewed: () => {
+        this.#counts.renewals += 1;
+      },
+      onEnd: (error) => this.#ended(session, error),
+    });
     try {
       Object.assign(session, await session.begin());
     } catch (error) {

@@ -34,14 +34,14 @@ class Session {
   /** What runs may take for ever. */
   #isBlocked = false;
   #whenDone = null;
-  #onEnd;
+  #on;
 
-  /** `client` is connected. `onEnd(error)` is called once, when it is dead. */
-  constructor(client, desk, heartbeat, onEnd) {
+  /** `client` is connected. `on.onRenewed()` is called after each heartbeat, `on.onEnd(error)` once, when it is over. */
+  constructor(client, desk, heartbeat, on) {
     this.#client = client;
     this.#desk = desk;
     this.#heartbeat = heartbeat;
-    this.#onEnd = onEnd;
+    this.#on = on;
     this.#answeredAt = binding.leaseTime();
     this.lease = binding.beginLease(this.#answeredAt + SURE * heartbeat);
     client.on('error', (error) => this.end(error));
@@ -162,7 +162,7 @@ class Session {
     if (error === undefined && loss === 0 && this.waiting === null) this.#endWhenDone();
     else if (typeof stream?.destroy === 'function') stream.destroy();
     else Promise.resolve(this.#client.end?.()).catch(() => {});
-    this.#onEnd(this, error);
+    this.#on.onEnd(error);
   }
 
   /** What it was asked for before goes first. */
@@ -196,7 +196,8 @@ class Session {
     if (this.#isBlocked) return;
     if (this.held.size > 0 && silence >= SURE * this.#heartbeat) this.end(unanswered(), UNREACHABLE);
     else if (now - this.#sentAt >= SURE * this.#heartbeat) this.end(unanswered(), UNREACHABLE);
-    else if (silence >= this.#heartbeat && this.#sentAt === Infinity) this.query('select 1').catch(() => {});
+    else if (silence >= this.#heartbeat && this.#sentAt === Infinity)
+      this.query('select 1').then(this.#on.onRenewed, () => {});
   }
 }
 

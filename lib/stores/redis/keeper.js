@@ -43,7 +43,7 @@ class RedisKeeper {
   #lastId = 0;
   /** By id: those that wait, and those that hold. */
   #places = new Map();
-  #counts = { grants: 0, losses: 0, roundTripMs: null };
+  #counts = { grants: 0, renewals: 0, losses: 0, roundTripMs: null };
 
   constructor(description, desk) {
     this.#description = description;
@@ -186,6 +186,7 @@ class RedisKeeper {
     ]);
     this.#counts.roundTripMs = binding.leaseTime() - sentAt;
     if (verb === RELEASE) return;
+    if (verb === RENEW) this.#counts.renewals += 1;
     const [isKnown, fence, isMarked, soonest] = answer;
     // That of a later call came before: what this one says has changed since.
     if (number < place.heard) return;
@@ -226,7 +227,7 @@ class RedisKeeper {
 
   #renewFrom(place) {
     if (place.isOver) return;
-    place.renewal = setInterval(() => this.#renew(place), this.#settings.lease / 3).unref();
+    place.renewal = setInterval(() => this.#renew(place), this.#settings.renew).unref();
   }
 
   #renew(place) {
@@ -293,7 +294,20 @@ class RedisKeeper {
 
   async #send(args) {
     const link = this.#connection.current ?? (await this.#connection.get());
-    return link.send(args);
+    const { connectTimeout, replicas } = this.#settings;
+    // What is asked of replicas keeps all behind it waiting.
+    const limit = replicas > 0 ? 2 * connectTimeout : connectTimeout;
+    // A server that does not answer is not there, whatever its connection says.
+    let isAnswered = false;
+    const fail = () => isAnswered || link.fail(storeError(`Redis has not answered within ${limit} ms.`));
+    // An answer that has come while this thread did not run is read first.
+    const timer = setTimeout(() => setImmediate(fail), limit).unref();
+    try {
+      return await link.send(args);
+    } finally {
+      isAnswered = true;
+      clearTimeout(timer);
+    }
   }
 
   async #begin() {
@@ -307,6 +321,7 @@ class RedisKeeper {
       this.#reconnect();
     };
     link = await connect(this.#description, end);
+    link.fail = end;
     try {
       await link.subscribe(this.#channel, (message) => this.#hear(message));
     } catch (error) {
