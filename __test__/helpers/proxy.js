@@ -2,13 +2,15 @@
 
 const net = require('node:net');
 
-/** `{ url, delay, taken, open, cut(), heal() }`: `url` is the server's, by way of the proxy. */
+/** `{ url, delay, loses, taken, open, cut(), heal() }`: `url` is the server's, by way of the proxy. */
 exports.startProxy = async (t, target) => {
   const { hostname, port } = new URL(target);
   const sockets = new Set();
   const proxy = {
     /** How long each piece of data takes, in milliseconds. */
     delay: 0,
+    /** `(data, toServer, line)`: whether this piece is lost; `line` is an object for each connection. */
+    loses: () => false,
     /** How many pieces there were. */
     taken: 0,
     /** How many connections there are. */
@@ -28,6 +30,7 @@ exports.startProxy = async (t, target) => {
     },
   };
   const server = net.createServer((near) => {
+    const line = {};
     const far = net.connect(Number(port), hostname);
     for (const [from, to] of [
       [near, far],
@@ -37,6 +40,7 @@ exports.startProxy = async (t, target) => {
       if (proxy.isCut) from.pause();
       from.on('data', (data) => {
         proxy.taken += 1;
+        if (proxy.loses(data, from === near, line)) return;
         if (proxy.delay === 0) to.write(data);
         else setTimeout(() => to.write(data), proxy.delay);
       });

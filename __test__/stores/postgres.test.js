@@ -8,6 +8,7 @@ const { Worker } = require('node:worker_threads');
 const { LockLostError, LockManager } = require('../..');
 const { postgres } = require('../../lib/stores/postgres.js');
 const { hasPgBouncer, hasPostgres, startPgBouncer, startPostgres } = require('../helpers/servers.js');
+const { startProxy } = require('../helpers/proxy.js');
 const { startMachine } = require('../helpers/store-processes.js');
 const { hold, modesOf } = require('../helpers/names.js');
 
@@ -354,6 +355,37 @@ test('a wait that was withdrawn stands in the way of no ifAvailable, though it w
   const lock = await slow.acquireAsync('withdrawn', { ifAvailable: true });
   assert.equal(lock?.unlock(), true);
 });
+
+for (const [what, isQuestion] of [
+  ['question', true],
+  ['answer', false],
+]) {
+  test(`a wait whose ${what} is lost on the way: the request asks again`, options, async (t) => {
+    const proxy = await startProxy(t, server.url);
+    const far = new LockManager({ store: postgres(proxy.url, { heartbeat: HEARTBEAT }) });
+    t.after(() => far.close());
+    const [name, here] = [`lost ${what}`, open(t)];
+    let isLost = false;
+    proxy.loses = (data, toServer, line) => {
+      if (!isLost && toServer && data.includes('select pg_advisory_lock(')) {
+        isLost = true;
+        line.isCut = true;
+        return isQuestion;
+      }
+      return line.isCut === true && toServer === isQuestion;
+    };
+    const before = await here.acquireAsync(name);
+    const waits = far.acquireAsync(name);
+    await seen(async () => isLost && (isQuestion || (await waiting()) === 1));
+    if (!isQuestion) {
+      const waiter = () => server.query("select pid from pg_locks where locktype = 'advisory' and not granted");
+      const [pids] = [await waiter(), await new Promise((resolve) => setTimeout(resolve, 5 * HEARTBEAT))];
+      assert.deepEqual(await waiter(), pids, 'a wait that the server knows of is left alone');
+    }
+    before.unlock();
+    assert.equal((await waits).unlock(), true);
+  });
+}
 
 test('a connection that is blocked is probed by the system, as nobody expects an answer', {
   ...options,

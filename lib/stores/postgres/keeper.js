@@ -36,9 +36,14 @@ class PostgresKeeper {
     this.#desk = desk;
     const end = (session) => session.end(undefined, 0);
     this.#connection = new Connection(STORE, description, () => this.#begin(), end);
-    const { connections } = description.settings;
-    const home = () => this.#connection.current;
-    this.#waits = new Waits({ limit: connections - 1, open: () => this.#openSession(), home });
+    const { connections, heartbeat } = description.settings;
+    this.#waits = new Waits({
+      limit: connections - 1,
+      open: () => this.#openSession(),
+      home: () => this.#connection.current,
+      connect: () => this.#connection.get(),
+      heartbeat,
+    });
   }
 
   lock(ticket) {

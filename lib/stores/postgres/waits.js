@@ -13,15 +13,20 @@ class Waits {
   #limit;
   #open;
   #home;
+  #connect;
+  #heartbeat;
   #sessions = new Set();
   #opening = 0;
   /** `{ ticket, key, resolve, reject }`, in order. */
   #queue = [];
   #turns = null;
+  #looks = null;
   #isClosed = false;
 
-  /** At most `limit` sessions; `open()` makes one; `home()` is the session that never blocks. */
-  constructor({ limit, open, home }) {
+  /** At most `limit` sessions; `open()` makes one; `home()` is the session that never blocks, and `connect()` a promise of it. */
+  constructor({ limit, open, home, connect, heartbeat }) {
+    this.#connect = connect;
+    this.#heartbeat = heartbeat;
     this.#limit = limit;
     this.#open = open;
     this.#home = home;
@@ -83,6 +88,7 @@ class Waits {
   close() {
     this.#isClosed = true;
     clearInterval(this.#turns);
+    clearInterval(this.#looks);
     for (const entry of this.#queue.splice(0)) entry.resolve(null);
     for (const session of this.#sessions) session.end(undefined, 0);
   }
@@ -140,6 +146,8 @@ class Waits {
     session.blockedAt = performance.now();
     session.isInterrupted = false;
     entry.session = session;
+    entry.missed = 0;
+    this.#looks ??= setInterval(() => this.#lookAfter(), this.#heartbeat).unref();
     let failure = null;
     try {
       const verb = `pg_advisory_lock${suffixOf(entry.ticket)}`;
@@ -185,6 +193,34 @@ class Waits {
     else home.query('select pg_cancel_backend($1)', [session.pid]).catch(() => session.end());
   }
 
+  /**
+   * Whether the server knows of those that block. Of a question that has not arrived, and of an answer that does not, the connection
+   * tells nothing for a quarter of an hour.
+   */
+  async #lookAfter() {
+    const now = performance.now();
+    const blocked = [];
+    for (const session of this.#sessions) {
+      if (session.waiting !== null && now - session.blockedAt >= this.#heartbeat)
+        blocked.push([session, session.waiting]);
+    }
+    if (blocked.length === 0) return;
+    let known;
+    try {
+      const home = await this.#connect();
+      const { rows } = await home.query(BLOCKED, [blocked.map(([{ pid }]) => pid)]);
+      known = new Set(rows.map(({ pid }) => Number(pid)));
+    } catch {
+      return;
+    }
+    for (const [session, entry] of blocked) {
+      if (session.waiting !== entry) continue;
+      // The answer may be on its way.
+      entry.missed = known.has(session.pid) ? 0 : entry.missed + 1;
+      if (entry.missed > 1) session.end(new Error('PostgreSQL does not know of a wait.'));
+    }
+  }
+
   /** Those that have no session to block in: the home tries for them, and those that block make room. */
   #takeTurns() {
     if (this.#queue.length === 0) {
@@ -224,6 +260,8 @@ class Waits {
 }
 
 const suffixOf = ({ isShared }) => (isShared ? '_shared' : '');
+
+const BLOCKED = `select pid from pg_locks where locktype = 'advisory' and not granted and pid = any($1::int[])`;
 
 /** `query_canceled`. */
 const CANCELED = '57014';
