@@ -11,6 +11,7 @@ const { postgres } = require('../../lib/stores/postgres.js');
 const { redis } = require('../../lib/stores/redis.js');
 const { hasEtcd, hasPostgres, hasRedis, startEtcd, startPostgres, startRedis } = require('../helpers/servers.js');
 const { signal } = require('../helpers/store-processes.js');
+const { Register: TortureRegister } = require('../../torture/stores/register.js');
 
 /** `npm run test:stores` takes longer. */
 const SECONDS = Number(process.env.SABLOCK_STORE_SECONDS ?? 2);
@@ -144,5 +145,17 @@ test('the register refuses what is old', () => {
   for (const fence of ['5', '7', '6']) register.take(child, { kind: 'write', id: 1, name: 'a', fence });
   assert.deepEqual(register.counts, { written: 2, refused: 1, told: 0, held: 0 });
   register.take(child, { kind: 'untold', name: 'a', fence: '6' });
+  assert.equal(register.violations.length, 1);
+});
+
+test('the register of the long run refuses what is old, and a fence that two have', () => {
+  const register = new TortureRegister();
+  const write = (fence, holder, isShared) => register.write({ name: 'a', fence, holder, isShared });
+  assert.deepEqual(
+    [write('5', 'one'), write('5', 'one'), write('6', 'reader', true), write('7', 'two'), write('5', 'one')],
+    [true, true, true, true, false],
+  );
+  assert.deepEqual(register.violations, []);
+  write('7', 'three');
   assert.equal(register.violations.length, 1);
 });

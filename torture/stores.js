@@ -1,0 +1,263 @@
+// Processes and their threads take the locks of a store in every way there is, while they are killed and stopped, their threads and
+// lock workers end, cables are cut, and the server is killed, stopped, restarted, and made to take locks away. The witness is a
+// register that refuses fences below the last one (stores/register.js): whoever is refused has to be told that its lock was lost.
+// When the storm is over, nobody waits, and the server knows of no request.
+//
+//     npm run torture:stores -- [--seconds 600] [--store redis] [--seed 7] [--processes 4] [--names 3]
+//
+// The seconds are those of each store. What is not installed is left out, and named.
+
+const { fork } = require('node:child_process');
+const path = require('node:path');
+const { setTimeout: sleep } = require('node:timers/promises');
+const { parseArgs } = require('node:util');
+const { LockManager } = require('..');
+const { startProxy } = require('../__test__/helpers/proxy.js');
+const { signal } = require('../__test__/helpers/store-processes.js');
+const { createRandom } = require('./processes/random.js');
+const { KINDS, LIMIT } = require('./stores/kinds.js');
+const { Register } = require('./stores/register.js');
+
+const DEFAULTS = { seconds: 600, seed: 1, processes: 4, names: 3 };
+/** So long nobody may have got on, or not have finished. */
+const PATIENCE_MS = 60_000;
+const PROXIES = 2;
+
+function readOptions(args) {
+  const options = { store: { type: 'string', multiple: true, default: Object.keys(KINDS) } };
+  for (const name in DEFAULTS) options[name] = { type: 'string', default: String(DEFAULTS[name]) };
+  const { values } = parseArgs({ args, options });
+  for (const name of values.store) {
+    if (!Object.hasOwn(KINDS, name)) throw new RangeError(`--store must be one of ${Object.keys(KINDS).join(', ')}`);
+  }
+  for (const name in DEFAULTS) {
+    values[name] = Number(values[name]);
+    if (!(values[name] >= 1)) throw new RangeError(`--${name} must be a number, 1 or more`);
+  }
+  return values;
+}
+
+/** What some do at random: how often, of a hundred. */
+const FAULTS = { kill: 12, stop: 26, cut: 16, slow: 6, take: 24, stopServer: 6, restartServer: 10 };
+
+class Storm {
+  #kind;
+  #options;
+  #random;
+  #server;
+  #proxies = [];
+  #ends = [];
+  #children = new Set();
+  #next = 0;
+  #register = new Register();
+  #done = {};
+  #busy = new Set();
+  #progress = { held: 0, at: performance.now() };
+
+  constructor(kind, options) {
+    this.#kind = kind;
+    this.#options = options;
+    this.#random = createRandom(options.seed);
+  }
+
+  get #spec() {
+    return KINDS[this.#kind];
+  }
+
+  async run() {
+    this.#server = await this.#spec.start();
+    try {
+      const t = { after: (end) => this.#ends.push(end) };
+      for (let index = 0; index < PROXIES; index += 1) this.#proxies.push(await startProxy(t, this.#server.url));
+      await this.#rage();
+      await this.#finish();
+      await this.#lookAtRemains();
+    } finally {
+      for (const child of this.#children) signal(child, 'SIGKILL');
+      for (const end of this.#ends) end();
+      await this.#server.stop();
+    }
+    const { counts, violations } = this.#register;
+    return { counts: { processes: this.#next, ...this.#done, ...counts }, violations };
+  }
+
+  async #rage() {
+    const until = performance.now() + this.#options.seconds * 1000;
+    while (performance.now() < until) {
+      while (this.#children.size < this.#options.processes) this.#start();
+      await sleep(100 + this.#random.below(500));
+      this.#disturb();
+      const { held } = this.#register.counts;
+      if (held > this.#progress.held) this.#progress = { held, at: performance.now() };
+      if (performance.now() - this.#progress.at > PATIENCE_MS) {
+        this.#wrong(`nobody held anything for ${PATIENCE_MS} ms`);
+        return;
+      }
+    }
+  }
+
+  #start() {
+    const { names } = this.#options;
+    const way = this.#random.next();
+    const url = way < 0.6 ? this.#random.pick(this.#proxies).url : this.#server.url;
+    // etcd has no client that a module could give.
+    const isEnding = way > 0.8 && this.#kind !== 'etcd';
+    const connection = isEnding ? { module: path.join(__dirname, 'stores', 'ending-client.js') } : url;
+    const holder = this.#next++;
+    const options = { kind: this.#kind, connection, settings: this.#spec.settings, names, holder };
+    const args = [JSON.stringify({ ...options, seed: this.#random.below(2 ** 31) })];
+    const env = { ...process.env, SABLOCK_TORTURE_KIND: this.#kind, SABLOCK_TORTURE_URL: url };
+    const child = fork(path.join(__dirname, 'stores', 'child.js'), args, { execArgv: ['--no-warnings'], env });
+    child.holder = holder;
+    child.ended = new Promise((resolve) => {
+      child.once('exit', (code, ending) => {
+        this.#children.delete(child);
+        if (ending !== 'SIGKILL' && code !== 0) this.#wrong(`process ${holder} ended with ${code ?? ending}`);
+        resolve();
+      });
+    });
+    child.on('message', (message) => this.#hear(child, message));
+    this.#children.add(child);
+  }
+
+  #hear(child, { kind, id, entry, message }) {
+    if (kind === 'write') {
+      const isTaken = this.#register.write(entry);
+      if (child.connected) child.send({ id, isTaken }, () => {});
+    } else if (kind === 'wrong') this.#wrong(message);
+    else this.#register.note(kind);
+  }
+
+  #wrong(message) {
+    this.#register.violations.push(message);
+    console.log(`VIOLATION ${message}`);
+  }
+
+  #disturb() {
+    let chance = this.#random.below(100);
+    const fault = Object.keys(FAULTS).find((name) => {
+      chance -= FAULTS[name];
+      return chance < 0;
+    });
+    const acting = this.#act(fault).catch(() => {
+      // The server is away.
+    });
+    this.#busy.add(acting);
+    acting.then(() => this.#busy.delete(acting));
+  }
+
+  #count(what) {
+    this.#done[what] = (this.#done[what] ?? 0) + 1;
+  }
+
+  async #act(fault) {
+    const child = this.#random.pick([...this.#children]);
+    const proxy = this.#random.pick(this.#proxies);
+    const ms = this.#random.below(2 * LIMIT);
+    switch (fault) {
+      case 'kill':
+        signal(child, 'SIGKILL');
+        return this.#count('kills');
+      case 'stop':
+        signal(child, 'SIGSTOP');
+        this.#count('stops');
+        await sleep(ms);
+        return signal(child, 'SIGCONT');
+      case 'cut':
+        proxy.cut();
+        this.#count('cables cut');
+        await sleep(ms);
+        return proxy.heal();
+      case 'slow':
+        proxy.delay = this.#random.below(LIMIT / 10);
+        this.#count('slow lines');
+        await sleep(ms);
+        proxy.delay = 0;
+        return;
+      case 'take': {
+        const name = this.#random.pick(Object.keys(this.#spec.take));
+        await this.#spec.take[name](this.#server, this.#random);
+        return this.#count(name);
+      }
+      default:
+        return this.#disturbServer(fault, ms);
+    }
+  }
+
+  /** One after the other. */
+  #disturbServer(fault, ms) {
+    if (this.#isDisturbed) return Promise.resolve();
+    this.#isDisturbed = true;
+    const disturb = fault === 'restartServer' ? () => this.#restart(ms) : () => this.#stopServer(ms);
+    return disturb().finally(() => {
+      this.#isDisturbed = false;
+    });
+  }
+  #isDisturbed = false;
+
+  async #restart(ms) {
+    this.#count('servers killed');
+    await this.#server.kill();
+    await sleep(ms / 2);
+    await this.#server.start();
+  }
+
+  async #stopServer(ms) {
+    // PostgreSQL is many processes.
+    if (this.#server.pid === undefined) return;
+    this.#count('servers stopped');
+    const { pid } = this.#server;
+    signal({ pid }, 'SIGSTOP');
+    await sleep(ms);
+    signal({ pid }, 'SIGCONT');
+  }
+
+  /** All end what they have begun. */
+  async #finish() {
+    await Promise.all(this.#busy);
+    for (const child of this.#children) if (child.connected) child.send('finish', () => {});
+    const ends = Promise.all(Array.from(this.#children, (child) => child.ended));
+    await Promise.race([ends, sleep(PATIENCE_MS, undefined, { ref: false })]);
+    for (const child of this.#children) this.#wrong(`process ${child.holder} waits for ever`);
+  }
+
+  async #lookAtRemains() {
+    const store = require(`../lib/stores/${this.#kind}.js`)[this.#kind](this.#server.url, this.#spec.settings);
+    const manager = new LockManager({ store });
+    for (let index = 0; index < this.#options.names; index += 1) {
+      const name = `torture ${index}`;
+      await manager
+        .request(name, { timeout: 10 * LIMIT }, (lock) => lock.abandoned && lock.markConsistent())
+        .catch((error) => this.#wrong(`after all is over, nobody gets ${name}: ${error.message}`));
+    }
+    await manager.close();
+    let left;
+    for (const until = performance.now() + 10 * LIMIT; performance.now() < until; ) {
+      left = await this.#spec.left(this.#server);
+      if (left === 0) return;
+      await sleep(100);
+    }
+    this.#wrong(`the server knows ${left} requests when all is over`);
+  }
+}
+
+async function main() {
+  const options = readOptions(process.argv.slice(2));
+  let isWrong = false;
+  const leftOut = [];
+  for (const kind of options.store) {
+    if (!KINDS[kind].isThere) {
+      leftOut.push(kind);
+      continue;
+    }
+    const { counts, violations } = await new Storm(kind, options).run();
+    console.log(`${kind}, seed ${options.seed}, ${options.seconds} s, Node.js ${process.version}`);
+    for (const [what, count] of Object.entries(counts)) console.log(`  ${what.padEnd(22)} ${count}`);
+    console.log(violations.length === 0 ? '  Nothing wrong was found.' : `  ${violations.length} violations`);
+    isWrong ||= violations.length > 0;
+  }
+  if (leftOut.length > 0) console.log(`Left out, since the server is not installed: ${leftOut.join(', ')}.`);
+  process.exitCode = isWrong ? 1 : 0;
+}
+
+main();

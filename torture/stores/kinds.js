@@ -1,0 +1,75 @@
+// The stores of a run: how their servers start, what is done to them, and what must be left when all is over.
+
+const servers = require('../../__test__/helpers/servers.js');
+
+/** A tenth of what users have, and less: a lease, or three heartbeats. In milliseconds. */
+const LIMIT = 2000;
+
+const revokeSome = async (server, random) => {
+  const { leases = [] } = await server.call('lease/leases', {});
+  for (const { ID } of leases) if (random.next() < 0.3) await server.call('lease/revoke', { ID }).catch(() => {});
+};
+
+const keysOf = async (server) => {
+  const [key, range_end] = ['sablock/', 'sablock0'].map((text) => Buffer.from(text).toString('base64'));
+  const { kvs = [] } = await server.call('kv/range', { key, range_end });
+  return kvs.map((each) => ({ key: each.key, text: Buffer.from(each.key, 'base64').toString('latin1') }));
+};
+
+/** `take`: an administrator takes what some hold. `left`: how many requests the server knows. */
+exports.KINDS = {
+  postgres: {
+    isThere: servers.hasPostgres,
+    start: servers.startPostgres,
+    settings: { heartbeat: LIMIT / 3 },
+    take: {
+      pg_terminate_backend: (server) =>
+        server.query(
+          "select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'sablock' and random() < 0.3",
+        ),
+      pg_cancel_backend: (server) =>
+        server.query(
+          "select pg_cancel_backend(pid) from pg_stat_activity where application_name = 'sablock' and random() < 0.3",
+        ),
+    },
+    left: async (server) =>
+      Number((await server.query("select count(*) from pg_locks where locktype = 'advisory'"))[0].count),
+  },
+  redis: {
+    isThere: servers.hasRedis,
+    start: servers.startRedis,
+    settings: { lease: LIMIT },
+    take: {
+      'CLIENT KILL': (server, random) => {
+        const type = random.next() < 0.5 ? 'normal' : 'pubsub';
+        return server.run('CLIENT', 'KILL', 'TYPE', type, 'SKIPME', 'yes');
+      },
+      FLUSHALL: (server) => server.run('FLUSHALL'),
+      'SCRIPT FLUSH': (server) => server.run('SCRIPT', 'FLUSH'),
+    },
+    async left(server) {
+      const keys = await server.run('KEYS', '*:line');
+      const counts = await Promise.all(keys.map((key) => server.run('ZCARD', key)));
+      return counts.reduce((sum, number) => sum + Number(number), 0);
+    },
+  },
+  etcd: {
+    isThere: servers.hasEtcd,
+    start: servers.startEtcd,
+    settings: { lease: LIMIT },
+    take: {
+      'lease revoke': revokeSome,
+      async 'delete keys'(server, random) {
+        for (const { key } of await keysOf(server))
+          if (random.next() < 0.3) await server.call('kv/deleterange', { key });
+      },
+      async compaction(server) {
+        const { header } = await server.call('kv/range', { key: Buffer.from('x').toString('base64') });
+        await server.call('kv/compaction', { revision: header.revision });
+      },
+    },
+    left: async (server) => (await keysOf(server)).filter(({ text }) => !text.endsWith(':held')).length,
+  },
+};
+
+exports.LIMIT = LIMIT;

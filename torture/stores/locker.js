@@ -1,0 +1,158 @@
+// Asks for locks of a store in every way, writes to the register while it holds, and looks whether each loss was told.
+
+const { setTimeout: sleep } = require('node:timers/promises');
+const { LockManager } = require('../..');
+const { createRandom } = require('../processes/random.js');
+const { LIMIT } = require('./kinds.js');
+
+const stores = {
+  etcd: require('../../lib/stores/etcd.js').etcd,
+  postgres: require('../../lib/stores/postgres.js').postgres,
+  redis: require('../../lib/stores/redis.js').redis,
+};
+/** So long one who was refused may wait until it is told. A process that was stopped looks once more. */
+const TELL_MS = 5 * LIMIT;
+const EXPECTED = ['ERR_LOCK_TIMEOUT', 'ERR_LOCK_LOST', 'ERR_LOCK_STORE', 'ERR_LOCK_CLOSED', 'ERR_LOCK_DEADLOCK'];
+const cell = new Int32Array(new SharedArrayBuffer(4));
+const block = (ms) => Atomics.wait(cell, 0, 0, ms);
+
+class Locker {
+  #open;
+  #random;
+  #names;
+  #write;
+  #tell;
+  #holder;
+  #serial = 0;
+  #isOver = false;
+  #manager;
+
+  /** `write(entry)` returns whether the register takes it, or a promise of that; `tell(what, message)` goes to the parent. */
+  constructor({ kind, connection, settings, names, seed, holder }, { write, tell }) {
+    this.#open = () => new LockManager({ store: stores[kind](connection, settings) });
+    this.#manager = this.#open();
+    this.#random = createRandom(seed);
+    this.#names = names;
+    this.#holder = holder;
+    this.#write = write;
+    this.#tell = tell;
+  }
+
+  /** Until `finish()`. */
+  async run(tasks, isBlocking = false) {
+    const loop = async () => {
+      while (!this.#isOver) {
+        if (isBlocking) this.#block();
+        else await this.#ask();
+        // Its loop turns in any case.
+        await sleep(this.#random.below(5));
+      }
+    };
+    await Promise.all(Array.from({ length: tasks }, loop));
+    await this.#manager.close();
+  }
+
+  finish() {
+    this.#isOver = true;
+  }
+
+  get #mode() {
+    return this.#random.next() < 0.3 ? 'shared' : 'exclusive';
+  }
+
+  get #name() {
+    const name = () => `torture ${this.#random.below(this.#names)}`;
+    return this.#random.next() < 0.15 ? [...new Set([name(), name()])] : name();
+  }
+
+  async #ask() {
+    const chance = this.#random.next();
+    const options = { mode: this.#mode, fence: true };
+    if (chance < 0.1) options.ifAvailable = true;
+    else if (chance < 0.3) options.timeout = this.#random.below(40);
+    else if (chance < 0.4) options.timeout = this.#random.below(2 * LIMIT);
+    else if (chance < 0.55) options.signal = AbortSignal.timeout(this.#random.below(60));
+    const manager = this.#manager;
+    if (chance > 0.99) {
+      this.#manager = this.#open();
+      setTimeout(() => manager.close(), this.#random.below(50));
+    }
+    let lost = null;
+    try {
+      await manager.request(this.#name, options, async (held) => {
+        if (held === null) return;
+        for (const lock of [held].flat()) lost ??= await this.#hold(lock);
+      });
+      if (lost !== null) this.#tell('wrong', `the request of ${lost} was fulfilled though it was lost`);
+    } catch (error) {
+      this.#refuse(error);
+    }
+  }
+
+  /** Returns what was lost, or null. */
+  async #hold(lock) {
+    const entry = this.#begin(lock);
+    const writes = 1 + this.#random.below(3);
+    for (let write = 0; write < writes; write += 1) {
+      // Some hold for long, and meet what becomes of the store.
+      await sleep(this.#random.below(this.#random.next() < 0.04 ? LIMIT : 12));
+      // The loop is blocked beyond the lease: somebody else renews.
+      if (this.#random.next() < 0.005) block(1.5 * LIMIT);
+      if (await this.#write(entry)) continue;
+      const until = performance.now() + TELL_MS;
+      while (lock.locked && performance.now() < until) await sleep(20);
+      this.#judge(lock, entry);
+      return entry.text;
+    }
+    this.#tell('held');
+    return null;
+  }
+
+  #block() {
+    const options = { mode: this.#mode, fence: true };
+    if (this.#random.next() < 0.4) options.timeout = this.#random.below(100);
+    let lost = null;
+    try {
+      this.#manager.requestSync(this.#name, options, (held) => {
+        for (const lock of [held].flat()) {
+          const entry = this.#begin(lock);
+          block(this.#random.below(12));
+          if (this.#write(entry)) {
+            this.#tell('held');
+            continue;
+          }
+          const until = performance.now() + TELL_MS;
+          while (lock.locked && performance.now() < until) block(20);
+          this.#judge(lock, entry);
+          lost = entry.text;
+        }
+      });
+      if (lost !== null) this.#tell('wrong', `requestSync() of ${lost} returned though it was lost`);
+    } catch (error) {
+      this.#refuse(error);
+    }
+  }
+
+  #begin(lock) {
+    if (lock.abandoned && lock.mode === 'exclusive') lock.markConsistent();
+    this.#serial += 1;
+    const { name, fence, mode } = lock;
+    const holder = `${this.#holder}.${this.#serial}`;
+    return { name, fence: String(fence), holder, isShared: mode === 'shared', text: `${name}, ${fence} of ${holder}` };
+  }
+
+  /** It was refused. */
+  #judge(lock, { text }) {
+    if (lock.locked) this.#tell('wrong', `${text} was refused, and not told within ${TELL_MS} ms`);
+    else if (!lock.signal.aborted || lock.signal.reason.code !== 'ERR_LOCK_LOST') {
+      this.#tell('wrong', `${text} was lost, but its signal has the reason ${lock.signal.reason}`);
+    } else this.#tell('told');
+  }
+
+  #refuse(error) {
+    if (EXPECTED.includes(error.code) || error.name === 'AbortError' || error.name === 'TimeoutError') return;
+    this.#tell('wrong', error.stack);
+  }
+}
+
+exports.Locker = Locker;

@@ -1,0 +1,26 @@
+// The witness of a run on a store: for each name a register that refuses a fence below the last one. Whoever is refused has to have
+// been told that its lock was lost. It knows nothing of how the locks work.
+
+exports.Register = class Register {
+  /** By name: the last fence, and who wrote it. */
+  #last = new Map();
+  counts = { held: 0, written: 0, refused: 0, told: 0 };
+  violations = [];
+
+  /** Whether what `holder` writes is taken; who shares only reads. */
+  write({ name, fence, holder, isShared = false }) {
+    const own = BigInt(fence);
+    const last = this.#last.get(name) ?? { fence: 0n, holder };
+    const isTaken = own >= last.fence;
+    if (own === last.fence && !isShared && holder !== last.holder) {
+      this.violations.push(`two holders of ${name} have the fence ${fence}: ${last.holder} and ${holder}`);
+    }
+    if (isTaken && !isShared) this.#last.set(name, { fence: own, holder });
+    this.counts[isTaken ? 'written' : 'refused'] += 1;
+    return isTaken;
+  }
+
+  note(what) {
+    this.counts[what] += 1;
+  }
+};
