@@ -20,7 +20,7 @@ export interface PostgresOptions extends StoreOptions {
  *
  * @param connection - A URL (`postgres://user:password@host/database`); or the options of `pg`'s `Client`, which are copied; or
  *   `{ module }`, the absolute path of a module whose `connect()` returns a promise of a connected client, with `query()`, `on()`
- *   and `end()`.
+ *   and `end()`, whose keepalive it sets.
  * @throws `ERR_INVALID_ARG_TYPE` or `ERR_OUT_OF_RANGE` if an option is wrong.
  *
  * @example

@@ -24,8 +24,8 @@ export interface RedisOptions extends StoreOptions {
  * warned of it with the first request, once (`SABLOCK_STORE_EVICTS`).
  *
  * @param connection - A URL (`redis://user:password@host:6379`); or the options of the client that is installed, which are copied;
- *   or `{ module }`, the absolute path of a module whose `connect()` returns a promise of a connected client, a new one each time:
- *   for Sentinel, Cluster and tokens.
+ *   or `{ module }`, the absolute path of a module whose `connect()` returns a promise of a connected client, a new one each time,
+ *   whose keepalive it sets: for Sentinel, Cluster and tokens.
  * @throws `ERR_INVALID_ARG_TYPE` or `ERR_OUT_OF_RANGE` if an option is wrong.
  *
  * @example

@@ -35,8 +35,8 @@ exports.conform = ({ kind, make, skip, start, clear, count, lease }) => {
   beforeEach(() => started && clear(started));
   after(() => started?.stop());
 
-  const open = (t, settings = {}, connection = started.url) => {
-    const manager = new LockManager({ store: make(connection, { lease, ...settings }) });
+  const open = (t, settings = {}, connection = started.url, more = {}) => {
+    const manager = new LockManager({ store: make(connection, { lease, ...settings }), ...more });
     t.after(() => manager.close());
     return manager;
   };
@@ -78,6 +78,24 @@ exports.conform = ({ kind, make, skip, start, clear, count, lease }) => {
     await waits[1];
     assert.deepEqual(order, [0, 1]);
     assert.equal(await machines[1].do(unlock, 'one'), true);
+  });
+
+  test('who holds elsewhere is in the message of a timeout, of each request of the process', options, async (t) => {
+    const [here, there] = [open(t, { lease: 20_000 }, undefined, { allowMainThread: true }), await startMachine(t)];
+    await openThere(there, { lease: 20_000 });
+    await there.do(acquire, 'told', { mode: 'shared' });
+    const message = new RegExp(`It is held now, shared, by ${kind}-[^ ]*-${there.child.pid}-`);
+    const failures = [1, 2].map(() => here.acquireAsync('told', { timeout: 100 }));
+    for (const { reason } of await Promise.allSettled(failures)) assert.match(reason.message, message);
+    assert.throws(() => here.acquire('told', { timeout: 50 }), { code: 'ERR_LOCK_TIMEOUT', message });
+    await there.do(unlock, 'told');
+    await there.do(acquire, 'told');
+    await assert.rejects(here.acquireAsync('told', { timeout: 50 }), { message: /It is held now, exclusive, by / });
+    process.kill(started.pid, 'SIGSTOP');
+    t.after(() => process.kill(started.pid, 'SIGCONT'));
+    await assert.rejects(here.acquireAsync('told', { timeout: 50 }), {
+      message: /Another process holds it, or came before/,
+    });
   });
 
   test('shared locks are shared, and those behind an exclusive one that waits queue', options, async (t) => {

@@ -72,7 +72,10 @@ test('an exclusive lock keeps other processes out, and a free one lets them in',
     [],
     'only names that this process asks for are shown',
   );
-  await assert.rejects(here.acquireAsync('one', { timeout: 50 }), { code: 'ERR_LOCK_TIMEOUT' });
+  await assert.rejects(here.acquireAsync('one', { timeout: 50 }), {
+    code: 'ERR_LOCK_TIMEOUT',
+    message: /It is held now, exclusive, by postgres-\d+\./,
+  });
   assert.equal(await there.do(unlock, 'one'), true);
 });
 

@@ -26,6 +26,8 @@
 //     throws if the manager was closed;
 //   - `holderOf(name)`: `{ pid, threadId, heldMs }` of who holds it alone in another process, for messages; null if that is not
 //     known. May be missing; does not block;
+//   - `askHolders(name)`, `askHoldersBlocking(name)`: a promise of such rows as those of `query()`, or these, for messages; empty if
+//     that is not known soon. May be missing;
 //   - `query(names)`: a promise of `[{ name, mode, clientId, pid, threadId, heldMs }]`, holders in other processes; of a store
 //     only those of these names, which this process holds or asks for.
 //   A held lock is `{ abandoned, ended, fence, markConsistent(), unlock() }`: `abandoned` is false again after `markConsistent()`;

@@ -7,7 +7,7 @@ const { DeadlockError, corrupt, describe, noBackgroundThread, thenableResult, th
 const { isThenable } = require('../arguments.js');
 const { placeOf } = require('./errors.js');
 const { newLock, numberOf } = require('./held-lock.js');
-const { timedOut } = require('./holders.js');
+const { timeOutBlocking } = require('./holders.js');
 const { enterProcess, release, steal, takeReport } = require('./requests.js');
 const { startWatch } = require('./start-watch.js');
 
@@ -31,7 +31,7 @@ exports.obtainBlocking = (backend, name, options, verb, accept) => {
       break;
     case TIMED_OUT:
       if (ifAvailable) return null;
-      throw timedOut(backend, name, options, verb);
+      return timeOutBlocking(backend, name, options, verb);
     case DEADLOCK: {
       const error = new DeadlockError(placeOf(name), readCycle());
       tellDeadlock(lock, placeOf(name), error.cycle);

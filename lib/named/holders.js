@@ -12,16 +12,24 @@ const MOST = 5;
 const forSome = (heldMs) => `for ${Math.round(heldMs)} ms`;
 const nameThread = (threadId) => (threadId === thisThread ? 'this thread' : `thread ${threadId}`);
 
-/** Who holds the name now, as far as `query()` would know. */
-function describeHolders({ space, outer }, name) {
+function heldBy(mode, names) {
+  const more = names.length > MOST ? `; and ${names.length - MOST} more` : '';
+  return `It is held now, ${mode}, by ${names.slice(0, MOST).join('; by ')}${more}.`;
+}
+
+/** Who holds the name now, as far as `query()` would know; `elsewhere` are those of whom a store has said so. */
+function describeHolders({ space, outer }, name, elsewhere) {
   const rows = binding.nameHolders(space, name);
   // In a thread that is ending Node.js lets nobody make objects.
   if (rows === undefined) return 'Who holds it now is not known, because this thread is ending.';
   const inside = rows.filter(({ isIn }) => isIn);
   if (inside.length > 0) {
-    const shown = inside.slice(0, MOST).map(({ threadId, heldMs }) => `${nameThread(threadId)}, ${forSome(heldMs)}`);
-    const more = inside.length > MOST ? `; and ${inside.length - MOST} more` : '';
-    return `It is held now, ${MODES[inside[0].mode]}, by ${shown.join('; by ')}${more}.`;
+    const names = inside.map(({ threadId, heldMs }) => `${nameThread(threadId)}, ${forSome(heldMs)}`);
+    return heldBy(MODES[inside[0].mode], names);
+  }
+  if (elsewhere.length > 0) {
+    const names = elsewhere.map(({ clientId }) => clientId);
+    return heldBy(elsewhere[0].mode, names);
   }
   const other = outer === null ? undefined : outer.holderOf?.(name);
   if (other != null) {
@@ -38,7 +46,25 @@ function describeHolders({ space, outer }, name) {
 }
 
 /** `limit` is the time that was given for several names, of which this is one. */
-exports.timedOut = (backend, name, { timeout, limit = timeout }, verb) => {
+function timedOut(backend, name, { timeout, limit = timeout }, verb, elsewhere) {
   const advice = 'Wait longer, or ask with { ifAvailable: true }, which does not wait.';
-  return new TimeoutError(placeOf(name), limit, verb, describeHolders(backend, name), advice);
+  return new TimeoutError(placeOf(name), limit, verb, describeHolders(backend, name, elsewhere), advice);
+}
+
+/** Whether only a store may know. */
+const isElsewhere = ({ outer, space }, name) =>
+  outer?.askHolders !== undefined && !binding.nameHolders(space, name)?.some(({ isIn }) => isIn);
+
+/** Throws that the request has timed out; or a promise rejects with it, once the store has said who holds the name. */
+exports.timeOut = (backend, name, options, verb) => {
+  const fail = (elsewhere) => {
+    throw timedOut(backend, name, options, verb, elsewhere);
+  };
+  return isElsewhere(backend, name) ? backend.outer.askHolders(name).then(fail) : fail([]);
+};
+
+/** The same for a thread that blocks, which throws it. */
+exports.timeOutBlocking = (backend, name, options, verb) => {
+  const elsewhere = isElsewhere(backend, name) ? backend.outer.askHoldersBlocking(name) : [];
+  throw timedOut(backend, name, options, verb, elsewhere);
 };

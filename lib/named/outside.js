@@ -5,7 +5,7 @@ const { binding, thread } = require('../engine/thread.js');
 const { lazily } = require('../load/lazily.js');
 const { giveBack, noteEnd, numberOf, setFence, setOuter } = require('./held-lock.js');
 const { MODES } = require('./options.js');
-const { timedOut } = require('./holders.js');
+const { timeOut, timeOutBlocking } = require('./holders.js');
 const { startWatch } = require('./start-watch.js');
 
 const signals = lazily(() => require('../engine/signals.js'));
@@ -70,7 +70,7 @@ async function wait(request) {
     }
     if (held === null && !options.ifAvailable) {
       status = TIMED_OUT;
-      throw timedOut(backend, lock.name, options, request.verb);
+      await timeOut(backend, lock.name, options, request.verb);
     }
   } catch (error) {
     withdraw(request, options.signal?.aborted ? 'aborted' : status);
@@ -117,7 +117,7 @@ exports.enterBlocking = (request) => {
   }
   if (waited === null) {
     request.watch?.end(TIMED_OUT);
-    throw timedOut(backend, lock.name, options, request.verb);
+    timeOutBlocking(backend, lock.name, options, request.verb);
   }
   enterWith(request, waited);
   binding.noteNameIn(numberOf(lock), true);

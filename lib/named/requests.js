@@ -4,7 +4,7 @@ const { binding, thread } = require('../engine/thread.js');
 const { PendingWait } = require('../engine/pending-wait.js');
 const { describe, noBackgroundThread } = require('../errors.js');
 const { lazily } = require('../load/lazily.js');
-const { timedOut } = require('./holders.js');
+const { timeOut } = require('./holders.js');
 const { lostBecause, placeOf, stolen } = require('./errors.js');
 const { giveBack, isStolen, lossOf, newLock, noteEnd, setFence, setGranted, whenStolen } = require('./held-lock.js');
 const { startWatch } = require('./start-watch.js');
@@ -97,9 +97,7 @@ class NamedWait extends PendingWait {
   #settle(status, later) {
     const { backend, lock, options, verb } = this.request;
     if (status === TIMED_OUT) {
-      this.fail(() => {
-        throw timedOut(backend, lock.name, options, verb);
-      });
+      this.fail(() => timeOut(backend, lock.name, options, verb));
       this.request.watch?.end(status);
       this.stopListening();
       return;
@@ -177,7 +175,13 @@ exports.obtain = (backend, name, options, use, verb) => {
   const status = options.steal ? steal(backend.space, name) : binding.requestName(backend.space, name, mode, 0, false);
   if (status === TIMED_OUT) {
     if (options.ifAvailable) return settled.then(() => use(null));
-    if (timeout <= 0) return Promise.reject(timedOut(backend, name, options, verb));
+    if (timeout <= 0) {
+      try {
+        return timeOut(backend, name, options, verb);
+      } catch (error) {
+        return Promise.reject(error);
+      }
+    }
     return new NamedWait(toRequest(backend, lock, options, use, verb)).enqueue();
   }
   const number = record[NUMBER];

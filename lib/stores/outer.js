@@ -14,7 +14,7 @@ const { Exclusive, Shared } = binding.NameMode;
 const { FenceHigh, FenceLow, Number: NUMBER } = binding.Field;
 const { GRANTED, INTERRUPTED, STORE_FAILED, STORE_LOST } = binding;
 
-/** For so long the end of a process waits until its releases are sent, in milliseconds. */
+/** For so long the end of a process waits until its releases are sent, and a message for who holds a name, in milliseconds. */
 const LAST_MS = 100;
 
 /** A lock that the store has granted to this thread. */
@@ -261,6 +261,19 @@ class StoreOuter {
     return this.call('query', { names });
   }
 
+  /** As `query`, as far as the store says it soon, for messages. Never rejects. */
+  async askHolders(name) {
+    if (this.#isClosed || this.#opened < 0) return [];
+    return (await this.#callOpen('query', { names: [name] }, true, LAST_MS).catch(() => null)) ?? [];
+  }
+
+  askHoldersBlocking(name) {
+    if (this.#isClosed || this.#opened < 0) return [];
+    const number = this.#askCall({ call: 'query', names: [name] });
+    if (binding.waitStore(number, LAST_MS) !== GRANTED) return [];
+    return this.#takeCalled(number);
+  }
+
   /** What the keeper's method returns. */
   async call(call, parameters = {}) {
     this.check();
@@ -275,19 +288,23 @@ class StoreOuter {
 
   /** The process ends: what was released is sent, and so long it waits. */
   flush() {
-    const payload = JSON.stringify({ call: 'flush' });
-    binding.waitStore(binding.askStore(this.desk, this.#space, CALL, '', Exclusive, 0, payload), LAST_MS);
+    binding.waitStore(this.#askCall({ call: 'flush' }), LAST_MS);
   }
 
-  #callOpen(call, parameters, ref = true) {
-    const payload = JSON.stringify({ call, ...parameters });
-    const number = binding.askStore(this.desk, this.#space, CALL, '', Exclusive, 0, payload);
-    const conclude = () => {
-      const text = binding.takeStoreText();
-      binding.releaseStore(number, false);
-      return JSON.parse(text);
-    };
-    return new StoreWait(this, number, Infinity, ref, conclude).promise;
+  #askCall(payload) {
+    return binding.askStore(this.desk, this.#space, CALL, '', Exclusive, 0, JSON.stringify(payload));
+  }
+
+  #takeCalled(number) {
+    const text = binding.takeStoreText();
+    binding.releaseStore(number, false);
+    return JSON.parse(text);
+  }
+
+  /** The promise is of null if there is no answer in time. */
+  #callOpen(call, parameters, ref = true, timeout = Infinity) {
+    const number = this.#askCall({ call, ...parameters });
+    return new StoreWait(this, number, timeout, ref, () => this.#takeCalled(number)).promise;
   }
 
   /** Ends what this manager holds and waits for. */

@@ -1,6 +1,7 @@
 // What the keepers of all stores do alike: they connect again, make a request again while its time lasts, and give a lease up before
 // its end.
 
+const { hostname } = require('node:os');
 const { storeError } = require('./errors.js');
 const { Reach } = require('./events.js');
 
@@ -118,6 +119,9 @@ exports.Connection = class {
 };
 
 const closed = () => storeError('This store was closed.');
+
+/** This process, for those who look from elsewhere. */
+exports.OURS = `${hostname().replace(/[^\w.-]/g, '')}-${process.pid}`;
 
 /** Of a lease, what a client gives up before the server does, in milliseconds. */
 exports.marginOf = (lease) => Math.min(Math.max(lease / 20, 10), 1000);

@@ -218,12 +218,12 @@ class EtcdKeeper {
       const alone = line.findIndex(({ isShared }) => !isShared);
       return line
         .slice(0, alone < 0 ? line.length : Math.max(alone, 1))
-        .map(({ key, isShared }) => ({ id: key.split('/').at(-1).split('-')[0], isShared }))
+        .map((place) => ({ ...place, id: place.key.split('/').at(-1).split('-')[0] }))
         .filter(({ id }) => id !== session.id)
-        .map(({ id, isShared }) => ({
+        .map(({ id, isShared, process }) => ({
           name: names[index],
           mode: isShared ? 'shared' : 'exclusive',
-          clientId: `etcd-${id}`,
+          clientId: `etcd-${process}-${id}`,
           pid: -1,
           threadId: -1,
           heldMs: -1,

@@ -1,5 +1,6 @@
 // A request in etcd, and the keys that stand for it.
 
+const { OURS } = require('../retry.js');
 const { toBase64, toText } = require('./gateway.js');
 
 const EXCLUSIVE = 'x';
@@ -9,7 +10,12 @@ const SHARED = 's';
 const under = (prefix) => ({ key: toBase64(prefix), range_end: toBase64(`${prefix.slice(0, -1)}0`) });
 const inOrder = (prefix) => ({ request_range: { ...under(prefix), sort_order: 'ASCEND', sort_target: 'CREATE' } });
 
-const readLine = (kvs) => kvs.map(({ key, value }) => ({ key: toText(key), isShared: toText(value) === SHARED }));
+/** The keys of the requests, in order; `process` is whose it is. */
+const readLine = (kvs) =>
+  kvs.map(({ key, value }) => {
+    const [kind, process] = toText(value).split(' ');
+    return { key: toText(key), isShared: kind === SHARED, process };
+  });
 
 /** A request in etcd. */
 class Place {
@@ -41,7 +47,7 @@ class Place {
   }
 
   get kind() {
-    return toBase64(this.isShared ? SHARED : EXCLUSIVE);
+    return toBase64(`${this.isShared ? SHARED : EXCLUSIVE} ${OURS}`);
   }
 
   /** Its mark, beside its prefix. */

@@ -4,7 +4,7 @@
 const { createHash, randomBytes } = require('node:crypto');
 const { binding } = require('../../engine/thread.js');
 const { storeError } = require('../errors.js');
-const { Connection, marginOf, pauses } = require('../retry.js');
+const { Connection, OURS, marginOf, pauses } = require('../retry.js');
 const { TAKEN, UNREACHABLE } = require('../verbs.js');
 const { connect } = require('./client.js');
 const { warnOfEviction } = require('./eviction.js');
@@ -55,7 +55,7 @@ class RedisKeeper {
       (link) => link.end(),
     );
     this.#desk = desk;
-    this.#channel = `${this.#settings.namespace}:${randomBytes(12).toString('base64url')}`;
+    this.#channel = `${this.#settings.namespace}:${OURS}-${randomBytes(12).toString('base64url')}`;
   }
 
   lock(ticket) {
