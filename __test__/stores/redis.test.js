@@ -156,6 +156,20 @@ test('a user who may not read the settings of the server gets locks all the same
   assert.equal(await open(t, {}, url).request('modest', () => 'granted'), 'granted');
 });
 
+test('replicas: a grant that none has is given back, and what is held meanwhile is kept', options, async (t) => {
+  const replica = await startRedis(['--replicaof', '127.0.0.1', String(server().port)]);
+  t.after(() => replica.stop());
+  await seen(async () => /state=online/.test(await server().run('INFO', 'replication')));
+  const here = open(t, { replicas: 1 });
+  const lock = await here.acquireAsync('replicated');
+  await replica.kill();
+  const names = Array.from({ length: 8 }, (_, index) => `not replicated ${index}`);
+  const waits = names.map((name) => here.acquireAsync(name, { timeout: 3 * LEASE }));
+  for (const { reason } of await Promise.allSettled(waits)) assert.equal(reason.code, 'ERR_LOCK_TIMEOUT');
+  assert.equal(lock.unlock(), true);
+  await seen(async () => (await tickets()) === 0);
+});
+
 test('bad options are refused before anything is connected', () => {
   assert.throws(() => redis('x', { lease: 1 }), { code: 'ERR_OUT_OF_RANGE' });
   for (const renew of [9, 751]) assert.throws(() => redis('x', { lease: 1500, renew }), { code: 'ERR_OUT_OF_RANGE' });

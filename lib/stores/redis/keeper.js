@@ -41,6 +41,11 @@ class RedisKeeper {
   /** By which the server tells this keeper of grants. */
   #channel;
   #lastId = 0;
+  /** How long replicas are waited for, so that no renewal is late for it. */
+  #patience;
+  #lastAsked = Promise.resolve();
+  /** What is asked once that is answered. */
+  #nextAsked = null;
   /** By id: those that wait, and those that hold. */
   #places = new Map();
   #counts = { grants: 0, renewals: 0, losses: 0, roundTripMs: null };
@@ -55,6 +60,8 @@ class RedisKeeper {
       (link) => link.end(),
     );
     this.#desk = desk;
+    const { connectTimeout, renew, replicas } = this.#settings;
+    this.#patience = replicas > 0 ? Math.ceil(Math.min(connectTimeout, renew / 2)) : 0;
     this.#channel = `${this.#settings.namespace}:${OURS}-${randomBytes(12).toString('base64url')}`;
   }
 
@@ -92,7 +99,7 @@ class RedisKeeper {
   async #enter(place, ticket, fence) {
     const { replicas } = this.#settings;
     if (replicas > 0) {
-      const reached = Number(await this.#send(['WAIT', String(replicas), String(this.#settings.connectTimeout)]));
+      const reached = Number(await this.#askReplicas());
       if (reached < replicas) {
         this.#leave(place, '');
         throw storeError(`Of ${replicas} replicas of Redis, ${reached} have the lock: it was given back.`);
@@ -104,6 +111,17 @@ class RedisKeeper {
     this.#watch(place);
     this.#counts.grants += 1;
     return { lease: place.lease, fence: ticket.wantsFence ? BigInt(fence) : 0n, abandoned: place.isMarked };
+  }
+
+  /** How many replicas have what was written so far. Meanwhile the server reads nothing else of this connection: so one asks for all. */
+  #askReplicas() {
+    this.#nextAsked ??= this.#lastAsked.then(() => {
+      this.#nextAsked = null;
+      const answer = this.#send(['WAIT', String(this.#settings.replicas), String(this.#patience)]);
+      this.#lastAsked = answer.catch(() => {});
+      return answer;
+    });
+    return this.#nextAsked;
   }
 
   cancel(ticket) {
@@ -294,9 +312,7 @@ class RedisKeeper {
 
   async #send(args) {
     const link = this.#connection.current ?? (await this.#connection.get());
-    const { connectTimeout, replicas } = this.#settings;
-    // What is asked of replicas keeps all behind it waiting.
-    const limit = replicas > 0 ? 2 * connectTimeout : connectTimeout;
+    const limit = this.#settings.connectTimeout + 2 * this.#patience;
     // A server that does not answer is not there, whatever its connection says.
     let isAnswered = false;
     const fail = () => isAnswered || link.fail(storeError(`Redis has not answered within ${limit} ms.`));
