@@ -139,7 +139,11 @@ class Holds {
 
   #remove(hold) {
     const { active } = this;
-    const index = active[active.length - 1] === hold ? active.length - 1 : active.indexOf(hold);
+    if (active[active.length - 1] === hold) {
+      active.pop();
+      return;
+    }
+    const index = active.indexOf(hold);
     if (index >= 0) active.splice(index, 1);
   }
 

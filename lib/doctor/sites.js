@@ -20,18 +20,18 @@ const MOST_SITES = 20_000;
 
 const toFrames = (_, frames) => frames;
 
-/** Runs `act` with the settings of stacks of this thread, which are the user's, changed. */
-function withSettings(limit, prepare, act) {
-  const restore = [
-    swap('stackTraceLimit', limit),
-    prepare === undefined ? () => {} : swap('prepareStackTrace', prepare),
-  ];
+/** Runs `act` with a setting of stacks of this thread, which is the user's, changed. */
+function withSetting(name, value, act) {
+  const restore = swap(name, value);
   try {
     return act();
   } finally {
-    for (const undo of restore) undo();
+    restore();
   }
 }
+
+/** The frames of what was captured, unread. */
+const framesOf = (holder) => withSetting('prepareStackTrace', toFrames, () => holder.stack);
 
 /** Changes a setting; returns what changes it back. */
 const swap = process.versions.bun === undefined ? swapProperty : swapValue;
@@ -57,10 +57,13 @@ function swapValue(name, value) {
 
 /** The frames below the function `below`, with the async functions that await them. */
 const framesBelow = (below, limit) =>
-  withSettings(limit, toFrames, () => {
+  withSetting('stackTraceLimit', limit, () => {
     const holder = {};
-    Error.captureStackTrace(holder, below);
-    return Array.isArray(holder.stack) ? holder.stack : [];
+    const frames = withSetting('prepareStackTrace', toFrames, () => {
+      Error.captureStackTrace(holder, below);
+      return holder.stack;
+    });
+    return Array.isArray(frames) ? frames : [];
   });
 
 /** The frames of the caller's stack. */
@@ -70,19 +73,24 @@ exports.readStack = (limit = MOST_FRAMES) => framesBelow(exports.readStack, limi
 const isReadLater = (() => {
   const holder = {};
   Error.captureStackTrace(holder);
-  return Array.isArray(withSettings(HOLD_FRAMES, toFrames, () => holder.stack));
+  return Array.isArray(framesOf(holder));
 })();
 
-/** What is captured now can be read later. */
+/** What is captured now can be read later; null if that fails. V8 walks each call on its way, inlined or not: there are few. */
 function capture(below) {
-  if (!isReadLater) return { stack: framesBelow(below, HOLD_FRAMES) };
-  const { stackTraceLimit } = Error;
-  const holder = {};
-  Error.stackTraceLimit = HOLD_FRAMES;
-  Error.captureStackTrace(holder, below);
-  Error.stackTraceLimit = stackTraceLimit;
-  return holder;
+  try {
+    if (!isReadLater) return { stack: framesBelow(below, HOLD_FRAMES) };
+    const { stackTraceLimit } = Error;
+    const holder = {};
+    Error.stackTraceLimit = HOLD_FRAMES;
+    Error.captureStackTrace(holder, below);
+    Error.stackTraceLimit = stackTraceLimit;
+    return holder;
+  } catch {
+    return null;
+  }
 }
+const captureNothing = () => null;
 
 const INTERNAL = /^(?:node|ext|bun|internal):/;
 
@@ -142,20 +150,18 @@ function toFrame(line) {
 class Sites {
   #ids = new Map();
   #areKept;
+  /** What `read` makes the number of; null if places are left out. Called with the function above which nothing is of interest. */
+  capture;
 
   constructor(areKept) {
     this.#areKept = areKept;
-  }
-
-  /** What `read` makes the number of; null if places are left out. `below` is the function above which nothing is of interest. */
-  capture(below) {
-    return this.#areKept ? capture(below) : null;
+    this.capture = areKept ? capture : captureNothing;
   }
 
   /** The number of what was captured; 0 if it is not known. */
   read(holder) {
     if (holder === null) return 0;
-    const frames = withSettings(MOST_FRAMES, toFrames, () => holder.stack);
+    const frames = isReadLater ? framesOf(holder) : holder.stack;
     return Array.isArray(frames) ? this.#numberOf(frames) : 0;
   }
 

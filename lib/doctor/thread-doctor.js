@@ -24,6 +24,8 @@ class ThreadDoctor {
   /** The holds of held locks. */
   holdOf = new WeakMap();
   sites;
+  /** Captures where a verb was called. */
+  trace;
   holds;
   order = null;
   waits;
@@ -41,6 +43,7 @@ class ThreadDoctor {
     const { lockOrder, deadlocks, leaks, longHoldMs, places, trace } = options;
     this.#options = options;
     this.sites = new Sites(places);
+    this.trace = this.sites.capture;
     this.holds = new Holds(this.sites, longHoldMs, trace);
     // Only these need to know who holds what.
     this.#isTracking = lockOrder || deadlocks || leaks || trace;
@@ -263,10 +266,6 @@ class ThreadDoctor {
     } finally {
       this.isBusy = isBusy;
     }
-  }
-
-  trace(below) {
-    return this.sites.capture(below);
   }
 
   /** A hold that a call has taken, with a guard or a promise of one. */

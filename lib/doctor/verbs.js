@@ -51,9 +51,9 @@ const KINDS = {
         if (args.length > at) args[at] = options.of(args[at]);
         const result = doctor.inside(original, this, args);
         if (result === false || result === null) return result;
+        const trace = doctor.trace(method);
         doctor.quietly(() => {
           const info = doctor.locks.ofWord(wordOf(this));
-          const trace = doctor.trace(method);
           if (options.isEndless) doctor.order?.blocking(info, trace);
           doctor.began(info, isRow ? info.address + 4 * args[0] : info.address, how, trace, result);
         });
@@ -69,10 +69,11 @@ const KINDS = {
       method(...args) {
         const result = doctor.isBusy ? Reflect.apply(original, this, args) : doctor.inside(original, this, args);
         if (doctor.isBusy || result === false || result === null) return result;
+        const trace = doctor.trace(method);
         doctor.quietly(() => {
           const info = doctor.locks.ofWord(wordOf(this));
           const address = isRow ? info.address + 4 * args[0] : info.address;
-          doctor.began(info, address, how, doctor.trace(method), result);
+          doctor.began(info, address, how, trace, result);
         });
         return result;
       },
@@ -94,11 +95,11 @@ const KINDS = {
         });
         const promise = doctor.inside(original, this, args);
         if (seen === null) return promise;
+        const { last } = doctor.waits;
+        const trace = last === null ? doctor.trace(method) : last.site;
         doctor.quietly(() => {
           const { word, info, before } = seen;
-          const { last } = doctor.waits;
           const address = isRow ? info.address + 4 * args[0] : info.address;
-          const trace = last === null ? doctor.trace(method) : last.site;
           const sighting = options.isEndless ? (doctor.order?.awaiting(info, trace) ?? null) : null;
           const begin = () => {
             doctor.began(info, address, how, trace, promise).sighting = sighting;
