@@ -2,7 +2,7 @@
 // workers are terminated at random and replaced: the holds of a reader that ends go back by themselves, so that the writer always
 // gets in, and no reader ever sees an entry that is half-written.
 
-const { Worker, isMainThread, workerData } = require('node:worker_threads');
+const { Worker, isMainThread, parentPort, workerData } = require('node:worker_threads');
 const { RwLock } = require('..');
 
 const ENTRIES = 64;
@@ -19,6 +19,7 @@ function look(buffer) {
   const rw = new RwLock(buffer, 0, { name: 'cache' });
   const counts = new Int32Array(buffer, LOOKS, 2);
   const cache = new Int32Array(buffer, CACHE, ENTRIES);
+  parentPort.postMessage('reads from now on');
   for (;;) {
     rw.read.executeLockedSync(() => {
       if (cache.some((entry) => entry !== cache[0])) Atomics.add(counts, 1, 1);
@@ -38,7 +39,7 @@ async function main() {
   const keepOneReading = async () => {
     while (!isOver) {
       const worker = new Worker(__filename, { workerData: buffer });
-      await new Promise((resolve) => worker.once('online', resolve));
+      await new Promise((resolve) => worker.once('message', resolve));
       await new Promise((resolve) => setTimeout(resolve, Math.random() * LONGEST_LIFE_MS));
       await worker.terminate();
       ended += 1;

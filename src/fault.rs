@@ -297,6 +297,8 @@ faults! {
     ArenaKeepsItsChunks: units "engine::arena::tests::memory_follows_the_number_of_entries",
 
     // The lock doctor.
+    /// A hold that was away in the wait of a condition counts as held meanwhile.
+    AwayCountsAsHeld: units "doctor::state::tests::a_hold_that_was_away_began_when_it_came_back_though_the_watchdog_did_not_look_meanwhile",
     /// Two orders that a common outer lock keeps apart are a cycle.
     GatesAreIgnored: units "doctor::order::tests::a_lock_that_is_held_at_both_edges_is_a_gate",
     /// Of each order, what was held at the first sighting is taken for what is always held.

@@ -266,7 +266,8 @@ test('--import and NODE_OPTIONS reach the program too', PRELOADS, async () => {
   const ways = [{ args: ['--import', url] }, { args: [], env: { NODE_OPTIONS: `--require ${DOCTOR}` } }];
   for (const { args, env } of ways) {
     const { stderr } = await run([...args, file], { env });
-    assert.match(stderr, /^sablock doctor: 1 lock order that can deadlock$/m);
+    // On a busy machine a hold may be long.
+    assert.match(stderr, /^sablock doctor: 1 lock order that can deadlock\b/m);
   }
 });
 

@@ -215,9 +215,9 @@ test(
       const [entry] = about(doctor.report().contention, mutexes[0]);
       assert.ok(measured.length >= 10, `only ${measured.length} waits`);
       // Every wait that the clock saw, and short ones that it cannot tell from a free lock. The clock saw as well how long a
-      // thread that was let in waited for a processor: on a busy machine that is some of it.
+      // thread that was let in waited for a processor: on a busy machine that may be most of it.
       const counted = entry.totalMs - before;
-      assert.ok(counted >= 0.75 * total && counted <= 1.05 * total, `${counted} of ${total} ms`);
+      assert.ok(counted >= 0.25 * total && counted <= 1.05 * total, `${counted} of ${total} ms`);
       assert.ok(entry.waits >= measured.length);
       assert.ok(entry.maxMs <= entry.totalMs);
       const sum = (delays, key) => delays.reduce((before, delay) => before + delay[key], 0);

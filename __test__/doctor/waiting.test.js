@@ -5,11 +5,14 @@ const { execFileSync } = require('node:child_process');
 const path = require('node:path');
 const { test } = require('node:test');
 const { DOCTOR, about, namedMutexes, sleep, withDoctor } = require('../helpers/doctor.js');
+const { limit } = require('../helpers/limits.js');
 const { needs } = require('../helpers/runtime.js');
 const { watched } = require('../helpers/threads.js');
 const { Condition, Latch, Mutex, Semaphore } = require('../../index.js');
 
-const STUCK = { stuckMs: 60, longHoldMs: Infinity, likelyMs: Infinity };
+/** Long enough that a thread on a slow machine can say where it holds. */
+const STUCK_MS = limit(60);
+const STUCK = { stuckMs: STUCK_MS, longHoldMs: Infinity, likelyMs: Infinity };
 const QUIET = { stuckMs: Infinity, longHoldMs: Infinity };
 const memory = (bytes) => new SharedArrayBuffer(bytes);
 
@@ -34,9 +37,9 @@ test(
 test(
   'a pool whose permits go round is not stuck, though somebody always waits',
   watched(() =>
-    withDoctor({ ...STUCK, stuckMs: 500 }, async (doctor) => {
+    withDoctor({ ...STUCK, stuckMs: 8 * STUCK_MS }, async (doctor) => {
       const pool = new Semaphore(memory(4), 0, 1, { name: 'busy pool' });
-      const until = performance.now() + 1500;
+      const until = performance.now() + 24 * STUCK_MS;
       const work = async () => {
         while (performance.now() < until) await pool.execute(() => sleep(5));
       };
@@ -56,13 +59,13 @@ test(
       const condition = new Condition(memory(4), 0, { name: 'news' });
       await mutex.lockAsync();
       const waits = [latch.waitAsync(), condition.waitAsync(mutex)];
-      await sleep(200);
+      await sleep(3 * STUCK_MS);
       const { stuck, waiting } = doctor.report();
       assert.deepEqual(about(stuck, latch).concat(about(stuck, condition)), []);
       for (const lock of [latch, condition]) {
         const [{ waiter, waitedMs, holders, outside }] = about(waiting, lock);
         assert.match(waiter.stack[0], /waiting\.test\.js/);
-        assert.ok(waitedMs >= 190);
+        assert.ok(waitedMs >= 2 * STUCK_MS);
         assert.deepEqual([holders, outside], [[], null]);
       }
       latch.countDown();
@@ -78,7 +81,7 @@ test(
   'every hold has its place, the hundredth too',
   needs('async frames'),
   watched(() =>
-    withDoctor({ ...QUIET, stuckMs: 60 }, async (doctor) => {
+    withDoctor({ ...QUIET, stuckMs: STUCK_MS }, async (doctor) => {
       const [mutex] = namedMutexes(1);
       for (let round = 0; round < 100; round++) {
         await mutex.lockAsync();

@@ -354,8 +354,8 @@ for (const ending of Object.keys(ENDS)) {
               (kind === undefined || seen.kind === kind) &&
               seen.waiters.some(({ threadId }) => threadId === worker.threadId),
           );
-        // A thread that runs on behind an uncaught error waits for no longer than a slice.
-        const isOver = () => threads.flags[THREW] === 1;
+        // A thread that runs on behind an uncaught error waits for no longer than a slice; one that calls `process.exit()`, not long.
+        const isOver = () => threads.flags[THREW] === 1 || threads.flags[ENDING] === 1;
         const isQueued = (kind) => threads.until(`it waits ${kind ?? ''}`, () => isHere(kind) || isOver());
         await (side.queued?.(isQueued, worker.threadId, isOver) ?? isQueued());
         // Of terminate() the end has begun when it returns: nobody awaits that it is over.

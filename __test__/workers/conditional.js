@@ -80,11 +80,13 @@ const actions = {
     const next = mutex.acquire();
     return [answered, lost.locked, lost.unlock(), next.unlock(), mutex.isHeldByThisThread];
   },
-  lockOther() {
+  /** Holds the mutex and locks the other one; answers what comes of that. */
+  async lockOther() {
     mutex.lock();
-    other.lock();
-    other.unlock();
+    const answered = await codeOf(() => other.lock());
+    if (other.isHeldByThisThread) other.unlock();
     mutex.unlock();
+    return answered;
   },
   /** Locks the mutex, and has a subscriber lock it first; answers what comes of both. */
   async lockTwice(timeout) {

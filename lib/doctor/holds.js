@@ -170,7 +170,8 @@ class Holds {
   /** It is held again. */
   resume(hold) {
     if (!hold.isActive || hold.slot >= 0) return;
-    hold.since = this.#now();
+    // The core's clock may be late: by this time the core sees that the hold was away.
+    hold.since = performance.now();
     this.active.push(hold);
     this.#show(hold);
   }

@@ -110,7 +110,7 @@ impl State {
         let mut all = self.long_holds.clone();
         for (thread, table) in self.tables.iter().filter(|(_, table)| !table.has_ended) {
             for hold in table.read().iter().filter(|hold| !self.is_permit(hold.lock)) {
-                let held = self.first_seen.get(&hold.serial).map_or(Duration::ZERO, |since| sync::since(*since));
+                let held = self.seen_for(hold);
                 if held >= self.options.long_hold {
                     all.push(hold.ended(*thread, held));
                 }

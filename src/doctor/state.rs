@@ -122,10 +122,19 @@ impl State {
     /// A hold has ended that seemed long by the clock that the watchdog keeps. If it has stalled, the clock was wrong: so only what
     /// it has seen counts.
     pub fn end_long_hold(&mut self, serial: HoldSerial, lock: LockId, thread: ThreadId, site: SiteId) {
-        let Some(held) = self.first_seen.get(&serial).map(|since| sync::since(*since)) else { return };
+        let Some(table) = self.tables.get(&thread) else { return };
+        let Some(hold) = table.read().into_iter().find(|hold| hold.serial == serial) else { return };
+        let held = self.seen_for(&hold);
         if held >= self.options.long_hold / 8 * 7 && !self.is_permit(lock) {
             self.note_long_hold(EndedHold { lock, place: (thread, site), held, is_terminated: false });
         }
+    }
+
+    /// For how long the watchdog has seen it. A hold that was away in between, during the wait of a condition, began when it came
+    /// back: the watchdog need not have looked meanwhile.
+    pub(crate) fn seen_for(&self, hold: &TrackedHold) -> Duration {
+        let first_seen = self.first_seen.get(&hold.serial);
+        first_seen.map_or(Duration::ZERO, |seen| sync::since(if fault!(AwayCountsAsHeld) { *seen } else { hold.since.max(*seen) }))
     }
 
     /// Who holds what is at an address, as far as that is tracked.
@@ -240,5 +249,36 @@ impl State {
             self.trace.held(thread, lock, site, table.instant(since), now);
         }
         self.contention.unlocking(address, Unlock { place: (thread, site), at: now });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ptr::NonNull;
+
+    use super::super::holds::{SLOT_LENGTH, SLOTS};
+    use super::*;
+
+    #[test]
+    fn a_hold_that_was_away_began_when_it_came_back_though_the_watchdog_did_not_look_meanwhile() {
+        const SINCE: usize = 3;
+        let slots: &'static mut [f64] = Box::leak(vec![0.0; SLOTS * SLOT_LENGTH + 1].into_boxed_slice());
+        slots[..SLOT_LENGTH].copy_from_slice(&[1.0, 1.0, 1.0, 0.0, 1.0, 8.0]);
+        let data = NonNull::from(slots).cast::<f64>();
+        // SAFETY: aligned to 8, as long as it has to be, and never freed.
+        let table = unsafe { HoldTable::new(data.cast(), 0.0, true) };
+        let mut state = State::default();
+        state.options.long_hold = Duration::from_nanos(1);
+        state.tables.insert(1, table);
+        state.tick();
+        state.end_long_hold(1, 1, 1, 1);
+        assert_eq!(state.long_holds.len(), 1);
+        // It comes back later than this test ends.
+        // SAFETY: inside the slots.
+        unsafe { data.add(SINCE).write(1e9) };
+        assert_eq!(state.seen_for(&state.tables[&1].read()[0]), Duration::ZERO);
+        state.long_holds.clear();
+        state.end_long_hold(1, 1, 1, 1);
+        assert!(state.long_holds.is_empty());
     }
 }
