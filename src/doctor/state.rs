@@ -268,7 +268,7 @@ mod tests {
         // SAFETY: aligned to 8, as long as it has to be, and never freed.
         let table = unsafe { HoldTable::new(data.cast(), 0.0, true) };
         let mut state = State::default();
-        state.options.long_hold = Duration::from_nanos(1);
+        state.options.long_hold = Duration::from_nanos(8);
         state.tables.insert(1, table);
         state.tick();
         state.end_long_hold(1, 1, 1, 1);
