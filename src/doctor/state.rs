@@ -134,7 +134,9 @@ impl State {
     /// back: the watchdog need not have looked meanwhile.
     pub(crate) fn seen_for(&self, hold: &TrackedHold) -> Duration {
         let first_seen = self.first_seen.get(&hold.serial);
-        first_seen.map_or(Duration::ZERO, |seen| sync::since(if fault!(AwayCountsAsHeld) { *seen } else { hold.since.max(*seen) }))
+        first_seen.map_or(Duration::ZERO, |seen| {
+            sync::since(if fault!(AwayCountsAsHeld) { *seen } else { hold.since.max(*seen) })
+        })
     }
 
     /// Who holds what is at an address, as far as that is tracked.
