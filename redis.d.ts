@@ -9,9 +9,8 @@ export interface RedisOptions extends StoreOptions {
   /** How often each of them is renewed, in milliseconds, from 10 to half of `lease`. Default: a third of `lease`. */
   renew?: number | undefined;
   /**
-   * How many replicas must have a lock before it counts as granted (`WAIT`, for half of `renew` at most); else
-   * it is given back, and the request begins again.
-   * Fewer locks are granted twice at a failover then. Default: 0.
+   * How many replicas must have a lock before it counts as granted (`WAIT`, for half of `renew` at most); else it is given back,
+   * and the request begins again. Fewer locks are granted twice at a failover then. Default: 0.
    */
   replicas?: number | undefined;
 }

@@ -359,6 +359,8 @@ export class HeldLock {
    * a process that begins again does not repeat numbers.
    */
   readonly fence: bigint | null;
+  /** Of a lock of etcd that has a fence, its key there, whose create revision is the fence; else `null`. */
+  readonly key: string | null;
   /**
    * Aborts when the lock is stolen, with an AbortError, or lost, with a {@link LockLostError}. A thread that is busy learns of that
    * later.

@@ -59,6 +59,24 @@ test('a server that was killed and comes back in time keeps what is held, and wa
   await there.do(unlock, 'restarted');
 });
 
+test(
+  'a transaction that compares the revision of lock.key with the fence writes while the lock is held',
+  options,
+  async (t) => {
+    const here = open(t, { lease: 20_000, namespace: 'naïve' });
+    const lock = await here.acquireAsync('compared', { fence: true });
+    const write = async () => {
+      const compare = [{ key: base64(lock.key), target: 'CREATE', create_revision: String(lock.fence) }];
+      const success = [{ request_put: { key: base64('written'), value: '' } }];
+      return (await server().call('kv/txn', { compare, success })).succeeded === true;
+    };
+    assert.equal(await write(), true);
+    lock.unlock();
+    await seen(async () => !(await write()));
+    assert.equal(await here.request('compared', ({ key }) => key), null);
+  },
+);
+
 /** So long that no renewal comes within the time of a test: what is told is told by the watch. */
 const WATCHED = { lease: 600_000 };
 

@@ -558,7 +558,16 @@ is<
 is<
   Equal<
     keyof HeldLock,
-    'abandoned' | 'fence' | 'locked' | 'markConsistent' | 'mode' | 'name' | 'signal' | 'unlock' | typeof Symbol.dispose
+    | 'abandoned'
+    | 'fence'
+    | 'key'
+    | 'locked'
+    | 'markConsistent'
+    | 'mode'
+    | 'name'
+    | 'signal'
+    | 'unlock'
+    | typeof Symbol.dispose
   >
 >();
 const manager: LockManager = new LockManager({ allowMainThread: true });

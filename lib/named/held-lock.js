@@ -118,6 +118,10 @@ class HeldLock {
     return this.#rest?.fence ?? null;
   }
 
+  get key() {
+    return this.#rest?.outer?.key ?? null;
+  }
+
   get abandoned() {
     if (this.#number === NONE) return false;
     const outer = this.#rest?.outer ?? null;

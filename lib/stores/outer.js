@@ -20,6 +20,8 @@ const LAST_MS = 100;
 /** A lock that the store has granted to this thread. */
 class StoreHold {
   abandoned;
+  /** That of etcd, or undefined. */
+  key;
   ended = null;
   fence;
   /** Called when it may have been lost. */
@@ -37,7 +39,9 @@ class StoreHold {
     this.#number = number;
     this.#owner = owner;
     this.fence = wantsFence ? (BigInt(record[FenceHigh]) << 32n) | BigInt(record[FenceLow]) : null;
-    this.abandoned = binding.takeStoreText() === 'abandoned';
+    const [mark, key] = binding.takeStoreText().split('\n');
+    this.abandoned = mark === 'abandoned';
+    this.key = key;
     thread.stores.holds.set(number, this);
     owner.holds.add(this);
   }

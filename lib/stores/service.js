@@ -120,9 +120,10 @@ class Service {
         binding.refuseTask(this.#desk, number);
         return;
       }
-      const { lease, fence = 0n, abandoned = false } = granted;
+      const { lease, fence = 0n, abandoned = false, key } = granted;
+      const text = `${abandoned ? 'abandoned' : ''}${key === undefined ? '' : `\n${key}`}`;
       const [high, low] = [Number(fence >> 32n), Number(fence & 0xffffffffn)];
-      if (!binding.grantTask(this.#desk, number, lease, high, low, abandoned ? 'abandoned' : '')) {
+      if (!binding.grantTask(this.#desk, number, lease, high, low, text)) {
         this.#open.delete(number);
         keeper.release(ticket, false);
       }

@@ -139,7 +139,9 @@ class EtcdKeeper {
     if (place.isOver || session.isOver || ticket.isCancelled) throw dropped();
     place.lease = binding.beginLease(session.until);
     this.#counts.grants += 1;
-    return { lease: place.lease, fence: ticket.wantsFence ? BigInt(place.revision) : 0n, abandoned: place.isMarked };
+    const { lease, isMarked: abandoned } = place;
+    if (!ticket.wantsFence) return { lease, abandoned };
+    return { lease, abandoned, fence: BigInt(place.revision), key: Buffer.from(place.key, 'latin1').toString() };
   }
 
   cancel({ place }) {
