@@ -296,6 +296,32 @@ test(
   }),
 );
 
+for (const [verb, outcome, fn] of [
+  ['run', 'is done', nothing],
+  ['run', 'fails', fail],
+  ['runSync', 'is done', nothing],
+  ['runSync', 'fails', fail],
+]) {
+  test(`when ${verb}() ${outcome}, a run() that waits in its thread is told in the same turn`, async () => {
+    const { object } = createOnce(BLOCKING);
+    let told = false;
+    let waiting;
+    const outer = (async () =>
+      object[verb](() => {
+        waiting = object.run(nothing).then((ranIt) => {
+          told = true;
+          return ranIt;
+        });
+        return fn();
+      }))();
+    await outer.catch(nothing);
+    // Some microtasks; a turn of the loop would take a task.
+    for (let microtask = 0; microtask < 30; microtask++) await undefined;
+    assert.equal(told, true);
+    assert.equal(await waiting, fn === fail);
+  });
+}
+
 test(
   'a circle of a mutex and a once is a deadlock of one of the two threads',
   watched(async (_, threads) => {
