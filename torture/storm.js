@@ -21,6 +21,7 @@ const NAMES = {
   [COLUMNS.ENTRY]: 'an entry of the latch',
   [COLUMNS.MEMBER]: 'a member of the barrier',
   [COLUMNS.MUTEX]: 'the mutex',
+  [COLUMNS.FAIR]: 'permits of the fair semaphore',
   [COLUMNS.LOCK]: 'locks of the table',
   [COLUMNS.ONCE]: 'running once',
 };

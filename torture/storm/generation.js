@@ -15,7 +15,7 @@ const LONGEST_MS = 25;
 const LIMIT_MS = 20_000;
 
 /** What the register of holds remembers: each worker's end with some of it is counted once. */
-const REGISTERED = [COLUMNS.READ, COLUMNS.PERMITS, COLUMNS.ENTRY, COLUMNS.MEMBER];
+const REGISTERED = [COLUMNS.READ, COLUMNS.PERMITS, COLUMNS.FAIR, COLUMNS.ENTRY, COLUMNS.MEMBER];
 
 exports.Generation = class Generation {
   #buffer = create();

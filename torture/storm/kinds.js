@@ -6,7 +6,8 @@
 exports.KINDS = [
   require('./kinds/several.js'),
   require('./kinds/rwlock.js'),
-  require('./kinds/semaphore.js'),
+  require('./kinds/semaphore.js').semaphore,
+  require('./kinds/semaphore.js').fair,
   require('./kinds/mutex.js'),
   require('./kinds/table.js'),
   require('./kinds/once.js'),

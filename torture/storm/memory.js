@@ -11,7 +11,7 @@ const SLOTS = 10;
 const NOTE_BYTES = 1024;
 
 /** What can be held, and where in the ledger it stands: the locks of the table and the onces have a column each. */
-const COLUMNS = { READ: 0, WRITE: 1, PERMITS: 2, ENTRY: 3, MEMBER: 4, MUTEX: 5, LOCK: 6, ONCE: 6 + LOCKS };
+const COLUMNS = { READ: 0, WRITE: 1, PERMITS: 2, ENTRY: 3, MEMBER: 4, MUTEX: 5, FAIR: 6, LOCK: 7, ONCE: 7 + LOCKS };
 const WIDTH = COLUMNS.ONCE + ONCES;
 
 const CELLS = { TURNS: 0, NOTED: 1, ARRIVALS: 2, PASSES: 3 };
@@ -30,6 +30,8 @@ const PLACES = layout({
   cells: [Int32Array, 8],
   rw: RwLock,
   semaphore: [Semaphore, PERMITS],
+  /** In strict order. */
+  fair: [Semaphore, PERMITS, { fair: true }],
   latch: Latch,
   /** Threads join it, and nobody waits. */
   members: [Barrier, 2],
@@ -45,6 +47,7 @@ const PLACES = layout({
   pair: [Int32Array, 2],
   /** The holders of permits, one for each. */
   seats: [Int32Array, PERMITS],
+  fairSeats: [Int32Array, PERMITS],
   /** How often each once was run to its end. */
   runs: [Int32Array, ONCES],
   /** The workers that have started, and those that are about to be terminated. */

@@ -5,6 +5,7 @@ exports.SABOTAGES = {
   'write-unlocked': { kind: 'rwlock', found: /beside a writer|is inside|came in|another came/ },
   'give-back-twice': { kind: 'semaphore', found: /permits/ },
   'lose-permits': { kind: 'semaphore', found: /permits are taken/ },
+  'lose-fair-permits': { kind: 'fair', found: /fair: .*permits are taken/ },
   'lose-entry': { kind: 'latch', found: /latch: the count/ },
   'count-down-twice': { kind: 'latch', found: /count/ },
   'mend-barrier': { kind: 'barrier', found: /barrier: a member ended/ },
