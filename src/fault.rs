@@ -269,6 +269,8 @@ faults! {
     KeeperKeepsTheLine: files "withdrawn_waits_leave_their_threads_to_others",
     /// Whoever withdrew a wait is told that nothing of it is left while the kernel may still grant it.
     WithdrawnBeforeItsThreadLeft: units "files::interrupt::tests::whoever_withdraws_a_wait_learns_when_nothing_of_it_is_left",
+    /// Whoever withdrew a wait is kept waiting until its call in the kernel has ended, if ever.
+    DeafCallIsWaitedFor: units "files::keeper::tests::nobody_is_kept_waiting_for_a_call_that_does_not_end",
     /// A wait that was withdrawn stays in the kernel.
     WithdrawnWaitStays: files "withdrawn_waits_leave_their_threads_to_others",
     /// What is available is tried for only if nobody is next.

@@ -41,7 +41,7 @@ fn insist_later(interrupt: Arc<Interrupt>, since: Instant) {
         if again.interrupt_again() {
             return;
         }
-        if since.elapsed() >= LONGEST_LEAVE {
+        if since.elapsed() >= LONGEST_LEAVE && !fault!(DeafCallIsWaitedFor) {
             drop(again.forget());
         }
         insist_later(again, since);
@@ -105,5 +105,53 @@ fn run() {
             keeper.is_running = fault!(KeeperIsBelievedToRun);
             return;
         }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use std::fs::File;
+    use std::io;
+    use std::sync::mpsc::{channel, sync_channel};
+
+    use super::super::interrupt::Left;
+    use super::*;
+
+    /// Longer than any wait here, however busy the machine is.
+    const LONG: Duration = Duration::from_secs(20);
+
+    /// A call that does not end though it is asked to, as of a file system that does not answer.
+    #[test]
+    fn nobody_is_kept_waiting_for_a_call_that_does_not_end() {
+        if !system::can_interrupt() {
+            return;
+        }
+        let interrupt = Arc::<Interrupt>::default();
+        let (is_in, inside) = channel();
+        let (ends, end) = sync_channel::<()>(1);
+        let caller = thread::spawn({
+            let interrupt = Arc::clone(&interrupt);
+            move || {
+                let file = File::open(std::env::current_exe().unwrap()).unwrap();
+                let call = || {
+                    is_in.send(()).unwrap();
+                    end.recv().map_err(io::Error::other)
+                };
+                interrupt.run(&file, call).unwrap()
+            }
+        });
+        inside.recv_timeout(LONG).expect("it is in its call");
+        let (says, said) = channel();
+        let left = Left::new(move || says.send(()).unwrap_or_default());
+        interrupt.leave(&left);
+        assert!(!interrupt.interrupt(), "it has to be asked again");
+        assert!(!Left::is_so(left), "it may be granted what it waits for");
+        let since = Instant::now();
+        insist(&[Arc::clone(&interrupt)]);
+        said.recv_timeout(LONG).expect("nobody waits for it any longer");
+        assert!(since.elapsed() >= LONGEST_LEAVE, "most calls end sooner, and are waited for");
+        assert!(!caller.is_finished());
+        ends.send(()).unwrap();
+        assert!(caller.join().unwrap(), "it was granted all the same");
     }
 }
