@@ -183,7 +183,10 @@ impl Primitive for Barrier {
 
 #[cfg(all(test, not(loom)))]
 mod tests {
+    use std::ptr::NonNull;
+
     use super::*;
+    use crate::sync::AtomicU32;
 
     const ME: AgentId = 70_000;
 
@@ -212,5 +215,23 @@ mod tests {
     fn a_member_that_ends_breaks_it() {
         assert!(BARRIER.refuses(BARRIER.given_back(State(0), Counts { raw: 0, guarded: 1 })));
         assert!(!BARRIER.refuses(BARRIER.given_back(State(0), Counts::default())));
+    }
+
+    #[test]
+    fn a_round_that_is_over_leaves_no_trace_beside_the_next() {
+        let memory = [AtomicU32::new(0), AtomicU32::new(0)];
+        // SAFETY: two aligned atomics that outlive the test.
+        let place = unsafe { Place::new(NonNull::from(&memory).cast(), 0) };
+        let state = Words { first: 1 | COMPLETE | RESET, parties: 3 }.state();
+        BARRIER.thaw(place, State(0), state, true);
+        assert_eq!(memory.map(AtomicU32::into_inner), [WAITING | 1, 3]);
+    }
+
+    #[test]
+    fn who_goes_changes_nothing() {
+        let state = Words { first: WAITING | 1, parties: 3 }.state();
+        for hold in [Hold::party(3), Hold::MEMBER] {
+            assert_eq!(BARRIER.release(state, hold, ME), Some(state));
+        }
     }
 }
