@@ -8,6 +8,8 @@ const { startProxy } = require('../helpers/proxy.js');
 const { startMachine } = require('../helpers/store-processes.js');
 
 const ROUNDS = 100;
+/** `SABLOCK_STORE_SCALE=10`: as many holders and waiters as the design speaks of. */
+const SCALE = Number(process.env.SABLOCK_STORE_SCALE ?? 1);
 
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
@@ -114,28 +116,31 @@ exports.conform = ({ kind, make, skip, start, clear, count, lease }) => {
     assert.equal((await alone).unlock(), true);
   });
 
-  test('a lock is kept while every event loop of its process is blocked for two leases', options, async (t) => {
+  test('locks are kept while every event loop of their process is blocked for three leases', options, async (t) => {
     const [here, there] = [open(t), await startMachine(t)];
     await openThere(there);
-    await there.do(acquire, 'blocked');
+    const names = Array.from({ length: 10 * SCALE }, (_, index) => `blocked ${index}`);
+    for (const name of names) await there.do(acquire, name);
     let isBlocked = true;
     const blocked = there.do((mine, ms) => {
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
-      return mine.held.get('blocked').locked;
-    }, 2 * lease);
+      return Array.from(mine.held.values(), (lock) => lock.locked);
+    }, 3 * lease);
     blocked.finally(() => {
       isBlocked = false;
     });
-    while (isBlocked) {
-      assert.ok(!isBlocked || (await here.acquireAsync('blocked', { ifAvailable: true })) === null);
+    for (let index = 0; isBlocked; index += 1) {
+      const name = names[index % names.length];
+      const taken = await here.acquireAsync(name, { ifAvailable: true });
+      assert.ok(!isBlocked || taken === null, `${name} was given to another`);
       await pause(5);
     }
-    assert.equal(await blocked, true);
-    assert.equal(await there.do(unlock, 'blocked'), true);
+    assert.deepEqual(await blocked, Array(names.length).fill(true));
+    for (const name of names) assert.equal(await there.do(unlock, name), true);
   });
 
   test(
-    'a holder that is killed: the next gets it after the lease, marked; ten dead waiters cost nothing more',
+    'a holder that is killed: the next gets it after the lease, marked; dead waiters cost nothing more',
     options,
     async (t) => {
       // Long enough for as many connections on a busy machine.
@@ -143,8 +148,9 @@ exports.conform = ({ kind, make, skip, start, clear, count, lease }) => {
       const [here, there] = [open(t, { lease: long }), await startMachine(t)];
       await openThere(there, { lease: long });
       await there.do(acquire, 'killed');
-      await there.do(async (mine) => {
-        for (let index = 0; index < 10; index += 1) {
+      const dead = 10 * SCALE;
+      await there.do(async (mine, count) => {
+        for (let index = 0; index < count; index += 1) {
           const other = new mine.sablock.LockManager({
             store: mine.open(mine.kind, mine.url, { lease: mine.lease, connectTimeout: 5001 + index }),
           });
@@ -152,8 +158,8 @@ exports.conform = ({ kind, make, skip, start, clear, count, lease }) => {
           await other.check();
           other.acquireAsync('killed').catch(() => {});
         }
-      });
-      await seen(async () => (await tickets()) === 11);
+      }, dead);
+      await seen(async () => (await tickets()) === dead + 1);
       const next = here.acquireAsync('killed');
       await pause(100);
       const begun = performance.now();

@@ -15,6 +15,9 @@ const { hold, modesOf } = require('../helpers/names.js');
 const options = { timeout: 60_000, skip: hasPostgres ? false : 'PostgreSQL is not installed' };
 /** A tenth of what users have, so that what takes long there is short here. */
 const HEARTBEAT = 300;
+/** Of eight threads; `SABLOCK_STORE_SCALE=10` makes them the thousand of the design. */
+const NAMES = 104 * Number(process.env.SABLOCK_STORE_SCALE ?? 1);
+const ELSEWHERE = Array.from({ length: 8 }, (_, index) => `elsewhere ${index}`);
 
 let server;
 before(async () => {
@@ -488,6 +491,48 @@ test('many names that are held elsewhere are waited for with few connections, an
   for (const lock of await Promise.all(waits)) assert.equal(lock.unlock(), true);
   await seen(async () => (await granted()) === 0);
 });
+
+test(
+  'the names that eight threads hold need one connection, and five when others are waited for',
+  options,
+  async (t) => {
+    const [here, there] = [open(t), await startMachine(t)];
+    await openThere(there);
+    await there.do((mine, all) => Promise.all(all.map((name) => mine.acquire(name))), ELSEWHERE);
+    const source = `
+    const { parentPort, workerData } = require('node:worker_threads');
+    const { LockManager } = require(workerData.sablock);
+    const { postgres } = require(workerData.postgres);
+    const manager = new LockManager({ store: postgres(workerData.url, { heartbeat: ${HEARTBEAT} }) });
+    const locks = Promise.all(workerData.names.map((name) => manager.acquireAsync(name)));
+    locks.then(() => parentPort.postMessage('held'));
+    parentPort.on('message', () => manager.request(workerData.elsewhere, () => parentPort.postMessage('had')));`;
+    const workers = ELSEWHERE.map((elsewhere, thread) => {
+      const workerData = {
+        sablock: require.resolve('../..'),
+        postgres: require.resolve('../../lib/stores/postgres.js'),
+        url: server.url,
+        names: Array.from({ length: NAMES / 8 }, (_, index) => `name ${index} of thread ${thread}`),
+        elsewhere,
+      };
+      const worker = new Worker(source, { eval: true, workerData });
+      t.after(() => worker.terminate());
+      return worker;
+    });
+    const said = () => Promise.all(workers.map((worker) => new Promise((resolve) => worker.once('message', resolve))));
+    await said();
+    assert.equal(await granted(), NAMES + ELSEWHERE.length);
+    assert.equal((await here.stats()).connections, 1);
+    for (const worker of workers) worker.postMessage('wait');
+    await seen(async () => (await waiting()) === 4);
+    assert.equal((await here.stats()).connections, 5);
+    const had = said();
+    await there.do((mine, all) => {
+      for (const name of all) mine.held.get(name).unlock();
+    }, ELSEWHERE);
+    await had;
+  },
+);
 
 test('a thread that ends gives back what it held, and waits for nothing', options, async (t) => {
   const [here, there] = [open(t), await startMachine(t)];
