@@ -6,7 +6,7 @@ const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
 const { once } = require('node:events');
-const { sleep } = require('./clock');
+const { sharedNs, sleep } = require('./clock');
 const { Witness } = require('./machine-locks');
 
 /** So long after it asked, a process sleeps. */
@@ -124,4 +124,28 @@ function handover(what, { count }) {
   });
 }
 
-module.exports = { SETTLE_MS, handover, withPeers };
+/** The holder is killed while another process asks; that one is the next holder. */
+function killed(what, { kills, settle = SETTLE_MS }) {
+  return withPeers(what, async (start) => {
+    let holder = await start();
+    await (await holder.ask()).in;
+    const samples = [];
+    for (let i = 0; i < kills; i++) {
+      const waiter = await start();
+      const asked = await waiter.ask();
+      await sleep(settle);
+      const killedAt = sharedNs();
+      holder.kill();
+      const { at, inside, abandoned } = await asked.in;
+      if (at < killedAt) return { wrong: 'another process was in before the holder was killed' };
+      if (inside !== holder.pid) return { wrong: `process ${inside} was inside, not the killed one` };
+      if (what.face === 'sablock' && what.store?.kind !== 'postgres' && !abandoned)
+        return { wrong: 'the killed holder was not reported' };
+      samples.push(at - killedAt);
+      holder = waiter;
+    }
+    return { samples };
+  });
+}
+
+module.exports = { handover, killed, withPeers };

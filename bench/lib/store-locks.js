@@ -9,9 +9,9 @@ const LEASE_MS = 30_000;
 /** At a name that nobody locks. */
 const KEY = Buffer.from('bench').toString('base64');
 
-const managerOf = ({ kind, url }, root) => {
+const managerOf = ({ kind, url, options }, root) => {
   const { LockManager } = require(root);
-  return new LockManager({ store: require(path.join(root, 'lib', 'stores', `${kind}.js`))[kind](url) });
+  return new LockManager({ store: require(path.join(root, 'lib', 'stores', `${kind}.js`))[kind](url, options) });
 };
 
 /** The client that this package takes. */
@@ -44,7 +44,10 @@ const ioredis = (url) => {
 const FACES = {
   sablock(store, root) {
     const locks = managerOf(store, root);
-    return () => locks.acquireAsync(store.name);
+    return async () => {
+      const lock = await locks.acquireAsync(store.name);
+      return { abandoned: lock.abandoned, consistent: () => lock.markConsistent(), unlock: () => lock.unlock() };
+    };
   },
   redlock({ url, name }) {
     const Redlock = require('redlock');

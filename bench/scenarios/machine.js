@@ -4,9 +4,9 @@
 // is a file, which each holder reads and writes.
 
 const { loadNative } = require('../lib/builds');
-const { sleep, sharedNs, threadNs } = require('../lib/clock');
+const { sharedNs, threadNs } = require('../lib/clock');
 const { NAME, manager, open } = require('../lib/machine-locks');
-const { SETTLE_MS, handover, withPeers } = require('../lib/peers');
+const { handover, killed, withPeers } = require('../lib/peers');
 const { JAIN, jain, sum } = require('../lib/stats');
 
 /** All are awake by then. */
@@ -36,29 +36,6 @@ function oneHold({ face, root }, directory) {
     await lock.unlock();
     return 1;
   };
-}
-
-/** The holder is killed while another process asks; that one is the next holder. */
-function killed(what, { kills }) {
-  return withPeers(what, async (start) => {
-    let holder = await start();
-    await (await holder.ask()).in;
-    const samples = [];
-    for (let i = 0; i < kills; i++) {
-      const waiter = await start();
-      const asked = await waiter.ask();
-      await sleep(SETTLE_MS);
-      const killedAt = sharedNs();
-      holder.kill();
-      const { at, inside, abandoned } = await asked.in;
-      if (at < killedAt) return { wrong: 'another process was in before the holder was killed' };
-      if (inside !== holder.pid) return { wrong: `process ${inside} was inside, not the killed one` };
-      if (what.face === 'sablock' && !abandoned) return { wrong: 'the killed holder was not reported' };
-      samples.push(at - killedAt);
-      holder = waiter;
-    }
-    return { samples };
-  });
 }
 
 /** Four processes do nothing but take it. */
