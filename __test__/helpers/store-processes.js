@@ -13,10 +13,11 @@ exports.signal = ({ pid }, name) => {
   }
 };
 
-/** `do(fn, ...args)` returns a promise of what `fn(here, ...args)` returns there. */
-exports.startMachine = async (t) => {
+/** With the options of its fork. `do(fn, ...args)` returns a promise of what `fn(here, ...args)` returns there. */
+exports.startMachine = async (t, options = {}) => {
   const { NODE_TEST_CONTEXT, ...env } = process.env;
-  const child = fork(path.join(__dirname, '..', 'programs', 'store-process.js'), { env, serialization: 'advanced' });
+  const program = path.join(__dirname, '..', 'programs', 'store-process.js');
+  const child = fork(program, { env, serialization: 'advanced', ...options });
   const pending = new Map();
   let last = 0;
   const ended = new Promise((resolve) => child.once('exit', resolve));
