@@ -1,6 +1,7 @@
 // What the keepers of all stores do alike: they connect again, make a request again while its time lasts, and give a lease up before
 // its end.
 
+const { createHash } = require('node:crypto');
 const { hostname } = require('node:os');
 const { storeError } = require('./errors.js');
 const { Reach } = require('./events.js');
@@ -122,6 +123,19 @@ const closed = () => storeError('This store was closed.');
 
 /** This process, for those who look from elsewhere. */
 exports.OURS = `${hostname().replace(/[^\w.-]/g, '')}-${process.pid}`;
+
+/** A row of `query()` that says who holds a name in another session. */
+exports.elsewhere = (name, isShared, clientId, pid = -1) => ({
+  name,
+  mode: isShared ? 'shared' : 'exclusive',
+  clientId,
+  pid,
+  threadId: -1,
+  heldMs: -1,
+});
+
+/** What stands for a name in keys. */
+exports.hashOf = (name) => createHash('sha256').update(Buffer.from(name, 'utf16le')).digest('base64url');
 
 /** Of a lease, what a client gives up before the server does, in milliseconds. */
 exports.marginOf = (lease) => Math.min(Math.max(lease / 20, 10), 1000);

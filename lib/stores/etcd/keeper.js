@@ -4,10 +4,9 @@
 // A second key marks a name that is held alone, and goes with the release: so a holder that was killed leaves it. It is written in
 // the step that grants, which sees as well whether the key of the request still exists.
 
-const { createHash } = require('node:crypto');
 const { binding } = require('../../engine/thread.js');
 const { storeError } = require('../errors.js');
-const { asStoreError, Connection, Releases } = require('../retry.js');
+const { asStoreError, Connection, elsewhere, hashOf, Releases } = require('../retry.js');
 const { Gateway, NOT_FOUND, toBase64 } = require('./gateway.js');
 const { Place, inOrder, readLine, under } = require('./place.js');
 const { Session } = require('./session.js');
@@ -222,14 +221,7 @@ class EtcdKeeper {
         .slice(0, alone < 0 ? line.length : Math.max(alone, 1))
         .map((place) => ({ ...place, id: place.key.split('/').at(-1).split('-')[0] }))
         .filter(({ id }) => id !== session.id)
-        .map(({ id, isShared, process }) => ({
-          name: names[index],
-          mode: isShared ? 'shared' : 'exclusive',
-          clientId: `etcd-${process}-${id}`,
-          pid: -1,
-          threadId: -1,
-          heldMs: -1,
-        }));
+        .map(({ id, isShared, process }) => elsewhere(names[index], isShared, `etcd-${process}-${id}`));
     });
   }
 
@@ -242,8 +234,7 @@ class EtcdKeeper {
   }
 
   #prefixOf(name) {
-    const hash = createHash('sha256').update(Buffer.from(name, 'utf16le')).digest('base64url');
-    return `${this.#space}/${hash}/`;
+    return `${this.#space}/${hashOf(name)}/`;
   }
 
   /** The namespace, as bytes. */

@@ -8,7 +8,7 @@ const { Session } = require('./session.js');
 const { checkExclusion, standby } = require('./probe.js');
 const { connect } = require('./connect.js');
 const { Waits } = require('./waits.js');
-const { asStoreError, Connection, Releases } = require('../retry.js');
+const { asStoreError, Connection, elsewhere, Releases } = require('../retry.js');
 
 const STORE = 'PostgreSQL';
 
@@ -132,8 +132,7 @@ class PostgresKeeper {
     return rows.flatMap(({ key, mode, pid }) => {
       const name = byKey.get(key);
       if (name === undefined) return [];
-      const how = mode === 'ShareLock' ? 'shared' : 'exclusive';
-      return [{ name, mode: how, clientId: `postgres-${pid}`, pid: Number(pid), threadId: -1, heldMs: -1 }];
+      return [elsewhere(name, mode === 'ShareLock', `postgres-${pid}`, Number(pid))];
     });
   }
 

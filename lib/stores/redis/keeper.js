@@ -1,10 +1,10 @@
 // Locks in Redis or Valkey: a queue of tickets for each name, each with a lease of its own, holders and waiters alike. A grant is one
 // step of the script of whoever releases (script.js); this side renews, and knows until when a ticket is surely kept.
 
-const { createHash, randomBytes } = require('node:crypto');
+const { randomBytes } = require('node:crypto');
 const { binding } = require('../../engine/thread.js');
 const { storeError } = require('../errors.js');
-const { Connection, OURS, marginOf, pauses } = require('../retry.js');
+const { Connection, elsewhere, hashOf, marginOf, OURS, pauses } = require('../retry.js');
 const { TAKEN, UNREACHABLE } = require('../verbs.js');
 const { connect } = require('./client.js');
 const { warnOfEviction } = require('./eviction.js');
@@ -83,14 +83,14 @@ class RedisKeeper {
     try {
       await this.#ask(place, ticket.isTry ? TRY : ENQUEUE);
       if (ticket.isTry && !place.isHeld) {
-        this.#forget(place);
+        this.#leave(place);
         return null;
       }
       this.#renewFrom(place);
       const fence = await granted;
       return fence === null ? null : await this.#enter(place, ticket, fence);
     } catch (error) {
-      this.#forget(place);
+      this.#leave(place);
       throw error;
     }
   }
@@ -101,7 +101,7 @@ class RedisKeeper {
     if (replicas > 0) {
       const reached = Number(await this.#askReplicas());
       if (reached < replicas) {
-        this.#leave(place, '');
+        this.#leave(place);
         throw storeError(`Of ${replicas} replicas of Redis, ${reached} have the lock: it was given back.`);
       }
     }
@@ -128,7 +128,7 @@ class RedisKeeper {
     const { place } = ticket;
     if (place === null || place.isHeld) return;
     place.settle.resolve(null);
-    this.#leave(place, '');
+    this.#leave(place);
   }
 
   release(ticket, isAbandoned) {
@@ -165,14 +165,9 @@ class RedisKeeper {
         .filter(
           ({ isGranted, deadline, session }) => isGranted && deadline > seconds * 1000 && session !== this.#channel,
         )
-        .map(({ isShared, session }) => ({
-          name: names[index],
-          mode: isShared ? 'shared' : 'exclusive',
-          clientId: `redis-${session.slice(this.#settings.namespace.length + 1)}`,
-          pid: -1,
-          threadId: -1,
-          heldMs: -1,
-        })),
+        .map(({ isShared, session }) =>
+          elsewhere(names[index], isShared, `redis-${session.slice(this.#settings.namespace.length + 1)}`),
+        ),
     );
   }
 
@@ -183,8 +178,7 @@ class RedisKeeper {
   }
 
   #keysOf(name) {
-    const hash = createHash('sha256').update(Buffer.from(name, 'utf16le')).digest('base64url');
-    const slot = `${this.#settings.namespace}:{${hash}}`;
+    const slot = `${this.#settings.namespace}:{${hashOf(name)}}`;
     return [`${slot}:line`, `${slot}:tickets`, `${slot}:name`];
   }
 
@@ -280,16 +274,11 @@ class RedisKeeper {
     this.#ask(place, RELEASE).catch(() => {});
   }
 
-  #leave(place, mark) {
+  #leave(place, mark = '') {
     if (place.isOver) return;
     this.#end(place, 0);
     // Not reached, its lease ends.
     this.#ask(place, RELEASE, mark).catch(() => {});
-  }
-
-  #forget(place) {
-    if (place.isOver) return;
-    this.#leave(place, '');
   }
 
   #end(place, loss) {
