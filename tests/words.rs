@@ -233,3 +233,38 @@ fn the_mark_of_a_readers_writers_lock_is_one_bit() {
         assert_eq!((is_marked(word), is_marked(word | ABANDONED)), (false, true), "{word:#x}");
     }
 }
+
+#[test]
+fn a_spinner_for_permits_sees_how_many_are_taken() {
+    let two = Hold { mode: Mode::Permits, owner: HoldOwner::Guard, count: 2, of: 3 };
+    for (word, is_free) in [(0, true), (1, true), (2, false), (3, false), (semaphore::WAITING | 1, false)] {
+        let memory = [AtomicU32::new(word), AtomicU32::new(0)];
+        let glance = SEMAPHORE.glance(place_of(&memory), two).unwrap();
+        assert_eq!((glance.is_free, glance.held), (is_free, word & TAKEN), "{word:#x}");
+        let is_waiting = word & semaphore::WAITING != 0;
+        assert_eq!((glance.is_waiting, glance.is_shared, glance.is_reserved), (is_waiting, false, false), "{word:#x}");
+        assert!(FAIR_SEMAPHORE.glance(place_of(&memory), two).is_none(), "in strict order nobody spins");
+    }
+}
+
+#[test]
+fn permits_are_added_to_those_that_are_there() {
+    let add = |taken, count| SEMAPHORE.change(State(taken), Change::Add { count, of: 3 }, FIRST);
+    assert_eq!((add(3, 1), add(3, 3)), (Some(State(2)), Some(State(0))));
+    assert_eq!(add(0, MAX_PERMITS as i32 - 3 + 1), None, "more than there can be");
+    assert_eq!(SEMAPHORE.change(State(3), Change::Break, FIRST), None);
+}
+
+#[test]
+fn the_end_of_a_writer_is_remembered_where_no_reader_is_in() {
+    let remembered = |word: u32| RWLOCK.remember_ended(State(word.into()), FIRST);
+    let [of_writer, of_reader] = [ABANDONED, ABANDONED | SHARED | 1].map(remembered);
+    assert_eq!(of_writer, State(u64::from(ABANDONED | FIRST)));
+    assert_eq!(of_reader, State(u64::from(ABANDONED | SHARED | 1)), "the mark alone tells");
+}
+
+#[test]
+fn what_was_kept_for_a_writer_is_free_and_waited_for() {
+    let kept = State(u64::from(RESERVED | WAITING));
+    assert_eq!(RWLOCK.unreserve(kept, Hold::exclusive(HoldOwner::Thread)), State(WAITING.into()));
+}
