@@ -169,4 +169,24 @@ mod tests {
         assert_eq!(got, [Notice::Offer(8), Notice::Offer(16)]);
         assert!(agent.post(Notice::Offer(24)));
     }
+
+    #[test]
+    fn a_drain_gives_back_the_room_of_many_notices_and_keeps_that_of_some() {
+        let agent = Agent::new(70_000, 0, 0);
+        for (room, kept) in [(8, 8), (SPARE, SPARE), (SPARE + 1, 0)] {
+            *agent.inbox.lock() = Vec::with_capacity(room);
+            agent.post(Notice::Offer(8));
+            agent.drain(&mut Vec::new());
+            assert_eq!(agent.inbox.lock().capacity(), kept, "{room}");
+        }
+    }
+
+    #[test]
+    fn it_is_blocked_while_it_is_noted_what_on() {
+        let agent = Agent::new(70_000, 0, 0);
+        let blockage = Some(Blockage { address: 8, byte_offset: 8, endless: true, serial: 1 });
+        assert!(!agent.is_blocked());
+        assert_eq!((agent.set_blockage(blockage), agent.is_blocked()), (None, true));
+        assert_eq!((agent.set_blockage(None), agent.is_blocked()), (blockage, false));
+    }
 }

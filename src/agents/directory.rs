@@ -140,4 +140,23 @@ mod tests {
         assert_eq!(agents.blockage(one.id).map(|(agent, _)| agent.id), Some(other.id));
         assert!(agents.blockage(elsewhere.id).is_none());
     }
+
+    #[test]
+    fn those_who_live_are_found_by_their_threads() {
+        let agents = Agents::new(70_000);
+        let [one, two, ended] = [3, 4, 5].map(|thread| agents.add(thread).unwrap());
+        agents.remove(ended.id);
+        let found = [3, 4, 5, 6].map(|thread| agents.of_thread(thread).map(|agent| agent.id));
+        assert_eq!(found, [Some(one.id), Some(two.id), None, None]);
+        let mut living = agents.living();
+        living.sort_unstable();
+        assert_eq!(living, [3, 4]);
+    }
+
+    #[test]
+    fn the_last_id_is_given_out_and_none_after_it() {
+        let agents = Agents::new(LARGEST_ID - 1);
+        let ids = [1, 2, 3].map(|thread| agents.add(thread).map(|agent| agent.id));
+        assert_eq!(ids, [Some(LARGEST_ID - 1), Some(LARGEST_ID), None]);
+    }
 }

@@ -7,3 +7,18 @@ pub const SPARE: usize = 1024;
 pub fn is_sparse(len: usize, capacity: usize) -> bool {
     capacity > SPARE && capacity / 8 >= len && !fault!(TablesKeepTheirRoom)
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_large_tables_that_are_nearly_empty_give_memory_back() {
+        let large = 8 * SPARE;
+        for (len, capacity, expected) in
+            [(0, SPARE, false), (0, SPARE + 1, true), (SPARE, large, true), (SPARE + 1, large, false)]
+        {
+            assert_eq!(is_sparse(len, capacity), expected, "{len} of {capacity}");
+        }
+    }
+}
