@@ -85,6 +85,8 @@ exports.conform = ({ kind, make, skip, start, clear, count, lease }) => {
   test('who holds elsewhere is in the message of a timeout, of each request of the process', options, async (t) => {
     const [here, there] = [open(t, { lease: 20_000 }, undefined, { allowMainThread: true }), await startMachine(t)];
     await openThere(there, { lease: 20_000 });
+    // The start of the lock worker may take longer than its time.
+    await here.check();
     await there.do(acquire, 'told', { mode: 'shared' });
     const message = new RegExp(`It is held now, shared, by ${kind}-[^ ]*-${there.child.pid}-`);
     const failures = [1, 2].map(() => here.acquireAsync('told', { timeout: 100 }));
