@@ -1,5 +1,5 @@
-// npm run test:stores: the tests of locks among machines on real servers, which they start on loopback, and the examples of such
-// locks. Installs the servers that are missing if it can (Debian's packages, as root), and says in its last lines what it left out.
+// npm run test:stores: the tests of locks among machines on real servers, which they start on loopback, those of Redis on Valkey too,
+// and the examples of such locks. Installs the servers that are missing if it can (Debian's packages, as root), and says in its last lines what it left out.
 
 const { spawnSync } = require('node:child_process');
 const fs = require('node:fs');
@@ -8,8 +8,14 @@ const path = require('node:path');
 const servers = () => {
   const file = require.resolve('../__test__/helpers/servers.js');
   delete require.cache[file];
-  const { hasEtcd, hasPgBouncer, hasPostgres, hasRedis } = require(file);
-  return { postgresql: hasPostgres, pgbouncer: hasPgBouncer, 'redis-server': hasRedis, 'etcd-server': hasEtcd };
+  const { hasEtcd, hasPgBouncer, hasPostgres, hasRedis, valkeyServer } = require(file);
+  return {
+    postgresql: hasPostgres,
+    pgbouncer: hasPgBouncer,
+    'redis-server': hasRedis,
+    'valkey-server': valkeyServer !== null,
+    'etcd-server': hasEtcd,
+  };
 };
 const missing = () => Object.entries(servers()).flatMap(([name, isThere]) => (isThere ? [] : [name]));
 
@@ -27,10 +33,15 @@ const files = fs
   .filter(isTest)
   .map((file) => path.join(folder, file));
 // They wait more than they work.
-const { status } = spawnSync(process.execPath, ['--test', '--test-concurrency=2', ...files], {
-  stdio: 'inherit',
-  env: { ...process.env, SABLOCK_STORE_SECONDS: process.env.SABLOCK_STORE_SECONDS ?? '10' },
-});
+const test = (these, env) =>
+  spawnSync(process.execPath, ['--test', '--test-concurrency=2', ...these], {
+    stdio: 'inherit',
+    env: { ...process.env, SABLOCK_STORE_SECONDS: process.env.SABLOCK_STORE_SECONDS ?? '10', ...env },
+  }).status;
+const status = test(files);
+const { valkeyServer } = require('../__test__/helpers/servers.js');
+const ofValkey =
+  valkeyServer === null ? 0 : test([path.join(folder, 'redis.test.js')], { SABLOCK_REDIS_SERVER: valkeyServer });
 const examples = ['nightly-leader.js', 'fenced-migration.js'];
 const runner = path.join(__dirname, '..', 'examples', 'run.js');
 const { status: ofExamples } = spawnSync(process.execPath, [runner, ...examples], { stdio: 'inherit' });
@@ -38,4 +49,4 @@ const left = missing();
 console.log(
   left.length === 0 ? 'No server was left out.' : `Left out, since it could not be installed: ${left.join(', ')}.`,
 );
-process.exitCode = (status ?? 1) || (ofExamples ?? 1);
+process.exitCode = (status ?? 1) || (ofValkey ?? 1) || (ofExamples ?? 1);

@@ -148,7 +148,10 @@ exports.startPostgres = async (settings = {}) => {
   return server;
 };
 
-exports.hasRedis = find('redis-server') !== null;
+exports.valkeyServer = find('valkey-server');
+/** Redis, or what stands for it. */
+const redisServer = process.env.SABLOCK_REDIS_SERVER ?? find('redis-server') ?? exports.valkeyServer;
+exports.hasRedis = redisServer !== null;
 
 /** `{ url, port, run(...args), kill(), start(), stop() }`. */
 exports.startRedis = async (args = []) => {
@@ -174,7 +177,7 @@ exports.startRedis = async (args = []) => {
     },
     async start() {
       const fixed = ['--port', String(port), '--bind', '127.0.0.1', '--dir', home, '--save', '', '--appendonly', 'no'];
-      child = run(find('redis-server'), [...fixed, ...args], { cwd: home });
+      child = run(redisServer, [...fixed, ...args], { cwd: home });
       await until(child, () => accepts(port));
     },
     ...endsOf(() => child, home),

@@ -121,3 +121,14 @@ test(
     }
   },
 );
+
+test('who uses no store loads nothing of stores, nor a client', async () => {
+  const { stdout, stderr } = await run(`
+    const { locks, LockManager, Mutex } = require(${JSON.stringify(require.resolve('../..'))});
+    locks.request('of the process', () => new LockManager({ scope: 'machine' }).request('of the machine', () => {}));
+    process.on('exit', () => {
+      const loaded = (what) => Object.keys(require.cache).some((file) => what.test(file));
+      console.log(loaded(/lib.named/), loaded(/lib.stores|node_modules.(pg|redis|@redis|ioredis)/));
+    });`);
+  assert.equal(stdout, 'true false', stderr);
+});
