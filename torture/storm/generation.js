@@ -3,6 +3,7 @@
 
 const { join } = require('node:path');
 const { Worker } = require('node:worker_threads');
+const { limit } = require('../../__test__/helpers/limits.js');
 const { stats } = require('../package.js');
 const { random } = require('./actor.js');
 const { countEnds } = require('./checks.js');
@@ -12,7 +13,7 @@ const { CELLS, COLUMNS, SLOTS, WIDTH, complaint, create, entryOf, on } = require
 /** So many at a time. */
 const AT_ONCE = 4;
 const LONGEST_MS = 25;
-const LIMIT_MS = 20_000;
+const LIMIT_MS = limit(20_000);
 
 /** What the register of holds remembers: each worker's end with some of it is counted once. */
 const REGISTERED = [COLUMNS.READ, COLUMNS.PERMITS, COLUMNS.FAIR, COLUMNS.ENTRY, COLUMNS.MEMBER];
