@@ -281,7 +281,7 @@ exports.corrupt = (place, value) =>
   );
 
 /** The name of a class, in a sentence; none begins with another vowel than these. */
-const withArticle = (type) => `${/^[AO]/.test(type) ? 'an' : 'a'} ${type}`;
+const withArticle = (type) => `${/^[AEO]/.test(type) ? 'an' : 'a'} ${type}`;
 
 /** Others wait at the same place for a `queued`, and this is a `type`. */
 exports.otherKind = (place, type, queued) =>
