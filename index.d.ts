@@ -7,6 +7,7 @@ export * from './types/channels';
 export * from './types/condition';
 export * from './types/errors';
 export * from './types/events';
+export * from './types/exchanger';
 export * from './types/futex';
 export * from './types/inspection';
 export * from './types/latch';

@@ -21,7 +21,7 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
 
 const FILES = `
   CHANGELOG.md LICENSE README.md diagnostics-channels.d.ts doctor.d.ts etcd.d.ts index.d.ts index.js llms-full.txt package.json postgres.d.ts redis.d.ts
-  types/barrier.d.ts types/channels.d.ts types/condition.d.ts types/errors.d.ts types/events.d.ts types/futex.d.ts
+  types/barrier.d.ts types/channels.d.ts types/condition.d.ts types/errors.d.ts types/events.d.ts types/exchanger.d.ts types/futex.d.ts
   types/inspection.d.ts types/latch.d.ts types/layout.d.ts types/lockable.d.ts types/mutex.d.ts types/named.d.ts types/once.d.ts
   types/options.d.ts types/rwlock.d.ts types/semaphore.d.ts types/several.d.ts types/stores.d.ts types/table.d.ts
   lib/arguments.js lib/errors.js
@@ -40,7 +40,7 @@ const FILES = `
   lib/stores/worker.js lib/stores/postgres/connect.js lib/stores/postgres/keeper.js lib/stores/postgres/probe.js
   lib/stores/postgres/session.js lib/stores/postgres/waits.js lib/stores/redis/client.js lib/stores/redis/eviction.js lib/stores/redis/keeper.js lib/stores/redis/script.js
   lib/primitives/barrier.js lib/primitives/base.js lib/primitives/condition.js lib/primitives/event.js
-  lib/primitives/exclusive.js lib/primitives/futex.js
+  lib/primitives/exchanger.js lib/primitives/exclusive.js lib/primitives/futex.js
   lib/primitives/guard.js lib/primitives/hash.js lib/primitives/integers.js lib/primitives/latch.js lib/primitives/layout.js
   lib/primitives/lock-all.js lib/primitives/lock-table.js lib/primitives/mutex.js lib/primitives/once.js lib/primitives/read-lock.js
   lib/primitives/rwlock-guard.js lib/primitives/rwlock.js lib/primitives/semaphore.js

@@ -15,6 +15,7 @@ const FOLDERS = [
   'barrier',
   'condition',
   'events',
+  'exchanger',
   'futex',
   'kinds',
   'latch',

@@ -123,6 +123,13 @@ faults! {
     /// A barrier's reset breaks it for those who wait, and does not make it new.
     ResetStaysBroken: loom_primitives "barrier::a_party_between_two_resets",
 
+    /// Whoever is let in finds the state as it leaves it.
+    FindsWhatItLeaves: exchanger "two_that_meet_get_each_others_values_and_leave_nothing",
+    /// What was exchanged stays in memory, where zeroes mean that nobody is there.
+    ExchangedValueStaysBehind: exchanger "two_that_meet_get_each_others_values_and_leave_nothing",
+    /// Two come to an exchanger, and both wait for another.
+    PartnersPassEachOther: loom_primitives "exchanger::two_meet_unless_one_gives_up",
+
     // Event loops: claims, reservations, leases, parking.
     /// A loop that came in vain is not remembered: nothing is ever reserved for it.
     ClaimInVainForgotten: reservations "a_word_is_reserved_for_a_loop_that_came_in_vain_until_it_comes_again",

@@ -1,6 +1,6 @@
 /**
  * The time was over: from `acquire`, `acquireAsync`, `executeLocked` and `executeLockedSync`, from `execute` and `executeSync` of a
- * {@link Semaphore}, and from the verbs of a {@link Barrier}. The message says which verb waited, for what, and what stands in its
+ * {@link Semaphore}, and from the verbs of a {@link Barrier} or an {@link Exchanger}. The message says which verb waited, for what, and what stands in its
  * way now (of a mutex, which thread holds it). The stack shows the async functions that await the verb's promise;
  * of `.then()` chains there are none.
  */

@@ -19,6 +19,7 @@ export interface QueuedPrimitiveInspection extends PrimitiveInspection {
     | 'Semaphore'
     | 'Latch'
     | 'Barrier'
+    | 'Exchanger'
     | 'ManualResetEvent'
     | 'AutoResetEvent'
     | 'Once'

@@ -23,7 +23,7 @@ export interface AsyncLockOptions extends LockOptions {
   ref?: boolean | undefined;
 }
 
-/** Options of the constructors of {@link ManualResetEvent}, {@link AutoResetEvent}, {@link Latch} and {@link Once}. */
+/** Options of the constructors of {@link ManualResetEvent}, {@link AutoResetEvent}, {@link Latch}, {@link Once} and {@link Exchanger}. */
 export interface PrimitiveOptions {
   /** Whether the verbs that block may block the main thread. Default: `false`. Means nothing in a worker. */
   allowMainThread?: boolean | undefined;

@@ -44,6 +44,7 @@ const kinds = {
     holders: [{ mode: 'member', count: 1 }],
     mode: 'passage',
   },
+  Exchanger: { wait: (exchanger, options) => exchanger.exchangeAsync(1, options), holders: [], mode: 'passage' },
   ManualResetEvent: { wait: (event, options) => event.waitAsync(options), holders: [], mode: 'passage' },
   AutoResetEvent: { wait: (event, options) => event.waitAsync(options), holders: [], mode: 'passage' },
   Once: {

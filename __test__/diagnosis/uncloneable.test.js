@@ -16,6 +16,7 @@ const PRIMITIVES = [
   'Semaphore',
   'Latch',
   'Barrier',
+  'Exchanger',
   'ManualResetEvent',
   'AutoResetEvent',
   'Once',

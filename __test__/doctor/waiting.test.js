@@ -8,7 +8,7 @@ const { DOCTOR, about, namedMutexes, sleep, withDoctor } = require('../helpers/d
 const { limit } = require('../helpers/limits.js');
 const { needs } = require('../helpers/runtime.js');
 const { watched } = require('../helpers/threads.js');
-const { Condition, Latch, Mutex, Semaphore } = require('../../index.js');
+const { Condition, Exchanger, Latch, Mutex, Semaphore } = require('../../index.js');
 
 /** Long enough that a thread on a slow machine can say where it holds. */
 const STUCK_MS = limit(60);
@@ -58,11 +58,12 @@ test(
       const [mutex] = namedMutexes(1);
       const condition = new Condition(memory(4), 0, { name: 'news' });
       await mutex.lockAsync();
-      const waits = [latch.waitAsync(), condition.waitAsync(mutex)];
+      const exchanger = new Exchanger(memory(8), 0, { name: 'place' });
+      const waits = [latch.waitAsync(), condition.waitAsync(mutex), exchanger.exchangeAsync(1)];
       await sleep(3 * STUCK_MS);
       const { stuck, waiting } = doctor.report();
-      assert.deepEqual(about(stuck, latch).concat(about(stuck, condition)), []);
-      for (const lock of [latch, condition]) {
+      for (const lock of [latch, condition, exchanger]) {
+        assert.deepEqual(about(stuck, lock), []);
         const [{ waiter, waitedMs, holders, outside }] = about(waiting, lock);
         assert.match(waiter.stack[0], /waiting\.test\.js/);
         assert.ok(waitedMs >= 2 * STUCK_MS);
@@ -70,6 +71,7 @@ test(
       }
       latch.countDown();
       while (condition.notifyOne() === 0) await sleep(1);
+      assert.equal(await exchanger.exchangeAsync(2), 1);
       await Promise.all(waits);
       mutex.unlock();
       assert.deepEqual(doctor.report().waiting, []);

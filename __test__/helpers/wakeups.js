@@ -82,6 +82,16 @@ const kinds = {
     const barrier = new sablock.Barrier(buffer, 0, 2, options);
     return { ...passage(barrier, { prepare() {}, wake: () => barrier.wait() }), ...queueOf(barrier) };
   },
+  'an exchanger'(buffer) {
+    const exchanger = new sablock.Exchanger(buffer, 0, options);
+    return {
+      prepare() {},
+      wake: () => exchanger.exchange(1),
+      wait: () => exchanger.exchange(2),
+      waitAsync: () => exchanger.exchangeAsync(2),
+      ...queueOf(exchanger),
+    };
+  },
   'a condition'(buffer) {
     const mutex = new sablock.Mutex(buffer, 0, options);
     const condition = new sablock.Condition(buffer, 4, options);

@@ -48,6 +48,12 @@ const kinds = {
     letIn: (barrier) => barrier.waitAsync(),
     verbs: ['waitAsync', 'join', 'reset'],
   },
+  Exchanger: {
+    hold: () => {},
+    wait: (exchanger) => exchanger.exchangeAsync(1),
+    letIn: (exchanger) => exchanger.exchangeAsync(2),
+    verbs: [['exchangeAsync', 1]],
+  },
   ManualResetEvent: {
     hold: () => {},
     wait: (event) => event.waitAsync(),
@@ -76,7 +82,7 @@ function make(kind, buffer, options) {
   const { type = kind, args = [], options: own } = kinds[kind];
   return new sablock[type](buffer, OFFSET, ...args, { ...own, ...options });
 }
-const article = (kind) => (/^[AO]/.test(kind) ? 'an' : 'a');
+const article = (kind) => (/^[AEO]/.test(kind) ? 'an' : 'a');
 
 for (const [kind, { hold, wait, letIn }] of Object.entries(kinds)) {
   for (const [other, { verbs }] of Object.entries(kinds)) {

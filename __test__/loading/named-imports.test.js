@@ -20,6 +20,7 @@ test('ES modules import every name from "sablock"', async () => {
     'Barrier',
     'BarrierMember',
     'BrokenBarrierError',
+    'Exchanger',
     'TimeoutError',
     'DeadlockError',
     'wait',

@@ -16,6 +16,7 @@ import {
   type ConditionOptions,
   DeadlockError,
   type DiagnosticsMessages,
+  Exchanger,
   type HeldLock,
   type HeldLocks,
   type HoldMode,
@@ -82,6 +83,7 @@ is<
     | 'Barrier'
     | 'BarrierMember'
     | 'BrokenBarrierError'
+    | 'Exchanger'
     | 'Condition'
     | 'DeadlockError'
     | 'HeldLock'
@@ -497,6 +499,16 @@ barrier.waitAsync({ timeout: 5, signal, ref: false });
   is<Equal<typeof member.barrier, Barrier>>();
   is<Equal<ReturnType<typeof member.leave>, boolean>>();
 }
+
+// Exchanger
+
+const exchanger = new Exchanger(memory, 8, { name: 'place' });
+is<Equal<keyof Exchanger, 'buffer' | 'byteOffset' | 'name' | 'exchange' | 'exchangeAsync' | 'inspect'>>();
+is<Equal<typeof Exchanger.BYTES, 8>>();
+is<Equal<ReturnType<Exchanger['exchange']>, number>>();
+is<Equal<ReturnType<Exchanger['exchangeAsync']>, Promise<number>>>();
+exchanger.exchange(1, 5);
+exchanger.exchangeAsync(1, { timeout: 5, signal, ref: false });
 
 // Events, latches, once
 

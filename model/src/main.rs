@@ -8,6 +8,7 @@
 //! - [`primitives`]: what a word says and how it changes, as pure state machines that know no queue and no thread.
 //! - [`barging`]: one mutex, its queue and its threads, in the finest steps.
 //! - [`engine`]: several words, primitives in both orders, batches, the register of holds, ends of threads.
+//! - [`exchanger`]: two that meet and swap values.
 //! - [`notified`]: wait and notify, and conditions.
 //! - [`deadlock`]: the search for cycles of blocked threads.
 //! - [`files`]: the order of locks of files, among processes.
@@ -20,6 +21,7 @@ mod barging;
 mod check;
 mod deadlock;
 mod engine;
+mod exchanger;
 mod files;
 mod leases;
 mod named;

@@ -1,13 +1,14 @@
 //! What is checked when.
 
 use crate::check::{Case, Mutant};
-use crate::{barging, deadlock, engine, files, leases, named, notified, sessions};
+use crate::{barging, deadlock, engine, exchanger, files, leases, named, notified, sessions};
 
 /// What CI runs.
 pub fn quick() -> Vec<Box<dyn Case>> {
     [
         barging::suite::quick(),
         engine::suite::quick(),
+        exchanger::suite::quick(),
         notified::suite::quick(),
         deadlock::suite::quick(),
         named::suite::quick(),
@@ -25,6 +26,7 @@ pub fn full() -> Vec<Box<dyn Case>> {
     [
         barging::suite::full(),
         engine::suite::full(),
+        exchanger::suite::full(),
         notified::suite::full(),
         deadlock::suite::full(),
         named::suite::full(),
@@ -42,6 +44,7 @@ pub fn mutants() -> Vec<Mutant> {
     [
         barging::suite::mutants(),
         engine::suite::mutants(),
+        exchanger::suite::mutants(),
         notified::suite::mutants(),
         deadlock::suite::mutants(),
         named::suite::mutants(),

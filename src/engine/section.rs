@@ -187,7 +187,7 @@ impl<'e> Section<'e> {
 
     /// A waiter is let in; returns how its wait is settled.
     pub(super) fn admit(&mut self, state: State) -> Settlement {
-        let found = self.primitive.found(self.state)[0];
+        let found = self.primitive.found(if fault!(FindsWhatItLeaves) { state } else { self.state })[0];
         self.state = state;
         Settlement::Granted { abandoned_by: self.take_report(), found }
     }

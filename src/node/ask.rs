@@ -3,7 +3,7 @@
 use napi_derive::napi;
 
 use crate::engine::{Hold, HoldOwner, Primitive};
-use crate::primitives::{barrier, event, latch, mutex, once, rwlock, semaphore};
+use crate::primitives::{barrier, event, exchanger, latch, mutex, once, rwlock, semaphore};
 
 /// A row for each thing that can be asked: its name, of which primitive, and to hold what. `count` permits or entries are asked for,
 /// `of` permits or parties are there in all.
@@ -63,6 +63,8 @@ asks! {
     BarrierParty: barrier::BARRIER, |_, of| Hold::party(of);
     /// To be a member of a barrier.
     BarrierMember: barrier::BARRIER, |_, _| Hold::MEMBER;
+    /// To meet another at an exchanger; `of` is the value.
+    Exchange: exchanger::EXCHANGER, |_, value| Hold::exchange(value);
     /// To run once.
     Once: once::ONCE, |_, _| Hold::exclusive(HoldOwner::Thread);
 }

@@ -2,6 +2,7 @@
 
 pub mod barrier;
 pub mod event;
+pub mod exchanger;
 pub mod futex;
 pub mod latch;
 pub mod mutex;

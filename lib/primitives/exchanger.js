@@ -1,0 +1,61 @@
+const { binding } = require('../engine/thread.js');
+const { toCountOf } = require('../arguments.js');
+const { TimeoutError } = require('../errors.js');
+const { SharedPrimitive, awaitFor, blockFor, defineSize, wordsOf } = require('./base.js');
+
+const { Ask } = binding;
+
+/** A request to meet another, with a value. */
+class ExchangeRequest {
+  ask = Ask.Exchange;
+  count = 1;
+  isCounted = true;
+  isGuarded = true;
+  isExclusive = false;
+  isPassage = true;
+  /** What the other brought. Noted when they meet. */
+  given = 0;
+
+  constructor(word, value) {
+    this.of = toCountOf(word, value, 'value', 2 ** 31 - 1, -(2 ** 31)) >>> 0;
+  }
+
+  take() {
+    return this.given | 0;
+  }
+
+  timedOut(word, timeout, verb) {
+    return new TimeoutError(
+      word,
+      timeout,
+      verb,
+      'Nobody came to exchange, and nobody will get the value.',
+      'Wait longer.',
+    );
+  }
+}
+
+/** A place where two threads meet, and each goes on with the other's value. */
+class Exchanger extends SharedPrimitive {
+  static {
+    defineSize(Exchanger, 8);
+  }
+
+  constructor(buffer, byteOffset, options) {
+    super('Exchanger', Ask.Exchange, 8, buffer, byteOffset, options);
+  }
+
+  exchange(value, timeout) {
+    return blockFor(this, new ExchangeRequest(wordsOf(this), value), timeout, 'exchange', 'exchangeAsync()');
+  }
+
+  exchangeAsync(value, options) {
+    try {
+      return awaitFor(this, new ExchangeRequest(wordsOf(this), value), options, 'exchangeAsync');
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+}
+
+exports.Exchanger = Exchanger;

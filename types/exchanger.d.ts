@@ -1,0 +1,67 @@
+import type { PrimitiveInspection } from './inspection';
+import type { AsyncLockOptions, LockOptions, PrimitiveOptions, Timeout } from './options';
+
+/**
+ * A place, on eight bytes of shared memory, where two calls meet, and each goes on with the value that the other brought: an
+ * integer of 32 bits, such as the index of a buffer that changes hands. As Java's `Exchanger`. What either wrote before it came is
+ * seen by the other.
+ *
+ * Zeroed memory is a new exchanger. A call is of whatever thread, blocking or awaited; two of one thread meet too. Whoever finds
+ * somebody there meets them at once, so that at most one waits. A value is given to one partner or to nobody: whoever
+ * times out, is aborted, or ends before somebody comes takes its value along. Once two have met, each has the other's value,
+ * even if the thread of one ends before its code knows.
+ *
+ * @example
+ * ```js
+ * import { Exchanger } from 'sablock';
+ *
+ * const place = new Exchanger(new SharedArrayBuffer(Exchanger.BYTES));
+ * const first = place.exchangeAsync(1);
+ * console.log(await place.exchangeAsync(2), await first); // 1 2
+ * ```
+ */
+export class Exchanger {
+  /** How many bytes an exchanger takes. */
+  static readonly BYTES: 8;
+  /** What its byte offset must be a multiple of. */
+  static readonly ALIGN: 4;
+
+  /** As the constructor of {@link Mutex}, for eight bytes. */
+  constructor(buffer: SharedArrayBuffer, byteOffset?: number, options?: PrimitiveOptions);
+
+  /** The buffer given to the constructor. */
+  readonly buffer: SharedArrayBuffer;
+  /** Where in the buffer the exchanger is. */
+  readonly byteOffset: number;
+  /** The name given to the constructor; `null` without one. */
+  readonly name: string | null;
+
+  /**
+   * Meets another call and swaps values with it. **Blocks** this thread until one comes; workers only, unless
+   * `allowMainThread`. Ends early as {@link Mutex.lock}; nobody gets the value then.
+   *
+   * @param value What the other gets: an integer from -2^31 to 2^31 - 1.
+   * @param timeout How long to wait, in milliseconds, counted from the call, or options. Default: for ever. With zero or less it
+   *   meets only somebody who waits already.
+   * @returns The value that the other brought.
+   * @throws `ERR_LOCK_TIMEOUT` if nobody came in time.
+   * @throws `ERR_OUT_OF_RANGE` if `value` is no such integer.
+   * @throws `ERR_LOCK_MAIN_THREAD` on the main thread.
+   * @throws `ERR_LOCK_THREAD_ENDING`, `ERR_LOCK_CORRUPT`, `ERR_INVALID_ARG_TYPE` as {@link Mutex.lock}.
+   */
+  exchange(value: number, timeout?: Timeout | LockOptions): number;
+
+  /**
+   * Meets another call without blocking. In any thread; never throws.
+   *
+   * @param value As {@link Exchanger.exchange}.
+   * @param timeout As {@link Exchanger.exchange}, or options.
+   * @returns A promise of what {@link Exchanger.exchange} returns. Rejected with the signal's `reason` if it aborts before
+   *   somebody comes, with `ERR_LOCK_NO_THREAD` if the system refuses the background thread that a timeout needs, or as
+   *   `exchange` throws.
+   */
+  exchangeAsync(value: number, timeout?: Timeout | AsyncLockOptions): Promise<number>;
+
+  /** Who waits: a snapshot for diagnosis, which disturbs no thread. In any thread; never blocks. */
+  inspect(): PrimitiveInspection;
+}
