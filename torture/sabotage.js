@@ -48,6 +48,7 @@ exports.SABOTAGES = {
   'miss-opening': { rate: 0.3, found: ['missed'], args: ['--kind', 'latch'] },
   'pass-barrier': { rate: 0.05, found: ['parties'], args: ['--kind', 'barrier'] },
   'mend-broken': { rate: 0.5, found: ['parties'], args: ['--kind', 'barrier', '--deaths', '3'] },
+  'swap-value': { rate: 0.05, found: ['pairs'], args: ['--kind', 'exchanger'] },
   'pass-event': { rate: 0.1, found: ['passed'], args: ['--kind', 'manual'] },
   'pass-twice': { rate: 0.3, found: ['passed'], args: ['--kind', 'auto'] },
   'lose-set': { rate: 0.2, found: ['missed', 'dropped'], args: ['--kind', 'manual'] },

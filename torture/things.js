@@ -1,6 +1,16 @@
 // What the threads of a round use beside mutexes and conditions: primitives of the other kinds, in memory of their own.
 
-const { AutoResetEvent, Barrier, Latch, ManualResetEvent, Once, RwLock, Semaphore, layout } = require('./package.js');
+const {
+  AutoResetEvent,
+  Barrier,
+  Exchanger,
+  Latch,
+  ManualResetEvent,
+  Once,
+  RwLock,
+  Semaphore,
+  layout,
+} = require('./package.js');
 
 const PERMITS = [1, 4];
 const PARTIES = [2, 3];
@@ -14,6 +24,7 @@ const LIST = [
   ...PERMITS.flatMap((permits) => [false, true].map((fair) => ['semaphore', Semaphore, permits, { fair }])),
   ['latch', Latch],
   ...PARTIES.map((parties) => ['barrier', Barrier, parties]),
+  ['exchanger', Exchanger],
   ['auto', AutoResetEvent],
   ['manual', ManualResetEvent],
   ...Array.from({ length: ONCES }, () => ['once', Once]),

@@ -32,6 +32,8 @@ const VERBS = [
   'barrier.reset',
   'barrier.wait',
   'barrier.waitAsync',
+  'exchanger.exchange',
+  'exchanger.exchangeAsync',
   'set',
   'reset',
   'event.wait',
@@ -41,7 +43,7 @@ const VERBS = [
 ];
 
 const ASYNC = /(Async|\.executeLocked|\.execute|once\.run)$/;
-const BLOCKING = /(\.lock|\.acquire|Sync|\.wait)$/;
+const BLOCKING = /(\.lock|\.acquire|Sync|\.wait|\.exchange)$/;
 
 class Use {
   #actor;

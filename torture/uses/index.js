@@ -4,17 +4,19 @@ const { THINGS, ofKind } = require('../things.js');
 const { Use } = require('../use.js');
 const { reset } = require('./barrier.js');
 const { signal } = require('./event.js');
+const { meet } = require('./exchanger.js');
 
 const KINDS = {
   rwlock: require('./rwlock.js'),
   semaphore: require('./semaphore.js'),
   latch: require('./latch.js'),
   barrier: require('./barrier.js'),
+  exchanger: require('./exchanger.js'),
   auto: require('./event.js'),
   manual: require('./event.js'),
   once: require('./once.js'),
 };
-const WEIGHTS = { rwlock: 5, semaphore: 5, latch: 2, barrier: 2, auto: 2, manual: 1, once: 1 };
+const WEIGHTS = { rwlock: 5, semaphore: 5, latch: 2, barrier: 2, exchanger: 2, auto: 2, manual: 1, once: 1 };
 
 exports.performUse = (actor) => {
   const { profile, random } = actor;
@@ -27,10 +29,12 @@ exports.signalSome = (actor, isOver) => {
   const { faces } = actor.things;
   const due = THINGS.flatMap(({ kind }, thing) => {
     if (kind === 'auto' || kind === 'manual') return isOver || actor.random.chance(0.2) ? [thing] : [];
+    if (kind === 'exchanger') return isOver && faces[thing].inspect().waiters.length > 0 ? [thing] : [];
     return kind === 'barrier' && (isOver || actor.random.chance(faces[thing].broken ? 0.3 : 0.1)) ? [thing] : [];
   });
   for (const thing of due) {
     if (THINGS[thing].kind === 'barrier') reset(actor, thing);
+    else if (THINGS[thing].kind === 'exchanger') meet(actor, thing);
     else signal(actor, thing, 'set');
   }
   return due.length;

@@ -10,6 +10,7 @@ const CHECKS = {
   semaphore: require('./semaphore.js').check,
   latch: require('./latch.js').check,
   barrier: require('./barrier.js').check,
+  exchanger: require('./exchanger.js').check,
   auto: require('./events.js').checkAuto,
   manual: require('./events.js').checkManual,
   once: require('./once.js').check,
