@@ -3,11 +3,15 @@
 mod identity;
 #[cfg(unix)]
 mod unix;
+#[cfg(unix)]
+mod unix_processes;
 #[cfg(windows)]
 mod windows;
 
 pub use identity::Identity;
 #[cfg(unix)]
 pub use unix::*;
+#[cfg(unix)]
+pub use unix_processes::*;
 #[cfg(windows)]
 pub use windows::*;

@@ -1,0 +1,199 @@
+//! Processes and threads of Linux and macOS.
+
+use std::fs::File;
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::sync::OnceLock;
+
+/// The system's start, at random; zeros if it does not tell.
+pub fn boot() -> [u8; 16] {
+    static BOOT: OnceLock<[u8; 16]> = OnceLock::new();
+    *BOOT.get_or_init(|| read_boot().and_then(|text| parse_uuid(&text)).unwrap_or_default())
+}
+
+#[cfg(not(target_vendor = "apple"))]
+fn read_boot() -> Option<String> {
+    std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()
+}
+
+#[cfg(target_vendor = "apple")]
+fn read_boot() -> Option<String> {
+    let mut text = [0_u8; 64];
+    let mut length = text.len();
+    // SAFETY: the name ends in NUL, and the buffer has the length that is given.
+    let status = unsafe {
+        libc::sysctlbyname(
+            c"kern.bootsessionuuid".as_ptr(),
+            text.as_mut_ptr().cast(),
+            &mut length,
+            std::ptr::null_mut(),
+            0,
+        )
+    };
+    (status == 0).then(|| String::from_utf8_lossy(&text[..length]).into_owned())
+}
+
+fn parse_uuid(text: &str) -> Option<[u8; 16]> {
+    let digits: String = text.chars().filter(char::is_ascii_hexdigit).collect();
+    u128::from_str_radix(digits.get(..32)?, 16).ok().map(u128::to_be_bytes)
+}
+
+/// In which namespace numbers of processes are those of this one; 0 if there is one for all.
+pub fn process_namespace() -> u64 {
+    static NAMESPACE: OnceLock<u64> = OnceLock::new();
+    *NAMESPACE.get_or_init(|| {
+        if cfg!(target_vendor = "apple") {
+            0
+        } else {
+            Path::new("/proc/self/ns/pid").metadata().map_or(0, |ns| ns.ino())
+        }
+    })
+}
+
+/// False if there is no such process in this namespace.
+pub fn may_process_live(process: u32) -> bool {
+    let Ok(process @ 1..) = libc::pid_t::try_from(process) else { return false };
+    // SAFETY: the signal 0 is never sent; the call only looks for the process.
+    let found = unsafe { libc::kill(process, 0) } == 0;
+    (found || io::Error::last_os_error().raw_os_error() != Some(libc::ESRCH)) && !is_ghost(process)
+}
+
+/// Whether the process has ended, and its parent has not looked yet.
+#[cfg(not(target_vendor = "apple"))]
+fn is_ghost(process: libc::pid_t) -> bool {
+    // `1234 (name) Z ...`: the name may contain anything.
+    let Ok(stat) = std::fs::read(format!("/proc/{process}/stat")) else { return false };
+    let state = stat.iter().rposition(|byte| *byte == b')').and_then(|end| stat.get(end + 2));
+    matches!(state, Some(b'Z' | b'X'))
+}
+
+#[cfg(target_vendor = "apple")]
+fn is_ghost(_: libc::pid_t) -> bool {
+    false
+}
+
+/// Runs `start`, whose threads get no signals: those are for the threads that the program knows of.
+pub fn without_signals<T>(start: impl FnOnce() -> T) -> T {
+    let mut all = MaybeUninit::<libc::sigset_t>::uninit();
+    let mut before = MaybeUninit::<libc::sigset_t>::uninit();
+    // SAFETY: the out-parameters live; `sigfillset` fills in the set that is read.
+    let status = unsafe {
+        libc::sigfillset(all.as_mut_ptr());
+        libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr())
+    };
+    let result = start();
+    if status == 0 {
+        // SAFETY: the call above has filled in `before`.
+        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), std::ptr::null_mut()) };
+    }
+    result
+}
+
+/// That ends a call which blocks: it means nothing to most programs, and is ignored where nobody handles it.
+const INTERRUPTION: libc::c_int = libc::SIGURG;
+
+/// A thread that is blocked in the kernel.
+#[derive(Debug)]
+pub struct Blocked(libc::pthread_t);
+
+// SAFETY: it names a thread, which any thread may signal.
+unsafe impl Send for Blocked {}
+
+impl Blocked {
+    /// This thread, in a call for this file.
+    pub fn here(_: &File) -> Self {
+        // SAFETY: takes nothing and cannot fail.
+        Self(unsafe { libc::pthread_self() })
+    }
+
+    /// Ends the call that blocks it, if it has begun. The thread lives.
+    pub fn interrupt(&self) {
+        // SAFETY: the thread lives, by the contract; the signal has a handler, or is ignored.
+        unsafe { libc::pthread_kill(self.0, INTERRUPTION) };
+    }
+}
+
+/// Whether calls that block can be ended: not in a program that uses the signal itself.
+pub fn can_interrupt() -> bool {
+    extern "C" fn on_signal(_: libc::c_int) {}
+    let ours = on_signal as extern "C" fn(libc::c_int) as libc::sighandler_t;
+    let mut found = MaybeUninit::<libc::sigaction>::uninit();
+    // SAFETY: nothing is changed, and the out-parameter lives.
+    if unsafe { libc::sigaction(INTERRUPTION, std::ptr::null(), found.as_mut_ptr()) } != 0 {
+        return false;
+    }
+    // SAFETY: `sigaction` has returned 0, so it has filled it in.
+    let found = unsafe { found.assume_init_ref() }.sa_sigaction;
+    if found == ours {
+        return true;
+    }
+    if found != libc::SIG_DFL && found != libc::SIG_IGN {
+        return false;
+    }
+    // SAFETY: all zeros are a `sigaction`: an empty mask, and no flags, without which calls are not begun again.
+    let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+    action.sa_sigaction = ours;
+    action.sa_flags = libc::SA_ONSTACK;
+    // SAFETY: the handler does nothing, which is allowed at any time.
+    unsafe { libc::sigaction(INTERRUPTION, &action, std::ptr::null_mut()) == 0 }
+}
+
+/// Whether this is the error of a call that was ended.
+pub fn is_interruption(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::Interrupted
+}
+
+/// Lets the signal through to this thread, which gets no others.
+pub fn let_interruptions_in() {
+    mask(libc::SIG_UNBLOCK, &[INTERRUPTION]);
+}
+
+/// Whether the signal comes through to this thread.
+pub fn gets_interruptions() -> bool {
+    // SAFETY: `mask` has filled it in.
+    mask(libc::SIG_UNBLOCK, &[]).is_some_and(|set| unsafe { libc::sigismember(&set, INTERRUPTION) } == 0)
+}
+
+/// Changes which signals this thread does not get; returns those before.
+fn mask(how: libc::c_int, signals: &[libc::c_int]) -> Option<libc::sigset_t> {
+    let mut set = MaybeUninit::<libc::sigset_t>::uninit();
+    let mut before = MaybeUninit::<libc::sigset_t>::uninit();
+    // SAFETY: the out-parameters live; `sigemptyset` fills in the set that is changed and read.
+    let status = unsafe {
+        libc::sigemptyset(set.as_mut_ptr());
+        for signal in signals {
+            libc::sigaddset(set.as_mut_ptr(), *signal);
+        }
+        libc::pthread_sigmask(how, set.as_ptr(), before.as_mut_ptr())
+    };
+    // SAFETY: `pthread_sigmask` has returned 0, so it has filled it in.
+    (status == 0).then(|| unsafe { before.assume_init() })
+}
+
+#[cfg(all(test, not(target_vendor = "apple")))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_systems_start_is_a_uuid() {
+        assert_eq!(parse_uuid("00000000-0000-0000-0000-0000000000ff\n").unwrap()[15], 0xff);
+        assert_eq!(parse_uuid("too short"), None);
+    }
+
+    #[test]
+    fn processes_are_found() {
+        assert!(may_process_live(std::process::id()));
+        let mut child = std::process::Command::new("sleep").arg("100").spawn().unwrap();
+        assert!(may_process_live(child.id()));
+        child.kill().unwrap();
+        let end = std::time::Instant::now() + std::time::Duration::from_secs(10);
+        while may_process_live(child.id()) {
+            assert!(std::time::Instant::now() < end, "it has ended, though nobody has waited for it");
+        }
+        child.wait().unwrap();
+        assert!(!may_process_live(child.id()));
+        assert!(!may_process_live(0) && !may_process_live(u32::MAX));
+    }
+}
