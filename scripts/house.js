@@ -18,7 +18,7 @@ const STANDING = {
 /** What each room may import from, beside itself. */
 const BELOW = {
   'src/node': ['doctor', 'clients', 'primitives', 'engine', 'agents', 'files', 'desk'],
-  'src/doctor': ['engine', 'agents'],
+  'src/doctor': ['clients', 'engine', 'agents'],
   'src/clients': ['primitives', 'engine', 'agents'],
   'src/primitives': ['engine', 'agents'],
   'src/engine': ['agents'],

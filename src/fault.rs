@@ -255,7 +255,7 @@ faults! {
 
     // Fences.
     /// A fence is the time of the clock, whatever was given out before.
-    FenceIsTheClock: units "engine::fences::tests::fences_grow_though_the_clock_stands_still_or_is_set_back",
+    FenceIsTheClock: units "fence::tests::fences_grow_though_the_clock_stands_still_or_is_set_back",
 
     // Locks of files.
     /// Who shares and waits without a turn waits to hold the file alone.

@@ -19,6 +19,7 @@ pub mod desk;
 #[cfg(not(loom))]
 pub mod doctor;
 pub mod engine;
+pub mod fence;
 #[cfg(not(loom))]
 pub mod files;
 pub mod memory;

@@ -26,7 +26,7 @@ impl World {
     /// `Condition.waitAsync`, with the mutex held.
     fn wait_async(&self, waits: &mut EventLoop<'_>) -> u32 {
         let place = self.other(0);
-        waits.wait_released(&FUTEX, place, &MUTEX, self.place(), HOLD, Limit::Endless).unwrap()
+        waits.wait_released(place, &MUTEX, self.place(), HOLD, Limit::Endless).unwrap()
     }
 
     fn notify(&self) -> usize {

@@ -9,7 +9,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use common::World;
 use sablock::agents::Agent;
-use sablock::engine::{EventLoop, Failure, Hold, HoldOwner, Limit, LockSet, Outcome, Primitive, Reply};
+use sablock::clients::{ClientLoop, Clients, LockSet, Names};
+use sablock::engine::{Failure, Hold, HoldOwner, Limit, Outcome, Primitive, Reply};
 use sablock::memory::Place;
 use sablock::primitives::mutex::MUTEX;
 use sablock::primitives::rwlock::RWLOCK;
@@ -39,8 +40,9 @@ impl Row {
     }
 }
 
-fn event_loop<'w>(world: &'w World, agent: &Arc<Agent>) -> EventLoop<'w> {
-    EventLoop::new(&world.engine, Arc::clone(agent))
+fn event_loop<'w>(world: &'w World, agent: &Arc<Agent>) -> ClientLoop<'w> {
+    let names = Box::leak(Box::new(Names::new(&world.engine)));
+    ClientLoop::with_clients(&world.engine, Arc::clone(agent), Clients::new(names))
 }
 
 fn lock(world: &World, agent: &Arc<Agent>, row: &Row, index: usize) {
@@ -125,7 +127,7 @@ fn a_loop_holds_what_it_has_while_it_waits_for_the_next() {
 /// However the wait of a set ends, what it had is free, and unmarked.
 #[test]
 fn a_set_that_is_not_complete_is_given_back_unmarked() {
-    type End = fn(EventLoop<'_>, u32);
+    type End = fn(ClientLoop<'_>, u32);
     let ends: [(&str, End); 5] = [
         ("cancelled", |mut waits, token| assert!(waits.cancel(token).is_some())),
         ("its thread ends", |waits, _| waits.end()),

@@ -31,7 +31,8 @@ use loom::thread;
 
 use common::ManualClock;
 use sablock::agents::{Agent, Notice, WaitId, Wake};
-use sablock::engine::{Change, Hold, HoldOwner, LockSet, Primitive};
+use sablock::clients::LockSet;
+use sablock::engine::{Change, Hold, HoldOwner, Primitive};
 use sablock::engine::{Engine, Patience};
 use sablock::engine::{EventLoop, Reply, Settled};
 use sablock::engine::{Failure, Limit, Outcome};

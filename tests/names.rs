@@ -3,40 +3,67 @@
 
 mod common;
 
+use std::ops::Deref;
 use std::sync::Arc;
 use std::thread;
 
-use common::{PROMPT, World};
+use common::PROMPT;
 use sablock::agents::AgentId;
-use sablock::engine::{EventLoop, Failure, Limit, Mode, Name, NameView, Outcome, Reply, Request, Ticket};
+use sablock::clients::{ClientLoop, Clients, Name, NameView, Names, Ticket};
+use sablock::engine::{Failure, Limit, Mode, Outcome, Reply, Request};
 use sablock::primitives::named::NAMED;
 
 const GRANTED: Outcome = Outcome::GRANTED;
+
+/// A world with names.
+struct World {
+    base: &'static common::World,
+    names: &'static Names<'static>,
+}
+
+impl World {
+    fn new() -> Self {
+        let base: &'static common::World = Box::leak(Box::new(common::World::new(false)));
+        Self { base, names: Box::leak(Box::new(Names::new(&base.engine))) }
+    }
+
+    fn event_loop(&self) -> ClientLoop<'static> {
+        ClientLoop::with_clients(&self.base.engine, self.base.agent(0), Clients::new(self.names))
+    }
+}
+
+impl Deref for World {
+    type Target = common::World;
+
+    fn deref(&self) -> &common::World {
+        self.base
+    }
+}
 
 fn name(text: &str) -> Name {
     Name::new(0, &text.encode_utf16().collect::<Vec<_>>())
 }
 
-fn ask(waits: &mut EventLoop<'_>, text: &str, mode: Mode, limit: Limit) -> (Ticket, Reply) {
+fn ask(waits: &mut ClientLoop<'_>, text: &str, mode: Mode, limit: Limit) -> (Ticket, Reply) {
     waits.request_name(name(text), mode, limit).unwrap()
 }
 
 /// A request that is granted at once.
-fn take(waits: &mut EventLoop<'_>, text: &str, mode: Mode) -> u32 {
+fn take(waits: &mut ClientLoop<'_>, text: &str, mode: Mode) -> u32 {
     let (ticket, reply) = ask(waits, text, mode, Limit::Endless);
     assert_eq!(reply, Reply::Now(GRANTED));
     ticket.number
 }
 
 /// A request that has to wait: its number, and the token of its wait.
-fn pend(waits: &mut EventLoop<'_>, text: &str, mode: Mode) -> (u32, u32) {
+fn pend(waits: &mut ClientLoop<'_>, text: &str, mode: Mode) -> (u32, u32) {
     let (ticket, reply) = ask(waits, text, mode, Limit::Endless);
     let Reply::Pending(token) = reply else { panic!("{reply:?}, and nothing to wait for") };
     (ticket.number, token)
 }
 
 /// The next wait that is over, which was granted.
-fn granted(waits: &mut EventLoop<'_>) -> Option<(u32, Option<AgentId>)> {
+fn granted(waits: &mut ClientLoop<'_>) -> Option<(u32, Option<AgentId>)> {
     let settled = waits.next_settled()?;
     let Ok(Outcome::Granted { abandoned_by }) = settled.outcome else { panic!("{settled:?}") };
     Some((settled.token, abandoned_by))
@@ -45,7 +72,7 @@ fn granted(waits: &mut EventLoop<'_>) -> Option<(u32, Option<AgentId>)> {
 /// Who holds and who waits: name, mode, whether it is held.
 fn seen(world: &World) -> Vec<(String, Mode, bool)> {
     let row = |view: NameView| (String::from_utf16(&view.name).unwrap(), view.mode, view.held.is_some());
-    world.engine.query_names(0).into_iter().map(row).collect()
+    world.names.query(0).into_iter().map(row).collect()
 }
 
 fn row(text: &str, mode: Mode, is_held: bool) -> (String, Mode, bool) {
@@ -56,7 +83,7 @@ use Mode::{Exclusive, Shared};
 
 #[test]
 fn names_are_served_in_order_and_sharers_next_to_each_other_go_in_together() {
-    let world = &World::new(false);
+    let world = &World::new();
     let [mut holder, mut first, mut second] = [0; 3].map(|_| world.event_loop());
     let held = take(&mut holder, "a", Exclusive);
     let sharing = [pend(&mut first, "a", Shared), pend(&mut second, "a", Shared)];
@@ -83,7 +110,7 @@ fn names_are_served_in_order_and_sharers_next_to_each_other_go_in_together() {
 
 #[test]
 fn a_hold_is_released_once_and_by_its_own_request_only() {
-    let world = &World::new(false);
+    let world = &World::new();
     let [mut one, mut other] = [0; 2].map(|_| world.event_loop());
     let held = take(&mut one, "a", Shared);
     let beside = take(&mut one, "a", Shared);
@@ -96,20 +123,20 @@ fn a_hold_is_released_once_and_by_its_own_request_only() {
 
 #[test]
 fn spaces_keep_equal_names_apart() {
-    let world = &World::new(false);
+    let world = &World::new();
     let mut waits = world.event_loop();
-    let (first, second) = (world.engine.name_space("1:2"), world.engine.name_space("1:3"));
-    assert_eq!((first, world.engine.name_space("1:2")), (1, 1));
+    let (first, second) = (world.names.space("1:2"), world.names.space("1:3"));
+    assert_eq!((first, world.names.space("1:2")), (1, 1));
     for space in [0, first, second, 1 << 16] {
         let (_, reply) = waits.request_name(Name::new(space, &[97]), Exclusive, Limit::Once).unwrap();
         assert_eq!(reply, Reply::Now(GRANTED));
-        assert_eq!(world.engine.query_names(space).len(), 1);
+        assert_eq!(world.names.query(space).len(), 1);
     }
 }
 
 #[test]
 fn whoever_loses_a_name_is_told_and_can_release_nothing_of_the_thief() {
-    let world = &World::new(false);
+    let world = &World::new();
     let [mut victim, mut thief, mut waiting] = [0; 3].map(|_| world.event_loop());
     let sharing = [take(&mut victim, "a", Shared), take(&mut victim, "a", Shared)];
     let pending = pend(&mut waiting, "a", Exclusive);
@@ -130,7 +157,7 @@ fn whoever_loses_a_name_is_told_and_can_release_nothing_of_the_thief() {
 
 #[test]
 fn a_late_word_of_a_theft_does_not_mean_the_next_request_of_that_number() {
-    let world = &World::new(false);
+    let world = &World::new();
     let [mut victim, mut thief] = [0; 2].map(|_| world.event_loop());
     let held = take(&mut victim, "a", Exclusive);
     thief.steal_name(name("a")).unwrap();
@@ -143,7 +170,7 @@ fn a_late_word_of_a_theft_does_not_mean_the_next_request_of_that_number() {
 
 #[test]
 fn what_an_ended_thread_held_alone_goes_on_marked_and_what_it_shared_unmarked() {
-    let world = &World::new(false);
+    let world = &World::new();
     let [mut doomed, mut next] = [0; 2].map(|_| world.event_loop());
     let ended = doomed.agent().id;
     take(&mut doomed, "alone", Exclusive);
@@ -164,7 +191,7 @@ fn what_an_ended_thread_held_alone_goes_on_marked_and_what_it_shared_unmarked() 
 
 #[test]
 fn a_grant_that_an_ended_thread_never_knew_of_passes_on_with_the_report_that_came_with_it() {
-    let world = &World::new(false);
+    let world = &World::new();
     let [mut doomed, mut never_knew, mut next] = [0; 3].map(|_| world.event_loop());
     let ended = doomed.agent().id;
     take(&mut doomed, "a", Exclusive);
@@ -182,7 +209,7 @@ fn a_grant_that_an_ended_thread_never_knew_of_passes_on_with_the_report_that_cam
 
 #[test]
 fn a_granted_name_of_which_the_loop_does_not_know_can_be_taken_back() {
-    let world = &World::new(false);
+    let world = &World::new();
     let [mut doomed, mut waits, mut next] = [0; 3].map(|_| world.event_loop());
     let ended = doomed.agent().id;
     take(&mut doomed, "a", Exclusive);
@@ -204,7 +231,7 @@ fn a_granted_name_of_which_the_loop_does_not_know_can_be_taken_back() {
 
 #[test]
 fn a_thread_that_ends_before_its_code_is_in_leaves_no_mark() {
-    let world = &World::new(false);
+    let world = &World::new();
     let [mut doomed, mut next] = [0; 2].map(|_| world.event_loop());
     for (text, is_in) in [("in", true), ("not in", false)] {
         let number = take(&mut doomed, text, Exclusive);
@@ -223,7 +250,7 @@ fn a_thread_that_ends_before_its_code_is_in_leaves_no_mark() {
 
 #[test]
 fn whose_thread_has_ended_is_shown_no_more() {
-    let world = &World::new(false);
+    let world = &World::new();
     let [mut ended, mut waits] = [0; 2].map(|_| world.event_loop());
     for text in ["a", "b"] {
         take(&mut ended, text, Shared);
@@ -232,14 +259,14 @@ fn whose_thread_has_ended_is_shown_no_more() {
     // The end of the agent, before that of its requests.
     world.engine.thread_ended(ended.agent().id);
     assert_eq!(seen(world), [row("b", Shared, true)]);
-    assert_eq!(["a", "b"].map(|text| world.engine.name_holders(&name(text)).len()), [0, 1]);
+    assert_eq!(["a", "b"].map(|text| world.names.holders(&name(text)).len()), [0, 1]);
     ended.end();
     assert_eq!(seen(world), [row("b", Shared, true)]);
 }
 
 #[test]
 fn a_name_is_forgotten_when_nobody_holds_it_waits_for_it_or_has_to_know_that_it_is_marked() {
-    let world = &World::new(false);
+    let world = &World::new();
     let [mut one, mut other] = [0; 2].map(|_| world.event_loop());
     for index in 0..3_000 {
         let text = format!("name {index}");
@@ -249,19 +276,19 @@ fn a_name_is_forgotten_when_nobody_holds_it_waits_for_it_or_has_to_know_that_it_
         assert!(other.cancel(token).is_some());
         assert!(one.release_name(held).unwrap());
     }
-    assert_eq!(world.engine.known_names(), 0);
+    assert_eq!(world.names.known(), 0);
     let held = take(&mut one, "marked", Exclusive);
     one.end();
-    assert_eq!(world.engine.known_names(), 1);
+    assert_eq!(world.names.known(), 1);
     let (ticket, _) = ask(&mut other, "marked", Exclusive, Limit::Once);
     assert!(other.mark_name_consistent(ticket.number).unwrap());
     assert!(other.release_name(ticket.number).unwrap());
-    assert_eq!(world.engine.known_names(), 0, "{held}");
+    assert_eq!(world.names.known(), 0, "{held}");
 }
 
 #[test]
 fn a_request_whose_time_is_over_leaves_the_queue_and_is_over() {
-    let world = &World::new(false);
+    let world = &World::new();
     let [mut holder, mut late] = [0; 2].map(|_| world.event_loop());
     let held = take(&mut holder, "a", Exclusive);
     let (ticket, reply) = ask(&mut late, "a", Exclusive, Limit::after(PROMPT));
@@ -275,27 +302,27 @@ fn a_request_whose_time_is_over_leaves_the_queue_and_is_over() {
 
 #[test]
 fn a_thread_that_blocks_for_what_its_own_loop_holds_learns_of_it() {
-    let world = &World::new(false);
+    let world = &World::new();
     let mut waits = world.event_loop();
     take(&mut waits, "a", Shared);
-    let ticket = waits.make_request(&NAMED, name("a"), Exclusive);
+    let ticket = waits.make_request(name("a"), Exclusive);
     let agent = Arc::clone(waits.agent());
     let request = Request::Hold(ticket.hold);
     let blocked = world.engine.wait(&agent, &NAMED, ticket.place, request, Limit::Endless, &mut || true);
     let Err(Failure::Deadlock(cycle)) = blocked else { panic!("{blocked:?}") };
-    assert_eq!(world.engine.name_of(cycle[0].byte_offset).as_deref(), Some(&[97][..]));
+    assert_eq!(world.names.name_of(cycle[0].byte_offset).as_deref(), Some(&[97][..]));
     waits.forget_request(ticket);
 }
 
 #[test]
 fn a_blocked_thread_is_let_in_in_its_turn() {
-    let world = &World::new(false);
+    let world = &World::new();
     let mut waits = world.event_loop();
     let held = take(&mut waits, "a", Exclusive);
     thread::scope(|scope| {
         scope.spawn(|| {
             let mut own = world.event_loop();
-            let ticket = own.make_request(&NAMED, name("a"), Exclusive);
+            let ticket = own.make_request(name("a"), Exclusive);
             let (agent, request) = (Arc::clone(own.agent()), Request::Hold(ticket.hold));
             let limit = Limit::after(PROMPT);
             let outcome = world.engine.wait(&agent, &NAMED, ticket.place, request, limit, &mut || true);

@@ -27,7 +27,7 @@ class Thread {
   id = 0;
   /** The holds that it watches, once somebody listens; see diagnosis.js. */
   holds = null;
-  /** Guards note it when they are made; it changes when a guard's hold is lent to a wait. See `src/engine/holds.rs`. */
+  /** Guards note it when they are made; it changes when a guard's hold is lent to a wait. See `src/clients/lent.rs`. */
   era = 1;
   /** Whether such a hold may be away, lost, or watched. While there is none, a guard knows that its hold is with it. */
   hasAway = false;

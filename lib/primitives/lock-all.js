@@ -1,5 +1,5 @@
 // Several locks at once: all of them or none. The core takes them in the order of their addresses, which is the same for
-// everybody, so that two of these never wait for each other; see `src/engine/lock_all.rs`.
+// everybody, so that two of these never wait for each other; see `src/clients/lock_all.rs`.
 
 const { lazily } = require('../load/lazily.js');
 const { isMainThread, binding, thread } = require('../engine/thread.js');

@@ -24,11 +24,11 @@ pub enum Notice {
     Expired(WaitId),
     /// The wait with this token was settled by another thread.
     Settled(u32),
-    /// What a request for a name held was stolen; its number is the token.
-    Stolen(WaitId),
+    /// For what stands on the engine, from its part on another thread.
+    Message(WaitId),
 }
 
-/// Names one asynchronous wait of an agent, or one of its requests for names.
+/// Names one asynchronous wait of an agent, or one request of a client.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct WaitId {
     /// The wait's place in its agent's table; used again once the wait is settled.

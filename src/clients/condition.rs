@@ -6,7 +6,9 @@
 use std::sync::Arc;
 
 use crate::agents::Agent;
-use crate::engine::{Caller, Corrupt, Engine, Failure, Hold, Limit, Outcome, Primitive, Request};
+use crate::engine::{
+    Caller, Client, Corrupt, Engine, EventLoop, Failure, Hold, Limit, Outcome, Primitive, Reply, ReplyError, Request,
+};
 use crate::memory::Place;
 use crate::primitives::futex::FUTEX;
 
@@ -82,6 +84,36 @@ impl Engine {
                     self.refuse(&FUTEX, place, None, agent.id, settlement);
                 }
                 Err(ConditionFailure::NotLocked(failure))
+            }
+        }
+    }
+}
+
+impl<C: Client> EventLoop<'_, C> {
+    /// Releases `hold` of `lock` and waits for a notification at `place`, in one step; see [`Engine::release`].
+    /// Once the wait is settled, the thread's code takes the lock again and then calls [`EventLoop::accept`].
+    pub fn wait_released(
+        &mut self,
+        place: Place,
+        lock: &'static dyn Primitive,
+        lock_place: Place,
+        hold: Hold,
+        limit: Limit,
+    ) -> Result<u32, ReplyError> {
+        // Queued before it is released, so that whoever takes the lock and notifies finds it there.
+        let Reply::Pending(token) = self.wait(&FUTEX, place, Request::Notification, limit)? else {
+            return Err(ReplyError::NotHeld);
+        };
+        self.keep(token);
+        match self.engine().release(self.agent(), lock, lock_place, hold) {
+            Ok(true) => Ok(token),
+            Ok(false) => {
+                self.drop_wait(token);
+                Err(ReplyError::NotHeld)
+            }
+            Err(Corrupt) => {
+                self.drop_wait(token);
+                Err(ReplyError::Corrupt)
             }
         }
     }

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use crate::agents::Agent;
-use crate::engine::{Caller, Engine, EventLoop, Failure, Limit, Outcome, Reply, ReplyError, Request, Space, Wakes};
+use crate::engine::{
+    Caller, Client, Engine, EventLoop, Failure, Limit, Outcome, Reply, ReplyError, Request, Space, Wakes,
+};
 use crate::memory::Place;
 use crate::primitives::futex::FUTEX;
 
@@ -40,7 +42,7 @@ impl Engine {
     }
 }
 
-impl EventLoop<'_> {
+impl<C: Client> EventLoop<'_, C> {
     /// Waits at `place` for a notification if it holds `value`.
     pub fn wait_while(&mut self, place: Place, value: i64, limit: Limit) -> Result<Reply, ReplyError> {
         self.wait(&FUTEX, place, Request::NotificationWhile(value), limit)

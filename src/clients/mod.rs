@@ -1,5 +1,97 @@
 //! What stands on the engine and its primitives: each a way to wait that is more than one request to one primitive.
+//!
+//! Several locks at once and names have a part in each event loop ([`Clients`]), which is asked what becomes of their waits.
+
+use std::sync::Arc;
+
+use crate::agents::{Agent, WaitId};
+use crate::engine::{Client, Engine, EventLoop, Hold, Settled};
 
 pub mod condition;
 mod futex;
+pub mod lent;
+mod lock_all;
+mod lock_set;
+mod name_views;
+mod named;
 mod names;
+mod requests;
+
+use lock_set::PendingSets;
+pub use lock_set::{LockSet, PartWait};
+pub use name_views::{NameHold, NameView, QueuedName};
+pub use names::{Name, Names};
+use requests::NamedRequests;
+pub use requests::Ticket;
+
+/// An event loop with its part of all clients.
+pub type ClientLoop<'e> = EventLoop<'e, Clients<'e>>;
+
+/// The part of the clients in one event loop.
+pub struct Clients<'e> {
+    engine: &'e Engine,
+    /// Of several locks at once.
+    sets: PendingSets,
+    /// Its requests for names.
+    names: NamedRequests<'e>,
+}
+
+/// Whose a wait is.
+#[derive(Clone, Copy, Default)]
+pub enum Whose {
+    /// Of the code that waits.
+    #[default]
+    Code,
+    /// Of a set of locks.
+    Set,
+    /// Of a request for a name.
+    Name,
+}
+
+impl<'e> Clients<'e> {
+    /// For one event loop of the engine of these names.
+    pub fn new(names: &'e Names<'e>) -> Self {
+        Self { engine: names.engine, sets: PendingSets::default(), names: NamedRequests::new(names) }
+    }
+}
+
+impl Client for Clients<'_> {
+    type Of = Whose;
+
+    fn settled(&mut self, here: &Arc<Agent>, of: Whose, hold: Option<Hold>, settled: &Settled) -> bool {
+        match of {
+            Whose::Code => return false,
+            Whose::Set => self.sets.settle(self.engine, here, settled),
+            Whose::Name => self.names.settle(hold, settled.outcome),
+        }
+        matches!(of, Whose::Set)
+    }
+
+    fn left(&mut self, here: &Arc<Agent>, of: Whose, token: u32, hold: Option<Hold>) {
+        match of {
+            Whose::Code => {}
+            Whose::Set => self.sets.cancel(self.engine, here, token),
+            Whose::Name => self.names.forget_wait(hold),
+        }
+    }
+
+    fn accepted(&mut self, here: &Arc<Agent>) {
+        self.sets.accept(self.engine, here);
+    }
+
+    fn refused(&mut self, here: &Arc<Agent>) {
+        self.sets.refuse(self.engine, here);
+    }
+
+    fn takes_back_granted(&self, of: Whose) -> bool {
+        matches!(of, Whose::Name)
+    }
+
+    fn message(&mut self, message: WaitId) {
+        self.names.note_stolen(message);
+    }
+
+    fn ended(&mut self, here: &Arc<Agent>) {
+        self.names.end(here.id);
+    }
+}

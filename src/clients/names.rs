@@ -1,68 +1,162 @@
-//! Locks by name, as one thread asks for them: each request has a number, by which the thread's JS knows it.
+//! The table of names: which lock a name stands for.
+//!
+//! A name has an [`Entry`] while it is held, waited for, or marked abandoned: two words, on which a primitive works as on any
+//! others. Each request for a name keeps its entry (see [`super::requests`]).
+//!
+//! Locks are taken in this order: a table of names, then a bucket; one of each at a time, but for whoever asks for all.
 
-use crate::agents::AgentId;
-use crate::engine::{
-    Change, Corrupt, EventLoop, Limit, Mode, Name, Outcome, Primitive, Reply, ReplyError, Request, Ticket,
-};
-use crate::primitives::named::{self, NAMED};
+use std::hash::{BuildHasher, RandomState};
+use std::ptr::NonNull;
+use std::sync::Arc;
 
-impl EventLoop<'_> {
-    /// Asks for a name. Later the request is known by the ticket's number; one that is refused at once is over.
-    pub fn request_name(&mut self, name: Name, mode: Mode, limit: Limit) -> Result<(Ticket, Reply), ReplyError> {
-        let ticket = self.make_request(&NAMED, name, mode);
-        let reply = self.wait(&NAMED, ticket.place, Request::Hold(ticket.hold), limit);
-        if matches!(reply, Err(_) | Ok(Reply::Now(Outcome::TimedOut | Outcome::Refused))) {
-            self.forget_request(ticket);
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
+use crate::agents::is_sparse;
+use crate::engine::Engine;
+use crate::fence::Fences;
+use crate::memory::Place;
+use crate::sync::{AtomicU32, Mutex, MutexGuard, Ordering};
+
+/// A power of two.
+const TABLES: usize = 16;
+
+/// A name in UTF-16, after the number of the space that it belongs to. Most are short.
+pub struct Name(Key);
+
+type Key = SmallVec<[u16; 16]>;
+
+/// How many units the number of the space takes.
+const PREFIX: usize = 2;
+
+impl Name {
+    /// The name of these units, in the space of this number.
+    pub fn new(space: u32, name: &[u16]) -> Self {
+        let mut key = Key::with_capacity(PREFIX + name.len());
+        key.push((space >> 16) as u16);
+        key.push(space as u16);
+        key.extend_from_slice(name);
+        Self(key)
+    }
+}
+
+/// The lock that a name stands for.
+pub(super) struct Entry {
+    words: [AtomicU32; 2],
+    serial: usize,
+    hash: u64,
+    key: Key,
+}
+
+impl Entry {
+    pub(super) fn place(&self) -> Place {
+        // SAFETY: two aligned words, accessed as atomics only. Whoever uses the place has a request that keeps the entry.
+        unsafe { Place::name(NonNull::from(&self.words).cast(), self.serial) }
+    }
+
+    /// Whether nobody would miss it. Nobody but the caller uses it.
+    fn is_clean(&self) -> bool {
+        // Relaxed: whoever changed it has left it under the lock of its table, which the caller holds.
+        self.words.iter().all(|word| word.load(Ordering::Relaxed) == 0)
+    }
+
+    pub(super) fn is_in(&self, space: u32) -> bool {
+        u32::from(self.key[0]) << 16 | u32::from(self.key[1]) == space
+    }
+
+    pub(super) fn name(&self) -> Box<[u16]> {
+        self.key[PREFIX..].into()
+    }
+}
+
+/// The entries of some names, by hash; those with the same one beside each other. Of each entry there is one reference here,
+/// and one in each request; all come and go under the lock.
+pub(super) type Table = FxHashMap<u64, SmallVec<[Arc<Entry>; 1]>>;
+
+/// All names of an engine.
+pub struct Names<'e> {
+    pub(super) engine: &'e Engine,
+    pub(super) tables: Box<[Mutex<Table>]>,
+    hasher: RandomState,
+    /// The keys of the spaces, in the order of their numbers, which begin at 1.
+    spaces: Mutex<Vec<String>>,
+    fences: Fences,
+}
+
+impl<'e> Names<'e> {
+    /// No names, whose waiters are queued in this engine.
+    pub fn new(engine: &'e Engine) -> Self {
+        Self {
+            engine,
+            tables: (0..TABLES).map(|_| Mutex::new(Table::default())).collect(),
+            // Random: names may come from users, who could make them collide.
+            hasher: RandomState::new(),
+            spaces: Mutex::new(Vec::new()),
+            fences: Fences::new(),
         }
-        Ok((ticket, reply?))
     }
 
-    /// Takes a name from all who hold it. With the ended agent that is to be reported.
-    pub fn steal_name(&mut self, name: Name) -> Result<(Ticket, Option<AgentId>), Corrupt> {
-        let ticket = self.make_request(&NAMED, name, Mode::Exclusive);
-        let abandoned_by = self.engine().steal(&NAMED, ticket, self.agent().id)?;
-        Ok((ticket, abandoned_by))
+    /// In which their waiters are queued.
+    pub fn engine(&self) -> &'e Engine {
+        self.engine
     }
 
-    /// What a request holds does not suffice yet, or, `is_in`, does from now on.
-    pub fn note_in(&self, ticket: Ticket, is_in: bool) {
-        self.engine().note_in(ticket, self.agent().id, is_in);
+    /// The number of the space of this key; the same for all threads.
+    pub fn space(&self, key: &str) -> u32 {
+        let mut spaces = self.spaces.lock();
+        let index = spaces.iter().position(|other| other == key).unwrap_or_else(|| {
+            spaces.push(key.into());
+            spaces.len() - 1
+        });
+        index as u32 + 1
     }
 
-    /// Releases what a request holds; it is over. False if it holds nothing any more.
-    pub fn release_name(&mut self, number: u32) -> Result<bool, Corrupt> {
-        let Some(ticket) = self.request(number) else { return Ok(false) };
-        let is_released = self.engine().release(self.agent(), &NAMED, ticket.place, ticket.hold)?;
-        self.forget_request(ticket);
-        Ok(is_released)
+    /// The next fence, larger than all before, at this time in microseconds of the wall clock.
+    pub fn fence(&self, now: u64) -> u64 {
+        self.fences.next(now)
     }
 
-    /// As [`EventLoop::release_name`], but the number stays taken: whoever has it may release it again, to no effect.
-    pub fn let_go_of_name(&self, number: u32) -> Result<bool, Corrupt> {
-        let Some(ticket) = self.request(number) else { return Ok(false) };
-        self.engine().release(self.agent(), &NAMED, ticket.place, ticket.hold)
+    fn table(&self, hash: u64) -> MutexGuard<'_, Table> {
+        // The table itself uses the low bits and the highest ones.
+        self.tables[(hash >> 40) as usize & (TABLES - 1)].lock()
     }
 
-    /// Takes back what a request was granted, of which its code will not learn; `abandoned_by` is what it would have reported.
-    pub fn give_back_name(&mut self, number: u32, abandoned_by: Option<AgentId>) {
-        let Some(ticket) = self.request(number) else { return };
-        self.engine().give_back(self.agent(), &NAMED, ticket.place, ticket.hold, abandoned_by);
-        self.forget_request(ticket);
+    /// What `look` makes of the name's entry, which stays meanwhile; `None` if there is none.
+    pub(super) fn look<T>(&self, Name(key): &Name, look: impl FnOnce(&Entry) -> T) -> Option<T> {
+        let hash = self.hasher.hash_one(&key[..]);
+        let table = self.table(hash);
+        table.get(&hash)?.iter().find(|entry| entry.key == *key).map(|entry| look(entry))
     }
 
-    /// Takes the mark off a name. False if the request does not hold it alone.
-    pub fn mark_name_consistent(&self, number: u32) -> Result<bool, Corrupt> {
-        let Some(Ticket { place, hold, .. }) = self.request(number) else { return Ok(false) };
-        let mut section = self.engine().open(&NAMED, place)?;
-        let is_marked = hold.mode == Mode::Exclusive
-            && section.is_holder(self.agent().id, hold)
-            && section.change(Change::MarkConsistent, self.agent().id);
-        section.finish();
-        Ok(is_marked)
+    pub(super) fn enter(&self, Name(key): Name) -> Arc<Entry> {
+        let hash = self.hasher.hash_one(&key[..]);
+        let mut table = self.table(hash);
+        let entries = table.entry(hash).or_default();
+        if let Some(entry) = entries.iter().find(|entry| entry.key == key) {
+            return Arc::clone(entry);
+        }
+        // Words begin free; fewer than 2^52 of them are ever made.
+        let serial = self.engine.serial() as usize;
+        let entry = Arc::new(Entry { words: Default::default(), serial, hash, key });
+        entries.push(Arc::clone(&entry));
+        entry
     }
 
-    /// Whether the name of a request is marked.
-    pub fn is_name_abandoned(&self, number: u32) -> bool {
-        self.request(number).is_some_and(|ticket| named::is_abandoned(NAMED.read(ticket.place)))
+    pub(super) fn leave(&self, entry: Arc<Entry>) {
+        let mut table = self.table(entry.hash);
+        // This reference, and that of the table.
+        if Arc::strong_count(&entry) == 2 && (entry.is_clean() || fault!(MarkedNameIsForgotten)) {
+            let entries = table.get_mut(&entry.hash).expect("an entry stays in its table while it is used");
+            entries.retain(|other| !Arc::ptr_eq(other, &entry));
+            if entries.is_empty() {
+                table.remove(&entry.hash);
+            }
+            if is_sparse(table.len(), table.capacity()) {
+                let room = 2 * table.len();
+                table.shrink_to(room);
+            }
+        }
+        // Before the lock is released, so that the next to leave sees it gone.
+        drop(entry);
     }
 }

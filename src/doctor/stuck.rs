@@ -9,7 +9,8 @@ use super::names::{Lock, LockId, Place};
 use super::state::State;
 use super::waits::{Stuck, Wait, Watched};
 use crate::agents::ThreadId;
-use crate::engine::{Engine, LockView, NameView, Primitive};
+use crate::clients::NameView;
+use crate::engine::{Engine, LockView, Primitive};
 use crate::memory;
 use crate::sync;
 

@@ -7,7 +7,8 @@ use std::time::Duration;
 use super::signals;
 use super::state::Doctor;
 use super::stuck::look;
-use crate::engine::{Engine, Primitive};
+use crate::clients::Names;
+use crate::engine::Primitive;
 
 /// How often it looks, at least and at most.
 const LEAST: Duration = Duration::from_millis(5);
@@ -16,7 +17,7 @@ const PROCESS: u32 = 0;
 const MOST: Duration = Duration::from_millis(50);
 
 /// Starts it, for as long as the doctor that has just been started is on. Whatever fails here leaves everything else as it is.
-pub fn watch(doctor: &'static Doctor, engine: &'static Engine, locks: &'static [&'static dyn Primitive]) {
+pub fn watch(doctor: &'static Doctor, names: &'static Names<'static>, locks: &'static [&'static dyn Primitive]) {
     let (generation, options) = doctor.with(|state| (state.generation, state.options));
     let shortest =
         options.stuck.unwrap_or(Duration::MAX).min(options.likely.unwrap_or(Duration::MAX)).min(options.long_hold);
@@ -28,9 +29,9 @@ pub fn watch(doctor: &'static Doctor, engine: &'static Engine, locks: &'static [
         loop {
             thread::sleep(step);
             turn += 1;
-            let names = if turn % every == 0 { engine.query_names(PROCESS) } else { Vec::new() };
+            let rows = if turn % every == 0 { names.query(PROCESS) } else { Vec::new() };
             // Outside of the doctor's lock, which threads take while they hold none of the engine's.
-            let seen = look(engine, locks);
+            let seen = look(names.engine(), locks);
             let came = doctor.with(|state| {
                 if state.generation != generation {
                     return None;
@@ -39,7 +40,7 @@ pub fn watch(doctor: &'static Doctor, engine: &'static Engine, locks: &'static [
                 state.tick();
                 let mut is_news = state.watch(seen);
                 if turn % every == 0 {
-                    is_news |= state.watch_names(PROCESS as usize, names);
+                    is_news |= state.watch_names(PROCESS as usize, rows);
                 }
                 is_news |= state.find_old_deadlocks();
                 let came = signals::take();

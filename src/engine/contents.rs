@@ -58,7 +58,7 @@ pub(crate) struct Contents {
     pub(crate) hold_serials: u64,
     /// The slots of the register of holds, by address.
     pub(crate) slots: FxHashMap<usize, SmallVec<[Slot; 2]>>,
-    /// Who holds which name, by address.
+    /// Who holds what is listed, by address.
     pub(crate) holders: FxHashMap<usize, Holders>,
     /// Holds that went back because their thread ended, of which nobody was told yet.
     pub(crate) ended: Vec<EndedHold>,
@@ -217,8 +217,19 @@ impl Contents {
         }
     }
 
-    /// Who holds the name whose entry is at `address`.
-    pub(super) fn holders_of(&self, address: usize) -> &[Holder] {
+    /// The addresses at which somebody waits.
+    pub(crate) fn queued(&self) -> impl Iterator<Item = usize> {
+        self.queues.iter().filter(|(_, queue)| !queue.is_empty()).map(|(address, _)| *address)
+    }
+
+    /// Who waits at `address`, each with its ticket; in no order.
+    pub(crate) fn waiters_of(&self, address: usize) -> impl Iterator<Item = (Ticket, &Waiter)> {
+        let tickets = self.queues.get(&address).into_iter().flat_map(|queue| queue.tickets(&self.waiters));
+        tickets.map(|(ticket, id)| (ticket, &self.waiters[id]))
+    }
+
+    /// Who holds what is listed at `address`.
+    pub(crate) fn holders_of(&self, address: usize) -> &[Holder] {
         self.holders.get(&address).map_or(&[], |holders| holders)
     }
 

@@ -1,6 +1,7 @@
 //! What an event loop makes of its notices: it comes for what it was offered, and collects what others have settled.
 
 use super::claim::{Claim, Parks};
+use super::client::Client;
 use super::event_loop::{Delivery, EventLoop, Unaccepted, Wait};
 use super::primitive::Corrupt;
 use super::queue::Settlement;
@@ -10,13 +11,16 @@ use super::wait::Outcome;
 use crate::agents::{Notice, SPARE, WaitId};
 use crate::sync;
 
-impl EventLoop<'_> {
+impl<C: Client> EventLoop<'_, C> {
     /// The next wait of this loop that is over. Calling it again says that the thread's code knows of the one before.
     pub fn next_settled(&mut self) -> Option<Settled> {
-        if let Some(Unaccepted::Settled { primitive, place, settlement, .. }) = self.unaccepted.take() {
-            self.engine.learned(primitive, place, settlement);
+        match self.unaccepted.take() {
+            Some(Unaccepted::Settled { wait, settlement, .. }) => {
+                self.engine.learned(wait.primitive, wait.place, settlement);
+            }
+            Some(Unaccepted::Client) => self.clients.accepted(&self.agent),
+            Some(Unaccepted::Kept { .. }) | None => {}
         }
-        self.sets.accept(self.engine, &self.agent);
         loop {
             let Some(notice) = self.notices.pop_front() else {
                 self.agent.drain(&mut self.notices);
@@ -31,16 +35,14 @@ impl EventLoop<'_> {
                 Notice::Offer(address) => self.claim(address),
                 Notice::Expired(id) => self.expire(id),
                 Notice::Settled(token) => self.deliver(token),
-                Notice::Stolen(id) => {
-                    self.names.note_stolen(id);
+                Notice::Message(message) => {
+                    self.clients.message(message);
                     None
                 }
             };
-            let Some(settled) = settled else { continue };
-            if self.sets.settle(self.engine, &self.agent, settled.token, settled.outcome) {
-                self.unaccepted = None;
+            if settled.is_some() {
+                return settled;
             }
-            return Some(settled);
         }
     }
 
@@ -85,18 +87,17 @@ impl EventLoop<'_> {
 
     fn claimed(&mut self, token: u32, settlement: Settlement) -> Settled {
         let wait = self.waits.remove(token);
-        self.settled(token, &wait, settlement)
+        self.settled(token, wait, settlement)
     }
 
-    fn settled(&mut self, token: u32, wait: &Wait, settlement: Settlement) -> Settled {
+    fn settled(&mut self, token: u32, wait: Wait<C::Of>, settlement: Settlement) -> Settled {
         if !fault!(GrantedWaitKeepsDeadline) {
-            self.stop_clock(token, wait);
+            self.stop_clock(token, &wait);
         }
-        let Wait { primitive, place, hold, .. } = *wait;
+        let Wait { primitive, place, hold, .. } = wait;
         if let (Settlement::Granted { .. }, Some(hold)) = (settlement, hold) {
             self.engine.note_hold(primitive, place, self.agent.id, hold);
         }
-        self.unaccepted = Some(Unaccepted::Settled { primitive, place, hold, settlement });
         let outcome = match settlement {
             Settlement::Granted { abandoned_by, found } => {
                 self.given = found;
@@ -106,7 +107,11 @@ impl EventLoop<'_> {
             Settlement::Refused => Ok(Outcome::Refused),
             Settlement::Corrupt => Err(Corrupt),
         };
-        Settled { token, place, is_for_hold: hold.is_some(), outcome }
+        let settled = Settled { token, place, is_for_hold: hold.is_some(), outcome };
+        let is_clients = self.clients.settled(&self.agent, wait.of, hold, &settled);
+        self.unaccepted =
+            Some(if is_clients { Unaccepted::Client } else { Unaccepted::Settled { token, wait, settlement } });
+        settled
     }
 
     /// The words at `address` were overwritten by somebody else: all waits of this loop for them end.
@@ -134,7 +139,7 @@ impl EventLoop<'_> {
         }
         let settlement = self.collect(wait)?;
         let wait = self.waits.remove(token);
-        Some(self.settled(token, &wait, settlement))
+        Some(self.settled(token, wait, settlement))
     }
 
     fn expire(&mut self, id: WaitId) -> Option<Settled> {
@@ -143,9 +148,12 @@ impl EventLoop<'_> {
             // It was settled first, and that notice is in the inbox.
             return None;
         }
-        let Wait { place, hold, .. } = self.waits.remove(id.token);
-        self.names.forget_wait(self.engine, place, hold);
+        let Wait { place, hold, of, .. } = self.waits.remove(id.token);
         let outcome = Ok(Outcome::TimedOut);
-        Some(Settled { token: id.token, place, is_for_hold: hold.is_some(), outcome })
+        let settled = Settled { token: id.token, place, is_for_hold: hold.is_some(), outcome };
+        if self.clients.settled(&self.agent, of, hold, &settled) {
+            self.unaccepted = Some(Unaccepted::Client);
+        }
+        Some(settled)
     }
 }

@@ -9,12 +9,10 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::arena::Arena;
-use super::lock_set::PendingSets;
-use super::names::Name;
-use super::primitive::{Corrupt, Hold, Mode, Order, Primitive, Request, State};
+use super::client::Client;
+use super::primitive::{Hold, Mode, Order, Primitive, Request, State};
 use super::queue::{Settlement, WaiterId};
 use super::reply::{Reply, ReplyError};
-use super::requests::{NamedRequests, Ticket};
 use super::section::Entered;
 use super::stats::Leaving;
 use super::table::Engine;
@@ -24,18 +22,16 @@ use crate::memory::Place;
 use crate::sync;
 
 /// One event loop's waits. Lives and ends on its thread.
-pub struct EventLoop<'e> {
+pub struct EventLoop<'e, C: Client = ()> {
     pub(super) engine: &'e Engine,
     pub(super) agent: Arc<Agent>,
-    pub(super) waits: Arena<Wait>,
-    /// Of several locks at once.
-    pub(super) sets: PendingSets,
-    /// Its requests for names.
-    pub(super) names: NamedRequests,
+    pub(super) waits: Arena<Wait<C::Of>>,
+    /// Who are asked what becomes of their waits.
+    pub(crate) clients: C,
     /// Notices taken from the inbox and not yet dealt with.
     pub(super) notices: VecDeque<Notice>,
     /// What [`EventLoop::next_settled`] returned last, until it is called again: the thread's code may not know of it yet.
-    pub(super) unaccepted: Option<Unaccepted>,
+    pub(super) unaccepted: Option<Unaccepted<C::Of>>,
     /// Whether it may still park in this drain.
     pub(super) may_park: bool,
     /// When it last did.
@@ -49,7 +45,7 @@ pub struct EventLoop<'e> {
 }
 
 /// A pending wait.
-pub(super) struct Wait {
+pub(super) struct Wait<Of> {
     pub(super) primitive: &'static dyn Primitive,
     pub(super) place: Place,
     pub(super) hold: Option<Hold>,
@@ -60,6 +56,8 @@ pub(super) struct Wait {
     pub(super) stays_awake: bool,
     /// What becomes of its notification.
     pub(super) delivery: Delivery,
+    /// Whose it is.
+    pub(super) of: Of,
 }
 
 /// What becomes of the notification of a wait.
@@ -74,13 +72,14 @@ pub(super) enum Delivery {
 }
 
 /// What was returned last, and may have to be passed on.
-pub(super) enum Unaccepted {
+pub(super) enum Unaccepted<Of> {
     Settled {
-        primitive: &'static dyn Primitive,
-        place: Place,
-        hold: Option<Hold>,
+        token: u32,
+        wait: Wait<Of>,
         settlement: Settlement,
     },
+    /// A client has it.
+    Client,
     /// Still in the table.
     Kept {
         token: u32,
@@ -90,12 +89,18 @@ pub(super) enum Unaccepted {
 impl<'e> EventLoop<'e> {
     /// For `agent`, on its thread.
     pub fn new(engine: &'e Engine, agent: Arc<Agent>) -> Self {
+        Self::with_clients(engine, agent, ())
+    }
+}
+
+impl<'e, C: Client> EventLoop<'e, C> {
+    /// For `agent`, on its thread, with those who are asked what becomes of their waits.
+    pub fn with_clients(engine: &'e Engine, agent: Arc<Agent>, clients: C) -> Self {
         Self {
             engine,
             agent,
             waits: Arena::default(),
-            sets: PendingSets::default(),
-            names: NamedRequests::default(),
+            clients,
             notices: VecDeque::new(),
             unaccepted: None,
             may_park: true,
@@ -168,33 +173,14 @@ impl<'e> EventLoop<'e> {
         reply
     }
 
-    /// Releases `hold` of `lock` and waits for a notification at `place`, in one step; see [`Engine::release`].
-    /// Once the wait is settled, the thread's code takes the lock again and then calls [`EventLoop::accept`].
-    pub fn wait_released(
-        &mut self,
-        notified: &'static dyn Primitive,
-        place: Place,
-        lock: &'static dyn Primitive,
-        lock_place: Place,
-        hold: Hold,
-        limit: Limit,
-    ) -> Result<u32, ReplyError> {
-        // Queued before it is released, so that whoever takes the lock and notifies finds it there.
-        let Reply::Pending(token) = self.wait(notified, place, Request::Notification, limit)? else {
-            return Err(ReplyError::NotHeld);
-        };
+    /// The pending wait is a client's, which is asked what becomes of it.
+    pub(crate) fn belongs_to(&mut self, token: u32, of: C::Of) {
+        self.waits[token].of = of;
+    }
+
+    /// The pending wait keeps its notification until [`EventLoop::accept`].
+    pub(crate) fn keep(&mut self, token: u32) {
         self.waits[token].delivery = Delivery::Kept;
-        match self.engine.release(&self.agent, lock, lock_place, hold) {
-            Ok(true) => Ok(token),
-            Ok(false) => {
-                self.drop_wait(token);
-                Err(ReplyError::NotHeld)
-            }
-            Err(Corrupt) => {
-                self.drop_wait(token);
-                Err(ReplyError::Corrupt)
-            }
-        }
     }
 
     /// The thread's code has taken its lock again, and knows of the notification that this wait kept.
@@ -210,13 +196,13 @@ impl<'e> EventLoop<'e> {
     pub fn drop_wait(&mut self, token: u32) {
         if let Some(wait) = self.waits.try_remove(token) {
             self.leave(token, &wait);
+            self.clients.left(&self.agent, wait.of, token, wait.hold);
         }
     }
 
-    fn leave(&mut self, token: u32, wait: &Wait) {
+    fn leave(&self, token: u32, wait: &Wait<C::Of>) {
         self.engine.drop_waiter(wait.primitive, wait.place, wait.waiter, Leaving::Ending);
         self.stop_clock(token, wait);
-        self.names.forget_wait(self.engine, wait.place, wait.hold);
     }
 
     /// A name for a wait that is about to begin, and its deadline to be kept.
@@ -238,18 +224,18 @@ impl<'e> EventLoop<'e> {
         limit: Limit,
     ) -> Reply {
         let has_deadline = matches!(limit, Limit::Until(_));
-        let delivery = Delivery::AtOnce;
-        let wait = Wait { primitive, place, hold, waiter, serial, has_deadline, stays_awake: false, delivery };
+        let (delivery, of) = (Delivery::AtOnce, C::Of::default());
+        let wait = Wait { primitive, place, hold, waiter, serial, has_deadline, stays_awake: false, delivery, of };
         Reply::Pending(self.waits.insert(wait))
     }
 
     /// Takes back a pending wait; returns what it was for, or `None` if there is none under this token any more: one that
-    /// was settled is as good as over, but for a name, which goes on to the next if the thread's code does not know of it.
+    /// was settled is as good as over, but if its client takes it back, since the thread's code does not know of it.
     pub fn cancel(&mut self, token: u32) -> Option<Place> {
         let wait = self.waits.get(token)?;
         let place = wait.place;
         if self.engine.try_leave(wait.primitive, place, wait.waiter, Leaving::TakenBack) == Ok(false) {
-            if !place.is_name() || fault!(AbortedNameStaysGranted) {
+            if !self.clients.takes_back_granted(wait.of) || fault!(AbortedNameStaysGranted) {
                 return None;
             }
             self.drop_wait(token);
@@ -257,8 +243,7 @@ impl<'e> EventLoop<'e> {
         }
         let wait = self.waits.remove(token);
         self.stop_clock(token, &wait);
-        self.sets.cancel(self.engine, &self.agent, token);
-        self.names.forget_wait(self.engine, place, wait.hold);
+        self.clients.left(&self.agent, wait.of, token, wait.hold);
         Some(place)
     }
 
@@ -267,55 +252,33 @@ impl<'e> EventLoop<'e> {
         self.waits[token].stays_awake = true;
     }
 
-    pub(super) fn stop_clock(&self, token: u32, wait: &Wait) {
+    pub(super) fn stop_clock(&self, token: u32, wait: &Wait<C::Of>) {
         if wait.has_deadline {
             self.engine.timers.cancel(WaitId { token, serial: wait.serial });
         }
     }
 
-    pub(super) fn collect(&self, wait: &Wait) -> Option<Settlement> {
+    pub(super) fn collect(&self, wait: &Wait<C::Of>) -> Option<Settlement> {
         self.engine.contents(wait.primitive.space(), wait.place.address()).collect(wait.waiter)
     }
 
     /// Passes on what [`Self::next_settled`] returned last, since nobody wants it any more.
     pub fn refuse(&mut self) {
-        if self.sets.refuse(self.engine, &self.agent) {
-            return;
-        }
         match self.unaccepted.take() {
-            Some(Unaccepted::Settled { primitive, place, hold, settlement }) => {
+            Some(Unaccepted::Settled { token, wait: Wait { primitive, place, hold, of, .. }, settlement }) => {
                 if let (Settlement::Granted { .. }, Some(hold)) = (settlement, hold)
                     && !fault!(RegisterIsGivenBackTwice)
                 {
                     self.engine.note_release(primitive, place, self.agent.id, hold);
                 }
                 self.engine.refuse(primitive, place, hold, self.agent.id, settlement);
-                self.names.forget_wait(self.engine, place, hold);
+                self.clients.left(&self.agent, of, token, hold);
             }
+            Some(Unaccepted::Client) => self.clients.refused(&self.agent),
             Some(Unaccepted::Kept { .. }) if fault!(KeptNotificationIsLost) => {}
             Some(Unaccepted::Kept { token }) => self.drop_wait(token),
             None => {}
         }
-    }
-
-    /// Makes a request for a name, of which nobody else knows yet.
-    pub fn make_request(&mut self, primitive: &'static dyn Primitive, name: Name, mode: Mode) -> Ticket {
-        self.names.make(self.engine, primitive, name, mode)
-    }
-
-    /// The request of a number; `None` once it is over.
-    pub fn request(&self, number: u32) -> Option<Ticket> {
-        self.names.get(number)
-    }
-
-    /// A request is over: nobody is queued for it, and it holds nothing.
-    pub fn forget_request(&mut self, ticket: Ticket) {
-        self.names.forget(self.engine, ticket.number);
-    }
-
-    /// The number of the next request whose hold was stolen and whose code does not know it. The request is over.
-    pub fn next_stolen(&mut self) -> Option<u32> {
-        self.names.next_stolen(self.engine)
     }
 
     /// The environment has ended. What its code never knew of passes on unmarked, its waits leave, and what it still holds
@@ -324,13 +287,16 @@ impl<'e> EventLoop<'e> {
         self.agent.set_waker(None);
         self.refuse();
         let waits = std::mem::take(&mut self.waits);
-        for (token, wait) in waits.iter().filter(|(_, wait)| !(wait.has_deadline && fault!(DeadlineOutlivesItsThread)))
-        {
+        let left = || waits.iter().filter(|(_, wait)| !(wait.has_deadline && fault!(DeadlineOutlivesItsThread)));
+        for (token, wait) in left() {
             self.leave(token, wait);
         }
-        self.sets.end(self.engine, &self.agent);
+        // What their clients have besides goes back once none of them is queued any more.
+        for (token, wait) in left() {
+            self.clients.left(&self.agent, wait.of, token, wait.hold);
+        }
         self.engine.thread_ended(self.agent.id);
-        self.names.end(self.engine, self.agent.id);
+        self.clients.ended(&self.agent);
     }
 }
 
@@ -340,6 +306,7 @@ mod tests {
     use std::sync::atomic::{AtomicU32, Ordering};
 
     use super::*;
+    use crate::engine::Corrupt;
     use crate::engine::list::STEPS;
     use crate::engine::timers::NoClock;
     use crate::engine::{Hold, HoldOwner, Patience};

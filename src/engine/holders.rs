@@ -1,4 +1,4 @@
-//! Who holds a name.
+//! A hold that is listed (see [`super::listed`]).
 
 use std::time::Instant;
 
@@ -7,16 +7,16 @@ use smallvec::SmallVec;
 use super::primitive::Hold;
 use crate::agents::AgentId;
 
-/// A hold of a name.
+/// A hold.
 pub(crate) struct Holder {
     /// Who holds it.
     pub(crate) agent: AgentId,
-    /// How, and by which request.
+    /// How; it tells the hold from all others of the agent.
     pub(crate) hold: Hold,
     /// Since when.
-    pub(super) since: Instant,
+    pub(crate) since: Instant,
     /// Whether its code is in; else it has what the engine has to give, and waits for more.
-    pub(super) is_in: bool,
+    pub(crate) is_in: bool,
 }
 
 impl Holder {
@@ -25,5 +25,5 @@ impl Holder {
     }
 }
 
-/// Who holds a name.
+/// Who holds one.
 pub(crate) type Holders = SmallVec<[Holder; 1]>;

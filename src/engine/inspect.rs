@@ -136,7 +136,7 @@ impl Engine {
     }
 
     /// Who waits at an address, in order.
-    pub(super) fn waiters_at(&self, contents: &Contents, address: usize) -> Vec<WaiterView> {
+    pub(crate) fn waiters_at(&self, contents: &Contents, address: usize) -> Vec<WaiterView> {
         self.waiter_views(copy(contents.queues.get(&address), &contents.waiters, Vec::new()))
     }
 

@@ -18,6 +18,7 @@
 mod arena;
 mod block;
 mod claim;
+mod client;
 mod contents;
 #[cfg(not(loom))]
 pub mod deadline;
@@ -25,17 +26,12 @@ mod deadlock;
 mod drain;
 mod ended;
 mod event_loop;
-mod fences;
 mod handoff;
 mod holders;
-pub mod holds;
 mod inspect;
 mod leave;
 mod list;
-mod lock_all;
-mod lock_set;
-mod name_views;
-mod names;
+mod listed;
 mod parker;
 mod passes;
 mod patience;
@@ -44,7 +40,6 @@ mod primitive;
 pub mod queue;
 mod register;
 mod reply;
-mod requests;
 mod section;
 mod slot;
 mod spin;
@@ -56,12 +51,12 @@ mod waiter;
 mod wakes;
 
 pub use arena::Arena;
+pub use client::Client;
+pub(crate) use contents::Contents;
 pub use deadlock::Hop;
 pub use event_loop::EventLoop;
+pub(crate) use holders::Holder;
 pub use inspect::{HoldView, LockView, WaiterView};
-pub use lock_set::{LockSet, PartWait};
-pub use name_views::{NameHold, NameView, QueuedName};
-pub use names::Name;
 pub use parker::Parker;
 pub use patience::Patience;
 pub use primitive::{
@@ -69,7 +64,6 @@ pub use primitive::{
     Space, State,
 };
 pub use reply::{Reply, ReplyError, Settled};
-pub use requests::Ticket;
 pub use slot::Slot;
 pub use stats::Stats;
 pub use table::Engine;

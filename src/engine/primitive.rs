@@ -17,7 +17,7 @@ pub enum Order {
     Notified,
 }
 
-/// Which of the two tables of queues a primitive's waiters are in. Waiting for a notification never delays locking, and
+/// Which of the tables of queues a primitive's waiters are in. Waiting for a notification never delays locking, and
 /// threads may wait for a notification at a lock's own word.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Space {
@@ -25,8 +25,8 @@ pub enum Space {
     Words,
     /// The table of places at which threads wait for a notification.
     Notifications,
-    /// The table of names, whose words belong to the engine. It knows each hold (see [`super::names`]).
-    Names,
+    /// The table of primitives whose words belong to the core: it lists each hold (see [`super::listed`]).
+    Listed,
 }
 
 /// How a holder holds.
@@ -62,9 +62,10 @@ pub struct Hold {
     pub mode: Mode,
     /// Who may release it.
     pub owner: HoldOwner,
-    /// How many: permits, entries; 1 for a lock. Of a name, the generation of the request.
+    /// How many: permits, entries; 1 for a lock. Of what is listed, it tells this hold from earlier ones of that number.
     pub count: u32,
-    /// How many there are in all, as whoever asks has it; of a name, the number of the request; 0 for what has no such number.
+    /// How many there are in all, as whoever asks has it; of what is listed, the hold's number among those of its agent; 0 for what
+    /// has no such number.
     pub of: u32,
 }
 
@@ -92,8 +93,8 @@ impl Hold {
         matches!(self.mode, Mode::Permits) && self.count > 1
     }
 
-    /// Of a name, by the request `number` of its agent; `generation` tells it from earlier ones of that number.
-    pub const fn named(mode: Mode, number: u32, generation: u32) -> Self {
+    /// Of what is listed: the hold `number` of its agent; `generation` tells it from earlier ones of that number.
+    pub const fn listed(mode: Mode, number: u32, generation: u32) -> Self {
         Self { mode, owner: HoldOwner::Guard, count: generation, of: number }
     }
 

@@ -5,8 +5,6 @@ use std::sync::OnceLock;
 use rustc_hash::FxHashMap;
 
 use super::contents::{Bucket, Contents};
-use super::fences::Fences;
-use super::names::Names;
 use super::patience::Patience;
 use super::primitive::{Primitive, Space};
 use super::stats::Stats;
@@ -22,15 +20,14 @@ pub(crate) type Registered = (&'static dyn Primitive, Place);
 pub struct Engine {
     words: Box<[Bucket]>,
     notifications: Box<[Bucket]>,
-    /// Made when the first name is asked for.
-    pub(super) names: OnceLock<Names>,
+    /// Made when the first of these is asked for.
+    listed: OnceLock<Box<[Bucket]>>,
     /// The agents.
     pub agents: Agents,
     pub(crate) timers: Box<dyn Timers>,
     pub(crate) patience: Patience,
     /// Generations of leases and serials of waits.
     serials: AtomicU64,
-    fences: Fences,
     /// The places for which each agent has slots.
     pub(crate) registers: Mutex<FxHashMap<AgentId, Vec<Registered>>>,
     /// How many ended holds there are in all buckets.
@@ -42,16 +39,15 @@ pub struct Engine {
 impl Engine {
     /// An engine with `buckets` buckets (a power of two), whose agents' ids begin at `first_agent`.
     pub fn new(buckets: usize, first_agent: AgentId, patience: Patience, timers: Box<dyn Timers>) -> Self {
-        let table = || (0..buckets).map(|_| Bucket::default()).collect();
+        let table = || table_of(buckets);
         Self {
             words: table(),
             notifications: table(),
-            names: OnceLock::new(),
+            listed: OnceLock::new(),
             agents: Agents::new(first_agent),
             timers,
             patience,
             serials: AtomicU64::new(1),
-            fences: Fences::new(),
             registers: Mutex::new(FxHashMap::default()),
             ended: AtomicU32::new(0),
             detecting: Mutex::new(()),
@@ -62,7 +58,7 @@ impl Engine {
         match space {
             Space::Words => &self.words,
             Space::Notifications => &self.notifications,
-            Space::Names => &self.names().buckets,
+            Space::Listed => self.listed.get_or_init(|| table_of(LISTED)),
         }
     }
 
@@ -79,15 +75,15 @@ impl Engine {
     /// Locks the bucket in which somebody is queued at `address` to hold something, if anybody is.
     pub(super) fn contents_at(&self, address: usize) -> MutexGuard<'_, Contents> {
         let contents = self.contents(Space::Words, address);
-        if contents.queues.contains_key(&address) || self.names.get().is_none() {
+        if contents.queues.contains_key(&address) || self.listed.get().is_none() {
             return contents;
         }
         drop(contents);
-        self.contents(Space::Names, address)
+        self.contents(Space::Listed, address)
     }
 
     /// All buckets of a table.
-    pub(super) fn buckets(&self, space: Space) -> impl Iterator<Item = &Bucket> {
+    pub(crate) fn buckets(&self, space: Space) -> impl Iterator<Item = &Bucket> {
         self.table(space).iter()
     }
 
@@ -96,20 +92,22 @@ impl Engine {
         self.serials.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// The next fence, larger than all before, at this time in microseconds of the wall clock.
-    pub fn fence(&self, now: u64) -> u64 {
-        self.fences.next(now)
-    }
-
     /// The counts of all buckets.
     pub fn stats(&self) -> Stats {
         let mut sum = Stats::default();
-        let names = self.names.get().into_iter().flat_map(|names| &names.buckets);
-        for bucket in self.words.iter().chain(names) {
+        let listed = self.listed.get().into_iter().flatten();
+        for bucket in self.words.iter().chain(listed) {
             sum.add(bucket.contents.lock().stats.read());
         }
         sum
     }
+}
+
+/// How many buckets there are for what is listed: a power of two.
+const LISTED: usize = 64;
+
+fn table_of(buckets: usize) -> Box<[Bucket]> {
+    (0..buckets).map(|_| Bucket::default()).collect()
 }
 
 /// Which of so many buckets (a power of two) is that of an address.

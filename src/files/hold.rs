@@ -7,11 +7,11 @@ use std::sync::{Arc, LazyLock};
 
 use rustc_hash::FxHashMap;
 
-use super::fence;
 use super::file::{Failure, Files, Locked, Mode};
 use super::name::Part;
 use super::record::{self, Holder, Past, Status};
 use super::system;
+use crate::fence;
 use crate::sync::Mutex;
 
 /// Who asks for a lock, and for what beside it.
@@ -77,14 +77,14 @@ impl Hold {
         let (info, past, fence) = match mode {
             Mode::Shared => {
                 let (past, last_fence) = read(files.record(record::length(name))?.as_ref());
-                (None, past, wanted(fence::of_shared(last_fence)))
+                (None, past, wanted(fence::of_shared(last_fence, fence::now())))
             }
             Mode::Exclusive => {
                 let (file, is_new) = files.open(Part::Info)?;
                 let content = if is_new { None } else { Some(files.read(&file, record::length(name))?) };
                 let (past, last_fence) = read(content.as_ref());
                 // Drawn with the lock held, and written with the record: the next one finds it, however this one ends.
-                let fence = wanted(fence::after(last_fence));
+                let fence = wanted(fence::after(last_fence, fence::now()));
                 let info = Info {
                     file,
                     holder: Holder::now(asker.thread),

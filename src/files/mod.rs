@@ -31,7 +31,6 @@
 //! `keeper` -> `interrupt`; [`reader`] -> [`directory`]; [`hold`] -> [`fence`]; all may use `system`.
 
 pub mod directory;
-pub mod fence;
 pub mod file;
 pub mod hold;
 mod interrupt;

@@ -10,7 +10,7 @@ use napi::{Env, sys};
 use napi_derive::napi;
 
 use super::handles::{check, reference};
-use super::process::engine;
+use super::process::{engine, names};
 use super::typed_array::TypedArray;
 use crate::agents::ThreadId;
 use crate::doctor::{Doctor, Edge, HoldTable, Lock, Options, SLOT_LENGTH, SLOTS, Wait, watch};
@@ -92,7 +92,7 @@ pub fn doctor_start(env: Env, thread_id: u32, slots: Unknown, now: f64, options:
     };
     let is_first = DOCTOR.with(|state| state.attach(thread_id, table, options_of, options.folder));
     if is_first {
-        watch(&DOCTOR, engine(), &LOCKS);
+        watch(&DOCTOR, names(), &LOCKS);
     }
     Ok(())
 }

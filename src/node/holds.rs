@@ -9,7 +9,7 @@ use super::process::engine;
 use super::status;
 use super::thread::JsThread;
 use super::word::JsWord;
-use crate::engine::holds::Whereabouts;
+use crate::clients::lent::Whereabouts;
 
 /// The guard's hold is lent to a wait.
 #[napi]

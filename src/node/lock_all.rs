@@ -10,7 +10,8 @@ use super::record::{Field, Found, Record};
 use super::status;
 use super::thread::JsThread;
 use super::word::JsWord;
-use crate::engine::{Limit, LockSet, Outcome, PartWait, Reply, ReplyError};
+use crate::clients::{LockSet, PartWait};
+use crate::engine::{Limit, Outcome, Reply, ReplyError};
 use crate::memory::Place;
 
 fn set_of(words: &[JsWord], asks: &[Ask]) -> LockSet {

@@ -1,18 +1,18 @@
 //! The binding's part of locks that have names. A request is known by its number in this thread, which the record has.
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
 use napi::bindgen_prelude::*;
 use napi::{Env, sys};
 use napi_derive::napi;
 
 use super::handles::check;
 use super::inspection::Waiter;
-use super::process::{engine, limit, limit_with};
+use super::process::{engine, limit, limit_with, names};
 use super::record::Field;
 use super::status;
 use super::thread::JsThread;
-use crate::engine::{Mode, Name, NameHold, NameView, Outcome, QueuedName, Request};
+use crate::clients::{Name, NameHold, NameView, QueuedName};
+use crate::engine::{Mode, Outcome, Request};
+use crate::fence;
 use crate::primitives::named::NAMED;
 
 /// How a name is held.
@@ -94,7 +94,7 @@ impl JsName {
 /// The number of the space of names with this key, the same in all threads; 0 is that of the process.
 #[napi(catch_unwind)]
 pub fn name_space(key: String) -> u32 {
-    engine().name_space(&key)
+    names().space(&key)
 }
 
 /// Asks for a name: `GRANTED`, `GRANTED_ABANDONED`, `PENDING`, `TIMED_OUT` (then the request is over) or `NO_CLOCK`.
@@ -117,7 +117,7 @@ pub fn request_name(env: Env, space: u32, name: JsName, mode: NameMode, timeout:
 pub fn acquire_name(env: Env, space: u32, name: JsName, mode: NameMode, timeout: f64) -> Result<i32> {
     let name = name.in_space(space)?;
     let (agent, ticket, mut call) = JsThread::with(env, |thread| {
-        let ticket = thread.event_loop.make_request(&NAMED, name, mode.into());
+        let ticket = thread.event_loop.make_request(name, mode.into());
         (thread.event_loop.agent().clone(), ticket, thread.blocking_call(env))
     })?;
     // Nothing of the thread's state is borrowed here, as in `acquire`.
@@ -183,9 +183,8 @@ pub fn note_name_in(env: Env, number: u32, is_in: bool) -> Result<()> {
 /// A number that is larger than all that this returned before in any thread, and is not below the microseconds of the wall clock.
 #[napi(catch_unwind)]
 pub fn next_fence() -> f64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_micros() as u64);
     // Exact: microseconds reach 2^53 in the year 2255.
-    engine().fence(now) as f64
+    names().fence(fence::now()) as f64
 }
 
 /// Whether the name that the request holds is marked abandoned.
@@ -209,7 +208,7 @@ pub fn next_stolen(env: Env) -> Result<f64> {
 /// The name that a step of a deadlock's cycle means, which has this byte offset; `null` if it means none.
 #[napi(catch_unwind)]
 pub fn name_of(byte_offset: f64) -> Option<JsUnits> {
-    engine().name_of(byte_offset as usize).map(JsUnits)
+    names().name_of(byte_offset as usize).map(JsUnits)
 }
 
 /// 16-bit units, which become a string of JS.
@@ -248,7 +247,7 @@ pub fn query_names(space: u32) -> Vec<NameRow> {
         thread_id: view.thread,
         held_ms: view.held.map_or(-1.0, |held| held.as_secs_f64() * 1e3),
     };
-    engine().query_names(space).into_iter().map(row).collect()
+    names().query(space).into_iter().map(row).collect()
 }
 
 /// A hold of a name.
@@ -283,7 +282,7 @@ impl From<NameHold> for NameHolder {
 #[napi(catch_unwind, ts_args_type = "space: number, name: string")]
 pub fn name_holders(space: u32, name: JsName) -> Result<Vec<NameHolder>> {
     let name = name.in_space(space)?;
-    Ok(engine().name_holders(&name).into_iter().map(NameHolder::from).collect())
+    Ok(names().holders(&name).into_iter().map(NameHolder::from).collect())
 }
 
 /// A name that somebody waits for, as `inspectAll()` shows it.
@@ -306,5 +305,5 @@ pub fn queued_names() -> Vec<WaitedName> {
         holders: holders.into_iter().map(NameHolder::from).collect(),
         waiters: waiters.into_iter().map(Waiter::from).collect(),
     };
-    engine().queued_names().into_iter().map(queued).collect()
+    names().queued().into_iter().map(queued).collect()
 }

@@ -1,8 +1,9 @@
-//! The engine of the process, and time limits from JS.
+//! The engine and the names of the process, and time limits from JS.
 
-use std::sync::OnceLock;
+use std::sync::{LazyLock, OnceLock};
 use std::time::Duration;
 
+use crate::clients::Names;
 use crate::engine::deadline::Clock;
 use crate::engine::{Engine, Limit, Patience};
 
@@ -10,6 +11,12 @@ use crate::engine::{Engine, Limit, Patience};
 pub fn engine() -> &'static Engine {
     static ENGINE: OnceLock<Engine> = OnceLock::new();
     ENGINE.get_or_init(|| Engine::new(256, first_agent_id(), patience(), Box::new(Clock::new(engine))))
+}
+
+/// The names of the process.
+pub fn names() -> &'static Names<'static> {
+    static NAMES: LazyLock<Names<'static>> = LazyLock::new(|| Names::new(engine()));
+    &NAMES
 }
 
 #[cfg(not(feature = "ablation"))]

@@ -9,7 +9,8 @@ use napi_derive::napi;
 
 use super::typed_array::TypedArray;
 use crate::agents::AgentId;
-use crate::engine::{Hop, PartWait};
+use crate::clients::PartWait;
+use crate::engine::Hop;
 
 /// The places in the record.
 #[napi]

@@ -8,7 +8,7 @@ use super::process::engine;
 use super::status;
 use super::thread::JsThread;
 use super::word::JsWord;
-use crate::engine::holds::Whereabouts;
+use crate::clients::lent::Whereabouts;
 use crate::engine::{Change, HoldOwner};
 use crate::primitives::rwlock::RWLOCK;
 

@@ -18,21 +18,21 @@ use super::ask::Ask;
 use super::blocking_call::BlockingCall;
 use super::desks::{self, ThreadStores};
 use super::handles::{check, dereference, reference};
-use super::process::engine;
+use super::process::{engine, names};
 use super::record::{Field, Found, Record};
 use super::thread_files::ThreadFiles;
 use super::wake::{self, WakeLoop, create_wake, event_loop_address};
 use super::word::JsWord;
 use crate::agents::{AgentId, ThreadId};
-use crate::engine::holds::Holds;
+use crate::clients::lent::Holds;
+use crate::clients::{ClientLoop, Clients};
 use crate::engine::{EventLoop, Limit, Outcome, Primitive, Reply, ReplyError, Request, Settled, State};
 use crate::memory::Place;
-use crate::primitives::futex::FUTEX;
 
 /// One JS thread.
 pub struct JsThread {
     /// Its waits.
-    pub event_loop: EventLoop<'static>,
+    pub event_loop: ClientLoop<'static>,
     /// What keeps the memory of their words.
     pub(super) anchors: Anchors,
     /// The address of the wait that was settled last: what it got may have to be given back.
@@ -171,7 +171,7 @@ impl JsThread {
             // SAFETY: `env` and `environment` are those of the call in progress; the tag lives.
             check(unsafe { sys::napi_type_tag_object(raw, environment.raw(), &mark(id)) })?;
             let thread = Self {
-                event_loop: EventLoop::new(engine(), agent),
+                event_loop: EventLoop::with_clients(engine(), agent, Clients::new(names())),
                 anchors: Anchors::default(),
                 settled: None,
                 set_anchors: FxHashMap::default(),
@@ -256,7 +256,7 @@ impl JsThread {
         let address = location.address();
         self.anchors.hold(self.env, address, view)?;
         let (lock, hold) = (ask.primitive(), ask.hold(1, 0));
-        let request = self.event_loop.wait_released(&FUTEX, location, lock, word.0, hold, limit);
+        let request = self.event_loop.wait_released(location, lock, word.0, hold, limit);
         if request.is_err() {
             self.anchors.release(self.env, address)?;
         }

@@ -9,7 +9,7 @@
 //! A: somebody who held it alone ended inside, or a hold was stolen; it stays until a holder says that all is well.
 //! The second word is the agent whose thread ended inside, until somebody who gets in reports it; 0 if nobody has to.
 //!
-//! Who the holders are stands in its bucket (see `engine/holders.rs`). Strict order: nobody overtakes, and those next to each
+//! Who the holders are stands in its bucket (see `engine/listed.rs`). Strict order: nobody overtakes, and those next to each
 //! other who share it go in together.
 
 use super::mutex::ABANDONED;
@@ -67,7 +67,7 @@ pub struct Named;
 /// There is only one: it has no state.
 pub static NAMED: Named = Named;
 
-static ABOUT: About = About { name: "HeldLock", order: Order::Strict, space: Space::Names, registered: None };
+static ABOUT: About = About { name: "HeldLock", order: Order::Strict, space: Space::Listed, registered: None };
 
 impl Primitive for Named {
     fn about(&self) -> &'static About {
@@ -165,8 +165,8 @@ mod tests {
     const ME: AgentId = 70_000;
     const OTHER: AgentId = 70_001;
     const FREE: State = State(0);
-    const ALONE_HOLD: Hold = Hold::named(Mode::Exclusive, 0, 1);
-    const SHARED_HOLD: Hold = Hold::named(Mode::Shared, 1, 2);
+    const ALONE_HOLD: Hold = Hold::listed(Mode::Exclusive, 0, 1);
+    const SHARED_HOLD: Hold = Hold::listed(Mode::Shared, 1, 2);
 
     fn state(lock: u32) -> State {
         Words { lock, ended: 0 }.state()

@@ -4,7 +4,6 @@ use super::*;
 use sablock::engine::Outcome;
 use sablock::engine::{Hold, HoldOwner};
 use sablock::memory::Place;
-use sablock::primitives::futex::FUTEX;
 use sablock::primitives::mutex::MUTEX;
 
 const HOLD: Hold = Hold::exclusive(HoldOwner::Thread);
@@ -188,7 +187,7 @@ fn end_with_a_kept_notification_against_the_next_in_line() {
             let (mut waits, _) = event_loop(world);
             let agent = Arc::clone(waits.agent());
             world.lock(&agent, Limit::Endless);
-            waits.wait_released(&FUTEX, world.location(), &MUTEX, world.word(), HOLD, Limit::Endless).unwrap();
+            waits.wait_released(world.location(), &MUTEX, world.word(), HOLD, Limit::Endless).unwrap();
             // Perhaps it is notified; it ends before it holds the word again.
             waits.next_settled();
             waits.next_settled();

@@ -7,13 +7,10 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::event_loop::EventLoop;
 use super::lock_set::{LockSet, Part, PartWait};
-use super::primitive::{Request, State};
-use super::reply::{Reply, ReplyError};
-use super::table::Engine;
-use super::wait::{Caller, Failure, Limit, Outcome};
+use super::{ClientLoop, Whose};
 use crate::agents::{Agent, AgentId};
+use crate::engine::{Caller, Engine, Failure, Limit, Outcome, Reply, ReplyError, Request, State};
 use crate::sync;
 
 /// Passes on what its caller wants to know, and notes when a wait began.
@@ -70,20 +67,21 @@ impl Engine {
     }
 }
 
-impl EventLoop<'_> {
+impl ClientLoop<'_> {
     /// Takes all locks of the set, or waits for the next one to be had; what it has is held meanwhile, and the set is taken.
-    /// Once that wait is settled as granted, [`EventLoop::go_on`] is due. However else it ends, nothing of the set is held.
+    /// Once that wait is settled as granted, [`ClientLoop::go_on`] is due. However else it ends, nothing of the set is held.
     pub fn lock_all(&mut self, set: &mut LockSet, limit: Limit) -> Result<Reply, ReplyError> {
         while let Some(&Part { primitive, place, hold, index, .. }) = set.next() {
             set.stopped_at = Some(index);
             match self.wait(primitive, place, Request::Hold(hold), limit) {
                 Ok(Reply::Now(Outcome::Granted { abandoned_by })) => set.granted(abandoned_by),
                 Ok(Reply::Pending(token)) => {
-                    self.sets.waiting.insert(token, (std::mem::take(set), limit));
+                    self.belongs_to(token, Whose::Set);
+                    self.clients.sets.waiting.insert(token, (std::mem::take(set), limit));
                     return Ok(Reply::Pending(token));
                 }
                 reply => {
-                    self.engine.give_back_all(&self.agent, set);
+                    self.engine().give_back_all(self.agent(), set);
                     return reply;
                 }
             }
@@ -93,10 +91,10 @@ impl EventLoop<'_> {
 
     /// Goes on with the set whose next lock has just been granted; `None` if there is none.
     pub fn go_on(&mut self) -> Option<Result<Reply, ReplyError>> {
-        let (mut set, limit) = self.sets.settled.take()?;
+        let (mut set, limit) = self.clients.sets.settled.take()?;
         let reply = self.lock_all(&mut set, limit);
         if !matches!(reply, Ok(Reply::Pending(_))) {
-            self.sets.settled = Some((set, limit));
+            self.clients.sets.settled = Some((set, limit));
         }
         Some(reply)
     }
@@ -104,8 +102,8 @@ impl EventLoop<'_> {
     /// The set of the pending wait, or of the one that was settled last.
     pub fn set_of(&self, pending: Option<u32>) -> Option<&LockSet> {
         let set = match pending {
-            Some(token) => self.sets.waiting.get(&token),
-            None => self.sets.settled.as_ref(),
+            Some(token) => self.clients.sets.waiting.get(&token),
+            None => self.clients.sets.settled.as_ref(),
         };
         set.map(|(set, _)| set)
     }

@@ -5,10 +5,8 @@ use std::time::Duration;
 
 use rustc_hash::FxHashMap;
 
-use super::primitive::{Corrupt, Hold, Mode, Primitive};
-use super::table::Engine;
-use super::wait::{Limit, Outcome};
 use crate::agents::{Agent, AgentId};
+use crate::engine::{Engine, Hold, Limit, Mode, Outcome, Primitive, Settled};
 use crate::memory::Place;
 
 /// A lock of a set.
@@ -124,42 +122,27 @@ impl PendingSets {
         }
     }
 
-    /// Nobody wants the set that was settled last. False if there is none.
-    pub(super) fn refuse(&mut self, engine: &Engine, here: &Arc<Agent>) -> bool {
-        let Some((mut set, _)) = self.settled.take() else { return false };
-        engine.give_back_all(here, &mut set);
-        true
+    /// Nobody wants the set that was settled last.
+    pub(super) fn refuse(&mut self, engine: &Engine, here: &Arc<Agent>) {
+        if let Some((mut set, _)) = self.settled.take() {
+            engine.give_back_all(here, &mut set);
+        }
     }
 
-    /// A wait was settled: if it was for a lock of a set, the set has that lock, or none any more. True if so: what was
-    /// granted is the set's to give back.
-    pub(super) fn settle(
-        &mut self,
-        engine: &Engine,
-        here: &Arc<Agent>,
-        token: u32,
-        outcome: Result<Outcome, Corrupt>,
-    ) -> bool {
-        let Some((mut set, limit)) = self.waiting.remove(&token) else { return false };
-        if let Ok(Outcome::Granted { abandoned_by }) = outcome {
+    /// The wait for a lock of a set was settled: the set has that lock, or none any more.
+    pub(super) fn settle(&mut self, engine: &Engine, here: &Arc<Agent>, settled: &Settled) {
+        let Some((mut set, limit)) = self.waiting.remove(&settled.token) else { return };
+        if let Ok(Outcome::Granted { abandoned_by }) = settled.outcome {
             set.granted(abandoned_by);
         } else {
             engine.give_back_all(here, &mut set);
         }
         self.settled = Some((set, limit));
-        true
     }
 
-    /// The wait was taken back.
+    /// The wait is gone.
     pub(super) fn cancel(&mut self, engine: &Engine, here: &Arc<Agent>, token: u32) {
         if let Some((mut set, _)) = self.waiting.remove(&token) {
-            engine.give_back_all(here, &mut set);
-        }
-    }
-
-    /// The environment has ended.
-    pub(super) fn end(&mut self, engine: &Engine, here: &Arc<Agent>) {
-        for (_, (mut set, _)) in std::mem::take(&mut self.waiting) {
             engine.give_back_all(here, &mut set);
         }
     }

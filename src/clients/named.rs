@@ -1,0 +1,98 @@
+//! Locks by name, as one thread asks for them: each request has a number, by which the thread's JS knows it.
+
+use super::names::Name;
+use super::requests::Ticket;
+use super::{ClientLoop, Whose};
+use crate::agents::{AgentId, Notice, WaitId};
+use crate::engine::{Change, Corrupt, Holder, Limit, Mode, Outcome, Primitive, Reply, ReplyError, Request};
+use crate::primitives::named::{self, NAMED};
+
+impl ClientLoop<'_> {
+    /// Makes a request for a name, of which nobody else knows yet.
+    pub fn make_request(&mut self, name: Name, mode: Mode) -> Ticket {
+        self.clients.names.make(name, mode)
+    }
+
+    /// The request of a number; `None` once it is over.
+    pub fn request(&self, number: u32) -> Option<Ticket> {
+        self.clients.names.get(number)
+    }
+
+    /// A request is over: nobody is queued for it, and it holds nothing.
+    pub fn forget_request(&mut self, ticket: Ticket) {
+        self.clients.names.forget(ticket.number);
+    }
+
+    /// The number of the next request whose hold was stolen and whose code does not know it. The request is over.
+    pub fn next_stolen(&mut self) -> Option<u32> {
+        self.clients.names.next_stolen()
+    }
+
+    /// Asks for a name. Later the request is known by the ticket's number; one that is refused at once is over.
+    pub fn request_name(&mut self, name: Name, mode: Mode, limit: Limit) -> Result<(Ticket, Reply), ReplyError> {
+        let ticket = self.make_request(name, mode);
+        let reply = self.wait(&NAMED, ticket.place, Request::Hold(ticket.hold), limit);
+        match reply {
+            Ok(Reply::Pending(token)) => self.belongs_to(token, Whose::Name),
+            Ok(Reply::Now(Outcome::Granted { .. })) => {}
+            Ok(Reply::Now(_)) | Err(_) => self.forget_request(ticket),
+        }
+        Ok((ticket, reply?))
+    }
+
+    /// Takes a name from all who hold it. With the ended agent that is to be reported.
+    pub fn steal_name(&mut self, name: Name) -> Result<(Ticket, Option<AgentId>), Corrupt> {
+        let ticket = self.make_request(name, Mode::Exclusive);
+        let mut section = self.engine().open(&NAMED, ticket.place)?;
+        for Holder { agent, hold, .. } in section.evict() {
+            if !fault!(ThiefTellsNobody) {
+                section.tell(agent, Notice::Message(WaitId { token: hold.of, serial: u64::from(hold.count) }));
+            }
+        }
+        let abandoned_by = section.let_in(self.agent().id, ticket.hold);
+        section.finish();
+        Ok((ticket, abandoned_by))
+    }
+
+    /// What a request holds does not suffice yet, or, `is_in`, does from now on.
+    pub fn note_in(&self, ticket: Ticket, is_in: bool) {
+        self.engine().note_in(ticket.place, self.agent().id, ticket.hold, is_in);
+    }
+
+    /// Releases what a request holds; it is over. False if it holds nothing any more.
+    pub fn release_name(&mut self, number: u32) -> Result<bool, Corrupt> {
+        let Some(ticket) = self.request(number) else { return Ok(false) };
+        let is_released = self.engine().release(self.agent(), &NAMED, ticket.place, ticket.hold)?;
+        self.forget_request(ticket);
+        Ok(is_released)
+    }
+
+    /// As [`ClientLoop::release_name`], but the number stays taken: whoever has it may release it again, to no effect.
+    pub fn let_go_of_name(&self, number: u32) -> Result<bool, Corrupt> {
+        let Some(ticket) = self.request(number) else { return Ok(false) };
+        self.engine().release(self.agent(), &NAMED, ticket.place, ticket.hold)
+    }
+
+    /// Takes back what a request was granted, of which its code will not learn; `abandoned_by` is what it would have reported.
+    pub fn give_back_name(&mut self, number: u32, abandoned_by: Option<AgentId>) {
+        let Some(ticket) = self.request(number) else { return };
+        self.engine().give_back(self.agent(), &NAMED, ticket.place, ticket.hold, abandoned_by);
+        self.forget_request(ticket);
+    }
+
+    /// Takes the mark off a name. False if the request does not hold it alone.
+    pub fn mark_name_consistent(&self, number: u32) -> Result<bool, Corrupt> {
+        let Some(Ticket { place, hold, .. }) = self.request(number) else { return Ok(false) };
+        let mut section = self.engine().open(&NAMED, place)?;
+        let is_marked = hold.mode == Mode::Exclusive
+            && section.is_holder(self.agent().id, hold)
+            && section.change(Change::MarkConsistent, self.agent().id);
+        section.finish();
+        Ok(is_marked)
+    }
+
+    /// Whether the name of a request is marked.
+    pub fn is_name_abandoned(&self, number: u32) -> bool {
+        self.request(number).is_some_and(|ticket| named::is_abandoned(NAMED.read(ticket.place)))
+    }
+}

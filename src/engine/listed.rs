@@ -1,0 +1,119 @@
+//! The list of holds, of those primitives whose table is [`Space::Listed`]: each of their holds stands in the bucket, so that
+//! it can be shown, taken away, or given back when its thread ends.
+
+use super::contents::Contents;
+use super::holders::{Holder, Holders};
+use super::primitive::{Hold, Mode, Space};
+use super::section::Section;
+use super::table::{Engine, bucket_index};
+use crate::agents::{AgentId, Notice, Standing, is_sparse};
+use crate::memory::Place;
+use crate::sync::{self, MutexGuard};
+
+impl Section<'_> {
+    /// Somebody holds it now.
+    pub(super) fn note_holder(&mut self, agent: AgentId, hold: Hold) {
+        if self.primitive.space() == Space::Listed {
+            let holder = Holder { agent, hold, since: sync::now(), is_in: true };
+            self.contents.holders.entry(self.place.address()).or_default().push(holder);
+        }
+    }
+
+    /// Somebody does not hold it any more. False if the list says that it did not.
+    pub(super) fn forget_holder(&mut self, agent: AgentId, hold: Hold) -> bool {
+        if self.primitive.space() != Space::Listed {
+            return true;
+        }
+        let address = self.place.address();
+        let all = &mut self.contents.holders;
+        let Some(holders) = all.get_mut(&address) else { return false };
+        let is_it = |holder: &Holder| holder.is(agent, hold) || fault!(AnyHoldOfANameWillDo);
+        let Some(index) = holders.iter().position(is_it) else { return false };
+        holders.swap_remove(index);
+        if holders.is_empty() {
+            all.remove(&address);
+            if is_sparse(all.len(), all.capacity()) {
+                all.shrink_to(2 * all.len());
+            }
+        }
+        true
+    }
+
+    /// Takes it from all who hold it; returns them.
+    pub(crate) fn evict(&mut self) -> Holders {
+        let holders = self.contents.holders.remove(&self.place.address()).unwrap_or_default();
+        if !holders.is_empty() {
+            self.state = self.primitive.ended(self.state);
+        }
+        self.free_ended_owner();
+        holders
+    }
+
+    /// `agent` gets in before all who wait; nobody holds it. Returns the ended agent that it has to report.
+    pub(crate) fn let_in(&mut self, agent: AgentId, hold: Hold) -> Option<AgentId> {
+        self.state = self.primitive.grant(self.state, hold, agent).expect("nobody holds it");
+        self.note_holder(agent, hold);
+        self.take_report()
+    }
+
+    /// Leaves a notice for the loop of `agent`, if that lives.
+    pub(crate) fn tell(&mut self, agent: AgentId, notice: Notice) {
+        if let Some(agent) = self.engine.agents.get(agent)
+            && agent.post(notice)
+        {
+            self.wakes.turn(agent);
+        }
+    }
+
+    /// Whether it has that hold at this moment.
+    pub(crate) fn is_holder(&mut self, agent: AgentId, hold: Hold) -> bool {
+        self.contents.holder(self.place.address(), agent, hold).is_some()
+    }
+
+    /// The thread of `agent` has ended with this hold: others get in. It is marked if its code was in.
+    pub(crate) fn end_hold(&mut self, agent: AgentId, hold: Hold) {
+        let holder = self.contents.holder(self.place.address(), agent, hold);
+        let was_in = holder.is_some_and(|holder| holder.is_in || fault!(EndBesideANameMarksIt));
+        if !self.forget_holder(agent, hold) {
+            return;
+        }
+        if was_in && hold.mode == Mode::Exclusive && !fault!(EndedHolderOfANameIsNotMarked) {
+            self.abandoned_by = Some(agent);
+            self.state = self.primitive.ended(self.state);
+        } else if let Some(state) = self.primitive.release(self.state, hold, agent) {
+            self.state = state;
+        }
+        self.hand_off();
+    }
+}
+
+/// All that is listed, at one moment: nothing of it changes for as long as this lives.
+pub(crate) struct Listed<'e>(Vec<MutexGuard<'e, Contents>>);
+
+impl Listed<'_> {
+    /// Where what is at `address` is listed.
+    pub(crate) fn contents(&self, address: usize) -> &Contents {
+        &self.0[bucket_index(address, self.0.len())]
+    }
+}
+
+impl Engine {
+    /// All that is listed.
+    pub(crate) fn listed(&self) -> Listed<'_> {
+        Listed(self.buckets(Space::Listed).map(|bucket| bucket.contents.lock()).collect())
+    }
+
+    /// What a hold of `agent` gives does not suffice yet, or, `is_in`, does from now on.
+    pub(crate) fn note_in(&self, place: Place, agent: AgentId, hold: Hold, is_in: bool) {
+        let mut contents = self.contents(Space::Listed, place.address());
+        if let Some(holder) = contents.holder(place.address(), agent, hold) {
+            holder.is_in = is_in;
+            holder.since = sync::now();
+        }
+    }
+
+    /// Whether the agent's thread has ended, though what it held or waited for is still written down.
+    pub(crate) fn is_ghost(&self, agent: AgentId) -> bool {
+        self.agents.standing(agent) == Standing::Ended && !fault!(QueryShowsGhosts)
+    }
+}
