@@ -6,8 +6,8 @@ use std::time::Instant;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use super::holders::{Holder, Holders};
-use super::primitive::{Hold, Primitive};
+use super::holders::{Held, Holder, Holders};
+use super::primitive::{Hold, Mode, Primitive};
 use super::queue::{Arrival, Kind, LoopGroup, Queue, Settlement, Ticket, Turn, Waiter, WaiterId, Waiters};
 use super::slot::Slot;
 use super::stats::{Leaving, Stats};
@@ -226,6 +226,18 @@ impl Contents {
     pub(crate) fn waiters_of(&self, address: usize) -> impl Iterator<Item = (Ticket, &Waiter)> {
         let tickets = self.queues.get(&address).into_iter().flat_map(|queue| queue.tickets(&self.waiters));
         tickets.map(|(ticket, id)| (ticket, &self.waiters[id]))
+    }
+
+    /// Who holds what is at `address`, as slots and the list say; the words may tell of another.
+    pub(crate) fn held(&self, address: usize) -> impl Iterator<Item = Held> {
+        let slots = self.slots.get(&address).into_iter().flatten();
+        let slots = slots.map(|slot| Held { agent: slot.agent, count: slot.read().sum(), is_alone: false });
+        let listed = self.holders_of(address).iter().map(|Holder { agent, hold, .. }| Held {
+            agent: *agent,
+            count: 1,
+            is_alone: hold.mode == Mode::Exclusive,
+        });
+        slots.filter(|held| held.count > 0).chain(listed)
     }
 
     /// Who holds what is listed at `address`.

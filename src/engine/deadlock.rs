@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use super::holders::Held;
 use super::primitive::{Blockers, Mode, Order};
 use super::queue::WaiterId;
 use super::table::Engine;
@@ -130,21 +131,17 @@ impl Engine {
         }
         let waiters = &contents.waiters;
         let Some(mine) = queue.blocked(waiters).find(|id| waiters[*id].agent == waiter) else { return Vec::new() };
-        let slots = contents.slots.get(&blockage.address).into_iter().flatten();
-        let registered = slots.filter(|slot| slot.read().sum() > 0).map(|slot| slot.agent);
-        let named = contents.holders_of(blockage.address);
-        let holders: Vec<AgentId> = registered.chain(named.iter().map(|holder| holder.agent)).collect();
+        let held: Vec<Held> = contents.held(blockage.address).collect();
         let is_strict = queue.primitive.order() == Order::Strict;
-        if holders.is_empty() && !is_strict {
+        if held.is_empty() && !is_strict {
             // Whoever waits ahead waits for the owner too: of a mutex nobody else is in the way.
             return blockers;
         }
         let is_ahead = |id: &WaiterId| waiters[*id].ticket() < waiters[mine].ticket();
         let is_exclusive = |id: WaiterId| waiters[id].hold.is_some_and(|hold| hold.mode == Mode::Exclusive);
-        let is_held_alone = named.iter().any(|holder| holder.hold.mode == Mode::Exclusive);
-        let mut waits_for_holders = is_held_alone || is_exclusive(mine);
+        let mut waits_for_holders = held.iter().any(|held| held.is_alone) || is_exclusive(mine);
         for id in queue.blocked(waiters).take_while(is_ahead).filter(|id| waiters[*id].is_endless) {
-            if is_strict || !holders.is_empty() && is_exclusive(id) {
+            if is_strict || !held.is_empty() && is_exclusive(id) {
                 // It goes first, and waits for the holders itself.
                 blockers.push(waiters[id].agent);
             }
@@ -160,7 +157,7 @@ impl Engine {
             waits_for_holders = waits_for_holders || ahead().any(is_exclusive);
         }
         if waits_for_holders {
-            blockers.extend(holders);
+            blockers.extend(held.iter().map(|held| held.agent));
         }
         blockers
     }

@@ -1,4 +1,4 @@
-//! A hold that is listed (see [`super::listed`]).
+//! Who holds what the words do not tell: in a slot of the register (see [`super::register`]), or listed (see [`super::listed`]).
 
 use std::time::Instant;
 
@@ -27,3 +27,13 @@ impl Holder {
 
 /// Who holds one.
 pub(crate) type Holders = SmallVec<[Holder; 1]>;
+
+/// What an agent holds, whichever way it is known.
+pub(crate) struct Held {
+    /// Who holds it.
+    pub(crate) agent: AgentId,
+    /// How often, or how much of it.
+    pub(crate) count: u32,
+    /// Whether nobody else can hold it meanwhile.
+    pub(crate) is_alone: bool,
+}

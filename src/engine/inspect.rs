@@ -3,9 +3,8 @@
 use std::time::{Duration, Instant};
 
 use super::contents::Contents;
-use super::primitive::{Counts, Mode, Primitive, Space, State};
+use super::primitive::{Mode, Primitive, Space, State};
 use super::queue::{Queue, Waiter, Waiters};
-use super::slot::Slot;
 use super::table::Engine;
 use crate::agents::{AgentId, Standing, ThreadId};
 use crate::memory::Place;
@@ -61,7 +60,7 @@ struct Copied {
 /// What is copied of a primitive under the bucket's lock.
 struct Snapshot {
     state: State,
-    registered: Vec<(AgentId, Counts)>,
+    registered: Vec<(AgentId, u32)>,
     waiters: Vec<Copied>,
 }
 
@@ -69,11 +68,9 @@ impl Snapshot {
     /// `room` is for the waiters.
     fn new(primitive: &dyn Primitive, place: Place, contents: &Contents, room: Vec<Copied>) -> Self {
         let address = place.address();
-        let slots = contents.slots.get(&address).into_iter().flatten();
-        let counts = slots.map(|slot: &Slot| (slot.agent, slot.read()));
         Self {
             state: primitive.read(place),
-            registered: counts.filter(|(_, counts)| counts.sum() > 0).collect(),
+            registered: contents.held(address).map(|held| (held.agent, held.count)).collect(),
             waiters: copy(contents.queues.get(&address), &contents.waiters, room),
         }
     }
@@ -159,7 +156,7 @@ impl Engine {
             state,
             owner: self.agents.thread(owner),
             owner_has_ended: owner != 0 && self.agents.standing(owner) == Standing::Ended,
-            registered: registered.into_iter().map(|(agent, counts)| (thread(agent), counts.sum())).collect(),
+            registered: registered.into_iter().map(|(agent, count)| (thread(agent), count)).collect(),
             waiters: self.waiter_views(waiters),
         }
     }
