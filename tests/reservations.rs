@@ -185,21 +185,12 @@ fn a_loop_whose_reservation_one_ahead_of_it_took_over_is_the_next() {
 #[test]
 fn each_blocked_waiter_that_has_aged_is_handed_the_word_directly() {
     let zero = Duration::ZERO;
-    let slice = Duration::from_secs(3600);
-    let patience =
-        Patience { grant_after: zero, grant_every: zero, spin: zero, spin_queued: zero, slice, ..Patience::default() };
+    let patience = Patience { spin: zero, spin_queued: zero, ..World::without_slices(true) };
     let world = &World::with(patience);
     let me = world.agent(0);
     world.lock(&me, Limit::Once);
     thread::scope(|scope| {
-        for queued in 1..=3 {
-            scope.spawn(|| {
-                let agent = world.agent(0);
-                assert_eq!(world.lock(&agent, Limit::after(PROMPT)), ACQUIRED);
-                world.unlock(&agent);
-            });
-            world.until_queued(queued);
-        }
+        world.queue_three(scope, |_| {});
         world.unlock(&me);
     });
     assert_eq!(world.engine.stats().handovers, 3);

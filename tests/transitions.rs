@@ -20,14 +20,7 @@ fn a_woken_waiter_that_loses_keeps_its_place() {
     let me = world.agent(0);
     world.lock(&me, Limit::Once);
     thread::scope(|scope| {
-        for queued in 1..=3 {
-            scope.spawn(|| {
-                let agent = world.agent(0);
-                assert_eq!(world.lock(&agent, Limit::after(PROMPT)), ACQUIRED);
-                world.unlock(&agent);
-            });
-            world.until_queued(queued);
-        }
+        world.queue_three(scope, |_| {});
         // The first is woken and may find the word taken again; it says so by setting W.
         world.unlock(&me);
         if world.word.compare_exchange(0, me.id, Ordering::SeqCst, Ordering::SeqCst).is_ok() {
@@ -215,16 +208,8 @@ fn blocked_threads_get_in_in_the_order_in_which_they_came_though_they_lose_a_rac
     world.lock(&me, Limit::Once);
     let (came, comes) = mpsc::channel();
     thread::scope(|scope| {
-        for queued in 1..=3 {
-            let came = came.clone();
-            scope.spawn(move || {
-                let agent = world.agent(queued);
-                assert_eq!(world.lock(&agent, Limit::after(PROMPT)), ACQUIRED);
-                came.send(queued).unwrap();
-                world.unlock(&agent);
-            });
-            world.until_queued(queued as usize);
-        }
+        let came = &came;
+        world.queue_three(scope, move |queued| came.send(queued).unwrap());
         // The first is woken, and loses as often as this thread is quicker.
         for _ in 0..100 {
             world.unlock(&me);

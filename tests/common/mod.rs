@@ -121,7 +121,7 @@ mod world {
     use std::ptr::NonNull;
     use std::sync::Arc;
     use std::sync::atomic::{AtomicU32, Ordering};
-    use std::thread;
+    use std::thread::{self, Scope};
     use std::time::{Duration, Instant};
 
     use sablock::agents::Agent;
@@ -153,7 +153,12 @@ mod world {
         /// Sleepers are handed the word directly if `grants`, else never. They have no slices: who is not woken hangs, and
         /// nobody is away for a moment, in which it would not be counted on.
         pub fn new(grants: bool) -> Self {
-            Self::with(Patience { slice: Duration::from_secs(3600), ..Self::patience(grants) })
+            Self::with(Self::without_slices(grants))
+        }
+
+        /// The patience of such a world.
+        pub fn without_slices(grants: bool) -> Patience {
+            Patience { slice: Duration::from_secs(3600), ..Self::patience(grants) }
         }
 
         /// Beside that, sleepers look around between two slices.
@@ -245,6 +250,19 @@ mod world {
         /// How long each waiter for the mutex has waited, in the order of the queue.
         pub fn ages(&self) -> Vec<Duration> {
             self.engine.inspect(&MUTEX, self.place()).waiters.into_iter().map(|waiter| waiter.waited).collect()
+        }
+
+        /// Three threads block for the mutex, each once the one before is queued, and hold it once.
+        pub fn queue_three<'s>(&'s self, scope: &'s Scope<'s, '_>, holds: impl Fn(usize) + Copy + Send + 's) {
+            for queued in 1..=3 {
+                scope.spawn(move || {
+                    let agent = self.agent(0);
+                    assert_eq!(self.lock(&agent, Limit::after(PROMPT)), ACQUIRED);
+                    holds(queued);
+                    self.unlock(&agent);
+                });
+                self.until_queued(queued);
+            }
         }
 
         pub fn until_queued(&self, waiters: usize) {
