@@ -53,41 +53,34 @@ impl FromNapiValue for JsName {
 }
 
 impl JsName {
-    /// Its units.
-    pub fn units(&self) -> Result<Vec<u16>> {
+    /// What `act` makes of its units.
+    fn with_units<T>(&self, act: impl FnOnce(&[u16]) -> T) -> Result<T> {
         let Self { env, value } = *self;
-        let mut length = 0;
-        // SAFETY: both are those of the call in progress, during which this lives; without a buffer only the length is written.
-        check(unsafe { sys::napi_get_value_string_utf16(env, value, std::ptr::null_mut(), 0, &mut length) })?;
-        let mut units = vec![0; length + 1];
-        // SAFETY: as above; the buffer has room for the units and the zero that is written behind them.
-        check(unsafe { sys::napi_get_value_string_utf16(env, value, units.as_mut_ptr(), units.len(), &mut length) })?;
-        units.truncate(length);
-        Ok(units)
-    }
-
-    fn in_space(&self, space: u32) -> Result<Name> {
-        let Self { env, value } = *self;
-        let read = |units: &mut [u16]| {
+        let read = |to: *mut u16, room: usize| {
             let mut length = 0;
-            // SAFETY: both are those of the call in progress, during which this lives; the buffer has the length that is given, of
-            // which one is for a zero behind the name.
-            let status =
-                unsafe { sys::napi_get_value_string_utf16(env, value, units.as_mut_ptr(), units.len(), &mut length) };
+            // SAFETY: both are those of the call in progress, during which this lives; the buffer has that room, of which one is
+            // for a zero behind the name. Without a buffer only the length is written.
+            let status = unsafe { sys::napi_get_value_string_utf16(env, value, to, room, &mut length) };
             check(status).map(|()| length)
         };
         let mut short = [0; 128];
-        let length = read(&mut short)?;
+        let length = read(short.as_mut_ptr(), short.len())?;
         // A longer one may have been cut off.
         if length + 1 < short.len() {
-            return Ok(Name::new(space, &short[..length]));
+            return Ok(act(&short[..length]));
         }
-        let mut length = 0;
-        // SAFETY: as above; without a buffer only the length is written.
-        check(unsafe { sys::napi_get_value_string_utf16(env, value, std::ptr::null_mut(), 0, &mut length) })?;
-        let mut long = vec![0; length + 1];
-        let length = read(&mut long)?;
-        Ok(Name::new(space, &long[..length]))
+        let mut long = vec![0; read(std::ptr::null_mut(), 0)? + 1];
+        let length = read(long.as_mut_ptr(), long.len())?;
+        Ok(act(&long[..length]))
+    }
+
+    /// Its units.
+    pub fn units(&self) -> Result<Vec<u16>> {
+        self.with_units(<[u16]>::to_vec)
+    }
+
+    fn in_space(&self, space: u32) -> Result<Name> {
+        self.with_units(|units| Name::new(space, units))
     }
 }
 
