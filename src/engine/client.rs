@@ -14,41 +14,29 @@ pub trait Client {
 
     /// A wait is over. True: what it was granted is the client's, until it is accepted or refused; else it goes back by itself
     /// if it is refused.
-    fn settled(&mut self, here: &Arc<Agent>, of: Self::Of, hold: Option<Hold>, settled: &Settled) -> bool {
-        let _ = (here, of, hold, settled);
+    fn settled(&mut self, _: &Arc<Agent>, _: Self::Of, _: Option<Hold>, _: &Settled) -> bool {
         false
     }
 
     /// A wait was taken back, its thread ended, or what it was granted has gone back.
-    fn left(&mut self, here: &Arc<Agent>, of: Self::Of, token: u32, hold: Option<Hold>) {
-        let _ = (here, of, token, hold);
-    }
+    fn left(&mut self, _: &Arc<Agent>, _: Self::Of, _: u32, _: Option<Hold>) {}
 
     /// The thread's code knows of the wait whose grant was the client's.
-    fn accepted(&mut self, here: &Arc<Agent>) {
-        let _ = here;
-    }
+    fn accepted(&mut self, _: &Arc<Agent>) {}
 
     /// Nobody wants what that wait was for.
-    fn refused(&mut self, here: &Arc<Agent>) {
-        let _ = here;
-    }
+    fn refused(&mut self, _: &Arc<Agent>) {}
 
     /// Whether a wait that was granted can be taken back for as long as the thread's code does not know.
-    fn takes_back_granted(&self, of: Self::Of) -> bool {
-        let _ = of;
+    fn takes_back_granted(&self, _: Self::Of) -> bool {
         false
     }
 
     /// Its part on another thread has left a message.
-    fn message(&mut self, message: WaitId) {
-        let _ = message;
-    }
+    fn message(&mut self, _: WaitId) {}
 
     /// The thread has ended, and its waits are gone.
-    fn ended(&mut self, here: &Arc<Agent>) {
-        let _ = here;
-    }
+    fn ended(&mut self, _: &Arc<Agent>) {}
 }
 
 /// Nobody.

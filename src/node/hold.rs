@@ -177,7 +177,7 @@ pub fn next(env: Env) -> Result<i32> {
 /// Gives back the hold, or passes on the notification, that `next()` returned last: nobody waits for it.
 #[napi(catch_unwind)]
 pub fn refuse(env: Env) -> Result<()> {
-    JsThread::with(env, |thread| thread.event_loop.refuse())
+    JsThread::with(env, JsThread::refuse)?
 }
 
 /// Takes in the slot of this thread's register of holds for a primitive: two counts, zero now, in memory that the thread keeps.

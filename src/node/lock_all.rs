@@ -45,34 +45,27 @@ impl JsThread {
         views: &[JsWord],
         limit: Limit,
     ) -> Result<std::result::Result<Reply, ReplyError>> {
-        let addresses: Vec<usize> = set.places().map(Place::address).collect();
+        let places: Vec<Place> = set.places().collect();
         let kept: Vec<usize> = set.indices().collect();
-        for (address, index) in addresses.iter().zip(kept) {
-            self.anchors.hold(self.env, *address, views[index].1)?;
+        for (place, index) in places.iter().zip(kept) {
+            self.anchors.hold(self.env, place.address(), views[index].1)?;
         }
         let reply = self.event_loop.lock_all(set, limit);
-        self.note_set(&reply, addresses)?;
+        if matches!(reply, Ok(Reply::Pending(_))) {
+            self.note_owner(self.event_loop.waits_for);
+        } else {
+            self.release_anchors(places)?;
+        }
         Ok(reply)
     }
 
-    /// Goes on with the set whose next lock has just been granted; `None` if there is none.
-    pub fn go_on(&mut self) -> Result<Option<std::result::Result<Reply, ReplyError>>> {
-        let Some(reply) = self.event_loop.go_on() else { return Ok(None) };
-        let addresses = std::mem::take(&mut self.settled_set);
+    /// Goes on with the set whose next lock has just been granted; `None` if there is none. What it got may have to be given back.
+    pub fn go_on(&mut self) -> Option<std::result::Result<Reply, ReplyError>> {
+        let reply = self.event_loop.go_on()?;
         if matches!(reply, Ok(Reply::Pending(_))) {
-            self.note_set(&reply, addresses)?;
-        } else {
-            // What it got may have to be given back.
-            self.settled_set = addresses;
+            self.note_owner(self.event_loop.waits_for);
         }
-        Ok(Some(reply))
-    }
-
-    fn note_set(&mut self, reply: &std::result::Result<Reply, ReplyError>, addresses: Vec<usize>) -> Result<()> {
-        let Ok(Reply::Pending(token)) = reply else { return self.release_anchors(addresses) };
-        self.note_owner(self.event_loop.waits_for);
-        self.set_anchors.insert(*token, addresses);
-        Ok(())
+        Some(reply)
     }
 }
 
@@ -111,10 +104,10 @@ pub fn lock_all_async(env: Env, words: Vec<JsWord>, asks: Vec<Ask>, timeout: f64
 /// `lockAllAsync`.
 #[napi(catch_unwind)]
 pub fn go_on(env: Env) -> Result<i32> {
-    JsThread::with(env, |thread| match thread.go_on()? {
-        Some(reply) => Ok(of_reply(thread, reply, None)),
-        None => Ok(status::NOT_OWNER),
-    })?
+    JsThread::with(env, |thread| match thread.go_on() {
+        Some(reply) => of_reply(thread, reply, None),
+        None => status::NOT_OWNER,
+    })
 }
 
 /// The locks of a list by their places, each lock once, in the order in which they are taken.

@@ -25,7 +25,7 @@ use super::wake::{self, WakeLoop, create_wake, event_loop_address};
 use super::word::JsWord;
 use crate::agents::{AgentId, ThreadId};
 use crate::clients::lent::Holds;
-use crate::clients::{ClientLoop, Clients};
+use crate::clients::{ClientLoop, Clients, LockSet};
 use crate::engine::{EventLoop, Limit, Outcome, Primitive, Reply, ReplyError, Request, Settled, State};
 use crate::memory::Place;
 
@@ -37,10 +37,6 @@ pub struct JsThread {
     pub(super) anchors: Anchors,
     /// The address of the wait that was settled last: what it got may have to be given back.
     settled: Option<usize>,
-    /// The addresses of the locks of each set that is pending, by its token, which are kept.
-    pub(super) set_anchors: FxHashMap<u32, Vec<usize>>,
-    /// Those of the set of the wait that was settled last.
-    pub(super) settled_set: Vec<usize>,
     /// What the last set of locks found; see `lock_all.rs`.
     pub found: Found,
     /// Which of its guards have lent their holds to waits.
@@ -174,8 +170,6 @@ impl JsThread {
                 event_loop: EventLoop::with_clients(engine(), agent, Clients::new(names())),
                 anchors: Anchors::default(),
                 settled: None,
-                set_anchors: FxHashMap::default(),
-                settled_set: Vec::new(),
                 found: Found::default(),
                 holds: Holds::default(),
                 files: ThreadFiles::default(),
@@ -265,33 +259,43 @@ impl JsThread {
 
     /// Takes a pending wait back.
     pub fn cancel(&mut self, token: u32) -> Result<bool> {
+        let set = self.set_places(Some(token));
         match self.event_loop.cancel(token) {
             Some(place) if place.is_name() => Ok(true),
-            Some(place) => {
-                let addresses = self.set_anchors.remove(&token).unwrap_or_else(|| vec![place.address()]);
-                self.release_anchors(addresses).map(|()| true)
-            }
+            Some(place) if set.is_empty() => self.release_anchors(vec![place]).map(|()| true),
+            Some(_) => self.release_anchors(set).map(|()| true),
             None => Ok(false),
         }
     }
 
-    pub(super) fn release_anchors(&mut self, addresses: Vec<usize>) -> Result<()> {
-        addresses.into_iter().try_for_each(|address| self.anchors.release(self.env, address))
+    /// Where the locks of the pending set are, or of the one that was settled last; nowhere if there is none.
+    fn set_places(&self, pending: Option<u32>) -> Vec<Place> {
+        self.event_loop.set_of(pending).into_iter().flat_map(LockSet::places).collect()
+    }
+
+    pub(super) fn release_anchors(&mut self, places: Vec<Place>) -> Result<()> {
+        places.into_iter().try_for_each(|place| self.anchors.release(self.env, place.address()))
+    }
+
+    /// Gives back what the wait that was settled last was granted.
+    pub fn refuse(&mut self) -> Result<()> {
+        let set = self.set_places(None);
+        self.event_loop.refuse();
+        self.release_anchors(set)
     }
 
     /// The next wait that is over; the one before has been settled.
     pub fn next(&mut self) -> Result<Option<Settled>> {
+        let set = self.set_places(None);
         let next = self.event_loop.next_settled();
         if let Some(address) = self.settled.take() {
             self.anchors.release(self.env, address)?;
         }
-        let set = std::mem::take(&mut self.settled_set);
         self.release_anchors(set)?;
-        if let Some(settled) = &next {
-            match self.set_anchors.remove(&settled.token) {
-                Some(addresses) => self.settled_set = addresses,
-                None => self.settled = (!settled.place.is_name()).then(|| settled.place.address()),
-            }
+        if let Some(Settled { place, .. }) = &next {
+            // Those of a set are known by the set.
+            let is_one = !place.is_name() && self.event_loop.set_of(None).is_none();
+            self.settled = is_one.then(|| place.address());
         }
         Ok(next)
     }
