@@ -48,6 +48,32 @@ test(
 );
 
 test(
+  'a request for one of several names inside their callback is a likely deadlock, with both places',
+  needs('async stacks'),
+  watched(() =>
+    withDoctor({ ...QUIET, throwOnDeadlock: 'likely' }, async (doctor) => {
+      const [a, b, c] = names(3);
+      const other = locks.request(b, () => sleep(20));
+      const several = locks.request([a, b, c], async function asksAgain() {
+        await locks.request(c, () => {});
+      });
+      await assert.rejects(several, { code: 'ERR_LOCK_DEADLOCK' });
+      await other;
+      const [{ waits }, ...more] = doctor.report().deadlocks;
+      assert.deepEqual(more, []);
+      assert.deepEqual(
+        waits.map(({ lock }) => lock.name),
+        [c],
+      );
+      assert.match(waits[0].holder.stack[0], /named\.test\.js/);
+      assert.match(waits[0].waiter.stack[0], /asksAgain .*named\.test\.js/);
+      const [{ waiters }] = about(doctor.report().contention, { name: b });
+      assert.match(waiters[0].place.stack[0], /named\.test\.js/);
+    }),
+  ),
+);
+
+test(
   'what is tried, timed or stolen makes no order',
   watched(() =>
     withDoctor(QUIET, async (doctor) => {

@@ -70,6 +70,21 @@ test(
 );
 
 test(
+  'the place of an unlock that no code of the program awaits is where its verb was called',
+  watched(() =>
+    withDoctor(ON, async (doctor) => {
+      const [lock] = namedMutexes(1);
+      lock.executeLocked(() => sleep(5));
+      for (let turn = 0; turn < 2; turn++) lock.executeLocked(() => {});
+      while (lock.inspect().locked || lock.inspect().waiters.length > 0) await sleep(1);
+      const [{ waits, unlockers }] = about(doctor.report().contention, lock);
+      assert.equal(waits, 2);
+      for (const { place } of unlockers) assert.match(place.stack[0], /profile\.test\.js/);
+    }),
+  ),
+);
+
+test(
   'an empty profile is one',
   watched(() =>
     withDoctor(ON, (doctor) => {

@@ -16,6 +16,7 @@ const { BLOCKING, QUEUEING, Waits } = require('./waits.js');
 
 const NONE = new Set();
 const ignore = () => {};
+const settled = Promise.resolve();
 
 class ThreadDoctor {
   /** Whether a method of the package runs, whose calls of others are its own affair; or the doctor is off. */
@@ -33,6 +34,8 @@ class ThreadDoctor {
   #byNumber = new Map();
   /** The request for a name that is being made. */
   #asked = null;
+  /** By what locks several names: the request that it is for. */
+  #several = new WeakMap();
   #swaps = new Swaps();
   /** The package's own list of the names that are held. */
   #held = null;
@@ -51,6 +54,7 @@ class ThreadDoctor {
     if (lockOrder) this.order = new LockOrder(this.holds, this.sites, this.locks.kept);
     if (leaks) this.#leaks = new FinalizationRegistry((hold) => this.#noteLeak(hold));
     this.waits.order = this.order;
+    this.waits.askedSite = () => this.sites.read(this.#asked?.trace ?? null);
     this.waits.tookAll = (words, asks, trace) => this.#tookAll(words, asks, trace);
   }
 
@@ -207,7 +211,9 @@ class ThreadDoctor {
     if (info === undefined || !info.isLock || !(this.#options.contention || this.#options.trace)) return;
     if (!binding.doctorIsWaitedFor(info.address)) return;
     const hold = this.holds.find(info.address) ?? info.last;
-    binding.doctorUnlock(threadId, info.id, info.address, this.sites.here(), hold?.since ?? -1);
+    // The end of a function is no code of the user's: its verb was called there.
+    const site = this.sites.here() || (hold === null ? 0 : this.holds.siteOf(hold));
+    binding.doctorUnlock(threadId, info.id, info.address, site, hold?.since ?? -1);
   }
 
   #beganNamed(number, lock) {
@@ -335,6 +341,20 @@ class ThreadDoctor {
     } finally {
       if (hold !== null) this.quietly(() => this.holds.end(hold));
     }
+  }
+
+  /** What locks several names asks for the next one now, for whoever made the request. */
+  goOn(locking) {
+    if (this.#asked !== null) {
+      this.#several.set(locking, this.#asked);
+      return;
+    }
+    const asked = this.#several.get(locking);
+    if (asked === undefined) return;
+    this.#asked = asked;
+    settled.then(() => {
+      if (this.#asked === asked) this.#asked = null;
+    });
   }
 
   /** Makes a request for a name. `tell` is told of the order that it may be in. */

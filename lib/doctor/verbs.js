@@ -224,15 +224,29 @@ const KINDS = {
         if (at === 2) args[1] = options.of(args[1]);
         let sighting = null;
         args[at] = (lock) => {
-          const hold = lock === null ? undefined : doctor.holdOf.get(lock);
-          if (hold === undefined) return callback(lock);
+          // Of several names.
+          const locks = Array.isArray(lock) ? lock : [lock];
+          const holds = locks.map((one) => (one === null ? undefined : doctor.holdOf.get(one)));
+          if (holds.length === 0 || holds.includes(undefined)) return callback(lock);
           if (isSync) return doctor.freely(callback, lock);
-          return doctor.runIn(hold, callback, [lock], sighting);
+          const run = (fn, hold) => () => doctor.runIn(hold, fn, [], sighting);
+          return holds.reduce(run, () => callback(lock))();
         };
         const asked = { options, isSync, trace: doctor.trace(method) };
         return doctor.asking(original, this, args, asked, (made) => {
           sighting = made;
         });
+      },
+    };
+    return method;
+  },
+
+  /** A request for several names goes on with the next. */
+  nextName(doctor, original) {
+    const { method } = {
+      method(...args) {
+        doctor.quietly(() => doctor.goOn(this));
+        return Reflect.apply(original, this, args);
       },
     };
     return method;
@@ -289,6 +303,7 @@ const VERBS = {
   },
   SemaphorePermits: { release: ['release', { how: PERMITS }], forget: ['release', { how: PERMITS }] },
   Once: { run: ['run', { how: EXCLUSIVE }], runSync: ['runSync', { how: EXCLUSIVE }] },
+  Locking: { next: ['nextName', {}] },
   LockManager: {
     request: ['request', {}],
     requestSync: ['request', { isSync: true }],

@@ -67,6 +67,7 @@ class Waits {
   parts = null;
   /** Set by the doctor of the thread. */
   order = null;
+  askedSite = null;
   tookAll = null;
   #timer = null;
   /** So many were asked about since then. */
@@ -107,7 +108,7 @@ class Waits {
   #siteBefore({ name, kind }) {
     if (this.granting !== null) return this.granting.site;
     const hold = kind === 'HeldLock' ? this.#holdOf(name) : undefined;
-    return hold === undefined ? 0 : this.#holds.siteOf(hold);
+    return hold === undefined ? this.askedSite() : this.#holds.siteOf(hold);
   }
 
   #end(seen, status, waitedMs) {
@@ -250,9 +251,7 @@ class Waits {
   /** The store has answered, or nobody waits for its answer any more. */
   storeOver(number) {
     const hold = this.#atStores.get(number);
-    if (hold === undefined) return;
-    this.#atStores.delete(number);
-    this.#quietly(() => this.#holds.resume(hold));
+    if (this.#atStores.delete(number)) this.#quietly(() => this.#holds.resume(hold));
   }
 
   #holdOf(name) {

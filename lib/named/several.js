@@ -2,7 +2,7 @@
 // two such requests never wait for each other.
 
 const { inspect } = require('node:util');
-const { binding } = require('../engine/thread.js');
+const { binding, thread } = require('../engine/thread.js');
 const { lazily } = require('../load/lazily.js');
 const { notSupported } = require('./errors.js');
 const { giveBack, numberOf } = require('./held-lock.js');
@@ -27,6 +27,10 @@ exports.checkRequests = (backend, names, options) => {
 
 /** Of some names: what is locked so far, and what is asked for next. */
 class Locking {
+  static {
+    thread.addClass(Locking, (locking) => locking);
+  }
+
   /** By name. */
   #locks = new Map();
   #names;
