@@ -159,16 +159,14 @@ class ThreadDoctor {
     });
     for (const name of ['waitStore', 'cancelStore']) {
       replace(name, (original, args) => {
-        try {
-          return original(...args);
-        } finally {
-          waits.storeOver(args[0]);
-        }
+        const status = original(...args);
+        waits.storeOver(args[0], status);
+        return status;
       });
     }
     replace('nextStore', (original) => {
       const status = original();
-      if (status >= 0) waits.storeOver(thread.record[binding.Field.Number]);
+      if (status >= 0) waits.storeOver(thread.record[binding.Field.Number], status);
       return status;
     });
     replace('releaseName', (original, args) => {

@@ -248,10 +248,10 @@ class Waits {
     });
   }
 
-  /** The store has answered, or nobody waits for its answer any more. */
-  storeOver(number) {
+  /** The store has answered; or nobody waits for its answer any more, and the hold in this process comes to nothing. */
+  storeOver(number, status) {
     const hold = this.#atStores.get(number);
-    if (this.#atStores.delete(number)) this.#quietly(() => this.#holds.resume(hold));
+    if (this.#atStores.delete(number) && isGranted(status)) this.#quietly(() => this.#holds.resume(hold));
   }
 
   #holdOf(name) {
