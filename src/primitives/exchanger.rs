@@ -51,8 +51,7 @@ impl Primitive for Exchanger {
     }
 
     fn thaw(&self, place: Place, _: State, State(state): State, is_queued: bool) {
-        let value = if is_queued || fault!(ExchangedValueStaysBehind) { (state >> 32) as u32 } else { 0 };
-        place.second_word().store(value, Ordering::Relaxed);
+        place.second_word().store((state >> 32) as u32, Ordering::Relaxed);
         word::thaw(place, WAITING, word::state(0), is_queued);
     }
 
@@ -78,7 +77,8 @@ impl Primitive for Exchanger {
     }
 
     fn grant(&self, state: State, _: Hold, _: AgentId) -> Option<State> {
-        (word::of(state) & MET != 0).then_some(of(word::of(state) & !MET, 0))
+        let left = if fault!(ExchangedValueStaysBehind) { self.found(state)[0] } else { 0 };
+        (word::of(state) & MET != 0).then_some(of(word::of(state) & !MET, left))
     }
 
     /// Two that have met have met, though the code of one will never know of it.
