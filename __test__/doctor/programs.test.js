@@ -175,8 +175,8 @@ test('SIGUSR2 prints the report while the main thread is blocked', UNIX, async (
   assert.match(stderr, /1 wait now|Mutex "gate"/);
 });
 
-/** The doctor is in front of a new listener when it has looked next, within 50 ms; nothing tells that it has. */
-const READY_SOON = "setTimeout(() => console.log('ready'), 1000);";
+/** The doctor is in front of a new listener at once. */
+const READY = "require('node:fs').writeSync(1, 'ready');";
 
 test("a program's own listener gets the signal once, and the report is printed all the same", UNIX, async () => {
   write(
@@ -190,7 +190,7 @@ test("a program's own listener gets the signal once, and the report is printed a
        count += 1;
        setTimeout(() => process.exit(count), 200);
      });
-     ${READY_SOON}`,
+     ${READY}`,
   );
   const { code, stderr } = await run([...PRELOAD, 'listens.js'], { isEnough: onReady('SIGINT') });
   assert.equal(code, 1);
@@ -205,10 +205,27 @@ test('a listener that ends the program at once leaves time for the report', UNIX
      latch.add();
      latch.waitAsync();
      process.once('SIGTERM', () => process.exit(7));
-     ${READY_SOON}`,
+     ${READY}`,
   );
   const { code, stderr } = await run([...PRELOAD, 'leaves.js'], { isEnough: onReady('SIGTERM') });
   assert.equal(code, 7);
+  assert.match(stderr, /^sablock doctor: .*1 wait now$/m);
+});
+
+test('a signal that comes right after the last listener of it has gone prints the report', UNIX, async () => {
+  write(
+    'goes.js',
+    `const { Latch } = require('sablock');
+     const latch = new Latch(new SharedArrayBuffer(Latch.BYTES));
+     latch.add();
+     latch.waitAsync();
+     const listener = () => {};
+     process.on('SIGTERM', listener);
+     process.off('SIGTERM', listener);
+     process.kill(process.pid, 'SIGTERM');`,
+  );
+  const { signal, stderr } = await run([...PRELOAD, 'goes.js']);
+  assert.equal(signal, 'SIGTERM');
   assert.match(stderr, /^sablock doctor: .*1 wait now$/m);
 });
 

@@ -1,6 +1,7 @@
 // The doctor of one thread: what the swapped functions call while it is on.
 
-const { threadId } = require('node:worker_threads');
+const { constants } = require('node:os');
+const { isMainThread, threadId } = require('node:worker_threads');
 const { binding, thread } = require('../engine/thread.js');
 const { DeadlockError } = require('../errors.js');
 const { isThenable } = require('../arguments.js');
@@ -17,6 +18,12 @@ const { BLOCKING, QUEUEING, Waits } = require('./waits.js');
 const NONE = new Set();
 const ignore = () => {};
 const settled = Promise.resolve();
+
+const CHANGES = ['newListener', 'removeListener'];
+/** The watchdog looks after it too, but not at once. */
+const noteListener = (event) => {
+  if (Object.hasOwn(constants.signals, event)) binding.doctorArm();
+};
 
 class ThreadDoctor {
   /** Whether a method of the package runs, whose calls of others are its own affair; or the doctor is off. */
@@ -79,6 +86,8 @@ class ThreadDoctor {
       }
     }
     process.on('exit', this.#noteEnd);
+    // Node.js changes the system's handler with the first listener of a signal, and with the last. Others are not told of signals.
+    if (isMainThread) for (const event of CHANGES) process.on(event, noteListener);
     thread.doctor = this;
   }
 
@@ -86,6 +95,7 @@ class ThreadDoctor {
     thread.doctor = null;
     this.isBusy = true;
     process.off('exit', this.#noteEnd);
+    for (const event of CHANGES) process.off(event, noteListener);
     this.#swaps.undo();
     this.waits.stop();
     binding.doctorStop(threadId);

@@ -87,8 +87,15 @@ impl State {
         self.options = options;
         self.folder = folder;
         self.generation += 1;
-        signals::arm(options.may_ask);
+        self.arm();
         true
+    }
+
+    /// Sees to it that signals are told to the doctor first, as long as it is on.
+    pub fn arm(&self) {
+        if !self.attached.is_empty() {
+            signals::arm(self.options.may_ask);
+        }
     }
 
     /// A thread has stopped the doctor, or ended: what it holds now is not given back if it has ended.

@@ -36,7 +36,7 @@ pub fn watch(doctor: &'static Doctor, names: &'static Names<'static>, locks: &'s
                 if state.generation != generation {
                     return None;
                 }
-                signals::arm(options.may_ask);
+                state.arm();
                 state.tick();
                 let mut is_news = state.watch(seen);
                 if turn % every == 0 {

@@ -122,6 +122,12 @@ pub fn doctor_stop(env: Env, thread_id: u32) -> Result<()> {
     }
 }
 
+/// A listener of a signal may have come or gone, and the system's handler with it.
+#[napi(catch_unwind)]
+pub fn doctor_arm() {
+    DOCTOR.with(|state| state.arm());
+}
+
 /// This thread is about to end: what it holds is not released.
 #[napi(catch_unwind)]
 pub fn doctor_ending(thread_id: u32) {
