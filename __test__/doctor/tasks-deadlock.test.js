@@ -37,6 +37,15 @@ likely('executeLocked() inside executeLocked() of the same mutex', () => {
   return { locks: [a], ends: [a.executeLocked(async () => a.executeLocked(() => {}))] };
 });
 
+likely('a reader inside a reader, behind a writer that came first', () => {
+  const pages = new RwLock(new SharedArrayBuffer(8), 0, { name: 'pages' });
+  const reads = pages.read.executeLocked(async () => {
+    pages.write.executeLocked(() => {});
+    await pages.read.executeLocked(() => {});
+  });
+  return { locks: [pages], ends: [reads] };
+});
+
 likely('a wait after a timer, by a function that is awaited', () => {
   const [a] = namedMutexes(1);
   const inner = async () => {

@@ -113,11 +113,16 @@ impl<'a> Scene<'a> {
         is_known && sync::since(wait.since) >= age
     }
 
-    /// What keeps a wait from ending.
+    /// What keeps a wait from ending: a reader waits behind a writer that came before it, for what that waits for.
     fn in_the_way(&self, wait: &Wait) -> impl Iterator<Item = &Held> {
-        let is_exclusive = wait.is_exclusive;
+        let is_exclusive = wait.is_exclusive || self.is_behind_writer(wait);
         let holds = self.holds.get(&wait.address).into_iter().flatten();
         holds.filter(move |(_, hold)| is_exclusive || hold.is_exclusive || fault!(SharedHoldIsInTheWay))
+    }
+
+    fn is_behind_writer(&self, wait: &Wait) -> bool {
+        let mut others = self.state.waits.values().filter(|other| other.address == wait.address);
+        others.any(|other| other.is_exclusive && other.is_endless && other.since <= wait.since)
     }
 
     /// The waits before whose end a hold cannot end: its thread is blocked, or its function awaits them.
@@ -274,6 +279,20 @@ mod tests {
     #[test]
     fn a_reader_does_not_wait_for_a_reader() {
         assert!(!circle(false, false, true));
+    }
+
+    #[test]
+    fn a_reader_waits_for_the_readers_before_a_writer_that_came_first() {
+        for (writer_is_endless, is_stuck) in [(true, true), (false, false)] {
+            let mut process = Process::default();
+            let [shared, mutex] = [("RwLock", 8), ("Mutex", 16)].map(|(kind, address)| process.lock(kind, address));
+            process.holds(1, shared, false);
+            process.holds(2, mutex, true);
+            process.blocks(1, mutex, true, true);
+            process.blocks(3, shared, true, writer_is_endless);
+            let wait = process.blocks(2, shared, false, true);
+            assert_eq!(process.is_deadlocked(wait), is_stuck);
+        }
     }
 
     #[test]
