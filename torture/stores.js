@@ -135,7 +135,6 @@ class Storm {
 
   #wrong(message) {
     this.#register.violations.push(message);
-    console.log(`VIOLATION ${message}`);
   }
 
   #disturb() {
@@ -260,6 +259,7 @@ async function main() {
     const { counts, violations } = await new Storm(kind, options).run();
     console.log(`${kind}, seed ${options.seed}, ${options.seconds} s, Node.js ${process.version}`);
     for (const [what, count] of Object.entries(counts)) console.log(`  ${what.padEnd(22)} ${count}`);
+    for (const violation of violations.slice(0, 10)) console.log(`VIOLATION ${violation}`);
     console.log(violations.length === 0 ? '  Nothing wrong was found.' : `  ${violations.length} violations`);
     isWrong ||= violations.length > 0;
   }
