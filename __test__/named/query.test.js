@@ -45,6 +45,31 @@ test('those who share a name, and those who wait, show once each, in the order i
   assert.deepEqual(await modesOf('many'), { held: [], pending: [] });
 });
 
+test('of many names everybody shows, though other code runs before all of them are listed', async () => {
+  const names = Array.from({ length: 5000 }, (_, index) => `${index}${'\u{1F512}'.repeat(index % 3)}`);
+  const held = [];
+  for (const name of names) held.push(await locks.acquireAsync(name));
+  const waiting = locks.request(names[0], { signal: AbortSignal.timeout(60_000) }, () => {});
+  let turns = 0;
+  let isOver = false;
+  const count = () => {
+    turns += 1;
+    if (!isOver) setImmediate(count);
+  };
+  setImmediate(count);
+  const asked = locks.query();
+  for (const lock of held) lock.unlock();
+  const seen = await asked;
+  isOver = true;
+  assert.ok(turns >= 2, `${turns} turns`);
+  assert.deepEqual(
+    seen.held.map(({ name, mode, clientId }) => [name, mode, clientId]),
+    names.map((name) => [name, 'exclusive', clientOf(0)]),
+  );
+  assert.deepEqual(seen.pending, [{ name: names[0], mode: 'exclusive', clientId: clientOf(0) }]);
+  await waiting;
+});
+
 test('what it shows is as of the call, not of when the promise is awaited', async () => {
   const held = await hold('moment');
   const seen = locks.query();

@@ -11,6 +11,8 @@ const { DEFAULTS, MODES, checkRequest, toBlockingOptions, toName, toOptions } = 
 const { obtain, runWith } = require('./requests.js');
 const { lazily } = require('../load/lazily.js');
 
+const { setImmediate } = globalThis;
+
 const blocking = lazily(() => require('./blocking.js'));
 const several = lazily(() => require('./several.js'));
 const takeOver = lazily(() => require('./take-over.js'));
@@ -127,7 +129,7 @@ class LockManager {
     try {
       const { outer } = this.#backend;
       const seen = query(this.#backend);
-      return outer === null ? Promise.resolve(seen) : withHoldersElsewhere(seen, outer);
+      return outer === null ? seen : withHoldersElsewhere(seen, outer);
     } catch (error) {
       return Promise.reject(error);
     }
@@ -164,24 +166,50 @@ class LockManager {
   }
 }
 
-/** Everybody in this process at one moment: who holds, and who waits. */
+/** So many rows are made in a turn: about a millisecond. */
+const ROWS_IN_A_TURN = 2000;
+
+/** A promise of everybody in this process at the moment of the call: who holds, and who waits. */
 function query({ space }) {
-  const rows = binding.queryNames(space);
+  const seen = binding.queryNames(space);
   // In a thread that is ending, where Node.js lets nobody make objects.
-  if (rows === undefined) throw threadEnding('the named locks', 'query');
-  const held = [];
-  const pending = [];
-  for (const { name, mode, threadId, heldMs } of rows) {
-    const clientId = `node-${process.pid}-${threadId}`;
-    if (heldMs < 0) pending.push({ name, mode: MODES[mode], clientId });
-    else held.push({ name, mode: MODES[mode], clientId, pid: process.pid, threadId, heldMs });
+  if (seen === undefined) throw threadEnding('the named locks', 'query');
+  const { names, rows } = seen;
+  const snapshot = { held: [], pending: [] };
+  const clientIds = new Map();
+  let begin = 0;
+  const add = (first, last) => {
+    for (let index = first; index < last; index += 4) {
+      const [end, number, threadId, heldMs] = [rows[index], rows[index + 1], rows[index + 2], rows[index + 3]];
+      const name = names.slice(begin, end);
+      const mode = MODES[number];
+      begin = end;
+      if (!clientIds.has(threadId)) clientIds.set(threadId, `node-${process.pid}-${threadId}`);
+      const clientId = clientIds.get(threadId);
+      if (heldMs < 0) snapshot.pending.push({ name, mode, clientId });
+      else snapshot.held.push({ name, mode, clientId, pid: process.pid, threadId, heldMs });
+    }
+  };
+  const most = ROWS_IN_A_TURN * 4;
+  if (rows.length <= most) {
+    add(0, rows.length);
+    return Promise.resolve(snapshot);
   }
-  return { held, pending };
+  return new Promise((resolve) => {
+    const go = (first) => {
+      const last = Math.min(first + most, rows.length);
+      add(first, last);
+      if (last < rows.length) setImmediate(go, last);
+      else resolve(snapshot);
+    };
+    go(0);
+  });
 }
 
 /** The same, and who holds in other processes. Nobody is held twice: what this one held, another may have been given since. */
-async function withHoldersElsewhere({ held, pending }, outer) {
+async function withHoldersElsewhere(seen, outer) {
   const askedAt = performance.now();
+  const { held, pending } = await seen;
   const mine = new Set(held.map(({ name }) => name));
   const elsewhere = await outer.query([...new Set([...mine, ...pending.map(({ name }) => name)])]);
   const elapsed = performance.now() - askedAt;

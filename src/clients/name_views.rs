@@ -140,6 +140,8 @@ impl Names<'_> {
                 }
             }
         }
+        // Nobody else waits for the rest.
+        drop((listed, tables));
         rows.sort_by_key(|(waits, since, ticket, _)| (*waits, *since, *ticket));
         rows.into_iter().map(|(.., view)| view).collect()
     }

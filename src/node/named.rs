@@ -216,31 +216,29 @@ impl ToNapiValue for JsUnits {
     }
 }
 
-/// A hold of a name, or a request for it, as `query()` shows it.
+/// The holds of a space and the requests for its names, as `query()` shows them. Not an object for each: of many, those would
+/// take the time of a turn.
 #[napi(object, object_from_js = false)]
-pub struct NameRow {
-    /// The name.
+pub struct NameRows {
+    /// All names, one behind the other.
     #[napi(ts_type = "string")]
-    pub name: JsUnits,
-    /// How.
-    #[napi(ts_type = "NameMode")]
-    pub mode: u32,
-    /// Whose.
-    pub thread_id: u32,
-    /// For how long it has held it; -1: it waits.
-    pub held_ms: f64,
+    pub names: JsUnits,
+    /// Of each row where its name ends, the mode, whose it is, and for how many milliseconds it has held it; -1: it waits.
+    pub rows: Float64Array,
 }
 
 /// The holds and the requests of a space at one moment, each in the order in which they came; first the holds.
 #[napi(catch_unwind)]
-pub fn query_names(space: u32) -> Vec<NameRow> {
-    let row = |view: NameView| NameRow {
-        name: JsUnits(view.name),
-        mode: NameMode::from(view.mode) as u32,
-        thread_id: view.thread,
-        held_ms: view.held.map_or(-1.0, |held| held.as_secs_f64() * 1e3),
-    };
-    names().query(space).into_iter().map(row).collect()
+pub fn query_names(space: u32) -> NameRows {
+    let views = names().query(space);
+    let mut names = Vec::new();
+    let mut rows = Vec::with_capacity(views.len() * 4);
+    for NameView { name, mode, thread, held } in views {
+        names.extend_from_slice(&name);
+        let held_ms = held.map_or(-1.0, |held| held.as_secs_f64() * 1e3);
+        rows.extend([names.len() as f64, f64::from(NameMode::from(mode) as u32), f64::from(thread), held_ms]);
+    }
+    NameRows { names: JsUnits(names.into()), rows: rows.into() }
 }
 
 /// A hold of a name.
