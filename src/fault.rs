@@ -195,6 +195,8 @@ faults! {
     // Deadlocks.
     /// A circle of blocked threads is not reported.
     CycleGoesUnnoticed: deadlocks "a_thread_that_waits_for_another_environment_of_its_own_thread_waits_for_ever",
+    /// What a thread was granted while it looked whether it is to end is taken for a lock that it has locked itself.
+    GrantInAPauseIsACycle: deadlocks "what_a_thread_is_granted_during_a_pause_is_no_deadlock",
     /// Both threads of a circle report it.
     BothFindTheCycle: loom "deadlocks::of_two_threads_that_lock_crosswise_exactly_one_finds_the_deadlock",
     /// A circle is believed after one reading, though its parts were true at different times.

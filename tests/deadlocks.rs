@@ -9,10 +9,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use common::{ACQUIRED, World};
+use common::{ACQUIRED, World, pend};
 use sablock::agents::Agent;
-use sablock::engine::{Caller, Failure, HoldOwner, Hop, Limit, Outcome};
+use sablock::engine::{Caller, Failure, Hold, HoldOwner, Hop, Limit, Outcome, Request};
 use sablock::memory::Place;
+use sablock::primitives::once::ONCE;
 
 /// Runs code between two slices, and goes on once it is let in.
 struct Pausing<'p>(&'p mut dyn FnMut() -> bool);
@@ -90,4 +91,29 @@ fn a_thread_that_waits_for_another_environment_of_its_own_thread_waits_for_ever(
     let hops = [Hop { thread: 1, byte_offset: 0 }];
     assert!(matches!(&found, Err(Failure::Deadlock(cycle)) if *cycle == hops), "{found:?}");
     assert_eq!(world.engine.stats().deadlocks, 1);
+}
+
+#[test]
+fn what_a_thread_is_granted_during_a_pause_is_no_deadlock() {
+    let world = World::with_slices(false);
+    let [runner, next] = [0, 1].map(|thread| world.agent(thread));
+    let hold = Hold::exclusive(HoldOwner::Thread);
+    let run = Request::Hold(hold);
+    let wait = |agent, caller: &mut dyn Caller| {
+        world.engine.wait(agent, &ONCE, world.place(), run, Limit::Endless, caller).unwrap()
+    };
+    assert_eq!(wait(&runner, &mut Pausing(&mut || true)), ACQUIRED);
+    let mut waits = world.event_loop();
+    let mut is_granted = false;
+    let mut pause = || {
+        if !is_granted {
+            // Somebody else waits, so that there is a queue to look at.
+            pend(&mut waits, &world, &ONCE, run);
+            assert_eq!(world.engine.release(&runner, &ONCE, world.place(), hold), Ok(true));
+            is_granted = true;
+        }
+        world.engine.find_cycle_in_pause(&next).is_none()
+    };
+    assert_eq!(wait(&next, &mut Pausing(&mut pause)), ACQUIRED);
+    assert!(is_granted);
 }

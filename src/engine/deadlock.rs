@@ -47,8 +47,8 @@ impl Engine {
     /// has locked something, perhaps the very mutex that it waits for.
     pub fn find_cycle_in_pause(&self, me: &Arc<Agent>) -> Option<Vec<Hop>> {
         let blockage = me.blockage().filter(|blockage| blockage.endless)?;
-        // Nothing is granted to a thread that is away: if it owns the word, then by that code.
-        let cycle = if self.owner_of(blockage) == me.id {
+        // If it owns the word, and still waits for it, then by that code.
+        let cycle = if self.owner_of(blockage, me.id) == me.id {
             vec![Hop { thread: me.thread, byte_offset: blockage.byte_offset }]
         } else {
             self.find_cycle(me, blockage)?
@@ -60,10 +60,16 @@ impl Engine {
         Some(cycle)
     }
 
-    /// Who owns what this agent waits for; 0 if nobody does.
-    fn owner_of(&self, blockage: Blockage) -> AgentId {
+    /// Who owns what this agent waits for; 0 if nobody does, or it was let in meanwhile: in a strict order that happens to a thread
+    /// that is away, too.
+    fn owner_of(&self, blockage: Blockage, waiter: AgentId) -> AgentId {
         let contents = self.contents_at(blockage.address);
         let Some(queue) = contents.queues.get(&blockage.address) else { return 0 };
+        if !queue.blocked(&contents.waiters).any(|id| contents.waiters[id].agent == waiter)
+            && !fault!(GrantInAPauseIsACycle)
+        {
+            return 0;
+        }
         match queue.primitive.blockers(queue.primitive.read(queue.place)) {
             Blockers::Owner(owner) => owner,
             Blockers::Anybody | Blockers::Holders => 0,
