@@ -50,5 +50,5 @@ const testFiles = () =>
   );
 
 const chosen = process.argv.slice(2);
-run('--test', '--test-reporter=spec', ...(chosen.length > 0 ? chosen : testFiles()));
+run('--test', '--test-concurrency=2', '--test-reporter=spec', ...(chosen.length > 0 ? chosen : testFiles()));
 if (chosen.length === 0) run(path.join('torture', 'run.js'), ...TORTURE);
