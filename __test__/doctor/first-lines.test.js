@@ -128,7 +128,7 @@ test('a job that waits for another process', UNIX, async () => {
      const locks = new LockManager({ scope: 'machine', directory: process.argv[2] });
      const writeReport = () => locks.request('nightly report', async () => {});
      writeReport();
-     setTimeout(() => process.kill(process.pid, 'SIGINT'), 1200);`,
+     setTimeout(() => process.kill(process.pid, 'SIGINT'), ${limit(1200)});`,
   );
   const { stderr } = await run([...PRELOAD, 'job.js', directory]);
   holder.stdin.end();

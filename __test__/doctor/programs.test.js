@@ -29,7 +29,7 @@ test('two orders in two threads are named with both places', PRELOADS, async () 
   assert.equal(code, 0);
   assert.equal(stdout, 'all paid\n');
   const lines = firstLines(stderr);
-  assert.match(lines, /^sablock doctor: 1 lock order that can deadlock$/m);
+  assert.match(lines, /^sablock doctor: 1 lock order that can deadlock\b/m);
   assert.match(lines, /Mutex "alice", then Mutex "bob"/);
   assert.match(lines, /Mutex "bob", then Mutex "alice"/);
   assert.equal(lines.match(/thread [12] {2}transfer \(two-orders\.js:\d+:\d+\)/g).length, 4);
@@ -248,7 +248,7 @@ test('start() prints at the end too, unless it is stopped', UNIX, async () => {
     await run([write('prints.js', source(''))]),
     await run([write('stops.js', source('doctor.stop()'))]),
   ];
-  assert.match(printed.stderr, /^sablock doctor: 1 lock order that can deadlock$/m);
+  assert.match(printed.stderr, /^sablock doctor: 1 lock order that can deadlock\b/m);
   assert.equal(stopped.stderr, '');
 });
 
