@@ -47,8 +47,7 @@ impl Engine {
     /// has locked something, perhaps the very mutex that it waits for.
     pub fn find_cycle_in_pause(&self, me: &Arc<Agent>) -> Option<Vec<Hop>> {
         let blockage = me.blockage().filter(|blockage| blockage.endless)?;
-        // If it owns the word, and still waits for it, then by that code.
-        let cycle = if self.owner_of(blockage, me.id) == me.id {
+        let cycle = if self.waits_for_itself(me.id, blockage) {
             vec![Hop { thread: me.thread, byte_offset: blockage.byte_offset }]
         } else {
             self.find_cycle(me, blockage)?
@@ -60,20 +59,14 @@ impl Engine {
         Some(cycle)
     }
 
-    /// Who owns what this agent waits for; 0 if nobody does, or it was let in meanwhile: in a strict order that happens to a thread
-    /// that is away, too.
-    fn owner_of(&self, blockage: Blockage, waiter: AgentId) -> AgentId {
+    /// Whether this agent owns what it still waits for: then code that it has run since has locked it. In a strict order it may be
+    /// let in while it is away, too; then it does not wait any more.
+    fn waits_for_itself(&self, me: AgentId, blockage: Blockage) -> bool {
         let contents = self.contents_at(blockage.address);
-        let Some(queue) = contents.queues.get(&blockage.address) else { return 0 };
-        if !queue.blocked(&contents.waiters).any(|id| contents.waiters[id].agent == waiter)
-            && !fault!(GrantInAPauseIsACycle)
-        {
-            return 0;
-        }
-        match queue.primitive.blockers(queue.primitive.read(queue.place)) {
-            Blockers::Owner(owner) => owner,
-            Blockers::Anybody | Blockers::Holders => 0,
-        }
+        let Some(queue) = contents.queues.get(&blockage.address) else { return false };
+        let is_queued = queue.blocked(&contents.waiters).any(|id| contents.waiters[id].agent == me);
+        let blockers = queue.primitive.blockers(queue.primitive.read(queue.place));
+        (is_queued || fault!(GrantInAPauseIsACycle)) && matches!(blockers, Blockers::Owner(owner) if owner == me)
     }
 
     /// Whether anybody whom `me` waits for is itself blocked: if not, the common case, there is no cycle.

@@ -331,8 +331,10 @@ pub trait Primitive: Sync {
         false
     }
 
-    /// Whom a waiter waits for.
-    fn blockers(&self, state: State) -> Blockers;
+    /// Whom a waiter waits for. A lock, which only its holders can free, says who they are.
+    fn blockers(&self, _: State) -> Blockers {
+        Blockers::Anybody
+    }
 }
 
 impl dyn Primitive + '_ {

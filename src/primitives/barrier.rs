@@ -14,8 +14,7 @@
 use super::word;
 use crate::agents::AgentId;
 use crate::engine::{
-    About, Blockers, Change, Corrupt, Counts, Entry, Facts, Hold, HoldOwner, Mode, Order, Primitive, Request, Space,
-    State,
+    About, Change, Corrupt, Counts, Entry, Facts, Hold, HoldOwner, Mode, Order, Primitive, Request, Space, State,
 };
 use crate::memory::Place;
 use crate::sync::Ordering;
@@ -174,10 +173,6 @@ impl Primitive for Barrier {
 
     fn is_waiting(&self, state: State) -> bool {
         Words::from(state).first & WAITING != 0
-    }
-
-    fn blockers(&self, _: State) -> Blockers {
-        Blockers::Anybody
     }
 }
 

@@ -8,7 +8,7 @@
 
 use super::word;
 use crate::agents::AgentId;
-use crate::engine::{About, Blockers, Change, Corrupt, Entry, Facts, Hold, Order, Primitive, Request, Space, State};
+use crate::engine::{About, Change, Corrupt, Entry, Facts, Hold, Order, Primitive, Request, Space, State};
 use crate::memory::Place;
 
 /// The event is set.
@@ -91,10 +91,6 @@ impl Primitive for Event {
 
     fn is_waiting(&self, state: State) -> bool {
         word::of(state) & WAITING != 0
-    }
-
-    fn blockers(&self, _: State) -> Blockers {
-        Blockers::Anybody
     }
 }
 

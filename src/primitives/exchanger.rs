@@ -10,9 +10,7 @@
 
 use super::word;
 use crate::agents::AgentId;
-use crate::engine::{
-    About, Blockers, Corrupt, Entry, Facts, Hold, HoldOwner, Mode, Order, Primitive, Request, Space, State,
-};
+use crate::engine::{About, Corrupt, Entry, Facts, Hold, HoldOwner, Mode, Order, Primitive, Request, Space, State};
 use crate::memory::Place;
 use crate::sync::Ordering;
 
@@ -93,10 +91,6 @@ impl Primitive for Exchanger {
 
     fn is_waiting(&self, state: State) -> bool {
         word::of(state) & WAITING != 0
-    }
-
-    fn blockers(&self, _: State) -> Blockers {
-        Blockers::Anybody
     }
 }
 

@@ -8,7 +8,7 @@
 //! it was given: as if the thread that ended had never waited.
 
 use crate::agents::AgentId;
-use crate::engine::{About, Blockers, Corrupt, Entry, Facts, Hold, Order, Primitive, Request, Space, State};
+use crate::engine::{About, Corrupt, Entry, Facts, Hold, Order, Primitive, Request, Space, State};
 use crate::memory::Place;
 
 /// An element that threads wait at.
@@ -57,9 +57,5 @@ impl Primitive for Futex {
 
     fn is_waiting(&self, _: State) -> bool {
         true
-    }
-
-    fn blockers(&self, _: State) -> Blockers {
-        Blockers::Anybody
     }
 }

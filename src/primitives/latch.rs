@@ -10,7 +10,7 @@
 use super::word;
 use crate::agents::AgentId;
 use crate::engine::{
-    About, Blockers, Change, Corrupt, Counts, Entry, Facts, Hold, Mode, Order, Primitive, Request, Space, State,
+    About, Change, Corrupt, Counts, Entry, Facts, Hold, Mode, Order, Primitive, Request, Space, State,
 };
 use crate::memory::Place;
 
@@ -97,10 +97,6 @@ impl Primitive for Latch {
 
     fn is_waiting(&self, state: State) -> bool {
         word::of(state) & WAITING != 0
-    }
-
-    fn blockers(&self, _: State) -> Blockers {
-        Blockers::Anybody
     }
 }
 

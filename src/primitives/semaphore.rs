@@ -15,7 +15,7 @@
 use super::word;
 use crate::agents::AgentId;
 use crate::engine::{
-    About, Blockers, Change, Corrupt, Counts, Entry, Facts, Glance, Hold, Mode, Order, Primitive, Request, Space, State,
+    About, Change, Corrupt, Counts, Entry, Facts, Glance, Hold, Mode, Order, Primitive, Request, Space, State,
 };
 use crate::memory::Place;
 use crate::sync::Ordering;
@@ -180,11 +180,6 @@ impl Primitive for Semaphore {
         let Some(now) = request.hold().and_then(|hold| Word(was).taken_at_once(hold)) else { return false };
         // Acquire: pairs with the release of whoever gave back permits, all of whose changes are read-modify-writes.
         place.word().compare_exchange(was, now.0, Ordering::Acquire, Ordering::Relaxed).is_ok()
-    }
-
-    fn blockers(&self, _: State) -> Blockers {
-        // Anybody may add permits.
-        Blockers::Anybody
     }
 }
 
