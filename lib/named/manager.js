@@ -190,14 +190,9 @@ function query({ space }) {
       else snapshot.held.push({ name, mode, clientId, pid: process.pid, threadId, heldMs });
     }
   };
-  const most = ROWS_IN_A_TURN * 4;
-  if (rows.length <= most) {
-    add(0, rows.length);
-    return Promise.resolve(snapshot);
-  }
   return new Promise((resolve) => {
     const go = (first) => {
-      const last = Math.min(first + most, rows.length);
+      const last = Math.min(first + 4 * ROWS_IN_A_TURN, rows.length);
       add(first, last);
       if (last < rows.length) setImmediate(go, last);
       else resolve(snapshot);
