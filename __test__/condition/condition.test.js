@@ -290,7 +290,7 @@ test(
 );
 
 /**
- * One thread waits for the condition while it holds what another one, which holds the mutex, blocks for. Answers what comes of that
+ * One thread waits for the condition while it holds what another one, which holds the mutex, blocks for. Returns what comes of that
  * wait once it is the one that closes the circle: the other closes it if it was queued, and had not looked for circles yet.
  */
 async function closeCircle(threads, buffer, { condition, waiting }, ...step) {

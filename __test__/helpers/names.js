@@ -50,3 +50,13 @@ const turn = () => new Promise((resolve) => setImmediate(resolve));
 exports.turns = async (count = 3) => {
   for (let index = 0; index < count; index++) await turn();
 };
+
+/** How a name is held (`null`: not at all), how it is asked for with `ifAvailable`, and whether it is available then. */
+exports.AVAILABLE = [
+  [null, 'exclusive', true],
+  [null, 'shared', true],
+  ['exclusive', 'exclusive', false],
+  ['exclusive', 'shared', false],
+  ['shared', 'exclusive', false],
+  ['shared', 'shared', true],
+];

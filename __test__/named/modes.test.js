@@ -3,10 +3,9 @@
 const assert = require('node:assert/strict');
 const { test } = require('node:test');
 const { locks } = require('../..');
-const { hold, modesOf, turns } = require('../helpers/names.js');
+const { AVAILABLE, hold, modesOf, pendingFor, turns } = require('../helpers/names.js');
 const { startActors } = require('../helpers/actors.js');
 const { watched } = require('../helpers/threads.js');
-const { pendingFor } = require('../helpers/names.js');
 
 const shared = { mode: 'shared' };
 
@@ -46,14 +45,7 @@ test('a request for another name does not wait', async () => {
   await held.request;
 });
 
-for (const [holder, asked, isAvailable] of [
-  [null, 'exclusive', true],
-  [null, 'shared', true],
-  ['exclusive', 'exclusive', false],
-  ['exclusive', 'shared', false],
-  ['shared', 'exclusive', false],
-  ['shared', 'shared', true],
-]) {
+for (const [holder, asked, isAvailable] of AVAILABLE) {
   test(`ifAvailable for ${asked}, while held ${holder ?? 'by nobody'}: ${isAvailable ? 'granted' : 'null'}`, async () => {
     const held = holder === null ? null : await hold('available', { mode: holder });
     const got = await locks.request('available', { mode: asked, ifAvailable: true }, (lock) => lock?.mode ?? null);

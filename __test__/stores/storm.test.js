@@ -9,61 +9,33 @@ const { LockManager } = require('../..');
 const { etcd } = require('../../lib/stores/etcd.js');
 const { postgres } = require('../../lib/stores/postgres.js');
 const { redis } = require('../../lib/stores/redis.js');
-const { hasEtcd, hasPostgres, hasRedis, startEtcd, startPostgres, startRedis } = require('../helpers/servers.js');
 const { signal } = require('../helpers/store-processes.js');
+const { KINDS, LIMIT } = require('../../torture/stores/kinds.js');
 const { Register: TortureRegister } = require('../../torture/stores/register.js');
 
 /** `npm run test:stores` takes longer. */
 const SECONDS = Number(process.env.SABLOCK_STORE_SECONDS ?? 2);
 const PROCESSES = 4;
-const LIMIT = 2000;
 /** It goes on until so much was done. */
 const LEAST_HELD = 50;
 const LEAST_WRITTEN = 100;
 
-const KINDS = {
-  postgres: {
-    isThere: hasPostgres,
-    start: startPostgres,
-    open: postgres,
-    settings: { heartbeat: LIMIT / 3 },
-    cut: (server) =>
-      server.query(
-        "select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'sablock' and random() < 0.3",
-      ),
-  },
-  redis: {
-    isThere: hasRedis,
-    start: startRedis,
-    open: redis,
-    settings: { lease: LIMIT },
-    cut: (server) => server.run('CLIENT', 'KILL', 'TYPE', Math.random() < 0.5 ? 'normal' : 'pubsub', 'SKIPME', 'yes'),
-  },
-  etcd: {
-    isThere: hasEtcd,
-    start: startEtcd,
-    open: etcd,
-    settings: { lease: LIMIT },
-    async cut(server) {
-      const { leases = [] } = await server.call('lease/leases', {});
-      for (const { ID } of leases) if (Math.random() < 0.3) await server.call('lease/revoke', { ID }).catch(() => {});
-    },
-  },
+/** How a store is opened, and which of what an administrator may do cuts connections, or ends what was granted. */
+const STORES = {
+  postgres: { open: postgres, cut: KINDS.postgres.take.pg_terminate_backend },
+  redis: { open: redis, cut: KINDS.redis.take['CLIENT KILL'] },
+  etcd: { open: etcd, cut: KINDS.etcd.take['lease revoke'] },
 };
+const random = { next: Math.random };
 
-class Register {
-  #fences = new Map();
-  counts = { written: 0, refused: 0, told: 0, held: 0 };
-  violations = [];
-
+/** That of the long run, told by the children of this one. */
+class Register extends TortureRegister {
   take(child, { kind, id, name, fence, message }) {
     if (kind === 'write') {
-      const isTaken = BigInt(fence) >= (this.#fences.get(name) ?? 0n);
-      if (isTaken) this.#fences.set(name, BigInt(fence));
-      this.counts[isTaken ? 'written' : 'refused'] += 1;
+      const isTaken = this.write({ name, fence, holder: child.pid });
       if (child.connected) child.send({ id, isTaken }, () => {});
     } else if (kind === 'held' || kind === 'told') {
-      this.counts[kind] += 1;
+      this.note(kind);
       child.hasHeld = true;
     } else {
       this.violations.push(`${kind} ${name} ${fence} ${message}`);
@@ -71,7 +43,8 @@ class Register {
   }
 }
 
-for (const [kind, { isThere, start, open, settings, cut }] of Object.entries(KINDS)) {
+for (const [kind, { open, cut }] of Object.entries(STORES)) {
+  const { isThere, settings, start } = KINDS[kind];
   const options = {
     skip: isThere ? false : `the server of ${kind} is not installed`,
     timeout: SECONDS * 1000 + 60_000,
@@ -118,9 +91,9 @@ for (const [kind, { isThere, start, open, settings, cut }] of Object.entries(KIN
           signal(victim, 'SIGSTOP');
           setTimeout(() => signal(victim, 'SIGCONT'), Math.random() * 2 * LIMIT);
           // Whoever goes on with what it has lost in its sleep is refused.
-          if (dice < 0.5) await cut(server);
+          if (dice < 0.5) await cut(server, random);
         } else {
-          await cut(server);
+          await cut(server, random);
         }
       }
       // Those that were stopped go on and look.

@@ -3,7 +3,7 @@
 // `manager` is asked; `other` is a second client of the same locks: to a store, another machine. `name` is of the case alone.
 
 const assert = require('node:assert/strict');
-const { deferred, hold, modesOf } = require('../helpers/names.js');
+const { AVAILABLE, deferred, hold, modesOf } = require('../helpers/names.js');
 
 const cases = [];
 const add = (title, run) => cases.push({ title, run });
@@ -164,14 +164,7 @@ add('an exclusive request waits for all that share, and those behind it wait for
 
 // ifAvailable.
 
-for (const [holder, asked, isAvailable] of [
-  [null, 'exclusive', true],
-  [null, 'shared', true],
-  ['exclusive', 'exclusive', false],
-  ['exclusive', 'shared', false],
-  ['shared', 'exclusive', false],
-  ['shared', 'shared', true],
-]) {
+for (const [holder, asked, isAvailable] of AVAILABLE) {
   for (const who of ['manager', 'other']) {
     if (holder === null && who === 'other') continue;
     const by = who === 'manager' ? (holder ?? 'nobody') : `another client, ${holder}`;

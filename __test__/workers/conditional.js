@@ -80,7 +80,7 @@ const actions = {
     const next = mutex.acquire();
     return [answered, lost.locked, lost.unlock(), next.unlock(), mutex.isHeldByThisThread];
   },
-  /** Holds the mutex and locks the other one; answers what comes of that. */
+  /** Holds the mutex and locks the other one; returns what comes of that. */
   async lockOther() {
     mutex.lock();
     const answered = await codeOf(() => other.lock());
