@@ -165,7 +165,7 @@ class ReadLock {
       error = thrown;
       hasThrown = true;
     }
-    // As in mutex.js: `fn` may have failed for want of stack, so no function of JS may be needed here.
+    // As in exclusive.js: `fn` may have failed for want of stack, so no function of JS may be needed here.
     const was = words[0];
     const now = was === ONE_READER ? 0 : was - 1;
     const isPlain = was > SHARED && was <= ALL_READERS;
