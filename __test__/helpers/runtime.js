@@ -27,6 +27,8 @@ const LACKS = {
     preloading: '--require does not reach workers, nor a file by its name in a package',
     'complete collection': 'what is unreachable may stay uncollected, and node:vm has no gc()',
     'code after the end': 'a worker runs no microtask after an uncaught error',
+    'interruptions at calls':
+      'a vm timeout also comes between two statements, before a promise is with who called for it',
     'broken packages': 'a package without its main file is reported as one that is not installed',
   },
   deno: {
