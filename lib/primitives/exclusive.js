@@ -24,9 +24,9 @@ function lockAsync(lock, word, request, options, verb) {
 exports.lockAsync = lockAsync;
 
 /** As `holdEnded`, for the hold of a function that has ended. */
-function end(word, era, inside, verb) {
+function end(word, era, verb) {
   const isFreed = !thread.hasAway && compareExchange(word, 0, MINE_GUARDED, 0) === MINE_GUARDED;
-  return isFreed ? undefined : endHold(word, era, `${verb}()`, inside.ask);
+  return isFreed ? undefined : endHold(word, era, `${verb}()`);
 }
 
 exports.executeLocked = async function executeLocked(lock, word, fn, options, inside, verb) {
@@ -44,10 +44,10 @@ exports.executeLocked = async function executeLocked(lock, word, fn, options, in
     if (isThenable(result)) result = await result;
   } catch (error) {
     // What `fn` throws says more than why the lock could not be freed.
-    end(word, era, inside, verb);
+    end(word, era, verb);
     throw error;
   }
-  const error = end(word, era, inside, verb);
+  const error = end(word, era, verb);
   if (error !== undefined) throw error;
   return result;
 };

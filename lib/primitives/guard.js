@@ -58,12 +58,20 @@ const GUARDED_HOLD = {
   isExclusive: true,
   take: (mutex, word) => createGuard(mutex, word),
   endHold,
+  notHeld: (word, status) => refused(word, status, GUARDED_HOLD),
 };
+
+let eraOf;
+let renew;
 
 /** One hold of a mutex. */
 class LockGuard {
   static {
     thread.addClass(LockGuard, (guard) => guard.#word);
+    eraOf = (guard) => guard.#era;
+    renew = (guard) => {
+      guard.#era = thread.era;
+    };
   }
 
   #mutex;
@@ -105,10 +113,11 @@ class LockGuard {
   #unlockContended() {
     // As in `unlockContended`.
     thread.drainSoon(this.#word);
-    const status = binding.unlockGuard(this.#word, this.#era);
+    const { ask, notHeld } = guardedHold(this.#word);
+    const status = binding.unlockGuard(this.#word, this.#era, ask);
     if (status === binding.RELEASED || status === binding.LOST) this.#era = 0;
     if (thread.hasAway) thread.hasAway = binding.hasAway();
-    if (this.#era !== 0) throw refused(this.#word, status, GUARDED_HOLD);
+    if (this.#era !== 0) throw notHeld(this.#word, status);
     return status === binding.RELEASED;
   }
 
@@ -124,17 +133,16 @@ class LockGuard {
 
 /**
  * Ends the hold of a function that has ended, `name`, which began in `era`. If the hold is away, the wait that it is lent to will
- * not bring it back. `ask` is what it was acquired by, if that is no mutex. Returns the error if the function did not hold the
- * mutex any more, for a reason that it does not know.
+ * not bring it back. Returns the error if the function did not hold the lock any more, for a reason that it does not know.
  */
-function endHold(word, era, name, ask) {
+function endHold(word, era, name) {
   // At the end of the stack no function of JS may be able to begin. Those of the binding always are.
   try {
     thread.drainSoon(word);
   } catch {
     binding.wake();
   }
-  return holdEnded(word, binding.endGuard(word, era, ask), name);
+  return holdEnded(word, binding.endGuard(word, era, word.guarded?.ask), name);
 }
 
 /** With what `endGuard` returned. */
@@ -149,12 +157,19 @@ function holdEnded(word, ended, name) {
   return ended === binding.RELEASED || ended === binding.LOST ? undefined : refused(word, ended, GUARDED_HOLD);
 }
 
+/** The request for a guard: of a mutex, unless the word has one of its own, as an RwLock's has. */
+const guardedHold = (word) => word.guarded ?? GUARDED_HOLD;
+
 const createGuard = (mutex, word) => new LockGuard(secret, mutex, word);
 
 exports.LockGuard = LockGuard;
 /** For the constructors of guards. */
 exports.GUARD_KEY = secret;
 exports.createGuard = createGuard;
+/** The era in which a guard's hold began; 0 once it is spent. */
+exports.eraOf = (guard) => eraOf(guard);
+/** For a guard that is about to hold exclusively again. */
+exports.renew = (guard) => renew(guard);
 exports.endHold = endHold;
 exports.holdEnded = holdEnded;
 exports.unlockContended = unlockContended;

@@ -6,7 +6,7 @@ const { slotFor } = require('../engine/register.js');
 const { repair } = require('../engine/abandonment.js');
 const { corrupt } = require('../engine/corrupt.js');
 const { notOwner } = require('../errors.js');
-const { GUARD_KEY, LockGuard, endHold } = require('./guard.js');
+const { GUARD_KEY, LockGuard, endHold, eraOf, renew } = require('./guard.js');
 
 const diagnosis = lazily(() => require('../engine/diagnosis.js'));
 const inspection = lazily(() => require('../engine/inspection.js'));
@@ -19,7 +19,7 @@ const ONE_READER = SHARED | 1;
 /** The word with as many readers as there can be, and nothing else. Beyond it somebody waits, or it is marked. */
 const ALL_READERS = SHARED | READERS;
 
-/** One hold of an RwLock. */
+/** One hold of an RwLock: to write it is the guard of a mutex. */
 class RwLockGuard extends LockGuard {
   static {
     thread.addClass(RwLockGuard, (guard) => guard.#words);
@@ -27,11 +27,9 @@ class RwLockGuard extends LockGuard {
 
   #rwlock;
   #words;
-  /** The counts of this thread's read holds, once it has read; see register.js. */
+  /** The counts of this thread's read holds (see register.js), while this is one of them. */
   #slot;
   #isShared;
-  /** The era in which it came to hold; 0 once it is spent. */
-  #era = thread.era;
 
   constructor(key, rwlock, words, slot, isShared) {
     super(key, null, words);
@@ -50,51 +48,33 @@ class RwLockGuard extends LockGuard {
   }
 
   get locked() {
-    if (this.#era === 0) return false;
-    return this.#isShared || !(thread.hasAway && binding.isLost(this.#words, this.#era));
+    return this.#isShared ? this.#slot !== null : super.locked;
   }
 
   get abandoned() {
-    return this.#era !== 0 && (load(this.#words, 0) & ABANDONED) !== 0;
+    if (!this.#isShared) return super.abandoned;
+    return this.#slot !== null && (load(this.#words, 0) & ABANDONED) !== 0;
   }
 
   unlock() {
-    if (this.#era === 0) return false;
+    if (!this.#isShared) return super.unlock();
     const words = this.#words;
-    if (this.#isShared) {
-      const slot = this.#slot;
-      const was = words[0];
-      if (was > SHARED && was <= ALL_READERS) {
-        const now = was === ONE_READER ? 0 : was - 1;
-        // One expression: see register.js.
-        // biome-ignore lint/suspicious/noAssignInExpressions: so that word and slot change together.
-        if (compareExchange(words, 0, was, now) === was && (slot[1] -= 1) !== undefined) {
-          this.#era = 0;
-          return true;
-        }
+    const slot = this.#slot;
+    if (slot === null) return false;
+    const was = words[0];
+    if (was > SHARED && was <= ALL_READERS) {
+      const now = was === ONE_READER ? 0 : was - 1;
+      // One expression: see register.js.
+      // biome-ignore lint/suspicious/noAssignInExpressions: so that word and slot change together.
+      if (compareExchange(words, 0, was, now) === was && (slot[1] -= 1) !== undefined) {
+        this.#slot = null;
+        return true;
       }
-    } else if (!thread.hasAway && compareExchange(words, 0, MINE, 0) === MINE) {
-      this.#era = 0;
-      return true;
     }
-    return this.#unlockContended();
-  }
-
-  #unlockContended() {
-    const words = this.#words;
-    if (this.#isShared) {
-      const error = releaseRead(words, this.#slot, 1);
-      if (error !== undefined) throw error;
-      this.#era = 0;
-      return true;
-    }
-    // As in `unlockContended` of guard.js.
-    thread.drainSoon(words);
-    const status = binding.unlockGuard(words, this.#era, Ask.WriteGuarded);
-    if (status === binding.RELEASED || status === binding.LOST) this.#era = 0;
-    if (thread.hasAway) thread.hasAway = binding.hasAway();
-    if (this.#era !== 0) throw refused(words, status, true, false);
-    return status === binding.RELEASED;
+    const error = releaseRead(words, slot, 1);
+    if (error !== undefined) throw error;
+    this.#slot = null;
+    return true;
   }
 
   downgrade() {
@@ -110,7 +90,7 @@ class RwLockGuard extends LockGuard {
       }
     }
     thread.drainSoon(words);
-    const status = binding.downgradeGuard(words, this.#era);
+    const status = binding.downgradeGuard(words, eraOf(this));
     if (status === binding.RELEASED) this.#isShared = true;
     if (thread.hasAway) thread.hasAway = binding.hasAway();
     if (status !== binding.RELEASED) throw refused(words, status, true, false, 'downgrade');
@@ -118,16 +98,16 @@ class RwLockGuard extends LockGuard {
 
   tryUpgrade() {
     const words = this.#words;
-    if (this.#era === 0 || !this.#isShared) throw notInMode(words, 'upgrade', 'read');
+    if (!this.#isShared || this.#slot === null) throw notInMode(words, 'upgrade', 'read');
+    renew(this);
     if (!upgrade(words, this.#slot, 1)) return false;
     this.#isShared = false;
-    this.#era = thread.era;
     repairAfterUpgrade(this.#rwlock, words, this);
     return true;
   }
 
   [Symbol.for('nodejs.util.inspect.custom')](depth, options) {
-    if (!(#era in this)) return this;
+    if (!(#slot in this)) return this;
     const { mode, locked, abandoned } = this;
     return inspection().show('RwLockGuard', null, { mode, locked, abandoned, rwlock: this.#rwlock }, depth, options);
   }
@@ -221,7 +201,6 @@ function notInMode(words, verb, needed) {
 }
 
 const newGuard = (rwlock, words, slot, isShared) => new RwLockGuard(GUARD_KEY, rwlock, words, slot, isShared);
-const endWrite = (words, era, name) => endHold(words, era, name, Ask.WriteGuarded);
 
 // What is asked for; see wait.js.
 const READ = {
@@ -246,12 +225,12 @@ const WRITE_GUARDED = {
   ask: Ask.WriteGuarded,
   isGuarded: true,
   take: (rwlock, words) => newGuard(rwlock, words, null, false),
-  endHold: endWrite,
+  endHold,
+  notHeld: (words, status) => refused(words, status, true, false),
 };
 
 exports.RwLockGuard = RwLockGuard;
 exports.newGuard = newGuard;
-exports.endWrite = endWrite;
 exports.tryRead = tryRead;
 exports.releaseRead = releaseRead;
 exports.upgrade = upgrade;

@@ -139,6 +139,7 @@ class RwLock extends SharedPrimitive {
     const words = wordsOf(this);
     // For messages, and for the mark of abandonment.
     words.ask = Ask.Read;
+    words.guarded = WRITE_GUARDED;
     const onAbandoned = options?.onAbandoned;
     if (onAbandoned !== undefined) words.onAbandoned = onAbandoned;
     this.#words = words;
