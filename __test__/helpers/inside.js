@@ -33,6 +33,36 @@ exports.answerError = (id, error) => {
   parentPort.postMessage({ id, error: { name, code, message: message ?? String(error) } });
 };
 
+/** The ways to end of `endings.js`. Whatever comes before it, the last argument of `exit` is the code. */
+exports.waysToEnd = {
+  end: exports.end,
+  exit: (...args) => process.exit(args.at(-1)),
+  throw() {
+    setImmediate(() => {
+      throw new Error('Thrown on purpose');
+    });
+  },
+  exhaust() {
+    const kept = [];
+    // In large pieces: with small ones Node 26 may collect garbage for minutes before it gives up.
+    for (;;) kept.push(new Array(100_000).fill(kept.length));
+  },
+};
+
+/** Takes the steps of each message, one after the other; answers what they returned. */
+exports.takeSteps = (take) => {
+  parentPort.on('message', async ({ id, steps }) => {
+    try {
+      const values = [];
+      for (const step of steps) values.push(await take(step));
+      exports.answer(id, values);
+    } catch (error) {
+      exports.answerError(id, error);
+    }
+  });
+  exports.doing('waiting for its first step');
+};
+
 /** Runs a body that has one result, then lets the thread end. */
 exports.finish = async (body) => {
   try {

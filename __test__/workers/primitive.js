@@ -1,9 +1,8 @@
 // Does what the test tells it to, step by step, with an object of the class `type`. A step is `[verb, ...arguments]`.
 // Entries of a latch stay here: the last one is remembered.
 
-const { parentPort } = require('node:worker_threads');
 const sablock = require('../..');
-const { answer, answerError, data, doing, end, isRaised, raise, waitForFlag } = require('../helpers/inside.js');
+const { data, doing, isRaised, raise, takeSteps, waitForFlag, waysToEnd } = require('../helpers/inside.js');
 const { plain, subscribe } = require('../helpers/messages.js');
 
 const { type, buffer, byteOffset, args = [] } = data;
@@ -112,17 +111,7 @@ const actions = {
   warnings: () => warnings,
   listen: (channel) => subscribe(channel, (message) => heard.push(plain(message))),
   heard: () => heard,
-  end,
-  exit: (code) => process.exit(code),
-  throw() {
-    setImmediate(() => {
-      throw new Error('Thrown on purpose');
-    });
-  },
-  exhaust() {
-    const kept = [];
-    for (;;) kept.push(new Array(100_000).fill(kept.length));
-  },
+  ...waysToEnd,
 };
 
 const take = async ([verb, ...rest]) => {
@@ -132,13 +121,4 @@ const take = async ([verb, ...rest]) => {
   return value;
 };
 
-parentPort.on('message', async ({ id, steps }) => {
-  try {
-    const values = [];
-    for (const step of steps) values.push(await take(step));
-    answer(id, values);
-  } catch (error) {
-    answerError(id, error);
-  }
-});
-doing('waiting for its first step');
+takeSteps(take);

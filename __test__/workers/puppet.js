@@ -2,9 +2,8 @@
 // mutex at `OFFSET`, or `[byteOffset, verb, ...arguments]`. Guards and tokens stay here: each mutex remembers its last one.
 // A lock of several is a mutex's offset, or `[byteOffset, 'read']` or `[byteOffset, 'write']` of an RwLock.
 
-const { parentPort } = require('node:worker_threads');
 const { Condition, LockGuard, lockAll, lockAllAsync, Mutex, RwLock, stats } = require('../..');
-const { answer, answerError, data, doing, end, isRaised, raise, waitForFlag } = require('../helpers/inside.js');
+const { data, doing, isRaised, raise, takeSteps, waitForFlag, waysToEnd } = require('../helpers/inside.js');
 const { OFFSET } = require('../helpers/memory.js');
 const { plain, subscribe } = require('../helpers/messages.js');
 
@@ -113,18 +112,7 @@ const actions = {
   waitForAsync: (mutex, byteOffset) => new Condition(data.buffer, byteOffset).waitAsync(mutex),
   notifyAll: (_, byteOffset) => new Condition(data.buffer, byteOffset).notifyAll(),
 
-  end,
-  exit: (_, code) => process.exit(code),
-  throw() {
-    setImmediate(() => {
-      throw new Error('Thrown on purpose');
-    });
-  },
-  exhaust() {
-    const kept = [];
-    // In large pieces: with small ones Node 26 may collect garbage for minutes before it gives up.
-    for (;;) kept.push(new Array(100_000).fill(kept.length));
-  },
+  ...waysToEnd,
 };
 
 const take = async (step) => {
@@ -141,13 +129,4 @@ const take = async (step) => {
   return 'a guard';
 };
 
-parentPort.on('message', async ({ id, steps }) => {
-  try {
-    const values = [];
-    for (const step of steps) values.push(await take(step));
-    answer(id, values);
-  } catch (error) {
-    answerError(id, error);
-  }
-});
-doing('waiting for its first step');
+takeSteps(take);

@@ -1,9 +1,8 @@
 // Does what the test tells it to, step by step, on the RwLock at `OFFSET`: `['read.lock', 50]`, `['downgrade']`. A step may
 // begin with the offset of another one. Guards stay here: each lock remembers its last one.
 
-const { parentPort } = require('node:worker_threads');
 const { Condition, LockGuard, RwLock } = require('../..');
-const { answer, answerError, data, doing, end, isRaised, raise, waitForFlag } = require('../helpers/inside.js');
+const { data, doing, isRaised, raise, takeSteps, waitForFlag, waysToEnd } = require('../helpers/inside.js');
 const { OFFSET } = require('../helpers/memory.js');
 
 const locks = new Map();
@@ -56,17 +55,7 @@ const actions = {
   raise: (_, flag) => raise(flag),
   waitForFlag: (_, flag) => waitForFlag(flag),
   warnings: () => warnings,
-  end,
-  exit: (_, code) => process.exit(code),
-  throw() {
-    setImmediate(() => {
-      throw new Error('Thrown on purpose');
-    });
-  },
-  exhaust() {
-    const kept = [];
-    for (;;) kept.push(new Array(100_000).fill(kept.length));
-  },
+  ...waysToEnd,
 };
 
 const run = (rw, verb, args) => {
@@ -88,13 +77,4 @@ const take = async (step) => {
   return 'a guard';
 };
 
-parentPort.on('message', async ({ id, steps }) => {
-  try {
-    const values = [];
-    for (const step of steps) values.push(await take(step));
-    answer(id, values);
-  } catch (error) {
-    answerError(id, error);
-  }
-});
-doing('waiting for its first step');
+takeSteps(take);

@@ -1,8 +1,7 @@
 // Waits and notifies as the test tells it, step by step: `[verb, ...arguments]`.
 
-const { parentPort } = require('node:worker_threads');
 const { loadFace } = require('../conformance/faces.js');
-const { answer, answerError, data, doing, end, isRaised } = require('../helpers/inside.js');
+const { data, doing, isRaised, takeSteps, waysToEnd } = require('../helpers/inside.js');
 
 const face = loadFace(data.face);
 
@@ -33,26 +32,12 @@ const actions = {
   spinUntil(flag) {
     while (!isRaised(flag));
   },
-  end,
-  exit: (code) => process.exit(code),
-  throw() {
-    setImmediate(() => {
-      throw new Error('Thrown on purpose');
-    });
-  },
+  ...waysToEnd,
 };
 
-parentPort.on('message', async ({ id, steps }) => {
-  try {
-    const values = [];
-    for (const [verb, ...args] of steps) {
-      doing(`${verb} of ${data.face}`);
-      values.push(await (actions[verb] ?? face[verb])(...args));
-      doing(`idle after ${verb}`);
-    }
-    answer(id, values);
-  } catch (error) {
-    answerError(id, error);
-  }
+takeSteps(async ([verb, ...args]) => {
+  doing(`${verb} of ${data.face}`);
+  const value = await (actions[verb] ?? face[verb])(...args);
+  doing(`idle after ${verb}`);
+  return value;
 });
-doing('waiting for its first step');
