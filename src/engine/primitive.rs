@@ -5,6 +5,7 @@
 
 use crate::agents::{AgentId, Agents};
 use crate::memory::Place;
+use crate::sync::Ordering;
 
 /// In which order those who wait are let in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -249,8 +250,10 @@ pub trait Primitive: Sync {
     /// Release: what was written under the section is seen by whoever gets in next.
     fn thaw(&self, place: Place, frozen: State, state: State, is_queued: bool);
 
-    /// Reads the words, which may change at once.
-    fn read(&self, place: Place) -> State;
+    /// Reads the words, which may change at once: the first, unless a primitive has more.
+    fn read(&self, place: Place) -> State {
+        State(u64::from(place.word().load(Ordering::Acquire)))
+    }
 
     /// The state once somebody waits whom `enter` told to.
     fn queued(&self, state: State, _: Option<Hold>) -> State {
@@ -269,7 +272,14 @@ pub trait Primitive: Sync {
 
     /// What becomes of a request of `agent`, who comes now. In strict order nobody who would have to wait overtakes those who
     /// are queued.
-    fn enter(&self, state: State, request: Request, agent: AgentId, is_queued: bool) -> Entry;
+    fn enter(&self, state: State, request: Request, agent: AgentId, _is_queued: bool) -> Entry {
+        match request {
+            Request::Hold(hold) if !self.refuses(state) => {
+                self.grant(state, hold, agent).map_or(Entry::Wait, Entry::Granted)
+            }
+            _ => Entry::Refused,
+        }
+    }
 
     /// The state in which the waiter `agent` has what it asked for; `None` if it has to wait on.
     fn grant(&self, state: State, hold: Hold, agent: AgentId) -> Option<State>;

@@ -8,7 +8,7 @@
 
 use super::word;
 use crate::agents::AgentId;
-use crate::engine::{About, Change, Corrupt, Entry, Facts, Hold, Order, Primitive, Request, Space, State};
+use crate::engine::{About, Change, Corrupt, Facts, Hold, Order, Primitive, Space, State};
 use crate::memory::Place;
 
 /// The event is set.
@@ -55,15 +55,6 @@ impl Primitive for Event {
         word::thaw(place, WAITING, state, is_queued);
     }
 
-    fn read(&self, place: Place) -> State {
-        word::read(place)
-    }
-
-    fn enter(&self, state: State, request: Request, agent: AgentId, _: bool) -> Entry {
-        let Request::Hold(hold) = request else { return Entry::Refused };
-        self.grant(state, hold, agent).map_or(Entry::Wait, Entry::Granted)
-    }
-
     /// Whoever waits when it is set passes, though it is reset at once.
     fn grant(&self, state: State, _: Hold, _: AgentId) -> Option<State> {
         let left = match self.reset {
@@ -97,6 +88,7 @@ impl Primitive for Event {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
+    use crate::engine::{Entry, Request};
 
     #[test]
     fn whoever_comes_passes_while_it_is_set() {

@@ -9,9 +9,7 @@
 
 use super::word;
 use crate::agents::AgentId;
-use crate::engine::{
-    About, Change, Corrupt, Counts, Entry, Facts, Hold, Mode, Order, Primitive, Request, Space, State,
-};
+use crate::engine::{About, Change, Corrupt, Counts, Facts, Hold, Mode, Order, Primitive, Space, State};
 use crate::memory::Place;
 
 /// No count is larger.
@@ -55,15 +53,6 @@ impl Primitive for Latch {
 
     fn thaw(&self, place: Place, _: State, state: State, is_queued: bool) {
         word::thaw(place, WAITING, state, is_queued);
-    }
-
-    fn read(&self, place: Place) -> State {
-        word::read(place)
-    }
-
-    fn enter(&self, state: State, request: Request, agent: AgentId, _: bool) -> Entry {
-        let Request::Hold(hold) = request else { return Entry::Refused };
-        self.grant(state, hold, agent).map_or(Entry::Wait, Entry::Granted)
     }
 
     /// Whoever waits when it opens passes, though it closes again at once. An entry waits for nobody.

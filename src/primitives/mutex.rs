@@ -16,7 +16,7 @@
 use super::word;
 use crate::agents::{AgentId, LARGEST_ID, Standing};
 use crate::engine::{
-    About, Blockers, Change, Corrupt, Entry, Facts, Glance, Hold, HoldOwner, Order, Primitive, Request, Space, State,
+    About, Blockers, Change, Corrupt, Facts, Glance, Hold, HoldOwner, Order, Primitive, Request, Space, State,
 };
 use crate::memory::Place;
 use crate::sync::Ordering;
@@ -154,15 +154,6 @@ impl Primitive for Mutex {
         let word = Word::from(state);
         let is_hidden = fault!(HeldWordWithoutW) && word.owner() != 0;
         word::thaw(place, WAITING, state, is_queued && word.must_look() && !is_hidden);
-    }
-
-    fn read(&self, place: Place) -> State {
-        word::read(place)
-    }
-
-    fn enter(&self, state: State, request: Request, agent: AgentId, _: bool) -> Entry {
-        let Request::Hold(hold) = request else { return Entry::Refused };
-        self.grant(state, hold, agent).map_or(Entry::Wait, Entry::Granted)
     }
 
     fn grant(&self, state: State, hold: Hold, agent: AgentId) -> Option<State> {

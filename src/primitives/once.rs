@@ -12,7 +12,7 @@
 use super::mutex::{ABANDONED, OWNER, WAITING};
 use super::word;
 use crate::agents::{AgentId, Standing};
-use crate::engine::{About, Blockers, Change, Corrupt, Entry, Facts, Hold, Order, Primitive, Request, Space, State};
+use crate::engine::{About, Blockers, Change, Corrupt, Facts, Hold, Order, Primitive, Space, State};
 use crate::memory::Place;
 
 /// D: it is done.
@@ -47,19 +47,6 @@ impl Primitive for Once {
 
     fn thaw(&self, place: Place, _: State, state: State, is_queued: bool) {
         word::thaw(place, WAITING, state, is_queued);
-    }
-
-    fn read(&self, place: Place) -> State {
-        word::read(place)
-    }
-
-    fn enter(&self, state: State, request: Request, agent: AgentId, _: bool) -> Entry {
-        match request {
-            Request::Hold(hold) if !self.refuses(state) => {
-                self.grant(state, hold, agent).map_or(Entry::Wait, Entry::Granted)
-            }
-            _ => Entry::Refused,
-        }
     }
 
     fn refuses(&self, state: State) -> bool {
@@ -103,7 +90,7 @@ impl Primitive for Once {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
-    use crate::engine::HoldOwner;
+    use crate::engine::{Entry, HoldOwner, Request};
 
     const ME: AgentId = 70_000;
     const OTHER: AgentId = 70_001;

@@ -132,10 +132,6 @@ impl Primitive for RwLock {
         word::thaw(place, WAITING, state, is_queued && Word::from(state).must_look());
     }
 
-    fn read(&self, place: Place) -> State {
-        word::read(place)
-    }
-
     /// A reader that comes while somebody waits queues behind; a writer may take what is free.
     fn enter(&self, state: State, request: Request, agent: AgentId, is_queued: bool) -> Entry {
         match request {

@@ -111,10 +111,6 @@ impl Primitive for Semaphore {
         word::thaw(place, WAITING, state, is_queued);
     }
 
-    fn read(&self, place: Place) -> State {
-        word::read(place)
-    }
-
     fn enter(&self, state: State, request: Request, agent: AgentId, is_queued: bool) -> Entry {
         match request {
             // Nobody overtakes.
