@@ -168,6 +168,8 @@ exports.GUARD_KEY = secret;
 exports.createGuard = createGuard;
 /** The era in which a guard's hold began; 0 once it is spent. */
 exports.eraOf = (guard) => eraOf(guard);
+/** As it is here, whatever the lock doctor puts in its place: an RwLock's guard, which the doctor sees itself, calls it. */
+exports.unlockGuard = LockGuard.prototype.unlock;
 /** For a guard that is about to hold exclusively again. */
 exports.renew = (guard) => renew(guard);
 exports.endHold = endHold;

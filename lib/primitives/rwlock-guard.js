@@ -6,7 +6,7 @@ const { slotFor } = require('../engine/register.js');
 const { repair } = require('../engine/abandonment.js');
 const { corrupt } = require('../engine/corrupt.js');
 const { notOwner } = require('../errors.js');
-const { GUARD_KEY, LockGuard, endHold, eraOf, renew } = require('./guard.js');
+const { GUARD_KEY, LockGuard, endHold, eraOf, renew, unlockGuard } = require('./guard.js');
 
 const diagnosis = lazily(() => require('../engine/diagnosis.js'));
 const inspection = lazily(() => require('../engine/inspection.js'));
@@ -57,7 +57,7 @@ class RwLockGuard extends LockGuard {
   }
 
   unlock() {
-    if (!this.#isShared) return super.unlock();
+    if (!this.#isShared) return unlockGuard.call(this);
     const words = this.#words;
     const slot = this.#slot;
     if (slot === null) return false;
