@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use common::{ACQUIRED, PROMPT, World};
+use common::{ACQUIRED, PROMPT, World, pending};
 use sablock::agents::Agent;
 use sablock::clients::condition::ConditionFailure;
 use sablock::engine::{EventLoop, Failure, Hold, HoldOwner, Limit, Outcome, Request, Settled};
@@ -26,7 +26,7 @@ impl World {
     /// `Condition.waitAsync`, with the mutex held.
     fn wait_async(&self, waits: &mut EventLoop<'_>) -> u32 {
         let place = self.other(0);
-        waits.wait_released(place, &MUTEX, self.place(), HOLD, Limit::Endless).unwrap()
+        pending(waits.wait_released(place, &MUTEX, self.place(), HOLD, Limit::Endless).unwrap())
     }
 
     fn notify(&self) -> usize {
@@ -53,10 +53,7 @@ fn fails_to_lock_again(why: impl Fn(&World, &AtomicBool), is_expected: impl Fn(&
         let waiter = scope.spawn(move || world.wait(first, &mut || !is_interrupted.load(Ordering::SeqCst)));
         world.until_notifiable(1);
         world.lock(me, Limit::after(PROMPT));
-        let token = match next.wait(&FUTEX, world.other(0), Request::Notification, Limit::Endless).unwrap() {
-            sablock::engine::Reply::Pending(token) => token,
-            now => panic!("{now:?}"),
-        };
+        let token = pending(next.wait(&FUTEX, world.other(0), Request::Notification, Limit::Endless).unwrap());
         assert_eq!(world.notify(), 1);
         world.until_queued(1);
         why(world, is_interrupted);

@@ -25,7 +25,7 @@ fn an_end_that_no_waiter_stayed_to_report_is_reported_by_the_next_to_come() {
     world.engine.thread_ended(ending.id);
     assert!(waits.cancel(token).is_some());
     let me = world.agent(0);
-    assert_eq!(world.lock(&me, Limit::Once), Outcome::Granted { abandoned_by: Some(ending.id) });
+    assert_eq!(world.lock(&me, Limit::Once), Outcome::granted(Some(ending.id)));
     assert!(Word(world.value()).is_abandoned());
     world.unlock(&me);
     assert_eq!(world.value(), ABANDONED, "sticky");
@@ -51,7 +51,7 @@ fn a_loop_that_comes_for_nobody_leaves_the_word_of_an_ended_holder_to_the_scan()
     world.engine.agents.remove(ending.id);
     assert_eq!(fickle.next_settled(), None);
     world.engine.thread_ended(ending.id);
-    let outcome = Outcome::Granted { abandoned_by: Some(ending.id) };
+    let outcome = Outcome::granted(Some(ending.id));
     assert_eq!(next.next_settled(), world.settled(token, outcome));
 }
 
@@ -82,7 +82,7 @@ fn a_loop_that_frees_the_word_of_an_ended_holder_and_may_not_take_it_lets_its_fi
     // It stands behind the first, and the scan finds no owner any more.
     world.queue(&mut waits);
     world.engine.thread_ended(ending.id);
-    let outcome = Outcome::Granted { abandoned_by: Some(ending.id) };
+    let outcome = Outcome::granted(Some(ending.id));
     assert_eq!(waits.next_settled(), world.settled(first, outcome));
 }
 
@@ -92,7 +92,7 @@ fn a_thread_that_queues_between_the_end_of_the_holder_and_the_scan_gets_in() {
     let ending = world.agent(0);
     world.lock(&ending, Limit::Once);
     world.engine.agents.remove(ending.id);
-    let outcome = Outcome::Granted { abandoned_by: Some(ending.id) };
+    let outcome = Outcome::granted(Some(ending.id));
     assert_eq!(world.lock(&world.agent(1), Limit::after(PROMPT)), outcome);
 }
 
@@ -101,7 +101,7 @@ fn blocked_threads_and_loops_get_in_when_the_thread_of_the_holder_ends() {
     let world = &World::new(false);
     let ending = world.agent(0);
     world.lock(&ending, Limit::Once);
-    let outcome = Outcome::Granted { abandoned_by: Some(ending.id) };
+    let outcome = Outcome::granted(Some(ending.id));
     thread::scope(|scope| {
         let blocked = scope.spawn(|| {
             let agent = world.agent(1);

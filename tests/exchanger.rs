@@ -11,11 +11,9 @@ use std::time::Duration;
 
 use common::World;
 use sablock::agents::Agent;
-use sablock::engine::{Caller, Engine, EventLoop, Failure, Hold, Limit, Outcome, Reply, Request};
+use sablock::engine::{Engine, EventLoop, Failure, Hold, Limit, Outcome, Reply, Request};
 use sablock::memory::Place;
 use sablock::primitives::exchanger::EXCHANGER;
-
-const GRANTED: Outcome = Outcome::GRANTED;
 
 fn exchanger() -> (Place, &'static [AtomicU32; 2]) {
     let words: &'static [AtomicU32; 2] = Box::leak(Box::default());
@@ -33,31 +31,27 @@ fn offer(waits: &mut EventLoop<'_>, place: Place, value: u32) -> Reply {
 
 /// What the next wait of the loop that is over got.
 fn got(waits: &mut EventLoop<'_>) -> Option<u32> {
-    waits.next_settled().map(|settled| {
-        assert_eq!(settled.outcome, Ok(GRANTED));
-        waits.given
-    })
+    waits.next_settled().and_then(|settled| value(settled.outcome.unwrap()))
 }
 
-/// A thread that blocks, and what it finds.
-struct Finds(u32);
-
-impl Caller for Finds {
-    fn pause(&mut self) -> bool {
-        true
+/// The value that a wait got; `None` if its time was over.
+fn value(outcome: Outcome) -> Option<u32> {
+    match outcome {
+        Outcome::Granted { abandoned_by: None, found } => Some(found),
+        Outcome::TimedOut => None,
+        other => panic!("{other:?}"),
     }
+}
 
-    fn given(&mut self, found: u32) {
-        self.0 = found;
-    }
+/// The value of one who is met at once.
+fn met(reply: Reply) -> Option<u32> {
+    if let Reply::Now(outcome) = reply { value(outcome) } else { None }
 }
 
 /// What a blocked thread got; `None` if nobody came in time.
-fn exchange(engine: &Engine, agent: &Arc<Agent>, place: Place, value: u32, limit: Limit) -> Option<u32> {
-    let mut finds = Finds(0);
-    let request = Request::Hold(Hold::exchange(value));
-    let outcome = engine.wait(agent, &EXCHANGER, place, request, limit, &mut finds).unwrap();
-    (outcome == GRANTED).then_some(finds.0)
+fn exchange(engine: &Engine, agent: &Arc<Agent>, place: Place, offered: u32, limit: Limit) -> Option<u32> {
+    let request = Request::Hold(Hold::exchange(offered));
+    value(engine.wait(agent, &EXCHANGER, place, request, limit, &mut || true).unwrap())
 }
 
 #[test]
@@ -66,10 +60,10 @@ fn two_that_meet_get_each_others_values_and_leave_nothing() {
     let (place, words) = exchanger();
     let [mut first, mut second] = [(); 2].map(|()| world.event_loop());
     for round in 0..3 {
-        assert!(matches!(offer(&mut first, place, 100 + round), Reply::Pending(_)));
+        assert!(matches!(offer(&mut first, place, 100 + round), Reply::Pending { .. }));
         assert_eq!(words[1].load(Ordering::SeqCst), 100 + round);
-        assert!(matches!(offer(&mut second, place, 200 + round), Reply::Now(GRANTED)));
-        assert_eq!((second.given, got(&mut first), is_new(words)), (100 + round, Some(200 + round), true));
+        assert_eq!(met(offer(&mut second, place, 200 + round)), Some(100 + round));
+        assert_eq!((got(&mut first), is_new(words)), (Some(200 + round), true));
     }
 }
 
@@ -78,12 +72,10 @@ fn a_loop_that_comes_late_for_its_value_gets_it_though_others_have_met_since() {
     let world = World::new(false);
     let (place, words) = exchanger();
     let mut loops = [(); 6].map(|()| world.event_loop());
-    for (index, waits) in loops.iter_mut().enumerate() {
-        assert_eq!(matches!(offer(waits, place, index as u32), Reply::Pending(_)), index % 2 == 0);
-    }
+    let offered = [0, 1, 2, 3, 4, 5].map(|index| met(offer(&mut loops[index], place, index as u32)));
+    assert_eq!(offered, [None, Some(0), None, Some(2), None, Some(4)]);
     assert!(is_new(words));
-    let values = loops.each_mut().map(|waits| got(waits).unwrap_or(waits.given));
-    assert_eq!(values, [1, 0, 3, 2, 5, 4]);
+    assert_eq!(loops.each_mut().map(got), [Some(1), None, Some(3), None, Some(5), None]);
 }
 
 #[test]
@@ -92,14 +84,14 @@ fn nobody_gets_the_value_of_one_who_left() {
     let (place, words) = exchanger();
     let me = world.agent(0);
     let [mut fickle, mut doomed, mut patient] = [(); 3].map(|()| world.event_loop());
-    let Reply::Pending(token) = offer(&mut fickle, place, 1) else { panic!("nobody is there") };
+    let Reply::Pending { token, .. } = offer(&mut fickle, place, 1) else { panic!("nobody is there") };
     assert!(fickle.cancel(token).is_some());
     offer(&mut doomed, place, 2);
     doomed.end();
     assert_eq!(exchange(&world.engine, &me, place, 3, Limit::Once), None);
     assert_eq!(exchange(&world.engine, &me, place, 4, Limit::after(Duration::from_millis(1))), None);
     assert!(is_new(words));
-    assert!(matches!(offer(&mut patient, place, 5), Reply::Pending(_)));
+    assert!(matches!(offer(&mut patient, place, 5), Reply::Pending { .. }));
     assert_eq!(exchange(&world.engine, &me, place, 6, Limit::Once), Some(5));
     assert_eq!((got(&mut patient), is_new(words)), (Some(6), true));
 }
@@ -110,10 +102,10 @@ fn whoever_was_met_by_one_who_ends_before_it_knows_has_its_value() {
     let (place, words) = exchanger();
     let [mut doomed, mut other, mut next] = [(); 3].map(|()| world.event_loop());
     offer(&mut doomed, place, 1);
-    assert!(matches!(offer(&mut other, place, 2), Reply::Now(GRANTED)));
+    assert_eq!(met(offer(&mut other, place, 2)), Some(1));
     doomed.end();
-    assert_eq!((other.given, is_new(words)), (1, true));
-    assert!(matches!(offer(&mut next, place, 3), Reply::Pending(_)), "nobody else is told of it");
+    assert!(is_new(words));
+    assert!(matches!(offer(&mut next, place, 3), Reply::Pending { .. }), "nobody else is told of it");
 }
 
 #[test]

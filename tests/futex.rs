@@ -11,13 +11,15 @@ use std::time::{Duration, Instant};
 use sablock::agents::{Agent, Notice, WaitId};
 use sablock::clients::condition::ConditionFailure;
 use sablock::engine::Limit;
-use sablock::engine::Outcome::{self, Refused, TimedOut};
+use sablock::engine::Outcome::{self, TimedOut};
 use sablock::engine::{Engine, Patience};
 use sablock::engine::{EventLoop, Failure, Hold, HoldOwner, Reply, Request, Settled, Timers};
 use sablock::memory::Place;
 use sablock::primitives::mutex::MUTEX;
 
 const PROMPT: Duration = Duration::from_secs(20);
+/// The value was another.
+const REFUSED: Outcome = Outcome::Refused { found: 0 };
 
 /// Deadlines that were asked for; a test says when they are over.
 #[derive(Default, Clone)]
@@ -69,7 +71,7 @@ impl World {
 
     fn queue(&self, waits: &mut EventLoop<'_>, limit: Limit) -> u32 {
         match waits.wait_while(self.small(), 0, limit).unwrap() {
-            Reply::Pending(token) => token,
+            Reply::Pending { token, .. } => token,
             now => panic!("{now:?}"),
         }
     }
@@ -97,11 +99,11 @@ fn a_wait_for_another_value_is_refused_at_once() {
     world.value.store(u64::MAX, Ordering::SeqCst);
     let agent = world.engine.agents.add(0).unwrap();
     let wait = |location, value| world.engine.wait_while(&agent, location, value, Limit::Once, &mut || true).unwrap();
-    assert_eq!(wait(world.small(), 0), Refused);
+    assert_eq!(wait(world.small(), 0), REFUSED);
     assert_eq!(wait(world.small(), -1), TimedOut, "all bits are -1");
     assert_eq!(wait(world.big(), -1), TimedOut);
-    assert_eq!(wait(world.big(), i64::from(u32::MAX)), Refused, "all eight bytes are compared");
-    assert_eq!(world.event_loop().wait_while(world.big(), 0, Limit::Endless).unwrap(), Reply::Now(Refused));
+    assert_eq!(wait(world.big(), i64::from(u32::MAX)), REFUSED, "all eight bytes are compared");
+    assert_eq!(world.event_loop().wait_while(world.big(), 0, Limit::Endless).unwrap(), Reply::Now(REFUSED));
     assert_eq!(world.event_loop().wait_while(world.big(), -1, Limit::Once).unwrap(), Reply::Now(TimedOut));
     assert_eq!(world.engine.waiting(world.big()), 0);
 }
@@ -138,7 +140,7 @@ fn elements_of_both_sizes_that_begin_at_the_same_byte_have_one_queue() {
     let world = World::new();
     let mut waits = world.event_loop();
     let small = world.queue(&mut waits, Limit::Endless);
-    let Reply::Pending(big) = waits.wait_while(world.big(), 0, Limit::Endless).unwrap() else { panic!() };
+    let Reply::Pending { token: big, .. } = waits.wait_while(world.big(), 0, Limit::Endless).unwrap() else { panic!() };
     assert_eq!(world.engine.notify(world.big(), 1), 1);
     assert_eq!(waits.next_settled(), world.settled(small, Outcome::GRANTED));
     assert_eq!(world.notify(1), 1);

@@ -107,12 +107,14 @@ fn a_loop_holds_what_it_has_while_it_waits_for_the_next() {
     let mut waits = event_loop(&world, &me);
     lock(&world, &other, &row, 1);
     lock(&world, &other, &row, 3);
-    let Ok(Reply::Pending(token)) = waits.lock_all(&mut row.set(&[0, 1, 2, 3]), Limit::Endless) else { panic!() };
+    let Ok(Reply::Pending { token, .. }) = waits.lock_all(&mut row.set(&[0, 1, 2, 3]), Limit::Endless) else {
+        panic!()
+    };
     assert_eq!(waits.set_of(Some(token)).unwrap().stopped_at, Some(1));
     assert_eq!(row.owners(), [me.id, other.id, 0, other.id]);
     unlock(&world, &other, &row, 1);
     assert_eq!(waits.next_settled().unwrap().outcome, Ok(GRANTED));
-    let Some(Ok(Reply::Pending(_))) = waits.go_on() else { panic!() };
+    let Some(Ok(Reply::Pending { .. })) = waits.go_on() else { panic!() };
     assert_eq!(row.owners(), [me.id, me.id, me.id, other.id]);
     assert_eq!(waits.next_settled(), None);
     unlock(&world, &other, &row, 3);
@@ -159,7 +161,9 @@ fn a_set_that_is_not_complete_is_given_back_unmarked() {
         let mut waits = event_loop(world, &me);
         lock(world, &other, &row, 2);
         lock(world, &other, &row, 3);
-        let Ok(Reply::Pending(token)) = waits.lock_all(&mut row.set(&[3, 1, 2, 0]), Limit::Endless) else { panic!() };
+        let Ok(Reply::Pending { token, .. }) = waits.lock_all(&mut row.set(&[3, 1, 2, 0]), Limit::Endless) else {
+            panic!()
+        };
         assert_eq!(row.owners(), [me.id, me.id, other.id, other.id], "{name}");
         let (row_of_unlock, holder) = (Row(row.0), Arc::clone(&other));
         UNLOCK.set(Some(Box::new(move || unlock(world, &holder, &row_of_unlock, 2))));

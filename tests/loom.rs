@@ -169,7 +169,7 @@ fn hold_once_async(world: &World) {
     let (mut waits, parked) = event_loop(world);
     match waits.lock(world.word(), HoldOwner::Thread, Limit::Endless).unwrap() {
         Reply::Now(attempt) => assert_eq!(attempt, Outcome::GRANTED),
-        Reply::Pending(token) => {
+        Reply::Pending { token, .. } => {
             let outcome = Ok(Outcome::GRANTED);
             assert_eq!(turn(&mut waits, &parked), Settled { token, place: world.word(), is_for_hold: true, outcome });
             assert_eq!(waits.next_settled(), None);

@@ -150,7 +150,8 @@ fn event_loop(world: &World) -> (EventLoop<'_>, Arc<Thread>) {
 
 /// Awaits what is asked for.
 fn granted(waits: &mut EventLoop<'_>, thread: &Thread, primitive: &'static dyn Primitive, place: Place, hold: Hold) {
-    let Reply::Pending(token) = waits.wait(primitive, place, Request::Hold(hold), Limit::Endless).unwrap() else {
+    let Reply::Pending { token, .. } = waits.wait(primitive, place, Request::Hold(hold), Limit::Endless).unwrap()
+    else {
         return;
     };
     loop {
@@ -250,10 +251,10 @@ fn a_grant_to_a_loop_against_its_cancellation() {
                 let (mut waits, _) = event_loop(world);
                 let reply = waits.wait(semaphore, world.place(), Request::Hold(PERMIT), Limit::Endless).unwrap();
                 match reply {
-                    Reply::Pending(token) if waits.cancel(token).is_some() => {}
+                    Reply::Pending { token, .. } if waits.cancel(token).is_some() => {}
                     // Granted, at once or too late to be cancelled.
                     _ => {
-                        let is_pending = matches!(reply, Reply::Pending(_));
+                        let is_pending = matches!(reply, Reply::Pending { .. });
                         assert_eq!(waits.next_settled().is_some(), is_pending);
                         world.release(&Arc::clone(waits.agent()), semaphore, PERMIT);
                     }
@@ -415,14 +416,14 @@ mod barrier {
             other.join().unwrap();
             round.reset(&agent);
             match reply {
-                Reply::Pending(_) => {
+                Reply::Pending { .. } => {
                     let settled = waits.next_settled().expect("the reset has broken it");
-                    assert_eq!(settled.outcome, Ok(Outcome::Refused));
+                    assert_eq!(settled.outcome, Ok(Outcome::Refused { found: 0 }));
                 }
-                Reply::Now(outcome) => assert_eq!(outcome, Outcome::Refused),
+                Reply::Now(outcome) => assert_eq!(outcome, Outcome::Refused { found: 0 }),
             }
             let again = waits.wait(&BARRIER, round.place(), party, Limit::Endless).unwrap();
-            assert!(matches!(again, Reply::Pending(_)), "it is new");
+            assert!(matches!(again, Reply::Pending { .. }), "it is new");
             round.reset(&agent);
             waits.next_settled().expect("the reset has broken it");
         });
@@ -431,6 +432,11 @@ mod barrier {
 
 mod exchanger {
     use super::*;
+
+    fn value(outcome: Outcome) -> u32 {
+        let Outcome::Granted { abandoned_by: None, found } = outcome else { panic!("{outcome:?}") };
+        found
+    }
 
     /// Two come, and one may take its wait back before they meet: values go both ways or not at all.
     #[test]
@@ -448,14 +454,10 @@ mod exchanger {
                     let mut waits = EventLoop::new(&shared.0, shared.0.agents.add(0).unwrap());
                     let request = Request::Hold(Hold::exchange(3));
                     match waits.wait(&EXCHANGER, place(&shared), request, Limit::Endless).unwrap() {
-                        Reply::Now(outcome) => {
-                            assert_eq!(outcome, GRANTED);
-                            Some(waits.given)
-                        }
-                        Reply::Pending(token) if waits.cancel(token).is_some() => None,
-                        Reply::Pending(_) => {
-                            assert_eq!(waits.next_settled().expect("it was met").outcome, Ok(GRANTED));
-                            Some(waits.given)
+                        Reply::Now(outcome) => Some(value(outcome)),
+                        Reply::Pending { token, .. } if waits.cancel(token).is_some() => None,
+                        Reply::Pending { .. } => {
+                            Some(value(waits.next_settled().expect("it was met").outcome.unwrap()))
                         }
                     }
                 })
@@ -466,11 +468,8 @@ mod exchanger {
             let reply = waits.wait(&EXCHANGER, place(&shared), request, Limit::Endless).unwrap();
             let met = fickle.join().unwrap();
             let found = match reply {
-                Reply::Now(_) => Some(waits.given),
-                Reply::Pending(_) => waits.next_settled().map(|settled| {
-                    assert_eq!(settled.outcome, Ok(GRANTED));
-                    waits.given
-                }),
+                Reply::Now(outcome) => Some(value(outcome)),
+                Reply::Pending { .. } => waits.next_settled().map(|settled| value(settled.outcome.unwrap())),
             };
             assert!(matches!((met, found), (Some(5), Some(3)) | (None, None)), "{met:?} {found:?}");
             waits.end();

@@ -58,14 +58,14 @@ fn take(waits: &mut ClientLoop<'_>, text: &str, mode: Mode) -> u32 {
 /// A request that has to wait: its number, and the token of its wait.
 fn pend(waits: &mut ClientLoop<'_>, text: &str, mode: Mode) -> (u32, u32) {
     let (ticket, reply) = ask(waits, text, mode, Limit::Endless);
-    let Reply::Pending(token) = reply else { panic!("{reply:?}, and nothing to wait for") };
+    let Reply::Pending { token, .. } = reply else { panic!("{reply:?}, and nothing to wait for") };
     (ticket.number, token)
 }
 
 /// The next wait that is over, which was granted.
 fn granted(waits: &mut ClientLoop<'_>) -> Option<(u32, Option<AgentId>)> {
     let settled = waits.next_settled()?;
-    let Ok(Outcome::Granted { abandoned_by }) = settled.outcome else { panic!("{settled:?}") };
+    let Ok(Outcome::Granted { abandoned_by, .. }) = settled.outcome else { panic!("{settled:?}") };
     Some((settled.token, abandoned_by))
 }
 
@@ -184,7 +184,7 @@ fn what_an_ended_thread_held_alone_goes_on_marked_and_what_it_shared_unmarked() 
     assert_eq!(got, [(alone.1, Some(ended)), (shared.1, None)]);
     assert_eq!((next.is_name_abandoned(alone.0), next.is_name_abandoned(shared.0)), (true, false));
     let (ticket, reply) = ask(&mut next, "nobody waits", Shared, Limit::Once);
-    assert_eq!(reply, Reply::Now(Outcome::Granted { abandoned_by: Some(ended) }));
+    assert_eq!(reply, Reply::Now(Outcome::granted(Some(ended))));
     assert!(next.is_name_abandoned(ticket.number));
     assert!(!next.mark_name_consistent(ticket.number).unwrap(), "it is shared");
 }
@@ -221,7 +221,7 @@ fn a_granted_name_of_which_the_loop_does_not_know_can_be_taken_back() {
     assert!(waits.request(number).is_none() && waits.cancel(token).is_none());
     // With the report that nobody has made.
     let (ticket, reply) = ask(&mut next, "a", Exclusive, Limit::Once);
-    assert_eq!(reply, Reply::Now(Outcome::Granted { abandoned_by: Some(ended) }));
+    assert_eq!(reply, Reply::Now(Outcome::granted(Some(ended))));
     // The notice that is still there means nobody else.
     let (_, other) = pend(&mut waits, "a", Exclusive);
     assert_eq!((other, granted(&mut waits)), (token, None));
@@ -292,7 +292,7 @@ fn a_request_whose_time_is_over_leaves_the_queue_and_is_over() {
     let [mut holder, mut late] = [0; 2].map(|_| world.event_loop());
     let held = take(&mut holder, "a", Exclusive);
     let (ticket, reply) = ask(&mut late, "a", Exclusive, Limit::after(PROMPT));
-    assert!(matches!(reply, Reply::Pending(_)));
+    assert!(matches!(reply, Reply::Pending { .. }));
     world.clock.expire();
     assert_eq!(late.next_settled().unwrap().outcome, Ok(Outcome::TimedOut));
     assert!(late.request(ticket.number).is_none());

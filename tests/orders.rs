@@ -316,8 +316,8 @@ fn one_runs_and_all_others_go_on_when_it_is_done() {
     let agent = Arc::clone(waits.agent());
     assert_eq!(finish(&world, &agent), Ok(true));
     let refused = waits.next_settled().map(|settled| (settled.token, settled.outcome));
-    assert_eq!(refused, Some((tokens[1], Ok(Outcome::Refused))));
-    assert_eq!(run(&second), Outcome::Refused);
+    assert_eq!(refused, Some((tokens[1], Ok(Outcome::Refused { found: 0 }))));
+    assert_eq!(run(&second), Outcome::Refused { found: 0 });
 }
 
 #[test]
@@ -341,7 +341,8 @@ fn an_entry_of_a_latch_waits_for_nobody() {
     let token = pend(&mut waits, &world, &LATCH, Request::Hold(Hold::PASSAGE));
     let entry = Hold::entries(1);
     let entered = world.engine.wait(&me, &LATCH, world.place(), Request::Hold(entry), Limit::Once, &mut || true);
-    assert_eq!(entered.unwrap(), GRANTED, "though somebody waits for it to open");
+    let counted = Outcome::Granted { abandoned_by: None, found: 1 };
+    assert_eq!(entered.unwrap(), counted, "though somebody waits for it to open");
     assert!(world.engine.release(&me, &LATCH, world.place(), entry).unwrap());
     assert_eq!(add(&world, &me, -1), Ok(Some(0)));
     assert_eq!(waits.next_settled(), settled(&world, token));
@@ -447,7 +448,7 @@ fn when_the_thread_that_runs_ends_the_next_in_line_runs_and_knows() {
     let mut waits = world.event_loop();
     let token = pend(&mut waits, &world, &ONCE, RUN);
     doomed.end();
-    let outcome = Ok(Outcome::Granted { abandoned_by: Some(agent.id) });
+    let outcome = Ok(Outcome::granted(Some(agent.id)));
     assert_eq!(waits.next_settled().map(|settled| (settled.token, settled.outcome)), Some((token, outcome)));
 }
 

@@ -92,7 +92,7 @@ fn a_loop_that_parks_gets_the_word_when_the_thread_of_the_holder_ends() {
             world.until("the claim", |world| Word(world.value()).is_waiting());
             world.engine.thread_ended(holder.id);
         });
-        let outcome = Outcome::Granted { abandoned_by: Some(holder.id) };
+        let outcome = Outcome::granted(Some(holder.id));
         assert_eq!(world.claim(&mut waits), world.settled(token, outcome));
     });
 }
@@ -184,7 +184,7 @@ fn a_loop_does_not_park_for_a_holder_whose_thread_has_ended() {
     let mut waits = world.event_loop();
     let token = world.queue(&mut waits);
     world.engine.agents.remove(holder.id);
-    let outcome = Outcome::Granted { abandoned_by: Some(holder.id) };
+    let outcome = Outcome::granted(Some(holder.id));
     assert_eq!(world.claim(&mut waits), world.settled(token, outcome));
 }
 

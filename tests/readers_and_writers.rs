@@ -199,7 +199,7 @@ fn a_loop_that_comes_to_read_and_finds_an_ended_writer_lets_the_writer_ahead_of_
     world.engine.agents.remove(ending.id);
     comes_in_vain(&mut reader, &world);
     world.engine.thread_ended(ending.id);
-    let outcome = Outcome::Granted { abandoned_by: Some(ending.id) };
+    let outcome = Outcome::granted(Some(ending.id));
     assert_eq!(writer.next_settled(), world.settled(written, outcome));
 }
 
@@ -215,14 +215,14 @@ fn a_blocked_reader_whose_slice_is_over_and_finds_an_ended_writer_lets_the_write
         scope.spawn(|| {
             let agent = world.agent(1);
             let outcome = world.enter(&agent, READ, Limit::after(PROMPT));
-            assert!(matches!(outcome, Outcome::Granted { abandoned_by: None }), "{outcome:?}");
+            assert!(matches!(outcome, Outcome::Granted { abandoned_by: None, .. }), "{outcome:?}");
             world.exit(&agent, READ);
         });
         world.until_waiting(&RWLOCK, 2);
         world.engine.agents.remove(ending.id);
         world.until("the owner is freed", |world| world.word().writer() == 0);
         world.engine.thread_ended(ending.id);
-        let outcome = Outcome::Granted { abandoned_by: Some(ending.id) };
+        let outcome = Outcome::granted(Some(ending.id));
         assert_eq!(writer.next_settled(), world.settled(written, outcome));
         world.exit(&Arc::clone(writer.agent()), WRITE);
     });

@@ -147,7 +147,7 @@ fn a_writer_that_ends_inside_marks_the_lock_for_readers_too() {
     assert_eq!(world.enter(&writer, WRITE, Limit::Once), GRANTED);
     doomed.end();
     let reader = world.agent(0);
-    assert_eq!(world.enter(&reader, READ, Limit::Once), Outcome::Granted { abandoned_by: Some(writer.id) });
+    assert_eq!(world.enter(&reader, READ, Limit::Once), Outcome::granted(Some(writer.id)));
     assert!(world.word().is_abandoned());
     world.exit(&reader, READ);
     assert!(world.word().is_abandoned(), "until somebody marks it consistent");

@@ -109,7 +109,7 @@ fn a_loop_that_is_passed_by_and_an_end_inside_are_counted() {
     let ending = world.agent(2);
     world.word.store(ending.id, Ordering::SeqCst);
     world.engine.thread_ended(ending.id);
-    assert!(matches!(world.lock(&me, Limit::Once), Outcome::Granted { abandoned_by: Some(_) }));
+    assert!(matches!(world.lock(&me, Limit::Once), Outcome::Granted { abandoned_by: Some(_), .. }));
     assert_eq!(world.engine.stats().abandoned, 1);
     waits.end();
 }

@@ -49,8 +49,8 @@ impl Guarded {
             return true;
         }
         match engine().lock(agent, self.place(), HoldOwner::Thread, limit, &mut || true).unwrap() {
-            Outcome::TimedOut | Outcome::Refused => false,
-            Outcome::Granted { abandoned_by } => {
+            Outcome::TimedOut | Outcome::Refused { .. } => false,
+            Outcome::Granted { abandoned_by, .. } => {
                 self.note(agent, abandoned_by);
                 true
             }
@@ -154,7 +154,7 @@ fn totals_are_exact_between_threads_that_block_and_loops_that_await() {
                 let mut awaiting = Loop::new();
                 let agent = Arc::clone(awaiting.waits.agent());
                 for _ in 0..HOLDS / 10 {
-                    if let Reply::Pending(_) =
+                    if let Reply::Pending { .. } =
                         awaiting.waits.lock(guarded.place(), HoldOwner::Thread, Limit::Endless).unwrap()
                     {
                         assert!(matches!(awaiting.attempt(), Some(Outcome::Granted { .. })));
@@ -194,10 +194,10 @@ fn waiters_that_give_up_lose_nobodys_turn() {
                 let limit = Limit::after(Duration::from_micros(1500 * (round % 2)));
                 let attempt = match awaiting.waits.lock(guarded.place(), HoldOwner::Thread, limit).unwrap() {
                     Reply::Now(attempt) => attempt,
-                    Reply::Pending(token) if round % 3 == 0 && awaiting.waits.cancel(token).is_some() => {
+                    Reply::Pending { token, .. } if round % 3 == 0 && awaiting.waits.cancel(token).is_some() => {
                         Outcome::TimedOut
                     }
-                    Reply::Pending(_) => awaiting.attempt().unwrap(),
+                    Reply::Pending { .. } => awaiting.attempt().unwrap(),
                 };
                 if matches!(attempt, Outcome::Granted { .. }) {
                     guarded.work();
@@ -232,9 +232,9 @@ fn each_end_inside_is_reported_once() {
                     let mut ending = Loop::new();
                     let agent = Arc::clone(ending.waits.agent());
                     match ending.waits.lock(guarded.place(), HoldOwner::Thread, Limit::Endless).unwrap() {
-                        Reply::Now(Outcome::Granted { abandoned_by }) => guarded.note(&agent, abandoned_by),
-                        Reply::Pending(_) => match ending.attempt() {
-                            Some(Outcome::Granted { abandoned_by }) => guarded.note(&agent, abandoned_by),
+                        Reply::Now(Outcome::Granted { abandoned_by, .. }) => guarded.note(&agent, abandoned_by),
+                        Reply::Pending { .. } => match ending.attempt() {
+                            Some(Outcome::Granted { abandoned_by, .. }) => guarded.note(&agent, abandoned_by),
                             other => panic!("{other:?}"),
                         },
                         other => panic!("{other:?}"),
@@ -262,7 +262,7 @@ fn a_deadline_of_an_awaiting_thread_is_kept() {
     let start = Instant::now();
     let request =
         awaiting.waits.lock(guarded.place(), HoldOwner::Thread, Limit::after(Duration::from_millis(20))).unwrap();
-    let Reply::Pending(token) = request else { panic!("{request:?}") };
+    let Reply::Pending { token, .. } = request else { panic!("{request:?}") };
     assert_eq!(
         awaiting.settle(),
         Settled { token, place: guarded.place(), is_for_hold: true, outcome: Ok(Outcome::TimedOut) }

@@ -66,7 +66,7 @@ impl Engine {
                 // The end of the thread may have begun since its last slice: then its code has neither the lock nor the
                 // notification.
                 if !caller.goes_on() {
-                    if let Outcome::Granted { abandoned_by } = outcome {
+                    if let Outcome::Granted { abandoned_by, .. } = outcome {
                         self.give_back(agent, lock, lock_place, hold, abandoned_by);
                     }
                     if let Some(settlement) = settlement {
@@ -99,14 +99,13 @@ impl<C: Client> EventLoop<'_, C> {
         lock_place: Place,
         hold: Hold,
         limit: Limit,
-    ) -> Result<u32, ReplyError> {
+    ) -> Result<Reply, ReplyError> {
         // Queued before it is released, so that whoever takes the lock and notifies finds it there.
-        let Reply::Pending(token) = self.wait(&FUTEX, place, Request::Notification, limit)? else {
-            return Err(ReplyError::NotHeld);
-        };
+        let reply = self.wait(&FUTEX, place, Request::Notification, limit)?;
+        let Reply::Pending { token, .. } = reply else { return Err(ReplyError::NotHeld) };
         self.keep(token);
         match self.engine().release(self.agent(), lock, lock_place, hold) {
-            Ok(true) => Ok(token),
+            Ok(true) => Ok(reply),
             Ok(false) => {
                 self.drop_wait(token);
                 Err(ReplyError::NotHeld)

@@ -10,7 +10,7 @@ use std::time::Instant;
 use super::lock_set::{LockSet, Part, PartWait};
 use super::{ClientLoop, Whose};
 use crate::agents::{Agent, AgentId};
-use crate::engine::{Caller, Engine, Failure, Limit, Outcome, Reply, ReplyError, Request, State};
+use crate::engine::{Caller, Engine, Failure, Limit, Outcome, Reply, ReplyError, Request};
 use crate::sync;
 
 /// Passes on what its caller wants to know, and notes when a wait began.
@@ -28,9 +28,9 @@ impl Caller for Noting<'_> {
         self.caller.goes_on()
     }
 
-    fn queued(&mut self, owner: AgentId, state: State, since: Instant) {
+    fn queued(&mut self, owner: AgentId, found: u32, since: Instant) {
         self.queued = Some((owner, since));
-        self.caller.queued(owner, state, since);
+        self.caller.queued(owner, found, since);
     }
 }
 
@@ -56,7 +56,7 @@ impl Engine {
             if let Some((owner, since)) = caller.queued.take() {
                 set.waits.push(PartWait { index, owner, waited: sync::now().saturating_duration_since(since) });
             }
-            let Ok(Outcome::Granted { abandoned_by }) = outcome else {
+            let Ok(Outcome::Granted { abandoned_by, .. }) = outcome else {
                 set.stopped_at = Some(index);
                 self.give_back_all(agent, set);
                 return outcome;
@@ -73,14 +73,15 @@ impl ClientLoop<'_> {
     pub fn lock_all(&mut self, set: &mut LockSet, limit: Limit) -> Result<Reply, ReplyError> {
         while let Some(&Part { primitive, place, hold, index, .. }) = set.next() {
             set.stopped_at = Some(index);
-            match self.wait(primitive, place, Request::Hold(hold), limit) {
-                Ok(Reply::Now(Outcome::Granted { abandoned_by })) => set.granted(abandoned_by),
-                Ok(Reply::Pending(token)) => {
+            let reply = self.wait(primitive, place, Request::Hold(hold), limit);
+            match reply {
+                Ok(Reply::Now(Outcome::Granted { abandoned_by, .. })) => set.granted(abandoned_by),
+                Ok(Reply::Pending { token, .. }) => {
                     self.belongs_to(token, Whose::Set);
                     self.clients.sets.waiting.insert(token, (std::mem::take(set), limit));
-                    return Ok(Reply::Pending(token));
+                    return reply;
                 }
-                reply => {
+                _ => {
                     self.engine().give_back_all(self.agent(), set);
                     return reply;
                 }
@@ -93,7 +94,7 @@ impl ClientLoop<'_> {
     pub fn go_on(&mut self) -> Option<Result<Reply, ReplyError>> {
         let (mut set, limit) = self.clients.sets.settled.take()?;
         let reply = self.lock_all(&mut set, limit);
-        if !matches!(reply, Ok(Reply::Pending(_))) {
+        if !matches!(reply, Ok(Reply::Pending { .. })) {
             self.clients.sets.settled = Some((set, limit));
         }
         Some(reply)

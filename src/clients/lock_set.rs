@@ -132,7 +132,7 @@ impl PendingSets {
     /// The wait for a lock of a set was settled: the set has that lock, or none any more.
     pub(super) fn settle(&mut self, engine: &Engine, here: &Arc<Agent>, settled: &Settled) {
         let Some((mut set, limit)) = self.waiting.remove(&settled.token) else { return };
-        if let Ok(Outcome::Granted { abandoned_by }) = settled.outcome {
+        if let Ok(Outcome::Granted { abandoned_by, .. }) = settled.outcome {
             set.granted(abandoned_by);
         } else {
             engine.give_back_all(here, &mut set);

@@ -33,7 +33,7 @@ impl ClientLoop<'_> {
         let ticket = self.make_request(name, mode);
         let reply = self.wait(&NAMED, ticket.place, Request::Hold(ticket.hold), limit);
         match reply {
-            Ok(Reply::Pending(token)) => self.belongs_to(token, Whose::Name),
+            Ok(Reply::Pending { token, .. }) => self.belongs_to(token, Whose::Name),
             Ok(Reply::Now(Outcome::Granted { .. })) => {}
             Ok(Reply::Now(_)) | Err(_) => self.forget_request(ticket),
         }

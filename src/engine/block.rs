@@ -7,7 +7,6 @@ use super::deadlock::Hop;
 use super::parker::Parker;
 use super::primitive::{Change, Corrupt, Hold, Mode, Order, Primitive, Request, State};
 use super::queue::{Settlement, WaiterId};
-use super::section::Entered;
 use super::stats::Leaving;
 use super::table::Engine;
 use super::wait::{Caller, Failure, Limit, Outcome};
@@ -49,20 +48,9 @@ impl Engine {
         }
         let mut section = self.open(primitive, place)?;
         let was_freed = section.free_ended_owner();
-        let given = primitive.found(section.state())[0];
-        match section.enter(agent.id, request) {
-            Entered::Granted { abandoned_by } => {
-                section.finish();
-                caller.given(given);
-                return Ok(Outcome::Granted { abandoned_by });
-            }
-            Entered::Refused => {
-                let state = section.state();
-                section.finish();
-                caller.refused(state);
-                return Ok(Outcome::Refused);
-            }
-            Entered::Wait => {}
+        if let Some(settlement) = section.enter(agent.id, request) {
+            section.finish();
+            return Ok(settlement.outcome()?);
         }
         if limit == Limit::Once {
             section.turn_away(request.hold());
@@ -79,7 +67,7 @@ impl Engine {
         }
 
         let parker = Arc::new(Parker::current());
-        let (owner, state, since) = (section.owner(), section.state(), sync::now());
+        let (owner, found, since) = (section.owner(), section.found(), sync::now());
         let id = section.push_blocked(agent.id, Arc::clone(&parker), hold, is_endless, since);
         // It was kept for this thread's own loop, which cannot come while the thread is blocked; or it queues behind those
         // who could have come, and have not.
@@ -97,7 +85,7 @@ impl Engine {
         };
         let outer = agent.set_blockage(Some(blockage));
         section.finish();
-        caller.queued(owner, state, since);
+        caller.queued(owner, found, since);
 
         let wait = BlockedWait { engine: self, primitive, place, agent: agent.id, hold, parker, id, limit };
         let outcome = match self.find_cycle(agent, blockage) {
@@ -313,15 +301,7 @@ impl BlockedWait<'_> {
             return Err(Failure::Interrupted);
         }
         self.engine.learned(self.primitive, self.place, settlement);
-        match settlement {
-            Settlement::Granted { abandoned_by, found } => {
-                caller.given(found);
-                Ok(Outcome::Granted { abandoned_by })
-            }
-            Settlement::Notified(_) => Ok(Outcome::GRANTED),
-            Settlement::Refused => Ok(Outcome::Refused),
-            Settlement::Corrupt => Err(Failure::Corrupt),
-        }
+        Ok(settlement.outcome()?)
     }
 }
 

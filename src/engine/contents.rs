@@ -135,7 +135,7 @@ impl Contents {
         match settlement {
             Settlement::Granted { .. } if fault!(GrantedStillCountsAsWaiting) => {}
             Settlement::Granted { .. } => self.stats.served(&self.waiters[id]),
-            Settlement::Corrupt | Settlement::Refused => self.stats.left(&self.waiters[id], Leaving::Ending),
+            Settlement::Corrupt | Settlement::Refused { .. } => self.stats.left(&self.waiters[id], Leaving::Ending),
             Settlement::Notified(_) => {}
         }
         if fault!(SettledWaiterStaysQueued) {

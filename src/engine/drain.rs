@@ -98,16 +98,7 @@ impl<C: Client> EventLoop<'_, C> {
         if let (Settlement::Granted { .. }, Some(hold)) = (settlement, hold) {
             self.engine.note_hold(primitive, place, self.agent.id, hold);
         }
-        let outcome = match settlement {
-            Settlement::Granted { abandoned_by, found } => {
-                self.given = found;
-                Ok(Outcome::Granted { abandoned_by })
-            }
-            Settlement::Notified(_) => Ok(Outcome::GRANTED),
-            Settlement::Refused => Ok(Outcome::Refused),
-            Settlement::Corrupt => Err(Corrupt),
-        };
-        let settled = Settled { token, place, is_for_hold: hold.is_some(), outcome };
+        let settled = Settled { token, place, is_for_hold: hold.is_some(), outcome: settlement.outcome() };
         let is_clients = self.clients.settled(&self.agent, wait.of, hold, &settled);
         self.unaccepted =
             Some(if is_clients { Unaccepted::Client } else { Unaccepted::Settled { token, wait, settlement } });

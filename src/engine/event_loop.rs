@@ -10,14 +10,13 @@ use std::time::Instant;
 
 use super::arena::Arena;
 use super::client::Client;
-use super::primitive::{Hold, Mode, Order, Primitive, Request, State};
+use super::primitive::{Hold, Mode, Order, Primitive, Request};
 use super::queue::{Settlement, WaiterId};
 use super::reply::{Reply, ReplyError};
-use super::section::Entered;
 use super::stats::Leaving;
 use super::table::Engine;
 use super::wait::{Limit, Outcome};
-use crate::agents::{Agent, AgentId, Notice, WaitId};
+use crate::agents::{Agent, Notice, WaitId};
 use crate::memory::Place;
 use crate::sync;
 
@@ -36,12 +35,6 @@ pub struct EventLoop<'e, C: Client = ()> {
     pub(super) may_park: bool,
     /// When it last did.
     pub(super) last_park: Instant,
-    /// Who held the lock when the last wait for one was queued; 0 if nobody did.
-    pub waits_for: AgentId,
-    /// The state that the last wait found when it was queued, or refused at once.
-    pub found: State,
-    /// What the last wait that was let in found then: the first number of [`Primitive::found`].
-    pub given: u32,
 }
 
 /// A pending wait.
@@ -105,9 +98,6 @@ impl<'e, C: Client> EventLoop<'e, C> {
             unaccepted: None,
             may_park: true,
             last_park: sync::now(),
-            waits_for: 0,
-            found: State(0),
-            given: 0,
         }
     }
 
@@ -138,26 +128,18 @@ impl<'e, C: Client> EventLoop<'e, C> {
         let was_freed = section.free_ended_owner();
         let is_behind =
             primitive.order() == Order::Barging && section.has_group(self.agent.id) && !fault!(AsyncOvertakesItself);
-        let given = primitive.found(section.state())[0];
-        let entered = if is_behind { Entered::Wait } else { section.enter(self.agent.id, request) };
-        let reply = match entered {
-            Entered::Granted { abandoned_by } => {
-                self.given = given;
-                Ok(Reply::Now(Outcome::Granted { abandoned_by }))
-            }
-            Entered::Refused => {
-                self.found = section.state();
-                Ok(Reply::Now(Outcome::Refused))
-            }
-            Entered::Wait if limit == Limit::Once => {
+        let settlement = if is_behind { None } else { section.enter(self.agent.id, request) };
+        let reply = match settlement {
+            Some(settlement) => settlement.outcome().map(Reply::Now).map_err(ReplyError::from),
+            None if limit == Limit::Once => {
                 section.turn_away(request.hold());
                 Ok(Reply::Now(Outcome::TimedOut))
             }
-            Entered::Wait => self.reserve(limit).map(|id| {
-                (self.waits_for, self.found) = (section.owner(), section.state());
-                let hold = request.hold();
+            None => self.reserve(limit).map(|id| {
+                let (owner, found, hold) = (section.owner(), section.found(), request.hold());
                 let waiter = section.push_async(&self.agent, id.token, hold, limit == Limit::Endless);
-                self.insert(id, primitive, place, hold, waiter, limit)
+                let token = self.insert(id, primitive, place, hold, waiter, limit);
+                Reply::Pending { token, owner, found }
             }),
         };
         let is_shared =
@@ -222,11 +204,11 @@ impl<'e, C: Client> EventLoop<'e, C> {
         hold: Option<Hold>,
         waiter: WaiterId,
         limit: Limit,
-    ) -> Reply {
+    ) -> u32 {
         let has_deadline = matches!(limit, Limit::Until(_));
         let (delivery, of) = (Delivery::AtOnce, C::Of::default());
         let wait = Wait { primitive, place, hold, waiter, serial, has_deadline, stays_awake: false, delivery, of };
-        Reply::Pending(self.waits.insert(wait))
+        self.waits.insert(wait)
     }
 
     /// Takes back a pending wait; returns what it was for, or `None` if there is none under this token any more: one that
@@ -323,7 +305,7 @@ mod tests {
         for _ in 0..count {
             assert!(matches!(
                 waits.wait(&MUTEX, place, Request::Hold(Hold::exclusive(HoldOwner::Thread)), Limit::Endless),
-                Ok(Reply::Pending(_))
+                Ok(Reply::Pending { .. })
             ));
         }
         word.store(3, Ordering::SeqCst);

@@ -15,7 +15,7 @@ use smallvec::SmallVec;
 
 use super::patience::Patience;
 use super::primitive::{Hold, Mode, Order, State};
-use super::queue::{Kind, Reservation, Settlement, Turn, WaiterId, Waiters};
+use super::queue::{Kind, Reservation, Turn, WaiterId, Waiters};
 use super::section::Section;
 use crate::sync;
 
@@ -47,7 +47,8 @@ impl Section<'_> {
             self.contents.queues.get(&self.place.address()).and_then(|queue| queue.first(&self.contents.waiters));
         let Some(first) = first else { return Next::Done };
         if self.primitive.refuses(self.state) {
-            self.contents.settle(self.place.address(), first, Settlement::Refused, &mut self.wakes);
+            let refusal = self.refusal();
+            self.contents.settle(self.place.address(), first, refusal, &mut self.wakes);
             return Next::Again;
         }
         match self.grant_to(first) {

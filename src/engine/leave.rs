@@ -168,7 +168,7 @@ impl Engine {
                 self.contents(primitive.space(), place.address()).pass_on(place.address(), ticket, &mut wakes);
                 wakes.carry_out(&*self.timers);
             }
-            Settlement::Corrupt | Settlement::Refused => {}
+            Settlement::Corrupt | Settlement::Refused { .. } => {}
         }
     }
 

@@ -4,6 +4,7 @@ use std::io;
 
 use super::primitive::Corrupt;
 use super::wait::Outcome;
+use crate::agents::AgentId;
 use crate::memory::Place;
 
 /// What came of a request.
@@ -11,8 +12,15 @@ use crate::memory::Place;
 pub enum Reply {
     /// Settled at once.
     Now(Outcome),
-    /// To be settled by [`super::EventLoop::next_settled`] under this token.
-    Pending(u32),
+    /// Queued, to be settled by [`super::EventLoop::next_settled`].
+    Pending {
+        /// By which the loop knows the wait.
+        token: u32,
+        /// Who held it alone then; 0 for nobody.
+        owner: AgentId,
+        /// What it found then: the first number of [`super::Primitive::found`].
+        found: u32,
+    },
 }
 
 /// Why a request was refused; nothing was changed.

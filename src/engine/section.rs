@@ -17,20 +17,6 @@ use crate::agents::{Agent, AgentId, Standing};
 use crate::memory::Place;
 use crate::sync::{self, MutexGuard};
 
-/// What became of whoever came.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Entered {
-    /// It has what it asked for.
-    Granted {
-        /// The agent whose thread ended inside, which it has to report.
-        abandoned_by: Option<AgentId>,
-    },
-    /// There was nothing to wait for.
-    Refused,
-    /// It has to wait.
-    Wait,
-}
-
 /// A primitive, frozen, and its queue, locked. Must be closed.
 pub(crate) struct Section<'e> {
     pub(super) engine: &'e Engine,
@@ -143,6 +129,11 @@ impl<'e> Section<'e> {
         self.state
     }
 
+    /// What somebody finds who queues now.
+    pub(crate) fn found(&self) -> u32 {
+        self.primitive.found(self.state)[0]
+    }
+
     /// Who holds it alone, as it will be written.
     pub(crate) fn owner(&self) -> AgentId {
         self.primitive.owner(self.state)
@@ -160,32 +151,32 @@ impl<'e> Section<'e> {
         is_ended
     }
 
-    /// `agent` comes.
-    pub(crate) fn enter(&mut self, agent: AgentId, request: Request) -> Entered {
+    /// `agent` comes. Returns how its wait is settled; `None` if it has to wait.
+    pub(crate) fn enter(&mut self, agent: AgentId, request: Request) -> Option<Settlement> {
         let is_queued = self.queue().is_some();
         if self.gathers_ahead(None) && !fault!(NewcomerTakesWhatIsGathered) {
-            return Entered::Wait;
+            return None;
         }
         match self.primitive.enter(self.state, request, agent, is_queued) {
             Entry::Granted(state) => {
-                let entered = self.granted(state);
+                let settlement = self.admit(state);
                 if let Some(hold) = request.hold() {
                     self.note_holder(agent, hold);
                     self.admit_others(hold);
                 }
-                entered
+                Some(settlement)
             }
-            Entry::Wait => Entered::Wait,
-            Entry::Refused => Entered::Refused,
+            Entry::Wait => None,
+            Entry::Refused => Some(self.refusal()),
         }
     }
 
-    fn granted(&mut self, state: State) -> Entered {
-        self.state = state;
-        Entered::Granted { abandoned_by: self.take_report() }
+    /// How a wait is settled for which there is nothing to wait.
+    pub(super) fn refusal(&self) -> Settlement {
+        Settlement::Refused { found: self.primitive.found(self.state)[1] }
     }
 
-    /// A waiter is let in; returns how its wait is settled.
+    /// Somebody is let in; returns how its wait is settled.
     pub(super) fn admit(&mut self, state: State) -> Settlement {
         let found = self.primitive.found(if fault!(FindsWhatItLeaves) { state } else { self.state })[0];
         self.state = state;

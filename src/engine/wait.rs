@@ -3,7 +3,8 @@
 use std::time::{Duration, Instant};
 
 use super::deadlock::Hop;
-use super::primitive::{Corrupt, State};
+use super::primitive::Corrupt;
+use super::waiter::Settlement;
 use crate::agents::AgentId;
 use crate::sync;
 
@@ -43,16 +44,38 @@ pub enum Outcome {
     Granted {
         /// The agent whose thread ended inside, which this agent has to report.
         abandoned_by: Option<AgentId>,
+        /// What it found when it was let in: the first number of [`super::Primitive::found`].
+        found: u32,
     },
     /// There was nothing to wait for: the value was another.
-    Refused,
+    Refused {
+        /// What it found then: the second number of [`super::Primitive::found`].
+        found: u32,
+    },
     /// Without: it was held, or reserved, or the time was over.
     TimedOut,
 }
 
 impl Outcome {
     /// With what it was for, and nothing to report.
-    pub const GRANTED: Self = Self::Granted { abandoned_by: None };
+    pub const GRANTED: Self = Self::granted(None);
+
+    /// With what it was for, of what has nothing to find.
+    pub const fn granted(abandoned_by: Option<AgentId>) -> Self {
+        Self::Granted { abandoned_by, found: 0 }
+    }
+}
+
+impl Settlement {
+    /// How the wait ended, for its code.
+    pub(super) fn outcome(self) -> Result<Outcome, Corrupt> {
+        match self {
+            Self::Granted { abandoned_by, found } => Ok(Outcome::Granted { abandoned_by, found }),
+            Self::Refused { found } => Ok(Outcome::Refused { found }),
+            Self::Notified(_) => Ok(Outcome::GRANTED),
+            Self::Corrupt => Err(Corrupt),
+        }
+    }
 }
 
 /// Why a blocking call failed.
@@ -83,19 +106,10 @@ pub trait Caller {
         self.pause()
     }
 
-    /// The thread has queued for what `owner` holds (0: nobody alone), and found this state.
-    fn queued(&mut self, owner: AgentId, state: State, since: Instant) {
-        let _ = (owner, state, since);
-    }
-
-    /// It was let in, and found this then: the first number of [`super::primitive::Primitive::found`].
-    fn given(&mut self, found: u32) {
-        let _ = found;
-    }
-
-    /// There was nothing to wait for in this state.
-    fn refused(&mut self, state: State) {
-        let _ = state;
+    /// The thread has queued for what `owner` holds (0: nobody alone), and found this then: the first number of
+    /// [`super::Primitive::found`].
+    fn queued(&mut self, owner: AgentId, found: u32, since: Instant) {
+        let _ = (owner, found, since);
     }
 }
 

@@ -60,7 +60,10 @@ pub enum Settlement {
         found: u32,
     },
     /// There is nothing to wait for any more.
-    Refused,
+    Refused {
+        /// What it found when that came to be: the second number of [`super::primitive::Primitive::found`].
+        found: u32,
+    },
     /// It was notified, under this ticket.
     Notified(Ticket),
     /// The words of its primitive were overwritten.

@@ -9,7 +9,7 @@ use napi::sys;
 use super::handles::dereference;
 use super::process::engine;
 use crate::agents::{Agent, AgentId};
-use crate::engine::{Caller, Hop, State};
+use crate::engine::{Caller, Hop};
 
 /// A call from JS that blocks.
 pub struct BlockingCall {
@@ -22,10 +22,6 @@ pub struct BlockingCall {
     pub(super) deadlock: Vec<Hop>,
     /// What it found, if it came to waiting in the queue.
     pub(super) wait: Option<Queued>,
-    /// The state in which it was refused at once.
-    pub(super) refused: Option<State>,
-    /// What it found when it was let in.
-    pub(super) given: u32,
 }
 
 /// What a wait found when it was queued.
@@ -33,7 +29,8 @@ pub struct Queued {
     pub(super) since: Instant,
     /// Who held it alone.
     pub(super) owner: AgentId,
-    pub(super) found: State,
+    /// The first number of [`crate::engine::Primitive::found`].
+    pub(super) found: u32,
 }
 
 impl BlockingCall {
@@ -85,15 +82,7 @@ impl Caller for BlockingCall {
         self.run_js(self.look)
     }
 
-    fn queued(&mut self, owner: AgentId, found: State, since: Instant) {
+    fn queued(&mut self, owner: AgentId, found: u32, since: Instant) {
         self.wait = Some(Queued { since, owner, found });
-    }
-
-    fn given(&mut self, found: u32) {
-        self.given = found;
-    }
-
-    fn refused(&mut self, found: State) {
-        self.refused = Some(found);
     }
 }

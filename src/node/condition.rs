@@ -11,7 +11,6 @@ use super::status;
 use super::thread::JsThread;
 use super::word::JsWord;
 use crate::clients::condition::ConditionFailure;
-use crate::engine::Reply;
 
 /// Frees the word, which was acquired by `ask`, blocks this thread until a notification, and locks the word again. Returns the status of that;
 /// `IS_NOTIFIED` says whether it was notified. `NOT_OWNER`: the word was not held, and nothing was changed.
@@ -45,7 +44,7 @@ pub fn wait_unlocked_async(env: Env, condition: JsIntegers, word: JsWord, ask: A
     let location = condition.location(0.0)?;
     JsThread::with(env, |thread| {
         let reply = thread.wait_released(location, condition.value, word, ask, limit(timeout))?;
-        Ok(status::of_reply(reply.map(Reply::Pending), thread))
+        Ok(status::of_reply(reply, thread))
     })?
 }
 

@@ -30,8 +30,6 @@ pub fn acquire_some(env: Env, words: JsWord, ask: Ask, timeout: f64, count: u32,
     let outcome = engine().wait(&agent, ask.primitive(), words.0, request, limit(timeout), &mut call);
     JsThread::with(env, |thread| {
         thread.note_wait(&call);
-        thread.note_found_by(ask.primitive(), &call);
-        thread.record.set(Field::Given, f64::from(call.given));
         thread.note_ended(words.0);
         match outcome {
             Ok(outcome) => status::of_outcome(outcome, thread),
@@ -70,7 +68,6 @@ fn acquire_within(env: Env, words: JsWord, ask: Ask, limit: Limit, count: u32, o
     JsThread::with(env, |thread| {
         let request = Request::Hold(ask.hold(count, of));
         let reply = thread.wait_async(ask.primitive(), words.0, words.1, request, limit)?;
-        thread.record.set(Field::Given, f64::from(thread.event_loop.given));
         thread.note_ended(words.0);
         Ok(status::of_reply(reply, thread))
     })?
@@ -163,7 +160,6 @@ pub fn next(env: Env) -> Result<i32> {
         let Some(settled) = thread.next()? else { return Ok(-1) };
         thread.record.set(Field::Token, f64::from(settled.token));
         thread.record.set(Field::IsForHold, f64::from(u8::from(settled.is_for_hold)));
-        thread.record.set(Field::Given, f64::from(thread.event_loop.given));
         thread.note_ended(settled.place);
         Ok(match settled.outcome {
             Err(Corrupt) => status::CORRUPT,

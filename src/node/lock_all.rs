@@ -30,7 +30,7 @@ fn note(record: &mut Record, found: &mut Found, set: &LockSet) -> i32 {
 /// The status of a reply about `set`; `None`: the set that the event loop has.
 fn of_reply(thread: &mut JsThread, reply: std::result::Result<Reply, ReplyError>, set: Option<&LockSet>) -> i32 {
     let JsThread { event_loop, record, found, .. } = thread;
-    let token = if let Ok(Reply::Pending(token)) = reply { Some(token) } else { None };
+    let token = if let Ok(Reply::Pending { token, .. }) = reply { Some(token) } else { None };
     let known = if token.is_some() { event_loop.set_of(token) } else { set.or_else(|| event_loop.set_of(None)) };
     let granted = known.map_or(status::NOT_OWNER, |set| note(record, found, set));
     if matches!(reply, Ok(Reply::Now(Outcome::Granted { .. }))) { granted } else { status::of_reply(reply, thread) }
@@ -51,21 +51,10 @@ impl JsThread {
             self.anchors.hold(self.env, place.address(), views[index].1)?;
         }
         let reply = self.event_loop.lock_all(set, limit);
-        if matches!(reply, Ok(Reply::Pending(_))) {
-            self.note_owner(self.event_loop.waits_for);
-        } else {
+        if !matches!(reply, Ok(Reply::Pending { .. })) {
             self.release_anchors(places)?;
         }
         Ok(reply)
-    }
-
-    /// Goes on with the set whose next lock has just been granted; `None` if there is none. What it got may have to be given back.
-    pub fn go_on(&mut self) -> Option<std::result::Result<Reply, ReplyError>> {
-        let reply = self.event_loop.go_on()?;
-        if matches!(reply, Ok(Reply::Pending(_))) {
-            self.note_owner(self.event_loop.waits_for);
-        }
-        Some(reply)
     }
 }
 
@@ -104,7 +93,7 @@ pub fn lock_all_async(env: Env, words: Vec<JsWord>, asks: Vec<Ask>, timeout: f64
 /// `lockAllAsync`.
 #[napi(catch_unwind)]
 pub fn go_on(env: Env) -> Result<i32> {
-    JsThread::with(env, |thread| match thread.go_on() {
+    JsThread::with(env, |thread| match thread.event_loop.go_on() {
         Some(reply) => of_reply(thread, reply, None),
         None => status::NOT_OWNER,
     })
@@ -149,7 +138,7 @@ pub fn take_report(env: Env) -> Result<u32> {
 pub fn set_report(env: Env, ended: u32) -> Result<()> {
     JsThread::with(env, |thread| {
         let ended = (ended != 0).then_some(ended);
-        status::of_outcome(Outcome::Granted { abandoned_by: ended }, thread);
+        status::of_outcome(Outcome::granted(ended), thread);
     })
 }
 

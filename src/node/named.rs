@@ -135,7 +135,7 @@ pub fn steal_name(env: Env, space: u32, name: JsName) -> Result<i32> {
     JsThread::with(env, |thread| match thread.event_loop.steal_name(name) {
         Ok((ticket, abandoned_by)) => {
             thread.record.set(Field::Number, f64::from(ticket.number));
-            status::of_outcome(Outcome::Granted { abandoned_by }, thread)
+            status::of_outcome(Outcome::granted(abandoned_by), thread)
         }
         Err(_) => status::CORRUPT,
     })

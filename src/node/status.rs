@@ -46,9 +46,13 @@ pub const PENDING: i32 = 10;
 pub fn of_outcome(outcome: Outcome, thread: &mut JsThread) -> i32 {
     match outcome {
         Outcome::TimedOut => TIMED_OUT,
-        Outcome::Refused => REFUSED,
-        Outcome::Granted { abandoned_by } => {
+        Outcome::Refused { found } => {
+            thread.record.set(Field::Parties, f64::from(found));
+            REFUSED
+        }
+        Outcome::Granted { abandoned_by, found } => {
             thread.abandoned_by = abandoned_by;
+            thread.record.set(Field::Given, f64::from(found));
             let ended = abandoned_by.and_then(|ended| engine().agents.thread(ended));
             thread.record.set(Field::EndedThread, ended.map_or(-1.0, f64::from));
             if abandoned_by.is_some() { GRANTED_ABANDONED } else { GRANTED }
@@ -71,11 +75,17 @@ pub fn of_failure(failure: Failure, call: &BlockingCall, thread: &mut JsThread) 
 /// Of a request.
 pub fn of_reply(reply: Result<Reply, ReplyError>, thread: &mut JsThread) -> i32 {
     match reply {
-        Ok(Reply::Pending(token)) => {
+        Ok(Reply::Pending { token, owner, found }) => {
             thread.record.set(Field::Token, f64::from(token));
+            thread.record.set(Field::Found, f64::from(found));
+            thread.record.set(Field::Parties, 0.0);
+            thread.note_owner(owner);
             PENDING
         }
-        Ok(Reply::Now(outcome)) => of_outcome(outcome, thread),
+        Ok(Reply::Now(outcome)) => {
+            thread.record.set(Field::Found, -1.0);
+            of_outcome(outcome, thread)
+        }
         Err(ReplyError::Corrupt) => CORRUPT,
         Err(ReplyError::NotHeld) => NOT_OWNER,
         Err(ReplyError::NoClock(_)) => NO_CLOCK,

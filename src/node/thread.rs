@@ -26,7 +26,7 @@ use super::word::JsWord;
 use crate::agents::{AgentId, ThreadId};
 use crate::clients::lent::Holds;
 use crate::clients::{ClientLoop, Clients, LockSet};
-use crate::engine::{EventLoop, Limit, Outcome, Primitive, Reply, ReplyError, Request, Settled, State};
+use crate::engine::{EventLoop, Limit, Primitive, Reply, ReplyError, Request, Settled};
 use crate::memory::Place;
 
 /// One JS thread.
@@ -227,12 +227,7 @@ impl JsThread {
     ) -> Result<std::result::Result<Reply, ReplyError>> {
         self.anchors.hold(self.env, place.address(), view)?;
         let reply = self.event_loop.wait(primitive, place, request, limit);
-        if matches!(reply, Ok(Reply::Pending(_))) {
-            self.note_owner(self.event_loop.waits_for);
-            self.note_found(primitive, Some(self.event_loop.found), None);
-        } else {
-            let is_refused = matches!(reply, Ok(Reply::Now(Outcome::Refused)));
-            self.note_found(primitive, None, is_refused.then_some(self.event_loop.found));
+        if !matches!(reply, Ok(Reply::Pending { .. })) {
             self.anchors.release(self.env, place.address())?;
         }
         Ok(reply)
@@ -246,7 +241,7 @@ impl JsThread {
         word: JsWord,
         ask: Ask,
         limit: Limit,
-    ) -> Result<std::result::Result<u32, ReplyError>> {
+    ) -> Result<std::result::Result<Reply, ReplyError>> {
         let address = location.address();
         self.anchors.hold(self.env, address, view)?;
         let (lock, hold) = (ask.primitive(), ask.hold(1, 0));
@@ -302,22 +297,12 @@ impl JsThread {
 
     /// A call that blocks has returned.
     pub fn note_wait(&mut self, call: &BlockingCall) {
-        let waited = call.wait.as_ref().map_or(-1.0, |wait| wait.since.elapsed().as_secs_f64() * 1e3);
-        self.record.set(Field::WaitedMs, waited);
-        if let Some(wait) = &call.wait {
+        let wait = call.wait.as_ref();
+        self.record.set(Field::WaitedMs, wait.map_or(-1.0, |wait| wait.since.elapsed().as_secs_f64() * 1e3));
+        self.record.set(Field::Found, wait.map_or(-1.0, |wait| f64::from(wait.found)));
+        if let Some(wait) = wait {
             self.note_owner(wait.owner);
         }
-    }
-
-    /// What a call that blocked has found out of its primitive.
-    pub fn note_found_by(&mut self, primitive: &dyn Primitive, call: &BlockingCall) {
-        self.note_found(primitive, call.wait.as_ref().map(|wait| wait.found), call.refused);
-    }
-
-    /// What a wait finds out: the state in which it was queued, or refused at once.
-    fn note_found(&mut self, primitive: &dyn Primitive, queued: Option<State>, refused: Option<State>) {
-        self.record.set(Field::Found, queued.map_or(-1.0, |state| f64::from(primitive.found(state)[0])));
-        self.record.set(Field::Parties, refused.map_or(0.0, |state| f64::from(primitive.found(state)[1])));
     }
 
     /// The thread of an agent, for a record; -1 for nobody.
@@ -344,8 +329,6 @@ impl JsThread {
             look: self.look,
             agent,
             wait: None,
-            refused: None,
-            given: 0,
             deadlock: Vec::new(),
         }
     }

@@ -286,7 +286,7 @@ mod world {
     /// The token of a wait that has to be waited for.
     pub fn pending(reply: Reply) -> u32 {
         match reply {
-            Reply::Pending(token) => token,
+            Reply::Pending { token, .. } => token,
             now => panic!("{now:?}"),
         }
     }

@@ -13,7 +13,7 @@ fn end_of_the_holder_against_enqueue() {
             let next = spawn(&world, |world| {
                 let agent = world.enter();
                 let attempt = world.lock(&agent, Limit::Endless);
-                assert!(matches!(attempt, Outcome::Granted { abandoned_by: Some(70_000) }));
+                assert!(matches!(attempt, Outcome::Granted { abandoned_by: Some(70_000), .. }));
                 world.touch();
                 world.engine.change(&agent, &MUTEX, world.word(), Change::MarkConsistent).unwrap();
                 world.unlock(&agent);
@@ -36,7 +36,7 @@ fn exactly_one_of_the_next_reports_the_end() {
             let found = Arc::clone(&found);
             spawn(&world, move |world| {
                 let agent = world.enter();
-                if let Outcome::Granted { abandoned_by } = world.lock(&agent, limit) {
+                if let Outcome::Granted { abandoned_by, .. } = world.lock(&agent, limit) {
                     found.fetch_add(u32::from(abandoned_by.is_some()), Ordering::SeqCst);
                     world.unlock(&agent);
                 }
@@ -58,7 +58,7 @@ fn end_of_a_waiter_against_unlock() {
             let (mut waits, _) = event_loop(world);
             let pending = waits.lock(world.word(), HoldOwner::Thread, Limit::Endless).unwrap();
             // Perhaps it is granted the word, and ends before its code knows.
-            if matches!(pending, Reply::Pending(_)) {
+            if matches!(pending, Reply::Pending { .. }) {
                 waits.next_settled();
                 waits.end();
             } else {

@@ -53,7 +53,7 @@ fn cancel_against_grant() {
         let patient = spawn(&world, World::hold_once);
         let fickle = spawn(&world, |world| {
             let (mut waits, _) = event_loop(world);
-            if let Reply::Pending(token) = waits.lock(world.word(), HoldOwner::Thread, Limit::Endless).unwrap() {
+            if let Reply::Pending { token, .. } = waits.lock(world.word(), HoldOwner::Thread, Limit::Endless).unwrap() {
                 // Perhaps it was offered the word already, perhaps the word is reserved for it.
                 if waits.next_settled().is_none() {
                     assert!(waits.cancel(token).is_some());
@@ -77,7 +77,7 @@ fn lease_end_against_claim() {
         let me = world.enter();
         world.lock(&me, Limit::Endless);
         let (mut waits, parked) = event_loop(&world);
-        let Reply::Pending(token) = waits.lock(world.word(), HoldOwner::Thread, Limit::Endless).unwrap() else {
+        let Reply::Pending { token, .. } = waits.lock(world.word(), HoldOwner::Thread, Limit::Endless).unwrap() else {
             panic!()
         };
         world.unlock(&me);

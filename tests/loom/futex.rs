@@ -32,7 +32,7 @@ fn wait_async(world: &World) -> Outcome {
     let (mut waits, parked) = event_loop(world);
     match waits.wait_while(world.location(), 0, Limit::Endless).unwrap() {
         Reply::Now(outcome) => outcome,
-        Reply::Pending(token) => expect_notified(&mut waits, &parked, token),
+        Reply::Pending { token, .. } => expect_notified(&mut waits, &parked, token),
     }
 }
 
@@ -94,7 +94,7 @@ fn deadline_of_a_promise_against_notify() {
             let (mut waits, parked) = event_loop(world);
             match waits.wait_while(world.location(), 0, Limit::Endless).unwrap() {
                 Reply::Now(outcome) => outcome,
-                Reply::Pending(token) => {
+                Reply::Pending { token, .. } => {
                     // What the clock says when the deadline is over; the first wait of a world has the first serial.
                     waits.agent().notify(Notice::Expired(WaitId { token, serial: 1 }));
                     expect_notified(&mut waits, &parked, token)
@@ -114,12 +114,12 @@ fn cancel_against_notify() {
             let (mut waits, parked) = event_loop(world);
             match waits.wait_while(world.location(), 0, Limit::Endless).unwrap() {
                 Reply::Now(outcome) => outcome,
-                Reply::Pending(token) if waits.cancel(token).is_some() => {
+                Reply::Pending { token, .. } if waits.cancel(token).is_some() => {
                     assert_eq!(waits.next_settled(), None);
                     Outcome::TimedOut
                 }
                 // It came too late: it was notified.
-                Reply::Pending(token) => expect_notified(&mut waits, &parked, token),
+                Reply::Pending { token, .. } => expect_notified(&mut waits, &parked, token),
             }
         });
         let patient = spawn(&world, |world| world.wait(Limit::Endless));

@@ -16,7 +16,7 @@ fn claim_at_once(world: &World) -> (EventLoop<'_>, Outcome) {
     let (mut waits, parked) = event_loop(world);
     match waits.lock(world.word(), HoldOwner::Thread, Limit::Endless).unwrap() {
         Reply::Now(outcome) => (waits, outcome),
-        Reply::Pending(token) => {
+        Reply::Pending { token, .. } => {
             waits.agent().notify(Notice::Offer(world.word().address()));
             let settled = turn(&mut waits, &parked);
             assert_eq!(settled.token, token);
@@ -75,7 +75,7 @@ fn park_against_the_end_of_the_holder() {
             world.lock(&ending, Limit::Endless);
             let parking = spawn(&world, |world| {
                 let (waits, outcome) = claim_at_once(world);
-                assert_eq!(outcome, Outcome::Granted { abandoned_by: Some(70_000) });
+                assert_eq!(outcome, Outcome::granted(Some(70_000)));
                 world.engine.change(waits.agent(), &MUTEX, world.word(), Change::MarkConsistent).unwrap();
                 world.unlock(waits.agent());
             });
@@ -94,7 +94,7 @@ fn end_of_the_thread_after_its_park() {
         world.lock(&me, Limit::Endless);
         let ending = spawn(&world, |world| {
             let (mut waits, _) = event_loop(world);
-            if let Reply::Pending(_) = waits.lock(world.word(), HoldOwner::Thread, Limit::Endless).unwrap() {
+            if let Reply::Pending { .. } = waits.lock(world.word(), HoldOwner::Thread, Limit::Endless).unwrap() {
                 waits.agent().notify(Notice::Offer(world.word().address()));
                 // It parks, and perhaps it is handed the word as its park ends: its code never knows.
                 waits.next_settled();

@@ -75,7 +75,7 @@ fn spin_of_a_loop_that_came_in_vain() {
         world.lock(&me, Limit::Endless);
         let awaiting = spawn(&world, |world| {
             let (mut waits, parked) = event_loop(world);
-            if let Reply::Pending(_) = waits.lock(world.word(), HoldOwner::Thread, Limit::Endless).unwrap() {
+            if let Reply::Pending { .. } = waits.lock(world.word(), HoldOwner::Thread, Limit::Endless).unwrap() {
                 waits.agent().notify(Notice::Offer(world.word().address()));
                 turn(&mut waits, &parked);
             }

@@ -48,7 +48,7 @@ impl Parking for Sablock {
     type Thread = Visitor;
     fn park(Visitor(agent): &Visitor, word: &AtomicU32, value: u32) {
         let outcome = engine().wait_while(agent, location(word), value.into(), Limit::Endless, &mut || true);
-        assert!(matches!(outcome, Ok(Outcome::GRANTED | Outcome::Refused)));
+        assert!(matches!(outcome, Ok(Outcome::GRANTED | Outcome::Refused { .. })));
     }
     fn unpark(word: &AtomicU32) {
         engine().notify(location(word), 1);

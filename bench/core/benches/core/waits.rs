@@ -35,7 +35,7 @@ impl<'w> Waits<'w> {
 
     fn enqueue(&mut self) -> u32 {
         match self.waits.wait(&MUTEX, self.word, Request::Hold(HOLD), Limit::Endless).expect("a sound word") {
-            Reply::Pending(token) => token,
+            Reply::Pending { token, .. } => token,
             Reply::Now(attempt) => panic!("{attempt:?} of a word that is held"),
         }
     }
