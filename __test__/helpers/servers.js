@@ -188,8 +188,8 @@ exports.startRedis = async (args = []) => {
 
 exports.hasEtcd = find('etcd') !== null;
 
-/** `{ url, pid, call(path, body, token), kill(), start(), stop() }`. */
-exports.startEtcd = async () => {
+/** `{ url, pid, call(path, body, token), kill(), start(), stop() }`. `more(port)` are further settings. */
+exports.startEtcd = async (more = () => ({})) => {
   const home = fs.mkdtempSync(path.join(os.tmpdir(), 'sablock-etcd-'));
   const [port, peer] = [await freePort(), await freePort()];
   const [url, peerUrl] = [port, peer].map((each) => `http://127.0.0.1:${each}`);
@@ -200,6 +200,7 @@ exports.startEtcd = async () => {
     'listen-peer-urls': peerUrl,
     'initial-advertise-peer-urls': peerUrl,
     'initial-cluster': `default=${peerUrl}`,
+    ...more(port),
   };
   let child;
   const server = {

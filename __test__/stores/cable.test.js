@@ -6,13 +6,14 @@ const os = require('node:os');
 const path = require('node:path');
 const { test } = require('node:test');
 const { LockManager } = require('../..');
+const { etcd } = require('../../lib/stores/etcd.js');
 const { postgres } = require('../../lib/stores/postgres.js');
 const { redis } = require('../../lib/stores/redis.js');
 const { layCable, noCable } = require('../helpers/cable.js');
-const { hasPostgres, hasRedis, startPostgres, startRedis } = require('../helpers/servers.js');
+const { hasEtcd, hasPostgres, hasRedis, startEtcd, startPostgres, startRedis } = require('../helpers/servers.js');
 const { startMachine } = require('../helpers/store-processes.js');
 
-/** So many locks are cut off at once; with `SABLOCK_STORE_SCALE=10` a hundred. */
+/** So many locks are cut off at once; with `SABLOCK_STORE_SCALE=100` a thousand. */
 const NAMES = 10 * Number(process.env.SABLOCK_STORE_SCALE ?? 1);
 const HEARTBEAT = 300;
 const LEASE = 3000;
@@ -36,6 +37,12 @@ const KINDS = {
     make: redis,
     settings: { lease: LEASE },
     start: () => startRedis(['--bind', '0.0.0.0', '--protected-mode', 'no']),
+  },
+  etcd: {
+    isThere: hasEtcd,
+    make: etcd,
+    settings: { lease: LEASE },
+    start: () => startEtcd((port) => ({ 'listen-client-urls': `http://0.0.0.0:${port}` })),
   },
 };
 

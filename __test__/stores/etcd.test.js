@@ -165,6 +165,23 @@ test('who holds elsewhere is shown', options, async (t) => {
   await pause(0);
 });
 
+test('who holds is asked for more names than a transaction may have operations', options, async (t) => {
+  const [here, there] = [open(t, { lease: 20_000 }), await startMachine(t)];
+  await openThere(there, { lease: 20_000 });
+  await there.do(acquire, 'last of many');
+  const names = [...Array.from({ length: 200 }, (_, index) => `of many ${index}`), 'last of many'];
+  const aborting = new AbortController();
+  const waits = Promise.allSettled(names.map((name) => here.acquireAsync(name, { signal: aborting.signal })));
+  await seen(async () => (await tickets()) === names.length + 1);
+  const { held } = await here.query();
+  assert.deepEqual(
+    held.filter(({ clientId }) => clientId.startsWith('etcd-')).map(({ name }) => name),
+    ['last of many'],
+  );
+  aborting.abort();
+  for (const { value } of await waits) value?.unlock();
+});
+
 test('a user and a password; wrong ones are refused at once', options, async (t) => {
   const call = (path, body, token) => server().call(path, body, token);
   await call('auth/user/add', { name: 'root', password: 'secret' });

@@ -213,7 +213,11 @@ class EtcdKeeper {
   /** Those in other sessions who hold these names. */
   async query({ names }) {
     const session = await this.#connection.get();
-    const { responses } = await this.#transact({ success: names.map((name) => inOrder(this.#prefixOf(name))) });
+    const responses = [];
+    for (let done = 0; done < names.length; done += OPERATIONS) {
+      const some = names.slice(done, done + OPERATIONS).map((name) => inOrder(this.#prefixOf(name)));
+      responses.push(...(await this.#transact({ success: some })).responses);
+    }
     return responses.flatMap(({ response_range: { kvs = [] } }, index) => {
       const line = readLine(kvs);
       const alone = line.findIndex(({ isShared }) => !isShared);
@@ -311,6 +315,8 @@ class EtcdKeeper {
 }
 
 const isThere = ({ response_range: { kvs = [] } }) => kvs.length > 0;
+/** Of one transaction; a server takes 128, unless it is told otherwise. */
+const OPERATIONS = 100;
 /** Codes of gRPC: no answer in time, or no quorum. */
 const UNREACHED = new Set([4, 14]);
 
