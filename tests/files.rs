@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use std::{fs, thread};
 
 use others::{ASKER, NOBODY, Other, Scratch, granted, lock, name, race, units, until, wait, waits_in_kernel};
-use sablock::files::{Blocked, Directory, Hold, Mode, Part};
+use sablock::files::{Directory, FileHold, FileRole, LockMode, NotLocked};
 
 /// No test of its own: what the other processes run.
 #[test]
@@ -23,11 +23,11 @@ fn two_processes_exclude_each_other() {
     let scratch = Scratch::new("exclude");
     let (mut other, mine) = (Other::start(&scratch.0), name(&scratch.0, "a"));
     assert_eq!(other.run("lock a"), "locked");
-    assert!(mine.try_lock(Mode::Exclusive, ASKER).unwrap().is_none());
-    assert!(mine.try_lock(Mode::Shared, ASKER).unwrap().is_none());
-    assert!(name(&scratch.0, "A").try_lock(Mode::Exclusive, ASKER).unwrap().is_some());
-    let (_, outcome) = wait(&mine, Mode::Exclusive);
-    until("waits in the kernel", || waits_in_kernel(&scratch.file("a", Part::Lock)) >= 1);
+    assert!(mine.try_lock(LockMode::Exclusive, ASKER).unwrap().is_none());
+    assert!(mine.try_lock(LockMode::Shared, ASKER).unwrap().is_none());
+    assert!(name(&scratch.0, "A").try_lock(LockMode::Exclusive, ASKER).unwrap().is_some());
+    let (_, outcome) = wait(&mine, LockMode::Exclusive);
+    until("waits in the kernel", || waits_in_kernel(&scratch.file("a", FileRole::Lock)) >= 1);
     assert_eq!(other.run("release"), "released");
     let hold = granted(&outcome);
     assert!(!hold.is_abandoned());
@@ -42,16 +42,16 @@ fn those_who_share_are_in_together_and_a_writer_waits_for_all() {
     let scratch = Scratch::new("share");
     let (mut other, mine) = (Other::start(&scratch.0), name(&scratch.0, "a"));
     assert_eq!(other.run("share a"), "locked");
-    let holds = [lock(&mine, Mode::Shared), lock(&mine, Mode::Shared)];
-    let (_, outcome) = wait(&mine, Mode::Exclusive);
-    until("waits in the kernel", || waits_in_kernel(&scratch.file("a", Part::Lock)) >= 1);
+    let holds = [lock(&mine, LockMode::Shared), lock(&mine, LockMode::Shared)];
+    let (_, outcome) = wait(&mine, LockMode::Exclusive);
+    until("waits in the kernel", || waits_in_kernel(&scratch.file("a", FileRole::Lock)) >= 1);
     assert_eq!(other.run("release"), "released");
     for hold in holds {
         assert!(outcome.try_recv().is_err());
         hold.release();
     }
     granted(&outcome).release();
-    assert!(!scratch.file("a", Part::Info).metadata().unwrap().permissions().readonly());
+    assert!(!scratch.file("a", FileRole::Info).metadata().unwrap().permissions().readonly());
 }
 
 #[test]
@@ -59,19 +59,19 @@ fn a_killed_holder_is_reported_to_all_until_somebody_repairs() {
     let scratch = Scratch::new("kill");
     let (mut victim, mine) = (Other::start(&scratch.0), name(&scratch.0, "a"));
     assert_eq!(victim.run("lock a"), "locked");
-    let (_, outcome) = wait(&mine, Mode::Exclusive);
-    until("waits in the kernel", || waits_in_kernel(&scratch.file("a", Part::Lock)) >= 1);
+    let (_, outcome) = wait(&mine, LockMode::Exclusive);
+    until("waits in the kernel", || waits_in_kernel(&scratch.file("a", FileRole::Lock)) >= 1);
     victim.signal(libc::SIGKILL);
     let hold = granted(&outcome);
     assert!(hold.is_abandoned());
     hold.release();
-    let shared = lock(&mine, Mode::Shared);
+    let shared = lock(&mine, LockMode::Shared);
     assert!(shared.is_abandoned(), "those who share it are told");
     shared.release();
     let mut other = Other::start(&scratch.0);
     assert_eq!(other.run("lock a"), "abandoned", "and others still");
     assert_eq!(other.run("release"), "released");
-    let mut hold = lock(&mine, Mode::Exclusive);
+    let mut hold = lock(&mine, LockMode::Exclusive);
     hold.mark_consistent();
     hold.release();
     assert_eq!(other.run("lock a"), "locked");
@@ -81,11 +81,11 @@ fn a_killed_holder_is_reported_to_all_until_somebody_repairs() {
 fn a_holder_whose_thread_ends_is_reported_and_one_who_shares_is_not() {
     let scratch = Scratch::new("drop");
     let mine = name(&scratch.0, "a");
-    drop(lock(&mine, Mode::Shared));
-    let hold = lock(&mine, Mode::Exclusive);
+    drop(lock(&mine, LockMode::Shared));
+    let hold = lock(&mine, LockMode::Exclusive);
     assert!(!hold.is_abandoned());
     drop(hold);
-    assert!(lock(&mine, Mode::Exclusive).is_abandoned());
+    assert!(lock(&mine, LockMode::Exclusive).is_abandoned());
 }
 
 #[test]
@@ -95,21 +95,21 @@ fn a_stopped_holder_keeps_it() {
     assert_eq!(other.run("lock a"), "locked");
     other.signal(libc::SIGSTOP);
     let end = Some(Instant::now() + Duration::from_millis(400));
-    assert!(matches!(mine.wait_blocking(Mode::Exclusive, ASKER, end, &mut || true), Err(Blocked::TimedOut)));
+    assert!(matches!(mine.wait_blocking(LockMode::Exclusive, ASKER, end, &mut || true), Err(NotLocked::TimedOut)));
     other.signal(libc::SIGCONT);
     assert_eq!(other.run("release"), "released");
-    assert!(!lock(&mine, Mode::Exclusive).is_abandoned());
+    assert!(!lock(&mine, LockMode::Exclusive).is_abandoned());
 }
 
 #[test]
 fn a_process_that_is_stopped_while_it_is_next_holds_nobody_up_for_ever() {
     let scratch = Scratch::new("next");
     let (mut next, mut other, mine) = (Other::start(&scratch.0), Other::start(&scratch.0), name(&scratch.0, "a"));
-    let hold = lock(&mine, Mode::Exclusive);
+    let hold = lock(&mine, LockMode::Exclusive);
     next.begin("lock a");
-    until("waits in the kernel", || waits_in_kernel(&scratch.file("a", Part::Lock)) >= 1);
+    until("waits in the kernel", || waits_in_kernel(&scratch.file("a", FileRole::Lock)) >= 1);
     next.signal(libc::SIGSTOP);
-    until("waits no more", || waits_in_kernel(&scratch.file("a", Part::Lock)) == 0);
+    until("waits no more", || waits_in_kernel(&scratch.file("a", FileRole::Lock)) == 0);
     hold.release();
     for order in ["lock a", "share a", "lock a"] {
         assert_eq!(other.run(order), "locked");
@@ -134,13 +134,13 @@ fn one_who_was_stopped_in_line_is_passed_by_again_after_a_rest() {
 }
 
 /// A process that waits in line for the name `a`, and was stopped there; and whoever holds it.
-fn stopped_in_line(scratch: &Scratch, order: &str) -> (Other, Hold) {
+fn stopped_in_line(scratch: &Scratch, order: &str) -> (Other, FileHold) {
     let mut next = Other::start(&scratch.0);
-    let hold = lock(&name(&scratch.0, "a"), Mode::Exclusive);
+    let hold = lock(&name(&scratch.0, "a"), LockMode::Exclusive);
     next.begin(order);
-    until("waits in the kernel", || waits_in_kernel(&scratch.file("a", Part::Lock)) >= 1);
+    until("waits in the kernel", || waits_in_kernel(&scratch.file("a", FileRole::Lock)) >= 1);
     next.signal(libc::SIGSTOP);
-    until("waits no more", || waits_in_kernel(&scratch.file("a", Part::Lock)) == 0);
+    until("waits no more", || waits_in_kernel(&scratch.file("a", FileRole::Lock)) == 0);
     (next, hold)
 }
 
@@ -166,11 +166,11 @@ fn one_who_shares_waits_shared_and_lets_others_in_while_it_waits() {
     let (_next, hold) = stopped_in_line(&scratch, "lock a");
     let mut reader = Other::start(&scratch.0);
     reader.begin("share a");
-    until("waits for the lock, too", || waits_in_kernel(&scratch.file("a", Part::Lock)) >= 1);
+    until("waits for the lock, too", || waits_in_kernel(&scratch.file("a", FileRole::Lock)) >= 1);
     let locks = fs::read_to_string("/proc/locks").unwrap();
     let waits: Vec<&str> = locks.lines().filter(|line| line.contains("->") && line.contains("FLOCK")).collect();
     use std::os::unix::fs::MetadataExt;
-    let inode = format!(":{} ", fs::metadata(scratch.file("a", Part::Lock)).unwrap().ino());
+    let inode = format!(":{} ", fs::metadata(scratch.file("a", FileRole::Lock)).unwrap().ino());
     let wait = waits.iter().find(|line| line.contains(&inode)).expect("it waits");
     assert!(wait.contains("READ"), "{wait}");
     hold.release();
@@ -190,9 +190,9 @@ fn a_writer_gets_in_beside_long_overlapping_readers_and_one_who_was_stopped_in_l
     let mut longest = Duration::ZERO;
     for _ in 0..4 {
         // The readers are in.
-        until("readers", || mine.lock_if_available(Mode::Exclusive, ASKER).unwrap().is_none());
+        until("readers", || mine.lock_if_available(LockMode::Exclusive, ASKER).unwrap().is_none());
         let start = Instant::now();
-        lock(&mine, Mode::Exclusive).release();
+        lock(&mine, LockMode::Exclusive).release();
         longest = longest.max(start.elapsed());
     }
     assert!(longest < Duration::from_secs(5), "{longest:?}");
@@ -246,7 +246,7 @@ fn whoever_may_write_in_a_directory_is_never_refused_though_files_are_made_at_th
     // And what it has made is for this user.
     assert_eq!(nobody.run("lock theirs"), "locked");
     use std::os::unix::fs::MetadataExt;
-    let metadata = fs::metadata(scratch.file("theirs", Part::Lock)).unwrap();
+    let metadata = fs::metadata(scratch.file("theirs", FileRole::Lock)).unwrap();
     assert_eq!((metadata.uid(), metadata.mode() & 0o777), (NOBODY, 0o666), "whatever its umask");
 }
 
@@ -257,13 +257,13 @@ fn a_thread_does_not_wait_where_none_can_be_started_that_would_end_its_wait() {
     }
     let scratch = Scratch::new("no-threads");
     set_mode(&scratch.0, 0o1777);
-    let hold = lock(&name(&scratch.0, "a"), Mode::Exclusive);
+    let hold = lock(&name(&scratch.0, "a"), LockMode::Exclusive);
     let mut nobody = Other::start_as_nobody(&scratch.0);
     assert_eq!(nobody.run("no-threads"), "no-threads");
     nobody.begin("cannot-wait a");
     let end = Instant::now() + Duration::from_millis(300);
     while Instant::now() < end {
-        assert_eq!(waits_in_kernel(&scratch.file("a", Part::Lock)), 0, "who would end this wait?");
+        assert_eq!(waits_in_kernel(&scratch.file("a", FileRole::Lock)), 0, "who would end this wait?");
         thread::sleep(Duration::from_millis(1));
     }
     assert_eq!(nobody.said(), "cannot");
@@ -279,13 +279,13 @@ fn a_group_that_may_write_in_a_directory_shares_its_locks() {
     let scratch = Scratch::new("group");
     std::os::unix::fs::chown(&scratch.0, None, Some(NOBODY)).unwrap();
     set_mode(&scratch.0, 0o1770);
-    lock(&name(&scratch.0, "mine"), Mode::Exclusive).release();
+    lock(&name(&scratch.0, "mine"), LockMode::Exclusive).release();
     let mut nobody = Other::start_as_nobody(&scratch.0);
     assert_eq!(nobody.run("lock mine"), "locked");
     assert_eq!(nobody.run("lock theirs"), "locked");
     use std::os::unix::fs::MetadataExt;
     for name in ["mine", "theirs"] {
-        let metadata = fs::metadata(scratch.file(name, Part::Info)).unwrap();
+        let metadata = fs::metadata(scratch.file(name, FileRole::Info)).unwrap();
         assert_eq!((metadata.gid(), metadata.mode() & 0o777), (NOBODY, 0o660), "{name}");
     }
 }
@@ -297,11 +297,11 @@ fn who_may_only_read_a_directory_locks_nothing_there() {
     }
     let scratch = Scratch::new("reader");
     set_mode(&scratch.0, 0o755);
-    lock(&name(&scratch.0, "mine"), Mode::Exclusive).release();
+    lock(&name(&scratch.0, "mine"), LockMode::Exclusive).release();
     let mut nobody = Other::start_as_nobody(&scratch.0);
     assert_eq!(nobody.run("refused mine"), "refused");
     assert_eq!(nobody.run("refused theirs"), "refused");
-    let directory = scratch.file("mine", Part::Lock);
+    let directory = scratch.file("mine", FileRole::Lock);
     use std::os::unix::fs::PermissionsExt;
     assert_eq!(fs::metadata(directory).unwrap().permissions().mode() & 0o077, 0, "not even to lock it by hand");
 }
@@ -311,17 +311,17 @@ fn what_could_not_be_written_is_no_process_that_ended() {
     use sablock::files::Past;
     let scratch = Scratch::new("full");
     let mut other = Other::start(&scratch.0);
-    lock(&name(&scratch.0, "old"), Mode::Exclusive).release();
+    lock(&name(&scratch.0, "old"), LockMode::Exclusive).release();
     assert_eq!(other.run("lock held"), "locked");
     assert_eq!(other.run("full 0"), "full");
     // Nobody's code has run with it.
     for refused in ["new", "old"] {
         assert_eq!(other.run(&format!("fails {refused}")), "failed");
-        assert_eq!(lock(&name(&scratch.0, refused), Mode::Exclusive).past(), Past::Clean, "{refused}");
+        assert_eq!(lock(&name(&scratch.0, refused), LockMode::Exclusive).past(), Past::Clean, "{refused}");
     }
     // Its code has, and has ended well, which it cannot say: in doubt, the lock is marked.
     assert_eq!(other.run("release"), "released");
-    assert_eq!(lock(&name(&scratch.0, "held"), Mode::Exclusive).past(), Past::Abandoned);
+    assert_eq!(lock(&name(&scratch.0, "held"), LockMode::Exclusive).past(), Past::Abandoned);
 }
 
 #[test]
@@ -330,12 +330,12 @@ fn a_wait_that_is_withdrawn_is_nobody() {
     let (mut other, mut third) = (Other::start(&scratch.0), Other::start(&scratch.0));
     let mine = name(&scratch.0, "a");
     assert_eq!(other.run("share a"), "locked");
-    let (waiting, _outcome) = wait(&mine, Mode::Exclusive);
-    until("waits in the kernel", || waits_in_kernel(&scratch.file("a", Part::Lock)) >= 1);
+    let (waiting, _outcome) = wait(&mine, LockMode::Exclusive);
+    until("waits in the kernel", || waits_in_kernel(&scratch.file("a", FileRole::Lock)) >= 1);
     assert_eq!(third.run("available-shared a"), "taken");
     assert!(waiting.withdraw(None));
     assert_eq!(third.run("available-shared a"), "locked");
-    until("waits no more in the kernel", || waits_in_kernel(&scratch.file("a", Part::Lock)) == 0);
+    until("waits no more in the kernel", || waits_in_kernel(&scratch.file("a", FileRole::Lock)) == 0);
 }
 
 #[test]
@@ -346,11 +346,11 @@ fn withdrawn_waits_leave_their_threads_to_others() {
     for index in 0..=MANY {
         assert_eq!(other.run(&format!("lock {index}")), "locked");
     }
-    let in_kernel = |index: usize| waits_in_kernel(&scratch.file(&index.to_string(), Part::Lock));
+    let in_kernel = |index: usize| waits_in_kernel(&scratch.file(&index.to_string(), FileRole::Lock));
     let mut waits: Vec<_> =
-        (0..MANY).map(|index| wait(&name(&scratch.0, &index.to_string()), Mode::Exclusive)).collect();
+        (0..MANY).map(|index| wait(&name(&scratch.0, &index.to_string()), LockMode::Exclusive)).collect();
     until("as many as there may be", || (0..MANY).map(in_kernel).sum::<usize>() > 50);
-    let (_waiting, outcome) = wait(&name(&scratch.0, &MANY.to_string()), Mode::Exclusive);
+    let (_waiting, outcome) = wait(&name(&scratch.0, &MANY.to_string()), LockMode::Exclusive);
     waits.drain(..).for_each(|(waiting, _outcome)| assert!(waiting.withdraw(None)));
     until("it waits in the kernel, since there is a thread for it now", || in_kernel(MANY) == 1);
     until("nobody else does", || (0..MANY).map(in_kernel).sum::<usize>() == 0);
@@ -367,7 +367,7 @@ fn a_writer_is_not_overtaken_by_overlapping_readers_for_ever() {
     }
     let mine = name(&scratch.0, "a");
     for _ in 0..10 {
-        lock(&mine, Mode::Exclusive).release();
+        lock(&mine, LockMode::Exclusive).release();
     }
 }
 
@@ -376,20 +376,20 @@ fn a_wait_that_is_withdrawn_leaves_nothing() {
     let scratch = Scratch::new("withdraw");
     let (mut other, mine) = (Other::start(&scratch.0), name(&scratch.0, "a"));
     assert_eq!(other.run("share a"), "locked");
-    let (waiting, outcome) = wait(&mine, Mode::Exclusive);
-    until("waits in the kernel", || waits_in_kernel(&scratch.file("a", Part::Lock)) >= 1);
+    let (waiting, outcome) = wait(&mine, LockMode::Exclusive);
+    until("waits in the kernel", || waits_in_kernel(&scratch.file("a", FileRole::Lock)) >= 1);
     assert!(waiting.withdraw(None));
     assert!(!waiting.withdraw(None));
     // Nobody who shares is kept out.
     let mut third = Other::start(&scratch.0);
     assert_eq!(third.run("share a"), "locked");
-    let (_, second) = wait(&mine, Mode::Exclusive);
+    let (_, second) = wait(&mine, LockMode::Exclusive);
     assert_eq!(third.run("release"), "released");
     assert_eq!(other.run("release"), "released");
     granted(&second).release();
     assert!(outcome.try_recv().is_err());
     drop((waiting, second, mine));
-    until("no thread waits in the kernel", || waits_in_kernel(&scratch.file("a", Part::Lock)) == 0);
+    until("no thread waits in the kernel", || waits_in_kernel(&scratch.file("a", FileRole::Lock)) == 0);
     assert_eq!(third.run("try a"), "locked");
 }
 
@@ -402,7 +402,7 @@ fn more_names_than_there_may_be_threads_are_all_served() {
     for index in 0..MANY {
         assert_eq!(other.run(&format!("lock {index}")), "locked");
     }
-    let waits: Vec<_> = names.iter().map(|name| wait(name, Mode::Exclusive)).collect();
+    let waits: Vec<_> = names.iter().map(|name| wait(name, LockMode::Exclusive)).collect();
     let threads = || fs::read_dir("/proc/self/task").unwrap().count();
     assert!(threads() < MANY + 8, "{} threads", threads());
     assert_eq!(other.run("release"), "released");
@@ -414,38 +414,38 @@ fn more_names_than_there_may_be_threads_are_all_served() {
 #[test]
 fn whatever_stands_in_the_record_is_no_crash_and_counts_as_abandoned() {
     let scratch = Scratch::new("foreign");
-    let (mine, info) = (name(&scratch.0, "a"), scratch.file("a", Part::Info));
-    lock(&mine, Mode::Exclusive).release();
+    let (mine, info) = (name(&scratch.0, "a"), scratch.file("a", FileRole::Info));
+    lock(&mine, LockMode::Exclusive).release();
     let whole = fs::read(&info).unwrap();
     let long = vec![b'x'; 100_000];
     for content in [&b""[..], b"x", &whole[..whole.len() - 1], &long] {
         fs::write(&info, content).unwrap();
-        let mut hold = lock(&mine, Mode::Exclusive);
+        let mut hold = lock(&mine, LockMode::Exclusive);
         assert!(hold.is_abandoned());
         hold.mark_consistent();
         hold.release();
         assert_eq!(fs::metadata(&info).unwrap().len(), whole.len() as u64);
-        let hold = lock(&mine, Mode::Exclusive);
+        let hold = lock(&mine, LockMode::Exclusive);
         assert!(!hold.is_abandoned());
         hold.release();
     }
     // While it is held: the holder writes it again.
-    let hold = lock(&mine, Mode::Exclusive);
+    let hold = lock(&mine, LockMode::Exclusive);
     fs::write(&info, "").unwrap();
     hold.release();
-    assert!(!lock(&mine, Mode::Exclusive).is_abandoned());
+    assert!(!lock(&mine, LockMode::Exclusive).is_abandoned());
 }
 
 #[test]
 fn a_holder_whose_file_was_removed_learns_of_it_and_leaves_the_record_alone() {
     let scratch = Scratch::new("removed");
     let (mut other, mine) = (Other::start(&scratch.0), name(&scratch.0, "a"));
-    let hold = lock(&mine, Mode::Exclusive);
-    fs::remove_file(scratch.file("a", Part::Lock)).unwrap();
+    let hold = lock(&mine, LockMode::Exclusive);
+    fs::remove_file(scratch.file("a", FileRole::Lock)).unwrap();
     assert_eq!(other.run("lock a"), "abandoned");
     assert!(hold.release().is_removed);
     other.signal(libc::SIGKILL);
-    assert!(lock(&mine, Mode::Exclusive).is_abandoned());
+    assert!(lock(&mine, LockMode::Exclusive).is_abandoned());
 }
 
 #[test]
@@ -453,9 +453,9 @@ fn a_directory_that_was_removed_is_made_again() {
     let scratch = Scratch::new("gone");
     let directory = scratch.0.join("locks");
     let mine = name(&directory, "a");
-    lock(&mine, Mode::Exclusive).release();
+    lock(&mine, LockMode::Exclusive).release();
     fs::remove_dir_all(&directory).unwrap();
-    let released = lock(&mine, Mode::Exclusive).release();
+    let released = lock(&mine, LockMode::Exclusive).release();
     assert!(!released.is_removed && directory.is_dir());
 }
 
@@ -467,8 +467,8 @@ fn records_tell_who_holds_and_forget_who_was_killed() {
     let mut other = Other::start(&scratch.0);
     assert_eq!(other.run("lock a"), "locked");
     assert_eq!(other.run("share b"), "locked");
-    fs::write(scratch.file("c", Part::Info), "foreign").unwrap();
-    fs::File::create(scratch.file("d", Part::Info)).unwrap().set_len(16 << 20).unwrap();
+    fs::write(scratch.file("c", FileRole::Info), "foreign").unwrap();
+    fs::File::create(scratch.file("d", FileRole::Info)).unwrap().set_len(16 << 20).unwrap();
     let holders = directory.holders().unwrap();
     assert_eq!(holders.len(), 1);
     assert_eq!((holders[0].0.as_slice(), holders[0].1.process), (&*units("a"), other.child.id()));
@@ -483,11 +483,11 @@ fn a_blocked_wait_ends_when_its_thread_is_to_end() {
     let (mut other, mine) = (Other::start(&scratch.0), name(&scratch.0, "a"));
     assert_eq!(other.run("lock a"), "locked");
     let mut pauses = 0;
-    let ended = mine.wait_blocking(Mode::Exclusive, ASKER, None, &mut || {
+    let ended = mine.wait_blocking(LockMode::Exclusive, ASKER, None, &mut || {
         pauses += 1;
         pauses < 3
     });
-    assert!(matches!(ended, Err(Blocked::Interrupted)));
+    assert!(matches!(ended, Err(NotLocked::Interrupted)));
     assert_eq!(other.run("release"), "released");
     assert_eq!(other.run("lock a"), "locked");
 }

@@ -9,7 +9,7 @@ use std::thread;
 
 use common::PROMPT;
 use sablock::agents::AgentId;
-use sablock::clients::{ClientLoop, Clients, Name, NameView, Names, Ticket};
+use sablock::clients::{ClientLoop, Clients, Name, NameView, Names, RequestHandle};
 use sablock::engine::{Failure, Limit, Mode, Outcome, Reply, Request};
 use sablock::primitives::named::NAMED;
 
@@ -44,7 +44,7 @@ fn name(text: &str) -> Name {
     Name::new(0, &text.encode_utf16().collect::<Vec<_>>())
 }
 
-fn ask(waits: &mut ClientLoop<'_>, text: &str, mode: Mode, limit: Limit) -> (Ticket, Reply) {
+fn ask(waits: &mut ClientLoop<'_>, text: &str, mode: Mode, limit: Limit) -> (RequestHandle, Reply) {
     waits.request_name(name(text), mode, limit).unwrap()
 }
 

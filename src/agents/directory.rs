@@ -22,10 +22,10 @@ pub enum Standing {
 /// thread lives.
 pub struct Agents {
     first: AgentId,
-    state: RwLock<State>,
+    state: RwLock<Population>,
 }
 
-struct State {
+struct Population {
     living: FxHashMap<AgentId, Arc<Agent>>,
     /// The thread of each id ever given out, in order: four bytes for each thread of the process's life.
     threads: Vec<ThreadId>,
@@ -35,7 +35,7 @@ impl Agents {
     /// Without any agent; the first id will be `first`.
     pub fn new(first: AgentId) -> Self {
         assert!(first > 1 << 16 && first < LARGEST_ID, "ids start between 2^16 and 2^26");
-        Self { first, state: RwLock::new(State { living: FxHashMap::default(), threads: Vec::new() }) }
+        Self { first, state: RwLock::new(Population { living: FxHashMap::default(), threads: Vec::new() }) }
     }
 
     /// A new agent, alone on its thread. `None` when all ids were used, after fifty million threads at least.

@@ -10,7 +10,7 @@
 //! of eras from the youngest of those to now, alone. Nobody else needs to know of any guard: to lock and to unlock
 //! costs nothing while no hold is away.
 //!
-//! [`Holds`] knows neither words nor waits.
+//! [`LentHolds`] knows neither words nor waits.
 
 use std::collections::BTreeMap;
 
@@ -49,7 +49,7 @@ impl Range {
 
 /// The ranges of one word, by their last era.
 #[derive(Default)]
-struct Word {
+struct WordRanges {
     ranges: BTreeMap<Era, Range>,
     /// The range of the guard that was away and holds the word now. There is one at most.
     here: Option<Era>,
@@ -57,7 +57,7 @@ struct Word {
     counting: usize,
 }
 
-impl Word {
+impl WordRanges {
     fn range_of(&self, era: Era) -> Option<Era> {
         let (last, range) = self.ranges.range(era..).next()?;
         (range.after < era).then_some(*last)
@@ -92,9 +92,9 @@ impl Word {
 
 /// The holds of one thread's guards that are not where their guards are. Keyed by the address of the word.
 #[derive(Default)]
-pub struct Holds(FxHashMap<usize, Word>);
+pub struct LentHolds(FxHashMap<usize, WordRanges>);
 
-impl Holds {
+impl LentHolds {
     /// Whether every hold is with its guard.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -158,7 +158,7 @@ impl Holds {
         });
     }
 
-    fn change(&mut self, address: usize, act: impl FnOnce(&mut Word)) {
+    fn change(&mut self, address: usize, act: impl FnOnce(&mut WordRanges)) {
         let Some(word) = self.0.get_mut(&address) else { return };
         act(word);
         if word.counting == 0 {
@@ -178,13 +178,13 @@ mod tests {
 
     const WORD: usize = 8;
 
-    fn whereabouts(holds: &Holds, era: Era) -> Whereabouts {
+    fn whereabouts(holds: &LentHolds, era: Era) -> Whereabouts {
         holds.find(WORD, era).0
     }
 
     #[test]
     fn a_guard_is_away_while_its_own_hold_is() {
-        let mut holds = Holds::default();
+        let mut holds = LentHolds::default();
         let first = holds.depart(WORD, 1);
         assert_eq!((whereabouts(&holds, 1), whereabouts(&holds, 2)), (Away, Here));
         let second = holds.depart(WORD, 2);
@@ -197,7 +197,7 @@ mod tests {
 
     #[test]
     fn a_guard_that_has_been_back_goes_away_under_its_old_number() {
-        let mut holds = Holds::default();
+        let mut holds = LentHolds::default();
         let first = holds.depart(WORD, 1);
         holds.depart(WORD, 2);
         holds.arrive(WORD, first);
@@ -207,7 +207,7 @@ mod tests {
 
     #[test]
     fn the_guard_after_one_that_was_freed_is_told_from_it() {
-        let mut holds = Holds::default();
+        let mut holds = LentHolds::default();
         let first = holds.depart(WORD, 1);
         holds.depart(WORD, 2);
         holds.arrive(WORD, first);
@@ -220,7 +220,7 @@ mod tests {
 
     #[test]
     fn a_lost_hold_does_not_come_back_until_its_guard_is_ended() {
-        let mut holds = Holds::default();
+        let mut holds = LentHolds::default();
         let number = holds.depart(WORD, 5);
         holds.lose(WORD, number);
         assert_eq!((whereabouts(&holds, 5), whereabouts(&holds, 6)), (Lost, Here));
@@ -232,7 +232,7 @@ mod tests {
 
     #[test]
     fn a_watched_guard_is_known_until_it_is_spent() {
-        let mut holds = Holds::default();
+        let mut holds = LentHolds::default();
         let number = holds.watch(WORD, 1);
         assert!(holds.is_here(WORD, number));
         assert_eq!((holds.depart(WORD, 2), holds.is_here(WORD, number)), (number, false));
@@ -259,7 +259,7 @@ mod tests {
             (seed >> 33) as usize % below
         };
         for _ in 0..2000 {
-            let (mut holds, mut guards, mut era) = (Holds::default(), Vec::<Guard>::new(), 1);
+            let (mut holds, mut guards, mut era) = (LentHolds::default(), Vec::<Guard>::new(), 1);
             for _ in 0..60 {
                 let current = guards.iter().position(|guard| guard.number.is_none() && !guard.lost);
                 let missing: Vec<usize> = (0..guards.len()).filter(|index| guards[*index].number.is_some()).collect();

@@ -22,7 +22,7 @@ pub use lock_set::{LockSet, PartWait};
 pub use name_views::{NameHold, NameView, QueuedName};
 pub use names::{Name, Names};
 use requests::NamedRequests;
-pub use requests::Ticket;
+pub use requests::RequestHandle;
 
 /// An event loop with its part of all clients.
 pub type ClientLoop<'e> = EventLoop<'e, Clients<'e>>;

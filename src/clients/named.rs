@@ -1,7 +1,7 @@
 //! Locks by name, as one thread asks for them: each request has a number, by which the thread's JS knows it.
 
 use super::names::Name;
-use super::requests::Ticket;
+use super::requests::RequestHandle;
 use super::{ClientLoop, Whose};
 use crate::agents::{AgentId, Notice, WaitId};
 use crate::engine::{Change, Corrupt, Holder, Limit, Mode, Outcome, Primitive, Reply, ReplyError, Request};
@@ -9,17 +9,17 @@ use crate::primitives::named::{self, NAMED};
 
 impl ClientLoop<'_> {
     /// Makes a request for a name, of which nobody else knows yet.
-    pub fn make_request(&mut self, name: Name, mode: Mode) -> Ticket {
+    pub fn make_request(&mut self, name: Name, mode: Mode) -> RequestHandle {
         self.clients.names.make(name, mode)
     }
 
     /// The request of a number; `None` once it is over.
-    pub fn request(&self, number: u32) -> Option<Ticket> {
+    pub fn request(&self, number: u32) -> Option<RequestHandle> {
         self.clients.names.get(number)
     }
 
     /// A request is over: nobody is queued for it, and it holds nothing.
-    pub fn forget_request(&mut self, ticket: Ticket) {
+    pub fn forget_request(&mut self, ticket: RequestHandle) {
         self.clients.names.forget(ticket.number);
     }
 
@@ -29,7 +29,7 @@ impl ClientLoop<'_> {
     }
 
     /// Asks for a name. Later the request is known by the ticket's number; one that is refused at once is over.
-    pub fn request_name(&mut self, name: Name, mode: Mode, limit: Limit) -> Result<(Ticket, Reply), ReplyError> {
+    pub fn request_name(&mut self, name: Name, mode: Mode, limit: Limit) -> Result<(RequestHandle, Reply), ReplyError> {
         let ticket = self.make_request(name, mode);
         let reply = self.wait(&NAMED, ticket.place, Request::Hold(ticket.hold), limit);
         match reply {
@@ -41,7 +41,7 @@ impl ClientLoop<'_> {
     }
 
     /// Takes a name from all who hold it. With the ended agent that is to be reported.
-    pub fn steal_name(&mut self, name: Name) -> Result<(Ticket, Option<AgentId>), Corrupt> {
+    pub fn steal_name(&mut self, name: Name) -> Result<(RequestHandle, Option<AgentId>), Corrupt> {
         let ticket = self.make_request(name, Mode::Exclusive);
         let mut section = self.engine().open(&NAMED, ticket.place)?;
         for Holder { agent, hold, .. } in section.evict() {
@@ -55,7 +55,7 @@ impl ClientLoop<'_> {
     }
 
     /// What a request holds does not suffice yet, or, `is_in`, does from now on.
-    pub fn note_in(&self, ticket: Ticket, is_in: bool) {
+    pub fn note_in(&self, ticket: RequestHandle, is_in: bool) {
         self.engine().note_in(ticket.place, self.agent().id, ticket.hold, is_in);
     }
 
@@ -82,7 +82,7 @@ impl ClientLoop<'_> {
 
     /// Takes the mark off a name. False if the request does not hold it alone.
     pub fn mark_name_consistent(&self, number: u32) -> Result<bool, Corrupt> {
-        let Some(Ticket { place, hold, .. }) = self.request(number) else { return Ok(false) };
+        let Some(RequestHandle { place, hold, .. }) = self.request(number) else { return Ok(false) };
         let mut section = self.engine().open(&NAMED, place)?;
         let is_marked = hold.mode == Mode::Exclusive
             && section.is_holder(self.agent().id, hold)

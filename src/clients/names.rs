@@ -22,9 +22,9 @@ use crate::sync::{AtomicU32, Mutex, MutexGuard, Ordering};
 const TABLES: usize = 16;
 
 /// A name in UTF-16, after the number of the space that it belongs to. Most are short.
-pub struct Name(Key);
+pub struct Name(Units);
 
-type Key = SmallVec<[u16; 16]>;
+type Units = SmallVec<[u16; 16]>;
 
 /// How many units the number of the space takes.
 const PREFIX: usize = 2;
@@ -32,7 +32,7 @@ const PREFIX: usize = 2;
 impl Name {
     /// The name of these units, in the space of this number.
     pub fn new(space: u32, name: &[u16]) -> Self {
-        let mut key = Key::with_capacity(PREFIX + name.len());
+        let mut key = Units::with_capacity(PREFIX + name.len());
         key.push((space >> 16) as u16);
         key.push(space as u16);
         key.extend_from_slice(name);
@@ -45,7 +45,7 @@ pub(super) struct Entry {
     words: [AtomicU32; 2],
     serial: usize,
     hash: u64,
-    key: Key,
+    key: Units,
 }
 
 impl Entry {

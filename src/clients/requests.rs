@@ -30,7 +30,7 @@ pub(super) struct NamedRequests<'e> {
 
 /// A request for a name, as its thread has it.
 #[derive(Clone, Copy)]
-pub struct Ticket {
+pub struct RequestHandle {
     /// By which the thread knows it.
     pub number: u32,
     /// Of the name.
@@ -45,19 +45,19 @@ impl<'e> NamedRequests<'e> {
     }
 
     /// A request for a name, of which nobody else knows yet.
-    pub(super) fn make(&mut self, name: Name, mode: Mode) -> Ticket {
+    pub(super) fn make(&mut self, name: Name, mode: Mode) -> RequestHandle {
         let entry = self.names.enter(name);
         let place = entry.place();
         self.generation = self.generation.wrapping_add(1);
         let generation = self.generation;
         let number = self.all.insert(NamedRequest { entry, generation, mode });
-        Ticket { number, place, hold: Hold::listed(mode, number, generation) }
+        RequestHandle { number, place, hold: Hold::listed(mode, number, generation) }
     }
 
     /// The request of a number; `None` once it is over.
-    pub(super) fn get(&self, number: u32) -> Option<Ticket> {
+    pub(super) fn get(&self, number: u32) -> Option<RequestHandle> {
         let NamedRequest { entry, generation, mode } = self.all.get(number)?;
-        Some(Ticket { number, place: entry.place(), hold: Hold::listed(*mode, number, *generation) })
+        Some(RequestHandle { number, place: entry.place(), hold: Hold::listed(*mode, number, *generation) })
     }
 
     /// A request is over: nobody is queued for it, and it holds nothing.
@@ -90,7 +90,8 @@ impl<'e> NamedRequests<'e> {
     pub(super) fn next_stolen(&mut self) -> Option<u32> {
         while let Some(WaitId { token: number, serial }) = self.stolen.pop_front() {
             // Its code may have found out by itself, and the number be another's by now.
-            let is_it = |request: &Ticket| u64::from(request.hold.count) == serial || fault!(StolenNumberIsAnyRequest);
+            let is_it =
+                |request: &RequestHandle| u64::from(request.hold.count) == serial || fault!(StolenNumberIsAnyRequest);
             if self.get(number).filter(is_it).is_some() {
                 self.forget(number);
                 return Some(number);

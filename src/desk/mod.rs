@@ -1,12 +1,12 @@
 //! The desk: what threads ask of a lock worker, which keeps locks in a store outside of this machine, and what it answers.
 //!
-//! An [`Ask`] is one request, from its call to its end: asked, then granted, refused or failed; then released, or lost. Whoever
+//! An [`Inquiry`] is one request, from its call to its end: asked, then granted, refused or failed; then released, or lost. Whoever
 //! asks waits for it natively or is woken as an event loop; the lock worker takes [`Task`]s in the order in which they came. All
-//! that must not depend on the lock worker's JS is here: what becomes of asks when their thread or the lock worker ends, and the
+//! that must not depend on the lock worker's JS is here: what becomes of inquiries when their thread or the lock worker ends, and the
 //! moment from which a [`Lease`] may be another's. Knows neither JS nor stores nor the engine.
 
-mod ask;
 mod clock;
+mod inquiry;
 mod lease;
 
 use std::collections::VecDeque;
@@ -15,14 +15,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustc_hash::FxHashMap;
 
-pub use ask::{Answer, Ask, Blocked, Inbox, Question};
 pub use clock::now;
+pub use inquiry::{Answer, Inbox, Inquiry, Question, Unanswered};
 pub use lease::{Lease, Loss};
 
 /// What the lock worker has to do.
 pub enum Task {
     /// To see to a request.
-    Ask(Arc<Ask>),
+    Ask(Arc<Inquiry>),
     /// Nobody waits for it any more. If it was granted meanwhile, a release follows.
     Cancel(u32),
     /// To release what was granted; whether its holder's thread ended inside.
@@ -34,13 +34,13 @@ pub type Waker = Box<dyn Fn() + Send + Sync>;
 
 /// The desk of one lock worker.
 #[derive(Default)]
-pub struct Desk(Mutex<Contents>);
+pub struct Desk(Mutex<DeskContents>);
 
 #[derive(Default)]
-struct Contents {
+struct DeskContents {
     tasks: VecDeque<Task>,
     /// Those that are neither over nor refused.
-    asks: FxHashMap<u32, Arc<Ask>>,
+    inquiries: FxHashMap<u32, Arc<Inquiry>>,
     waker: Option<Waker>,
     /// Why it has ended, for messages.
     ended: Option<String>,
@@ -53,7 +53,7 @@ fn next_number() -> u32 {
 }
 
 impl Desk {
-    fn lock(&self) -> MutexGuard<'_, Contents> {
+    fn lock(&self) -> MutexGuard<'_, DeskContents> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -73,7 +73,7 @@ impl Desk {
         self.lock().ended.is_some()
     }
 
-    fn push(contents: &mut Contents, task: Task) {
+    fn push(contents: &mut DeskContents, task: Task) {
         if contents.ended.is_some() {
             return;
         }
@@ -87,16 +87,16 @@ impl Desk {
     }
 
     /// Takes in a request, whose end `inbox` is told if nobody blocks for it.
-    pub fn ask(&self, question: Question, inbox: &Arc<Inbox>) -> Arc<Ask> {
-        let ask = Arc::new(Ask::new(next_number(), question, Arc::clone(inbox)));
+    pub fn ask(&self, question: Question, inbox: &Arc<Inbox>) -> Arc<Inquiry> {
+        let inquiry = Arc::new(Inquiry::new(next_number(), question, Arc::clone(inbox)));
         let mut contents = self.lock();
         if let Some(reason) = &contents.ended {
-            ask.answer(Answer::Failed(reason.clone()));
+            inquiry.answer(Answer::Failed(reason.clone()));
         } else {
-            contents.asks.insert(ask.number, Arc::clone(&ask));
-            Self::push(&mut contents, Task::Ask(Arc::clone(&ask)));
+            contents.inquiries.insert(inquiry.number, Arc::clone(&inquiry));
+            Self::push(&mut contents, Task::Ask(Arc::clone(&inquiry)));
         }
-        ask
+        inquiry
     }
 
     /// The next task; `None` if there is nothing to do.
@@ -107,39 +107,40 @@ impl Desk {
     /// How a request ends, or with what it is granted. False if nobody wants it any more: what was granted has to be released.
     pub fn answer(&self, number: u32, answer: Answer) -> bool {
         let mut contents = self.lock();
-        let Some(ask) = contents.asks.get(&number).cloned() else { return false };
+        let Some(inquiry) = contents.inquiries.get(&number).cloned() else { return false };
         if !matches!(answer, Answer::Granted { .. }) {
-            contents.asks.remove(&number);
+            contents.inquiries.remove(&number);
         }
         drop(contents);
-        ask.answer(answer)
+        inquiry.answer(answer)
     }
 
     /// Whoever asked does not want it any more; false if it knows of its end already.
-    pub fn cancel(&self, ask: &Ask) -> bool {
-        let Some(was_granted) = ask.cancel() else { return false };
+    pub fn cancel(&self, inquiry: &Inquiry) -> bool {
+        let Some(was_granted) = inquiry.cancel() else { return false };
         let mut contents = self.lock();
-        contents.asks.remove(&ask.number);
-        let task = if was_granted { Task::Release(ask.number, false) } else { Task::Cancel(ask.number) };
+        contents.inquiries.remove(&inquiry.number);
+        let task = if was_granted { Task::Release(inquiry.number, false) } else { Task::Cancel(inquiry.number) };
         Self::push(&mut contents, task);
         true
     }
 
     /// Its holder does not need it any more. Returns how it was lost before, if it was.
-    pub fn release(&self, ask: &Ask, is_abandoned: bool) -> Option<Loss> {
-        let lost = ask.release();
+    pub fn release(&self, inquiry: &Inquiry, is_abandoned: bool) -> Option<Loss> {
+        let lost = inquiry.release();
         let mut contents = self.lock();
-        contents.asks.remove(&ask.number);
+        contents.inquiries.remove(&inquiry.number);
         // The store may have it still.
-        Self::push(&mut contents, Task::Release(ask.number, is_abandoned));
+        Self::push(&mut contents, Task::Release(inquiry.number, is_abandoned));
         lost
     }
 
     /// A lease is over: whoever holds by it is told.
     pub fn end_lease(&self, lease: &Arc<Lease>, loss: Loss) {
         lease.end(loss);
-        let holders: Vec<Arc<Ask>> = self.lock().asks.values().filter(|ask| ask.is_held_by(lease)).cloned().collect();
-        holders.iter().for_each(|ask| ask.tell_lost());
+        let holders: Vec<Arc<Inquiry>> =
+            self.lock().inquiries.values().filter(|inquiry| inquiry.is_held_by(lease)).cloned().collect();
+        holders.iter().for_each(|inquiry| inquiry.tell_lost());
     }
 
     /// The lock worker has ended, or never began: what waits fails with `reason`, what is held is lost.
@@ -151,11 +152,11 @@ impl Desk {
         contents.ended = Some(reason.to_owned());
         contents.waker = None;
         contents.tasks.clear();
-        let asks = std::mem::take(&mut contents.asks);
+        let inquiries = std::mem::take(&mut contents.inquiries);
         drop(contents);
-        for ask in asks.values() {
-            ask.answer(Answer::Failed(reason.to_owned()));
-            ask.lose(Loss::Worker);
+        for inquiry in inquiries.values() {
+            inquiry.answer(Answer::Failed(reason.to_owned()));
+            inquiry.lose(Loss::Worker);
         }
     }
 }
@@ -183,41 +184,41 @@ mod tests {
     #[test]
     fn what_was_granted_to_nobody_has_to_be_released() {
         let (desk, inbox) = desk();
-        let ask = desk.ask(question(0), &inbox);
+        let inquiry = desk.ask(question(0), &inbox);
         assert!(matches!(desk.next(), Some(Task::Ask(_))));
-        assert!(desk.cancel(&ask));
-        assert!(matches!(desk.next(), Some(Task::Cancel(number)) if number == ask.number));
-        assert!(!desk.answer(ask.number, granted(&Lease::endless())));
+        assert!(desk.cancel(&inquiry));
+        assert!(matches!(desk.next(), Some(Task::Cancel(number)) if number == inquiry.number));
+        assert!(!desk.answer(inquiry.number, granted(&Lease::endless())));
         assert!(inbox.next().is_none());
     }
 
     #[test]
     fn a_grant_that_nobody_has_looked_at_can_be_cancelled_and_is_released() {
         let (desk, inbox) = desk();
-        let ask = desk.ask(question(0), &inbox);
+        let inquiry = desk.ask(question(0), &inbox);
         desk.next();
-        assert!(desk.answer(ask.number, granted(&Lease::endless())));
-        assert!(desk.cancel(&ask));
-        assert!(matches!(desk.next(), Some(Task::Release(number, false)) if number == ask.number));
-        assert!(inbox.next().is_none_or(|number| number == ask.number));
-        assert!(ask.take().is_none());
+        assert!(desk.answer(inquiry.number, granted(&Lease::endless())));
+        assert!(desk.cancel(&inquiry));
+        assert!(matches!(desk.next(), Some(Task::Release(number, false)) if number == inquiry.number));
+        assert!(inbox.next().is_none_or(|number| number == inquiry.number));
+        assert!(inquiry.take().is_none());
     }
 
     #[test]
     fn a_lease_that_is_over_is_seen_by_whoever_looks_though_nobody_tells() {
         let (desk, inbox) = desk();
-        let ask = desk.ask(question(0), &inbox);
+        let inquiry = desk.ask(question(0), &inbox);
         let lease = Lease::endless();
-        desk.answer(ask.number, granted(&lease));
-        assert_eq!(ask.take(), Some(Answer::Granted { fence: 7, lease: Arc::clone(&lease), text: String::new() }));
-        assert_eq!(ask.lost(), None);
+        desk.answer(inquiry.number, granted(&lease));
+        assert_eq!(inquiry.take(), Some(Answer::Granted { fence: 7, lease: Arc::clone(&lease), text: String::new() }));
+        assert_eq!(inquiry.lost(), None);
         lease.set_end(now() + 3_600_000.0);
-        assert_eq!(ask.lost(), None);
+        assert_eq!(inquiry.lost(), None);
         lease.set_end(now() - 1.0);
-        assert_eq!(ask.lost(), Some(Loss::Unreachable));
+        assert_eq!(inquiry.lost(), Some(Loss::Unreachable));
         lease.set_end(now() + 3_600_000.0);
-        assert_eq!(ask.lost(), Some(Loss::Unreachable), "what was lost stays lost");
-        assert_eq!(desk.release(&ask, false), Some(Loss::Unreachable));
+        assert_eq!(inquiry.lost(), Some(Loss::Unreachable), "what was lost stays lost");
+        assert_eq!(desk.release(&inquiry, false), Some(Loss::Unreachable));
     }
 
     #[test]
@@ -241,10 +242,10 @@ mod tests {
     #[test]
     fn a_blocked_wait_ends_with_its_time_or_its_thread() {
         let (desk, inbox) = desk();
-        let ask = desk.ask(question(0), &inbox);
+        let inquiry = desk.ask(question(0), &inbox);
         let deadline = Instant::now() + Duration::from_millis(30);
-        assert!(matches!(ask.wait(Some(deadline), &mut || true), Err(Blocked::TimedOut)));
+        assert!(matches!(inquiry.wait(Some(deadline), &mut || true), Err(Unanswered::TimedOut)));
         assert!(Instant::now() >= deadline);
-        assert!(matches!(ask.wait(None, &mut || false), Err(Blocked::Interrupted)));
+        assert!(matches!(inquiry.wait(None, &mut || false), Err(Unanswered::Interrupted)));
     }
 }

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use rustc_hash::FxHashMap;
 
-use super::names::{LockId, NodeId, Place};
-use super::waits::Wait;
+use super::names::{LockId, NodeId, ThreadSite};
+use super::waits::TrackedWait;
 
 /// How many waits, and their time.
 #[derive(Clone, Copy, Default, PartialEq, Debug)]
@@ -33,7 +33,7 @@ impl Delay {
 #[derive(Clone, Copy, Debug)]
 pub struct Unlock {
     /// Whose.
-    pub place: Place,
+    pub place: ThreadSite,
     /// When.
     pub at: Instant,
 }
@@ -48,14 +48,14 @@ pub struct Contended {
     /// The longest.
     pub longest: Duration,
     /// By who waited, and where.
-    pub waiters: FxHashMap<Place, Delay>,
+    pub waiters: FxHashMap<ThreadSite, Delay>,
     /// By whose unlock ended the wait.
-    pub unlockers: FxHashMap<Place, Delay>,
+    pub unlockers: FxHashMap<ThreadSite, Delay>,
 }
 
 impl Contended {
     /// The places of these delays, those with the longest total first.
-    pub fn sorted(delays: &FxHashMap<Place, Delay>) -> Vec<(Place, Delay)> {
+    pub fn sorted(delays: &FxHashMap<ThreadSite, Delay>) -> Vec<(ThreadSite, Delay)> {
         let mut all: Vec<_> = delays.iter().map(|(place, delay)| (*place, *delay)).collect();
         all.sort_by_key(|(place, delay)| (Reverse(delay.total), *place));
         all
@@ -93,7 +93,7 @@ impl Contention {
     }
 
     /// A wait is over. Returns the unlock that ended it, if that is known.
-    pub fn end(&mut self, wait: &Wait, node: NodeId, waited: Duration, is_granted: bool) -> Option<Unlock> {
+    pub fn end(&mut self, wait: &TrackedWait, node: NodeId, waited: Duration, is_granted: bool) -> Option<Unlock> {
         let contended = self.nodes.entry(node).or_insert_with(|| Contended::new(wait.lock));
         contended.all.add(waited);
         contended.longest = contended.longest.max(waited);

@@ -6,12 +6,12 @@ use std::time::Duration;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::holds::{HoldSerial, TrackedHold};
-use super::state::State;
-use super::waits::{Deadlock, Wait, WaitNumber, WaitStep};
+use super::state::Knowledge;
+use super::waits::{Deadlock, TrackedWait, WaitNumber, WaitStep};
 use crate::agents::ThreadId;
 use crate::sync;
 
-impl State {
+impl Knowledge {
     /// The functions of these holds await a wait. Returns the deadlock that it is in, if one is known.
     pub fn note_awaiting(
         &mut self,
@@ -40,7 +40,7 @@ impl State {
     fn note_deadlock(
         &mut self,
         number: WaitNumber,
-        may_be: &dyn Fn(&Wait, &Scene) -> bool,
+        may_be: &dyn Fn(&TrackedWait, &Scene) -> bool,
         is_certain: bool,
     ) -> Option<(usize, bool)> {
         let scene = Scene::new(self);
@@ -76,19 +76,19 @@ impl State {
     }
 }
 
-type Held = (ThreadId, TrackedHold);
+type HeldBy = (ThreadId, TrackedHold);
 
 /// Who waits and who holds, at one instant.
 struct Scene<'a> {
-    state: &'a State,
-    holds: FxHashMap<usize, Vec<Held>>,
+    state: &'a Knowledge,
+    holds: FxHashMap<usize, Vec<HeldBy>>,
     /// The waits that block each thread, and those that the function of each hold awaits.
     blocked: FxHashMap<ThreadId, Vec<WaitNumber>>,
     awaited: FxHashMap<HoldSerial, Vec<WaitNumber>>,
 }
 
 impl<'a> Scene<'a> {
-    fn new(state: &'a State) -> Self {
+    fn new(state: &'a Knowledge) -> Self {
         let mut scene =
             Self { state, holds: FxHashMap::default(), blocked: FxHashMap::default(), awaited: FxHashMap::default() };
         for (thread, table) in state.tables.iter().filter(|(_, table)| !table.has_ended) {
@@ -108,38 +108,38 @@ impl<'a> Scene<'a> {
     }
 
     /// Whether it has lasted for long, and is still awaited by whom it was said to be. A thread that is blocked cannot ask.
-    fn is_old(&self, wait: &Wait, age: Duration) -> bool {
+    fn is_old(&self, wait: &TrackedWait, age: Duration) -> bool {
         let is_known = wait.is_blocking || wait.is_asked || self.blocked.contains_key(&wait.thread);
         is_known && sync::since(wait.since) >= age
     }
 
     /// What keeps a wait from ending: a reader waits behind a writer that came before it, for what that waits for.
-    fn in_the_way(&self, wait: &Wait) -> impl Iterator<Item = &Held> {
+    fn in_the_way(&self, wait: &TrackedWait) -> impl Iterator<Item = &HeldBy> {
         let is_exclusive = wait.is_exclusive || self.is_behind_writer(wait);
         let holds = self.holds.get(&wait.address).into_iter().flatten();
         holds.filter(move |(_, hold)| is_exclusive || hold.is_exclusive || fault!(SharedHoldIsInTheWay))
     }
 
-    fn is_behind_writer(&self, wait: &Wait) -> bool {
+    fn is_behind_writer(&self, wait: &TrackedWait) -> bool {
         let mut others = self.state.waits.values().filter(|other| other.address == wait.address);
         others.any(|other| other.is_exclusive && other.is_endless && other.since <= wait.since)
     }
 
     /// The waits before whose end a hold cannot end: its thread is blocked, or its function awaits them.
-    fn keepers(&self, (thread, hold): &Held) -> impl Iterator<Item = &WaitNumber> {
+    fn keepers(&self, (thread, hold): &HeldBy) -> impl Iterator<Item = &WaitNumber> {
         let blocked = self.blocked.get(thread).into_iter().flatten();
         blocked.chain(self.awaited.get(&hold.serial).into_iter().flatten())
     }
 
     /// The waits of which none can end unless another one does first.
-    fn never_ending(&self, may_be: &dyn Fn(&Wait, &Self) -> bool) -> FxHashSet<WaitNumber> {
+    fn never_ending(&self, may_be: &dyn Fn(&TrackedWait, &Self) -> bool) -> FxHashSet<WaitNumber> {
         let waits = &self.state.waits;
         let endless = waits
             .iter()
             .filter(|(_, wait)| (wait.is_endless || fault!(TimedWaitCountsAsEndless)) && may_be(wait, self));
         let mut left: FxHashSet<WaitNumber> = endless.map(|(number, _)| *number).collect();
         loop {
-            let is_kept = |held: &Held| self.keepers(held).any(|keeper| left.contains(keeper));
+            let is_kept = |held: &HeldBy| self.keepers(held).any(|keeper| left.contains(keeper));
             let is_stuck = |number: &WaitNumber| {
                 let wait = &waits[number];
                 let mut holds = self.in_the_way(wait).peekable();
@@ -209,7 +209,7 @@ mod tests {
 
     /// Threads that hold one lock each, and block for others.
     #[derive(Default)]
-    struct Process(State);
+    struct Process(Knowledge);
 
     impl Process {
         fn lock(&mut self, kind: &str, address: usize) -> LockId {
@@ -232,7 +232,7 @@ mod tests {
         }
 
         fn blocks(&mut self, thread: ThreadId, lock: LockId, is_exclusive: bool, is_endless: bool) -> WaitNumber {
-            self.0.begin_wait(Wait {
+            self.0.begin_wait(TrackedWait {
                 thread,
                 lock,
                 address: self.address(lock),

@@ -4,7 +4,7 @@
 use std::ptr::NonNull;
 use std::time::{Duration, Instant};
 
-use super::names::{LockId, Place, SiteId};
+use super::names::{LockId, SiteId, ThreadSite};
 use crate::agents::ThreadId;
 use crate::sync::{AtomicU64, Ordering};
 
@@ -49,18 +49,18 @@ pub struct TrackedHold {
 
 impl TrackedHold {
     /// As it is when it ends after so long.
-    pub fn ended(&self, thread: ThreadId, held: Duration) -> EndedHold {
-        EndedHold { lock: self.lock, place: (thread, self.site), held, is_terminated: false }
+    pub fn ended(&self, thread: ThreadId, held: Duration) -> SuspectHold {
+        SuspectHold { lock: self.lock, place: (thread, self.site), held, is_terminated: false }
     }
 }
 
 /// A hold that ended late, or never.
 #[derive(Clone, Copy, Debug)]
-pub struct EndedHold {
+pub struct SuspectHold {
     /// What was held.
     pub lock: LockId,
     /// By whom.
-    pub place: Place,
+    pub place: ThreadSite,
     /// For how long.
     pub held: Duration,
     /// Whether others have ended its thread.

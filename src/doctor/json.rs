@@ -4,17 +4,17 @@ use std::fmt::Write;
 use std::time::{Duration, Instant};
 
 use super::contention::{Contended, Delay};
-use super::holds::EndedHold;
-use super::names::{LockId, Names, Place, SiteId};
+use super::holds::SuspectHold;
+use super::names::{Interned, LockId, SiteId, ThreadSite};
 use super::order::Edge;
 use super::report::{Pending, Report};
-use super::state::State;
+use super::state::Knowledge;
 use super::trace::{Slice, SliceKind};
 use super::waits::{Deadlock, Stuck, WaitStep};
 
 /// What becomes a JSON text.
 trait Json {
-    fn json(&self, names: &Names) -> String;
+    fn json(&self, names: &Interned) -> String;
 }
 
 fn list<T>(items: &[T], json: impl Fn(&T) -> String) -> String {
@@ -22,13 +22,13 @@ fn list<T>(items: &[T], json: impl Fn(&T) -> String) -> String {
 }
 
 impl<T: Json> Json for [T] {
-    fn json(&self, names: &Names) -> String {
+    fn json(&self, names: &Interned) -> String {
         list(self, |item| item.json(names))
     }
 }
 
 impl<T: Json> Json for &T {
-    fn json(&self, names: &Names) -> String {
+    fn json(&self, names: &Interned) -> String {
         (*self).json(names)
     }
 }
@@ -59,13 +59,13 @@ fn or_null<T>(value: Option<T>, json: impl FnOnce(T) -> String) -> String {
     value.map_or_else(|| "null".into(), json)
 }
 
-impl Json for Place {
-    fn json(&self, names: &Names) -> String {
+impl Json for ThreadSite {
+    fn json(&self, names: &Interned) -> String {
         format!(r#"{{"threadId":{},"stack":{}}}"#, self.0, list(names.stack(self.1), |frame| string(frame)))
     }
 }
 
-fn lock(id: LockId, names: &Names) -> String {
+fn lock(id: LockId, names: &Interned) -> String {
     let known = names.get(id);
     let name = or_null(known.and_then(|lock| lock.name.as_deref()), string);
     let offset = or_null(known.and_then(|lock| lock.byte_offset), |offset| offset.to_string());
@@ -73,7 +73,7 @@ fn lock(id: LockId, names: &Names) -> String {
 }
 
 impl Json for Edge {
-    fn json(&self, names: &Names) -> String {
+    fn json(&self, names: &Interned) -> String {
         let place = |site: SiteId| (self.thread, site).json(names);
         let (from, to, held, locked) =
             (lock(self.from, names), lock(self.to, names), place(self.held), place(self.locked));
@@ -82,7 +82,7 @@ impl Json for Edge {
 }
 
 impl Json for Pending {
-    fn json(&self, names: &Names) -> String {
+    fn json(&self, names: &Interned) -> String {
         let (lock, waiter, holders) = (lock(self.lock, names), self.waiter.json(names), self.holders.json(names));
         let outside = or_null(self.outside, |(pid, held)| format!(r#"{{"pid":{pid},"heldMs":{}}}"#, ms(held)));
         let waited = ms(self.waited);
@@ -91,28 +91,28 @@ impl Json for Pending {
 }
 
 impl Json for WaitStep {
-    fn json(&self, names: &Names) -> String {
+    fn json(&self, names: &Interned) -> String {
         let (lock, holder, waiter) = (lock(self.lock, names), self.holder.json(names), self.waiter.json(names));
         format!(r#"{{"lock":{lock},"holder":{holder},"waiter":{waiter},"waitedMs":{}}}"#, ms(self.waited))
     }
 }
 
 impl Json for Deadlock {
-    fn json(&self, names: &Names) -> String {
+    fn json(&self, names: &Interned) -> String {
         let certainty = if self.is_certain { "certain" } else { "likely" };
         format!(r#"{{"certainty":"{certainty}","waits":{}}}"#, self.waits.json(names))
     }
 }
 
-impl Json for (Place, Delay) {
-    fn json(&self, names: &Names) -> String {
+impl Json for (ThreadSite, Delay) {
+    fn json(&self, names: &Interned) -> String {
         let (place, delay) = self;
         format!(r#"{{"place":{},"waits":{},"totalMs":{}}}"#, place.json(names), delay.waits, ms(delay.total))
     }
 }
 
 impl Json for Contended {
-    fn json(&self, names: &Names) -> String {
+    fn json(&self, names: &Interned) -> String {
         let [waiters, unlockers] = [&self.waiters, &self.unlockers].map(|delays| Self::sorted(delays).json(names));
         let (lock, waits, total, longest) =
             (lock(self.lock, names), self.all.waits, ms(self.all.total), ms(self.longest));
@@ -123,7 +123,7 @@ impl Json for Contended {
 }
 
 impl Json for Stuck {
-    fn json(&self, names: &Names) -> String {
+    fn json(&self, names: &Interned) -> String {
         let (lock, holders, waiters) = (lock(self.lock, names), self.holders.json(names), self.waiters.json(names));
         format!(r#"{{"lock":{lock},"holders":{holders},"waiters":{waiters}}}"#)
     }
@@ -131,7 +131,7 @@ impl Json for Stuck {
 
 impl Report<'_> {
     /// Holds, as members of `longHolds`, `neverReleased` or `leaks`.
-    fn holds(&self, all: &[EndedHold], place: &str, has_time: bool) -> String {
+    fn holds(&self, all: &[SuspectHold], place: &str, has_time: bool) -> String {
         list(all, |hold| {
             let time = if has_time { format!(r#","heldMs":{}"#, ms(hold.held)) } else { String::new() };
             format!(r#"{{"lock":{},"{place}":{}{time}}}"#, lock(hold.lock, self.names), hold.place.json(self.names))
@@ -157,7 +157,7 @@ impl Report<'_> {
     }
 }
 
-impl State {
+impl Knowledge {
     /// A deadlock that was just found.
     pub fn deadlock_json(&self, deadlock: &Deadlock, is_told: bool, is_newest: bool) -> String {
         let json = deadlock.json(&self.names);
@@ -169,7 +169,7 @@ impl State {
         let Some(start) = self.trace.slices.iter().map(|slice| slice.begin).min() else { return "[]".into() };
         let micros = |at: Instant| at.saturating_duration_since(start).as_secs_f64() * 1e6;
         let slice = |slice: &Slice| {
-            let kind = if slice.kind == SliceKind::Wait { "wait" } else { "hold" };
+            let kind = if slice.kind == SliceKind::TrackedWait { "wait" } else { "hold" };
             let place = (slice.thread, slice.site).json(&self.names);
             let freed = or_null(slice.freed, |(thread, at)| format!(r#"{{"threadId":{thread},"at":{}}}"#, micros(at)));
             let (lock, begin, end) = (lock(slice.lock, &self.names), micros(slice.begin), micros(slice.end));

@@ -19,7 +19,7 @@ mod watchdog;
 
 pub use holds::{HoldTable, SLOT_LENGTH, SLOTS};
 pub use names::Lock;
-pub use order::{Edge, Order};
+pub use order::{Edge, LockOrder};
 pub use state::{Doctor, Options};
-pub use waits::Wait;
+pub use waits::TrackedWait;
 pub use watchdog::watch;

@@ -7,7 +7,7 @@ use crate::agents::ThreadId;
 /// A call site; 0 if it is not known.
 pub type SiteId = u32;
 /// Where something was done, and by which thread.
-pub type Place = (ThreadId, SiteId);
+pub type ThreadSite = (ThreadId, SiteId);
 /// A lock.
 pub type LockId = u32;
 /// A class of locks: those of one name, of one table, or one lock alone.
@@ -51,7 +51,7 @@ struct Known {
 
 /// What was interned.
 #[derive(Default)]
-pub struct Names {
+pub struct Interned {
     sites: Vec<Vec<String>>,
     site_ids: FxHashMap<Vec<String>, SiteId>,
     /// Those that are forgotten leave nothing but their number.
@@ -61,7 +61,7 @@ pub struct Names {
     nodes: FxHashMap<Class, NodeId>,
 }
 
-impl Names {
+impl Interned {
     /// The number of a stack, innermost frame first.
     pub fn site(&mut self, stack: Vec<String>) -> SiteId {
         if stack.is_empty() {
@@ -147,7 +147,7 @@ mod tests {
 
     #[test]
     fn locks_of_one_name_are_one_class_and_others_are_alone() {
-        let mut names = Names::default();
+        let mut names = Interned::default();
         let [one, other] = [8, 16].map(|address| names.lock(lock(Some("a"), address)));
         let [alone, far] = [8, 16].map(|address| names.lock(lock(None, address)));
         assert_ne!(one, other);
@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn a_name_that_no_thread_keeps_in_mind_is_dropped() {
-        let mut names = Names::default();
+        let mut names = Interned::default();
         let bare = || Lock { byte_offset: None, ..lock(Some("once"), 0) };
         let id = names.lock(bare());
         assert_eq!(names.lock(bare()), id);
@@ -171,7 +171,7 @@ mod tests {
 
     #[test]
     fn a_stack_has_one_number_and_none_has_zero() {
-        let mut names = Names::default();
+        let mut names = Interned::default();
         let site = names.site(vec!["f (a.js:1:1)".into()]);
         assert_eq!(names.site(vec!["f (a.js:1:1)".into()]), site);
         assert_eq!(names.stack(site), ["f (a.js:1:1)"]);

@@ -38,7 +38,7 @@ impl Edge {
 
 /// The graph.
 #[derive(Default)]
-pub struct Order {
+pub struct LockOrder {
     /// Of each pair, the sightings of which none was with less held than another.
     edges: FxHashMap<(NodeId, NodeId), Vec<Edge>>,
     /// Locks of one class that were held inside of each other.
@@ -46,7 +46,7 @@ pub struct Order {
     after: FxHashMap<NodeId, Vec<NodeId>>,
 }
 
-impl Order {
+impl LockOrder {
     /// Takes in a sighting.
     pub fn add(&mut self, from: NodeId, to: NodeId, edge: Edge) {
         if from == to {
@@ -188,8 +188,8 @@ impl Order {
 mod tests {
     use super::*;
 
-    fn graph(edges: &[(NodeId, NodeId)]) -> Order {
-        let mut order = Order::default();
+    fn graph(edges: &[(NodeId, NodeId)]) -> LockOrder {
+        let mut order = LockOrder::default();
         for (from, to) in edges {
             order.add(*from, *to, Edge { from: *from, to: *to, held: 1, locked: 2, thread: 0, gates: Vec::new() });
         }
@@ -232,7 +232,7 @@ mod tests {
 
     #[test]
     fn a_lock_that_is_held_at_both_edges_is_a_gate() {
-        let mut order = Order::default();
+        let mut order = LockOrder::default();
         for (from, to, edge) in [gated(1, 2, &[9]), gated(2, 1, &[8, 9])] {
             order.add(from, to, edge);
         }
@@ -244,7 +244,7 @@ mod tests {
 
     #[test]
     fn locks_of_one_class_inside_of_each_other_are_listed_once() {
-        let mut order = Order::default();
+        let mut order = LockOrder::default();
         for (from, to) in [(5, 6), (6, 5), (5, 5)] {
             order.add(1, 1, Edge { from, to, held: 1, locked: 2, thread: 0, gates: Vec::new() });
         }

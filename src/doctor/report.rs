@@ -4,11 +4,11 @@ use std::cmp::Reverse;
 use std::time::Duration;
 
 use super::contention::Contended;
-use super::holds::EndedHold;
-use super::names::{LockId, Names, Place};
+use super::holds::SuspectHold;
+use super::names::{Interned, LockId, ThreadSite};
 use super::order::Edge;
-use super::state::State;
-use super::waits::{Deadlock, Stuck, Wait};
+use super::state::Knowledge;
+use super::waits::{Deadlock, Stuck, TrackedWait};
 use crate::agents::ThreadId;
 use crate::sync;
 
@@ -17,11 +17,11 @@ pub struct Pending {
     /// For what.
     pub lock: LockId,
     /// Who waits.
-    pub waiter: Place,
+    pub waiter: ThreadSite,
     /// For how long.
     pub waited: Duration,
     /// Who holds it, as far as that is known.
-    pub holders: Vec<Place>,
+    pub holders: Vec<ThreadSite>,
     /// The process that holds it, and for how long.
     pub outside: Option<(u32, Duration)>,
 }
@@ -29,7 +29,7 @@ pub struct Pending {
 /// All of it.
 pub struct Report<'a> {
     /// What the numbers are.
-    pub names: &'a Names,
+    pub names: &'a Interned,
     /// Orders that can deadlock.
     pub lock_order: Vec<Vec<Edge>>,
     /// Locks of one class that were locked inside of each other.
@@ -39,11 +39,11 @@ pub struct Report<'a> {
     /// What was waited for, the longest first.
     pub contention: Vec<&'a Contended>,
     /// Holds beyond the limit, the longest first.
-    pub long_holds: Vec<EndedHold>,
+    pub long_holds: Vec<SuspectHold>,
     /// Holds whose thread has ended.
-    pub never_released: &'a [EndedHold],
+    pub never_released: &'a [SuspectHold],
     /// Guards that were collected while they held.
-    pub leaks: &'a [EndedHold],
+    pub leaks: &'a [SuspectHold],
     /// Locks whose holder does not change.
     pub stuck: Vec<&'a Stuck>,
     /// How many wait now.
@@ -66,7 +66,7 @@ impl Report<'_> {
     }
 }
 
-impl State {
+impl Knowledge {
     /// What is known now. `living` are the threads with locks.
     pub fn report(&self, living: &[ThreadId]) -> Report<'_> {
         let mut threads_without: Vec<_> =
@@ -93,7 +93,7 @@ impl State {
         }
     }
 
-    fn pending(&self, wait: &Wait) -> Pending {
+    fn pending(&self, wait: &TrackedWait) -> Pending {
         let holds = self.holds_at(wait.address).into_iter();
         let in_the_way = holds.filter(|(_, hold)| wait.is_exclusive || hold.is_exclusive);
         Pending {
@@ -106,7 +106,7 @@ impl State {
     }
 
     /// Those that have ended, and those that last.
-    fn all_long_holds(&self) -> Vec<EndedHold> {
+    fn all_long_holds(&self) -> Vec<SuspectHold> {
         let mut all = self.long_holds.clone();
         for (thread, table) in self.tables.iter().filter(|(_, table)| !table.has_ended) {
             for hold in table.read().iter().filter(|hold| !self.is_permit(hold.lock)) {

@@ -13,18 +13,18 @@ mod system {
     /// The signal that asks for a report, and does nothing else.
     const ASKS: c_int = libc::SIGUSR2;
 
-    struct Watched {
+    struct WatchedSignal {
         signal: c_int,
         has_come: AtomicBool,
         /// What was there before; it stays, since a handler may still be reading it.
         former: AtomicPtr<libc::sigaction>,
     }
 
-    const fn watched(signal: c_int) -> Watched {
-        Watched { signal, has_come: AtomicBool::new(false), former: AtomicPtr::new(ptr::null_mut()) }
+    const fn watched(signal: c_int) -> WatchedSignal {
+        WatchedSignal { signal, has_come: AtomicBool::new(false), former: AtomicPtr::new(ptr::null_mut()) }
     }
 
-    static WATCHED: [Watched; 3] = [watched(libc::SIGINT), watched(libc::SIGTERM), watched(ASKS)];
+    static WATCHED: [WatchedSignal; 3] = [watched(libc::SIGINT), watched(libc::SIGTERM), watched(ASKS)];
 
     /// What came before, if it is a function that returns: Node's own ends the process, once.
     fn returning(action: &libc::sigaction) -> Option<usize> {
@@ -79,7 +79,7 @@ mod system {
         }
     }
 
-    fn restore(watched: &Watched) {
+    fn restore(watched: &WatchedSignal) {
         // SAFETY: what was stored there is never freed, and came from the system.
         let Some(former) = (unsafe { watched.former.load(Ordering::Acquire).as_ref() }) else { return };
         if current(watched.signal).is_some_and(|action| is_ours(&action)) {
@@ -95,7 +95,7 @@ mod system {
 
     /// The signals that have come since the last call.
     pub fn take() -> Vec<i32> {
-        let has_come = |watched: &&Watched| watched.has_come.swap(false, Ordering::Acquire);
+        let has_come = |watched: &&WatchedSignal| watched.has_come.swap(false, Ordering::Acquire);
         WATCHED.iter().filter(has_come).map(|watched| watched.signal).collect()
     }
 

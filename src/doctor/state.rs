@@ -5,12 +5,12 @@ use std::time::{Duration, Instant};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::contention::{Contention, Unlock};
-use super::holds::{EndedHold, HoldSerial, HoldTable, TrackedHold};
-use super::names::{LockId, Names, SiteId};
-use super::order::Order;
+use super::holds::{HoldSerial, HoldTable, SuspectHold, TrackedHold};
+use super::names::{Interned, LockId, SiteId};
+use super::order::LockOrder;
 use super::signals;
 use super::trace::Trace;
-use super::waits::{Deadlock, Stuck, Wait, WaitNumber, Watched};
+use super::waits::{Deadlock, Stuck, TrackedWait, WaitNumber, Watched};
 use crate::agents::ThreadId;
 use crate::sync::{self, Mutex};
 
@@ -31,18 +31,18 @@ pub struct Options {
 
 /// All that the doctor knows.
 #[derive(Default)]
-pub struct State {
-    pub(crate) names: Names,
-    pub(crate) order: Order,
+pub struct Knowledge {
+    pub(crate) names: Interned,
+    pub(crate) order: LockOrder,
     pub(crate) contention: Contention,
     pub(crate) tables: FxHashMap<ThreadId, HoldTable>,
-    pub(crate) waits: FxHashMap<WaitNumber, Wait>,
+    pub(crate) waits: FxHashMap<WaitNumber, TrackedWait>,
     pub(crate) deadlocks: Vec<Deadlock>,
     /// When the watchdog saw each tracked hold for the first time.
     pub(crate) first_seen: FxHashMap<HoldSerial, Instant>,
-    pub(crate) long_holds: Vec<EndedHold>,
-    pub(crate) never_released: Vec<EndedHold>,
-    pub(crate) leaks: Vec<EndedHold>,
+    pub(crate) long_holds: Vec<SuspectHold>,
+    pub(crate) never_released: Vec<SuspectHold>,
+    pub(crate) leaks: Vec<SuspectHold>,
     pub(crate) watched: FxHashMap<usize, Watched>,
     pub(crate) stuck: Vec<Stuck>,
     /// The names that are stuck now.
@@ -62,16 +62,16 @@ pub struct State {
 
 /// The doctor of the process.
 #[derive(Default)]
-pub struct Doctor(pub(crate) Mutex<State>);
+pub struct Doctor(pub(crate) Mutex<Knowledge>);
 
 impl Doctor {
     /// Runs `act` on what it knows.
-    pub fn with<T>(&self, act: impl FnOnce(&mut State) -> T) -> T {
+    pub fn with<T>(&self, act: impl FnOnce(&mut Knowledge) -> T) -> T {
         act(&mut self.0.lock())
     }
 }
 
-impl State {
+impl Knowledge {
     /// A thread has started the doctor. The first one's options count, and nothing of what was known before. Returns whether it is
     /// the first.
     pub fn attach(&mut self, thread: ThreadId, table: HoldTable, options: Options, folder: String) -> bool {
@@ -122,7 +122,7 @@ impl State {
                 continue;
             }
             let held = sync::since(hold.since);
-            self.never_released.push(EndedHold { is_terminated, ..hold.ended(thread, held) });
+            self.never_released.push(SuspectHold { is_terminated, ..hold.ended(thread, held) });
         }
     }
 
@@ -133,7 +133,7 @@ impl State {
         let Some(hold) = table.read().into_iter().find(|hold| hold.serial == serial) else { return };
         let held = self.seen_for(&hold);
         if held >= self.options.long_hold / 8 * 7 && !self.is_permit(lock) {
-            self.note_long_hold(EndedHold { lock, place: (thread, site), held, is_terminated: false });
+            self.note_long_hold(SuspectHold { lock, place: (thread, site), held, is_terminated: false });
         }
     }
 
@@ -202,7 +202,7 @@ impl State {
     }
 
     /// A hold was longer than it should be.
-    pub fn note_long_hold(&mut self, hold: EndedHold) {
+    pub fn note_long_hold(&mut self, hold: SuspectHold) {
         let node = self.names.node(hold.lock);
         let known =
             self.long_holds.iter_mut().find(|other| self.names.node(other.lock) == node && other.place == hold.place);
@@ -215,11 +215,11 @@ impl State {
 
     /// A guard was collected while it held.
     pub fn note_leak(&mut self, lock: LockId, thread: ThreadId, site: SiteId) {
-        self.leaks.push(EndedHold { lock, place: (thread, site), held: Duration::ZERO, is_terminated: false });
+        self.leaks.push(SuspectHold { lock, place: (thread, site), held: Duration::ZERO, is_terminated: false });
     }
 
     /// A wait begins; returns its number.
-    pub fn begin_wait(&mut self, wait: Wait) -> WaitNumber {
+    pub fn begin_wait(&mut self, wait: TrackedWait) -> WaitNumber {
         self.last_wait += 1;
         self.waits.insert(self.last_wait, wait);
         self.last_wait
@@ -236,7 +236,7 @@ impl State {
     }
 
     /// A wait that nobody has told of while it lasted is over.
-    pub fn count_wait(&mut self, wait: &Wait, waited: Duration, is_granted: bool) {
+    pub fn count_wait(&mut self, wait: &TrackedWait, waited: Duration, is_granted: bool) {
         if !wait.is_counted {
             return;
         }
@@ -276,7 +276,7 @@ mod tests {
         let data = NonNull::from(slots).cast::<f64>();
         // SAFETY: aligned to 8, as long as it has to be, and never freed.
         let table = unsafe { HoldTable::new(data.cast(), 0.0, true) };
-        let mut state = State::default();
+        let mut state = Knowledge::default();
         state.options.long_hold = Duration::from_nanos(8);
         state.tables.insert(1, table);
         state.tick();

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use rustc_hash::FxHashMap;
 
-use super::holds::EndedHold;
-use super::names::{Lock, LockId, Place};
-use super::state::State;
-use super::waits::{Stuck, Wait, Watched};
+use super::holds::SuspectHold;
+use super::names::{Lock, LockId, ThreadSite};
+use super::state::Knowledge;
+use super::waits::{Stuck, TrackedWait, Watched};
 use crate::agents::ThreadId;
 use crate::clients::NameView;
 use crate::engine::{Engine, LockView, Primitive};
@@ -47,7 +47,7 @@ pub fn look(engine: &Engine, locks: &[&'static dyn Primitive]) -> Vec<Seen> {
     all
 }
 
-impl State {
+impl Knowledge {
     /// Compares with what was seen before. Returns whether something got stuck.
     pub fn watch(&mut self, seen: Vec<Seen>) -> bool {
         let now = sync::now();
@@ -120,10 +120,14 @@ impl State {
     }
 
     /// Where these threads wait, as far as that is known: of several waits of one thread the oldest first.
-    fn places(&self, threads: impl IntoIterator<Item = ThreadId>, is_meant: impl Fn(&Wait) -> bool) -> Vec<Place> {
+    fn places(
+        &self,
+        threads: impl IntoIterator<Item = ThreadId>,
+        is_meant: impl Fn(&TrackedWait) -> bool,
+    ) -> Vec<ThreadSite> {
         let mut waits: Vec<_> = self.waits.iter().filter(|(_, wait)| is_meant(wait)).collect();
         waits.sort_by_key(|(number, _)| **number);
-        let mut known: Vec<Place> = waits.into_iter().map(|(_, wait)| (wait.thread, wait.site)).collect();
+        let mut known: Vec<ThreadSite> = waits.into_iter().map(|(_, wait)| (wait.thread, wait.site)).collect();
         let mut place = |thread| {
             let at = known.iter().position(|(other, _)| *other == thread);
             at.map_or((thread, 0), |at| known.remove(at))
@@ -146,7 +150,7 @@ impl State {
         let Some(lock) = self.awaited_at(address).filter(|lock| !self.is_permit(*lock)) else { return };
         for (thread, _) in &seen.holders {
             if self.tables.get(thread).is_none_or(|table| !table.is_used) {
-                self.note_long_hold(EndedHold { lock, place: (*thread, 0), held, is_terminated: false });
+                self.note_long_hold(SuspectHold { lock, place: (*thread, 0), held, is_terminated: false });
             }
         }
     }
@@ -154,7 +158,7 @@ impl State {
     fn describe(&mut self, seen: &Seen) -> Stuck {
         let address = seen.place.address();
         let holds = self.holds_at(address);
-        let mut holders: Vec<Place> = holds.iter().map(|(thread, hold)| (*thread, hold.site)).collect();
+        let mut holders: Vec<ThreadSite> = holds.iter().map(|(thread, hold)| (*thread, hold.site)).collect();
         for (thread, _) in &seen.holders {
             if !holders.iter().any(|(other, _)| other == thread) {
                 holders.push((*thread, 0));

@@ -4,11 +4,11 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use super::contention::Contended;
-use super::holds::EndedHold;
-use super::names::{LockId, Names, Place};
+use super::holds::SuspectHold;
+use super::names::{Interned, LockId, ThreadSite};
 use super::report::{Pending, Report};
 use super::signals;
-use super::state::State;
+use super::state::Knowledge;
 use super::waits::{Deadlock, Stuck};
 use crate::agents::ThreadId;
 
@@ -85,7 +85,7 @@ fn count(count: usize, one: &str, many: &str) -> String {
 /// Writes lines that fit.
 struct Text<'a> {
     text: String,
-    names: &'a Names,
+    names: &'a Interned,
     /// Is taken off the beginning of paths.
     folder: &'a str,
 }
@@ -120,7 +120,7 @@ impl Text<'_> {
     }
 
     /// A line of a place: the innermost frame. A path that is too long loses its beginning.
-    fn place(&mut self, before: &str, (thread, site): Place, after: &str) {
+    fn place(&mut self, before: &str, (thread, site): ThreadSite, after: &str) {
         let head = format!("{before} thread {thread}");
         let Some(frame) = self.names.stack(site).first() else {
             return self.named(&format!("{head}  (place not known)"), after);
@@ -173,7 +173,7 @@ impl Text<'_> {
         self.places("    wanted by", &stuck.waiters);
     }
 
-    fn places(&mut self, before: &str, places: &[Place]) {
+    fn places(&mut self, before: &str, places: &[ThreadSite]) {
         for place in places.iter().take(MOST_PLACES) {
             self.place(before, *place, "");
         }
@@ -191,7 +191,7 @@ impl Text<'_> {
         self.place("    wanted by", wait.waiter, "");
     }
 
-    fn hold(&mut self, title: &str, hold: &EndedHold, time: &str) {
+    fn hold(&mut self, title: &str, hold: &SuspectHold, time: &str) {
         self.named(&format!("{title}: {}", self.lock(hold.lock)), time);
         self.place("    held by  ", hold.place, "");
     }
@@ -298,7 +298,7 @@ impl Report<'_> {
     }
 }
 
-impl State {
+impl Knowledge {
     /// The report for people, if there is more to report than when it was asked for last.
     pub fn text_once(&mut self, living: &[ThreadId]) -> Option<String> {
         let report = self.report(living);
@@ -341,7 +341,7 @@ mod tests {
 
     #[test]
     fn figures_stay_and_wide_letters_are_two_columns() {
-        let names = Names::default();
+        let names = Interned::default();
         let mut text = Text { text: String::new(), names: &names, folder: "" };
         text.named(&"名".repeat(60), ", 12 ms");
         let line = text.text.trim_end();

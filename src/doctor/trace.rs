@@ -13,7 +13,7 @@ const MOST_SLICES: usize = 200_000;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SliceKind {
     /// Somebody waits.
-    Wait,
+    TrackedWait,
     /// Somebody holds what others wait for.
     Hold,
 }
@@ -56,7 +56,7 @@ impl Trace {
         unlock: Option<Unlock>,
     ) {
         let freed = unlock.map(|unlock| (unlock.place.0, unlock.at));
-        self.push(Slice { kind: SliceKind::Wait, thread, lock, site, begin, end, freed });
+        self.push(Slice { kind: SliceKind::TrackedWait, thread, lock, site, begin, end, freed });
     }
 
     /// A hold with waiters ends.

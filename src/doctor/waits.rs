@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::holds::HoldSerial;
-use super::names::{LockId, Place, SiteId};
+use super::names::{LockId, SiteId, ThreadSite};
 use crate::agents::ThreadId;
 use crate::sync;
 
@@ -12,7 +12,7 @@ pub type WaitNumber = u64;
 
 /// A wait for a lock.
 #[derive(Clone, Debug)]
-pub struct Wait {
+pub struct TrackedWait {
     /// Which thread waits.
     pub thread: ThreadId,
     /// For what.
@@ -47,9 +47,9 @@ pub struct WaitStep {
     /// What it waits for.
     pub lock: LockId,
     /// Who waits, and from where on.
-    pub waiter: Place,
+    pub waiter: ThreadSite,
     /// Who holds it, and from where on.
-    pub holder: Place,
+    pub holder: ThreadSite,
     /// For how long it has waited when the deadlock was found.
     pub waited: Duration,
 }
@@ -103,7 +103,7 @@ pub struct Stuck {
     /// Which.
     pub lock: LockId,
     /// Who holds it.
-    pub holders: Vec<Place>,
+    pub holders: Vec<ThreadSite>,
     /// Who waits.
-    pub waiters: Vec<Place>,
+    pub waiters: Vec<ThreadSite>,
 }

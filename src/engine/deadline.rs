@@ -22,7 +22,7 @@ use crate::agents::{Agent, Notice, SPARE, WaitId, is_sparse};
 const IDLE: Duration = Duration::from_secs(1);
 /// tokio's wheel holds about two years; what is further away is looked at again after this time.
 const HORIZON: Duration = Duration::from_secs(365 * 24 * 60 * 60);
-/// Orders that are not urgent wait up to this number.
+/// Commands that are not urgent wait up to this number.
 const MOST_ORDERS: usize = 4096;
 
 /// The background waiter of one engine.
@@ -34,22 +34,22 @@ pub struct Clock {
 /// Where orders are left for the thread.
 #[derive(Default)]
 struct Shared {
-    orders: Mutex<Orders>,
+    orders: Mutex<Commands>,
     wake_up: Notify,
 }
 
 #[derive(Default)]
-struct Orders {
+struct Commands {
     is_running: bool,
     /// The thread has been woken and not looked yet.
     is_woken: bool,
     /// When the thread will look at the orders by itself; `None`: not before it is woken.
     wakes_at: Option<Instant>,
-    queue: Vec<Order>,
+    queue: Vec<Command>,
 }
 
 /// Keep a time, or forget it. The serial names it.
-enum Order {
+enum Command {
     Keep(u64, Time),
     Forget(u64),
 }
@@ -78,7 +78,7 @@ impl Timers for Clock {
     }
 
     fn cancel(&self, id: WaitId) {
-        self.shared.leave(&mut self.shared.orders.lock(), Order::Forget(id.serial));
+        self.shared.leave(&mut self.shared.orders.lock(), Command::Forget(id.serial));
     }
 
     fn lease(&self, address: usize, generation: u64, at: Instant) {
@@ -100,17 +100,17 @@ impl Clock {
             std::thread::Builder::new().name("sablock-clock".into()).spawn(run)?;
             orders.is_running = true;
         }
-        self.shared.leave(&mut orders, Order::Keep(serial, time));
+        self.shared.leave(&mut orders, Command::Keep(serial, time));
         Ok(())
     }
 }
 
 impl Shared {
     /// Leaves an order; wakes the thread if it cannot wait until that wakes by itself.
-    fn leave(&self, orders: &mut Orders, order: Order) {
+    fn leave(&self, orders: &mut Commands, order: Command) {
         let is_urgent = match &order {
-            Order::Keep(_, time) => orders.wakes_at.is_none_or(|at| time.at < at && !fault!(ShorterDeadlineWaits)),
-            Order::Forget(_) => false,
+            Command::Keep(_, time) => orders.wakes_at.is_none_or(|at| time.at < at && !fault!(ShorterDeadlineWaits)),
+            Command::Forget(_) => false,
         };
         orders.queue.push(order);
         if (is_urgent || orders.queue.len() >= MOST_ORDERS) && !orders.is_woken {
@@ -168,14 +168,14 @@ struct Times {
 }
 
 impl Times {
-    fn follow(&mut self, order: Order) {
+    fn follow(&mut self, order: Command) {
         match order {
-            Order::Keep(serial, time) => {
+            Command::Keep(serial, time) => {
                 let at = time.at.min(Instant::now() + HORIZON);
                 let key = self.wheel.insert_at((serial, time), at.into());
                 self.keys.insert(serial, key);
             }
-            Order::Forget(serial) => {
+            Command::Forget(serial) => {
                 if let Some(key) = self.keys.remove(&serial) {
                     self.wheel.remove(&key);
                 }
@@ -206,7 +206,7 @@ impl Times {
         self.keys.remove(&serial);
         if time.at > Instant::now() {
             // Beyond the horizon, or the wheel was early by its resolution of a millisecond.
-            self.follow(Order::Keep(serial, time));
+            self.follow(Command::Keep(serial, time));
             return;
         }
         match time.of {
@@ -237,11 +237,11 @@ mod tests {
             let id = WaitId { token: 0, serial };
             let of = TimeOf::Deadline(Arc::clone(&self.agent), id);
             let time = Time { at: Instant::now() + after, of };
-            self.shared.leave(&mut self.shared.orders.lock(), Order::Keep(serial, time));
+            self.shared.leave(&mut self.shared.orders.lock(), Command::Keep(serial, time));
         }
 
         fn forget(&self, serial: u64) {
-            self.shared.leave(&mut self.shared.orders.lock(), Order::Forget(serial));
+            self.shared.leave(&mut self.shared.orders.lock(), Command::Forget(serial));
         }
 
         fn is_woken(&self) -> bool {

@@ -2,7 +2,7 @@
 
 use super::claim::{Claim, Parks};
 use super::client::Client;
-use super::event_loop::{Delivery, EventLoop, Unaccepted, Wait};
+use super::event_loop::{Delivery, EventLoop, PendingWait, Unaccepted};
 use super::primitive::Corrupt;
 use super::queue::Settlement;
 use super::reply::Settled;
@@ -90,11 +90,11 @@ impl<C: Client> EventLoop<'_, C> {
         self.settled(token, wait, settlement)
     }
 
-    fn settled(&mut self, token: u32, wait: Wait<C::Of>, settlement: Settlement) -> Settled {
+    fn settled(&mut self, token: u32, wait: PendingWait<C::Of>, settlement: Settlement) -> Settled {
         if !fault!(GrantedWaitKeepsDeadline) {
             self.stop_clock(token, &wait);
         }
-        let Wait { primitive, place, hold, .. } = wait;
+        let PendingWait { primitive, place, hold, .. } = wait;
         if let (Settlement::Granted { .. }, Some(hold)) = (settlement, hold) {
             self.engine.note_hold(primitive, place, self.agent.id, hold);
         }
@@ -139,7 +139,7 @@ impl<C: Client> EventLoop<'_, C> {
             // It was settled first, and that notice is in the inbox.
             return None;
         }
-        let Wait { place, hold, of, .. } = self.waits.remove(id.token);
+        let PendingWait { place, hold, of, .. } = self.waits.remove(id.token);
         let outcome = Ok(Outcome::TimedOut);
         let settled = Settled { token: id.token, place, is_for_hold: hold.is_some(), outcome };
         if self.clients.settled(&self.agent, of, hold, &settled) {

@@ -24,7 +24,7 @@ use crate::sync;
 pub struct EventLoop<'e, C: Client = ()> {
     pub(super) engine: &'e Engine,
     pub(super) agent: Arc<Agent>,
-    pub(super) waits: Arena<Wait<C::Of>>,
+    pub(super) waits: Arena<PendingWait<C::Of>>,
     /// Who are asked what becomes of their waits.
     pub(crate) clients: C,
     /// Notices taken from the inbox and not yet dealt with.
@@ -38,7 +38,7 @@ pub struct EventLoop<'e, C: Client = ()> {
 }
 
 /// A pending wait.
-pub(super) struct Wait<Of> {
+pub(super) struct PendingWait<Of> {
     pub(super) primitive: &'static dyn Primitive,
     pub(super) place: Place,
     pub(super) hold: Option<Hold>,
@@ -68,7 +68,7 @@ pub(super) enum Delivery {
 pub(super) enum Unaccepted<Of> {
     Settled {
         token: u32,
-        wait: Wait<Of>,
+        wait: PendingWait<Of>,
         settlement: Settlement,
     },
     /// A client has it.
@@ -182,7 +182,7 @@ impl<'e, C: Client> EventLoop<'e, C> {
         }
     }
 
-    fn leave(&self, token: u32, wait: &Wait<C::Of>) {
+    fn leave(&self, token: u32, wait: &PendingWait<C::Of>) {
         self.engine.drop_waiter(wait.primitive, wait.place, wait.waiter, Leaving::Ending);
         self.stop_clock(token, wait);
     }
@@ -207,7 +207,8 @@ impl<'e, C: Client> EventLoop<'e, C> {
     ) -> u32 {
         let has_deadline = matches!(limit, Limit::Until(_));
         let (delivery, of) = (Delivery::AtOnce, C::Of::default());
-        let wait = Wait { primitive, place, hold, waiter, serial, has_deadline, stays_awake: false, delivery, of };
+        let wait =
+            PendingWait { primitive, place, hold, waiter, serial, has_deadline, stays_awake: false, delivery, of };
         self.waits.insert(wait)
     }
 
@@ -234,20 +235,20 @@ impl<'e, C: Client> EventLoop<'e, C> {
         self.waits[token].stays_awake = true;
     }
 
-    pub(super) fn stop_clock(&self, token: u32, wait: &Wait<C::Of>) {
+    pub(super) fn stop_clock(&self, token: u32, wait: &PendingWait<C::Of>) {
         if wait.has_deadline {
             self.engine.timers.cancel(WaitId { token, serial: wait.serial });
         }
     }
 
-    pub(super) fn collect(&self, wait: &Wait<C::Of>) -> Option<Settlement> {
+    pub(super) fn collect(&self, wait: &PendingWait<C::Of>) -> Option<Settlement> {
         self.engine.contents(wait.primitive.space(), wait.place.address()).collect(wait.waiter)
     }
 
     /// Passes on what [`Self::next_settled`] returned last, since nobody wants it any more.
     pub fn refuse(&mut self) {
         match self.unaccepted.take() {
-            Some(Unaccepted::Settled { token, wait: Wait { primitive, place, hold, of, .. }, settlement }) => {
+            Some(Unaccepted::Settled { token, wait: PendingWait { primitive, place, hold, of, .. }, settlement }) => {
                 if let (Settlement::Granted { .. }, Some(hold)) = (settlement, hold)
                     && !fault!(RegisterIsGivenBackTwice)
                 {

@@ -60,8 +60,8 @@ pub use inspect::{HoldView, LockView, WaiterView};
 pub use parker::Parker;
 pub use patience::Patience;
 pub use primitive::{
-    About, Blockers, Change, Corrupt, Counts, Entry, Facts, Glance, Hold, HoldOwner, Mode, Order, Primitive, Request,
-    Space, State,
+    About, Blockers, Change, Corrupt, Counts, Decision, Facts, Glance, Hold, HoldOwner, Mode, Order, Primitive,
+    Request, Space, State,
 };
 pub use reply::{Reply, ReplyError, Settled};
 pub use slot::Slot;

@@ -152,7 +152,7 @@ pub struct Corrupt;
 
 /// What becomes of a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Entry {
+pub enum Decision {
     /// It is granted, and this is the state now.
     Granted(State),
     /// It has to wait.
@@ -272,12 +272,12 @@ pub trait Primitive: Sync {
 
     /// What becomes of a request of `agent`, who comes now. In strict order nobody who would have to wait overtakes those who
     /// are queued.
-    fn enter(&self, state: State, request: Request, agent: AgentId, _is_queued: bool) -> Entry {
+    fn enter(&self, state: State, request: Request, agent: AgentId, _is_queued: bool) -> Decision {
         match request {
             Request::Hold(hold) if !self.refuses(state) => {
-                self.grant(state, hold, agent).map_or(Entry::Wait, Entry::Granted)
+                self.grant(state, hold, agent).map_or(Decision::Wait, Decision::Granted)
             }
-            _ => Entry::Refused,
+            _ => Decision::Refused,
         }
     }
 

@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use super::contents::Contents;
 use super::parker::Parker;
-use super::primitive::{Change, Corrupt, Entry, Facts, Hold, Mode, Primitive, Request, State};
+use super::primitive::{Change, Corrupt, Decision, Facts, Hold, Mode, Primitive, Request, State};
 use super::queue::{Queue, Settlement, WaiterId, Waiters};
 use super::table::Engine;
 use super::wakes::Wakes;
@@ -158,7 +158,7 @@ impl<'e> Section<'e> {
             return None;
         }
         match self.primitive.enter(self.state, request, agent, is_queued) {
-            Entry::Granted(state) => {
+            Decision::Granted(state) => {
                 let settlement = self.admit(state);
                 if let Some(hold) = request.hold() {
                     self.note_holder(agent, hold);
@@ -166,8 +166,8 @@ impl<'e> Section<'e> {
                 }
                 Some(settlement)
             }
-            Entry::Wait => None,
-            Entry::Refused => Some(self.refusal()),
+            Decision::Wait => None,
+            Decision::Refused => Some(self.refusal()),
         }
     }
 

@@ -10,7 +10,7 @@ use super::parker::Parker;
 use super::timers::Timers;
 use crate::agents::{Agent, Notice};
 
-enum Wake {
+enum WakeUp {
     Unpark(Arc<Parker>),
     Turn(Arc<Agent>),
     Offer { agent: Arc<Agent>, address: usize },
@@ -20,24 +20,24 @@ enum Wake {
 /// Wake-ups to be carried out.
 #[derive(Default)]
 #[must_use = "whoever is to be woken waits for it"]
-pub(crate) struct Wakes(SmallVec<[Wake; 2]>);
+pub(crate) struct Wakes(SmallVec<[WakeUp; 2]>);
 
 impl Wakes {
     pub(super) fn unpark(&mut self, parker: Arc<Parker>) {
-        self.0.push(Wake::Unpark(parker));
+        self.0.push(WakeUp::Unpark(parker));
     }
 
     /// The loop of `agent` must turn, for a notice that is in its inbox.
     pub(super) fn turn(&mut self, agent: Arc<Agent>) {
-        self.0.push(Wake::Turn(agent));
+        self.0.push(WakeUp::Turn(agent));
     }
 
     pub(super) fn offer(&mut self, agent: Arc<Agent>, address: usize) {
-        self.0.push(Wake::Offer { agent, address });
+        self.0.push(WakeUp::Offer { agent, address });
     }
 
     pub(super) fn lease(&mut self, address: usize, generation: u64, until: Instant) {
-        self.0.push(Wake::Lease { address, generation, until });
+        self.0.push(WakeUp::Lease { address, generation, until });
     }
 
     /// Carries all of them out.
@@ -50,13 +50,13 @@ impl Wakes {
     pub(crate) fn carry_out_beside(self, timers: &dyn Timers, here: Option<&Arc<Agent>>) {
         for wake in self.0 {
             match wake {
-                Wake::Unpark(parker) => parker.unpark(),
-                Wake::Turn(agent) => agent.wake(),
-                Wake::Offer { agent, address } if here.is_some_and(|here| Arc::ptr_eq(here, &agent)) => {
+                WakeUp::Unpark(parker) => parker.unpark(),
+                WakeUp::Turn(agent) => agent.wake(),
+                WakeUp::Offer { agent, address } if here.is_some_and(|here| Arc::ptr_eq(here, &agent)) => {
                     agent.leave_notice(Notice::Offer(address));
                 }
-                Wake::Offer { agent, address } => agent.notify(Notice::Offer(address)),
-                Wake::Lease { address, generation, until } => timers.lease(address, generation, until),
+                WakeUp::Offer { agent, address } => agent.notify(Notice::Offer(address)),
+                WakeUp::Lease { address, generation, until } => timers.lease(address, generation, until),
             }
         }
     }

@@ -4,8 +4,8 @@ use std::fs::Metadata;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::name::{LockName, Part};
-use super::record::{self, Holder, Record};
+use super::name::{FileRole, LockName};
+use super::record::{self, FileRecord, RecordedHolder};
 use super::system::{self, Identity, Rights};
 
 /// Larger ones are not listed: somebody else has written them, or the name is of no use to people.
@@ -15,14 +15,14 @@ const LARGEST_LISTED: usize = 64 << 10;
 #[derive(Debug)]
 pub struct Directory {
     path: PathBuf,
-    kind: Kind,
+    kind: DirectoryKind,
     /// By device and number: other paths may lead here.
     pub identity: Identity,
     rights: Rights,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Kind {
+enum DirectoryKind {
     /// The user's own: nobody else may own or write it.
     Default,
     /// Its owner and permissions are the business of whoever names it.
@@ -74,9 +74,9 @@ impl Directory {
     /// The directory at `path`, or that of this user. It is made if there is none.
     pub fn open(path: Option<&Path>) -> Result<Self, Refusal> {
         match path {
-            Some(path) => Self::check(path, Kind::Given),
+            Some(path) => Self::check(path, DirectoryKind::Given),
             None => match system::default_directory() {
-                Ok(path) => Self::check(&path, Kind::Default),
+                Ok(path) => Self::check(&path, DirectoryKind::Default),
                 Err(error) => Err(Refusal { path: PathBuf::new(), reason: error.into() }),
             },
         }
@@ -87,12 +87,12 @@ impl Directory {
         Self::check(&self.path, self.kind)
     }
 
-    fn check(path: &Path, kind: Kind) -> Result<Self, Refusal> {
+    fn check(path: &Path, kind: DirectoryKind) -> Result<Self, Refusal> {
         let refuse = |reason| Refusal { path: path.to_owned(), reason };
         let metadata = found_or_made(path, kind).map_err(refuse)?;
         match kind {
-            Kind::Default => check_private(&metadata),
-            Kind::Given => check_sticky(&metadata),
+            DirectoryKind::Default => check_private(&metadata),
+            DirectoryKind::Given => check_sticky(&metadata),
         }
         .map_err(refuse)?;
         let path = path.canonicalize().map_err(|error| refuse(error.into()))?;
@@ -117,11 +117,11 @@ impl Directory {
 
     /// The names that processes hold exclusively, by what their records say; not those whose process has ended.
     /// Nothing is locked for that, so that a name may be free, or another's, by now.
-    pub fn holders(&self) -> io::Result<Vec<(Vec<u16>, Holder)>> {
+    pub fn holders(&self) -> io::Result<Vec<(Vec<u16>, RecordedHolder)>> {
         let mut holders = Vec::new();
         for entry in self.path.read_dir()? {
             let path = entry?.path();
-            if path.extension().is_some_and(|extension| extension == Part::Info.extension()) {
+            if path.extension().is_some_and(|extension| extension == FileRole::Info.extension()) {
                 holders.extend(holder_by(&path));
             }
         }
@@ -129,21 +129,21 @@ impl Directory {
     }
 
     /// As [`Directory::holders`], of one name.
-    pub fn holder(&self, units: &[u16]) -> Option<Holder> {
-        let (found, holder) = holder_by(&self.path.join(LockName::new(units).file(Part::Info)))?;
+    pub fn holder(&self, units: &[u16]) -> Option<RecordedHolder> {
+        let (found, holder) = holder_by(&self.path.join(LockName::new(units).file(FileRole::Info)))?;
         (found == units).then_some(holder)
     }
 }
 
 /// The holder in the record at `path`, with the name, unless its process has ended.
-fn holder_by(path: &Path) -> Option<(Vec<u16>, Holder)> {
+fn holder_by(path: &Path) -> Option<(Vec<u16>, RecordedHolder)> {
     // What cannot be read, or is removed meanwhile, is nobody's.
-    let Record { units, holder, .. } = read(path).ok().flatten().and_then(|bytes| record::decode(&bytes))?;
+    let FileRecord { units, holder, .. } = read(path).ok().flatten().and_then(|bytes| record::decode(&bytes))?;
     holder.may_live().then_some((units, holder))
 }
 
-fn found_or_made(path: &Path, kind: Kind) -> Result<Metadata, Reason> {
-    let look = || if kind == Kind::Default { path.symlink_metadata() } else { path.metadata() };
+fn found_or_made(path: &Path, kind: DirectoryKind) -> Result<Metadata, Reason> {
+    let look = || if kind == DirectoryKind::Default { path.symlink_metadata() } else { path.metadata() };
     let metadata = match look() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             match system::make_directory(path) {
@@ -201,7 +201,7 @@ mod tests {
     use super::*;
     use crate::files::testing::Scratch;
 
-    fn refusal(path: &Path, kind: Kind) -> Reason {
+    fn refusal(path: &Path, kind: DirectoryKind) -> Reason {
         Directory::check(path, kind).expect_err("it is refused").reason
     }
 
@@ -209,7 +209,7 @@ mod tests {
     fn a_directory_is_made_for_its_user_alone() {
         let scratch = Scratch::new();
         let made = scratch.path().join("made");
-        for kind in [Kind::Default, Kind::Given] {
+        for kind in [DirectoryKind::Default, DirectoryKind::Given] {
             assert_eq!(Directory::check(&made, kind).unwrap().path(), made.canonicalize().unwrap());
             assert_eq!(fs::metadata(&made).unwrap().permissions().mode() & 0o777, 0o700);
             fs::remove_dir(&made).unwrap();
@@ -222,10 +222,13 @@ mod tests {
         let (real, link) = (scratch.path().join("real"), scratch.path().join("link"));
         fs::create_dir(&real).unwrap();
         symlink(&real, &link).unwrap();
-        assert!(matches!(refusal(&link, Kind::Default), Reason::Link));
+        assert!(matches!(refusal(&link, DirectoryKind::Default), Reason::Link));
         for mode in [0o770, 0o702, 0o1777, 0o755, 0o500] {
             fs::set_permissions(&real, fs::Permissions::from_mode(mode)).unwrap();
-            assert!(matches!(refusal(&real, Kind::Default), Reason::Permissions(found) if found == mode), "{mode:o}");
+            assert!(
+                matches!(refusal(&real, DirectoryKind::Default), Reason::Permissions(found) if found == mode),
+                "{mode:o}"
+            );
         }
     }
 
@@ -234,14 +237,14 @@ mod tests {
         let scratch = Scratch::new();
         for mode in [0o770, 0o777, 0o702, 0o2775] {
             fs::set_permissions(scratch.path(), fs::Permissions::from_mode(mode)).unwrap();
-            let reason = refusal(scratch.path(), Kind::Given);
+            let reason = refusal(scratch.path(), DirectoryKind::Given);
             assert!(matches!(reason, Reason::NotSticky(found) if found == mode), "{mode:o}: {reason:?}");
             fs::set_permissions(scratch.path(), fs::Permissions::from_mode(mode | 0o1000)).unwrap();
-            Directory::check(scratch.path(), Kind::Given).unwrap();
+            Directory::check(scratch.path(), DirectoryKind::Given).unwrap();
         }
         for mode in [0o755, 0o700] {
             fs::set_permissions(scratch.path(), fs::Permissions::from_mode(mode)).unwrap();
-            Directory::check(scratch.path(), Kind::Given).unwrap();
+            Directory::check(scratch.path(), DirectoryKind::Given).unwrap();
         }
     }
 
@@ -260,12 +263,12 @@ mod tests {
         let scratch = Scratch::new();
         let file = scratch.path().join("file");
         fs::write(&file, "").unwrap();
-        for kind in [Kind::Default, Kind::Given] {
+        for kind in [DirectoryKind::Default, DirectoryKind::Given] {
             assert!(matches!(refusal(&file, kind), Reason::NotADirectory));
             assert!(matches!(refusal(&scratch.path().join("no/parent"), kind), Reason::NoParent));
         }
         assert!(!scratch.path().join("no").exists());
         symlink(scratch.path().join("nowhere"), scratch.path().join("dangling")).unwrap();
-        assert!(matches!(refusal(&scratch.path().join("dangling"), Kind::Given), Reason::System(_)));
+        assert!(matches!(refusal(&scratch.path().join("dangling"), DirectoryKind::Given), Reason::System(_)));
     }
 }

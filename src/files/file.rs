@@ -8,12 +8,12 @@ use std::sync::Arc;
 
 use super::directory::{Directory, Refusal};
 use super::interrupt::Interrupt;
-use super::name::{LockName, Part};
+use super::name::{FileRole, LockName};
 use super::system;
 
 /// How a lock is held.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Mode {
+pub enum LockMode {
     /// Alone.
     Exclusive,
     /// With others who share it.
@@ -25,7 +25,7 @@ const GATE_LOOKS: u32 = 4;
 
 /// Why a file could not be locked or used.
 #[derive(Debug)]
-pub enum Failure {
+pub enum FileFailure {
     /// Its directory was removed, and what is there now cannot be used.
     Refused(Refusal),
     /// The system refuses.
@@ -76,7 +76,8 @@ impl Files {
     /// Of `name`, in a directory that was checked.
     pub fn new(directory: Arc<Directory>, name: LockName) -> Self {
         let path = |part| directory.path().join(name.file(part));
-        let (lock, info, turn, gate) = (path(Part::Lock), path(Part::Info), path(Part::Turn), path(Part::Gate));
+        let (lock, info, turn, gate) =
+            (path(FileRole::Lock), path(FileRole::Info), path(FileRole::Turn), path(FileRole::Gate));
         Self { directory, name, lock, info, turn, gate }
     }
 
@@ -86,21 +87,21 @@ impl Files {
     }
 
     /// Where a file is.
-    pub fn path(&self, part: Part) -> &PathBuf {
+    pub fn path(&self, part: FileRole) -> &PathBuf {
         match part {
-            Part::Lock => &self.lock,
-            Part::Info => &self.info,
-            Part::Turn => &self.turn,
-            Part::Gate => &self.gate,
+            FileRole::Lock => &self.lock,
+            FileRole::Info => &self.info,
+            FileRole::Turn => &self.turn,
+            FileRole::Gate => &self.gate,
         }
     }
 
     /// Opens a file, or makes it, and its directory if somebody has removed that. Returns whether it was made, too.
-    pub fn open(&self, part: Part) -> Result<(File, bool), Failure> {
+    pub fn open(&self, part: FileRole) -> Result<(File, bool), FileFailure> {
         let path = self.path(part);
         let opened = match system::open(path, self.directory.rights()) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                let directory = self.directory.reopen().map_err(Failure::Refused)?;
+                let directory = self.directory.reopen().map_err(FileFailure::Refused)?;
                 system::open(path, directory.rights())
             }
             opened => opened,
@@ -109,13 +110,13 @@ impl Files {
     }
 
     /// Opens a file and locks it if that can be at once.
-    pub fn try_lock(&self, part: Part, mode: Mode) -> Result<Option<Locked>, Failure> {
+    pub fn try_lock(&self, part: FileRole, mode: LockMode) -> Result<Option<Locked>, FileFailure> {
         loop {
             let (file, _) = self.open(part)?;
             let is_locked = uninterrupted(|| {
                 tried(match mode {
-                    Mode::Exclusive => file.try_lock(),
-                    Mode::Shared => file.try_lock_shared(),
+                    LockMode::Exclusive => file.try_lock(),
+                    LockMode::Shared => file.try_lock_shared(),
                 })
             });
             if !is_locked.map_err(|error| self.failure("lock", part, error))? {
@@ -128,12 +129,12 @@ impl Files {
     }
 
     /// Opens a file and blocks the thread until it is locked, or until `interrupt` ends that: then there is none.
-    pub fn lock(&self, part: Part, mode: Mode, interrupt: &Interrupt) -> Result<Option<Locked>, Failure> {
+    pub fn lock(&self, part: FileRole, mode: LockMode, interrupt: &Interrupt) -> Result<Option<Locked>, FileFailure> {
         loop {
             let (file, _) = self.open(part)?;
             let locked = interrupt.run(&file, || match mode {
-                Mode::Exclusive => file.lock(),
-                Mode::Shared => file.lock_shared(),
+                LockMode::Exclusive => file.lock(),
+                LockMode::Shared => file.lock_shared(),
             });
             if !locked.map_err(|error| self.failure("lock", part, error))? {
                 return Ok(None);
@@ -146,11 +147,11 @@ impl Files {
     }
 
     /// Whether nobody waits to hold the name alone.
-    pub fn is_gate_open(&self) -> Result<bool, Failure> {
-        let gate = match system::open_to_read(self.path(Part::Gate)) {
+    pub fn is_gate_open(&self) -> Result<bool, FileFailure> {
+        let gate = match system::open_to_read(self.path(FileRole::Gate)) {
             Ok(gate) => gate,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(true),
-            Err(error) => return Err(self.failure("open", Part::Gate, error)),
+            Err(error) => return Err(self.failure("open", FileRole::Gate, error)),
         };
         // Others who look there keep this one out, for a moment.
         for _ in 0..GATE_LOOKS {
@@ -160,34 +161,34 @@ impl Files {
                     return Ok(true);
                 }
                 Ok(false) => std::thread::yield_now(),
-                Err(error) => return Err(self.failure("lock", Part::Gate, error)),
+                Err(error) => return Err(self.failure("lock", FileRole::Gate, error)),
             }
         }
         Ok(false)
     }
 
     /// What the record of the name contains, and one byte more than `longest` of it at most; `None` if there is none.
-    pub fn record(&self, longest: usize) -> Result<Option<Vec<u8>>, Failure> {
-        match system::open_to_read(self.path(Part::Info)) {
+    pub fn record(&self, longest: usize) -> Result<Option<Vec<u8>>, FileFailure> {
+        match system::open_to_read(self.path(FileRole::Info)) {
             Ok(file) => self.read(&file, longest).map(Some),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(self.failure("open", Part::Info, error)),
+            Err(error) => Err(self.failure("open", FileRole::Info, error)),
         }
     }
 
     /// The same of a record that is open.
-    pub fn read(&self, file: &File, longest: usize) -> Result<Vec<u8>, Failure> {
-        system::read_whole(file, longest + 1).map_err(|error| self.failure("read", Part::Info, error))
+    pub fn read(&self, file: &File, longest: usize) -> Result<Vec<u8>, FileFailure> {
+        system::read_whole(file, longest + 1).map_err(|error| self.failure("read", FileRole::Info, error))
     }
 
     /// Whether the path of a file still leads to it.
-    pub fn leads_to(&self, part: Part, file: &File) -> Result<bool, Failure> {
+    pub fn leads_to(&self, part: FileRole, file: &File) -> Result<bool, FileFailure> {
         system::leads_to(self.path(part), file).map_err(|error| self.failure("look at", part, error))
     }
 
     /// What happened to a file.
-    pub fn failure(&self, verb: &'static str, part: Part, error: io::Error) -> Failure {
-        Failure::System { verb, path: self.path(part).clone(), error }
+    pub fn failure(&self, verb: &'static str, part: FileRole, error: io::Error) -> FileFailure {
+        FileFailure::System { verb, path: self.path(part).clone(), error }
     }
 }
 
@@ -238,15 +239,15 @@ mod tests {
     fn one_who_waited_for_a_file_that_was_removed_locks_the_new_one() {
         let scratch = Scratch::new();
         let files = Files::of(&scratch, "removed");
-        let lock = || files.lock(Part::Lock, Mode::Exclusive, &Interrupt::default()).unwrap().unwrap();
+        let lock = || files.lock(FileRole::Lock, LockMode::Exclusive, &Interrupt::default()).unwrap().unwrap();
         let old = lock();
         std::thread::scope(|threads| {
             let waiter = threads.spawn(lock);
             scratch.until_blocked_waiters(1);
-            std::fs::remove_file(files.path(Part::Lock)).unwrap();
+            std::fs::remove_file(files.path(FileRole::Lock)).unwrap();
             drop(old);
             let new = waiter.join().unwrap();
-            assert!(files.leads_to(Part::Lock, &new).unwrap());
+            assert!(files.leads_to(FileRole::Lock, &new).unwrap());
         });
     }
 
@@ -255,12 +256,12 @@ mod tests {
     fn a_link_or_a_pipe_in_place_of_a_file_is_an_error() {
         let scratch = Scratch::new();
         let files = Files::of(&scratch, "linked");
-        std::os::unix::fs::symlink(scratch.path().join("elsewhere"), files.path(Part::Lock)).unwrap();
-        assert!(matches!(files.open(Part::Lock), Err(Failure::System { verb: "open", .. })));
+        std::os::unix::fs::symlink(scratch.path().join("elsewhere"), files.path(FileRole::Lock)).unwrap();
+        assert!(matches!(files.open(FileRole::Lock), Err(FileFailure::System { verb: "open", .. })));
         assert!(!scratch.path().join("elsewhere").exists());
-        let made = std::process::Command::new("mkfifo").arg(files.path(Part::Info)).status().unwrap();
+        let made = std::process::Command::new("mkfifo").arg(files.path(FileRole::Info)).status().unwrap();
         assert!(made.success());
-        assert!(matches!(files.open(Part::Info), Err(Failure::System { .. })));
+        assert!(matches!(files.open(FileRole::Info), Err(FileFailure::System { .. })));
     }
 
     #[test]
@@ -273,11 +274,11 @@ mod tests {
             [(0o700, 0o600), (0o755, 0o600), (0o1770, 0o660), (0o1775, 0o660), (0o1777, 0o666), (0o1703, 0o666)]
         {
             fs::set_permissions(scratch.path(), fs::Permissions::from_mode(mode)).unwrap();
-            let (file, is_new) = Files::of(&scratch, "a").open(Part::Lock).unwrap();
+            let (file, is_new) = Files::of(&scratch, "a").open(FileRole::Lock).unwrap();
             assert!(is_new);
             assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, expected, "{mode:o}");
             assert_eq!(fs::read_dir(scratch.path()).unwrap().count(), 1, "nothing else is left there");
-            fs::remove_file(Files::of(&scratch, "a").path(Part::Lock)).unwrap();
+            fs::remove_file(Files::of(&scratch, "a").path(FileRole::Lock)).unwrap();
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A lock that this process holds. Dropped without [`Hold::release`], it is freed as if its process had been killed: the
+//! A lock that this process holds. Dropped without [`FileHold::release`], it is freed as if its process had been killed: the
 //! record stays dirty, and the next one is told that it was abandoned.
 
 use std::fs::File;
@@ -7,9 +7,9 @@ use std::sync::{Arc, LazyLock};
 
 use rustc_hash::FxHashMap;
 
-use super::file::{Failure, Files, Locked, Mode};
-use super::name::Part;
-use super::record::{self, Holder, Past, Status};
+use super::file::{FileFailure, Files, LockMode, Locked};
+use super::name::FileRole;
+use super::record::{self, Past, RecordedHolder, Status};
 use super::system;
 use crate::fence;
 use crate::sync::Mutex;
@@ -19,13 +19,13 @@ use crate::sync::Mutex;
 pub struct Asker {
     /// The thread, by the number of Node.js.
     pub thread: u32,
-    /// Whether it wants the fence of its grant; see [`Hold::fence`].
+    /// Whether it wants the fence of its grant; see [`FileHold::fence`].
     pub wants_fence: bool,
 }
 
 /// A lock that is held.
 #[derive(Debug)]
-pub struct Hold {
+pub struct FileHold {
     files: Arc<Files>,
     /// Locked by the kernel until the last of those who share it in this process drops it.
     lock: Arc<Locked>,
@@ -38,7 +38,7 @@ pub struct Hold {
 #[derive(Debug)]
 struct Info {
     file: File,
-    holder: Holder,
+    holder: RecordedHolder,
     last_fence: u64,
 }
 
@@ -48,46 +48,52 @@ pub struct Released {
     /// The file of the lock was removed meanwhile: another process may have held it at the same time.
     pub is_removed: bool,
     /// The record could not be written, so that the next one is told that the lock was abandoned.
-    pub unwritten: Option<Failure>,
+    pub unwritten: Option<FileFailure>,
 }
 
 /// The ends that this process has reported of those who held a name alone, and that stand in the records still.
-static REPORTED: LazyLock<Mutex<FxHashMap<PathBuf, Option<Holder>>>> = LazyLock::new(Mutex::default);
+static REPORTED: LazyLock<Mutex<FxHashMap<PathBuf, Option<RecordedHolder>>>> = LazyLock::new(Mutex::default);
 
 /// One end is reported once: those who share a lock find it in the record again and again.
-fn report_once(files: &Files, mode: Mode, past: Past) -> Past {
-    let record = files.path(Part::Info);
+fn report_once(files: &Files, mode: LockMode, past: Past) -> Past {
+    let record = files.path(FileRole::Info);
     let mut reported = REPORTED.lock();
     let Past::Ended(ended) = past else {
         reported.remove(record);
         return past;
     };
     // Whoever holds it alone writes another record.
-    let before = if mode == Mode::Shared { reported.insert(record.clone(), ended) } else { reported.remove(record) };
+    let before =
+        if mode == LockMode::Shared { reported.insert(record.clone(), ended) } else { reported.remove(record) };
     if before == Some(ended) { Past::Abandoned } else { past }
 }
 
-impl Hold {
+impl FileHold {
     /// The kernel has locked `lock`: reads the record, and says there who holds it, if alone.
-    pub(super) fn begin(files: &Arc<Files>, mode: Mode, lock: Arc<Locked>, asker: Asker) -> Result<Self, Failure> {
+    pub(super) fn begin(
+        files: &Arc<Files>,
+        mode: LockMode,
+        lock: Arc<Locked>,
+        asker: Asker,
+    ) -> Result<Self, FileFailure> {
         system::touch(&lock);
         let name = files.name();
         let read = |content: Option<&Vec<u8>>| content.map_or((Past::Clean, 0), |content| record::past(name, content));
         let wanted = |fence| if asker.wants_fence { Some(fence) } else { None };
         let (info, past, fence) = match mode {
-            Mode::Shared => {
+            LockMode::Shared => {
                 let (past, last_fence) = read(files.record(record::length(name))?.as_ref());
                 (None, past, wanted(fence::of_shared(last_fence, fence::now())))
             }
-            Mode::Exclusive => {
-                let (file, is_new) = files.open(Part::Info)?;
+            LockMode::Exclusive => {
+                let (file, is_new) = files.open(FileRole::Info)?;
                 let content = if is_new { None } else { Some(files.read(&file, record::length(name))?) };
                 let (past, last_fence) = read(content.as_ref());
                 // Drawn with the lock held, and written with the record: the next one finds it, however this one ends.
                 let fence = wanted(fence::after(last_fence, fence::now()));
                 let info = Info {
                     file,
-                    holder: Holder::now(asker.thread),
+                    holder: RecordedHolder::now(asker.thread),
                     last_fence: if fault!(FenceIsNotKept) { 0 } else { fence.unwrap_or(last_fence) },
                 };
                 let status = Status { is_held: true, is_abandoned: past != Past::Clean };
@@ -98,7 +104,7 @@ impl Hold {
                 if content.is_some_and(|content| content.len() > record::length(name)) {
                     // Cut last: until then it is too long, and so dirty.
                     let cut = info.file.set_len(record::length(name) as u64);
-                    cut.map_err(|error| files.failure("write", Part::Info, error))?;
+                    cut.map_err(|error| files.failure("write", FileRole::Info, error))?;
                 }
                 (Some(info), past, fence)
             }
@@ -133,7 +139,7 @@ impl Hold {
     /// process, which lives, would say that it does.
     pub fn end(self) {
         let Some(Info { file, holder, last_fence }) = self.info else { return };
-        if matches!(self.files.leads_to(Part::Lock, &self.lock), Ok(true)) {
+        if matches!(self.files.leads_to(FileRole::Lock, &self.lock), Ok(true)) {
             let info = Info { file, holder: holder.ended(), last_fence };
             // If that fails, the record says what it said.
             let _ = write(&self.files, &info, Status { is_held: true, is_abandoned: self.past != Past::Clean });
@@ -143,7 +149,7 @@ impl Hold {
     /// Frees it.
     pub fn release(self) -> Released {
         // What cannot be looked at was not removed.
-        let is_removed = matches!(self.files.leads_to(Part::Lock, &self.lock), Ok(false));
+        let is_removed = matches!(self.files.leads_to(FileRole::Lock, &self.lock), Ok(false));
         let unwritten = match &self.info {
             // The record may be that of another holder by now.
             Some(info) if !is_removed => {
@@ -163,14 +169,14 @@ impl Hold {
 /// The record could not be written, so that nobody's code ran with the lock: as far as possible, it says what it said before.
 fn undo(files: &Files, file: &File, before: Option<&[u8]>) {
     let _ = match before {
-        None => std::fs::remove_file(files.path(Part::Info)),
+        None => std::fs::remove_file(files.path(FileRole::Info)),
         Some(before) => system::write_whole(file, before).and_then(|()| file.set_len(before.len() as u64)),
     };
 }
 
-fn write(files: &Files, info: &Info, status: Status) -> Result<(), Failure> {
+fn write(files: &Files, info: &Info, status: Status) -> Result<(), FileFailure> {
     let bytes = record::encode(files.name(), status, &info.holder, info.last_fence);
-    system::write_whole(&info.file, &bytes).map_err(|error| files.failure("write", Part::Info, error))
+    system::write_whole(&info.file, &bytes).map_err(|error| files.failure("write", FileRole::Info, error))
 }
 
 #[cfg(test)]
@@ -183,27 +189,27 @@ mod tests {
         let scratch = Scratch::new();
         let files = Arc::new(Files::of(&scratch, "reported"));
         for _ in 0..2 {
-            drop(begin(&files, Mode::Exclusive, false));
-            assert!(matches!(begin(&files, Mode::Shared, false).past(), Past::Ended(Some(_))));
-            assert_eq!(begin(&files, Mode::Shared, false).past(), Past::Abandoned);
-            let mut hold = begin(&files, Mode::Exclusive, false);
+            drop(begin(&files, LockMode::Exclusive, false));
+            assert!(matches!(begin(&files, LockMode::Shared, false).past(), Past::Ended(Some(_))));
+            assert_eq!(begin(&files, LockMode::Shared, false).past(), Past::Abandoned);
+            let mut hold = begin(&files, LockMode::Exclusive, false);
             assert_eq!(hold.past(), Past::Abandoned, "this process was told");
             hold.mark_consistent();
             hold.release();
         }
-        drop(begin(&files, Mode::Exclusive, false));
-        assert!(matches!(begin(&files, Mode::Exclusive, false).past(), Past::Ended(Some(_))));
+        drop(begin(&files, LockMode::Exclusive, false));
+        assert!(matches!(begin(&files, LockMode::Exclusive, false).past(), Past::Ended(Some(_))));
     }
 
     /// As a clock that went back leaves it.
     const AHEAD: u64 = u64::MAX / 2;
 
-    fn begin(files: &Arc<Files>, mode: Mode, wants_fence: bool) -> Hold {
-        let lock = Arc::new(files.try_lock(Part::Lock, mode).unwrap().unwrap());
-        Hold::begin(files, mode, lock, Asker { thread: 0, wants_fence }).unwrap()
+    fn begin(files: &Arc<Files>, mode: LockMode, wants_fence: bool) -> FileHold {
+        let lock = Arc::new(files.try_lock(FileRole::Lock, mode).unwrap().unwrap());
+        FileHold::begin(files, mode, lock, Asker { thread: 0, wants_fence }).unwrap()
     }
 
-    fn fence(files: &Arc<Files>, mode: Mode) -> u64 {
+    fn fence(files: &Arc<Files>, mode: LockMode) -> u64 {
         let hold = begin(files, mode, true);
         let fence = hold.fence().expect("it was asked for");
         hold.release();
@@ -215,31 +221,31 @@ mod tests {
         let scratch = Scratch::new();
         let files = Arc::new(Files::of(&scratch, "fences"));
         let status = Status { is_held: false, is_abandoned: false };
-        let bytes = record::encode(files.name(), status, &Holder::now(0), AHEAD);
-        std::fs::write(files.path(Part::Info), bytes).unwrap();
-        assert_eq!(fence(&files, Mode::Shared), AHEAD);
-        assert_eq!(fence(&files, Mode::Exclusive), AHEAD + 1);
-        assert_eq!(begin(&files, Mode::Exclusive, false).fence(), None);
+        let bytes = record::encode(files.name(), status, &RecordedHolder::now(0), AHEAD);
+        std::fs::write(files.path(FileRole::Info), bytes).unwrap();
+        assert_eq!(fence(&files, LockMode::Shared), AHEAD);
+        assert_eq!(fence(&files, LockMode::Exclusive), AHEAD + 1);
+        assert_eq!(begin(&files, LockMode::Exclusive, false).fence(), None);
         // That one ended inside.
-        assert_eq!(fence(&files, Mode::Shared), AHEAD + 1);
-        assert_eq!(begin(&files, Mode::Exclusive, true).fence(), Some(AHEAD + 2));
-        assert_eq!(fence(&files, Mode::Exclusive), AHEAD + 3);
+        assert_eq!(fence(&files, LockMode::Shared), AHEAD + 1);
+        assert_eq!(begin(&files, LockMode::Exclusive, true).fence(), Some(AHEAD + 2));
+        assert_eq!(fence(&files, LockMode::Exclusive), AHEAD + 3);
     }
 
     #[test]
     fn fences_grow_though_the_record_is_lost() {
         let scratch = Scratch::new();
         let files = Arc::new(Files::of(&scratch, "lost"));
-        let mut last = fence(&files, Mode::Shared);
+        let mut last = fence(&files, LockMode::Shared);
         for content in [None, Some(""), Some("foreign")] {
-            let next = fence(&files, Mode::Exclusive);
+            let next = fence(&files, LockMode::Exclusive);
             assert!(next > last, "{next} after {last}");
             last = next;
             match content {
-                None => std::fs::remove_file(files.path(Part::Info)).unwrap(),
-                Some(content) => std::fs::write(files.path(Part::Info), content).unwrap(),
+                None => std::fs::remove_file(files.path(FileRole::Info)).unwrap(),
+                Some(content) => std::fs::write(files.path(FileRole::Info), content).unwrap(),
             }
-            let shared = fence(&files, Mode::Shared);
+            let shared = fence(&files, LockMode::Shared);
             assert!(shared > last, "{shared} after {last}");
             last = shared;
         }

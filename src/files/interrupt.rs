@@ -8,12 +8,12 @@ use super::system;
 
 /// What a thread that waits for files shares with those who may end its wait.
 #[derive(Debug, Default)]
-pub struct Interrupt(Mutex<State>);
+pub struct Interrupt(Mutex<InterruptState>);
 
 #[derive(Debug, Default)]
-struct State {
+struct InterruptState {
     /// While it is in the kernel: it takes the mutex before it goes on, so that it lives as long as somebody sees this.
-    blocked: Option<system::Blocked>,
+    blocked: Option<system::BlockedThread>,
     is_over: bool,
     /// Whether the kernel may have granted something that the thread has not passed on yet.
     may_have: bool,
@@ -52,7 +52,7 @@ impl std::fmt::Debug for Left {
 }
 
 impl Interrupt {
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, InterruptState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -92,7 +92,7 @@ impl Interrupt {
                     return Ok(false);
                 }
                 state.may_have = true;
-                state.blocked = Some(system::Blocked::here(file));
+                state.blocked = Some(system::BlockedThread::here(file));
             }
             let result = call();
             self.lock().blocked = None;

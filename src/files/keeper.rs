@@ -18,12 +18,12 @@ const REST: Duration = Duration::from_secs(2);
 
 #[derive(Default)]
 struct Keeper {
-    tasks: BTreeMap<(Instant, u64), Task>,
+    tasks: BTreeMap<(Instant, u64), Deferred>,
     serial: u64,
     is_running: bool,
 }
 
-type Task = Box<dyn FnOnce() + Send>;
+type Deferred = Box<dyn FnOnce() + Send>;
 
 static KEEPER: Mutex<Keeper> = Mutex::new(Keeper { tasks: BTreeMap::new(), serial: 0, is_running: false });
 static EARLIER: Condvar = Condvar::new();
@@ -57,7 +57,7 @@ fn keeper() -> MutexGuard<'static, Keeper> {
 }
 
 /// Does this at its time. If no thread could be started, it is dropped instead.
-pub fn add(at: Instant, task: Task) -> Result<(), std::io::Error> {
+pub fn add(at: Instant, task: Deferred) -> Result<(), std::io::Error> {
     let mut keeper = keeper();
     let is_earliest = keeper.tasks.first_key_value().is_none_or(|((first, _), _)| at < *first);
     let serial = keeper.serial;

@@ -4,20 +4,20 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use super::file::{Failure, Locked};
-use super::hold::{Asker, Hold};
+use super::file::{FileFailure, Locked};
+use super::hold::{Asker, FileHold};
 use super::interrupt::{Interrupt, Left};
 use super::keeper;
 
 /// What came of a wait.
-pub type Outcome = Result<Hold, Failure>;
+pub type FileOutcome = Result<FileHold, FileFailure>;
 
 /// A wait.
 pub struct Wanted {
     pub id: u64,
     pub asker: Asker,
     pub since: Instant,
-    pub reply: Box<dyn FnOnce(Outcome) + Send>,
+    pub reply: Box<dyn FnOnce(FileOutcome) + Send>,
 }
 
 impl std::fmt::Debug for Wanted {

@@ -23,7 +23,7 @@ pub struct LockName {
 
 /// Which of the files of a name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Part {
+pub enum FileRole {
     /// That the holders lock.
     Lock,
     /// That says who held it last.
@@ -54,12 +54,12 @@ impl LockName {
     }
 
     /// The name of one of its files.
-    pub fn file(&self, part: Part) -> String {
+    pub fn file(&self, part: FileRole) -> String {
         format!("{}.{}", self.stem, part.extension())
     }
 }
 
-impl Part {
+impl FileRole {
     /// The end of its files' names.
     pub const fn extension(self) -> &'static str {
         match self {
@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     fn file(name: &str) -> String {
-        LockName::new(&name.encode_utf16().collect::<Vec<_>>()).file(Part::Lock)
+        LockName::new(&name.encode_utf16().collect::<Vec<_>>()).file(FileRole::Lock)
     }
 
     #[test]
@@ -141,7 +141,7 @@ mod tests {
     fn lone_surrogates_are_told_apart() {
         let names: [&[u16]; 6] =
             [&[0xd83d], &[0xde00], &[0xd83d, 0xde00], &[0xde00, 0xd83d], &[0xfffd], &[0xd83d, 0xd83d, 0xde00]];
-        let files: HashSet<_> = names.iter().map(|units| LockName::new(units).file(Part::Lock)).collect();
+        let files: HashSet<_> = names.iter().map(|units| LockName::new(units).file(FileRole::Lock)).collect();
         assert_eq!(files.len(), names.len());
     }
 

@@ -9,12 +9,12 @@ use std::time::{Duration, Instant, SystemTime};
 use rustc_hash::FxHashMap;
 
 use super::directory::Directory;
-use super::file::{Failure, Files, Locked, Mode};
-use super::hold::{Asker, Hold};
+use super::file::{FileFailure, Files, LockMode, Locked};
+use super::hold::{Asker, FileHold};
 use super::interrupt::{Interrupt, Left};
 use super::keeper::{self, INSIST};
-use super::line::{Direct, Driver, Line, Outcome, Step, Wanted, next_second};
-use super::name::{LockName, Part};
+use super::line::{Direct, Driver, FileOutcome, Line, Step, Wanted, next_second};
+use super::name::{FileRole, LockName};
 use super::threads;
 use crate::sync::Mutex;
 
@@ -27,20 +27,20 @@ const GATE_LOOK: Duration = Duration::from_millis(25);
 const SELDOM: Duration = Duration::from_millis(50);
 
 /// By path: the number of a directory that was removed is soon that of another one.
-type Key = (PathBuf, Box<[u16]>);
+type NameKey = (PathBuf, Box<[u16]>);
 
-static NAMES: LazyLock<Mutex<FxHashMap<Key, Weak<Name>>>> = LazyLock::new(Mutex::default);
+static NAMES: LazyLock<Mutex<FxHashMap<NameKey, Weak<NamedFile>>>> = LazyLock::new(Mutex::default);
 
 /// A name in a directory: one for each process.
 #[derive(Debug)]
-pub struct Name {
-    key: Key,
+pub struct NamedFile {
+    key: NameKey,
     pub(super) files: Arc<Files>,
-    state: Mutex<State>,
+    state: Mutex<Lines>,
 }
 
 #[derive(Default, Debug)]
-struct State {
+struct Lines {
     /// The file that those who share the lock in this process have locked together.
     shared: Weak<Locked>,
     exclusive_line: Line,
@@ -58,16 +58,16 @@ pub(super) enum Drive {
     CannotEnd,
 }
 
-impl State {
-    fn line(&mut self, mode: Mode) -> &mut Line {
+impl Lines {
+    fn line(&mut self, mode: LockMode) -> &mut Line {
         match mode {
-            Mode::Exclusive => &mut self.exclusive_line,
-            Mode::Shared => &mut self.shared_line,
+            LockMode::Exclusive => &mut self.exclusive_line,
+            LockMode::Shared => &mut self.shared_line,
         }
     }
 }
 
-impl Name {
+impl NamedFile {
     /// A name in a directory.
     pub fn get(directory: &Arc<Directory>, units: &[u16]) -> Arc<Self> {
         let key = (directory.path().to_owned(), Box::from(units));
@@ -82,7 +82,7 @@ impl Name {
     }
 
     /// Locks it if that can be at once, and nobody is next for it, here or in another process.
-    pub fn try_lock(&self, mode: Mode, asker: Asker) -> Result<Option<Hold>, Failure> {
+    pub fn try_lock(&self, mode: LockMode, asker: Asker) -> Result<Option<FileHold>, FileFailure> {
         {
             let state = self.state.lock();
             if !state.exclusive_line.wanted.is_empty() || !state.shared_line.wanted.is_empty() {
@@ -90,15 +90,15 @@ impl Name {
             }
         }
         // Shared, so that two who try do not keep each other out; whoever is next has it exclusively.
-        let Some(turn) = self.files.try_lock(Part::Turn, Mode::Shared)? else { return Ok(None) };
+        let Some(turn) = self.files.try_lock(FileRole::Turn, LockMode::Shared)? else { return Ok(None) };
         let Some(lock) = self.try_file(mode)? else { return Ok(None) };
         drop(turn);
-        Hold::begin(&self.files, mode, lock, asker).map(Some)
+        FileHold::begin(&self.files, mode, lock, asker).map(Some)
     }
 
     /// Locks it unless somebody holds it; shared, unless somebody waits to hold it alone, too.
-    pub fn lock_if_available(&self, mode: Mode, asker: Asker) -> Result<Option<Hold>, Failure> {
-        if mode == Mode::Shared
+    pub fn lock_if_available(&self, mode: LockMode, asker: Asker) -> Result<Option<FileHold>, FileFailure> {
+        if mode == LockMode::Shared
             && (!self.state.lock().exclusive_line.wanted.is_empty() || !self.files.is_gate_open()?)
         {
             return Ok(None);
@@ -107,20 +107,20 @@ impl Name {
             return self.try_lock(mode, asker);
         }
         let Some(lock) = self.try_file(mode)? else { return Ok(None) };
-        Hold::begin(&self.files, mode, lock, asker).map(Some)
+        FileHold::begin(&self.files, mode, lock, asker).map(Some)
     }
 
-    fn try_file(&self, mode: Mode) -> Result<Option<Arc<Locked>>, Failure> {
-        if mode == Mode::Exclusive {
-            return Ok(self.files.try_lock(Part::Lock, mode)?.map(Arc::new));
+    fn try_file(&self, mode: LockMode) -> Result<Option<Arc<Locked>>, FileFailure> {
+        if mode == LockMode::Exclusive {
+            return Ok(self.files.try_lock(FileRole::Lock, mode)?.map(Arc::new));
         }
         let shared = self.state.lock().shared.upgrade();
         if let Some(shared) = shared
-            && self.files.leads_to(Part::Lock, &shared)?
+            && self.files.leads_to(FileRole::Lock, &shared)?
         {
             return Ok(Some(shared));
         }
-        let lock = self.files.try_lock(Part::Lock, mode)?.map(Arc::new);
+        let lock = self.files.try_lock(FileRole::Lock, mode)?.map(Arc::new);
         if let Some(lock) = &lock {
             self.state.lock().shared = Arc::downgrade(lock);
         }
@@ -130,9 +130,9 @@ impl Name {
     /// Takes in a wait. Returns its id, and what the caller has to do about `driver`.
     pub(super) fn push(
         self: &Arc<Self>,
-        mode: Mode,
+        mode: LockMode,
         asker: Asker,
-        reply: Box<dyn FnOnce(Outcome) + Send>,
+        reply: Box<dyn FnOnce(FileOutcome) + Send>,
         driver: Driver,
     ) -> (u64, Drive) {
         static NEXT: AtomicU64 = AtomicU64::new(0);
@@ -161,7 +161,7 @@ impl Name {
 
     /// Takes a wait back; false if it is over already, and its outcome on the way. `left` is kept as long as the
     /// kernel may still grant it.
-    pub(super) fn withdraw(&self, mode: Mode, id: u64, left: Option<&Arc<Left>>) -> bool {
+    pub(super) fn withdraw(&self, mode: LockMode, id: u64, left: Option<&Arc<Left>>) -> bool {
         let mut state = self.state.lock();
         let line = state.line(mode);
         let Some(index) = line.wanted.iter().position(|wanted| wanted.id == id) else { return false };
@@ -173,7 +173,7 @@ impl Name {
     }
 
     /// What `thread`, which drives a line, does next. If it waits, others can end its call from now on.
-    pub(super) fn next_step(self: &Arc<Self>, mode: Mode, thread: &Arc<Interrupt>) -> Step {
+    pub(super) fn next_step(self: &Arc<Self>, mode: LockMode, thread: &Arc<Interrupt>) -> Step {
         let _left; // It is dropped after the lock.
         let mut state = self.state.lock();
         _left = thread.rest();
@@ -195,14 +195,14 @@ impl Name {
 
     /// Those who would share are to know that somebody waits to hold the name alone. Whoever just looks at the gate is away
     /// at once; if it was stopped there, so be it.
-    fn close_gate(&self, mode: Mode, line: &mut Line) {
-        if mode == Mode::Exclusive && line.gate.is_none() && !fault!(GateStaysOpen) {
-            line.gate = self.files.try_lock(Part::Gate, Mode::Shared).ok().flatten();
+    fn close_gate(&self, mode: LockMode, line: &mut Line) {
+        if mode == LockMode::Exclusive && line.gate.is_none() && !fault!(GateStaysOpen) {
+            line.gate = self.files.try_lock(FileRole::Gate, LockMode::Shared).ok().flatten();
         }
     }
 
     /// It is this process's turn. False if nobody here wants it any more.
-    pub(super) fn take_turn(&self, mode: Mode, turn: Locked) -> bool {
+    pub(super) fn take_turn(&self, mode: LockMode, turn: Locked) -> bool {
         let mut state = self.state.lock();
         let line = state.line(mode);
         let is_wanted = !line.wanted.is_empty();
@@ -213,20 +213,20 @@ impl Name {
     }
 
     /// The kernel has locked `lock` in this mode: lets in those who wait. If nobody does, it is freed.
-    pub(super) fn grant(&self, mode: Mode, lock: Locked) {
+    pub(super) fn grant(&self, mode: LockMode, lock: Locked) {
         let lock = Arc::new(lock);
         let mut state = self.state.lock();
         let line = state.line(mode);
-        let many = if mode == Mode::Shared { line.wanted.len() } else { line.wanted.len().min(1) };
+        let many = if mode == LockMode::Shared { line.wanted.len() } else { line.wanted.len().min(1) };
         let mut granted: Vec<Wanted> = line.wanted.drain(..many).collect();
         // Given up before anybody is let in: who is, and lets others know, is not to find them kept out by it.
         let (turn, given_up) = (line.turn.take(), line.give_up(None));
-        if mode == Mode::Shared && many > 0 {
+        if mode == LockMode::Shared && many > 0 {
             state.shared = Arc::downgrade(&lock);
         }
         drop((state, turn));
         given_up.carry_out();
-        let begin = |lock, asker| Hold::begin(&self.files, mode, lock, asker);
+        let begin = |lock, asker| FileHold::begin(&self.files, mode, lock, asker);
         // The last one gets what this thread has: nothing is locked any more when they have all released it.
         let Some(last) = granted.pop() else { return };
         for Wanted { asker, reply, .. } in granted {
@@ -236,7 +236,7 @@ impl Name {
     }
 
     /// The first one who waits cannot be served.
-    pub(super) fn fail(&self, mode: Mode, failure: Failure) {
+    pub(super) fn fail(&self, mode: LockMode, failure: FileFailure) {
         let mut state = self.state.lock();
         let line = state.line(mode);
         let first = line.wanted.pop_front();
@@ -249,7 +249,7 @@ impl Name {
     }
 
     /// `thread` drives the line no longer. Returns the driver that the caller has to start, if anybody waits still.
-    pub(super) fn stop_driving(&self, mode: Mode, thread: &Arc<Interrupt>) -> Option<Arc<Interrupt>> {
+    pub(super) fn stop_driving(&self, mode: LockMode, thread: &Arc<Interrupt>) -> Option<Arc<Interrupt>> {
         let mut state = self.state.lock();
         let line = state.line(mode);
         if !line.is_driven_by(thread) {
@@ -263,17 +263,17 @@ impl Name {
     }
 
     /// Another thread is about to drive the line: what ends its calls.
-    pub(super) fn leave_to_thread(&self, mode: Mode) -> Arc<Interrupt> {
+    pub(super) fn leave_to_thread(&self, mode: LockMode) -> Arc<Interrupt> {
         self.state.lock().line(mode).leave_to_thread()
     }
 
     /// No thread can drive the line: the keeper tries.
-    pub(super) fn leave_to_keeper(&self, mode: Mode) {
+    pub(super) fn leave_to_keeper(&self, mode: LockMode) {
         self.state.lock().line(mode).driver = Driver::Keeper;
     }
 
     /// The keeper is done with a line that it drives. False if somebody waits still.
-    pub(super) fn end_polling(&self, mode: Mode) -> bool {
+    pub(super) fn end_polling(&self, mode: LockMode) -> bool {
         let mut state = self.state.lock();
         let line = state.line(mode);
         let is_over = line.wanted.is_empty();
@@ -286,17 +286,17 @@ impl Name {
     }
 
     /// Whether this process is next.
-    pub(super) fn is_next(&self, mode: Mode) -> bool {
+    pub(super) fn is_next(&self, mode: LockMode) -> bool {
         self.state.lock().line(mode).turn.is_some()
     }
 
     /// Waits for the lock without a turn: whoever is next may have been stopped.
-    fn wait_directly(self: &Arc<Self>, mode: Mode, interrupt: Arc<Interrupt>) -> io::Result<()> {
+    fn wait_directly(self: &Arc<Self>, mode: LockMode, interrupt: Arc<Interrupt>) -> io::Result<()> {
         let name = Arc::clone(self);
-        let file_mode = if fault!(DirectWaitIsAlone) { Mode::Exclusive } else { mode };
+        let file_mode = if fault!(DirectWaitIsAlone) { LockMode::Exclusive } else { mode };
         threads::start(move || {
             // If it fails, the thread that waits for the turn will find out.
-            if let Ok(Some(lock)) = name.files.lock(Part::Lock, file_mode, &interrupt) {
+            if let Ok(Some(lock)) = name.files.lock(FileRole::Lock, file_mode, &interrupt) {
                 name.grant(mode, lock);
             }
             name.end_direct(mode);
@@ -305,7 +305,7 @@ impl Name {
     }
 
     /// The thread that has waited without a turn is done.
-    fn end_direct(self: &Arc<Self>, mode: Mode) {
+    fn end_direct(self: &Arc<Self>, mode: LockMode) {
         let mut state = self.state.lock();
         let line = state.line(mode);
         if !fault!(DirectWaitIsTheOnlyOne) {
@@ -317,7 +317,7 @@ impl Name {
     }
 
     /// Whether the keeper will look after the line; it cannot if no thread can be started.
-    fn look_later(self: &Arc<Self>, mode: Mode, line: &mut Line, at: Instant) -> bool {
+    fn look_later(self: &Arc<Self>, mode: LockMode, line: &mut Line, at: Instant) -> bool {
         if line.look_at.is_none_or(|other| at < other) {
             let name = Arc::clone(self);
             // Without the keeper, a line that has a thread goes on all the same, in order.
@@ -327,7 +327,7 @@ impl Name {
     }
 
     /// The keeper looks after a line at this time.
-    fn look(self: &Arc<Self>, mode: Mode, at: Instant) {
+    fn look(self: &Arc<Self>, mode: LockMode, at: Instant) {
         let now = Instant::now();
         let mut state = self.state.lock();
         let line = state.line(mode);
@@ -359,12 +359,12 @@ impl Name {
             Direct::Keeper => {
                 self.look_later(mode, line, now + SELDOM);
                 drop(state);
-                if let Ok(Some(lock)) = self.files.try_lock(Part::Lock, mode) {
+                if let Ok(Some(lock)) = self.files.try_lock(FileRole::Lock, mode) {
                     self.grant(mode, lock);
                 }
                 return;
             }
-            Direct::None | Direct::AtGate(_) if mode == Mode::Exclusive => {}
+            Direct::None | Direct::AtGate(_) if mode == LockMode::Exclusive => {}
             Direct::None | Direct::AtGate(_) => {
                 let clock = SystemTime::now();
                 let until = if let Direct::AtGate(until) = line.direct { until } else { next_second(clock) };
@@ -389,7 +389,7 @@ impl Name {
     }
 }
 
-impl Drop for Name {
+impl Drop for NamedFile {
     fn drop(&mut self) {
         let mut names = NAMES.lock();
         // Another may have taken its place.

@@ -6,16 +6,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use super::directory::Directory;
-use super::record::Holder;
+use super::record::RecordedHolder;
 use super::system;
 
 /// What [`Directory::holders`] returned of other processes, for all who asked before it was called.
-pub type Listed = Arc<io::Result<Vec<(Vec<u16>, Holder)>>>;
+pub type Listing = Arc<io::Result<Vec<(Vec<u16>, RecordedHolder)>>>;
 
-type Reply = Box<dyn FnOnce(Listed) + Send>;
+type Callback = Box<dyn FnOnce(Listing) + Send>;
 
 struct Reader {
-    asked: Vec<(Arc<Directory>, Vec<Reply>)>,
+    asked: Vec<(Arc<Directory>, Vec<Callback>)>,
     is_running: bool,
 }
 
@@ -28,7 +28,7 @@ fn reader() -> MutexGuard<'static, Reader> {
 
 /// Who holds names of the directory, once it was read. `reply` is called on another thread; on this one only if the system refuses
 /// any other.
-pub fn list(directory: &Arc<Directory>, reply: impl FnOnce(Listed) + Send + 'static) {
+pub fn list(directory: &Arc<Directory>, reply: impl FnOnce(Listing) + Send + 'static) {
     let mut reader = reader();
     // All who ask before the reading begins share one.
     match reader.asked.iter_mut().find(|(asked, _)| Arc::ptr_eq(asked, directory)) {

@@ -39,7 +39,7 @@ const CHECKSUM: usize = 8;
 
 /// Who holds a lock. For people: numbers of processes are used again, and are others in other namespaces.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Holder {
+pub struct RecordedHolder {
     /// The system's start; zeros if it does not tell.
     pub boot: [u8; 16],
     /// The process.
@@ -55,7 +55,7 @@ pub struct Holder {
 /// In the place of the system's start: whoever reads it knows that this holder does not live.
 const ENDED: [u8; 16] = [0xff; 16];
 
-impl Holder {
+impl RecordedHolder {
     /// The same, once its thread has ended, though its process lives.
     #[must_use]
     pub fn ended(self) -> Self {
@@ -99,19 +99,19 @@ pub struct Status {
 
 /// What a record says.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Record {
+pub struct FileRecord {
     /// The whole name, in UTF-16.
     pub units: Vec<u16>,
     /// What it says of the lock.
     pub status: Status,
     /// Who held it exclusively last.
-    pub holder: Holder,
+    pub holder: RecordedHolder,
     /// The last fence that was drawn; 0 if none was.
     pub last_fence: u64,
 }
 
 /// The record as bytes.
-pub fn encode(name: &LockName, status: Status, holder: &Holder, last_fence: u64) -> Vec<u8> {
+pub fn encode(name: &LockName, status: Status, holder: &RecordedHolder, last_fence: u64) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(length(name));
     bytes.extend(MAGIC);
     bytes.push(VERSION);
@@ -144,7 +144,7 @@ pub fn may_be_held(bytes: &[u8]) -> bool {
 }
 
 /// What the bytes of a record say; `None` if this is no whole record.
-pub fn decode(bytes: &[u8]) -> Option<Record> {
+pub fn decode(bytes: &[u8]) -> Option<FileRecord> {
     let (content, sum) = bytes.split_at_checked(bytes.len().checked_sub(CHECKSUM)?)?;
     let has_fence = match content.strip_prefix(MAGIC)?.first()? {
         1 => false,
@@ -159,10 +159,10 @@ pub fn decode(bytes: &[u8]) -> Option<Record> {
         return None;
     }
     let boot = header[16..32].try_into().expect("sixteen bytes");
-    Some(Record {
+    Some(FileRecord {
         units: name.chunks_exact(2).map(|unit| u16::from_le_bytes([unit[0], unit[1]])).collect(),
         status: Status { is_held: header[FLAGS] & HELD != 0, is_abandoned: header[FLAGS] & ABANDONED != 0 },
-        holder: Holder { boot, process: half(32), thread: half(36), namespace: number(40), since: number(48) },
+        holder: RecordedHolder { boot, process: half(32), thread: half(36), namespace: number(40), since: number(48) },
         last_fence: if has_fence { number(64) } else { 0 },
     })
 }
@@ -175,7 +175,7 @@ pub enum Past {
     /// An earlier holder ended inside, and nobody has marked the lock as consistent since; its end was reported.
     Abandoned,
     /// The last holder ended inside; who that was, if the record can be read.
-    Ended(Option<Holder>),
+    Ended(Option<RecordedHolder>),
 }
 
 /// What the content of a name's `.info` says, and the last fence that was drawn; 0 if none is known. The caller has the lock, so
@@ -183,7 +183,7 @@ pub enum Past {
 pub fn past(name: &LockName, content: &[u8]) -> (Past, u64) {
     match decode(content) {
         _ if content.is_empty() => (Past::Abandoned, 0),
-        Some(Record { units, status, holder, last_fence }) if units == name.units() => {
+        Some(FileRecord { units, status, holder, last_fence }) if units == name.units() => {
             let past = match status {
                 Status { is_held: true, .. } => Past::Ended(Some(holder)),
                 Status { is_abandoned: true, .. } => Past::Abandoned,
@@ -211,7 +211,7 @@ mod tests {
 
     #[test]
     fn what_was_written_is_read() {
-        let (name, holder) = (name("a job"), Holder::now(3));
+        let (name, holder) = (name("a job"), RecordedHolder::now(3));
         for (status, past) in [
             (CLEAN, Past::Clean),
             (Status { is_abandoned: true, ..CLEAN }, Past::Abandoned),
@@ -221,14 +221,14 @@ mod tests {
             let bytes = encode(&name, status, &holder, u64::MAX - 7);
             assert_eq!(super::past(&name, &bytes), (past, u64::MAX - 7));
             assert_eq!(bytes.len(), length(&name));
-            let record = Record { units: name.units().to_vec(), status, holder, last_fence: u64::MAX - 7 };
+            let record = FileRecord { units: name.units().to_vec(), status, holder, last_fence: u64::MAX - 7 };
             assert_eq!(decode(&bytes), Some(record));
         }
     }
 
     #[test]
     fn whatever_else_stands_there_counts_as_abandoned() {
-        let (name, holder) = (name("a job"), Holder::now(0));
+        let (name, holder) = (name("a job"), RecordedHolder::now(0));
         let clean = encode(&name, CLEAN, &holder, 1);
         let foreign = (Past::Ended(None), 0);
         assert_eq!(past(&name, &clean), (Past::Clean, 1));
@@ -257,13 +257,13 @@ mod tests {
     #[test]
     fn a_newer_format_counts_as_abandoned() {
         let name = name("a job");
-        let newer = with_version(VERSION + 1, encode(&name, CLEAN, &Holder::now(0), 1));
+        let newer = with_version(VERSION + 1, encode(&name, CLEAN, &RecordedHolder::now(0), 1));
         assert_eq!(past(&name, &newer), (Past::Ended(None), 0));
     }
 
     #[test]
     fn the_first_format_is_read() {
-        let (name, holder) = (name("a job"), Holder::now(2));
+        let (name, holder) = (name("a job"), RecordedHolder::now(2));
         let status = Status { is_held: true, is_abandoned: true };
         let mut bytes = encode(&name, status, &holder, 0);
         bytes.drain(FIRST_HEADER..HEADER);
@@ -275,25 +275,25 @@ mod tests {
 
     #[test]
     fn this_process_lives_here() {
-        let holder = Holder::now(0);
+        let holder = RecordedHolder::now(0);
         assert!(holder.is_here() && holder.may_live());
-        assert!(!Holder { boot: [7; 16], ..holder }.may_live());
+        assert!(!RecordedHolder { boot: [7; 16], ..holder }.may_live());
         assert!(holder.ended().is_here() && !holder.ended().may_live(), "its process does");
     }
 
     #[test]
     fn a_process_of_another_namespace_may_live() {
-        let holder = Holder { process: u32::MAX, ..Holder::now(0) };
-        assert!(!holder.may_live() && !Holder { process: u32::MAX, ..holder }.is_here());
-        let elsewhere = Holder { namespace: holder.namespace + 1, ..holder };
+        let holder = RecordedHolder { process: u32::MAX, ..RecordedHolder::now(0) };
+        assert!(!holder.may_live() && !RecordedHolder { process: u32::MAX, ..holder }.is_here());
+        let elsewhere = RecordedHolder { namespace: holder.namespace + 1, ..holder };
         assert!(elsewhere.may_live(), "its number says nothing here");
-        assert!(!Holder { process: std::process::id(), ..elsewhere }.is_here());
+        assert!(!RecordedHolder { process: std::process::id(), ..elsewhere }.is_here());
     }
 
     #[test]
     fn a_start_of_the_system_that_is_not_told_says_nothing_of_a_process() {
-        let holder = Holder::now(0);
-        assert!(Holder { boot: [0; 16], ..holder }.may_live());
-        assert!(!Holder { boot: [0; 16], process: u32::MAX, ..holder }.may_live());
+        let holder = RecordedHolder::now(0);
+        assert!(RecordedHolder { boot: [0; 16], ..holder }.may_live());
+        assert!(!RecordedHolder { boot: [0; 16], process: u32::MAX, ..holder }.may_live());
     }
 }

@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::time::{Duration, Instant};
 
-use super::file::{Failure, Mode};
-use super::hold::{Asker, Hold};
+use super::file::{FileFailure, LockMode};
+use super::hold::{Asker, FileHold};
 use super::interrupt::{Interrupt, Left};
 use super::keeper;
-use super::line::{Driver, Outcome, Step};
-use super::name::Part;
-use super::names::{Drive, Name};
+use super::line::{Driver, FileOutcome, Step};
+use super::name::FileRole;
+use super::names::{Drive, NamedFile};
 use super::{system, threads};
 use crate::sync::SLICE;
 
@@ -19,13 +19,13 @@ const SELDOMEST_TRY: Duration = Duration::from_millis(50);
 
 /// A wait that has begun.
 #[derive(Debug)]
-pub struct Wait {
-    name: Arc<Name>,
-    mode: Mode,
+pub struct FileWait {
+    name: Arc<NamedFile>,
+    mode: LockMode,
     id: u64,
 }
 
-impl Wait {
+impl FileWait {
     /// Takes it back; false if it is over already, and its outcome on the way. `left` is kept for as long as the
     /// kernel may still grant it, so that others find it locked for a moment.
     pub fn withdraw(&self, left: Option<&Arc<Left>>) -> bool {
@@ -35,35 +35,40 @@ impl Wait {
 
 /// How a blocking wait ended without the lock.
 #[derive(Debug)]
-pub enum Blocked {
+pub enum NotLocked {
     /// The time was over.
     TimedOut,
     /// The pause between two slices returned that the thread is to end.
     Interrupted,
     /// The wait could not be.
-    Failed(Failure),
+    Failed(FileFailure),
 }
 
-impl Name {
+impl NamedFile {
     /// Waits for the lock. `reply` gets the outcome once, on another thread; never after the wait was withdrawn.
-    pub fn wait(self: &Arc<Self>, mode: Mode, asker: Asker, reply: impl FnOnce(Outcome) + Send + 'static) -> Wait {
+    pub fn wait(
+        self: &Arc<Self>,
+        mode: LockMode,
+        asker: Asker,
+        reply: impl FnOnce(FileOutcome) + Send + 'static,
+    ) -> FileWait {
         let interrupt = Arc::<Interrupt>::default();
         let driver = Driver::Thread { interrupt: Arc::clone(&interrupt), until: None };
         let (id, drive) = self.push(mode, asker, Box::new(reply), driver);
         if drive != Drive::Not {
             self.start_driver(mode, interrupt);
         }
-        Wait { name: Arc::clone(self), mode, id }
+        FileWait { name: Arc::clone(self), mode, id }
     }
 
-    fn start_driver(self: &Arc<Self>, mode: Mode, interrupt: Arc<Interrupt>) {
+    fn start_driver(self: &Arc<Self>, mode: LockMode, interrupt: Arc<Interrupt>) {
         if !self.drive_on_a_thread(mode, interrupt) {
             poll(self, mode);
         }
     }
 
     /// False if there is no thread for the line, which is the keeper's then.
-    fn drive_on_a_thread(self: &Arc<Self>, mode: Mode, interrupt: Arc<Interrupt>) -> bool {
+    fn drive_on_a_thread(self: &Arc<Self>, mode: LockMode, interrupt: Arc<Interrupt>) -> bool {
         let name = Arc::clone(self);
         let started = threads::start(move || drive(&name, mode, &interrupt, || false));
         if started.is_err() {
@@ -76,11 +81,11 @@ impl Name {
     /// the wait; when it returns false, the thread is to end.
     pub fn wait_blocking(
         self: &Arc<Self>,
-        mode: Mode,
+        mode: LockMode,
         asker: Asker,
         deadline: Option<Instant>,
         pause: &mut dyn FnMut() -> bool,
-    ) -> Result<Hold, Blocked> {
+    ) -> Result<FileHold, NotLocked> {
         let (sender, outcome) = sync_channel(1);
         let mut slice_end = Instant::now() + SLICE;
         let until = deadline.map_or(slice_end, |deadline| deadline.min(slice_end));
@@ -90,7 +95,7 @@ impl Name {
             let interrupt = Arc::<Interrupt>::default();
             let driver = Driver::Thread { interrupt: Arc::clone(&interrupt), until: Some(until) };
             let (id, mine) = self.push(mode, asker, Box::new(reply), driver);
-            let wait = Wait { name: Arc::clone(self), mode, id };
+            let wait = FileWait { name: Arc::clone(self), mode, id };
             if mine != Drive::Not {
                 // Most waits are short. In the first slice this thread waits itself: nobody else has to wake it.
                 let mut result = None;
@@ -104,7 +109,7 @@ impl Name {
                     self.start_driver(mode, next);
                 }
                 if let Some(result) = result {
-                    return result.map_err(Blocked::Failed);
+                    return result.map_err(NotLocked::Failed);
                 }
             }
             wait
@@ -114,7 +119,7 @@ impl Name {
         loop {
             let until = deadline.map_or(slice_end, |deadline| deadline.min(slice_end));
             match outcome.recv_timeout(until.saturating_duration_since(Instant::now())) {
-                Ok(outcome) => return outcome.map_err(Blocked::Failed),
+                Ok(outcome) => return outcome.map_err(NotLocked::Failed),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => unreachable!("the sender is dropped after it has sent"),
             }
@@ -127,9 +132,9 @@ impl Name {
                 if wait.withdraw(Some(&left)) {
                     drop(left);
                     let _ = has_left.recv();
-                    return Err(Blocked::TimedOut);
+                    return Err(NotLocked::TimedOut);
                 }
-                return outcome.recv().expect("it is on the way").map_err(Blocked::Failed);
+                return outcome.recv().expect("it is on the way").map_err(NotLocked::Failed);
             }
             if now >= slice_end {
                 if !pause() {
@@ -138,7 +143,7 @@ impl Name {
                     {
                         hold.release();
                     }
-                    return Err(Blocked::Interrupted);
+                    return Err(NotLocked::Interrupted);
                 }
                 slice_end = Instant::now() + SLICE;
             }
@@ -147,16 +152,16 @@ impl Name {
 }
 
 /// Waits for the turn, then for the lock, until nobody wants it any more, or it is over.
-fn drive(name: &Arc<Name>, mode: Mode, interrupt: &Arc<Interrupt>, mut is_over: impl FnMut() -> bool) {
+fn drive(name: &Arc<NamedFile>, mode: LockMode, interrupt: &Arc<Interrupt>, mut is_over: impl FnMut() -> bool) {
     while !is_over() {
         let done = match name.next_step(mode, interrupt) {
             Step::End => return,
-            Step::Turn => name.files.lock(Part::Turn, Mode::Exclusive, interrupt).map(|turn| {
+            Step::Turn => name.files.lock(FileRole::Turn, LockMode::Exclusive, interrupt).map(|turn| {
                 if let Some(turn) = turn {
                     name.take_turn(mode, turn);
                 }
             }),
-            Step::Lock => name.files.lock(Part::Lock, mode, interrupt).map(|lock| {
+            Step::Lock => name.files.lock(FileRole::Lock, mode, interrupt).map(|lock| {
                 if let Some(lock) = lock {
                     name.grant(mode, lock);
                 }
@@ -170,16 +175,16 @@ fn drive(name: &Arc<Name>, mode: Mode, interrupt: &Arc<Interrupt>, mut is_over: 
 }
 
 /// The keeper tries from time to time for a line that has no thread, until there is one for it.
-fn poll(name: &Arc<Name>, mode: Mode) {
+fn poll(name: &Arc<NamedFile>, mode: LockMode) {
     if let Err(error) = poll_later(Arc::clone(name), mode, FIRST_TRY) {
         let mut error = Some(error);
         while !name.end_polling(mode) {
-            name.fail(mode, Failure::NoThread(error.take().unwrap_or(std::io::ErrorKind::OutOfMemory.into())));
+            name.fail(mode, FileFailure::NoThread(error.take().unwrap_or(std::io::ErrorKind::OutOfMemory.into())));
         }
     }
 }
 
-fn poll_later(name: Arc<Name>, mode: Mode, after: Duration) -> Result<(), std::io::Error> {
+fn poll_later(name: Arc<NamedFile>, mode: LockMode, after: Duration) -> Result<(), std::io::Error> {
     let task = move || {
         let is_served = try_in_line(&name, mode);
         if name.end_polling(mode) {
@@ -198,9 +203,9 @@ fn poll_later(name: Arc<Name>, mode: Mode, after: Duration) -> Result<(), std::i
 }
 
 /// Tries for the turn, and with it for the lock. Whether somebody got it, or an error.
-fn try_in_line(name: &Arc<Name>, mode: Mode) -> bool {
+fn try_in_line(name: &Arc<NamedFile>, mode: LockMode) -> bool {
     if !name.is_next(mode) {
-        match name.files.try_lock(Part::Turn, Mode::Exclusive) {
+        match name.files.try_lock(FileRole::Turn, LockMode::Exclusive) {
             Ok(Some(turn)) => {
                 if !name.take_turn(mode, turn) {
                     return false;
@@ -213,7 +218,7 @@ fn try_in_line(name: &Arc<Name>, mode: Mode) -> bool {
             }
         }
     }
-    match name.files.try_lock(Part::Lock, mode) {
+    match name.files.try_lock(FileRole::Lock, mode) {
         Ok(Some(lock)) => name.grant(mode, lock),
         Ok(None) => return false,
         Err(failure) => name.fail(mode, failure),

@@ -14,7 +14,7 @@ use super::process::{engine, limit};
 use super::record::Field;
 use super::status::{GRANTED, INTERRUPTED, TIMED_OUT};
 use super::thread::JsThread;
-use crate::desk::{self, Answer, Blocked, Inbox, Lease, Loss, Question, Task};
+use crate::desk::{self, Answer, Inbox, Lease, Loss, Question, Task, Unanswered};
 use crate::engine::Caller;
 
 /// It failed; `takeStoreText()` says why.
@@ -106,9 +106,9 @@ pub fn ask_store(
         let is_shared = matches!(mode, NameMode::Shared);
         let question = Question { store, verb, name, is_shared, flags, payload, thread: thread.number() };
         let inbox = thread.stores.inbox.get_or_insert_with(|| Arc::new(Inbox::new(Box::new(move || agent.wake()))));
-        let ask = desk.ask(question, inbox);
-        let number = ask.number;
-        thread.stores.asks.insert(number, (desk, ask));
+        let inquiry = desk.ask(question, inbox);
+        let number = inquiry.number;
+        thread.stores.inquiries.insert(number, (desk, inquiry));
         number
     })
 }
@@ -124,11 +124,11 @@ fn conclude(thread: &mut JsThread, number: u32, answer: Answer) -> i32 {
             GRANTED
         }
         Answer::Refused => {
-            thread.stores.asks.remove(&number);
+            thread.stores.inquiries.remove(&number);
             TIMED_OUT
         }
         Answer::Failed(text) => {
-            thread.stores.asks.remove(&number);
+            thread.stores.inquiries.remove(&number);
             thread.stores.text = text;
             STORE_FAILED
         }
@@ -141,28 +141,28 @@ fn conclude(thread: &mut JsThread, number: u32, answer: Answer) -> i32 {
 pub fn wait_store(env: Env, number: u32, timeout: f64) -> Result<i32> {
     let deadline = limit(timeout).deadline();
     let (found, mut call) =
-        JsThread::with(env, |thread| (thread.stores.asks.get(&number).cloned(), thread.blocking_call(env)))?;
-    let Some((desk, ask)) = found else { return Ok(TIMED_OUT) };
+        JsThread::with(env, |thread| (thread.stores.inquiries.get(&number).cloned(), thread.blocking_call(env)))?;
+    let Some((desk, inquiry)) = found else { return Ok(TIMED_OUT) };
     // Nothing of the thread's state is borrowed here, as in `lockFile`.
-    let waited = ask.wait(deadline, &mut || call.pause());
+    let waited = inquiry.wait(deadline, &mut || call.pause());
     let goes_on = !matches!(waited, Ok(Answer::Granted { .. })) || call.goes_on();
     JsThread::with(env, |thread| match waited {
         Ok(answer) if goes_on => conclude(thread, number, answer),
         Ok(_) => {
             // The end of the thread has begun: its code will never have it.
-            desk.release(&ask, false);
-            thread.stores.asks.remove(&number);
+            desk.release(&inquiry, false);
+            thread.stores.inquiries.remove(&number);
             INTERRUPTED
         }
         Err(blocked) => {
             // It may have been answered in between.
-            if !desk.cancel(&ask)
-                && let Some(answer) = ask.take()
+            if !desk.cancel(&inquiry)
+                && let Some(answer) = inquiry.take()
             {
                 return conclude(thread, number, answer);
             }
-            thread.stores.asks.remove(&number);
-            if matches!(blocked, Blocked::TimedOut) { TIMED_OUT } else { INTERRUPTED }
+            thread.stores.inquiries.remove(&number);
+            if matches!(blocked, Unanswered::TimedOut) { TIMED_OUT } else { INTERRUPTED }
         }
     })
 }
@@ -172,11 +172,11 @@ pub fn wait_store(env: Env, number: u32, timeout: f64) -> Result<i32> {
 pub fn next_store(env: Env) -> Result<i32> {
     JsThread::with(env, |thread| {
         while let Some(number) = thread.stores.inbox.as_ref().and_then(|inbox| inbox.next()) {
-            let Some((_, ask)) = thread.stores.asks.get(&number).cloned() else { continue };
-            if let Some(answer) = ask.take() {
+            let Some((_, inquiry)) = thread.stores.inquiries.get(&number).cloned() else { continue };
+            if let Some(answer) = inquiry.take() {
                 return conclude(thread, number, answer);
             }
-            if ask.lost().is_some() {
+            if inquiry.lost().is_some() {
                 thread.record.set(Field::Number, f64::from(number));
                 return STORE_LOST;
             }
@@ -196,10 +196,10 @@ pub fn take_store_text(env: Env) -> Result<String> {
 #[napi(catch_unwind)]
 pub fn cancel_store(env: Env, number: u32) -> Result<bool> {
     JsThread::with(env, |thread| {
-        let Some((desk, ask)) = thread.stores.asks.get(&number) else { return false };
-        let is_cancelled = desk.cancel(ask);
+        let Some((desk, inquiry)) = thread.stores.inquiries.get(&number) else { return false };
+        let is_cancelled = desk.cancel(inquiry);
         if is_cancelled {
-            thread.stores.asks.remove(&number);
+            thread.stores.inquiries.remove(&number);
         }
         is_cancelled
     })
@@ -209,7 +209,7 @@ pub fn cancel_store(env: Env, number: u32) -> Result<bool> {
 #[napi(catch_unwind)]
 pub fn look_store(env: Env, number: u32) -> Result<u32> {
     JsThread::with(env, |thread| {
-        thread.stores.asks.get(&number).and_then(|(_, ask)| ask.lost()).map_or(0, |loss| loss as u32)
+        thread.stores.inquiries.get(&number).and_then(|(_, inquiry)| inquiry.lost()).map_or(0, |loss| loss as u32)
     })
 }
 
@@ -217,8 +217,8 @@ pub fn look_store(env: Env, number: u32) -> Result<u32> {
 #[napi(catch_unwind)]
 pub fn release_store(env: Env, number: u32, is_abandoned: bool) -> Result<u32> {
     JsThread::with(env, |thread| {
-        let Some((desk, ask)) = thread.stores.asks.remove(&number) else { return 0 };
-        desk.release(&ask, is_abandoned).map_or(0, |loss| loss as u32)
+        let Some((desk, inquiry)) = thread.stores.inquiries.remove(&number) else { return 0 };
+        desk.release(&inquiry, is_abandoned).map_or(0, |loss| loss as u32)
     })
 }
 
@@ -261,11 +261,11 @@ pub fn next_task(number: u32) -> Result<Option<StoreTask>> {
         thread_id: 0,
     };
     Ok(desk(number)?.next().map(|task| match task {
-        Task::Ask(ask) => {
-            let Question { store, verb, is_shared, flags, thread, ref name, ref payload } = ask.question;
+        Task::Ask(inquiry) => {
+            let Question { store, verb, is_shared, flags, thread, ref name, ref payload } = inquiry.question;
             let (name, payload) = (JsUnits(name[..].into()), payload.clone());
             let shared = is_shared;
-            StoreTask { store, verb, name, shared, flags, payload, thread_id: thread, ..empty(0, ask.number) }
+            StoreTask { store, verb, name, shared, flags, payload, thread_id: thread, ..empty(0, inquiry.number) }
         }
         Task::Cancel(number) => empty(1, number),
         Task::Release(number, is_abandoned) => empty(2 + u32::from(is_abandoned), number),

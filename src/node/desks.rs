@@ -7,12 +7,12 @@ use napi::bindgen_prelude::*;
 use rustc_hash::FxHashMap;
 
 use crate::agents::AgentId;
-use crate::desk::{Ask, Desk, Inbox, Lease};
+use crate::desk::{Desk, Inbox, Inquiry, Lease};
 
 /// The requests of a thread that are not over.
 #[derive(Default)]
 pub struct ThreadStores {
-    pub(super) asks: FxHashMap<u32, (Arc<Desk>, Arc<Ask>)>,
+    pub(super) inquiries: FxHashMap<u32, (Arc<Desk>, Arc<Inquiry>)>,
     pub(super) inbox: Option<Arc<Inbox>>,
     pub(super) text: String,
     /// Of a lock worker.
@@ -23,18 +23,18 @@ pub struct ThreadStores {
 impl ThreadStores {
     /// The thread has ended: what it waits for is withdrawn, what it holds is released, as abandoned if it held it alone.
     pub fn end(self) {
-        for (desk, ask) in self.asks.into_values() {
-            if ask.is_held() {
-                desk.release(&ask, !ask.question.is_shared);
+        for (desk, inquiry) in self.inquiries.into_values() {
+            if inquiry.is_held() {
+                desk.release(&inquiry, !inquiry.question.is_shared);
             } else {
-                desk.cancel(&ask);
+                desk.cancel(&inquiry);
             }
         }
     }
 }
 
 /// A desk, who serves it, and who started that.
-pub struct Entry {
+pub struct OpenDesk {
     pub(super) desk: Arc<Desk>,
     pub(super) server: AgentId,
     pub(super) is_of_main: bool,
@@ -44,9 +44,9 @@ pub struct Entry {
 
 /// Some desk was due once: most processes have none.
 pub static HAS_DUE: AtomicBool = AtomicBool::new(false);
-static DESKS: Mutex<Vec<Entry>> = Mutex::new(Vec::new());
+static DESKS: Mutex<Vec<OpenDesk>> = Mutex::new(Vec::new());
 
-pub fn desks() -> MutexGuard<'static, Vec<Entry>> {
+pub fn desks() -> MutexGuard<'static, Vec<OpenDesk>> {
     DESKS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -68,6 +68,6 @@ const WORKER_ENDED: &str =
 
 pub fn open(is_of_main: bool, is_due: bool) -> u32 {
     let mut all = desks();
-    all.push(Entry { desk: Arc::default(), server: 0, is_of_main, is_due });
+    all.push(OpenDesk { desk: Arc::default(), server: 0, is_of_main, is_due });
     all.len() as u32 - 1
 }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use napi::bindgen_prelude::*;
 use napi_derive::napi;
 
-use crate::files::{Directory, Failure, Reason, Refusal};
+use crate::files::{Directory, FileFailure, Reason, Refusal};
 
 static DIRECTORIES: Mutex<Vec<Arc<Directory>>> = Mutex::new(Vec::new());
 
@@ -33,7 +33,7 @@ pub struct OpenedDirectory {
 
 /// Why a directory or a file cannot be used.
 #[napi(object, object_from_js = false)]
-pub struct FileFailure {
+pub struct JsFileFailure {
     /// Which.
     pub path: String,
     /// `owner`, `permissions`, `not-sticky`, `link`, `not-a-directory`, `no-parent`, `file-system`, `system` or `no-thread`.
@@ -50,8 +50,8 @@ pub struct FileFailure {
     pub errno: i32,
 }
 
-pub fn describe(failure: Failure) -> FileFailure {
-    let empty = |path: &Path, reason: &str| FileFailure {
+pub fn describe(failure: FileFailure) -> JsFileFailure {
+    let empty = |path: &Path, reason: &str| JsFileFailure {
         path: path.to_string_lossy().into_owned(),
         reason: reason.to_owned(),
         what: String::new(),
@@ -60,33 +60,33 @@ pub fn describe(failure: Failure) -> FileFailure {
         message: String::new(),
         errno: 0,
     };
-    let system = |path: &Path, reason, what: &str, error: io::Error| FileFailure {
+    let system = |path: &Path, reason, what: &str, error: io::Error| JsFileFailure {
         what: what.to_owned(),
         errno: error.raw_os_error().unwrap_or(0),
         message: error.to_string(),
         ..empty(path, reason)
     };
     match failure {
-        Failure::NoThread(error) => system(Path::new(""), "no-thread", "", error),
-        Failure::System { verb, path, error } => system(&path, "system", verb, error),
-        Failure::Refused(Refusal { path, reason }) => match reason {
-            Reason::Owner { owner, user } => FileFailure { found: owner, user, ..empty(&path, "owner") },
-            Reason::Permissions(mode) => FileFailure { found: mode, ..empty(&path, "permissions") },
-            Reason::NotSticky(mode) => FileFailure { found: mode, ..empty(&path, "not-sticky") },
+        FileFailure::NoThread(error) => system(Path::new(""), "no-thread", "", error),
+        FileFailure::System { verb, path, error } => system(&path, "system", verb, error),
+        FileFailure::Refused(Refusal { path, reason }) => match reason {
+            Reason::Owner { owner, user } => JsFileFailure { found: owner, user, ..empty(&path, "owner") },
+            Reason::Permissions(mode) => JsFileFailure { found: mode, ..empty(&path, "permissions") },
+            Reason::NotSticky(mode) => JsFileFailure { found: mode, ..empty(&path, "not-sticky") },
             Reason::Link => empty(&path, "link"),
             Reason::NotADirectory => empty(&path, "not-a-directory"),
             Reason::NoParent => empty(&path, "no-parent"),
-            Reason::FileSystem(name) => FileFailure { what: name.to_owned(), ..empty(&path, "file-system") },
+            Reason::FileSystem(name) => JsFileFailure { what: name.to_owned(), ..empty(&path, "file-system") },
             Reason::System(error) => system(&path, "system", "use", error),
         },
     }
 }
 
 /// Opens the directory at this path, or the user's own.
-#[napi(catch_unwind, ts_return_type = "OpenedDirectory | FileFailure")]
-pub fn open_directory(path: Option<String>) -> Either<OpenedDirectory, FileFailure> {
+#[napi(catch_unwind, ts_return_type = "OpenedDirectory | JsFileFailure")]
+pub fn open_directory(path: Option<String>) -> Either<OpenedDirectory, JsFileFailure> {
     match Directory::open(path.as_deref().map(Path::new)) {
-        Err(refusal) => Either::B(describe(Failure::Refused(refusal))),
+        Err(refusal) => Either::B(describe(FileFailure::Refused(refusal))),
         Ok(opened) => {
             let key = format!("{}:{}", opened.identity.0, opened.identity.1);
             let path = opened.path().to_string_lossy().into_owned();

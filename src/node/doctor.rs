@@ -13,7 +13,7 @@ use super::handles::{check, reference};
 use super::process::{engine, names};
 use super::typed_array::TypedArray;
 use crate::agents::ThreadId;
-use crate::doctor::{Doctor, Edge, HoldTable, Lock, Options, SLOT_LENGTH, SLOTS, Wait, watch};
+use crate::doctor::{Doctor, Edge, HoldTable, Lock, Options, SLOT_LENGTH, SLOTS, TrackedWait, watch};
 use crate::engine::Primitive;
 use crate::primitives::mutex::MUTEX;
 use crate::primitives::once::ONCE;
@@ -184,8 +184,8 @@ pub struct DoctorWait {
 }
 
 impl DoctorWait {
-    fn begin(self, since: std::time::Instant) -> Wait {
-        Wait {
+    fn begin(self, since: std::time::Instant) -> TrackedWait {
+        TrackedWait {
             thread: self.thread_id,
             lock: self.lock,
             address: self.address as usize,

@@ -9,16 +9,16 @@ use napi::Env;
 use napi::bindgen_prelude::*;
 use napi_derive::napi;
 
-use super::directories::{FileFailure, describe, directory as find};
+use super::directories::{JsFileFailure, describe, directory as find};
 use super::named::{JsName, JsUnits, NameMode};
 use super::process::limit;
 use super::record::Field;
 use super::status::{GRANTED, GRANTED_ABANDONED, INTERRUPTED, PENDING, TIMED_OUT};
 use super::thread::JsThread;
-use super::thread_files::List;
+use super::thread_files::HolderList;
 use crate::engine::Caller;
 use crate::files::reader;
-use crate::files::{Asker, Blocked, Failure, Hold, Mode, Name, Past};
+use crate::files::{Asker, FileFailure, FileHold, LockMode, NamedFile, NotLocked, Past};
 
 /// It failed; `takeFileFailure()` says why.
 #[napi]
@@ -36,7 +36,7 @@ pub const FILE_REMOVED: u32 = 1;
 #[napi]
 pub const RECORD_UNWRITTEN: u32 = 2;
 
-impl From<NameMode> for Mode {
+impl From<NameMode> for LockMode {
     fn from(mode: NameMode) -> Self {
         match mode {
             NameMode::Exclusive => Self::Exclusive,
@@ -47,17 +47,17 @@ impl From<NameMode> for Mode {
 
 /// Why the last call of this thread has failed.
 #[napi(catch_unwind)]
-pub fn take_file_failure(env: Env) -> Result<Option<FileFailure>> {
+pub fn take_file_failure(env: Env) -> Result<Option<JsFileFailure>> {
     JsThread::with(env, |thread| thread.files.failure.take().map(describe))
 }
 
-fn fail(thread: &mut JsThread, failure: Failure) -> i32 {
+fn fail(thread: &mut JsThread, failure: FileFailure) -> i32 {
     thread.files.failure = Some(failure);
     FILE_FAILED
 }
 
 /// From a hold to a status: `NUMBER` is the hold's.
-fn granted(thread: &mut JsThread, hold: Hold) -> i32 {
+fn granted(thread: &mut JsThread, hold: FileHold) -> i32 {
     let (past, fence) = (hold.past(), hold.fence());
     let number = thread.files.insert(hold);
     thread.record.set(Field::Number, f64::from(number));
@@ -72,7 +72,7 @@ fn granted(thread: &mut JsThread, hold: Hold) -> i32 {
     if past == Past::Clean { GRANTED } else { GRANTED_ABANDONED }
 }
 
-fn tried(thread: &mut JsThread, tried: std::result::Result<Option<Hold>, Failure>) -> i32 {
+fn tried(thread: &mut JsThread, tried: std::result::Result<Option<FileHold>, FileFailure>) -> i32 {
     match tried {
         Ok(Some(hold)) => granted(thread, hold),
         Ok(None) => TIMED_OUT,
@@ -85,7 +85,7 @@ fn tried(thread: &mut JsThread, tried: std::result::Result<Option<Hold>, Failure
 /// granted and a fence was wanted, that is in `FENCE_HIGH` and `FENCE_LOW`.
 #[napi(catch_unwind, ts_args_type = "directory: number, name: string, mode: NameMode, wantsFence: boolean")]
 pub fn try_lock_file(env: Env, directory: u32, name: JsName, mode: NameMode, wants_fence: bool) -> Result<i32> {
-    let name = Name::get(&find(directory)?, &name.units()?);
+    let name = NamedFile::get(&find(directory)?, &name.units()?);
     JsThread::with(env, |thread| {
         let asker = Asker { thread: thread.number(), wants_fence };
         tried(thread, name.try_lock(mode.into(), asker))
@@ -101,7 +101,7 @@ pub fn lock_file_if_available(
     mode: NameMode,
     wants_fence: bool,
 ) -> Result<i32> {
-    let name = Name::get(&find(directory)?, &name.units()?);
+    let name = NamedFile::get(&find(directory)?, &name.units()?);
     JsThread::with(env, |thread| {
         let asker = Asker { thread: thread.number(), wants_fence };
         tried(thread, name.lock_if_available(mode.into(), asker))
@@ -111,7 +111,7 @@ pub fn lock_file_if_available(
 /// Waits for the lock of a file: `PENDING`, and `NUMBER` is the wait's.
 #[napi(catch_unwind, ts_args_type = "directory: number, name: string, mode: NameMode, wantsFence: boolean")]
 pub fn lock_file_async(env: Env, directory: u32, name: JsName, mode: NameMode, wants_fence: bool) -> Result<i32> {
-    let name = Name::get(&find(directory)?, &name.units()?);
+    let name = NamedFile::get(&find(directory)?, &name.units()?);
     JsThread::with(env, |thread| {
         let number = thread.files.number();
         let (inbox, agent) = (Arc::clone(&thread.files.inbox), Arc::clone(thread.event_loop.agent()));
@@ -181,7 +181,7 @@ pub fn lock_file(
     timeout: f64,
     wants_fence: bool,
 ) -> Result<i32> {
-    let name = Name::get(&find(directory)?, &name.units()?);
+    let name = NamedFile::get(&find(directory)?, &name.units()?);
     let deadline = limit(timeout).deadline();
     let (thread, mut call) = JsThread::with(env, |thread| (thread.number(), thread.blocking_call(env)))?;
     // Nothing of the thread's state is borrowed here: a debugger may run this package during the pause.
@@ -194,9 +194,9 @@ pub fn lock_file(
             hold.release();
             INTERRUPTED
         }
-        Err(Blocked::TimedOut) => TIMED_OUT,
-        Err(Blocked::Interrupted) => INTERRUPTED,
-        Err(Blocked::Failed(failure)) => fail(thread, failure),
+        Err(NotLocked::TimedOut) => TIMED_OUT,
+        Err(NotLocked::Interrupted) => INTERRUPTED,
+        Err(NotLocked::Failed(failure)) => fail(thread, failure),
     })
 }
 
@@ -244,7 +244,7 @@ pub fn list_file_holders(env: Env, directory: u32) -> Result<()> {
     let directory = find(directory)?;
     let (inbox, agent) = JsThread::with(env, |thread| {
         let number = thread.files.number();
-        let list = List { directory: Arc::clone(&directory), listed: None, taken: 0 };
+        let list = HolderList { directory: Arc::clone(&directory), listed: None, taken: 0 };
         thread.files.lists.insert(number, list);
         thread.record.set(Field::Number, f64::from(number));
         ((Arc::clone(&thread.files.inbox), number), Arc::clone(thread.event_loop.agent()))
@@ -264,9 +264,9 @@ pub fn list_file_holders(env: Env, directory: u32) -> Result<()> {
 /// The next `most` of those who hold names of a directory alone, in other processes, by their records. An empty array, after the
 /// last ones, or why the directory could not be read, ends the list.
 #[napi(catch_unwind)]
-pub fn take_file_holders(env: Env, number: u32, most: u32) -> Result<Either<Vec<FileHolder>, FileFailure>> {
+pub fn take_file_holders(env: Env, number: u32, most: u32) -> Result<Either<Vec<FileHolder>, JsFileFailure>> {
     JsThread::with(env, |thread| {
-        let Some(List { listed: Some(listed), taken, directory }) = thread.files.lists.get_mut(&number) else {
+        let Some(HolderList { listed: Some(listed), taken, directory }) = thread.files.lists.get_mut(&number) else {
             return Either::A(Vec::new());
         };
         let ended = match listed.as_ref() {
@@ -283,7 +283,7 @@ pub fn take_file_holders(env: Env, number: u32, most: u32) -> Result<Either<Vec<
             Err(error) => {
                 let error = error.raw_os_error().map_or_else(|| error.kind().into(), io::Error::from_raw_os_error);
                 let path = directory.path().to_owned();
-                Either::B(describe(Failure::System { verb: "read", path, error }))
+                Either::B(describe(FileFailure::System { verb: "read", path, error }))
             }
         };
         thread.files.lists.remove(&number);
@@ -299,8 +299,8 @@ pub fn file_holder(directory: u32, name: JsName) -> Result<Option<FileHolder>> {
     Ok(holder.map(|holder| FileHolder::from(&(units, holder))))
 }
 
-impl From<&(Vec<u16>, crate::files::Holder)> for FileHolder {
-    fn from((units, holder): &(Vec<u16>, crate::files::Holder)) -> Self {
+impl From<&(Vec<u16>, crate::files::RecordedHolder)> for FileHolder {
+    fn from((units, holder): &(Vec<u16>, crate::files::RecordedHolder)) -> Self {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_millis() as u64);
         Self {
             name: JsUnits(units.as_slice().into()),

@@ -11,8 +11,7 @@ use super::record::Field;
 use super::status;
 use super::thread::JsThread;
 use super::word::JsWord;
-use crate::engine as core;
-use crate::engine::{Corrupt, Limit, Request, Slot};
+use crate::engine::{Change, Corrupt, Limit, Request, Slot};
 
 /// Blocks this thread until it has what it asks for. Returns a status.
 #[napi(catch_unwind, ts_args_type = "words: Int32Array, ask: Ask, timeout: number")]
@@ -84,9 +83,9 @@ pub fn release(env: Env, words: JsWord, ask: Ask, count: u32, of: u32) -> Result
 }
 
 /// What is changed beside acquiring and releasing.
-#[napi]
+#[napi(js_name = "Change")]
 #[derive(Clone, Copy)]
-pub enum Change {
+pub enum JsChange {
     /// Sets an event.
     Set,
     /// Makes it as it was in the beginning: an event, a barrier.
@@ -108,17 +107,17 @@ pub enum Change {
 /// Makes a change. Returns a status: `NOT_OWNER` if that cannot be, and nothing was changed. `FOUND` shows what is there now. The
 /// rest is as for `release`.
 #[napi(catch_unwind, ts_args_type = "words: Int32Array, ask: Ask, change: Change, count: number, of: number")]
-pub fn change(env: Env, words: JsWord, ask: Ask, change: Change, count: i32, of: u32) -> Result<i32> {
+pub fn change(env: Env, words: JsWord, ask: Ask, change: JsChange, count: i32, of: u32) -> Result<i32> {
     let (primitive, owner) = (ask.primitive(), ask.hold(1, 0).owner);
     let change = match change {
-        Change::Set => core::Change::Set,
-        Change::Reset => core::Change::Reset,
-        Change::Break => core::Change::Break,
-        Change::Add => core::Change::Add { count, of },
-        Change::Finish => core::Change::Finish,
-        Change::Downgrade => core::Change::Downgrade(owner),
-        Change::Upgrade => core::Change::Upgrade(owner),
-        Change::MarkConsistent => core::Change::MarkConsistent,
+        JsChange::Set => Change::Set,
+        JsChange::Reset => Change::Reset,
+        JsChange::Break => Change::Break,
+        JsChange::Add => Change::Add { count, of },
+        JsChange::Finish => Change::Finish,
+        JsChange::Downgrade => Change::Downgrade(owner),
+        JsChange::Upgrade => Change::Upgrade(owner),
+        JsChange::MarkConsistent => Change::MarkConsistent,
     };
     JsThread::with(env, |thread| {
         let changed = engine().change(thread.event_loop.agent(), primitive, words.0, change);

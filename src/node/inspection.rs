@@ -15,7 +15,7 @@ use crate::primitives::semaphore::FAIR_SEMAPHORE;
 
 /// One waiter as `inspect()` shows it.
 #[napi(object)]
-pub struct Waiter {
+pub struct JsWaiter {
     /// The thread that waits.
     pub thread_id: u32,
     /// `blocking` or `async`.
@@ -26,7 +26,7 @@ pub struct Waiter {
     pub waited_ms: f64,
 }
 
-impl From<WaiterView> for Waiter {
+impl From<WaiterView> for JsWaiter {
     fn from(waiter: WaiterView) -> Self {
         Self {
             thread_id: waiter.thread,
@@ -39,7 +39,7 @@ impl From<WaiterView> for Waiter {
 
 /// A holder as `inspect()` shows it.
 #[napi(object)]
-pub struct Holder {
+pub struct JsHolder {
     /// The thread that holds.
     pub thread_id: u32,
     /// How it holds.
@@ -63,20 +63,20 @@ fn mode_name(mode: Option<Mode>) -> &'static str {
 #[napi(object)]
 pub struct Occupancy {
     /// Who holds it.
-    pub holders: Vec<Holder>,
+    pub holders: Vec<JsHolder>,
     /// Who waits, in order.
-    pub waiters: Vec<Waiter>,
+    pub waiters: Vec<JsWaiter>,
 }
 
 impl Occupancy {
     fn new(primitive: &dyn Primitive, view: LockView) -> Self {
-        let owner = view.owner.map(|thread_id| Holder { thread_id, mode: "exclusive".into(), count: 1 });
+        let owner = view.owner.map(|thread_id| JsHolder { thread_id, mode: "exclusive".into(), count: 1 });
         let mode = mode_name(primitive.about().registered);
         let registered =
-            view.registered.into_iter().map(|(thread_id, count)| Holder { thread_id, mode: mode.into(), count });
+            view.registered.into_iter().map(|(thread_id, count)| JsHolder { thread_id, mode: mode.into(), count });
         Self {
             holders: owner.into_iter().chain(registered).collect(),
-            waiters: view.waiters.into_iter().map(Waiter::from).collect(),
+            waiters: view.waiters.into_iter().map(JsWaiter::from).collect(),
         }
     }
 }
@@ -91,9 +91,9 @@ pub struct Inspection {
     /// Whether a holder's thread ended inside.
     pub abandoned: bool,
     /// Who holds it.
-    pub holders: Vec<Holder>,
+    pub holders: Vec<JsHolder>,
     /// Who waits, in order.
-    pub waiters: Vec<Waiter>,
+    pub waiters: Vec<JsWaiter>,
 }
 
 impl From<LockView> for Inspection {
@@ -126,7 +126,7 @@ pub fn inspect_condition(condition: JsIntegers) -> Result<Occupancy> {
 
 /// A primitive that somebody waits for, as `inspectAll()` shows it.
 #[napi(object)]
-pub struct Queued {
+pub struct JsQueued {
     /// What `address()` returns for the same words.
     pub address: f64,
     /// The name of its class.
@@ -139,8 +139,8 @@ pub struct Queued {
 
 /// A snapshot of every primitive with waiters.
 #[napi(catch_unwind)]
-pub fn inspect_all() -> Vec<Queued> {
-    let queued = |(primitive, place, view): (&'static dyn Primitive, Place, LockView)| Queued {
+pub fn inspect_all() -> Vec<JsQueued> {
+    let queued = |(primitive, place, view): (&'static dyn Primitive, Place, LockView)| JsQueued {
         // Below 2^53 on every system that Node runs on.
         address: place.address() as f64,
         kind: primitive.name().into(),
@@ -177,7 +177,7 @@ pub fn owner_thread(word: JsWord) -> Option<u32> {
 
 /// What `stats()` returns.
 #[napi(object)]
-pub struct Stats {
+pub struct JsStats {
     /// Acquisitions after a wait.
     pub contended: f64,
     /// Those of them that were handed straight to a blocked thread.
@@ -204,9 +204,9 @@ pub struct Stats {
 
 /// The counts of the process.
 #[napi(catch_unwind)]
-pub fn stats() -> Stats {
+pub fn stats() -> JsStats {
     let stats = engine().stats();
-    Stats {
+    JsStats {
         contended: stats.contended as f64,
         handovers: stats.handovers as f64,
         passed_by: stats.passed_by as f64,
@@ -223,7 +223,7 @@ pub fn stats() -> Stats {
 
 /// What an ended thread held, which went back.
 #[napi(object)]
-pub struct EndedHold {
+pub struct JsEndedHold {
     /// The thread that ended.
     pub thread_id: u32,
     /// How it held.
@@ -239,18 +239,18 @@ pub fn moment() -> f64 {
 /// Whose holds of a primitive went back because their threads ended, after the moment since which this thread knows its memory.
 /// Each is returned once in the process.
 #[napi(catch_unwind, ts_args_type = "words: Int32Array, ask: Ask, since: number")]
-pub fn take_ended(words: JsWord, ask: Ask, since: f64) -> Vec<EndedHold> {
+pub fn take_ended(words: JsWord, ask: Ask, since: f64) -> Vec<JsEndedHold> {
     let primitive = ask.primitive();
     let mode = mode_name(primitive.about().registered);
     let ended = engine().take_ended(primitive, words.0, since as u64).into_iter();
     ended
-        .map(|agent| EndedHold { thread_id: engine().agents.thread(agent).unwrap_or_default(), mode: mode.into() })
+        .map(|agent| JsEndedHold { thread_id: engine().agents.thread(agent).unwrap_or_default(), mode: mode.into() })
         .collect()
 }
 
 /// A hold of a word that somebody waits for.
 #[napi(object)]
-pub struct Hold {
+pub struct JsHold {
     /// Tells it from the word's other holds.
     pub serial: f64,
     /// The holder's thread.
@@ -259,6 +259,6 @@ pub struct Hold {
 
 /// The hold of the word at this moment; `null` if it is not known to last.
 #[napi(catch_unwind, ts_args_type = "word: Int32Array")]
-pub fn hold(word: JsWord) -> Option<Hold> {
-    engine().hold(word.0).map(|hold| Hold { serial: hold.serial as f64, thread_id: hold.thread })
+pub fn hold(word: JsWord) -> Option<JsHold> {
+    engine().hold(word.0).map(|hold| JsHold { serial: hold.serial as f64, thread_id: hold.thread })
 }

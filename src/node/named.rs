@@ -5,7 +5,7 @@ use napi::{Env, sys};
 use napi_derive::napi;
 
 use super::handles::check;
-use super::inspection::Waiter;
+use super::inspection::JsWaiter;
 use super::process::{engine, limit, limit_with, names};
 use super::record::Field;
 use super::status;
@@ -285,7 +285,7 @@ pub struct WaitedName {
     /// Who holds it.
     pub holders: Vec<NameHolder>,
     /// Who waits, in order.
-    pub waiters: Vec<Waiter>,
+    pub waiters: Vec<JsWaiter>,
 }
 
 /// A snapshot of every name with waiters.
@@ -294,7 +294,7 @@ pub fn queued_names() -> Vec<WaitedName> {
     let queued = |QueuedName { name, holders, waiters }: QueuedName| WaitedName {
         name: JsUnits(name),
         holders: holders.into_iter().map(NameHolder::from).collect(),
-        waiters: waiters.into_iter().map(Waiter::from).collect(),
+        waiters: waiters.into_iter().map(JsWaiter::from).collect(),
     };
     names().queued().into_iter().map(queued).collect()
 }

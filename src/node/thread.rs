@@ -24,7 +24,7 @@ use super::thread_files::ThreadFiles;
 use super::wake::{self, WakeLoop, create_wake, event_loop_address};
 use super::word::JsWord;
 use crate::agents::{AgentId, ThreadId};
-use crate::clients::lent::Holds;
+use crate::clients::lent::LentHolds;
 use crate::clients::{ClientLoop, Clients, LockSet};
 use crate::engine::{EventLoop, Limit, Primitive, Reply, ReplyError, Request, Settled};
 use crate::memory::Place;
@@ -40,7 +40,7 @@ pub struct JsThread {
     /// What the last set of locks found; see `lock_all.rs`.
     pub found: Found,
     /// Which of its guards have lent their holds to waits.
-    pub holds: Holds,
+    pub holds: LentHolds,
     /// The locks of files that it holds or waits for.
     pub files: ThreadFiles,
     /// What it asks of stores.
@@ -171,7 +171,7 @@ impl JsThread {
                 anchors: Anchors::default(),
                 settled: None,
                 found: Found::default(),
-                holds: Holds::default(),
+                holds: LentHolds::default(),
                 files: ThreadFiles::default(),
                 stores: ThreadStores::default(),
                 abandoned_by: None,

@@ -6,37 +6,37 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::agents::Agent;
-use crate::files::reader::Listed;
-use crate::files::{Directory, Failure, Hold, Left, Outcome, Wait};
+use crate::files::reader::Listing;
+use crate::files::{Directory, FileFailure, FileHold, FileOutcome, FileWait, Left};
 
 /// The locks of files that a thread holds or waits for.
 #[derive(Default)]
 pub struct ThreadFiles {
-    pub(super) holds: FxHashMap<u32, Hold>,
-    pub(super) waits: FxHashMap<u32, Wait>,
-    pub(super) lists: FxHashMap<u32, List>,
-    pub(super) inbox: Arc<Inbox>,
+    pub(super) holds: FxHashMap<u32, FileHold>,
+    pub(super) waits: FxHashMap<u32, FileWait>,
+    pub(super) lists: FxHashMap<u32, HolderList>,
+    pub(super) inbox: Arc<FileInbox>,
     pub(super) next: u32,
-    pub(super) failure: Option<Failure>,
+    pub(super) failure: Option<FileFailure>,
 }
 
 /// Who holds the names of a directory.
-pub struct List {
+pub struct HolderList {
     pub(super) directory: Arc<Directory>,
     /// `None` while it is being read.
-    pub(super) listed: Option<Listed>,
+    pub(super) listed: Option<Listing>,
     /// How many of them this thread has taken, or left out.
     pub(super) taken: usize,
 }
 
 /// The waits of a thread that are over, and the directories that were read for it.
 #[derive(Default)]
-pub struct Inbox(Mutex<Outcomes>);
+pub struct FileInbox(Mutex<FileNews>);
 
 #[derive(Default)]
-pub struct Outcomes {
-    pub(super) outcomes: VecDeque<(u32, Outcome)>,
-    pub(super) lists: Vec<(u32, Listed)>,
+pub struct FileNews {
+    pub(super) outcomes: VecDeque<(u32, FileOutcome)>,
+    pub(super) lists: Vec<(u32, Listing)>,
     /// Cancelled waits of which nothing is left.
     pub(super) left: Vec<u32>,
     /// Waits that were cancelled when their outcome was on the way.
@@ -44,13 +44,13 @@ pub struct Outcomes {
     pub(super) is_ended: bool,
 }
 
-impl Inbox {
-    pub fn lock(&self) -> MutexGuard<'_, Outcomes> {
+impl FileInbox {
+    pub fn lock(&self) -> MutexGuard<'_, FileNews> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A wait is over. True if its thread is to be woken.
-    pub fn put(&self, number: u32, outcome: Outcome) -> bool {
+    pub fn put(&self, number: u32, outcome: FileOutcome) -> bool {
         let mut inbox = self.lock();
         if inbox.is_ended || inbox.cancelled.remove(&number) {
             drop(inbox);
@@ -72,7 +72,7 @@ impl Inbox {
 }
 
 /// Nobody's code has run with it.
-fn give_back(outcome: Outcome) {
+fn give_back(outcome: FileOutcome) {
     if let Ok(hold) = outcome {
         hold.release();
     }
@@ -90,7 +90,7 @@ impl ThreadFiles {
     }
 
     /// Takes in a hold. Returns its number.
-    pub fn insert(&mut self, hold: Hold) -> u32 {
+    pub fn insert(&mut self, hold: FileHold) -> u32 {
         let number = self.number();
         self.holds.insert(number, hold);
         number

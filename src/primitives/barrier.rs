@@ -14,7 +14,7 @@
 use super::word;
 use crate::agents::AgentId;
 use crate::engine::{
-    About, Change, Corrupt, Counts, Entry, Facts, Hold, HoldOwner, Mode, Order, Primitive, Request, Space, State,
+    About, Change, Corrupt, Counts, Decision, Facts, Hold, HoldOwner, Mode, Order, Primitive, Request, Space, State,
 };
 use crate::memory::Place;
 use crate::sync::Ordering;
@@ -113,19 +113,19 @@ impl Primitive for Barrier {
         Words { first: word::of(word::read(place)), parties }.state()
     }
 
-    fn enter(&self, state: State, request: Request, _: AgentId, is_queued: bool) -> Entry {
+    fn enter(&self, state: State, request: Request, _: AgentId, is_queued: bool) -> Decision {
         let words = Words::from(state);
-        let Request::Hold(hold) = request else { return Entry::Refused };
+        let Request::Hold(hold) = request else { return Decision::Refused };
         if hold.mode == Mode::Member {
-            return Entry::Granted(state);
+            return Decision::Granted(state);
         }
         if words.first & BROKEN != 0 || is_queued && words.parties != hold.of {
-            return Entry::Refused;
+            return Decision::Refused;
         }
         if words.arrived() + 1 < hold.of {
-            return Entry::Wait;
+            return Decision::Wait;
         }
-        Entry::Granted(Words { first: words.first | COMPLETE, ..words }.state())
+        Decision::Granted(Words { first: words.first | COMPLETE, ..words }.state())
     }
 
     fn queued(&self, state: State, hold: Option<Hold>) -> State {
@@ -189,21 +189,21 @@ mod tests {
     fn the_last_party_lets_all_pass() {
         let party = Hold::party(3);
         let enter = |state, is_queued| BARRIER.enter(state, Request::Hold(party), ME, is_queued);
-        assert_eq!(enter(State(0), false), Entry::Wait);
+        assert_eq!(enter(State(0), false), Decision::Wait);
         let one = BARRIER.queued(State(0), Some(party));
-        assert_eq!((BARRIER.found(one), enter(one, true)), ([1, 3], Entry::Wait));
+        assert_eq!((BARRIER.found(one), enter(one, true)), ([1, 3], Decision::Wait));
         let two = BARRIER.queued(one, Some(party));
-        let Entry::Granted(all) = enter(two, true) else { panic!("the last") };
+        let Decision::Granted(all) = enter(two, true) else { panic!("the last") };
         assert_eq!((BARRIER.grant(two, party, ME), BARRIER.grant(all, party, ME)), (None, Some(all)));
     }
 
     #[test]
     fn another_number_of_parties_and_a_broken_barrier_are_refused() {
         let one = BARRIER.queued(State(0), Some(Hold::party(3)));
-        assert_eq!(BARRIER.enter(one, Request::Hold(Hold::party(2)), ME, true), Entry::Refused);
+        assert_eq!(BARRIER.enter(one, Request::Hold(Hold::party(2)), ME, true), Decision::Refused);
         let broken = BARRIER.left(one);
         assert!(BARRIER.refuses(broken));
-        assert_eq!(BARRIER.enter(broken, Request::Hold(Hold::party(3)), ME, false), Entry::Refused);
+        assert_eq!(BARRIER.enter(broken, Request::Hold(Hold::party(3)), ME, false), Decision::Refused);
     }
 
     #[test]

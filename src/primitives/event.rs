@@ -88,15 +88,15 @@ impl Primitive for Event {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
-    use crate::engine::{Entry, Request};
+    use crate::engine::{Decision, Request};
 
     #[test]
     fn whoever_comes_passes_while_it_is_set() {
         let pass = Request::Hold(Hold::PASSAGE);
         for (event, left) in [(&MANUAL_RESET_EVENT, SET), (&AUTO_RESET_EVENT, 0)] {
             let enter = |word| event.enter(word::state(word), pass, 70_000, false);
-            assert_eq!(enter(0), Entry::Wait);
-            assert_eq!(enter(SET), Entry::Granted(word::state(left)));
+            assert_eq!(enter(0), Decision::Wait);
+            assert_eq!(enter(SET), Decision::Granted(word::state(left)));
         }
     }
 }

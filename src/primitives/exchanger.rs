@@ -10,7 +10,7 @@
 
 use super::word;
 use crate::agents::AgentId;
-use crate::engine::{About, Corrupt, Entry, Facts, Hold, HoldOwner, Mode, Order, Primitive, Request, Space, State};
+use crate::engine::{About, Corrupt, Decision, Facts, Hold, HoldOwner, Mode, Order, Primitive, Request, Space, State};
 use crate::memory::Place;
 use crate::sync::Ordering;
 
@@ -57,12 +57,12 @@ impl Primitive for Exchanger {
         of(word::of(word::read(place)), place.second_word().load(Ordering::Relaxed))
     }
 
-    fn enter(&self, state: State, request: Request, _: AgentId, is_queued: bool) -> Entry {
-        let Request::Hold(hold) = request else { return Entry::Refused };
+    fn enter(&self, state: State, request: Request, _: AgentId, is_queued: bool) -> Decision {
+        let Request::Hold(hold) = request else { return Decision::Refused };
         if is_queued && !fault!(PartnersPassEachOther) {
-            return Entry::Granted(of(word::of(state) | MET, hold.of));
+            return Decision::Granted(of(word::of(state) | MET, hold.of));
         }
-        Entry::Wait
+        Decision::Wait
     }
 
     fn queued(&self, state: State, hold: Option<Hold>) -> State {
@@ -101,10 +101,12 @@ mod tests {
     #[test]
     fn each_finds_what_the_other_brought() {
         let (first, second) = (Hold::exchange(7), Hold::exchange(u32::MAX));
-        assert_eq!(EXCHANGER.enter(State(0), Request::Hold(first), 1, false), Entry::Wait);
+        assert_eq!(EXCHANGER.enter(State(0), Request::Hold(first), 1, false), Decision::Wait);
         let waits = EXCHANGER.queued(State(0), Some(first));
         assert_eq!((EXCHANGER.found(waits)[0], EXCHANGER.grant(waits, first, 1)), (7, None));
-        let Entry::Granted(met) = EXCHANGER.enter(waits, Request::Hold(second), 2, true) else { panic!("they meet") };
+        let Decision::Granted(met) = EXCHANGER.enter(waits, Request::Hold(second), 2, true) else {
+            panic!("they meet")
+        };
         assert_eq!((EXCHANGER.found(met)[0], EXCHANGER.grant(met, first, 1)), (u32::MAX, Some(State(0))));
         assert_eq!(EXCHANGER.left(waits), State(0));
     }

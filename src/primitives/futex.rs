@@ -8,7 +8,7 @@
 //! it was given: as if the thread that ended had never waited.
 
 use crate::agents::AgentId;
-use crate::engine::{About, Corrupt, Entry, Facts, Hold, Order, Primitive, Request, Space, State};
+use crate::engine::{About, Corrupt, Decision, Facts, Hold, Order, Primitive, Request, Space, State};
 use crate::memory::Place;
 
 /// An element that threads wait at.
@@ -37,13 +37,13 @@ impl Primitive for Futex {
         State(place.value() as u64)
     }
 
-    fn enter(&self, State(value): State, request: Request, _: AgentId, _: bool) -> Entry {
+    fn enter(&self, State(value): State, request: Request, _: AgentId, _: bool) -> Decision {
         match request {
             Request::NotificationWhile(expected) if value as i64 == expected || fault!(ValueIsNotCompared) => {
-                Entry::Wait
+                Decision::Wait
             }
-            Request::Notification => Entry::Wait,
-            Request::NotificationWhile(_) | Request::Hold(_) => Entry::Refused,
+            Request::Notification => Decision::Wait,
+            Request::NotificationWhile(_) | Request::Hold(_) => Decision::Refused,
         }
     }
 

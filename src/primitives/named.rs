@@ -15,7 +15,7 @@
 use super::mutex::ABANDONED;
 use crate::agents::AgentId;
 use crate::engine::{
-    About, Blockers, Change, Corrupt, Entry, Facts, Hold, Mode, Order, Primitive, Request, Space, State,
+    About, Blockers, Change, Corrupt, Decision, Facts, Hold, Mode, Order, Primitive, Request, Space, State,
 };
 use crate::memory::Place;
 use crate::sync::Ordering;
@@ -92,11 +92,11 @@ impl Primitive for Named {
         Words { lock, ended }.state()
     }
 
-    fn enter(&self, state: State, request: Request, agent: AgentId, is_queued: bool) -> Entry {
+    fn enter(&self, state: State, request: Request, agent: AgentId, is_queued: bool) -> Decision {
         match request {
-            Request::Hold(_) if is_queued => Entry::Wait,
-            Request::Hold(hold) => self.grant(state, hold, agent).map_or(Entry::Wait, Entry::Granted),
-            Request::Notification | Request::NotificationWhile(_) => Entry::Refused,
+            Request::Hold(_) if is_queued => Decision::Wait,
+            Request::Hold(hold) => self.grant(state, hold, agent).map_or(Decision::Wait, Decision::Granted),
+            Request::Notification | Request::NotificationWhile(_) => Decision::Refused,
         }
     }
 
@@ -172,17 +172,17 @@ mod tests {
         Words { lock, ended: 0 }.state()
     }
 
-    fn enter(from: State, hold: Hold, is_queued: bool) -> Entry {
+    fn enter(from: State, hold: Hold, is_queued: bool) -> Decision {
         NAMED.enter(from, Request::Hold(hold), ME, is_queued)
     }
 
     #[test]
     fn transitions_follow_the_table() {
-        assert_eq!(enter(FREE, ALONE_HOLD, false), Entry::Granted(state(ALONE)));
-        assert_eq!(enter(FREE, SHARED_HOLD, false), Entry::Granted(state(1)));
-        assert_eq!(enter(state(1), SHARED_HOLD, false), Entry::Granted(state(2)));
+        assert_eq!(enter(FREE, ALONE_HOLD, false), Decision::Granted(state(ALONE)));
+        assert_eq!(enter(FREE, SHARED_HOLD, false), Decision::Granted(state(1)));
+        assert_eq!(enter(state(1), SHARED_HOLD, false), Decision::Granted(state(2)));
         for (held, hold) in [(ALONE, ALONE_HOLD), (ALONE, SHARED_HOLD), (1, ALONE_HOLD), (SHARERS, SHARED_HOLD)] {
-            assert_eq!(enter(state(held), hold, false), Entry::Wait, "{held:x} {hold:?}");
+            assert_eq!(enter(state(held), hold, false), Decision::Wait, "{held:x} {hold:?}");
         }
         assert_eq!(NAMED.release(state(ALONE), ALONE_HOLD, ME), Some(FREE));
         assert_eq!(NAMED.release(state(2), SHARED_HOLD, ME), Some(state(1)));
@@ -194,8 +194,8 @@ mod tests {
 
     #[test]
     fn nobody_overtakes_those_who_are_queued() {
-        assert_eq!(enter(state(1), SHARED_HOLD, true), Entry::Wait);
-        assert_eq!(enter(FREE, ALONE_HOLD, true), Entry::Wait);
+        assert_eq!(enter(state(1), SHARED_HOLD, true), Decision::Wait);
+        assert_eq!(enter(FREE, ALONE_HOLD, true), Decision::Wait);
     }
 
     #[test]

@@ -90,7 +90,7 @@ impl Primitive for Once {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
-    use crate::engine::{Entry, HoldOwner, Request};
+    use crate::engine::{Decision, HoldOwner, Request};
 
     const ME: AgentId = 70_000;
     const OTHER: AgentId = 70_001;
@@ -99,10 +99,10 @@ mod tests {
     #[test]
     fn transitions_follow_the_table() {
         let enter = |word| ONCE.enter(word::state(word), Request::Hold(RUN), ME, false);
-        assert_eq!(enter(0), Entry::Granted(word::state(ME)));
-        assert_eq!(enter(ABANDONED), Entry::Granted(word::state(ME | ABANDONED)));
-        assert_eq!(enter(OTHER), Entry::Wait);
-        assert_eq!(enter(DONE), Entry::Refused);
+        assert_eq!(enter(0), Decision::Granted(word::state(ME)));
+        assert_eq!(enter(ABANDONED), Decision::Granted(word::state(ME | ABANDONED)));
+        assert_eq!(enter(OTHER), Decision::Wait);
+        assert_eq!(enter(DONE), Decision::Refused);
         assert_eq!(ONCE.release(word::state(ME), RUN, ME), Some(word::state(0)));
         assert_eq!(ONCE.release(word::state(ME | ABANDONED), RUN, ME), Some(word::state(ABANDONED)));
         assert_eq!(ONCE.release(word::state(OTHER), RUN, ME), None);

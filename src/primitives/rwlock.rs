@@ -14,8 +14,8 @@ use super::mutex::{ABANDONED, GUARDED, OWNER, RESERVED, WAITING};
 use super::word;
 use crate::agents::{AgentId, Standing};
 use crate::engine::{
-    About, Blockers, Change, Corrupt, Counts, Entry, Facts, Glance, Hold, HoldOwner, Mode, Order, Primitive, Request,
-    Space, State,
+    About, Blockers, Change, Corrupt, Counts, Decision, Facts, Glance, Hold, HoldOwner, Mode, Order, Primitive,
+    Request, Space, State,
 };
 use crate::memory::Place;
 use crate::sync::Ordering;
@@ -133,13 +133,13 @@ impl Primitive for RwLock {
     }
 
     /// A reader that comes while somebody waits queues behind; a writer may take what is free.
-    fn enter(&self, state: State, request: Request, agent: AgentId, is_queued: bool) -> Entry {
+    fn enter(&self, state: State, request: Request, agent: AgentId, is_queued: bool) -> Decision {
         match request {
             Request::Hold(hold) if hold.mode == Mode::Exclusive || !is_queued => {
-                self.grant(state, hold, agent).map_or(Entry::Wait, Entry::Granted)
+                self.grant(state, hold, agent).map_or(Decision::Wait, Decision::Granted)
             }
-            Request::Hold(_) => Entry::Wait,
-            Request::Notification | Request::NotificationWhile(_) => Entry::Refused,
+            Request::Hold(_) => Decision::Wait,
+            Request::Notification | Request::NotificationWhile(_) => Decision::Refused,
         }
     }
 
@@ -330,7 +330,7 @@ mod tests {
     fn a_reader_queues_behind_those_who_wait_and_a_writer_may_barge() {
         for (hold, is_queued, granted) in [(READ, false, true), (READ, true, false), (WRITE, true, true)] {
             let entry = RWLOCK.enter(word::state(0), Request::Hold(hold), ME, is_queued);
-            assert_eq!(matches!(entry, Entry::Granted(_)), granted, "{hold:?} {is_queued}");
+            assert_eq!(matches!(entry, Decision::Granted(_)), granted, "{hold:?} {is_queued}");
         }
     }
 

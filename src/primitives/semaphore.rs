@@ -15,7 +15,7 @@
 use super::word;
 use crate::agents::AgentId;
 use crate::engine::{
-    About, Change, Corrupt, Counts, Entry, Facts, Glance, Hold, Mode, Order, Primitive, Request, Space, State,
+    About, Change, Corrupt, Counts, Decision, Facts, Glance, Hold, Mode, Order, Primitive, Request, Space, State,
 };
 use crate::memory::Place;
 use crate::sync::Ordering;
@@ -111,14 +111,14 @@ impl Primitive for Semaphore {
         word::thaw(place, WAITING, state, is_queued);
     }
 
-    fn enter(&self, state: State, request: Request, agent: AgentId, is_queued: bool) -> Entry {
+    fn enter(&self, state: State, request: Request, agent: AgentId, is_queued: bool) -> Decision {
         match request {
             // Nobody overtakes.
             Request::Hold(_) if is_queued && self.0.order == Order::Strict && !fault!(StrictOrderOvertaken) => {
-                Entry::Wait
+                Decision::Wait
             }
-            Request::Hold(hold) => self.grant(state, hold, agent).map_or(Entry::Wait, Entry::Granted),
-            Request::Notification | Request::NotificationWhile(_) => Entry::Refused,
+            Request::Hold(hold) => self.grant(state, hold, agent).map_or(Decision::Wait, Decision::Granted),
+            Request::Notification | Request::NotificationWhile(_) => Decision::Refused,
         }
     }
 

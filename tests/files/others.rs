@@ -8,7 +8,9 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 use std::{env, fs, process, thread};
 
-use sablock::files::{Asker, Blocked, Directory, Failure, Hold, LockName, Mode, Name, Outcome, Part};
+use sablock::files::{
+    Asker, Directory, FileFailure, FileHold, FileOutcome, FileRole, LockMode, LockName, NamedFile, NotLocked,
+};
 
 pub const LONG: Duration = Duration::from_secs(20);
 pub const NOBODY: u32 = 65534;
@@ -23,7 +25,7 @@ impl Scratch {
         Self(path)
     }
 
-    pub fn file(&self, name: &str, part: Part) -> PathBuf {
+    pub fn file(&self, name: &str, part: FileRole) -> PathBuf {
         self.0.join(LockName::new(&units(name)).file(part))
     }
 }
@@ -39,20 +41,20 @@ pub fn units(name: &str) -> Vec<u16> {
     name.encode_utf16().collect()
 }
 
-pub fn name(directory: &Path, name: &str) -> Arc<Name> {
-    Name::get(&Arc::new(Directory::open(Some(directory)).unwrap()), &units(name))
+pub fn name(directory: &Path, name: &str) -> Arc<NamedFile> {
+    NamedFile::get(&Arc::new(Directory::open(Some(directory)).unwrap()), &units(name))
 }
 
-pub fn lock(name: &Arc<Name>, mode: Mode) -> Hold {
+pub fn lock(name: &Arc<NamedFile>, mode: LockMode) -> FileHold {
     name.wait_blocking(mode, ASKER, Some(Instant::now() + LONG), &mut || true).expect("it is locked in time")
 }
 
-pub fn wait(name: &Arc<Name>, mode: Mode) -> (sablock::files::Wait, Receiver<Outcome>) {
+pub fn wait(name: &Arc<NamedFile>, mode: LockMode) -> (sablock::files::FileWait, Receiver<FileOutcome>) {
     let (sender, outcome) = channel();
     (name.wait(mode, ASKER, move |outcome| drop(sender.send(outcome))), outcome)
 }
 
-pub fn granted(outcome: &Receiver<Outcome>) -> Hold {
+pub fn granted(outcome: &Receiver<FileOutcome>) -> FileHold {
     outcome.recv_timeout(LONG).expect("there is an outcome in time").expect("it is locked")
 }
 
@@ -153,18 +155,18 @@ impl Drop for Other {
 /// Locks new names, one after the other.
 pub fn race(directory: &Path) {
     for number in 0..1000 {
-        lock(&name(directory, &format!("new {number}")), Mode::Exclusive).release();
+        lock(&name(directory, &format!("new {number}")), LockMode::Exclusive).release();
     }
 }
 
 /// So many threads share the name again and again, for ever; the holds overlap with those of other children.
-fn overlap(name: Arc<Name>, threads: u32, hold: Duration) {
+fn overlap(name: Arc<NamedFile>, threads: u32, hold: Duration) {
     for number in 0..threads {
         let name = Arc::clone(&name);
         thread::spawn(move || {
             thread::sleep(hold * number / threads);
             loop {
-                let shared = lock(&name, Mode::Shared);
+                let shared = lock(&name, LockMode::Shared);
                 thread::sleep(hold);
                 shared.release();
             }
@@ -183,7 +185,7 @@ pub fn child() {
         let name = name(&directory, argument);
         let said = match order {
             "lock" | "share" | "queue" | "try" | "available" | "available-shared" => {
-                let mode = if order.contains("share") { Mode::Shared } else { Mode::Exclusive };
+                let mode = if order.contains("share") { LockMode::Shared } else { LockMode::Exclusive };
                 let hold = match order {
                     "try" => name.try_lock(mode, ASKER).unwrap(),
                     "lock" | "share" => Some(lock(&name, mode)),
@@ -222,17 +224,19 @@ pub fn child() {
             }
             "cannot-wait" => {
                 let soon = Some(Instant::now() + Duration::from_millis(100));
-                match name.wait_blocking(Mode::Exclusive, ASKER, soon, &mut || true) {
-                    Err(Blocked::Failed(Failure::NoThread(_))) => "cannot",
+                match name.wait_blocking(LockMode::Exclusive, ASKER, soon, &mut || true) {
+                    Err(NotLocked::Failed(FileFailure::NoThread(_))) => "cannot",
                     waited => panic!("{waited:?}"),
                 }
             }
-            "fails" => match name.try_lock(Mode::Exclusive, ASKER) {
-                Err(Failure::System { verb: "write", .. }) => "failed",
+            "fails" => match name.try_lock(LockMode::Exclusive, ASKER) {
+                Err(FileFailure::System { verb: "write", .. }) => "failed",
                 tried => panic!("{tried:?}"),
             },
-            "refused" => match name.try_lock(Mode::Exclusive, ASKER) {
-                Err(Failure::System { error, .. }) if error.kind() == std::io::ErrorKind::PermissionDenied => "refused",
+            "refused" => match name.try_lock(LockMode::Exclusive, ASKER) {
+                Err(FileFailure::System { error, .. }) if error.kind() == std::io::ErrorKind::PermissionDenied => {
+                    "refused"
+                }
                 tried => panic!("{tried:?}"),
             },
             "loop-shared" => {

@@ -96,12 +96,12 @@ const INTERRUPTION: libc::c_int = libc::SIGURG;
 
 /// A thread that is blocked in the kernel.
 #[derive(Debug)]
-pub struct Blocked(libc::pthread_t);
+pub struct BlockedThread(libc::pthread_t);
 
 // SAFETY: it names a thread, which any thread may signal.
-unsafe impl Send for Blocked {}
+unsafe impl Send for BlockedThread {}
 
-impl Blocked {
+impl BlockedThread {
     /// This thread, in a call for this file.
     pub fn here(_: &File) -> Self {
         // SAFETY: takes nothing and cannot fail.

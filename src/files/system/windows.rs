@@ -232,12 +232,12 @@ pub fn may_process_live(process: u32) -> bool {
 
 /// A call for a file that blocks a thread.
 #[derive(Debug)]
-pub struct Blocked(HANDLE);
+pub struct BlockedThread(HANDLE);
 
 // SAFETY: handles belong to the whole process.
-unsafe impl Send for Blocked {}
+unsafe impl Send for BlockedThread {}
 
-impl Blocked {
+impl BlockedThread {
     /// This thread, in a call for this file.
     pub fn here(file: &File) -> Self {
         Self(file.as_raw_handle())

@@ -60,7 +60,7 @@ impl PartialEq for Answer {
 
 /// How a blocking wait ended without an answer.
 #[derive(Debug)]
-pub enum Blocked {
+pub enum Unanswered {
     /// The time was over.
     TimedOut,
     /// The pause between two slices returned that the thread is to end.
@@ -79,30 +79,30 @@ enum Phase {
 }
 
 /// A request.
-pub struct Ask {
+pub struct Inquiry {
     /// By which the lock worker and the thread know it.
     pub number: u32,
     /// What is asked for.
     pub question: Question,
-    phase: Mutex<State>,
+    phase: Mutex<Progress>,
     changed: Condvar,
     inbox: Arc<Inbox>,
 }
 
 #[derive(Default)]
-struct State {
+struct Progress {
     phase: Phase,
     /// Beside that of its lease.
     loss: Option<Loss>,
     is_blocking: bool,
 }
 
-impl Ask {
+impl Inquiry {
     pub(super) fn new(number: u32, question: Question, inbox: Arc<Inbox>) -> Self {
         Self { number, question, phase: Mutex::default(), changed: Condvar::new(), inbox }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, Progress> {
         self.phase.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -138,7 +138,7 @@ impl Ask {
 
     /// Blocks the thread until there is an answer, or `deadline`. `pause` is called between two slices; when it returns false, the
     /// thread is to end. Without an answer the request goes on, and is to be cancelled.
-    pub fn wait(&self, deadline: Option<Instant>, pause: &mut dyn FnMut() -> bool) -> Result<Answer, Blocked> {
+    pub fn wait(&self, deadline: Option<Instant>, pause: &mut dyn FnMut() -> bool) -> Result<Answer, Unanswered> {
         let mut slice_end = Instant::now() + SLICE;
         self.lock().is_blocking = true;
         loop {
@@ -157,11 +157,11 @@ impl Ask {
             }
             let now = Instant::now();
             if deadline.is_some_and(|deadline| now >= deadline) {
-                return Err(Blocked::TimedOut);
+                return Err(Unanswered::TimedOut);
             }
             if now >= slice_end {
                 if !pause() {
-                    return Err(Blocked::Interrupted);
+                    return Err(Unanswered::Interrupted);
                 }
                 slice_end = Instant::now() + SLICE;
             }
