@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::agents::Agent;
+use crate::engine::queue::Settlement;
 use crate::engine::{
     Caller, Client, Engine, EventLoop, Failure, Limit, Outcome, Reply, ReplyError, Request, Space, Wakes,
 };
@@ -28,7 +29,19 @@ impl Engine {
         let address = place.address();
         let mut wakes = Wakes::default();
         let mut contents = self.contents(Space::Notifications, address);
-        let notified = contents.notify(address, count, &mut wakes);
+        let next_ticket = contents.next_ticket;
+        let mut notified = 0;
+        while notified < count
+            && let Some((queue, waiters)) = contents.queue(address)
+            && let Some(first) = queue.first(waiters)
+        {
+            let ticket = waiters[first].ticket();
+            if count - notified < queue.len() {
+                queue.notified(ticket, next_ticket);
+            }
+            contents.settle(address, first, Settlement::Notified(ticket), &mut wakes);
+            notified += 1;
+        }
         contents.forget_if_empty(address);
         drop(contents);
         wakes.carry_out(&*self.timers);

@@ -177,8 +177,7 @@ impl Engine {
         let mut section = self.open(primitive, place)?;
         let is_held = section.release(hold, here.id);
         section.finish_beside(here);
-        // An entry that others have counted down is given up all the same.
-        if is_held || hold.mode == Mode::Entry {
+        if is_held || primitive.may_be_gone(hold) {
             self.note_release(primitive, place, here.id, hold);
         }
         Ok(is_held)

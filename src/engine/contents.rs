@@ -144,24 +144,6 @@ impl Contents {
         self.unlink(address, id);
     }
 
-    /// Notifies the first `count` who wait at `address`; returns how many there were.
-    pub(crate) fn notify(&mut self, address: usize, count: usize, wakes: &mut Wakes) -> usize {
-        let next_ticket = self.next_ticket;
-        let mut notified = 0;
-        while notified < count
-            && let Some((queue, waiters)) = self.queue(address)
-            && let Some(first) = queue.first(waiters)
-        {
-            let ticket = waiters[first].ticket();
-            if count - notified < queue.len() {
-                queue.notified(ticket, next_ticket);
-            }
-            self.settle(address, first, Settlement::Notified(ticket), wakes);
-            notified += 1;
-        }
-        notified
-    }
-
     /// The thread of one who was notified at `address` has ended before its code knew: another is notified instead.
     pub(crate) fn pass_on(&mut self, address: usize, ticket: Ticket, wakes: &mut Wakes) {
         if let Some((queue, waiters)) = self.queue(address)

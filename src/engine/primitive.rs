@@ -84,11 +84,6 @@ impl Hold {
         Self { mode: Mode::Shared, owner, count: 1, of: 0 }
     }
 
-    /// Of a semaphore that has `of` permits in all.
-    pub const fn permits(count: u32, of: u32) -> Self {
-        Self { mode: Mode::Permits, owner: HoldOwner::Guard, count, of }
-    }
-
     /// Whether what it is for comes back bit by bit, so that it has to be gathered.
     pub const fn gathers(self) -> bool {
         matches!(self.mode, Mode::Permits) && self.count > 1
@@ -97,11 +92,6 @@ impl Hold {
     /// Of what is listed: the hold `number` of its agent; `generation` tells it from earlier ones of that number.
     pub const fn listed(mode: Mode, number: u32, generation: u32) -> Self {
         Self { mode, owner: HoldOwner::Guard, count: generation, of: number }
-    }
-
-    /// Entries of a latch.
-    pub const fn entries(count: u32) -> Self {
-        Self { mode: Mode::Entry, owner: HoldOwner::Guard, count, of: 0 }
     }
 }
 
@@ -286,6 +276,12 @@ pub trait Primitive: Sync {
 
     /// The state after a release; `None` if `agent` does not hold it so.
     fn release(&self, state: State, hold: Hold, agent: AgentId) -> Option<State>;
+
+    /// Whether others can have released such a hold already: then whoever gives it up has it no more, though `release` finds
+    /// nothing.
+    fn may_be_gone(&self, _: Hold) -> bool {
+        false
+    }
 
     /// Who holds it alone; 0 for nobody, or if the words do not tell.
     fn owner(&self, _: State) -> AgentId {

@@ -9,7 +9,7 @@
 
 use super::word;
 use crate::agents::AgentId;
-use crate::engine::{About, Change, Corrupt, Counts, Facts, Hold, Mode, Order, Primitive, Space, State};
+use crate::engine::{About, Change, Corrupt, Counts, Facts, Hold, HoldOwner, Mode, Order, Primitive, Space, State};
 use crate::memory::Place;
 
 /// No count is larger.
@@ -35,6 +35,13 @@ impl Latch {
     fn counted_down(&self, state: State, entries: u32) -> State {
         let count = word::of(state) & MAX_COUNT;
         word::state(word::of(state) & WAITING | count.saturating_sub(entries))
+    }
+}
+
+impl Hold {
+    /// Entries of a latch.
+    pub const fn entries(count: u32) -> Self {
+        Self { mode: Mode::Entry, owner: HoldOwner::Guard, count, of: 0 }
     }
 }
 
@@ -69,6 +76,10 @@ impl Primitive for Latch {
             Mode::Entry => self.changed(state, -i64::from(hold.count)),
             _ => Some(state),
         }
+    }
+
+    fn may_be_gone(&self, hold: Hold) -> bool {
+        hold.mode == Mode::Entry
     }
 
     fn given_back(&self, state: State, counts: Counts) -> State {

@@ -15,7 +15,8 @@
 use super::word;
 use crate::agents::AgentId;
 use crate::engine::{
-    About, Change, Corrupt, Counts, Decision, Facts, Glance, Hold, Mode, Order, Primitive, Request, Space, State,
+    About, Change, Corrupt, Counts, Decision, Facts, Glance, Hold, HoldOwner, Mode, Order, Primitive, Request, Space,
+    State,
 };
 use crate::memory::Place;
 use crate::sync::Ordering;
@@ -89,6 +90,13 @@ impl Semaphore {
         let taken = i64::from(word.taken()) - i64::from(count);
         let available = i64::from(of) - taken;
         (available <= i64::from(MAX_PERMITS)).then(|| word.with(taken)).flatten().map(Word::state)
+    }
+}
+
+impl Hold {
+    /// Of a semaphore that has `of` permits in all.
+    pub const fn permits(count: u32, of: u32) -> Self {
+        Self { mode: Mode::Permits, owner: HoldOwner::Guard, count, of }
     }
 }
 
