@@ -24,6 +24,30 @@ if (missing().length > 0 && process.getuid?.() === 0) {
   run('update');
   // One by one: what can be had is used.
   for (const name of missing()) run('install', '-y', '--no-install-recommends', name);
+  if (missing().includes('valkey-server')) unpackValkey();
+}
+
+/** Debian 12 has Valkey among its backports: it is unpacked into a folder of the build, and not installed. */
+function unpackValkey() {
+  const [, release] = /^VERSION_CODENAME=(\w+)$/m.exec(fs.readFileSync('/etc/os-release', 'utf8')) ?? [];
+  const folder = path.join(__dirname, '..', 'target', 'valkey');
+  process.env.PATH += `${path.delimiter}${path.join(folder, 'usr', 'bin')}`;
+  if (release === undefined || fs.existsSync(path.join(folder, 'usr', 'bin', 'valkey-server'))) return;
+  fs.mkdirSync(path.join(folder, 'lists', 'partial'), { recursive: true });
+  const sources = path.join(folder, 'sources.list');
+  fs.writeFileSync(sources, `deb http://deb.debian.org/debian ${release}-backports main\n`);
+  const dirs = {
+    'Etc::sourcelist': sources,
+    'Etc::sourceparts': '/dev/null',
+    'State::lists': path.join(folder, 'lists'),
+    Cache: folder,
+  };
+  const settings = Object.entries(dirs).flatMap(([name, value]) => ['-o', `Dir::${name}=${value}`]);
+  const run = (...command) =>
+    spawnSync(command[0], command.slice(1), { stdio: 'inherit', cwd: folder, timeout: 300_000 });
+  run('apt-get', ...settings, 'update');
+  run('apt-get', ...settings, 'download', 'valkey-server', 'valkey-tools');
+  for (const name of fs.readdirSync(folder)) if (name.endsWith('.deb')) run('dpkg', '-x', name, '.');
 }
 
 const folder = path.join(__dirname, '..', '__test__', 'stores');
