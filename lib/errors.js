@@ -249,7 +249,7 @@ exports.thenableRepair = (place) =>
     'ERR_INVALID_ARG_TYPE',
   );
 
-exports.mainThread = (place, alternative = 'lockAsync()', className = 'Mutex') =>
+exports.mainThread = (place, alternative = 'lockAsync()', className = place.type ?? 'Mutex') =>
   coded(
     new TypeError(
       `Cannot block the main thread on ${describe(place)}. ` +

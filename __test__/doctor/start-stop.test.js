@@ -32,9 +32,14 @@ test('after stop() every method is the one that it was, with the same attributes
 });
 
 test('while it is on, methods keep their names and lengths', () => {
+  // Also of what they inherit.
+  const all = (prototype) =>
+    prototype === Object.prototype
+      ? {}
+      : { ...all(Object.getPrototypeOf(prototype)), ...Object.getOwnPropertyDescriptors(prototype) };
   const shapes = () =>
-    descriptors().map((properties) =>
-      Object.entries(properties)
+    PROTOTYPES.map((prototype) =>
+      Object.entries(all(prototype))
         .filter(([, { value }]) => typeof value === 'function')
         .map(([name, { value }]) => [name, value.name, value.length])
         .sort(),

@@ -11,7 +11,7 @@ const INDEX = path.join(__dirname, '..', '..', 'index.js');
 /** Of a hold: frames of this package included. */
 const HOLD_FRAMES = 8;
 /** Of a wait. */
-const WAIT_FRAMES = 16;
+const WAIT_FRAMES = 20;
 const MOST_FRAMES = 64;
 /** So many frames of the user are kept. */
 const MOST_KEPT = 12;

@@ -13,6 +13,7 @@ const { Cycle, CycleLength, Found, Given, HasEnded, Parties, Token } = binding.F
  * - `take(lock, word, status)`: what the caller gets once it is granted; `refused(lock, word)`: if there is nothing to wait for;
  * - `arrived`, `parties`, `given`: of what is counted, what the call found when it queued, was refused, or was let in;
  * - `isGuarded`: it gets an object, and throws when it is out of time; else it gets `true`, or `false`;
+ * - `prefix`: what comes before its verbs in messages;
  * - `timedOut(word, timeout, verb)`: what it throws then, if not the error of a lock;
  * - `isExclusive`: it has to report a holder whose thread ended inside, or to repair what that left; `isShared`: only to report;
  * - `isPassage`: there is nothing to hold, so that the wait is not published.
@@ -128,7 +129,8 @@ function conclude(status, lock, word, request, timeout, verb) {
       throw foundDeadlock(lock, word);
     default: // TIMED_OUT
       if (request.timedOut !== undefined) throw request.timedOut(word, timeout, verb);
-      if (request.isGuarded) throw new TimeoutError(word, timeout, verb, describeHolder(word));
+      if (request.isGuarded)
+        throw new TimeoutError(word, timeout, `${request.prefix ?? ''}${verb}`, describeHolder(word));
       return false;
   }
 }

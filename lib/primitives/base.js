@@ -1,4 +1,4 @@
-// What all primitives beside the mutex have in common: their place, name, inspection, and how they wait.
+// What all primitives beside the mutex, which loads less, have in common: their place, name, inspection, and how they wait.
 
 const { markAsUncloneable } = require('node:worker_threads');
 const { binding, isMainThread, thread } = require('../engine/thread.js');
@@ -31,11 +31,12 @@ class SharedPrimitive {
    */
   constructor(type, ask, bytes, buffer, byteOffset, options, kind = type.toLowerCase(), known) {
     const words = toWords(buffer, byteOffset, bytes);
-    const { allowMainThread, maySleep, name } = toLockOptions(options, known);
+    const { allowMainThread, maySleep, name, onAbandoned } = toLockOptions(options, known);
     knownSince(buffer);
     words.kind = kind;
     words.type = type;
     if (name !== undefined) names.name(words, name);
+    if (onAbandoned !== undefined) words.onAbandoned = onAbandoned;
     if (!maySleep) words.staysAwake = true;
     this.#words = words;
     this.#ask = ask;

@@ -1,17 +1,15 @@
-const { markAsUncloneable } = require('node:worker_threads');
 const { lazily } = require('../load/lazily.js');
 const { binding, thread } = require('../engine/thread.js');
-const { checkFunction, toAsyncOptions, toLockOptions, toTimeout, toWaiters, toWord } = require('../arguments.js');
+const { checkFunction, toAsyncOptions, toTimeout, toWaiters } = require('../arguments.js');
 const { corrupt } = require('../engine/corrupt.js');
 const { describe, invalidArgument, mainThread, noBackgroundThread, notOwner } = require('../errors.js');
-const { innerOf } = require('./mutex.js');
+const { SharedPrimitive, defineSize, wordsOf } = require('./base.js');
+const { innerOf } = require('./exclusive.js');
 const { PendingWait } = require('../engine/pending-wait.js');
 const { isWatched, whileBlocked } = require('../engine/diagnosis.js');
 const { conclude, lockWord } = require('../engine/wait.js');
 
 const inspection = lazily(() => require('../engine/inspection.js'));
-const names = lazily(() => require('../engine/names.js'));
-const rwlocks = lazily(() => require('./rwlock.js'));
 
 const { GUARDED, OWNER, SHARED } = binding;
 const { IsNotified } = binding.Field;
@@ -143,34 +141,16 @@ class WatchedHold {
 }
 
 /** Waiting, with a mutex, until another thread says that something has changed. */
-class Condition {
+class Condition extends SharedPrimitive {
   static {
-    thread.addClass(Condition, (condition) => condition.#word);
-    for (const name of ['BYTES', 'ALIGN']) Object.defineProperty(Condition, name, { value: 4, enumerable: true });
+    defineSize(Condition, 4);
   }
 
   #word;
 
   constructor(buffer, byteOffset, options) {
-    const word = toWord(buffer, byteOffset);
-    const { name } = toLockOptions(options);
-    word.kind = 'condition';
-    word.type = 'Condition';
-    if (name !== undefined) names().name(word, name);
-    this.#word = word;
-    markAsUncloneable?.(this);
-  }
-
-  get buffer() {
-    return this.#word.buffer;
-  }
-
-  get byteOffset() {
-    return this.#word.byteOffset;
-  }
-
-  get name() {
-    return this.#word.name ?? null;
+    super('Condition', undefined, 4, buffer, byteOffset, options);
+    this.#word = wordsOf(this);
   }
 
   inspect() {
@@ -321,8 +301,7 @@ class Condition {
 
 /** What there is to know of the lock that a wait is with. */
 function toInner(mutex) {
-  const isObject = typeof mutex === 'object' && mutex !== null;
-  const inner = innerOf(mutex) ?? (isObject ? rwlocks().innerOfWrite(mutex) : undefined);
+  const inner = innerOf(mutex);
   if (inner === undefined) throw invalidArgument('mutex', 'a Mutex, or the write of an RwLock', mutex);
   return inner;
 }

@@ -1,16 +1,20 @@
-// To run a function under a lock that one may hold, whatever it is: a mutex, or `write` of an RwLock. `inside` is the request of
-// such a function, which nobody sees a guard of: it gets the era in which its hold began.
+// To lock what one may hold, whatever it is: a mutex, or `write` of an RwLock, which differ in what is asked for and in their guards.
 
 const { lazily } = require('../load/lazily.js');
 const { binding, thread } = require('../engine/thread.js');
-const { checkFunction, isThenable, toAsyncOptions } = require('../arguments.js');
-const { endHold, holdEnded } = require('./guard.js');
+const { checkFunction, isThenable, toAsyncOptions, toTimeout } = require('../arguments.js');
+const { endHold, holdEnded, unlockContended, waysOf } = require('./guard.js');
 
 const errors = lazily(() => require('../errors.js'));
 const loadWaits = lazily(() => require('../engine/wait.js'));
 
-const { compareExchange } = Atomics;
-const MINE_GUARDED = thread.id | binding.GUARDED;
+const { GUARDED, OWNER, SHARED } = binding;
+const { compareExchange, load } = Atomics;
+const ME = thread.id;
+const MINE_GUARDED = ME | GUARDED;
+
+/** The method that makes a guard, of the lock and its word. */
+const NEW_GUARD = Symbol('newGuard');
 
 /** A promise of what the request takes. */
 function lockAsync(lock, word, request, options, verb) {
@@ -21,65 +25,180 @@ function lockAsync(lock, word, request, options, verb) {
   }
 }
 
-exports.lockAsync = lockAsync;
-
-/** As `holdEnded`, for the hold of a function that has ended. */
-function end(word, era, verb) {
-  const isFreed = !thread.hasAway && compareExchange(word, 0, MINE_GUARDED, 0) === MINE_GUARDED;
-  return isFreed ? undefined : endHold(word, era, `${verb}()`);
-}
-
-exports.executeLocked = async function executeLocked(lock, word, fn, options, inside, verb) {
+/**
+ * Runs `fn` in a hold of `lock`: what `way.enter(lock, options)` returns, or has promised, and `way.leave(lock, hold)` gives back.
+ * `word` is for messages.
+ */
+async function execute(lock, word, fn, options, way) {
   checkFunction(word, 'fn', fn);
-  let { era } = thread;
-  // A lock that is free needs no request; and what is no promise is not awaited.
-  if (options === undefined && thread.pending === 0 && compareExchange(word, 0, 0, MINE_GUARDED) === 0) {
-    await undefined;
-  } else {
-    era = await lockAsync(lock, word, inside, options, verb);
-  }
+  const hold = await way.enter(lock, options);
   let result;
   try {
     result = fn();
     if (isThenable(result)) result = await result;
   } catch (error) {
-    // What `fn` throws says more than why the lock could not be freed.
-    end(word, era, verb);
+    try {
+      way.leave(lock, hold);
+    } catch {
+      // What `fn` throws says more.
+    }
     throw error;
   }
-  const error = end(word, era, verb);
-  if (error !== undefined) throw error;
+  way.leave(lock, hold);
   return result;
-};
+}
 
-/** The arguments are checked, and the thread may block. No function of JS but `fn` begins while the lock is held. */
-exports.executeLockedSync = function executeLockedSync(lock, word, fn, limit, inside, verb) {
-  if (compareExchange(word, 0, 0, MINE_GUARDED) !== 0) loadWaits().lockBlocking(lock, word, inside, limit, verb);
-  const { era } = thread;
-  let result;
-  let error;
-  let hasThrown = false;
-  try {
-    result = fn();
-  } catch (thrown) {
-    error = thrown;
-    hasThrown = true;
+let wordOf;
+let innerOf;
+
+/** The verbs of a lock that one may hold. */
+class ExclusiveLock {
+  static {
+    wordOf = (lock) => lock.#word;
+    innerOf = (lock) => {
+      if (typeof lock !== 'object' || lock === null || !(#word in lock)) return undefined;
+      const { raw, guarded } = waysOf(lock.#word);
+      return { lock: lock.#lock, word: lock.#word, mayBlock: lock.#mayBlock, raw, guarded };
+    };
   }
-  if (thread.hasAway || compareExchange(word, 0, MINE_GUARDED, 0) !== MINE_GUARDED) {
-    // Until the word is free, nothing may fail for want of stack, for which `fn` may have failed.
+
+  static #RUN = {
+    enter(lock, options) {
+      const word = lock.#word;
+      const { era } = thread;
+      // A lock that is free needs no request; and what is no promise is not awaited.
+      if (options === undefined && thread.pending === 0 && compareExchange(word, 0, 0, MINE_GUARDED) === 0) return era;
+      return lockAsync(lock.#lock, word, waysOf(word).inside, options, 'executeLocked');
+    },
+    leave(lock, era) {
+      const word = lock.#word;
+      if (!thread.hasAway && compareExchange(word, 0, MINE_GUARDED, 0) === MINE_GUARDED) return;
+      const error = endHold(word, era, `${waysOf(word).inside.prefix}executeLocked()`);
+      if (error !== undefined) throw error;
+    },
+  };
+
+  #lock;
+  #word;
+  #mayBlock;
+
+  /** `lock` is what it is of, if that is not itself. */
+  constructor(word, mayBlock, lock) {
+    this.#lock = lock ?? this;
+    this.#word = word;
+    this.#mayBlock = mayBlock;
+  }
+
+  // The fast paths: one compare-exchange. V8 inlines these methods (`npm run bench:inlining`). `binding` is called only
+  // when it fails. Whatever may fail at the end of the stack, which is where any function of JS begins, comes before the
+  // compare-exchange; after it there is nothing but the return.
+
+  lock(timeout) {
+    const limit = timeout === undefined ? Infinity : toTimeout(this.#word, timeout);
+    if (!this.#mayBlock) throw errors().mainThread(this.#word);
+    return compareExchange(this.#word, 0, 0, ME) === 0 || this.#lockContended(limit, waysOf(this.#word).raw, 'lock');
+  }
+
+  tryLock() {
+    return compareExchange(this.#word, 0, 0, ME) === 0 || this.#tryContended(waysOf(this.#word).raw);
+  }
+
+  lockAsync(timeout) {
+    if (timeout === undefined && thread.pending === 0) {
+      const locked = Promise.resolve(true);
+      if (compareExchange(this.#word, 0, 0, ME) === 0) return locked;
+    }
+    return lockAsync(this.#lock, this.#word, waysOf(this.#word).raw, timeout, 'lockAsync');
+  }
+
+  unlock() {
+    if (compareExchange(this.#word, 0, ME, 0) !== ME) unlockContended(this.#word);
+  }
+
+  acquire(options) {
+    const limit = options === undefined ? Infinity : toTimeout(this.#word, options);
+    if (!this.#mayBlock) throw errors().mainThread(this.#word, 'acquireAsync()');
+    const guard = this[NEW_GUARD](this.#lock, this.#word);
+    if (compareExchange(this.#word, 0, 0, MINE_GUARDED) === 0) return guard;
+    return this.#lockContended(limit, waysOf(this.#word).guarded, 'acquire');
+  }
+
+  tryAcquire() {
+    const guard = this[NEW_GUARD](this.#lock, this.#word);
+    if (compareExchange(this.#word, 0, 0, MINE_GUARDED) === 0) return guard;
+    return this.#tryContended(waysOf(this.#word).guarded);
+  }
+
+  acquireAsync(options) {
+    if (options === undefined && thread.pending === 0) {
+      const acquired = Promise.resolve(this[NEW_GUARD](this.#lock, this.#word));
+      if (compareExchange(this.#word, 0, 0, MINE_GUARDED) === 0) return acquired;
+    }
+    return lockAsync(this.#lock, this.#word, waysOf(this.#word).guarded, options, 'acquireAsync');
+  }
+
+  executeLocked(fn, options) {
+    return execute(this, this.#word, fn, options, ExclusiveLock.#RUN);
+  }
+
+  /** No function of JS but `fn` begins while the lock is held. */
+  executeLockedSync(fn, options) {
+    const word = this.#word;
+    checkFunction(word, 'fn', fn);
+    const limit = options === undefined ? Infinity : toTimeout(word, options);
+    if (!this.#mayBlock) throw errors().mainThread(word, 'executeLocked()');
+    if (compareExchange(word, 0, 0, MINE_GUARDED) !== 0) {
+      this.#lockContended(limit, waysOf(word).inside, 'executeLockedSync');
+    }
+    const { era } = thread;
+    let result;
+    let error;
+    let hasThrown = false;
     try {
-      thread.drainSoon(word);
-    } catch {
-      binding.wake();
+      result = fn();
+    } catch (thrown) {
+      error = thrown;
+      hasThrown = true;
     }
-    const ended = binding.endGuard(word, era, inside.ask);
-    if (ended !== binding.RELEASED) {
-      const refusal = holdEnded(word, ended, `${verb}()`);
-      // What `fn` throws says more than this.
-      if (refusal !== undefined && !hasThrown) throw refusal;
+    if (thread.hasAway || compareExchange(word, 0, MINE_GUARDED, 0) !== MINE_GUARDED) {
+      // Until the word is free, nothing may fail for want of stack, for which `fn` may have failed.
+      try {
+        thread.drainSoon(word);
+      } catch {
+        binding.wake();
+      }
+      const ended = binding.endGuard(word, era, word.ways?.inside.ask);
+      if (ended !== binding.RELEASED) {
+        const refusal = holdEnded(word, ended, `${waysOf(word).inside.prefix}executeLockedSync()`);
+        // What `fn` throws says more than this.
+        if (refusal !== undefined && !hasThrown) throw refusal;
+      }
     }
+    if (hasThrown) throw error;
+    if (isThenable(result)) throw errors().thenableResult(word);
+    return result;
   }
-  if (hasThrown) throw error;
-  if (isThenable(result)) throw errors().thenableResult(word);
-  return result;
-};
+
+  get isHeldByThisThread() {
+    return (load(this.#word, 0) & (OWNER | SHARED)) === ME;
+  }
+
+  #lockContended(limit, request, verb) {
+    return loadWaits().lockBlocking(this.#lock, this.#word, request, limit, verb);
+  }
+
+  #tryContended(request) {
+    return loadWaits().tryLock(this.#lock, this.#word, request);
+  }
+}
+
+exports.ExclusiveLock = ExclusiveLock;
+exports.NEW_GUARD = NEW_GUARD;
+exports.execute = execute;
+exports.lockAsync = lockAsync;
+exports.wordOf = wordOf;
+/**
+ * The lock that it is of, its word, whether this thread may block, and what asks for a hold, by the thread or by a guard; undefined
+ * for what is neither a mutex nor a `write` of this load.
+ */
+exports.innerOf = innerOf;

@@ -14,8 +14,9 @@ const MINE = thread.id | GUARDED;
 function unlockContended(word) {
   // What may fail (a stack that overflows) comes first: after the binding has freed the word, nothing does.
   thread.drainSoon(word);
-  const status = binding.release(word, Ask.Mutex, 1, 0);
-  if (status !== binding.RELEASED) throw refused(word, status, RAW);
+  const { raw } = waysOf(word);
+  const status = binding.release(word, raw.ask, 1, 0);
+  if (status !== binding.RELEASED) throw raw.notHeld(word, status);
 }
 
 /** The error for an unlock that the binding has refused. */
@@ -37,7 +38,7 @@ function adviceFor(word, status, request) {
 
 const secret = Symbol('LockGuard');
 
-/** To hold a mutex by the thread itself. */
+/** To hold a mutex by the thread itself; see wait.js. */
 const RAW = {
   ask: Ask.Mutex,
   count: 1,
@@ -45,21 +46,27 @@ const RAW = {
   isCounted: false,
   isGuarded: false,
   isExclusive: true,
+  /** What comes before its verbs in messages. */
+  prefix: '',
   take: () => true,
+  notHeld: (word, status) => refused(word, status, RAW),
 };
 
 /** To hold a mutex by a guard. */
 const GUARDED_HOLD = {
+  ...RAW,
   ask: Ask.MutexGuarded,
-  count: 1,
-  of: 0,
-  isCounted: false,
   isGuarded: true,
-  isExclusive: true,
   take: (mutex, word) => createGuard(mutex, word),
   endHold,
   notHeld: (word, status) => refused(word, status, GUARDED_HOLD),
 };
+
+/** The ways to hold a mutex: by the thread, by a guard, and by a function, which gets the era in which its hold began. */
+const WAYS = { raw: RAW, guarded: GUARDED_HOLD, inside: { ...GUARDED_HOLD, take: () => thread.era } };
+
+/** The ways to hold what has this word: a mutex, unless the word has ways of its own, as an RwLock's has. */
+const waysOf = (word) => word.ways ?? WAYS;
 
 let eraOf;
 let renew;
@@ -113,7 +120,7 @@ class LockGuard {
   #unlockContended() {
     // As in `unlockContended`.
     thread.drainSoon(this.#word);
-    const { ask, notHeld } = guardedHold(this.#word);
+    const { ask, notHeld } = waysOf(this.#word).guarded;
     const status = binding.unlockGuard(this.#word, this.#era, ask);
     if (status === binding.RELEASED || status === binding.LOST) this.#era = 0;
     if (thread.hasAway) thread.hasAway = binding.hasAway();
@@ -142,7 +149,7 @@ function endHold(word, era, name) {
   } catch {
     binding.wake();
   }
-  return holdEnded(word, binding.endGuard(word, era, word.guarded?.ask), name);
+  return holdEnded(word, binding.endGuard(word, era, word.ways?.guarded.ask), name);
 }
 
 /** With what `endGuard` returned. */
@@ -156,9 +163,6 @@ function holdEnded(word, ended, name) {
   }
   return ended === binding.RELEASED || ended === binding.LOST ? undefined : refused(word, ended, GUARDED_HOLD);
 }
-
-/** The request for a guard: of a mutex, unless the word has one of its own, as an RwLock's has. */
-const guardedHold = (word) => word.guarded ?? GUARDED_HOLD;
 
 const createGuard = (mutex, word) => new LockGuard(secret, mutex, word);
 
@@ -175,7 +179,4 @@ exports.renew = (guard) => renew(guard);
 exports.endHold = endHold;
 exports.holdEnded = holdEnded;
 exports.unlockContended = unlockContended;
-exports.RAW = RAW;
-exports.GUARDED_HOLD = GUARDED_HOLD;
-/** For the function that `executeLocked` runs, which nobody sees a guard of: it gets the era in which the hold began. */
-exports.INSIDE = { ...GUARDED_HOLD, take: () => thread.era };
+exports.waysOf = waysOf;

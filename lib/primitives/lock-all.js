@@ -9,8 +9,7 @@ const { beginWait, describeHolder, isWatched, tellEnded, whileBlockedForAll } = 
 const { conclude, takeOver } = require('../engine/wait.js');
 const { isIterable, toAsyncOptions, toTimeout } = require('../arguments.js');
 const { TimeoutError, invalidArgument, mainThread, threadEnding } = require('../errors.js');
-const { GUARDED_HOLD } = require('./guard.js');
-const { innerOf } = require('./mutex.js');
+const { innerOf } = require('./exclusive.js');
 
 const rwlocks = lazily(() => require('./rwlock.js'));
 
@@ -23,9 +22,9 @@ const secret = Symbol('LockAllGuard');
 /** What is inside of a lock: `{ owner, word, mayBlock, request }`, with a request of wait.js for a guard; undefined for what is none. */
 function toInner(lock) {
   if (typeof lock !== 'object' || lock === null) return undefined;
-  const mutex = innerOf(lock);
-  if (mutex === undefined) return rwlocks().innerOfLockable(lock);
-  return { owner: lock, word: mutex.word, mayBlock: mutex.mayBlock, request: GUARDED_HOLD };
+  const inner = innerOf(lock);
+  if (inner === undefined) return rwlocks().innerOfRead(lock);
+  return { owner: inner.lock, word: inner.word, mayBlock: inner.mayBlock, request: inner.guarded };
 }
 
 /** The locks that somebody wants together. */

@@ -1,13 +1,13 @@
 const { lazily } = require('../load/lazily.js');
-const { markAsUncloneable } = require('node:worker_threads');
-const { binding, isMainThread, thread } = require('../engine/thread.js');
-const { checkFunction, isIterable, toLockOptions, toTimeout, toWords } = require('../arguments.js');
+const { binding, thread } = require('../engine/thread.js');
+const { checkFunction, isIterable, toTimeout } = require('../arguments.js');
 const { hashOf } = require('./hash.js');
-const { Mutex, innerOf } = require('./mutex.js');
+const { SharedPrimitive, defineSize, mayBlock, wordsOf } = require('./base.js');
+const { wordOf } = require('./exclusive.js');
+const { Mutex } = require('./mutex.js');
 
 const errors = lazily(() => require('../errors.js'));
 const inspection = lazily(() => require('../engine/inspection.js'));
-const names = lazily(() => require('../engine/names.js'));
 const several = lazily(() => require('./lock-all.js'));
 
 const { OWNER } = binding;
@@ -30,18 +30,15 @@ function checkLength(length) {
 const kindOf = (index) => `lock ${index} of the table`;
 
 /** Many locks in a row, of four bytes each, which are locked by their number. */
-class LockTable {
+class LockTable extends SharedPrimitive {
   static {
-    thread.addClass(LockTable, (table) => table.#words);
-    for (const name of ['BYTES', 'ALIGN']) Object.defineProperty(LockTable, name, { value: BYTES, enumerable: true });
+    defineSize(LockTable, BYTES);
   }
 
   /** The words of all locks. */
   #words;
   #length;
   #mayBlock;
-  #onAbandoned;
-  #maySleep;
 
   static bytes(length) {
     checkLength(length);
@@ -50,33 +47,15 @@ class LockTable {
 
   constructor(buffer, byteOffset, length, options) {
     checkLength(length);
-    const words = toWords(buffer, byteOffset, length * BYTES);
-    const { allowMainThread, maySleep, name, onAbandoned } = toLockOptions(options);
-    words.kind = 'table of locks';
-    words.rows = { type: 'Mutex', of: 'LockTable' };
-    if (name !== undefined) names().name(words, name);
-    this.#words = words;
+    super(undefined, undefined, length * BYTES, buffer, byteOffset, options, 'table of locks');
+    this.#words = wordsOf(this);
+    this.#words.rows = { type: 'Mutex', of: 'LockTable' };
     this.#length = length;
-    this.#mayBlock = allowMainThread || !isMainThread;
-    this.#onAbandoned = onAbandoned;
-    this.#maySleep = maySleep;
-    markAsUncloneable?.(this);
-  }
-
-  get buffer() {
-    return this.#words.buffer;
-  }
-
-  get byteOffset() {
-    return this.#words.byteOffset;
+    this.#mayBlock = mayBlock(this);
   }
 
   get length() {
     return this.#length;
-  }
-
-  get name() {
-    return this.#words.name ?? null;
   }
 
   // The fast paths: one compare-exchange on the view of all words, as in mutex.js, and nothing that is made before. Where that
@@ -174,19 +153,14 @@ class LockTable {
   }
 
   #at(index) {
-    const onAbandoned = this.#onAbandoned;
+    const { name, onAbandoned, staysAwake } = this.#words;
     const lock = new Mutex(this.#words.buffer, this.byteOffset + index * BYTES, {
       allowMainThread: this.#mayBlock,
-      maySleep: this.#maySleep,
+      maySleep: !staysAwake,
       onAbandoned: onAbandoned === undefined ? undefined : () => onAbandoned(this, index),
     });
     // Not by names.js, which would remember each of these objects: the table's name is there.
-    const { name } = this.#words;
-    Object.assign(
-      innerOf(lock).word,
-      { kind: kindOf(index), table: this.#words },
-      name === undefined ? undefined : { name },
-    );
+    Object.assign(wordOf(lock), { kind: kindOf(index), table: this.#words }, name === undefined ? undefined : { name });
     return lock;
   }
 

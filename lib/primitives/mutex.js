@@ -1,22 +1,18 @@
 const { lazily } = require('../load/lazily.js');
 const { markAsUncloneable } = require('node:worker_threads');
 const { binding, isMainThread, thread } = require('../engine/thread.js');
-const { checkFunction, toLockOptions, toTimeout, toWord } = require('../arguments.js');
-const { executeLocked, executeLockedSync, lockAsync } = require('./exclusive.js');
-const { GUARDED_HOLD, INSIDE, LockGuard, RAW, createGuard, unlockContended } = require('./guard.js');
+const { checkFunction, toLockOptions, toWord } = require('../arguments.js');
+const { ExclusiveLock, NEW_GUARD, innerOf, wordOf } = require('./exclusive.js');
+const { LockGuard, createGuard } = require('./guard.js');
 
 const corruption = lazily(() => require('../engine/corrupt.js'));
 const errors = lazily(() => require('../errors.js'));
 const inspection = lazily(() => require('../engine/inspection.js'));
 const names = lazily(() => require('../engine/names.js'));
-const loadWaits = lazily(() => require('../engine/wait.js'));
 
-const { ABANDONED, GUARDED, OWNER } = binding;
-const { compareExchange, load } = Atomics;
+const { ABANDONED, OWNER } = binding;
+const { load } = Atomics;
 const ME = thread.id;
-const MINE_GUARDED = ME | GUARDED;
-
-let inner;
 
 /** What `console.log()` shows. */
 const fieldsOf = ({ locked, ownerThreadId, abandoned, waiters }) => ({
@@ -26,20 +22,15 @@ const fieldsOf = ({ locked, ownerThreadId, abandoned, waiters }) => ({
   waiters: waiters.length,
 });
 
+const isSame = (word, other) => word === other || binding.isSame(word, other);
+
 /** A mutual-exclusion lock on four bytes of shared memory. */
-class Mutex {
+class Mutex extends ExclusiveLock {
   static {
-    inner = (mutex) =>
-      #word in mutex
-        ? { lock: mutex, word: mutex.#word, mayBlock: mutex.#mayBlock, raw: RAW, guarded: GUARDED_HOLD }
-        : undefined;
-    thread.addClass(Mutex, (mutex) => mutex.#word);
+    thread.addClass(Mutex, wordOf);
     thread.plain = { type: 'Mutex', ask: binding.Ask.Mutex };
     for (const name of ['BYTES', 'ALIGN']) Object.defineProperty(Mutex, name, { value: 4, enumerable: true });
   }
-
-  #word;
-  #mayBlock;
 
   constructor(buffer, byteOffset, options) {
     const word = toWord(buffer, byteOffset);
@@ -48,81 +39,21 @@ class Mutex {
     if (name !== undefined) names().name(word, name);
     if (onAbandoned !== undefined) word.onAbandoned = onAbandoned;
     if (!maySleep) word.staysAwake = true;
-    this.#word = word;
-    this.#mayBlock = allowMainThread || !isMainThread;
+    super(word, allowMainThread || !isMainThread);
     // Since Node.js 22.12: else postMessage() would send an empty object.
     markAsUncloneable?.(this);
   }
 
   get buffer() {
-    return this.#word.buffer;
+    return wordOf(this).buffer;
   }
 
   get byteOffset() {
-    return this.#word.byteOffset;
+    return wordOf(this).byteOffset;
   }
 
   get name() {
-    return this.#word.name ?? null;
-  }
-
-  // The fast paths: one compare-exchange. V8 inlines these methods (`npm run bench:inlining`). `binding` is called only
-  // when it fails. Whatever may fail at the end of the stack, which is where any function of JS begins, comes before the
-  // compare-exchange; after it there is nothing but the return.
-
-  lock(timeout) {
-    const limit = timeout === undefined ? Infinity : toTimeout(this, timeout);
-    if (!this.#mayBlock) throw errors().mainThread(this);
-    return compareExchange(this.#word, 0, 0, ME) === 0 || this.#lockContended(limit, RAW, 'lock');
-  }
-
-  tryLock() {
-    return compareExchange(this.#word, 0, 0, ME) === 0 || this.#tryContended(RAW);
-  }
-
-  lockAsync(timeout) {
-    if (timeout === undefined && thread.pending === 0) {
-      const locked = Promise.resolve(true);
-      if (compareExchange(this.#word, 0, 0, ME) === 0) return locked;
-    }
-    return lockAsync(this, this.#word, RAW, timeout, 'lockAsync');
-  }
-
-  unlock() {
-    if (compareExchange(this.#word, 0, ME, 0) !== ME) unlockContended(this.#word);
-  }
-
-  acquire(options) {
-    const limit = options === undefined ? Infinity : toTimeout(this, options);
-    if (!this.#mayBlock) throw errors().mainThread(this, 'acquireAsync()');
-    const guard = createGuard(this, this.#word);
-    if (compareExchange(this.#word, 0, 0, MINE_GUARDED) === 0) return guard;
-    return this.#lockContended(limit, GUARDED_HOLD, 'acquire');
-  }
-
-  tryAcquire() {
-    const guard = createGuard(this, this.#word);
-    if (compareExchange(this.#word, 0, 0, MINE_GUARDED) === 0) return guard;
-    return this.#tryContended(GUARDED_HOLD);
-  }
-
-  acquireAsync(options) {
-    if (options === undefined && thread.pending === 0) {
-      const acquired = Promise.resolve(createGuard(this, this.#word));
-      if (compareExchange(this.#word, 0, 0, MINE_GUARDED) === 0) return acquired;
-    }
-    return lockAsync(this, this.#word, GUARDED_HOLD, options, 'acquireAsync');
-  }
-
-  executeLocked(fn, options) {
-    return executeLocked(this, this.#word, fn, options, INSIDE, 'executeLocked');
-  }
-
-  executeLockedSync(fn, options) {
-    checkFunction(this, 'fn', fn);
-    const limit = options === undefined ? Infinity : toTimeout(this, options);
-    if (!this.#mayBlock) throw errors().mainThread(this, 'executeLocked()');
-    return executeLockedSync(this, this.#word, fn, limit, INSIDE, 'executeLockedSync');
+    return wordOf(this).name ?? null;
   }
 
   enter(callback) {
@@ -135,7 +66,7 @@ class Mutex {
   }
 
   leave(token) {
-    const isOurs = token instanceof LockGuard && token.mutex !== null && token.mutex.#isOn(this.#word);
+    const isOurs = token instanceof LockGuard && token.mutex !== null && isSame(wordOf(token.mutex), wordOf(this));
     if (!isOurs || !token.unlock()) {
       throw errors().notOwner(
         this,
@@ -146,56 +77,39 @@ class Mutex {
   }
 
   get isLocked() {
-    return (load(this.#word, 0) & OWNER) !== 0;
-  }
-
-  get isHeldByThisThread() {
-    return (load(this.#word, 0) & OWNER) === ME;
+    return (load(wordOf(this), 0) & OWNER) !== 0;
   }
 
   get abandoned() {
-    const word = load(this.#word, 0);
+    const word = load(wordOf(this), 0);
     return (word & OWNER) === ME && (word & ABANDONED) !== 0;
   }
 
   markConsistent() {
-    const status = binding.change(this.#word, binding.Ask.Mutex, binding.Change.MarkConsistent, 0, 0);
-    if (status === binding.CORRUPT) throw corruption().corrupt(this.#word);
+    const status = binding.change(wordOf(this), binding.Ask.Mutex, binding.Change.MarkConsistent, 0, 0);
+    if (status === binding.CORRUPT) throw corruption().corrupt(wordOf(this));
     if (status === binding.NOT_OWNER) {
       throw errors().notOwner(
         this,
         'mark as consistent',
         'this thread does not hold it. Lock it and check its data first.',
-        thread.isWaitingFor(this.#word),
+        thread.isWaitingFor(wordOf(this)),
       );
     }
   }
 
   inspect() {
-    return inspection().inspectWord(this.#word, binding.inspect(this.#word));
+    return inspection().inspectWord(wordOf(this), binding.inspect(wordOf(this)));
   }
 
   [Symbol.for('nodejs.util.inspect.custom')](depth, options) {
-    if (!(#word in this)) return this;
-    return inspection().showWord('Mutex', this.#word, binding.inspect(this.#word), fieldsOf, depth, options);
+    if (innerOf(this) === undefined) return this;
+    return inspection().showWord('Mutex', wordOf(this), binding.inspect(wordOf(this)), fieldsOf, depth, options);
   }
 
-  #isOn(word) {
-    return this.#word === word || binding.isSame(this.#word, word);
-  }
-
-  #lockContended(limit, request, verb) {
-    return loadWaits().lockBlocking(this, this.#word, request, limit, verb);
-  }
-
-  #tryContended(request) {
-    return loadWaits().tryLock(this, this.#word, request);
+  [NEW_GUARD](lock, word) {
+    return createGuard(lock, word);
   }
 }
 
 exports.Mutex = Mutex;
-/**
- * For `Condition`: the word, whether this thread may block, and what asks for a hold, by the thread or by a guard; undefined for
- * what is no mutex of this load.
- */
-exports.innerOf = (mutex) => (typeof mutex === 'object' && mutex !== null ? inner(mutex) : undefined);

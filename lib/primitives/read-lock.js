@@ -11,7 +11,7 @@ const { slotFor } = require('../engine/register.js');
 const { lockBlocking, tryLock } = require('../engine/wait.js');
 const { checkFunction, isThenable, toTimeout } = require('../arguments.js');
 const { mainThread, thenableResult } = require('../errors.js');
-const { lockAsync } = require('./exclusive.js');
+const { execute, lockAsync } = require('./exclusive.js');
 const {
   ALL_READERS,
   ONE_READER,
@@ -41,6 +41,18 @@ class ReadLock {
     };
   }
 
+  static #RUN = {
+    enter(lock, options) {
+      const slot = lock.#slot ?? lock.#newSlot();
+      if (options === undefined && thread.pending === 0 && tryRead(lock.#words, slot, 1)) return true;
+      return lock.#lockAsync(options, READ_INSIDE, 'executeLocked');
+    },
+    leave(lock) {
+      const error = releaseRead(lock.#words, lock.#slot, 1);
+      if (error !== undefined) throw error;
+    },
+  };
+
   #rwlock;
   #words;
   #mayBlock;
@@ -57,7 +69,7 @@ class ReadLock {
   lock(timeout) {
     const words = this.#words;
     const limit = timeout === undefined ? Infinity : toTimeout(words, timeout);
-    if (!this.#mayBlock) throw mainThread(words, 'lockAsync()', 'RwLock');
+    if (!this.#mayBlock) throw mainThread(words);
     const slot = this.#slot === null ? this.#newSlot() : this.#slot;
     const was = words[0];
     // Two branches: a free lock, with numbers that V8 knows, is quicker.
@@ -68,7 +80,7 @@ class ReadLock {
       // biome-ignore lint/suspicious/noAssignInExpressions: so that word and slot change together.
       if (compareExchange(words, 0, was, was + 1) === was && (slot[0] += 1) !== undefined) return true;
     }
-    return tryRead(words, slot, 0) || lockBlocking(this.#rwlock, words, READ, limit, 'read.lock');
+    return tryRead(words, slot, 0) || lockBlocking(this.#rwlock, words, READ, limit, 'lock');
   }
 
   tryLock() {
@@ -83,7 +95,7 @@ class ReadLock {
       const locked = Promise.resolve(true);
       if (tryRead(this.#words, slot, 0)) return locked;
     }
-    return this.#lockAsync(timeout, READ, 'read.lockAsync');
+    return this.#lockAsync(timeout, READ, 'lockAsync');
   }
 
   unlock() {
@@ -105,10 +117,10 @@ class ReadLock {
   acquire(options) {
     const words = this.#words;
     const limit = options === undefined ? Infinity : toTimeout(words, options);
-    if (!this.#mayBlock) throw mainThread(words, 'acquireAsync()', 'RwLock');
+    if (!this.#mayBlock) throw mainThread(words, 'acquireAsync()');
     const slot = this.#slot ?? this.#newSlot();
     const guard = newGuard(this.#rwlock, words, slot, true);
-    return tryRead(words, slot, 1) ? guard : lockBlocking(this.#rwlock, words, READ_GUARDED, limit, 'read.acquire');
+    return tryRead(words, slot, 1) ? guard : lockBlocking(this.#rwlock, words, READ_GUARDED, limit, 'acquire');
   }
 
   tryAcquire() {
@@ -124,37 +136,21 @@ class ReadLock {
       const acquired = Promise.resolve(newGuard(this.#rwlock, this.#words, slot, true));
       if (tryRead(this.#words, slot, 1)) return acquired;
     }
-    return this.#lockAsync(options, READ_GUARDED, 'read.acquireAsync');
+    return this.#lockAsync(options, READ_GUARDED, 'acquireAsync');
   }
 
-  async executeLocked(fn, options) {
-    const words = this.#words;
-    checkFunction(words, 'fn', fn);
-    const slot = this.#slot ?? this.#newSlot();
-    if (options === undefined && thread.pending === 0 && tryRead(words, slot, 1)) await undefined;
-    else await this.#lockAsync(options, READ_INSIDE, 'read.executeLocked');
-    let result;
-    try {
-      result = fn();
-      if (isThenable(result)) result = await result;
-    } catch (error) {
-      // What `fn` throws says more than why the lock could not be given back.
-      releaseRead(words, slot, 1);
-      throw error;
-    }
-    const error = releaseRead(words, slot, 1);
-    if (error !== undefined) throw error;
-    return result;
+  executeLocked(fn, options) {
+    return execute(this, this.#words, fn, options, ReadLock.#RUN);
   }
 
   executeLockedSync(fn, options) {
     const words = this.#words;
     checkFunction(words, 'fn', fn);
     const limit = options === undefined ? Infinity : toTimeout(words, options);
-    if (!this.#mayBlock) throw mainThread(words, 'executeLocked()', 'RwLock');
+    if (!this.#mayBlock) throw mainThread(words, 'executeLocked()');
     const slot = this.#slot ?? this.#newSlot();
     if (!tryRead(words, slot, 1)) {
-      lockBlocking(this.#rwlock, words, READ_INSIDE, limit, 'read.executeLockedSync');
+      lockBlocking(this.#rwlock, words, READ_INSIDE, limit, 'executeLockedSync');
     }
     let result;
     let error;

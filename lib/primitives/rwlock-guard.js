@@ -211,6 +211,7 @@ const READ = {
   isGuarded: false,
   isExclusive: false,
   isShared: true,
+  prefix: 'read.',
   take: () => true,
 };
 const READ_GUARDED = {
@@ -219,7 +220,14 @@ const READ_GUARDED = {
   isGuarded: true,
   take: (rwlock, words) => newGuard(rwlock, words, slotFor(words, Ask.Read), true),
 };
-const WRITE = { ...READ, ask: Ask.Write, isExclusive: true, isShared: false };
+const WRITE = {
+  ...READ,
+  ask: Ask.Write,
+  isExclusive: true,
+  isShared: false,
+  prefix: 'write.',
+  notHeld: (words, status) => refused(words, status, true, true),
+};
 const WRITE_GUARDED = {
   ...WRITE,
   ask: Ask.WriteGuarded,
@@ -242,7 +250,5 @@ exports.READ = READ;
 exports.READ_GUARDED = READ_GUARDED;
 /** For the function that `executeLocked` runs, which nobody sees a guard of. */
 exports.READ_INSIDE = { ...READ_GUARDED, take: () => true };
-exports.WRITE = WRITE;
-exports.WRITE_GUARDED = WRITE_GUARDED;
-/** As `READ_INSIDE`; it gets the era in which the hold began. */
-exports.WRITE_INSIDE = { ...WRITE_GUARDED, take: () => thread.era };
+/** As those of a mutex, in guard.js. */
+exports.WRITE_WAYS = { raw: WRITE, guarded: WRITE_GUARDED, inside: { ...WRITE_GUARDED, take: () => thread.era } };

@@ -2,124 +2,35 @@ const { inspect } = require('node:util');
 const { markAsUncloneable } = require('node:worker_threads');
 const { binding, thread } = require('../engine/thread.js');
 const { slotFor } = require('../engine/register.js');
-const { lockBlocking, tryLock } = require('../engine/wait.js');
-const { checkFunction, toTimeout } = require('../arguments.js');
 const { corrupt } = require('../engine/corrupt.js');
-const { mainThread, notOwner } = require('../errors.js');
+const { notOwner } = require('../errors.js');
 const { SharedPrimitive, defineSize, mayBlock, wordsOf } = require('./base.js');
-const { executeLocked, executeLockedSync, lockAsync } = require('./exclusive.js');
+const { ExclusiveLock, NEW_GUARD, innerOf, wordOf } = require('./exclusive.js');
 const { ReadLock, innerOfRead } = require('./read-lock.js');
-const {
-  ONE_READER,
-  WRITE,
-  WRITE_GUARDED,
-  WRITE_INSIDE,
-  newGuard,
-  refused,
-  repairAfterUpgrade,
-  upgrade,
-} = require('./rwlock-guard.js');
+const { ONE_READER, WRITE_WAYS, newGuard, repairAfterUpgrade, upgrade } = require('./rwlock-guard.js');
 
-const { ABANDONED, Ask, Change, GUARDED, OWNER, READERS, SHARED } = binding;
+const { ABANDONED, Ask, Change, OWNER, READERS, SHARED } = binding;
 const { compareExchange, load } = Atomics;
 const ME = thread.id;
-const MINE_GUARDED = ME | GUARDED;
-
-/** What is inside of a `write`; undefined for what is none. */
-let innerOfWrite;
 
 /** To write under an RwLock: as a mutex. */
-class WriteLock {
+class WriteLock extends ExclusiveLock {
   static {
-    thread.addClass(WriteLock, (lock) => lock.#words);
-    innerOfWrite = (lock) =>
-      #words in lock
-        ? { lock: lock.#rwlock, word: lock.#words, mayBlock: lock.#mayBlock, raw: WRITE, guarded: WRITE_GUARDED }
-        : undefined;
+    thread.addClass(WriteLock, wordOf);
   }
 
-  #rwlock;
-  #words;
-  #mayBlock;
-
   constructor(rwlock, words, mayBlock) {
-    this.#rwlock = rwlock;
-    this.#words = words;
-    this.#mayBlock = mayBlock;
+    super(words, mayBlock, rwlock);
     markAsUncloneable?.(this);
   }
 
-  lock(timeout) {
-    const limit = timeout === undefined ? Infinity : toTimeout(this.#words, timeout);
-    if (!this.#mayBlock) throw mainThread(this.#words, 'lockAsync()', 'RwLock');
-    return compareExchange(this.#words, 0, 0, ME) === 0 || this.#lockContended(limit, WRITE, 'write.lock');
-  }
-
-  tryLock() {
-    return compareExchange(this.#words, 0, 0, ME) === 0 || tryLock(this.#rwlock, this.#words, WRITE);
-  }
-
-  lockAsync(timeout) {
-    if (timeout === undefined && thread.pending === 0) {
-      const locked = Promise.resolve(true);
-      if (compareExchange(this.#words, 0, 0, ME) === 0) return locked;
-    }
-    return lockAsync(this.#rwlock, this.#words, WRITE, timeout, 'write.lockAsync');
-  }
-
-  unlock() {
-    if (compareExchange(this.#words, 0, ME, 0) !== ME) this.#unlockContended();
-  }
-
-  acquire(options) {
-    const limit = options === undefined ? Infinity : toTimeout(this.#words, options);
-    if (!this.#mayBlock) throw mainThread(this.#words, 'acquireAsync()', 'RwLock');
-    const guard = newGuard(this.#rwlock, this.#words, null, false);
-    if (compareExchange(this.#words, 0, 0, MINE_GUARDED) === 0) return guard;
-    return this.#lockContended(limit, WRITE_GUARDED, 'write.acquire');
-  }
-
-  tryAcquire() {
-    const guard = newGuard(this.#rwlock, this.#words, null, false);
-    if (compareExchange(this.#words, 0, 0, MINE_GUARDED) === 0) return guard;
-    return tryLock(this.#rwlock, this.#words, WRITE_GUARDED);
-  }
-
-  acquireAsync(options) {
-    if (options === undefined && thread.pending === 0) {
-      const acquired = Promise.resolve(newGuard(this.#rwlock, this.#words, null, false));
-      if (compareExchange(this.#words, 0, 0, MINE_GUARDED) === 0) return acquired;
-    }
-    return lockAsync(this.#rwlock, this.#words, WRITE_GUARDED, options, 'write.acquireAsync');
-  }
-
-  executeLocked(fn, options) {
-    return executeLocked(this.#rwlock, this.#words, fn, options, WRITE_INSIDE, 'write.executeLocked');
-  }
-
-  executeLockedSync(fn, options) {
-    checkFunction(this.#words, 'fn', fn);
-    const limit = options === undefined ? Infinity : toTimeout(this.#words, options);
-    if (!this.#mayBlock) throw mainThread(this.#words, 'executeLocked()', 'RwLock');
-    return executeLockedSync(this.#rwlock, this.#words, fn, limit, WRITE_INSIDE, 'write.executeLockedSync');
-  }
-
-  get isHeldByThisThread() {
-    return (load(this.#words, 0) & (OWNER | SHARED)) === ME;
+  [NEW_GUARD](rwlock, words) {
+    return newGuard(rwlock, words, null, false);
   }
 
   [Symbol.for('nodejs.util.inspect.custom')](depth, options) {
-    return #words in this ? `${inspect(this.#rwlock, { ...options, depth })}.write` : this;
-  }
-
-  #unlockContended() {
-    thread.drainSoon(this.#words);
-    const status = binding.release(this.#words, Ask.Write, 1, 0);
-    if (status !== binding.RELEASED) throw refused(this.#words, status, true, true);
-  }
-
-  #lockContended(limit, request, verb) {
-    return lockBlocking(this.#rwlock, this.#words, request, limit, verb);
+    const inner = innerOf(this);
+    return inner === undefined ? this : `${inspect(inner.lock, { ...options, depth })}.write`;
   }
 }
 
@@ -139,9 +50,7 @@ class RwLock extends SharedPrimitive {
     const words = wordsOf(this);
     // For messages, and for the mark of abandonment.
     words.ask = Ask.Read;
-    words.guarded = WRITE_GUARDED;
-    const onAbandoned = options?.onAbandoned;
-    if (onAbandoned !== undefined) words.onAbandoned = onAbandoned;
+    words.ways = WRITE_WAYS;
     this.#words = words;
     this.#read = new ReadLock(this, words, mayBlock(this));
     this.#write = new WriteLock(this, words, mayBlock(this));
@@ -213,11 +122,5 @@ const notRaw = (words, verb, lock) =>
 
 exports.RwLock = RwLock;
 exports.RwLockGuard = require('./rwlock-guard.js').RwLockGuard;
-/** For `Condition`: as `innerOf` of mutex.js, for `write` of an RwLock. */
-exports.innerOfWrite = (lock) => innerOfWrite(lock);
-/** For `lockAll`: what is inside of a `read` or a `write`. */
-exports.innerOfLockable = (lock) => {
-  const write = innerOfWrite(lock);
-  if (write === undefined) return innerOfRead(lock);
-  return { owner: write.lock, word: write.word, mayBlock: write.mayBlock, request: write.guarded };
-};
+/** For `lockAll`: what is inside of a `read`. */
+exports.innerOfRead = innerOfRead;

@@ -4,6 +4,7 @@ const { tryLock } = require('../engine/wait.js');
 const { checkBoolean, checkFunction, isThenable, toCountOf, toPermits, toTimeout } = require('../arguments.js');
 const { corrupt } = require('../engine/corrupt.js');
 const { TimeoutError, beyondCount, thenableResult } = require('../errors.js');
+const { execute } = require('./exclusive.js');
 const { SharedPrimitive, awaitFor, blockFor, defineSize, mayBlock, wordsOf } = require('./base.js');
 
 const { Ask, Change, MAX_PERMITS, TAKEN } = binding;
@@ -72,6 +73,11 @@ class Semaphore extends SharedPrimitive {
     wordOf = (semaphore) => semaphore.#word;
   }
 
+  static #RUN = {
+    enter: (it, options) => it.#acquireAsync(toPermits(it.#word, options), options, 'execute'),
+    leave: (_, permits) => permits.release(),
+  };
+
   #word;
   #ask;
   #permits;
@@ -80,7 +86,7 @@ class Semaphore extends SharedPrimitive {
   #slot = null;
 
   constructor(buffer, byteOffset, permits, options) {
-    const fair = options?.fair === undefined ? false : options.fair;
+    const { fair = false } = options ?? {};
     const ask = fair ? Ask.FairPermits : Ask.Permits;
     super('Semaphore', ask, 4, buffer, byteOffset, options, 'semaphore', OPTIONS);
     this.#word = wordsOf(this);
@@ -129,23 +135,8 @@ class Semaphore extends SharedPrimitive {
     if (status !== binding.RELEASED) throw this.#tooMany(n);
   }
 
-  async execute(fn, options) {
-    checkFunction(this.#word, 'fn', fn);
-    const permits = await this.#acquireAsync(toPermits(this.#word, options), options, 'execute');
-    let result;
-    try {
-      result = fn();
-      if (isThenable(result)) result = await result;
-    } catch (error) {
-      try {
-        permits.release();
-      } catch {
-        // What `fn` throws says more.
-      }
-      throw error;
-    }
-    permits.release();
-    return result;
+  execute(fn, options) {
+    return execute(this, this.#word, fn, options, Semaphore.#RUN);
   }
 
   executeSync(fn, options) {
