@@ -193,9 +193,9 @@ class Waits {
       this.parts = null;
       const waits = binding.waits();
       this.parts = waits;
-      for (let at = 0; at < waits.length; at += 3) {
-        const { info, site } = all[waits[at]];
-        binding.doctorWaited(this.#toWait(info, site, true, false, true), waits[at + 2], true);
+      for (const { index, waitedMs } of waits) {
+        const { info, site } = all[index];
+        binding.doctorWaited(this.#toWait(info, site, true, false, true), waitedMs, true);
       }
       if (isGranted(status)) this.tookAll(words, asks, all[0].site);
     });

@@ -97,7 +97,7 @@ exports.report = (lock, word, isShared = false) => {
   if (word.onAbandoned === undefined) {
     warn(word, `Thread ${threadId}`, isShared);
   }
-  binding.reported();
+  binding.setReport(0);
   tellAbandoned(lock, word, threadId);
 };
 
@@ -109,7 +109,7 @@ exports.repair = (lock, word) => {
   const threadId = endedThread();
   // Null: another has reported the end, and has not repaired.
   if (threadId !== null) {
-    binding.reported();
+    binding.setReport(0);
     tellAbandoned(lock, word, threadId);
   }
   const { onAbandoned } = word;

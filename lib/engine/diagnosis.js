@@ -208,10 +208,8 @@ exports.whileBlockedForAll = (locks, words, call) => {
     if (holds !== null) for (const word of watched) holds.unwatch(word, scope);
     const waits = binding.waits();
     const failed = status === binding.GRANTED || status === binding.GRANTED_ABANDONED ? -1 : thread.record[StoppedAt];
-    for (let at = 0; at < waits.length; at += 3) {
-      const [index, owner, waitedMs] = waits.slice(at, at + 3);
+    for (const { index, ownerThreadId, waitedMs } of waits) {
       const outcome = index === failed ? status : binding.GRANTED;
-      const ownerThreadId = owner < 0 ? null : owner;
       tellContended(locks[index], words[index], 'blocking', { ownerThreadId }, waitedMs, outcome);
     }
   });

@@ -192,12 +192,12 @@ class Files {
   }
 
   tryLock(name, mode, wantsFence = false) {
-    const status = binding.tryLockFile(this.#directory.number, name, toMode(mode), wantsFence);
+    const status = binding.tryLockFile(this.#directory.number, name, toMode(mode), false, wantsFence);
     return this.#conclude(status, name, wantsFence);
   }
 
   lockIfAvailable(name, mode, wantsFence = false) {
-    const status = binding.lockFileIfAvailable(this.#directory.number, name, toMode(mode), wantsFence);
+    const status = binding.tryLockFile(this.#directory.number, name, toMode(mode), true, wantsFence);
     return this.#conclude(status, name, wantsFence);
   }
 

@@ -16,7 +16,7 @@ function describeEnd(end) {
   if (typeof end === 'number') {
     binding.setReport(end);
     const threadId = endedThread();
-    binding.reported();
+    binding.setReport(0);
     return { who: `Thread ${threadId}`, threadId };
   }
   const { pid, threadId } = end;

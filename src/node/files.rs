@@ -72,39 +72,31 @@ fn granted(thread: &mut JsThread, hold: FileHold) -> i32 {
     if past == Past::Clean { GRANTED } else { GRANTED_ABANDONED }
 }
 
-fn tried(thread: &mut JsThread, tried: std::result::Result<Option<FileHold>, FileFailure>) -> i32 {
-    match tried {
-        Ok(Some(hold)) => granted(thread, hold),
-        Ok(None) => TIMED_OUT,
-        Err(failure) => fail(thread, failure),
-    }
-}
-
-/// Locks a file if that can be at once, and nobody is next for it. `GRANTED`, `GRANTED_ABANDONED`, `TIMED_OUT` or `FILE_FAILED`. If the lock is
+/// Locks a file if that can be at once, and nobody is next for it; or, `ifAvailable`, unless somebody holds it, and, shared, unless
+/// somebody waits to hold it alone. `GRANTED`, `GRANTED_ABANDONED`, `TIMED_OUT` or `FILE_FAILED`. If the lock is
 /// abandoned, `HAS_ENDED` says whether nobody was told so far, `ENDED_PROCESS` and `ENDED_THREAD` by whom, or -1. If it is
 /// granted and a fence was wanted, that is in `FENCE_HIGH` and `FENCE_LOW`.
-#[napi(catch_unwind, ts_args_type = "directory: number, name: string, mode: NameMode, wantsFence: boolean")]
-pub fn try_lock_file(env: Env, directory: u32, name: JsName, mode: NameMode, wants_fence: bool) -> Result<i32> {
-    let name = NamedFile::get(&find(directory)?, &name.units()?);
-    JsThread::with(env, |thread| {
-        let asker = Asker { thread: thread.number(), wants_fence };
-        tried(thread, name.try_lock(mode.into(), asker))
-    })
-}
-
-/// Locks a file unless somebody holds it; shared, unless somebody waits to hold it alone, too. As `tryLockFile`.
-#[napi(catch_unwind, ts_args_type = "directory: number, name: string, mode: NameMode, wantsFence: boolean")]
-pub fn lock_file_if_available(
+#[napi(
+    catch_unwind,
+    ts_args_type = "directory: number, name: string, mode: NameMode, ifAvailable: boolean, wantsFence: boolean"
+)]
+pub fn try_lock_file(
     env: Env,
     directory: u32,
     name: JsName,
     mode: NameMode,
+    if_available: bool,
     wants_fence: bool,
 ) -> Result<i32> {
     let name = NamedFile::get(&find(directory)?, &name.units()?);
     JsThread::with(env, |thread| {
         let asker = Asker { thread: thread.number(), wants_fence };
-        tried(thread, name.lock_if_available(mode.into(), asker))
+        let locked = if if_available { NamedFile::lock_if_available } else { NamedFile::try_lock };
+        match locked(&name, mode.into(), asker) {
+            Ok(Some(hold)) => granted(thread, hold),
+            Ok(None) => TIMED_OUT,
+            Err(failure) => fail(thread, failure),
+        }
     })
 }
 

@@ -115,15 +115,27 @@ pub fn reports(env: Env) -> Result<Vec<u32>> {
     })
 }
 
-/// What the last call of `lockAll` has waited for: in turn the lock's place in the list, the thread that held it (-1 for none),
-/// and for how long, in milliseconds.
+/// A wait for one lock of a list that is over.
+#[napi(object, object_from_js = false, use_nullable = true)]
+pub struct JsPartWait {
+    /// Which lock, as its place in the list.
+    pub index: u32,
+    /// The thread that held it; `null` for none.
+    pub owner_thread_id: Option<u32>,
+    /// For how long, in milliseconds.
+    pub waited_ms: f64,
+}
+
+/// What the last call of `lockAll` has waited for.
 #[napi(catch_unwind)]
-pub fn waits(env: Env) -> Result<Vec<f64>> {
+pub fn waits(env: Env) -> Result<Vec<JsPartWait>> {
     JsThread::with(env, |thread| {
-        let waits = std::mem::take(&mut thread.found.waits);
-        let numbers =
-            |wait: PartWait| [wait.index as f64, JsThread::thread_number(wait.owner), wait.waited.as_secs_f64() * 1e3];
-        waits.into_iter().flat_map(numbers).collect()
+        let part_wait = |PartWait { index, owner, waited }| JsPartWait {
+            index: index as u32,
+            owner_thread_id: engine().agents.thread(owner),
+            waited_ms: waited.as_secs_f64() * 1e3,
+        };
+        std::mem::take(&mut thread.found.waits).into_iter().map(part_wait).collect()
     })
 }
 
@@ -133,7 +145,8 @@ pub fn take_report(env: Env) -> Result<u32> {
     JsThread::with(env, |thread| thread.abandoned_by.take().unwrap_or_default())
 }
 
-/// Makes this the ended holder that the last acquisition has to report, as if only that lock had been acquired; 0: none.
+/// Makes this the ended holder that the last acquisition has to report, as if only that lock had been acquired; 0: none, for
+/// instance because it is reported.
 #[napi(catch_unwind)]
 pub fn set_report(env: Env, ended: u32) -> Result<()> {
     JsThread::with(env, |thread| {

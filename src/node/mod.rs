@@ -142,12 +142,3 @@ pub fn is_same(word: JsWord, other: JsWord) -> bool {
 pub fn keep_alive(env: Env, on: bool) -> Result<()> {
     JsThread::with(env, |thread| thread.keep_alive(env, on))
 }
-
-/// The thread that ended inside is reported: the next one to get the lock need not do it.
-#[napi(catch_unwind)]
-pub fn reported(env: Env) -> Result<()> {
-    JsThread::with(env, |thread| {
-        thread.abandoned_by = None;
-        thread.record.set(record::Field::EndedThread, -1.0);
-    })
-}
