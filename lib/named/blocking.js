@@ -9,7 +9,7 @@ const { placeOf } = require('./errors.js');
 const { newLock, numberOf } = require('./held-lock.js');
 const { timeOutBlocking } = require('./holders.js');
 const { enterProcess, release, steal, takeReport } = require('./requests.js');
-const { startWatch } = require('./start-watch.js');
+const { startWatch } = require('./watch.js');
 
 const { DEADLOCK, GRANTED, GRANTED_ABANDONED, INTERRUPTED, TIMED_OUT } = binding;
 const { Number: NUMBER, WaitedMs } = binding.Field;

@@ -6,7 +6,7 @@ const { lazily } = require('../load/lazily.js');
 const { giveBack, noteEnd, numberOf, setFence, setOuter } = require('./held-lock.js');
 const { MODES } = require('./options.js');
 const { timeOut, timeOutBlocking } = require('./holders.js');
-const { startWatch } = require('./start-watch.js');
+const { startWatch } = require('./watch.js');
 
 const signals = lazily(() => require('../engine/signals.js'));
 

@@ -7,7 +7,7 @@ const { lazily } = require('../load/lazily.js');
 const { timeOut } = require('./holders.js');
 const { lostBecause, placeOf, stolen } = require('./errors.js');
 const { giveBack, isStolen, lossOf, newLock, noteEnd, setFence, setGranted, whenStolen } = require('./held-lock.js');
-const { startWatch } = require('./start-watch.js');
+const { startWatch } = require('./watch.js');
 
 const outside = lazily(() => require('./outside.js'));
 const signals = lazily(() => require('../engine/signals.js'));

@@ -1,9 +1,11 @@
-// What waits for names publish on diagnostics channels. Loaded by the first one while anybody has subscribed.
+// What waits for names publish on diagnostics channels, while anybody has subscribed.
 
 const { AsyncResource } = require('node:async_hooks');
+const { lazily } = require('../load/lazily.js');
 const { binding } = require('../engine/thread.js');
-const { beginWait } = require('../engine/diagnosis.js');
 const { placeOf } = require('./errors.js');
+
+const diagnosis = lazily(() => require('../engine/diagnosis.js'));
 
 const { Exclusive } = binding.NameMode;
 
@@ -49,15 +51,12 @@ function unwatch(backend, word) {
   if (word.waits === 0) watched.delete(`${backend.space} ${word.name}`);
 }
 
-/**
- * A request waits from now on. Returns what has `end(status)`, with a status of the binding, or `'aborted'`; undefined if there is
- * nothing to publish. Only the first one counts.
- */
-exports.beginWatch = ({ backend, lock }, kind) => {
+/** What has `end(status)`, with a status of the binding, or `'aborted'`, of which only the first counts. */
+function beginWatch({ backend, lock }, kind) {
   const scope = new AsyncResource('SablockWait');
   const word = watch(backend, lock.name);
   const wait = { lock, word, runInAsyncScope: (tell) => scope.runInAsyncScope(tell) };
-  const watching = beginWait(wait, kind);
+  const watching = diagnosis().beginWait(wait, kind);
   let isOver = false;
   return {
     end(status) {
@@ -68,4 +67,9 @@ exports.beginWatch = ({ backend, lock }, kind) => {
       scope.emitDestroy();
     },
   };
+}
+
+/** The request waits from now on, if it has not before. */
+exports.startWatch = (request, kind) => {
+  if (request.watch === undefined && diagnosis().isWatched()) request.watch = beginWatch(request, kind);
 };
