@@ -1,4 +1,5 @@
 import type { AsyncLockOptions, LockOptions, SynchronizerOptions, Timeout } from './options';
+import type { Primitive } from './primitive';
 
 /** What {@link Barrier.inspect} returns. */
 export interface BarrierInspection {
@@ -48,11 +49,9 @@ export interface BarrierInspection {
  * console.log(await step.waitAsync(), await first); // 0 1
  * ```
  */
-export class Barrier {
+export class Barrier extends Primitive {
   /** How many bytes a barrier takes. */
   static readonly BYTES: 8;
-  /** What its byte offset must be a multiple of. */
-  static readonly ALIGN: 4;
 
   /**
    * Makes an object for the barrier at this place in shared memory. The memory is not changed. In any thread.
@@ -70,12 +69,6 @@ export class Barrier {
     options?: SynchronizerOptions,
   );
 
-  /** The buffer given to the constructor. */
-  readonly buffer: SharedArrayBuffer;
-  /** Where in the buffer the barrier is. */
-  readonly byteOffset: number;
-  /** The name given to the constructor; `null` without one. */
-  readonly name: string | null;
   /** The number of parties given to the constructor. */
   readonly parties: number;
   /** How many have come and wait: a snapshot, out of date when you read it. */

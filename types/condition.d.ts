@@ -1,7 +1,7 @@
-import type { PrimitiveInspection } from './inspection';
 import type { Lockable } from './lockable';
 import type { Mutex } from './mutex';
 import type { AsyncLockOptions, LockOptions, Timeout } from './options';
+import type { Primitive } from './primitive';
 import type { RwLockGuard } from './rwlock';
 
 /** Options of the constructor of {@link Condition}. */
@@ -33,24 +33,12 @@ export interface ConditionOptions {
  * guard.unlock();
  * ```
  */
-export class Condition {
+export class Condition extends Primitive {
   /** How many bytes a condition takes. */
   static readonly BYTES: 4;
-  /** What its byte offset must be a multiple of. */
-  static readonly ALIGN: 4;
 
   /** As the constructor of {@link Mutex}. */
   constructor(buffer: SharedArrayBuffer, byteOffset?: number, options?: ConditionOptions);
-
-  /** The buffer given to the constructor. */
-  readonly buffer: SharedArrayBuffer;
-  /** Where in the buffer the condition is. */
-  readonly byteOffset: number;
-  /** The name given to the constructor; `null` without one. */
-  readonly name: string | null;
-
-  /** Who waits for a notification: a snapshot for diagnosis. In any thread; never blocks. */
-  inspect(): PrimitiveInspection;
 
   /**
    * Unlocks the mutex, waits for a notification, and locks the mutex again. **Blocks** this thread; workers only, unless

@@ -1,5 +1,5 @@
-import type { PrimitiveInspection } from './inspection';
 import type { AsyncLockOptions, LockOptions, PrimitiveOptions, Timeout } from './options';
+import type { Primitive } from './primitive';
 
 /**
  * A flag on four bytes of shared memory that threads wait for, and that stays set until somebody resets it.
@@ -15,21 +15,13 @@ import type { AsyncLockOptions, LockOptions, PrimitiveOptions, Timeout } from '.
  * ready.waitAsync().then(() => console.log('ready'));
  * ```
  */
-export class ManualResetEvent {
+export class ManualResetEvent extends Primitive {
   /** How many bytes an event takes. */
   static readonly BYTES: 4;
-  /** What its byte offset must be a multiple of. */
-  static readonly ALIGN: 4;
 
   /** As the constructor of {@link Mutex}. */
   constructor(buffer: SharedArrayBuffer, byteOffset?: number, options?: PrimitiveOptions);
 
-  /** The buffer given to the constructor. */
-  readonly buffer: SharedArrayBuffer;
-  /** Where in the buffer the event is. */
-  readonly byteOffset: number;
-  /** The name given to the constructor; `null` without one. */
-  readonly name: string | null;
   /** Whether it is set: a snapshot, out of date when you read it. */
   readonly isSet: boolean;
 
@@ -66,9 +58,6 @@ export class ManualResetEvent {
    * @returns A promise of what {@link ManualResetEvent.wait} returns. Rejected as {@link Mutex.lockAsync}.
    */
   waitAsync(timeout?: Timeout | AsyncLockOptions): Promise<boolean>;
-
-  /** Who waits: a snapshot for diagnosis. In any thread; never blocks. */
-  inspect(): PrimitiveInspection;
 }
 
 /**
@@ -86,21 +75,13 @@ export class ManualResetEvent {
  * work.set();
  * ```
  */
-export class AutoResetEvent {
+export class AutoResetEvent extends Primitive {
   /** How many bytes an event takes. */
   static readonly BYTES: 4;
-  /** What its byte offset must be a multiple of. */
-  static readonly ALIGN: 4;
 
   /** As the constructor of {@link Mutex}. */
   constructor(buffer: SharedArrayBuffer, byteOffset?: number, options?: PrimitiveOptions);
 
-  /** The buffer given to the constructor. */
-  readonly buffer: SharedArrayBuffer;
-  /** Where in the buffer the event is. */
-  readonly byteOffset: number;
-  /** The name given to the constructor; `null` without one. */
-  readonly name: string | null;
   /** Whether the next to come passes: a snapshot, out of date when you read it. */
   readonly isSet: boolean;
 
@@ -135,7 +116,4 @@ export class AutoResetEvent {
    * @returns A promise of what {@link AutoResetEvent.wait} returns. Rejected as {@link Mutex.lockAsync}; then no `set` was used up.
    */
   waitAsync(timeout?: Timeout | AsyncLockOptions): Promise<boolean>;
-
-  /** Who waits: a snapshot for diagnosis. In any thread; never blocks. */
-  inspect(): PrimitiveInspection;
 }

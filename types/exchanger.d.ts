@@ -1,5 +1,5 @@
-import type { PrimitiveInspection } from './inspection';
 import type { AsyncLockOptions, LockOptions, PrimitiveOptions, Timeout } from './options';
+import type { Primitive } from './primitive';
 
 /**
  * A place, on eight bytes of shared memory, where two calls meet, and each goes on with the value that the other brought: an
@@ -20,21 +20,12 @@ import type { AsyncLockOptions, LockOptions, PrimitiveOptions, Timeout } from '.
  * console.log(await place.exchangeAsync(2), await first); // 1 2
  * ```
  */
-export class Exchanger {
+export class Exchanger extends Primitive {
   /** How many bytes an exchanger takes. */
   static readonly BYTES: 8;
-  /** What its byte offset must be a multiple of. */
-  static readonly ALIGN: 4;
 
   /** As the constructor of {@link Mutex}, for eight bytes. */
   constructor(buffer: SharedArrayBuffer, byteOffset?: number, options?: PrimitiveOptions);
-
-  /** The buffer given to the constructor. */
-  readonly buffer: SharedArrayBuffer;
-  /** Where in the buffer the exchanger is. */
-  readonly byteOffset: number;
-  /** The name given to the constructor; `null` without one. */
-  readonly name: string | null;
 
   /**
    * Meets another call and swaps values with it. **Blocks** this thread until one comes; workers only, unless
@@ -61,7 +52,4 @@ export class Exchanger {
    *   `exchange` throws.
    */
   exchangeAsync(value: number, timeout?: Timeout | AsyncLockOptions): Promise<number>;
-
-  /** Who waits: a snapshot for diagnosis, which disturbs no thread. In any thread; never blocks. */
-  inspect(): PrimitiveInspection;
 }

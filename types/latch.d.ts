@@ -1,5 +1,6 @@
 import type { PrimitiveInspection } from './inspection';
 import type { AsyncLockOptions, LockOptions, PrimitiveOptions, Timeout } from './options';
+import type { Primitive } from './primitive';
 
 /**
  * A count on four bytes of shared memory that threads wait for to be zero. Reusable, as Go's `WaitGroup`.
@@ -19,21 +20,13 @@ import type { AsyncLockOptions, LockOptions, PrimitiveOptions, Timeout } from '.
  * busy.waitAsync().then(() => console.log('both are done'));
  * ```
  */
-export class Latch {
+export class Latch extends Primitive {
   /** How many bytes a latch takes. */
   static readonly BYTES: 4;
-  /** What its byte offset must be a multiple of. */
-  static readonly ALIGN: 4;
 
   /** As the constructor of {@link Mutex}. */
   constructor(buffer: SharedArrayBuffer, byteOffset?: number, options?: PrimitiveOptions);
 
-  /** The buffer given to the constructor. */
-  readonly buffer: SharedArrayBuffer;
-  /** Where in the buffer the latch is. */
-  readonly byteOffset: number;
-  /** The name given to the constructor; `null` without one. */
-  readonly name: string | null;
   /** The count, from 0 to 2^29 - 1: a snapshot, out of date when you read it. */
   readonly count: number;
 

@@ -1,5 +1,6 @@
 import type { LockGuard } from './lockable';
 import type { AsyncLockOptions, LockOptions, Timeout } from './options';
+import type { Primitive } from './primitive';
 
 /** Options of the constructor of {@link Mutex}. */
 export interface MutexOptions {
@@ -105,11 +106,9 @@ export interface MutexInspection {
  * });
  * ```
  */
-export class Mutex {
+export class Mutex extends Primitive {
   /** How many bytes a mutex takes. */
   static readonly BYTES: 4;
-  /** What its byte offset must be a multiple of. */
-  static readonly ALIGN: 4;
 
   /**
    * Makes an object for the mutex at this place in shared memory. The memory is not changed. In any thread.
@@ -122,13 +121,6 @@ export class Mutex {
    * @throws `ERR_OUT_OF_RANGE` if the four bytes do not lie aligned inside the buffer.
    */
   constructor(buffer: SharedArrayBuffer, byteOffset?: number, options?: MutexOptions);
-
-  /** The buffer given to the constructor. */
-  readonly buffer: SharedArrayBuffer;
-  /** Where in the buffer the mutex is. */
-  readonly byteOffset: number;
-  /** The name given to the constructor; `null` without one. */
-  readonly name: string | null;
 
   /**
    * Locks the mutex. **Blocks** this thread until then; workers only, unless `allowMainThread`.

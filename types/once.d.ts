@@ -1,5 +1,6 @@
 import type { PrimitiveInspection } from './inspection';
 import type { AsyncLockOptions, LockOptions, PrimitiveOptions, Timeout } from './options';
+import type { Primitive } from './primitive';
 
 /**
  * Something that is done once among all threads, on four bytes of shared memory: the first to come does it, all others wait for it.
@@ -17,21 +18,13 @@ import type { AsyncLockOptions, LockOptions, PrimitiveOptions, Timeout } from '.
  * once.run(() => { table[0] = 42; }).then((ran) => console.log(ran, table[0]));
  * ```
  */
-export class Once {
+export class Once extends Primitive {
   /** How many bytes it takes. */
   static readonly BYTES: 4;
-  /** What its byte offset must be a multiple of. */
-  static readonly ALIGN: 4;
 
   /** As the constructor of {@link Mutex}. */
   constructor(buffer: SharedArrayBuffer, byteOffset?: number, options?: PrimitiveOptions);
 
-  /** The buffer given to the constructor. */
-  readonly buffer: SharedArrayBuffer;
-  /** Where in the buffer it is. */
-  readonly byteOffset: number;
-  /** The name given to the constructor; `null` without one. */
-  readonly name: string | null;
   /** Whether it is done; if so, for ever. */
   readonly isDone: boolean;
 

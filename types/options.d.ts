@@ -32,9 +32,4 @@ export interface PrimitiveOptions {
 }
 
 /** Options of the constructor of {@link Barrier}. */
-export interface SynchronizerOptions {
-  /** Whether the verbs that block may block the main thread. Default: `false`. Means nothing in a worker. */
-  allowMainThread?: boolean | undefined;
-  /** As {@link MutexOptions.name}. */
-  name?: string | undefined;
-}
+export type SynchronizerOptions = PrimitiveOptions;

@@ -1,4 +1,5 @@
 import type { Lockable, LockGuard } from './lockable';
+import type { Primitive } from './primitive';
 
 /** Options of the constructor of {@link RwLock}. */
 export interface RwLockOptions {
@@ -83,11 +84,9 @@ export interface RwLockInspection {
  * const rate = await lock.read.executeLocked(() => rates[0]);
  * ```
  */
-export class RwLock {
+export class RwLock extends Primitive {
   /** How many bytes an RwLock takes. */
   static readonly BYTES: 8;
-  /** What its byte offset must be a multiple of. */
-  static readonly ALIGN: 4;
   /** How many read holds there can be at the same time; more wait. */
   static readonly MAX_READERS: number;
 
@@ -99,13 +98,6 @@ export class RwLock {
    * @throws `ERR_OUT_OF_RANGE` if the eight bytes do not lie aligned inside the buffer.
    */
   constructor(buffer: SharedArrayBuffer, byteOffset?: number, options?: RwLockOptions);
-
-  /** The buffer given to the constructor. */
-  readonly buffer: SharedArrayBuffer;
-  /** Where in the buffer the lock is. */
-  readonly byteOffset: number;
-  /** The name given to the constructor; `null` without one. */
-  readonly name: string | null;
 
   /** To read, beside other readers. Always the same object. `tryLock` and `tryAcquire` fail while somebody waits. */
   readonly read: Lockable<RwLockGuard>;

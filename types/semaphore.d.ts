@@ -1,4 +1,5 @@
 import type { AsyncLockOptions, LockOptions, SynchronizerOptions, Timeout } from './options';
+import type { Primitive } from './primitive';
 
 /** Options of the constructor of {@link Semaphore}. */
 export interface SemaphoreOptions extends SynchronizerOptions {
@@ -82,11 +83,9 @@ export interface SemaphoreInspection {
  * });
  * ```
  */
-export class Semaphore {
+export class Semaphore extends Primitive {
   /** How many bytes a semaphore takes. */
   static readonly BYTES: 4;
-  /** What its byte offset must be a multiple of. */
-  static readonly ALIGN: 4;
   /** No semaphore has more permits available, and no request is for more: 2^29 - 1. */
   static readonly MAX_PERMITS: number;
 
@@ -102,12 +101,6 @@ export class Semaphore {
    */
   constructor(buffer: SharedArrayBuffer, byteOffset: number | undefined, permits: number, options?: SemaphoreOptions);
 
-  /** The buffer given to the constructor. */
-  readonly buffer: SharedArrayBuffer;
-  /** Where in the buffer the semaphore is. */
-  readonly byteOffset: number;
-  /** The name given to the constructor; `null` without one. */
-  readonly name: string | null;
   /** Whether it is strictly first come, first served, as the constructor was told. */
   readonly fair: boolean;
 
