@@ -17,6 +17,9 @@
 //!
 //! The exit code is 0 only if the protocols hold and no mutant does.
 
+#[macro_use]
+mod agents;
+
 mod barging;
 mod check;
 mod deadlock;

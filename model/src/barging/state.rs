@@ -90,6 +90,8 @@ pub struct State {
     pub ghost: Ghost,
 }
 
+agents!(State, Agent);
+
 impl State {
     pub fn new(agents: usize) -> Self {
         State {
@@ -104,18 +106,6 @@ impl State {
             outboxes: Default::default(),
             ghost: Ghost::default(),
         }
-    }
-
-    pub fn ids(&self) -> impl Iterator<Item = Id> + use<> {
-        1..=self.agents.len() as Id
-    }
-
-    pub fn agent(&self, id: Id) -> &Agent {
-        &self.agents[id as usize - 1]
-    }
-
-    pub fn agent_mut(&mut self, id: Id) -> &mut Agent {
-        &mut self.agents[id as usize - 1]
     }
 
     pub fn group(&mut self, id: Id) -> &mut Group {

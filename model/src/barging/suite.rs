@@ -3,7 +3,7 @@
 use super::fault::Fault;
 use super::scenario::{B, L, L2, Scenario, X, X2};
 use super::setting::Barging;
-use crate::check::{Case, Mutant};
+use crate::suite::Suite;
 
 /// What CI runs.
 fn quick_scenarios() -> Vec<Scenario> {
@@ -120,20 +120,8 @@ fn without_bounds() -> Scenario {
     Scenario::of(&[B, B, L]).patient().liveness()
 }
 
-fn cases(scenarios: Vec<Scenario>, fault: Option<Fault>) -> Vec<Box<dyn Case>> {
-    scenarios.into_iter().map(|scenario| Box::new(Barging { scenario, fault }) as Box<dyn Case>).collect()
-}
-
-pub fn quick() -> Vec<Box<dyn Case>> {
-    cases(quick_scenarios(), None)
-}
-
-pub fn full() -> Vec<Box<dyn Case>> {
-    cases(full_scenarios(), None)
-}
-
-pub fn mutants() -> Vec<Mutant> {
-    let mutant = |fault| Mutant { name: format!("{fault:?}"), grounds: cases(hunting_grounds(), Some(fault)) };
-    let unbounded = Mutant { name: "NothingBoundsTime".to_string(), grounds: cases(vec![without_bounds()], None) };
-    Fault::ALL.into_iter().map(mutant).chain([unbounded]).collect()
+pub fn suite() -> Suite {
+    let with = |fault, scenario| Barging { scenario, fault };
+    Suite::new("", quick_scenarios(), full_scenarios(), Fault::ALL, |_| hunting_grounds(), with)
+        .must_fail("NothingBoundsTime", with(None, without_bounds()))
 }

@@ -58,19 +58,9 @@ pub struct State {
     pub wrong: bool,
 }
 
+agents!(State, Agent);
+
 impl State {
-    pub fn ids(&self) -> impl Iterator<Item = Id> + use<> {
-        1..=self.agents.len() as Id
-    }
-
-    pub fn agent(&self, id: Id) -> &Agent {
-        &self.agents[id as usize - 1]
-    }
-
-    pub fn agent_mut(&mut self, id: Id) -> &mut Agent {
-        &mut self.agents[id as usize - 1]
-    }
-
     /// What others read of a thread's wait.
     pub fn blockage(&self, id: Id) -> Option<usize> {
         self.agent(id).waits.filter(|_| self.agent(id).noted)

@@ -1,23 +1,15 @@
 //! Which scenarios are checked when.
 
 use super::protocol::{Deadlock, Fault};
-use crate::check::{Case, Mutant};
+use crate::suite::Suite;
 
-fn of(agents: usize, words: usize, fault: Option<Fault>) -> Box<dyn Case> {
+fn of(agents: usize, words: usize) -> Deadlock {
     let name = format!("deadlock search, {agents} threads, {words} mutexes");
-    Box::new(Deadlock { name, words, agents, fault })
+    Deadlock { name, words, agents, fault: None }
 }
 
-pub fn quick() -> Vec<Box<dyn Case>> {
-    vec![of(2, 2, None), of(3, 2, None)]
-}
-
-pub fn full() -> Vec<Box<dyn Case>> {
-    vec![of(2, 2, None), of(3, 2, None), of(3, 3, None)]
-}
-
-pub fn mutants() -> Vec<Mutant> {
-    let mutant =
-        |fault| Mutant { name: format!("{fault:?}"), grounds: vec![of(2, 2, Some(fault)), of(3, 2, Some(fault))] };
-    Fault::ALL.into_iter().map(mutant).collect()
+pub fn suite() -> Suite {
+    let quick = || vec![of(2, 2), of(3, 2)];
+    let with = |fault, scenario| Deadlock { fault, ..scenario };
+    Suite::new("", quick(), [quick(), vec![of(3, 3)]].concat(), Fault::ALL, |_| quick(), with)
 }

@@ -173,19 +173,9 @@ impl Agent {
     }
 }
 
+agents!(State, Agent);
+
 impl State {
-    pub fn ids(&self) -> impl Iterator<Item = Id> + use<> {
-        1..=self.agents.len() as Id
-    }
-
-    pub fn agent(&self, id: Id) -> &Agent {
-        &self.agents[id as usize - 1]
-    }
-
-    pub fn agent_mut(&mut self, id: Id) -> &mut Agent {
-        &mut self.agents[id as usize - 1]
-    }
-
     pub fn part(&self, id: Id, word: usize) -> &Part {
         &self.agent(id).parts[word]
     }

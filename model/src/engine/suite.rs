@@ -2,8 +2,8 @@
 
 use super::fault::Fault;
 use super::setting::{Engine, Kind, Order, mutex, named_lock, once, rwlock, semaphore};
-use crate::check::{Case, Mutant};
 use crate::primitives::Request::{self, Exclusive, Permits, Shared};
+use crate::suite::Suite;
 
 type Asks = &'static [(usize, Request)];
 
@@ -184,20 +184,8 @@ fn doubt() -> Engine {
     read_write(&[b(READ), b(WRITE)]).deaths(1).liveness()
 }
 
-fn cases(scenarios: Vec<Engine>, fault: Option<Fault>) -> Vec<Box<dyn Case>> {
-    scenarios.into_iter().map(|scenario| Box::new(Engine { fault, ..scenario }) as Box<dyn Case>).collect()
-}
-
-pub fn quick() -> Vec<Box<dyn Case>> {
-    cases(quick_scenarios(), None)
-}
-
-pub fn full() -> Vec<Box<dyn Case>> {
-    cases(full_scenarios(), None)
-}
-
-pub fn mutants() -> Vec<Mutant> {
-    let mutant = |fault| Mutant { name: format!("{fault:?}"), grounds: cases(hunting_grounds(), Some(fault)) };
-    let doubt = Mutant { name: "DoubtBlocksWriters".to_string(), grounds: cases(vec![doubt()], None) };
-    Fault::ALL.into_iter().map(mutant).chain([doubt]).collect()
+pub fn suite() -> Suite {
+    let with = |fault, scenario| Engine { fault, ..scenario };
+    Suite::new("", quick_scenarios(), full_scenarios(), Fault::ALL, |_| hunting_grounds(), with)
+        .must_fail("DoubtBlocksWriters", with(None, doubt()))
 }

@@ -2,7 +2,7 @@
 
 use super::fault::Fault;
 use super::protocol::Files;
-use crate::check::{Case, Mutant};
+use crate::suite::Suite;
 
 const ALONE: bool = false;
 const SHARES: bool = true;
@@ -33,19 +33,7 @@ fn full_scenarios() -> Vec<Files> {
     quick_scenarios().into_iter().chain(large).collect()
 }
 
-fn cases(scenarios: Vec<Files>, fault: Option<Fault>) -> Vec<Box<dyn Case>> {
-    scenarios.into_iter().map(|scenario| Box::new(Files { fault, ..scenario }) as Box<dyn Case>).collect()
-}
-
-pub fn quick() -> Vec<Box<dyn Case>> {
-    cases(quick_scenarios(), None)
-}
-
-pub fn full() -> Vec<Box<dyn Case>> {
-    cases(full_scenarios(), None)
-}
-
-pub fn mutants() -> Vec<Mutant> {
-    let mutant = |fault| Mutant { name: format!("files: {fault:?}"), grounds: cases(quick_scenarios(), Some(fault)) };
-    Fault::ALL.into_iter().map(mutant).collect()
+pub fn suite() -> Suite {
+    let with = |fault, scenario| Files { fault, ..scenario };
+    Suite::new("files: ", quick_scenarios(), full_scenarios(), Fault::ALL, |_| quick_scenarios(), with)
 }

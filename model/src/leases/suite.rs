@@ -2,7 +2,7 @@
 
 use super::fault::Fault;
 use super::protocol::Leases;
-use crate::check::{Case, Mutant};
+use crate::suite::Suite;
 
 fn scenario(requests: u8, [lease, end]: [u8; 2], losses: u8, doubles: u8) -> Leases {
     let name = format!("leases requests={requests} lease={lease} end={end} losses={losses} doubles={doubles}");
@@ -18,24 +18,12 @@ fn full_scenarios() -> Vec<Leases> {
     quick_scenarios().into_iter().chain(large).collect()
 }
 
-fn cases(scenarios: Vec<Leases>, fault: Option<Fault>) -> Vec<Box<dyn Case>> {
-    scenarios.into_iter().map(|scenario| Box::new(Leases { fault, ..scenario }) as Box<dyn Case>).collect()
-}
-
-pub fn quick() -> Vec<Box<dyn Case>> {
-    cases(quick_scenarios(), None)
-}
-
-pub fn full() -> Vec<Box<dyn Case>> {
-    cases(full_scenarios(), None)
-}
-
-pub fn mutants() -> Vec<Mutant> {
+pub fn suite() -> Suite {
     let grounds = |fault| match fault {
         Fault::AnyAnswerWillDo => vec![scenario(2, [1, 1], 0, 0)],
         Fault::AnswersInAnyOrder => vec![scenario(1, [1, 2], 0, 1)],
         _ => quick_scenarios(),
     };
-    let mutant = |fault| Mutant { name: format!("leases: {fault:?}"), grounds: cases(grounds(fault), Some(fault)) };
-    Fault::ALL.into_iter().map(mutant).collect()
+    let with = |fault, scenario| Leases { fault, ..scenario };
+    Suite::new("leases: ", quick_scenarios(), full_scenarios(), Fault::ALL, grounds, with)
 }

@@ -75,19 +75,9 @@ pub struct State {
     pub overtaken: bool,
 }
 
+agents!(State, Agent);
+
 impl State {
-    pub fn ids(&self) -> impl Iterator<Item = Id> + use<> {
-        1..=self.agents.len() as Id
-    }
-
-    pub fn agent(&self, id: Id) -> &Agent {
-        &self.agents[id as usize - 1]
-    }
-
-    pub fn agent_mut(&mut self, id: Id) -> &mut Agent {
-        &mut self.agents[id as usize - 1]
-    }
-
     /// Whether the agent's present request is among the holders of its entry.
     pub fn holds(&self, id: Id) -> bool {
         let agent = self.agent(id);

@@ -3,7 +3,7 @@
 use super::fault::Fault;
 use super::setting::Named;
 use super::setting::Role::{Alone, Shares, Steals};
-use crate::check::{Case, Mutant};
+use crate::suite::Suite;
 
 fn quick_scenarios() -> Vec<Named> {
     vec![
@@ -24,19 +24,7 @@ fn full_scenarios() -> Vec<Named> {
     quick_scenarios().into_iter().chain(large).collect()
 }
 
-fn cases(scenarios: Vec<Named>, fault: Option<Fault>) -> Vec<Box<dyn Case>> {
-    scenarios.into_iter().map(|scenario| Box::new(Named { fault, ..scenario }) as Box<dyn Case>).collect()
-}
-
-pub fn quick() -> Vec<Box<dyn Case>> {
-    cases(quick_scenarios(), None)
-}
-
-pub fn full() -> Vec<Box<dyn Case>> {
-    cases(full_scenarios(), None)
-}
-
-pub fn mutants() -> Vec<Mutant> {
-    let mutant = |fault| Mutant { name: format!("names: {fault:?}"), grounds: cases(quick_scenarios(), Some(fault)) };
-    Fault::ALL.into_iter().map(mutant).collect()
+pub fn suite() -> Suite {
+    let with = |fault, scenario| Named { fault, ..scenario };
+    Suite::new("names: ", quick_scenarios(), full_scenarios(), Fault::ALL, |_| quick_scenarios(), with)
 }

@@ -52,16 +52,4 @@ pub struct State {
     pub excused: bool,
 }
 
-impl State {
-    pub fn ids(&self) -> impl Iterator<Item = Id> + use<> {
-        1..=self.agents.len() as Id
-    }
-
-    pub fn agent(&self, id: Id) -> &Agent {
-        &self.agents[id as usize - 1]
-    }
-
-    pub fn agent_mut(&mut self, id: Id) -> &mut Agent {
-        &mut self.agents[id as usize - 1]
-    }
-}
+agents!(State, Agent);

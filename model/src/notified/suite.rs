@@ -3,7 +3,7 @@
 use super::fault::Fault;
 use super::setting::Notified;
 use super::setting::Role::{Notifies, Puts, Sets, Takes, Waits};
-use crate::check::{Case, Mutant};
+use crate::suite::Suite;
 
 fn quick_scenarios() -> Vec<Notified> {
     vec![
@@ -25,23 +25,7 @@ fn full_scenarios() -> Vec<Notified> {
     quick_scenarios().into_iter().chain(large).collect()
 }
 
-fn hunting_grounds() -> Vec<Notified> {
-    quick_scenarios()
-}
-
-fn cases(scenarios: Vec<Notified>, fault: Option<Fault>) -> Vec<Box<dyn Case>> {
-    scenarios.into_iter().map(|scenario| Box::new(Notified { fault, ..scenario }) as Box<dyn Case>).collect()
-}
-
-pub fn quick() -> Vec<Box<dyn Case>> {
-    cases(quick_scenarios(), None)
-}
-
-pub fn full() -> Vec<Box<dyn Case>> {
-    cases(full_scenarios(), None)
-}
-
-pub fn mutants() -> Vec<Mutant> {
-    let mutant = |fault| Mutant { name: format!("{fault:?}"), grounds: cases(hunting_grounds(), Some(fault)) };
-    Fault::ALL.into_iter().map(mutant).collect()
+pub fn suite() -> Suite {
+    let with = |fault, scenario| Notified { fault, ..scenario };
+    Suite::new("", quick_scenarios(), full_scenarios(), Fault::ALL, |_| quick_scenarios(), with)
 }

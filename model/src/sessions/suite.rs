@@ -3,7 +3,7 @@
 use super::fault::Fault;
 use super::protocol::Sessions;
 use super::state::Client;
-use crate::check::{Case, Mutant};
+use crate::suite::Suite;
 
 const A: u8 = 0;
 const B: u8 = 1;
@@ -56,20 +56,7 @@ fn full_scenarios() -> Vec<Sessions> {
     quick_scenarios().into_iter().chain(large).collect()
 }
 
-fn cases(scenarios: Vec<Sessions>, fault: Option<Fault>) -> Vec<Box<dyn Case>> {
-    scenarios.into_iter().map(|scenario| Box::new(Sessions { fault, ..scenario }) as Box<dyn Case>).collect()
-}
-
-pub fn quick() -> Vec<Box<dyn Case>> {
-    cases(quick_scenarios(), None)
-}
-
-pub fn full() -> Vec<Box<dyn Case>> {
-    cases(full_scenarios(), None)
-}
-
-pub fn mutants() -> Vec<Mutant> {
-    let mutant =
-        |fault| Mutant { name: format!("sessions: {fault:?}"), grounds: cases(quick_scenarios(), Some(fault)) };
-    Fault::ALL.into_iter().map(mutant).collect()
+pub fn suite() -> Suite {
+    let with = |fault, scenario| Sessions { fault, ..scenario };
+    Suite::new("sessions: ", quick_scenarios(), full_scenarios(), Fault::ALL, |_| quick_scenarios(), with)
 }
