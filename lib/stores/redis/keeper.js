@@ -352,9 +352,19 @@ class RedisKeeper {
   }
 
   #hear(message) {
-    const place = this.#places.get(message);
-    // A message is no grant: it may be of a ticket that has gone since. The answer says what there is.
-    if (place !== undefined && !place.isHeld) this.#renew(place);
+    const [, fence, mark, id] = /^(\d+) (\d) (.*)$/s.exec(message);
+    const place = this.#places.get(id);
+    if (place === undefined || place.isHeld) return;
+    // What replicas have is known of this connection's own writes only.
+    if (this.#settings.replicas > 0) {
+      this.#renew(place);
+      return;
+    }
+    // What was asked before may not know of it; if it comes late, its ticket may have gone: see #enter().
+    place.calls += 1;
+    place.heard = place.calls;
+    place.isMarked = mark === '1';
+    this.#granted(place, fence);
   }
 }
 

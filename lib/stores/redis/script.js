@@ -4,8 +4,8 @@
 // (fence, next place, mark). A ticket is granted if its fence is set. Its deadline is the server's time of the last word of its
 // client, and one lease more: a grant does not touch it. Time is that of the server only.
 //
-// Who is granted by another's call is told on the channel of its session, which may lose it: the renewals of those who wait say it
-// again.
+// Who is granted by another's call is told on the channel of its session (fence, mark, ticket), which may lose it: the renewals of
+// those who wait say it again.
 
 const { createHash } = require('node:crypto');
 
@@ -73,7 +73,9 @@ local function grant()
     if it.fence == '0' then
       it.fence = next_fence()
       write(ticket, it)
-      if ticket ~= id then redis.call('PUBLISH', it.channel, ticket) end
+      if ticket ~= id then
+        redis.call('PUBLISH', it.channel, it.fence .. ' ' .. (redis.call('HGET', name, 'mark') or '0') .. ' ' .. ticket)
+      end
     end
     is_first = false
     all_shared = all_shared and it.shared

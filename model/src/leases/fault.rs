@@ -6,6 +6,10 @@ pub enum Fault {
     CountsFromAnswer,
     /// A client goes in with a grant, whatever the time is.
     TakesGrantLate,
+    /// A message of a grant counts, whatever the time is.
+    TakesMessageLate,
+    /// A message of a grant counts for whatever request its client has now.
+    AnyGrantWillDo,
     /// An answer for an earlier ticket is taken for this one's.
     AnyAnswerWillDo,
     /// An answer counts though that of a later call was heard before.
@@ -27,9 +31,11 @@ pub enum Fault {
 }
 
 impl Fault {
-    pub const ALL: [Fault; 11] = [
+    pub const ALL: [Fault; 13] = [
         Fault::CountsFromAnswer,
         Fault::TakesGrantLate,
+        Fault::TakesMessageLate,
+        Fault::AnyGrantWillDo,
         Fault::AnyAnswerWillDo,
         Fault::AnswersInAnyOrder,
         Fault::ReleasesHead,

@@ -30,7 +30,7 @@ pub enum Message {
     /// To the client: the answer to the call of this number, which was sent then. `is_known`: the ticket is in the queue.
     Answer { client: Client, generation: u8, sent: u8, number: u8, is_known: bool, fence: Option<u8> },
     /// To a client whose ticket another's call has granted.
-    Grant { client: Client, generation: u8 },
+    Grant { client: Client, generation: u8, fence: u8 },
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

@@ -20,7 +20,7 @@ fn full_scenarios() -> Vec<Leases> {
 
 pub fn suite() -> Suite {
     let grounds = |fault| match fault {
-        Fault::AnyAnswerWillDo => vec![scenario(2, [1, 1], 0, 0)],
+        Fault::AnyAnswerWillDo | Fault::AnyGrantWillDo | Fault::TakesMessageLate => vec![scenario(2, [1, 1], 0, 0)],
         Fault::AnswersInAnyOrder => vec![scenario(1, [1, 2], 0, 1)],
         _ => quick_scenarios(),
     };
