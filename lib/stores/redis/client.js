@@ -9,12 +9,16 @@ exports.connect = async ({ connection, settings }, tell) => {
   const { connectTimeout } = settings;
   const open = openerOf(connection, connectTimeout);
   const ends = [];
+  const add = async () => {
+    const one = await open(tell);
+    ends.push(one.end);
+    return one;
+  };
   const endAll = () => {
     for (const end of ends) end();
   };
   try {
-    const [calls, messages] = [await open(tell), await open(tell)];
-    ends.push(calls.end, messages.end);
+    const [calls, messages] = [await add(), await add()];
     return { send: calls.send, subscribe: messages.subscribe, end: endAll };
   } catch (error) {
     endAll();
