@@ -34,6 +34,8 @@ const freePort = () =>
     });
   });
 
+exports.freePort = freePort;
+
 /** A child process that ends with the test's process, however that ends. */
 function run(file, args, options) {
   const child = spawn(file, args, { stdio: ['ignore', 'pipe', 'pipe'], ...options });
@@ -186,9 +188,22 @@ exports.startRedis = async (args = []) => {
   return server;
 };
 
+exports.hasOpenssl = find('openssl') !== null;
+
+/** A certificate of this machine, which signs itself, in that folder: its file, and that of its key. */
+exports.makeCertificate = (folder) => {
+  const [key, certificate] = ['key.pem', 'certificate.pem'].map((name) => path.join(folder, name));
+  const names = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=IP:127.0.0.1'];
+  const files = ['-keyout', key, '-out', certificate];
+  execFileSync(find('openssl'), ['req', '-x509', '-newkey', 'rsa:2048', '-nodes', ...names, ...files], {
+    stdio: 'ignore',
+  });
+  return { key, certificate };
+};
+
 exports.hasEtcd = find('etcd') !== null;
 
-/** `{ url, pid, call(path, body, token), kill(), start(), stop() }`. `more(port)` are further settings. */
+/** `{ url, pid, call(path, body, token), kill(), start(), stop() }`. `more(port)` returns further settings, or a promise of them. */
 exports.startEtcd = async (more = () => ({})) => {
   const home = fs.mkdtempSync(path.join(os.tmpdir(), 'sablock-etcd-'));
   const [port, peer] = [await freePort(), await freePort()];
@@ -200,7 +215,7 @@ exports.startEtcd = async (more = () => ({})) => {
     'listen-peer-urls': peerUrl,
     'initial-advertise-peer-urls': peerUrl,
     'initial-cluster': `default=${peerUrl}`,
-    ...more(port),
+    ...(await more(port)),
   };
   let child;
   const server = {

@@ -1,9 +1,12 @@
 // Locks in etcd, on a real server: processes stand for machines.
 
 const assert = require('node:assert/strict');
+const fs = require('node:fs');
+const os = require('node:os');
+const path = require('node:path');
 const { test } = require('node:test');
 const { etcd } = require('../../lib/stores/etcd.js');
-const { hasEtcd, startEtcd } = require('../helpers/servers.js');
+const { freePort, hasEtcd, hasOpenssl, makeCertificate, startEtcd } = require('../helpers/servers.js');
 const { startMachine } = require('../helpers/store-processes.js');
 const { hold } = require('../helpers/names.js');
 const { startProxy } = require('../helpers/proxy.js');
@@ -134,6 +137,34 @@ test('shared holders that have just unlocked stand in the way of no ifAvailable'
 test('a member that accepts no connection is passed over, at the first request too', options, async (t) => {
   const here = open(t, { lease: 20_000 }, `http://127.0.0.1:1,${server().url}`);
   assert.equal(await here.request('passed over', () => 'granted'), 'granted');
+});
+
+test('TLS: the certificate that it is given is trusted, a member that is down is passed over; others are refused', {
+  ...options,
+  skip: options.skip || (!hasOpenssl && 'openssl is not installed'),
+}, async (t) => {
+  const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'sablock-tls-'));
+  t.after(() => fs.rmSync(folder, { recursive: true, force: true }));
+  const { key, certificate } = makeCertificate(folder);
+  let safe;
+  const secured = await startEtcd(async (port) => {
+    safe = `https://127.0.0.1:${await freePort()}`;
+    const urls = `http://127.0.0.1:${port},${safe}`;
+    return { 'listen-client-urls': urls, 'cert-file': certificate, 'key-file': key };
+  });
+  t.after(() => secured.stop());
+  const [ca, long] = [fs.readFileSync(certificate), { lease: 20_000 }];
+  const here = open(t, long, { endpoints: ['https://127.0.0.1:1', safe], ca });
+  const lock = await here.acquireAsync('secret', { fence: true });
+  // The stream of deletions too.
+  const wait = open(t, { ...long, connectTimeout: 4999 }, { url: safe, ca: String(ca) }).acquireAsync('secret');
+  await seen(async () => (await keysOf(secured)).filter((each) => !each.endsWith(':held')).length === 2);
+  lock.unlock();
+  assert.equal((await wait).unlock(), true);
+  await assert.rejects(open(t, long, safe).acquireAsync('secret'), ({ code, cause }) => {
+    assert.deepEqual([code, cause.code], ['ERR_LOCK_STORE', 'DEPTH_ZERO_SELF_SIGNED_CERT']);
+    return true;
+  });
 });
 
 test('compaction disturbs no wait', options, async (t) => {

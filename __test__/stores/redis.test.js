@@ -68,21 +68,25 @@ test('a connection that is cut and comes back in time loses nothing, and waits g
   await there.do(unlock, 'cut');
 });
 
-test('a message of a grant is enough: with it comes the fence, and the mark of who ended inside', options, async (t) => {
-  const [here, there] = [open(t, { lease: 20_000 }), await startMachine(t)];
-  await openThere(there, { lease: 20_000 });
-  await there.do(acquire, 'told', { fence: true });
-  const fence = await there.do((mine) => mine.held.get('told').fence);
-  const wait = here.acquireAsync('told', { fence: true });
-  await seen(async () => (await tickets()) === 2);
-  there.do(() => process.exit()).catch(() => {});
-  const lock = await wait;
-  assert.ok(lock.fence > fence);
-  assert.equal(lock.abandoned, true);
-  assert.equal((await here.stats()).renewals, 0);
-  lock.markConsistent();
-  assert.equal(lock.unlock(), true);
-});
+test(
+  'a message of a grant is enough: with it comes the fence, and the mark of who ended inside',
+  options,
+  async (t) => {
+    const [here, there] = [open(t, { lease: 20_000 }), await startMachine(t)];
+    await openThere(there, { lease: 20_000 });
+    await there.do(acquire, 'told', { fence: true });
+    const fence = await there.do((mine) => mine.held.get('told').fence);
+    const wait = here.acquireAsync('told', { fence: true });
+    await seen(async () => (await tickets()) === 2);
+    there.do(() => process.exit()).catch(() => {});
+    const lock = await wait;
+    assert.ok(lock.fence > fence);
+    assert.equal(lock.abandoned, true);
+    assert.equal((await here.stats()).renewals, 0);
+    lock.markConsistent();
+    assert.equal(lock.unlock(), true);
+  },
+);
 
 test('messages of grants that are all lost are made up for by the renewals', options, async (t) => {
   process.env.SABLOCK_TEST_REDIS = server().url;
