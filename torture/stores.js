@@ -106,7 +106,10 @@ class Storm {
     const isEnding = way > 0.8 && this.#kind !== 'etcd';
     const connection = isEnding ? { module: path.join(__dirname, 'stores', 'ending-client.js') } : url;
     const holder = this.#next++;
-    const options = { kind: this.#kind, connection, settings: this.#spec.settings, names, holder };
+    const settings = { ...this.#spec.settings };
+    // Some renew seldom, and some often.
+    if (settings.lease !== undefined) settings.renew = settings.lease / this.#random.pick([2, 3, 20]);
+    const options = { kind: this.#kind, connection, settings, names, holder };
     const args = [JSON.stringify({ ...options, seed: this.#random.below(2 ** 31) })];
     const env = { ...process.env, SABLOCK_TORTURE_KIND: this.#kind, SABLOCK_TORTURE_URL: url };
     const child = fork(path.join(__dirname, 'stores', 'child.js'), args, { execArgv: ['--no-warnings'], env });

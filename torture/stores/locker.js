@@ -16,8 +16,22 @@ const EXPECTED = ['ERR_LOCK_TIMEOUT', 'ERR_LOCK_LOST', 'ERR_LOCK_STORE', 'ERR_LO
 const cell = new Int32Array(new SharedArrayBuffer(4));
 const block = (ms) => Atomics.wait(cell, 0, 0, ms);
 
+/** Whether the key of a lock of etcd is still the one that its grant made, as far as etcd says it. Others have none. */
+async function hasKey(url, { key, fence }) {
+  if (key === null) return true;
+  const compare = [{ key: Buffer.from(key).toString('base64'), target: 'CREATE', create_revision: String(fence) }];
+  try {
+    const settings = { method: 'POST', body: JSON.stringify({ compare }), signal: AbortSignal.timeout(LIMIT) };
+    const { succeeded, header } = await (await fetch(`${url}/v3/kv/txn`, settings)).json();
+    return header === undefined || succeeded === true;
+  } catch {
+    return true;
+  }
+}
+
 class Locker {
   #open;
+  #url;
   #random;
   #names;
   #write;
@@ -30,6 +44,7 @@ class Locker {
   /** `write(entry)` returns whether the register takes it, or a promise of that; `tell(what, message)` goes to the parent. */
   constructor({ kind, connection, settings, names, seed, holder }, { write, tell }) {
     this.#open = () => new LockManager({ store: stores[kind](connection, settings) });
+    this.#url = connection;
     this.#manager = this.#open();
     this.#random = createRandom(seed);
     this.#names = names;
@@ -98,7 +113,7 @@ class Locker {
       await sleep(this.#random.below(this.#random.next() < 0.04 ? LIMIT : 12));
       // The loop is blocked beyond the lease: somebody else renews.
       if (this.#random.next() < 0.005) block(1.5 * LIMIT);
-      if (await this.#write(entry)) continue;
+      if ((await this.#write(entry)) && (await hasKey(this.#url, lock))) continue;
       const until = performance.now() + TELL_MS;
       while (lock.locked && performance.now() < until) await sleep(20);
       this.#judge(lock, entry);
