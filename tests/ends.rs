@@ -17,11 +17,8 @@ use sablock::primitives::semaphore::SEMAPHORE;
 
 #[test]
 fn an_end_that_no_waiter_stayed_to_report_is_reported_by_the_next_to_come() {
-    let world = World::new(false);
-    let ending = world.agent(0);
-    world.lock(&ending, Limit::Once);
-    let mut waits = world.event_loop();
-    let token = world.queue(&mut waits);
+    let (world, ending) = World::held();
+    let (mut waits, token) = world.queued();
     world.engine.thread_ended(ending.id);
     assert!(waits.cancel(token).is_some());
     let me = world.agent(0);
@@ -37,9 +34,7 @@ fn an_end_that_no_waiter_stayed_to_report_is_reported_by_the_next_to_come() {
 
 #[test]
 fn a_loop_that_comes_for_nobody_leaves_the_word_of_an_ended_holder_to_the_scan() {
-    let world = World::new(false);
-    let ending = world.agent(0);
-    world.lock(&ending, Limit::Once);
+    let (world, ending) = World::held();
     let mut fickle = world.event_loop();
     let mut next = world.event_loop();
     let aborted = world.queue(&mut fickle);
@@ -57,9 +52,7 @@ fn a_loop_that_comes_for_nobody_leaves_the_word_of_an_ended_holder_to_the_scan()
 
 #[test]
 fn a_hold_that_its_thread_never_knew_of_passes_on_unmarked() {
-    let world = World::new(false);
-    let me = world.agent(0);
-    world.lock(&me, Limit::Once);
+    let (world, me) = World::held();
     let mut ending = world.event_loop();
     let mut next = world.event_loop();
     let tokens = [world.queue(&mut ending), world.queue(&mut next)];
@@ -72,11 +65,8 @@ fn a_hold_that_its_thread_never_knew_of_passes_on_unmarked() {
 
 #[test]
 fn a_loop_that_frees_the_word_of_an_ended_holder_and_may_not_take_it_lets_its_first_wait_in() {
-    let world = World::new(false);
-    let ending = world.agent(0);
-    world.lock(&ending, Limit::Once);
-    let mut waits = world.event_loop();
-    let first = world.queue(&mut waits);
+    let (world, ending) = World::held();
+    let (mut waits, first) = world.queued();
     // Between the two halves of `thread_ended`.
     world.engine.agents.remove(ending.id);
     // It stands behind the first, and the scan finds no owner any more.
@@ -88,9 +78,7 @@ fn a_loop_that_frees_the_word_of_an_ended_holder_and_may_not_take_it_lets_its_fi
 
 #[test]
 fn a_thread_that_queues_between_the_end_of_the_holder_and_the_scan_gets_in() {
-    let world = World::new(false);
-    let ending = world.agent(0);
-    world.lock(&ending, Limit::Once);
+    let (world, ending) = World::held();
     world.engine.agents.remove(ending.id);
     let outcome = Outcome::granted(Some(ending.id));
     assert_eq!(world.lock(&world.agent(1), Limit::after(PROMPT)), outcome);
@@ -98,9 +86,7 @@ fn a_thread_that_queues_between_the_end_of_the_holder_and_the_scan_gets_in() {
 
 #[test]
 fn blocked_threads_and_loops_get_in_when_the_thread_of_the_holder_ends() {
-    let world = &World::new(false);
-    let ending = world.agent(0);
-    world.lock(&ending, Limit::Once);
+    let (world, ending) = &World::held();
     let outcome = Outcome::granted(Some(ending.id));
     thread::scope(|scope| {
         let blocked = scope.spawn(|| {
@@ -119,9 +105,7 @@ fn blocked_threads_and_loops_get_in_when_the_thread_of_the_holder_ends() {
 
 #[test]
 fn waits_with_and_without_a_deadline_leave_when_their_thread_ends() {
-    let world = World::new(false);
-    let me = world.agent(0);
-    world.lock(&me, Limit::Once);
+    let (world, _) = World::held();
     let mut waits = world.event_loop();
     world.queue(&mut waits);
     pending(waits.lock(world.place(), HoldOwner::Thread, Limit::after(PROMPT)).unwrap());
@@ -132,9 +116,7 @@ fn waits_with_and_without_a_deadline_leave_when_their_thread_ends() {
 
 #[test]
 fn a_wait_that_was_let_in_leaves_no_deadline() {
-    let world = World::new(false);
-    let me = world.agent(0);
-    world.lock(&me, Limit::Once);
+    let (world, me) = World::held();
     let mut waits = world.event_loop();
     let token = pending(waits.lock(world.place(), HoldOwner::Thread, Limit::after(PROMPT)).unwrap());
     world.unlock(&me);
@@ -144,11 +126,8 @@ fn a_wait_that_was_let_in_leaves_no_deadline() {
 
 #[test]
 fn a_hold_that_its_code_has_released_already_is_not_taken_from_the_next() {
-    let world = World::new(false);
-    let me = world.agent(0);
-    world.lock(&me, Limit::Once);
-    let mut ending = world.event_loop();
-    let token = world.queue(&mut ending);
+    let (world, me) = World::held();
+    let (mut ending, token) = world.queued();
     world.unlock(&me);
     assert_eq!(ending.next_settled(), world.settled(token, ACQUIRED));
     // Its code ran before the thread knew that the wait was over, and another has the word now.

@@ -29,8 +29,8 @@ use loom::cell::UnsafeCell;
 use loom::sync::atomic::{AtomicU32, Ordering};
 use loom::thread;
 
-use common::ManualClock;
-use sablock::agents::{Agent, Notice, WaitId, Wake};
+use common::{ManualClock, event_loop, model, spawn, turn};
+use sablock::agents::{Agent, Notice, WaitId};
 use sablock::clients::LockSet;
 use sablock::engine::{Change, Hold, HoldOwner, Primitive};
 use sablock::engine::{Engine, Patience};
@@ -60,6 +60,14 @@ impl World {
         let engine = Engine::new(1, 70_000, patience, Box::new(clock.clone()));
         let [word, beside, third] = [(); 3].map(|()| AtomicU32::new(0));
         Arc::new(Self { engine, clock, word, beside, third, data: UnsafeCell::new(0) })
+    }
+
+    /// A world, and an agent that holds its word.
+    fn held(patience: Patience) -> (Arc<Self>, Arc<Agent>) {
+        let world = Self::new(patience);
+        let me = world.enter();
+        world.lock(&me, Limit::Endless);
+        (world, me)
     }
 
     fn word(&self) -> Place {
@@ -137,36 +145,9 @@ fn patience(grants: bool) -> Patience {
     Patience { grant_after, grant_every: Duration::ZERO, spin, spin_queued, longest_park, ..Patience::default() }
 }
 
-/// Makes a loop turn.
-struct LoopWaker(Arc<Thread>);
-
-impl Wake for LoopWaker {
-    fn wake(&self) {
-        self.0.unpark();
-    }
-}
-
-/// A thread's event loop, and where it sleeps between turns.
-fn event_loop(world: &World) -> (EventLoop<'_>, Arc<Thread>) {
-    let agent = world.enter();
-    let parked = Arc::new(Thread::current());
-    agent.set_waker(Some(Box::new(LoopWaker(Arc::clone(&parked)))));
-    (EventLoop::new(&world.engine, agent), parked)
-}
-
-/// Turns until a wait is settled.
-fn turn(waits: &mut EventLoop<'_>, parked: &Thread) -> Settled {
-    loop {
-        if let Some(settled) = waits.next_settled() {
-            return settled;
-        }
-        parked.park_until(sablock::sync::now() + Duration::from_secs(1));
-    }
-}
-
 /// `lockAsync`, awaited.
 fn hold_once_async(world: &World) {
-    let (mut waits, parked) = event_loop(world);
+    let (mut waits, parked) = event_loop(&world.engine);
     match waits.lock(world.word(), HoldOwner::Thread, Limit::Endless).unwrap() {
         Reply::Now(attempt) => assert_eq!(attempt, Outcome::GRANTED),
         Reply::Pending { token, .. } => {
@@ -180,14 +161,19 @@ fn hold_once_async(world: &World) {
     world.unlock(&agent);
 }
 
-fn model(bound: usize, check: impl Fn() + Sync + Send + 'static) {
-    let mut builder = loom::model::Builder::new();
-    // Preemptions at any place beyond blocking; `LOOM_MAX_PREEMPTIONS` asks for more.
-    builder.preemption_bound = builder.preemption_bound.max(Some(bound));
-    builder.check(check);
-}
-
-fn spawn<T: 'static>(world: &Arc<World>, act: impl FnOnce(&World) -> T + 'static) -> thread::JoinHandle<T> {
-    let world = Arc::clone(world);
-    thread::spawn(move || act(&world))
+/// One that waits gives up at once, or has the word in time, when another waits too and `me` unlocks.
+fn timeout_against_unlock(world: &Arc<World>, me: &Arc<Agent>) {
+    let patient = spawn(world, World::hold_once);
+    let hasty = spawn(world, |world| {
+        let agent = world.enter();
+        // Queues, and finds its time over at once.
+        if world.lock(&agent, Limit::Until(sablock::sync::now())) != Outcome::TimedOut {
+            world.unlock(&agent);
+        }
+    });
+    world.touch();
+    world.unlock(me);
+    patient.join().unwrap();
+    hasty.join().unwrap();
+    world.expect_free(2);
 }

@@ -13,8 +13,8 @@ use loom::cell::UnsafeCell;
 use loom::sync::atomic::{AtomicU32, Ordering};
 use loom::thread;
 
-use common::ManualClock;
-use sablock::agents::{Agent, Wake};
+use common::{ManualClock, event_loop, model, spawn, turn};
+use sablock::agents::Agent;
 use sablock::engine::{
     Change, Engine, EventLoop, Hold, HoldOwner, Limit, Outcome, Patience, Primitive, Reply, Request, Slot,
 };
@@ -133,45 +133,14 @@ impl World {
     }
 }
 
-struct LoopWaker(Arc<Thread>);
-
-impl Wake for LoopWaker {
-    fn wake(&self) {
-        self.0.unpark();
-    }
-}
-
-fn event_loop(world: &World) -> (EventLoop<'_>, Arc<Thread>) {
-    let agent = world.agent();
-    let thread = Arc::new(Thread::current());
-    agent.set_waker(Some(Box::new(LoopWaker(Arc::clone(&thread)))));
-    (EventLoop::new(&world.engine, agent), thread)
-}
-
 /// Awaits what is asked for.
 fn granted(waits: &mut EventLoop<'_>, thread: &Thread, primitive: &'static dyn Primitive, place: Place, hold: Hold) {
     let Reply::Pending { token, .. } = waits.wait(primitive, place, Request::Hold(hold), Limit::Endless).unwrap()
     else {
         return;
     };
-    loop {
-        if let Some(settled) = waits.next_settled() {
-            assert_eq!((settled.token, settled.outcome), (token, Ok(GRANTED)));
-            return;
-        }
-        thread.park_until(sablock::sync::now() + Duration::from_secs(1));
-    }
-}
-
-fn model(bound: usize, check: impl Fn() + Sync + Send + 'static) {
-    let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = builder.preemption_bound.max(Some(bound));
-    builder.check(check);
-}
-
-fn spawn(world: &Arc<World>, act: impl FnOnce(&World) + 'static) -> thread::JoinHandle<()> {
-    let world = Arc::clone(world);
-    thread::spawn(move || act(&world))
+    let settled = turn(waits, thread);
+    assert_eq!((settled.token, settled.outcome), (token, Ok(GRANTED)));
 }
 
 fn expect(world: &World, word: u32) {
@@ -196,7 +165,7 @@ fn a_writer_that_awaits_against_a_reader() {
     model(4, || {
         let world = World::new();
         let reader = spawn(&world, World::read_once);
-        let (mut waits, thread) = event_loop(&world);
+        let (mut waits, thread) = event_loop(&world.engine);
         granted(&mut waits, &thread, &RWLOCK, world.place(), WRITE);
         world.write();
         world.release(&Arc::clone(waits.agent()), &RWLOCK, WRITE);
@@ -248,7 +217,7 @@ fn a_grant_to_a_loop_against_its_cancellation() {
             let holder = world.agent();
             assert_eq!(world.wait(&holder, semaphore, PERMIT, Limit::Once), GRANTED);
             let fickle = spawn(&world, move |world| {
-                let (mut waits, _) = event_loop(world);
+                let (mut waits, _) = event_loop(&world.engine);
                 let reply = waits.wait(semaphore, world.place(), Request::Hold(PERMIT), Limit::Endless).unwrap();
                 match reply {
                     Reply::Pending { token, .. } if waits.cancel(token).is_some() => {}
@@ -275,7 +244,7 @@ fn the_end_of_a_thread_that_was_granted_a_permit_or_waits_for_it() {
             let holder = world.agent();
             assert_eq!(world.wait(&holder, semaphore, PERMIT, Limit::Once), GRANTED);
             let doomed = spawn(&world, move |world| {
-                let (mut waits, _) = event_loop(world);
+                let (mut waits, _) = event_loop(&world.engine);
                 // Its code never knows of it.
                 waits.wait(semaphore, world.place(), Request::Hold(PERMIT), Limit::Endless).map(drop).unwrap();
                 if waits.pending() > 0 {
@@ -298,7 +267,7 @@ fn the_end_of_a_thread_that_has_a_permit_against_one_that_waits() {
         model(4, move || {
             let world = World::new();
             let counts: &'static [AtomicU32; 2] = Box::leak(Box::new([AtomicU32::new(0), AtomicU32::new(0)]));
-            let (mut waits, _) = event_loop(&world);
+            let (mut waits, _) = event_loop(&world.engine);
             let doomed = Arc::clone(waits.agent());
             // SAFETY: aligned, zero, and never freed.
             let slot = unsafe { Slot::new(doomed.id, NonNull::from(counts).cast()) };
@@ -339,7 +308,7 @@ fn set_against_wait() {
 fn two_sets_against_two_waits_let_both_pass() {
     model(3, || {
         let world = World::new();
-        let (mut waits, thread) = event_loop(&world);
+        let (mut waits, thread) = event_loop(&world.engine);
         let blocked = spawn(&world, |world| {
             assert_eq!(world.wait(&world.agent(), &AUTO_RESET_EVENT, Hold::PASSAGE, Limit::Endless), GRANTED);
             set(world, &AUTO_RESET_EVENT);
@@ -407,9 +376,8 @@ mod barrier {
                 let round = Arc::clone(&round);
                 thread::spawn(move || round.reset(&round.engine.agents.add(0).unwrap()))
             };
-            let agent = round.engine.agents.add(0).unwrap();
-            agent.set_waker(Some(Box::new(LoopWaker(Arc::new(Thread::current())))));
-            let mut waits = EventLoop::new(&round.engine, Arc::clone(&agent));
+            let (mut waits, _) = event_loop(&round.engine);
+            let agent = Arc::clone(waits.agent());
             round.reset(&agent);
             let party = Request::Hold(Hold::party(2));
             let reply = waits.wait(&BARRIER, round.place(), party, Limit::Endless).unwrap();

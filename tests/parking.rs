@@ -181,8 +181,7 @@ fn a_loop_does_not_park_for_a_holder_whose_thread_has_ended() {
     let world = World::parking(LONG);
     let holder = world.agent(0);
     world.lock(&holder, Limit::Once);
-    let mut waits = world.event_loop();
-    let token = world.queue(&mut waits);
+    let (mut waits, token) = world.queued();
     world.engine.agents.remove(holder.id);
     let outcome = Outcome::granted(Some(holder.id));
     assert_eq!(world.claim(&mut waits), world.settled(token, outcome));

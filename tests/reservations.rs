@@ -14,9 +14,7 @@ use sablock::primitives::mutex::{RESERVED, WAITING};
 
 #[test]
 fn a_word_is_reserved_for_a_loop_that_came_in_vain_until_it_comes_again() {
-    let world = World::new(false);
-    let me = world.agent(0);
-    world.lock(&me, Limit::Once);
+    let (world, me) = World::held();
     let (mut waits, token) = world.claimed_in_vain(&me);
     world.unlock(&me);
     assert_eq!(world.value(), RESERVED | WAITING);
@@ -26,9 +24,7 @@ fn a_word_is_reserved_for_a_loop_that_came_in_vain_until_it_comes_again() {
 
 #[test]
 fn a_lease_that_is_over_opens_the_word_to_the_others() {
-    let world = World::new(false);
-    let me = world.agent(0);
-    world.lock(&me, Limit::Once);
+    let (world, me) = World::held();
     let (mut waits, token) = world.claimed_in_vain(&me);
     world.unlock(&me);
     let leases = world.clock.end_leases(&world.engine);
@@ -43,12 +39,9 @@ fn a_lease_that_is_over_opens_the_word_to_the_others() {
 
 #[test]
 fn a_lease_that_is_over_is_offered_to_the_next() {
-    let world = World::new(false);
-    let me = world.agent(0);
-    world.lock(&me, Limit::Once);
+    let (world, me) = World::held();
     let (busy, _) = world.claimed_in_vain(&me);
-    let mut next = world.event_loop();
-    let token = world.queue(&mut next);
+    let (mut next, token) = world.queued();
     world.unlock(&me);
     assert_eq!(next.next_settled(), None, "the word is reserved for the busy one");
     world.clock.end_leases(&world.engine);
@@ -58,9 +51,7 @@ fn a_lease_that_is_over_is_offered_to_the_next() {
 
 #[test]
 fn a_thread_that_blocks_does_not_wait_for_its_own_loop() {
-    let world = World::new(false);
-    let me = world.agent(0);
-    world.lock(&me, Limit::Once);
+    let (world, me) = World::held();
     let (waits, _) = world.claimed_in_vain(&me);
     world.unlock(&me);
     assert_eq!(world.value(), RESERVED | WAITING);
@@ -71,9 +62,7 @@ fn a_thread_that_blocks_does_not_wait_for_its_own_loop() {
 
 #[test]
 fn of_two_loops_that_came_in_vain_the_earlier_goes_first() {
-    let world = World::new(false);
-    let me = world.agent(0);
-    world.lock(&me, Limit::Once);
+    let (world, me) = World::held();
     let mut earlier = world.event_loop();
     let mut later = world.event_loop();
     let tokens = [world.queue(&mut earlier), world.queue(&mut later)];
@@ -91,12 +80,9 @@ fn of_two_loops_that_came_in_vain_the_earlier_goes_first() {
 
 #[test]
 fn an_aborted_wait_passes_on_what_was_reserved_for_it() {
-    let world = World::new(false);
-    let me = world.agent(0);
-    world.lock(&me, Limit::Once);
+    let (world, me) = World::held();
     let (mut waits, token) = world.claimed_in_vain(&me);
-    let mut other = world.event_loop();
-    let second = world.queue(&mut other);
+    let (mut other, second) = world.queued();
     world.unlock(&me);
     assert!(waits.cancel(token).is_some());
     assert!(waits.cancel(token).is_none(), "it is gone");
@@ -120,9 +106,7 @@ fn a_lease_is_bounded_however_long_its_loop_has_waited() {
 
 #[test]
 fn a_reservation_ends_with_the_last_wait_of_its_loop() {
-    let world = World::new(false);
-    let me = world.agent(0);
-    world.lock(&me, Limit::Once);
+    let (world, me) = World::held();
     let (mut waits, token) = world.claimed_in_vain(&me);
     world.unlock(&me);
     assert_eq!(world.value(), RESERVED | WAITING);
@@ -146,9 +130,7 @@ fn a_loop_whose_own_thread_holds_the_word_gets_no_reservation() {
 
 #[test]
 fn a_lease_that_is_over_ends_no_later_reservation() {
-    let world = World::new(false);
-    let me = world.agent(0);
-    world.lock(&me, Limit::Once);
+    let (world, me) = World::held();
     let (mut waits, token) = world.claimed_in_vain(&me);
     let again = world.queue(&mut waits);
     world.unlock(&me);
@@ -166,9 +148,7 @@ fn a_lease_that_is_over_ends_no_later_reservation() {
 
 #[test]
 fn a_loop_whose_reservation_one_ahead_of_it_took_over_is_the_next() {
-    let world = World::new(false);
-    let me = world.agent(0);
-    world.lock(&me, Limit::Once);
+    let (world, me) = World::held();
     let [mut ahead, mut behind] = [(); 2].map(|()| world.event_loop());
     let tokens = [world.queue(&mut ahead), world.queue(&mut behind)];
     world.unlock(&me);

@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration;
 
-use common::{ACQUIRED, PROMPT, World};
+use common::{PROMPT, World};
 use sablock::engine::EventLoop;
 use sablock::engine::HoldOwner;
 use sablock::engine::Stats;
@@ -30,11 +30,7 @@ fn a_wait_of_a_blocked_thread_is_counted_when_it_begins_and_when_it_ends() {
         world.lock(&me, Limit::Once);
         assert_eq!(world.engine.stats().contended, 0, "nobody had to wait");
         thread::scope(|scope| {
-            scope.spawn(|| {
-                let agent = world.agent(1);
-                assert_eq!(world.lock(&agent, Limit::after(PROMPT)), ACQUIRED);
-                world.unlock(&agent);
-            });
+            scope.spawn(|| world.hold_once());
             world.until_counted("a blocked thread", |stats| stats.blocked == 1);
             thread::sleep(Duration::from_millis(5));
             world.unlock(&me);
@@ -67,9 +63,7 @@ fn no_clock_is_read_before_somebody_asks() {
 
 #[test]
 fn waits_that_end_without_the_word_are_counted_by_why() {
-    let world = World::new(false);
-    let me = world.agent(0);
-    world.lock(&me, Limit::Once);
+    let (world, me) = World::held();
     let other = world.agent(1);
     assert_eq!(world.lock(&other, Limit::after(Duration::from_millis(1))), Outcome::TimedOut);
     assert_eq!(world.lock(&other, Limit::Once), Outcome::TimedOut);

@@ -16,13 +16,11 @@ use sablock::primitives::mutex::{RESERVED, WAITING, Word};
 
 #[test]
 fn a_woken_waiter_that_loses_keeps_its_place() {
-    let world = &World::new(false);
-    let me = world.agent(0);
-    world.lock(&me, Limit::Once);
+    let (world, me) = &World::held();
     thread::scope(|scope| {
         world.queue_three(scope, |_| {});
         // The first is woken and may find the word taken again; it says so by setting W.
-        world.unlock(&me);
+        world.unlock(me);
         if world.word.compare_exchange(0, me.id, Ordering::SeqCst, Ordering::SeqCst).is_ok() {
             world.until("the loser waits on", |world| {
                 // Unless all have had it before.
@@ -30,7 +28,7 @@ fn a_woken_waiter_that_loses_keeps_its_place() {
             });
             let ages = world.ages();
             assert!(ages.is_sorted_by(|earlier, later| earlier >= later), "{ages:?}");
-            world.unlock(&me);
+            world.unlock(me);
         }
     });
     assert_eq!(world.value(), 0);
@@ -120,11 +118,8 @@ fn a_thread_that_is_back_from_a_pause_is_counted_on() {
 
 #[test]
 fn a_request_of_a_thread_never_overtakes_its_own_earlier_ones() {
-    let world = World::new(false);
-    let me = world.agent(0);
-    world.lock(&me, Limit::Once);
-    let mut waits = world.event_loop();
-    let first = world.queue(&mut waits);
+    let (world, me) = World::held();
+    let (mut waits, first) = world.queued();
     world.unlock(&me);
     assert_eq!(world.value(), 0, "free, and offered to the loop");
     let second = world.queue(&mut waits);
@@ -138,21 +133,15 @@ fn a_request_of_a_thread_never_overtakes_its_own_earlier_ones() {
 
 #[test]
 fn a_busy_loop_holds_back_neither_loops_nor_threads_behind_it() {
-    let world = &World::new(false);
-    let me = world.agent(0);
-    world.lock(&me, Limit::Once);
+    let (world, me) = &World::held();
     let mut busy = world.event_loop();
     let mut second = world.event_loop();
     world.queue(&mut busy);
     let token = world.queue(&mut second);
     thread::scope(|scope| {
-        let blocked = scope.spawn(|| {
-            let agent = world.agent(0);
-            assert_eq!(world.lock(&agent, Limit::after(PROMPT)), ACQUIRED);
-            world.unlock(&agent);
-        });
+        let blocked = scope.spawn(|| world.hold_once());
         world.until_queued(3);
-        world.unlock(&me);
+        world.unlock(me);
         blocked.join().unwrap();
         assert_eq!(second.next_settled(), world.settled(token, ACQUIRED));
     });
@@ -180,8 +169,7 @@ fn waits_for_a_word_that_is_overwritten_end() {
     let world = World::with_slices(true);
     let me = world.agent(0);
     world.lock(&me, Limit::Once);
-    let mut waits = world.event_loop();
-    let token = world.queue(&mut waits);
+    let (mut waits, token) = world.queued();
     thread::scope(|scope| {
         let blocked = scope.spawn(|| {
             let agent = world.agent(0);
@@ -203,16 +191,14 @@ fn waits_for_a_word_that_is_overwritten_end() {
 
 #[test]
 fn blocked_threads_get_in_in_the_order_in_which_they_came_though_they_lose_a_race() {
-    let world = &World::new(false);
-    let me = world.agent(0);
-    world.lock(&me, Limit::Once);
+    let (world, me) = &World::held();
     let (came, comes) = mpsc::channel();
     thread::scope(|scope| {
         let came = &came;
         world.queue_three(scope, move |queued| came.send(queued).unwrap());
         // The first is woken, and loses as often as this thread is quicker.
         for _ in 0..100 {
-            world.unlock(&me);
+            world.unlock(me);
             if world.word.compare_exchange(0, me.id, Ordering::SeqCst, Ordering::SeqCst).is_err() {
                 return;
             }
@@ -221,7 +207,7 @@ fn blocked_threads_get_in_in_the_order_in_which_they_came_though_they_lose_a_rac
                 Word(world.value()).is_waiting() || world.ages().is_empty()
             });
         }
-        world.unlock(&me);
+        world.unlock(me);
     });
     assert_eq!(comes.try_iter().collect::<Vec<_>>(), [1, 2, 3]);
 }

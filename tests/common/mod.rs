@@ -112,9 +112,63 @@ impl ManualClock {
     }
 }
 
+#[cfg(loom)]
+#[allow(unused_imports)]
+pub use models::*;
 #[cfg(not(loom))]
 #[allow(unused_imports)]
 pub use world::*;
+
+#[cfg(loom)]
+mod models {
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use loom::thread::{self, JoinHandle};
+
+    use sablock::agents::Wake;
+    use sablock::engine::{Engine, EventLoop, Settled};
+    use sablock::sync::{self, Thread};
+
+    /// Checks in all orders with so many preemptions beyond blocking; `LOOM_MAX_PREEMPTIONS` asks for more.
+    pub fn model(bound: usize, check: impl Fn() + Sync + Send + 'static) {
+        let mut builder = loom::model::Builder::new();
+        builder.preemption_bound = builder.preemption_bound.max(Some(bound));
+        builder.check(check);
+    }
+
+    pub fn spawn<W: 'static, T: 'static>(world: &Arc<W>, act: impl FnOnce(&W) -> T + 'static) -> JoinHandle<T> {
+        let world = Arc::clone(world);
+        thread::spawn(move || act(&world))
+    }
+
+    /// Makes a loop turn.
+    struct LoopWaker(Arc<Thread>);
+
+    impl Wake for LoopWaker {
+        fn wake(&self) {
+            self.0.unpark();
+        }
+    }
+
+    /// A thread's event loop, and where it sleeps between turns.
+    pub fn event_loop(engine: &Engine) -> (EventLoop<'_>, Arc<Thread>) {
+        let agent = engine.agents.add(0).unwrap();
+        let parked = Arc::new(Thread::current());
+        agent.set_waker(Some(Box::new(LoopWaker(Arc::clone(&parked)))));
+        (EventLoop::new(engine, agent), parked)
+    }
+
+    /// Turns until a wait is settled.
+    pub fn turn(waits: &mut EventLoop<'_>, parked: &Thread) -> Settled {
+        loop {
+            if let Some(settled) = waits.next_settled() {
+                return settled;
+            }
+            parked.park_until(sync::now() + Duration::from_secs(1));
+        }
+    }
+}
 
 #[cfg(not(loom))]
 mod world {
@@ -154,6 +208,14 @@ mod world {
         /// nobody is away for a moment, in which it would not be counted on.
         pub fn new(grants: bool) -> Self {
             Self::with(Self::without_slices(grants))
+        }
+
+        /// Such a world, which hands nobody the word directly, and an agent that holds it.
+        pub fn held() -> (Self, Arc<Agent>) {
+            let world = Self::new(false);
+            let me = world.agent(0);
+            assert_eq!(world.lock(&me, Limit::Once), ACQUIRED);
+            (world, me)
         }
 
         /// The patience of such a world.
@@ -232,10 +294,23 @@ mod world {
             pending(waits.lock(self.place(), HoldOwner::Thread, Limit::Endless).unwrap())
         }
 
-        /// A loop that came and found the word held, so that the next release reserves it.
-        pub fn claimed_in_vain(&self, holder: &Arc<Agent>) -> (EventLoop<'_>, u32) {
+        /// A loop that waits for it, and the token of that wait.
+        pub fn queued(&self) -> (EventLoop<'_>, u32) {
             let mut waits = self.event_loop();
             let token = self.queue(&mut waits);
+            (waits, token)
+        }
+
+        /// A thread blocks until it has the mutex, and unlocks it.
+        pub fn hold_once(&self) {
+            let agent = self.agent(0);
+            assert_eq!(self.lock(&agent, Limit::after(PROMPT)), ACQUIRED);
+            self.unlock(&agent);
+        }
+
+        /// A loop that came and found the word held, so that the next release reserves it.
+        pub fn claimed_in_vain(&self, holder: &Arc<Agent>) -> (EventLoop<'_>, u32) {
+            let (mut waits, token) = self.queued();
             self.unlock(holder);
             assert_eq!(self.lock(holder, Limit::Once), ACQUIRED);
             assert_eq!(waits.next_settled(), None);

@@ -43,22 +43,8 @@ fn three_threads_on_one_word() {
 fn timeout_against_unlock() {
     for grants in [false, true] {
         model(3, move || {
-            let world = World::new(patience(grants));
-            let me = world.enter();
-            world.lock(&me, Limit::Endless);
-            let patient = spawn(&world, World::hold_once);
-            let hasty = spawn(&world, |world| {
-                let agent = world.enter();
-                // Queues, and finds its time over at once.
-                if world.lock(&agent, Limit::Until(sablock::sync::now())) != Outcome::TimedOut {
-                    world.unlock(&agent);
-                }
-            });
-            world.touch();
-            world.unlock(&me);
-            patient.join().unwrap();
-            hasty.join().unwrap();
-            world.expect_free(2);
+            let (world, me) = World::held(patience(grants));
+            super::timeout_against_unlock(&world, &me);
         });
     }
 }

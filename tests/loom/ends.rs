@@ -7,9 +7,7 @@ use crate::common::LocksAsync as _;
 fn end_of_the_holder_against_enqueue() {
     for grants in [false, true] {
         model(4, move || {
-            let world = World::new(patience(grants));
-            let ending = world.enter();
-            world.lock(&ending, Limit::Endless);
+            let (world, ending) = World::held(patience(grants));
             let next = spawn(&world, |world| {
                 let agent = world.enter();
                 let attempt = world.lock(&agent, Limit::Endless);
@@ -28,9 +26,7 @@ fn end_of_the_holder_against_enqueue() {
 #[test]
 fn exactly_one_of_the_next_reports_the_end() {
     model(3, || {
-        let world = World::new(patience(false));
-        let ending = world.enter();
-        world.lock(&ending, Limit::Endless);
+        let (world, ending) = World::held(patience(false));
         let found = Arc::new(AtomicU32::new(0));
         let next = [Limit::Endless, Limit::Until(sablock::sync::now())].map(|limit| {
             let found = Arc::clone(&found);
@@ -51,11 +47,9 @@ fn exactly_one_of_the_next_reports_the_end() {
 #[test]
 fn end_of_a_waiter_against_unlock() {
     model(3, || {
-        let world = World::new(patience(true));
-        let me = world.enter();
-        world.lock(&me, Limit::Endless);
+        let (world, me) = World::held(patience(true));
         let ending = spawn(&world, |world| {
-            let (mut waits, _) = event_loop(world);
+            let (mut waits, _) = event_loop(&world.engine);
             let pending = waits.lock(world.word(), HoldOwner::Thread, Limit::Endless).unwrap();
             // Perhaps it is granted the word, and ends before its code knows.
             if matches!(pending, Reply::Pending { .. }) {

@@ -34,9 +34,7 @@ fn unlock_against_claim() {
 #[test]
 fn claim_against_claim() {
     model(3, || {
-        let world = World::new(patience(false));
-        let me = world.enter();
-        world.lock(&me, Limit::Endless);
+        let (world, me) = World::held(patience(false));
         let loops = [spawn(&world, hold_once_async), spawn(&world, hold_once_async)];
         world.unlock(&me);
         loops.into_iter().for_each(|loop_| loop_.join().unwrap());
@@ -47,12 +45,10 @@ fn claim_against_claim() {
 #[test]
 fn cancel_against_grant() {
     model(3, || {
-        let world = World::new(patience(false));
-        let me = world.enter();
-        world.lock(&me, Limit::Endless);
+        let (world, me) = World::held(patience(false));
         let patient = spawn(&world, World::hold_once);
         let fickle = spawn(&world, |world| {
-            let (mut waits, _) = event_loop(world);
+            let (mut waits, _) = event_loop(&world.engine);
             if let Reply::Pending { token, .. } = waits.lock(world.word(), HoldOwner::Thread, Limit::Endless).unwrap() {
                 // Perhaps it was offered the word already, perhaps the word is reserved for it.
                 if waits.next_settled().is_none() {
@@ -73,10 +69,8 @@ fn cancel_against_grant() {
 #[test]
 fn lease_end_against_claim() {
     model(4, || {
-        let world = World::new(patience(false));
-        let me = world.enter();
-        world.lock(&me, Limit::Endless);
-        let (mut waits, parked) = event_loop(&world);
+        let (world, me) = World::held(patience(false));
+        let (mut waits, parked) = event_loop(&world.engine);
         let Reply::Pending { token, .. } = waits.lock(world.word(), HoldOwner::Thread, Limit::Endless).unwrap() else {
             panic!()
         };

@@ -29,10 +29,17 @@ impl World {
 
 /// `waitAsync`, awaited.
 fn wait_async(world: &World) -> Outcome {
-    let (mut waits, parked) = event_loop(world);
+    wait_async_unless(world, |_, _| None)
+}
+
+/// The same, unless `ends` ends the pending wait.
+fn wait_async_unless(world: &World, ends: impl FnOnce(&mut EventLoop<'_>, u32) -> Option<Outcome>) -> Outcome {
+    let (mut waits, parked) = event_loop(&world.engine);
     match waits.wait_while(world.location(), 0, Limit::Endless).unwrap() {
         Reply::Now(outcome) => outcome,
-        Reply::Pending { token, .. } => expect_notified(&mut waits, &parked, token),
+        Reply::Pending { token, .. } => {
+            ends(&mut waits, token).unwrap_or_else(|| expect_notified(&mut waits, &parked, token))
+        }
     }
 }
 
@@ -91,15 +98,11 @@ fn deadline_of_a_promise_against_notify() {
     model(4, || {
         let world = World::new(patience(false));
         let hasty = spawn(&world, |world| {
-            let (mut waits, parked) = event_loop(world);
-            match waits.wait_while(world.location(), 0, Limit::Endless).unwrap() {
-                Reply::Now(outcome) => outcome,
-                Reply::Pending { token, .. } => {
-                    // What the clock says when the deadline is over; the first wait of a world has the first serial.
-                    waits.agent().notify(Notice::Expired(WaitId { token, serial: 1 }));
-                    expect_notified(&mut waits, &parked, token)
-                }
-            }
+            wait_async_unless(world, |waits, token| {
+                // What the clock says when the deadline is over; the first wait of a world has the first serial.
+                waits.agent().notify(Notice::Expired(WaitId { token, serial: 1 }));
+                None
+            })
         });
         let notified = world.change_and_notify(1);
         expect_notified_once(&world, notified, &[hasty.join().unwrap()]);
@@ -111,16 +114,13 @@ fn cancel_against_notify() {
     model(3, || {
         let world = World::new(patience(false));
         let fickle = spawn(&world, |world| {
-            let (mut waits, parked) = event_loop(world);
-            match waits.wait_while(world.location(), 0, Limit::Endless).unwrap() {
-                Reply::Now(outcome) => outcome,
-                Reply::Pending { token, .. } if waits.cancel(token).is_some() => {
+            wait_async_unless(world, |waits, token| {
+                // Else it came too late: it was notified.
+                waits.cancel(token).map(|_| {
                     assert_eq!(waits.next_settled(), None);
                     Outcome::TimedOut
-                }
-                // It came too late: it was notified.
-                Reply::Pending { token, .. } => expect_notified(&mut waits, &parked, token),
-            }
+                })
+            })
         });
         let patient = spawn(&world, |world| world.wait(Limit::Endless));
         let notified = world.change_and_notify(1) + world.engine.notify(world.location(), 1);
@@ -133,7 +133,7 @@ fn end_of_an_awaiting_thread_against_notify() {
     model(3, || {
         let world = World::new(patience(false));
         let ending = spawn(&world, |world| {
-            let (mut waits, _) = event_loop(world);
+            let (mut waits, _) = event_loop(&world.engine);
             waits.wait_while(world.location(), 0, Limit::Endless).unwrap();
             // Perhaps it was notified; its code never knows.
             waits.end();
@@ -184,7 +184,7 @@ fn end_with_a_kept_notification_against_the_next_in_line() {
     model(3, || {
         let world = World::new(patience(false));
         let ending = spawn(&world, |world| {
-            let (mut waits, _) = event_loop(world);
+            let (mut waits, _) = event_loop(&world.engine);
             let agent = Arc::clone(waits.agent());
             world.lock(&agent, Limit::Endless);
             waits.wait_released(world.location(), &MUTEX, world.word(), HOLD, Limit::Endless).unwrap();

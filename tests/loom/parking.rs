@@ -13,7 +13,7 @@ const A_MOMENT: Duration = Duration::from_millis(1);
 
 /// `lockAsync`, and the loop comes for the word at once, offered or not.
 fn claim_at_once(world: &World) -> (EventLoop<'_>, Outcome) {
-    let (mut waits, parked) = event_loop(world);
+    let (mut waits, parked) = event_loop(&world.engine);
     match waits.lock(world.word(), HoldOwner::Thread, Limit::Endless).unwrap() {
         Reply::Now(outcome) => (waits, outcome),
         Reply::Pending { token, .. } => {
@@ -37,9 +37,7 @@ fn hold_once_parking(world: &World) {
 fn park_against_unlock() {
     for longest in [FOR_EVER, A_MOMENT] {
         model(3, move || {
-            let world = World::new(parks(longest));
-            let me = world.enter();
-            world.lock(&me, Limit::Endless);
+            let (world, me) = World::held(parks(longest));
             let parking = spawn(&world, hold_once_parking);
             world.touch();
             world.unlock(&me);
@@ -53,9 +51,7 @@ fn park_against_unlock() {
 fn park_against_a_blocked_thread_and_unlock() {
     for longest in [FOR_EVER, A_MOMENT] {
         model(2, move || {
-            let world = World::new(parks(longest));
-            let me = world.enter();
-            world.lock(&me, Limit::Endless);
+            let (world, me) = World::held(parks(longest));
             let parking = spawn(&world, hold_once_parking);
             let blocked = spawn(&world, World::hold_once);
             world.unlock(&me);
@@ -70,9 +66,7 @@ fn park_against_a_blocked_thread_and_unlock() {
 fn park_against_the_end_of_the_holder() {
     for longest in [FOR_EVER, A_MOMENT] {
         model(3, move || {
-            let world = World::new(parks(longest));
-            let ending = world.enter();
-            world.lock(&ending, Limit::Endless);
+            let (world, ending) = World::held(parks(longest));
             let parking = spawn(&world, |world| {
                 let (waits, outcome) = claim_at_once(world);
                 assert_eq!(outcome, Outcome::granted(Some(70_000)));
@@ -89,11 +83,9 @@ fn park_against_the_end_of_the_holder() {
 #[test]
 fn end_of_the_thread_after_its_park() {
     model(3, || {
-        let world = World::new(parks(A_MOMENT));
-        let me = world.enter();
-        world.lock(&me, Limit::Endless);
+        let (world, me) = World::held(parks(A_MOMENT));
         let ending = spawn(&world, |world| {
-            let (mut waits, _) = event_loop(world);
+            let (mut waits, _) = event_loop(&world.engine);
             if let Reply::Pending { .. } = waits.lock(world.word(), HoldOwner::Thread, Limit::Endless).unwrap() {
                 waits.agent().notify(Notice::Offer(world.word().address()));
                 // It parks, and perhaps it is handed the word as its park ends: its code never knows.

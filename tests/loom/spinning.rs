@@ -52,29 +52,16 @@ fn spin_of_one_that_gives_up_against_unlock() {
         show_long_holds(&world);
         let me = world.enter();
         world.lock(&me, Limit::Endless);
-        let patient = spawn(&world, World::hold_once);
-        let hasty = spawn(&world, |world| {
-            let agent = world.enter();
-            if world.lock(&agent, Limit::Until(sablock::sync::now())) != Outcome::TimedOut {
-                world.unlock(&agent);
-            }
-        });
-        world.touch();
-        world.unlock(&me);
-        patient.join().unwrap();
-        hasty.join().unwrap();
-        world.expect_free(2);
+        timeout_against_unlock(&world, &me);
     });
 }
 
 #[test]
 fn spin_of_a_loop_that_came_in_vain() {
     model(3, || {
-        let world = World::new(spins());
-        let me = world.enter();
-        world.lock(&me, Limit::Endless);
+        let (world, me) = World::held(spins());
         let awaiting = spawn(&world, |world| {
-            let (mut waits, parked) = event_loop(world);
+            let (mut waits, parked) = event_loop(&world.engine);
             if let Reply::Pending { .. } = waits.lock(world.word(), HoldOwner::Thread, Limit::Endless).unwrap() {
                 waits.agent().notify(Notice::Offer(world.word().address()));
                 turn(&mut waits, &parked);
