@@ -92,3 +92,10 @@ test('buffers that are collected while waits on them time out leave no trace', a
   assert.deepEqual({ code, signal, stderr }, { code: 0, signal: null, stderr: '' });
   assert.deepEqual(JSON.parse(stdout), { timedOut: 2000, granted: 2000 });
 });
+
+test('a wait that is over keeps no memory, however it ended', needs('complete collection'), async () => {
+  const { code, signal, stdout, stderr } = await runProgram('settled-buffers', [], { nodeArgs: ['--expose-gc'] });
+  assert.deepEqual({ code, signal, stderr }, { code: 0, signal: null, stderr: '' });
+  const left = Object.entries(JSON.parse(stdout)).filter(([, count]) => count > 0);
+  assert.deepEqual(left, []);
+});
