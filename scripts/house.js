@@ -34,16 +34,6 @@ const BELOW = {
   'lib/load': [],
 };
 
-/**
- * Names of primitives. In Rust `Mutex` is that of `sync`, and `Once` a limit of waits. In JS parts of names count, and words in
- * quotes, as in `kind === 'once'`.
- */
-const PRIMITIVES = {
-  '.rs': /\b(?:RwLock|Semaphore|Latch|Barrier|LockTable|(?:Manual|Auto)ResetEvent|Condition|Exchanger)\b/g,
-  '.js':
-    /\w*(?:Mutex|RwLock|Semaphore|Latch|Barrier|LockTable|ResetEvent|Condition|Exchanger)\w*|\bOnce\b|'(?:mutex|rwlock|semaphore|latch|barrier|event|once|condition|exchanger)'/g,
-};
-
 const root = process.argv[2] ?? path.join(__dirname, '..');
 const files = {};
 for (const [folder, extension] of [
@@ -57,6 +47,24 @@ for (const [folder, extension] of [
     files[file] = fs.readFileSync(path.join(root, file), 'utf8');
   }
 }
+
+/** The names of the primitives: of their classes, but for one that is the base of others. */
+const NAMES = Object.entries(files)
+  .filter(([file]) => file.startsWith('lib/primitives/'))
+  .flatMap(([, text]) => [...text.matchAll(/^class (\w+) extends (?:SharedPrimitive|ExclusiveLock|ResetEvent)\b/gm)])
+  .map(([, name]) => name);
+
+/**
+ * Where an engine names one. In Rust `Mutex` is that of `sync`, and `Once` a limit of waits. In JS parts of names count, and words
+ * in quotes, as in `kind === 'once'`.
+ */
+const PRIMITIVES = {
+  '.rs': new RegExp(`\\b(?:${NAMES.filter((name) => name !== 'Mutex' && name !== 'Once').join('|')})\\b`, 'g'),
+  '.js': new RegExp(
+    `\\w*(?:${NAMES.filter((name) => name !== 'Once').join('|')})\\w*|\\bOnce\\b|'(?:${NAMES.join('|').toLowerCase()}|event)'`,
+    'g',
+  ),
+};
 
 function* arrowsOfJs(file) {
   for (const [, name] of files[file].matchAll(/require\('(\.[^']+)'\)/g)) {

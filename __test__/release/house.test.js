@@ -17,7 +17,8 @@ const TREE = {
   'src/node/mod.rs': 'use crate::engine::Queue;\n',
   'model/src/lib.rs': 'mod word;\n',
   'model/src/word.rs': 'pub const FREE: u32 = 0;\n',
-  'lib/primitives/mutex.js': "const { Wait } = require('../engine/wait.js');\n",
+  'lib/primitives/mutex.js': "const { Wait } = require('../engine/wait.js');\nclass Mutex extends ExclusiveLock {}\n",
+  'lib/primitives/latch.js': 'class Latch extends SharedPrimitive {}\n',
   'lib/engine/wait.js': 'exports.Wait = class {};\n',
 };
 const LONGEST = '\n'.repeat(400);
@@ -103,6 +104,11 @@ for (const [what, changes, expected] of [
     'an engine that names a primitive',
     { 'src/engine/queue.rs': 'fn of() -> Latch {}\n' },
     ['src/engine/queue.rs names a primitive: Latch'],
+  ],
+  [
+    'an engine that asks which primitive it is',
+    { 'lib/engine/wait.js': "if (kind === 'latch') stay();\n" },
+    ["lib/engine/wait.js names a primitive: 'latch'"],
   ],
   [
     'a file that is too long',

@@ -1,5 +1,5 @@
-// What a LockManager stands on: a backend, one for each scope. The face (`face.js`: options, promises, callbacks, HeldLock)
-// calls nothing else, and it alone knows the engine's table of names.
+// What a LockManager stands on: a backend, one for each scope. The face (`manager.js`, `requests.js`, `outside.js` and
+// `blocking.js`) calls nothing else, and it alone knows the engine's table of names.
 //
 // Every request first goes through the engine's queue of this process, keyed by (space, name). Whoever is granted that then
 // takes the backend's `outer` lock, if there is one (the file lock of the machine scope), before its callback runs; so one
@@ -8,7 +8,7 @@
 //
 // A backend is `{ scope, space, canSteal, outer, closing }`:
 //
-// - `scope`: 'process' or 'machine', for messages;
+// - `scope`: 'process', 'machine' or 'store', for messages;
 // - `space`: a number, which tells the names of this backend from those of others in the engine's table; 0 is the process scope.
 //   `binding.nameSpace(key)` returns the same new number for the same string, in all threads: "device:inode" of a directory;
 // - `canSteal`: whether `steal` is possible; else it is refused with a NotSupportedError;
