@@ -2,9 +2,12 @@
 
 const assert = require('node:assert/strict');
 const { execFile } = require('node:child_process');
+const fs = require('node:fs');
+const path = require('node:path');
 const { after, before, test } = require('node:test');
 const { LockManager } = require('../..');
 const { redis } = require('../../lib/stores/redis.js');
+const { BINARY, createFolder, installJs } = require('../helpers/installs.js');
 const { hasRedis, startRedis } = require('../helpers/servers.js');
 
 const skip = hasRedis ? false : 'redis-server is not installed';
@@ -36,10 +39,10 @@ const run = (source, args = []) => {
   });
 };
 
-/** What a thread of such a program begins with. */
-const manager = () => `
-  const { LockManager } = require(${JSON.stringify(require.resolve('../..'))});
-  const { redis } = require(${JSON.stringify(require.resolve('../../lib/stores/redis.js'))});
+/** What a thread of such a program begins with; `root` is that of the package. */
+const manager = (root = path.join(__dirname, '..', '..')) => `
+  const { LockManager } = require(${JSON.stringify(root)});
+  const { redis } = require(${JSON.stringify(path.join(root, 'lib', 'stores', 'redis.js'))});
   const manager = new LockManager({ store: redis(${JSON.stringify(server.url)}, { lease: ${LEASE} }) });`;
 
 test(
@@ -119,6 +122,30 @@ test(
       if (again.abandoned) again.markConsistent();
       assert.equal(again.unlock(), true);
     }
+  },
+);
+
+test(
+  'of two copies of the package whose stores differ, the first goes on, and the other is told',
+  options,
+  async (t) => {
+    const other = createFolder(t);
+    installJs(other);
+    fs.copyFileSync(BINARY, path.join(other, path.basename(BINARY)));
+    const { stdout, stderr } = await run(`
+    async function main() {
+      { ${manager()} globalThis.first = manager; }
+      await first.check();
+      require(${JSON.stringify(path.join(other, 'lib/stores/verbs.js'))}).PROTOCOL += 1;
+      { ${manager(other)} globalThis.second = manager; }
+      for (const ask of [() => second.acquireAsync('copies'), () => second.check()]) {
+        await ask().catch(({ code, message }) => console.log(code, message.includes('copies of sablock')));
+      }
+      console.log(await first.request('copies', () => 'granted'));
+      for (const each of [first, second]) await each.close();
+    }
+    main();`);
+    assert.equal(stdout, 'ERR_LOCK_STORE true\nERR_LOCK_STORE true\ngranted', stderr);
   },
 );
 

@@ -5,7 +5,7 @@ const { toText } = require('../engine/error-text.js');
 const { storeError } = require('./errors.js');
 const { asStoreError } = require('./retry.js');
 const { readDescription } = require('./store.js');
-const { CALL, FENCE, LOCK, OPEN, TRY } = require('./verbs.js');
+const { CALL, FENCE, LOCK, OPEN, PROTOCOL, TRY } = require('./verbs.js');
 
 const KINDS = {
   redis: () => require('./redis/keeper.js').RedisKeeper,
@@ -17,6 +17,20 @@ const KINDS = {
 const ASK = 0;
 const CANCEL = 1;
 const ABANDON = 3;
+
+/** In place of the keeper of a store that another copy of this package has described. */
+class Other {
+  async check() {
+    const message =
+      'Two incompatible copies of sablock use stores in this process. Install one version for all packages.';
+    throw storeError(message, { isFinal: true });
+  }
+  lock = this.check;
+  query = this.check;
+  stats = this.check;
+  cancel() {}
+  close() {}
+}
 
 /** A request for a name, from its task to its release. A keeper may write to it. */
 class Ticket {
@@ -76,7 +90,8 @@ class Service {
     let entry = this.#stores.get(store);
     if (entry === undefined) {
       const description = readDescription(payload);
-      const Keeper = KINDS[description.kind]();
+      // That of another copy is known, so that its requests are told what is wrong.
+      const Keeper = description.protocol === PROTOCOL ? KINDS[description.kind]() : Other;
       entry = { keeper: new Keeper(description, this.#desk), managers: 0 };
       this.#stores.set(store, entry);
     }

@@ -2,6 +2,7 @@
 
 const { checkNames } = require('../arguments.js');
 const { invalidArgument, outOfRange } = require('../errors.js');
+const { PROTOCOL } = require('./verbs.js');
 
 const secret = Symbol('Store');
 
@@ -62,7 +63,8 @@ exports.describeStore = (kind, connection, options = {}, numbers = {}) => {
       throw outOfRange(`options.${name}`, `from ${least} to ${resolve(most)}`, value);
     settings[name] = value;
   }
-  return new Store(secret, kind, JSON.stringify({ kind, connection: copy(connection, 'connection'), settings }));
+  const description = { protocol: PROTOCOL, kind, connection: copy(connection, 'connection'), settings };
+  return new Store(secret, kind, JSON.stringify(description));
 };
 
 /** A copy that text can be made of, with its keys in order. */

@@ -1,5 +1,11 @@
 // What threads and the lock worker say to each other, by number.
 
+/**
+ * Two copies of this package in one process have one lock worker, which is one copy's: what they say to it, and what its keepers say to
+ * servers, has this version.
+ */
+exports.PROTOCOL = 1;
+
 /** A manager stands on the store; released when it is closed. The payload is the store's description. */
 exports.OPEN = 0;
 exports.LOCK = 1;
