@@ -94,7 +94,7 @@ faults! {
     SliceEndsBeforeGatherers: barging_permits "a_slice_that_ends_leaves_what_is_gathered_ahead",
     /// A loop that comes takes permits that are gathered for one ahead.
     ClaimsBeforeGatherers: barging_permits "a_loop_leaves_what_is_gathered_ahead",
-    /// W is off as soon as anybody waits for permits, whether it was told that it may come or not.
+    /// W is off as soon as anybody waits for permits, whether or not it was offered them.
     WaiterOfPermitsIsNotLookedAt: barging_permits "a_release_looks_at_the_queue_unless_all_who_are_first_in_line_were_told",
     /// Permits that are kept for a loop are not given back when its lease is over.
     KeptPermitsAreLost: barging_permits "permits_that_are_kept_for_a_loop_go_back_when_its_lease_is_over",
@@ -128,7 +128,7 @@ faults! {
     /// What was exchanged stays in memory, where zeroes mean that nobody is there.
     ExchangedValueStaysBehind: exchanger "two_that_meet_get_each_others_values_and_leave_nothing",
     /// Two come to an exchanger, and both wait for another.
-    PartnersPassEachOther: loom_primitives "exchanger::two_meet_unless_one_gives_up",
+    PartnersPassEachOther: units "primitives::exchanger::tests::each_finds_what_the_other_brought",
 
     // Event loops: claims, reservations, leases, parking.
     /// A loop that came in vain is not remembered: nothing is ever reserved for it.
@@ -212,11 +212,11 @@ faults! {
     /// What was granted, and never known of, goes back twice when its thread ends.
     RegisterIsGivenBackTwice: orders "permits_that_a_loop_was_granted_and_never_knew_of_go_back_once",
 
-    /// What ended in memory that was freed is told of what has its address now.
+    /// Holds that ended in memory that was freed are reported of what has its address now.
     EndsOfFormerMemoryAreTold: shared_holds "who_knows_the_memory_since_an_end_only_is_not_told_of_it",
 
     // Names.
-    /// Whoever loses a name to a thief is not told.
+    /// Whoever loses a name to a thief does not learn of it.
     ThiefTellsNobody: names "whoever_loses_a_name_is_told_and_can_release_nothing_of_the_thief",
     /// The word of a theft is taken for one about whatever request has the number now.
     StolenNumberIsAnyRequest: names "a_late_word_of_a_theft_does_not_mean_the_next_request_of_that_number",
@@ -253,7 +253,7 @@ faults! {
     /// A deadline that is sooner than the others waits for them.
     ShorterDeadlineWaits: units "engine::deadline::tests::a_deadline_that_is_sooner_than_all_others_wakes_the_thread_and_a_later_one_does_not",
     /// The clock's thread ends though an order has just come in.
-    ClockRetiresOnOrders: units "engine::deadline::tests::the_thread_does_not_end_while_an_order_is_left_for_it",
+    ClockRetiresOnCommands: units "engine::deadline::tests::the_thread_does_not_end_while_a_command_is_left_for_it",
 
     // Fences.
     /// A fence is the time of the clock, whatever was given out before.
@@ -276,7 +276,7 @@ faults! {
     GateIsClosedForEver: files "those_who_share_are_in_together_beside_one_who_was_stopped_in_line",
     /// A line for which there was no thread stays the keeper's when there is one.
     KeeperKeepsTheLine: files "withdrawn_waits_leave_their_threads_to_others",
-    /// Whoever withdrew a wait is told that nothing of it is left while the kernel may still grant it.
+    /// Whoever withdrew a wait hears that nothing of it is left while the kernel may still grant it.
     WithdrawnBeforeItsThreadLeft: units "files::interrupt::tests::whoever_withdraws_a_wait_learns_when_nothing_of_it_is_left",
     /// Whoever withdrew a wait is kept waiting until its call in the kernel has ended, if ever.
     DeafCallIsWaitedFor: units "files::keeper::tests::nobody_is_kept_waiting_for_a_call_that_does_not_end",
@@ -290,7 +290,7 @@ faults! {
     NamespaceDoesNotCount: units "files::record::tests::a_process_of_another_namespace_may_live",
 
     // Stores.
-    /// Nobody looks whether the time of a lease is over: what was lost is told, or not seen.
+    /// Nobody looks whether the time of a lease is over: what was lost is reported, or not seen.
     LeaseIsNotLookedAt: units "desk::tests::a_lease_that_is_over_is_seen_by_whoever_looks_though_nobody_tells",
 
     // What is counted and shown.

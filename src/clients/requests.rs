@@ -24,7 +24,7 @@ pub(super) struct NamedRequests<'e> {
     names: &'e Names<'e>,
     all: Arena<NamedRequest>,
     generation: u32,
-    /// Those whose holds were stolen, until the thread's code is told.
+    /// Those whose holds were stolen, until the thread's code knows.
     stolen: VecDeque<WaitId>,
 }
 

@@ -86,7 +86,7 @@ impl Desk {
         }
     }
 
-    /// Takes in a request, whose end `inbox` is told if nobody blocks for it.
+    /// Takes in a request. If nobody blocks for it, `inbox` gets its number when it is over.
     pub fn ask(&self, question: Question, inbox: &Arc<Inbox>) -> Arc<Inquiry> {
         let inquiry = Arc::new(Inquiry::new(next_number(), question, Arc::clone(inbox)));
         let mut contents = self.lock();
@@ -135,7 +135,7 @@ impl Desk {
         lost
     }
 
-    /// A lease is over: whoever holds by it is told.
+    /// A lease is over: whoever holds by it finds that in its inbox.
     pub fn end_lease(&self, lease: &Arc<Lease>, loss: Loss) {
         lease.end(loss);
         let holders: Vec<Arc<Inquiry>> =

@@ -49,7 +49,7 @@ impl Knowledge {
     }
 
     fn note_circle(&mut self, waits: &[WaitStep], is_certain: bool) -> Option<(usize, bool)> {
-        let deadlock = Deadlock { is_certain, waits: waits.to_vec(), is_told: false };
+        let deadlock = Deadlock { is_certain, waits: waits.to_vec(), is_reported: false };
         let key = deadlock.key();
         if let Some(index) = self.deadlocks.iter().position(|other| other.key() == key) {
             self.deadlocks[index].is_certain |= is_certain;

@@ -159,9 +159,9 @@ impl Report<'_> {
 
 impl Knowledge {
     /// A deadlock that was just found.
-    pub fn deadlock_json(&self, deadlock: &Deadlock, is_told: bool, is_newest: bool) -> String {
+    pub fn deadlock_json(&self, deadlock: &Deadlock, is_reported: bool, is_newest: bool) -> String {
         let json = deadlock.json(&self.names);
-        format!(r#"{},"isTold":{is_told},"isNewest":{is_newest}}}"#, &json[..json.len() - 1])
+        format!(r#"{},"isTold":{is_reported},"isNewest":{is_newest}}}"#, &json[..json.len() - 1])
     }
 
     /// The slices as JSON: times in microseconds since the first.

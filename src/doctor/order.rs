@@ -7,7 +7,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::names::{LockId, NodeId, SiteId};
 use crate::agents::ThreadId;
 
-/// No more cycles are told of.
+/// No more cycles are reported.
 const MOST_CYCLES: usize = 100;
 
 /// So many sightings of one edge differ in what else was held.

@@ -91,7 +91,7 @@ impl Knowledge {
         true
     }
 
-    /// Sees to it that signals are told to the doctor first, as long as it is on.
+    /// Sees to it that the doctor learns of signals first, for as long as it is on.
     pub fn arm(&self) {
         if !self.attached.is_empty() {
             signals::arm(self.options.may_ask);
@@ -235,7 +235,7 @@ impl Knowledge {
         self.count_wait(&wait, waited, is_granted);
     }
 
-    /// A wait that nobody has told of while it lasted is over.
+    /// A wait that was not reported while it lasted is over.
     pub fn count_wait(&mut self, wait: &TrackedWait, waited: Duration, is_granted: bool) {
         if !wait.is_counted {
             return;

@@ -59,15 +59,15 @@ impl Knowledge {
             lock.holders.extend(self.holds_at(address).iter().map(|(thread, hold)| (*thread, hold.serial)));
             let known = before.remove(&address).filter(|watched| watched.holders == lock.holders);
             let mut watched =
-                known.unwrap_or_else(|| Watched { holders: lock.holders.clone(), since: now, is_told: false });
+                known.unwrap_or_else(|| Watched { holders: lock.holders.clone(), since: now, is_reported: false });
             let age = now.saturating_duration_since(watched.since);
             if !lock.holders.is_empty() && age >= self.options.long_hold {
                 self.note_seen_hold(&lock, age);
             }
             let waited = lock.view.waiters.iter().map(|waiter| waiter.waited).max().unwrap_or_default();
             let is_over = self.options.stuck.is_some_and(|limit| age >= limit && waited >= limit);
-            if is_over && !watched.is_told && !lock.holders.is_empty() {
-                watched.is_told = true;
+            if is_over && !watched.is_reported && !lock.holders.is_empty() {
+                watched.is_reported = true;
                 is_stuck = true;
                 let stuck = self.describe(&lock);
                 self.stuck.push(stuck);
@@ -104,8 +104,8 @@ impl Knowledge {
                 let lock =
                     Lock { name: Some(name.clone()), kind: "HeldLock".into(), byte_offset: None, address: space };
                 let lock = self.names.lock(lock);
-                let told = self.describe_name(lock, holder, waiters);
-                self.stuck.push(told);
+                let stuck = self.describe_name(lock, holder, waiters);
+                self.stuck.push(stuck);
             }
             self.stuck_names.insert(name);
         }

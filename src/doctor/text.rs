@@ -221,11 +221,11 @@ impl Report<'_> {
     /// What is deadlocked is stuck too, and what is stuck is held for long.
     fn leave_out_repetitions(&mut self) {
         let waits = self.deadlocks.iter().flat_map(|deadlock| &deadlock.waits);
-        let mut told: Vec<LockId> = waits.map(|wait| wait.lock).collect();
-        self.stuck.retain(|stuck| !told.contains(&stuck.lock));
-        told.extend(self.stuck.iter().map(|stuck| stuck.lock));
-        self.waiting.retain(|wait| wait.waited >= LONG_WAIT && !told.contains(&wait.lock));
-        self.long_holds.retain(|hold| !told.contains(&hold.lock));
+        let mut reported: Vec<LockId> = waits.map(|wait| wait.lock).collect();
+        self.stuck.retain(|stuck| !reported.contains(&stuck.lock));
+        reported.extend(self.stuck.iter().map(|stuck| stuck.lock));
+        self.waiting.retain(|wait| wait.waited >= LONG_WAIT && !reported.contains(&wait.lock));
+        self.long_holds.retain(|hold| !reported.contains(&hold.lock));
     }
 
     fn write(&self, text: &mut Text) {

@@ -61,8 +61,8 @@ pub struct Deadlock {
     pub is_certain: bool,
     /// The waits.
     pub waits: Vec<WaitStep>,
-    /// Whether a thread was told of it, which publishes it.
-    pub is_told: bool,
+    /// Whether a thread has it to publish.
+    pub is_reported: bool,
 }
 
 impl Deadlock {
@@ -86,14 +86,14 @@ pub struct Watched {
     /// Since when.
     pub since: Instant,
     /// Whether it was reported.
-    pub is_told: bool,
+    pub is_reported: bool,
 }
 
 impl Watched {
     /// Somebody got in: it moves.
     pub fn touch(&mut self) {
         self.since = sync::now();
-        self.is_told = false;
+        self.is_reported = false;
     }
 }
 

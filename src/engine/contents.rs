@@ -60,7 +60,7 @@ pub(crate) struct Contents {
     pub(crate) slots: FxHashMap<usize, SmallVec<[Slot; 2]>>,
     /// Who holds what is listed, by address.
     pub(crate) holders: FxHashMap<usize, Holders>,
-    /// Holds that went back because their thread ended, of which nobody was told yet.
+    /// Holds that went back because their thread ended, which were not reported yet.
     pub(crate) ended: Vec<EndedHold>,
 }
 

@@ -23,7 +23,7 @@ const IDLE: Duration = Duration::from_secs(1);
 /// tokio's wheel holds about two years; what is further away is looked at again after this time.
 const HORIZON: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 /// Commands that are not urgent wait up to this number.
-const MOST_ORDERS: usize = 4096;
+const MOST_COMMANDS: usize = 4096;
 
 /// The background waiter of one engine.
 pub struct Clock {
@@ -31,10 +31,10 @@ pub struct Clock {
     shared: Arc<Shared>,
 }
 
-/// Where orders are left for the thread.
+/// Where commands are left for the thread.
 #[derive(Default)]
 struct Shared {
-    orders: Mutex<Commands>,
+    commands: Mutex<Commands>,
     wake_up: Notify,
 }
 
@@ -43,7 +43,7 @@ struct Commands {
     is_running: bool,
     /// The thread has been woken and not looked yet.
     is_woken: bool,
-    /// When the thread will look at the orders by itself; `None`: not before it is woken.
+    /// When the thread will look at the commands by itself; `None`: not before it is woken.
     wakes_at: Option<Instant>,
     queue: Vec<Command>,
 }
@@ -78,7 +78,7 @@ impl Timers for Clock {
     }
 
     fn cancel(&self, id: WaitId) {
-        self.shared.leave(&mut self.shared.orders.lock(), Command::Forget(id.serial));
+        self.shared.leave(&mut self.shared.commands.lock(), Command::Forget(id.serial));
     }
 
     fn lease(&self, address: usize, generation: u64, at: Instant) {
@@ -92,52 +92,52 @@ impl Timers for Clock {
 
 impl Clock {
     fn keep(&self, serial: u64, time: Time) -> io::Result<()> {
-        let mut orders = self.shared.orders.lock();
-        if !orders.is_running {
+        let mut commands = self.shared.commands.lock();
+        if !commands.is_running {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
             let (engine, shared) = (self.engine, Arc::clone(&self.shared));
             let run = move || runtime.block_on(keep_time(engine(), &shared));
             std::thread::Builder::new().name("sablock-clock".into()).spawn(run)?;
-            orders.is_running = true;
+            commands.is_running = true;
         }
-        self.shared.leave(&mut orders, Command::Keep(serial, time));
+        self.shared.leave(&mut commands, Command::Keep(serial, time));
         Ok(())
     }
 }
 
 impl Shared {
-    /// Leaves an order; wakes the thread if it cannot wait until that wakes by itself.
-    fn leave(&self, orders: &mut Commands, order: Command) {
-        let is_urgent = match &order {
-            Command::Keep(_, time) => orders.wakes_at.is_none_or(|at| time.at < at && !fault!(ShorterDeadlineWaits)),
+    /// Leaves a command; wakes the thread if it cannot wait until that wakes by itself.
+    fn leave(&self, commands: &mut Commands, command: Command) {
+        let is_urgent = match &command {
+            Command::Keep(_, time) => commands.wakes_at.is_none_or(|at| time.at < at && !fault!(ShorterDeadlineWaits)),
             Command::Forget(_) => false,
         };
-        orders.queue.push(order);
-        if (is_urgent || orders.queue.len() >= MOST_ORDERS) && !orders.is_woken {
-            orders.is_woken = true;
+        commands.queue.push(command);
+        if (is_urgent || commands.queue.len() >= MOST_COMMANDS) && !commands.is_woken {
+            commands.is_woken = true;
             self.wake_up.notify_one();
         }
     }
 
-    /// Takes the orders; notes when the thread will look again by itself.
+    /// Takes the commands; notes when the thread will look again by itself.
     fn take(&self, times: &mut Times) {
-        let mut orders = self.orders.lock();
-        for order in orders.queue.drain(..) {
-            times.follow(order);
+        let mut commands = self.commands.lock();
+        for command in commands.queue.drain(..) {
+            times.follow(command);
         }
-        orders.is_woken = false;
-        if orders.queue.capacity() > SPARE {
-            orders.queue = Vec::new();
+        commands.is_woken = false;
+        if commands.queue.capacity() > SPARE {
+            commands.queue = Vec::new();
         }
         times.shrink();
-        orders.wakes_at = times.earliest();
+        commands.wakes_at = times.earliest();
     }
 
-    /// Stops the thread, unless an order has come in.
+    /// Stops the thread, unless a command has come in.
     fn retire(&self) -> bool {
-        let mut orders = self.orders.lock();
-        orders.is_running = !orders.queue.is_empty() && !fault!(ClockRetiresOnOrders);
-        !orders.is_running
+        let mut commands = self.commands.lock();
+        commands.is_running = !commands.queue.is_empty() && !fault!(ClockRetiresOnCommands);
+        !commands.is_running
     }
 }
 
@@ -168,8 +168,8 @@ struct Times {
 }
 
 impl Times {
-    fn follow(&mut self, order: Command) {
-        match order {
+    fn follow(&mut self, command: Command) {
+        match command {
             Command::Keep(serial, time) => {
                 let at = time.at.min(Instant::now() + HORIZON);
                 let key = self.wheel.insert_at((serial, time), at.into());
@@ -237,15 +237,15 @@ mod tests {
             let id = WaitId { token: 0, serial };
             let of = TimeOf::Deadline(Arc::clone(&self.agent), id);
             let time = Time { at: Instant::now() + after, of };
-            self.shared.leave(&mut self.shared.orders.lock(), Command::Keep(serial, time));
+            self.shared.leave(&mut self.shared.commands.lock(), Command::Keep(serial, time));
         }
 
         fn forget(&self, serial: u64) {
-            self.shared.leave(&mut self.shared.orders.lock(), Command::Forget(serial));
+            self.shared.leave(&mut self.shared.commands.lock(), Command::Forget(serial));
         }
 
         fn is_woken(&self) -> bool {
-            self.shared.orders.lock().is_woken
+            self.shared.commands.lock().is_woken
         }
 
         fn take(&mut self) {
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn the_thread_does_not_end_while_an_order_is_left_for_it() {
+    fn the_thread_does_not_end_while_a_command_is_left_for_it() {
         on_a_runtime(|| {
             let mut world = World::new();
             world.keep(1, SOON);

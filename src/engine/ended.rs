@@ -1,5 +1,5 @@
 //! Holds that went back because their thread ended. Nothing in the words tells of them, since what they guard is sound; whoever
-//! is let in next through the core learns of them here, once, so that it can be told.
+//! is let in next through the core learns of them here, once, so that it can report them.
 
 use super::contents::{Contents, EndedHold};
 use super::primitive::{Primitive, Space};

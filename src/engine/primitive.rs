@@ -245,7 +245,7 @@ pub trait Primitive: Sync {
         State(u64::from(place.word().load(Ordering::Acquire)))
     }
 
-    /// The state once somebody waits whom `enter` told to.
+    /// The state once somebody is queued for whom `enter` decided so.
     fn queued(&self, state: State, _: Option<Hold>) -> State {
         state
     }

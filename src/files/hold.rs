@@ -1,5 +1,5 @@
 //! A lock that this process holds. Dropped without [`FileHold::release`], it is freed as if its process had been killed: the
-//! record stays dirty, and the next one is told that it was abandoned.
+//! record stays dirty, and the next one learns that it was abandoned.
 
 use std::fs::File;
 use std::path::PathBuf;
@@ -47,7 +47,7 @@ struct Info {
 pub struct Released {
     /// The file of the lock was removed meanwhile: another process may have held it at the same time.
     pub is_removed: bool,
-    /// The record could not be written, so that the next one is told that the lock was abandoned.
+    /// The record could not be written, so that the next one learns that the lock was abandoned.
     pub unwritten: Option<FileFailure>,
 }
 
@@ -129,7 +129,7 @@ impl FileHold {
         self.fence
     }
 
-    /// What it protects was repaired: the next one is not told any more. Only for an exclusive hold.
+    /// What it protects was repaired: the next one does not learn of it any more. Only for an exclusive hold.
     pub fn mark_consistent(&mut self) {
         debug_assert!(self.info.is_some(), "those who share it write nothing");
         self.past = Past::Clean;
@@ -155,7 +155,7 @@ impl FileHold {
             Some(info) if !is_removed => {
                 let written = write(&self.files, info, Status { is_held: false, is_abandoned: self.is_abandoned() });
                 if written.is_err() {
-                    // It takes no room to say nothing: the next one is not told that this process has ended.
+                    // A record that says nothing takes no room: the next one does not learn that this process has ended.
                     let _ = info.file.set_len(0);
                 }
                 written.err()

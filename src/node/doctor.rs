@@ -212,7 +212,7 @@ pub fn doctor_wait(wait: DoctorWait) -> f64 {
     DOCTOR.with(|state| state.begin_wait(wait.begin(sync::now()))) as f64
 }
 
-/// A wait that has lasted so long is over, of which nobody has told before.
+/// A wait that was not reported while it lasted is over, after so long.
 #[napi(catch_unwind)]
 pub fn doctor_waited(wait: DoctorWait, waited_ms: f64, is_granted: bool) {
     let waited = duration(waited_ms).unwrap_or_default();
@@ -262,10 +262,10 @@ pub fn doctor_awaiting(wait: f64, awaiting: Vec<f64>, is_old: bool) -> Option<St
     DOCTOR.with(|state| {
         let number = wait as u64;
         let (index, _) = state.note_awaiting(number, serials(awaiting), is_old)?;
-        let was_told = std::mem::replace(&mut state.deadlocks[index].is_told, true);
+        let was_reported = std::mem::replace(&mut state.deadlocks[index].is_reported, true);
         let deadlock = &state.deadlocks[index];
         let is_newest = deadlock.newest() == Some(number);
-        Some(state.deadlock_json(deadlock, was_told, is_newest))
+        Some(state.deadlock_json(deadlock, was_reported, is_newest))
     })
 }
 

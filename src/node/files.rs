@@ -74,7 +74,7 @@ fn granted(thread: &mut JsThread, hold: FileHold) -> i32 {
 
 /// Locks a file if that can be at once, and nobody is next for it; or, `ifAvailable`, unless somebody holds it, and, shared, unless
 /// somebody waits to hold it alone. `GRANTED`, `GRANTED_ABANDONED`, `TIMED_OUT` or `FILE_FAILED`. If the lock is
-/// abandoned, `HAS_ENDED` says whether nobody was told so far, `ENDED_PROCESS` and `ENDED_THREAD` by whom, or -1. If it is
+/// abandoned, `HAS_ENDED` says whether that is reported for the first time, `ENDED_PROCESS` and `ENDED_THREAD` by whom, or -1. If it is
 /// granted and a fence was wanted, that is in `FENCE_HIGH` and `FENCE_LOW`.
 #[napi(
     catch_unwind,

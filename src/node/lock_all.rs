@@ -159,8 +159,8 @@ pub fn set_report(env: Env, ended: u32) -> Result<()> {
 /// name.
 #[napi(catch_unwind, ts_args_type = "words: Int32Array[], asks: Ask[], reports: number[]")]
 pub fn give_back_all(env: Env, words: Vec<JsWord>, asks: Vec<Ask>, reports: Vec<u32>) -> Result<()> {
-    let (told, _) = reports.as_chunks();
-    let mut reports: Vec<_> = told.iter().map(|&[index, agent]| (index as usize, agent)).collect();
+    let (pairs, _) = reports.as_chunks();
+    let mut reports: Vec<_> = pairs.iter().map(|&[index, agent]| (index as usize, agent)).collect();
     JsThread::with(env, |thread| {
         // JS may not even have asked for them.
         reports.append(&mut thread.found.reports);

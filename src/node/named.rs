@@ -147,7 +147,7 @@ pub fn release_name(env: Env, number: u32) -> Result<i32> {
     JsThread::with(env, |thread| status::of_release(thread.event_loop.release_name(number)))
 }
 
-/// As `releaseName`, for a lock whose holder could not be told that it is spent: a second release has no effect.
+/// As `releaseName`, for a lock that could not be marked as released in JS: a second release has no effect.
 #[napi(catch_unwind)]
 pub fn let_go_of_name(env: Env, number: u32) -> Result<i32> {
     JsThread::with(env, |thread| status::of_release(thread.event_loop.let_go_of_name(number)))

@@ -310,7 +310,7 @@ impl JsThread {
         engine().agents.thread(owner).map_or(-1.0, f64::from)
     }
 
-    /// A wait is over: notes whether there are ended holds to be told of.
+    /// A wait is over: notes whether there are ended holds to be reported.
     pub fn note_ended(&mut self, place: Place) {
         self.record.set(Field::HasEnded, f64::from(u8::from(engine().has_ended(place))));
     }
