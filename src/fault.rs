@@ -251,9 +251,9 @@ faults! {
 
     // The clock.
     /// A deadline that is sooner than the others waits for them.
-    ShorterDeadlineWaits: units "engine::deadline::tests::a_deadline_that_is_sooner_than_all_others_wakes_the_thread_and_a_later_one_does_not",
+    ShorterDeadlineWaits: units "engine::clock::tests::a_deadline_that_is_sooner_than_all_others_wakes_the_thread_and_a_later_one_does_not",
     /// The clock's thread ends though an order has just come in.
-    ClockRetiresOnCommands: units "engine::deadline::tests::the_thread_does_not_end_while_a_command_is_left_for_it",
+    ClockRetiresOnCommands: units "engine::clock::tests::the_thread_does_not_end_while_a_command_is_left_for_it",
 
     // Fences.
     /// A fence is the time of the clock, whatever was given out before.

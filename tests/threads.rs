@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use common::{Locks as _, LocksAsync as _};
 use sablock::agents::{Agent, Wake};
 use sablock::engine::HoldOwner;
-use sablock::engine::deadline::Clock;
+use sablock::engine::clock::Clock;
 use sablock::engine::{Change, Engine, Patience};
 use sablock::engine::{EventLoop, Reply, Settled};
 use sablock::engine::{Limit, Outcome};

@@ -19,9 +19,9 @@ mod arena;
 mod block;
 mod claim;
 mod client;
-mod contents;
 #[cfg(not(loom))]
-pub mod deadline;
+pub mod clock;
+mod contents;
 mod deadlock;
 mod drain;
 mod ended;

@@ -4,7 +4,7 @@ use std::sync::{LazyLock, OnceLock};
 use std::time::Duration;
 
 use crate::clients::Names;
-use crate::engine::deadline::Clock;
+use crate::engine::clock::Clock;
 use crate::engine::{Engine, Limit, Patience};
 
 /// The engine of the process.

@@ -3,7 +3,7 @@
 use napi::{Env, bindgen_prelude::*};
 use napi_derive::napi;
 
-use super::holds::{AWAY, LOST};
+use super::lent::{AWAY, LOST};
 use super::process::engine;
 use super::status;
 use super::thread::JsThread;

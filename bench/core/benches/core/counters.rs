@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use parking_lot::FairMutex;
 use sablock::agents::Agent;
-use sablock::engine::deadline::Clock;
+use sablock::engine::clock::Clock;
 use sablock::engine::{Engine, Patience};
 use sablock::engine::{Hold, HoldOwner, Limit, Outcome, Request};
 use sablock::memory::Place;
