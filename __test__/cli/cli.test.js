@@ -1,4 +1,4 @@
-// `npx sablock run` and `npx sablock locks`, as in a shell.
+// `npx sablock`, as in a shell and in a terminal.
 
 const assert = require('node:assert/strict');
 const { spawn, spawnSync } = require('node:child_process');
@@ -23,6 +23,32 @@ const newDirectory = () => {
 };
 const sablock = (...args) => spawnSync(process.execPath, [CLI, ...args], { encoding: 'utf8' });
 const js = (code) => [process.execPath, '-e', code];
+
+const has = (command) => process.platform !== 'win32' && spawnSync(command, ['--version']).status === 0;
+const withTool = (name) => ({ ...SETTINGS, ...(!has(name) && { skip: `${name} is not installed` }) });
+const quote = (args) => args.map((arg) => `'${arg.replaceAll("'", "'\\''")}'`).join(' ');
+
+/** Runs a command in a terminal of its own, where Ctrl-C is typed once it says that it is ready. */
+function inTerminal(args, signal) {
+  const child = spawn('script', ['-qec', quote(args), '/dev/null'], { stdio: ['pipe', 'pipe', 'inherit'] });
+  let text = '';
+  let isTyped = false;
+  child.stdout.setEncoding('utf8').on('data', (data) => {
+    text += data;
+    const ready = /ready (\d+)/.exec(text);
+    if (isTyped || ready === null) return;
+    isTyped = true;
+    if (signal === undefined) child.stdin.write('\u0003');
+    else process.kill(Number(ready[1]), signal);
+  });
+  const timer = setTimeout(() => child.kill('SIGKILL'), limit(30_000));
+  return new Promise((resolve) => {
+    child.once('close', (code) => {
+      clearTimeout(timer);
+      resolve({ code, text });
+    });
+  });
+}
 
 /** A command that holds until its stdin ends. */
 async function holder(directory, name, ...options) {
@@ -123,16 +149,90 @@ test('locks lists who holds, as a table and as JSON', SETTINGS, async () => {
   assert.equal(sablock('locks', directory).stdout, '');
   const { child, ended } = await holder(directory, 'with spaces\u001b[2J');
   const { stdout } = sablock('locks', directory);
-  assert.match(stdout, /^NAME +MODE +PID +THREAD +SINCE\nwith spaces\\u\{1b\}\[2J +exclusive +\d+ +0 +\d{4}-/);
+  assert.match(
+    stdout,
+    /^NAME +MODE +PID +THREAD +SINCE +ALIVE\nwith spaces\\u\{1b\}\[2J +exclusive +\d+ +0 +\d{4}-\S+ +yes\n/,
+  );
   const [lock, ...others] = JSON.parse(sablock('locks', '--json', directory).stdout);
   assert.deepEqual(others, []);
   assert.deepEqual(
-    [lock.name, lock.mode, lock.pid, lock.threadId],
-    ['with spaces\u001b[2J', 'exclusive', child.pid, 0],
+    [lock.name, lock.mode, lock.pid, lock.threadId, lock.alive],
+    ['with spaces\u001b[2J', 'exclusive', child.pid, 0, true],
   );
   assert.ok(Math.abs(Date.parse(lock.since) - Date.now()) < 60_000);
   child.stdin.end();
   await ended;
+});
+
+test('locks lists a holder that has ended, whose command keeps the lock', SETTINGS, async () => {
+  const directory = newDirectory();
+  const { child, pid, ended } = await holder(directory, 'left behind');
+  process.kill(pid, 'SIGSTOP');
+  child.kill('SIGKILL');
+  await ended;
+  assert.match(sablock('locks', directory).stdout, /^left behind +exclusive +\d+ +0 +\d{4}-\S+ +no$/m);
+  const [lock] = JSON.parse(sablock('locks', directory, '--json').stdout);
+  assert.deepEqual([lock.name, lock.pid, lock.alive], ['left behind', child.pid, false]);
+  process.kill(pid, 'SIGKILL');
+  // Whoever comes next is told, and what it leaves is clean.
+  let status = 1;
+  while (status !== 0)
+    ({ status } = sablock('run', 'left behind', '--directory', directory, '--if-available', ...js('')));
+  assert.equal(sablock('locks', directory).stdout, '');
+});
+
+test('jq reads what locks prints', withTool('jq'), async () => {
+  const directory = newDirectory();
+  const holders = [await holder(directory, 'one "two"\n'), await holder(directory, 'more')];
+  const [cli, path] = [quote([process.execPath, CLI]), quote([directory])];
+  const command = `${cli} locks ${path} --json | jq -r '.[] | select(.name | startswith("one")) | "\\(.pid) \\(.name)"'`;
+  const { stdout } = spawnSync('sh', ['-c', command], { encoding: 'utf8' });
+  assert.equal(stdout, `${holders[0].child.pid} one "two"\n\n`);
+  for (const { child, ended } of holders) {
+    child.stdin.end();
+    await ended;
+  }
+});
+
+const COUNTS = `
+  let count = 0;
+  process.on('SIGINT', () => {
+    console.log('signal ' + ++count);
+    // A second one would come soon.
+    setTimeout(() => process.exit(5), 300);
+  });
+  console.log('ready ' + process.pid);
+  setInterval(() => {}, 1000);
+`;
+const HANGS = "console.log('ready ' + process.pid); setInterval(() => {}, 1000)";
+
+test('in a terminal Ctrl-C arrives at the command of run once, which goes on with it', withTool('script'), async () => {
+  const run = [process.execPath, CLI, 'run', 'a b', '--directory', newDirectory(), '--'];
+  const counted = await inTerminal([...run, ...js(COUNTS)]);
+  assert.deepEqual(counted.text.match(/signal \d/g), ['signal 1']);
+  assert.equal(counted.code, 5);
+  assert.equal((await inTerminal([...run, ...js(HANGS)])).code, 130);
+  assert.equal((await inTerminal([...run, ...js(HANGS)], 'SIGTERM')).code, 143);
+});
+
+test(
+  'in a terminal Ctrl-C arrives at the program of doctor once, and ends what does not listen',
+  withTool('script'),
+  async () => {
+    const doctor = [process.execPath, CLI, 'doctor', '-e'];
+    const counted = await inTerminal([...doctor, COUNTS]);
+    assert.deepEqual(counted.text.match(/signal \d/g), ['signal 1']);
+    assert.equal(counted.code, 5);
+    assert.equal((await inTerminal([...doctor, HANGS])).code, 130);
+    assert.equal((await inTerminal([...doctor, HANGS], 'SIGTERM')).code, 143);
+  },
+);
+
+const BECOMES = { ...SETTINGS, ...(process.execve === undefined && { skip: 'no execve in this Node.js' }) };
+
+test('doctor becomes the program, where Node.js can', BECOMES, () => {
+  const { pid, stdout } = spawnSync(process.execPath, [CLI, 'doctor', '-p', 'process.pid'], { encoding: 'utf8' });
+  assert.equal(Number(stdout), pid);
 });
 
 test('--help and --version are its own', SETTINGS, () => {

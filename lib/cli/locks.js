@@ -1,11 +1,14 @@
 // `sablock locks`: who holds the locks of the machine.
 
+const path = require('node:path');
 const { LockManager } = require('../../index.js');
+const { binding } = require('../engine/thread.js');
+const { readRecords } = require('./record.js');
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: those are what a terminal would obey.
 const CONTROL = /[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]/g;
 const toEscape = (character) => `\\u{${character.codePointAt(0).toString(16)}}`;
-const HEAD = ['NAME', 'MODE', 'PID', 'THREAD', 'SINCE'];
+const HEAD = ['NAME', 'MODE', 'PID', 'THREAD', 'SINCE', 'ALIVE'];
 
 /** Columns as wide as they need to be. */
 function table(rows) {
@@ -14,31 +17,47 @@ function table(rows) {
   return rows.map((row) => `${line(row).trimEnd()}\n`).join('');
 }
 
+/** Those who hold, and those who have ended while they held, whose lock a command of theirs may keep. */
+async function list(given) {
+  const askedAt = Date.now();
+  const { held } = await new LockManager({ scope: 'machine', directory: given }).query();
+  const toRow = ({ name, mode, pid, threadId, since }, alive) => ({
+    name,
+    mode,
+    pid,
+    threadId,
+    since: new Date(since).toISOString(),
+    alive,
+  });
+  const rows = held.map((holder) => toRow({ ...holder, since: Date.now() - holder.heldMs }, true));
+  const living = new Set(held.map(({ name }) => name));
+  const { path: directory } = binding.openDirectory(given && path.resolve(given));
+  for (const { isHeld, sinceMs, ...record } of readRecords(directory)) {
+    // Whoever held it before the question, and still does, was among the answers if it lives.
+    if (!isHeld || living.has(record.name) || sinceMs >= askedAt) continue;
+    rows.push(toRow({ ...record, mode: 'exclusive', since: sinceMs }, false));
+  }
+  return rows;
+}
+
 module.exports = async (args, fail) => {
   const unknown = args.find((arg) => arg.startsWith('-') && arg !== '--json');
   const directories = args.filter((arg) => !arg.startsWith('-'));
   if (unknown !== undefined) return fail(`locks does not know ${unknown}.`);
   if (directories.length > 1) return fail('locks takes one directory.');
   try {
-    const { held } = await new LockManager({ scope: 'machine', directory: directories[0] }).query();
-    const now = Date.now();
-    const all = held.map(({ name, mode, pid, threadId, heldMs }) => ({
-      name,
-      mode,
-      pid,
-      threadId,
-      since: new Date(now - heldMs).toISOString(),
-    }));
+    const all = await list(directories[0]);
     if (args.includes('--json')) {
       process.stdout.write(`${JSON.stringify(all)}\n`);
       return;
     }
-    const rows = all.map(({ name, mode, pid, threadId, since }) => [
+    const rows = all.map(({ name, mode, pid, threadId, since, alive }) => [
       name.replace(CONTROL, toEscape),
       mode,
       String(pid),
       String(threadId),
       since,
+      alive ? 'yes' : 'no',
     ]);
     process.stdout.write(all.length === 0 ? '' : table([HEAD, ...rows]));
   } catch (error) {
