@@ -22,6 +22,14 @@ fn permits(count: u32) -> Request {
 }
 
 impl World {
+    /// One whose permits an agent has taken.
+    fn exhausted() -> (Self, Arc<Agent>) {
+        let world = Self::new(false);
+        let holder = world.agent(0);
+        assert_eq!(world.acquire(&holder, 2, Limit::Once), GRANTED);
+        (world, holder)
+    }
+
     fn acquire(&self, agent: &Arc<Agent>, count: u32, limit: Limit) -> Outcome {
         self.engine.wait(agent, &SEMAPHORE, self.place(), permits(count), limit, &mut || true).unwrap()
     }
@@ -216,9 +224,7 @@ fn what_was_kept_for_a_loop_goes_back_when_its_last_wait_is_aborted_or_it_ends()
 
 #[test]
 fn a_release_looks_at_the_queue_unless_all_who_are_first_in_line_were_told() {
-    let world = World::new(false);
-    let holder = world.agent(0);
-    assert_eq!(world.acquire(&holder, 2, Limit::Once), GRANTED);
+    let (world, holder) = World::exhausted();
     let mut waits = world.event_loop();
     let token = pend(&mut waits, &world, &SEMAPHORE, permits(1));
     assert_eq!(world.value(), WAITING | 2);
@@ -233,15 +239,13 @@ fn a_release_looks_at_the_queue_unless_all_who_are_first_in_line_were_told() {
 
 #[test]
 fn batches_of_permits_let_in_blocked_threads_and_loops() {
-    let world = &World::new(false);
-    let holder = world.agent(0);
-    assert_eq!(world.acquire(&holder, 2, Limit::Once), GRANTED);
+    let (world, holder) = &World::exhausted();
     let mut waits = world.event_loop();
     thread::scope(|scope| {
         scope.spawn(|| assert_eq!(world.acquire(&world.agent(1), 1, Limit::after(PROMPT)), GRANTED));
         world.until_waiting(&SEMAPHORE, 1);
         let token = pend(&mut waits, world, &SEMAPHORE, permits(1));
-        world.release_permits(&holder, 2);
+        world.release_permits(holder, 2);
         world.until_granted(&mut waits, token);
     });
     assert_eq!(world.value(), 2);
@@ -249,9 +253,7 @@ fn batches_of_permits_let_in_blocked_threads_and_loops() {
 
 #[test]
 fn one_place_is_fair_for_all_who_wait_or_for_none() {
-    let world = World::new(false);
-    let holder = world.agent(0);
-    assert_eq!(world.acquire(&holder, 2, Limit::Once), GRANTED);
+    let (world, holder) = World::exhausted();
     let mut waits = world.event_loop();
     let token = pending(waits.wait(&SEMAPHORE, world.place(), permits(1), Limit::Endless).unwrap());
     let fair = |limit| world.engine.wait(&holder, &FAIR_SEMAPHORE, world.place(), permits(1), limit, &mut || true);

@@ -27,6 +27,14 @@ fn permits(count: u32) -> Request {
 }
 
 impl World {
+    /// One whose permits an agent has taken.
+    fn exhausted() -> (Self, Arc<Agent>) {
+        let world = Self::new(false);
+        let holder = world.agent(0);
+        assert_eq!(world.acquire(&holder, 2, Limit::Once), GRANTED);
+        (world, holder)
+    }
+
     fn acquire(&self, agent: &Arc<Agent>, count: u32, limit: Limit) -> Outcome {
         self.engine.wait(agent, &FAIR_SEMAPHORE, self.place(), permits(count), limit, &mut || true).unwrap()
     }
@@ -77,16 +85,14 @@ fn a_large_request_at_the_head_is_never_overtaken_by_small_ones() {
 
 #[test]
 fn permits_go_in_batches_to_threads_and_loops_in_the_order_of_the_queue() {
-    let world = &World::new(false);
-    let holder = world.agent(0);
-    assert_eq!(world.acquire(&holder, 2, Limit::Once), GRANTED);
+    let (world, holder) = &World::exhausted();
     let mut waits = world.event_loop();
     let first = pend(&mut waits, world, &FAIR_SEMAPHORE, permits(1));
     thread::scope(|scope| {
         scope.spawn(|| assert_eq!(world.acquire(&world.agent(1), 1, Limit::after(PROMPT)), GRANTED));
         world.until_waiting(&FAIR_SEMAPHORE, 2);
         let third = pend(&mut waits, world, &FAIR_SEMAPHORE, permits(1));
-        world.release(&holder, 2);
+        world.release(holder, 2);
         world.until_waiting(&FAIR_SEMAPHORE, 1);
         assert_eq!(waits.next_settled(), settled(world, first));
         assert_eq!(waits.next_settled(), None, "{third} waits on");
@@ -95,9 +101,7 @@ fn permits_go_in_batches_to_threads_and_loops_in_the_order_of_the_queue() {
 
 #[test]
 fn a_grant_to_a_loop_is_final() {
-    let world = World::new(false);
-    let holder = world.agent(0);
-    assert_eq!(world.acquire(&holder, 2, Limit::Once), GRANTED);
+    let (world, holder) = World::exhausted();
     let mut waits = world.event_loop();
     let limit = Limit::after(PROMPT);
     let token = pending(waits.wait(&FAIR_SEMAPHORE, world.place(), permits(2), limit).unwrap());
@@ -113,9 +117,7 @@ fn a_grant_to_a_loop_is_final() {
 
 #[test]
 fn a_grant_to_a_loop_that_ends_before_it_knows_passes_on() {
-    let world = World::new(false);
-    let holder = world.agent(0);
-    assert_eq!(world.acquire(&holder, 2, Limit::Once), GRANTED);
+    let (world, holder) = World::exhausted();
     let mut ending = world.event_loop();
     let mut next = world.event_loop();
     pend(&mut ending, &world, &FAIR_SEMAPHORE, permits(2));
@@ -350,9 +352,7 @@ fn an_entry_of_a_latch_waits_for_nobody() {
 
 #[test]
 fn permits_that_a_loop_was_granted_and_never_knew_of_go_back_once() {
-    let world = World::new(false);
-    let holder = world.agent(0);
-    assert_eq!(world.acquire(&holder, 2, Limit::Once), GRANTED);
+    let (world, holder) = World::exhausted();
     let mut ending = world.event_loop();
     let (slot, counts) = slot(ending.agent());
     world.engine.add_slot(&FAIR_SEMAPHORE, world.place(), slot);
@@ -430,9 +430,7 @@ fn what_was_another_primitive_before_goes_back_as_what_it_is() {
 
 #[test]
 fn a_place_with_waiters_is_no_other_primitive() {
-    let world = World::new(false);
-    let me = world.agent(0);
-    assert_eq!(world.acquire(&me, 2, Limit::Once), GRANTED);
+    let (world, me) = World::exhausted();
     let mut waits = world.event_loop();
     pend(&mut waits, &world, &FAIR_SEMAPHORE, permits(1));
     assert!(world.engine.lock(&me, world.place(), HoldOwner::Thread, Limit::Once, &mut || true).is_err());

@@ -77,11 +77,7 @@ fn readers_do_not_pass_a_writer_of_a_loop_that_came_in_vain() {
     let mut waits = world.event_loop();
     let token = pend(&mut waits, world, WRITE);
     thread::scope(|scope| {
-        let behind = scope.spawn(|| {
-            let agent = world.agent(0);
-            assert_eq!(world.enter(&agent, READ, Limit::after(PROMPT)), GRANTED);
-            world.exit(&agent, READ);
-        });
+        let behind = scope.spawn(|| world.enter_once(READ));
         world.until_waiting(&RWLOCK, 2);
         // It comes, finds a reader in, and is remembered.
         waits.agent().notify(Notice::Offer(world.place().address()));
@@ -106,11 +102,7 @@ fn readers_do_not_pass_a_writer_that_came_in_vain_while_others_are_in() {
     let mut waits = world.event_loop();
     let token = pend(&mut waits, world, WRITE);
     thread::scope(|scope| {
-        let behind = scope.spawn(|| {
-            let agent = world.agent(0);
-            assert_eq!(world.enter(&agent, READ, Limit::after(PROMPT)), GRANTED);
-            world.exit(&agent, READ);
-        });
+        let behind = scope.spawn(|| world.enter_once(READ));
         world.until_waiting(&RWLOCK, 2);
         waits.agent().notify(Notice::Offer(world.place().address()));
         assert_eq!(waits.next_settled(), None);

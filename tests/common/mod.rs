@@ -15,18 +15,8 @@ use sablock::sync::Mutex;
 
 /// Blocks a thread until it has the mutex, and unlocks it.
 pub trait Locks {
-    fn lock(
-        &self,
-        agent: &Arc<Agent>,
-        place: Place,
-        owner: HoldOwner,
-        limit: Limit,
-        caller: &mut dyn Caller,
-    ) -> Result<Outcome, Failure>;
-    fn unlock(&self, agent: &Arc<Agent>, place: Place, owner: HoldOwner) -> Result<bool, Corrupt>;
-}
+    fn engine(&self) -> &Engine;
 
-impl Locks for Engine {
     fn lock(
         &self,
         agent: &Arc<Agent>,
@@ -35,11 +25,17 @@ impl Locks for Engine {
         limit: Limit,
         caller: &mut dyn Caller,
     ) -> Result<Outcome, Failure> {
-        self.wait(agent, &MUTEX, place, Request::Hold(Hold::exclusive(owner)), limit, caller)
+        self.engine().wait(agent, &MUTEX, place, Request::Hold(Hold::exclusive(owner)), limit, caller)
     }
 
     fn unlock(&self, agent: &Arc<Agent>, place: Place, owner: HoldOwner) -> Result<bool, Corrupt> {
-        self.release(agent, &MUTEX, place, Hold::exclusive(owner))
+        self.engine().release(agent, &MUTEX, place, Hold::exclusive(owner))
+    }
+}
+
+impl Locks for Engine {
+    fn engine(&self) -> &Engine {
+        self
     }
 }
 
@@ -278,6 +274,13 @@ mod world {
         /// Reads or writes under the readers-writer lock.
         pub fn enter(&self, agent: &Arc<Agent>, request: Request, limit: Limit) -> Outcome {
             self.engine.wait(agent, &RWLOCK, self.place(), request, limit, &mut || true).unwrap()
+        }
+
+        /// A thread blocks until it is in, and goes out.
+        pub fn enter_once(&self, request: Request) {
+            let agent = self.agent(0);
+            assert_eq!(self.enter(&agent, request, Limit::after(PROMPT)), ACQUIRED);
+            self.exit(&agent, request);
         }
 
         pub fn exit(&self, agent: &Arc<Agent>, request: Request) {
