@@ -48,8 +48,8 @@ export interface DiagnosticsMessages {
   /**
    * A wait for a lock, for permits or for the turn of a {@link Once} is over, unless by an error. Published to who was subscribed
    * when it began. Waits for latches, events, barriers and conditions are not: they wait for something to happen, not for
-   * others. Of several names, each that had to be waited for is published; of a name of a store, only a wait that began
-   * within the process.
+   * others. A request for several names publishes a message for each name that it had to wait for. For a name in a store,
+   * only a wait behind this process's own requests is published.
    */
   'sablock:contended': DiagnosticsSubject & {
     /** `'blocking'`: this thread has slept. `'async'`: a promise was pending. */
@@ -67,9 +67,9 @@ export interface DiagnosticsMessages {
     outcome: 'acquired' | 'timed-out' | 'aborted';
   };
   /**
-   * One and the same hold that shuts all others out was seen to last for 100 ms by a thread that waits for the lock (or in a
-   * `Condition.wait` with it, while others wait for it); published again each time that this has doubled, for as long as the
-   * thread waits. Each waiting thread that has subscribers publishes its own. Read holds and permits have none.
+   * A thread that waits for the lock (or in a `Condition.wait` with it, while others wait for it) has seen one exclusive hold
+   * last for 100 ms. Published again each time that this has doubled, for as long as the thread waits.
+   * Each waiting thread that has subscribers publishes its own. Read holds and permits are not published.
    */
   'sablock:long-hold': DiagnosticsSubject & {
     /** The `threadId` of the holder's thread: perhaps this one's, if another of its tasks holds the lock. */
@@ -86,8 +86,8 @@ export interface DiagnosticsMessages {
    * A thread has ended with a hold. Of a hold that shut others out, it is published in the thread that gets it next, as the
    * warning `SABLOCK_ABANDONED`. Read holds, permits, entries and memberships have gone back, and nothing is in doubt: published in
    * the thread of the next waiter that gets in, or, if nobody waits, by the next call on that primitive that cannot be served
-   * by its word alone. Each is published once (if a thousand such threads end and nobody comes, only for some; if the memory
-   * is freed meanwhile, perhaps for what comes to its place).
+   * by its word alone. Each is published once. If a thousand such threads end before anybody comes, only some are. If the
+   * memory is freed meanwhile, the message may be published for whatever uses that memory next.
    */
   'sablock:abandoned': DiagnosticsSubject & {
     /** The `threadId` of the thread that ended. */
@@ -120,7 +120,7 @@ export interface DiagnosticsMessages {
     namespace: string;
     /**
      * `'unreachable'`: a connection has failed or ended, once until there is one again, which is `'reconnected'` after the first.
-     * `'pooler'`: between this process and PostgreSQL a pooler stands, in session mode.
+     * `'pooler'`: a pooler in session mode stands between this process and PostgreSQL.
      */
     event: 'connected' | 'unreachable' | 'reconnected' | 'pooler';
     /** Of `'unreachable'`: why. */

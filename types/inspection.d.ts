@@ -84,7 +84,7 @@ export interface PrimitiveInspection {
 
 /** What {@link stats} returns: plain numbers, of all threads of the process. All but the last two only grow. */
 export interface Stats {
-  /** Acquisitions that had to wait in the queue, of threads that ended at that moment too. */
+  /** Acquisitions that had to wait in the queue, including those of threads that ended at that moment. */
   contended: number;
   /** Those of them that were handed straight to a blocked thread, asleep or about to be, instead of waking one to try. */
   handovers: number;
@@ -116,8 +116,8 @@ export interface Stats {
 
 /**
  * Counts of all waits for mutexes in the process, since it began: subtract an earlier result to get those of a time between.
- * In any thread; never blocks. Takes some ten microseconds. What is counted is what waits: locking what is free, by a few
- * microseconds of spinning too, costs nothing and counts nothing, and neither do waits for notifications.
+ * In any thread; never blocks. Takes some ten microseconds. Only waits are counted: to lock what is free, even after a few
+ * microseconds of spinning, costs nothing and is not counted. Waits for notifications are not counted either.
  *
  * @example
  * ```js

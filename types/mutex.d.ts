@@ -90,8 +90,8 @@ export interface MutexInspection {
  * **Not re-entrant.** The holder is a thread. A second `lock` of a thread that holds the mutex, by itself or by one of its
  * asynchronous tasks, throws a {@link DeadlockError}; a second `lockAsync` waits for the first to be unlocked.
  *
- * **Threads may end anywhere.** If a thread ends while it holds the mutex, however it ends, the next to lock it gets it,
- * is told by a process warning with the code `SABLOCK_ABANDONED`, and sees {@link Mutex.abandoned}. A thread emits at most
+ * **Threads may end anywhere.** If a thread ends while it holds the mutex, however it ends, the next thread to lock it gets
+ * it, sees {@link Mutex.abandoned}, and emits a process warning with the code `SABLOCK_ABANDONED`. A thread emits at most
  * five of these warnings in a second, then one line for the rest. {@link MutexOptions.onAbandoned} takes their place.
  *
  * @example

@@ -64,8 +64,8 @@ export interface LockManagerOptions {
    * Repairs what a holder that ended inside has left. Called with the lock, which is held and {@link HeldLock.abandoned}, by every
    * verb of this manager that gets it so in the mode `'exclusive'`: before the callback, or before the verb returns. It takes the
    * place of the warning `SABLOCK_ABANDONED`. When it returns, or the promise that it returns is fulfilled, the lock is consistent,
-   * as after {@link HeldLock.markConsistent}. If it fails, the lock is released, the mark stays for the next, and so does the
-   * verb fail.
+   * as after {@link HeldLock.markConsistent}. If it fails, the lock is released, the mark stays for the next, and the verb
+   * fails in the same way.
    *
    * For `requestSync` and `acquire` it must not return a promise: that is `ERR_INVALID_ARG_TYPE`.
    */
@@ -112,15 +112,15 @@ export interface LockManagerSnapshot {
  *
  * **Several names** at once: an array of names in the place of a name. The request gets all of them or none. They are locked
  * one after the other, in an order that is the same for everybody, so that two such requests never wait for each other; those
- * that it has meanwhile are kept from others, and {@link LockManager.query} shows it as waiting for them. There is one
- * timeout for all, and each name is locked once, though it be given twice. (In a browser an array is one name.)
+ * that it has already got are kept from others, though {@link LockManager.query} still shows it as waiting for them. There is one
+ * timeout for all, and a name that is given twice is locked once. (In a browser an array is one name.)
  *
  * **Order.** First come, first served, for each name, event loops included: nobody is overtaken, and a thread whose event loop is
  * busy delays those behind it. Shared requests next to each other go in together.
  *
- * **Threads may end anywhere.** What a thread held goes to the next, what it asked for is withdrawn. If it held the lock in
- * the mode `'exclusive'`, the next sees {@link HeldLock.abandoned}, and is told by {@link LockManagerOptions.onAbandoned}, or
- * else by a process warning with the code `SABLOCK_ABANDONED`; a callback that calls {@link HeldLock.markConsistent} in its
+ * **Threads may end anywhere.** What a thread held goes to the next; what it asked for is withdrawn. If it held the lock in
+ * the mode `'exclusive'`, the next sees {@link HeldLock.abandoned}. {@link LockManagerOptions.onAbandoned} is called, or else
+ * a process warning with the code `SABLOCK_ABANDONED` is emitted; a callback that calls {@link HeldLock.markConsistent} in its
  * first turn of the event loop is not warned.
  *
  * **Among processes.** `new LockManager({ scope: 'machine' })` has the locks of all processes of this user on this machine,
@@ -131,7 +131,7 @@ export interface LockManagerSnapshot {
  * calls `markConsistent()`. If it is not sure how a holder has ended, the lock is marked. `steal` is refused, since nothing
  * can stop a holder elsewhere. Order is strict in each process; between processes one is next, the others take turns.
  * Deadlocks are found within a process only. The files stay; do not remove them while processes use them: a holder whose file
- * was removed is told by a warning when it unlocks (`SABLOCK_LOCK_FILE_REMOVED`).
+ * was removed gets a warning when it unlocks (`SABLOCK_LOCK_FILE_REMOVED`).
  *
  * **Not re-entrant.** A request inside the callback of one for the same name waits for that for ever; a blocking one without
  * a timeout throws a {@link DeadlockError}.
@@ -214,8 +214,8 @@ export class LockManager {
   /**
    * As {@link LockManager.request}, without a callback: for `using`. Never blocks, never throws.
    *
-   * @returns A promise of the lock, which is held until its `unlock`; of `null` if it was to be available and is not. Rejected as
-   *   that of `request`, but for what is about the callback.
+   * @returns A promise of the lock, which is held until its `unlock`; of `null` if it was to be available and is not. Rejected
+   *   as that of `request`, except for what concerns the callback.
    *
    * @example
    * ```js
@@ -294,7 +294,7 @@ export class LockManager {
    * A promise of who holds which name and who waits, in all threads, at the moment of the call. Who holds in other processes
    * is read on a thread in the background, soon after; such a holder is shown unless its process has surely ended, and those
    * who share are not shown. Never blocks: a list of thousands is made in several turns of the event loop, and keeps it alive
-   * meanwhile. With a store, those elsewhere are shown who hold, in either mode, the names that this process asks for.
+   * meanwhile. With a store, holders elsewhere are shown, in either mode, but only of names that this process holds or asks for.
    */
   query(): Promise<LockManagerSnapshot>;
   /**
@@ -368,7 +368,7 @@ export class HeldLock {
   readonly signal: AbortSignal;
 
   /**
-   * Takes the mark of abandonment off: all is well.
+   * Removes the mark of abandonment: what the lock guards is sound again.
    *
    * @throws `ERR_LOCK_NOT_OWNER` if this does not hold it any more, or in the mode `'shared'`.
    */

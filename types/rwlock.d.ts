@@ -53,14 +53,14 @@ export interface RwLockInspection {
 /**
  * Many readers or one writer: a lock on eight bytes of shared memory, for data that is read often and written seldom.
  *
- * Zeroed memory is an unlocked lock. What is said of {@link Mutex} of objects, memory and processes holds here too. Readers
+ * Zeroed memory is an unlocked lock. What {@link Mutex} says about objects, memory and processes holds here too. Readers
  * and writer use one set of verbs, that of {@link RwLock.read} and of {@link RwLock.write}.
  *
  * **Fairness.** Readers and writers wait in one queue. A reader that comes while somebody waits queues behind; readers that wait
- * side by side go in together. Who comes may pass by those who wait within the same bound as for a mutex. Neither side starves,
- * however long holds are: a writer that waits gets in after the readers that are inside, and a reader after at most two turns of
- * writers that came later. An event loop that is busy when the lock is offered to it is passed by, also by the readers that wait
- * behind its write.
+ * side by side go in together. A newcomer may overtake those who wait within the same bound as for a mutex. Neither side
+ * starves, however long holds are: a writer that waits gets in after the readers that are inside, and a reader after at most two turns of
+ * writers that came later. An event loop that is busy when the lock is offered to it is passed by, even by the readers that
+ * wait behind its write.
  *
  * **Not re-entrant.** A blocking wait without a timeout that could never end throws a {@link DeadlockError}: write inside read
  * or write, read inside write, read inside read while a writer without a timeout waits in between (with nobody waiting, read

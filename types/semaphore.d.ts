@@ -181,8 +181,8 @@ export class Semaphore extends Primitive {
    */
   executeSync<T>(fn: () => T, options?: PermitsOptions): T;
 
-  /** How many permits are left, 0 or more: a snapshot, out of date when you read it. They may be gathered for one that waits;
-   * those that are kept for an event loop until it comes count as taken. */
+  /** How many permits are left, 0 or more: a snapshot, out of date when you read it. Permits that are being gathered for a
+   * waiter count; those that are kept for an event loop until it comes do not. */
   readonly available: number;
 
   /** Who holds permits and who waits: a snapshot for diagnosis, which disturbs no thread. In any thread; never blocks. */

@@ -167,10 +167,21 @@ const checkMembers = () => {
   const nameOf = (key) => symbols.get(key) ?? key;
   const keysOf = (object, implied) =>
     Reflect.ownKeys(object)
-      .filter((key) => !implied.includes(key))
+      // Symbols that it does not declare the package keeps to itself.
+      .filter((key) => !implied.includes(key) && (typeof key === 'string' || symbols.has(key)))
       .map(nameOf);
 
-  const declared = new Map(REFERENCE.flatMap((file) => [...exportsOf(file)]));
+  // Abstract: what others have in common, which the package does not export.
+  const classes = new Map(REFERENCE.flatMap((file) => [...exportsOf(file)]));
+  const withBase = (members) => {
+    const base = classes.get(members?.base);
+    if (!base?.isAbstract) return members;
+    const both = (kind) => [...new Set([...base[kind], ...members[kind]])];
+    return { ofClass: both('ofClass'), ofInstances: both('ofInstances') };
+  };
+  const declared = new Map(
+    [...classes].filter(([, members]) => !members?.isAbstract).map(([name, members]) => [name, withBase(members)]),
+  );
   compare('the package', [...declared.keys()], Object.keys(sablock));
   const exported = new Map(Object.entries(sablock).map(([name, value]) => [value.prototype, name]));
   for (const [name, members] of declared) {

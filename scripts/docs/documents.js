@@ -76,10 +76,12 @@ const exportsOf = (file) => {
 };
 
 /** Their names as in the source, which for symbols is an expression in brackets. */
-const membersOf = ({ members }) => {
+const membersOf = ({ members, modifiers, heritageClauses }) => {
   const isStatic = (member) => member.modifiers?.some(({ kind }) => kind === ts.SyntaxKind.StaticKeyword) ?? false;
   const names = (some) => some.filter(({ name }) => name !== undefined).map(({ name }) => name.getText());
   return {
+    isAbstract: modifiers?.some(({ kind }) => kind === ts.SyntaxKind.AbstractKeyword) ?? false,
+    base: heritageClauses?.[0].types[0].expression.getText(),
     ofClass: names(members.filter(isStatic)),
     ofInstances: names(members.filter((member) => !isStatic(member))),
   };
