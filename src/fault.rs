@@ -318,6 +318,8 @@ faults! {
     TimedWaitCountsAsEndless: units "doctor::deadlock::tests::a_wait_that_ends_by_itself_is_in_no_deadlock",
     /// A reader that holds is in the way of another reader.
     SharedHoldIsInTheWay: units "doctor::deadlock::tests::a_reader_does_not_wait_for_a_reader",
+    /// A reader never waits for the readers before a writer that came first: readers that nest are in no deadlock.
+    NoReaderIsBehindAWriter: units "doctor::deadlock::tests::a_reader_waits_for_the_readers_before_a_writer_that_came_first",
     /// A permit is never given back if one of several holders is stuck.
     OnePermitInTheWayIsEnough: units "doctor::deadlock::tests::a_wait_for_a_permit_ends_while_one_of_the_holders_goes_on",
 }

@@ -123,6 +123,7 @@ impl<'a> Scene<'a> {
     fn is_behind_writer(&self, wait: &TrackedWait) -> bool {
         let mut others = self.state.waits.values().filter(|other| other.address == wait.address);
         others.any(|other| other.is_exclusive && other.is_endless && other.since <= wait.since)
+            && !fault!(NoReaderIsBehindAWriter)
     }
 
     /// The waits before whose end a hold cannot end: its thread is blocked, or its function awaits them.
