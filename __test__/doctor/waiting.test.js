@@ -8,7 +8,7 @@ const { DOCTOR, about, namedMutexes, sleep, withDoctor } = require('../helpers/d
 const { limit } = require('../helpers/limits.js');
 const { needs } = require('../helpers/runtime.js');
 const { watched } = require('../helpers/threads.js');
-const { Condition, Exchanger, Latch, Mutex, Semaphore } = require('../../index.js');
+const { Condition, Exchanger, Latch, LockTable, Mutex, Semaphore } = require('../../index.js');
 
 /** Long enough that a thread on a slow machine can say where it holds. */
 const STUCK_MS = limit(60);
@@ -144,6 +144,13 @@ test(
       mutex.unlock();
       await assert.rejects(mutex.lockAsync({ timeout: 'soon' }));
       await assert.rejects(mutex.executeLocked(1));
+      const table = new LockTable(memory(16), 0, 4, { allowMainThread: true });
+      let indices = 0;
+      const index = { valueOf: () => indices++ };
+      for (const lock of ['lock', 'tryLock', 'lockAsync']) {
+        await assert.rejects(async () => table[lock](index), { code: 'ERR_INVALID_ARG_TYPE' });
+      }
+      assert.equal(indices, 0);
       const results = [];
       class Sub extends Promise {
         // biome-ignore lint/suspicious/noThenProperty: that it is read is the subject.

@@ -89,6 +89,8 @@ const KINDS = {
         const options = new Options();
         if (args.length > at) args[at] = options.of(args[at]);
         const seen = doctor.quietly(() => {
+          // What is no index is the original's affair, to read and to refuse.
+          if (isRow && typeof args[0] !== 'number') return null;
           const word = wordOf(this);
           const row = isRow ? new Int32Array(word.buffer, word.byteOffset + 4 * args[0], 1) : word;
           return { word: row, info: doctor.locks.ofWord(word), before: how.count(row) };
