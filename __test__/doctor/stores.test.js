@@ -45,3 +45,40 @@ test('a request that waits at a store is no long hold; what it holds then for lo
     assert.equal(long().length, 1);
   });
 });
+
+test(
+  'requests for a name that another machine holds wait, each with its place, and hold nothing',
+  options,
+  async (t) => {
+    const server = await startRedis();
+    t.after(() => server.stop());
+    const there = await startMachine(t);
+    await there.do(async (mine, url) => {
+      const { LockManager } = mine.sablock;
+      mine.manager = new LockManager({ store: mine.open('redis', url, {}) });
+      mine.held.set('a', await mine.manager.acquireAsync('weekly'));
+    }, server.url);
+    await withDoctor({ longHoldMs: Infinity, stuckMs: LONG_MS, likelyMs: LONG_MS }, async (doctor) => {
+      const manager = new LockManager({ store: redis(server.url) });
+      t.after(() => manager.close());
+      const writeReport = () => manager.request('weekly', () => {});
+      const mailReport = () => manager.request('weekly', () => {});
+      const requests = [writeReport(), mailReport()];
+      const seen = () => about(doctor.report().waiting, { name: 'weekly' });
+      const isOld = ({ waitedMs }) => waitedMs >= 4 * LONG_MS;
+      while (seen().length < 2 || !seen().every(isOld)) await sleep(5);
+      const callers = seen().map(({ waiter }) => waiter.stack[0].split(' ')[0]);
+      assert.deepEqual(callers.sort(), ['mailReport', 'writeReport']);
+      // Neither has it, so nobody here is said to hold it.
+      assert.deepEqual(
+        seen().flatMap(({ holders }) => holders),
+        [],
+      );
+      assert.deepEqual(about(doctor.report().stuck, { name: 'weekly' }), []);
+      await there.do((mine) => mine.held.get('a').unlock());
+      await Promise.all(requests);
+      assert.deepEqual(seen(), []);
+      assert.deepEqual(about(doctor.report().contention, { name: 'weekly' }).length, 1);
+    });
+  },
+);

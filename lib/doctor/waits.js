@@ -20,6 +20,7 @@ const MOST_ASKED = 8;
 const ASKED_EVERY = 1;
 /** Requests of readers. */
 const SHARED = new Set([Ask.Read, Ask.ReadGuarded]);
+const SHARED_NAME = binding.NameMode.Shared;
 
 const isGranted = (status) => status === GRANTED || status === GRANTED_ABANDONED;
 
@@ -55,7 +56,7 @@ class Waits {
   /** By token, and files by number. */
   #pending = new Map();
   #files = new Map();
-  /** The process's holds of names that are asked for at a store, by number. */
+  /** The process's holds of names that are asked for at a store, and the waits for its answers, by number. */
   #atStores = new Map();
   /** The wait that began last, for the verb that runs. */
   last = null;
@@ -89,17 +90,17 @@ class Waits {
     this.#atStores.clear();
   }
 
-  #toWait({ id: lock, address, isLock }, site, isBlocking, isEndless, isExclusive) {
-    const isCounted = isLock && (this.#options.contention || this.#options.trace);
+  #toWait({ id: lock, address, isLock }, site, isBlocking, isEndless, isExclusive, isDelay = isLock) {
+    const isCounted = isDelay && (this.#options.contention || this.#options.trace);
     return { threadId, lock, address, site, isEndless, isBlocking, isExclusive, isCounted };
   }
 
-  #begin(info, isBlocking, timeout, isExclusive) {
+  #begin(info, isBlocking, timeout, isExclusive, isDelay) {
     const since = performance.now();
     const site = this.#sites.here() || this.#siteBefore(info);
     if (isBlocking) this.#holds?.read();
     const isEndless = timeout === Infinity;
-    const number = binding.doctorWait(this.#toWait(info, site, isBlocking, isEndless, isExclusive));
+    const number = binding.doctorWait(this.#toWait(info, site, isBlocking, isEndless, isExclusive, isDelay));
     this.last = new SeenWait(info, number, site, since, isEndless);
     return this.last;
   }
@@ -126,16 +127,8 @@ class Waits {
       const at = Math.max(thread.record[StoppedAt], 0);
       return [this.#locks.ofWord(words[at]), timeout, !SHARED.has(asks[at])];
     },
-    acquireName: (space, name, mode, timeout) => [
-      this.#locks.ofName(space, name),
-      timeout,
-      mode !== binding.NameMode.Shared,
-    ],
-    lockFile: (directory, name, mode, timeout) => [
-      this.#locks.ofFile(directory, name),
-      timeout,
-      mode !== binding.NameMode.Shared,
-    ],
+    acquireName: (space, name, mode, timeout) => [this.#locks.ofName(space, name), timeout, mode !== SHARED_NAME],
+    lockFile: (directory, name, mode, timeout) => [this.#locks.ofFile(directory, name), timeout, mode !== SHARED_NAME],
   };
 
   isShared(ask) {
@@ -238,20 +231,27 @@ class Waits {
     if (holder != null) binding.doctorOutside(seen.number, holder.pid, holder.heldMs);
   }
 
-  /** A name is asked for at a store: the hold of it in this process is not one yet. */
+  /** A name is asked for at a store: the hold of it in this process is not one yet. That takes a moment also if nobody has it. */
   askedStore(number, name) {
     this.#quietly(() => {
       const hold = this.#holdOf(name);
       if (hold === undefined) return;
+      const { last } = this;
+      const seen = this.#begin(hold.info, false, 0, hold.isExclusive, false);
+      this.last = last;
       this.#holds.suspend(hold);
-      this.#atStores.set(number, hold);
+      this.#atStores.set(number, { hold, seen });
     });
   }
 
   /** The store has answered; or nobody waits for its answer any more, and the hold in this process comes to nothing. */
   storeOver(number, status) {
-    const hold = this.#atStores.get(number);
-    if (this.#atStores.delete(number) && isGranted(status)) this.#quietly(() => this.#holds.resume(hold));
+    const asked = this.#atStores.get(number);
+    if (!this.#atStores.delete(number)) return;
+    this.#quietly(() => {
+      this.#end(asked.seen, status, -1);
+      if (isGranted(status)) this.#holds.resume(asked.hold);
+    });
   }
 
   #holdOf(name) {
