@@ -258,8 +258,10 @@ function describeThings(faces) {
   return faces.flatMap((face, thing) => {
     const { holders, waiters } = face.inspect();
     if (holders.length + waiters.length === 0) return [];
+    const seen = `${THINGS[thing].name}: ${JSON.stringify({ holders, waiters })}`;
+    if (face.buffer === undefined) return [`  ${seen}`];
     const word = Atomics.load(new Int32Array(face.buffer, face.byteOffset, 1), 0) >>> 0;
-    return [`  ${THINGS[thing].name}: 0x${word.toString(16)} ${JSON.stringify({ holders, waiters })}`];
+    return [`  0x${word.toString(16)} in ${seen}`];
   });
 }
 

@@ -54,6 +54,8 @@ exports.SABOTAGES = {
   'lose-set': { rate: 0.2, found: ['missed', 'dropped'], args: ['--kind', 'manual'] },
   'lose-auto-set': { rate: 0.2, found: ['dropped'], args: ['--kind', 'auto'] },
   'run-again': { rate: 0.1, found: ['again', 'overlap', 'unmarked'], args: ['--kind', 'once'] },
+  'hold-a-name-beside': { rate: 0.05, found: ['overlap', 'unmarked'], args: ['--kind', 'name'] },
+  'unmark-a-name': { rate: 1, found: ['unmarked'], args: ['--kind', 'name', '--deaths', '3'] },
 };
 
 /** Returns `strikes(name)`: whether the fault of this run strikes now. */

@@ -67,6 +67,7 @@ const USED = {
   latch: 'an entry of a latch',
   barrier: 'a member of a barrier',
   once: 'running once',
+  name: 'holding a name',
 };
 
 /** Counts what a round has tried. */

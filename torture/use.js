@@ -40,9 +40,12 @@ const VERBS = [
   'event.waitAsync',
   'once.runSync',
   'once.run',
+  ...['shared', 'exclusive'].flatMap((mode) =>
+    ['acquire', 'requestSync', 'acquireAsync', 'request'].map((verb) => `name.${mode}.${verb}`),
+  ),
 ];
 
-const ASYNC = /(Async|\.executeLocked|\.execute|once\.run)$/;
+const ASYNC = /(Async|\.executeLocked|\.execute|once\.run|\.request)$/;
 const BLOCKING = /(\.lock|\.acquire|Sync|\.wait|\.exchange)$/;
 
 class Use {

@@ -15,8 +15,9 @@ const KINDS = {
   auto: require('./event.js'),
   manual: require('./event.js'),
   once: require('./once.js'),
+  name: require('./name.js'),
 };
-const WEIGHTS = { rwlock: 5, semaphore: 5, latch: 2, barrier: 2, exchanger: 2, auto: 2, manual: 1, once: 1 };
+const WEIGHTS = { rwlock: 5, semaphore: 5, latch: 2, barrier: 2, exchanger: 2, auto: 2, manual: 1, once: 1, name: 3 };
 
 exports.performUse = (actor) => {
   const { profile, random } = actor;

@@ -14,6 +14,7 @@ const CHECKS = {
   auto: require('./events.js').checkAuto,
   manual: require('./events.js').checkManual,
   once: require('./once.js').check,
+  name: require('./name.js').check,
 };
 
 /** A blocked thread whose time is over may be this late, in milliseconds. */
