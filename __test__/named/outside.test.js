@@ -1,6 +1,7 @@
 // The second step of a request, with a backend whose outer lock the test is.
 
 const assert = require('node:assert/strict');
+const { getEventListeners } = require('node:events');
 const { isMainThread } = require('node:worker_threads');
 const { test } = require('node:test');
 const { locks } = require('../..');
@@ -144,6 +145,20 @@ test('a signal cancels the wait for the outer lock, and rejects once nothing of 
   state.waits[0].resolve(null);
   await assert.rejects(request, reason);
   assert.deepEqual(state.rows(), []);
+});
+
+test('nobody listens to a signal once the wait for the outer lock is over, however it ended', async (t) => {
+  const state = createBackend(t, { isFree: false });
+  const { signal } = new AbortController();
+  const ends = [(wait) => wait.resolve(state.held()), (wait) => wait.resolve(null), (wait) => wait.reject(new Error())];
+  for (const [index, end] of ends.entries()) {
+    const request = state.request({ signal, timeout: 60_000 }, () => {}).catch(() => {});
+    await turns();
+    assert.equal(getEventListeners(signal, 'abort').length, 1);
+    end(state.waits[index]);
+    await request;
+    assert.equal(getEventListeners(signal, 'abort').length, 0);
+  }
 });
 
 test('a signal that aborts when the outer lock was granted, and the callback has not begun, unlocks and rejects', async (t) => {

@@ -184,17 +184,22 @@ test('acquire() and acquireAsync() of several names return HeldLocks, which unlo
   assert.throws(() => new HeldLocks(), TypeError);
 });
 
-test('a theft of one of them rejects the request; the others are released when the callback ends', async () => {
-  let release;
-  const several = locks.request(['s1', 's2'], () => new Promise((resolve) => (release = resolve)));
-  await turns();
-  await locks.request('s1', { steal: true }, (lock) => lock.markConsistent());
-  await assert.rejects(several, { name: 'AbortError' });
-  assert.deepEqual((await modesOf('s2')).held, ['exclusive']);
-  release();
-  await turns();
-  await allFree(['s1', 's2']);
-});
+for (const [stolen, other] of [
+  ['s1', 's2'],
+  ['s2', 's1'],
+]) {
+  test(`a theft of ${stolen} of ${stolen} and ${other} rejects the request; ${other} is released when the callback ends`, async () => {
+    let release;
+    const several = locks.request(['s1', 's2'], () => new Promise((resolve) => (release = resolve)));
+    await turns();
+    await locks.request(stolen, { steal: true }, (lock) => lock.markConsistent());
+    await assert.rejects(several, { name: 'AbortError' });
+    assert.deepEqual((await modesOf(other)).held, ['exclusive']);
+    release();
+    await turns();
+    await allFree(['s1', 's2']);
+  });
+}
 
 test(
   'a blocked thread gets all of them, in its turn, and a deadlock of such threads is not possible',
