@@ -51,7 +51,8 @@ const createBackend = (t, { isFree = true, blocked = null } = {}) => {
     query: () => [],
   };
   state.space = binding.nameSpace(`test ${t.name}`);
-  const backend = { scope: 'machine', space: state.space, canSteal: false, outer: state.outer };
+  state.closing = new AbortController();
+  const backend = { scope: 'machine', space: state.space, canSteal: false, outer: state.outer, closing: state.closing };
   state.request = (options, callback) =>
     obtain(
       backend,
@@ -159,6 +160,27 @@ test('nobody listens to a signal once the wait for the outer lock is over, howev
     await request;
     assert.equal(getEventListeners(signal, 'abort').length, 0);
   }
+});
+
+test('a manager that can be closed takes back what waits, and forgets what has waited', async (t) => {
+  const state = createBackend(t);
+  const { closing } = state;
+  const inside = deferred();
+  const first = state.request({}, () => inside.promise);
+  const second = state.request({}, () => {});
+  await turns();
+  assert.equal(getEventListeners(closing.signal, 'abort').length, 1);
+  inside.resolve();
+  await Promise.all([first, second]);
+  assert.equal(getEventListeners(closing.signal, 'abort').length, 0);
+  const held = deferred();
+  const last = state.request({}, () => held.promise);
+  const withdrawn = state.request({}, () => {});
+  await turns();
+  closing.abort(new Error('closed'));
+  await assert.rejects(withdrawn, /closed/);
+  held.resolve();
+  await last;
 });
 
 test('a signal that aborts when the outer lock was granted, and the callback has not begun, unlocks and rejects', async (t) => {

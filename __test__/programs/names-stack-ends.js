@@ -1,29 +1,30 @@
 // As stack-ends.js, for names: calls the verb, the first argument, at each of the last depths before the stack overflows, and
-// prints at how many it failed. It ends with code 1 if anything is held or waited for afterwards.
+// prints at how many it failed. It ends with code 1 if anything is held or waited for afterwards. With a directory as the
+// second argument the names are those of the machine.
 
-const { LockManager, locks } = require('../..');
+const { LockManager } = require('../..');
 const { DEPTHS, atDepth } = require('../helpers/stack.js');
 
-const [, , verb] = process.argv;
+const [, , verb, directory] = process.argv;
 const TURNS = 10;
 
-const manager = new LockManager({ allowMainThread: true });
+const manager = new LockManager({ allowMainThread: true, directory });
 const nothing = () => {};
 const { signal } = new AbortController();
 
 /** What was asked for inside. */
 const waits = [];
 const wait = () => {
-  waits[waits.length] = locks.request('name', nothing);
+  waits[waits.length] = manager.request('name', nothing);
 };
 
 const verbs = {
-  request: () => locks.request('name', nothing),
-  'request with a signal': () => locks.request('name', { signal }, nothing),
-  'request that waits': () => locks.request('name', nothing),
-  'request that waits, with a time limit': () => locks.request('name', { timeout: 60_000 }, nothing),
-  'request that steals': () => locks.request('name', { steal: true }, nothing),
-  acquireAsync: () => locks.acquireAsync('name'),
+  request: () => manager.request('name', nothing),
+  'request with a signal': () => manager.request('name', { signal }, nothing),
+  'request that waits': () => manager.request('name', nothing),
+  'request that waits, with a time limit': () => manager.request('name', { timeout: 60_000 }, nothing),
+  'request that steals': () => manager.request('name', { steal: true }, nothing),
+  acquireAsync: () => manager.acquireAsync('name'),
   acquire: () => manager.acquire('name'),
   requestSync: () => manager.requestSync('name', nothing),
   'requestSync for which somebody waits': () => manager.requestSync('name', wait),
@@ -36,7 +37,7 @@ const main = async () => {
   process.on('unhandledRejection', nothing);
   const result = { called: 0, failed: 0 };
   const call = async (at) => {
-    const held = waitsForHolder ? await locks.acquireAsync('name') : undefined;
+    const held = waitsForHolder ? await manager.acquireAsync('name') : undefined;
     let hasFailed = true;
     let value;
     try {
@@ -52,10 +53,10 @@ const main = async () => {
     value?.unlock?.();
     for (const asked of waits.splice(0)) await asked.catch(nothing);
     // A request that was queued and whose promise nobody got is granted in one of the next turns, and given back.
-    let seen = await locks.query();
+    let seen = await manager.query();
     for (let turn = 0; turn < TURNS && seen.held.length + seen.pending.length > 0; turn++) {
       await new Promise(setImmediate);
-      seen = await locks.query();
+      seen = await manager.query();
     }
     if (seen.held.length + seen.pending.length > 0) {
       console.error(JSON.stringify(seen));

@@ -96,8 +96,15 @@ async function unlessAborted({ promise, cancel }, signal) {
   }
 }
 
+/** More calls than there are in each other below, until what is locked outside is its holder's, and when it is unlocked. */
+const FRAMES = 100;
+
+/** Throws now if the stack could end when it is too late to undo what was done. */
+const reserveStack = (frames) => frames === 0 || reserveStack(frames - 1);
+
 /** The lock, once it is locked outside too; null if it had to be available and is not. Blocks. */
 exports.enterBlocking = (request) => {
+  reserveStack(FRAMES);
   const { backend, lock, options, deadline } = request;
   const mode = MODES[options.mode];
   const { isAsync } = backend.outer;
