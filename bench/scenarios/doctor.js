@@ -1,8 +1,11 @@
 'use strict';
 // What the lock doctor costs a lock that nobody else wants: nanoseconds for each pair, beside the same pair without it. One lock,
 // and one inside another, whose order is known after the first time; promises without a lock. And whether its figures are right: the
-// delay that it reports, beside a clock of the waiters' own, and what it keeps of names that are not used any more.
+// delay that it reports and the slices of its trace, beside a clock of the program's own, how soon it tells a deadlock, and what it
+// keeps of names that are not used any more and of a minute of pairs.
 
+const fs = require('node:fs');
+const os = require('node:os');
 const path = require('node:path');
 const { setTimeout: sleep } = require('node:timers/promises');
 const { threadNs } = require('../lib/clock');
@@ -132,12 +135,135 @@ async function names({ start }, { count }) {
   return { bytes: (after - before) / count };
 }
 
-const OTHERS = { delay, names };
+/** Whether slices of one row are one inside the other, or apart. */
+function areNested(slices) {
+  const rows = new Map();
+  for (const slice of slices) rows.set(slice.tid, [...(rows.get(slice.tid) ?? []), slice]);
+  return [...rows.values()].every((row) =>
+    row.every((one) =>
+      row.every((other) => {
+        const [end, otherEnd] = [one.ts + one.dur, other.ts + other.dur];
+        return end <= other.ts || otherEnd <= one.ts || (one.ts <= other.ts ? end >= otherEnd : otherEnd >= end);
+      }),
+    ),
+  );
+}
 
-async function run(contender, { loop, options, isStopped, ms, count }) {
+/** How far the worst slice of a trace is from the program's own clock; what is allowed, 5 % or 0.2 ms, is 1. */
+async function trace({ start }, { ms }) {
+  const [lock] = openTwo();
+  const doctor = start({ trace: true });
+  let own;
+  const task = async (turns) => {
+    for (let i = 0; i < turns; i++) {
+      const asked = performance.now();
+      await lock.lockAsync();
+      const begun = performance.now();
+      own.wait.push(begun - asked);
+      await sleep(5);
+      lock.unlock();
+      own.hold.push(performance.now() - begun);
+    }
+  };
+  const file = path.join(os.tmpdir(), `sablock-trace-${process.pid}.json`);
+  const draw = async (turns) => {
+    own = { wait: [], hold: [] };
+    await Promise.all([task(turns), task(turns), task(turns)]);
+    doctor.writeTrace(file);
+    return JSON.parse(fs.readFileSync(file, 'utf8')).traceEvents;
+  };
+  // The first call of all loads code.
+  const before = (await draw(1)).length;
+  const events = await draw(Math.ceil(ms / 5));
+  doctor.stop();
+  fs.rmSync(file);
+  const slices = events.filter(({ ph }) => ph === 'X');
+  const ends = new Map(events.filter(({ ph }) => ph === 'e').map(({ id, ts }) => [id, ts]));
+  const apart = events
+    .filter(({ ph }) => ph === 'b')
+    .map((event) => ({ ...event, dur: ends.get(event.id) - event.ts }));
+  let off = 0;
+  for (const kind of ['wait', 'hold']) {
+    // The first one did not wait, and nobody waits for the last: neither is drawn. Ends come in one order on both clocks.
+    const mine = kind === 'wait' ? own.wait.slice(1) : own.hold.slice(0, -1);
+    const drawn = [...slices, ...apart].filter(({ cat }) => cat === kind);
+    drawn.sort((one, other) => one.ts + one.dur - other.ts - other.dur);
+    const last = drawn.slice(-mine.length);
+    last.forEach(({ dur }, index) => {
+      off = Math.max(off, Math.abs(dur / 1e3 - mine[index]) / Math.max(0.05 * mine[index], 0.2));
+    });
+    if (last.length < mine.length)
+      return { off, wrong: `${last.length} of ${mine.length} slices of a ${kind} were drawn` };
+  }
+  const isRight = before > 0 && areNested(slices);
+  return { off, wrong: isRight ? undefined : 'slices of one row overlap' };
+}
+
+const LIKELY_MS = 100;
+
+/** Programs that wait for themselves: how much later than `likelyMs` the last of them is told, in milliseconds. */
+async function deadlocks({ start }) {
+  const { locks, Semaphore } = sablock.toolkit();
+  const doctor = start({ likelyMs: LIKELY_MS, throwOnDeadlock: 'likely', longHoldMs: Infinity, stuckMs: Infinity });
+  const share = sablock.share(3);
+  const [a, b, c] = [0, 1, 2].map((index) => sablock.open(share, index));
+  const permit = new Semaphore(new SharedArrayBuffer(4), 0, 1);
+  const run = (lock) => (fn) => lock.executeLocked(fn);
+  const name = (fn) => locks.request('nested', fn);
+  const circle = (all) =>
+    all.map((outer, index) => outer(() => sleep(5).then(() => all[(index + 1) % all.length](() => {}))));
+  const programs = [
+    () => [run(a)(async () => await run(a)(() => {}))],
+    () => [name(async () => await name(() => {}))],
+    () => [permit.execute(async () => await permit.execute(() => {}))],
+    () => circle([run(a), run(b)].map((take) => async (fn) => await take(async () => await fn()))),
+    () => circle([run(a), run(b), run(c)].map((take) => async (fn) => await take(async () => await fn()))),
+  ];
+  let late = 0;
+  let wrong;
+  for (const program of programs) {
+    const begin = performance.now();
+    const ends = await Promise.allSettled(program());
+    late = Math.max(late, performance.now() - begin - LIKELY_MS);
+    if (!ends.some(({ reason }) => reason?.code === 'ERR_LOCK_DEADLOCK')) wrong = 'a program that hangs was not told';
+  }
+  doctor.stop();
+  return { late, wrong };
+}
+
+/** What a minute of a million pairs in each second leaves, in bytes of the heap and of the process. Wants what `names` wants. */
+async function minute({ start }, { options, seconds }) {
+  const locks = openTwo();
+  const doctor = start(options);
+  let missed = 0;
+  const second = async () => {
+    const end = performance.now() + 1000;
+    for (let part = 0; part < 100; part++) {
+      missed += 10_000 - LOOPS.lock(locks, 10_000);
+      await sleep(0);
+    }
+    await sleep(Math.max(end - performance.now(), 0));
+  };
+  const look = async () => {
+    globalThis.gc();
+    await sleep(0);
+    globalThis.gc();
+    return process.memoryUsage().rss;
+  };
+  await second();
+  const before = await look();
+  for (let i = 1; i < seconds; i++) await second();
+  const grown = ((await look()) - before) / 1024;
+  doctor.stop();
+  return { grown, wrong: missed ? `${missed} of the holds did not happen` : undefined };
+}
+
+const OTHERS = { deadlocks, delay, minute, names, trace };
+
+async function run(contender, { loop, options, isStopped, ms, count, seconds }) {
   const doctorModule = contender.name === 'sablock' ? loadDoctor() : null;
   if (doctorModule === null) return null;
-  if (OTHERS[loop]) return OTHERS[loop](doctorModule, { ms, count });
+  if (OTHERS[loop]) return OTHERS[loop](doctorModule, { ms, count, options, seconds });
   const locks = openTwo();
   const doctor = doctorModule.start(options);
   if (isStopped) {
@@ -177,14 +303,21 @@ const CASES = [
   { name: 'after stop(), await', loop: 'await', options: {}, isStopped: true, atMost: 1.05 },
   { name: 'delay of a lock, of the waits of 1 ms and more', loop: 'delay' },
   { name: 'names used once', loop: 'names' },
+  { name: 'slices of a trace, beside a clock of the program', loop: 'trace' },
+  { name: 'deadlocks, after likelyMs', loop: 'deadlocks' },
+  { name: 'a minute of a million pairs in each second, without places', loop: 'minute', options: { places: false } },
 ];
 
 /** V8 grows its young generation in steps of megabytes; kept small, the resident memory tells what is retained. */
-const NODE_FLAGS = { names: ['--max-semi-space-size=1'] };
+const NODE_FLAGS = { names: ['--max-semi-space-size=1'], minute: ['--max-semi-space-size=1'] };
 
 /** What the figures of a case should be. */
 function goalsOf({ loop, atMost, moreNs }) {
   if (loop === 'names') return [{ metric: 'bytes', atMost: 100 }];
+  if (loop === 'trace') return [{ metric: 'off', atMost: 1 }];
+  if (loop === 'deadlocks') return [{ metric: 'late', atMost: 100 }];
+  // A page of the system, and noise of its own.
+  if (loop === 'minute') return [{ metric: 'grown', atMost: 1024 }];
   if (loop === 'delay') {
     return [
       { metric: 'delay', atLeast: 0.95 },
@@ -203,6 +336,9 @@ module.exports = {
     { key: 'ns', label: 'ns', better: 'lower', ratio: true },
     { key: 'delay', label: 'delay reported', digits: 3 },
     { key: 'bytes', label: 'bytes/name', better: 'lower' },
+    { key: 'off', label: 'slice off', better: 'lower', digits: 2 },
+    { key: 'late', label: 'told late, ms', better: 'lower', digits: 1 },
+    { key: 'grown', label: 'grown, KiB', better: 'lower' },
   ],
   cases: ({ short }) =>
     CASES.map(({ name, atMost, moreNs, ...params }) => ({
@@ -210,7 +346,7 @@ module.exports = {
       // What one case leaves behind must not be measured in the next.
       fresh: true,
       nodeFlags: NODE_FLAGS[params.loop] ?? [],
-      params: { ...params, ms: short ? 5 : 50, count: short ? 900 : 90_000 },
+      params: { ...params, ms: short ? 5 : 50, count: short ? 900 : 90_000, seconds: short ? 2 : 60 },
       goals: goalsOf({ ...params, atMost, moreNs }),
     })),
   run,
