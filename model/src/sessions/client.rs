@@ -2,7 +2,7 @@
 
 use super::fault::Fault;
 use super::protocol::Sessions;
-use super::state::{Answer, At, Client, Id, Link, Phase, Query, State, client_of, home, is_home, waiting};
+use super::state::{Answer, At, Client, Id, Link, Phase, Query, Request, State, client_of, home, is_home, waiting};
 
 /// So often what a late cancel has hit is said again.
 const CLEANS: u8 = 2;
@@ -12,7 +12,8 @@ impl Sessions {
     pub fn settle(&self, s: &mut State) {
         for id in 0..s.requests.len() as Id {
             let home = home(self.client(id));
-            if s.request(id).at == At::Asks && s.link(home).is_open {
+            let may_ask = !self.is_releasing(s, id) || self.has(Fault::AsksBeforeReleased);
+            if s.request(id).at == At::Asks && s.link(home).is_open && may_ask {
                 if self.has(Fault::FenceFirst) {
                     s.push(home, Query::Fence(id));
                 }
@@ -30,7 +31,8 @@ impl Sessions {
                 let id = s.lines[usize::from(client)].remove(0);
                 s.push(link, Query::Lock(id));
                 let connection = s.link(link);
-                (connection.said, connection.tried, connection.cleans) = (false, false, 0);
+                (connection.said, connection.tried) = (false, false);
+                (connection.cleans, connection.missed) = (0, 0);
                 s.requests.iter_mut().for_each(|request| request.is_late = false);
                 (s.request(id).at, s.request(id).link) = (At::Waits, Some(link));
             }
@@ -48,23 +50,58 @@ impl Sessions {
         self.requests[usize::from(id)].0
     }
 
-    /// The request needs its name no more: the next of its process asks.
+    /// Whether a session that waits has the name of this request still, though nobody of this process does.
+    fn is_releasing(&self, s: &State, id: Id) -> bool {
+        let (client, name) = self.requests[usize::from(id)];
+        let link = waiting(client);
+        let connection = &s.links[usize::from(link)];
+        let releases = |query: &Query| match query {
+            Query::Unlock(other, _) => *other == name,
+            Query::UnlockAll => true,
+            _ => false,
+        };
+        let is_under_way = connection.phase != Phase::Idle && connection.query.as_ref().is_some_and(releases);
+        let is_given_up = |(other, request): (usize, &Request)| {
+            self.requests[other] == (client, name)
+                && request.withdrawn
+                && request.link == Some(link)
+                && matches!(request.at, At::Waits | At::Fenced)
+        };
+        connection.is_open
+            && (is_under_way || connection.queue.iter().any(releases) || s.requests.iter().enumerate().any(is_given_up))
+    }
+
+    /// Whether a request asks the store beside those of its process: nobody does, or all share.
+    fn is_let_in(&self, s: &State, id: Id) -> bool {
+        let is_before = |(other, request): (usize, &Request)| {
+            let is_there = !matches!(request.at, At::Out | At::Done) && !request.withdrawn;
+            let shares = self.is_shared(id) && self.is_shared(other as Id) && request.at != At::Behind;
+            let is_same = other != usize::from(id) && self.requests[other] == self.requests[usize::from(id)];
+            // Those behind are let in one after the other.
+            is_same && is_there && !shares && (request.at != At::Behind || s.requests[usize::from(id)].at == At::Out)
+        };
+        !s.requests.iter().enumerate().any(is_before)
+    }
+
+    /// The request needs its name no more: the next of its process ask.
     pub fn call_next(&self, s: &mut State, id: Id) {
-        let same = |other: &Id| self.requests[usize::from(*other)] == self.requests[usize::from(id)];
-        let next =
-            (0..s.requests.len() as Id).filter(same).find(|other| s.requests[usize::from(*other)].at == At::Behind);
-        if let Some(next) = next {
-            s.request(next).at = At::Asks;
+        for next in 0..s.requests.len() as Id {
+            let is_same = self.requests[usize::from(next)] == self.requests[usize::from(id)];
+            if is_same && s.request(next).at == At::Behind {
+                if !self.is_let_in(s, next) {
+                    return;
+                }
+                s.request(next).at = At::Asks;
+            }
         }
     }
 
     pub fn ask(&self, s: &mut State, id: Id) {
-        let before = |(other, request): (usize, &super::state::Request)| {
-            let is_there = !matches!(request.at, At::Out | At::Done) && !request.withdrawn;
-            other != usize::from(id) && self.requests[other] == self.requests[usize::from(id)] && is_there
+        s.request(id).at = match self.is_let_in(s, id) {
+            true => At::Asks,
+            false if self.is_try(id) => At::Done,
+            false => At::Behind,
         };
-        let is_first = !s.requests.iter().enumerate().any(before);
-        s.request(id).at = if is_first { At::Asks } else { At::Behind };
     }
 
     pub fn withdraw(&self, s: &mut State, id: Id) {
@@ -94,7 +131,7 @@ impl Sessions {
     fn release(&self, s: &mut State, id: Id, link: Link) {
         let other = home(client_of(link));
         let by = if self.has(Fault::ReleasesElsewhere) && s.link(other).is_open { other } else { link };
-        s.push(by, Query::Unlock(self.requests[usize::from(id)].1));
+        s.push(by, Query::Unlock(self.requests[usize::from(id)].1, self.is_shared(id)));
     }
 
     fn over(&self, s: &mut State, id: Id) {
@@ -197,6 +234,10 @@ impl Sessions {
         match (query, answer) {
             (Query::Try(id), Answer::Yes(grant)) => self.granted(s, id, link, grant),
             (Query::Try(id), _) if s.request(id).withdrawn => self.over(s, id),
+            (Query::Try(id), _) if self.is_try(id) && !self.has(Fault::TryWaits) => {
+                self.over(s, id);
+                self.call_next(s, id);
+            }
             (Query::Try(id), _) => self.get_in_line(s, id),
             (Query::TryInLine(id), answer) => {
                 s.request(id).is_tried = false;
@@ -252,9 +293,12 @@ impl Sessions {
                 self.release(s, id, link);
                 self.retry(s, id);
             }
+            (Query::LookAfter(number), _) => {
+                self.looked_after(s, client_of(link), number, matches!(answer, Answer::Yes(_)));
+            }
             // Nothing that it holds is sure.
-            (Query::Unlock(_), Answer::No) => self.end(s, link),
-            (Query::Unlock(_), Answer::Cancelled) if !self.has(Fault::CancelledReleaseIsDone) => {
+            (Query::Unlock(..), Answer::No) => self.end(s, link),
+            (Query::Unlock(..), Answer::Cancelled) if !self.has(Fault::CancelledReleaseIsDone) => {
                 s.link(link).cleans = 0;
                 s.push(link, Query::UnlockAll);
             }
@@ -296,6 +340,37 @@ impl Sessions {
         s.push(home, Query::Cancel(number));
     }
 
+    /// Whether the home asks the server for the wait in the other session. Here only once that is cut off: it is asked of each, but
+    /// what is known of others, or has been granted, changes nothing.
+    pub fn can_look_after(&self, s: &State, client: Client) -> bool {
+        let home = &s.links[usize::from(home(client))];
+        let is_asked = |query: &Query| matches!(query, Query::LookAfter(_));
+        let is_pending =
+            home.queue.iter().any(is_asked) || home.phase != Phase::Idle && home.query.as_ref().is_some_and(is_asked);
+        home.is_open && self.is_cut_off(s, client) && !is_pending && !self.has(Fault::SilenceWhileBlocked)
+    }
+
+    /// Whether the session that waits blocks, and nothing passes between it and the server.
+    pub fn is_cut_off(&self, s: &State, client: Client) -> bool {
+        let wait = &s.links[usize::from(waiting(client))];
+        let blocks = wait.phase != Phase::Idle && matches!(wait.query, Some(Query::Lock(_)));
+        wait.is_open && wait.cut.is_some() && blocks
+    }
+
+    fn looked_after(&self, s: &mut State, client: Client, number: u8, is_known: bool) {
+        let link = waiting(client);
+        let wait = s.link(link);
+        let blocks = wait.phase != Phase::Idle && matches!(wait.query, Some(Query::Lock(_)));
+        if !wait.is_open || wait.number != number || !blocks {
+            return;
+        }
+        wait.missed = if is_known { 0 } else { wait.missed + 1 };
+        // Once, its answer may be on its way.
+        if wait.missed > 1 {
+            self.end(s, link);
+        }
+    }
+
     /// Whether the client finds out by itself that a session does not answer.
     pub fn can_look(&self, s: &State, link: Link) -> bool {
         let connection = &s.links[usize::from(link)];
@@ -305,8 +380,8 @@ impl Sessions {
             return false;
         }
         if blocks {
-            // Keepalives tell, as nothing is unanswered.
-            return connection.cut.is_some() && !self.has(Fault::SilenceWhileBlocked);
+            // Nobody expects an answer: see `can_look_after`.
+            return false;
         }
         if !is_home(link) && s.waiter(link).is_some() && self.has(Fault::SilenceAfterWait) {
             return false;

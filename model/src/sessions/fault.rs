@@ -24,6 +24,12 @@ pub enum Fault {
     CancelledReleaseIsDone,
     /// A late cancel hits what unlocks after a wait, and that is not said again.
     CleansOnce,
+    /// A process asks for a name anew while a session of its own has it still.
+    AsksBeforeReleased,
+    /// What is not to be had at once is waited for by a try too.
+    TryWaits,
+    /// Without a home nobody asks for a wait that is cut off.
+    NoHomeNoLook,
     /// Whoever withdraws does not let the next of its process ask.
     NextIsNotAsked,
     /// Who gives up tells the server nothing.
@@ -41,7 +47,7 @@ pub enum Fault {
 }
 
 impl Fault {
-    pub const ALL: [Fault; 18] = [
+    pub const ALL: [Fault; 21] = [
         Fault::AnswerOfEndedGrants,
         Fault::CancelledHoldsNothing,
         Fault::LateGrantStays,
@@ -53,6 +59,9 @@ impl Fault {
         Fault::ReleasesElsewhere,
         Fault::CancelledReleaseIsDone,
         Fault::CleansOnce,
+        Fault::AsksBeforeReleased,
+        Fault::TryWaits,
+        Fault::NoHomeNoLook,
         Fault::NextIsNotAsked,
         Fault::QuitSaysNothing,
         Fault::CancelsOnce,

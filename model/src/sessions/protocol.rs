@@ -3,7 +3,7 @@
 use stateright::{Model, Property};
 
 use super::fault::Fault;
-use super::state::{At, Client, Connection, Id, Link, Phase, Query, Request, State, client_of, home, is_home};
+use super::state::{At, Client, Connection, Id, Link, Phase, Query, Request, State, client_of, home, is_home, waiting};
 use crate::check::{Class, Classes, Protocol};
 
 #[derive(Clone, Debug)]
@@ -12,6 +12,9 @@ pub struct Sessions {
     pub clients: u8,
     /// Whose each is, and for which name; each is made once.
     pub requests: Vec<(Client, u8)>,
+    /// Those that share, and those that are refused what they cannot have at once.
+    pub shared: &'static [Id],
+    pub tries: &'static [Id],
     pub fenced: bool,
     pub ends: u8,
     pub cuts: u8,
@@ -40,6 +43,7 @@ pub enum Step {
     Write(Id),
     TryInLine(Id),
     Interrupt(Client),
+    LookAfter(Client),
     Beat(Link),
     /// The client tells that a session does not answer.
     Look(Link),
@@ -72,6 +76,14 @@ impl Sessions {
         self.fault == Some(fault)
     }
 
+    pub fn is_shared(&self, id: Id) -> bool {
+        self.shared.contains(&id)
+    }
+
+    pub fn is_try(&self, id: Id) -> bool {
+        self.tries.contains(&id)
+    }
+
     fn connection(&self, now: u8, number: u8) -> Connection {
         let until = if self.timed && !self.has(Fault::WaitsForTheEnd) { now + self.sure } else { u8::MAX };
         Connection { lives: true, is_open: true, number, heard: now, until, ..Connection::default() }
@@ -91,7 +103,8 @@ impl Sessions {
         let client = client_of(link);
         let of_client = |id: usize| self.requests[id].0 == client;
         if is_home(link) {
-            return (0..s.requests.len()).any(|id| of_client(id) && s.requests[id].at == At::Asks);
+            let asks = (0..s.requests.len()).any(|id| of_client(id) && s.requests[id].at == At::Asks);
+            return asks || self.is_cut_off(s, client) && !self.has(Fault::NoHomeNoLook);
         }
         !s.lines[usize::from(client)].is_empty()
     }
@@ -103,7 +116,7 @@ impl Sessions {
             s.overlap |= grant < s.written.0;
             s.written = (grant, fence);
         } else {
-            s.refused |= link.is_some() && s.names[name].holder == link && s.names[name].grant == grant;
+            s.refused |= link.is_some_and(|link| s.names[name].has(link)) && s.names[name].grant == grant;
         }
     }
 
@@ -169,7 +182,7 @@ impl Model for Sessions {
         };
         for id in self.held.into_iter().flat_map(|first| first..self.requests.len() as Id) {
             let link = home(self.client(id));
-            self.grant(&mut start, usize::from(self.requests[usize::from(id)].1), link);
+            self.grant(&mut start, usize::from(self.requests[usize::from(id)].1), link, self.is_shared(id));
             let grant = start.grants;
             let request = start.request(id);
             (request.at, request.link, request.grant) = (At::In, Some(link), grant);
@@ -204,6 +217,9 @@ impl Model for Sessions {
             if self.can_interrupt(s, client) {
                 steps.push(Step::Interrupt(client));
             }
+            if self.can_look_after(s, client) {
+                steps.push(Step::LookAfter(client));
+            }
         }
         for link in 0..s.links.len() as Link {
             self.steps_of_link(s, link, steps);
@@ -226,6 +242,10 @@ impl Model for Sessions {
                 s.push(home(self.client(id)), Query::TryInLine(id));
             }
             Step::Interrupt(client) => self.interrupt(&mut s, client),
+            Step::LookAfter(client) => {
+                let number = s.link(waiting(client)).number;
+                s.push(home(client), Query::LookAfter(number));
+            }
             Step::Beat(link) => s.push(link, Query::Beat),
             Step::Look(link) => self.end(&mut s, link),
             Step::Open(link) => {
@@ -278,6 +298,7 @@ impl Protocol for Sessions {
             Step::Leave(id) => 40 + id,
             Step::Interrupt(client) => 48 + client,
             Step::TryInLine(id) => 52 + id,
+            Step::LookAfter(client) => 56 + client,
             _ => return None,
         };
         Some(Class(number))
@@ -342,7 +363,10 @@ fn properties() -> Vec<Property<Sessions>> {
     vec![
         Property::always("who has not been told of a loss is alone", |sessions: &Sessions, s: &State| {
             let of_name = |id: &usize, name: u8| sessions.requests[*id].1 == name && believes(s, &s.requests[*id]);
-            let alone = |name: u8| (0..s.requests.len()).filter(|id| of_name(id, name)).count() <= 1;
+            let alone = |name: u8| {
+                let inside = || (0..s.requests.len()).filter(|id| of_name(id, name));
+                inside().count() <= 1 || inside().all(|id| sessions.is_shared(id as Id))
+            };
             (0..s.names.len() as u8).all(alone)
         }),
         Property::always("a register that refuses smaller fences sees no overlap", |_, s: &State| !s.overlap),
@@ -352,7 +376,7 @@ fn properties() -> Vec<Property<Sessions>> {
                 let request = &s.requests[usize::from(id)];
                 let Some(link) = request.link.filter(|_| request.at == At::In) else { return true };
                 let name = usize::from(sessions.requests[usize::from(id)].1);
-                !s.links[usize::from(link)].lives || s.names[name].holder == Some(link)
+                !s.links[usize::from(link)].lives || s.names[name].has(link)
             })
         }),
         Property::always("once all is heard, nobody has anything", |_, s: &State| {
@@ -360,8 +384,14 @@ fn properties() -> Vec<Property<Sessions>> {
                 let connection = &s.links[usize::from(link)];
                 connection.is_open && connection.cut.is_none()
             };
-            !is_quiet(s) || !s.names.iter().any(|name| name.holder.is_some_and(stays) || !name.queue.is_empty())
+            !is_quiet(s)
+                || !s.names.iter().any(|name| name.holds.iter().any(|hold| stays(hold.link)) || !name.queue.is_empty())
         }),
+        Property::always("a try waits in no line", |sessions: &Sessions, s: &State| {
+            (0..s.requests.len() as Id)
+                .all(|id| !sessions.is_try(id) || !matches!(s.requests[usize::from(id)].at, At::InLine | At::Waits))
+        }),
+        Property::always("a try is refused only what another has or wants", |_, s: &State| !s.wronged),
         Property::always("a session that its client is done with is asked nothing", |_, s: &State| {
             s.links.iter().all(|link| link.is_open || link.queue.is_empty())
         }),

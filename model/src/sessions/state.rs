@@ -38,11 +38,13 @@ pub enum Query {
     /// After a wait that may have been granted.
     Clean(Id),
     Fence(Id),
-    /// Of a name.
-    Unlock(u8),
+    /// Of a name, and whether shared.
+    Unlock(u8, bool),
     /// After a release of which nobody knows.
     UnlockAll,
     Beat,
+    /// Whether the server knows of the wait in the other session of the client, if it is still that one.
+    LookAfter(u8),
     /// Of what the other session of the client does, if it is still that one.
     Cancel(u8),
 }
@@ -93,6 +95,8 @@ pub struct Connection {
     /// What was said to be cancelled was.
     pub said: bool,
     pub cleans: u8,
+    /// How often the server has not known of this wait.
+    pub missed: u8,
     /// During this wait the home has tried for who is in line.
     pub tried: bool,
     /// Ghost: the server itself has ended the session.
@@ -134,14 +138,41 @@ pub struct Request {
     pub grant: u8,
 }
 
+/// What a session has of a name, and how often: it gets again what it has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Hold {
+    pub link: Link,
+    pub alone: u8,
+    pub shared: u8,
+}
+
+impl Hold {
+    pub fn count(&mut self, is_shared: bool) -> &mut u8 {
+        if is_shared { &mut self.shared } else { &mut self.alone }
+    }
+}
+
 /// In the server.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Name {
-    pub holder: Option<Link>,
-    /// How often: a session gets what it has.
-    pub count: u8,
+    pub holds: ArrayVec<Hold, 4>,
     pub grant: u8,
-    pub queue: ArrayVec<Link, 4>,
+    /// Who waits, and whether shared.
+    pub queue: ArrayVec<(Link, bool), 4>,
+}
+
+impl Name {
+    pub fn has(&self, link: Link) -> bool {
+        self.holds.iter().any(|hold| hold.link == link)
+    }
+
+    pub fn waits(&self, link: Link) -> bool {
+        self.queue.iter().any(|(other, _)| *other == link)
+    }
+
+    pub fn conflicts(&self, link: Link, is_shared: bool) -> bool {
+        self.holds.iter().any(|hold| hold.link != link && !(is_shared && hold.alone == 0))
+    }
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -163,6 +194,8 @@ pub struct State {
     pub overlap: bool,
     /// Ghost: it has refused somebody who holds.
     pub refused: bool,
+    /// Ghost: a try was refused though no other client has or wants the name.
+    pub wronged: bool,
 }
 
 impl State {

@@ -14,6 +14,8 @@ fn scenario(name: &str, requests: &[(Client, u8)]) -> Sessions {
         name: format!("sessions {name}"),
         clients: requests.iter().map(|(client, _)| client + 1).max().unwrap_or(0),
         requests: requests.to_vec(),
+        shared: &[],
+        tries: &[],
         fenced: false,
         ends: 0,
         cuts: 0,
@@ -30,6 +32,7 @@ fn scenario(name: &str, requests: &[(Client, u8)]) -> Sessions {
 
 const TWO: [(Client, u8); 2] = [(0, A), (1, A)];
 const THREE: [(Client, u8); 3] = [(0, A), (0, A), (1, A)];
+const FOUR: [(Client, u8); 4] = [(0, A), (0, A), (0, A), (1, A)];
 const NAMES: [(Client, u8); 4] = [(0, A), (0, B), (1, A), (1, B)];
 
 fn quick_scenarios() -> Vec<Sessions> {
@@ -41,6 +44,11 @@ fn quick_scenarios() -> Vec<Sessions> {
         Sessions { cuts: 1, live: true, ..scenario("cuts=1 LIVE", &TWO) },
         Sessions { quits: 1, ends: 1, stays: Some(1), live: true, ..scenario("stays quits=1 ends=1 LIVE", &TWO) },
         Sessions { quits: 1, live: true, ..scenario("next quits=1 LIVE", &THREE) },
+        Sessions { shared: &[0, 1, 2], ..scenario("shared", &THREE) },
+        Sessions { shared: &[0, 1], quits: 1, ..scenario("shared and alone quits=1", &THREE) },
+        Sessions { shared: &[0, 1], live: true, ..scenario("shared and alone LIVE", &THREE) },
+        Sessions { tries: &[1], quits: 1, ..scenario("try quits=1", &THREE) },
+        Sessions { shared: &[0, 1], tries: &[2], held: Some(3), ..scenario("shared, then a try", &FOUR) },
         Sessions { held: Some(2), ..scenario("names", &NAMES) },
         Sessions { held: Some(2), quits: 1, ..scenario("names quits=1", &NAMES) },
     ]
@@ -58,5 +66,9 @@ fn full_scenarios() -> Vec<Sessions> {
 
 pub fn suite() -> Suite {
     let with = |fault, scenario| Sessions { fault, ..scenario };
-    Suite::new("sessions: ", quick_scenarios(), full_scenarios(), Fault::ALL, |_| quick_scenarios(), with)
+    let grounds = |fault| match fault {
+        Fault::NoHomeNoLook => vec![Sessions { ends: 1, cuts: 1, live: true, ..scenario("ends=1 cuts=1 LIVE", &TWO) }],
+        _ => quick_scenarios(),
+    };
+    Suite::new("sessions: ", quick_scenarios(), full_scenarios(), Fault::ALL, grounds, with)
 }
