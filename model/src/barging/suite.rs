@@ -3,7 +3,7 @@
 use super::fault::Fault;
 use super::scenario::{B, L, L2, Scenario, X, X2};
 use super::setting::Barging;
-use crate::suite::Suite;
+use crate::check::Suite;
 
 /// What CI runs.
 fn quick_scenarios() -> Vec<Scenario> {

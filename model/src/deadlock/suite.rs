@@ -1,7 +1,7 @@
 //! Which scenarios are checked when.
 
 use super::protocol::{Deadlock, Fault};
-use crate::suite::Suite;
+use crate::check::Suite;
 
 fn of(agents: usize, words: usize) -> Deadlock {
     let name = format!("deadlock search, {agents} threads, {words} mutexes");

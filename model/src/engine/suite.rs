@@ -2,8 +2,8 @@
 
 use super::fault::Fault;
 use super::setting::{Engine, Kind, Order, mutex, named_lock, once, rwlock, semaphore};
+use crate::check::Suite;
 use crate::primitives::Request::{self, Exclusive, Permits, Shared};
-use crate::suite::Suite;
 
 type Asks = &'static [(usize, Request)];
 

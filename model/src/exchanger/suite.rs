@@ -2,7 +2,7 @@
 
 use super::fault::Fault;
 use super::protocol::Exchanger;
-use crate::suite::Suite;
+use crate::check::Suite;
 
 fn scenario(threads: u8, calls: u8, deaths: u8) -> Exchanger {
     let name = format!("exchanger of {threads}, calls={calls} deaths={deaths}");

@@ -2,7 +2,7 @@
 
 use super::fault::Fault;
 use super::protocol::Files;
-use crate::suite::Suite;
+use crate::check::Suite;
 
 const ALONE: bool = false;
 const SHARES: bool = true;

@@ -2,7 +2,7 @@
 
 use super::fault::Fault;
 use super::protocol::Leases;
-use crate::suite::Suite;
+use crate::check::Suite;
 
 fn scenario(requests: u8, [lease, end]: [u8; 2], losses: u8, doubles: u8) -> Leases {
     let name = format!("leases requests={requests} lease={lease} end={end} losses={losses} doubles={doubles}");

@@ -3,7 +3,7 @@
 use super::fault::Fault;
 use super::setting::Named;
 use super::setting::Role::{Alone, Shares, Steals};
-use crate::suite::Suite;
+use crate::check::Suite;
 
 fn quick_scenarios() -> Vec<Named> {
     vec![

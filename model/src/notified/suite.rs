@@ -3,7 +3,7 @@
 use super::fault::Fault;
 use super::setting::Notified;
 use super::setting::Role::{Notifies, Puts, Sets, Takes, Waits};
-use crate::suite::Suite;
+use crate::check::Suite;
 
 fn quick_scenarios() -> Vec<Notified> {
     vec![

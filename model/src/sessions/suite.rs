@@ -3,7 +3,7 @@
 use super::fault::Fault;
 use super::protocol::Sessions;
 use super::state::Client;
-use crate::suite::Suite;
+use crate::check::Suite;
 
 const A: u8 = 0;
 const B: u8 = 1;
