@@ -4,6 +4,7 @@ const assert = require('node:assert/strict');
 const { test } = require('node:test');
 const sablock = require('../..');
 const { BYTES, OFFSET } = require('../helpers/memory.js');
+const { watched } = require('../helpers/threads.js');
 
 /** How somebody holds it, waits for it, and lets that waiter in; and the verbs that must not take the memory for theirs. */
 const kinds = {
@@ -87,7 +88,7 @@ const article = (kind) => (/^[AEO]/.test(kind) ? 'an' : 'a');
 for (const [kind, { hold, wait, letIn }] of Object.entries(kinds)) {
   for (const [other, { verbs }] of Object.entries(kinds)) {
     if (kind === other) continue;
-    test(`where somebody waits for a ${kind}, the verbs of a ${other} name both kinds and change nothing`, async () => {
+    const body = async () => {
       const buffer = new SharedArrayBuffer(BYTES);
       const words = new Int32Array(buffer);
       const first = make(kind, buffer);
@@ -114,6 +115,10 @@ for (const [kind, { hold, wait, letIn }] of Object.entries(kinds)) {
       }
       await letIn(first);
       await waiting;
-    });
+    };
+    test(
+      `where somebody waits for a ${kind}, the verbs of a ${other} name both kinds and change nothing`,
+      watched(body),
+    );
   }
 }
