@@ -368,3 +368,17 @@ fn two_ends_pass_on_no_more_than_was_given() {
         "had the first two never waited, the first notification had reached nobody"
     );
 }
+
+#[test]
+fn the_last_of_those_notified_at_once_passes_its_notification_on_too() {
+    let world = World::new();
+    let [mut first, mut second, mut third] = [(); 3].map(|()| world.event_loop());
+    for waits in [&mut first, &mut second, &mut third] {
+        waits.wait_while(world.small(), 0, Limit::Endless).map(drop).unwrap();
+    }
+    assert_eq!(world.engine.notify(world.small(), 2), 2);
+    assert_eq!(third.next_settled(), None);
+    second.end();
+    assert!(third.next_settled().is_some());
+    drop(first);
+}

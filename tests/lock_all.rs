@@ -6,11 +6,12 @@ mod common;
 use common::Locks as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Instant;
 
 use common::World;
 use sablock::agents::Agent;
 use sablock::clients::{ClientLoop, Clients, LockSet, Names};
-use sablock::engine::{Failure, Hold, HoldOwner, Limit, Outcome, Primitive, Reply};
+use sablock::engine::{Caller, Failure, Hold, HoldOwner, Limit, Outcome, Primitive, Reply};
 use sablock::memory::Place;
 use sablock::primitives::mutex::MUTEX;
 use sablock::primitives::rwlock::RWLOCK;
@@ -120,6 +121,7 @@ fn a_loop_holds_what_it_has_while_it_waits_for_the_next() {
     unlock(&world, &other, &row, 3);
     assert_eq!(waits.next_settled().unwrap().outcome, Ok(GRANTED));
     assert!(matches!(waits.go_on(), Some(Ok(Reply::Now(GRANTED)))));
+    assert_eq!(waits.set_of(None).unwrap().indices().count(), 4, "its code may ask which they are");
     assert_eq!(waits.next_settled(), None, "its code knows of them");
     assert_eq!(row.owners(), [me.id; 4]);
     waits.end();
@@ -185,6 +187,73 @@ fn what_ended_inside_is_still_to_be_reported_after_a_set_was_given_back() {
     assert_eq!(world.engine.lock_all(&me, &mut set, Limit::Once, &mut || true).unwrap(), Outcome::TimedOut);
     unlock(&world, &other, &row, 2);
     let mut set = row.set(&[2, 0]);
+    assert_eq!(world.engine.lock_all(&me, &mut set, Limit::Once, &mut || true).unwrap(), GRANTED);
+    assert_eq!(set.reports().collect::<Vec<_>>(), [(1, dead.id)]);
+}
+
+/// A thread that blocks: what it does between two slices, whether it goes on, and whom it has waited for.
+struct Blocked<'c> {
+    pause: &'c mut dyn FnMut() -> bool,
+    goes_on: bool,
+    queued_for: Vec<u32>,
+}
+
+impl Caller for Blocked<'_> {
+    fn pause(&mut self) -> bool {
+        (self.pause)()
+    }
+
+    fn goes_on(&mut self) -> bool {
+        self.goes_on
+    }
+
+    fn queued(&mut self, owner: u32, _: u32, _: Instant) {
+        self.queued_for.push(owner);
+    }
+}
+
+#[test]
+fn who_blocks_for_a_set_pauses_is_told_whom_it_waits_for_and_may_end_at_a_grant() {
+    for goes_on in [true, false] {
+        let (world, row) = (World::with_slices(false), Row::new());
+        let [me, other] = [0, 1].map(|thread| world.agent(thread));
+        lock(&world, &other, &row, 2);
+        let mut is_held = true;
+        let mut pause = || {
+            if std::mem::take(&mut is_held) {
+                unlock(&world, &other, &row, 2);
+            }
+            true
+        };
+        let mut blocked = Blocked { pause: &mut pause, goes_on, queued_for: Vec::new() };
+        let mut set = row.set(&[1, 2, 3]);
+        let outcome = world.engine.lock_all(&me, &mut set, Limit::Endless, &mut blocked);
+        assert_eq!(blocked.queued_for, [other.id]);
+        assert_eq!(set.waits.iter().map(|wait| (wait.index, wait.owner)).collect::<Vec<_>>(), [(1, other.id)]);
+        if goes_on {
+            assert_eq!((outcome.unwrap(), row.owners()), (GRANTED, [0, me.id, me.id, me.id]));
+        } else {
+            assert!(matches!(outcome, Err(Failure::Interrupted)), "{outcome:?}");
+            assert_eq!(row.owners(), [0; 4]);
+        }
+    }
+}
+
+#[test]
+fn what_was_acquired_a_moment_ago_is_taken_back_with_what_was_not_reported() {
+    let (world, row) = (World::new(false), Row::new());
+    let [me, dead] = [0, 1].map(|thread| world.agent(thread));
+    lock(&world, &dead, &row, 0);
+    lock(&world, &dead, &row, 1);
+    world.engine.thread_ended(dead.id);
+    let mut set = row.set(&[2, 1, 0]);
+    assert_eq!(set.places().map(Place::address).collect::<Vec<_>>(), [0, 1, 2].map(|index| row.place(index).address()));
+    assert_eq!(world.engine.lock_all(&me, &mut set, Limit::Once, &mut || true).unwrap(), GRANTED);
+    assert_eq!(set.reports().collect::<Vec<_>>(), [(2, dead.id), (1, dead.id)]);
+    // The first is reported, and its code hears of an error before it hears of the second.
+    let mut held = row.set(&[2, 1, 0]).all_held(&[(1, dead.id)]);
+    world.engine.give_back_all(&me, &mut held);
+    let mut set = row.set(&[0, 1, 2]);
     assert_eq!(world.engine.lock_all(&me, &mut set, Limit::Once, &mut || true).unwrap(), GRANTED);
     assert_eq!(set.reports().collect::<Vec<_>>(), [(1, dead.id)]);
 }

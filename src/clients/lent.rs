@@ -191,6 +191,8 @@ mod tests {
         assert_eq!((whereabouts(&holds, 1), whereabouts(&holds, 2)), (Away, Away));
         holds.arrive(WORD, first);
         assert_eq!((whereabouts(&holds, 1), whereabouts(&holds, 2)), (Here, Away));
+        assert_eq!((holds.is_away(WORD, first), holds.is_away(WORD, second)), (false, true));
+        assert!(!holds.is_empty());
         holds.arrive(WORD, second);
         assert!(holds.is_empty());
     }
@@ -212,6 +214,7 @@ mod tests {
         holds.depart(WORD, 2);
         holds.arrive(WORD, first);
         holds.end(WORD, 1);
+        assert_eq!((whereabouts(&holds, 1), whereabouts(&holds, 2)), (Here, Away), "it is spent");
         assert_eq!(holds.depart(WORD, 3), 3);
         assert_eq!((whereabouts(&holds, 2), whereabouts(&holds, 3)), (Away, Away));
         holds.arrive(WORD, 3);
@@ -246,6 +249,19 @@ mod tests {
     }
 
     /// Against a list of all guards, in which nothing has to be found out.
+    #[test]
+    fn memory_follows_what_is_lent() {
+        let mut holds = LentHolds::default();
+        let many = 16 * SPARE;
+        let numbers: Vec<Era> = (0..many).map(|address| holds.depart(address, 1)).collect();
+        for (address, number) in numbers.iter().enumerate().skip(1) {
+            holds.arrive(address, *number);
+        }
+        assert!(holds.is_away(0, numbers[0]));
+        holds.arrive(0, numbers[0]);
+        assert!(holds.is_empty() && holds.0.capacity() <= SPARE);
+    }
+
     #[test]
     fn every_guard_is_told_apart_whatever_comes_after_what() {
         struct Guard {
