@@ -149,6 +149,46 @@ test(
   },
 );
 
+test('without a client a request says what to install', {
+  timeout: 60_000,
+  skip: process.versions.bun !== undefined && 'Bun installs by itself what is missing',
+}, async (t) => {
+  const folder = createFolder(t);
+  installJs(folder);
+  fs.copyFileSync(BINARY, path.join(folder, path.basename(BINARY)));
+  const program = path.join(folder, 'program.js');
+  fs.writeFileSync(
+    program,
+    `const { LockManager } = require('./index.js');
+     const stores = [require('./lib/stores/postgres.js').postgres('postgres://x'), require('./lib/stores/redis.js').redis('redis://x')];
+     for (const store of stores) {
+       new LockManager({ store }).request('never', () => {}).catch(({ code, message }) =>
+         console.log(store.kind, code, /\`(.*)\`/.exec(message)[1]));
+     }`,
+  );
+  const { stdout, stderr } = await run(`require(${JSON.stringify(program)})`);
+  assert.deepEqual(
+    stdout.split('\n').sort(),
+    ['postgres ERR_LOCK_NO_CLIENT npm install pg', 'redis ERR_LOCK_NO_CLIENT npm install redis'],
+    stderr,
+  );
+});
+
+test('its thread has a name', {
+  ...options,
+  skip: skip || (process.platform !== 'linux' && 'it reads /proc'),
+}, async () => {
+  const { stdout, stderr } = await run(`${manager()}
+    const fs = require('node:fs');
+    manager.check().then(() => {
+      const tasks = fs.readdirSync('/proc/self/task');
+      const names = tasks.map((task) => fs.readFileSync('/proc/self/task/' + task + '/comm', 'utf8').trim());
+      console.log(names.filter((name) => name.startsWith('sablock')).join());
+      return manager.close();
+    });`);
+  assert.match(stdout, /sablock/, stderr);
+});
+
 test('who uses no store loads nothing of stores, nor a client', async () => {
   const { stdout, stderr } = await run(`
     const { locks, LockManager, Mutex } = require(${JSON.stringify(require.resolve('../..'))});

@@ -190,6 +190,17 @@ test('replicas: a grant that none has is given back, and what is held meanwhile 
   await seen(async () => (await tickets()) === 0);
 });
 
+test('the keys of a name that nobody uses go after a day', options, async (t) => {
+  await open(t).request('forgotten', { fence: true }, () => {});
+  await seen(async () => (await tickets()) === 0);
+  const keys = await server().run('KEYS', '*');
+  assert.ok(keys.length > 0);
+  for (const key of keys) {
+    const left = Number(await server().run('TTL', key));
+    assert.ok(left > 86_000 && left < 86_500, `${key}: ${left} s`);
+  }
+});
+
 test('bad options are refused before anything is connected', () => {
   assert.throws(() => redis('x', { lease: 1 }), { code: 'ERR_OUT_OF_RANGE' });
   for (const renew of [9, 751]) assert.throws(() => redis('x', { lease: 1500, renew }), { code: 'ERR_OUT_OF_RANGE' });
