@@ -123,9 +123,18 @@ exports.describe = describe;
 /** What messages say of a name, which has no byte offset. */
 exports.placeOfName = (name) => ({ kind: 'named lock', type: 'HeldLock', name });
 
+/** A getter, or a proxy, may throw; that must not take the place of the error. */
+function classOf(value) {
+  try {
+    return `${value.constructor?.name ?? 'an unknown class'}`;
+  } catch {
+    return 'an unknown class';
+  }
+}
+
 function invalidArgument(name, expected, value, place, advice = '') {
   const where = place === undefined ? '' : ` for ${describe(place)}`;
-  const received = isObject(value) ? `an instance of ${value.constructor?.name ?? 'an unknown class'}` : inspect(value);
+  const received = isObject(value) ? `an instance of ${classOf(value)}` : inspect(value);
   return coded(
     new TypeError(`The "${name}" argument${where} must be ${expected}. Received ${received}.${advice}`),
     'ERR_INVALID_ARG_TYPE',

@@ -145,6 +145,11 @@ test('verbs of a table keep the contract of timeouts and signals', async () => {
 
 test('an index that a table does not have is refused by every verb, and nothing changes', async () => {
   const { buffer, table } = createTable({ allowMainThread: true, name: 'rows' });
+  const shy = {
+    get constructor() {
+      throw new Error('not to be looked at');
+    },
+  };
   const verbs = {
     lock: (index) => table.lock(index),
     tryLock: (index) => table.tryLock(index),
@@ -173,7 +178,7 @@ test('an index that a table does not have is refused by every verb, and nothing 
     };
     for (const index of [-1, LENGTH, 1.5, NaN, Infinity, 2 ** 32])
       await refuses(index, 'RangeError', 'ERR_OUT_OF_RANGE');
-    for (const index of [undefined, '1', 1n, null, Symbol('1')])
+    for (const index of [undefined, '1', 1n, null, Symbol('1'), shy])
       await refuses(index, 'TypeError', 'ERR_INVALID_ARG_TYPE');
   }
   assert.ok(new Int32Array(buffer).every((word) => word === 0));
