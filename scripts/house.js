@@ -130,16 +130,21 @@ function* pathsOf(file, isUse) {
     return [...segments.slice(0, -ups), ...rest.slice(ups - 1)];
   };
   const uses = code.matchAll(/^ *(pub(?:\([^)]*\))? )?use ([^;]+);/gm);
+  /** The modules that it uses by their names. */
+  const modules = new Map();
   for (const [, visible, tree] of uses) {
     for (const used of written(tree)) {
       const target = absolute(used.filter((segment, index) => segment !== 'self' || index === 0));
-      if (target !== undefined && target !== '') yield { base, segments, target, isReExport: visible !== undefined };
+      if (target === undefined || target === '') continue;
+      modules.set(target.at(-1), target);
+      yield { base, segments, target, isReExport: visible !== undefined };
     }
   }
   if (isUse) return;
   const rest = code.replace(/^ *(pub(?:\([^)]*\))? )?use [^;]+;/gm, '');
   for (const [used] of rest.matchAll(/\b(?<!::)[a-z_]\w*(?:::\w+)+/g)) {
-    const target = absolute(used.split('::'));
+    const [first, ...others] = used.split('::');
+    const target = modules.has(first) ? [...modules.get(first), ...others] : absolute([first, ...others]);
     if (target) yield { base, target };
   }
 }

@@ -64,6 +64,16 @@ for (const [what, changes, expected] of [
     circle('lib/engine/thread.js -> lib/engine/wait.js', 'lib/engine/wait.js -> lib/engine/thread.js'),
   ],
   [
+    'a circle of two Rust files, through a module that is used by its name',
+    {
+      'model/src/lib.rs': 'mod word;\nmod engine;\n',
+      'model/src/word.rs': 'use crate::{engine};\nfn go() { engine::step::step() }\n',
+      'model/src/engine/mod.rs': 'pub mod step;\n',
+      'model/src/engine/step.rs': 'use crate::word;\n',
+    },
+    circle('model/src/engine/step.rs -> model/src/word.rs', 'model/src/word.rs -> model/src/engine/step.rs'),
+  ],
+  [
     'a circle of three Rust files, through a re-export and a path in the code',
     {
       'src/engine/mod.rs': 'mod list;\nmod queue;\nmod table;\npub use queue::Queue;\n',
