@@ -332,6 +332,7 @@ module.exports = {
   name: 'doctor',
   title: 'The lock doctor',
   rounds: 7,
+  timeLimit: 120_000,
   metrics: [
     { key: 'ns', label: 'ns', better: 'lower', ratio: true },
     { key: 'delay', label: 'delay reported', digits: 3 },
