@@ -6,6 +6,7 @@ const fs = require('node:fs');
 const path = require('node:path');
 const { test } = require('node:test');
 const { PRELOAD, firstLines, home, root, run, write } = require('../helpers/doctored-programs.js');
+const { BINARY, installJs } = require('../helpers/installs.js');
 const { limit } = require('../helpers/limits.js');
 const { needs } = require('../helpers/runtime.js');
 
@@ -138,6 +139,31 @@ test('a job that waits for another process', UNIX, async () => {
   assert.doesNotMatch(lines, /LONG HOLD/);
   assert.match(lines, new RegExp(`held by +process ${holder.pid}, for `));
   assert.match(lines, /wanted by thread 0 {2}writeReport \(job\.js:3:/);
+});
+
+test('a second install of the package is watched too, and its files are none of the program', UNIX, async () => {
+  const copy = path.join(home, 'second', 'node_modules', 'sablock');
+  installJs(copy);
+  fs.copyFileSync(BINARY, path.join(copy, path.basename(BINARY)));
+  write(
+    'second/nests.js',
+    `const { Latch, Mutex } = require('sablock');
+     const session = new Mutex(new SharedArrayBuffer(4), 0, { name: 'session' });
+     const refreshToken = async () => { await session.executeLocked(() => {}); };
+     const getUser = async () => { await session.executeLocked(async () => { await refreshToken(); }); };
+     getUser();
+     const latch = new Latch(new SharedArrayBuffer(Latch.BYTES), 0, { name: 'rest' });
+     latch.add();
+     const waitForRest = () => latch.waitAsync();
+     waitForRest();
+     setTimeout(() => process.kill(process.pid, 'SIGTERM'), ${limit(2000)});`,
+  );
+  const { stderr } = await run([...PRELOAD, path.join('second', 'nests.js')]);
+  const lines = firstLines(stderr);
+  assert.match(lines, /^DEADLOCK \(likely\)/m);
+  assert.match(lines, /held by {3}thread 0 {2}getUser \(.*nests\.js:4:/);
+  assert.match(lines, /wanted by thread 0 {2}refreshToken \(.*nests\.js:3:/);
+  assert.match(lines, /WAITING: Latch "rest".*\n {4}wanted by thread 0 {2}waitForRest \(.*nests\.js:8:/);
 });
 
 test("code of eval and of vm is the user's", SETTINGS, async () => {

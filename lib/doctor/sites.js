@@ -5,9 +5,17 @@ const { findSourceMap } = require('node:module');
 const path = require('node:path');
 const { binding } = require('../engine/thread.js');
 
-/** The package's own files, which no report names. */
-const LIB = path.join(__dirname, '..', path.sep);
-const INDEX = path.join(__dirname, '..', '..', 'index.js');
+/** The package's own files, which no report names: those in `lib` and the index, of each copy that is loaded. */
+const LIBS = new Set();
+const INDICES = new Set();
+const THREAD = path.join('lib', 'engine', 'thread.js');
+/** Takes in a copy, by its file of the thread. What is in a bundle cannot be told from the user's code. */
+exports.addCopy = (file) => {
+  if (!file.endsWith(path.sep + THREAD)) return;
+  const root = file.slice(0, -THREAD.length);
+  LIBS.add(path.join(root, 'lib', path.sep));
+  INDICES.add(path.join(root, 'index.js'));
+};
 /** Of a hold: frames of this package included. */
 const HOLD_FRAMES = 8;
 /** Of a wait. */
@@ -98,11 +106,15 @@ const INTERNAL = /^(?:node|ext|bun|internal):/;
 function isOfUser(frame) {
   const file = frame.getFileName?.() ?? undefined;
   if (file === undefined) return frame.isEval?.() === true && !isInPackage(frame.getEvalOrigin?.() ?? '');
-  return typeof file === 'string' && !INTERNAL.test(file) && !file.startsWith(LIB) && file !== INDEX;
+  return typeof file === 'string' && !INTERNAL.test(file) && !isInPackage(file);
 }
 exports.isOfUser = isOfUser;
 
-const isInPackage = (origin) => origin.includes(LIB) || origin.includes(INDEX);
+function isInPackage(text) {
+  for (const lib of LIBS) if (text.includes(lib)) return true;
+  for (const index of INDICES) if (text.includes(index)) return true;
+  return false;
+}
 
 /** Where in its file. Bun and Deno only know lines and columns. */
 const positionIn = (frame) => frame.getPosition?.() ?? `${frame.getLineNumber()}:${frame.getColumnNumber()}`;

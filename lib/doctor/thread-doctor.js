@@ -10,7 +10,7 @@ const { Holds } = require('./holds.js');
 const { enclosing, runMarked } = require('./inside.js');
 const { Locks } = require('./locks.js');
 const { LockOrder } = require('./order.js');
-const { Sites } = require('./sites.js');
+const { addCopy, Sites } = require('./sites.js');
 const { Swaps } = require('./swap.js');
 const { methodsOf } = require('./verbs.js');
 const { BLOCKING, QUEUEING, Waits } = require('./waits.js');
@@ -77,7 +77,7 @@ class ThreadDoctor {
       folder: process.cwd(),
     };
     binding.doctorStart(threadId, this.holds.slots, performance.now(), settings);
-    this.#swapBinding(binding);
+    for (const [copy, file] of thread.copies) this.addedCopy(copy.deref(), file);
     this.#swapThread();
     if (this.#isTracking) {
       for (const reference of thread.classes) {
@@ -111,6 +111,12 @@ class ThreadDoctor {
     if (!this.#isTracking) return;
     this.#swapHeld();
     for (const [name, make] of methodsOf(this, type, wordOf)) this.#swaps.swap(type.prototype, name, make);
+  }
+
+  /** A load of the package, another install of it for one: its waits are those of its own binding. */
+  addedCopy(own, file) {
+    addCopy(file);
+    if (own !== undefined) this.#swapBinding(own);
   }
 
   // What waits, and what frees: calls of the binding, and of what every wait of the thread goes through.

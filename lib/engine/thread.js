@@ -58,6 +58,8 @@ class Thread {
   /** The classes of its primitives, and what leads from their objects to their words: for the lock doctor. */
   classes = [];
   words = new WeakMap();
+  /** The bindings of all loads, and the file of each that this is: for the lock doctor too. */
+  copies = [];
   /** What a word is that does not say it, since there may be millions: `{ type, ask }`, by the primitive that has such words. */
   plain = null;
   /** Written by the binding. */
@@ -110,6 +112,12 @@ class Thread {
     this.classes.push(new WeakRef(type));
     this.words.set(type, wordOf);
     this.doctor?.added(type, wordOf);
+  }
+
+  /** Takes in a load of the package. */
+  addCopy(copy, file) {
+    this.copies.push([new WeakRef(copy), file]);
+    this.doctor?.addedCopy(copy, file);
   }
 
   /** Whether the thread's waits keep its event loop alive; the name is that of Node's handles, by which tools ask. */
@@ -187,6 +195,7 @@ const look = () => ends(fresh);
 const ends = (state) => state.id;
 // The environment is known by a function that it has one of, and that nobody has a reason to replace.
 const thread = binding.attach(threadId, receiveMessageOnPort, fresh, fresh.record, () => fresh.drain(), pause, look);
+thread.addCopy(binding, __filename);
 
 exports.binding = binding;
 exports.isMainThread = isMainThread;
