@@ -249,6 +249,15 @@ exports.thenableRun = (place) =>
     'ERR_INVALID_ARG_TYPE',
   );
 
+exports.thenablePredicate = (place) =>
+  coded(
+    new TypeError(
+      `The "predicate" argument of waitFor() must not return a promise, which is true whatever becomes of it: ${describe(place)} ` +
+        'is still held. Use waitForAsync().',
+    ),
+    'ERR_INVALID_ARG_TYPE',
+  );
+
 exports.thenableRepair = (place) =>
   coded(
     new TypeError(

@@ -78,6 +78,7 @@ export class Condition extends Primitive {
    * @param predicate Called with the mutex held: at once, after each notification, and when the time is over.
    * @param timeout How long to wait, in milliseconds, counted from the call. Default: for ever.
    * @returns Whether the predicate holds. `false`: the time was over. The mutex is held either way, also if `predicate` throws.
+   * @throws `ERR_INVALID_ARG_TYPE` if `predicate` is no function, or returns a promise.
    * @throws As {@link Condition.wait}, and what `predicate` throws.
    */
   waitFor(mutex: Mutex | Lockable<RwLockGuard>, predicate: () => unknown, timeout?: Timeout | LockOptions): boolean;

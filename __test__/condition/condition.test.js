@@ -31,6 +31,15 @@ test('it stands for four bytes of shared memory, which are checked', () => {
   assert.throws(() => new Condition(buffer, 16), outOfRange());
 });
 
+test('a predicate of waitFor() that returns a promise is refused, and the mutex stays held', () => {
+  const { mutex, condition } = create({ allowMainThread: true });
+  mutex.lock();
+  for (const predicate of [async () => false, () => Promise.resolve(true)]) {
+    assert.throws(() => condition.waitFor(mutex, predicate, 10), invalidArgType());
+  }
+  assert.equal(mutex.isHeldByThisThread, true);
+});
+
 test(
   'a blocked wait unlocks the mutex, answers true when it is notified, and holds the mutex again',
   watched(async (_, threads) => {

@@ -1,8 +1,15 @@
 const { lazily } = require('../load/lazily.js');
 const { binding, thread } = require('../engine/thread.js');
-const { checkFunction, toAsyncOptions, toTimeout, toWaiters } = require('../arguments.js');
+const { checkFunction, isThenable, toAsyncOptions, toTimeout, toWaiters } = require('../arguments.js');
 const { corrupt } = require('../engine/corrupt.js');
-const { describe, invalidArgument, mainThread, noBackgroundThread, notOwner } = require('../errors.js');
+const {
+  describe,
+  invalidArgument,
+  mainThread,
+  noBackgroundThread,
+  notOwner,
+  thenablePredicate,
+} = require('../errors.js');
 const { SharedPrimitive, defineSize, wordsOf } = require('./base.js');
 const { innerOf } = require('./exclusive.js');
 const { PendingWait } = require('../engine/pending-wait.js');
@@ -177,8 +184,13 @@ class Condition extends SharedPrimitive {
     if (!inner.mayBlock) throw mainThread(inner.word, 'waitForAsync()', inner.lock.constructor.name);
     isGuarded(inner.word);
     const deadline = performance.now() + limit;
-    while (!predicate()) {
-      if (!this.#wait(inner, deadline - performance.now())) return Boolean(predicate());
+    const holds = () => {
+      const value = predicate();
+      if (isThenable(value)) throw thenablePredicate(inner.word);
+      return Boolean(value);
+    };
+    while (!holds()) {
+      if (!this.#wait(inner, deadline - performance.now())) return holds();
     }
     return true;
   }
