@@ -1,7 +1,7 @@
 // Programs as a new user writes them: the first ten lines of the report lead to the line.
 
 const assert = require('node:assert/strict');
-const { spawn } = require('node:child_process');
+const { spawn, spawnSync } = require('node:child_process');
 const fs = require('node:fs');
 const path = require('node:path');
 const { test } = require('node:test');
@@ -113,6 +113,46 @@ test('a bundle of TypeScript with a source map is reported as it was written', S
   const report = firstLines(stderr);
   assert.match(report, /held by .* getUser \(.*src\/session\.ts:104:\d+\)/);
   assert.match(report, /wanted by .* refreshToken \(.*src\/session\.ts:103:\d+\)/);
+});
+
+test('a TypeScript program that tsc has compiled is reported as it was written', SETTINGS, async () => {
+  write(
+    'account.ts',
+    `const { Mutex } = require('sablock');
+interface Account { balance: number }
+type Run = (account: Account) => Promise<void>;
+
+const lock = new Mutex(new SharedArrayBuffer(4), 0, { name: 'account' });
+const book: Run = async (account: Account): Promise<void> => {
+  await lock.executeLocked(() => { account.balance += 1; });
+};
+async function transfer(account: Account): Promise<void> {
+  await lock.executeLocked(async () => { await book(account); });
+}
+transfer({ balance: 1 });
+`,
+  );
+  const tsc = path.join(root, 'node_modules', '.bin', 'tsc');
+  const settings = [
+    '--sourceMap',
+    '--target',
+    'es2022',
+    '--module',
+    'commonjs',
+    '--noCheck',
+    '--types',
+    '',
+    '--outDir',
+    'built',
+  ];
+  spawnSync(tsc, ['account.ts', ...settings], { cwd: home, shell: process.platform === 'win32' });
+  const { stderr } = await run(
+    ['--enable-source-maps', ...PRELOAD, path.join('built', 'account.js')],
+    until('wanted by'),
+  );
+  const lines = firstLines(stderr);
+  assert.match(lines, /held by .* transfer \(.*account\.ts:10:\d+\)/);
+  assert.match(lines, /wanted by .* book \(.*account\.ts:7:\d+\)/);
 });
 
 test('a job that waits for another process', UNIX, async () => {
