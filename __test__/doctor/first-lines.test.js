@@ -155,6 +155,23 @@ transfer({ balance: 1 });
   assert.match(lines, /wanted by .* book \(.*account\.ts:7:\d+\)/);
 });
 
+test('a program that formats its own stacks, as test runners do, is reported in its own words', SETTINGS, async () => {
+  write(
+    'formats.js',
+    `Error.prepareStackTrace = (error, frames) =>
+       [String(error), ...frames.map((frame) => \`    at \${frame.getFunctionName()} (shop.ts:\${frame.getLineNumber() + 100}:1)\`)].join('\\n');
+     const { Mutex } = require('sablock');
+     const cart = new Mutex(new SharedArrayBuffer(4), 0, { name: 'cart' });
+     const addItem = async () => { await cart.executeLocked(() => {}); };
+     const checkOut = async () => { await cart.executeLocked(async () => { await addItem(); }); };
+     checkOut();`,
+  );
+  const { stderr } = await run([...PRELOAD, 'formats.js'], until('wanted by'));
+  const lines = firstLines(stderr);
+  assert.match(lines, /held by {3}thread 0 {2}checkOut \(shop\.ts:106:1\)/);
+  assert.match(lines, /wanted by thread 0 {2}addItem \(shop\.ts:105:1\)/);
+});
+
 test('a job that waits for another process', UNIX, async () => {
   const directory = fs.mkdtempSync(path.join(home, 'locks-'));
   const cli = path.join(root, 'lib', 'cli', 'index.js');
