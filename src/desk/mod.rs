@@ -222,6 +222,38 @@ mod tests {
     }
 
     #[test]
+    fn of_several_reasons_of_a_loss_the_first_is_kept() {
+        let lease = Lease::endless();
+        lease.end(Loss::Closed);
+        lease.end(Loss::Worker);
+        assert_eq!(lease.lost(), Some(Loss::Closed));
+    }
+
+    #[test]
+    fn a_second_answer_changes_nothing_and_is_told_so() {
+        let (desk, inbox) = desk();
+        let inquiry = desk.ask(question(0), &inbox);
+        assert!(desk.answer(inquiry.number, Answer::Refused));
+        assert!(!desk.answer(inquiry.number, granted(&Lease::endless())), "the lock is to be released");
+        assert_eq!(inquiry.take(), Some(Answer::Refused));
+        assert!(!desk.answer(inquiry.number, granted(&Lease::endless())));
+        assert_eq!(inquiry.take(), None);
+    }
+
+    #[test]
+    fn an_answer_for_a_thread_that_blocks_is_nothing_for_its_loop() {
+        let (desk, inbox) = desk();
+        let inquiry = desk.ask(question(0), &inbox);
+        let mut is_answered = false;
+        let answer = inquiry.wait(None, &mut || {
+            is_answered = is_answered || desk.answer(inquiry.number, Answer::Refused);
+            true
+        });
+        assert_eq!((answer.ok(), is_answered), (Some(Answer::Refused), true));
+        assert_eq!(inbox.next(), None);
+    }
+
+    #[test]
     fn the_end_of_the_lock_worker_fails_what_waits_and_ends_what_is_held() {
         let (desk, inbox) = desk();
         let (held, waits) = (desk.ask(question(0), &inbox), desk.ask(question(0), &inbox));
