@@ -141,6 +141,20 @@ function invalidArgument(name, expected, value, place, advice = '') {
   );
 }
 
+/** Something else was passed in the place of a lock; what is called a Mutex looks right. */
+exports.notLock = (name, expected, value) => {
+  const looksRight = isObject(value) && classOf(value) === 'Mutex';
+  return invalidArgument(
+    name,
+    expected,
+    value,
+    undefined,
+    looksRight
+      ? ' That is the Mutex of another package, or of another copy of sablock: make one here on the same buffer.'
+      : '',
+  );
+};
+
 /** `place` is the lock whose verb got the argument, or its word; undefined for the constructor. */
 exports.invalidArgument = (name, expected, value, place) => invalidArgument(name, expected, value, place);
 

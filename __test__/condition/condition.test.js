@@ -2,7 +2,7 @@ const assert = require('node:assert/strict');
 const { getEventListeners } = require('node:events');
 const { test } = require('node:test');
 const { setImmediate: nextTurn } = require('node:timers/promises');
-const { Condition, Mutex, notify } = require('../..');
+const { Condition, lockAllAsync, Mutex, notify } = require('../..');
 const { binding } = require('../../lib/engine/thread.js');
 const { invalidArgType, mainThread, notOwner, outOfRange } = require('../helpers/expected.js');
 const { needs } = require('../helpers/runtime.js');
@@ -29,6 +29,14 @@ test('it stands for four bytes of shared memory, which are checked', () => {
   assert.throws(() => new Condition(new ArrayBuffer(8)), invalidArgType());
   assert.throws(() => new Condition(buffer, 2), outOfRange());
   assert.throws(() => new Condition(buffer, 16), outOfRange());
+});
+
+test('a Mutex of another package, or of another copy, is refused with an error that says so', async () => {
+  const { condition } = create();
+  const other = new { Mutex: class {} }.Mutex();
+  const refused = { code: 'ERR_INVALID_ARG_TYPE', message: /another copy of sablock/ };
+  assert.throws(() => condition.wait(other), refused);
+  await assert.rejects(lockAllAsync([other]), refused);
 });
 
 test('a predicate of waitFor() that returns a promise is refused, and the mutex stays held', () => {

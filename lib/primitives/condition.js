@@ -2,14 +2,7 @@ const { lazily } = require('../load/lazily.js');
 const { binding, thread } = require('../engine/thread.js');
 const { checkFunction, isThenable, toAsyncOptions, toTimeout, toWaiters } = require('../arguments.js');
 const { corrupt } = require('../engine/corrupt.js');
-const {
-  describe,
-  invalidArgument,
-  mainThread,
-  noBackgroundThread,
-  notOwner,
-  thenablePredicate,
-} = require('../errors.js');
+const { describe, mainThread, noBackgroundThread, notLock, notOwner, thenablePredicate } = require('../errors.js');
 const { SharedPrimitive, defineSize, wordsOf } = require('./base.js');
 const { innerOf } = require('./exclusive.js');
 const { PendingWait } = require('../engine/pending-wait.js');
@@ -314,7 +307,7 @@ class Condition extends SharedPrimitive {
 /** What there is to know of the lock that a wait is with. */
 function toInner(mutex) {
   const inner = innerOf(mutex);
-  if (inner === undefined) throw invalidArgument('mutex', 'a Mutex, or the write of an RwLock', mutex);
+  if (inner === undefined) throw notLock('mutex', 'a Mutex, or the write of an RwLock', mutex);
   return inner;
 }
 

@@ -8,7 +8,7 @@ const { PendingWait } = require('../engine/pending-wait.js');
 const { beginWait, describeHolder, isWatched, tellEnded, whileBlockedForAll } = require('../engine/diagnosis.js');
 const { conclude, takeOver } = require('../engine/wait.js');
 const { isIterable, toAsyncOptions, toTimeout } = require('../arguments.js');
-const { TimeoutError, invalidArgument, mainThread, threadEnding } = require('../errors.js');
+const { TimeoutError, invalidArgument, mainThread, notLock, threadEnding } = require('../errors.js');
 const { innerOf } = require('./exclusive.js');
 
 const rwlocks = lazily(() => require('./rwlock.js'));
@@ -52,7 +52,7 @@ class LockList {
     for (const lock of lockables) {
       const inner = toInner(lock);
       if (inner === undefined) {
-        throw invalidArgument(`lockables[${this.locks.length}]`, 'a Mutex, or read or write of an RwLock', lock);
+        throw notLock(`lockables[${this.locks.length}]`, 'a Mutex, or read or write of an RwLock', lock);
       }
       if (isMainThread && !inner.mayBlock && this.forbidden < 0) this.forbidden = this.locks.length;
       const { owner, word, request } = inner;
