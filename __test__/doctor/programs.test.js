@@ -304,6 +304,19 @@ test('a program that requires sablock/doctor is not watched before it calls star
   assert.equal(stderr, '');
 });
 
+test('a program that freezes Error runs as without the doctor', PRELOADS, async () => {
+  write(
+    'freezes.js',
+    `Object.freeze(Error);
+     require('sablock/doctor').start();
+     const { Mutex } = require('sablock');
+     const lock = new Mutex(new SharedArrayBuffer(4));
+     lock.executeLocked(async () => console.log('done'));`,
+  );
+  const { code, stdout, stderr } = await run(['freezes.js']);
+  assert.deepEqual([code, stdout, stderr], [0, 'done\n', '']);
+});
+
 test('sablock alone loads nothing of the doctor', LIMIT, () => {
   const program = `require('sablock'); console.log(Object.keys(require.cache).filter((file) => /[\\\\/]lib[\\\\/]doctor[\\\\/]/.test(file)).length)`;
   assert.equal(execFileSync(process.execPath, ['-e', program], { cwd: home, encoding: 'utf8' }), '0\n');

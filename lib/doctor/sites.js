@@ -44,10 +44,11 @@ const framesOf = (holder) => withSetting('prepareStackTrace', toFrames, () => ho
 /** Changes a setting; returns what changes it back. */
 const swap = process.versions.bun === undefined ? swapProperty : swapValue;
 
-/** Whatever was there, an accessor too: it is called neither to read nor to write. */
+/** Whatever was there, an accessor too: it is called neither to read nor to write. What is frozen stays: places are not known then. */
 function swapProperty(name, value) {
   const before = Object.getOwnPropertyDescriptor(Error, name);
-  Object.defineProperty(Error, name, { value, configurable: true, enumerable: true, writable: true });
+  if (!Reflect.defineProperty(Error, name, { value, configurable: true, enumerable: true, writable: true }))
+    return () => {};
   return () => {
     if (before === undefined) delete Error[name];
     else Object.defineProperty(Error, name, before);
