@@ -61,7 +61,7 @@ test('a file that is granted to a wait of which its thread does not know, since 
   const unlockElsewhere = () => peers[0].do((here) => here.lock.unlock());
   await lockElsewhere('first');
   const first = manager.acquireAsync('first');
-  while (thread.files === undefined) await turns();
+  while (thread.files === null) await turns();
   await unlockElsewhere();
   (await first).unlock();
   await lockElsewhere('name');

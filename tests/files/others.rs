@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use std::{env, fs, process, thread};
 
 use sablock::files::{
@@ -20,7 +20,9 @@ pub struct Scratch(pub PathBuf);
 
 impl Scratch {
     pub fn new(test: &str) -> Self {
-        let path = env::temp_dir().join(format!("sablock-files-{test}-{}", process::id()));
+        // Of a process with the same number one may have stayed.
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos();
+        let path = env::temp_dir().join(format!("sablock-files-{test}-{}-{now}", process::id()));
         fs::create_dir(&path).unwrap();
         Self(path)
     }
