@@ -239,6 +239,11 @@ export interface DoctorReport {
   waiting: PendingWait[];
   /** Threads that use locks, and in which the doctor does not run: what they do is not in the report. */
   threadsWithoutDoctor: number[];
+  /**
+   * Files of bundles that this package is part of. Where the bundle is minified, frames of the package are shown as yours there: leave
+   * the package external.
+   */
+  bundles: string[];
 }
 
 /** The doctor of this thread. All threads of the process share one report. */

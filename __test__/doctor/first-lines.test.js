@@ -5,6 +5,7 @@ const { spawn, spawnSync } = require('node:child_process');
 const fs = require('node:fs');
 const path = require('node:path');
 const { test } = require('node:test');
+const { bundle } = require('../helpers/bundle.js');
 const { PRELOAD, firstLines, home, root, run, write } = require('../helpers/doctored-programs.js');
 const { BINARY, installJs } = require('../helpers/installs.js');
 const { limit } = require('../helpers/limits.js');
@@ -221,6 +222,27 @@ test('a second install of the package is watched too, and its files are none of 
   assert.match(lines, /held by {3}thread 0 {2}getUser \(.*nests\.js:4:/);
   assert.match(lines, /wanted by thread 0 {2}refreshToken \(.*nests\.js:3:/);
   assert.match(lines, /WAITING: Latch "rest".*\n {4}wanted by thread 0 {2}waitForRest \(.*nests\.js:8:/);
+});
+
+test('a bundle that the package is part of is watched too, and the report says that it is one', UNIX, async () => {
+  // Where the package looks for its binary.
+  fs.copyFileSync(BINARY, path.join(home, path.basename(BINARY)));
+  const text = bundle(`
+    const { Mutex } = require('sablock');
+    const session = new Mutex(new SharedArrayBuffer(4), 0, { name: 'session' });
+    const refreshToken = async () => { await session.lockAsync(); };
+    const getUser = async () => { await session.executeLocked(async () => { await refreshToken(); }); };
+    getUser();
+    setTimeout(() => process.kill(process.pid, 'SIGTERM'), ${limit(2000)});`);
+  const lineOf = (words) => text.split('\n').findIndex((line) => line.includes(words)) + 1;
+  fs.mkdirSync(path.join(home, 'bundled', 'out'), { recursive: true });
+  write('bundled/out/app.js', text);
+  const { stderr } = await run([...PRELOAD, path.join('bundled', 'out', 'app.js')]);
+  const lines = firstLines(stderr);
+  assert.match(lines, /^DEADLOCK \(likely\)/m);
+  assert.match(lines, new RegExp(`held by {3}thread 0 {2}getUser \\(.*app\\.js:${lineOf('const getUser')}:`));
+  assert.match(lines, new RegExp(`wanted by thread 0 {2}refreshToken \\(.*app\\.js:${lineOf('const refreshToken')}:`));
+  assert.match(lines, /^BUNDLE: sablock is part of .*app\.js\n.*external/m);
 });
 
 test("code of eval and of vm is the user's", SETTINGS, async () => {

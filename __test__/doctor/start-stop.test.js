@@ -92,6 +92,7 @@ test('a report without anything to report has all of its lists', () => {
     stuck: [],
     waiting: [],
     threadsWithoutDoctor: [],
+    bundles: [],
   });
 });
 

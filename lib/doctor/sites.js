@@ -1,6 +1,7 @@
 // Call sites: where a user's code called this package. A stack costs microseconds, so it is only captured when a hold begins; it is
 // read when somebody asks for it, and known by a number afterwards.
 
+const fs = require('node:fs');
 const { findSourceMap } = require('node:module');
 const path = require('node:path');
 const { binding } = require('../engine/thread.js');
@@ -9,13 +10,38 @@ const { binding } = require('../engine/thread.js');
 const LIBS = new Set();
 const INDICES = new Set();
 const THREAD = path.join('lib', 'engine', 'thread.js');
-/** Takes in a copy, by its file of the thread. What is in a bundle cannot be told from the user's code. */
+/** Of each bundle that has a copy in it: whether a line is the package's. */
+const BUNDLES = new Map();
+/** Takes in a copy, by its file of the thread. */
 exports.addCopy = (file) => {
-  if (!file.endsWith(path.sep + THREAD)) return;
-  const root = file.slice(0, -THREAD.length);
-  LIBS.add(path.join(root, 'lib', path.sep));
-  INDICES.add(path.join(root, 'index.js'));
+  if (file.endsWith(path.sep + THREAD)) {
+    const root = file.slice(0, -THREAD.length);
+    LIBS.add(path.join(root, 'lib', path.sep));
+    INDICES.add(path.join(root, 'index.js'));
+  } else if (!BUNDLES.has(file)) {
+    BUNDLES.set(file, linesOfPackage(file));
+    binding.doctorBundle(file);
+  }
 };
+
+/** What bundlers write above each file's code, unless they minify: esbuild a comment, webpack a key. */
+const BEGINS = /^(?:\/\/ |\/\*\*\*\/ ")(\S+\.[cm]?[jt]sx?)(?:"?:?)$/;
+const IS_OF_PACKAGE = /(?:^|\/)sablock\/(?:lib\/.+|index)\.js$/;
+
+function linesOfPackage(file) {
+  const lines = new Set();
+  try {
+    let isInside = false;
+    for (const [index, line] of fs.readFileSync(file, 'utf8').split('\n').entries()) {
+      const [, source] = BEGINS.exec(line.trimEnd()) ?? [];
+      if (source !== undefined) isInside = IS_OF_PACKAGE.test(source);
+      if (isInside) lines.add(index + 1);
+    }
+  } catch {
+    // It may be no file.
+  }
+  return lines;
+}
 /** Of a hold: frames of this package included. */
 const HOLD_FRAMES = 8;
 /** Of a wait. */
@@ -101,13 +127,15 @@ function capture(below) {
 }
 const captureNothing = () => null;
 
+const FILE = /^file:\/\//;
 const INTERNAL = /^(?:node|ext|bun|internal):/;
 
 /** Eval workers, `node -e` and `vm` name their code; code of `eval` and `new Function` has nothing but its origin. */
 function isOfUser(frame) {
   const file = frame.getFileName?.() ?? undefined;
   if (file === undefined) return frame.isEval?.() === true && !isInPackage(frame.getEvalOrigin?.() ?? '');
-  return typeof file === 'string' && !INTERNAL.test(file) && !isInPackage(file);
+  if (typeof file !== 'string' || INTERNAL.test(file) || isInPackage(file)) return false;
+  return BUNDLES.size === 0 || !BUNDLES.get(file.replace(FILE, ''))?.has(frame.getLineNumber());
 }
 exports.isOfUser = isOfUser;
 
@@ -136,8 +164,6 @@ function format(frames) {
   }
 }
 
-const MAPPED = /^file:\/\//;
-
 /** By the source map of its file, if Node.js knows one. */
 function describe(frame) {
   const text = frame.toString();
@@ -145,7 +171,7 @@ function describe(frame) {
   const line = frame.getLineNumber();
   const entry = file && line ? findSourceMap?.(file)?.findEntry(line - 1, frame.getColumnNumber() - 1) : undefined;
   if (entry?.originalSource === undefined) return text;
-  const source = entry.originalSource.replace(MAPPED, '');
+  const source = entry.originalSource.replace(FILE, '');
   const place = `${source}:${entry.originalLine + 1}:${entry.originalColumn + 1}`;
   const name = frame.getFunctionName();
   return name === null ? place : `${name} (${place})`;

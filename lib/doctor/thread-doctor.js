@@ -80,9 +80,9 @@ class ThreadDoctor {
     for (const [copy, file] of thread.copies) this.addedCopy(copy.deref(), file);
     this.#swapThread();
     if (this.#isTracking) {
-      for (const reference of thread.classes) {
+      for (const [name, reference] of thread.classes) {
         const type = reference.deref();
-        if (type !== undefined) this.added(type, thread.words.get(type));
+        if (type !== undefined) this.added(name, type, thread.words.get(type));
       }
     }
     process.on('exit', this.#noteEnd);
@@ -107,10 +107,10 @@ class ThreadDoctor {
   };
 
   /** A class of primitives, also one that is loaded later. */
-  added(type, wordOf) {
+  added(className, type, wordOf) {
     if (!this.#isTracking) return;
     this.#swapHeld();
-    for (const [name, make] of methodsOf(this, type, wordOf)) this.#swaps.swap(type.prototype, name, make);
+    for (const [name, make] of methodsOf(this, className, wordOf)) this.#swaps.swap(type.prototype, name, make);
   }
 
   /** A load of the package, another install of it for one: its waits are those of its own binding. */

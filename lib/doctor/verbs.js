@@ -315,8 +315,8 @@ const VERBS = {
 };
 
 /** The method that takes the place of one of a class; undefined if it stays. */
-exports.methodsOf = (doctor, type, wordOf) =>
-  Object.entries(VERBS[type.name] ?? {}).map(([name, [kind, details]]) => [
+exports.methodsOf = (doctor, className, wordOf) =>
+  Object.entries(VERBS[className] ?? {}).map(([name, [kind, details]]) => [
     name,
     (original) => KINDS[kind](doctor, original, details, wordOf),
   ]);

@@ -55,7 +55,7 @@ class Thread {
   doctor = null;
   /** What its `start()` has returned. */
   publicDoctor = null;
-  /** The classes of its primitives, and what leads from their objects to their words: for the lock doctor. */
+  /** The classes of its primitives by their names, and what leads from their objects to their words: for the lock doctor. */
   classes = [];
   words = new WeakMap();
   /** The bindings of all loads, and the file of each that this is: for the lock doctor too. */
@@ -107,11 +107,14 @@ class Thread {
     return this.#waits.some((chunk) => chunk?.waits.some(isFor));
   }
 
-  /** Takes in a class of primitives; `wordOf` returns the words of its objects. However often it is loaded, it may be collected. */
-  addClass(type, wordOf) {
-    this.classes.push(new WeakRef(type));
+  /**
+   * Takes in a class of primitives; `wordOf` returns the words of its objects. However often it is loaded, it may be collected.
+   * A bundler may have changed the name that the class has itself.
+   */
+  addClass(name, type, wordOf) {
+    this.classes.push([name, new WeakRef(type)]);
     this.words.set(type, wordOf);
-    this.doctor?.added(type, wordOf);
+    this.doctor?.added(name, type, wordOf);
   }
 
   /** Takes in a load of the package. */

@@ -44,7 +44,7 @@ class Rest {
 
 class HeldLock {
   static {
-    thread.addClass(HeldLock, (lock) => lock);
+    thread.addClass('HeldLock', HeldLock, (lock) => lock);
     setGranted = (lock, number) => {
       lock.#number = number;
       thread.held.add(number, lock);

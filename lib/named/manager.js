@@ -23,7 +23,7 @@ const isDue = (held, onAbandoned) =>
 
 class LockManager {
   static {
-    thread.addClass(LockManager, (manager) => manager.#backend);
+    thread.addClass('LockManager', LockManager, (manager) => manager.#backend);
   }
 
   #backend;

@@ -28,7 +28,7 @@ exports.checkRequests = (backend, names, options) => {
 /** Of some names: what is locked so far, and what is asked for next. */
 class Locking {
   static {
-    thread.addClass(Locking, (locking) => locking);
+    thread.addClass('Locking', Locking, (locking) => locking);
   }
 
   /** By name. */

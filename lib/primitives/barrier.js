@@ -50,7 +50,7 @@ class PartyRequest {
 /** A place where a number of parties wait for each other, again and again. */
 class Barrier extends SharedPrimitive {
   static {
-    defineSize(Barrier, 8);
+    defineSize('Barrier', Barrier, 8);
     leave = (barrier) => {
       barrier.#slot[1] -= 1;
     };

@@ -68,8 +68,8 @@ class SharedPrimitive {
 }
 
 /** Defines `BYTES` and `ALIGN` of a class, and registers it. */
-exports.defineSize = (primitive, bytes) => {
-  thread.addClass(primitive, wordsOf);
+exports.defineSize = (name, primitive, bytes) => {
+  thread.addClass(name, primitive, wordsOf);
   Object.defineProperty(primitive, 'BYTES', { value: bytes, enumerable: true });
   Object.defineProperty(primitive, 'ALIGN', { value: 4, enumerable: true });
 };

@@ -143,7 +143,7 @@ class WatchedHold {
 /** Waiting, with a mutex, until another thread says that something has changed. */
 class Condition extends SharedPrimitive {
   static {
-    defineSize(Condition, 4);
+    defineSize('Condition', Condition, 4);
   }
 
   #word;

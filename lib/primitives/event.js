@@ -43,7 +43,7 @@ class ResetEvent extends SharedPrimitive {
 /** A flag that threads wait for, until somebody resets it. */
 class ManualResetEvent extends ResetEvent {
   static {
-    defineSize(ManualResetEvent, 4);
+    defineSize('ManualResetEvent', ManualResetEvent, 4);
   }
 
   #word;
@@ -69,7 +69,7 @@ class ManualResetEvent extends ResetEvent {
 /** A flag that lets one pass each time that it is set. */
 class AutoResetEvent extends ResetEvent {
   static {
-    defineSize(AutoResetEvent, 4);
+    defineSize('AutoResetEvent', AutoResetEvent, 4);
   }
 
   #word;

@@ -38,7 +38,7 @@ class ExchangeRequest {
 /** A place where two threads meet, and each goes on with the other's value. */
 class Exchanger extends SharedPrimitive {
   static {
-    defineSize(Exchanger, 8);
+    defineSize('Exchanger', Exchanger, 8);
   }
 
   constructor(buffer, byteOffset, options) {

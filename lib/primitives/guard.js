@@ -74,7 +74,7 @@ let renew;
 /** One hold of a mutex. */
 class LockGuard {
   static {
-    thread.addClass(LockGuard, (guard) => guard.#word);
+    thread.addClass('LockGuard', LockGuard, (guard) => guard.#word);
     eraOf = (guard) => guard.#era;
     renew = (guard) => {
       guard.#era = thread.era;

@@ -17,7 +17,7 @@ let leave;
 /** A count that threads wait for to be zero. */
 class Latch extends SharedPrimitive {
   static {
-    defineSize(Latch, 4);
+    defineSize('Latch', Latch, 4);
     leave = (latch) => latch.#leave();
   }
 

@@ -32,7 +32,7 @@ const kindOf = (index) => `lock ${index} of the table`;
 /** Many locks in a row, of four bytes each, which are locked by their number. */
 class LockTable extends SharedPrimitive {
   static {
-    defineSize(LockTable, BYTES);
+    defineSize('LockTable', LockTable, BYTES);
   }
 
   /** The words of all locks. */

@@ -27,7 +27,7 @@ const isSame = (word, other) => word === other || binding.isSame(word, other);
 /** A mutual-exclusion lock on four bytes of shared memory. */
 class Mutex extends ExclusiveLock {
   static {
-    thread.addClass(Mutex, wordOf);
+    thread.addClass('Mutex', Mutex, wordOf);
     thread.plain = { type: 'Mutex', ask: binding.Ask.Mutex };
     for (const name of ['BYTES', 'ALIGN']) Object.defineProperty(Mutex, name, { value: 4, enumerable: true });
   }

@@ -29,7 +29,7 @@ const NOT_RUN = Promise.resolve(false);
 /** Something that is done once among all threads. */
 class Once extends SharedPrimitive {
   static {
-    defineSize(Once, 4);
+    defineSize('Once', Once, 4);
   }
 
   #word;

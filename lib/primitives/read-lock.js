@@ -32,7 +32,7 @@ let inner;
 /** To read under an RwLock. */
 class ReadLock {
   static {
-    thread.addClass(ReadLock, (lock) => lock.#words);
+    thread.addClass('ReadLock', ReadLock, (lock) => lock.#words);
     inner = (lock) => {
       if (!(#words in lock)) return undefined;
       // Its slot is there before the core counts in it.

@@ -22,7 +22,7 @@ const ALL_READERS = SHARED | READERS;
 /** One hold of an RwLock: to write it is the guard of a mutex. */
 class RwLockGuard extends LockGuard {
   static {
-    thread.addClass(RwLockGuard, (guard) => guard.#words);
+    thread.addClass('RwLockGuard', RwLockGuard, (guard) => guard.#words);
   }
 
   #rwlock;

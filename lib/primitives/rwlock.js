@@ -16,7 +16,7 @@ const ME = thread.id;
 /** To write under an RwLock: as a mutex. */
 class WriteLock extends ExclusiveLock {
   static {
-    thread.addClass(WriteLock, wordOf);
+    thread.addClass('WriteLock', WriteLock, wordOf);
   }
 
   constructor(rwlock, words, mayBlock) {
@@ -37,7 +37,7 @@ class WriteLock extends ExclusiveLock {
 /** Many readers or one writer. */
 class RwLock extends SharedPrimitive {
   static {
-    defineSize(RwLock, 8);
+    defineSize('RwLock', RwLock, 8);
     Object.defineProperty(RwLock, 'MAX_READERS', { value: READERS, enumerable: true });
   }
 

@@ -64,7 +64,7 @@ const availableOf = (word, permits) => Math.max(permits - takenOf(load(word, 0))
 /** A number of permits, which threads take and give back. */
 class Semaphore extends SharedPrimitive {
   static {
-    defineSize(Semaphore, 4);
+    defineSize('Semaphore', Semaphore, 4);
     Object.defineProperty(Semaphore, 'MAX_PERMITS', { value: MAX_PERMITS, enumerable: true });
     giveBack = (semaphore, n) => semaphore.#giveBack(n);
     forget = (semaphore, n) => {
@@ -243,7 +243,7 @@ class Semaphore extends SharedPrimitive {
 /** Permits that were taken together, and go back at the latest when their thread ends. */
 class SemaphorePermits {
   static {
-    thread.addClass(SemaphorePermits, (permits) => wordOf(permits.#semaphore));
+    thread.addClass('SemaphorePermits', SemaphorePermits, (permits) => wordOf(permits.#semaphore));
   }
 
   #semaphore;

@@ -142,7 +142,7 @@ impl Report<'_> {
     pub fn json(&self) -> String {
         let names = self.names;
         format!(
-            r#"{{"lockOrder":{},"sameClass":{},"deadlocks":{},"contention":{},"longHolds":{},"neverReleased":{},"leaks":{},"stuck":{},"waiting":{},"threadsWithoutDoctor":{}}}"#,
+            r#"{{"lockOrder":{},"sameClass":{},"deadlocks":{},"contention":{},"longHolds":{},"neverReleased":{},"leaks":{},"stuck":{},"waiting":{},"threadsWithoutDoctor":{},"bundles":{}}}"#,
             list(&self.lock_order, |edges| format!(r#"{{"edges":{}}}"#, edges.json(names))),
             self.same_class.json(names),
             self.deadlocks.json(names),
@@ -153,6 +153,7 @@ impl Report<'_> {
             self.stuck.json(names),
             self.waiting.json(names),
             list(&self.threads_without, u32::to_string),
+            list(self.bundles, |file| string(file)),
         )
     }
 }

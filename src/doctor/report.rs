@@ -52,6 +52,8 @@ pub struct Report<'a> {
     pub waiting: Vec<Pending>,
     /// Threads with locks of which the doctor knows nothing.
     pub threads_without: Vec<ThreadId>,
+    /// Files of bundles that the package is part of.
+    pub bundles: &'a [String],
 }
 
 impl Report<'_> {
@@ -67,6 +69,13 @@ impl Report<'_> {
 }
 
 impl Knowledge {
+    /// The package is part of the bundle in this file.
+    pub fn add_bundle(&mut self, file: String) {
+        if !self.bundles.contains(&file) {
+            self.bundles.push(file);
+        }
+    }
+
     /// What is known now. `living` are the threads with locks.
     pub fn report(&self, living: &[ThreadId]) -> Report<'_> {
         let mut threads_without: Vec<_> =
@@ -90,6 +99,7 @@ impl Knowledge {
             pending: self.waits.len(),
             waiting,
             threads_without,
+            bundles: &self.bundles,
         }
     }
 

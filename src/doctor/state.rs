@@ -58,6 +58,8 @@ pub struct Knowledge {
     pub(crate) printed: usize,
     /// Taken off places in what is printed.
     pub(crate) folder: String,
+    /// Files of bundles that the package is part of.
+    pub(crate) bundles: Vec<String>,
 }
 
 /// The doctor of the process.

@@ -130,8 +130,7 @@ impl Text<'_> {
             None => ("", frame.as_str()),
         };
         let path = path.strip_prefix("file://").unwrap_or(path);
-        let path = path.strip_prefix(self.folder).map_or(path, |path| path.trim_start_matches(['/', '\\']));
-        let (name, path) = (visible(name), visible(path));
+        let (name, path) = (visible(name), visible(self.within(path)));
         let fixed = width(&head) + width(after) + width(&name) + 4;
         let room = WIDTH.saturating_sub(fixed).max(20);
         let path = if width(&path) > room {
@@ -141,6 +140,11 @@ impl Text<'_> {
             path
         };
         self.named(&format!("{head}  {name}({path})"), after);
+    }
+
+    /// The path as seen from the folder.
+    fn within<'p>(&self, path: &'p str) -> &'p str {
+        path.strip_prefix(self.folder).map_or(path, |path| path.trim_start_matches(['/', '\\']))
     }
 
     fn left_out(&mut self, all: usize) {
@@ -273,6 +277,11 @@ impl Report<'_> {
         if !self.threads_without.is_empty() {
             let threads: Vec<_> = self.threads_without.iter().map(ThreadId::to_string).collect();
             text.line(&format!("Threads without the doctor: {}", threads.join(", ")));
+        }
+        for file in self.bundles {
+            text.line(&format!("BUNDLE: sablock is part of {}", visible(text.within(file))));
+            text.line("  Its calls may be shown as yours. Leave it out of the bundle, as external:");
+            text.line("  for esbuild --external:sablock; others in the guide on bundling");
         }
     }
 

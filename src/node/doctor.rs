@@ -134,6 +134,12 @@ pub fn doctor_ending(thread_id: u32) {
     DOCTOR.with(|state| state.note_never_released(thread_id, false));
 }
 
+/// The package is part of the bundle in this file.
+#[napi(catch_unwind)]
+pub fn doctor_bundle(file: String) {
+    DOCTOR.with(|state| state.add_bundle(file));
+}
+
 /// The number of a call site.
 #[napi(catch_unwind)]
 pub fn doctor_site(stack: Vec<String>) -> u32 {
