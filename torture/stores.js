@@ -227,7 +227,12 @@ class Storm {
     for (const child of this.#children) if (child.connected) child.send('finish', () => {});
     const ends = Promise.all(Array.from(this.#children, (child) => child.ended));
     await Promise.race([ends, sleep(PATIENCE_MS, undefined, { ref: false })]);
-    for (const child of this.#children) this.#wrong(`process ${child.holder} waits for ever`);
+    for (const child of this.#children) {
+      this.#wrong(`process ${child.holder} waits for ever`);
+      child.send('describe', () => {});
+    }
+    // What they say stands below.
+    if (this.#children.size > 0) await sleep(LIMIT);
   }
 
   async #lookAtRemains() {

@@ -62,6 +62,12 @@ process.on('message', async (message) => {
     locker.finish();
     return;
   }
+  if (message === 'describe') {
+    const { held, pending: waiting } = await locker.query();
+    const answers = `${pending.size} answers of the register`;
+    tell('wrong', `process ${options.holder}: ${JSON.stringify({ worker: worker?.threadId, answers, held, waiting })}`);
+    return;
+  }
   pending.get(message.id)(message.isTaken);
   pending.delete(message.id);
 });

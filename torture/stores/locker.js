@@ -71,6 +71,11 @@ class Locker {
     this.#isOver = true;
   }
 
+  /** What is held and waited for in this process. */
+  query() {
+    return this.#manager.query().catch(({ message }) => ({ held: [], pending: message }));
+  }
+
   get #mode() {
     return this.#random.next() < 0.3 ? 'shared' : 'exclusive';
   }

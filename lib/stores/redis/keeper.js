@@ -317,7 +317,9 @@ class RedisKeeper {
 
   async #begin() {
     let link = null;
+    let isLost = false;
     const end = (error) => {
+      isLost = true;
       if (link === null || link.isOver) return;
       link.isOver = true;
       if (!this.#connection.lose(link, error)) return;
@@ -329,6 +331,8 @@ class RedisKeeper {
     link.fail = end;
     try {
       await link.subscribe(this.#channel, (message) => this.#hear(message));
+      // One of its two connections may have ended before this one knew it.
+      if (isLost) throw storeError('Redis has ended the connection at once.');
     } catch (error) {
       link.end();
       throw error;
