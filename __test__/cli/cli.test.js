@@ -30,7 +30,8 @@ const quote = (args) => args.map((arg) => `'${arg.replaceAll("'", "'\\''")}'`).j
 
 /** Runs a command in a terminal of its own, where Ctrl-C is typed once it says that it is ready. */
 function inTerminal(args, signal) {
-  const child = spawn('script', ['-qec', quote(args), '/dev/null'], { stdio: ['pipe', 'pipe', 'inherit'] });
+  // `exec`: where SHELL is not set, `script` takes a shell that would stay in front of the command and end by the Ctrl-C itself.
+  const child = spawn('script', ['-qec', `exec ${quote(args)}`, '/dev/null'], { stdio: ['pipe', 'pipe', 'inherit'] });
   let text = '';
   let isTyped = false;
   child.stdout.setEncoding('utf8').on('data', (data) => {
