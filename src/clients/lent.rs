@@ -248,7 +248,6 @@ mod tests {
         assert!(holds.is_empty());
     }
 
-    /// Against a list of all guards, in which nothing has to be found out.
     #[test]
     fn memory_follows_what_is_lent() {
         let mut holds = LentHolds::default();
@@ -262,6 +261,7 @@ mod tests {
         assert!(holds.is_empty() && holds.0.capacity() <= SPARE);
     }
 
+    /// Against a list of all guards, in which nothing has to be found out.
     #[test]
     fn every_guard_is_told_apart_whatever_comes_after_what() {
         struct Guard {

@@ -19,8 +19,8 @@ impl ClientLoop<'_> {
     }
 
     /// A request is over: nobody is queued for it, and it holds nothing.
-    pub fn forget_request(&mut self, ticket: RequestHandle) {
-        self.clients.names.forget(ticket.number);
+    pub fn forget_request(&mut self, request: RequestHandle) {
+        self.clients.names.forget(request.number);
     }
 
     /// The number of the next request whose hold was stolen and whose code does not know it. The request is over.
@@ -28,56 +28,56 @@ impl ClientLoop<'_> {
         self.clients.names.next_stolen()
     }
 
-    /// Asks for a name. Later the request is known by the ticket's number; one that is refused at once is over.
+    /// Asks for a name. Later it is known by its number; one that is refused at once is over.
     pub fn request_name(&mut self, name: Name, mode: Mode, limit: Limit) -> Result<(RequestHandle, Reply), ReplyError> {
-        let ticket = self.make_request(name, mode);
-        let reply = self.wait(&NAMED, ticket.place, Request::Hold(ticket.hold), limit);
+        let request = self.make_request(name, mode);
+        let reply = self.wait(&NAMED, request.place, Request::Hold(request.hold), limit);
         match reply {
             Ok(Reply::Pending { token, .. }) => self.belongs_to(token, Whose::Name),
             Ok(Reply::Now(Outcome::Granted { .. })) => {}
-            Ok(Reply::Now(_)) | Err(_) => self.forget_request(ticket),
+            Ok(Reply::Now(_)) | Err(_) => self.forget_request(request),
         }
-        Ok((ticket, reply?))
+        Ok((request, reply?))
     }
 
     /// Takes a name from all who hold it. With the ended agent that is to be reported.
     pub fn steal_name(&mut self, name: Name) -> Result<(RequestHandle, Option<AgentId>), Corrupt> {
-        let ticket = self.make_request(name, Mode::Exclusive);
-        let mut section = self.engine().open(&NAMED, ticket.place)?;
+        let request = self.make_request(name, Mode::Exclusive);
+        let mut section = self.engine().open(&NAMED, request.place)?;
         for Holder { agent, hold, .. } in section.evict() {
             if !fault!(ThiefTellsNobody) {
                 section.tell(agent, Notice::Message(WaitId { token: hold.of, serial: u64::from(hold.count) }));
             }
         }
-        let abandoned_by = section.let_in(self.agent().id, ticket.hold);
+        let abandoned_by = section.let_in(self.agent().id, request.hold);
         section.finish();
-        Ok((ticket, abandoned_by))
+        Ok((request, abandoned_by))
     }
 
     /// What a request holds does not suffice yet, or, `is_in`, does from now on.
-    pub fn note_in(&self, ticket: RequestHandle, is_in: bool) {
-        self.engine().note_in(ticket.place, self.agent().id, ticket.hold, is_in);
+    pub fn note_in(&self, request: RequestHandle, is_in: bool) {
+        self.engine().note_in(request.place, self.agent().id, request.hold, is_in);
     }
 
     /// Releases what a request holds; it is over. False if it holds nothing any more.
     pub fn release_name(&mut self, number: u32) -> Result<bool, Corrupt> {
-        let Some(ticket) = self.request(number) else { return Ok(false) };
-        let is_released = self.engine().release(self.agent(), &NAMED, ticket.place, ticket.hold)?;
-        self.forget_request(ticket);
+        let Some(request) = self.request(number) else { return Ok(false) };
+        let is_released = self.engine().release(self.agent(), &NAMED, request.place, request.hold)?;
+        self.forget_request(request);
         Ok(is_released)
     }
 
     /// As [`ClientLoop::release_name`], but the number stays taken: whoever has it may release it again, to no effect.
     pub fn let_go_of_name(&self, number: u32) -> Result<bool, Corrupt> {
-        let Some(ticket) = self.request(number) else { return Ok(false) };
-        self.engine().release(self.agent(), &NAMED, ticket.place, ticket.hold)
+        let Some(request) = self.request(number) else { return Ok(false) };
+        self.engine().release(self.agent(), &NAMED, request.place, request.hold)
     }
 
     /// Takes back what a request was granted, of which its code will not learn; `abandoned_by` is what it would have reported.
     pub fn give_back_name(&mut self, number: u32, abandoned_by: Option<AgentId>) {
-        let Some(ticket) = self.request(number) else { return };
-        self.engine().give_back(self.agent(), &NAMED, ticket.place, ticket.hold, abandoned_by);
-        self.forget_request(ticket);
+        let Some(request) = self.request(number) else { return };
+        self.engine().give_back(self.agent(), &NAMED, request.place, request.hold, abandoned_by);
+        self.forget_request(request);
     }
 
     /// Takes the mark off a name. False if the request does not hold it alone.
@@ -93,6 +93,6 @@ impl ClientLoop<'_> {
 
     /// Whether the name of a request is marked.
     pub fn is_name_abandoned(&self, number: u32) -> bool {
-        self.request(number).is_some_and(|ticket| named::is_abandoned(NAMED.read(ticket.place)))
+        self.request(number).is_some_and(|request| named::is_abandoned(NAMED.read(request.place)))
     }
 }

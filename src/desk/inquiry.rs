@@ -212,11 +212,11 @@ impl Inquiry {
         let mut state = self.lock();
         state.loss.get_or_insert(loss);
         drop(state);
-        self.tell_lost();
+        self.report_loss();
     }
 
     /// Its thread looks at it soon.
-    pub(super) fn tell_lost(&self) {
+    pub(super) fn report_loss(&self) {
         self.inbox.put(self.number);
     }
 }

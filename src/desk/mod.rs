@@ -140,7 +140,7 @@ impl Desk {
         lease.end(loss);
         let holders: Vec<Arc<Inquiry>> =
             self.lock().inquiries.values().filter(|inquiry| inquiry.is_held_by(lease)).cloned().collect();
-        holders.iter().for_each(|inquiry| inquiry.tell_lost());
+        holders.iter().for_each(|inquiry| inquiry.report_loss());
     }
 
     /// The lock worker has ended, or never began: what waits fails with `reason`, what is held is lost.
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn a_second_answer_changes_nothing_and_is_told_so() {
+    fn a_second_answer_changes_nothing_and_says_so() {
         let (desk, inbox) = desk();
         let inquiry = desk.ask(question(0), &inbox);
         assert!(desk.answer(inquiry.number, Answer::Refused));

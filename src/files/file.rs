@@ -75,7 +75,7 @@ pub struct Files {
 impl Files {
     /// Of `name`, in a directory that was checked.
     pub fn new(directory: Arc<Directory>, name: LockName) -> Self {
-        let path = |part| directory.path().join(name.file(part));
+        let path = |role| directory.path().join(name.file(role));
         let (lock, info, turn, gate) =
             (path(FileRole::Lock), path(FileRole::Info), path(FileRole::Turn), path(FileRole::Gate));
         Self { directory, name, lock, info, turn, gate }
@@ -87,8 +87,8 @@ impl Files {
     }
 
     /// Where a file is.
-    pub fn path(&self, part: FileRole) -> &PathBuf {
-        match part {
+    pub fn path(&self, role: FileRole) -> &PathBuf {
+        match role {
             FileRole::Lock => &self.lock,
             FileRole::Info => &self.info,
             FileRole::Turn => &self.turn,
@@ -97,8 +97,8 @@ impl Files {
     }
 
     /// Opens a file, or makes it, and its directory if somebody has removed that. Returns whether it was made, too.
-    pub fn open(&self, part: FileRole) -> Result<(File, bool), FileFailure> {
-        let path = self.path(part);
+    pub fn open(&self, role: FileRole) -> Result<(File, bool), FileFailure> {
+        let path = self.path(role);
         let opened = match system::open(path, self.directory.rights()) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 let directory = self.directory.reopen().map_err(FileFailure::Refused)?;
@@ -106,41 +106,41 @@ impl Files {
             }
             opened => opened,
         };
-        opened.map_err(|error| self.failure("open", part, error))
+        opened.map_err(|error| self.failure("open", role, error))
     }
 
     /// Opens a file and locks it if that can be at once.
-    pub fn try_lock(&self, part: FileRole, mode: LockMode) -> Result<Option<Locked>, FileFailure> {
+    pub fn try_lock(&self, role: FileRole, mode: LockMode) -> Result<Option<Locked>, FileFailure> {
         loop {
-            let (file, _) = self.open(part)?;
+            let (file, _) = self.open(role)?;
             let is_locked = uninterrupted(|| {
                 tried(match mode {
                     LockMode::Exclusive => file.try_lock(),
                     LockMode::Shared => file.try_lock_shared(),
                 })
             });
-            if !is_locked.map_err(|error| self.failure("lock", part, error))? {
+            if !is_locked.map_err(|error| self.failure("lock", role, error))? {
                 return Ok(None);
             }
-            if self.leads_to(part, &file)? {
+            if self.leads_to(role, &file)? {
                 return Ok(Some(Locked(file)));
             }
         }
     }
 
     /// Opens a file and blocks the thread until it is locked, or until `interrupt` ends that: then there is none.
-    pub fn lock(&self, part: FileRole, mode: LockMode, interrupt: &Interrupt) -> Result<Option<Locked>, FileFailure> {
+    pub fn lock(&self, role: FileRole, mode: LockMode, interrupt: &Interrupt) -> Result<Option<Locked>, FileFailure> {
         loop {
-            let (file, _) = self.open(part)?;
+            let (file, _) = self.open(role)?;
             let locked = interrupt.run(&file, || match mode {
                 LockMode::Exclusive => file.lock(),
                 LockMode::Shared => file.lock_shared(),
             });
-            if !locked.map_err(|error| self.failure("lock", part, error))? {
+            if !locked.map_err(|error| self.failure("lock", role, error))? {
                 return Ok(None);
             }
             // It may have been removed and made again meanwhile: then others lock another one.
-            if self.leads_to(part, &file)? {
+            if self.leads_to(role, &file)? {
                 return Ok(Some(Locked(file)));
             }
         }
@@ -182,13 +182,13 @@ impl Files {
     }
 
     /// Whether the path of a file still leads to it.
-    pub fn leads_to(&self, part: FileRole, file: &File) -> Result<bool, FileFailure> {
-        system::leads_to(self.path(part), file).map_err(|error| self.failure("look at", part, error))
+    pub fn leads_to(&self, role: FileRole, file: &File) -> Result<bool, FileFailure> {
+        system::leads_to(self.path(role), file).map_err(|error| self.failure("look at", role, error))
     }
 
     /// What happened to a file.
-    pub fn failure(&self, verb: &'static str, part: FileRole, error: io::Error) -> FileFailure {
-        FileFailure::System { verb, path: self.path(part).clone(), error }
+    pub fn failure(&self, verb: &'static str, role: FileRole, error: io::Error) -> FileFailure {
+        FileFailure::System { verb, path: self.path(role).clone(), error }
     }
 }
 

@@ -54,8 +54,8 @@ impl LockName {
     }
 
     /// The name of one of its files.
-    pub fn file(&self, part: FileRole) -> String {
-        format!("{}.{}", self.stem, part.extension())
+    pub fn file(&self, role: FileRole) -> String {
+        format!("{}.{}", self.stem, role.extension())
     }
 }
 

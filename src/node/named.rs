@@ -97,8 +97,8 @@ pub fn request_name(env: Env, space: u32, name: JsName, mode: NameMode, timeout:
     let limit = limit_with(timeout, has_signal);
     let name = name.in_space(space)?;
     JsThread::with(env, |thread| match thread.event_loop.request_name(name, mode.into(), limit) {
-        Ok((ticket, reply)) => {
-            thread.record.set(Field::Number, f64::from(ticket.number));
+        Ok((request, reply)) => {
+            thread.record.set(Field::Number, f64::from(request.number));
             status::of_reply(Ok(reply), thread)
         }
         Err(error) => status::of_reply(Err(error), thread),
@@ -109,17 +109,17 @@ pub fn request_name(env: Env, space: u32, name: JsName, mode: NameMode, timeout:
 #[napi(catch_unwind, ts_args_type = "space: number, name: string, mode: NameMode, timeout: number")]
 pub fn acquire_name(env: Env, space: u32, name: JsName, mode: NameMode, timeout: f64) -> Result<i32> {
     let name = name.in_space(space)?;
-    let (agent, ticket, mut call) = JsThread::with(env, |thread| {
-        let ticket = thread.event_loop.make_request(name, mode.into());
-        (thread.event_loop.agent().clone(), ticket, thread.blocking_call(env))
+    let (agent, request, mut call) = JsThread::with(env, |thread| {
+        let request = thread.event_loop.make_request(name, mode.into());
+        (thread.event_loop.agent().clone(), request, thread.blocking_call(env))
     })?;
     // Nothing of the thread's state is borrowed here, as in `acquire`.
-    let outcome = engine().wait(&agent, &NAMED, ticket.place, Request::Hold(ticket.hold), limit(timeout), &mut call);
+    let outcome = engine().wait(&agent, &NAMED, request.place, Request::Hold(request.hold), limit(timeout), &mut call);
     JsThread::with(env, |thread| {
         thread.note_wait(&call);
-        thread.record.set(Field::Number, f64::from(ticket.number));
+        thread.record.set(Field::Number, f64::from(request.number));
         if !matches!(outcome, Ok(Outcome::Granted { .. })) {
-            thread.event_loop.forget_request(ticket);
+            thread.event_loop.forget_request(request);
         }
         match outcome {
             Ok(outcome) => status::of_outcome(outcome, thread),
@@ -133,8 +133,8 @@ pub fn acquire_name(env: Env, space: u32, name: JsName, mode: NameMode, timeout:
 pub fn steal_name(env: Env, space: u32, name: JsName) -> Result<i32> {
     let name = name.in_space(space)?;
     JsThread::with(env, |thread| match thread.event_loop.steal_name(name) {
-        Ok((ticket, abandoned_by)) => {
-            thread.record.set(Field::Number, f64::from(ticket.number));
+        Ok((request, abandoned_by)) => {
+            thread.record.set(Field::Number, f64::from(request.number));
             status::of_outcome(Outcome::granted(abandoned_by), thread)
         }
         Err(_) => status::CORRUPT,
@@ -167,8 +167,8 @@ pub fn give_back_name(env: Env, number: u32) -> Result<()> {
 #[napi(catch_unwind)]
 pub fn note_name_in(env: Env, number: u32, is_in: bool) -> Result<()> {
     JsThread::with(env, |thread| {
-        if let Some(ticket) = thread.event_loop.request(number) {
-            thread.event_loop.note_in(ticket, is_in);
+        if let Some(request) = thread.event_loop.request(number) {
+            thread.event_loop.note_in(request, is_in);
         }
     })
 }
