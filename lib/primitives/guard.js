@@ -7,6 +7,7 @@ const errors = lazily(() => require('../errors.js'));
 const inspection = lazily(() => require('../engine/inspection.js'));
 
 const { ABANDONED, Ask, GUARDED, OWNER } = binding;
+const { Number: NUMBER } = binding.Field;
 const { compareExchange, load } = Atomics;
 const MINE = thread.id | GUARDED;
 
@@ -155,9 +156,10 @@ function endHold(word, era, name) {
 /** With what `endGuard` returned. */
 function holdEnded(word, ended, name) {
   if (thread.hasAway) thread.hasAway = binding.hasAway();
-  if (ended < 0) {
-    const wait = thread.lent.get(-1 - ended);
-    thread.lent.delete(-1 - ended);
+  if (ended === binding.AWAY) {
+    const number = thread.record[NUMBER];
+    const wait = thread.lent.get(number);
+    thread.lent.delete(number);
     wait?.holderEnded(name);
     return undefined;
   }

@@ -116,9 +116,10 @@ impl LentHolds {
         number
     }
 
-    /// The guard of the hold `number` need not be remembered any more, on behalf of one who watched it.
-    pub fn unwatch(&mut self, address: usize, number: Era) {
-        self.change(address, |word| word.change(number, |range| range.watchers -= 1));
+    /// The guard of the hold `number` need not be remembered any more, on behalf of one who watched it. Returns as
+    /// [`Self::arrive`].
+    pub fn unwatch(&mut self, address: usize, number: Era) -> bool {
+        self.change(address, |word| word.change(number, |range| range.watchers -= 1))
     }
 
     /// Whether the hold `number`, which is watched, is with its guard.
@@ -132,9 +133,9 @@ impl LentHolds {
         range.is_some_and(|range| range.whereabouts == Whereabouts::Away)
     }
 
-    /// The hold `number` is with its guard again.
-    pub fn arrive(&mut self, address: usize, number: Era) {
-        self.change(address, |word| word.set(number, Whereabouts::Here));
+    /// The hold `number` is with its guard again. Returns whether any is not, or watched.
+    pub fn arrive(&mut self, address: usize, number: Era) -> bool {
+        self.change(address, |word| word.set(number, Whereabouts::Here))
     }
 
     /// The hold `number` will not come back.
@@ -158,8 +159,8 @@ impl LentHolds {
         });
     }
 
-    fn change(&mut self, address: usize, act: impl FnOnce(&mut WordRanges)) {
-        let Some(word) = self.0.get_mut(&address) else { return };
+    fn change(&mut self, address: usize, act: impl FnOnce(&mut WordRanges)) -> bool {
+        let Some(word) = self.0.get_mut(&address) else { return !self.0.is_empty() };
         act(word);
         if word.counting == 0 {
             // One guard of this word lives at most: there is nothing to distinguish.
@@ -168,6 +169,7 @@ impl LentHolds {
                 self.0 = FxHashMap::default();
             }
         }
+        !self.0.is_empty()
     }
 }
 

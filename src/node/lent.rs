@@ -6,6 +6,7 @@ use napi_derive::napi;
 
 use super::ask::Ask;
 use super::process::engine;
+use super::record::Field;
 use super::status;
 use super::thread::JsThread;
 use super::word::JsWord;
@@ -24,13 +25,10 @@ pub fn depart(env: Env, word: JsWord, era: f64) -> Result<f64> {
     JsThread::with(env, |thread| thread.holds.depart(word.0.address(), era as u64) as f64)
 }
 
-/// The hold `number` is with its guard again. Returns whether any hold of this thread is away or lost.
+/// The hold `number` is with its guard again. Returns as `hasAway`.
 #[napi(catch_unwind, ts_args_type = "word: Int32Array, number: number")]
 pub fn arrive(env: Env, word: JsWord, number: f64) -> Result<bool> {
-    JsThread::with(env, |thread| {
-        thread.holds.arrive(word.0.address(), number as u64);
-        !thread.holds.is_empty()
-    })
+    JsThread::with(env, |thread| thread.holds.arrive(word.0.address(), number as u64))
 }
 
 /// The hold `number` will not come back.
@@ -51,13 +49,10 @@ pub fn watch_hold(env: Env, word: JsWord, era: f64) -> Result<f64> {
     JsThread::with(env, |thread| thread.holds.watch(word.0.address(), era as u64) as f64)
 }
 
-/// The guard of the hold `number` need not be remembered any more. Returns as `arrive`.
+/// The guard of the hold `number` need not be remembered any more. Returns as `hasAway`.
 #[napi(catch_unwind, ts_args_type = "word: Int32Array, number: number")]
 pub fn unwatch_hold(env: Env, word: JsWord, number: f64) -> Result<bool> {
-    JsThread::with(env, |thread| {
-        thread.holds.unwatch(word.0.address(), number as u64);
-        !thread.holds.is_empty()
-    })
+    JsThread::with(env, |thread| thread.holds.unwatch(word.0.address(), number as u64))
 }
 
 /// Whether the hold `number`, which is watched, is with its guard.
@@ -92,17 +87,18 @@ pub fn unlock_guard(env: Env, word: JsWord, era: f64, ask: Option<Ask>) -> Resul
     })
 }
 
-/// As `unlockGuard`, but the guard is spent whatever comes of it: a hold that is away does not come back, and instead of `AWAY`
-/// the result is -1 minus its number.
+/// As `unlockGuard`, but the guard is spent whatever comes of it: a hold that is away, whose number is `NUMBER` then, does not come
+/// back.
 #[napi(catch_unwind, ts_args_type = "word: Int32Array, era: number, ask?: Ask")]
-pub fn end_guard(env: Env, word: JsWord, era: f64, ask: Option<Ask>) -> Result<f64> {
+pub fn end_guard(env: Env, word: JsWord, era: f64, ask: Option<Ask>) -> Result<i32> {
     JsThread::with(env, |thread| {
         let (whereabouts, number) = thread.holds.find(word.0.address(), era as u64);
         if whereabouts == Whereabouts::Here {
-            return f64::from(unlock_here(thread, word, era, ask));
+            return unlock_here(thread, word, era, ask);
         }
         thread.holds.end(word.0.address(), era as u64);
-        if whereabouts == Whereabouts::Away { -1.0 - number as f64 } else { f64::from(LOST) }
+        thread.record.set(Field::Number, number as f64);
+        if whereabouts == Whereabouts::Away { AWAY } else { LOST }
     })
 }
 

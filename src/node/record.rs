@@ -43,7 +43,8 @@ pub enum Field {
     Locks,
     /// 1 if `takeEnded` has something for the primitive that the last wait was for.
     HasEnded,
-    /// The number of the request for a name that the last call made.
+    /// The number of what the last call made: a request for a name, a hold of a file or a wait for it. Of the hold of a guard that
+    /// was away when it was spent.
     Number,
     /// Of a lock of a file whose fence was wanted: its upper 32 bits
     FenceHigh,
