@@ -12,15 +12,21 @@ const { startMachine } = require('../helpers/store-processes.js');
 const LONG_MS = 100;
 const options = { skip: hasRedis ? false : 'redis-server is not installed', timeout: limit(60_000) };
 
-test('a request that waits at a store is no long hold; what it holds then for long is one', options, async (t) => {
+/** A server, and a machine that holds `name` there. */
+async function heldElsewhere(t, name) {
   const server = await startRedis();
   t.after(() => server.stop());
   const there = await startMachine(t);
-  await there.do(async (mine, url) => {
-    const { LockManager } = mine.sablock;
-    mine.manager = new LockManager({ store: mine.open('redis', url, {}) });
-    mine.held.set('a', await mine.manager.acquireAsync('nightly'));
-  }, server.url);
+  const hold = async (mine, url, name) => {
+    mine.manager = new mine.sablock.LockManager({ store: mine.open('redis', url, {}) });
+    mine.held.set('a', await mine.manager.acquireAsync(name));
+  };
+  await there.do(hold, server.url, name);
+  return { server, there };
+}
+
+test('a request that waits at a store is no long hold; what it holds then for long is one', options, async (t) => {
+  const { server, there } = await heldElsewhere(t, 'nightly');
   await withDoctor({ longHoldMs: LONG_MS, stuckMs: Infinity, likelyMs: Infinity }, async (doctor) => {
     const manager = new LockManager({ store: redis(server.url) });
     t.after(() => manager.close());
@@ -50,14 +56,7 @@ test(
   'requests for a name that another machine holds wait, each with its place, and hold nothing',
   options,
   async (t) => {
-    const server = await startRedis();
-    t.after(() => server.stop());
-    const there = await startMachine(t);
-    await there.do(async (mine, url) => {
-      const { LockManager } = mine.sablock;
-      mine.manager = new LockManager({ store: mine.open('redis', url, {}) });
-      mine.held.set('a', await mine.manager.acquireAsync('weekly'));
-    }, server.url);
+    const { server, there } = await heldElsewhere(t, 'weekly');
     await withDoctor({ longHoldMs: Infinity, stuckMs: LONG_MS, likelyMs: LONG_MS }, async (doctor) => {
       const manager = new LockManager({ store: redis(server.url) });
       t.after(() => manager.close());
