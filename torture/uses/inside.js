@@ -24,6 +24,22 @@ exports.insideAsync = async (actor) => {
   return exports.inside(actor);
 };
 
+/** A function that uses what it holds: `enter` gets what the function is given, `leave` is called before it returns. */
+exports.within = (actor, isAsync, enter, leave) => {
+  if (!isAsync) {
+    return (held) => {
+      enter(held);
+      exports.inside(actor);
+      leave();
+    };
+  }
+  return async (held) => {
+    enter(held);
+    if ((await exports.insideAsync(actor)) === KEEP) await new Promise(() => {});
+    leave();
+  };
+};
+
 /**
  * A time limit as it is given, and as it counts. A thread with several tasks blocks for a while only: another of them may have
  * what it waits for.

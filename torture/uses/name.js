@@ -4,7 +4,7 @@ const { OUTCOMES } = require('../log.js');
 const { ofKind } = require('../things.js');
 const { Use } = require('../use.js');
 const { KEEP } = require('../verbs.js');
-const { drawLimit, drawOptions, inside, insideAsync } = require('./inside.js');
+const { drawLimit, drawOptions, inside, insideAsync, within } = require('./inside.js');
 
 const ALL = ofKind('name');
 
@@ -31,9 +31,7 @@ exports.perform = async (actor, thing) => {
   const names = things.length === 1 ? faces[thing].name : things.map((each) => faces[each].name);
   const { locks } = faces[thing];
   if (!isRun) return held.acquire(() => locks[verb](names, options));
-  return isAsync
-    ? held.run((fn) => locks.request(names, options, fn))
-    : held.runSync((fn) => locks.requestSync(names, options, fn));
+  return held.run((fn) => locks[verb](names, options, fn), isAsync);
 };
 
 class Held {
@@ -119,30 +117,16 @@ class Held {
     this.#freed();
   }
 
-  async run(call) {
+  async run(call, isAsync) {
+    const body = within(
+      this.#actor,
+      isAsync,
+      (held) => this.#enter([held].flat()),
+      () => this.#leave(),
+    );
     try {
-      await call(async (held) => {
-        if (held === null) return;
-        this.#enter([held].flat());
-        if ((await insideAsync(this.#actor)) === KEEP) await new Promise(() => {});
-        this.#leave();
-      });
-    } catch (error) {
-      this.#failed(error);
-      return;
-    }
-    if (this.#locks === null) this.#refused();
-    else this.#freed();
-  }
-
-  runSync(call) {
-    try {
-      call((held) => {
-        if (held === null) return;
-        this.#enter([held].flat());
-        inside(this.#actor);
-        this.#leave();
-      });
+      const pending = call((held) => (held === null ? undefined : body(held)));
+      if (isAsync) await pending;
     } catch (error) {
       this.#failed(error);
       return;

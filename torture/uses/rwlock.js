@@ -1,8 +1,7 @@
 // Reading and writing, raw and with guards, and turning one into the other.
 
 const { Use } = require('../use.js');
-const { drawLimit, drawOptions, hold, inside, insideAsync } = require('./inside.js');
-const { KEEP } = require('../verbs.js');
+const { drawLimit, drawOptions, hold, inside, within } = require('./inside.js');
 
 const SYNC = ['lock', 'lock', 'tryLock', 'acquire', 'tryAcquire', 'executeLockedSync'];
 const ASYNC = ['lockAsync', 'acquireAsync', 'executeLocked'];
@@ -21,8 +20,7 @@ exports.perform = async (actor, thing) => {
   if (mode === 'write' && actor.strikes('write-beside')) return holds.pretend();
   const options = isAsync ? drawOptions(actor, use, given) : { timeout: given };
   const lock = rw[mode];
-  if (verb === 'executeLocked') return holds.execute((fn) => lock.executeLocked(fn, options));
-  if (verb === 'executeLockedSync') return holds.executeSync((fn) => lock.executeLockedSync(fn, options));
+  if (verb.startsWith('execute')) return holds.execute((fn) => lock[verb](fn, options), isAsync);
   const isGuarded = /acquire/i.test(verb);
   return hold(actor, use, () => (isTry ? lock[verb]() : lock[verb](options)), {
     enter: () => holds.entered(),
@@ -125,33 +123,16 @@ class Holds {
     this.#use.leaving();
   }
 
-  async execute(call) {
+  async execute(call, isAsync) {
     let isIn = false;
+    const enter = () => {
+      isIn = true;
+      this.#use.held(this.entered());
+    };
     try {
-      if (this.#actor.strikes('lose-use')) await new Promise(() => {});
-      await call(async () => {
-        isIn = true;
-        this.#use.held(this.entered());
-        if ((await insideAsync(this.#actor)) === KEEP) await new Promise(() => {});
-        this.#leave();
-      });
-    } catch (error) {
-      if (isIn) throw error;
-      this.#use.failed(error);
-      return;
-    }
-    this.#use.freed();
-  }
-
-  executeSync(call) {
-    let isIn = false;
-    try {
-      call(() => {
-        isIn = true;
-        this.#use.held(this.entered());
-        inside(this.#actor);
-        this.#leave();
-      });
+      if (isAsync && this.#actor.strikes('lose-use')) await new Promise(() => {});
+      const pending = call(within(this.#actor, isAsync, enter, () => this.#leave()));
+      if (isAsync) await pending;
     } catch (error) {
       if (isIn) throw error;
       this.#use.failed(error);
