@@ -6,7 +6,7 @@ export interface PostgresOptions extends StoreOptions {
   connections?: number | undefined;
   /**
    * How often a connection that holds locks is asked whether it still answers, in milliseconds, from 50. What it holds is lost once
-   * its last answered query was sent three times as long ago; the server is told to free it after five times. Default: 5000.
+   * its last answered query was sent three times as long ago; the server is set to free it after five times. Default: 5000.
    */
   heartbeat?: number | undefined;
 }

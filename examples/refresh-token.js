@@ -1,5 +1,5 @@
 // Five processes wake at once, and the token that they share in a file has expired. One of them refreshes it; the others wait, and
-// use what it wrote. The first one that tries is killed in the middle (`kill -9`): the next one is told, looks after the
+// use what it wrote. The first one that tries is killed in the middle (`kill -9`): the next one learns of it, looks after the
 // file, and does it.
 
 const { fork } = require('node:child_process');

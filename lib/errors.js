@@ -158,7 +158,7 @@ exports.notLock = (name, expected, value) => {
 /** `place` is the lock whose verb got the argument, or its word; undefined for the constructor. */
 exports.invalidArgument = (name, expected, value, place) => invalidArgument(name, expected, value, place);
 
-/** How many letters have to be changed, added or left out to make one of the other; no more than `most` are told apart. */
+/** How many letters have to be changed, added or left out to make one of the other; no more than `most` are distinguished. */
 function distance(one, other, most) {
   if (one === other) return 0;
   if (most === 0) return 1;

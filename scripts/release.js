@@ -89,7 +89,7 @@ function objectionsTo(platform, file, isTrial) {
   }
   if (platform.os === 'darwin') {
     const oldest = oldestMacos(bytes);
-    if (oldest === undefined) found.push('does not tell for which macOS it is');
+    if (oldest === undefined) found.push('does not say for which macOS it is');
     else if (!isTrial && isAbove(oldest, MACOS_FLOOR)) {
       found.push(`needs macOS ${oldest.join('.')}, but ${MACOS_FLOOR.join('.')} must do`);
     }

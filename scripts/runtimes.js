@@ -62,7 +62,7 @@ function parses(source) {
 /** Whether this Node.js reads `using`, which must be compiled for it otherwise. */
 const USING_IS_KNOWN = parses('{ using resource = null; }');
 
-/** In milliseconds, for all files and for one: what hangs is told while the others still run. */
+/** In milliseconds, for all files and for one: what hangs is reported while the others still run. */
 const ALL_LIMIT = 600_000;
 const FILE_LIMIT = 180_000;
 const AT_ONCE = os.availableParallelism();

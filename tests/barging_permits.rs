@@ -184,7 +184,7 @@ fn permits_that_are_kept_for_a_loop_go_back_when_its_lease_is_over() {
     let (mut waits, token) = world.gathering(&holder);
     world.release_permits(&holder, 1);
     world.clock.end_leases(&world.engine);
-    assert_eq!(world.value(), 0, "and all who are first in line were told");
+    assert_eq!(world.value(), 0, "and all who are first in line were notified");
     assert_eq!(world.acquire(&newcomer, 2, Limit::Once), GRANTED);
     assert_eq!(waits.next_settled(), None);
     world.release_permits(&newcomer, 2);

@@ -105,7 +105,7 @@ fn whoever_was_met_by_one_who_ends_before_it_knows_has_its_value() {
     assert_eq!(met(offer(&mut other, place, 2)), Some(1));
     doomed.end();
     assert!(is_new(words));
-    assert!(matches!(offer(&mut next, place, 3), Reply::Pending { .. }), "nobody else is told of it");
+    assert!(matches!(offer(&mut next, place, 3), Reply::Pending { .. }), "nobody else learns of it");
 }
 
 #[test]

@@ -66,7 +66,7 @@ fn a_killed_holder_is_reported_to_all_until_somebody_repairs() {
     assert!(hold.is_abandoned());
     hold.release();
     let shared = lock(&mine, LockMode::Shared);
-    assert!(shared.is_abandoned(), "those who share it are told");
+    assert!(shared.is_abandoned(), "those who share it learn of it");
     shared.release();
     let mut other = Other::start(&scratch.0);
     assert_eq!(other.run("lock a"), "abandoned", "and others still");
@@ -460,7 +460,7 @@ fn a_directory_that_was_removed_is_made_again() {
 }
 
 #[test]
-fn records_tell_who_holds_and_forget_who_was_killed() {
+fn records_say_who_holds_and_forget_who_was_killed() {
     let scratch = Scratch::new("holders");
     let directory = Directory::open(Some(&scratch.0)).unwrap();
     assert!(directory.holders().unwrap().is_empty());

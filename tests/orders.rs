@@ -164,7 +164,7 @@ fn what_the_register_says_of_a_thread_that_ends_goes_back() {
 }
 
 #[test]
-fn ended_holds_are_told_once_of_their_own_primitive() {
+fn ended_holds_are_reported_once_of_their_own_primitive() {
     let world = World::new(false);
     let end_with = |count| {
         let doomed = world.event_loop();
@@ -191,7 +191,7 @@ fn ended_holds_are_told_once_of_their_own_primitive() {
 }
 
 #[test]
-fn ended_holds_that_nobody_is_told_of_do_not_pile_up() {
+fn ended_holds_that_nobody_learns_of_do_not_pile_up() {
     let world = World::new(false);
     for _ in 0..1000 {
         let doomed = world.event_loop();

@@ -260,7 +260,7 @@ fn the_end_of_a_writer_is_remembered_where_no_reader_is_in() {
     let remembered = |word: u32| RWLOCK.remember_ended(State(word.into()), FIRST);
     let [of_writer, of_reader] = [ABANDONED, ABANDONED | SHARED | 1].map(remembered);
     assert_eq!(of_writer, State(u64::from(ABANDONED | FIRST)));
-    assert_eq!(of_reader, State(u64::from(ABANDONED | SHARED | 1)), "the mark alone tells");
+    assert_eq!(of_reader, State(u64::from(ABANDONED | SHARED | 1)), "the mark alone says so");
 }
 
 #[test]

@@ -41,7 +41,7 @@ const STYLES = {
 /** The actor of this thread in the present round. */
 let present;
 
-// Each end is told on the channel; of the warnings some are left out.
+// Each end is published on the channel; of the warnings some are left out.
 subscribe('sablock:abandoned', (message) => present.abandoned(message));
 
 exports.Actor = class Actor {

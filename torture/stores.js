@@ -1,6 +1,6 @@
 // Processes and their threads take the locks of a store in every way there is, while they are killed and stopped, their threads and
 // lock workers end, cables are cut, and the server is killed, stopped, restarted, and made to take locks away. The witness is a
-// register that refuses fences below the last one (stores/register.js): whoever is refused has to be told that its lock was lost.
+// register that refuses fences below the last one (stores/register.js): whoever is refused has to learn that its lock was lost.
 // When the storm is over, nobody waits, and the server knows of no request.
 //
 //     npm run torture:stores -- [--seconds 600] [--store redis] [--seed 7] [--processes 4] [--names 3]

@@ -92,7 +92,7 @@ export class LatchEntry {
    * Counts the latch down by one. Never blocks.
    *
    * @returns `true` the first time; later `false`, and nothing is touched. Also `false` if others had counted it down: entries are
-   *   not told apart, so that it counts nothing down if the count is zero.
+   *   not distinguished, so that it counts nothing down if the count is zero.
    * @throws `ERR_LOCK_CORRUPT` if the memory was overwritten; the entry stays valid.
    */
   leave(): boolean;

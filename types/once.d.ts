@@ -67,7 +67,7 @@ export class Once extends Primitive {
 export interface OnceNotes {
   /**
    * Whether the thread of one before ended while it ran, so that its work may be half done. Stays so for all who run until it is
-   * done, also if one of them fails. There is no process warning; `sablock:abandoned` tells the first of them.
+   * done, also if one of them fails. There is no process warning; `sablock:abandoned` reports the first of them.
    */
   abandoned: boolean;
 }

@@ -101,7 +101,7 @@ export class Semaphore extends Primitive {
    */
   constructor(buffer: SharedArrayBuffer, byteOffset: number | undefined, permits: number, options?: SemaphoreOptions);
 
-  /** Whether it is strictly first come, first served, as the constructor was told. */
+  /** Whether it is strictly first come, first served, as the constructor's options said. */
   readonly fair: boolean;
 
   /**

@@ -76,7 +76,7 @@ test('run has the output, the arguments and the exit code of its command', SETTI
   assert.deepEqual([status, stdout, stderr], [7, "[ 'x y', '-z' ]\n", '']);
 });
 
-test('run waits for whoever holds, no longer than it is told', SETTINGS, async () => {
+test('run waits for whoever holds, no longer than its time limit', SETTINGS, async () => {
   const directory = newDirectory();
   const { child, ended } = await holder(directory, 'job');
   const run = (...options) => sablock('run', 'job', '--directory', directory, ...options, '--', ...js(''));
@@ -175,7 +175,7 @@ test('locks lists a holder that has ended, whose command keeps the lock', SETTIN
   const [lock] = JSON.parse(sablock('locks', directory, '--json').stdout);
   assert.deepEqual([lock.name, lock.pid, lock.alive], ['left behind', child.pid, false]);
   process.kill(pid, 'SIGKILL');
-  // Whoever comes next is told, and what it leaves is clean.
+  // Whoever comes next learns of it, and what it leaves is clean.
   let status = 1;
   while (status !== 0)
     ({ status } = sablock('run', 'left behind', '--directory', directory, '--if-available', ...js('')));

@@ -183,7 +183,7 @@ for (const [name, run] of Object.entries({
   executeLockedSync: async (mutex, fn) => mutex.executeLockedSync(fn),
 })) {
   test(
-    `${name}() of a function that does not await its wait answers, and leaves the mutex free`,
+    `${name}() of a function that does not await its wait returns, and leaves the mutex free`,
     handled(async () => {
       const { mutex, condition } = create();
       const fn = () => {

@@ -49,7 +49,7 @@ test('a predicate of waitFor() that returns a promise is refused, and the mutex 
 });
 
 test(
-  'a blocked wait unlocks the mutex, answers true when it is notified, and holds the mutex again',
+  'a blocked wait unlocks the mutex, returns true when it is notified, and holds the mutex again',
   watched(async (_, threads) => {
     const { buffer, mutex, condition, waiting } = create();
     const [worker] = startAll(threads, 1, buffer);
@@ -65,7 +65,7 @@ test(
 );
 
 test(
-  'a pending wait unlocks the mutex, answers true when it is notified, and holds the mutex again',
+  'a pending wait unlocks the mutex, resolves with true when it is notified, and holds the mutex again',
   watched(async () => {
     const { mutex, condition } = create();
     mutex.tryLock();
@@ -88,7 +88,7 @@ test(
 );
 
 test(
-  'a wait that times out answers false and holds the mutex again',
+  'a wait that times out returns false and holds the mutex again',
   watched(async (_, threads) => {
     const { buffer, mutex, condition } = create();
     const [worker] = startAll(threads, 1, buffer);
@@ -100,7 +100,7 @@ test(
   }),
 );
 
-test('a timeout of zero answers false at once and keeps the mutex', async () => {
+test('a timeout of zero returns false at once and keeps the mutex', async () => {
   const { mutex, condition } = create({ allowMainThread: true });
   mutex.tryLock();
   assert.equal(condition.wait(mutex, 0), false);

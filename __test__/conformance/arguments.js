@@ -19,7 +19,7 @@ const noting = (log, name, value) => ({
 });
 const thrown = (message) => ({ name: 'EvalError', message });
 
-/** Calls `wait` or `waitAsync`, and answers what was known at once. */
+/** Calls `wait` or `waitAsync`, and returns what was known at once. */
 const atOnce =
   (face, name) =>
   (...args) => {
@@ -113,7 +113,7 @@ step(WAITS, 'an array that is not shared is a TypeError, before the index is con
   assert.throws(() => call(new BigInt64Array(4), throwing('index'), 0n, 0), TypeError);
 });
 
-step(['notify'], 'on memory that is not shared it answers 0, after index and count were converted', (call) => {
+step(['notify'], 'on memory that is not shared it returns 0, after index and count were converted', (call) => {
   const log = [];
   assert.equal(call(new Int32Array(4), noting(log, 'index', 1), noting(log, 'count', 1)), 0);
   assert.equal(call(new BigInt64Array(4), 1), 0);
@@ -301,7 +301,7 @@ step(WAITS, 'the element is the one at the index of the array, wherever that beg
   assert.equal(atOnce(face, name)(big, 2, 7n, 0), 'timed-out');
 });
 
-step(['waitAsync'], 'what need not wait answers a plain object with async and value', (call) => {
+step(['waitAsync'], 'what need not wait returns a plain object with async and value', (call) => {
   const answer = call(shared(), 0, 1);
   assert.equal(Object.getPrototypeOf(answer), Object.prototype);
   const property = (value) => ({ value, writable: true, enumerable: true, configurable: true });
@@ -311,7 +311,7 @@ step(['waitAsync'], 'what need not wait answers a plain object with async and va
   ]);
 });
 
-step(['waitAsync'], 'what waits answers a plain object with async and a promise', (call, face) => {
+step(['waitAsync'], 'what waits returns a plain object with async and a promise', (call, face) => {
   const array = shared();
   const answer = call(array, 0, 0);
   assert.equal(face.notify(array, 0), 1);
@@ -329,7 +329,7 @@ step(['waitAsync'], 'a timeout that is undefined, NaN or Infinity never ends', (
   }
 });
 
-step(['notify'], 'answers 0 where nobody waits', (call) => {
+step(['notify'], 'returns 0 where nobody waits', (call) => {
   assert.equal(call(shared(), 0), 0);
   assert.equal(call(sharedBig(), 3, 5), 0);
 });

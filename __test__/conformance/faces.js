@@ -1,4 +1,4 @@
-// The functions under test, and the built-in ones beside them. `waiting` tells how many wait for an element.
+// The functions under test, and the built-in ones beside them. `waiting` returns how many wait for an element.
 
 const v8 = require('node:v8');
 const { needs } = require('../helpers/runtime.js');

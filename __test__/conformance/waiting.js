@@ -18,7 +18,7 @@ const arrays = (length = 8) => {
   };
 };
 
-/** Puts waiters in line one behind the other, each once the one before it is there; tells in which order they were woken. */
+/** Puts waiters in line one behind the other, each once the one before it is there; returns in which order they were woken. */
 const createLine = (face, threads, { array, log }, index = 0) => {
   const woken = [];
   let count = 0;
@@ -50,7 +50,7 @@ const createLine = (face, threads, { array, log }, index = 0) => {
   };
 };
 
-stepWithWorkers("wait: answers 'ok' when it is notified", async ({ face, threads, workers: [worker] }) => {
+stepWithWorkers("wait: returns 'ok' when it is notified", async ({ face, threads, workers: [worker] }) => {
   const { array, big } = arrays();
   for (const [typed, value] of [
     [array, 0],
@@ -64,13 +64,13 @@ stepWithWorkers("wait: answers 'ok' when it is notified", async ({ face, threads
   }
 });
 
-stepWithWorkers("wait: answers 'timed-out' after its time, and not before", async ({ workers: [worker] }) => {
+stepWithWorkers("wait: returns 'timed-out' after its time, and not before", async ({ workers: [worker] }) => {
   const { outcome, ms } = await worker.call('timedWait', arrays().array, 0, 0, 40.5);
   assert.equal(outcome, 'timed-out');
   assert.ok(ms >= 40.5 && ms < 10_000, `${ms} ms`);
 });
 
-stepWithWorkers("wait: answers 'not-equal' at once", async ({ workers: [worker] }) => {
+stepWithWorkers("wait: returns 'not-equal' at once", async ({ workers: [worker] }) => {
   const { array, big } = arrays();
   assert.equal(await worker.call('wait', array, 0, 1), 'not-equal');
   assert.equal(await worker.call('wait', big, 0, 1n), 'not-equal');

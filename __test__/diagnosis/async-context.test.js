@@ -27,7 +27,7 @@ const storesOf = (t, channel, of = () => storage.getStore()) => {
 
 for (const outcome of ['acquired', 'timed-out', 'aborted']) {
   test(
-    `a wait that is ${outcome} is told in the context of whoever waits`,
+    `a wait that is ${outcome} is published in the context of whoever waits`,
     watched(async (t) => {
       const stores = storesOf(t, 'sablock:contended', (message) => [message.outcome, storage.getStore()]);
       const { mutex } = createMutex();
@@ -57,7 +57,7 @@ for (const outcome of ['acquired', 'timed-out', 'aborted']) {
 }
 
 test(
-  "locking again after a condition's wait is told in the context of whoever waits",
+  "locking again after a condition's wait is published in the context of whoever waits",
   watched(async (t) => {
     const stores = storesOf(t, 'sablock:contended');
     const { buffer, mutex } = createMutex();
@@ -78,7 +78,7 @@ test(
 );
 
 test(
-  'a long hold is told in the context of whoever waits',
+  'a long hold is published in the context of whoever waits',
   watched(async (t, threads) => {
     const { buffer, mutex } = createMutex();
     const stores = storesOf(t, 'sablock:long-hold', (message) => message.mutex === mutex && storage.getStore());
@@ -87,7 +87,7 @@ test(
     // Since then the thread watches holds.
     const before = storage.run('somebody else', () => other.lockAsync());
     const waiting = storage.run('waiter', () => mutex.lockAsync());
-    await threads.until('both holds are told', () => new Set(stores).size > 1);
+    await threads.until('both holds are published', () => new Set(stores).size > 1);
     assert.deepEqual([...new Set(stores)].sort(), [false, 'waiter']);
     for (const [held, pending] of [
       [mutex, waiting],
@@ -101,7 +101,7 @@ test(
 );
 
 test(
-  'an abandoned mutex is told, and repaired, in the context of whoever waits',
+  'an abandoned mutex is published, and repaired, in the context of whoever waits',
   needs('prompt ends'),
   watched(async (t, threads) => {
     const stores = storesOf(t, 'sablock:abandoned');

@@ -1,4 +1,4 @@
-// What the diagnostics channels tell of each kind of primitive: which lock it was, and what.
+// What the diagnostics channels publish for each kind of primitive: which lock it was, and what.
 
 const assert = require('node:assert/strict');
 const diagnostics = require('node:diagnostics_channel');
@@ -126,7 +126,7 @@ for (const [name, one] of Object.entries(cases)) {
   const { type, owner = false, mode } = one;
 
   test(
-    `a wait for ${name} is told as contended, with the ${type} that was waited for`,
+    `a wait for ${name} is published as contended, with the ${type} that was waited for`,
     needs('prompt ends'),
     watched(async (t, threads) => {
       const { object, holder, wait } = await createCase(threads, one);
@@ -155,7 +155,7 @@ for (const [name, one] of Object.entries(cases)) {
   );
 
   test(
-    `a hold of ${name} that lasts is ${owner ? 'told as long, with' : 'no long hold of'} the ${type}`,
+    `a hold of ${name} that lasts is ${owner ? 'published as long, with' : 'no long hold of'} the ${type}`,
     watched(async (t, threads) => {
       const { object, holder, wait } = await createCase(threads, one);
       const messages = listen(t, LONG_HOLD);
@@ -165,7 +165,7 @@ for (const [name, one] of Object.entries(cases)) {
         assert.deepEqual(messages, []);
         return;
       }
-      await threads.until('the hold is told', () => messages.length > 0);
+      await threads.until('the hold is published', () => messages.length > 0);
       const [{ heldAtLeastMs, ...rest }] = messages;
       assert.deepEqual(rest, { ...subjectOf(object, type), ownerThreadId: holder.threadId });
       assert.ok(heldAtLeastMs >= 100);
@@ -177,7 +177,7 @@ for (const [name, one] of Object.entries(cases)) {
 
   for (const isWaiting of [true, false]) {
     test(
-      `the end of a thread with ${name} is told once, ${isWaiting ? 'by who gets in' : 'by the next call that reaches the core'}, with the ${type}`,
+      `the end of a thread with ${name} is published once, ${isWaiting ? 'by who gets in' : 'by the next call that reaches the core'}, with the ${type}`,
       needs('prompt ends'),
       watched(async (t, threads) => {
         const { object, holder, wait } = await createCase(threads, one);
@@ -187,11 +187,11 @@ for (const [name, one] of Object.entries(cases)) {
         const ended = await endOf(holder);
         // One that has a time limit is not served by the word alone.
         assert.equal(await (first ?? wait(true, 1000)), true);
-        // Of this end only: the memory of an earlier test may have been here, of whose end nobody was told.
-        const told = () => messages.filter(({ ownerThreadId }) => ownerThreadId === ended);
-        assert.deepEqual(told(), [{ ...subjectOf(object, type), ownerThreadId: ended, mode }]);
+        // Of this end only: the memory of an earlier test may have been here, whose end was not published.
+        const published = () => messages.filter(({ ownerThreadId }) => ownerThreadId === ended);
+        assert.deepEqual(published(), [{ ...subjectOf(object, type), ownerThreadId: ended, mode }]);
         for (const isAsync of [false, true]) await wait(isAsync, 1).catch(() => {});
-        assert.equal(told().length, 1);
+        assert.equal(published().length, 1);
       }),
     );
   }
@@ -202,7 +202,7 @@ for (const [type, args, verb, mode] of [
   ['Barrier', [2], 'join', 'member'],
 ]) {
   test(
-    `the end of a thread in a ${type} is told, with the ${type}`,
+    `the end of a thread in a ${type} is published, with the ${type}`,
     needs('prompt ends'),
     watched(async (t, threads) => {
       const { object } = create(type, { name: NAME }, ...args);
@@ -219,7 +219,7 @@ for (const [type, args, verb, mode] of [
 }
 
 test(
-  'a lock of a table is told as a mutex, with the name of the table',
+  'a lock of a table is published as a mutex, with the name of the table',
   needs('prompt ends'),
   watched(async (t, threads) => {
     const { buffer, object } = create('Mutex', {});
@@ -228,7 +228,7 @@ test(
     await holder.call('hold', 'lock');
     const messages = [CONTENDED, LONG_HOLD, ABANDONED].map((channel) => listen(t, channel));
     const waiting = table.lockAsync(2);
-    await threads.until('the hold is told', () => messages[1].length > 0);
+    await threads.until('the hold is published', () => messages[1].length > 0);
     await terminate.end(holder);
     assert.equal(await waiting, true);
     for (const [message] of messages) {
@@ -249,7 +249,7 @@ for (const [type, verbs] of Object.entries({
   Once: [(once) => once.run(() => new Promise(() => {})), (once) => once.runSync(() => {})],
   'RwLock by lockAll': [(rw) => rw.write.lock(), (rw) => sablock.lockAll([rw.read])],
 })) {
-  test(`a deadlock at a ${type} is told, with the object`, (t) => {
+  test(`a deadlock at a ${type} is published, with the object`, (t) => {
     const kind = type.split(' ')[0];
     const { object } = create(kind, { allowMainThread: true, name: NAME });
     const messages = listen(t, DEADLOCK);

@@ -25,7 +25,7 @@ const checkContended = (message, expected, [least, most]) => {
 for (const verb of ['lock', 'acquire']) {
   for (const isFirst of [true, false]) {
     test(
-      `a blocking ${verb}() that had to wait is told with holder and time, subscribed ${isFirst ? 'before' : 'after'} the first wait`,
+      `a blocking ${verb}() that had to wait is published with holder and time, subscribed ${isFirst ? 'before' : 'after'} the first wait`,
       watched(async (_, threads) => {
         const { buffer, mutex, holder } = await createHeld(threads);
         const [worker] = await threads.puppets(1, buffer);
@@ -47,7 +47,7 @@ for (const verb of ['lock', 'acquire']) {
 }
 
 test(
-  'a blocking wait whose time is over is told as timed out',
+  'a blocking wait whose time is over is published as timed out',
   watched(async (_, threads) => {
     const { buffer, holder } = await createHeld(threads);
     const [worker] = await threads.puppets(1, buffer);
@@ -62,7 +62,7 @@ test(
 );
 
 test(
-  'pending promises are told however they end, each once',
+  'pending promises are published however they end, each once',
   watched(async (t, threads) => {
     const messages = listen(t, CONTENDED);
     const { mutex, holder } = await createHeld(threads);
@@ -93,7 +93,7 @@ test(
 );
 
 test(
-  'the mutex is held when its acquisition is told, and executeLocked() and guards are told too',
+  'the mutex is held when its acquisition is published, and executeLocked() and guards publish too',
   watched(async (t, threads) => {
     const { mutex, holder } = await createHeld(threads);
     const { subscribe, unsubscribe } = require('node:diagnostics_channel');
@@ -112,7 +112,7 @@ test(
 
 for (const verb of ['waitFor', 'waitForAsync']) {
   test(
-    `locking again after a condition's ${verb}() is told with the time of that alone`,
+    `locking again after a condition's ${verb}() is published with the time of that alone`,
     watched(async (_, threads) => {
       const { buffer, mutex } = createMutex();
       const [worker] = await threads.puppets(1, buffer);
@@ -138,7 +138,7 @@ for (const verb of ['waitFor', 'waitForAsync']) {
 }
 
 test(
-  'what need not wait is not told: free, tried in vain, marked as abandoned',
+  'what need not wait is not published: free, tried in vain, marked as abandoned',
   needs('prompt ends'),
   watched(async (t, threads) => {
     const messages = [...[CONTENDED, LONG_HOLD].map((channel) => listen(t, channel))];
@@ -159,7 +159,7 @@ test(
 
 for (const verb of ['lock', 'lockAsync']) {
   test(
-    `a hold that lasts is told in a thread that waits in ${verb}(), again and again, and names its holder`,
+    `a hold that lasts is published in a thread that waits in ${verb}(), again and again, and names its holder`,
     watched(async (_, threads) => {
       const { buffer } = createMutex();
       const [holder, worker] = await threads.puppets(2, buffer);
@@ -202,7 +202,7 @@ test(
     await hold();
     await Promise.all([...holds, waiting]);
     for (const { heldAtLeastMs } of await worker.call('heard', LONG_HOLD)) {
-      assert.ok(heldAtLeastMs <= longest + 1, `${heldAtLeastMs} ms told, ${longest} ms held`);
+      assert.ok(heldAtLeastMs <= longest + 1, `${heldAtLeastMs} ms published, ${longest} ms held`);
     }
   }),
 );
@@ -233,7 +233,7 @@ test(
 );
 
 test(
-  'the acquisition of an abandoned mutex is told with the thread that ended',
+  'the acquisition of an abandoned mutex is published with the thread that ended',
   needs('prompt ends'),
   watched(async (t, threads) => {
     const messages = listen(t, 'sablock:abandoned');
@@ -248,7 +248,7 @@ test(
 );
 
 test(
-  'a deadlock is told with its circle, in the thread that gets the error',
+  'a deadlock is published with its cycle, in the thread that gets the error',
   watched(async (t, threads) => {
     const messages = listen(t, 'sablock:deadlock');
     const { buffer, mutex } = createMutex({ allowMainThread: true });

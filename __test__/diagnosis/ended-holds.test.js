@@ -78,7 +78,7 @@ for (const [verb, wait] of [
       assert.equal(object.count, 0);
       assert.deepEqual(messages, []);
       object.add();
-      // What the end of one is told by is no matter of what comes of the wait.
+      // How the end of one is reported does not depend on what comes of the wait.
       for (let count = 0; count < 2; count++) assert.equal(await wait(object), false);
       assert.deepEqual(messages, doomed.map(messageOf));
     }),
@@ -86,7 +86,7 @@ for (const [verb, wait] of [
 }
 
 test(
-  'a thread that has left all its latches, and one whose entries are at another place, is not told of',
+  'a thread that has left all its latches, and one whose entries are at another place, is not reported',
   needs('prompt ends'),
   watched(async (t, threads) => {
     const messages = listen(t, ABANDONED);
@@ -139,7 +139,7 @@ test(
 );
 
 test(
-  'who knows the memory since the end only is not told: it may have been other memory at that address',
+  'who knows the memory since the end only learns nothing: it may have been other memory at that address',
   needs('prompt ends'),
   watched(async (t, threads) => {
     const messages = listen(t, ABANDONED);

@@ -9,7 +9,7 @@ const { watched } = require('../helpers/threads.js');
 
 const WAITING = 1 << 29;
 
-/** Answers a function that tells what has changed since. */
+/** Returns a function that returns what has changed since. */
 const since = () => {
   const before = stats();
   return () => {
@@ -19,7 +19,7 @@ const since = () => {
   };
 };
 
-test('stats() answers plain numbers, none of them negative', () => {
+test('stats() returns plain numbers, none of them negative', () => {
   const counts = stats();
   assert.ok(Object.values(counts).every((value) => Number.isFinite(value) && value >= 0));
   assert.deepEqual(Object.keys(counts).sort(), [
@@ -151,7 +151,7 @@ test(
         isServed = true;
       });
       await threads.queued(mutex, 1);
-      // It is told, and comes in vain: the next time the mutex is kept for it.
+      // It is woken, and comes in vain: the next time the mutex is kept for it.
       mutex.unlock();
       if (mutex.tryLock()) {
         await threads.until('it has come', () => isServed || (word() & WAITING) !== 0);

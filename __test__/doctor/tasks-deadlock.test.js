@@ -346,7 +346,7 @@ likely('request() inside request()', () => {
 });
 
 test(
-  'a thread that blocks for what its own task holds is in a certain deadlock, which the call tells once',
+  'a thread that blocks for what its own task holds is in a certain deadlock, which the call reports once',
   watched(() =>
     withDoctor(LONG, async (doctor, messages) => {
       const [a] = namedMutexes(1, { allowMainThread: true });

@@ -29,7 +29,7 @@ async function cyclesOf(prefix, body, options) {
 }
 
 let cases = 0;
-/** A case: `body` gets locks with names, and what it is told to report is compared. */
+/** A case: `body` gets locks with names, and what is reported is compared. */
 const order = (title, expected, count, body, options = {}) => {
   test(
     title,

@@ -1,4 +1,4 @@
-// What several threads tell the one report of the process: lock orders, deadlocks between tasks and blocked threads, contention,
+// What several threads report to the process as one: lock orders, deadlocks between tasks and blocked threads, contention,
 // long holds and holds that are never released.
 
 const assert = require('node:assert/strict');
@@ -214,7 +214,7 @@ test(
       const total = measured.reduce((sum, ms) => sum + ms, 0);
       const [entry] = about(doctor.report().contention, mutexes[0]);
       assert.ok(measured.length >= 10, `only ${measured.length} waits`);
-      // Every wait that the clock saw, and short ones that it cannot tell from a free lock. The clock saw as well how long a
+      // Every wait that the clock saw, and short ones that it cannot distinguish from a free lock. The clock saw as well how long a
       // thread that was let in waited for a processor: on a busy machine that may be most of it.
       const counted = entry.totalMs - before;
       assert.ok(counted >= 0.25 * total && counted <= 1.05 * total, `${counted} of ${total} ms`);

@@ -11,7 +11,7 @@ const { needs } = require('../helpers/runtime.js');
 const THREW_THREAD_ENDING = 2;
 
 for (const verb of ['lock', 'acquire', 'executeLockedSync', 'lockAll', 'lockAllAsync', 'inspect', 'inspectRwLock']) {
-  const never = verb.startsWith('inspect') ? 'never says nothing' : 'never answers without the lock';
+  const never = verb.startsWith('inspect') ? 'never says nothing' : 'never returns without the lock';
   test(`${verb}() in a thread that an uncaught error ends throws, and ${never}`, {
     timeout: limit(40_000),
     ...needs('code after the end'),

@@ -167,7 +167,7 @@ for (const [type, Class] of Object.entries({ ManualResetEvent, AutoResetEvent })
       assert.throws(() => object.wait(), { ...corrupt(OFFSET), message: /the event 'ready' at byte offset/ });
       assert.throws(() => object.wait(5), corrupt(OFFSET));
       await assert.rejects(object.waitAsync(), corrupt(OFFSET));
-      // What cannot be told from an event that somebody waits for need not be changed.
+      // What cannot be distinguished from an event that somebody waits for need not be changed.
       if (value !== WAITING) assert.throws(() => object.reset(), corrupt(OFFSET));
       assert.throws(() => object.set(), corrupt(OFFSET));
       assert.equal(words[0], value);
@@ -175,7 +175,7 @@ for (const [type, Class] of Object.entries({ ManualResetEvent, AutoResetEvent })
   });
 
   test(
-    `${type}: a wait is no contention: no message tells of it`,
+    `${type}: a wait is no contention: nothing is published`,
     watched(async (t, threads) => {
       const { object } = create(type, BLOCKING);
       const messages = [listen(t, 'sablock:contended'), listen(t, 'sablock:long-hold')];

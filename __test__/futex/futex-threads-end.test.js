@@ -48,7 +48,7 @@ test(
   watched(async (_, threads) => {
     const array = createArray();
     const doomed = startWaiter(threads);
-    // It is told while it is busy, and ended before its loop turns.
+    // It is notified while it is busy, and ended before its loop turns.
     await doomed.run([
       ['beginToWait', array, 0, 0],
       ['beginToWait', array, 0, 0],

@@ -1,4 +1,4 @@
-// The ways in which a puppet's thread can end; each answers once the thread is gone.
+// The ways in which a puppet's thread can end; each resolves once the thread is gone.
 
 const endings = [
   { name: 'normal exit', end: (puppet) => puppet.call('end') },

@@ -49,7 +49,7 @@ exports.waysToEnd = {
   },
 };
 
-/** Takes the steps of each message, one after the other; answers what they returned. */
+/** Takes the steps of each message, one after the other; sends what they returned. */
 exports.takeSteps = (take) => {
   parentPort.on('message', async ({ id, steps }) => {
     try {

@@ -11,7 +11,7 @@ exports.createMutex = (options) => {
   return { buffer, mutex, word: exports.wordOf(mutex) };
 };
 
-/** Answers a function that reads the mutex's word. */
+/** Returns a function that reads the mutex's word. */
 exports.wordOf = (mutex) => {
   const words = new Int32Array(mutex.buffer, mutex.byteOffset, 1);
   return () => Atomics.load(words, 0);

@@ -6,7 +6,7 @@ const { limit } = require('./limits.js');
 
 const LIMIT_MS = 30_000;
 
-/** Answers how the program ended and what it printed; `signal` is SIGKILL if it had to be killed. */
+/** Returns how the program ended and what it printed; `signal` is SIGKILL if it had to be killed. */
 exports.runProgram = (name, args = [], { most = LIMIT_MS, nodeArgs = [], onOutput } = {}) => {
   const { NODE_TEST_CONTEXT, ...env } = process.env;
   return new Promise((resolve, reject) => {

@@ -18,7 +18,7 @@ exports.startProxy = async (t, target) => {
       return sockets.size / 2;
     },
     isCut: false,
-    /** From now on nothing passes, and nobody is told: a cable is cut. */
+    /** From now on nothing passes, and nobody learns of it: a cable is cut. */
     cut() {
       proxy.isCut = true;
       for (const socket of sockets) socket.pause();

@@ -12,7 +12,7 @@ exports.Record = class Record {
     return this.#fields[0];
   }
 
-  /** Adds one to each number; answers whether all were equal before. */
+  /** Adds one to each number; returns whether all were equal before. */
   rewrite() {
     const version = this.#fields[FIELDS - 1];
     const isWhole = this.#fields.every((field) => field === version);

@@ -36,7 +36,7 @@ const LACKS = {
     'async hooks': 'node:async_hooks calls no hook',
     uncloneable: 'markAsUncloneable() of node:worker_threads does nothing',
     'prompt ends': "terminate() settles, and 'exit' comes, before the thread has ended",
-    'resource limits': 'a worker that runs out of memory in an event hangs, and nobody is told',
+    'resource limits': 'a worker that runs out of memory in an event hangs, and nobody learns of it',
     'mocked timers': 'the timers of node:test cannot take the place of its own',
     preloading: '--require is for files that Node.js would load, and does not reach workers',
     'no addons': '--no-addons is no option of it',

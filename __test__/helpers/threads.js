@@ -112,7 +112,7 @@ class Threads {
     return this.until(`flag ${flag} is raised`, () => Atomics.load(this.flags, flag) !== 0);
   }
 
-  /** Keeps this thread's event loop busy until the flag is raised; answers whether it was. */
+  /** Keeps this thread's event loop busy until the flag is raised; returns whether it was. */
   spinUntilRaised(flag) {
     const giveUpAt = performance.now() + SPIN_LIMIT_MS;
     while (Atomics.load(this.flags, flag) === 0) {

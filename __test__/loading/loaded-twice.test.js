@@ -83,7 +83,7 @@ test(
   }),
 );
 
-test('an error of one loaded instance is told by its code in the other', () => {
+test('an error of one loaded instance is known by its code in the other', () => {
   const { buffer, mutex } = createMutex();
   const twin = new (loadAgain().Mutex)(buffer, OFFSET);
   for (const instance of [mutex, twin]) assert.throws(() => instance.unlock(), { code: 'ERR_LOCK_NOT_OWNER' });

@@ -45,7 +45,7 @@ for (const value of FOREIGN) {
   );
 }
 
-/** Everything that may be asked of a mutex, whatever is in its word: an answer or one of our errors, and within its time. */
+/** Everything that may be asked of a mutex, whatever is in its word: a result or one of our errors, and within its time. */
 const askEverything = async (mutex, worker) => {
   const allowed = ['ERR_LOCK_CORRUPT', 'ERR_LOCK_TIMEOUT', 'ERR_LOCK_NOT_OWNER', 'ERR_LOCK_DEADLOCK'];
   const attempts = [

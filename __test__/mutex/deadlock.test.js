@@ -12,7 +12,7 @@ const blockingVerbs = {
   executeLockedSync: (mutex, options) => mutex.executeLockedSync(() => assert.fail('ran'), options),
 };
 
-/** How this thread comes to hold the mutex; answers what frees it again. */
+/** How this thread comes to hold the mutex; returns what frees it again. */
 const holds = {
   'tryLock()': (mutex) => {
     mutex.tryLock();
@@ -68,7 +68,7 @@ for (const [hold, take] of Object.entries(holds)) {
   }
 }
 
-test('lock() with a timeout of what this thread holds answers false, and the hold goes on', () => {
+test('lock() with a timeout of what this thread holds returns false, and the hold goes on', () => {
   const { mutex } = createMutex({ allowMainThread: true });
   mutex.tryLock();
   for (const timeout of [0, -1, 0.5, 20]) assert.equal(mutex.lock(timeout), false, String(timeout));
@@ -151,7 +151,7 @@ for (const length of [2, 3, 5]) {
           assert.match(told.error.message, new RegExp(`\\b${threadId}\\b`), `thread ${threadId}`);
         for (const byteOffset of own) assert.match(told.error.message, new RegExp(`\\b${byteOffset}\\b`));
 
-        // The one that was told frees what it holds; one after the other the rest get what they wait for.
+        // The one that got the error frees what it holds; one after the other the rest get what they wait for.
         const unlock = hold === 'acquire' ? 'unlockGuard' : 'unlock';
         let freeing = workers.indexOf(told.worker);
         await told.worker.call(own[freeing], unlock);
@@ -226,7 +226,7 @@ test(
 );
 
 test(
-  'threads that cross over and over each get through or are told, and none hangs',
+  'threads that cross over and over each get through or get an error, and none hangs',
   watched(async (_, threads) => {
     const { buffer } = createMutex();
     const rounds = 200;

@@ -10,7 +10,7 @@ const { watched } = require('../helpers/threads.js');
 const entered = (mutex) => new Promise((resolve) => mutex.enter(resolve));
 
 test(
-  'enter() answers undefined, and its callback gets a token that holds the mutex',
+  'enter() returns undefined, and its callback gets a token that holds the mutex',
   watched(async () => {
     const { mutex } = createMutex();
     let answer = 'not called';

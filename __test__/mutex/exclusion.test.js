@@ -11,7 +11,7 @@ const HOLDS = { blocking: 2000, awaiting: 200 };
 /** On the main thread a lock() that never returns would silence the watchdog. */
 const MAIN_TIMEOUT = { timeout: 20_000 };
 
-/** Has two workers and the main thread take the mutex at once and answers what the witness saw. */
+/** Has two workers and the main thread take the mutex at once and returns what the witness saw. */
 const contend = async (threads, way, { buffer, mutexOffset = OFFSET, holds, acrossTurns = false }) => {
   const mutex = new Mutex(buffer, mutexOffset, { allowMainThread: true });
   const witness = new Witness(buffer, WITNESS_OFFSET);

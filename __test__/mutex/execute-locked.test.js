@@ -8,7 +8,7 @@ const { watched } = require('../helpers/threads.js');
 const createForMain = () => createMutex({ allowMainThread: true });
 
 test(
-  'executeLocked() answers what its function returns',
+  'executeLocked() resolves with what its function returns',
   watched(async () => {
     const { mutex } = createMutex();
     const result = { some: 'object' };
@@ -111,7 +111,7 @@ test(
   }),
 );
 
-test('executeLockedSync() answers what its function returns, and holds meanwhile', () => {
+test('executeLockedSync() returns what its function returns, and holds meanwhile', () => {
   const { mutex } = createForMain();
   assert.equal(
     mutex.executeLockedSync(() => mutex.isHeldByThisThread),

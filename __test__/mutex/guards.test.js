@@ -28,7 +28,7 @@ for (const [verb, acquire] of Object.entries(verbs)) {
   );
 
   test(
-    `${verb}(): the first unlock() of the guard frees the mutex and answers true`,
+    `${verb}(): the first unlock() of the guard frees the mutex and returns true`,
     watched(async () => {
       const { mutex, word } = createMutex({ allowMainThread: true });
       const guard = await acquire(mutex);
@@ -39,7 +39,7 @@ for (const [verb, acquire] of Object.entries(verbs)) {
   );
 
   test(
-    `${verb}(): a second unlock() of the guard answers false and touches nothing`,
+    `${verb}(): a second unlock() of the guard returns false and touches nothing`,
     watched(async () => {
       const { mutex, word } = createMutex({ allowMainThread: true });
       const guard = await acquire(mutex);
@@ -102,7 +102,7 @@ for (const [verb, acquire] of Object.entries(verbs)) {
 }
 
 test(
-  'tryAcquire() of a held mutex answers null',
+  'tryAcquire() of a held mutex returns null',
   watched(async () => {
     const { mutex } = createMutex();
     mutex.tryLock();

@@ -105,7 +105,7 @@ test(
     const warned = new Promise((resolve) => process.once('warning', resolve));
     const waiting = mutex.lockAsync();
     assert.equal(mutex.inspect().name, NAME);
-    await threads.until('the long hold is told', () => names['long-hold'] !== undefined);
+    await threads.until('the long hold is published', () => names['long-hold'] !== undefined);
     await terminate.end(holder);
     assert.equal(await waiting, true);
     assert.throws(() => mutex.lock(), expected.deadlock(OFFSET));

@@ -28,7 +28,7 @@ for (const [form, argument] of [
   ['options', { timeout: 30 }],
 ]) {
   test(
-    `lock() with a timeout as ${form} answers false once it is over`,
+    `lock() with a timeout as ${form} returns false once it is over`,
     watched(async (_, threads) => {
       const { buffer, mutex } = createMutex();
       const [worker] = await threads.puppets(1, buffer);
@@ -40,7 +40,7 @@ for (const [form, argument] of [
   );
 
   test(
-    `lockAsync() with a timeout as ${form} answers false once it is over`,
+    `lockAsync() with a timeout as ${form} resolves with false once it is over`,
     watched(async () => {
       const { mutex } = createMutex();
       mutex.tryLock();

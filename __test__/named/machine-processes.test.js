@@ -312,7 +312,7 @@ test(
 );
 
 test(
-  'query() does not show who held in a thread that has ended, though its process lives; the next one is told who it was',
+  'query() does not show who held in a thread that has ended, though its process lives; the next one learns who it was',
   watched(async (t) => {
     const warnings = listen(t, 'SABLOCK_ABANDONED');
     const { manager, peers } = await startPeers(t, 1);
@@ -379,7 +379,7 @@ test(
 const byName = (one, other) => (one.name < other.name ? -1 : 1);
 
 test(
-  'a request that waits for another process keeps the event loop alive, unless told not to',
+  'a request that waits for another process keeps the event loop alive, unless it is not to',
   watched(async (t) => {
     const { directory, manager } = await startPeers(t, 0);
     const { release, request } = await hold('a', {}, manager);

@@ -141,7 +141,7 @@ for (const verb of ['run', 'runSync']) {
         assert.deepEqual(await Promise.all(others), [false, { value: false, told: null }]);
         const message = { byteOffset: OFFSET, ownerThreadId: doomed.threadId, mode: 'exclusive' };
         assert.deepEqual(await blocked.call('heard'), [message]);
-        assert.deepEqual([messages, await blocked.call('warnings')], [[], []], 'no warning: the flag tells');
+        assert.deepEqual([messages, await blocked.call('warnings')], [[], []], 'no warning: the flag says so');
       }),
     );
   }
@@ -302,7 +302,7 @@ for (const [verb, outcome, fn] of [
   ['runSync', 'is done', nothing],
   ['runSync', 'fails', fail],
 ]) {
-  test(`when ${verb}() ${outcome}, a run() that waits in its thread is told in the same turn`, async () => {
+  test(`when ${verb}() ${outcome}, a run() that waits in its thread learns of it in the same turn`, async () => {
     const { object } = createOnce(BLOCKING);
     let told = false;
     let waiting;

@@ -37,7 +37,7 @@ const CHUNK_HOLDS = (4096 - 2 * 128) / 8;
 /** What keeps a buffer's memory is gone once this many are, of those that should be. */
 const MOST = MANY / 10;
 
-/** Collects garbage until `isThere`; answers whether it came to that. */
+/** Collects garbage until `isThere`; returns whether it came to that. */
 const collectUntil = async (isThere) => {
   for (let round = 0; round < 500 && !isThere(); round++) {
     // What deref() has returned lives until the end of the turn.

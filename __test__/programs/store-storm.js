@@ -35,7 +35,7 @@ async function once() {
         await new Promise((resolve) => setTimeout(resolve, Math.random() * 10));
         const isTaken = await write(name, lock.fence);
         if (isTaken) continue;
-        // Somebody newer was there: then this has lost it, and is told.
+        // Somebody newer was there: then this has lost it, and learns of it.
         if (lock.locked) await new Promise((resolve) => setTimeout(resolve, Number(limit)));
         process.send({ kind: lock.locked ? 'untold' : 'told', name, fence: String(lock.fence) });
       }

@@ -1,4 +1,4 @@
-// Subscribers of every channel throw. Prints what the verbs answered all the same, and what was uncaught.
+// Subscribers of every channel throw. Prints what the verbs returned all the same, and what was uncaught.
 
 const { isMainThread, Worker, workerData } = require('node:worker_threads');
 const { Mutex } = require('../..');

@@ -131,14 +131,14 @@ for (const [command, length, at] of [
   });
 }
 
-test('a binary that does not tell for which macOS it is, is refused', LIMIT, async (t) => {
+test('a binary that does not say for which macOS it is, is refused', LIMIT, async (t) => {
   const artifacts = createArtifacts(t);
   const platform = PLATFORMS.find(({ os }) => os === 'darwin');
   const bytes = createStandIn(platform).subarray(0, 0x100);
   const file = path.join(artifacts, platform.binary);
   fs.writeFileSync(file, Buffer.concat([bytes, Buffer.from('sablock_protocol')]));
   const { stderr } = await release(t, artifacts, ['--dry-run']);
-  assert.ok(stderr.includes(`${platform.binary} does not tell for which macOS it is`), stderr);
+  assert.ok(stderr.includes(`${platform.binary} does not say for which macOS it is`), stderr);
 });
 
 test('a tag of another version is refused', LIMIT, async (t) => {

@@ -135,7 +135,7 @@ for (const [name, form] of Object.entries({ lockAll, lockAllAsync })) {
       assert.deepEqual(await witness.call('lockAll', OFFSETS), [24, 32]);
       await witness.call('unlockAll');
       const warnings = await witness.call('warnings');
-      // That of 24 was published when it was to be repaired; that of 32 is still to be told of.
+      // That of 24 was published when it was to be repaired; that of 32 is still to be published.
       assert.deepEqual(
         warnings.map(({ message }) => Number(/offset (\d+)/.exec(message)[1])),
         [32],

@@ -356,7 +356,7 @@ test(
 );
 
 test(
-  'who waits for several locks is told about for each of them',
+  'a wait for several locks is published for each of them',
   needs('short slices'),
   watched(async (_, threads) => {
     const { buffer, mutexes } = createMutexes({ allowMainThread: true, name: 'mine' });

@@ -1,4 +1,4 @@
-// A cable that is cut, in a network namespace: each holder is told before the server gives its lock to another.
+// A cable that is cut, in a network namespace: each holder learns of it before the server gives its lock to another.
 
 const assert = require('node:assert/strict');
 const fs = require('node:fs');
@@ -48,7 +48,7 @@ const KINDS = {
 
 for (const [kind, { isThere, make, settings, start }] of Object.entries(KINDS)) {
   const skip = isThere ? noCable() : `the server of ${kind} is not installed`;
-  test(`${kind}: a cable is cut: each of ${NAMES} holders is told before another is granted`, {
+  test(`${kind}: a cable is cut: each of ${NAMES} holders learns of it before another is granted`, {
     skip,
     timeout: 120_000,
   }, async (t) => {
@@ -94,12 +94,14 @@ for (const [kind, { isThere, make, settings, start }] of Object.entries(KINDS)) 
     for (const [index, { at, lock }] of granted.entries()) {
       const [toldAt, reason] = told[index];
       assert.equal(reason, 'unreachable');
-      assert.ok(BigInt(toldAt) < at, `${names[index]} was granted to another before its holder was told`);
+      assert.ok(BigInt(toldAt) < at, `${names[index]} was granted to another before its holder learned of the loss`);
       assert.ok(lock.fence > BigInt(held[index]));
     }
     const after = (times) => Number(times.sort().at(-1) - begun) / 1e6;
     const [toldMs, grantedMs] = [after(told.map(([at]) => BigInt(at))), after(granted.map(({ at }) => at))];
-    t.diagnostic(`all were told after ${toldMs.toFixed()} ms, and granted to others after ${grantedMs.toFixed()} ms`);
+    t.diagnostic(
+      `all had learned of it after ${toldMs.toFixed()} ms, and granted to others after ${grantedMs.toFixed()} ms`,
+    );
     cable.heal();
     const ended = await far.do((here) => here.locks.map((lock) => [lock.locked, lock.unlock()]));
     assert.deepEqual(new Set(ended.flat()), new Set([false]));

@@ -211,7 +211,7 @@ exports.conform = ({ kind, make, skip, start, clear, count, lease }) => {
     },
   );
 
-  test('a server that stops answering: told before the lease ends there', options, async (t) => {
+  test('a server that stops answering: reported before the lease ends there', options, async (t) => {
     const here = open(t);
     const lock = await here.acquireAsync('silent');
     const begun = performance.now();
@@ -287,7 +287,7 @@ exports.conform = ({ kind, make, skip, start, clear, count, lease }) => {
     });
   }
 
-  test('a cable that is cut: the holder is told before another is granted', options, async (t) => {
+  test('a cable that is cut: the holder learns of it before another is granted', options, async (t) => {
     const proxy = await startProxy(t, server().url);
     const [near, far] = [open(t), open(t, {}, proxy.url)];
     for (let round = 0; round < 3; round += 1) {
@@ -331,7 +331,7 @@ exports.conform = ({ kind, make, skip, start, clear, count, lease }) => {
     await seen(async () => (await tickets()) === 0);
   });
 
-  test('a server that cannot be reached at first is told at once', options, async (t) => {
+  test('a server that cannot be reached at first is reported at once', options, async (t) => {
     const manager = open(t, {}, started.url.replace(/:\d+$/, ':1'));
     const error = await manager.request('nowhere', () => {}).catch((thrown) => thrown);
     assert.equal(error.code, 'ERR_LOCK_STORE');

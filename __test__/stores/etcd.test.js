@@ -80,10 +80,10 @@ test(
   },
 );
 
-/** So long that no renewal comes within the time of a test: what is told is told by the watch. */
+/** So long that no renewal comes within the time of a test: what is reported comes from the watch. */
 const WATCHED = { lease: 600_000 };
 
-test('a key that an administrator deletes: told at once; other locks of the session stay', options, async (t) => {
+test('a key that an administrator deletes: reported at once; other locks of the session stay', options, async (t) => {
   const here = open(t, WATCHED);
   const held = await hold('deleted', { fence: true }, here);
   const [key] = (await keysOf(server())).filter((each) => !each.endsWith(':held'));
@@ -100,7 +100,7 @@ test('a key that an administrator deletes: told at once; other locks of the sess
 });
 
 test(
-  'a lease that is revoked: all of its locks are lost and told, and the next request has a new one',
+  'a lease that is revoked: all of its locks are lost and reported, and the next request has a new one',
   options,
   async (t) => {
     const here = open(t, WATCHED);

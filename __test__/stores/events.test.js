@@ -60,7 +60,7 @@ for (const [kind, { isThere, start, make, settings }] of Object.entries(KINDS)) 
   });
 
   test(
-    `${kind}: a manager that is closed while it connects keeps no connection, and tells nothing`,
+    `${kind}: a manager that is closed while it connects keeps no connection, and publishes nothing`,
     options,
     async (t) => {
       const server = await start();

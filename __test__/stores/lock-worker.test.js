@@ -95,7 +95,7 @@ test('without leave to start threads a request fails, and says which flag it nee
 });
 
 test(
-  'its end: what is held is lost and told, what waits fails, and the next request starts another',
+  'its end: what is held is lost and reported, what waits fails, and the next request starts another',
   options,
   async (t) => {
     process.env.SABLOCK_TEST_REDIS = server.url;
@@ -126,7 +126,7 @@ test(
 );
 
 test(
-  'of two copies of the package whose stores differ, the first goes on, and the other is told',
+  'of two copies of the package whose stores differ, the first goes on, and the other gets an error',
   options,
   async (t) => {
     const other = createFolder(t);

@@ -1,6 +1,6 @@
 // Three processes that stand for three machines have a nightly job, while holders are stopped, cables cut and the server restarted.
 // The witness is a register that refuses a fence below the last one it has seen: each night is written once, and whoever is refused
-// has been told of the loss.
+// has learned of the loss.
 
 const assert = require('node:assert/strict');
 const http = require('node:http');
@@ -93,7 +93,7 @@ async function takePart(here, url, machine, night) {
     if (!(await ask('begin', lock.fence))) return true;
     // It does not look whether it still has the lock.
     if (await ask('write', lock.fence)) return true;
-    // Somebody newer was there: then this has lost it, and is told.
+    // Somebody newer was there: then this has lost it, and learns of it.
     await told;
     return false;
   };
@@ -179,12 +179,18 @@ describe('a nightly job of three machines', { concurrency: true }, () => {
         }
         const isIts = (machine) => machine === holder;
         const told = register.find('told', night, isIts);
-        assert.ok(told && register.find('refused', night, isIts), `${fault}: the holder was refused, and told`);
+        assert.ok(
+          told && register.find('refused', night, isIts),
+          `${fault}: the holder was refused, and learned of its loss`,
+        );
         assert.notEqual(register.nights.get(night), holder);
-        // A process that is stopped cannot be told; a Redis that restarts has forgotten whom it should tell.
+        // A process that is stopped cannot learn of it; a Redis that restarts has forgotten whom it should tell.
         if (fault === 'stopped' || (fault === 'restarted' && kind === 'redis')) continue;
         const next = register.find('begin', night, isOther);
-        assert.ok(told.at < next.at, `${fault}: another began ${told.at - next.at} ms before the holder was told`);
+        assert.ok(
+          told.at < next.at,
+          `${fault}: another began ${told.at - next.at} ms before the holder learned of its loss`,
+        );
       }
       assert.deepEqual(register.violations, []);
       assert.equal(register.nights.size, night);

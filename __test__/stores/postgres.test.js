@@ -226,7 +226,7 @@ test('a process that was paused for too long sees the loss at its first look', o
 });
 
 test(
-  'a session that an administrator ends: the holder is told, and its request rejects after the callback',
+  'a session that an administrator ends: the holder learns of it, and its request rejects after the callback',
   options,
   async (t) => {
     const here = open(t);
@@ -419,7 +419,7 @@ test('a connection that is blocked is probed by the system, as nobody expects an
   (await waits).unlock();
 });
 
-test('a server that stops answering: the holder is told when its time is over, not before', options, async (t) => {
+test('a server that stops answering: the loss is reported when its time is over, not before', options, async (t) => {
   const here = open(t);
   const lock = await here.acquireAsync('silent');
   const pids = await server.query("select pid from pg_stat_activity where application_name = 'sablock'");
@@ -606,7 +606,7 @@ test('a pooler in session mode is used', options, async (t) => {
   assert.equal(lock.unlock(), true);
 });
 
-test('a store that cannot be reached at first is told at once, with its cause', options, async (t) => {
+test('a store that cannot be reached at first is reported at once, with its cause', options, async (t) => {
   const manager = new LockManager({ store: postgres('postgres://sablock@127.0.0.1:1/postgres') });
   t.after(() => manager.close());
   const error = await manager.request('nowhere', () => {}).catch((thrown) => thrown);

@@ -40,7 +40,7 @@ test('fences grow, over a server that forgets everything too', options, async (t
 });
 
 test(
-  "FLUSHALL: told at the next renewal; the request rejects with the callback's error as its cause",
+  "FLUSHALL: reported at the next renewal; the request rejects with the callback's error as its cause",
   options,
   async (t) => {
     const held = await hold('flushed', { fence: true }, open(t));

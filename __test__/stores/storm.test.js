@@ -1,5 +1,5 @@
 // Processes that take the same locks while they are killed and stopped, and their connections are cut. The witness is a register
-// that refuses a fence below the last one: whoever is refused has to have been told that its lock was lost.
+// that refuses a fence below the last one: whoever is refused has to have learned that its lock was lost.
 
 const assert = require('node:assert/strict');
 const { fork } = require('node:child_process');
@@ -28,7 +28,7 @@ const STORES = {
 };
 const random = { next: Math.random };
 
-/** That of the long run, told by the children of this one. */
+/** That of the long run, reported by the children of this one. */
 class Register extends TortureRegister {
   take(child, { kind, id, name, fence, message }) {
     if (kind === 'write') {

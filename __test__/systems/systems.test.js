@@ -28,7 +28,7 @@ test(
 );
 
 test(
-  'timed mutex: lock(timeout) and lockAsync(timeout) answer whether they hold',
+  'timed mutex: lock(timeout) and lockAsync(timeout) return whether they hold',
   watched(async (_, threads) => {
     const memory = createMemory();
     const lock = timedMutex(memory, 10);
@@ -65,7 +65,7 @@ test('async lock: unlock() throws when the caller does not hold the lock', () =>
 });
 
 test(
-  'async lock: executeLocked() answers the result, awaits a promise, and unlocks when the callback throws',
+  'async lock: executeLocked() returns the result, awaits a promise, and unlocks when the callback throws',
   watched(async () => {
     const lock = new Mutex(new SharedArrayBuffer(BYTES), OFFSET);
     assert.equal(await lock.executeLocked(() => 'a value'), 'a value');

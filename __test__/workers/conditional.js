@@ -36,7 +36,7 @@ const actions = {
   unlock: () => mutex.unlock(),
   notify: (count) => condition.notify(count),
   isHeld: () => mutex.isHeldByThisThread,
-  /** Answers what the wait answered and whether the mutex was held then. */
+  /** Returns what the wait returned and whether the mutex was held then. */
   wait(timeout) {
     mutex.lock();
     const answered = condition.wait(mutex, timeout);
@@ -51,7 +51,7 @@ const actions = {
     mutex.unlock();
     return [answered, isHeld];
   },
-  /** Waits with a guard's hold; answers whether the guard is valid before and after it unlocks. */
+  /** Waits with a guard's hold; returns whether the guard is valid before and after it unlocks. */
   waitWithGuard() {
     const guard = mutex.acquire();
     const answered = condition.wait(mutex);
@@ -63,7 +63,7 @@ const actions = {
     guard.unlock();
     return answered;
   },
-  /** Waits with the mutex while it holds the other one; answers what comes of it, and whether the mutex was held then. */
+  /** Waits with the mutex while it holds the other one; returns what comes of it, and whether the mutex was held then. */
   async waitWithBoth(way) {
     other.lock();
     const answered = await codeOf(() => ways[way](() => condition.wait(mutex)));
@@ -88,7 +88,7 @@ const actions = {
     mutex.unlock();
     return answered;
   },
-  /** Locks the mutex, and has a subscriber lock it first; answers what comes of both. */
+  /** Locks the mutex, and has a subscriber lock it first; returns what comes of both. */
   async lockTwice(timeout) {
     let running;
     subscribe('sablock:long-hold', () => {

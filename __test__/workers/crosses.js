@@ -1,5 +1,5 @@
 // Takes two of several mutexes in an order that differs from thread to thread, and counts how often it got through and
-// how often it was told of a deadlock.
+// how often it got the error of a deadlock.
 
 const { DeadlockError, Mutex } = require('../..');
 const { data, doing, finish } = require('../helpers/inside.js');

@@ -69,7 +69,7 @@ const actions = {
       object.countDown();
     }
   },
-  /** Calls `run` or `runSync` with one of the functions; answers what came of it, and what the function was told. */
+  /** Calls `run` or `runSync` with one of the functions; returns what came of it, and what the function was given. */
   async callOnce(verb, name, options, ...rest) {
     let told = null;
     const fn = (notes) => {

@@ -1,4 +1,4 @@
-// Rewrites the shared record `holds` times and answers how often it was torn.
+// Rewrites the shared record `holds` times and returns how often it was torn.
 
 const { Mutex } = require('../..');
 const { data, doing, finish } = require('../helpers/inside.js');

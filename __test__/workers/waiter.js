@@ -18,7 +18,7 @@ const actions = {
     return { outcome, ms: performance.now() - startedAt };
   },
   waitAsync: (...args) => face.waitAsync(...args).value,
-  /** Begins to wait, and answers before that is over. */
+  /** Begins to wait, and returns before that is over. */
   beginToWait: (...args) => face.waitAsync(...args).async,
   /** Waits until the first element has changed, and then changes the second one. */
   playPingPong(array, rounds) {

@@ -1,7 +1,7 @@
 'use strict';
 // What the lock doctor costs a lock that nobody else wants: nanoseconds for each pair, beside the same pair without it. One lock,
 // and one inside another, whose order is known after the first time; promises without a lock. And whether its figures are right: the
-// delay that it reports and the slices of its trace, beside a clock of the program's own, how soon it tells a deadlock, and what it
+// delay that it reports and the slices of its trace, beside a clock of the program's own, how soon it reports a deadlock, and what it
 // keeps of names that are not used any more and of a minute of pairs.
 
 const fs = require('node:fs');
@@ -201,7 +201,7 @@ async function trace({ start }, { ms }) {
 
 const LIKELY_MS = 100;
 
-/** Programs that wait for themselves: how much later than `likelyMs` the last of them is told, in milliseconds. */
+/** Programs that wait for themselves: how much later than `likelyMs` the last of them is reported, in milliseconds. */
 async function deadlocks({ start }) {
   const { locks, Semaphore } = sablock.toolkit();
   const doctor = start({ likelyMs: LIKELY_MS, throwOnDeadlock: 'likely', longHoldMs: Infinity, stuckMs: Infinity });
@@ -225,7 +225,7 @@ async function deadlocks({ start }) {
     const begin = performance.now();
     const ends = await Promise.allSettled(program());
     late = Math.max(late, performance.now() - begin - LIKELY_MS);
-    if (!ends.some(({ reason }) => reason?.code === 'ERR_LOCK_DEADLOCK')) wrong = 'a program that hangs was not told';
+    if (!ends.some(({ reason }) => reason?.code === 'ERR_LOCK_DEADLOCK')) wrong = 'a program that hangs was not seen';
   }
   doctor.stop();
   return { late, wrong };
@@ -338,7 +338,7 @@ module.exports = {
     { key: 'delay', label: 'delay reported', digits: 3 },
     { key: 'bytes', label: 'bytes/name', better: 'lower' },
     { key: 'off', label: 'slice off', better: 'lower', digits: 2 },
-    { key: 'late', label: 'told late, ms', better: 'lower', digits: 1 },
+    { key: 'late', label: 'reported late, ms', better: 'lower', digits: 1 },
     { key: 'grown', label: 'grown, KiB', better: 'lower' },
   ],
   cases: ({ short }) =>

@@ -76,7 +76,7 @@ module.exports = async (args, fail) => {
   }
   const stdio = ['inherit', 'inherit', 'inherit', ...inherited];
   runChild(command[0], command.slice(1), { stdio }, (code, signal) => {
-    // A command that a signal has ended may have left its work half done: whoever comes next is told.
+    // A command that a signal has ended may have left its work half done: whoever comes next learns of it.
     if (signal !== null) process.exit(code);
     lock.unlock();
     process.exitCode = code;

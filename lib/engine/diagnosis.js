@@ -1,6 +1,6 @@
 // What is published on diagnostics channels: who waited, who holds for long, who ended inside, who was in a deadlock.
 //
-// Loaded by the first wait. Whoever waits, or finds something, tells it on its own thread, and a promise in the asynchronous
+// Loaded by the first wait. Whoever waits, or finds something, publishes it on its own thread, and a promise in the asynchronous
 // context of whoever waits for it, not of whoever unlocks. Without subscribers a wait costs one look at a flag more; no clock
 // is read.
 

@@ -186,7 +186,7 @@ class HeldLock {
       diagnosis().tellLost(this, errors().placeOf(this.#name), rest.loss);
       rest.controller?.abort(rest.loss);
     } finally {
-      // Whoever holds it is told before others of the process may have it.
+      // Whoever holds it learns of it before others of the process may have it.
       thread.drainSoon();
       binding.releaseName(number);
     }

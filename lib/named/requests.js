@@ -198,7 +198,7 @@ exports.obtain = (backend, name, options, use, verb) => {
   }
 };
 
-/** Takes the name from all who hold it. Those of this thread are told soon, whatever keeps its event loop alive. */
+/** Takes the name from all who hold it. Those of this thread learn of it soon, whatever keeps its event loop alive. */
 function steal(space, name) {
   settled.then(() => thread.drain());
   return binding.stealName(space, name);

@@ -149,7 +149,7 @@ function unlessRepaired(locks, callback, later) {
 /** As `run`, for a function that must not return a promise: what is to be called in its place. */
 exports.unlessRepaired = (locks, fn) => unlessRepaired(locks, fn);
 
-/** The lock goes back though its code was not in: what the machine has told this thread of an end, it tells nobody else. */
+/** The lock goes back though its code was not in: what this thread has learned of an end, nobody else does. */
 exports.forward = (lock) => {
   if (typeof endOf(lock) === 'object') tellEnd(lock)?.();
 };

@@ -26,7 +26,7 @@ const ADDED = 2 ** 27;
 
 /**
  * Whether somebody waits who has to be looked at, or no sablock wrote it: then only the core may change the word. The waiters of other kinds of lock have
- * their bit where a semaphore has the sign, so that it looks as if very many permits had been added: the core can tell.
+ * their bit where a semaphore has the sign, so that it looks as if very many permits had been added: the core can see that.
  */
 const isForCore = (word) => word >> 30 !== 0 || takenOf(word) < -ADDED;
 

@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn the_guard_after_one_that_was_freed_is_told_from_it() {
+    fn the_guard_after_one_that_was_freed_is_distinguished_from_it() {
         let mut holds = LentHolds::default();
         let first = holds.depart(WORD, 1);
         holds.depart(WORD, 2);
@@ -265,7 +265,7 @@ mod tests {
 
     /// Against a list of all guards, in which nothing has to be found out.
     #[test]
-    fn every_guard_is_told_apart_whatever_comes_after_what() {
+    fn every_guard_is_distinguished_whatever_comes_after_what() {
         struct Guard {
             era: Era,
             number: Option<Era>,

@@ -193,7 +193,7 @@ mod tests {
             assert!(matches!(begin(&files, LockMode::Shared, false).past(), Past::Ended(Some(_))));
             assert_eq!(begin(&files, LockMode::Shared, false).past(), Past::Abandoned);
             let mut hold = begin(&files, LockMode::Exclusive, false);
-            assert_eq!(hold.past(), Past::Abandoned, "this process was told");
+            assert_eq!(hold.past(), Past::Abandoned, "this process has learned of it");
             hold.mark_consistent();
             hold.release();
         }

@@ -124,7 +124,7 @@ class Locker {
 const nameIn = (who) => who.split(' ')[1];
 
 /**
- * False for what ends a request without the lock; throws all else. A thread that blocks for what its own tasks hold is told
+ * False for what ends a request without the lock; throws all else. A thread that blocks for what its own tasks hold learns it
  * of the deadlock.
  */
 function expected(error) {

@@ -1,4 +1,4 @@
-// Asks for locks of a store in every way, writes to the register while it holds, and looks whether each loss was told.
+// Asks for locks of a store in every way, writes to the register while it holds, and looks whether each loss was reported.
 
 const { setTimeout: sleep } = require('node:timers/promises');
 const { LockManager } = require('../..');
@@ -10,7 +10,7 @@ const stores = {
   postgres: require('../../lib/stores/postgres.js').postgres,
   redis: require('../../lib/stores/redis.js').redis,
 };
-/** So long one who was refused may wait until it is told. A process that was stopped looks once more. */
+/** So long one who was refused may wait until it learns of its loss. A process that was stopped looks once more. */
 const TELL_MS = 5 * LIMIT;
 const EXPECTED = ['ERR_LOCK_TIMEOUT', 'ERR_LOCK_LOST', 'ERR_LOCK_STORE', 'ERR_LOCK_CLOSED', 'ERR_LOCK_DEADLOCK'];
 const cell = new Int32Array(new SharedArrayBuffer(4));
@@ -163,7 +163,7 @@ class Locker {
 
   /** It was refused. */
   #judge(lock, { text }) {
-    if (lock.locked) this.#tell('wrong', `${text} was refused, and not told within ${TELL_MS} ms`);
+    if (lock.locked) this.#tell('wrong', `${text} was refused, and its loss not reported within ${TELL_MS} ms`);
     else if (!lock.signal.aborted || lock.signal.reason.code !== 'ERR_LOCK_LOST') {
       this.#tell('wrong', `${text} was lost, but its signal has the reason ${lock.signal.reason}`);
     } else this.#tell('told');

@@ -1,5 +1,5 @@
 // The witness of a run on a store: for each name a register that refuses a fence below the last one. Whoever is refused has to have
-// been told that its lock was lost. It knows nothing of how the locks work.
+// learned that its lock was lost. It knows nothing of how the locks work.
 
 exports.Register = class Register {
   /** By name: the last fence, and who wrote it. */

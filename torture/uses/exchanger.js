@@ -1,4 +1,4 @@
-// Values that two swap. Each call brings a value of its own, by which the logs tell who met whom.
+// Values that two swap. Each call brings a value of its own, by which the logs show who met whom.
 
 const { OUTCOMES } = require('../log.js');
 const { Use } = require('../use.js');

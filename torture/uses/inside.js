@@ -86,7 +86,7 @@ exports.hold = async (actor, use, acquire, { enter, leave, release }) => {
   use.freed();
 };
 
-/** A wait that leaves nothing to hold. `outcomeOf` tells from what it returns how it ended. */
+/** A wait that leaves nothing to hold. `outcomeOf` returns how it ended, from what it returned. */
 exports.pass = async (actor, use, wait, outcomeOf) => {
   try {
     if (use.isAsync && actor.strikes('lose-use')) await new Promise(() => {});

@@ -72,7 +72,7 @@ type Waker = ThreadsafeFunction<(), (), (), Status, false>;
 /// By id, for all threads of the process.
 static WAKERS: RwLock<Slab<Waker>> = RwLock::new(Slab::new());
 
-/// A threadsafe function of the calling thread's loop; answers its id. It keeps the loop alive.
+/// A threadsafe function of the calling thread's loop; returns its id. It keeps the loop alive.
 #[napi]
 pub fn loop_waker(callback: Function<'_, (), ()>) -> Result<u32> {
     let waker = callback.build_threadsafe_function().build()?;

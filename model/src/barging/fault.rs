@@ -20,7 +20,7 @@ pub enum Fault {
     ScheduledClearedLate,
     /// A reservation is never taken back.
     LeaseNeverEnds,
-    /// A lease that is over frees the word for everybody and tells nobody.
+    /// A lease that is over frees the word for everybody and wakes nobody.
     LeaseEndsSilently,
     /// A loop sleeps for a word that its own thread holds.
     ParksForItsOwn,
@@ -36,7 +36,7 @@ pub enum Fault {
     SleeperDropsGrant,
     /// A loop whose time is over goes on without looking at the word, and is not remembered as having come.
     SleepEndsWithoutClaim,
-    /// A thread that blocks drops its own loop's reservation and tells nobody.
+    /// A thread that blocks drops its own loop's reservation and wakes nobody.
     OwnReservationDropped,
     /// A thread that blocks leaves the reservation with its own loop, which cannot come.
     OwnReservationKept,
@@ -68,13 +68,13 @@ pub enum Fault {
     HandsOverWithoutOffers,
     /// A word is reserved without an offer to the groups ahead.
     ReservesWithoutOffers,
-    /// `lockAsync(0)` frees a dead owner's word, may not take it, and tells nobody.
+    /// `lockAsync(0)` frees a dead owner's word, may not take it, and wakes nobody.
     TryFreesSilently,
-    /// A claim frees a dead owner's word before it finds that its group is gone, and tells nobody.
+    /// A claim frees a dead owner's word before it finds that its group is gone, and wakes nobody.
     StaleClaimFrees,
     /// `markConsistent()` clears A by itself, without the bucket: a section's closing store undoes it.
     ConsistentWithoutBucket,
-    /// The death scan frees the word and tells nobody.
+    /// The death scan frees the word and wakes nobody.
     ScanWakesNobody,
     /// A section reads the word without freezing it.
     SectionDoesNotFreeze,

@@ -66,7 +66,7 @@ pub enum Fault {
     UpgradesBesideReaders,
     /// What runs once is taken for done when the thread that ran it has ended.
     EndOfRunnerIsDone,
-    /// After what runs once has failed, nobody is told to run.
+    /// After what runs once has failed, nobody is let in to run.
     FailureLetsNobodyRun,
     /// Permits are gathered for a loop that nobody has asked whether it comes.
     GathersUnasked,

@@ -83,7 +83,7 @@ impl Leases {
                 first.deadline = now + self.lease;
             }
             let granted = *first;
-            // Who asks is told by the answer.
+            // Who asks learns it from the answer.
             let Ticket { client, generation, .. } = granted;
             if !is_it(&granted) && !s.send(Message::Grant { client, generation, fence }) {
                 return false;
@@ -113,7 +113,7 @@ impl Leases {
         }
         holder.heard = number;
         if holder.at == At::Inside && (!is_known || now >= holder.until) {
-            // It was lost: its code is told, and may go on.
+            // It was lost: its code learns of it, and may go on.
             holder.until = 0;
             return true;
         }
@@ -253,10 +253,10 @@ impl Model for Leases {
 
     fn properties(&self) -> Vec<Property<Self>> {
         vec![
-            Property::always("who has not been told of a loss is alone", |_, s: &State| {
+            Property::always("who has not learned of a loss is alone", |_, s: &State| {
                 (0..s.clients.len() as Client).filter(|client| s.believes(*client)).count() <= 1
             }),
-            Property::always("who has not been told of a loss has the largest fence", |_, s: &State| {
+            Property::always("who has not learned of a loss has the largest fence", |_, s: &State| {
                 (0..s.clients.len() as Client)
                     .all(|client| !s.believes(client) || s.clients[client as usize].fence == s.last_fence)
             }),

@@ -8,7 +8,7 @@ pub enum Fault {
     ForgetsMark,
     /// A release ends whatever hold there is.
     ReleasesAnyHold,
-    /// Whoever loses the name is not told.
+    /// Whoever loses the name does not learn of it.
     ThiefTellsNobody,
     /// The word of a theft ends the request that the thread has by now.
     StolenMeansAnyRequest,

@@ -182,7 +182,7 @@ impl Sessions {
             let request = s.request(id);
             if request.link == Some(link) {
                 if request.at == At::In {
-                    (request.told, request.link) = (true, None);
+                    (request.knows_loss, request.link) = (true, None);
                 } else {
                     self.retry(s, id);
                 }

@@ -12,7 +12,7 @@ pub enum Fault {
     GrantToNobodyStays,
     /// What a session surely holds is counted from when it has answered, not from when it was asked.
     CountsFromAnswer,
-    /// A client believes that it holds until it is told of the session's end.
+    /// A client believes that it holds until it learns of the session's end.
     WaitsForTheEnd,
     /// The fence is asked for before the lock.
     FenceFirst,

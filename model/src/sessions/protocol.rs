@@ -350,7 +350,7 @@ fn believes(s: &State, request: &Request) -> bool {
         let connection = &s.links[usize::from(link)];
         s.now < connection.until && !connection.taken
     };
-    request.at == At::In && !request.told && request.link.is_none_or(is_sure)
+    request.at == At::In && !request.knows_loss && request.link.is_none_or(is_sure)
 }
 
 fn is_quiet(s: &State) -> bool {
@@ -361,7 +361,7 @@ fn is_quiet(s: &State) -> bool {
 /// What must hold in every state.
 fn properties() -> Vec<Property<Sessions>> {
     vec![
-        Property::always("who has not been told of a loss is alone", |sessions: &Sessions, s: &State| {
+        Property::always("who has not learned of a loss is alone", |sessions: &Sessions, s: &State| {
             let of_name = |id: &usize, name: u8| sessions.requests[*id].1 == name && believes(s, &s.requests[*id]);
             let alone = |name: u8| {
                 let inside = || (0..s.requests.len()).filter(|id| of_name(id, name));

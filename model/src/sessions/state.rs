@@ -127,8 +127,8 @@ pub struct Request {
     pub at: At,
     pub link: Option<Link>,
     pub withdrawn: bool,
-    /// It has been told that it lost its lock.
-    pub told: bool,
+    /// It has learned that it lost its lock.
+    pub knows_loss: bool,
     pub fence: u8,
     /// The home tries it now.
     pub is_tried: bool,

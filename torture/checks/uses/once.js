@@ -1,4 +1,4 @@
-// One runs at a time; one comes to its end, and none runs afterwards; nobody is told that it is done before.
+// One runs at a time; one comes to its end, and none runs afterwards; nobody learns that it is done before.
 
 const { OUTCOMES, PHASES } = require('../../log.js');
 const { checkAlone, checkMarks } = require('./alone.js');
@@ -18,5 +18,5 @@ exports.check = ({ uses }, report) => {
   const early = uses.find(({ outcome, phase, endTick }) => {
     return phase === PHASES.ENDED && outcome === OUTCOMES.REFUSED && endTick < first;
   });
-  if (early !== undefined) report('again', `${describe(early)} was told that it is done, and nobody had been`);
+  if (early !== undefined) report('again', `${describe(early)} learned that it is done, and nobody had been`);
 };

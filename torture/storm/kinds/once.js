@@ -87,7 +87,7 @@ exports.finish = async ({ expect, places: { inside, onces }, limit }) => {
       wasMarked = abandoned;
     }, limit);
     expect(hasRun !== wasDone, `once ${index}: run is ${hasRun}, done before: ${wasDone}`);
-    expect(wasDone || inside[COLUMNS.ONCE + index] === 0 || wasMarked, `once ${index}: not told of the end`);
+    expect(wasDone || inside[COLUMNS.ONCE + index] === 0 || wasMarked, `once ${index}: has not learned of the end`);
     expect(once.isDone, `once ${index}: not done at the end`);
   }
 };

@@ -1,6 +1,6 @@
 //! sablock's core without Node, beside parking_lot and std, and beside what no lock can beat. See bench/README.md.
 //!
-//! The first of each group is what the others are told in multiples of. All results are checked, so that a broken lock
+//! The first of each group is what the others are given in multiples of. All results are checked, so that a broken lock
 //! cannot win.
 
 mod counters;
