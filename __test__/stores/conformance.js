@@ -2,24 +2,14 @@
 
 const assert = require('node:assert/strict');
 const { execFile } = require('node:child_process');
-const { after, before, beforeEach, test } = require('node:test');
-const { LockManager } = require('../..');
+const { test } = require('node:test');
 const { startProxy } = require('../helpers/proxy.js');
 const { startMachine } = require('../helpers/store-processes.js');
+const { acquire, pause, seen, storeOf, unlock } = require('../helpers/stores.js');
 
 const ROUNDS = 100;
 /** `SABLOCK_STORE_SCALE=10`: as many holders and waiters as the design speaks of. */
 const SCALE = Number(process.env.SABLOCK_STORE_SCALE ?? 1);
-
-const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
-
-/** Looks until it is so. */
-async function seen(look) {
-  while (!(await look())) await pause(10);
-}
-
-const acquire = (here, name, asked) => here.acquire(name, asked);
-const unlock = (here, name) => here.held.get(name).unlock();
 
 /**
  * Declares the tests of a store. `make(connection, settings)` describes it; `start()` starts its server, `clear(server)` deletes all
@@ -27,37 +17,8 @@ const unlock = (here, name) => here.held.get(name).unlock();
  * of this store alone need.
  */
 exports.conform = ({ kind, make, skip, start, clear, count, lease }) => {
-  const options = { timeout: 60_000, skip };
-  let started;
-  const server = () => started;
-  before(async () => {
-    if (!skip) started = await start();
-  });
-  // What killed processes have left.
-  beforeEach(() => started && clear(started));
-  after(() => started?.stop());
-
-  const open = (t, settings = {}, connection = started.url, more = {}) => {
-    const manager = new LockManager({ store: make(connection, { lease, ...settings }), ...more });
-    t.after(() => manager.close());
-    return manager;
-  };
-  const openThere = (machine, settings = {}) =>
-    machine.do(
-      (here, name, url, more) => {
-        Object.assign(here, { kind: name, url, lease: more.lease });
-        here.manager = new here.sablock.LockManager({ store: here.open(name, url, more) });
-        here.acquire = async (wanted, asked) => {
-          const lock = await here.manager.acquireAsync(wanted, asked);
-          if (lock !== null) here.held.set(wanted, lock);
-          return lock !== null;
-        };
-      },
-      kind,
-      started.url,
-      { lease, ...settings },
-    );
-  const tickets = () => count(started);
+  const { options, open, openThere, server } = storeOf({ kind, make, skip, start, clear, settings: { lease } });
+  const tickets = () => count(server());
 
   test('an exclusive lock keeps other processes out, in the order in which they came', options, async (t) => {
     const here = open(t);
@@ -106,8 +67,8 @@ exports.conform = ({ kind, make, skip, start, clear, count, lease }) => {
     await there.do(unlock, 'told');
     await there.do(acquire, 'told');
     await isTold(/It is held now, exclusive, by /, () => here.acquireAsync('told', { timeout: 50 }));
-    process.kill(started.pid, 'SIGSTOP');
-    t.after(() => process.kill(started.pid, 'SIGCONT'));
+    process.kill(server().pid, 'SIGSTOP');
+    t.after(() => process.kill(server().pid, 'SIGCONT'));
     await assert.rejects(here.acquireAsync('told', { timeout: 50 }), { message: nobody });
   });
 
@@ -332,7 +293,7 @@ exports.conform = ({ kind, make, skip, start, clear, count, lease }) => {
   });
 
   test('a server that cannot be reached at first is reported at once', options, async (t) => {
-    const manager = open(t, {}, started.url.replace(/:\d+$/, ':1'));
+    const manager = open(t, {}, server().url.replace(/:\d+$/, ':1'));
     const error = await manager.request('nowhere', () => {}).catch((thrown) => thrown);
     assert.equal(error.code, 'ERR_LOCK_STORE');
     assert.equal(error.cause.code, 'ECONNREFUSED');

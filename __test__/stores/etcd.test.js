@@ -10,7 +10,8 @@ const { freePort, hasEtcd, hasOpenssl, makeCertificate, startEtcd } = require('.
 const { startMachine } = require('../helpers/store-processes.js');
 const { hold } = require('../helpers/names.js');
 const { startProxy } = require('../helpers/proxy.js');
-const { acquire, conform, pause, seen, unlock } = require('./conformance.js');
+const { acquire, pause, seen, unlock } = require('../helpers/stores.js');
+const { conform } = require('./conformance.js');
 
 /** The least that etcd grants. */
 const LEASE = 2000;

@@ -9,7 +9,7 @@ const { postgres } = require('../../lib/stores/postgres.js');
 const { redis } = require('../../lib/stores/redis.js');
 const { startProxy } = require('../helpers/proxy.js');
 const servers = require('../helpers/servers.js');
-const { seen } = require('./conformance.js');
+const { seen } = require('../helpers/stores.js');
 
 const KINDS = {
   postgres: {

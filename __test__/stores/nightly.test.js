@@ -8,7 +8,7 @@ const { describe, test } = require('node:test');
 const { startProxy } = require('../helpers/proxy.js');
 const { hasPostgres, hasRedis, startPostgres, startRedis } = require('../helpers/servers.js');
 const { startMachine } = require('../helpers/store-processes.js');
-const { seen } = require('./conformance.js');
+const { seen } = require('../helpers/stores.js');
 
 const MACHINES = 3;
 /** After so long an untold holder may have lost its lock, in milliseconds. */

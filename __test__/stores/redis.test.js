@@ -6,7 +6,8 @@ const { redis } = require('../../lib/stores/redis.js');
 const { hasRedis, startRedis } = require('../helpers/servers.js');
 const { startMachine } = require('../helpers/store-processes.js');
 const { hold } = require('../helpers/names.js');
-const { acquire, conform, pause, seen, unlock } = require('./conformance.js');
+const { acquire, pause, seen, unlock } = require('../helpers/stores.js');
+const { conform } = require('./conformance.js');
 
 /** A tenth of what users have, and less. */
 const LEASE = 1500;

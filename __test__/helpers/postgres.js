@@ -1,0 +1,29 @@
+// A PostgreSQL for the tests of one file, and what it says of its locks.
+
+const { postgres } = require('../../lib/stores/postgres.js');
+const { hasPostgres, startPostgres } = require('./servers.js');
+const { storeOf } = require('./stores.js');
+
+/** A tenth of what users have, so that what takes long there is short here. */
+const HEARTBEAT = 300;
+
+const store = storeOf({
+  kind: 'postgres',
+  make: postgres,
+  skip: hasPostgres ? false : 'PostgreSQL is not installed',
+  start: startPostgres,
+  settings: { heartbeat: HEARTBEAT },
+});
+
+const count = async (which) =>
+  Number(
+    (await store.server().query(`select count(*) from pg_locks where locktype = 'advisory' and ${which}`))[0].count,
+  );
+
+module.exports = {
+  ...store,
+  HEARTBEAT,
+  /** How many advisory locks the server has granted. */
+  granted: () => count('granted'),
+  waiting: () => count('not granted'),
+};

@@ -1,0 +1,54 @@
+// One server of a kind for the tests of a file, managers of this process and of others, and what both do with them.
+
+const { after, before, beforeEach } = require('node:test');
+const { LockManager } = require('../..');
+
+const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+
+/** Looks until it is so. */
+exports.seen = async (look) => {
+  while (!(await look())) await pause(10);
+};
+
+exports.pause = pause;
+exports.acquire = (here, name, asked) => here.acquire(name, asked);
+exports.unlock = (here, name) => here.held.get(name).unlock();
+
+/**
+ * `make(connection, settings)` describes the store; `start()` starts its server, `clear(server)` deletes all that is there before
+ * each test; `skip` says why there is none. `settings` are those of every manager.
+ */
+exports.storeOf = ({ kind, make, skip, start, clear, settings }) => {
+  let started;
+  before(async () => {
+    if (!skip) started = await start();
+  });
+  // What killed processes have left.
+  if (clear !== undefined) beforeEach(() => started && clear(started));
+  after(() => started?.stop());
+  return {
+    options: { timeout: 60_000, skip },
+    server: () => started,
+    /** A manager of the test, with the connections of no other. */
+    open(t, more = {}, connection = started.url, beside = {}) {
+      const manager = new LockManager({ store: make(connection, { ...settings, ...more }), ...beside });
+      t.after(() => manager.close());
+      return manager;
+    },
+    openThere: (machine, more = {}) =>
+      machine.do(
+        (here, name, url, settings) => {
+          Object.assign(here, { kind: name, url, lease: settings.lease });
+          here.manager = new here.sablock.LockManager({ store: here.open(name, url, settings) });
+          here.acquire = async (wanted, asked) => {
+            const lock = await here.manager.acquireAsync(wanted, asked);
+            if (lock !== null) here.held.set(wanted, lock);
+            return lock !== null;
+          };
+        },
+        kind,
+        started.url,
+        { ...settings, ...more },
+      ),
+  };
+};
