@@ -297,63 +297,6 @@ test(
   }),
 );
 
-test(
-  'threads that lock mutexes and RwLocks in any order and mode never wait for each other in a circle',
-  watched(async (_, threads) => {
-    const { buffer, mutex, first, second, isFree } = create();
-    const workers = await threads.puppets(3, buffer);
-    const lists = [
-      [MUTEX, [FIRST, 'write'], [SECOND, 'read']],
-      [[SECOND, 'write'], [FIRST, 'read'], ROW],
-      [ROW, [FIRST, 'read'], [SECOND, 'read'], MUTEX],
-      [
-        [SECOND, 'write'],
-        [FIRST, 'write'],
-      ],
-    ];
-    const runs = workers.map((worker, index) =>
-      worker.run(
-        Array.from({ length: 80 }, (_, round) => [
-          [round % 2 ? 'lockAll' : 'lockAllAsync', lists[(index + round) % lists.length]],
-          ['unlockAll'],
-        ]).flat(),
-      ),
-    );
-    const total = new Int32Array(buffer, 64, 1);
-    for (let round = 0; round < 60; round++) {
-      const guard = await lockAllAsync(round % 2 ? [second.write, mutex] : [first.read, second.write]);
-      const before = total[0];
-      await nextTurn();
-      total[0] = before + 1;
-      guard.unlock();
-    }
-    await Promise.all(runs);
-    assert.equal(total[0], 60);
-    total[0] = 0;
-    assert.ok(isFree());
-  }),
-);
-
-test(
-  'a circle through a reader and lockAll() is found, and the thread that finds it holds none of its locks',
-  watched(async (_, threads) => {
-    const { buffer, first, second } = create();
-    const [one, other] = await threads.puppets(2, buffer);
-    await one.call('rwlock', SECOND, 'read', 'lock');
-    // It holds `first` to read, and waits for the reader of `second`.
-    const blocked = other.call('lockAll', [
-      [FIRST, 'read'],
-      [SECOND, 'write'],
-    ]);
-    await threads.queued(second, 1);
-    await assert.rejects(one.call('lockAll', [MUTEX, [FIRST, 'write']]), { code: 'ERR_LOCK_DEADLOCK' });
-    assert.equal(new Mutex(buffer, MUTEX).isLocked, false);
-    assert.equal(first.readers, 1);
-    await one.call('rwlock', SECOND, 'read', 'unlock');
-    assert.deepEqual(await blocked, []);
-  }),
-);
-
 for (const ending of endings) {
   test(
     `the end by ${ending.name} of a thread that holds several locks marks those that it had to write`,

@@ -1,0 +1,87 @@
+// What an RwLock refuses, and what it says then.
+
+const assert = require('node:assert/strict');
+const { test } = require('node:test');
+const { inspect } = require('node:util');
+const { RwLock, RwLockGuard } = require('../..');
+const expected = require('../helpers/expected.js');
+const { OFFSET } = require('../helpers/memory.js');
+const { createRwLock, readersWord } = require('../helpers/rwlock.js');
+
+const MODES = ['read', 'write'];
+
+test('RwLockGuard cannot be made', () => {
+  assert.throws(() => new RwLockGuard(), TypeError);
+});
+
+test('memory that no sablock wrote is ERR_LOCK_CORRUPT and stays as it is', async () => {
+  for (const value of [readersWord(0) | (1 << 30), 1 << 26, 5, -1, (1 << 29) | (1 << 30) | 3]) {
+    const { rw, word, words } = createRwLock({ allowMainThread: true });
+    Atomics.store(words, 0, value);
+    for (const mode of MODES) {
+      assert.throws(() => rw[mode].tryLock(), expected.corrupt(OFFSET));
+      assert.throws(() => rw[mode].lock(), expected.corrupt(OFFSET));
+      await assert.rejects(rw[mode].lockAsync(), expected.corrupt(OFFSET));
+      assert.equal(rw[mode].isHeldByThisThread, false);
+    }
+    assert.throws(() => rw.markConsistent(), expected.corrupt(OFFSET));
+    assert.equal(word(), value);
+  }
+});
+
+test('a lock that was overwritten while it was read is ERR_LOCK_CORRUPT, and its guard stays', () => {
+  const { rw, words } = createRwLock();
+  const guard = rw.read.tryAcquire();
+  Atomics.store(words, 0, 7);
+  assert.throws(() => guard.unlock(), expected.corrupt(OFFSET));
+  assert.equal(guard.locked, true);
+  Atomics.store(words, 0, readersWord(1));
+  assert.equal(guard.unlock(), true);
+});
+
+test('what blocks is refused on the main thread, free or not', () => {
+  const { rw } = createRwLock();
+  for (const mode of MODES) {
+    for (const verb of ['lock', 'acquire']) assert.throws(() => rw[mode][verb](), expected.mainThread(OFFSET));
+    assert.throws(() => rw[mode].executeLockedSync(() => {}), expected.mainThread(OFFSET));
+  }
+});
+
+test('bad input is an error before anything changes', async () => {
+  const memory = new SharedArrayBuffer(16);
+  for (const buffer of [undefined, null, new ArrayBuffer(16), new Int32Array(memory)]) {
+    assert.throws(() => new RwLock(buffer), expected.invalidArgType());
+  }
+  for (const byteOffset of [-4, 2, 12, 16, 0.5])
+    assert.throws(() => new RwLock(memory, byteOffset), expected.outOfRange());
+  for (const options of [null, 5, { allowMainThread: 1 }, { name: 5 }, { onAbandoned: 'repair' }]) {
+    assert.throws(() => new RwLock(memory, 0, options), expected.invalidArgType());
+  }
+  const { rw, word } = createRwLock({ allowMainThread: true });
+  for (const mode of MODES) {
+    for (const timeout of ['5', null, 5n, { timeout: '5' }]) {
+      assert.throws(() => rw[mode].lock(timeout), expected.invalidArgType(OFFSET));
+      assert.throws(() => rw[mode].acquire(timeout), expected.invalidArgType(OFFSET));
+      await assert.rejects(rw[mode].lockAsync(timeout), expected.invalidArgType(OFFSET));
+      await assert.rejects(rw[mode].acquireAsync(timeout), expected.invalidArgType(OFFSET));
+    }
+    assert.throws(() => rw[mode].executeLockedSync('fn'), expected.invalidArgType(OFFSET));
+    await assert.rejects(rw[mode].executeLocked(), expected.invalidArgType(OFFSET));
+    await assert.rejects(rw[mode].lockAsync({ signal: 1 }), expected.invalidArgType(OFFSET));
+    await assert.rejects(rw[mode].lockAsync({ ref: 1 }), expected.invalidArgType(OFFSET));
+  }
+  assert.equal(word(), 0);
+});
+
+test('messages have the name, say rwlock, and say who holds it', async () => {
+  const { rw } = createRwLock({ name: 'cache', allowMainThread: true });
+  rw.read.lock();
+  assert.throws(
+    () => rw.write.acquire(5),
+    /write\.acquire\(\) timed out after 5 ms waiting for the rwlock 'cache' at byte offset 1048\. It is held now, shared, by this thread/,
+  );
+  assert.throws(() => rw.write.unlock(), /the rwlock 'cache' at byte offset 1048/);
+  assert.match(inspect(rw), /^RwLock 'cache' \{ byteOffset: 1048, holders: 1, waiters: 0 \}$/);
+  assert.match(inspect(rw.read), /^RwLock 'cache' \{.*\}\.read$/);
+  assert.match(inspect(rw.read.tryAcquire()), /^RwLockGuard \{ mode: 'shared', locked: true, abandoned: false,/);
+});
