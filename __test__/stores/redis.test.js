@@ -89,6 +89,17 @@ test(
   },
 );
 
+test('a connection that ends while the other is opened is not kept, nor is the other', options, async (t) => {
+  const lone = await startRedis();
+  t.after(() => lone.stop());
+  process.env.SABLOCK_TEST_REDIS = lone.url;
+  const here = open(t, {}, { module: require.resolve('../programs/half-open-redis-client.js') });
+  await assert.rejects(here.acquireAsync('half open'), { code: 'ERR_LOCK_STORE' });
+  assert.equal((await here.acquireAsync('half open')).unlock(), true);
+  // Those of the keeper, and who looks.
+  await seen(async () => /connected_clients:3\r/.test(await lone.run('INFO', 'clients')));
+});
+
 test('messages of grants that are all lost are made up for by the renewals', options, async (t) => {
   process.env.SABLOCK_TEST_REDIS = server().url;
   const deaf = open(t, {}, { module: require.resolve('../programs/deaf-redis-client.js') });

@@ -69,11 +69,11 @@ exports.Connection = class {
   async #connect() {
     try {
       const one = await this.#begin();
-      if (this.isClosed) {
+      // Another part of it may have ended while this one began.
+      if (this.isClosed || one.isOver) {
         this.#end(one);
-        throw closed();
+        throw this.isClosed ? closed() : storeError(`${this.#store} has ended the connection.`);
       }
-      if (one.isOver) throw storeError(`${this.#store} has ended the connection.`);
       this.current = one;
     } catch (error) {
       if (!this.isClosed) this.reach.down(error);

@@ -14,9 +14,8 @@ exports.connect = async ({ connection, settings }, tell) => {
     ends.push(one.end);
     return one;
   };
-  const endAll = () => {
-    for (const end of ends) end();
-  };
+  // One that is over may throw.
+  const endAll = () => Promise.allSettled(ends.map(async (end) => end()));
   try {
     const [calls, messages] = [await add(), await add()];
     return { send: calls.send, subscribe: messages.subscribe, end: endAll };
@@ -69,11 +68,11 @@ function openIoredis(module, connection, connectTimeout) {
 
 /** By structure: what has `sendCommand` and a `subscribe` with a listener is as "redis", what has `call` as "ioredis". */
 function adapt(client, tell) {
-  client.on('end', tell);
+  // Not every one that is over says "end".
+  for (const event of ['end', 'close', 'error']) client.on(event, tell);
   if (typeof client.call === 'function') {
     const listeners = new Map();
     client.on('message', (channel, message) => listeners.get(channel)?.(message));
-    client.on('close', tell);
     return {
       send: (args) => client.call(...args),
       subscribe(channel, act) {

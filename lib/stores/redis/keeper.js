@@ -316,23 +316,18 @@ class RedisKeeper {
   }
 
   async #begin() {
-    let link = null;
-    let isLost = false;
-    const end = (error) => {
-      isLost = true;
-      if (link === null || link.isOver) return;
+    const link = { isOver: false };
+    link.fail = (error) => {
+      if (link.isOver) return;
       link.isOver = true;
       if (!this.#connection.lose(link, error)) return;
       link.end();
       // Those who wait find out whether they have a place still; so do those who hold.
       this.#reconnect();
     };
-    link = await connect(this.#description, end);
-    link.fail = end;
+    Object.assign(link, await connect(this.#description, link.fail));
     try {
       await link.subscribe(this.#channel, (message) => this.#hear(message));
-      // One of its two connections may have ended before this one knew it.
-      if (isLost) throw storeError('Redis has ended the connection at once.');
     } catch (error) {
       link.end();
       throw error;
