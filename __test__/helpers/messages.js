@@ -25,3 +25,14 @@ exports.listen = (t, channel) => {
   t.after(() => diagnostics.unsubscribe(channel, note));
   return messages;
 };
+
+/** Collects the process warnings of this thread during the test, those with this code if one is given. */
+exports.warningsOf = (t, code) => {
+  const warnings = [];
+  const note = (warning) => {
+    if (code === undefined || warning.code === code) warnings.push(warning);
+  };
+  process.on('warning', note);
+  t.after(() => process.off('warning', note));
+  return warnings;
+};

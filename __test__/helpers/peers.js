@@ -64,3 +64,16 @@ exports.startPeers = async (t, count) => {
   await Promise.all(peers.map((peer) => peer.do(() => true)));
   return { directory, manager: new LockManager({ directory }), peers };
 };
+
+/** Holds the name in a peer. */
+exports.holdIn = (peer, name, mode = 'exclusive') =>
+  peer.do(
+    async (here, name, mode) => {
+      here.lock = await here.manager.acquireAsync(name, { mode });
+      return here.lock.abandoned;
+    },
+    name,
+    mode,
+  );
+
+exports.unlockIn = (peer) => peer.do((here) => here.lock.unlock());

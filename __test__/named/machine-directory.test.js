@@ -6,6 +6,7 @@ const os = require('node:os');
 const path = require('node:path');
 const { test } = require('node:test');
 const { LockManager } = require('../..');
+const { warningsOf } = require('../helpers/messages.js');
 const { startPeers } = require('../helpers/peers.js');
 const { needs } = require('../helpers/runtime.js');
 const { hold, turns } = require('../helpers/names.js');
@@ -132,15 +133,12 @@ test(
   { skip: process.platform === 'win32' && 'the file cannot be removed' },
   watched(async (t) => {
     const { directory, manager } = await startPeers(t, 0);
-    const warnings = [];
-    const note = ({ code, message }) => warnings.push([code, message]);
-    process.on('warning', note);
-    t.after(() => process.off('warning', note));
+    const warnings = warningsOf(t);
     await manager.request('a', () => fs.rmSync(path.join(directory, 'v1-a.lock')));
     await turns();
     assert.equal(warnings.length, 1);
-    assert.equal(warnings[0][0], 'SABLOCK_LOCK_FILE_REMOVED');
-    assert.match(warnings[0][1], /The file of the named lock 'a' .* was removed while this thread held it/);
+    assert.equal(warnings[0].code, 'SABLOCK_LOCK_FILE_REMOVED');
+    assert.match(warnings[0].message, /The file of the named lock 'a' .* was removed while this thread held it/);
     await manager.request('a', () => {});
     assert.equal(warnings.length, 1);
   }),

@@ -4,23 +4,11 @@ const assert = require('node:assert/strict');
 const fs = require('node:fs');
 const path = require('node:path');
 const { test } = require('node:test');
+const { warningsOf } = require('../helpers/messages.js');
 const { limit } = require('../helpers/limits.js');
 const { hold, modesOf, rowsOf, turns } = require('../helpers/names.js');
-const { startPeers } = require('../helpers/peers.js');
+const { holdIn, startPeers, unlockIn } = require('../helpers/peers.js');
 const { watched } = require('../helpers/threads.js');
-
-/** Holds the name in a peer. */
-const holdIn = (peer, name, mode = 'exclusive') =>
-  peer.do(
-    async (here, name, mode) => {
-      here.lock = await here.manager.acquireAsync(name, { mode });
-      return here.lock.abandoned;
-    },
-    name,
-    mode,
-  );
-
-const unlockIn = (peer) => peer.do((here) => here.lock.unlock());
 
 /** Requests the name in a peer; the promise is of whether it is abandoned. */
 const requestIn = (peer, name, options = {}) =>
@@ -36,17 +24,6 @@ const pendingIn = async (peer, name, count) => {
     (await peer.do(async (here) => (await here.manager.query()).pending)).filter((row) => row.name === name).length <
     count
   );
-};
-
-/** The warnings of this thread with this code. */
-const listen = (t, code) => {
-  const messages = [];
-  const note = (warning) => {
-    if (warning.code === code) messages.push(warning.message);
-  };
-  process.on('warning', note);
-  t.after(() => process.off('warning', note));
-  return messages;
 };
 
 test(
@@ -88,7 +65,7 @@ test(
 test(
   'a killed holder hands over at once and is reported, once by a warning and until it is repaired by the mark',
   watched(async (t) => {
-    const warnings = listen(t, 'SABLOCK_ABANDONED');
+    const warnings = warningsOf(t, 'SABLOCK_ABANDONED');
     const { manager, peers } = await startPeers(t, 2);
     await holdIn(peers[0], 'doomed');
     const next = manager.request('doomed', (lock) => lock.abandoned);
@@ -96,7 +73,10 @@ test(
     assert.equal(await next, true);
     await turns();
     assert.equal(warnings.length, 1);
-    assert.match(warnings[0], new RegExp(`^Process ${peers[0].pid} ended while it held the named lock 'doomed'`));
+    assert.match(
+      warnings[0].message,
+      new RegExp(`^Process ${peers[0].pid} ended while it held the named lock 'doomed'`),
+    );
     assert.equal(await requestIn(peers[1], 'doomed'), true);
     assert.equal(await requestIn(peers[1], 'doomed', { mode: 'shared' }), true);
     await assert.rejects(
@@ -288,95 +268,6 @@ test(
     await request;
   }),
 );
-
-test(
-  'query() shows who holds a name alone in other processes, until it unlocks or is killed',
-  watched(async (t) => {
-    const { manager, peers } = await startPeers(t, 2);
-    const [one, other] = peers;
-    await Promise.all([holdIn(one, 'a'), holdIn(other, 'b')]);
-    const { held, pending } = await manager.query();
-    assert.deepEqual(pending, []);
-    assert.deepEqual(
-      held.map(({ name, mode, pid, threadId, clientId }) => ({ name, mode, pid, threadId, clientId })).sort(byName),
-      [
-        { name: 'a', mode: 'exclusive', pid: one.pid, threadId: 0, clientId: `node-${one.pid}-0` },
-        { name: 'b', mode: 'exclusive', pid: other.pid, threadId: 0, clientId: `node-${other.pid}-0` },
-      ],
-    );
-    assert.ok(held.every(({ heldMs }) => heldMs >= 0 && heldMs < 40_000));
-    await unlockIn(one);
-    await other.end();
-    assert.deepEqual((await manager.query()).held, []);
-  }),
-);
-
-test(
-  'query() does not show who held in a thread that has ended, though its process lives; the next one learns who it was',
-  watched(async (t) => {
-    const warnings = listen(t, 'SABLOCK_ABANDONED');
-    const { manager, peers } = await startPeers(t, 1);
-    const [peer] = peers;
-    const threadId = await peer.do(async (here) => {
-      const { Worker } = here.require('node:worker_threads');
-      const [sablock, directory] = [here.require.resolve('../..'), here.directory];
-      const code = `
-        const { LockManager } = require(${JSON.stringify(sablock)});
-        new LockManager({ directory: ${JSON.stringify(directory)} }).acquireAsync('a').then(() => process.exit());`;
-      const worker = new Worker(code, { eval: true });
-      const { threadId } = worker;
-      await new Promise((resolve) => worker.once('exit', resolve));
-      return threadId;
-    });
-    assert.deepEqual((await manager.query()).held, []);
-    const lock = await manager.acquireAsync('a', { ifAvailable: true });
-    assert.equal(lock.abandoned, true);
-    await turns();
-    assert.match(warnings[0], new RegExp(`^Process ${peer.pid} \\(its thread ${threadId}\\) ended while it held`));
-    lock.unlock();
-  }),
-);
-
-test(
-  'query() of many records leaves the event loop its turns, and those who ask together get the same rows',
-  watched(async (t) => {
-    const COUNT = 1_000;
-    const { directory, manager, peers } = await startPeers(t, 1);
-    await holdIn(peers[0], 'a');
-    const record = path.join(directory, 'v1-a.info');
-    for (let index = 1; index < COUNT; index++) fs.copyFileSync(record, path.join(directory, `v1-a${index}.info`));
-    const mine = await hold('mine', {}, manager);
-    let turns = 0;
-    let isOver = false;
-    const turn = () => {
-      turns += 1;
-      if (!isOver) setImmediate(turn);
-    };
-    setImmediate(turn);
-    const [one, other] = await Promise.all([manager.query(), manager.query()]);
-    isOver = true;
-    const rowsOfPeer = ({ held }) => held.filter(({ pid }) => pid === peers[0].pid).length;
-    assert.deepEqual([rowsOfPeer(one), rowsOfPeer(other)], [COUNT, COUNT]);
-    assert.deepEqual([rowsOf(one.held, 'mine').length, rowsOf(other.held, 'mine').length], [1, 1]);
-    // Not more than a few hundred rows are made in one of them.
-    assert.ok(turns >= 3, `${turns} turns`);
-    mine.release();
-    await mine.request;
-  }),
-);
-
-test(
-  'query() rejects if the directory cannot be read, and shows nobody in one that was removed',
-  watched(async (t) => {
-    const { directory, manager } = await startPeers(t, 0);
-    fs.rmSync(directory, { recursive: true });
-    assert.deepEqual(await manager.query(), { held: [], pending: [] });
-    fs.writeFileSync(directory, 'a file');
-    await assert.rejects(manager.query(), { code: 'ERR_LOCK_DIRECTORY' });
-  }),
-);
-
-const byName = (one, other) => (one.name < other.name ? -1 : 1);
 
 test(
   'a request that waits for another process keeps the event loop alive, unless it is not to',

@@ -6,21 +6,10 @@ const { unsubscribe } = require('node:diagnostics_channel');
 const { test } = require('node:test');
 const { LockManager, locks } = require('../..');
 const { startActors } = require('../helpers/actors.js');
-const { subscribe } = require('../helpers/messages.js');
+const { subscribe, warningsOf } = require('../helpers/messages.js');
 const { hold, pendingFor, turns } = require('../helpers/names.js');
 const { needs } = require('../helpers/runtime.js');
 const { watched } = require('../helpers/threads.js');
-
-/** The warnings of this thread, and how many are there once those of this turn are out. */
-const listen = (t) => {
-  const warnings = [];
-  const note = ({ name, code, message }) => {
-    if (code === 'SABLOCK_ABANDONED') warnings.push({ name, message });
-  };
-  process.on('warning', note);
-  t.after(() => process.off('warning', note));
-  return warnings;
-};
 
 /** These names are marked: a thread has ended that held them. */
 const abandon = async (threads, ...names) => {
@@ -70,7 +59,7 @@ for (const [verb, call] of Object.entries(VERBS)) {
     `${verb}: onAbandoned is called with the lock held, before its code, in place of the warning; then the lock is consistent`,
     needs('prompt ends'),
     watched(async (t, threads) => {
-      const warnings = listen(t);
+      const warnings = warningsOf(t, 'SABLOCK_ABANDONED');
       await abandon(threads, 'left');
       const { manager, repaired } = repairing();
       const seen = await call(manager, 'left', (lock) => [lock.abandoned, repaired.length]);
@@ -86,7 +75,7 @@ for (const [verb, call] of Object.entries(VERBS)) {
     `${verb}: what onAbandoned throws is thrown, its code does not run, and the mark stays`,
     needs('prompt ends'),
     watched(async (t, threads) => {
-      const warnings = listen(t);
+      const warnings = warningsOf(t, 'SABLOCK_ABANDONED');
       await abandon(threads, 'broken');
       const error = new Error('on purpose');
       const { manager } = repairing(() => {
@@ -139,7 +128,7 @@ test(
   'a shared holder calls no onAbandoned, nor is it warned; the next exclusive one repairs',
   needs('prompt ends'),
   watched(async (t, threads) => {
-    const warnings = listen(t);
+    const warnings = warningsOf(t, 'SABLOCK_ABANDONED');
     await abandon(threads, 'shared');
     const { manager, repaired } = repairing();
     assert.equal(await manager.request('shared', { mode: 'shared' }, ({ abandoned }) => abandoned), true);
@@ -248,7 +237,7 @@ for (const [what, [callback, isWarned]] of Object.entries(CALLBACKS)) {
     `a callback that ${what} is ${isWarned ? 'warned, once' : 'not warned'}`,
     needs('prompt ends'),
     watched(async (t, threads) => {
-      const warnings = listen(t);
+      const warnings = warningsOf(t, 'SABLOCK_ABANDONED');
       const ended = await abandon(threads, 'turn', 'other');
       await locks.request('turn', callback).catch(() => {});
       await locks.request('turn', (lock) => lock.markConsistent());

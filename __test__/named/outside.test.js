@@ -11,6 +11,7 @@ const { obtain, runWith } = require('../../lib/named/requests.js');
 const takeOver = require('../../lib/named/take-over.js');
 const { obtainBlocking } = require('../../lib/named/blocking.js');
 const { startActors } = require('../helpers/actors.js');
+const { warningsOf } = require('../helpers/messages.js');
 const { deferred, turns } = require('../helpers/names.js');
 const { needs } = require('../helpers/runtime.js');
 const { watched } = require('../helpers/threads.js');
@@ -206,10 +207,7 @@ test('a signal that aborts when the outer lock was granted, and the callback has
 });
 
 test('a mark of the outer lock is the mark of the lock, is reported, and taken off there', async (t) => {
-  const warnings = [];
-  const note = ({ code, message }) => warnings.push([code, message]);
-  process.on('warning', note);
-  t.after(() => process.off('warning', note));
+  const warnings = warningsOf(t);
   const state = createBackend(t, { isFree: false });
   const request = state.request({}, async (lock) => {
     const before = lock.abandoned;
@@ -223,8 +221,8 @@ test('a mark of the outer lock is the mark of the lock, is reported, and taken o
   assert.deepEqual(state.log.slice(-2), ['mark', 'unlock']);
   await turns();
   assert.equal(warnings.length, 1);
-  assert.equal(warnings[0][0], 'SABLOCK_ABANDONED');
-  assert.match(warnings[0][1], /Process 4711 \(its thread 3\) ended while it held the named lock 'name'/);
+  assert.equal(warnings[0].code, 'SABLOCK_ABANDONED');
+  assert.match(warnings[0].message, /Process 4711 \(its thread 3\) ended while it held the named lock 'name'/);
 });
 
 test('blocking verbs take the outer lock too', { skip: !isMainThread }, (t) => {

@@ -4,19 +4,11 @@ const { RwLock } = require('../..');
 const { endings } = require('../helpers/endings.js');
 const expected = require('../helpers/expected.js');
 const { OFFSET } = require('../helpers/memory.js');
+const { warningsOf } = require('../helpers/messages.js');
 const { needs } = require('../helpers/runtime.js');
 const { createRwLock, readersWord, rwPuppets } = require('../helpers/rwlock.js');
 const { watched } = require('../helpers/threads.js');
 const { storm } = require('../../torture/storm.js');
-
-/** The process warnings of this thread during the test. */
-const warningsOf = (t) => {
-  const warnings = [];
-  const note = ({ code, message }) => warnings.push({ code, message });
-  process.on('warning', note);
-  t.after(() => process.off('warning', note));
-  return warnings;
-};
 
 const readHolds = {
   'read.lock()': ['read.lock'],

@@ -6,7 +6,7 @@ const { setImmediate: nextTurn } = require('node:timers/promises');
 const { lockAll, lockAllAsync, LockTable, Mutex, RwLock } = require('../..');
 const { endings } = require('../helpers/endings.js');
 const { BYTES } = require('../helpers/memory.js');
-const { listen } = require('../helpers/messages.js');
+const { listen, warningsOf } = require('../helpers/messages.js');
 const { needs } = require('../helpers/runtime.js');
 const { watched } = require('../helpers/threads.js');
 
@@ -118,10 +118,7 @@ for (const [name, lock] of Object.entries(forms)) {
     needs('prompt ends'),
     watched(async (t, threads) => {
       const messages = listen(t, 'sablock:abandoned');
-      const warnings = [];
-      const note = ({ code, message }) => code === 'SABLOCK_ABANDONED' && warnings.push(message);
-      process.on('warning', note);
-      t.after(() => process.off('warning', note));
+      const warnings = warningsOf(t, 'SABLOCK_ABANDONED');
       const { buffer, mutex, first, second } = create();
       const [doomed] = await threads.puppets(1, buffer);
       await doomed.call('lockAll', [MUTEX, [FIRST, 'write'], [SECOND, 'write']]);
@@ -137,7 +134,7 @@ for (const [name, lock] of Object.entries(forms)) {
       assert.deepEqual(messages, [message(FIRST), message(SECOND)], 'each is published once');
       await nextTurn();
       assert.deepEqual(
-        warnings.map((text) => /offset (\d+).*now (reads|belongs)/.exec(text).slice(1)),
+        warnings.map(({ message }) => /offset (\d+).*now (reads|belongs)/.exec(message).slice(1)),
         [
           [String(FIRST), 'reads'],
           [String(SECOND), 'belongs'],

@@ -6,6 +6,7 @@ const { redis } = require('../../lib/stores/redis.js');
 const { hasRedis, startRedis } = require('../helpers/servers.js');
 const { startMachine } = require('../helpers/store-processes.js');
 const { hold } = require('../helpers/names.js');
+const { warningsOf } = require('../helpers/messages.js');
 const { acquire, pause, seen, unlock } = require('../helpers/stores.js');
 const { conform } = require('./conformance.js');
 
@@ -126,12 +127,7 @@ test(
   'a server that evicts keys: warned once, with the first request; a server that does not is not',
   options,
   async (t) => {
-    const warnings = [];
-    const note = (warning) => {
-      if (warning.code === 'SABLOCK_STORE_EVICTS') warnings.push(warning);
-    };
-    process.on('warning', note);
-    t.after(() => process.off('warning', note));
+    const warnings = warningsOf(t, 'SABLOCK_STORE_EVICTS');
     const policies = ['noeviction', 'allkeys-lru', 'allkeys-lru', 'volatile-ttl'];
     t.after(() => server().run('CONFIG', 'SET', 'maxmemory-policy', 'noeviction'));
     for (const [index, policy] of policies.entries()) {
