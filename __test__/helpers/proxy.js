@@ -1,6 +1,7 @@
 // A TCP proxy before a server, which tests cut and delay.
 
 const net = require('node:net');
+const { setTimeout: sleep } = require('node:timers/promises');
 
 /** `{ url, delay, loses, taken, open, cut(), heal() }`: `url` is the server's, by way of the proxy. */
 exports.startProxy = async (t, target) => {
@@ -38,11 +39,13 @@ exports.startProxy = async (t, target) => {
     ]) {
       sockets.add(from);
       if (proxy.isCut) from.pause();
+      // What is sent first arrives first, when the delay becomes shorter too.
+      let last = Promise.resolve();
       from.on('data', (data) => {
         proxy.taken += 1;
         if (proxy.loses(data, from === near, line)) return;
-        if (proxy.delay === 0) to.write(data);
-        else setTimeout(() => to.write(data), proxy.delay);
+        const due = proxy.delay === 0 ? undefined : sleep(proxy.delay);
+        last = last.then(() => due).then(() => to.write(data));
       });
       from.on('error', () => to.destroy());
       from.on('close', () => {

@@ -3,12 +3,15 @@
 
 const assert = require('node:assert/strict');
 const { fork } = require('node:child_process');
+const { once } = require('node:events');
+const net = require('node:net');
 const path = require('node:path');
 const { test } = require('node:test');
 const { LockManager } = require('../..');
 const { etcd } = require('../../lib/stores/etcd.js');
 const { postgres } = require('../../lib/stores/postgres.js');
 const { redis } = require('../../lib/stores/redis.js');
+const { startProxy } = require('../helpers/proxy.js');
 const { signal } = require('../helpers/store-processes.js');
 const { KINDS, LIMIT } = require('../../torture/stores/kinds.js');
 const { Register: TortureRegister } = require('../../torture/stores/register.js');
@@ -131,4 +134,29 @@ test('the register of the long run refuses what is old, and a fence that two hav
   assert.deepEqual(register.violations, []);
   write('7', 'three');
   assert.equal(register.violations.length, 1);
+});
+
+test('the proxy keeps the order of what is sent, when its delay becomes shorter too', { timeout: 60_000 }, async (t) => {
+  const echo = net.createServer((socket) => socket.pipe(socket));
+  echo.listen(0, '127.0.0.1');
+  await once(echo, 'listening');
+  t.after(() => echo.close());
+  const proxy = await startProxy(t, `tcp://127.0.0.1:${echo.address().port}`);
+  const { hostname, port } = new URL(proxy.url);
+  const client = net.connect(Number(port), hostname);
+  client.setNoDelay(true);
+  let heard = '';
+  client.setEncoding('utf8').on('data', (data) => {
+    heard += data;
+  });
+  let sent = '';
+  for (const delay of [200, 100, 0]) {
+    proxy.delay = delay;
+    const { taken } = proxy;
+    client.write(String(delay));
+    sent += delay;
+    while (proxy.taken === taken) await new Promise(setImmediate);
+  }
+  while (heard.length < sent.length) await once(client, 'data');
+  assert.equal(heard, sent);
 });
