@@ -136,7 +136,9 @@ test('the register of the long run refuses what is old, and a fence that two hav
   assert.equal(register.violations.length, 1);
 });
 
-test('the proxy keeps the order of what is sent, when its delay becomes shorter too', { timeout: 60_000 }, async (t) => {
+test('the proxy keeps the order of what is sent, when its delay becomes shorter too', {
+  timeout: 60_000,
+}, async (t) => {
   const echo = net.createServer((socket) => socket.pipe(socket));
   echo.listen(0, '127.0.0.1');
   await once(echo, 'listening');
