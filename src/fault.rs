@@ -206,11 +206,11 @@ faults! {
 
     // The register of holds.
     /// What an ended thread's register says does not go back.
-    RegisterIsNotGivenBack: orders "what_the_register_says_of_a_thread_that_ends_goes_back",
+    RegisterIsNotGivenBack: orders "register::what_the_register_says_of_a_thread_that_ends_goes_back",
     /// Memory that is another primitive now goes back as what it was before.
-    RegisterKeepsFormerPrimitive: orders "what_was_another_primitive_before_goes_back_as_what_it_is",
+    RegisterKeepsFormerPrimitive: orders "register::what_was_another_primitive_before_goes_back_as_what_it_is",
     /// What was granted, and never known of, goes back twice when its thread ends.
-    RegisterIsGivenBackTwice: orders "permits_that_a_loop_was_granted_and_never_knew_of_go_back_once",
+    RegisterIsGivenBackTwice: orders "register::permits_that_a_loop_was_granted_and_never_knew_of_go_back_once",
 
     /// Holds that ended in memory that was freed are reported of what has its address now.
     EndsOfFormerMemoryAreTold: shared_holds "who_knows_the_memory_since_an_end_only_is_not_told_of_it",
@@ -261,19 +261,19 @@ faults! {
 
     // Locks of files.
     /// Who shares and waits without a turn waits to hold the file alone.
-    DirectWaitIsAlone: files "one_who_shares_waits_shared_and_lets_others_in_while_it_waits",
+    DirectWaitIsAlone: files "in_line::one_who_shares_waits_shared_and_lets_others_in_while_it_waits",
     /// Nobody waits without a turn.
-    PatienceNeverEnds: files "a_process_that_is_stopped_while_it_is_next_holds_nobody_up_for_ever",
+    PatienceNeverEnds: files "in_line::a_process_that_is_stopped_while_it_is_next_holds_nobody_up_for_ever",
     /// Of a line, only the first wait without a turn begins.
-    DirectWaitIsTheOnlyOne: files "one_who_was_stopped_in_line_is_passed_by_again_after_a_rest",
+    DirectWaitIsTheOnlyOne: files "in_line::one_who_was_stopped_in_line_is_passed_by_again_after_a_rest",
     /// A thread waits in the kernel though nobody would end its call when its time is over.
     WaitsWithoutAnEnd: files "a_thread_does_not_wait_where_none_can_be_started_that_would_end_its_wait",
     /// The keeper has ended, and counts as running: nobody looks after lines any more.
-    KeeperIsBelievedToRun: files "one_who_was_stopped_in_line_is_passed_by_again_after_a_rest",
+    KeeperIsBelievedToRun: files "in_line::one_who_was_stopped_in_line_is_passed_by_again_after_a_rest",
     /// Who waits to hold a name alone does not close the gate.
-    GateStaysOpen: files "what_is_available_is_got_though_somebody_was_stopped_in_line",
+    GateStaysOpen: files "in_line::what_is_available_is_got_though_somebody_was_stopped_in_line",
     /// The gate is closed until nobody holds it.
-    GateIsClosedForEver: files "those_who_share_are_in_together_beside_one_who_was_stopped_in_line",
+    GateIsClosedForEver: files "in_line::those_who_share_are_in_together_beside_one_who_was_stopped_in_line",
     /// A line for which there was no thread stays the keeper's when there is one.
     KeeperKeepsTheLine: files "withdrawn_waits_leave_their_threads_to_others",
     /// Whoever withdrew a wait hears that nothing of it is left while the kernel may still grant it.
@@ -283,7 +283,7 @@ faults! {
     /// A wait that was withdrawn stays in the kernel.
     WithdrawnWaitStays: files "withdrawn_waits_leave_their_threads_to_others",
     /// What is available is tried for only if nobody is next.
-    AvailableNeedsTurn: files "what_is_available_is_got_though_somebody_was_stopped_in_line",
+    AvailableNeedsTurn: files "in_line::what_is_available_is_got_though_somebody_was_stopped_in_line",
     /// The end of an exclusive holder takes the last fence with it.
     FenceIsNotKept: units "files::hold::tests::fences_go_on_from_the_record_however_the_holders_ended",
     /// A process of another namespace is looked for among those of this one.

@@ -3,7 +3,11 @@
 //! access to `data`.
 #![cfg(loom)]
 
+#[path = "loom_primitives/barrier.rs"]
+mod barrier;
 mod common;
+#[path = "loom_primitives/exchanger.rs"]
+mod exchanger;
 
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -19,9 +23,7 @@ use sablock::engine::{
     Change, Engine, EventLoop, Hold, HoldOwner, Limit, Outcome, Patience, Primitive, Reply, Request, Slot,
 };
 use sablock::memory::Place;
-use sablock::primitives::barrier::BARRIER;
 use sablock::primitives::event::{AUTO_RESET_EVENT, Event, MANUAL_RESET_EVENT, SET};
-use sablock::primitives::exchanger::EXCHANGER;
 use sablock::primitives::latch::{self, LATCH};
 use sablock::primitives::rwlock::{RWLOCK, SHARED, Word};
 use sablock::primitives::semaphore::{FAIR_SEMAPHORE, SEMAPHORE, Semaphore};
@@ -344,104 +346,4 @@ fn count_down_against_wait() {
         waiter.join().unwrap();
         expect(&world, 0);
     });
-}
-
-mod barrier {
-    use super::*;
-
-    /// Two words.
-    struct Round {
-        engine: Engine,
-        words: [AtomicU32; 2],
-    }
-
-    impl Round {
-        fn place(&self) -> Place {
-            // SAFETY: two aligned atomics; every thread of the model keeps them until its waits are over.
-            unsafe { Place::new(NonNull::from(&self.words[0]).cast(), 0) }
-        }
-
-        fn reset(&self, agent: &Arc<Agent>) {
-            self.engine.change(agent, &BARRIER, self.place(), Change::Reset).unwrap();
-        }
-    }
-
-    /// One that comes behind its own reset, while another thread resets, waits or is refused; it is not forgotten.
-    #[test]
-    fn a_party_between_two_resets() {
-        loom::model(|| {
-            let engine = Engine::new(1, 70_000, Patience::default(), Box::new(ManualClock::default()));
-            let round = Arc::new(Round { engine, words: Default::default() });
-            let other = {
-                let round = Arc::clone(&round);
-                thread::spawn(move || round.reset(&round.engine.agents.add(0).unwrap()))
-            };
-            let (mut waits, _) = event_loop(&round.engine);
-            let agent = Arc::clone(waits.agent());
-            round.reset(&agent);
-            let party = Request::Hold(Hold::party(2));
-            let reply = waits.wait(&BARRIER, round.place(), party, Limit::Endless).unwrap();
-            other.join().unwrap();
-            round.reset(&agent);
-            match reply {
-                Reply::Pending { .. } => {
-                    let settled = waits.next_settled().expect("the reset has broken it");
-                    assert_eq!(settled.outcome, Ok(Outcome::Refused { found: 0 }));
-                }
-                Reply::Now(outcome) => assert_eq!(outcome, Outcome::Refused { found: 0 }),
-            }
-            let again = waits.wait(&BARRIER, round.place(), party, Limit::Endless).unwrap();
-            assert!(matches!(again, Reply::Pending { .. }), "it is new");
-            round.reset(&agent);
-            waits.next_settled().expect("the reset has broken it");
-        });
-    }
-}
-
-mod exchanger {
-    use super::*;
-
-    fn value(outcome: Outcome) -> u32 {
-        let Outcome::Granted { abandoned_by: None, found } = outcome else { panic!("{outcome:?}") };
-        found
-    }
-
-    /// Two come, and one may take its wait back before they meet: values go both ways or not at all.
-    #[test]
-    fn two_meet_unless_one_gives_up() {
-        loom::model(|| {
-            let engine = Engine::new(1, 70_000, Patience::default(), Box::new(ManualClock::default()));
-            let shared = Arc::new((engine, [AtomicU32::new(0), AtomicU32::new(0)]));
-            let place = |shared: &(Engine, [AtomicU32; 2])| {
-                // SAFETY: two aligned atomics; every thread of the model keeps them until its waits are over.
-                unsafe { Place::new(NonNull::from(&shared.1[0]).cast(), 0) }
-            };
-            let fickle = {
-                let shared = Arc::clone(&shared);
-                thread::spawn(move || {
-                    let mut waits = EventLoop::new(&shared.0, shared.0.agents.add(0).unwrap());
-                    let request = Request::Hold(Hold::exchange(3));
-                    match waits.wait(&EXCHANGER, place(&shared), request, Limit::Endless).unwrap() {
-                        Reply::Now(outcome) => Some(value(outcome)),
-                        Reply::Pending { token, .. } if waits.cancel(token).is_some() => None,
-                        Reply::Pending { .. } => {
-                            Some(value(waits.next_settled().expect("it was met").outcome.unwrap()))
-                        }
-                    }
-                })
-            };
-            let agent = shared.0.agents.add(0).unwrap();
-            let mut waits = EventLoop::new(&shared.0, agent);
-            let request = Request::Hold(Hold::exchange(5));
-            let reply = waits.wait(&EXCHANGER, place(&shared), request, Limit::Endless).unwrap();
-            let met = fickle.join().unwrap();
-            let found = match reply {
-                Reply::Now(outcome) => Some(value(outcome)),
-                Reply::Pending { .. } => waits.next_settled().map(|settled| value(settled.outcome.unwrap())),
-            };
-            assert!(matches!((met, found), (Some(5), Some(3)) | (None, None)), "{met:?} {found:?}");
-            waits.end();
-            assert_eq!(shared.1.each_ref().map(|word| word.load(Ordering::SeqCst)), [0, 0]);
-        });
-    }
 }

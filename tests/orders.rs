@@ -1,21 +1,22 @@
-//! Strict order, grants in batches, and the register of holds, step by step.
+//! Strict order, grants in batches, and (in `register`) the register of holds, step by step.
 #![cfg(not(loom))]
 
 mod common;
+#[path = "orders/register.rs"]
+mod register;
 
 use common::Locks as _;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread;
 
-use common::{PROMPT, World, pend, pending, slot};
+use common::{PROMPT, World, pend, pending};
 use sablock::agents::Agent;
 use sablock::engine::{Change, Corrupt, Failure, Hold, HoldOwner, Limit, Outcome, Primitive, Request, Settled};
 use sablock::primitives::event::{AUTO_RESET_EVENT, MANUAL_RESET_EVENT};
 use sablock::primitives::latch::LATCH;
 use sablock::primitives::mutex::ABANDONED;
 use sablock::primitives::once::{DONE, ONCE};
-use sablock::primitives::rwlock::RWLOCK;
 use sablock::primitives::semaphore::FAIR_SEMAPHORE;
 
 const GRANTED: Outcome = Outcome::GRANTED;
@@ -144,83 +145,6 @@ fn a_waiter_that_leaves_the_head_lets_those_behind_it_in() {
 }
 
 #[test]
-fn what_the_register_says_of_a_thread_that_ends_goes_back() {
-    let world = World::new(false);
-    let ending = world.event_loop();
-    let agent = Arc::clone(ending.agent());
-    let (slot, counts) = slot(&agent);
-    world.engine.add_slot(&FAIR_SEMAPHORE, world.place(), slot);
-    assert_eq!(world.acquire(&agent, 2, Limit::Once), GRANTED);
-    assert_eq!(counts[1].load(Ordering::SeqCst), 2, "the slow path writes the slot too");
-    assert!(!world.engine.free_slot(&FAIR_SEMAPHORE, world.place(), agent.id), "in use");
-    world.release(&agent, 1);
-    assert_eq!(counts[1].load(Ordering::SeqCst), 1);
-    assert_eq!(world.engine.inspect(&FAIR_SEMAPHORE, world.place()).registered, [(agent.thread, 1)]);
-    let mut next = world.event_loop();
-    let token = pend(&mut next, &world, &FAIR_SEMAPHORE, permits(2));
-    ending.end();
-    assert_eq!(next.next_settled(), settled(&world, token));
-    assert_eq!(world.taken() & !(1 << 31), 2);
-}
-
-#[test]
-fn ended_holds_are_reported_once_of_their_own_primitive() {
-    let world = World::new(false);
-    let end_with = |count| {
-        let doomed = world.event_loop();
-        let agent = Arc::clone(doomed.agent());
-        world.engine.add_slot(&FAIR_SEMAPHORE, world.place(), slot(&agent).0);
-        if count > 0 {
-            assert_eq!(world.acquire(&agent, count, Limit::Once), GRANTED);
-        }
-        doomed.end();
-        agent.id
-    };
-    end_with(0);
-    assert!(!world.engine.has_ended(world.place()), "it held nothing");
-    assert_eq!(world.engine.stats().ended, 0);
-    let ended = [end_with(2), end_with(1)];
-    assert_eq!(world.engine.stats().ended, 2);
-    assert!(world.engine.has_ended(world.place()));
-    assert!(!world.engine.has_ended(world.other(0)), "another place");
-    assert_eq!(world.engine.take_ended(&FAIR_SEMAPHORE, world.place(), 0), ended);
-    assert!(!world.engine.has_ended(world.place()));
-    end_with(1);
-    assert_eq!(world.engine.take_ended(&LATCH, world.place(), 0), [], "its memory is a latch's now");
-    assert!(!world.engine.has_ended(world.place()));
-}
-
-#[test]
-fn ended_holds_that_nobody_learns_of_do_not_pile_up() {
-    let world = World::new(false);
-    for _ in 0..1000 {
-        let doomed = world.event_loop();
-        let agent = Arc::clone(doomed.agent());
-        world.engine.add_slot(&FAIR_SEMAPHORE, world.place(), slot(&agent).0);
-        assert_eq!(world.acquire(&agent, 1, Limit::Once), GRANTED);
-        doomed.end();
-    }
-    assert_eq!(world.engine.stats().ended, 1000);
-    let kept = world.engine.take_ended(&FAIR_SEMAPHORE, world.place(), 0);
-    assert!((1..=100).contains(&kept.len()), "{}", kept.len());
-    assert!(!world.engine.has_ended(world.place()));
-}
-
-#[test]
-fn a_slot_takes_the_place_of_one_for_another_primitive() {
-    let world = World::new(false);
-    let doomed = world.event_loop();
-    let agent = Arc::clone(doomed.agent());
-    world.engine.add_slot(&LATCH, world.place(), slot(&agent).0);
-    let (slot, counts) = slot(&agent);
-    world.engine.add_slot(&FAIR_SEMAPHORE, world.place(), slot);
-    assert_eq!(world.acquire(&agent, 2, Limit::Once), GRANTED);
-    assert_eq!(counts[1].load(Ordering::SeqCst), 2);
-    doomed.end();
-    assert_eq!(world.taken(), 0, "given back as permits");
-}
-
-#[test]
 fn whoever_waits_when_a_latch_opens_passes_though_it_closes_at_once() {
     let world = World::new(false);
     let [me, other] = [0, 1].map(|thread| world.agent(thread));
@@ -235,22 +159,6 @@ fn whoever_waits_when_a_latch_opens_passes_though_it_closes_at_once() {
         assert_eq!(waits.next_settled(), settled(&world, token));
     }
     assert_eq!(waits.next_settled(), None);
-}
-
-#[test]
-fn entries_of_a_thread_that_ends_are_counted_down() {
-    let world = World::new(false);
-    let ending = world.event_loop();
-    let agent = Arc::clone(ending.agent());
-    let (slot, _) = slot(&agent);
-    world.engine.add_slot(&LATCH, world.place(), slot);
-    let entry = Request::Hold(Hold::entries(1));
-    assert_eq!(world.engine.wait(&agent, &LATCH, world.place(), entry, Limit::Once, &mut || true).unwrap(), GRANTED);
-    let mut waits = world.event_loop();
-    let token = pend(&mut waits, &world, &LATCH, Request::Hold(Hold::PASSAGE));
-    ending.end();
-    assert_eq!(waits.next_settled(), settled(&world, token));
-    assert_eq!(world.word.load(Ordering::SeqCst), 0);
 }
 
 #[test]
@@ -351,20 +259,6 @@ fn an_entry_of_a_latch_waits_for_nobody() {
 }
 
 #[test]
-fn permits_that_a_loop_was_granted_and_never_knew_of_go_back_once() {
-    let (world, holder) = World::exhausted();
-    let mut ending = world.event_loop();
-    let (slot, counts) = slot(ending.agent());
-    world.engine.add_slot(&FAIR_SEMAPHORE, world.place(), slot);
-    let token = pend(&mut ending, &world, &FAIR_SEMAPHORE, permits(1));
-    world.release(&holder, 1);
-    assert_eq!(ending.next_settled(), settled(&world, token));
-    assert_eq!(counts[1].load(Ordering::SeqCst), 1);
-    ending.end();
-    assert_eq!(world.taken(), 1, "the holder's");
-}
-
-#[test]
 fn a_blocked_waiter_in_strict_order_learns_that_its_word_was_overwritten() {
     let world = &World::with_slices(false);
     let holder = world.agent(0);
@@ -392,40 +286,6 @@ fn no_number_is_too_large_for_a_latch() {
         assert_eq!(add(&world, &me, by), Ok(None), "{by}");
     }
     assert_eq!(world.taken(), 1);
-}
-
-#[test]
-fn an_entry_that_others_counted_down_counts_nothing_down_when_it_is_released_or_its_thread_ends() {
-    let world = World::new(false);
-    let ending = world.event_loop();
-    let agent = Arc::clone(ending.agent());
-    let (slot, counts) = slot(&agent);
-    world.engine.add_slot(&LATCH, world.place(), slot);
-    let entry = Hold::entries(1);
-    let entered = world.engine.wait(&agent, &LATCH, world.place(), Request::Hold(entry), Limit::Once, &mut || true);
-    assert_eq!(entered.unwrap(), GRANTED);
-    let other = world.agent(1);
-    assert_eq!(add(&world, &other, -1), Ok(Some(0)));
-    assert_eq!(world.engine.release(&agent, &LATCH, world.place(), entry), Ok(false), "others counted it down");
-    assert_eq!((world.taken(), counts[1].load(Ordering::SeqCst)), (0, 0));
-    assert_eq!(add(&world, &other, 1), Ok(Some(1)));
-    ending.end();
-    assert_eq!(world.taken(), 1, "the other's");
-}
-
-#[test]
-fn what_was_another_primitive_before_goes_back_as_what_it_is() {
-    let world = World::new(false);
-    let ending = world.event_loop();
-    let agent = Arc::clone(ending.agent());
-    let (before, _) = slot(&agent);
-    world.engine.add_slot(&RWLOCK, world.place(), before);
-    let (now, counts) = slot(&agent);
-    world.engine.add_slot(&FAIR_SEMAPHORE, world.place(), now);
-    assert_eq!(world.acquire(&agent, 1, Limit::Once), GRANTED);
-    assert_eq!((world.taken(), counts[1].load(Ordering::SeqCst)), (1, 1));
-    ending.end();
-    assert_eq!(world.taken(), 0);
 }
 
 #[test]
