@@ -2,6 +2,7 @@
 
 const assert = require('node:assert/strict');
 const { test } = require('node:test');
+const { ENQUEUE, SCRIPT } = require('../../lib/stores/redis/script.js');
 const { redis } = require('../../lib/stores/redis.js');
 const { hasRedis, startRedis } = require('../helpers/servers.js');
 const { startMachine } = require('../helpers/store-processes.js');
@@ -53,6 +54,27 @@ test(
     const failure = new Error('of the callback');
     held.fail(failure);
     await assert.rejects(held.request, (error) => error === reason && error.cause === failure);
+  },
+);
+
+test(
+  'a server that forgets a ticket and hears of it once more has another: the loss is reported',
+  options,
+  async (t) => {
+    const held = await hold('heard twice', { fence: true }, open(t));
+    const keys = ['line', 'tickets', 'name'].map((kind) => server().run('KEYS', `*:${kind}`));
+    const [[line], [all], [name]] = await Promise.all(keys);
+    const [id] = await server().run('HKEYS', all);
+    // In one step, since each renewal that finds no ticket would tell.
+    const script = `redis.call('FLUSHALL')\n${SCRIPT}`;
+    const answer = await server().run('EVAL', script, '3', line, all, name, ENQUEUE, id, '60000', '0', 'nowhere', '');
+    assert.equal(answer[0], 1);
+    assert.ok(BigInt(answer[1]) > held.lock.fence);
+    await new Promise((resolve) => held.lock.signal.addEventListener('abort', resolve));
+    assert.equal(held.lock.signal.reason.reason, 'taken');
+    await seen(async () => (await tickets()) === 0);
+    held.release();
+    await assert.rejects(held.request, { code: 'ERR_LOCK_LOST' });
   },
 );
 

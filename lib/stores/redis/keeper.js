@@ -15,6 +15,8 @@ class Place {
   isHeld = false;
   isOver = false;
   isMarked = false;
+  /** Of its grant, as text. */
+  fence = null;
   /** How many calls there were for it, and which was answered last. */
   calls = 0;
   heard = 0;
@@ -208,7 +210,9 @@ class RedisKeeper {
       if (Number(isKnown) === 1) this.#ask(place, RELEASE).catch(() => {});
       return;
     }
-    if (Number(isKnown) !== 1) {
+    // A server that has forgotten it may have heard of it once more since: that is another ticket.
+    const isOther = place.isHeld && String(fence) !== place.fence;
+    if (Number(isKnown) !== 1 || isOther) {
       if (verb === TRY) this.#end(place, 0);
       else this.#gone(place, TAKEN);
       return;
@@ -227,6 +231,7 @@ class RedisKeeper {
   #granted(place, fence) {
     if (place.isHeld || place.isOver) return;
     place.isHeld = true;
+    place.fence = fence;
     clearTimeout(place.expiry);
     place.settle.resolve(fence);
   }

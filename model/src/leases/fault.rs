@@ -12,6 +12,8 @@ pub enum Fault {
     AnyGrantWillDo,
     /// An answer for an earlier ticket is taken for this one's.
     AnyAnswerWillDo,
+    /// An answer for a ticket that is held counts, whatever its fence is.
+    AnyFenceWillDo,
     /// An answer counts though that of a later call was heard before.
     AnswersInAnyOrder,
     /// A release takes away whatever ticket is first.
@@ -31,12 +33,13 @@ pub enum Fault {
 }
 
 impl Fault {
-    pub const ALL: [Fault; 13] = [
+    pub const ALL: [Fault; 14] = [
         Fault::CountsFromAnswer,
         Fault::TakesGrantLate,
         Fault::TakesMessageLate,
         Fault::AnyGrantWillDo,
         Fault::AnyAnswerWillDo,
+        Fault::AnyFenceWillDo,
         Fault::AnswersInAnyOrder,
         Fault::ReleasesHead,
         Fault::RenewalRevives,

@@ -17,6 +17,8 @@ pub struct Leases {
     pub end: u8,
     pub losses: u8,
     pub doubles: u8,
+    /// So often the server forgets all tickets: it is emptied, or begins again.
+    pub forgets: u8,
     pub fault: Option<Fault>,
 }
 
@@ -32,6 +34,7 @@ pub enum Step {
     /// ... and is on its way once more.
     Double(usize),
     Lose(usize),
+    Forget,
 }
 
 impl Leases {
@@ -84,8 +87,8 @@ impl Leases {
             }
             let granted = *first;
             // Who asks learns it from the answer.
-            let Ticket { client, generation, .. } = granted;
-            if !is_it(&granted) && !s.send(Message::Grant { client, generation, fence }) {
+            let (Ticket { client, generation, .. }, epoch) = (granted, s.forgets);
+            if !is_it(&granted) && !s.send(Message::Grant { client, generation, fence, epoch }) {
                 return false;
             }
         }
@@ -94,11 +97,11 @@ impl Leases {
         }
         let known = s.tickets.iter().find(|ticket| is_it(ticket));
         let (is_known, fence) = (known.is_some(), known.and_then(|ticket| ticket.fence));
-        s.send(Message::Answer { client, generation, sent, number, is_known, fence })
+        s.send(Message::Answer { client, generation, sent, number, is_known, fence, epoch: s.forgets })
     }
 
     fn hear(&self, s: &mut State, answer: Message) -> bool {
-        let Message::Answer { client, generation, sent, number, is_known, fence } = answer else { return false };
+        let Message::Answer { client, generation, sent, number, is_known, fence, epoch } = answer else { return false };
         let now = s.now;
         let holder = &mut s.clients[client as usize];
         let is_mine = holder.at != At::Idle && (holder.generation == generation || self.has(Fault::AnyAnswerWillDo));
@@ -111,8 +114,10 @@ impl Leases {
         if number < holder.heard && !self.has(Fault::AnswersInAnyOrder) {
             return true;
         }
-        holder.heard = number;
-        if holder.at == At::Inside && (!is_known || now >= holder.until) {
+        (holder.heard, holder.epoch) = (number, epoch);
+        // A call that came twice may have made another ticket, in a server that has forgotten the first.
+        let is_other = fence != Some(holder.fence) && !self.has(Fault::AnyFenceWillDo);
+        if holder.at == At::Inside && (!is_known || is_other || now >= holder.until) {
             // It was lost: its code learns of it, and may go on.
             holder.until = 0;
             return true;
@@ -144,7 +149,7 @@ impl Leases {
                 self.serve(s, (client, generation, verb, sent, number))
             }
             Message::Answer { .. } => self.hear(s, message),
-            Message::Grant { client, generation, fence } => {
+            Message::Grant { client, generation, fence, epoch } => {
                 let now = s.now;
                 let holder = &mut s.clients[client as usize];
                 let is_mine = holder.generation == generation || self.has(Fault::AnyGrantWillDo);
@@ -152,6 +157,7 @@ impl Leases {
                     return true;
                 }
                 if now < holder.until || self.has(Fault::TakesMessageLate) {
+                    holder.epoch = epoch;
                     holder.until = holder.until.max(now + u8::from(self.has(Fault::TakesMessageLate)));
                     self.enter(s, client, fence);
                     return true;
@@ -177,6 +183,7 @@ impl Model for Leases {
             messages: Default::default(),
             losses: 0,
             doubles: 0,
+            forgets: 0,
             repeated: false,
         }]
     }
@@ -184,6 +191,9 @@ impl Model for Leases {
     fn actions(&self, s: &State, steps: &mut Vec<Step>) {
         if s.now < self.end {
             steps.push(Step::Tick);
+        }
+        if s.forgets < self.forgets {
+            steps.push(Step::Forget);
         }
         for client in 0..self.clients {
             let holder = &s.clients[client as usize];
@@ -217,6 +227,11 @@ impl Model for Leases {
         let is_possible = match step {
             Step::Tick => {
                 s.now += 1;
+                true
+            }
+            Step::Forget => {
+                s.forgets += 1;
+                s.tickets.clear();
                 true
             }
             Step::Request(client) => {
@@ -254,11 +269,11 @@ impl Model for Leases {
     fn properties(&self) -> Vec<Property<Self>> {
         vec![
             Property::always("who has not learned of a loss is alone", |_, s: &State| {
-                (0..s.clients.len() as Client).filter(|client| s.believes(*client)).count() <= 1
+                (0..s.clients.len() as Client).filter(|client| s.may_believe(*client)).count() <= 1
             }),
             Property::always("who has not learned of a loss has the largest fence", |_, s: &State| {
                 (0..s.clients.len() as Client)
-                    .all(|client| !s.believes(client) || s.clients[client as usize].fence == s.last_fence)
+                    .all(|client| !s.may_believe(client) || s.clients[client as usize].fence == s.last_fence)
             }),
             Property::always("each grant has a larger fence", |_, s: &State| !s.repeated),
             Property::always("one ticket at most is granted, the first", |_, s: &State| {

@@ -28,9 +28,10 @@ pub enum Message {
     /// To the server.
     Call { client: Client, generation: u8, verb: Verb, sent: u8, number: u8 },
     /// To the client: the answer to the call of this number, which was sent then. `is_known`: the ticket is in the queue.
-    Answer { client: Client, generation: u8, sent: u8, number: u8, is_known: bool, fence: Option<u8> },
+    /// Ghost: the server has forgotten so often before.
+    Answer { client: Client, generation: u8, sent: u8, number: u8, is_known: bool, fence: Option<u8>, epoch: u8 },
     /// To a client whose ticket another's call has granted.
-    Grant { client: Client, generation: u8, fence: u8 },
+    Grant { client: Client, generation: u8, fence: u8, epoch: u8 },
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -53,6 +54,8 @@ pub struct Holder {
     pub renewals: u8,
     /// The call whose answer it has heard last.
     pub heard: u8,
+    /// Ghost: how often the server had forgotten when it said what was heard last.
+    pub epoch: u8,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -65,6 +68,8 @@ pub struct State {
     pub messages: ArrayVec<Message, 3>,
     pub losses: u8,
     pub doubles: u8,
+    /// How often the server has forgotten all tickets.
+    pub forgets: u8,
     /// Ghost: a grant had a number that was not larger than the last.
     pub repeated: bool,
 }
@@ -74,6 +79,11 @@ impl State {
     pub fn believes(&self, client: Client) -> bool {
         let holder = &self.clients[client as usize];
         holder.at == At::Inside && self.now < holder.until
+    }
+
+    /// ... nor has heard nothing of the server since that forgot.
+    pub fn may_believe(&self, client: Client) -> bool {
+        self.believes(client) && self.clients[client as usize].epoch == self.forgets
     }
 
     pub fn send(&mut self, message: Message) -> bool {
