@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use std::{fs, thread};
 
 use others::{ASKER, NOBODY, Other, Scratch, granted, lock, name, race, units, until, wait, waits_in_kernel};
-use sablock::files::{Directory, FileRole, LockMode, NotLocked};
+use sablock::files::{Directory, FileRole, LockMode, NotLocked, Released};
 
 /// No test of its own: what the other processes run.
 #[test]
@@ -35,7 +35,7 @@ fn two_processes_exclude_each_other() {
     assert!(!hold.is_abandoned());
     assert_eq!(other.run("try a"), "taken");
     let released = hold.release();
-    assert!(!released.is_removed && released.unwritten.is_none());
+    assert!(matches!(released, Released::Whole), "{released:?}");
     assert_eq!(other.run("try a"), "locked");
 }
 
@@ -329,7 +329,7 @@ fn a_holder_whose_file_was_removed_learns_of_it_and_leaves_the_record_alone() {
     let hold = lock(&mine, LockMode::Exclusive);
     fs::remove_file(scratch.file("a", FileRole::Lock)).unwrap();
     assert_eq!(other.run("lock a"), "abandoned");
-    assert!(hold.release().is_removed);
+    assert!(matches!(hold.release(), Released::Removed));
     other.signal(libc::SIGKILL);
     assert!(lock(&mine, LockMode::Exclusive).is_abandoned());
 }
@@ -342,7 +342,7 @@ fn a_directory_that_was_removed_is_made_again() {
     lock(&mine, LockMode::Exclusive).release();
     fs::remove_dir_all(&directory).unwrap();
     let released = lock(&mine, LockMode::Exclusive).release();
-    assert!(!released.is_removed && directory.is_dir());
+    assert!(matches!(released, Released::Whole) && directory.is_dir(), "{released:?}");
 }
 
 #[test]

@@ -9,7 +9,7 @@ const { directoryError, removed, unwritten } = require('./machine-errors.js');
 
 const { Exclusive, Shared } = binding.NameMode;
 const { EndedProcess, EndedThread, FenceHigh, FenceLow, HasEnded, Number: NUMBER, Token } = binding.Field;
-const { FILE_FAILED, FILE_LEFT, GRANTED, GRANTED_ABANDONED, INTERRUPTED, TIMED_OUT } = binding;
+const { FILE_FAILED, FILE_LEFT, FILE_REMOVED, GRANTED, GRANTED_ABANDONED, INTERRUPTED, TIMED_OUT } = binding;
 
 // From the beginning: who replaces the timers of a test does not stop this.
 const { setImmediate } = globalThis;
@@ -50,9 +50,9 @@ class FileHold {
   }
 
   unlock() {
-    const found = binding.releaseFile(this.#number);
-    if ((found & binding.FILE_REMOVED) !== 0) removed(this.#name, this.#path);
-    if ((found & binding.RECORD_UNWRITTEN) !== 0) unwritten(this.#name, binding.takeFileFailure());
+    const status = binding.releaseFile(this.#number);
+    if (status === FILE_REMOVED) removed(this.#name, this.#path);
+    else if (status === FILE_FAILED) unwritten(this.#name, binding.takeFileFailure());
   }
 }
 

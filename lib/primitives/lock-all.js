@@ -114,15 +114,15 @@ class LockList {
     const request = this.requests[index];
     const owner = this.owners[index];
     const word = this.words[index];
-    const at = this.reports.findIndex((value, place) => place % 2 === 0 && value === index);
+    const at = this.reports.findIndex((each) => each.index === index);
     if (at < 0 && (word.onAbandoned === undefined || !request.isExclusive)) return;
-    binding.setReport(at < 0 ? 0 : this.reports[at + 1]);
+    binding.setReport(at < 0 ? 0 : this.reports[at].ended);
     try {
       if (request.isExclusive) takeOver(at < 0 ? GRANTED : GRANTED_ABANDONED, owner, word, request);
       else report(owner, word, true);
     } finally {
       // Then the end is reported, though what came after may have failed.
-      if (at >= 0 && thread.record[EndedThread] < 0) this.reports.splice(at, 2);
+      if (at >= 0 && thread.record[EndedThread] < 0) this.reports.splice(at, 1);
     }
   }
 }

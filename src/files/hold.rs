@@ -43,12 +43,14 @@ struct Info {
 }
 
 /// What a release found.
-#[derive(Debug, Default)]
-pub struct Released {
+#[derive(Debug)]
+pub enum Released {
+    /// All as it was left.
+    Whole,
     /// The file of the lock was removed meanwhile: another process may have held it at the same time.
-    pub is_removed: bool,
+    Removed,
     /// The record could not be written, so that the next one learns that the lock was abandoned.
-    pub unwritten: Option<FileFailure>,
+    Unwritten(FileFailure),
 }
 
 /// The ends that this process has reported of those who held a name alone, and that stand in the records still.
@@ -149,20 +151,19 @@ impl FileHold {
     /// Frees it.
     pub fn release(self) -> Released {
         // What cannot be looked at was not removed.
-        let is_removed = matches!(self.files.leads_to(FileRole::Lock, &self.lock), Ok(false));
-        let unwritten = match &self.info {
+        if matches!(self.files.leads_to(FileRole::Lock, &self.lock), Ok(false)) {
             // The record may be that of another holder by now.
-            Some(info) if !is_removed => {
-                let written = write(&self.files, info, Status { is_held: false, is_abandoned: self.is_abandoned() });
-                if written.is_err() {
-                    // A record that says nothing takes no room: the next one does not learn that this process has ended.
-                    let _ = info.file.set_len(0);
-                }
-                written.err()
+            return Released::Removed;
+        }
+        let Some(info) = &self.info else { return Released::Whole };
+        match write(&self.files, info, Status { is_held: false, is_abandoned: self.is_abandoned() }) {
+            Ok(()) => Released::Whole,
+            Err(failure) => {
+                // A record that says nothing takes no room: the next one does not learn that this process has ended.
+                let _ = info.file.set_len(0);
+                Released::Unwritten(failure)
             }
-            _ => None,
-        };
-        Released { is_removed, unwritten }
+        }
     }
 }
 

@@ -13,12 +13,12 @@ use super::directories::{JsFileFailure, describe, directory as find};
 use super::named::{JsName, JsUnits, NameMode};
 use super::process::limit;
 use super::record::Field;
-use super::status::{GRANTED, GRANTED_ABANDONED, INTERRUPTED, PENDING, TIMED_OUT};
+use super::status::{GRANTED, GRANTED_ABANDONED, INTERRUPTED, PENDING, RELEASED, TIMED_OUT};
 use super::thread::JsThread;
 use super::thread_files::HolderList;
 use crate::engine::Caller;
 use crate::files::reader;
-use crate::files::{Asker, FileFailure, FileHold, LockMode, NamedFile, NotLocked, Past};
+use crate::files::{Asker, FileFailure, FileHold, LockMode, NamedFile, NotLocked, Past, Released};
 
 /// It failed; `takeFileFailure()` says why.
 #[napi]
@@ -29,12 +29,9 @@ pub const FILES_LISTED: i32 = 14;
 /// Nothing is left of a wait that was cancelled.
 #[napi]
 pub const FILE_LEFT: i32 = 15;
-/// In what `releaseFile` returns: the file of the lock was removed while it was held.
+/// Released, but the file of the lock was removed while it was held.
 #[napi]
-pub const FILE_REMOVED: u32 = 1;
-/// In what `releaseFile` returns: the record could not be written; `takeFileFailure()` says why.
-#[napi]
-pub const RECORD_UNWRITTEN: u32 = 2;
+pub const FILE_REMOVED: i32 = 16;
 
 impl From<NameMode> for LockMode {
     fn from(mode: NameMode) -> Self {
@@ -192,15 +189,13 @@ pub fn lock_file(
     })
 }
 
-/// Unlocks what this thread holds. Returns what it found, as bits: `FILE_REMOVED`, `RECORD_UNWRITTEN`.
+/// Unlocks what this thread holds: `RELEASED`, `FILE_REMOVED`, or `FILE_FAILED` if its record could not be written.
 #[napi(catch_unwind)]
-pub fn release_file(env: Env, number: u32) -> Result<u32> {
-    JsThread::with(env, |thread| {
-        let Some(hold) = thread.files.holds.remove(&number) else { return 0 };
-        let released = hold.release();
-        let unwritten = if released.unwritten.is_some() { RECORD_UNWRITTEN } else { 0 };
-        thread.files.failure = released.unwritten;
-        unwritten | if released.is_removed { FILE_REMOVED } else { 0 }
+pub fn release_file(env: Env, number: u32) -> Result<i32> {
+    JsThread::with(env, |thread| match thread.files.holds.remove(&number).map(FileHold::release) {
+        None | Some(Released::Whole) => RELEASED,
+        Some(Released::Removed) => FILE_REMOVED,
+        Some(Released::Unwritten(failure)) => fail(thread, failure),
     })
 }
 

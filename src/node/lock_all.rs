@@ -105,13 +105,21 @@ pub fn distinct_locks(words: Vec<JsWord>, asks: Vec<Ask>) -> Vec<u32> {
     set_of(&words, &asks).indices().map(|index| index as u32).collect()
 }
 
-/// The ended holders that whoever got the last list has to report: in turn the lock's place in the list, and a number for
-/// `setReport` and `giveBackAll`.
+/// An ended holder that whoever got a list has to report.
+#[napi(object)]
+pub struct EndReport {
+    /// Of which lock, as its place in the list.
+    pub index: u32,
+    /// Who, for `setReport`.
+    pub ended: u32,
+}
+
+/// What whoever got the last list has to report.
 #[napi(catch_unwind)]
-pub fn reports(env: Env) -> Result<Vec<u32>> {
+pub fn reports(env: Env) -> Result<Vec<EndReport>> {
     JsThread::with(env, |thread| {
         let reports = std::mem::take(&mut thread.found.reports);
-        reports.into_iter().flat_map(|(index, agent)| [index as u32, agent]).collect()
+        reports.into_iter().map(|(index, ended)| EndReport { index: index as u32, ended }).collect()
     })
 }
 
@@ -155,12 +163,10 @@ pub fn set_report(env: Env, ended: u32) -> Result<()> {
     })
 }
 
-/// Takes back all locks of a list, which were acquired a moment ago. `reports` is what was not reported of the array of that
-/// name.
-#[napi(catch_unwind, ts_args_type = "words: Int32Array[], asks: Ask[], reports: number[]")]
-pub fn give_back_all(env: Env, words: Vec<JsWord>, asks: Vec<Ask>, reports: Vec<u32>) -> Result<()> {
-    let (pairs, _) = reports.as_chunks();
-    let mut reports: Vec<_> = pairs.iter().map(|&[index, agent]| (index as usize, agent)).collect();
+/// Takes back all locks of a list, which were acquired a moment ago. `reports` are those that were not made.
+#[napi(catch_unwind, ts_args_type = "words: Int32Array[], asks: Ask[], reports: EndReport[]")]
+pub fn give_back_all(env: Env, words: Vec<JsWord>, asks: Vec<Ask>, reports: Vec<EndReport>) -> Result<()> {
+    let mut reports: Vec<_> = reports.iter().map(|report| (report.index as usize, report.ended)).collect();
     JsThread::with(env, |thread| {
         // JS may not even have asked for them.
         reports.append(&mut thread.found.reports);
