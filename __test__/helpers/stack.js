@@ -26,3 +26,21 @@ exports.atDepth = (act, depth) => {
   dive(...new Array(depth % PADDINGS));
   return returned;
 };
+
+/** What `at()` returns, its value awaited; undefined if it throws for want of stack, or the promise is rejected for that. */
+const outcomeOf = async (at) => {
+  try {
+    const returned = at();
+    return returned && { value: await returned.value };
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    return undefined;
+  }
+};
+
+/** For each of the last depths: `check(outcome)` gets a function that calls `act` there and returns a promise of what came of it. */
+exports.atEachDepth = async (act, check) => {
+  // Functions that were never called need far more stack, to be compiled.
+  for (let count = 0; count < 3; count++) await check(() => outcomeOf(() => ({ value: act() })));
+  for (let depth = 0; depth < exports.DEPTHS; depth++) await check(() => outcomeOf(() => exports.atDepth(act, depth)));
+};

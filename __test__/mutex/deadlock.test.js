@@ -168,14 +168,20 @@ for (const length of [2, 3, 5]) {
   }
 }
 
+/** Two workers, each of which holds a mutex that the other is to wait for. */
+const startRing = async (threads) => {
+  const { buffer } = createMutex();
+  const [first, second] = await threads.puppets(2, buffer);
+  const [own, other] = offsets(2);
+  await first.call(own, 'lock');
+  await second.call(other, 'lock');
+  return { buffer, first, second, own, other };
+};
+
 test(
   'a ring with a wait that has a timeout is left to that timeout',
   watched(async (_, threads) => {
-    const { buffer } = createMutex();
-    const [first, second] = await threads.puppets(2, buffer);
-    const [own, other] = offsets(2);
-    await first.call(own, 'lock');
-    await second.call(other, 'lock');
+    const { buffer, first, second, own, other } = await startRing(threads);
     const patient = first.call(other, 'lock');
     await threads.queued(new Mutex(buffer, other), 1);
     assert.equal(await second.call(own, 'lock', 100), false);
@@ -187,11 +193,7 @@ test(
 test(
   'a ring that is closed by a wait without a timeout onto one with a timeout is left to that timeout',
   watched(async (_, threads) => {
-    const { buffer } = createMutex();
-    const [first, second] = await threads.puppets(2, buffer);
-    const [own, other] = offsets(2);
-    await first.call(own, 'lock');
-    await second.call(other, 'lock');
+    const { buffer, first, second, own, other } = await startRing(threads);
     const impatient = first.run([
       [other, 'lock', 300],
       [own, 'unlock'],

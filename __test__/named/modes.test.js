@@ -4,7 +4,7 @@ const assert = require('node:assert/strict');
 const { test } = require('node:test');
 const { locks } = require('../..');
 const { AVAILABLE, hold, modesOf, pendingFor, turns } = require('../helpers/names.js');
-const { startActors } = require('../helpers/actors.js');
+const { startActors, startBusyActor } = require('../helpers/actors.js');
 const { watched } = require('../helpers/threads.js');
 
 const shared = { mode: 'shared' };
@@ -114,19 +114,7 @@ test(
   'a thread that is busy delays those behind it: order comes first',
   watched(async (_, threads) => {
     const held = await hold('stalled');
-    const [busy] = await startActors(threads, 1);
-    const [RUNNING, GO] = [0, 1];
-    const first = busy.do(
-      (here, running, go) => {
-        const request = here.sablock.locks.request('stalled', () => 'first');
-        here.raise(running);
-        here.waitForFlag(go);
-        return request;
-      },
-      RUNNING,
-      GO,
-    );
-    await threads.raised(RUNNING);
+    const busy = await startBusyActor(threads, 'stalled');
     let isServed = false;
     const second = locks.request('stalled', () => {
       isServed = true;
@@ -136,11 +124,11 @@ test(
     const { held: rows } = await locks.query();
     assert.deepEqual(
       rows.filter(({ name }) => name === 'stalled').map(({ threadId }) => threadId),
-      [busy.threadId],
+      [busy.actor.threadId],
     );
     assert.equal(isServed, false);
-    threads.raise(GO);
-    assert.equal(await first, 'first');
+    busy.goOn();
+    assert.equal(await busy.asked, 'had');
     await second;
   }),
 );

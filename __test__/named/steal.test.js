@@ -3,7 +3,7 @@
 const assert = require('node:assert/strict');
 const { test } = require('node:test');
 const { locks } = require('../..');
-const { startActors } = require('../helpers/actors.js');
+const { startActors, startBusyActor } = require('../helpers/actors.js');
 const { deferred, hold, modesOf, pendingFor, turns } = require('../helpers/names.js');
 const { watched } = require('../helpers/threads.js');
 
@@ -163,24 +163,12 @@ test(
   'a lock that was granted to a busy thread is stolen before its code learns of it',
   watched(async (_, threads) => {
     const held = await hold('granted to the busy');
-    const [busy] = await startActors(threads, 1);
-    const [RUNNING, GO] = [0, 1];
-    const result = busy.do(
-      (here, running, go) => {
-        const request = here.sablock.locks.request('granted to the busy', () => 'mine').catch(({ name }) => name);
-        here.raise(running);
-        here.waitForFlag(go);
-        return request;
-      },
-      RUNNING,
-      GO,
-    );
-    await threads.raised(RUNNING);
+    const busy = await startBusyActor(threads, 'granted to the busy');
     await pendingFor(threads, 'granted to the busy', 1);
     held.lock.unlock();
     await steal('granted to the busy', () => {});
-    threads.raise(GO);
-    assert.equal(await result, 'AbortError');
+    busy.goOn();
+    assert.equal(await busy.asked, 'AbortError');
     assert.deepEqual(await modesOf('granted to the busy'), { held: [], pending: [] });
     held.release();
     await held.request;

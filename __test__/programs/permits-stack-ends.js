@@ -2,7 +2,7 @@
 // prints at how many it failed, and after how many of them the number of available permits was not the right one.
 
 const { Semaphore } = require('../..');
-const { DEPTHS, atDepth } = require('../helpers/stack.js');
+const { atEachDepth } = require('../helpers/stack.js');
 
 const [, , verb] = process.argv;
 const TURNS = 10;
@@ -34,25 +34,16 @@ const main = async () => {
   // A promise that a verb could not even reject properly is no subject here.
   process.on('unhandledRejection', nothing);
   const result = { called: 0, failed: 0, leaked: 0 };
-  const call = async (at) => {
+  await atEachDepth(act, async (at) => {
     let held;
     if (verb === 'tryAcquire with a waiter') {
       // So that the word is the core's.
       held = semaphore.acquire(1);
       wait();
     }
-    let isHeld = false;
-    let value;
-    try {
-      const answer = at();
-      isHeld = answer !== undefined;
-      value = await answer?.value;
-    } catch (error) {
-      if (!(error instanceof RangeError)) throw error;
-      isHeld = false;
-    }
+    const outcome = await at();
     result.called += 1;
-    if (isHeld) free(value);
+    if (outcome) free(outcome.value);
     else result.failed += 1;
     held?.release();
     for (const wait of waits.splice(0)) release(await wait.catch(nothing));
@@ -64,10 +55,7 @@ const main = async () => {
       console.error(`available: ${semaphore.available}, ${JSON.stringify({ holders, waiters })}`);
       process.exit(1);
     }
-  };
-  // Functions that were never called need far more stack, to be compiled.
-  for (let count = 0; count < 3; count++) await call(() => ({ value: act() }));
-  for (let depth = 0; depth < DEPTHS; depth++) await call(() => atDepth(act, depth));
+  });
   console.log(JSON.stringify(result));
 };
 

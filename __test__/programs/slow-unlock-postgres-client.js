@@ -1,16 +1,12 @@
 // A module of a user, whose connect() returns clients. What one of them has waited for it unlocks late: as on a slow line.
 
-const { Client } = require('pg');
+const { connectBy } = require('./postgres-client.js');
 
-exports.connect = async () => {
-  const client = new Client({ connectionString: process.env.SABLOCK_TEST_POSTGRES });
-  await client.connect();
-  const query = client.query.bind(client);
+exports.connect = connectBy((query) => {
   let hasWaited = false;
-  client.query = async (text, values) => {
+  return async (text, values) => {
     hasWaited ||= text.startsWith('select pg_advisory_lock');
     if (hasWaited && text.includes('unlock')) await new Promise((resolve) => setTimeout(resolve, 500));
     return query(text, values);
   };
-  return client;
-};
+});

@@ -4,7 +4,7 @@
 
 const { Worker } = require('node:worker_threads');
 const { lockAll, lockAllAsync, LockTable, Mutex, RwLock } = require('../..');
-const { DEPTHS, atDepth } = require('../helpers/stack.js');
+const { atEachDepth } = require('../helpers/stack.js');
 const { thread } = require('../../lib/engine/thread.js');
 
 const [, , verb, state] = process.argv;
@@ -70,30 +70,18 @@ const main = async () => {
     thread.warnings = null;
   };
   const result = { called: 0, failed: 0, leaked: 0 };
-  const call = async (at) => {
+  await atEachDepth(act, async (at) => {
     reset();
-    let isHeld = false;
-    let value;
-    try {
-      const answer = at();
-      isHeld = answer !== undefined;
-      value = await answer?.value;
-    } catch (error) {
-      if (!(error instanceof RangeError)) throw error;
-      isHeld = false;
-    }
+    const outcome = await at();
     result.called += 1;
-    if (isHeld) free(value);
+    if (outcome) free(outcome.value);
     else result.failed += 1;
     for (const locked of waits.splice(0)) if (await locked.catch(() => false)) mutex.unlock();
     // A wait that was queued and whose promise nobody got is granted in one of the next turns, and given back.
     const isLeft = () => mutex.isHeldByThisThread || rwlock.inspect().holders.length > 0;
     for (let turn = 0; turn < TURNS && isLeft(); turn++) await new Promise(setImmediate);
     if (isLeft()) result.leaked += 1;
-  };
-  // Functions that were never called need far more stack, to be compiled.
-  for (let count = 0; count < 3; count++) await call(() => ({ value: act() }));
-  for (let depth = 0; depth < DEPTHS; depth++) await call(() => atDepth(act, depth));
+  });
   console.log(JSON.stringify(result));
 };
 

@@ -5,18 +5,8 @@ const { getEventListeners } = require('node:events');
 const { test } = require('node:test');
 const { setImmediate: nextTurn } = require('node:timers/promises');
 const { lockAllAsync, Mutex, stats } = require('../..');
-const { BYTES } = require('../helpers/memory.js');
 const { needs } = require('../helpers/runtime.js');
-
-const OFFSETS = [8, 16, 24, 32];
-
-const createMutexes = (options = { allowMainThread: true }) => {
-  const buffer = new SharedArrayBuffer(BYTES);
-  return { buffer, mutexes: OFFSETS.map((offset) => new Mutex(buffer, offset, options)) };
-};
-const held = (mutexes) => mutexes.map(({ isHeldByThisThread }) => isHeldByThisThread);
-const ALL = [true, true, true, true];
-const NONE = [false, false, false, false];
+const { ALL, NONE, OFFSETS, createMutexes, held } = require('../helpers/several.js');
 
 test('lockAllAsync() of a lock that another task of this thread holds waits, holding those before it', async () => {
   const { mutexes } = createMutexes();

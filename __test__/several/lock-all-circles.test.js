@@ -5,14 +5,12 @@ const { test } = require('node:test');
 const { setImmediate: nextTurn } = require('node:timers/promises');
 const { lockAllAsync, Mutex, RwLock } = require('../..');
 const { BYTES } = require('../helpers/memory.js');
+const { OFFSETS, createMutexes } = require('../helpers/several.js');
 const { watched } = require('../helpers/threads.js');
 
 const MAY_BLOCK = { allowMainThread: true };
-const OFFSETS = [8, 16, 24, 32];
 // In the order of their places: a mutex, two RwLocks, and a lock of a table.
 const [MUTEX, FIRST, SECOND, ROW] = OFFSETS;
-
-const createMutexes = (buffer) => OFFSETS.map((offset) => new Mutex(buffer, offset, MAY_BLOCK));
 
 const create = () => {
   const buffer = new SharedArrayBuffer(BYTES);
@@ -33,8 +31,7 @@ async function count(total, locksIn) {
 test(
   'threads that lock the same locks in any order never wait for each other in a circle',
   watched(async (_, threads) => {
-    const buffer = new SharedArrayBuffer(BYTES);
-    const mutexes = createMutexes(buffer);
+    const { buffer, mutexes } = createMutexes();
     const workers = await threads.puppets(3, buffer);
     const rounds = Array.from({ length: 60 }, (_, round) => round);
     const orders = [OFFSETS, [...OFFSETS].reverse(), [24, 8, 32, 16]];
@@ -57,8 +54,7 @@ test(
 test(
   'a circle through lockAll() is found, and the thread that finds it holds none of its locks',
   watched(async (_, threads) => {
-    const buffer = new SharedArrayBuffer(BYTES);
-    const mutexes = createMutexes(buffer);
+    const { buffer, mutexes } = createMutexes();
     const [one, other] = await threads.puppets(2, buffer);
     await one.call(32, 'lock');
     // It holds 8 and 16, and waits for 24.

@@ -3,19 +3,13 @@
 const assert = require('node:assert/strict');
 const { test } = require('node:test');
 const { setImmediate: nextTurn } = require('node:timers/promises');
-const { lockAll, lockAllAsync, Mutex } = require('../..');
+const { lockAll, lockAllAsync } = require('../..');
 const { endings } = require('../helpers/endings.js');
-const { BYTES } = require('../helpers/memory.js');
 const { needs } = require('../helpers/runtime.js');
+const { OFFSETS, createMutexes } = require('../helpers/several.js');
 const { watched } = require('../helpers/threads.js');
 
-const OFFSETS = [8, 16, 24, 32];
 const terminate = endings.find(({ name }) => name === 'terminate()');
-
-const createMutexes = (options) => {
-  const buffer = new SharedArrayBuffer(BYTES);
-  return { buffer, mutexes: OFFSETS.map((offset) => new Mutex(buffer, offset, { allowMainThread: true, ...options })) };
-};
 
 /** Takes all, and says which are marked. */
 const marks = async (mutexes) => {

@@ -8,6 +8,7 @@ const { endings } = require('../helpers/endings.js');
 const { BYTES } = require('../helpers/memory.js');
 const { listen, warningsOf } = require('../helpers/messages.js');
 const { needs } = require('../helpers/runtime.js');
+const { forms } = require('../helpers/several.js');
 const { watched } = require('../helpers/threads.js');
 
 // In the order of their places: a mutex, two RwLocks, and a lock of a table.
@@ -24,12 +25,6 @@ const create = (options) => {
   const words = new Int32Array(buffer, 0, BYTES / 4);
   return { buffer, mutex, first, second, table, row: table.at(0), isFree: () => words.every((word) => word === 0) };
 };
-/** Both forms, as one that returns a promise. */
-const forms = {
-  lockAll: async (...args) => lockAll(...args),
-  lockAllAsync: (...args) => lockAllAsync(...args),
-};
-
 for (const [name, lock] of Object.entries(forms)) {
   test(`${name}() holds mutexes, rows of tables, and RwLocks as their modes say`, async () => {
     const { mutex, first, second, row, isFree } = create();

@@ -5,25 +5,9 @@ const { subscribe, unsubscribe } = require('node:diagnostics_channel');
 const { test } = require('node:test');
 const { inspect } = require('node:util');
 const { Condition, lockAll, LockAllGuard, lockAllAsync, LockTable, Mutex } = require('../..');
-const { BYTES } = require('../helpers/memory.js');
 const { needs } = require('../helpers/runtime.js');
+const { ALL, NONE, OFFSETS, createMutexes, forms, held } = require('../helpers/several.js');
 const { watched } = require('../helpers/threads.js');
-
-const OFFSETS = [8, 16, 24, 32];
-
-const createMutexes = (options = { allowMainThread: true }) => {
-  const buffer = new SharedArrayBuffer(BYTES);
-  return { buffer, mutexes: OFFSETS.map((offset) => new Mutex(buffer, offset, options)) };
-};
-const held = (mutexes) => mutexes.map(({ isHeldByThisThread }) => isHeldByThisThread);
-const ALL = [true, true, true, true];
-const NONE = [false, false, false, false];
-
-/** Both forms, as one that returns a promise. */
-const forms = {
-  lockAll: async (...args) => lockAll(...args),
-  lockAllAsync: (...args) => lockAllAsync(...args),
-};
 
 for (const [name, lock] of Object.entries(forms)) {
   test(`${name}() holds all until its guard frees them, once`, async () => {

@@ -47,19 +47,15 @@ exports.Actor = class Actor {
   /** Holds what `acquire` returns while `body` runs, if it returns anything. */
   hold(column, acquire, body, release) {
     this.note(column, 0, 1);
-    const got = acquire();
-    if (got) {
-      this.note(column, 1, 0);
-      body(got);
-      this.note(column, -1, 0);
-      release(got);
-    }
-    this.note(column, 0, -1);
+    this.#use(column, acquire(), body, release);
   }
 
   async holdAsync(column, acquire, body, release) {
     this.note(column, 0, 1);
-    const got = await acquire();
+    this.#use(column, await acquire(), body, release);
+  }
+
+  #use(column, got, body, release) {
     if (got) {
       this.note(column, 1, 0);
       body(got);

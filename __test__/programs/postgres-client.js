@@ -1,0 +1,11 @@
+// What the modules of a user have in common that the tests of PostgreSQL put between the keeper and the server.
+
+const { Client } = require('pg');
+
+/** A `connect()` whose clients query by what `change(query, client)` returns. */
+exports.connectBy = (change) => async () => {
+  const client = new Client({ connectionString: process.env.SABLOCK_TEST_POSTGRES });
+  await client.connect();
+  client.query = change(client.query.bind(client), client);
+  return client;
+};
