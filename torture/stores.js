@@ -80,7 +80,8 @@ class Storm {
       await this.#server.stop();
     }
     const { counts, violations } = this.#register;
-    return { counts: { processes: this.#next, ...this.#done, ...counts }, violations };
+    const faults = Object.values(this.#done).reduce((sum, count) => sum + count, 0);
+    return { counts: { processes: this.#next, faults, ...this.#done, ...counts }, violations };
   }
 
   async #rage() {
@@ -130,6 +131,7 @@ class Storm {
       const isTaken = this.#register.write(entry);
       if (child.connected) child.send({ id, isTaken }, () => {});
     } else if (kind === 'wrong') this.#wrong(message);
+    else if (kind === 'terminated') this.#count('threads terminated');
     else {
       child.hasBegun = true;
       this.#register.note(kind);

@@ -52,6 +52,7 @@ async function keepWorkers() {
       return;
     }
     await worker.terminate();
+    tell('terminated');
   }
 }
 
