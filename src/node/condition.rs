@@ -4,12 +4,11 @@ use napi::{Env, bindgen_prelude::*};
 use napi_derive::napi;
 
 use super::ask::Ask;
-use super::location::JsIntegers;
 use super::process::{engine, limit};
 use super::record::Field;
 use super::status;
 use super::thread::JsThread;
-use super::word::JsWord;
+use super::views::{JsIntegers, JsWord};
 use crate::clients::condition::ConditionFailure;
 
 /// Frees the word, which was acquired by `ask`, blocks this thread until a notification, and locks the word again. Returns the status of that;

@@ -11,7 +11,7 @@ use napi_derive::napi;
 
 use super::handles::{check, reference};
 use super::process::{engine, names};
-use super::typed_array::TypedArray;
+use super::views::TypedArray;
 use crate::agents::ThreadId;
 use crate::doctor::{Doctor, Edge, HoldTable, Lock, Options, SLOT_LENGTH, SLOTS, TrackedWait, watch};
 use crate::engine::Primitive;

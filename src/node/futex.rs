@@ -3,10 +3,10 @@
 use napi::{Env, bindgen_prelude::*};
 use napi_derive::napi;
 
-use super::location::{JsExpected, JsIntegers};
 use super::process::{engine, limit};
 use super::status;
 use super::thread::JsThread;
+use super::views::{JsExpected, JsIntegers};
 use crate::engine::Request;
 use crate::primitives::futex::FUTEX;
 

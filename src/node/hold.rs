@@ -10,7 +10,7 @@ use super::process::{engine, limit, limit_with};
 use super::record::Field;
 use super::status;
 use super::thread::JsThread;
-use super::word::JsWord;
+use super::views::JsWord;
 use crate::engine::{Change, Corrupt, Limit, Request, Slot};
 
 /// Blocks this thread until it has what it asks for. Returns a status.

@@ -4,9 +4,8 @@ use napi::bindgen_prelude::{Either, Null, Result};
 use napi_derive::napi;
 
 use super::ask::Ask;
-use super::location::JsIntegers;
 use super::process::engine;
-use super::word::JsWord;
+use super::views::{JsIntegers, JsWord};
 use crate::engine::{LockView, Mode, Primitive, WaiterView};
 use crate::memory::Place;
 use crate::primitives::futex::FUTEX;

@@ -9,7 +9,7 @@ use super::process::engine;
 use super::record::Field;
 use super::status;
 use super::thread::JsThread;
-use super::word::JsWord;
+use super::views::JsWord;
 use crate::clients::lent::Whereabouts;
 
 /// The guard's hold is lent to a wait.

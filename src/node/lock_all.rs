@@ -9,7 +9,7 @@ use super::process::{engine, limit, limit_with};
 use super::record::{Field, Found, Record};
 use super::status;
 use super::thread::JsThread;
-use super::word::JsWord;
+use super::views::JsWord;
 use crate::clients::{LockSet, PartWait};
 use crate::engine::{Limit, Outcome, Reply, ReplyError};
 use crate::memory::Place;

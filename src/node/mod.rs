@@ -18,7 +18,6 @@ mod handles;
 mod hold;
 mod inspection;
 mod lent;
-mod location;
 mod lock_all;
 mod named;
 mod process;
@@ -27,16 +26,15 @@ mod rwlock;
 mod status;
 mod thread;
 mod thread_files;
-mod typed_array;
+mod views;
 mod wake;
-mod word;
 
 use napi::{Env, bindgen_prelude::*};
 use napi_derive::napi;
 
 use crate::primitives;
 use thread::JsThread;
-use word::JsWord;
+use views::JsWord;
 
 /// In a lock word: the bits that name the holder, an agent's id; 0: nobody.
 #[napi]

@@ -7,7 +7,7 @@ use napi::bindgen_prelude::*;
 use napi::sys;
 use napi_derive::napi;
 
-use super::typed_array::TypedArray;
+use super::views::TypedArray;
 use crate::agents::AgentId;
 use crate::clients::PartWait;
 use crate::engine::Hop;

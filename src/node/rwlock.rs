@@ -7,7 +7,7 @@ use super::lent::{AWAY, LOST};
 use super::process::engine;
 use super::status;
 use super::thread::JsThread;
-use super::word::JsWord;
+use super::views::JsWord;
 use crate::clients::lent::Whereabouts;
 use crate::engine::{Change, HoldOwner};
 use crate::primitives::rwlock::RWLOCK;

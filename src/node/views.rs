@@ -1,13 +1,71 @@
-//! From an integer array of JS to the address of one of its elements, and the value that one is compared with.
+//! From views of JS to places in shared memory: the words of a primitive, the elements of an integer array, and the value that one of
+//! these is compared with.
 
-use std::ptr::NonNull;
+use std::ptr::{self, NonNull};
 
 use napi::bindgen_prelude::*;
 use napi::sys;
 
 use super::handles::check;
-use super::typed_array::TypedArray;
 use crate::memory::Place;
+
+/// Where the elements of a typed array are, and what they are.
+pub struct TypedArray {
+    /// One of `sys::TypedarrayType`.
+    pub kind: i32,
+    /// How many elements it has.
+    pub length: usize,
+    /// The first of them.
+    pub data: NonNull<u8>,
+    /// Its place in the buffer.
+    pub byte_offset: usize,
+}
+
+impl TypedArray {
+    /// Reads `value`; `None` if it is no typed array, or has no memory.
+    ///
+    /// # Safety
+    ///
+    /// `env` and `value` are those of the call in progress.
+    pub unsafe fn read(env: sys::napi_env, value: sys::napi_value) -> Option<Self> {
+        let mut kind = 0;
+        let mut length = 0;
+        let mut data = ptr::null_mut();
+        let mut byte_offset = 0;
+        // SAFETY: by the contract of this function; the out-parameters live, and null is allowed for the buffer.
+        let status = unsafe {
+            sys::napi_get_typedarray_info(
+                env,
+                value,
+                &mut kind,
+                &mut length,
+                &mut data,
+                ptr::null_mut(),
+                &mut byte_offset,
+            )
+        };
+        let data = NonNull::new(data.cast()).filter(|_| status == sys::Status::napi_ok)?;
+        Some(Self { kind, length, data, byte_offset })
+    }
+}
+
+/// The words of a primitive, an `Int32Array` of one or two elements, and that array.
+pub struct JsWord(pub Place, pub sys::napi_value);
+
+impl FromNapiValue for JsWord {
+    unsafe fn from_napi_value(env: sys::napi_env, value: sys::napi_value) -> Result<Self> {
+        // SAFETY: those of the call in progress, as this function's callers see to.
+        match unsafe { TypedArray::read(env, value) } {
+            Some(TypedArray { kind: sys::TypedarrayType::int32_array, length: 1 | 2, data, byte_offset }) => {
+                // SAFETY: an Int32Array is aligned to 4 and lies inside its buffer. The array, and so the buffer, lives as an
+                // argument during the call, and as an anchor (see `anchors.rs`) until a pending wait is settled;
+                // `lib/arguments.js` made it over a SharedArrayBuffer, whose memory never moves or shrinks, and uses Atomics only.
+                Ok(Self(unsafe { Place::new(data.cast(), byte_offset) }, value))
+            }
+            _ => Err(Error::new(Status::InvalidArg, "expected an Int32Array of length 1 or 2")),
+        }
+    }
+}
 
 /// An `Int32Array` or a `BigInt64Array` over shared memory.
 pub struct JsIntegers {
