@@ -43,4 +43,28 @@ async function bareWakes(Waiter, { workers, hold, ms, times }) {
   return samples;
 }
 
-module.exports = { PATIENCE_MS, everyThreeMs, bareWakes };
+/**
+ * Asks for `lock` every 3 ms beside the workers of `group`, and calls `inside` in each hold. All of them end afterwards. Returns the
+ * waits, the rate of the workers meanwhile, and their results.
+ */
+async function askBeside(group, lock, { ms, times }, inside) {
+  const rescue = setTimeout(() => group.stop(), ms + PATIENCE_MS);
+  group.go();
+  const start = threadNs();
+  const samples = await everyThreeMs({ ms, times }, async () => {
+    const asked = threadNs();
+    await lock.lockAsync();
+    const waited = threadNs() - asked;
+    inside();
+    lock.unlock();
+    return waited;
+  });
+  const rate = (group.total() / (threadNs() - start)) * 1e6;
+  clearTimeout(rescue);
+  group.stop();
+  const results = await group.results();
+  await group.end();
+  return { samples, rate, results };
+}
+
+module.exports = { askBeside, bareWakes };

@@ -4,8 +4,8 @@
 
 const { WorkerGroup } = require('../lib/workers');
 const { AtomicsWaiter, ThreadsafeFunctionWaiter } = require('../lib/wakeups');
-const { PATIENCE_MS, bareWakes, everyThreeMs } = require('../lib/asks');
-const { busyFor, threadNs } = require('../lib/clock');
+const { askBeside, bareWakes } = require('../lib/asks');
+const { busyFor } = require('../lib/clock');
 const { INSIDE, KINDS, faultOfPair, newPair, sablock } = require('../lib/rwlocks');
 const { sum } = require('../lib/stats');
 
@@ -27,23 +27,10 @@ async function ask(contender, kind, { side, ms, times }) {
   const pair = newPair();
   const data = { kind, memory, side: OTHER[side], pair, hold: HOLD_µS };
   const group = await WorkerGroup.start(WORKERS, 'rw-loop.js', contender.name, () => data);
-  const rescue = setTimeout(() => group.stop(), ms + PATIENCE_MS);
   let torn = 0;
-  group.go();
-  const start = threadNs();
-  const samples = await everyThreeMs({ ms, times }, async () => {
-    const asked = threadNs();
-    await lock.lockAsync();
-    const waited = threadNs() - asked;
+  const { samples, rate, results } = await askBeside(group, lock, { ms, times }, () => {
     if (!INSIDE[side](pair, busy)) torn++;
-    lock.unlock();
-    return waited;
   });
-  const rate = (group.total() / (threadNs() - start)) * 1e6;
-  clearTimeout(rescue);
-  group.stop();
-  const results = await group.results();
-  await group.end();
   const writes = side === 'write' ? samples.length : sum(results.map(({ holds }) => holds));
   const wrong = faultOfPair(pair, torn + sum(results.map((result) => result.torn)), writes);
   return wrong ? { wrong } : { ...percentiles(samples), rate };

@@ -5,8 +5,7 @@
 
 const { WorkerGroup, miscount } = require('../lib/workers');
 const { AtomicsWaiter, ThreadsafeFunctionWaiter } = require('../lib/wakeups');
-const { PATIENCE_MS, bareWakes, everyThreeMs } = require('../lib/asks');
-const { threadNs } = require('../lib/clock');
+const { askBeside, bareWakes } = require('../lib/asks');
 const { has } = require('../lib/contenders');
 const { sum } = require('../lib/stats');
 
@@ -16,22 +15,9 @@ async function run(contender, { workers, hold, ms }) {
   if (!has(lock, 'lockAsync', 'unlock')) return null;
   const data = new Int32Array(new SharedArrayBuffer(64));
   const group = await WorkerGroup.start(workers, 'hold-loop.js', contender.name, () => ({ memory, data, hold }));
-  const rescue = setTimeout(() => group.stop(), ms + PATIENCE_MS);
-  group.go();
-  const start = threadNs();
-  const samples = await everyThreeMs({ ms }, async () => {
-    const asked = threadNs();
-    await lock.lockAsync();
-    const waited = threadNs() - asked;
+  const { samples, rate, results } = await askBeside(group, lock, { ms }, () => {
     data[0]++;
-    lock.unlock();
-    return waited;
   });
-  const rate = (group.total() / (threadNs() - start)) * 1e6;
-  clearTimeout(rescue);
-  group.stop();
-  const results = await group.results();
-  await group.end();
   const holds = sum(results.map((result) => result.holds)) + samples.length;
   const wrong = miscount(holds, data);
   if (wrong) return { wrong };
