@@ -3,18 +3,13 @@
 
 const assert = require('node:assert/strict');
 const { test } = require('node:test');
+const { createLocks, inside } = require('../helpers/doctor.js');
 const { needs } = require('../helpers/runtime.js');
 const { watched } = require('../helpers/threads.js');
-const { LockTable, Mutex, Once, RwLock, lockAllAsync } = require('../../index.js');
+const { Mutex } = require('../../index.js');
 const { start } = require('../../lib/doctor/index.js');
 
 const turn = () => new Promise((resolve) => setTimeout(resolve, 1));
-
-/** New locks, in memory of their own. */
-const locks = (count, options = () => undefined) => {
-  const buffer = new SharedArrayBuffer(64 * count);
-  return Array.from({ length: count }, (_, index) => new Mutex(buffer, 64 * index, options(index)));
-};
 
 /** The names of each cycle, as the doctor that runs during `body` reports them: those of locks whose names begin with `prefix`. */
 async function cyclesOf(prefix, body, options) {
@@ -36,15 +31,13 @@ const order = (title, expected, count, body, options = {}) => {
     expected.length > 0 ? { ...needs('async frames'), ...options } : options,
     watched(async () => {
       const prefix = `case ${cases++} `;
-      const named = locks(count, (index) => ({ name: `${prefix}${'abcdefgh'[index]}` }));
+      const named = createLocks(count, (index) => ({ name: `${prefix}${'abcdefgh'[index]}` }));
       const cycles = await cyclesOf(prefix, () => body(...named));
       const short = cycles.map((cycle) => cycle.map((name) => name.slice(prefix.length)).join(''));
       assert.deepEqual(short, expected);
     }),
   );
 };
-
-const inside = (outer, inner) => outer.executeLocked(() => inner.executeLocked(() => {}));
 
 // To be found.
 
@@ -307,94 +300,11 @@ order('what is unlocked before the next is locked comes before nothing', [], 2, 
   await a.executeLocked(() => {});
 });
 
-const silent = (title, body) =>
-  test(
-    title,
-    watched(async () => {
-      const doctor = start({ contention: false });
-      try {
-        const before = doctor.report().lockOrder.length;
-        await body();
-        assert.equal(doctor.report().lockOrder.length, before);
-      } finally {
-        doctor.stop();
-      }
-    }),
-  );
-
-silent('locks of one name have no order among them', async () => {
-  const [a, b] = locks(2, () => ({ name: 'rows' }));
-  await inside(a, b);
-  await inside(b, a);
-});
-
-silent('the locks of a table have no order among them', async () => {
-  const table = new LockTable(new SharedArrayBuffer(LockTable.bytes(8)), 0, 8);
-  await table.executeLocked(1, () => table.executeLocked(2, () => {}));
-  await table.executeLocked(2, () => table.executeLocked(1, () => {}));
-});
-
-silent('lockAllAsync() makes no order among its locks', async () => {
-  const [a, b] = locks(2);
-  (await lockAllAsync([a, b])).unlock();
-  (await lockAllAsync([b, a])).unlock();
-});
-
-silent('two readers of one lock have no order', async () => {
-  const lock = new RwLock(new SharedArrayBuffer(8));
-  await lock.read.executeLocked(() => lock.read.executeLocked(() => {}));
-});
-
-silent('memory that is used again is another lock', async () => {
-  for (let round = 0; round < 40; round++) {
-    const [a, b] = locks(2);
-    await (round % 2 === 0 ? inside(a, b) : inside(b, a));
-  }
-});
-
-const found = (title, body) =>
-  test(
-    title,
-    needs('async frames'),
-    watched(async () => {
-      const doctor = start({ contention: false });
-      try {
-        const before = doctor.report().lockOrder.length;
-        await body();
-        assert.equal(doctor.report().lockOrder.length, before + 1);
-      } finally {
-        doctor.stop();
-      }
-    }),
-  );
-
-found('an RwLock and a mutex in both orders are a cycle', async () => {
-  const lock = new RwLock(new SharedArrayBuffer(8));
-  const [a] = locks(1);
-  await lock.read.executeLocked(() => a.executeLocked(() => {}));
-  await a.executeLocked(() => lock.write.executeLocked(() => {}));
-});
-
-found('two tables in both orders are a cycle, whatever the rows', async () => {
-  const [one, other] = [0, 1].map(() => new LockTable(new SharedArrayBuffer(LockTable.bytes(8)), 0, 8));
-  await one.executeLocked(1, () => other.executeLocked(2, () => {}));
-  await other.executeLocked(3, () => one.executeLocked(4, () => {}));
-});
-
-found('a once and a mutex in both orders are a cycle', async () => {
-  const once = new Once(new SharedArrayBuffer(4));
-  const [a] = locks(1);
-  await a.executeLocked(() => once.run(() => {}));
-  const again = new Once(once.buffer);
-  new Int32Array(once.buffer)[0] = 0;
-  await again.run(() => a.executeLocked(() => {}));
-});
-
 test(
   'an edge has both call sites and the thread of its first sighting',
   needs('async frames'),
   watched(async () => {
-    const [a, b] = locks(2, (index) => ({ name: `sites ${index}` }));
+    const [a, b] = createLocks(2, (index) => ({ name: `sites ${index}` }));
     const doctor = start({ contention: false });
     try {
       await a.executeLocked(function holdsA() {

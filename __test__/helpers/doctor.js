@@ -36,3 +36,12 @@ exports.namedMutexes = (count, options = {}) => {
 exports.about = (entries, lock) => entries.filter((entry) => entry.lock.name === lock.name);
 
 exports.sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+
+/** New locks, in memory of their own. */
+exports.createLocks = (count, options = () => undefined) => {
+  const buffer = new SharedArrayBuffer(64 * count);
+  return Array.from({ length: count }, (_, index) => new Mutex(buffer, 64 * index, options(index)));
+};
+
+/** Locks both, one inside of the other. */
+exports.inside = (outer, inner) => outer.executeLocked(() => inner.executeLocked(() => {}));

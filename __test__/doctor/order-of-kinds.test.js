@@ -1,0 +1,80 @@
+// Lock order among locks of other kinds than single mutexes with names: which have an order, and which have none.
+
+const assert = require('node:assert/strict');
+const { test } = require('node:test');
+const { createLocks, inside } = require('../helpers/doctor.js');
+const { needs } = require('../helpers/runtime.js');
+const { watched } = require('../helpers/threads.js');
+const { LockTable, Once, RwLock, lockAllAsync } = require('../../index.js');
+const { start } = require('../../lib/doctor/index.js');
+
+/** A test of so many cycles. */
+const counts = (count, options) => (title, body) =>
+  test(
+    title,
+    options,
+    watched(async () => {
+      const doctor = start({ contention: false });
+      try {
+        const before = doctor.report().lockOrder.length;
+        await body();
+        assert.equal(doctor.report().lockOrder.length, before + count);
+      } finally {
+        doctor.stop();
+      }
+    }),
+  );
+const silent = counts(0, {});
+const found = counts(1, needs('async frames'));
+
+silent('locks of one name have no order among them', async () => {
+  const [a, b] = createLocks(2, () => ({ name: 'rows' }));
+  await inside(a, b);
+  await inside(b, a);
+});
+
+silent('the locks of a table have no order among them', async () => {
+  const table = new LockTable(new SharedArrayBuffer(LockTable.bytes(8)), 0, 8);
+  await table.executeLocked(1, () => table.executeLocked(2, () => {}));
+  await table.executeLocked(2, () => table.executeLocked(1, () => {}));
+});
+
+silent('lockAllAsync() makes no order among its locks', async () => {
+  const [a, b] = createLocks(2);
+  (await lockAllAsync([a, b])).unlock();
+  (await lockAllAsync([b, a])).unlock();
+});
+
+silent('two readers of one lock have no order', async () => {
+  const lock = new RwLock(new SharedArrayBuffer(8));
+  await lock.read.executeLocked(() => lock.read.executeLocked(() => {}));
+});
+
+silent('memory that is used again is another lock', async () => {
+  for (let round = 0; round < 40; round++) {
+    const [a, b] = createLocks(2);
+    await (round % 2 === 0 ? inside(a, b) : inside(b, a));
+  }
+});
+
+found('an RwLock and a mutex in both orders are a cycle', async () => {
+  const lock = new RwLock(new SharedArrayBuffer(8));
+  const [a] = createLocks(1);
+  await lock.read.executeLocked(() => a.executeLocked(() => {}));
+  await a.executeLocked(() => lock.write.executeLocked(() => {}));
+});
+
+found('two tables in both orders are a cycle, whatever the rows', async () => {
+  const [one, other] = [0, 1].map(() => new LockTable(new SharedArrayBuffer(LockTable.bytes(8)), 0, 8));
+  await one.executeLocked(1, () => other.executeLocked(2, () => {}));
+  await other.executeLocked(3, () => one.executeLocked(4, () => {}));
+});
+
+found('a once and a mutex in both orders are a cycle', async () => {
+  const once = new Once(new SharedArrayBuffer(4));
+  const [a] = createLocks(1);
+  await a.executeLocked(() => once.run(() => {}));
+  const again = new Once(once.buffer);
+  new Int32Array(once.buffer)[0] = 0;
+  await again.run(() => a.executeLocked(() => {}));
+});
