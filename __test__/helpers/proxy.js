@@ -3,11 +3,12 @@
 const net = require('node:net');
 const { setTimeout: sleep } = require('node:timers/promises');
 
-/** `{ url, delay, loses, taken, open, cut(), heal() }`: `url` is the server's, by way of the proxy. */
+/** `{ url, target, delay, loses, taken, open, cut(), heal() }`: `url` is the server's, by way of the proxy. */
 exports.startProxy = async (t, target) => {
-  const { hostname, port } = new URL(target);
   const sockets = new Set();
   const proxy = {
+    /** Where the next connections lead. */
+    target,
     /** How long each piece of data takes, in milliseconds. */
     delay: 0,
     /** `(data, toServer, line)`: whether this piece is lost; `line` is an object for each connection. */
@@ -32,6 +33,7 @@ exports.startProxy = async (t, target) => {
   };
   const server = net.createServer((near) => {
     const line = {};
+    const { hostname, port } = new URL(proxy.target);
     const far = net.connect(Number(port), hostname);
     for (const [from, to] of [
       [near, far],

@@ -21,7 +21,9 @@ exports.pauses = async function* () {
 };
 
 exports.asStoreError = (store, error) =>
-  error.isFinal !== undefined ? error : storeError(`${store} failed: ${error.message}.`, { cause: error });
+  error.isFinal !== undefined
+    ? error
+    : storeError(`${store} failed: ${error.message.replace(/\.$/, '')}.`, { cause: error });
 
 /** What the promise is fulfilled with, if it is so within `ms`. */
 exports.within = async (ms, promise) => {

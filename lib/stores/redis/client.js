@@ -2,7 +2,7 @@
 
 const { findClient } = require('../client.js');
 const { storeError } = require('../errors.js');
-const { within } = require('../retry.js');
+const { asStoreError, within } = require('../retry.js');
 
 /** A connection for calls and one for messages; `tell(event)` hears of ends. */
 exports.connect = async ({ connection, settings }, tell) => {
@@ -31,6 +31,22 @@ exports.connect = async ({ connection, settings }, tell) => {
 
 /** A password that is wrong, or missing. */
 const isFinal = ({ message = '' }) => /NOAUTH|WRONGPASS|NOPERM/.test(message);
+
+/** Of a server that answers, but does not serve now: it is as if it were not reached. */
+const REFUSES = /^(BUSY|CLUSTERDOWN|LOADING|MASTERDOWN|MISCONF|MOVED|NOREPLICAS|OOM|READONLY|TRYAGAIN) /;
+
+/** The error of a store for such a reply; null if it is none. */
+exports.refusalOf = (error) => {
+  const [, word] = REFUSES.exec(error.message) ?? [];
+  if (word !== 'MOVED') return word === undefined ? null : asStoreError('Redis', error);
+  return storeError(
+    `This Redis is one node of a cluster (${error.message}). Give { module: "/absolute/path" } with a connect() that returns a client ` +
+      'of the cluster.',
+    { cause: error, isFinal: true },
+  );
+};
+
+exports.isReadOnly = ({ message }) => /^READONLY /.test(message);
 
 function openerOf(connection, connectTimeout) {
   if (typeof connection === 'object' && typeof connection.module === 'string') {

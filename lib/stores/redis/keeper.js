@@ -4,9 +4,9 @@
 const { randomBytes } = require('node:crypto');
 const { binding } = require('../../engine/thread.js');
 const { storeError } = require('../errors.js');
-const { Connection, elsewhere, hashOf, marginOf, OURS, pauses } = require('../retry.js');
+const { Connection, elsewhere, hashOf, marginOf, OURS, pauses, within } = require('../retry.js');
 const { TAKEN, UNREACHABLE } = require('../verbs.js');
-const { connect } = require('./client.js');
+const { connect, isReadOnly, refusalOf } = require('./client.js');
 const { warnOfEviction } = require('./eviction.js');
 const { CLEAR, ENQUEUE, readTicket, RELEASE, RENEW, SCRIPT, SHA, TRY } = require('./script.js');
 
@@ -200,6 +200,7 @@ class RedisKeeper {
     ]);
     this.#counts.roundTripMs = binding.leaseTime() - sentAt;
     if (verb === RELEASE) return;
+    if (this.#connection.current !== null) this.#connection.reach.up();
     if (verb === RENEW) this.#counts.renewals += 1;
     const [isKnown, fence, isMarked, soonest] = answer;
     // That of a later call came before: what this one says has changed since.
@@ -314,6 +315,13 @@ class RedisKeeper {
     const timer = setTimeout(() => setImmediate(fail), limit).unref();
     try {
       return await link.send(args);
+    } catch (error) {
+      const refusal = refusalOf(error);
+      if (refusal === null || link.isOver || this.#connection.isClosed) throw error;
+      this.#connection.reach.down(refusal);
+      // Behind the same address there may be another primary by now.
+      if (isReadOnly(error)) link.fail(refusal);
+      throw refusal;
     } finally {
       isAnswered = true;
       clearTimeout(timer);
@@ -332,7 +340,7 @@ class RedisKeeper {
     };
     Object.assign(link, await connect(this.#description, link.fail));
     try {
-      await link.subscribe(this.#channel, (message) => this.#hear(message));
+      await within(this.#settings.connectTimeout, this.#introduce(link));
     } catch (error) {
       link.end();
       throw error;
@@ -340,6 +348,15 @@ class RedisKeeper {
     // Answered before the request for which it connects.
     if (this.#connection.count === 0) warnOfEviction(link);
     return link;
+  }
+
+  async #introduce(link) {
+    await link.subscribe(this.#channel, (message) => this.#hear(message));
+    // A step that does nothing, but writes: the server has the script from now on.
+    const step = ['EVAL', SCRIPT, '3', ...this.#keysOf(''), RELEASE, '', '0', '0', '', ''];
+    await link.send(step).catch((error) => {
+      if (isReadOnly(error)) throw refusalOf(error);
+    });
   }
 
   async #reconnect() {
