@@ -26,7 +26,7 @@ exports.SABOTAGES = {
   'drop-notification': { rate: 0.05, found: ['dropped'] },
   overcount: { rate: 0.02, found: ['dropped'] },
   // As if it had failed to lock the mutex again, and nobody had got the notification in its place.
-  'keep-notification': { rate: 0.1, found: ['dropped'] },
+  'keep-notification': { rate: 0.5, found: ['dropped'] },
   'invent-notification': { rate: 0.05, found: ['invented'] },
   'skip-waiters': { rate: 0.2, found: ['skipped'] },
   'swap-queue': { rate: 0.1, found: ['order'] },
