@@ -104,27 +104,45 @@ test('NOSCRIPT: a server that has forgotten the script gets it again', options, 
   assert.equal((await manager.stats()).connects, 1);
 });
 
-test('MOVED: a client that knows one node of a cluster is refused, with what to give', options, async (t) => {
-  const nodes = [];
-  for (let index = 0; index < 2; index += 1) {
-    const port = await freePort();
-    const args = ['--cluster-enabled', 'yes', '--cluster-port', String(port)];
-    const node = await startRedis(args);
-    t.after(() => node.stop());
-    nodes.push({ node, port });
-  }
-  const [one, other] = nodes;
-  await one.node.run('CLUSTER', 'ADDSLOTSRANGE', '0', '16383');
-  await other.node.run('CLUSTER', 'MEET', '127.0.0.1', String(one.node.port), String(one.port));
-  await seen(async () => /cluster_slots_assigned:16384/.test(await other.node.run('CLUSTER', 'INFO')));
-  await seen(async () => /cluster_state:ok/.test(await other.node.run('CLUSTER', 'INFO')));
-  const manager = openStore(t, other.node.url, { namespace: 'moved' });
-  await assert.rejects(manager.acquireAsync('elsewhere'), (error) => {
-    assert.equal(error.code, 'ERR_LOCK_STORE');
-    assert.match(error.message, /one node of a cluster \(MOVED \d+ .*module/);
-    return true;
-  });
-});
+test(
+  'MOVED: a client that knows one node of a cluster is refused, with what to give: one of the cluster is served',
+  options,
+  async (t) => {
+    const nodes = [];
+    for (let index = 0; index < 2; index += 1) {
+      const port = await freePort();
+      const args = ['--cluster-enabled', 'yes', '--cluster-port', String(port)];
+      const node = await startRedis(args);
+      t.after(() => node.stop());
+      nodes.push({ node, port });
+    }
+    const [one, other] = nodes;
+    await one.node.run('CLUSTER', 'ADDSLOTSRANGE', '0', '16383');
+    await other.node.run('CLUSTER', 'MEET', '127.0.0.1', String(one.node.port), String(one.port));
+    await seen(async () => /cluster_slots_assigned:16384/.test(await other.node.run('CLUSTER', 'INFO')));
+    await seen(async () => /cluster_state:ok/.test(await other.node.run('CLUSTER', 'INFO')));
+    const manager = openStore(t, other.node.url, { namespace: 'moved' });
+    await assert.rejects(manager.acquireAsync('elsewhere'), (error) => {
+      assert.equal(error.code, 'ERR_LOCK_STORE');
+      assert.match(error.message, /one node of a cluster \(MOVED \d+ .*module/);
+      return true;
+    });
+    for (const name of ['redis', 'ioredis']) {
+      Object.assign(process.env, { SABLOCK_TEST_REDIS: other.node.url, SABLOCK_TEST_PACKAGE: name });
+      const module = require.resolve('../programs/redis-cluster-client.js');
+      const [here, there] = [1, 2].map((index) =>
+        openStore(t, { module }, { namespace: name, connectTimeout: 4000 + index }),
+      );
+      const lock = await here.acquireAsync('elsewhere');
+      const wait = there.acquireAsync('elsewhere');
+      await seen(async () => (await there.query()).held.length === 1);
+      lock.unlock();
+      assert.equal((await wait).unlock(), true);
+      // Those of the other package connect with what the environment says then.
+      await Promise.all([here.close(), there.close()]);
+    }
+  },
+);
 
 test('a failover to a replica behind the same address: what it has is kept, and waits go on', options, async (t) => {
   const old = await startRedis();

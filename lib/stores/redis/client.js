@@ -99,7 +99,9 @@ function adapt(client, tell) {
     };
   }
   return {
-    send: (args) => client.sendCommand(args),
+    // A cluster of "redis" is told which key says where to; here it is the first, if there is one.
+    send: (args) =>
+      'slots' in client ? client.sendCommand(args[args[0] === 'HVALS' ? 1 : 3], false, args) : client.sendCommand(args),
     subscribe: (channel, act) => client.subscribe(channel, act),
     end: () => (typeof client.destroy === 'function' ? client.destroy() : client.disconnect()),
   };
