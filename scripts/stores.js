@@ -64,8 +64,8 @@ const test = (these, env) =>
   }).status;
 const status = test(files);
 const { valkeyServer } = require('../__test__/helpers/servers.js');
-const ofValkey =
-  valkeyServer === null ? 0 : test([path.join(folder, 'redis.test.js')], { SABLOCK_REDIS_SERVER: valkeyServer });
+const ofRedis = files.filter((file) => path.basename(file).startsWith('redis'));
+const ofValkey = valkeyServer === null ? 0 : test(ofRedis, { SABLOCK_REDIS_SERVER: valkeyServer });
 const examples = ['nightly-leader.js', 'fenced-migration.js'];
 const runner = path.join(__dirname, '..', 'examples', 'run.js');
 const { status: ofExamples } = spawnSync(process.execPath, [runner, ...examples], { stdio: 'inherit' });
