@@ -119,7 +119,8 @@ export interface DiagnosticsMessages {
     /** Its namespace. */
     namespace: string;
     /**
-     * `'unreachable'`: a connection has failed or ended, once until there is one again, which is `'reconnected'` after the first.
+     * `'unreachable'`: a connection has failed or ended, or the server says that it does not serve now; published once, until the
+     * store is reached again, which is `'reconnected'` after the first time.
      * `'pooler'`: a pooler in session mode stands between this process and PostgreSQL.
      */
     event: 'connected' | 'unreachable' | 'reconnected' | 'pooler';
