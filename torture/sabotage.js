@@ -43,7 +43,8 @@ exports.SABOTAGES = {
   'lose-permit': { rate: 0.01, found: ['permits', 'stall'], args: ['--kind', 'semaphore'] },
   'add-permit': { rate: 0.01, found: ['permits'], args: ['--kind', 'semaphore'] },
   'keep-entry': { rate: 0.02, found: ['entries', 'quiet', 'stall'], args: ['--kind', 'latch'] },
-  'count-twice': { rate: 0.02, found: ['entries'], args: ['--kind', 'latch'] },
+  // An error: the latch refuses to count down what the main thread has added.
+  'count-twice': { rate: 0.02, found: ['entries', 'error'], args: ['--kind', 'latch'] },
   'pass-latch': { rate: 0.2, found: ['passed'], args: ['--kind', 'latch'] },
   'miss-opening': { rate: 0.3, found: ['missed'], args: ['--kind', 'latch'] },
   'pass-barrier': { rate: 0.05, found: ['parties'], args: ['--kind', 'barrier'] },
