@@ -1,0 +1,45 @@
+// The sessions that locks in PostgreSQL live in: what the server is set to does not end them, and one that keeps no locks is refused.
+
+const assert = require('node:assert/strict');
+const { test } = require('node:test');
+const { open, openThere, options, server, waiting } = require('../helpers/postgres.js');
+const { startMachine } = require('../helpers/store-processes.js');
+const { acquire, pause, seen, unlock } = require('../helpers/stores.js');
+
+/** A second, and what it is waited for beyond it. */
+const LIMIT = '1s';
+const BEYOND_MS = 2500;
+
+test('limits of time that the role has end neither a session that holds nor one that waits', options, async (t) => {
+  const names = ['statement_timeout', 'lock_timeout', 'idle_session_timeout', 'idle_in_transaction_session_timeout'];
+  const known = (await server().query('select name from pg_settings where name = any($1)', [names])).map(
+    ({ name }) => name,
+  );
+  for (const name of known) await server().query(`alter role sablock set ${name} = '${LIMIT}'`);
+  t.after(() => server().query('alter role sablock reset all'));
+  // Nothing that is asked in between keeps a session from being idle.
+  const settings = { heartbeat: 20_000 };
+  const [here, there] = [open(t, settings), await startMachine(t)];
+  await openThere(there, settings);
+  const lock = await here.acquireAsync('limited');
+  const next = there.do(acquire, 'limited');
+  await seen(async () => (await waiting()) === 1);
+  const sinceWhen = "select query_start::text from pg_stat_activity where wait_event_type = 'Lock'";
+  const since = await server().query(sinceWhen);
+  await pause(BEYOND_MS);
+  assert.deepEqual(await server().query(sinceWhen), since, 'it has its place in line still');
+  assert.deepEqual([lock.locked, lock.unlock()], [true, true]);
+  assert.equal(await next, true);
+  assert.equal((await here.stats()).connects, 1);
+  assert.equal((await there.do((mine) => mine.manager.stats())).connects, 1);
+  assert.equal(await there.do(unlock, 'limited'), true);
+});
+
+test('a database that accepts advisory locks and ignores them is refused', options, async (t) => {
+  process.env.SABLOCK_TEST_POSTGRES = server().url;
+  const manager = open(t, {}, { module: require.resolve('../programs/lockless-postgres-client.js') });
+  await assert.rejects(manager.acquireAsync('ignored'), {
+    code: 'ERR_LOCK_STORE',
+    message: /accepts advisory locks and ignores them \(YugabyteDB before 2025\.1, CockroachDB\)/,
+  });
+});
