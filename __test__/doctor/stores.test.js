@@ -52,6 +52,16 @@ test('a request that waits at a store is no long hold; what it holds then for lo
   });
 });
 
+test('the thread that keeps the connections is not one that the doctor has missed', options, async (t) => {
+  const server = await startRedis();
+  t.after(() => server.stop());
+  await withDoctor({}, async (doctor) => {
+    const manager = new LockManager({ store: redis(server.url) });
+    t.after(() => manager.close());
+    await manager.request('kept', () => assert.deepEqual(doctor.report().threadsWithoutDoctor, []));
+  });
+});
+
 test(
   'requests for a name that another machine holds wait, each with its place, and hold nothing',
   options,

@@ -92,9 +92,10 @@ impl Agents {
         self.state.read().threads.get(self.index(id)?).copied()
     }
 
-    /// The threads of all that live.
-    pub fn living(&self) -> Vec<ThreadId> {
-        self.state.read().living.values().map(|agent| agent.thread).collect()
+    /// The threads of all that live but these.
+    pub fn living_but(&self, left_out: &[AgentId]) -> Vec<ThreadId> {
+        let state = self.state.read();
+        state.living.values().filter(|agent| !left_out.contains(&agent.id)).map(|agent| agent.thread).collect()
     }
 
     /// What keeps the agent from running: its own wait, or that of another agent on the same thread of the operating system.
@@ -148,9 +149,10 @@ mod tests {
         agents.remove(ended.id);
         let found = [3, 4, 5, 6].map(|thread| agents.of_thread(thread).map(|agent| agent.id));
         assert_eq!(found, [Some(one.id), Some(two.id), None, None]);
-        let mut living = agents.living();
+        let mut living = agents.living_but(&[]);
         living.sort_unstable();
         assert_eq!(living, [3, 4]);
+        assert_eq!(agents.living_but(&[one.id, ended.id]), [4]);
     }
 
     #[test]

@@ -166,6 +166,9 @@ impl Text<'_> {
             self.place("    held by  ", wait.holder, "");
             self.place("    wanted by", wait.waiter, &format!(", {}", time(wait.waited)));
         }
+        if !deadlock.is_certain {
+            self.line("  Not certain: code that waits for none of these may still unlock one.");
+        }
     }
 
     fn stuck(&mut self, stuck: &Stuck) {
@@ -296,14 +299,14 @@ impl Report<'_> {
         ];
         let mut all = String::new();
         let waits = match self.pending {
-            0 => String::new(),
-            pending => format!("; {} now", count(pending, "wait", "waits")),
+            0 => "nothing waits".into(),
+            pending => format!("{} now", count(pending, "wait", "waits")),
         };
         for (number, one, many) in counts.into_iter().filter(|(number, ..)| *number > 0) {
             // Writing to a string does not fail.
             let _ = write!(all, "{}{}", if all.is_empty() { "" } else { ", " }, count(number, one, many));
         }
-        if all.is_empty() { format!("no deadlocks, and no orders that could{waits}") } else { all }
+        if all.is_empty() { format!("no deadlocks, and no orders that could; {waits}") } else { all }
     }
 }
 

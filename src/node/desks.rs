@@ -62,6 +62,11 @@ pub fn agent_ended(agent: AgentId) {
     ended.iter().for_each(|desk| desk.end(WORKER_ENDED));
 }
 
+/// The lock workers.
+pub fn servers() -> Vec<AgentId> {
+    desks().iter().map(|entry| entry.server).collect()
+}
+
 /// As the lock worker says why something failed.
 const WORKER_ENDED: &str =
     r#"{"code":"ERR_LOCK_STORE","message":"The thread that keeps the locks of the store has ended."}"#;

@@ -9,6 +9,7 @@ use napi::bindgen_prelude::*;
 use napi::{Env, sys};
 use napi_derive::napi;
 
+use super::desks::servers;
 use super::handles::{check, reference};
 use super::process::{engine, names};
 use super::views::TypedArray;
@@ -43,9 +44,9 @@ fn duration(ms: f64) -> Option<Duration> {
     Duration::try_from_secs_f64(ms / 1e3).ok()
 }
 
-/// The threads with locks.
+/// The threads with locks. The lock workers are the package's own, which no program can start the doctor in.
 fn living() -> Vec<ThreadId> {
-    engine().agents.living()
+    engine().agents.living_but(&servers())
 }
 
 /// What a thread asks for when it starts the doctor.
