@@ -245,6 +245,26 @@ test('a bundle that the package is part of is watched too, and the report says t
   assert.match(lines, /^BUNDLE: sablock is part of .*app\.js\n.*external/m);
 });
 
+test("code of new Function and of a worker made of text is the user's", SETTINGS, async () => {
+  write(
+    'makes.js',
+    `const { Worker } = require('node:worker_threads');
+     const memory = new SharedArrayBuffer(8);
+     const make = (order) => \`
+       const { Mutex } = require('sablock');
+       const [a, b] = ['a', 'b'].map((name, index) => new Mutex(memory, 4 * index, { name, allowMainThread: true }));
+       (function nest([one, other]) { one.lock(); other.lock(); other.unlock(); one.unlock(); })(\${order});
+     \`;
+     new Function('require', 'memory', make('[a, b]'))(require, memory);
+     const code = 'const memory = require("node:worker_threads").workerData;' + make('[b, a]');
+     new Worker(code, { eval: true, workerData: memory });`,
+  );
+  const { stderr } = await run([...PRELOAD, 'makes.js']);
+  const lines = firstLines(stderr);
+  assert.match(lines, /thread 0 {2}nest \(makes\.js:8:/);
+  assert.match(lines, /thread 1 {2}nest \(\[worker eval\]:4:/);
+});
+
 test("code of eval and of vm is the user's", SETTINGS, async () => {
   write(
     'evals.js',

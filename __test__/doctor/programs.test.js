@@ -45,6 +45,7 @@ test('a nested executeLocked() is named with both places while it hangs', {
   assert.match(lines, /Mutex "session"/);
   assert.match(lines, /held by .* getUser \(nested\.js:\d+:\d+\)/);
   assert.match(lines, /wanted by .* refreshToken \(nested\.js:\d+:\d+\)/);
+  assert.match(lines, /^ {2}Not certain: .*may still unlock one\.$/m);
 });
 
 test('a slow holder is named with its place, and who waited for it', PRELOADS, async () => {
@@ -315,6 +316,76 @@ test('a program that freezes Error runs as without the doctor', PRELOADS, async 
   );
   const { code, stdout, stderr } = await run(['freezes.js']);
   assert.deepEqual([code, stdout, stderr], [0, 'done\n', '']);
+});
+
+test('a stackTraceLimit of the program, whatever it is, is as before, and places are known', PRELOADS, async () => {
+  write(
+    'limits.js',
+    `const doctor = require('sablock/doctor').start();
+     const { Mutex } = require('sablock');
+     const lock = new Mutex(new SharedArrayBuffer(4), 0, { allowMainThread: true });
+     let calls = 0;
+     const accessor = { get: () => ++calls, set: () => ++calls, configurable: true, enumerable: false };
+     const places = [];
+     for (const put of [
+       () => Object.defineProperty(Error, 'stackTraceLimit', accessor),
+       () => Object.defineProperty(Error, 'stackTraceLimit', { value: 7, writable: false, configurable: true }),
+       () => delete Error.stackTraceLimit,
+       () => Object.defineProperty(Error, 'stackTraceLimit', { value: 3, writable: true, configurable: true }),
+     ]) {
+       put();
+       const before = JSON.stringify(Object.getOwnPropertyDescriptor(Error, 'stackTraceLimit'));
+       lock.lock();
+       const wait = lock.lockAsync({ timeout: 60_000 });
+       places.push(doctor.report().waiting[0].holders[0].stack.length > 0);
+       places.push(doctor.report().waiting[0].waiter.stack.length > 0);
+       places.push(before === JSON.stringify(Object.getOwnPropertyDescriptor(Error, 'stackTraceLimit')));
+       lock.unlock();
+       wait.then(() => lock.unlock());
+     }
+     doctor.stop();
+     console.log(places.join(), calls);
+     process.exit();`,
+  );
+  const { stdout } = await run(['limits.js']);
+  assert.equal(stdout, `${Array(12).fill('true').join()} 0\n`);
+});
+
+test('that there is no deadlock is said together with how many wait', LIMIT, async () => {
+  write(
+    'counts.js',
+    `const doctor = require('sablock/doctor').start();
+     const { Latch } = require('sablock');
+     const latch = new Latch(new SharedArrayBuffer(Latch.BYTES));
+     latch.add();
+     doctor.print();
+     latch.waitAsync({ timeout: 60_000 });
+     doctor.print();
+     latch.waitAsync({ timeout: 60_000 });
+     doctor.print();
+     process.exit();`,
+  );
+  const { stderr } = await run(['counts.js']);
+  const line = (waits) => `sablock doctor: no deadlocks, and no orders that could; ${waits}\n`;
+  assert.equal(stderr, ['nothing waits', '1 wait now', '2 waits now'].map(line).join(''));
+});
+
+test('--preload of Bun starts it in the main thread', {
+  ...LIMIT,
+  skip: process.versions.bun === undefined && 'an option of Bun',
+}, async () => {
+  write(
+    'preloaded.js',
+    `const { Mutex } = require('sablock');
+     const memory = new SharedArrayBuffer(8);
+     const [a, b] = ['a', 'b'].map((name, index) => new Mutex(memory, 4 * index, { name, allowMainThread: true }));
+     for (const [one, other] of [[a, b], [b, a]]) one.executeLockedSync(() => other.executeLockedSync(() => {}));`,
+  );
+  for (const option of [['--preload', 'sablock/doctor'], ['--preload=sablock/doctor'], ['--preload', DOCTOR]]) {
+    const { code, stderr } = await run([...option, 'preloaded.js']);
+    assert.equal(code, 0);
+    assert.match(stderr, /^sablock doctor: 1 lock order that can deadlock\b[\s\S]*\(.*preloaded\.js:4:/m);
+  }
 });
 
 test('sablock alone loads nothing of the doctor', LIMIT, () => {

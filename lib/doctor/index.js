@@ -28,10 +28,12 @@ class Doctor {
   };
 
   report() {
+    this.#doctor?.holds.read();
     return JSON.parse(binding.doctorReport());
   }
 
   print() {
+    this.#doctor?.holds.read();
     process.stderr.write(binding.doctorText());
   }
 

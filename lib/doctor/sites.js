@@ -111,15 +111,22 @@ const isReadLater = (() => {
   return Array.isArray(framesOf(holder));
 })();
 
+const { captureStackTrace } = Error;
+
 /** What is captured now can be read later; null if that fails. V8 walks each call on its way, inlined or not: there are few. */
 function capture(below) {
   try {
     if (!isReadLater) return { stack: framesBelow(below, HOLD_FRAMES) };
-    const { stackTraceLimit } = Error;
     const holder = {};
+    const limit = Object.getOwnPropertyDescriptor(Error, 'stackTraceLimit');
+    if (limit?.writable !== true) {
+      withSetting('stackTraceLimit', HOLD_FRAMES, () => captureStackTrace(holder, below));
+      return holder;
+    }
+    // As `withSetting` does, but in a tenth of its time.
     Error.stackTraceLimit = HOLD_FRAMES;
-    Error.captureStackTrace(holder, below);
-    Error.stackTraceLimit = stackTraceLimit;
+    captureStackTrace(holder, below);
+    Error.stackTraceLimit = limit.value;
     return holder;
   } catch {
     return null;
@@ -207,6 +214,13 @@ class Sites {
   /** The number of the place from which the package was called. */
   here() {
     return this.#areKept ? this.#numberOf(exports.readStack(WAIT_FRAMES)) : 0;
+  }
+
+  /** As `here`, if code of the user runs now, and does not only await what runs; else 0. */
+  calling() {
+    if (!this.#areKept) return 0;
+    const all = exports.readStack(WAIT_FRAMES);
+    return all.some((frame) => frame.isAsync?.() !== true && isOfUser(frame)) ? this.#numberOf(all) : 0;
   }
 
   #numberOf(all) {
