@@ -8,6 +8,7 @@ const { test } = require('node:test');
 const { gunzipSync } = require('node:zlib');
 const { Profile } = require('pprof-format');
 const { about, namedMutexes, sleep, withDoctor } = require('../helpers/doctor.js');
+const { limit } = require('../helpers/limits.js');
 const { watched } = require('../helpers/threads.js');
 
 const ON = { trace: true, stuckMs: Infinity, longHoldMs: Infinity };
@@ -80,6 +81,45 @@ test(
       const [{ waits, unlockers }] = about(doctor.report().contention, lock);
       assert.equal(waits, 2);
       for (const { place } of unlockers) assert.match(place.stack[0], /profile\.test\.js/);
+    }),
+  ),
+);
+
+test(
+  'a profile by waiters has the places that waited, and each has the time that it is of',
+  watched(() =>
+    withDoctor(ON, async (doctor) => {
+      const begun = performance.now();
+      const [lock] = namedMutexes(1);
+      const holdsIt = () => lock.executeLocked(() => sleep(20));
+      const wantsIt = () => lock.executeLocked(() => {});
+      await Promise.all([holdsIt(), wantsIt(), wantsIt()]);
+      const file = path.join(folder, 'by.pb.gz');
+      const functionsOf = (by) => {
+        const seenFor = performance.now() - begun;
+        doctor.writeProfile(file, { by });
+        const {
+          durationNanos,
+          function: functions,
+          location,
+          sample,
+          stringTable,
+        } = Profile.decode(gunzipSync(fs.readFileSync(file)));
+        const ms = Number(durationNanos) / 1e6;
+        // What was counted began with the doctor, right before.
+        assert.ok(ms >= seenFor && ms - seenFor < limit(1000), `${ms} and ${seenFor} ms`);
+        const nameOf = (id) => {
+          const [{ functionId }] = location.find((each) => each.id === id).line;
+          return stringTable.strings[Number(functions.find((each) => each.id === functionId).name)];
+        };
+        const delay = sample.reduce((sum, { value }) => sum + Number(value[1]) / 1e6, 0);
+        assert.ok(Math.abs(delay - about(doctor.report().contention, lock)[0].totalMs) < 0.01);
+        return new Set(sample.flatMap(({ locationId }) => nameOf(locationId[0])));
+      };
+      assert.deepEqual(functionsOf('waiter'), new Set(['wantsIt']));
+      assert.deepEqual(functionsOf('unlocker'), new Set(['holdsIt', 'wantsIt']));
+      assert.deepEqual(functionsOf(undefined), functionsOf('unlocker'));
+      assert.throws(() => doctor.writeProfile(file, { by: 'holder' }), { code: 'ERR_INVALID_ARG_TYPE' });
     }),
   ),
 );

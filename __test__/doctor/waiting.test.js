@@ -8,7 +8,9 @@ const { DOCTOR, about, namedMutexes, sleep, withDoctor } = require('../helpers/d
 const { limit } = require('../helpers/limits.js');
 const { needs } = require('../helpers/runtime.js');
 const { watched } = require('../helpers/threads.js');
-const { Condition, Exchanger, Latch, LockTable, Mutex, Semaphore } = require('../../index.js');
+const sablock = require('../../index.js');
+
+const { Barrier, Condition, Exchanger, Latch, LockTable, Mutex, RwLock, Semaphore } = sablock;
 
 /** Long enough that a thread on a slow machine can say where it holds. */
 const STUCK_MS = limit(60);
@@ -30,6 +32,63 @@ test(
       for (const { stack } of [...holders, ...waiters]) assert.match(stack[0], /waiting\.test\.js/);
       for (const permits of held) permits.release();
       (await next).release();
+    }),
+  ),
+);
+
+test(
+  'of several who hold at once it is the others who hold on once one gives back, however it took and gives',
+  watched(() =>
+    withDoctor(QUIET, async (doctor) => {
+      const pool = new Semaphore(memory(4), 0, 4, { name: 'pool', allowMainThread: true });
+      const { read, write } = new RwLock(memory(RwLock.BYTES), 0, { name: 'many', allowMainThread: true });
+      const holdersOf = async (lock, wait) => {
+        const [{ holders }] = about(doctor.report().waiting, lock);
+        wait.abort();
+        return holders.map(({ stack }) => stack[0].split(' ')[0]).sort();
+      };
+      const wanting = (verb, ...args) => {
+        const wait = new AbortController();
+        verb(...args, { signal: wait.signal }).catch(() => {});
+        return wait;
+      };
+      const all = () => wanting(pool.acquireAsync.bind(pool), 4);
+      const alone = () => wanting(write.lockAsync.bind(write));
+
+      const first = () => pool.acquire();
+      const second = () => pool.tryAcquire();
+      const third = () => pool.acquireAsync();
+      const permits = [first(), second(), await third()];
+      // The fourth is granted after a wait.
+      const full = pool.tryAcquire();
+      const fourth = () => pool.acquireAsync();
+      const waits = fourth();
+      full.release();
+      permits.push(await waits);
+      permits[2].release();
+      permits[0].release();
+      assert.deepEqual(await holdersOf(pool, all()), ['fourth', 'second']);
+      permits[3].release();
+      assert.deepEqual(await holdersOf(pool, all()), ['second']);
+      let goOn;
+      const executes = () => pool.execute(() => new Promise((resolve) => (goOn = resolve)));
+      const executed = executes();
+      while (goOn === undefined) await sleep(1);
+      permits[1].release();
+      assert.deepEqual(await holdersOf(pool, all()), ['executes']);
+      goOn();
+      await executed;
+
+      const guarded = () => read.acquire();
+      const raw = () => read.lock();
+      const guard = guarded();
+      raw();
+      guard.unlock();
+      assert.deepEqual(await holdersOf({ name: 'many' }, alone()), ['raw']);
+      const late = guarded();
+      read.unlock();
+      assert.deepEqual(await holdersOf({ name: 'many' }, alone()), ['guarded']);
+      late.unlock();
     }),
   ),
 );
@@ -59,10 +118,15 @@ test(
       const condition = new Condition(memory(4), 0, { name: 'news' });
       await mutex.lockAsync();
       const exchanger = new Exchanger(memory(8), 0, { name: 'place' });
-      const waits = [latch.waitAsync(), condition.waitAsync(mutex), exchanger.exchangeAsync(1)];
+      const barrier = new Barrier(memory(Barrier.BYTES), 0, 2, { name: 'start' });
+      const events = ['ManualResetEvent', 'AutoResetEvent'].map(
+        (type) => new sablock[type](memory(sablock[type].BYTES), 0, { name: type }),
+      );
+      const waits = [latch.waitAsync(), condition.waitAsync(mutex), exchanger.exchangeAsync(1), barrier.waitAsync()];
+      waits.push(...events.map((event) => event.waitAsync()));
       await sleep(3 * STUCK_MS);
       const { stuck, waiting } = doctor.report();
-      for (const lock of [latch, condition, exchanger]) {
+      for (const lock of [latch, condition, exchanger, barrier, ...events]) {
         assert.deepEqual(about(stuck, lock), []);
         const [{ waiter, waitedMs, holders, outside }] = about(waiting, lock);
         assert.match(waiter.stack[0], /waiting\.test\.js/);
@@ -70,6 +134,8 @@ test(
         assert.deepEqual([holders, outside], [[], null]);
       }
       latch.countDown();
+      for (const event of events) event.set();
+      await barrier.waitAsync();
       while (condition.notifyOne() === 0) await sleep(1);
       assert.equal(await exchanger.exchangeAsync(2), 1);
       await Promise.all(waits);

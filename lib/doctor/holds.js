@@ -15,6 +15,8 @@ class TrackedHold {
   since = 0;
   /** Of the hold of a verb with a callback: the holds that this is inside of; null for others. */
   around = null;
+  /** Whether nothing but a verb of the lock ends it: neither a guard nor a function. */
+  isRaw = false;
   /** The number of its place; -1 until `trace` is read. */
   site = -1;
 
@@ -155,6 +157,11 @@ class Holds {
       if (hold.address === address && (isExclusive === undefined || hold.isExclusive === isExclusive)) return hold;
     }
     return undefined;
+  }
+
+  /** The last hold of it that an `unlock()` of the lock itself ends. */
+  findRaw(address, isExclusive) {
+    return this.active.findLast((hold) => hold.isRaw && hold.address === address && hold.isExclusive === isExclusive);
   }
 
   bySerial(serial) {

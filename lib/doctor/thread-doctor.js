@@ -4,7 +4,6 @@ const { constants } = require('node:os');
 const { isMainThread, threadId } = require('node:worker_threads');
 const { binding, thread } = require('../engine/thread.js');
 const { DeadlockError } = require('../errors.js');
-const { isThenable } = require('../arguments.js');
 const { LOCK } = require('../stores/verbs.js');
 const { Holds } = require('./holds.js');
 const { enclosing, runMarked } = require('./inside.js');
@@ -29,8 +28,10 @@ class ThreadDoctor {
   /** Whether a method of the package runs, whose calls of others are its own affair; or the doctor is off. */
   isBusy = false;
   locks = new Locks();
-  /** The holds of held locks. */
+  /** The holds of guards, permits and held locks. */
   holdOf = new WeakMap();
+  /** The hold that a verb of the lock or of its guard gives back now. */
+  ending = null;
   sites;
   /** Captures where a verb was called. */
   trace;
@@ -217,16 +218,16 @@ class ThreadDoctor {
       const hold = this.#byNumber.get(number);
       if (hold === undefined) return;
       this.#byNumber.delete(number);
-      this.quietly(() => this.#end(hold));
+      this.quietly(() => this.end(hold));
     });
   }
 
   #noteUnlock(info) {
     if (info === undefined || !info.isLock || !(this.#options.contention || this.#options.trace)) return;
     if (!binding.doctorIsWaitedFor(info.address)) return;
-    const hold = this.holds.find(info.address) ?? info.last;
-    // The end of a function is no code of the user's: its verb was called there.
-    const site = this.sites.here() || (hold === null ? 0 : this.holds.siteOf(hold));
+    // The end of a function is no code of the user's: its verb was called there, and its hold is the one that has just ended.
+    const hold = this.ending ?? this.holds.find(info.address, true) ?? info.last;
+    const site = this.sites.calling() || (hold === null ? this.sites.here() : this.holds.siteOf(hold));
     binding.doctorUnlock(threadId, info.id, info.address, site, hold?.since ?? -1);
   }
 
@@ -245,7 +246,7 @@ class ThreadDoctor {
     const infos = words.map((word) => this.locks.ofWord(word));
     infos.forEach((info, index) => {
       if (infos.findIndex(({ address }) => address === info.address) !== index) return;
-      this.holds.push(info, info.address, !this.waits.isShared(asks[index]), trace);
+      this.holds.push(info, info.address, !this.waits.isShared(asks[index]), trace).isRaw = true;
     });
   }
 
@@ -288,26 +289,28 @@ class ThreadDoctor {
     }
   }
 
-  /** A hold that a call has taken, with a guard or a promise of one. */
+  /** A hold that a call has taken; `result` is what it returns. */
   began(info, address, how, trace, result) {
     const hold = this.holds.push(info, address, how.isExclusive, trace);
-    if (this.#leaks !== null && typeof result === 'object' && result !== null) {
-      const watch = (guard) => {
-        if (typeof guard === 'object' && guard !== null) this.#leaks.register(guard, hold, guard);
-      };
-      if (isThenable(result)) result.then(watch, ignore);
-      else watch(result);
-    }
+    hold.isRaw = true;
+    this.gave(result, hold);
     return hold;
   }
 
-  ended(address, isExclusive, guard) {
-    const hold = this.holds.find(address, isExclusive);
-    if (hold !== undefined) this.#end(hold);
-    this.#leaks?.unregister(guard);
+  /** What gives a hold back, if that is an object. */
+  gave(guard, hold) {
+    if (typeof guard !== 'object' || guard === null) return;
+    hold.isRaw = false;
+    this.holdOf.set(guard, hold);
+    this.#leaks?.register(guard, hold);
   }
 
-  #end(hold) {
+  /** The hold that `giver` gives back: a guard its own, a lock the last one that has none. */
+  heldBy(giver, address, isExclusive) {
+    return this.holdOf.get(giver) ?? this.holds.findRaw(address, isExclusive) ?? null;
+  }
+
+  end(hold) {
     if (hold.sighting?.isOpen) hold.sighting.confirm();
     this.holds.end(hold);
   }

@@ -40,6 +40,24 @@ class Options {
 }
 const ENDS = new Set(['timeout', 'signal', 'ifAvailable', 'steal']);
 
+/** Calls `got` with what the promise of a wait that is being granted is fulfilled with, before anybody else learns of it. */
+function whenSettled({ wait }, got) {
+  const { resolve } = wait;
+  wait.resolve = (value) => {
+    got(value);
+    resolve(value);
+  };
+}
+
+/** Of what was granted at once, and may have gone back for what failed then. */
+async function unlessRejected(promise, got, gaveBack) {
+  try {
+    got(await promise);
+  } catch {
+    gaveBack();
+  }
+}
+
 /** By their names below. Each makes the method in place of `original`; `wordOf` leads to what is locked. */
 const KINDS = {
   /** Takes it, and blocks for it if need be. `at` is where its options are. */
@@ -82,7 +100,7 @@ const KINDS = {
   },
 
   /** Returns a promise of it. */
-  takeAsync(doctor, original, { how, at = 0, isRow = false }, wordOf) {
+  takeAsync(doctor, original, { how, at = 0, isRow = false, isGuarded = false }, wordOf) {
     const { method } = {
       method(...args) {
         if (doctor.isBusy) return Reflect.apply(original, this, args);
@@ -104,7 +122,13 @@ const KINDS = {
           const address = isRow ? info.address + 4 * args[0] : info.address;
           const sighting = options.isEndless ? (doctor.order?.awaiting(info, trace) ?? null) : null;
           const begin = () => {
-            doctor.began(info, address, how, trace, promise).sighting = sighting;
+            const hold = doctor.began(info, address, how, trace);
+            hold.sighting = sighting;
+            if (!isGuarded) return;
+            hold.isRaw = false;
+            const got = (guard) => doctor.quietly(() => doctor.gave(guard, hold));
+            if (last !== null) whenSettled(last, got);
+            else unlessRejected(promise, got, () => doctor.quietly(() => doctor.end(hold)));
           };
           if (last !== null) {
             last.granted = begin;
@@ -124,14 +148,20 @@ const KINDS = {
     const { method } = {
       method(...args) {
         if (doctor.isBusy) return Reflect.apply(original, this, args);
-        const mode = doctor.quietly(() => (how === undefined ? this.mode !== 'shared' : how.isExclusive));
-        const result = isRow ? doctor.inside(original, this, args) : Reflect.apply(original, this, args);
-        if (result === false || (how === PERMITS && this.count > 0)) return result;
-        doctor.quietly(() => {
+        const hold = doctor.quietly(() => {
+          const isExclusive = how === undefined ? this.mode !== 'shared' : how.isExclusive;
           const { address } = doctor.locks.ofWord(wordOf(this));
-          doctor.ended(isRow ? address + 4 * args[0] : address, mode, this);
+          return doctor.heldBy(this, isRow ? address + 4 * args[0] : address, isExclusive);
         });
-        return result;
+        doctor.ending = hold;
+        try {
+          const result = isRow ? doctor.inside(original, this, args) : Reflect.apply(original, this, args);
+          const isOver = hold !== null && result !== false && !(how === PERMITS && this.count > 0);
+          if (isOver) doctor.quietly(() => doctor.end(hold));
+          return result;
+        } finally {
+          doctor.ending = null;
+        }
       },
     };
     return method;
@@ -206,8 +236,8 @@ const KINDS = {
         const result = Reflect.apply(original, this, args);
         if (result === false) return result;
         doctor.quietly(() => {
-          const hold = doctor.holds.find(doctor.locks.ofWord(wordOf(this)).address, !how.isExclusive);
-          if (hold !== undefined) doctor.holds.setMode(hold, how.isExclusive);
+          const hold = doctor.heldBy(this, doctor.locks.ofWord(wordOf(this)).address, !how.isExclusive);
+          if (hold !== null) doctor.holds.setMode(hold, how.isExclusive);
         });
         return result;
       },
@@ -274,7 +304,7 @@ const locked = (how) => ({
   tryLock: ['tryTake', { how }],
   tryAcquire: ['tryTake', { how }],
   lockAsync: ['takeAsync', { how }],
-  acquireAsync: ['takeAsync', { how }],
+  acquireAsync: ['takeAsync', { how, isGuarded: true }],
   unlock: ['release', { how }],
   executeLocked: ['run', { how }],
   executeLockedSync: ['runSync', { how }],
@@ -299,7 +329,7 @@ const VERBS = {
   Semaphore: {
     acquire: ['take', { how: PERMITS, at: 1 }],
     tryAcquire: ['tryTake', { how: PERMITS }],
-    acquireAsync: ['takeAsync', { how: PERMITS, at: 1 }],
+    acquireAsync: ['takeAsync', { how: PERMITS, at: 1, isGuarded: true }],
     execute: ['run', { how: PERMITS }],
     executeSync: ['runSync', { how: PERMITS }],
   },
