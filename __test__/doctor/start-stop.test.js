@@ -4,6 +4,7 @@ const assert = require('node:assert/strict');
 const { test } = require('node:test');
 const sablock = require('../../index.js');
 const { start } = require('../../lib/doctor/index.js');
+const { thread } = require('../../lib/engine/thread.js');
 const { about, namedMutexes, sleep, withDoctor } = require('../helpers/doctor.js');
 const { needs } = require('../helpers/runtime.js');
 const { watched } = require('../helpers/threads.js');
@@ -29,6 +30,18 @@ test('after stop() every method is the one that it was, with the same attributes
     for (const [name, descriptor] of Object.entries(properties))
       assert.deepEqual(descriptor, before[index][name], name);
   });
+});
+
+test('after stop() what every verb reads of its thread is as fast as before', {
+  skip: (process.versions.bun ?? process.versions.deno) !== undefined && 'of V8, which tells with a flag',
+}, async () => {
+  require('node:v8').setFlagsFromString('--allow-natives-syntax');
+  const isFast = new Function('object', 'return %HasFastProperties(object)');
+  await sablock.locks.request('fast', () => {});
+  const objects = [thread, thread.held];
+  assert.deepEqual(objects.map(isFast), [true, true]);
+  start(QUIET).stop();
+  assert.deepEqual(objects.map(isFast), [true, true]);
 });
 
 test('while it is on, methods keep their names and lengths', () => {

@@ -139,23 +139,17 @@ class ThreadDoctor {
     for (const [name, kind] of Object.entries(QUEUEING)) {
       replace(name, (original, args) => waits.queueing(subjects[kind], original, args));
     }
-    for (const [name, isFile] of [
-      ['next', false],
-      ['nextFile', true],
-    ]) {
+    for (const name of ['next', 'nextFile']) {
       replace(name, (original) => {
         const status = original();
-        if (status >= 0) waits.over(thread.record[binding.Field.Token], status, isFile);
+        if (status >= 0) waits.over(thread.record[binding.Field.Token], status, name === 'nextFile');
         return status;
       });
     }
-    for (const [name, isFile] of [
-      ['cancel', false],
-      ['cancelFile', true],
-    ]) {
+    for (const name of ['cancel', 'cancelFile']) {
       replace(name, (original, args) => {
         const result = original(...args);
-        if (result !== false) waits.over(args[0], binding.TIMED_OUT, isFile);
+        if (result !== false) waits.over(args[0], binding.TIMED_OUT, name === 'cancelFile');
         return result;
       });
     }
@@ -194,11 +188,13 @@ class ThreadDoctor {
 
   #swapThread() {
     const { waits } = this;
-    this.#swaps.swap(thread, 'add', (original) => (wait) => {
+    // A property of its own that comes and goes would leave the object slow.
+    const prototype = Object.getPrototypeOf(thread);
+    this.#swaps.swap(prototype, 'add', (original) => (wait) => {
       original.call(thread, wait);
       waits.added(wait);
     });
-    this.#swaps.swap(thread, 'drainSoon', (original) => (word) => {
+    this.#swaps.swap(prototype, 'drainSoon', (original) => (word) => {
       if (word !== undefined) this.quietly(() => this.#noteUnlock(this.locks.ofWord(word)));
       original.call(thread, word);
     });
@@ -209,11 +205,12 @@ class ThreadDoctor {
     const { held } = thread;
     if (held === null || this.#held === held) return;
     this.#held = held;
-    this.#swaps.swap(held, 'add', (original) => (number, lock) => {
+    const prototype = Object.getPrototypeOf(held);
+    this.#swaps.swap(prototype, 'add', (original) => (number, lock) => {
       original.call(held, number, lock);
       this.quietly(() => this.#beganNamed(number, lock));
     });
-    this.#swaps.swap(held, 'delete', (original) => (number) => {
+    this.#swaps.swap(prototype, 'delete', (original) => (number) => {
       original.call(held, number);
       const hold = this.#byNumber.get(number);
       if (hold === undefined) return;
