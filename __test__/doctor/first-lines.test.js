@@ -227,13 +227,17 @@ test('a second install of the package is watched too, and its files are none of 
 test('a bundle that the package is part of is watched too, and the report says that it is one', UNIX, async () => {
   // Where the package looks for its binary.
   fs.copyFileSync(BINARY, path.join(home, path.basename(BINARY)));
-  const text = bundle(`
+  const text = bundle(
+    `
     const { Mutex } = require('sablock');
     const session = new Mutex(new SharedArrayBuffer(4), 0, { name: 'session' });
     const refreshToken = async () => { await session.lockAsync(); };
     const getUser = async () => { await session.executeLocked(async () => { await refreshToken(); }); };
     getUser();
-    setTimeout(() => process.kill(process.pid, 'SIGTERM'), ${limit(2000)});`);
+    setTimeout(() => process.kill(process.pid, 'SIGTERM'), ${limit(2000)});`,
+    // No path of a script, and with a space.
+    'src/our shop/App.vue',
+  );
   const lineOf = (words) => text.split('\n').findIndex((line) => line.includes(words)) + 1;
   fs.mkdirSync(path.join(home, 'bundled', 'out'), { recursive: true });
   write('bundled/out/app.js', text);

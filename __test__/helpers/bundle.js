@@ -13,8 +13,8 @@ const rename = (code) =>
       `var ${name} = class _${name}${body.replace(new RegExp(`\\b${name}\\b(?!['"])`, 'g'), `_${name}`)}};`,
   );
 
-/** The text of the bundle of a program that requires `sablock`. */
-exports.bundle = (program) => {
+/** The text of the bundle of a program that requires `sablock`, whose own file has this path. */
+exports.bundle = (program, source = 'app.js') => {
   const modules = new Map();
   const add = (file) => {
     if (modules.has(file)) return file;
@@ -39,6 +39,6 @@ const include = (name) => {
   return cache[name].exports;
 };
 ${parts.join('\n')}
-// app.js
+// ${source}
 ${program.replaceAll("require('sablock')", `include('${entry}')`)}`;
 };

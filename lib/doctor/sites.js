@@ -24,8 +24,8 @@ exports.addCopy = (file) => {
   }
 };
 
-/** What bundlers write above each file's code, unless they minify: esbuild a comment, webpack a key. */
-const BEGINS = /^(?:\/\/ |\/\*\*\*\/ ")(\S+\.[cm]?[jt]sx?)(?:"?:?)$/;
+/** What bundlers write above each file's code, unless they minify: esbuild a comment, webpack a key. A path is no sentence. */
+const BEGINS = /^(?:\/\/ |\/\*\*\*\/ ")((?:(?![.,:;] )[^"])+\.\w+)(?:\?[^"]*)?"?:?$/;
 const IS_OF_PACKAGE = /(?:^|\/)sablock\/(?:lib\/.+|index)\.js$/;
 
 function linesOfPackage(file) {
