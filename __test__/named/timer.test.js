@@ -2,33 +2,38 @@
 
 const assert = require('node:assert/strict');
 const { test } = require('node:test');
+const { needs } = require('../helpers/runtime.js');
 
-test('a timer that is called before its time, as long ones are, starts again for what is left', (t) => {
-  const calls = [];
-  let now = 0;
-  t.mock.method(performance, 'now', () => now);
-  t.mock.method(globalThis, 'setTimeout', (call, ms) => {
-    calls.push({ call, ms });
-    return { unref: () => ({}) };
-  });
-  const file = require.resolve('../../lib/engine/timer.js');
-  delete require.cache[file];
-  t.after(() => delete require.cache[file]);
-  const { Timer } = require(file);
-  let isOver = false;
-  new Timer(2 ** 31 + 5, () => {
-    isOver = true;
-  });
-  for (const [at, left] of [
-    [2 ** 31 - 1, 6],
-    [2 ** 31 + 4.5, 1],
-  ]) {
-    now = at;
+test(
+  'a timer that is called before its time, as long ones are, starts again for what is left',
+  needs('mocked timers'),
+  (t) => {
+    const calls = [];
+    let now = 0;
+    t.mock.method(performance, 'now', () => now);
+    t.mock.method(globalThis, 'setTimeout', (call, ms) => {
+      calls.push({ call, ms });
+      return { unref: () => ({}) };
+    });
+    const file = require.resolve('../../lib/engine/timer.js');
+    delete require.cache[file];
+    t.after(() => delete require.cache[file]);
+    const { Timer } = require(file);
+    let isOver = false;
+    new Timer(2 ** 31 + 5, () => {
+      isOver = true;
+    });
+    for (const [at, left] of [
+      [2 ** 31 - 1, 6],
+      [2 ** 31 + 4.5, 1],
+    ]) {
+      now = at;
+      calls.at(-1).call();
+      assert.deepEqual([isOver, calls.at(-1).ms], [false, left]);
+    }
+    assert.equal(calls[0].ms, 2 ** 31 - 1);
+    now = 2 ** 31 + 5;
     calls.at(-1).call();
-    assert.deepEqual([isOver, calls.at(-1).ms], [false, left]);
-  }
-  assert.equal(calls[0].ms, 2 ** 31 - 1);
-  now = 2 ** 31 + 5;
-  calls.at(-1).call();
-  assert.deepEqual([isOver, calls.length], [true, 3]);
-});
+    assert.deepEqual([isOver, calls.length], [true, 3]);
+  },
+);
