@@ -130,6 +130,32 @@ for (const [kind, { isThere, start, make }] of Object.entries(KINDS).slice(1)) {
   });
 }
 
+test('etcd: a call that is lost while others are answered does not make the store unreachable', {
+  skip: servers.hasEtcd ? false : 'etcd is not installed',
+  timeout: 60_000,
+}, async (t) => {
+  const server = await servers.startEtcd();
+  t.after(() => server.stop());
+  const proxy = await startProxy(t, server.url);
+  const namespace = 'one call lost';
+  const messages = listen(t, namespace);
+  const store = etcd(proxy.url, { namespace, lease: 60_000, renew: 50, connectTimeout: 1000 });
+  const manager = new LockManager({ store });
+  t.after(() => manager.close());
+  await manager.acquireAsync('kept');
+  const renewed = async () => (await manager.stats()).renewals;
+  let isLost = false;
+  proxy.loses = (data, toServer, line) => {
+    if (toServer && !isLost && data.includes('/kv/txn')) line.isLost = isLost = true;
+    return line.isLost === true;
+  };
+  const before = await renewed();
+  await assert.rejects(manager.check(), { code: 'ERR_LOCK_STORE' });
+  assert.ok(isLost && (await renewed()) > before);
+  await manager.check();
+  assert.deepEqual(eventsOf(messages), ['connected']);
+});
+
 test('a pooler in session mode is published', {
   skip: servers.hasPgBouncer && servers.hasPostgres ? false : 'pgbouncer or PostgreSQL is not installed',
   timeout: 60_000,

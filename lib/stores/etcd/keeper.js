@@ -19,6 +19,8 @@ class EtcdKeeper {
   /** Of it the current one is the session. */
   #connection;
   #lastId = 0;
+  /** How many calls. */
+  #answered = 0;
   /** By prefix. */
   #releases = new Releases();
   #counts = { grants: 0, renewals: 0, losses: 0, roundTripMs: null };
@@ -255,13 +257,16 @@ class EtcdKeeper {
 
   async #call(path, body) {
     const { connectTimeout, lease } = this.#settings;
+    const before = this.#answered;
     try {
       const answer = await this.#gateway.call(path, body, Math.min(connectTimeout, lease / 2));
+      this.#answered += 1;
       if (this.#connection.current !== null) this.#connection.reach.up();
       return answer;
     } catch (error) {
       const told = asStoreError('etcd', error);
-      if (told !== error || UNREACHED.has(error.grpc)) this.#unreachable(told);
+      // What others were answered since it was sent is newer.
+      if (before === this.#answered && (told !== error || UNREACHED.has(error.grpc))) this.#unreachable(told);
       throw told;
     }
   }
