@@ -58,7 +58,9 @@ class EtcdKeeper {
         else this.#leave(place);
         return null;
       }
-      if (!isFirst && !(await this.#wait(place))) return null;
+      if (!isFirst && place.isDirty) this.#look(place);
+      // False once it is withdrawn.
+      if (!isFirst && !(await place.granted)) return null;
       return await this.#enter(place, ticket);
     } catch (error) {
       this.#leave(place);
@@ -67,59 +69,56 @@ class EtcdKeeper {
     }
   }
 
-  /** Makes its key; whether it is granted by that. */
+  /** Makes its key, and finds out who is before it; whether it is granted by that. */
   async #enqueue(place, isTry) {
     const put = { request_put: { key: toBase64(place.key), value: place.kind, lease: place.session.id } };
     const isAlone = { ...under(place.prefix), target: 'CREATE', result: 'EQUAL', create_revision: '0' };
+    const line = inOrder(place.prefix);
     const { succeeded, header, responses } = await this.#transact(
       place.isShared
-        ? { success: [put, place.readMark, inOrder(place.prefix)] }
-        : { compare: [isAlone], success: [put, place.readMark, place.setMark], failure: isTry ? [] : [put] },
+        ? { success: [put, place.readMark, line] }
+        : { compare: [isAlone], success: [put, place.readMark, place.setMark], failure: isTry ? [] : [put, line] },
     );
     if (succeeded !== true && isTry) return false;
     place.revision = header.revision;
-    if (succeeded !== true) return false;
-    place.isMarked = isThere(responses[1]);
-    return !place.isShared || this.#blockerOf(place, responses[2].response_range) === null;
+    if (succeeded === true) place.isMarked = isThere(responses[1]);
+    if (succeeded === true && !place.isShared) return true;
+    place.blocker = this.#blockerOf(place, responses.at(-1).response_range);
+    return place.blocker === null;
   }
 
-  /** Until it is granted; false once it is withdrawn. */
-  async #wait(place) {
-    this.#look(place);
-    if (!(await place.granted)) return false;
-    // Its key may have gone while it waited: this step is the grant.
-    const { succeeded, responses } = await this.#transact({
-      compare: [place.exists],
-      success: place.isShared ? [place.readMark] : [place.readMark, place.setMark],
-    });
-    if (succeeded !== true) throw dropped();
-    place.isMarked = isThere(responses[0]);
-    return true;
+  /** Finds out who is before it. If nobody is, the same step is the grant: its key may have gone while it waited. */
+  #look(place) {
+    if (place.looking === null && place.revision !== null) place.looking = this.#lookUntilSure(place);
+    else place.isDirty = true;
   }
 
-  /** Finds out who is before it. */
-  async #look(place) {
-    if (place.isLooking) {
-      place.isDirty = true;
-      return;
-    }
-    place.isLooking = true;
+  async #lookUntilSure(place) {
+    const { exists, isFirst, isShared, readMark, setMark } = place;
+    const line = inOrder(place.prefix);
+    const step = isShared
+      ? { compare: [exists], success: [readMark, line] }
+      : { compare: [exists, isFirst], success: [readMark, setMark], failure: [line] };
     try {
       do {
         place.isDirty = false;
-        const { responses } = await this.#transact({ success: [inOrder(place.prefix)] });
-        if (place.isOver || place.isHeld) return;
-        place.blocker = this.#blockerOf(place, responses[0].response_range);
-      } while (place.isDirty);
-      if (place.blocker === null) {
+        const { succeeded, responses = [] } = await this.#transact(step);
+        // Who holds alone has a mark now, which goes with it, though it was withdrawn meanwhile.
+        if (isShared || succeeded !== true) {
+          if (place.isOver) return;
+          place.blocker = this.#blockerOf(place, responses.at(-1)?.response_range ?? {});
+          if (place.blocker !== null) continue;
+        }
         place.isHeld = true;
+        place.isMarked = isThere(responses[0]);
         place.settle.resolve(true);
-      }
+        return;
+      } while (place.isDirty);
     } catch (error) {
       // Not reached, it looks again with the next renewal.
       if (error.isGone) place.settle.reject(error);
     } finally {
-      place.isLooking = false;
+      place.looking = null;
     }
   }
 
@@ -173,15 +172,20 @@ class EtcdKeeper {
     const { session, prefix } = place;
     this.#end(place, loss);
     if (session.isOver) return;
+    const isSure = place.revision !== null;
+    const forget = () => session.strays.set(place.key, binding.leaseTime());
+    // What is under way may be its grant.
+    const released = Promise.resolve(place.looking)
+      .then(() => this.#delete(place, isAbandoned))
+      .then(() => isSure || forget(), forget);
+    this.#releases.add(prefix, released);
+  }
+
+  #delete(place, isAbandoned) {
     const goes = [{ request_delete_range: { key: toBase64(place.key) } }];
     const clearsMark = place.isHeld && !place.isShared && !place.isMarked && !isAbandoned;
     if (clearsMark) goes.push({ request_delete_range: { key: place.mark } });
-    const isSure = place.revision !== null;
-    const released = this.#transact(isSure ? { compare: [place.exists], success: goes } : { success: goes }).then(
-      () => isSure || session.strays.set(place.key, binding.leaseTime()),
-      () => session.strays.set(place.key, binding.leaseTime()),
-    );
-    this.#releases.add(prefix, released);
+    return this.#transact(place.revision === null ? { success: goes } : { compare: [place.exists], success: goes });
   }
 
   #end(place, loss) {
@@ -300,7 +304,7 @@ class EtcdKeeper {
     if (own !== undefined && own.revision !== null) this.#gone(own, TAKEN);
     for (const place of session.places.values()) {
       if (place.isHeld || !key.startsWith(place.prefix)) continue;
-      if (place.isLooking || place.blocker === key) this.#look(place);
+      if (place.blocker === null || place.looking !== null || place.blocker === key) this.#look(place);
     }
   }
 
@@ -309,7 +313,7 @@ class EtcdKeeper {
     this.#counts.renewals += 1;
     for (const place of session.places.values()) {
       if (place.lease !== 0 && !binding.extendLease(place.lease, session.until)) this.#gone(place, UNREACHABLE);
-      else if (!place.isHeld && place.revision !== null) this.#look(place);
+      else if (!place.isHeld) this.#look(place);
     }
   }
 

@@ -25,10 +25,10 @@ class Place {
   isMarked = true;
   /** When its key was made; null: not yet. */
   revision = null;
-  /** The key whose deletion it waits for. */
+  /** The key whose deletion it waits for; null while that is not known. */
   blocker = null;
-  /** It is finding out, and what was deleted meanwhile may be what it finds. */
-  isLooking = false;
+  /** While it is finding out, a promise; what was deleted meanwhile may be what it finds. */
+  looking = null;
   isDirty = false;
   /** The lease of its holder. */
   lease = 0;
@@ -66,6 +66,12 @@ class Place {
   /** Whether its key is the one that it made. */
   get exists() {
     return { key: toBase64(this.key), target: 'CREATE', result: 'EQUAL', create_revision: this.revision };
+  }
+
+  /** Whether no key in line was made before it. */
+  get isFirst() {
+    const before = String(BigInt(this.revision) - 1n);
+    return { ...under(this.prefix), target: 'CREATE', result: 'GREATER', create_revision: before };
   }
 }
 
