@@ -5,6 +5,7 @@ const { execFile } = require('node:child_process');
 const fs = require('node:fs');
 const path = require('node:path');
 const { after, before, test } = require('node:test');
+const { pathToFileURL } = require('node:url');
 const { LockManager } = require('../..');
 const { redis } = require('../../lib/stores/redis.js');
 const { BINARY, createFolder, installJs } = require('../helpers/installs.js');
@@ -30,8 +31,9 @@ function open(t, connection = server.url) {
 }
 
 /** Runs a program; resolves with what it printed. */
-const run = (source, args = []) => {
-  const { NODE_TEST_CONTEXT, ...env } = process.env;
+const run = (source, args = [], more = {}) => {
+  const { NODE_TEST_CONTEXT, ...inherited } = process.env;
+  const env = { ...inherited, ...more };
   return new Promise((resolve) => {
     execFile(process.execPath, [...args, '-e', source], { timeout: 40_000, env }, (error, stdout, stderr) =>
       resolve({ stdout: stdout.trim(), stderr, code: error?.code ?? 0 }),
@@ -173,6 +175,51 @@ test('without a client a request says what to install', {
     stderr,
   );
 });
+
+/** A preload that alone knows where the client is, as that of Yarn Plug'n'Play does; its file. */
+function hideClient(t) {
+  const folder = createFolder(t);
+  const preload = path.join(folder, 'pnp.cjs');
+  fs.writeFileSync(
+    path.join(folder, 'client.js'),
+    `module.exports = require(${JSON.stringify(require.resolve('redis'))});`,
+  );
+  fs.writeFileSync(
+    preload,
+    `const Module = require('node:module');
+     const resolve = Module._resolveFilename;
+     Module._resolveFilename = function (name, ...rest) {
+       return name === 'redis' ? require('node:path').join(__dirname, 'client.js') : resolve.call(this, name, ...rest);
+     };`,
+  );
+  return preload;
+}
+
+for (const [title, argsOf, envOf] of [
+  ['execArgv', (preload) => ['--require', preload], () => ({})],
+  ['NODE_OPTIONS', () => [], (preload) => ({ NODE_OPTIONS: `--require ${preload}` })],
+  [
+    '--import beside NODE_OPTIONS and a small heap',
+    (preload) => ['--import', pathToFileURL(preload).href, '--max-old-space-size=64'],
+    () => ({ NODE_OPTIONS: '--max-http-header-size=20000' }),
+  ],
+]) {
+  test(`its thread has the preloads of the program, which find the client (${title})`, {
+    ...options,
+    skip: skip || ((process.versions.bun ?? process.versions.deno) !== undefined && 'it has no such flags'),
+  }, async (t) => {
+    const root = createFolder(t);
+    installJs(root);
+    fs.copyFileSync(BINARY, path.join(root, path.basename(BINARY)));
+    const preload = hideClient(t);
+    const source = `${manager(root)}
+      manager.request('found', () => console.log('granted')).catch(({ code }) => console.log(code)).then(() => manager.close());`;
+    const hidden = await run(source);
+    assert.equal(hidden.stdout, 'ERR_LOCK_NO_CLIENT', 'without the preload there is no client');
+    const { stdout, stderr } = await run(source, argsOf(preload), envOf(preload));
+    assert.equal(stdout, 'granted', stderr);
+  });
+}
 
 test('its thread has a name', {
   ...options,
