@@ -28,17 +28,31 @@ const has = (command) => process.platform !== 'win32' && spawnSync(command, ['--
 const withTool = (name) => ({ ...SETTINGS, ...(!has(name) && { skip: `${name} is not installed` }) });
 const quote = (args) => args.map((arg) => `'${arg.replaceAll("'", "'\\''")}'`).join(' ');
 
-/** Runs a command in a terminal of its own, where Ctrl-C is typed once it says that it is ready. */
+/** So that `script` is not the parent of what is stopped, which it would go on with. The shell itself outlives Ctrl-C. */
+const SHELL = 'trap : INT; "$@"';
+
+/**
+ * Runs a command in a terminal of its own, where Ctrl-C is typed once it says that it is ready. A process of ours in front of the
+ * command gets that later than the command: what it then sends on cannot be one signal with the terminal's.
+ */
 function inTerminal(args, signal) {
-  // `exec`: where SHELL is not set, `script` takes a shell that would stay in front of the command and end by the Ctrl-C itself.
-  const child = spawn('script', ['-qec', `exec ${quote(args)}`, '/dev/null'], { stdio: ['pipe', 'pipe', 'inherit'] });
+  const command = quote(['sh', '-c', SHELL, 'sh', ...args]);
+  const child = spawn('script', ['-qec', `exec ${command}`, '/dev/null'], { stdio: ['pipe', 'pipe', 'inherit'] });
   let text = '';
-  let isTyped = false;
+  let [isTyped, stopped] = [false, 0];
   child.stdout.setEncoding('utf8').on('data', (data) => {
     text += data;
-    const ready = /ready (\d+)/.exec(text);
+    if (stopped > 0 && text.includes('signal 1')) {
+      process.kill(stopped, 'SIGCONT');
+      stopped = 0;
+    }
+    const ready = /ready (\d+)(?: of (\d+))?/.exec(text);
     if (isTyped || ready === null) return;
     isTyped = true;
+    if (ready[2] !== undefined) {
+      stopped = Number(ready[2]);
+      process.kill(stopped, 'SIGSTOP');
+    }
     if (signal === undefined) child.stdin.write('\u0003');
     else process.kill(Number(ready[1]), signal);
   });
@@ -195,21 +209,21 @@ test('jq reads what locks prints', withTool('jq'), async () => {
   }
 });
 
-const COUNTS = `
+const counts = (isChild) => `
   let count = 0;
   process.on('SIGINT', () => {
     console.log('signal ' + ++count);
     // A second one would come soon.
-    setTimeout(() => process.exit(5), 300);
+    setTimeout(() => process.exit(5), 1000);
   });
-  console.log('ready ' + process.pid);
+  console.log('ready ' + process.pid + ${isChild ? "' of ' + process.ppid" : "''"});
   setInterval(() => {}, 1000);
 `;
 const HANGS = "console.log('ready ' + process.pid); setInterval(() => {}, 1000)";
 
 test('in a terminal Ctrl-C arrives at the command of run once, which goes on with it', withTool('script'), async () => {
   const run = [process.execPath, CLI, 'run', 'a b', '--directory', newDirectory(), '--'];
-  const counted = await inTerminal([...run, ...js(COUNTS)]);
+  const counted = await inTerminal([...run, ...js(counts(true))]);
   assert.deepEqual(counted.text.match(/signal \d/g), ['signal 1']);
   assert.equal(counted.code, 5);
   assert.equal((await inTerminal([...run, ...js(HANGS)])).code, 130);
@@ -221,7 +235,7 @@ test(
   withTool('script'),
   async () => {
     const doctor = [process.execPath, CLI, 'doctor', '-e'];
-    const counted = await inTerminal([...doctor, COUNTS]);
+    const counted = await inTerminal([...doctor, counts(process.execve === undefined)]);
     assert.deepEqual(counted.text.match(/signal \d/g), ['signal 1']);
     assert.equal(counted.code, 5);
     assert.equal((await inTerminal([...doctor, HANGS])).code, 130);
