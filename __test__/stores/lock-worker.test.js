@@ -221,6 +221,21 @@ for (const [title, argsOf, envOf] of [
   });
 }
 
+test('its thread keeps no larger nursery than it needs', {
+  ...options,
+  skip: skip || ((process.versions.bun ?? process.versions.deno) !== undefined && 'it limits no memory of threads'),
+}, async (t) => {
+  const file = path.join(createFolder(t), 'client.js');
+  fs.writeFileSync(
+    file,
+    `exports.connect = async () => { throw new Error(require('node:worker_threads').resourceLimits.maxYoungGenerationSizeMb); };`,
+  );
+  const { message } = await open(t, { module: file })
+    .check()
+    .catch((error) => error);
+  assert.match(message, /: 2\.$/);
+});
+
 test('its thread has a name', {
   ...options,
   skip: skip || (process.platform !== 'linux' && 'it reads /proc'),

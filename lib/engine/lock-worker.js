@@ -9,6 +9,9 @@ const { fromText, toText } = require('./error-text.js');
 
 const FILE = path.join(__dirname, '..', 'stores', 'worker.js');
 
+/** It loads a client, and does little then: a larger nursery would only be memory that stays. */
+const LIMITS = { maxYoungGenerationSizeMb: 2 };
+
 /** The warnings that this thread has given, each once. */
 const given = new Set();
 
@@ -34,7 +37,8 @@ function start(desk) {
     binding.endDesk(desk, toText({ message, cause }));
   };
   try {
-    const worker = new Worker(FILE, { name: 'sablock-locks', env: SHARE_ENV, workerData: { sablockLockWorker: desk } });
+    const workerData = { sablockLockWorker: desk };
+    const worker = new Worker(FILE, { name: 'sablock-locks', env: SHARE_ENV, workerData, resourceLimits: LIMITS });
     // Always: without a listener the error would be an uncaught one of this thread.
     worker.on('error', fail);
     worker.on('exit', () => fail());
