@@ -59,9 +59,11 @@ test(
       const second = () => pool.tryAcquire();
       const third = () => pool.acquireAsync();
       const permits = [first(), second(), await third()];
-      // The fourth is granted after a wait.
+      // Another is granted after a wait.
       const full = pool.tryAcquire();
-      const fourth = () => pool.acquireAsync();
+      async function fourth() {
+        return await pool.acquireAsync();
+      }
       const waits = fourth();
       full.release();
       permits.push(await waits);
@@ -71,7 +73,9 @@ test(
       permits[3].release();
       assert.deepEqual(await holdersOf(pool, all()), ['second']);
       let goOn;
-      const executes = () => pool.execute(() => new Promise((resolve) => (goOn = resolve)));
+      async function executes() {
+        await pool.execute(() => new Promise((resolve) => (goOn = resolve)));
+      }
       const executed = executes();
       while (goOn === undefined) await sleep(1);
       permits[1].release();
@@ -79,8 +83,12 @@ test(
       goOn();
       await executed;
 
-      const guarded = () => read.acquire();
-      const raw = () => read.lock();
+      function guarded() {
+        return read.acquire();
+      }
+      function raw() {
+        read.lock();
+      }
       const guard = guarded();
       raw();
       guard.unlock();
