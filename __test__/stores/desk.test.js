@@ -1,6 +1,7 @@
 // The binding's part of stores, by itself: this thread asks, and is its own lock worker.
 
 const assert = require('node:assert/strict');
+const { spawnSync } = require('node:child_process');
 const { test } = require('node:test');
 const { setImmediate: nextTurn } = require('node:timers/promises');
 const { Worker } = require('node:worker_threads');
@@ -69,4 +70,21 @@ test('what is granted to a blocked thread whose end has begun passes on unmarked
     assert.deepEqual([last.kind, last.number], [isTaken ? RELEASE : CANCEL, task.number]);
     binding.endDesk(desk, '{}');
   }
+});
+
+/** As much as a machine may have slept. */
+const SLEPT_SECONDS = 1_000_000;
+
+test('the clock of leases counts the time in which the machine slept', {
+  skip: (process.versions.bun ?? process.versions.deno) !== undefined && 'it starts a program of Node.js',
+}, (t) => {
+  // In a time namespace that clock alone is ahead, as after a sleep.
+  const asleep = ['--time', '--boottime', String(SLEPT_SECONDS), process.execPath];
+  if (spawnSync('unshare', [...asleep, '--version']).status !== 0)
+    return t.skip('there are no time namespaces for this user');
+  const source = `const { leaseTime } = require(${JSON.stringify(require.resolve('../../lib/load/binary.js'))}); console.log(leaseTime());`;
+  const before = binding.leaseTime();
+  const { stdout } = spawnSync('unshare', [...asleep, '-e', source], { encoding: 'utf8' });
+  const ahead = Number(stdout) - before;
+  assert.ok(ahead >= SLEPT_SECONDS * 1000 && ahead < SLEPT_SECONDS * 1000 + 60_000, `${ahead} ms`);
 });
