@@ -1,5 +1,6 @@
 // One server of a kind for the tests of a file, managers of this process and of others, and what both do with them.
 
+const fs = require('node:fs');
 const { after, before, beforeEach } = require('node:test');
 const { LockManager } = require('../..');
 
@@ -11,6 +12,24 @@ exports.seen = async (look) => {
 };
 
 exports.pause = pause;
+
+/** Whether no thread of a process runs, as Linux shows it. */
+const isStopped = (pid) =>
+  fs.readdirSync(`/proc/${pid}/task`).every((thread) => {
+    try {
+      const stat = fs.readFileSync(`/proc/${pid}/task/${thread}/stat`, 'utf8');
+      return stat.slice(stat.lastIndexOf(')')).startsWith(') T');
+    } catch (error) {
+      if (error.code !== 'ENOENT' && error.code !== 'ESRCH') throw error;
+      return true;
+    }
+  });
+
+/** Stops a process, one of whose threads may run a moment longer than the call of `kill()`. */
+exports.stop = async (pid) => {
+  process.kill(pid, 'SIGSTOP');
+  if (process.platform === 'linux') await exports.seen(() => isStopped(pid));
+};
 exports.acquire = (here, name, asked) => here.acquire(name, asked);
 exports.unlock = (here, name) => here.held.get(name).unlock();
 

@@ -5,7 +5,7 @@ const { execFile } = require('node:child_process');
 const { test } = require('node:test');
 const { startProxy } = require('../helpers/proxy.js');
 const { startMachine } = require('../helpers/store-processes.js');
-const { acquire, pause, seen, storeOf, unlock } = require('../helpers/stores.js');
+const { acquire, pause, seen, stop, storeOf, unlock } = require('../helpers/stores.js');
 
 const ROUNDS = 100;
 /** `SABLOCK_STORE_SCALE=10`: as many holders and waiters as the design speaks of. */
@@ -67,7 +67,7 @@ exports.conform = ({ kind, make, skip, start, clear, count, lease }) => {
     await there.do(unlock, 'told');
     await there.do(acquire, 'told');
     await isTold(/It is held now, exclusive, by /, () => here.acquireAsync('told', { timeout: 50 }));
-    process.kill(server().pid, 'SIGSTOP');
+    await stop(server().pid);
     t.after(() => process.kill(server().pid, 'SIGCONT'));
     await assert.rejects(here.acquireAsync('told', { timeout: 50 }), { message: nobody });
   });
@@ -176,7 +176,7 @@ exports.conform = ({ kind, make, skip, start, clear, count, lease }) => {
     const here = open(t);
     const lock = await here.acquireAsync('silent');
     const begun = performance.now();
-    process.kill(server().pid, 'SIGSTOP');
+    await stop(server().pid);
     t.after(() => process.kill(server().pid, 'SIGCONT'));
     await new Promise((resolve) => lock.signal.addEventListener('abort', resolve));
     const after = performance.now() - begun;

@@ -9,7 +9,7 @@ const { postgres } = require('../../lib/stores/postgres.js');
 const { redis } = require('../../lib/stores/redis.js');
 const { startProxy } = require('../helpers/proxy.js');
 const servers = require('../helpers/servers.js');
-const { seen } = require('../helpers/stores.js');
+const { seen, stop } = require('../helpers/stores.js');
 
 const KINDS = {
   postgres: {
@@ -113,7 +113,7 @@ for (const [kind, { isThere, start, make }] of Object.entries(KINDS).slice(1)) {
     t.after(() => manager.close());
     const lock = await manager.acquireAsync('kept');
     await seen(async () => (await manager.stats()).renewals > 1);
-    process.kill(server.pid, 'SIGSTOP');
+    await stop(server.pid);
     await assert.rejects(manager.check(), { code: 'ERR_LOCK_STORE' });
     await seen(() => messages.length > 1);
     assert.equal(messages[1].error.code, 'ERR_LOCK_STORE');
