@@ -19,7 +19,7 @@ const KINDS = {
     settings: { heartbeat: 300 },
   },
   redis: { isThere: servers.hasRedis, start: servers.startRedis, make: redis, settings: { lease: 1000 } },
-  etcd: { isThere: servers.hasEtcd, start: servers.startEtcd, make: etcd, settings: { lease: 2000 } },
+  etcd: { isThere: servers.hasEtcd, start: servers.startEtcd, make: etcd, settings: { lease: 20_000 } },
 };
 
 /** The messages of this namespace. */

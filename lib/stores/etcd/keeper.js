@@ -265,7 +265,8 @@ class EtcdKeeper {
     try {
       const answer = await this.#gateway.call(path, body, Math.min(connectTimeout, lease / 2));
       this.#answered += 1;
-      if (this.#connection.current !== null) this.#connection.reach.up();
+      // A session whose time is over is no connection any more.
+      if (this.#connection.current?.left > 0) this.#connection.reach.up();
       return answer;
     } catch (error) {
       const told = asStoreError('etcd', error);
