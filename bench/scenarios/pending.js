@@ -47,7 +47,7 @@ function goals(way, count) {
   }
   if (way !== 'hand on') return undefined;
   const ratios = [
-    { metric: 'enqueue', versus: 'plain', atMost: count > 10_000 ? 0.65 : 0.8 },
+    { metric: 'enqueue', versus: 'plain', atMost: 0.65 },
     { metric: 'end', versus: 'plain', atMost: 0.4 },
   ];
   return count === 100_000 ? [...ratios, { metric: 'end', versus: 'beside', atMost: 2000 }] : ratios;
