@@ -30,15 +30,22 @@ for (const [kind, holds] of Object.entries({
       const { buffer, rw } = createRwLock();
       const [writer] = await rwPuppets(threads, 1, buffer);
       const loops = await looping(threads, buffer, 'read', holds);
+      const isQueued = () => rw.inspect().waiters.some(({ mode }) => mode === 'exclusive');
       for (let round = 0; round < 3; round++) {
-        for (const write of [
-          () => writer.run([['write.lock'], ['write.unlock']]),
-          () => rw.write.lockAsync().then(() => rw.write.unlock()),
+        for (const [lock, unlock] of [
+          [() => writer.run([['write.lock']]), () => writer.run([['write.unlock']])],
+          [() => rw.write.lockAsync(), () => rw.write.unlock()],
         ]) {
+          let isIn = false;
+          const locked = lock().then(() => {
+            isIn = true;
+          });
+          await threads.until('the writer waits, or is in', () => isIn || isQueued());
           const before = turnsIn(buffer);
-          await write();
+          await locked;
           // A loop's write is offered the lock first, so that readers may pass it once.
           const turns = turnsIn(buffer) - before;
+          await unlock();
           assert.ok(turns <= 3 * holds.length, `${turns} readers came before the writer`);
         }
       }
