@@ -11,7 +11,7 @@ const path = require('node:path');
 const { parseArgs } = require('node:util');
 
 const root = path.join(__dirname, '..');
-const ROOMS = ['primitives', 'engine', 'clients', 'files', 'agents'];
+const ROOMS = ['primitives', 'engine', 'clients', 'files', 'agents', 'desk'];
 const OUTPUT = path.join(root, 'target', 'machine-mutants');
 /** What cargo-mutants exits with when a change was missed, and when one timed out: a hang is noticed. */
 const [FOUND, MISSED, TIMED_OUT] = [0, 2, 3];

@@ -241,6 +241,27 @@ mod tests {
     }
 
     #[test]
+    fn a_second_grant_does_not_replace_the_first() {
+        let (desk, inbox) = desk();
+        let (inquiry, lease) = (desk.ask(question(0), &inbox), Lease::endless());
+        assert!(desk.answer(inquiry.number, granted(&lease)));
+        assert!(!desk.answer(inquiry.number, granted(&Lease::endless())), "the lock is to be released");
+        assert_eq!(inquiry.take(), Some(granted(&lease)));
+        assert!(!desk.answer(inquiry.number, granted(&Lease::endless())));
+        assert!(inquiry.take().is_none() && inquiry.is_held_by(&lease));
+    }
+
+    #[test]
+    fn a_grant_that_meets_a_cancel_halfway_has_to_be_released() {
+        let (desk, inbox) = desk();
+        let inquiry = desk.ask(question(0), &inbox);
+        // As `Desk::cancel`, before the desk knows.
+        assert_eq!(inquiry.cancel(), Some(false));
+        assert!(!desk.answer(inquiry.number, granted(&Lease::endless())));
+        assert!(inquiry.take().is_none());
+    }
+
+    #[test]
     fn an_answer_for_a_thread_that_blocks_is_nothing_for_its_loop() {
         let (desk, inbox) = desk();
         let inquiry = desk.ask(question(0), &inbox);

@@ -130,3 +130,19 @@ pub fn next_second(now: SystemTime) -> SystemTime {
     let since = now.duration_since(UNIX_EPOCH).unwrap_or_default();
     UNIX_EPOCH + Duration::from_secs(since.as_secs() + 1)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_that_another_has_replaced_drives_the_line_no_longer() {
+        let mut line = Line::default();
+        let first = line.leave_to_thread();
+        assert!(line.is_driven_by(&first));
+        let second = line.leave_to_thread();
+        assert!(line.is_driven_by(&second) && !line.is_driven_by(&first));
+        line.driver = Driver::Keeper;
+        assert!(!line.is_driven_by(&second));
+    }
+}

@@ -209,6 +209,7 @@ mod tests {
     #[test]
     fn a_member_that_ends_breaks_it() {
         assert!(BARRIER.refuses(BARRIER.given_back(State(0), Counts { raw: 0, guarded: 1 })));
+        assert!(BARRIER.refuses(BARRIER.given_back(State(0), Counts { raw: 1, guarded: 0 })));
         assert!(!BARRIER.refuses(BARRIER.given_back(State(0), Counts::default())));
     }
 

@@ -233,6 +233,7 @@ mod tests {
             SEMAPHORE.given_back(some, Counts { raw: 0, guarded: 2 }),
             SEMAPHORE.release(some, Hold::permits(2, 5), ME).unwrap()
         );
+        assert_eq!(SEMAPHORE.given_back(some, Counts { raw: 2, guarded: 1 }), NEW);
         let held = SEMAPHORE.grant(SEMAPHORE.add(NEW, 5, 0).unwrap(), Hold::permits(5, 0), ME).unwrap();
         let full = SEMAPHORE.add(held, MAX_PERMITS, 0).unwrap();
         assert_eq!(SEMAPHORE.release(full, Hold::permits(5, 0), ME), None, "more than there can be");
