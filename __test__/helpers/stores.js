@@ -1,5 +1,6 @@
 // One server of a kind for the tests of a file, managers of this process and of others, and what both do with them.
 
+const assert = require('node:assert/strict');
 const fs = require('node:fs');
 const { after, before, beforeEach } = require('node:test');
 const { LockManager } = require('../..');
@@ -32,6 +33,23 @@ exports.stop = async (pid) => {
 };
 exports.acquire = (here, name, asked) => here.acquire(name, asked);
 exports.unlock = (here, name) => here.held.get(name).unlock();
+
+/** Each exclusive fence of a name is above those before; a shared one, of any process, is not below the last exclusive one. */
+exports.fencesShared = async (here, there) => {
+  const shared = { mode: 'shared', fence: true };
+  let last = 0n;
+  for (let round = 0; round < 3; round += 1) {
+    const alone = await here.request('fenced', { fence: true }, (lock) => lock.fence);
+    assert.ok(alone > last, `${alone} after ${last}`);
+    const mine = await here.acquireAsync('fenced', shared);
+    assert.equal(await there.do(exports.acquire, 'fenced', shared), true);
+    const theirs = await there.do((machine) => machine.held.get('fenced').fence);
+    for (const fence of [mine.fence, theirs]) assert.ok(fence >= alone, `${fence}, shared, after ${alone}`);
+    await there.do(exports.unlock, 'fenced');
+    mine.unlock();
+    last = alone;
+  }
+};
 
 /**
  * `make(connection, settings)` describes the store; `start()` starts its server, `clear(server)` deletes all that is there before

@@ -5,7 +5,7 @@ const { execFile } = require('node:child_process');
 const { test } = require('node:test');
 const { startProxy } = require('../helpers/proxy.js');
 const { startMachine } = require('../helpers/store-processes.js');
-const { acquire, pause, seen, stop, storeOf, unlock } = require('../helpers/stores.js');
+const { acquire, fencesShared, pause, seen, stop, storeOf, unlock } = require('../helpers/stores.js');
 
 const ROUNDS = 100;
 /** `SABLOCK_STORE_SCALE=10`: as many holders and waiters as the design speaks of. */
@@ -86,6 +86,12 @@ exports.conform = ({ kind, make, skip, start, clear, count, lease }) => {
     assert.equal(await there.do(acquire, 'shared', { mode: 'shared', ifAvailable: true }), false);
     await there.do(unlock, 'shared');
     assert.equal((await alone).unlock(), true);
+  });
+
+  test('the fence of a shared lock is not below the last exclusive one', options, async (t) => {
+    const [here, there] = [open(t), await startMachine(t)];
+    await openThere(there);
+    await fencesShared(here, there);
   });
 
   test('locks are kept while every event loop of their process is blocked for three leases', options, async (t) => {

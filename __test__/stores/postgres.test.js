@@ -10,7 +10,7 @@ const { hasPgBouncer, startPgBouncer } = require('../helpers/servers.js');
 const { startMachine } = require('../helpers/store-processes.js');
 const { hold, modesOf } = require('../helpers/names.js');
 const { HEARTBEAT, granted, open, openThere, options, server, waiting } = require('../helpers/postgres.js');
-const { acquire, seen, unlock } = require('../helpers/stores.js');
+const { acquire, fencesShared, seen, unlock } = require('../helpers/stores.js');
 
 test('an exclusive lock keeps other processes out, and a free one lets them in', options, async (t) => {
   const [here, there] = [open(t), await startMachine(t)];
@@ -70,6 +70,12 @@ test('fences grow among machines, and over a crash of the server', { ...options,
     await server().start();
   }
   assert.equal(await here.request('fences', (lock) => lock.fence), null);
+});
+
+test('the fence of a shared lock is not below the last exclusive one', options, async (t) => {
+  const [here, there] = [open(t), await startMachine(t)];
+  await openThere(there);
+  await fencesShared(here, there);
 });
 
 test('a blocked worker is served while the main thread is blocked too', options, async (t) => {
