@@ -5,6 +5,7 @@ const { Use } = require('../use.js');
 const { reset } = require('./barrier.js');
 const { signal } = require('./event.js');
 const { meet } = require('./exchanger.js');
+const { keep: keepName } = require('./name.js');
 
 const KINDS = {
   rwlock: require('./rwlock.js'),
@@ -45,6 +46,7 @@ exports.signalSome = (actor, isOver) => {
 exports.keepAll = (actor) => {
   for (const [thing, face] of actor.things.faces.entries()) {
     const { kind } = THINGS[thing];
+    if (kind === 'name') keepName(actor, thing, actor.random.chance(0.5) ? 'shared' : 'exclusive');
     const mode = actor.random.chance(0.5) ? 'read' : 'write';
     const [verb, take] =
       {

@@ -34,6 +34,14 @@ exports.perform = async (actor, thing) => {
   return held.run((fn) => locks[verb](names, options, fn), isAsync);
 };
 
+/** Holds it for ever, if it can be had at once. */
+exports.keep = (actor, thing, mode) => {
+  const { locks, name } = actor.things.faces[thing];
+  const use = new Use(actor, thing, `name.${mode}.acquire`, { timeout: 0 });
+  const held = new Held(actor, [use], mode === 'shared');
+  return held.keep(() => locks.acquire(name, { mode, ifAvailable: true }));
+};
+
 class Held {
   #actor;
   #uses;
@@ -92,6 +100,12 @@ class Held {
     inside(this.#actor);
     this.#leave();
     this.#freed();
+  }
+
+  keep(call) {
+    const got = call();
+    if (got === null) this.#refused();
+    else this.#enter([got]);
   }
 
   async acquire(call) {
