@@ -59,8 +59,9 @@ impl Desk {
 
     /// The lock worker has come: `waker` is called when there is something to do.
     pub fn serve(&self, waker: Waker) {
+        let mut contents = self.lock();
         waker();
-        self.lock().waker = Some(waker);
+        contents.waker = Some(waker);
     }
 
     /// Whether the lock worker has come.
@@ -179,6 +180,32 @@ mod tests {
 
     fn granted(lease: &Arc<Lease>) -> Answer {
         Answer::Granted { fence: 7, lease: Arc::clone(lease), text: String::new() }
+    }
+
+    #[test]
+    fn a_lock_worker_is_woken_once_for_all_that_there_is_to_do() {
+        let desk = Desk::default();
+        let inbox = Arc::new(Inbox::new(Box::new(|| {})));
+        let wakes = Arc::new(AtomicU32::new(0));
+        let woken = || wakes.swap(0, Ordering::Relaxed);
+        let here = Arc::clone(&wakes);
+        desk.ask(question(0), &inbox);
+        assert!(!desk.is_served() && !desk.is_ended());
+        desk.serve(Box::new(move || {
+            here.fetch_add(1, Ordering::Relaxed);
+        }));
+        assert!(desk.is_served() && !desk.is_ended());
+        assert_eq!(woken(), 1, "of what was asked before it came");
+        desk.ask(question(0), &inbox);
+        assert_eq!(woken(), 0, "it has not looked since");
+        assert!(desk.next().is_some() && desk.next().is_some() && desk.next().is_none());
+        desk.ask(question(0), &inbox);
+        assert_eq!(woken(), 1);
+        desk.end("it has ended");
+        assert!(!desk.is_served() && desk.is_ended());
+        desk.ask(question(0), &inbox);
+        assert!(desk.next().is_none());
+        assert_eq!(woken(), 0);
     }
 
     #[test]
