@@ -284,6 +284,12 @@ fn a_name_is_forgotten_when_nobody_holds_it_waits_for_it_or_has_to_know_that_it_
     assert!(other.mark_name_consistent(ticket.number).unwrap());
     assert!(other.release_name(ticket.number).unwrap());
     assert_eq!(world.names.known(), 0, "{held}");
+    let mut ended = world.event_loop();
+    for index in 0..100 {
+        take(&mut ended, &format!("shared {index}"), Shared);
+    }
+    ended.end();
+    assert_eq!(world.names.known(), 0, "of a thread that ended");
 }
 
 #[test]
