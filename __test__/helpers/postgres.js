@@ -23,6 +23,11 @@ const count = async (which) =>
 module.exports = {
   ...store,
   HEARTBEAT,
+  /** A manager whose client is made by a module of the programs: `<name>-postgres-client.js`. */
+  openBy(t, name) {
+    process.env.SABLOCK_TEST_POSTGRES = store.server().url;
+    return store.open(t, {}, { module: require.resolve(`../programs/${name}-postgres-client.js`) });
+  },
   /** How many advisory locks the server has granted. */
   granted: () => count('granted'),
   waiting: () => count('not granted'),

@@ -1,6 +1,7 @@
 // One server of a kind for the tests of a file, managers of this process and of others, and what both do with them.
 
 const assert = require('node:assert/strict');
+const { subscribe, unsubscribe } = require('node:diagnostics_channel');
 const fs = require('node:fs');
 const { after, before, beforeEach } = require('node:test');
 const { LockManager } = require('../..');
@@ -33,6 +34,17 @@ exports.stop = async (pid) => {
 };
 exports.acquire = (here, name, asked) => here.acquire(name, asked);
 exports.unlock = (here, name) => here.held.get(name).unlock();
+
+/** The messages of sablock:store about this namespace, as they come. */
+exports.messagesOf = (t, namespace) => {
+  const messages = [];
+  const note = (message) => {
+    if (message.namespace === namespace) messages.push(message);
+  };
+  subscribe('sablock:store', note);
+  t.after(() => unsubscribe('sablock:store', note));
+  return messages;
+};
 
 /** Each exclusive fence of a name is above those before; a shared one, of any process, is not below the last exclusive one. */
 exports.fencesShared = async (here, there) => {

@@ -315,5 +315,3 @@ exports.conform = ({ kind, make, skip, start, clear, count, lease }) => {
 
   return { options, open, openThere, server, tickets };
 };
-
-Object.assign(exports, { acquire, pause, seen, unlock });

@@ -1,7 +1,6 @@
 // The channel sablock:store: what becomes of connections to real servers.
 
 const assert = require('node:assert/strict');
-const { subscribe, unsubscribe } = require('node:diagnostics_channel');
 const { test } = require('node:test');
 const { LockManager } = require('../..');
 const { etcd } = require('../../lib/stores/etcd.js');
@@ -9,7 +8,7 @@ const { postgres } = require('../../lib/stores/postgres.js');
 const { redis } = require('../../lib/stores/redis.js');
 const { startProxy } = require('../helpers/proxy.js');
 const servers = require('../helpers/servers.js');
-const { seen, stop } = require('../helpers/stores.js');
+const { messagesOf, seen, stop } = require('../helpers/stores.js');
 
 const KINDS = {
   postgres: {
@@ -22,17 +21,6 @@ const KINDS = {
   etcd: { isThere: servers.hasEtcd, start: servers.startEtcd, make: etcd, settings: { lease: 20_000 } },
 };
 
-/** The messages of this namespace. */
-function listen(t, namespace) {
-  const messages = [];
-  const note = (message) => {
-    if (message.namespace === namespace) messages.push(message);
-  };
-  subscribe('sablock:store', note);
-  t.after(() => unsubscribe('sablock:store', note));
-  return messages;
-}
-
 const eventsOf = (messages) => messages.map(({ event }) => event);
 
 for (const [kind, { isThere, start, make, settings }] of Object.entries(KINDS)) {
@@ -41,7 +29,7 @@ for (const [kind, { isThere, start, make, settings }] of Object.entries(KINDS)) 
     const server = await start();
     t.after(() => server.stop());
     const namespace = `events of ${kind}`;
-    const messages = listen(t, namespace);
+    const messages = messagesOf(t, namespace);
     const manager = new LockManager({ store: make(server.url, { ...settings, namespace }) });
     t.after(() => manager.close());
     await Promise.all([manager.request('one', () => {}), manager.request('two', () => {})]);
@@ -67,7 +55,7 @@ for (const [kind, { isThere, start, make, settings }] of Object.entries(KINDS)) 
       t.after(() => server.stop());
       const proxy = await startProxy(t, server.url);
       const namespace = `closed early, of ${kind}`;
-      const messages = listen(t, namespace);
+      const messages = messagesOf(t, namespace);
       proxy.delay = 50;
       const manager = new LockManager({ store: make(proxy.url, { ...settings, namespace }) });
       const refused = assert.rejects(manager.acquireAsync('one'), { code: 'ERR_LOCK_CLOSED' });
@@ -81,7 +69,7 @@ for (const [kind, { isThere, start, make, settings }] of Object.entries(KINDS)) 
 
   test(`${kind}: a server that is not there is published as unreachable, with the reason`, options, async (t) => {
     const namespace = `nowhere of ${kind}`;
-    const messages = listen(t, namespace);
+    const messages = messagesOf(t, namespace);
     const url = kind === 'etcd' ? 'http://127.0.0.1:1' : `${kind}://127.0.0.1:1/any`;
     const manager = new LockManager({
       store: make(url.replace('/any', kind === 'redis' ? '' : '/any'), { namespace }),
@@ -107,7 +95,7 @@ for (const [kind, { isThere, start, make }] of Object.entries(KINDS).slice(1)) {
     const server = await start();
     t.after(() => server.stop());
     const namespace = `silence of ${kind}`;
-    const messages = listen(t, namespace);
+    const messages = messagesOf(t, namespace);
     const store = make(server.url, { namespace, lease: 60_000, renew: 100, connectTimeout: 1000 });
     const manager = new LockManager({ store });
     t.after(() => manager.close());
@@ -138,7 +126,7 @@ test('etcd: a call that is lost while others are answered does not make the stor
   t.after(() => server.stop());
   const proxy = await startProxy(t, server.url);
   const namespace = 'one call lost';
-  const messages = listen(t, namespace);
+  const messages = messagesOf(t, namespace);
   const store = etcd(proxy.url, { namespace, lease: 60_000, renew: 50, connectTimeout: 1000 });
   const manager = new LockManager({ store });
   t.after(() => manager.close());
@@ -164,7 +152,7 @@ test('a pooler in session mode is published', {
   t.after(() => server.stop());
   const pooler = await servers.startPgBouncer(server.port, 'session');
   t.after(() => pooler.stop());
-  const messages = listen(t, 'pooled');
+  const messages = messagesOf(t, 'pooled');
   for (const url of [server.url, pooler.url]) {
     const manager = new LockManager({ store: postgres(url, { namespace: 'pooled' }) });
     await manager.request('one', () => {});

@@ -2,7 +2,7 @@
 
 const assert = require('node:assert/strict');
 const { test } = require('node:test');
-const { open, openThere, options, server, waiting } = require('../helpers/postgres.js');
+const { open, openBy, openThere, options, server, waiting } = require('../helpers/postgres.js');
 const { startMachine } = require('../helpers/store-processes.js');
 const { acquire, pause, seen, unlock } = require('../helpers/stores.js');
 
@@ -36,8 +36,7 @@ test('limits of time that the role has end neither a session that holds nor one 
 });
 
 test('a database that accepts advisory locks and ignores them is refused', options, async (t) => {
-  process.env.SABLOCK_TEST_POSTGRES = server().url;
-  const manager = open(t, {}, { module: require.resolve('../programs/lockless-postgres-client.js') });
+  const manager = openBy(t, 'lockless');
   await assert.rejects(manager.acquireAsync('ignored'), {
     code: 'ERR_LOCK_STORE',
     message: /accepts advisory locks and ignores them \(YugabyteDB before 2025\.1, CockroachDB\)/,

@@ -4,11 +4,9 @@ const assert = require('node:assert/strict');
 const fs = require('node:fs');
 const { test } = require('node:test');
 const { Worker } = require('node:worker_threads');
-const { LockManager } = require('../..');
-const { postgres } = require('../../lib/stores/postgres.js');
 const { startProxy } = require('../helpers/proxy.js');
 const { startMachine } = require('../helpers/store-processes.js');
-const { HEARTBEAT, granted, open, openThere, options, server, waiting } = require('../helpers/postgres.js');
+const { HEARTBEAT, granted, open, openBy, openThere, options, server, waiting } = require('../helpers/postgres.js');
 const { acquire, seen, unlock } = require('../helpers/stores.js');
 
 /** Of eight threads; `SABLOCK_STORE_SCALE=10` makes them the thousand of the design. */
@@ -19,10 +17,7 @@ test(
   'a session that ends right behind the answer to a grant grants nothing: the request asks again',
   options,
   async (t) => {
-    process.env.SABLOCK_TEST_POSTGRES = server().url;
-    const [here, module] = [open(t), require.resolve('../programs/ending-postgres-client.js')];
-    const ending = new LockManager({ store: postgres({ module }, { heartbeat: HEARTBEAT }) });
-    t.after(() => ending.close());
+    const [here, ending] = [open(t), openBy(t, 'ending')];
     await ending.request('warm', () => {});
     for (const fence of [true, false]) {
       const lock = await ending.acquireAsync('ending', { fence });
@@ -38,10 +33,7 @@ test(
 );
 
 test('a cancel that hits the release instead of the wait leaves nothing locked', options, async (t) => {
-  process.env.SABLOCK_TEST_POSTGRES = server().url;
-  const [here, module] = [open(t), require.resolve('../programs/late-cancel-postgres-client.js')];
-  const late = new LockManager({ store: postgres({ module }, { heartbeat: HEARTBEAT }) });
-  t.after(() => late.close());
+  const [here, late] = [open(t), openBy(t, 'late-cancel')];
   const before = await here.acquireAsync('late');
   const waits = late.acquireAsync('late');
   await seen(async () => (await waiting()) === 1);
@@ -55,10 +47,7 @@ test(
   'a session that falls silent when its wait was granted is given up: the request asks again',
   options,
   async (t) => {
-    process.env.SABLOCK_TEST_POSTGRES = server().url;
-    const [here, module] = [open(t), require.resolve('../programs/silent-postgres-client.js')];
-    const silent = new LockManager({ store: postgres({ module }, { heartbeat: HEARTBEAT }) });
-    t.after(() => silent.close());
+    const [here, silent] = [open(t), openBy(t, 'silent')];
     const before = await here.acquireAsync('silence');
     const waits = silent.acquireAsync('silence');
     await seen(async () => (await waiting()) === 1);
@@ -84,13 +73,7 @@ test(
 );
 
 /** A manager whose sessions unlock late what they have waited for. */
-function openSlow(t) {
-  process.env.SABLOCK_TEST_POSTGRES = server().url;
-  const module = require.resolve('../programs/slow-unlock-postgres-client.js');
-  const manager = new LockManager({ store: postgres({ module }, { heartbeat: HEARTBEAT }) });
-  t.after(() => manager.close());
-  return manager;
-}
+const openSlow = (t) => openBy(t, 'slow-unlock');
 
 test(
   'shared holders in two sessions that have just unlocked stand in the way of no ifAvailable',
@@ -128,8 +111,7 @@ for (const [what, isQuestion] of [
 ]) {
   test(`a wait whose ${what} is lost on the way: the request asks again`, options, async (t) => {
     const proxy = await startProxy(t, server().url);
-    const far = new LockManager({ store: postgres(proxy.url, { heartbeat: HEARTBEAT }) });
-    t.after(() => far.close());
+    const far = open(t, {}, proxy.url);
     const [name, here] = [`lost ${what}`, open(t)];
     let isLost = false;
     proxy.loses = (data, toServer, line) => {

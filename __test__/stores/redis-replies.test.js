@@ -1,13 +1,12 @@
 // What Redis says when it will not serve for a while: nothing is lost by it, waits go on, and who does not wait learns why.
 
 const assert = require('node:assert/strict');
-const { subscribe, unsubscribe } = require('node:diagnostics_channel');
 const { test } = require('node:test');
 const { LockManager } = require('../..');
 const { redis } = require('../../lib/stores/redis.js');
 const { startProxy } = require('../helpers/proxy.js');
 const { freePort, hasRedis, startRedis } = require('../helpers/servers.js');
-const { seen } = require('./conformance.js');
+const { messagesOf, seen } = require('../helpers/stores.js');
 
 const options = { timeout: 60_000, skip: hasRedis ? false : 'redis-server is not installed' };
 /** Longer than any of it lasts; what is held is renewed all the time. */
@@ -49,17 +48,6 @@ const REPLIES = {
   },
 };
 
-/** The messages of this namespace. */
-function listen(t, namespace) {
-  const events = [];
-  const note = (message) => {
-    if (message.namespace === namespace) events.push(message);
-  };
-  subscribe('sablock:store', note);
-  t.after(() => unsubscribe('sablock:store', note));
-  return events;
-}
-
 const openStore = (t, url, settings) => {
   const manager = new LockManager({ store: redis(url, { ...SETTINGS, ...settings }) });
   t.after(() => manager.close());
@@ -71,7 +59,7 @@ for (const [reply, { args = [], begin, end }] of Object.entries(REPLIES)) {
     const server = await startRedis(args);
     t.after(() => server.stop());
     const namespace = `replies ${reply}`;
-    const events = listen(t, namespace);
+    const events = messagesOf(t, namespace);
     const manager = openStore(t, server.url, { namespace });
     const held = await manager.acquireAsync('held', { fence: true });
     await begin(server);
