@@ -2,7 +2,7 @@
 //! an unlock in one would never wake a waiter of the other. All copies work with the one that was loaded first.
 //!
 //! Everything that differs between operating systems stands here: how to list the loaded libraries, in the order of
-//! loading, and how to look up a symbol in one of them.
+//! loading, how to look up a symbol in one of them, and how to keep this one.
 
 use std::path::PathBuf;
 
@@ -42,11 +42,30 @@ pub fn first() -> Option<Copy> {
     })
 }
 
+/// Keeps this library in the process for ever. Node.js unloads it with the last environment that has loaded it, and the agents' ids
+/// and the queues live in its statics.
+pub fn pin() {
+    system::pin(sablock_protocol as *const std::ffi::c_void);
+}
+
 #[cfg(unix)]
 mod unix {
     use std::ffi::{CString, c_void};
+    use std::mem::MaybeUninit;
     use std::os::unix::ffi::OsStrExt;
     use std::path::Path;
+
+    /// The library of this address stays.
+    pub fn pin(address: *const c_void) {
+        let mut info = MaybeUninit::<libc::Dl_info>::uninit();
+        // SAFETY: `info` lives, and is written unless the call returns 0; the name in it ends in NUL, and is that of a library that
+        // is loaded, so that nothing is run. The handle is never given back.
+        unsafe {
+            if libc::dladdr(address, info.as_mut_ptr()) != 0 {
+                libc::dlopen(info.assume_init().dli_fname, libc::RTLD_LAZY | libc::RTLD_NOLOAD);
+            }
+        }
+    }
 
     /// The address of the copy's symbol in a library that is already loaded.
     pub fn symbol(path: &Path) -> Option<*mut c_void> {
@@ -71,7 +90,7 @@ mod system {
     use std::os::unix::ffi::OsStrExt;
     use std::path::PathBuf;
 
-    pub use super::unix::symbol;
+    pub use super::unix::{pin, symbol};
 
     /// The files of the loaded libraries.
     pub fn libraries() -> Vec<PathBuf> {
@@ -99,7 +118,7 @@ mod system {
     use std::os::unix::ffi::OsStrExt;
     use std::path::PathBuf;
 
-    pub use super::unix::symbol;
+    pub use super::unix::{pin, symbol};
 
     /// The files of the loaded libraries.
     #[expect(
@@ -124,7 +143,10 @@ mod system {
     use std::path::{Path, PathBuf};
 
     use windows_sys::Win32::Foundation::HMODULE;
-    use windows_sys::Win32::System::LibraryLoader::{GetModuleFileNameW, GetModuleHandleW, GetProcAddress};
+    use windows_sys::Win32::System::LibraryLoader::{
+        GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS, GET_MODULE_HANDLE_EX_FLAG_PIN, GetModuleFileNameW, GetModuleHandleExW,
+        GetModuleHandleW, GetProcAddress,
+    };
     use windows_sys::Win32::System::ProcessStatus::K32EnumProcessModules;
     use windows_sys::Win32::System::Threading::GetCurrentProcess;
 
@@ -146,6 +168,14 @@ mod system {
             OsString::from_wide(&buffer[..length as usize]).into()
         };
         modules.into_iter().map(name).collect()
+    }
+
+    /// The library of this address stays.
+    pub fn pin(address: *const c_void) {
+        let mut module = std::ptr::null_mut();
+        let flags = GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS | GET_MODULE_HANDLE_EX_FLAG_PIN;
+        // SAFETY: with these flags it takes an address in a library in the place of a name.
+        unsafe { GetModuleHandleExW(flags, address.cast(), &mut module) };
     }
 
     /// The address of the copy's symbol in a library that is already loaded.

@@ -103,8 +103,7 @@ pub struct OtherCopy {
 /// The copy that was loaded first, with which all others must work; `null` if it is this one.
 #[napi(catch_unwind)]
 pub fn first_copy() -> Option<OtherCopy> {
-    // The agents' ids and the queues live in statics: they must outlast the last worker that uses them.
-    retain_current_module_for_unload_safety();
+    copies::pin();
     let first = copies::first().filter(|copy| !copy.is_this)?;
     Some(OtherCopy { path: first.path.to_string_lossy().into_owned(), protocol: first.protocol })
 }

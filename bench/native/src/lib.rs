@@ -6,8 +6,8 @@
 
 use std::fs::File;
 use std::ptr::{self, NonNull};
-use std::sync::RwLock;
 use std::sync::atomic::AtomicU32;
+use std::sync::{Arc, RwLock};
 
 use napi::bindgen_prelude::*;
 use napi::sys;
@@ -94,29 +94,29 @@ pub fn close_loop_waker(id: u32) {
     WAKERS.write().expect("nobody panics with it").try_remove(id as usize);
 }
 
-/// A file that is locked as a whole: `flock`, or `LockFileEx`. Each object has a descriptor of its own.
+/// Files that are locked as wholes, by id: `flock`, or `LockFileEx`. Each id has a descriptor of its own.
+static FILES: RwLock<Slab<Arc<File>>> = RwLock::new(Slab::new());
+
+/// Makes the file if there is none.
 #[napi]
-pub struct LockFile {
-    file: File,
+pub fn open_file(path: String) -> Result<u32> {
+    let file = File::options().read(true).write(true).create(true).truncate(false).open(path)?;
+    let id = FILES.write().expect("nobody panics with it").insert(Arc::new(file));
+    u32::try_from(id).map_err(|_| Error::from_reason("too many files"))
+}
+
+fn file(id: u32) -> Result<Arc<File>> {
+    let files = FILES.read().expect("nobody panics with it");
+    files.get(id as usize).cloned().ok_or_else(|| Error::new(Status::InvalidArg, format!("no file {id}")))
+}
+
+/// Blocks the calling thread until nobody else holds it. Only the kernel ends the wait.
+#[napi]
+pub fn lock_file(id: u32) -> Result<()> {
+    Ok(file(id)?.lock()?)
 }
 
 #[napi]
-impl LockFile {
-    /// Makes the file if there is none.
-    #[napi(constructor)]
-    pub fn new(path: String) -> Result<Self> {
-        let file = File::options().read(true).write(true).create(true).truncate(false).open(path)?;
-        Ok(Self { file })
-    }
-
-    /// Blocks the calling thread until nobody else holds it. Only the kernel ends the wait.
-    #[napi]
-    pub fn lock(&self) -> Result<()> {
-        Ok(self.file.lock()?)
-    }
-
-    #[napi]
-    pub fn unlock(&self) -> Result<()> {
-        Ok(self.file.unlock()?)
-    }
+pub fn unlock_file(id: u32) -> Result<()> {
+    Ok(file(id)?.unlock()?)
 }
