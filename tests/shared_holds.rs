@@ -3,6 +3,7 @@
 
 mod common;
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Barrier};
 use std::thread;
 
@@ -143,22 +144,29 @@ fn a_writer_that_ends_inside_marks_the_lock_for_readers_too() {
 
 #[test]
 fn a_reader_that_would_wait_behind_a_writer_that_waits_for_it_is_in_a_deadlock() {
-    let world = &World::new(false);
+    let world = &World::with_slices(false);
     let reader = world.agent(7);
     world.engine.add_slot(&RWLOCK, world.place(), slot(&reader).0);
     assert_eq!(world.enter(&reader, READ, Limit::Once), GRANTED);
-    let lock = |agent: &Arc<Agent>, request| {
-        world.engine.wait(agent, &RWLOCK, world.place(), request, Limit::Endless, &mut || true)
+    let lock = |agent: &Arc<Agent>, request, pause: &mut dyn FnMut() -> bool| {
+        world.engine.wait(agent, &RWLOCK, world.place(), request, Limit::Endless, &mut || pause())
     };
-    assert!(matches!(lock(&reader, WRITE), Err(Failure::Deadlock(cycle)) if cycle.len() == 1), "write inside read");
+    let refused = lock(&reader, WRITE, &mut || true);
+    assert!(matches!(refused, Err(Failure::Deadlock(cycle)) if cycle.len() == 1), "write inside read");
+    // Until the writer has looked for a circle itself, it may be the one that finds it.
+    let has_slept = &AtomicBool::new(false);
     thread::scope(|scope| {
         let writer = scope.spawn(|| {
             let agent = world.agent(8);
-            assert_eq!(lock(&agent, WRITE).unwrap(), GRANTED);
+            let mut pause = || {
+                has_slept.store(true, Ordering::SeqCst);
+                true
+            };
+            assert_eq!(lock(&agent, WRITE, &mut pause).unwrap(), GRANTED);
             world.exit(&agent, WRITE);
         });
-        world.until_waiting(&RWLOCK, 1);
-        let Err(Failure::Deadlock(cycle)) = lock(&reader, READ) else { panic!("read inside read") };
+        world.until("a writer that sleeps", |_| has_slept.load(Ordering::SeqCst));
+        let Err(Failure::Deadlock(cycle)) = lock(&reader, READ, &mut || true) else { panic!("read inside read") };
         assert_eq!(cycle.iter().map(|hop| hop.thread).collect::<Vec<_>>(), [7, 8]);
         world.exit(&reader, READ);
         writer.join().unwrap();

@@ -254,22 +254,18 @@ test(
     const { buffer, mutex } = createMutex({ allowMainThread: true });
     const other = new Mutex(buffer, OFFSET + 4);
     const [worker] = await threads.puppets(1, buffer);
-    await worker.call('listen', 'sablock:deadlock');
     other.tryLock();
-    await worker.call('lock');
-    const waiting = worker.run([
-      [OFFSET + 4, 'lock'],
-      [OFFSET + 4, 'unlock'],
-    ]);
-    await threads.queued(other, 1);
-    let error;
-    assert.throws(
-      () => mutex.lock(),
-      (thrown) => {
-        error = thrown;
-        return thrown.code === 'ERR_LOCK_DEADLOCK';
-      },
+    const { error, waiting } = await threads.closeCircle(
+      other,
+      () =>
+        worker.run([
+          ['listen', 'sablock:deadlock'],
+          ['lockInside', OFFSET + 4],
+        ]),
+      async () => mutex.lock(),
+      async () => mutex.unlock(),
     );
+    assert.equal(error.code, 'ERR_LOCK_DEADLOCK');
     assert.deepEqual(messages, [{ byteOffset: OFFSET, cycle: error.cycle }]);
     assert.deepEqual(error.cycle, [
       { threadId, byteOffset: OFFSET },

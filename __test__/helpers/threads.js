@@ -1,6 +1,7 @@
 // Runs a test body beside worker threads and under a watchdog. A lock's bug looks like a hang, so every body has a limit:
 // when it is over, the failure says what each worker and the main thread were doing, and all workers are ended.
 
+const assert = require('node:assert/strict');
 const { after } = require('node:test');
 const path = require('node:path');
 const { Worker } = require('node:worker_threads');
@@ -134,6 +135,24 @@ class Threads {
       `${count} are waiting at offset ${mutex.byteOffset}`,
       () => mutex.inspect().waiters.length >= count,
     );
+  }
+
+  /**
+   * Has `wait` block for `lock`, and `close` close the circle; returns the error of `close`, and the promise of `wait`. A thread is in
+   * the queue before it looks for circles: if it looks last, it is told instead, gives up what `close` waits for, and `undo` frees that.
+   */
+  async closeCircle(lock, wait, close, undo) {
+    for (;;) {
+      const waiting = handled(wait());
+      await this.queued(lock, 1);
+      const error = await close().then(
+        () => null,
+        (reason) => reason,
+      );
+      if (error !== null) return { error, waiting };
+      await assert.rejects(waiting, { code: 'ERR_LOCK_DEADLOCK' });
+      await undo();
+    }
   }
 
   describe() {

@@ -154,12 +154,16 @@ test(
     const { buffer, rw } = createRwLock();
     const [reader, writer] = await rwPuppets(threads, 2, buffer);
     await reader.call('read.lock');
-    const written = writer.call('write.lock');
-    await threads.queued(rw, 1);
-    await assert.rejects(reader.call('read.lock'), expected.deadlock(OFFSET));
+    const { error, waiting } = await threads.closeCircle(
+      rw,
+      () => writer.call('write.lock'),
+      () => reader.call('read.lock'),
+      () => reader.call('read.unlock'),
+    );
+    await assert.rejects(Promise.reject(error), expected.deadlock(OFFSET));
     assert.equal(rw.readers, 1);
     await reader.call('read.unlock');
-    assert.equal(await written, true);
+    assert.equal(await waiting, true);
   }),
 );
 

@@ -59,19 +59,28 @@ test(
     await one.call(32, 'lock');
     // It holds 8 and 16, and waits for 24.
     await other.call(24, 'lock');
-    const all = one.call('lockAll', [8, 16, 24]);
-    await threads.queued(mutexes[2], 1);
-    await assert.rejects(other.call(8, 'lock'), { code: 'ERR_LOCK_DEADLOCK' });
+    const { error, waiting } = await threads.closeCircle(
+      mutexes[2],
+      () => one.call('lockAll', [8, 16, 24]),
+      () => other.call(8, 'lock'),
+      () => other.call(8, 'unlock'),
+    );
+    assert.equal(error.code, 'ERR_LOCK_DEADLOCK');
     await other.call(24, 'unlock');
-    assert.deepEqual(await all, []);
-    // And found by lockAll itself.
-    await other.call(40, 'lock');
-    const blocked = other.call(8, 'lock');
-    await threads.queued(mutexes[0], 1);
-    await assert.rejects(one.call('lockAll', [36, 40]), { code: 'ERR_LOCK_DEADLOCK' });
-    assert.equal(new Mutex(buffer, 36).isLocked, false);
+    assert.deepEqual(await waiting, []);
     await one.call('unlockAll');
-    assert.equal(await blocked, true);
+    // And found by lockAll itself.
+    await one.call(8, 'lock');
+    const found = await threads.closeCircle(
+      mutexes[0],
+      () => other.call(40, 'lockInside', 8),
+      () => one.call('lockAll', [36, 40]),
+      () => one.call('unlockAll'),
+    );
+    assert.equal(found.error.code, 'ERR_LOCK_DEADLOCK');
+    assert.equal(new Mutex(buffer, 36).isLocked, false);
+    await one.call(8, 'unlock');
+    await found.waiting;
   }),
 );
 
@@ -114,15 +123,20 @@ test(
     const [one, other] = await threads.puppets(2, buffer);
     await one.call('rwlock', SECOND, 'read', 'lock');
     // It holds `first` to read, and waits for the reader of `second`.
-    const blocked = other.call('lockAll', [
+    const wanted = [
       [FIRST, 'read'],
       [SECOND, 'write'],
-    ]);
-    await threads.queued(second, 1);
-    await assert.rejects(one.call('lockAll', [MUTEX, [FIRST, 'write']]), { code: 'ERR_LOCK_DEADLOCK' });
+    ];
+    const { error, waiting } = await threads.closeCircle(
+      second,
+      () => other.call('lockAll', wanted),
+      () => one.call('lockAll', [MUTEX, [FIRST, 'write']]),
+      () => one.call('unlockAll'),
+    );
+    assert.equal(error.code, 'ERR_LOCK_DEADLOCK');
     assert.equal(new Mutex(buffer, MUTEX).isLocked, false);
     assert.equal(first.readers, 1);
     await one.call('rwlock', SECOND, 'read', 'unlock');
-    assert.deepEqual(await blocked, []);
+    assert.deepEqual(await waiting, []);
   }),
 );

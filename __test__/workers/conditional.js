@@ -77,6 +77,7 @@ const actions = {
     const lost = mutex.acquire();
     const answered = await codeOf(() => condition.wait(mutex));
     other.unlock();
+    if (answered !== 'ERR_LOCK_DEADLOCK') return lost.unlock(); // the other one was told
     const next = mutex.acquire();
     return [answered, lost.locked, lost.unlock(), next.unlock(), mutex.isHeldByThisThread];
   },
