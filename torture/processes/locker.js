@@ -1,11 +1,13 @@
-// Locks names in every way, and writes what happens: `W` before it asks, `B` as soon as it is in, `C` once it has marked the
-// lock as consistent, `E` before it unlocks, `D` when it got nothing.
+// Locks names in every way, one or several at once, and writes what happens to each: `W` before it asks, `B` as soon as it is
+// in, `C` once it has marked the lock as consistent, `E` before it unlocks, `D` when it got nothing.
 
 const { setTimeout: sleep } = require('node:timers/promises');
 const { LockManager } = require('../..');
 const { createLog } = require('./log.js');
 const { createRandom } = require('./random.js');
 
+/** How many requests are of several names. */
+const SEVERAL = 0.25;
 /** How long holds take, how many share, how many of them for long, and how long one waits to hold a name alone. */
 const KINDS = {
   crowd: { holdMs: 6, shared: 0.25, long: 0, longMs: 0, aloneMs: Infinity },
@@ -50,18 +52,30 @@ class Locker {
 
   async #loop() {
     while (!this.#isOver) {
-      const who = `${this.#holder}.${this.#serial++} n${this.#random.below(this.#names)}`;
+      const names = this.#choose();
       const mode = this.#random.next() < this.#kind.shared ? 'shared' : 'exclusive';
-      this.write(`W ${who} ${mode} - ${Date.now()}`);
-      const isIn =
-        this.#mayBlock && this.#random.next() < 0.3 ? this.#block(who, mode) : await this.#request(who, mode);
-      if (!isIn) this.write(`D ${who} ${mode} - ${Date.now()}`);
+      const whos = names.map((name) => `${this.#holder}.${this.#serial++} ${name}`);
+      this.#writeAll(whos, 'W', `${mode} ${names.length > 1 ? 'several' : '-'}`);
+      const request = { whos, mode, names: names.length > 1 ? names : names[0] };
+      const isIn = this.#mayBlock && this.#random.next() < 0.3 ? this.#block(request) : await this.#request(request);
+      if (!isIn) this.#writeAll(whos, 'D', `${mode} -`);
       // The loop turns in any case.
       await sleep(this.#random.below(3));
     }
   }
 
-  async #request(who, mode) {
+  /** One name, or several of them in any order. */
+  #choose() {
+    const names = [`n${this.#random.below(this.#names)}`];
+    while (this.#random.next() < SEVERAL) names.push(`n${this.#random.below(this.#names)}`);
+    return [...new Set(names)];
+  }
+
+  #writeAll(whos, what, rest) {
+    for (const who of whos) this.write(`${what} ${who} ${rest} ${Date.now()}`);
+  }
+
+  async #request({ whos, mode, names }) {
     const options = { mode };
     const chance = this.#random.next();
     if (chance < 0.1) {
@@ -76,11 +90,11 @@ class Locker {
       setTimeout(() => controller.abort(), this.#random.below(20)).unref();
     }
     try {
-      return await this.#manager.request(nameIn(who), options, async (lock) => {
-        if (lock === null) return false;
-        this.#begin(who, lock);
+      return await this.#manager.request(names, options, async (held) => {
+        if (held === null) return false;
+        this.#begin(whos, held);
         await sleep(this.#holdMs(mode));
-        this.#end(who, lock);
+        this.#end(whos, held);
         return true;
       });
     } catch (error) {
@@ -88,14 +102,14 @@ class Locker {
     }
   }
 
-  #block(who, mode) {
+  #block({ whos, mode, names }) {
     const longest = mode === 'exclusive' ? this.#kind.aloneMs : Infinity;
     const timeout = this.#random.next() < 0.3 ? this.#random.below(20) : longest;
     try {
-      return this.#manager.requestSync(nameIn(who), { mode, timeout }, (lock) => {
-        this.#begin(who, lock);
+      return this.#manager.requestSync(names, { mode, timeout }, (held) => {
+        this.#begin(whos, held);
         Atomics.wait(pauser, 0, 0, this.#random.below(this.#kind.holdMs));
-        this.#end(who, lock);
+        this.#end(whos, held);
         return true;
       });
     } catch (error) {
@@ -108,20 +122,30 @@ class Locker {
     return this.#random.below(isLong ? this.#kind.longMs : this.#kind.holdMs);
   }
 
-  #begin(who, { mode, abandoned }) {
-    this.write(`B ${who} ${mode} ${abandoned ? 'abandoned' : '-'} ${Date.now()}`);
+  #begin(whos, held) {
+    for (const [who, { mode, abandoned }] of pairs(whos, held)) {
+      this.write(`B ${who} ${mode} ${abandoned ? 'abandoned' : '-'} ${Date.now()}`);
+    }
   }
 
-  #end(who, lock) {
-    if (lock.abandoned && lock.mode === 'exclusive' && this.#random.next() < 0.5) {
-      lock.markConsistent();
-      this.write(`C ${who} ${lock.mode} - ${Date.now()}`);
+  #end(whos, held) {
+    for (const [who, lock] of pairs(whos, held)) {
+      if (lock.abandoned && lock.mode === 'exclusive' && this.#random.next() < 0.5) {
+        lock.markConsistent();
+        this.write(`C ${who} ${lock.mode} - ${Date.now()}`);
+      }
+      this.write(`E ${who} ${lock.mode} - ${Date.now()}`);
     }
-    this.write(`E ${who} ${lock.mode} - ${Date.now()}`);
   }
 }
 
-const nameIn = (who) => who.split(' ')[1];
+/** Each with its lock: those of several names are in the order of the names. */
+function pairs(whos, held) {
+  return [held].flat().map((lock, index) => {
+    if (!whos[index].endsWith(` ${lock.name}`)) throw new Error(`${lock.name} in the place of ${whos[index]}`);
+    return [whos[index], lock];
+  });
+}
 
 /**
  * False for what ends a request without the lock; throws all else. A thread that blocks for what its own tasks hold learns it

@@ -31,7 +31,7 @@ exports.testify = (lines) => {
   const violations = [];
   const counts = { holds: 0, together: 0, 'killed inside': 0, reported: 0, 'longest wait': 0 };
 
-  const enter = (line, holder, name, mode, mark, since, ms) => {
+  const enter = (line, holder, name, mode, mark, { since, isForSeveral }, ms) => {
     counts.holds += 1;
     if (name.alone !== null) {
       name.aloneUntil = ms;
@@ -45,7 +45,8 @@ exports.testify = (lines) => {
     if (mode === 'shared') {
       if (name.together.size > 0) counts.together += 1;
       const alone = ms - Math.max(since, name.aloneUntil, resumed.get(holder.split('.')[0]) ?? 0);
-      if (alone > APART_MS)
+      // Who wants several waits for others, too.
+      if (alone > APART_MS && !isForSeveral)
         violations.push(`not together: ${line}, after ${alone} ms in which others shared it at most`);
       name.together.add(holder);
       return;
@@ -80,12 +81,12 @@ exports.testify = (lines) => {
     }
     if (!names.has(key)) names.set(key, new Name());
     const name = names.get(key);
-    if (what === 'W') waits.set(holder, Number(ms));
+    if (what === 'W') waits.set(holder, { since: Number(ms), isForSeveral: mark === 'several' });
     if (what === 'B' || what === 'D') {
-      const since = waits.get(holder);
-      counts['longest wait'] = Math.max(counts['longest wait'], Number(ms) - since);
+      const wait = waits.get(holder);
+      counts['longest wait'] = Math.max(counts['longest wait'], Number(ms) - wait.since);
       waits.delete(holder);
-      if (what === 'B') enter(line, holder, name, mode, mark, since, Number(ms));
+      if (what === 'B') enter(line, holder, name, mode, mark, wait, Number(ms));
     }
     if (what === 'C') name.isDirty = false;
     if (what === 'E') leave(line, holder, name, Number(ms));
