@@ -6,7 +6,7 @@
 // A real PostgreSQL server, started on loopback, has the lock and the prices. Elsewhere: `postgres(process.env.DATABASE_URL)`.
 
 const { fork } = require('node:child_process');
-const { once } = require('node:events');
+const { on, once } = require('node:events');
 const { LockManager } = require('sablock');
 
 const BATCHES = 3;
@@ -91,8 +91,7 @@ async function main() {
   const server = await startPostgres();
   await server.query(SCHEMA);
   const first = start(server.url, true);
-  await once(first.child, 'message'); // holds
-  await once(first.child, 'message'); // paused
+  for await (const [message] of on(first.child, 'message')) if (message === 'paused') break;
   const second = start(server.url, false);
   // Nothing but the fence protects from what comes now: the sessions that keep the lock end, as
   // at a failover.

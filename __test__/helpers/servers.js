@@ -1,10 +1,16 @@
 // Real servers for the tests of stores: on loopback, each in a folder of its own that goes with it. What is not installed is null.
 
 const { execFileSync, spawn } = require('node:child_process');
+const dgram = require('node:dgram');
+const { once } = require('node:events');
 const fs = require('node:fs');
 const net = require('node:net');
 const os = require('node:os');
 const path = require('node:path');
+
+/** Below what Linux, macOS and Windows give to connections. */
+const FIRST_PORT = 20_000;
+const PORTS = 12_000;
 
 /** The program, where packages put it. Wine shows those of the system below, which cannot be started from there. */
 function find(name, folders = []) {
@@ -26,13 +32,28 @@ function unprivileged() {
   return { uid: id('-u'), gid: id('-g') };
 }
 
-const freePort = () =>
-  new Promise((resolve) => {
-    const probe = net.createServer().listen(0, '127.0.0.1', () => {
-      const { port } = probe.address();
-      probe.close(() => resolve(port));
-    });
-  });
+/**
+ * A port for a server, which may be restarted. No connection takes one of these for its own end, as it does those that the system
+ * gives to a server that asks for any; and as long as this process runs, no other one that asks here does, since it keeps the UDP
+ * port of the same number.
+ */
+async function freePort() {
+  for (;;) {
+    const port = FIRST_PORT + Math.floor(Math.random() * PORTS);
+    const claim = dgram.createSocket('udp4').unref();
+    const probe = net.createServer();
+    try {
+      await once(claim.bind(port, '127.0.0.1'), 'listening');
+      await once(probe.listen(port, '127.0.0.1'), 'listening');
+    } catch {
+      claim.close();
+      continue;
+    }
+    probe.close();
+    await once(probe, 'close');
+    return port;
+  }
+}
 
 exports.freePort = freePort;
 
