@@ -11,7 +11,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 use std::{fs, thread};
 
-use others::{ASKER, NOBODY, Other, Scratch, granted, lock, name, race, units, until, wait, waits_in_kernel};
+use others::{ASKER, NOBODY, Other, Scratch, granted, lock, name, race, units, until, wait};
 use sablock::files::{Directory, FileRole, LockMode, NotLocked, Released};
 
 /// No test of its own: what the other processes run.
@@ -29,7 +29,7 @@ fn two_processes_exclude_each_other() {
     assert!(mine.try_lock(LockMode::Shared, ASKER).unwrap().is_none());
     assert!(name(&scratch.0, "A").try_lock(LockMode::Exclusive, ASKER).unwrap().is_some());
     let (_, outcome) = wait(&mine, LockMode::Exclusive);
-    until("waits in the kernel", || waits_in_kernel(&scratch.file("a", FileRole::Lock)) >= 1);
+    until("waits in the kernel", || scratch.waits_in_kernel("a") >= 1);
     assert_eq!(other.run("release"), "released");
     let hold = granted(&outcome);
     assert!(!hold.is_abandoned());
@@ -46,7 +46,7 @@ fn those_who_share_are_in_together_and_a_writer_waits_for_all() {
     assert_eq!(other.run("share a"), "locked");
     let holds = [lock(&mine, LockMode::Shared), lock(&mine, LockMode::Shared)];
     let (_, outcome) = wait(&mine, LockMode::Exclusive);
-    until("waits in the kernel", || waits_in_kernel(&scratch.file("a", FileRole::Lock)) >= 1);
+    until("waits in the kernel", || scratch.waits_in_kernel("a") >= 1);
     assert_eq!(other.run("release"), "released");
     for hold in holds {
         assert!(outcome.try_recv().is_err());
@@ -62,7 +62,7 @@ fn a_killed_holder_is_reported_to_all_until_somebody_repairs() {
     let (mut victim, mine) = (Other::start(&scratch.0), name(&scratch.0, "a"));
     assert_eq!(victim.run("lock a"), "locked");
     let (_, outcome) = wait(&mine, LockMode::Exclusive);
-    until("waits in the kernel", || waits_in_kernel(&scratch.file("a", FileRole::Lock)) >= 1);
+    until("waits in the kernel", || scratch.waits_in_kernel("a") >= 1);
     victim.signal(libc::SIGKILL);
     let hold = granted(&outcome);
     assert!(hold.is_abandoned());
@@ -149,7 +149,7 @@ fn a_thread_does_not_wait_where_none_can_be_started_that_would_end_its_wait() {
     nobody.begin("cannot-wait a");
     let end = Instant::now() + Duration::from_millis(300);
     while Instant::now() < end {
-        assert_eq!(waits_in_kernel(&scratch.file("a", FileRole::Lock)), 0, "who would end this wait?");
+        assert_eq!(scratch.waits_in_kernel("a"), 0, "who would end this wait?");
         thread::sleep(Duration::from_millis(1));
     }
     assert_eq!(nobody.said(), "cannot");
@@ -217,11 +217,11 @@ fn a_wait_that_is_withdrawn_is_nobody() {
     let mine = name(&scratch.0, "a");
     assert_eq!(other.run("share a"), "locked");
     let (waiting, _outcome) = wait(&mine, LockMode::Exclusive);
-    until("waits in the kernel", || waits_in_kernel(&scratch.file("a", FileRole::Lock)) >= 1);
+    until("waits in the kernel", || scratch.waits_in_kernel("a") >= 1);
     assert_eq!(third.run("available-shared a"), "taken");
     assert!(waiting.withdraw(None));
     assert_eq!(third.run("available-shared a"), "locked");
-    until("waits no more in the kernel", || waits_in_kernel(&scratch.file("a", FileRole::Lock)) == 0);
+    until("waits no more in the kernel", || scratch.waits_in_kernel("a") == 0);
 }
 
 #[test]
@@ -232,7 +232,7 @@ fn withdrawn_waits_leave_their_threads_to_others() {
     for index in 0..=MANY {
         assert_eq!(other.run(&format!("lock {index}")), "locked");
     }
-    let in_kernel = |index: usize| waits_in_kernel(&scratch.file(&index.to_string(), FileRole::Lock));
+    let in_kernel = |index: usize| scratch.waits_in_kernel(&index.to_string());
     let mut waits: Vec<_> =
         (0..MANY).map(|index| wait(&name(&scratch.0, &index.to_string()), LockMode::Exclusive)).collect();
     until("as many as there may be", || (0..MANY).map(in_kernel).sum::<usize>() > 50);
@@ -263,7 +263,7 @@ fn a_wait_that_is_withdrawn_leaves_nothing() {
     let (mut other, mine) = (Other::start(&scratch.0), name(&scratch.0, "a"));
     assert_eq!(other.run("share a"), "locked");
     let (waiting, outcome) = wait(&mine, LockMode::Exclusive);
-    until("waits in the kernel", || waits_in_kernel(&scratch.file("a", FileRole::Lock)) >= 1);
+    until("waits in the kernel", || scratch.waits_in_kernel("a") >= 1);
     assert!(waiting.withdraw(None));
     assert!(!waiting.withdraw(None));
     // Nobody who shares is kept out.
@@ -275,7 +275,7 @@ fn a_wait_that_is_withdrawn_leaves_nothing() {
     granted(&second).release();
     assert!(outcome.try_recv().is_err());
     drop((waiting, second, mine));
-    until("no thread waits in the kernel", || waits_in_kernel(&scratch.file("a", FileRole::Lock)) == 0);
+    until("no thread waits in the kernel", || scratch.waits_in_kernel("a") == 0);
     assert_eq!(third.run("try a"), "locked");
 }
 
@@ -376,4 +376,19 @@ fn a_blocked_wait_ends_when_its_thread_is_to_end() {
     assert!(matches!(ended, Err(NotLocked::Interrupted)));
     assert_eq!(other.run("release"), "released");
     assert_eq!(other.run("lock a"), "locked");
+}
+
+#[test]
+fn what_a_thread_gets_when_it_is_to_end_goes_back_unmarked() {
+    let scratch = Scratch::new("interrupt-granted");
+    let directory = Directory::open(Some(&scratch.0)).unwrap();
+    let mine = name(&scratch.0, "a");
+    let mut hold = Some(lock(&mine, LockMode::Exclusive));
+    let ended = mine.wait_blocking(LockMode::Exclusive, ASKER, None, &mut || {
+        hold.take().expect("it pauses once").release();
+        until("it is granted", || !directory.holders().unwrap().is_empty());
+        false
+    });
+    assert!(matches!(ended, Err(NotLocked::Interrupted)));
+    assert!(!lock(&mine, LockMode::Exclusive).is_abandoned());
 }

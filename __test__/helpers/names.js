@@ -32,10 +32,10 @@ exports.modesOf = async (name, manager = locks) => {
 };
 
 /** Looks until so many wait for the name. */
-exports.pendingFor = async (threads, name, count) => {
+exports.pendingFor = async (threads, name, count, manager = locks) => {
   let seen = -1;
   const look = async () => {
-    seen = (await exports.modesOf(name)).pending.length;
+    seen = (await exports.modesOf(name, manager)).pending.length;
   };
   await look();
   await threads.until(`${count} wait for ${name}`, () => {

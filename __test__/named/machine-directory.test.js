@@ -1,6 +1,7 @@
 // The directory of the locks among processes: which ones are refused, and that no name leaves it.
 
 const assert = require('node:assert/strict');
+const { spawnSync } = require('node:child_process');
 const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
@@ -141,6 +142,39 @@ test(
     assert.match(warnings[0].message, /The file of the named lock 'a' .* was removed while this thread held it/);
     await manager.request('a', () => {});
     assert.equal(warnings.length, 1);
+  }),
+);
+
+test(
+  'a record that cannot be written at the end of a hold is warned of, and the next one is told',
+  {
+    skip:
+      needs('failing writes').skip ||
+      (spawnSync('prlimit', ['--version']).error && 'prlimit, which stops all files of a process growing, is missing'),
+  },
+  watched(async (t) => {
+    const { manager, peers } = await startPeers(t, 1);
+    const [peer] = peers;
+    await peer.do(async (here) => {
+      here.warned = new Promise((resolve) => process.once('warning', resolve));
+      await new Promise((locked) => {
+        here.manager.request('a', () => {
+          locked();
+          return new Promise((release) => Object.assign(here, { release }));
+        });
+      });
+    });
+    assert.equal(spawnSync('prlimit', ['--fsize=0:', '--pid', String(peer.pid)]).status, 0);
+    const warning = await peer.do((here) => {
+      here.release();
+      return here.warned.then(({ code, message }) => ({ code, message }));
+    });
+    assert.equal(warning.code, 'SABLOCK_LOCK_RECORD');
+    assert.match(
+      warning.message,
+      /^The record .* of the named lock 'a' could not be written when it was unlocked \(.*\): /,
+    );
+    assert.equal(await manager.request('a', ({ abandoned }) => abandoned), true);
   }),
 );
 

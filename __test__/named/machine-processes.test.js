@@ -18,6 +18,20 @@ const requestIn = (peer, name, options = {}) =>
     options,
   );
 
+/** Whether the system's list of locks shows that these processes share the only file of a lock in the directory. */
+const isListed = (directory, peers) => {
+  const [file] = fs.readdirSync(directory).filter((entry) => entry.endsWith('.lock'));
+  const { dev, ino } = fs.statSync(path.join(directory, file));
+  // Where the device is a number of 16 bits, as nearly everywhere.
+  const device = [dev >> 8, dev & 0xff].map((number) => number.toString(16).padStart(2, '0')).join(':');
+  try {
+    const list = fs.readFileSync('/proc/locks', 'utf8').slice(0, 60_000);
+    return peers.every(({ pid }) => new RegExp(`READ +${pid} ${device}:${ino} `).test(list));
+  } catch {
+    return false;
+  }
+};
+
 /** Looks until so many requests of a peer wait. */
 const pendingIn = async (peer, name, count) => {
   while (
@@ -343,5 +357,54 @@ test(
       assert.deepEqual(outcomes, ['ERR_LOCK_TIMEOUT']);
       assert.ok(used < MOST, `${(used * 100).toFixed(2)} % of a processor`);
     }
+  }),
+);
+
+test(
+  'a process that is killed while it has some of the names and waits for the next marks none; one that has them all, each',
+  watched(async (t) => {
+    const { manager, peers } = await startPeers(t, 2);
+    const abandoned = (names) =>
+      manager.request(names, { ifAvailable: true }, (held) => held.map((lock) => lock.abandoned));
+    await holdIn(peers[0], 'e');
+    await peers[1].do((here) => {
+      const { Worker } = here.require('node:worker_threads');
+      const acquire = 'new (require(path).LockManager)({ directory }).acquire(["a", "e"])';
+      const workerData = { path: here.require.resolve('../..'), directory: here.directory };
+      new Worker(`const { path, directory } = require('node:worker_threads').workerData; ${acquire}`, {
+        eval: true,
+        workerData,
+      });
+      void here.manager.acquireAsync(['e', 'b', 'c']);
+    });
+    await pendingIn(peers[1], 'e', 2);
+    const { held } = await manager.query();
+    const inPeer = held.filter(({ pid }) => pid === peers[1].pid).map(({ name }) => name);
+    assert.deepEqual(inPeer.sort(), ['a', 'b', 'c'], 'others see who holds them');
+    peers[1].kill('SIGKILL');
+    await peers[1].exited;
+    assert.deepEqual(await abandoned(['a', 'b', 'c']), [false, false, false]);
+    await peers[0].do(async (here) => {
+      here.locks = await here.manager.acquireAsync(['a', 'b']);
+    });
+    peers[0].kill('SIGKILL');
+    await peers[0].exited;
+    assert.deepEqual(await abandoned(['a', 'b', 'e']), [true, true, true]);
+  }),
+);
+
+test(
+  'a timeout says which processes share the lock, where the system shows them',
+  watched(async (t) => {
+    const { directory, manager, peers } = await startPeers(t, 2);
+    for (const peer of peers) await holdIn(peer, 'told', 'shared');
+    const one = ({ pid }) => `process ${pid}`;
+    const [a, b] = peers.map(one);
+    const sharers = `It is held now, shared, by (${a}; by ${b}|${b}; by ${a})\\.`;
+    const message = new RegExp(`named lock 'told'\\. (${sharers}|Another process holds it, or came before\\.) `);
+    const { message: told } = await manager.acquireAsync('told', { timeout: 5 }).catch((error) => error);
+    assert.match(told, message);
+    // Of another device than its files have there, or behind too many others, a lock is not known in the list.
+    if (isListed(directory, peers)) assert.match(told, new RegExp(sharers));
   }),
 );

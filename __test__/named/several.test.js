@@ -21,12 +21,15 @@ const allFree = async (names, manager = locks) => {
   for (const name of names) assert.deepEqual(await modesOf(name, manager), FREE, name);
 };
 
-/** Managers of both scopes. */
-const scopes = (t) => {
+/** A directory for one test. */
+const scratch = (t) => {
   const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'sablock-several-'));
   t.after(() => fs.rmSync(directory, { recursive: true }));
-  return [locks, new LockManager({ directory })];
+  return directory;
 };
+
+/** Managers of both scopes. */
+const scopes = (t) => [locks, new LockManager({ directory: scratch(t) })];
 
 test('a request for several names gets an array of locks in the order asked for, each name once, and releases all', async (t) => {
   for (const manager of scopes(t)) {
@@ -221,21 +224,26 @@ test(
   }),
 );
 
-test(
-  'a thread that ends while it has some of the names and waits for the next marks none',
-  needs('prompt ends'),
-  watched(async (_, threads) => {
-    const held = await hold('e2');
-    const [blocked, awaits] = await startActors(threads, 2);
-    blocked.do((here) => void here.sablock.locks.acquire(['e1', 'e2']));
-    await pendingFor(threads, 'e2', 1);
-    awaits.do((here) => void here.sablock.locks.acquireAsync(['e0', 'e2']));
-    await pendingFor(threads, 'e2', 2);
-    await Promise.all([blocked.terminate(), awaits.terminate()]);
-    await Promise.all([blocked.exited, awaits.exited]);
-    for (const name of ['e0', 'e1']) assert.equal(await locks.request(name, ({ abandoned }) => abandoned), false, name);
-    held.release();
-    await held.request;
-    await allFree(['e0', 'e1', 'e2']);
-  }),
-);
+for (const scope of ['process', 'machine']) {
+  test(
+    `a thread that ends while it has some of the names and waits for the next marks none (${scope})`,
+    needs('prompt ends'),
+    watched(async (t, threads) => {
+      const options = scope === 'machine' ? { directory: scratch(t) } : {};
+      const manager = new LockManager(options);
+      const held = await manager.acquireAsync('e2');
+      const [blocked, awaits] = await startActors(threads, 2);
+      blocked.do((here, options) => void new here.sablock.LockManager(options).acquire(['e1', 'e2']), options);
+      await pendingFor(threads, 'e2', 1, manager);
+      awaits.do((here, options) => void new here.sablock.LockManager(options).acquireAsync(['e0', 'e2']), options);
+      await pendingFor(threads, 'e2', 2, manager);
+      await Promise.all([blocked.terminate(), awaits.terminate()]);
+      await Promise.all([blocked.exited, awaits.exited]);
+      for (const name of ['e0', 'e1']) {
+        assert.equal(await manager.request(name, ({ abandoned }) => abandoned), false, name);
+      }
+      held.unlock();
+      await allFree(['e0', 'e1', 'e2'], manager);
+    }),
+  );
+}

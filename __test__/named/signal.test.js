@@ -1,8 +1,11 @@
 // Requests that are aborted: before, while they wait, after the grant and before the callback, and too late.
 
 const assert = require('node:assert/strict');
+const { getEventListeners } = require('node:events');
 const { test } = require('node:test');
 const { locks } = require('../..');
+const { binding } = require('../../lib/engine/thread.js');
+const { obtain } = require('../../lib/named/requests.js');
 const { hold, modesOf, turns } = require('../helpers/names.js');
 
 const never = () => assert.fail('the callback must not run');
@@ -101,4 +104,28 @@ test('one signal aborts all of its requests, and no listener stays', async () =>
   const other = new AbortController();
   await locks.request('many', { signal: other.signal }, () => {});
   assert.equal(getEventListeners(other.signal, 'abort').length, 0);
+});
+
+test('what waits for a manager that can be closed listens for that while it waits, however that ends', async () => {
+  const closing = new AbortController();
+  const space = binding.nameSpace('a manager that can be closed');
+  const backend = { scope: 'process', space, canSteal: false, outer: null, closing };
+  const acquire = (timeout) =>
+    obtain(backend, 'name', { mode: binding.NameMode.Exclusive, timeout, ref: true }, (lock) => lock, 'acquireAsync');
+  const listeners = () => getEventListeners(closing.signal, 'abort').length;
+  const first = await acquire(Infinity);
+  const late = acquire(5);
+  assert.equal(listeners(), 1);
+  await assert.rejects(late, { code: 'ERR_LOCK_TIMEOUT' });
+  assert.equal(listeners(), 0, 'out of time');
+  const next = acquire(Infinity);
+  first.unlock();
+  (await next).unlock();
+  assert.equal(listeners(), 0, 'granted');
+  const last = await acquire(Infinity);
+  const closed = acquire(Infinity);
+  closing.abort(reason);
+  assert.equal(await reasonOf(closed), reason);
+  assert.equal(listeners(), 0, 'closed');
+  last.unlock();
 });

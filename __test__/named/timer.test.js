@@ -12,8 +12,14 @@ test(
     let now = 0;
     t.mock.method(performance, 'now', () => now);
     t.mock.method(globalThis, 'setTimeout', (call, ms) => {
-      calls.push({ call, ms });
-      return { unref: () => ({}) };
+      const made = { call, ms, keepsAlive: true };
+      calls.push(made);
+      return {
+        unref() {
+          made.keepsAlive = false;
+          return this;
+        },
+      };
     });
     const file = require.resolve('../../lib/engine/timer.js');
     delete require.cache[file];
@@ -32,6 +38,10 @@ test(
       assert.deepEqual([isOver, calls.at(-1).ms], [false, left]);
     }
     assert.equal(calls[0].ms, 2 ** 31 - 1);
+    assert.ok(
+      calls.every(({ keepsAlive }) => !keepsAlive),
+      'the wait keeps the event loop alive, if anything',
+    );
     now = 2 ** 31 + 5;
     calls.at(-1).call();
     assert.deepEqual([isOver, calls.length], [true, 3]);

@@ -262,6 +262,59 @@ exports.conform = ({ kind, make, skip, start, clear, count, lease }) => {
     });
   }
 
+  test('who ends with some of the names, and waits for the next, marks none', options, async (t) => {
+    const long = { lease: 20_000 };
+    const [here, there] = [open(t, long), await startMachine(t)];
+    await openThere(there, long);
+    const last = await here.acquireAsync('e');
+    /** Looks until so many of the other process's requests for the last name hold it there, or wait. */
+    const asked = (count) =>
+      seen(async () => {
+        const { held, pending } = await there.do((mine) => mine.manager.query());
+        const isThere = ({ name, clientId }) => name === 'e' && clientId.startsWith('node-');
+        return [...held, ...pending].filter(isThere).length === count;
+      });
+    await there.do(
+      (mine, path, store) => {
+        const { Worker } = mine.require('node:worker_threads');
+        const manager = `new (require(${path}).LockManager)({ store: require(${store}).${mine.kind}('${mine.url}', { lease: ${mine.lease} }) })`;
+        mine.threads = ["acquireAsync(['a', 'b', 'e'])", "acquire(['c', 'e'])"].map(
+          (call) => new Worker(`${manager}.${call}`, { eval: true }),
+        );
+      },
+      ...['../..', `../../lib/stores/${kind}.js`].map((file) => JSON.stringify(require.resolve(file))),
+    );
+    await asked(2);
+    const marks = there.do(async (mine) => {
+      await Promise.all(mine.threads.map((thread) => thread.terminate()));
+      const marks = await mine.manager.request(['a', 'b', 'c'], (held) => held.map(({ abandoned }) => abandoned));
+      mine.manager.acquireAsync(['a', 'd', 'e']);
+      return marks;
+    });
+    assert.deepEqual(await marks, [false, false, false]);
+    await asked(1);
+    there.do(() => process.exit());
+    await there.ended;
+    const free = (held) => held.map(({ abandoned }) => abandoned);
+    assert.deepEqual(await here.request(['a', 'd'], { timeout: 10_000 }, free), [false, false]);
+    assert.equal(last.unlock(), true);
+  });
+
+  test(
+    'of a process that is killed while it waits for the next of several names, those it has are marked',
+    options,
+    async (t) => {
+      const [here, there] = [open(t), await startMachine(t)];
+      await openThere(there);
+      const last = await here.acquireAsync('z');
+      there.do((mine) => mine.manager.acquireAsync(['y', 'z']));
+      await seen(async () => (await tickets()) === 3);
+      await there.kill();
+      assert.equal(await here.request('y', ({ abandoned }) => abandoned), true);
+      last.unlock();
+    },
+  );
+
   test('a cable that is cut: the holder learns of it before another is granted', options, async (t) => {
     const proxy = await startProxy(t, server().url);
     const [near, far] = [open(t), open(t, {}, proxy.url)];

@@ -3,6 +3,7 @@
 const assert = require('node:assert/strict');
 const { test } = require('node:test');
 const { ENQUEUE, SCRIPT } = require('../../lib/stores/redis/script.js');
+const { thread } = require('../../lib/engine/thread.js');
 const { redis } = require('../../lib/stores/redis.js');
 const { hasRedis, startRedis } = require('../helpers/servers.js');
 const { startMachine } = require('../helpers/store-processes.js');
@@ -111,6 +112,29 @@ test(
     assert.equal(lock.unlock(), true);
   },
 );
+
+test('a lock that is granted to a wait of which its thread does not know is free again', options, async (t) => {
+  const here = open(t, { lease: 50_000 });
+  await here.request('known', () => {});
+  const { waits } = thread.stores;
+  // As at the end of the stack.
+  waits.set = () => {
+    delete waits.set;
+    throw new RangeError('Maximum call stack size exceeded');
+  };
+  await assert.rejects(here.acquireAsync('unknown'), RangeError);
+  assert.equal((await here.acquireAsync('unknown', { timeout: 10_000 })).unlock(), true);
+});
+
+test('a process that ends while it shares a lock leaves no mark', options, async (t) => {
+  const [here, there] = [open(t), await startMachine(t)];
+  await openThere(there, { lease: 20_000 });
+  await there.do(acquire, 'shared', { mode: 'shared' });
+  there.do(() => process.exit()).catch(() => {});
+  const lock = await here.acquireAsync('shared', { timeout: 10_000 });
+  assert.equal(lock.abandoned, false);
+  assert.equal(lock.unlock(), true);
+});
 
 test('a connection that ends while the other is opened is not kept, nor is the other', options, async (t) => {
   const lone = await startRedis();

@@ -34,7 +34,8 @@
 //   `ended` is `{ pid, threadId }` of the holder that ended inside if this thread has to report it (-1 where that is not known),
 //   else null; `fence` is a bigint if `wantsFence` (of `{ fence: true }`; it may be left out), else null: of an exclusive lock
 //   larger than all before of this name, of a shared one not below that of the last exclusive one; `markConsistent()` is called for exclusive ones only; `unlock()` is synchronous, is called once, and must not throw.
-//   `key` may be there, for users. One that can be lost has also `lost`, null or `{ reason, heldMs }`; `onLost`, which it calls when it may have been; and its
+//   `key` may be there, for users. `noteIn(isIn)` may be there: false while others are waited for that were asked for together with
+//   it, so that neither the end of the thread nor that of the process leaves a mark. One that can be lost has also `lost`, null or `{ reason, heldMs }`; `onLost`, which it calls when it may have been; and its
 //   `unlock()` returns false if it was.
 //
 // The face calls `tryLock` first, then `lockAsync` or `lockBlocking`, never twice at the same time for an exclusive name. Several

@@ -21,6 +21,7 @@ let whenStolen;
 let giveBack;
 let isStolen;
 let lossOf;
+let noteIn;
 let numberOf;
 let loseIfMine;
 let noteEnd;
@@ -78,6 +79,10 @@ class HeldLock {
     isStolen = (lock) => lock.#rest?.isStolen === true;
     lossOf = (lock) => lock.#rest?.loss ?? null;
     numberOf = (lock) => lock.#number;
+    noteIn = (lock, isIn) => {
+      binding.noteNameIn(lock.#number, isIn);
+      lock.#rest?.outer?.noteIn?.(isIn);
+    };
     loseIfMine = (lock) => {
       const isMine = #number in lock;
       if (isMine) lock.#lose();
@@ -266,6 +271,8 @@ exports.newLock = (name, mode) => new HeldLock(secret, name, mode);
 exports.setGranted = setGranted;
 /** The number of the request that holds it. */
 exports.numberOf = numberOf;
+/** Whether its code runs with it: not while others are waited for that were asked for together with it. */
+exports.noteIn = noteIn;
 /** What `lock.fence` is. */
 exports.setFence = setFence;
 /** It is locked outside of the process too. */

@@ -36,6 +36,13 @@ function describeHolders({ space, outer }, name, elsewhere) {
     const { pid, threadId, heldMs } = other;
     return `It is held now, exclusive, by process ${pid}${threadId > 0 ? ` (its thread ${threadId})` : ''}, ${forSome(heldMs)}.`;
   }
+  const sharers = outer?.sharersOf?.(name) ?? [];
+  if (sharers.length > 0) {
+    return heldBy(
+      'shared',
+      sharers.map((pid) => `process ${pid}`),
+    );
+  }
   const [first] = rows;
   if (first !== undefined && outer === null) {
     const { threadId } = first;

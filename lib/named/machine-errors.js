@@ -63,7 +63,7 @@ exports.removed = (name, directory) =>
 /** The record of a lock that was just unlocked could not be written. */
 exports.unwritten = (name, { path, message }) =>
   warn(
-    `${describe(placeOf(name))} was unlocked, but its record ${inspect(path)} could not be written (${message}): ` +
+    `The record ${inspect(path)} of ${describe(placeOf(name))} could not be written when it was unlocked (${message}): ` +
       'whoever locks it next is told that it was abandoned.',
     'SABLOCK_LOCK_RECORD',
   );

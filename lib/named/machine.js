@@ -49,6 +49,12 @@ class FileHold {
     this.#isAbandoned = false;
   }
 
+  noteIn(isIn) {
+    if (binding.noteFileIn(this.#number, isIn) !== GRANTED) {
+      throw directoryError(binding.takeFileFailure(), placeOf(this.#name));
+    }
+  }
+
   unlock() {
     const status = binding.releaseFile(this.#number);
     if (status === FILE_REMOVED) removed(this.#name, this.#path);
@@ -214,6 +220,11 @@ class Files {
   /** Who holds it alone in another process; null if its record says nothing of that. */
   holderOf(name) {
     return binding.fileHolder(this.#directory.number, name) ?? null;
+  }
+
+  /** The processes that share it, where the system shows them. */
+  sharersOf(name) {
+    return binding.fileSharers(this.#directory.number, name) ?? [];
   }
 
   /** Holders in other processes; those who share a lock leave no record. */

@@ -2,10 +2,10 @@
 // two such requests never wait for each other.
 
 const { inspect } = require('node:util');
-const { binding, thread } = require('../engine/thread.js');
+const { thread } = require('../engine/thread.js');
 const { lazily } = require('../load/lazily.js');
 const { notSupported } = require('./errors.js');
-const { giveBack, numberOf } = require('./held-lock.js');
+const { giveBack, noteIn } = require('./held-lock.js');
 const { checkRequest, toName } = require('./options.js');
 const { obtain } = require('./requests.js');
 
@@ -56,16 +56,16 @@ class Locking {
     return { ...this.#options, timeout: left, limit: timeout };
   }
 
-  /** It is locked, and the others are not yet. */
+  /** It is locked; perhaps the others are not yet. */
   add(lock) {
     this.#locks.set(lock.name, lock);
-    binding.noteNameIn(numberOf(lock), false);
+    if (this.#locks.size < this.#names.length) noteIn(lock, false);
   }
 
   /** All are locked: returns them in the order in which they were asked for. */
   finish() {
     const locks = this.#names.map((name) => this.#locks.get(name));
-    for (const lock of locks) binding.noteNameIn(numberOf(lock), true);
+    for (const lock of locks) noteIn(lock, true);
     return locks;
   }
 

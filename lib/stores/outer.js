@@ -30,11 +30,9 @@ class StoreHold {
   #since = performance.now();
   #lost = null;
   #owner;
-  #isShared;
 
   /** Of the answer that the thread has just taken. */
-  constructor(number, mode, wantsFence, owner) {
-    this.#isShared = mode === 'shared';
+  constructor(number, wantsFence, owner) {
     const { record } = thread;
     this.#number = number;
     this.#owner = owner;
@@ -61,9 +59,13 @@ class StoreHold {
     this.abandoned = false;
   }
 
+  noteIn(isIn) {
+    binding.noteStoreIn(this.#number, isIn);
+  }
+
   /** The process ends: as `unlock`, with the mark of who ended inside. */
   abandon() {
-    if (this.#number >= 0) binding.releaseStore(this.#number, !this.#isShared);
+    if (this.#number >= 0) binding.releaseStore(this.#number, true);
     this.#number = -1;
   }
 
@@ -239,7 +241,7 @@ class StoreOuter {
 
   lockAsync(name, mode, timeout, ref, wantsFence) {
     const number = this.#askFor(name, mode, timeout, wantsFence);
-    const wait = new StoreWait(this, number, timeout, ref, () => new StoreHold(number, mode, wantsFence, this));
+    const wait = new StoreWait(this, number, timeout, ref, () => new StoreHold(number, wantsFence, this));
     return { promise: wait.promise, cancel: () => wait.cancel() };
   }
 
@@ -249,7 +251,7 @@ class StoreOuter {
     const status = this.#block(number, timeout > 0 ? timeout : Infinity);
     switch (status) {
       case GRANTED:
-        return new StoreHold(number, mode, wantsFence, this);
+        return new StoreHold(number, wantsFence, this);
       case STORE_FAILED:
         throw fromText(binding.takeStoreText());
       case INTERRUPTED:

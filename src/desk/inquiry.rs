@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::lease::{Lease, Loss};
 
 /// A blocked thread looks this often whether it is to end.
-const SLICE: Duration = Duration::from_millis(25);
+pub(super) const SLICE: Duration = Duration::from_millis(25);
 
 /// What is asked for; the lock worker's JS knows what the numbers mean.
 pub struct Question {
@@ -43,19 +43,6 @@ pub enum Answer {
     Refused,
     /// Why.
     Failed(String),
-}
-
-impl PartialEq for Answer {
-    fn eq(&self, other: &Self) -> bool {
-        match (self, other) {
-            (Self::Granted { fence, lease, .. }, Self::Granted { fence: other, lease: theirs, .. }) => {
-                fence == other && Arc::ptr_eq(lease, theirs)
-            }
-            (Self::Refused, Self::Refused) => true,
-            (Self::Failed(reason), Self::Failed(other)) => reason == other,
-            _ => false,
-        }
-    }
 }
 
 /// How a blocking wait ended without an answer.
@@ -95,6 +82,8 @@ struct Progress {
     /// Beside that of its lease.
     loss: Option<Loss>,
     is_blocking: bool,
+    /// Nobody's code runs with what it holds, since others are waited for that are asked for together with it.
+    is_outside: bool,
 }
 
 impl Inquiry {
@@ -156,7 +145,9 @@ impl Inquiry {
                 return Ok(answer);
             }
             let now = Instant::now();
-            if deadline.is_some_and(|deadline| now >= deadline) {
+            if deadline.is_some_and(|deadline| now >= deadline)
+                && !(fault!(DeadlineOnlyBetweenSlices) && now < slice_end)
+            {
                 return Err(Unanswered::TimedOut);
             }
             if now >= slice_end {
@@ -198,9 +189,20 @@ impl Inquiry {
     /// Whether what it holds is kept by this lease.
     pub(super) fn is_held_by(&self, lease: &Arc<Lease>) -> bool {
         match &self.lock().phase {
+            Phase::Answered(Answer::Granted { .. }) if fault!(LossOfWhatIsNotTakenYetIsUntold) => false,
             Phase::Held(mine) | Phase::Answered(Answer::Granted { lease: mine, .. }) => Arc::ptr_eq(mine, lease),
             _ => false,
         }
+    }
+
+    /// Whether code runs with what it holds. Without it, the end of its thread leaves no mark.
+    pub fn note_in(&self, is_in: bool) {
+        self.lock().is_outside = !is_in;
+    }
+
+    /// Whether the end of its thread leaves a mark: it holds alone, and code runs with it.
+    pub fn leaves_mark(&self) -> bool {
+        !self.question.is_shared && !self.lock().is_outside
     }
 
     /// Whether its thread holds what was granted, and knows it.

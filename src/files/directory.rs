@@ -133,6 +133,12 @@ impl Directory {
         let (found, holder) = holder_by(&self.path.join(LockName::new(units).file(FileRole::Info)))?;
         (found == units).then_some(holder)
     }
+
+    /// The processes that share one name, as far as the system shows them: they leave no records.
+    pub fn sharers(&self, units: &[u16]) -> Vec<u32> {
+        let file = self.path.join(LockName::new(units).file(FileRole::Lock));
+        file.metadata().map_or_else(|_| Vec::new(), |file| system::sharers(&file))
+    }
 }
 
 /// The holder in the record at `path`, with the name, unless its process has ended.

@@ -266,6 +266,34 @@ mod tests {
 
     #[test]
     #[cfg(unix)]
+    fn a_gate_is_open_unless_it_is_locked_and_what_cannot_be_opened_is_an_error() {
+        let scratch = Scratch::new();
+        let files = Files::of(&scratch, "gate");
+        assert!(files.is_gate_open().unwrap(), "there is none");
+        let closed = files.try_lock(FileRole::Gate, LockMode::Exclusive).unwrap().unwrap();
+        assert!(!files.is_gate_open().unwrap());
+        drop(closed);
+        assert!(files.is_gate_open().unwrap());
+        std::fs::remove_file(files.path(FileRole::Gate)).unwrap();
+        std::os::unix::fs::symlink(scratch.path().join("elsewhere"), files.path(FileRole::Gate)).unwrap();
+        assert!(matches!(files.is_gate_open(), Err(FileFailure::System { verb: "open", .. })));
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn a_record_is_read_to_one_byte_more_than_is_expected_and_one_that_cannot_be_opened_is_an_error() {
+        let scratch = Scratch::new();
+        let files = Files::of(&scratch, "record");
+        assert_eq!(files.record(4).unwrap(), None);
+        std::fs::write(files.path(FileRole::Info), "123456").unwrap();
+        assert_eq!(files.record(4).unwrap().unwrap(), *b"12345");
+        std::fs::remove_file(files.path(FileRole::Info)).unwrap();
+        std::os::unix::fs::symlink(scratch.path().join("elsewhere"), files.path(FileRole::Info)).unwrap();
+        assert!(matches!(files.record(4), Err(FileFailure::System { verb: "open", .. })));
+    }
+
+    #[test]
+    #[cfg(unix)]
     fn files_have_the_rights_that_those_of_the_directory_say() {
         use std::fs;
         use std::os::unix::fs::PermissionsExt;

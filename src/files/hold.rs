@@ -33,6 +33,8 @@ pub struct FileHold {
     info: Option<Info>,
     past: Past,
     fence: Option<u64>,
+    /// Whether code runs with it; not while others are waited for that are asked for together with it.
+    is_in: bool,
 }
 
 #[derive(Debug)]
@@ -65,8 +67,11 @@ fn report_once(files: &Files, mode: LockMode, past: Past) -> Past {
         return past;
     };
     // Whoever holds it alone writes another record.
-    let before =
-        if mode == LockMode::Shared { reported.insert(record.clone(), ended) } else { reported.remove(record) };
+    let before = if mode == LockMode::Shared || fault!(ReportedStaysKnown) {
+        reported.insert(record.clone(), ended)
+    } else {
+        reported.remove(record)
+    };
     if before == Some(ended) { Past::Abandoned } else { past }
 }
 
@@ -98,7 +103,7 @@ impl FileHold {
                     holder: RecordedHolder::now(asker.thread),
                     last_fence: if fault!(FenceIsNotKept) { 0 } else { fence.unwrap_or(last_fence) },
                 };
-                let status = Status { is_held: true, is_abandoned: past != Past::Clean };
+                let status = Status { is_held: true, is_in: true, is_abandoned: past != Past::Clean };
                 if let Err(failure) = write(files, &info, status) {
                     undo(files, &info.file, content.as_deref());
                     return Err(failure);
@@ -112,7 +117,7 @@ impl FileHold {
             }
         };
         let past = report_once(files, mode, past);
-        Ok(Self { files: Arc::clone(files), lock, info, past, fence })
+        Ok(Self { files: Arc::clone(files), lock, info, past, fence, is_in: true })
     }
 
     /// What earlier holders have left.
@@ -137,14 +142,38 @@ impl FileHold {
         self.past = Past::Clean;
     }
 
+    /// Whether code runs with it. Without it, the end of its thread, or of the process, leaves no mark. If this fails, no code may
+    /// run with it.
+    pub fn note_in(&mut self, is_in: bool) -> Result<(), FileFailure> {
+        if is_in == self.is_in {
+            return Ok(());
+        }
+        // If the file was removed, the record may be that of another holder by now.
+        if let Some(info) = &self.info
+            && !matches!(self.files.leads_to(FileRole::Lock, &self.lock), Ok(false))
+        {
+            write(&self.files, info, Status { is_held: true, is_in, is_abandoned: self.is_abandoned() })?;
+        }
+        self.is_in = is_in;
+        Ok(())
+    }
+
     /// The thread that holds it has ended: frees it as if its process had been killed, but for those who ask who holds it, to whom the
     /// process, which lives, would say that it does.
     pub fn end(self) {
+        if !self.is_in {
+            self.release();
+            return;
+        }
         let Some(Info { file, holder, last_fence }) = self.info else { return };
-        if matches!(self.files.leads_to(FileRole::Lock, &self.lock), Ok(true)) {
+        if matches!(self.files.leads_to(FileRole::Lock, &self.lock), Ok(true)) || fault!(EndWritesOthersRecord) {
             let info = Info { file, holder: holder.ended(), last_fence };
             // If that fails, the record says what it said.
-            let _ = write(&self.files, &info, Status { is_held: true, is_abandoned: self.past != Past::Clean });
+            let _ = write(
+                &self.files,
+                &info,
+                Status { is_held: true, is_in: true, is_abandoned: self.past != Past::Clean },
+            );
         }
     }
 
@@ -156,7 +185,7 @@ impl FileHold {
             return Released::Removed;
         }
         let Some(info) = &self.info else { return Released::Whole };
-        match write(&self.files, info, Status { is_held: false, is_abandoned: self.is_abandoned() }) {
+        match write(&self.files, info, Status { is_held: false, is_in: false, is_abandoned: self.is_abandoned() }) {
             Ok(()) => Released::Whole,
             Err(failure) => {
                 // A record that says nothing takes no room: the next one does not learn that this process has ended.
@@ -183,6 +212,7 @@ fn write(files: &Files, info: &Info, status: Status) -> Result<(), FileFailure> 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::files::record::FileRecord;
     use crate::files::testing::Scratch;
 
     #[test]
@@ -200,6 +230,81 @@ mod tests {
         }
         drop(begin(&files, LockMode::Exclusive, false));
         assert!(matches!(begin(&files, LockMode::Exclusive, false).past(), Past::Ended(Some(_))));
+    }
+
+    #[test]
+    fn an_end_that_looks_like_the_last_is_reported_to_the_next_who_holds_it_alone() {
+        let scratch = Scratch::new();
+        let files = Arc::new(Files::of(&scratch, "alike"));
+        for _ in 0..2 {
+            std::fs::write(files.path(FileRole::Info), "foreign").unwrap();
+            let hold = begin(&files, LockMode::Exclusive, false);
+            assert_eq!(hold.past(), Past::Ended(None));
+            hold.release();
+        }
+    }
+
+    /// Windows removes no file that is open.
+    #[cfg(unix)]
+    #[test]
+    fn who_ends_with_a_file_that_was_removed_leaves_the_record_to_the_next_holder() {
+        let scratch = Scratch::new();
+        let files = Arc::new(Files::of(&scratch, "removed"));
+        let lost = begin(&files, LockMode::Exclusive, false);
+        std::fs::remove_file(files.path(FileRole::Lock)).unwrap();
+        let next = begin(&files, LockMode::Exclusive, false);
+        lost.end();
+        let record = record::decode(&std::fs::read(files.path(FileRole::Info)).unwrap()).unwrap();
+        assert!(record.holder.may_live(), "it says who holds it");
+        next.release();
+    }
+
+    #[test]
+    fn the_record_says_who_holds_and_whether_an_earlier_one_ended_inside() {
+        let scratch = Scratch::new();
+        let files = Arc::new(Files::of(&scratch, "status"));
+        let status = || {
+            let bytes = files.record(record::length(files.name())).unwrap().unwrap();
+            let FileRecord { status, holder, .. } = record::decode(&bytes).unwrap();
+            assert_eq!(status.is_in, status.is_held);
+            (status.is_held, status.is_abandoned, holder.may_live())
+        };
+        let hold = begin(&files, LockMode::Exclusive, false);
+        assert_eq!(status(), (true, false, true));
+        hold.end();
+        assert_eq!(status(), (true, false, false));
+        let hold = begin(&files, LockMode::Exclusive, false);
+        assert_eq!(status(), (true, true, true));
+        hold.end();
+        assert_eq!(status(), (true, true, false));
+        let mut hold = begin(&files, LockMode::Exclusive, false);
+        hold.mark_consistent();
+        hold.release();
+        assert_eq!(status(), (false, false, true));
+    }
+
+    #[test]
+    fn an_end_while_others_are_waited_for_leaves_no_mark_and_keeps_one() {
+        let scratch = Scratch::new();
+        let files = Arc::new(Files::of(&scratch, "outside"));
+        let mut hold = begin(&files, LockMode::Exclusive, false);
+        hold.note_in(false).unwrap();
+        let bytes = files.record(record::length(files.name())).unwrap().unwrap();
+        assert!(
+            record::may_be_held(&bytes) && record::decode(&bytes).unwrap().holder.may_live(),
+            "others see who holds it"
+        );
+        drop(hold);
+        let mut hold = begin(&files, LockMode::Exclusive, false);
+        assert_eq!(hold.past(), Past::Clean);
+        hold.note_in(false).unwrap();
+        hold.note_in(true).unwrap();
+        drop(hold);
+        let mut hold = begin(&files, LockMode::Exclusive, false);
+        assert!(matches!(hold.past(), Past::Ended(Some(_))), "its code ran");
+        hold.note_in(false).unwrap();
+        drop(hold);
+        assert_eq!(begin(&files, LockMode::Exclusive, false).past(), Past::Abandoned);
     }
 
     /// As a clock that went back leaves it.
@@ -221,7 +326,7 @@ mod tests {
     fn fences_go_on_from_the_record_however_the_holders_ended() {
         let scratch = Scratch::new();
         let files = Arc::new(Files::of(&scratch, "fences"));
-        let status = Status { is_held: false, is_abandoned: false };
+        let status = Status { is_held: false, is_in: false, is_abandoned: false };
         let bytes = record::encode(files.name(), status, &RecordedHolder::now(0), AHEAD);
         std::fs::write(files.path(FileRole::Info), bytes).unwrap();
         assert_eq!(fence(&files, LockMode::Shared), AHEAD);

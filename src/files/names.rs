@@ -29,7 +29,7 @@ const SELDOM: Duration = Duration::from_millis(50);
 /// By path: the number of a directory that was removed is soon that of another one.
 type NameKey = (PathBuf, Box<[u16]>);
 
-static NAMES: LazyLock<Mutex<FxHashMap<NameKey, Weak<NamedFile>>>> = LazyLock::new(Mutex::default);
+pub(super) static NAMES: LazyLock<Mutex<FxHashMap<NameKey, Weak<NamedFile>>>> = LazyLock::new(Mutex::default);
 
 /// A name in a directory: one for each process.
 #[derive(Debug)]
@@ -393,7 +393,7 @@ impl Drop for NamedFile {
     fn drop(&mut self) {
         let mut names = NAMES.lock();
         // Another may have taken its place.
-        if names.get(&self.key).is_some_and(|name| name.strong_count() == 0) {
+        if names.get(&self.key).is_some_and(|name| name.strong_count() == 0) && !fault!(NamesOfFilesStay) {
             names.remove(&self.key);
         }
     }

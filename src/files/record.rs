@@ -1,14 +1,15 @@
 //! What `.info` says: who held the lock exclusively last, and whether that ended well.
 //!
 //! It is written before the holder's code runs (*dirty*) and when it unlocks (clean). So one that is found dirty by whoever
-//! locks next says that its holder ended inside. What is not a whole record of this format is as good as dirty: in doubt a
+//! locks next says that its holder ended inside. One of several names that are asked for together is held, but not dirty, while the
+//! others are waited for. What is not a whole record of this format is as good as dirty: in doubt a
 //! lock is marked. No file at all says that the lock was never held; one that is empty, that nobody could write there, or that
 //! somebody has emptied it: the lock is marked, and no process is said to have ended.
 //!
 //! | bytes | |
 //! |-------|-|
 //! | 0..8  | `sablock`, and the format's version, 2 |
-//! | 8     | bit 0: held; bit 1: abandoned, and not yet marked as consistent |
+//! | 8     | bit 0: held; bit 1: abandoned, and not yet marked as consistent; bit 2: held, but no code runs with it yet |
 //! | 16..32 | the system's start; zeros if it does not tell, ones if the holder's thread has ended before its process |
 //! | 32..40 | process, thread |
 //! | 40..48 | the namespace of the process's number; 0 if the system has none |
@@ -32,6 +33,7 @@ const VERSION: u8 = 2;
 const FLAGS: usize = 8;
 const HELD: u8 = 1;
 const ABANDONED: u8 = 2;
+const OUTSIDE: u8 = 4;
 const HEADER: usize = 72;
 /// Of version 1, which ends before the fence.
 const FIRST_HEADER: usize = 64;
@@ -91,8 +93,10 @@ impl RecordedHolder {
 /// What a record says of its lock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Status {
-    /// It is held, or its holder ended inside.
+    /// It is held, or its holder ended while it was.
     pub is_held: bool,
+    /// The holder's code runs with it.
+    pub is_in: bool,
     /// An earlier holder ended inside, and nobody has marked the lock as consistent since.
     pub is_abandoned: bool,
 }
@@ -115,7 +119,11 @@ pub fn encode(name: &LockName, status: Status, holder: &RecordedHolder, last_fen
     let mut bytes = Vec::with_capacity(length(name));
     bytes.extend(MAGIC);
     bytes.push(VERSION);
-    let held = if status.is_held { HELD } else { 0 };
+    let held = match status {
+        Status { is_held: false, .. } => 0,
+        Status { is_in: false, .. } => HELD | OUTSIDE,
+        _ => HELD,
+    };
     bytes.extend([held | if status.is_abandoned { ABANDONED } else { 0 }, 0, 0, 0, 0, 0, 0, 0]);
     bytes.extend(holder.boot);
     bytes.extend(holder.process.to_le_bytes());
@@ -155,13 +163,18 @@ pub fn decode(bytes: &[u8]) -> Option<FileRecord> {
     let number = |at: usize| u64::from_le_bytes(header[at..at + 8].try_into().expect("eight bytes"));
     let half = |at: usize| u32::from_le_bytes(header[at..at + 4].try_into().expect("four bytes"));
     let is_whole = number(56).checked_mul(2) == Some(name.len() as u64);
-    if !is_whole || sum != checksum(content) || header[FLAGS] & !(HELD | ABANDONED) != 0 {
+    let flags = header[FLAGS];
+    if !is_whole || sum != checksum(content) || flags > (HELD | ABANDONED | OUTSIDE) || flags & !ABANDONED == OUTSIDE {
         return None;
     }
     let boot = header[16..32].try_into().expect("sixteen bytes");
     Some(FileRecord {
         units: name.chunks_exact(2).map(|unit| u16::from_le_bytes([unit[0], unit[1]])).collect(),
-        status: Status { is_held: header[FLAGS] & HELD != 0, is_abandoned: header[FLAGS] & ABANDONED != 0 },
+        status: Status {
+            is_held: flags & HELD != 0,
+            is_in: flags & (HELD | OUTSIDE) == HELD,
+            is_abandoned: flags & ABANDONED != 0,
+        },
         holder: RecordedHolder { boot, process: half(32), thread: half(36), namespace: number(40), since: number(48) },
         last_fence: if has_fence { number(64) } else { 0 },
     })
@@ -185,7 +198,7 @@ pub fn past(name: &LockName, content: &[u8]) -> (Past, u64) {
         _ if content.is_empty() => (Past::Abandoned, 0),
         Some(FileRecord { units, status, holder, last_fence }) if units == name.units() => {
             let past = match status {
-                Status { is_held: true, .. } => Past::Ended(Some(holder)),
+                Status { is_in: true, .. } => Past::Ended(Some(holder)),
                 Status { is_abandoned: true, .. } => Past::Abandoned,
                 _ => Past::Clean,
             };
@@ -203,7 +216,8 @@ fn checksum(bytes: &[u8]) -> [u8; CHECKSUM] {
 mod tests {
     use super::*;
 
-    const CLEAN: Status = Status { is_held: false, is_abandoned: false };
+    const CLEAN: Status = Status { is_held: false, is_in: false, is_abandoned: false };
+    const HELD: Status = Status { is_held: true, is_in: true, is_abandoned: false };
 
     fn name(name: &str) -> LockName {
         LockName::new(&name.encode_utf16().collect::<Vec<_>>())
@@ -215,8 +229,10 @@ mod tests {
         for (status, past) in [
             (CLEAN, Past::Clean),
             (Status { is_abandoned: true, ..CLEAN }, Past::Abandoned),
-            (Status { is_held: true, ..CLEAN }, Past::Ended(Some(holder))),
-            (Status { is_held: true, is_abandoned: true }, Past::Ended(Some(holder))),
+            (HELD, Past::Ended(Some(holder))),
+            (Status { is_abandoned: true, ..HELD }, Past::Ended(Some(holder))),
+            (Status { is_in: false, ..HELD }, Past::Clean),
+            (Status { is_in: false, is_abandoned: true, ..HELD }, Past::Abandoned),
         ] {
             let bytes = encode(&name, status, &holder, u64::MAX - 7);
             assert_eq!(super::past(&name, &bytes), (past, u64::MAX - 7));
@@ -264,7 +280,7 @@ mod tests {
     #[test]
     fn the_first_format_is_read() {
         let (name, holder) = (name("a job"), RecordedHolder::now(2));
-        let status = Status { is_held: true, is_abandoned: true };
+        let status = Status { is_abandoned: true, ..HELD };
         let mut bytes = encode(&name, status, &holder, 0);
         bytes.drain(FIRST_HEADER..HEADER);
         let first = with_version(1, bytes);

@@ -141,7 +141,11 @@ impl NamedFile {
                     if !wait.withdraw(None)
                         && let Ok(Ok(hold)) = outcome.recv()
                     {
-                        hold.release();
+                        if fault!(InterruptedFileGrantIsMarked) {
+                            hold.end();
+                        } else {
+                            hold.release();
+                        }
                     }
                     return Err(NotLocked::Interrupted);
                 }
@@ -224,4 +228,25 @@ fn try_in_line(name: &Arc<NamedFile>, mode: LockMode) -> bool {
         Err(failure) => name.fail(mode, failure),
     }
     true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::directory::Directory;
+    use super::super::names::NAMES;
+    use super::*;
+    use crate::files::testing::Scratch;
+
+    #[test]
+    fn a_name_that_nobody_uses_is_forgotten() {
+        let scratch = Scratch::new();
+        let directory = Arc::new(Directory::open(Some(scratch.path())).unwrap());
+        let known = || NAMES.lock().keys().filter(|(path, _)| path == directory.path()).count();
+        let (name, again) = (NamedFile::get(&directory, &[97]), NamedFile::get(&directory, &[97]));
+        assert!(Arc::ptr_eq(&name, &again));
+        drop(again);
+        assert_eq!(known(), 1);
+        drop(name);
+        assert_eq!(known(), 0);
+    }
 }

@@ -213,12 +213,22 @@ pub fn look_store(env: Env, number: u32) -> Result<u32> {
     })
 }
 
-/// Releases what a request holds, perhaps with the mark of who ended inside; it is over. Returns how it was lost before, by its number; 0 if it was held.
+/// What a request holds does not suffice yet: until `isIn`, the end of this thread leaves no mark.
 #[napi(catch_unwind)]
-pub fn release_store(env: Env, number: u32, is_abandoned: bool) -> Result<u32> {
+pub fn note_store_in(env: Env, number: u32, is_in: bool) -> Result<()> {
+    JsThread::with(env, |thread| {
+        if let Some((_, inquiry)) = thread.stores.inquiries.get(&number) {
+            inquiry.note_in(is_in);
+        }
+    })
+}
+
+/// Releases what a request holds, if `hasEnded` with the mark of who ended inside, where that leaves one; it is over. Returns how it was lost before, by its number; 0 if it was held.
+#[napi(catch_unwind)]
+pub fn release_store(env: Env, number: u32, has_ended: bool) -> Result<u32> {
     JsThread::with(env, |thread| {
         let Some((desk, inquiry)) = thread.stores.inquiries.remove(&number) else { return 0 };
-        desk.release(&inquiry, is_abandoned).map_or(0, |loss| loss as u32)
+        desk.release(&inquiry, has_ended && inquiry.leaves_mark()).map_or(0, |loss| loss as u32)
     })
 }
 

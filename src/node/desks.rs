@@ -21,11 +21,11 @@ pub struct ThreadStores {
 }
 
 impl ThreadStores {
-    /// The thread has ended: what it waits for is withdrawn, what it holds is released, as abandoned if it held it alone.
+    /// The thread has ended: what it waits for is withdrawn, what it holds is released, as abandoned if it held it alone, and its code ran with it.
     pub fn end(self) {
         for (desk, inquiry) in self.inquiries.into_values() {
             if inquiry.is_held() {
-                desk.release(&inquiry, !inquiry.question.is_shared);
+                desk.release(&inquiry, inquiry.leaves_mark());
             } else {
                 desk.cancel(&inquiry);
             }

@@ -199,6 +199,16 @@ pub fn release_file(env: Env, number: u32) -> Result<i32> {
     })
 }
 
+/// What this thread holds does not suffice yet: until `isIn`, its end leaves no mark. `GRANTED`; or `FILE_FAILED`, and no code may
+/// run with it.
+#[napi(catch_unwind)]
+pub fn note_file_in(env: Env, number: u32, is_in: bool) -> Result<i32> {
+    JsThread::with(env, |thread| match thread.files.holds.get_mut(&number).map(|hold| hold.note_in(is_in)) {
+        Some(Err(failure)) => fail(thread, failure),
+        _ => GRANTED,
+    })
+}
+
 /// Takes the mark of abandonment off a lock that this thread holds alone.
 #[napi(catch_unwind)]
 pub fn mark_file_consistent(env: Env, number: u32) -> Result<()> {
@@ -284,6 +294,12 @@ pub fn file_holder(directory: u32, name: JsName) -> Result<Option<FileHolder>> {
     let units = name.units()?;
     let holder = find(directory)?.holder(&units).filter(|holder| !holder.is_here());
     Ok(holder.map(|holder| FileHolder::from(&(units, holder))))
+}
+
+/// The processes that share one name of a directory, as far as the system shows them.
+#[napi(catch_unwind, ts_args_type = "directory: number, name: string")]
+pub fn file_sharers(directory: u32, name: JsName) -> Result<Vec<u32>> {
+    Ok(find(directory)?.sharers(&name.units()?))
 }
 
 impl From<&(Vec<u16>, crate::files::RecordedHolder)> for FileHolder {

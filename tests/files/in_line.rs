@@ -10,9 +10,9 @@ fn a_process_that_is_stopped_while_it_is_next_holds_nobody_up_for_ever() {
     let (mut next, mut other, mine) = (Other::start(&scratch.0), Other::start(&scratch.0), name(&scratch.0, "a"));
     let hold = lock(&mine, LockMode::Exclusive);
     next.begin("lock a");
-    until("waits in the kernel", || waits_in_kernel(&scratch.file("a", FileRole::Lock)) >= 1);
+    until("waits in the kernel", || scratch.waits_in_kernel("a") >= 1);
     next.signal(libc::SIGSTOP);
-    until("waits no more", || waits_in_kernel(&scratch.file("a", FileRole::Lock)) == 0);
+    until("waits no more", || scratch.waits_in_kernel("a") == 0);
     hold.release();
     for order in ["lock a", "share a", "lock a"] {
         assert_eq!(other.run(order), "locked");
@@ -41,9 +41,9 @@ fn stopped_in_line(scratch: &Scratch, order: &str) -> (Other, FileHold) {
     let mut next = Other::start(&scratch.0);
     let hold = lock(&name(&scratch.0, "a"), LockMode::Exclusive);
     next.begin(order);
-    until("waits in the kernel", || waits_in_kernel(&scratch.file("a", FileRole::Lock)) >= 1);
+    until("waits in the kernel", || scratch.waits_in_kernel("a") >= 1);
     next.signal(libc::SIGSTOP);
-    until("waits no more", || waits_in_kernel(&scratch.file("a", FileRole::Lock)) == 0);
+    until("waits no more", || scratch.waits_in_kernel("a") == 0);
     (next, hold)
 }
 
@@ -69,7 +69,7 @@ fn one_who_shares_waits_shared_and_lets_others_in_while_it_waits() {
     let (_next, hold) = stopped_in_line(&scratch, "lock a");
     let mut reader = Other::start(&scratch.0);
     reader.begin("share a");
-    until("waits for the lock, too", || waits_in_kernel(&scratch.file("a", FileRole::Lock)) >= 1);
+    until("waits for the lock, too", || scratch.waits_in_kernel("a") >= 1);
     let locks = fs::read_to_string("/proc/locks").unwrap();
     let waits: Vec<&str> = locks.lines().filter(|line| line.contains("->") && line.contains("FLOCK")).collect();
     use std::os::unix::fs::MetadataExt;

@@ -30,6 +30,15 @@ impl Scratch {
     pub fn file(&self, name: &str, part: FileRole) -> PathBuf {
         self.0.join(LockName::new(&units(name)).file(part))
     }
+
+    /// How many waits in the kernel there are for the lock of this name.
+    pub fn waits_in_kernel(&self, name: &str) -> usize {
+        use std::os::unix::fs::MetadataExt;
+        let Ok(metadata) = fs::metadata(self.file(name, FileRole::Lock)) else { return 0 };
+        let inode = format!(":{} ", metadata.ino());
+        let locks = fs::read_to_string("/proc/locks").unwrap();
+        locks.lines().filter(|line| line.contains("->") && line.contains(&inode)).count()
+    }
 }
 
 impl Drop for Scratch {
@@ -67,15 +76,6 @@ pub fn until(what: &str, mut is_so: impl FnMut() -> bool) {
         assert!(Instant::now() < end, "{what}");
         thread::sleep(Duration::from_millis(1));
     }
-}
-
-/// How many waits in the kernel there are for this file.
-pub fn waits_in_kernel(file: &Path) -> usize {
-    use std::os::unix::fs::MetadataExt;
-    let Ok(metadata) = fs::metadata(file) else { return 0 };
-    let inode = format!(":{} ", metadata.ino());
-    let locks = fs::read_to_string("/proc/locks").unwrap();
-    locks.lines().filter(|line| line.contains("->") && line.contains(&inode)).count()
 }
 
 /// Another process that does what it is told on its standard input, a line at a time; see `child`.

@@ -1,7 +1,9 @@
 //! Processes and threads of Linux and macOS.
 
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io;
+#[cfg(not(target_vendor = "apple"))]
+use std::io::Read;
 use std::mem::MaybeUninit;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -58,6 +60,41 @@ pub fn may_process_live(process: u32) -> bool {
     // SAFETY: the signal 0 is never sent; the call only looks for the process.
     let found = unsafe { libc::kill(process, 0) } == 0;
     (found || io::Error::last_os_error().raw_os_error() != Some(libc::ESRCH)) && !is_ghost(process)
+}
+
+/// Of the system's list of locks so much is read: an event loop waits for it.
+#[cfg(not(target_vendor = "apple"))]
+const LONGEST_LIST: u64 = 64 << 10;
+
+/// The processes that share a lock of this file, as far as the system shows them.
+#[cfg(not(target_vendor = "apple"))]
+pub fn sharers(file: &Metadata) -> Vec<u32> {
+    let mut list = Vec::new();
+    let read = File::open("/proc/locks").and_then(|locks| locks.take(LONGEST_LIST).read_to_end(&mut list));
+    let place = format!("{:02x}:{:02x}:{}", libc::major(file.dev()), libc::minor(file.dev()), file.ino());
+    match read {
+        Ok(_) => sharers_in(&String::from_utf8_lossy(&list), &place),
+        Err(_) => Vec::new(),
+    }
+}
+
+#[cfg(not(target_vendor = "apple"))]
+fn sharers_in(list: &str, place: &str) -> Vec<u32> {
+    // `1: FLOCK  ADVISORY  READ 1234 08:01:5678 0 EOF`; with an arrow before `FLOCK`, one that waits.
+    let sharer = |line: &str| {
+        let words: Vec<&str> = line.split_ascii_whitespace().collect();
+        match words[..] {
+            [_, "FLOCK", _, "READ", process, at, _, ..] if at == place => process.parse().ok(),
+            _ => None,
+        }
+    };
+    list.lines().filter_map(sharer).filter(|process| *process != 0).collect()
+}
+
+/// The system has no such list.
+#[cfg(target_vendor = "apple")]
+pub fn sharers(_: &Metadata) -> Vec<u32> {
+    Vec::new()
 }
 
 /// Whether the process has ended, and its parent has not looked yet.
@@ -180,6 +217,19 @@ mod tests {
     fn the_systems_start_is_a_uuid() {
         assert_eq!(parse_uuid("00000000-0000-0000-0000-0000000000ff\n").unwrap()[15], 0xff);
         assert_eq!(parse_uuid("too short"), None);
+    }
+
+    #[test]
+    fn those_who_share_a_lock_are_told_from_others_in_the_list() {
+        let list = "1: FLOCK  ADVISORY  READ 12 08:01:5678 0 EOF\n\
+            1: -> FLOCK  ADVISORY  READ 13 08:01:5678 0 EOF\n\
+            2: FLOCK  ADVISORY  WRITE 14 08:01:5678 0 EOF\n\
+            3: POSIX  ADVISORY  READ 15 08:01:5678 0 EOF\n\
+            4: FLOCK  ADVISORY  READ 16 08:01:56781 0 EOF\n\
+            5: FLOCK  ADVISORY  READ 0 08:01:5678 0 EOF\n\
+            6: FLOCK  ADVISORY  READ 17 08:01:5678 0 EOF\n\
+            7: FLOCK  ADVISORY  READ 18 08:01:5678";
+        assert_eq!(sharers_in(list, "08:01:5678"), [12, 17], "the last line is cut off");
     }
 
     #[test]

@@ -230,6 +230,11 @@ pub fn may_process_live(process: u32) -> bool {
     unsafe { WaitForSingleObject(process.as_raw_handle(), 0) != WAIT_OBJECT_0 }
 }
 
+/// The system does not show who shares a lock.
+pub fn sharers(_: &Metadata) -> Vec<u32> {
+    Vec::new()
+}
+
 /// A call for a file that blocks a thread.
 #[derive(Debug)]
 pub struct BlockedThread(HANDLE);
