@@ -21,7 +21,7 @@ function isOptions(value) {
   return typeof value === 'object' && value !== null;
 }
 
-/** Throws for an option that nobody knows and that is near one that is known: it would mean nothing, and the wait be for ever. */
+/** Throws for an option that is not known, and near one that is or known elsewhere: it would mean nothing, and the wait be for ever. */
 function checkNames(options, known, place) {
   for (const name in options) {
     if (!known.includes(name)) errors().checkUnknown(name, known, place);
@@ -32,6 +32,7 @@ exports.checkNames = checkNames;
 
 /** What those that wait may be given; some of it means nothing to some. */
 const OF_WAITS = ['timeout', 'signal', 'ref'];
+const OF_FUTEX = ['signal', 'ref'];
 const OF_EXECUTE = [...OF_WAITS, 'permits'];
 const OF_LOCKS = ['allowMainThread', 'maySleep', 'name', 'onAbandoned'];
 const NONE = [];
@@ -67,10 +68,24 @@ exports.toWaitOptions = (options) => {
   if (options === undefined) return NO_OPTIONS;
   if (!isOptions(options)) throw errors().invalidArgument('options', 'an object', options);
   const { signal, ref = true } = options;
-  checkNames(options, ['signal', 'ref']);
+  checkNoOptions(options, OF_FUTEX, ['timeout']);
+  checkNames(options, OF_FUTEX);
   checkWaitOptions(signal, ref);
   return { signal, ref };
 };
+
+const FUTEX =
+  'The timeout of wait() and waitAsync() is a number: waitAsync(typedArray, index, value, timeout, { signal, ref }).';
+
+/** Throws for an option that is not known and near one of `names`, where the waiting functions take none of these. */
+function checkNoOptions(value, known, names) {
+  for (const name in value) {
+    if (!known.includes(name)) errors().checkUnknown(name, names, undefined, FUTEX);
+  }
+}
+
+/** What is not a number and stands where the waiting functions take their timeout. */
+exports.checkNoTimeout = (value) => checkNoOptions(value, NONE, OF_WAITS);
 
 function checkWaitOptions(signal, ref, place) {
   if (signal !== undefined && !isAbortSignal(signal)) {

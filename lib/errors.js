@@ -163,7 +163,7 @@ function distance(one, other, most) {
   if (one === other) return 0;
   if (most === 0) return 1;
   let at = 0;
-  while (at < one.length && one[at] === other[at]) at += 1;
+  while (one[at] === other[at]) at += 1;
   const [a, b] = [one.slice(at), other.slice(at)];
   return (
     1 +
@@ -181,13 +181,30 @@ function isNear(name, known) {
   return one.startsWith(other) || one.endsWith(other) || distance(one, other, most) <= most;
 }
 
-/** Throws for an option with this name if it is near one of the known ones. */
-exports.checkUnknown = (name, known, place) => {
+/** What only some have, of which it is believed elsewhere that it does what it does there. */
+const ELSEWHERE = [
+  [['fair'], 'new Semaphore()'],
+  [['timeout', 'signal', 'ref'], 'the methods that wait'],
+  [['maySleep'], 'the constructors of locks in memory'],
+  [['allowMainThread', 'onAbandoned'], 'the constructors'],
+  [['scope', 'directory', 'store'], 'new LockManager()'],
+  [['fence', 'ifAvailable', 'steal'], 'request() and its like of a LockManager'],
+];
+
+function adviceOn(name, known) {
   const meant = known.find((other) => isNear(name, other));
-  if (meant === undefined) return;
+  if (meant !== undefined) return `Did you mean ${inspect(meant)}?`;
+  const elsewhere = ELSEWHERE.find(([names]) => names.includes(name));
+  return elsewhere && `It is one of ${elsewhere[1]}.`;
+}
+
+/** Throws for an option with this name if it is near one of the known ones, or something else has it; `other` is more advice. */
+exports.checkUnknown = (name, known, place, other) => {
+  const advice = adviceOn(name, known);
+  if (advice === undefined) return;
   const where = place === undefined ? '' : ` for ${describe(place)}`;
   throw coded(
-    new TypeError(`There is no option ${inspect(name)}${where}. Did you mean ${inspect(meant)}? Nothing was changed.`),
+    new TypeError(`There is no option ${inspect(name)}${where}. ${other ?? advice} Nothing was changed.`),
     'ERR_INVALID_ARG_TYPE',
   );
 };

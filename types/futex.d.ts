@@ -20,6 +20,7 @@ export interface WaitAsyncOptions {
  *
  * @param typedArray A view of shared memory.
  * @param timeout How long to wait, in milliseconds, counted from the call. `undefined`, `NaN`: for ever. Zero or less: not.
+ *   Options in its place are refused, though ECMAScript has them wait for ever.
  * @returns `'ok'`: notified. `'not-equal'`: the element holds another value. `'timed-out'`: the time was over.
  * @throws `ERR_LOCK_MAIN_THREAD` (a TypeError) on the main thread, although Node allows `Atomics.wait` there.
  * @throws `ERR_LOCK_THREAD_ENDING` if the thread is ending, as {@link Mutex.lock}.

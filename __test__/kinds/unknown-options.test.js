@@ -1,10 +1,22 @@
-// An option that nobody knows is an error where it is near one that is: a misspelt timeout would wait for ever.
+// An option that nobody knows is an error where it is near one that is: a misspelt timeout would wait for ever. So is one that
+// something else of the package has: it would be believed.
 
 const assert = require('node:assert/strict');
 const { test } = require('node:test');
 const { postgres } = require('../../lib/stores/postgres.js');
 const { redis } = require('../../lib/stores/redis.js');
-const { Condition, LockManager, Mutex, RwLock, lockAllAsync, locks, waitAsync } = require('../..');
+const {
+  Condition,
+  LockManager,
+  Mutex,
+  RwLock,
+  Semaphore,
+  lockAllAsync,
+  locks,
+  notify,
+  wait,
+  waitAsync,
+} = require('../..');
 
 const buffer = new SharedArrayBuffer(64);
 const mutex = new Mutex(buffer, 0, { allowMainThread: true });
@@ -25,7 +37,17 @@ const CALLS = {
   requestSync: (options) => blocking.requestSync('unknown', options, never),
 };
 
-const MISSPELT = { timeoutMs: 'timeout', timeOut: 'timeout', timout: 'timeout', abortSignal: 'signal', Ref: 'ref' };
+const MISSPELT = {
+  timeoutMs: 'timeout',
+  timeoutMillis: 'timeout',
+  timeOut: 'timeout',
+  timout: 'timeout',
+  timmeout: 'timeout',
+  timeuot: 'timeout',
+  abortSignal: 'signal',
+  Ref: 'ref',
+  rev: 'ref',
+};
 
 for (const [verb, call] of Object.entries(CALLS)) {
   test(`${verb}: a misspelt option is refused with the one that was meant, and nothing is locked`, async () => {
@@ -39,6 +61,12 @@ for (const [verb, call] of Object.entries(CALLS)) {
   });
 }
 
+test('the error of an option names the lock that it was given to', async () => {
+  const message = /^There is no option 'timout' for the mutex at byte offset 0\. /;
+  assert.throws(() => mutex.lock({ timout: 1 }), { message });
+  await assert.rejects(mutex.lockAsync({ timout: 1 }), { message });
+});
+
 test('the options of constructors, and of waitAsync, are looked at too', () => {
   const refused = (meant) => ({ code: 'ERR_INVALID_ARG_TYPE', message: new RegExp(`Did you mean '${meant}'\\?`) });
   assert.throws(() => new Mutex(buffer, 0, { allowmainThread: true }), refused('allowMainThread'));
@@ -51,8 +79,51 @@ test('the options of constructors, and of waitAsync, are looked at too', () => {
   assert.throws(() => waitAsync(new Int32Array(buffer), 8, 0, 0, { signals: null }), refused('signal'));
 });
 
+test('an option of something else of the package is refused with what it is for, and nothing is locked', async () => {
+  const refused = (name, what) => ({
+    code: 'ERR_INVALID_ARG_TYPE',
+    message: new RegExp(`There is no option '${name}'.*It is one of .*${what}`),
+  });
+  for (const create of [
+    (options) => new Mutex(buffer, 0, options),
+    (options) => new RwLock(buffer, 16, options),
+    (options) => new LockManager(options),
+  ]) {
+    assert.throws(() => create({ fair: true }), refused('fair', 'Semaphore'));
+    assert.throws(() => create({ timeout: 100 }), refused('timeout', 'methods that wait'));
+  }
+  assert.throws(() => new LockManager({ maySleep: false }), refused('maySleep', 'locks in memory'));
+  for (const [verb, call] of Object.entries(CALLS)) {
+    await assert.rejects(async () => call({ onAbandoned: never }), refused('onAbandoned', 'constructors'), verb);
+    await assert.rejects(async () => call({ scope: 'machine' }), refused('scope', 'LockManager'), verb);
+  }
+  await assert.rejects(mutex.lockAsync({ ifAvailable: true }), refused('ifAvailable', 'LockManager'));
+  assert.deepEqual([mutex.isLocked, await locks.query()], [false, { held: [], pending: [] }]);
+  assert.equal(new Semaphore(buffer, 24, 1, { fair: true }).fair, true);
+});
+
+test('options in the place of the timeout of wait() and waitAsync(), and a timeout in options, are refused by name', (t) => {
+  const array = new Int32Array(new SharedArrayBuffer(4));
+  t.after(() => notify(array, 0));
+  const refused = (name) => ({
+    code: 'ERR_INVALID_ARG_TYPE',
+    message: new RegExp(`no option '${name}'.*waitAsync\\(typedArray, index, value, timeout, \\{ signal, ref \\}\\)`),
+  });
+  for (const name of ['timeout', 'timeoutMs', 'signal', 'ref']) {
+    assert.throws(() => waitAsync(array, 0, 0, { [name]: 100 }), refused(name));
+    assert.throws(() => wait(array, 0, 0, { [name]: 100 }), refused(name));
+  }
+  for (const name of ['timeout', 'timeoutMs']) {
+    assert.throws(() => waitAsync(array, 0, 0, undefined, { [name]: 100 }), refused(name));
+  }
+  // As in Atomics: what becomes a number is one.
+  assert.deepEqual(waitAsync(array, 0, 0, { timeout: 100, valueOf: () => 0 }), { async: false, value: 'timed-out' });
+  assert.equal(notify(array, 0), 0);
+});
+
 test('what is near to nothing means nothing, and what is known by others is known', async () => {
-  assert.equal(await mutex.lockAsync({ timeout: 0, retries: 5, comment: 'x', mode: 'r', t: 1 }), true);
+  assert.equal(await mutex.lockAsync({ timeout: 0, retries: 5, comment: 'x', mode: 'r', t: 1, key: 'a' }), true);
   mutex.unlock();
+  assert.equal(new Mutex(buffer, 0, { node: 1 }).name, null);
   assert.equal(await locks.request('near', { retries: 5, mode: 'shared', label: 'x' }, ({ mode }) => mode), 'shared');
 });

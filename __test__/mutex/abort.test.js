@@ -1,5 +1,5 @@
 const assert = require('node:assert/strict');
-const { getEventListeners } = require('node:events');
+const { addAbortListener, getEventListeners } = require('node:events');
 const { test } = require('node:test');
 const { setImmediate: nextTurn } = require('node:timers/promises');
 const { createMutex } = require('../helpers/memory.js');
@@ -280,6 +280,40 @@ test(
     assert.equal(mutex.inspect().waiters.length, 1);
     mutex.unlock();
     assert.deepEqual(await waits[1], { value: true });
+    mutex.unlock();
+  }),
+);
+
+test(
+  'a signal of several waits still ends those that are left when one of them is over',
+  watched(async () => {
+    const { mutex } = createMutex();
+    const controller = new AbortController();
+    const { signal } = controller;
+    mutex.tryLock();
+    const granted = mutex.lockAsync({ signal });
+    const waits = [mutex.lockAsync({ signal, timeout: 5 }), mutex.lockAsync({ signal })].map(outcome);
+    assert.deepEqual(await waits[0], { value: false });
+    mutex.unlock();
+    assert.equal(await granted, true);
+    controller.abort('the rest');
+    assert.deepEqual(await waits[1], { reason: 'the rest' });
+    assert.equal(listeners(signal), 0);
+    mutex.unlock();
+  }),
+);
+
+test(
+  'a wait is aborted although another listener of the signal stops the event',
+  { skip: (process.versions.bun ?? process.versions.deno) !== undefined || addAbortListener === undefined },
+  watched(async () => {
+    const { mutex } = createMutex();
+    const controller = new AbortController();
+    mutex.tryLock();
+    controller.signal.addEventListener('abort', (event) => event.stopImmediatePropagation());
+    const pending = outcome(mutex.lockAsync({ signal: controller.signal }));
+    controller.abort('heard');
+    assert.deepEqual(await pending, { reason: 'heard' });
     mutex.unlock();
   }),
 );

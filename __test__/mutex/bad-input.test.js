@@ -2,7 +2,7 @@ const assert = require('node:assert/strict');
 const { test } = require('node:test');
 const { inspect } = require('node:util');
 const vm = require('node:vm');
-const { Condition, Mutex } = require('../..');
+const { Condition, Mutex, waitAsync } = require('../..');
 const expected = require('../helpers/expected.js');
 const { BYTES, createMutex, OFFSET } = require('../helpers/memory.js');
 const { watched } = require('../helpers/threads.js');
@@ -272,14 +272,68 @@ test('undefined options are no options', async () => {
   assert.equal(mutex.isLocked, false);
 });
 
-test('half an AbortSignal is refused, and takes nothing', async () => {
+test('an AbortSignal that lacks a part is refused, and takes nothing', async () => {
   const { mutex, word } = createMutex();
-  const signal = { aborted: false, addEventListener() {} };
-  await assert.rejects(
-    called(() => mutex.lockAsync({ signal })),
-    expected.invalidArgType(),
-  );
+  const whole = { aborted: false, addEventListener() {}, removeEventListener() {} };
+  for (const part of Object.keys(whole)) {
+    await assert.rejects(
+      called(() => mutex.lockAsync({ signal: { ...whole, [part]: undefined } })),
+      expected.invalidArgType(),
+    );
+  }
   assert.equal(word(), 0);
+  assert.equal(await mutex.lockAsync({ signal: whole }), true);
+  mutex.unlock();
+});
+
+test('the error of a bad argument says which one it is, and what it must be', async () => {
+  const { buffer, mutex } = createMutex({ allowMainThread: true });
+  const duration = 'a number of milliseconds';
+  for (const [name, must, call] of [
+    ['timeout', `${duration} or an options object`, () => mutex.lock('5')],
+    ['timeout', `${duration} or an options object`, () => mutex.lockAsync('5')],
+    ['options.timeout', duration, () => mutex.lock({ timeout: '5' })],
+    ['options.timeout', duration, () => mutex.lockAsync({ timeout: '5' })],
+    ['options.signal', 'an AbortSignal', () => mutex.lockAsync({ signal: {} })],
+    ['options.ref', 'a boolean', () => mutex.lockAsync({ ref: 1 })],
+    ['options', 'an object', () => waitAsync(new Int32Array(buffer), 0, 0, 0, 1)],
+    ['byteOffset', 'a number', () => new Mutex(buffer, '0')],
+    ['options', 'an object', () => new Mutex(buffer, 0, 1)],
+    ['options.allowMainThread', 'a boolean', () => new Mutex(buffer, 0, { allowMainThread: 1 })],
+    ['options.maySleep', 'a boolean', () => new Mutex(buffer, 0, { maySleep: 1 })],
+    ['options.name', 'a string', () => new Mutex(buffer, 0, { name: 1 })],
+    ['options.onAbandoned', 'a function', () => new Mutex(buffer, 0, { onAbandoned: 1 })],
+  ]) {
+    await assert.rejects(
+      async () => call(),
+      ({ message }) => message.startsWith(`The "${name}" argument`) && message.includes(` must be ${must}. Received `),
+    );
+  }
+  for (const [byteOffset, must] of [
+    [2, 'a multiple of 4, 0 or more'],
+    [BYTES, `4 bytes or more before the end of the ${BYTES} bytes`],
+  ]) {
+    assert.throws(() => new Mutex(buffer, byteOffset), {
+      message: `The "byteOffset" argument is out of range: it must be ${must}. Received ${byteOffset}.`,
+    });
+  }
+});
+
+test('the error of a bad argument says what was received: a value as it is, of an object the class', () => {
+  const { mutex } = createMutex({ allowMainThread: true });
+  class Delay {}
+  for (const [value, received] of [
+    ['5', "'5'"],
+    [null, 'null'],
+    [{ timeout: new Delay() }, 'an instance of Delay'],
+    [{ timeout: [5] }, 'an instance of Array'],
+    [{ timeout: Object.create(null) }, 'an instance of an unknown class'],
+  ]) {
+    assert.throws(
+      () => mutex.lock(value),
+      ({ message }) => message.endsWith(` Received ${received}.`),
+    );
+  }
 });
 
 test('the error of a bad argument names the mutex that it was given to', async () => {

@@ -152,6 +152,16 @@ test(
   }),
 );
 
+test(
+  'leave() of a token of another object for the same memory frees the mutex',
+  watched(async () => {
+    const { buffer, mutex } = createMutex();
+    const token = await entered(mutex);
+    new Mutex(buffer, OFFSET).leave(token);
+    assert.deepEqual([token.locked, mutex.isLocked], [false, false]);
+  }),
+);
+
 test('leave() of a free mutex is refused', () => {
   const { mutex, word } = createMutex();
   assert.throws(() => mutex.leave(undefined), expected.notOwner(OFFSET));

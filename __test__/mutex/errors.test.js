@@ -20,6 +20,26 @@ const rejectionOf = (promise) =>
     (error) => error,
   );
 
+test('a message names the lock by its name, if it has one, and by its byte offset, 0 too', () => {
+  const buffer = new SharedArrayBuffer(8);
+  for (const [byteOffset, options, place] of [
+    [0, undefined, 'the mutex at byte offset 0'],
+    [0, { name: 'tables' }, "the mutex 'tables' at byte offset 0"],
+    [4, { name: '' }, "the mutex '' at byte offset 4"],
+  ]) {
+    const { message } = thrownBy(() => new Mutex(buffer, byteOffset, options).unlock());
+    assert.ok(message.startsWith(`Cannot unlock ${place}: `), message);
+  }
+});
+
+test('the DeadlockError of a thread alone says that it holds the mutex itself', () => {
+  const { mutex } = createMutex({ allowMainThread: true });
+  mutex.tryLock();
+  const { message } = thrownBy(() => mutex.lock());
+  assert.match(message, /^Deadlock: thread \d+ would wait for ever for the mutex .*, which it holds itself/);
+  mutex.unlock();
+});
+
 test('unlock() of a free mutex throws ERR_LOCK_NOT_OWNER and changes nothing', () => {
   const { mutex, word } = createMutex();
   assert.throws(() => mutex.unlock(), expected.notOwner(OFFSET));

@@ -174,3 +174,18 @@ test(
     assert.equal(mutex.tryLock(), true);
   }),
 );
+
+test('executeLockedSync() returns what is no thenable as it is: null, and an object whose then is no function', () => {
+  const { mutex } = createMutex({ allowMainThread: true });
+  // biome-ignore lint/suspicious/noThenProperty: what is not quite a thenable is the subject.
+  for (const value of [null, undefined, 0, { then: 5 }]) {
+    assert.equal(
+      mutex.executeLockedSync(() => value),
+      value,
+    );
+  }
+  // biome-ignore lint/suspicious/noThenProperty: a function that is a thenable.
+  const thenable = Object.assign(() => {}, { then() {} });
+  assert.throws(() => mutex.executeLockedSync(() => thenable), { code: 'ERR_INVALID_ARG_TYPE' });
+  assert.equal(mutex.isLocked, false);
+});

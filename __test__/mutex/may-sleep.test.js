@@ -41,6 +41,7 @@ for (const [verb, make] of Object.entries(WAYS)) {
     for (const [options, expected] of [
       [{ maySleep: false }, 1],
       [{ maySleep: true }, 0],
+      [{ name: 'other options' }, 0],
       [undefined, 0],
     ]) {
       calls.length = 0;

@@ -62,6 +62,14 @@ test('memory that becomes another kind of primitive gets a slot of that kind, un
   assert.deepEqual(binding.inspectPrimitive(word, Ask.Permits).holders, [{ threadId: 0, mode: 'permits', count: 2 }]);
   assert.equal(binding.release(word, Ask.Permits, 2, 2), binding.RELEASED);
   assert.deepEqual([...slot], [0, 0]);
+  // What a guard holds counts as much.
+  slot[0] = 1;
+  assert.throws(() => slotFor(word, Ask.LatchEntry), corrupt(0));
+  slot[0] = 0;
+  assert.equal(slotFor(word, Ask.LatchEntry), slot);
+  assert.equal(binding.tryAcquire(word, Ask.LatchEntry, 1, 0), binding.GRANTED);
+  assert.deepEqual(binding.inspectPrimitive(word, Ask.LatchEntry).holders, [{ threadId: 0, mode: 'entry', count: 1 }]);
+  assert.equal(binding.release(word, Ask.LatchEntry, 1, 0), binding.RELEASED);
 });
 
 test('more slots than a chunk has are in several, and each is of its own', async () => {

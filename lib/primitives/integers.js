@@ -2,6 +2,7 @@
 // Names of its abstract operations stand at the functions that do the same.
 
 const { isSharedArrayBuffer } = require('node:util/types');
+const { checkNoTimeout } = require('../arguments.js');
 const { invalidArgument, outOfRange } = require('../errors.js');
 
 const uncurry = (method) => Function.prototype.call.bind(method);
@@ -71,7 +72,9 @@ exports.toExpected = (typedArray, value) =>
 /** Infinity for ever, zero or less: no wait. */
 exports.toLimit = (timeout) => {
   const milliseconds = +timeout;
-  return Number.isNaN(milliseconds) ? Infinity : Math.max(milliseconds, 0);
+  if (!Number.isNaN(milliseconds)) return Math.max(milliseconds, 0);
+  checkNoTimeout(timeout);
+  return Infinity;
 };
 
 /** How many a notification is for. */
