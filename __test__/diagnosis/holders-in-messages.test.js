@@ -3,7 +3,7 @@
 const assert = require('node:assert/strict');
 const { test } = require('node:test');
 const { threadId } = require('node:worker_threads');
-const { Condition, Mutex, RwLock, inspectAll, locks } = require('../..');
+const { Condition, Mutex, RwLock, Semaphore, inspectAll, locks } = require('../..');
 const { startActors } = require('../helpers/actors.js');
 const { hold, pendingFor } = require('../helpers/names.js');
 const { watched } = require('../helpers/threads.js');
@@ -50,6 +50,29 @@ test(
     }
     mine.release();
     await other.do((here) => here.lock.unlock());
+  }),
+);
+
+test(
+  'a timeout for permits says which threads have some, and how many',
+  watched(async (_, threads) => {
+    const buffer = new SharedArrayBuffer(8);
+    const semaphore = new Semaphore(buffer, 0, 4, { allowMainThread: true });
+    const [other] = await startActors(threads, 1, buffer);
+    await other.do((here) => {
+      here.permits = new here.sablock.Semaphore(here.buffer, 0, 4).acquire(2);
+    });
+    const mine = semaphore.acquire();
+    const names = [`thread ${other.threadId} \\(2\\)`, 'this thread \\(1\\)'];
+    const held = new RegExp(
+      `, and one is available now\\. Permits are held by (${names.join(', ')}|${names.reverse().join(', ')})\\. `,
+    );
+    assert.throws(() => semaphore.acquire(2, 5), { code: 'ERR_LOCK_TIMEOUT', message: held });
+    await assert.rejects(semaphore.acquireAsync(2, 5), { code: 'ERR_LOCK_TIMEOUT', message: held });
+    mine.release();
+    await other.do((here) => here.permits.forget());
+    // What belongs to nobody is held by nobody.
+    assert.throws(() => semaphore.acquire(3, 0), { message: /, and 2 are available now\. Wait longer/ });
   }),
 );
 

@@ -299,9 +299,10 @@ test('the guard of an RwLock is no token of a mutex', () => {
 });
 
 test('a full lock lets no reader in until one leaves', async () => {
-  const { rw, words } = createRwLock();
+  const { rw, words } = createRwLock({ allowMainThread: true });
   Atomics.store(words, 0, readersWord(RwLock.MAX_READERS));
   assert.equal(rw.read.tryLock(), false);
+  assert.equal(rw.read.lock(0), false);
   assert.equal(await rw.read.lockAsync(1), false);
   assert.equal(rw.readers, RwLock.MAX_READERS);
   Atomics.store(words, 0, readersWord(RwLock.MAX_READERS - 1));

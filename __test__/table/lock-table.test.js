@@ -27,7 +27,7 @@ test('a table takes four bytes a lock, and changes nothing in memory', () => {
   assert.equal(new LockTable(buffer, undefined, 1).byteOffset, 0);
 });
 
-test('each lock of a table is one of its own', () => {
+test('each lock of a table is one of its own', async () => {
   const { table } = createTable();
   for (let index = 0; index < LENGTH; index++) {
     assert.equal(table.lock(index), true);
@@ -38,6 +38,8 @@ test('each lock of a table is one of its own', () => {
     table.unlock((index + 1) % LENGTH);
     table.unlock(index);
     assert.equal(table.isHeldByThisThread(index), false);
+    assert.equal(await table.lockAsync(index), true);
+    table.unlock(index);
   }
 });
 
@@ -143,6 +145,17 @@ test('verbs of a table keep the contract of timeouts and signals', async () => {
   table.unlock(2);
 });
 
+test('the options of lockAsync() of a table count also if the lock is free, which stays free', async () => {
+  const { table } = createTable();
+  const reason = new Error('enough');
+  await assert.rejects(table.lockAsync(2, { signal: AbortSignal.abort(reason) }), reason);
+  for (const wrong of ['5', { timeout: '5' }, { signal: {} }, { ref: 1 }]) {
+    await assert.rejects(table.lockAsync(2, wrong), { code: 'ERR_INVALID_ARG_TYPE' });
+  }
+  assert.equal(table.tryLock(2), true);
+  table.unlock(2);
+});
+
 test('an index that a table does not have is refused by every verb, and nothing changes', async () => {
   const { buffer, table } = createTable({ allowMainThread: true, name: 'rows' });
   const shy = {
@@ -195,6 +208,22 @@ test('a table that its memory cannot have is refused', () => {
   assert.throws(() => LockTable.bytes(0), { code: 'ERR_OUT_OF_RANGE' });
   assert.throws(() => LockTable.bytes(), { code: 'ERR_INVALID_ARG_TYPE' });
   assert.equal(new LockTable(buffer, 0, 16).length, 16);
+});
+
+test('the error of a bad function names the lock of the table', () => {
+  const { table } = createTable({ allowMainThread: true, name: 'rows' });
+  const place = `lock 3 of the table 'rows' at byte offset ${OFFSET + 12}`;
+  const expected = ({ code, message }) => code === 'ERR_INVALID_ARG_TYPE' && message.includes(place);
+  assert.throws(() => table.executeLockedSync(3, undefined), expected);
+});
+
+test('lockAll() of a table refuses what is no list of indices', async () => {
+  const { table } = createTable();
+  for (const indices of [undefined, null, 3, {}]) {
+    const expected = { code: 'ERR_INVALID_ARG_TYPE', message: /^The "indices" argument/ };
+    assert.throws(() => table.lockAll(indices), expected);
+    await assert.rejects(table.lockAllAsync(indices), expected);
+  }
 });
 
 test('the main thread must not block on a table unless it may', () => {

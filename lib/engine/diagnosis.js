@@ -266,13 +266,21 @@ exports.describeHolder = (word) => {
 
 /** As `describeHolder`, for what several may hold. */
 function describeHolders(words) {
-  const seen = binding.inspectPrimitive(words, words.ask);
+  const holders = binding.holders(words, words.ask);
   // In a thread that is ending Node.js lets nobody make objects.
-  if (seen === undefined) return 'Who holds it now is not known, because this thread is ending.';
-  const { holders } = seen;
+  if (holders === undefined) return 'Who holds it now is not known, because this thread is ending.';
   if (holders.length === 0) return 'Nobody holds it now.';
-  const [{ mode }] = holders;
-  const ids = holders.map((holder) => (holder.threadId === threadId ? 'this thread' : `thread ${holder.threadId}`));
-  const more = ids.length > MOST_HOLDERS ? ` and ${ids.length - MOST_HOLDERS} more` : '';
-  return `It is held now, ${mode}, by ${ids.slice(0, MOST_HOLDERS).join(', ')}${more}.`;
+  return `It is held now, ${holders[0].mode}, by ${listed(holders.map(nameHolder))}.`;
 }
+
+const nameHolder = (holder) => (holder.threadId === threadId ? 'this thread' : `thread ${holder.threadId}`);
+
+const listed = (names) =>
+  `${names.slice(0, MOST_HOLDERS).join(', ')}${names.length > MOST_HOLDERS ? ` and ${names.length - MOST_HOLDERS} more` : ''}`;
+
+/** Which threads have permits of a semaphore, in guards; perhaps nobody is known to. */
+exports.describePermits = (words, ask) => {
+  const holders = binding.holders(words, ask) ?? [];
+  if (holders.length === 0) return '';
+  return ` Permits are held by ${listed(holders.map((holder) => `${nameHolder(holder)} (${holder.count})`))}.`;
+};

@@ -160,7 +160,7 @@ class LockTable extends SharedPrimitive {
       onAbandoned: onAbandoned === undefined ? undefined : () => onAbandoned(this, index),
     });
     // Not by names.js, which would remember each of these objects: the table's name is there.
-    Object.assign(wordOf(lock), { kind: kindOf(index), table: this.#words }, name === undefined ? undefined : { name });
+    Object.assign(wordOf(lock), { kind: kindOf(index), table: this.#words, name });
     return lock;
   }
 

@@ -1,4 +1,5 @@
 const { binding, thread } = require('../engine/thread.js');
+const { describePermits } = require('../engine/diagnosis.js');
 const { slotFor } = require('../engine/register.js');
 const { tryLock } = require('../engine/wait.js');
 const { checkBoolean, checkFunction, isThenable, toCountOf, toPermits, toTimeout } = require('../arguments.js');
@@ -54,7 +55,7 @@ class PermitsRequest {
   timedOut(word, timeout, verb) {
     const asked = this.count === 1 ? 'One permit was asked for' : `${this.count} permits were asked for`;
     const available = availableOf(word, this.of);
-    const state = `${asked}, and ${available === 1 ? 'one is' : `${available || 'none'} are`} available now.`;
+    const state = `${asked}, and ${available === 1 ? 'one is' : `${available || 'none'} are`} available now.${describePermits(word, this.ask)}`;
     return new TimeoutError(word, timeout, verb, state, ADVICE);
   }
 }

@@ -106,6 +106,17 @@ impl Engine {
         self.view(primitive, snapshot)
     }
 
+    /// The same without those who wait, however many they are.
+    pub fn holders(&self, primitive: &dyn Primitive, place: Place) -> LockView {
+        let address = place.address();
+        let snapshot = {
+            let contents = self.contents(primitive.space(), address);
+            let registered = contents.held(address).map(|held| (held.agent, held.count)).collect();
+            Snapshot { state: primitive.read(place), registered, waiters: Vec::new() }
+        };
+        self.view(primitive, snapshot)
+    }
+
     /// Every place where somebody waits, for whatever primitive, in no order. A snapshot of each, and not one of all: one
     /// lock after the other is looked at.
     pub fn inspect_all(&self) -> Vec<(&'static dyn Primitive, Place, LockView)> {

@@ -117,6 +117,13 @@ pub fn inspect_primitive(words: JsWord, ask: Ask) -> Occupancy {
     Occupancy::new(primitive, engine().inspect(primitive, words.0))
 }
 
+/// Who holds a primitive, for messages.
+#[napi(catch_unwind, ts_args_type = "words: Int32Array, ask: Ask")]
+pub fn holders(words: JsWord, ask: Ask) -> Vec<JsHolder> {
+    let primitive = ask.primitive();
+    Occupancy::new(primitive, engine().holders(primitive, words.0)).holders
+}
+
 /// Who waits for a condition, for people.
 #[napi(catch_unwind, ts_args_type = "condition: Int32Array")]
 pub fn inspect_condition(condition: JsIntegers) -> Result<Occupancy> {
