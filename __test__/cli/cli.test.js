@@ -6,6 +6,7 @@ const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
 const { test } = require('node:test');
+const { LockManager } = require('../../index.js');
 const { limit } = require('../helpers/limits.js');
 const { needs } = require('../helpers/runtime.js');
 
@@ -128,6 +129,13 @@ test('a signal goes to the command, whose end by it is an exit code, and a mark 
   assert.equal(stdout, 'true\n');
 });
 
+test('a signal that comes as soon as the command runs goes to it, too', SETTINGS, () => {
+  const directory = newDirectory();
+  const command = ['sh', '-c', 'kill -TERM $PPID; exec sleep 60'];
+  const { status, signal } = sablock('run', 'early', '--directory', directory, '--', ...command);
+  assert.deepEqual([status, signal], [143, null]);
+});
+
 test('if run itself is killed, its command keeps the lock until it ends', SETTINGS, async () => {
   const directory = newDirectory();
   const { child, pid, ended } = await holder(directory, 'kept');
@@ -145,9 +153,17 @@ test('if run itself is killed, its command keeps the lock until it ends', SETTIN
 test('a command that is not there, and what cannot be understood, have codes of their own', SETTINGS, () => {
   const directory = newDirectory();
   assert.equal(sablock('run', 'a', '--directory', directory, '--', '/no/such/command').status, 127);
+  // Node.js calls back for these, and throws for those.
+  for (const command of [directory, path.join(__filename, 'x'), 'x'.repeat(5000)]) {
+    const { status, stderr } = sablock('run', 'a', '--directory', directory, '--', command);
+    assert.equal(status, 126, stderr);
+    assert.match(stderr, /^sablock: Cannot run .*: E[A-Z]+\.\n$/);
+  }
+  assert.equal(sablock('locks', directory).stdout, '');
   for (const args of [
     ['run'],
     ['run', 'a'],
+    ['run', 'a', ''],
     ['run', 'a', '--soon', 'x'],
     ['run', 'a', '--timeout', 'x', 'y'],
     ['what'],
@@ -203,6 +219,12 @@ test('jq reads what locks prints', withTool('jq'), async () => {
   const command = `${cli} locks ${path} --json | jq -r '.[] | select(.name | startswith("one")) | "\\(.pid) \\(.name)"'`;
   const { stdout } = spawnSync('sh', ['-c', command], { encoding: 'utf8' });
   assert.equal(stdout, `${holders[0].child.pid} one "two"\n\n`);
+  const half = await new LockManager({ scope: 'machine', directory }).acquireAsync('one half \ud800');
+  assert.match(
+    spawnSync('sh', ['-c', command], { encoding: 'utf8' }).stdout,
+    new RegExp(`^${process.pid} one half \ufffd$`, 'm'),
+  );
+  half.unlock();
   for (const { child, ended } of holders) {
     child.stdin.end();
     await ended;
@@ -243,6 +265,46 @@ test(
   },
 );
 
+const BACKGROUND = {
+  ...withTool('script'),
+  ...(process.platform !== 'linux' && { skip: 'only Linux says who is in front' }),
+};
+
+test('of a terminal, a signal that only run in the background gets goes to its command', BACKGROUND, async () => {
+  const run = [process.execPath, CLI, 'run', 'a b', '--directory', newDirectory(), '--'];
+  const asks = `
+    process.on('SIGINT', () => process.exit(8));
+    process.kill(process.ppid, 'SIGINT');
+    setTimeout(() => process.exit(9), ${limit(10_000)});
+  `;
+  assert.equal((await inTerminal(['sh', '-mc', '"$@" & wait $!', 'sh', ...run, ...js(asks)])).code, 8);
+});
+
+test('a reader that has gone and a full disk are no faults of the program', SETTINGS, async () => {
+  const child = spawn(process.execPath, [CLI, '--help'], { stdio: ['ignore', 'pipe', 'pipe'] });
+  child.stdout.destroy();
+  let text = '';
+  child.stderr.on('data', (data) => {
+    text += data;
+  });
+  assert.deepEqual(await new Promise((resolve) => child.once('close', (...end) => resolve([...end, text]))), [
+    141,
+    null,
+    '',
+  ]);
+  if (process.platform !== 'linux') return;
+  const full = fs.openSync('/dev/full', 'w');
+  for (const args of [['--version'], ['locks', '--json', newDirectory()], ['clean', newDirectory()]]) {
+    const { status, stderr } = spawnSync(process.execPath, [CLI, ...args], {
+      encoding: 'utf8',
+      stdio: ['ignore', full, 'pipe'],
+    });
+    assert.equal(status, 1);
+    assert.match(stderr, /^sablock: ENOSPC.*\n$/);
+  }
+  fs.closeSync(full);
+});
+
 const BECOMES = { ...SETTINGS, ...(process.execve === undefined && { skip: 'no execve in this Node.js' }) };
 
 test('doctor becomes the program, where Node.js can', BECOMES, () => {
@@ -281,14 +343,18 @@ test('clean removes what nobody has used for a day, and neither what is held nor
 });
 
 test('what cannot be cleaned or listed is said', SETTINGS, () => {
+  const missing = path.join(home, 'missing');
   for (const [status, ...args] of [
     [2, 'clean', '--all'],
     [2, 'clean', 'one', 'two'],
     [1, 'clean', __filename],
     [1, 'locks', __filename],
+    [1, 'clean', missing],
+    [1, 'locks', missing],
   ]) {
     const outcome = sablock(...args);
     assert.equal(outcome.status, status, args.join(' '));
     assert.match(outcome.stderr, /^sablock: /);
+    assert.ok(!fs.existsSync(missing));
   }
 });

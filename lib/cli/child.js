@@ -3,14 +3,24 @@
 const { spawn } = require('node:child_process');
 const fs = require('node:fs');
 const { constants } = require('node:os');
+const { fail } = require('./output.js');
 
 const FORWARDED = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGUSR1', 'SIGUSR2'].filter(
   (signal) => process.platform !== 'win32' || signal === 'SIGINT' || signal === 'SIGTERM' || signal === 'SIGHUP',
 );
 /** What a terminal sends to all processes of its foreground, this one's child too. */
 const OF_TERMINAL = new Set(['SIGINT', 'SIGQUIT']);
-/** Whether there is a terminal, which sends these to all processes at once, whatever stdin is. */
-function hasTerminal() {
+/** Whether this process is in the foreground of a terminal, whatever stdin is; on Linux only is it known of one in the background. */
+function isInFront() {
+  try {
+    const [, , group, , , front] = fs
+      .readFileSync('/proc/self/stat', 'latin1')
+      .replace(/^.*\) /s, '')
+      .split(' ');
+    return group === front;
+  } catch {
+    // It is not Linux.
+  }
   try {
     fs.closeSync(fs.openSync('/dev/tty'));
     return true;
@@ -33,17 +43,26 @@ exports.become = (args, env) => {
 
 /** `ended(code, signal)` is called with one of the two when it has ended, or could not begin. Returns nothing. */
 exports.runChild = (command, args, options, ended) => {
-  const child = spawn(command, args, options);
-  const isTold = hasTerminal();
+  let child;
+  // It may send one as soon as it runs.
   for (const signal of FORWARDED) {
     process.on(signal, () => {
-      if (!(isTold && OF_TERMINAL.has(signal))) child.kill(signal);
+      if (!(OF_TERMINAL.has(signal) && isInFront())) child.kill(signal);
     });
   }
+  const cannot = ({ code }) => {
+    fail(`Cannot run ${command}: ${code}.`);
+    ended(code === 'ENOENT' ? NOT_FOUND : NOT_EXECUTABLE, null);
+  };
+  try {
+    child = spawn(command, args, options);
+  } catch (error) {
+    // Of some errors of the system, ENOTDIR for example, it is thrown.
+    cannot(error);
+    return;
+  }
   child.on('error', (error) => {
-    if (child.pid !== undefined) return;
-    process.stderr.write(`sablock: ${error.message}\n`);
-    ended(error.code === 'ENOENT' ? NOT_FOUND : NOT_EXECUTABLE, null);
+    if (child.pid === undefined) cannot(error);
   });
   child.on('exit', (code, signal) => ended(code ?? KILLED + constants.signals[signal], signal));
 };

@@ -1,10 +1,8 @@
 // `sablock clean`: removes the files of names of the machine that nobody has used for a day.
 
 const fs = require('node:fs');
-const path = require('node:path');
-const { LockManager } = require('../../index.js');
-const { binding } = require('../engine/thread.js');
-const { readRecords } = require('./record.js');
+const { fail, print } = require('./output.js');
+const { openLocks, readRecords } = require('./record.js');
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 /** The last one is what a holder locks. */
@@ -12,15 +10,14 @@ const PARTS = ['.info', '.turn', '.gate', '.lock'];
 
 const isOld = (file) => fs.statSync(file, { throwIfNoEntry: false })?.mtimeMs < Date.now() - DAY_MS;
 
-module.exports = async (args, fail) => {
+module.exports = async (args) => {
   const unknown = args.find((arg) => arg.startsWith('-'));
   if (unknown !== undefined) return fail(`clean does not know ${unknown}.`);
   if (args.length > 1) return fail('clean takes one directory.');
   // That its own holds end with their files is what it is for.
   process.removeAllListeners('warning');
   try {
-    const manager = new LockManager({ scope: 'machine', directory: args[0] });
-    const { path: directory } = binding.openDirectory(args[0] && path.resolve(args[0]));
+    const { manager, directory } = openLocks(args[0]);
     let count = 0;
     for (const { stem, name, isClean } of readRecords(directory)) {
       // One that is not clean says something.
@@ -32,9 +29,8 @@ module.exports = async (args, fail) => {
       count += lock.abandoned ? 0 : 1;
       lock.unlock();
     }
-    process.stdout.write(`${count} removed\n`);
+    print(`${count} removed\n`);
   } catch (error) {
-    process.stderr.write(`sablock: ${error.message}\n`);
-    process.exitCode = 1;
+    fail(error.message, 1);
   }
 };

@@ -2,8 +2,9 @@
 
 const path = require('node:path');
 const { become, runChild } = require('./child.js');
+const { fail } = require('./output.js');
 
-module.exports = (args, fail) => {
+module.exports = (args) => {
   if (args.length === 0) return fail('doctor needs a program. See sablock --help.');
   const preload = ['--require', path.join(__dirname, '..', 'doctor', 'index.js')];
   const env = { ...process.env, SABLOCK_DOCTOR_SIGNAL: 'SIGUSR2' };

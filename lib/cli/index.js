@@ -1,6 +1,8 @@
 #!/usr/bin/env node
 // `npx sablock`: one command for each thing that is asked for in a shell.
 
+const { MISUSED, print } = require('./output.js');
+
 const USAGE = `Usage: sablock <command>
 
   doctor [node options] program.js [arguments]
@@ -32,21 +34,13 @@ const COMMANDS = {
   run: () => require('./run.js'),
 };
 
-/** Of a command line that cannot be understood. */
-const MISUSED = 2;
-
-function fail(message) {
-  process.stderr.write(`sablock: ${message}\n`);
-  process.exitCode = MISUSED;
-}
-
 function main([command, ...args]) {
   if (command === '--help' || command === '-h' || args[0] === '--help') {
-    process.stdout.write(USAGE);
+    print(USAGE);
   } else if (command === '--version' || command === '-v') {
-    process.stdout.write(`${require('../../package.json').version}\n`);
+    print(`${require('../../package.json').version}\n`);
   } else if (Object.hasOwn(COMMANDS, command ?? '')) {
-    COMMANDS[command]()(args, fail);
+    COMMANDS[command]()(args);
   } else {
     process.stderr.write(USAGE);
     process.exitCode = MISUSED;

@@ -1,9 +1,7 @@
 // `sablock locks`: who holds the locks of the machine.
 
-const path = require('node:path');
-const { LockManager } = require('../../index.js');
-const { binding } = require('../engine/thread.js');
-const { readRecords } = require('./record.js');
+const { fail, print } = require('./output.js');
+const { openLocks, readRecords } = require('./record.js');
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: those are what a terminal would obey.
 const CONTROL = /[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]/g;
@@ -20,9 +18,11 @@ function table(rows) {
 /** Those who hold, and those who have ended while they held, whose lock a command of theirs may keep. */
 async function list(given) {
   const askedAt = Date.now();
-  const { held } = await new LockManager({ scope: 'machine', directory: given }).query();
+  const { manager, directory } = openLocks(given);
+  const { held } = await manager.query();
   const toRow = ({ name, mode, pid, threadId, since }, alive) => ({
-    name,
+    // Half a surrogate pair is no JSON to jq.
+    name: name.toWellFormed(),
     mode,
     pid,
     threadId,
@@ -31,7 +31,6 @@ async function list(given) {
   });
   const rows = held.map((holder) => toRow({ ...holder, since: Date.now() - holder.heldMs }, true));
   const living = new Set(held.map(({ name }) => name));
-  const { path: directory } = binding.openDirectory(given && path.resolve(given));
   for (const { isHeld, sinceMs, ...record } of readRecords(directory)) {
     // Whoever held it before the question, and still does, was among the answers if it lives.
     if (!isHeld || living.has(record.name) || sinceMs >= askedAt) continue;
@@ -40,7 +39,7 @@ async function list(given) {
   return rows;
 }
 
-module.exports = async (args, fail) => {
+module.exports = async (args) => {
   const unknown = args.find((arg) => arg.startsWith('-') && arg !== '--json');
   const directories = args.filter((arg) => !arg.startsWith('-'));
   if (unknown !== undefined) return fail(`locks does not know ${unknown}.`);
@@ -48,7 +47,7 @@ module.exports = async (args, fail) => {
   try {
     const all = await list(directories[0]);
     if (args.includes('--json')) {
-      process.stdout.write(`${JSON.stringify(all)}\n`);
+      print(`${JSON.stringify(all)}\n`);
       return;
     }
     const rows = all.map(({ name, mode, pid, threadId, since, alive }) => [
@@ -59,9 +58,8 @@ module.exports = async (args, fail) => {
       since,
       alive ? 'yes' : 'no',
     ]);
-    process.stdout.write(all.length === 0 ? '' : table([HEAD, ...rows]));
+    print(all.length === 0 ? '' : table([HEAD, ...rows]));
   } catch (error) {
-    process.stderr.write(`sablock: ${error.message}\n`);
-    process.exitCode = 1;
+    fail(error.message, 1);
   }
 };

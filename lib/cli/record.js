@@ -2,11 +2,15 @@
 
 const fs = require('node:fs');
 const path = require('node:path');
+const { LockManager } = require('../../index.js');
+const { binding } = require('../engine/thread.js');
 
 /** What a record begins with: of other versions nothing is known. */
 const MAGIC = Buffer.from('sablock\u0002');
 const FLAGS = 8;
 const HELD = 1;
+/** And nobody's code was in. */
+const OUTSIDE = 4;
 const PID = 32;
 const THREAD = 36;
 const SINCE = 48;
@@ -21,7 +25,7 @@ function readRecord(file) {
     if (!record.subarray(0, MAGIC.length).equals(MAGIC) || end > record.length) return undefined;
     return {
       name: record.toString('utf16le', NAME, end),
-      isClean: record[FLAGS] === 0,
+      isClean: record[FLAGS] === 0 || record[FLAGS] === (HELD | OUTSIDE),
       isHeld: (record[FLAGS] & HELD) !== 0,
       pid: record.readUInt32LE(PID),
       threadId: record.readUInt32LE(THREAD),
@@ -31,6 +35,13 @@ function readRecord(file) {
     return undefined;
   }
 }
+
+/** The locks of a directory, which is not made for a look at it. */
+exports.openLocks = (given) => {
+  if (given !== undefined) fs.accessSync(given);
+  const manager = new LockManager({ scope: 'machine', directory: given });
+  return { manager, directory: binding.openDirectory(given && path.resolve(given)).path };
+};
 
 /** The records of a directory, each with the path of its files without their ending. */
 exports.readRecords = (directory) =>

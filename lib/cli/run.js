@@ -4,6 +4,7 @@
 const fs = require('node:fs');
 const { LockManager } = require('../../index.js');
 const { runChild } = require('./child.js');
+const { fail } = require('./output.js');
 
 /** Nothing was run: others hold it. As flock(1) has it. */
 const HELD_BY_OTHERS = 1;
@@ -38,7 +39,7 @@ function parse(args) {
       break;
     }
   }
-  if (asked.name === undefined || asked.command.length === 0) return { problem: 'run needs a name and a command.' };
+  if (asked.name === undefined || !asked.command[0]) return { problem: 'run needs a name and a command.' };
   return asked;
 }
 
@@ -55,7 +56,7 @@ function openFiles() {
   return found;
 }
 
-module.exports = async (args, fail) => {
+module.exports = async (args) => {
   const { problem, name, options, directory, command } = parse(args);
   if (problem !== undefined) return fail(`${problem} See sablock --help.`);
   let lock;
@@ -66,9 +67,7 @@ module.exports = async (args, fail) => {
     lock = await manager.acquireAsync(name, options);
     inherited = [...openFiles()].filter((descriptor) => !before.has(descriptor));
   } catch (error) {
-    process.stderr.write(`sablock: ${error.message}\n`);
-    process.exitCode = HELD_BY_OTHERS;
-    return;
+    return fail(error.message, HELD_BY_OTHERS);
   }
   if (lock === null) {
     process.exitCode = HELD_BY_OTHERS;

@@ -1,0 +1,20 @@
+// What a command prints, and how it says that it cannot.
+
+/** Of a command line that cannot be understood. */
+const MISUSED = 2;
+exports.MISUSED = MISUSED;
+/** As shells have it of a program whose reader has closed the pipe. */
+const UNREAD = 141;
+
+exports.fail = (message, code = MISUSED) => {
+  process.stderr.write(`sablock: ${message}\n`);
+  process.exitCode = code;
+};
+
+exports.print = (text) => {
+  process.stdout.once('error', ({ code, message }) => {
+    if (code === 'EPIPE') process.exitCode = UNREAD;
+    else exports.fail(message, 1);
+  });
+  process.stdout.write(text);
+};
