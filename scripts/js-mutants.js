@@ -13,6 +13,8 @@ const root = path.join(__dirname, '..');
 const TOOLS = path.join(root, 'target', 'stryker');
 const STRYKER = '@stryker-mutator/core';
 const VERSION = '^9.6.1';
+/** For all test files. */
+const ONE_PROCESS = '--experimental-test-isolation=none';
 /** Not copied for each run. */
 const UNUSED = ['target', 'bench', 'demo', 'docs', 'examples', 'model', 'src', 'tests', 'torture'];
 
@@ -40,7 +42,7 @@ function main([file, ...tests]) {
   const options = {
     mutate: [file],
     testRunner: 'command',
-    commandRunner: { command: `"${node}" --test ${tests.join(' ')}` },
+    commandRunner: { command: `"${node}" ${ONE_PROCESS} --test ${tests.join(' ')}` },
     ignorePatterns: UNUSED,
     tempDirName: path.join(TOOLS, 'tmp'),
     concurrency: os.availableParallelism(),

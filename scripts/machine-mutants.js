@@ -12,6 +12,12 @@ const { parseArgs } = require('node:util');
 
 const root = path.join(__dirname, '..');
 const ROOMS = ['primitives', 'engine', 'clients', 'files', 'agents', 'desk'];
+/** The tests of a room that few others use: nothing else is built. Of the other rooms all tests run. */
+const TESTS = {
+  clients: ['lib', 'conditions', 'futex', 'lock_all', 'names'],
+  files: ['lib', 'files'],
+  desk: ['lib'],
+};
 const OUTPUT = path.join(root, 'target', 'machine-mutants');
 /** What cargo-mutants exits with when a change was missed, and when one timed out: a hang is noticed. */
 const [FOUND, MISSED, TIMED_OUT] = [0, 2, 3];
@@ -50,6 +56,10 @@ function main() {
     }
     fs.writeFileSync(diff, stdout);
     args.push('--in-diff', diff);
+  }
+  if (rooms.every((room) => TESTS[room] !== undefined)) {
+    const tests = new Set(rooms.flatMap((room) => TESTS[room]));
+    args.push('--', ...[...tests].flatMap((test) => (test === 'lib' ? ['--lib'] : ['--test', test])));
   }
   const timeout = values.minutes === undefined ? undefined : Number(values.minutes) * 60_000;
   const { status, error } = run('cargo', args, { timeout, killSignal: 'SIGINT' });

@@ -149,6 +149,8 @@ faults! {
     BlockedThreadKeepsReservation: reservations "a_thread_that_blocks_does_not_wait_for_its_own_loop",
     /// A reservation stays though its loop has no waiters any more.
     ReservationOutlivesItsLoop: reservations "a_reservation_ends_with_the_last_wait_of_its_loop",
+    /// Where words were overwritten, a reservation outlives the last wait of its loop.
+    OverwrittenQueueStaysReserved: reservations "a_reservation_ends_with_its_loop_though_the_word_was_overwritten",
     /// A lease may be as long as a twentieth of any wait.
     LeaseWithoutBound: reservations "a_lease_is_bounded_however_long_its_loop_has_waited",
     /// A loop parks for as long as its waiter has waited.
@@ -171,6 +173,10 @@ faults! {
     ScheduledIsClearedLate: loom "event_loops::notice_against_drain",
     /// A wait that is over leaves its deadline with the clock.
     GrantedWaitKeepsDeadline: ends "a_wait_that_was_let_in_leaves_no_deadline",
+    /// A wait that is taken back leaves its deadline with the clock.
+    TakenBackWaitKeepsDeadline: ends "a_wait_that_is_taken_back_leaves_no_deadline",
+    /// A deadline that comes late ends whatever wait has the number now.
+    ExpiryOfAFormerWait: ends "a_deadline_that_comes_after_its_wait_is_over_ends_no_later_wait_of_that_number",
     /// Waits with a deadline stay queued when their thread ends.
     DeadlineOutlivesItsThread: ends "waits_with_and_without_a_deadline_leave_when_their_thread_ends",
 
@@ -179,6 +185,8 @@ faults! {
     TimeoutForgetsGrant: loom "blocking::timeout_against_unlock",
     /// A thread that is interrupted stays in the queue.
     InterruptedThreadStaysQueued: threads "an_interrupted_thread_leaves_the_queue",
+    /// What a thread was granted during a pause that ends it is lost.
+    InterruptedGrantIsDropped: futex "a_blocked_thread_that_is_interrupted_passes_on_its_notification",
     /// A thread whose end has begun keeps what it was granted since: its code never has it.
     EndingThreadKeepsGrant: ends "what_a_thread_was_granted_once_its_end_had_begun_passes_on_unmarked",
     /// A thread that waits in strict order never learns that its word was overwritten.
@@ -209,11 +217,21 @@ faults! {
     RegisterIsNotGivenBack: orders "register::what_the_register_says_of_a_thread_that_ends_goes_back",
     /// Memory that is another primitive now goes back as what it was before.
     RegisterKeepsFormerPrimitive: orders "register::what_was_another_primitive_before_goes_back_as_what_it_is",
+    /// Who downgrades is registered as another kind of reader.
+    DowngradeCountsAsAnother: orders "register::who_downgrades_is_registered_as_the_reader_that_it_is_and_no_more_when_it_upgrades",
     /// What was granted, and never known of, goes back twice when its thread ends.
     RegisterIsGivenBackTwice: orders "register::permits_that_a_loop_was_granted_and_never_knew_of_go_back_once",
 
     /// Holds that ended in memory that was freed are reported of what has its address now.
     EndsOfFormerMemoryAreTold: shared_holds "who_knows_the_memory_since_an_end_only_is_not_told_of_it",
+
+    /// One reader more than the word can count gets in.
+    OneReaderTooMany: units "primitives::rwlock::tests::transitions_follow_the_table",
+    // Several locks at once.
+    /// A set that is out of time keeps what it has until the loop goes on.
+    FailedSetKeepsItsLocks: lock_all "a_set_that_is_out_of_time_holds_nothing_when_its_code_learns_of_it",
+    /// A lock that was free is told of as awaited, because one before it was.
+    OldWaitIsNotedAgain: lock_all "a_lock_that_is_free_after_one_that_was_awaited_was_not_awaited",
 
     // Names.
     /// Whoever loses a name to a thief does not learn of it.
@@ -246,6 +264,8 @@ faults! {
     KeptNotificationIsLost: conditions "a_notification_that_its_code_never_knew_of_passes_on",
     /// A condition releases its mutex before its waiter is queued.
     ConditionReleasesFirst: loom "futex::condition_against_change",
+    /// A thread whose end has begun when it locks again keeps the mutex of a condition.
+    ConditionKeepsLockWhileEnding: conditions "a_thread_whose_end_has_begun_when_it_locks_again_at_once_leaves_mutex_and_notification_to_others",
     /// A condition wait that cannot lock again keeps its notification for itself.
     ConditionKeepsNotification: conditions "the_notification_of_a_thread_that_ends_before_it_locks_again_passes_on",
 
@@ -286,12 +306,28 @@ faults! {
     AvailableNeedsTurn: files "in_line::what_is_available_is_got_though_somebody_was_stopped_in_line",
     /// The end of an exclusive holder takes the last fence with it.
     FenceIsNotKept: units "files::hold::tests::fences_go_on_from_the_record_however_the_holders_ended",
+    /// What a thread gets that is to end goes back marked.
+    InterruptedFileGrantIsMarked: files "what_a_thread_gets_when_it_is_to_end_goes_back_unmarked",
+    /// An end that looks like one before is not reported to the next who holds the file alone.
+    ReportedStaysKnown: units "files::hold::tests::an_end_that_looks_like_the_last_is_reported_to_the_next_who_holds_it_alone",
+    /// Who ends with a file that was removed writes the record of whoever holds the new one.
+    EndWritesOthersRecord: units "files::hold::tests::who_ends_with_a_file_that_was_removed_leaves_the_record_to_the_next_holder",
+    /// The names of files that nobody uses stay in memory.
+    NamesOfFilesStay: units "files::waiter::tests::a_name_that_nobody_uses_is_forgotten",
     /// A process of another namespace is looked for among those of this one.
     NamespaceDoesNotCount: units "files::record::tests::a_process_of_another_namespace_may_live",
 
     // Stores.
     /// Nobody looks whether the time of a lease is over: what was lost is reported, or not seen.
     LeaseIsNotLookedAt: units "desk::tests::a_lease_that_is_over_is_seen_by_whoever_looks_though_nobody_tells",
+    /// An inquiry that was refused stays in memory.
+    AnsweredInquiryStays: units "desk::tests::what_is_over_is_known_no_more",
+    /// An inquiry whose lock was released stays in memory.
+    ReleasedInquiryStays: units "desk::tests::what_is_over_is_known_no_more",
+    /// Who has not looked at its grant is not told of the loss.
+    LossOfWhatIsNotTakenYetIsUntold: units "desk::tests::who_has_not_looked_at_a_grant_yet_is_told_of_its_loss",
+    /// A blocked thread looks at its deadline only between slices.
+    DeadlineOnlyBetweenSlices: units "desk::tests::a_blocked_wait_does_not_outlast_its_time_by_a_slice",
 
     // What is counted and shown.
     /// What fast paths did unseen counts as one hold.

@@ -10,7 +10,7 @@ use std::thread;
 use common::{ACQUIRED, PROMPT, World, pending};
 use sablock::agents::Agent;
 use sablock::clients::condition::ConditionFailure;
-use sablock::engine::{EventLoop, Failure, Hold, HoldOwner, Limit, Outcome, Request, Settled};
+use sablock::engine::{Caller, EventLoop, Failure, Hold, HoldOwner, Limit, Outcome, Request, Settled};
 use sablock::primitives::futex::FUTEX;
 use sablock::primitives::mutex::MUTEX;
 
@@ -77,6 +77,39 @@ fn the_notification_of_a_thread_whose_mutex_was_overwritten_passes_on() {
         |world, _| world.word.store(3, Ordering::SeqCst),
         |failure| matches!(failure, Failure::Corrupt),
     );
+}
+
+/// A thread whose end has begun before it has locked again.
+struct Ending;
+
+impl Caller for Ending {
+    fn pause(&mut self) -> bool {
+        true
+    }
+
+    fn goes_on(&mut self) -> bool {
+        false
+    }
+}
+
+#[test]
+fn a_thread_whose_end_has_begun_when_it_locks_again_at_once_leaves_mutex_and_notification_to_others() {
+    let world = &World::new(false);
+    let ending = &world.agent(0);
+    let mut next = world.event_loop();
+    world.lock(ending, Limit::Once);
+    thread::scope(|scope| {
+        let (place, limit) = (world.other(0), Limit::after(PROMPT));
+        let wait = move || world.engine.wait_released(ending, place, &MUTEX, world.place(), HOLD, limit, &mut Ending);
+        let waiter = scope.spawn(wait);
+        world.until_notifiable(1);
+        let token = pending(next.wait(&FUTEX, place, Request::Notification, Limit::Endless).unwrap());
+        assert_eq!(world.notify(), 1);
+        let outcome = waiter.join().unwrap();
+        assert!(matches!(outcome, Err(ConditionFailure::NotLocked(Failure::Interrupted))), "{outcome:?}");
+        assert_eq!(world.value(), 0);
+        assert_eq!(next.next_settled(), world.notified(token));
+    });
 }
 
 #[test]

@@ -125,6 +125,30 @@ fn a_wait_that_was_let_in_leaves_no_deadline() {
 }
 
 #[test]
+fn a_wait_that_is_taken_back_leaves_no_deadline() {
+    let (world, _) = World::held();
+    let mut waits = world.event_loop();
+    let token = pending(waits.lock(world.place(), HoldOwner::Thread, Limit::after(PROMPT)).unwrap());
+    assert_eq!(world.clock.deadlines(), 1);
+    assert!(waits.cancel(token).is_some());
+    assert_eq!(world.clock.deadlines(), 0);
+}
+
+#[test]
+fn a_deadline_that_comes_after_its_wait_is_over_ends_no_later_wait_of_that_number() {
+    let (world, me) = World::held();
+    let mut waits = world.event_loop();
+    let token = pending(waits.lock(world.place(), HoldOwner::Thread, Limit::after(PROMPT)).unwrap());
+    world.unlock(&me);
+    // Its time is over before the loop turns, and the lock is free.
+    world.clock.expire();
+    assert_eq!(waits.next_settled(), world.settled(token, ACQUIRED));
+    assert_eq!(world.queue(&mut waits), token);
+    assert_eq!(waits.next_settled(), None);
+    waits.end();
+}
+
+#[test]
 fn a_hold_that_its_code_has_released_already_is_not_taken_from_the_next() {
     let (world, me) = World::held();
     let (mut ending, token) = world.queued();

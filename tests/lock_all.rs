@@ -8,13 +8,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Instant;
 
-use common::World;
+use common::{PROMPT, World};
 use sablock::agents::Agent;
 use sablock::clients::{ClientLoop, Clients, LockSet, Names};
-use sablock::engine::{Caller, Failure, Hold, HoldOwner, Limit, Outcome, Primitive, Reply};
+use sablock::engine::{Caller, Failure, Hold, HoldOwner, Limit, Outcome, Primitive, Reply, Request};
 use sablock::memory::Place;
 use sablock::primitives::mutex::MUTEX;
 use sablock::primitives::rwlock::RWLOCK;
+use sablock::primitives::semaphore::FAIR_SEMAPHORE;
 
 const GRANTED: Outcome = Outcome::GRANTED;
 const GUARD: Hold = Hold::exclusive(HoldOwner::Guard);
@@ -191,6 +192,30 @@ fn what_ended_inside_is_still_to_be_reported_after_a_set_was_given_back() {
     assert_eq!(set.reports().collect::<Vec<_>>(), [(1, dead.id)]);
 }
 
+#[test]
+fn a_wait_that_was_granted_cannot_be_taken_back_whether_a_set_or_code_waits() {
+    for is_set in [true, false] {
+        let (world, row) = (World::new(false), Row::new());
+        let ([me, other], place) = ([0, 1].map(|thread| world.agent(thread)), row.place(0));
+        let (hold, permit) = (Hold::permits(1, 1), Request::Hold(Hold::permits(1, 1)));
+        assert_eq!(
+            world.engine.wait(&other, &FAIR_SEMAPHORE, place, permit, Limit::Once, &mut || true).unwrap(),
+            GRANTED
+        );
+        let mut waits = event_loop(&world, &me);
+        let reply = if is_set {
+            let semaphore: &'static dyn Primitive = &FAIR_SEMAPHORE;
+            waits.lock_all(&mut LockSet::new([(semaphore, place, hold)]), Limit::Endless)
+        } else {
+            waits.wait(&FAIR_SEMAPHORE, place, permit, Limit::Endless)
+        };
+        let Ok(Reply::Pending { token, .. }) = reply else { panic!() };
+        assert!(world.engine.release(&other, &FAIR_SEMAPHORE, place, hold).unwrap());
+        assert_eq!(waits.cancel(token), None);
+        assert_eq!(waits.next_settled().unwrap().outcome, Ok(GRANTED));
+    }
+}
+
 /// A thread that blocks: what it does between two slices, whether it goes on, and whom it has waited for.
 struct Blocked<'c> {
     pause: &'c mut dyn FnMut() -> bool,
@@ -237,6 +262,44 @@ fn who_blocks_for_a_set_pauses_is_told_whom_it_waits_for_and_may_end_at_a_grant(
             assert_eq!(row.owners(), [0; 4]);
         }
     }
+}
+
+#[test]
+fn a_set_that_is_out_of_time_holds_nothing_when_its_code_learns_of_it() {
+    let (world, row) = (World::new(false), Row::new());
+    let [me, other] = [0, 1].map(|thread| world.agent(thread));
+    let mut waits = event_loop(&world, &me);
+    lock(&world, &other, &row, 2);
+    let reply = waits.lock_all(&mut row.set(&[1, 2]), Limit::after(PROMPT));
+    assert!(matches!(reply, Ok(Reply::Pending { .. })));
+    assert_eq!(row.owners(), [0, me.id, other.id, 0]);
+    world.clock.expire();
+    assert_eq!(waits.next_settled().map(|settled| settled.outcome), Some(Ok(Outcome::TimedOut)));
+    assert_eq!(row.owners(), [0, 0, other.id, 0]);
+}
+
+#[test]
+fn a_lock_that_is_free_after_one_that_was_awaited_was_not_awaited() {
+    let (world, row) = (World::with_slices(false), Row::new());
+    let [me, other] = [0, 1].map(|thread| world.agent(thread));
+    lock(&world, &other, &row, 0);
+    let read = Hold::shared(HoldOwner::Guard);
+    // Beside another reader the core looks itself.
+    let reads = world.engine.wait(&other, &RWLOCK, row.place(2), Request::Hold(read), Limit::Once, &mut || true);
+    assert_eq!(reads.unwrap(), GRANTED);
+    let mut set = LockSet::new([
+        (&MUTEX as &'static dyn Primitive, row.place(0), GUARD),
+        (&RWLOCK as &'static dyn Primitive, row.place(2), read),
+    ]);
+    let mut is_held = true;
+    let outcome = world.engine.lock_all(&me, &mut set, Limit::Endless, &mut || {
+        if std::mem::take(&mut is_held) {
+            unlock(&world, &other, &row, 0);
+        }
+        true
+    });
+    assert_eq!(outcome.unwrap(), GRANTED);
+    assert_eq!(set.waits.iter().map(|wait| (wait.index, wait.owner)).collect::<Vec<_>>(), [(0, other.id)]);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::thread;
 
 use common::PROMPT;
 use sablock::agents::AgentId;
-use sablock::clients::{ClientLoop, Clients, Name, NameView, Names, RequestHandle};
+use sablock::clients::{ClientLoop, Clients, Name, NameHold, NameView, Names, RequestHandle};
 use sablock::engine::{Failure, Limit, Mode, Outcome, Reply, Request};
 use sablock::primitives::named::NAMED;
 
@@ -119,6 +119,43 @@ fn a_hold_is_released_once_and_by_its_own_request_only() {
     assert!(!other.release_name(beside).unwrap(), "a number of another thread");
     assert_eq!(seen(world), [row("a", Shared, true)]);
     assert!(one.release_name(beside).unwrap());
+}
+
+#[test]
+fn fences_grow_whatever_the_clock_says() {
+    let world = World::new();
+    assert_eq!([100, 40, 200].map(|now| world.names.fence(now)), [100, 101, 200]);
+}
+
+#[test]
+fn the_number_of_a_name_that_was_let_go_stays_taken() {
+    let world = &World::new();
+    let [mut one, mut other] = [0; 2].map(|_| world.event_loop());
+    let held = take(&mut one, "a", Exclusive);
+    assert!(one.let_go_of_name(held).unwrap());
+    take(&mut other, "a", Exclusive);
+    assert!(!one.let_go_of_name(held).unwrap(), "it is another's");
+    assert_ne!(take(&mut one, "b", Exclusive), held);
+    assert!(!one.release_name(held).unwrap());
+    assert!(!one.let_go_of_name(held).unwrap(), "it is over");
+}
+
+#[test]
+fn a_name_that_is_given_back_goes_on_unmarked_with_the_report_that_came_with_it() {
+    let world = &World::new();
+    let [mut doomed, mut waits, mut next] = [0; 3].map(|_| world.event_loop());
+    let ended = doomed.agent().id;
+    take(&mut doomed, "marked", Exclusive);
+    doomed.end();
+    for (text, report) in [("marked", Some(ended)), ("free", None)] {
+        let (ticket, reply) = ask(&mut waits, text, Exclusive, Limit::Once);
+        assert_eq!(reply, Reply::Now(Outcome::granted(report)));
+        waits.give_back_name(ticket.number, report);
+        assert!(waits.request(ticket.number).is_none());
+        let (ticket, reply) = ask(&mut next, text, Exclusive, Limit::Once);
+        assert_eq!(reply, Reply::Now(Outcome::granted(report)));
+        assert_eq!(next.is_name_abandoned(ticket.number), report.is_some());
+    }
 }
 
 #[test]
@@ -265,6 +302,30 @@ fn whose_thread_has_ended_is_shown_no_more() {
 }
 
 #[test]
+fn a_name_that_somebody_waits_for_is_seen_with_its_holders_and_waiters() {
+    let world = &World::new();
+    let [mut one, mut other] = [0; 2].map(|_| world.event_loop());
+    take(&mut one, "free to share", Shared);
+    let first = take(&mut one, "a", Shared);
+    let first = one.request(first).unwrap();
+    one.note_in(first, false);
+    let second = take(&mut other, "a", Shared);
+    let second = other.request(second).unwrap();
+    assert_eq!(world.names.queued().len(), 0);
+    let (_, token) = pend(&mut other, "a", Exclusive);
+    let queued = world.names.queued();
+    assert_eq!(queued.iter().map(|queued| &*queued.name).collect::<Vec<_>>(), [[97]]);
+    assert_eq!(queued[0].waiters.len(), 1);
+    for holders in [&queued[0].holders, &world.names.holders(&name("a"))] {
+        let seen = |holder: &NameHold| (holder.number, holder.mode, holder.is_in);
+        let expected = [(first.hold.count, Shared, false), (second.hold.count, Shared, true)];
+        assert_eq!(holders.iter().map(seen).collect::<Vec<_>>(), expected);
+    }
+    other.cancel(token);
+    assert_eq!(world.names.queued().len(), 0);
+}
+
+#[test]
 fn a_name_is_forgotten_when_nobody_holds_it_waits_for_it_or_has_to_know_that_it_is_marked() {
     let world = &World::new();
     let [mut one, mut other] = [0; 2].map(|_| world.event_loop());
@@ -335,9 +396,7 @@ fn a_blocked_thread_is_let_in_in_its_turn() {
             assert_eq!(outcome.unwrap(), GRANTED);
             assert!(own.release_name(ticket.number).unwrap());
         });
-        while seen(world).len() < 2 {
-            thread::yield_now();
-        }
+        world.until("the other waits", |_| seen(world).len() == 2);
         let (number, token) = pend(&mut waits, "a", Exclusive);
         assert!(waits.release_name(held).unwrap());
         let mut last = granted(&mut waits);

@@ -4,6 +4,7 @@
 mod common;
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -112,6 +113,22 @@ fn a_reservation_ends_with_the_last_wait_of_its_loop() {
     assert_eq!(world.value(), RESERVED | WAITING);
     assert!(waits.cancel(token).is_some());
     assert_eq!(world.value(), 0);
+}
+
+#[test]
+fn a_reservation_ends_with_its_loop_though_the_word_was_overwritten() {
+    let (world, me) = World::held();
+    let (mut waits, token) = world.claimed_in_vain(&me);
+    let (mut next, next_token) = world.queued();
+    world.unlock(&me);
+    assert_eq!(world.value(), RESERVED | WAITING);
+    world.word.store(3, Ordering::SeqCst);
+    assert!(waits.cancel(token).is_some());
+    // Whoever has overwritten it frees it again.
+    world.word.store(0, Ordering::SeqCst);
+    assert_eq!(world.lock(&me, Limit::Once), ACQUIRED);
+    world.unlock(&me);
+    assert_eq!(next.next_settled(), world.settled(next_token, ACQUIRED));
 }
 
 #[test]

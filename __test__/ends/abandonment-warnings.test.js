@@ -2,8 +2,11 @@ const assert = require('node:assert/strict');
 const { test } = require('node:test');
 const { setImmediate: nextTurn } = require('node:timers/promises');
 const { Mutex, stats } = require('../..');
+const { warn } = require('../../lib/engine/abandonment.js');
+const { thread } = require('../../lib/engine/thread.js');
 const { endings } = require('../helpers/endings.js');
 const { createHeld } = require('../helpers/held.js');
+const { limit } = require('../helpers/limits.js');
 const { OFFSET } = require('../helpers/memory.js');
 const { runProgram } = require('../helpers/processes.js');
 const { needs } = require('../helpers/runtime.js');
@@ -155,4 +158,25 @@ test('the line for the rest comes before the process ends by itself, and does no
   assert.match(lines[5], / 1 more lock /);
   const { ms } = JSON.parse(stdout);
   assert.ok(ms < 990, `${ms} ms from the last lock to the end`);
+});
+
+test('each burst of warnings ends with one line for its own rest, and leaves no listener', {
+  timeout: limit(60_000),
+}, async (t) => {
+  const warnings = listen(t);
+  const { warnings: before } = thread;
+  thread.warnings = null;
+  t.after(() => {
+    thread.warnings = before;
+  });
+  const listeners = process.listenerCount('beforeExit');
+  for (const rest of [2, 3]) {
+    warnings.length = 0;
+    for (let count = 0; count < 5 + rest; count++) warn({ kind: 'mutex', byteOffset: 8 }, 'Thread 7', false);
+    while (warnings.length < 6) await nextTurn();
+    await settle();
+    assert.equal(warnings.length, 6);
+    assert.match(warnings[5].message, new RegExp(`^${rest} more locks `));
+    assert.equal(process.listenerCount('beforeExit'), listeners);
+  }
 });

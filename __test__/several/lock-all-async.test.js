@@ -118,6 +118,26 @@ test('lockAllAsync() listens to its signal while it waits, however that ends', a
   assert.equal(mutexes[0].isLocked, false);
 });
 
+test('lockAllAsync() that cannot go on after a grant holds nothing, and listens no more', async () => {
+  const { binding } = require('../../lib/engine/thread.js');
+  const { mutexes } = createMutexes();
+  mutexes[1].lock();
+  const { signal } = new AbortController();
+  const pending = lockAllAsync(mutexes, { signal });
+  const { goOn } = binding;
+  binding.goOn = () => {
+    throw new RangeError('Maximum call stack size exceeded');
+  };
+  try {
+    mutexes[1].unlock();
+    await assert.rejects(pending, RangeError);
+  } finally {
+    binding.goOn = goOn;
+  }
+  assert.equal(getEventListeners(signal, 'abort').length, 0);
+  assert.deepEqual(held(mutexes), NONE);
+});
+
 test('what is pending keeps the thread alive while it lasts, unless ref is false', needs('async hooks'), async () => {
   const { mutexes } = createMutexes();
   const { thread } = require('../../lib/engine/thread.js');

@@ -157,6 +157,9 @@ impl Agent {
 
 #[cfg(all(test, not(loom)))]
 mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicUsize;
+
     use super::*;
 
     #[test]
@@ -168,6 +171,24 @@ mod tests {
         agent.drain(&mut got);
         assert_eq!(got, [Notice::Offer(8), Notice::Offer(16)]);
         assert!(agent.post(Notice::Offer(24)));
+    }
+
+    #[test]
+    fn a_notice_wakes_the_loop_that_there_is() {
+        struct Count(Arc<AtomicUsize>);
+        impl Wake for Count {
+            fn wake(&self) {
+                self.0.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+        let (agent, wakes) = (Agent::new(70_000, 0, 0), Arc::new(AtomicUsize::new(0)));
+        agent.set_waker(Some(Box::new(Count(Arc::clone(&wakes)))));
+        agent.notify(Notice::Offer(8));
+        agent.notify(Notice::Offer(8));
+        assert_eq!(wakes.load(Ordering::Relaxed), 1, "the second finds a drain due");
+        agent.set_waker(None);
+        agent.wake();
+        assert_eq!((wakes.load(Ordering::Relaxed), Arc::strong_count(&wakes)), (1, 1));
     }
 
     #[test]

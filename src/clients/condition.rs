@@ -66,7 +66,9 @@ impl Engine {
                 // The end of the thread may have begun since its last slice: then its code has neither the lock nor the
                 // notification.
                 if !caller.goes_on() {
-                    if let Outcome::Granted { abandoned_by, .. } = outcome {
+                    if let Outcome::Granted { abandoned_by, .. } = outcome
+                        && !fault!(ConditionKeepsLockWhileEnding)
+                    {
                         self.give_back(agent, lock, lock_place, hold, abandoned_by);
                     }
                     if let Some(settlement) = settlement {

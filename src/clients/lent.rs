@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
 
-use crate::agents::SPARE;
+use crate::agents::is_sparse;
 
 /// A time between two departures of this thread; the first is 1.
 pub type Era = u64;
@@ -165,7 +165,7 @@ impl LentHolds {
         if word.counting == 0 {
             // One guard of this word lives at most: there is nothing to distinguish.
             self.0.remove(&address);
-            if self.0.is_empty() && self.0.capacity() > SPARE {
+            if self.0.is_empty() && is_sparse(0, self.0.capacity()) {
                 self.0 = FxHashMap::default();
             }
         }
@@ -177,6 +177,7 @@ impl LentHolds {
 mod tests {
     use super::Whereabouts::{Away, Here, Lost};
     use super::*;
+    use crate::agents::SPARE;
 
     const WORD: usize = 8;
 
@@ -248,6 +249,17 @@ mod tests {
         let number = holds.watch(WORD, 3);
         holds.unwatch(WORD, number);
         assert!(holds.is_empty());
+    }
+
+    #[test]
+    fn whoever_no_longer_watches_a_spent_guard_learns_whether_another_is_away() {
+        let mut holds = LentHolds::default();
+        let watched = holds.watch(WORD, 1);
+        let away = holds.depart(WORD + 8, 1);
+        holds.end(WORD, 1);
+        assert!(holds.unwatch(WORD, watched));
+        assert!(!holds.arrive(WORD + 8, away));
+        assert!(!holds.unwatch(WORD, watched), "none is");
     }
 
     #[test]

@@ -53,7 +53,8 @@ impl Engine {
                 continue;
             }
             let outcome = self.wait(agent, primitive, place, request, limit, &mut caller);
-            if let Some((owner, since)) = caller.queued.take() {
+            let queued = if fault!(OldWaitIsNotedAgain) { caller.queued } else { caller.queued.take() };
+            if let Some((owner, since)) = queued {
                 set.waits.push(PartWait { index, owner, waited: sync::now().saturating_duration_since(since) });
             }
             let Ok(Outcome::Granted { abandoned_by, .. }) = outcome else {

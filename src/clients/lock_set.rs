@@ -134,7 +134,7 @@ impl PendingSets {
         let Some((mut set, limit)) = self.waiting.remove(&settled.token) else { return };
         if let Ok(Outcome::Granted { abandoned_by, .. }) = settled.outcome {
             set.granted(abandoned_by);
-        } else {
+        } else if !fault!(FailedSetKeepsItsLocks) {
             engine.give_back_all(here, &mut set);
         }
         self.settled = Some((set, limit));

@@ -20,7 +20,7 @@ mod requests;
 use lock_set::PendingSets;
 pub use lock_set::{LockSet, PartWait};
 pub use name_views::{NameHold, NameView, QueuedName};
-pub use names::{Name, Names};
+pub use names::{Name, Names, is_of_store};
 use requests::NamedRequests;
 pub use requests::RequestHandle;
 

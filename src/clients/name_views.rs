@@ -40,6 +40,8 @@ pub struct NameHold {
 
 /// A name that somebody waits for.
 pub struct QueuedName {
+    /// Its space.
+    pub space: u32,
     /// The name.
     pub name: Box<[u16]>,
     /// Who holds it.
@@ -88,7 +90,7 @@ impl Names<'_> {
             }
             let contents = self.engine.contents(Space::Listed, address);
             let (holders, waiters) = (self.holds_at(&contents, address), self.engine.waiters_at(&contents, address));
-            Some(QueuedName { name: entry.name(), holders, waiters })
+            Some(QueuedName { space: entry.space(), name: entry.name(), holders, waiters })
         };
         let of_table =
             |table: &sync::Mutex<Table>| table.lock().values().flatten().filter_map(view).collect::<Vec<_>>();
@@ -125,7 +127,7 @@ impl Names<'_> {
         // With what gives their order: whether they wait, since when, behind whom.
         let mut rows = Vec::new();
         let entries = tables.iter().flat_map(|table| table.values().flatten());
-        for entry in entries.filter(|entry| entry.is_in(space)) {
+        for entry in entries.filter(|entry| entry.space() == space) {
             let address = entry.place().address();
             let contents = listed.contents(address);
             let living = contents.holders_of(address).iter().filter(|holder| !self.engine.is_ghost(holder.agent));

@@ -26,6 +26,14 @@ pub struct Name(Units);
 
 type Units = SmallVec<[u16; 16]>;
 
+/// Is part of the numbers of spaces of stores, so that reports can tell them from those of the machine.
+const OF_STORES: u32 = 1 << 30;
+
+/// Whether the names of the space of this number are those of a store.
+pub fn is_of_store(space: u32) -> bool {
+    space & OF_STORES != 0
+}
+
 /// How many units the number of the space takes.
 const PREFIX: usize = 2;
 
@@ -60,8 +68,8 @@ impl Entry {
         self.words.iter().all(|word| word.load(Ordering::Relaxed) == 0)
     }
 
-    pub(super) fn is_in(&self, space: u32) -> bool {
-        u32::from(self.key[0]) << 16 | u32::from(self.key[1]) == space
+    pub(super) fn space(&self) -> u32 {
+        u32::from(self.key[0]) << 16 | u32::from(self.key[1])
     }
 
     pub(super) fn name(&self) -> Box<[u16]> {
@@ -108,7 +116,7 @@ impl<'e> Names<'e> {
             spaces.push(key.into());
             spaces.len() - 1
         });
-        index as u32 + 1
+        index as u32 + 1 + if key.starts_with("store:") { OF_STORES } else { 0 }
     }
 
     /// The next fence, larger than all before, at this time in microseconds of the wall clock.
@@ -158,5 +166,40 @@ impl<'e> Names<'e> {
         }
         // Before the lock is released, so that the next to leave sees it gone.
         drop(entry);
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::engine::Patience;
+    use crate::engine::clock::Clock;
+
+    fn engine() -> Engine {
+        Engine::new(1, 70_000, Patience::default(), Box::new(Clock::new(|| unreachable!("no time is kept"))))
+    }
+
+    #[test]
+    fn names_are_spread_over_all_tables() {
+        let engine = engine();
+        let names = Names::new(&engine);
+        for unit in 0..1_000 {
+            drop(names.enter(Name::new(0, &[unit])));
+        }
+        assert!(names.tables.iter().all(|table| !table.lock().is_empty()));
+    }
+
+    #[test]
+    fn tables_give_most_of_their_room_back_and_keep_some_for_as_many_again() {
+        let engine = engine();
+        let names = Names::new(&engine);
+        // 4,000 for each table; then some 560.
+        let mut entries: Vec<_> = (0..65_000).map(|unit| names.enter(Name::new(0, &[unit]))).collect();
+        entries.drain(9_000..).for_each(|entry| names.leave(entry));
+        for table in &names.tables {
+            let table = table.lock();
+            let (len, room) = (table.len(), table.capacity());
+            assert!((2 * len..=2_048).contains(&room), "room for {room}, of which {len} are used");
+        }
     }
 }

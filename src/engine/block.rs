@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::deadlock::Hop;
 use super::parker::Parker;
-use super::primitive::{Change, Corrupt, Hold, Mode, Order, Primitive, Request, State};
+use super::primitive::{Change, Corrupt, Hold, HoldOwner, Mode, Order, Primitive, Request, State};
 use super::queue::{Settlement, WaiterId};
 use super::stats::Leaving;
 use super::table::Engine;
@@ -130,7 +130,10 @@ impl Engine {
         section.finish_beside(here);
         match change {
             _ if state.is_none() => {}
-            Change::Downgrade(owner) => self.note_hold(primitive, place, here.id, Hold::shared(owner)),
+            Change::Downgrade(owner) => {
+                let owner = if fault!(DowngradeCountsAsAnother) { HoldOwner::Thread } else { owner };
+                self.note_hold(primitive, place, here.id, Hold::shared(owner));
+            }
             Change::Upgrade(owner) => self.note_release(primitive, place, here.id, Hold::shared(owner)),
             _ => {}
         }
@@ -226,6 +229,10 @@ impl BlockedWait<'_> {
                 }
                 if !caller.pause() {
                     if fault!(InterruptedThreadStaysQueued) {
+                        return Err(Failure::Interrupted);
+                    }
+                    let contents = || self.engine.contents(self.primitive.space(), self.place.address());
+                    if fault!(InterruptedGrantIsDropped) && contents().collect(self.id).is_some() {
                         return Err(Failure::Interrupted);
                     }
                     self.engine.drop_waiter(self.primitive, self.place, self.id, Leaving::Ending);

@@ -187,7 +187,9 @@ impl Contents {
         }
         let waiter = self.remove(address, id);
         self.stats.left(&waiter, Leaving::Ending);
-        self.drop_reservation_of_nobody(address, waiter.agent);
+        if !fault!(OverwrittenQueueStaysReserved) {
+            self.drop_reservation_of_nobody(address, waiter.agent);
+        }
         self.forget_if_empty(address);
     }
 

@@ -134,7 +134,7 @@ impl<C: Client> EventLoop<'_, C> {
     }
 
     fn expire(&mut self, id: WaitId) -> Option<Settled> {
-        let wait = self.waits.get(id.token).filter(|wait| wait.serial == id.serial)?;
+        let wait = self.waits.get(id.token).filter(|wait| wait.serial == id.serial || fault!(ExpiryOfAFormerWait))?;
         if self.engine.try_leave(wait.primitive, wait.place, wait.waiter, Leaving::TimedOut) == Ok(false) {
             // It was settled first, and that notice is in the inbox.
             return None;

@@ -225,7 +225,9 @@ impl<'e, C: Client> EventLoop<'e, C> {
             return Some(place);
         }
         let wait = self.waits.remove(token);
-        self.stop_clock(token, &wait);
+        if !fault!(TakenBackWaitKeepsDeadline) {
+            self.stop_clock(token, &wait);
+        }
         self.clients.left(&self.agent, wait.of, token, wait.hold);
         Some(place)
     }

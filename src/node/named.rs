@@ -291,7 +291,7 @@ pub struct WaitedName {
 /// A snapshot of every name with waiters.
 #[napi(catch_unwind)]
 pub fn queued_names() -> Vec<WaitedName> {
-    let queued = |QueuedName { name, holders, waiters }: QueuedName| WaitedName {
+    let queued = |QueuedName { name, holders, waiters, .. }: QueuedName| WaitedName {
         name: JsUnits(name),
         holders: holders.into_iter().map(NameHolder::from).collect(),
         waiters: waiters.into_iter().map(JsWaiter::from).collect(),

@@ -61,8 +61,10 @@ impl Word {
     }
 
     /// Whether a reader may enter: nobody writes, and it is not kept for a writer.
-    const fn is_open_to_readers(self) -> bool {
-        self.writer() == 0 && (self.0 & RESERVED == 0 || self.0 & SHARED != 0) && self.readers() < MAX_READERS
+    fn is_open_to_readers(self) -> bool {
+        self.writer() == 0
+            && (self.0 & RESERVED == 0 || self.0 & SHARED != 0)
+            && self.readers() < MAX_READERS + u32::from(fault!(OneReaderTooMany))
     }
 
     /// Taken by a writer.

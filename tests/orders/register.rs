@@ -145,3 +145,19 @@ fn what_was_another_primitive_before_goes_back_as_what_it_is() {
     ending.end();
     assert_eq!(world.taken(), 0);
 }
+#[test]
+fn who_downgrades_is_registered_as_the_reader_that_it_is_and_no_more_when_it_upgrades() {
+    for (owner, registered) in [(HoldOwner::Thread, [1, 0]), (HoldOwner::Guard, [0, 1])] {
+        let world = World::new(false);
+        let me = world.agent(0);
+        let (slot, counts) = slot(&me);
+        world.engine.add_slot(&RWLOCK, world.place(), slot);
+        let write = Request::Hold(Hold::exclusive(owner));
+        let locked = world.engine.wait(&me, &RWLOCK, world.place(), write, Limit::Once, &mut || true);
+        assert_eq!(locked.unwrap(), GRANTED);
+        for (change, expected) in [(Change::Downgrade(owner), registered), (Change::Upgrade(owner), [0, 0])] {
+            assert!(world.engine.change(&me, &RWLOCK, world.place(), change).unwrap().is_some());
+            assert_eq!([0, 1].map(|index: usize| counts[index].load(Ordering::SeqCst)), expected, "{change:?}");
+        }
+    }
+}
