@@ -23,7 +23,8 @@ async function main() {
     env: {},
     faults: FAULTS,
   };
-  const isChosen = (file) => !LEFT_OUT.has(path.dirname(file)) && !(values.short && LONG.has(file));
+  const isLong = (file) => LONG.has(file) || LONG.has(path.dirname(file));
+  const isChosen = (file) => !LEFT_OUT.has(path.dirname(file)) && !(values.short && isLong(file));
   const files = testFiles(positionals, {}).filter(isChosen);
   try {
     conclude(doctored, await runFiles(doctored, version, files));

@@ -1,6 +1,9 @@
 // Named locks under the doctor: orders, deadlocks of tasks, contention, and what is as without it.
 
 const assert = require('node:assert/strict');
+const fs = require('node:fs');
+const os = require('node:os');
+const path = require('node:path');
 const { test } = require('node:test');
 const { about, namedMutexes, sleep, withDoctor } = require('../helpers/doctor.js');
 const { needs } = require('../helpers/runtime.js');
@@ -199,6 +202,38 @@ test(
     }),
   ),
 );
+
+for (const scope of ['process', 'machine']) {
+  test(
+    `a name of the ${scope} that is shared for long is stuck once, with the places of all who hold it`,
+    watched(() =>
+      withDoctor({ stuckMs: 60, longHoldMs: Infinity }, async (doctor) => {
+        const [a, b] = names(2);
+        const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'sablock-doctor-'));
+        const manager = new LockManager(scope === 'machine' ? { directory } : {});
+        const stuck = (name) => about(doctor.report().stuck, { name });
+        const readOne = () => manager.acquireAsync(a, { mode: 'shared' });
+        const readOther = () => manager.acquireAsync(a, { mode: 'shared' });
+        const elsewhere = await locks.acquireAsync(b);
+        const held = [await readOne(), await readOther()];
+        const waits = [manager.request(a, () => {}), locks.request(b, () => {})];
+        while (stuck(a).length === 0 || stuck(b).length === 0) await sleep(5);
+        // It is looked at again.
+        await sleep(100);
+        const [{ lock, holders, waiters }, ...more] = stuck(a);
+        assert.deepEqual(more, []);
+        assert.deepEqual(lock, { name: a, kind: 'HeldLock', byteOffset: null });
+        const callers = holders.map(({ stack }) => stack[0].split(' ')[0]);
+        assert.deepEqual(callers.sort(), ['readOne', 'readOther']);
+        assert.equal(waiters.length, 1);
+        assert.match(waiters[0].stack[0], /named\.test\.js/);
+        for (const one of [...held, elsewhere]) one.unlock();
+        await Promise.all(waits);
+        fs.rmSync(directory, { recursive: true });
+      }),
+    ),
+  );
+}
 
 test(
   'results and errors are as without the doctor',

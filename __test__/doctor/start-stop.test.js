@@ -32,6 +32,17 @@ test('after stop() every method is the one that it was, with the same attributes
   });
 });
 
+test('after stop() the process has the listeners that it had', () => {
+  const listeners = () => ['exit', 'newListener', 'removeListener'].map((event) => process.listenerCount(event));
+  // What is loaded with the first one may listen for ever.
+  start(QUIET).stop();
+  const before = listeners();
+  const doctor = start(QUIET);
+  assert.ok(listeners().every((count, index) => count > before[index]));
+  doctor.stop();
+  assert.deepEqual(listeners(), before);
+});
+
 test('after stop() what every verb reads of its thread is as fast as before', {
   skip: (process.versions.bun ?? process.versions.deno) !== undefined && 'of V8, which tells with a flag',
 }, async () => {
@@ -83,6 +94,8 @@ test('bad options are refused before anything changes', () => {
     [{ stuckMs: 0 }, /above 0/],
     [{ longHoldMs: Number.NaN }, /above 0/],
     [{ throwOnDeadlock: 'yes' }, /a boolean or "likely"/],
+    [{ stuckms: 100 }, /There is no option 'stuckms'\. Did you mean 'stuckMs'\?/],
+    [{ longHold: 5 }, /Did you mean 'longHoldMs'\?/],
   ];
   for (const [options, message] of bad) {
     assert.throws(() => start(options), { name: 'TypeError', code: 'ERR_INVALID_ARG_TYPE', message });

@@ -3,6 +3,7 @@
 const assert = require('node:assert/strict');
 const { test } = require('node:test');
 const { LockManager } = require('../../index.js');
+const { binding } = require('../../lib/engine/thread.js');
 const { redis } = require('../../lib/stores/redis.js');
 const { limit } = require('../helpers/limits.js');
 const { about, sleep, withDoctor } = require('../helpers/doctor.js');
@@ -49,6 +50,7 @@ test('a request that waits at a store is no long hold; what it holds then for lo
     await there.do((mine) => mine.held.get('a').unlock());
     await request;
     assert.equal(long().length, 1);
+    assert.match(binding.doctorText(), /^LONG HOLD: lock "nightly" of the store, /m);
   });
 });
 

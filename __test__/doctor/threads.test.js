@@ -264,6 +264,24 @@ test(
 );
 
 test(
+  'each hold of a thread that does not come back to its event loop has its place',
+  ENDS,
+  watched((_, threads) =>
+    withDoctor({ ...QUIET, longHoldMs: 20 }, async (doctor) => {
+      const mutexes = namedMutexes(8);
+      const worker = startSteps(threads, mutexes);
+      worker.call('holdAll', 0, 1).catch(() => {});
+      await threads.raised(0);
+      const long = () => mutexes.flatMap((mutex) => about(doctor.report().longHolds, mutex));
+      await threads.until('all are long', () => long().length === mutexes.length);
+      for (const { holder } of long()) assert.match(holder.stack[0] ?? '', /holdAll .*doctor-steps\.js/);
+      threads.raise(1);
+      await worker.call('nothing');
+    }),
+  ),
+);
+
+test(
   'what a thread holds when it ends was never released',
   ENDS,
   watched((_, threads) =>

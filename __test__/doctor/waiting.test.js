@@ -244,3 +244,21 @@ test(
     });
   }),
 );
+
+test(
+  'what lockAll() took and gave back is no long hold where only contention is counted',
+  watched(() =>
+    withDoctor({ lockOrder: false, deadlocks: false, stuckMs: Infinity, longHoldMs: 20 }, async (doctor) => {
+      const [first, second, held] = namedMutexes(3, { allowMainThread: true });
+      sablock.lockAll([first, second]).unlock();
+      held.lock();
+      const next = held.lockAsync();
+      // The watchdog has seen this one for so long that it would have seen the others.
+      while (about(doctor.report().longHolds, held).length === 0) await sleep(5);
+      held.unlock();
+      await next;
+      held.unlock();
+      for (const lock of [first, second]) assert.deepEqual(about(doctor.report().longHolds, lock), []);
+    }),
+  ),
+);

@@ -41,6 +41,7 @@ const LACKS = {
     preloading: '--require is for files that Node.js would load, and does not reach workers',
     'no addons': '--no-addons is no option of it',
     'code after the end': 'a worker runs no microtask after an uncaught error',
+    'failing writes': 'a write beyond the size that a file may have ends the process (SIGXFSZ)',
     'ends in subscribers': 'a thread that ends in a subscriber, which native code calls, ends the process (SIGTRAP)',
     'termination when busy': 'terminate() does not stop a thread that is blocked or busy',
   },

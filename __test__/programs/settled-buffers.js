@@ -48,7 +48,7 @@ const waits = {
   notification: () => {
     const array = words();
     return {
-      begin: (options) => waitAsync(array, 0, 0, options?.timeout, options).value,
+      begin: ({ timeout, ...options } = {}) => waitAsync(array, 0, 0, timeout, options).value,
       letIn: () => notify(array, 0),
     };
   },

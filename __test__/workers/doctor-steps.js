@@ -42,6 +42,13 @@ const steps = {
       waitForFlag(until);
     });
   },
+  /** Holds all, and does not come back to its event loop until the flag is raised. */
+  holdAll(flag, until) {
+    for (const mutex of mutexes) mutex.lock();
+    raise(flag);
+    waitForFlag(until);
+    for (const mutex of mutexes) mutex.unlock();
+  },
   holdAndLock(first, second, flag, until) {
     mutexes[first].lock();
     raise(flag);

@@ -72,6 +72,12 @@ const actions = {
   guard: (mutex, property) => guards.get(mutex)[property],
   unlockGuard: (mutex) => guards.get(mutex).unlock(),
   holdInside: (mutex) => new Promise((resolve) => mutex.executeLocked(() => new Promise(() => resolve(true)))),
+  /** Holds this one while it locks and unlocks another. */
+  lockInside: (mutex, other) =>
+    mutex.executeLockedSync(() => {
+      mutexAt(other).lock();
+      mutexAt(other).unlock();
+    }),
   stayInsideSync: (mutex, flag) => mutex.executeLockedSync(() => waitForFlag(flag)),
 
   /** Several locks; returns which are abandoned. */

@@ -4,6 +4,8 @@ const { threadId } = require('node:worker_threads');
 const { binding } = require('../engine/thread.js');
 
 const { DOCTOR_SLOTS: SLOTS, DOCTOR_SLOT_LENGTH: LENGTH } = binding;
+/** So many places are read at once between two ticks of the clock: a hundredth of its time. */
+const MOST_READ = 64;
 /** A serial is the thread and a count. */
 const SERIALS = 2 ** 32;
 
@@ -19,6 +21,8 @@ class TrackedHold {
   isRaw = false;
   /** The number of its place; -1 until `trace` is read. */
   site = -1;
+  /** The order that its verb may be in. */
+  sighting = null;
 
   constructor(serial, info, address, isExclusive, trace) {
     this.serial = serial;
@@ -47,8 +51,9 @@ class Holds {
   #now;
   /** Holds without a place in their slot. */
   #unread = new Set();
-  /** When a place was read at once: each time that the clock has moved, of a hold that may last for the whole turn. */
+  /** How many places were read at once since the clock moved: of holds that may last for the whole turn. */
   #readAt = -1;
+  #read = 0;
   #isReading = false;
 
   constructor(sites, longHoldMs, isDrawn) {
@@ -88,8 +93,9 @@ class Holds {
     // Last: it says that the rest is there.
     slots[slot] = hold.serial;
     if (hold.site >= 0) return;
-    if (slots[CLOCK] !== this.#readAt) {
-      this.#readAt = slots[CLOCK];
+    if (slots[CLOCK] !== this.#readAt) [this.#readAt, this.#read] = [slots[CLOCK], 0];
+    if (this.#read < MOST_READ) {
+      this.#read += 1;
       this.siteOf(hold);
       return;
     }
@@ -118,13 +124,6 @@ class Holds {
     return hold.site;
   }
 
-  #hide(hold) {
-    if (hold.slot < 0) return;
-    this.slots[hold.slot] = 0;
-    this.#free.push(hold.slot);
-    hold.slot = -1;
-  }
-
   end(hold) {
     if (!hold.isActive) return;
     hold.isActive = false;
@@ -135,11 +134,16 @@ class Holds {
     // Within one tick of the clock none is long; the clock itself may be late.
     const isLong = this.now !== hold.since && performance.now() - hold.since >= this.#longHoldMs;
     if (isLong) binding.doctorLongHold(threadId, hold.serial, hold.info.id, this.siteOf(hold));
-    this.#hide(hold);
-    this.#remove(hold);
+    this.suspend(hold);
   }
 
-  #remove(hold) {
+  /** It is not held: it is over, or will be held again, as after a condition's wait. */
+  suspend(hold) {
+    if (hold.slot >= 0) {
+      this.slots[hold.slot] = 0;
+      this.#free.push(hold.slot);
+      hold.slot = -1;
+    }
     const { active } = this;
     if (active[active.length - 1] === hold) {
       active.pop();
@@ -149,14 +153,9 @@ class Holds {
     if (index >= 0) active.splice(index, 1);
   }
 
-  /** The last hold of what is at an address; undefined if none is known. */
-  find(address, isExclusive) {
-    const { active } = this;
-    for (let index = active.length - 1; index >= 0; index--) {
-      const hold = active[index];
-      if (hold.address === address && (isExclusive === undefined || hold.isExclusive === isExclusive)) return hold;
-    }
-    return undefined;
+  /** The last exclusive hold of what is at an address; undefined if none is known. */
+  find(address) {
+    return this.active.findLast((hold) => hold.isExclusive && hold.address === address);
   }
 
   /** The last hold of it that an `unlock()` of the lock itself ends. */
@@ -168,10 +167,11 @@ class Holds {
     return this.active.find((hold) => hold.serial === serial);
   }
 
-  /** It is not held for a while, though it is not over: a condition's wait. */
-  suspend(hold) {
-    this.#hide(hold);
-    this.#remove(hold);
+  /** With what those are inside of: a promise of the package may be where the runtime's knowledge ends. */
+  withAround(serials) {
+    const all = new Set(serials);
+    for (const serial of all) for (const around of this.bySerial(serial)?.around ?? []) all.add(around);
+    return all;
   }
 
   /** It is held again. */

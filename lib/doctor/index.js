@@ -58,7 +58,7 @@ exports.start = (options) => {
   const checked = toOptions(options);
   if (thread.publicDoctor) return thread.publicDoctor;
   const doctor = new ThreadDoctor(checked);
-  doctor.start(checked);
+  doctor.start();
   thread.publicDoctor = new Doctor(doctor);
   return thread.publicDoctor;
 };

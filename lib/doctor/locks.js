@@ -25,7 +25,6 @@ class LockInfo {
     // A name alone has none.
     this.word = word.buffer === undefined ? null : new WeakRef(word);
     this.name = word.name;
-    this.isNamed = word.name !== undefined;
     /** Waits for it are those for a holder. */
     this.isLock = HELD.has(kind);
     /** Of several holders at once none is in the way of the next as long as there is room. */
@@ -34,7 +33,7 @@ class LockInfo {
 
   /** It is in the graph: false if there is no room for it. */
   keep(kept) {
-    if (this.isNamed || this.#kept !== null) return true;
+    if (this.name !== undefined || this.#kept !== null) return true;
     if (kept.count >= MOST_KEPT) return false;
     this.#kept = this.word?.deref()?.buffer ?? null;
     if (this.#kept === null) return false;

@@ -1,5 +1,6 @@
 // The options of `start()`.
 
+const { checkNames } = require('../arguments.js');
 const { invalidArgument } = require('../errors.js');
 
 const DEFAULTS = {
@@ -27,6 +28,7 @@ function expected(name, byDefault, value) {
 /** All of them, with their defaults. */
 exports.toOptions = (options = {}) => {
   if (typeof options !== 'object' || options === null) throw invalidArgument('options', 'an object', options);
+  checkNames(options, Object.keys(DEFAULTS));
   const checked = { ...DEFAULTS };
   for (const [name, byDefault] of Object.entries(DEFAULTS)) {
     const value = options[name];

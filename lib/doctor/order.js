@@ -14,34 +14,6 @@ const MOST_KNOWN = 100_000;
 
 const pairOf = (from, to) => from.class * CLASSES + to.class;
 
-/** A lock that is asked for by code that may be inside of holds: an order, once it is known that their functions await it. */
-class Sighting {
-  #order;
-  #info;
-  #trace;
-  /** The serials of holds that it may be inside of. */
-  #serials;
-
-  constructor(order, info, trace, serials) {
-    this.#order = order;
-    this.#info = info;
-    this.#trace = trace;
-    this.#serials = serials;
-  }
-
-  get isOpen() {
-    return this.#serials.length > 0;
-  }
-
-  /** With the holds that are known to await it, or what came of it. */
-  confirm(serials = enclosing()) {
-    const known = this.#serials.filter((serial) => serials.includes(serial));
-    if (known.length === 0) return;
-    this.#serials = [];
-    this.#order.note(known, this.#info, this.#trace);
-  }
-}
-
 class LockOrder {
   #holds;
   #sites;
@@ -62,12 +34,25 @@ class LockOrder {
     if (active.length > 0 && info.isOrdered) this.#note(active, info, trace);
   }
 
-  /** A promise for a lock is asked for. Returns the sighting of what it may be inside of; null if that is nothing. */
+  /**
+   * A promise for a lock is asked for. Returns the sighting of what it may be inside of: an order, once it is known that the functions
+   * of those holds await it. Null if that is nothing.
+   */
   awaiting(info, trace) {
     const { active, marked } = this.#holds;
     if (marked === 0 || !info.isOrdered || !active.some((hold) => this.#isWanted(hold, info))) return null;
-    const serials = enclosing().filter((serial) => this.#holds.bySerial(serial)?.around != null);
-    return serials.length === 0 ? null : new Sighting(this, info, trace, serials);
+    let serials = enclosing().filter((serial) => this.#holds.bySerial(serial)?.around != null);
+    if (serials.length === 0) return null;
+    /** With the holds that are known to await it, or what came of it: those that the running code is inside of. */
+    const confirm = (awaiting) => {
+      if (serials.length === 0) return;
+      const inside = awaiting ?? enclosing();
+      const known = serials.filter((serial) => inside.includes(serial));
+      if (known.length === 0) return;
+      serials = [];
+      this.#confirmed(known, info, trace);
+    };
+    return { confirm };
   }
 
   #isWanted(hold, info) {
@@ -80,9 +65,8 @@ class LockOrder {
   }
 
   /** What was confirmed is inside of these. */
-  note(serials, info, trace) {
-    const inside = new Set(serials);
-    for (const serial of inside) for (const more of this.#holds.bySerial(serial)?.around ?? []) inside.add(more);
+  #confirmed(serials, info, trace) {
+    const inside = this.#holds.withAround(serials);
     const holds = this.#holds.active.filter(({ serial, around }) => around !== null && inside.has(serial));
     this.#note(holds, info, trace);
   }
@@ -90,17 +74,15 @@ class LockOrder {
   #note(holds, info, trace) {
     for (const hold of holds) {
       if (!hold.info.isOrdered || (hold.info.class === info.class && hold.info.id === info.id)) continue;
-      // A lock that is held at both edges of a circle keeps it from closing.
-      const gates = [];
-      if (holds.length > 1) {
-        for (const { info: other, isExclusive } of holds) {
-          if (isExclusive && other.isOrdered && other.class !== hold.info.class && other.class !== info.class)
-            gates.push(other.id);
-        }
-      }
       const pair = pairOf(hold.info, info);
+      if (this.#known.has(pair)) continue;
+      const isOther = ({ class: other }) => other !== hold.info.class && other !== info.class;
+      // A lock that is held at both edges of a circle keeps it from closing.
+      const gates = holds
+        .filter((gate) => gate.isExclusive && gate.info.isOrdered && isOther(gate.info))
+        .map((gate) => gate.info.id);
       const key = gates.length === 0 ? pair : `${pair} ${gates}`;
-      if (this.#known.has(pair) || this.#known.has(key)) continue;
+      if (this.#known.has(key)) continue;
       if (!hold.info.keep(this.#kept) || !info.keep(this.#kept)) continue;
       const locked = typeof trace === 'number' ? trace : this.#sites.read(trace);
       binding.doctorEdge(threadId, hold.info.id, info.id, this.#holds.siteOf(hold), locked, gates);

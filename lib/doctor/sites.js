@@ -7,8 +7,7 @@ const path = require('node:path');
 const { binding } = require('../engine/thread.js');
 
 /** The package's own files, which no report names: those in `lib` and the index, of each copy that is loaded. */
-const LIBS = new Set();
-const INDICES = new Set();
+const OWN = new Set();
 const THREAD = path.join('lib', 'engine', 'thread.js');
 /** Of each bundle that has a copy in it: whether a line is the package's. */
 const BUNDLES = new Map();
@@ -16,8 +15,7 @@ const BUNDLES = new Map();
 exports.addCopy = (file) => {
   if (file.endsWith(path.sep + THREAD)) {
     const root = file.slice(0, -THREAD.length);
-    LIBS.add(path.join(root, 'lib', path.sep));
-    INDICES.add(path.join(root, 'index.js'));
+    OWN.add(path.join(root, 'lib', path.sep)).add(path.join(root, 'index.js'));
   } else if (!BUNDLES.has(file)) {
     BUNDLES.set(file, linesOfPackage(file));
     binding.doctorBundle(file);
@@ -144,11 +142,9 @@ function isOfUser(frame) {
   if (typeof file !== 'string' || INTERNAL.test(file) || isInPackage(file)) return false;
   return BUNDLES.size === 0 || !BUNDLES.get(file.replace(FILE, ''))?.has(frame.getLineNumber());
 }
-exports.isOfUser = isOfUser;
 
 function isInPackage(text) {
-  for (const lib of LIBS) if (text.includes(lib)) return true;
-  for (const index of INDICES) if (text.includes(index)) return true;
+  for (const own of OWN) if (text.includes(own)) return true;
   return false;
 }
 

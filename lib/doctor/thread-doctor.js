@@ -3,19 +3,17 @@
 const { constants } = require('node:os');
 const { isMainThread, threadId } = require('node:worker_threads');
 const { binding, thread } = require('../engine/thread.js');
-const { DeadlockError } = require('../errors.js');
 const { LOCK } = require('../stores/verbs.js');
 const { Holds } = require('./holds.js');
 const { enclosing, runMarked } = require('./inside.js');
 const { Locks } = require('./locks.js');
 const { LockOrder } = require('./order.js');
 const { addCopy, Sites } = require('./sites.js');
-const { Swaps } = require('./swap.js');
+const { quietly, Swaps } = require('./swap.js');
 const { methodsOf } = require('./verbs.js');
 const { BLOCKING, QUEUEING, Waits } = require('./waits.js');
 
 const NONE = new Set();
-const ignore = () => {};
 const settled = Promise.resolve();
 
 const CHANGES = ['newListener', 'removeListener'];
@@ -58,21 +56,16 @@ class ThreadDoctor {
     this.holds = new Holds(this.sites, longHoldMs, trace);
     // Only these need to know who holds what.
     this.#isTracking = lockOrder || deadlocks || leaks || trace;
-    this.waits = new Waits(this.locks, this.sites, this.#isTracking ? this.holds : null, options);
     if (lockOrder) this.order = new LockOrder(this.holds, this.sites, this.locks.kept);
     if (leaks) this.#leaks = new FinalizationRegistry((hold) => this.#noteLeak(hold));
-    this.waits.order = this.order;
-    this.waits.askedSite = () => this.sites.read(this.#asked?.trace ?? null);
-    this.waits.tookAll = (words, asks, trace) => this.#tookAll(words, asks, trace);
+    this.waits = new Waits(this, this.#isTracking ? this.holds : null, options);
   }
 
   start() {
-    const { longHoldMs, likelyMs, stuckMs, deadlocks, trace } = this.#options;
+    const { likelyMs, deadlocks } = this.#options;
     const settings = {
-      longHoldMs,
+      ...this.#options,
       likelyMs: deadlocks ? likelyMs : Infinity,
-      stuckMs,
-      trace,
       isTracking: this.#isTracking,
       mayAsk: process.env.SABLOCK_DOCTOR_SIGNAL === 'SIGUSR2',
       folder: process.cwd(),
@@ -124,20 +117,12 @@ class ThreadDoctor {
 
   #swapBinding(own) {
     const { waits } = this;
-    const { subjects } = waits;
-    const replace = (name, act) =>
-      this.#swaps.swap(
-        own,
-        name,
-        (original) =>
-          (...args) =>
-            act(original, args),
-      );
+    const replace = (name, act) => this.#swaps.swap(own, name, (original) => act.bind(null, original));
     for (const [name, kind] of Object.entries(BLOCKING)) {
-      replace(name, (original, args) => waits.blocking(subjects[kind], original, args));
+      replace(name, (original, ...args) => waits.blocking(kind, original, args));
     }
     for (const [name, kind] of Object.entries(QUEUEING)) {
-      replace(name, (original, args) => waits.queueing(subjects[kind], original, args));
+      replace(name, (original, ...args) => waits.queueing(kind, original, args));
     }
     for (const name of ['next', 'nextFile']) {
       replace(name, (original) => {
@@ -147,7 +132,7 @@ class ThreadDoctor {
       });
     }
     for (const name of ['cancel', 'cancelFile']) {
-      replace(name, (original, args) => {
+      replace(name, (original, ...args) => {
         const result = original(...args);
         if (result !== false) waits.over(args[0], binding.TIMED_OUT, name === 'cancelFile');
         return result;
@@ -158,18 +143,18 @@ class ThreadDoctor {
       waits.parts = null;
       return parts ?? original();
     });
-    replace('stealName', (original, args) => {
+    replace('stealName', (original, ...args) => {
       waits.asking(...args);
       return original(...args);
     });
-    replace('askStore', (original, args) => {
+    replace('askStore', (original, ...args) => {
       const number = original(...args);
       const [, , verb, name] = args;
       if (verb === LOCK) waits.askedStore(number, name);
       return number;
     });
     for (const name of ['waitStore', 'cancelStore']) {
-      replace(name, (original, args) => {
+      replace(name, (original, ...args) => {
         const status = original(...args);
         waits.storeOver(args[0], status);
         return status;
@@ -180,8 +165,8 @@ class ThreadDoctor {
       if (status >= 0) waits.storeOver(thread.record[binding.Field.Number], status);
       return status;
     });
-    replace('releaseName', (original, args) => {
-      this.quietly(() => this.#noteUnlock(this.#byNumber.get(args[0])?.info));
+    replace('releaseName', (original, ...args) => {
+      quietly(() => this.#noteUnlock(this.#byNumber.get(args[0])?.info));
       return original(...args);
     });
   }
@@ -195,7 +180,7 @@ class ThreadDoctor {
       waits.added(wait);
     });
     this.#swaps.swap(prototype, 'drainSoon', (original) => (word) => {
-      if (word !== undefined) this.quietly(() => this.#noteUnlock(this.locks.ofWord(word)));
+      if (word !== undefined) quietly(() => this.#noteUnlock(this.locks.ofWord(word)));
       original.call(thread, word);
     });
   }
@@ -208,14 +193,14 @@ class ThreadDoctor {
     const prototype = Object.getPrototypeOf(held);
     this.#swaps.swap(prototype, 'add', (original) => (number, lock) => {
       original.call(held, number, lock);
-      this.quietly(() => this.#beganNamed(number, lock));
+      quietly(() => this.#beganNamed(number, lock));
     });
     this.#swaps.swap(prototype, 'delete', (original) => (number) => {
       original.call(held, number);
       const hold = this.#byNumber.get(number);
       if (hold === undefined) return;
       this.#byNumber.delete(number);
-      this.quietly(() => this.end(hold));
+      quietly(() => this.end(hold));
     });
   }
 
@@ -223,7 +208,7 @@ class ThreadDoctor {
     if (info === undefined || !info.isLock || !(this.#options.contention || this.#options.trace)) return;
     if (!binding.doctorIsWaitedFor(info.address)) return;
     // The end of a function is no code of the user's: its verb was called there, and its hold is the one that has just ended.
-    const hold = this.ending ?? this.holds.find(info.address, true) ?? info.last;
+    const hold = this.ending ?? this.holds.find(info.address) ?? info.last;
     const site = this.sites.calling() || (hold === null ? this.sites.here() : this.holds.siteOf(hold));
     binding.doctorUnlock(threadId, info.id, info.address, site, hold?.since ?? -1);
   }
@@ -239,30 +224,11 @@ class ThreadDoctor {
     this.holdOf.set(lock, hold);
   }
 
-  #tookAll(words, asks, trace) {
-    const infos = words.map((word) => this.locks.ofWord(word));
-    infos.forEach((info, index) => {
-      if (infos.findIndex(({ address }) => address === info.address) !== index) return;
-      this.holds.push(info, info.address, !this.waits.isShared(asks[index]), trace).isRaw = true;
-    });
-  }
-
   #noteLeak(hold) {
     if (hold.isActive) binding.doctorLeak(threadId, hold.info.id, this.holds.siteOf(hold));
   }
 
   // What the verbs tell.
-
-  /** What is noted must not change what the package does. */
-  quietly(note) {
-    try {
-      return note();
-    } catch (error) {
-      // The one that it was told to throw.
-      if (error instanceof DeadlockError) throw error;
-      return null;
-    }
-  }
 
   /** Runs a method of the package. */
   inside(original, self, args) {
@@ -308,15 +274,15 @@ class ThreadDoctor {
   }
 
   end(hold) {
-    if (hold.sighting?.isOpen) hold.sighting.confirm();
+    hold.sighting?.confirm();
     this.holds.end(hold);
   }
 
   /** Runs a function that holds, as a verb with a callback does. */
   run(info, how, trace, sighting, fn, args) {
-    const hold = this.quietly(() => {
+    const hold = quietly(() => {
       // One that was left with a thenable whose end nobody saw.
-      const last = how.isExclusive ? this.holds.find(info.address, true) : undefined;
+      const last = how.isExclusive ? this.holds.find(info.address) : undefined;
       if (last !== undefined) this.holds.end(last);
       return this.holds.push(info, info.address, how.isExclusive, trace);
     });
@@ -332,16 +298,16 @@ class ThreadDoctor {
   }
 
   #runMarked(hold, sighting, fn, args, end) {
-    this.quietly(() => {
-      if (sighting?.isOpen) sighting.confirm();
+    quietly(() => {
+      sighting?.confirm();
       // Of a request V8 does not know any more who awaits it, once its callback awaits something.
       const isAsked = hold.info.kind === 'HeldLock' && this.holds.marked > 0;
       hold.around = isAsked ? new Set(enclosing()) : NONE;
       this.holds.marked += 1;
     });
     return runMarked(hold.serial, fn, args, () =>
-      this.quietly(() => {
-        if (sighting?.isOpen) sighting.confirm();
+      quietly(() => {
+        sighting?.confirm();
         end();
       }),
     );
@@ -349,11 +315,11 @@ class ThreadDoctor {
 
   /** Runs a function that holds, to its end. */
   runSync(info, how, trace, fn, args) {
-    const hold = this.quietly(() => this.holds.push(info, info.address, how.isExclusive, trace));
+    const hold = quietly(() => this.holds.push(info, info.address, how.isExclusive, trace));
     try {
       return this.freely(fn, ...args);
     } finally {
-      if (hold !== null) this.quietly(() => this.holds.end(hold));
+      if (hold !== null) quietly(() => this.holds.end(hold));
     }
   }
 
@@ -371,26 +337,32 @@ class ThreadDoctor {
     });
   }
 
-  /** Makes a request for a name. `tell` is told of the order that it may be in. */
-  asking(original, self, args, asked, tell = ignore) {
+  /** Makes a request for a name, which gets the order that it may be in. */
+  asking(original, self, args, asked) {
     const before = this.#asked;
     this.#asked = asked;
     try {
       const result = this.inside(original, self, args);
-      if (!asked.isSync) {
-        this.quietly(() => {
-          const { last, named } = this.waits;
-          if (named === null || !asked.options.isEndless) return;
-          const sighting = this.order?.awaiting(named, asked.trace) ?? null;
-          if (sighting === null) return;
-          tell(sighting);
-          if (last !== null) last.awaited = (serials) => sighting.confirm(serials);
-        });
-      }
+      const { named } = this.waits;
+      if (!asked.isSync && named !== null)
+        asked.sighting = quietly(() => this.sight(named, asked.trace, asked.options));
       return result;
     } finally {
       this.#asked = before;
     }
+  }
+
+  /** The place from which a name was asked for. */
+  get askedSite() {
+    return this.sites.read(this.#asked?.trace ?? null);
+  }
+
+  /** The order that an awaiting verb may be in, or null. Whoever is known to await its wait confirms it. */
+  sight(info, trace, { isEndless }) {
+    const sighting = isEndless ? (this.order?.awaiting(info, trace) ?? null) : null;
+    const { last } = this.waits;
+    if (last !== null && sighting !== null) last.awaited = (serials) => sighting.confirm(serials);
+    return sighting;
   }
 }
 

@@ -6,6 +6,7 @@ const { binding, thread } = require('../engine/thread.js');
 const { tellDeadlock } = require('../engine/diagnosis.js');
 const { DeadlockError } = require('../errors.js');
 const { askWhoAwaits, knowsChains } = require('./inside.js');
+const { quietly } = require('./swap.js');
 
 const { Ask, GRANTED, GRANTED_ABANDONED, PENDING } = binding;
 const { Number: NUMBER, StoppedAt, Token, WaitedMs } = binding.Field;
@@ -49,8 +50,8 @@ class SeenWait {
 }
 
 class Waits {
+  #doctor;
   #locks;
-  #sites;
   #holds;
   #options;
   /** By token, and files by number. */
@@ -66,19 +67,15 @@ class Waits {
   granting = null;
   /** What the last call for several locks has waited for, which the binding tells once: for the package to read. */
   parts = null;
-  /** Set by the doctor of the thread. */
-  order = null;
-  askedSite = null;
-  tookAll = null;
   #timer = null;
   /** So many were asked about since then. */
   #askedAt = -1;
   #asked = 0;
 
   /** `holds` is null if nobody has to know what is held. */
-  constructor(locks, sites, holds, options) {
-    this.#locks = locks;
-    this.#sites = sites;
+  constructor(doctor, holds, options) {
+    this.#doctor = doctor;
+    this.#locks = doctor.locks;
     this.#holds = holds;
     this.#options = options;
   }
@@ -97,7 +94,7 @@ class Waits {
 
   #begin(info, isBlocking, timeout, isExclusive, isDelay) {
     const since = performance.now();
-    const site = this.#sites.here() || this.#siteBefore(info);
+    const site = this.#doctor.sites.here() || this.#siteBefore(info);
     if (isBlocking) this.#holds?.read();
     const isEndless = timeout === Infinity;
     const number = binding.doctorWait(this.#toWait(info, site, isBlocking, isEndless, isExclusive, isDelay));
@@ -109,7 +106,7 @@ class Waits {
   #siteBefore({ name, kind }) {
     if (this.granting !== null) return this.granting.site;
     const hold = kind === 'HeldLock' ? this.#holdOf(name) : undefined;
-    return hold === undefined ? this.askedSite() : this.#holds.siteOf(hold);
+    return hold === undefined ? this.#doctor.askedSite : this.#holds.siteOf(hold);
   }
 
   #end(seen, status, waitedMs) {
@@ -120,7 +117,7 @@ class Waits {
   }
 
   /** What a call of the binding is about to wait for: `[info, timeout, isExclusive]`. */
-  subjects = {
+  #subjects = {
     acquire: (word, ask, timeout) => [this.#locks.ofWord(word), timeout, !SHARED.has(ask)],
     waitUnlocked: (condition, _word, _ask, timeout) => [this.#locks.ofWord(condition), timeout, true],
     lockAll: (words, asks, timeout) => {
@@ -131,23 +128,18 @@ class Waits {
     lockFile: (directory, name, mode, timeout) => [this.#locks.ofFile(directory, name), timeout, mode !== SHARED_NAME],
   };
 
-  isShared(ask) {
-    return SHARED.has(ask);
-  }
-
   /** In the place of a call that blocks. */
-  blocking(subjectOf, original, args) {
-    const { lockAll, acquireName } = this.subjects;
-    if (subjectOf === lockAll) return this.#blockingForAll(original, args);
-    if (subjectOf === acquireName) this.asking(...args);
-    const seen = this.#quietly(() => this.#beginBlocking(subjectOf, args));
+  blocking(kind, original, args) {
+    if (kind === 'lockAll') return this.#blockingForAll(original, args);
+    if (kind === 'acquireName') this.asking(...args);
+    const seen = quietly(() => this.#beginBlocking(kind, args));
     if (seen === null) return original(...args);
     let status = binding.INTERRUPTED;
     try {
       status = original(...args);
       return status;
     } finally {
-      this.#quietly(() => {
+      quietly(() => {
         // The package itself throws; here it is noted.
         if (status === binding.DEADLOCK) binding.doctorAwaiting(seen.number, [], false);
         const waitedMs = performance.now() - seen.since;
@@ -157,29 +149,38 @@ class Waits {
     }
   }
 
-  #beginBlocking(subjectOf, args) {
-    const [info, timeout, isExclusive] = subjectOf(...args);
+  #beginBlocking(kind, args) {
+    const [info, timeout, isExclusive] = this.#subjects[kind](...args);
     if (!(timeout > 0)) return null;
     const seen = this.#begin(info, true, timeout, isExclusive);
-    if (seen.isEndless) this.order?.blocking(info, seen.site);
-    if (subjectOf === this.subjects.waitUnlocked)
-      this.#suspend(seen, this.#holds?.find(this.#locks.ofWord(args[1]).address, true));
-    if (subjectOf === this.subjects.lockFile) this.#askOutside(seen, args);
+    if (seen.isEndless) this.#doctor.order?.blocking(info, seen.site);
+    this.#setAside(seen, kind, args);
     return seen;
+  }
+
+  /** What is not held meanwhile: the mutex of a condition; a name in this process while another has it, which is asked who that is. */
+  #setAside(seen, kind, [directory, wordOrName]) {
+    if (kind === 'waitUnlocked') {
+      this.#suspend(seen, this.#holds?.find(this.#locks.ofWord(wordOrName).address));
+    } else if (kind === 'lockFile') {
+      this.#suspend(seen, this.#holdOf(wordOrName));
+      const holder = binding.fileHolder(directory, wordOrName);
+      if (holder != null) binding.doctorOutside(seen.number, holder.pid, holder.heldMs);
+    }
   }
 
   /** It may block for one after the other. */
   #blockingForAll(original, args) {
     const [words, asks, timeout] = args;
-    const all = this.#quietly(() =>
+    const all = quietly(() =>
       words.map((word, index) => {
         const info = this.#locks.ofWord(word);
-        if (timeout === Infinity) this.order?.blocking(info, this.#sites.here());
+        if (timeout === Infinity) this.#doctor.order?.blocking(info, this.#doctor.sites.here());
         return this.#begin(info, true, timeout, !SHARED.has(asks[index]));
       }),
     );
     const status = original(...args);
-    this.#quietly(() => {
+    quietly(() => {
       if (all === null) return;
       for (const seen of all) this.#end(seen, status, -1);
       // Of an earlier call, which nobody has read.
@@ -190,7 +191,7 @@ class Waits {
         const { info, site } = all[index];
         binding.doctorWaited(this.#toWait(info, site, true, false, true), waitedMs, true);
       }
-      if (isGranted(status)) this.tookAll(words, asks, all[0].site);
+      if (isGranted(status)) this.#tookAll(words, asks, all[0].site);
     });
     return status;
   }
@@ -198,42 +199,43 @@ class Waits {
   /** A name is asked for. */
   asking(space, name) {
     this.granting = null;
-    this.named = this.#quietly(() => this.#locks.ofName(space, name));
+    this.named = quietly(() => this.#locks.ofName(space, name));
   }
 
   /** In the place of a call that may make a promise wait. */
-  queueing(subjectOf, original, args) {
-    const { acquireName, lockAll, lockFile } = this.subjects;
-    if (subjectOf === acquireName) this.asking(...args);
-    const site = subjectOf === lockAll ? (this.granting?.site ?? this.#quietly(() => this.#sites.here())) : 0;
+  queueing(kind, original, args) {
+    const [isAll, isFile] = [kind === 'lockAll', kind === 'lockFile'];
+    if (kind === 'acquireName') this.asking(...args);
+    const site = isAll ? (this.granting?.site ?? quietly(() => this.#doctor.sites.here())) : 0;
     const status = original(...args);
-    if (status === PENDING || subjectOf === lockFile) this.#quietly(() => this.#queued(subjectOf, args));
-    else if (subjectOf === lockAll && isGranted(status)) this.#quietly(() => this.tookAll(args[0], args[1], site));
+    if (status === PENDING || isFile) quietly(() => this.#queued(kind, args));
+    else if (isAll && isGranted(status)) quietly(() => this.#tookAll(args[0], args[1], site));
     return status;
   }
 
-  #queued(subjectOf, args) {
+  #queued(kind, args) {
     const { [NUMBER]: number, [Token]: token } = thread.record;
-    const [info, timeout, isExclusive] = subjectOf(...args);
+    const [info, timeout, isExclusive] = this.#subjects[kind](...args);
     const seen = this.#begin(info, false, timeout, isExclusive);
-    if (subjectOf === this.subjects.waitUnlocked)
-      this.#suspend(seen, this.#holds?.find(this.#locks.ofWord(args[1]).address, true));
-    if (subjectOf === this.subjects.lockFile) {
-      this.#files.set(number, seen);
-      this.#askOutside(seen, args);
-    } else this.#pending.set(token, seen);
+    if (kind === 'lockFile') this.#files.set(number, seen);
+    else this.#pending.set(token, seen);
+    this.#setAside(seen, kind, args);
   }
 
-  /** Which process holds what is waited for; the hold of the name in this process is not one yet. */
-  #askOutside(seen, [directory, name]) {
-    this.#suspend(seen, this.#holdOf(name));
-    const holder = binding.fileHolder(directory, name);
-    if (holder != null) binding.doctorOutside(seen.number, holder.pid, holder.heldMs);
+  #tookAll(words, asks, site) {
+    if (this.#holds === null) return;
+    const taken = new Set();
+    words.forEach((word, index) => {
+      const info = this.#locks.ofWord(word);
+      if (taken.has(info.address)) return;
+      taken.add(info.address);
+      this.#holds.push(info, info.address, !SHARED.has(asks[index]), site).isRaw = true;
+    });
   }
 
   /** A name is asked for at a store: the hold of it in this process is not one yet. That takes a moment also if nobody has it. */
   askedStore(number, name) {
-    this.#quietly(() => {
+    quietly(() => {
       const hold = this.#holdOf(name);
       if (hold === undefined) return;
       const { last } = this;
@@ -248,7 +250,7 @@ class Waits {
   storeOver(number, status) {
     const asked = this.#atStores.get(number);
     if (!this.#atStores.delete(number)) return;
-    this.#quietly(() => {
+    quietly(() => {
       this.#end(asked.seen, status, -1);
       if (isGranted(status)) this.#holds.resume(asked.hold);
     });
@@ -270,7 +272,7 @@ class Waits {
     if (seen === undefined) return;
     seen.wait = wait;
     if (wait.signal !== undefined) seen.isEndless = false;
-    this.#quietly(() => {
+    quietly(() => {
       if (!seen.isEndless) binding.doctorTimed(seen.number);
       else if (this.#holds !== null && this.#holds.marked > 0) this.#askSoon(seen);
       this.#watch();
@@ -284,7 +286,7 @@ class Waits {
     this.granting = null;
     if (seen === undefined) return;
     pending.delete(token);
-    this.#quietly(() => this.#end(seen, status, performance.now() - seen.since));
+    quietly(() => this.#end(seen, status, performance.now() - seen.since));
     this.granting = seen;
   }
 
@@ -312,7 +314,7 @@ class Waits {
       if (seen.isOver) return;
       seen.awaited?.(serials);
       if (!this.#options.deadlocks) return;
-      const found = binding.doctorAwaiting(seen.number, this.#withAround(serials), isOld);
+      const found = binding.doctorAwaiting(seen.number, [...(this.#holds?.withAround(serials) ?? serials)], isOld);
       if (found === null) return;
       const deadlock = JSON.parse(found);
       const error = deadlock.isTold ? null : this.#tell(seen, deadlock);
@@ -320,13 +322,6 @@ class Waits {
         seen.wait.abort(error ?? this.#errorOf(seen, deadlock));
       }
     });
-  }
-
-  /** With what those are inside of: a promise of the package may be where the runtime's knowledge ends. */
-  #withAround(serials) {
-    const all = new Set(serials);
-    for (const serial of all) for (const around of this.#holds?.bySerial(serial)?.around ?? []) all.add(around);
-    return [...all];
   }
 
   /** Looks at old waits, as long as there are any. */
@@ -366,15 +361,6 @@ class Waits {
     const { lock, word } = seen.wait;
     tellDeadlock(lock ?? word, word, error.cycle, { certainty, waits });
     return error;
-  }
-
-  /** What is noted must not change what the package does. */
-  #quietly(note) {
-    try {
-      return note();
-    } catch {
-      return null;
-    }
   }
 }
 

@@ -16,16 +16,16 @@ exports.LEFT_OUT = new Map([
   ['layout', 'no lock is waited for'],
   ['loading', 'runs programs of its own'],
   ['release', 'packs and publishes: no lock'],
-  ['stores', 'takes a minute, in processes of its own'],
   ['systems', 'runs programs of its own'],
   ['types', 'compiles'],
 ]);
 
-/** Half of the time goes into these. */
+/** Most of the time goes into these. */
 exports.LONG = new Set([
   'condition/condition-guards',
   'ends/stack-ends',
   'mutex/many-waits',
   'named/request',
   'rwlock/verbs',
+  'stores',
 ]);

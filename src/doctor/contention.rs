@@ -1,6 +1,7 @@
 //! Who waited for which lock, for how long, and whose unlock ended it.
 
 use std::cmp::Reverse;
+use std::ops::AddAssign;
 use std::time::{Duration, Instant};
 
 use rustc_hash::FxHashMap;
@@ -17,15 +18,10 @@ pub struct Delay {
     pub total: Duration,
 }
 
-impl Delay {
-    fn join(&mut self, other: &Self) {
+impl AddAssign for Delay {
+    fn add_assign(&mut self, other: Self) {
         self.waits += other.waits;
         self.total += other.total;
-    }
-
-    fn add(&mut self, waited: Duration) {
-        self.waits += 1;
-        self.total += waited;
     }
 }
 
@@ -39,7 +35,7 @@ pub struct Unlock {
 }
 
 /// What is known of one class of locks.
-#[derive(Clone, Debug)]
+#[derive(Clone, Default, Debug)]
 pub struct Contended {
     /// The first of them that somebody waited for.
     pub lock: LockId,
@@ -54,21 +50,15 @@ pub struct Contended {
 }
 
 impl Contended {
+    fn of(lock: LockId) -> Self {
+        Self { lock, ..Self::default() }
+    }
+
     /// The places of these delays, those with the longest total first.
     pub fn sorted(delays: &FxHashMap<ThreadSite, Delay>) -> Vec<(ThreadSite, Delay)> {
         let mut all: Vec<_> = delays.iter().map(|(place, delay)| (*place, *delay)).collect();
         all.sort_by_key(|(place, delay)| (Reverse(delay.total), *place));
         all
-    }
-
-    fn new(lock: LockId) -> Self {
-        Self {
-            lock,
-            all: Delay::default(),
-            longest: Duration::ZERO,
-            waiters: FxHashMap::default(),
-            unlockers: FxHashMap::default(),
-        }
     }
 }
 
@@ -94,26 +84,24 @@ impl Contention {
 
     /// A wait is over. Returns the unlock that ended it, if that is known.
     pub fn end(&mut self, wait: &TrackedWait, node: NodeId, waited: Duration, is_granted: bool) -> Option<Unlock> {
-        let contended = self.nodes.entry(node).or_insert_with(|| Contended::new(wait.lock));
-        contended.all.add(waited);
+        let contended = self.nodes.entry(node).or_insert_with(|| Contended::of(wait.lock));
+        let delay = Delay { waits: 1, total: waited };
+        contended.all += delay;
         contended.longest = contended.longest.max(waited);
-        contended.waiters.entry((wait.thread, wait.site)).or_default().add(waited);
+        *contended.waiters.entry((wait.thread, wait.site)).or_default() += delay;
         let unlock = *self.unlocks.get(&wait.address).filter(|unlock| is_granted && unlock.at >= wait.since)?;
-        contended.unlockers.entry(unlock.place).or_default().add(waited);
+        *contended.unlockers.entry(unlock.place).or_default() += delay;
         Some(unlock)
     }
 
     /// What was counted of a class becomes that of another.
     pub fn fold(&mut self, from: NodeId, to: NodeId, lock: LockId) {
         let Some(folded) = self.nodes.remove(&from) else { return };
-        let into = self.nodes.entry(to).or_insert_with(|| Contended::new(lock));
-        into.all.join(&folded.all);
+        let into = self.nodes.entry(to).or_insert_with(|| Contended::of(lock));
+        into.all += folded.all;
         into.longest = into.longest.max(folded.longest);
-        for (place, delay) in folded.waiters {
-            into.waiters.entry(place).or_default().join(&delay);
-        }
-        for (place, delay) in folded.unlockers {
-            into.unlockers.entry(place).or_default().join(&delay);
+        for (delays, more) in [(&mut into.waiters, folded.waiters), (&mut into.unlockers, folded.unlockers)] {
+            more.into_iter().for_each(|(place, delay)| *delays.entry(place).or_default() += delay);
         }
     }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::holds::{HoldSerial, TrackedHold};
+use super::holds::{HeldBy, HoldSerial};
 use super::state::Knowledge;
 use super::waits::{Deadlock, TrackedWait, WaitNumber, WaitStep};
 use crate::agents::ThreadId;
@@ -25,14 +25,7 @@ impl Knowledge {
         if wait.is_blocking {
             return self.note_deadlock(number, &|wait, _| wait.is_blocking, true);
         }
-        if !is_old {
-            return None;
-        }
-        self.find_likely(number)
-    }
-
-    fn find_likely(&mut self, number: WaitNumber) -> Option<(usize, bool)> {
-        let age = self.options.likely?;
+        let age = self.options.likely.filter(|_| is_old)?;
         self.note_deadlock(number, &|wait, scene| scene.is_old(wait, age), false)
     }
 
@@ -76,8 +69,6 @@ impl Knowledge {
     }
 }
 
-type HeldBy = (ThreadId, TrackedHold);
-
 /// Who waits and who holds, at one instant.
 struct Scene<'a> {
     state: &'a Knowledge,
@@ -91,10 +82,8 @@ impl<'a> Scene<'a> {
     fn new(state: &'a Knowledge) -> Self {
         let mut scene =
             Self { state, holds: FxHashMap::default(), blocked: FxHashMap::default(), awaited: FxHashMap::default() };
-        for (thread, table) in state.tables.iter().filter(|(_, table)| !table.has_ended) {
-            for hold in table.read() {
-                scene.holds.entry(hold.address).or_default().push((*thread, hold));
-            }
+        for held in state.holds() {
+            scene.holds.entry(held.1.address).or_default().push(held);
         }
         for (number, wait) in &state.waits {
             if wait.is_blocking {
@@ -202,9 +191,7 @@ impl<'a> Scene<'a> {
 
 #[cfg(test)]
 mod tests {
-    use std::ptr::NonNull;
-
-    use super::super::holds::{HoldTable, SLOT_LENGTH, SLOTS};
+    use super::super::holds::HoldTable;
     use super::super::names::{Lock, LockId};
     use super::*;
 
@@ -223,13 +210,8 @@ mod tests {
 
         /// As the thread's JS writes it into its slots.
         fn holds(&mut self, thread: ThreadId, lock: LockId, is_exclusive: bool) {
-            let slots: &'static mut [f64] = Box::leak(vec![0.0; SLOTS * SLOT_LENGTH + 1].into_boxed_slice());
-            let hold = [thread, lock, 1, 0, is_exclusive.into()].map(f64::from);
-            slots[..5].copy_from_slice(&hold);
-            slots[5] = self.address(lock) as f64;
-            // SAFETY: aligned to 8, as long as it has to be, and never freed.
-            let table = unsafe { HoldTable::new(NonNull::from(slots).cast(), 0.0, true) };
-            self.0.tables.insert(thread, table);
+            let slot = [thread, lock, 1, 0, is_exclusive.into(), self.address(lock) as u32].map(f64::from);
+            self.0.tables.insert(thread, HoldTable::with(slot));
         }
 
         fn blocks(&mut self, thread: ThreadId, lock: LockId, is_exclusive: bool, is_endless: bool) -> WaitNumber {

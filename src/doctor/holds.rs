@@ -47,6 +47,9 @@ pub struct TrackedHold {
     pub address: usize,
 }
 
+/// A hold, and whose it is.
+pub type HeldBy = (ThreadId, TrackedHold);
+
 impl TrackedHold {
     /// As it is when it ends after so long.
     pub fn ended(&self, thread: ThreadId, held: Duration) -> SuspectHold {
@@ -111,5 +114,16 @@ impl HoldTable {
             })
         };
         (0..SLOTS).filter_map(|index| slot(index * SLOT_LENGTH)).collect()
+    }
+}
+
+#[cfg(test)]
+impl HoldTable {
+    /// With what the thread's JS has written into its first slot.
+    pub fn with(slot: [f64; SLOT_LENGTH]) -> Self {
+        let slots = Box::leak(vec![0.0; SLOTS * SLOT_LENGTH + 1].into_boxed_slice());
+        slots[..SLOT_LENGTH].copy_from_slice(&slot);
+        // SAFETY: aligned to 8, as long as it has to be, and never freed.
+        unsafe { Self::new(NonNull::from(slots).cast(), 0.0, true) }
     }
 }

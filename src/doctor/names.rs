@@ -14,7 +14,7 @@ pub type LockId = u32;
 pub type NodeId = u32;
 
 /// A lock as reports name it.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Default, PartialEq, Eq, Hash, Debug)]
 pub struct Lock {
     /// Its name, if it has one.
     pub name: Option<String>,
@@ -67,13 +67,10 @@ impl Interned {
         if stack.is_empty() {
             return 0;
         }
-        if let Some(id) = self.site_ids.get(&stack) {
-            return *id;
-        }
-        self.sites.push(stack.clone());
-        let id = self.sites.len() as SiteId;
-        self.site_ids.insert(stack, id);
-        id
+        *self.site_ids.entry(stack).or_insert_with_key(|stack| {
+            self.sites.push(stack.clone());
+            self.sites.len() as SiteId
+        })
     }
 
     /// The stack of a number.

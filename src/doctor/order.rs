@@ -188,16 +188,14 @@ impl LockOrder {
 mod tests {
     use super::*;
 
-    fn graph(edges: &[(NodeId, NodeId)]) -> LockOrder {
-        let mut order = LockOrder::default();
-        for (from, to) in edges {
-            order.add(*from, *to, Edge { from: *from, to: *to, held: 1, locked: 2, thread: 0, gates: Vec::new() });
-        }
-        order
+    fn edge(from: LockId, to: LockId, gates: &[LockId]) -> Edge {
+        Edge { from, to, held: 1, locked: 2, thread: 0, gates: gates.to_vec() }
     }
 
     fn cycles(edges: &[(NodeId, NodeId)]) -> Vec<Vec<LockId>> {
-        graph(edges).cycles().into_iter().map(|cycle| cycle.into_iter().map(|edge| edge.from).collect()).collect()
+        let mut order = LockOrder::default();
+        edges.iter().for_each(|&(from, to)| order.add(from, to, edge(from, to, &[])));
+        order.cycles().into_iter().map(|cycle| cycle.into_iter().map(|edge| edge.from).collect()).collect()
     }
 
     #[test]
@@ -226,19 +224,13 @@ mod tests {
         assert!(cycles(&[(1, 1)]).is_empty());
     }
 
-    fn gated(from: NodeId, to: NodeId, gates: &[LockId]) -> (NodeId, NodeId, Edge) {
-        (from, to, Edge { from, to, held: 1, locked: 2, thread: 0, gates: gates.to_vec() })
-    }
-
     #[test]
     fn a_lock_that_is_held_at_both_edges_is_a_gate() {
         let mut order = LockOrder::default();
-        for (from, to, edge) in [gated(1, 2, &[9]), gated(2, 1, &[8, 9])] {
-            order.add(from, to, edge);
-        }
+        order.add(1, 2, edge(1, 2, &[9]));
+        order.add(2, 1, edge(2, 1, &[8, 9]));
         assert!(order.cycles().is_empty());
-        let (from, to, edge) = gated(2, 1, &[8]);
-        order.add(from, to, edge);
+        order.add(2, 1, edge(2, 1, &[8]));
         assert_eq!(order.cycles().len(), 1);
     }
 
@@ -246,7 +238,7 @@ mod tests {
     fn locks_of_one_class_inside_of_each_other_are_listed_once() {
         let mut order = LockOrder::default();
         for (from, to) in [(5, 6), (6, 5), (5, 5)] {
-            order.add(1, 1, Edge { from, to, held: 1, locked: 2, thread: 0, gates: Vec::new() });
+            order.add(1, 1, edge(from, to, &[]));
         }
         assert!(order.cycles().is_empty());
         assert_eq!(order.same_class().len(), 1);

@@ -1,6 +1,7 @@
 //! The report: what is known at one instant, as lists. Locks and call sites are numbers in them, which `names` knows.
 
 use std::cmp::Reverse;
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::contention::Contended;
@@ -78,10 +79,8 @@ impl Knowledge {
 
     /// What is known now. `living` are the threads with locks.
     pub fn report(&self, living: &[ThreadId]) -> Report<'_> {
-        let mut threads_without: Vec<_> =
-            living.iter().copied().filter(|thread| !self.attached.contains_key(thread)).collect();
-        threads_without.sort_unstable();
-        threads_without.dedup();
+        let unknown = living.iter().copied().filter(|thread| !self.attached.contains_key(thread));
+        let threads_without: BTreeSet<_> = unknown.collect();
         let mut deadlocks: Vec<_> = self.deadlocks.iter().collect();
         deadlocks.sort_by_key(|deadlock| !deadlock.is_certain);
         let mut waiting: Vec<_> = self.waits.values().map(|wait| self.pending(wait)).collect();
@@ -98,7 +97,7 @@ impl Knowledge {
             stuck: self.stuck.iter().collect(),
             pending: self.waits.len(),
             waiting,
-            threads_without,
+            threads_without: threads_without.into_iter().collect(),
             bundles: &self.bundles,
         }
     }
@@ -118,12 +117,10 @@ impl Knowledge {
     /// Those that have ended, and those that last.
     fn all_long_holds(&self) -> Vec<SuspectHold> {
         let mut all = self.long_holds.clone();
-        for (thread, table) in self.tables.iter().filter(|(_, table)| !table.has_ended) {
-            for hold in table.read().iter().filter(|hold| !self.is_permit(hold.lock)) {
-                let held = self.seen_for(hold);
-                if held >= self.options.long_hold {
-                    all.push(hold.ended(*thread, held));
-                }
+        for (thread, hold) in self.holds().filter(|(_, hold)| !self.is_permit(hold.lock)) {
+            let held = self.seen_for(&hold);
+            if held >= self.options.long_hold {
+                all.push(hold.ended(thread, held));
             }
         }
         all.sort_by_key(|hold| (Reverse(hold.held), hold.lock));

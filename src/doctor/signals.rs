@@ -119,21 +119,30 @@ mod system {
 
 #[cfg(windows)]
 mod system {
-    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
     use std::thread;
-    use std::time::Duration;
+    use std::time::{Duration, Instant};
 
     use windows_sys::Win32::System::Console::SetConsoleCtrlHandler;
     use windows_sys::core::BOOL;
 
-    static HAS_COME: AtomicBool = AtomicBool::new(false);
-    static IS_ARMED: AtomicBool = AtomicBool::new(false);
-    /// The system calls it in a thread of its own: it leaves the watchdog the time to print.
-    const TIME_TO_PRINT: Duration = Duration::from_millis(200);
+    const NOTHING: u8 = 0;
+    const CAME: u8 = 1;
+    const TAKEN: u8 = 2;
 
+    static STATE: AtomicU8 = AtomicU8::new(NOTHING);
+    static IS_ARMED: AtomicBool = AtomicBool::new(false);
+    /// If the watchdog does not print in this time, the process ends without a report. The system itself ends a process 5 s after
+    /// its console was closed.
+    const TIME_TO_PRINT: Duration = Duration::from_secs(2);
+
+    /// The system calls it in a thread of its own.
     unsafe extern "system" fn handle(_kind: u32) -> BOOL {
-        HAS_COME.store(true, Ordering::Release);
-        thread::sleep(TIME_TO_PRINT);
+        STATE.store(CAME, Ordering::Release);
+        let end = Instant::now() + TIME_TO_PRINT;
+        while STATE.load(Ordering::Acquire) != NOTHING && Instant::now() < end {
+            thread::sleep(Duration::from_millis(1));
+        }
         // The next handler is asked.
         0
     }
@@ -156,7 +165,8 @@ mod system {
 
     /// What has come since the last call.
     pub fn take() -> Vec<i32> {
-        if HAS_COME.swap(false, Ordering::Acquire) { vec![0] } else { Vec::new() }
+        let has_come = STATE.compare_exchange(CAME, TAKEN, Ordering::AcqRel, Ordering::Acquire).is_ok();
+        if has_come { vec![0] } else { Vec::new() }
     }
 
     /// None does.
@@ -164,6 +174,72 @@ mod system {
         false
     }
 
-    /// The next handler does.
-    pub fn go_on(_signal: i32) {}
+    /// The next handler does what would have been done, now that all is printed.
+    pub fn go_on(_signal: i32) {
+        let _ = STATE.compare_exchange(TAKEN, NOTHING, Ordering::AcqRel, Ordering::Acquire);
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use std::process::Command;
+        use std::{env, mem};
+
+        use windows_sys::Win32::Foundation::STATUS_CONTROL_C_EXIT;
+        use windows_sys::Win32::System::Console::CTRL_BREAK_EVENT;
+        use windows_sys::Win32::System::LibraryLoader::{GetModuleHandleA, GetProcAddress};
+
+        use super::*;
+
+        const IS_CHILD: &str = "SABLOCK_IS_INTERRUPTED";
+        /// Longer than anything here takes.
+        const LONG: Duration = Duration::from_secs(60);
+        /// As what Wine ends such a process, where Windows says that it was interrupted.
+        const WINE: i32 = 0;
+
+        #[test]
+        fn whoever_interrupts_a_console_gets_the_report_and_then_the_end_that_there_is_without_it() {
+            if env::var_os(IS_CHILD).is_some() {
+                be_interrupted();
+            }
+            let name = thread::current().name().unwrap().to_owned();
+            let arguments = ["--exact", &name, "--nocapture"];
+            let child = Command::new(env::current_exe().unwrap()).args(arguments).env(IS_CHILD, "1").output().unwrap();
+            let output = String::from_utf8_lossy(&child.stdout);
+            assert!(output.contains("the report"), "{output}");
+            assert!([STATUS_CONTROL_C_EXIT, WINE].contains(&child.status.code().unwrap()), "{:?}", child.status);
+        }
+
+        /// Plays the watchdog, whose report takes a while.
+        fn be_interrupted() -> ! {
+            arm(false);
+            thread::spawn(interrupt);
+            let end = Instant::now() + LONG;
+            let came = loop {
+                let came = take();
+                if !came.is_empty() || Instant::now() > end {
+                    break came;
+                }
+                thread::sleep(Duration::from_millis(1));
+            };
+            thread::sleep(TIME_TO_PRINT / 4);
+            println!("the report");
+            came.into_iter().for_each(go_on);
+            thread::sleep(LONG);
+            panic!("nobody has ended the process");
+        }
+
+        type ThreadRoutine = unsafe extern "system" fn(usize) -> u32;
+
+        /// As the console does it: it runs this function of the system in a thread of the process, which asks the handlers. (Wine has
+        /// no console without a screen.)
+        fn interrupt() {
+            // SAFETY: the library is always there, and the function takes what threads take.
+            unsafe {
+                let system = GetModuleHandleA(c"kernelbase.dll".as_ptr().cast());
+                let routine = GetProcAddress(system, c"CtrlRoutine".as_ptr().cast()).unwrap();
+                let routine = mem::transmute::<unsafe extern "system" fn() -> isize, ThreadRoutine>(routine);
+                routine(CTRL_BREAK_EVENT as usize);
+            }
+        }
+    }
 }

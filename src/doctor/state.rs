@@ -5,11 +5,11 @@ use std::time::{Duration, Instant};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::contention::{Contention, Unlock};
-use super::holds::{HoldSerial, HoldTable, SuspectHold, TrackedHold};
+use super::holds::{HeldBy, HoldSerial, HoldTable, SuspectHold, TrackedHold};
 use super::names::{Interned, LockId, SiteId};
 use super::order::LockOrder;
 use super::signals;
-use super::trace::Trace;
+use super::trace::{Slice, Trace};
 use super::waits::{Deadlock, Stuck, TrackedWait, WaitNumber, Watched};
 use crate::agents::ThreadId;
 use crate::sync::{self, Mutex};
@@ -46,7 +46,7 @@ pub struct Knowledge {
     pub(crate) watched: FxHashMap<usize, Watched>,
     pub(crate) stuck: Vec<Stuck>,
     /// The names that are stuck now.
-    pub(crate) stuck_names: FxHashSet<String>,
+    pub(crate) stuck_names: FxHashSet<(u32, Box<[u16]>)>,
     pub(crate) trace: Trace,
     pub(crate) options: Options,
     last_wait: WaitNumber,
@@ -148,13 +148,15 @@ impl Knowledge {
         })
     }
 
-    /// Who holds what is at an address, as far as that is tracked.
-    pub(crate) fn holds_at(&self, address: usize) -> Vec<(ThreadId, TrackedHold)> {
-        let of = |(thread, table): (&ThreadId, &HoldTable)| {
-            let thread = *thread;
-            table.read().into_iter().filter(move |hold| hold.address == address).map(move |hold| (thread, hold))
-        };
-        self.tables.iter().filter(|(_, table)| !table.has_ended).flat_map(of).collect()
+    /// Who holds what, as far as that is tracked.
+    pub(crate) fn holds(&self) -> impl Iterator<Item = HeldBy> {
+        let living = self.tables.iter().filter(|(_, table)| !table.has_ended);
+        living.flat_map(|(thread, table)| table.read().into_iter().map(|hold| (*thread, hold)))
+    }
+
+    /// Who holds what is at an address.
+    pub(crate) fn holds_at(&self, address: usize) -> Vec<HeldBy> {
+        self.holds().filter(|(_, hold)| hold.address == address).collect()
     }
 
     /// Whether there may be room for several: all who are in are in the way of the next together, and to be in for long is no fault.
@@ -231,7 +233,8 @@ impl Knowledge {
     pub fn end_wait(&mut self, number: WaitNumber, waited: Option<Duration>, is_granted: bool) {
         let Some(wait) = self.waits.remove(&number) else { return };
         if is_granted && let Some(watched) = self.watched.get_mut(&wait.address) {
-            watched.touch();
+            // Somebody got in: it moves.
+            (watched.since, watched.is_reported) = (sync::now(), false);
         }
         let Some(waited) = waited else { return };
         self.count_wait(&wait, waited, is_granted);
@@ -243,50 +246,48 @@ impl Knowledge {
             return;
         }
         let node = self.names.node(wait.lock);
-        let unlock = self.contention.end(wait, node, waited, is_granted);
+        let freed = self.contention.end(wait, node, waited, is_granted);
         if self.options.traces {
             let end = sync::now();
             let begin = end.checked_sub(waited).unwrap_or(wait.since);
-            self.trace.waited(wait.thread, wait.lock, wait.site, begin, end, is_granted.then_some(unlock).flatten());
+            self.trace.push(Slice {
+                kind: "wait",
+                lock: wait.lock,
+                place: (wait.thread, wait.site),
+                begin,
+                end,
+                freed,
+            });
         }
     }
 
     /// A thread is about to free a lock that others wait for.
     pub fn note_unlock(&mut self, thread: ThreadId, address: usize, lock: LockId, site: SiteId, since: f64) {
-        let now = sync::now();
+        let (place, end) = ((thread, site), sync::now());
         if self.options.traces
             && let Some(table) = self.tables.get(&thread).filter(|_| since >= 0.0)
         {
-            self.trace.held(thread, lock, site, table.instant(since), now);
+            self.trace.push(Slice { kind: "hold", lock, place, begin: table.instant(since), end, freed: None });
         }
-        self.contention.unlocking(address, Unlock { place: (thread, site), at: now });
+        self.contention.unlocking(address, Unlock { place, at: end });
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::ptr::NonNull;
-
-    use super::super::holds::{SLOT_LENGTH, SLOTS};
     use super::*;
 
     #[test]
     fn a_hold_that_was_away_began_when_it_came_back_though_the_watchdog_did_not_look_meanwhile() {
-        const SINCE: usize = 3;
-        let slots: &'static mut [f64] = Box::leak(vec![0.0; SLOTS * SLOT_LENGTH + 1].into_boxed_slice());
-        slots[..SLOT_LENGTH].copy_from_slice(&[1.0, 1.0, 1.0, 0.0, 1.0, 8.0]);
-        let data = NonNull::from(slots).cast::<f64>();
-        // SAFETY: aligned to 8, as long as it has to be, and never freed.
-        let table = unsafe { HoldTable::new(data.cast(), 0.0, true) };
+        let table_since = |since| HoldTable::with([1.0, 1.0, 1.0, since, 1.0, 8.0]);
         let mut state = Knowledge::default();
         state.options.long_hold = Duration::from_nanos(8);
-        state.tables.insert(1, table);
+        state.tables.insert(1, table_since(0.0));
         state.tick();
         state.end_long_hold(1, 1, 1, 1);
         assert_eq!(state.long_holds.len(), 1);
         // It comes back later than this test ends.
-        // SAFETY: inside the slots.
-        unsafe { data.add(SINCE).write(1e9) };
+        state.tables.insert(1, table_since(1e9));
         assert_eq!(state.seen_for(&state.tables[&1].read()[0]), Duration::ZERO);
         state.long_holds.clear();
         state.end_long_hold(1, 1, 1, 1);

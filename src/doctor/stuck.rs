@@ -2,14 +2,12 @@
 
 use std::time::Duration;
 
-use rustc_hash::FxHashMap;
-
 use super::holds::SuspectHold;
 use super::names::{Lock, LockId, ThreadSite};
 use super::state::Knowledge;
 use super::waits::{Stuck, TrackedWait, Watched};
 use crate::agents::ThreadId;
-use crate::clients::NameView;
+use crate::clients::QueuedName;
 use crate::engine::{Engine, LockView, Primitive};
 use crate::memory;
 use crate::sync;
@@ -22,11 +20,10 @@ pub struct Seen {
     holders: Vec<(ThreadId, u64)>,
 }
 
-/// Who holds a name, and for how long, and who waits.
-#[derive(Default)]
-struct SeenName {
-    holders: Vec<(ThreadId, Duration)>,
-    waiters: Vec<ThreadId>,
+/// The next known place of a thread.
+fn take_of(known: &mut Vec<ThreadSite>, thread: ThreadId) -> ThreadSite {
+    let at = known.iter().position(|(other, _)| *other == thread);
+    at.map_or((thread, 0), |at| known.remove(at))
 }
 
 /// All locks that somebody waits for.
@@ -77,46 +74,43 @@ impl Knowledge {
         is_stuck
     }
 
-    /// As `watch`, for the names of a space: rows of holders and of those who wait. Returns whether one got stuck.
-    pub fn watch_names(&mut self, space: usize, rows: Vec<NameView>) -> bool {
+    /// As `watch`, for the names that somebody waits for, of the process, the machine and stores. Returns whether one got stuck.
+    pub fn watch_names(&mut self, names: Vec<QueuedName>) -> bool {
         let Some(limit) = self.options.stuck else { return false };
-        let mut names: FxHashMap<Box<[u16]>, SeenName> = FxHashMap::default();
-        for row in rows {
-            let seen = names.entry(row.name).or_default();
-            match row.held {
-                Some(held) => seen.holders.push((row.thread, held)),
-                None => seen.waiters.push(row.thread),
-            }
-        }
-        let mut stuck = Vec::new();
-        for (name, SeenName { holders, waiters }) in names {
-            // The last change of the holders.
-            let is_stuck = holders.iter().map(|(_, held)| *held).min().is_some_and(|held| held >= limit);
-            if !waiters.is_empty() && is_stuck {
-                stuck.push((String::from_utf16_lossy(&name), holders[0].0, waiters));
-            }
-        }
         let before = std::mem::take(&mut self.stuck_names);
         let mut is_news = false;
-        for (name, holder, waiters) in stuck {
-            is_news |= !before.contains(&name);
-            if !before.contains(&name) {
-                let lock =
-                    Lock { name: Some(name.clone()), kind: "HeldLock".into(), byte_offset: None, address: space };
-                let lock = self.names.lock(lock);
-                let stuck = self.describe_name(lock, holder, waiters);
-                self.stuck.push(stuck);
+        for QueuedName { space, name, mut holders, waiters } in names {
+            // Who has what this process has to give waits itself, for the machine or the store.
+            holders.retain(|holder| holder.is_in);
+            // The last change of the holders.
+            let held = holders.iter().map(|holder| holder.held).min();
+            let waited = waiters.iter().map(|waiter| waiter.waited).max();
+            if held.min(waited).is_none_or(|since| since < limit) {
+                continue;
             }
-            self.stuck_names.insert(name);
+            let key = (space, name);
+            if !before.contains(&key) {
+                is_news = true;
+                let known = Some(String::from_utf16_lossy(&key.1));
+                let kind = "HeldLock".into();
+                let lock = self.names.lock(Lock { name: known, kind, byte_offset: None, address: space as usize });
+                let holders = self.holders_of(lock, holders.iter().map(|holder| holder.thread));
+                let waiters = self.places(waiters.iter().map(|waiter| waiter.thread), |wait| wait.lock == lock);
+                self.stuck.push(Stuck { lock, holders, waiters });
+            }
+            self.stuck_names.insert(key);
         }
         is_news
     }
 
-    fn describe_name(&self, lock: LockId, holder: ThreadId, waiters: Vec<ThreadId>) -> Stuck {
-        let tracked =
-            self.tables.get(&holder).and_then(|table| table.read().into_iter().find(|hold| hold.lock == lock));
-        let site = tracked.map_or(0, |hold| hold.site);
-        Stuck { lock, holders: vec![(holder, site)], waiters: self.places(waiters, |wait| wait.lock == lock) }
+    /// Where these threads have locked it, each as often as it is named.
+    fn holders_of(&self, lock: LockId, threads: impl Iterator<Item = ThreadId>) -> Vec<ThreadSite> {
+        let mut known: Vec<ThreadSite> = Vec::new();
+        for (thread, table) in &self.tables {
+            let held = table.read().into_iter().filter(|hold| hold.lock == lock);
+            known.extend(held.map(|hold| (*thread, hold.site)));
+        }
+        threads.map(|thread| take_of(&mut known, thread)).collect()
     }
 
     /// Where these threads wait, as far as that is known: of several waits of one thread the oldest first.
@@ -128,11 +122,7 @@ impl Knowledge {
         let mut waits: Vec<_> = self.waits.iter().filter(|(_, wait)| is_meant(wait)).collect();
         waits.sort_by_key(|(number, _)| **number);
         let mut known: Vec<ThreadSite> = waits.into_iter().map(|(_, wait)| (wait.thread, wait.site)).collect();
-        let mut place = |thread| {
-            let at = known.iter().position(|(other, _)| *other == thread);
-            at.map_or((thread, 0), |at| known.remove(at))
-        };
-        threads.into_iter().map(&mut place).collect()
+        threads.into_iter().map(|thread| take_of(&mut known, thread)).collect()
     }
 
     /// What those call the lock who wait for it.

@@ -1,16 +1,17 @@
 //! The report for people: what hangs first, then what could, then what is slow; names and places, in eighty columns.
 
-use std::fmt::Write;
 use std::time::Duration;
 
 use super::contention::Contended;
 use super::holds::SuspectHold;
 use super::names::{Interned, LockId, ThreadSite};
+use super::order::Edge;
 use super::report::{Pending, Report};
 use super::signals;
 use super::state::Knowledge;
 use super::waits::{Deadlock, Stuck};
 use crate::agents::ThreadId;
+use crate::clients::is_of_store;
 
 const WIDTH: usize = 80;
 /// So many of each kind are printed.
@@ -26,15 +27,9 @@ fn visible(text: &str) -> String {
         character.is_control()
             || matches!(character, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
     };
-    let mut shown = String::with_capacity(text.len());
-    for character in text.chars() {
-        if is_hidden(character) {
-            shown.extend(character.escape_default());
-        } else {
-            shown.push(character);
-        }
-    }
-    shown
+    let shown =
+        |character: char| if is_hidden(character) { character.escape_default().to_string() } else { character.into() };
+    text.chars().map(shown).collect()
 }
 
 /// The columns that a terminal gives to a character.
@@ -94,7 +89,10 @@ impl Text<'_> {
     fn lock(&self, id: LockId) -> String {
         let Some(lock) = self.names.get(id) else { return "Lock".into() };
         match (&lock.name, lock.byte_offset) {
-            (Some(name), None) if lock.is_outside() => format!("lock \"{}\" of the machine", visible(name)),
+            (Some(name), None) if lock.is_outside() => {
+                let keeper = if is_of_store(lock.address as u32) { "store" } else { "machine" };
+                format!("lock \"{}\" of the {keeper}", visible(name))
+            }
             (Some(name), None) => format!("lock \"{}\"", visible(name)),
             (Some(name), _) => format!("{} \"{}\"", lock.kind, visible(name)),
             (None, Some(offset)) => format!("{} at byte {offset}", lock.kind),
@@ -147,20 +145,25 @@ impl Text<'_> {
         path.strip_prefix(self.folder).map_or(path, |path| path.trim_start_matches(['/', '\\']))
     }
 
-    fn left_out(&mut self, all: usize) {
-        if all > MOST {
-            self.line(&format!("  ... and {} more", all - MOST));
+    /// The first of them, and how many are left out.
+    fn first<T>(&mut self, all: &[T], most: usize, indent: &str, write: impl Fn(&mut Self, &T)) {
+        all.iter().take(most).for_each(|item| write(self, item));
+        if all.len() > most {
+            self.line(&format!("{indent}... and {} more", all.len() - most));
         }
     }
 
+    fn list<T>(&mut self, all: &[T], write: impl Fn(&mut Self, &T)) {
+        self.first(all, MOST, "  ", write);
+    }
+
     fn deadlock(&mut self, deadlock: &Deadlock) {
-        let certainty = if deadlock.is_certain { "certain" } else { "likely" };
         let what = if deadlock.waits.len() == 1 {
             "somebody waits for what it holds itself".into()
         } else {
             format!("{} wait for each other", deadlock.waits.len())
         };
-        self.line(&format!("DEADLOCK ({certainty}): {what}"));
+        self.line(&format!("DEADLOCK ({}): {what}", deadlock.certainty()));
         for wait in &deadlock.waits {
             self.line(&format!("  {}", self.lock(wait.lock)));
             self.place("    held by  ", wait.holder, "");
@@ -181,12 +184,7 @@ impl Text<'_> {
     }
 
     fn places(&mut self, before: &str, places: &[ThreadSite]) {
-        for place in places.iter().take(MOST_PLACES) {
-            self.place(before, *place, "");
-        }
-        if places.len() > MOST_PLACES {
-            self.line(&format!("    ... and {} more", places.len() - MOST_PLACES));
-        }
+        self.first(places, MOST_PLACES, "    ", |text, place| text.place(before, *place, ""));
     }
 
     fn pending(&mut self, wait: &Pending) {
@@ -196,6 +194,15 @@ impl Text<'_> {
         }
         self.places("    held by  ", &wait.holders);
         self.place("    wanted by", wait.waiter, "");
+    }
+
+    fn cycle(&mut self, cycle: &[Edge]) {
+        self.line("LOCK ORDER: these deadlock if they run at the same time");
+        for edge in cycle {
+            self.line(&format!("  {}, then {}", self.lock(edge.from), self.lock(edge.to)));
+            self.place("    locked   ", (edge.thread, edge.held), "");
+            self.place("    and then ", (edge.thread, edge.locked), "");
+        }
     }
 
     fn hold(&mut self, title: &str, hold: &SuspectHold, time: &str) {
@@ -237,45 +244,16 @@ impl Report<'_> {
 
     fn write(&self, text: &mut Text) {
         text.line(&format!("sablock doctor: {}", self.summary()));
-        for deadlock in self.deadlocks.iter().take(MOST) {
-            text.deadlock(deadlock);
-        }
-        text.left_out(self.deadlocks.len());
-        for stuck in self.stuck.iter().take(MOST) {
-            text.stuck(stuck);
-        }
-        text.left_out(self.stuck.len());
-        for wait in self.waiting.iter().take(MOST) {
-            text.pending(wait);
-        }
-        text.left_out(self.waiting.len());
-        for cycle in self.lock_order.iter().take(MOST) {
-            text.line("LOCK ORDER: these deadlock if they run at the same time");
-            for edge in cycle {
-                text.line(&format!("  {}, then {}", text.lock(edge.from), text.lock(edge.to)));
-                text.place("    locked   ", (edge.thread, edge.held), "");
-                text.place("    and then ", (edge.thread, edge.locked), "");
-            }
-        }
-        text.left_out(self.lock_order.len());
-        for hold in self.long_holds.iter().take(MOST) {
-            text.hold("LONG HOLD", hold, &format!(", {}", time(hold.held)));
-        }
-        text.left_out(self.long_holds.len());
-        for hold in self.never_released.iter().take(MOST) {
-            text.hold("NEVER RELEASED", hold, ", and its thread has ended");
-        }
-        text.left_out(self.never_released.len());
-        for hold in self.leaks.iter().take(MOST) {
-            text.hold("LEAK", hold, ", whose guard was collected while it held");
-        }
-        text.left_out(self.leaks.len());
+        text.list(&self.deadlocks, |text, deadlock| text.deadlock(deadlock));
+        text.list(&self.stuck, |text, stuck| text.stuck(stuck));
+        text.list(&self.waiting, Text::pending);
+        text.list(&self.lock_order, |text, cycle| text.cycle(cycle));
+        text.list(&self.long_holds, |text, hold| text.hold("LONG HOLD", hold, &format!(", {}", time(hold.held))));
+        text.list(self.never_released, |text, hold| text.hold("NEVER RELEASED", hold, ", and its thread has ended"));
+        text.list(self.leaks, |text, hold| text.hold("LEAK", hold, ", whose guard was collected while it held"));
         if !self.contention.is_empty() {
             text.line("CONTENTION, the longest waits first");
-            for contended in self.contention.iter().take(MOST) {
-                text.contention(contended);
-            }
-            text.left_out(self.contention.len());
+            text.list(&self.contention, |text, contended| text.contention(contended));
         }
         if !self.threads_without.is_empty() {
             let threads: Vec<_> = self.threads_without.iter().map(ThreadId::to_string).collect();
@@ -297,30 +275,20 @@ impl Report<'_> {
             (self.never_released.len(), "hold never released", "holds never released"),
             (self.leaks.len(), "leaked guard", "leaked guards"),
         ];
-        let mut all = String::new();
+        let found = counts.into_iter().filter(|(number, ..)| *number > 0);
+        let all: Vec<_> = found.map(|(number, one, many)| count(number, one, many)).collect();
         let waits = match self.pending {
             0 => "nothing waits".into(),
             pending => format!("{} now", count(pending, "wait", "waits")),
         };
-        for (number, one, many) in counts.into_iter().filter(|(number, ..)| *number > 0) {
-            // Writing to a string does not fail.
-            let _ = write!(all, "{}{}", if all.is_empty() { "" } else { ", " }, count(number, one, many));
-        }
-        if all.is_empty() { format!("no deadlocks, and no orders that could; {waits}") } else { all }
+        if all.is_empty() { format!("no deadlocks, and no orders that could; {waits}") } else { all.join(", ") }
     }
 }
 
 impl Knowledge {
     /// The report for people, if there is more to report than when it was asked for last.
     pub fn text_once(&mut self, living: &[ThreadId]) -> Option<String> {
-        let report = self.report(living);
-        let problems = report.problems();
-        if problems <= self.printed {
-            return None;
-        }
-        let text = report.text(&self.folder);
-        self.printed = problems;
-        Some(text)
+        (self.report(living).problems() > self.printed).then(|| self.text(living))
     }
 
     /// As `text_once`, at the end of the process: a signal may have led to it that the watchdog has not seen yet.

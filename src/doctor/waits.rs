@@ -5,7 +5,6 @@ use std::time::{Duration, Instant};
 use super::holds::HoldSerial;
 use super::names::{LockId, SiteId, ThreadSite};
 use crate::agents::ThreadId;
-use crate::sync;
 
 /// What tells a wait from every other of the process; grows with time.
 pub type WaitNumber = u64;
@@ -66,6 +65,11 @@ pub struct Deadlock {
 }
 
 impl Deadlock {
+    /// As reports call it.
+    pub fn certainty(&self) -> &'static str {
+        if self.is_certain { "certain" } else { "likely" }
+    }
+
     /// The waits, in order.
     pub fn key(&self) -> Vec<WaitNumber> {
         let mut numbers: Vec<_> = self.waits.iter().map(|step| step.number).collect();
@@ -87,14 +91,6 @@ pub struct Watched {
     pub since: Instant,
     /// Whether it was reported.
     pub is_reported: bool,
-}
-
-impl Watched {
-    /// Somebody got in: it moves.
-    pub fn touch(&mut self) {
-        self.since = sync::now();
-        self.is_reported = false;
-    }
 }
 
 /// A lock that is stuck, as it was when that was seen.

@@ -12,8 +12,6 @@ use crate::engine::Primitive;
 
 /// How often it looks, at least and at most.
 const LEAST: Duration = Duration::from_millis(5);
-/// The space of the names of this process.
-const PROCESS: u32 = 0;
 const MOST: Duration = Duration::from_millis(50);
 
 /// Starts it, for as long as the doctor that has just been started is on. Whatever fails here leaves everything else as it is.
@@ -29,7 +27,7 @@ pub fn watch(doctor: &'static Doctor, names: &'static Names<'static>, locks: &'s
         loop {
             thread::sleep(step);
             turn += 1;
-            let rows = if turn % every == 0 { names.query(PROCESS) } else { Vec::new() };
+            let queued = (turn % every == 0).then(|| names.queued());
             // Outside of the doctor's lock, which threads take while they hold none of the engine's.
             let seen = look(names.engine(), locks);
             let came = doctor.with(|state| {
@@ -39,8 +37,8 @@ pub fn watch(doctor: &'static Doctor, names: &'static Names<'static>, locks: &'s
                 state.arm();
                 state.tick();
                 let mut is_news = state.watch(seen);
-                if turn % every == 0 {
-                    is_news |= state.watch_names(PROCESS as usize, rows);
+                if let Some(queued) = queued {
+                    is_news |= state.watch_names(queued);
                 }
                 is_news |= state.find_old_deadlocks();
                 let came = signals::take();
