@@ -74,24 +74,27 @@ function judge({ low, ratio, high }, better) {
 const UNITS = { plain: ' x plain', limit: ' x limit', beside: ' beside the limit' };
 
 /** The figure that a goal is about; `null` if it is compared to a row that this run does not have. */
-function figureOf(row, rows, metric, versus) {
-  if (versus === undefined) return row.values[metric.key];
+function figureOf(row, rows, metric, versus, beside) {
   if (versus in UNITS) return row.versus[metric.key]?.[versus];
-  const other = rows.find((peer) => peer.case === row.case && peer.contender === versus && !peer.failure);
-  return other === undefined ? null : relate(row, other, metric, ratioOf);
+  const name = beside ?? versus;
+  if (name === undefined) return row.values[metric.key];
+  const other = rows.find((peer) => peer.case === row.case && peer.contender === name && !peer.failure);
+  if (other === undefined) return null;
+  return relate(row, other, metric, beside === undefined ? ratioOf : differenceOf);
 }
 
 /** What the project wants of sablock's rows: `[{ case, text, value, reached }]`. */
 function judgeGoals({ metrics, rows }) {
   const verdicts = [];
   for (const row of rows) {
-    for (const { metric: wanted, versus, atMost, atLeast } of row.goals ?? []) {
+    for (const { metric: wanted, versus, beside, atMost, atLeast } of row.goals ?? []) {
       const metric = metrics.find(({ key }) => key === wanted);
-      const value = figureOf(row, rows, metric, versus);
+      const value = figureOf(row, rows, metric, versus, beside);
       if (value === null) continue;
       const reached = atMost === undefined ? value >= atLeast : value <= atMost;
       const bound = atMost === undefined ? `>= ${atLeast}` : `<= ${atMost}`;
-      const unit = versus === undefined ? '' : (UNITS[versus] ?? ` x ${versus}`);
+      const ratio = versus === undefined ? '' : (UNITS[versus] ?? ` x ${versus}`);
+      const unit = beside === undefined ? ratio : ` beside ${beside}`;
       verdicts.push({ case: row.case, text: `${metric.label} ${bound}${unit}`, value, reached });
     }
   }

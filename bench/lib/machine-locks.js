@@ -52,11 +52,11 @@ const FACES = {
     };
   },
   'bare flock'(directory) {
-    const { LockFile } = loadNative();
-    const file = new LockFile(path.join(directory, 'bare'));
+    const { lockFile, openFile, unlockFile } = loadNative();
+    const file = openFile(path.join(directory, 'bare'));
     return () => {
-      file.lock();
-      return { unlock: () => file.unlock() };
+      lockFile(file);
+      return { unlock: () => unlockFile(file) };
     };
   },
   'proper-lockfile'(directory) {

@@ -71,13 +71,15 @@ module.exports = {
         name: way,
         params: { way },
         fresh: true,
-        goals:
-          way === 'in a fresh process'
+        goals: [
+          ...(way === 'in a fresh process'
             ? [
                 { metric: 'ms', versus: 'beside', atMost: 3 },
                 { metric: 'threads', atMost: 0 },
               ]
-            : undefined,
+            : []),
+          { metric: 'ms', beside: 'node:worker_threads', atMost: 2.5 },
+        ],
       })),
   run,
   limits: [

@@ -2,6 +2,7 @@
 // Permits: what one costs that nobody else wants, beside the same verbs of a mutex, and a few that many workers want. There the fair
 // semaphore shows what a strict order costs.
 
+const os = require('node:os');
 const { timePairs } = require('../lib/clock');
 const { byName, faultOf, has } = require('../lib/contenders');
 const { sablock } = require('../lib/rwlocks');
@@ -9,6 +10,9 @@ const { JAIN } = require('../lib/stats');
 const contended = require('./contended');
 
 const PERMITS = 4;
+const MUTEX = 'a Mutex';
+const ONE_PERMIT = 'a Semaphore of one permit';
+const ALONE = 'one thread alone';
 
 // As the loops of `uncontended`.
 const PAIRS = {
@@ -147,6 +151,7 @@ module.exports = {
       params: { workers: 4, hold: 1, permits: 2, ms: short ? 100 : 800 },
       goals: [
         { metric: 'rate', versus: 'limit', atLeast: 0.8 },
+        { metric: 'rate', versus: ONE_PERMIT, atLeast: 1 },
         { metric: 'jain', atLeast: 0.95 },
       ],
     },
@@ -156,18 +161,27 @@ module.exports = {
           {
             name: '4 permits, 16 workers, 20 µs',
             params: { workers: 16, hold: 20, permits: 4, ms: 2000 },
-            goals: [{ metric: 'jain', atLeast: 0.95 }],
+            goals: [
+              { metric: 'rate', versus: ALONE, atLeast: 0.9 * Math.min(4, os.availableParallelism()) },
+              { metric: 'longest', versus: MUTEX, atMost: 1 },
+              { metric: 'jain', atLeast: 0.95 },
+            ],
           },
         ]),
   ],
   run,
   limits: [
-    { name: 'a Mutex', run: mutex },
+    { name: MUTEX, run: mutex },
+    {
+      name: ONE_PERMIT,
+      run: (params) =>
+        params.permits === 2 ? contended.run(sablock(), { ...params, permits: 1, kind: 'semaphore' }) : null,
+    },
     {
       name: 'a fair Semaphore',
       run: onlyContended((params) => contended.run(sablock(), { ...params, kind: 'fairSemaphore' })),
     },
     { name: 'a plain mutex', run: onlyContended((params) => contended.run(byName('plain'), params)) },
-    { name: 'one thread alone', run: onlyContended(contended.alone) },
+    { name: ALONE, run: onlyContended(contended.alone) },
   ],
 };
