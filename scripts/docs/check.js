@@ -45,7 +45,10 @@ const toNode = (version) =>
     ? process.execPath
     : install(RUNTIMES.find((runtime) => runtime.kind === 'node' && runtime.version >= version));
 
-/** Makes an argument of `run` from a `js` or `ts` block. `text` is the block after it, which may be its output. */
+/**
+ * Makes an argument of `run` from a `js` or `ts` block. `text` is the block after it, which may be its output; for a program in
+ * TypeScript with the doctor, that of the same in JavaScript.
+ */
 const toProgram = (file, block, text) => {
   const { code, language, line, marker } = block;
   const isTyped = language === 'ts';
@@ -65,7 +68,10 @@ const toProgram = (file, block, text) => {
 const programsOf = ({ file, blocks }) =>
   blocks.flatMap((block, index) => {
     if (UNCHECKED.test(block.language)) report(file, block.line, `write js, ts or sh, not ${block.language}`);
-    return block.language === 'js' || block.language === 'ts' ? [toProgram(file, block, blocks[index + 1])] : [];
+    if (block.language !== 'js' && block.language !== 'ts') return [];
+    const isSame = block.language === 'ts' && block.marker === 'doctor';
+    const text = isSame ? blocks.slice(0, index).findLast(({ language }) => language === 'text') : blocks[index + 1];
+    return [toProgram(file, block, text)];
   });
 
 const runAll = async (programs) => {
@@ -208,9 +214,8 @@ const checkGuides = () => {
   for (const { file, blocks } of documents) {
     if (!file.startsWith('docs/guides/')) continue;
     if (!listed.includes(file)) report('README.md', 1, `the list lacks ${file}`);
-    // The doctor's reports have the lines of the source.
     const first = blocks.find(({ language }) => language === 'js');
-    if (first === undefined || first.marker === 'doctor') continue;
+    if (first === undefined) continue;
     if (!blocks.some(({ language }) => language === 'ts')) report(file, first.line, 'not in TypeScript too');
   }
 };

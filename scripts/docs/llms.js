@@ -45,11 +45,24 @@ ${guides.map(({ file, title, summary }) => `- [${title}](${file}): ${summary}`).
 
 const toPart = (file, text) => `<!-- ${file} -->\n\n${text.trim()}\n`;
 
+/** Without what is for the check, for browsers, or for those who have pictures. */
+const toPlain = (text) =>
+  text
+    .replace(/^<!-- .* -->\n/gm, '')
+    .replace(/^<details><summary>(.*)<\/summary>$/gm, '$1:')
+    .replace(/^<\/details>\n\n?/gm, '')
+    .replace(/^!\[.*\]\((?!https?:).*\)\n\n?/gm, '');
+
+/** Without the imports of what stands in the same file here. */
+const toDeclarations = (text) => text.replace(/^import [^;]* from '\.[^;]*;\n/gm, '').trim();
+
 const toWhole = (guides) =>
   [
     `<!-- The documentation of ${name} in one file. Each part begins with its path, which links are relative to. -->\n`,
-    ...['README.md', ...guides.map(({ file }) => file)].map((file) => toPart(file, read(file))),
-    ...[...listReference(), 'doctor.d.ts'].map((file) => toPart(file, `\`\`\`ts\n${read(file).trim()}\n\`\`\``)),
+    ...['README.md', ...guides.map(({ file }) => file)].map((file) => toPart(file, toPlain(read(file)))),
+    ...[...listReference(), 'doctor.d.ts'].map((file) =>
+      toPart(file, `\`\`\`ts\n${toDeclarations(read(file))}\n\`\`\``),
+    ),
   ].join('\n');
 
 /** The files' contents, by name. */

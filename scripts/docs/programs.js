@@ -72,11 +72,15 @@ const toLines = (text) => text.replace(/\n$/, '').split('\n');
 /** The doctor's report without what differs each time. */
 const withoutTimes = (report) => report.replace(/\b\d+(\.\d+)? m?s\b/g, '0 ms');
 
-/** Returns what is wrong with the doctor's report, or null. */
-const judgeReport = (output, { stderr }) =>
-  output !== null && withoutTimes(stderr) === withoutTimes(output)
+const withoutPlaces = (report) => report.replace(/\bprogram\.m?js:\d+:\d+/g, 'program');
+
+/** Returns what is wrong with the doctor's report, or null. Lines of TypeScript are others than those that ran. */
+const judgeReport = ({ output, isTyped }, { stderr }) => {
+  const toCompare = (report) => withoutTimes(isTyped ? withoutPlaces(report) : report);
+  return output !== null && toCompare(stderr) === toCompare(output)
     ? null
     : `was reported as\n${stderr}instead of\n${output}`;
+};
 
 /** Returns what is wrong with how a program ended, or null. */
 const judge = ({ code, output }, { code: status, signal, stdout, stderr }) => {
@@ -94,7 +98,7 @@ exports.run = async (program) => {
   const file = write(program);
   try {
     const result = await start(program.node, file, program.isDoctored);
-    return program.isDoctored ? judgeReport(program.output, result) : judge(program, result);
+    return program.isDoctored ? judgeReport(program, result) : judge(program, result);
   } finally {
     fs.rmSync(path.dirname(file), { recursive: true, force: true });
   }
