@@ -13,6 +13,11 @@ const KINDS = {
   crowd: { holdMs: 6, shared: 0.25, long: 0, longMs: 0, aloneMs: Infinity },
   readers: { holdMs: 6, shared: 0.7, long: 0.1, longMs: 8000, aloneMs: 300 },
 };
+/**
+ * How long a thread blocks while another task of it has asked for something, which it may be given, and cannot release, meanwhile:
+ * two threads of two processes would wait for each other, and no process knows what the threads of others wait for.
+ */
+const BESIDE_MS = 300;
 const pauser = new Int32Array(new SharedArrayBuffer(4));
 
 class Locker {
@@ -25,6 +30,7 @@ class Locker {
   #kind;
   #isOver = false;
   #tasks = [];
+  #asking = 0;
   #serial = 0;
 
   constructor({ directory, logs, names, holder, seed, kind, mayBlock = false }) {
@@ -57,7 +63,9 @@ class Locker {
       const whos = names.map((name) => `${this.#holder}.${this.#serial++} ${name}`);
       this.#writeAll(whos, 'W', `${mode} ${names.length > 1 ? 'several' : '-'}`);
       const request = { whos, mode, names: names.length > 1 ? names : names[0] };
+      this.#asking += 1;
       const isIn = this.#mayBlock && this.#random.next() < 0.3 ? this.#block(request) : await this.#request(request);
+      this.#asking -= 1;
       if (!isIn) this.#writeAll(whos, 'D', `${mode} -`);
       // The loop turns in any case.
       await sleep(this.#random.below(3));
@@ -104,7 +112,8 @@ class Locker {
 
   #block({ whos, mode, names }) {
     const longest = mode === 'exclusive' ? this.#kind.aloneMs : Infinity;
-    const timeout = this.#random.next() < 0.3 ? this.#random.below(20) : longest;
+    const most = this.#asking > 1 ? Math.min(longest, BESIDE_MS) : longest;
+    const timeout = this.#random.next() < 0.3 ? this.#random.below(20) : most;
     try {
       return this.#manager.requestSync(names, { mode, timeout }, (held) => {
         this.#begin(whos, held);
