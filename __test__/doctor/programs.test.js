@@ -403,8 +403,10 @@ for (const file of fs.readdirSync(EXAMPLES).filter((name) => name.endsWith('.js'
   test(`nothing is reported of the example ${file}, which ends as ever`, {
     ...PRELOADS,
     timeout: limit(120_000),
-  }, async () => {
+  }, async (t) => {
     const { code, stderr } = await run(['--require', DOCTOR, path.join(EXAMPLES, file)]);
+    // Its server is not installed; `npm run examples` says so too.
+    if (code === 69) return t.skip('a server is not installed');
     // On a machine that is busy a hold may be long.
     const found = stderr.split('\n').filter((line) => /^[A-Z]/.test(line) && !/^(?:LONG HOLD|CONTENTION)/.test(line));
     assert.deepEqual(
