@@ -98,6 +98,8 @@ class Run {
   }
 
   #disturb() {
+    // All may have just been killed.
+    if (this.#children.size === 0) return;
     const child = this.#random.pick([...this.#children]);
     const chance = this.#random.next();
     if (chance < this.#kind.kill) this.#kill(child);
