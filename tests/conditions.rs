@@ -7,10 +7,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use common::{ACQUIRED, PROMPT, World, pending};
+use common::{ACQUIRED, Ending, PROMPT, World, pending};
 use sablock::agents::Agent;
 use sablock::clients::condition::ConditionFailure;
-use sablock::engine::{Caller, EventLoop, Failure, Hold, HoldOwner, Limit, Outcome, Request, Settled};
+use sablock::engine::{EventLoop, Failure, Hold, HoldOwner, Limit, Outcome, Request, Settled};
 use sablock::primitives::futex::FUTEX;
 use sablock::primitives::mutex::MUTEX;
 
@@ -77,19 +77,6 @@ fn the_notification_of_a_thread_whose_mutex_was_overwritten_passes_on() {
         |world, _| world.word.store(3, Ordering::SeqCst),
         |failure| matches!(failure, Failure::Corrupt),
     );
-}
-
-/// A thread whose end has begun before it has locked again.
-struct Ending;
-
-impl Caller for Ending {
-    fn pause(&mut self) -> bool {
-        true
-    }
-
-    fn goes_on(&mut self) -> bool {
-        false
-    }
 }
 
 #[test]

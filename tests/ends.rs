@@ -7,7 +7,7 @@ use common::LocksAsync as _;
 use std::sync::Arc;
 use std::thread;
 
-use common::{ACQUIRED, PROMPT, World, pending};
+use common::{ACQUIRED, Ending, PROMPT, World, pending};
 use sablock::engine::{Caller, Change, Failure, Hold, HoldOwner, Limit, Outcome, Primitive, Request};
 use sablock::primitives::event::{AUTO_RESET_EVENT, SET};
 use sablock::primitives::mutex::{ABANDONED, MUTEX, Word};
@@ -159,19 +159,6 @@ fn a_hold_that_its_code_has_released_already_is_not_taken_from_the_next() {
     world.lock(&me, Limit::Once);
     ending.end();
     assert!(Word(world.value()).owner() == me.id, "{:#x}", world.value());
-}
-
-/// A thread whose end has begun: it is let in before its next slice could show that.
-struct Ending;
-
-impl Caller for Ending {
-    fn pause(&mut self) -> bool {
-        true
-    }
-
-    fn goes_on(&mut self) -> bool {
-        false
-    }
 }
 
 #[test]

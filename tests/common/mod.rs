@@ -13,6 +13,19 @@ use sablock::memory::Place;
 use sablock::primitives::mutex::MUTEX;
 use sablock::sync::Mutex;
 
+/// A thread whose end has begun: it is let in before its next slice could show that.
+pub struct Ending;
+
+impl Caller for Ending {
+    fn pause(&mut self) -> bool {
+        true
+    }
+
+    fn goes_on(&mut self) -> bool {
+        false
+    }
+}
+
 /// Blocks a thread until it has the mutex, and unlocks it.
 pub trait Locks {
     fn engine(&self) -> &Engine;
