@@ -38,7 +38,7 @@ test('an unlock that is forgotten on the thousandth call in a worker', SETTINGS,
   );
   const { stderr } = await run([...PRELOAD, 'forgets.js'], until('wanted by'));
   const lines = firstLines(stderr);
-  assert.match(lines, /^STUCK: Mutex "stock", 1 waits$/m);
+  assert.match(lines, /^STUCK: Mutex "stock", 1 waiter$/m);
   assert.match(lines, /held by {3}thread 1 {2}sell \(forgets\.js:6:/);
   assert.match(lines, /wanted by thread 0 {2}.*forgets\.js:11:/);
 });

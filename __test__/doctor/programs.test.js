@@ -273,7 +273,7 @@ test('the report is printed while all threads are blocked', PRELOADS, async () =
     isEnough: (text, child) => text.includes('wanted by') && child.kill('SIGKILL'),
   });
   const lines = firstLines(stderr);
-  assert.match(lines, /^STUCK: Mutex "gate", 1 waits$/m);
+  assert.match(lines, /^STUCK: Mutex "gate", 1 waiter$/m);
   assert.match(lines, /held by {3}thread 0 {2}.*blocked\.js:6:/);
   assert.match(lines, /wanted by thread 1 {2}wantsGate \(blocked\.js:/);
 });

@@ -6,7 +6,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::contention::{Contention, Unlock};
 use super::holds::{HeldBy, HoldSerial, HoldTable, SuspectHold, TrackedHold};
-use super::names::{Interned, LockId, SiteId};
+use super::names::{Interned, LockId, NodeId, SiteId, ThreadSite};
 use super::order::LockOrder;
 use super::signals;
 use super::trace::{Slice, Trace};
@@ -54,8 +54,12 @@ pub struct Knowledge {
     pub(crate) attached: FxHashMap<ThreadId, u32>,
     /// Which watchdog may run: it ends when this changes.
     pub(crate) generation: u64,
-    /// How much was found when the report was printed last.
+    /// How many problems there were when the report was printed last.
     pub(crate) printed: usize,
+    /// The long holds that were printed, by their class and place.
+    pub(crate) printed_holds: FxHashSet<(NodeId, ThreadSite)>,
+    /// Whether it was printed because something is stuck.
+    pub(crate) has_spoken: bool,
     /// Taken off places in what is printed.
     pub(crate) folder: String,
     /// Files of bundles that the package is part of.
@@ -207,14 +211,17 @@ impl Knowledge {
 
     /// A hold was longer than it should be.
     pub fn note_long_hold(&mut self, hold: SuspectHold) {
-        let node = self.names.node(hold.lock);
-        let known =
-            self.long_holds.iter_mut().find(|other| self.names.node(other.lock) == node && other.place == hold.place);
-        match known {
-            Some(other) if other.held < hold.held => *other = hold,
+        let kind = self.kind_of(&hold);
+        match self.long_holds.iter().position(|other| self.kind_of(other) == kind) {
+            Some(at) if self.long_holds[at].held < hold.held => self.long_holds[at] = hold,
             Some(_) => {}
             None => self.long_holds.push(hold),
         }
+    }
+
+    /// Long holds of one kind are one.
+    pub(crate) fn kind_of(&self, hold: &SuspectHold) -> (NodeId, ThreadSite) {
+        (self.names.node(hold.lock), hold.place)
     }
 
     /// A guard was collected while it held.

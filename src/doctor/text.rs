@@ -177,7 +177,7 @@ impl Text<'_> {
     fn stuck(&mut self, stuck: &Stuck) {
         self.named(
             &format!("STUCK: {}", self.lock(stuck.lock)),
-            &format!(", {}", count(stuck.waiters.len(), "waits", "wait")),
+            &format!(", {}", count(stuck.waiters.len(), "waiter", "waiters")),
         );
         self.places("    held by  ", &stuck.holders);
         self.places("    wanted by", &stuck.waiters);
@@ -288,7 +288,10 @@ impl Report<'_> {
 impl Knowledge {
     /// The report for people, if there is more to report than when it was asked for last.
     pub fn text_once(&mut self, living: &[ThreadId]) -> Option<String> {
-        (self.report(living).problems() > self.printed).then(|| self.text(living))
+        let report = self.report(living);
+        let is_new = |hold: &SuspectHold| !self.printed_holds.contains(&self.kind_of(hold));
+        let is_more = report.problems() > self.printed || report.long_holds.iter().any(is_new);
+        is_more.then(|| self.text(living))
     }
 
     /// As `text_once`, at the end of the process: a signal may have led to it that the watchdog has not seen yet.
@@ -309,14 +312,17 @@ impl Knowledge {
     pub fn text(&mut self, living: &[ThreadId]) -> String {
         let report = self.report(living);
         let problems = report.problems();
+        let holds: Vec<_> = report.long_holds.iter().map(|hold| self.kind_of(hold)).collect();
         let text = report.text(&self.folder);
         self.printed = problems;
+        self.printed_holds.extend(holds);
         text
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::holds::HoldTable;
     use super::*;
 
     #[test]
@@ -327,6 +333,30 @@ mod tests {
         let line = text.text.trim_end();
         assert!(line.ends_with("…, 12 ms"), "{line}");
         assert!(width(line) <= WIDTH);
+    }
+
+    #[test]
+    fn what_was_printed_is_printed_again_only_with_something_new() {
+        let mut state = Knowledge::default();
+        state.options.long_hold = Duration::from_nanos(1);
+        let slot = |serial: f64| HoldTable::with([serial, 0.0, 1.0, 0.0, 1.0, 8.0]);
+        let look = |state: &mut Knowledge| {
+            state.tick();
+            std::thread::sleep(Duration::from_millis(1));
+        };
+        state.tables.insert(1, slot(1.0));
+        look(&mut state);
+        assert!(state.text_once(&[]).is_some_and(|text| text.contains("1 long hold")));
+        // The next one of the same place, too.
+        state.tables.insert(1, slot(2.0));
+        look(&mut state);
+        assert!(state.text_once(&[]).is_none());
+        state.tables.clear();
+        assert!(state.text_once(&[]).is_none());
+        // As many as before, but not the same.
+        state.note_leak(0, 1, 2);
+        assert!(state.text_once(&[]).is_some_and(|text| text.contains("1 leaked guard")));
+        assert!(state.text_once(&[]).is_none());
     }
 
     #[test]

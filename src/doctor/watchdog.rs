@@ -44,7 +44,7 @@ pub fn watch(doctor: &'static Doctor, names: &'static Names<'static>, locks: &'s
                 let came = signals::take();
                 let text = match came.last() {
                     Some(signal) => state.text_on(*signal),
-                    None if is_news && state.printed == 0 => state.text_once(&[]),
+                    None if is_news && !std::mem::replace(&mut state.has_spoken, true) => Some(state.text(&[])),
                     None => None,
                 };
                 if let Some(text) = text {
