@@ -2,6 +2,7 @@
 
 const assert = require('node:assert/strict');
 const { test } = require('node:test');
+const vm = require('node:vm');
 const { about, namedMutexes, sleep, withDoctor } = require('../helpers/doctor.js');
 const { watched } = require('../helpers/threads.js');
 const { needs } = require('../helpers/runtime.js');
@@ -44,6 +45,14 @@ likely('a reader inside a reader, behind a writer that came first', () => {
     await pages.read.executeLocked(() => {});
   });
   return { locks: [pages], ends: [reads] };
+});
+
+likely('functions of another realm, as test runners make', () => {
+  const [a] = namedMutexes(1);
+  const inAnother = vm.runInNewContext(
+    '(lock) => lock.executeLocked(async () => { await lock.executeLocked(() => {}); })',
+  );
+  return { locks: [a], ends: [inAnother(a)] };
 });
 
 likely('a wait after a timer, by a function that is awaited', () => {

@@ -12,8 +12,8 @@ exports.knowsChains = process.versions.v8 !== undefined && process.versions.bun 
 
 /** The functions that run under a tracked hold have this name and a serial. */
 const MARK = 'sablock hold ';
-/** Promises that may be settled by more than one of those that they were made of. */
-const SEVERAL = /^async Promise\.(?:any|race)/;
+/** A promise that may be settled by more than one of those that it was made of. (A race leaves no frame: it looks like one that is awaited.) */
+const SEVERAL = /^async Promise\.any/;
 
 /** The serials of the holds whose functions have called, or await, the code that runs; innermost first. */
 function enclosing() {
@@ -42,10 +42,17 @@ exports.askWhoAwaits = (promise, tell) => {
   asking.then(ignore, ignore);
 };
 
+/** Whether it is the prototype of promises: of this realm, or of another one, as test runners make. That of a subclass has one more behind it. */
+function isOfPromises(prototype) {
+  if (prototype === Promise.prototype) return true;
+  const base = prototype && Object.hasOwn(prototype, Symbol.toStringTag) && Object.getPrototypeOf(prototype);
+  return Boolean(base) && Object.getPrototypeOf(base) === null;
+}
+
 /** Whether `await` does nothing but wait for it: what else is thenable is left to whoever awaits it. */
 const isPlain = (result) =>
   types.isPromise(result) &&
-  Object.getPrototypeOf(result) === Promise.prototype &&
+  isOfPromises(Object.getPrototypeOf(result)) &&
   !Object.hasOwn(result, 'then') &&
   !Object.hasOwn(result, 'constructor');
 
