@@ -45,6 +45,50 @@ silent('lockAllAsync() makes no order among its locks', async () => {
   (await lockAllAsync([b, a])).unlock();
 });
 
+/** Waits until somebody waits for it. */
+const untilWanted = async (lock) => {
+  while (lock.inspect().waiters.length === 0) await new Promise(setImmediate);
+};
+const takeBoth = (locks, options) => async () => (await lockAllAsync(locks, options)).unlock();
+
+for (const [title, options] of [
+  ['a timeout', () => ({ timeout: 60_000 })],
+  ['a signal', () => ({ signal: new AbortController().signal })],
+]) {
+  silent(`what lockAllAsync() takes with ${title} inside of a lock does not come after it`, async () => {
+    const [a, b, c] = createLocks(3);
+    await a.executeLocked(takeBoth([b, c], options()));
+    await b.tryLock();
+    const taken = a.executeLocked(takeBoth([b, c], options()));
+    await untilWanted(b);
+    b.unlock();
+    await taken;
+    await inside(b, a);
+    await inside(c, a);
+  });
+}
+
+found('what lockAllAsync() takes inside of a lock comes after it', async () => {
+  const [a, b, c] = createLocks(3);
+  await a.executeLocked(takeBoth([b, c]));
+  await inside(c, a);
+});
+
+for (const held of [0, 1]) {
+  found(
+    `what lockAllAsync() takes inside of a lock after a wait comes after it, whichever it waits for: ${held}`,
+    async () => {
+      const [a, ...both] = createLocks(3);
+      both[held].tryLock();
+      const taken = a.executeLocked(takeBoth(both));
+      await untilWanted(both[held]);
+      both[held].unlock();
+      await taken;
+      await inside(both[0], a);
+    },
+  );
+}
+
 silent('two readers of one lock have no order', async () => {
   const lock = new RwLock(new SharedArrayBuffer(8));
   await lock.read.executeLocked(() => lock.read.executeLocked(() => {}));

@@ -1,7 +1,7 @@
 // Deadlocks of awaited tasks of one thread: named as likely once they have lasted, and never if nobody awaits.
 
 const assert = require('node:assert/strict');
-const { test } = require('node:test');
+const { mock, test } = require('node:test');
 const vm = require('node:vm');
 const { about, namedMutexes, sleep, withDoctor } = require('../helpers/doctor.js');
 const { watched } = require('../helpers/threads.js');
@@ -53,6 +53,16 @@ likely('functions of another realm, as test runners make', () => {
     '(lock) => lock.executeLocked(async () => { await lock.executeLocked(() => {}); })',
   );
   return { locks: [a], ends: [inAnother(a)] };
+});
+
+likely('while a test has put timers and a clock of its own in their places', () => {
+  const [a] = namedMutexes(1);
+  const mocks = [mock.method(globalThis, 'setInterval', assert.fail), mock.method(performance, 'now', () => 0)];
+  const end = a.executeLocked(async () => a.executeLocked(() => {}));
+  const restored = end.finally(() => {
+    for (const { mock: each } of mocks) each.restore();
+  });
+  return { locks: [a], ends: [restored] };
 });
 
 likely('a wait after a timer, by a function that is awaited', () => {

@@ -194,6 +194,35 @@ test(
 );
 
 test(
+  'what is asked for after a wait is of its own place, and of none if no code of the program asks',
+  needs('async frames'),
+  watched(() =>
+    withDoctor(QUIET, async (doctor) => {
+      const [first, second, third] = namedMutexes(3);
+      first.tryLock();
+      setImmediate(() => first.unlock());
+      await first.lockAsync();
+      const guard = await (function asksForBoth() {
+        return sablock.lockAllAsync([second]);
+      })();
+      third.tryLock();
+      setTimeout(third.lockAsync.bind(third), 0);
+      const wait = second.lockAsync();
+      while (third.inspect().waiters.length === 0) await sleep(1);
+      const { waiting } = doctor.report();
+      const [[ofSecond], [ofThird]] = [second, third].map((lock) => about(waiting, lock));
+      assert.match(ofSecond.holders[0].stack[0], /^asksForBoth /);
+      assert.deepEqual(ofThird.waiter.stack, []);
+      guard.unlock();
+      await wait;
+      second.unlock();
+      third.unlock();
+      first.unlock();
+    }),
+  ),
+);
+
+test(
   'options are read once, methods are no constructors, and Promise is as it was',
   watched(() => {
     const { then } = Promise.prototype;

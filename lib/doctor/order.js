@@ -55,6 +55,17 @@ class LockOrder {
     return { confirm };
   }
 
+  /** As `awaiting`, of several that are asked for together. */
+  awaitingAll(infos, trace) {
+    const all = infos.map((info) => this.awaiting(info, trace)).filter((one) => one !== null);
+    if (all.length === 0) return null;
+    return {
+      confirm(awaiting) {
+        for (const one of all) one.confirm(awaiting);
+      },
+    };
+  }
+
   #isWanted(hold, info) {
     if (hold.around === null || !hold.info.isOrdered) return false;
     const pair = pairOf(hold.info, info);

@@ -4,6 +4,7 @@ const { constants } = require('node:os');
 const { isMainThread, threadId } = require('node:worker_threads');
 const { binding, thread } = require('../engine/thread.js');
 const { LOCK } = require('../stores/verbs.js');
+const { now } = require('./clock.js');
 const { Holds } = require('./holds.js');
 const { enclosing, runMarked } = require('./inside.js');
 const { Locks } = require('./locks.js');
@@ -70,7 +71,7 @@ class ThreadDoctor {
       mayAsk: process.env.SABLOCK_DOCTOR_SIGNAL === 'SIGUSR2',
       folder: process.cwd(),
     };
-    binding.doctorStart(threadId, this.holds.slots, performance.now(), settings);
+    binding.doctorStart(threadId, this.holds.slots, now(), settings);
     for (const [copy, file] of thread.copies) this.addedCopy(copy.deref(), file);
     this.#swapThread();
     if (this.#isTracking) {
@@ -128,6 +129,7 @@ class ThreadDoctor {
       replace(name, (original) => {
         const status = original();
         if (status >= 0) waits.over(thread.record[binding.Field.Token], status, name === 'nextFile');
+        else waits.granting = null;
         return status;
       });
     }

@@ -3,22 +3,15 @@
 
 const { threadId } = require('node:worker_threads');
 const { binding, thread } = require('../engine/thread.js');
-const { tellDeadlock } = require('../engine/diagnosis.js');
-const { DeadlockError } = require('../errors.js');
-const { askWhoAwaits, knowsChains } = require('./inside.js');
+const { now } = require('./clock.js');
 const { quietly } = require('./swap.js');
+const { Tasks } = require('./tasks.js');
 
 const { Ask, GRANTED, GRANTED_ABANDONED, PENDING } = binding;
 const { Number: NUMBER, StoppedAt, Token, WaitedMs } = binding.Field;
 
 /** A request that blocked for less did not wait, where the core does not tell. */
 const AT_ONCE_MS = 0.05;
-/** A promise that is returned in then() is awaited so many microtasks later. */
-const TURNS = 4;
-/** It takes long to ask who awaits a wait. So soon after their begin so many are asked about between two ticks of the clock; later
- * each at intervals that grow with their number, in milliseconds for each. */
-const MOST_ASKED = 8;
-const ASKED_EVERY = 1;
 /** Requests of readers. */
 const SHARED = new Set([Ask.Read, Ask.ReadGuarded]);
 const SHARED_NAME = binding.NameMode.Shared;
@@ -37,6 +30,8 @@ class SeenWait {
   awaited = null;
   /** What is not held meanwhile. */
   suspended = null;
+  /** The orders that it may be in, of one for several locks: it may wait again. */
+  sighting = null;
 
   constructor(info, number, site, since, isEndless) {
     this.info = info;
@@ -67,10 +62,8 @@ class Waits {
   granting = null;
   /** What the last call for several locks has waited for, which the binding tells once: for the package to read. */
   parts = null;
-  #timer = null;
-  /** So many were asked about since then. */
-  #askedAt = -1;
-  #asked = 0;
+  /** Who awaits them; null if nobody has to know. */
+  #tasks;
 
   /** `holds` is null if nobody has to know what is held. */
   constructor(doctor, holds, options) {
@@ -78,10 +71,11 @@ class Waits {
     this.#locks = doctor.locks;
     this.#holds = holds;
     this.#options = options;
+    this.#tasks = holds === null ? null : new Tasks(this.#pending, holds, options);
   }
 
   stop() {
-    clearInterval(this.#timer);
+    this.#tasks?.stop();
     this.#pending.clear();
     this.#files.clear();
     this.#atStores.clear();
@@ -93,7 +87,7 @@ class Waits {
   }
 
   #begin(info, isBlocking, timeout, isExclusive, isDelay) {
-    const since = performance.now();
+    const since = now();
     const site = this.#doctor.sites.here() || this.#siteBefore(info);
     if (isBlocking) this.#holds?.read();
     const isEndless = timeout === Infinity;
@@ -142,7 +136,7 @@ class Waits {
       quietly(() => {
         // The package itself throws; here it is noted.
         if (status === binding.DEADLOCK) binding.doctorAwaiting(seen.number, [], false);
-        const waitedMs = performance.now() - seen.since;
+        const waitedMs = now() - seen.since;
         const hasWaited = seen.info.kind === 'HeldLock' ? waitedMs >= AT_ONCE_MS : thread.record[WaitedMs] >= 0;
         this.#end(seen, status, hasWaited ? waitedMs : -1);
       });
@@ -191,7 +185,7 @@ class Waits {
         const { info, site } = all[index];
         binding.doctorWaited(this.#toWait(info, site, true, false, true), waitedMs, true);
       }
-      if (isGranted(status)) this.#tookAll(words, asks, all[0].site);
+      if (isGranted(status)) this.#tookAll(args, all[0].site);
     });
     return status;
   }
@@ -204,13 +198,33 @@ class Waits {
 
   /** In the place of a call that may make a promise wait. */
   queueing(kind, original, args) {
-    const [isAll, isFile] = [kind === 'lockAll', kind === 'lockFile'];
+    if (kind === 'lockAll') return this.#queueingAll(original, args, null);
+    if (kind === 'goOn') return this.#queueingAll(original, args, this.granting);
     if (kind === 'acquireName') this.asking(...args);
-    const site = isAll ? (this.granting?.site ?? quietly(() => this.#doctor.sites.here())) : 0;
     const status = original(...args);
-    if (status === PENDING || isFile) quietly(() => this.#queued(kind, args));
-    else if (isAll && isGranted(status)) quietly(() => this.#tookAll(args[0], args[1], site));
+    if (status === PENDING || kind === 'lockFile') quietly(() => this.#queued(kind, args));
     return status;
+  }
+
+  /** It may wait for one after the other, each time as what it went on with: its last wait. */
+  #queueingAll(original, args, last) {
+    const { site, sighting } = last ?? quietly(() => this.#sightAll(...args)) ?? { site: 0, sighting: null };
+    const status = original(...args);
+    quietly(() => {
+      if (status === PENDING) {
+        const seen = this.#queued('lockAll', args);
+        seen.sighting = sighting;
+        if (sighting !== null) seen.awaited = (serials) => sighting.confirm(serials);
+      } else if (isGranted(status)) this.#tookAll(args, site, sighting);
+    });
+    return status;
+  }
+
+  #sightAll(words, _asks, timeout, hasSignal) {
+    const site = this.#doctor.sites.here();
+    const isEndless = timeout === Infinity && !hasSignal;
+    const infos = words.map((word) => this.#locks.ofWord(word));
+    return { site, sighting: isEndless ? (this.#doctor.order?.awaitingAll(infos, site) ?? null) : null };
   }
 
   #queued(kind, args) {
@@ -220,16 +234,19 @@ class Waits {
     if (kind === 'lockFile') this.#files.set(number, seen);
     else this.#pending.set(token, seen);
     this.#setAside(seen, kind, args);
+    return seen;
   }
 
-  #tookAll(words, asks, site) {
+  #tookAll([words, asks], site, sighting = null) {
     if (this.#holds === null) return;
     const taken = new Set();
     words.forEach((word, index) => {
       const info = this.#locks.ofWord(word);
       if (taken.has(info.address)) return;
       taken.add(info.address);
-      this.#holds.push(info, info.address, !SHARED.has(asks[index]), site).isRaw = true;
+      const hold = this.#holds.push(info, info.address, !SHARED.has(asks[index]), site);
+      hold.isRaw = true;
+      hold.sighting = sighting;
     });
   }
 
@@ -274,8 +291,7 @@ class Waits {
     if (wait.signal !== undefined) seen.isEndless = false;
     quietly(() => {
       if (!seen.isEndless) binding.doctorTimed(seen.number);
-      else if (this.#holds !== null && this.#holds.marked > 0) this.#askSoon(seen);
-      this.#watch();
+      this.#tasks?.added(seen);
     });
   }
 
@@ -286,81 +302,8 @@ class Waits {
     this.granting = null;
     if (seen === undefined) return;
     pending.delete(token);
-    quietly(() => this.#end(seen, status, performance.now() - seen.since));
+    quietly(() => this.#end(seen, status, now() - seen.since));
     this.granting = seen;
-  }
-
-  // Deadlocks.
-
-  #mayAsk(seen) {
-    // What a verb wants to know of it cannot be had later.
-    if (seen.awaited !== null) return true;
-    const { now } = this.#holds;
-    if (now !== this.#askedAt) [this.#askedAt, this.#asked] = [now, 0];
-    this.#asked += 1;
-    return this.#asked <= MOST_ASKED;
-  }
-
-  async #askSoon(seen) {
-    for (let turn = 0; turn < TURNS; turn++) await undefined;
-    if (!seen.isOver && this.#mayAsk(seen)) this.#ask(seen, false);
-  }
-
-  /** Notes who awaits a wait; if it is old, what comes of that. */
-  #ask(seen, isOld) {
-    if (seen.isOver || seen.wait === null || !knowsChains) return;
-    seen.isAsked = true;
-    askWhoAwaits(seen.wait.promise, (serials) => {
-      if (seen.isOver) return;
-      seen.awaited?.(serials);
-      if (!this.#options.deadlocks) return;
-      const found = binding.doctorAwaiting(seen.number, [...(this.#holds?.withAround(serials) ?? serials)], isOld);
-      if (found === null) return;
-      const deadlock = JSON.parse(found);
-      const error = deadlock.isTold ? null : this.#tell(seen, deadlock);
-      if (this.#options.throwOnDeadlock === 'likely' && deadlock.isNewest) {
-        seen.wait.abort(error ?? this.#errorOf(seen, deadlock));
-      }
-    });
-  }
-
-  /** Looks at old waits, as long as there are any. */
-  #watch() {
-    const { deadlocks, likelyMs } = this.#options;
-    if (this.#holds === null || !deadlocks || likelyMs === Infinity || this.#timer !== null) return;
-    const look = () => {
-      if (this.#pending.size === 0) {
-        clearInterval(this.#timer);
-        this.#timer = null;
-        return;
-      }
-      const now = performance.now();
-      for (const seen of this.#pending.values()) {
-        if (!seen.isEndless || this.#holds.marked === 0) continue;
-        if (now - seen.askedAt < ASKED_EVERY * this.#pending.size) continue;
-        const isOld = now - seen.since >= likelyMs;
-        if (!isOld && seen.isAsked) continue;
-        seen.askedAt = now;
-        this.#ask(seen, isOld);
-      }
-    };
-    this.#timer = setInterval(look, Math.min(Math.max(likelyMs / 16, 1), 50)).unref();
-  }
-
-  #errorOf({ wait }, { waits }) {
-    return new DeadlockError(
-      wait.word,
-      waits.map(({ waiter, lock }) => ({ threadId: waiter.threadId, byteOffset: lock.byteOffset })),
-    );
-  }
-
-  /** Publishes a deadlock; returns its error. */
-  #tell(seen, deadlock) {
-    const error = this.#errorOf(seen, deadlock);
-    const { certainty, waits } = deadlock;
-    const { lock, word } = seen.wait;
-    tellDeadlock(lock ?? word, word, error.cycle, { certainty, waits });
-    return error;
   }
 }
 
@@ -378,7 +321,7 @@ exports.QUEUEING = {
   acquireSomeAsync: 'acquire',
   waitUnlockedAsync: 'waitUnlocked',
   lockAllAsync: 'lockAll',
-  goOn: 'lockAll',
+  goOn: 'goOn',
   requestName: 'acquireName',
   lockFileAsync: 'lockFile',
 };

@@ -1,0 +1,114 @@
+// Which holds' functions await which waits, and the likely deadlocks that come of it: the tasks of this thread.
+
+const { binding } = require('../engine/thread.js');
+const { tellDeadlock } = require('../engine/diagnosis.js');
+const { DeadlockError } = require('../errors.js');
+const { clearInterval, now, setInterval } = require('./clock.js');
+const { askWhoAwaits, knowsChains } = require('./inside.js');
+
+/** A promise that is returned in then() is awaited so many microtasks later. */
+const TURNS = 4;
+/** It takes long to ask who awaits a wait. So soon after their begin so many are asked about between two ticks of the clock; later
+ * each at intervals that grow with their number, in milliseconds for each. */
+const MOST_ASKED = 8;
+const ASKED_EVERY = 1;
+
+const errorOf = ({ wait }, { waits }) =>
+  new DeadlockError(
+    wait.word,
+    waits.map(({ waiter, lock }) => ({ threadId: waiter.threadId, byteOffset: lock.byteOffset })),
+  );
+
+/** Publishes a deadlock; returns its error. */
+function tell(seen, deadlock) {
+  const error = errorOf(seen, deadlock);
+  const { certainty, waits } = deadlock;
+  const { lock, word } = seen.wait;
+  tellDeadlock(lock ?? word, word, error.cycle, { certainty, waits });
+  return error;
+}
+
+class Tasks {
+  #pending;
+  #holds;
+  #options;
+  #timer = null;
+  /** So many were asked about since then. */
+  #askedAt = -1;
+  #asked = 0;
+
+  /** `pending` are the waits of promises, by their tokens. */
+  constructor(pending, holds, options) {
+    this.#pending = pending;
+    this.#holds = holds;
+    this.#options = options;
+  }
+
+  stop() {
+    clearInterval(this.#timer);
+  }
+
+  /** A wait has begun. */
+  added(seen) {
+    if (seen.isEndless && this.#holds.marked > 0) this.#askSoon(seen);
+    this.#watch();
+  }
+
+  #mayAsk(seen) {
+    // What a verb wants to know of it cannot be had later.
+    if (seen.awaited !== null) return true;
+    const tick = this.#holds.now;
+    if (tick !== this.#askedAt) [this.#askedAt, this.#asked] = [tick, 0];
+    this.#asked += 1;
+    return this.#asked <= MOST_ASKED;
+  }
+
+  async #askSoon(seen) {
+    for (let turn = 0; turn < TURNS; turn++) await undefined;
+    if (!seen.isOver && this.#mayAsk(seen)) this.#ask(seen, false);
+  }
+
+  /** Notes who awaits a wait; if it is old, what comes of that. */
+  #ask(seen, isOld) {
+    if (seen.isOver || seen.wait === null || !knowsChains) return;
+    seen.isAsked = true;
+    askWhoAwaits(seen.wait.promise, (serials) => {
+      if (seen.isOver) return;
+      seen.awaited?.(serials);
+      if (!this.#options.deadlocks) return;
+      const found = binding.doctorAwaiting(seen.number, [...this.#holds.withAround(serials)], isOld);
+      if (found === null) return;
+      const deadlock = JSON.parse(found);
+      const error = deadlock.isTold ? null : tell(seen, deadlock);
+      if (this.#options.throwOnDeadlock === 'likely' && deadlock.isNewest) {
+        seen.wait.abort(error ?? errorOf(seen, deadlock));
+      }
+    });
+  }
+
+  /** Looks at old waits, as long as there are any. */
+  #watch() {
+    const { deadlocks, likelyMs } = this.#options;
+    if (!deadlocks || likelyMs === Infinity || this.#timer !== null) return;
+    this.#timer = setInterval(() => this.#look(), Math.min(Math.max(likelyMs / 16, 1), 50)).unref();
+  }
+
+  #look() {
+    if (this.#pending.size === 0) {
+      clearInterval(this.#timer);
+      this.#timer = null;
+      return;
+    }
+    const time = now();
+    for (const seen of this.#pending.values()) {
+      if (!seen.isEndless || this.#holds.marked === 0) continue;
+      if (time - seen.askedAt < ASKED_EVERY * this.#pending.size) continue;
+      const isOld = time - seen.since >= this.#options.likelyMs;
+      if (!isOld && seen.isAsked) continue;
+      seen.askedAt = time;
+      this.#ask(seen, isOld);
+    }
+  }
+}
+
+exports.Tasks = Tasks;
