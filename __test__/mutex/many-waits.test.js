@@ -1,9 +1,11 @@
-// What very many pending waits of one thread cost: time in proportion to their number.
+// What very many pending waits of one thread cost: time in proportion to their number, and memory only while there are so many.
 
 const assert = require('node:assert/strict');
 const { test } = require('node:test');
 
 const { createMutex } = require('../helpers/memory.js');
+const { runProgram } = require('../helpers/processes.js');
+const { needs } = require('../helpers/runtime.js');
 
 /** The least of several times, in milliseconds, that `end` takes to end so many waits of a new mutex. */
 async function measure(count, end) {
@@ -43,5 +45,14 @@ for (const end of [handOn, abort]) {
     const many = await measure(32_000, end);
     // Eight times as many. Were each wait to look at all of the others, it would be 64 times as long.
     assert(many < 32 * few, `32,000 waits took ${many} ms, 4,000 took ${few} ms`);
+  });
+}
+
+for (const kind of ['waits', 'names']) {
+  test(`very many ${kind} leave no room behind when they are over`, needs('complete collection'), async () => {
+    const { code, stdout, stderr } = await runProgram('room', [kind], { nodeArgs: ['--expose-gc'] });
+    assert.equal(code, 0, stderr);
+    // A table that keeps a place for each would have 800,000.
+    assert.ok(Number(stdout) < 400_000, `${stdout} bytes`);
   });
 }

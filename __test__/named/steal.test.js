@@ -174,3 +174,14 @@ test(
     await held.request;
   }),
 );
+
+test('whoever holds one name beside thousands that are released learns that it was stolen', async () => {
+  const released = await Promise.all(
+    Array.from({ length: 2000 }, (_, index) => locks.acquireAsync(`released ${index}`)),
+  );
+  const last = await locks.acquireAsync('last of many');
+  const { signal } = last;
+  for (const lock of released) lock.unlock();
+  await steal('last of many', (lock) => lock.markConsistent());
+  assert.deepEqual([signal.aborted, last.locked], [true, false]);
+});

@@ -251,6 +251,54 @@ test('its thread has a name', {
   assert.match(stdout, /sablock/, stderr);
 });
 
+test(
+  'a blocked request waits no longer than it says, though main was too busy to start the lock worker',
+  options,
+  async (t) => {
+    const held = await open(t).acquireAsync('late start');
+    const [busy, timeout] = [1500, 2000];
+    const thread = `${manager()}
+    const { parentPort, workerData } = require('node:worker_threads');
+    Atomics.store(workerData, 0, 1);
+    Atomics.notify(workerData, 0);
+    const start = performance.now();
+    try {
+      manager.acquire('late start', { timeout: ${timeout} });
+    } catch ({ code }) {
+      parentPort.postMessage({ code, ms: performance.now() - start });
+    }`;
+    const { stdout, stderr } = await run(`${manager()}
+    const { Worker } = require('node:worker_threads');
+    const cell = new Int32Array(new SharedArrayBuffer(4));
+    const worker = new Worker(${JSON.stringify(thread)}, { eval: true, workerData: cell });
+    worker.once('message', (message) => console.log(JSON.stringify(message)));
+    worker.once('online', () => {
+      Atomics.wait(cell, 0, 0);
+      Atomics.wait(cell, 0, 1, ${busy});
+    });`);
+    const { code, ms } = JSON.parse(stdout || `"${stderr}"`);
+    assert.equal(code, 'ERR_LOCK_TIMEOUT');
+    assert.ok(ms < busy + timeout, `${ms} ms`);
+    held.unlock();
+  },
+);
+
+test('the end of the process waits for what each manager has released', options, async () => {
+  const { stdout, stderr } = await run(`${manager()}
+    const binding = require(${JSON.stringify(require.resolve('../../lib/load/binary.js'))});
+    const other = new LockManager({ store: redis(${JSON.stringify(server.url)}, { lease: ${LEASE}, namespace: 'other' }) });
+    Promise.all([manager, other].map((each) => each.acquireAsync('until the end'))).then(() => {
+      const { waitStore } = binding;
+      let waits = 0;
+      binding.waitStore = (...asked) => {
+        waits += 1;
+        return waitStore(...asked);
+      };
+      process.on('exit', () => console.log(waits));
+    });`);
+  assert.equal(stdout, '2', stderr);
+});
+
 test('who uses no store loads nothing of stores, nor a client', async () => {
   const { stdout, stderr } = await run(`
     const { locks, LockManager, Mutex } = require(${JSON.stringify(require.resolve('../..'))});
