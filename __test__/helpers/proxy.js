@@ -3,7 +3,7 @@
 const net = require('node:net');
 const { setTimeout: sleep } = require('node:timers/promises');
 
-/** `{ url, target, delay, loses, taken, open, cut(), heal() }`: `url` is the server's, by way of the proxy. */
+/** `{ url, target, delay, loses, taken, accepted, open, cut(), heal() }`: `url` is the server's, by way of the proxy. */
 exports.startProxy = async (t, target) => {
   const sockets = new Set();
   const proxy = {
@@ -15,6 +15,8 @@ exports.startProxy = async (t, target) => {
     loses: () => false,
     /** How many pieces there were. */
     taken: 0,
+    /** How many connections there were. */
+    accepted: 0,
     /** How many connections there are. */
     get open() {
       return sockets.size / 2;
@@ -33,6 +35,7 @@ exports.startProxy = async (t, target) => {
   };
   const server = net.createServer((near) => {
     const line = {};
+    proxy.accepted += 1;
     const { hostname, port } = new URL(proxy.target);
     const far = net.connect(Number(port), hostname);
     for (const [from, to] of [

@@ -7,6 +7,12 @@ const { SHARE_ENV, Worker } = require('node:worker_threads');
 const binding = require('../load/binary.js');
 const { fromText, toText } = require('./error-text.js');
 
+/** The verb of what is asked of a store, or of all: number 0. The payload is `{ call, ...}`; the answer's text is what it returns. */
+exports.CALL = 2;
+
+/** For so long the end of a thread waits until what was released is sent, in milliseconds. */
+const LAST_MS = 100;
+
 const FILE = path.join(__dirname, '..', 'stores', 'worker.js');
 
 /** It loads a client, and does little then: a larger nursery would only be memory that stays. */
@@ -29,8 +35,20 @@ function tellStore(message) {
   channel('sablock:store').publish({ ...message, error });
 }
 
+/** The desk whose lock worker ends with this thread; -1: there is none. */
+let own = -1;
+
+/** Waits until all that was released before is sent: releases are not awaited, and the lock worker's thread is about to end. */
+function flush(desk) {
+  if (binding.deskState(desk) <= 0) return;
+  const number = binding.askStore(desk, 0, exports.CALL, '', binding.NameMode.Exclusive, 0, '{"call":"flush"}');
+  binding.waitStore(number, LAST_MS);
+}
+
 /** Starts the lock worker of a desk in this thread. */
 function start(desk) {
+  if (own < 0) process.on('exit', () => flush(own));
+  own = desk;
   const fail = (cause) => {
     const advice = cause?.code === 'ERR_ACCESS_DENIED' ? ' Run Node.js with --allow-worker beside --permission.' : '';
     const message = `The thread that keeps the locks of the store has ended.${advice}`;
@@ -49,6 +67,7 @@ function start(desk) {
   }
 }
 
+exports.flush = flush;
 exports.start = start;
 
 /** The main thread starts what other threads have asked it for. */

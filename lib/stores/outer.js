@@ -2,6 +2,7 @@
 
 const { AsyncResource } = require('node:async_hooks');
 const { binding, isMainThread, thread } = require('../engine/thread.js');
+const { flush } = require('../engine/lock-worker.js');
 const { Timer } = require('../engine/timer.js');
 const { describe, placeOfName, threadEnding } = require('../errors.js');
 const { fromText } = require('../engine/error-text.js');
@@ -14,8 +15,8 @@ const { Exclusive, Shared } = binding.NameMode;
 const { FenceHigh, FenceLow, Number: NUMBER } = binding.Field;
 const { GRANTED, INTERRUPTED, STORE_FAILED, STORE_LOST } = binding;
 
-/** For so long the end of a process waits until its releases are sent, and a message for who holds a name, in milliseconds. */
-const LAST_MS = 100;
+/** For so long a message waits for who holds a name, in milliseconds. */
+const ASKED_MS = 100;
 
 /** A lock that the store has granted to this thread. */
 class StoreHold {
@@ -44,10 +45,6 @@ class StoreHold {
     owner.holds.add(this);
   }
 
-  get owner() {
-    return this.#owner;
-  }
-
   /** `{ reason, heldMs }` once it was lost, else null. */
   get lost() {
     if (this.#lost === null && this.#number >= 0) this.#note(binding.lookStore(this.#number));
@@ -63,7 +60,7 @@ class StoreHold {
     binding.noteStoreIn(this.#number, isIn);
   }
 
-  /** The process ends: as `unlock`, with the mark of who ended inside. */
+  /** The thread ends: as `unlock`, with the mark of who ended inside. */
   abandon() {
     if (this.#number >= 0) binding.releaseStore(this.#number, true);
     this.#number = -1;
@@ -183,17 +180,15 @@ class ThreadStores {
   opened = new Set();
 
   constructor() {
-    // Main's end ends the lock worker; that of any other thread is seen to by the core.
-    if (isMainThread) process.on('exit', () => this.#end());
+    process.on('exit', () => this.#end());
   }
 
+  /** Before the lock worker ends with its thread. Where that is another one, and at other ends, the core sees to it. */
   #end() {
-    const owners = new Set();
-    for (const hold of this.holds.values()) {
-      owners.add(hold.owner);
-      hold.abandon();
-    }
-    for (const owner of owners) owner.flush();
+    if (this.holds.size === 0) return;
+    for (const hold of this.holds.values()) hold.abandon();
+    // The listener of its start may have been called before.
+    if (isMainThread) flush(thread.deskNumber);
   }
 
   drain() {
@@ -267,16 +262,21 @@ class StoreOuter {
     return this.call('query', { names });
   }
 
+  /** Whether there may be an answer soon. */
+  #isServed() {
+    return !this.#isClosed && this.#opened >= 0 && binding.deskState(this.desk) > 0;
+  }
+
   /** As `query`, as far as the store says it soon, for messages. Never rejects. */
   async askHolders(name) {
-    if (this.#isClosed || this.#opened < 0) return [];
-    return (await this.#callOpen('query', { names: [name] }, true, LAST_MS).catch(() => null)) ?? [];
+    if (!this.#isServed()) return [];
+    return (await this.#callOpen('query', { names: [name] }, true, ASKED_MS).catch(() => null)) ?? [];
   }
 
   askHoldersBlocking(name) {
-    if (this.#isClosed || this.#opened < 0) return [];
+    if (!this.#isServed()) return [];
     const number = this.#askCall({ call: 'query', names: [name] });
-    if (binding.waitStore(number, LAST_MS) !== GRANTED) return [];
+    if (binding.waitStore(number, ASKED_MS) !== GRANTED) return [];
     return this.#takeCalled(number);
   }
 
@@ -290,11 +290,6 @@ class StoreOuter {
   /** As `call`, for what nobody awaits. */
   tell(call, parameters) {
     this.#callOpen(call, parameters, false).catch(() => {});
-  }
-
-  /** The process ends: what was released is sent, and so long it waits. */
-  flush() {
-    binding.waitStore(this.#askCall({ call: 'flush' }), LAST_MS);
   }
 
   #askCall(payload) {

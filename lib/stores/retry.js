@@ -12,9 +12,12 @@ const LONGEST_PAUSE = 2000;
 
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
+/** The pause after one that was in vain. */
+const longer = (ms) => Math.min(2 * ms, LONGEST_PAUSE);
+
 /** The pauses between tries to reach a store. */
 exports.pauses = async function* () {
-  for (let wait = FIRST_PAUSE; ; wait = Math.min(2 * wait, LONGEST_PAUSE)) {
+  for (let wait = FIRST_PAUSE; ; wait = longer(wait)) {
     yield;
     await pause(wait);
   }
@@ -50,6 +53,9 @@ exports.Connection = class {
   #begin;
   #end;
   #connecting = null;
+  /** Before the next try of those who can wait, in milliseconds; a promise of that. */
+  #pause = FIRST_PAUSE;
+  #next = null;
 
   /** `begin()` returns a promise of one that is connected, and `end(one)` ends it. */
   constructor(store, description, begin, end) {
@@ -68,6 +74,17 @@ exports.Connection = class {
     return this.#connecting;
   }
 
+  /** As `get()`, for whoever would ask again and again: all of them share one try, after a pause that grows with each in vain. */
+  getLater() {
+    if (this.isClosed || this.current !== null) return this.get();
+    this.#next ??= pause(this.#pause)
+      .then(() => this.get())
+      .finally(() => {
+        this.#next = null;
+      });
+    return this.#next;
+  }
+
   async #connect() {
     try {
       const one = await this.#begin();
@@ -78,9 +95,11 @@ exports.Connection = class {
       }
       this.current = one;
     } catch (error) {
+      this.#pause = longer(this.#pause);
       if (!this.isClosed) this.reach.down(error);
       throw error;
     }
+    this.#pause = FIRST_PAUSE;
     this.count += 1;
     this.reach.up();
     if (this.current.isPooled) this.reach.pooler();
@@ -108,16 +127,22 @@ exports.Connection = class {
    * error that need not stay, once the store was reached.
    */
   async lock(ticket, lockOnce) {
-    for await (const _ of exports.pauses()) {
-      if (ticket.isCancelled) return null;
+    let isAway = false;
+    for (let wait = FIRST_PAUSE; !ticket.isCancelled; ) {
       try {
+        if (isAway) await this.getLater();
         return await lockOnce();
       } catch (error) {
-        if (ticket.isCancelled) return null;
+        if (ticket.isCancelled) break;
         const isOver = this.isClosed || this.count === 0;
         if (ticket.isTry || error.isFinal === true || isOver) throw exports.asStoreError(this.#store, error);
       }
+      isAway = this.current === null;
+      if (isAway) continue;
+      await pause(wait);
+      wait = longer(wait);
     }
+    return null;
   }
 };
 

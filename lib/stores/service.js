@@ -29,6 +29,7 @@ class Other {
   query = this.check;
   stats = this.check;
   cancel() {}
+  flush() {}
   close() {}
 }
 
@@ -51,6 +52,8 @@ class Service {
   #desk;
   /** By the number of the store: `{ keeper, managers }`. */
   #stores = new Map();
+  /** By the number of the store: a promise, while one that was closed sends what was released. */
+  #closing = new Map();
   /** By the number of the request: how it is cancelled, or released. */
   #open = new Map();
 
@@ -100,7 +103,10 @@ class Service {
       entry.managers -= 1;
       if (entry.managers > 0) return;
       this.#stores.delete(store);
-      entry.keeper.close();
+      const closed = Promise.allSettled([this.#closing.get(store), entry.keeper.close()]).then(() => {
+        if (this.#closing.get(store) === closed) this.#closing.delete(store);
+      });
+      this.#closing.set(store, closed);
     };
     this.#open.set(number, { cancel() {}, release });
     if (!binding.grantTask(this.#desk, number, 0, 0, 0, '')) {
@@ -148,13 +154,16 @@ class Service {
     }
   }
 
-  /** `flush` is answered when all that was sent before is on its way, at a store of which managers are left when it has arrived. */
+  /** Resolves when what was released before is sent, of one store, or of all: number 0. */
+  async #flush(store) {
+    const of = (map) => (store === 0 ? [...map.values()] : [map.get(store)]);
+    const flushed = of(this.#stores).map((entry) => entry?.keeper.flush());
+    await Promise.allSettled([...flushed, ...of(this.#closing)]);
+    return null;
+  }
+
   #answer(store, call, parameters) {
-    if (call === 'flush')
-      return this.#stores
-        .get(store)
-        ?.keeper.check()
-        .then(() => null);
+    if (call === 'flush') return this.#flush(store);
     const keeper = this.#keeperOf(store);
     if (call !== 'markConsistent') return keeper[call](parameters);
     const ticket = this.#open.get(parameters.number)?.ticket;

@@ -1,5 +1,7 @@
 // What threads and the lock worker say to each other, by number.
 
+const { CALL } = require('../engine/lock-worker.js');
+
 /**
  * Two copies of this package in one process have one lock worker, which is one copy's: what they say to it, and what its keepers say to
  * servers, has this version.
@@ -9,8 +11,7 @@ exports.PROTOCOL = 1;
 /** A manager stands on the store; released when it is closed. The payload is the store's description. */
 exports.OPEN = 0;
 exports.LOCK = 1;
-/** The payload is `{ call, ...}`; the answer's text is what it returns. */
-exports.CALL = 2;
+exports.CALL = CALL;
 
 /** Flags of LOCK: what cannot be had at once is refused; a fence is wanted. */
 exports.TRY = 1;

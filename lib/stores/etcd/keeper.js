@@ -235,12 +235,15 @@ class EtcdKeeper {
     });
   }
 
-  close() {
+  flush() {
+    return this.#releases.over();
+  }
+
+  async close() {
     const session = this.#connection.close();
-    this.#releases
-      .over()
-      .then(() => session?.close())
-      .finally(() => this.#gateway.close());
+    await this.#releases.over();
+    await session?.close();
+    this.#gateway.close();
   }
 
   #prefixOf(name) {

@@ -136,6 +136,10 @@ class PostgresKeeper {
     });
   }
 
+  flush() {
+    return this.#connection.current?.query('select 1');
+  }
+
   close() {
     this.#waits.close();
     this.#connection.close()?.end(undefined, 0);

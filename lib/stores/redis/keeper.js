@@ -4,36 +4,12 @@
 const { randomBytes } = require('node:crypto');
 const { binding } = require('../../engine/thread.js');
 const { storeError } = require('../errors.js');
-const { Connection, elsewhere, hashOf, marginOf, OURS, pauses, within } = require('../retry.js');
+const { Connection, elsewhere, hashOf, marginOf, OURS, pauses, Releases, within } = require('../retry.js');
 const { TAKEN, UNREACHABLE } = require('../verbs.js');
 const { connect, isReadOnly, refusalOf } = require('./client.js');
 const { warnOfEviction } = require('./eviction.js');
+const { Place } = require('./place.js');
 const { CLEAR, ENQUEUE, readTicket, RELEASE, RENEW, SCRIPT, SHA, TRY } = require('./script.js');
-
-/** A request in the server's queue. */
-class Place {
-  isHeld = false;
-  isOver = false;
-  isMarked = false;
-  /** Of its grant, as text. */
-  fence = null;
-  /** How many calls there were for it, and which was answered last. */
-  calls = 0;
-  heard = 0;
-  lease = 0;
-  /** Until when the server surely keeps it; in the time of leases. */
-  until = 0;
-  renewal = null;
-  expiry = null;
-  /** Settles the wait. */
-  settle = null;
-
-  constructor(id, keys, isShared) {
-    this.id = id;
-    this.keys = keys;
-    this.isShared = isShared;
-  }
-}
 
 class RedisKeeper {
   #description;
@@ -50,6 +26,7 @@ class RedisKeeper {
   #nextAsked = null;
   /** By id: those that wait, and those that hold. */
   #places = new Map();
+  #releases = new Releases();
   #counts = { grants: 0, renewals: 0, losses: 0, roundTripMs: null };
 
   constructor(description, desk) {
@@ -173,10 +150,16 @@ class RedisKeeper {
     );
   }
 
-  close() {
+  flush() {
+    return this.#connection.current === null ? null : this.#releases.over();
+  }
+
+  async close() {
     const link = this.#connection.close();
+    if (link === null) return;
     // What is on its way goes first.
-    if (link !== null) link.send(['PING']).then(link.end, link.end);
+    await within(this.#settings.connectTimeout, link.send(['PING'])).catch(() => {});
+    link.end();
   }
 
   #keysOf(name) {
@@ -208,7 +191,7 @@ class RedisKeeper {
     place.heard = number;
     if (place.isOver) {
       // A step that came late has made a ticket that nobody wants.
-      if (Number(isKnown) === 1) this.#ask(place, RELEASE).catch(() => {});
+      if (Number(isKnown) === 1) this.#release(place);
       return;
     }
     // A server that has forgotten it may have heard of it once more since: that is another ticket.
@@ -249,7 +232,8 @@ class RedisKeeper {
   }
 
   #renew(place) {
-    if (place.isOver) return;
+    // While there is no connection, whoever connects renews all.
+    if (place.isOver || this.#connection.current === null) return;
     this.#ask(place, RENEW).catch((error) => {
       // Not reached is not lost; but a wait has to begin anew if its place is gone.
       if (!place.isHeld && !place.isOver && binding.leaseTime() >= place.until) place.settle.reject(error);
@@ -277,14 +261,36 @@ class RedisKeeper {
     this.#end(place, loss);
     if (wasHeld) this.#counts.losses += 1;
     else place.settle.reject(storeError('Redis has dropped the request.'));
-    this.#ask(place, RELEASE).catch(() => {});
+    this.#release(place);
   }
 
-  #leave(place, mark = '') {
+  #leave(place, mark) {
     if (place.isOver) return;
     this.#end(place, 0);
-    // Not reached, its lease ends.
-    this.#ask(place, RELEASE, mark).catch(() => {});
+    this.#release(place, mark);
+  }
+
+  #release(place, mark) {
+    const isThere = this.#connection.current !== null;
+    const released = isThere
+      ? this.#ask(place, RELEASE, mark).catch(() => this.#releaseLater(place, mark))
+      : this.#releaseLater(place, mark);
+    this.#releases.add(place.id, released);
+  }
+
+  /** Not reached, it is tried as long as the server may keep the ticket. */
+  async #releaseLater(place, mark) {
+    const end = binding.leaseTime() + this.#settings.lease;
+    for await (const _ of pauses()) {
+      if (this.#connection.isClosed || binding.leaseTime() >= end) return;
+      try {
+        await this.#connection.getLater();
+        await this.#ask(place, RELEASE, mark);
+        return;
+      } catch {
+        // Again after a pause.
+      }
+    }
   }
 
   #end(place, loss) {
@@ -360,14 +366,13 @@ class RedisKeeper {
   }
 
   async #reconnect() {
-    for await (const _ of pauses()) {
-      if (this.#places.size === 0 || this.#connection.isClosed) return;
+    while (this.#places.size > 0 && !this.#connection.isClosed) {
       try {
-        await this.#connection.get();
+        await this.#connection.getLater();
         for (const place of this.#places.values()) this.#renew(place);
         return;
       } catch {
-        // Again after a pause.
+        // Again after the next pause.
       }
     }
   }

@@ -1,0 +1,123 @@
+// What was released is free at once, however soon the thread ends that has released it, and whatever was in between.
+
+const assert = require('node:assert/strict');
+const { execFile } = require('node:child_process');
+const { test } = require('node:test');
+const { LockManager } = require('../..');
+const { etcd } = require('../../lib/stores/etcd.js');
+const { postgres } = require('../../lib/stores/postgres.js');
+const { redis } = require('../../lib/stores/redis.js');
+const { startProxy } = require('../helpers/proxy.js');
+const servers = require('../helpers/servers.js');
+const { messagesOf, pause, seen } = require('../helpers/stores.js');
+
+/** Longer than any test: what is not released stays. */
+const LEASES = { lease: 600_000 };
+const KINDS = {
+  postgres: { isThere: servers.hasPostgres, start: servers.startPostgres, make: postgres, settings: {} },
+  redis: { isThere: servers.hasRedis, start: servers.startRedis, make: redis, settings: LEASES },
+  etcd: { isThere: servers.hasEtcd, start: servers.startEtcd, make: etcd, settings: LEASES },
+};
+
+/** A program that starts a thread for this one. */
+const inThread = (program, begin) => `
+  const { Worker } = require('node:worker_threads');
+  const worker = new Worker(${JSON.stringify(`${begin}\n${program}`)}, { eval: true });`;
+
+const HOLDS = "Promise.all(Array.from({ length: 40 }, (_, index) => manager.acquireAsync('held ' + index)))";
+
+/** Programs, by what they do; `begin` makes a `manager`. */
+const PROGRAMS = {
+  'a release, and process.exit()': (begin) => `${begin} manager.request('one', () => {}).then(() => process.exit());`,
+  'a release, and the end of the loop': (begin) => `${begin} manager.request('one', () => {});`,
+  'close(), and process.exit()': (begin) => `${begin} ${HOLDS}.then(() => manager.close()).then(() => process.exit());`,
+  'close() that nobody awaits, and process.exit()': (begin) =>
+    `${begin} manager.acquireAsync('one').then(() => { manager.close(); process.exit(); });`,
+  'a release in a thread, and process.exit() in main, which has only loaded the package': (begin, load) =>
+    `${load} ${inThread("manager.request('one', () => {}).then(() => require('node:worker_threads').parentPort.postMessage(''));", begin)}
+    worker.once('message', () => process.exit());`,
+  'a release in a thread that has a lock worker of its own, and its end': (begin) =>
+    inThread("manager.request('one', () => {});", begin),
+};
+
+for (const [kind, { isThere, start, make, settings }] of Object.entries(KINDS)) {
+  const options = { skip: isThere ? false : `the server of ${kind} is not installed`, timeout: 120_000 };
+  test(`${kind}: what a process has released is free when it has ended, however it ends`, options, async (t) => {
+    const server = await start();
+    t.after(() => server.stop());
+    const manager = new LockManager({ store: make(server.url, settings) });
+    t.after(() => manager.close());
+    const load = `const { LockManager } = require(${JSON.stringify(require.resolve('../..'))});`;
+    const begin = `${load}
+      const { ${kind} } = require(${JSON.stringify(require.resolve(`../../lib/stores/${kind}.js`))});
+      const manager = new LockManager({ store: ${kind}(${JSON.stringify(server.url)}, ${JSON.stringify(settings)}) });`;
+    for (const [what, program] of Object.entries(PROGRAMS)) {
+      // To lose its release, a process has to be as quick as it is mostly.
+      for (let round = 0; round < 3; round += 1) {
+        const { NODE_TEST_CONTEXT, ...env } = process.env;
+        await new Promise((resolve, reject) => {
+          const args = ['-e', program(begin, load)];
+          execFile(process.execPath, args, { timeout: 60_000, env }, (error) => (error ? reject(error) : resolve()));
+        });
+        const names = ['one', ...Array.from({ length: 40 }, (_, index) => `held ${index}`)];
+        // A session of PostgreSQL may be about to end.
+        const limit = kind === 'postgres' ? { timeout: 10_000 } : { ifAvailable: true };
+        for (const name of names) {
+          const lock = await manager.acquireAsync(name, limit);
+          assert.notEqual(lock, null, `${what}: ${name} is held still`);
+          assert.equal(lock.abandoned, false, what);
+          lock.unlock();
+        }
+      }
+    }
+  });
+}
+
+test('redis: what is released while the server is away is released when it is back', {
+  skip: servers.hasRedis ? false : 'redis-server is not installed',
+  timeout: 60_000,
+}, async (t) => {
+  const server = await servers.startRedis();
+  t.after(() => server.stop());
+  const proxy = await startProxy(t, server.url);
+  const namespace = 'released while away';
+  const messages = messagesOf(t, namespace);
+  const [far, near] = [proxy.url, server.url].map(
+    (url) => new LockManager({ store: redis(url, { ...LEASES, namespace }) }),
+  );
+  t.after(() => Promise.all([far.close(), near.close()]));
+  const lock = await far.acquireAsync('away');
+  proxy.target = 'redis://127.0.0.1:1';
+  await server.run('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
+  await seen(() => messages.some(({ event }) => event === 'unreachable'));
+  assert.equal(lock.unlock(), true);
+  await pause(200);
+  proxy.target = server.url;
+  const next = await near.acquireAsync('away', { timeout: 30_000 });
+  assert.deepEqual([next.abandoned, next.unlock()], [false, true]);
+});
+
+test('redis: while the server is away one tries for all, after pauses that grow', {
+  skip: servers.hasRedis ? false : 'redis-server is not installed',
+  timeout: 60_000,
+}, async (t) => {
+  const server = await servers.startRedis();
+  t.after(() => server.stop());
+  const proxy = await startProxy(t, server.url);
+  const manager = new LockManager({ store: redis(proxy.url, { ...LEASES, renew: 20 }) });
+  t.after(() => manager.close());
+  const names = Array.from({ length: 30 }, (_, index) => `of many ${index}`);
+  const locks = await Promise.all(names.map((name) => manager.acquireAsync(name)));
+  proxy.target = 'redis://127.0.0.1:1';
+  const before = proxy.accepted;
+  await server.run('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
+  const waits = names.map((name) => manager.acquireAsync(`${name}, new`));
+  for (const lock of locks.slice(0, 10)) lock.unlock();
+  // 50 ms, 100 ms, ...: five pauses. On a busy machine there are fewer.
+  await pause(1600);
+  const tries = proxy.accepted - before;
+  assert.ok(tries > 1 && tries < 12, `${tries} tries`);
+  proxy.target = server.url;
+  for (const lock of await Promise.all(waits)) assert.equal(lock.unlock(), true);
+  for (const lock of locks.slice(10)) assert.equal(lock.unlock(), true);
+});

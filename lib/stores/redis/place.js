@@ -1,0 +1,28 @@
+// A request in Redis.
+
+/** A request in the server's queue. */
+class Place {
+  isHeld = false;
+  isOver = false;
+  isMarked = false;
+  /** Of its grant, as text. */
+  fence = null;
+  /** How many calls there were for it, and which was answered last. */
+  calls = 0;
+  heard = 0;
+  lease = 0;
+  /** Until when the server surely keeps it; in the time of leases. */
+  until = 0;
+  renewal = null;
+  expiry = null;
+  /** Settles the wait. */
+  settle = null;
+
+  constructor(id, keys, isShared) {
+    this.id = id;
+    this.keys = keys;
+    this.isShared = isShared;
+  }
+}
+
+exports.Place = Place;
