@@ -84,6 +84,28 @@ test(
   },
 );
 
+test('a thread that blocks for a lock worker which main does not start has its own time', options, async () => {
+  const blocked = `${manager()}
+    const { workerData } = require('node:worker_threads');
+    const codes = [];
+    for (const timeout of [50, 100]) {
+      // By promise: what it asks for stays asked when the next has given up.
+      manager.acquireAsync('promised ' + timeout).then((lock) => require('node:fs').writeSync(1, ' ' + lock.unlock()));
+      const begun = performance.now();
+      try { manager.acquire('blocked', { timeout }); } catch ({ code }) { codes.push(code, performance.now() - begun < 4000); }
+    }
+    require('node:fs').writeSync(1, codes.join());
+    Atomics.store(workerData, 0, 1);
+    Atomics.notify(workerData, 0);`;
+  const { stdout, stderr } = await run(`
+    ${manager()}
+    const { Worker } = require('node:worker_threads');
+    const cell = new Int32Array(new SharedArrayBuffer(4));
+    new Worker(${JSON.stringify(blocked)}, { eval: true, workerData: cell });
+    Atomics.wait(cell, 0, 0, 20_000);`);
+  assert.equal(stdout, 'ERR_LOCK_TIMEOUT,true,ERR_LOCK_TIMEOUT,true true true', stderr);
+});
+
 test('without leave to start threads a request fails, and says which flag it needs', {
   ...options,
   skip: skip || (permission === undefined && 'this runtime has no such flag'),

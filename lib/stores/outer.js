@@ -13,7 +13,7 @@ const { CALL, FENCE, LOCK, LOSSES, OPEN, TRY } = require('./verbs.js');
 
 const { Exclusive, Shared } = binding.NameMode;
 const { FenceHigh, FenceLow, Number: NUMBER } = binding.Field;
-const { GRANTED, INTERRUPTED, STORE_FAILED, STORE_LOST } = binding;
+const { GRANTED, INTERRUPTED, STORE_FAILED, STORE_LOST, TIMED_OUT } = binding;
 
 /** For so long a message waits for who holds a name, in milliseconds. */
 const ASKED_MS = 100;
@@ -341,15 +341,15 @@ class StoreOuter {
 
   #block(number, timeout) {
     if (binding.deskState(this.desk) !== 0) return binding.waitStore(number, timeout);
-    // Main may be too busy to start the lock worker.
+    // Main may be too busy to start the lock worker, which answers this at once when it has begun.
     const begun = performance.now();
-    const opened = binding.waitStore(this.#opened, this.connectTimeout);
-    if (opened !== GRANTED && binding.deskState(this.desk) === 0) {
-      binding.cancelStore(number);
-      this.desk = -1;
-      throw notServed(this.connectTimeout);
-    }
-    return binding.waitStore(number, Math.max(timeout - (performance.now() - begun), 0));
+    const asked = this.#askCall({ call: 'flush' });
+    const status = binding.waitStore(asked, Math.min(timeout, this.connectTimeout));
+    if (status === GRANTED) this.#takeCalled(asked);
+    if (status !== TIMED_OUT) return binding.waitStore(number, Math.max(timeout - (performance.now() - begun), 0));
+    binding.cancelStore(number);
+    if (timeout <= this.connectTimeout) return TIMED_OUT;
+    throw notServed(this.connectTimeout);
   }
 }
 
