@@ -239,6 +239,14 @@ exports.conform = ({ kind, make, skip, start, clear, count, lease }) => {
     await here.close();
     assert.equal(lock.signal.reason.reason, 'closed');
     for (const { reason } of await waits) assert.equal(reason.code, 'ERR_LOCK_CLOSED');
+    for (const ask of [
+      () => here.query(),
+      () => here.acquireAsync([]),
+      () => here.request([], () => {}),
+      () => here.stats(),
+    ]) {
+      await assert.rejects(ask(), { code: 'ERR_LOCK_CLOSED' });
+    }
     await seen(async () => (await tickets()) === 1);
     await there.do(unlock, 'far');
   });

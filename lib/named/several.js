@@ -19,6 +19,7 @@ exports.toNames = (names) => [...new Set(Array.from(names, toName))];
 
 /** What is not allowed for one of the names, or for several. */
 exports.checkRequests = (backend, names, options) => {
+  backend.outer?.check?.();
   for (const name of names) checkRequest(backend, name, options);
   if (options.steal) {
     throw notSupported('The option "steal" is for one name at a time: several could not be had all or none.');

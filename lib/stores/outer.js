@@ -258,6 +258,7 @@ class StoreOuter {
 
   /** Holders elsewhere of the names that this process asks for. */
   async query(names) {
+    this.check();
     if (names.length === 0) return [];
     return this.call('query', { names });
   }
