@@ -33,6 +33,9 @@ function enterWith({ lock, watch }, held) {
   return lock;
 }
 
+/** Lost before this thread has seen it, as when the process was stopped meanwhile: it is asked for again. */
+const isLost = (held) => held?.lost != null;
+
 const tryLock = ({ outer }, { name }, { fence, ifAvailable, mode }) =>
   ifAvailable ? outer.lockIfAvailable(name, MODES[mode], fence) : outer.tryLock(name, MODES[mode], fence);
 
@@ -61,13 +64,15 @@ async function wait(request) {
   let held;
   let status;
   try {
-    const limit = options.ifAvailable ? 0 : left(request.deadline);
-    const waited = backend.outer.lockAsync(lock.name, MODES[options.mode], limit, options.ref, options.fence);
-    held = await (options.signal === undefined ? waited.promise : unlessAborted(waited, options.signal));
-    if (options.signal?.aborted) {
-      held?.unlock();
-      throw options.signal.reason;
-    }
+    do {
+      const limit = options.ifAvailable ? 0 : left(request.deadline);
+      const waited = backend.outer.lockAsync(lock.name, MODES[options.mode], limit, options.ref, options.fence);
+      held = await (options.signal === undefined ? waited.promise : unlessAborted(waited, options.signal));
+      if (options.signal?.aborted) {
+        held?.unlock();
+        throw options.signal.reason;
+      }
+    } while (isLost(held));
     if (held === null && !options.ifAvailable) {
       status = TIMED_OUT;
       await timeOut(backend, lock.name, options, request.verb);
@@ -116,8 +121,11 @@ exports.enterBlocking = (request) => {
   }
   binding.noteNameIn(numberOf(lock), false);
   if (!isAsync) startWatch(request, 'blocking');
-  const limit = options.ifAvailable ? 0 : left(deadline);
-  const waited = backend.outer.lockBlocking(lock.name, mode, limit, options.fence);
+  let waited;
+  do {
+    const limit = options.ifAvailable ? 0 : left(deadline);
+    waited = backend.outer.lockBlocking(lock.name, mode, limit, options.fence);
+  } while (isLost(waited));
   if (waited === null && options.ifAvailable) {
     withdraw(request);
     return null;
