@@ -2,6 +2,7 @@
 
 const assert = require('node:assert/strict');
 const fs = require('node:fs');
+const http = require('node:http');
 const os = require('node:os');
 const path = require('node:path');
 const { test } = require('node:test');
@@ -234,6 +235,25 @@ test('a user and a password; wrong ones are refused at once', options, async (t)
       { code: 'ERR_LOCK_STORE', message: /etcdserver|permission/i },
     );
   }
+});
+
+test('an answer that is no message, as of a gateway in between, ends no lock worker', options, async (t) => {
+  const elsewhere = open(t, { lease: 20_000 });
+  const lock = await elsewhere.acquireAsync('of another store');
+  const gateway = http.createServer(async (request, response) => {
+    let body = '';
+    for await (const data of request) body += data;
+    if (request.url.endsWith('/watch')) {
+      response.writeHead(502).end('<html>\n<p>Bad gateway</p>\n</html>\n');
+      return;
+    }
+    response.end(await (await fetch(server().url + request.url, { method: 'POST', body })).text());
+  });
+  await new Promise((resolve) => gateway.listen(0, '127.0.0.1', resolve));
+  t.after(() => gateway.close());
+  const here = open(t, { lease: 20_000 }, `http://127.0.0.1:${gateway.address().port}`);
+  await assert.rejects(here.acquireAsync('never'), { code: 'ERR_LOCK_STORE', message: /etcd does not tell/ });
+  assert.equal(lock.unlock(), true);
 });
 
 test('bad options are refused before anything is connected', () => {

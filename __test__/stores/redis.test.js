@@ -230,6 +230,29 @@ test('a user who may not read the settings of the server gets locks all the same
   assert.equal(await open(t, {}, url).request('modest', () => 'granted'), 'granted');
 });
 
+test('a user who lacks a right that locks need is refused at once, with what the server says', options, async (t) => {
+  const url = server().url.replace('redis://', 'redis://lacking:word@');
+  for (const rule of ['-eval', '-time', 'resetkeys', 'resetchannels']) {
+    await server().run('ACL', 'SETUSER', 'lacking', 'reset', 'on', '>word', '~*', '&*', '+@all', rule);
+    await assert.rejects(
+      open(t, {}, url).acquireAsync('lacking', { timeout: 10_000 }),
+      { code: 'ERR_LOCK_STORE' },
+      rule,
+    );
+  }
+});
+
+test('a message of somebody else on the channel of its grants is passed over', options, async (t) => {
+  process.env.SABLOCK_TEST_REDIS = server().url;
+  for (const connection of [server().url, { module: require.resolve('../programs/ioredis-client.js') }]) {
+    const here = open(t, { lease: 20_000 }, connection);
+    const lock = await here.acquireAsync('heard');
+    for (const channel of await server().run('PUBSUB', 'CHANNELS')) await server().run('PUBLISH', channel, 'anything');
+    await here.check();
+    assert.equal(lock.unlock(), true);
+  }
+});
+
 test('replicas: a grant that none has is given back, and what is held meanwhile is kept', options, async (t) => {
   const replica = await startRedis(['--replicaof', '127.0.0.1', String(server().port)]);
   t.after(() => replica.stop());

@@ -116,7 +116,7 @@ class Gateway {
         rest = lines.pop();
         for (const line of lines) {
           if (isOver || line === '') continue;
-          const { result, error } = JSON.parse(line);
+          const { result, error } = readLine(line) ?? {};
           if (result === undefined || result.canceled) end(error?.message ?? result?.cancel_reason);
           else onMessage(result);
         }
@@ -147,6 +147,15 @@ class Gateway {
 
   close() {
     for (const agent of Object.values(this.#agents)) agent.destroy();
+  }
+}
+
+/** The message that a line of a stream is; null if it is none, as from a gateway in between. */
+function readLine(line) {
+  try {
+    return JSON.parse(line);
+  } catch {
+    return null;
   }
 }
 

@@ -378,7 +378,7 @@ class RedisKeeper {
   }
 
   #hear(message) {
-    const [, fence, mark, id] = /^(\d+) (\d) (.*)$/s.exec(message);
+    const [, fence, mark, id] = /^(\d+) (\d) (.*)$/s.exec(message) ?? [];
     const place = this.#places.get(id);
     if (place === undefined || place.isHeld) return;
     // What replicas have is known of this connection's own writes only.
