@@ -361,7 +361,9 @@ class RedisKeeper {
     // A step that does nothing, but writes: the server has the script from now on.
     const step = ['EVAL', SCRIPT, '3', ...this.#keysOf(''), RELEASE, '', '0', '0', '', ''];
     await link.send(step).catch((error) => {
-      if (isReadOnly(error)) throw refusalOf(error);
+      const refusal = refusalOf(error);
+      // What it would refuse later as well, as for want of a right.
+      if (refusal === null || isReadOnly(error)) throw refusal ?? error;
     });
   }
 
