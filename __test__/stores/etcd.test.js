@@ -260,7 +260,7 @@ test('bad options are refused before anything is connected', () => {
   for (const wrong of [{ lease: 1999 }, { renew: 9 }, { lease: 2000, renew: 1001 }, { renew: Number.NaN }]) {
     assert.throws(() => etcd('http://x', wrong), { code: 'ERR_OUT_OF_RANGE' });
   }
-  for (const wrong of [7, 'x', {}, { endpoints: [] }, { endpoints: ['http://x', 'tcp://y'] }]) {
+  for (const wrong of [7, 'x', {}, { endpoints: [] }, { endpoints: ['http://x', 'tcp://y'] }, 'http://%zz@x']) {
     assert.throws(() => etcd(wrong), { code: 'ERR_INVALID_ARG_TYPE' });
   }
 });

@@ -338,7 +338,7 @@ test('a store that cannot be reached at first is reported at once, with its caus
 test('bad options are refused before anything is connected', options, () => {
   const bad = (connection, settings) => () => postgres(connection, settings);
   assert.throws(bad(undefined), { code: 'ERR_INVALID_ARG_TYPE' });
-  assert.throws(bad('x', { connections: 1 }), { code: 'ERR_OUT_OF_RANGE' });
+  for (const connections of [1, 2.5]) assert.throws(bad('x', { connections }), { code: 'ERR_OUT_OF_RANGE' });
   assert.throws(bad('x', { namespace: 7 }), { code: 'ERR_INVALID_ARG_TYPE' });
   assert.throws(bad({ password: () => 'secret' }), { code: 'ERR_INVALID_ARG_TYPE', message: /password/ });
   assert.throws(() => new LockManager({ store: {} }), { code: 'ERR_INVALID_ARG_TYPE' });

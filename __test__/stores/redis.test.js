@@ -283,5 +283,17 @@ test('bad options are refused before anything is connected', () => {
   for (const renew of [9, 751]) assert.throws(() => redis('x', { lease: 1500, renew }), { code: 'ERR_OUT_OF_RANGE' });
   assert.throws(() => redis('x', { renew: '9' }), { code: 'ERR_INVALID_ARG_TYPE' });
   assert.throws(() => redis('x', { replicas: 0.5 }), { code: 'ERR_OUT_OF_RANGE' });
-  assert.throws(() => redis(7), { code: 'ERR_INVALID_ARG_TYPE' });
+  const circular = {};
+  circular.socket = { circular };
+  for (const wrong of [
+    7,
+    new URL('redis://x'),
+    new Map(),
+    circular,
+    { at: new Date() },
+    { module: './client.js' },
+    { module: 7 },
+  ]) {
+    assert.throws(() => redis(wrong), { code: 'ERR_INVALID_ARG_TYPE' });
+  }
 });

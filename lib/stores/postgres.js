@@ -1,8 +1,8 @@
 // sablock/postgres: locks that a PostgreSQL server keeps.
 
-const { describeStore } = require('./store.js');
+const { describeStore, whole } = require('./store.js');
 
 /** The options that are numbers: the usual value, and the least. */
-const NUMBERS = { connections: [10, 2], heartbeat: [5000, 50] };
+const NUMBERS = { connections: whole(10, 2), heartbeat: [5000, 50] };
 
 exports.postgres = (connection, options) => describeStore('postgres', connection, options, NUMBERS);

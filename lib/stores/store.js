@@ -1,5 +1,7 @@
 // What `postgres()` and its like return: a description of a store. Nothing is connected, loaded or started by it.
 
+const { isAbsolute } = require('node:path');
+const { isUint8Array } = require('node:util/types');
 const { checkNames } = require('../arguments.js');
 const { invalidArgument, outOfRange } = require('../errors.js');
 const { PROTOCOL } = require('./verbs.js');
@@ -18,7 +20,6 @@ class Store {
 
   static {
     exports.descriptionOf = (store) => store.#description;
-    exports.settingsOf = (store) => JSON.parse(store.#description).settings;
     exports.isStore = (value) => typeof value === 'object' && value !== null && #description in value;
   }
 
@@ -35,11 +36,14 @@ class Store {
   }
 }
 
-/** What every store has: option, default, least; and most, of those before it, as the default may be. */
+/** What every store has: option, default, least; most, of those before it, as the default may be; and whether it is an integer. */
 const COMMON = { connectTimeout: [5000, 1] };
 
 /** Of a store with leases: how often they are renewed, so that more than one renewal may fail. */
 exports.RENEW = [({ lease }) => Math.floor(lease / 3), 10, ({ lease }) => Math.floor(lease / 2)];
+
+/** An option that is an integer. */
+exports.whole = (usual, least) => [usual, least, LONGEST, true];
 
 /**
  * The store of this kind. `connection` is a URL, or the client's own options, which are copied; `{ module }` among them names a
@@ -56,32 +60,45 @@ exports.describeStore = (kind, connection, options = {}, numbers = {}) => {
   if (typeof namespace !== 'string') throw invalidArgument('options.namespace', 'a string', namespace);
   const settings = { namespace };
   const resolve = (number) => (typeof number === 'function' ? number(settings) : number);
-  for (const [name, [usual, least, most = LONGEST]] of Object.entries(ofNumbers)) {
+  for (const [name, [usual, least, most = LONGEST, isWhole = false]] of Object.entries(ofNumbers)) {
     const value = options[name] ?? resolve(usual);
     if (typeof value !== 'number') throw invalidArgument(`options.${name}`, 'a number', value);
     if (!(value >= least && value <= resolve(most)))
       throw outOfRange(`options.${name}`, `from ${least} to ${resolve(most)}`, value);
+    if (isWhole && !Number.isInteger(value)) throw outOfRange(`options.${name}`, 'an integer', value);
     settings[name] = value;
+  }
+  const { module } = connection;
+  if (module !== undefined && (typeof module !== 'string' || !isAbsolute(module))) {
+    throw invalidArgument('connection.module', 'an absolute path', module);
   }
   const description = { protocol: PROTOCOL, kind, connection: copy(connection, 'connection'), settings };
   return new Store(secret, kind, JSON.stringify(description));
 };
 
-/** A copy that text can be made of, with its keys in order. */
-function copy(value, path) {
-  if (Buffer.isBuffer(value)) return { sablockBuffer: value.toString('base64') };
-  if (Array.isArray(value)) return value.map((item, index) => copy(item, `${path}[${index}]`));
-  if (typeof value === 'function' || typeof value === 'symbol' || typeof value === 'bigint') {
+/** A copy that text can be made of, with its keys in order. `within` are the objects that it is a part of. */
+function copy(value, path, within = []) {
+  if (isUint8Array(value)) return { sablockBuffer: Buffer.from(value).toString('base64') };
+  const inside = [...within, value];
+  if (Array.isArray(value)) return value.map((item, index) => copy(item, `${path}[${index}]`, inside));
+  if (/function|symbol|bigint/.test(typeof value) || !isPlain(value) || within.includes(value)) {
     throw invalidArgument(
       path,
-      'what can be copied to another thread (for functions, give { module: "/absolute/path" } with a connect() that returns ' +
-        'a client)',
+      'what can be copied to another thread (of a URL object, give its href; for functions, { module: "/absolute/path" } with ' +
+        'a connect() that returns a client)',
       value,
     );
   }
   if (typeof value !== 'object' || value === null) return value;
   const keys = Object.keys(value).sort();
-  return Object.fromEntries(keys.map((key) => [key, copy(value[key], `${path}.${key}`)]));
+  return Object.fromEntries(keys.map((key) => [key, copy(value[key], `${path}.${key}`, inside)]));
+}
+
+/** Not of a class, whose objects have more than their own properties; one of another realm may be. */
+function isPlain(value) {
+  if (typeof value !== 'object' || value === null) return true;
+  const prototype = Object.getPrototypeOf(value);
+  return prototype === null || Object.getPrototypeOf(prototype) === null;
 }
 
 /** The description that a text stands for. */

@@ -2,12 +2,21 @@
 
 const { invalidArgument } = require('../../errors.js');
 
+function isUrl(text) {
+  try {
+    const { protocol, username, password } = new URL(text);
+    decodeURIComponent(username + password);
+    return typeof text === 'string' && /^https?:$/.test(protocol);
+  } catch {
+    return false;
+  }
+}
+
 /** `{ urls, tls, username, password }` of a URL, of several with commas in between, or of an object. */
 exports.readConnection = (connection) => {
   const { endpoints, url, username, password, ...tls } =
     typeof connection === 'string' ? { endpoints: connection.split(',') } : connection;
   const texts = endpoints ?? [url];
-  const isUrl = (text) => typeof text === 'string' && /^https?:/.test(text) && URL.canParse(text);
   if (!Array.isArray(texts) || texts.length === 0 || !texts.every(isUrl)) {
     throw invalidArgument('connection', 'the URLs of etcd, which begin with "http:" or "https:"', texts);
   }
