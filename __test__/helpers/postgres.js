@@ -24,9 +24,9 @@ module.exports = {
   ...store,
   HEARTBEAT,
   /** A manager whose client is made by a module of the programs: `<name>-postgres-client.js`. */
-  openBy(t, name) {
+  openBy(t, name, more = {}) {
     process.env.SABLOCK_TEST_POSTGRES = store.server().url;
-    return store.open(t, {}, { module: require.resolve(`../programs/${name}-postgres-client.js`) });
+    return store.open(t, more, { module: require.resolve(`../programs/${name}-postgres-client.js`) });
   },
   /** How many advisory locks the server has granted. */
   granted: () => count('granted'),

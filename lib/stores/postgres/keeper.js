@@ -8,7 +8,7 @@ const { Session } = require('./session.js');
 const { checkExclusion, standby } = require('./probe.js');
 const { connect } = require('./connect.js');
 const { Waits } = require('./waits.js');
-const { asStoreError, Connection, elsewhere, Releases } = require('../retry.js');
+const { asStoreError, Connection, elsewhere, Releases, within } = require('../retry.js');
 
 const STORE = 'PostgreSQL';
 
@@ -165,7 +165,7 @@ class PostgresKeeper {
   async #probe(home) {
     const other = await this.#openSession();
     try {
-      await checkExclusion(home, other);
+      await within(this.#description.settings.connectTimeout, checkExclusion(home, other));
     } finally {
       other.end(undefined, 0);
     }
@@ -180,7 +180,7 @@ class PostgresKeeper {
       onEnd: (error) => this.#ended(session, error),
     });
     try {
-      Object.assign(session, await session.begin());
+      Object.assign(session, await within(this.#description.settings.connectTimeout, session.begin()));
     } catch (error) {
       session.end(error);
       throw asStoreError(STORE, error);

@@ -66,21 +66,28 @@ class Session {
       client_connection_check_interval: Math.max(this.#heartbeat, 100),
       application_name: 'sablock',
     };
-    const wanted = JSON.stringify(Object.entries(settings).map(([name, value]) => ({ name, value: String(value) })));
-    // Those that this version has.
-    const known = 'join pg_settings known on known.name = wanted.name';
-    await this.query(
-      `select set_config(wanted.name, wanted.value, false)
-         from json_to_recordset($1::json) as wanted(name text, value text) ${known}`,
-      [wanted],
-    ).catch((error) => {
-      // Not every database knows every one of them; without them it frees a lost session later.
-      if (this.isOver) throw error;
+    const all = Object.entries(settings).map(([name, value]) => ({ name, value: String(value) }));
+    await this.#set(all).catch(async (error) => {
+      // One that a system does not have refuses them all: without it the server frees a lost session later.
+      for (const one of all) {
+        if (this.isOver) throw error;
+        await this.#set([one]).catch(() => {});
+      }
     });
     const { rows } = await this.query('select pg_backend_pid() as pid, pg_is_in_recovery() as recovers');
     this.pid = Number(rows[0].pid);
     const { processID = this.pid } = this.#client;
     return { recovers: rows[0].recovers === true, isPooled: processID !== this.pid };
+  }
+
+  /** Those of the settings that this version has. */
+  #set(settings) {
+    return this.query(
+      `select set_config(wanted.name, wanted.value, false)
+         from json_to_recordset($1::json) as wanted(name text, value text)
+         join pg_settings known on known.name = wanted.name`,
+      [JSON.stringify(settings)],
+    );
   }
 
   get isIdle() {
@@ -123,8 +130,8 @@ class Session {
       if (this.isOver) throw ended();
       return result;
     } catch (error) {
-      // The server's own answer is one too. It has five letters or digits; errors of the system have a name.
-      if (/^[0-9A-Z]{5}$/.test(error.code ?? '') && error.severity !== 'FATAL') this.#answered(sentAt);
+      // The server's own answer is one too. Its codes have five letters and digits; those of the system, as EPIPE, have no digit.
+      if (/^(?=.*\d)[0-9A-Z]{5}$/.test(error.code ?? '') && error.severity !== 'FATAL') this.#answered(sentAt);
       else this.end(error);
       throw error;
     }
