@@ -16,12 +16,19 @@ process.on('exit', () => fs.rmSync(home, { recursive: true, force: true }));
 const UNIX = process.platform === 'win32' ? { skip: 'signals are those of Unix' } : needs('preloading');
 const SETTINGS = { ...UNIX, timeout: limit(120_000) };
 
+const LINUX = {
+  ...SETTINGS,
+  ...(process.platform !== 'linux' && { skip: 'elsewhere those of Node.js are not told from others' }),
+};
+
 let made = 0;
 const newDirectory = () => {
   const directory = path.join(home, String(made++));
   fs.mkdirSync(directory, { mode: 0o700 });
   return directory;
 };
+/** Nobody has used the file for a day. */
+const age = (file) => fs.utimesSync(file, new Date(0), new Date(0));
 const sablock = (...args) => spawnSync(process.execPath, [CLI, ...args], { encoding: 'utf8' });
 const js = (code) => [process.execPath, '-e', code];
 
@@ -89,6 +96,23 @@ test('run has the output, the arguments and the exit code of its command', SETTI
     '-z',
   );
   assert.deepEqual([status, stdout, stderr], [7, "[ 'x y', '-z' ]\n", '']);
+});
+
+test('the command of run has the descriptors that the shell has opened for it, by their numbers', SETTINGS, () => {
+  const [directory, files] = [newDirectory(), newDirectory()];
+  const [read, written] = [path.join(files, 'read'), path.join(files, 'written')];
+  fs.writeFileSync(read, 'content');
+  const run = quote([process.execPath, CLI, 'run', 'job', '--directory', directory, '--', 'sh', '-c', 'cat <&4 >&3']);
+  const { status, stderr } = spawnSync('sh', ['-c', `${run} 3>${quote([written])} 4<${quote([read])}`], {
+    encoding: 'utf8',
+  });
+  assert.deepEqual([status, stderr, fs.readFileSync(written, 'utf8')], [0, '', 'content']);
+});
+
+test('the command of run reads a pipe that is open as its descriptor 3', LINUX, () => {
+  const run = quote([process.execPath, CLI, 'run', 'job', '--directory', newDirectory(), '--', 'sh', '-c', 'cat <&3']);
+  const { stdout, stderr } = spawnSync('sh', ['-c', `echo piped | ${run} 3<&0 </dev/null`], { encoding: 'utf8' });
+  assert.deepEqual([stdout, stderr], ['piped\n', '']);
 });
 
 test('run waits for whoever holds, no longer than its time limit', SETTINGS, async () => {
@@ -329,8 +353,7 @@ test('clean removes what nobody has used for a day, and neither what is held nor
       .filter((file) => file.endsWith('.info'))
       .sort();
   assert.deepEqual(files(), ['v1-held.info', 'v1-marked.info', 'v1-old%20name.info', 'v1-young.info']);
-  const [day] = [new Date(Date.now() - 25 * 60 * 60 * 1000)];
-  for (const file of files()) if (!file.includes('young')) fs.utimesSync(path.join(directory, file), day, day);
+  for (const file of fs.readdirSync(directory)) if (!file.includes('young')) age(path.join(directory, file));
   const { status, stdout, stderr } = sablock('clean', directory);
   assert.deepEqual([status, stdout, stderr], [0, '1 removed\n', '']);
   assert.deepEqual(files(), ['v1-held.info', 'v1-marked.info', 'v1-young.info']);
@@ -340,6 +363,23 @@ test('clean removes what nobody has used for a day, and neither what is held nor
   );
   child.stdin.end();
   await ended;
+});
+
+test('clean knows that a lock was shared, and removes the files of one that never was anything else', SETTINGS, () => {
+  const directory = newDirectory();
+  const share = (name) => sablock('run', name, '--shared', '--directory', directory, ...js(''));
+  const ageAll = () => {
+    for (const file of fs.readdirSync(directory)) age(path.join(directory, file));
+  };
+  sablock('run', 'young', '--directory', directory, ...js(''));
+  share('Old name');
+  ageAll();
+  share('young');
+  assert.equal(sablock('clean', directory).stdout, '1 removed\n');
+  assert.deepEqual(fs.readdirSync(directory).sort(), ['v1-young.info', 'v1-young.lock', 'v1-young.turn']);
+  ageAll();
+  assert.equal(sablock('clean', directory).stdout, '1 removed\n');
+  assert.deepEqual(fs.readdirSync(directory), []);
 });
 
 test('what cannot be cleaned or listed is said', SETTINGS, () => {

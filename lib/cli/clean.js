@@ -2,13 +2,13 @@
 
 const fs = require('node:fs');
 const { fail, print } = require('./output.js');
-const { openLocks, readRecords } = require('./record.js');
+const { openLocks, readNames } = require('./record.js');
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 /** The last one is what a holder locks. */
 const PARTS = ['.info', '.turn', '.gate', '.lock'];
 
-const isOld = (file) => fs.statSync(file, { throwIfNoEntry: false })?.mtimeMs < Date.now() - DAY_MS;
+const isOld = (file) => !(fs.statSync(file, { throwIfNoEntry: false })?.mtimeMs >= Date.now() - DAY_MS);
 
 module.exports = async (args) => {
   const unknown = args.find((arg) => arg.startsWith('-'));
@@ -19,9 +19,9 @@ module.exports = async (args) => {
   try {
     const { manager, directory } = openLocks(args[0]);
     let count = 0;
-    for (const { stem, name, isClean } of readRecords(directory)) {
-      // One that is not clean says something.
-      const isWanted = isClean && isOld(`${stem}.info`);
+    for (const { stem, name, isClean } of readNames(directory)) {
+      // One that is not clean says something. Whoever shares a lock touches `.lock` only.
+      const isWanted = isClean && PARTS.every((part) => isOld(stem + part));
       const lock = isWanted ? await manager.acquireAsync(name, { ifAvailable: true }) : null;
       if (lock === null) continue;
       // Whoever waits in one of these files finds that its path leads elsewhere, and waits there.

@@ -43,12 +43,12 @@ function parse(args) {
   return asked;
 }
 
-/** The regular files that this process has open. */
-function openFiles() {
-  const found = new Set();
+/** The descriptors that this process has open beside stdin, stdout and stderr: of each what `fstat` says. */
+function openDescriptors() {
+  const found = new Map();
   for (let descriptor = 3; descriptor < MOST_DESCRIPTORS; descriptor++) {
     try {
-      if (fs.fstatSync(descriptor).isFile()) found.add(descriptor);
+      found.set(descriptor, fs.fstatSync(descriptor));
     } catch {
       // It is not open.
     }
@@ -56,16 +56,30 @@ function openFiles() {
   return found;
 }
 
+/**
+ * Those of a program that has begun just now which it has inherited. Node.js would close them in the command. Its own ones are no
+ * regular files, and have the lowest free numbers; on Linux the first of those is of no type.
+ */
+function inheritedAmong(open) {
+  const isOwn = ({ mode }) => (mode & fs.constants.S_IFMT) === 0;
+  const first = process.platform === 'linux' ? [...open].find(([, stat]) => isOwn(stat))?.[0] : undefined;
+  return [...open]
+    .filter(([descriptor, stat]) => descriptor < first || stat.isFile())
+    .map(([descriptor]) => descriptor);
+}
+
 module.exports = async (args) => {
   const { problem, name, options, directory, command } = parse(args);
   if (problem !== undefined) return fail(`${problem} See sablock --help.`);
+  const before = openDescriptors();
+  const handedOn = inheritedAmong(before);
   let lock;
-  let inherited = [];
   try {
     const manager = new LockManager({ scope: 'machine', directory });
-    const before = openFiles();
     lock = await manager.acquireAsync(name, options);
-    inherited = [...openFiles()].filter((descriptor) => !before.has(descriptor));
+    for (const [descriptor, stat] of openDescriptors()) {
+      if (stat.isFile() && !before.has(descriptor)) handedOn.push(descriptor);
+    }
   } catch (error) {
     return fail(error.message, HELD_BY_OTHERS);
   }
@@ -73,7 +87,10 @@ module.exports = async (args) => {
     process.exitCode = HELD_BY_OTHERS;
     return;
   }
-  const stdio = ['inherit', 'inherit', 'inherit', ...inherited];
+  // Each keeps its number: the command may have been told of it.
+  const stdio = ['inherit', 'inherit', 'inherit'];
+  for (const descriptor of handedOn) stdio[descriptor] = descriptor;
+  for (let at = 0; at < stdio.length; at++) stdio[at] ??= 'ignore';
   runChild(command[0], command.slice(1), { stdio }, (code, signal) => {
     // A command that a signal has ended may have left its work half done: whoever comes next learns of it.
     if (signal !== null) process.exit(code);
