@@ -1,6 +1,11 @@
 const assert = require('node:assert/strict');
+const { once } = require('node:events');
+const fs = require('node:fs');
+const path = require('node:path');
 const { test } = require('node:test');
+const { Worker } = require('node:worker_threads');
 const sablock = require('../..');
+const { limit } = require('../helpers/limits.js');
 
 test('ES modules import every name from "sablock"', async () => {
   const { imported } = await import('../programs/named-imports.mjs');
@@ -59,4 +64,17 @@ test('the classes bear their names', () => {
     'DeadlockError',
   ])
     assert.equal(sablock[name].name, name);
+});
+
+test('an ES module imports the package, and then all entries beside it', { timeout: limit(20_000) }, async () => {
+  const program = path.join(__dirname, '..', 'programs', 'entries.mjs');
+  const { exports } = require('../../package.json');
+  for (const entry of Object.keys(exports)) {
+    if (entry.endsWith('.json')) continue;
+    assert.match(fs.readFileSync(program, 'utf8'), new RegExp(`from '${entry.replace('.', 'sablock')}'`), entry);
+  }
+  const worker = new Worker(program);
+  const [names] = await once(worker, 'message');
+  assert.deepEqual(names, ['function', 'start', 'etcd', 'postgres', 'redis']);
+  await once(worker, 'exit');
 });

@@ -15,12 +15,19 @@ exports.lazily = (load) => {
   };
 };
 
+/**
+ * What programs load beside the package itself. Node has an ES module's imports in its cache before they run, and fails if one of
+ * them is not there any more then.
+ */
+const ENTRIES = ['doctor/index.js', 'stores/etcd.js', 'stores/postgres.js', 'stores/redis.js'];
+
 function dropPieces() {
   // Here, because at the start nothing is dropped.
   const { join, sep } = require('node:path');
   const lib = join(__dirname, '..', sep);
+  const entries = ENTRIES.map((entry) => join(lib, entry));
   // A bundle has no cache.
   for (const [file, module] of Object.entries(require.cache ?? {})) {
-    if (module?.loaded === false && file.startsWith(lib)) delete require.cache[file];
+    if (module?.loaded === false && file.startsWith(lib) && !entries.includes(file)) delete require.cache[file];
   }
 }
