@@ -77,6 +77,29 @@ test(
 );
 
 test(
+  'a request for several names of the machine inside of one of them waits at its own place',
+  needs('async hooks'),
+  watched(() =>
+    withDoctor(QUIET, async (doctor) => {
+      const [a, b] = names(2).sort();
+      const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'sablock-doctor-'));
+      const manager = new LockManager({ directory });
+      const waiting = () => about(doctor.report().waiting, { name: b });
+      const abort = new AbortController();
+      const askForBoth = () => manager.request([a, b], { signal: abort.signal }, () => {});
+      await manager.request(b, async () => {
+        const both = askForBoth();
+        while (waiting().length === 0) await sleep(5);
+        assert.match(waiting()[0].waiter.stack[0], /^askForBoth /);
+        abort.abort();
+        await assert.rejects(both, { name: 'AbortError' });
+      });
+      fs.rmSync(directory, { recursive: true });
+    }),
+  ),
+);
+
+test(
   'what is tried, timed or stolen makes no order',
   watched(() =>
     withDoctor(QUIET, async (doctor) => {

@@ -86,9 +86,9 @@ class Waits {
     return { threadId, lock, address, site, isEndless, isBlocking, isExclusive, isCounted };
   }
 
-  #begin(info, isBlocking, timeout, isExclusive, isDelay) {
+  #begin(info, isBlocking, timeout, isExclusive, { hold, isDelay } = {}) {
     const since = now();
-    const site = this.#doctor.sites.here() || this.#siteBefore(info);
+    const site = this.#doctor.sites.here() || this.#siteBefore(hold);
     if (isBlocking) this.#holds?.read();
     const isEndless = timeout === Infinity;
     const number = binding.doctorWait(this.#toWait(info, site, isBlocking, isEndless, isExclusive, isDelay));
@@ -97,9 +97,8 @@ class Waits {
   }
 
   /** Of what a drain or a microtask asks for: it goes on with what has just been granted, or with the process's hold of a name. */
-  #siteBefore({ name, kind }) {
+  #siteBefore(hold) {
     if (this.granting !== null) return this.granting.site;
-    const hold = kind === 'HeldLock' ? this.#holdOf(name) : undefined;
     return hold === undefined ? this.#doctor.askedSite : this.#holds.siteOf(hold);
   }
 
@@ -146,10 +145,15 @@ class Waits {
   #beginBlocking(kind, args) {
     const [info, timeout, isExclusive] = this.#subjects[kind](...args);
     if (!(timeout > 0)) return null;
-    const seen = this.#begin(info, true, timeout, isExclusive);
+    const seen = this.#begin(info, true, timeout, isExclusive, this.#outside(kind, args));
     if (seen.isEndless) this.#doctor.order?.blocking(info, seen.site);
     this.#setAside(seen, kind, args);
     return seen;
+  }
+
+  /** Of what is asked for outside of the process: the hold that the process has of it already. */
+  #outside(kind, [, name]) {
+    return kind === 'lockFile' ? { hold: this.#holdOf(name) } : undefined;
   }
 
   /** What is not held meanwhile: the mutex of a condition; a name in this process while another has it, which is asked who that is. */
@@ -230,7 +234,7 @@ class Waits {
   #queued(kind, args) {
     const { [NUMBER]: number, [Token]: token } = thread.record;
     const [info, timeout, isExclusive] = this.#subjects[kind](...args);
-    const seen = this.#begin(info, false, timeout, isExclusive);
+    const seen = this.#begin(info, false, timeout, isExclusive, this.#outside(kind, args));
     if (kind === 'lockFile') this.#files.set(number, seen);
     else this.#pending.set(token, seen);
     this.#setAside(seen, kind, args);
@@ -256,7 +260,7 @@ class Waits {
       const hold = this.#holdOf(name);
       if (hold === undefined) return;
       const { last } = this;
-      const seen = this.#begin(hold.info, false, 0, hold.isExclusive, false);
+      const seen = this.#begin(hold.info, false, 0, hold.isExclusive, { hold, isDelay: false });
       this.last = last;
       this.#holds.suspend(hold);
       this.#atStores.set(number, { hold, seen });
