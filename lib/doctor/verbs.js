@@ -1,3 +1,5 @@
+'use strict';
+
 // The verbs of the package's classes, and what takes their place while the doctor is on: each calls the original with what it was
 // called with, and notes what that did. Nothing of the arguments is read that the original does not read.
 
