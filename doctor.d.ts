@@ -50,7 +50,7 @@ export interface DoctorOptions {
    */
   places?: boolean;
   /**
-   * A hold of so many milliseconds is reported as a long one. `Infinity`: none is.
+   * A hold of so many milliseconds is reported as a long one; permits of a semaphore are not. `Infinity`: none is.
    *
    * @default 100
    */
@@ -272,8 +272,8 @@ export interface Doctor {
 }
 
 /**
- * Starts the doctor in this thread; returns the same one while it runs. Workers start it themselves, unless the process was
- * started with `--require sablock/doctor`.
+ * Starts the doctor in this thread. If it runs there already, because of `--require` for example, returns that one, whose options
+ * stay as they are. Workers start it themselves, unless the process was started with `--require sablock/doctor`.
  *
  * @example
  * ```js
