@@ -73,13 +73,29 @@ function inTerminal(args, signal) {
   });
 }
 
-/** A command that holds until its stdin ends. */
-async function holder(directory, name, ...options) {
+/** A command that holds until its stdin ends, at the latest with the test `t`. */
+async function holder(t, directory, name, ...options) {
   const code = 'process.stdout.write(String(process.pid)); process.stdin.resume()';
   const child = spawn(process.execPath, [CLI, 'run', name, '--directory', directory, ...options, '--', ...js(code)]);
-  const pid = await new Promise((resolve) => child.stdout.once('data', (data) => resolve(Number(data))));
   const ended = new Promise((resolve) => child.once('exit', (code, signal) => resolve([code, signal])));
+  t.after(() => child.stdin.destroy());
+  const pid = await new Promise((resolve, reject) => {
+    child.stdout.once('data', (data) => resolve(Number(data)));
+    ended.then((end) => reject(new Error(`It has ended before it held: ${end}`)));
+  });
   return { child, pid, ended };
+}
+
+/** Stops a process for the length of the test, unless that ends it. */
+function stop(t, pid) {
+  process.kill(pid, 'SIGSTOP');
+  t.after(() => {
+    try {
+      process.kill(pid, 'SIGCONT');
+    } catch {
+      // It has ended.
+    }
+  });
 }
 
 test('run has the output, the arguments and the exit code of its command', SETTINGS, () => {
@@ -115,9 +131,9 @@ test('the command of run reads a pipe that is open as its descriptor 3', LINUX, 
   assert.deepEqual([stdout, stderr], ['piped\n', '']);
 });
 
-test('run waits for whoever holds, no longer than its time limit', SETTINGS, async () => {
+test('run waits for whoever holds, no longer than its time limit', SETTINGS, async (t) => {
   const directory = newDirectory();
-  const { child, ended } = await holder(directory, 'job');
+  const { child, ended } = await holder(t, directory, 'job');
   const run = (...options) => sablock('run', 'job', '--directory', directory, ...options, '--', ...js(''));
   assert.deepEqual([run('--if-available').status, run('--if-available').stderr], [1, '']);
   const late = run('--timeout', '50ms');
@@ -130,18 +146,18 @@ test('run waits for whoever holds, no longer than its time limit', SETTINGS, asy
   assert.equal(await nextEnded, 0);
 });
 
-test('those who share a lock run at once', SETTINGS, async () => {
+test('those who share a lock run at once', SETTINGS, async (t) => {
   const directory = newDirectory();
-  const { child, ended } = await holder(directory, 'data', '--shared');
+  const { child, ended } = await holder(t, directory, 'data', '--shared');
   assert.equal(sablock('run', 'data', '--directory', directory, '--shared', '--if-available', ...js('')).status, 0);
   assert.equal(sablock('run', 'data', '--directory', directory, '--if-available', ...js('')).status, 1);
   child.stdin.end();
   await ended;
 });
 
-test('a signal goes to the command, whose end by it is an exit code, and a mark for the next', SETTINGS, async () => {
+test('a signal goes to the command, whose end by it is an exit code, and a mark for the next', SETTINGS, async (t) => {
   const directory = newDirectory();
-  const { child, ended } = await holder(directory, 'killed');
+  const { child, ended } = await holder(t, directory, 'killed');
   child.kill('SIGTERM');
   assert.deepEqual(await ended, [143, null]);
   const look = `
@@ -160,14 +176,14 @@ test('a signal that comes as soon as the command runs goes to it, too', SETTINGS
   assert.deepEqual([status, signal], [143, null]);
 });
 
-test('if run itself is killed, its command keeps the lock until it ends', SETTINGS, async () => {
+test('if run itself is killed, its command keeps the lock until it ends', SETTINGS, async (t) => {
   const directory = newDirectory();
-  const { child, pid, ended } = await holder(directory, 'kept');
+  const { child, pid, ended } = await holder(t, directory, 'kept');
   child.kill('SIGKILL');
   await ended;
   const tryIt = () => sablock('run', 'kept', '--directory', directory, '--if-available', '--', ...js('')).status;
   // Its stdin has ended with its parent, but it has not looked yet, or has: then it is over.
-  process.kill(pid, 'SIGSTOP');
+  stop(t, pid);
   assert.equal(tryIt(), 1);
   process.kill(pid, 'SIGKILL');
   const until = Date.now() + 60_000;
@@ -199,10 +215,10 @@ test('a command that is not there, and what cannot be understood, have codes of 
   }
 });
 
-test('locks lists who holds, as a table and as JSON', SETTINGS, async () => {
+test('locks lists who holds, as a table and as JSON', SETTINGS, async (t) => {
   const directory = newDirectory();
   assert.equal(sablock('locks', directory).stdout, '');
-  const { child, ended } = await holder(directory, 'with spaces\u001b[2J');
+  const { child, ended } = await holder(t, directory, 'with spaces\u001b[2J');
   const { stdout } = sablock('locks', directory);
   assert.match(
     stdout,
@@ -219,10 +235,10 @@ test('locks lists who holds, as a table and as JSON', SETTINGS, async () => {
   await ended;
 });
 
-test('locks lists a holder that has ended, whose command keeps the lock', SETTINGS, async () => {
+test('locks lists a holder that has ended, whose command keeps the lock', SETTINGS, async (t) => {
   const directory = newDirectory();
-  const { child, pid, ended } = await holder(directory, 'left behind');
-  process.kill(pid, 'SIGSTOP');
+  const { child, pid, ended } = await holder(t, directory, 'left behind');
+  stop(t, pid);
   child.kill('SIGKILL');
   await ended;
   assert.match(sablock('locks', directory).stdout, /^left behind +exclusive +\d+ +0 +\d{4}-\S+ +no$/m);
@@ -236,9 +252,9 @@ test('locks lists a holder that has ended, whose command keeps the lock', SETTIN
   assert.equal(sablock('locks', directory).stdout, '');
 });
 
-test('jq reads what locks prints', withTool('jq'), async () => {
+test('jq reads what locks prints', withTool('jq'), async (t) => {
   const directory = newDirectory();
-  const holders = [await holder(directory, 'one "two"\n'), await holder(directory, 'more')];
+  const holders = [await holder(t, directory, 'one "two"\n'), await holder(t, directory, 'more')];
   const [cli, path] = [quote([process.execPath, CLI]), quote([directory])];
   const command = `${cli} locks ${path} --json | jq -r '.[] | select(.name | startswith("one")) | "\\(.pid) \\(.name)"'`;
   const { stdout } = spawnSync('sh', ['-c', command], { encoding: 'utf8' });
@@ -341,12 +357,12 @@ test('--help and --version are its own', SETTINGS, () => {
   assert.equal(sablock('--version').stdout, `${require('../../package.json').version}\n`);
 });
 
-test('clean removes what nobody has used for a day, and neither what is held nor a mark', SETTINGS, async () => {
+test('clean removes what nobody has used for a day, and neither what is held nor a mark', SETTINGS, async (t) => {
   const directory = newDirectory();
   for (const name of ['old name', 'young', 'marked', 'held']) sablock('run', name, '--directory', directory, ...js(''));
   const kill = 'process.kill(process.pid, "SIGKILL")';
   sablock('run', 'marked', '--directory', directory, ...js(kill));
-  const { child, ended } = await holder(directory, 'held');
+  const { child, ended } = await holder(t, directory, 'held');
   const files = () =>
     fs
       .readdirSync(directory)

@@ -173,12 +173,13 @@ test('a program that formats its own stacks, as test runners do, is reported in 
   assert.match(lines, /wanted by thread 0 {2}addItem \(shop\.ts:105:1\)/);
 });
 
-test('a job that waits for another process', UNIX, async () => {
+test('a job that waits for another process', UNIX, async (t) => {
   const directory = fs.mkdtempSync(path.join(home, 'locks-'));
   const cli = path.join(root, 'lib', 'cli', 'index.js');
   const code = 'process.stdout.write("ready"); process.stdin.resume()';
   const command = [process.execPath, '-e', code];
   const holder = spawn(process.execPath, [cli, 'run', 'nightly report', '--directory', directory, '--', ...command]);
+  t.after(() => holder.stdin.destroy());
   const ended = new Promise((resolve) => holder.once('exit', resolve));
   await new Promise((resolve) => holder.stdout.once('data', resolve));
   write(
