@@ -111,3 +111,36 @@ for (const [kind, { isThere, make, settings, start }] of Object.entries(KINDS)) 
     }
   });
 }
+
+test('postgres: a wait that is cut off does not keep what it is granted, though no probe is sent behind an answer under way', {
+  skip: hasPostgres ? noCable() : 'the server of postgres is not installed',
+  timeout: 120_000,
+}, async (t) => {
+  const { start, settings } = KINDS.postgres;
+  const server = await start(t);
+  t.after(() => server.stop());
+  const cable = layCable();
+  t.after(() => cable.remove());
+  const far = await startMachine(t, { execPath: 'ip', execArgv: [...cable.exec, process.execPath] });
+  const near = new LockManager({ store: postgres(server.url, settings) });
+  t.after(() => near.close());
+  const lock = await near.acquireAsync('granted to nobody');
+  far.do(
+    (here, url, more) => {
+      here.manager = new here.sablock.LockManager({ store: here.open('postgres', url, more) });
+      here.manager.acquireAsync('granted to nobody');
+    },
+    server.url.replace('127.0.0.1', cable.address),
+    settings,
+  );
+  const waits = "select pid from pg_locks where locktype = 'advisory' and not granted";
+  while ((await server.query(waits)).length === 0);
+  cable.cut();
+  // The answer is sent again and again, for a quarter of an hour if nothing else is said, and no keepalive beside it.
+  assert.equal(lock.unlock(), true);
+  while ((await server.query(waits)).length > 0);
+  const next = await near.acquireAsync('granted to nobody');
+  assert.equal(next.unlock(), true);
+  // Its process would wait for the server.
+  far.kill();
+});
