@@ -47,6 +47,14 @@ for (const [kind, { isThere, start, make, settings }] of Object.entries(KINDS)) 
     t.after(() => server.stop());
     const manager = new LockManager({ store: make(server.url, settings) });
     t.after(() => manager.close());
+    const closing = new LockManager({ store: make(server.url, { ...settings, connectTimeout: 20_000 }) });
+    const names = Array.from({ length: 40 }, (_, index) => `held ${index}`);
+    await Promise.all(names.map((name) => closing.acquireAsync(name)));
+    await closing.close();
+    for (const name of names) {
+      const lock = await manager.acquireAsync(name, { ifAvailable: true });
+      assert.equal(lock?.unlock(), true, `${name}, after close()`);
+    }
     const load = `const { LockManager } = require(${JSON.stringify(require.resolve('../..'))});`;
     const begin = `${load}
       const { ${kind} } = require(${JSON.stringify(require.resolve(`../../lib/stores/${kind}.js`))});
@@ -59,10 +67,9 @@ for (const [kind, { isThere, start, make, settings }] of Object.entries(KINDS)) 
           const args = ['-e', program(begin, load)];
           execFile(process.execPath, args, { timeout: 60_000, env }, (error) => (error ? reject(error) : resolve()));
         });
-        const names = ['one', ...Array.from({ length: 40 }, (_, index) => `held ${index}`)];
         // A session of PostgreSQL may be about to end.
         const limit = kind === 'postgres' ? { timeout: 10_000 } : { ifAvailable: true };
-        for (const name of names) {
+        for (const name of ['one', ...names]) {
           const lock = await manager.acquireAsync(name, limit);
           assert.notEqual(lock, null, `${what}: ${name} is held still`);
           assert.equal(lock.abandoned, false, what);

@@ -136,13 +136,17 @@ class PostgresKeeper {
     });
   }
 
-  flush() {
-    return this.#connection.current?.query('select 1');
+  /** What the home has unlocked comes before this. */
+  async flush(home = this.#connection.current) {
+    if (home !== null) await within(this.#description.settings.connectTimeout, home.query('select 1'));
   }
 
   close() {
     this.#waits.close();
-    this.#connection.close()?.end(undefined, 0);
+    const home = this.#connection.close();
+    const flushed = this.flush(home);
+    home?.end(undefined, 0);
+    return flushed;
   }
 
   #keyOf({ name }) {
