@@ -237,6 +237,29 @@ test('a user and a password; wrong ones are refused at once', options, async (t)
   }
 });
 
+test('many requests take turns with few connections, and are not kept waiting by a server that does not answer', {
+  ...options,
+  timeout: 120_000,
+}, async (t) => {
+  const proxy = await startProxy(t, server().url);
+  const here = open(t, { lease: 60_000, connectTimeout: 3000 }, proxy.url);
+  let most = 0;
+  const watch = setInterval(() => {
+    most = Math.max(most, proxy.open);
+  }, 1);
+  t.after(() => clearInterval(watch));
+  const locks = await Promise.all(Array.from({ length: 300 }, (_, index) => here.acquireAsync(`turn ${index}`)));
+  assert.ok(most <= 40, `${most} connections`);
+  proxy.cut();
+  for (const lock of locks) lock.unlock();
+  const begun = performance.now();
+  await assert.rejects(here.check(), { code: 'ERR_LOCK_STORE' });
+  // Ten times 3 s, if each had to wait for those before it.
+  const after = performance.now() - begun;
+  assert.ok(after < 20_000, `after ${after} ms`);
+  proxy.heal();
+});
+
 test('an answer that is no message, as of a gateway in between, ends no lock worker', options, async (t) => {
   const elsewhere = open(t, { lease: 20_000 });
   const lock = await elsewhere.acquireAsync('of another store');

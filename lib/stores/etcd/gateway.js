@@ -16,6 +16,8 @@ const FINAL = new Set([
 ]);
 /** Of these errors the call was not sent. */
 const UNSENT = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN']);
+/** So many calls about keys are under way at a time: each has a socket of its own. */
+const MOST = 32;
 /** The lease that a call names is over. */
 exports.NOT_FOUND = 5;
 
@@ -30,6 +32,10 @@ class Gateway {
   #agents = { 'http:': new http.Agent({ keepAlive: true }), 'https:': new https.Agent({ keepAlive: true }) };
   /** The endpoint that answered last. */
   #at = 0;
+  #running = 0;
+  /** Calls that wait for their turn, as what settles that. */
+  #queue = [];
+  #answered = 0;
 
   constructor(connection) {
     const { urls, tls, username, password } = readConnection(connection);
@@ -38,8 +44,31 @@ class Gateway {
     this.#user = username === '' ? null : { name: username, password };
   }
 
-  /** The answer to one call, which has `limit` milliseconds. */
-  async call(path, body, limit) {
+  /** The answer to one call, which has `limit` milliseconds from its turn on. */
+  call(path, body, limit) {
+    // The lease waits for nothing.
+    return path.startsWith('kv/') ? this.#inTurn(() => this.#call(path, body, limit)) : this.#call(path, body, limit);
+  }
+
+  async #inTurn(call) {
+    if (this.#running < MOST) this.#running += 1;
+    else await new Promise((resolve, reject) => this.#queue.push({ resolve, reject }));
+    const before = this.#answered;
+    try {
+      const answer = await call();
+      this.#answered += 1;
+      return answer;
+    } catch (error) {
+      // Who does not answer this one, nor any other meanwhile, does not answer those behind it.
+      if (error.isLate && before === this.#answered) for (const { reject } of this.#queue.splice(0)) reject(error);
+      throw error;
+    } finally {
+      if (this.#queue.length > 0) this.#queue.shift().resolve();
+      else this.#running -= 1;
+    }
+  }
+
+  async #call(path, body, limit) {
     if (this.#user !== null && this.#token === null) await this.#authenticate(limit);
     try {
       return await this.#post(path, body, limit);
@@ -92,7 +121,8 @@ class Gateway {
           }
         });
       });
-      const late = () => request.destroy(new Error(`etcd has not answered within ${limit} ms`));
+      const late = () =>
+        request.destroy(Object.assign(new Error(`etcd has not answered within ${limit} ms`), { isLate: true }));
       const timer = setTimeout(late, limit);
       request.once('close', () => clearTimeout(timer));
     });
