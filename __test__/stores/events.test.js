@@ -1,7 +1,9 @@
 // The channel sablock:store: what becomes of connections to real servers.
 
 const assert = require('node:assert/strict');
+const { on } = require('node:events');
 const { test } = require('node:test');
+const { Worker } = require('node:worker_threads');
 const { LockManager } = require('../..');
 const { etcd } = require('../../lib/stores/etcd.js');
 const { postgres } = require('../../lib/stores/postgres.js');
@@ -142,6 +144,48 @@ test('etcd: a call that is lost while others are answered does not make the stor
   assert.ok(isLost && (await renewed()) > before);
   await manager.check();
   assert.deepEqual(eventsOf(messages), ['connected']);
+});
+
+test('etcd: an answer after the end of the lease does not say that the store is reached again', {
+  skip: servers.hasEtcd ? false : 'etcd is not installed',
+  timeout: 60_000,
+}, async (t) => {
+  const server = await servers.startEtcd();
+  t.after(() => server.stop());
+  const proxy = await startProxy(t, server.url);
+  const file = (name) => JSON.stringify(require.resolve(`../../lib/${name}`));
+  // A keeper whose clock goes as it is told; nothing looks at the lease meanwhile.
+  const source = `
+    const { parentPort } = require('node:worker_threads');
+    const { binding } = require(${file('engine/thread.js')});
+    const { descriptionOf, readDescription } = require(${file('stores/store.js')});
+    const { EtcdKeeper } = require(${file('stores/etcd/keeper.js')});
+    const { etcd } = require(${file('stores/etcd.js')});
+    const { leaseTime } = binding;
+    const keeper = new EtcdKeeper(readDescription(descriptionOf(etcd('${proxy.url}', { lease: 600_000, connectTimeout: 1000 }))), 0);
+    parentPort.on('message', async (later) => {
+      binding.leaseTime = () => leaseTime() + later;
+      parentPort.postMessage({ isAnswered: await keeper.check().then(() => true, () => false) });
+    });`;
+  const worker = new Worker(source, { eval: true });
+  t.after(() => worker.terminate());
+  const events = [];
+  worker.on('message', ({ sablockStore }) => sablockStore && events.push(sablockStore.event));
+  const isAnswered = async (later = 0) => {
+    worker.postMessage(later);
+    for await (const [said] of on(worker, 'message')) if ('isAnswered' in said) return said.isAnswered;
+  };
+  await seen(() => isAnswered());
+  proxy.loses = (data, toServer, line) => {
+    line.isLost ||= toServer && data.includes('/kv/txn');
+    return line.isLost;
+  };
+  assert.equal(await isAnswered(), false);
+  proxy.loses = () => false;
+  assert.equal(await isAnswered(700_000), true);
+  assert.deepEqual(events, ['connected', 'unreachable']);
+  assert.equal(await isAnswered(), true);
+  assert.deepEqual(events, ['connected', 'unreachable', 'reconnected']);
 });
 
 test('a pooler in session mode is published', {
