@@ -113,13 +113,7 @@ impl Files {
     pub fn try_lock(&self, role: FileRole, mode: LockMode) -> Result<Option<Locked>, FileFailure> {
         loop {
             let (file, _) = self.open(role)?;
-            let is_locked = uninterrupted(|| {
-                tried(match mode {
-                    LockMode::Exclusive => file.try_lock(),
-                    LockMode::Shared => file.try_lock_shared(),
-                })
-            });
-            if !is_locked.map_err(|error| self.failure("lock", role, error))? {
+            if !try_mode(&file, mode).map_err(|error| self.failure("lock", role, error))? {
                 return Ok(None);
             }
             if self.leads_to(role, &file)? {
@@ -153,16 +147,16 @@ impl Files {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(true),
             Err(error) => return Err(self.failure("open", FileRole::Gate, error)),
         };
-        // Others who look there keep this one out, for a moment.
+        let gate = Locked(gate);
+        let locks = |mode| try_mode(&gate, mode).map_err(|error| self.failure("lock", FileRole::Gate, error));
         for _ in 0..GATE_LOOKS {
-            match uninterrupted(|| tried(gate.try_lock())) {
-                Ok(true) => {
-                    drop(Locked(gate));
-                    return Ok(true);
-                }
-                Ok(false) => std::thread::yield_now(),
-                Err(error) => return Err(self.failure("lock", FileRole::Gate, error)),
+            // Whoever keeps both out has it exclusively: another one who looks, who may be stopped there. So nobody has closed it.
+            if locks(LockMode::Exclusive)? || !locks(LockMode::Shared)? {
+                return Ok(true);
             }
+            // It was closed, or one who looked has left since. Others who look take this one's lock for a closed gate.
+            let _ = gate.unlock();
+            std::thread::yield_now();
         }
         Ok(false)
     }
@@ -192,12 +186,17 @@ impl Files {
     }
 }
 
-fn tried(result: Result<(), TryLockError>) -> io::Result<bool> {
-    match result {
+/// Locks a file if that can be at once.
+fn try_mode(file: &File, mode: LockMode) -> io::Result<bool> {
+    let tried = || match mode {
+        LockMode::Exclusive => file.try_lock(),
+        LockMode::Shared => file.try_lock_shared(),
+    };
+    uninterrupted(|| match tried() {
         Ok(()) => Ok(true),
         Err(TryLockError::WouldBlock) => Ok(false),
         Err(TryLockError::Error(error)) => Err(error),
-    }
+    })
 }
 
 /// Runs `call` again whenever a signal interrupts it.
@@ -266,14 +265,17 @@ mod tests {
 
     #[test]
     #[cfg(unix)]
-    fn a_gate_is_open_unless_it_is_locked_and_what_cannot_be_opened_is_an_error() {
+    fn a_gate_is_open_unless_somebody_waits_there_and_what_cannot_be_opened_is_an_error() {
         let scratch = Scratch::new();
         let files = Files::of(&scratch, "gate");
         assert!(files.is_gate_open().unwrap(), "there is none");
-        let closed = files.try_lock(FileRole::Gate, LockMode::Exclusive).unwrap().unwrap();
+        let closed = files.try_lock(FileRole::Gate, LockMode::Shared).unwrap().unwrap();
         assert!(!files.is_gate_open().unwrap());
         drop(closed);
         assert!(files.is_gate_open().unwrap());
+        let looked_at = files.try_lock(FileRole::Gate, LockMode::Exclusive).unwrap().unwrap();
+        assert!(files.is_gate_open().unwrap(), "one who was stopped while it looked there does not wait");
+        drop(looked_at);
         std::fs::remove_file(files.path(FileRole::Gate)).unwrap();
         std::os::unix::fs::symlink(scratch.path().join("elsewhere"), files.path(FileRole::Gate)).unwrap();
         assert!(matches!(files.is_gate_open(), Err(FileFailure::System { verb: "open", .. })));
