@@ -234,7 +234,7 @@ function toManagerOptions(options) {
       throw invalidArgument('options.store', 'what postgres() of "sablock/postgres" and its like return', store);
     }
     if (scope !== undefined || directory !== undefined) {
-      throw invalidArgument('options.scope', 'left out, as "directory", beside a store', scope ?? directory);
+      throw invalidArgument('options.scope', 'left out, as "directory", where there is a store', scope ?? directory);
     }
     return { backend: storeBackend(store), allowMainThread, onAbandoned };
   }

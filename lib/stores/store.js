@@ -70,7 +70,7 @@ exports.describeStore = (kind, connection, options = {}, numbers = {}) => {
   }
   const { module } = connection;
   if (module !== undefined && (typeof module !== 'string' || !isAbsolute(module))) {
-    throw invalidArgument('connection.module', 'an absolute path', module);
+    throw invalidArgument('connection.module', 'the absolute path of a module', module);
   }
   const description = { protocol: PROTOCOL, kind, connection: copy(connection, 'connection'), settings };
   return new Store(secret, kind, JSON.stringify(description));

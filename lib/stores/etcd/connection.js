@@ -18,7 +18,9 @@ exports.readConnection = (connection) => {
     typeof connection === 'string' ? { endpoints: connection.split(',') } : connection;
   const texts = endpoints ?? [url];
   if (!Array.isArray(texts) || texts.length === 0 || !texts.every(isUrl)) {
-    throw invalidArgument('connection', 'the URLs of etcd, which begin with "http:" or "https:"', texts);
+    // Without a password.
+    const received = typeof connection === 'string' ? connection.replace(/^.*@/, '...@') : connection;
+    throw invalidArgument('connection', 'a URL of etcd, which begins with "http:" or "https:", or several', received);
   }
   const urls = texts.map((text) => new URL(text));
   return {
