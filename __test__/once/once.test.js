@@ -209,7 +209,9 @@ test(
     const [runner, worker] = await users(threads, 2, object);
     const running = runner.call('callOnce', 'runSync', 'blockUntil', undefined, 0, 1);
     await threads.raised(0);
-    const message = new RegExp(`^run\\(\\) timed out after 5 ms.* ${OFFSET}\\. Thread ${runner.threadId} runs it now`);
+    const message = new RegExp(
+      `^run\\(\\) timed out after 5 ms.* ${OFFSET}\\. Thread ${runner.threadId} runs it now\\. Wait longer\\.$`,
+    );
     await assert.rejects(object.run(fail, 5), { ...timeout(OFFSET), message });
     await assert.rejects(object.run(fail, { timeout: 0 }), timeout(OFFSET));
     for (const limit of [20, { timeout: 20 }, 0]) {

@@ -1,8 +1,8 @@
 const { binding, thread } = require('../engine/thread.js');
-const { tellAbandoned } = require('../engine/diagnosis.js');
+const { describeHolder, tellAbandoned } = require('../engine/diagnosis.js');
 const { checkFunction, isThenable } = require('../arguments.js');
 const { corrupt } = require('../engine/corrupt.js');
-const { thenableRun } = require('../errors.js');
+const { TimeoutError, thenableRun } = require('../errors.js');
 const { SharedPrimitive, awaitFor, blockFor, defineSize, mayBlock, wordsOf } = require('./base.js');
 
 const { ABANDONED, Ask, Change, DONE, RELEASED, WAITING } = binding;
@@ -16,6 +16,7 @@ const TURN = {
   isCounted: false,
   isGuarded: true,
   isExclusive: false,
+  timedOut: (word, timeout, verb) => new TimeoutError(word, timeout, verb, describeHolder(word), 'Wait longer.'),
   take(once, word, status) {
     if (status === binding.GRANTED_ABANDONED) tellAbandoned(once, word, thread.record[binding.Field.EndedThread]);
     return true;
