@@ -34,8 +34,14 @@ exports.checkNames = checkNames;
 const OF_WAITS = ['timeout', 'signal', 'ref'];
 const OF_FUTEX = ['signal', 'ref'];
 const OF_EXECUTE = [...OF_WAITS, 'permits'];
-const OF_LOCKS = ['allowMainThread', 'maySleep', 'name', 'onAbandoned'];
+const OF_PRIMITIVES = ['allowMainThread', 'name'];
 const NONE = [];
+
+/** What the constructors take of locks that are marked and repaired. */
+const OF_LOCKS = [...OF_PRIMITIVES, 'maySleep', 'onAbandoned'];
+
+exports.OF_LOCKS = OF_LOCKS;
+exports.OF_PRIMITIVES = OF_PRIMITIVES;
 
 /** The number of permits in the options of `execute` and `executeSync`. */
 exports.toPermits = (place, options) => {
@@ -158,13 +164,13 @@ exports.toWaiters = (count) => {
 
 /**
  * The options of the constructors: `{ allowMainThread, maySleep, name, onAbandoned }`, the last two undefined if they are not
- * given. `others` are the names of what a class knows beside.
+ * given. `known` are the names of those that the class has.
  */
-exports.toLockOptions = (options, others = NONE) => {
+exports.toLockOptions = (options, known = OF_PRIMITIVES) => {
   if (options === undefined) return DEFAULTS;
   if (!isOptions(options)) throw errors().invalidArgument('options', 'an object', options);
   const { allowMainThread = false, maySleep = true, name, onAbandoned } = options;
-  checkNames(options, others.length === 0 ? OF_LOCKS : [...OF_LOCKS, ...others]);
+  checkNames(options, known);
   if (typeof allowMainThread !== 'boolean') {
     throw errors().invalidArgument('options.allowMainThread', 'a boolean', allowMainThread);
   }

@@ -1,7 +1,7 @@
 // Every error of the package: what failed, on which mutex, what to do. The codes are stable.
 
 const { inspect } = require('node:util');
-const { isAnyArrayBuffer } = require('node:util/types');
+const { isAnyArrayBuffer, isSharedArrayBuffer } = require('node:util/types');
 
 /** A message has so many names of locks that were asked for together. */
 const MOST_NAMES = 5;
@@ -181,21 +181,25 @@ function isNear(name, known) {
   return one.startsWith(other) || one.endsWith(other) || distance(one, other, most) <= most;
 }
 
-/** What only some have, of which it is believed elsewhere that it does what it does there. */
+/** Options that only some have, and whose. Where they mean nothing, whoever gives them believes that they work. */
 const ELSEWHERE = [
   [['fair'], 'new Semaphore()'],
   [['timeout', 'signal', 'ref'], 'the methods that wait'],
-  [['maySleep'], 'the constructors of locks in memory'],
-  [['allowMainThread', 'onAbandoned'], 'the constructors'],
+  [['maySleep'], 'the constructors of Mutex, RwLock and LockTable'],
+  [['onAbandoned'], 'the constructors of Mutex, RwLock, LockTable and LockManager'],
+  [['allowMainThread'], 'the constructors'],
   [['scope', 'directory', 'store'], 'new LockManager()'],
   [['fence', 'ifAvailable', 'steal'], 'request() and its like of a LockManager'],
+  [['connections', 'heartbeat'], 'postgres()'],
+  [['lease', 'renew'], 'redis() and etcd()'],
+  [['replicas'], 'redis()'],
 ];
 
 function adviceOn(name, known) {
   const meant = known.find((other) => isNear(name, other));
   if (meant !== undefined) return `Did you mean ${inspect(meant)}?`;
   const elsewhere = ELSEWHERE.find(([names]) => names.includes(name));
-  return elsewhere && `It is one of ${elsewhere[1]}.`;
+  return elsewhere && `It is an option of ${elsewhere[1]}.`;
 }
 
 /** Throws for an option with this name if it is near one of the known ones, or something else has it; `other` is more advice. */
@@ -213,7 +217,12 @@ exports.checkUnknown = (name, known, place, other) => {
 exports.notShared = (buffer) =>
   invalidArgument('buffer', 'a SharedArrayBuffer', buffer, undefined, adviceOnMemory(buffer));
 
+/** Of a view, or a WebAssembly.Memory. */
+const bufferOf = (value) =>
+  ArrayBuffer.isView(value) || value instanceof WebAssembly.Memory ? value.buffer : undefined;
+
 function adviceOnMemory(buffer) {
+  if (isSharedArrayBuffer(bufferOf(buffer))) return ' Pass its buffer.';
   if (isAnyArrayBuffer(buffer) || ArrayBuffer.isView(buffer)) {
     return (
       ' Memory is shared only if it was made by new SharedArrayBuffer(), and only between threads: what is sent to ' +

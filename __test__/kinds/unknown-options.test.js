@@ -6,9 +6,15 @@ const { test } = require('node:test');
 const { postgres } = require('../../lib/stores/postgres.js');
 const { redis } = require('../../lib/stores/redis.js');
 const {
+  AutoResetEvent,
+  Barrier,
   Condition,
+  Exchanger,
+  Latch,
   LockManager,
+  ManualResetEvent,
   Mutex,
+  Once,
   RwLock,
   Semaphore,
   lockAllAsync,
@@ -82,7 +88,7 @@ test('the options of constructors, and of waitAsync, are looked at too', () => {
 test('an option of something else of the package is refused with what it is for, and nothing is locked', async () => {
   const refused = (name, what) => ({
     code: 'ERR_INVALID_ARG_TYPE',
-    message: new RegExp(`There is no option '${name}'.*It is one of .*${what}`),
+    message: new RegExp(`There is no option '${name}'.*It is an option of .*${what}`),
   });
   for (const create of [
     (options) => new Mutex(buffer, 0, options),
@@ -92,7 +98,23 @@ test('an option of something else of the package is refused with what it is for,
     assert.throws(() => create({ fair: true }), refused('fair', 'Semaphore'));
     assert.throws(() => create({ timeout: 100 }), refused('timeout', 'methods that wait'));
   }
-  assert.throws(() => new LockManager({ maySleep: false }), refused('maySleep', 'locks in memory'));
+  assert.throws(() => new LockManager({ maySleep: false }), refused('maySleep', 'Mutex'));
+  // What is never marked has nothing to repair, and for what is never kept free a loop does not sleep.
+  for (const create of [
+    (options) => new Semaphore(buffer, 24, 1, options),
+    (options) => new Condition(buffer, 28, options),
+    (options) => new ManualResetEvent(buffer, 32, options),
+    (options) => new AutoResetEvent(buffer, 32, options),
+    (options) => new Latch(buffer, 32, options),
+    (options) => new Barrier(buffer, 32, 2, options),
+    (options) => new Exchanger(buffer, 32, options),
+    (options) => new Once(buffer, 32, options),
+  ]) {
+    assert.throws(() => create({ onAbandoned: never }), refused('onAbandoned', 'Mutex'));
+    assert.throws(() => create({ maySleep: false }), refused('maySleep', 'Mutex'));
+  }
+  assert.throws(() => redis('redis://host', { heartbeat: 5000 }), refused('heartbeat', 'postgres'));
+  assert.throws(() => postgres('postgres://host/a', { lease: 5000 }), refused('lease', 'redis\\(\\) and etcd'));
   for (const [verb, call] of Object.entries(CALLS)) {
     await assert.rejects(async () => call({ onAbandoned: never }), refused('onAbandoned', 'constructors'), verb);
     await assert.rejects(async () => call({ scope: 'machine' }), refused('scope', 'LockManager'), verb);

@@ -34,8 +34,9 @@ test('what is no manager cannot be asked: the promise is rejected', async () => 
 });
 
 test('options that are no object, a mode that is none, and a signal that is none are rejected', async () => {
-  for (const options of [true, 1, 'shared', Symbol('options')]) {
+  for (const options of [true, 1, 'shared', Symbol('options'), never]) {
     await assert.rejects(locks.request('bad options', options, never), invalid);
+    await assert.rejects(locks.acquireAsync('bad options', options), invalid);
   }
   for (const mode of ['foo', null, '', 'Shared', 1]) {
     await assert.rejects(locks.request('bad options', { mode }, never), invalid);

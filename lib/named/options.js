@@ -27,7 +27,8 @@ const toName = (name) => (typeof name === 'string' ? name : `${name}`);
 /** From what users pass to options of which all are set but the signal. */
 function toOptions(name, options) {
   if (options === undefined || options === null) return DEFAULTS;
-  if (typeof options !== 'object' && typeof options !== 'function') {
+  // Not so in Web IDL: a callback would count as no options, and never run.
+  if (typeof options !== 'object') {
     throw invalidArgument('options', 'an object', options, placeOf(name));
   }
   // In the order of their names.

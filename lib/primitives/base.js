@@ -26,8 +26,8 @@ class SharedPrimitive {
   #mayBlock;
 
   /**
-   * `ask` is what `inspect()` shows of it, `type` the name of its class, `kind` what messages call it, `known` the names of options
-   * of its own.
+   * `ask` is what `inspect()` shows of it, `type` the name of its class, `kind` what messages call it, `known` the names of its
+   * options.
    */
   constructor(type, ask, bytes, buffer, byteOffset, options, kind = type.toLowerCase(), known) {
     const words = toWords(buffer, byteOffset, bytes);

@@ -1,6 +1,6 @@
 const { lazily } = require('../load/lazily.js');
 const { binding, thread } = require('../engine/thread.js');
-const { checkFunction, isIterable, toTimeout } = require('../arguments.js');
+const { OF_LOCKS, checkFunction, isIterable, toTimeout } = require('../arguments.js');
 const { hashOf } = require('./hash.js');
 const { SharedPrimitive, defineSize, mayBlock, wordsOf } = require('./base.js');
 const { wordOf } = require('./exclusive.js');
@@ -47,7 +47,7 @@ class LockTable extends SharedPrimitive {
 
   constructor(buffer, byteOffset, length, options) {
     checkLength(length);
-    super(undefined, undefined, length * BYTES, buffer, byteOffset, options, 'table of locks');
+    super(undefined, undefined, length * BYTES, buffer, byteOffset, options, 'table of locks', OF_LOCKS);
     this.#words = wordsOf(this);
     this.#words.rows = { type: 'Mutex', of: 'LockTable' };
     this.#length = length;

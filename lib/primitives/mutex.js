@@ -1,7 +1,7 @@
 const { lazily } = require('../load/lazily.js');
 const { markAsUncloneable } = require('node:worker_threads');
 const { binding, isMainThread, thread } = require('../engine/thread.js');
-const { checkFunction, toLockOptions, toWord } = require('../arguments.js');
+const { OF_LOCKS, checkFunction, toLockOptions, toWord } = require('../arguments.js');
 const { ExclusiveLock, NEW_GUARD, innerOf, wordOf } = require('./exclusive.js');
 const { LockGuard, createGuard } = require('./guard.js');
 
@@ -34,7 +34,7 @@ class Mutex extends ExclusiveLock {
 
   constructor(buffer, byteOffset, options) {
     const word = toWord(buffer, byteOffset);
-    const { allowMainThread, maySleep, name, onAbandoned } = toLockOptions(options);
+    const { allowMainThread, maySleep, name, onAbandoned } = toLockOptions(options, OF_LOCKS);
     // The word carries them to wherever it is at hand.
     if (name !== undefined) names().name(word, name);
     if (onAbandoned !== undefined) word.onAbandoned = onAbandoned;

@@ -2,6 +2,7 @@ const { inspect } = require('node:util');
 const { markAsUncloneable } = require('node:worker_threads');
 const { binding, thread } = require('../engine/thread.js');
 const { slotFor } = require('../engine/register.js');
+const { OF_LOCKS } = require('../arguments.js');
 const { corrupt } = require('../engine/corrupt.js');
 const { notOwner } = require('../errors.js');
 const { SharedPrimitive, defineSize, mayBlock, wordsOf } = require('./base.js');
@@ -46,7 +47,7 @@ class RwLock extends SharedPrimitive {
   #write;
 
   constructor(buffer, byteOffset, options) {
-    super('RwLock', Ask.Read, 8, buffer, byteOffset, options);
+    super('RwLock', Ask.Read, 8, buffer, byteOffset, options, 'rwlock', OF_LOCKS);
     const words = wordsOf(this);
     // For messages, and for the mark of abandonment.
     words.ask = Ask.Read;

@@ -2,7 +2,15 @@ const { binding, thread } = require('../engine/thread.js');
 const { describePermits } = require('../engine/diagnosis.js');
 const { slotFor } = require('../engine/register.js');
 const { tryLock } = require('../engine/wait.js');
-const { checkBoolean, checkFunction, isThenable, toCountOf, toPermits, toTimeout } = require('../arguments.js');
+const {
+  OF_PRIMITIVES,
+  checkBoolean,
+  checkFunction,
+  isThenable,
+  toCountOf,
+  toPermits,
+  toTimeout,
+} = require('../arguments.js');
 const { corrupt } = require('../engine/corrupt.js');
 const { TimeoutError, beyondCount, thenableResult } = require('../errors.js');
 const { execute } = require('./exclusive.js');
@@ -11,7 +19,7 @@ const { SharedPrimitive, awaitFor, blockFor, defineSize, mayBlock, wordsOf } = r
 const { Ask, Change, MAX_PERMITS, TAKEN } = binding;
 const { compareExchange, load } = Atomics;
 
-const OPTIONS = ['fair'];
+const OPTIONS = [...OF_PRIMITIVES, 'fair'];
 const ADVICE = 'Wait longer, or use tryAcquire(), which returns null instead.';
 const secret = Symbol('SemaphorePermits');
 
