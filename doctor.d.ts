@@ -18,63 +18,63 @@ export interface DoctorOptions {
    *
    * @default true
    */
-  lockOrder?: boolean;
+  lockOrder?: boolean | undefined;
   /**
    * Whether to look for threads and tasks that wait for each other for ever.
    *
    * @default true
    */
-  deadlocks?: boolean;
+  deadlocks?: boolean | undefined;
   /**
    * Whether waits are counted, by who waited and by whose unlock ended them.
    *
    * @default true
    */
-  contention?: boolean;
+  contention?: boolean | undefined;
   /**
    * Whether every wait is kept for {@link Doctor.writeTrace}, up to 200,000 of them.
    *
    * @default false
    */
-  trace?: boolean;
+  trace?: boolean | undefined;
   /**
    * Whether to look for guards that are garbage-collected while they hold.
    *
    * @default false
    */
-  leaks?: boolean;
+  leaks?: boolean | undefined;
   /**
    * Whether reports say where something was done. Without places a hold costs less.
    *
    * @default true
    */
-  places?: boolean;
+  places?: boolean | undefined;
   /**
    * A hold of so many milliseconds is reported as a long one; permits of a semaphore are not. `Infinity`: none is.
    *
    * @default 100
    */
-  longHoldMs?: number;
+  longHoldMs?: number | undefined;
   /**
    * A lock that somebody waits for, and whose holder has not changed for so many milliseconds, is stuck: the report is printed
    * to stderr, once, even if all threads are blocked. `Infinity`: never.
    *
    * @default 5000
    */
-  stuckMs?: number;
+  stuckMs?: number | undefined;
   /**
    * Waits of tasks for each other that have lasted for so many milliseconds are reported as a likely deadlock. `Infinity`: none is.
    *
    * @default 1000
    */
-  likelyMs?: number;
+  likelyMs?: number | undefined;
   /**
    * Whether a wait that closes a deadlock throws a `DeadlockError`, so that the others can go on. `true`: a call that would block its
    * thread in a certain one throws. `'likely'`: the newest wait of a likely one is rejected too.
    *
    * @default false
    */
-  throwOnDeadlock?: boolean | 'likely';
+  throwOnDeadlock?: boolean | 'likely' | undefined;
 }
 
 /** Where something was done. */
@@ -259,7 +259,7 @@ export interface Doctor {
    * @param options `by: 'unlocker'`, the default, gives the delay to those whose unlocks ended it, as Go's mutex profile does;
    * `by: 'waiter'` gives it to those who waited, as Go's block profile does.
    */
-  writeProfile(file: string, options?: { by?: 'unlocker' | 'waiter' }): void;
+  writeProfile(file: string, options?: { by?: 'unlocker' | 'waiter' | undefined }): void;
   /**
    * Writes the waits and the contended holds of each thread in the Chrome trace format, which Perfetto draws. Needs the option
    * `trace`.

@@ -15,6 +15,7 @@ import type { Equal } from './equal.d.ts';
 
 const doctor: Doctor = start();
 const options: DoctorOptions = { lockOrder: true, deadlocks: true, contention: false, trace: true, leaks: true };
+start({ leaks: undefined, likelyMs: undefined, throwOnDeadlock: undefined });
 start({ ...options, longHoldMs: 10, stuckMs: Number.POSITIVE_INFINITY, throwOnDeadlock: true });
 // @ts-expect-error not a number
 start({ stuckMs: '5' });
