@@ -6,7 +6,7 @@
  * npx sablock doctor app.js              # the same, and a report on SIGUSR2
  * ```
  *
- * It is for development, tests, and the day on which something hangs. A program that does not load it pays nothing.
+ * It is for development, for tests, and for a program that hangs. A program that does not load it pays nothing.
  *
  * @module
  */
@@ -50,20 +50,21 @@ export interface DoctorOptions {
    */
   places?: boolean | undefined;
   /**
-   * A hold of so many milliseconds is reported as a long one; permits of a semaphore are not. `Infinity`: none is.
+   * A hold of this many milliseconds or more is reported as a long one; permits of a semaphore are not. `Infinity`: none is.
    *
    * @default 100
    */
   longHoldMs?: number | undefined;
   /**
-   * A lock that somebody waits for, and whose holder has not changed for so many milliseconds, is stuck: the report is printed
-   * to stderr, once, even if all threads are blocked. `Infinity`: never.
+   * A lock that has waiters, and whose holder has not changed for this many milliseconds, is stuck: the report is printed to
+   * stderr, once, even if all threads are blocked. `Infinity`: never.
    *
    * @default 5000
    */
   stuckMs?: number | undefined;
   /**
-   * Waits of tasks for each other that have lasted for so many milliseconds are reported as a likely deadlock. `Infinity`: none is.
+   * Waits of tasks for each other that have lasted for this many milliseconds are reported as a likely deadlock. `Infinity`:
+   * none is.
    *
    * @default 1000
    */
@@ -119,11 +120,11 @@ export interface DeadlockWait {
   waitedMs: number;
 }
 
-/** Waits of which each is for what the next one keeps. */
+/** Waits in a circle: each is for what the next waiter holds. */
 export interface TaskDeadlock {
   /**
-   * `'certain'`: threads are blocked, each for what the next one holds, so that none of them can go on. `'likely'`: functions that hold
-   * await these waits, and have for `likelyMs`; code that nobody knows could still end one of them.
+   * `'certain'`: threads are blocked, each for what the next one holds, so that none of them can go on. `'likely'`: functions
+   * that hold await these waits, and have for `likelyMs`; code that the doctor does not know could still end one of them.
    */
   certainty: 'certain' | 'likely';
   /** The waits, in the order of the cycle. */
@@ -188,7 +189,7 @@ export interface Leak {
   place: Place | null;
 }
 
-/** A lock that somebody waited for while its holder did not change. */
+/** A lock that had waiters while its holder did not change. */
 export interface StuckLock {
   /** Which one. */
   lock: LockName;
@@ -208,7 +209,7 @@ export interface PendingWait {
   waitedMs: number;
   /** Who holds it. Empty if that is not known, or there is nothing to hold. */
   holders: Place[];
-  /** The process that holds a lock of the machine, and for how long, in milliseconds; `null` if no other one is known to. */
+  /** The process that holds a lock of the machine, and for how long, in milliseconds; `null` if none is known. */
   outside: {
     /** The process that holds it. */
     pid: number;

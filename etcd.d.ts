@@ -3,11 +3,11 @@ import type { Store, StoreConnection, StoreOptions } from './index.js';
 /** Options of {@link etcd}. */
 export interface EtcdOptions extends StoreOptions {
   /**
-   * For how long the cluster keeps the locks of a process of which it hears nothing, in milliseconds, from 2000; rounded up to whole
-   * seconds. Default: 30,000.
+   * For how long the cluster keeps the locks of a process that does not renew its lease, in milliseconds, from 2000; rounded up
+   * to whole seconds. Default: 30,000.
    */
   lease?: number | undefined;
-  /** How often that is renewed, in milliseconds, from 10 to half of `lease`. Default: a third of `lease`. */
+  /** How often the lease is renewed, in milliseconds, from 10 to half of `lease`. Default: a third of `lease`. */
   renew?: number | undefined;
 }
 

@@ -3,14 +3,18 @@ import type { Store, StoreConnection, StoreOptions } from './index.js';
 /** Options of {@link redis}. */
 export interface RedisOptions extends StoreOptions {
   /**
-   * For how long the server keeps a lock, or a place in line, of which it hears nothing, in milliseconds, from 100. Default: 30,000.
+   * For how long the server keeps a lock, or a place in the queue, that is not renewed, in milliseconds, from 100. Default:
+   * 30,000.
    */
   lease?: number | undefined;
-  /** How often each of them is renewed, in milliseconds, from 10 to half of `lease`. Default: a third of `lease`. */
+  /**
+   * How often each lock, or place in the queue, is renewed, in milliseconds, from 10 to half of `lease`. Default: a third of
+   * `lease`.
+   */
   renew?: number | undefined;
   /**
-   * How many replicas must have a lock before it counts as granted (`WAIT`, for half of `renew` at most); else it is given back,
-   * and the request begins again. Fewer locks are granted twice at a failover then. Default: 0.
+   * How many replicas must have a lock before it counts as granted (`WAIT`, for half of `renew` at most); else it is given
+   * back, and the request begins again. Then fewer locks are granted twice at a failover. Default: 0.
    */
   replicas?: number | undefined;
 }

@@ -5,7 +5,7 @@ import type { Primitive } from './primitive';
 export interface BarrierInspection {
   /** The name that this thread gave to the barrier; `null` without one. */
   name: string | null;
-  /** Whose threads are members, in no order. */
+  /** The threads that have members, in no order. */
   holders: {
     /** The `threadId` (of `node:worker_threads`) of the members' thread. */
     threadId: number;
@@ -34,10 +34,10 @@ export interface BarrierInspection {
  * Zeroed memory is a new barrier. A party is a call of {@link Barrier.wait} or {@link Barrier.waitAsync}, of whatever thread.
  * The last to come lets all pass, and the barrier is new for the next round.
  *
- * **Broken.** A round that cannot be complete is not to hang: if a party that waits times out (it gets the {@link
- * TimeoutError}), is aborted (it gets the signal's reason), or its thread ends, all others that wait and all that come later
- * get a {@link BrokenBarrierError}, until somebody calls {@link Barrier.reset}. A thread that has not come yet is not missed
- * when it ends, unless it has called {@link Barrier.join}.
+ * **Broken.** A round that cannot be completed does not hang: if a party that waits times out (it gets the
+ * {@link TimeoutError}), is aborted (it gets the signal's reason), or its thread ends, all others that wait and all that come
+ * later get a {@link BrokenBarrierError}, until {@link Barrier.reset} is called. The end of a thread that has not come yet
+ * breaks nothing, unless it has called {@link Barrier.join}.
  *
  * @example
  * ```js
@@ -109,16 +109,16 @@ export class Barrier extends Primitive {
   waitAsync(timeout?: Timeout | AsyncLockOptions): Promise<number>;
 
   /**
-   * Makes the barrier new: those who wait get a {@link BrokenBarrierError}, and who comes later is the first. In any
-   * thread; never blocks.
+   * Makes the barrier new: those who wait get a {@link BrokenBarrierError}, and the next to come is the first of a new round.
+   * In any thread; never blocks.
    *
-   * @throws `ERR_LOCK_CORRUPT` if the memory holds what no sablock wrote.
+   * @throws `ERR_LOCK_CORRUPT` if the memory holds a value that sablock did not write.
    */
   reset(): void;
 
   /**
-   * Says that this thread will come: if it ends before {@link BarrierMember.leave}, the barrier breaks, also if nobody waits
-   * yet. Changes neither `parties` nor who waits. In any thread; never blocks.
+   * Announces that this thread will come: if it ends before {@link BarrierMember.leave}, the barrier breaks, also if nobody
+   * waits yet. Changes neither `parties` nor who waits. In any thread; never blocks.
    *
    * @throws `ERR_LOCK_CORRUPT` if somebody waits there for another kind of lock.
    * @example

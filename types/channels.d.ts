@@ -26,13 +26,13 @@ export interface DiagnosticsSubject {
 /**
  * What is published on the channels of `node:diagnostics_channel`, by the channel's name.
  *
- * Published at once in the thread that waited or found it: subscribe in each thread that you are interested in, before or
- * after this package is loaded there. Without subscribers no message is made, and no clock is read. A subscriber runs
- * between the lock and the code that waits for it (for `sablock:long-hold` in a thread that is blocked, even inside its
- * sleep), so let it be short, and never lock in it: a thread that is blocked could not unlock, and gets a {@link DeadlockError}
- * instead of the lock. What it throws becomes an uncaught error; the lock does not mind.
- * It runs in the asynchronous context of the code that waits, so that AsyncLocalStorage returns there what it returns in
- * that code (of several waits of a thread for one lock, `sablock:long-hold` takes the first).
+ * Published at once in the thread that waited or found it: subscribe in each thread that you are interested in, before or after
+ * this package is loaded there. Without subscribers no message is made, and no clock is read. A subscriber runs between the
+ * lock and the code that waits for it (for `sablock:long-hold` in a thread that is blocked, even inside its sleep), so let it
+ * be short, and never lock in it: a thread that is blocked could not unlock, and gets a {@link DeadlockError} instead of the
+ * lock. What it throws becomes an uncaught error, and changes nothing about the lock. It runs in the asynchronous context of
+ * the code that waits, so that AsyncLocalStorage returns there what it returns in that code (of several waits of a thread for
+ * one lock, `sablock:long-hold` takes the first).
  *
  * With the types of Node.js, `subscribe` and `unsubscribe` of `node:diagnostics_channel` know these messages.
  *
@@ -46,17 +46,17 @@ export interface DiagnosticsSubject {
  */
 export interface DiagnosticsMessages {
   /**
-   * A wait for a lock, for permits or for the turn of a {@link Once} is over, unless by an error. Published to who was subscribed
-   * when it began. Waits for latches, events, barriers and conditions are not: they wait for something to happen, not for
-   * others. A request for several names publishes a message for each name that it had to wait for. For a name in a store,
-   * only a wait behind this process's own requests is published.
+   * A wait for a lock, for permits or for the turn of a {@link Once} is over, unless by an error. Published to those who were
+   * subscribed when it began. Waits for latches, events, barriers and conditions are not: they wait for something to happen,
+   * not for others. A request for several names publishes a message for each name that it had to wait for. For a name in a
+   * store, only a wait behind this process's own requests is published.
    */
   'sablock:contended': DiagnosticsSubject & {
     /** `'blocking'`: this thread has slept. `'async'`: a promise was pending. */
     kind: 'blocking' | 'async';
     /**
-     * The `threadId` of the thread that held the lock alone when the wait began; `null` if none did: it was free, on its way to
-     * somebody, or others read, or it is permits that were waited for.
+     * The `threadId` of the thread that held the lock alone when the wait began; `null` if none did: it was free, about to be
+     * handed on, or read; and of permits.
      */
     ownerThreadId: number | null;
     /** Only where another process held the lock of a name alone: that process, whose thread `ownerThreadId` is. */
@@ -83,11 +83,11 @@ export interface DiagnosticsMessages {
     heldAtLeastMs: number;
   };
   /**
-   * A thread has ended with a hold. Of a hold that shut others out, it is published in the thread that gets it next, as the
-   * warning `SABLOCK_ABANDONED`. Read holds, permits, entries and memberships have gone back, and nothing is in doubt: published in
-   * the thread of the next waiter that gets in, or, if nobody waits, by the next call on that primitive that cannot be served
-   * by its word alone. Each is published once. If a thousand such threads end before anybody comes, only some are. If the
-   * memory is freed meanwhile, the message may be published for whatever uses that memory next.
+   * A thread has ended with a hold. Of an exclusive hold, it is published in the thread that gets it next, as the warning
+   * `SABLOCK_ABANDONED`. Read holds, permits, entries and memberships have gone back, and nothing is in doubt: published in the
+   * thread of the next waiter that gets in, or, if nobody waits, by the next call on that primitive that cannot be served by
+   * its word alone. Each is published once. If a thousand such threads end before anybody comes, only some are. If the memory
+   * is freed meanwhile, the message may be published for whatever uses that memory next.
    */
   'sablock:abandoned': DiagnosticsSubject & {
     /** The `threadId` of the thread that ended. */
@@ -107,7 +107,7 @@ export interface DiagnosticsMessages {
     /** Of a deadlock of tasks: its waits, with the call sites of who waits and who holds. */
     waits?: import('../doctor.js').DeadlockWait[];
   };
-  /** A lock of a name ended while this thread held it; see {@link LockLostError}. Published once, on the thread that held it. */
+  /** A named lock was lost while this thread held it; see {@link LockLostError}. Published once, on the thread that held it. */
   'sablock:lost': DiagnosticsSubject & Pick<LockLostError, 'fence' | 'reason' | 'heldMs'>;
   /**
    * How a store is reached has changed. Published on the thread that started the hidden thread with the connection: the main
@@ -124,7 +124,7 @@ export interface DiagnosticsMessages {
      * `'pooler'`: a pooler in session mode stands between this process and PostgreSQL.
      */
     event: 'connected' | 'unreachable' | 'reconnected' | 'pooler';
-    /** Of `'unreachable'`: why. */
+    /** Why; `null` unless `'unreachable'`. */
     error: Error | null;
   };
 }

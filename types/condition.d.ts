@@ -13,14 +13,13 @@ export interface ConditionOptions {
 /**
  * Waiting, with a mutex, until another thread says that something has changed: four bytes of shared memory.
  *
- * To wait is to unlock the mutex and to stand in line in one step, so that no notification in between is lost; when the wait
- * is over, notified or not, the mutex is held again, in the same way: the hold of a guard may wait too, and its guard stays
- * valid (to unlock it meanwhile is an error). A wait inside `executeLocked` or `executeLockedSync` is part of it: await it
- * there. If the function ends before, the wait does not lock the mutex again: it stays in line, passes a notification that
- * reaches it on to the next, and rejects with `ERR_LOCK_NOT_OWNER`, which need not be handled. Blocked threads and promises
- * stand in one line, first come, first served. Nobody is woken without a notification; still, what was true when it came may
- * have changed before the mutex was held again, so wait in a loop, or by `waitFor`. A thread that ends before it holds the
- * mutex again passes its notification on.
+ * A wait unlocks the mutex and queues in one step, so that no notification in between is lost. When it is over, notified or
+ * not, the mutex is held again, in the same way: a guard that held it stays valid, and unlocking it during the wait is an
+ * error. A wait inside `executeLocked` or `executeLockedSync` is part of it: await it there. If the function ends before, the
+ * wait does not lock the mutex again: it stays in the queue, passes a notification that reaches it on to the next, and rejects
+ * with `ERR_LOCK_NOT_OWNER`, which need not be handled. Blocked threads and promises wait in one queue, first come, first
+ * served. No wait ends without a notification; still, the data may have changed again before the mutex is held, so wait in a
+ * loop, or use `waitFor`. A thread that ends before it holds the mutex again passes its notification on.
  *
  * The bytes hold nothing; {@link notify} of the same bytes wakes the same waiters.
  *
@@ -85,8 +84,7 @@ export class Condition extends Primitive {
 
   /**
    * Waits until `predicate` returns a truthy value, or a promise of one. In any thread; never throws. Waits as
-   * {@link Condition.waitAsync}.
-   * If it does so at once, there is no wait that a signal could take back.
+   * {@link Condition.waitAsync}. If it does so at once, there is no wait that a signal could cancel.
    *
    * @param mutex The mutex, which this thread holds.
    * @param predicate As {@link Condition.waitFor}, but may return a promise.

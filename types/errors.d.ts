@@ -1,8 +1,9 @@
 /**
- * The time was over: from `acquire`, `acquireAsync`, `executeLocked` and `executeLockedSync`, from `execute` and `executeSync` of a
- * {@link Semaphore}, and from the verbs of a {@link Barrier} or an {@link Exchanger}. The message says which verb waited, for what, and what stands in its
- * way now (of a mutex, which thread holds it). The stack shows the async functions that await the verb's promise;
- * of `.then()` chains there are none.
+ * The timeout of a wait is over: thrown by `acquire`, `acquireAsync`, `executeLocked` and `executeLockedSync`, by `execute` and
+ * `executeSync` of a {@link Semaphore}, by {@link Once}, {@link lockAll}, {@link LockManager}, and the verbs of a
+ * {@link Barrier} or an {@link Exchanger}. The message says which verb waited, for what, and why it is not free (of a mutex,
+ * which thread holds it). The stack shows the async functions that await the verb's promise; it shows none for `.then()`
+ * chains.
  */
 export class TimeoutError extends Error {
   private constructor();
@@ -13,9 +14,9 @@ export class TimeoutError extends Error {
 }
 
 /**
- * A lock ended while it was held: what keeps it has given it away, or may have. Locks of the process and of the machine do not
- * end so. The reason of {@link HeldLock.signal}, and the error of the request once its callback has ended; what that failed with
- * is the `cause`. Published on the channel `sablock:lost`.
+ * A lock of a store was lost while it was held: the store has given it to another holder, or may have. Locks of the process and
+ * of the machine are never lost. {@link HeldLock.signal} aborts with it, and the request rejects with it once its callback has
+ * ended; if that has failed, its error is the `cause`. Published on the channel `sablock:lost`.
  */
 export class LockLostError extends Error {
   private constructor();
@@ -28,8 +29,8 @@ export class LockLostError extends Error {
   /** As {@link HeldLock.fence}. */
   readonly fence: bigint | null;
   /**
-   * `'unreachable'`: its store did not answer for so long that it may have given the lock away. `'taken'`: the store says that it
-   * is not held any more. `'closed'`: its manager was closed. `'worker'`: the thread that kept it has ended.
+   * `'unreachable'`: its store did not answer for so long that it may have given the lock away. `'taken'`: the store says that
+   * it is no longer held. `'closed'`: its manager was closed. `'worker'`: the thread that kept it has ended.
    */
   readonly reason: 'unreachable' | 'taken' | 'closed' | 'worker';
   /** For how long it was held, in milliseconds. */

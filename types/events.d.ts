@@ -2,10 +2,10 @@ import type { AsyncLockOptions, LockOptions, PrimitiveOptions, Timeout } from '.
 import type { Primitive } from './primitive';
 
 /**
- * A flag on four bytes of shared memory that threads wait for, and that stays set until somebody resets it.
+ * A flag on four bytes of shared memory that threads wait for, and that stays set until it is reset.
  *
- * Zeroed memory is an event that is not set. What a thread wrote before `set` is seen by whoever passes. Whoever waits when it is
- * set passes, though it is reset at once. A thread that ends while it waits is in nobody's way.
+ * Zeroed memory is an event that is not set. What a thread wrote before `set` is seen by those that pass. Those that wait when
+ * it is set pass, even if it is reset at once. A thread that ends while it waits delays no other.
  *
  * @example
  * ```js
@@ -29,14 +29,14 @@ export class ManualResetEvent extends Primitive {
    * Sets the event: all who wait pass, and all who come, until it is reset. In any thread; never blocks. Changes nothing if
    * it is set.
    *
-   * @throws `ERR_LOCK_CORRUPT` if the memory holds what no sablock wrote.
+   * @throws `ERR_LOCK_CORRUPT` if the memory holds a value that sablock did not write.
    */
   set(): void;
 
   /**
    * Resets the event: whoever comes from now on waits. In any thread; never blocks. Changes nothing if it is not set.
    *
-   * @throws `ERR_LOCK_CORRUPT` if the memory holds what no sablock wrote.
+   * @throws `ERR_LOCK_CORRUPT` if the memory holds a value that sablock did not write.
    */
   reset(): void;
 
@@ -63,8 +63,8 @@ export class ManualResetEvent extends Primitive {
 /**
  * A flag on four bytes of shared memory that lets one waiter pass each time that it is set, and is reset by that.
  *
- * Zeroed memory is an event that is not set. The first in line passes, be it a blocked thread or a promise; nobody overtakes. Two
- * sets while nobody waits are one; while n wait, n sets let n pass. What a thread wrote before `set` is seen by the one that
+ * Zeroed memory is an event that is not set. The first in the queue passes, a blocked thread or a promise; none overtakes. Two
+ * sets while none waits count as one; while n wait, n sets let n pass. What a thread wrote before `set` is seen by the one that
  * passes. If the thread that may pass ends before its code knows, the next in line passes, or the event is set again.
  *
  * @example
@@ -86,16 +86,16 @@ export class AutoResetEvent extends Primitive {
   readonly isSet: boolean;
 
   /**
-   * Lets the first in line pass; if nobody waits, the next to come. In any thread; never blocks.
+   * Lets the first in the queue pass; if none waits, the next to come. In any thread; never blocks.
    *
-   * @throws `ERR_LOCK_CORRUPT` if the memory holds what no sablock wrote.
+   * @throws `ERR_LOCK_CORRUPT` if the memory holds a value that sablock did not write.
    */
   set(): void;
 
   /**
-   * Takes back a `set` that nobody has used yet. In any thread; never blocks. Changes nothing if it is not set.
+   * Takes back a `set` that is not used up yet. In any thread; never blocks. Changes nothing if it is not set.
    *
-   * @throws `ERR_LOCK_CORRUPT` if the memory holds what no sablock wrote.
+   * @throws `ERR_LOCK_CORRUPT` if the memory holds a value that sablock did not write.
    */
   reset(): void;
 

@@ -6,9 +6,9 @@ import type { Primitive } from './primitive';
  * integer of 32 bits, such as the index of a buffer that changes hands. As Java's `Exchanger`. What either wrote before it came is
  * seen by the other.
  *
- * Zeroed memory is a new exchanger. A call is of whatever thread, blocking or awaited; two of one thread meet too. Whoever finds
- * somebody there meets them at once, so that at most one waits. A value is given to one partner or to nobody: whoever
- * times out, is aborted, or ends before somebody comes takes its value along. Once two have met, each has the other's value,
+ * Zeroed memory is a new exchanger. The calls may be of any threads, blocking or awaited, also of one thread. A call that finds
+ * another waiting meets it at once, so that at most one waits. A value goes to one partner or to none: a call that times out,
+ * is aborted, or whose thread ends before another comes takes its value with it. Once two have met, each has the other's value,
  * even if the thread of one ends before its code knows.
  *
  * @example
@@ -32,10 +32,10 @@ export class Exchanger extends Primitive {
    * `allowMainThread`. Ends early as {@link Mutex.lock}; nobody gets the value then.
    *
    * @param value What the other gets: an integer from -2^31 to 2^31 - 1.
-   * @param timeout How long to wait, in milliseconds, counted from the call, or options. Default: for ever. With zero or less it
-   *   meets only somebody who waits already.
+   * @param timeout How long to wait, in milliseconds, counted from the call, or options. Default: for ever. With zero or less
+   *   it meets only a call that waits already.
    * @returns The value that the other brought.
-   * @throws `ERR_LOCK_TIMEOUT` if nobody came in time.
+   * @throws `ERR_LOCK_TIMEOUT` if no other call came in time.
    * @throws `ERR_OUT_OF_RANGE` if `value` is no such integer.
    * @throws `ERR_LOCK_MAIN_THREAD` on the main thread.
    * @throws `ERR_LOCK_THREAD_ENDING`, `ERR_LOCK_CORRUPT`, `ERR_INVALID_ARG_TYPE` as {@link Mutex.lock}.
@@ -48,7 +48,7 @@ export class Exchanger extends Primitive {
    * @param value As {@link Exchanger.exchange}.
    * @param timeout As {@link Exchanger.exchange}, or options.
    * @returns A promise of what {@link Exchanger.exchange} returns. Rejected with the signal's `reason` if it aborts before
-   *   somebody comes, with `ERR_LOCK_NO_THREAD` if the system refuses the background thread that a timeout needs, or as
+   *   another call comes, with `ERR_LOCK_NO_THREAD` if the system refuses the background thread that a timeout needs, or as
    *   `exchange` throws.
    */
   exchangeAsync(value: number, timeout?: Timeout | AsyncLockOptions): Promise<number>;

@@ -1,8 +1,8 @@
 /** Options of {@link waitAsync}. */
 export interface WaitAsyncOptions {
   /**
-   * Takes the wait back when it aborts: the promise is rejected with the signal's `reason`. A wait that was notified
-   * before is fulfilled all the same, since its notification was counted.
+   * Cancels the wait when it aborts: the promise is rejected with the signal's `reason`. A wait that was notified before is
+   * fulfilled all the same, since its notification was counted.
    */
   signal?: AbortSignal | undefined;
   /** Whether the pending wait keeps the event loop, and so the process, alive. Default: `true`. */
@@ -10,17 +10,17 @@ export interface WaitAsyncOptions {
 }
 
 /**
- * `Atomics.wait` on this package's lines: **blocks** this thread until a {@link notify} for the element, if the element
+ * `Atomics.wait` with this package's queues: **blocks** this thread until a {@link notify} for the element, if the element
  * holds `value`. Workers only.
  *
  * Arguments are checked and converted in the order and with the errors that ECMAScript specifies. Waiters of `wait` and
- * `waitAsync` stand in one line for each byte of the buffer; only `notify` wakes them, never a change of the value.
- * `terminate()`, `process.exit()` and uncaught errors end the wait within 100 ms, and the debugger gets through. If the
- * thread ends before its code learns of a notification, the next in line is notified, if it waited at that time.
+ * `waitAsync` share one queue for each element; only `notify` wakes them, never a change of the value. `terminate()`,
+ * `process.exit()` and uncaught errors end the wait within 100 ms, and the debugger can pause it. If the thread ends before its
+ * code learns of a notification, the next in line is notified, if it waited at that time.
  *
  * @param typedArray A view of shared memory.
- * @param timeout How long to wait, in milliseconds, counted from the call. `undefined`, `NaN`: for ever. Zero or less: not.
- *   Options in its place are refused, though ECMAScript has them wait for ever.
+ * @param timeout How long to wait, in milliseconds, counted from the call. `undefined`, `NaN`: for ever. Zero or less: does not
+ *   wait. Options in its place are refused, though ECMAScript has them wait for ever.
  * @returns `'ok'`: notified. `'not-equal'`: the element holds another value. `'timed-out'`: the time was over.
  * @throws `ERR_LOCK_MAIN_THREAD` (a TypeError) on the main thread, although Node allows `Atomics.wait` there.
  * @throws `ERR_LOCK_THREAD_ENDING` if the thread is ending, as {@link Mutex.lock}.
@@ -38,7 +38,7 @@ export function wait(typedArray: BigInt64Array, index: number, value: bigint, ti
 export type WaitResult = 'ok' | 'not-equal' | 'timed-out';
 
 /**
- * `Atomics.notify` on this package's lines: wakes the first who wait for the element. In any thread; never blocks.
+ * `Atomics.notify` with this package's queues: wakes the first who wait for the element. In any thread; never blocks.
  *
  * Wakes neither those who wait for a lock, nor those of `Atomics.wait`; nor does `Atomics.notify` wake those who wait here.
  *
@@ -49,7 +49,7 @@ export type WaitResult = 'ok' | 'not-equal' | 'timed-out';
 export function notify(typedArray: Int32Array | BigInt64Array, index?: number, count?: number): number;
 
 /**
- * `Atomics.waitAsync` on this package's lines, with one argument more. In any thread; never blocks.
+ * `Atomics.waitAsync` with this package's queues, with one argument more. In any thread; never blocks.
  *
  * A pending wait keeps the event loop alive (unless `ref: false`), and nothing is left of a settled one.
  *

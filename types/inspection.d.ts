@@ -30,8 +30,8 @@ export interface QueuedPrimitiveInspection extends PrimitiveInspection {
 }
 
 /**
- * Every lock of the process, and every other primitive, that somebody waits for, each as its `inspect()` shows it, in no order:
- * to find out why a program hangs. In any thread; never blocks, and disturbs no lock. Takes time in proportion to the number of
+ * Every lock of the process, and every other primitive, that has waiters, each as its `inspect()` shows it, in no order: to
+ * find out why a program hangs. In any thread; never blocks, and disturbs no lock. Takes time in proportion to the number of
  * waiters. Each is seen at one instant, but not all at the same. Names are those that this thread gave.
  *
  * @throws `ERR_LOCK_THREAD_ENDING` if the thread is ending, as {@link Mutex.lock}.
@@ -47,7 +47,7 @@ export interface QueuedPrimitiveInspection extends PrimitiveInspection {
  */
 export function inspectAll(): (QueuedMutexInspection | QueuedPrimitiveInspection)[];
 
-/** How somebody holds, or waits for, what is no mutex; `'passage'`: it only waits to pass. */
+/** How a thread holds, or waits for, anything but a mutex; `'passage'`: it only waits to pass. */
 export type HoldMode = 'exclusive' | 'shared' | 'permits' | 'entry' | 'member' | 'passage';
 
 /** The holds of one thread, in one mode, as {@link PrimitiveInspection} shows them. */
@@ -88,15 +88,18 @@ export interface Stats {
   contended: number;
   /** Those of them that were handed straight to a blocked thread, asleep or about to be, instead of waking one to try. */
   handovers: number;
-  /** How often a free mutex was kept for an event loop that was too busy to come in time. */
+  /** How often a free lock was kept for an event loop that was too busy to come in time. */
   passedBy: number;
   /** Waits that ended because their time was over; one try that fails is no wait. */
   timeouts: number;
-  /** Waits that a signal took back. */
+  /** Waits that a signal cancelled. */
   aborts: number;
   /** Deadlocks found: one for each {@link DeadlockError}. */
   deadlocks: number;
-  /** Acquisitions that found that a thread had ended inside: one for each warning `SABLOCK_ABANDONED`. */
+  /**
+   * Acquisitions that found that a thread had ended inside: one for each warning `SABLOCK_ABANDONED`, and for each turn of a
+   * {@link Once} that found so.
+   */
   abandoned: number;
   /**
    * Ended threads whose holds went back unmarked: read holds, permits, entries, memberships. Each thread counts once for each
@@ -108,16 +111,17 @@ export interface Stats {
    * process: before, no clock is read for it.
    */
   longestWaitMs: number;
-  /** How many threads are blocked in the queue of a mutex now. */
+  /** How many threads are blocked in such a wait now. */
   blocked: number;
-  /** How many promises for a mutex are pending now. */
+  /** How many promises of such a wait are pending now. */
   pending: number;
 }
 
 /**
- * Counts of all waits for mutexes in the process, since it began: subtract an earlier result to get those of a time between.
- * In any thread; never blocks. Takes some ten microseconds. Only waits are counted: to lock what is free, even after a few
- * microseconds of spinning, costs nothing and is not counted. Waits for notifications are not counted either.
+ * Counts of all waits for locks, permits and turns of a {@link Once} in the process, since it began: subtract an earlier result
+ * to get those of a time between. In any thread; never blocks. Takes some ten microseconds. Only waits are counted: to lock
+ * what is free, even after a few microseconds of spinning, costs nothing and is not counted. Waits for notifications, events,
+ * latches, barriers and exchangers are not counted either.
  *
  * @example
  * ```js

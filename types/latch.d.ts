@@ -6,9 +6,9 @@ import type { Primitive } from './primitive';
  * A count on four bytes of shared memory that threads wait for to be zero. Reusable, as Go's `WaitGroup`.
  *
  * Zeroed memory is a latch that is open: its count is zero. Whoever waits when it opens passes, though it closes again at once.
- * What a thread wrote before it counted down is seen by whoever passes. What `add` has added stays until somebody counts it
- * down; what `enter` has added is counted down at the latest when its thread ends, however it ends, so that nobody waits for
- * a thread that has ended.
+ * What a thread wrote before it counted down is seen by whoever passes. What `add` has added stays until it is counted down;
+ * what `enter` has added is counted down at the latest when its thread ends, however it ends, so that no thread waits for one
+ * that has ended.
  *
  * @example
  * ```js
@@ -34,9 +34,9 @@ export class Latch extends Primitive {
    * Adds to the count. In any thread; never blocks.
    *
    * @param n How much: an integer of 1 or more. Default: 1.
-   * @throws `ERR_OUT_OF_RANGE` if `n` is none, or the count would be 2^29 or more; nothing changes then.
+   * @throws `ERR_OUT_OF_RANGE` if `n` is no such integer, or the count would be 2^29 or more; nothing changes then.
    * @throws `ERR_INVALID_ARG_TYPE` if `n` is no number.
-   * @throws `ERR_LOCK_CORRUPT` if the memory holds what no sablock wrote.
+   * @throws `ERR_LOCK_CORRUPT` if the memory holds a value that sablock did not write.
    */
   add(n?: number): void;
 

@@ -60,7 +60,7 @@ export interface Lockable<Guard extends LockGuard<Mutex | null> = LockGuard<Mute
    * Locks if that is possible at once. In any thread; never blocks.
    *
    * @returns Whether it is locked.
-   * @throws `ERR_LOCK_CORRUPT` if the memory holds what no sablock wrote.
+   * @throws `ERR_LOCK_CORRUPT` if the memory holds a value that sablock did not write.
    */
   tryLock(): boolean;
   /**

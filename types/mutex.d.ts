@@ -5,16 +5,16 @@ import type { Primitive } from './primitive';
 /** Options of the constructor of {@link Mutex}. */
 export interface MutexOptions {
   /**
-   * Whether `lock`, `acquire` and `executeLockedSync` may block the main thread. Default: `false`,
-   * since a blocked main thread serves nobody. Means nothing in a worker, which may always block.
+   * Whether `lock`, `acquire` and `executeLockedSync` may block the main thread. Default: `false`, because a blocked main
+   * thread handles no events. Means nothing in a worker, which may always block.
    */
   allowMainThread?: boolean | undefined;
   /**
    * Whether an event loop that awaits the mutex may sleep for a moment when it comes for it and finds it held: see
-   * {@link Mutex.lockAsync}. Default: `true`. With `false`, no wait of this object ever delays other work of its thread. The
-   * mutex is kept free for the event loop instead, once it came in vain: for a twentieth of the time that it has waited, from
-   * 1 to 256 ms. An event loop whose turns are longer than that may come in vain for many turns. The waits of `lockAllAsync`
-   * may sleep all the same.
+   * {@link Mutex.lockAsync}. Default: `true`. With `false`, no wait of this object ever delays other work of its thread.
+   * Instead, once the event loop has come in vain, the mutex is kept free for it: for a twentieth of the time that it has
+   * waited, from 1 to 256 ms. An event loop whose turns are longer than that may come in vain for many turns. The waits of
+   * `lockAllAsync` may still sleep.
    */
   maySleep?: boolean | undefined;
   /**
@@ -23,13 +23,13 @@ export interface MutexOptions {
    */
   name?: string | undefined;
   /**
-   * Repairs what a thread that ended inside has left. Called with the mutex, which is held and {@link Mutex.abandoned}, by
-   * every verb of this object that acquires it in that state (also `tryLock`, and locking again after a wait for a
-   * {@link Condition}), before the verb returns or its promise settles. It takes the place of the warning
+   * Repairs the data after a thread has ended while it held the mutex. Called with the mutex, which is held and
+   * {@link Mutex.abandoned}, by every verb of this object that acquires it in that state (also `tryLock`, and locking again
+   * after a wait for a {@link Condition}), before the verb returns or its promise settles. It takes the place of the warning
    * `SABLOCK_ABANDONED`. When it returns, the mutex is consistent, as after {@link Mutex.markConsistent}.
    *
    * It must not return a promise: that is `ERR_INVALID_ARG_TYPE`. If it throws, the mutex is unlocked, the mark stays for the
-   * next to acquire it, and the verb throws what it threw, or its promise is rejected with that.
+   * next holder, and the verb throws or rejects with the same error.
    */
   onAbandoned?: ((mutex: Mutex) => void) | undefined;
 }
@@ -60,13 +60,16 @@ export interface MutexHolder {
 export interface MutexInspection {
   /** The name that this thread gave to the mutex; `null` without one. */
   name: string | null;
-  /** Whether somebody holds the mutex; also true while its holder's thread has ended and nobody has taken it since. */
+  /** Whether a thread holds the mutex; also true after the holder's thread has ended, until another takes it. */
   locked: boolean;
-  /** The `threadId` of the holder's thread, which may have ended; `null` if nobody holds it, or no sablock wrote the word. */
+  /**
+   * The `threadId` of the holder's thread, which may have ended; `null` if no thread holds it, or sablock did not write the
+   * word.
+   */
   ownerThreadId: number | null;
-  /** Whether a holder's thread has ended inside, and nobody has called `markConsistent` since. */
+  /** Whether a thread has ended while it held the mutex, and `markConsistent` has not been called since. */
   abandoned: boolean;
-  /** Who holds it: one, or nobody. */
+  /** Who holds it: one thread, or none. */
   holders: MutexHolder[];
   /** Who waits, in the order of the queue. */
   waiters: MutexWaiter[];
@@ -75,8 +78,8 @@ export interface MutexInspection {
 /**
  * A mutual-exclusion lock on four bytes of shared memory.
  *
- * Zeroed memory is an unlocked mutex. Any number of `Mutex` objects, in any threads, may stand for the same four bytes:
- * the lock is the memory, and the objects hold no state. What a thread wrote before it unlocks is seen by the next holder.
+ * Zeroed memory is an unlocked mutex. Any number of `Mutex` objects, in any threads, may be made on the same four bytes: the
+ * lock is the memory, and the objects hold no state. What a thread wrote before it unlocks is seen by the next holder.
  *
  * **Fairness.** Blocked threads and pending promises wait in one queue, first come, first served, with two exceptions:
  * a free mutex may be taken by a running thread before a sleeping one is awake (at most for about a millisecond, after
@@ -134,7 +137,7 @@ export class Mutex extends Primitive {
    * @throws `ERR_LOCK_DEADLOCK` if the wait has no timeout and could never end, also where code that the thread runs during the
    *   wait (a subscriber of `sablock:long-hold`) has locked the mutex.
    * @throws `ERR_LOCK_THREAD_ENDING` if the thread is ending: the callbacks that still run after an uncaught error get it.
-   * @throws `ERR_LOCK_CORRUPT` if the memory holds what no sablock wrote, also if it is overwritten during the wait.
+   * @throws `ERR_LOCK_CORRUPT` if the memory holds a value that sablock did not write, also if it is overwritten during the wait.
    * @throws `ERR_INVALID_ARG_TYPE` if `timeout` is neither a number nor an options object.
    * @example
    * ```js
@@ -158,10 +161,10 @@ export class Mutex extends Primitive {
    * thread that can run, and not at all with {@link MutexOptions.maySleep} `false`.
    *
    * @param timeout How long to wait, in milliseconds, counted from the call, or options. Default: for ever.
-   * @returns A promise of `true`: locked; or of `false`: the time was over, and nothing is held.
-   *   Rejected with the signal's `reason` if it aborts first; with `ERR_LOCK_CORRUPT`, `ERR_INVALID_ARG_TYPE`, or
-   *   `ERR_LOCK_NO_THREAD` if the system refuses the background thread that a timeout needs.
-   *   If somebody overwrites the memory during the wait, only a timeout or a signal is sure to end it.
+   * @returns A promise of `true`: locked; or of `false`: the time was over, and nothing is held. Rejected with the signal's
+   *   `reason` if it aborts first; with `ERR_LOCK_CORRUPT`, `ERR_INVALID_ARG_TYPE`, or `ERR_LOCK_NO_THREAD` if the system
+   *   refuses the background thread that a timeout needs. If the memory is overwritten during the wait, only a timeout or a
+   *   signal is sure to end it.
    * @example
    * ```js
    * if (await mutex.lockAsync({ timeout: 1000, signal })) {
@@ -178,8 +181,8 @@ export class Mutex extends Primitive {
   /**
    * Locks the mutex if that is possible at once, even if others wait for it. In any thread; never blocks.
    *
-   * @returns `true`: locked. `false`: somebody holds it, or it is kept for a moment for an event loop on its way.
-   * @throws `ERR_LOCK_CORRUPT` if the memory holds what no sablock wrote.
+   * @returns `true`: locked. `false`: a thread holds it, or it is kept for a moment for an event loop that is about to take it.
+   * @throws `ERR_LOCK_CORRUPT` if the memory holds a value that sablock did not write.
    */
   tryLock(): boolean;
 
@@ -251,7 +254,7 @@ export class Mutex extends Primitive {
    * Locks the mutex if that is possible at once, and returns a guard that unlocks it. In any thread; never blocks.
    *
    * @returns The guard, or `null` where {@link Mutex.tryLock} returns `false`.
-   * @throws `ERR_LOCK_CORRUPT` if the memory holds what no sablock wrote.
+   * @throws `ERR_LOCK_CORRUPT` if the memory holds a value that sablock did not write.
    */
   tryAcquire(): LockGuard | null;
 
@@ -281,7 +284,7 @@ export class Mutex extends Primitive {
   leave(token: LockGuard): void;
 
   /**
-   * Whether somebody holds the mutex, or a thread that held it has ended: a snapshot for diagnosis, out of date when you read it.
+   * Whether a thread holds the mutex, or has ended while it held it: a snapshot for diagnosis, out of date when you read it.
    */
   readonly isLocked: boolean;
 

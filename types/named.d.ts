@@ -6,8 +6,8 @@ export interface NamedLockOptions {
   /** `'shared'`: together with others of that mode. Default: `'exclusive'`, alone. */
   mode?: 'exclusive' | 'shared' | undefined;
   /**
-   * Whether not to wait: what cannot be had at once, since others hold it or came before, is `null`. Among processes `null` means
-   * that somebody holds it; of a shared lock, that somebody holds it alone or waits for that. Default: `false`.
+   * With `true` nothing waits: a lock that is held, or that others wait for, is `null`. Among processes `null` means that it is
+   * held; for a shared request, that it is held, or waited for, in the mode `'exclusive'`. Default: `false`.
    */
   ifAvailable?: boolean | undefined;
   /**
@@ -24,9 +24,9 @@ export interface NamedLockOptions {
 /** Options of {@link LockManager.request} and {@link LockManager.acquireAsync}. */
 export interface AsyncNamedLockOptions extends NamedLockOptions {
   /**
-   * Takes the request back when it aborts, or has aborted: the promise is rejected with its `reason`. It may do so until the
-   * callback begins, and at least until the end of the turn of the event loop in which the request was made. Not together with
-   * `steal` or `ifAvailable`.
+   * Cancels the request when it aborts, or if it has aborted already: the promise is rejected with its `reason`. It may do so
+   * until the callback begins, and at least until the end of the turn of the event loop in which the request was made. Not
+   * together with `steal` or `ifAvailable`.
    */
   signal?: AbortSignal | undefined;
   /** Whether the pending request keeps the event loop, and so the process, alive. Default: `true`. A lock that is held does not. */
@@ -41,13 +41,13 @@ export interface LockManagerOptions {
    */
   scope?: 'process' | 'machine' | undefined;
   /**
-   * The directory of the lock files, for the scope `'machine'`: all processes that can write there share the locks, and nobody
-   * else can lock there, whatever the umask. It is made with the permissions 700 if its parent exists; its owner and
-   * permissions are your business, but where others may write it has to be sticky (`chmod 1770`, `chmod 1777`): else they could
-   * remove files in use. Two paths to one directory are the same. Default: one that only this user can use, the same whatever
-   * the environment says: `/tmp/sablock-<uid>` on Linux, in the folder that macOS has for the user beside the temporary one
-   * (`getconf DARWIN_USER_DIR`), in the local application data on Windows. Containers, and services with a private `/tmp`,
-   * see another one: give them a `directory` that they share.
+   * The directory of the lock files, for the scope `'machine'`: all processes that can write there share the locks, and no
+   * others can lock there, whatever the umask. It is made with the permissions 700 if its parent exists. You may change its
+   * owner and permissions, but a directory in which other users may write must be sticky (`chmod 1770`, `chmod 1777`): else
+   * they could remove files in use. Two paths to one directory are the same. Default: one that only this user can use, the same
+   * whatever the environment says: `/tmp/sablock-<uid>` on Linux, in the folder that macOS has for the user beside the
+   * temporary one (`getconf DARWIN_USER_DIR`), in the local application data on Windows. Containers, and services with a
+   * private `/tmp`, see another one: give them a `directory` that they share.
    */
   directory?: string | undefined;
   /**
@@ -56,16 +56,16 @@ export interface LockManagerOptions {
    */
   store?: Store | undefined;
   /**
-   * Whether `requestSync` and `acquire` may block the main thread. Default: `false`, since a blocked main thread serves nobody.
-   * Means nothing in a worker, which may always block.
+   * Whether `requestSync` and `acquire` may block the main thread. Default: `false`, because a blocked main thread handles no
+   * events. Means nothing in a worker, which may always block.
    */
   allowMainThread?: boolean | undefined;
   /**
-   * Repairs what a holder that ended inside has left. Called with the lock, which is held and {@link HeldLock.abandoned}, by every
-   * verb of this manager that gets it so in the mode `'exclusive'`: before the callback, or before the verb returns. It takes the
-   * place of the warning `SABLOCK_ABANDONED`. When it returns, or the promise that it returns is fulfilled, the lock is consistent,
-   * as after {@link HeldLock.markConsistent}. If it fails, the lock is released, the mark stays for the next, and the verb
-   * fails in the same way.
+   * Repairs the data after a holder has ended inside. Called with the lock, which is held and {@link HeldLock.abandoned}, by
+   * every verb of this manager that gets it so in the mode `'exclusive'`: before the callback, or before the verb returns. It
+   * takes the place of the warning `SABLOCK_ABANDONED`. When it returns, or the promise that it returns is fulfilled, the lock
+   * is consistent, as after {@link HeldLock.markConsistent}. If it fails, the lock is released, the mark stays for the next,
+   * and the verb fails in the same way.
    *
    * For `requestSync` and `acquire` it must not return a promise: that is `ERR_INVALID_ARG_TYPE`.
    */
@@ -78,17 +78,20 @@ export interface NamedLockRequest {
   name: string;
   /** How it will hold it. */
   mode: 'exclusive' | 'shared';
-  /** Whose it is: `node-<pid>-<threadId>`. */
+  /**
+   * Whose it is: `node-<pid>-<threadId>`. Of a holder elsewhere that a store knows: `redis-<host>-<pid>-<session>`,
+   * `etcd-<host>-<pid>-<lease>` or `postgres-<pid>`.
+   */
   clientId: string;
 }
 
 /** A lock that is held, as {@link LockManager.query} shows it. */
 export interface NamedLockHolder extends NamedLockRequest {
-  /** The process; of a holder on another machine, the process of the PostgreSQL server that serves it. */
+  /** The process. Of a holder elsewhere that a store knows, -1, but of PostgreSQL the server's process that serves it. */
   pid: number;
-  /** The `threadId` of the thread; -1 on another machine. */
+  /** The `threadId` of the thread; -1 of a holder elsewhere that a store knows. */
   threadId: number;
-  /** For how long it has been held, in milliseconds; -1 on another machine. */
+  /** For how long it has been held, in milliseconds; -1 of a holder elsewhere that a store knows. */
   heldMs: number;
 }
 
@@ -111,27 +114,27 @@ export interface LockManagerSnapshot {
  * takes memory only while it is held, waited for, or marked abandoned.
  *
  * **Several names** at once: an array of names in the place of a name. The request gets all of them or none. They are locked
- * one after the other, in an order that is the same for everybody, so that two such requests never wait for each other; those
- * that it has already got are kept from others, though {@link LockManager.query} still shows it as waiting for them. There is one
- * timeout for all, and a name that is given twice is locked once. (In a browser an array is one name.)
+ * one after the other, in an order that is the same for all, so that two such requests never wait for each other. It keeps
+ * those that it already has, though {@link LockManager.query} still shows it as waiting for them. There is one timeout for all,
+ * and a name that is given twice is locked once. (In a browser an array is one name.)
  *
  * **Order.** First come, first served, for each name, event loops included: nobody is overtaken, and a thread whose event loop is
  * busy delays those behind it. Shared requests next to each other go in together.
  *
- * **Threads may end anywhere.** What a thread held goes to the next; what it asked for is withdrawn. If it held the lock in
- * the mode `'exclusive'`, the next sees {@link HeldLock.abandoned}. {@link LockManagerOptions.onAbandoned} is called, or else
- * a process warning with the code `SABLOCK_ABANDONED` is emitted; a callback that calls {@link HeldLock.markConsistent} in its
- * first turn of the event loop is not warned.
+ * **Threads may end anywhere.** What a thread held goes to the next; what it asked for is withdrawn. If it held the lock in the
+ * mode `'exclusive'`, the next sees {@link HeldLock.abandoned}. {@link LockManagerOptions.onAbandoned} is called, or else a
+ * process warning with the code `SABLOCK_ABANDONED` is emitted; no warning comes if the callback calls
+ * {@link HeldLock.markConsistent} in its first turn of the event loop.
  *
  * **Among processes.** `new LockManager({ scope: 'machine' })` has the locks of all processes of this user on this machine,
  * `new LockManager({ directory })` those of all processes that can write in a directory. The kernel keeps each as a lock of a
  * file: a process that is killed frees it at once, and one that is stopped, sleeps or is busy keeps it. There are no times
- * after which a lock counts as stale. An exclusive holder that ends inside (killed, by `process.exit()`, an uncaught error,
- * the end of its thread) leaves a mark, which the next one sees as `abandoned`, in whatever process; it stays until somebody
- * calls `markConsistent()`. If it is not sure how a holder has ended, the lock is marked. `steal` is refused, since nothing
- * can stop a holder elsewhere. Order is strict in each process; between processes one is next, the others take turns.
- * Deadlocks are found within a process only. The files stay; do not remove them while processes use them: a holder whose file
- * was removed gets a warning when it unlocks (`SABLOCK_LOCK_FILE_REMOVED`).
+ * after which a lock counts as stale. An exclusive holder that ends inside (killed, by `process.exit()`, an uncaught error, the
+ * end of its thread) leaves a mark, which the next one sees as `abandoned`, in whatever process; it stays until
+ * `markConsistent()` is called. If it is not sure how a holder has ended, the lock is marked. `steal` is refused, since nothing
+ * can stop a holder elsewhere. Order is strict in each process; between processes one is next, the others take turns. Deadlocks
+ * are found within a process only. The files stay; do not remove them while processes use them: a holder whose file was removed
+ * gets a warning when it unlocks (`SABLOCK_LOCK_FILE_REMOVED`).
  *
  * **Not re-entrant.** A request inside the callback of one for the same name waits for that for ever; a blocking one without
  * a timeout throws a {@link DeadlockError}.
@@ -174,8 +177,8 @@ export class LockManager {
    * Runs `callback` while it holds the lock of this name. Never blocks, never throws; `callback` never runs inside the call.
    *
    * @param name The name.
-   * @param callback Called with the lock; with `null` if it was to be available and is not. The lock is held until what it
-   *   returns is settled, or until {@link HeldLock.unlock}. Keeps its AsyncLocalStorage.
+   * @param callback Called with the lock; with `null` if `ifAvailable` is given and it is not free. The lock is held until what
+   *   it returns is settled, or until {@link HeldLock.unlock}. Keeps its AsyncLocalStorage.
    * @returns A promise of what `callback` returns, settled once the lock is released, also if `callback` unlocks before. Rejected
    *   with what it throws, with the `reason` of the signal, with `ERR_LOCK_TIMEOUT` if the time was over, with an `AbortError`
    *   (a `DOMException`) if the lock was stolen, with a `NotSupportedError` (a `DOMException`) for options that exclude each other
@@ -214,8 +217,8 @@ export class LockManager {
   /**
    * As {@link LockManager.request}, without a callback: for `using`. Never blocks, never throws.
    *
-   * @returns A promise of the lock, which is held until its `unlock`; of `null` if it was to be available and is not. Rejected
-   *   as that of `request`, except for what concerns the callback.
+   * @returns A promise of the lock, which is held until its `unlock`; of `null` if `ifAvailable` is given and it is not free.
+   *   Rejected as that of `request`, except for what concerns the callback.
    *
    * @example
    * ```js
@@ -245,7 +248,7 @@ export class LockManager {
    * Runs `fn` while it holds the lock of this name. **Blocks** this thread; workers only, unless `allowMainThread`. The wait
    * can be ended as that of {@link Mutex.lock}.
    *
-   * @param fn Called with the lock; with `null` if it was to be available and is not. Must be done when it returns.
+   * @param fn Called with the lock; with `null` if `ifAvailable` is given and it is not free. Must be done when it returns.
    * @returns What `fn` returns.
    * @throws `ERR_LOCK_TIMEOUT` if the time was over; `fn` is not called then.
    * @throws `ERR_LOCK_DEADLOCK` if the wait has no timeout and could never end: this thread holds the lock, or threads wait for
@@ -253,7 +256,8 @@ export class LockManager {
    * @throws `ERR_LOCK_MAIN_THREAD` on the main thread.
    * @throws `ERR_INVALID_ARG_TYPE` if an argument is wrong, or `fn` returns a promise (the lock is released then).
    * @throws An `AbortError` (a `DOMException`), after `fn`, if the lock was stolen meanwhile; else what `fn` throws.
-   * @throws A `NotSupportedError` (a `DOMException`) as `request`, and if there is a `signal`, for which nobody would listen.
+   * @throws A `NotSupportedError` (a `DOMException`) as `request`, and if there is a `signal`, which could not abort a blocked
+   *   thread.
    */
   requestSync<T>(name: string, fn: (lock: HeldLock) => T): T;
   requestSync<T>(
@@ -278,8 +282,8 @@ export class LockManager {
   /**
    * Takes the lock of this name. **Blocks** this thread; workers only, unless `allowMainThread`.
    *
-   * @returns The lock, which is held until its `unlock`; `null` if it was to be available and is not.
-   * @throws As {@link LockManager.requestSync}, but for what is about `fn`.
+   * @returns The lock, which is held until its `unlock`; `null` if `ifAvailable` is given and it is not free.
+   * @throws As {@link LockManager.requestSync}, except for what concerns `fn`.
    */
   acquire(name: string, options?: NamedLockOptions & { ifAvailable?: false | undefined }): HeldLock;
   acquire(name: string, options: NamedLockOptions): HeldLock | null;
@@ -298,9 +302,9 @@ export class LockManager {
    */
   query(): Promise<LockManagerSnapshot>;
   /**
-   * Of a manager with a store: ends what it holds, whose signals abort with a {@link LockLostError} of the reason `'closed'`, and
-   * rejects what it waits for with `ERR_LOCK_CLOSED`, as all that is asked of it later. The connection ends with the last
-   * manager of the store in this process. Other managers have nothing to close. Never blocks.
+   * Of a manager with a store: releases what it holds, whose signals abort with a {@link LockLostError} of the reason
+   * `'closed'`, and rejects pending and later requests with `ERR_LOCK_CLOSED`. The connection ends with the last manager of the
+   * store in this process. Other managers have nothing to close. Never blocks.
    *
    * @returns A promise that is fulfilled once the releases are on their way.
    */
@@ -346,11 +350,11 @@ export class HeldLock {
   readonly name: string;
   /** How it is held. */
   readonly mode: 'exclusive' | 'shared';
-  /** Whether this still holds it, for all that this thread knows. */
+  /** Whether this still holds it, as far as this thread knows. */
   readonly locked: boolean;
   /**
    * While this holds it: whether an earlier holder's thread ended inside, or the lock was stolen, so that what it guards may be
-   * half done; until somebody calls {@link HeldLock.markConsistent}.
+   * half done; until {@link HeldLock.markConsistent} is called.
    */
   readonly abandoned: boolean;
   /**
@@ -362,7 +366,7 @@ export class HeldLock {
   /** Of a lock of etcd that has a fence, its key there, whose create revision is the fence; else `null`. */
   readonly key: string | null;
   /**
-   * Aborts when the lock is stolen, with an AbortError, or lost, with a {@link LockLostError}. A thread that is busy learns of that
+   * Aborts when the lock is stolen, with an AbortError, or lost, with a {@link LockLostError}. A busy thread learns of it
    * later.
    */
   readonly signal: AbortSignal;

@@ -5,9 +5,10 @@ import type { Primitive } from './primitive';
 /**
  * Something that is done once among all threads, on four bytes of shared memory: the first to come does it, all others wait for it.
  *
- * Zeroed memory is not done. Whoever runs does so alone; what it wrote is seen by all whose `run` or `runSync` has returned. If it
- * fails, or its thread ends, the next in line runs its own function, in strict order: blocked threads and promises in one line. A
- * turn that comes to an event loop stays with it, so that a busy loop delays those behind it. Once it is done, `run` costs a load.
+ * Zeroed memory is not done. One function runs at a time; what it wrote is seen by all whose `run` or `runSync` has returned.
+ * If it fails, or its thread ends, the next in the queue runs its own function, in strict order: blocked threads and promises
+ * wait in one queue. A turn that comes to an event loop stays with it, so that a busy loop delays those behind it. Once it is
+ * done, `run` costs a load.
  *
  * @example
  * ```js
@@ -29,11 +30,12 @@ export class Once extends Primitive {
   readonly isDone: boolean;
 
   /**
-   * Runs `fn`, unless somebody has done so; else waits until it is done. In any thread; never blocks, never throws.
+   * Runs `fn`, unless another call has; while another one runs its own, waits until that is done. In any thread; never blocks,
+   * never throws.
    *
    * A `run` inside the function of another one of the same thread waits for that: do not await it there.
    *
-   * @param fn Called with what it has to know. If it returns a promise, it is done when that is fulfilled.
+   * @param fn Called with {@link OnceNotes}. If it returns a promise, it is done when that is fulfilled.
    * @param options How long to wait for the turn, in milliseconds, counted from the call, or options. Default: for ever. What
    *   runs is ended by neither timeout nor signal.
    * @returns A promise of `true`: this call has run `fn`; or of `false`: another one has run its own. Rejected with what `fn`
@@ -43,11 +45,10 @@ export class Once extends Primitive {
   run(fn: (notes: OnceNotes) => unknown, options?: Timeout | AsyncLockOptions): Promise<boolean>;
 
   /**
-   * Runs `fn`, unless somebody has done so; else waits until it is done. **Blocks** this thread; workers only, unless
-   * `allowMainThread`.
-   * The wait can be ended as that of {@link Mutex.lock}.
+   * Runs `fn`, unless another call has; while another one runs its own, waits until that is done. **Blocks** this thread;
+   * workers only, unless `allowMainThread`. The wait can be ended as that of {@link Mutex.lock}.
    *
-   * @param fn Called with what it has to know; must be done when it returns.
+   * @param fn Called with {@link OnceNotes}; must be done when it returns.
    * @param timeout How long to wait for the turn, in milliseconds, counted from the call, or options. Default: for ever.
    * @returns `true`: this call has run `fn`. `false`: another one has run its own.
    * @throws `ERR_LOCK_TIMEOUT` if the time was over; `fn` is not called then.
@@ -63,11 +64,11 @@ export class Once extends Primitive {
   inspect(): PrimitiveInspection;
 }
 
-/** What the function of {@link Once.run} has to know. */
+/** What the function of {@link Once.run} is called with. */
 export interface OnceNotes {
   /**
-   * Whether the thread of one before ended while it ran, so that its work may be half done. Stays so for all who run until it is
-   * done, also if one of them fails. There is no process warning; `sablock:abandoned` reports the first of them.
+   * Whether a thread has ended while it ran an earlier function, so that its work may be half done. Stays so for all who run
+   * until it is done, also if one of them fails. There is no process warning; `sablock:abandoned` reports the first of them.
    */
   abandoned: boolean;
 }

@@ -1,8 +1,8 @@
 /**
  * How long to wait, in milliseconds.
  *
- * `undefined`, `NaN` and `Infinity` wait for ever; zero and less try once and do not wait; fractions count.
- * It becomes one deadline on the monotonic clock when the verb is called, whatever happens in between.
+ * `undefined`, `NaN` and `Infinity`: for ever. Zero or less: one try, without waiting. Fractions count. It becomes one deadline
+ * on the monotonic clock when the verb is called, whatever happens in between.
  */
 export type Timeout = number;
 
@@ -15,8 +15,8 @@ export interface LockOptions {
 /** Options of the methods that return a promise. */
 export interface AsyncLockOptions extends LockOptions {
   /**
-   * Takes the wait back when it aborts, or has aborted: the promise is rejected with the signal's `reason`.
-   * A lock that was granted before is never taken back. Any number of waits may share one signal.
+   * Cancels the wait when it aborts, or if it has aborted already: the promise is rejected with the signal's `reason`. A lock
+   * that was granted before is never taken back. Any number of waits may share one signal.
    */
   signal?: AbortSignal | undefined;
   /** Whether the pending wait keeps the event loop, and so the process, alive. Default: `true`. */

@@ -14,6 +14,9 @@ export abstract class Primitive {
   /** The name given to the constructor; `null` without one. */
   readonly name: string | null;
 
-  /** Who holds it, if that is possible, and who waits: a snapshot for diagnosis, which disturbs no thread. In any thread; never blocks. */
+  /**
+   * Who holds it, if it can be held, and who waits: a snapshot for diagnosis, which disturbs no thread. In any thread; never
+   * blocks.
+   */
   inspect(): PrimitiveInspection;
 }

@@ -10,10 +10,10 @@ export interface RwLockOptions {
   /** As {@link MutexOptions.name}. */
   name?: string | undefined;
   /**
-   * Repairs what a thread that ended while it wrote has left. Called with the lock, held by `write` and marked, by every verb of
-   * `write` of this object that acquires it in that state, and by `tryUpgrade`. The rest is as for
-   * {@link MutexOptions.onAbandoned}; if it throws in `tryUpgrade`, the hold is shared again. Readers do not call it, and
-   * are not warned if it is given.
+   * Repairs the data after a thread has ended while it wrote. Called with the lock, held by `write` and marked, by every verb
+   * of `write` of this object that acquires it in that state, and by `tryUpgrade`. The rest is as for
+   * {@link MutexOptions.onAbandoned}; if it throws in `tryUpgrade`, the hold is shared again. Readers do not call it, and are
+   * not warned if it is given.
    */
   onAbandoned?: ((lock: RwLock) => void) | undefined;
 }
@@ -44,7 +44,7 @@ export interface RwLockWaiter {
 export interface RwLockInspection {
   /** The name that this thread gave to the lock; `null` without one. */
   name: string | null;
-  /** Who holds it: one writer, or any number of readers, or nobody. */
+  /** Who holds it: one writer, any number of readers, or no thread. */
   holders: RwLockHolder[];
   /** Who waits, in the order of the queue. */
   waiters: RwLockWaiter[];
@@ -56,11 +56,11 @@ export interface RwLockInspection {
  * Zeroed memory is an unlocked lock. What {@link Mutex} says about objects, memory and processes holds here too. Readers
  * and writer use one set of verbs, that of {@link RwLock.read} and of {@link RwLock.write}.
  *
- * **Fairness.** Readers and writers wait in one queue. A reader that comes while somebody waits queues behind; readers that wait
- * side by side go in together. A newcomer may overtake those who wait within the same bound as for a mutex. Neither side
- * starves, however long holds are: a writer that waits gets in after the readers that are inside, and a reader after at most two turns of
- * writers that came later. An event loop that is busy when the lock is offered to it is passed by, even by the readers that
- * wait behind its write.
+ * **Fairness.** Readers and writers wait in one queue. A reader that comes while others wait queues behind them; readers that
+ * are next to each other in the queue go in together. A newcomer may overtake those who wait within the same bound as for a
+ * mutex. Neither side starves, however long holds are: a writer that waits gets in after the readers that are inside, and a
+ * reader after at most two turns of writers that came later. An event loop that is busy when the lock is offered to it is
+ * passed by, even by the readers that wait behind its write.
  *
  * **Not re-entrant.** A blocking wait without a timeout that could never end throws a {@link DeadlockError}: write inside read
  * or write, read inside write, read inside read while a writer without a timeout waits in between (with nobody waiting, read
@@ -99,12 +99,14 @@ export class RwLock extends Primitive {
    */
   constructor(buffer: SharedArrayBuffer, byteOffset?: number, options?: RwLockOptions);
 
-  /** To read, beside other readers. Always the same object. `tryLock` and `tryAcquire` fail while somebody waits. */
+  /** To read, beside other readers. Always the same object. `tryLock` and `tryAcquire` fail while any thread waits. */
   readonly read: Lockable<RwLockGuard>;
   /** To write, alone. Always the same object. */
   readonly write: Lockable<RwLockGuard>;
 
-  /** Whether a thread holds `write`, or has ended with it and nobody has locked since: a snapshot, out of date when you read it. */
+  /**
+   * Whether a thread holds `write`, or has ended with it and none has locked since: a snapshot, out of date when you read it.
+   */
   readonly isWriteLocked: boolean;
   /** How many read holds there are: a snapshot. A thread that reads twice counts twice. */
   readonly readers: number;

@@ -54,23 +54,22 @@ export interface SemaphoreInspection {
  * which must be the same everywhere. With 0 permits it is a semaphore for signalling: {@link Semaphore.release} adds what others
  * wait for. What a thread wrote before it gave permits back, or added some, is seen by those who get them.
  *
- * **Nobody starves.** A running thread may take permits that are free before one that waits is awake, for about a millisecond.
- * Then whoever is first in line is handed what comes back. For a request for several permits they are gathered, and nobody passes
- * it until it has them, not even a small request that there are enough for; so a request for more than there are keeps those that
- * come later waiting until others add what is missing. An event loop that is busy delays nobody: permits are gathered for it
- * only after it has come in vain; nor does a thread at a breakpoint: one that blocks is not counted on while it looks whether it
- * is to end, every 25 ms for microseconds.
+ * **Nobody starves.** A running thread may take free permits before a waiting thread is awake, for about a millisecond. After
+ * that, permits that come back are handed to the first waiter. For a request for several permits they are gathered, and no
+ * later request passes it, not even a small one that could be served; so a request for more permits than there are keeps later
+ * ones waiting until permits are added. A busy event loop delays nobody, because permits are gathered for it only after it has
+ * come in vain; nor does a blocked thread that the debugger has paused.
  *
- * **`{ fair: true }`: strict order.** Blocked threads and pending promises get permits in the order in which they came, and nobody
- * overtakes. A grant to an event loop is final: if that is busy, the permits wait for it, and those behind wait longer. Under
- * contention this is many times slower, since each permit waits until the thread that is next has woken up. All threads must say
- * the same: who finds others waiting at a semaphore of the other kind gets an `ERR_LOCK_CORRUPT` that names both.
+ * **`{ fair: true }`: strict order.** Blocked threads and pending promises get permits in the order in which they came, and
+ * nobody overtakes. A grant to an event loop is final: if that is busy, the permits wait for it, and those behind wait longer.
+ * Under contention this is many times slower, since each permit waits until the thread that is next has woken up. All threads
+ * must give the same option: a request that finds waiters of the other kind gets an `ERR_LOCK_CORRUPT` that names both.
  *
  * **Threads may end anywhere.** Permits that a thread holds in {@link SemaphorePermits} when it ends, however it ends, go
  * back, and to those who wait. Forgotten ones do not. Permits whose object was dropped stay taken until the thread ends.
  *
- * **Not re-entrant, and no deadlocks are found:** anybody may add permits, so that no wait is known to last for ever. A thread that
- * waits for permits that it holds itself waits until others release.
+ * **Not re-entrant, and no deadlocks are found:** any thread may add permits, so no wait is known to last for ever. A thread
+ * that waits for permits that it holds itself waits until others release.
  *
  * @example
  * ```js
@@ -145,7 +144,7 @@ export class Semaphore extends Primitive {
    *
    * @param permits As {@link Semaphore.acquire}.
    * @returns The permits, or `null`: nothing was taken.
-   * @throws `ERR_LOCK_CORRUPT` if the memory holds what no sablock wrote; `ERR_INVALID_ARG_TYPE`, `ERR_OUT_OF_RANGE` for `permits`.
+   * @throws `ERR_LOCK_CORRUPT` if the memory holds a value that sablock did not write; `ERR_INVALID_ARG_TYPE`, `ERR_OUT_OF_RANGE` for `permits`.
    */
   tryAcquire(permits?: number): SemaphorePermits | null;
 
@@ -154,7 +153,7 @@ export class Semaphore extends Primitive {
    *
    * @param n How many: an integer of 1 or more. Default: 1.
    * @throws `ERR_OUT_OF_RANGE` if more than {@link Semaphore.MAX_PERMITS} were available then; nothing changes.
-   * @throws `ERR_INVALID_ARG_TYPE` if `n` is no number; `ERR_LOCK_CORRUPT` if the memory holds what no sablock wrote.
+   * @throws `ERR_INVALID_ARG_TYPE` if `n` is no number; `ERR_LOCK_CORRUPT` if the memory holds a value that sablock did not write.
    */
   release(n?: number): void;
 
@@ -216,7 +215,7 @@ export class SemaphorePermits {
    * @throws `ERR_LOCK_CORRUPT` if the memory was overwritten while they were held.
    */
   release(n?: number): boolean;
-  /** Gives nothing back: what is left is used up, and nobody's from now on. Never blocks. */
+  /** Gives nothing back: the permits that are left count as used up, and belong to no thread. Never blocks. */
   forget(): void;
   /** As `release`, for `using`. */
   [Symbol.dispose](): void;

@@ -10,8 +10,8 @@ import type { AsyncLockOptions, LockOptions, Timeout } from './options';
  * thread ends), it gives back what it had, unmarked. A lock that is named several times counts once, whichever objects name it.
  * However many locks there are, it is one call into the native code.
  *
- * @param lockables The locks: {@link Mutex} objects, of tables too, and `read` and `write` of {@link RwLock} objects; both of one
- *   RwLock count as `write`. None: the guard is one of nothing.
+ * @param lockables The locks: {@link Mutex} objects, of tables too, and `read` and `write` of {@link RwLock} objects; both of
+ *   one RwLock count as `write`. An empty list: a guard that holds nothing.
  * @param options How long to wait for all of them together, in milliseconds, counted from the call, or options. Default:
  *   for ever.
  * @throws `ERR_LOCK_TIMEOUT` if the time was over; the message names the lock that could not be had.
@@ -36,8 +36,8 @@ export function lockAll<Lock extends Lockable>(
 /**
  * Locks several locks, or none, as {@link lockAll}, without blocking. In any thread; never throws.
  *
- * A lock that this thread holds already, by another of its tasks, is waited for. A signal that aborts gives back what it has.
- * The end of the thread does so too, unmarked.
+ * A lock that this thread holds already, by another of its tasks, is waited for. If a signal aborts, or the thread ends, what
+ * it has is given back, unmarked.
  *
  * @returns A promise of the guard. Rejected as `lockAll` throws, with the signal's `reason`, or with `ERR_LOCK_NO_THREAD` as
  *   {@link Mutex.lockAsync}. After a rejection none of the locks is held by this call.
