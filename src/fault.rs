@@ -116,6 +116,8 @@ faults! {
     LoopReaderQueuesBlindly: readers_and_writers "a_loop_that_reads_passes_the_write_of_a_loop_that_was_offered_the_lock_and_does_not_come",
     /// A loop comes in vain, frees an ended writer's lock, and lets nobody in.
     ClaimInVainFreesSilently: readers_and_writers "a_loop_that_comes_to_read_and_finds_an_ended_writer_lets_the_writer_ahead_of_it_in",
+    /// A loop that comes for what is kept for it, and now asks for more, lets nobody else have it.
+    ClaimInVainOpensSilently: barging_permits "what_was_kept_for_an_aborted_wait_goes_to_others_if_the_next_of_its_loop_asks_for_more",
     /// A reader whose slice is over frees an ended writer's lock, waits on, and lets nobody in.
     SliceEndFreesSilently: readers_and_writers "a_blocked_reader_whose_slice_is_over_and_finds_an_ended_writer_lets_the_writer_ahead_of_it_in",
     /// In a queue that never empties, one waiter only is handed the word because it has aged.

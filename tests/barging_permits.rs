@@ -207,6 +207,25 @@ fn what_was_kept_for_an_aborted_wait_counts_for_the_next_of_its_loop() {
 }
 
 #[test]
+fn what_was_kept_for_an_aborted_wait_goes_to_others_if_the_next_of_its_loop_asks_for_more() {
+    let world = World::new(true);
+    let holder = world.agent(0);
+    assert_eq!(world.acquire(&holder, 2, Limit::Once), GRANTED);
+    let (mut waits, mut others) = (world.event_loop(), world.event_loop());
+    let first = pend(&mut waits, &world, &SEMAPHORE, permits(1));
+    let other = pend(&mut others, &world, &SEMAPHORE, permits(1));
+    pend(&mut waits, &world, &SEMAPHORE, permits(2));
+    world.release_permits(&holder, 1);
+    assert_eq!(world.acquire(&holder, 1, Limit::Once), GRANTED);
+    assert_eq!((waits.next_settled(), others.next_settled()), (None, None), "both come in vain");
+    world.release_permits(&holder, 1);
+    assert_eq!(world.value() & !WAITING, 2, "one is kept for it");
+    assert!(waits.cancel(first).is_some());
+    assert_eq!(waits.next_settled(), None, "the next asks for two");
+    assert_eq!(others.next_settled(), world.settled(other, GRANTED));
+}
+
+#[test]
 fn what_was_kept_for_a_loop_goes_back_when_its_last_wait_is_aborted_or_it_ends() {
     for ends in [false, true] {
         let world = World::new(true);

@@ -109,10 +109,14 @@ impl Section<'_> {
         let first = group.first();
         let Kind::Async { token } = waiters[first].kind else { unreachable!("groups have asynchronous waiters only") };
         let hold = waiters[first].hold.expect("who is offered a lock waits for one");
-        let may_claim = self.may_claim(agent.id, first, hold);
+        // What was kept for it is so no longer: it has come.
+        let was_kept = self.drop_reservation_of(agent.id);
+        let may_claim = was_kept || self.may_claim(agent.id, first, hold);
         let Some(state) = self.primitive.grant(self.state, hold, agent.id).filter(|_| may_claim) else {
             let claim = self.remember_claim(agent, first, parks(token));
-            if was_freed && !fault!(ClaimInVainFreesSilently) {
+            // It was kept for a wait that is gone, and this one asks for more.
+            let was_opened = was_kept && !fault!(ClaimInVainOpensSilently);
+            if was_freed && !fault!(ClaimInVainFreesSilently) || was_opened {
                 self.hand_off();
             }
             return claim;
@@ -124,12 +128,9 @@ impl Section<'_> {
         Claim::Granted { token, settlement }
     }
 
-    /// Whether a loop whose first waiter asks for `hold` may have what there is. What is reserved for it is so no longer: it has
-    /// come. Beside a loop that will read it may read; what is reserved for a loop behind it it takes over, if it can use it.
+    /// Whether a loop whose first waiter asks for `hold`, and for which nothing is kept, may have what there is. Beside a loop that
+    /// will read it may read; what is reserved for a loop behind it it takes over, if it can use it.
     fn may_claim(&mut self, agent: AgentId, first: WaiterId, hold: Hold) -> bool {
-        if self.drop_reservation_of(agent) {
-            return true;
-        }
         if self.is_behind_a_writer(first) && !fault!(ClaimsBeforeWriters)
             || self.gathers_ahead(Some(first)) && !fault!(ClaimsBeforeGatherers)
         {

@@ -113,6 +113,14 @@ impl Next<'_> {
             if self.engine.quits && (waits || part.granted.is_some()) {
                 self.section(Section::Quit(id, word));
             }
+            if self.engine.quits
+                && let Some(place) = self.state.place(id, word)
+            {
+                let first = self.state.queue[place].request;
+                for &(_, next) in kind.asks.iter().filter(|ask| ask.0 == word && ask.1 != first) {
+                    self.section(Section::AsksNext(id, word, next));
+                }
+            }
             if part.granted.is_some() {
                 self.section(Section::Accept(id, word));
             }

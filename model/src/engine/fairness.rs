@@ -40,7 +40,7 @@ pub fn class(step: Step) -> Option<Class> {
             Section::Claim(id, _) | Section::Accept(id, _) => turn(id),
             Section::Leave(id, _) | Section::Scan(id, _) => cleanup(id),
             Section::LeaseOver(word) => lease(word),
-            Section::GoesAway(..) | Section::Back(..) | Section::Quit(..) => return None,
+            Section::GoesAway(..) | Section::Back(..) | Section::Quit(..) | Section::AsksNext(..) => return None,
         },
         _ => return None,
     })

@@ -50,6 +50,8 @@ pub enum Fault {
     OneLeaseInABatch,
     /// A loop that comes in vain frees a dead owner's word, and does not look whose turn it is.
     ClaimInVainFreesSilently,
+    /// A loop that comes for what is kept for it, and now asks for more, does not look whose turn it is.
+    ClaimInVainOpensSilently,
     /// The search for cycles follows owners, and not those ahead in a strict queue.
     SearchFollowsOwnersOnly,
     /// The search for cycles does not know who reads.
@@ -79,7 +81,7 @@ pub enum Fault {
 }
 
 impl Fault {
-    pub const ALL: [Fault; 37] = [
+    pub const ALL: [Fault; 38] = [
         Fault::BatchOfOne,
         Fault::BatchSkips,
         Fault::FastOvertakes,
@@ -104,6 +106,7 @@ impl Fault {
         Fault::KeepsNothingForReaders,
         Fault::OneLeaseInABatch,
         Fault::ClaimInVainFreesSilently,
+        Fault::ClaimInVainOpensSilently,
         Fault::SearchFollowsOwnersOnly,
         Fault::SearchForgetsReaders,
         Fault::SearchForgetsWriters,

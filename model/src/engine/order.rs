@@ -172,6 +172,7 @@ impl Locked<'_> {
         }
         self.value = self.value.reserve(request);
         self.state.reserved_for[self.word] = id;
+        self.state.kept[self.word] = request;
         // A word that is kept for a reader keeps out writers only.
         request == Request::Exclusive
     }

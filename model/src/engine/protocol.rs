@@ -3,11 +3,11 @@
 use stateright::{Model, Property};
 
 use super::setting::Engine;
-use super::state::{Agent, At, Life, Part, State, Verb};
+use super::state::{Agent, At, Life, MOST_WORDS, Part, State, Verb};
 use super::step::{Step, Way};
 use super::{enabled, fairness, fast, safety, section};
 use crate::check::{Class, Classes, Protocol};
-use crate::primitives::{Id, NOBODY};
+use crate::primitives::{Id, NOBODY, Request};
 
 impl Engine {
     fn apply(&self, state: &mut State, step: Step) {
@@ -62,7 +62,8 @@ impl Model for Engine {
     fn init_states(&self) -> Vec<State> {
         vec![State {
             words: self.words.iter().map(|(word, _)| *word).collect(),
-            reserved_for: [NOBODY; 2],
+            reserved_for: [NOBODY; MOST_WORDS],
+            kept: [Request::Exclusive; MOST_WORDS],
             queue: Default::default(),
             agents: self.agents.iter().map(|_| Agent::default()).collect(),
             frozen: None,
@@ -135,8 +136,8 @@ impl Protocol for Engine {
             out += &format!(" {}@{}{:?}{:?}{marks}", w.agent, w.word, w.way, w.request);
         }
         out += " ]";
-        if state.reserved_for != [NOBODY; 2] {
-            out += &format!(" for {:?}", state.reserved_for);
+        if state.reserved_for != [NOBODY; MOST_WORDS] {
+            out += &format!(" for {:?} {:?}", state.reserved_for, state.kept);
         }
         for id in state.ids() {
             let agent = state.agent(id);

@@ -54,7 +54,7 @@ fn adds_up(engine: &Engine, s: &State, word: usize) -> bool {
     }
     let granted = |a: &Agent| a.parts[word].granted.map_or(0, |(_, request)| request.count());
     let taken: u8 = s.agents.iter().map(|a| a.parts[word].has + granted(a)).sum();
-    let reserved = s.place(s.reserved_for[word], word).map_or(0, |place| s.queue[place].request.count());
+    let reserved = if s.reserved_for[word] == NOBODY { 0 } else { s.kept[word].count() };
     match (s.words[word], engine.words[word].0) {
         (Word::Semaphore(now), Word::Semaphore(start)) => now.available + taken + reserved == start.available,
         (Word::RwLock(now), _) if engine.count != Count::Slots => now.readers == taken,

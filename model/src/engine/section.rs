@@ -45,6 +45,7 @@ pub fn run(engine: &Engine, state: &mut State, section: Section) {
         Section::Claim(id, _) => locked.claim(id),
         Section::Accept(id, _) => locked.accept(id),
         Section::Quit(id, _) => locked.quit(id),
+        Section::AsksNext(id, _, request) => locked.ask_next(id, request),
         Section::LeaseOver(_) => {
             locked.reserve_for_nobody();
             locked.hand_off();
@@ -129,8 +130,9 @@ impl Locked<'_> {
 
     fn reserve_for_nobody(&mut self) {
         let reserved_for = std::mem::replace(&mut self.state.reserved_for[self.word], NOBODY);
-        if let Some(place) = self.state.place(reserved_for, self.word) {
-            self.value = self.value.unreserve(self.state.queue[place].request);
+        let kept = std::mem::replace(&mut self.state.kept[self.word], Request::Exclusive);
+        if reserved_for != NOBODY {
+            self.value = self.value.unreserve(kept);
         }
     }
 
@@ -257,7 +259,9 @@ impl Locked<'_> {
             }
         } else {
             self.state.part_mut(id, self.word).claimed = self.value.owner() != id;
-            if self.freed && !self.engine.has(Fault::ClaimInVainFreesSilently) {
+            if self.freed && !self.engine.has(Fault::ClaimInVainFreesSilently)
+                || was_kept && !self.engine.has(Fault::ClaimInVainOpensSilently)
+            {
                 self.hand_off();
             }
         }
@@ -279,13 +283,11 @@ impl Locked<'_> {
         }
         let is_ahead = self.state.place(reserved_for, self.word).is_none_or(|other| place < other);
         let kept = self.value;
-        if let Some(other) = self.state.place(reserved_for, self.word) {
-            self.value = kept.unreserve(self.state.queue[other].request);
-        }
+        self.value = kept.unreserve(self.state.kept[self.word]);
         let open = self.value;
         let takes_over = is_ahead && (self.granted(request, id).is_some() || self.engine.has(Fault::TakesOverInVain));
         if takes_over {
-            self.state.reserved_for[self.word] = NOBODY;
+            self.reserve_for_nobody();
             self.value = open;
             self.state.part_mut(reserved_for, self.word).claimed = true;
         } else {
@@ -314,6 +316,14 @@ impl Locked<'_> {
         if self.take_out(id).is_some_and(|waiter| waiter.way == Way::Blocked) {
             self.state.agent_mut(id).at = At::Js;
         }
+        self.left();
+    }
+
+    /// The first of two waits of a loop gives up; the other stands at the end of the queue. What is kept for the loop stays so.
+    fn ask_next(&mut self, id: Id, request: Request) {
+        let Some(place) = self.state.place(id, self.word) else { return };
+        let first = self.state.queue.remove(place);
+        self.state.queue.push(Waiter { request, aged: false, ..first });
         self.left();
     }
 

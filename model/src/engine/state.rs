@@ -141,6 +141,8 @@ pub enum Wrong {
 pub struct State {
     pub words: ArrayVec<Word, MOST_WORDS>,
     pub reserved_for: [Id; MOST_WORDS],
+    /// What that loop asked for then.
+    pub kept: [Request; MOST_WORDS],
     /// All waiters of all words, in the order in which they came.
     pub queue: ArrayVec<Waiter, 6>,
     pub agents: ArrayVec<Agent, MOST_AGENTS>,

@@ -48,6 +48,8 @@ pub enum Section {
     Accept(Id, usize),
     /// A deadline or an abort.
     Quit(Id, usize),
+    /// As `Quit`, of a loop that has another wait, for this.
+    AsksNext(Id, usize, Request),
     LeaseOver(usize),
     /// An ending thread leaves the queue or passes on its grant, then gives back what its register says.
     Leave(Id, usize),
@@ -60,7 +62,7 @@ impl Section {
         use Section::*;
         match self {
             GoesAway(_, word) | Back(_, word) => word,
-            Call(_, word) | Woken(_, word) | Claim(_, word) | Accept(_, word) => word,
+            Call(_, word) | Woken(_, word) | Claim(_, word) | Accept(_, word) | AsksNext(_, word, _) => word,
             Quit(_, word) | LeaseOver(word) | Leave(_, word) | Scan(_, word) => word,
         }
     }
@@ -68,7 +70,7 @@ impl Section {
     pub fn thread(self) -> Option<Id> {
         use Section::*;
         match self {
-            Call(id, _) | Woken(id, _) | Claim(id, _) | Accept(id, _) => Some(id),
+            Call(id, _) | Woken(id, _) | Claim(id, _) | Accept(id, _) | AsksNext(id, ..) => Some(id),
             GoesAway(id, _) | Back(id, _) | Quit(id, _) | Leave(id, _) | Scan(id, _) => Some(id),
             LeaseOver(_) => None,
         }

@@ -15,6 +15,8 @@ const READ_AND_LOCK: Asks = &[(0, Shared), (1, Exclusive)];
 const WRITE_AND_LOCK: Asks = &[(0, Exclusive), (1, Exclusive)];
 const ONE: Asks = &[(0, Permits(1))];
 const TWO: Asks = &[(0, Permits(2))];
+const ONE_OR_TWO: Asks = &[(0, Permits(1)), (0, Permits(2))];
+const READ_OR_WRITE: Asks = &[(0, Shared), (0, Exclusive)];
 
 /// A thread that blocks.
 const fn b(asks: Asks) -> Kind {
@@ -55,6 +57,10 @@ fn barging_permits(agents: &[Kind]) -> Engine {
     Engine::of("two barging permits", &[semaphore(2, Order::Barging)], agents)
 }
 
+fn barging_permit(agents: &[Kind]) -> Engine {
+    Engine::of("a barging permit", &[semaphore(1, Order::Barging)], agents)
+}
+
 fn read_write(agents: &[Kind]) -> Engine {
     Engine::of("rwlock", &[rwlock()], agents)
 }
@@ -91,6 +97,10 @@ fn quick_scenarios() -> Vec<Engine> {
         barging_permits(&[b(ONE), b(TWO), l(ONE)]).slices().stalls().short_turns().liveness(),
         barging_permits(&[b(ONE), l(TWO), b(ONE)]).slices().stalls().short_turns().liveness(),
         barging_permits(&[b(TWO), l(TWO), l(ONE)]).stalls().short_turns().liveness(),
+        // Of a loop with several waits the next may ask for something else.
+        barging_permit(&[b(ONE), l(ONE_OR_TWO), l(ONE)]).stalls(),
+        read_write(&[b(READ), l(READ_OR_WRITE), l(READ)]).stalls(),
+        read_write(&[b(WRITE), l(READ_OR_WRITE), l(READ_OR_WRITE)]),
         // Batches of readers, counted in the word, or in slots.
         read_write(&[b(READ), b(READ), b(WRITE)]).deaths(1),
         read_write(&[b(READ), l(READ), b(WRITE)]).stalls().deaths(1),
@@ -176,6 +186,7 @@ fn hunting_grounds() -> Vec<Engine> {
         barging_permits(&[b(ONE), l(TWO), l(ONE)]).stalls().deaths(1),
         barging_permits(&[b(ONE), b(TWO), b(ONE)]).liveness(),
         barging_permits(&[b(ONE), l(TWO), b(ONE)]).stalls().short_turns().liveness(),
+        barging_permit(&[b(ONE), l(ONE_OR_TWO), l(ONE)]).stalls(),
     ]
 }
 
