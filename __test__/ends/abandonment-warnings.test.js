@@ -156,8 +156,7 @@ test('the line for the rest comes before the process ends by itself, and does no
   const lines = stderr.split('\n').filter((line) => line.includes('SABLOCK_ABANDONED'));
   assert.equal(lines.length, 6, stderr);
   assert.match(lines[5], / 1 more lock /);
-  const { ms } = JSON.parse(stdout);
-  assert.ok(ms < 990, `${ms} ms from the last lock to the end`);
+  assert.deepEqual(JSON.parse(stdout), [false]);
 });
 
 test('each burst of warnings ends with one line for its own rest, and leaves no listener', {

@@ -1,4 +1,5 @@
-// A worker ends while it holds six mutexes; the main thread takes them all and ends by itself. Prints how long that took.
+// A worker ends while it holds six mutexes; the main thread takes them all and ends by itself. Prints of each timer that is
+// started meanwhile whether it keeps the process alive.
 
 const { Worker, isMainThread, workerData } = require('node:worker_threads');
 const { Mutex } = require('../..');
@@ -7,14 +8,19 @@ const COUNT = 6;
 const at = (buffer) => Array.from({ length: COUNT }, (_, index) => new Mutex(buffer, 4 * index));
 
 if (isMainThread) {
+  const { setTimeout } = globalThis;
+  const timers = [];
+  globalThis.setTimeout = (...args) => {
+    timers.push(setTimeout(...args));
+    return timers.at(-1);
+  };
   const buffer = new SharedArrayBuffer(4 * COUNT);
   new Worker(__filename, { workerData: buffer }).once('exit', () => {
     for (const mutex of at(buffer)) {
       // Where 'exit' comes before the end.
       while (!mutex.tryLock());
     }
-    const since = performance.now();
-    process.once('exit', () => console.log(JSON.stringify({ ms: performance.now() - since })));
+    console.log(JSON.stringify(timers.map((timer) => timer.hasRef())));
   });
 } else {
   for (const mutex of at(workerData)) mutex.lock();
