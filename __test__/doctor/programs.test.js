@@ -9,6 +9,7 @@ const { pathToFileURL } = require('node:url');
 const { test } = require('node:test');
 const { DOCTOR } = require('../helpers/doctor.js');
 const { PRELOAD, firstLines, home, root, run, write } = require('../helpers/doctored-programs.js');
+const { BINARY, installJs } = require('../helpers/installs.js');
 const { limit } = require('../helpers/limits.js');
 const { needs } = require('../helpers/runtime.js');
 
@@ -286,6 +287,25 @@ test('--import and NODE_OPTIONS reach the program too', PRELOADS, async () => {
     const { stderr } = await run([...args, file], { env });
     // On a busy machine a hold may be long.
     assert.match(stderr, /^sablock doctor: 1 lock order that can deadlock\b/m);
+  }
+});
+
+test('a folder whose name has spaces keeps the doctor from nothing', PRELOADS, async () => {
+  const folder = path.join(home, 'my own programs');
+  const copy = path.join(folder, 'node_modules', 'sablock');
+  installJs(copy);
+  fs.copyFileSync(BINARY, path.join(copy, path.basename(BINARY)));
+  const file = path.join(folder, 'two-orders.js');
+  fs.copyFileSync(broken('two-orders.js'), file);
+  const doctor = path.join(copy, 'lib', 'doctor', 'index.js');
+  const ways = [
+    { args: [path.join(copy, 'lib', 'cli', 'index.js'), 'doctor'] },
+    { args: ['--require', doctor] },
+    { args: [], env: { NODE_OPTIONS: `--no-warnings --require ${JSON.stringify(doctor)}` } },
+  ];
+  for (const { args, env } of ways) {
+    const { stderr } = await run([...args, file], { env });
+    assert.match(stderr, /^sablock doctor: 1 lock order that can deadlock\b/m, args.join(' '));
   }
 });
 

@@ -64,7 +64,13 @@ exports.start = (options) => {
   return thread.publicDoctor;
 };
 
-const PRELOADS = /(?:^|\s)(?:-r|--require|--import|--preload)(?:=|\s+)(\S+)/g;
+const PRELOADS = /^(?:-r|--require|--import|--preload)(?:=(.*))?$/s;
+
+/** The words of NODE_OPTIONS, of which those with spaces are in quotes. */
+const wordsOf = (options) =>
+  Array.from(options.matchAll(/(?:[^\s"]|"(?:\\.|[^"\\])*")+/gs), ([word]) =>
+    word.replace(/"((?:\\.|[^"\\])*)"/gs, (_, quoted) => quoted.replace(/\\(.)/gs, '$1')),
+  );
 
 /** Whether this is the file that Node.js was told to load. */
 function isThis(name) {
@@ -79,8 +85,8 @@ function isThis(name) {
 /** Whether Node.js loads this before the program, because it was told to. */
 function isPreloaded() {
   if (require.main !== undefined) return false;
-  const told = [...process.execArgv, process.env.NODE_OPTIONS ?? ''].join(' ');
-  return [...told.matchAll(PRELOADS)].some(([, name]) => isThis(name));
+  const told = [...process.execArgv, ...wordsOf(process.env.NODE_OPTIONS ?? '')];
+  return told.some((word, index) => PRELOADS.test(word) && isThis(PRELOADS.exec(word)[1] ?? told[index + 1] ?? ''));
 }
 
 if (isPreloaded()) exports.start();
