@@ -106,6 +106,28 @@ test(
   }),
 );
 
+test(
+  'who has learned of a killed holder, and then cannot have the next of its names, warns all the same: nobody else will',
+  watched(async (t) => {
+    const warnings = warningsOf(t, 'SABLOCK_ABANDONED');
+    const { manager, peers } = await startPeers(t, 1);
+    const second = await hold('2', {}, manager);
+    await holdIn(peers[0], '1');
+    const controller = new AbortController();
+    const asked = manager.request(['1', '2'], { signal: controller.signal }, () => assert.fail('it must not run'));
+    peers[0].kill('SIGKILL');
+    while ((await modesOf('2', manager)).pending.length === 0) await turns();
+    controller.abort();
+    await assert.rejects(asked, { name: 'AbortError' });
+    await turns();
+    assert.deepEqual(
+      warnings.map(({ message }) => message.slice(0, message.indexOf(', which'))),
+      [`Process ${peers[0].pid} ended while it held the named lock '1'`],
+    );
+    second.release();
+  }),
+);
+
 for (const [what, end] of [
   ['process.exit()', () => process.exit()],
   [

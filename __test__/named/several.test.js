@@ -63,6 +63,17 @@ test('it is all or none: while one is missing, the others are held for it, and s
   }
 });
 
+test('they are locked in the order of their code units, whatever the language', async () => {
+  const names = ['ä', 'z', 'Z', 'a'];
+  const held = await hold('a');
+  const several = locks.request(names, (all) => all.length);
+  await turns();
+  const pending = await Promise.all(names.map(async (name) => (await modesOf(name)).pending.length));
+  assert.deepEqual(pending, [0, 0, 1, 1]);
+  held.release();
+  assert.equal(await several, 4);
+});
+
 test('requests for the same names in other orders never wait for each other for ever', async (t) => {
   for (const manager of scopes(t)) {
     let inside = 0;
@@ -120,6 +131,22 @@ test('an abort at whatever moment before the callback gives all back', async () 
     outcomes.add(outcome);
   }
   assert.equal(outcomes.has(undefined), true);
+});
+
+test('an abort in the very turn in which the last name is granted gives all back, and none at all is refused too', async () => {
+  const [mine, other] = [await hold('last'), await hold('other')];
+  const controller = new AbortController();
+  const reason = new Error('the reason');
+  const several = locks.request(['free', 'last'], { signal: controller.signal }, never);
+  await turns();
+  // Its callback runs after the grant of the last name, and before what awaits that.
+  const aborting = locks.request('other', () => controller.abort(reason));
+  mine.release();
+  other.release();
+  await assert.rejects(several, reason);
+  await aborting;
+  await allFree(['free', 'last']);
+  await assert.rejects(locks.request([], { signal: controller.signal }, never), reason);
 });
 
 test('one deadline is for all names', async () => {
