@@ -27,15 +27,31 @@ if (missing().length > 0 && process.getuid?.() === 0) {
   if (missing().includes('valkey-server')) unpackValkey();
 }
 
+/** From where this machine has the packages of its release; undefined if apt does not say. */
+function mirrorOf(release) {
+  const format = '$(CREATED_BY) $(CODENAME) $(COMPONENT) $(REPO_URI)';
+  const { stdout } = spawnSync('apt-get', ['indextargets', '--format', format], { encoding: 'utf8' });
+  const wanted = `Packages ${release} main `;
+  const line = (stdout ?? '').split('\n').find((target) => target.startsWith(wanted));
+  return line?.slice(wanted.length);
+}
+
 /** Debian 12 has Valkey among its backports: it is unpacked into a folder of the build, and not installed. */
 function unpackValkey() {
   const [, release] = /^VERSION_CODENAME=(\w+)$/m.exec(fs.readFileSync('/etc/os-release', 'utf8')) ?? [];
   const folder = path.join(__dirname, '..', 'target', 'valkey');
   process.env.PATH += `${path.delimiter}${path.join(folder, 'usr', 'bin')}`;
   if (release === undefined || fs.existsSync(path.join(folder, 'usr', 'bin', 'valkey-server'))) return;
+  const mirror = mirrorOf(release);
+  if (mirror === undefined) {
+    console.log(
+      `Valkey cannot be had from the backports: apt's sources do not say where the packages of ${release} are.`,
+    );
+    return;
+  }
   fs.mkdirSync(path.join(folder, 'lists', 'partial'), { recursive: true });
   const sources = path.join(folder, 'sources.list');
-  fs.writeFileSync(sources, `deb http://deb.debian.org/debian ${release}-backports main\n`);
+  fs.writeFileSync(sources, `deb ${mirror} ${release}-backports main\n`);
   const dirs = {
     'Etc::sourcelist': sources,
     'Etc::sourceparts': '/dev/null',
