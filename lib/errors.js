@@ -35,7 +35,7 @@ class BrokenBarrierError extends Error {
   constructor(place) {
     super(
       `Cannot pass ${describe(place)}, which is broken: a party timed out, was aborted or ended, a member's thread ended, or ` +
-        'reset() was called meanwhile. Once all parties know, one of them calls reset().',
+        'reset() was called meanwhile. When all parties have stopped, call reset() in one of them.',
     );
     this.name = 'BrokenBarrierError';
     this.code = 'ERR_LOCK_BROKEN';
@@ -100,7 +100,7 @@ function describeCycle(place, cycle) {
     return `thread ${wait.threadId} waits for ${describe(index === 0 ? place : wait)}, held by thread ${holder}`;
   });
   return (
-    `Deadlock: ${steps.join('; ')}. Nobody in this cycle can go on, so thread ${threadId} gave up its wait. ` +
+    `Deadlock: ${steps.join('; ')}. None of these threads can go on, so thread ${threadId} gave up its wait. ` +
     'Lock several mutexes in the same order everywhere, or give a timeout.'
   );
 }
@@ -292,7 +292,7 @@ exports.thenableRun = (place) =>
 exports.thenablePredicate = (place) =>
   coded(
     new TypeError(
-      `The "predicate" argument of waitFor() must not return a promise, which is true whatever becomes of it: ${describe(place)} ` +
+      `The "predicate" argument of waitFor() must not return a promise, which is always truthy: ${describe(place)} ` +
         'is still held. Use waitForAsync().',
     ),
     'ERR_INVALID_ARG_TYPE',
@@ -331,9 +331,9 @@ exports.notOwner = (place, verb, advice, isWaiting = false) =>
 exports.corrupt = (place, value) =>
   coded(
     new Error(
-      `The memory of ${describe(place)} is none that this package wrote, or is used as another kind of lock: its ` +
-        `first word holds 0x${(value >>> 0).toString(16)}. Give it bytes of its own, zero at first, and write to them by ` +
-        'its methods only.',
+      `The memory of ${describe(place)} holds 0x${(value >>> 0).toString(16)} in its first word, which this package did not ` +
+        'write, or wrote for another kind of lock. Give it bytes of its own, zero at first, and write to them by its ' +
+        'methods only.',
     ),
     'ERR_LOCK_CORRUPT',
   );
@@ -353,7 +353,7 @@ exports.otherKind = (place, type, queued) =>
 
 exports.mainThreadWait = () =>
   coded(
-    new TypeError('Cannot block the main thread in wait(), since it would serve nobody. Use waitAsync() here.'),
+    new TypeError('Cannot block the main thread in wait(): it could handle no events meanwhile. Use waitAsync() here.'),
     'ERR_LOCK_MAIN_THREAD',
   );
 

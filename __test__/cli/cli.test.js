@@ -357,6 +357,12 @@ test('--help and --version are its own', SETTINGS, () => {
   assert.equal(sablock('--version').stdout, `${require('../../package.json').version}\n`);
 });
 
+test('a command that there is none of is named, before the usage', SETTINGS, () => {
+  const { status, stderr } = sablock('lock');
+  assert.match(stderr, /^sablock: There is no command 'lock'\.\n\nUsage: sablock/);
+  assert.equal(status, 2);
+});
+
 test('clean removes what nobody has used for a day, and neither what is held nor a mark', SETTINGS, async (t) => {
   const directory = newDirectory();
   for (const name of ['old name', 'young', 'marked', 'held']) sablock('run', name, '--directory', directory, ...js(''));

@@ -15,7 +15,7 @@ test(
     const [mutex, rwlock] = [new Mutex(buffer), new RwLock(buffer, 16)];
     assert.throws(() => mutex.unlock(), {
       code: 'ERR_LOCK_NOT_OWNER',
-      message: /Nobody holds it now\. Call it only after/,
+      message: /No thread holds it now\. Call it only after/,
     });
     const [other] = await startActors(threads, 1, buffer);
     await other.do((here) => {

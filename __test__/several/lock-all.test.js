@@ -54,7 +54,7 @@ for (const [name, lock] of Object.entries(forms)) {
       await assert.rejects(lock(mutexes, options), {
         name: 'TimeoutError',
         code: 'ERR_LOCK_TIMEOUT',
-        message: new RegExp(`^${name}\\(\\) timed out .*'mine' at byte offset 24.*None of the locks is held`),
+        message: new RegExp(`^${name}\\(\\) timed out .*'mine' at byte offset 24.*This call holds none of the locks`),
       });
       assert.deepEqual(held(mutexes), [false, false, true, false]);
       assert.equal(mutexes[0].tryLock(), true, 'others get what was given back');

@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 // `npx sablock`: one command for each thing that is asked for in a shell.
 
+const { inspect } = require('node:util');
 const { MISUSED, print } = require('./output.js');
 
 const USAGE = `Usage: sablock <command>
@@ -21,7 +22,7 @@ const USAGE = `Usage: sablock <command>
       Prints who holds the locks of the machine.
 
   clean [directory]
-      Removes the files of locks that nobody has used for a day. The mark that
+      Removes the files of names that have not been used for a day. The mark that
       a holder has ended inside is kept.
 
   --help, --version
@@ -42,7 +43,8 @@ function main([command, ...args]) {
   } else if (Object.hasOwn(COMMANDS, command ?? '')) {
     COMMANDS[command]()(args);
   } else {
-    process.stderr.write(USAGE);
+    const unknown = command === undefined ? '' : `sablock: There is no command ${inspect(command)}.\n\n`;
+    process.stderr.write(unknown + USAGE);
     process.exitCode = MISUSED;
   }
 }

@@ -61,7 +61,7 @@ class Warnings {
     emit(
       `${who} ended while it held ${describe(place)}, which ` +
         (isShared
-          ? 'this thread now reads. The data that it guards may be half-written until somebody who holds it to write has ' +
+          ? 'this thread now reads. The data that it guards may be half-written until a thread that holds it to write has ' +
             'checked it and called markConsistent().'
           : 'now belongs to this thread. The data that it guards may be half-written: check it, then call markConsistent().'),
     );

@@ -258,7 +258,7 @@ exports.describeHolder = (word) => {
   if (word.ask !== undefined) return describeHolders(word);
   const holder = binding.ownerThread(word);
   const { verb = 'hold' } = word;
-  if (holder === null) return `Nobody ${verb}s it now.`;
+  if (holder === null) return `No thread ${verb}s it now.`;
   const who = `${holder === threadId ? 'This thread' : `Thread ${holder}`} ${verb}s it now`;
   const ms = thread.holds?.seenMs(word, holder) ?? 0;
   return ms > 0 ? `${who}, and was seen to ${verb} it for ${Math.floor(ms)} ms on end.` : `${who}.`;
@@ -269,7 +269,7 @@ function describeHolders(words) {
   const holders = binding.holders(words, words.ask);
   // In a thread that is ending Node.js lets nobody make objects.
   if (holders === undefined) return 'Who holds it now is not known, because this thread is ending.';
-  if (holders.length === 0) return 'Nobody holds it now.';
+  if (holders.length === 0) return 'No thread holds it now.';
   return `It is held now, ${holders[0].mode}, by ${listed(holders.map(nameHolder))}.`;
 }
 

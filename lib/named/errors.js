@@ -9,7 +9,7 @@ exports.notSupported = (message) => new DOMException(message, 'NotSupportedError
 
 exports.stolen = (name) =>
   new DOMException(
-    `The named lock ${inspect(name)} was stolen: somebody requested it with { steal: true }, and has it now.`,
+    `The named lock ${inspect(name)} was stolen: another request took it with { steal: true }.`,
     'AbortError',
   );
 

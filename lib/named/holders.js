@@ -49,7 +49,7 @@ function describeHolders({ space, outer }, name, elsewhere) {
     const who = threadId === thisThread ? 'This thread' : `Thread ${threadId}`;
     return `${who} has it for a request for several names, and waits for the next of them.`;
   }
-  return outer === null ? 'Nobody holds it now.' : 'Another process holds it, or came before.';
+  return outer === null ? 'No thread holds it now.' : 'Another process holds it, or came before.';
 }
 
 /** `limit` is the time that was given for several names, of which this is one. */

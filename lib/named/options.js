@@ -66,7 +66,7 @@ function toBlockingOptions(name, options) {
   const asked = toOptions(name, options);
   if (asked.signal !== undefined) {
     throw notSupported(
-      'The option "signal" is for promises: a thread that blocks is aborted by nobody. Give a timeout.',
+      'The option "signal" is for promises: no signal can abort a thread that blocks. Give a timeout.',
     );
   }
   return asked;

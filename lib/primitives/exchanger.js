@@ -25,13 +25,7 @@ class ExchangeRequest {
   }
 
   timedOut(word, timeout, verb) {
-    return new TimeoutError(
-      word,
-      timeout,
-      verb,
-      'Nobody came to exchange, and nobody will get the value.',
-      'Wait longer.',
-    );
+    return new TimeoutError(word, timeout, verb, 'No other call came, and none will get the value.', 'Wait longer.');
   }
 }
 

@@ -16,7 +16,7 @@ const rwlocks = lazily(() => require('./rwlock.js'));
 const { EndedThread, HasEnded, Locks, StoppedAt } = binding.Field;
 const { GRANTED, GRANTED_ABANDONED, INTERRUPTED, PENDING, TIMED_OUT } = binding;
 
-const ADVICE = 'None of the locks is held now. Wait longer, or let the others be shorter.';
+const ADVICE = 'This call holds none of the locks. Wait longer, or hold them for a shorter time elsewhere.';
 const secret = Symbol('LockAllGuard');
 
 /** What is inside of a lock: `{ owner, word, mayBlock, request }`, with a request of wait.js for a guard; undefined for what is none. */
