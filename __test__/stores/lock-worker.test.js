@@ -198,6 +198,24 @@ test('without a client a request says what to install', {
   );
 });
 
+test('where a bundle has no file of the lock worker, the error says to leave the package out of it', {
+  timeout: 60_000,
+}, async (t) => {
+  const folder = createFolder(t);
+  installJs(folder);
+  fs.rmSync(path.join(folder, 'lib', 'stores', 'worker.js'));
+  fs.copyFileSync(BINARY, path.join(folder, path.basename(BINARY)));
+  const program = path.join(folder, 'program.js');
+  fs.writeFileSync(
+    program,
+    `const { LockManager } = require('./index.js');
+     const store = require('./lib/stores/redis.js').redis('redis://x');
+     new LockManager({ store }).request('never', () => {}).catch(({ code, message }) => console.log(code, message));`,
+  );
+  const { stdout, stderr } = await run(`require(${JSON.stringify(program)})`);
+  assert.match(stdout, /^ERR_LOCK_STORE .*worker\.js is missing: leave sablock out of the bundle\./, stderr);
+});
+
 /** A preload that alone knows where the client is, as that of Yarn Plug'n'Play does; its file. */
 function hideClient(t) {
   const folder = createFolder(t);

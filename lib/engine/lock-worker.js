@@ -2,6 +2,7 @@
 // thread starts it, also for others, whether it has loaded what asks stores or not.
 
 const { channel } = require('node:diagnostics_channel');
+const fs = require('node:fs');
 const path = require('node:path');
 const { SHARE_ENV, Worker } = require('node:worker_threads');
 const binding = require('../load/binary.js');
@@ -45,13 +46,19 @@ function flush(desk) {
   binding.waitStore(number, LAST_MS);
 }
 
+function adviceOn(cause) {
+  if (cause?.code === 'ERR_ACCESS_DENIED') return ' Run Node.js with --allow-worker beside --permission.';
+  // Bun and Deno have other codes for it.
+  if (cause === undefined || fs.existsSync(FILE)) return '';
+  return ` Its file ${FILE} is missing: leave sablock out of the bundle.`;
+}
+
 /** Starts the lock worker of a desk in this thread. */
 function start(desk) {
   if (own < 0) process.on('exit', () => flush(own));
   own = desk;
   const fail = (cause) => {
-    const advice = cause?.code === 'ERR_ACCESS_DENIED' ? ' Run Node.js with --allow-worker beside --permission.' : '';
-    const message = `The thread that keeps the locks of the store has ended.${advice}`;
+    const message = `The thread that keeps the locks of the store has ended.${adviceOn(cause)}`;
     binding.endDesk(desk, toText({ message, cause }));
   };
   try {
