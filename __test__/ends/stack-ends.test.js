@@ -22,6 +22,7 @@ const VERBS = [
   'lockAll',
   'lockAll of a lock named twice',
   'lockAllAsync',
+  'lockAllAsync with a signal',
   'lockAll with one to read',
   'lockAllAsync with one to write',
 ];

@@ -45,6 +45,7 @@ const verbs = {
   lockAll: [() => lockAll([mutex]), (guard) => guard.unlock()],
   'lockAll of a lock named twice': [() => lockAll([mutex, mutex]), (guard) => guard.unlock()],
   lockAllAsync: [() => lockAllAsync([mutex]), (guard) => guard.unlock()],
+  'lockAllAsync with a signal': [() => lockAllAsync([mutex], { signal }), (guard) => guard.unlock()],
   'lockAll with one to read': [() => lockAll([mutex, rwlock.read]), (guard) => guard.unlock()],
   'lockAllAsync with one to write': [() => lockAllAsync([mutex, rwlock.write]), (guard) => guard.unlock()],
 };

@@ -123,6 +123,21 @@ test('lockAllAsync() listens to its signal while it waits, however that ends', a
   assert.equal(mutexes[0].isLocked, false);
 });
 
+test('lockAllAsync() whose signal throws when nobody listens any more holds nothing', async () => {
+  const { mutexes } = createMutexes();
+  const removeEventListener = () => {
+    throw new Error('patched');
+  };
+  const signal = { aborted: false, addEventListener() {}, removeEventListener };
+  await assert.rejects(lockAllAsync(mutexes, { signal }), { message: 'patched' });
+  assert.deepEqual(held(mutexes), NONE);
+  mutexes[1].lock();
+  const pending = lockAllAsync(mutexes, { signal });
+  mutexes[1].unlock();
+  await assert.rejects(pending, { message: 'patched' });
+  assert.deepEqual(held(mutexes), NONE);
+});
+
 test('lockAllAsync() that cannot go on after a grant holds nothing, and listens no more', async () => {
   const { binding } = require('../../lib/engine/thread.js');
   const { mutexes } = createMutexes();

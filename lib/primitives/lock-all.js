@@ -204,7 +204,11 @@ class SetWait extends PendingWait {
       try {
         list.note(status);
         list.tellEnded();
-        this.resolve(list.take(status));
+        const guard = list.take(status);
+        // First whatever may throw, then the promise.
+        this.stopListening();
+        this.resolve(guard);
+        return;
       } catch (error) {
         // Also if `take` could not begin.
         binding.giveBackAll(list.words, list.asks, list.reports);
