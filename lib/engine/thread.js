@@ -74,13 +74,17 @@ class Thread {
   #waits = [new Chunk()];
   /** Always settled, to make microtasks with: `queueMicrotask` costs an async resource each time. */
   #settled = Promise.resolve();
+  /** A microtask that drains is on its way. */
+  #drainsSoon = false;
+  #drain = () => this.drain();
 
   /**
    * Takes in the wait that the binding has just queued. A wait for a lock is counted as pending before it is queued:
    * if JS is interrupted before it comes here, `drain` still knows that there is something to do.
    */
   add(wait) {
-    const token = this.record[Token];
+    // An integer: as what the array has, a double, it would be an object of its own.
+    const token = this.record[Token] | 0;
     wait.token = token;
     const number = token >>> CHUNK_BITS;
     this.#waits[number] ??= new Chunk();
@@ -148,6 +152,7 @@ class Thread {
 
   /** Settles the waits that are over. The users' code that awaits them comes in the microtasks behind it. */
   drain() {
+    this.#drainsSoon = false;
     for (let status = binding.next(); status >= 0; status = binding.next()) {
       const wait = this.#at(this.record[Token]);
       if (wait === undefined) {
@@ -183,7 +188,10 @@ class Thread {
    * Until then it is free, and others may take it. Which word that is, the lock doctor wants to know.
    */
   drainSoon(_word) {
-    if (this.pending > 0) this.#settled.then(() => this.drain());
+    if (this.pending === 0 || this.#drainsSoon) return;
+    this.#settled.then(this.#drain);
+    // Last: `then` may fail for want of stack.
+    this.#drainsSoon = true;
   }
 }
 
