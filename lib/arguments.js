@@ -7,7 +7,8 @@ const errors = lazily(() => require('./errors.js'));
 
 const TIMEOUT = 'a number of milliseconds or an options object';
 const MILLISECONDS = 'a number of milliseconds';
-const NO_OPTIONS = { signal: undefined, ref: true };
+/** Of an asynchronous wait, if none are given. */
+const NO_OPTIONS = { timeout: Infinity, signal: undefined, ref: true };
 const DEFAULTS = { allowMainThread: false, maySleep: true, name: undefined, onAbandoned: undefined };
 
 /** Infinity for ever, zero or less one try. */
@@ -60,6 +61,7 @@ exports.toTimeout = (place, timeout) => {
 
 /** From `Timeout | AsyncLockOptions` to `{ timeout, signal, ref }`, all of them set but the signal. */
 exports.toAsyncOptions = (place, options) => {
+  if (options === undefined) return NO_OPTIONS;
   if (!isOptions(options)) {
     return { timeout: toMilliseconds(place, 'timeout', options, TIMEOUT), signal: undefined, ref: true };
   }
