@@ -10,6 +10,7 @@ const { Profile } = require('pprof-format');
 const { about, namedMutexes, sleep, withDoctor } = require('../helpers/doctor.js');
 const { limit } = require('../helpers/limits.js');
 const { watched } = require('../helpers/threads.js');
+const { encodeProfile } = require('../../lib/doctor/profile.js');
 
 const ON = { trace: true, stuckMs: Infinity, longHoldMs: Infinity };
 
@@ -21,6 +22,17 @@ async function contend(lock) {
   const hold = () => lock.executeLocked(() => sleep(5));
   await Promise.all([hold(), hold(), hold()]);
 }
+
+test('a frame of the profile has its function and its file, whatever the name of its folder', () => {
+  const place = { threadId: 0, stack: ['main (/My Program (2)/app.js:12:3)'] };
+  const delay = { waits: 1, totalMs: 1 };
+  const lock = { name: 'a', kind: 'Mutex', byteOffset: 0 };
+  const contention = [{ lock, ...delay, waiters: [], unlockers: [{ place, ...delay }] }];
+  const { function: functions, stringTable } = Profile.decode(gunzipSync(encodeProfile(contention, 'unlocker', 1)));
+  const [{ name, filename }] = functions;
+  const texts = [name, filename].map((index) => stringTable.strings[Number(index)]);
+  assert.deepEqual(texts, ['main', '/My Program (2)/app.js']);
+});
 
 test(
   'the profile has the counts and delays of the report, by call site',

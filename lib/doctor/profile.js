@@ -65,7 +65,7 @@ class Table {
   }
 }
 
-const FRAME = /^(.*) \((.*?)(?::(\d+))?(?::(\d+))?\)$/;
+const FRAME = /^(.*?) \((.*?)(?::(\d+))?(?::(\d+))?\)$/;
 
 class Profile {
   #strings = new Map([['', 0]]);

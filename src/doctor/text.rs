@@ -25,7 +25,17 @@ const MOST_PLACES: usize = 3;
 fn visible(text: &str) -> String {
     let is_hidden = |character: char| {
         character.is_control()
-            || matches!(character, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
+            || matches!(
+                character,
+                '\u{ad}'
+                    | '\u{61c}'
+                    | '\u{180e}'
+                    | '\u{200b}'..='\u{200f}'
+                    | '\u{2028}'..='\u{202e}'
+                    | '\u{2060}'..='\u{2069}'
+                    | '\u{feff}'
+                    | '\u{e0000}'..='\u{e007f}'
+            )
     };
     let shown =
         |character: char| if is_hidden(character) { character.escape_default().to_string() } else { character.into() };
@@ -62,6 +72,22 @@ fn fitting(characters: impl Iterator<Item = char>, room: usize) -> Vec<char> {
             used <= room
         })
         .collect()
+}
+
+/// The beginning of a text that is too long for this room.
+fn beginning(text: &str, room: usize) -> String {
+    if width(text) <= room {
+        return text.into();
+    }
+    fitting(text.chars(), room.saturating_sub(1)).into_iter().chain(['…']).collect()
+}
+
+/// The end of it.
+fn ending(text: &str, room: usize) -> String {
+    if width(text) <= room {
+        return text.into();
+    }
+    ['…'].into_iter().chain(fitting(text.chars().rev(), room.saturating_sub(1)).into_iter().rev()).collect()
 }
 
 fn time(duration: Duration) -> String {
@@ -106,38 +132,25 @@ impl Text<'_> {
 
     /// A line that ends in figures, which stay: a name before them that is too long is cut.
     fn named(&mut self, line: &str, figures: &str) {
-        let room = WIDTH.saturating_sub(width(figures));
-        if width(line) > room {
-            self.text.extend(fitting(line.chars(), room.saturating_sub(1)));
-            self.text.push('…');
-        } else {
-            self.text.push_str(line);
-        }
+        self.text.push_str(&beginning(line, WIDTH.saturating_sub(width(figures))));
         self.text.push_str(figures);
         self.text.push('\n');
     }
 
-    /// A line of a place: the innermost frame. A path that is too long loses its beginning.
+    /// A line of a place: the innermost frame. What is too long loses the end of the name, and then the beginning of the path: never
+    /// the line.
     fn place(&mut self, before: &str, (thread, site): ThreadSite, after: &str) {
         let head = format!("{before} thread {thread}");
         let Some(frame) = self.names.stack(site).first() else {
             return self.named(&format!("{head}  (place not known)"), after);
         };
-        let (name, path) = match frame.rfind('(') {
-            Some(at) => (&frame[..at], frame[at + 1..].trim_end_matches(')')),
-            None => ("", frame.as_str()),
-        };
-        let path = path.strip_prefix("file://").unwrap_or(path);
-        let (name, path) = (visible(name), visible(self.within(path)));
-        let fixed = width(&head) + width(after) + width(&name) + 4;
-        let room = WIDTH.saturating_sub(fixed).max(20);
-        let path = if width(&path) > room {
-            let end: String = fitting(path.chars().rev(), room - 1).into_iter().rev().collect();
-            format!("…{end}")
-        } else {
-            path
-        };
-        self.named(&format!("{head}  {name}({path})"), after);
+        let (name, path) = frame.split_once(" (").unwrap_or(("", frame));
+        let path = path.strip_suffix(')').unwrap_or(path);
+        let path = visible(self.within(path.strip_prefix("file://").unwrap_or(path)));
+        let room = WIDTH.saturating_sub(width(&head) + width(after) + 5);
+        let name = beginning(&visible(name), room.saturating_sub(width(&path)).max(room / 2));
+        let path = ending(&path, room.saturating_sub(width(&name)));
+        self.named(&format!("{head}  {name} ({path})"), after);
     }
 
     /// The path as seen from the folder.
@@ -336,6 +349,29 @@ mod tests {
     }
 
     #[test]
+    fn a_place_that_is_too_long_keeps_its_line() {
+        for (name, folders) in [("f".repeat(90), 1), ("f".into(), 20), ("f".repeat(90), 20), ("f".repeat(30), 20)] {
+            let mut names = Interned::default();
+            let site = names.site(vec![format!("{name} ({}app.js:123:45)", "folder/".repeat(folders))]);
+            let mut text = Text { text: String::new(), names: &names, folder: "" };
+            text.place("    wanted by", (7, site), ", 12 ms");
+            let line = text.text.trim_end();
+            assert!(line.ends_with("/app.js:123:45), 12 ms"), "{line}");
+            assert!(line.contains("thread 7  f"), "{line}");
+            assert!(width(line) <= WIDTH, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_folder_may_have_any_name() {
+        let mut names = Interned::default();
+        let site = names.site(vec!["main (/My Program (2)/app.js:1:2)".into()]);
+        let mut text = Text { text: String::new(), names: &names, folder: "/My Program (2)" };
+        text.place("    held by  ", (0, site), "");
+        assert_eq!(text.text, "    held by   thread 0  main (app.js:1:2)\n");
+    }
+
+    #[test]
     fn what_was_printed_is_printed_again_only_with_something_new() {
         let mut state = Knowledge::default();
         state.options.long_hold = Duration::from_nanos(1);
@@ -362,5 +398,6 @@ mod tests {
     #[test]
     fn what_a_terminal_would_obey_is_escaped() {
         assert_eq!(visible("a\u{1b}[2J\nb\u{202e}"), "a\\u{1b}[2J\\nb\\u{202e}");
+        assert_eq!(visible("a\u{ad}\u{e0061}"), "a\\u{ad}\\u{e0061}");
     }
 }
