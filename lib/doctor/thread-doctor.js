@@ -118,26 +118,35 @@ class ThreadDoctor {
 
   #swapBinding(own) {
     const { waits } = this;
+    const { Number: NUMBER, Token } = binding.Field;
     const replace = (name, act) => this.#swaps.swap(own, name, (original) => act.bind(null, original));
+    const before = (name, note) =>
+      replace(name, (original, ...args) => {
+        note(...args);
+        return original(...args);
+      });
+    const after = (name, note) =>
+      replace(name, (original, ...args) => {
+        const result = original(...args);
+        note(result, ...args);
+        return result;
+      });
     for (const [name, kind] of Object.entries(BLOCKING)) {
       replace(name, (original, ...args) => waits.blocking(kind, original, args));
     }
     for (const [name, kind] of Object.entries(QUEUEING)) {
       replace(name, (original, ...args) => waits.queueing(kind, original, args));
     }
-    for (const name of ['next', 'nextFile']) {
-      replace(name, (original) => {
-        const status = original();
-        if (status >= 0) waits.over(thread.record[binding.Field.Token], status, name === 'nextFile');
+    for (const [next, cancel, isFile] of [
+      ['next', 'cancel', false],
+      ['nextFile', 'cancelFile', true],
+    ]) {
+      after(next, (status) => {
+        if (status >= 0) waits.over(thread.record[Token], status, isFile);
         else waits.granting = null;
-        return status;
       });
-    }
-    for (const name of ['cancel', 'cancelFile']) {
-      replace(name, (original, ...args) => {
-        const result = original(...args);
-        if (result !== false) waits.over(args[0], binding.TIMED_OUT, name === 'cancelFile');
-        return result;
+      after(cancel, (result, token) => {
+        if (result !== false) waits.over(token, binding.TIMED_OUT, isFile);
       });
     }
     replace('waits', (original) => {
@@ -145,32 +154,15 @@ class ThreadDoctor {
       waits.parts = null;
       return parts ?? original();
     });
-    replace('stealName', (original, ...args) => {
-      waits.asking(...args);
-      return original(...args);
-    });
-    replace('askStore', (original, ...args) => {
-      const number = original(...args);
-      const [, , verb, name] = args;
+    before('stealName', (...args) => waits.asking(...args));
+    after('askStore', (number, _desk, _space, verb, name) => {
       if (verb === LOCK) waits.askedStore(number, name);
-      return number;
     });
-    for (const name of ['waitStore', 'cancelStore']) {
-      replace(name, (original, ...args) => {
-        const status = original(...args);
-        waits.storeOver(args[0], status);
-        return status;
-      });
-    }
-    replace('nextStore', (original) => {
-      const status = original();
-      if (status >= 0) waits.storeOver(thread.record[binding.Field.Number], status);
-      return status;
+    for (const name of ['waitStore', 'cancelStore']) after(name, (status, number) => waits.storeOver(number, status));
+    after('nextStore', (status) => {
+      if (status >= 0) waits.storeOver(thread.record[NUMBER], status);
     });
-    replace('releaseName', (original, ...args) => {
-      quietly(() => this.#noteUnlock(this.#byNumber.get(args[0])?.info));
-      return original(...args);
-    });
+    before('releaseName', (number) => quietly(() => this.#noteUnlock(this.#byNumber.get(number)?.info)));
   }
 
   #swapThread() {
