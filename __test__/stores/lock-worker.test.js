@@ -10,6 +10,7 @@ const { LockManager } = require('../..');
 const { redis } = require('../../lib/stores/redis.js');
 const { BINARY, createFolder, installJs } = require('../helpers/installs.js');
 const { hasRedis, startRedis } = require('../helpers/servers.js');
+const { seen } = require('../helpers/stores.js');
 
 const skip = hasRedis ? false : 'redis-server is not installed';
 const options = { timeout: 60_000, skip };
@@ -131,6 +132,8 @@ test(
     const aborted = Promise.all(
       [held, other].map(({ signal }) => new Promise((resolve) => signal.addEventListener('abort', resolve))),
     );
+    // Asked of this lock worker, not of the next.
+    await seen(async () => (await here.query()).pending.length === 1);
     process.env.SABLOCK_TEST_END = 'now';
     await aborted;
     await fails;

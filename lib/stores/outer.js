@@ -347,7 +347,9 @@ class StoreOuter {
     const asked = this.#askCall({ call: 'flush' });
     const status = binding.waitStore(asked, Math.min(timeout, this.connectTimeout));
     if (status === GRANTED) this.#takeCalled(asked);
-    if (status !== TIMED_OUT) return binding.waitStore(number, Math.max(timeout - (performance.now() - begun), 0));
+    if (status !== TIMED_OUT || binding.deskState(this.desk) !== 0) {
+      return binding.waitStore(number, Math.max(timeout - (performance.now() - begun), 0));
+    }
     binding.cancelStore(number);
     if (timeout <= this.connectTimeout) return TIMED_OUT;
     throw notServed(this.connectTimeout);
