@@ -136,7 +136,8 @@ export class Mutex extends Primitive {
    * @throws `ERR_LOCK_MAIN_THREAD` on the main thread, locked or not.
    * @throws `ERR_LOCK_DEADLOCK` if the wait has no timeout and could never end, also where code that the thread runs during the
    *   wait (a subscriber of `sablock:long-hold`) has locked the mutex.
-   * @throws `ERR_LOCK_THREAD_ENDING` if the thread is ending: the callbacks that still run after an uncaught error get it.
+   * @throws `ERR_LOCK_THREAD_ENDING` if the thread is ending: microtasks that still run after an uncaught error get it.
+   *   Listeners of `'exit'` run before that, and wait.
    * @throws `ERR_LOCK_CORRUPT` if the memory holds a value that sablock did not write, also if it is overwritten during the wait.
    * @throws `ERR_INVALID_ARG_TYPE` if `timeout` is neither a number nor an options object.
    * @example

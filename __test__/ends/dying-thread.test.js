@@ -28,6 +28,22 @@ for (const verb of ['lock', 'acquire', 'executeLockedSync', 'lockAll', 'lockAllA
   });
 }
 
+test("a listener of 'exit' runs before the thread's end has begun: it waits for the mutex, and gets it", {
+  timeout: limit(40_000),
+  ...needs('code after the end'),
+}, async () => {
+  const buffer = new SharedArrayBuffer(8);
+  const mutex = new Mutex(buffer);
+  mutex.tryLock();
+  const worker = new Worker(path.join(__dirname, '..', 'workers', 'exit-listener.js'), { workerData: buffer });
+  worker.on('error', () => {});
+  const ended = new Promise((resolve) => worker.on('exit', resolve));
+  while (mutex.inspect().waiters.length === 0) await new Promise(setImmediate);
+  mutex.unlock();
+  await ended;
+  assert.equal(new Int32Array(buffer)[1], 1);
+});
+
 test('a thread that ends in a subscriber does not free the mutex that another thread has locked since', {
   timeout: limit(40_000),
   ...needs('ends in subscribers'),
