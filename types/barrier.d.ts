@@ -117,10 +117,10 @@ export class Barrier extends Primitive {
   reset(): void;
 
   /**
-   * Announces that this thread will come: if it ends before {@link BarrierMember.leave}, the barrier breaks, also if nobody
-   * waits yet. Changes neither `parties` nor who waits. In any thread; never blocks.
+   * Announces that this thread will come: if it ends before {@link BarrierMember.leave}, the barrier breaks, also if none waits
+   * yet. Changes neither `parties` nor who waits. In any thread; never blocks.
    *
-   * @throws `ERR_LOCK_CORRUPT` if somebody waits there for another kind of lock.
+   * @throws `ERR_LOCK_CORRUPT` if a thread waits there for another kind of lock.
    * @example
    * ```js
    * using member = barrier.join();

@@ -85,9 +85,9 @@ export interface DiagnosticsMessages {
   /**
    * A thread has ended with a hold. Of an exclusive hold, it is published in the thread that gets it next, as the warning
    * `SABLOCK_ABANDONED`. Read holds, permits, entries and memberships have gone back, and nothing is in doubt: published in the
-   * thread of the next waiter that gets in, or, if nobody waits, by the next call on that primitive that cannot be served by
-   * its word alone. Each is published once. If a thousand such threads end before anybody comes, only some are. If the memory
-   * is freed meanwhile, the message may be published for whatever uses that memory next.
+   * thread of the next waiter that gets in, or, if none waits, by the next call on that primitive that cannot be served by its
+   * word alone. Each is published once. If a thousand such threads end before the next call, only some are. If the memory is
+   * freed meanwhile, the message may be published for whatever uses that memory next.
    */
   'sablock:abandoned': DiagnosticsSubject & {
     /** The `threadId` of the thread that ended. */

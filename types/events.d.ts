@@ -34,7 +34,7 @@ export class ManualResetEvent extends Primitive {
   set(): void;
 
   /**
-   * Resets the event: whoever comes from now on waits. In any thread; never blocks. Changes nothing if it is not set.
+   * Resets the event: those that come from now on wait. In any thread; never blocks. Changes nothing if it is not set.
    *
    * @throws `ERR_LOCK_CORRUPT` if the memory holds a value that sablock did not write.
    */

@@ -29,7 +29,7 @@ export class Exchanger extends Primitive {
 
   /**
    * Meets another call and swaps values with it. **Blocks** this thread until one comes; workers only, unless
-   * `allowMainThread`. Ends early as {@link Mutex.lock}; nobody gets the value then.
+   * `allowMainThread`. Ends early as {@link Mutex.lock}; no call gets the value then.
    *
    * @param value What the other gets: an integer from -2^31 to 2^31 - 1.
    * @param timeout How long to wait, in milliseconds, counted from the call, or options. Default: for ever. With zero or less

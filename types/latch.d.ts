@@ -5,10 +5,10 @@ import type { Primitive } from './primitive';
 /**
  * A count on four bytes of shared memory that threads wait for to be zero. Reusable, as Go's `WaitGroup`.
  *
- * Zeroed memory is a latch that is open: its count is zero. Whoever waits when it opens passes, though it closes again at once.
- * What a thread wrote before it counted down is seen by whoever passes. What `add` has added stays until it is counted down;
- * what `enter` has added is counted down at the latest when its thread ends, however it ends, so that no thread waits for one
- * that has ended.
+ * Zeroed memory is a latch that is open: its count is zero. Threads that wait when it opens pass, even if it closes again at
+ * once. What a thread wrote before it counted down is seen by those that pass. What `add` has added stays until it is counted
+ * down; what `enter` has added is counted down at the latest when its thread ends, however it ends, so that no thread waits for
+ * one that has ended.
  *
  * @example
  * ```js

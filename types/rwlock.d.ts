@@ -137,7 +137,7 @@ export class RwLock extends Primitive {
    * Turns what this thread locked by `read.lock`, `read.lockAsync` or `read.tryLock` into a hold of `write`, in one step. Never
    * blocks. A guard has {@link RwLockGuard.tryUpgrade}.
    *
-   * @returns `true`: this thread writes. `false`: there are other read holds, or somebody waits; it still reads.
+   * @returns `true`: this thread writes. `false`: there are other read holds, or a thread waits; it still reads.
    * @throws `ERR_LOCK_NOT_OWNER` if this thread does not hold it in this way; nothing changes then.
    * @throws `ERR_LOCK_CORRUPT` if the memory was overwritten while it was held.
    */
@@ -179,7 +179,7 @@ export class RwLockGuard extends LockGuard<null> {
   /**
    * Turns the shared hold into an exclusive one if it is the only one. Never blocks.
    *
-   * @returns `true`: it writes. `false`: there are other read holds, or somebody waits; it still reads.
+   * @returns `true`: it writes. `false`: there are other read holds, or a thread waits; it still reads.
    * @throws `ERR_LOCK_NOT_OWNER` in the wrong mode, and once it is spent; nothing changes then.
    * @throws `ERR_LOCK_CORRUPT` if the memory was overwritten while it was held.
    */

@@ -4,7 +4,8 @@ import type { Primitive } from './primitive';
 /** Options of the constructor of {@link Semaphore}. */
 export interface SemaphoreOptions extends SynchronizerOptions {
   /**
-   * Whether permits go strictly to whoever came first; see {@link Semaphore}. The same in every thread. Default: `false`.
+   * Whether permits go strictly to the request that came first; see {@link Semaphore}. The same in every thread. Default:
+   * `false`.
    */
   fair?: boolean | undefined;
 }
