@@ -34,7 +34,7 @@ const NOT_FOUND = 127;
 const NOT_EXECUTABLE = 126;
 const KILLED = 128;
 
-/** Node.js becomes another one, if it can: then there is nobody to hand anything on. Returns whether it does. */
+/** Node.js becomes another one, if it can: then no process is left to hand signals on. Returns whether it does. */
 exports.become = (args, env) => {
   if (process.execve === undefined || process.platform === 'win32') return false;
   process.execve(process.execPath, [process.execPath, ...args], env);

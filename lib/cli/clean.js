@@ -1,4 +1,4 @@
-// `sablock clean`: removes the files of names of the machine that nobody has used for a day.
+// `sablock clean`: removes the files of names of the machine that have not been used for a day.
 
 const fs = require('node:fs');
 const { fail, print } = require('./output.js');

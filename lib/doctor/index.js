@@ -72,7 +72,7 @@ const wordsOf = (options) =>
     word.replace(/"((?:\\.|[^"\\])*)"/gs, (_, quoted) => quoted.replace(/\\(.)/gs, '$1')),
   );
 
-/** Whether this is the file that Node.js was told to load. */
+/** Whether this is the file that Node.js was started with. */
 function isThis(name) {
   if (name === 'sablock/doctor') return true;
   try {
@@ -82,7 +82,7 @@ function isThis(name) {
   }
 }
 
-/** Whether Node.js loads this before the program, because it was told to. */
+/** Whether Node.js preloads this, by --require or --import. */
 function isPreloaded() {
   if (require.main !== undefined) return false;
   const told = [...process.execArgv, ...wordsOf(process.env.NODE_OPTIONS ?? '')];

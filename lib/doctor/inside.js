@@ -1,5 +1,5 @@
 // Which holds the running code is inside of: those whose functions await it. V8 knows, and shows it in stacks: the functions that
-// verbs with callbacks run have names that say by which hold. Asking costs nothing until somebody asks.
+// verbs with callbacks run have names that say by which hold. It costs nothing until it is asked for.
 
 const { types } = require('node:util');
 const { readStack } = require('./sites.js');

@@ -18,7 +18,7 @@ class LockOrder {
   #holds;
   #sites;
   #kept;
-  /** Pairs of classes, and what else was held, of which nothing more is to be told. */
+  /** Pairs of classes, and what else was held, which are not to be reported again. */
   #known = new Set();
   #tries = new Map();
 

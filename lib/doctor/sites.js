@@ -1,5 +1,5 @@
 // Call sites: where a user's code called this package. A stack costs microseconds, so it is only captured when a hold begins; it is
-// read when somebody asks for it, and known by a number afterwards.
+// read when it is needed, and known by a number afterwards.
 
 const fs = require('node:fs');
 const { findSourceMap } = require('node:module');

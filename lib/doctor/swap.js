@@ -24,7 +24,7 @@ class Swaps {
     const descriptor = before ?? { configurable: true, enumerable: false, writable: true };
     Object.defineProperty(target, name, { ...descriptor, value: method });
     this.#undo.push(() => {
-      // Somebody else may have taken its place meanwhile.
+      // Another function may have taken its place meanwhile.
       if (target[name] !== method) return;
       // Deleted and defined anew, not assigned: V8 inlines a method only if its property was never changed.
       delete target[name];

@@ -81,7 +81,7 @@ class ThreadDoctor {
       }
     }
     process.on('exit', this.#noteEnd);
-    // Node.js changes the system's handler with the first listener of a signal, and with the last. Others are not told of signals.
+    // Node.js changes the system's handler with the first listener of a signal, and with the last. Workers get no signals.
     if (isMainThread) for (const event of CHANGES) process.on(event, noteListener);
     thread.doctor = this;
   }
@@ -275,7 +275,7 @@ class ThreadDoctor {
   /** Runs a function that holds, as a verb with a callback does. */
   run(info, how, trace, sighting, fn, args) {
     const hold = quietly(() => {
-      // One that was left with a thenable whose end nobody saw.
+      // One that was left with a thenable whose end was not seen.
       const last = how.isExclusive ? this.holds.find(info.address) : undefined;
       if (last !== undefined) this.holds.end(last);
       return this.holds.push(info, info.address, how.isExclusive, trace);
@@ -317,7 +317,7 @@ class ThreadDoctor {
     }
   }
 
-  /** What locks several names asks for the next one now, for whoever made the request. */
+  /** What locks several names asks for the next one now, for the code that made the request. */
   goOn(locking) {
     if (this.#asked !== null) {
       this.#several.set(locking, this.#asked);

@@ -65,7 +65,7 @@ class Waits {
   /** Who awaits them; null if nobody has to know. */
   #tasks;
 
-  /** `holds` is null if nobody has to know what is held. */
+  /** `holds` is null if what is held need not be known. */
   constructor(doctor, holds, options) {
     this.#doctor = doctor;
     this.#locks = doctor.locks;
@@ -181,7 +181,7 @@ class Waits {
     quietly(() => {
       if (all === null) return;
       for (const seen of all) this.#end(seen, status, -1);
-      // Of an earlier call, which nobody has read.
+      // Of an earlier call, not read yet.
       this.parts = null;
       const waits = binding.waits();
       this.parts = waits;
@@ -254,7 +254,7 @@ class Waits {
     });
   }
 
-  /** A name is asked for at a store: the hold of it in this process is not one yet. That takes a moment also if nobody has it. */
+  /** A name is asked for at a store: the hold of it in this process is not one yet. That takes a moment even if the name is free. */
   askedStore(number, name) {
     quietly(() => {
       const hold = this.#holdOf(name);
@@ -267,7 +267,7 @@ class Waits {
     });
   }
 
-  /** The store has answered; or nobody waits for its answer any more, and the hold in this process comes to nothing. */
+  /** The store has answered; or its answer is no longer waited for, and the hold in this process comes to nothing. */
   storeOver(number, status) {
     const asked = this.#atStores.get(number);
     if (!this.#atStores.delete(number)) return;

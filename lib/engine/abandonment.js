@@ -1,4 +1,4 @@
-// What happens to whoever acquires a lock whose holder's thread has ended: its `onAbandoned` runs, or it is warned.
+// What happens in the thread that acquires a lock whose holder's thread has ended: its `onAbandoned` runs, or it is warned.
 
 const { binding, thread } = require('./thread.js');
 const { tellAbandoned } = require('./diagnosis.js');
@@ -23,7 +23,7 @@ function emit(message) {
   } catch (error) {
     // The stack has ended: the caller does not get the mutex, and the next one is warned.
     if (error instanceof RangeError) throw error;
-    // Somebody replaced `emitWarning`: an uncaught error of its own. The caller has got the mutex and must learn of that.
+    // A replaced `emitWarning` threw: an uncaught error of its own. The caller has got the mutex and must learn of that.
     queueMicrotask(() => {
       throw error;
     });

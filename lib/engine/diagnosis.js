@@ -1,7 +1,7 @@
 // What is published on diagnostics channels: who waited, who holds for long, who ended inside, who was in a deadlock.
 //
 // Loaded by the first wait. Whoever waits, or finds something, publishes it on its own thread, and a promise in the asynchronous
-// context of whoever waits for it, not of whoever unlocks. Without subscribers a wait costs one look at a flag more; no clock
+// context of the code that waits for it, not of the code that unlocks. Without subscribers a wait costs one look at a flag more; no clock
 // is read.
 
 const { channel } = require('node:diagnostics_channel');
@@ -125,7 +125,7 @@ function holdsOfThread() {
   return thread.holds;
 }
 
-/** Who holds the word alone; null if nobody does. A name says it itself: see ../named/watch.js. */
+/** The exclusive holder of the word; null without one. A name says it itself: see ../named/watch.js. */
 const holdOf = (word) => (word.hold === undefined ? binding.hold(word) : word.hold());
 
 /** What a message says of a hold: of one in another process that, too. */
@@ -267,7 +267,7 @@ exports.describeHolder = (word) => {
 /** As `describeHolder`, for what several may hold. */
 function describeHolders(words) {
   const holders = binding.holders(words, words.ask);
-  // In a thread that is ending Node.js lets nobody make objects.
+  // In a thread that is ending no objects can be made.
   if (holders === undefined) return 'Who holds it now is not known, because this thread is ending.';
   if (holders.length === 0) return 'No thread holds it now.';
   return `It is held now, ${holders[0].mode}, by ${listed(holders.map(nameHolder))}.`;

@@ -6,9 +6,9 @@ const signals = lazily(() => require('./signals.js'));
 const settled = Promise.resolve();
 
 /**
- * A promise, pending once the thread has taken it in. Whoever extends it has `settle(code)`, for the binding's codes.
+ * A promise, pending once the thread has taken it in. A subclass has `settle(code)`, for the binding's codes.
  *
- * It is an async resource: it knows the asynchronous context of whoever waits, and tools that list what keeps a process
+ * It is an async resource: it knows the asynchronous context of the code that waits, and tools that list what keeps a process
  * alive (async_hooks, `jest --detectOpenHandles`) show a wait that leaks with the place where it began.
  */
 class PendingWait extends AsyncResource {

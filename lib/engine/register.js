@@ -67,10 +67,10 @@ class Register {
     return counts;
   }
 
-  /** Nobody uses the slot any more. A hold that is still in it stays until the thread ends, or somebody comes back for it. */
+  /** The slot is no longer used. A hold that is still in it stays until the thread ends, or the primitive is used again. */
   #giveUp(entry) {
     const { address, words, ask, counts } = entry;
-    // Somebody has come back for it, and has an entry of its own.
+    // The primitive was used again, and has an entry of its own.
     if (this.#entries.get(address) !== entry || !binding.freeSlot(words, ask)) return;
     this.#entries.delete(address);
     this.#free.push(counts);

@@ -25,7 +25,7 @@ class Chunk {
 class Thread {
   /** The agent's id in lock words; set by the binding. */
   id = 0;
-  /** The holds that it watches, once somebody listens; see diagnosis.js. */
+  /** The holds that it watches, once there are subscribers; see diagnosis.js. */
   holds = null;
   /** Guards note it when they are made; it changes when a guard's hold is lent to a wait. See `src/clients/lent.rs`. */
   era = 1;
@@ -165,7 +165,7 @@ class Thread {
       try {
         wait.settle(status);
       } catch (error) {
-        // Somebody's patch of a signal threw: an uncaught error of its own, and no reason to let the other waits wait.
+        // A patched signal threw: an uncaught error of its own, and no reason to let the other waits wait.
         queueMicrotask(() => {
           throw error;
         });
@@ -204,7 +204,7 @@ const pause = () => fresh.holds?.look();
  */
 const look = () => ends(fresh);
 const ends = (state) => state.id;
-// The environment is known by a function that it has one of, and that nobody has a reason to replace.
+// The environment is known by a function that it has one of, and that no program has a reason to replace.
 const thread = binding.attach(threadId, receiveMessageOnPort, fresh, fresh.record, () => fresh.drain(), pause, look);
 thread.addCopy(binding, __filename);
 

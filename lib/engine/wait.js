@@ -40,7 +40,7 @@ class LockWait extends PendingWait {
     if (this.request.isCounted) this.request.given = thread.record[Given];
     if (thread.record[HasEnded] !== 0) this.runInAsyncScope(tellEnded, null, this.lock, this.word, this.request.ask);
     if (status === binding.GRANTED_ABANDONED || (status === binding.GRANTED && this.word.onAbandoned !== undefined)) {
-      // Users' code, which belongs to the context of whoever waits.
+      // Users' code, which runs in the asynchronous context of the wait.
       this.runInAsyncScope(this.#end, this, status);
     } else if (status === binding.GRANTED || (status === binding.TIMED_OUT && !this.request.isGuarded)) {
       this.#end(status);
@@ -68,7 +68,7 @@ class LockWait extends PendingWait {
       return value;
     } catch (error) {
       if (isHeld) {
-        // Once only: what is counted would come from somebody else's holds the second time.
+        // Once only: what is counted would be taken from other holds the second time.
         this.isGivenBack = true;
         // At the end of the stack no function of JS may be able to begin; those of the binding always are.
         binding.giveBack(this.word, this.request.ask, this.request.count, this.request.of);
@@ -144,7 +144,7 @@ function takeOver(status, lock, word, { endHold }) {
     try {
       repair(lock, word);
     } catch (error) {
-      // It may have lent the hold, whose guard nobody will get, to a wait.
+      // It may have lent the hold, whose guard no code will get, to a wait.
       if (endHold !== undefined && thread.hasAway) endHold(word, era, 'onAbandoned()');
       throw error;
     }

@@ -1,7 +1,7 @@
 // What a LockManager stands on: a backend, one for each scope. The face (`manager.js`, `requests.js`, `outside.js` and
 // `blocking.js`) calls nothing else, and it alone knows the engine's table of names.
 //
-// Every request first goes through the engine's queue of this process, keyed by (space, name). Whoever is granted that then
+// Every request first goes through the engine's queue of this process, keyed by (space, name). A request that is granted there then
 // takes the backend's `outer` lock, if there is one (the file lock of the machine scope), before its callback runs; so one
 // request of a process at a time waits outside, for all of them, or several shared ones, which the engine lets in together.
 // Releases go the other way: first `outer`, then the engine.
@@ -15,8 +15,8 @@
 // - `closing`: of a manager that can be closed, the AbortController whose signal takes its requests back; else undefined;
 // - `outer`: null, or an object with
 //   - `tryLock(name, mode, wantsFence)`: the held lock (see below), or null if it cannot be had at once. Throws coded errors;
-//   - `lockIfAvailable(name, mode, wantsFence)`: the same for `{ ifAvailable: true }`: null means that somebody holds it; of a
-//     shared one, that somebody waits to hold it alone, too. `tryLock` passes nobody who is next;
+//   - `lockIfAvailable(name, mode, wantsFence)`: the same for `{ ifAvailable: true }`: null means that it is held; of a
+//     shared one, or that a request to hold it alone waits. `tryLock` passes none that is next;
 //   - `lockAsync(name, mode, timeout, ref, wantsFence)`: `{ promise, cancel() }`. The promise is fulfilled with the held lock, or
 //     with null when the time (milliseconds, Infinity for ever) is over, and rejected with coded errors. `cancel()` withdraws the
 //     request (its signal has aborted): the promise is fulfilled with null when nothing is held any more, if it is not over;

@@ -169,7 +169,7 @@ class HeldLock {
     return false;
   }
 
-  /** The thread has learned that somebody else has it now. */
+  /** The thread has learned that another holds it now. */
   #lose() {
     if (this.#number === NONE) return;
     thread.held.delete(this.#number);
@@ -191,7 +191,7 @@ class HeldLock {
       diagnosis().tellLost(this, errors().placeOf(this.#name), rest.loss);
       rest.controller?.abort(rest.loss);
     } finally {
-      // Whoever holds it learns of it before others of the process may have it.
+      // Its holder learns of it before others of the process may have it.
       thread.drainSoon();
       binding.releaseName(number);
     }

@@ -20,7 +20,7 @@ function heldBy(mode, names) {
 /** Who holds the name now, as far as `query()` would know; `elsewhere` are those of whom a store has said so. */
 function describeHolders({ space, outer }, name, elsewhere) {
   const rows = binding.nameHolders(space, name);
-  // In a thread that is ending Node.js lets nobody make objects.
+  // In a thread that is ending no objects can be made.
   if (rows === undefined) return 'Who holds it now is not known, because this thread is ending.';
   const inside = rows.filter(({ isIn }) => isIn);
   if (inside.length > 0) {

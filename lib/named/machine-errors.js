@@ -45,7 +45,7 @@ function warn(message, code) {
   try {
     process.emitWarning(message, { type: 'LockFileWarning', code });
   } catch (error) {
-    // Somebody replaced `emitWarning`, or the stack has ended: an uncaught error of its own. The lock is unlocked.
+    // A replaced `emitWarning` threw, or the stack has ended: an uncaught error of its own. The lock is unlocked.
     queueMicrotask(() => {
       throw error;
     });
@@ -64,6 +64,6 @@ exports.removed = (name, directory) =>
 exports.unwritten = (name, { path, message }) =>
   warn(
     `The record ${inspect(path)} of ${describe(placeOf(name))} could not be written when it was unlocked (${message}): ` +
-      'whoever locks it next is told that it was abandoned.',
+      'the next holder sees it as abandoned.',
     'SABLOCK_LOCK_RECORD',
   );

@@ -172,7 +172,7 @@ const ROWS_IN_A_TURN = 2000;
 /** A promise of everybody in this process at the moment of the call: who holds, and who waits. */
 function query({ space }) {
   const seen = binding.queryNames(space);
-  // In a thread that is ending, where Node.js lets nobody make objects.
+  // In a thread that is ending, where no objects can be made.
   if (seen === undefined) throw threadEnding('the named locks', 'query');
   const { names, rows } = seen;
   const snapshot = { held: [], pending: [] };

@@ -104,7 +104,7 @@ class NamedWait extends PendingWait {
     }
     enterProcess(backend, lock, options, this.#number);
     if (status === GRANTED_ABANDONED) takeReport(backend, lock);
-    // The callback belongs to the context of whoever asked.
+    // The callback runs in the asynchronous context of the request.
     later(() => this.runInAsyncScope(this.#begin, this));
   }
 

@@ -1,4 +1,4 @@
-// A lock that somebody has left half done comes to its next holder: `onAbandoned` of the manager runs, or the thread is warned.
+// A lock whose holder has ended inside comes to its next holder: `onAbandoned` of the manager runs, or the thread is warned.
 
 const { setImmediate } = require('node:timers');
 const { binding } = require('../engine/thread.js');
@@ -23,7 +23,7 @@ function describeEnd(end) {
   return { who: pid < 0 ? 'A process' : `Process ${pid}${threadId > 0 ? ` (its thread ${threadId})` : ''}`, threadId };
 }
 
-/** Publishes who ended inside, if that is this lock's to report. Returns a function that warns of it; null if nobody did. */
+/** Publishes who ended inside, if that is this lock's to report. Returns a function that warns of it; null if none did. */
 function tellEnd(lock) {
   const end = endOf(lock);
   if (end === null) return null;
@@ -48,7 +48,7 @@ function conclude(lock) {
   lock.markConsistent();
 }
 
-/** Whether there is anything to repair. Nobody is warned of what the function is for. */
+/** Whether there is anything to repair. There is no warning of what the function repairs. */
 function isMarked(lock) {
   tellEnd(lock);
   return !isShared(lock) && lock.abandoned;
@@ -85,7 +85,7 @@ function repairBlocking(lock, onAbandoned) {
   }
 }
 
-/** The locks, for whoever gets them by a promise; or a promise of them. */
+/** The locks, for a promise; or a promise of them. */
 exports.accept = (held, locks, onAbandoned) => {
   if (onAbandoned === undefined) {
     for (const lock of locks) tellEnd(lock)?.();

@@ -19,10 +19,10 @@ class WatchedName {
     this.waits = 0;
   }
 
-  /** Who holds the name alone; null if nobody does. A serial tells one hold from the next. */
+  /** The exclusive holder of the name; null without one. A serial tells one hold from the next. */
   hold() {
     const { outer, space } = this.#backend;
-    // undefined: in a thread that is ending Node.js lets nobody make objects.
+    // undefined: in a thread that is ending no objects can be made.
     const inside = binding.nameHolders(space, this.name)?.find(({ isIn, mode }) => isIn && mode === Exclusive);
     if (inside !== undefined) return { serial: `${inside.threadId}-${inside.number}`, threadId: inside.threadId };
     const other = outer?.holderOf?.(this.name);

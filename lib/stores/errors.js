@@ -1,4 +1,4 @@
-// The errors of stores. They are made in the lock worker and cross to whoever asked as text; see ../engine/error-text.js.
+// The errors of stores. They are made in the lock worker and cross to the thread that asked as text; see ../engine/error-text.js.
 
 const coded = (error, code) => Object.assign(error, { code });
 

@@ -72,7 +72,7 @@ class StoreHold {
     return this.#lost === null;
   }
 
-  /** It ends now, whoever holds it. */
+  /** It ends now, also while it is held. */
   lose(reason) {
     if (this.#number < 0) return;
     this.#end();
@@ -151,7 +151,7 @@ class StoreWait extends AsyncResource {
     if (this.#withdraw()) this.#settle.resolve(null);
   }
 
-  /** A lock worker that the main thread does not start is told. */
+  /** A lock worker that the main thread does not start is reported. */
   #watchStart() {
     const { desk, connectTimeout } = this.#owner;
     if (binding.deskState(desk) !== 0) return;
@@ -288,7 +288,7 @@ class StoreOuter {
     return this.#callOpen(call, parameters);
   }
 
-  /** As `call`, for what nobody awaits. */
+  /** As `call`, for what is not awaited. */
   tell(call, parameters) {
     this.#callOpen(call, parameters, false).catch(() => {});
   }
@@ -321,7 +321,7 @@ class StoreOuter {
     for (const hold of this.holds) hold.lose('closed');
     if (this.#opened < 0 || binding.deskState(this.desk) < 0) return;
     binding.releaseStore(this.#opened, false);
-    // Behind all that was asked before: whoever goes on knows that it is on its way.
+    // Behind all that was asked before: when this returns, it is on its way.
     await this.#callOpen('flush', {}).catch(() => {});
   }
 

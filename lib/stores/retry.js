@@ -41,7 +41,7 @@ exports.within = async (ms, promise) => {
   }
 };
 
-/** What a keeper has of its server: one session, or link, at a time, which whoever needs it first begins. */
+/** What a keeper has of its server: one session, or link, at a time, begun when it is first needed. */
 exports.Connection = class {
   /** Null before the first, and between two. */
   current = null;
@@ -123,7 +123,7 @@ exports.Connection = class {
   }
 
   /**
-   * What `lockOnce()` grants to a ticket; null if it cannot be had at once, or nobody wants it any more. It is called again after an
+   * What `lockOnce()` grants to a ticket; null if it cannot be had at once, or it is no longer wanted. It is called again after an
    * error that need not stay, once the store was reached.
    */
   async lock(ticket, lockOnce) {

@@ -93,7 +93,7 @@ class Service {
     let entry = this.#stores.get(store);
     if (entry === undefined) {
       const description = readDescription(payload);
-      // That of another copy is known, so that its requests are told what is wrong.
+      // That of another copy is known, so that its requests fail with what is wrong.
       const Keeper = description.protocol === PROTOCOL ? KINDS[description.kind]() : Other;
       entry = { keeper: new Keeper(description, this.#desk), managers: 0 };
       this.#stores.set(store, entry);

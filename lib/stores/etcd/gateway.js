@@ -86,7 +86,7 @@ class Gateway {
       const { token } = await this.#post('auth/authenticate', this.#user, limit);
       this.#token = token;
     } catch (error) {
-      // A cluster that asks nobody who it is.
+      // A cluster without authentication.
       if (error.grpc !== NO_USERS) throw error;
       this.#user = null;
     }

@@ -87,7 +87,7 @@ class EtcdKeeper {
     return place.blocker === null;
   }
 
-  /** Finds out who is before it. If nobody is, the same step is the grant: its key may have gone while it waited. */
+  /** Finds out which request is before it. If there is none, the same step is the grant: its key may have gone while it waited. */
   #look(place) {
     if (place.looking === null && place.revision !== null) place.looking = this.#lookUntilSure(place);
     else place.isDirty = true;
@@ -328,7 +328,7 @@ class EtcdKeeper {
 }
 
 const isThere = ({ response_range: { kvs = [] } }) => kvs.length > 0;
-/** Of one transaction; a server takes 128, unless it is told otherwise. */
+/** Of one transaction; a server takes 128, unless it is configured otherwise. */
 const OPERATIONS = 100;
 /** Codes of gRPC: no answer in time, or no quorum. */
 const UNREACHED = new Set([4, 14]);

@@ -21,7 +21,7 @@ const readLine = (kvs) =>
 class Place {
   isHeld = false;
   isOver = false;
-  /** Somebody ended who held the name; as if, while that is not known. */
+  /** A holder of the name has ended inside; assumed while that is not known. */
   isMarked = true;
   /** When its key was made; null: not yet. */
   revision = null;

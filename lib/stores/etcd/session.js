@@ -96,7 +96,7 @@ class Session {
     }
   }
 
-  /** Resolves once what is deleted from now on is told. Begins again by itself. */
+  /** Resolves once deletions are reported from now on. Begins again by itself. */
   #watch() {
     return new Promise((resolve, reject) => {
       const onMessage = ({ created, events = [] }) => {
@@ -135,7 +135,7 @@ class Session {
     this.#of.call('lease/revoke', { ID: this.id }).catch(() => {});
   }
 
-  /** Nobody needs it any more. */
+  /** It is not needed any more. */
   async close() {
     this.#stop();
     await this.#of.call('lease/revoke', { ID: this.id }).catch(() => {});

@@ -16,7 +16,7 @@ exports.connect = async ({ connection, settings }) => {
     ...own,
     connectionTimeoutMillis: connectTimeout,
     keepAlive: true,
-    // Of a session that is blocked nobody expects an answer, so nothing else tells that its cable is cut. In whole seconds.
+    // No answer is expected from a blocked session, so nothing else shows that its cable is cut. In whole seconds.
     keepAliveInitialDelayMillis: Math.max(heartbeat, 1000),
   });
   // Until a session listens: an error without a listener would end the lock worker.

@@ -2,7 +2,7 @@
 //
 // It is asked often enough whether it still answers. The server ends a session whose client it cannot reach, and may then give its
 // locks away; no keepalive tells a client of that in time. So all that a session holds is lost once its last answered query was
-// sent three heartbeats ago, and the server is told to end it after five.
+// sent three heartbeats ago, and the server is set to end it after five.
 
 const { binding } = require('../../engine/thread.js');
 const { TAKEN, UNREACHABLE } = require('../verbs.js');
@@ -49,7 +49,7 @@ class Session {
     this.#timer = setInterval(() => this.#look(), heartbeat / 4).unref();
   }
 
-  /** What every session is told: to be ended by the server in time, and by nothing else. */
+  /** The settings of every session: the server ends it in time, and nothing else does. */
   async begin() {
     const seconds = Math.max(Math.round((FREED * this.#heartbeat) / 1000), 1);
     const settings = {

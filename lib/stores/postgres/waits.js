@@ -72,7 +72,7 @@ class Waits {
     this.#pump();
   }
 
-  /** A cancel that came too late for a wait may hit a release: nobody knows then whether it was done. */
+  /** A cancel that came too late for a wait may hit a release: then it is not known whether that was done. */
   async releaseFailed(session, error) {
     if (session.isOver) return;
     // One that waits holds nothing else.
@@ -252,7 +252,7 @@ class Waits {
         await home.query(`select pg_advisory_unlock${suffixOf(entry.ticket)}($1)`, [entry.key]);
       }
     } catch {
-      // The home has ended, and its end is told elsewhere.
+      // The home has ended, and its end is reported elsewhere.
     } finally {
       entry.isTried = false;
     }

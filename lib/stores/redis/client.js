@@ -61,7 +61,7 @@ function openerOf(connection, connectTimeout) {
 function openRedis({ createClient }, connection, connectTimeout) {
   const own = typeof connection === 'string' ? { url: connection } : connection;
   return async (tell) => {
-    // The keeper connects again by itself: a client that does so would send what nobody waits for any more.
+    // The keeper connects again by itself: a client that does so would send calls whose waiters have given up.
     const socket = { ...own.socket, connectTimeout, reconnectStrategy: false };
     const client = createClient({ ...own, socket, disableOfflineQueue: true });
     client.on('error', tell);

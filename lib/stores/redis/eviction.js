@@ -3,7 +3,7 @@
 
 const { warn } = require('../events.js');
 
-/** Warns if this server is told to. One that does not let its settings be read is taken as it is. */
+/** Warns if this server is set to evict. One that does not let its settings be read is taken as it is. */
 exports.warnOfEviction = async (link) => {
   let settings;
   try {

@@ -1,5 +1,5 @@
 // Locks in Redis or Valkey: a queue of tickets for each name, each with a lease of its own, holders and waiters alike. A grant is one
-// step of the script of whoever releases (script.js); this side renews, and knows until when a ticket is surely kept.
+// step of the script that releases (script.js); this side renews, and knows until when a ticket is surely kept.
 
 const { randomBytes } = require('node:crypto');
 const { binding } = require('../../engine/thread.js');
@@ -190,7 +190,7 @@ class RedisKeeper {
     if (number < place.heard) return;
     place.heard = number;
     if (place.isOver) {
-      // A step that came late has made a ticket that nobody wants.
+      // A step that came late has made a ticket that no request wants.
       if (Number(isKnown) === 1) this.#release(place);
       return;
     }
@@ -220,7 +220,7 @@ class RedisKeeper {
     place.settle.resolve(fence);
   }
 
-  /** The first in line asks again when whoever holds may be gone. */
+  /** The first in the queue asks again when the holder may be gone. */
   #lookAt(place, ms) {
     clearTimeout(place.expiry);
     place.expiry = setTimeout(() => this.#renew(place), ms + 1).unref();
@@ -240,7 +240,7 @@ class RedisKeeper {
     });
   }
 
-  /** Ends a lock whose time is over, though nobody answers. */
+  /** Ends a lock whose time is over, though the server does not answer. */
   #watch(place) {
     clearTimeout(place.expiry);
     const left = place.until - binding.leaseTime();

@@ -113,7 +113,7 @@ if verb == 'try' and it and it.fence == '0' then
 end
 for _, key in ipairs(KEYS) do redis.call('EXPIRE', key, 86400 + math.ceil(lease / 1000)) end
 
--- When whoever is before it will be gone, if it says nothing more.
+-- When the one before it will be gone, if that is not renewed.
 local soonest = 0
 if it and it.fence == '0' then
   for _, ticket in ipairs(redis.call('ZRANGE', line, 0, -1)) do
