@@ -224,7 +224,7 @@ test(
   watched(async (t) => {
     warningsOf(t);
     const { turns, workers } = await storm({ workers: 200, seed: Date.now() % 2 ** 32, kinds: ['rwlock'] });
-    // On a busy machine many of them are ended before their first turn.
+    // A quarter of them may be ended before their first turn.
     assert.ok(turns > workers / 4, `${turns} turns of ${workers} workers`);
-  }, 180_000),
+  }, 400_000),
 );

@@ -8,11 +8,13 @@ const { stats } = require('../package.js');
 const { random } = require('./actor.js');
 const { countEnds } = require('./checks.js');
 const { KINDS } = require('./kinds.js');
-const { CELLS, COLUMNS, SLOTS, WIDTH, complaint, create, entryOf, on } = require('./memory.js');
+const { CELLS, COLUMNS, SLOTS, STAGES, WIDTH, complaint, create, entryOf, on } = require('./memory.js');
 
 /** So many at a time. */
 const AT_ONCE = 4;
 const LONGEST_MS = 25;
+/** For a worker's first turn, in which it may wait for what nobody gives back in this generation. */
+const FIRST_TURN_MS = 500;
 const LIMIT_MS = limit(20_000);
 
 /** What the register of holds remembers: each worker's end with some of it is counted once. */
@@ -75,7 +77,7 @@ exports.Generation = class Generation {
 
   /** From the start of a worker to its end. */
   async #live(slot) {
-    const { doomed, ready } = this.#view.places;
+    const { doomed, stages } = this.#view.places;
     const workerData = {
       buffer: this.#buffer,
       kinds: this.#kinds.map(({ name }) => name),
@@ -87,17 +89,21 @@ exports.Generation = class Generation {
     const worker = new Worker(join(__dirname, 'worker.js'), { workerData });
     const failed = new Promise((_, reject) => worker.on('error', reject));
     const pause = (ms) => Promise.race([failed, new Promise((resolve) => setTimeout(resolve, ms))]);
-    const giveUpAt = performance.now() + LIMIT_MS;
-    while (Atomics.load(ready, slot) === 0) {
-      if (performance.now() > giveUpAt) throw new Error('A worker does not start');
-      await pause(1);
-    }
+    const reaches = async (stage, ms) => {
+      const giveUpAt = performance.now() + ms;
+      while (Atomics.load(stages, slot) < stage && performance.now() < giveUpAt) await pause(1);
+      return Atomics.load(stages, slot) >= stage;
+    };
+    if (!(await reaches(STAGES.READY, LIMIT_MS))) throw new Error('A worker does not start');
+    // On a busy machine most would be ended before it.
+    if (this.#below(4) !== 0) await reaches(STAGES.TURNED, FIRST_TURN_MS);
     await pause((this.#below(1000) / 1000) * LONGEST_MS);
+    const endsBy = performance.now() + LIMIT_MS;
     Atomics.store(doomed, slot, 1);
     const ended = worker.terminate();
     for (const kind of this.#kinds) this.#late += Number(kind.begunToEnd?.(this.#view, slot) ?? 0);
     await ended;
-    if (performance.now() > giveUpAt + LONGEST_MS) throw new Error('A worker does not end');
+    if (performance.now() > endsBy) throw new Error('A worker does not end');
   }
 
   #check() {

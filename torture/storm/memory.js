@@ -14,6 +14,8 @@ const NOTE_BYTES = 1024;
 const COLUMNS = { READ: 0, WRITE: 1, PERMITS: 2, ENTRY: 3, MEMBER: 4, MUTEX: 5, FAIR: 6, LOCK: 7, ONCE: 7 + LOCKS };
 const WIDTH = COLUMNS.ONCE + ONCES;
 
+/** A worker has started; it has had a turn. */
+const STAGES = { READY: 1, TURNED: 2 };
 const CELLS = { TURNS: 0, NOTED: 1, ARRIVALS: 2, PASSES: 3 };
 
 const onces = Object.fromEntries(Array.from({ length: ONCES }, (_, index) => [`once${index}`, Once]));
@@ -50,8 +52,8 @@ const PLACES = layout({
   fairSeats: [Int32Array, PERMITS],
   /** How often each once was run to its end. */
   runs: [Int32Array, ONCES],
-  /** The workers that have started, and those that are about to be terminated. */
-  ready: [Int32Array, SLOTS],
+  /** How far each worker has come, and those that are about to be terminated. */
+  stages: [Int32Array, SLOTS],
   doomed: [Int32Array, SLOTS],
   /** Two numbers for each worker and column: what it surely holds, and what it may hold. */
   ledger: [Int32Array, SLOTS * WIDTH * 2],
@@ -91,4 +93,4 @@ exports.entryOf = ({ ledger }, slot, column) => {
   return { sure: ledger[at], possible: ledger[at + 1] };
 };
 
-Object.assign(exports, { CELLS, COLUMNS, LOCKS, ONCES, PERMITS, SLOTS, WIDTH });
+Object.assign(exports, { CELLS, COLUMNS, LOCKS, ONCES, PERMITS, SLOTS, STAGES, WIDTH });

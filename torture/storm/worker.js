@@ -3,7 +3,7 @@
 const { workerData } = require('node:worker_threads');
 const { Actor } = require('./actor.js');
 const { KINDS } = require('./kinds.js');
-const { CELLS, on } = require('./memory.js');
+const { CELLS, STAGES, on } = require('./memory.js');
 
 // Taking over what others have left is what it does all the time.
 process.removeAllListeners('warning');
@@ -13,17 +13,23 @@ const kinds = KINDS.filter(({ name }) => workerData.kinds.includes(name));
 const actor = new Actor(places, workerData, kinds);
 const awaited = kinds.filter((kind) => kind.awaited !== undefined);
 
+/** It has had one more turn. */
+const count = () => {
+  Atomics.add(places.cells, CELLS.TURNS, 1);
+  Atomics.store(places.stages, workerData.slot, STAGES.TURNED);
+};
+
 async function run() {
-  Atomics.store(places.ready, workerData.slot, 1);
+  Atomics.store(places.stages, workerData.slot, STAGES.READY);
   for (;;) {
     for (let turn = 1 + actor.below(20); turn > 0; turn--) {
       actor.turn(kinds[actor.below(kinds.length)]);
-      Atomics.add(places.cells, CELLS.TURNS, 1);
+      count();
     }
     if (awaited.length === 0) continue;
     const kind = () => awaited[actor.below(awaited.length)];
     await Promise.all([actor.turnAsync(kind()), actor.turnAsync(kind())]);
-    Atomics.add(places.cells, CELLS.TURNS, 1);
+    count();
   }
 }
 
