@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-/// A blocked thread wakes by itself this often, to look whether it is to end. Nobody relies on it for a wake-up: with the
+/// A blocked thread wakes by itself this often, to look whether it is to end. No wake-up relies on it: with the
 /// feature `long-slices` one that is lost is a hang (`npm run test:long-slices`).
 pub(crate) const SLICE: Duration =
     if cfg!(feature = "long-slices") { Duration::from_secs(60) } else { Duration::from_millis(25) };

@@ -1,6 +1,6 @@
 //! The lock doctor's memory, one for the process: call sites, locks, the order in which they were held, waits, and what came
 //! of them. Each thread's JS tells it what happens there (`lib/doctor`); a thread of its own looks for what is stuck, and can
-//! print the report while all others are blocked. Nothing here is touched unless somebody has started the doctor.
+//! print the report while all others are blocked. Nothing here is touched unless the doctor was started.
 
 mod contention;
 mod deadlock;

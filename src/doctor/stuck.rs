@@ -1,4 +1,4 @@
-//! Locks that somebody waits for while their holder does not change.
+//! Locks that have waiters while their holder does not change.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::engine::{Engine, LockView, Primitive};
 use crate::memory;
 use crate::sync;
 
-/// A lock that somebody waits for, at one instant.
+/// A lock with waiters, at one instant.
 pub struct Seen {
     primitive: &'static dyn Primitive,
     place: memory::Place,
@@ -26,7 +26,7 @@ fn take_of(known: &mut Vec<ThreadSite>, thread: ThreadId) -> ThreadSite {
     at.map_or((thread, 0), |at| known.remove(at))
 }
 
-/// All locks that somebody waits for.
+/// All locks with waiters.
 pub fn look(engine: &Engine, locks: &[&'static dyn Primitive]) -> Vec<Seen> {
     let mut all = Vec::new();
     for (primitive, place, view) in engine.inspect_all() {

@@ -24,7 +24,7 @@ pub trait Client {
     /// The thread's code knows of the wait whose grant was the client's.
     fn accepted(&mut self, _: &Arc<Agent>) {}
 
-    /// Nobody wants what that wait was for.
+    /// What that wait was for is not wanted any more.
     fn refused(&mut self, _: &Arc<Agent>) {}
 
     /// Whether a wait that was granted can be taken back for as long as the thread's code does not know.

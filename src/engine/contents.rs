@@ -21,7 +21,7 @@ use crate::sync::{AtomicBool, AtomicU32, Mutex, Ordering};
 #[derive(Default)]
 pub(crate) struct Bucket {
     pub(crate) contents: Mutex<Contents>,
-    /// Somebody spins for a lock of this bucket, unqueued.
+    /// A thread spins for a lock of this bucket, unqueued.
     pub(crate) has_spinner: AtomicBool,
     /// What spins have seen of the holds of this bucket's locks.
     pub(crate) holds: HoldLengths,
@@ -75,7 +75,7 @@ pub(crate) struct EndedHold {
 }
 
 impl Contents {
-    /// The queue at `address`, a new one if nobody waits there.
+    /// The queue at `address`, a new one if none waits there.
     pub(crate) fn queue_or_new(
         &mut self,
         place: Place,
@@ -180,7 +180,7 @@ impl Contents {
         Arrival { ticket: self.ticket(), since, hold, is_endless }
     }
 
-    /// A waiter of words that somebody overwrote leaves; the words are left alone.
+    /// A waiter of words that were overwritten leaves; the words are left alone.
     pub(crate) fn abandon_queue(&mut self, address: usize, id: WaiterId) {
         if self.collect(id).is_some() {
             return;
@@ -201,7 +201,7 @@ impl Contents {
         }
     }
 
-    /// The addresses at which somebody waits.
+    /// The addresses that have waiters.
     pub(crate) fn queued(&self) -> impl Iterator<Item = usize> {
         self.queues.iter().filter(|(_, queue)| !queue.is_empty()).map(|(address, _)| *address)
     }

@@ -105,7 +105,7 @@ impl<C: Client> EventLoop<'_, C> {
         settled
     }
 
-    /// The words at `address` were overwritten by somebody else: all waits of this loop for them end.
+    /// The words at `address` were overwritten: all waits of this loop for them end.
     fn end_group(&mut self, address: usize) -> Option<Settled> {
         let tokens = self.engine.settle_corrupt(address, self.agent.id);
         self.notices.extend(tokens.into_iter().map(Notice::Settled));

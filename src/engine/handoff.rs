@@ -21,9 +21,9 @@ use crate::sync;
 
 /// How the hand-off goes on.
 enum Next {
-    /// Somebody got in; perhaps another can.
+    /// One got in; perhaps another can.
     Again,
-    /// Nobody else is to get in.
+    /// No other is to get in.
     Done,
 }
 

@@ -38,7 +38,7 @@ pub struct LockView {
     pub waiters: Vec<WaiterView>,
 }
 
-/// A hold of a primitive that somebody waits for.
+/// A hold of a primitive with waiters.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct HoldView {
     /// Tells it from every other hold of this primitive.
@@ -76,7 +76,7 @@ impl Snapshot {
     }
 }
 
-/// Who waits in a queue; or nobody.
+/// Who waits in a queue; or none.
 fn copy(queue: Option<&Queue>, waiters: &Waiters, mut room: Vec<Copied>) -> Vec<Copied> {
     let copied = |(ticket, id)| {
         let waiter: &Waiter = &waiters[id];

@@ -1,4 +1,4 @@
-//! A doubly linked list through an arena, so that whoever is in it can leave in one step.
+//! A doubly linked list through an arena, so that each element can leave in one step.
 //! Plain data: everything here happens under the lock of the bucket that owns the arena.
 
 use super::arena::Arena;

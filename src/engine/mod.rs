@@ -6,7 +6,7 @@
 //! 2. A *section* locks the bucket of the primitive's address and sets W, which makes every fast path fail: the words are
 //!    frozen. It asks the primitive what becomes of a request, and writes the words at its end.
 //! 3. Who cannot get in is *queued*: a blocked thread with its parker, a promise in the group of its event loop.
-//! 4. Whoever releases *hands off*: blocked threads are woken, or handed over to directly once they have aged; event loops
+//! 4. The thread that releases *hands off*: blocked threads are woken, or handed over to directly once they have aged; event loops
 //!    are *offered* what is free and *claim* it on their own thread.
 //! 5. A waiter whose wait another thread ends is *settled*: it leaves the queue at once, and its own thread *collects* how.
 //!    So a timeout, an abort, or the end of the thread finds out whether it comes too late, and what to pass on.

@@ -14,7 +14,7 @@ pub enum Order {
     Barging,
     /// First come, first served, event loops included: a grant to a loop is final, and those behind it wait until it comes.
     Strict,
-    /// Nobody is let in but by a notification, which is for the first in line.
+    /// A waiter is let in by a notification only, which is for the first in the queue.
     Notified,
 }
 
@@ -71,7 +71,7 @@ pub struct Hold {
 }
 
 impl Hold {
-    /// Nothing: whoever is granted it passes.
+    /// Nothing: a waiter that is granted it passes.
     pub const PASSAGE: Self = Self { mode: Mode::Passage, owner: HoldOwner::Thread, count: 0, of: 0 };
 
     /// Of a lock, alone.
@@ -123,7 +123,7 @@ pub enum Request {
 }
 
 impl Request {
-    /// What whoever is granted this holds.
+    /// The hold that a grant of this gives.
     pub fn hold(self) -> Option<Hold> {
         match self {
             Self::Hold(hold) => Some(hold),
@@ -151,7 +151,7 @@ pub enum Decision {
     Refused,
 }
 
-/// What the engine knows of a primitive, by which the primitive can tell values that nobody wrote.
+/// What the engine knows of a primitive, by which the primitive can tell values that it never wrote.
 pub struct Facts<'a> {
     /// Whether anybody is queued.
     pub is_queued: bool,
@@ -233,11 +233,11 @@ pub trait Primitive: Sync {
     fn about(&self) -> &'static About;
 
     /// Reads the words and makes every fast path fail until [`Primitive::thaw`]; leaves alone what it did not write.
-    /// Acquire: pairs with the release of whoever wrote the value.
+    /// Acquire: pairs with the release by which the value was written.
     fn freeze(&self, place: Place, facts: &Facts<'_>) -> Result<State, Corrupt>;
 
     /// Writes the words; fast paths work again, unless somebody is queued whom they may not pass by.
-    /// Release: what was written under the section is seen by whoever gets in next.
+    /// Release: what was written under the section is seen by the next to get in.
     fn thaw(&self, place: Place, frozen: State, state: State, is_queued: bool);
 
     /// Reads the words, which may change at once: the first, unless a primitive has more.

@@ -43,7 +43,7 @@ pub enum Turn {
     Offered,
     /// As `Offered`; it came in vain before, and nothing has been reserved for it since.
     Owed,
-    /// It came and could not be let in: whoever releases next reserves for it.
+    /// It came and could not be let in: the next release reserves for it.
     Claimed,
     /// It came, could not be let in, and sleeps for a moment, to be handed over to directly.
     Parked(Arc<Parker>),
@@ -128,7 +128,7 @@ impl Queue {
         }
     }
 
-    /// Whether nobody waits.
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }

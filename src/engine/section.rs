@@ -129,7 +129,7 @@ impl<'e> Section<'e> {
         self.state
     }
 
-    /// What somebody finds who queues now.
+    /// What a waiter that queues now finds.
     pub(crate) fn found(&self) -> u32 {
         self.primitive.found(self.state)[0]
     }
@@ -176,14 +176,14 @@ impl<'e> Section<'e> {
         Settlement::Refused { found: self.primitive.found(self.state)[1] }
     }
 
-    /// Somebody is let in; returns how its wait is settled.
+    /// A waiter is let in; returns how its wait is settled.
     pub(super) fn admit(&mut self, state: State) -> Settlement {
         let found = self.primitive.found(if fault!(FindsWhatItLeaves) { state } else { self.state })[0];
         self.state = state;
         Settlement::Granted { abandoned_by: self.take_report(), found }
     }
 
-    /// The ended owner that whoever gets in now has to report.
+    /// The ended owner that the next to get in has to report.
     pub(super) fn take_report(&mut self) -> Option<AgentId> {
         self.contents.stats.abandoned += u64::from(self.abandoned_by.is_some());
         self.abandoned_by.take()

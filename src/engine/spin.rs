@@ -1,7 +1,7 @@
 //! Spinning for some microseconds before a thread sleeps, in case the lock comes meanwhile.
 //!
 //! First unqueued, then, if holds are long enough for that to pay, queued (see [`super::parker`]).
-//! Nobody relies on it: without it the lock is as right, and slower.
+//! Nothing relies on it: without it the lock is correct too, and slower.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What is counted of the waits for locks and permits: kept in each bucket under its lock, summed when somebody asks.
+//! What is counted of the waits for locks and permits: kept in each bucket under its lock, summed when `stats()` is called.
 
 use std::time::Duration;
 

@@ -19,7 +19,7 @@ enum WakeUp {
 
 /// Wake-ups to be carried out.
 #[derive(Default)]
-#[must_use = "whoever is to be woken waits for it"]
+#[must_use = "the threads to be woken wait for it"]
 pub(crate) struct Wakes(SmallVec<[WakeUp; 2]>);
 
 impl Wakes {

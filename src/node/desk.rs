@@ -48,7 +48,7 @@ pub fn main_desk() -> i32 {
 /// Whether the main thread has to start a lock worker.
 #[napi(catch_unwind)]
 pub fn has_due_desk() -> bool {
-    // Relaxed: whoever has set it wakes the main thread afterwards, which looks then.
+    // Relaxed: the thread that has set it wakes the main thread afterwards, which looks then.
     HAS_DUE.load(Ordering::Relaxed) && desks().iter().any(|entry| entry.is_due)
 }
 
@@ -282,7 +282,7 @@ pub fn next_task(number: u32) -> Result<Option<StoreTask>> {
     }))
 }
 
-/// Grants what a request asks for, by a lease of this thread (0: one that no time ends). False if nobody wants it any more.
+/// Grants what a request asks for, by a lease of this thread (0: one that no time ends). False if it is not wanted any more.
 #[napi(catch_unwind)]
 pub fn grant_task(
     env: Env,

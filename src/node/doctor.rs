@@ -25,7 +25,7 @@ use crate::sync;
 /// The doctor of the process.
 static DOCTOR: LazyLock<Doctor> = LazyLock::new(Doctor::default);
 
-/// What somebody has to give back, and can be stuck for.
+/// What a thread holds until it gives it back, so that others can be stuck.
 static LOCKS: [&dyn Primitive; 5] = [&MUTEX, &RWLOCK, &ONCE, &SEMAPHORE, &FAIR_SEMAPHORE];
 
 /// How many holds of a thread are tracked.
@@ -228,7 +228,7 @@ pub fn doctor_waited(wait: DoctorWait, waited_ms: f64, is_granted: bool) {
     DOCTOR.with(|state| state.count_wait(&wait, waited, is_granted));
 }
 
-/// Whether somebody waits at an address.
+/// Whether there are waiters at an address.
 #[napi(catch_unwind)]
 pub fn doctor_is_waited_for(address: f64) -> bool {
     let address = address as usize;

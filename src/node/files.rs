@@ -219,7 +219,7 @@ pub fn mark_file_consistent(env: Env, number: u32) -> Result<()> {
     })
 }
 
-/// Somebody who holds a name.
+/// A holder of a name.
 #[napi(object, object_from_js = false)]
 pub struct FileHolder {
     /// The name.

@@ -128,7 +128,7 @@ pub fn change(env: Env, words: JsWord, ask: Ask, change: JsChange, count: i32, o
     })
 }
 
-/// Takes back what was acquired a moment ago, since whoever asked will not learn of it. An ended holder that is still to be
+/// Takes back what was acquired a moment ago, since the code that asked will not learn of it. An ended holder that is still to be
 /// reported will be by the next.
 #[napi(catch_unwind, ts_args_type = "words: Int32Array, ask: Ask, count: number, of: number")]
 pub fn give_back(env: Env, words: JsWord, ask: Ask, count: u32, of: u32) -> Result<()> {
@@ -169,7 +169,7 @@ pub fn next(env: Env) -> Result<i32> {
     .unwrap_or(Ok(-1))
 }
 
-/// Gives back the hold, or passes on the notification, that `next()` returned last: nobody waits for it.
+/// Gives back the hold, or passes on the notification, that `next()` returned last: it is not wanted any more.
 #[napi(catch_unwind)]
 pub fn refuse(env: Env) -> Result<()> {
     JsThread::with(env, JsThread::refuse)?

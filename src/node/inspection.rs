@@ -130,7 +130,7 @@ pub fn inspect_condition(condition: JsIntegers) -> Result<Occupancy> {
     Ok(Occupancy::new(&FUTEX, engine().inspect(&FUTEX, condition.location(0.0)?)))
 }
 
-/// A primitive that somebody waits for, as `inspectAll()` shows it.
+/// A primitive with waiters, as `inspectAll()` shows it.
 #[napi(object)]
 pub struct JsQueued {
     /// What `address()` returns for the same words.
@@ -160,7 +160,7 @@ pub fn inspect_all() -> Vec<JsQueued> {
     engine().inspect_all().into_iter().map(queued).collect()
 }
 
-/// What somebody waits for at the word, by its class; `null` if nobody does.
+/// The class of what is waited for at the word; `null` if nothing is.
 #[napi(catch_unwind, ts_args_type = "word: Int32Array")]
 pub fn queued_kind(word: JsWord) -> Either<String, Null> {
     engine().queued_at(word.0).map_or(Either::B(Null), |primitive| {
@@ -254,7 +254,7 @@ pub fn take_ended(words: JsWord, ask: Ask, since: f64) -> Vec<JsEndedHold> {
         .collect()
 }
 
-/// A hold of a word that somebody waits for.
+/// A hold of a word with waiters.
 #[napi(object)]
 pub struct JsHold {
     /// Tells it from the word's other holds.

@@ -36,7 +36,7 @@ use crate::primitives;
 use thread::JsThread;
 use views::JsWord;
 
-/// In a lock word: the bits that name the holder, an agent's id; 0: nobody.
+/// In a lock word: the bits that name the holder, an agent's id; 0: none.
 #[napi]
 pub const OWNER: u32 = primitives::mutex::OWNER;
 /// In a lock word: a guard owns the hold.
@@ -52,7 +52,7 @@ pub const SHARED: u32 = primitives::rwlock::SHARED;
 /// In an RwLock's word: the bits of the number of readers.
 #[napi]
 pub const READERS: u32 = primitives::rwlock::READERS;
-/// In a semaphore's word: somebody waits.
+/// In a semaphore's word: there are waiters.
 #[napi]
 pub const PERMITS_WAITING: u32 = primitives::semaphore::WAITING;
 /// In a semaphore's word: the bits of the number of permits taken, in two's complement.
@@ -61,7 +61,7 @@ pub const TAKEN: u32 = primitives::semaphore::TAKEN;
 /// No semaphore has more.
 #[napi]
 pub const MAX_PERMITS: u32 = primitives::semaphore::MAX_PERMITS;
-/// In the words of other primitives: somebody waits.
+/// In the words of other primitives: there are waiters.
 #[napi]
 pub const WAITING: u32 = primitives::mutex::WAITING;
 /// In an event's word: it is set.

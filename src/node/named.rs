@@ -276,7 +276,7 @@ pub fn name_holders(space: u32, name: JsName) -> Result<Vec<NameHolder>> {
     Ok(names().holders(&name).into_iter().map(NameHolder::from).collect())
 }
 
-/// A name that somebody waits for, as `inspectAll()` shows it.
+/// A name with waiters, as `inspectAll()` shows it.
 #[napi(object, object_from_js = false)]
 pub struct WaitedName {
     /// The name.

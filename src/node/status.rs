@@ -8,7 +8,7 @@ use super::record::Field;
 use super::thread::JsThread;
 use crate::engine::{Corrupt, Failure, Outcome, Reply, ReplyError, State};
 
-/// Without what it was for: held by somebody else, or the time was over.
+/// Without what it was for: held by another, or the time was over.
 #[napi]
 pub const TIMED_OUT: i32 = 0;
 /// With what it was for.
