@@ -63,31 +63,23 @@ fn width(text: &str) -> usize {
     text.chars().map(columns).sum()
 }
 
-/// As many of the characters as there is room for.
-fn fitting(characters: impl Iterator<Item = char>, room: usize) -> Vec<char> {
-    let mut used = 0;
-    characters
-        .take_while(|character| {
-            used += columns(*character);
-            used <= room
-        })
-        .collect()
-}
-
 /// The beginning of a text that is too long for this room.
 fn beginning(text: &str, room: usize) -> String {
     if width(text) <= room {
         return text.into();
     }
-    fitting(text.chars(), room.saturating_sub(1)).into_iter().chain(['…']).collect()
+    let mut used = 1;
+    let fits = |character: &char| {
+        used += columns(*character);
+        used <= room
+    };
+    text.chars().take_while(fits).chain(['…']).collect()
 }
 
 /// The end of it.
 fn ending(text: &str, room: usize) -> String {
-    if width(text) <= room {
-        return text.into();
-    }
-    ['…'].into_iter().chain(fitting(text.chars().rev(), room.saturating_sub(1)).into_iter().rev()).collect()
+    let turned: String = text.chars().rev().collect();
+    beginning(&turned, room).chars().rev().collect()
 }
 
 fn time(duration: Duration) -> String {
