@@ -60,7 +60,7 @@ for (const end of [handOn, abort]) {
   });
 }
 
-for (const kind of ['waits', 'names']) {
+for (const kind of ['waits', 'names', 'releases']) {
   test(`very many ${kind} leave no room behind when they are over`, needs('complete collection'), async () => {
     const { code, stdout, stderr } = await runProgram('room', [kind], { nodeArgs: ['--expose-gc'] });
     assert.equal(code, 0, stderr);

@@ -4,8 +4,11 @@ const assert = require('node:assert/strict');
 const { setImmediate: nextTurn } = require('node:timers/promises');
 const { locks, Mutex } = require('../..');
 const { setOuter } = require('../../lib/named/held-lock.js');
+const { Releases } = require('../../lib/stores/retry.js');
 
 const MANY = 100_000;
+/** What lives on. */
+const keep = [];
 
 const kinds = {
   async waits(count) {
@@ -30,6 +33,13 @@ const kinds = {
     ];
     await Promise.all(held.map((lock, index) => ends[index % ends.length](lock)));
     assert(held.every((lock) => !lock.locked));
+  },
+
+  async releases(count) {
+    const releases = new Releases();
+    for (let index = 0; index < count; index++) releases.add(`name ${index}`, Promise.resolve());
+    await releases.over();
+    keep.push(releases);
   },
 };
 
