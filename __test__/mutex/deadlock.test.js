@@ -168,6 +168,21 @@ for (const length of [2, 3, 5]) {
   }
 }
 
+test(
+  'of a ring of more threads than there is room for, the first steps are told',
+  watched(async (_, threads) => {
+    const { buffer } = createMutex();
+    const workers = await threads.puppets(30, buffer);
+    const { outcomes } = await closeRing(threads, buffer, workers);
+    const { error } = await Promise.race(outcomes);
+    assert.equal(error?.code, 'ERR_LOCK_DEADLOCK');
+    const steps = error.message.matchAll(/thread (\d+)/gi);
+    const told = new Set(Array.from(steps, ([, threadId]) => Number(threadId)));
+    assert.equal(told.size, 28, error.message);
+    assert.ok([...told].every((threadId) => workers.some((worker) => worker.threadId === threadId)));
+  }),
+);
+
 /** Two workers, each of which holds a mutex that the other is to wait for. */
 const startRing = async (threads) => {
   const { buffer } = createMutex();
