@@ -66,6 +66,23 @@ for (const [way, free] of Object.entries(ways)) {
   );
 }
 
+test(
+  'a guard whose hold did not come back is spent by its first unlock(), and nothing is left of it',
+  watched(async () => {
+    const { buffer, mutex, condition } = create();
+    const guard = await mutex.acquireAsync();
+    const answered = condition.waitAsync(mutex);
+    const word = new Int32Array(buffer, 0, 1);
+    Atomics.store(word, 0, 3);
+    condition.notifyOne();
+    await assert.rejects(answered, { code: 'ERR_LOCK_CORRUPT' });
+    Atomics.store(word, 0, 0);
+    assert.deepEqual([guard.locked, isForgotten()], [false, false]);
+    assert.equal(guard.unlock(), false);
+    assert.equal(isForgotten(), true);
+  }),
+);
+
 for (const order of [
   [0, 1],
   [1, 0],

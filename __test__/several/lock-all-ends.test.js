@@ -4,6 +4,7 @@ const assert = require('node:assert/strict');
 const { test } = require('node:test');
 const { setImmediate: nextTurn } = require('node:timers/promises');
 const { lockAll, lockAllAsync } = require('../..');
+const { binding } = require('../../lib/engine/thread.js');
 const { endings } = require('../helpers/endings.js');
 const { needs } = require('../helpers/runtime.js');
 const { OFFSETS, createMutexes } = require('../helpers/several.js');
@@ -105,6 +106,23 @@ test(
     assert.deepEqual(offsets, [16, 32]);
     assert.deepEqual(await next.call('lockAll', OFFSETS), [16, 32], 'the mark stays until markConsistent()');
     assert.equal((await next.call('warnings')).length, 2, 'and is reported once');
+  }),
+);
+
+test(
+  'what is given back before its code could ask who has ended is for the next to report',
+  needs('prompt ends'),
+  watched(async (_, threads) => {
+    const { buffer } = createMutexes();
+    const [doomed] = await threads.puppets(1, buffer);
+    await doomed.call('lockAll', [16, 32]);
+    await terminate.end(doomed);
+    const words = OFFSETS.map((offset) => new Int32Array(buffer, offset, 1));
+    const asks = words.map(() => binding.Ask.MutexGuarded);
+    for (let round = 0; round < 2; round++) {
+      assert.equal(binding.lockAll(words, asks, 0), binding.GRANTED_ABANDONED, `round ${round}`);
+      binding.giveBackAll(words, asks, []);
+    }
   }),
 );
 
