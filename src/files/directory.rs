@@ -101,6 +101,8 @@ impl Directory {
             Ok(Some(name)) => return Err(refuse(Reason::FileSystem(name))),
             Err(error) => return Err(refuse(error.into())),
         }
+        // Read once for all, and not between a grant and its code.
+        let _ = (system::boot(), system::process_namespace());
         let identity = system::identity(&path, &metadata).map_err(|error| refuse(error.into()))?;
         Ok(Self { path, kind, identity, rights: system::rights(&metadata) })
     }

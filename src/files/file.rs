@@ -5,6 +5,7 @@ use std::io;
 use std::ops::Deref;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::directory::{Directory, Refusal};
 use super::interrupt::Interrupt;
@@ -44,20 +45,37 @@ pub enum FileFailure {
 /// A file that the kernel has locked; dropped, it is unlocked. Closing it is not enough: a process that is being started
 /// has the file too, until it has become its own program.
 #[derive(Debug)]
-pub struct Locked(File);
+pub struct Locked {
+    file: File,
+    is_locked: AtomicBool,
+}
 
 impl Deref for Locked {
     type Target = File;
 
     fn deref(&self) -> &File {
-        &self.0
+        &self.file
+    }
+}
+
+impl Locked {
+    fn new(file: File) -> Self {
+        Self { file, is_locked: AtomicBool::new(true) }
+    }
+
+    /// Unlocks it already now.
+    pub fn unlock(&self) {
+        // Relaxed: it guards no data.
+        if self.is_locked.swap(false, Ordering::Relaxed) {
+            // If that fails, closing it has to do.
+            let _ = self.file.unlock();
+        }
     }
 }
 
 impl Drop for Locked {
     fn drop(&mut self) {
-        // If that fails, closing it has to do.
-        let _ = self.0.unlock();
+        self.unlock();
     }
 }
 
@@ -116,8 +134,9 @@ impl Files {
             if !try_mode(&file, mode).map_err(|error| self.failure("lock", role, error))? {
                 return Ok(None);
             }
+            touch(role, &file);
             if self.leads_to(role, &file)? {
-                return Ok(Some(Locked(file)));
+                return Ok(Some(Locked::new(file)));
             }
         }
     }
@@ -126,6 +145,8 @@ impl Files {
     pub fn lock(&self, role: FileRole, mode: LockMode, interrupt: &Interrupt) -> Result<Option<Locked>, FileFailure> {
         loop {
             let (file, _) = self.open(role)?;
+            // Not once it is locked: whoever waits in line has waited long enough by then.
+            touch(role, &file);
             let locked = interrupt.run(&file, || match mode {
                 LockMode::Exclusive => file.lock(),
                 LockMode::Shared => file.lock_shared(),
@@ -135,7 +156,7 @@ impl Files {
             }
             // It may have been removed and made again meanwhile: then others lock another one.
             if self.leads_to(role, &file)? {
-                return Ok(Some(Locked(file)));
+                return Ok(Some(Locked::new(file)));
             }
         }
     }
@@ -147,7 +168,7 @@ impl Files {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(true),
             Err(error) => return Err(self.failure("open", FileRole::Gate, error)),
         };
-        let gate = Locked(gate);
+        let gate = Locked::new(gate);
         let locks = |mode| try_mode(&gate, mode).map_err(|error| self.failure("lock", FileRole::Gate, error));
         for _ in 0..GATE_LOOKS {
             // Whoever keeps both out has it exclusively: another one who looks, who may be stopped there. So nobody has closed it.
@@ -155,7 +176,7 @@ impl Files {
                 return Ok(true);
             }
             // It was closed, or one who looked has left since. Others who look take this one's lock for a closed gate.
-            let _ = gate.unlock();
+            let _ = gate.file.unlock();
             std::thread::yield_now();
         }
         Ok(false)
@@ -183,6 +204,13 @@ impl Files {
     /// What happened to a file.
     pub fn failure(&self, verb: &'static str, role: FileRole, error: io::Error) -> FileFailure {
         FileFailure::System { verb, path: self.path(role).clone(), error }
+    }
+}
+
+/// Cleaners of old files are to leave those that are locked.
+fn touch(role: FileRole, file: &File) {
+    if role == FileRole::Lock {
+        system::touch(file);
     }
 }
 
@@ -248,6 +276,23 @@ mod tests {
             let new = waiter.join().unwrap();
             assert!(files.leads_to(FileRole::Lock, &new).unwrap());
         });
+    }
+
+    #[test]
+    fn a_file_looks_young_to_cleaners_whenever_it_is_locked() {
+        let scratch = Scratch::new();
+        let files = Files::of(&scratch, "young");
+        let interrupt = Interrupt::default();
+        for is_blocking in [false, true] {
+            let (file, _) = files.open(FileRole::Lock).unwrap();
+            file.set_modified(std::time::UNIX_EPOCH).unwrap();
+            let locked = match is_blocking {
+                true => files.lock(FileRole::Lock, LockMode::Shared, &interrupt),
+                false => files.try_lock(FileRole::Lock, LockMode::Shared),
+            };
+            let modified = locked.unwrap().unwrap().metadata().unwrap().modified().unwrap();
+            assert!(modified > std::time::UNIX_EPOCH + std::time::Duration::from_secs(1), "blocking: {is_blocking}");
+        }
     }
 
     #[test]

@@ -83,7 +83,6 @@ impl FileHold {
         lock: Arc<Locked>,
         asker: Asker,
     ) -> Result<Self, FileFailure> {
-        system::touch(&lock);
         let name = files.name();
         let read = |content: Option<&Vec<u8>>| content.map_or((Past::Clean, 0), |content| record::past(name, content));
         let wanted = |fence| if asker.wants_fence { Some(fence) } else { None };

@@ -81,14 +81,16 @@ pub struct Line {
 #[must_use]
 #[derive(Default)]
 pub struct GivenUp {
-    _files: [Option<Locked>; 2],
+    files: [Option<Locked>; 2],
     interrupts: Vec<Arc<Interrupt>>,
 }
 
 impl GivenUp {
-    /// Sees to it that the calls end, and unlocks the files. Not under a lock of its caller.
-    pub fn carry_out(self) {
+    /// Sees to it that the calls end, and unlocks the files. Dropping this closes them, which takes longer. Not under a lock of its
+    /// caller.
+    pub fn carry_out(&self) {
         keeper::insist(&self.interrupts);
+        self.files.iter().flatten().for_each(Locked::unlock);
     }
 }
 
@@ -108,7 +110,15 @@ impl Line {
         let threads = threads.into_iter().flatten();
         threads.clone().for_each(|interrupt| left.into_iter().for_each(|left| interrupt.leave(left)));
         let again = threads.filter(|interrupt| !interrupt.interrupt());
-        GivenUp { interrupts: again.cloned().collect(), _files: [self.turn.take(), self.gate.take()] }
+        GivenUp { interrupts: again.cloned().collect(), files: [self.turn.take(), self.gate.take()] }
+    }
+
+    /// Somebody of it was granted the lock: others may be next, and if nobody waits any more it is as with [`Self::give_up`].
+    pub fn pass_on(&mut self) -> GivenUp {
+        let turn = self.turn.take();
+        let mut given_up = self.give_up(None);
+        given_up.files[0] = turn;
+        given_up
     }
 
     /// Another thread is about to drive it: what ends its calls.

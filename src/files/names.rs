@@ -220,11 +220,11 @@ impl NamedFile {
         let many = if mode == LockMode::Shared { line.wanted.len() } else { line.wanted.len().min(1) };
         let mut granted: Vec<Wanted> = line.wanted.drain(..many).collect();
         // Given up before anybody is let in: who is, and lets others know, is not to find them kept out by it.
-        let (turn, given_up) = (line.turn.take(), line.give_up(None));
+        let given_up = line.pass_on();
         if mode == LockMode::Shared && many > 0 {
             state.shared = Arc::downgrade(&lock);
         }
-        drop((state, turn));
+        drop(state);
         given_up.carry_out();
         let begin = |lock, asker| FileHold::begin(&self.files, mode, lock, asker);
         // The last one gets what this thread has: nothing is locked any more when they have all released it.

@@ -261,20 +261,19 @@ pub fn touch(file: &File) {
     unsafe { libc::futimens(file.as_raw_fd(), std::ptr::null()) };
 }
 
-/// What it contains, `longest` bytes at most.
+/// What it contains, `longest` bytes at most. A regular file returns all that it has of them in one call.
 pub fn read_whole(file: &File, longest: usize) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; longest];
-    let mut length = 0;
-    while length < longest {
-        match std::os::unix::fs::FileExt::read_at(file, &mut bytes[length..], length as u64) {
-            Ok(0) => break,
-            Ok(read) => length += read,
+    loop {
+        match std::os::unix::fs::FileExt::read_at(file, &mut bytes, 0) {
+            Ok(read) => {
+                bytes.truncate(read);
+                return Ok(bytes);
+            }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
         }
     }
-    bytes.truncate(length);
-    Ok(bytes)
 }
 
 /// Writes at the beginning, in one call.
