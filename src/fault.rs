@@ -308,6 +308,8 @@ faults! {
     AvailableNeedsTurn: files "in_line::what_is_available_is_got_though_somebody_was_stopped_in_line",
     /// The end of an exclusive holder takes the last fence with it.
     FenceIsNotKept: units "files::hold::tests::fences_go_on_from_the_record_however_the_holders_ended",
+    /// One of several names that are asked for together is marked if its process is killed before it says that others are missing.
+    PartBeginsInside: units "files::hold::tests::a_part_of_several_that_ends_before_all_are_there_leaves_no_mark",
     /// What a thread gets that is to end goes back marked.
     InterruptedFileGrantIsMarked: files "what_a_thread_gets_when_it_is_to_end_goes_back_unmarked",
     /// An end that looks like one before is not reported to the next who holds the file alone.

@@ -416,6 +416,22 @@ test(
 );
 
 test(
+  'a process that is killed as soon as it has the first of several names marks none',
+  watched(async (t) => {
+    const { manager, peers } = await startPeers(t, 1);
+    void peers[0]
+      .do((here) => {
+        const { binding } = here.require('../../lib/engine/thread.js');
+        binding.noteFileIn = () => process.kill(process.pid, 'SIGKILL');
+        return here.manager.acquireAsync(['a', 'b']);
+      })
+      .catch(() => {});
+    await peers[0].exited;
+    assert.deepEqual(await manager.request(['a', 'b'], (held) => held.map((lock) => lock.abandoned)), [false, false]);
+  }),
+);
+
+test(
   'a timeout says which processes share the lock, where the system shows them',
   watched(async (t) => {
     const { directory, manager, peers } = await startPeers(t, 2);

@@ -14,16 +14,19 @@
 // - `canSteal`: whether `steal` is possible; else it is refused with a NotSupportedError;
 // - `closing`: of a manager that can be closed, the AbortController whose signal takes its requests back; else undefined;
 // - `outer`: null, or an object with
-//   - `tryLock(name, mode, wantsFence)`: the held lock (see below), or null if it cannot be had at once. Throws coded errors;
-//   - `lockIfAvailable(name, mode, wantsFence)`: the same for `{ ifAvailable: true }`: null means that it is held; of a
+//   - `tryLock(name, mode, wantsFence, isPart)`: the held lock (see below), or null if it cannot be had at once. Throws coded
+//     errors;
+//   - `lockIfAvailable(name, mode, wantsFence, isPart)`: the same for `{ ifAvailable: true }`: null means that it is held; of a
 //     shared one, or that a request to hold it alone waits. `tryLock` passes none that is next;
-//   - `lockAsync(name, mode, timeout, ref, wantsFence)`: `{ promise, cancel() }`. The promise is fulfilled with the held lock, or
-//     with null when the time (milliseconds, Infinity for ever) is over, and rejected with coded errors. `cancel()` withdraws the
-//     request (its signal has aborted): the promise is fulfilled with null when nothing is held any more, if it is not over;
-//   - `lockBlocking(name, mode, timeout, wantsFence)`: the held lock, or null when the time is over; blocks the thread in slices,
-//     as the engine does. Throws coded errors;
+//   - `lockAsync(name, mode, timeout, ref, wantsFence, isPart)`: `{ promise, cancel() }`. The promise is fulfilled with the held
+//     lock, or with null when the time (milliseconds, Infinity for ever) is over, and rejected with coded errors. `cancel()`
+//     withdraws the request (its signal has aborted): the promise is fulfilled with null when nothing is held any more, if it is
+//     not over;
+//   - `lockBlocking(name, mode, timeout, wantsFence, isPart)`: the held lock, or null when the time is over; blocks the thread in
+//     slices, as the engine does. Throws coded errors;
 //   - `isAsync`: true if there is no `tryLock`: `lockAsync` and `lockBlocking` with a timeout of 0 try; `check()`
 //     throws if the manager was closed;
+//   - `isPart` of these: it is asked for together with others, and `noteIn(true)` says when all are there. It may be left out;
 //   - `holderOf(name)`: `{ pid, threadId, heldMs }` of who holds it alone in another process, for messages; null if that is not
 //     known. May be missing; does not block;
 //   - `askHolders(name)`, `askHoldersBlocking(name)`: a promise of such rows as those of `query()`, or these, for messages; empty if

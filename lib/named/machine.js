@@ -73,7 +73,7 @@ class FileWait extends AsyncResource {
   #isCancelled = false;
   #settle;
 
-  constructor(directory, name, mode, timeout, ref, wantsFence) {
+  constructor(directory, name, mode, timeout, ref, wantsFence, isPart) {
     super('SablockWait');
     this.#path = directory.path;
     this.#name = name;
@@ -83,7 +83,7 @@ class FileWait extends AsyncResource {
       this.#settle = { resolve, reject };
     });
     thread.files ??= new FileWaits();
-    binding.lockFileAsync(directory.number, name, mode, wantsFence);
+    binding.lockFileAsync(directory.number, name, mode, wantsFence, isPart);
     this.#number = thread.record[NUMBER];
     thread.files.add(this.#number, this);
     if (ref) thread.keepAlive(true);
@@ -197,23 +197,23 @@ class Files {
     this.#directory = directory;
   }
 
-  tryLock(name, mode, wantsFence = false) {
-    const status = binding.tryLockFile(this.#directory.number, name, toMode(mode), false, wantsFence);
+  tryLock(name, mode, wantsFence = false, isPart = false) {
+    const status = binding.tryLockFile(this.#directory.number, name, toMode(mode), false, wantsFence, isPart);
     return this.#conclude(status, name, wantsFence);
   }
 
-  lockIfAvailable(name, mode, wantsFence = false) {
-    const status = binding.tryLockFile(this.#directory.number, name, toMode(mode), true, wantsFence);
+  lockIfAvailable(name, mode, wantsFence = false, isPart = false) {
+    const status = binding.tryLockFile(this.#directory.number, name, toMode(mode), true, wantsFence, isPart);
     return this.#conclude(status, name, wantsFence);
   }
 
-  lockAsync(name, mode, timeout, ref, wantsFence = false) {
-    const wait = new FileWait(this.#directory, name, toMode(mode), timeout, ref, wantsFence);
+  lockAsync(name, mode, timeout, ref, wantsFence = false, isPart = false) {
+    const wait = new FileWait(this.#directory, name, toMode(mode), timeout, ref, wantsFence, isPart);
     return { promise: wait.promise, cancel: () => wait.cancel() };
   }
 
-  lockBlocking(name, mode, timeout, wantsFence = false) {
-    const status = binding.lockFile(this.#directory.number, name, toMode(mode), timeout, wantsFence);
+  lockBlocking(name, mode, timeout, wantsFence = false, isPart = false) {
+    const status = binding.lockFile(this.#directory.number, name, toMode(mode), timeout, wantsFence, isPart);
     return this.#conclude(status, name, wantsFence);
   }
 

@@ -36,8 +36,10 @@ function enterWith({ lock, watch }, held) {
 /** Lost before this thread has seen it, as when the process was stopped meanwhile: it is asked for again. */
 const isLost = (held) => held?.lost != null;
 
-const tryLock = ({ outer }, { name }, { fence, ifAvailable, mode }) =>
-  ifAvailable ? outer.lockIfAvailable(name, MODES[mode], fence) : outer.tryLock(name, MODES[mode], fence);
+const tryLock = ({ outer }, { name }, { fence, ifAvailable, isPart, mode }) =>
+  ifAvailable
+    ? outer.lockIfAvailable(name, MODES[mode], fence, isPart)
+    : outer.tryLock(name, MODES[mode], fence, isPart);
 
 /** What `use` makes of the lock, once it is locked outside too; or a promise of that. */
 exports.enter = (request) => {
@@ -64,9 +66,10 @@ async function wait(request) {
   let held;
   let status;
   try {
+    const { fence, isPart, mode, ref } = options;
     do {
       const limit = options.ifAvailable ? 0 : left(request.deadline);
-      const waited = backend.outer.lockAsync(lock.name, MODES[options.mode], limit, options.ref, options.fence);
+      const waited = backend.outer.lockAsync(lock.name, MODES[mode], limit, ref, fence, isPart);
       held = await (options.signal === undefined ? waited.promise : unlessAborted(waited, options.signal));
       if (options.signal?.aborted) {
         held?.unlock();
@@ -124,7 +127,7 @@ exports.enterBlocking = (request) => {
   let waited;
   do {
     const limit = options.ifAvailable ? 0 : left(deadline);
-    waited = backend.outer.lockBlocking(lock.name, mode, limit, options.fence);
+    waited = backend.outer.lockBlocking(lock.name, mode, limit, options.fence, options.isPart);
   } while (isLost(waited));
   if (waited === null && options.ifAvailable) {
     withdraw(request);

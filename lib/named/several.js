@@ -54,7 +54,7 @@ class Locking {
   next() {
     const { timeout } = this.#options;
     const left = this.#deadline === Infinity ? timeout : Math.max(this.#deadline - performance.now(), 0);
-    return { ...this.#options, timeout: left, limit: timeout };
+    return { ...this.#options, timeout: left, limit: timeout, isPart: true };
   }
 
   /** It is locked; perhaps the others are not yet. */

@@ -21,6 +21,8 @@ pub struct Asker {
     pub thread: u32,
     /// Whether it wants the fence of its grant; see [`FileHold::fence`].
     pub wants_fence: bool,
+    /// Whether it is asked for together with others, without which no code runs; see [`FileHold::note_in`].
+    pub is_part: bool,
 }
 
 /// A lock that is held.
@@ -102,7 +104,8 @@ impl FileHold {
                     holder: RecordedHolder::now(asker.thread),
                     last_fence: if fault!(FenceIsNotKept) { 0 } else { fence.unwrap_or(last_fence) },
                 };
-                let status = Status { is_held: true, is_in: true, is_abandoned: past != Past::Clean };
+                let is_in = !asker.is_part || fault!(PartBeginsInside);
+                let status = Status { is_held: true, is_in, is_abandoned: past != Past::Clean };
                 if let Err(failure) = write(files, &info, status) {
                     undo(files, &info.file, content.as_deref());
                     return Err(failure);
@@ -116,7 +119,7 @@ impl FileHold {
             }
         };
         let past = report_once(files, mode, past);
-        Ok(Self { files: Arc::clone(files), lock, info, past, fence, is_in: true })
+        Ok(Self { files: Arc::clone(files), lock, info, past, fence, is_in: !asker.is_part })
     }
 
     /// What earlier holders have left.
@@ -141,7 +144,7 @@ impl FileHold {
         self.past = Past::Clean;
     }
 
-    /// Whether code runs with it. Without it, the end of its thread, or of the process, leaves no mark. If this fails, no code may
+    /// Whether code runs with it; not yet, if it was asked for as a part of several. Without it, the end of its thread, or of the process, leaves no mark. If this fails, no code may
     /// run with it.
     pub fn note_in(&mut self, is_in: bool) -> Result<(), FileFailure> {
         if is_in == self.is_in {
@@ -306,12 +309,29 @@ mod tests {
         assert_eq!(begin(&files, LockMode::Exclusive, false).past(), Past::Abandoned);
     }
 
+    #[test]
+    fn a_part_of_several_that_ends_before_all_are_there_leaves_no_mark() {
+        let scratch = Scratch::new();
+        let files = Arc::new(Files::of(&scratch, "part"));
+        let part = || {
+            let lock = Arc::new(files.try_lock(FileRole::Lock, LockMode::Exclusive).unwrap().unwrap());
+            FileHold::begin(&files, LockMode::Exclusive, lock, Asker { thread: 0, wants_fence: false, is_part: true })
+                .unwrap()
+        };
+        drop(part());
+        let mut hold = part();
+        assert_eq!(hold.past(), Past::Clean, "no code ran with it");
+        hold.note_in(true).unwrap();
+        drop(hold);
+        assert!(matches!(part().past(), Past::Ended(Some(_))), "code ran");
+    }
+
     /// As a clock that went back leaves it.
     const AHEAD: u64 = u64::MAX / 2;
 
     fn begin(files: &Arc<Files>, mode: LockMode, wants_fence: bool) -> FileHold {
         let lock = Arc::new(files.try_lock(FileRole::Lock, mode).unwrap().unwrap());
-        FileHold::begin(files, mode, lock, Asker { thread: 0, wants_fence }).unwrap()
+        FileHold::begin(files, mode, lock, Asker { thread: 0, wants_fence, is_part: false }).unwrap()
     }
 
     fn fence(files: &Arc<Files>, mode: LockMode) -> u64 {

@@ -72,10 +72,11 @@ fn granted(thread: &mut JsThread, hold: FileHold) -> i32 {
 /// Locks a file if that can be at once, and nobody is next for it; or, `ifAvailable`, unless somebody holds it, and, shared, unless
 /// somebody waits to hold it alone. `GRANTED`, `GRANTED_ABANDONED`, `TIMED_OUT` or `FILE_FAILED`. If the lock is
 /// abandoned, `HAS_ENDED` says whether that is reported for the first time, `ENDED_PROCESS` and `ENDED_THREAD` by whom, or -1. If it is
-/// granted and a fence was wanted, that is in `FENCE_HIGH` and `FENCE_LOW`.
+/// granted and a fence was wanted, that is in `FENCE_HIGH` and `FENCE_LOW`. `isPart`: it is asked for together with others, and
+/// `noteFileIn` says when all are there.
 #[napi(
     catch_unwind,
-    ts_args_type = "directory: number, name: string, mode: NameMode, ifAvailable: boolean, wantsFence: boolean"
+    ts_args_type = "directory: number, name: string, mode: NameMode, ifAvailable: boolean, wantsFence: boolean, isPart: boolean"
 )]
 pub fn try_lock_file(
     env: Env,
@@ -84,10 +85,11 @@ pub fn try_lock_file(
     mode: NameMode,
     if_available: bool,
     wants_fence: bool,
+    is_part: bool,
 ) -> Result<i32> {
     let name = NamedFile::get(&find(directory)?, &name.units()?);
     JsThread::with(env, |thread| {
-        let asker = Asker { thread: thread.number(), wants_fence };
+        let asker = Asker { thread: thread.number(), wants_fence, is_part };
         let locked = if if_available { NamedFile::lock_if_available } else { NamedFile::try_lock };
         match locked(&name, mode.into(), asker) {
             Ok(Some(hold)) => granted(thread, hold),
@@ -98,13 +100,23 @@ pub fn try_lock_file(
 }
 
 /// Waits for the lock of a file: `PENDING`, and `NUMBER` is the wait's.
-#[napi(catch_unwind, ts_args_type = "directory: number, name: string, mode: NameMode, wantsFence: boolean")]
-pub fn lock_file_async(env: Env, directory: u32, name: JsName, mode: NameMode, wants_fence: bool) -> Result<i32> {
+#[napi(
+    catch_unwind,
+    ts_args_type = "directory: number, name: string, mode: NameMode, wantsFence: boolean, isPart: boolean"
+)]
+pub fn lock_file_async(
+    env: Env,
+    directory: u32,
+    name: JsName,
+    mode: NameMode,
+    wants_fence: bool,
+    is_part: bool,
+) -> Result<i32> {
     let name = NamedFile::get(&find(directory)?, &name.units()?);
     JsThread::with(env, |thread| {
         let number = thread.files.number();
         let (inbox, agent) = (Arc::clone(&thread.files.inbox), Arc::clone(thread.event_loop.agent()));
-        let asker = Asker { thread: thread.number(), wants_fence };
+        let asker = Asker { thread: thread.number(), wants_fence, is_part };
         let wait = name.wait(mode.into(), asker, move |outcome| {
             if inbox.put(number, outcome) {
                 agent.wake();
@@ -160,7 +172,7 @@ pub fn cancel_file(env: Env, number: u32) -> Result<bool> {
 /// Blocks this thread until it has the lock of a file. As `tryLockFile`, or `INTERRUPTED`.
 #[napi(
     catch_unwind,
-    ts_args_type = "directory: number, name: string, mode: NameMode, timeout: number, wantsFence: boolean"
+    ts_args_type = "directory: number, name: string, mode: NameMode, timeout: number, wantsFence: boolean, isPart: boolean"
 )]
 pub fn lock_file(
     env: Env,
@@ -169,12 +181,14 @@ pub fn lock_file(
     mode: NameMode,
     timeout: f64,
     wants_fence: bool,
+    is_part: bool,
 ) -> Result<i32> {
     let name = NamedFile::get(&find(directory)?, &name.units()?);
     let deadline = limit(timeout).deadline();
     let (thread, mut call) = JsThread::with(env, |thread| (thread.number(), thread.blocking_call(env)))?;
     // Nothing of the thread's state is borrowed here: a debugger may run this package during the pause.
-    let locked = name.wait_blocking(mode.into(), Asker { thread, wants_fence }, deadline, &mut || call.pause());
+    let asker = Asker { thread, wants_fence, is_part };
+    let locked = name.wait_blocking(mode.into(), asker, deadline, &mut || call.pause());
     let goes_on = locked.is_err() || call.goes_on();
     JsThread::with(env, |thread| match locked {
         Ok(hold) if goes_on => granted(thread, hold),

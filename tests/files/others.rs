@@ -14,7 +14,7 @@ use sablock::files::{
 
 pub const LONG: Duration = Duration::from_secs(20);
 pub const NOBODY: u32 = 65534;
-pub const ASKER: Asker = Asker { thread: 0, wants_fence: false };
+pub const ASKER: Asker = Asker { thread: 0, wants_fence: false, is_part: false };
 
 pub struct Scratch(pub PathBuf);
 
