@@ -76,13 +76,8 @@ impl Engine {
         if was_kept || was_freed || is_shared {
             section.hand_off();
         }
-        let blockage = Blockage {
-            address: place.address(),
-            byte_offset: place.byte_offset,
-            // Anybody may notify it, so that it never closes a cycle of blocked threads.
-            endless: is_endless && hold.is_some(),
-            serial: self.serial(),
-        };
+        // What is no hold anybody may end, so that it never closes a cycle of blocked threads.
+        let blockage = self.blockage(place, is_endless && hold.is_some());
         let outer = agent.set_blockage(Some(blockage));
         section.finish();
         caller.queued(owner, found, since);
@@ -157,11 +152,14 @@ impl Engine {
         BlockedWait { engine: self, primitive, place, agent: agent.id, hold: None, parker, id, limit }
     }
 
+    fn blockage(&self, place: Place, endless: bool) -> Blockage {
+        let Place { byte_offset, .. } = place;
+        Blockage { address: place.address(), byte_offset, endless, serial: self.serial() }
+    }
+
     /// Runs `sleep`, meanwhile noting that `agent` is blocked at `place`, for what anybody may end.
     pub(crate) fn blocked<T>(&self, agent: &Agent, place: Place, sleep: impl FnOnce() -> T) -> T {
-        let Place { byte_offset, .. } = place;
-        let blockage = Blockage { address: place.address(), byte_offset, endless: false, serial: self.serial() };
-        let outer = agent.set_blockage(Some(blockage));
+        let outer = agent.set_blockage(Some(self.blockage(place, false)));
         let result = sleep();
         agent.set_blockage(outer);
         result

@@ -10,7 +10,7 @@ use super::record::Field;
 use super::status;
 use super::thread::JsThread;
 use super::views::JsWord;
-use crate::clients::lent::Whereabouts;
+use crate::clients::lent::{LentHolds, Whereabouts};
 
 /// The guard's hold is lent to a wait.
 #[napi]
@@ -19,46 +19,51 @@ pub const AWAY: i32 = 12;
 #[napi]
 pub const LOST: i32 = 13;
 
+/// Asks this thread's lent holds of one that is known by its word, and a number or an era.
+fn ask<T>(env: Env, word: &JsWord, key: f64, ask: impl FnOnce(&mut LentHolds, usize, u64) -> T) -> Result<T> {
+    JsThread::with(env, |thread| ask(&mut thread.holds, word.0.address(), key as u64))
+}
+
 /// The guard that holds the word lends its hold to a wait, which ends this era. Returns the hold's number.
 #[napi(catch_unwind, ts_args_type = "word: Int32Array, era: number")]
 pub fn depart(env: Env, word: JsWord, era: f64) -> Result<f64> {
-    JsThread::with(env, |thread| thread.holds.depart(word.0.address(), era as u64) as f64)
+    ask(env, &word, era, LentHolds::depart).map(|number| number as f64)
 }
 
 /// The hold `number` is with its guard again. Returns as `hasAway`.
 #[napi(catch_unwind, ts_args_type = "word: Int32Array, number: number")]
 pub fn arrive(env: Env, word: JsWord, number: f64) -> Result<bool> {
-    JsThread::with(env, |thread| thread.holds.arrive(word.0.address(), number as u64))
+    ask(env, &word, number, LentHolds::arrive)
 }
 
 /// The hold `number` will not come back.
 #[napi(catch_unwind, ts_args_type = "word: Int32Array, number: number")]
 pub fn lose(env: Env, word: JsWord, number: f64) -> Result<()> {
-    JsThread::with(env, |thread| thread.holds.lose(word.0.address(), number as u64))
+    ask(env, &word, number, LentHolds::lose)
 }
 
 /// Whether the hold `number` is away, and its guard not spent.
 #[napi(catch_unwind, ts_args_type = "word: Int32Array, number: number")]
 pub fn is_away(env: Env, word: JsWord, number: f64) -> Result<bool> {
-    JsThread::with(env, |thread| thread.holds.is_away(word.0.address(), number as u64))
+    ask(env, &word, number, |holds, address, number| holds.is_away(address, number))
 }
 
 /// Remembers the guard that holds the word, which ends this era. Returns the hold's number.
 #[napi(catch_unwind, ts_args_type = "word: Int32Array, era: number")]
 pub fn watch_hold(env: Env, word: JsWord, era: f64) -> Result<f64> {
-    JsThread::with(env, |thread| thread.holds.watch(word.0.address(), era as u64) as f64)
+    ask(env, &word, era, LentHolds::watch).map(|number| number as f64)
 }
 
 /// The guard of the hold `number` need not be remembered any more. Returns as `hasAway`.
 #[napi(catch_unwind, ts_args_type = "word: Int32Array, number: number")]
 pub fn unwatch_hold(env: Env, word: JsWord, number: f64) -> Result<bool> {
-    JsThread::with(env, |thread| thread.holds.unwatch(word.0.address(), number as u64))
+    ask(env, &word, number, LentHolds::unwatch)
 }
 
 /// Whether the hold `number`, which is watched, is with its guard.
 #[napi(catch_unwind, ts_args_type = "word: Int32Array, number: number")]
 pub fn is_here(env: Env, word: JsWord, number: f64) -> Result<bool> {
-    JsThread::with(env, |thread| thread.holds.is_here(word.0.address(), number as u64))
+    ask(env, &word, number, |holds, address, number| holds.is_here(address, number))
 }
 
 /// Whether any hold of this thread is away, lost, or watched.
@@ -70,7 +75,7 @@ pub fn has_away(env: Env) -> Result<bool> {
 /// Whether the hold of the guard that was made in `era` is lost.
 #[napi(catch_unwind, ts_args_type = "word: Int32Array, era: number")]
 pub fn is_lost(env: Env, word: JsWord, era: f64) -> Result<bool> {
-    JsThread::with(env, |thread| thread.holds.find(word.0.address(), era as u64).0 == Whereabouts::Lost)
+    ask(env, &word, era, |holds, address, era| holds.find(address, era).0 == Whereabouts::Lost)
 }
 
 /// Frees the hold of the guard that was made in `era`, if it is here. Returns a status; after `RELEASED` and `LOST` the guard is
