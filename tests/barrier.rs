@@ -82,7 +82,7 @@ fn a_party_that_goes_breaks_the_barrier_for_all_until_it_is_reset() {
     world.engine.change(&me, &BARRIER, place, Change::Reset).unwrap();
     assert_eq!(outcome(&mut patient), Some(refused(0)), "a reset breaks those who wait");
     arrive(&mut patient, place, 3).unwrap();
-    world.engine.change(&me, &BARRIER, place, Change::Break).unwrap();
+    world.engine.change(&me, &BARRIER, place, Change::Break(3)).unwrap();
     assert_eq!(outcome(&mut patient), Some(refused(0)));
     assert_eq!(arrive(&mut patient, place, 3).unwrap(), Reply::Now(refused(0)), "it stays broken");
     world.engine.change(&me, &BARRIER, place, Change::Reset).unwrap();

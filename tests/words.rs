@@ -252,7 +252,7 @@ fn permits_are_added_to_those_that_are_there() {
     let add = |taken, count| SEMAPHORE.change(State(taken), Change::Add { count, of: 3 }, FIRST);
     assert_eq!((add(3, 1), add(3, 3)), (Some(State(2)), Some(State(0))));
     assert_eq!(add(0, MAX_PERMITS as i32 - 3 + 1), None, "more than there can be");
-    assert_eq!(SEMAPHORE.change(State(3), Change::Break, FIRST), None);
+    assert_eq!(SEMAPHORE.change(State(3), Change::Break(0), FIRST), None);
 }
 
 #[test]

@@ -102,7 +102,7 @@ export class Barrier extends Primitive {
    * Comes to the barrier without blocking. In any thread; never throws.
    *
    * @param timeout As {@link Barrier.wait}, or options. A signal that has aborted before breaks the barrier too: this party
-   *   does not stay.
+   *   does not stay. It breaks nothing if those who wait named another number of parties.
    * @returns A promise of what {@link Barrier.wait} returns. Rejected with the signal's `reason` if it aborts first, with
    *   `ERR_LOCK_NO_THREAD` if the system refuses the background thread that a timeout needs, or as `wait` throws.
    */

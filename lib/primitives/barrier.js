@@ -86,7 +86,8 @@ class Barrier extends SharedPrimitive {
   waitAsync(options) {
     try {
       const checked = toAsyncOptions(this.#words, options);
-      // Who comes with a signal that has aborted does not stay: like every party that goes, it breaks the barrier.
+      // Who comes with a signal that has aborted does not stay: like every party that goes, it breaks the barrier. But one that
+      // names another number of parties is none.
       if (checked.signal?.aborted) this.#change(Change.Break);
       return awaitFor(this, new PartyRequest(this.#parties), checked, 'waitAsync');
     } catch (error) {
@@ -109,7 +110,8 @@ class Barrier extends SharedPrimitive {
 
   #change(change) {
     thread.drainSoon();
-    if (binding.change(this.#words, Ask.BarrierParty, change, 0, 0) === binding.CORRUPT) throw corrupt(this.#words);
+    if (binding.change(this.#words, Ask.BarrierParty, change, 0, this.#parties) === binding.CORRUPT)
+      throw corrupt(this.#words);
   }
 }
 

@@ -207,8 +207,8 @@ pub enum Change {
     Set,
     /// As it was in the beginning.
     Reset,
-    /// Those who wait and those who come are refused.
-    Break,
+    /// Those who wait and those who come are refused: by a party of so many, if there are as many.
+    Break(u32),
     /// So many more permits of `of`, or more to count down; fewer, if negative.
     Add {
         /// How many.

@@ -90,7 +90,7 @@ pub enum JsChange {
     Set,
     /// Makes it as it was in the beginning: an event, a barrier.
     Reset,
-    /// Breaks a barrier, as a party does that comes and goes.
+    /// Breaks a barrier, as a party of `of` does that comes and goes.
     Break,
     /// Adds permits, or what a latch counts; `count` may be negative there.
     Add,
@@ -112,7 +112,7 @@ pub fn change(env: Env, words: JsWord, ask: Ask, change: JsChange, count: i32, o
     let change = match change {
         JsChange::Set => Change::Set,
         JsChange::Reset => Change::Reset,
-        JsChange::Break => Change::Break,
+        JsChange::Break => Change::Break(of),
         JsChange::Add => Change::Add { count, of },
         JsChange::Finish => Change::Finish,
         JsChange::Downgrade => Change::Downgrade(owner),

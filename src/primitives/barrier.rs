@@ -158,9 +158,11 @@ impl Primitive for Barrier {
     }
 
     /// To reset it breaks it for those who wait, and makes it new, in one section: who comes between two would be forgotten.
-    fn change(&self, _: State, change: Change, _: AgentId) -> Option<State> {
+    fn change(&self, state: State, change: Change, _: AgentId) -> Option<State> {
+        let words = Words::from(state);
         match change {
-            Change::Break => Some(Words::broken()),
+            Change::Break(parties) if words.arrived() > 0 && words.parties != parties => None,
+            Change::Break(_) => Some(Words::broken()),
             Change::Reset => Some(Words { first: BROKEN | RESET, parties: 0 }.state()),
             _ => None,
         }
@@ -201,6 +203,7 @@ mod tests {
     fn another_number_of_parties_and_a_broken_barrier_are_refused() {
         let one = BARRIER.queued(State(0), Some(Hold::party(3)));
         assert_eq!(BARRIER.enter(one, Request::Hold(Hold::party(2)), ME, true), Decision::Refused);
+        assert_eq!(BARRIER.change(one, Change::Break(2), ME), None);
         let broken = BARRIER.left(one);
         assert!(BARRIER.refuses(broken));
         assert_eq!(BARRIER.enter(broken, Request::Hold(Hold::party(3)), ME, false), Decision::Refused);
