@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Barrier};
 use std::thread;
 
-use common::{PROMPT, READ, WRITE, World, slot};
+use common::{PROMPT, READ, WRITE, World, pending, slot};
 use sablock::agents::{Agent, Notice};
 use sablock::engine::{Change, Corrupt, EventLoop, Failure, HoldOwner, Limit, Outcome, Request};
 use sablock::primitives::rwlock::RWLOCK;
@@ -140,6 +140,25 @@ fn a_writer_that_ends_inside_marks_the_lock_for_readers_too() {
     assert!(world.word().is_abandoned());
     world.exit(&reader, READ);
     assert!(world.word().is_abandoned(), "until somebody marks it consistent");
+}
+
+#[test]
+fn who_reads_and_blocks_to_read_behind_a_write_of_its_own_loop_is_in_a_deadlock_though_that_has_a_time_limit() {
+    let world = World::with_slices(false);
+    let mut waits = world.event_loop();
+    let agent = Arc::clone(waits.agent());
+    world.engine.add_slot(&RWLOCK, world.place(), slot(&agent).0);
+    assert_eq!(world.enter(&agent, READ, Limit::Once), GRANTED);
+    let token = pending(waits.wait(&RWLOCK, world.place(), WRITE, Limit::after(PROMPT)).unwrap());
+    let mut pauses = 0;
+    let mut is_patient = || {
+        pauses += 1;
+        pauses < 20
+    };
+    let found = world.engine.wait(&agent, &RWLOCK, world.place(), READ, Limit::Endless, &mut is_patient);
+    assert!(matches!(&found, Err(Failure::Deadlock(cycle)) if cycle.len() == 1), "{found:?}");
+    world.exit(&agent, READ);
+    assert_eq!(waits.next_settled(), world.settled(token, GRANTED));
 }
 
 #[test]

@@ -53,7 +53,8 @@ export class Once extends Primitive {
    * @returns `true`: this call has run `fn`. `false`: another one has run its own.
    * @throws `ERR_LOCK_TIMEOUT` if the time was over; `fn` is not called then.
    * @throws `ERR_LOCK_DEADLOCK` if the wait has no timeout and could never end: the `run` or `runSync` that is at work is
-   *   this thread's own, or its thread waits for this one.
+   *   this thread's own, or its thread waits for this one. Also if a `run` of this thread without a timeout waits ahead: it could get
+   *   the turn, which its event loop could not take.
    * @throws `ERR_LOCK_MAIN_THREAD` on the main thread, done or not.
    * @throws `ERR_INVALID_ARG_TYPE` if `fn` is no function, or returns a promise (it is not done then, and the next in line runs).
    * @throws As {@link Mutex.lock}, and what `fn` throws.

@@ -147,7 +147,10 @@ impl Engine {
             waits_for_holders |= is_exclusive(id);
         }
         for group in queue.groups() {
-            let ahead = || group.waiters(waiters).take_while(is_ahead).filter(|id| waiters[*id].is_endless);
+            // A loop learns of a time-out or an abort only while its thread is not blocked.
+            let is_own = group.agent.id == waiter && !is_strict && !fault!(OwnLoopMayGiveUp);
+            let lasts = |id: &WaiterId| waiters[*id].is_endless || is_own;
+            let ahead = || group.waiters(waiters).take_while(is_ahead).filter(lasts);
             if is_strict && ahead().next().is_some() {
                 // It goes first, and final, though its loop cannot come while its thread is blocked.
                 blockers.push(group.agent.id);
