@@ -178,7 +178,7 @@ impl Engine {
         let mut section = self.open(primitive, place)?;
         let is_held = section.release(hold, here.id);
         section.finish_beside(here);
-        if is_held || primitive.may_be_gone(hold) {
+        if is_held || primitive.may_be_gone() {
             self.note_release(primitive, place, here.id, hold);
         }
         Ok(is_held)

@@ -277,9 +277,9 @@ pub trait Primitive: Sync {
     /// The state after a release; `None` if `agent` does not hold it so.
     fn release(&self, state: State, hold: Hold, agent: AgentId) -> Option<State>;
 
-    /// Whether others can have released such a hold already: then whoever gives it up has it no more, though `release` finds
+    /// Whether others can have released what is registered already: then whoever gives it up has it no more, though `release` finds
     /// nothing.
-    fn may_be_gone(&self, _: Hold) -> bool {
+    fn may_be_gone(&self) -> bool {
         false
     }
 
