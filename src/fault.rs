@@ -173,6 +173,8 @@ faults! {
     ParkedLoopSleepsOn: loom "parking::park_against_unlock",
     /// The flag that a drain is due is cleared after the inbox was emptied.
     ScheduledIsClearedLate: loom "event_loops::notice_against_drain",
+    /// An inbox that has grown large gives its room back with what is in it.
+    InboxDropsWhatIsMany: units "agents::agent::tests::a_drain_gives_back_the_room_of_many_notices_and_keeps_that_of_some",
     /// A wait that is over leaves its deadline with the clock.
     GrantedWaitKeepsDeadline: ends "a_wait_that_was_let_in_leaves_no_deadline",
     /// A wait that is taken back leaves its deadline with the clock.

@@ -180,6 +180,16 @@ mod tests {
     }
 
     #[test]
+    fn a_name_of_a_store_is_not_the_same_name_of_the_machine() {
+        let engine = engine();
+        let names = Names::new(&engine);
+        let spaces = [0, 1, 1 | OF_STORES];
+        let entries = spaces.map(|space| names.enter(Name::new(space, &[97])));
+        assert_eq!(entries.each_ref().map(|entry| entry.space()), spaces);
+        assert!(!Arc::ptr_eq(&entries[1], &entries[2]));
+    }
+
+    #[test]
     fn names_are_spread_over_all_tables() {
         let engine = engine();
         let names = Names::new(&engine);

@@ -77,6 +77,26 @@ fn a_thread_is_woken_once_for_all_news_that_it_has_not_looked_at() {
 }
 
 #[test]
+fn who_holds_alone_and_is_in_leaves_a_mark() {
+    let (desk, inbox) = desk();
+    for is_shared in [false, true] {
+        let inquiry = desk.ask(Question { is_shared, ..question(0) }, &inbox);
+        let marks = [true, false, true].map(|is_in| {
+            inquiry.note_in(is_in);
+            inquiry.leaves_mark()
+        });
+        assert_eq!(marks, if is_shared { [false; 3] } else { [true, false, true] });
+    }
+}
+
+#[test]
+fn a_loss_is_known_by_its_number() {
+    for loss in [Loss::Unreachable, Loss::Taken, Loss::Closed, Loss::Worker] {
+        assert_eq!(Loss::from_number(loss as u32), loss);
+    }
+}
+
+#[test]
 fn what_was_granted_to_nobody_has_to_be_released() {
     let (desk, inbox) = desk();
     let inquiry = desk.ask(question(0), &inbox);
