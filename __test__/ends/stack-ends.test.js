@@ -3,6 +3,7 @@
 const assert = require('node:assert/strict');
 const { test } = require('node:test');
 const { runProgram } = require('../helpers/processes.js');
+const { needs } = require('../helpers/runtime.js');
 
 const VERBS = [
   'tryLock',
@@ -39,3 +40,15 @@ for (const verb of VERBS) {
     });
   }
 }
+
+test('no verb that runs a function keeps what it holds where the stack ends and V8 has just deoptimized it', {
+  ...needs("V8's flags"),
+}, async () => {
+  const nodeArgs = ['--allow-natives-syntax', '--stack-size=80'];
+  const { code, signal, stdout, stderr } = await runProgram('deoptimized', [], { nodeArgs });
+  assert.deepEqual({ code, signal }, { code: 0, signal: null }, stderr.slice(-2000));
+  for (const [verb, { called, failed, leaked }] of Object.entries(JSON.parse(stdout))) {
+    assert.ok(failed > 0 && failed < called, `${failed} of ${called} failed`);
+    assert.equal(leaked, 0, verb);
+  }
+});

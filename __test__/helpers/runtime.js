@@ -24,6 +24,7 @@ const LACKS = {
     'uncaught subscribers': 'what a subscriber throws fails the test that runs, whoever listens for uncaught errors',
     'stack ends':
       'a call near the end of the stack does not fail at each place where one of Node.js does, or takes minutes',
+    "V8's flags": 'its engine is not V8',
     preloading: '--require does not reach workers, nor a file by its name in a package',
     'complete collection': 'what is unreachable may stay uncollected, and node:vm has no gc()',
     'code after the end': 'a worker runs no microtask after an uncaught error',
@@ -38,6 +39,7 @@ const LACKS = {
     'prompt ends': "terminate() settles, and 'exit' comes, before the thread has ended",
     'resource limits': 'a worker that runs out of memory in an event hangs, and nobody learns of it',
     'mocked timers': 'the timers of node:test cannot take the place of its own',
+    "V8's flags": 'it has them in the place of one option of its own',
     preloading: '--require is for files that Node.js would load, and does not reach workers',
     'no addons': '--no-addons is no option of it',
     'code after the end': 'a worker runs no microtask after an uncaught error',

@@ -6,8 +6,8 @@ exports.DEPTHS = 720;
 /** Frames of several sizes, so that the stack ends at different places of the package. */
 const PADDINGS = 9;
 
-/** `{ value }`, what `act` returns `depth` frames before the stack ends; undefined if it throws. */
-exports.atDepth = (act, depth) => {
+/** `{ value }`, what `act` returns `depth` frames, of so many arguments, before the stack ends; undefined if it throws. */
+exports.atDepth = (act, depth, padding = depth % PADDINGS) => {
   let returned;
   let frames = 0;
   const dive = (...padding) => {
@@ -23,7 +23,7 @@ exports.atDepth = (act, depth) => {
       if (!(error instanceof RangeError)) throw error;
     }
   };
-  dive(...new Array(depth % PADDINGS));
+  dive(...new Array(padding));
   return returned;
 };
 

@@ -48,6 +48,13 @@ async function execute(lock, word, fn, options, way) {
   return result;
 }
 
+/**
+ * The word whose hold the innermost `executeLockedSync` could not end for want of stack, and the era of that hold: code that V8
+ * deoptimizes while `fn` runs needs more stack than it had looked for, even for a call of a builtin. Its caller has some again.
+ */
+let unreleased = null;
+let unreleasedEra = 0;
+
 let wordOf;
 let innerOf;
 
@@ -141,8 +148,27 @@ class ExclusiveLock {
     return execute(this, this.#word, fn, options, ExclusiveLock.#RUN);
   }
 
-  /** No function of JS but `fn` begins while the lock is held. */
   executeLockedSync(fn, options) {
+    try {
+      return this.#executeLockedSync(fn, options);
+    } catch (error) {
+      if (unreleased !== null) {
+        const word = unreleased;
+        try {
+          thread.drainSoon(word);
+        } catch {
+          binding.wake();
+        }
+        const ended = binding.endGuard(word, unreleasedEra, word.ways?.inside.ask);
+        unreleased = null;
+        if (ended !== binding.RELEASED) holdEnded(word, ended, 'executeLockedSync()');
+      }
+      throw error;
+    }
+  }
+
+  /** No function of JS but `fn` begins while the lock is held. */
+  #executeLockedSync(fn, options) {
     const word = this.#word;
     checkFunction(word, 'fn', fn);
     const limit = options === undefined ? Infinity : toTimeout(word, options);
@@ -160,19 +186,26 @@ class ExclusiveLock {
       error = thrown;
       hasThrown = true;
     }
-    if (thread.hasAway || compareExchange(word, 0, MINE_GUARDED, 0) !== MINE_GUARDED) {
-      // Until the word is free, nothing may fail for want of stack, for which `fn` may have failed.
-      try {
-        thread.drainSoon(word);
-      } catch {
-        binding.wake();
+    let ended = binding.RELEASED;
+    try {
+      if (thread.hasAway || compareExchange(word, 0, MINE_GUARDED, 0) !== MINE_GUARDED) {
+        // Until the word is free, nothing may fail for want of stack, for which `fn` may have failed.
+        try {
+          thread.drainSoon(word);
+        } catch {
+          binding.wake();
+        }
+        ended = binding.endGuard(word, era, word.ways?.inside.ask);
       }
-      const ended = binding.endGuard(word, era, word.ways?.inside.ask);
-      if (ended !== binding.RELEASED) {
-        const refusal = holdEnded(word, ended, `${waysOf(word).inside.prefix}executeLockedSync()`);
-        // What `fn` throws says more than this.
-        if (refusal !== undefined && !hasThrown) throw refusal;
-      }
+    } catch (overflow) {
+      unreleased = word;
+      unreleasedEra = era;
+      throw hasThrown ? error : overflow;
+    }
+    if (ended !== binding.RELEASED) {
+      const refusal = holdEnded(word, ended, `${waysOf(word).inside.prefix}executeLockedSync()`);
+      // What `fn` throws says more than this.
+      if (refusal !== undefined && !hasThrown) throw refusal;
     }
     if (hasThrown) throw error;
     if (isThenable(result)) throw errors().thenableResult(word);

@@ -27,6 +27,9 @@ const {
 const { Ask, SHARED } = binding;
 const { compareExchange } = Atomics;
 
+/** The words of which the innermost `executeLockedSync` could not release its hold: see exclusive.js. */
+let unreleased = null;
+
 let inner;
 
 /** To read under an RwLock. */
@@ -144,6 +147,23 @@ class ReadLock {
   }
 
   executeLockedSync(fn, options) {
+    try {
+      return this.#executeLockedSync(fn, options);
+    } catch (error) {
+      if (unreleased !== null) {
+        try {
+          thread.drainSoon(unreleased);
+        } catch {
+          binding.wake();
+        }
+        binding.release(unreleased, Ask.ReadGuarded, 1, 0);
+        unreleased = null;
+      }
+      throw error;
+    }
+  }
+
+  #executeLockedSync(fn, options) {
     const words = this.#words;
     checkFunction(words, 'fn', fn);
     const limit = options === undefined ? Infinity : toTimeout(words, options);
@@ -161,21 +181,27 @@ class ReadLock {
       error = thrown;
       hasThrown = true;
     }
-    // As in exclusive.js: `fn` may have failed for want of stack, so no function of JS may be needed here.
-    const was = words[0];
-    const now = was === ONE_READER ? 0 : was - 1;
-    const isPlain = was > SHARED && was <= ALL_READERS;
-    // biome-ignore lint/suspicious/noAssignInExpressions: so that word and slot change together.
-    if (!(isPlain && compareExchange(words, 0, was, now) === was && (slot[1] -= 1) !== undefined)) {
-      try {
-        thread.drainSoon(this.#words);
-      } catch {
-        binding.wake();
+    let status = binding.RELEASED;
+    try {
+      // As in exclusive.js: `fn` may have failed for want of stack, so no function of JS may be needed here.
+      const was = words[0];
+      const now = was === ONE_READER ? 0 : was - 1;
+      const isPlain = was > SHARED && was <= ALL_READERS;
+      // biome-ignore lint/suspicious/noAssignInExpressions: so that word and slot change together.
+      if (!(isPlain && compareExchange(words, 0, was, now) === was && (slot[1] -= 1) !== undefined)) {
+        try {
+          thread.drainSoon(words);
+        } catch {
+          binding.wake();
+        }
+        status = binding.release(words, Ask.ReadGuarded, 1, 0);
       }
-      const status = binding.release(words, Ask.ReadGuarded, 1, 0);
-      if (status !== binding.RELEASED && !hasThrown) throw refused(words, status, false, false);
+    } catch (overflow) {
+      unreleased = words;
+      throw hasThrown ? error : overflow;
     }
     if (hasThrown) throw error;
+    if (status !== binding.RELEASED) throw refused(words, status, false, false);
     if (isThenable(result)) throw thenableResult(words);
     return result;
   }
