@@ -211,6 +211,8 @@ faults! {
     GrantInAPauseIsACycle: deadlocks "what_a_thread_is_granted_during_a_pause_is_no_deadlock",
     /// A thread that blocks to read behind a write of its own loop believes that the loop may give up meanwhile.
     OwnLoopMayGiveUp: shared_holds "who_reads_and_blocks_to_read_behind_a_write_of_its_own_loop_is_in_a_deadlock_though_that_has_a_time_limit",
+    /// A thread that waits to share a name takes the request of its own loop to share it for one that is in its way.
+    SharersAreInTheWay: names "a_thread_that_waits_to_share_what_its_own_loop_waits_to_share_goes_in_with_it",
     /// Both threads of a circle report it.
     BothFindTheCycle: loom "deadlocks::of_two_threads_that_lock_crosswise_exactly_one_finds_the_deadlock",
     /// A circle is believed after one reading, though its parts were true at different times.

@@ -23,7 +23,11 @@ struct World {
 
 impl World {
     fn new() -> Self {
-        let base: &'static common::World = Box::leak(Box::new(common::World::new(false)));
+        Self::of(common::World::new(false))
+    }
+
+    fn of(base: common::World) -> Self {
+        let base: &'static common::World = Box::leak(Box::new(base));
         Self { base, names: Box::leak(Box::new(Names::new(&base.engine))) }
     }
 
@@ -379,6 +383,34 @@ fn a_thread_that_blocks_for_what_its_own_loop_holds_learns_of_it() {
     let Err(Failure::Deadlock(cycle)) = blocked else { panic!("{blocked:?}") };
     assert_eq!(world.names.name_of(cycle[0].byte_offset).as_deref(), Some(&[97][..]));
     waits.forget_request(ticket);
+}
+
+#[test]
+fn a_thread_that_waits_to_share_what_its_own_loop_waits_to_share_goes_in_with_it() {
+    for (between, is_deadlock) in [(None, false), (Some(Exclusive), true)] {
+        let world = &World::of(common::World::with_slices(false));
+        let [mut holder, mut waits, mut other] = [0; 3].map(|_| world.event_loop());
+        let held = take(&mut holder, "a", Exclusive);
+        let (_, token) = pend(&mut waits, "a", Shared);
+        if let Some(mode) = between {
+            pend(&mut other, "a", mode);
+        }
+        let ticket = waits.make_request(name("a"), Shared);
+        let agent = Arc::clone(waits.agent());
+        let request = Request::Hold(ticket.hold);
+        let mut pauses = 0;
+        let mut release_at_first = || {
+            pauses += 1;
+            assert!(pauses < 100, "it hangs");
+            pauses > 1 || holder.release_name(held).unwrap()
+        };
+        let found = world.engine.wait(&agent, &NAMED, ticket.place, request, Limit::Endless, &mut release_at_first);
+        assert_eq!(matches!(found, Err(Failure::Deadlock(_))), is_deadlock, "{found:?}");
+        if !is_deadlock {
+            assert_eq!(found.unwrap(), GRANTED);
+            assert_eq!(waits.next_settled().map(|settled| settled.token), Some(token));
+        }
+    }
 }
 
 #[test]

@@ -137,7 +137,8 @@ impl Engine {
             return blockers;
         }
         let is_ahead = |id: &WaiterId| waiters[*id].ticket() < waiters[mine].ticket();
-        let is_exclusive = |id: WaiterId| waiters[id].hold.is_some_and(|hold| hold.mode == Mode::Exclusive);
+        let is_of = |id: WaiterId, mode| waiters[id].hold.is_some_and(|hold| hold.mode == mode);
+        let is_exclusive = |id: WaiterId| is_of(id, Mode::Exclusive);
         let mut waits_for_holders = held.iter().any(|held| held.is_alone) || is_exclusive(mine);
         for id in queue.blocked(waiters).take_while(is_ahead).filter(|id| waiters[*id].is_endless) {
             if is_strict || !held.is_empty() && is_exclusive(id) {
@@ -146,12 +147,22 @@ impl Engine {
             }
             waits_for_holders |= is_exclusive(id);
         }
+        let blocked = queue.blocked(waiters).take_while(is_ahead);
+        let pending = queue.groups().iter().flat_map(|group| group.waiters(waiters).take_while(is_ahead));
+        let endless = blocked.chain(pending).filter(|id| waiters[*id].is_endless && is_exclusive(*id));
+        let last_exclusive = endless.map(|id| waiters[id].ticket()).max();
+        // Those who share go in together, unless one in between waits to hold it alone.
+        let goes_in_beside = |id: WaiterId| {
+            [mine, id].into_iter().all(|id| is_of(id, Mode::Shared))
+                && last_exclusive.is_none_or(|last| waiters[id].ticket() > last)
+                && !fault!(SharersAreInTheWay)
+        };
         for group in queue.groups() {
             // A loop learns of a time-out or an abort only while its thread is not blocked.
             let is_own = group.agent.id == waiter && !is_strict && !fault!(OwnLoopMayGiveUp);
             let lasts = |id: &WaiterId| waiters[*id].is_endless || is_own;
             let ahead = || group.waiters(waiters).take_while(is_ahead).filter(lasts);
-            if is_strict && ahead().next().is_some() {
+            if is_strict && !ahead().all(goes_in_beside) {
                 // It goes first, and final, though its loop cannot come while its thread is blocked.
                 blockers.push(group.agent.id);
             }
