@@ -27,9 +27,9 @@ const FILES = `
   lib/arguments.js lib/errors.js
   lib/load/binary.js lib/load/lazily.js lib/load/load-errors.js
   lib/cli/child.js lib/cli/clean.js lib/cli/doctor.js lib/cli/index.js lib/cli/locks.js lib/cli/output.js lib/cli/record.js lib/cli/run.js
-  lib/doctor/holds.js lib/doctor/index.js lib/doctor/inside.js lib/doctor/locks.js
+  lib/doctor/clock.js lib/doctor/holds.js lib/doctor/index.js lib/doctor/inside.js lib/doctor/locks.js
   lib/doctor/options.js lib/doctor/order.js lib/doctor/profile.js lib/doctor/sites.js lib/doctor/swap.js
-  lib/doctor/thread-doctor.js lib/doctor/trace.js lib/doctor/verbs.js lib/doctor/waits.js
+  lib/doctor/tasks.js lib/doctor/thread-doctor.js lib/doctor/trace.js lib/doctor/verbs.js lib/doctor/waits.js
   lib/engine/abandonment.js lib/engine/corrupt.js lib/engine/diagnosis.js lib/engine/error-text.js lib/engine/inspection.js
   lib/engine/lock-worker.js lib/engine/names.js lib/engine/pending-wait.js lib/engine/register.js lib/engine/signals.js
   lib/engine/thread.js lib/engine/timer.js lib/engine/wait.js
