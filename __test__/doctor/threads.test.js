@@ -217,7 +217,8 @@ test(
       // Every wait that the clock saw, and short ones that it cannot distinguish from a free lock. The clock saw as well how long a
       // thread that was let in waited for a processor: on a busy machine that may be most of it.
       const counted = entry.totalMs - before;
-      assert.ok(counted >= 0.25 * total && counted <= 1.05 * total, `${counted} of ${total} ms`);
+      const most = all.flat().reduce((sum, ms) => sum + ms, 0);
+      assert.ok(counted >= 0.25 * total && counted <= 1.05 * most, `${counted} of ${total}, and ${most} ms in all`);
       // A thread that stood in a free lock for as long, without a processor, did not wait for it.
       assert.ok(entry.waits >= measured.length / 2 && entry.waits <= 2 + all.flat().length, `${entry.waits} waits`);
       assert.ok(entry.maxMs <= entry.totalMs);
