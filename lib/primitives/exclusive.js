@@ -49,11 +49,11 @@ async function execute(lock, word, fn, options, way) {
 }
 
 /**
- * The word whose hold the innermost `executeLockedSync` could not end for want of stack, and the era of that hold: code that V8
- * deoptimizes while `fn` runs needs more stack than it had looked for, even for a call of a builtin. Its caller has some again.
+ * The word whose hold the innermost `executeLockedSync` has to release, and the era of that hold. Where the stack ends, the release at
+ * the end of `fn` may fail: code that V8 has deoptimized meanwhile needs more stack for a call than it had looked for. Then it is for the
+ * caller, which has the stack of a frame more.
  */
-let unreleased = null;
-let unreleasedEra = 0;
+const unreleased = { word: null, era: 0 };
 
 let wordOf;
 let innerOf;
@@ -149,26 +149,38 @@ class ExclusiveLock {
   }
 
   executeLockedSync(fn, options) {
+    let result;
+    let error;
+    let hasThrown = false;
     try {
-      return this.#executeLockedSync(fn, options);
-    } catch (error) {
-      if (unreleased !== null) {
-        const word = unreleased;
-        try {
-          thread.drainSoon(word);
-        } catch {
-          binding.wake();
-        }
-        const ended = binding.endGuard(word, unreleasedEra, word.ways?.inside.ask);
-        unreleased = null;
-        if (ended !== binding.RELEASED) holdEnded(word, ended, 'executeLockedSync()');
-      }
-      throw error;
+      result = this.#hold(fn, options);
+    } catch (thrown) {
+      error = thrown;
+      hasThrown = true;
     }
+    const { word } = unreleased;
+    if (word !== null) {
+      // Until the word is free, nothing may fail for want of stack, for which `fn` may have failed.
+      try {
+        thread.drainSoon(word);
+      } catch {
+        binding.wake();
+      }
+      const ended = binding.endGuard(word, unreleased.era, word.ways?.inside.ask);
+      unreleased.word = null;
+      if (ended !== binding.RELEASED) {
+        const refusal = holdEnded(word, ended, `${waysOf(word).inside.prefix}executeLockedSync()`);
+        // What `fn` throws says more than this.
+        if (refusal !== undefined && !hasThrown) throw refusal;
+      }
+    }
+    if (hasThrown) throw error;
+    if (isThenable(result)) throw errors().thenableResult(this.#word);
+    return result;
   }
 
-  /** No function of JS but `fn` begins while the lock is held. */
-  #executeLockedSync(fn, options) {
+  /** Runs `fn` in a hold. No other function of JS begins in it. If it cannot release at once, its caller does. */
+  #hold(fn, options) {
     const word = this.#word;
     checkFunction(word, 'fn', fn);
     const limit = options === undefined ? Infinity : toTimeout(word, options);
@@ -186,29 +198,15 @@ class ExclusiveLock {
       error = thrown;
       hasThrown = true;
     }
-    let ended = binding.RELEASED;
+    let isReleased = false;
     try {
-      if (thread.hasAway || compareExchange(word, 0, MINE_GUARDED, 0) !== MINE_GUARDED) {
-        // Until the word is free, nothing may fail for want of stack, for which `fn` may have failed.
-        try {
-          thread.drainSoon(word);
-        } catch {
-          binding.wake();
-        }
-        ended = binding.endGuard(word, era, word.ways?.inside.ask);
-      }
-    } catch (overflow) {
-      unreleased = word;
-      unreleasedEra = era;
-      throw hasThrown ? error : overflow;
-    }
-    if (ended !== binding.RELEASED) {
-      const refusal = holdEnded(word, ended, `${waysOf(word).inside.prefix}executeLockedSync()`);
-      // What `fn` throws says more than this.
-      if (refusal !== undefined && !hasThrown) throw refusal;
+      isReleased = !thread.hasAway && compareExchange(word, 0, MINE_GUARDED, 0) === MINE_GUARDED;
+    } catch {}
+    if (!isReleased) {
+      unreleased.word = word;
+      unreleased.era = era;
     }
     if (hasThrown) throw error;
-    if (isThenable(result)) throw errors().thenableResult(word);
     return result;
   }
 

@@ -27,8 +27,8 @@ const {
 const { Ask, SHARED } = binding;
 const { compareExchange } = Atomics;
 
-/** The words of which the innermost `executeLockedSync` could not release its hold: see exclusive.js. */
-let unreleased = null;
+/** Whether the innermost `executeLockedSync` has to release its hold: see exclusive.js. */
+let isUnreleased = false;
 
 let inner;
 
@@ -147,23 +147,33 @@ class ReadLock {
   }
 
   executeLockedSync(fn, options) {
+    const words = this.#words;
+    let result;
+    let error;
+    let hasThrown = false;
     try {
-      return this.#executeLockedSync(fn, options);
-    } catch (error) {
-      if (unreleased !== null) {
-        try {
-          thread.drainSoon(unreleased);
-        } catch {
-          binding.wake();
-        }
-        binding.release(unreleased, Ask.ReadGuarded, 1, 0);
-        unreleased = null;
-      }
-      throw error;
+      result = this.#hold(fn, options);
+    } catch (thrown) {
+      error = thrown;
+      hasThrown = true;
     }
+    if (isUnreleased) {
+      try {
+        thread.drainSoon(words);
+      } catch {
+        binding.wake();
+      }
+      const status = binding.release(words, Ask.ReadGuarded, 1, 0);
+      isUnreleased = false;
+      if (status !== binding.RELEASED && !hasThrown) throw refused(words, status, false, false);
+    }
+    if (hasThrown) throw error;
+    if (isThenable(result)) throw thenableResult(words);
+    return result;
   }
 
-  #executeLockedSync(fn, options) {
+  /** As that of exclusive.js. */
+  #hold(fn, options) {
     const words = this.#words;
     checkFunction(words, 'fn', fn);
     const limit = options === undefined ? Infinity : toTimeout(words, options);
@@ -181,28 +191,15 @@ class ReadLock {
       error = thrown;
       hasThrown = true;
     }
-    let status = binding.RELEASED;
+    isUnreleased = true;
     try {
-      // As in exclusive.js: `fn` may have failed for want of stack, so no function of JS may be needed here.
       const was = words[0];
       const now = was === ONE_READER ? 0 : was - 1;
       const isPlain = was > SHARED && was <= ALL_READERS;
       // biome-ignore lint/suspicious/noAssignInExpressions: so that word and slot change together.
-      if (!(isPlain && compareExchange(words, 0, was, now) === was && (slot[1] -= 1) !== undefined)) {
-        try {
-          thread.drainSoon(words);
-        } catch {
-          binding.wake();
-        }
-        status = binding.release(words, Ask.ReadGuarded, 1, 0);
-      }
-    } catch (overflow) {
-      unreleased = words;
-      throw hasThrown ? error : overflow;
-    }
+      if (isPlain && compareExchange(words, 0, was, now) === was && (slot[1] -= 1) !== undefined) isUnreleased = false;
+    } catch {}
     if (hasThrown) throw error;
-    if (status !== binding.RELEASED) throw refused(words, status, false, false);
-    if (isThenable(result)) throw thenableResult(words);
     return result;
   }
 
