@@ -25,8 +25,8 @@ before(async () => {
 });
 after(() => server?.stop());
 
-function open(t, connection = server.url) {
-  const manager = new LockManager({ store: redis(connection, { lease: LEASE }) });
+function open(t, connection = server.url, lease = LEASE) {
+  const manager = new LockManager({ store: redis(connection, { lease }) });
   t.after(() => manager.close());
   return manager;
 }
@@ -124,8 +124,10 @@ test(
   options,
   async (t) => {
     process.env.SABLOCK_TEST_REDIS = server.url;
-    const here = open(t, { module: require.resolve('../programs/ending-lock-worker.js') });
-    const elsewhere = open(t);
+    // So long that none is over before the lock worker ends.
+    const lease = 4 * LEASE;
+    const here = open(t, { module: require.resolve('../programs/ending-lock-worker.js') }, lease);
+    const elsewhere = open(t, server.url, lease);
     const held = await here.acquireAsync('held', { fence: true });
     const other = await elsewhere.acquireAsync('other');
     const fails = assert.rejects(here.acquireAsync('other'), { code: 'ERR_LOCK_STORE' });
@@ -144,7 +146,7 @@ test(
       [here, 'held'],
       [elsewhere, 'other'],
     ]) {
-      const again = await manager.acquireAsync(name, { fence: true, timeout: 10 * LEASE });
+      const again = await manager.acquireAsync(name, { fence: true, timeout: 4 * lease });
       if (name === 'held') assert.ok(again.fence > held.fence);
       if (again.abandoned) again.markConsistent();
       assert.equal(again.unlock(), true);
