@@ -201,7 +201,9 @@ class ExclusiveLock {
     let isReleased = false;
     try {
       isReleased = !thread.hasAway && compareExchange(word, 0, MINE_GUARDED, 0) === MINE_GUARDED;
-    } catch {}
+    } catch {
+      // For want of stack.
+    }
     if (!isReleased) {
       unreleased.word = word;
       unreleased.era = era;

@@ -198,7 +198,9 @@ class ReadLock {
       const isPlain = was > SHARED && was <= ALL_READERS;
       // biome-ignore lint/suspicious/noAssignInExpressions: so that word and slot change together.
       if (isPlain && compareExchange(words, 0, was, now) === was && (slot[1] -= 1) !== undefined) isUnreleased = false;
-    } catch {}
+    } catch {
+      // For want of stack.
+    }
     if (hasThrown) throw error;
     return result;
   }
