@@ -147,10 +147,14 @@ impl Engine {
             }
             waits_for_holders |= is_exclusive(id);
         }
-        let blocked = queue.blocked(waiters).take_while(is_ahead);
-        let pending = queue.groups().iter().flat_map(|group| group.waiters(waiters).take_while(is_ahead));
-        let endless = blocked.chain(pending).filter(|id| waiters[*id].is_endless && is_exclusive(*id));
-        let last_exclusive = endless.map(|id| waiters[id].ticket()).max();
+        let last_exclusive = || {
+            let blocked = queue.blocked(waiters).take_while(is_ahead);
+            let pending = queue.groups().iter().flat_map(|group| group.waiters(waiters).take_while(is_ahead));
+            let endless = blocked.chain(pending).filter(|id| waiters[*id].is_endless && is_exclusive(*id));
+            endless.map(|id| waiters[id].ticket()).max()
+        };
+        // Of others than strict queues nobody asks for it.
+        let last_exclusive = is_strict.then(last_exclusive).flatten();
         // Those who share go in together, unless one in between waits to hold it alone.
         let goes_in_beside = |id: WaiterId| {
             [mine, id].into_iter().all(|id| is_of(id, Mode::Shared))
