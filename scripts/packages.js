@@ -10,7 +10,6 @@ const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
 const { parseTriple } = require('@napi-rs/cli');
-const { generate } = require('./docs/llms.js');
 const { collectLicenses } = require('./licenses.js');
 
 const root = path.join(__dirname, '..');
@@ -46,10 +45,8 @@ function common() {
 /** Writes the folder of the main package, with the platforms as optional dependencies, and packs it. Returns the tarball. */
 exports.packMain = (staging, destination, platforms) => {
   const folder = path.join(staging, 'main');
-  const generated = generate();
   for (const file of [...manifest.files, 'README.md', 'LICENSE']) {
-    if (file in generated) fs.writeFileSync(path.join(folder, file), generated[file]);
-    else if (file === 'README.md') fs.writeFileSync(path.join(folder, file), toPackedReadme());
+    if (file === 'README.md') fs.writeFileSync(path.join(folder, file), toPackedReadme());
     else fs.cpSync(path.join(root, file), path.join(folder, file), { recursive: true });
   }
   const { devDependencies, scripts, napi, ...published } = manifest;
@@ -63,13 +60,12 @@ exports.packMain = (staging, destination, platforms) => {
 /** A link of Markdown, or a picture: what it shows, and the file that it leads to. */
 const LINK = /!?\[((?:[^\]]|\](?!\())*)\]\((?!https?:|#)([^)#]+)(?:#[^)]*)?\)/g;
 
-/** The README, whose links lead to files of the package: to llms-full.txt for the guides, which are there, else nowhere. */
+/** The README, without the links and pictures that lead to files that are not in the package. */
 function toPackedReadme() {
   const isPacked = (file) => manifest.files.some((packed) => file === packed || file.startsWith(`${packed}/`));
   return fs.readFileSync(path.join(root, 'README.md'), 'utf8').replaceAll(LINK, (link, text, file) => {
     if (link.startsWith('!')) return '';
-    if (isPacked(file) || file === 'LICENSE') return link;
-    return file.startsWith('docs/guides/') ? `[${text}](llms-full.txt)` : text;
+    return isPacked(file) || file === 'LICENSE' ? link : text;
   });
 }
 

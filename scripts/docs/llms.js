@@ -1,6 +1,6 @@
 // llms.txt and llms-full.txt: the documentation as an index and as one file, for programs that read. Made from README.md,
 // the guides and the reference. `npm run docs` writes both. llms.txt is in git, and `npm run docs:check` compares it;
-// llms-full.txt is made again for each package (scripts/packages.js). Needs no package, since packing has none of these.
+// llms-full.txt is neither in git nor in the package.
 
 const fs = require('node:fs');
 const path = require('node:path');
@@ -29,8 +29,6 @@ const listReference = () =>
 const toIndex = (guides) => `# ${name}
 
 > ${description}
-
-In the npm package, llms-full.txt has all of this in one file.
 
 ## Documentation
 
