@@ -195,6 +195,11 @@ export interface StuckLock {
   lock: LockName;
   /** Who held it, and where it was locked: all who did, of permits and of what is shared. */
   holders: Place[];
+  /**
+   * The holder of a lock of the machine or of a store that is not of this process; else `null`. Stores are asked for it by the event
+   * loop that waits: for a thread that blocks it is not known.
+   */
+  outside: OutsideHolder | null;
   /** Who waited, in the order of the queue. */
   waiters: Place[];
 }
@@ -209,13 +214,18 @@ export interface PendingWait {
   waitedMs: number;
   /** Who holds it. Empty if that is not known, or there is nothing to hold. */
   holders: Place[];
-  /** The process that holds a lock of the machine, and for how long, in milliseconds; `null` if none is known. */
-  outside: {
-    /** The process that holds it. */
-    pid: number;
-    /** For how long it has held it, in milliseconds. */
-    heldMs: number;
-  } | null;
+  /** The holder of a lock of the machine or of a store, if it is not of this process and known; else `null`. */
+  outside: OutsideHolder | null;
+}
+
+/** A holder of a lock of the machine, or of a store, in another process. What is not known is `null`. */
+export interface OutsideHolder {
+  /** The session that holds a lock of a store, as `query()` of its manager lists it. */
+  clientId: string | null;
+  /** The process; of PostgreSQL, that of the server's session. */
+  pid: number | null;
+  /** For how long it has held it, in milliseconds. */
+  heldMs: number | null;
 }
 
 /** What the doctor has found in the process since it was started. Plain data. */

@@ -26,6 +26,8 @@ class DeadlockError extends Error {
     this.name = 'DeadlockError';
     this.code = 'ERR_LOCK_DEADLOCK';
     this.cycle = cycle;
+    // Loaded now: few programs have one.
+    require('./error-stack.js').beginWithProgram(this);
   }
 }
 

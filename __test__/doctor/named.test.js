@@ -1,6 +1,8 @@
 // Named locks under the doctor: orders, deadlocks of tasks, contention, and what is as without it.
 
 const assert = require('node:assert/strict');
+const { spawn } = require('node:child_process');
+const { once } = require('node:events');
 const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
@@ -9,6 +11,10 @@ const { about, namedMutexes, sleep, withDoctor } = require('../helpers/doctor.js
 const { needs } = require('../helpers/runtime.js');
 const { watched } = require('../helpers/threads.js');
 const { LockManager, locks } = require('../../index.js');
+const { binding } = require('../../lib/engine/thread.js');
+
+/** Holds a name of a directory until its input ends. */
+const HOLDER = path.join(__dirname, '..', 'programs', 'holds-name.js');
 
 const QUIET = { stuckMs: Infinity, longHoldMs: Infinity, likelyMs: 60 };
 
@@ -279,3 +285,46 @@ test(
     }),
   ),
 );
+
+for (const [form, wait] of [
+  ['an awaited request', ({ manager, name }) => manager.request(name, () => {})],
+  [
+    'two awaited requests',
+    ({ manager, name }) => Promise.all([manager.request(name, () => {}), manager.request(name, () => {})]),
+  ],
+  ['a blocked thread', ({ worker, directory, name }) => worker.call('lockNamed', directory, name)],
+  ['a request for several names', ({ manager, name }) => manager.request([`${name} too`, name], () => {})],
+]) {
+  test(
+    `a name of the machine that another process holds is stuck for ${form}, with the process and since when`,
+    needs('prompt ends'),
+    watched(async (t, threads) => {
+      const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'sablock-outside-'));
+      t.after(() => fs.rmSync(directory, { recursive: true }));
+      const [name] = names(1);
+      const holder = spawn(process.execPath, [HOLDER, directory, name], { stdio: ['pipe', 'pipe', 'inherit'] });
+      t.after(() => holder.kill('SIGKILL'));
+      await once(holder.stdout, 'data');
+      await withDoctor({ ...QUIET, stuckMs: 60 }, async (doctor) => {
+        const manager = new LockManager({ directory });
+        const worker = threads.start('doctor-steps', { buffer: new SharedArrayBuffer(8), names: [], hasDoctor: true });
+        await worker.call('nothing');
+        const waits = wait({ manager, worker, directory, name });
+        const stuck = () => about(doctor.report().stuck, { name });
+        while (stuck().length === 0) await sleep(5);
+        const [{ holders, outside, waiters }] = stuck();
+        assert.equal(stuck().length, 1);
+        assert.deepEqual(holders, []);
+        assert.equal(outside.pid, holder.pid);
+        assert.ok(outside.heldMs >= 60, `${outside.heldMs} ms`);
+        for (const { stack } of waiters) assert.match(stack[0], /named\.test\.js|doctor-steps\.js/);
+        assert.match(
+          binding.doctorText(),
+          new RegExp(`^STUCK: lock "${name}" of the machine, .*\n {4}held by   process ${holder.pid}, for `, 'm'),
+        );
+        holder.stdin.end();
+        await waits;
+      });
+    }),
+  );
+}

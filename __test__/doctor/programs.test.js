@@ -2,7 +2,8 @@
 // are not.
 
 const assert = require('node:assert/strict');
-const { execFileSync } = require('node:child_process');
+const { execFileSync, spawn } = require('node:child_process');
+const { once } = require('node:events');
 const fs = require('node:fs');
 const path = require('node:path');
 const { pathToFileURL } = require('node:url');
@@ -386,9 +387,90 @@ test('that there is no deadlock is said together with how many wait', LIMIT, asy
      process.exit();`,
   );
   const { stderr } = await run(['counts.js']);
-  const line = (waits) => `sablock doctor: no deadlocks, and no orders that could; ${waits}\n`;
-  assert.equal(stderr, ['nothing waits', '1 wait now', '2 waits now'].map(line).join(''));
+  const line = (waits) => `sablock doctor: no deadlocks, and no orders that could; ${waits}`;
+  const lines = stderr.trimEnd().split('\n');
+  const summaries = lines.filter((each) => each.startsWith('sablock doctor: '));
+  assert.deepEqual(summaries, ['nothing waits', '1 wait now', '2 waits now'].map(line));
+  // Whoever asks gets the youngest waits too.
+  const waits = lines.filter((each) => /^WAITING: Latch at byte 0, [\d.]+ ms$/.test(each));
+  assert.equal(waits.length, 3);
+  const places = lines.filter((each) => /^ {4}wanted by thread 0 {2}\S+ \(counts\.js:[68]:\d+\)$/.test(each));
+  assert.equal(places.length, 3);
 });
+
+test('young waits are not printed for a signal that asks for nothing', UNIX, async () => {
+  write(
+    'young.js',
+    `const { Latch } = require('sablock');
+     const latch = new Latch(new SharedArrayBuffer(Latch.BYTES));
+     latch.add();
+     process.once('SIGTERM', () => process.exit(7));
+     latch.waitAsync();
+     process.kill(process.pid, 'SIGTERM');`,
+  );
+  const { code, stderr } = await run([...PRELOAD, 'young.js']);
+  assert.equal(code, 7);
+  assert.match(stderr, /^sablock doctor: .*1 wait now\n$/);
+});
+
+for (const [whom, to] of [
+  ['the group', (pid) => -pid],
+  ['sablock doctor alone', (pid) => pid],
+]) {
+  test(`a signal to ${whom} reaches the program once`, UNIX, async (t) => {
+    write(
+      'once.js',
+      `let count = 0;
+       process.on('SIGTERM', () => {
+         count += 1;
+         if (count === 1) setTimeout(() => process.exit(count), 300);
+       });
+       setInterval(() => {}, 1000);
+       process.stdout.write('ready');`,
+    );
+    const child = spawn(process.execPath, [CLI, 'doctor', 'once.js'], { cwd: home, detached: true });
+    t.after(() => {
+      if (child.exitCode === null) process.kill(-child.pid, 'SIGKILL');
+    });
+    await once(child.stdout, 'data');
+    process.kill(to(child.pid), 'SIGTERM');
+    const [code] = await once(child, 'exit');
+    assert.equal(code, 1);
+  });
+}
+
+test(
+  'a function has its own name where a formatter calls it by what it calls, as that of Jest does',
+  PRELOADS,
+  async () => {
+    write(
+      'transformed.js',
+      `const at = (frame) => \`    at called (\${frame.getFileName()}:\${frame.getLineNumber() + 100}:1)\`;
+     Error.prepareStackTrace = (error, frames) => [error, ...frames.map(at)].join('\\n');
+     const doctor = require('sablock/doctor').start();
+     const { Mutex } = require('sablock');
+     const lock = new Mutex(new SharedArrayBuffer(4));
+     function holder() {
+       return lock.executeLocked(() => new Promise(() => {}));
+     }
+     async function waiter() {
+       await lock.lockAsync();
+     }
+     holder();
+     waiter();
+     setImmediate(() => {
+       const [wait] = doctor.report().waiting;
+       console.log(wait.holders[0].stack[0]);
+       console.log(wait.waiter.stack[0]);
+       process.exit();
+     });`,
+    );
+    const { stdout } = await run(['transformed.js']);
+    const [ofHolder, ofWaiter] = stdout.trimEnd().split('\n');
+    assert.match(ofHolder, /^holder \(.*transformed\.js:107:1\)$/);
+    assert.match(ofWaiter, /^waiter \(.*transformed\.js:110:1\)$/);
+  },
+);
 
 test('--preload of Bun starts it in the main thread', {
   ...LIMIT,

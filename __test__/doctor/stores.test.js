@@ -85,7 +85,12 @@ test(
         seen().flatMap(({ holders }) => holders),
         [],
       );
-      assert.deepEqual(about(doctor.report().stuck, { name: 'weekly' }), []);
+      const stuck = () => about(doctor.report().stuck, { name: 'weekly' });
+      while (!stuck().some(({ outside }) => outside.clientId !== null)) await sleep(5);
+      const { holders, outside, waiters } = stuck().at(-1);
+      assert.deepEqual(holders, []);
+      assert.match(outside.clientId, /^redis-/);
+      assert.deepEqual(waiters.map(({ stack }) => stack[0].split(' ')[0]).sort(), ['mailReport', 'writeReport']);
       await there.do((mine) => mine.held.get('a').unlock());
       await Promise.all(requests);
       assert.deepEqual(seen(), []);

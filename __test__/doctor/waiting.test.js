@@ -154,6 +154,48 @@ test(
 );
 
 test(
+  'wait() and waitAsync() are waits too, each with its place',
+  needs('prompt ends'),
+  watched((_, threads) =>
+    withDoctor(QUIET, async (doctor) => {
+      const shared = memory(32);
+      const integers = new Int32Array(shared);
+      const worker = threads.start('doctor-steps', { buffer: shared, names: [], hasDoctor: true });
+      await worker.call('nothing');
+      const blocked = worker.call('waitAt', 5);
+      const { waitAsync } = sablock;
+      const waits = [
+        waitAsync(integers, 1, 0),
+        waitAsync(new BigInt64Array(shared, 8), 1, 0n),
+        waitAsync(integers, 0, 0, 60_000),
+      ];
+      const seen = () =>
+        doctor
+          .report()
+          .waiting.map(({ lock, waiter }) => [lock.byteOffset, waiter.threadId])
+          .sort(([a], [b]) => a - b);
+      const expected = [
+        [0, 0],
+        [4, 0],
+        [16, 0],
+        [20, worker.threadId],
+      ];
+      while (seen().length < expected.length) await sleep(5);
+      assert.deepEqual(seen(), expected);
+      for (const { lock, waiter } of doctor.report().waiting) {
+        assert.equal(lock.kind, 'wait()');
+        assert.match(waiter.stack[0], /waiting\.test\.js|doctor-steps\.js/);
+      }
+      for (const index of [0, 1, 5]) sablock.notify(integers, index);
+      sablock.notify(new BigInt64Array(shared, 8), 1);
+      assert.equal(await blocked, 'ok');
+      assert.deepEqual(await Promise.all(waits.map(({ value }) => value)), ['ok', 'ok', 'ok']);
+      assert.deepEqual(doctor.report().waiting, []);
+    }),
+  ),
+);
+
+test(
   'every hold has its place, the hundredth too',
   needs('async frames'),
   watched(() =>

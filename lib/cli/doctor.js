@@ -9,6 +9,8 @@ module.exports = (args) => {
   const preload = ['--require', path.join(__dirname, '..', 'doctor', 'index.js')];
   const env = { ...process.env, SABLOCK_DOCTOR_SIGNAL: 'SIGUSR2' };
   if (become([...preload, ...args], env)) return;
+  // A group's signal reaches both: the doctor over there passes over the one that this process forwards.
+  env.SABLOCK_DOCTOR_FORWARDER = String(process.pid);
   runChild(process.execPath, [...preload, ...args], { stdio: 'inherit', env }, (code) => {
     process.exitCode = code;
   });

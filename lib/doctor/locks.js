@@ -7,8 +7,6 @@ const { binding } = require('../engine/thread.js');
 const MOST_KEPT = 10_000;
 /** So many names are known at once. */
 const MOST_NAMES = 4_000;
-/** Spaces of names of this number and more are directories. */
-const FILES = 2 ** 31;
 /** What is held, so that to wait for it is to wait for a holder. */
 const HELD = new Set(['Mutex', 'RwLock', 'LockTable', 'Once', 'Semaphore', 'HeldLock']);
 
@@ -82,7 +80,15 @@ class Locks {
 
   /** Of what is locked outside of the process, in the directory of this number. */
   ofFile(directory, name) {
-    return this.ofName(FILES + directory, name);
+    return this.ofName(binding.spaceOfDirectory(directory), name);
+  }
+
+  /** Of an element that `wait()` or `waitAsync()` waits for, which no lock has told of. */
+  ofElement(typedArray, index) {
+    const byteOffset = typedArray.byteOffset + index * typedArray.BYTES_PER_ELEMENT;
+    const word = new Int32Array(typedArray.buffer, byteOffset, 1);
+    const address = binding.address(word);
+    return new LockInfo(binding.doctorLock(address, undefined, 'wait()', byteOffset), address, 'wait()', word);
   }
 
   #intern(word) {

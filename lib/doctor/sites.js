@@ -154,9 +154,21 @@ const keyOf = (frame) => `${frame.getFileName() ?? frame.getEvalOrigin?.()}:${po
 
 const AT = /^\s*at (?:async )?/;
 
+/** The `Error` of the main context: Node.js formats the errors of other contexts, those of Jest for one, as it says. */
+const MainError = (() => {
+  try {
+    path.basename(null);
+  } catch (error) {
+    let prototype = Object.getPrototypeOf(error);
+    for (let next = prototype; Object.getPrototypeOf(next) !== null; next = Object.getPrototypeOf(next))
+      prototype = next;
+    return prototype.constructor;
+  }
+})();
+
 /** As the program formats its own errors; null if it does not. */
 function format(frames) {
-  const prepare = Error.prepareStackTrace;
+  const { prepareStackTrace: prepare = MainError.prepareStackTrace } = Error;
   if (typeof prepare !== 'function') return null;
   try {
     const text = prepare(new Error(''), frames);
@@ -186,6 +198,19 @@ const EVAL = /\(eval at .*\(([^()]*:\d+:\d+)\), <anonymous>:[^(]*$/;
 function toFrame(line) {
   const text = line.replace(AT, '').replace(EVAL, '($1)');
   return text.endsWith(')') ? text : `<anonymous> (${text})`;
+}
+
+/**
+ * The line, with the name that V8 gives to the function where the file was transformed in its place, as Jest does it, whose formatter
+ * names a function by what it calls.
+ */
+function named(line, frame) {
+  const file = frame.getFileName();
+  const at = file ? line.indexOf(file) : -1;
+  const own = frame.toString();
+  const ownAt = file ? own.indexOf(file) : -1;
+  if (at < 0 || ownAt < 0) return line;
+  return own.slice(0, ownAt) + line.slice(at).replace(/\)?$/, own.endsWith(')') ? ')' : '');
 }
 
 /** The call sites of this thread, by their numbers in the process. */
@@ -220,14 +245,19 @@ class Sites {
   }
 
   #numberOf(all) {
-    const frames = all.filter(isOfUser).slice(0, MOST_KEPT);
-    if (frames.length === 0) return 0;
+    const kept = Array.from(all.keys())
+      .filter((index) => isOfUser(all[index]))
+      .slice(0, MOST_KEPT);
+    if (kept.length === 0) return 0;
     // Lines and columns take V8 longer to find than the rest takes together.
-    const key = frames.map(keyOf).join();
+    const key = kept.map((index) => keyOf(all[index])).join();
     const known = this.#ids.get(key);
     if (known !== undefined) return known;
     if (this.#ids.size >= MOST_SITES) return 0;
-    const id = binding.doctorSite((format(frames) ?? frames.map(describe)).map(toFrame));
+    // All of them: formatters may look at the next frame too.
+    const formatted = format(all);
+    const lineOf = (index) => (formatted === null ? describe(all[index]) : named(formatted[index], all[index]));
+    const id = binding.doctorSite(kept.map((index) => toFrame(lineOf(index))));
     this.#ids.set(key, id);
     return id;
   }

@@ -1,5 +1,6 @@
 // Which holds' functions await which waits, and the likely deadlocks that come of it: the tasks of this thread.
 
+const { threadId } = require('node:worker_threads');
 const { binding } = require('../engine/thread.js');
 const { tellDeadlock } = require('../engine/diagnosis.js');
 const { DeadlockError } = require('../errors.js');
@@ -13,11 +14,16 @@ const TURNS = 4;
 const MOST_ASKED = 8;
 const ASKED_EVERY = 1;
 
-const errorOf = ({ wait }, { waits }) =>
-  new DeadlockError(
-    wait.word,
-    waits.map(({ waiter, lock }) => ({ threadId: waiter.threadId, byteOffset: lock.byteOffset })),
-  );
+/** The error of a wait, whose stack is the place that waits: no code of the program runs now. */
+function errorOf({ wait, info }, { waits }) {
+  const cycle = waits.map(({ waiter, lock }) => ({ threadId: waiter.threadId, byteOffset: lock.byteOffset }));
+  const error = new DeadlockError(wait.word, cycle);
+  const isOwn = ({ waiter, lock }) => waiter.threadId === threadId && lock.kind === info.kind;
+  const { stack } = (waits.find(isOwn) ?? waits[0]).waiter;
+  const value = [`${error.name}: ${error.message}`, ...stack.map((frame) => `    at ${frame}`)].join('\n');
+  Object.defineProperty(error, 'stack', { value, configurable: true, writable: true });
+  return error;
+}
 
 /** Publishes a deadlock; returns its error. */
 function tell(seen, deadlock) {

@@ -69,6 +69,8 @@ class ThreadDoctor {
       likelyMs: deadlocks ? likelyMs : Infinity,
       isTracking: this.#isTracking,
       mayAsk: process.env.SABLOCK_DOCTOR_SIGNAL === 'SIGUSR2',
+      // Children of the program inherit the variable.
+      forwarder: process.env.SABLOCK_DOCTOR_FORWARDER === String(process.ppid) ? process.ppid : 0,
       folder: process.cwd(),
     };
     binding.doctorStart(threadId, this.holds.slots, now(), settings);
@@ -155,8 +157,8 @@ class ThreadDoctor {
       return parts ?? original();
     });
     before('stealName', (...args) => waits.asking(...args));
-    after('askStore', (number, _desk, _space, verb, name) => {
-      if (verb === LOCK) waits.askedStore(number, name);
+    after('askStore', (number, desk, space, verb, name) => {
+      if (verb === LOCK) waits.askedStore(number, desk, space, name);
     });
     for (const name of ['waitStore', 'cancelStore']) after(name, (status, number) => waits.storeOver(number, status));
     after('nextStore', (status) => {

@@ -3,7 +3,8 @@
 
 const { threadId } = require('node:worker_threads');
 const { binding, thread } = require('../engine/thread.js');
-const { now } = require('./clock.js');
+const { CALL } = require('../stores/verbs.js');
+const { clearInterval, now, setInterval } = require('./clock.js');
 const { quietly } = require('./swap.js');
 const { Tasks } = require('./tasks.js');
 
@@ -54,6 +55,10 @@ class Waits {
   #files = new Map();
   /** The process's holds of names that are asked for at a store, and the waits for its answers, by number. */
   #atStores = new Map();
+  /** Asks the stores who holds what has been waited for so long that it may be stuck. */
+  #asker = null;
+  /** The waits that such a question is about, by its number. */
+  #questions = new Map();
   /** The wait that began last, for the verb that runs. */
   last = null;
   /** What was asked for last by its name. */
@@ -79,6 +84,8 @@ class Waits {
     this.#pending.clear();
     this.#files.clear();
     this.#atStores.clear();
+    this.#questions.clear();
+    this.#stopAsking();
   }
 
   #toWait({ id: lock, address, isLock }, site, isBlocking, isEndless, isExclusive, isDelay = isLock) {
@@ -118,6 +125,7 @@ class Waits {
       return [this.#locks.ofWord(words[at]), timeout, !SHARED.has(asks[at])];
     },
     acquireName: (space, name, mode, timeout) => [this.#locks.ofName(space, name), timeout, mode !== SHARED_NAME],
+    wait: (typedArray, index, _value, timeout) => [this.#locks.ofElement(typedArray, index), timeout, true],
     lockFile: (directory, name, mode, timeout) => [this.#locks.ofFile(directory, name), timeout, mode !== SHARED_NAME],
   };
 
@@ -163,7 +171,7 @@ class Waits {
     } else if (kind === 'lockFile') {
       this.#suspend(seen, this.#holdOf(wordOrName));
       const holder = binding.fileHolder(directory, wordOrName);
-      if (holder != null) binding.doctorOutside(seen.number, holder.pid, holder.heldMs);
+      if (holder != null) binding.doctorOutside(seen.number, '', holder.pid, holder.heldMs);
     }
   }
 
@@ -255,7 +263,7 @@ class Waits {
   }
 
   /** A name is asked for at a store: the hold of it in this process is not one yet. That takes a moment even if the name is free. */
-  askedStore(number, name) {
+  askedStore(number, desk, space, name) {
     quietly(() => {
       const hold = this.#holdOf(name);
       if (hold === undefined) return;
@@ -263,12 +271,44 @@ class Waits {
       const seen = this.#begin(hold.info, false, 0, hold.isExclusive, { hold, isDelay: false });
       this.last = last;
       this.#holds.suspend(hold);
-      this.#atStores.set(number, { hold, seen });
+      this.#atStores.set(number, { hold, seen, desk, space, askedAt: seen.since });
+      const { stuckMs } = this.#options;
+      // Beyond that a timer fires at once.
+      if (stuckMs < 2 ** 31) this.#asker ??= setInterval(() => this.#askStores(), stuckMs / 2).unref();
     });
+  }
+
+  #stopAsking() {
+    clearInterval(this.#asker);
+    this.#asker = null;
+  }
+
+  /** Only the store knows who holds a name there. The answer comes as those of the package do. */
+  #askStores() {
+    if (this.#atStores.size === 0) this.#stopAsking();
+    const { stuckMs } = this.#options;
+    const time = now();
+    for (const asked of this.#atStores.values()) {
+      if (time - asked.askedAt < stuckMs) continue;
+      asked.askedAt = time;
+      const question = JSON.stringify({ call: 'query', names: [asked.hold.info.name] });
+      quietly(() => {
+        const number = binding.askStore(asked.desk, asked.space, CALL, '', binding.NameMode.Exclusive, 0, question);
+        this.#questions.set(number, asked.seen);
+      });
+    }
+  }
+
+  #answered(seen, status) {
+    if (status !== GRANTED || seen.isOver) return;
+    const [holder] = JSON.parse(binding.takeStoreText());
+    if (holder !== undefined) binding.doctorOutside(seen.number, holder.clientId, holder.pid, holder.heldMs);
   }
 
   /** The store has answered; or its answer is no longer waited for, and the hold in this process comes to nothing. */
   storeOver(number, status) {
+    const question = this.#questions.get(number);
+    if (this.#questions.delete(number)) quietly(() => this.#answered(question, status));
     const asked = this.#atStores.get(number);
     if (!this.#atStores.delete(number)) return;
     quietly(() => {
@@ -319,6 +359,7 @@ exports.BLOCKING = {
   lockAll: 'lockAll',
   acquireName: 'acquireName',
   lockFile: 'lockFile',
+  wait: 'wait',
 };
 exports.QUEUEING = {
   acquireAsync: 'acquire',
@@ -328,5 +369,6 @@ exports.QUEUEING = {
   goOn: 'goOn',
   requestName: 'acquireName',
   lockFileAsync: 'lockFile',
+  waitAsync: 'wait',
 };
 exports.Waits = Waits;

@@ -9,8 +9,9 @@ use super::order::Edge;
 use super::report::{Pending, Report};
 use super::state::Knowledge;
 use super::trace::Slice;
-use super::waits::{Deadlock, Stuck, WaitStep};
+use super::waits::{Deadlock, Outside, Stuck, WaitStep};
 use crate::agents::ThreadId;
+use crate::sync;
 
 /// What becomes a JSON text.
 trait Json {
@@ -57,7 +58,7 @@ texts! {
     Edge, of, names => object!(
         names, from: Named(of.from), to: Named(of.to), held: (of.thread, of.held), locked: (of.thread, of.locked)
     );
-    (u32, Duration), (pid, held), names => object!(names, pid: pid, heldMs: held);
+    Outside, of, names => object!(names, clientId: of.client, pid: of.pid, heldMs: of.since.map(sync::since));
     Pending, of, names => object!(
         names, lock: Named(of.lock), waiter: of.waiter, waitedMs: of.waited, holders: of.holders, outside: of.outside
     );
@@ -72,7 +73,9 @@ texts! {
         names, lock: Named(of.lock), waits: of.all.waits, totalMs: of.all.total, maxMs: of.longest,
         waiters: Contended::sorted(&of.waiters), unlockers: Contended::sorted(&of.unlockers)
     );
-    Stuck, of, names => object!(names, lock: Named(of.lock), holders: of.holders, waiters: of.waiters);
+    Stuck, of, names => object!(
+        names, lock: Named(of.lock), holders: of.holders, outside: of.outside, waiters: of.waiters
+    );
     (ThreadId, f64), (thread, at), names => object!(names, threadId: thread, at: at);
 }
 

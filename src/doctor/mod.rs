@@ -2,12 +2,14 @@
 //! of them. Each thread's JS tells it what happens there (`lib/doctor`); a thread of its own looks for what is stuck, and can
 //! print the report while all others are blocked. Nothing here is touched unless the doctor was started.
 
+mod columns;
 mod contention;
 mod deadlock;
 mod holds;
 mod json;
 mod names;
 mod order;
+mod outside;
 mod report;
 mod signals;
 mod state;
@@ -21,5 +23,5 @@ pub use holds::{HoldTable, SLOT_LENGTH, SLOTS};
 pub use names::Lock;
 pub use order::{Edge, LockOrder};
 pub use state::{Doctor, Options};
-pub use waits::TrackedWait;
+pub use waits::{Outside, TrackedWait};
 pub use watchdog::watch;

@@ -9,7 +9,7 @@ use super::holds::SuspectHold;
 use super::names::{Interned, LockId, ThreadSite};
 use super::order::Edge;
 use super::state::Knowledge;
-use super::waits::{Deadlock, Stuck, TrackedWait};
+use super::waits::{Deadlock, Outside, Stuck, TrackedWait};
 use crate::agents::ThreadId;
 use crate::sync;
 
@@ -23,8 +23,8 @@ pub struct Pending {
     pub waited: Duration,
     /// Who holds it, as far as that is known.
     pub holders: Vec<ThreadSite>,
-    /// The process that holds it, and for how long.
-    pub outside: Option<(u32, Duration)>,
+    /// The holder outside of this process.
+    pub outside: Option<Outside>,
 }
 
 /// All of it.
@@ -110,7 +110,7 @@ impl Knowledge {
             waiter: (wait.thread, wait.site),
             waited: sync::since(wait.since),
             holders: in_the_way.map(|(thread, hold)| (thread, hold.site)).collect(),
-            outside: wait.outside.map(|(pid, since)| (pid, sync::since(since))),
+            outside: wait.outside.clone(),
         }
     }
 

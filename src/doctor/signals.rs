@@ -8,7 +8,7 @@ mod system {
     use std::ffi::c_int;
     use std::mem::{self, MaybeUninit};
     use std::ptr;
-    use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
+    use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
     /// The signal that asks for a report, and does nothing else.
     const ASKS: c_int = libc::SIGUSR2;
@@ -18,10 +18,45 @@ mod system {
         has_come: AtomicBool,
         /// What was there before; it stays, since a handler may still be reading it.
         former: AtomicPtr<libc::sigaction>,
+        /// The moment at which it last came from somebody else than the forwarder.
+        came_at: AtomicU64,
     }
 
     const fn watched(signal: c_int) -> WatchedSignal {
-        WatchedSignal { signal, has_come: AtomicBool::new(false), former: AtomicPtr::new(ptr::null_mut()) }
+        let (has_come, former) = (AtomicBool::new(false), AtomicPtr::new(ptr::null_mut()));
+        WatchedSignal { signal, has_come, former, came_at: AtomicU64::new(0) }
+    }
+
+    /// The process that forwards its signals to this one, `sablock doctor`; 0: none.
+    static FORWARDER: AtomicU32 = AtomicU32::new(0);
+
+    /// The forwarder of a group's signal sends it again after this process had it, within this time in milliseconds.
+    const FORWARDED_WITHIN: u64 = 1000;
+
+    /// Milliseconds of a clock that only goes forwards.
+    fn moment() -> u64 {
+        let mut time = MaybeUninit::<libc::timespec>::uninit();
+        // SAFETY: it writes the time, if it says so; a handler may call it.
+        let time = unsafe {
+            if libc::clock_gettime(libc::CLOCK_MONOTONIC, time.as_mut_ptr()) != 0 {
+                return 0;
+            }
+            time.assume_init()
+        };
+        time.tv_sec as u64 * 1000 + time.tv_nsec as u64 / 1_000_000
+    }
+
+    /// Whether this process had the signal already, which was sent to its whole group.
+    fn is_repeated(watched: &WatchedSignal, info: *const libc::siginfo_t) -> bool {
+        // SAFETY: the handler was installed with SA_SIGINFO. What a sender's signal has in this place, others have another value in.
+        let sender = unsafe { info.as_ref().map_or(0, |info| info.si_pid()) };
+        let (now, forwarder) = (moment(), FORWARDER.load(Ordering::Relaxed));
+        if forwarder == 0 || sender as u32 != forwarder {
+            watched.came_at.store(now, Ordering::Relaxed);
+            return false;
+        }
+        let last = watched.came_at.swap(0, Ordering::Relaxed);
+        last != 0 && now.saturating_sub(last) < FORWARDED_WITHIN
     }
 
     static WATCHED: [WatchedSignal; 3] = [watched(libc::SIGINT), watched(libc::SIGTERM), watched(ASKS)];
@@ -34,6 +69,9 @@ mod system {
 
     extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
         let Some(watched) = WATCHED.iter().find(|watched| watched.signal == signal) else { return };
+        if is_repeated(watched, info) {
+            return;
+        }
         // Acquire: pairs with the store of `arm`. SAFETY: what was stored there is never freed.
         let former = unsafe { watched.former.load(Ordering::Acquire).as_ref() };
         let function = former.and_then(returning);
@@ -64,7 +102,8 @@ mod system {
     }
 
     /// Puts the handler in front of whatever is there now; again, if that has changed. What is ignored stays so.
-    pub fn arm(may_ask: bool) {
+    pub fn arm(may_ask: bool, forwarder: u32) {
+        FORWARDER.store(forwarder, Ordering::Relaxed);
         for watched in WATCHED.iter().filter(|watched| may_ask || watched.signal != ASKS) {
             let Some(former) = current(watched.signal) else { continue };
             if is_ours(&former) || former.sa_sigaction == libc::SIG_IGN {
@@ -148,7 +187,7 @@ mod system {
     }
 
     /// Ctrl-C, Ctrl-Break, and the end of the console or of the session.
-    pub fn arm(_may_ask: bool) {
+    pub fn arm(_may_ask: bool, _forwarder: u32) {
         if !IS_ARMED.swap(true, Ordering::AcqRel) {
             // SAFETY: the handler is never unloaded, as the addon is not.
             unsafe { SetConsoleCtrlHandler(Some(handle), 1) };
@@ -211,7 +250,7 @@ mod system {
 
         /// Plays the watchdog, whose report takes a while.
         fn be_interrupted() -> ! {
-            arm(false);
+            arm(false, 0);
             thread::spawn(interrupt);
             let end = Instant::now() + LONG;
             let came = loop {

@@ -10,7 +10,7 @@ use super::names::{Interned, LockId, NodeId, SiteId, ThreadSite};
 use super::order::LockOrder;
 use super::signals;
 use super::trace::{Slice, Trace};
-use super::waits::{Deadlock, Stuck, TrackedWait, WaitNumber, Watched};
+use super::waits::{Deadlock, Stuck, TrackedWait, WaitNumber, Watched, WatchedOutside};
 use crate::agents::ThreadId;
 use crate::sync::{self, Mutex};
 
@@ -27,6 +27,8 @@ pub struct Options {
     pub traces: bool,
     /// Whether a signal that does nothing else asks for the report.
     pub may_ask: bool,
+    /// The process that forwards its signals to this one; 0: none.
+    pub forwarder: u32,
 }
 
 /// All that the doctor knows.
@@ -47,6 +49,7 @@ pub struct Knowledge {
     pub(crate) stuck: Vec<Stuck>,
     /// The names that are stuck now.
     pub(crate) stuck_names: FxHashSet<(u32, Box<[u16]>)>,
+    pub(super) watched_outside: FxHashMap<LockId, WatchedOutside>,
     pub(crate) trace: Trace,
     pub(crate) options: Options,
     last_wait: WaitNumber,
@@ -100,7 +103,7 @@ impl Knowledge {
     /// Sees to it that the doctor learns of signals first, for as long as it is on.
     pub fn arm(&self) {
         if !self.attached.is_empty() {
-            signals::arm(self.options.may_ask);
+            signals::arm(self.options.may_ask, self.options.forwarder);
         }
     }
 

@@ -96,7 +96,7 @@ impl Knowledge {
                 let lock = self.names.lock(Lock { name: known, kind, byte_offset: None, address: space as usize });
                 let holders = self.holders_of(lock, holders.iter().map(|holder| holder.thread));
                 let waiters = self.places(waiters.iter().map(|waiter| waiter.thread), |wait| wait.lock == lock);
-                self.stuck.push(Stuck { lock, holders, waiters });
+                self.stuck.push(Stuck { lock, holders, outside: None, waiters });
             }
             self.stuck_names.insert(key);
         }
@@ -161,6 +161,6 @@ impl Knowledge {
             let (kind, offset) = (seen.primitive.name().into(), seen.place.byte_offset as u64);
             self.names.lock(Lock { name: None, kind, byte_offset: Some(offset), address })
         });
-        Stuck { lock, holders, waiters }
+        Stuck { lock, holders, outside: None, waiters }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::columns::{beginning, count, ending, time, visible, width};
 use super::contention::Contended;
 use super::holds::SuspectHold;
 use super::names::{Interned, LockId, ThreadSite};
@@ -9,91 +10,18 @@ use super::order::Edge;
 use super::report::{Pending, Report};
 use super::signals;
 use super::state::Knowledge;
-use super::waits::{Deadlock, Stuck};
+use super::waits::{Deadlock, Outside, Stuck};
 use crate::agents::ThreadId;
 use crate::clients::is_of_store;
+use crate::sync;
 
 const WIDTH: usize = 80;
 /// So many of each kind are printed.
 const MOST: usize = 10;
-/// Shorter waits are nothing to print.
+/// Shorter waits are only printed for whoever asks.
 const LONG_WAIT: Duration = Duration::from_secs(1);
 /// So many places of a lock that was waited for.
 const MOST_PLACES: usize = 3;
-
-/// What a terminal would obey, or what nobody would see, is escaped.
-fn visible(text: &str) -> String {
-    let is_hidden = |character: char| {
-        character.is_control()
-            || matches!(
-                character,
-                '\u{ad}'
-                    | '\u{61c}'
-                    | '\u{180e}'
-                    | '\u{200b}'..='\u{200f}'
-                    | '\u{2028}'..='\u{202e}'
-                    | '\u{2060}'..='\u{2069}'
-                    | '\u{feff}'
-                    | '\u{e0000}'..='\u{e007f}'
-            )
-    };
-    let shown =
-        |character: char| if is_hidden(character) { character.escape_default().to_string() } else { character.into() };
-    text.chars().map(shown).collect()
-}
-
-/// The columns that a terminal gives to a character.
-fn columns(character: char) -> usize {
-    match character as u32 {
-        0x0300..=0x036f | 0x20d0..=0x20ff | 0xfe00..=0xfe0f => 0,
-        0x1100..=0x115f
-        | 0x2e80..=0xa4cf
-        | 0xac00..=0xd7a3
-        | 0xf900..=0xfaff
-        | 0xfe30..=0xfe6f
-        | 0xff00..=0xff60
-        | 0xffe0..=0xffe6
-        | 0x1f300..=0x1faff
-        | 0x20000..=0x3fffd => 2,
-        _ => 1,
-    }
-}
-
-fn width(text: &str) -> usize {
-    text.chars().map(columns).sum()
-}
-
-/// The beginning of a text that is too long for this room.
-fn beginning(text: &str, room: usize) -> String {
-    if width(text) <= room {
-        return text.into();
-    }
-    let mut used = 1;
-    let fits = |character: &char| {
-        used += columns(*character);
-        used <= room
-    };
-    text.chars().take_while(fits).chain(['…']).collect()
-}
-
-/// The end of it.
-fn ending(text: &str, room: usize) -> String {
-    let turned: String = text.chars().rev().collect();
-    beginning(&turned, room).chars().rev().collect()
-}
-
-fn time(duration: Duration) -> String {
-    let ms = duration.as_secs_f64() * 1e3;
-    match ms {
-        ms if ms >= 10_000.0 => format!("{:.1} s", ms / 1e3),
-        ms if ms >= 10.0 => format!("{ms:.0} ms"),
-        ms => format!("{ms:.2} ms"),
-    }
-}
-
-fn count(count: usize, one: &str, many: &str) -> String {
-    if count == 1 { format!("1 {one}") } else { format!("{count} {many}") }
-}
 
 /// Writes lines that fit.
 struct Text<'a> {
@@ -184,8 +112,21 @@ impl Text<'_> {
             &format!("STUCK: {}", self.lock(stuck.lock)),
             &format!(", {}", count(stuck.waiters.len(), "waiter", "waiters")),
         );
+        if let Some(outside) = &stuck.outside {
+            self.outside(outside);
+        }
         self.places("    held by  ", &stuck.holders);
         self.places("    wanted by", &stuck.waiters);
+    }
+
+    fn outside(&mut self, Outside { client, pid, since }: &Outside) {
+        let who = match (client, pid) {
+            (Some(client), _) => visible(client),
+            (None, Some(pid)) => format!("process {pid}"),
+            (None, None) => "another process".into(),
+        };
+        let since = since.map_or_else(String::new, |since| format!(", for {}", time(sync::since(since))));
+        self.named(&format!("    held by   {who}"), &since);
     }
 
     fn places(&mut self, before: &str, places: &[ThreadSite]) {
@@ -194,8 +135,8 @@ impl Text<'_> {
 
     fn pending(&mut self, wait: &Pending) {
         self.named(&format!("WAITING: {}", self.lock(wait.lock)), &format!(", {}", time(wait.waited)));
-        if let Some((pid, held)) = wait.outside {
-            self.line(&format!("    held by   process {pid}, for {}", time(held)));
+        if let Some(outside) = &wait.outside {
+            self.outside(outside);
         }
         self.places("    held by  ", &wait.holders);
         self.place("    wanted by", wait.waiter, "");
@@ -229,9 +170,10 @@ impl Text<'_> {
 }
 
 impl Report<'_> {
-    /// For people. `folder` is taken off the beginning of paths.
-    pub fn text(mut self, folder: &str) -> String {
+    /// For people. `folder` is taken off the beginning of paths; waits that are shorter than `shortest` are left out.
+    fn text(mut self, folder: &str, shortest: Duration) -> String {
         self.leave_out_repetitions();
+        self.waiting.retain(|wait| wait.waited >= shortest);
         let mut text = Text { text: String::new(), names: self.names, folder };
         self.write(&mut text);
         text.text
@@ -243,7 +185,7 @@ impl Report<'_> {
         let mut reported: Vec<LockId> = waits.map(|wait| wait.lock).collect();
         self.stuck.retain(|stuck| !reported.contains(&stuck.lock));
         reported.extend(self.stuck.iter().map(|stuck| stuck.lock));
-        self.waiting.retain(|wait| wait.waited >= LONG_WAIT && !reported.contains(&wait.lock));
+        self.waiting.retain(|wait| !reported.contains(&wait.lock));
         self.long_holds.retain(|hold| !reported.contains(&hold.lock));
     }
 
@@ -296,7 +238,7 @@ impl Knowledge {
         let report = self.report(living);
         let is_new = |hold: &SuspectHold| !self.printed_holds.contains(&self.kind_of(hold));
         let is_more = report.problems() > self.printed || report.long_holds.iter().any(is_new);
-        is_more.then(|| self.text(living))
+        is_more.then(|| self.text(living, LONG_WAIT))
     }
 
     /// As `text_once`, at the end of the process: a signal may have led to it that the watchdog has not seen yet.
@@ -309,16 +251,30 @@ impl Knowledge {
 
     /// The report for people when a signal comes: whenever it is asked for, else if there is more to report, or somebody waits.
     pub(super) fn text_on(&mut self, signal: i32) -> Option<String> {
-        let is_wanted = signals::asks(signal) || !self.waits.is_empty();
-        if is_wanted { Some(self.text(&[])) } else { self.text_once(&[]) }
+        if signals::asks(signal) {
+            Some(self.asked_text(&[]))
+        } else if !self.waits.is_empty() {
+            Some(self.news())
+        } else {
+            self.text_once(&[])
+        }
     }
 
-    /// The report for people.
-    pub fn text(&mut self, living: &[ThreadId]) -> String {
+    /// The report for people that the watchdog prints by itself.
+    pub(super) fn news(&mut self) -> String {
+        self.text(&[], LONG_WAIT)
+    }
+
+    /// The report for people, when somebody asks for it: with all waits.
+    pub fn asked_text(&mut self, living: &[ThreadId]) -> String {
+        self.text(living, Duration::ZERO)
+    }
+
+    fn text(&mut self, living: &[ThreadId], shortest: Duration) -> String {
         let report = self.report(living);
         let problems = report.problems();
         let holds: Vec<_> = report.long_holds.iter().map(|hold| self.kind_of(hold)).collect();
-        let text = report.text(&self.folder);
+        let text = report.text(&self.folder, shortest);
         self.printed = problems;
         self.printed_holds.extend(holds);
         text

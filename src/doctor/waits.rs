@@ -34,8 +34,8 @@ pub struct TrackedWait {
     pub awaiting: Vec<HoldSerial>,
     /// Whether that was asked when it was old.
     pub is_asked: bool,
-    /// The process that holds it, and since when.
-    pub outside: Option<(u32, Instant)>,
+    /// The holder outside of this process.
+    pub outside: Option<Outside>,
 }
 
 /// One wait of a deadlock.
@@ -100,6 +100,33 @@ pub struct Stuck {
     pub lock: LockId,
     /// Who holds it.
     pub holders: Vec<ThreadSite>,
+    /// The holder outside of this process, in the place of `holders`.
+    pub outside: Option<Outside>,
     /// Who waits.
     pub waiters: Vec<ThreadSite>,
+}
+
+/// The holder outside of this process, as far as it is known.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Outside {
+    /// As the store calls it.
+    pub client: Option<String>,
+    /// Its process.
+    pub pid: Option<u32>,
+    /// When it has locked it.
+    pub since: Option<Instant>,
+}
+
+impl Outside {
+    /// Whether it is the same holder; the time may be read anew for each.
+    pub fn is(&self, other: &Self) -> bool {
+        (self.client.as_ref(), self.pid) == (other.client.as_ref(), other.pid)
+    }
+}
+
+/// A holder that is watched.
+pub(super) struct WatchedOutside {
+    pub holder: Option<Outside>,
+    pub since: Instant,
+    pub is_reported: bool,
 }

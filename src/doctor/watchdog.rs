@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::signals;
 use super::state::Doctor;
 use super::stuck::look;
+use super::waits::Outside;
 use crate::clients::Names;
 use crate::engine::Primitive;
 
@@ -15,7 +16,14 @@ const LEAST: Duration = Duration::from_millis(5);
 const MOST: Duration = Duration::from_millis(50);
 
 /// Starts it, for as long as the doctor that has just been started is on. Whatever fails here leaves everything else as it is.
-pub fn watch(doctor: &'static Doctor, names: &'static Names<'static>, locks: &'static [&'static dyn Primitive]) {
+///
+/// `holder_of` finds the holder of a name of the machine, given its space, in another process.
+pub fn watch(
+    doctor: &'static Doctor,
+    names: &'static Names<'static>,
+    locks: &'static [&'static dyn Primitive],
+    holder_of: fn(u32, &str) -> Option<Outside>,
+) {
     let (generation, options) = doctor.with(|state| (state.generation, state.options));
     let shortest =
         options.stuck.unwrap_or(Duration::MAX).min(options.likely.unwrap_or(Duration::MAX)).min(options.long_hold);
@@ -27,8 +35,12 @@ pub fn watch(doctor: &'static Doctor, names: &'static Names<'static>, locks: &'s
         loop {
             thread::sleep(step);
             turn += 1;
-            let queued = (turn % every == 0).then(|| names.queued());
-            // Outside of the doctor's lock, which threads take while they hold none of the engine's.
+            // Outside of the doctor's lock, which threads take while they hold none of the engine's, and no file is read under.
+            let named = (turn % every == 0).then(|| {
+                let asked = doctor.with(|state| state.locks_to_ask_for());
+                let told = asked.into_iter().map(|(lock, space, name)| (lock, holder_of(space, &name)));
+                (names.queued(), told.collect())
+            });
             let seen = look(names.engine(), locks);
             let came = doctor.with(|state| {
                 if state.generation != generation {
@@ -37,14 +49,15 @@ pub fn watch(doctor: &'static Doctor, names: &'static Names<'static>, locks: &'s
                 state.arm();
                 state.tick();
                 let mut is_news = state.watch(seen);
-                if let Some(queued) = queued {
+                if let Some((queued, told)) = named {
                     is_news |= state.watch_names(queued);
+                    is_news |= state.watch_outside(told);
                 }
                 is_news |= state.find_old_deadlocks();
                 let came = signals::take();
                 let text = match came.last() {
                     Some(signal) => state.text_on(*signal),
-                    None if is_news && !std::mem::replace(&mut state.has_spoken, true) => Some(state.text(&[])),
+                    None if is_news && !std::mem::replace(&mut state.has_spoken, true) => Some(state.news()),
                     None => None,
                 };
                 if let Some(text) = text {

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use napi::bindgen_prelude::*;
 use napi_derive::napi;
 
+use super::process::names;
 use crate::files::{Directory, FileFailure, Reason, Refusal};
 
 static DIRECTORIES: Mutex<Vec<Arc<Directory>>> = Mutex::new(Vec::new());
@@ -18,6 +19,22 @@ fn directories() -> MutexGuard<'static, Vec<Arc<Directory>>> {
 pub fn directory(number: u32) -> Result<Arc<Directory>> {
     let found = directories().get(number as usize).cloned();
     found.ok_or_else(|| Error::new(Status::InvalidArg, "expected a number from openDirectory()"))
+}
+
+/// What two paths to the same directory have in common.
+fn key(directory: &Directory) -> String {
+    format!("{}:{}", directory.identity.0, directory.identity.1)
+}
+
+/// The directory whose names are in the space of this number. A directory that was removed leaves its number to a later one.
+pub fn of_space(space: u32) -> Option<Arc<Directory>> {
+    directories().iter().rev().find(|directory| names().space(&key(directory)) == space).cloned()
+}
+
+/// The number of the space of the names in this directory.
+#[napi(catch_unwind)]
+pub fn space_of_directory(number: u32) -> Result<u32> {
+    Ok(names().space(&key(&*directory(number)?)))
 }
 
 /// A directory that can be used.
@@ -88,7 +105,7 @@ pub fn open_directory(path: Option<String>) -> Either<OpenedDirectory, JsFileFai
     match Directory::open(path.as_deref().map(Path::new)) {
         Err(refusal) => Either::B(describe(FileFailure::Refused(refusal))),
         Ok(opened) => {
-            let key = format!("{}:{}", opened.identity.0, opened.identity.1);
+            let key = key(&opened);
             let path = opened.path().to_string_lossy().into_owned();
             let mut all = directories();
             let is_it = |other: &Arc<Directory>| other.identity == opened.identity && other.path() == opened.path();

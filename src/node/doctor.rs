@@ -10,11 +10,13 @@ use napi::{Env, sys};
 use napi_derive::napi;
 
 use super::desks::servers;
+use super::directories::of_space;
+use super::files::FileHolder;
 use super::handles::{check, reference};
 use super::process::{engine, names};
 use super::views::TypedArray;
 use crate::agents::ThreadId;
-use crate::doctor::{Doctor, Edge, HoldTable, Lock, Options, SLOT_LENGTH, SLOTS, TrackedWait, watch};
+use crate::doctor::{Doctor, Edge, HoldTable, Lock, Options, Outside, SLOT_LENGTH, SLOTS, TrackedWait, watch};
 use crate::engine::Primitive;
 use crate::primitives::mutex::MUTEX;
 use crate::primitives::once::ONCE;
@@ -64,6 +66,8 @@ pub struct DoctorOptions {
     pub is_tracking: bool,
     /// Whether SIGUSR2 asks for the report.
     pub may_ask: bool,
+    /// The process that forwards its signals to this one; 0: none.
+    pub forwarder: u32,
     /// Is left out of printed paths.
     pub folder: String,
 }
@@ -90,10 +94,11 @@ pub fn doctor_start(env: Env, thread_id: u32, slots: Unknown, now: f64, options:
         likely: duration(options.likely_ms),
         traces: options.trace,
         may_ask: options.may_ask,
+        forwarder: options.forwarder,
     };
     let is_first = DOCTOR.with(|state| state.attach(thread_id, table, options_of, options.folder));
     if is_first {
-        watch(&DOCTOR, names(), &LOCKS);
+        watch(&DOCTOR, names(), &LOCKS, holder_of);
     }
     Ok(())
 }
@@ -235,13 +240,26 @@ pub fn doctor_is_waited_for(address: f64) -> bool {
     DOCTOR.with(|state| state.waits.values().any(|wait| wait.address == address))
 }
 
-/// Another process holds what is waited for.
+/// The holder of a name of the machine, in another process.
+fn holder_of(space: u32, name: &str) -> Option<Outside> {
+    let units: Vec<u16> = name.encode_utf16().collect();
+    let holder = of_space(space)?.holder(&units).filter(|holder| !holder.is_here())?;
+    Some(outside(None, Some(holder.process), Some(FileHolder::from(&(units, holder)).held_ms)))
+}
+
+fn outside(client: Option<String>, pid: Option<u32>, held_ms: Option<f64>) -> Outside {
+    let since = held_ms.and_then(duration).and_then(|held| sync::now().checked_sub(held));
+    Outside { client, pid, since }
+}
+
+/// The holder of what is waited for, outside of this process. Below 0 or empty: not known.
 #[napi(catch_unwind)]
-pub fn doctor_outside(wait: f64, pid: u32, held_ms: f64) {
+pub fn doctor_outside(wait: f64, client: String, pid: f64, held_ms: f64) {
+    let pid = (pid >= 0.0).then_some(pid as u32);
+    let holder = outside((!client.is_empty()).then_some(client), pid, (held_ms >= 0.0).then_some(held_ms));
     DOCTOR.with(|state| {
         if let Some(wait) = state.waits.get_mut(&(wait as u64)) {
-            let now = sync::now();
-            wait.outside = Some((pid, now.checked_sub(duration(held_ms).unwrap_or_default()).unwrap_or(now)));
+            wait.outside = Some(holder);
         }
     });
 }
@@ -309,7 +327,7 @@ pub fn doctor_report() -> String {
 /// The report for people.
 #[napi(catch_unwind)]
 pub fn doctor_text() -> String {
-    DOCTOR.with(|state| state.text(&living()))
+    DOCTOR.with(|state| state.asked_text(&living()))
 }
 
 /// The report for people at the end, if there is more in it than when it was printed last.

@@ -1,0 +1,77 @@
+//! Text in the columns of a terminal, and figures for people.
+
+use std::time::Duration;
+
+/// What a terminal would obey, or what nobody would see, is escaped.
+pub fn visible(text: &str) -> String {
+    let is_hidden = |character: char| {
+        character.is_control()
+            || matches!(
+                character,
+                '\u{ad}'
+                    | '\u{61c}'
+                    | '\u{180e}'
+                    | '\u{200b}'..='\u{200f}'
+                    | '\u{2028}'..='\u{202e}'
+                    | '\u{2060}'..='\u{2069}'
+                    | '\u{feff}'
+                    | '\u{e0000}'..='\u{e007f}'
+            )
+    };
+    let shown =
+        |character: char| if is_hidden(character) { character.escape_default().to_string() } else { character.into() };
+    text.chars().map(shown).collect()
+}
+
+/// The columns that a terminal gives to a character.
+pub fn columns(character: char) -> usize {
+    match character as u32 {
+        0x0300..=0x036f | 0x20d0..=0x20ff | 0xfe00..=0xfe0f => 0,
+        0x1100..=0x115f
+        | 0x2e80..=0xa4cf
+        | 0xac00..=0xd7a3
+        | 0xf900..=0xfaff
+        | 0xfe30..=0xfe6f
+        | 0xff00..=0xff60
+        | 0xffe0..=0xffe6
+        | 0x1f300..=0x1faff
+        | 0x20000..=0x3fffd => 2,
+        _ => 1,
+    }
+}
+
+pub fn width(text: &str) -> usize {
+    text.chars().map(columns).sum()
+}
+
+/// The beginning of a text that is too long for this room.
+pub fn beginning(text: &str, room: usize) -> String {
+    if width(text) <= room {
+        return text.into();
+    }
+    let mut used = 1;
+    let fits = |character: &char| {
+        used += columns(*character);
+        used <= room
+    };
+    text.chars().take_while(fits).chain(['…']).collect()
+}
+
+/// The end of it.
+pub fn ending(text: &str, room: usize) -> String {
+    let turned: String = text.chars().rev().collect();
+    beginning(&turned, room).chars().rev().collect()
+}
+
+pub fn time(duration: Duration) -> String {
+    let ms = duration.as_secs_f64() * 1e3;
+    match ms {
+        ms if ms >= 10_000.0 => format!("{:.1} s", ms / 1e3),
+        ms if ms >= 10.0 => format!("{ms:.0} ms"),
+        ms => format!("{ms:.2} ms"),
+    }
+}
+
+pub fn count(count: usize, one: &str, many: &str) -> String {
+    if count == 1 { format!("1 {one}") } else { format!("{count} {many}") }
+}
