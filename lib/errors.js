@@ -99,11 +99,11 @@ function describeCycle(place, cycle) {
   }
   const steps = cycle.map((wait, index) => {
     const holder = cycle[(index + 1) % cycle.length].threadId;
-    return `thread ${wait.threadId} waits for ${describe(index === 0 ? place : wait)}, held by thread ${holder}`;
+    return `thread ${wait.threadId} waits for ${describe(index === 0 ? place : { ...wait, kind: 'lock' })}, held by thread ${holder}`;
   });
   return (
     `Deadlock: ${steps.join('; ')}. None of these threads can go on, so thread ${threadId} gave up its wait. ` +
-    'Lock several mutexes in the same order everywhere, or give a timeout.'
+    'Take several locks in the same order everywhere, or give a timeout.'
   );
 }
 

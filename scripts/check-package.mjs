@@ -30,7 +30,7 @@ const FILES = `
   lib/doctor/options.js lib/doctor/order.js lib/doctor/profile.js lib/doctor/sites.js lib/doctor/swap.js
   lib/doctor/tasks.js lib/doctor/thread-doctor.js lib/doctor/trace.js lib/doctor/verbs.js lib/doctor/waits.js
   lib/engine/abandonment.js lib/engine/corrupt.js lib/engine/diagnosis.js lib/engine/error-text.js lib/engine/inspection.js
-  lib/engine/lock-worker.js lib/engine/names.js lib/engine/pending-wait.js lib/engine/register.js lib/engine/signals.js
+  lib/engine/lock-worker.js lib/engine/names.js lib/engine/pending-wait.js lib/engine/register.js lib/engine/signals.js lib/engine/stack.js
   lib/engine/thread.js lib/engine/timer.js lib/engine/wait.js
   lib/named/backend.js lib/named/blocking.js lib/named/errors.js lib/named/held-lock.js lib/named/holders.js lib/named/machine-errors.js lib/named/machine.js lib/named/manager.js
   lib/named/options.js lib/named/outside.js lib/named/requests.js lib/named/several.js lib/named/take-over.js lib/named/watch.js

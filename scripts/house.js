@@ -13,6 +13,8 @@ const STANDING = {
   circles: [],
   imports: [],
   long: [],
+  // The desk that this load started, which no call leaves half-made.
+  state: ['lib/engine/lock-worker.js'],
 };
 
 /** What each room may import from, beside itself. */
@@ -226,6 +228,11 @@ for (const file of Object.keys(files).filter((name) => roomOf(name).endsWith('/e
   const code = isRust ? codeOf(file) : files[file].replace(/\/\/.*|\/\*[\s\S]*?\*\//g, '');
   for (const [name] of code.matchAll(PRIMITIVES[isRust ? '.rs' : '.js']))
     faults.push(`${file} names a primitive: ${name}`);
+}
+// State between two calls is left behind by a call that is cut off: it belongs to an object, or to the thread.
+for (const [file, text] of Object.entries(files).filter(([name]) => name.startsWith('lib/'))) {
+  for (const [, name] of text.matchAll(/^(?:let|var) (\w+) =/gm))
+    note('state', file, `${file} has state in its module: ${name}`);
 }
 for (const [file, text] of Object.entries(files)) {
   const lines = text.split('\n').length - 1;

@@ -204,6 +204,9 @@ faults! {
     /// A waiter that has left still counts as the one that spins.
     SpinnerStaysNoted: loom "spinning::spin_of_one_that_gives_up_against_unlock",
 
+    /// A reader that only tries is not told of those who wait and are on their way.
+    TriersPassWhoIsOnTheWay: shared_holds "the_second_word_says_that_somebody_waits_though_the_lock_is_free",
+
     // Deadlocks.
     /// A circle of blocked threads is not reported.
     CycleGoesUnnoticed: deadlocks "a_thread_that_waits_for_another_environment_of_its_own_thread_waits_for_ever",
@@ -213,6 +216,8 @@ faults! {
     OwnLoopMayGiveUp: shared_holds "who_reads_and_blocks_to_read_behind_a_write_of_its_own_loop_is_in_a_deadlock_though_that_has_a_time_limit",
     /// A thread that waits to share a name takes the request of its own loop to share it for one that is in its way.
     SharersAreInTheWay: names "a_thread_that_waits_to_share_what_its_own_loop_waits_to_share_goes_in_with_it",
+    /// A circle names threads that only stand in line as holders.
+    CycleNamesThoseInLine: shared_holds "a_reader_that_would_wait_behind_a_writer_that_waits_for_it_is_in_a_deadlock",
     /// Both threads of a circle report it.
     BothFindTheCycle: loom "deadlocks::of_two_threads_that_lock_crosswise_exactly_one_finds_the_deadlock",
     /// A circle is believed after one reading, though its parts were true at different times.

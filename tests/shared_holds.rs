@@ -186,7 +186,8 @@ fn a_reader_that_would_wait_behind_a_writer_that_waits_for_it_is_in_a_deadlock()
         });
         world.until("a writer that sleeps", |_| has_slept.load(Ordering::SeqCst));
         let Err(Failure::Deadlock(cycle)) = lock(&reader, READ, &mut || true) else { panic!("read inside read") };
-        assert_eq!(cycle.iter().map(|hop| hop.thread).collect::<Vec<_>>(), [7, 8]);
+        // The writer only stands in line: it holds nothing.
+        assert_eq!(cycle.iter().map(|hop| hop.thread).collect::<Vec<_>>(), [7]);
         world.exit(&reader, READ);
         writer.join().unwrap();
     });
@@ -260,4 +261,20 @@ fn who_knows_the_memory_since_an_end_only_is_not_told_of_it() {
     assert_eq!(world.engine.take_ended(&RWLOCK, world.place(), since), [], "it may have been other memory");
     assert_eq!(world.engine.take_ended(&RWLOCK, world.place(), before), [ending.id]);
     assert_eq!(world.engine.take_ended(&RWLOCK, world.place(), before), [], "once");
+}
+
+#[test]
+fn the_second_word_says_that_somebody_waits_though_the_lock_is_free() {
+    let world = &World::new(false);
+    let holder = world.agent(0);
+    let hint = || world.place().second_word().load(Ordering::SeqCst);
+    assert_eq!(world.enter(&holder, WRITE, Limit::Once), GRANTED);
+    let mut waits = world.event_loop();
+    let token = pend(&mut waits, world, WRITE);
+    world.exit(&holder, WRITE);
+    // It was offered the lock, and has not come.
+    assert_eq!((world.value(), hint()), (0, 1));
+    assert_eq!(world.enter(&holder, READ, Limit::Once), Outcome::TimedOut);
+    assert_eq!(waits.next_settled(), world.settled(token, GRANTED));
+    assert_eq!(hint(), 0);
 }

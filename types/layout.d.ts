@@ -70,7 +70,8 @@ export interface Layout<Fields> {
  *
  * @param fields By name a class, or an array that begins with one: what follows are the arguments of its constructor after
  *   the offset, or the length of a typed array (default: 1).
- * @throws `ERR_INVALID_ARG_TYPE`, `ERR_OUT_OF_RANGE` if a field is nothing of the kind.
+ * @throws `ERR_INVALID_ARG_TYPE`, `ERR_OUT_OF_RANGE` if a field is nothing of the kind. `ERR_INVALID_ARG_TYPE` too for a key that is an
+ *   array index, such as `1`: JavaScript does not keep its order.
  * @example
  * ```js
  * import { layout, LockTable, Mutex } from 'sablock';

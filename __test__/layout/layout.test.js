@@ -1,5 +1,6 @@
 const assert = require('node:assert/strict');
 const { test } = require('node:test');
+const vm = require('node:vm');
 const { Condition, Latch, layout, LockTable, ManualResetEvent, Mutex } = require('../..');
 const { watched } = require('../helpers/threads.js');
 
@@ -112,4 +113,24 @@ test('a place that a layout cannot have is refused', () => {
   for (const other of [undefined, new ArrayBuffer(40), new Uint8Array(buffer)]) {
     assert.throws(() => places.on(other), { code: 'ERR_INVALID_ARG_TYPE', message: /SharedArrayBuffer/ });
   }
+});
+
+test('a key that is an array index is refused, since JavaScript does not keep its order', () => {
+  for (const key of ['0', '1', '10', '4294967294']) {
+    assert.throws(() => layout({ lock: Mutex, [key]: Latch }), { code: 'ERR_INVALID_ARG_TYPE', message: /"fields"/ });
+  }
+  for (const key of ['01', '-1', '1.5', 'a1', '', '12345678901']) {
+    assert.equal(layout({ [key]: Mutex }).byteLength, 4);
+  }
+});
+
+test('typed arrays of another realm, and classes that extend them, are as good as those of this one', () => {
+  const other = vm.runInNewContext(
+    '({ Float64Array, Mine: class extends Int32Array {}, Base: Object.getPrototypeOf(Int8Array) })',
+  );
+  const places = layout({ lock: Mutex, price: [other.Float64Array, 2], mine: other.Mine });
+  const { price, mine } = places.on(places.create());
+  assert.deepEqual([price.byteOffset, price.length, mine.byteOffset, mine.length], [8, 2, 24, 1]);
+  assert.ok(price instanceof other.Float64Array && mine instanceof other.Mine);
+  assert.throws(() => layout({ field: other.Base }), { code: 'ERR_INVALID_ARG_TYPE' });
 });

@@ -311,3 +311,23 @@ test(
     assert.equal(rw.isWriteLocked, false);
   }),
 );
+
+for (const [waiter, wait] of [
+  ['a writer', (rw) => rw.write.lockAsync()],
+  ['a reader', (rw) => rw.read.lockAsync()],
+]) {
+  test(`read.tryLock() and read.tryAcquire() fail while ${waiter} that was offered the lock is on its way`, async () => {
+    const { rw } = createRwLock();
+    rw.write.tryLock();
+    const waits = wait(rw);
+    rw.write.unlock();
+    assert.deepEqual([rw.isWriteLocked, rw.readers, rw.inspect().waiters.length], [false, 0, 1]);
+    assert.equal(rw.read.tryLock(), false);
+    assert.equal(rw.read.tryAcquire(), null);
+    assert.equal(await waits, true);
+    if (rw.isWriteLocked) rw.write.unlock();
+    else rw.read.unlock();
+    assert.equal(rw.read.tryLock(), true);
+    rw.read.unlock();
+  });
+}

@@ -85,7 +85,8 @@ test(
     ]);
     await threads.queued(rw, 1);
     rw.read.unlock();
-    assert.equal(rw.read.tryLock(), true, 'free, and offered');
+    assert.equal(rw.read.tryLock(), false, 'free, and offered');
+    assert.equal(await rw.read.lockAsync(), true, 'who would wait goes in');
     assert.equal(rw.write.tryLock(), false, 'now whoever comes has to look at the queue');
     assert.equal(await awaiting.call('read.lockAsync'), true);
     assert.equal(await blocked.call('read.lock'), true);

@@ -124,6 +124,28 @@ test('permits for which others were added meanwhile cannot go back beyond MAX_PE
   assert.equal(semaphore.available, Semaphore.MAX_PERMITS);
 });
 
+for (const fair of [false, true]) {
+  for (const isAwaited of [false, true]) {
+    const how = `${fair ? 'fair' : 'barging'}${isAwaited ? ', with somebody waiting' : ''}`;
+    test(`permits that are out count: of those that go back beyond MAX_PERMITS none does (${how})`, async () => {
+      const most = Semaphore.MAX_PERMITS;
+      const semaphore = new Semaphore(new SharedArrayBuffer(4), 0, most, { fair });
+      const permits = semaphore.tryAcquire(most);
+      semaphore.release(1);
+      const waits = isAwaited ? semaphore.acquireAsync(2) : null;
+      assert.throws(() => permits.release(), expected.outOfRange());
+      assert.deepEqual([permits.count, semaphore.available], [most, 1]);
+      assert.equal(permits.release(most - 1), true);
+      if (isAwaited) assert.equal((await waits).release(), true);
+      assert.equal(semaphore.available, most);
+      assert.throws(() => permits.release(), expected.outOfRange());
+      semaphore.tryAcquire(1).forget();
+      assert.equal(permits.release(), true);
+      assert.equal(semaphore.available, most);
+    });
+  }
+}
+
 test('two objects at one place are one semaphore, of which each knows the permits itself', () => {
   const semaphore = create(3);
   const other = new Semaphore(semaphore.buffer, OFFSET, 4);

@@ -3,6 +3,7 @@
 
 const { binding, thread } = require('../engine/thread.js');
 const { lazily } = require('../load/lazily.js');
+const { reserveStack } = require('../engine/stack.js');
 const { giveBack, noteEnd, numberOf, setFence, setOuter } = require('./held-lock.js');
 const { MODES } = require('./options.js');
 const { timeOut, timeOutBlocking } = require('./holders.js');
@@ -104,15 +105,9 @@ async function unlessAborted({ promise, cancel }, signal) {
   }
 }
 
-/** More calls than there are in each other below, until what is locked outside is its holder's, and when it is unlocked. */
-const FRAMES = 100;
-
-/** Throws now if the stack could end when it is too late to undo what was done. */
-const reserveStack = (frames) => frames === 0 || reserveStack(frames - 1);
-
 /** The lock, once it is locked outside too; null if it had to be available and is not. Blocks. */
 exports.enterBlocking = (request) => {
-  reserveStack(FRAMES);
+  reserveStack();
   const { backend, lock, options, deadline } = request;
   const mode = MODES[options.mode];
   const { isAsync } = backend.outer;

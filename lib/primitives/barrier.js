@@ -1,5 +1,6 @@
 const { binding, thread } = require('../engine/thread.js');
 const { slotFor } = require('../engine/register.js');
+const { reserveStack } = require('../engine/stack.js');
 const { toAsyncOptions, toCountOf } = require('../arguments.js');
 const { checkKind, corrupt } = require('../engine/corrupt.js');
 const { BrokenBarrierError, TimeoutError, otherParties } = require('../errors.js');
@@ -31,6 +32,8 @@ class PartyRequest {
 
   constructor(of) {
     this.of = of;
+    // The last party lets the others pass: nothing may fail after that.
+    reserveStack();
   }
 
   /** The last party does not queue. */

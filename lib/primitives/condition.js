@@ -240,10 +240,16 @@ class Condition extends SharedPrimitive {
     const request = isGuarded(word) ? guarded : raw;
     if (limit <= 0) return false;
     thread.drainSoon(word);
+    // The binding notes where the guard's hold is: a `vm` time limit may end this call at any point, and runs no `catch`.
+    const era = request.isGuarded ? thread.era : 0;
+    if (request.isGuarded) {
+      thread.era += 1;
+      thread.hasAway = true;
+    }
     let status = binding.NOT_OWNER;
     let isNotified = false;
     const wait = () => {
-      status = binding.waitUnlocked(this.#word, word, request.ask, limit);
+      status = binding.waitUnlocked(this.#word, word, request.ask, limit, era);
       isNotified = thread.record[IsNotified] === 1;
       return status;
     };
@@ -253,16 +259,14 @@ class Condition extends SharedPrimitive {
       if (status === binding.NOT_OWNER) throw notHeld(word);
       conclude(status, lock, word, request, Infinity);
     } catch (error) {
-      if (status === binding.GRANTED || status === binding.GRANTED_ABANDONED) binding.giveBack(word, request.ask, 1, 0);
-      if (request.isGuarded && status !== binding.NOT_OWNER) {
+      if (status === binding.GRANTED || status === binding.GRANTED_ABANDONED) {
         // Its guard is not to free what another guard holds later.
-        const { era } = thread;
-        thread.era += 1;
-        thread.hasAway = true;
-        binding.lose(word, binding.depart(word, era));
+        if (request.isGuarded) binding.lose(word, binding.depart(word, thread.era++));
+        binding.giveBack(word, request.ask, 1, 0);
       }
       throw error;
     }
+    if (request.isGuarded) thread.hasAway = binding.hasAway();
     return isNotified;
   }
 

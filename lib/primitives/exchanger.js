@@ -1,3 +1,4 @@
+const { reserveStack } = require('../engine/stack.js');
 const { binding } = require('../engine/thread.js');
 const { toCountOf } = require('../arguments.js');
 const { TimeoutError } = require('../errors.js');
@@ -18,6 +19,8 @@ class ExchangeRequest {
 
   constructor(word, value) {
     this.of = toCountOf(word, value, 'value', 2 ** 31 - 1, -(2 ** 31)) >>> 0;
+    // The other gets the value: nothing may fail after that.
+    reserveStack();
   }
 
   take() {

@@ -48,13 +48,6 @@ async function execute(lock, word, fn, options, way) {
   return result;
 }
 
-/**
- * The word whose hold the innermost `executeLockedSync` has to release, and the era of that hold. Where the stack ends, the release at
- * the end of `fn` may fail: code that V8 has deoptimized meanwhile needs more stack for a call than it had looked for. Then it is for the
- * caller, which has the stack of a frame more.
- */
-const unreleased = { word: null, era: 0 };
-
 let wordOf;
 let innerOf;
 
@@ -152,14 +145,17 @@ class ExclusiveLock {
     let result;
     let error;
     let hasThrown = false;
+    // Where the stack ends, the release at the end of `fn` may fail: code that V8 has deoptimized meanwhile needs more stack for a
+    // call than it had looked for. Then it is done here, with the stack of a frame more.
+    const unreleased = { era: 0 };
     try {
-      result = this.#hold(fn, options);
+      result = this.#hold(fn, options, unreleased);
     } catch (thrown) {
       error = thrown;
       hasThrown = true;
     }
-    const { word } = unreleased;
-    if (word !== null) {
+    if (unreleased.era !== 0) {
+      const word = this.#word;
       // Until the word is free, nothing may fail for want of stack, for which `fn` may have failed.
       try {
         thread.drainSoon(word);
@@ -167,7 +163,6 @@ class ExclusiveLock {
         binding.wake();
       }
       const ended = binding.endGuard(word, unreleased.era, word.ways?.inside.ask);
-      unreleased.word = null;
       if (ended !== binding.RELEASED) {
         const refusal = holdEnded(word, ended, `${waysOf(word).inside.prefix}executeLockedSync()`);
         // What `fn` throws says more than this.
@@ -179,8 +174,8 @@ class ExclusiveLock {
     return result;
   }
 
-  /** Runs `fn` in a hold. No other function of JS begins in it. If it cannot release at once, its caller does. */
-  #hold(fn, options) {
+  /** Runs `fn` in a hold. No other function of JS begins in it. If it cannot release at once, it notes the era for its caller. */
+  #hold(fn, options, unreleased) {
     const word = this.#word;
     checkFunction(word, 'fn', fn);
     const limit = options === undefined ? Infinity : toTimeout(word, options);
@@ -204,10 +199,7 @@ class ExclusiveLock {
     } catch {
       // For want of stack.
     }
-    if (!isReleased) {
-      unreleased.word = word;
-      unreleased.era = era;
-    }
+    if (!isReleased) unreleased.era = era;
     if (hasThrown) throw error;
     return result;
   }

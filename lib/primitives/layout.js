@@ -3,15 +3,26 @@
 const { isSharedArrayBuffer } = require('node:util/types');
 const { invalidArgument, notShared, outOfRange } = require('../errors.js');
 
-const TypedArray = Object.getPrototypeOf(Int8Array);
 const EXPECTED = 'a class of this package or of typed arrays, or an array that begins with one';
 
+/** A key that is an array index. */
+const INDEX = /^(?:0|[1-9]\d{0,9})$/;
+
 const alignUp = (offset, alignment) => Math.ceil(offset / alignment) * alignment;
+
+/** Whether it is a class of typed arrays, of whatever realm: all of them inherit this getter. */
+function isTypedArray({ prototype, BYTES_PER_ELEMENT }) {
+  if (BYTES_PER_ELEMENT === undefined) return false;
+  for (let each = prototype; each != null; each = Object.getPrototypeOf(each)) {
+    if (Object.getOwnPropertyDescriptor(each, Symbol.toStringTag)?.get !== undefined) return true;
+  }
+  return false;
+}
 
 function toField(name, field) {
   const [type, ...args] = Array.isArray(field) ? field : [field];
   if (typeof type !== 'function') throw invalidArgument(`fields.${name}`, EXPECTED, field);
-  if (type === TypedArray || type.prototype instanceof TypedArray) return typedArray(name, type, args);
+  if (isTypedArray(type)) return typedArray(name, type, args);
   const { ALIGN: alignment, BYTES } = type;
   if (!Number.isInteger(alignment) || !Number.isInteger(BYTES)) {
     throw invalidArgument(`fields.${name}`, EXPECTED, field);
@@ -23,7 +34,6 @@ function toField(name, field) {
 
 function typedArray(name, type, [length = 1]) {
   const { BYTES_PER_ELEMENT } = type;
-  if (BYTES_PER_ELEMENT === undefined) throw invalidArgument(`fields.${name}`, EXPECTED, type);
   const what = `fields.${name}[1]`;
   if (typeof length !== 'number') throw invalidArgument(what, 'a number of elements', length);
   if (!Number.isSafeInteger(length) || length < 0) throw outOfRange(what, 'a number of elements, 0 or more', length);
@@ -43,6 +53,8 @@ class Layout {
 
   constructor(fields) {
     for (const [name, value] of Object.entries(fields)) {
+      // JavaScript puts such keys before all others, whatever order they were written in.
+      if (INDEX.test(name)) throw invalidArgument('fields', 'an object whose keys are no array indices', name);
       const field = toField(name, value);
       const byteOffset = alignUp(this.#byteLength, field.alignment);
       this.#fields.push({ ...field, byteOffset });

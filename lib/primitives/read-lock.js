@@ -2,7 +2,8 @@
 //
 // The fast paths: one compare-exchange, after a plain load whose value it confirms. As in mutex.js, whatever may fail at the
 // end of the stack comes first. A reader's hold is counted in its slot, in the expression of the compare-exchange: register.js
-// says why. `tryRead` and `releaseRead` try again where other readers were quicker, and the core does the rest.
+// says why. `tryRead` and `releaseRead` try again where other readers were quicker, and the core does the rest. The second word
+// is not 0 while anybody waits, one who was woken too, so that who only tries does not pass.
 
 const { inspect } = require('node:util');
 const { markAsUncloneable } = require('node:worker_threads');
@@ -26,9 +27,6 @@ const {
 
 const { Ask, SHARED } = binding;
 const { compareExchange } = Atomics;
-
-/** Whether the innermost `executeLockedSync` has to release its hold: see exclusive.js. */
-let isUnreleased = false;
 
 let inner;
 
@@ -89,7 +87,7 @@ class ReadLock {
   tryLock() {
     const words = this.#words;
     const slot = this.#slot ?? this.#newSlot();
-    return tryRead(words, slot, 0) || tryLock(this.#rwlock, words, READ);
+    return (words[1] === 0 && tryRead(words, slot, 0)) || tryLock(this.#rwlock, words, READ);
   }
 
   lockAsync(timeout) {
@@ -130,7 +128,7 @@ class ReadLock {
     const words = this.#words;
     const slot = this.#slot ?? this.#newSlot();
     const guard = newGuard(this.#rwlock, words, slot, true);
-    return tryRead(words, slot, 1) ? guard : tryLock(this.#rwlock, words, READ_GUARDED);
+    return words[1] === 0 && tryRead(words, slot, 1) ? guard : tryLock(this.#rwlock, words, READ_GUARDED);
   }
 
   acquireAsync(options) {
@@ -151,20 +149,21 @@ class ReadLock {
     let result;
     let error;
     let hasThrown = false;
+    // As in exclusive.js.
+    const hold = { isUnreleased: false };
     try {
-      result = this.#hold(fn, options);
+      result = this.#hold(fn, options, hold);
     } catch (thrown) {
       error = thrown;
       hasThrown = true;
     }
-    if (isUnreleased) {
+    if (hold.isUnreleased) {
       try {
         thread.drainSoon(words);
       } catch {
         binding.wake();
       }
       const status = binding.release(words, Ask.ReadGuarded, 1, 0);
-      isUnreleased = false;
       if (status !== binding.RELEASED && !hasThrown) throw refused(words, status, false, false);
     }
     if (hasThrown) throw error;
@@ -173,7 +172,7 @@ class ReadLock {
   }
 
   /** As that of exclusive.js. */
-  #hold(fn, options) {
+  #hold(fn, options, hold) {
     const words = this.#words;
     checkFunction(words, 'fn', fn);
     const limit = options === undefined ? Infinity : toTimeout(words, options);
@@ -191,13 +190,15 @@ class ReadLock {
       error = thrown;
       hasThrown = true;
     }
-    isUnreleased = true;
+    hold.isUnreleased = true;
     try {
       const was = words[0];
       const now = was === ONE_READER ? 0 : was - 1;
       const isPlain = was > SHARED && was <= ALL_READERS;
       // biome-ignore lint/suspicious/noAssignInExpressions: so that word and slot change together.
-      if (isPlain && compareExchange(words, 0, was, now) === was && (slot[1] -= 1) !== undefined) isUnreleased = false;
+      if (isPlain && compareExchange(words, 0, was, now) === was && (slot[1] -= 1) !== undefined) {
+        hold.isUnreleased = false;
+      }
     } catch {
       // For want of stack.
     }

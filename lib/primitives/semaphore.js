@@ -226,9 +226,10 @@ class Semaphore extends SharedPrimitive {
   #giveBack(n) {
     const word = this.#word;
     const slot = this.#slot;
+    const least = this.#permits + n - MAX_PERMITS;
     for (;;) {
       const was = word[0];
-      if (isForCore(was) || takenOf(was) - n < -MAX_PERMITS) break;
+      if (isForCore(was) || takenOf(was) < least) break;
       const now = (was - n) & TAKEN;
       // biome-ignore lint/suspicious/noAssignInExpressions: so that word and slot change together.
       if (compareExchange(word, 0, was, now) === was && (slot[1] -= n) !== undefined) return;

@@ -18,8 +18,26 @@ pub struct Hop {
     pub byte_offset: usize,
 }
 
-/// A cycle: its steps, each with the serial of its wait.
-type Cycle = Vec<(Hop, u64)>;
+/// A step of a cycle that is being looked for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Step {
+    hop: Hop,
+    /// That of its wait.
+    serial: u64,
+    address: usize,
+    /// It only stands ahead of the step before, in the same queue: what that one waits for, the next one holds.
+    is_in_line: bool,
+}
+
+type Cycle = Vec<Step>;
+
+/// An agent in the way of a waiter.
+#[derive(Clone, Copy)]
+struct Blocker {
+    agent: AgentId,
+    /// It waits ahead; else it holds.
+    is_ahead: bool,
+}
 
 impl Engine {
     /// The cycle that this wait of `me`, already queued, has closed. Then `me` no longer counts as blocked, so that no
@@ -40,7 +58,7 @@ impl Engine {
         if !fault!(BothFindTheCycle) {
             me.set_blockage(None);
         }
-        Some(cycle.into_iter().map(|(hop, _)| hop).collect())
+        Some(cycle.into_iter().filter(|step| !step.is_in_line).map(|step| step.hop).collect())
     }
 
     /// The cycle that the thread of `me` has closed although it is blocked: code that it has run between two slices of its sleep
@@ -74,21 +92,23 @@ impl Engine {
     /// time, at least one sees the other.
     fn may_be_stuck(&self, me: &Arc<Agent>, blockage: Blockage) -> bool {
         let mut blockers = self.blockers(me.id, blockage).into_iter();
-        blockers.any(|blocker| blocker == me.id || self.agents.blockage(blocker).is_some())
+        blockers.any(|Blocker { agent, .. }| agent == me.id || self.agents.blockage(agent).is_some())
     }
 
     fn search(&self, me: &Arc<Agent>, blockage: Blockage) -> Option<Cycle> {
         let mut cycle = Vec::new();
         let mut seen = Vec::new();
-        (self.walk(me, me, blockage, &mut cycle, &mut seen) && !fault!(CycleGoesUnnoticed)).then_some(cycle)
+        (self.walk(me, me, blockage, None, &mut cycle, &mut seen) && !fault!(CycleGoesUnnoticed)).then_some(cycle)
     }
 
-    /// Follows those whom `waiter` waits for, depth first, until one of them is `me`.
+    /// Follows those whom `waiter` waits for, depth first, until one of them is `me`. `behind` is the address of the queue in which
+    /// it stands ahead of the step before, if it does.
     fn walk(
         &self,
         me: &Arc<Agent>,
         waiter: &Arc<Agent>,
         blockage: Blockage,
+        behind: Option<usize>,
         cycle: &mut Cycle,
         seen: &mut Vec<u64>,
     ) -> bool {
@@ -96,14 +116,22 @@ impl Engine {
             return false;
         }
         seen.push(blockage.serial);
-        cycle.push((Hop { thread: waiter.thread, byte_offset: blockage.byte_offset }, blockage.serial));
-        for blocker in self.blockers(waiter.id, blockage) {
-            if blocker == me.id {
+        let Blockage { address, byte_offset, serial, .. } = blockage;
+        let hop = Hop { thread: waiter.thread, byte_offset };
+        cycle.push(Step {
+            hop,
+            serial,
+            address,
+            is_in_line: behind == Some(address) && !fault!(CycleNamesThoseInLine),
+        });
+        for Blocker { agent, is_ahead } in self.blockers(waiter.id, blockage) {
+            if agent == me.id {
                 return true;
             }
+            let behind = is_ahead.then_some(address);
             // Of a blocker that cannot run since `me` blocks their thread, the blockage is that of `me`.
-            if let Some((next, blockage)) = self.agents.blockage(blocker)
-                && (next.id == me.id || self.walk(me, &next, blockage, cycle, seen))
+            if let Some((next, blockage)) = self.agents.blockage(agent)
+                && (next.id == me.id || self.walk(me, &next, blockage, behind, cycle, seen))
             {
                 return true;
             }
@@ -114,17 +142,19 @@ impl Engine {
 
     /// Whom this blocked agent waits for; nobody if it was let in in the meantime. For shared holds these are their
     /// holders, and those who wait ahead of it for longer than a time.
-    fn blockers(&self, waiter: AgentId, blockage: Blockage) -> Vec<AgentId> {
+    fn blockers(&self, waiter: AgentId, blockage: Blockage) -> Vec<Blocker> {
         let contents = self.contents_at(blockage.address);
         let Some(queue) = contents.queues.get(&blockage.address) else { return Vec::new() };
         let mut blockers = Vec::new();
+        let holder = |agent| Blocker { agent, is_ahead: false };
+        let ahead_of_it = |agent| Blocker { agent, is_ahead: true };
         match queue.primitive.blockers(queue.primitive.read(queue.place)) {
             Blockers::Anybody => return blockers,
             Blockers::Owner(owner) => {
                 if owner == waiter {
                     return blockers;
                 }
-                blockers.push(owner);
+                blockers.push(holder(owner));
             }
             Blockers::Holders => {}
         }
@@ -143,7 +173,7 @@ impl Engine {
         for id in queue.blocked(waiters).take_while(is_ahead).filter(|id| waiters[*id].is_endless) {
             if is_strict || !held.is_empty() && is_exclusive(id) {
                 // It goes first, and waits for the holders itself.
-                blockers.push(waiters[id].agent);
+                blockers.push(ahead_of_it(waiters[id].agent));
             }
             waits_for_holders |= is_exclusive(id);
         }
@@ -168,13 +198,13 @@ impl Engine {
             let ahead = || group.waiters(waiters).take_while(is_ahead).filter(lasts);
             if is_strict && !ahead().all(goes_in_beside) {
                 // It goes first, and final, though its loop cannot come while its thread is blocked.
-                blockers.push(group.agent.id);
+                blockers.push(ahead_of_it(group.agent.id));
             }
             // A pending promise waits for the holders without a thread.
             waits_for_holders = waits_for_holders || ahead().any(is_exclusive);
         }
         if waits_for_holders {
-            blockers.extend(held.iter().map(|held| held.agent));
+            blockers.extend(held.iter().map(|held| holder(held.agent)));
         }
         blockers
     }
@@ -211,7 +241,8 @@ mod tests {
         section.finish();
         let blockage = Blockage { address: place.address(), byte_offset: 0, endless: true, serial: 1 };
         STEPS.set(0);
-        assert_eq!(engine.blockers(me.id, blockage), [holder.id]);
+        let blockers: Vec<_> = engine.blockers(me.id, blockage).into_iter().map(|blocker| blocker.agent).collect();
+        assert_eq!(blockers, [holder.id]);
         let steps = STEPS.get();
         engine.drop_waiter(&MUTEX, place, id, crate::engine::stats::Leaving::Ending);
         waits.end();

@@ -13,17 +13,29 @@ use crate::clients::condition::ConditionFailure;
 
 /// Frees the word, which was acquired by `ask`, blocks this thread until a notification, and locks the word again. Returns the status of that;
 /// `IS_NOTIFIED` says whether it was notified. `NOT_OWNER`: the word was not held, and nothing was changed.
+/// `era`: that of the guard's hold, which ends; 0: the hold is the thread's own. A guard's hold that does not come back is lost.
 /// If this thread has pending waits, the caller has arranged for `drain` to be called soon.
-#[napi(catch_unwind, ts_args_type = "condition: Int32Array, word: Int32Array, ask: Ask, timeout: number")]
-pub fn wait_unlocked(env: Env, condition: JsIntegers, word: JsWord, ask: Ask, timeout: f64) -> Result<i32> {
+#[napi(catch_unwind, ts_args_type = "condition: Int32Array, word: Int32Array, ask: Ask, timeout: number, era: number")]
+pub fn wait_unlocked(env: Env, condition: JsIntegers, word: JsWord, ask: Ask, timeout: f64, era: f64) -> Result<i32> {
     let location = condition.location(0.0)?;
-    let (agent, mut call) =
-        JsThread::with(env, |thread| (thread.event_loop.agent().clone(), thread.blocking_call(env)))?;
+    let address = word.0.address();
+    let (agent, mut call, lent) = JsThread::with(env, |thread| {
+        let lent = (era > 0.0).then(|| thread.holds.depart(address, era as u64));
+        (thread.event_loop.agent().clone(), thread.blocking_call(env), lent)
+    })?;
     // Nothing of the thread's state is borrowed here: a debugger may run this package during the pause.
     let (lock, hold) = (ask.primitive(), ask.hold(1, 0));
     let outcome = engine().wait_released(&agent, location, lock, word.0, hold, limit(timeout), &mut call);
     JsThread::with(env, |thread| {
         thread.note_wait(&call);
+        if let Some(number) = lent {
+            match outcome {
+                Err(ConditionFailure::NotLocked(_)) => thread.holds.lose(address, number),
+                _ => {
+                    thread.holds.arrive(address, number);
+                }
+            }
+        }
         match outcome {
             Ok((is_notified, outcome)) => {
                 thread.record.set(Field::IsNotified, f64::from(u8::from(is_notified)));

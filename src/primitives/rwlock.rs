@@ -1,4 +1,5 @@
-//! The readers-writer lock: one word of 32 bits. (Its eight bytes leave a second one free.)
+//! The readers-writer lock: one word of 32 bits, and a second one that is 1 while anybody waits, else 0. The first does not say that
+//! while it is free and those who wait are on their way: `tryLock()` of a reader looks at the second.
 //!
 //! | low 26 bits | S | G | A | F | W | for the holders | for the others |
 //! |-------------|---|---|---|---|---|-----------------|----------------|
@@ -131,6 +132,9 @@ impl Primitive for RwLock {
     }
 
     fn thaw(&self, place: Place, _: State, state: State, is_queued: bool) {
+        // Relaxed: a hint; the release below is what others see it by.
+        let hint = u32::from(is_queued && !fault!(TriersPassWhoIsOnTheWay));
+        place.second_word().store(hint, Ordering::Relaxed);
         word::thaw(place, WAITING, state, is_queued && Word::from(state).must_look());
     }
 

@@ -137,8 +137,8 @@ impl Primitive for Semaphore {
     }
 
     fn release(&self, state: State, hold: Hold, _: AgentId) -> Option<State> {
-        let word = Word::from(state);
-        word.with(i64::from(word.taken()) - i64::from(hold.count)).map(Word::state)
+        // As many may have been added meanwhile as can be there in all.
+        self.add(state, hold.count, hold.of)
     }
 
     fn given_back(&self, state: State, counts: Counts) -> State {
