@@ -18,18 +18,40 @@ function toMilliseconds(place, name, value, expected) {
   return Number.isNaN(value) ? Infinity : value;
 }
 
-function isOptions(value) {
+function isObject(value) {
   return typeof value === 'object' && value !== null;
+}
+
+const { getPrototypeOf, hasOwn, prototype: OBJECT } = Object;
+
+/**
+ * Throws for an object that is none of options: an array, a signal, a date, a promise. Whoever passes it believes that it means
+ * something. Objects of the program's own classes, and of other realms, are as good as literals.
+ */
+function checkOptions(options, place, name = 'options') {
+  const prototype = getPrototypeOf(options);
+  if (prototype === OBJECT || prototype === null) return;
+  if (OBJECT.toString.call(options) !== '[object Object]' || isAbortSignal(options)) {
+    throw errors().noOptions(name, options, place);
+  }
 }
 
 /** Throws for an option that is not known, and near one that is or known elsewhere: it would mean nothing, and the wait be for ever. */
 function checkNames(options, known, place) {
   for (const name in options) {
-    if (!known.includes(name)) errors().checkUnknown(name, known, place);
+    if (!known.includes(name) && hasOwn(options, name)) errors().checkUnknown(name, known, place, options);
   }
 }
 
+/** The value of an option, read once: the object's own, whatever a prototype has; `usual` if there is none. */
+function own(options, name, usual) {
+  const value = hasOwn(options, name) ? options[name] : undefined;
+  return value === undefined ? usual : value;
+}
+
 exports.checkNames = checkNames;
+exports.checkOptions = checkOptions;
+exports.own = own;
 
 /** What those that wait may be given; some of it means nothing to some. */
 const OF_WAITS = ['timeout', 'signal', 'ref'];
@@ -46,27 +68,51 @@ exports.OF_PRIMITIVES = OF_PRIMITIVES;
 
 /** The number of permits in the options of `execute` and `executeSync`. */
 exports.toPermits = (place, options) => {
-  if (!isOptions(options)) return 1;
-  const { permits = 1 } = options;
+  if (!isObject(options)) return 1;
+  checkOptions(options, place);
   checkNames(options, OF_EXECUTE, place);
-  return permits;
+  return own(options, 'permits', 1);
 };
 
-/** From `Timeout | LockOptions` to milliseconds. The place, a lock or its word, is for the message. */
+/** From `Timeout | LockOptions` to milliseconds, for a call that blocks. The place, a lock or its word, is for the message. */
 exports.toTimeout = (place, timeout) => {
-  if (!isOptions(timeout)) return toMilliseconds(place, 'timeout', timeout, TIMEOUT);
-  checkNames(timeout, OF_WAITS, place);
-  return toMilliseconds(place, 'options.timeout', timeout.timeout, MILLISECONDS);
+  if (!isObject(timeout)) return toMilliseconds(place, 'timeout', timeout, TIMEOUT);
+  checkOptions(timeout, place);
+  let limit;
+  for (const name in timeout) {
+    if (!hasOwn(timeout, name)) continue;
+    if (name === 'timeout') limit = timeout.timeout;
+    else checkBlockingOption(timeout, name, place);
+  }
+  return toMilliseconds(place, 'options.timeout', limit, MILLISECONDS);
 };
+
+/** Throws for an option that a call that blocks does not have. */
+function checkBlockingOption(options, name, place) {
+  if (!OF_FUTEX.includes(name)) errors().checkUnknown(name, OF_WAITS, place, options);
+  else if (options[name] !== undefined) throw errors().notForBlocking(name, place);
+}
+
+exports.checkBlockingOption = checkBlockingOption;
 
 /** From `Timeout | AsyncLockOptions` to `{ timeout, signal, ref }`, all of them set but the signal. */
 exports.toAsyncOptions = (place, options) => {
   if (options === undefined) return NO_OPTIONS;
-  if (!isOptions(options)) {
+  if (!isObject(options)) {
     return { timeout: toMilliseconds(place, 'timeout', options, TIMEOUT), signal: undefined, ref: true };
   }
-  const { timeout, signal, ref = true } = options;
-  checkNames(options, OF_WAITS, place);
+  checkOptions(options, place);
+  let timeout;
+  let signal;
+  let ref = true;
+  for (const name in options) {
+    if (!hasOwn(options, name)) continue;
+    if (name === 'timeout') timeout = options.timeout;
+    else if (name === 'signal') signal = options.signal;
+    else if (name === 'ref') ref = options.ref;
+    else errors().checkUnknown(name, OF_WAITS, place, options);
+  }
+  if (ref === undefined) ref = true;
   checkWaitOptions(signal, ref, place);
   return { timeout: toMilliseconds(place, 'options.timeout', timeout, MILLISECONDS), signal, ref };
 };
@@ -74,8 +120,10 @@ exports.toAsyncOptions = (place, options) => {
 /** The options of `waitAsync`: `{ signal, ref }`, both set but the signal. */
 exports.toWaitOptions = (options) => {
   if (options === undefined) return NO_OPTIONS;
-  if (!isOptions(options)) throw errors().invalidArgument('options', 'an object', options);
-  const { signal, ref = true } = options;
+  if (!isObject(options)) throw errors().invalidArgument('options', 'an object', options);
+  checkOptions(options);
+  const signal = own(options, 'signal');
+  const ref = own(options, 'ref', true);
   checkNoOptions(options, OF_FUTEX, ['timeout']);
   checkNames(options, OF_FUTEX);
   checkWaitOptions(signal, ref);
@@ -88,12 +136,15 @@ const FUTEX =
 /** Throws for an option that is not known and near one of `names`, where the waiting functions take none of these. */
 function checkNoOptions(value, known, names) {
   for (const name in value) {
-    if (!known.includes(name)) errors().checkUnknown(name, names, undefined, FUTEX);
+    if (!known.includes(name) && hasOwn(value, name)) errors().checkUnknown(name, names, undefined, value, FUTEX);
   }
 }
 
 /** What is not a number and stands where the waiting functions take their timeout. */
-exports.checkNoTimeout = (value) => checkNoOptions(value, NONE, OF_WAITS);
+exports.checkNoTimeout = (value) => {
+  if (isAbortSignal(value)) throw errors().noOptions('timeout', value);
+  checkNoOptions(value, NONE, OF_WAITS);
+};
 
 function checkWaitOptions(signal, ref, place) {
   if (signal !== undefined && !isAbortSignal(signal)) {
@@ -105,7 +156,7 @@ function checkWaitOptions(signal, ref, place) {
 // By what it does, not by its class: another realm's signals, and polyfills, are as good.
 function isAbortSignal(value) {
   return (
-    isOptions(value) &&
+    isObject(value) &&
     typeof value.aborted === 'boolean' &&
     typeof value.addEventListener === 'function' &&
     typeof value.removeEventListener === 'function'
@@ -146,7 +197,7 @@ exports.toWords = (buffer, byteOffset = 0, bytes = 4) => {
 exports.isThenable = (value) =>
   value !== null && (typeof value === 'object' || typeof value === 'function') && typeof value.then === 'function';
 
-exports.isIterable = (value) => isOptions(value) && typeof value[Symbol.iterator] === 'function';
+exports.isIterable = (value) => isObject(value) && typeof value[Symbol.iterator] === 'function';
 
 /** How many of a count: an integer of 1 or more, or of `least`. */
 exports.toCountOf = (place, n, name = 'n', most = 2 ** 30, least = 1) => {
@@ -170,9 +221,13 @@ exports.toWaiters = (count) => {
  */
 exports.toLockOptions = (options, known = OF_PRIMITIVES) => {
   if (options === undefined) return DEFAULTS;
-  if (!isOptions(options)) throw errors().invalidArgument('options', 'an object', options);
-  const { allowMainThread = false, maySleep = true, name, onAbandoned } = options;
+  if (!isObject(options)) throw errors().invalidArgument('options', 'an object', options);
+  checkOptions(options);
   checkNames(options, known);
+  const allowMainThread = own(options, 'allowMainThread', false);
+  const maySleep = own(options, 'maySleep', true);
+  const name = own(options, 'name');
+  const onAbandoned = own(options, 'onAbandoned');
   if (typeof allowMainThread !== 'boolean') {
     throw errors().invalidArgument('options.allowMainThread', 'a boolean', allowMainThread);
   }

@@ -21,8 +21,8 @@ class TimeoutError extends Error {
 /** A blocking wait without a timeout that could never end. */
 class DeadlockError extends Error {
   /** Not for users: `index.d.ts` declares it private. */
-  constructor(place, cycle) {
-    super(describeCycle(place, cycle));
+  constructor(place, cycle, kinds = []) {
+    super(describeCycle(place, cycle, kinds));
     this.name = 'DeadlockError';
     this.code = 'ERR_LOCK_DEADLOCK';
     this.cycle = cycle;
@@ -83,7 +83,7 @@ function describe({ byteOffset = -1, name, kind = 'mutex' }, as = kind) {
 }
 
 /** Of a deadlock that was found at `place`, where the cycle begins. */
-function describeCycle(place, cycle) {
+function describeCycle(place, cycle, kinds) {
   const [{ threadId }] = cycle;
   if (cycle.length === 1 && place.verb === 'run') {
     return (
@@ -99,7 +99,7 @@ function describeCycle(place, cycle) {
   }
   const steps = cycle.map((wait, index) => {
     const holder = cycle[(index + 1) % cycle.length].threadId;
-    return `thread ${wait.threadId} waits for ${describe(index === 0 ? place : { ...wait, kind: 'lock' })}, held by thread ${holder}`;
+    return `thread ${wait.threadId} waits for ${describe(index === 0 ? place : { ...wait, kind: kinds[index]?.toLowerCase() ?? 'lock' })}, held by thread ${holder}`;
   });
   return (
     `Deadlock: ${steps.join('; ')}. None of these threads can go on, so thread ${threadId} gave up its wait. ` +
@@ -160,53 +160,13 @@ exports.notLock = (name, expected, value) => {
 /** `place` is the lock whose verb got the argument, or its word; undefined for the constructor. */
 exports.invalidArgument = (name, expected, value, place) => invalidArgument(name, expected, value, place);
 
-/** How many letters have to be changed, added or left out to make one of the other; no more than `most` are distinguished. */
-function distance(one, other, most) {
-  if (one === other) return 0;
-  if (most === 0) return 1;
-  let at = 0;
-  while (one[at] === other[at]) at += 1;
-  const [a, b] = [one.slice(at), other.slice(at)];
-  return (
-    1 +
-    Math.min(
-      distance(a.slice(1), b.slice(1), most - 1),
-      distance(a.slice(1), b, most - 1),
-      distance(a, b.slice(1), most - 1),
-    )
-  );
-}
-
-function isNear(name, known) {
-  const [one, other] = [name.toLowerCase(), known.toLowerCase()];
-  const most = other.length > 4 ? 2 : 1;
-  return one.startsWith(other) || one.endsWith(other) || distance(one, other, most) <= most;
-}
-
-/** Options that only some have, and whose. Where they mean nothing, whoever gives them believes that they work. */
-const ELSEWHERE = [
-  [['fair'], 'new Semaphore()'],
-  [['timeout', 'signal', 'ref'], 'the methods that wait'],
-  [['maySleep'], 'the constructors of Mutex, RwLock and LockTable'],
-  [['onAbandoned'], 'the constructors of Mutex, RwLock, LockTable and LockManager'],
-  [['allowMainThread'], 'the constructors'],
-  [['scope', 'directory', 'store'], 'new LockManager()'],
-  [['fence', 'ifAvailable', 'steal'], 'request() and its like of a LockManager'],
-  [['connections', 'heartbeat'], 'postgres()'],
-  [['lease', 'renew'], 'redis() and etcd()'],
-  [['replicas'], 'redis()'],
-];
-
-function adviceOn(name, known) {
-  const meant = known.find((other) => isNear(name, other));
-  if (meant !== undefined) return `Did you mean ${inspect(meant)}?`;
-  const elsewhere = ELSEWHERE.find(([names]) => names.includes(name));
-  return elsewhere && `It is an option of ${elsewhere[1]}.`;
-}
-
 /** Throws for an option with this name if it is near one of the known ones, or something else has it; `other` is more advice. */
-exports.checkUnknown = (name, known, place, other) => {
-  const advice = adviceOn(name, known);
+exports.checkUnknown = (name, known, place, options, other) => {
+  // A signal made by hand has no class of its own.
+  if (name === 'aborted' && typeof options.addEventListener === 'function')
+    throw exports.noOptions('options', options, place);
+  // Loaded now: few programs misspell an option.
+  const advice = require('./misspelt-options.js').adviceOn(name, known);
   if (advice === undefined) return;
   const where = place === undefined ? '' : ` for ${describe(place)}`;
   throw coded(
@@ -214,6 +174,31 @@ exports.checkUnknown = (name, known, place, other) => {
     'ERR_INVALID_ARG_TYPE',
   );
 };
+
+/** An option of verbs that return promises was given to one that blocks. */
+exports.notForBlocking = (name, place) => {
+  const where = place === undefined ? '' : ` for ${describe(place)}`;
+  const what =
+    name === 'signal'
+      ? 'no signal can abort a thread that blocks. Give a timeout'
+      : 'a thread that blocks has no event loop to keep alive';
+  return coded(
+    new TypeError(
+      `The option ${inspect(name)}${where} is for the verbs that return promises: ${what}, or use such a verb. Nothing was changed.`,
+    ),
+    'ERR_INVALID_ARG_TYPE',
+  );
+};
+
+/** Something that is no options object stands in its place. */
+exports.noOptions = (name, value, place) =>
+  invalidArgument(
+    name,
+    'an options object',
+    value,
+    place,
+    typeof value.aborted === 'boolean' ? ' Pass { signal }.' : '',
+  );
 
 /** The memory of a lock is not shared: perhaps it was, before it was sent to another process. */
 exports.notShared = (buffer) =>

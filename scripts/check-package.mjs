@@ -23,7 +23,7 @@ const FILES = `
   types/barrier.d.ts types/channels.d.ts types/condition.d.ts types/errors.d.ts types/events.d.ts types/exchanger.d.ts types/futex.d.ts
   types/inspection.d.ts types/latch.d.ts types/layout.d.ts types/lockable.d.ts types/mutex.d.ts types/named.d.ts types/once.d.ts
   types/options.d.ts types/primitive.d.ts types/rwlock.d.ts types/semaphore.d.ts types/several.d.ts types/stores.d.ts types/table.d.ts
-  lib/arguments.js lib/error-stack.js lib/errors.js
+  lib/arguments.js lib/error-stack.js lib/errors.js lib/misspelt-options.js
   lib/load/binary.js lib/load/lazily.js lib/load/load-errors.js
   lib/cli/child.js lib/cli/clean.js lib/cli/doctor.js lib/cli/index.js lib/cli/locks.js lib/cli/output.js lib/cli/record.js lib/cli/run.js
   lib/doctor/clock.js lib/doctor/holds.js lib/doctor/index.js lib/doctor/inside.js lib/doctor/locks.js

@@ -73,7 +73,8 @@ fn a_thread_that_waited_for_something_else_during_a_pause_is_blocked_as_before()
         });
         world.until("a wait in a pause", |_| has_nested.load(Ordering::SeqCst));
         let found = world.lock_at(second, a, &mut some_pauses());
-        let hops = [(1, a), (0, b)].map(|(thread, place)| Hop { thread, byte_offset: place.byte_offset });
+        let hops =
+            [(1, a), (0, b)].map(|(thread, place)| Hop { thread, byte_offset: place.byte_offset, kind: "Mutex" });
         assert!(matches!(&found, Err(Failure::Deadlock(cycle)) if *cycle == hops), "{found:?}");
         world.unlock_at(second, b);
         blocked.join().unwrap();
@@ -88,7 +89,7 @@ fn a_thread_that_waits_for_another_environment_of_its_own_thread_waits_for_ever(
     let [holder, beside] = [0, 1].map(|thread| world.engine.agents.add_on(thread, 1).unwrap());
     world.lock(&holder, Limit::Once);
     let found = world.lock_at(&beside, world.place(), &mut some_pauses());
-    let hops = [Hop { thread: 1, byte_offset: 0 }];
+    let hops = [Hop { thread: 1, byte_offset: 0, kind: "Mutex" }];
     assert!(matches!(&found, Err(Failure::Deadlock(cycle)) if *cycle == hops), "{found:?}");
     assert_eq!(world.engine.stats().deadlocks, 1);
 }

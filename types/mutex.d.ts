@@ -83,7 +83,8 @@ export interface MutexInspection {
  *
  * **Fairness.** Blocked threads and pending promises wait in one queue, first come, first served, with two exceptions:
  * a free mutex may be taken by a running thread before a sleeping one is awake (at most for about a millisecond, after
- * which the mutex is handed over directly), and an event loop that is busy when its turn comes is passed by.
+ * which the mutex is handed over directly), and an event loop that is busy when its turn comes is passed by. While an idle
+ * event loop wakes up, one blocked thread behind it may pass it, and several where holds are shorter than a wake-up.
  * The waits of one thread's `lockAsync` are served in the order of the calls. An event loop that comes for the mutex and finds
  * it held may sleep for a moment: see {@link Mutex.lockAsync}.
  *

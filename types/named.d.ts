@@ -176,7 +176,7 @@ export class LockManager {
   /**
    * Runs `callback` while it holds the lock of this name. Never blocks, never throws; `callback` never runs inside the call.
    *
-   * @param name The name.
+   * @param name The name. What is no string becomes one, but for `undefined`, which is refused.
    * @param callback Called with the lock; with `null` if `ifAvailable` is given and it is not free. The lock is held until what
    *   it returns is settled, or until {@link HeldLock.unlock}. Keeps its AsyncLocalStorage.
    * @returns A promise of what `callback` returns, settled once the lock is released, also if `callback` unlocks before. Rejected
@@ -256,8 +256,8 @@ export class LockManager {
    * @throws `ERR_LOCK_MAIN_THREAD` on the main thread.
    * @throws `ERR_INVALID_ARG_TYPE` if an argument is wrong, or `fn` returns a promise (the lock is released then).
    * @throws An `AbortError` (a `DOMException`), after `fn`, if the lock was stolen meanwhile; else what `fn` throws.
-   * @throws A `NotSupportedError` (a `DOMException`) as `request`, and if there is a `signal`, which could not abort a blocked
-   *   thread.
+   * @throws A `NotSupportedError` (a `DOMException`) as `request`. `ERR_INVALID_ARG_TYPE` for `signal`, which could not abort a
+   *   blocked thread, and for `ref`.
    */
   requestSync<T>(name: string, fn: (lock: HeldLock) => T): T;
   requestSync<T>(

@@ -60,7 +60,7 @@ export interface RwLockInspection {
  * are next to each other in the queue go in together. A newcomer may overtake those who wait within the same bound as for a
  * mutex. Neither side starves, however long holds are: a writer that waits gets in after the readers that are inside, and a
  * reader after at most two turns of writers that came later. An event loop that is busy when the lock is offered to it is
- * passed by, even by the readers that wait behind its write.
+ * passed by, even by the readers that wait behind its write; one that is idle may be passed while it wakes up, as for a mutex.
  *
  * **Not re-entrant.** A blocking wait without a timeout that could never end throws a {@link DeadlockError}: write inside read
  * or write, read inside write, read inside read while a writer without a timeout waits in between, or one of the thread's own

@@ -54,7 +54,8 @@ test('bad arguments of the blocking verbs are refused', () => {
   assert.throws(() => manager.acquire('bad', 5), invalid);
   const unsupported = { name: 'NotSupportedError' };
   assert.throws(() => manager.acquire('-bad'), unsupported);
-  assert.throws(() => manager.acquire('bad', { signal: new AbortController().signal }), unsupported);
+  assert.throws(() => manager.acquire('bad', { signal: new AbortController().signal }), invalid);
+  assert.throws(() => manager.requestSync('bad', { ref: true }, () => {}), invalid);
   assert.throws(() => manager.acquire('bad', { steal: true, ifAvailable: true }), unsupported);
 });
 

@@ -55,6 +55,29 @@ const PAIRS = {
       return held;
     },
   },
+  'await executeLocked, { timeout }': {
+    needs: ['executeLocked'],
+    async loop(lock, n) {
+      let held = 0;
+      const hold = () => {
+        held++;
+      };
+      for (let i = 0; i < n; i++) await lock.executeLocked(hold, { timeout: 1000 });
+      return held;
+    },
+  },
+  'await executeLocked, { signal }': {
+    needs: ['executeLocked'],
+    async loop(lock, n) {
+      let held = 0;
+      const hold = () => {
+        held++;
+      };
+      const options = { signal: new AbortController().signal };
+      for (let i = 0; i < n; i++) await lock.executeLocked(hold, options);
+      return held;
+    },
+  },
   executeLockedSync: {
     needs: ['executeLockedSync'],
     loop(lock, n) {
@@ -80,7 +103,7 @@ const PAIRS = {
   },
 };
 
-const ASYNC = new Set(['await lockAsync+unlock', 'await executeLocked']);
+const ASYNC = new Set(Object.keys(PAIRS).filter((pair) => pair.startsWith('await ')));
 
 async function run(contender, { pair, ms }) {
   const lock = contender.open(contender.share(1), 0);

@@ -1,6 +1,6 @@
 // The options of `start()`.
 
-const { checkNames } = require('../arguments.js');
+const { checkNames, checkOptions, own } = require('../arguments.js');
 const { invalidArgument } = require('../errors.js');
 
 const DEFAULTS = {
@@ -28,10 +28,11 @@ function expected(name, byDefault, value) {
 /** All of them, with their defaults. */
 exports.toOptions = (options = {}) => {
   if (typeof options !== 'object' || options === null) throw invalidArgument('options', 'an object', options);
+  checkOptions(options);
   checkNames(options, Object.keys(DEFAULTS));
   const checked = { ...DEFAULTS };
   for (const [name, byDefault] of Object.entries(DEFAULTS)) {
-    const value = options[name];
+    const value = own(options, name);
     if (value === undefined) continue;
     const right = expected(name, byDefault, value);
     if (right !== null) throw invalidArgument(`options.${name}`, right, value);

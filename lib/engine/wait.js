@@ -10,6 +10,7 @@ const { Cycle, CycleLength, Found, Given, HasEnded, Parties, Token } = binding.F
 /**
  * A request, as the verbs of a primitive make it:
  * - `ask`, `count`, `of`: what the binding is asked for; `isCounted`: the last two matter;
+ * - `tryFree(word)`: takes it if it is free and nobody waits, without the binding; left out where that cannot be;
  * - `take(lock, word, status)`: what the caller gets once it is granted; `refused(lock, word)`: if there is nothing to wait for;
  * - `arrived`, `parties`, `given`: of what is counted, what the call found when it queued, was refused, or was let in;
  * - `isGuarded`: it gets an object, and throws when it is out of time; else it gets `true`, or `false`;
@@ -152,7 +153,7 @@ function takeOver(status, lock, word, { endHold }) {
 }
 
 function foundDeadlock(lock, word) {
-  const error = new DeadlockError(word, readCycle());
+  const error = new DeadlockError(word, readCycle(), binding.cycleKinds());
   tellDeadlock(lock, word, error.cycle);
   return error;
 }
@@ -179,6 +180,11 @@ function readCycle() {
 exports.lockWord = (lock, word, request, options, verb, lender) => {
   const { timeout, signal } = options;
   if (signal?.aborted) return Promise.reject(signal.reason);
+  if (request.tryFree !== undefined && thread.pending === 0 && lender === undefined) {
+    // Nobody need listen to the signal, nor any clock run. Nothing that may fail comes after it is taken.
+    const taken = Promise.resolve(request.take(lock, word, binding.GRANTED));
+    if (request.tryFree(word)) return taken;
+  }
   const isTold = !request.isPassage && isWatched();
   const wait = new (isTold ? WatchedLockWait : LockWait)(lock, word, request, options, verb, lender);
   if (lender !== undefined) lender.locking = wait;

@@ -33,7 +33,7 @@ exports.obtainBlocking = (backend, name, options, verb, accept) => {
       if (ifAvailable) return null;
       return timeOutBlocking(backend, name, options, verb);
     case DEADLOCK: {
-      const error = new DeadlockError(placeOf(name), readCycle());
+      const error = new DeadlockError(placeOf(name), readCycle(), binding.cycleKinds());
       tellDeadlock(lock, placeOf(name), error.cycle);
       throw error;
     }

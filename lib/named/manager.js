@@ -2,7 +2,7 @@
 
 const { markAsUncloneable } = require('node:worker_threads');
 const { binding, isMainThread, thread } = require('../engine/thread.js');
-const { checkFunction, checkNames } = require('../arguments.js');
+const { checkFunction, checkNames, checkOptions, own } = require('../arguments.js');
 const { invalidArgument, mainThread, threadEnding } = require('../errors.js');
 const { machineBackend, processBackend, storeBackend } = require('./backend.js');
 const { notSupported, placeOf } = require('./errors.js');
@@ -212,11 +212,14 @@ async function withHoldersElsewhere(seen, outer) {
   return { held: held.concat(elsewhere.filter((row) => !isLater(row))), pending };
 }
 
+const OPTIONS = ['scope', 'directory', 'store', 'allowMainThread', 'onAbandoned'];
+
 function toManagerOptions(options) {
   if (options === undefined) return { backend: processBackend, allowMainThread: false, onAbandoned: undefined };
   if (typeof options !== 'object' || options === null) throw invalidArgument('options', 'an object', options);
-  const { scope, directory, store, allowMainThread = false, onAbandoned } = options;
-  checkNames(options, ['scope', 'directory', 'store', 'allowMainThread', 'onAbandoned']);
+  checkOptions(options);
+  checkNames(options, OPTIONS);
+  const [scope, directory, store, allowMainThread = false, onAbandoned] = OPTIONS.map((name) => own(options, name));
   if (typeof allowMainThread !== 'boolean') {
     throw invalidArgument('options.allowMainThread', 'a boolean', allowMainThread);
   }

@@ -3,7 +3,7 @@
 
 const { binding } = require('../engine/thread.js');
 const { invalidArgument } = require('../errors.js');
-const { checkNames, isAbortSignal } = require('../arguments.js');
+const { checkBlockingOption, checkNames, checkOptions, isAbortSignal } = require('../arguments.js');
 const { notSupported, placeOf } = require('./errors.js');
 
 const { Exclusive, Shared } = binding.NameMode;
@@ -21,8 +21,13 @@ const DEFAULTS = {
 
 const KNOWN = Object.keys(DEFAULTS);
 
-/** A name as any value of JavaScript becomes one. */
-const toName = (name) => (typeof name === 'string' ? name : `${name}`);
+/**
+ * A name as any value of JavaScript becomes one, but for `undefined`: all who pass it by mistake would share one lock.
+ */
+function toName(name) {
+  if (name === undefined) throw invalidArgument('name', 'a string', name);
+  return typeof name === 'string' ? name : `${name}`;
+}
 
 /** From what users pass to options of which all are set but the signal. */
 function toOptions(name, options) {
@@ -31,9 +36,10 @@ function toOptions(name, options) {
   if (typeof options !== 'object') {
     throw invalidArgument('options', 'an object', options, placeOf(name));
   }
-  // In the order of their names.
-  const { fence = false, ifAvailable, mode, ref = true, signal, steal, timeout = Infinity } = options;
   const place = () => placeOf(name);
+  checkOptions(options, place());
+  // As Web IDL reads a dictionary: in the order of their names, those that are inherited too.
+  const { fence = false, ifAvailable, mode, ref = true, signal, steal, timeout = Infinity } = options;
   checkNames(options, KNOWN, place());
   if (typeof fence !== 'boolean') throw invalidArgument('options.fence', 'a boolean', fence, place());
   if (typeof ref !== 'boolean') throw invalidArgument('options.ref', 'a boolean', ref, place());
@@ -64,10 +70,9 @@ function toMode(mode, name) {
 /** As `toOptions`, for what blocks: no event loop turns there in which a signal could abort. */
 function toBlockingOptions(name, options) {
   const asked = toOptions(name, options);
-  if (asked.signal !== undefined) {
-    throw notSupported(
-      'The option "signal" is for promises: no signal can abort a thread that blocks. Give a timeout.',
-    );
+  if (asked === DEFAULTS) return asked;
+  for (const option of ['signal', 'ref']) {
+    if (Object.hasOwn(options, option)) checkBlockingOption(options, option, placeOf(name));
   }
   return asked;
 }

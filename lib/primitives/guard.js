@@ -49,6 +49,7 @@ const RAW = {
   isExclusive: true,
   /** What comes before its verbs in messages. */
   prefix: '',
+  tryFree: (word) => compareExchange(word, 0, 0, thread.id) === 0,
   take: () => true,
   notHeld: (word, status) => refused(word, status, RAW),
 };
@@ -58,6 +59,7 @@ const GUARDED_HOLD = {
   ...RAW,
   ask: Ask.MutexGuarded,
   isGuarded: true,
+  tryFree: (word) => compareExchange(word, 0, 0, MINE) === 0,
   take: (mutex, word) => createGuard(mutex, word),
   endHold,
   notHeld: (word, status) => refused(word, status, GUARDED_HOLD),

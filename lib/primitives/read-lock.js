@@ -9,10 +9,10 @@ const { inspect } = require('node:util');
 const { markAsUncloneable } = require('node:worker_threads');
 const { binding, thread } = require('../engine/thread.js');
 const { slotFor } = require('../engine/register.js');
-const { lockBlocking, tryLock } = require('../engine/wait.js');
-const { checkFunction, isThenable, toTimeout } = require('../arguments.js');
+const { lockBlocking, lockWord, tryLock } = require('../engine/wait.js');
+const { checkFunction, isThenable, toAsyncOptions, toTimeout } = require('../arguments.js');
 const { mainThread, thenableResult } = require('../errors.js');
-const { execute, lockAsync } = require('./exclusive.js');
+const { execute } = require('./exclusive.js');
 const {
   ALL_READERS,
   ONE_READER,
@@ -222,12 +222,19 @@ class ReadLock {
 
   #lockAsync(options, request, verb) {
     try {
+      const words = this.#words;
       // Before it can be granted.
-      this.#slot ??= slotFor(this.#words, Ask.Read);
+      const slot = this.#slot ?? this.#newSlot();
+      const checked = toAsyncOptions(words, options);
+      if (thread.pending === 0 && !checked.signal?.aborted) {
+        // As for any request: see lockWord() in wait.js. The slot is known here.
+        const taken = Promise.resolve(request === READ_GUARDED ? newGuard(this.#rwlock, words, slot, true) : true);
+        if (tryRead(words, slot, request === READ ? 0 : 1)) return taken;
+      }
+      return lockWord(this.#rwlock, words, request, checked, verb);
     } catch (error) {
       return Promise.reject(error);
     }
-    return lockAsync(this.#rwlock, this.#words, request, options, verb);
   }
 }
 

@@ -226,12 +226,14 @@ const WRITE = {
   isExclusive: true,
   isShared: false,
   prefix: 'write.',
+  tryFree: (words) => compareExchange(words, 0, 0, thread.id) === 0,
   notHeld: (words, status) => refused(words, status, true, true),
 };
 const WRITE_GUARDED = {
   ...WRITE,
   ask: Ask.WriteGuarded,
   isGuarded: true,
+  tryFree: (words) => compareExchange(words, 0, 0, MINE) === 0,
   take: (rwlock, words) => newGuard(rwlock, words, null, false),
   endHold,
   notHeld: (words, status) => refused(words, status, true, false),

@@ -7,6 +7,7 @@ const {
   checkBoolean,
   checkFunction,
   isThenable,
+  own,
   toCountOf,
   toPermits,
   toTimeout,
@@ -25,6 +26,7 @@ const secret = Symbol('SemaphorePermits');
 
 let giveBack;
 let forget;
+let takeFree;
 let wordOf;
 
 /** The permits that are taken, less those that were added: thirty bits in two's complement. */
@@ -56,6 +58,10 @@ class PermitsRequest {
     this.of = of;
   }
 
+  tryFree() {
+    return takeFree(this.permits.semaphore, this.count);
+  }
+
   take() {
     return this.permits;
   }
@@ -68,6 +74,9 @@ class PermitsRequest {
   }
 }
 
+/** Whether it is the fair one: what is no options object is refused later. */
+const toFair = (options) => (typeof options === 'object' && options !== null ? own(options, 'fair', false) : false);
+
 const availableOf = (word, permits) => Math.max(permits - takenOf(load(word, 0)), 0);
 
 /** A number of permits, which threads take and give back. */
@@ -79,6 +88,7 @@ class Semaphore extends SharedPrimitive {
     forget = (semaphore, n) => {
       semaphore.#slot[1] -= n;
     };
+    takeFree = (semaphore, n) => semaphore.#take(n);
     wordOf = (semaphore) => semaphore.#word;
   }
 
@@ -95,7 +105,7 @@ class Semaphore extends SharedPrimitive {
   #slot = null;
 
   constructor(buffer, byteOffset, permits, options) {
-    const { fair = false } = options ?? {};
+    const fair = toFair(options);
     const ask = fair ? Ask.FairPermits : Ask.Permits;
     super('Semaphore', ask, 4, buffer, byteOffset, options, 'semaphore', OPTIONS);
     this.#word = wordsOf(this);

@@ -2,7 +2,7 @@
 
 const { isAbsolute } = require('node:path');
 const { isUint8Array } = require('node:util/types');
-const { checkNames } = require('../arguments.js');
+const { checkNames, checkOptions, own } = require('../arguments.js');
 const { invalidArgument, outOfRange } = require('../errors.js');
 const { PROTOCOL } = require('./verbs.js');
 
@@ -55,13 +55,14 @@ exports.describeStore = (kind, connection, options = {}, numbers = {}) => {
   }
   if (typeof options !== 'object' || options === null) throw invalidArgument('options', 'an object', options);
   const ofNumbers = { ...COMMON, ...numbers };
+  checkOptions(options);
   checkNames(options, ['namespace', ...Object.keys(ofNumbers)]);
-  const { namespace = 'sablock' } = options;
+  const namespace = own(options, 'namespace', 'sablock');
   if (typeof namespace !== 'string') throw invalidArgument('options.namespace', 'a string', namespace);
   const settings = { namespace };
   const resolve = (number) => (typeof number === 'function' ? number(settings) : number);
   for (const [name, [usual, least, most = LONGEST, isWhole = false]] of Object.entries(ofNumbers)) {
-    const value = options[name] ?? resolve(usual);
+    const value = own(options, name) ?? resolve(usual);
     if (typeof value !== 'number') throw invalidArgument(`options.${name}`, 'a number', value);
     if (!(value >= least && value <= resolve(most)))
       throw outOfRange(`options.${name}`, `from ${least} to ${resolve(most)}`, value);

@@ -16,6 +16,8 @@ pub struct Hop {
     pub thread: ThreadId,
     /// The lock that it waits for, as its byte offset.
     pub byte_offset: usize,
+    /// The kind of that lock.
+    pub kind: &'static str,
 }
 
 /// A step of a cycle that is being looked for.
@@ -66,7 +68,7 @@ impl Engine {
     pub fn find_cycle_in_pause(&self, me: &Arc<Agent>) -> Option<Vec<Hop>> {
         let blockage = me.blockage().filter(|blockage| blockage.endless)?;
         let cycle = if self.waits_for_itself(me.id, blockage) {
-            vec![Hop { thread: me.thread, byte_offset: blockage.byte_offset }]
+            vec![self.hop(me, blockage)]
         } else {
             self.find_cycle(me, blockage)?
         };
@@ -75,6 +77,11 @@ impl Engine {
             section.finish();
         }
         Some(cycle)
+    }
+
+    fn hop(&self, waiter: &Agent, Blockage { address, byte_offset, .. }: Blockage) -> Hop {
+        let kind = self.contents_at(address).queues.get(&address).map_or("Lock", |queue| queue.primitive.name());
+        Hop { thread: waiter.thread, byte_offset, kind }
     }
 
     /// Whether this agent owns what it still waits for: then code that it has run since has locked it. In a strict order it may be
@@ -116,8 +123,8 @@ impl Engine {
             return false;
         }
         seen.push(blockage.serial);
-        let Blockage { address, byte_offset, serial, .. } = blockage;
-        let hop = Hop { thread: waiter.thread, byte_offset };
+        let Blockage { address, serial, .. } = blockage;
+        let hop = self.hop(waiter, blockage);
         cycle.push(Step {
             hop,
             serial,

@@ -1,10 +1,12 @@
 //! The binding's part of `inspect()`, of `stats()`, and of what is published on diagnostics channels.
 
+use napi::Env;
 use napi::bindgen_prelude::{Either, Null, Result};
 use napi_derive::napi;
 
 use super::ask::Ask;
 use super::process::engine;
+use super::thread::JsThread;
 use super::views::{JsIntegers, JsWord};
 use crate::engine::{LockView, Mode, Primitive, WaiterView};
 use crate::memory::Place;
@@ -267,4 +269,10 @@ pub struct JsHold {
 #[napi(catch_unwind, ts_args_type = "word: Int32Array")]
 pub fn hold(word: JsWord) -> Option<JsHold> {
     engine().hold(word.0).map(|hold| JsHold { serial: hold.serial as f64, thread_id: hold.thread })
+}
+
+/// The kinds of the locks in the cycle of this thread's last deadlock, step by step.
+#[napi(catch_unwind)]
+pub fn cycle_kinds(env: Env) -> Result<Vec<String>> {
+    JsThread::with(env, |thread| thread.cycle_kinds.iter().copied().map(String::from).collect())
 }

@@ -69,6 +69,7 @@ pub fn of_failure(failure: Failure, call: &BlockingCall, thread: &mut JsThread) 
         Failure::Deadlock(cycle) => (DEADLOCK, cycle.as_slice()),
     };
     thread.record.set_cycle(cycle);
+    thread.cycle_kinds = cycle.iter().map(|hop| hop.kind).collect();
     status
 }
 

@@ -47,6 +47,8 @@ pub struct JsThread {
     pub stores: ThreadStores,
     /// The agent whose thread ended inside, which the last acquisition has to report.
     pub abandoned_by: Option<AgentId>,
+    /// The kinds of the locks in the cycle of the last deadlock.
+    pub cycle_kinds: Vec<&'static str>,
     /// What there is to know of the last call.
     pub record: Record,
     /// The environment of the first load, which owns the references.
@@ -175,6 +177,7 @@ impl JsThread {
                 files: ThreadFiles::default(),
                 stores: ThreadStores::default(),
                 abandoned_by: None,
+                cycle_kinds: Vec::new(),
                 record,
                 env: raw,
                 state: state_reference,
