@@ -165,6 +165,9 @@ function isAbortSignal(value) {
 
 exports.isAbortSignal = isAbortSignal;
 
+/** Why a signal has aborted: those of polyfills and of old runtimes do not say it. */
+exports.reasonOf = ({ reason }) => (reason === undefined ? errors().abortedWithoutReason() : reason);
+
 /** `place` is a lock or its word, for the message; here, and below. */
 exports.checkBoolean = (name, value, place) => {
   if (typeof value !== 'boolean') throw errors().invalidArgument(name, 'a boolean', value, place);

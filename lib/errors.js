@@ -8,13 +8,20 @@ const MOST_NAMES = 5;
 
 const LOCK_ADVICE = 'Wait longer, or use lock() or lockAsync(), which return false instead.';
 
+/** Gives an error these properties. Defined, not assigned: where the prototypes are frozen, a name could not be assigned. */
+function assign(error, properties) {
+  for (const [name, value] of Object.entries(properties)) {
+    Object.defineProperty(error, name, { value, configurable: true, enumerable: true, writable: true });
+  }
+  return error;
+}
+
 /** A verb that ran out of time, and could not return anything that says so. */
 class TimeoutError extends Error {
   /** Not for users: `index.d.ts` declares it private. `state` says why, and `advice` what to do. */
   constructor(place, timeout, verb, state, advice = LOCK_ADVICE) {
     super(`${verb}() timed out after ${timeout} ms waiting for ${describe(place)}. ${state} ${advice}`);
-    this.name = 'TimeoutError';
-    this.code = 'ERR_LOCK_TIMEOUT';
+    assign(this, { name: 'TimeoutError', code: 'ERR_LOCK_TIMEOUT' });
   }
 }
 
@@ -23,9 +30,7 @@ class DeadlockError extends Error {
   /** Not for users: `index.d.ts` declares it private. */
   constructor(place, cycle, kinds = []) {
     super(describeCycle(place, cycle, kinds));
-    this.name = 'DeadlockError';
-    this.code = 'ERR_LOCK_DEADLOCK';
-    this.cycle = cycle;
+    assign(this, { name: 'DeadlockError', code: 'ERR_LOCK_DEADLOCK', cycle });
     // Loaded now: few programs have one.
     require('./error-stack.js').beginWithProgram(this);
   }
@@ -39,8 +44,7 @@ class BrokenBarrierError extends Error {
       `Cannot pass ${describe(place)}, which is broken: a party timed out, was aborted or ended, a member's thread ended, or ` +
         'reset() was called meanwhile. When all parties have stopped, call reset() in one of them.',
     );
-    this.name = 'BrokenBarrierError';
-    this.code = 'ERR_LOCK_BROKEN';
+    assign(this, { name: 'BrokenBarrierError', code: 'ERR_LOCK_BROKEN' });
   }
 }
 
@@ -52,12 +56,7 @@ class LockLostError extends Error {
       `The named lock ${inspect(name)} was lost after ${Math.round(heldMs)} ms: ${LOSSES[reason]} Others may hold it now. ` +
         'Stop what needs it; a resource that checks fences refuses the rest.',
     );
-    this.name = 'LockLostError';
-    this.code = 'ERR_LOCK_LOST';
-    this.lockName = name;
-    this.fence = fence;
-    this.reason = reason;
-    this.heldMs = heldMs;
+    assign(this, { name: 'LockLostError', code: 'ERR_LOCK_LOST', lockName: name, fence, reason, heldMs });
   }
 }
 
@@ -112,10 +111,10 @@ function isObject(value) {
 }
 
 function coded(error, code) {
-  error.code = code;
-  return error;
+  return assign(error, { code });
 }
 
+exports.assign = assign;
 exports.TimeoutError = TimeoutError;
 exports.DeadlockError = DeadlockError;
 exports.BrokenBarrierError = BrokenBarrierError;
@@ -200,13 +199,19 @@ exports.noOptions = (name, value, place) =>
     typeof value.aborted === 'boolean' ? ' Pass { signal }.' : '',
   );
 
+/** The reason of a signal that gives none. */
+exports.abortedWithoutReason = () =>
+  new DOMException('The wait was aborted by a signal that gives no reason.', 'AbortError');
+
 /** The memory of a lock is not shared: perhaps it was, before it was sent to another process. */
 exports.notShared = (buffer) =>
   invalidArgument('buffer', 'a SharedArrayBuffer', buffer, undefined, adviceOnMemory(buffer));
 
 /** Of a view, or a WebAssembly.Memory. */
 const bufferOf = (value) =>
-  ArrayBuffer.isView(value) || value instanceof WebAssembly.Memory ? value.buffer : undefined;
+  ArrayBuffer.isView(value) || (typeof WebAssembly === 'object' && value instanceof WebAssembly.Memory)
+    ? value.buffer
+    : undefined;
 
 function adviceOnMemory(buffer) {
   if (isSharedArrayBuffer(bufferOf(buffer))) return ' Pass its buffer.';

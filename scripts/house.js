@@ -234,6 +234,16 @@ for (const [file, text] of Object.entries(files).filter(([name]) => name.startsW
   for (const [, name] of text.matchAll(/^(?:let|var) (\w+) =/gm))
     note('state', file, `${file} has state in its module: ${name}`);
 }
+// Time and turns are those of clock.js, which no test's fake clock stops.
+const TIME =
+  /(?<![\w.])(?:set(?:Timeout|Interval|Immediate)|clear(?:Timeout|Interval)|queueMicrotask|performance\.now|process\.nextTick)\b(?=\()/;
+for (const [file, text] of Object.entries(files)) {
+  if (!file.startsWith('lib/') || file.startsWith('lib/cli/')) continue;
+  const code = text.replace(/\/\/.*|\/\*[\s\S]*?\*\//g, '');
+  const [name] = TIME.exec(code.replace(/const \{[^}]*\} = require\('[^']*clock\.js'\);/g, '')) ?? [];
+  if (name !== undefined && !code.includes("} = require('../load/clock.js')"))
+    faults.push(`${file} calls ${name}(), and not that of lib/load/clock.js`);
+}
 for (const [file, text] of Object.entries(files)) {
   const lines = text.split('\n').length - 1;
   if (lines > LONGEST) note('long', file, `${file} has ${lines} lines, more than ${LONGEST}`);

@@ -10,6 +10,7 @@ const { listen } = require('../helpers/messages.js');
 const { runProgram } = require('../helpers/processes.js');
 const { needs } = require('../helpers/runtime.js');
 const { watched } = require('../helpers/threads.js');
+const clock = require('../../lib/load/clock.js');
 
 const CONTENDED = 'sablock:contended';
 const LONG_HOLD = 'sablock:long-hold';
@@ -215,9 +216,9 @@ test(
     const { mutex } = createMutex();
     mutex.tryLock();
     const waits = [mutex.lockAsync(), mutex.lockAsync(), mutex.lockAsync(1)];
-    const { clearInterval: original } = globalThis;
+    const { clearInterval: original } = clock;
     const cleared = [];
-    t.mock.method(globalThis, 'clearInterval', (timer) => {
+    t.mock.method(clock, 'clearInterval', (timer) => {
       cleared.push(timer);
       return original(timer);
     });
@@ -282,8 +283,8 @@ test(
   needs('mocked timers'),
   watched(async (t) => {
     const { mutex } = createMutex({ allowMainThread: true });
-    const now = t.mock.method(performance, 'now');
-    const start = t.mock.method(globalThis, 'setInterval');
+    const now = t.mock.method(clock, 'now');
+    const start = t.mock.method(clock, 'setInterval');
     const wait = async () => {
       mutex.tryLock();
       assert.equal(mutex.lock(30), false);

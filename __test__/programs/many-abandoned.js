@@ -3,14 +3,15 @@
 
 const { Worker, isMainThread, workerData } = require('node:worker_threads');
 const { Mutex } = require('../..');
+const clock = require('../../lib/load/clock.js');
 
 const COUNT = 6;
 const at = (buffer) => Array.from({ length: COUNT }, (_, index) => new Mutex(buffer, 4 * index));
 
 if (isMainThread) {
-  const { setTimeout } = globalThis;
+  const { setTimeout } = clock;
   const timers = [];
-  globalThis.setTimeout = (...args) => {
+  clock.setTimeout = (...args) => {
     timers.push(setTimeout(...args));
     return timers.at(-1);
   };

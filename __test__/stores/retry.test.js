@@ -9,6 +9,7 @@ const told = [];
 threads.parentPort = { postMessage: ({ sablockStore }) => told.push(sablockStore.event) };
 const { Connection, Releases, pauses, within } = require('../../lib/stores/retry.js');
 const { turns } = require('../helpers/names.js');
+const clock = require('../../lib/load/clock.js');
 
 const STORE = { code: 'ERR_LOCK_STORE' };
 const begun = async () => ({});
@@ -54,7 +55,7 @@ test('what has failed is asked for again, if that can help anybody', async () =>
 
 test('between two tries it pauses longer each time, up to two seconds', async (t) => {
   const paused = [];
-  t.mock.method(globalThis, 'setTimeout', (resolve, ms) => {
+  t.mock.method(clock, 'setTimeout', (resolve, ms) => {
     paused.push(ms);
     queueMicrotask(resolve);
   });
@@ -91,7 +92,7 @@ test('one that was over as soon as it had begun, or that began when all was clos
 });
 
 test('what comes in time leaves no timer behind, and what does not fails', async (t) => {
-  const cleared = t.mock.method(globalThis, 'clearTimeout');
+  const cleared = t.mock.method(clock, 'clearTimeout');
   assert.equal(await within(10_000, Promise.resolve('in time')), 'in time');
   assert.equal(cleared.mock.callCount(), 1);
   await assert.rejects(within(1, new Promise(() => {})), STORE);

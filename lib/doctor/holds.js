@@ -2,7 +2,7 @@
 
 const { threadId } = require('node:worker_threads');
 const { binding } = require('../engine/thread.js');
-const { now } = require('./clock.js');
+const { now } = require('../load/clock.js');
 
 const { DOCTOR_SLOTS: SLOTS, DOCTOR_SLOT_LENGTH: LENGTH } = binding;
 /** So many places are read at once between two ticks of the clock: a hundredth of its time. */

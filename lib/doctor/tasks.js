@@ -4,7 +4,7 @@ const { threadId } = require('node:worker_threads');
 const { binding } = require('../engine/thread.js');
 const { tellDeadlock } = require('../engine/diagnosis.js');
 const { DeadlockError } = require('../errors.js');
-const { clearInterval, now, setInterval } = require('./clock.js');
+const { clearInterval, now, setInterval } = require('../load/clock.js');
 const { askWhoAwaits, knowsChains } = require('./inside.js');
 
 /** A promise that is returned in then() is awaited so many microtasks later. */

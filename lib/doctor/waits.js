@@ -4,7 +4,7 @@
 const { threadId } = require('node:worker_threads');
 const { binding, thread } = require('../engine/thread.js');
 const { CALL } = require('../stores/verbs.js');
-const { clearInterval, now, setInterval } = require('./clock.js');
+const { clearInterval, now, setInterval } = require('../load/clock.js');
 const { quietly } = require('./swap.js');
 const { Tasks } = require('./tasks.js');
 

@@ -1,5 +1,6 @@
 // What happens in the thread that acquires a lock whose holder's thread has ended: its `onAbandoned` runs, or it is warned.
 
+const clock = require('../load/clock.js');
 const { binding, thread } = require('./thread.js');
 const { tellAbandoned } = require('./diagnosis.js');
 const { corrupt } = require('./corrupt.js');
@@ -24,7 +25,7 @@ function emit(message) {
     // The stack has ended: the caller does not get the mutex, and the next one is warned.
     if (error instanceof RangeError) throw error;
     // A replaced `emitWarning` threw: an uncaught error of its own. The caller has got the mutex and must learn of that.
-    queueMicrotask(() => {
+    clock.queueMicrotask(() => {
       throw error;
     });
   }
@@ -37,7 +38,7 @@ class Warnings {
   #leftOut = 0;
   #timer = null;
   #tellRest = () => {
-    clearTimeout(this.#timer);
+    clock.clearTimeout(this.#timer);
     process.off('beforeExit', this.#tellRest);
     const count = this.#leftOut;
     this.#leftOut = 0;
@@ -50,7 +51,7 @@ class Warnings {
 
   /** `who` has ended. */
   warn(place, who, isShared) {
-    const now = performance.now();
+    const now = clock.now();
     if (this.#times.length === MOST) {
       if (now - this.#times[0] < WINDOW_MS) {
         this.#leaveOut();
@@ -72,7 +73,7 @@ class Warnings {
   /** The rest is reported when the time is over, or before the process ends by itself. */
   #leaveOut() {
     if (this.#leftOut === 0) {
-      this.#timer = setTimeout(this.#tellRest, WINDOW_MS).unref();
+      this.#timer = clock.setTimeout(this.#tellRest, WINDOW_MS).unref();
       process.once('beforeExit', this.#tellRest);
     }
     this.#leftOut += 1;

@@ -6,6 +6,7 @@
 
 const { channel } = require('node:diagnostics_channel');
 const { threadId } = require('node:worker_threads');
+const clock = require('../load/clock.js');
 const { binding, thread } = require('./thread.js');
 const { typeOf } = require('./names.js');
 
@@ -66,7 +67,7 @@ class Holds {
     }
     watched.scopes.add(scope);
     this.#see(word, watched, hold);
-    this.#timer ??= setInterval(() => this.look(), LOOK_MS).unref();
+    this.#timer ??= clock.setInterval(() => this.look(), LOOK_MS).unref();
   }
 
   unwatch(word, scope) {
@@ -76,7 +77,7 @@ class Holds {
     if (watched.scopes.size > 0) return;
     this.#watched.delete(word);
     if (this.#watched.size > 0) return;
-    clearInterval(this.#timer);
+    clock.clearInterval(this.#timer);
     this.#timer = null;
   }
 
@@ -94,7 +95,7 @@ class Holds {
   }
 
   #see(word, watched, hold) {
-    const now = performance.now();
+    const now = clock.now();
     if (hold?.serial !== watched.serial) {
       watched.serial = hold?.serial;
       watched.threadId = hold?.threadId ?? null;
@@ -150,7 +151,7 @@ function tellContended(lock, word, kind, owner, waitedMs, status) {
 class Watch {
   #wait;
   #kind;
-  #since = performance.now();
+  #since = clock.now();
   #owner;
   #holds = null;
 
@@ -171,7 +172,7 @@ class Watch {
     quietly(() => {
       const { lock, word } = this.#wait;
       this.#holds?.unwatch(word, this.#wait);
-      const waitedMs = performance.now() - this.#since;
+      const waitedMs = clock.now() - this.#since;
       this.#wait.runInAsyncScope(() => tellContended(lock, word, this.#kind, this.#owner, waitedMs, status));
     });
   }

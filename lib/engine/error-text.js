@@ -2,7 +2,9 @@
 
 const { inspect } = require('node:util');
 
-const coded = (error, code) => Object.assign(error, { code });
+const { assign } = require('../errors.js');
+
+const coded = (error, code) => assign(error, { code });
 
 /** Of `{ message, code, cause }`, an error of stores for one. */
 exports.toText = (error) => {
@@ -19,6 +21,6 @@ exports.fromText = (text) => {
   const { message, code, cause } = JSON.parse(text);
   if (cause === undefined) return coded(new Error(message), code);
   const { name, message: reason, code: causeCode } = cause;
-  const inner = Object.assign(new Error(reason), { name, ...(causeCode === undefined ? {} : { code: causeCode }) });
+  const inner = assign(new Error(reason), { name, ...(causeCode === undefined ? {} : { code: causeCode }) });
   return coded(new Error(message, { cause: inner }), code);
 };

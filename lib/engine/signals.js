@@ -2,6 +2,7 @@
 // with all that are there, so that one for each wait would cost the square of their number.
 
 const events = require('node:events');
+const { reasonOf } = require('../arguments.js');
 
 const groups = new WeakMap();
 
@@ -29,7 +30,7 @@ class Group {
   }
 
   #abort() {
-    for (const wait of this.#waits) wait.abort(this.#signal.reason);
+    for (const wait of this.#waits) wait.abort(reasonOf(this.#signal));
   }
 }
 
@@ -37,7 +38,9 @@ class Group {
 function addAbortListener(signal, listener) {
   if (events.addAbortListener !== undefined) {
     const disposable = events.addAbortListener(signal, listener);
-    return () => disposable[Symbol.dispose ?? Symbol.for('nodejs.dispose')]();
+    // By Node's own symbol, which need not be the one of a polyfill, or of another context.
+    const [dispose] = Object.getOwnPropertySymbols(disposable);
+    return () => disposable[dispose]();
   }
   signal.addEventListener('abort', listener);
   return () => signal.removeEventListener('abort', listener);

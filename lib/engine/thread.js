@@ -5,6 +5,7 @@
 // several on one thread of the system have one agent in each.
 
 const { isMainThread, receiveMessageOnPort, threadId } = require('node:worker_threads');
+const clock = require('../load/clock.js');
 const binding = require('../load/binary.js');
 
 const { Token, IsForHold } = binding.Field;
@@ -116,6 +117,7 @@ class Thread {
    * A bundler may have changed the name that the class has itself.
    */
   addClass(name, type, wordOf) {
+    this.classes = this.classes.filter(([, reference]) => reference.deref() !== undefined);
     this.classes.push([name, new WeakRef(type)]);
     this.words.set(type, wordOf);
     this.doctor?.added(name, type, wordOf);
@@ -123,6 +125,7 @@ class Thread {
 
   /** Takes in a load of the package. */
   addCopy(copy, file) {
+    this.copies = this.copies.filter(([reference]) => reference.deref() !== undefined);
     this.copies.push([new WeakRef(copy), file]);
     this.doctor?.addedCopy(copy, file);
   }
@@ -166,7 +169,7 @@ class Thread {
         wait.settle(status);
       } catch (error) {
         // A patched signal threw: an uncaught error of its own, and no reason to let the other waits wait.
-        queueMicrotask(() => {
+        clock.queueMicrotask(() => {
           throw error;
         });
       }

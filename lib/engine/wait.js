@@ -4,6 +4,7 @@ const { beginWait, describeHolder, isWatched, tellDeadlock, tellEnded, whileBloc
 const { corrupt } = require('./corrupt.js');
 const { DeadlockError, TimeoutError, describe, noBackgroundThread, threadEnding } = require('../errors.js');
 const { PendingWait } = require('./pending-wait.js');
+const { reasonOf } = require('../arguments.js');
 
 const { Cycle, CycleLength, Found, Given, HasEnded, Parties, Token } = binding.Field;
 
@@ -179,7 +180,7 @@ function readCycle() {
  */
 exports.lockWord = (lock, word, request, options, verb, lender) => {
   const { timeout, signal } = options;
-  if (signal?.aborted) return Promise.reject(signal.reason);
+  if (signal?.aborted) return Promise.reject(reasonOf(signal));
   if (request.tryFree !== undefined && thread.pending === 0 && lender === undefined) {
     // Nobody need listen to the signal, nor any clock run. Nothing that may fail comes after it is taken.
     const taken = Promise.resolve(request.take(lock, word, binding.GRANTED));

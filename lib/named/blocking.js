@@ -1,5 +1,6 @@
 // Requests that block the thread.
 
+const clock = require('../load/clock.js');
 const { binding, thread } = require('../engine/thread.js');
 const { readCycle } = require('../engine/wait.js');
 const { tellDeadlock } = require('../engine/diagnosis.js');
@@ -22,7 +23,7 @@ exports.obtainBlocking = (backend, name, options, verb, accept) => {
   const { mode, ifAvailable, timeout } = options;
   const lock = newLock(name, mode);
   const limit = ifAvailable ? 0 : timeout;
-  const deadline = limit === Infinity ? Infinity : performance.now() + limit;
+  const deadline = limit === Infinity ? Infinity : clock.now() + limit;
   const request = { backend, lock, options, verb, deadline, watch: undefined };
   const status = options.steal ? steal(backend.space, name) : acquire(request, limit);
   switch (status) {

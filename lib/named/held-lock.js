@@ -23,7 +23,6 @@ let isStolen;
 let lossOf;
 let noteIn;
 let numberOf;
-let loseIfMine;
 let noteEnd;
 let endOf;
 let isRepaired;
@@ -42,6 +41,40 @@ class Rest {
   /** Whether its holder has called `markConsistent()`. */
   isRepaired = false;
 }
+
+/** What this thread holds of names: one object for a thread, however often the package is loaded there. */
+class HoldsOfNames {
+  /** By number. */
+  #locks = [];
+  #size = 0;
+  /** The method of a lock that ends it, whichever load its class is of: no load is kept for its sake. */
+  LOSE = Symbol('lose');
+
+  add(number, lock) {
+    // An older one may be left there, for want of stack.
+    if (this.#locks[number] === undefined) this.#size += 1;
+    this.#locks[number] = lock;
+  }
+
+  delete(number) {
+    this.#locks[number] = undefined;
+    this.#size -= 1;
+    if (this.#size === 0 && this.#locks.length > MANY) this.#locks = [];
+  }
+
+  /** Tells those that were stolen. */
+  drain() {
+    for (let number = binding.nextStolen(); number >= 0; number = binding.nextStolen()) {
+      this.#locks[number]?.[this.LOSE]();
+    }
+  }
+}
+
+/** A table of holds that has emptied keeps no more room than this. */
+const MANY = 1024;
+
+thread.held ??= new HoldsOfNames();
+const { LOSE } = thread.held;
 
 class HeldLock {
   static {
@@ -82,11 +115,6 @@ class HeldLock {
     noteIn = (lock, isIn) => {
       binding.noteNameIn(lock.#number, isIn);
       lock.#rest?.outer?.noteIn?.(isIn);
-    };
-    loseIfMine = (lock) => {
-      const isMine = #number in lock;
-      if (isMine) lock.#lose();
-      return isMine;
     };
   }
 
@@ -170,6 +198,11 @@ class HeldLock {
   }
 
   /** The thread has learned that another holds it now. */
+  /** It was stolen. */
+  [LOSE]() {
+    this.#lose();
+  }
+
   #lose() {
     if (this.#number === NONE) return;
     thread.held.delete(this.#number);
@@ -224,45 +257,6 @@ class HeldLock {
     this.unlock();
   }
 }
-
-/** What this thread holds of names: one object for a thread, however often the package is loaded there. */
-class HoldsOfNames {
-  /** By number. */
-  #locks = [];
-  #size = 0;
-  /** Of each load: `lose(lock)` ends a lock of its own class, and returns whether it was. */
-  #loads = [];
-
-  addLoad(lose) {
-    this.#loads.push(lose);
-  }
-
-  add(number, lock) {
-    // An older one may be left there, for want of stack.
-    if (this.#locks[number] === undefined) this.#size += 1;
-    this.#locks[number] = lock;
-  }
-
-  delete(number) {
-    this.#locks[number] = undefined;
-    this.#size -= 1;
-    if (this.#size === 0 && this.#locks.length > MANY) this.#locks = [];
-  }
-
-  /** Tells those that were stolen. */
-  drain() {
-    for (let number = binding.nextStolen(); number >= 0; number = binding.nextStolen()) {
-      const lock = this.#locks[number];
-      if (lock !== undefined) this.#loads.some((lose) => lose(lock));
-    }
-  }
-}
-
-/** A table of holds that has emptied keeps no more room than this. */
-const MANY = 1024;
-
-thread.held ??= new HoldsOfNames();
-thread.held.addLoad(loseIfMine);
 
 exports.HeldLock = HeldLock;
 /** A lock of this name that is not granted yet. */

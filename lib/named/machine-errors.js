@@ -1,6 +1,7 @@
 // The errors and warnings of locks of files: what failed, on which file, what to do.
 
 const { inspect } = require('node:util');
+const clock = require('../load/clock.js');
 const { describe } = require('../errors.js');
 const { placeOf } = require('./errors.js');
 
@@ -46,7 +47,7 @@ function warn(message, code) {
     process.emitWarning(message, { type: 'LockFileWarning', code });
   } catch (error) {
     // A replaced `emitWarning` threw, or the stack has ended: an uncaught error of its own. The lock is unlocked.
-    queueMicrotask(() => {
+    clock.queueMicrotask(() => {
       throw error;
     });
   }

@@ -1,6 +1,7 @@
 // Locks of the machine: what is locked outside of the process is a file, by the kernel. See backend.js, and src/files.
 
 const { AsyncResource } = require('node:async_hooks');
+const clock = require('../load/clock.js');
 const { binding, thread } = require('../engine/thread.js');
 const { Timer } = require('../engine/timer.js');
 const { describe, threadEnding } = require('../errors.js');
@@ -10,9 +11,6 @@ const { directoryError, removed, unwritten } = require('./machine-errors.js');
 const { Exclusive, Shared } = binding.NameMode;
 const { EndedProcess, EndedThread, FenceHigh, FenceLow, HasEnded, Number: NUMBER, Token } = binding.Field;
 const { FILE_FAILED, FILE_LEFT, FILE_REMOVED, GRANTED, GRANTED_ABANDONED, INTERRUPTED, TIMED_OUT } = binding;
-
-// From the beginning: who replaces the timers of a test does not stop this.
-const { setImmediate } = globalThis;
 
 /** So many rows of a list are made in one turn of the event loop. */
 const ROWS = 256;
@@ -157,7 +155,7 @@ class FileList {
         this.#rows.push({ name, mode: 'exclusive', clientId: `node-${pid}-${threadId}`, pid, threadId, heldMs });
       }
       if (rows.length < ROWS) this.#take();
-      else setImmediate(() => this.#take());
+      else clock.setImmediate(() => this.#take());
     }
   }
 }

@@ -1,6 +1,7 @@
 // Locks that have names: `locks`, and the class that it is of.
 
 const { markAsUncloneable } = require('node:worker_threads');
+const clock = require('../load/clock.js');
 const { binding, isMainThread, thread } = require('../engine/thread.js');
 const { checkFunction, checkNames, checkOptions, own } = require('../arguments.js');
 const { invalidArgument, mainThread, threadEnding } = require('../errors.js');
@@ -10,8 +11,6 @@ const { HeldLock, endOf } = require('./held-lock.js');
 const { DEFAULTS, MODES, checkRequest, toBlockingOptions, toName, toOptions } = require('./options.js');
 const { obtain, runWith } = require('./requests.js');
 const { lazily } = require('../load/lazily.js');
-
-const { setImmediate } = globalThis;
 
 const blocking = lazily(() => require('./blocking.js'));
 const several = lazily(() => require('./several.js'));
@@ -194,7 +193,7 @@ function query({ space }) {
     const go = (first) => {
       const last = Math.min(first + 4 * ROWS_IN_A_TURN, rows.length);
       add(first, last);
-      if (last < rows.length) setImmediate(go, last);
+      if (last < rows.length) clock.setImmediate(go, last);
       else resolve(snapshot);
     };
     go(0);
@@ -203,11 +202,11 @@ function query({ space }) {
 
 /** The same, and who holds in other processes. Nobody is held twice: what this one held, another may have been given since. */
 async function withHoldersElsewhere(seen, outer) {
-  const askedAt = performance.now();
+  const askedAt = clock.now();
   const { held, pending } = await seen;
   const mine = new Set(held.map(({ name }) => name));
   const elsewhere = await outer.query([...new Set([...mine, ...pending.map(({ name }) => name)])]);
-  const elapsed = performance.now() - askedAt;
+  const elapsed = clock.now() - askedAt;
   const isLater = ({ name, heldMs }) => mine.has(name) && heldMs >= 0 && heldMs <= elapsed;
   return { held: held.concat(elsewhere.filter((row) => !isLater(row))), pending };
 }

@@ -1,6 +1,7 @@
 // The second step of a request whose backend has an outer lock: the engine has granted the name to it, and it takes the outer
 // lock before its code runs. See backend.js.
 
+const clock = require('../load/clock.js');
 const { binding, thread } = require('../engine/thread.js');
 const { lazily } = require('../load/lazily.js');
 const { reserveStack } = require('../engine/stack.js');
@@ -10,8 +11,9 @@ const { timeOut, timeOutBlocking } = require('./holders.js');
 const { startWatch } = require('./watch.js');
 
 const signals = lazily(() => require('../engine/signals.js'));
+const { reasonOf } = require('../arguments.js');
 
-const left = (deadline) => Math.max(deadline - performance.now(), 0);
+const left = (deadline) => Math.max(deadline - clock.now(), 0);
 
 const { GRANTED, TIMED_OUT } = binding;
 
@@ -74,7 +76,7 @@ async function wait(request) {
       held = await (options.signal === undefined ? waited.promise : unlessAborted(waited, options.signal));
       if (options.signal?.aborted) {
         held?.unlock();
-        throw options.signal.reason;
+        throw reasonOf(options.signal);
       }
     } while (isLost(held));
     if (held === null && !options.ifAvailable) {

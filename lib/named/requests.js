@@ -1,5 +1,6 @@
 // Requests that a promise stands for.
 
+const clock = require('../load/clock.js');
 const { binding, thread } = require('../engine/thread.js');
 const { PendingWait } = require('../engine/pending-wait.js');
 const { describe, noBackgroundThread } = require('../errors.js');
@@ -11,6 +12,7 @@ const { startWatch } = require('./watch.js');
 
 const outside = lazily(() => require('./outside.js'));
 const signals = lazily(() => require('../engine/signals.js'));
+const { reasonOf } = require('../arguments.js');
 
 const { GRANTED, GRANTED_ABANDONED, NO_CLOCK, PENDING, TIMED_OUT } = binding;
 const { Number: NUMBER } = binding.Field;
@@ -77,7 +79,7 @@ class NamedWait extends PendingWait {
     } else {
       try {
         // In a later turn: until the end of this one the signal can abort.
-        this.#settle(status, setImmediate);
+        this.#settle(status, clock.setImmediate);
       } catch (error) {
         // For want of stack: its code will not learn of it, and no signal may give it back once more.
         this.#isAborted = true;
@@ -169,7 +171,7 @@ function begin(request) {
  */
 exports.obtain = (backend, name, options, use, verb) => {
   const { mode, signal, timeout } = options;
-  if (signal?.aborted) return Promise.reject(signal.reason);
+  if (signal?.aborted) return Promise.reject(reasonOf(signal));
   const lock = newLock(name, mode);
   if (signal !== undefined) return new NamedWait(toRequest(backend, lock, options, use, verb)).enqueue();
   const status = options.steal ? steal(backend.space, name) : binding.requestName(backend.space, name, mode, 0, false);
@@ -208,7 +210,7 @@ function steal(space, name) {
 function toRequest(backend, lock, options, use, verb) {
   const { timeout } = options;
   const isTimed = backend.outer !== null && timeout !== Infinity;
-  const deadline = isTimed ? performance.now() + timeout : Infinity;
+  const deadline = isTimed ? clock.now() + timeout : Infinity;
   return { backend, lock, options, use, verb, deadline, watch: undefined };
 }
 

@@ -2,6 +2,7 @@
 // two such requests never wait for each other.
 
 const { inspect } = require('node:util');
+const clock = require('../load/clock.js');
 const { thread } = require('../engine/thread.js');
 const { lazily } = require('../load/lazily.js');
 const { notSupported } = require('./errors.js');
@@ -11,6 +12,7 @@ const { obtain } = require('./requests.js');
 
 const blocking = lazily(() => require('./blocking.js'));
 const takeOver = lazily(() => require('./take-over.js'));
+const { reasonOf } = require('../arguments.js');
 
 const secret = Symbol('HeldLocks');
 
@@ -41,7 +43,7 @@ class Locking {
   constructor(names, options) {
     this.#names = names;
     this.#options = options;
-    this.#deadline = options.timeout === Infinity ? Infinity : performance.now() + options.timeout;
+    this.#deadline = options.timeout === Infinity ? Infinity : clock.now() + options.timeout;
   }
 
   /** The names in the order of their locking. */
@@ -53,7 +55,7 @@ class Locking {
   /** The options for the next name. One that is free is had though no time is left. */
   next() {
     const { timeout } = this.#options;
-    const left = this.#deadline === Infinity ? timeout : Math.max(this.#deadline - performance.now(), 0);
+    const left = this.#deadline === Infinity ? timeout : Math.max(this.#deadline - clock.now(), 0);
     return { ...this.#options, timeout: left, limit: timeout, isPart: true };
   }
 
@@ -97,7 +99,7 @@ exports.obtainSeveral = async (backend, names, options, use, verb) => {
       locking.add(lock);
     }
     if (names.length === 0) await undefined;
-    if (signal?.aborted) throw signal.reason;
+    if (signal?.aborted) throw reasonOf(signal);
     locks = locking.finish();
   } catch (error) {
     locking.giveBack();

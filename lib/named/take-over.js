@@ -1,6 +1,6 @@
 // A lock whose holder has ended inside comes to its next holder: `onAbandoned` of the manager runs, or the thread is warned.
 
-const { setImmediate } = require('node:timers');
+const clock = require('../load/clock.js');
 const { binding } = require('../engine/thread.js');
 const { endedThread, warn } = require('../engine/abandonment.js');
 const { tellAbandoned } = require('../engine/diagnosis.js');
@@ -124,7 +124,7 @@ exports.run = (locks, callback, onAbandoned, run) => {
     const repaired = repairAll(locks, onAbandoned);
     return repaired === undefined ? run(callback) : repaired.then(() => run(callback));
   }
-  return run(unlessRepaired(locks, callback, setImmediate));
+  return run(unlessRepaired(locks, callback, clock.setImmediate));
 };
 
 /** The function, after which this thread is warned of what it has not marked as consistent: `later`, if it returns an object. */

@@ -1,6 +1,7 @@
+const clock = require('../load/clock.js');
 const { lazily } = require('../load/lazily.js');
 const { binding, thread } = require('../engine/thread.js');
-const { checkFunction, isThenable, toAsyncOptions, toTimeout, toWaiters } = require('../arguments.js');
+const { checkFunction, isThenable, reasonOf, toAsyncOptions, toTimeout, toWaiters } = require('../arguments.js');
 const { corrupt } = require('../engine/corrupt.js');
 const { describe, mainThread, noBackgroundThread, notLock, notOwner, thenablePredicate } = require('../errors.js');
 const { SharedPrimitive, defineSize, wordsOf } = require('./base.js');
@@ -176,14 +177,14 @@ class Condition extends SharedPrimitive {
     const limit = toTimeout(inner.word, timeout);
     if (!inner.mayBlock) throw mainThread(inner.word, 'waitForAsync()', inner.lock.constructor.name);
     isGuarded(inner.word);
-    const deadline = performance.now() + limit;
+    const deadline = clock.now() + limit;
     const holds = () => {
       const value = predicate();
       if (isThenable(value)) throw thenablePredicate(inner.word);
       return Boolean(value);
     };
     while (!holds()) {
-      if (!this.#wait(inner, deadline - performance.now())) return holds();
+      if (!this.#wait(inner, deadline - clock.now())) return holds();
     }
     return true;
   }
@@ -208,12 +209,12 @@ class Condition extends SharedPrimitive {
     const { word } = inner;
     checkFunction(word, 'predicate', predicate);
     const { timeout, signal, ref } = toAsyncOptions(word, options);
-    const deadline = performance.now() + timeout;
+    const deadline = clock.now() + timeout;
     const hold = new WatchedHold(word, outer);
     try {
       while (!(await predicate())) {
         hold.check();
-        const left = deadline - performance.now();
+        const left = deadline - clock.now();
         const isNotified = await this.#waitAsync(inner, { timeout: left, signal, ref }, outer);
         hold.check();
         if (!isNotified) return Boolean(await predicate());
@@ -274,7 +275,7 @@ class Condition extends SharedPrimitive {
   #waitAsync({ lock, word, raw, guarded }, options, outer) {
     const { timeout, signal } = options;
     const request = isGuarded(word) ? guarded : raw;
-    if (signal?.aborted) throw signal.reason;
+    if (signal?.aborted) throw reasonOf(signal);
     if (timeout <= 0) return false;
     const wait = new ConditionWait(lock, word, request, options, outer);
     // First whatever may throw, then the queue.

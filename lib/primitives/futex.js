@@ -2,7 +2,7 @@
 // package's lines of waiters.
 
 const { binding, isMainThread, thread } = require('../engine/thread.js');
-const { toWaitOptions } = require('../arguments.js');
+const { reasonOf, toWaitOptions } = require('../arguments.js');
 const { mainThreadWait, noBackgroundThread, threadEnding } = require('../errors.js');
 const { isShared, toCount, toExpected, toIndexForNotify, toIndexForWait, toLimit } = require('./integers.js');
 const { PendingWait } = require('../engine/pending-wait.js');
@@ -54,7 +54,7 @@ const functions = {
     const expected = toExpected(typedArray, value);
     const limit = toLimit(timeout);
     const { signal, ref } = toWaitOptions(options);
-    if (signal?.aborted) return { async: true, value: Promise.reject(signal.reason) };
+    if (signal?.aborted) return { async: true, value: Promise.reject(reasonOf(signal)) };
     const outcome = outcomeAtOnce(typedArray, i, expected, limit);
     if (outcome !== null) return { async: false, value: outcome };
     const wait = new FutexWait(signal, ref);

@@ -7,7 +7,7 @@ const { report } = require('../engine/abandonment.js');
 const { PendingWait } = require('../engine/pending-wait.js');
 const { beginWait, describeHolder, isWatched, tellEnded, whileBlockedForAll } = require('../engine/diagnosis.js');
 const { conclude, takeOver } = require('../engine/wait.js');
-const { isIterable, toAsyncOptions, toTimeout } = require('../arguments.js');
+const { isIterable, reasonOf, toAsyncOptions, toTimeout } = require('../arguments.js');
 const { TimeoutError, invalidArgument, mainThread, notLock, threadEnding } = require('../errors.js');
 const { innerOf } = require('./exclusive.js');
 
@@ -323,7 +323,7 @@ exports.lockAllAsync = (lockables, options) => {
   try {
     const list = new LockList(lockables);
     const asyncOptions = toAsyncOptions(undefined, options);
-    if (asyncOptions.signal?.aborted) return Promise.reject(asyncOptions.signal.reason);
+    if (asyncOptions.signal?.aborted) return Promise.reject(reasonOf(asyncOptions.signal));
     const wait = new SetWait(list, asyncOptions, 'lockAllAsync');
     // First whatever may throw, then the queues.
     wait.startListening();

@@ -1,5 +1,6 @@
 const { lazily } = require('../load/lazily.js');
 const { markAsUncloneable } = require('node:worker_threads');
+const clock = require('../load/clock.js');
 const { binding, isMainThread, thread } = require('../engine/thread.js');
 const { OF_LOCKS, checkFunction, toLockOptions, toWord } = require('../arguments.js');
 const { ExclusiveLock, NEW_GUARD, innerOf, wordOf } = require('./exclusive.js');
@@ -28,7 +29,8 @@ const isSame = (word, other) => word === other || binding.isSame(word, other);
 class Mutex extends ExclusiveLock {
   static {
     thread.addClass('Mutex', Mutex, wordOf);
-    thread.plain = { type: 'Mutex', ask: binding.Ask.Mutex };
+    // Of the first load: what a later one put there would keep its whole environment.
+    thread.plain ??= { type: 'Mutex', ask: binding.Ask.Mutex };
     for (const name of ['BYTES', 'ALIGN']) Object.defineProperty(Mutex, name, { value: 4, enumerable: true });
   }
 
@@ -60,7 +62,7 @@ class Mutex extends ExclusiveLock {
     checkFunction(this, 'callback', callback);
     const run = (token) => {
       // In a microtask of its own, what it throws is an uncaught error and not a rejection that nobody could handle.
-      queueMicrotask(() => callback(token));
+      clock.queueMicrotask(() => callback(token));
     };
     this.acquireAsync().then(run);
   }

@@ -1,6 +1,7 @@
 // The outer lock of a manager that stands on a store (see ../named/backend.js): asks the lock worker, natively or by promise.
 
 const { AsyncResource } = require('node:async_hooks');
+const clock = require('../load/clock.js');
 const { binding, isMainThread, thread } = require('../engine/thread.js');
 const { flush } = require('../engine/lock-worker.js');
 const { Timer } = require('../engine/timer.js');
@@ -28,7 +29,7 @@ class StoreHold {
   /** Called when it may have been lost. */
   onLost = null;
   #number;
-  #since = performance.now();
+  #since = clock.now();
   #lost = null;
   #owner;
 
@@ -76,13 +77,13 @@ class StoreHold {
   lose(reason) {
     if (this.#number < 0) return;
     this.#end();
-    this.#lost = { reason, heldMs: performance.now() - this.#since };
+    this.#lost = { reason, heldMs: clock.now() - this.#since };
     this.onLost?.();
   }
 
   #note(loss) {
     if (loss === 0) return;
-    this.#lost = { reason: LOSSES[loss], heldMs: performance.now() - this.#since };
+    this.#lost = { reason: LOSSES[loss], heldMs: clock.now() - this.#since };
     // The store may have it still.
     if (this.#number >= 0) this.#end();
   }
@@ -343,12 +344,12 @@ class StoreOuter {
   #block(number, timeout) {
     if (binding.deskState(this.desk) !== 0) return binding.waitStore(number, timeout);
     // Main may be too busy to start the lock worker, which answers this at once when it has begun.
-    const begun = performance.now();
+    const begun = clock.now();
     const asked = this.#askCall({ call: 'flush' });
     const status = binding.waitStore(asked, Math.min(timeout, this.connectTimeout));
     if (status === GRANTED) this.#takeCalled(asked);
     if (status !== TIMED_OUT || binding.deskState(this.desk) !== 0) {
-      return binding.waitStore(number, Math.max(timeout - (performance.now() - begun), 0));
+      return binding.waitStore(number, Math.max(timeout - (clock.now() - begun), 0));
     }
     binding.cancelStore(number);
     if (timeout <= this.connectTimeout) return TIMED_OUT;

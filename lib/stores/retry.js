@@ -3,6 +3,7 @@
 
 const { createHash } = require('node:crypto');
 const { hostname } = require('node:os');
+const clock = require('../load/clock.js');
 const { storeError } = require('./errors.js');
 const { Reach } = require('./events.js');
 
@@ -10,7 +11,7 @@ const { Reach } = require('./events.js');
 const FIRST_PAUSE = 50;
 const LONGEST_PAUSE = 2000;
 
-const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+const pause = (ms) => new Promise((resolve) => clock.setTimeout(resolve, ms));
 
 /** The pause after one that was in vain. */
 const longer = (ms) => Math.min(2 * ms, LONGEST_PAUSE);
@@ -32,12 +33,12 @@ exports.asStoreError = (store, error) =>
 exports.within = async (ms, promise) => {
   let timer;
   const late = new Promise((_, reject) => {
-    timer = setTimeout(() => reject(storeError(`The store has not answered within ${ms} ms.`)), ms);
+    timer = clock.setTimeout(() => reject(storeError(`The store has not answered within ${ms} ms.`)), ms);
   });
   try {
     return await Promise.race([promise, late]);
   } finally {
-    clearTimeout(timer);
+    clock.clearTimeout(timer);
   }
 };
 

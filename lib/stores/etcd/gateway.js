@@ -3,6 +3,7 @@
 
 const http = require('node:http');
 const https = require('node:https');
+const clock = require('../../load/clock.js');
 const { storeError } = require('../errors.js');
 const { readConnection } = require('./connection.js');
 
@@ -113,7 +114,7 @@ class Gateway {
         });
         response.on('error', reject);
         response.on('end', () => {
-          clearTimeout(timer);
+          clock.clearTimeout(timer);
           try {
             resolve(read(response.statusCode, text));
           } catch (error) {
@@ -123,8 +124,8 @@ class Gateway {
       });
       const late = () =>
         request.destroy(Object.assign(new Error(`etcd has not answered within ${limit} ms`), { isLate: true }));
-      const timer = setTimeout(late, limit);
-      request.once('close', () => clearTimeout(timer));
+      const timer = clock.setTimeout(late, limit);
+      request.once('close', () => clock.clearTimeout(timer));
     });
   }
 

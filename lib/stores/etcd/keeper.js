@@ -4,6 +4,7 @@
 // A second key marks a name that is held alone, and goes with the release: so a holder that was killed leaves it. It is written in
 // the step that grants, which sees as well whether the key of the request still exists.
 
+const clock = require('../../load/clock.js');
 const { binding } = require('../../engine/thread.js');
 const { storeError } = require('../errors.js');
 const { asStoreError, Connection, elsewhere, hashOf, Releases } = require('../retry.js');
@@ -206,9 +207,9 @@ class EtcdKeeper {
   async check() {
     await this.#releases.over();
     await this.#connection.get();
-    const begun = performance.now();
+    const begun = clock.now();
     await this.#transact({ success: [{ request_range: { key: toBase64(this.#space) } }] });
-    return { roundTripMs: performance.now() - begun };
+    return { roundTripMs: clock.now() - begun };
   }
 
   stats() {

@@ -1,5 +1,6 @@
 // A session in etcd: one lease, which is renewed, and a stream of what is deleted.
 
+const clock = require('../../load/clock.js');
 const { binding } = require('../../engine/thread.js');
 const { storeError } = require('../errors.js');
 const { marginOf, pauses } = require('../retry.js');
@@ -40,7 +41,7 @@ class Session {
     this.id = ID;
     this.#extend(sentAt, TTL);
     await this.#watch();
-    this.#timer = setInterval(() => this.#look(), this.#of.settings.renew / 4).unref();
+    this.#timer = clock.setInterval(() => this.#look(), this.#of.settings.renew / 4).unref();
   }
 
   /** Resolves once it is renewed; rejects if that cannot be. */
@@ -74,8 +75,8 @@ class Session {
     this.length = Number(ttl) * 1000;
     this.#renewedAt = sentAt;
     this.until = Math.max(this.until, sentAt + this.length - marginOf(this.length));
-    clearTimeout(this.#expiry);
-    this.#expiry = setTimeout(() => this.#look(), Math.max(this.left, 0) + 1).unref();
+    clock.clearTimeout(this.#expiry);
+    this.#expiry = clock.setTimeout(() => this.#look(), Math.max(this.left, 0) + 1).unref();
   }
 
   #look() {
@@ -108,7 +109,9 @@ class Session {
         if (!this.isOver && this.#timer !== null) this.#watchAgain();
       };
       this.#endWatch = this.#of.watch(onMessage, onEnd);
-      setTimeout(() => reject(storeError('etcd has not answered in time.')), this.#of.settings.connectTimeout).unref();
+      clock
+        .setTimeout(() => reject(storeError('etcd has not answered in time.')), this.#of.settings.connectTimeout)
+        .unref();
     });
   }
 
@@ -143,8 +146,8 @@ class Session {
 
   #stop() {
     this.isOver = true;
-    clearInterval(this.#timer);
-    clearTimeout(this.#expiry);
+    clock.clearInterval(this.#timer);
+    clock.clearTimeout(this.#expiry);
     this.#endWatch?.();
   }
 }

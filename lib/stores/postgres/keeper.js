@@ -4,6 +4,7 @@
 // one that is granted keeps its lock. See waits.js.
 
 const { createHash } = require('node:crypto');
+const clock = require('../../load/clock.js');
 const { Session } = require('./session.js');
 const { checkExclusion, standby } = require('./probe.js');
 const { connect } = require('./connect.js');
@@ -104,9 +105,9 @@ class PostgresKeeper {
 
   async check() {
     const home = await this.#connection.get();
-    const begun = performance.now();
+    const begun = clock.now();
     await home.query('select 1');
-    return { roundTripMs: performance.now() - begun };
+    return { roundTripMs: clock.now() - begun };
   }
 
   stats() {

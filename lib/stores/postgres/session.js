@@ -4,6 +4,7 @@
 // locks away; no keepalive tells a client of that in time. So all that a session holds is lost once its last answered query was
 // sent three heartbeats ago, and the server is set to end it after five.
 
+const clock = require('../../load/clock.js');
 const { binding } = require('../../engine/thread.js');
 const { TAKEN, UNREACHABLE } = require('../verbs.js');
 
@@ -46,7 +47,7 @@ class Session {
     this.lease = binding.beginLease(this.#answeredAt + SURE * heartbeat);
     client.on('error', (error) => this.end(error));
     client.on('end', () => this.end());
-    this.#timer = setInterval(() => this.#look(), heartbeat / 4).unref();
+    this.#timer = clock.setInterval(() => this.#look(), heartbeat / 4).unref();
   }
 
   /** The settings of every session: the server ends it in time, and nothing else does. */
@@ -162,7 +163,7 @@ class Session {
   end(error, loss = TAKEN) {
     if (this.isOver) return;
     this.isOver = true;
-    clearInterval(this.#timer);
+    clock.clearInterval(this.#timer);
     binding.endLease(this.#desk, this.lease, loss);
     const { stream } = this.#client.connection ?? {};
     // One that is blocked would not end before it is granted.

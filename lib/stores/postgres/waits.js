@@ -1,3 +1,4 @@
+const clock = require('../../load/clock.js');
 // Waits in PostgreSQL's own queue. A session that blocks there can do nothing else: unlock nothing, answer no heartbeat. So those
 // that wait hold nothing, and are few; further names take turns.
 
@@ -87,17 +88,19 @@ class Waits {
 
   close() {
     this.#isClosed = true;
-    clearInterval(this.#turns);
-    clearInterval(this.#looks);
+    clock.clearInterval(this.#turns);
+    clock.clearInterval(this.#looks);
     for (const entry of this.#queue.splice(0)) entry.resolve(null);
     for (const session of this.#sessions) session.end(undefined, 0);
   }
 
   #rest(session) {
-    clearTimeout(session.idleTimer);
-    session.idleTimer = setTimeout(() => {
-      if (session.isIdle) session.end(undefined, 0);
-    }, IDLE).unref();
+    clock.clearTimeout(session.idleTimer);
+    session.idleTimer = clock
+      .setTimeout(() => {
+        if (session.isIdle) session.end(undefined, 0);
+      }, IDLE)
+      .unref();
   }
 
   #pump() {
@@ -117,7 +120,7 @@ class Waits {
       }
     }
     if (this.#queue.length > 0 && this.#turns === null) {
-      this.#turns = setInterval(() => this.#takeTurns(), TRY_EVERY).unref();
+      this.#turns = clock.setInterval(() => this.#takeTurns(), TRY_EVERY).unref();
     }
   }
 
@@ -143,11 +146,11 @@ class Waits {
 
   async #block(session, entry) {
     session.waiting = entry;
-    session.blockedAt = performance.now();
+    session.blockedAt = clock.now();
     session.isInterrupted = false;
     entry.session = session;
     entry.missed = 0;
-    this.#looks ??= setInterval(() => this.#lookAfter(), this.#heartbeat).unref();
+    this.#looks ??= clock.setInterval(() => this.#lookAfter(), this.#heartbeat).unref();
     let failure = null;
     try {
       const verb = `pg_advisory_lock${suffixOf(entry.ticket)}`;
@@ -183,11 +186,13 @@ class Waits {
     if (session.isInterrupted || session.waiting === null) return;
     session.isInterrupted = true;
     const entry = session.waiting;
-    setTimeout(() => {
-      if (session.waiting !== entry || session.isOver) return;
-      session.isInterrupted = false;
-      this.#interrupt(session);
-    }, TRY_EVERY).unref();
+    clock
+      .setTimeout(() => {
+        if (session.waiting !== entry || session.isOver) return;
+        session.isInterrupted = false;
+        this.#interrupt(session);
+      }, TRY_EVERY)
+      .unref();
     const home = this.#home();
     if (home === null) session.end(new Error('The connection to PostgreSQL has ended.'));
     else home.query('select pg_cancel_backend($1)', [session.pid]).catch(() => session.end());
@@ -198,7 +203,7 @@ class Waits {
    * tells nothing for a quarter of an hour.
    */
   async #lookAfter() {
-    const now = performance.now();
+    const now = clock.now();
     const blocked = [];
     for (const session of this.#sessions) {
       if (session.waiting !== null && now - session.blockedAt >= this.#heartbeat)
@@ -224,11 +229,11 @@ class Waits {
   /** Those that have no session to block in: the home tries for them, and those that block make room. */
   #takeTurns() {
     if (this.#queue.length === 0) {
-      clearInterval(this.#turns);
+      clock.clearInterval(this.#turns);
       this.#turns = null;
       return;
     }
-    const now = performance.now();
+    const now = clock.now();
     for (const session of this.#sessions) {
       if (session.waiting !== null && now - session.blockedAt >= TURN) this.#interrupt(session);
     }

@@ -2,6 +2,7 @@
 // step of the script that releases (script.js); this side renews, and knows until when a ticket is surely kept.
 
 const { randomBytes } = require('node:crypto');
+const clock = require('../../load/clock.js');
 const { binding } = require('../../engine/thread.js');
 const { storeError } = require('../errors.js');
 const { Connection, elsewhere, hashOf, marginOf, OURS, pauses, Releases, within } = require('../retry.js');
@@ -123,9 +124,9 @@ class RedisKeeper {
 
   async check() {
     await this.#connection.get();
-    const begun = performance.now();
+    const begun = clock.now();
     await this.#send(['PING']);
-    return { roundTripMs: performance.now() - begun };
+    return { roundTripMs: clock.now() - begun };
   }
 
   stats() {
@@ -216,19 +217,18 @@ class RedisKeeper {
     if (place.isHeld || place.isOver) return;
     place.isHeld = true;
     place.fence = fence;
-    clearTimeout(place.expiry);
+    clock.clearTimeout(place.expiry);
     place.settle.resolve(fence);
   }
 
   /** The first in the queue asks again when the holder may be gone. */
   #lookAt(place, ms) {
-    clearTimeout(place.expiry);
-    place.expiry = setTimeout(() => this.#renew(place), ms + 1).unref();
+    place.callIn(ms + 1, () => this.#renew(place));
   }
 
   #renewFrom(place) {
     if (place.isOver) return;
-    place.renewal = setInterval(() => this.#renew(place), this.#settings.renew).unref();
+    place.renewal = clock.setInterval(() => this.#renew(place), this.#settings.renew).unref();
   }
 
   #renew(place) {
@@ -242,16 +242,11 @@ class RedisKeeper {
 
   /** Ends a lock whose time is over, though the server does not answer. */
   #watch(place) {
-    clearTimeout(place.expiry);
-    const left = place.until - binding.leaseTime();
-    place.expiry = setTimeout(
-      () => {
-        if (place.isOver) return;
-        if (binding.leaseTime() >= place.until) this.#gone(place, UNREACHABLE);
-        else this.#watch(place);
-      },
-      Math.max(left, 1),
-    ).unref();
+    place.callIn(Math.max(place.until - binding.leaseTime(), 1), () => {
+      if (place.isOver) return;
+      if (binding.leaseTime() >= place.until) this.#gone(place, UNREACHABLE);
+      else this.#watch(place);
+    });
   }
 
   /** The server has it no more, or may not. */
@@ -295,8 +290,8 @@ class RedisKeeper {
 
   #end(place, loss) {
     place.isOver = true;
-    clearInterval(place.renewal);
-    clearTimeout(place.expiry);
+    clock.clearInterval(place.renewal);
+    clock.clearTimeout(place.expiry);
     this.#places.delete(place.id);
     if (place.lease !== 0) binding.endLease(this.#desk, place.lease, loss);
   }
@@ -318,7 +313,7 @@ class RedisKeeper {
     let isAnswered = false;
     const fail = () => isAnswered || link.fail(storeError(`Redis has not answered within ${limit} ms.`));
     // An answer that has come while this thread did not run is read first.
-    const timer = setTimeout(() => setImmediate(fail), limit).unref();
+    const timer = clock.setTimeout(() => clock.setImmediate(fail), limit).unref();
     try {
       return await link.send(args);
     } catch (error) {
@@ -330,7 +325,7 @@ class RedisKeeper {
       throw refusal;
     } finally {
       isAnswered = true;
-      clearTimeout(timer);
+      clock.clearTimeout(timer);
     }
   }
 

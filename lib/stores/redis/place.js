@@ -1,5 +1,7 @@
 // A request in Redis.
 
+const clock = require('../../load/clock.js');
+
 /** A request in the server's queue. */
 class Place {
   isHeld = false;
@@ -22,6 +24,12 @@ class Place {
     this.id = id;
     this.keys = keys;
     this.isShared = isShared;
+  }
+
+  /** Calls `act` in so many milliseconds, and nothing that was to be called before. */
+  callIn(ms, act) {
+    clock.clearTimeout(this.expiry);
+    this.expiry = clock.setTimeout(act, ms).unref();
   }
 }
 

@@ -1,0 +1,66 @@
+// The core of what the package promises holds whatever else lives in the process: each of these surroundings sees the same.
+
+const assert = require('node:assert/strict');
+const { execFile } = require('node:child_process');
+const fs = require('node:fs');
+const os = require('node:os');
+const path = require('node:path');
+const { test } = require('node:test');
+const { promisify } = require('node:util');
+const { limit } = require('../helpers/limits.js');
+const { needs } = require('../helpers/runtime.js');
+const { USES } = require('../programs/collected-loads.js');
+const { SURROUNDINGS } = require('./surroundings.js');
+
+const PROGRAM = path.join(__dirname, '..', 'programs', 'surrounded.js');
+const COLLECTED = path.join(__dirname, '..', 'programs', 'collected-loads.js');
+const LIMIT = { timeout: limit(60_000), ...needs("V8's flags") };
+
+async function seenIn(name) {
+  const { NODE_TEST_CONTEXT, ...env } = process.env;
+  const { flags = [] } = SURROUNDINGS[name];
+  const { stdout } = await promisify(execFile)(process.execPath, [...flags, PROGRAM, name], { env }).catch(
+    (error) => error,
+  );
+  return stdout.split('\n');
+}
+
+let plain;
+const seenWithout = () => {
+  plain ??= seenIn('nothing');
+  return plain;
+};
+
+test('without anything else each verb comes to what it promises', LIMIT, async () => {
+  const seen = await seenWithout();
+  assert.ok(seen.length > 80, seen.join('\n'));
+  assert.ok(seen.includes('Mutex, plain: freed: true') && seen.includes('deadlock: DeadlockError: ERR_LOCK_DEADLOCK'));
+  assert.deepEqual(
+    seen.filter((line) => /pending|undefined$|failed/.test(line)),
+    [],
+  );
+});
+
+for (const [name, { differs }] of Object.entries(SURROUNDINGS)) {
+  if (name === 'nothing') continue;
+  test(`${name}: each verb comes to the same`, LIMIT, async () => {
+    const [seen, expected] = await Promise.all([seenIn(name), seenWithout()]);
+    const same = (line) => differs === undefined || !differs.test(line);
+    assert.deepEqual(seen.filter(same), expected.filter(same));
+    for (const line of seen.filter((each) => !same(each))) assert.match(line, /AbortError$/);
+  });
+}
+
+for (const use of Object.keys(USES)) {
+  test(`an environment that has loaded the package and used ${use} is collected once it is dropped`, {
+    timeout: limit(60_000),
+    ...needs("V8's flags", 'complete collection'),
+  }, async (t) => {
+    const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'sablock-loads-'));
+    t.after(() => fs.rmSync(directory, { recursive: true }));
+    const { NODE_TEST_CONTEXT, ...env } = process.env;
+    const args = ['--expose-gc', COLLECTED, use, directory];
+    const { stdout } = await promisify(execFile)(process.execPath, args, { env });
+    assert.equal(stdout, '0\n');
+  });
+}
