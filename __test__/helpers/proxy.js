@@ -3,7 +3,7 @@
 const net = require('node:net');
 const { setTimeout: sleep } = require('node:timers/promises');
 
-/** `{ url, target, delay, loses, taken, accepted, open, cut(), heal() }`: `url` is the server's, by way of the proxy. */
+/** `{ url, target, delay, loses, taken, accepted, open, cut(), drop(), heal() }`: `url` is the server's, by way of the proxy. */
 exports.startProxy = async (t, target) => {
   const sockets = new Set();
   const proxy = {
@@ -26,6 +26,10 @@ exports.startProxy = async (t, target) => {
     cut() {
       proxy.isCut = true;
       for (const socket of sockets) socket.pause();
+    },
+    /** Every connection there is ends. */
+    drop() {
+      for (const socket of sockets) socket.destroy();
     },
     /** What was held back passes. */
     heal() {

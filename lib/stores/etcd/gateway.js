@@ -10,11 +10,15 @@ const { readConnection } = require('./connection.js');
 /** Codes of gRPC. */
 const NO_USERS = 9;
 const UNAUTHENTICATED = 16;
+/** No leader, or no quorum: another member may have one. */
+const UNAVAILABLE = 14;
 const FINAL = new Set([
   3, // INVALID_ARGUMENT: a wrong password, or none.
   7, // PERMISSION_DENIED
   12, // UNIMPLEMENTED: an etcd before 3.4, or something else.
 ]);
+/** Of RESOURCE_EXHAUSTED, which too many requests are as well. */
+const NO_SPACE = /space exceeded/;
 /** Of these errors the call was not sent. */
 const UNSENT = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN']);
 /** So many calls about keys are under way at a time: each has a socket of its own. */
@@ -93,15 +97,22 @@ class Gateway {
     }
   }
 
-  /** Members that do not accept a connection are passed over. */
+  /** Members that do not accept a connection, or have no leader, are passed over. */
   async #post(path, body, limit) {
     for (let others = this.#urls.length - 1; ; others -= 1) {
+      const at = this.#at;
       try {
         return await this.#send(path, body, limit);
       } catch (error) {
-        if (others === 0 || !UNSENT.has(error.code)) throw error;
+        if (error.isUnserved) this.#passOver(at);
+        if (others === 0 || !(UNSENT.has(error.code) || error.isUnserved)) throw error;
       }
     }
+  }
+
+  /** The next member may be reached. */
+  #passOver(at) {
+    if (this.#at === at) this.#at = (at + 1) % this.#urls.length;
   }
 
   #send(path, body, limit) {
@@ -139,6 +150,7 @@ class Gateway {
       onEnd(reason);
     };
     const fail = ({ message }) => end(message);
+    const at = this.#at;
     const request = this.#request(path, body, fail, (response) => {
       let rest = '';
       response.setEncoding('utf8');
@@ -148,6 +160,7 @@ class Gateway {
         for (const line of lines) {
           if (isOver || line === '') continue;
           const { result, error } = readLine(line) ?? {};
+          if (error !== undefined) this.#passOver(at);
           if (result === undefined || result.canceled) end(error?.message ?? result?.cancel_reason);
           else onMessage(result);
         }
@@ -168,8 +181,7 @@ class Gateway {
     const options = { ...this.#tls, method: 'POST', headers, agent: this.#agents[url.protocol] };
     const made = request(new URL(`/v3/${path}`, url.origin), options, onResponse);
     made.on('error', (error) => {
-      // The next one may be reached.
-      if (this.#at === at) this.#at = (at + 1) % this.#urls.length;
+      this.#passOver(at);
       onError(error);
     });
     made.end(text);
@@ -197,13 +209,20 @@ function read(status, text) {
     answer = JSON.parse(text);
   } catch (cause) {
     const message = `This is no etcd of version 3.4 or later: its answer has status ${status}.`;
-    throw storeError(message, { cause, isFinal: status < 500 });
+    throw Object.assign(storeError(message, { cause, isFinal: status < 500 }), { isUnserved: status >= 500 });
   }
   if (status === 200 && answer.error === undefined) return answer.result ?? answer;
   // In a stream it is an object.
   const { error } = answer;
   const [reason, grpc] = typeof error === 'object' ? [error.message, error.grpc_code] : [error, answer.code];
-  throw Object.assign(storeError(`etcd answers: ${reason}.`, { isFinal: FINAL.has(grpc) }), { grpc });
+  if (NO_SPACE.test(reason)) {
+    throw storeError(
+      `etcd answers: ${reason}. Its cluster takes no writes (alarm NOSPACE): compact and defragment it, and disarm the alarm.`,
+      { isFinal: true },
+    );
+  }
+  const isUnserved = grpc === UNAVAILABLE;
+  throw Object.assign(storeError(`etcd answers: ${reason}.`, { isFinal: FINAL.has(grpc) }), { grpc, isUnserved });
 }
 
 exports.Gateway = Gateway;

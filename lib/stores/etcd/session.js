@@ -24,6 +24,9 @@ class Session {
   #renewing = null;
   #renewedAt = 0;
   #endWatch = null;
+  /** Whether deletions are reported now, and whether that is being seen to. */
+  #isWatched = false;
+  #isWatchingAgain = false;
 
   constructor(of) {
     this.#of = of;
@@ -101,10 +104,14 @@ class Session {
   #watch() {
     return new Promise((resolve, reject) => {
       const onMessage = ({ created, events = [] }) => {
-        if (created) resolve();
+        if (created) {
+          this.#isWatched = true;
+          resolve();
+        }
         for (const { type, kv } of events) if (type === 'DELETE') this.#of.onDeleted(toText(kv.key));
       };
       const onEnd = (error) => {
+        this.#isWatched = false;
         reject(error);
         if (!this.isOver && this.#timer !== null) this.#watchAgain();
       };
@@ -115,18 +122,22 @@ class Session {
     });
   }
 
+  /** One at a time: a stream that fails calls this again. */
   async #watchAgain() {
+    if (this.#isWatchingAgain) return;
+    this.#isWatchingAgain = true;
     for await (const _ of pauses()) {
       if (this.isOver) return;
       try {
         await this.#watch();
         // What was deleted meanwhile.
         await this.renew();
-        return;
+        if (this.#isWatched) break;
       } catch {
         this.#endWatch?.();
       }
     }
+    this.#isWatchingAgain = false;
   }
 
   /** All that it has is lost. */

@@ -1,0 +1,84 @@
+// A server that is away for a moment: little is tried meanwhile, one connection comes of it, and every lock works afterwards.
+
+const assert = require('node:assert/strict');
+const { describe, test } = require('node:test');
+const { setTimeout: sleep } = require('node:timers/promises');
+const { LockManager } = require('../..');
+const { etcd } = require('../../lib/stores/etcd.js');
+const { postgres } = require('../../lib/stores/postgres.js');
+const { redis } = require('../../lib/stores/redis.js');
+const { limit } = require('../helpers/limits.js');
+const { startProxy } = require('../helpers/proxy.js');
+const servers = require('../helpers/servers.js');
+
+const AWAY_MS = 1500;
+/** Tries with a pause that grows, of a few connections. */
+const MOST_TRIES = 100;
+const MOST_OPEN = 20;
+
+const STORES = {
+  postgres: [postgres, servers.hasPostgres, servers.startPostgres],
+  redis: [redis, servers.hasRedis, servers.startRedis],
+  etcd: [etcd, servers.hasEtcd, servers.startEtcd],
+};
+
+/** How the server is away: what becomes of a connection meanwhile. */
+const AWAY = {
+  'refuses each connection': async (proxy) => {
+    proxy.target = `http://127.0.0.1:${await servers.freePort()}`;
+    proxy.drop();
+  },
+  'answers nothing': (proxy) => proxy.cut(),
+};
+
+const DOING = {
+  idle: () => () => {},
+  holding: async (manager) => {
+    const lock = await manager.acquireAsync('held');
+    return () => lock.unlock();
+  },
+  waiting: async (manager, other) => {
+    const lock = await other.acquireAsync('waited for');
+    const waits = manager.request('waited for', () => {});
+    await sleep(50);
+    return async () => {
+      lock.unlock();
+      await waits;
+    };
+  },
+};
+
+// Each waits for its own server most of the time.
+describe('a server that is away for a moment', { concurrency: 6 }, () => {
+  for (const [kind, [make, isThere, start]] of Object.entries(STORES)) {
+    for (const [how, goAway] of Object.entries(AWAY)) {
+      for (const [what, act] of Object.entries(DOING)) {
+        test(`${kind} that ${how} for a moment beside a process that is ${what} is asked little, and every lock works afterwards`, {
+          skip: isThere ? false : `${kind} is not installed`,
+          timeout: limit(120_000),
+        }, async (t) => {
+          const server = await start();
+          t.after(() => server.stop());
+          const proxy = await startProxy(t, server.url);
+          const managers = [proxy.url, server.url].map((url) => new LockManager({ store: make(url) }));
+          t.after(() => Promise.all(managers.map((manager) => manager.close())));
+          const [manager, other] = managers;
+          await manager.request('first', () => {});
+          const end = await act(manager, other);
+          const { accepted, target } = proxy;
+          await goAway(proxy);
+          await sleep(AWAY_MS);
+          assert.ok(proxy.accepted - accepted <= MOST_TRIES, `${proxy.accepted - accepted} tries`);
+          proxy.target = target;
+          proxy.heal();
+          await end();
+          for (let round = 0; round < 5; round++) await manager.request('afterwards', () => {});
+          // What was begun too often goes on by itself.
+          await sleep(AWAY_MS);
+          assert.ok(proxy.accepted - accepted <= 2 * MOST_TRIES, `${proxy.accepted - accepted} tries`);
+          assert.ok(proxy.open <= MOST_OPEN, `${proxy.open} connections`);
+        });
+      }
+    }
+  }
+});
