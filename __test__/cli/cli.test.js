@@ -222,7 +222,7 @@ test('locks lists who holds, as a table and as JSON', SETTINGS, async (t) => {
   const { stdout } = sablock('locks', directory);
   assert.match(
     stdout,
-    /^NAME +MODE +PID +THREAD +SINCE +ALIVE\nwith spaces\\u\{1b\}\[2J +exclusive +\d+ +0 +\d{4}-\S+ +yes\n/,
+    /^NAME +MODE +PID +THREAD +SINCE +ALIVE +MARK\nwith spaces\\u\{1b\}\[2J +exclusive +\d+ +0 +\d{4}-\S+ +yes\n/,
   );
   const [lock, ...others] = JSON.parse(sablock('locks', '--json', directory).stdout);
   assert.deepEqual(others, []);
@@ -241,14 +241,16 @@ test('locks lists a holder that has ended, whose command keeps the lock', SETTIN
   stop(t, pid);
   child.kill('SIGKILL');
   await ended;
-  assert.match(sablock('locks', directory).stdout, /^left behind +exclusive +\d+ +0 +\d{4}-\S+ +no$/m);
+  assert.match(sablock('locks', directory).stdout, /^left behind +exclusive +\d+ +0 +\d{4}-\S+ +no +abandoned$/m);
   const [lock] = JSON.parse(sablock('locks', directory, '--json').stdout);
-  assert.deepEqual([lock.name, lock.pid, lock.alive], ['left behind', child.pid, false]);
+  assert.deepEqual([lock.name, lock.pid, lock.alive, lock.marked], ['left behind', child.pid, false, true]);
   process.kill(pid, 'SIGKILL');
-  // Whoever comes next learns of it, and what it leaves is clean.
+  // Whoever comes next learns of it, and the mark stays until somebody takes it off.
   let status = 1;
   while (status !== 0)
     ({ status } = sablock('run', 'left behind', '--directory', directory, '--if-available', ...js('')));
+  assert.match(sablock('locks', directory).stdout, /^left behind .* no +abandoned$/m);
+  sablock('run', 'left behind', '--directory', directory, '--mark-consistent', ...js(''));
   assert.equal(sablock('locks', directory).stdout, '');
 });
 

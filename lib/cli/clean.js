@@ -11,22 +11,26 @@ const PARTS = ['.info', '.turn', '.gate', '.lock'];
 const isOld = (file) => !(fs.statSync(file, { throwIfNoEntry: false })?.mtimeMs >= Date.now() - DAY_MS);
 
 module.exports = async (args) => {
-  const unknown = args.find((arg) => arg.startsWith('-'));
+  const isOption = (arg) => arg.startsWith('-');
+  const unknown = args.find((arg) => isOption(arg) && arg !== '--marks');
   if (unknown !== undefined) return fail(`clean does not know ${unknown}.`);
-  if (args.length > 1) return fail('clean takes one directory.');
+  const takesMarks = args.includes('--marks');
+  const directories = args.filter((arg) => !isOption(arg));
+  if (directories.length > 1) return fail('clean takes one directory.');
   // That its own holds end with their files is what it is for.
   process.removeAllListeners('warning');
   try {
-    const { manager, directory } = openLocks(args[0]);
+    const { manager, directory } = openLocks(directories[0]);
     let count = 0;
     for (const { stem, name, isClean } of readNames(directory)) {
-      // One that is not clean says something. Whoever shares a lock touches `.lock` only.
-      const isWanted = isClean && PARTS.every((part) => isOld(stem + part));
+      // One that is not clean says something: that goes only when it is asked for. Whoever shares a lock touches `.lock` only.
+      const isWanted = (isClean || takesMarks) && PARTS.every((part) => isOld(stem + part));
       const lock = isWanted ? await manager.acquireAsync(name, { ifAvailable: true }) : null;
       if (lock === null) continue;
       // Whoever waits in one of these files finds that its path leads elsewhere, and waits there.
-      if (!lock.abandoned) for (const part of PARTS) fs.rmSync(stem + part, { force: true });
-      count += lock.abandoned ? 0 : 1;
+      const isGone = takesMarks || !lock.abandoned;
+      if (isGone) for (const part of PARTS) fs.rmSync(stem + part, { force: true });
+      count += Number(isGone);
       lock.unlock();
     }
     print(`${count} removed\n`);

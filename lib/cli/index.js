@@ -17,13 +17,16 @@ const USAGE = `Usage: sablock <command>
       --timeout 5s      waits no longer (ms, s, m); exits with 1 then
       --if-available    does not wait; exits with 1 if it is held
       --directory PATH  the directory of the locks
+      --mark-consistent takes off the mark that a holder has ended inside, if the
+                        command ends with 0. It has SABLOCK_ABANDONED=1 then
 
   locks [directory] [--json]
-      Prints who holds the locks of the machine.
+      Prints who holds the locks of the machine, and which are marked, because a
+      holder has ended inside.
 
-  clean [directory]
-      Removes the files of names that have not been used for a day. The mark that
-      a holder has ended inside is kept.
+  clean [directory] [--marks]
+      Removes the files of names that have not been used for a day; of those that
+      are marked only with --marks.
 
   --help, --version
 `;

@@ -6,7 +6,7 @@ const { openLocks, readRecords } = require('./record.js');
 // biome-ignore lint/suspicious/noControlCharactersInRegex: those are what a terminal would obey.
 const CONTROL = /[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]/g;
 const toEscape = (character) => `\\u{${character.codePointAt(0).toString(16)}}`;
-const HEAD = ['NAME', 'MODE', 'PID', 'THREAD', 'SINCE', 'ALIVE'];
+const HEAD = ['NAME', 'MODE', 'PID', 'THREAD', 'SINCE', 'ALIVE', 'MARK'];
 
 /** Columns as wide as they need to be. */
 function table(rows) {
@@ -15,12 +15,14 @@ function table(rows) {
   return rows.map((row) => `${line(row).trimEnd()}\n`).join('');
 }
 
-/** Those who hold, and those who have ended while they held, whose lock a command of theirs may keep. */
+/** Those who hold, those who have ended while they held, whose lock a command of theirs may keep, and the marks that were left. */
 async function list(given) {
   const askedAt = Date.now();
   const { manager, directory } = openLocks(given);
   const { held } = await manager.query();
-  const toRow = ({ name, mode, pid, threadId, since }, alive) => ({
+  const records = readRecords(directory);
+  const marked = new Set(records.filter(({ isMarked }) => isMarked).map(({ name }) => name));
+  const toRow = ({ name, mode, pid, threadId, since }, alive, isMarked = marked.has(name)) => ({
     // Half a surrogate pair is no JSON to jq.
     name: name.toWellFormed(),
     mode,
@@ -28,13 +30,15 @@ async function list(given) {
     threadId,
     since: new Date(since).toISOString(),
     alive,
+    marked: isMarked,
   });
   const rows = held.map((holder) => toRow({ ...holder, since: Date.now() - holder.heldMs }, true));
   const living = new Set(held.map(({ name }) => name));
-  for (const { isHeld, sinceMs, ...record } of readRecords(directory)) {
+  for (const { isClean, isHeld, sinceMs, ...record } of records) {
     // Whoever held it before the question, and still does, was among the answers if it lives.
-    if (!isHeld || living.has(record.name) || sinceMs >= askedAt) continue;
-    rows.push(toRow({ ...record, mode: 'exclusive', since: sinceMs }, false));
+    if ((isClean && !isHeld) || living.has(record.name) || sinceMs >= askedAt) continue;
+    // Who has ended inside has left a mark, though nobody has come across it yet.
+    rows.push(toRow({ ...record, mode: 'exclusive', since: sinceMs }, false, !isClean));
   }
   return rows;
 }
@@ -50,13 +54,14 @@ module.exports = async (args) => {
       print(`${JSON.stringify(all)}\n`);
       return;
     }
-    const rows = all.map(({ name, mode, pid, threadId, since, alive }) => [
+    const rows = all.map(({ name, mode, pid, threadId, since, alive, marked }) => [
       name.replace(CONTROL, toEscape),
       mode,
       String(pid),
       String(threadId),
       since,
       alive ? 'yes' : 'no',
+      marked ? 'abandoned' : '',
     ]);
     print(all.length === 0 ? '' : table([HEAD, ...rows]));
   } catch (error) {

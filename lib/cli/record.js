@@ -11,6 +11,7 @@ const MAGIC = Buffer.from('sablock');
 const NAME = { 1: 64, 2: 72 };
 const FLAGS = 8;
 const HELD = 1;
+const ABANDONED = 2;
 /** And nobody's code was in. */
 const OUTSIDE = 4;
 const PID = 32;
@@ -29,6 +30,7 @@ function readRecord(file) {
       name: record.toString('utf16le', begin, end),
       isClean: record[FLAGS] === 0 || record[FLAGS] === (HELD | OUTSIDE),
       isHeld: (record[FLAGS] & HELD) !== 0,
+      isMarked: (record[FLAGS] & ABANDONED) !== 0,
       pid: record.readUInt32LE(PID),
       threadId: record.readUInt32LE(THREAD),
       sinceMs: Number(record.readBigUInt64LE(SINCE)),

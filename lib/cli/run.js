@@ -1,15 +1,21 @@
-// `sablock run NAME -- command`: runs a command while it holds a lock of the machine. The command inherits the lock's descriptors:
+// `sablock run NAME -- command`: runs a command while it holds a lock of the machine. The command inherits the lock's descriptor:
 // if this process is killed, the lock stays with the command until that ends.
 
 const fs = require('node:fs');
+const { inspect } = require('node:util');
 const { LockManager } = require('../../index.js');
+const { outerOf } = require('../named/held-lock.js');
+const { binding } = require('../engine/thread.js');
 const { runChild } = require('./child.js');
+const { findOuter, findPlace, inside } = require('./nested.js');
 const { fail } = require('./output.js');
 
 /** Nothing was run: others hold it. As flock(1) has it. */
 const HELD_BY_OTHERS = 1;
 /** Descriptors are looked for up to this one. */
 const MOST_DESCRIPTORS = 256;
+/** So long it waits without a word. */
+const PATIENCE_MS = 1000;
 const UNITS = { ms: 1, s: 1000, m: 60_000 };
 const DURATION = /^(\d+(?:\.\d+)?)(ms|s|m)?$/;
 
@@ -20,7 +26,7 @@ function toMs(text = '') {
 
 /** The command line; `problem` if it cannot be understood. */
 function parse(args) {
-  const asked = { name: undefined, options: {}, directory: undefined, command: [] };
+  const asked = { name: undefined, options: {}, directory: undefined, isRepair: false, command: [] };
   for (let at = 0; at < args.length; at++) {
     const arg = args[at];
     if (arg === '--') {
@@ -28,6 +34,7 @@ function parse(args) {
       break;
     } else if (arg === '--shared') asked.options.mode = 'shared';
     else if (arg === '--if-available') asked.options.ifAvailable = true;
+    else if (arg === '--mark-consistent') asked.isRepair = true;
     else if (arg === '--directory') asked.directory = args[++at];
     else if (arg === '--timeout') {
       asked.options.timeout = toMs(args[++at]);
@@ -40,6 +47,7 @@ function parse(args) {
     }
   }
   if (asked.name === undefined || !asked.command[0]) return { problem: 'run needs a name and a command.' };
+  if (asked.isRepair && asked.options.mode === 'shared') return { problem: '--mark-consistent needs the lock alone.' };
   return asked;
 }
 
@@ -68,18 +76,41 @@ function inheritedAmong(open) {
     .map(([descriptor]) => descriptor);
 }
 
-module.exports = async (args) => {
-  const { problem, name, options, directory, command } = parse(args);
-  if (problem !== undefined) return fail(`${problem} See sablock --help.`);
-  const before = openDescriptors();
-  const handedOn = inheritedAmong(before);
-  let lock;
+/** The lock; null if it is not available. Says who holds it, if that takes a while. */
+async function acquire({ name, options, directory }) {
+  const manager = new LockManager({ scope: 'machine', directory });
+  const place = findPlace(directory, name, options.mode);
+  const outer = findOuter(place);
+  if (outer !== undefined) {
+    throw new Error(
+      `${inspect(name)} is held by the sablock run (process ${outer.pid}) that runs this command: to wait for it is to wait for ` +
+        'the own end. Leave one of the two out, or let both be --shared.',
+    );
+  }
+  const waiting = setTimeout(() => {
+    const holder = binding.fileHolder(place.number, name);
+    const who = holder == null ? '' : `, which process ${holder.pid} holds`;
+    process.stderr.write(`sablock: Waiting for ${inspect(name)}${who} ...\n`);
+  }, PATIENCE_MS);
   try {
-    const manager = new LockManager({ scope: 'machine', directory });
-    lock = await manager.acquireAsync(name, options);
-    for (const [descriptor, stat] of openDescriptors()) {
-      if (stat.isFile() && !before.has(descriptor)) handedOn.push(descriptor);
-    }
+    return { place, lock: await manager.acquireAsync(name, options) };
+  } catch (error) {
+    // What a program would be told is of no use in a shell.
+    error.message = error.message.replace(/or ask with \{ ifAvailable: true \}/, 'or use --if-available');
+    throw error;
+  } finally {
+    clearTimeout(waiting);
+  }
+}
+
+module.exports = async (args) => {
+  const { problem, isRepair, ...asked } = parse(args);
+  if (problem !== undefined) return fail(`${problem} See sablock --help.`);
+  const handedOn = inheritedAmong(openDescriptors());
+  let lock;
+  let place;
+  try {
+    ({ lock, place } = await acquire(asked));
   } catch (error) {
     return fail(error.message, HELD_BY_OTHERS);
   }
@@ -87,13 +118,19 @@ module.exports = async (args) => {
     process.exitCode = HELD_BY_OTHERS;
     return;
   }
+  const { descriptor } = outerOf(lock);
+  if (descriptor >= 0) handedOn.push(descriptor);
   // Each keeps its number: the command may have been told of it.
   const stdio = ['inherit', 'inherit', 'inherit'];
-  for (const descriptor of handedOn) stdio[descriptor] = descriptor;
+  for (const each of handedOn) stdio[each] = each;
   for (let at = 0; at < stdio.length; at++) stdio[at] ??= 'ignore';
-  runChild(command[0], command.slice(1), { stdio }, (code, signal) => {
+  const { SABLOCK_ABANDONED, ...env } = { ...process.env, ...inside(place) };
+  if (lock.abandoned) env.SABLOCK_ABANDONED = '1';
+  const [command, ...rest] = asked.command;
+  runChild(command, rest, { stdio, env }, (code, signal) => {
     // A command that a signal has ended may have left its work half done: whoever comes next learns of it.
     if (signal !== null) process.exit(code);
+    if (isRepair && code === 0) lock.markConsistent();
     lock.unlock();
     process.exitCode = code;
   });

@@ -17,6 +17,7 @@ const NONE = -1;
 let setGranted;
 let setFence;
 let setOuter;
+let outerOf;
 let whenStolen;
 let giveBack;
 let isStolen;
@@ -90,6 +91,7 @@ class HeldLock {
       lock.#more().outer = outer;
       if ('onLost' in outer) outer.onLost = () => lock.#look();
     };
+    outerOf = (lock) => lock.#rest?.outer ?? null;
     whenStolen = (lock, act) => {
       if (isStolen(lock)) act(errors().stolen(lock.#name));
       else lock.#whenStolen = act;
@@ -271,6 +273,7 @@ exports.noteIn = noteIn;
 exports.setFence = setFence;
 /** It is locked outside of the process too. */
 exports.setOuter = setOuter;
+exports.outerOf = outerOf;
 /** `act(error)` is called once it is known that the lock was stolen, perhaps now. */
 exports.whenStolen = whenStolen;
 /** Its code never ran with it: the next gets it, unmarked. */

@@ -42,6 +42,11 @@ class FileHold {
     return this.#isAbandoned;
   }
 
+  /** The descriptor that keeps the lock; -1 if there is none. */
+  get descriptor() {
+    return binding.fileDescriptor(this.#number);
+  }
+
   markConsistent() {
     binding.markFileConsistent(this.#number);
     this.#isAbandoned = false;

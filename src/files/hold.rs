@@ -160,6 +160,11 @@ impl FileHold {
         Ok(())
     }
 
+    /// The descriptor that keeps the lock, for as long as this holds it; `None` where files have none.
+    pub fn descriptor(&self) -> Option<i32> {
+        system::descriptor(&self.lock)
+    }
+
     /// The thread that holds it has ended: frees it as if its process had been killed, but for those who ask who holds it, to whom the
     /// process, which lives, would say that it does.
     pub fn end(self) {

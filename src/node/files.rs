@@ -223,6 +223,15 @@ pub fn note_file_in(env: Env, number: u32, is_in: bool) -> Result<i32> {
     })
 }
 
+/// The descriptor that keeps a lock which this thread holds; -1 if there is none.
+#[napi(catch_unwind)]
+pub fn file_descriptor(env: Env, number: u32) -> Result<i32> {
+    JsThread::with(env, |thread| {
+        let hold = thread.files.holds.get(&number);
+        hold.and_then(FileHold::descriptor).unwrap_or(-1)
+    })
+}
+
 /// Takes the mark of abandonment off a lock that this thread holds alone.
 #[napi(catch_unwind)]
 pub fn mark_file_consistent(env: Env, number: u32) -> Result<()> {

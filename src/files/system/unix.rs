@@ -303,3 +303,9 @@ mod tests {
         }
     }
 }
+
+/// The number of an open file.
+#[expect(clippy::unnecessary_wraps, reason = "other systems have none")]
+pub fn descriptor(file: &File) -> Option<i32> {
+    Some(file.as_raw_fd())
+}

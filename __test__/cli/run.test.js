@@ -1,0 +1,175 @@
+// `sablock run` among others of its kind: in a crowd, inside of each other, after one that was killed.
+
+const assert = require('node:assert/strict');
+const { spawn, spawnSync } = require('node:child_process');
+const fs = require('node:fs');
+const os = require('node:os');
+const path = require('node:path');
+const { test } = require('node:test');
+const { limit } = require('../helpers/limits.js');
+const { needs } = require('../helpers/runtime.js');
+
+const CLI = path.join(__dirname, '..', '..', 'lib', 'cli', 'index.js');
+const UNIX = process.platform === 'win32' ? { skip: 'signals are those of Unix' } : needs('preloading');
+const SETTINGS = { ...UNIX, timeout: limit(120_000) };
+
+function newDirectory(t) {
+  const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'sablock-run-'));
+  t.after(() => fs.rmSync(directory, { recursive: true, force: true }));
+  return directory;
+}
+const sablock = (args, env) =>
+  spawnSync(process.execPath, [CLI, ...args], {
+    encoding: 'utf8',
+    env: { ...process.env, ...env },
+    timeout: limit(60_000),
+  });
+const js = (code) => [process.execPath, '-e', code];
+const run = (directory, name, ...rest) => ['run', name, '--directory', directory, ...rest];
+
+/** Resolves with its exit code and what it printed; `onError` gets what comes to stderr. */
+function start(t, args, onError) {
+  const child = spawn(process.execPath, [CLI, ...args]);
+  t.after(() => child.kill('SIGKILL'));
+  const seen = { child, stdout: '', stderr: '' };
+  for (const name of ['stdout', 'stderr']) {
+    child[name].setEncoding('utf8').on('data', (text) => {
+      seen[name] += text;
+      if (name === 'stderr') onError?.(seen.stderr);
+    });
+  }
+  seen.ended = new Promise((resolve) => child.once('close', (code) => resolve({ ...seen, code })));
+  return seen;
+}
+
+for (const mode of [[], ['--shared']]) {
+  test(`of many ${mode.join()} at once each runs its command`, SETTINGS, async (t) => {
+    const directory = newDirectory(t);
+    const all = Array.from({ length: 12 }, () => start(t, run(directory, 'crowd', ...mode, '--', 'true')).ended);
+    for (const { code, stderr } of await Promise.all(all))
+      assert.deepEqual([code, stderr.replace(/^sablock: Waiting .*\n/gm, '')], [0, '']);
+  });
+}
+
+const NESTED = {
+  'the same name': { refused: true },
+  'the same name, below another': { between: 'other', refused: true },
+  'the same name, shared inside of shared': { outer: ['--shared'], inner: ['--shared'] },
+  'the same name, shared inside of exclusive': { inner: ['--shared'], refused: true },
+  'the same name, exclusive inside of shared': { outer: ['--shared'], refused: true },
+  'another name': { innerName: 'other' },
+  'the same name of another directory': { isElsewhere: true },
+  'the same name, by a link to the directory': { isLinked: true, refused: true },
+};
+
+for (const [
+  what,
+  { outer = [], inner = [], between, innerName = 'nested', isElsewhere, isLinked, refused = false },
+] of Object.entries(NESTED)) {
+  test(`run inside run: ${what} ${refused ? 'is refused at once' : 'runs'}`, SETTINGS, (t) => {
+    const directory = newDirectory(t);
+    let innerDirectory = isElsewhere ? newDirectory(t) : directory;
+    if (isLinked) {
+      innerDirectory = path.join(newDirectory(t), 'link');
+      fs.symlinkSync(directory, innerDirectory);
+    }
+    const cli = [process.execPath, CLI];
+    const innermost = [...cli, ...run(innerDirectory, innerName, ...inner), '--', ...js("console.log('inside')")];
+    const command = between === undefined ? innermost : [...cli, ...run(directory, between), '--', ...innermost];
+    const { status, stdout, stderr } = sablock([...run(directory, 'nested', ...outer), '--', ...command]);
+    if (refused) {
+      assert.deepEqual([status, stdout], [1, '']);
+      assert.match(stderr, /^sablock: 'nested' is held by the sablock run \(process \d+\) that runs this command/);
+    } else {
+      assert.deepEqual([status, stdout, stderr], [0, 'inside\n', '']);
+    }
+  });
+}
+
+test(
+  'a variable of an outer run that has ended, or does not hold the lock any more, refuses nothing',
+  SETTINGS,
+  (t) => {
+    const directory = newDirectory(t);
+    const print = js('console.log(process.env.SABLOCK_RUN)');
+    const { stdout } = sablock([...run(directory, 'daemon'), '--', ...print]);
+    const [outer] = JSON.parse(stdout);
+    for (const variable of [
+      stdout,
+      // The number of a process that lives, this one's, but of another beginning, and of one that holds nothing.
+      JSON.stringify([{ ...outer, pid: process.pid }]),
+      'no JSON',
+      '{}',
+      '[null]',
+    ]) {
+      const { status, stderr } = sablock([...run(directory, 'daemon'), '--', 'true'], { SABLOCK_RUN: variable });
+      assert.deepEqual([status, stderr], [0, ''], variable);
+    }
+  },
+);
+
+test('a run that waits says so after a second, with the process that holds the lock', SETTINGS, async (t) => {
+  const directory = newDirectory(t);
+  const holder = start(t, [
+    ...run(directory, 'awaited'),
+    '--',
+    ...js("process.stdout.write('ready'); process.stdin.resume()"),
+  ]);
+  await new Promise((resolve) => holder.child.stdout.once('data', resolve));
+  const waiting = start(t, [...run(directory, 'awaited'), '--', 'true'], () => holder.child.stdin.end());
+  const { code, stderr } = await waiting.ended;
+  assert.equal(code, 0);
+  assert.equal(stderr, `sablock: Waiting for 'awaited', which process ${holder.child.pid} holds ...\n`);
+  assert.equal((await holder.ended).code, 0);
+});
+
+test('the message of a run that was not let in names options of the command line', SETTINGS, async (t) => {
+  const directory = newDirectory(t);
+  const holder = start(t, [
+    ...run(directory, 'busy'),
+    '--',
+    ...js("process.stdout.write('ready'); process.stdin.resume()"),
+  ]);
+  await new Promise((resolve) => holder.child.stdout.once('data', resolve));
+  const { status, stderr } = sablock([...run(directory, 'busy', '--timeout', '50ms'), '--', 'true']);
+  assert.equal(status, 1);
+  assert.match(stderr, /--if-available/);
+  assert.doesNotMatch(stderr, /ifAvailable/);
+  holder.child.stdin.end();
+  await holder.ended;
+});
+
+test('a command learns of the mark of one that a signal ended, and may take it off', SETTINGS, (t) => {
+  const directory = newDirectory(t);
+  const show = ['--', ...js("console.log(process.env.SABLOCK_ABANDONED ?? 'clean')")];
+  const shown = (...options) =>
+    sablock([...run(directory, 'job', ...options), ...show], { SABLOCK_ABANDONED: '1' }).stdout.trim();
+  assert.equal(shown(), 'clean', 'what an outer one had is none of this one');
+  sablock([...run(directory, 'job'), '--', ...js("process.kill(process.pid, 'SIGKILL')")]);
+  assert.deepEqual([shown(), shown('--shared')], ['1', '1']);
+  // A repair that fails leaves it.
+  sablock([...run(directory, 'job', '--mark-consistent'), '--', ...js('process.exitCode = 1')]);
+  assert.equal(shown(), '1');
+  assert.equal(shown('--mark-consistent'), '1');
+  assert.equal(shown(), 'clean');
+  assert.equal(sablock([...run(directory, 'job', '--shared', '--mark-consistent'), ...show]).status, 2);
+});
+
+test('locks lists marks, and clean removes them only with --marks', SETTINGS, (t) => {
+  const directory = newDirectory(t);
+  sablock([...run(directory, 'marked'), '--', ...js("process.kill(process.pid, 'SIGKILL')")]);
+  const listed = () =>
+    JSON.parse(sablock(['locks', directory, '--json']).stdout).map(({ name, alive, marked }) => [name, alive, marked]);
+  assert.deepEqual(listed(), [['marked', false, true]]);
+  // Whoever comes across it leaves it.
+  sablock([...run(directory, 'marked'), '--', 'true']);
+  assert.deepEqual(listed(), [['marked', false, true]]);
+  const clean = (...args) => {
+    for (const file of fs.readdirSync(directory)) fs.utimesSync(path.join(directory, file), new Date(0), new Date(0));
+    return sablock(['clean', directory, ...args]).stdout;
+  };
+  assert.equal(clean(), '0 removed\n');
+  assert.deepEqual(listed(), [['marked', false, true]]);
+  assert.equal(clean('--marks'), '1 removed\n');
+  assert.deepEqual([listed(), fs.readdirSync(directory)], [[], []]);
+});

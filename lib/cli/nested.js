@@ -1,0 +1,54 @@
+// `sablock run` inside `sablock run`: what the commands of outer ones hold, which their environment names.
+
+const fs = require('node:fs');
+const path = require('node:path');
+const { binding } = require('../engine/thread.js');
+
+const VARIABLE = 'SABLOCK_RUN';
+
+/** When a process was started, which tells it from a later one of the same number; null where the system does not show it. */
+function startOf(pid) {
+  try {
+    // The command's name may have spaces and parentheses.
+    return fs
+      .readFileSync(`/proc/${pid}/stat`, 'latin1')
+      .replace(/^.*\) /s, '')
+      .split(' ')[19];
+  } catch {
+    return null;
+  }
+}
+
+/** The lock that is asked for, as an environment names it. `number` is the directory's. */
+exports.findPlace = (directory, name, mode = 'exclusive') => {
+  const { number, key, reason } = binding.openDirectory(directory && path.resolve(directory));
+  // Else the request says what is wrong with the directory.
+  return { number, key: reason === undefined ? key : null, name, mode };
+};
+
+const readOuter = () => {
+  try {
+    const all = JSON.parse(process.env[VARIABLE] ?? '[]');
+    return Array.isArray(all) ? all.filter((outer) => typeof outer?.pid === 'number') : [];
+  } catch {
+    // The variable is somebody else's.
+    return [];
+  }
+};
+
+/**
+ * The outer `sablock run` that keeps the lock from this one for ever. A daemon that was started inside has the variable for ever too: so
+ * it counts only while that very process lives and, where it holds the lock alone, the record says that it does.
+ */
+exports.findOuter = ({ number, key, name, mode }) =>
+  readOuter().find((outer) => {
+    if (key === null || outer.key !== key || outer.name !== name) return false;
+    if (outer.mode === 'shared' && mode === 'shared') return false;
+    if (startOf(outer.pid) !== outer.start) return false;
+    return outer.mode === 'shared' || binding.fileHolder(number, name)?.pid === outer.pid;
+  });
+
+/** What a command's environment is to have while this process holds the lock. */
+exports.inside = ({ key, name, mode }) => ({
+  [VARIABLE]: JSON.stringify([...readOuter(), { pid: process.pid, start: startOf(process.pid), key, name, mode }]),
+});
