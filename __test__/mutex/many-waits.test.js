@@ -67,8 +67,8 @@ for (const kind of ['waits', 'names', 'releases']) {
     async () => {
       const { code, stdout, stderr } = await runProgram('room', [kind], { nodeArgs: ['--expose-gc'] });
       assert.equal(code, 0, stderr);
-      // A table that keeps a place for each would have 800,000.
-      assert.ok(Number(stdout) < 400_000, `${stdout} bytes`);
+      // A table that keeps a place for each would have 2,400,000; the code that V8 keeps makes a difference of 400,000 either way.
+      assert.ok(Number(stdout) < 1_200_000, `${stdout} bytes`);
     },
   );
 }

@@ -6,7 +6,7 @@ const { locks, Mutex } = require('../..');
 const { setOuter } = require('../../lib/named/held-lock.js');
 const { Releases } = require('../../lib/stores/retry.js');
 
-const MANY = 100_000;
+const MANY = 300_000;
 /** What lives on. */
 const keep = [];
 

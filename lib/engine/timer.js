@@ -1,5 +1,6 @@
-const clock = require('../load/clock.js');
 // The time limit of a wait that the core keeps no clock for.
+
+const clock = require('../load/clock.js');
 
 /** Timers of Node.js count no further. */
 const LONGEST_TIMER = 2 ** 31 - 1;

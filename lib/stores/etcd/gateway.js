@@ -19,6 +19,8 @@ const FINAL = new Set([
 ]);
 /** Of RESOURCE_EXHAUSTED, which too many requests are as well. */
 const NO_SPACE = /space exceeded/;
+/** Whoever says so has applied nothing; one that says another thing, as "request timed out", may have. */
+const NO_LEADER = /no leader/;
 /** Of these errors the call was not sent. */
 const UNSENT = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN']);
 /** So many calls about keys are under way at a time: each has a socket of its own. */
@@ -97,7 +99,7 @@ class Gateway {
     }
   }
 
-  /** Members that do not accept a connection, or have no leader, are passed over. */
+  /** Members that do not accept a connection, or do not serve, are passed over. A call is sent again if it surely was not applied. */
   async #post(path, body, limit) {
     for (let others = this.#urls.length - 1; ; others -= 1) {
       const at = this.#at;
@@ -105,7 +107,7 @@ class Gateway {
         return await this.#send(path, body, limit);
       } catch (error) {
         if (error.isUnserved) this.#passOver(at);
-        if (others === 0 || !(UNSENT.has(error.code) || error.isUnserved)) throw error;
+        if (others === 0 || !(UNSENT.has(error.code) || error.isUnapplied)) throw error;
       }
     }
   }
@@ -222,7 +224,12 @@ function read(status, text) {
     );
   }
   const isUnserved = grpc === UNAVAILABLE;
-  throw Object.assign(storeError(`etcd answers: ${reason}.`, { isFinal: FINAL.has(grpc) }), { grpc, isUnserved });
+  const isUnapplied = isUnserved && NO_LEADER.test(reason);
+  throw Object.assign(storeError(`etcd answers: ${reason}.`, { isFinal: FINAL.has(grpc) }), {
+    grpc,
+    isUnserved,
+    isUnapplied,
+  });
 }
 
 exports.Gateway = Gateway;

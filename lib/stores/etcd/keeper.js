@@ -117,7 +117,7 @@ class EtcdKeeper {
       } while (place.isDirty);
     } catch (error) {
       // Not reached, it looks again with the next renewal.
-      if (error.isGone) place.settle.reject(error);
+      if (error.isGone || error.isFinal) place.settle.reject(error);
     } finally {
       place.looking = null;
     }

@@ -1,6 +1,7 @@
-const clock = require('../../load/clock.js');
 // Waits in PostgreSQL's own queue. A session that blocks there can do nothing else: unlock nothing, answer no heartbeat. So those
 // that wait hold nothing, and are few; further names take turns.
+
+const clock = require('../../load/clock.js');
 
 /** So many block at the same time. */
 const MOST = 4;
