@@ -34,10 +34,10 @@ const READ: Hold = Hold::shared(HoldOwner::Thread);
 const WRITE: Hold = Hold::exclusive(HoldOwner::Thread);
 const PERMIT: Hold = Hold::permits(1, 1);
 
-/// One word, what it guards, and the engine.
+/// Two words, what they guard, and the engine.
 struct World {
     engine: Engine,
-    word: AtomicU32,
+    words: [AtomicU32; 2],
     data: UnsafeCell<u32>,
 }
 
@@ -49,12 +49,12 @@ impl World {
     fn new() -> Arc<Self> {
         let patience = Patience { grant_after: Duration::MAX, grant_every: Duration::ZERO, ..Patience::default() };
         let engine = Engine::new(1, 70_000, patience, Box::new(ManualClock::default()));
-        Arc::new(Self { engine, word: AtomicU32::new(0), data: UnsafeCell::new(0) })
+        Arc::new(Self { engine, words: [AtomicU32::new(0), AtomicU32::new(0)], data: UnsafeCell::new(0) })
     }
 
     fn place(&self) -> Place {
-        // SAFETY: `self.word` is an aligned atomic; every thread of a model keeps the world until its waits are over.
-        unsafe { Place::new(NonNull::from(&self.word).cast(), 0) }
+        // SAFETY: `self.words` are aligned atomics; every thread of a model keeps the world until its waits are over.
+        unsafe { Place::new(NonNull::from(&self.words).cast(), 0) }
     }
 
     fn agent(&self) -> Arc<Agent> {
@@ -62,7 +62,7 @@ impl World {
     }
 
     fn exchange(&self, from: u32, to: u32) -> bool {
-        self.word.compare_exchange(from, to, Ordering::SeqCst, Ordering::SeqCst).is_ok()
+        self.words[0].compare_exchange(from, to, Ordering::SeqCst, Ordering::SeqCst).is_ok()
     }
 
     fn wait(&self, agent: &Arc<Agent>, primitive: &'static dyn Primitive, hold: Hold, limit: Limit) -> Outcome {
@@ -87,7 +87,7 @@ impl World {
 
     /// As `read.lock()` in JS.
     fn lock_shared(&self, agent: &Arc<Agent>) {
-        let word = self.word.load(Ordering::Relaxed);
+        let word = self.words[0].load(Ordering::Relaxed);
         let may = word == 0 || Word(word).readers() > 0 && word == SHARED | Word(word).readers();
         if !(may && self.exchange(word, SHARED | Word(word).readers() + 1)) {
             assert_eq!(self.wait(agent, &RWLOCK, READ, Limit::Endless), GRANTED);
@@ -96,7 +96,7 @@ impl World {
 
     /// As `read.unlock()`.
     fn unlock_shared(&self, agent: &Arc<Agent>) {
-        let word = self.word.load(Ordering::Relaxed);
+        let word = self.words[0].load(Ordering::Relaxed);
         let readers = Word(word).readers();
         let left = if readers == 1 { 0 } else { word.wrapping_sub(1) };
         if !(readers > 0 && word == SHARED | readers && self.exchange(word, left)) {
@@ -146,7 +146,7 @@ fn granted(waits: &mut EventLoop<'_>, thread: &Thread, primitive: &'static dyn P
 }
 
 fn expect(world: &World, word: u32) {
-    assert_eq!(world.word.load(Ordering::SeqCst), word);
+    assert_eq!(world.words[0].load(Ordering::SeqCst), word);
 }
 
 #[test]
@@ -286,7 +286,7 @@ fn the_end_of_a_thread_that_has_a_permit_against_one_that_waits() {
 
 /// As `set()` in JS.
 fn set(world: &World, event: &'static Event) {
-    if !world.exchange(0, SET) && world.word.load(Ordering::SeqCst) != SET {
+    if !world.exchange(0, SET) && world.words[0].load(Ordering::SeqCst) != SET {
         world.engine.change(&world.agent(), event, world.place(), Change::Set).unwrap();
     }
 }
@@ -326,13 +326,13 @@ fn two_sets_against_two_waits_let_both_pass() {
 fn count_down_against_wait() {
     model(4, || {
         let world = World::new();
-        world.word.store(2, Ordering::SeqCst);
+        world.words[0].store(2, Ordering::SeqCst);
         let waiter = spawn(&world, |world| {
             assert_eq!(world.wait(&world.agent(), &LATCH, Hold::PASSAGE, Limit::Endless), GRANTED);
         });
         let agent = world.agent();
         for _ in 0..2 {
-            let word = world.word.load(Ordering::SeqCst);
+            let word = world.words[0].load(Ordering::SeqCst);
             if word & latch::WAITING != 0 || !world.exchange(word, word - 1) {
                 assert!(
                     world
