@@ -74,7 +74,7 @@ fn the_notification_of_a_thread_that_ends_before_it_locks_again_passes_on() {
 #[test]
 fn the_notification_of_a_thread_whose_mutex_was_overwritten_passes_on() {
     fails_to_lock_again(
-        |world, _| world.word.store(3, Ordering::SeqCst),
+        |world, _| world.words[0].store(3, Ordering::SeqCst),
         |failure| matches!(failure, Failure::Corrupt),
     );
 }

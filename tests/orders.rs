@@ -45,7 +45,7 @@ impl World {
     }
 
     fn taken(&self) -> u32 {
-        self.word.load(Ordering::SeqCst)
+        self.words[0].load(Ordering::SeqCst)
     }
 }
 
@@ -183,9 +183,9 @@ fn an_event_lets_all_pass_until_it_is_reset() {
         world.until_waiting(&MANUAL_RESET_EVENT, 2);
         world.engine.change(&me, &MANUAL_RESET_EVENT, world.place(), Change::Set).unwrap();
     });
-    assert_eq!(world.word.load(Ordering::SeqCst), 1);
+    assert_eq!(world.words[0].load(Ordering::SeqCst), 1);
     world.engine.change(&me, &MANUAL_RESET_EVENT, world.place(), Change::Reset).unwrap();
-    assert_eq!(world.word.load(Ordering::SeqCst), 0);
+    assert_eq!(world.words[0].load(Ordering::SeqCst), 0);
 }
 
 #[test]
@@ -270,7 +270,7 @@ fn a_blocked_waiter_in_strict_order_learns_that_its_word_was_overwritten() {
             world.engine.wait(&agent, &FAIR_SEMAPHORE, world.place(), permits(1), Limit::Endless, &mut pause)
         });
         world.until_waiting(&FAIR_SEMAPHORE, 1);
-        world.word.store(1 << 30, Ordering::SeqCst);
+        world.words[0].store(1 << 30, Ordering::SeqCst);
         let outcome = blocked.join().unwrap();
         assert!(matches!(outcome, Err(Failure::Corrupt)), "{outcome:?}");
     });

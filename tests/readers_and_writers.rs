@@ -26,7 +26,7 @@ fn comes_in_vain(waits: &mut EventLoop<'_>, world: &World) {
 
 /// As JS enters a free word to read, of which the core sees nothing.
 fn read_fast(world: &World) {
-    world.word.compare_exchange(0, SHARED | 1, Ordering::SeqCst, Ordering::SeqCst).expect("a free word");
+    world.words[0].compare_exchange(0, SHARED | 1, Ordering::SeqCst, Ordering::SeqCst).expect("a free word");
 }
 
 /// A loop that waits to write, was offered the lock, and does not come, with a reader inside.

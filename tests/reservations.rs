@@ -122,10 +122,10 @@ fn a_reservation_ends_with_its_loop_though_the_word_was_overwritten() {
     let (mut next, next_token) = world.queued();
     world.unlock(&me);
     assert_eq!(world.value(), RESERVED | WAITING);
-    world.word.store(3, Ordering::SeqCst);
+    world.words[0].store(3, Ordering::SeqCst);
     assert!(waits.cancel(token).is_some());
     // Whoever has overwritten it frees it again.
-    world.word.store(0, Ordering::SeqCst);
+    world.words[0].store(0, Ordering::SeqCst);
     assert_eq!(world.lock(&me, Limit::Once), ACQUIRED);
     world.unlock(&me);
     assert_eq!(next.next_settled(), world.settled(next_token, ACQUIRED));

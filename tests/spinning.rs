@@ -18,7 +18,7 @@ const LONG_ENOUGH: Duration = Duration::from_secs(20);
 
 impl World {
     fn exchange(&self, from: u32, to: u32) -> bool {
-        self.word.compare_exchange(from, to, Ordering::SeqCst, Ordering::SeqCst).is_ok()
+        self.words[0].compare_exchange(from, to, Ordering::SeqCst, Ordering::SeqCst).is_ok()
     }
 
     /// As JS does: one compare-exchange, and the core only if that fails.

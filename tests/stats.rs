@@ -101,7 +101,7 @@ fn a_loop_that_is_passed_by_and_an_end_inside_are_counted() {
     assert_eq!(world.engine.stats().passed_by, 1);
 
     let ending = world.agent(2);
-    world.word.store(ending.id, Ordering::SeqCst);
+    world.words[0].store(ending.id, Ordering::SeqCst);
     world.engine.thread_ended(ending.id);
     assert!(matches!(world.lock(&me, Limit::Once), Outcome::Granted { abandoned_by: Some(_), .. }));
     assert_eq!(world.engine.stats().abandoned, 1);
@@ -129,7 +129,7 @@ fn a_hold_is_distinguished_from_the_next_one_of_the_same_thread() {
     world.unlock(&me);
     assert_eq!(world.engine.hold(world.place()), None, "free");
     // The fast path, which nobody sees.
-    world.word.store(me.id, Ordering::SeqCst);
+    world.words[0].store(me.id, Ordering::SeqCst);
     assert_eq!(world.engine.hold(world.place()), None, "held, but it may be free again at any moment");
     assert!(waits.next_settled().is_none());
     let second = world.engine.hold(world.place()).unwrap();

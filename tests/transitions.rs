@@ -21,7 +21,7 @@ fn a_woken_waiter_that_loses_keeps_its_place() {
         world.queue_three(scope, |_| {});
         // The first is woken and may find the word taken again; it says so by setting W.
         world.unlock(me);
-        if world.word.compare_exchange(0, me.id, Ordering::SeqCst, Ordering::SeqCst).is_ok() {
+        if world.words[0].compare_exchange(0, me.id, Ordering::SeqCst, Ordering::SeqCst).is_ok() {
             world.until("the loser waits on", |world| {
                 // Unless all have had it before.
                 Word(world.value()).is_waiting() || world.ages().is_empty()
@@ -108,7 +108,7 @@ fn a_thread_that_is_back_from_a_pause_is_counted_on() {
         });
         world.until_queued(2);
         // It says that it is back by setting W.
-        world.word.store(me.id, Ordering::SeqCst);
+        world.words[0].store(me.id, Ordering::SeqCst);
         drop(goes_on);
         world.until("the first is back", |world| Word(world.value()).is_waiting());
         world.unlock(&me);
@@ -152,7 +152,7 @@ fn foreign_content_is_refused_and_left_alone() {
     let world = World::new(false);
     let me = world.agent(0);
     for value in [1, 2, 69_999, 80_000, RESERVED, WAITING, RESERVED | WAITING, me.id | WAITING, 1 << 30, u32::MAX] {
-        world.word.store(value, Ordering::SeqCst);
+        world.words[0].store(value, Ordering::SeqCst);
         assert!(
             world.engine.lock(&me, world.place(), HoldOwner::Thread, Limit::Endless, &mut || true).is_err(),
             "{value:#x}"
@@ -176,7 +176,7 @@ fn waits_for_a_word_that_is_overwritten_end() {
             world.engine.lock(&agent, world.place(), HoldOwner::Thread, Limit::after(PROMPT), &mut || true).is_err()
         });
         world.until_queued(2);
-        world.word.store(3, Ordering::SeqCst);
+        world.words[0].store(3, Ordering::SeqCst);
         assert!(blocked.join().unwrap());
     });
     assert!(waits.agent().post(Notice::Offer(world.place().address())));
@@ -199,7 +199,7 @@ fn blocked_threads_get_in_in_the_order_in_which_they_came_though_they_lose_a_rac
         // The first is woken, and loses as often as this thread is quicker.
         for _ in 0..100 {
             world.unlock(me);
-            if world.word.compare_exchange(0, me.id, Ordering::SeqCst, Ordering::SeqCst).is_err() {
+            if world.words[0].compare_exchange(0, me.id, Ordering::SeqCst, Ordering::SeqCst).is_err() {
                 return;
             }
             world.until("the loser waits on", |world| {

@@ -204,11 +204,11 @@ mod world {
     pub const READ: Request = Request::Hold(Hold::shared(HoldOwner::Thread));
     pub const WRITE: Request = Request::Hold(Hold::exclusive(HoldOwner::Thread));
 
-    /// An engine of its own with a word, and others beside it.
+    /// An engine of its own with a place of two words, and words beside it.
     pub struct World {
         pub engine: Engine,
         pub clock: ManualClock,
-        pub word: AtomicU32,
+        pub words: [AtomicU32; 2],
         pub others: [AtomicU32; 2],
     }
 
@@ -245,12 +245,12 @@ mod world {
         pub fn with(patience: Patience) -> Self {
             let clock = ManualClock::default();
             let engine = Engine::new(4, 70_000, patience, Box::new(clock.clone()));
-            Self { engine, clock, word: AtomicU32::new(0), others: Default::default() }
+            Self { engine, clock, words: Default::default(), others: Default::default() }
         }
 
         pub fn place(&self) -> Place {
-            // SAFETY: an aligned atomic that outlives all waits, which end inside the test.
-            unsafe { Place::new(NonNull::from(&self.word), 0) }
+            // SAFETY: aligned atomics that outlive all waits, which end inside the test.
+            unsafe { Place::new(NonNull::from(&self.words).cast(), 0) }
         }
 
         /// Another place.
@@ -260,7 +260,7 @@ mod world {
         }
 
         pub fn value(&self) -> u32 {
-            self.word.load(Ordering::SeqCst)
+            self.words[0].load(Ordering::SeqCst)
         }
 
         pub fn agent(&self, thread: u32) -> Arc<Agent> {
@@ -277,7 +277,7 @@ mod world {
 
         /// As JS locks a free word, of which the core sees nothing.
         pub fn lock_fast(&self, agent: &Arc<Agent>) {
-            self.word.compare_exchange(0, agent.id, Ordering::SeqCst, Ordering::SeqCst).expect("a free word");
+            self.words[0].compare_exchange(0, agent.id, Ordering::SeqCst, Ordering::SeqCst).expect("a free word");
         }
 
         pub fn unlock(&self, agent: &Arc<Agent>) {

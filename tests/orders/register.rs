@@ -95,7 +95,7 @@ fn entries_of_a_thread_that_ends_are_counted_down() {
     let token = pend(&mut waits, &world, &LATCH, Request::Hold(Hold::PASSAGE));
     ending.end();
     assert_eq!(waits.next_settled(), settled(&world, token));
-    assert_eq!(world.word.load(Ordering::SeqCst), 0);
+    assert_eq!(world.words[0].load(Ordering::SeqCst), 0);
 }
 
 #[test]
