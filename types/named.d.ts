@@ -1,7 +1,10 @@
 import type { Timeout } from './options';
 import type { Store, StoreStats } from './stores';
 
-/** Options of {@link LockManager.requestSync} and {@link LockManager.acquire}. */
+/**
+ * Options of {@link LockManager.requestSync} and {@link LockManager.acquire}. As those of Web Locks, they may be inherited, which those of
+ * the other verbs may not.
+ */
 export interface NamedLockOptions {
   /** `'shared'`: together with others of that mode. Default: `'exclusive'`, alone. */
   mode?: 'exclusive' | 'shared' | undefined;
