@@ -8,6 +8,9 @@ const OWN =
 /** No call of the package has more own frames above it, the lock doctor's included. */
 const MOST_OWN = 20;
 
+/** Defined, not assigned: it stays out of what lists the properties of the error. */
+const setStack = (error, value) => Object.defineProperty(error, 'stack', { value, configurable: true, writable: true });
+
 /** Takes the package's own frames off the beginning of an error's stack. */
 exports.beginWithProgram = (error) => {
   const { stackTraceLimit } = Error;
@@ -21,9 +24,10 @@ exports.beginWithProgram = (error) => {
     const own = lines.slice(begin).findIndex((line) => !line.includes(OWN));
     if (begin < 0 || own < 0) return;
     lines.splice(begin, own);
-    const value = lines.slice(0, begin + stackTraceLimit).join('\n');
-    Object.defineProperty(error, 'stack', { value, configurable: true, writable: true });
+    setStack(error, lines.slice(0, begin + stackTraceLimit).join('\n'));
   } catch {
     // `Error` is frozen, or the program formats stacks as something else: it stays as it is.
   }
 };
+
+exports.setStack = setStack;

@@ -2,7 +2,7 @@
 
 const { threadId } = require('node:worker_threads');
 const { binding } = require('../engine/thread.js');
-const { now } = require('../load/clock.js');
+const clock = require('../load/clock.js');
 
 const { DOCTOR_SLOTS: SLOTS, DOCTOR_SLOT_LENGTH: LENGTH } = binding;
 /** So many places are read at once between two ticks of the clock: a hundredth of its time. */
@@ -61,8 +61,8 @@ class Holds {
     this.#sites = sites;
     this.#longHoldMs = longHoldMs;
     const { slots } = this;
-    slots[CLOCK] = now();
-    this.#now = isDrawn ? now : () => slots[CLOCK];
+    slots[CLOCK] = clock.now();
+    this.#now = isDrawn ? clock.now : () => slots[CLOCK];
   }
 
   /** The time in milliseconds, when the core looked last. */
@@ -133,7 +133,7 @@ class Holds {
     if (hold.around !== null) this.marked -= 1;
     if (hold.site < 0) this.#unread.delete(hold);
     // Within one tick of the clock none is long; the clock itself may be late.
-    const isLong = this.now !== hold.since && now() - hold.since >= this.#longHoldMs;
+    const isLong = this.now !== hold.since && clock.now() - hold.since >= this.#longHoldMs;
     if (isLong) binding.doctorLongHold(threadId, hold.serial, hold.info.id, this.siteOf(hold));
     this.suspend(hold);
   }
@@ -179,7 +179,7 @@ class Holds {
   resume(hold) {
     if (!hold.isActive || hold.slot >= 0) return;
     // The core's clock may be late: by this time the core sees that the hold was away.
-    hold.since = now();
+    hold.since = clock.now();
     this.active.push(hold);
     this.#show(hold);
   }

@@ -6,7 +6,7 @@ const { fileURLToPath } = require('node:url');
 const { isMainThread } = require('node:worker_threads');
 const { binding, thread } = require('../engine/thread.js');
 const { invalidArgument } = require('../errors.js');
-const { now } = require('../load/clock.js');
+const clock = require('../load/clock.js');
 const { toOptions } = require('./options.js');
 const { ThreadDoctor } = require('./thread-doctor.js');
 const { encodeProfile } = require('./profile.js');
@@ -15,7 +15,7 @@ const { toTrace } = require('./trace.js');
 /** What `start()` returns: the report is that of the process. */
 class Doctor {
   #doctor;
-  #since = now();
+  #since = clock.now();
 
   constructor(doctor) {
     this.#doctor = doctor;
@@ -40,7 +40,7 @@ class Doctor {
 
   writeProfile(file, { by = 'unlocker' } = {}) {
     if (by !== 'unlocker' && by !== 'waiter') throw invalidArgument('options.by', '"unlocker" or "waiter"', by);
-    writeFileSync(file, encodeProfile(this.report().contention, by, now() - this.#since));
+    writeFileSync(file, encodeProfile(this.report().contention, by, clock.now() - this.#since));
   }
 
   writeTrace(file) {

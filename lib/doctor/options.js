@@ -27,7 +27,6 @@ function expected(name, byDefault, value) {
 
 /** All of them, with their defaults. */
 exports.toOptions = (options = {}) => {
-  if (typeof options !== 'object' || options === null) throw invalidArgument('options', 'an object', options);
   checkOptions(options);
   checkNames(options, Object.keys(DEFAULTS));
   const checked = { ...DEFAULTS };

@@ -3,8 +3,9 @@
 const { threadId } = require('node:worker_threads');
 const { binding } = require('../engine/thread.js');
 const { tellDeadlock } = require('../engine/diagnosis.js');
+const { setStack } = require('../error-stack.js');
 const { DeadlockError } = require('../errors.js');
-const { clearInterval, now, setInterval } = require('../load/clock.js');
+const clock = require('../load/clock.js');
 const { askWhoAwaits, knowsChains } = require('./inside.js');
 
 /** A promise that is returned in then() is awaited so many microtasks later. */
@@ -20,9 +21,7 @@ function errorOf({ wait, info }, { waits }) {
   const error = new DeadlockError(wait.word, cycle);
   const isOwn = ({ waiter, lock }) => waiter.threadId === threadId && lock.kind === info.kind;
   const { stack } = (waits.find(isOwn) ?? waits[0]).waiter;
-  const value = [`${error.name}: ${error.message}`, ...stack.map((frame) => `    at ${frame}`)].join('\n');
-  Object.defineProperty(error, 'stack', { value, configurable: true, writable: true });
-  return error;
+  return setStack(error, [`${error.name}: ${error.message}`, ...stack.map((frame) => `    at ${frame}`)].join('\n'));
 }
 
 /** Publishes a deadlock; returns its error. */
@@ -51,7 +50,7 @@ class Tasks {
   }
 
   stop() {
-    clearInterval(this.#timer);
+    clock.clearInterval(this.#timer);
   }
 
   /** A wait has begun. */
@@ -96,16 +95,16 @@ class Tasks {
   #watch() {
     const { deadlocks, likelyMs } = this.#options;
     if (!deadlocks || likelyMs === Infinity || this.#timer !== null) return;
-    this.#timer = setInterval(() => this.#look(), Math.min(Math.max(likelyMs / 16, 1), 50)).unref();
+    this.#timer = clock.setInterval(() => this.#look(), Math.min(Math.max(likelyMs / 16, 1), 50)).unref();
   }
 
   #look() {
     if (this.#pending.size === 0) {
-      clearInterval(this.#timer);
+      clock.clearInterval(this.#timer);
       this.#timer = null;
       return;
     }
-    const time = now();
+    const time = clock.now();
     for (const seen of this.#pending.values()) {
       if (!seen.isEndless || this.#holds.marked === 0) continue;
       if (time - seen.askedAt < ASKED_EVERY * this.#pending.size) continue;

@@ -4,7 +4,7 @@ const { constants } = require('node:os');
 const { isMainThread, threadId } = require('node:worker_threads');
 const { binding, thread } = require('../engine/thread.js');
 const { LOCK } = require('../stores/verbs.js');
-const { now } = require('../load/clock.js');
+const clock = require('../load/clock.js');
 const { Holds } = require('./holds.js');
 const { enclosing, runMarked } = require('./inside.js');
 const { Locks } = require('./locks.js');
@@ -73,7 +73,7 @@ class ThreadDoctor {
       forwarder: process.env.SABLOCK_DOCTOR_FORWARDER === String(process.ppid) ? process.ppid : 0,
       folder: process.cwd(),
     };
-    binding.doctorStart(threadId, this.holds.slots, now(), settings);
+    binding.doctorStart(threadId, this.holds.slots, clock.now(), settings);
     for (const [copy, file] of thread.copies) this.addedCopy(copy.deref(), file);
     this.#swapThread();
     if (this.#isTracking) {

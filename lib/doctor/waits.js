@@ -4,7 +4,7 @@
 const { threadId } = require('node:worker_threads');
 const { binding, thread } = require('../engine/thread.js');
 const { CALL } = require('../stores/verbs.js');
-const { clearInterval, now, setInterval } = require('../load/clock.js');
+const clock = require('../load/clock.js');
 const { quietly } = require('./swap.js');
 const { Tasks } = require('./tasks.js');
 
@@ -94,7 +94,7 @@ class Waits {
   }
 
   #begin(info, isBlocking, timeout, isExclusive, { hold, isDelay } = {}) {
-    const since = now();
+    const since = clock.now();
     const site = this.#doctor.sites.here() || this.#siteBefore(hold);
     if (isBlocking) this.#holds?.read();
     const isEndless = timeout === Infinity;
@@ -143,7 +143,7 @@ class Waits {
       quietly(() => {
         // The package itself throws; here it is noted.
         if (status === binding.DEADLOCK) binding.doctorAwaiting(seen.number, [], false);
-        const waitedMs = now() - seen.since;
+        const waitedMs = clock.now() - seen.since;
         const hasWaited = seen.info.kind === 'HeldLock' ? waitedMs >= AT_ONCE_MS : thread.record[WaitedMs] >= 0;
         this.#end(seen, status, hasWaited ? waitedMs : -1);
       });
@@ -274,12 +274,12 @@ class Waits {
       this.#atStores.set(number, { hold, seen, desk, space, askedAt: seen.since });
       const { stuckMs } = this.#options;
       // Beyond that a timer fires at once.
-      if (stuckMs < 2 ** 31) this.#asker ??= setInterval(() => this.#askStores(), stuckMs / 2).unref();
+      if (stuckMs < 2 ** 31) this.#asker ??= clock.setInterval(() => this.#askStores(), stuckMs / 2).unref();
     });
   }
 
   #stopAsking() {
-    clearInterval(this.#asker);
+    clock.clearInterval(this.#asker);
     this.#asker = null;
   }
 
@@ -287,7 +287,7 @@ class Waits {
   #askStores() {
     if (this.#atStores.size === 0) this.#stopAsking();
     const { stuckMs } = this.#options;
-    const time = now();
+    const time = clock.now();
     for (const asked of this.#atStores.values()) {
       if (time - asked.askedAt < stuckMs) continue;
       asked.askedAt = time;
@@ -346,7 +346,7 @@ class Waits {
     this.granting = null;
     if (seen === undefined) return;
     pending.delete(token);
-    quietly(() => this.#end(seen, status, now() - seen.since));
+    quietly(() => this.#end(seen, status, clock.now() - seen.since));
     this.granting = seen;
   }
 }
