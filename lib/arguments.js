@@ -25,14 +25,15 @@ function isObject(value) {
 const { getPrototypeOf, hasOwn, prototype: OBJECT } = Object;
 
 /**
- * Throws for an object that is none of options: an array, a signal, a date, a promise. Whoever passes it believes that it means
- * something. Objects of the program's own classes, and of other realms, are as good as literals.
+ * Throws for what is no object, and for an object that is none of options: an array, a signal, a date, a promise. Whoever passes it
+ * believes that it means something. Objects of the program's own classes, and of other realms, are as good as literals.
  */
-function checkOptions(options, place, name = 'options') {
+function checkOptions(options, place) {
+  if (!isObject(options)) throw errors().invalidArgument('options', 'an object', options, place);
   const prototype = getPrototypeOf(options);
   if (prototype === OBJECT || prototype === null) return;
   if (OBJECT.toString.call(options) !== '[object Object]' || isAbortSignal(options)) {
-    throw errors().noOptions(name, options, place);
+    throw errors().noOptions('options', options, place);
   }
 }
 
@@ -120,7 +121,6 @@ exports.toAsyncOptions = (place, options) => {
 /** The options of `waitAsync`: `{ signal, ref }`, both set but the signal. */
 exports.toWaitOptions = (options) => {
   if (options === undefined) return NO_OPTIONS;
-  if (!isObject(options)) throw errors().invalidArgument('options', 'an object', options);
   checkOptions(options);
   const signal = own(options, 'signal');
   const ref = own(options, 'ref', true);
@@ -224,7 +224,6 @@ exports.toWaiters = (count) => {
  */
 exports.toLockOptions = (options, known = OF_PRIMITIVES) => {
   if (options === undefined) return DEFAULTS;
-  if (!isObject(options)) throw errors().invalidArgument('options', 'an object', options);
   checkOptions(options);
   checkNames(options, known);
   const allowMainThread = own(options, 'allowMainThread', false);

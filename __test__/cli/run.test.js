@@ -1,4 +1,4 @@
-// `sablock run` among others of its kind: in a crowd, inside of each other, after one that was killed.
+// `sablock run` among others of its kind: many at once, inside of each other, after one that was killed.
 
 const assert = require('node:assert/strict');
 const { spawn, spawnSync } = require('node:child_process');
@@ -42,10 +42,18 @@ function start(t, args, onError) {
   return seen;
 }
 
+/** One whose command runs until its stdin ends. */
+async function startHolder(t, directory, name) {
+  const command = js("process.stdout.write('ready'); process.stdin.resume()");
+  const holder = start(t, [...run(directory, name), '--', ...command]);
+  await new Promise((resolve) => holder.child.stdout.once('data', resolve));
+  return holder;
+}
+
 for (const mode of [[], ['--shared']]) {
   test(`of many ${mode.join()} at once each runs its command`, SETTINGS, async (t) => {
     const directory = newDirectory(t);
-    const all = Array.from({ length: 12 }, () => start(t, run(directory, 'crowd', ...mode, '--', 'true')).ended);
+    const all = Array.from({ length: 12 }, () => start(t, run(directory, 'many', ...mode, '--', 'true')).ended);
     for (const { code, stderr } of await Promise.all(all))
       assert.deepEqual([code, stderr.replace(/^sablock: Waiting .*\n/gm, '')], [0, '']);
   });
@@ -110,12 +118,7 @@ test(
 
 test('a run that waits says so after a second, with the process that holds the lock', SETTINGS, async (t) => {
   const directory = newDirectory(t);
-  const holder = start(t, [
-    ...run(directory, 'awaited'),
-    '--',
-    ...js("process.stdout.write('ready'); process.stdin.resume()"),
-  ]);
-  await new Promise((resolve) => holder.child.stdout.once('data', resolve));
+  const holder = await startHolder(t, directory, 'awaited');
   const waiting = start(t, [...run(directory, 'awaited'), '--', 'true'], () => holder.child.stdin.end());
   const { code, stderr } = await waiting.ended;
   assert.equal(code, 0);
@@ -125,12 +128,7 @@ test('a run that waits says so after a second, with the process that holds the l
 
 test('the message of a run that was not let in names options of the command line', SETTINGS, async (t) => {
   const directory = newDirectory(t);
-  const holder = start(t, [
-    ...run(directory, 'busy'),
-    '--',
-    ...js("process.stdout.write('ready'); process.stdin.resume()"),
-  ]);
-  await new Promise((resolve) => holder.child.stdout.once('data', resolve));
+  const holder = await startHolder(t, directory, 'busy');
   const { status, stderr } = sablock([...run(directory, 'busy', '--timeout', '50ms'), '--', 'true']);
   assert.equal(status, 1);
   assert.match(stderr, /--if-available/);

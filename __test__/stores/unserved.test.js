@@ -61,6 +61,21 @@ async function startMember(t, url) {
   return member;
 }
 
+const SETTINGS = { skip: servers.hasEtcd ? false : 'etcd is not installed', timeout: limit(60_000) };
+
+/** etcd, a member in front of it, and `open(...urls)`, which makes a manager of them. */
+async function startBoth(t) {
+  const server = await servers.startEtcd();
+  t.after(() => server.stop());
+  const member = await startMember(t, server.url);
+  const open = (...urls) => {
+    const manager = new LockManager({ store: etcd(urls.join()) });
+    t.after(() => manager.close());
+    return manager;
+  };
+  return { member, server, open };
+}
+
 const VERBS = {
   acquireAsync: (manager) => manager.acquireAsync('job', { timeout: 3000 }),
   'acquireAsync, tried': (manager) => manager.acquireAsync('job', { ifAvailable: true }),
@@ -70,15 +85,9 @@ const VERBS = {
 describe('a member of etcd that does not serve', { concurrency: 4 }, () => {
   for (const [says, answer] of Object.entries(SAYS)) {
     for (const [verb, ask] of Object.entries(VERBS)) {
-      test(`${says}: ${verb} leaves nothing in the line`, {
-        skip: servers.hasEtcd ? false : 'etcd is not installed',
-        timeout: limit(60_000),
-      }, async (t) => {
-        const server = await servers.startEtcd();
-        t.after(() => server.stop());
-        const member = await startMember(t, server.url);
-        const manager = new LockManager({ store: etcd(`${member.url},${server.url}`) });
-        t.after(() => manager.close());
+      test(`${says}: ${verb} leaves nothing in the line`, SETTINGS, async (t) => {
+        const { member, server, open } = await startBoth(t);
+        const manager = open(member.url, server.url);
         await manager.request('before', () => {});
         // Awaits the release.
         await manager.check();
@@ -88,25 +97,16 @@ describe('a member of etcd that does not serve', { concurrency: 4 }, () => {
         if (lock instanceof Error) assert.equal(lock.code, 'ERR_LOCK_STORE');
         // An own try finds nobody else: what it asked for is its own, or free.
         else assert.equal(lock?.unlock(), true);
-        const other = new LockManager({ store: etcd(server.url) });
-        t.after(() => other.close());
-        const next = await other.acquireAsync('job', { timeout: 5000 });
+        const next = await open(server.url).acquireAsync('job', { timeout: 5000 });
         assert.equal(next.unlock(), true);
       });
     }
   }
 
   for (const mode of ['exclusive', 'shared']) {
-    test(`permission denied: a wait in line, ${mode}, ends with it`, {
-      skip: servers.hasEtcd ? false : 'etcd is not installed',
-      timeout: limit(60_000),
-    }, async (t) => {
-      const server = await servers.startEtcd();
-      t.after(() => server.stop());
-      const member = await startMember(t, server.url);
-      const manager = new LockManager({ store: etcd(member.url) });
-      const other = new LockManager({ store: etcd(server.url) });
-      t.after(() => Promise.all([manager.close(), other.close()]));
+    test(`permission denied: a wait in line, ${mode}, ends with it`, SETTINGS, async (t) => {
+      const { member, server, open } = await startBoth(t);
+      const [manager, other] = [open(member.url), open(server.url)];
       const held = await other.acquireAsync('job');
       const waits = manager.acquireAsync('job', { mode, timeout: 20_000 });
       while (member.answered === 0) await sleep(5);

@@ -178,7 +178,7 @@ class HeldLock {
     if (this.#mode === binding.NameMode.Shared) throw errors().sharedRepair(this.#name);
     if (!this.#look()) throw errors().notHeld(this.#name);
     if (binding.markNameConsistent(this.#number) !== binding.RELEASED) {
-      this.#lose();
+      this[LOSE]();
       throw errors().notHeld(this.#name);
     }
     this.#rest?.outer?.markConsistent();
@@ -200,12 +200,7 @@ class HeldLock {
   }
 
   /** The thread has learned that another holds it now. */
-  /** It was stolen. */
   [LOSE]() {
-    this.#lose();
-  }
-
-  #lose() {
     if (this.#number === NONE) return;
     thread.held.delete(this.#number);
     this.#number = NONE;

@@ -215,7 +215,6 @@ const OPTIONS = ['scope', 'directory', 'store', 'allowMainThread', 'onAbandoned'
 
 function toManagerOptions(options) {
   if (options === undefined) return { backend: processBackend, allowMainThread: false, onAbandoned: undefined };
-  if (typeof options !== 'object' || options === null) throw invalidArgument('options', 'an object', options);
   checkOptions(options);
   checkNames(options, OPTIONS);
   const [scope, directory, store, allowMainThread = false, onAbandoned] = OPTIONS.map((name) => own(options, name));

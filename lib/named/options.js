@@ -32,22 +32,19 @@ function toName(name) {
 /** From what users pass to options of which all are set but the signal. */
 function toOptions(name, options) {
   if (options === undefined || options === null) return DEFAULTS;
-  // Not so in Web IDL: a callback would count as no options, and never run.
-  if (typeof options !== 'object') {
-    throw invalidArgument('options', 'an object', options, placeOf(name));
-  }
-  const place = () => placeOf(name);
-  checkOptions(options, place());
+  const place = placeOf(name);
+  // Functions are no options. Not so in Web IDL: a callback would count as none, and never run.
+  checkOptions(options, place);
   // As Web IDL reads a dictionary: in the order of their names, those that are inherited too.
   const { fence = false, ifAvailable, mode, ref = true, signal, steal, timeout = Infinity } = options;
-  checkNames(options, KNOWN, place());
-  if (typeof fence !== 'boolean') throw invalidArgument('options.fence', 'a boolean', fence, place());
-  if (typeof ref !== 'boolean') throw invalidArgument('options.ref', 'a boolean', ref, place());
+  checkNames(options, KNOWN, place);
+  if (typeof fence !== 'boolean') throw invalidArgument('options.fence', 'a boolean', fence, place);
+  if (typeof ref !== 'boolean') throw invalidArgument('options.ref', 'a boolean', ref, place);
   if (signal !== undefined && !isAbortSignal(signal)) {
-    throw invalidArgument('options.signal', 'an AbortSignal', signal, place());
+    throw invalidArgument('options.signal', 'an AbortSignal', signal, place);
   }
   if (typeof timeout !== 'number') {
-    throw invalidArgument('options.timeout', 'a number of milliseconds', timeout, place());
+    throw invalidArgument('options.timeout', 'a number of milliseconds', timeout, place);
   }
   return {
     mode: toMode(mode, name),

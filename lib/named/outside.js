@@ -3,6 +3,7 @@
 
 const clock = require('../load/clock.js');
 const { binding, thread } = require('../engine/thread.js');
+const { reasonOf } = require('../arguments.js');
 const { lazily } = require('../load/lazily.js');
 const { reserveStack } = require('../engine/stack.js');
 const { giveBack, noteEnd, numberOf, setFence, setOuter } = require('./held-lock.js');
@@ -11,7 +12,6 @@ const { timeOut, timeOutBlocking } = require('./holders.js');
 const { startWatch } = require('./watch.js');
 
 const signals = lazily(() => require('../engine/signals.js'));
-const { reasonOf } = require('../arguments.js');
 
 const left = (deadline) => Math.max(deadline - clock.now(), 0);
 

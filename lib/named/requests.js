@@ -3,6 +3,7 @@
 const clock = require('../load/clock.js');
 const { binding, thread } = require('../engine/thread.js');
 const { PendingWait } = require('../engine/pending-wait.js');
+const { reasonOf } = require('../arguments.js');
 const { describe, noBackgroundThread } = require('../errors.js');
 const { lazily } = require('../load/lazily.js');
 const { timeOut } = require('./holders.js');
@@ -12,7 +13,6 @@ const { startWatch } = require('./watch.js');
 
 const outside = lazily(() => require('./outside.js'));
 const signals = lazily(() => require('../engine/signals.js'));
-const { reasonOf } = require('../arguments.js');
 
 const { GRANTED, GRANTED_ABANDONED, NO_CLOCK, PENDING, TIMED_OUT } = binding;
 const { Number: NUMBER } = binding.Field;

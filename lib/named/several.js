@@ -4,6 +4,7 @@
 const { inspect } = require('node:util');
 const clock = require('../load/clock.js');
 const { thread } = require('../engine/thread.js');
+const { reasonOf } = require('../arguments.js');
 const { lazily } = require('../load/lazily.js');
 const { notSupported } = require('./errors.js');
 const { giveBack, noteIn } = require('./held-lock.js');
@@ -12,7 +13,6 @@ const { obtain } = require('./requests.js');
 
 const blocking = lazily(() => require('./blocking.js'));
 const takeOver = lazily(() => require('./take-over.js'));
-const { reasonOf } = require('../arguments.js');
 
 const secret = Symbol('HeldLocks');
 

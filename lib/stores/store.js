@@ -53,7 +53,6 @@ exports.describeStore = (kind, connection, options = {}, numbers = {}) => {
   if (typeof connection !== 'string' && (typeof connection !== 'object' || connection === null)) {
     throw invalidArgument('connection', `a URL, or the options of a client`, connection);
   }
-  if (typeof options !== 'object' || options === null) throw invalidArgument('options', 'an object', options);
   const ofNumbers = { ...COMMON, ...numbers };
   checkOptions(options);
   checkNames(options, ['namespace', ...Object.keys(ofNumbers)]);
