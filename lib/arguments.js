@@ -25,16 +25,19 @@ function isObject(value) {
 const { getPrototypeOf, hasOwn, prototype: OBJECT } = Object;
 
 /**
- * Throws for what is no object, and for an object that is none of options: an array, a signal, a date, a promise. Whoever passes it
- * believes that it means something. Objects of the program's own classes, and of other realms, are as good as literals.
+ * Whether an object may be one of options: no array, signal, date or promise. Whoever passes such a thing believes that it means
+ * something. Objects of the program's own classes, and of other realms, are as good as literals.
  */
+function isOptions(object) {
+  const prototype = getPrototypeOf(object);
+  if (prototype === OBJECT || prototype === null) return true;
+  return OBJECT.toString.call(object) === '[object Object]' && !isAbortSignal(object);
+}
+
+/** Throws for what is no object, and for an object that is none of options. */
 function checkOptions(options, place) {
   if (!isObject(options)) throw errors().invalidArgument('options', 'an object', options, place);
-  const prototype = getPrototypeOf(options);
-  if (prototype === OBJECT || prototype === null) return;
-  if (OBJECT.toString.call(options) !== '[object Object]' || isAbortSignal(options)) {
-    throw errors().noOptions('options', options, place);
-  }
+  if (!isOptions(options)) throw errors().noOptions('options', options, place);
 }
 
 /** Throws for an option that is not known, and near one that is or known elsewhere: it would mean nothing, and the wait be for ever. */
@@ -52,6 +55,7 @@ function own(options, name, usual) {
 
 exports.checkNames = checkNames;
 exports.checkOptions = checkOptions;
+exports.isOptions = isOptions;
 exports.own = own;
 
 /** What those that wait may be given; some of it means nothing to some. */

@@ -3,6 +3,7 @@
 // The verbs of the package's classes, and what takes their place while the doctor is on: each calls the original with what it was
 // called with, and notes what that did. Nothing of the arguments is read that the original does not read.
 
+const { isOptions } = require('../arguments.js');
 const { binding, thread } = require('../engine/thread.js');
 const { slotFor } = require('../engine/register.js');
 const { quietly } = require('./swap.js');
@@ -32,10 +33,10 @@ class Options {
     if (args.length > at) args[at] = this.#of(args[at]);
   }
 
-  /** In the place of an argument: the original reads of it what it reads. */
+  /** In the place of an argument: the original reads of it what it reads, and refuses what is none of options, which a proxy would hide. */
   #of(value) {
     if (typeof value === 'number') this.isEndless = value === Infinity;
-    if (typeof value !== 'object' || value === null) return value;
+    if (typeof value !== 'object' || value === null || !isOptions(value)) return value;
     return new Proxy(value, {
       get: (target, key) => {
         const read = Reflect.get(target, key, target);
