@@ -181,6 +181,12 @@ faults! {
     TakenBackWaitKeepsDeadline: ends "a_wait_that_is_taken_back_leaves_no_deadline",
     /// A deadline that comes late ends whatever wait has the number now.
     ExpiryOfAFormerWait: ends "a_deadline_that_comes_after_its_wait_is_over_ends_no_later_wait_of_that_number",
+    /// A wait whose time is over stays in the queue.
+    DeadlineWaitsForItsLoop: deadlines "a_wait_whose_time_is_over_leaves_the_queue_though_its_loop_does_not_turn",
+    /// What a loop was granted, and has not come for by its deadline, stays granted.
+    ExpiredWaitKeepsItsGrant: deadlines "what_was_granted_to_a_loop_that_has_not_come_by_its_deadline_passes_on",
+    /// The search for cycles takes a wait that the clock ends for one that lasts.
+    TimedWaitCountsForEver: shared_holds "who_blocks_behind_a_write_of_its_own_loop_that_has_a_time_limit_is_in_no_deadlock",
     /// Waits with a deadline stay queued when their thread ends.
     DeadlineOutlivesItsThread: ends "waits_with_and_without_a_deadline_leave_when_their_thread_ends",
 
@@ -213,7 +219,7 @@ faults! {
     /// What a thread was granted while it looked whether it is to end is taken for a lock that it has locked itself.
     GrantInAPauseIsACycle: deadlocks "what_a_thread_is_granted_during_a_pause_is_no_deadlock",
     /// A thread that blocks to read behind a write of its own loop believes that the loop may give up meanwhile.
-    OwnLoopMayGiveUp: shared_holds "who_reads_and_blocks_to_read_behind_a_write_of_its_own_loop_is_in_a_deadlock_though_that_has_a_time_limit",
+    BlockedLoopMayGiveUp: shared_holds "who_reads_and_blocks_to_read_behind_a_write_of_its_own_loop_is_in_a_deadlock_though_that_has_a_signal",
     /// A thread that waits to share a name takes the request of its own loop to share it for one that is in its way.
     SharersAreInTheWay: names "a_thread_that_waits_to_share_what_its_own_loop_waits_to_share_goes_in_with_it",
     /// A circle names threads that only stand in line as holders.

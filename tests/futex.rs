@@ -8,12 +8,11 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use sablock::agents::{Agent, Notice, WaitId};
 use sablock::clients::condition::ConditionFailure;
 use sablock::engine::Limit;
 use sablock::engine::Outcome::{self, TimedOut};
 use sablock::engine::{Engine, Patience};
-use sablock::engine::{EventLoop, Failure, Hold, HoldOwner, Reply, Request, Settled, Timers};
+use sablock::engine::{Deadline, EventLoop, Failure, Hold, HoldOwner, Reply, Request, Settled, Timers};
 use sablock::memory::Place;
 use sablock::primitives::mutex::MUTEX;
 
@@ -23,15 +22,15 @@ const REFUSED: Outcome = Outcome::Refused { found: 0 };
 
 /// Deadlines that were asked for; a test says when they are over.
 #[derive(Default, Clone)]
-struct Deadlines(Arc<Mutex<Vec<WaitId>>>);
+struct Deadlines(Arc<Mutex<Vec<Deadline>>>);
 
 impl Timers for Deadlines {
-    fn deadline(&self, _: &Arc<Agent>, id: WaitId, _: Instant) -> io::Result<()> {
-        self.0.lock().unwrap().push(id);
+    fn deadline(&self, deadline: Deadline, _: Instant) -> io::Result<()> {
+        self.0.lock().unwrap().push(deadline);
         Ok(())
     }
-    fn cancel(&self, id: WaitId) {
-        self.0.lock().unwrap().retain(|kept| *kept != id);
+    fn cancel(&self, serial: u64) {
+        self.0.lock().unwrap().retain(|kept| kept.serial != serial);
     }
     fn lease(&self, _: usize, _: u64, _: Instant) {}
 }
@@ -152,9 +151,9 @@ fn a_notification_before_the_deadline_wins_whenever_its_waiter_learns_of_it() {
     let world = World::new();
     let mut waits = world.event_loop();
     let token = world.queue(&mut waits, Limit::after(PROMPT));
-    let id = world.deadlines.0.lock().unwrap()[0];
-    assert!(waits.agent().post(Notice::Expired(id)));
     assert_eq!(world.notify(1), 1);
+    let deadline = world.deadlines.0.lock().unwrap()[0];
+    world.engine.expire(&deadline);
     assert_eq!(waits.next_settled(), world.settled(token, Outcome::GRANTED));
     assert_eq!(waits.next_settled(), None);
     assert!(world.deadlines.0.lock().unwrap().is_empty(), "its deadline is forgotten");
@@ -166,10 +165,10 @@ fn a_wait_that_timed_out_takes_no_notification() {
     let mut waits = world.event_loop();
     let hasty = world.queue(&mut waits, Limit::after(PROMPT));
     let patient = world.queue(&mut waits, Limit::Endless);
-    let id = world.deadlines.0.lock().unwrap()[0];
-    assert!(waits.agent().post(Notice::Expired(id)));
-    assert_eq!(waits.next_settled(), world.settled(hasty, TimedOut));
+    let deadline = world.deadlines.0.lock().unwrap()[0];
+    world.engine.expire(&deadline);
     assert_eq!(world.notify(1), 1);
+    assert_eq!(waits.next_settled(), world.settled(hasty, TimedOut));
     assert_eq!(waits.next_settled(), world.settled(patient, Outcome::GRANTED));
 }
 

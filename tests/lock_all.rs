@@ -273,7 +273,7 @@ fn a_set_that_is_out_of_time_holds_nothing_when_its_code_learns_of_it() {
     let reply = waits.lock_all(&mut row.set(&[1, 2]), Limit::after(PROMPT));
     assert!(matches!(reply, Ok(Reply::Pending { .. })));
     assert_eq!(row.owners(), [0, me.id, other.id, 0]);
-    world.clock.expire();
+    world.clock.expire(&world.engine);
     assert_eq!(waits.next_settled().map(|settled| settled.outcome), Some(Ok(Outcome::TimedOut)));
     assert_eq!(row.owners(), [0, 0, other.id, 0]);
 }

@@ -30,7 +30,7 @@ use loom::sync::atomic::{AtomicU32, Ordering};
 use loom::thread;
 
 use common::{ManualClock, event_loop, model, spawn, turn};
-use sablock::agents::{Agent, Notice, WaitId};
+use sablock::agents::{Agent, Notice};
 use sablock::clients::LockSet;
 use sablock::engine::{Change, Hold, HoldOwner, Primitive};
 use sablock::engine::{Engine, Patience};

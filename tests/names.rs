@@ -364,7 +364,7 @@ fn a_request_whose_time_is_over_leaves_the_queue_and_is_over() {
     let held = take(&mut holder, "a", Exclusive);
     let (ticket, reply) = ask(&mut late, "a", Exclusive, Limit::after(PROMPT));
     assert!(matches!(reply, Reply::Pending { .. }));
-    world.clock.expire();
+    world.clock.expire(&world.engine);
     assert_eq!(late.next_settled().unwrap().outcome, Ok(Outcome::TimedOut));
     assert!(late.request(ticket.number).is_none());
     assert!(holder.release_name(held).unwrap());

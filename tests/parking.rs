@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use common::{ACQUIRED, PROMPT, World, pending};
-use sablock::agents::{Agent, Notice, WaitId};
+use sablock::agents::{Agent, Notice};
 use sablock::engine::{EventLoop, Failure, HoldOwner, Limit, Outcome, Patience, Settled};
 use sablock::primitives::mutex::Word;
 
@@ -38,7 +38,7 @@ impl World {
     fn claim_in_passing(&self, waits: &mut EventLoop<'_>) -> Option<Settled> {
         waits.agent().leave_notice(Notice::Offer(self.place().address()));
         let start = Instant::now();
-        waits.agent().leave_notice(Notice::Expired(WaitId { token: 99, serial: 0 }));
+        waits.agent().leave_notice(Notice::Settled(99));
         let settled = waits.next_settled();
         assert!(start.elapsed() < LONG, "parked");
         settled

@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use sablock::agents::{Agent, Agents};
 use sablock::engine::Parker;
 use sablock::engine::queue::{Arrival, Kind, Queue, WaiterId, Waiters};
-use sablock::engine::{Hold, HoldOwner};
+use sablock::engine::{Hold, HoldOwner, Limit};
 use sablock::memory::Place;
 use sablock::primitives::mutex::MUTEX;
 
@@ -59,7 +59,7 @@ fn groups(list: &[Waiter]) -> Vec<(usize, WaiterId)> {
 
 fn arrival(ticket: &mut u64) -> Arrival {
     *ticket += 1;
-    Arrival { ticket: *ticket, since: Instant::now(), hold: Some(Hold::exclusive(HoldOwner::Thread)), is_endless: true }
+    Arrival { ticket: *ticket, since: Instant::now(), hold: Some(Hold::exclusive(HoldOwner::Thread)), limit: Limit::Endless }
 }
 
 proptest! {

@@ -143,13 +143,13 @@ fn a_writer_that_ends_inside_marks_the_lock_for_readers_too() {
 }
 
 #[test]
-fn who_reads_and_blocks_to_read_behind_a_write_of_its_own_loop_is_in_a_deadlock_though_that_has_a_time_limit() {
+fn who_reads_and_blocks_to_read_behind_a_write_of_its_own_loop_is_in_a_deadlock_though_that_has_a_signal() {
     let world = World::with_slices(false);
     let mut waits = world.event_loop();
     let agent = Arc::clone(waits.agent());
     world.engine.add_slot(&RWLOCK, world.place(), slot(&agent).0);
     assert_eq!(world.enter(&agent, READ, Limit::Once), GRANTED);
-    let token = pending(waits.wait(&RWLOCK, world.place(), WRITE, Limit::after(PROMPT)).unwrap());
+    let token = pending(waits.wait(&RWLOCK, world.place(), WRITE, Limit::Revocable).unwrap());
     let mut pauses = 0;
     let mut is_patient = || {
         pauses += 1;
@@ -159,6 +159,23 @@ fn who_reads_and_blocks_to_read_behind_a_write_of_its_own_loop_is_in_a_deadlock_
     assert!(matches!(&found, Err(Failure::Deadlock(cycle)) if cycle.len() == 1), "{found:?}");
     world.exit(&agent, READ);
     assert_eq!(waits.next_settled(), world.settled(token, GRANTED));
+}
+
+#[test]
+fn who_blocks_behind_a_write_of_its_own_loop_that_has_a_time_limit_is_in_no_deadlock() {
+    let world = World::with_slices(false);
+    let mut waits = world.event_loop();
+    let agent = Arc::clone(waits.agent());
+    world.engine.add_slot(&RWLOCK, world.place(), slot(&agent).0);
+    assert_eq!(world.enter(&agent, READ, Limit::Once), GRANTED);
+    let token = pending(waits.wait(&RWLOCK, world.place(), WRITE, Limit::after(PROMPT)).unwrap());
+    let mut time_is_over = || {
+        world.clock.expire(&world.engine);
+        true
+    };
+    let found = world.engine.wait(&agent, &RWLOCK, world.place(), READ, Limit::Endless, &mut time_is_over);
+    assert_eq!(found.unwrap(), GRANTED);
+    assert_eq!(waits.next_settled(), world.settled(token, Outcome::TimedOut));
 }
 
 #[test]

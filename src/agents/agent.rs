@@ -20,20 +20,18 @@ pub type OsThread = u64;
 pub enum Notice {
     /// The primitive at this address may let a waiter of this loop in: claim it.
     Offer(usize),
-    /// The deadline of a wait has passed.
-    Expired(WaitId),
     /// The wait with this token was settled by another thread.
     Settled(u32),
     /// For what stands on the engine, from its part on another thread.
     Message(WaitId),
 }
 
-/// Names one asynchronous wait of an agent, or one request of a client.
+/// Names one request of a client.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct WaitId {
-    /// The wait's place in its agent's table; used again once the wait is settled.
+    /// The request's place in its agent's table; used again once it is over.
     pub token: u32,
-    /// Tells it from earlier waits in the same place.
+    /// Tells it from earlier requests in the same place.
     pub serial: u64,
 }
 

@@ -68,7 +68,7 @@ impl Engine {
 
         let parker = Arc::new(Parker::current());
         let (owner, found, since) = (section.owner(), section.found(), sync::now());
-        let id = section.push_blocked(agent.id, Arc::clone(&parker), hold, is_endless, since);
+        let id = section.push_blocked(agent.id, Arc::clone(&parker), hold, limit, since);
         // It was kept for this thread's own loop, which cannot come while the thread is blocked; or it queues behind those
         // who could have come, and have not.
         let was_kept = !fault!(BlockedThreadKeepsReservation) && section.drop_reservation_of(agent.id);
@@ -145,7 +145,7 @@ impl Engine {
     ) -> BlockedWait<'_> {
         let parker = Arc::new(Parker::current());
         let mut contents = self.contents(primitive.space(), place.address());
-        let arrival = contents.arrival(sync::now(), None, limit == Limit::Endless);
+        let arrival = contents.arrival(sync::now(), None, limit);
         let (queue, waiters) = contents.queue_or_new(place, primitive);
         let id = queue.push_blocked(waiters, arrival, agent.id, Arc::clone(&parker));
         drop(contents);

@@ -1,5 +1,6 @@
 //! The background waiter: one thread with tokio's timer wheel, which keeps the deadlines of pending promises and the
-//! leases of reserved words. It decides nothing: when a time is over it says so, and the thread concerned acts.
+//! leases of reserved words. It decides nothing: when a time is over it tells the engine, which ends the wait, or the lease,
+//! whatever the event loop concerned is doing.
 //!
 //! The thread starts when the first time is to be kept and ends when there has been none for a while.
 
@@ -14,8 +15,8 @@ use tokio::sync::Notify;
 use tokio_util::time::{DelayQueue, delay_queue::Key};
 
 use super::table::Engine;
-use super::timers::Timers;
-use crate::agents::{Agent, Notice, SPARE, WaitId, is_sparse};
+use super::timers::{Deadline, Timers};
+use crate::agents::{SPARE, is_sparse};
 
 /// With nothing to keep for this long, the thread ends; and while it keeps times it wakes at least this often, so that what
 /// was cancelled is soon forgotten.
@@ -60,7 +61,7 @@ struct Time {
 }
 
 enum TimeOf {
-    Deadline(Arc<Agent>, WaitId),
+    Deadline(Deadline),
     Lease { address: usize, generation: u64 },
 }
 
@@ -72,13 +73,12 @@ impl Clock {
 }
 
 impl Timers for Clock {
-    fn deadline(&self, agent: &Arc<Agent>, id: WaitId, at: Instant) -> io::Result<()> {
-        let of = TimeOf::Deadline(Arc::clone(agent), id);
-        self.keep(id.serial, Time { at, of })
+    fn deadline(&self, deadline: Deadline, at: Instant) -> io::Result<()> {
+        self.keep(deadline.serial, Time { at, of: TimeOf::Deadline(deadline) })
     }
 
-    fn cancel(&self, id: WaitId) {
-        self.shared.leave(&mut self.shared.commands.lock(), Command::Forget(id.serial));
+    fn cancel(&self, serial: u64) {
+        self.shared.leave(&mut self.shared.commands.lock(), Command::Forget(serial));
     }
 
     fn lease(&self, address: usize, generation: u64, at: Instant) {
@@ -210,7 +210,7 @@ impl Times {
             return;
         }
         match time.of {
-            TimeOf::Deadline(agent, id) => agent.notify(Notice::Expired(id)),
+            TimeOf::Deadline(deadline) => engine.expire(&deadline),
             TimeOf::Lease { address, generation } => engine.end_lease(address, generation),
         }
     }
@@ -219,23 +219,20 @@ impl Times {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
-    use crate::agents::Agents;
 
     /// The thread's side and the others', step by step and without a thread.
     struct World {
         shared: Shared,
         times: Times,
-        agent: Arc<Agent>,
     }
 
     impl World {
         fn new() -> Self {
-            Self { shared: Shared::default(), times: Times::default(), agent: Agents::new(70_000).add(0).unwrap() }
+            Self { shared: Shared::default(), times: Times::default() }
         }
 
         fn keep(&self, serial: u64, after: Duration) {
-            let id = WaitId { token: 0, serial };
-            let of = TimeOf::Deadline(Arc::clone(&self.agent), id);
+            let of = TimeOf::Lease { address: 8, generation: serial };
             let time = Time { at: Instant::now() + after, of };
             self.shared.leave(&mut self.shared.commands.lock(), Command::Keep(serial, time));
         }

@@ -11,6 +11,7 @@ use super::primitive::{Hold, Mode, Primitive};
 use super::queue::{Arrival, Kind, LoopGroup, Queue, Settlement, Ticket, Turn, Waiter, WaiterId, Waiters};
 use super::slot::Slot;
 use super::stats::{Leaving, Stats};
+use super::wait::Limit;
 use super::wakes::Wakes;
 use crate::agents::{AgentId, Notice, is_sparse};
 use crate::memory::Place;
@@ -136,6 +137,7 @@ impl Contents {
             Settlement::Granted { .. } if fault!(GrantedStillCountsAsWaiting) => {}
             Settlement::Granted { .. } => self.stats.served(&self.waiters[id]),
             Settlement::Corrupt | Settlement::Refused { .. } => self.stats.left(&self.waiters[id], Leaving::Ending),
+            Settlement::Expired => self.stats.left(&self.waiters[id], Leaving::TimedOut),
             Settlement::Notified(_) => {}
         }
         if fault!(SettledWaiterStaysQueued) {
@@ -176,8 +178,8 @@ impl Contents {
     }
 
     /// What a new waiter brings.
-    pub(crate) fn arrival(&mut self, since: Instant, hold: Option<Hold>, is_endless: bool) -> Arrival {
-        Arrival { ticket: self.ticket(), since, hold, is_endless }
+    pub(crate) fn arrival(&mut self, since: Instant, hold: Option<Hold>, limit: Limit) -> Arrival {
+        Arrival { ticket: self.ticket(), since, hold, limit }
     }
 
     /// A waiter of words that were overwritten leaves; the words are left alone.
@@ -187,8 +189,20 @@ impl Contents {
         }
         let waiter = self.remove(address, id);
         self.stats.left(&waiter, Leaving::Ending);
+        self.left_behind(address, waiter.agent);
+    }
+
+    /// The time of a waiter is over of which no section has the words: they were overwritten, or are not ours.
+    pub(super) fn expire(&mut self, address: usize, id: WaiterId, wakes: &mut Wakes) {
+        let agent = self.waiters[id].agent;
+        self.settle(address, id, Settlement::Expired, wakes);
+        self.left_behind(address, agent);
+    }
+
+    /// A waiter of `agent` has left a queue of which no section has the words.
+    fn left_behind(&mut self, address: usize, agent: AgentId) {
         if !fault!(OverwrittenQueueStaysReserved) {
-            self.drop_reservation_of_nobody(address, waiter.agent);
+            self.drop_reservation_of_nobody(address, agent);
         }
         self.forget_if_empty(address);
     }

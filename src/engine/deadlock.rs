@@ -7,6 +7,7 @@ use super::holders::Held;
 use super::primitive::{Blockers, Mode, Order};
 use super::queue::WaiterId;
 use super::table::Engine;
+use super::wait::Limit;
 use crate::agents::{Agent, AgentId, Blockage, ThreadId};
 
 /// A step of a cycle: this thread waits for this lock, which the next thread of the cycle keeps from it.
@@ -177,18 +178,25 @@ impl Engine {
         let is_of = |id: WaiterId, mode| waiters[id].hold.is_some_and(|hold| hold.mode == mode);
         let is_exclusive = |id: WaiterId| is_of(id, Mode::Exclusive);
         let mut waits_for_holders = held.iter().any(|held| held.is_alone) || is_exclusive(mine);
-        for id in queue.blocked(waiters).take_while(is_ahead).filter(|id| waiters[*id].is_endless) {
+        for id in queue.blocked(waiters).take_while(is_ahead).filter(|id| waiters[*id].limit == Limit::Endless) {
             if is_strict || !held.is_empty() && is_exclusive(id) {
                 // It goes first, and waits for the holders itself.
                 blockers.push(ahead_of_it(waiters[id].agent));
             }
             waits_for_holders |= is_exclusive(id);
         }
+        // The clock ends what has a deadline; a signal aborts nothing while the thread of its loop is blocked.
+        let is_stuck = |agent| self.agents.blockage(agent).is_some_and(|(_, blockage)| blockage.endless);
+        let lasts = |id: &WaiterId| match waiters[*id].limit {
+            Limit::Endless => true,
+            Limit::Revocable => is_stuck(waiters[*id].agent) && !fault!(BlockedLoopMayGiveUp),
+            Limit::Until(_) | Limit::Once => fault!(TimedWaitCountsForEver),
+        };
         let last_exclusive = || {
             let blocked = queue.blocked(waiters).take_while(is_ahead);
             let pending = queue.groups().iter().flat_map(|group| group.waiters(waiters).take_while(is_ahead));
-            let endless = blocked.chain(pending).filter(|id| waiters[*id].is_endless && is_exclusive(*id));
-            endless.map(|id| waiters[id].ticket()).max()
+            let lasting = blocked.chain(pending).filter(|id| lasts(id) && is_exclusive(*id));
+            lasting.map(|id| waiters[id].ticket()).max()
         };
         // Of others than strict queues nobody asks for it.
         let last_exclusive = is_strict.then(last_exclusive).flatten();
@@ -199,9 +207,6 @@ impl Engine {
                 && !fault!(SharersAreInTheWay)
         };
         for group in queue.groups() {
-            // A loop learns of a time-out or an abort only while its thread is not blocked.
-            let is_own = group.agent.id == waiter && !is_strict && !fault!(OwnLoopMayGiveUp);
-            let lasts = |id: &WaiterId| waiters[*id].is_endless || is_own;
             let ahead = || group.waiters(waiters).take_while(is_ahead).filter(lasts);
             if is_strict && !ahead().all(goes_in_beside) {
                 // It goes first, and final, though its loop cannot come while its thread is blocked.
@@ -244,7 +249,7 @@ mod tests {
         }
         let mut section = engine.open(&MUTEX, place).unwrap();
         let (parker, hold) = (Arc::new(Parker::current()), Hold::exclusive(HoldOwner::Thread));
-        let id = section.push_blocked(me.id, parker, Some(hold), true, sync::now());
+        let id = section.push_blocked(me.id, parker, Some(hold), Limit::Endless, sync::now());
         section.finish();
         let blockage = Blockage { address: place.address(), byte_offset: 0, endless: true, serial: 1 };
         STEPS.set(0);

@@ -6,9 +6,8 @@ use super::event_loop::{Delivery, EventLoop, PendingWait, Unaccepted};
 use super::primitive::Corrupt;
 use super::queue::Settlement;
 use super::reply::Settled;
-use super::stats::Leaving;
 use super::wait::Outcome;
-use crate::agents::{Notice, SPARE, WaitId};
+use crate::agents::{Notice, SPARE};
 use crate::sync;
 
 impl<C: Client> EventLoop<'_, C> {
@@ -33,7 +32,6 @@ impl<C: Client> EventLoop<'_, C> {
             };
             let settled = match notice {
                 Notice::Offer(address) => self.claim(address),
-                Notice::Expired(id) => self.expire(id),
                 Notice::Settled(token) => self.deliver(token),
                 Notice::Message(message) => {
                     self.clients.message(message);
@@ -92,7 +90,7 @@ impl<C: Client> EventLoop<'_, C> {
 
     fn settled(&mut self, token: u32, wait: PendingWait<C::Of>, settlement: Settlement) -> Settled {
         if !fault!(GrantedWaitKeepsDeadline) {
-            self.stop_clock(token, &wait);
+            self.stop_clock(&wait);
         }
         let PendingWait { primitive, place, hold, .. } = wait;
         if let (Settlement::Granted { .. }, Some(hold)) = (settlement, hold) {
@@ -100,8 +98,13 @@ impl<C: Client> EventLoop<'_, C> {
         }
         let settled = Settled { token, place, is_for_hold: hold.is_some(), outcome: settlement.outcome() };
         let is_clients = self.clients.settled(&self.agent, wait.of, hold, &settled);
-        self.unaccepted =
-            Some(if is_clients { Unaccepted::Client } else { Unaccepted::Settled { token, wait, settlement } });
+        self.unaccepted = match settlement {
+            _ if is_clients => Some(Unaccepted::Client),
+            Settlement::Granted { .. } | Settlement::Notified(_) => {
+                Some(Unaccepted::Settled { token, wait, settlement })
+            }
+            Settlement::Refused { .. } | Settlement::Corrupt | Settlement::Expired => None,
+        };
         settled
     }
 
@@ -118,11 +121,8 @@ impl<C: Client> EventLoop<'_, C> {
         if wait.delivery == Delivery::KeptAndReturned {
             return None;
         }
-        if wait.delivery == Delivery::Kept {
-            let contents = self.engine.contents(wait.primitive.space(), wait.place.address());
-            contents.waiters[wait.waiter].settlement?;
-            drop(contents);
-            self.stop_clock(token, wait);
+        if wait.delivery == Delivery::Kept && self.settlement(wait)? != Settlement::Expired {
+            self.stop_clock(wait);
             let place = wait.place;
             self.waits[token].delivery = Delivery::KeptAndReturned;
             self.unaccepted = Some(Unaccepted::Kept { token });
@@ -131,20 +131,5 @@ impl<C: Client> EventLoop<'_, C> {
         let settlement = self.collect(wait)?;
         let wait = self.waits.remove(token);
         Some(self.settled(token, wait, settlement))
-    }
-
-    fn expire(&mut self, id: WaitId) -> Option<Settled> {
-        let wait = self.waits.get(id.token).filter(|wait| wait.serial == id.serial || fault!(ExpiryOfAFormerWait))?;
-        if self.engine.try_leave(wait.primitive, wait.place, wait.waiter, Leaving::TimedOut) == Ok(false) {
-            // It was settled first, and that notice is in the inbox.
-            return None;
-        }
-        let PendingWait { place, hold, of, .. } = self.waits.remove(id.token);
-        let outcome = Ok(Outcome::TimedOut);
-        let settled = Settled { token: id.token, place, is_for_hold: hold.is_some(), outcome };
-        if self.clients.settled(&self.agent, of, hold, &settled) {
-            self.unaccepted = Some(Unaccepted::Client);
-        }
-        Some(settled)
     }
 }

@@ -13,10 +13,11 @@ use super::client::Client;
 use super::primitive::{Hold, Mode, Order, Primitive, Request};
 use super::queue::{Settlement, WaiterId};
 use super::reply::{Reply, ReplyError};
+use super::section::Section;
 use super::stats::Leaving;
 use super::table::Engine;
 use super::wait::{Limit, Outcome};
-use crate::agents::{Agent, Notice, WaitId};
+use crate::agents::{Agent, Notice};
 use crate::memory::Place;
 use crate::sync;
 
@@ -43,8 +44,8 @@ pub(super) struct PendingWait<Of> {
     pub(super) place: Place,
     pub(super) hold: Option<Hold>,
     pub(super) waiter: WaiterId,
-    pub(super) serial: u64,
-    pub(super) has_deadline: bool,
+    /// The serial of its deadline, if it has one.
+    pub(super) deadline: Option<u64>,
     /// The loop does not park for it.
     pub(super) stays_awake: bool,
     /// What becomes of its notification.
@@ -135,11 +136,13 @@ impl<'e, C: Client> EventLoop<'e, C> {
                 section.turn_away(request.hold());
                 Ok(Reply::Now(Outcome::TimedOut))
             }
-            None => self.reserve(limit).map(|id| {
+            None => self.keep_deadline(&mut section, limit).map(|deadline| {
                 let (owner, found, hold) = (section.owner(), section.found(), request.hold());
-                let waiter = section.push_async(&self.agent, id.token, hold, limit == Limit::Endless);
-                let token = self.insert(id, primitive, place, hold, waiter, limit);
-                Reply::Pending { token, owner, found }
+                let waiter = section.push_async(&self.agent, self.waits.vacant_id(), hold, limit);
+                let (delivery, of) = (Delivery::AtOnce, C::Of::default());
+                let wait =
+                    PendingWait { primitive, place, hold, waiter, deadline, stays_awake: false, delivery, of };
+                Reply::Pending { token: self.waits.insert(wait), owner, found }
             }),
         };
         let is_shared =
@@ -177,39 +180,22 @@ impl<'e, C: Client> EventLoop<'e, C> {
     /// Takes a wait out as if its thread had ended.
     pub fn drop_wait(&mut self, token: u32) {
         if let Some(wait) = self.waits.try_remove(token) {
-            self.leave(token, &wait);
+            self.leave(&wait);
             self.clients.left(&self.agent, wait.of, token, wait.hold);
         }
     }
 
-    fn leave(&self, token: u32, wait: &PendingWait<C::Of>) {
+    fn leave(&self, wait: &PendingWait<C::Of>) {
         self.engine.drop_waiter(wait.primitive, wait.place, wait.waiter, Leaving::Ending);
-        self.stop_clock(token, wait);
+        self.stop_clock(wait);
     }
 
-    /// A name for a wait that is about to begin, and its deadline to be kept.
-    fn reserve(&mut self, limit: Limit) -> Result<WaitId, ReplyError> {
-        let id = WaitId { token: self.waits.vacant_id(), serial: self.engine.serial() };
-        if let Limit::Until(at) = limit {
-            self.engine.timers.deadline(&self.agent, id, at).map_err(ReplyError::NoClock)?;
-        }
-        Ok(id)
-    }
-
-    fn insert(
-        &mut self,
-        WaitId { serial, .. }: WaitId,
-        primitive: &'static dyn Primitive,
-        place: Place,
-        hold: Option<Hold>,
-        waiter: WaiterId,
-        limit: Limit,
-    ) -> u32 {
-        let has_deadline = matches!(limit, Limit::Until(_));
-        let (delivery, of) = (Delivery::AtOnce, C::Of::default());
-        let wait =
-            PendingWait { primitive, place, hold, waiter, serial, has_deadline, stays_awake: false, delivery, of };
-        self.waits.insert(wait)
+    /// Lets the clock keep the deadline of the promise that is about to be queued; returns its serial.
+    fn keep_deadline(&self, section: &mut Section<'_>, limit: Limit) -> Result<Option<u64>, ReplyError> {
+        let Limit::Until(at) = limit else { return Ok(None) };
+        let serial = self.engine.serial();
+        self.engine.timers.deadline(section.next_deadline(serial), at).map_err(ReplyError::NoClock)?;
+        Ok(Some(serial))
     }
 
     /// Takes back a pending wait; returns what it was for, or `None` if there is none under this token any more: one that
@@ -226,7 +212,7 @@ impl<'e, C: Client> EventLoop<'e, C> {
         }
         let wait = self.waits.remove(token);
         if !fault!(TakenBackWaitKeepsDeadline) {
-            self.stop_clock(token, &wait);
+            self.stop_clock(&wait);
         }
         self.clients.left(&self.agent, wait.of, token, wait.hold);
         Some(place)
@@ -237,10 +223,14 @@ impl<'e, C: Client> EventLoop<'e, C> {
         self.waits[token].stays_awake = true;
     }
 
-    pub(super) fn stop_clock(&self, token: u32, wait: &PendingWait<C::Of>) {
-        if wait.has_deadline {
-            self.engine.timers.cancel(WaitId { token, serial: wait.serial });
+    pub(super) fn stop_clock(&self, wait: &PendingWait<C::Of>) {
+        if let Some(serial) = wait.deadline {
+            self.engine.timers.cancel(serial);
         }
+    }
+
+    pub(super) fn settlement(&self, wait: &PendingWait<C::Of>) -> Option<Settlement> {
+        self.engine.contents(wait.primitive.space(), wait.place.address()).waiters[wait.waiter].settlement
     }
 
     pub(super) fn collect(&self, wait: &PendingWait<C::Of>) -> Option<Settlement> {
@@ -272,9 +262,9 @@ impl<'e, C: Client> EventLoop<'e, C> {
         self.agent.set_waker(None);
         self.refuse();
         let waits = std::mem::take(&mut self.waits);
-        let left = || waits.iter().filter(|(_, wait)| !(wait.has_deadline && fault!(DeadlineOutlivesItsThread)));
-        for (token, wait) in left() {
-            self.leave(token, wait);
+        let left = || waits.iter().filter(|(_, wait)| !(wait.deadline.is_some() && fault!(DeadlineOutlivesItsThread)));
+        for (_, wait) in left() {
+            self.leave(wait);
         }
         // What their clients have besides goes back once none of them is queued any more.
         for (token, wait) in left() {

@@ -2,10 +2,11 @@
 
 use super::contents::Contents;
 use super::primitive::{Corrupt, Hold, Primitive, Space};
-use super::queue::{Kind, Settlement, WaiterId};
+use super::queue::{Kind, Settlement, Waiter, WaiterId};
 use super::section::Section;
 use super::stats::Leaving;
 use super::table::Engine;
+use super::timers::Deadline;
 use super::wakes::Wakes;
 use crate::agents::{AgentId, Notice};
 use crate::memory::Place;
@@ -16,9 +17,34 @@ impl Section<'_> {
     pub(crate) fn leave(&mut self, id: WaiterId, why: Leaving) {
         let waiter = self.contents.remove(self.place.address(), id);
         self.contents.stats.left(&waiter, why);
+        self.one_left(waiter.agent);
+    }
+
+    /// The time of a pending promise is over: it leaves the queue; or what it was granted, and its loop has not come for, passes on.
+    /// What can be no one else's, and what it was settled with in another way, stands.
+    fn expire(&mut self, id: WaiterId) {
+        let Waiter { agent, hold, settlement, .. } = self.contents.waiters[id];
+        match settlement {
+            None => {
+                self.contents.settle(self.place.address(), id, Settlement::Expired, &mut self.wakes);
+                self.one_left(agent);
+            }
+            Some(Settlement::Granted { abandoned_by, .. }) if !fault!(ExpiredWaitKeepsItsGrant) => {
+                let Some(hold) = hold else { return };
+                let left = self.primitive.release(self.state, hold, agent);
+                // Who has passed what is open to all has taken nothing.
+                if left.is_some_and(|left| left != self.state) && self.revoke(hold, agent, abandoned_by) {
+                    self.contents.waiters[id].settlement = Some(Settlement::Expired);
+                }
+            }
+            Some(_) => {}
+        }
+    }
+
+    fn one_left(&mut self, agent: AgentId) {
         self.state = self.primitive.left(self.state);
-        if !self.has_group(waiter.agent) && !fault!(ReservationOutlivesItsLoop) {
-            self.drop_reservation_of(waiter.agent);
+        if !self.has_group(agent) && !fault!(ReservationOutlivesItsLoop) {
+            self.drop_reservation_of(agent);
         }
         if !fault!(LeaverLetsNobodyIn) {
             self.hand_off();
@@ -54,6 +80,35 @@ impl Engine {
         if let Some(Ok(mut section)) = self.open_queued(address) {
             section.end_lease(generation);
             section.finish();
+        }
+    }
+
+    /// The deadline of a pending promise has passed: unless it is settled for good, its wait ends, and others get in for that,
+    /// though its loop does not turn. The loop learns of it when it comes.
+    pub fn expire(&self, deadline: &Deadline) {
+        if fault!(DeadlineWaitsForItsLoop) {
+            return;
+        }
+        let Deadline { primitive, place, waiter, ticket, .. } = *deadline;
+        let mut contents = self.contents(primitive.space(), place.address());
+        // Else its loop came first.
+        let is_it = |found: &Waiter| found.ticket() == ticket || fault!(ExpiryOfAFormerWait);
+        let Some(Waiter { settlement, .. }) = contents.waiters.get(waiter).filter(|found| is_it(found)) else { return };
+        let is_settled = settlement.is_some();
+        if primitive.space() != Space::Notifications {
+            match Section::begin(self, contents, primitive, place) {
+                Ok(mut section) => {
+                    section.expire(waiter);
+                    return section.finish();
+                }
+                Err(corrupt) => contents = corrupt,
+            }
+        }
+        if !is_settled {
+            let mut wakes = Wakes::default();
+            contents.expire(place.address(), waiter, &mut wakes);
+            drop(contents);
+            wakes.carry_out(&*self.timers);
         }
     }
 
@@ -168,7 +223,7 @@ impl Engine {
                 self.contents(primitive.space(), place.address()).pass_on(place.address(), ticket, &mut wakes);
                 wakes.carry_out(&*self.timers);
             }
-            Settlement::Corrupt | Settlement::Refused { .. } => {}
+            Settlement::Corrupt | Settlement::Refused { .. } | Settlement::Expired => {}
         }
     }
 

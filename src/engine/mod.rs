@@ -67,6 +67,6 @@ pub use reply::{Reply, ReplyError, Settled};
 pub use slot::Slot;
 pub use stats::Stats;
 pub use table::Engine;
-pub use timers::Timers;
+pub use timers::{Deadline, Timers};
 pub use wait::{Caller, Failure, Limit, Outcome};
 pub(crate) use wakes::Wakes;

@@ -345,6 +345,7 @@ mod tests {
     use std::ptr::NonNull;
 
     use super::*;
+    use crate::engine::wait::Limit;
     use crate::primitives::mutex::MUTEX;
     use crate::sync::AtomicU32;
 
@@ -355,7 +356,7 @@ mod tests {
         let mut queue = Queue::new(unsafe { Place::new(NonNull::from(&word), 0) }, &MUTEX);
         let mut waiters = Waiters::default();
         let ids = [0, 1, 2].map(|ticket| {
-            let arrival = Arrival { ticket, since: Instant::now(), hold: None, is_endless: true };
+            let arrival = Arrival { ticket, since: Instant::now(), hold: None, limit: Limit::Endless };
             queue.push_blocked(&mut waiters, arrival, 70_000, Arc::new(Parker::current()))
         });
         queue.set_woken(&mut waiters, ids[0], true);

@@ -12,6 +12,8 @@ use super::parker::Parker;
 use super::primitive::{Change, Corrupt, Decision, Facts, Hold, Mode, Primitive, Request, State};
 use super::queue::{Queue, Settlement, WaiterId, Waiters};
 use super::table::Engine;
+use super::timers::Deadline;
+use super::wait::Limit;
 use super::wakes::Wakes;
 use crate::agents::{Agent, AgentId, Standing};
 use crate::memory::Place;
@@ -203,18 +205,19 @@ impl<'e> Section<'e> {
     }
 
     /// Takes back what was granted to a thread whose code never ran with it; `abandoned_by` is what it would have reported.
-    /// If its code did run after all and released it, nothing changes.
-    pub(crate) fn revoke(&mut self, hold: Hold, agent: AgentId, abandoned_by: Option<AgentId>) {
+    /// If its code did run after all and released it, or it can be no one else's, nothing changes: false.
+    pub(crate) fn revoke(&mut self, hold: Hold, agent: AgentId, abandoned_by: Option<AgentId>) -> bool {
         let agent = if fault!(RevokesAnothersHold) { self.owner() } else { agent };
-        let Some(state) = self.primitive.release(self.state, hold, agent) else { return };
+        let Some(state) = self.primitive.release(self.state, hold, agent) else { return false };
         if !self.forget_holder(agent, hold) {
-            return;
+            return false;
         }
         self.state = state;
         self.abandoned_by = self.abandoned_by.or(abandoned_by);
         if !fault!(RevokedHoldIsLost) {
             self.hand_off();
         }
+        true
     }
 
     /// Others may get in beside one that has just got in.
@@ -250,16 +253,22 @@ impl<'e> Section<'e> {
         agent: AgentId,
         parker: Arc<Parker>,
         hold: Option<Hold>,
-        is_endless: bool,
+        limit: Limit,
         since: Instant,
     ) -> WaiterId {
         self.contents.stats.queued(hold, true);
         self.state = self.primitive.queued(self.state, hold);
-        let arrival = self.contents.arrival(since, hold, is_endless);
+        let arrival = self.contents.arrival(since, hold, limit);
         let (queue, waiters) = self.contents.queue_or_new(self.place, self.primitive);
         let id = queue.push_blocked(waiters, arrival, agent, parker);
         queue.spinning = Some(id);
         id
+    }
+
+    /// The deadline of the promise that is queued next.
+    pub(crate) fn next_deadline(&mut self, serial: u64) -> Deadline {
+        let Contents { waiters, next_ticket: ticket, .. } = &mut *self.contents;
+        Deadline { serial, primitive: self.primitive, place: self.place, waiter: waiters.vacant_id(), ticket: *ticket }
     }
 
     /// Puts a pending promise of `agent` at the end of the queue.
@@ -268,11 +277,11 @@ impl<'e> Section<'e> {
         agent: &Arc<Agent>,
         token: u32,
         hold: Option<Hold>,
-        is_endless: bool,
+        limit: Limit,
     ) -> WaiterId {
         self.contents.stats.queued(hold, false);
         self.state = self.primitive.queued(self.state, hold);
-        let arrival = self.contents.arrival(sync::now(), hold, is_endless);
+        let arrival = self.contents.arrival(sync::now(), hold, limit);
         let (queue, waiters) = self.contents.queue_or_new(self.place, self.primitive);
         queue.push_async(waiters, arrival, agent, token)
     }

@@ -1,19 +1,32 @@
 //! What the engine asks of the background thread that keeps times.
 
 use std::io;
-use std::sync::Arc;
 use std::time::Instant;
 
-use crate::agents::{Agent, WaitId};
+use super::primitive::Primitive;
+use super::queue::{Ticket, WaiterId};
+use crate::memory::Place;
 
-/// Keeps deadlines and leases, and says when they have passed; decides nothing.
+/// Keeps deadlines and leases, and tells the engine when they have passed; decides nothing.
 pub trait Timers: Send + Sync {
-    /// After `at`, the agent gets a [`crate::agents::Notice::Expired`] with `id`. Fails if no thread can be had to keep time.
-    fn deadline(&self, agent: &Arc<Agent>, id: WaitId, at: Instant) -> io::Result<()>;
-    /// The deadline of `id` is of no more interest.
-    fn cancel(&self, id: WaitId);
+    /// After `at`, [`super::Engine::expire`] is called with it. Fails if no thread can be had to keep time.
+    fn deadline(&self, deadline: Deadline, at: Instant) -> io::Result<()>;
+    /// The deadline of this serial is of no more interest.
+    fn cancel(&self, serial: u64);
     /// At `at`, the lease `generation` on the primitive at `address` is over.
     fn lease(&self, address: usize, generation: u64, at: Instant);
+}
+
+/// The deadline of a pending promise.
+#[derive(Clone, Copy)]
+pub struct Deadline {
+    /// Tells it from every other in the process.
+    pub serial: u64,
+    pub(super) primitive: &'static dyn Primitive,
+    pub(super) place: Place,
+    /// The promise's waiter, whose number is used again once it is gone, and its ticket, which is not.
+    pub(super) waiter: WaiterId,
+    pub(super) ticket: Ticket,
 }
 
 /// For tests in which no time comes.
@@ -22,9 +35,9 @@ pub(super) struct NoClock;
 
 #[cfg(all(test, not(loom)))]
 impl Timers for NoClock {
-    fn deadline(&self, _: &Arc<Agent>, _: WaitId, _: Instant) -> io::Result<()> {
+    fn deadline(&self, _: Deadline, _: Instant) -> io::Result<()> {
         Ok(())
     }
-    fn cancel(&self, _: WaitId) {}
+    fn cancel(&self, _: u64) {}
     fn lease(&self, _: usize, _: u64, _: Instant) {}
 }

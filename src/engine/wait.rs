@@ -74,6 +74,7 @@ impl Settlement {
             Self::Refused { found } => Ok(Outcome::Refused { found }),
             Self::Notified(_) => Ok(Outcome::GRANTED),
             Self::Corrupt => Err(Corrupt),
+            Self::Expired => Ok(Outcome::TimedOut),
         }
     }
 }

@@ -8,6 +8,7 @@ use super::list::{Linked, Links};
 use super::parker::Parker;
 use super::passes::Ticket;
 use super::primitive::Hold;
+use super::wait::Limit;
 use crate::agents::AgentId;
 
 /// All waiters of a bucket.
@@ -23,8 +24,8 @@ pub struct Waiter {
     pub hold: Option<Hold>,
     /// The agent that waits.
     pub agent: AgentId,
-    /// Whether it has neither a timeout nor a signal, as far as the core knows.
-    pub is_endless: bool,
+    /// How long it may wait.
+    pub limit: Limit,
     /// How it waits.
     pub kind: Kind,
     /// How another thread ended its wait.
@@ -68,6 +69,8 @@ pub enum Settlement {
     Notified(Ticket),
     /// The words of its primitive were overwritten.
     Corrupt,
+    /// Its time was over: it has left the queue, with nothing.
+    Expired,
 }
 
 impl Linked for Waiter {
@@ -100,13 +103,13 @@ pub struct Arrival {
     pub since: Instant,
     /// What it waits to hold.
     pub hold: Option<Hold>,
-    /// Whether it has neither a timeout nor a signal.
-    pub is_endless: bool,
+    /// How long it may wait.
+    pub limit: Limit,
 }
 
 impl Arrival {
     pub(super) fn waiter(self, agent: AgentId, kind: Kind) -> Waiter {
-        let Self { ticket, since, hold, is_endless } = self;
-        Waiter { ticket, links: Links::NONE, since, hold, agent, is_endless, kind, settlement: None }
+        let Self { ticket, since, hold, limit } = self;
+        Waiter { ticket, links: Links::NONE, since, hold, agent, limit, kind, settlement: None }
     }
 }

@@ -5,9 +5,9 @@ use std::io;
 use std::sync::Arc;
 use std::time::Instant;
 
-use sablock::agents::{Agent, Notice, WaitId};
+use sablock::agents::Agent;
 use sablock::engine::{
-    Caller, Corrupt, Engine, EventLoop, Failure, Hold, HoldOwner, Limit, Outcome, Reply, ReplyError, Request, Timers,
+    Caller, Corrupt, Deadline, Engine, EventLoop, Failure, Hold, HoldOwner, Limit, Outcome, Reply, ReplyError, Request, Timers,
 };
 use sablock::memory::Place;
 use sablock::primitives::mutex::MUTEX;
@@ -70,7 +70,7 @@ pub struct ManualClock(Arc<Mutex<Times>>);
 #[derive(Default)]
 struct Times {
     leases: Vec<Lease>,
-    deadlines: Vec<(Arc<Agent>, WaitId)>,
+    deadlines: Vec<Deadline>,
 }
 
 /// A lease that was started.
@@ -82,12 +82,12 @@ pub struct Lease {
 }
 
 impl Timers for ManualClock {
-    fn deadline(&self, agent: &Arc<Agent>, id: WaitId, _: Instant) -> io::Result<()> {
-        self.0.lock().deadlines.push((Arc::clone(agent), id));
+    fn deadline(&self, deadline: Deadline, _: Instant) -> io::Result<()> {
+        self.0.lock().deadlines.push(deadline);
         Ok(())
     }
-    fn cancel(&self, id: WaitId) {
-        self.0.lock().deadlines.retain(|(_, kept)| *kept != id);
+    fn cancel(&self, serial: u64) {
+        self.0.lock().deadlines.retain(|kept| kept.serial != serial);
     }
     fn lease(&self, address: usize, generation: u64, until: Instant) {
         self.0.lock().leases.push(Lease { address, generation, until });
@@ -114,10 +114,14 @@ impl ManualClock {
         self.0.lock().deadlines.len()
     }
 
-    /// All deadlines have come: each loop gets its notice.
-    pub fn expire(&self) {
-        let deadlines = std::mem::take(&mut self.0.lock().deadlines);
-        deadlines.into_iter().for_each(|(agent, id)| agent.notify(Notice::Expired(id)));
+    /// The deadlines that are kept, from now on no more.
+    pub fn take_deadlines(&self) -> Vec<Deadline> {
+        std::mem::take(&mut self.0.lock().deadlines)
+    }
+
+    /// All deadlines have come.
+    pub fn expire(&self, engine: &Engine) {
+        self.take_deadlines().iter().for_each(|deadline| engine.expire(deadline));
     }
 }
 

@@ -67,6 +67,40 @@ fn cancel_against_grant() {
 }
 
 #[test]
+fn deadline_against_claim() {
+    for is_freed_first in [true, false] {
+        model(3, move || {
+            let (world, me) = World::held(patience(false));
+            let patient = spawn(&world, World::hold_once);
+            let hasty = spawn(&world, |world| {
+                let (mut waits, parked) = event_loop(&world.engine);
+                // Over when the clock says so.
+                let limit = Limit::after(Duration::from_secs(3600));
+                let outcome = match waits.lock(world.word(), HoldOwner::Thread, limit).unwrap() {
+                    Reply::Now(outcome) => outcome,
+                    Reply::Pending { .. } => turn(&mut waits, &parked).outcome.unwrap(),
+                };
+                assert_eq!(waits.next_settled(), None);
+                if outcome != Outcome::TimedOut {
+                    let agent = Arc::clone(waits.agent());
+                    world.unlock(&agent);
+                }
+            });
+            if is_freed_first {
+                world.unlock(&me);
+            }
+            world.clock.expire(&world.engine);
+            if !is_freed_first {
+                world.unlock(&me);
+            }
+            patient.join().unwrap();
+            hasty.join().unwrap();
+            world.expect_free(1);
+        });
+    }
+}
+
+#[test]
 fn lease_end_against_claim() {
     model(4, || {
         let (world, me) = World::held(patience(false));

@@ -6,6 +6,8 @@ use sablock::engine::{Hold, HoldOwner};
 use sablock::memory::Place;
 use sablock::primitives::mutex::MUTEX;
 
+/// Over when the clock says so.
+const LONG: Duration = Duration::from_secs(3600);
 const HOLD: Hold = Hold::exclusive(HoldOwner::Thread);
 
 impl World {
@@ -34,8 +36,16 @@ fn wait_async(world: &World) -> Outcome {
 
 /// The same, unless `ends` ends the pending wait.
 fn wait_async_unless(world: &World, ends: impl FnOnce(&mut EventLoop<'_>, u32) -> Option<Outcome>) -> Outcome {
+    wait_async_until(world, Limit::Endless, ends)
+}
+
+fn wait_async_until(
+    world: &World,
+    limit: Limit,
+    ends: impl FnOnce(&mut EventLoop<'_>, u32) -> Option<Outcome>,
+) -> Outcome {
     let (mut waits, parked) = event_loop(&world.engine);
-    match waits.wait_while(world.location(), 0, Limit::Endless).unwrap() {
+    match waits.wait_while(world.location(), 0, limit).unwrap() {
         Reply::Now(outcome) => outcome,
         Reply::Pending { token, .. } => {
             ends(&mut waits, token).unwrap_or_else(|| expect_notified(&mut waits, &parked, token))
@@ -97,14 +107,10 @@ fn timeout_against_notify() {
 fn deadline_of_a_promise_against_notify() {
     model(4, || {
         let world = World::new(patience(false));
-        let hasty = spawn(&world, |world| {
-            wait_async_unless(world, |waits, token| {
-                // What the clock says when the deadline is over; the first wait of a world has the first serial.
-                waits.agent().notify(Notice::Expired(WaitId { token, serial: 1 }));
-                None
-            })
-        });
+        let hasty = spawn(&world, |world| wait_async_until(world, Limit::after(LONG), |_, _| None));
+        let clock = spawn(&world, |world| world.clock.expire(&world.engine));
         let notified = world.change_and_notify(1);
+        clock.join().unwrap();
         expect_notified_once(&world, notified, &[hasty.join().unwrap()]);
     });
 }

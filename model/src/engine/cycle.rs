@@ -1,8 +1,9 @@
 //! The search for cycles of threads that are blocked without a timeout, each for what the next one stands in the way of.
 
 use super::fault::Fault;
+use super::enabled::has_deadline;
 use super::setting::Engine;
-use super::state::{At, Life, State};
+use super::state::{At, Life, State, Waiter};
 use super::step::Way;
 use crate::primitives::{Id, NOBODY, Request, Word};
 
@@ -37,7 +38,8 @@ fn obstacles(engine: &Engine, state: &State, id: Id) -> Vec<Id> {
         obstacles.push(owner);
     }
     let Some(place) = state.place(id, word) else { return obstacles };
-    let ahead = || state.queue[..place].iter().filter(|w| w.word == word && w.agent != id);
+    let lasts = |w: &&Waiter| w.word == word && w.agent != id && !has_deadline(engine, state, w.agent, word);
+    let ahead = || state.queue[..place].iter().filter(lasts);
     match state.words[word] {
         Word::Semaphore(_) => obstacles.clear(),
         Word::RwLock(_) => {

@@ -1,5 +1,6 @@
 //! What may happen next in a state.
 
+use super::fault::Fault;
 use super::setting::{Engine, Order};
 use super::state::{Agent, At, Life, Part, State, Waiter};
 use super::step::{Section, Step, Way};
@@ -31,9 +32,26 @@ pub fn steps(engine: &Engine, state: &State, out: &mut Vec<Step>) {
             next.section(Section::LeaseOver(word));
         }
     }
+    for id in state.ids() {
+        for word in (0..engine.words.len()).filter(|word| may_expire(engine, state, id, *word)) {
+            next.section(Section::Expire(id, word));
+        }
+    }
     if next_to_age(engine, state).is_some() {
         next.out.push(Step::Age);
     }
+}
+
+pub fn may_expire(engine: &Engine, state: &State, id: Id, word: usize) -> bool {
+    let is_seen = !engine.has(Fault::DeadlineWaitsForItsLoop) || state.agent(id).turns();
+    has_deadline(engine, state, id, word) && is_seen
+}
+
+/// Whether a promise of this agent waits for the word, or was granted it and its loop has not come, until the clock ends that.
+pub fn has_deadline(engine: &Engine, state: &State, id: Id, word: usize) -> bool {
+    let is_granted = matches!(state.part(id, word).granted, Some((Way::Async, _)));
+    let waits = || state.place(id, word).is_some_and(|place| state.queue[place].way == Way::Async);
+    engine.deadlines && (is_granted || waits())
 }
 
 /// A lease may always be too short, except where the scenario says how long it is.

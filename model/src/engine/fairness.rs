@@ -1,6 +1,6 @@
 //! Who is sure to go on. What is not due here (calls, deadlines, aborts, ends, the end of a stall) may never come.
 
-use super::enabled::{lease_may_end, next_to_age};
+use super::enabled::{lease_may_end, may_expire, next_to_age};
 use super::setting::Engine;
 use super::state::{At, Life, State};
 use super::step::{Section, Step, Way};
@@ -29,6 +29,10 @@ fn lease(word: usize) -> Class {
 
 const AGE: Class = Class(56);
 
+fn deadline(id: Id) -> Class {
+    Class(56 + id)
+}
+
 pub fn class(step: Step) -> Option<Class> {
     Some(match step {
         Step::Fast(id) => native(id),
@@ -40,6 +44,7 @@ pub fn class(step: Step) -> Option<Class> {
             Section::Claim(id, _) | Section::Accept(id, _) => turn(id),
             Section::Leave(id, _) | Section::Scan(id, _) => cleanup(id),
             Section::LeaseOver(word) => lease(word),
+            Section::Expire(id, _) => deadline(id),
             Section::GoesAway(..) | Section::Back(..) | Section::Quit(..) | Section::AsksNext(..) => return None,
         },
         _ => return None,
@@ -76,6 +81,7 @@ pub fn due(engine: &Engine, state: &State) -> Classes {
     }
     for word in 0..engine.words.len() {
         due.add_if(lease_may_end(engine, state, word), lease(word));
+        state.ids().for_each(|id| due.add_if(may_expire(engine, state, id, word), deadline(id)));
     }
     due.add_if(next_to_age(engine, state).is_some(), AGE);
     due

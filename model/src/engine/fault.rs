@@ -14,6 +14,12 @@ pub enum Fault {
     QueuesWithoutLooking,
     /// A deadline that comes after the grant ends the wait all the same.
     QuitAfterGrant,
+    /// A wait whose time is over stays in the queue until its loop turns.
+    DeadlineWaitsForItsLoop,
+    /// What a loop was granted, and has not come for by its deadline, stays granted.
+    ExpiredWaitKeepsItsGrant,
+    /// A wait that the clock ends leaves, and nobody looks who may get in for that.
+    ExpiryLetsNobodyIn,
     /// What a thread was granted and never knew of ends with it.
     EndKeepsGrant,
     /// The end of a thread gives back what it held of one word only.
@@ -81,13 +87,16 @@ pub enum Fault {
 }
 
 impl Fault {
-    pub const ALL: [Fault; 38] = [
+    pub const ALL: [Fault; 41] = [
         Fault::BatchOfOne,
         Fault::BatchSkips,
         Fault::FastOvertakes,
         Fault::LeaverLooksForFreeWord,
         Fault::QueuesWithoutLooking,
         Fault::QuitAfterGrant,
+        Fault::DeadlineWaitsForItsLoop,
+        Fault::ExpiredWaitKeepsItsGrant,
+        Fault::ExpiryLetsNobodyIn,
         Fault::EndKeepsGrant,
         Fault::EndFreesOneWord,
         Fault::EndForgetsRegister,

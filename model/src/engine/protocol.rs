@@ -125,7 +125,7 @@ impl Protocol for Engine {
     fn waits(&self, state: &State, (id, word, way): Self::Waiter) -> bool {
         let agent = state.agent(id);
         let waits = state.place(id, word).map(|place| state.queue[place]).is_some_and(|w| w.way == way && !w.away);
-        waits && if way == Way::Blocked { agent.is_running() } else { agent.turns() }
+        waits && if way == Way::Blocked || self.deadlines { agent.is_running() } else { agent.turns() }
     }
 
     fn show(&self, state: &State) -> String {

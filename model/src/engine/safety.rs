@@ -2,6 +2,7 @@
 
 use stateright::Property;
 
+use super::enabled::has_deadline;
 use super::setting::{Count, Engine};
 use super::state::{Agent, At, Life, State, Waiter, Wrong};
 use super::step::Way;
@@ -136,9 +137,12 @@ fn waits_for_one_of(engine: &Engine, s: &State, id: Id, stuck: &[Id]) -> bool {
         return false;
     }
     let request = s.queue[place].request;
-    let is_shut_out = stuck.contains(&s.words[word].owner());
+    let owner = s.words[word].owner();
+    // What the clock ends shuts nobody out.
+    let is_shut_out = stuck.contains(&owner) && !has_deadline(engine, s, owner, word);
+    let lasts = |w: &&Waiter| w.word == word && stuck.contains(&w.agent) && !has_deadline(engine, s, w.agent, word);
     let is_read = stuck.iter().any(|other| s.part(*other, word).inside == Some(Request::Shared));
-    let is_behind = s.queue[..place].iter().filter(|w| w.word == word && stuck.contains(&w.agent)).any(|w| {
+    let is_behind = s.queue[..place].iter().filter(lasts).any(|w| {
         engine.is_strict(word) || w.way == Way::Blocked && w.request == Request::Exclusive && request == Request::Shared
     });
     is_shut_out || request == Request::Exclusive && is_read || is_behind

@@ -50,6 +50,7 @@ pub fn run(engine: &Engine, state: &mut State, section: Section) {
             locked.reserve_for_nobody();
             locked.hand_off();
         }
+        Section::Expire(id, _) => locked.expire(id),
         Section::Leave(id, _) => locked.leave(id),
         Section::Scan(..) => {
             if locked.freed {
@@ -317,6 +318,21 @@ impl Locked<'_> {
             self.state.agent_mut(id).at = At::Js;
         }
         self.left();
+    }
+
+    /// The time of a promise is over: it leaves, or what it was granted and its loop has not come for passes on.
+    fn expire(&mut self, id: Id) {
+        if self.state.part(id, self.word).granted.is_none() {
+            self.take_out(id);
+            if !self.engine.has(Fault::ExpiryLetsNobodyIn) {
+                self.left();
+            }
+        } else if !self.engine.has(Fault::ExpiredWaitKeepsItsGrant)
+            && let Some((_, request)) = self.state.part_mut(id, self.word).granted.take()
+        {
+            self.value = self.value.release(request);
+            self.hand_off();
+        }
     }
 
     /// The first of two waits of a loop gives up; the other stands at the end of the queue. What is kept for the loop stays so.

@@ -41,6 +41,8 @@ pub struct Engine {
     pub deaths: u8,
     /// Waits may end by timeout or abort.
     pub quits: bool,
+    /// Promises have a deadline, at which the clock ends their wait.
+    pub deadlines: bool,
     /// Loops may stop turning, perhaps for ever.
     pub stalls: bool,
     /// One-try verbs too.
@@ -105,6 +107,7 @@ impl Engine {
             agents: agents.to_vec(),
             deaths: 0,
             quits: true,
+            deadlines: false,
             stalls: false,
             tries: false,
             nests: false,
@@ -130,6 +133,11 @@ impl Engine {
     pub fn patient(mut self) -> Self {
         self.quits = false;
         self.named("patient")
+    }
+
+    pub fn deadlines(mut self) -> Self {
+        self.deadlines = true;
+        self.named("deadlines")
     }
 
     pub fn stalls(mut self) -> Self {

@@ -51,6 +51,8 @@ pub enum Section {
     /// As `Quit`, of a loop that has another wait, for this.
     AsksNext(Id, usize, Request),
     LeaseOver(usize),
+    /// The clock ends a promise's wait, whatever its loop does.
+    Expire(Id, usize),
     /// An ending thread leaves the queue or passes on its grant, then gives back what its register says.
     Leave(Id, usize),
     /// ... and, marked, frees what it owned.
@@ -63,7 +65,7 @@ impl Section {
         match self {
             GoesAway(_, word) | Back(_, word) => word,
             Call(_, word) | Woken(_, word) | Claim(_, word) | Accept(_, word) | AsksNext(_, word, _) => word,
-            Quit(_, word) | LeaseOver(word) | Leave(_, word) | Scan(_, word) => word,
+            Quit(_, word) | LeaseOver(word) | Expire(_, word) | Leave(_, word) | Scan(_, word) => word,
         }
     }
 
@@ -72,7 +74,7 @@ impl Section {
         match self {
             Call(id, _) | Woken(id, _) | Claim(id, _) | Accept(id, _) | AsksNext(id, ..) => Some(id),
             GoesAway(id, _) | Back(id, _) | Quit(id, _) | Leave(id, _) | Scan(id, _) => Some(id),
-            LeaseOver(_) => None,
+            LeaseOver(_) | Expire(..) => None,
         }
     }
 }

@@ -101,6 +101,12 @@ fn quick_scenarios() -> Vec<Engine> {
         barging_permit(&[b(ONE), l(ONE_OR_TWO), l(ONE)]).stalls(),
         read_write(&[b(READ), l(READ_OR_WRITE), l(READ)]).stalls(),
         read_write(&[b(WRITE), l(READ_OR_WRITE), l(READ_OR_WRITE)]),
+        // The clock ends the waits of promises, whatever their loops do.
+        name(&[b(LOCK), b(LOCK), l(LOCK)]).deadlines().stalls().deaths(1),
+        name(&[b(LOCK), l(LOCK), b(LOCK)]).patient().deadlines().stalls().liveness(),
+        permits(&[b(ONE), l(TWO), b(ONE)]).patient().deadlines().stalls().liveness(),
+        read_write(&[b(READ), l(WRITE), b(READ)]).patient().deadlines().stalls().liveness(),
+        mutex_and_name(&[x(BOTH), b(BOTH)]).nests().patient().deadlines().deaths(1),
         // Batches of readers, counted in the word, or in slots.
         read_write(&[b(READ), b(READ), b(WRITE)]).deaths(1),
         read_write(&[b(READ), l(READ), b(WRITE)]).stalls().deaths(1),
@@ -165,6 +171,8 @@ fn hunting_grounds() -> Vec<Engine> {
         permits(&[b(ONE), b(TWO)]).sections().deaths(1),
         permits(&[b(ONE), b(ONE), b(TWO)]).deaths(1),
         run_once(&[b(LOCK), b(LOCK), l(LOCK)]).stalls().deaths(1),
+        permits(&[b(ONE), l(TWO), b(ONE)]).patient().deadlines().stalls(),
+        permits(&[b(ONE), l(TWO), b(ONE)]).patient().deadlines().stalls().liveness(),
         read_write(&[b(READ), b(READ), b(WRITE)]).deaths(1),
         read_write(&[b(READ), l(READ), b(WRITE)]).stalls().deaths(1),
         read_write(&[b(READ), b(WRITE)]).slots().sections().tries().deaths(1),

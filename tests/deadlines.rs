@@ -1,0 +1,282 @@
+//! Deadlines of pending promises: the clock ends a wait whose time is over, whatever its loop is doing.
+#![cfg(not(loom))]
+
+mod common;
+
+use std::sync::Arc;
+
+use common::{PROMPT, READ, WRITE, World, pend, pending};
+use sablock::agents::{Agent, Notice};
+use sablock::clients::{ClientLoop, Clients, Name, Names};
+use sablock::engine::{Change, EventLoop, Hold, HoldOwner, Limit, Mode, Outcome, Primitive, Reply, Request};
+use sablock::primitives::barrier::BARRIER;
+use sablock::primitives::event::{AUTO_RESET_EVENT, MANUAL_RESET_EVENT};
+use sablock::primitives::exchanger::EXCHANGER;
+use sablock::primitives::futex::FUTEX;
+use sablock::primitives::latch::LATCH;
+use sablock::primitives::mutex::MUTEX;
+use sablock::primitives::named::NAMED;
+use sablock::primitives::once::ONCE;
+use sablock::primitives::rwlock::RWLOCK;
+use sablock::primitives::semaphore::{FAIR_SEMAPHORE, SEMAPHORE};
+
+const GRANTED: Outcome = Outcome::GRANTED;
+const PASSAGE: Request = Request::Hold(Hold::PASSAGE);
+
+fn permits(count: u32) -> Request {
+    Request::Hold(Hold::permits(count, 2))
+}
+
+fn take(waits: &mut EventLoop<'_>, world: &World, primitive: &'static dyn Primitive, request: Request) {
+    let reply = waits.wait(primitive, world.place(), request, Limit::Endless);
+    assert_eq!(reply.unwrap(), Reply::Now(GRANTED));
+}
+
+fn pend_for_a_time(
+    waits: &mut EventLoop<'_>,
+    world: &World,
+    primitive: &'static dyn Primitive,
+    request: Request,
+) -> u32 {
+    pending(waits.wait(primitive, world.place(), request, Limit::after(PROMPT)).unwrap())
+}
+
+fn set(world: &World, agent: &Arc<Agent>, event: &'static dyn Primitive) {
+    assert!(world.engine.change(agent, event, world.place(), Change::Set).unwrap().is_some());
+}
+
+/// Locks by name of a world.
+fn client_loop(world: &'static World, names: &'static Names<'static>) -> ClientLoop<'static> {
+    ClientLoop::with_clients(&world.engine, world.agent(0), Clients::new(names))
+}
+
+fn world_of_names() -> (&'static World, &'static Names<'static>) {
+    let world: &'static World = Box::leak(Box::new(World::new(false)));
+    (world, Box::leak(Box::new(Names::new(&world.engine))))
+}
+
+fn name() -> Name {
+    Name::new(0, &[97])
+}
+
+#[test]
+fn a_wait_whose_time_is_over_leaves_the_queue_though_its_loop_does_not_turn() {
+    let cases: [(&'static dyn Primitive, _, _, _); 2] =
+        [(&RWLOCK, READ, WRITE, READ), (&FAIR_SEMAPHORE, permits(1), permits(2), permits(1))];
+    for (primitive, held, asked, behind) in cases {
+        let world = World::new(false);
+        let [mut holder, mut late, mut next] = [(); 3].map(|()| world.event_loop());
+        take(&mut holder, &world, primitive, held);
+        let late_token = pend_for_a_time(&mut late, &world, primitive, asked);
+        let token = pend(&mut next, &world, primitive, behind);
+        assert_eq!(next.next_settled(), None, "{}", primitive.name());
+        world.clock.expire(&world.engine);
+        assert_eq!(next.next_settled(), world.settled(token, GRANTED), "{}", primitive.name());
+        assert_eq!(late.next_settled(), world.settled(late_token, Outcome::TimedOut));
+        assert_eq!((late.next_settled(), late.pending()), (None, 0));
+        assert_eq!(world.engine.stats().timeouts, 1, "{}", primitive.name());
+    }
+}
+
+#[test]
+fn a_request_for_a_name_whose_time_is_over_keeps_nobody_out() {
+    let (world, names) = world_of_names();
+    let [mut holder, mut late, mut next] = [(); 3].map(|()| client_loop(world, names));
+    let ask = |waits: &mut ClientLoop<'_>, mode, limit| waits.request_name(name(), mode, limit).unwrap();
+    ask(&mut holder, Mode::Shared, Limit::Endless);
+    let (request, _) = ask(&mut late, Mode::Exclusive, Limit::after(PROMPT));
+    ask(&mut next, Mode::Shared, Limit::Endless);
+    assert_eq!(next.next_settled(), None);
+    world.clock.expire(&world.engine);
+    assert_eq!(next.next_settled().map(|settled| settled.outcome), Some(Ok(GRANTED)));
+    assert_eq!(late.next_settled().map(|settled| settled.outcome), Some(Ok(Outcome::TimedOut)));
+    assert!(late.request(request.number).is_none());
+}
+
+#[test]
+fn what_was_granted_to_a_loop_that_has_not_come_by_its_deadline_passes_on() {
+    let run = Request::Hold(Hold::exclusive(HoldOwner::Thread));
+    type Frees = fn(&World, &Arc<Agent>);
+    let cases: [(&'static dyn Primitive, Request, Frees); 3] = [
+        (&FAIR_SEMAPHORE, permits(2), |world, agent| {
+            assert!(world.engine.release(agent, &FAIR_SEMAPHORE, world.place(), Hold::permits(2, 2)).unwrap());
+        }),
+        (&ONCE, run, |world, agent| {
+            let hold = Hold::exclusive(HoldOwner::Thread);
+            assert!(world.engine.release(agent, &ONCE, world.place(), hold).unwrap());
+        }),
+        (&AUTO_RESET_EVENT, PASSAGE, |world, agent| set(world, agent, &AUTO_RESET_EVENT)),
+    ];
+    for (primitive, request, frees) in cases {
+        let world = World::new(false);
+        let [mut holder, mut late, mut next] = [(); 3].map(|()| world.event_loop());
+        if !primitive.is(&AUTO_RESET_EVENT) {
+            take(&mut holder, &world, primitive, request);
+        }
+        let late_token = pend_for_a_time(&mut late, &world, primitive, request);
+        let token = pend(&mut next, &world, primitive, request);
+        frees(&world, holder.agent());
+        assert_eq!(next.next_settled(), None, "{}", primitive.name());
+        world.clock.expire(&world.engine);
+        assert_eq!(next.next_settled(), world.settled(token, GRANTED), "{}", primitive.name());
+        assert_eq!(late.next_settled(), world.settled(late_token, Outcome::TimedOut), "{}", primitive.name());
+        assert_eq!((late.next_settled(), late.pending()), (None, 0));
+    }
+}
+
+#[test]
+fn a_name_that_was_granted_to_a_loop_that_has_not_come_by_its_deadline_passes_on() {
+    let (world, names) = world_of_names();
+    let [mut holder, mut late, mut next] = [(); 3].map(|()| client_loop(world, names));
+    let ask = |waits: &mut ClientLoop<'_>, limit| waits.request_name(name(), Mode::Exclusive, limit).unwrap().0;
+    let held = ask(&mut holder, Limit::Endless);
+    let request = ask(&mut late, Limit::after(PROMPT));
+    let place = request.place;
+    ask(&mut next, Limit::Endless);
+    assert!(holder.release_name(held.number).unwrap());
+    assert_eq!(world.engine.inspect(&NAMED, place).waiters.len(), 1, "the first has it");
+    world.clock.expire(&world.engine);
+    assert_eq!(next.next_settled().map(|settled| settled.outcome), Some(Ok(GRANTED)));
+    assert_eq!(late.next_settled().map(|settled| settled.outcome), Some(Ok(Outcome::TimedOut)));
+    assert!(late.request(request.number).is_none());
+}
+
+#[test]
+fn what_can_be_no_one_elses_stands_though_its_loop_comes_late() {
+    type Frees = fn(&World, &Arc<Agent>);
+    let cases: [(&'static dyn Primitive, Request, Frees); 2] = [
+        (&MANUAL_RESET_EVENT, PASSAGE, |world, agent| set(world, agent, &MANUAL_RESET_EVENT)),
+        (&EXCHANGER, Request::Hold(Hold::exchange(1)), |world, agent| {
+            let other = Request::Hold(Hold::exchange(2));
+            let outcome = world.engine.wait(agent, &EXCHANGER, world.place(), other, Limit::Endless, &mut || true);
+            assert_eq!(outcome.unwrap(), Outcome::Granted { abandoned_by: None, found: 1 });
+        }),
+    ];
+    for (primitive, request, frees) in cases {
+        let world = World::new(false);
+        let mut late = world.event_loop();
+        let token = pend_for_a_time(&mut late, &world, primitive, request);
+        frees(&world, &world.agent(0));
+        world.clock.expire(&world.engine);
+        let settled = late.next_settled().unwrap();
+        assert_eq!(settled.token, token);
+        assert!(matches!(settled.outcome, Ok(Outcome::Granted { .. })), "{}: {settled:?}", primitive.name());
+    }
+}
+
+#[test]
+fn what_comes_after_the_deadline_is_for_others() {
+    let world = World::new(false);
+    let me = world.agent(0);
+    for event in [&AUTO_RESET_EVENT, &MANUAL_RESET_EVENT] {
+        let mut late = world.event_loop();
+        let token = pend_for_a_time(&mut late, &world, event, PASSAGE);
+        world.clock.expire(&world.engine);
+        set(&world, &me, event);
+        assert_eq!(late.next_settled(), world.settled(token, Outcome::TimedOut));
+        take(&mut late, &world, &AUTO_RESET_EVENT, PASSAGE);
+    }
+}
+
+#[test]
+fn a_latch_that_opens_after_the_deadline_was_not_passed() {
+    let world = World::new(false);
+    let me = world.agent(0);
+    let change = |count| world.engine.change(&me, &LATCH, world.place(), Change::Add { count, of: 0 }).unwrap();
+    assert!(change(1).is_some());
+    let mut late = world.event_loop();
+    let token = pend_for_a_time(&mut late, &world, &LATCH, PASSAGE);
+    world.clock.expire(&world.engine);
+    assert!(change(-1).is_some());
+    assert_eq!(late.next_settled(), world.settled(token, Outcome::TimedOut));
+}
+
+#[test]
+fn a_value_whose_time_is_over_is_exchanged_for_nothing() {
+    let world = World::new(false);
+    let [mut late, mut other] = [(); 2].map(|()| world.event_loop());
+    let token = pend_for_a_time(&mut late, &world, &EXCHANGER, Request::Hold(Hold::exchange(1)));
+    world.clock.expire(&world.engine);
+    pend(&mut other, &world, &EXCHANGER, Request::Hold(Hold::exchange(2)));
+    assert_eq!(late.next_settled(), world.settled(token, Outcome::TimedOut));
+    assert_eq!(other.next_settled(), None);
+    other.end();
+}
+
+#[test]
+fn a_party_whose_time_is_over_breaks_the_barrier_for_those_who_wait() {
+    let world = World::new(false);
+    let [mut late, mut other] = [(); 2].map(|()| world.event_loop());
+    let party = Request::Hold(Hold::party(3));
+    let late_token = pend_for_a_time(&mut late, &world, &BARRIER, party);
+    let token = pend(&mut other, &world, &BARRIER, party);
+    world.clock.expire(&world.engine);
+    assert_eq!(other.next_settled(), world.settled(token, Outcome::Refused { found: 0 }));
+    assert_eq!(late.next_settled(), world.settled(late_token, Outcome::TimedOut));
+}
+
+#[test]
+fn a_lock_that_was_offered_to_a_loop_goes_to_others_at_its_deadline() {
+    let run = Request::Hold(Hold::exclusive(HoldOwner::Thread));
+    let cases: [(&'static dyn Primitive, Request); 3] = [(&MUTEX, run), (&RWLOCK, WRITE), (&SEMAPHORE, permits(2))];
+    for (primitive, request) in cases {
+        let world = World::new(false);
+        let [mut holder, mut late, mut next] = [(); 3].map(|()| world.event_loop());
+        take(&mut holder, &world, primitive, request);
+        let late_token = pend_for_a_time(&mut late, &world, primitive, request);
+        let token = pend(&mut next, &world, primitive, request);
+        // It comes in vain, so that the next release keeps the lock for it.
+        late.agent().leave_notice(Notice::Offer(world.place().address()));
+        assert_eq!(late.next_settled(), None);
+        assert!(world.engine.release(holder.agent(), primitive, world.place(), request.hold().unwrap()).unwrap());
+        world.clock.expire(&world.engine);
+        assert_eq!(next.next_settled(), world.settled(token, GRANTED), "{}", primitive.name());
+        assert_eq!(late.next_settled(), world.settled(late_token, Outcome::TimedOut), "{}", primitive.name());
+        assert_eq!((late.next_settled(), late.pending()), (None, 0));
+    }
+}
+
+#[test]
+fn a_wait_for_a_condition_whose_time_is_over_takes_no_notification_and_keeps_none() {
+    let (world, me) = World::held();
+    let mut late = EventLoop::new(&world.engine, Arc::clone(&me));
+    let hold = Hold::exclusive(HoldOwner::Thread);
+    let place = world.other(0);
+    let token = pending(late.wait_released(place, &MUTEX, world.place(), hold, Limit::after(PROMPT)).unwrap());
+    world.clock.expire(&world.engine);
+    assert_eq!((world.engine.waiting(place), world.engine.notify(place, 1)), (0, 0));
+    let settled = late.next_settled().unwrap();
+    assert_eq!((settled.token, settled.outcome), (token, Ok(Outcome::TimedOut)));
+    assert_eq!((late.next_settled(), late.pending()), (None, 0));
+    late.accept(token);
+    late.end();
+}
+
+#[test]
+fn a_wait_for_words_that_were_overwritten_ends_at_its_deadline() {
+    let (world, _) = World::held();
+    let mut late = world.event_loop();
+    let lock = Request::Hold(Hold::exclusive(HoldOwner::Thread));
+    let token = pend_for_a_time(&mut late, &world, &MUTEX, lock);
+    world.words[0].store(3, std::sync::atomic::Ordering::SeqCst);
+    world.clock.expire(&world.engine);
+    assert_eq!(late.next_settled(), world.settled(token, Outcome::TimedOut));
+    assert_eq!((late.next_settled(), late.pending()), (None, 0));
+    assert_eq!(world.engine.waiting(world.place()), 0);
+}
+
+#[test]
+fn a_wait_that_is_over_is_collected_by_an_abort_and_by_the_end_of_its_thread() {
+    let (world, _) = World::held();
+    let lock = Request::Hold(Hold::exclusive(HoldOwner::Thread));
+    let mut late = world.event_loop();
+    let token = pend_for_a_time(&mut late, &world, &MUTEX, lock);
+    world.clock.expire(&world.engine);
+    assert_eq!(late.cancel(token), None, "too late");
+    assert_eq!(late.next_settled(), world.settled(token, Outcome::TimedOut));
+    pend_for_a_time(&mut late, &world, &MUTEX, lock);
+    pend_for_a_time(&mut late, &world, &FUTEX, Request::Notification);
+    world.clock.expire(&world.engine);
+    late.end();
+    assert_eq!(world.engine.stats().pending, 0);
+}
