@@ -155,6 +155,10 @@ faults! {
     OverwrittenQueueStaysReserved: reservations "a_reservation_ends_with_its_loop_though_the_word_was_overwritten",
     /// A lease may be as long as a twentieth of any wait.
     LeaseWithoutBound: reservations "a_lease_is_bounded_however_long_its_loop_has_waited",
+    /// Each loop has the word kept for it for a lease of its own, though a thread is blocked for it.
+    LeasesAddUp: reservations "a_free_word_is_kept_for_all_loops_together_for_a_moment_while_a_thread_is_blocked_for_it",
+    /// A thread that blocks for a word that is kept for a loop waits for the whole lease.
+    BlockerWaitsForTheLease: reservations "a_lease_is_shortened_by_a_thread_that_blocks",
     /// A loop parks for as long as its waiter has waited.
     ParksWithoutBound: parking "a_park_ends_after_its_bound_and_comes_once_in_a_drain",
     /// A loop parks though the holder is an environment of its own thread.
@@ -185,6 +189,8 @@ faults! {
     DeadlineWaitsForItsLoop: deadlines "a_wait_whose_time_is_over_leaves_the_queue_though_its_loop_does_not_turn",
     /// What a loop was granted, and has not come for by its deadline, stays granted.
     ExpiredWaitKeepsItsGrant: deadlines "what_was_granted_to_a_loop_that_has_not_come_by_its_deadline_passes_on",
+    /// What an event loop has of a set of locks whose time is over is held until the loop turns.
+    ExpiredSetKeepsItsLocks: deadlines "a_set_whose_time_is_over_holds_nothing_though_its_loop_does_not_turn",
     /// The search for cycles takes a wait that the clock ends for one that lasts.
     TimedWaitCountsForEver: shared_holds "who_blocks_behind_a_write_of_its_own_loop_that_has_a_time_limit_is_in_no_deadlock",
     /// Waits with a deadline stay queued when their thread ends.

@@ -4,10 +4,11 @@
 mod common;
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use common::{PROMPT, READ, WRITE, World, pend, pending};
 use sablock::agents::{Agent, Notice};
-use sablock::clients::{ClientLoop, Clients, Name, Names};
+use sablock::clients::{ClientLoop, Clients, LockSet, Name, Names};
 use sablock::engine::{Change, EventLoop, Hold, HoldOwner, Limit, Mode, Outcome, Primitive, Reply, Request};
 use sablock::primitives::barrier::BARRIER;
 use sablock::primitives::event::{AUTO_RESET_EVENT, MANUAL_RESET_EVENT};
@@ -125,6 +126,31 @@ fn what_was_granted_to_a_loop_that_has_not_come_by_its_deadline_passes_on() {
 }
 
 #[test]
+fn names_that_were_asked_for_together_go_back_at_the_deadline_of_the_next() {
+    let (world, names) = world_of_names();
+    let [mut holder, mut late, mut next] = [(); 3].map(|()| client_loop(world, names));
+    let [first, last] = [97, 98];
+    let ask = |waits: &mut ClientLoop<'static>, unit, limit| {
+        let (request, reply) = waits.request_name(Name::new(0, &[unit]), Mode::Exclusive, limit).unwrap();
+        (request.number, reply)
+    };
+    ask(&mut holder, last, Limit::Endless);
+    let (held, _) = ask(&mut late, first, Limit::Endless);
+    let (_, reply) = ask(&mut late, last, Limit::after(PROMPT));
+    late.expires_with_names(pending(reply), [(held, Some(70_001))].into_iter());
+    ask(&mut next, first, Limit::Endless);
+    assert_eq!(next.next_settled(), None);
+    world.clock.expire(&world.engine);
+    let report = Outcome::granted(Some(70_001));
+    assert_eq!(next.next_settled().map(|settled| settled.outcome), Some(Ok(report)), "its report goes with it");
+    // What its loop gives back when it comes is no more its own.
+    late.give_back_name(held, None);
+    assert_eq!(late.next_settled().map(|settled| settled.outcome), Some(Ok(Outcome::TimedOut)));
+    let (_, reply) = ask(&mut holder, first, Limit::Once);
+    assert_eq!(reply, Reply::Now(Outcome::TimedOut), "it is still held");
+}
+
+#[test]
 fn a_name_that_was_granted_to_a_loop_that_has_not_come_by_its_deadline_passes_on() {
     let (world, names) = world_of_names();
     let [mut holder, mut late, mut next] = [(); 3].map(|()| client_loop(world, names));
@@ -216,6 +242,25 @@ fn a_party_whose_time_is_over_breaks_the_barrier_for_those_who_wait() {
 }
 
 #[test]
+fn a_set_whose_time_is_over_holds_nothing_though_its_loop_does_not_turn() {
+    let (world, names) = world_of_names();
+    let [mut holder, mut next] = [(); 2].map(|()| world.event_loop());
+    let mut late = client_loop(world, names);
+    let lock = Request::Hold(Hold::exclusive(HoldOwner::Thread));
+    let [first, last] = [0, 1].map(|index| world.other(index));
+    assert_eq!(holder.wait(&MUTEX, last, lock, Limit::Endless).unwrap(), Reply::Now(GRANTED));
+    let all = [first, last].map(|place| (&MUTEX as &'static dyn Primitive, place, lock.hold().unwrap()));
+    assert!(matches!(late.lock_all(&mut LockSet::new(all), Limit::after(PROMPT)), Ok(Reply::Pending { .. })));
+    let token = pending(next.wait(&MUTEX, first, lock, Limit::Endless).unwrap());
+    assert_eq!(next.next_settled(), None);
+    world.clock.expire(&world.engine);
+    assert_eq!(next.next_settled().map(|settled| (settled.token, settled.outcome)), Some((token, Ok(GRANTED))));
+    assert_eq!(late.next_settled().map(|settled| settled.outcome), Some(Ok(Outcome::TimedOut)));
+    assert_eq!((late.next_settled(), late.pending()), (None, 0));
+    assert_eq!(world.others[0].load(Ordering::SeqCst), next.agent().id, "nothing went back twice");
+}
+
+#[test]
 fn a_lock_that_was_offered_to_a_loop_goes_to_others_at_its_deadline() {
     let run = Request::Hold(Hold::exclusive(HoldOwner::Thread));
     let cases: [(&'static dyn Primitive, Request); 3] = [(&MUTEX, run), (&RWLOCK, WRITE), (&SEMAPHORE, permits(2))];
@@ -258,7 +303,7 @@ fn a_wait_for_words_that_were_overwritten_ends_at_its_deadline() {
     let mut late = world.event_loop();
     let lock = Request::Hold(Hold::exclusive(HoldOwner::Thread));
     let token = pend_for_a_time(&mut late, &world, &MUTEX, lock);
-    world.words[0].store(3, std::sync::atomic::Ordering::SeqCst);
+    world.words[0].store(3, Ordering::SeqCst);
     world.clock.expire(&world.engine);
     assert_eq!(late.next_settled(), world.settled(token, Outcome::TimedOut));
     assert_eq!((late.next_settled(), late.pending()), (None, 0));

@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 use sablock::clients::condition::ConditionFailure;
 use sablock::engine::Limit;
 use sablock::engine::Outcome::{self, TimedOut};
-use sablock::engine::{Engine, Patience};
 use sablock::engine::{Deadline, EventLoop, Failure, Hold, HoldOwner, Reply, Request, Settled, Timers};
+use sablock::engine::{Engine, Patience};
 use sablock::memory::Place;
 use sablock::primitives::mutex::MUTEX;
 

@@ -112,7 +112,7 @@ fn a_loop_holds_what_it_has_while_it_waits_for_the_next() {
     let Ok(Reply::Pending { token, .. }) = waits.lock_all(&mut row.set(&[0, 1, 2, 3]), Limit::Endless) else {
         panic!()
     };
-    assert_eq!(waits.set_of(Some(token)).unwrap().stopped_at, Some(1));
+    assert_eq!(waits.look_at_set(Some(token), |set| set.stopped_at), Some(Some(1)));
     assert_eq!(row.owners(), [me.id, other.id, 0, other.id]);
     unlock(&world, &other, &row, 1);
     assert_eq!(waits.next_settled().unwrap().outcome, Ok(GRANTED));
@@ -122,7 +122,7 @@ fn a_loop_holds_what_it_has_while_it_waits_for_the_next() {
     unlock(&world, &other, &row, 3);
     assert_eq!(waits.next_settled().unwrap().outcome, Ok(GRANTED));
     assert!(matches!(waits.go_on(), Some(Ok(Reply::Now(GRANTED)))));
-    assert_eq!(waits.set_of(None).unwrap().indices().count(), 4, "its code may ask which they are");
+    assert_eq!(waits.look_at_set(None, |set| set.indices().count()), Some(4), "its code may ask which they are");
     assert_eq!(waits.next_settled(), None, "its code knows of them");
     assert_eq!(row.owners(), [me.id; 4]);
     waits.end();

@@ -59,7 +59,12 @@ fn groups(list: &[Waiter]) -> Vec<(usize, WaiterId)> {
 
 fn arrival(ticket: &mut u64) -> Arrival {
     *ticket += 1;
-    Arrival { ticket: *ticket, since: Instant::now(), hold: Some(Hold::exclusive(HoldOwner::Thread)), limit: Limit::Endless }
+    Arrival {
+        ticket: *ticket,
+        since: Instant::now(),
+        hold: Some(Hold::exclusive(HoldOwner::Thread)),
+        limit: Limit::Endless,
+    }
 }
 
 proptest! {

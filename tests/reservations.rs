@@ -105,6 +105,93 @@ fn a_lease_is_bounded_however_long_its_loop_has_waited() {
     waits.end();
 }
 
+/// Of what is kept for a loop for a minute, and no longer than this while a thread is blocked for it.
+fn keeping(longest_kept: Duration) -> Patience {
+    let minute = Duration::from_secs(60);
+    Patience { lease: minute, longest_lease: minute, longest_kept, ..World::without_slices(false) }
+}
+
+#[test]
+fn a_free_word_is_kept_for_all_loops_together_for_a_moment_while_a_thread_is_blocked_for_it() {
+    let kept = Duration::from_secs(1);
+    let world = &World::with(keeping(kept));
+    let me = world.agent(0);
+    world.lock(&me, Limit::Once);
+    let mut loops: Vec<_> = (0..3).map(|_| world.queued()).collect();
+    world.unlock(&me);
+    assert_eq!(world.lock(&me, Limit::Once), ACQUIRED);
+    loops.iter_mut().for_each(|(waits, _)| assert_eq!(waits.next_settled(), None, "it comes in vain"));
+    thread::scope(|scope| {
+        scope.spawn(|| world.hold_once());
+        world.until_queued(4);
+        let freed = Instant::now();
+        world.unlock(&me);
+        let mut ends = Vec::new();
+        // Each lease is over before its loop comes; the time is theirs together.
+        loop {
+            let leases = world.clock.end_leases(&world.engine);
+            if leases.is_empty() {
+                break;
+            }
+            ends.extend(leases.iter().map(|lease| lease.until));
+        }
+        assert!(ends.iter().all(|end| *end <= freed + kept + Duration::from_millis(500)), "{ends:?}");
+        assert!(ends.windows(2).all(|pair| pair[0] == pair[1]), "one end for all: {ends:?}");
+        assert_eq!(ends.len(), 3);
+    });
+    loops.into_iter().for_each(|(waits, _)| waits.end());
+}
+
+#[test]
+fn a_word_is_not_kept_any_more_once_it_was_kept_for_the_longest_time_while_a_thread_is_blocked() {
+    let world = &World::with(keeping(Duration::ZERO));
+    let me = world.agent(0);
+    world.lock(&me, Limit::Once);
+    let (waits, _) = world.claimed_in_vain(&me);
+    thread::scope(|scope| {
+        scope.spawn(|| world.hold_once());
+        world.until_queued(2);
+        world.unlock(&me);
+        assert!(world.clock.take_leases().is_empty());
+    });
+    waits.end();
+}
+
+#[test]
+fn a_lease_is_shortened_by_a_thread_that_blocks() {
+    let kept = Duration::from_secs(10);
+    let world = &World::with(keeping(kept));
+    let me = world.agent(0);
+    world.lock(&me, Limit::Once);
+    let (waits, _) = world.claimed_in_vain(&me);
+    world.unlock(&me);
+    let [lease] = world.clock.take_leases()[..] else { panic!() };
+    assert!(lease.until > Instant::now() + kept);
+    thread::scope(|scope| {
+        scope.spawn(|| world.hold_once());
+        world.until_queued(2);
+        let leases = world.clock.take_leases();
+        let [shortened] = leases[..] else { panic!("{leases:?}") };
+        assert_eq!(shortened.generation, lease.generation);
+        assert!(shortened.until <= Instant::now() + kept);
+        world.engine.end_lease(shortened.address, shortened.generation);
+    });
+    waits.end();
+}
+
+#[test]
+fn a_lease_that_has_lasted_long_ends_when_a_thread_blocks() {
+    let world = &World::with(keeping(Duration::ZERO));
+    let me = world.agent(0);
+    world.lock(&me, Limit::Once);
+    let (waits, _) = world.claimed_in_vain(&me);
+    world.unlock(&me);
+    assert_eq!(world.value(), RESERVED | WAITING);
+    // Nobody ends the lease.
+    world.hold_once();
+    waits.end();
+}
+
 #[test]
 fn a_reservation_ends_with_the_last_wait_of_its_loop() {
     let (world, me) = World::held();

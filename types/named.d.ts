@@ -122,7 +122,7 @@ export interface LockManagerSnapshot {
  * and a name that is given twice is locked once. (In a browser an array is one name.)
  *
  * **Order.** First come, first served, for each name, event loops included: nobody is overtaken, and a thread whose event loop is
- * busy delays those behind it. Shared requests next to each other go in together.
+ * busy delays those behind it, at most until the timeout of its request. Shared requests next to each other go in together.
  *
  * **Threads may end anywhere.** What a thread held goes to the next; what it asked for is withdrawn. If it held the lock in the
  * mode `'exclusive'`, the next sees {@link HeldLock.abandoned}. {@link LockManagerOptions.onAbandoned} is called, or else a

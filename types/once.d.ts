@@ -7,8 +7,8 @@ import type { Primitive } from './primitive';
  *
  * Zeroed memory is not done. One function runs at a time; what it wrote is seen by all whose `run` or `runSync` has returned.
  * If it fails, or its thread ends, the next in the queue runs its own function, in strict order: blocked threads and promises
- * wait in one queue. A turn that comes to an event loop stays with it, so that a busy loop delays those behind it. Once it is
- * done, `run` costs a load.
+ * wait in one queue. A turn that comes to an event loop waits for it, at most until the timeout of its `run`, so that a busy
+ * loop delays those behind it. Once it is done, `run` costs a load.
  *
  * @example
  * ```js

@@ -63,9 +63,9 @@ export interface RwLockInspection {
  * passed by, even by the readers that wait behind its write; one that is idle may be passed while it wakes up, as for a mutex.
  *
  * **Not re-entrant.** A blocking wait without a timeout that could never end throws a {@link DeadlockError}: write inside read
- * or write, read inside write, read inside read while a writer without a timeout waits in between, or one of the thread's own
- * event loop, which no timeout reaches while the thread is blocked (with nobody waiting, read inside read is granted), and circles
- * of threads, through several readers too.
+ * or write, read inside write, read inside read while a writer without a timeout waits in between (with nobody waiting, read
+ * inside read is granted), and circles of threads, through several readers too. A pending write with a signal counts as one
+ * without an end while its thread is blocked without a timeout: then no signal can abort it.
  *
  * **Threads may end anywhere.** The read holds of a thread that ends go back by themselves, unmarked. A thread that ends while
  * it writes leaves the lock {@link RwLock.abandoned} until `markConsistent`; the next to get in is warned, as for a mutex.

@@ -62,7 +62,8 @@ export interface SemaphoreInspection {
  * come in vain; nor does a blocked thread that the debugger has paused.
  *
  * **`{ fair: true }`: strict order.** Blocked threads and pending promises get permits in the order in which they came, and
- * nobody overtakes. A grant to an event loop is final: if that is busy, the permits wait for it, and those behind wait longer.
+ * nobody overtakes. What is granted to an event loop that is busy waits for it, at most until the timeout of its request, and
+ * those behind wait longer.
  * Under contention this is many times slower, since each permit waits until the thread that is next has woken up. All threads
  * must give the same option: a request that finds waiters of the other kind gets an `ERR_LOCK_CORRUPT` that names both.
  *

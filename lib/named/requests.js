@@ -8,7 +8,18 @@ const { describe, noBackgroundThread } = require('../errors.js');
 const { lazily } = require('../load/lazily.js');
 const { timeOut } = require('./holders.js');
 const { lostBecause, placeOf, stolen } = require('./errors.js');
-const { giveBack, isStolen, lossOf, newLock, noteEnd, setFence, setGranted, whenStolen } = require('./held-lock.js');
+const {
+  endOf,
+  giveBack,
+  isStolen,
+  lossOf,
+  newLock,
+  noteEnd,
+  numberOf,
+  setFence,
+  setGranted,
+  whenStolen,
+} = require('./held-lock.js');
 const { startWatch } = require('./watch.js');
 
 const outside = lazily(() => require('./outside.js'));
@@ -72,6 +83,11 @@ class NamedWait extends PendingWait {
     this.#number = record[NUMBER];
     if (status === PENDING) {
       thread.add(this);
+      // Of what is locked outside too, the thread gives that back first.
+      if (options.beside?.length > 0 && options.timeout < Infinity && backend.outer === null) {
+        const reports = options.beside.map((lock) => endOf(lock) ?? 0);
+        binding.expiresWithNames(this.token, options.beside.map(numberOf), reports);
+      }
       startWatch(this.request, 'async');
     } else if (status === NO_CLOCK) {
       this.stopListening();

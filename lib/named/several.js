@@ -52,11 +52,14 @@ class Locking {
     return [...this.#names].sort((one, other) => (one < other ? -1 : 1));
   }
 
-  /** The options for the next name. One that is free is had though no time is left. */
+  /**
+   * The options for the next name. One that is free is had though no time is left. What is locked so far goes back as soon as the
+   * time is over.
+   */
   next() {
     const { timeout } = this.#options;
     const left = this.#deadline === Infinity ? timeout : Math.max(this.#deadline - clock.now(), 0);
-    return { ...this.#options, timeout: left, limit: timeout, isPart: true };
+    return { ...this.#options, timeout: left, limit: timeout, isPart: true, beside: [...this.#locks.values()] };
   }
 
   /** It is locked; perhaps the others are not yet. */

@@ -7,10 +7,10 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::lock_set::{LockSet, Part, PartWait};
+use super::lock_set::{LockSet, Part, PartWait, WaitingSet};
 use super::{ClientLoop, Whose};
 use crate::agents::{Agent, AgentId};
-use crate::engine::{Caller, Engine, Failure, Limit, Outcome, Reply, ReplyError, Request};
+use crate::engine::{Caller, Engine, Expiry, Failure, Limit, Outcome, Reply, ReplyError, Request};
 use crate::sync;
 
 /// Passes on what its caller wants to know, and notes when a wait began.
@@ -79,7 +79,11 @@ impl ClientLoop<'_> {
                 Ok(Reply::Now(Outcome::Granted { abandoned_by, .. })) => set.granted(abandoned_by),
                 Ok(Reply::Pending { token, .. }) => {
                     self.belongs_to(token, Whose::Set);
-                    self.clients.sets.waiting.insert(token, (std::mem::take(set), limit));
+                    let waiting = WaitingSet::new(self.agent().id, std::mem::take(set));
+                    if let Limit::Until(_) = limit {
+                        self.expires_with(token, Arc::clone(&waiting) as Arc<dyn Expiry>);
+                    }
+                    self.clients.sets.waiting.insert(token, (waiting, limit));
                     return reply;
                 }
                 _ => {
@@ -101,12 +105,11 @@ impl ClientLoop<'_> {
         Some(reply)
     }
 
-    /// The set of the pending wait, or of the one that was settled last.
-    pub fn set_of(&self, pending: Option<u32>) -> Option<&LockSet> {
-        let set = match pending {
-            Some(token) => self.clients.sets.waiting.get(&token),
-            None => self.clients.sets.settled.as_ref(),
-        };
-        set.map(|(set, _)| set)
+    /// What `look` makes of the set of the pending wait, or of the one that was settled last; `None` if there is none.
+    pub fn look_at_set<T>(&self, pending: Option<u32>, look: impl FnOnce(&LockSet) -> T) -> Option<T> {
+        match pending {
+            Some(token) => self.clients.sets.waiting.get(&token).map(|(waiting, _)| waiting.look(look)),
+            None => self.clients.sets.settled.as_ref().map(|(set, _)| look(set)),
+        }
     }
 }

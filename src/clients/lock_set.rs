@@ -6,8 +6,9 @@ use std::time::Duration;
 use rustc_hash::FxHashMap;
 
 use crate::agents::{Agent, AgentId};
-use crate::engine::{Engine, Hold, Limit, Mode, Outcome, Primitive, Settled};
+use crate::engine::{Engine, Expiry, Hold, Limit, Mode, Outcome, Primitive, Settled, TakesBack};
 use crate::memory::Place;
+use crate::sync::Mutex;
 
 /// A lock of a set.
 pub(super) struct Part {
@@ -18,6 +19,8 @@ pub(super) struct Part {
     pub(super) index: usize,
     /// The agent whose thread ended inside, which whoever gets the set has to report.
     abandoned_by: Option<AgentId>,
+    /// It was held, and the clock has given it back.
+    is_back: bool,
 }
 
 /// A wait for one lock of a set that is over.
@@ -47,7 +50,14 @@ pub struct LockSet {
 impl LockSet {
     /// A lock that is named several times counts once: exclusively, if that is asked for once.
     pub fn new(wanted: impl IntoIterator<Item = (&'static dyn Primitive, Place, Hold)>) -> Self {
-        let part = |(index, (primitive, place, hold))| Part { primitive, place, hold, index, abandoned_by: None };
+        let part = |(index, (primitive, place, hold))| Part {
+            primitive,
+            place,
+            hold,
+            index,
+            abandoned_by: None,
+            is_back: false,
+        };
         let mut parts: Vec<Part> = wanted.into_iter().enumerate().map(part).collect();
         parts.sort_by_key(|part| (part.place.address(), part.hold.mode != Mode::Exclusive));
         parts.dedup_by(|other, first| {
@@ -96,10 +106,44 @@ impl LockSet {
 impl Engine {
     /// Gives back what is held of the set, as if it had not been acquired.
     pub fn give_back_all(&self, here: &Arc<Agent>, set: &mut LockSet) {
-        for part in set.parts[..set.held].iter_mut().rev() {
+        for part in set.parts[..set.held].iter_mut().rev().filter(|part| !part.is_back) {
             self.give_back(here, part.primitive, part.place, part.hold, part.abandoned_by.take());
         }
         set.held = 0;
+    }
+}
+
+/// A set of an event loop that waits for its next lock.
+pub(super) struct WaitingSet {
+    agent: AgentId,
+    set: Mutex<LockSet>,
+}
+
+impl WaitingSet {
+    pub(super) fn new(agent: AgentId, set: LockSet) -> Arc<Self> {
+        Arc::new(Self { agent, set: Mutex::new(set) })
+    }
+
+    /// The wait is over: what it has is its loop's again.
+    fn take(&self) -> LockSet {
+        std::mem::take(&mut *self.set.lock())
+    }
+
+    pub(super) fn look<T>(&self, look: impl FnOnce(&LockSet) -> T) -> T {
+        look(&self.set.lock())
+    }
+}
+
+/// What it has goes back at once, but for what only its thread may take out of its register of holds.
+impl Expiry for WaitingSet {
+    fn expired(&self, engine: &dyn TakesBack) {
+        // Until this is over the loop does not go on, so that the locks' memory stays.
+        let LockSet { parts, held, .. } = &mut *self.set.lock();
+        for part in parts[..*held].iter_mut().rev().filter(|part| !part.primitive.is_registered(part.hold)) {
+            let Part { primitive, place, hold, .. } = *part;
+            engine.take_back(self.agent, primitive, place, hold, part.abandoned_by.take());
+            part.is_back = true;
+        }
     }
 }
 
@@ -107,7 +151,7 @@ impl Engine {
 #[derive(Default)]
 pub(super) struct PendingSets {
     /// By the token of the wait for the lock that comes next.
-    pub(super) waiting: FxHashMap<u32, (LockSet, Limit)>,
+    pub(super) waiting: FxHashMap<u32, (Arc<WaitingSet>, Limit)>,
     /// The set of the wait that was settled last, until the next is: the thread's code may not know of it yet.
     pub(super) settled: Option<(LockSet, Limit)>,
 }
@@ -131,7 +175,8 @@ impl PendingSets {
 
     /// The wait for a lock of a set was settled: the set has that lock, or none any more.
     pub(super) fn settle(&mut self, engine: &Engine, here: &Arc<Agent>, settled: &Settled) {
-        let Some((mut set, limit)) = self.waiting.remove(&settled.token) else { return };
+        let Some((waiting, limit)) = self.waiting.remove(&settled.token) else { return };
+        let mut set = waiting.take();
         if let Ok(Outcome::Granted { abandoned_by, .. }) = settled.outcome {
             set.granted(abandoned_by);
         } else if !fault!(FailedSetKeepsItsLocks) {
@@ -142,8 +187,8 @@ impl PendingSets {
 
     /// The wait is gone.
     pub(super) fn cancel(&mut self, engine: &Engine, here: &Arc<Agent>, token: u32) {
-        if let Some((mut set, _)) = self.waiting.remove(&token) {
-            engine.give_back_all(here, &mut set);
+        if let Some((waiting, _)) = self.waiting.remove(&token) {
+            engine.give_back_all(here, &mut waiting.take());
         }
     }
 }

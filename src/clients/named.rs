@@ -1,11 +1,43 @@
 //! Locks by name, as one thread asks for them: each request has a number, by which the thread's JS knows it.
 
-use super::names::Name;
+use std::sync::Arc;
+
+use super::names::{Name, Names};
 use super::requests::RequestHandle;
 use super::{ClientLoop, Whose};
 use crate::agents::{AgentId, Notice, WaitId};
-use crate::engine::{Change, Corrupt, Holder, Limit, Mode, Outcome, Primitive, Reply, ReplyError, Request};
+use crate::engine::{
+    Change, Corrupt, Expiry, Hold, Holder, Limit, Mode, Outcome, Primitive, Reply, ReplyError, Request, TakesBack,
+};
 use crate::primitives::named::{self, NAMED};
+
+/// What requests hold that were asked for together with one that waits.
+struct HeldBeside {
+    names: &'static Names<'static>,
+    agent: AgentId,
+    /// Each with the ended agent that is still to be reported.
+    holds: Vec<(Name, Hold, Option<AgentId>)>,
+}
+
+impl Expiry for HeldBeside {
+    fn expired(&self, engine: &dyn TakesBack) {
+        for (name, hold, report) in self.holds.iter().rev() {
+            // The entry stays while it is looked at; what its code has given back by itself changes nothing.
+            self.names.look(name, |entry| engine.take_back(self.agent, &NAMED, entry.place(), *hold, *report));
+        }
+    }
+}
+
+impl ClientLoop<'static> {
+    /// What these requests hold was asked for together with what the pending wait is for: if the clock ends that, it goes back as well,
+    /// each with the ended agent that is still to be reported.
+    pub fn expires_with_names(&self, token: u32, requests: impl Iterator<Item = (u32, Option<AgentId>)>) {
+        let names = self.clients.names.names;
+        let hold = |(number, report)| self.clients.names.hold(number).map(|(name, hold)| (name, hold, report));
+        let holds = requests.filter_map(hold).collect();
+        self.expires_with(token, Arc::new(HeldBeside { names, agent: self.agent().id, holds }));
+    }
+}
 
 impl ClientLoop<'_> {
     /// Makes a request for a name, of which nobody else knows yet.

@@ -68,6 +68,10 @@ impl Entry {
         self.words.iter().all(|word| word.load(Ordering::Relaxed) == 0)
     }
 
+    pub(super) fn key(&self) -> Name {
+        Name(self.key.clone())
+    }
+
     pub(super) fn space(&self) -> u32 {
         u32::from(self.key[0]) << 16 | u32::from(self.key[1])
     }

@@ -21,7 +21,7 @@ struct NamedRequest {
 
 /// The requests of one thread, by number.
 pub(super) struct NamedRequests<'e> {
-    names: &'e Names<'e>,
+    pub(super) names: &'e Names<'e>,
     all: Arena<NamedRequest>,
     generation: u32,
     /// Those whose holds were stolen, until the thread's code knows.
@@ -58,6 +58,12 @@ impl<'e> NamedRequests<'e> {
     pub(super) fn get(&self, number: u32) -> Option<RequestHandle> {
         let NamedRequest { entry, generation, mode } = self.all.get(number)?;
         Some(RequestHandle { number, place: entry.place(), hold: Hold::listed(*mode, number, *generation) })
+    }
+
+    /// The name of a request, and its hold; `None` once it is over.
+    pub(super) fn hold(&self, number: u32) -> Option<(Name, Hold)> {
+        let NamedRequest { entry, generation, mode } = self.all.get(number)?;
+        Some((entry.key(), Hold::listed(*mode, number, *generation)))
     }
 
     /// A request is over: nobody is queued for it, and it holds nothing.

@@ -4,12 +4,14 @@
 use std::sync::Arc;
 
 use super::deadlock::Hop;
+use super::expiry::TakesBack;
+use super::limit::Limit;
 use super::parker::Parker;
 use super::primitive::{Change, Corrupt, Hold, HoldOwner, Mode, Order, Primitive, Request, State};
 use super::queue::{Settlement, WaiterId};
 use super::stats::Leaving;
 use super::table::Engine;
-use super::wait::{Caller, Failure, Limit, Outcome};
+use super::wait::{Caller, Failure, Outcome};
 use crate::agents::{Agent, AgentId, Blockage};
 use crate::memory::Place;
 use crate::sync;
@@ -76,6 +78,7 @@ impl Engine {
         if was_kept || was_freed || is_shared {
             section.hand_off();
         }
+        section.bound_lease();
         // What is no hold anybody may end, so that it never closes a cycle of blocked threads.
         let blockage = self.blockage(place, is_endless && hold.is_some());
         let outer = agent.set_blockage(Some(blockage));
@@ -105,7 +108,7 @@ impl Engine {
         abandoned_by: Option<AgentId>,
     ) {
         self.note_release(primitive, place, here.id, hold);
-        self.refuse(primitive, place, Some(hold), here.id, Settlement::Granted { abandoned_by, found: 0 });
+        self.take_back(here.id, primitive, place, hold, abandoned_by);
     }
 
     /// Makes a change of what `here` has to do with, and lets in whoever may get in then; returns the new state, or `None` if
@@ -306,6 +309,19 @@ impl BlockedWait<'_> {
         }
         self.engine.learned(self.primitive, self.place, settlement);
         Ok(settlement.outcome()?)
+    }
+}
+
+impl TakesBack for Engine {
+    fn take_back(
+        &self,
+        agent: AgentId,
+        primitive: &'static dyn Primitive,
+        place: Place,
+        hold: Hold,
+        abandoned_by: Option<AgentId>,
+    ) {
+        self.refuse(primitive, place, Some(hold), agent, Settlement::Granted { abandoned_by, found: 0 });
     }
 }
 

@@ -67,6 +67,9 @@ impl Section<'_> {
         if was_freed && !fault!(SliceEndFreesSilently) {
             self.hand_off();
         }
+        if !is_going_away {
+            self.bound_lease();
+        }
         None
     }
 
@@ -107,7 +110,9 @@ impl Section<'_> {
         let group = queue.group(agent.id).expect("it has a group");
         group.turn = Turn::Idle;
         let first = group.first();
-        let Kind::Async { token } = waiters[first].kind else { unreachable!("groups have asynchronous waiters only") };
+        let Kind::Async { token, .. } = waiters[first].kind else {
+            unreachable!("groups have asynchronous waiters only")
+        };
         let hold = waiters[first].hold.expect("who is offered a lock waits for one");
         // What was kept for it is so no longer: it has come.
         let was_kept = self.drop_reservation_of(agent.id);

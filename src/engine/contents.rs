@@ -7,11 +7,11 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::holders::{Held, Holder, Holders};
+use super::limit::Limit;
 use super::primitive::{Hold, Mode, Primitive};
 use super::queue::{Arrival, Kind, LoopGroup, Queue, Settlement, Ticket, Turn, Waiter, WaiterId, Waiters};
 use super::slot::Slot;
 use super::stats::{Leaving, Stats};
-use super::wait::Limit;
 use super::wakes::Wakes;
 use crate::agents::{AgentId, Notice, is_sparse};
 use crate::memory::Place;
@@ -121,7 +121,7 @@ impl Contents {
         let waiter = &self.waiters[id];
         match &waiter.kind {
             Kind::Blocked { parker, .. } => wakes.unpark(Arc::clone(parker)),
-            Kind::Async { token } => {
+            Kind::Async { token, .. } => {
                 let group = queue.group(waiter.agent).expect("an asynchronous waiter has a group");
                 // Posted here, under the lock, so that promises of one loop are settled in the order of their queue.
                 post_settled(group, *token, wakes);

@@ -4,10 +4,10 @@
 use std::sync::Arc;
 
 use super::holders::Held;
+use super::limit::Limit;
 use super::primitive::{Blockers, Mode, Order};
 use super::queue::WaiterId;
 use super::table::Engine;
-use super::wait::Limit;
 use crate::agents::{Agent, AgentId, Blockage, ThreadId};
 
 /// A step of a cycle: this thread waits for this lock, which the next thread of the cycle keeps from it.

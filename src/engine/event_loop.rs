@@ -10,13 +10,15 @@ use std::time::Instant;
 
 use super::arena::Arena;
 use super::client::Client;
+use super::expiry::Expiry;
+use super::limit::Limit;
 use super::primitive::{Hold, Mode, Order, Primitive, Request};
-use super::queue::{Settlement, WaiterId};
+use super::queue::{Kind, Settlement, WaiterId};
 use super::reply::{Reply, ReplyError};
 use super::section::Section;
 use super::stats::Leaving;
 use super::table::Engine;
-use super::wait::{Limit, Outcome};
+use super::wait::Outcome;
 use crate::agents::{Agent, Notice};
 use crate::memory::Place;
 use crate::sync;
@@ -140,8 +142,7 @@ impl<'e, C: Client> EventLoop<'e, C> {
                 let (owner, found, hold) = (section.owner(), section.found(), request.hold());
                 let waiter = section.push_async(&self.agent, self.waits.vacant_id(), hold, limit);
                 let (delivery, of) = (Delivery::AtOnce, C::Of::default());
-                let wait =
-                    PendingWait { primitive, place, hold, waiter, deadline, stays_awake: false, delivery, of };
+                let wait = PendingWait { primitive, place, hold, waiter, deadline, stays_awake: false, delivery, of };
                 Reply::Pending { token: self.waits.insert(wait), owner, found }
             }),
         };
@@ -161,6 +162,15 @@ impl<'e, C: Client> EventLoop<'e, C> {
     /// The pending wait is a client's, which is asked what becomes of it.
     pub(crate) fn belongs_to(&mut self, token: u32, of: C::Of) {
         self.waits[token].of = of;
+    }
+
+    /// What goes back as well if the clock ends the pending wait, which it may have done by now: then its client learns of that.
+    pub(crate) fn expires_with(&self, token: u32, beside: Arc<dyn Expiry>) {
+        let wait = &self.waits[token];
+        let mut contents = self.engine.contents(wait.primitive.space(), wait.place.address());
+        if let Kind::Async { beside: all, .. } = &mut contents.waiters[wait.waiter].kind {
+            *all = Some(beside);
+        }
     }
 
     /// The pending wait keeps its notification until [`EventLoop::accept`].

@@ -15,7 +15,7 @@ use smallvec::SmallVec;
 
 use super::patience::Patience;
 use super::primitive::{Hold, Mode, Order, State};
-use super::queue::{Kind, Reservation, Turn, WaiterId, Waiters};
+use super::queue::{Kind, Queue, Reservation, Turn, WaiterId, Waiters};
 use super::section::Section;
 use crate::sync;
 
@@ -63,6 +63,7 @@ impl Section<'_> {
         let Some((queue, waiters)) = self.contents.queue(address) else { return Next::Done };
         let blocked = queue.first_blocked(waiters);
         let is_reserved = queue.reservation.is_some();
+        let kept_since = queue.kept_since;
 
         for group in queue.groups_ahead_of(waiters, blocked) {
             let first = group.first();
@@ -100,12 +101,18 @@ impl Section<'_> {
             if may_reserve
                 && !is_reserved
                 && let Some(reserved) = primitive.reserve(state, hold)
+                && let now = sync::now()
+                && let kept_since = kept_since.unwrap_or(now)
+                && let longest = blocked.map(|_| kept_since + patience.longest_kept)
+                && longest.is_none_or(|longest| longest > now || fault!(LeasesAddUp))
             {
                 let (agent, generation) = (group.agent.id, self.engine.serial());
-                let waited = sync::since(waiters[first].since);
-                queue.reservation = Some(Reservation { agent, hold, generation });
+                let until = now + lease(patience, sync::since(waiters[first].since));
+                let until = longest.filter(|_| !fault!(LeasesAddUp)).map_or(until, |longest| until.min(longest));
+                queue.reservation = Some(Reservation { agent, hold, generation, until });
+                queue.kept_since = Some(kept_since);
                 self.state = reserved;
-                self.wakes.lease(address, generation, sync::now() + lease(patience, waited));
+                self.wakes.lease(address, generation, until);
                 // Readers enter beside a loop that will read.
                 return Next::Again;
             }
@@ -115,6 +122,24 @@ impl Section<'_> {
             Some(first) => self.hand_off_to_blocked(first),
             None => Next::Done,
         }
+    }
+
+    /// A thread blocks here: what is kept for a loop is so for no longer than a thread may have to wait for that.
+    pub(super) fn bound_lease(&mut self) {
+        let (longest, now) = (self.engine.patience.longest_kept, sync::now());
+        let Some((Queue { kept_since: Some(since), reservation: Some(reservation), .. }, _)) = self.queue() else {
+            return;
+        };
+        let (until, generation) = (*since + longest, reservation.generation);
+        if until >= reservation.until || fault!(BlockerWaitsForTheLease) {
+            return;
+        }
+        if until <= now {
+            return self.end_lease(generation);
+        }
+        reservation.until = until;
+        let address = self.place.address();
+        self.wakes.lease(address, generation, until);
     }
 
     fn hand_off_to_blocked(&mut self, first: WaiterId) -> Next {

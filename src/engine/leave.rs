@@ -1,6 +1,9 @@
 //! How waiters leave without having got in, and threads when they end: others may get in for that.
 
+use std::sync::Arc;
+
 use super::contents::Contents;
+use super::expiry::Expiry;
 use super::primitive::{Corrupt, Hold, Primitive, Space};
 use super::queue::{Kind, Settlement, Waiter, WaiterId};
 use super::section::Section;
@@ -21,23 +24,29 @@ impl Section<'_> {
     }
 
     /// The time of a pending promise is over: it leaves the queue; or what it was granted, and its loop has not come for, passes on.
-    /// What can be no one else's, and what it was settled with in another way, stands.
-    fn expire(&mut self, id: WaiterId) {
-        let Waiter { agent, hold, settlement, .. } = self.contents.waiters[id];
-        match settlement {
+    /// What can be no one else's, and what it was settled with in another way, stands. Returns what goes back as well.
+    fn expire(&mut self, id: WaiterId) -> Option<Arc<dyn Expiry>> {
+        let waiter = &mut self.contents.waiters[id];
+        let (agent, hold) = (waiter.agent, waiter.hold);
+        match waiter.settlement {
             None => {
                 self.contents.settle(self.place.address(), id, Settlement::Expired, &mut self.wakes);
                 self.one_left(agent);
             }
             Some(Settlement::Granted { abandoned_by, .. }) if !fault!(ExpiredWaitKeepsItsGrant) => {
-                let Some(hold) = hold else { return };
+                let hold = hold?;
                 let left = self.primitive.release(self.state, hold, agent);
                 // Who has passed what is open to all has taken nothing.
-                if left.is_some_and(|left| left != self.state) && self.revoke(hold, agent, abandoned_by) {
-                    self.contents.waiters[id].settlement = Some(Settlement::Expired);
+                if !(left.is_some_and(|left| left != self.state) && self.revoke(hold, agent, abandoned_by)) {
+                    return None;
                 }
+                self.contents.waiters[id].settlement = Some(Settlement::Expired);
             }
-            Some(_) => {}
+            Some(_) => return None,
+        }
+        match &mut self.contents.waiters[id].kind {
+            Kind::Async { beside, .. } => beside.take(),
+            Kind::Blocked { .. } => None,
         }
     }
 
@@ -98,8 +107,12 @@ impl Engine {
         if primitive.space() != Space::Notifications {
             match Section::begin(self, contents, primitive, place) {
                 Ok(mut section) => {
-                    section.expire(waiter);
-                    return section.finish();
+                    let beside = section.expire(waiter);
+                    section.finish();
+                    if let Some(beside) = beside.filter(|_| !fault!(ExpiredSetKeepsItsLocks)) {
+                        beside.expired(self);
+                    }
+                    return;
                 }
                 Err(corrupt) => contents = corrupt,
             }
@@ -182,7 +195,7 @@ impl Engine {
         queue.reservation.take_if(|reservation| reservation.agent == agent);
         let mut tokens = Vec::with_capacity(ids.len());
         for id in ids {
-            if let Kind::Async { token } = contents.waiters[id].kind {
+            if let Kind::Async { token, .. } = contents.waiters[id].kind {
                 tokens.push(token);
             }
             contents.settle_silently(address, id, Settlement::Corrupt);

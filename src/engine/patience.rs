@@ -17,6 +17,8 @@ pub struct Patience {
     pub lease: Duration,
     /// The longest.
     pub longest_lease: Duration,
+    /// The longest time, in all, for which a free lock is kept for event loops while a blocked thread waits for it.
+    pub longest_kept: Duration,
     /// How long a thread that finds the lock held spins before it queues: about what a system call costs.
     pub spin: Duration,
     /// How long it then spins, queued, before it parks: about what it costs two threads to sleep and to wake (Karlin,
@@ -39,6 +41,7 @@ impl Default for Patience {
             slice: SLICE,
             lease: Duration::from_millis(1),
             longest_lease: Duration::from_millis(256),
+            longest_kept: Duration::from_millis(10),
             spin: Duration::from_micros(3),
             spin_queued: Duration::from_micros(25),
             park_fraction: 0.1,

@@ -80,6 +80,8 @@ pub struct Reservation {
     pub hold: Hold,
     /// Tells its lease from every other.
     pub generation: u64,
+    /// When its lease is over.
+    pub until: Instant,
 }
 
 /// The queue of one primitive.
@@ -97,6 +99,8 @@ pub struct Queue {
     pub spinning: Option<WaiterId>,
     /// Set exactly while the primitive's state says so too.
     pub reservation: Option<Reservation>,
+    /// Since when it has been free and kept for event loops, one after the other.
+    pub kept_since: Option<Instant>,
     /// When it was last handed over to a blocked waiter because that had aged.
     pub last_aged_grant: Option<Instant>,
     /// The serial of the hold, new whenever the owner may have changed.
@@ -120,6 +124,7 @@ impl Queue {
             woken: 0,
             spinning: None,
             reservation: None,
+            kept_since: None,
             last_aged_grant: None,
             hold_serial: 0,
             abandoned_by: None,
@@ -148,7 +153,7 @@ impl Queue {
 
     /// Puts an asynchronous waiter at the end.
     pub fn push_async(&mut self, waiters: &mut Waiters, arrival: Arrival, agent: &Arc<Agent>, token: u32) -> WaiterId {
-        let waiter = arrival.waiter(agent.id, Kind::Async { token });
+        let waiter = arrival.waiter(agent.id, Kind::Async { token, beside: None });
         self.len += 1;
         let index = match self.group_index(agent.id) {
             Some(index) => index,
@@ -345,7 +350,7 @@ mod tests {
     use std::ptr::NonNull;
 
     use super::*;
-    use crate::engine::wait::Limit;
+    use crate::engine::limit::Limit;
     use crate::primitives::mutex::MUTEX;
     use crate::sync::AtomicU32;
 

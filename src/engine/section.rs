@@ -8,12 +8,12 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::contents::Contents;
+use super::limit::Limit;
 use super::parker::Parker;
 use super::primitive::{Change, Corrupt, Decision, Facts, Hold, Mode, Primitive, Request, State};
 use super::queue::{Queue, Settlement, WaiterId, Waiters};
 use super::table::Engine;
 use super::timers::Deadline;
-use super::wait::Limit;
 use super::wakes::Wakes;
 use crate::agents::{Agent, AgentId, Standing};
 use crate::memory::Place;
@@ -182,6 +182,9 @@ impl<'e> Section<'e> {
     pub(super) fn admit(&mut self, state: State) -> Settlement {
         let found = self.primitive.found(if fault!(FindsWhatItLeaves) { state } else { self.state })[0];
         self.state = state;
+        if let Some((queue, _)) = self.contents.queue(self.place.address()) {
+            queue.kept_since = None;
+        }
         Settlement::Granted { abandoned_by: self.take_report(), found }
     }
 
@@ -272,13 +275,7 @@ impl<'e> Section<'e> {
     }
 
     /// Puts a pending promise of `agent` at the end of the queue.
-    pub(crate) fn push_async(
-        &mut self,
-        agent: &Arc<Agent>,
-        token: u32,
-        hold: Option<Hold>,
-        limit: Limit,
-    ) -> WaiterId {
+    pub(crate) fn push_async(&mut self, agent: &Arc<Agent>, token: u32, hold: Option<Hold>, limit: Limit) -> WaiterId {
         self.contents.stats.queued(hold, false);
         self.state = self.primitive.queued(self.state, hold);
         let arrival = self.contents.arrival(sync::now(), hold, limit);

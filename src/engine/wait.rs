@@ -1,41 +1,11 @@
-//! What a wait is asked with, how it ends, and what it calls meanwhile.
+//! How a wait ends, and what it calls meanwhile.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use super::deadlock::Hop;
 use super::primitive::Corrupt;
 use super::waiter::Settlement;
 use crate::agents::AgentId;
-use crate::sync;
-
-/// How long a wait may take.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Limit {
-    /// One try, no wait.
-    Once,
-    /// Until then.
-    Until(Instant),
-    /// For ever.
-    Endless,
-    /// For ever, unless the code that waits takes it back: a signal may abort it.
-    Revocable,
-}
-
-impl Limit {
-    /// Until `time` from now; for ever if no clock can count that far.
-    pub fn after(time: Duration) -> Self {
-        sync::now().checked_add(time).map_or(Self::Endless, Self::Until)
-    }
-
-    /// Until when; `None`: for ever.
-    pub fn deadline(self) -> Option<Instant> {
-        match self {
-            Self::Once => Some(sync::now()),
-            Self::Until(at) => Some(at),
-            Self::Endless | Self::Revocable => None,
-        }
-    }
-}
 
 /// How a wait ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -4,11 +4,12 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::arena::Arena;
+use super::expiry::Expiry;
+use super::limit::Limit;
 use super::list::{Linked, Links};
 use super::parker::Parker;
 use super::passes::Ticket;
 use super::primitive::Hold;
-use super::wait::Limit;
 use crate::agents::AgentId;
 
 /// All waiters of a bucket.
@@ -47,6 +48,8 @@ pub enum Kind {
     Async {
         /// Its number in its agent's table of waits.
         token: u32,
+        /// What goes back as well when its time is over.
+        beside: Option<Arc<dyn Expiry>>,
     },
 }
 

@@ -31,8 +31,12 @@ fn note(record: &mut Record, found: &mut Found, set: &LockSet) -> i32 {
 fn of_reply(thread: &mut JsThread, reply: std::result::Result<Reply, ReplyError>, set: Option<&LockSet>) -> i32 {
     let JsThread { event_loop, record, found, .. } = thread;
     let token = if let Ok(Reply::Pending { token, .. }) = reply { Some(token) } else { None };
-    let known = if token.is_some() { event_loop.set_of(token) } else { set.or_else(|| event_loop.set_of(None)) };
-    let granted = known.map_or(status::NOT_OWNER, |set| note(record, found, set));
+    let mut note = |set: &LockSet| note(record, found, set);
+    let noted = match set.filter(|_| token.is_none()) {
+        Some(set) => Some(note(set)),
+        None => event_loop.look_at_set(token, note),
+    };
+    let granted = noted.unwrap_or(status::NOT_OWNER);
     if matches!(reply, Ok(Reply::Now(Outcome::Granted { .. }))) { granted } else { status::of_reply(reply, thread) }
 }
 

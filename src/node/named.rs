@@ -105,6 +105,14 @@ pub fn request_name(env: Env, space: u32, name: JsName, mode: NameMode, timeout:
     })
 }
 
+/// What the requests of these numbers hold goes back as well if the time of the pending wait is over. `reports`: for each the ended
+/// holder that is still to be reported; 0: none.
+#[napi(catch_unwind)]
+pub fn expires_with_names(env: Env, token: u32, numbers: Vec<u32>, reports: Vec<u32>) -> Result<()> {
+    let reports = reports.into_iter().map(|ended| (ended != 0).then_some(ended));
+    JsThread::with(env, |thread| thread.event_loop.expires_with_names(token, numbers.into_iter().zip(reports)))
+}
+
 /// Blocks this thread until it has the name. Returns a status; unless granted, the request is over.
 #[napi(catch_unwind, ts_args_type = "space: number, name: string, mode: NameMode, timeout: number")]
 pub fn acquire_name(env: Env, space: u32, name: JsName, mode: NameMode, timeout: f64) -> Result<i32> {

@@ -25,7 +25,7 @@ use super::views::JsWord;
 use super::wake::{self, WakeLoop, create_wake, event_loop_address};
 use crate::agents::{AgentId, ThreadId};
 use crate::clients::lent::LentHolds;
-use crate::clients::{ClientLoop, Clients, LockSet};
+use crate::clients::{ClientLoop, Clients};
 use crate::engine::{EventLoop, Limit, Primitive, Reply, ReplyError, Request, Settled};
 use crate::memory::Place;
 
@@ -268,7 +268,7 @@ impl JsThread {
 
     /// Where the locks of the pending set are, or of the one that was settled last; nowhere if there is none.
     fn set_places(&self, pending: Option<u32>) -> Vec<Place> {
-        self.event_loop.set_of(pending).into_iter().flat_map(LockSet::places).collect()
+        self.event_loop.look_at_set(pending, |set| set.places().collect()).unwrap_or_default()
     }
 
     pub(super) fn release_anchors(&mut self, places: Vec<Place>) -> Result<()> {
@@ -292,7 +292,7 @@ impl JsThread {
         self.release_anchors(set)?;
         if let Some(Settled { place, .. }) = &next {
             // Those of a set are known by the set.
-            let is_one = !place.is_name() && self.event_loop.set_of(None).is_none();
+            let is_one = !place.is_name() && self.event_loop.look_at_set(None, |_| ()).is_none();
             self.settled = is_one.then(|| place.address());
         }
         Ok(next)

@@ -7,7 +7,8 @@ use std::time::Instant;
 
 use sablock::agents::Agent;
 use sablock::engine::{
-    Caller, Corrupt, Deadline, Engine, EventLoop, Failure, Hold, HoldOwner, Limit, Outcome, Reply, ReplyError, Request, Timers,
+    Caller, Corrupt, Deadline, Engine, EventLoop, Failure, Hold, HoldOwner, Limit, Outcome, Reply, ReplyError, Request,
+    Timers,
 };
 use sablock::memory::Place;
 use sablock::primitives::mutex::MUTEX;

@@ -32,7 +32,7 @@ pub enum Bound {
     ShortHolds,
     /// A turn ends before a lease.
     ShortTurns,
-    /// A turn ends before a lease that has grown with the time that its waiter has waited.
+    /// A turn ends before a lease that has grown with the time that its waiter has waited, while nobody is blocked.
     LeaseGrows,
 }
 

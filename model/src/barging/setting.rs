@@ -68,7 +68,11 @@ impl Barging {
         let is_long = match self.scenario.bound {
             Bound::None | Bound::ShortHolds => false,
             Bound::ShortTurns => true,
-            Bound::LeaseGrows => state.queue.first_of_group(reserved_for).is_some_and(|(_, w)| w.aged),
+            Bound::LeaseGrows => {
+                // It does not grow while a thread is blocked.
+                let is_blocked = state.ids().any(|id| state.queue.find(id, Way::Blocked).is_some_and(|w| !w.away));
+                state.queue.first_of_group(reserved_for).is_some_and(|(_, w)| w.aged) && !is_blocked
+            }
         };
         !is_long || !state.agent(reserved_for).turns()
     }

@@ -40,22 +40,21 @@ fn quick_scenarios() -> Vec<Scenario> {
         Scenario::of(&[B, L, L]).split_offers().patient().short_turns().liveness(),
         Scenario::of(&[B, L2]).split_offers().stalls().short_turns().liveness(),
         Scenario::of(&[B, B, L]).away().stalls().patient().short_turns().liveness(),
-        // ... also where turns are longer than a lease, if holds are short, or leases grow.
+        // ... also where turns are longer than a lease, if holds are short, or leases grow since nobody blocks.
         Scenario::of(&[B, B, L]).stalls().short_holds().liveness(),
         Scenario::of(&[B, L]).away().stalls().endless_holds().liveness(),
         Scenario::of(&[B, L, L]).stalls().short_holds().liveness(),
         Scenario::of(&[X, B, L]).stalls().short_holds().liveness(),
-        Scenario::of(&[B, B, L]).stalls().lease_grows().liveness(),
-        Scenario::of(&[B, L, L]).stalls().lease_grows().liveness(),
+        Scenario::of(&[L, L, L]).stalls().lease_grows().liveness(),
+        Scenario::of(&[L, L2]).stalls().lease_grows().liveness(),
     ]
 }
 
 /// The largest shapes that a day job has time for, after the quick ones.
 fn full_scenarios() -> Vec<Scenario> {
     let large = vec![
-        Scenario::of(&[X, B, L]).stalls().lease_grows().liveness(),
-        Scenario::of(&[B, B, L2]).stalls().lease_grows().liveness(),
-        Scenario::of(&[B, B, L, L]).stalls().lease_grows().liveness(),
+        Scenario::of(&[L, L, L2]).stalls().lease_grows().liveness(),
+        Scenario::of(&[L, L, L, L]).stalls().lease_grows().liveness(),
         Scenario::of(&[B, B, L, L]).stalls().short_holds().liveness(),
         Scenario::of(&[X, L]).spins().split_offers().away().deaths(1),
         Scenario::of(&[X, L]).split_offers().away().deaths(1),
@@ -120,8 +119,14 @@ fn without_bounds() -> Scenario {
     Scenario::of(&[B, B, L]).patient().liveness()
 }
 
+/// The lock is not kept for a loop for long while threads are blocked for it.
+fn long_turns_beside_blocked_threads() -> Scenario {
+    Scenario::of(&[B, B, L]).patient().lease_grows().liveness()
+}
+
 pub fn suite() -> Suite {
     let with = |fault, scenario| Barging { scenario, fault };
     Suite::new("", quick_scenarios(), full_scenarios(), Fault::ALL, |_| hunting_grounds(), with)
         .must_fail("NothingBoundsTime", with(None, without_bounds()))
+        .must_fail("LeasesDoNotGrowBesideBlockedThreads", with(None, long_turns_beside_blocked_threads()))
 }

@@ -1,7 +1,7 @@
 //! The search for cycles of threads that are blocked without a timeout, each for what the next one stands in the way of.
 
-use super::fault::Fault;
 use super::enabled::has_deadline;
+use super::fault::Fault;
 use super::setting::Engine;
 use super::state::{At, Life, State, Waiter};
 use super::step::Way;

@@ -15,6 +15,7 @@ mod enabled;
 mod fairness;
 mod fast;
 mod fault;
+mod leave;
 mod order;
 mod protocol;
 mod safety;

@@ -1,0 +1,25 @@
+//! What goes back beside a wait that the clock ends: what its code was to have together with what it waited for.
+
+use super::primitive::{Hold, Primitive};
+use crate::agents::AgentId;
+use crate::memory::Place;
+
+/// What goes back as well when the clock ends a wait.
+pub trait Expiry: Send + Sync {
+    /// The time of the wait was over; called by the clock, on its thread.
+    fn expired(&self, engine: &dyn TakesBack);
+}
+
+/// What gives holds to others: the engine.
+pub trait TakesBack {
+    /// Takes back what `agent` acquired and its code will not learn of, with the report of an ended holder that was to come with
+    /// it; no register counts it. If its code has released it after all, nothing changes. On any thread.
+    fn take_back(
+        &self,
+        agent: AgentId,
+        primitive: &'static dyn Primitive,
+        place: Place,
+        hold: Hold,
+        abandoned_by: Option<AgentId>,
+    );
+}
