@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::holders::Held;
 use super::limit::Limit;
 use super::primitive::{Blockers, Mode, Order};
-use super::queue::WaiterId;
+use super::queue::{Kind, LoopGroup, Ticket, WaiterId};
 use super::table::Engine;
 use crate::agents::{Agent, AgentId, Blockage, ThreadId};
 
@@ -175,46 +175,53 @@ impl Engine {
             return blockers;
         }
         let is_ahead = |id: &WaiterId| waiters[*id].ticket() < waiters[mine].ticket();
-        let is_of = |id: WaiterId, mode| waiters[id].hold.is_some_and(|hold| hold.mode == mode);
-        let is_exclusive = |id: WaiterId| is_of(id, Mode::Exclusive);
-        let mut waits_for_holders = held.iter().any(|held| held.is_alone) || is_exclusive(mine);
         for id in queue.blocked(waiters).take_while(is_ahead).filter(|id| waiters[*id].limit == Limit::Endless) {
-            if is_strict || !held.is_empty() && is_exclusive(id) {
+            if is_strict || !held.is_empty() && waiters[id].is_exclusive() {
                 // It goes first, and waits for the holders itself.
                 blockers.push(ahead_of_it(waiters[id].agent));
             }
-            waits_for_holders |= is_exclusive(id);
         }
         // The clock ends what has a deadline; a signal aborts nothing while the thread of its loop is blocked.
         let is_stuck = |agent| self.agents.blockage(agent).is_some_and(|(_, blockage)| blockage.endless);
-        let lasts = |id: &WaiterId| match waiters[*id].limit {
-            Limit::Endless => true,
-            Limit::Revocable => is_stuck(waiters[*id].agent) && !fault!(BlockedLoopMayGiveUp),
-            Limit::Until(_) | Limit::Once => fault!(TimedWaitCountsForEver),
+        let lasting_ahead = |group: &LoopGroup| {
+            let counts = |revocable| group.anybody_lasts(revocable) || fault!(TimedWaitCountsForEver);
+            let is_stuck = counts(true) && is_stuck(group.agent.id) && !fault!(BlockedLoopMayGiveUp);
+            let lasts = move |id: &WaiterId| match waiters[*id].limit {
+                Limit::Endless => true,
+                Limit::Revocable => is_stuck,
+                Limit::Until(_) | Limit::Once => fault!(TimedWaitCountsForEver),
+            };
+            let ahead = counts(is_stuck).then(|| group.waiters(waiters).take_while(is_ahead).filter(lasts));
+            (ahead.into_iter().flatten(), is_stuck)
         };
-        let last_exclusive = || {
-            let blocked = queue.blocked(waiters).take_while(is_ahead);
-            let pending = queue.groups().iter().flat_map(|group| group.waiters(waiters).take_while(is_ahead));
-            let lasting = blocked.chain(pending).filter(|id| lasts(id) && is_exclusive(*id));
-            lasting.map(|id| waiters[id].ticket()).max()
+        // Who waits for ever and came last before it is known since it came, so that long queues are not walked along; unless that
+        // one is gone, or a loop is stuck.
+        let behind = if let Kind::Blocked { behind, .. } = waiters[mine].kind { behind } else { None };
+        let waits = |(ticket, id): &(Ticket, WaiterId)| {
+            waiters.get(*id).is_some_and(|other| other.ticket() == *ticket && other.settlement.is_none())
         };
-        // Of others than strict queues nobody asks for it.
-        let last_exclusive = is_strict.then(last_exclusive).flatten();
+        let is_known = behind.is_none_or(|behind| waits(&behind));
+        let groups = queue.groups().iter().map(lasting_ahead).filter(|(_, is_stuck)| *is_stuck || !is_known);
+        let blocked = queue.blocked(waiters).take_while(is_ahead).filter(|id| waiters[*id].limit == Limit::Endless);
+        let exclusive = groups.flat_map(|(ahead, _)| ahead).chain(blocked).filter(|id| waiters[*id].is_exclusive());
+        let known = behind.filter(waits).map(|(ticket, _)| ticket);
+        let last_exclusive = exclusive.map(|id| waiters[id].ticket()).chain(known).max();
         // Those who share go in together, unless one in between waits to hold it alone.
         let goes_in_beside = |id: WaiterId| {
-            [mine, id].into_iter().all(|id| is_of(id, Mode::Shared))
-                && last_exclusive.is_none_or(|last| waiters[id].ticket() > last)
-                && !fault!(SharersAreInTheWay)
+            let shares =
+                [mine, id].into_iter().all(|id| waiters[id].hold.is_some_and(|hold| hold.mode == Mode::Shared));
+            shares && last_exclusive.is_none_or(|last| waiters[id].ticket() > last) && !fault!(SharersAreInTheWay)
         };
-        for group in queue.groups() {
-            let ahead = || group.waiters(waiters).take_while(is_ahead).filter(lasts);
-            if is_strict && !ahead().all(goes_in_beside) {
-                // It goes first, and final, though its loop cannot come while its thread is blocked.
+        for group in queue.groups().iter().filter(|_| is_strict) {
+            // Of those who share the first is the furthest ahead.
+            if lasting_ahead(group).0.next().is_some_and(|first| !goes_in_beside(first)) {
+                // It goes first, though its loop cannot come while its thread is blocked.
                 blockers.push(ahead_of_it(group.agent.id));
             }
-            // A pending promise waits for the holders without a thread.
-            waits_for_holders = waits_for_holders || ahead().any(is_exclusive);
         }
+        // A pending promise waits for the holders without a thread.
+        let waits_for_holders =
+            held.iter().any(|held| held.is_alone) || waiters[mine].is_exclusive() || last_exclusive.is_some();
         if waits_for_holders {
             blockers.extend(held.iter().map(|held| holder(held.agent)));
         }
@@ -229,40 +236,49 @@ mod tests {
     use super::*;
     use crate::engine::list::STEPS;
     use crate::engine::parker::Parker;
-    use crate::engine::primitive::{Hold, HoldOwner, Request};
+    use crate::engine::primitive::{Hold, HoldOwner, Primitive, Request};
     use crate::engine::timers::NoClock;
-    use crate::engine::{EventLoop, Limit, Patience};
+    use crate::engine::{EventLoop, Limit, Outcome, Patience};
     use crate::memory::Place;
     use crate::primitives::mutex::MUTEX;
+    use crate::primitives::once::ONCE;
     use crate::sync::{self, AtomicU32};
 
-    /// How many waiters a thread that begins to block for a mutex looks at, behind so many pending promises.
-    fn steps_to_look(pending: usize) -> u64 {
+    /// How many waiters a thread that is blocked looks at, behind so many pending promises of this limit, each time that it looks.
+    fn steps_to_look(primitive: &'static dyn Primitive, pending: usize, limit: Limit) -> u64 {
         let engine = Engine::new(1, 70_000, Patience::default(), Box::new(NoClock));
         let (holder, me) = (engine.agents.add(0).unwrap(), engine.agents.add(1).unwrap());
-        let word = AtomicU32::new(holder.id);
+        let word = AtomicU32::new(0);
         // SAFETY: an aligned atomic that outlives all waits, which end below.
         let place = unsafe { Place::new(NonNull::from(&word), 0) };
+        let hold = Hold::exclusive(HoldOwner::Thread);
+        let held = engine.wait(&holder, primitive, place, Request::Hold(hold), Limit::Once, &mut || true);
+        assert!(matches!(held, Ok(Outcome::Granted { .. })));
         let mut waits = EventLoop::new(&engine, engine.agents.add(2).unwrap());
         for _ in 0..pending {
-            waits.wait(&MUTEX, place, Request::Hold(Hold::exclusive(HoldOwner::Thread)), Limit::Endless).unwrap();
+            waits.wait(primitive, place, Request::Hold(hold), limit).unwrap();
         }
-        let mut section = engine.open(&MUTEX, place).unwrap();
-        let (parker, hold) = (Arc::new(Parker::current()), Hold::exclusive(HoldOwner::Thread));
+        let mut section = engine.open(primitive, place).unwrap();
+        let parker = Arc::new(Parker::current());
         let id = section.push_blocked(me.id, parker, Some(hold), Limit::Endless, sync::now());
         section.finish();
         let blockage = Blockage { address: place.address(), byte_offset: 0, endless: true, serial: 1 };
         STEPS.set(0);
-        let blockers: Vec<_> = engine.blockers(me.id, blockage).into_iter().map(|blocker| blocker.agent).collect();
-        assert_eq!(blockers, [holder.id]);
+        assert!(engine.blockers(me.id, blockage).iter().any(|blocker| blocker.agent == holder.id));
         let steps = STEPS.get();
-        engine.drop_waiter(&MUTEX, place, id, crate::engine::stats::Leaving::Ending);
+        engine.drop_waiter(primitive, place, id, crate::engine::stats::Leaving::Ending);
         waits.end();
         steps
     }
 
     #[test]
-    fn who_blocks_for_a_mutex_looks_at_none_of_the_promises_that_are_pending() {
-        assert_eq!(steps_to_look(1_000), steps_to_look(0));
+    fn who_blocks_looks_at_no_more_of_the_promises_that_are_pending_though_they_are_many() {
+        let limits = [Limit::Endless, Limit::Revocable, Limit::after(std::time::Duration::from_secs(60))];
+        for primitive in [&MUTEX as &'static dyn Primitive, &ONCE] {
+            for limit in limits {
+                let steps = [1, 1_000].map(|pending| steps_to_look(primitive, pending, limit));
+                assert_eq!(steps[0], steps[1], "{} {limit:?}", primitive.name());
+            }
+        }
     }
 }

@@ -13,10 +13,11 @@ use std::time::Instant;
 
 use smallvec::SmallVec;
 
+use super::limit::Limit;
 use super::list::List;
 use super::parker::Parker;
 use super::passes::Passes;
-use super::primitive::{Hold, Mode, Primitive};
+use super::primitive::{Hold, Primitive};
 use crate::agents::{Agent, AgentId};
 use crate::memory::Place;
 
@@ -29,6 +30,10 @@ pub struct LoopGroup {
     /// Whose they are.
     pub agent: Arc<Agent>,
     waiters: List,
+    /// How many of them wait for ever.
+    endless: usize,
+    /// How many of them a signal may abort.
+    revocable: usize,
     /// The ticket of the first of them.
     head_ticket: Ticket,
     /// What the loop is about.
@@ -65,6 +70,20 @@ impl LoopGroup {
         matches!(self.turn, Turn::Claimed | Turn::Parked(_))
     }
 
+    /// Whether any of them waits for as long as nobody takes it back, which a signal may do if `revocable`.
+    pub fn anybody_lasts(&self, revocable: bool) -> bool {
+        self.endless > 0 || revocable && self.revocable > 0
+    }
+
+    /// One of them came, or left.
+    fn count(&mut self, limit: Limit, change: impl Fn(usize) -> usize) {
+        match limit {
+            Limit::Endless => self.endless = change(self.endless),
+            Limit::Revocable => self.revocable = change(self.revocable),
+            Limit::Until(_) | Limit::Once => {}
+        }
+    }
+
     /// All of them, in order.
     pub fn waiters<'w>(&self, waiters: &'w Waiters) -> impl Iterator<Item = WaiterId> + use<'w> {
         self.waiters.iter(waiters)
@@ -95,6 +114,8 @@ pub struct Queue {
     groups: SmallVec<[LoopGroup; 1]>,
     /// How many blocked waiters are woken and will come.
     woken: u32,
+    /// The last to come that waits for an exclusive hold for ever; it may be gone.
+    last_exclusive: Option<(Ticket, WaiterId)>,
     /// The blocked waiter that was last to spin before it parks; perhaps it still does.
     pub spinning: Option<WaiterId>,
     /// Set exactly while the primitive's state says so too.
@@ -122,6 +143,7 @@ impl Queue {
             blocked: List::EMPTY,
             groups: SmallVec::new(),
             woken: 0,
+            last_exclusive: None,
             spinning: None,
             reservation: None,
             kept_since: None,
@@ -146,9 +168,20 @@ impl Queue {
         agent: AgentId,
         parker: Arc<Parker>,
     ) -> WaiterId {
-        let kind = Kind::Blocked { parker, woken: false, away: false };
+        let behind = self.last_exclusive;
+        let kind = Kind::Blocked { parker, woken: false, away: false, behind };
         self.len += 1;
-        self.blocked.push(waiters, arrival.waiter(agent, kind))
+        let id = self.blocked.push(waiters, arrival.waiter(agent, kind));
+        self.note_exclusive(waiters, id);
+        id
+    }
+
+    /// A waiter was put at the end.
+    fn note_exclusive(&mut self, waiters: &Waiters, id: WaiterId) {
+        let waiter = &waiters[id];
+        if waiter.is_exclusive() && waiter.limit == Limit::Endless {
+            self.last_exclusive = Some((waiter.ticket(), id));
+        }
     }
 
     /// Puts an asynchronous waiter at the end.
@@ -160,11 +193,15 @@ impl Queue {
             None => {
                 let (agent, head_ticket) = (Arc::clone(agent), waiter.ticket());
                 // Its first waiter is the newest of all: the order of the groups holds.
-                self.groups.push(LoopGroup { agent, waiters: List::EMPTY, head_ticket, turn: Turn::Idle });
+                let (waiters, turn) = (List::EMPTY, Turn::Idle);
+                self.groups.push(LoopGroup { agent, waiters, endless: 0, revocable: 0, head_ticket, turn });
                 self.groups.len() - 1
             }
         };
-        self.groups[index].waiters.push(waiters, waiter)
+        self.groups[index].count(waiter.limit, |count| count + 1);
+        let id = self.groups[index].waiters.push(waiters, waiter);
+        self.note_exclusive(waiters, id);
+        id
     }
 
     /// Takes a waiter out of its list; it stays in the arena.
@@ -177,6 +214,7 @@ impl Queue {
             return;
         }
         let index = self.group_index(waiters[id].agent).expect("an asynchronous waiter has a group");
+        self.groups[index].count(waiters[id].limit, |count| count - 1);
         self.groups[index].waiters.unlink(waiters, id);
         match self.groups[index].waiters.first() {
             None => drop(self.groups.remove(index)),
@@ -286,7 +324,7 @@ impl Queue {
     /// and no loop that was offered what was free and has not come.
     pub fn is_behind_a_writer(&self, waiters: &Waiters, id: WaiterId) -> bool {
         let is_ahead = |other: &WaiterId| waiters[*other].ticket() < waiters[id].ticket();
-        let writes = |other: WaiterId| waiters[other].hold.is_some_and(|hold| hold.mode == Mode::Exclusive);
+        let writes = |other: WaiterId| waiters[other].is_exclusive();
         let will_come = |other: WaiterId| !matches!(waiters[other].kind, Kind::Blocked { away: true, .. });
         let groups = self.groups.iter().take_while(|group| is_ahead(&group.first()));
         let mut blocked = self.blocked.iter(waiters).take_while(is_ahead);
@@ -350,7 +388,6 @@ mod tests {
     use std::ptr::NonNull;
 
     use super::*;
-    use crate::engine::limit::Limit;
     use crate::primitives::mutex::MUTEX;
     use crate::sync::AtomicU32;
 

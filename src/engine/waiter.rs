@@ -6,10 +6,10 @@ use std::time::Instant;
 use super::arena::Arena;
 use super::expiry::Expiry;
 use super::limit::Limit;
-use super::list::{Linked, Links};
+use super::list::{Linked, Links, WaiterId};
 use super::parker::Parker;
 use super::passes::Ticket;
-use super::primitive::Hold;
+use super::primitive::{Hold, Mode};
 use crate::agents::AgentId;
 
 /// All waiters of a bucket.
@@ -43,6 +43,8 @@ pub enum Kind {
         woken: bool,
         /// It is inside a call into JS, which may take for ever: nobody may count on it.
         away: bool,
+        /// Whoever waited for an exclusive hold for ever and came last before it; it may be gone.
+        behind: Option<(Ticket, WaiterId)>,
     },
     /// A promise is pending.
     Async {
@@ -90,6 +92,11 @@ impl Waiter {
     /// Its place in the order in which waiters came.
     pub fn ticket(&self) -> Ticket {
         self.ticket
+    }
+
+    /// Whether it waits to hold it alone.
+    pub fn is_exclusive(&self) -> bool {
+        self.hold.is_some_and(|hold| hold.mode == Mode::Exclusive)
     }
 
     /// Whether a thread sleeps; else a promise is pending.
