@@ -294,13 +294,11 @@ faults! {
     /// A condition wait that cannot lock again keeps its notification for itself.
     ConditionKeepsNotification: conditions "the_notification_of_a_thread_that_ends_before_it_locks_again_passes_on",
 
-    // The clock.
+    // The clock, and fences.
     /// A deadline that is sooner than the others waits for them.
     ShorterDeadlineWaits: units "engine::clock::tests::a_deadline_that_is_sooner_than_all_others_wakes_the_thread_and_a_later_one_does_not",
     /// The clock's thread ends though an order has just come in.
     ClockRetiresOnCommands: units "engine::clock::tests::the_thread_does_not_end_while_a_command_is_left_for_it",
-
-    // Fences.
     /// A fence is the time of the clock, whatever was given out before.
     FenceIsTheClock: units "fence::tests::fences_grow_though_the_clock_stands_still_or_is_set_back",
 

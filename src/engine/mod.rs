@@ -27,6 +27,7 @@ mod drain;
 mod ended;
 mod event_loop;
 mod expiry;
+mod group;
 mod handoff;
 mod holders;
 mod inspect;

@@ -21,74 +21,10 @@ use super::primitive::{Hold, Primitive};
 use crate::agents::{Agent, AgentId};
 use crate::memory::Place;
 
+pub use super::group::{LoopGroup, Turn};
 pub use super::list::WaiterId;
 pub use super::passes::Ticket;
 pub use super::waiter::{Arrival, Kind, Settlement, Waiter, Waiters};
-
-/// The asynchronous waiters of one event loop.
-pub struct LoopGroup {
-    /// Whose they are.
-    pub agent: Arc<Agent>,
-    waiters: List,
-    /// How many of them wait for ever.
-    endless: usize,
-    /// How many of them a signal may abort.
-    revocable: usize,
-    /// The ticket of the first of them.
-    head_ticket: Ticket,
-    /// What the loop is about.
-    pub turn: Turn,
-}
-
-/// What an event loop that waits is about.
-pub enum Turn {
-    /// It knows of nothing.
-    Idle,
-    /// An offer is in its inbox, or about to be.
-    Offered,
-    /// As `Offered`; it came in vain before, and nothing has been reserved for it since.
-    Owed,
-    /// It came and could not be let in: the next release reserves for it.
-    Claimed,
-    /// It came, could not be let in, and sleeps for a moment, to be handed over to directly.
-    Parked(Arc<Parker>),
-}
-
-impl LoopGroup {
-    /// Its first waiter; a group is never empty.
-    pub fn first(&self) -> WaiterId {
-        self.waiters.first().expect("a loop group is never empty")
-    }
-
-    /// Whether it was offered what was free, and has not come since.
-    pub fn has_not_come(&self) -> bool {
-        matches!(self.turn, Turn::Offered | Turn::Owed)
-    }
-
-    /// Whether it came, could not be let in, and has been offered nothing since.
-    pub fn has_come_in_vain(&self) -> bool {
-        matches!(self.turn, Turn::Claimed | Turn::Parked(_))
-    }
-
-    /// Whether any of them waits for as long as nobody takes it back, which a signal may do if `revocable`.
-    pub fn anybody_lasts(&self, revocable: bool) -> bool {
-        self.endless > 0 || revocable && self.revocable > 0
-    }
-
-    /// One of them came, or left.
-    fn count(&mut self, limit: Limit, change: impl Fn(usize) -> usize) {
-        match limit {
-            Limit::Endless => self.endless = change(self.endless),
-            Limit::Revocable => self.revocable = change(self.revocable),
-            Limit::Until(_) | Limit::Once => {}
-        }
-    }
-
-    /// All of them, in order.
-    pub fn waiters<'w>(&self, waiters: &'w Waiters) -> impl Iterator<Item = WaiterId> + use<'w> {
-        self.waiters.iter(waiters)
-    }
-}
 
 /// Why a primitive is kept for an event loop.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -191,10 +127,8 @@ impl Queue {
         let index = match self.group_index(agent.id) {
             Some(index) => index,
             None => {
-                let (agent, head_ticket) = (Arc::clone(agent), waiter.ticket());
                 // Its first waiter is the newest of all: the order of the groups holds.
-                let (waiters, turn) = (List::EMPTY, Turn::Idle);
-                self.groups.push(LoopGroup { agent, waiters, endless: 0, revocable: 0, head_ticket, turn });
+                self.groups.push(LoopGroup::new(Arc::clone(agent), waiter.ticket()));
                 self.groups.len() - 1
             }
         };
