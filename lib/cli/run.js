@@ -1,4 +1,4 @@
-// `sablock run NAME -- command`: runs a command while it holds a lock of the machine. The command inherits the lock's descriptor:
+// `sablock run NAME -- command`: runs a command while it holds a lock of the machine. The command inherits the lock's descriptors:
 // if this process is killed, the lock stays with the command until that ends.
 
 const fs = require('node:fs');
@@ -118,8 +118,7 @@ module.exports = async (args) => {
     process.exitCode = HELD_BY_OTHERS;
     return;
   }
-  const { descriptor } = outerOf(lock);
-  if (descriptor >= 0) handedOn.push(descriptor);
+  handedOn.push(...outerOf(lock).descriptors);
   // Each keeps its number: the command may have been told of it.
   const stdio = ['inherit', 'inherit', 'inherit'];
   for (const each of handedOn) stdio[each] = each;

@@ -14,7 +14,8 @@ const REASONS = {
     'on it; or give a "directory" that you want to share.',
   'not-sticky': ({ found }) =>
     `others may write in it and remove files that are in use (its permissions are ${found.toString(8)}). Run \`chmod +t\` on ` +
-    'it, or take the right to write there from others.',
+    'it, or take the right to write there from others. If it is not yours, make a folder of your own in it and give that as the ' +
+    '"directory".',
   link: () => 'it is a symbolic link, which could lead anywhere. Remove it, or give the "directory" that it leads to.',
   'not-a-directory': () => 'it is not a directory. Remove the file, or give another "directory".',
   'no-parent': () => 'neither it nor its parent exists. Make the parent first, or give another "directory".',

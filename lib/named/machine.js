@@ -42,9 +42,9 @@ class FileHold {
     return this.#isAbandoned;
   }
 
-  /** The descriptor that keeps the lock; -1 if there is none. */
-  get descriptor() {
-    return binding.fileDescriptor(this.#number);
+  /** The descriptors that keep the lock, and cleaners of old files out of its directory. */
+  get descriptors() {
+    return binding.fileDescriptors(this.#number);
   }
 
   markConsistent() {

@@ -8,9 +8,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::directory::{Directory, Refusal};
+use super::guard::Guard;
 use super::interrupt::Interrupt;
 use super::name::{FileRole, LockName};
 use super::system;
+use crate::sync::Mutex;
 
 /// How a lock is held.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -88,6 +90,8 @@ pub struct Files {
     info: PathBuf,
     turn: PathBuf,
     gate: PathBuf,
+    /// Keeps cleaners out of the directory for as long as the name is used.
+    guard: Mutex<Option<Arc<Guard>>>,
 }
 
 impl Files {
@@ -96,7 +100,13 @@ impl Files {
         let path = |role| directory.path().join(name.file(role));
         let (lock, info, turn, gate) =
             (path(FileRole::Lock), path(FileRole::Info), path(FileRole::Turn), path(FileRole::Gate));
-        Self { directory, name, lock, info, turn, gate }
+        let guard = Mutex::new(Guard::of(&directory));
+        Self { directory, name, lock, info, turn, gate, guard }
+    }
+
+    /// The descriptor that keeps cleaners out of the directory, if there is one.
+    pub fn guard_descriptor(&self) -> Option<i32> {
+        self.guard.lock().as_ref().and_then(|guard| guard.descriptor())
     }
 
     /// The name.
@@ -120,6 +130,7 @@ impl Files {
         let opened = match system::open(path, self.directory.rights()) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 let directory = self.directory.reopen().map_err(FileFailure::Refused)?;
+                *self.guard.lock() = Guard::of(&directory);
                 system::open(path, directory.rights())
             }
             opened => opened,
@@ -354,6 +365,22 @@ mod tests {
             assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, expected, "{mode:o}");
             assert_eq!(fs::read_dir(scratch.path()).unwrap().count(), 1, "nothing else is left there");
             fs::remove_file(Files::of(&scratch, "a").path(FileRole::Lock)).unwrap();
+        }
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn what_root_makes_in_the_directory_of_another_user_is_that_users() {
+        use std::os::unix::fs::{MetadataExt, chown};
+        let scratch = Scratch::new();
+        let someone = 54_321;
+        // Nobody else may give a directory away.
+        if chown(scratch.path(), Some(someone), None).is_err() {
+            return;
+        }
+        for role in [FileRole::Lock, FileRole::Info, FileRole::Turn, FileRole::Gate] {
+            let (file, _) = Files::of(&scratch, "a").open(role).unwrap();
+            assert_eq!(file.metadata().unwrap().uid(), someone, "{role:?}");
         }
     }
 }

@@ -160,9 +160,9 @@ impl FileHold {
         Ok(())
     }
 
-    /// The descriptor that keeps the lock, for as long as this holds it; `None` where files have none.
-    pub fn descriptor(&self) -> Option<i32> {
-        system::descriptor(&self.lock)
+    /// The descriptors that keep the lock, for as long as this holds it, and cleaners out of its directory; none where files have none.
+    pub fn descriptors(&self) -> impl Iterator<Item = i32> {
+        system::descriptor(&self.lock).into_iter().chain(self.files.guard_descriptor())
     }
 
     /// The thread that holds it has ended: frees it as if its process had been killed, but for those who ask who holds it, to whom the

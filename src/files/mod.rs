@@ -27,11 +27,12 @@
 //! small pool serves the file system. A wait that is withdrawn ends in the kernel, too ([`interrupt`]); where that is impossible
 //! its thread stays there, and unlocks at once if it is granted and nobody wants it.
 //!
-//! Imports run [`waiter`] -> [`names`] -> `threads`, [`line`] -> `keeper`, [`hold`] -> [`file`] -> `interrupt`, [`directory`] -> [`record`] -> [`name`];
-//! `keeper` -> `interrupt`; [`reader`] -> [`directory`]; [`hold`] -> [`fence`]; all may use `system`.
+//! Imports run [`waiter`] -> [`names`] -> `threads`, [`line`] -> `keeper`, [`hold`] -> [`file`] -> `interrupt`, `guard` -> [`directory`] -> [`record`] -> [`name`];
+//! `guard` -> `keeper` -> `interrupt`; [`reader`] -> [`directory`]; [`hold`] -> [`fence`]; all may use `system`.
 
 pub mod directory;
 pub mod file;
+mod guard;
 pub mod hold;
 mod interrupt;
 mod keeper;

@@ -223,13 +223,10 @@ pub fn note_file_in(env: Env, number: u32, is_in: bool) -> Result<i32> {
     })
 }
 
-/// The descriptor that keeps a lock which this thread holds; -1 if there is none.
+/// The descriptors that keep a lock which this thread holds, and cleaners of old files out of its directory.
 #[napi(catch_unwind)]
-pub fn file_descriptor(env: Env, number: u32) -> Result<i32> {
-    JsThread::with(env, |thread| {
-        let hold = thread.files.holds.get(&number);
-        hold.and_then(FileHold::descriptor).unwrap_or(-1)
-    })
+pub fn file_descriptors(env: Env, number: u32) -> Result<Vec<i32>> {
+    JsThread::with(env, |thread| thread.files.holds.get(&number).into_iter().flat_map(FileHold::descriptors).collect())
 }
 
 /// Takes the mark of abandonment off a lock that this thread holds alone.

@@ -122,19 +122,23 @@ pub fn permissions(metadata: &Metadata) -> Option<u32> {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Rights {
     mode: u32,
+    owner: Option<u32>,
     group: Option<u32>,
 }
 
 /// Those that the files of a directory get: who may write there may lock there, and nobody else.
 pub fn rights(directory: &Metadata) -> Rights {
+    // What root makes for another user would else lock that user out.
+    // SAFETY: takes nothing and cannot fail.
+    let owner = (unsafe { libc::geteuid() } == 0).then(|| directory.uid());
     if directory.mode() & 0o002 != 0 {
         // Whoever belongs to neither owner nor group can give nothing to that.
-        return Rights { mode: 0o666, group: None };
+        return Rights { mode: 0o666, owner, group: None };
     }
     if directory.mode() & 0o020 != 0 {
-        return Rights { mode: 0o660, group: Some(directory.gid()) };
+        return Rights { mode: 0o660, owner, group: Some(directory.gid()) };
     }
-    Rights { mode: 0o600, group: None }
+    Rights { mode: 0o600, owner, group: None }
 }
 
 /// The identity of a directory.
@@ -227,10 +231,11 @@ fn make(path: &Path, rights: Rights) -> io::Result<File> {
     }
 }
 
-fn give(file: &File, Rights { mode, group }: Rights) -> io::Result<()> {
+fn give(file: &File, Rights { mode, owner, group }: Rights) -> io::Result<()> {
     let found = file.metadata()?;
-    if group.is_some_and(|group| group != found.gid()) {
-        std::os::unix::fs::fchown(file, None, group)?;
+    let is_other = |wanted: Option<u32>, found| wanted.is_some_and(|wanted| wanted != found);
+    if is_other(owner, found.uid()) || is_other(group, found.gid()) {
+        std::os::unix::fs::fchown(file, owner, group)?;
     }
     if found.mode() & 0o777 == mode { Ok(()) } else { file.set_permissions(Permissions::from_mode(mode)) }
 }
@@ -238,6 +243,11 @@ fn give(file: &File, Rights { mode, group }: Rights) -> io::Result<()> {
 /// Opens a file to read it, as [`open`].
 pub fn open_to_read(path: &Path) -> io::Result<File> {
     regular(OpenOptions::new().read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path)?)
+}
+
+/// Opens a directory, to be locked.
+pub fn open_directory(path: &Path) -> io::Result<File> {
+    OpenOptions::new().read(true).custom_flags(libc::O_DIRECTORY | libc::O_NONBLOCK | libc::O_CLOEXEC).open(path)
 }
 
 fn regular(file: File) -> io::Result<File> {

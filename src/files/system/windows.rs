@@ -132,6 +132,11 @@ pub fn open_to_read(path: &Path) -> io::Result<File> {
     opened(OpenOptions::new().read(true).custom_flags(FILE_FLAG_OPEN_REPARSE_POINT), path)
 }
 
+/// There are no cleaners that a lock of the directory would keep out.
+pub fn open_directory(_: &Path) -> io::Result<File> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
 fn opened(options: &OpenOptions, path: &Path) -> io::Result<File> {
     until_shared(|| options.open(path))
 }
