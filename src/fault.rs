@@ -254,7 +254,7 @@ faults! {
     OneReaderTooMany: units "primitives::rwlock::tests::transitions_follow_the_table",
     // Several locks at once.
     /// A set that is out of time keeps what it has until the loop goes on.
-    FailedSetKeepsItsLocks: lock_all "a_set_that_is_out_of_time_holds_nothing_when_its_code_learns_of_it",
+    FailedSetKeepsItsLocks: deadlines "what_only_a_thread_may_take_out_of_its_register_goes_back_when_its_loop_comes",
     /// A lock that was free is told of as awaited, because one before it was.
     OldWaitIsNotedAgain: lock_all "a_lock_that_is_free_after_one_that_was_awaited_was_not_awaited",
 

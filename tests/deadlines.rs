@@ -3,13 +3,15 @@
 
 mod common;
 
+use std::ptr::NonNull;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use common::{PROMPT, READ, WRITE, World, pend, pending};
 use sablock::agents::{Agent, Notice};
 use sablock::clients::{ClientLoop, Clients, LockSet, Name, Names};
 use sablock::engine::{Change, EventLoop, Hold, HoldOwner, Limit, Mode, Outcome, Primitive, Reply, Request};
+use sablock::memory::Place;
 use sablock::primitives::barrier::BARRIER;
 use sablock::primitives::event::{AUTO_RESET_EVENT, MANUAL_RESET_EVENT};
 use sablock::primitives::exchanger::EXCHANGER;
@@ -258,6 +260,26 @@ fn a_set_whose_time_is_over_holds_nothing_though_its_loop_does_not_turn() {
     assert_eq!(late.next_settled().map(|settled| settled.outcome), Some(Ok(Outcome::TimedOut)));
     assert_eq!((late.next_settled(), late.pending()), (None, 0));
     assert_eq!(world.others[0].load(Ordering::SeqCst), next.agent().id, "nothing went back twice");
+}
+
+#[test]
+fn what_only_a_thread_may_take_out_of_its_register_goes_back_when_its_loop_comes() {
+    let (world, names) = world_of_names();
+    let words: &'static [AtomicU32; 3] = Box::leak(Box::default());
+    // SAFETY: aligned atomics that are never freed.
+    let [read, last] = [0, 2].map(|index| unsafe { Place::new(NonNull::from(&words[index]), 4 * index) });
+    let lock = Request::Hold(Hold::exclusive(HoldOwner::Thread));
+    let mut holder = world.event_loop();
+    assert_eq!(holder.wait(&MUTEX, last, lock, Limit::Endless).unwrap(), Reply::Now(GRANTED));
+    let mut late = client_loop(world, names);
+    let parts: [(&'static dyn Primitive, _, _); 2] =
+        [(&RWLOCK, read, Hold::shared(HoldOwner::Guard)), (&MUTEX, last, Hold::exclusive(HoldOwner::Guard))];
+    assert!(matches!(late.lock_all(&mut LockSet::new(parts), Limit::after(PROMPT)), Ok(Reply::Pending { .. })));
+    let is_read = || words[0].load(Ordering::SeqCst) != 0;
+    world.clock.expire(&world.engine);
+    assert!(is_read());
+    assert_eq!(late.next_settled().map(|settled| settled.outcome), Some(Ok(Outcome::TimedOut)));
+    assert!(!is_read());
 }
 
 #[test]

@@ -278,6 +278,34 @@ test('the keys of a name that nobody uses go after a day', options, async (t) =>
   }
 });
 
+test('the keys of a name that is held alone, or marked, stay, and go a day after that', options, async (t) => {
+  const times = async () => {
+    const keys = await server().run('KEYS', '*weekly*');
+    return Promise.all(keys.map(async (key) => Number(await server().run('TTL', key))));
+  };
+  const here = open(t);
+  const lock = await here.acquireAsync('weekly');
+  const held = await times();
+  assert.ok(held.length > 0 && held.every((time) => time === -1), String(held));
+  const waiting = here.acquireAsync('weekly');
+  lock.unlock();
+  const next = await waiting;
+  assert.ok((await times()).every((time) => time === -1));
+  next.unlock();
+  await seen(async () => (await times()).every((time) => time > 86_000));
+  const key = (await server().run('KEYS', '*weekly*')).find((each) => each.endsWith(':name'));
+  assert.ok(key, 'the hash of the name');
+  await server().run('HSET', key, 'mark', '1');
+  const marked = await here.acquireAsync('weekly');
+  assert.equal(marked.abandoned, true);
+  marked.unlock();
+  await seen(async () => (await tickets()) === 0);
+  const left = await times();
+  assert.ok(left.every((time) => time === -1), String(left));
+  await here.request('weekly', (again) => again.markConsistent());
+  await seen(async () => (await times()).every((time) => time > 86_000));
+});
+
 test('bad options are refused before anything is connected', () => {
   assert.throws(() => redis('x', { lease: 1 }), { code: 'ERR_OUT_OF_RANGE' });
   for (const renew of [9, 751]) assert.throws(() => redis('x', { lease: 1500, renew }), { code: 'ERR_OUT_OF_RANGE' });

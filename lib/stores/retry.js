@@ -10,6 +10,8 @@ const { Reach } = require('./events.js');
 /** Between two tries, in milliseconds. */
 const FIRST_PAUSE = 50;
 const LONGEST_PAUSE = 2000;
+/** Until then the next byte to a connection that was forgotten has been refused, in milliseconds. */
+const AT_ONCE = 1000;
 
 const pause = (ms) => new Promise((resolve) => clock.setTimeout(resolve, ms));
 
@@ -107,6 +109,31 @@ exports.Connection = class {
     return this.current;
   }
 
+  /** What `ask()`, which changes nothing, is answered. */
+  async ask(ask) {
+    const mayBeForgotten = this.#mayBeForgotten();
+    try {
+      return await ask();
+    } catch (error) {
+      if (this.isClosed || !mayBeForgotten(error)) throw error;
+      return ask();
+    }
+  }
+
+  /**
+   * Of what is asked of a connection that stands: whether an error may be that of one that was forgotten on its way to the server
+   * while it was idle. Such a one fails at once, and another serves. It is so once at most.
+   */
+  #mayBeForgotten() {
+    let mayBe = this.current !== null;
+    const begun = clock.now();
+    return (error) => {
+      const was = mayBe && error.isFinal !== true && clock.now() - begun < AT_ONCE;
+      mayBe = false;
+      return was;
+    };
+  }
+
   /** It has ended. Returns whether it was the current one. */
   lose(one, error) {
     if (this.current !== one || one === null) return false;
@@ -129,12 +156,17 @@ exports.Connection = class {
    */
   async lock(ticket, lockOnce) {
     let isAway = false;
+    const mayBeForgotten = this.#mayBeForgotten();
     for (let wait = FIRST_PAUSE; !ticket.isCancelled; ) {
       try {
         if (isAway) await this.getLater();
         return await lockOnce();
       } catch (error) {
         if (ticket.isCancelled) break;
+        if (ticket.isTry && mayBeForgotten(error)) {
+          ticket.isRepeated = true;
+          continue;
+        }
         const isOver = this.isClosed || this.count === 0;
         if (ticket.isTry || error.isFinal === true || isOver) throw exports.asStoreError(this.#store, error);
       }

@@ -36,6 +36,8 @@ class Other {
 /** A request for a name, from its task to its release. A keeper may write to it. */
 class Ticket {
   isCancelled = false;
+  /** Its first try may have come to something. */
+  isRepeated = false;
   /** What a keeper needs to release or to cancel it. */
   place = null;
 

@@ -206,10 +206,12 @@ class EtcdKeeper {
 
   async check() {
     await this.#releases.over();
-    await this.#connection.get();
-    const begun = clock.now();
-    await this.#transact({ success: [{ request_range: { key: toBase64(this.#space) } }] });
-    return { roundTripMs: clock.now() - begun };
+    return this.#connection.ask(async () => {
+      await this.#connection.get();
+      const begun = clock.now();
+      await this.#transact({ success: [{ request_range: { key: toBase64(this.#space) } }] });
+      return { roundTripMs: clock.now() - begun };
+    });
   }
 
   stats() {

@@ -19,6 +19,8 @@ exports.connect = async ({ connection, settings }) => {
     // No answer is expected from a blocked session, so nothing else shows that its cable is cut. In whole seconds.
     keepAliveInitialDelayMillis: Math.max(heartbeat, 1000),
   });
+  // It gives a query up and leaves the server to it: who waits in line would begin again behind everybody.
+  if (client.connectionParameters !== undefined) client.connectionParameters.query_timeout = 0;
   // Until a session listens: an error without a listener would end the lock worker.
   const ignore = () => {};
   client.on('error', ignore);

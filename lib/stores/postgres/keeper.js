@@ -103,11 +103,13 @@ class PostgresKeeper {
   /** A lock of PostgreSQL is never marked. */
   markConsistent() {}
 
-  async check() {
-    const home = await this.#connection.get();
-    const begun = clock.now();
-    await home.query('select 1');
-    return { roundTripMs: clock.now() - begun };
+  check() {
+    return this.#connection.ask(async () => {
+      const home = await this.#connection.get();
+      const begun = clock.now();
+      await home.query('select 1');
+      return { roundTripMs: clock.now() - begun };
+    });
   }
 
   stats() {

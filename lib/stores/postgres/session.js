@@ -6,6 +6,7 @@
 
 const clock = require('../../load/clock.js');
 const { binding } = require('../../engine/thread.js');
+const { storeError } = require('../errors.js');
 const { TAKEN, UNREACHABLE } = require('../verbs.js');
 
 /** Of the heartbeat: how long a session is surely there, and from when the server frees it. */
@@ -132,9 +133,12 @@ class Session {
       return result;
     } catch (error) {
       // The server's own answer is one too. Its codes have five letters and digits; those of the system, as EPIPE, have no digit.
-      if (/^(?=.*\d)[0-9A-Z]{5}$/.test(error.code ?? '') && error.severity !== 'FATAL') this.#answered(sentAt);
-      else this.end(error);
-      throw error;
+      if (!/^(?=.*\d)[0-9A-Z]{5}$/.test(error.code ?? '') || error.severity === 'FATAL') {
+        this.end(error);
+        throw error;
+      }
+      this.#answered(sentAt);
+      throw FINAL.test(error.code) ? refused(error) : error;
     }
   }
 
@@ -213,6 +217,15 @@ class Session {
 const WAITERS = `select from pg_locks where locktype = 'advisory' and objsubid = 1 and not granted
   and classid = (($1::bigint >> 32) & 4294967295)::oid and objid = ($1::bigint & 4294967295)::oid
   and database = (select oid from pg_database where datname = current_database())`;
+
+/** What the server refuses for good, by the classes of its codes: it cannot do that, is not asked right, or has no room for more. */
+const FINAL = /^(0A|22|42|53[12]|54|58|XX)/;
+
+const refused = (cause) =>
+  storeError(`PostgreSQL refuses: ${cause.message.replace(/\.$/, '')}.${cause.hint ? ` ${cause.hint}` : ''}`, {
+    cause,
+    isFinal: true,
+  });
 
 const ended = () => new Error('The connection to PostgreSQL has ended.');
 const unanswered = () => new Error('PostgreSQL did not answer in time.');

@@ -29,14 +29,27 @@ exports.connect = async ({ connection, settings }, tell) => {
   }
 };
 
-/** A password that is wrong, or missing. */
-const isFinal = ({ message = '' }) => /NOAUTH|WRONGPASS|NOPERM/.test(message);
+/** A password that is wrong, or missing, or a right that is: to ask again would not help. */
+const isFinal = ({ message = '' }) => /NOAUTH|WRONGPASS|NOPERM|can't run this command|unknown command/.test(message);
+
+/** All that is asked of the server, by itself or by the script. */
+const COMMANDS =
+  'EVAL, EVALSHA, EXPIRE, HDEL, HGET, HINCRBY, HSET, HVALS, PERSIST, PING, PUBLISH, SUBSCRIBE, TIME, WAIT, ZADD, ZRANGE and ZREM';
 
 /** Of a server that answers, but does not serve now: it is as if it were not reached. */
 const REFUSES = /^(BUSY|CLUSTERDOWN|LOADING|MASTERDOWN|MISCONF|MOVED|NOREPLICAS|OOM|READONLY|TRYAGAIN) /;
 
-/** The error of a store for such a reply; null if it is none. */
+/** The error of a store for such a reply, or for one that says what would be refused for ever; null if it is none. */
 exports.refusalOf = (error) => {
+  if (isFinal(error)) {
+    return storeError(
+      `Redis refuses: ${error.message.replace(/\.$/, '')}. The user needs the rights to run ${COMMANDS}.`,
+      {
+        cause: error,
+        isFinal: true,
+      },
+    );
+  }
   const [, word] = REFUSES.exec(error.message) ?? [];
   if (word !== 'MOVED') return word === undefined ? null : asStoreError('Redis', error);
   return storeError(

@@ -51,6 +51,8 @@ class RedisKeeper {
 
   async #lockOnce(ticket) {
     await this.#connection.get();
+    // The ticket of the first try may be there.
+    if (ticket.isRepeated) await this.#releases.over();
     if (ticket.isCancelled) return null;
     this.#lastId += 1;
     const place = new Place(`${this.#channel}/${this.#lastId}`, this.#keysOf(ticket.name), ticket.isShared);
@@ -122,11 +124,13 @@ class RedisKeeper {
     if (place !== null) this.#ask(place, CLEAR).catch(() => {});
   }
 
-  async check() {
-    await this.#connection.get();
-    const begun = clock.now();
-    await this.#send(['PING']);
-    return { roundTripMs: clock.now() - begun };
+  check() {
+    return this.#connection.ask(async () => {
+      await this.#connection.get();
+      const begun = clock.now();
+      await this.#send(['PING']);
+      return { roundTripMs: clock.now() - begun };
+    });
   }
 
   stats() {
@@ -235,8 +239,9 @@ class RedisKeeper {
     // While there is no connection, whoever connects renews all.
     if (place.isOver || this.#connection.current === null) return;
     this.#ask(place, RENEW).catch((error) => {
-      // Not reached is not lost; but a wait has to begin anew if its place is gone.
-      if (!place.isHeld && !place.isOver && binding.leaseTime() >= place.until) place.settle.reject(error);
+      // Not reached is not lost; but a wait has to begin anew if its place is gone, and ends with what is refused for ever.
+      const isHopeless = error.isFinal === true || binding.leaseTime() >= place.until;
+      if (!place.isHeld && !place.isOver && isHopeless) place.settle.reject(error);
     });
   }
 
@@ -353,13 +358,21 @@ class RedisKeeper {
 
   async #introduce(link) {
     await link.subscribe(this.#channel, (message) => this.#hear(message));
-    // A step that does nothing, but writes: the server has the script from now on.
-    const step = ['EVAL', SCRIPT, '3', ...this.#keysOf(''), RELEASE, '', '0', '0', '', ''];
-    await link.send(step).catch((error) => {
+    // A ticket of no request comes and goes, by all commands that are ever asked for: the server has the script from now on, and
+    // what it would refuse later as well, as for want of a right, it refuses here.
+    const slot = `${this.#settings.namespace}:{rights}`;
+    const keys = ['3', `${slot}:line`, `${slot}:tickets`, `${slot}:name`];
+    const step = (verb) => [...keys, verb, this.#channel, String(this.#settings.lease), '1', this.#channel, ''];
+    const calls = [
+      ['EVAL', SCRIPT, ...step(ENQUEUE)],
+      ['EVALSHA', SHA, ...step(RELEASE)],
+      ['PUBLISH', this.#channel, ''],
+    ];
+    const refuses = (error) => {
       const refusal = refusalOf(error);
-      // What it would refuse later as well, as for want of a right.
-      if (refusal === null || isReadOnly(error)) throw refusal ?? error;
-    });
+      if (refusal === null || refusal.isFinal || isReadOnly(error)) throw refusal ?? error;
+    };
+    await Promise.all(calls.map((call) => link.send(call).catch(refuses)));
   }
 
   async #reconnect() {

@@ -111,7 +111,14 @@ if verb == 'try' and it and it.fence == '0' then
   it = nil
   grant()
 end
-for _, key in ipairs(KEYS) do redis.call('EXPIRE', key, 86400 + math.ceil(lease / 1000)) end
+
+-- A mark stays, and so does who holds alone and may leave one: nobody may come for longer than a day.
+local first = redis.call('ZRANGE', line, 0, 0)[1]
+local head = first and read(first)
+local stays = redis.call('HGET', name, 'mark') or (head and head.fence ~= '0' and not head.shared)
+for _, key in ipairs(KEYS) do
+  if stays then redis.call('PERSIST', key) else redis.call('EXPIRE', key, 86400 + math.ceil(lease / 1000)) end
+end
 
 -- When the one before it will be gone, if that is not renewed.
 local soonest = 0

@@ -1,0 +1,133 @@
+// What a server refuses for good is an error at once, whoever waits; and a connection that was forgotten while it was idle costs nobody
+// an error.
+
+const assert = require('node:assert/strict');
+const { test } = require('node:test');
+const { LockManager } = require('../..');
+const { etcd } = require('../../lib/stores/etcd.js');
+const { postgres } = require('../../lib/stores/postgres.js');
+const { redis } = require('../../lib/stores/redis.js');
+const { startProxy } = require('../helpers/proxy.js');
+const servers = require('../helpers/servers.js');
+
+const options = (isThere, name) => ({ timeout: 60_000, skip: isThere ? false : `${name} is not installed` });
+
+function open(t, store) {
+  const manager = new LockManager({ store });
+  t.after(() => manager.close());
+  return manager;
+}
+
+/** By store: whether there is a server, how it is started, and its locks. */
+const STORES = {
+  redis: [servers.hasRedis, servers.startRedis, (url) => redis(url)],
+  postgres: [servers.hasPostgres, servers.startPostgres, (url) => postgres(url, { heartbeat: 60_000 })],
+  etcd: [servers.hasEtcd, servers.startEtcd, (url) => etcd(url)],
+};
+const VERBS = {
+  check: (locks) => locks.check().then(() => true),
+  ifAvailable: (locks) => locks.request('idle one', { ifAvailable: true }, (lock) => lock !== null),
+  request: (locks) => locks.request('idle', { timeout: 20_000 }, (lock) => lock !== null),
+};
+
+for (const [kind, [isThere, start, make]] of Object.entries(STORES)) {
+  test(`${kind}: a connection that a load balancer forgot fails no verb`, options(isThere, kind), async (t) => {
+    const server = await start();
+    t.after(() => server.stop());
+    const proxy = await startProxy(t, server.url);
+    for (const [verb, call] of Object.entries(VERBS)) {
+      const locks = open(t, make(proxy.url));
+      await locks.request(`warm before ${verb}`, () => {});
+      let forgets = true;
+      // The next byte on its way to the server finds the connection gone.
+      proxy.loses = (_, toServer) => {
+        if (!forgets || !toServer) return false;
+        forgets = false;
+        proxy.drop();
+        return true;
+      };
+      assert.equal(await call(locks), true, verb);
+      assert.equal(forgets, false, verb);
+      proxy.loses = () => false;
+      await locks.close();
+    }
+  });
+}
+
+const COMMANDS = 'eval evalsha expire hdel hget hincrby hset persist publish subscribe time zadd zrange zrem';
+
+test('redis: a user who lacks a right is refused at once', options(servers.hasRedis, 'redis'), async (t) => {
+  const server = await servers.startRedis();
+  t.after(() => server.stop());
+  for (const command of COMMANDS.split(' ')) {
+    await server.run('ACL', 'SETUSER', `no-${command}`, 'on', '>secret', '~*', '&*', '+@all', `-${command}`);
+    const url = Object.assign(new URL(server.url), { username: `no-${command}`, password: 'secret' }).href;
+    const locks = open(t, redis(url));
+    await assert.rejects(locks.acquireAsync('a', { timeout: 30_000 }), { code: 'ERR_LOCK_STORE' }, command);
+    await locks.close();
+  }
+});
+
+test('redis: a right that is taken away ends the waits', options(servers.hasRedis, 'redis'), async (t) => {
+  const server = await servers.startRedis();
+  t.after(() => server.stop());
+  await server.run('ACL', 'SETUSER', 'fickle', 'on', '>secret', '~*', '&*', '+@all');
+  const url = Object.assign(new URL(server.url), { username: 'fickle', password: 'secret' }).href;
+  const [holder, locks] = [open(t, redis(server.url)), open(t, redis(url, { lease: 1500 }))];
+  await holder.acquireAsync('a');
+  const waiting = locks.acquireAsync('a');
+  await server.run('ACL', 'SETUSER', 'fickle', '-hset');
+  await assert.rejects(waiting, { code: 'ERR_LOCK_STORE', message: /The user needs the rights to run EVAL, / });
+});
+
+test(
+  'postgres: a server that has no memory for more locks refuses them, and grants again when some are released',
+  options(servers.hasPostgres, 'postgres'),
+  async (t) => {
+    const server = await servers.startPostgres({ max_locks_per_transaction: 10, max_connections: 20 });
+    t.after(() => server.stop());
+    const locks = open(t, postgres(server.url));
+    const held = [];
+    const full = /out of shared memory.*max_locks_per_transaction/;
+    const fill = async () => {
+      for (let number = 0; number < 20_000; number += 1) held.push(await locks.acquireAsync(`lock ${number}`));
+    };
+    await assert.rejects(fill(), { code: 'ERR_LOCK_STORE', message: full });
+    await assert.rejects(locks.acquireAsync('another', { ifAvailable: true }), { message: full });
+    for (const lock of held.splice(0, 100)) assert.equal(lock.unlock(), true);
+    const another = await locks.acquireAsync('another', { timeout: 20_000 });
+    assert.ok(held.every((lock) => lock.locked));
+    for (const lock of [another, ...held]) lock.unlock();
+  },
+);
+
+test(
+  'postgres: the option query_timeout of the client gives up no place in line',
+  options(servers.hasPostgres, 'postgres'),
+  async (t) => {
+    const server = await servers.startPostgres();
+    t.after(() => server.stop());
+    // Each with connections of its own.
+    const urlWith = (name, value) => `${server.url}?${name}=${value}`;
+    const urls = [server.url, urlWith('query_timeout', 200), urlWith('connect_timeout', 9)];
+    const [holder, first, second] = urls.map((url) => open(t, postgres(url)));
+    const held = await holder.acquireAsync('a');
+    const order = [];
+    const blocked = async () => {
+      const rows = await server.query(
+        "select count(*)::int as n from pg_locks where locktype = 'advisory' and not granted",
+      );
+      return rows[0].n;
+    };
+    const waits = [];
+    for (const [index, locks] of [first, second].entries()) {
+      waits.push(locks.request('a', () => order.push(index)));
+      while ((await blocked()) <= index) await new Promise(setImmediate);
+    }
+    // Longer than that option.
+    await new Promise((resolve) => setTimeout(resolve, 1000));
+    held.unlock();
+    await Promise.all(waits);
+    assert.deepEqual(order, [0, 1]);
+  },
+);
