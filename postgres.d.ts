@@ -18,10 +18,11 @@ export interface PostgresOptions extends StoreOptions {
  * Refused when the first lock is asked for, with `ERR_LOCK_STORE`: a standby; a pooler in transaction mode; databases that accept
  * advisory locks and ignore them.
  *
- * @param connection - A URL (`postgres://user:password@host/database`); or the options of `pg`'s `Client`, which are copied; or
- *   `{ module }`, the absolute path of a module whose `connect()` returns a promise of a connected client, with `query()`, `on()`
+ * @param connection - A URL (`postgres://user:password@host/database`); or the options of `pg`'s `Client`, which are copied; or a pool
+ *   or client of `pg` that the program has, whose options are copied (it is not used itself); or `{ module }`, the absolute path of a module whose `connect()` returns a promise of a connected client, with `query()`, `on()`
  *   and `end()`, whose keepalive it sets.
- * @throws `ERR_INVALID_ARG_TYPE` or `ERR_OUT_OF_RANGE` if an option is wrong.
+ * @throws `ERR_INVALID_ARG_TYPE` if the connection names no server (no host, no URL with one, no `PGHOST`), or has what cannot be
+ *   copied to another thread, like functions; `ERR_INVALID_ARG_TYPE` or `ERR_OUT_OF_RANGE` if an option is wrong.
  *
  * @example
  * <!-- fragment -->

@@ -27,10 +27,12 @@ export interface RedisOptions extends StoreOptions {
  * A server that evicts keys when its memory is full (a `maxmemory-policy` other than `noeviction`) evicts locks too: the process is
  * warned of it with the first request, once (`SABLOCK_STORE_EVICTS`).
  *
- * @param connection - A URL (`redis://user:password@host:6379`); or the options of the client that is installed, which are copied;
- *   or `{ module }`, the absolute path of a module whose `connect()` returns a promise of a connected client, a new one each time,
+ * @param connection - A URL (`redis://user:password@host:6379`), for whichever client is installed; or the options of a client, which
+ *   are copied and say whose they are (`{ url }`, `{ socket }` of `redis`, `{ host }`, `{ path }` of `ioredis`); or a client that the
+ *   program has, whose options are copied (it is not used itself); or `{ module }`, the absolute path of a module whose `connect()` returns a promise of a connected client, a new one each time,
  *   whose keepalive it sets: for Sentinel, Cluster and tokens.
- * @throws `ERR_INVALID_ARG_TYPE` or `ERR_OUT_OF_RANGE` if an option is wrong.
+ * @throws `ERR_INVALID_ARG_TYPE` if the connection names no server, is a Cluster or Sentinel client, or has what cannot be copied to
+ *   another thread, like functions; `ERR_INVALID_ARG_TYPE` or `ERR_OUT_OF_RANGE` if an option is wrong.
  *
  * @example
  * <!-- fragment -->

@@ -4,14 +4,16 @@ export interface Store {
   readonly kind: 'etcd' | 'postgres' | 'redis';
 }
 
-/** How a store is reached: a URL, the options of its client, or a module whose `connect()` returns a client. */
+/** How a store is reached: a URL, the options of its client or a client that has some, or a module whose `connect()` returns a client. */
 export type StoreConnection =
   | string
   | {
       /** The absolute path of a module, which is loaded in the thread that keeps the locks. */
       readonly module: string;
     }
-  | { readonly [option: string]: unknown };
+  | { readonly [option: string]: unknown }
+  /** A client or pool of the program. */
+  | object;
 
 /** What all stores have in common. */
 export interface StoreOptions {

@@ -3,19 +3,99 @@
 const assert = require('node:assert/strict');
 const path = require('node:path');
 const { test } = require('node:test');
+const { default: Redis } = require('ioredis');
+const { Client, Pool } = require('pg');
+const { createClient, createCluster } = require('redis');
 const { etcd } = require('../../lib/stores/etcd.js');
 const { postgres } = require('../../lib/stores/postgres.js');
 const { redis } = require('../../lib/stores/redis.js');
+const { clientsFor } = require('../../lib/stores/redis/options.js');
+const { descriptionOf } = require('../../lib/stores/store.js');
 
 const refused = (message) => ({ code: 'ERR_INVALID_ARG_TYPE', message });
 
-test('a client in the place of its options is refused: it lives in another thread than the connection', () => {
+/** What the lock worker is told to connect to. */
+const connectionOf = (store) => JSON.parse(descriptionOf(store)).connection;
+
+test('an object of a class that is no client is refused', () => {
   class Client {
     connect() {}
   }
-  for (const create of [postgres, redis, etcd]) {
-    assert.throws(() => create(new Client()), refused(/copied to another thread.*instance of Client/));
+  for (const create of [postgres, redis]) {
+    assert.throws(() => create(new Client()), refused(/must be what names a server.*instance of Client/));
   }
+  assert.throws(() => etcd(new Client()), refused(/copied to another thread.*instance of Client/));
+});
+
+test('what names no server is refused: nothing falls back to a default one', () => {
+  const nowhere = [
+    '',
+    {},
+    { port: 7001 },
+    { user: 'a', username: 'a', database: 1 },
+    { socket: {} },
+    { host: '' },
+    { url: '' },
+  ];
+  const { PGHOST } = process.env;
+  delete process.env.PGHOST;
+  try {
+    for (const connection of [...nowhere, 'redis://', 'redis:///2']) {
+      assert.throws(() => redis(connection), refused(/^The "connection" argument must be what names a server/));
+    }
+    for (const connection of [...nowhere, 'postgres://', 'postgres:///a']) {
+      assert.throws(() => postgres(connection), refused(/^The "connection" argument must be what names a server/));
+    }
+    for (const name of ['sentinels', 'rootNodes', 'nodes']) {
+      assert.throws(() => redis({ [name]: [{ host: 'a' }] }), refused(/for Cluster and Sentinel \{ module/));
+    }
+    process.env.PGHOST = 'elsewhere';
+    assert.deepEqual(connectionOf(postgres({ user: 'a' })), { user: 'a' });
+  } finally {
+    if (PGHOST === undefined) delete process.env.PGHOST;
+    else process.env.PGHOST = PGHOST;
+  }
+});
+
+test('the form of the options chooses the client', () => {
+  assert.deepEqual(clientsFor('redis://host'), ['redis', 'ioredis']);
+  for (const connection of [
+    { url: 'redis://host' },
+    { socket: { host: 'a' } },
+    { socket: { path: '/a' }, database: 2 },
+  ]) {
+    assert.deepEqual(clientsFor(connectionOf(redis(connection))), ['redis']);
+  }
+  for (const connection of [{ host: 'a' }, { path: '/a' }, { host: 'a', port: 1, db: 2 }]) {
+    assert.deepEqual(clientsFor(connectionOf(redis(connection))), ['ioredis']);
+  }
+});
+
+test('of a client or a pool that the program has the options are taken', () => {
+  const of = (create, client) => connectionOf(create(client));
+  const account = { username: 'a', password: 'b' };
+  const client = createClient({ url: 'redis://a:b@host:7000/3', socket: { reconnectStrategy: () => 1 } });
+  const { socket, ...rest } = of(redis, client);
+  assert.deepEqual([socket.host, socket.port, 'reconnectStrategy' in socket], ['host', 7000, false]);
+  assert.deepEqual(rest, { ...account, database: 3 });
+  const other = new Redis({ host: 'host', port: 7000, db: 3, ...account, lazyConnect: true, retryStrategy: () => 1 });
+  const { family, ...options } = of(redis, other);
+  assert.deepEqual(options, { host: 'host', port: 7000, db: 3, ...account });
+  const cluster = new Redis.Cluster([{ host: 'host' }], { lazyConnect: true });
+  const sentinel = new Redis({ sentinels: [{ host: 'host' }], name: 'a', lazyConnect: true });
+  for (const many of [cluster, sentinel, createCluster({ rootNodes: [{ url: 'redis://host' }] })]) {
+    assert.throws(() => redis(many), refused(/for Cluster and Sentinel \{ module/));
+  }
+  const server = { host: 'host', port: 1, user: 'a', database: 'd', password: 'b' };
+  for (const made of [new Pool({ ...server, max: 3 }), new Client(server)]) {
+    const { ssl, ...taken } = of(postgres, made);
+    assert.deepEqual([taken, Boolean(ssl)], [server, false]);
+  }
+  const connectionString = 'postgres://a:b@host/d';
+  assert.deepEqual(of(postgres, new Pool({ connectionString })), { connectionString });
+  const secure = new Pool({ ...server, ssl: { ca: 'c', key: 'k' } });
+  assert.deepEqual(of(postgres, secure).ssl, { ca: 'c', key: 'k' });
+  assert.throws(() => postgres(new Pool({ ...server, password: () => 'b' })), refused(/connection\.password/));
 });
 
 test('a module whose path is not absolute is refused', () => {

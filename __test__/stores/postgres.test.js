@@ -340,7 +340,7 @@ test('bad options are refused before anything is connected', options, () => {
   assert.throws(bad(undefined), { code: 'ERR_INVALID_ARG_TYPE' });
   for (const connections of [1, 2.5]) assert.throws(bad('x', { connections }), { code: 'ERR_OUT_OF_RANGE' });
   assert.throws(bad('x', { namespace: 7 }), { code: 'ERR_INVALID_ARG_TYPE' });
-  assert.throws(bad({ password: () => 'secret' }), { code: 'ERR_INVALID_ARG_TYPE', message: /password/ });
+  assert.throws(bad({ host: 'x', password: () => 'secret' }), { code: 'ERR_INVALID_ARG_TYPE', message: /password/ });
   assert.throws(() => new LockManager({ store: {} }), { code: 'ERR_INVALID_ARG_TYPE' });
   assert.throws(() => new LockManager({ store: postgres('x'), scope: 'machine' }), { code: 'ERR_INVALID_ARG_TYPE' });
 });

@@ -236,7 +236,7 @@ test('a user who lacks a right that locks need is refused at once, with what the
     await server().run('ACL', 'SETUSER', 'lacking', 'reset', 'on', '>word', '~*', '&*', '+@all', rule);
     await assert.rejects(
       open(t, {}, url).acquireAsync('lacking', { timeout: 10_000 }),
-      { code: 'ERR_LOCK_STORE', message: /^Redis failed: / },
+      { code: 'ERR_LOCK_STORE', message: /^Redis (?:failed|refuses): / },
       rule,
     );
   }
@@ -279,8 +279,9 @@ test('the keys of a name that nobody uses go after a day', options, async (t) =>
 });
 
 test('the keys of a name that is held alone, or marked, stay, and go a day after that', options, async (t) => {
+  const keysOf = async () => (await server().run('KEYS', '*')).filter((key) => !key.includes('{rights}'));
   const times = async () => {
-    const keys = await server().run('KEYS', '*weekly*');
+    const keys = await keysOf();
     return Promise.all(keys.map(async (key) => Number(await server().run('TTL', key))));
   };
   const here = open(t);
@@ -293,7 +294,7 @@ test('the keys of a name that is held alone, or marked, stay, and go a day after
   assert.ok((await times()).every((time) => time === -1));
   next.unlock();
   await seen(async () => (await times()).every((time) => time > 86_000));
-  const key = (await server().run('KEYS', '*weekly*')).find((each) => each.endsWith(':name'));
+  const key = (await keysOf()).find((each) => each.endsWith(':name'));
   assert.ok(key, 'the hash of the name');
   await server().run('HSET', key, 'mark', '1');
   const marked = await here.acquireAsync('weekly');
@@ -301,7 +302,10 @@ test('the keys of a name that is held alone, or marked, stay, and go a day after
   marked.unlock();
   await seen(async () => (await tickets()) === 0);
   const left = await times();
-  assert.ok(left.every((time) => time === -1), String(left));
+  assert.ok(
+    left.every((time) => time === -1),
+    String(left),
+  );
   await here.request('weekly', (again) => again.markConsistent());
   await seen(async () => (await times()).every((time) => time > 86_000));
 });

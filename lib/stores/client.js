@@ -15,8 +15,10 @@ function load(name, file) {
   }
 }
 
-/** The first of these modules that is installed, where this package or the main script finds it: `{ name, client }`. */
-exports.findClient = (names) => {
+/**
+ * The first of these modules that is installed, where this package or the main script finds it, and usable: `{ name, client }`.
+ */
+exports.findClient = (names, isUsable = () => true) => {
   const places = [__filename, process.argv[1]].filter((place) => typeof place === 'string' && place !== '');
   let failure;
   for (const name of names) {
@@ -28,7 +30,9 @@ exports.findClient = (names) => {
         failure = error;
         continue;
       }
-      return { name, client: load(name, file) };
+      const client = load(name, file);
+      if (isUsable(name, client)) return { name, client };
+      failure = new Error(`The ${name} that is installed is too old (${file}).`);
     }
   }
   throw noClient(names, failure);

@@ -11,7 +11,7 @@ const { Reach } = require('./events.js');
 const FIRST_PAUSE = 50;
 const LONGEST_PAUSE = 2000;
 /** Until then the next byte to a connection that was forgotten has been refused, in milliseconds. */
-const AT_ONCE = 1000;
+const AT_ONCE = 250;
 
 const pause = (ms) => new Promise((resolve) => clock.setTimeout(resolve, ms));
 
@@ -125,10 +125,12 @@ exports.Connection = class {
    * while it was idle. Such a one fails at once, and another serves. It is so once at most.
    */
   #mayBeForgotten() {
-    let mayBe = this.current !== null;
+    const asked = this.current;
+    let mayBe = asked !== null;
     const begun = clock.now();
-    return (error) => {
-      const was = mayBe && error.isFinal !== true && clock.now() - begun < AT_ONCE;
+    return ({ code }) => {
+      const isCut = this.current !== asked || code === 'ECONNRESET' || code === 'EPIPE';
+      const was = mayBe && isCut && clock.now() - begun < AT_ONCE;
       mayBe = false;
       return was;
     };

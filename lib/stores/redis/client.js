@@ -3,6 +3,7 @@
 const { findClient } = require('../client.js');
 const { storeError } = require('../errors.js');
 const { asStoreError, within } = require('../retry.js');
+const { clientsFor } = require('./options.js');
 
 /** A connection for calls and one for messages; `tell(event)` hears of ends. */
 exports.connect = async ({ connection, settings }, tell) => {
@@ -21,13 +22,22 @@ exports.connect = async ({ connection, settings }, tell) => {
     return { send: calls.send, subscribe: messages.subscribe, end: endAll };
   } catch (error) {
     endAll();
-    if (error.isFinal !== undefined) throw error;
-    throw storeError(`Redis cannot be reached: ${error.message || error.code}.`, {
+    if (error.isFinal === true) throw error;
+    const reason = (error.message || error.code).replace(/\.$/, '');
+    throw storeError(`Redis cannot be reached: ${reason}.${hint(error, connection)}`, {
       cause: error,
       isFinal: isFinal(error),
     });
   }
 };
+
+/** What is likely behind an error that does not say so. */
+function hint({ message = '', isFinal }, connection) {
+  if (/RESP|Protocol error/.test(message)) return ' What answers there does not speak the protocol of Redis.';
+  const { tls, socket } = connection;
+  const isTls = typeof connection === 'string' ? connection.startsWith('rediss:') : Boolean(tls ?? socket?.tls);
+  return isTls && isFinal === false ? ' Does that port expect TLS?' : '';
+}
 
 /** A password that is wrong, or missing, or a right that is: to ask again would not help. */
 const isFinal = ({ message = '' }) => /NOAUTH|WRONGPASS|NOPERM|can't run this command|unknown command/.test(message);
@@ -65,11 +75,14 @@ function openerOf(connection, connectTimeout) {
   if (typeof connection === 'object' && typeof connection.module === 'string') {
     return async (tell) => adapt(await within(connectTimeout, require(connection.module).connect()), tell);
   }
-  const { name, client } = findClient(['redis', 'ioredis']);
+  const { name, client } = findClient(clientsFor(connection), isUsable);
   return name === 'redis'
     ? openRedis(client, connection, connectTimeout)
     : openIoredis(client, connection, connectTimeout);
 }
+
+/** Before version 4 "redis" had callbacks, and another form of options. */
+const isUsable = (name, client) => name !== 'redis' || typeof client.createCluster === 'function';
 
 function openRedis({ createClient }, connection, connectTimeout) {
   const own = typeof connection === 'string' ? { url: connection } : connection;
@@ -77,8 +90,7 @@ function openRedis({ createClient }, connection, connectTimeout) {
     // The keeper connects again by itself: a client that does so would send calls whose waiters have given up.
     const socket = { ...own.socket, connectTimeout, reconnectStrategy: false };
     const client = createClient({ ...own, socket, disableOfflineQueue: true });
-    client.on('error', tell);
-    await within(connectTimeout, client.connect());
+    await connected(client, tell, connectTimeout);
     return adapt(client, tell);
   };
 }
@@ -89,10 +101,26 @@ function openIoredis(module, connection, connectTimeout) {
     const options = { lazyConnect: true, retryStrategy: () => null, connectTimeout, maxRetriesPerRequest: 0 };
     const client =
       typeof connection === 'string' ? new Redis(connection, options) : new Redis({ ...connection, ...options });
-    client.on('error', tell);
-    await within(connectTimeout, client.connect());
+    await connected(client, tell, connectTimeout);
     return adapt(client, tell);
   };
+}
+
+/** Resolves once it is connected. If it cannot be, the reason may come as an event, before "Connection is closed". */
+async function connected(client, tell, connectTimeout) {
+  const reasons = [];
+  client.on('error', (error) => {
+    reasons.push(error);
+    tell(error);
+  });
+  try {
+    await within(connectTimeout, client.connect());
+  } catch (error) {
+    if (error.message !== 'Connection is closed.' || reasons.length === 0) throw error;
+    // What "ioredis" says hides it.
+    const all = new Set(reasons.map(({ message }) => message));
+    throw new Error(`Connection is closed (${[...all].join('; ')})`, { cause: reasons[0] });
+  }
 }
 
 /** By structure: what has `sendCommand` and a `subscribe` with a listener is as "redis", what has `call` as "ioredis". */

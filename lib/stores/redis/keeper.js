@@ -10,6 +10,7 @@ const { TAKEN, UNREACHABLE } = require('../verbs.js');
 const { connect, isReadOnly, refusalOf } = require('./client.js');
 const { warnOfEviction } = require('./eviction.js');
 const { Place } = require('./place.js');
+const { tryAll } = require('./rights.js');
 const { CLEAR, ENQUEUE, readTicket, RELEASE, RENEW, SCRIPT, SHA, TRY } = require('./script.js');
 
 class RedisKeeper {
@@ -358,21 +359,7 @@ class RedisKeeper {
 
   async #introduce(link) {
     await link.subscribe(this.#channel, (message) => this.#hear(message));
-    // A ticket of no request comes and goes, by all commands that are ever asked for: the server has the script from now on, and
-    // what it would refuse later as well, as for want of a right, it refuses here.
-    const slot = `${this.#settings.namespace}:{rights}`;
-    const keys = ['3', `${slot}:line`, `${slot}:tickets`, `${slot}:name`];
-    const step = (verb) => [...keys, verb, this.#channel, String(this.#settings.lease), '1', this.#channel, ''];
-    const calls = [
-      ['EVAL', SCRIPT, ...step(ENQUEUE)],
-      ['EVALSHA', SHA, ...step(RELEASE)],
-      ['PUBLISH', this.#channel, ''],
-    ];
-    const refuses = (error) => {
-      const refusal = refusalOf(error);
-      if (refusal === null || refusal.isFinal || isReadOnly(error)) throw refusal ?? error;
-    };
-    await Promise.all(calls.map((call) => link.send(call).catch(refuses)));
+    await tryAll(link, this.#channel, this.#settings);
   }
 
   async #reconnect() {
