@@ -104,7 +104,7 @@ test('a thread that blocks for a lock worker which main does not start has its o
     const cell = new Int32Array(new SharedArrayBuffer(4));
     new Worker(${JSON.stringify(blocked)}, { eval: true, workerData: cell });
     Atomics.wait(cell, 0, 0, 20_000);`);
-  assert.equal(stdout, 'ERR_LOCK_TIMEOUT,true,ERR_LOCK_TIMEOUT,true true true', stderr);
+  assert.equal(stdout, 'ERR_LOCK_STORE,true,ERR_LOCK_STORE,true true true', stderr);
 });
 
 test('without leave to start threads a request fails, and says which flag it needs', {

@@ -8,7 +8,7 @@ const { DeadlockError, corrupt, describe, noBackgroundThread, thenableResult, th
 const { isThenable } = require('../arguments.js');
 const { placeOf } = require('./errors.js');
 const { newLock, numberOf } = require('./held-lock.js');
-const { timeOutBlocking } = require('./holders.js');
+const { confirmHeldBlocking, timeOutBlocking } = require('./holders.js');
 const { enterProcess, release, steal, takeReport } = require('./requests.js');
 const { startWatch } = require('./watch.js');
 
@@ -23,7 +23,7 @@ exports.obtainBlocking = (backend, name, options, verb, accept) => {
   const { mode, ifAvailable, timeout } = options;
   const lock = newLock(name, mode);
   const limit = ifAvailable ? 0 : timeout;
-  const deadline = limit === Infinity ? Infinity : clock.now() + limit;
+  const deadline = timeout === Infinity ? Infinity : clock.now() + timeout;
   const request = { backend, lock, options, verb, deadline, watch: undefined };
   const status = options.steal ? steal(backend.space, name) : acquire(request, limit);
   switch (status) {
@@ -31,7 +31,10 @@ exports.obtainBlocking = (backend, name, options, verb, accept) => {
     case GRANTED_ABANDONED:
       break;
     case TIMED_OUT:
-      if (ifAvailable) return null;
+      if (ifAvailable) {
+        confirmHeldBlocking(backend, name);
+        return null;
+      }
       return timeOutBlocking(backend, name, options, verb);
     case DEADLOCK: {
       const error = new DeadlockError(placeOf(name), readCycle(), binding.cycleKinds());

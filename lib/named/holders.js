@@ -62,7 +62,20 @@ function timedOut(backend, name, { timeout, limit = timeout }, verb, elsewhere) 
 const isElsewhere = ({ outer, space }, name) =>
   outer?.askHolders !== undefined && !binding.nameHolders(space, name)?.some(({ isIn }) => isIn);
 
-/** Throws that the request has timed out; or a promise rejects with it, once the store has said who holds the name. */
+/** A promise that is fulfilled once it is sure that somebody holds the name, or came before. */
+exports.confirmHeld = async (backend, name) => {
+  if (isElsewhere(backend, name)) await backend.outer.askHolders(name);
+};
+
+/** The same for a thread that blocks. */
+exports.confirmHeldBlocking = (backend, name) => {
+  if (isElsewhere(backend, name)) backend.outer.askHoldersBlocking(name);
+};
+
+/**
+ * Throws that the request has timed out; or a promise rejects with it, once the store has said who holds the name, or with what keeps
+ * the store from it.
+ */
 exports.timeOut = (backend, name, options, verb) => {
   const fail = (elsewhere) => {
     throw timedOut(backend, name, options, verb, elsewhere);

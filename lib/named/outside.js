@@ -71,8 +71,9 @@ async function wait(request) {
   try {
     const { fence, isPart, mode, ref } = options;
     do {
-      const limit = options.ifAvailable ? 0 : left(request.deadline);
-      const waited = backend.outer.lockAsync(lock.name, MODES[mode], limit, ref, fence, isPart);
+      const time = left(request.deadline);
+      const limit = options.ifAvailable ? 0 : time;
+      const waited = backend.outer.lockAsync(lock.name, MODES[mode], limit, ref, fence, isPart, time);
       held = await (options.signal === undefined ? waited.promise : unlessAborted(waited, options.signal));
       if (options.signal?.aborted) {
         held?.unlock();
@@ -123,8 +124,9 @@ exports.enterBlocking = (request) => {
   if (!isAsync) startWatch(request, 'blocking');
   let waited;
   do {
-    const limit = options.ifAvailable ? 0 : left(deadline);
-    waited = backend.outer.lockBlocking(lock.name, mode, limit, options.fence, options.isPart);
+    const time = left(deadline);
+    const limit = options.ifAvailable ? 0 : time;
+    waited = backend.outer.lockBlocking(lock.name, mode, limit, options.fence, options.isPart, time);
   } while (isLost(waited));
   if (waited === null && options.ifAvailable) {
     withdraw(request);

@@ -6,7 +6,7 @@ const { PendingWait } = require('../engine/pending-wait.js');
 const { reasonOf } = require('../arguments.js');
 const { describe, noBackgroundThread } = require('../errors.js');
 const { lazily } = require('../load/lazily.js');
-const { timeOut } = require('./holders.js');
+const { confirmHeld, timeOut } = require('./holders.js');
 const { lostBecause, placeOf, stolen } = require('./errors.js');
 const {
   endOf,
@@ -15,6 +15,7 @@ const {
   lossOf,
   newLock,
   noteEnd,
+  noteIn,
   numberOf,
   setFence,
   setGranted,
@@ -162,6 +163,8 @@ const inMicrotask = (act) => {
 /** The process has granted the lock to the request of this number. */
 function enterProcess(backend, lock, { fence }, number) {
   setGranted(lock, number);
+  // Until a store has said so, nobody knows that this process has it.
+  if (backend.outer?.isAsync) noteIn(lock, false);
   if (fence && backend.outer === null) setFence(lock, BigInt(binding.nextFence()));
 }
 
@@ -192,7 +195,7 @@ exports.obtain = (backend, name, options, use, verb) => {
   if (signal !== undefined) return new NamedWait(toRequest(backend, lock, options, use, verb)).enqueue();
   const status = options.steal ? steal(backend.space, name) : binding.requestName(backend.space, name, mode, 0, false);
   if (status === TIMED_OUT) {
-    if (options.ifAvailable) return settled.then(() => use(null));
+    if (options.ifAvailable) return confirmHeld(backend, name).then(() => use(null));
     if (timeout <= 0) {
       try {
         return timeOut(backend, name, options, verb);

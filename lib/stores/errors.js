@@ -1,5 +1,7 @@
 // The errors of stores. They are made in the lock worker and cross to the thread that asked as text; see ../engine/error-text.js.
 
+const { describe, placeOfName } = require('../errors.js');
+
 const coded = (error, code) => Object.assign(error, { code });
 
 /** What a store answers, refuses, or does not answer. `isFinal`: to ask again would not help. */
@@ -11,6 +13,13 @@ exports.noClient = (modules, cause) =>
     `No client for this store is installed. Run \`npm install ${modules[0]}\`` +
       `${modules.length > 1 ? ` (or ${modules.slice(1).join(', ')})` : ''}, or give { module: "/absolute/path" }.`,
     { cause, isFinal: true, code: 'ERR_LOCK_NO_CLIENT' },
+  );
+
+/** A time was over before it was known whether anybody holds the name. */
+exports.unacknowledged = (name, cause) =>
+  exports.storeError(
+    `The store has not acknowledged the request for ${describe(placeOfName(name))} in time, so it is not known whether anybody holds it.`,
+    { cause },
   );
 
 exports.closed = () =>

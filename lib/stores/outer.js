@@ -7,7 +7,7 @@ const { flush } = require('../engine/lock-worker.js');
 const { Timer } = require('../engine/timer.js');
 const { describe, placeOfName, threadEnding } = require('../errors.js');
 const { fromText } = require('../engine/error-text.js');
-const { closed, notServed } = require('./errors.js');
+const { closed, notServed, unacknowledged } = require('./errors.js');
 const { deskOfThread } = require('./owner.js');
 const { descriptionOf, readDescription } = require('./store.js');
 const { CALL, FENCE, LOCK, LOSSES, OPEN, TRY } = require('./verbs.js');
@@ -16,8 +16,10 @@ const { Exclusive, Shared } = binding.NameMode;
 const { FenceHigh, FenceLow, Number: NUMBER } = binding.Field;
 const { GRANTED, INTERRUPTED, STORE_FAILED, STORE_LOST, TIMED_OUT } = binding;
 
-/** For so long a message waits for who holds a name, in milliseconds. */
-const ASKED_MS = 100;
+/** For so long the store is asked who holds a name before it counts as silent, in milliseconds. */
+const ASKED_MS = 1000;
+
+const silent = (ms) => new Error(`The store has not answered within ${Math.round(ms)} ms.`);
 
 /** A lock that the store has granted to this thread. */
 class StoreHold {
@@ -107,8 +109,8 @@ class StoreWait extends AsyncResource {
   #owner;
   #conclude;
 
-  /** `conclude(number)` makes of a grant what the promise is fulfilled with. */
-  constructor(owner, number, timeout, ref, conclude) {
+  /** `conclude(number)` makes of a grant what the promise is fulfilled with; `late()` is called when the time is over. */
+  constructor(owner, number, timeout, ref, conclude, late = () => this.cancel()) {
     super('SablockWait');
     this.#owner = owner;
     this.#number = number;
@@ -120,7 +122,13 @@ class StoreWait extends AsyncResource {
     thread.stores.waits.set(number, this);
     owner.waits.add(this);
     if (ref) thread.keepAlive(true);
-    if (timeout !== Infinity && timeout > 0) this.#timer = new Timer(timeout, () => this.cancel());
+    if (timeout !== Infinity && timeout > 0) {
+      this.#timer = new Timer(timeout, () => {
+        // An answer that has come while this thread did not run is read first.
+        thread.stores.drain();
+        late();
+      });
+    }
     this.#watchStart();
   }
 
@@ -235,16 +243,22 @@ class StoreOuter {
     if (this.#isClosed) throw closed();
   }
 
-  lockAsync(name, mode, timeout, ref, wantsFence) {
+  /** What is tried, with a timeout of 0, is answered by the lock worker, within `patience`. */
+  lockAsync(name, mode, timeout, ref, wantsFence, _isPart, patience = Infinity) {
     const number = this.#askFor(name, mode, timeout, wantsFence);
-    const wait = new StoreWait(this, number, timeout, ref, () => new StoreHold(number, wantsFence, this));
+    const conclude = () => new StoreHold(number, wantsFence, this);
+    const wait =
+      timeout > 0
+        ? new StoreWait(this, number, timeout, ref, conclude)
+        : new StoreWait(this, number, patience, ref, conclude, () => wait.fail(unacknowledged(name, silent(patience))));
     return { promise: wait.promise, cancel: () => wait.cancel() };
   }
 
-  lockBlocking(name, mode, timeout, wantsFence) {
+  lockBlocking(name, mode, timeout, wantsFence, _isPart, patience = Infinity) {
     const number = this.#askFor(name, mode, timeout, wantsFence);
-    // What is tried is answered in a time of its own, by the lock worker.
-    const status = this.#block(number, timeout > 0 ? timeout : Infinity);
+    const isTry = !(timeout > 0);
+    const status = this.#block(number, isTry ? patience || Infinity : timeout);
+    if (status === TIMED_OUT && isTry) throw unacknowledged(name, silent(patience));
     switch (status) {
       case GRANTED:
         return new StoreHold(number, wantsFence, this);
@@ -269,17 +283,26 @@ class StoreOuter {
     return !this.#isClosed && this.#opened >= 0 && binding.deskState(this.desk) > 0;
   }
 
-  /** As `query`, as far as the store says it soon, for messages. Never rejects. */
+  /** As `query`. Rejects if the store does not say it soon: then nothing is known of the name. */
   async askHolders(name) {
-    if (!this.#isServed()) return [];
-    return (await this.#callOpen('query', { names: [name] }, true, ASKED_MS).catch(() => null)) ?? [];
+    let cause = silent(ASKED_MS);
+    if (this.#isServed()) {
+      const asked = this.#callOpen('query', { names: [name] }, true, ASKED_MS);
+      const rows = await asked.catch((error) => {
+        cause = error;
+        return null;
+      });
+      if (rows !== null) return rows;
+    }
+    throw unacknowledged(name, cause);
   }
 
   askHoldersBlocking(name) {
-    if (!this.#isServed()) return [];
+    if (!this.#isServed()) throw unacknowledged(name, silent(ASKED_MS));
     const number = this.#askCall({ call: 'query', names: [name] });
-    if (binding.waitStore(number, ASKED_MS) !== GRANTED) return [];
-    return this.#takeCalled(number);
+    const status = binding.waitStore(number, ASKED_MS);
+    if (status === GRANTED) return this.#takeCalled(number);
+    throw unacknowledged(name, status === STORE_FAILED ? fromText(binding.takeStoreText()) : silent(ASKED_MS));
   }
 
   /** What the keeper's method returns. */
