@@ -137,7 +137,8 @@ export interface LockManagerSnapshot {
  * `markConsistent()` is called. If it is not sure how a holder has ended, the lock is marked. `steal` is refused, since nothing
  * can stop a holder elsewhere. Order is strict in each process; between processes one is next, the others take turns. Deadlocks
  * are found within a process only. The files stay; do not remove them while processes use them: a holder whose file was removed
- * gets a warning when it unlocks (`SABLOCK_LOCK_FILE_REMOVED`).
+ * gets a warning when it unlocks (`SABLOCK_LOCK_FILE_REMOVED`). While a process uses a name it has a shared `flock` of the directory,
+ * which keeps cleaners like systemd-tmpfiles away.
  *
  * **Not re-entrant.** A request inside the callback of one for the same name waits for that for ever; a blocking one without
  * a timeout throws a {@link DeadlockError}.
@@ -183,7 +184,8 @@ export class LockManager {
    * @param callback Called with the lock; with `null` if `ifAvailable` is given and it is not free. The lock is held until what
    *   it returns is settled, or until {@link HeldLock.unlock}. Keeps its AsyncLocalStorage.
    * @returns A promise of what `callback` returns, settled once the lock is released, also if `callback` unlocks before. Rejected
-   *   with what it throws, with the `reason` of the signal, with `ERR_LOCK_TIMEOUT` if the time was over, with an `AbortError`
+   *   with what it throws, with the `reason` of the signal, with `ERR_LOCK_TIMEOUT` if the time was over (of a store that has not
+   *   answered by then, with `ERR_LOCK_STORE`), with an `AbortError`
    *   (a `DOMException`) if the lock was stolen, with a `NotSupportedError` (a `DOMException`) for options that exclude each other
    *   and names that begin with `-`, with `ERR_INVALID_ARG_TYPE` for other wrong arguments.
    */
