@@ -142,6 +142,16 @@ function invalidArgument(name, expected, value, place, advice = '') {
   );
 }
 
+/** A verb that returns a promise was called on something else than an object of its class. */
+exports.invalidThis = (value, verb) =>
+  coded(
+    new TypeError(
+      `${verb}() was called on ${isObject(value) ? 'another object' : inspect(value)}. Call it as a method of the object that was made for ` +
+        'the lock, and bind it where it is passed on; a proxy of such an object is another object.',
+    ),
+    'ERR_INVALID_THIS',
+  );
+
 /** Something else was passed in the place of a lock; what is called a Mutex looks right. */
 exports.notLock = (name, expected, value) => {
   const looksRight = isObject(value) && classOf(value) === 'Mutex';

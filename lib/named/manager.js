@@ -4,7 +4,7 @@ const { markAsUncloneable } = require('node:worker_threads');
 const clock = require('../load/clock.js');
 const { binding, isMainThread, thread } = require('../engine/thread.js');
 const { checkFunction, checkNames, checkOptions, own } = require('../arguments.js');
-const { invalidArgument, mainThread, threadEnding } = require('../errors.js');
+const { invalidArgument, invalidThis, mainThread, threadEnding } = require('../errors.js');
 const { machineBackend, processBackend, storeBackend } = require('./backend.js');
 const { notSupported, placeOf } = require('./errors.js');
 const { HeldLock, endOf } = require('./held-lock.js');
@@ -60,7 +60,7 @@ class LockManager {
       several().checkRequests(backend, key, asked);
       return several().obtainSeveral(backend, key, asked, use, 'request');
     } catch (error) {
-      return Promise.reject(error);
+      return rejectCall(error, #backend in Object(this), this, 'request');
     }
   }
 
@@ -84,7 +84,7 @@ class LockManager {
         lock === null || !isDue(lock, onAbandoned) ? lock : takeOver().accept(lock, [lock], onAbandoned);
       return obtain(this.#backend, key, asked, use, 'acquireAsync');
     } catch (error) {
-      return Promise.reject(error);
+      return rejectCall(error, #backend in Object(this), this, 'acquireAsync');
     }
   }
 
@@ -130,11 +130,12 @@ class LockManager {
       const seen = query(this.#backend);
       return outer === null ? seen : withHoldersElsewhere(seen, outer);
     } catch (error) {
-      return Promise.reject(error);
+      return rejectCall(error, #backend in Object(this), this, 'query');
     }
   }
 
   async close() {
+    if (!(#backend in Object(this))) throw invalidThis(this, 'close');
     const { closing, outer } = this.#backend;
     if (closing === undefined) return;
     closing.abort(require('../stores/errors.js').closed());
@@ -142,10 +143,12 @@ class LockManager {
   }
 
   async check() {
+    if (!(#backend in Object(this))) throw invalidThis(this, 'check');
     return this.#storeOf('check').call('check');
   }
 
   async stats() {
+    if (!(#backend in Object(this))) throw invalidThis(this, 'stats');
     return this.#storeOf('stats').call('stats');
   }
 
@@ -201,6 +204,9 @@ function query({ space }) {
 }
 
 /** The same, and who holds in other processes. Nobody is held twice: what this one held, another may have been given since. */
+/** A promise that is rejected with the error, or with what `verb` was called on, if that is no manager. */
+const rejectCall = (error, isOwn, self, verb) => Promise.reject(isOwn ? error : invalidThis(self, verb));
+
 async function withHoldersElsewhere(seen, outer) {
   const askedAt = clock.now();
   const { held, pending } = await seen;

@@ -4,7 +4,7 @@ const { reserveStack } = require('../engine/stack.js');
 const { toAsyncOptions, toCountOf } = require('../arguments.js');
 const { checkKind, corrupt } = require('../engine/corrupt.js');
 const { BrokenBarrierError, TimeoutError, otherParties } = require('../errors.js');
-const { SharedPrimitive, awaitFor, blockFor, defineSize, wordsOf } = require('./base.js');
+const { SharedPrimitive, awaitFor, blockFor, defineSize, rejectCall, wordsOf } = require('./base.js');
 
 const { ARRIVED, Ask, BROKEN, Change, MAX_PARTIES } = binding;
 const { load } = Atomics;
@@ -94,7 +94,7 @@ class Barrier extends SharedPrimitive {
       if (checked.signal?.aborted) this.#change(Change.Break);
       return awaitFor(this, new PartyRequest(this.#parties), checked, 'waitAsync');
     } catch (error) {
-      return Promise.reject(error);
+      return rejectCall(error, this, 'waitAsync');
     }
   }
 

@@ -4,7 +4,7 @@ const { markAsUncloneable } = require('node:worker_threads');
 const { binding, isMainThread, thread } = require('../engine/thread.js');
 const { lazily } = require('../load/lazily.js');
 const { toAsyncOptions, toLockOptions, toTimeout, toWords } = require('../arguments.js');
-const { mainThread } = require('../errors.js');
+const { invalidThis, mainThread } = require('../errors.js');
 const { knownSince } = require('../engine/diagnosis.js');
 const names = require('../engine/names.js');
 const { lockBlocking, lockWord } = require('../engine/wait.js');
@@ -12,6 +12,7 @@ const { lockBlocking, lockWord } = require('../engine/wait.js');
 const inspection = lazily(() => require('../engine/inspection.js'));
 
 let inner;
+let isPrimitive;
 
 /** What `console.log()` shows. */
 const fieldsOf = ({ holders, waiters }) => ({ holders: holders.length, waiters: waiters.length });
@@ -19,6 +20,7 @@ const fieldsOf = ({ holders, waiters }) => ({ holders: holders.length, waiters: 
 class SharedPrimitive {
   static {
     inner = (primitive) => ({ words: primitive.#words, mayBlock: primitive.#mayBlock });
+    isPrimitive = (value) => #words in Object(value);
   }
 
   #words;
@@ -94,13 +96,16 @@ exports.blockFor = (primitive, request, options, verb, alternative) => {
   return lockBlocking(primitive, words, request, limit, verb);
 };
 
+/** A promise that is rejected with the error, or with what `verb` was called on, if that is the reason. */
+exports.rejectCall = (error, self, verb) => Promise.reject(isPrimitive(self) ? error : invalidThis(self, verb));
+
 /** A promise of what the request takes. */
 exports.awaitFor = (primitive, request, options, verb) => {
   try {
     const { words } = inner(primitive);
     return lockWord(primitive, words, request, toAsyncOptions(words, options), verb);
   } catch (error) {
-    return Promise.reject(error);
+    return exports.rejectCall(error, primitive, verb);
   }
 };
 

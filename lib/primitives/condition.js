@@ -4,7 +4,7 @@ const { binding, thread } = require('../engine/thread.js');
 const { checkFunction, isThenable, reasonOf, toAsyncOptions, toTimeout, toWaiters } = require('../arguments.js');
 const { corrupt } = require('../engine/corrupt.js');
 const { describe, mainThread, noBackgroundThread, notLock, notOwner, thenablePredicate } = require('../errors.js');
-const { SharedPrimitive, defineSize, wordsOf } = require('./base.js');
+const { SharedPrimitive, defineSize, rejectCall, wordsOf } = require('./base.js');
 const { innerOf } = require('./exclusive.js');
 const { PendingWait } = require('../engine/pending-wait.js');
 const { isWatched, whileBlocked } = require('../engine/diagnosis.js');
@@ -194,13 +194,17 @@ class Condition extends SharedPrimitive {
       const inner = toInner(mutex);
       return Promise.resolve(this.#waitAsync(inner, toAsyncOptions(inner.word, options)));
     } catch (error) {
-      return Promise.reject(error);
+      return rejectCall(error, this, 'waitAsync');
     }
   }
 
   waitForAsync(mutex, predicate, options) {
     const outer = { promise: undefined };
-    outer.promise = this.#waitForAsync(mutex, predicate, options, outer);
+    try {
+      outer.promise = this.#waitForAsync(mutex, predicate, options, outer);
+    } catch (error) {
+      return rejectCall(error, this, 'waitForAsync');
+    }
     return outer.promise;
   }
 

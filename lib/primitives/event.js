@@ -1,5 +1,6 @@
 const { binding, thread } = require('../engine/thread.js');
 const { corrupt } = require('../engine/corrupt.js');
+const { invalidThis } = require('../errors.js');
 const { SharedPrimitive, awaitFor, blockFor, defineSize, mayBlock, passage, wordsOf } = require('./base.js');
 
 const { Ask, Change, SET, WAITING } = binding;
@@ -61,8 +62,13 @@ class ManualResetEvent extends ResetEvent {
   }
 
   waitAsync(options) {
-    if (options === undefined && load(this.#word, 0) === SET) return Promise.resolve(true);
-    return awaitFor(this, MANUAL, options, 'waitAsync');
+    try {
+      if (options === undefined && load(this.#word, 0) === SET) return Promise.resolve(true);
+      return awaitFor(this, MANUAL, options, 'waitAsync');
+    } catch (error) {
+      if (#word in Object(this)) throw error;
+      return Promise.reject(invalidThis(this, 'waitAsync'));
+    }
   }
 }
 
@@ -87,11 +93,16 @@ class AutoResetEvent extends ResetEvent {
   }
 
   waitAsync(options) {
-    if (options === undefined) {
-      const passed = Promise.resolve(true);
-      if (compareExchange(this.#word, 0, SET, 0) === SET) return passed;
+    try {
+      if (options === undefined) {
+        const passed = Promise.resolve(true);
+        if (compareExchange(this.#word, 0, SET, 0) === SET) return passed;
+      }
+      return awaitFor(this, AUTO, options, 'waitAsync');
+    } catch (error) {
+      if (#word in Object(this)) throw error;
+      return Promise.reject(invalidThis(this, 'waitAsync'));
     }
-    return awaitFor(this, AUTO, options, 'waitAsync');
   }
 }
 

@@ -2,7 +2,7 @@ const { reserveStack } = require('../engine/stack.js');
 const { binding } = require('../engine/thread.js');
 const { toCountOf } = require('../arguments.js');
 const { TimeoutError } = require('../errors.js');
-const { SharedPrimitive, awaitFor, blockFor, defineSize, wordsOf } = require('./base.js');
+const { SharedPrimitive, awaitFor, blockFor, defineSize, rejectCall, wordsOf } = require('./base.js');
 
 const { Ask } = binding;
 
@@ -50,7 +50,7 @@ class Exchanger extends SharedPrimitive {
     try {
       return awaitFor(this, new ExchangeRequest(wordsOf(this), value), options, 'exchangeAsync');
     } catch (error) {
-      return Promise.reject(error);
+      return rejectCall(error, this, 'exchangeAsync');
     }
   }
 }

@@ -104,11 +104,16 @@ class ExclusiveLock {
   }
 
   lockAsync(timeout) {
-    if (timeout === undefined && thread.pending === 0) {
-      const locked = Promise.resolve(true);
-      if (compareExchange(this.#word, 0, 0, ME) === 0) return locked;
+    try {
+      if (timeout === undefined && thread.pending === 0) {
+        const locked = Promise.resolve(true);
+        if (compareExchange(this.#word, 0, 0, ME) === 0) return locked;
+      }
+      return lockAsync(this.#lock, this.#word, waysOf(this.#word).raw, timeout, 'lockAsync');
+    } catch (error) {
+      if (#word in Object(this)) throw error;
+      return Promise.reject(errors().invalidThis(this, 'lockAsync'));
     }
-    return lockAsync(this.#lock, this.#word, waysOf(this.#word).raw, timeout, 'lockAsync');
   }
 
   unlock() {
@@ -130,15 +135,25 @@ class ExclusiveLock {
   }
 
   acquireAsync(options) {
-    if (options === undefined && thread.pending === 0) {
-      const acquired = Promise.resolve(this[NEW_GUARD](this.#lock, this.#word));
-      if (compareExchange(this.#word, 0, 0, MINE_GUARDED) === 0) return acquired;
+    try {
+      if (options === undefined && thread.pending === 0) {
+        const acquired = Promise.resolve(this[NEW_GUARD](this.#lock, this.#word));
+        if (compareExchange(this.#word, 0, 0, MINE_GUARDED) === 0) return acquired;
+      }
+      return lockAsync(this.#lock, this.#word, waysOf(this.#word).guarded, options, 'acquireAsync');
+    } catch (error) {
+      if (#word in Object(this)) throw error;
+      return Promise.reject(errors().invalidThis(this, 'acquireAsync'));
     }
-    return lockAsync(this.#lock, this.#word, waysOf(this.#word).guarded, options, 'acquireAsync');
   }
 
   executeLocked(fn, options) {
-    return execute(this, this.#word, fn, options, ExclusiveLock.#RUN);
+    try {
+      return execute(this, this.#word, fn, options, ExclusiveLock.#RUN);
+    } catch (error) {
+      if (#word in Object(this)) throw error;
+      return Promise.reject(errors().invalidThis(this, 'executeLocked'));
+    }
   }
 
   executeLockedSync(fn, options) {

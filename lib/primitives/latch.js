@@ -2,7 +2,7 @@ const { binding, thread } = require('../engine/thread.js');
 const { slotFor } = require('../engine/register.js');
 const { toCountOf } = require('../arguments.js');
 const { corrupt } = require('../engine/corrupt.js');
-const { beyondCount } = require('../errors.js');
+const { beyondCount, invalidThis } = require('../errors.js');
 const { SharedPrimitive, awaitFor, blockFor, defineSize, mayBlock, passage, wordsOf } = require('./base.js');
 
 const { Ask, Change, MAX_COUNT } = binding;
@@ -50,8 +50,13 @@ class Latch extends SharedPrimitive {
   }
 
   waitAsync(options) {
-    if (options === undefined && load(this.#word, 0) === 0) return Promise.resolve(true);
-    return awaitFor(this, PASS, options, 'waitAsync');
+    try {
+      if (options === undefined && load(this.#word, 0) === 0) return Promise.resolve(true);
+      return awaitFor(this, PASS, options, 'waitAsync');
+    } catch (error) {
+      if (#word in Object(this)) throw error;
+      return Promise.reject(invalidThis(this, 'waitAsync'));
+    }
   }
 
   enter() {

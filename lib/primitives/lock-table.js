@@ -2,7 +2,7 @@ const { lazily } = require('../load/lazily.js');
 const { binding, thread } = require('../engine/thread.js');
 const { OF_LOCKS, checkFunction, isIterable, toTimeout } = require('../arguments.js');
 const { hashOf } = require('./hash.js');
-const { SharedPrimitive, defineSize, mayBlock, wordsOf } = require('./base.js');
+const { SharedPrimitive, defineSize, mayBlock, rejectCall, wordsOf } = require('./base.js');
 const { wordOf } = require('./exclusive.js');
 const { Mutex } = require('./mutex.js');
 
@@ -79,12 +79,17 @@ class LockTable extends SharedPrimitive {
   }
 
   lockAsync(index, options) {
-    if (!isInteger(index) || index < 0 || index >= this.#length) return Promise.reject(this.#badIndex(index));
-    if (options === undefined && thread.pending === 0) {
-      const locked = Promise.resolve(true);
-      if (compareExchange(this.#words, index, 0, ME) === 0) return locked;
+    try {
+      if (!isInteger(index) || index < 0 || index >= this.#length) return Promise.reject(this.#badIndex(index));
+      if (options === undefined && thread.pending === 0) {
+        const locked = Promise.resolve(true);
+        if (compareExchange(this.#words, index, 0, ME) === 0) return locked;
+      }
+      return this.#at(index).lockAsync(options);
+    } catch (error) {
+      if (#words in Object(this)) throw error;
+      return Promise.reject(errors().invalidThis(this, 'lockAsync'));
     }
-    return this.#at(index).lockAsync(options);
   }
 
   isHeldByThisThread(index) {
@@ -102,7 +107,11 @@ class LockTable extends SharedPrimitive {
   }
 
   acquireAsync(index, options) {
-    return this.#promise(index, (lock) => lock.acquireAsync(options));
+    try {
+      return this.at(index).acquireAsync(options);
+    } catch (error) {
+      return rejectCall(error, this, 'acquireAsync');
+    }
   }
 
   tryAcquire(index) {
@@ -110,7 +119,11 @@ class LockTable extends SharedPrimitive {
   }
 
   executeLocked(index, fn, options) {
-    return this.#promise(index, (lock) => lock.executeLocked(fn, options));
+    try {
+      return this.at(index).executeLocked(fn, options);
+    } catch (error) {
+      return rejectCall(error, this, 'executeLocked');
+    }
   }
 
   executeLockedSync(index, fn, options) {
@@ -142,7 +155,7 @@ class LockTable extends SharedPrimitive {
     try {
       return several().lockAllAsync(this.#locks(indices), options);
     } catch (error) {
-      return Promise.reject(error);
+      return rejectCall(error, this, 'lockAllAsync');
     }
   }
 
@@ -176,14 +189,6 @@ class LockTable extends SharedPrimitive {
   #locks(indices) {
     if (!isIterable(indices)) throw errors().invalidArgument('indices', 'an array of numbers', indices, this.#words);
     return Array.from(indices, (index) => this.at(index));
-  }
-
-  #promise(index, act) {
-    try {
-      return act(this.at(index));
-    } catch (error) {
-      return Promise.reject(error);
-    }
   }
 
   #badIndex(index) {

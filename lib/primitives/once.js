@@ -2,7 +2,7 @@ const { binding, thread } = require('../engine/thread.js');
 const { describeHolder, tellAbandoned } = require('../engine/diagnosis.js');
 const { checkFunction, isThenable } = require('../arguments.js');
 const { corrupt } = require('../engine/corrupt.js');
-const { TimeoutError, thenableRun } = require('../errors.js');
+const { TimeoutError, invalidThis, thenableRun } = require('../errors.js');
 const { SharedPrimitive, awaitFor, blockFor, defineSize, mayBlock, wordsOf } = require('./base.js');
 
 const { ABANDONED, Ask, Change, DONE, RELEASED, WAITING } = binding;
@@ -49,8 +49,13 @@ class Once extends SharedPrimitive {
   }
 
   run(fn, options) {
-    if (options === undefined && typeof fn === 'function' && load(this.#word, 0) === DONE) return NOT_RUN;
-    return this.#run(fn, options);
+    try {
+      if (options === undefined && typeof fn === 'function' && load(this.#word, 0) === DONE) return NOT_RUN;
+      return this.#run(fn, options);
+    } catch (error) {
+      if (#word in Object(this)) throw error;
+      return Promise.reject(invalidThis(this, 'run'));
+    }
   }
 
   runSync(fn, options) {

@@ -11,7 +11,7 @@ const { binding, thread } = require('../engine/thread.js');
 const { slotFor } = require('../engine/register.js');
 const { lockBlocking, lockWord, tryLock } = require('../engine/wait.js');
 const { checkFunction, isThenable, toAsyncOptions, toTimeout } = require('../arguments.js');
-const { mainThread, thenableResult } = require('../errors.js');
+const { invalidThis, mainThread, thenableResult } = require('../errors.js');
 const { execute } = require('./exclusive.js');
 const {
   ALL_READERS,
@@ -91,12 +91,17 @@ class ReadLock {
   }
 
   lockAsync(timeout) {
-    if (timeout === undefined && thread.pending === 0) {
-      const slot = this.#slot ?? this.#newSlot();
-      const locked = Promise.resolve(true);
-      if (tryRead(this.#words, slot, 0)) return locked;
+    try {
+      if (timeout === undefined && thread.pending === 0) {
+        const slot = this.#slot ?? this.#newSlot();
+        const locked = Promise.resolve(true);
+        if (tryRead(this.#words, slot, 0)) return locked;
+      }
+      return this.#lockAsync(timeout, READ, 'lockAsync');
+    } catch (error) {
+      if (#words in Object(this)) throw error;
+      return Promise.reject(invalidThis(this, 'lockAsync'));
     }
-    return this.#lockAsync(timeout, READ, 'lockAsync');
   }
 
   unlock() {
@@ -132,16 +137,26 @@ class ReadLock {
   }
 
   acquireAsync(options) {
-    if (options === undefined && thread.pending === 0) {
-      const slot = this.#slot ?? this.#newSlot();
-      const acquired = Promise.resolve(newGuard(this.#rwlock, this.#words, slot, true));
-      if (tryRead(this.#words, slot, 1)) return acquired;
+    try {
+      if (options === undefined && thread.pending === 0) {
+        const slot = this.#slot ?? this.#newSlot();
+        const acquired = Promise.resolve(newGuard(this.#rwlock, this.#words, slot, true));
+        if (tryRead(this.#words, slot, 1)) return acquired;
+      }
+      return this.#lockAsync(options, READ_GUARDED, 'acquireAsync');
+    } catch (error) {
+      if (#words in Object(this)) throw error;
+      return Promise.reject(invalidThis(this, 'acquireAsync'));
     }
-    return this.#lockAsync(options, READ_GUARDED, 'acquireAsync');
   }
 
   executeLocked(fn, options) {
-    return execute(this, this.#words, fn, options, ReadLock.#RUN);
+    try {
+      return execute(this, this.#words, fn, options, ReadLock.#RUN);
+    } catch (error) {
+      if (#words in Object(this)) throw error;
+      return Promise.reject(invalidThis(this, 'executeLocked'));
+    }
   }
 
   executeLockedSync(fn, options) {

@@ -13,7 +13,7 @@ const {
   toTimeout,
 } = require('../arguments.js');
 const { corrupt } = require('../engine/corrupt.js');
-const { TimeoutError, beyondCount, thenableResult } = require('../errors.js');
+const { TimeoutError, beyondCount, invalidThis, thenableResult } = require('../errors.js');
 const { execute } = require('./exclusive.js');
 const { SharedPrimitive, awaitFor, blockFor, defineSize, mayBlock, wordsOf } = require('./base.js');
 
@@ -129,7 +129,12 @@ class Semaphore extends SharedPrimitive {
   }
 
   acquireAsync(permits = 1, options) {
-    return this.#acquireAsync(permits, options, 'acquireAsync');
+    try {
+      return this.#acquireAsync(permits, options, 'acquireAsync');
+    } catch (error) {
+      if (#word in Object(this)) throw error;
+      return Promise.reject(invalidThis(this, 'acquireAsync'));
+    }
   }
 
   tryAcquire(permits = 1) {
@@ -155,7 +160,12 @@ class Semaphore extends SharedPrimitive {
   }
 
   execute(fn, options) {
-    return execute(this, this.#word, fn, options, Semaphore.#RUN);
+    try {
+      return execute(this, this.#word, fn, options, Semaphore.#RUN);
+    } catch (error) {
+      if (#word in Object(this)) throw error;
+      return Promise.reject(invalidThis(this, 'execute'));
+    }
   }
 
   executeSync(fn, options) {
