@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::contents::Contents;
 use super::expiry::Expiry;
-use super::primitive::{Corrupt, Hold, Primitive, Space};
+use super::primitive::{Corrupt, Hold, Mode, Primitive, Space};
 use super::queue::{Kind, Settlement, Waiter, WaiterId};
 use super::section::Section;
 use super::stats::Leaving;
@@ -34,10 +34,9 @@ impl Section<'_> {
                 self.one_left(agent);
             }
             Some(Settlement::Granted { abandoned_by, .. }) if !fault!(ExpiredWaitKeepsItsGrant) => {
-                let hold = hold?;
-                let left = self.primitive.release(self.state, hold, agent);
-                // Who has passed what is open to all has taken nothing.
-                if !(left.is_some_and(|left| left != self.state) && self.revoke(hold, agent, abandoned_by)) {
+                // Who was let pass in time has passed: a signal that came back could be lost among later ones.
+                let hold = hold.filter(|hold| hold.mode != Mode::Passage)?;
+                if !self.revoke(hold, agent, abandoned_by) {
                     return None;
                 }
                 self.contents.waiters[id].settlement = Some(Settlement::Expired);
