@@ -160,7 +160,7 @@ faults! {
     /// A thread that blocks for a word that is kept for a loop waits for the whole lease.
     BlockerWaitsForTheLease: reservations "a_lease_is_shortened_by_a_thread_that_blocks",
     /// A loop parks for as long as its waiter has waited.
-    ParksWithoutBound: parking "a_park_ends_after_its_bound_and_comes_once_in_a_drain",
+    ParksWithoutBound: parking "a_park_ends_after_its_bound_and_comes_once_in_a_turn",
     /// A loop parks though the holder is an environment of its own thread.
     ParksBesideTheHolder: parking "a_loop_does_not_park_for_another_environment_of_its_thread",
     /// A loop parks though the holder is blocked.
@@ -169,8 +169,8 @@ faults! {
     ParksThoughNobodyHolds: parking "a_loop_does_not_park_for_what_is_reserved_for_another",
     /// A loop parks for a wait for which it should not.
     ParksThoughItStaysAwake: parking "a_loop_stays_awake_for_a_wait_that_says_so",
-    /// A loop parks again, in one drain.
-    ParksTwiceInADrain: parking "a_park_ends_after_its_bound_and_comes_once_in_a_drain",
+    /// A loop parks again, in one turn.
+    ParksTwiceInATurn: parking "a_park_ends_after_its_bound_and_comes_once_in_a_turn",
     /// A release hands nothing to a loop that parks.
     ParkedLoopIsPassedBy: loom "parking::park_against_unlock",
     /// A loop that parks and is handed the word sleeps on.

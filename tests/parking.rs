@@ -98,7 +98,7 @@ fn a_loop_that_parks_gets_the_word_when_the_thread_of_the_holder_ends() {
 }
 
 #[test]
-fn a_park_ends_after_its_bound_and_comes_once_in_a_drain() {
+fn a_park_ends_after_its_bound_and_comes_once_in_a_turn() {
     let bound = Duration::from_millis(20);
     let world = &World::parking(bound);
     let holder = &world.agent(0);
@@ -111,11 +111,16 @@ fn a_park_ends_after_its_bound_and_comes_once_in_a_drain() {
                 world.unlock(holder);
             }
         });
-        for drain in ["the first", "the next"] {
-            let start = Instant::now();
-            waits.agent().leave_notice(Notice::Offer(world.place().address()));
-            assert_eq!(waits.next_settled(), None, "{drain}: the holder has not released it");
-            assert!(start.elapsed() >= bound, "{drain}: parks for {:?}", start.elapsed());
+        for turn in ["the first", "the next"] {
+            for (drain, parks) in [("first", true), ("second", false)] {
+                let start = Instant::now();
+                waits.agent().leave_notice(Notice::Offer(world.place().address()));
+                assert_eq!(waits.next_settled(), None, "{turn}, {drain}: the holder has not released it");
+                assert_eq!(start.elapsed() >= bound, parks, "{turn}, {drain}: parks for {:?}", start.elapsed());
+                assert!(waits.has_parked(), "{turn}, {drain}");
+            }
+            waits.turned();
+            assert!(!waits.has_parked(), "{turn}");
         }
         returned.send(()).unwrap();
     });

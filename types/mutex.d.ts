@@ -13,8 +13,8 @@ export interface MutexOptions {
    * Whether an event loop that awaits the mutex may sleep for a moment when it comes for it and finds it held: see
    * {@link Mutex.lockAsync}. Default: `true`. With `false`, no wait of this object ever delays other work of its thread.
    * Instead, once the event loop has come in vain, the mutex is kept free for it: for a twentieth of the time that it has
-   * waited, from 1 to 256 ms. An event loop whose turns are longer than that may come in vain for many turns. The waits of
-   * `lockAllAsync` may still sleep.
+   * waited, from 1 to 256 ms, but for at most 10 ms in all while a thread is blocked for it. An event loop whose turns are
+   * longer than that may come in vain for many turns. The waits of `lockAllAsync` may still sleep.
    */
   maySleep?: boolean | undefined;
   /**

@@ -1,10 +1,10 @@
-// The option `maySleep`. That an event loop does not sleep for a wait that stays awake is a test of the core
-// (`tests/parking.rs`); here is that the waits of these objects say so, and still get the lock.
+// When a loop may sleep for a wait: once in a turn, and never with `maySleep: false`. That it keeps to that is a test of the
+// core (`tests/parking.rs`); here is that JS says when a turn begins and which waits stay awake, and that these still get the lock.
 
 const assert = require('node:assert/strict');
 const { test } = require('node:test');
 const { LockTable, Mutex, RwLock } = require('../..');
-const binding = require('../../lib/load/binary.js');
+const { binding, thread } = require('../../lib/engine/thread.js');
 
 const { BYTES } = Mutex;
 
@@ -54,6 +54,27 @@ for (const [verb, make] of Object.entries(WAYS)) {
     }
   });
 }
+
+test('a loop that has slept may sleep again in its next turn, however often it drains in this one', async (t) => {
+  const { next, turned } = binding;
+  t.after(() => Object.assign(binding, { next, turned }));
+  let turns = 0;
+  // Stands for a loop that comes in vain; when it sleeps is a test of the core.
+  binding.next = () => binding.SLEPT;
+  binding.turned = () => {
+    turns += 1;
+    turned();
+  };
+  for (const turn of [1, 2]) {
+    for (let drain = 0; drain < 10; drain++) {
+      thread.drain();
+      await null;
+    }
+    assert.equal(turns, turn - 1, 'in the turn in which it slept');
+    await new Promise(setImmediate);
+    assert.equal(turns, turn);
+  }
+});
 
 test('maySleep is a boolean', () => {
   for (const maySleep of [null, 0, 'no']) {

@@ -78,6 +78,12 @@ class Thread {
   /** A microtask that drains is on its way. */
   #drainsSoon = false;
   #drain = () => this.drain();
+  /** Its loop has slept, and the next turn will say so. */
+  #turnsSoon = false;
+  #turn = () => {
+    this.#turnsSoon = false;
+    binding.turned();
+  };
 
   /**
    * Takes in the wait that the binding has just queued. A wait for a lock is counted as pending before it is queued:
@@ -156,7 +162,8 @@ class Thread {
   /** Settles the waits that are over. The users' code that awaits them comes in the microtasks behind it. */
   drain() {
     this.#drainsSoon = false;
-    for (let status = binding.next(); status >= 0; status = binding.next()) {
+    let status = binding.next();
+    for (; status >= 0; status = binding.next()) {
       const wait = this.#at(this.record[Token]);
       if (wait === undefined) {
         // Its lockAsync() was interrupted, by a `vm` timeout for one, before anybody got the promise.
@@ -173,6 +180,10 @@ class Thread {
           throw error;
         });
       }
+    }
+    if (status === binding.SLEPT && !this.#turnsSoon) {
+      clock.setImmediate(this.#turn).unref();
+      this.#turnsSoon = true;
     }
     this.files?.drain();
     this.stores?.drain();

@@ -30,7 +30,7 @@ pub(crate) enum Claim {
 /// Whether a loop that comes in vain may park.
 #[derive(Clone, Copy)]
 pub(crate) enum Parks {
-    /// It has parked in this drain, or has other things to do.
+    /// It has parked in this turn, or has other things to do.
     Not,
     /// It may, for a fraction of the time since this: when it last parked.
     Since(Instant),

@@ -25,13 +25,16 @@ impl<C: Client> EventLoop<'_, C> {
                 self.agent.drain(&mut self.notices);
                 if self.notices.is_empty() {
                     self.notices.shrink_to(SPARE);
-                    self.may_park = true;
                     return None;
                 }
                 continue;
             };
             let settled = match notice {
-                Notice::Offer(address) => self.claim(address),
+                Notice::Offer(address) => {
+                    // Once in a turn is enough to wait for: a loop that waits for many locks has other things to do.
+                    let may_wait = (!self.has_parked || fault!(ParksTwiceInATurn)) && self.notices.is_empty();
+                    self.claim(address, may_wait)
+                }
                 Notice::Settled(token) => self.deliver(token),
                 Notice::Message(message) => {
                     self.clients.message(message);
@@ -44,10 +47,18 @@ impl<C: Client> EventLoop<'_, C> {
         }
     }
 
-    /// The loop comes for what it was offered.
-    fn claim(&mut self, address: usize) -> Option<Settled> {
-        // Once in a drain is enough to wait for: a loop that waits for many locks has other things to do.
-        let may_wait = (self.may_park || fault!(ParksTwiceInADrain)) && self.notices.is_empty();
+    /// Whether it has parked in this turn: then its thread says when the next begins.
+    pub fn has_parked(&self) -> bool {
+        self.has_parked
+    }
+
+    /// Its thread's loop turns once more. What drains in between, be it by microtasks, is of one turn.
+    pub fn turned(&mut self) {
+        self.has_parked = false;
+    }
+
+    /// The loop comes for what it was offered, and waits for a moment if it comes in vain and may.
+    fn claim(&mut self, address: usize, may_wait: bool) -> Option<Settled> {
         let (waits, last_park) = (&self.waits, self.last_park);
         let parks = |token: u32| {
             let stays_awake = waits.get(token).is_some_and(|wait| wait.stays_awake) && !fault!(ParksThoughItStaysAwake);
@@ -67,20 +78,15 @@ impl<C: Client> EventLoop<'_, C> {
                 // Until the lock is handed over to this loop: then a notice is in its inbox.
                 parker.sleep_until(until);
                 self.last_park = sync::now();
-                self.come_again(address)
+                self.has_parked = true;
+                self.claim(address, false)
             }
             Claim::Remembered if may_wait && self.engine.spin_until_reserved(primitive, place) => {
                 // Kept for this loop, most likely: so it need not sleep and be woken once more.
-                self.come_again(address)
+                self.claim(address, false)
             }
             Claim::Remembered => None,
         }
-    }
-
-    /// Claims once more in this drain, without waiting.
-    fn come_again(&mut self, address: usize) -> Option<Settled> {
-        self.may_park = false;
-        self.claim(address)
     }
 
     fn claimed(&mut self, token: u32, settlement: Settlement) -> Settled {

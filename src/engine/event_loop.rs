@@ -34,8 +34,8 @@ pub struct EventLoop<'e, C: Client = ()> {
     pub(super) notices: VecDeque<Notice>,
     /// What [`EventLoop::next_settled`] returned last, until it is called again: the thread's code may not know of it yet.
     pub(super) unaccepted: Option<Unaccepted<C::Of>>,
-    /// Whether it may still park in this drain.
-    pub(super) may_park: bool,
+    /// Whether it has parked in this turn of its thread's loop.
+    pub(super) has_parked: bool,
     /// When it last did.
     pub(super) last_park: Instant,
 }
@@ -99,7 +99,7 @@ impl<'e, C: Client> EventLoop<'e, C> {
             clients,
             notices: VecDeque::new(),
             unaccepted: None,
-            may_park: true,
+            has_parked: false,
             last_park: sync::now(),
         }
     }

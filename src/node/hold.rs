@@ -151,12 +151,14 @@ pub fn cancel(env: Env, token: u32) -> Result<bool> {
     JsThread::with(env, |thread| thread.cancel(token))?
 }
 
-/// The next wait of this thread that is over, by its status; -1 if there is none. `TOKEN` and `IS_FOR_HOLD` say which.
+/// The next wait of this thread that is over, by its status; `NOTHING` or `SLEPT` if there is none. `TOKEN` and `IS_FOR_HOLD` say which.
 /// Calling it again says that the one before has been settled.
 #[napi(catch_unwind)]
 pub fn next(env: Env) -> Result<i32> {
     JsThread::with(env, |thread| {
-        let Some(settled) = thread.next()? else { return Ok(-1) };
+        let Some(settled) = thread.next()? else {
+            return Ok(if thread.event_loop.has_parked() { status::SLEPT } else { status::NOTHING });
+        };
         thread.record.set(Field::Token, f64::from(settled.token));
         thread.record.set(Field::IsForHold, f64::from(u8::from(settled.is_for_hold)));
         thread.note_ended(settled.place);
@@ -166,7 +168,13 @@ pub fn next(env: Env) -> Result<i32> {
         })
     })
     // A callback that was queued before the thread's end: nothing is left to settle.
-    .unwrap_or(Ok(-1))
+    .unwrap_or(Ok(status::NOTHING))
+}
+
+/// This thread's event loop turns: it may sleep once more.
+#[napi(catch_unwind)]
+pub fn turned(env: Env) -> Result<()> {
+    JsThread::with(env, |thread| thread.event_loop.turned())
 }
 
 /// Gives back the hold, or passes on the notification, that `next()` returned last: it is not wanted any more.

@@ -41,6 +41,12 @@ pub const REFUSED: i32 = 9;
 /// Not yet; the wait is under `TOKEN`.
 #[napi]
 pub const PENDING: i32 = 10;
+/// No wait of this thread is over.
+#[napi]
+pub const NOTHING: i32 = -1;
+/// Nor is any here, but its loop has slept for one: the next turn is to be told, by `turned()`.
+#[napi]
+pub const SLEPT: i32 = -2;
 
 /// Of a wait that is over.
 pub fn of_outcome(outcome: Outcome, thread: &mut JsThread) -> i32 {

@@ -180,6 +180,7 @@ mod models {
                 return settled;
             }
             parked.park_until(sync::now() + Duration::from_secs(1));
+            waits.turned();
         }
     }
 }
