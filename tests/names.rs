@@ -75,8 +75,8 @@ fn granted(waits: &mut ClientLoop<'_>) -> Option<(u32, Option<AgentId>)> {
 
 /// Who holds and who waits: name, mode, whether it is held.
 fn seen(world: &World) -> Vec<(String, Mode, bool)> {
-    let row = |view: NameView| (String::from_utf16(&view.name).unwrap(), view.mode, view.held.is_some());
-    world.names.query(0).into_iter().map(row).collect()
+    let row = |view: NameView| (String::from_utf16(view.name).unwrap(), view.mode, view.held.is_some());
+    world.names.query(0).iter().map(row).collect()
 }
 
 fn row(text: &str, mode: Mode, is_held: bool) -> (String, Mode, bool) {
@@ -171,7 +171,7 @@ fn spaces_keep_equal_names_apart() {
     for space in [0, first, second, 1 << 16] {
         let (_, reply) = waits.request_name(Name::new(space, &[97]), Exclusive, Limit::Once).unwrap();
         assert_eq!(reply, Reply::Now(GRANTED));
-        assert_eq!(world.names.query(space).len(), 1);
+        assert_eq!(world.names.query(space).iter().len(), 1);
     }
 }
 

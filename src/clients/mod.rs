@@ -19,7 +19,7 @@ mod requests;
 
 use lock_set::PendingSets;
 pub use lock_set::{LockSet, PartWait};
-pub use name_views::{NameHold, NameView, QueuedName};
+pub use name_views::{NameHold, NameView, NameViews, QueuedName};
 pub use names::{Name, Names, is_of_store};
 use requests::NamedRequests;
 pub use requests::RequestHandle;

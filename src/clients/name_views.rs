@@ -2,26 +2,60 @@
 
 use std::cmp::Reverse;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use super::names::{Entry, Name, Names, Table};
 use crate::agents::ThreadId;
+use crate::engine::queue::{Ticket, Waiter};
 use crate::engine::{Contents, Holder, Mode, Space, WaiterView};
 use crate::sync::{self, MutexGuard};
 
 /// A hold of a name, or a request for it.
-pub struct NameView {
+pub struct NameView<'v> {
     /// The name.
-    pub name: Box<[u16]>,
+    pub name: &'v [u16],
     /// How.
     pub mode: Mode,
     /// Whose.
     pub thread: ThreadId,
     /// For how long it has held it; `None`: it waits.
     pub held: Option<Duration>,
+}
+
+/// The holds of a space and the requests for its names, at one moment.
+pub struct NameViews {
+    /// In their order: holds first, and both as they came.
+    rows: Vec<Row>,
+    /// Of which moment.
+    now: Instant,
+    /// All names, one behind the other: what others wait for meanwhile must not make an object for each.
+    units: Vec<u16>,
+}
+
+struct Row {
+    waits: bool,
+    since: Instant,
+    /// The order of those who came at the same time.
+    ticket: Ticket,
+    /// Where its name begins and ends.
+    name: [u32; 2],
+    mode: Mode,
+    thread: ThreadId,
+}
+
+impl NameViews {
+    /// One after the other, in their order.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = NameView<'_>> {
+        self.rows.iter().map(|&Row { waits, since, name: [begin, end], mode, thread, .. }| NameView {
+            name: &self.units[begin as usize..end as usize],
+            mode,
+            thread,
+            held: (!waits).then(|| self.now.saturating_duration_since(since)),
+        })
+    }
 }
 
 /// A hold of a name.
@@ -61,7 +95,7 @@ impl Names<'_> {
         self.tables.iter().find_map(|table| {
             let table = table.lock();
             let found = table.values().flatten().find(|entry| entry.place().byte_offset == byte_offset);
-            found.map(|entry| entry.name())
+            found.map(|entry| entry.name().into())
         })
     }
 
@@ -90,7 +124,7 @@ impl Names<'_> {
             }
             let contents = self.engine.contents(Space::Listed, address);
             let (holders, waiters) = (self.holds_at(&contents, address), self.engine.waiters_at(&contents, address));
-            Some(QueuedName { space: entry.space(), name: entry.name(), holders, waiters })
+            Some(QueuedName { space: entry.space(), name: entry.name().into(), holders, waiters })
         };
         let of_table =
             |table: &sync::Mutex<Table>| table.lock().values().flatten().filter_map(view).collect::<Vec<_>>();
@@ -114,37 +148,42 @@ impl Names<'_> {
 
     /// Who holds which name of a space, and who waits, all at one moment: holders first, and both in the order in which they
     /// came. Nobody whose thread has ended.
-    pub fn query(&self, space: u32) -> Vec<NameView> {
+    pub fn query(&self, space: u32) -> NameViews {
         let tables: Vec<MutexGuard<'_, Table>> = self.tables.iter().map(sync::Mutex::lock).collect();
         let listed = self.engine.listed();
-        let now = sync::now();
-        let view = |entry: &Entry, agent, mode, held| NameView {
-            name: entry.name(),
-            mode,
-            thread: self.engine.agents.thread(agent).unwrap_or_default(),
-            held,
+        let mut views = NameViews { rows: Vec::new(), now: sync::now(), units: Vec::new() };
+        let mut threads = FxHashMap::default();
+        // The thread of an agent; `None`: it has ended.
+        let mut living = |agent| {
+            let look = || (!self.engine.is_ghost(agent)).then(|| self.engine.agents.thread(agent).unwrap_or_default());
+            *threads.entry(agent).or_insert_with(look)
         };
-        // With what gives their order: whether they wait, since when, behind whom.
-        let mut rows = Vec::new();
+        // First these alone: what is far away in memory comes sooner if nothing is in between.
         let entries = tables.iter().flat_map(|table| table.values().flatten());
-        for entry in entries.filter(|entry| entry.space() == space) {
+        let entries: Vec<&Arc<Entry>> = entries.filter(|entry| entry.space() == space).collect();
+        for entry in entries {
             let address = entry.place().address();
             let contents = listed.contents(address);
-            let living = contents.holders_of(address).iter().filter(|holder| !self.engine.is_ghost(holder.agent));
-            for Holder { agent, hold, since, is_in } in living {
-                let held = is_in.then(|| now.saturating_duration_since(*since));
-                rows.push((!is_in, *since, 0, view(entry, *agent, hold.mode, held)));
+            let begin = views.units.len() as u32;
+            views.units.extend_from_slice(entry.name());
+            let name = [begin, views.units.len() as u32];
+            let mut add = |waits, since, ticket, agent, mode| {
+                if let Some(thread) = living(agent) {
+                    views.rows.push(Row { waits, since, ticket, name, mode, thread });
+                }
+            };
+            for &Holder { agent, hold, since, is_in } in contents.holders_of(address) {
+                add(!is_in, since, 0, agent, hold.mode);
             }
-            let waiting = contents.waiters_of(address).filter(|(_, waiter)| !self.engine.is_ghost(waiter.agent));
-            for (ticket, waiter) in waiting {
-                if let Some(hold) = waiter.hold {
-                    rows.push((true, waiter.since, ticket, view(entry, waiter.agent, hold.mode, None)));
+            for (ticket, &Waiter { agent, hold, since, .. }) in contents.waiters_of(address) {
+                if let Some(hold) = hold {
+                    add(true, since, ticket, agent, hold.mode);
                 }
             }
         }
         // Nobody else waits for the rest.
         drop((listed, tables));
-        rows.sort_by_key(|(waits, since, ticket, _)| (*waits, *since, *ticket));
-        rows.into_iter().map(|(.., view)| view).collect()
+        views.rows.sort_unstable_by_key(|row| (row.waits, row.since, row.ticket));
+        views
     }
 }

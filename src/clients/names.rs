@@ -76,8 +76,8 @@ impl Entry {
         u32::from(self.key[0]) << 16 | u32::from(self.key[1])
     }
 
-    pub(super) fn name(&self) -> Box<[u16]> {
-        self.key[PREFIX..].into()
+    pub(super) fn name(&self) -> &[u16] {
+        &self.key[PREFIX..]
     }
 }
 

@@ -239,10 +239,11 @@ pub struct NameRows {
 #[napi(catch_unwind)]
 pub fn query_names(space: u32) -> NameRows {
     let views = names().query(space);
+    let views = views.iter();
     let mut names = Vec::new();
     let mut rows = Vec::with_capacity(views.len() * 4);
     for NameView { name, mode, thread, held } in views {
-        names.extend_from_slice(&name);
+        names.extend_from_slice(name);
         let held_ms = held.map_or(-1.0, |held| held.as_secs_f64() * 1e3);
         rows.extend([names.len() as f64, f64::from(NameMode::from(mode) as u32), f64::from(thread), held_ms]);
     }
