@@ -54,7 +54,7 @@ for (const [kind, [isThere, start, make]] of Object.entries(STORES)) {
   });
 }
 
-const COMMANDS = 'eval evalsha expire hdel hget hincrby hset persist publish subscribe time zadd zrange zrem';
+const COMMANDS = 'eval evalsha expire hdel hget hincrby hset persist publish subscribe time zadd zrange zrank zrem';
 
 test('redis: a user who lacks a right is refused at once', options(servers.hasRedis, 'redis'), async (t) => {
   const server = await servers.startRedis();

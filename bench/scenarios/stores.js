@@ -91,6 +91,27 @@ async function afterKill({ face, store, root }, { kills }) {
   return result.wrong ? result : { ...result, over: (Math.max(...result.samples) / 1e6 - lease) * 1000 };
 }
 
+/** From hold to hold of one name, while so many of this process wait for it. */
+async function crowd({ store, root }, { waiters }) {
+  const locks = keep(`sablock ${store.url}`, () => managerOf(store, root));
+  const samples = [];
+  let last;
+  const all = [];
+  await locks.request('hot', async () => {
+    const hold = () => {
+      const now = threadNs();
+      samples.push(now - last);
+      last = now;
+    };
+    for (let i = 0; i < waiters; i++) all.push(locks.request('hot', hold));
+    // Answered behind all that they have asked for.
+    await locks.check();
+    last = threadNs();
+  });
+  await Promise.all(all);
+  return samples.length === waiters ? { samples } : { wrong: `${samples.length} of ${waiters} had it` };
+}
+
 /** Of a process that has loaded the package and the client. */
 async function first({ face, store, root }) {
   const program = path.join(__dirname, '..', 'programs', 'first-lock.js');
@@ -100,7 +121,7 @@ async function first({ face, store, root }) {
   return { samples: [ms * 1e6], cpu, megabytes };
 }
 
-const WAYS = { uncontended, handedOver, afterKill, first };
+const WAYS = { uncontended, handedOver, afterKill, crowd, first };
 
 function measure(face, { way, store, faces, ...params }, root) {
   return faces.includes(face) ? WAYS[way]({ face, store, root }, params) : null;
@@ -177,6 +198,10 @@ module.exports = {
                 goals: [{ metric: 'over', atMost: AFTER_KILL[store.kind] }],
               },
             ]),
+        {
+          name: `${store.kind}: 1,000 wait for it`,
+          params: { way: 'crowd', store, faces: ['sablock'], waiters: short ? 50 : 1000 },
+        },
         {
           name: `${store.kind}: first of a process`,
           params: { way: 'first', store, faces: ['sablock', BARE] },

@@ -44,7 +44,7 @@ const isFinal = ({ message = '' }) => /NOAUTH|WRONGPASS|NOPERM|can't run this co
 
 /** All that is asked of the server, by itself or by the script. */
 const COMMANDS =
-  'EVAL, EVALSHA, EXPIRE, HDEL, HGET, HINCRBY, HSET, HVALS, PERSIST, PING, PUBLISH, SUBSCRIBE, TIME, WAIT, ZADD, ZRANGE and ZREM';
+  'EVAL, EVALSHA, EXPIRE, HDEL, HGET, HINCRBY, HSET, HVALS, PERSIST, PING, PUBLISH, SUBSCRIBE, TIME, WAIT, ZADD, ZRANGE, ZRANK and ZREM';
 
 /** Of a server that answers, but does not serve now: it is as if it were not reached. */
 const REFUSES = /^(BUSY|CLUSTERDOWN|LOADING|MASTERDOWN|MISCONF|MOVED|NOREPLICAS|OOM|READONLY|TRYAGAIN) /;

@@ -1,0 +1,194 @@
+// What one step of the script does in Redis: its cost, and the server's clock.
+
+const assert = require('node:assert/strict');
+const { spawnSync } = require('node:child_process');
+const { test } = require('node:test');
+const { CLEAR, ENQUEUE, RELEASE, RENEW, SCRIPT, TRY, readTicket } = require('../../lib/stores/redis/script.js');
+const { hasRedis, startRedis } = require('../helpers/servers.js');
+const { limit } = require('../helpers/limits.js');
+
+const options = { skip: hasRedis ? false : 'redis-server is not installed', timeout: limit(60_000) };
+
+const LEASE = 60_000;
+const HOUR = 3_600_000;
+const KEYS = ['line', 'tickets', 'name'].map((kind) => `steps:{name}:${kind}`);
+const [LINE, TICKETS, NAME] = KEYS;
+
+/** A server with one name: `step(verb, id, { shared, mark })` says what the script answers. */
+async function serve(t) {
+  const server = await startRedis();
+  t.after(() => server.stop());
+  const step = async (verb, id, { shared = false, mark = '', lease = LEASE, script = SCRIPT } = {}) => {
+    const args = [verb, id, String(lease), shared ? '1' : '0', 'nobody', mark];
+    const [isKnown, fence, isMarked, soonest] = await server.run('EVAL', script, '3', ...KEYS, ...args);
+    return {
+      isKnown: Number(isKnown) === 1,
+      isGranted: fence !== '0',
+      isMarked: isMarked === '1',
+      soonest: Number(soonest),
+    };
+  };
+  /** How many commands the script of the step runs. */
+  const cost = async (...args) => {
+    await server.run('CONFIG', 'RESETSTAT');
+    await step(...args);
+    const stats = await server.run('INFO', 'commandstats');
+    const calls = String(stats).matchAll(/cmdstat_(?!eval|config|info)\S*:calls=(\d+)/g);
+    return [...calls].reduce((sum, [, number]) => sum + Number(number), 0);
+  };
+  return { server, step, cost };
+}
+
+/** What there is in line before, and the steps that a ticket of each kind takes behind it. */
+const LINES = {
+  'shared holds': async (step, count) => {
+    for (let index = 0; index < count; index++) await step(ENQUEUE, `s${index}`, { shared: true });
+  },
+  'waiters behind one that holds alone': async (step, count) => {
+    for (let index = 0; index <= count; index++) await step(ENQUEUE, `w${index}`);
+  },
+  'shared waiters behind one that holds alone': async (step, count) => {
+    await step(ENQUEUE, 'alone');
+    for (let index = 0; index < count; index++) await step(ENQUEUE, `s${index}`, { shared: true });
+  },
+};
+
+for (const [title, fill] of Object.entries(LINES)) {
+  test(`a step costs the same behind 5 and 300 ${title}`, options, async (t) => {
+    const costs = [];
+    for (const count of [5, 300]) {
+      const { step, cost } = await serve(t);
+      await fill(step, count);
+      const all = {};
+      for (const shared of [false, true]) {
+        for (const verb of [TRY, ENQUEUE, RENEW, CLEAR, RELEASE]) {
+          all[`${verb}, ${shared ? 'shared' : 'alone'}`] = await cost(verb, 'the last', { shared });
+        }
+      }
+      costs.push(all);
+    }
+    const [few, many] = costs;
+    assert.ok(Object.values(few).every((number) => number > 3 && number < 40));
+    assert.deepEqual(many, few);
+  });
+}
+
+test('who stands behind a wait that is given up gets in where it can', options, async (t) => {
+  const { step } = await serve(t);
+  await step(ENQUEUE, 'first', { shared: true });
+  await step(ENQUEUE, 'second', { shared: true });
+  assert.equal((await step(ENQUEUE, 'alone')).isGranted, false);
+  assert.equal((await step(ENQUEUE, 'third', { shared: true })).isGranted, false);
+  assert.equal((await step(ENQUEUE, 'last')).isGranted, false);
+  await step(RELEASE, 'alone');
+  assert.equal((await step(RENEW, 'third')).isGranted, true);
+  // In another order than they came.
+  for (const id of ['second', 'third']) {
+    await step(RELEASE, id);
+    assert.equal((await step(RENEW, 'last')).isGranted, false, `after ${id}`);
+  }
+  await step(RELEASE, 'first');
+  assert.equal((await step(RENEW, 'last')).isGranted, true);
+});
+
+test('of holders and waiters whose time is over none is in the way, whoever asks', options, async (t) => {
+  for (const verb of [ENQUEUE, TRY]) {
+    const { step, server } = await serve(t);
+    await step(ENQUEUE, 'dead', { lease: 300 });
+    await step(ENQUEUE, 'dead as well', { lease: 300 });
+    await step(ENQUEUE, 'living');
+    const { soonest } = await step(RENEW, 'living');
+    assert.ok(soonest > 0 && soonest <= 300, `is to ask again in ${soonest} ms`);
+    const over = Date.now() + 5000;
+    let living;
+    do living = await step(RENEW, 'living');
+    while (!living.isGranted && Date.now() < over);
+    assert.deepEqual([living.isGranted, living.isMarked], [true, true]);
+    assert.equal((await step(verb, 'late')).isGranted, false);
+    assert.deepEqual((await server.run('HKEYS', TICKETS)).includes('dead'), false);
+  }
+});
+
+test(
+  "the server's clock is set back: nobody's time is over later for that, and nobody's sooner",
+  options,
+  async (t) => {
+    const { step, server } = await serve(t);
+    await step(ENQUEUE, 'holder', { lease: 1000 });
+    await step(ENQUEUE, 'waiter');
+    const deadlines = async () => {
+      const texts = await Promise.all(['holder', 'waiter'].map((id) => server.run('HGET', TICKETS, id)));
+      return texts.map((text) => readTicket(text).deadline);
+    };
+    const before = await deadlines();
+    // As if it had been an hour later so far.
+    for (const [id, deadline] of [
+      ['holder', before[0]],
+      ['waiter', before[1]],
+    ]) {
+      const text = await server.run('HGET', TICKETS, id);
+      await server.run('HSET', TICKETS, id, String(text).replace(/^\d+/, String(deadline + HOUR)));
+    }
+    for (const field of ['seen', 'soonest']) await server.run('HINCRBY', NAME, field, String(HOUR));
+    const { soonest } = await step(CLEAR, 'nobody').then(() => step(RENEW, 'waiter'));
+    const [holder] = await deadlines();
+    const late = holder - before[0];
+    assert.ok(late >= 0 && late < 1000, `${late} ms later`);
+    assert.ok(soonest <= 1000, `is to ask again in ${soonest} ms`);
+    const over = Date.now() + 5000;
+    let isGranted = false;
+    while (!isGranted && Date.now() < over) ({ isGranted } = await step(RENEW, 'waiter'));
+    assert.equal(isGranted, true);
+  },
+);
+
+/** The script of a copy of the package that may share a server with this one while a program is deployed; null without its history. */
+function scriptOf(commit) {
+  const { status, stdout } = spawnSync('git', ['show', `${commit}:lib/stores/redis/script.js`], {
+    cwd: __dirname,
+    encoding: 'utf8',
+  });
+  if (status !== 0) return null;
+  const exported = {};
+  new Function('require', 'exports', stdout)(require, exported);
+  return exported.SCRIPT;
+}
+
+const earlier = scriptOf('93cb67b');
+
+for (const [title, scripts] of Object.entries({ alone: [SCRIPT], 'beside 93cb67b': [SCRIPT, earlier] })) {
+  const skip = scripts.includes(null) ? 'the history of this checkout does not go back that far' : options.skip;
+  test(`whatever was asked, the first in line have the lock, and nobody else: ${title}`, {
+    ...options,
+    skip,
+  }, async (t) => {
+    const { step, server } = await serve(t);
+    const seed = Date.now() % 2 ** 31;
+    t.diagnostic(`seed ${seed}`);
+    let state = seed;
+    const random = (below) => {
+      state = (Math.imul(state, 1_103_515_245) + 12_345) >>> 0;
+      return (state >>> 8) % below;
+    };
+    const shares = Array.from({ length: 12 }, () => random(3) > 0);
+    const verbs = [ENQUEUE, ENQUEUE, TRY, RENEW, RELEASE, RELEASE, CLEAR];
+    for (let round = 0; round < 1500; round++) {
+      const [verb, index, script] = [
+        verbs[random(verbs.length)],
+        random(shares.length),
+        scripts[random(scripts.length)],
+      ];
+      await step(verb, `t${index}`, { shared: shares[index], script, lease: random(20) === 0 ? 1 : LEASE });
+      const line = await server.run('ZRANGE', LINE, '0', '-1');
+      const texts = await Promise.all(line.map((id) => server.run('HGET', TICKETS, id)));
+      const tickets = texts.map(readTicket);
+      const alone = tickets.findIndex(({ isShared }) => !isShared);
+      const first = alone === 0 ? 1 : alone === -1 ? tickets.length : alone;
+      // Of those whose time is over the next step takes care.
+      const isOver = tickets.some(({ deadline }) => deadline < Date.now() + 5);
+      const granted = tickets.map(({ isGranted }) => isGranted);
+      const expected = tickets.map((_, place) => place < first);
+      assert.ok(isOver || granted.join() === expected.join(), `round ${round}, ${verb}: ${texts.join(' | ')}`);
+    }
+  });
+}
