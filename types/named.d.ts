@@ -36,6 +36,12 @@ export interface AsyncNamedLockOptions extends NamedLockOptions {
   ref?: boolean | undefined;
 }
 
+/** Options of {@link LockManager.close}. */
+export interface CloseOptions {
+  /** Whether what is held stays held until its callback ends or its `unlock()` is called. Default: `false`. */
+  wait?: boolean | undefined;
+}
+
 /** Options of the constructor of {@link LockManager}. */
 export interface LockManagerOptions {
   /**
@@ -307,14 +313,17 @@ export class LockManager {
    */
   query(): Promise<LockManagerSnapshot>;
   /**
-   * Of a manager with a store: releases what it holds, whose signals abort with a {@link LockLostError} of the reason
-   * `'closed'`, and rejects pending and later requests with `ERR_LOCK_CLOSED`. The connection ends with the last manager of the
-   * store in this process. Other managers have nothing to close. Never blocks.
+   * Of a manager with a store: rejects pending and later requests with `ERR_LOCK_CLOSED`, and releases what it holds: at once, so
+   * that the signals of those locks abort with a {@link LockLostError} of the reason `'closed'`; or, with `{ wait: true }`, when
+   * their callbacks end and their `unlock()` is called. Called once more without it, it does not wait any longer. The connection
+   * ends with the last manager of the store in this process. Other managers have nothing to close. Never blocks.
    *
-   * @returns A promise that is fulfilled once the releases are on their way.
+   * @returns A promise that is fulfilled once the releases are on their way, within a second of the last, though the store may
+   *   be silent: then what it still keeps ends with its lease, or its connection. Rejected with `ERR_INVALID_ARG_TYPE` if the
+   *   options are none.
    */
-  close(): Promise<void>;
-  /** As `close`, for `await using`. */
+  close(options?: CloseOptions): Promise<void>;
+  /** As `close()`, for `await using`. */
   [Symbol.asyncDispose](): Promise<void>;
   /**
    * Whether the store answers, for health checks. Never blocks.

@@ -12,6 +12,7 @@ import {
   type BarrierInspection,
   type BarrierMember,
   BrokenBarrierError,
+  type CloseOptions,
   Condition,
   type ConditionOptions,
   DeadlockError,
@@ -583,6 +584,8 @@ is<
   >
 >();
 const manager: LockManager = new LockManager({ allowMainThread: true });
+is<Equal<Parameters<LockManager['close']>, [options?: CloseOptions]>>();
+is<Equal<CloseOptions, { wait?: boolean | undefined }>>();
 new LockManager({ scope: 'process' });
 new LockManager({ directory: '/locks' });
 is<Equal<typeof locks, LockManager>>();

@@ -134,12 +134,13 @@ class LockManager {
     }
   }
 
-  async close() {
+  async close(options) {
     if (!(#backend in Object(this))) throw invalidThis(this, 'close');
+    const isPatient = options !== undefined && toWait(options);
     const { closing, outer } = this.#backend;
     if (closing === undefined) return;
     closing.abort(require('../stores/errors.js').closed());
-    await outer.close();
+    await outer.close(isPatient);
   }
 
   async check() {
@@ -203,6 +204,15 @@ function query({ space }) {
     if (rows.length > 4 * ROWS_IN_A_TURN) clock.setImmediate(go, 0);
     else go(0);
   });
+}
+
+/** The option of `close()`. */
+function toWait(options) {
+  checkOptions(options);
+  checkNames(options, ['wait']);
+  const wait = own(options, 'wait', false);
+  if (typeof wait !== 'boolean') throw invalidArgument('options.wait', 'a boolean', wait);
+  return wait;
 }
 
 /** A promise that is rejected with the error, or with what `verb` was called on, if that is no manager. */

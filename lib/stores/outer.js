@@ -94,8 +94,9 @@ class StoreHold {
     const number = this.#number;
     this.#number = -1;
     thread.stores.holds.delete(number);
-    this.#owner.holds.delete(this);
-    return binding.releaseStore(number, false);
+    const loss = binding.releaseStore(number, false);
+    this.#owner.ended(this);
+    return loss;
   }
 }
 
@@ -230,6 +231,8 @@ class StoreOuter {
   #opened = -1;
   #isClosed = false;
   #closing = null;
+  /** Called when it holds nothing any more, while it is closed and that is waited for. */
+  #released = null;
 
   constructor(store, space) {
     this.#store = store;
@@ -247,10 +250,8 @@ class StoreOuter {
   lockAsync(name, mode, timeout, ref, wantsFence, _isPart, patience = Infinity) {
     const number = this.#askFor(name, mode, timeout, wantsFence);
     const conclude = () => new StoreHold(number, wantsFence, this);
-    const wait =
-      timeout > 0
-        ? new StoreWait(this, number, timeout, ref, conclude)
-        : new StoreWait(this, number, patience, ref, conclude, () => wait.fail(unacknowledged(name, silent(patience))));
+    const late = timeout > 0 ? undefined : () => wait.fail(unacknowledged(name, silent(patience)));
+    const wait = new StoreWait(this, number, timeout > 0 ? timeout : patience, ref, conclude, late);
     return { promise: wait.promise, cancel: () => wait.cancel() };
   }
 
@@ -333,16 +334,27 @@ class StoreOuter {
     return new StoreWait(this, number, timeout, ref, () => this.#takeCalled(number)).promise;
   }
 
-  /** Ends what this manager holds and waits for. */
-  close() {
+  /** A hold of this manager has. */
+  ended(hold) {
+    this.holds.delete(hold);
+    if (this.holds.size === 0) this.#released?.();
+  }
+
+  /** Ends what this manager waits for, and what it holds: at once, or, `isPatient`, when it is released. */
+  close(isPatient) {
+    if (!this.#isClosed) for (const wait of this.waits) wait.fail(closed());
+    this.#isClosed = true;
+    if (!isPatient) for (const hold of this.holds) hold.lose('closed');
     this.#closing ??= this.#close();
     return this.#closing;
   }
 
   async #close() {
-    this.#isClosed = true;
-    for (const wait of this.waits) wait.fail(closed());
-    for (const hold of this.holds) hold.lose('closed');
+    if (this.holds.size > 0) {
+      await new Promise((resolve) => {
+        this.#released = resolve;
+      });
+    }
     if (this.#opened < 0 || binding.deskState(this.desk) < 0) return;
     binding.releaseStore(this.#opened, false);
     // Behind all that was asked before: when this returns, it is on its way.

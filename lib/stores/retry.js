@@ -13,6 +13,9 @@ const LONGEST_PAUSE = 2000;
 /** Until then the next byte to a connection that was forgotten has been refused, in milliseconds. */
 const AT_ONCE = 250;
 
+/** For so long a store that is closed still sends what was released before, though the server may be silent, in milliseconds. */
+exports.FAREWELL_MS = 1000;
+
 const pause = (ms) => new Promise((resolve) => clock.setTimeout(resolve, ms));
 
 /** The pause after one that was in vain. */

@@ -3,7 +3,7 @@
 const { binding } = require('../engine/thread.js');
 const { toText } = require('../engine/error-text.js');
 const { storeError } = require('./errors.js');
-const { asStoreError } = require('./retry.js');
+const { asStoreError, FAREWELL_MS, within } = require('./retry.js');
 const { readDescription } = require('./store.js');
 const { CALL, FENCE, LOCK, OPEN, PROTOCOL, TRY } = require('./verbs.js');
 
@@ -160,7 +160,7 @@ class Service {
   async #flush(store) {
     const of = (map) => (store === 0 ? [...map.values()] : [map.get(store)]);
     const flushed = of(this.#stores).map((entry) => entry?.keeper.flush());
-    await Promise.allSettled([...flushed, ...of(this.#closing)]);
+    await within(FAREWELL_MS, Promise.allSettled([...flushed, ...of(this.#closing)])).catch(() => {});
     return null;
   }
 

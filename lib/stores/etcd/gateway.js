@@ -43,6 +43,7 @@ class Gateway {
   /** Calls that wait for their turn, as what settles that. */
   #queue = [];
   #answered = 0;
+  #isClosed = false;
 
   constructor(connection) {
     const { urls, tls, username, password } = readConnection(connection);
@@ -76,6 +77,7 @@ class Gateway {
   }
 
   async #call(path, body, limit) {
+    if (this.#isClosed) throw storeError('The connection to etcd was closed.');
     if (this.#user !== null && this.#token === null) await this.#authenticate(limit);
     try {
       return await this.#post(path, body, limit);
@@ -191,6 +193,7 @@ class Gateway {
   }
 
   close() {
+    this.#isClosed = true;
     for (const agent of Object.values(this.#agents)) agent.destroy();
   }
 }

@@ -7,7 +7,7 @@
 const clock = require('../../load/clock.js');
 const { binding } = require('../../engine/thread.js');
 const { storeError } = require('../errors.js');
-const { asStoreError, Connection, elsewhere, hashOf, Releases } = require('../retry.js');
+const { asStoreError, Connection, elsewhere, FAREWELL_MS, hashOf, Releases, within } = require('../retry.js');
 const { Gateway, NOT_FOUND, toBase64 } = require('./gateway.js');
 const { Place, inOrder, readLine, under } = require('./place.js');
 const { Session } = require('./session.js');
@@ -244,8 +244,9 @@ class EtcdKeeper {
 
   async close() {
     const session = this.#connection.close();
-    await this.#releases.over();
-    await session?.close();
+    const left = this.#releases.over().then(() => session?.close());
+    await within(FAREWELL_MS, left).catch(() => {});
+    session?.stop();
     this.#gateway.close();
   }
 

@@ -143,7 +143,7 @@ class Session {
   /** All that it has is lost. */
   end(loss) {
     if (this.isOver) return;
-    this.#stop();
+    this.stop();
     this.#of.onEnd(loss);
     // Others need not wait for its time.
     this.#of.call('lease/revoke', { ID: this.id }).catch(() => {});
@@ -151,11 +151,11 @@ class Session {
 
   /** It is not needed any more. */
   async close() {
-    this.#stop();
+    this.stop();
     await this.#of.call('lease/revoke', { ID: this.id }).catch(() => {});
   }
 
-  #stop() {
+  stop() {
     this.isOver = true;
     clock.clearInterval(this.#timer);
     clock.clearTimeout(this.#expiry);

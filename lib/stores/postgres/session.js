@@ -7,6 +7,7 @@
 const clock = require('../../load/clock.js');
 const { binding } = require('../../engine/thread.js');
 const { storeError } = require('../errors.js');
+const { FAREWELL_MS } = require('../retry.js');
 const { TAKEN, UNREACHABLE } = require('../verbs.js');
 
 /** Of the heartbeat: how long a session is surely there, and from when the server frees it. */
@@ -182,6 +183,8 @@ class Session {
     const end = () => Promise.resolve(this.#client.end()).catch(() => {});
     if (!this.#isRunning) end();
     else this.#whenDone = end;
+    // The server may be silent.
+    clock.setTimeout(() => this.#client.connection?.stream?.destroy?.(), FAREWELL_MS).unref();
   }
 
   #answered(sentAt) {

@@ -5,7 +5,7 @@ const { randomBytes } = require('node:crypto');
 const clock = require('../../load/clock.js');
 const { binding } = require('../../engine/thread.js');
 const { storeError } = require('../errors.js');
-const { Connection, elsewhere, hashOf, marginOf, OURS, pauses, Releases, within } = require('../retry.js');
+const { Connection, elsewhere, FAREWELL_MS, hashOf, marginOf, OURS, pauses, Releases, within } = require('../retry.js');
 const { TAKEN, UNREACHABLE } = require('../verbs.js');
 const { connect, isReadOnly, refusalOf } = require('./client.js');
 const { warnOfEviction } = require('./eviction.js');
@@ -164,7 +164,7 @@ class RedisKeeper {
     const link = this.#connection.close();
     if (link === null) return;
     // What is on its way goes first.
-    await within(this.#settings.connectTimeout, link.send(['PING'])).catch(() => {});
+    await within(FAREWELL_MS, link.send(['PING'])).catch(() => {});
     link.end();
   }
 

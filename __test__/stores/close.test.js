@@ -1,0 +1,139 @@
+// A manager that is closed: at once, or once its holders have released; and beside a server that says nothing.
+
+const assert = require('node:assert/strict');
+const fs = require('node:fs');
+const { test } = require('node:test');
+const { LockManager } = require('../..');
+const { etcd } = require('../../lib/stores/etcd.js');
+const { postgres } = require('../../lib/stores/postgres.js');
+const { redis } = require('../../lib/stores/redis.js');
+const { limit } = require('../helpers/limits.js');
+const { hold } = require('../helpers/names.js');
+const { startProxy } = require('../helpers/proxy.js');
+const { seen } = require('../helpers/stores.js');
+const servers = require('../helpers/servers.js');
+
+const STORES = {
+  postgres: [postgres, servers.hasPostgres, servers.startPostgres, {}],
+  redis: [redis, servers.hasRedis, servers.startRedis, { lease: 600_000 }],
+  etcd: [etcd, servers.hasEtcd, servers.startEtcd, { lease: 600_000 }],
+};
+
+const CLOSED = { code: 'ERR_LOCK_CLOSED' };
+
+/** How many connections of this machine lead to the port and have not ended, as Linux shows it. */
+const connectionsTo = (port) => {
+  const to = port.toString(16).toUpperCase().padStart(4, '0');
+  const lines = fs.readFileSync('/proc/net/tcp', 'latin1').split('\n').slice(1, -1);
+  const isTo = (line) => {
+    const [, , remote, state] = line.trim().split(/\s+/);
+    return remote.endsWith(`:${to}`) && state === '01';
+  };
+  return lines.filter(isTo).length;
+};
+
+for (const [kind, [make, isThere, start, settings]] of Object.entries(STORES)) {
+  const options = { skip: isThere ? false : `the server of ${kind} is not installed`, timeout: limit(60_000) };
+
+  test(
+    `${kind}: close({ wait: true }) refuses what is new and what waits, and leaves what is held to its holders`,
+    options,
+    async (t) => {
+      const server = await start();
+      t.after(() => server.stop());
+      const [here, there] = [5000, 5001].map(
+        (connectTimeout) => new LockManager({ store: make(server.url, { ...settings, connectTimeout }) }),
+      );
+      t.after(() => there.close());
+      const held = await hold('held', {}, here);
+      const lock = await here.acquireAsync(['one', 'another']);
+      const shared = await here.acquireAsync('shared', { mode: 'shared' });
+      const waits = Promise.allSettled([here.acquireAsync('held'), here.acquireAsync(['free', 'one'])]);
+      const elsewhere = there.acquireAsync('one');
+      await there.check();
+      let isClosed = false;
+      const closing = here.close({ wait: true }).then(() => {
+        isClosed = true;
+      });
+      for (const { reason } of await waits) assert.equal(reason.code, 'ERR_LOCK_CLOSED');
+      for (const verb of ['acquireAsync', 'query', 'check', 'stats']) {
+        await assert.rejects(here[verb]('new'), CLOSED, verb);
+      }
+      await assert.rejects(
+        here.request('new', () => {}),
+        CLOSED,
+      );
+      for (const { locked, signal } of [held.lock, ...lock.locks, shared])
+        assert.deepEqual([locked, signal.aborted], [true, false]);
+      assert.equal(await there.acquireAsync('held', { ifAvailable: true }), null);
+      lock.unlock();
+      (await elsewhere).unlock();
+      held.release();
+      await held.request;
+      assert.equal(isClosed, false, 'one is held still');
+      assert.equal(shared.unlock(), true);
+      await closing;
+      for (const name of ['held', 'one', 'another', 'shared', 'free']) {
+        (await there.acquireAsync(name, { timeout: 10_000 })).unlock();
+      }
+      await here.close({ wait: true });
+    },
+  );
+
+  test(`${kind}: close() after close({ wait: true }) waits no longer, and both are fulfilled`, options, async (t) => {
+    const server = await start();
+    t.after(() => server.stop());
+    const manager = new LockManager({ store: make(server.url, settings) });
+    const lock = await manager.acquireAsync('held');
+    const closing = manager.close({ wait: true });
+    await manager.close();
+    await closing;
+    assert.deepEqual([lock.locked, lock.signal.reason.reason], [false, 'closed']);
+  });
+
+  test(`${kind}: beside a server that says nothing more, close() takes a second, and the connection is gone`, {
+    ...options,
+    skip: options.skip || (process.platform === 'linux' ? false : 'looks into /proc'),
+  }, async (t) => {
+    const server = await start();
+    t.after(() => server.stop());
+    const proxy = await startProxy(t, server.url);
+    const manager = new LockManager({ store: make(proxy.url, settings) });
+    const lock = await manager.acquireAsync('held');
+    const port = Number(new URL(proxy.url).port);
+    assert.ok(connectionsTo(port) > 0);
+    proxy.cut();
+    t.after(() => proxy.heal());
+    const begun = performance.now();
+    await manager.close();
+    const took = performance.now() - begun;
+    assert.equal(lock.signal.reason.reason, 'closed');
+    assert.ok(took < limit(2500), `close() took ${took.toFixed()} ms`);
+    await seen(() => connectionsTo(port) === 0);
+    const all = performance.now() - begun;
+    assert.ok(all < limit(4000), `the connection was there for ${all.toFixed()} ms`);
+  });
+}
+
+test('close() takes options, of which it knows one, of any manager', async () => {
+  for (const scope of ['process', 'machine']) {
+    const manager = new LockManager({ scope });
+    assert.equal(await manager.close({ wait: true }), undefined);
+    assert.equal(await manager.close({}), undefined);
+    for (const wrong of [
+      null,
+      1,
+      'wait',
+      true,
+      [],
+      new Date(),
+      AbortSignal.abort(),
+      { wait: 1 },
+      { wait: null },
+      { waits: true },
+    ]) {
+      await assert.rejects(manager.close(wrong), { code: 'ERR_INVALID_ARG_TYPE' });
+    }
+    await manager.request('still served', () => {});
+  }
+});
