@@ -35,7 +35,6 @@ macro_rules! faults {
 }
 
 faults! {
-    // The section.
     /// A release wakes nobody and offers to nobody.
     ReleaseLetsNobodyIn: reservations "a_lease_that_is_over_opens_the_word_to_the_others",
     /// A waiter that gives up does not pass on the wake-up that it got.
@@ -71,7 +70,6 @@ faults! {
     /// A waiter that was settled can still time out, or be taken back.
     SettledWaiterLeaves: futex "a_cancelled_wait_takes_no_notification_and_one_that_was_notified_cannot_be_cancelled",
 
-    // Order.
     /// A woken waiter that finds the word taken goes to the end of the queue.
     LoserGoesToTheEnd: units "engine::queue::tests::a_blocked_waiter_that_lost_keeps_its_place",
     /// A blocked waiter is never handed the word, however long it has waited.
@@ -319,6 +317,8 @@ faults! {
     GateIsClosedForEver: files "in_line::those_who_share_are_in_together_beside_one_who_was_stopped_in_line",
     /// A line for which there was no thread stays the keeper's when there is one.
     KeeperKeepsTheLine: files "withdrawn_waits_leave_their_threads_to_others",
+    /// Lines that have threads keep them, however many have none.
+    CrowdStays: files "names_take_turns_with_the_threads_when_there_are_too_many",
     /// Whoever withdrew a wait hears that nothing of it is left while the kernel may still grant it.
     WithdrawnBeforeItsThreadLeft: units "files::interrupt::tests::whoever_withdraws_a_wait_learns_when_nothing_of_it_is_left",
     /// Whoever withdrew a wait is kept waiting until its call in the kernel has ended, if ever.

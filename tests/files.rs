@@ -245,6 +245,25 @@ fn withdrawn_waits_leave_their_threads_to_others() {
 }
 
 #[test]
+fn names_take_turns_with_the_threads_when_there_are_too_many() {
+    const MANY: usize = 70;
+    let scratch = Scratch::new("turns");
+    let mut other = Other::start(&scratch.0);
+    for index in 0..MANY {
+        assert_eq!(other.run(&format!("lock {index}")), "locked");
+    }
+    let waits: Vec<_> =
+        (0..MANY).map(|index| wait(&name(&scratch.0, &index.to_string()), LockMode::Exclusive)).collect();
+    for index in (0..MANY).rev() {
+        until("each waits in the kernel for a while", || scratch.waits_in_kernel(&index.to_string()) == 1);
+    }
+    assert_eq!(other.run("release"), "released");
+    for (_waiting, outcome) in waits {
+        granted(&outcome).release();
+    }
+}
+
+#[test]
 fn a_writer_is_not_overtaken_by_overlapping_readers_for_ever() {
     let scratch = Scratch::new("writer");
     let mut readers = [Other::start(&scratch.0), Other::start(&scratch.0), Other::start(&scratch.0)];

@@ -584,7 +584,7 @@ is<
   >
 >();
 const manager: LockManager = new LockManager({ allowMainThread: true });
-is<Equal<Parameters<LockManager['close']>, [options?: CloseOptions]>>();
+is<Equal<Parameters<LockManager['close']>, [options?: CloseOptions | undefined]>>();
 is<Equal<CloseOptions, { wait?: boolean | undefined }>>();
 new LockManager({ scope: 'process' });
 new LockManager({ directory: '/locks' });

@@ -128,6 +128,25 @@ impl Line {
         interrupt
     }
 
+    /// `thread` does not drive it. Returns whether the keeper has to.
+    pub fn leave_to_keeper(&mut self, thread: &Arc<Interrupt>) -> bool {
+        if !self.is_driven_by(thread) {
+            return false;
+        }
+        let is_wanted = !self.wanted.is_empty();
+        self.driver = if is_wanted { Driver::Keeper } else { Driver::None };
+        is_wanted
+    }
+
+    /// Whether the keeper has to drive it still.
+    pub fn is_left_to_keeper(&mut self) -> bool {
+        let is_left = matches!(self.driver, Driver::Keeper);
+        if is_left && self.wanted.is_empty() {
+            self.driver = Driver::None;
+        }
+        is_left && !self.wanted.is_empty()
+    }
+
     /// Whether this thread waits for the turn.
     pub fn is_driven_by(&self, thread: &Arc<Interrupt>) -> bool {
         matches!(&self.driver, Driver::Thread { interrupt, .. } if Arc::ptr_eq(interrupt, thread))

@@ -18,8 +18,7 @@ use super::name::{FileRole, LockName};
 use super::threads;
 use crate::sync::Mutex;
 
-/// Whoever has waited so long for its turn waits for the lock directly. What goes on meanwhile goes on in order; so this is
-/// what a process that is stopped while it is next costs the others.
+/// Whoever has waited so long for its turn waits for the lock directly: what a process costs that is stopped while it is next.
 const PATIENCE: Duration = Duration::from_millis(100);
 /// So often those who share look whether the gate is open.
 const GATE_LOOK: Duration = Duration::from_millis(25);
@@ -178,10 +177,11 @@ impl NamedFile {
         let mut state = self.state.lock();
         _left = thread.rest();
         let line = state.line(mode);
+        if !line.is_driven_by(thread) {
+            return Step::End;
+        }
         if line.wanted.is_empty() {
-            if line.is_driven_by(thread) {
-                line.driver = Driver::None;
-            }
+            line.driver = Driver::None;
             return Step::End;
         }
         thread.arm();
@@ -262,27 +262,27 @@ impl NamedFile {
         Some(line.leave_to_thread())
     }
 
-    /// Another thread is about to drive the line: what ends its calls.
-    pub(super) fn leave_to_thread(&self, mode: LockMode) -> Arc<Interrupt> {
-        self.state.lock().line(mode).leave_to_thread()
+    /// A thread is about to drive the line of the keeper: what ends its calls; none if that is done with it.
+    pub(super) fn leave_to_thread(&self, mode: LockMode) -> Option<Arc<Interrupt>> {
+        let mut state = self.state.lock();
+        let line = state.line(mode);
+        line.is_left_to_keeper().then(|| line.leave_to_thread())
     }
 
-    /// No thread can drive the line: the keeper tries.
-    pub(super) fn leave_to_keeper(&self, mode: LockMode) {
-        self.state.lock().line(mode).driver = Driver::Keeper;
+    /// `thread` does not drive the line: the keeper tries. False if another does already, or nobody waits.
+    pub(super) fn leave_to_keeper(&self, mode: LockMode, thread: &Arc<Interrupt>) -> bool {
+        self.state.lock().line(mode).leave_to_keeper(thread)
     }
 
-    /// The keeper is done with a line that it drives. False if somebody waits still.
+    /// Whether the keeper is done with a line: a thread drives it, or nobody waits any more.
     pub(super) fn end_polling(&self, mode: LockMode) -> bool {
         let mut state = self.state.lock();
         let line = state.line(mode);
-        let is_over = line.wanted.is_empty();
-        if is_over {
-            line.driver = Driver::None;
-        } else {
+        let is_left = line.is_left_to_keeper();
+        if is_left {
             self.close_gate(mode, line);
         }
-        is_over
+        !is_left
     }
 
     /// Whether this process is next.

@@ -1,5 +1,6 @@
 //! The threads that wait in the kernel: few, and used again.
 
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -17,24 +18,28 @@ const STACK: usize = 128 << 10;
 /// A thread that has nothing to do ends after this time.
 const REST: Duration = Duration::from_secs(1);
 
-/// How many threads wait in the kernel.
-static CROWD: AtomicUsize = AtomicUsize::new(0);
+/// Those that wait in the kernel, and what has to wait for one of them.
+static CROWD: Mutex<Crowd> = Mutex::new(Crowd { size: 0, queue: VecDeque::new() });
 /// Those that have nothing to do, by their numbers.
 static IDLE: Mutex<Vec<(u64, SyncSender<Job>)>> = Mutex::new(Vec::new());
+
+struct Crowd {
+    size: usize,
+    queue: VecDeque<Job>,
+}
 
 type Job = Box<dyn FnOnce() + Send>;
 
 /// Has a thread wait in the kernel.
 pub fn start(wait: impl FnOnce() + Send + 'static) -> io::Result<()> {
-    // Relaxed: it counts threads, and orders nothing.
-    if CROWD.fetch_add(1, Ordering::Relaxed) >= LARGEST_CROWD {
-        CROWD.fetch_sub(1, Ordering::Relaxed);
-        return Err(io::ErrorKind::QuotaExceeded.into());
+    {
+        let mut crowd = crowd();
+        if crowd.size >= LARGEST_CROWD {
+            return Err(io::ErrorKind::QuotaExceeded.into());
+        }
+        crowd.size += 1;
     }
-    let job: Job = Box::new(|| {
-        wait();
-        CROWD.fetch_sub(1, Ordering::Relaxed);
-    });
+    let job: Job = Box::new(wait);
     let resting = idle().pop();
     if let Some((_, thread)) = resting {
         // It waits for just this, since nobody else has its sender any more.
@@ -45,9 +50,36 @@ pub fn start(wait: impl FnOnce() + Send + 'static) -> io::Result<()> {
     let builder = thread::Builder::new().name("sablock-wait".into()).stack_size(STACK);
     let started = system::without_signals(|| builder.spawn(|| run(job)));
     if started.is_err() {
-        CROWD.fetch_sub(1, Ordering::Relaxed);
+        crowd().size -= 1;
     }
     started.map(drop)
+}
+
+/// The next thread that has done what it had to do does this, in the order in which it was asked for. False if there is room for more.
+pub fn queue(wait: impl FnOnce() + Send + 'static) -> bool {
+    let mut crowd = crowd();
+    let is_full = crowd.size >= LARGEST_CROWD;
+    if is_full {
+        crowd.queue.push_back(Box::new(wait));
+    }
+    is_full
+}
+
+/// Does what it was given, and what has to wait for a thread.
+fn work(first: Job) {
+    let mut next = Some(first);
+    while let Some(job) = next {
+        job();
+        let mut crowd = crowd();
+        next = crowd.queue.pop_front();
+        if next.is_none() {
+            crowd.size -= 1;
+        }
+    }
+}
+
+fn crowd() -> MutexGuard<'static, Crowd> {
+    CROWD.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn idle() -> MutexGuard<'static, Vec<(u64, SyncSender<Job>)>> {
@@ -60,7 +92,7 @@ fn run(first: Job) {
     // Relaxed: only that no two are the same counts.
     let number = NEXT.fetch_add(1, Ordering::Relaxed) as u64;
     system::let_interruptions_in();
-    first();
+    work(first);
     loop {
         let (sender, jobs) = sync_channel(1);
         idle().push((number, sender));
@@ -79,6 +111,6 @@ fn run(first: Job) {
             }
         });
         let Ok(job) = job else { return };
-        job();
+        work(job);
     }
 }

@@ -1,7 +1,8 @@
 //! Waits of this process: whoever waits in the kernel for those who want a name, and how a thread blocks for one.
 
-use std::sync::Arc;
+use std::collections::VecDeque;
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::file::{FileFailure, LockMode};
@@ -16,6 +17,22 @@ use crate::sync::SLICE;
 
 const FIRST_TRY: Duration = Duration::from_millis(1);
 const SELDOMEST_TRY: Duration = Duration::from_millis(50);
+/// When a line has queued so long for a thread, others lose theirs,
+const LONGEST_WITHOUT: Duration = Duration::from_millis(20);
+/// one after the other.
+const BETWEEN_CHANGES: Duration = Duration::from_millis(5);
+
+type Driven = (Arc<NamedFile>, LockMode, Arc<Interrupt>);
+
+/// The lines that threads drive, those first that have one for the longest time. Whoever just tries finds a busy name locked each time:
+/// all lines have to wait in the kernel, and when there are too many they take turns with its threads.
+static CROWD: Mutex<VecDeque<Driven>> = Mutex::new(VecDeque::new());
+/// When a line lost its thread to another last.
+static CHANGED: Mutex<Option<Instant>> = Mutex::new(None);
+
+fn crowd() -> MutexGuard<'static, VecDeque<Driven>> {
+    CROWD.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// A wait that has begun.
 #[derive(Debug)]
@@ -63,18 +80,30 @@ impl NamedFile {
 
     fn start_driver(self: &Arc<Self>, mode: LockMode, interrupt: Arc<Interrupt>) {
         if !self.drive_on_a_thread(mode, interrupt) {
-            poll(self, mode);
+            poll(self, mode, FIRST_TRY);
         }
     }
 
     /// False if there is no thread for the line, which is the keeper's then.
     fn drive_on_a_thread(self: &Arc<Self>, mode: LockMode, interrupt: Arc<Interrupt>) -> bool {
-        let name = Arc::clone(self);
-        let started = threads::start(move || drive(&name, mode, &interrupt, || false));
+        let (name, thread) = (Arc::clone(self), Arc::clone(&interrupt));
+        let started = threads::start(move || drive_in_crowd(name, mode, thread));
         if started.is_err() {
-            self.leave_to_keeper(mode);
+            self.leave_to_keeper(mode, &interrupt);
         }
         started.is_ok()
+    }
+
+    /// The keeper's line gets the thread that is free next, if it is the keeper's still.
+    fn queue_for_thread(self: &Arc<Self>, mode: LockMode) -> bool {
+        let name = Arc::downgrade(self);
+        threads::queue(move || {
+            if let Some(name) = name.upgrade()
+                && let Some(interrupt) = name.leave_to_thread(mode)
+            {
+                drive_in_crowd(name, mode, interrupt);
+            }
+        })
     }
 
     /// Waits for the lock and blocks the thread, until `deadline` if there is one. `pause` is called between two slices of
@@ -155,6 +184,13 @@ impl NamedFile {
     }
 }
 
+/// As a thread of the crowd.
+fn drive_in_crowd(name: Arc<NamedFile>, mode: LockMode, interrupt: Arc<Interrupt>) {
+    crowd().push_back((Arc::clone(&name), mode, Arc::clone(&interrupt)));
+    drive(&name, mode, &interrupt, || false);
+    crowd().retain(|(.., other)| !Arc::ptr_eq(other, &interrupt));
+}
+
 /// Waits for the turn, then for the lock, until nobody wants it any more, or it is over.
 fn drive(name: &Arc<NamedFile>, mode: LockMode, interrupt: &Arc<Interrupt>, mut is_over: impl FnMut() -> bool) {
     while !is_over() {
@@ -179,8 +215,8 @@ fn drive(name: &Arc<NamedFile>, mode: LockMode, interrupt: &Arc<Interrupt>, mut 
 }
 
 /// The keeper tries from time to time for a line that has no thread, until there is one for it.
-fn poll(name: &Arc<NamedFile>, mode: LockMode) {
-    if let Err(error) = poll_later(Arc::clone(name), mode, FIRST_TRY) {
+fn poll(name: &Arc<NamedFile>, mode: LockMode, first: Duration) {
+    if let Err(error) = poll_later(Arc::clone(name), mode, first, None) {
         let mut error = Some(error);
         while !name.end_polling(mode) {
             name.fail(mode, FileFailure::NoThread(error.take().unwrap_or(std::io::ErrorKind::OutOfMemory.into())));
@@ -188,22 +224,63 @@ fn poll(name: &Arc<NamedFile>, mode: LockMode) {
     }
 }
 
-fn poll_later(name: Arc<NamedFile>, mode: LockMode, after: Duration) -> Result<(), std::io::Error> {
+/// `since`: from when on it has queued for a thread.
+fn poll_later(
+    name: Arc<NamedFile>,
+    mode: LockMode,
+    after: Duration,
+    since: Option<Instant>,
+) -> Result<(), std::io::Error> {
     let task = move || {
+        if name.end_polling(mode) {
+            return;
+        }
         let is_served = try_in_line(&name, mode);
         if name.end_polling(mode) {
             return;
         }
+        let mut since = since;
         if !fault!(KeeperKeepsTheLine) {
-            let interrupt = name.leave_to_thread(mode);
-            if name.drive_on_a_thread(mode, interrupt) {
-                return;
+            if since.is_none() && name.queue_for_thread(mode) {
+                since = Some(Instant::now());
+            }
+            match since {
+                Some(since) if since.elapsed() >= LONGEST_WITHOUT => make_room(),
+                Some(_) => {}
+                None => {
+                    if let Some(interrupt) = name.leave_to_thread(mode)
+                        && name.drive_on_a_thread(mode, interrupt)
+                    {
+                        return;
+                    }
+                }
             }
         }
         let next = if is_served { FIRST_TRY } else { (2 * after).min(SELDOMEST_TRY) };
-        let _ = poll_later(name, mode, next);
+        let _ = poll_later(name, mode, next, since);
     };
     keeper::add(Instant::now() + after, Box::new(task))
+}
+
+/// The line that has a thread for the longest time loses it to the first that queues for one.
+fn make_room() {
+    let mut changed = CHANGED.lock().unwrap_or_else(PoisonError::into_inner);
+    let is_early = changed.is_some_and(|last| last.elapsed() < BETWEEN_CHANGES);
+    if is_early || !system::can_interrupt() || fault!(CrowdStays) {
+        return;
+    }
+    loop {
+        let Some((name, mode, interrupt)) = crowd().pop_front() else { return };
+        if name.leave_to_keeper(mode, &interrupt) {
+            if !interrupt.interrupt() {
+                keeper::insist(&[interrupt]);
+            }
+            *changed = Some(Instant::now());
+            // It was locked a moment ago.
+            poll(&name, mode, SELDOMEST_TRY);
+            return;
+        }
+    }
 }
 
 /// Tries for the turn, and with it for the lock. Whether somebody got it, or an error.
