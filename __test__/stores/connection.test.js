@@ -1,16 +1,19 @@
-// What postgres(), redis() and etcd() refuse as a connection. No server is needed.
+// What postgres(), redis() and etcd() refuse as a connection, and what a server refuses. None has to be installed.
 
 const assert = require('node:assert/strict');
+const net = require('node:net');
 const path = require('node:path');
 const { test } = require('node:test');
 const { default: Redis } = require('ioredis');
 const { Client, Pool } = require('pg');
 const { createClient, createCluster } = require('redis');
+const { LockManager } = require('../..');
 const { etcd } = require('../../lib/stores/etcd.js');
 const { postgres } = require('../../lib/stores/postgres.js');
 const { redis } = require('../../lib/stores/redis.js');
 const { clientsFor } = require('../../lib/stores/redis/options.js');
 const { descriptionOf } = require('../../lib/stores/store.js');
+const { limit } = require('../helpers/limits.js');
 
 const refused = (message) => ({ code: 'ERR_INVALID_ARG_TYPE', message });
 
@@ -115,3 +118,31 @@ test('what is no URL of etcd is refused, and shown without its password', () => 
   assert.throws(() => etcd('user:secret@localhost'), refused(/Received '\.\.\.@localhost'\.$/));
   assert.throws(() => etcd({ module: path.resolve('client.js') }), refused(/URL of etcd/));
 });
+
+for (const [client, connectionTo] of Object.entries({
+  redis: (port) => ({ url: `redis://127.0.0.1:${port}` }),
+  ioredis: (port) => ({ host: '127.0.0.1', port }),
+})) {
+  test(`${client}: a server that has too many clients: the first request says so`, {
+    timeout: limit(30_000),
+  }, async (t) => {
+    // As Redis does, before it is asked anything; what comes then is refused by the system.
+    const server = net.createServer((socket) => {
+      socket.on('error', () => {});
+      socket.end('-ERR max number of clients reached\r\n', () => socket.destroy());
+    });
+    await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
+    t.after(() => server.close());
+    const manager = new LockManager({ store: redis(connectionTo(server.address().port)) });
+    t.after(() => manager.close());
+    for (let round = 0; round < 10; round++) {
+      const error = await manager.acquireAsync('one').catch((reason) => reason);
+      assert.deepEqual(
+        [error.code, /max number of clients/.test(error.message)],
+        ['ERR_LOCK_STORE', true],
+        error.message,
+      );
+      assert.ok(error.cause instanceof Error);
+    }
+  });
+}

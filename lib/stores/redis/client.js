@@ -1,9 +1,13 @@
 // The clients that users have, "redis" and "ioredis", as one: `send(args)`, `subscribe(channel, act)`, `end()`.
 
+const net = require('node:net');
 const { findClient } = require('../client.js');
 const { storeError } = require('../errors.js');
 const { asStoreError, within } = require('../retry.js');
 const { clientsFor } = require('./options.js');
+
+/** A server that has something to say by itself says it within this time, in milliseconds. */
+const GREETING_MS = 250;
 
 /** A connection for calls and one for messages; `tell(event)` hears of ends. */
 exports.connect = async ({ connection, settings }, tell) => {
@@ -116,11 +120,33 @@ async function connected(client, tell, connectTimeout) {
   try {
     await within(connectTimeout, client.connect());
   } catch (error) {
-    if (error.message !== 'Connection is closed.' || reasons.length === 0) throw error;
+    if (error.message !== 'Connection is closed.') throw error;
     // What "ioredis" says hides it.
     const all = new Set(reasons.map(({ message }) => message));
-    throw new Error(`Connection is closed (${[...all].join('; ')})`, { cause: reasons[0] });
+    const greeting = await greetingOf(client.options);
+    if (greeting !== null) all.add(greeting);
+    if (all.size === 0) throw error;
+    throw new Error(`Connection is closed (${[...all].join('; ')})`, { cause: reasons[0] ?? error });
   }
+}
+
+/** The error that a server says to whoever connects, before it closes: it has too many clients, for one. Null if it says none. */
+function greetingOf({ host, port, path, tls }) {
+  if (tls) return null;
+  return new Promise((resolve) => {
+    const socket = net.connect(path ? { path } : { host, port });
+    let said = '';
+    const end = () => {
+      socket.destroy();
+      resolve(/^-(.*)\r\n/.exec(said)?.[1] ?? null);
+    };
+    socket.setEncoding('latin1');
+    socket.on('data', (text) => {
+      said += text;
+    });
+    for (const event of ['close', 'error', 'timeout']) socket.on(event, end);
+    socket.setTimeout(GREETING_MS);
+  });
 }
 
 /** By structure: what has `sendCommand` and a `subscribe` with a listener is as "redis", what has `call` as "ioredis". */
