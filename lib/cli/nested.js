@@ -36,17 +36,25 @@ const readOuter = () => {
   }
 };
 
+const lives = ({ pid, start }) => startOf(pid) === start;
+
+/** Whether one of the two would keep the other out. */
+const excludes = (outer, { key, name, mode }) =>
+  key !== null && outer.key === key && outer.name === name && !(outer.mode === 'shared' && mode === 'shared');
+
 /**
  * The outer `sablock run` that keeps the lock from this one for ever. A daemon that was started inside has the variable for ever too: so
  * it counts only while that very process lives and, where it holds the lock alone, the record says that it does.
  */
-exports.findOuter = ({ number, key, name, mode }) =>
+exports.findOuter = (place) =>
   readOuter().find((outer) => {
-    if (key === null || outer.key !== key || outer.name !== name) return false;
-    if (outer.mode === 'shared' && mode === 'shared') return false;
-    if (startOf(outer.pid) !== outer.start) return false;
-    return outer.mode === 'shared' || binding.fileHolder(number, name)?.pid === outer.pid;
+    if (!excludes(outer, place) || !lives(outer)) return false;
+    return outer.mode === 'shared' || binding.fileHolder(place.number, place.name)?.pid === outer.pid;
   });
+
+/** One that was killed while it held the lock alone: if that is locked still, its command keeps it, of which this one is a part. */
+exports.findKilled = (place) =>
+  readOuter().find((outer) => excludes(outer, place) && outer.mode !== 'shared' && !lives(outer));
 
 /** What a command's environment is to have while this process holds the lock. */
 exports.inside = ({ key, name, mode }) => ({

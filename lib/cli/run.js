@@ -7,8 +7,9 @@ const { LockManager } = require('../../index.js');
 const { outerOf } = require('../named/held-lock.js');
 const { binding } = require('../engine/thread.js');
 const { runChild } = require('./child.js');
-const { findOuter, findPlace, inside } = require('./nested.js');
+const { findKilled, findOuter, findPlace, inside } = require('./nested.js');
 const { fail } = require('./output.js');
+const { openLocks, readRecords } = require('./record.js');
 
 /** Nothing was run: others hold it. As flock(1) has it. */
 const HELD_BY_OTHERS = 1;
@@ -76,16 +77,28 @@ function inheritedAmong(open) {
     .map(([descriptor]) => descriptor);
 }
 
+const ownEnd = (name, holder) =>
+  new Error(
+    `${inspect(name)} is held by ${holder}: to wait for it is to wait for the own end. Leave one of the two out, or let both be --shared.`,
+  );
+
 /** The lock; null if it is not available. Says who holds it, if that takes a while. */
 async function acquire({ name, options, directory }) {
   const manager = new LockManager({ scope: 'machine', directory });
   const place = findPlace(directory, name, options.mode);
   const outer = findOuter(place);
-  if (outer !== undefined) {
-    throw new Error(
-      `${inspect(name)} is held by the sablock run (process ${outer.pid}) that runs this command: to wait for it is to wait for ` +
-        'the own end. Leave one of the two out, or let both be --shared.',
-    );
+  if (outer !== undefined) throw ownEnd(name, `the sablock run (process ${outer.pid}) that runs this command`);
+  const killed = findKilled(place);
+  if (killed !== undefined) {
+    const lock = await manager.acquireAsync(name, { ...options, ifAvailable: true });
+    if (lock !== null || options.ifAvailable) return { place, lock };
+    const record = readRecords(openLocks(directory).directory).find((each) => each.name === name);
+    if (record?.isHeld && record.pid === killed.pid) {
+      throw ownEnd(
+        name,
+        `what a sablock run (process ${killed.pid}) that was killed has left running, this command too`,
+      );
+    }
   }
   const waiting = setTimeout(() => {
     const holder = binding.fileHolder(place.number, name);
