@@ -118,7 +118,7 @@ impl Directory {
     }
 
     /// The names that processes hold exclusively, by what their records say; not those whose process has ended.
-    /// Nothing is locked for that, so that a name may be free, or another's, by now.
+    /// A name may be free, or another's, by now.
     pub fn holders(&self) -> io::Result<Vec<(Vec<u16>, RecordedHolder)>> {
         let mut holders = Vec::new();
         for entry in self.path.read_dir()? {
@@ -143,11 +143,22 @@ impl Directory {
     }
 }
 
-/// The holder in the record at `path`, with the name, unless its process has ended.
+/// The holder in the record at `path`, with the name, unless its process has ended. Of one whose number says nothing here the lock
+/// says whether it lives.
 fn holder_by(path: &Path) -> Option<(Vec<u16>, RecordedHolder)> {
     // What cannot be read, or is removed meanwhile, is nobody's.
     let FileRecord { units, holder, .. } = read(path).ok().flatten().and_then(|bytes| record::decode(&bytes))?;
-    holder.may_live().then_some((units, holder))
+    let is_locked = || is_locked(&path.with_extension(FileRole::Lock.extension()));
+    (holder.may_live() && (!holder.is_of_other_namespace() || is_locked())).then_some((units, holder))
+}
+
+/// Whether somebody holds the lock of this file alone, if that can be seen. Those who try to hold it alone may find it shared for a
+/// moment.
+fn is_locked(path: &Path) -> bool {
+    match system::open_to_read(path) {
+        Ok(file) => file.try_lock_shared().is_err(),
+        Err(error) => error.kind() != io::ErrorKind::NotFound,
+    }
 }
 
 fn found_or_made(path: &Path, kind: DirectoryKind) -> Result<Metadata, Reason> {
@@ -264,6 +275,26 @@ mod tests {
         symlink(scratch.path(), &link).unwrap();
         let (one, other) = (Directory::open(Some(&real)).unwrap(), Directory::open(Some(&link.join("real"))).unwrap());
         assert_eq!((one.identity, one.path()), (other.identity, other.path()));
+    }
+
+    #[test]
+    fn of_a_holder_in_another_namespace_the_lock_says_whether_it_lives() {
+        let scratch = Scratch::new();
+        let directory = Directory::open(Some(scratch.path())).unwrap();
+        let units: Vec<u16> = "far".encode_utf16().collect();
+        let name = LockName::new(&units);
+        let here = RecordedHolder::now(0);
+        let holder = RecordedHolder { namespace: here.namespace + 1, process: u32::MAX, ..here };
+        let held = record::Status { is_held: true, is_in: true, is_abandoned: false };
+        fs::write(scratch.path().join(name.file(FileRole::Info)), record::encode(&name, held, &holder, 0)).unwrap();
+        let found = || (directory.holder(&units), directory.holders().unwrap().len());
+        assert_eq!(found(), (None, 0), "there is no file that it could have locked");
+        let lock = fs::File::create(scratch.path().join(name.file(FileRole::Lock))).unwrap();
+        assert_eq!(found(), (None, 0), "it was killed");
+        lock.lock().unwrap();
+        assert_eq!(found(), (Some(holder), 1));
+        lock.unlock().unwrap();
+        assert_eq!(found(), (None, 0));
     }
 
     #[test]

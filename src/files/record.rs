@@ -10,6 +10,7 @@
 //! |-------|-|
 //! | 0..8  | `sablock`, and the format's version, 2 |
 //! | 8     | bit 0: held; bit 1: abandoned, and not yet marked as consistent; bit 2: held, but no code runs with it yet |
+//! | 9..16 | when the process was started, as the system counts that; 0 if it does not tell |
 //! | 16..32 | the system's start; zeros if it does not tell, ones if the holder's thread has ended before its process |
 //! | 32..40 | process, thread |
 //! | 40..48 | the namespace of the process's number; 0 if the system has none |
@@ -34,6 +35,8 @@ const FLAGS: usize = 8;
 const HELD: u8 = 1;
 const ABANDONED: u8 = 2;
 const OUTSIDE: u8 = 4;
+/// So many bytes behind the flags are the start of the process.
+const STARTED: usize = 7;
 const HEADER: usize = 72;
 /// Of version 1, which ends before the fence.
 const FIRST_HEADER: usize = 64;
@@ -50,6 +53,8 @@ pub struct RecordedHolder {
     pub thread: u32,
     /// The namespace of the process's number.
     pub namespace: u64,
+    /// When the process was started, as the system counts that; 0 if it does not tell.
+    pub started: u64,
     /// When it was locked, in milliseconds of Unix time.
     pub since: u64,
 }
@@ -72,6 +77,7 @@ impl RecordedHolder {
             process: std::process::id(),
             thread,
             namespace: system::process_namespace(),
+            started: system::own_start(),
             since,
         }
     }
@@ -81,12 +87,21 @@ impl RecordedHolder {
         self.process == std::process::id() && self.namespace == system::process_namespace()
     }
 
+    /// Whether the number of its process is one of another namespace, and says nothing here.
+    pub fn is_of_other_namespace(&self) -> bool {
+        self.namespace != system::process_namespace() && !fault!(NamespaceDoesNotCount)
+    }
+
     /// False if its process has ended for certain; true if that cannot be known.
     pub fn may_live(&self) -> bool {
         let is_this_start = self.boot == system::boot() || self.boot == [0; 16] || system::boot() == [0; 16];
-        is_this_start
-            && (self.namespace != system::process_namespace() && !fault!(NamespaceDoesNotCount)
-                || system::may_process_live(self.process))
+        is_this_start && (self.is_of_other_namespace() || self.has_its_number())
+    }
+
+    /// Whether there is a process of its number, which was not started later.
+    fn has_its_number(&self) -> bool {
+        let is_another = || self.started != 0 && ![0, self.started].contains(&system::process_start(self.process));
+        system::may_process_live(self.process) && !is_another()
     }
 }
 
@@ -124,7 +139,8 @@ pub fn encode(name: &LockName, status: Status, holder: &RecordedHolder, last_fen
         Status { is_in: false, .. } => HELD | OUTSIDE,
         _ => HELD,
     };
-    bytes.extend([held | if status.is_abandoned { ABANDONED } else { 0 }, 0, 0, 0, 0, 0, 0, 0]);
+    bytes.push(held | if status.is_abandoned { ABANDONED } else { 0 });
+    bytes.extend(&holder.started.to_le_bytes()[..STARTED]);
     bytes.extend(holder.boot);
     bytes.extend(holder.process.to_le_bytes());
     bytes.extend(holder.thread.to_le_bytes());
@@ -175,7 +191,15 @@ pub fn decode(bytes: &[u8]) -> Option<FileRecord> {
             is_in: flags & (HELD | OUTSIDE) == HELD,
             is_abandoned: flags & ABANDONED != 0,
         },
-        holder: RecordedHolder { boot, process: half(32), thread: half(36), namespace: number(40), since: number(48) },
+        holder: RecordedHolder {
+            boot,
+            process: half(32),
+            thread: half(36),
+            namespace: number(40),
+            // Behind the flags, which are the lowest byte there.
+            started: number(FLAGS) >> 8,
+            since: number(48),
+        },
         last_fence: if has_fence { number(64) } else { 0 },
     })
 }
@@ -295,6 +319,15 @@ mod tests {
         assert!(holder.is_here() && holder.may_live());
         assert!(!RecordedHolder { boot: [7; 16], ..holder }.may_live());
         assert!(holder.ended().is_here() && !holder.ended().may_live(), "its process does");
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_process_that_was_started_at_another_time_is_another() {
+        let holder = RecordedHolder::now(0);
+        assert_ne!(holder.started, 0);
+        assert!(!RecordedHolder { started: holder.started + 1, ..holder }.may_live());
+        assert!(RecordedHolder { started: 0, ..holder }.may_live(), "a record of an earlier copy does not tell");
     }
 
     #[test]

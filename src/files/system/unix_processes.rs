@@ -100,10 +100,40 @@ pub fn sharers(_: &Metadata) -> Vec<u32> {
 /// Whether the process has ended, and its parent has not looked yet.
 #[cfg(not(target_vendor = "apple"))]
 fn is_ghost(process: libc::pid_t) -> bool {
+    stat(process, STATE).is_some_and(|state| matches!(state.as_str(), "Z" | "X"))
+}
+
+/// Of the fields behind the name of a process: its state, and when it was started, in ticks since the system's start.
+#[cfg(not(target_vendor = "apple"))]
+const STATE: usize = 0;
+#[cfg(not(target_vendor = "apple"))]
+const STARTED: usize = 19;
+
+#[cfg(not(target_vendor = "apple"))]
+fn stat(process: libc::pid_t, field: usize) -> Option<String> {
     // `1234 (name) Z ...`: the name may contain anything.
-    let Ok(stat) = std::fs::read(format!("/proc/{process}/stat")) else { return false };
-    let state = stat.iter().rposition(|byte| *byte == b')').and_then(|end| stat.get(end + 2));
-    matches!(state, Some(b'Z' | b'X'))
+    let stat = std::fs::read(format!("/proc/{process}/stat")).ok()?;
+    let end = stat.iter().rposition(|byte| *byte == b')')?;
+    let fields = String::from_utf8_lossy(&stat[end + 1..]);
+    fields.split_ascii_whitespace().nth(field).map(str::to_owned)
+}
+
+/// When the process was started, as the system counts that; 0 if it does not tell.
+#[cfg(not(target_vendor = "apple"))]
+pub fn process_start(process: u32) -> u64 {
+    let ticks = libc::pid_t::try_from(process).ok().and_then(|process| stat(process, STARTED));
+    ticks.and_then(|ticks| ticks.parse().ok()).unwrap_or_default()
+}
+
+#[cfg(target_vendor = "apple")]
+pub fn process_start(_: u32) -> u64 {
+    0
+}
+
+/// As [`process_start`], of this process.
+pub fn own_start() -> u64 {
+    static START: OnceLock<u64> = OnceLock::new();
+    *START.get_or_init(|| process_start(std::process::id()))
 }
 
 #[cfg(target_vendor = "apple")]
