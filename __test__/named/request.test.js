@@ -2,6 +2,7 @@
 
 const assert = require('node:assert/strict');
 const { AsyncLocalStorage } = require('node:async_hooks');
+const { getEventListeners } = require('node:events');
 const { test } = require('node:test');
 const sablock = require('../..');
 const { deferred, hold, modesOf, turns } = require('../helpers/names.js');
@@ -300,3 +301,20 @@ test(
     assert.deepEqual(await locks.query(), { held: [], pending: [] });
   }),
 );
+
+test('a free name with a signal: nobody listens to that, and until the end of the turn it aborts', async () => {
+  for (const manager of [locks, new LockManager({ scope: 'machine' })]) {
+    for (const name of [`free ${process.pid}`, [`free ${process.pid}`, `too ${process.pid}`]]) {
+      const controller = new AbortController();
+      const { signal } = controller;
+      assert.equal(await manager.request(name, { signal }, () => 'done'), 'done');
+      const refused = manager.request(name, { signal }, never);
+      assert.equal(getEventListeners(signal, 'abort').length, 0);
+      // In a microtask behind those of a request without a signal.
+      for (let hop = 0; hop < 10; hop++) await null;
+      controller.abort(new Error('on purpose'));
+      await assert.rejects(refused, { message: 'on purpose' });
+      assert.equal(await manager.request(name, { ifAvailable: true }, (lock) => lock !== null), true);
+    }
+  }
+});

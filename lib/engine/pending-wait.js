@@ -5,6 +5,12 @@ const { thread } = require('./thread.js');
 const signals = lazily(() => require('./signals.js'));
 const settled = Promise.resolve();
 
+/** Of a promise whose function the stack ended before: it was rejected by that, and nothing was thrown. */
+function unresolvable(promise) {
+  promise.catch(() => {});
+  return new RangeError('Maximum call stack size exceeded');
+}
+
 /**
  * A promise, pending once the thread has taken it in. A subclass has `settle(code)`, for the binding's codes.
  *
@@ -23,11 +29,7 @@ class PendingWait extends AsyncResource {
       this.resolve = resolve;
       this.reject = reject;
     });
-    if (this.reject === undefined) {
-      // The stack ended before the function above, which rejected the promise, and nothing was thrown.
-      this.promise.catch(() => {});
-      throw new RangeError('Maximum call stack size exceeded');
-    }
+    if (this.reject === undefined) throw unresolvable(this.promise);
   }
 
   /** Whether it waits for a lock. */
@@ -73,3 +75,4 @@ PendingWait.prototype.signal = undefined;
 PendingWait.prototype.ref = true;
 
 exports.PendingWait = PendingWait;
+exports.unresolvable = unresolvable;

@@ -2,7 +2,7 @@
 
 const clock = require('../load/clock.js');
 const { binding, thread } = require('../engine/thread.js');
-const { PendingWait } = require('../engine/pending-wait.js');
+const { PendingWait, unresolvable } = require('../engine/pending-wait.js');
 const { reasonOf } = require('../arguments.js');
 const { describe, noBackgroundThread } = require('../errors.js');
 const { lazily } = require('../load/lazily.js');
@@ -192,7 +192,6 @@ exports.obtain = (backend, name, options, use, verb) => {
   const { mode, signal, timeout } = options;
   if (signal?.aborted) return Promise.reject(reasonOf(signal));
   const lock = newLock(name, mode);
-  if (signal !== undefined) return new NamedWait(toRequest(backend, lock, options, use, verb)).enqueue();
   const status = options.steal ? steal(backend.space, name) : binding.requestName(backend.space, name, mode, 0, false);
   if (status === TIMED_OUT) {
     if (options.ifAvailable) return confirmHeld(backend, name).then(() => use(null));
@@ -209,15 +208,43 @@ exports.obtain = (backend, name, options, use, verb) => {
   try {
     enterProcess(backend, lock, options, number);
     if (status === GRANTED_ABANDONED) takeReport(backend, lock);
-    if (backend.outer === null) return settled.then(() => use(lock));
+    if (backend.outer === null && signal === undefined) return settled.then(() => use(lock));
     const request = toRequest(backend, lock, options, use, verb);
-    return settled.then(() => begin(request));
+    return signal === undefined ? settled.then(() => begin(request)) : beginUnlessAborted(request);
   } catch (error) {
     // As in `NamedWait`.
     binding.giveBackName(number);
     throw error;
   }
 };
+
+/**
+ * A promise of what `begin(request)` returns in a later turn: until the end of this one the signal can abort, to which nobody has to
+ * listen for that.
+ */
+function beginUnlessAborted(request) {
+  const { backend, lock, options } = request;
+  let settle;
+  const promise = new Promise((resolve, reject) => {
+    settle = { resolve, reject };
+  });
+  if (settle === undefined) throw unresolvable(promise);
+  clock.setImmediate(() => {
+    const aborted = [options.signal, backend.closing?.signal].find((signal) => signal?.aborted);
+    try {
+      if (aborted === undefined) {
+        settle.resolve(begin(request));
+        return;
+      }
+      thread.drainSoon();
+      giveBack(lock);
+      settle.reject(reasonOf(aborted));
+    } catch (error) {
+      settle.reject(error);
+    }
+  });
+  return promise;
+}
 
 /** Takes the name from all who hold it. Those of this thread learn of it soon, whatever keeps its event loop alive. */
 function steal(space, name) {
