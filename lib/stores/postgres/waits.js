@@ -5,9 +5,10 @@ const clock = require('../../load/clock.js');
 
 /** So many block at the same time. */
 const MOST = 4;
-/** How long one blocks while others queue here, and how often the others are tried meanwhile, in milliseconds. */
+/** How long one blocks while others queue here, and how often others are tried meanwhile, in milliseconds; so many at a time. */
 const TURN = 1000;
 const TRY_EVERY = 200;
+const TRIES = 32;
 /** How long a session without use stays. */
 const IDLE = 10_000;
 
@@ -22,6 +23,8 @@ class Waits {
   /** `{ ticket, key, resolve, reject }`, in order. */
   #queue = [];
   #turns = null;
+  /** Where in the queue those are that are tried next. */
+  #nextTry = 0;
   #looks = null;
   #isClosed = false;
 
@@ -238,7 +241,9 @@ class Waits {
     for (const session of this.#sessions) {
       if (session.waiting !== null && now - session.blockedAt >= TURN) this.#interrupt(session);
     }
-    for (const entry of this.#queue.slice(0, MOST)) this.#try(entry);
+    if (this.#nextTry >= this.#queue.length) this.#nextTry = 0;
+    for (const entry of this.#queue.slice(this.#nextTry, this.#nextTry + TRIES)) this.#try(entry);
+    this.#nextTry += TRIES;
     this.#pump();
   }
 
