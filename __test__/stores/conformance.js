@@ -231,6 +231,20 @@ exports.conform = ({ kind, make, skip, start, clear, count, lease }) => {
     assert.equal(lock.unlock(), true);
   });
 
+  test('shared requests of one thread begin in the order of the calls', options, async (t) => {
+    const here = open(t);
+    await here.request('warm', () => {});
+    for (let round = 0; round < 3; round++) {
+      const begun = [];
+      const ask = (index) => here.request('in order', { mode: 'shared' }, () => begun.push(index));
+      await Promise.all(Array.from({ length: 40 }, (_, index) => ask(index)));
+      assert.deepEqual(
+        begun,
+        Array.from({ length: 40 }, (_, index) => index),
+      );
+    }
+  });
+
   test('close() gives back what is held and withdraws what waits', options, async (t) => {
     const [here, there] = [open(t, { lease: 20_000 }), await startMachine(t)];
     await openThere(there, { lease: 20_000 });

@@ -372,3 +372,17 @@ test('a process with an open store ends by itself, and what it held is free', op
   assert.equal(output, 'held\n');
   (await open(t).acquireAsync('of the past')).unlock();
 });
+
+test('shared requests of one thread begin in the order of the calls', options, async (t) => {
+  const here = open(t);
+  await here.request('warm', () => {});
+  for (let round = 0; round < 3; round++) {
+    const begun = [];
+    const ask = (index) => here.request('in order', { mode: 'shared' }, () => begun.push(index));
+    await Promise.all(Array.from({ length: 40 }, (_, index) => ask(index)));
+    assert.deepEqual(
+      begun,
+      Array.from({ length: 40 }, (_, index) => index),
+    );
+  }
+});

@@ -24,6 +24,8 @@ class EtcdKeeper {
   #answered = 0;
   /** By prefix. */
   #releases = new Releases();
+  /** By prefix: a promise that is settled when all keys that were asked for so far are made, or not. */
+  #enqueued = new Map();
   #counts = { grants: 0, renewals: 0, losses: 0, roundTripMs: null };
 
   constructor(description, desk) {
@@ -52,7 +54,7 @@ class EtcdKeeper {
     ticket.place = place;
     session.places.set(place.key, place);
     try {
-      const isFirst = await this.#enqueue(place, ticket.isTry);
+      const isFirst = await this.#inOrder(prefix, this.#enqueue(place, ticket.isTry));
       if (!isFirst && (ticket.isTry || ticket.isCancelled)) {
         // Of a try there may be no key.
         if (place.revision === null) this.#end(place, 0);
@@ -68,6 +70,17 @@ class EtcdKeeper {
       if (error.grpc === NOT_FOUND) session.end(TAKEN);
       throw error;
     }
+  }
+
+  /** What is enqueued, once all before it are: the answers of several sockets come in any order. */
+  async #inOrder(prefix, enqueued) {
+    const before = this.#enqueued.get(prefix);
+    const all = Promise.allSettled([before, enqueued]).then(() => {
+      if (this.#enqueued.get(prefix) === all) this.#enqueued.delete(prefix);
+    });
+    this.#enqueued.set(prefix, all);
+    await before;
+    return enqueued;
   }
 
   /** Makes its key, and finds out who is before it; whether it is granted by that. */
