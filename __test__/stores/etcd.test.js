@@ -220,14 +220,23 @@ test('a user and a password; wrong ones are refused at once', options, async (t)
   await call('auth/user/add', { name: 'root', password: 'secret' });
   await call('auth/role/add', { name: 'root' });
   await call('auth/user/grant', { user: 'root', role: 'root' });
+  const as = (user) => server().url.replace('://', `://${user}@`);
+  const early = open(t, { lease: 25_000 }, as('root:secret'));
+  await early.request('early', () => {});
   await call('auth/enable', {});
   t.after(async () => {
     const { token } = await call('auth/authenticate', { name: 'root', password: 'secret' });
     await call('auth/disable', {}, token);
   });
-  const as = (user) => server().url.replace('://', `://${user}@`);
-  const lock = await open(t, { lease: 20_000 }, as('root:secret')).acquireAsync('of a user');
+  const here = open(t, { lease: 20_000 }, as('root:secret'));
+  const lock = await here.acquireAsync('of a user');
+  const wait = early.acquireAsync('of a user');
+  // The tokens that were given before are over.
+  const { token } = await call('auth/authenticate', { name: 'root', password: 'secret' });
+  await call('auth/role/add', { name: 'another' }, token);
   assert.equal(lock.unlock(), true);
+  assert.equal((await wait).unlock(), true);
+  assert.equal(await here.request('of a user', () => 'again'), 'again');
   for (const user of ['root:wrong', '']) {
     const wrong = open(t, { lease: 20_000 }, user === '' ? server().url : as(user));
     await assert.rejects(

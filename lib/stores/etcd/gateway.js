@@ -10,6 +10,8 @@ const { readConnection } = require('./connection.js');
 /** Codes of gRPC. */
 const NO_USERS = 9;
 const UNAUTHENTICATED = 16;
+/** Of a token: the users' rights have changed since it was given, it is over, or there was no need of one before. */
+const STALE = /revision of auth store is old|invalid auth token|user name is empty/;
 /** No leader, or no quorum: another member may have one. */
 const UNAVAILABLE = 14;
 const FINAL = new Set([
@@ -79,12 +81,13 @@ class Gateway {
   async #call(path, body, limit) {
     if (this.#isClosed) throw storeError('The connection to etcd was closed.');
     if (this.#user !== null && this.#token === null) await this.#authenticate(limit);
+    const token = this.#token;
     try {
       return await this.#post(path, body, limit);
     } catch (error) {
-      // Tokens end after some minutes.
-      if (error.grpc !== UNAUTHENTICATED || this.#user === null) throw error;
-      await this.#authenticate(limit);
+      if (this.#user === null || !isOfToken(error)) throw error;
+      // Another call may have a new one by now.
+      if (this.#token === token || this.#token === null) await this.#authenticate(limit);
       return this.#post(path, body, limit);
     }
   }
@@ -95,9 +98,9 @@ class Gateway {
       const { token } = await this.#post('auth/authenticate', this.#user, limit);
       this.#token = token;
     } catch (error) {
-      // A cluster without authentication.
+      // A cluster without authentication, as long as that is so.
       if (error.grpc !== NO_USERS) throw error;
-      this.#user = null;
+      this.#token = '';
     }
   }
 
@@ -163,10 +166,16 @@ class Gateway {
         rest = lines.pop();
         for (const line of lines) {
           if (isOver || line === '') continue;
-          const { result, error } = readLine(line) ?? {};
+          const { result, error, code } = readLine(line) ?? {};
+          if (result !== undefined && !result.canceled) {
+            onMessage(result);
+            continue;
+          }
           if (error !== undefined) this.#passOver(at);
-          if (result === undefined || result.canceled) end(error?.message ?? result?.cancel_reason);
-          else onMessage(result);
+          const failure = asFailure(error ?? result?.cancel_reason, code);
+          // The next call asks for a new one.
+          if (isOfToken(failure)) this.#token = null;
+          end(failure.message);
         }
       });
       response.on('error', fail);
@@ -181,7 +190,7 @@ class Gateway {
     const { request } = url.protocol === 'https:' ? https : http;
     const text = JSON.stringify(body);
     const headers = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) };
-    if (this.#token !== null) headers.authorization = this.#token;
+    if (this.#token) headers.authorization = this.#token;
     const options = { ...this.#tls, method: 'POST', headers, agent: this.#agents[url.protocol] };
     const made = request(new URL(`/v3/${path}`, url.origin), options, onResponse);
     made.on('error', (error) => {
@@ -207,6 +216,15 @@ function readLine(line) {
   }
 }
 
+/** What an error says, which is an object in a stream. */
+const asFailure = (error, code) =>
+  typeof error === 'object' && error !== null
+    ? { message: error.message, grpc: error.grpc_code }
+    : { message: error, grpc: code };
+
+/** Tokens end after some minutes, and with each change of the users' rights. */
+const isOfToken = ({ grpc, message }) => grpc === UNAUTHENTICATED || STALE.test(message);
+
 /** The object of an answer, or its error. */
 function read(status, text) {
   let answer;
@@ -217,9 +235,7 @@ function read(status, text) {
     throw Object.assign(storeError(message, { cause, isFinal: status < 500 }), { isUnserved: status >= 500 });
   }
   if (status === 200 && answer.error === undefined) return answer.result ?? answer;
-  // In a stream it is an object.
-  const { error } = answer;
-  const [reason, grpc] = typeof error === 'object' ? [error.message, error.grpc_code] : [error, answer.code];
+  const { message: reason, grpc } = asFailure(answer.error, answer.code);
   if (NO_SPACE.test(reason)) {
     throw storeError(
       `etcd answers: ${reason}. Its cluster takes no writes (alarm NOSPACE): compact and defragment it, and disarm the alarm.`,

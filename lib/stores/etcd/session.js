@@ -43,7 +43,13 @@ class Session {
     const { ID, TTL } = await this.#of.call('lease/grant', { TTL: String(seconds) });
     this.id = ID;
     this.#extend(sentAt, TTL);
-    await this.#watch();
+    try {
+      await this.#watch();
+    } catch (error) {
+      // The lease that nobody will use.
+      this.close();
+      throw error;
+    }
     this.#timer = clock.setInterval(() => this.#look(), this.#of.settings.renew / 4).unref();
   }
 
@@ -85,7 +91,12 @@ class Session {
   #look() {
     const now = binding.leaseTime();
     if (now >= this.until) this.end(UNREACHABLE);
-    else if (this.#renewing === null && now - this.#renewedAt >= this.#of.settings.renew) this.renew().catch(() => {});
+    else if (this.#renewing === null && now - this.#renewedAt >= this.#of.settings.renew) {
+      this.renew().catch(() => {
+        // Again when it is looked next.
+        this.#renewedAt = 0;
+      });
+    }
   }
 
   /** Those that were given up a lease ago are gone for good. */
