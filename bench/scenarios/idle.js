@@ -1,7 +1,11 @@
 'use strict';
 // The processor's time that waiting takes, of the whole process, in percent of one core: of workers blocked in lock(),
-// and of an event loop with pending lockAsync. The limits: workers in a bare Atomics.wait, and a loop that awaits nothing.
+// of an event loop with pending lockAsync, and of a worker behind a long queue in strict order, each look of which must cost the
+// same. The limits: workers in a bare Atomics.wait, and a loop that awaits nothing.
 
+const { once } = require('node:events');
+const path = require('node:path');
+const { Worker } = require('node:worker_threads');
 const { WorkerGroup } = require('../lib/workers');
 const { sleep, threadNs } = require('../lib/clock');
 const { has } = require('../lib/contenders');
@@ -62,7 +66,27 @@ async function pending(contender, { waits, ms }) {
   return { percent };
 }
 
+/** A worker that is blocked behind so many requests of main for a name, which are served in order; and how long its end takes. */
+async function behind(contender, { requests, ms }) {
+  if (contender.name !== 'sablock') return null;
+  const { locks } = require(contender.root);
+  const held = await locks.acquireAsync('behind');
+  const all = Array.from({ length: requests }, () => locks.request('behind', () => {}));
+  const worker = new Worker(path.join(__dirname, '..', 'programs', 'behind-name.js'), {
+    workerData: { root: contender.root },
+  });
+  await once(worker, 'message');
+  const percent = await usage(ms);
+  const start = threadNs();
+  await worker.terminate();
+  const ended = (threadNs() - start) / 1e6;
+  held.unlock();
+  await Promise.all(all);
+  return { percent, ended };
+}
+
 function bare(params) {
+  if (params.requests) return null;
   if (!params.workers) return usage(params.ms).then((percent) => ({ percent }));
   const word = new Int32Array(new SharedArrayBuffer(4));
   return withWorkers(null, params, { word }, () => {
@@ -75,7 +99,16 @@ module.exports = {
   name: 'idle',
   title: 'Processor used while waiting',
   rounds: 3,
-  metrics: [{ key: 'percent', label: '% of a core', better: 'lower', ratio: true, minus: true, digits: 2 }],
+  metrics: [
+    { key: 'percent', label: '% of a core', better: 'lower', ratio: true, minus: true, digits: 2 },
+    {
+      key: 'ended',
+      label: 'ms to end',
+      better: 'lower',
+      digits: 1,
+      note: 'ms to end: until terminate() of the blocked worker is done',
+    },
+  ],
   cases({ short }) {
     const ms = short ? 100 : 2000;
     const blockedWorkers = (workers) => ({
@@ -88,11 +121,22 @@ module.exports = {
       params: { waits, ms },
       goals: [{ metric: 'percent', versus: 'beside', atMost: 0.05 }],
     });
+    const behindRequests = (requests) => ({
+      name: `1 blocked worker behind ${requests.toLocaleString('en')} requests for a name`,
+      params: { requests, ms },
+      goals: [
+        { metric: 'percent', atMost: 0.5 },
+        { metric: 'ended', atMost: 100 },
+      ],
+    });
     return short
-      ? [blockedWorkers(1), pendingWaits(1)]
-      : [blockedWorkers(1), blockedWorkers(16), pendingWaits(1), pendingWaits(1000)];
+      ? [blockedWorkers(1), pendingWaits(1), behindRequests(100)]
+      : [...[1, 16].map(blockedWorkers), ...[1, 1000].map(pendingWaits), ...[1, 1000, 100_000].map(behindRequests)];
   },
-  run: (contender, params) =>
-    params.workers ? (contender.oneThread ? null : blocked(contender, params)) : pending(contender, params),
+  run: (contender, params) => {
+    if (params.requests) return behind(contender, params);
+    if (!params.workers) return pending(contender, params);
+    return contender.oneThread ? null : blocked(contender, params);
+  },
   limits: [{ name: 'bare', run: bare }],
 };
