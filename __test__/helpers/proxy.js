@@ -11,7 +11,7 @@ exports.startProxy = async (t, target) => {
     target,
     /** How long each piece of data takes, in milliseconds. */
     delay: 0,
-    /** `(data, toServer, line)`: whether this piece is lost; `line` is an object for each connection. */
+    /** `(data, toServer, line)`: whether this piece is lost; `line` is an object for each connection, and `line.reset()` ends it. */
     loses: () => false,
     /** How many pieces there were. */
     taken: 0,
@@ -38,7 +38,7 @@ exports.startProxy = async (t, target) => {
     },
   };
   const server = net.createServer((near) => {
-    const line = {};
+    const line = { reset: () => near.resetAndDestroy() };
     proxy.accepted += 1;
     const { hostname, port } = new URL(proxy.target);
     const far = net.connect(Number(port), hostname);

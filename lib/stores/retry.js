@@ -7,6 +7,8 @@ const clock = require('../load/clock.js');
 const { storeError } = require('./errors.js');
 const { Reach } = require('./events.js');
 
+/** Of the system: what a connection was that is none any more. */
+const CUT = new Set(['ECONNRESET', 'EPIPE']);
 /** Between two tries, in milliseconds. */
 const FIRST_PAUSE = 50;
 const LONGEST_PAUSE = 2000;
@@ -131,8 +133,8 @@ exports.Connection = class {
     const asked = this.current;
     let mayBe = asked !== null;
     const begun = clock.now();
-    return ({ code }) => {
-      const isCut = this.current !== asked || code === 'ECONNRESET' || code === 'EPIPE';
+    return ({ code, cause }) => {
+      const isCut = this.current !== asked || [code, cause?.code].some((each) => CUT.has(each));
       const was = mayBe && isCut && clock.now() - begun < AT_ONCE;
       mayBe = false;
       return was;

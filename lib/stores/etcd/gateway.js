@@ -194,11 +194,18 @@ class Gateway {
     const options = { ...this.#tls, method: 'POST', headers, agent: this.#agents[url.protocol] };
     const made = request(new URL(`/v3/${path}`, url.origin), options, onResponse);
     made.on('error', (error) => {
+      // One that was forgotten on its way while it was idle: so are the others, most likely.
+      if (made.reusedSocket) this.#dropIdle();
       this.#passOver(at);
       onError(error);
     });
     made.end(text);
     return made;
+  }
+
+  #dropIdle() {
+    for (const { freeSockets } of Object.values(this.#agents))
+      for (const socket of Object.values(freeSockets).flat()) socket.destroy();
   }
 
   close() {
