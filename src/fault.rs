@@ -252,7 +252,7 @@ faults! {
     OneReaderTooMany: units "primitives::rwlock::tests::transitions_follow_the_table",
     // Several locks at once.
     /// A set that is out of time keeps what it has until the loop goes on.
-    FailedSetKeepsItsLocks: deadlines "what_only_a_thread_may_take_out_of_its_register_goes_back_when_its_loop_comes",
+    FailedSetKeepsItsLocks: deadlines "a_set_whose_next_lock_was_overwritten_gives_back_what_it_has",
     /// A lock that was free is told of as awaited, because one before it was.
     OldWaitIsNotedAgain: lock_all "a_lock_that_is_free_after_one_that_was_awaited_was_not_awaited",
 

@@ -10,7 +10,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use common::{PROMPT, READ, WRITE, World, pend, pending};
 use sablock::agents::{Agent, Notice};
 use sablock::clients::{ClientLoop, Clients, LockSet, Name, Names};
-use sablock::engine::{Change, EventLoop, Hold, HoldOwner, Limit, Mode, Outcome, Primitive, Reply, Request};
+use sablock::engine::{
+    Change, Corrupt, EventLoop, Hold, HoldOwner, Limit, Mode, Outcome, Primitive, Reply, Request, Slot,
+};
 use sablock::memory::Place;
 use sablock::primitives::barrier::BARRIER;
 use sablock::primitives::event::{AUTO_RESET_EVENT, MANUAL_RESET_EVENT};
@@ -20,7 +22,7 @@ use sablock::primitives::latch::LATCH;
 use sablock::primitives::mutex::MUTEX;
 use sablock::primitives::named::NAMED;
 use sablock::primitives::once::ONCE;
-use sablock::primitives::rwlock::RWLOCK;
+use sablock::primitives::rwlock::{self, RWLOCK};
 use sablock::primitives::semaphore::{FAIR_SEMAPHORE, SEMAPHORE};
 
 const GRANTED: Outcome = Outcome::GRANTED;
@@ -261,23 +263,65 @@ fn a_set_whose_time_is_over_holds_nothing_though_its_loop_does_not_turn() {
 }
 
 #[test]
-fn what_only_a_thread_may_take_out_of_its_register_goes_back_when_its_loop_comes() {
+fn a_set_whose_next_lock_was_overwritten_gives_back_what_it_has() {
     let (world, names) = world_of_names();
-    let words: &'static [AtomicU32; 3] = Box::leak(Box::default());
-    // SAFETY: aligned atomics that are never freed.
-    let [read, last] = [0, 2].map(|index| unsafe { Place::new(NonNull::from(&words[index]), 4 * index) });
-    let lock = Request::Hold(Hold::exclusive(HoldOwner::Thread));
     let mut holder = world.event_loop();
-    assert_eq!(holder.wait(&MUTEX, last, lock, Limit::Endless).unwrap(), Reply::Now(GRANTED));
     let mut late = client_loop(world, names);
-    let parts: [(&'static dyn Primitive, _, _); 2] =
-        [(&RWLOCK, read, Hold::shared(HoldOwner::Guard)), (&MUTEX, last, Hold::exclusive(HoldOwner::Guard))];
-    assert!(matches!(late.lock_all(&mut LockSet::new(parts), Limit::after(PROMPT)), Ok(Reply::Pending { .. })));
-    let is_read = || words[0].load(Ordering::SeqCst) != 0;
-    world.clock.expire(&world.engine);
-    assert!(is_read());
-    assert_eq!(late.next_settled().map(|settled| settled.outcome), Some(Ok(Outcome::TimedOut)));
-    assert!(!is_read());
+    let lock = Request::Hold(Hold::exclusive(HoldOwner::Thread));
+    let [first, last] = [0, 1].map(|index| world.other(index));
+    assert_eq!(holder.wait(&MUTEX, last, lock, Limit::Endless).unwrap(), Reply::Now(GRANTED));
+    let all = [first, last].map(|place| (&MUTEX as &'static dyn Primitive, place, lock.hold().unwrap()));
+    assert!(matches!(late.lock_all(&mut LockSet::new(all), Limit::after(PROMPT)), Ok(Reply::Pending { .. })));
+    world.others[1].store(3, Ordering::SeqCst);
+    late.agent().leave_notice(Notice::Offer(last.address()));
+    assert_eq!(late.next_settled().map(|settled| settled.outcome), Some(Err(Corrupt)));
+    assert_eq!(world.others[0].load(Ordering::SeqCst), 0, "before its code learns of it");
+    assert_eq!((late.next_settled(), late.pending()), (None, 0));
+}
+
+#[test]
+fn read_locks_of_a_set_go_back_at_its_deadline_and_those_of_its_threads_code_stay() {
+    for owner in [HoldOwner::Thread, HoldOwner::Guard] {
+        let (world, names) = world_of_names();
+        let words: &'static [AtomicU32; 3] = Box::leak(Box::default());
+        let counts: &'static [AtomicU32; 2] = Box::leak(Box::default());
+        // SAFETY: aligned atomics that are never freed.
+        let [read, last] = [0, 2].map(|index| unsafe { Place::new(NonNull::from(&words[index]), 4 * index) });
+        let lock = Request::Hold(Hold::exclusive(HoldOwner::Thread));
+        let shared = Hold::shared(owner);
+        let mut holder = world.event_loop();
+        assert_eq!(holder.wait(&MUTEX, last, lock, Limit::Endless).unwrap(), Reply::Now(GRANTED));
+        let mut late = client_loop(world, names);
+        // SAFETY: zero, and nobody else changes them.
+        let slot = unsafe { Slot::new(late.agent().id, NonNull::from(counts)) };
+        world.engine.add_slot(&RWLOCK, read, slot);
+        let readers = || rwlock::Word(words[0].load(Ordering::SeqCst)).readers();
+        let counted = || counts[usize::from(owner == HoldOwner::Guard)].load(Ordering::SeqCst);
+        let begin = |late: &mut ClientLoop<'static>, limit| {
+            let parts: [(&'static dyn Primitive, _, _); 2] =
+                [(&RWLOCK, read, shared), (&MUTEX, last, lock.hold().unwrap())];
+            assert!(matches!(late.lock_all(&mut LockSet::new(parts), limit), Ok(Reply::Pending { .. })));
+        };
+        assert_eq!(late.wait(&RWLOCK, read, Request::Hold(shared), Limit::Once).unwrap(), Reply::Now(GRANTED));
+        begin(&mut late, Limit::after(PROMPT));
+        // Another that is pending is not touched by it.
+        begin(&mut late, Limit::Endless);
+        assert_eq!((readers(), counted()), (3, 1), "what waits is not its code's");
+        world.clock.expire(&world.engine);
+        assert_eq!((readers(), counted()), (2, 1));
+        assert_eq!(late.next_settled().map(|settled| settled.outcome), Some(Ok(Outcome::TimedOut)));
+        assert_eq!((late.next_settled(), readers(), counted()), (None, 2, 1), "nothing goes back twice");
+        assert!(world.engine.release(holder.agent(), &MUTEX, last, lock.hold().unwrap()).unwrap());
+        assert_eq!(late.next_settled().map(|settled| settled.outcome), Some(Ok(GRANTED)));
+        assert!(matches!(late.go_on(), Some(Ok(Reply::Now(GRANTED)))));
+        assert_eq!((late.next_settled(), readers(), counted()), (None, 2, 2), "it is its code's now");
+        assert!(world.engine.release(late.agent(), &MUTEX, last, lock.hold().unwrap()).unwrap());
+        assert_eq!(holder.wait(&MUTEX, last, lock, Limit::Endless).unwrap(), Reply::Now(GRANTED));
+        begin(&mut late, Limit::after(PROMPT));
+        assert_eq!(readers(), 3);
+        late.end();
+        assert_eq!(readers(), 0, "all goes back with its thread");
+    }
 }
 
 #[test]

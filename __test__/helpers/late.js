@@ -68,6 +68,14 @@ module.exports = {
     behind: ([first]) => first.executeLockedSync(() => 'had'),
     gets: 'had',
   },
+  'several locks, of which one is shared and the last is held': {
+    make: (buffer) => [new sablock.RwLock(buffer, 0, OPTIONS), new sablock.Mutex(buffer, 8, OPTIONS)],
+    hold: ([, last]) => last.tryLock(),
+    late: ([{ read }, last]) => sablock.lockAllAsync([read, last], { timeout: TIMEOUT }),
+    ends: 'ERR_LOCK_TIMEOUT',
+    behind: ([{ write }]) => write.executeLockedSync(() => 'had'),
+    gets: 'had',
+  },
   'several names, of which the last is held': {
     make: () => sablock.locks,
     hold: (locks) => locks.acquireAsync('late b'),

@@ -79,6 +79,7 @@ impl ClientLoop<'_> {
                 Ok(Reply::Now(Outcome::Granted { abandoned_by, .. })) => set.granted(abandoned_by),
                 Ok(Reply::Pending { token, .. }) => {
                     self.belongs_to(token, Whose::Set);
+                    self.engine().set_all_aside(self.agent().id, set);
                     let waiting = WaitingSet::new(self.agent().id, std::mem::take(set));
                     if let Limit::Until(_) = limit {
                         self.expires_with(token, Arc::clone(&waiting) as Arc<dyn Expiry>);

@@ -111,6 +111,13 @@ impl Engine {
         }
         set.held = 0;
     }
+
+    /// What is held of the set is beside a wait from now on.
+    pub(super) fn set_all_aside(&self, agent: AgentId, set: &LockSet) {
+        for part in &set.parts[..set.held] {
+            self.set_aside(part.primitive, part.place, agent, part.hold);
+        }
+    }
 }
 
 /// A set of an event loop that waits for its next lock.
@@ -124,9 +131,13 @@ impl WaitingSet {
         Arc::new(Self { agent, set: Mutex::new(set) })
     }
 
-    /// The wait is over: what it has is its loop's again.
-    fn take(&self) -> LockSet {
-        std::mem::take(&mut *self.set.lock())
+    /// The wait is over: what it has is its loop's again, on whose thread this is.
+    fn take(&self, engine: &Engine) -> LockSet {
+        let set = std::mem::take(&mut *self.set.lock());
+        for part in set.parts[..set.held].iter().filter(|part| !part.is_back) {
+            engine.bring_back(part.primitive, part.place, self.agent, part.hold);
+        }
+        set
     }
 
     pub(super) fn look<T>(&self, look: impl FnOnce(&LockSet) -> T) -> T {
@@ -134,12 +145,12 @@ impl WaitingSet {
     }
 }
 
-/// What it has goes back at once, but for what only its thread may take out of its register of holds.
+/// What it has goes back at once.
 impl Expiry for WaitingSet {
     fn expired(&self, engine: &dyn TakesBack) {
         // Until this is over the loop does not go on, so that the locks' memory stays.
         let LockSet { parts, held, .. } = &mut *self.set.lock();
-        for part in parts[..*held].iter_mut().rev().filter(|part| !part.primitive.is_registered(part.hold)) {
+        for part in parts[..*held].iter_mut().rev() {
             let Part { primitive, place, hold, .. } = *part;
             engine.take_back(self.agent, primitive, place, hold, part.abandoned_by.take());
             part.is_back = true;
@@ -176,7 +187,7 @@ impl PendingSets {
     /// The wait for a lock of a set was settled: the set has that lock, or none any more.
     pub(super) fn settle(&mut self, engine: &Engine, here: &Arc<Agent>, settled: &Settled) {
         let Some((waiting, limit)) = self.waiting.remove(&settled.token) else { return };
-        let mut set = waiting.take();
+        let mut set = waiting.take(engine);
         if let Ok(Outcome::Granted { abandoned_by, .. }) = settled.outcome {
             set.granted(abandoned_by);
         } else if !fault!(FailedSetKeepsItsLocks) {
@@ -188,7 +199,7 @@ impl PendingSets {
     /// The wait is gone.
     pub(super) fn cancel(&mut self, engine: &Engine, here: &Arc<Agent>, token: u32) {
         if let Some((waiting, _)) = self.waiting.remove(&token) {
-            engine.give_back_all(here, &mut waiting.take());
+            engine.give_back_all(here, &mut waiting.take(engine));
         }
     }
 }

@@ -108,7 +108,7 @@ impl Engine {
         abandoned_by: Option<AgentId>,
     ) {
         self.note_release(primitive, place, here.id, hold);
-        self.take_back(here.id, primitive, place, hold, abandoned_by);
+        self.refuse(primitive, place, Some(hold), here.id, Settlement::Granted { abandoned_by, found: 0 });
     }
 
     /// Makes a change of what `here` has to do with, and lets in whoever may get in then; returns the new state, or `None` if
@@ -321,6 +321,7 @@ impl TakesBack for Engine {
         hold: Hold,
         abandoned_by: Option<AgentId>,
     ) {
+        self.drop_aside(primitive, place, agent, hold);
         self.refuse(primitive, place, Some(hold), agent, Settlement::Granted { abandoned_by, found: 0 });
     }
 }

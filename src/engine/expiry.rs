@@ -12,8 +12,8 @@ pub trait Expiry: Send + Sync {
 
 /// What gives holds to others: the engine.
 pub trait TakesBack {
-    /// Takes back what `agent` acquired and its code will not learn of, with the report of an ended holder that was to come with
-    /// it; no register counts it. If its code has released it after all, nothing changes. On any thread.
+    /// Takes back what `agent` has beside a wait and its code will not learn of, with the report of an ended holder that was to come
+    /// with it. If its code has released it after all, nothing changes. On any thread.
     fn take_back(
         &self,
         agent: AgentId,

@@ -5,7 +5,7 @@
 //! which V8 can stop a thread at no point; the slow paths here. A grant by another thread lives in the waiter until its own
 //! thread collects it. When an agent ends, its slots say what has to be given back, exactly.
 
-use super::primitive::{Hold, HoldOwner, Primitive};
+use super::primitive::{Hold, Primitive};
 use super::slot::Slot;
 use super::table::Engine;
 use crate::agents::AgentId;
@@ -16,7 +16,8 @@ impl Engine {
     /// was before, or one that its JS never learned of, because it was interrupted. On the agent's thread.
     pub fn add_slot(&self, primitive: &'static dyn Primitive, place: Place, slot: Slot) {
         let mut contents = self.contents(primitive.space(), place.address());
-        contents.take_slot(place.address(), slot.agent);
+        let before = contents.take_slot(place.address(), slot.agent);
+        let slot = before.map_or(slot, |before| slot.with_what_is_beside(before));
         contents.slots.entry(place.address()).or_default().push(slot);
         drop(contents);
         let mut registers = self.registers.lock();
@@ -43,32 +44,55 @@ impl Engine {
         true
     }
 
+    /// What `agent` holds of this is beside a wait from now on: the clock may take it back. On its own thread.
+    pub(crate) fn set_aside(&self, primitive: &'static dyn Primitive, place: Place, agent: AgentId, hold: Hold) {
+        if primitive.is_registered(hold) {
+            self.with_slot(primitive, place, agent, |slot| slot.set_aside(hold.owner, hold.count));
+        }
+    }
+
+    /// What was beside a wait is its code's, or is given back by it. On its own thread.
+    pub(crate) fn bring_back(&self, primitive: &'static dyn Primitive, place: Place, agent: AgentId, hold: Hold) {
+        if primitive.is_registered(hold) {
+            self.with_slot(primitive, place, agent, |slot| {
+                let count = slot.take_from_aside(hold.owner, hold.count);
+                slot.change(hold.owner, |held| held.saturating_add(count));
+            });
+        }
+    }
+
+    /// What was beside a wait goes back. On any thread.
+    pub(super) fn drop_aside(&self, primitive: &'static dyn Primitive, place: Place, agent: AgentId, hold: Hold) {
+        if primitive.is_registered(hold) {
+            self.with_slot(primitive, place, agent, |slot| {
+                slot.take_from_aside(hold.owner, hold.count);
+            });
+        }
+    }
+
+    fn with_slot(&self, primitive: &'static dyn Primitive, place: Place, agent: AgentId, act: impl FnOnce(&mut Slot)) {
+        let mut contents = self.contents(primitive.space(), place.address());
+        let mut slots = contents.slots.get_mut(&place.address()).into_iter().flatten();
+        if let Some(slot) = slots.find(|slot| slot.agent == agent) {
+            act(slot);
+        }
+    }
+
     /// Notes that `agent` has got a hold that its words do not tell of. On its own thread.
     pub(crate) fn note_hold(&self, primitive: &'static dyn Primitive, place: Place, agent: AgentId, hold: Hold) {
         if primitive.is_registered(hold) {
-            self.change_slot(primitive, place, agent, hold.owner, |count| count.saturating_add(hold.count));
+            self.with_slot(primitive, place, agent, |slot| {
+                slot.change(hold.owner, |count| count.saturating_add(hold.count))
+            });
         }
     }
 
     /// Notes that `agent` holds so much less. On its own thread.
     pub(crate) fn note_release(&self, primitive: &'static dyn Primitive, place: Place, agent: AgentId, hold: Hold) {
         if primitive.is_registered(hold) {
-            self.change_slot(primitive, place, agent, hold.owner, |count| count.saturating_sub(hold.count));
-        }
-    }
-
-    fn change_slot(
-        &self,
-        primitive: &'static dyn Primitive,
-        place: Place,
-        agent: AgentId,
-        owner: HoldOwner,
-        change: impl FnOnce(u32) -> u32,
-    ) {
-        let contents = self.contents(primitive.space(), place.address());
-        let mut slots = contents.slots.get(&place.address()).into_iter().flatten();
-        if let Some(slot) = slots.find(|slot| slot.agent == agent) {
-            slot.change(owner, change);
+            self.with_slot(primitive, place, agent, |slot| {
+                slot.change(hold.owner, |count| count.saturating_sub(hold.count))
+            });
         }
     }
 
