@@ -231,9 +231,13 @@ test('a user and a password; wrong ones are refused at once', options, async (t)
   const here = open(t, { lease: 20_000 }, as('root:secret'));
   const lock = await here.acquireAsync('of a user');
   const wait = early.acquireAsync('of a user');
-  // The tokens that were given before are over.
-  const { token } = await call('auth/authenticate', { name: 'root', password: 'secret' });
-  await call('auth/role/add', { name: 'another' }, token);
+  // The tokens that were given before are over, also those that are asked for meanwhile.
+  for (let number = 0; number < 5; number++) {
+    const { token } = await call('auth/authenticate', { name: 'root', password: 'secret' });
+    const busy = here.request('meanwhile', () => {});
+    await call('auth/role/add', { name: `another ${number}` }, token);
+    await busy;
+  }
   assert.equal(lock.unlock(), true);
   assert.equal((await wait).unlock(), true);
   assert.equal(await here.request('of a user', () => 'again'), 'again');

@@ -27,6 +27,8 @@ const NO_LEADER = /no leader/;
 const UNSENT = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN']);
 /** So many calls about keys are under way at a time: each has a socket of its own. */
 const MOST = 32;
+/** So many more tokens a call asks for: rights may change while it does. */
+const TOKENS = 3;
 /** The lease that a call names is over. */
 exports.NOT_FOUND = 5;
 
@@ -81,14 +83,15 @@ class Gateway {
   async #call(path, body, limit) {
     if (this.#isClosed) throw storeError('The connection to etcd was closed.');
     if (this.#user !== null && this.#token === null) await this.#authenticate(limit);
-    const token = this.#token;
-    try {
-      return await this.#post(path, body, limit);
-    } catch (error) {
-      if (this.#user === null || !isOfToken(error)) throw error;
-      // Another call may have a new one by now.
-      if (this.#token === token || this.#token === null) await this.#authenticate(limit);
-      return this.#post(path, body, limit);
+    for (let others = TOKENS; ; others -= 1) {
+      const token = this.#token;
+      try {
+        return await this.#post(path, body, limit);
+      } catch (error) {
+        if (others === 0 || this.#user === null || !isOfToken(error)) throw error;
+        // Another call may have a new one by now, which may be over as well.
+        if (this.#token === token || this.#token === null) await this.#authenticate(limit);
+      }
     }
   }
 
