@@ -100,7 +100,7 @@ pub fn sharers(_: &Metadata) -> Vec<u32> {
 /// Whether the process has ended, and its parent has not looked yet.
 #[cfg(not(target_vendor = "apple"))]
 fn is_ghost(process: libc::pid_t) -> bool {
-    stat(process, STATE).is_some_and(|state| matches!(state.as_str(), "Z" | "X"))
+    stat(format!("/proc/{process}/stat"), STATE).is_some_and(|state| matches!(state.as_str(), "Z" | "X"))
 }
 
 /// Of the fields behind the name of a process: its state, and when it was started, in ticks since the system's start.
@@ -110,9 +110,9 @@ const STATE: usize = 0;
 const STARTED: usize = 19;
 
 #[cfg(not(target_vendor = "apple"))]
-fn stat(process: libc::pid_t, field: usize) -> Option<String> {
+fn stat(path: String, field: usize) -> Option<String> {
     // `1234 (name) Z ...`: the name may contain anything.
-    let stat = std::fs::read(format!("/proc/{process}/stat")).ok()?;
+    let stat = std::fs::read(path).ok()?;
     let end = stat.iter().rposition(|byte| *byte == b')')?;
     let fields = String::from_utf8_lossy(&stat[end + 1..]);
     fields.split_ascii_whitespace().nth(field).map(str::to_owned)
@@ -121,7 +121,8 @@ fn stat(process: libc::pid_t, field: usize) -> Option<String> {
 /// When the process was started, as the system counts that; 0 if it does not tell.
 #[cfg(not(target_vendor = "apple"))]
 pub fn process_start(process: u32) -> u64 {
-    let ticks = libc::pid_t::try_from(process).ok().and_then(|process| stat(process, STARTED));
+    // Of its first thread: of a process itself QEMU tells it that each of its threads was started at another time.
+    let ticks = stat(format!("/proc/{process}/task/{process}/stat"), STARTED);
     ticks.and_then(|ticks| ticks.parse().ok()).unwrap_or_default()
 }
 
