@@ -99,7 +99,8 @@ fn a_loop_that_parks_gets_the_word_when_the_thread_of_the_holder_ends() {
 
 #[test]
 fn a_park_ends_after_its_bound_and_comes_once_in_a_turn() {
-    let bound = Duration::from_millis(20);
+    // A machine that pauses for so long is no park.
+    let bound = Duration::from_millis(500);
     let world = &World::parking(bound);
     let holder = &world.agent(0);
     let (mut waits, _) = world.waits_unseen(holder);

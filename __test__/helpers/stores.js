@@ -63,6 +63,20 @@ exports.fencesShared = async (here, there) => {
   }
 };
 
+/** Shared requests of one thread begin in the order of the calls. */
+exports.beginInOrder = async (here) => {
+  await here.request('warm', () => {});
+  for (let round = 0; round < 3; round++) {
+    const begun = [];
+    const ask = (index) => here.request('in order', { mode: 'shared' }, () => begun.push(index));
+    await Promise.all(Array.from({ length: 40 }, (_, index) => ask(index)));
+    assert.deepEqual(
+      begun,
+      Array.from({ length: 40 }, (_, index) => index),
+    );
+  }
+};
+
 /**
  * `make(connection, settings)` describes the store; `start()` starts its server, `clear(server)` deletes all that is there before
  * each test; `skip` says why there is none. `settings` are those of every manager.

@@ -330,7 +330,7 @@ test(
   'waiting for another process takes next to no time of a processor, awaited or blocked, however many wait',
   watched(async (t) => {
     const MS = 1_500;
-    // Measured on a busy machine: 0.0003, 0.006, and 0.015 where there are more names than threads that may wait in the kernel.
+    // Measured on a busy machine: 0.0003, 0.006, and 0.017 where there are more names than threads that may wait in the kernel.
     // Where all takes ten times as long, so does each look of a wait.
     const MOST = limit(0.05);
     const { manager, peers } = await startPeers(t, 3);

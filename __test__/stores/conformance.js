@@ -5,7 +5,7 @@ const { execFile } = require('node:child_process');
 const { test } = require('node:test');
 const { startProxy } = require('../helpers/proxy.js');
 const { startMachine } = require('../helpers/store-processes.js');
-const { acquire, fencesShared, pause, seen, stop, storeOf, unlock } = require('../helpers/stores.js');
+const { acquire, beginInOrder, fencesShared, pause, seen, stop, storeOf, unlock } = require('../helpers/stores.js');
 
 const ROUNDS = 100;
 /** `SABLOCK_STORE_SCALE=10`: as many holders and waiters as the design speaks of. */
@@ -231,19 +231,7 @@ exports.conform = ({ kind, make, skip, start, clear, count, lease }) => {
     assert.equal(lock.unlock(), true);
   });
 
-  test('shared requests of one thread begin in the order of the calls', options, async (t) => {
-    const here = open(t);
-    await here.request('warm', () => {});
-    for (let round = 0; round < 3; round++) {
-      const begun = [];
-      const ask = (index) => here.request('in order', { mode: 'shared' }, () => begun.push(index));
-      await Promise.all(Array.from({ length: 40 }, (_, index) => ask(index)));
-      assert.deepEqual(
-        begun,
-        Array.from({ length: 40 }, (_, index) => index),
-      );
-    }
-  });
+  test('shared requests of one thread begin in the order of the calls', options, (t) => beginInOrder(open(t)));
 
   test('close() gives back what is held and withdraws what waits', options, async (t) => {
     const [here, there] = [open(t, { lease: 20_000 }), await startMachine(t)];

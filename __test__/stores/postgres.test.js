@@ -10,7 +10,7 @@ const { hasPgBouncer, startPgBouncer } = require('../helpers/servers.js');
 const { startMachine } = require('../helpers/store-processes.js');
 const { hold, modesOf } = require('../helpers/names.js');
 const { HEARTBEAT, granted, open, openThere, options, server, waiting } = require('../helpers/postgres.js');
-const { acquire, fencesShared, seen, unlock } = require('../helpers/stores.js');
+const { acquire, beginInOrder, fencesShared, seen, unlock } = require('../helpers/stores.js');
 
 test('an exclusive lock keeps other processes out, and a free one lets them in', options, async (t) => {
   const [here, there] = [open(t), await startMachine(t)];
@@ -373,16 +373,4 @@ test('a process with an open store ends by itself, and what it held is free', op
   (await open(t).acquireAsync('of the past')).unlock();
 });
 
-test('shared requests of one thread begin in the order of the calls', options, async (t) => {
-  const here = open(t);
-  await here.request('warm', () => {});
-  for (let round = 0; round < 3; round++) {
-    const begun = [];
-    const ask = (index) => here.request('in order', { mode: 'shared' }, () => begun.push(index));
-    await Promise.all(Array.from({ length: 40 }, (_, index) => ask(index)));
-    assert.deepEqual(
-      begun,
-      Array.from({ length: 40 }, (_, index) => index),
-    );
-  }
-});
+test('shared requests of one thread begin in the order of the calls', options, (t) => beginInOrder(open(t)));

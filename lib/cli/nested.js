@@ -19,11 +19,11 @@ function startOf(pid) {
   }
 }
 
-/** The lock that is asked for, as an environment names it. `number` is the directory's. */
+/** The lock that is asked for, as an environment names it. `number` and `path` are the directory's. */
 exports.findPlace = (directory, name, mode = 'exclusive') => {
-  const { number, key, reason } = binding.openDirectory(directory && path.resolve(directory));
+  const { number, key, path: found, reason } = binding.openDirectory(directory && path.resolve(directory));
   // Else the request says what is wrong with the directory.
-  return { number, key: reason === undefined ? key : null, name, mode };
+  return { number, path: found, key: reason === undefined ? key : null, name, mode };
 };
 
 const readOuter = () => {

@@ -9,7 +9,7 @@ const { binding } = require('../engine/thread.js');
 const { runChild } = require('./child.js');
 const { findKilled, findOuter, findPlace, inside } = require('./nested.js');
 const { fail } = require('./output.js');
-const { openLocks, readRecords } = require('./record.js');
+const { readRecords } = require('./record.js');
 
 /** Nothing was run: others hold it. As flock(1) has it. */
 const HELD_BY_OTHERS = 1;
@@ -92,7 +92,7 @@ async function acquire({ name, options, directory }) {
   if (killed !== undefined) {
     const lock = await manager.acquireAsync(name, { ...options, ifAvailable: true });
     if (lock !== null || options.ifAvailable) return { place, lock };
-    const record = readRecords(openLocks(directory).directory).find((each) => each.name === name);
+    const record = readRecords(place.path).find((each) => each.name === name);
     if (record?.isHeld && record.pid === killed.pid) {
       throw ownEnd(
         name,

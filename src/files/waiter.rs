@@ -26,12 +26,12 @@ type Driven = (Arc<NamedFile>, LockMode, Arc<Interrupt>);
 
 /// The lines that threads drive, those first that have one for the longest time. Whoever just tries finds a busy name locked each time:
 /// all lines have to wait in the kernel, and when there are too many they take turns with its threads.
-static CROWD: Mutex<VecDeque<Driven>> = Mutex::new(VecDeque::new());
+static DRIVEN: Mutex<VecDeque<Driven>> = Mutex::new(VecDeque::new());
 /// When a line lost its thread to another last.
 static CHANGED: Mutex<Option<Instant>> = Mutex::new(None);
 
-fn crowd() -> MutexGuard<'static, VecDeque<Driven>> {
-    CROWD.lock().unwrap_or_else(PoisonError::into_inner)
+fn driven() -> MutexGuard<'static, VecDeque<Driven>> {
+    DRIVEN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A wait that has begun.
@@ -186,9 +186,9 @@ impl NamedFile {
 
 /// As a thread of the crowd.
 fn drive_in_crowd(name: Arc<NamedFile>, mode: LockMode, interrupt: Arc<Interrupt>) {
-    crowd().push_back((Arc::clone(&name), mode, Arc::clone(&interrupt)));
+    driven().push_back((Arc::clone(&name), mode, Arc::clone(&interrupt)));
     drive(&name, mode, &interrupt, || false);
-    crowd().retain(|(.., other)| !Arc::ptr_eq(other, &interrupt));
+    driven().retain(|(.., other)| !Arc::ptr_eq(other, &interrupt));
 }
 
 /// Waits for the turn, then for the lock, until nobody wants it any more, or it is over.
@@ -270,7 +270,7 @@ fn make_room() {
         return;
     }
     loop {
-        let Some((name, mode, interrupt)) = crowd().pop_front() else { return };
+        let Some((name, mode, interrupt)) = driven().pop_front() else { return };
         if name.leave_to_keeper(mode, &interrupt) {
             if !interrupt.interrupt() {
                 keeper::insist(&[interrupt]);
