@@ -46,53 +46,54 @@ impl Engine {
 
     /// What `agent` holds of this is beside a wait from now on: the clock may take it back. On its own thread.
     pub(crate) fn set_aside(&self, primitive: &'static dyn Primitive, place: Place, agent: AgentId, hold: Hold) {
-        if primitive.is_registered(hold) {
-            self.with_slot(primitive, place, agent, |slot| slot.set_aside(hold.owner, hold.count));
-        }
+        self.with_slot(primitive, place, agent, hold, |slot| slot.set_aside(hold.owner, hold.count));
     }
 
     /// What was beside a wait is its code's, or is given back by it. On its own thread.
     pub(crate) fn bring_back(&self, primitive: &'static dyn Primitive, place: Place, agent: AgentId, hold: Hold) {
-        if primitive.is_registered(hold) {
-            self.with_slot(primitive, place, agent, |slot| {
-                let count = slot.take_from_aside(hold.owner, hold.count);
-                slot.change(hold.owner, |held| held.saturating_add(count));
-            });
-        }
+        self.with_slot(primitive, place, agent, hold, |slot| {
+            let count = slot.take_from_aside(hold.owner, hold.count);
+            slot.change(hold.owner, |held| held.saturating_add(count));
+        });
     }
 
     /// What was beside a wait goes back. On any thread.
     pub(super) fn drop_aside(&self, primitive: &'static dyn Primitive, place: Place, agent: AgentId, hold: Hold) {
-        if primitive.is_registered(hold) {
-            self.with_slot(primitive, place, agent, |slot| {
-                slot.take_from_aside(hold.owner, hold.count);
-            });
-        }
-    }
-
-    fn with_slot(&self, primitive: &'static dyn Primitive, place: Place, agent: AgentId, act: impl FnOnce(&mut Slot)) {
-        let mut contents = self.contents(primitive.space(), place.address());
-        let mut slots = contents.slots.get_mut(&place.address()).into_iter().flatten();
-        if let Some(slot) = slots.find(|slot| slot.agent == agent) {
-            act(slot);
-        }
+        self.with_slot(primitive, place, agent, hold, |slot| {
+            slot.take_from_aside(hold.owner, hold.count);
+        });
     }
 
     /// Notes that `agent` has got a hold that its words do not tell of. On its own thread.
     pub(crate) fn note_hold(&self, primitive: &'static dyn Primitive, place: Place, agent: AgentId, hold: Hold) {
-        if primitive.is_registered(hold) {
-            self.with_slot(primitive, place, agent, |slot| {
-                slot.change(hold.owner, |count| count.saturating_add(hold.count))
-            });
-        }
+        self.with_slot(primitive, place, agent, hold, |slot| {
+            slot.change(hold.owner, |count| count.saturating_add(hold.count));
+        });
     }
 
     /// Notes that `agent` holds so much less. On its own thread.
     pub(crate) fn note_release(&self, primitive: &'static dyn Primitive, place: Place, agent: AgentId, hold: Hold) {
-        if primitive.is_registered(hold) {
-            self.with_slot(primitive, place, agent, |slot| {
-                slot.change(hold.owner, |count| count.saturating_sub(hold.count))
-            });
+        self.with_slot(primitive, place, agent, hold, |slot| {
+            slot.change(hold.owner, |count| count.saturating_sub(hold.count));
+        });
+    }
+
+    /// Only what words do not tell of is in a slot.
+    fn with_slot(
+        &self,
+        primitive: &'static dyn Primitive,
+        place: Place,
+        agent: AgentId,
+        hold: Hold,
+        act: impl FnOnce(&mut Slot),
+    ) {
+        if !primitive.is_registered(hold) {
+            return;
+        }
+        let mut contents = self.contents(primitive.space(), place.address());
+        let mut slots = contents.slots.get_mut(&place.address()).into_iter().flatten();
+        if let Some(slot) = slots.find(|slot| slot.agent == agent) {
+            act(slot);
         }
     }
 
