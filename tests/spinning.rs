@@ -3,8 +3,8 @@
 
 mod common;
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -13,8 +13,11 @@ use sablock::agents::Agent;
 use sablock::engine::Limit;
 use sablock::engine::Patience;
 
-/// For a spin to be met, which takes luck where the processors have much else to do.
-const LONG_ENOUGH: Duration = Duration::from_secs(20);
+/// For a spin to be met, which takes luck where the scheduler leaves both threads on one busy processor: seconds, under Wine.
+const LONG_ENOUGH: Duration = Duration::from_secs(60);
+
+/// Of the thread whose test may go on: each needs two processors at once.
+static TURN: Mutex<()> = Mutex::new(());
 
 impl World {
     fn exchange(&self, from: u32, to: u32) -> bool {
@@ -35,9 +38,17 @@ impl World {
         }
     }
 
+    /// Waits until so many threads are blocked, or too late.
+    fn wait_for_blocked(&self, count: u64, started_at: Instant) {
+        while self.engine.stats().blocked != count && started_at.elapsed() < LONG_ENOUGH {
+            thread::yield_now();
+        }
+    }
+
     /// Holds the word until another thread is queued for it and somewhat longer, again and again, until `is_enough` or too late.
     /// Returns whether it was enough.
     fn alternate(&self, is_enough: impl Fn(&Self) -> bool) -> bool {
+        let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         let started_at = Instant::now();
         let is_over = AtomicBool::new(false);
         thread::scope(|scope| {
@@ -49,21 +60,23 @@ impl World {
                 }
             });
             let agent = self.agent(1);
-            let mut longer = (0..50).cycle().map(|step| Duration::from_micros(5) * step);
+            // In the end longer than a turn of the scheduler: a waiter that has no processor is not seen to spin.
+            let mut longer = (0..50).cycle().map(|step| Duration::from_micros(5) * step * step);
             while !is_enough(self) && started_at.elapsed() < LONG_ENOUGH {
                 // Not by waiting: a spin would see that the other's holds are short.
                 if !self.exchange(0, agent.id) {
+                    thread::yield_now();
                     continue;
                 }
-                while self.engine.stats().blocked == 0 && started_at.elapsed() < LONG_ENOUGH {
-                    thread::yield_now();
-                }
+                self.wait_for_blocked(1, started_at);
                 // It is queued, and about to spin.
                 let until = Instant::now() + longer.next().unwrap();
                 while Instant::now() < until {
                     std::hint::spin_loop();
                 }
                 self.free(&agent);
+                // One that was woken has the word, or it might find it taken again each time that it comes.
+                self.wait_for_blocked(0, started_at);
             }
             is_over.store(true, Ordering::SeqCst);
         });
