@@ -138,7 +138,8 @@ fn names_that_were_asked_for_together_go_back_at_the_deadline_of_the_next() {
     ask(&mut holder, last, Limit::Endless);
     let (held, _) = ask(&mut late, first, Limit::Endless);
     let (_, reply) = ask(&mut late, last, Limit::after(PROMPT));
-    late.expires_with_names(pending(reply), [(held, Some(70_001))].into_iter());
+    let beside = late.held_by([(held, Some(70_001))].into_iter());
+    late.expires_with(pending(reply), beside);
     ask(&mut next, first, Limit::Endless);
     assert_eq!(next.next_settled(), None);
     world.clock.expire(&world.engine);

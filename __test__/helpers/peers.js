@@ -77,3 +77,11 @@ exports.holdIn = (peer, name, mode = 'exclusive') =>
   );
 
 exports.unlockIn = (peer) => peer.do((here) => here.lock.unlock());
+
+/** Requests the name in a peer; the promise is of whether it is abandoned, or of null if it is not available. */
+exports.requestIn = (peer, name, options = {}) =>
+  peer.do(
+    (here, name, options) => here.manager.request(name, options, (lock) => (lock === null ? null : lock.abandoned)),
+    name,
+    options,
+  );

@@ -7,16 +7,8 @@ const { test } = require('node:test');
 const { warningsOf } = require('../helpers/messages.js');
 const { limit } = require('../helpers/limits.js');
 const { hold, modesOf, rowsOf, turns } = require('../helpers/names.js');
-const { holdIn, startPeers, unlockIn } = require('../helpers/peers.js');
+const { holdIn, requestIn, startPeers, unlockIn } = require('../helpers/peers.js');
 const { watched } = require('../helpers/threads.js');
-
-/** Requests the name in a peer; the promise is of whether it is abandoned. */
-const requestIn = (peer, name, options = {}) =>
-  peer.do(
-    (here, name, options) => here.manager.request(name, options, (lock) => (lock === null ? null : lock.abandoned)),
-    name,
-    options,
-  );
 
 /** Whether the system's list of locks shows that these processes share the only file of a lock in the directory. */
 const isListed = (directory, peers) => {

@@ -4,20 +4,11 @@ const assert = require('node:assert/strict');
 const fs = require('node:fs');
 const { test } = require('node:test');
 const { LockManager } = require('../..');
-const { etcd } = require('../../lib/stores/etcd.js');
-const { postgres } = require('../../lib/stores/postgres.js');
-const { redis } = require('../../lib/stores/redis.js');
+const EVERY_STORE = require('../helpers/every-store.js');
 const { limit } = require('../helpers/limits.js');
 const { hold } = require('../helpers/names.js');
 const { startProxy } = require('../helpers/proxy.js');
 const { seen } = require('../helpers/stores.js');
-const servers = require('../helpers/servers.js');
-
-const STORES = {
-  postgres: [postgres, servers.hasPostgres, servers.startPostgres, {}],
-  redis: [redis, servers.hasRedis, servers.startRedis, { lease: 600_000 }],
-  etcd: [etcd, servers.hasEtcd, servers.startEtcd, { lease: 600_000 }],
-};
 
 const CLOSED = { code: 'ERR_LOCK_CLOSED' };
 
@@ -32,7 +23,7 @@ const connectionsTo = (port) => {
   return lines.filter(isTo).length;
 };
 
-for (const [kind, [make, isThere, start, settings]] of Object.entries(STORES)) {
+for (const [kind, [make, isThere, start, settings]] of Object.entries(EVERY_STORE)) {
   const options = { skip: isThere ? false : `the server of ${kind} is not installed`, timeout: limit(60_000) };
 
   test(

@@ -27,6 +27,7 @@ let numberOf;
 let noteEnd;
 let endOf;
 let isRepaired;
+let goesBack;
 
 /** What few locks have: most are held and released, and nothing else. */
 class Rest {
@@ -110,6 +111,15 @@ class HeldLock {
       binding.giveBackName(number);
       lock.#number = NONE;
       thread.held.delete(number);
+    };
+    goesBack = (locks) => {
+      const ends = locks.map(endOf);
+      return [
+        locks.map(numberOf),
+        ends.map((end) => (typeof end === 'number' ? end : 0)),
+        locks.flatMap((lock) => lock.#rest?.outer?.fileNumber ?? []),
+        locks.flatMap((lock) => lock.#rest?.outer?.storeNumber ?? []),
+      ];
     };
     isStolen = (lock) => lock.#rest?.isStolen === true;
     lossOf = (lock) => lock.#rest?.loss ?? null;
@@ -273,6 +283,8 @@ exports.outerOf = outerOf;
 exports.whenStolen = whenStolen;
 /** Its code never ran with it: the next gets it, unmarked. */
 exports.giveBack = giveBack;
+/** The same for some locks, as the binding does it if the time of a wait is over: what it is told of them. */
+exports.goesBack = goesBack;
 exports.isStolen = isStolen;
 /** Who ended inside is for this lock to report: the binding's number, or `{ pid, threadId }`; null once it is reported. */
 exports.noteEnd = noteEnd;

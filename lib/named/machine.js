@@ -3,7 +3,6 @@
 const { AsyncResource } = require('node:async_hooks');
 const clock = require('../load/clock.js');
 const { binding, thread } = require('../engine/thread.js');
-const { Timer } = require('../engine/timer.js');
 const { describe, threadEnding } = require('../errors.js');
 const { placeOf } = require('./errors.js');
 const { directoryError, removed, unwritten } = require('./machine-errors.js');
@@ -36,6 +35,10 @@ class FileHold {
     record[HasEnded] = 0;
     /** Drawn while the lock was taken, and in the record of the file; null unless it was asked for. */
     this.fence = wantsFence ? (BigInt(record[FenceHigh]) << 32n) | BigInt(record[FenceLow]) : null;
+  }
+
+  get fileNumber() {
+    return this.#number;
   }
 
   get abandoned() {
@@ -72,11 +75,10 @@ class FileWait extends AsyncResource {
   #name;
   #ref;
   #wantsFence;
-  #timer;
   #isCancelled = false;
   #settle;
 
-  constructor(directory, name, mode, timeout, ref, wantsFence, isPart) {
+  constructor(directory, name, mode, timeout, ref, wantsFence, isPart, beside) {
     super('SablockWait');
     this.#path = directory.path;
     this.#name = name;
@@ -90,7 +92,9 @@ class FileWait extends AsyncResource {
     this.#number = thread.record[NUMBER];
     thread.files.add(this.#number, this);
     if (ref) thread.keepAlive(true);
-    if (timeout !== Infinity) this.#timer = new Timer(timeout, () => this.cancel());
+    if (timeout === Infinity) return;
+    // Whatever this thread does then.
+    if (binding.expireFile(this.#number, timeout, ...beside) === FILE_FAILED) this.settle(FILE_FAILED);
   }
 
   hasRef() {
@@ -113,13 +117,11 @@ class FileWait extends AsyncResource {
   cancel() {
     if (this.#isCancelled || !thread.files.has(this.#number)) return;
     this.#isCancelled = true;
-    this.#timer?.stop();
     if (binding.cancelFile(this.#number)) this.settle(FILE_LEFT);
   }
 
   #end() {
     thread.files.delete(this.#number);
-    this.#timer?.stop();
     if (this.#ref) thread.keepAlive(false);
     this.emitDestroy();
   }
@@ -210,8 +212,8 @@ class Files {
     return this.#conclude(status, name, wantsFence);
   }
 
-  lockAsync(name, mode, timeout, ref, wantsFence = false, isPart = false) {
-    const wait = new FileWait(this.#directory, name, toMode(mode), timeout, ref, wantsFence, isPart);
+  lockAsync(name, mode, timeout, ref, wantsFence = false, isPart = false, beside = [[], [], [], []]) {
+    const wait = new FileWait(this.#directory, name, toMode(mode), timeout, ref, wantsFence, isPart, beside);
     return { promise: wait.promise, cancel: () => wait.cancel() };
   }
 

@@ -6,7 +6,7 @@ const { binding, thread } = require('../engine/thread.js');
 const { reasonOf } = require('../arguments.js');
 const { lazily } = require('../load/lazily.js');
 const { reserveStack } = require('../engine/stack.js');
-const { giveBack, noteEnd, numberOf, setFence, setOuter } = require('./held-lock.js');
+const { giveBack, goesBack, noteEnd, numberOf, setFence, setOuter } = require('./held-lock.js');
 const { MODES } = require('./options.js');
 const { timeOut, timeOutBlocking } = require('./holders.js');
 const { startWatch } = require('./watch.js');
@@ -69,11 +69,12 @@ async function wait(request) {
   let held;
   let status;
   try {
-    const { fence, isPart, mode, ref } = options;
+    const { beside = [], fence, isPart, mode, ref } = options;
+    const back = goesBack([...beside, lock]);
     do {
       const time = left(request.deadline);
       const limit = options.ifAvailable ? 0 : time;
-      const waited = backend.outer.lockAsync(lock.name, MODES[mode], limit, ref, fence, isPart, time);
+      const waited = backend.outer.lockAsync(lock.name, MODES[mode], limit, ref, fence, isPart, back, time);
       held = await (options.signal === undefined ? waited.promise : unlessAborted(waited, options.signal));
       if (options.signal?.aborted) {
         held?.unlock();

@@ -9,14 +9,13 @@ const { lazily } = require('../load/lazily.js');
 const { confirmHeld, timeOut } = require('./holders.js');
 const { lostBecause, placeOf, stolen } = require('./errors.js');
 const {
-  endOf,
   giveBack,
+  goesBack,
   isStolen,
   lossOf,
   newLock,
   noteEnd,
   noteIn,
-  numberOf,
   setFence,
   setGranted,
   whenStolen,
@@ -84,10 +83,8 @@ class NamedWait extends PendingWait {
     this.#number = record[NUMBER];
     if (status === PENDING) {
       thread.add(this);
-      // Of what is locked outside too, the thread gives that back first.
-      if (options.beside?.length > 0 && options.timeout < Infinity && backend.outer === null) {
-        const reports = options.beside.map((lock) => endOf(lock) ?? 0);
-        binding.expiresWithNames(this.token, options.beside.map(numberOf), reports);
+      if (options.beside?.length > 0 && options.timeout < Infinity) {
+        binding.expiresWithNames(this.token, ...goesBack(options.beside));
       }
       startWatch(this.request, 'async');
     } else if (status === NO_CLOCK) {

@@ -5,100 +5,22 @@ const clock = require('../load/clock.js');
 const { binding, isMainThread, thread } = require('../engine/thread.js');
 const { flush } = require('../engine/lock-worker.js');
 const { Timer } = require('../engine/timer.js');
-const { describe, placeOfName, threadEnding } = require('../errors.js');
+const { describe, noBackgroundThread, placeOfName, threadEnding } = require('../errors.js');
 const { fromText } = require('../engine/error-text.js');
 const { closed, notServed, unacknowledged } = require('./errors.js');
 const { deskOfThread } = require('./owner.js');
+const { StoreHold } = require('./store-hold.js');
 const { descriptionOf, readDescription } = require('./store.js');
-const { CALL, FENCE, LOCK, LOSSES, OPEN, TRY } = require('./verbs.js');
+const { CALL, FENCE, LOCK, OPEN, TRY } = require('./verbs.js');
 
 const { Exclusive, Shared } = binding.NameMode;
-const { FenceHigh, FenceLow, Number: NUMBER } = binding.Field;
+const { Number: NUMBER } = binding.Field;
 const { GRANTED, INTERRUPTED, STORE_FAILED, STORE_LOST, TIMED_OUT } = binding;
 
 /** For so long the store is asked who holds a name before it counts as silent, in milliseconds. */
 const ASKED_MS = 1000;
 
 const silent = (ms) => new Error(`The store has not answered within ${Math.round(ms)} ms.`);
-
-/** A lock that the store has granted to this thread. */
-class StoreHold {
-  abandoned;
-  /** That of etcd, or undefined. */
-  key;
-  ended = null;
-  fence;
-  /** Called when it may have been lost. */
-  onLost = null;
-  #number;
-  #since = clock.now();
-  #lost = null;
-  #owner;
-
-  /** Of the answer that the thread has just taken. */
-  constructor(number, wantsFence, owner) {
-    const { record } = thread;
-    this.#number = number;
-    this.#owner = owner;
-    this.fence = wantsFence ? (BigInt(record[FenceHigh]) << 32n) | BigInt(record[FenceLow]) : null;
-    const [mark, key] = binding.takeStoreText().split('\n');
-    this.abandoned = mark === 'abandoned';
-    this.key = key;
-    thread.stores.holds.set(number, this);
-    owner.holds.add(this);
-  }
-
-  /** `{ reason, heldMs }` once it was lost, else null. */
-  get lost() {
-    if (this.#lost === null && this.#number >= 0) this.#note(binding.lookStore(this.#number));
-    return this.#lost;
-  }
-
-  markConsistent() {
-    if (this.abandoned) this.#owner.tell('markConsistent', { number: this.#number });
-    this.abandoned = false;
-  }
-
-  noteIn(isIn) {
-    binding.noteStoreIn(this.#number, isIn);
-  }
-
-  /** The thread ends: as `unlock`, with the mark of who ended inside. */
-  abandon() {
-    if (this.#number >= 0) binding.releaseStore(this.#number, true);
-    this.#number = -1;
-  }
-
-  unlock() {
-    if (this.#number < 0) return this.#lost === null;
-    this.#note(this.#end());
-    return this.#lost === null;
-  }
-
-  /** It ends now, also while it is held. */
-  lose(reason) {
-    if (this.#number < 0) return;
-    this.#end();
-    this.#lost = { reason, heldMs: clock.now() - this.#since };
-    this.onLost?.();
-  }
-
-  #note(loss) {
-    if (loss === 0) return;
-    this.#lost = { reason: LOSSES[loss], heldMs: clock.now() - this.#since };
-    // The store may have it still.
-    if (this.#number >= 0) this.#end();
-  }
-
-  #end() {
-    const number = this.#number;
-    this.#number = -1;
-    thread.stores.holds.delete(number);
-    const loss = binding.releaseStore(number, false);
-    this.#owner.ended(this);
-    return loss;
-  }
-}
 
 /** A promise for an answer. It is an async resource for the tools that show what keeps a process alive. */
 class StoreWait extends AsyncResource {
@@ -247,11 +169,15 @@ class StoreOuter {
   }
 
   /** What is tried, with a timeout of 0, is answered by the lock worker, within `patience`. */
-  lockAsync(name, mode, timeout, ref, wantsFence, _isPart, patience = Infinity) {
+  lockAsync(name, mode, timeout, ref, wantsFence, _isPart, beside, patience = Infinity) {
     const number = this.#askFor(name, mode, timeout, wantsFence);
     const conclude = () => new StoreHold(number, wantsFence, this);
-    const late = timeout > 0 ? undefined : () => wait.fail(unacknowledged(name, silent(patience)));
-    const wait = new StoreWait(this, number, timeout > 0 ? timeout : patience, ref, conclude, late);
+    const late = () => wait.fail(unacknowledged(name, silent(patience)));
+    const wait = new StoreWait(this, number, timeout > 0 ? Infinity : patience, ref, conclude, late);
+    // Whatever this thread does then.
+    if (timeout > 0 && timeout < Infinity && !binding.expireStore(number, timeout, ...beside)) {
+      wait.fail(noBackgroundThread(describe(placeOfName(name))));
+    }
     return { promise: wait.promise, cancel: () => wait.cancel() };
   }
 

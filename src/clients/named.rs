@@ -29,13 +29,12 @@ impl Expiry for HeldBeside {
 }
 
 impl ClientLoop<'static> {
-    /// What these requests hold was asked for together with what the pending wait is for: if the clock ends that, it goes back as well,
-    /// each with the ended agent that is still to be reported.
-    pub fn expires_with_names(&self, token: u32, requests: impl Iterator<Item = (u32, Option<AgentId>)>) {
+    /// What these requests hold, each with the ended agent that is still to be reported: it goes back with a wait for what was asked
+    /// for together with it, if the clock ends that.
+    pub fn held_by(&self, requests: impl Iterator<Item = (u32, Option<AgentId>)>) -> Arc<dyn Expiry> {
         let names = self.clients.names.names;
         let hold = |(number, report)| self.clients.names.hold(number).map(|(name, hold)| (name, hold, report));
-        let holds = requests.filter_map(hold).collect();
-        self.expires_with(token, Arc::new(HeldBeside { names, agent: self.agent().id, holds }));
+        Arc::new(HeldBeside { names, agent: self.agent().id, holds: requests.filter_map(hold).collect() })
     }
 }
 

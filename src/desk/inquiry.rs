@@ -65,6 +65,17 @@ enum Phase {
     Over,
 }
 
+impl Phase {
+    /// Whether it was granted already; `None` if whoever asked knows of its end, or is about to.
+    fn was_granted(&self) -> Option<bool> {
+        match self {
+            Self::Asked => Some(false),
+            Self::Answered(Answer::Granted { .. }) => Some(true),
+            Self::Answered(_) | Self::Held(_) | Self::Over => None,
+        }
+    }
+}
+
 /// A request.
 pub struct Inquiry {
     /// By which the lock worker and the thread know it.
@@ -162,12 +173,18 @@ impl Inquiry {
     /// Takes it back: whether it was granted already. `None` if whoever asked knows of its end.
     pub(super) fn cancel(&self) -> Option<bool> {
         let mut state = self.lock();
-        let was_granted = match state.phase {
-            Phase::Asked => false,
-            Phase::Answered(Answer::Granted { .. }) => true,
-            Phase::Answered(_) | Phase::Held(_) | Phase::Over => return None,
-        };
+        let was_granted = state.phase.was_granted()?;
         state.phase = Phase::Over;
+        Some(was_granted)
+    }
+
+    /// Its time is over: as [`Self::cancel`], and whoever asked finds that it was refused.
+    pub(super) fn expire(&self) -> Option<bool> {
+        let mut state = self.lock();
+        let was_granted = state.phase.was_granted()?;
+        state.phase = Phase::Answered(Answer::Refused);
+        drop(state);
+        self.inbox.put(self.number);
         Some(was_granted)
     }
 

@@ -118,7 +118,16 @@ impl Desk {
 
     /// Whoever asked does not want it any more; false if it knows of its end already.
     pub fn cancel(&self, inquiry: &Inquiry) -> bool {
-        let Some(was_granted) = inquiry.cancel() else { return false };
+        self.withdraw(inquiry, inquiry.cancel())
+    }
+
+    /// The time of a request is over: whoever asked finds that it was refused. False if it knows of its end already. On any thread.
+    pub fn expire(&self, inquiry: &Inquiry) -> bool {
+        self.withdraw(inquiry, inquiry.expire())
+    }
+
+    fn withdraw(&self, inquiry: &Inquiry, was_granted: Option<bool>) -> bool {
+        let Some(was_granted) = was_granted else { return false };
         let mut contents = self.lock();
         contents.inquiries.remove(&inquiry.number);
         let task = if was_granted { Task::Release(inquiry.number, false) } else { Task::Cancel(inquiry.number) };
@@ -130,11 +139,10 @@ impl Desk {
     pub fn release(&self, inquiry: &Inquiry, is_abandoned: bool) -> Option<Loss> {
         let lost = inquiry.release();
         let mut contents = self.lock();
-        if !fault!(ReleasedInquiryStays) {
-            contents.inquiries.remove(&inquiry.number);
+        // If it was lost, the store may have it still. It is released once, though the clock may have done so.
+        if fault!(ReleasedInquiryStays) || contents.inquiries.remove(&inquiry.number).is_some() {
+            Self::push(&mut contents, Task::Release(inquiry.number, is_abandoned));
         }
-        // The store may have it still.
-        Self::push(&mut contents, Task::Release(inquiry.number, is_abandoned));
         lost
     }
 

@@ -121,6 +121,32 @@ fn a_grant_that_nobody_has_looked_at_can_be_cancelled_and_is_released() {
 }
 
 #[test]
+fn a_request_whose_time_is_over_finds_that_it_was_refused_and_what_it_got_is_released() {
+    let (desk, inbox) = desk();
+    let ask = || {
+        let inquiry = desk.ask(question(0), &inbox);
+        assert!(matches!(desk.next(), Some(Task::Ask(_))));
+        inquiry
+    };
+    let waits = ask();
+    assert!(desk.expire(&waits));
+    assert!(matches!(desk.next(), Some(Task::Cancel(number)) if number == waits.number));
+    assert_eq!((inbox.next(), waits.take()), (Some(waits.number), Some(Answer::Refused)));
+    assert!(!desk.answer(waits.number, granted(&Lease::endless())), "nobody wants it");
+    let late = ask();
+    assert!(desk.answer(late.number, granted(&Lease::endless())) && desk.expire(&late));
+    assert!(matches!(desk.next(), Some(Task::Release(number, false)) if number == late.number));
+    assert_eq!((inbox.next(), late.take()), (Some(late.number), Some(Answer::Refused)));
+    let held = ask();
+    assert!(desk.answer(held.number, granted(&Lease::endless())) && held.take().is_some());
+    assert!(!desk.expire(&held) && held.is_held(), "its thread came for it in time");
+    desk.release(&held, false);
+    desk.release(&held, false);
+    assert!(matches!(desk.next(), Some(Task::Release(number, false)) if number == held.number));
+    assert!(desk.next().is_none(), "it is released once");
+}
+
+#[test]
 fn a_lease_that_is_over_is_seen_by_whoever_looks_though_nobody_tells() {
     let (desk, inbox) = desk();
     let inquiry = desk.ask(question(0), &inbox);

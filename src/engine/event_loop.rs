@@ -165,7 +165,7 @@ impl<'e, C: Client> EventLoop<'e, C> {
     }
 
     /// What goes back as well if the clock ends the pending wait, which it may have done by now: then its client learns of that.
-    pub(crate) fn expires_with(&self, token: u32, beside: Arc<dyn Expiry>) {
+    pub fn expires_with(&self, token: u32, beside: Arc<dyn Expiry>) {
         let wait = &self.waits[token];
         let mut contents = self.engine.contents(wait.primitive.space(), wait.place.address());
         if let Kind::Async { beside: all, .. } = &mut contents.waiters[wait.waiter].kind {

@@ -51,6 +51,7 @@ pub use directory::{Directory, Reason, Refusal};
 pub use file::{FileFailure, LockMode};
 pub use hold::{Asker, FileHold, Released};
 pub use interrupt::Left;
+pub use keeper::Appointment;
 pub use line::FileOutcome;
 pub use name::{FileRole, LockName};
 pub use names::NamedFile;

@@ -259,7 +259,7 @@ fn poll_later(
         let next = if is_served { FIRST_TRY } else { (2 * after).min(SELDOMEST_TRY) };
         let _ = poll_later(name, mode, next, since);
     };
-    keeper::add(Instant::now() + after, Box::new(task))
+    keeper::add(Instant::now() + after, Box::new(task)).map(drop)
 }
 
 /// The line that has a thread for the longest time loses it to the first that queues for one.

@@ -10,12 +10,13 @@ use napi_derive::napi;
 
 use super::desks::{HAS_DUE, desk, desks, open};
 use super::named::{JsName, JsUnits, NameMode};
-use super::process::{engine, limit};
+use super::process::{after, engine, limit};
 use super::record::Field;
 use super::status::{GRANTED, INTERRUPTED, TIMED_OUT};
 use super::thread::JsThread;
-use crate::desk::{self, Answer, Inbox, Lease, Loss, Question, Task, Unanswered};
-use crate::engine::Caller;
+use crate::desk::{Answer, Inbox, Lease, Question, Task, Unanswered};
+use crate::engine::{Caller, Expiry};
+use crate::files::Appointment;
 
 /// It failed; `takeStoreText()` says why.
 #[napi]
@@ -116,6 +117,7 @@ pub fn ask_store(
 /// From an answer to a status: `NUMBER` is the request's, `FENCE_HIGH` and `FENCE_LOW` are its fence.
 fn conclude(thread: &mut JsThread, number: u32, answer: Answer) -> i32 {
     thread.record.set(Field::Number, f64::from(number));
+    thread.stores.deadlines.remove(&number);
     match answer {
         Answer::Granted { fence, text, .. } => {
             thread.record.set(Field::FenceHigh, (fence >> 32) as f64);
@@ -167,6 +169,33 @@ pub fn wait_store(env: Env, number: u32, timeout: f64) -> Result<i32> {
     })
 }
 
+/// When this time is over, in milliseconds, a request is over as if it had been refused, and what is beside it goes back (as for
+/// `expiresWithNames`): whatever this thread does then. False if no time can be kept.
+#[napi(catch_unwind)]
+pub fn expire_store(
+    env: Env,
+    number: u32,
+    timeout: f64,
+    requests: Vec<u32>,
+    reports: Vec<u32>,
+    files: Vec<u32>,
+    stores: Vec<u32>,
+) -> Result<bool> {
+    JsThread::with(env, |thread| {
+        let Some((desk, inquiry)) = thread.stores.inquiries.get(&number).cloned() else { return true };
+        let beside = thread.beside(requests, reports, files, stores);
+        let expire = move || {
+            if desk.expire(&inquiry) {
+                beside.expired(engine());
+            }
+        };
+        let deadline = Appointment::new(after(timeout), expire);
+        let is_kept = deadline.is_ok();
+        thread.stores.deadlines.extend(deadline.ok().map(|deadline| (number, deadline)));
+        is_kept
+    })
+}
+
 /// The next news of a request of this thread: `GRANTED`, `TIMED_OUT`, `STORE_FAILED`, `STORE_LOST`; -1 if there is none.
 #[napi(catch_unwind)]
 pub fn next_store(env: Env) -> Result<i32> {
@@ -200,6 +229,7 @@ pub fn cancel_store(env: Env, number: u32) -> Result<bool> {
         let is_cancelled = desk.cancel(inquiry);
         if is_cancelled {
             thread.stores.inquiries.remove(&number);
+            thread.stores.deadlines.remove(&number);
         }
         is_cancelled
     })
@@ -317,62 +347,4 @@ pub fn fail_task(desk: u32, number: u32, text: String) -> Result<()> {
     self::desk(desk).map(|desk| {
         desk.answer(number, Answer::Failed(text));
     })
-}
-
-/// A new lease, which ends at `until`, in the time of `leaseTime()`.
-#[napi(catch_unwind)]
-pub fn begin_lease(env: Env, until: f64) -> Result<u32> {
-    JsThread::with(env, |thread| {
-        let lease = Lease::endless();
-        lease.set_end(until);
-        thread.stores.last_lease += 1;
-        thread.stores.leases.insert(thread.stores.last_lease, lease);
-        thread.stores.last_lease
-    })
-}
-
-/// When a lease ends. Returns whether it has not ended before.
-#[napi(catch_unwind)]
-pub fn extend_lease(env: Env, number: u32, until: f64) -> Result<bool> {
-    JsThread::with(env, |thread| {
-        thread.stores.leases.get(&number).is_some_and(|lease| {
-            let goes_on = lease.lost().is_none();
-            if goes_on {
-                lease.set_end(until);
-            }
-            goes_on
-        })
-    })
-}
-
-/// A lease is over, with this loss for whoever holds by it; 0: nobody does.
-#[napi(catch_unwind)]
-pub fn end_lease(env: Env, desk: u32, number: u32, loss: u32) -> Result<()> {
-    let desk = self::desk(desk)?;
-    let lease = JsThread::with(env, |thread| thread.stores.leases.remove(&number))?;
-    if let Some(lease) = lease.filter(|_| loss != 0) {
-        desk.end_lease(&lease, Loss::from_number(loss));
-    }
-    Ok(())
-}
-
-/// Milliseconds of a clock that counts the time in which the machine sleeps, the same in all threads.
-#[napi(catch_unwind)]
-pub fn lease_time() -> f64 {
-    desk::now()
-}
-
-/// Gives the calling thread a name for the system's tools, where that can be.
-#[napi(catch_unwind)]
-pub fn name_thread() {
-    #[cfg(any(target_os = "linux", target_os = "android"))]
-    // SAFETY: the name is a string of less than 16 bytes with a zero at its end, which lives for ever.
-    unsafe {
-        libc::prctl(libc::PR_SET_NAME, c"sablock-locks".as_ptr());
-    }
-    #[cfg(target_os = "macos")]
-    // SAFETY: the name is a string with a zero at its end, which lives for ever.
-    unsafe {
-        libc::pthread_setname_np(c"sablock-locks".as_ptr());
-    }
 }

@@ -8,11 +8,14 @@ use rustc_hash::FxHashMap;
 
 use crate::agents::AgentId;
 use crate::desk::{Desk, Inbox, Inquiry, Lease};
+use crate::files::Appointment;
 
 /// The requests of a thread that are not over.
 #[derive(Default)]
 pub struct ThreadStores {
     pub(super) inquiries: FxHashMap<u32, (Arc<Desk>, Arc<Inquiry>)>,
+    /// When those that wait end by themselves.
+    pub(super) deadlines: FxHashMap<u32, Appointment>,
     pub(super) inbox: Option<Arc<Inbox>>,
     pub(super) text: String,
     /// Of a lock worker.

@@ -11,7 +11,7 @@ use napi_derive::napi;
 
 use super::directories::{JsFileFailure, describe, directory as find};
 use super::named::{JsName, JsUnits, NameMode};
-use super::process::limit;
+use super::process::{after, limit};
 use super::record::Field;
 use super::status::{GRANTED, GRANTED_ABANDONED, INTERRUPTED, PENDING, RELEASED, TIMED_OUT};
 use super::thread::JsThread;
@@ -122,15 +122,39 @@ pub fn lock_file_async(
                 agent.wake();
             }
         });
-        thread.files.waits.insert(number, wait);
+        thread.files.await_file(number, wait);
         thread.record.set(Field::Number, f64::from(number));
         PENDING
     })
 }
 
+/// When this time is over, in milliseconds, the wait for a file is over as if it had been cancelled, and what is beside it goes back
+/// (as for `expiresWithNames`): whatever this thread does then. `PENDING`, or `FILE_FAILED` if no
+/// time can be kept.
+#[napi(catch_unwind)]
+pub fn expire_file(
+    env: Env,
+    number: u32,
+    timeout: f64,
+    requests: Vec<u32>,
+    reports: Vec<u32>,
+    files: Vec<u32>,
+    stores: Vec<u32>,
+) -> Result<i32> {
+    let at = after(timeout);
+    JsThread::with(env, |thread| {
+        let agent = Arc::clone(thread.event_loop.agent());
+        let beside = thread.beside(requests, reports, files, stores);
+        match thread.files.end_at(at, number, &agent, beside) {
+            Ok(()) => PENDING,
+            Err(failure) => fail(thread, failure),
+        }
+    })
+}
+
 /// The next wait for a file of this thread that is over, by its status; -1 if there is none. `TOKEN` is the wait's number;
 /// what else there is, is as for `tryLockFile`. `FILES_LISTED` if a directory was read; `TOKEN` is the number of its list.
-/// `FILE_LEFT` for a wait of which `cancelFile` returned false.
+/// `FILE_LEFT` for a wait whose time was over, or of which `cancelFile` returned false.
 #[napi(catch_unwind)]
 pub fn next_file(env: Env) -> Result<i32> {
     JsThread::with(env, |thread| {
@@ -147,9 +171,8 @@ pub fn next_file(env: Env) -> Result<i32> {
             thread.record.set(Field::Token, f64::from(number));
             return FILE_LEFT;
         }
-        let Some((number, outcome)) = inbox.outcomes.pop_front() else { return -1 };
+        let Some((number, outcome)) = inbox.next() else { return -1 };
         drop(inbox);
-        thread.files.waits.remove(&number);
         thread.record.set(Field::Token, f64::from(number));
         match outcome {
             Ok(hold) => granted(thread, hold),
@@ -206,10 +229,12 @@ pub fn lock_file(
 /// Unlocks what this thread holds: `RELEASED`, `FILE_REMOVED`, or `FILE_FAILED` if its record could not be written.
 #[napi(catch_unwind)]
 pub fn release_file(env: Env, number: u32) -> Result<i32> {
-    JsThread::with(env, |thread| match thread.files.holds.remove(&number).map(FileHold::release) {
-        None | Some(Released::Whole) => RELEASED,
-        Some(Released::Removed) => FILE_REMOVED,
-        Some(Released::Unwritten(failure)) => fail(thread, failure),
+    JsThread::with(env, |thread| {
+        match thread.files.holds.remove(&number).and_then(|hold| hold.take()).map(FileHold::release) {
+            None | Some(Released::Whole) => RELEASED,
+            Some(Released::Removed) => FILE_REMOVED,
+            Some(Released::Unwritten(failure)) => fail(thread, failure),
+        }
     })
 }
 
@@ -217,24 +242,29 @@ pub fn release_file(env: Env, number: u32) -> Result<i32> {
 /// run with it.
 #[napi(catch_unwind)]
 pub fn note_file_in(env: Env, number: u32, is_in: bool) -> Result<i32> {
-    JsThread::with(env, |thread| match thread.files.holds.get_mut(&number).map(|hold| hold.note_in(is_in)) {
-        Some(Err(failure)) => fail(thread, failure),
-        _ => GRANTED,
+    JsThread::with(env, |thread| {
+        match thread.files.holds.get(&number).and_then(|hold| hold.with(|hold| hold.note_in(is_in))) {
+            Some(Err(failure)) => fail(thread, failure),
+            _ => GRANTED,
+        }
     })
 }
 
 /// The descriptors that keep a lock which this thread holds, and cleaners of old files out of its directory.
 #[napi(catch_unwind)]
 pub fn file_descriptors(env: Env, number: u32) -> Result<Vec<i32>> {
-    JsThread::with(env, |thread| thread.files.holds.get(&number).into_iter().flat_map(FileHold::descriptors).collect())
+    JsThread::with(env, |thread| {
+        let hold = thread.files.holds.get(&number);
+        hold.and_then(|hold| hold.with(|hold| hold.descriptors().collect())).unwrap_or_default()
+    })
 }
 
 /// Takes the mark of abandonment off a lock that this thread holds alone.
 #[napi(catch_unwind)]
 pub fn mark_file_consistent(env: Env, number: u32) -> Result<()> {
     JsThread::with(env, |thread| {
-        if let Some(hold) = thread.files.holds.get_mut(&number) {
-            hold.mark_consistent();
+        if let Some(hold) = thread.files.holds.get(&number) {
+            hold.with(FileHold::mark_consistent);
         }
     })
 }

@@ -5,6 +5,7 @@
 
 mod anchors;
 mod ask;
+mod beside;
 mod blocking_call;
 mod condition;
 mod copies;
@@ -17,6 +18,7 @@ mod futex;
 mod handles;
 mod hold;
 mod inspection;
+mod leases;
 mod lent;
 mod lock_all;
 mod named;

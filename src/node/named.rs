@@ -1,5 +1,7 @@
 //! The binding's part of locks that have names. A request is known by its number in this thread, which the record has.
 
+use std::sync::Arc;
+
 use napi::bindgen_prelude::*;
 use napi::{Env, sys};
 use napi_derive::napi;
@@ -105,12 +107,21 @@ pub fn request_name(env: Env, space: u32, name: JsName, mode: NameMode, timeout:
     })
 }
 
-/// What the requests of these numbers hold goes back as well if the time of the pending wait is over. `reports`: for each the ended
-/// holder that is still to be reported; 0: none.
+/// What the requests of these numbers hold, and these holds of files and of stores, goes back as well if the time of the pending
+/// wait is over. `reports`: for each request the ended holder that is still to be reported; 0: none.
 #[napi(catch_unwind)]
-pub fn expires_with_names(env: Env, token: u32, numbers: Vec<u32>, reports: Vec<u32>) -> Result<()> {
-    let reports = reports.into_iter().map(|ended| (ended != 0).then_some(ended));
-    JsThread::with(env, |thread| thread.event_loop.expires_with_names(token, numbers.into_iter().zip(reports)))
+pub fn expires_with_names(
+    env: Env,
+    token: u32,
+    requests: Vec<u32>,
+    reports: Vec<u32>,
+    files: Vec<u32>,
+    stores: Vec<u32>,
+) -> Result<()> {
+    JsThread::with(env, |thread| {
+        let beside = thread.beside(requests, reports, files, stores);
+        thread.event_loop.expires_with(token, Arc::new(beside));
+    })
 }
 
 /// Blocks this thread until it has the name. Returns a status; unless granted, the request is over.

@@ -2,22 +2,51 @@
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::process::engine;
 use crate::agents::Agent;
+use crate::engine::Expiry;
 use crate::files::reader::Listing;
-use crate::files::{Directory, FileFailure, FileHold, FileOutcome, FileWait, Left};
+use crate::files::{Appointment, Directory, FileFailure, FileHold, FileOutcome, FileWait, Left};
 
 /// The locks of files that a thread holds or waits for.
 #[derive(Default)]
 pub struct ThreadFiles {
-    pub(super) holds: FxHashMap<u32, FileHold>,
-    pub(super) waits: FxHashMap<u32, FileWait>,
+    pub(super) holds: FxHashMap<u32, ThreadHold>,
     pub(super) lists: FxHashMap<u32, HolderList>,
     pub(super) inbox: Arc<FileInbox>,
     pub(super) next: u32,
     pub(super) failure: Option<FileFailure>,
+}
+
+/// A hold of a thread, which the clock may give back before its code knows of it.
+#[derive(Clone)]
+pub struct ThreadHold(Arc<Mutex<Option<FileHold>>>);
+
+impl ThreadHold {
+    fn lock(&self) -> MutexGuard<'_, Option<FileHold>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What is held; `None` if it has gone back.
+    pub fn take(&self) -> Option<FileHold> {
+        self.lock().take()
+    }
+
+    /// What `act` makes of it; `None` if it has gone back.
+    pub fn with<T>(&self, act: impl FnOnce(&mut FileHold) -> T) -> Option<T> {
+        self.lock().as_mut().map(act)
+    }
+}
+
+/// A wait of a thread.
+struct ThreadWait {
+    wait: FileWait,
+    /// When it ends by itself.
+    _deadline: Option<Appointment>,
 }
 
 /// Who holds the names of a directory.
@@ -35,6 +64,8 @@ pub struct FileInbox(Mutex<FileNews>);
 
 #[derive(Default)]
 pub struct FileNews {
+    /// Those that are not over, as far as the thread knows.
+    waits: FxHashMap<u32, ThreadWait>,
     pub(super) outcomes: VecDeque<(u32, FileOutcome)>,
     pub(super) lists: Vec<(u32, Listing)>,
     /// Cancelled waits of which nothing is left.
@@ -54,7 +85,7 @@ impl FileInbox {
         let mut inbox = self.lock();
         if inbox.is_ended || inbox.cancelled.remove(&number) {
             drop(inbox);
-            give_back(outcome);
+            give_back(outcome.ok());
             return self.put_left(number);
         }
         inbox.outcomes.push_back((number, outcome));
@@ -72,34 +103,26 @@ impl FileInbox {
 }
 
 /// Nobody's code has run with it.
-fn give_back(outcome: FileOutcome) {
-    if let Ok(hold) = outcome {
+pub(super) fn give_back(hold: Option<FileHold>) {
+    if let Some(hold) = hold {
         hold.release();
     }
 }
 
-impl ThreadFiles {
-    pub fn number(&mut self) -> u32 {
-        loop {
-            self.next = self.next.wrapping_add(1);
-            let next = &self.next;
-            if !self.holds.contains_key(next) && !self.waits.contains_key(next) && !self.lists.contains_key(next) {
-                return self.next;
-            }
-        }
+impl FileNews {
+    /// The next wait that is over.
+    pub fn next(&mut self) -> Option<(u32, FileOutcome)> {
+        let (number, outcome) = self.outcomes.pop_front()?;
+        self.waits.remove(&number);
+        Some((number, outcome))
     }
+}
 
-    /// Takes in a hold. Returns its number.
-    pub fn insert(&mut self, hold: FileHold) -> u32 {
-        let number = self.number();
-        self.holds.insert(number, hold);
-        number
-    }
-
-    /// Takes a wait back. True if nothing is left of it; else the inbox of `agent` says when that is so.
-    pub fn cancel(&mut self, number: u32, agent: &Arc<Agent>) -> bool {
-        let Some(wait) = self.waits.remove(&number) else { return true };
-        let (inbox, agent) = (Arc::clone(&self.inbox), Arc::clone(agent));
+impl FileInbox {
+    /// Takes a wait back. True if nothing is left of it; else this says when that is so, and wakes `agent`. `None` if the thread knows that it is over.
+    fn cancel(self: &Arc<Self>, number: u32, agent: &Arc<Agent>) -> Option<bool> {
+        let ThreadWait { wait, .. } = self.lock().waits.remove(&number)?;
+        let (inbox, agent) = (Arc::clone(self), Arc::clone(agent));
         let left = Left::new(move || {
             if inbox.put_left(number) {
                 agent.wake();
@@ -108,35 +131,101 @@ impl ThreadFiles {
         let is_withdrawn = wait.withdraw(Some(&left));
         let has_left = Left::is_so(left);
         if is_withdrawn {
-            return has_left;
+            return Some(has_left);
         }
-        let mut inbox = self.inbox.lock();
+        let mut inbox = self.lock();
         match inbox.outcomes.iter().position(|(other, _)| *other == number) {
             Some(index) => {
-                let given_back = inbox.outcomes.remove(index);
+                let outcome = inbox.outcomes.remove(index);
                 drop(inbox);
-                given_back.into_iter().for_each(|(_, outcome)| give_back(outcome));
-                true
+                give_back(outcome.and_then(|(_, outcome)| outcome.ok()));
+                Some(true)
             }
             None => {
                 inbox.cancelled.insert(number);
-                false
+                Some(false)
+            }
+        }
+    }
+}
+
+impl ThreadFiles {
+    pub fn number(&mut self) -> u32 {
+        let inbox = self.inbox.lock();
+        loop {
+            self.next = self.next.wrapping_add(1);
+            let next = &self.next;
+            if !self.holds.contains_key(next) && !inbox.waits.contains_key(next) && !self.lists.contains_key(next) {
+                return self.next;
             }
         }
     }
 
+    /// Takes in a hold. Returns its number.
+    pub fn insert(&mut self, hold: FileHold) -> u32 {
+        let number = self.number();
+        self.holds.insert(number, ThreadHold(Arc::new(Mutex::new(Some(hold)))));
+        number
+    }
+
+    /// Takes in a wait.
+    pub fn await_file(&mut self, number: u32, wait: FileWait) {
+        self.inbox.lock().waits.insert(number, ThreadWait { wait, _deadline: None });
+    }
+
+    /// At this time the wait is over, unless its thread knows already that it is, and `beside` goes back. Whatever the thread does:
+    /// others get what it was granted. If no time can be kept, it is taken back.
+    pub fn end_at(
+        &mut self,
+        at: Instant,
+        number: u32,
+        agent: &Arc<Agent>,
+        beside: impl Expiry + 'static,
+    ) -> Result<(), FileFailure> {
+        let (inbox, agent) = (Arc::clone(&self.inbox), Arc::clone(agent));
+        let expire = {
+            let (inbox, agent) = (Arc::clone(&inbox), Arc::clone(&agent));
+            move || {
+                let Some(has_left) = inbox.cancel(number, &agent) else { return };
+                beside.expired(engine());
+                if has_left && inbox.put_left(number) {
+                    agent.wake();
+                }
+            }
+        };
+        match Appointment::new(at, expire) {
+            Ok(deadline) => {
+                // If it is over by now, this is dropped, under no lock.
+                let mut inbox = inbox.lock();
+                if let Some(wait) = inbox.waits.get_mut(&number) {
+                    wait._deadline = Some(deadline);
+                }
+                Ok(())
+            }
+            Err(error) => {
+                inbox.cancel(number, &agent);
+                Err(FileFailure::NoThread(error))
+            }
+        }
+    }
+
+    /// Takes a wait back. True if nothing is left of it; else the inbox of `agent` says when that is so.
+    pub fn cancel(&mut self, number: u32, agent: &Arc<Agent>) -> bool {
+        self.inbox.cancel(number, agent).unwrap_or(true)
+    }
+
     /// The thread has ended: what its code never knew of goes back unmarked, what it holds goes to others as abandoned.
     pub fn end(mut self) {
-        for (_, wait) in self.waits.drain() {
-            wait.withdraw(None);
-        }
-        for (_, hold) in self.holds.drain() {
-            hold.end();
-        }
         let mut inbox = self.inbox.lock();
         inbox.is_ended = true;
-        let outcomes = std::mem::take(&mut inbox.outcomes);
+        let (waits, outcomes) = (std::mem::take(&mut inbox.waits), std::mem::take(&mut inbox.outcomes));
         drop(inbox);
-        outcomes.into_iter().for_each(|(_, outcome)| give_back(outcome));
+        for (_, ThreadWait { wait, .. }) in waits {
+            wait.withdraw(None);
+        }
+        for hold in self.holds.drain().filter_map(|(_, hold)| hold.take()) {
+            hold.end();
+        }
+        outcomes.into_iter().for_each(|(_, outcome)| give_back(outcome.ok()));
     }
 }

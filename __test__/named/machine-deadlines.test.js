@@ -1,0 +1,109 @@
+// The clock ends a wait for a lock among processes, too, whatever the event loop of its thread does: what it was granted passes on.
+
+const assert = require('node:assert/strict');
+const { test } = require('node:test');
+const { startActors } = require('../helpers/actors.js');
+const { modesOf, rowsOf } = require('../helpers/names.js');
+const { holdIn, requestIn, startPeers, unlockIn } = require('../helpers/peers.js');
+const { watched } = require('../helpers/threads.js');
+
+const [ASKED, GO] = [0, 1];
+
+/** A thread of this process that has asked for these names, and is busy until `goOn()`; `asked` is how that ended. */
+const startBusy = async (threads, directory, names, options) => {
+  const [actor] = await startActors(threads, 1);
+  const asked = actor.do(
+    async (here, directory, names, options, flags) => {
+      const manager = new here.sablock.LockManager({ directory });
+      const request = manager.request(names, options, () => 'had').catch(({ code }) => code);
+      // Several names are asked for one after the other.
+      await new Promise((resolve) => setImmediate(resolve));
+      here.raise(flags[0]);
+      here.waitForFlag(flags[1]);
+      return request;
+    },
+    directory,
+    names,
+    options,
+    [ASKED, GO],
+  );
+  await threads.raised(ASKED);
+  return { asked, goOn: () => threads.raise(GO) };
+};
+
+/** Looks until another process is shown that this one holds the name. */
+const heldHere = async (peer, name) => {
+  const look = async (here, name) => (await here.manager.query()).held.filter((row) => row.name === name);
+  while (!(await peer.do(look, name)).some(({ pid }) => pid === process.pid));
+};
+
+/** How a wait of this process comes to be over while its thread is busy. Each ends with the name `a` free for others. */
+const WAYS = {
+  'a wait whose time is over before the lock is free': {
+    names: 'a',
+    timeout: 100,
+    begin: ([holder]) => holdIn(holder, 'a'),
+    async during({ manager, peers: [holder] }) {
+      while ((await modesOf('a', manager)).pending.length > 0);
+      await unlockIn(holder);
+    },
+  },
+  'a wait that was granted, and whose thread did not come for it': {
+    names: 'a',
+    timeout: 1000,
+    begin: ([holder]) => holdIn(holder, 'a'),
+    async during({ peers: [holder] }) {
+      await unlockIn(holder);
+      await heldHere(holder, 'a');
+    },
+  },
+  'what was locked before the name that another process holds': {
+    names: ['a', 'b'],
+    timeout: 500,
+    begin: ([holder]) => holdIn(holder, 'b'),
+    during: ({ peers: [holder] }) => heldHere(holder, 'a'),
+  },
+  'what was locked before the name that another thread holds': {
+    names: ['a', 'b'],
+    timeout: 500,
+    begin: (_, manager) => manager.acquireAsync('b'),
+    during: ({ peers: [holder] }) => heldHere(holder, 'a'),
+  },
+};
+
+for (const [way, { names, timeout, begin, during }] of Object.entries(WAYS)) {
+  for (const who of ['another process', 'another thread']) {
+    test(
+      `${way} goes to ${who} at the deadline`,
+      watched(async (t, threads) => {
+        const place = await startPeers(t, 2);
+        const { directory, manager, peers } = place;
+        const held = await begin(peers, manager);
+        const { asked, goOn } = await startBusy(threads, directory, names, { timeout });
+        await during(place);
+        if (who === 'another process') assert.equal(await requestIn(peers[1], 'a'), false);
+        else assert.equal(await manager.request('a', ({ abandoned }) => abandoned), false);
+        goOn();
+        assert.equal(await asked, 'ERR_LOCK_TIMEOUT');
+        assert.equal(await manager.request('a', { ifAvailable: true }, (lock) => lock !== null), true);
+        if (held?.unlock?.()) assert.equal(await requestIn(peers[1], 'b', { ifAvailable: true }), false);
+        assert.deepEqual(rowsOf((await manager.query()).pending, 'a'), []);
+      }),
+    );
+  }
+}
+
+test(
+  'a wait that was over in time keeps no deadline',
+  watched(async (t) => {
+    const { manager, peers } = await startPeers(t, 1);
+    await holdIn(peers[0], 'a');
+    const asked = manager.acquireAsync('a', { timeout: 200 });
+    await unlockIn(peers[0]);
+    const lock = await asked;
+    const requested = requestIn(peers[0], 'a', { timeout: 400 });
+    await assert.rejects(requested, { code: 'ERR_LOCK_TIMEOUT' });
+    assert.equal(lock.locked, true);
+    assert.equal(lock.unlock(), true);
+  }),
+);

@@ -1,0 +1,64 @@
+// The clock ends a wait for a lock among machines, too: what it has got by then goes to others, though its event loop does not come.
+
+const assert = require('node:assert/strict');
+const { test } = require('node:test');
+const { LockManager } = require('../..');
+const { startActors } = require('../helpers/actors.js');
+const EVERY_STORE = require('../helpers/every-store.js');
+const { limit } = require('../helpers/limits.js');
+const { seen } = require('../helpers/stores.js');
+const { watched } = require('../helpers/threads.js');
+
+const [ASKED, GO] = [0, 1];
+
+/** Of one name a request is granted what it does not come for; of several it gets the first, and waits for the last. */
+const WAYS = { 'what it was granted': ['late'], 'the first of several names': ['late', 'later'] };
+
+for (const [kind, [make, isThere, start, settings]] of Object.entries(EVERY_STORE)) {
+  const options = { skip: isThere ? false : `the server of ${kind} is not installed`, timeout: limit(60_000) };
+  for (const [way, names] of Object.entries(WAYS)) {
+    test(
+      `${kind}: ${way} goes to others at the deadline of a request whose thread is busy`,
+      options,
+      watched(async (t, threads) => {
+        const server = await start();
+        t.after(() => server.stop());
+        const here = new LockManager({ store: make(server.url, settings) });
+        t.after(() => here.close());
+        const last = names.at(-1);
+        const held = await here.acquireAsync(last);
+        const [actor] = await startActors(threads, 1);
+        const asked = actor.do(
+          async (mine, kind, url, settings, names, flags) => {
+            const store = mine.require(`../../lib/stores/${kind}.js`)[kind](url, settings);
+            const manager = new mine.sablock.LockManager({ store });
+            await manager.check();
+            const had = manager.acquireAsync(names, { timeout: 1000 }).then(
+              () => 'granted',
+              ({ code }) => code,
+            );
+            while (!(await manager.query()).pending.some(({ name }) => name === names.at(-1)));
+            mine.raise(flags[0]);
+            mine.waitForFlag(flags[1]);
+            return had;
+          },
+          kind,
+          server.url,
+          // Not with the sessions of this thread.
+          { ...settings, connectTimeout: 5001 },
+          names,
+          [ASKED, GO],
+        );
+        await threads.raised(ASKED);
+        if (names.length === 1) held.unlock();
+        const isFree = (name) => here.request(name, { ifAvailable: true }, (lock) => lock !== null);
+        await seen(async () => !(await isFree('late')));
+        assert.equal(await here.request('late', () => 'had'), 'had');
+        threads.raise(GO);
+        assert.equal(await asked, 'ERR_LOCK_TIMEOUT');
+        held.unlock();
+        for (const name of names) assert.equal(await here.request(name, () => 'had'), 'had');
+      }),
+    );
+  }
+}

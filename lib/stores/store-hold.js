@@ -1,0 +1,91 @@
+// A lock that a store has granted to this thread.
+
+const clock = require('../load/clock.js');
+const { binding, thread } = require('../engine/thread.js');
+const { LOSSES } = require('./verbs.js');
+
+const { FenceHigh, FenceLow } = binding.Field;
+
+class StoreHold {
+  abandoned;
+  /** That of etcd, or undefined. */
+  key;
+  ended = null;
+  fence;
+  /** Called when it may have been lost. */
+  onLost = null;
+  #number;
+  #since = clock.now();
+  #lost = null;
+  #owner;
+
+  /** Of the answer that the thread has just taken. */
+  constructor(number, wantsFence, owner) {
+    const { record } = thread;
+    this.#number = number;
+    this.#owner = owner;
+    this.fence = wantsFence ? (BigInt(record[FenceHigh]) << 32n) | BigInt(record[FenceLow]) : null;
+    const [mark, key] = binding.takeStoreText().split('\n');
+    this.abandoned = mark === 'abandoned';
+    this.key = key;
+    thread.stores.holds.set(number, this);
+    owner.holds.add(this);
+  }
+
+  get storeNumber() {
+    return this.#number < 0 ? undefined : this.#number;
+  }
+
+  /** `{ reason, heldMs }` once it was lost, else null. */
+  get lost() {
+    if (this.#lost === null && this.#number >= 0) this.#note(binding.lookStore(this.#number));
+    return this.#lost;
+  }
+
+  markConsistent() {
+    if (this.abandoned) this.#owner.tell('markConsistent', { number: this.#number });
+    this.abandoned = false;
+  }
+
+  noteIn(isIn) {
+    binding.noteStoreIn(this.#number, isIn);
+  }
+
+  /** The thread ends: as `unlock`, with the mark of who ended inside. */
+  abandon() {
+    if (this.#number >= 0) binding.releaseStore(this.#number, true);
+    this.#number = -1;
+  }
+
+  unlock() {
+    if (this.#number < 0) return this.#lost === null;
+    this.#note(this.#end());
+    return this.#lost === null;
+  }
+
+  /** It ends now, also while it is held. */
+  lose(reason) {
+    if (this.#number < 0) return;
+    this.#end();
+    this.#lost = { reason, heldMs: clock.now() - this.#since };
+    this.onLost?.();
+  }
+
+  #note(loss) {
+    if (loss === 0) return;
+    this.#lost = { reason: LOSSES[loss], heldMs: clock.now() - this.#since };
+    // The store may have it still.
+    if (this.#number >= 0) this.#end();
+  }
+
+  #end() {
+    const number = this.#number;
+    this.#number = -1;
+    thread.stores.holds.delete(number);
+    const loss = binding.releaseStore(number, false);
+    this.#owner.ended(this);
+    return loss;
+  }
+}
+
+exports.StoreHold = StoreHold;

@@ -1,0 +1,67 @@
+//! The leases of a lock worker, known by numbers to its thread, their clock, and what that thread is called.
+
+use napi::Env;
+use napi::bindgen_prelude::*;
+use napi_derive::napi;
+
+use super::desks::desk;
+use super::thread::JsThread;
+use crate::desk::{Lease, Loss};
+
+/// A new lease, which ends at `until`, in the time of `leaseTime()`.
+#[napi(catch_unwind)]
+pub fn begin_lease(env: Env, until: f64) -> Result<u32> {
+    JsThread::with(env, |thread| {
+        let lease = Lease::endless();
+        lease.set_end(until);
+        thread.stores.last_lease += 1;
+        thread.stores.leases.insert(thread.stores.last_lease, lease);
+        thread.stores.last_lease
+    })
+}
+
+/// When a lease ends. Returns whether it has not ended before.
+#[napi(catch_unwind)]
+pub fn extend_lease(env: Env, number: u32, until: f64) -> Result<bool> {
+    JsThread::with(env, |thread| {
+        thread.stores.leases.get(&number).is_some_and(|lease| {
+            let goes_on = lease.lost().is_none();
+            if goes_on {
+                lease.set_end(until);
+            }
+            goes_on
+        })
+    })
+}
+
+/// A lease is over, with this loss for whoever holds by it; 0: nobody does.
+#[napi(catch_unwind)]
+pub fn end_lease(env: Env, desk: u32, number: u32, loss: u32) -> Result<()> {
+    let desk = self::desk(desk)?;
+    let lease = JsThread::with(env, |thread| thread.stores.leases.remove(&number))?;
+    if let Some(lease) = lease.filter(|_| loss != 0) {
+        desk.end_lease(&lease, Loss::from_number(loss));
+    }
+    Ok(())
+}
+
+/// Milliseconds of a clock that counts the time in which the machine sleeps, the same in all threads.
+#[napi(catch_unwind)]
+pub fn lease_time() -> f64 {
+    crate::desk::now()
+}
+
+/// Gives the calling thread a name for the system's tools, where that can be.
+#[napi(catch_unwind)]
+pub fn name_thread() {
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    // SAFETY: the name is a string of less than 16 bytes with a zero at its end, which lives for ever.
+    unsafe {
+        libc::prctl(libc::PR_SET_NAME, c"sablock-locks".as_ptr());
+    }
+    #[cfg(target_os = "macos")]
+    // SAFETY: the name is a string with a zero at its end, which lives for ever.
+    unsafe {
+        libc::pthread_setname_np(c"sablock-locks".as_ptr());
+    }
+}
