@@ -1,4 +1,4 @@
-// npm run test:doctored [-- --node 26 --short FILES]: the JS tests with the lock doctor on, which must be in nobody's way. What cannot
+// npm run test:doctored [-- --node 26 --short --shard 0/3 FILES]: the JS tests with the lock doctor on, which must be in nobody's way. What cannot
 // pass is in `doctored/differences.js`, test by test; a test in that list that passes is an error too. `--short` leaves out the
 // files that take longest.
 
@@ -7,10 +7,11 @@ const { parseArgs } = require('node:util');
 const { FAULTS, LEFT_OUT, LONG } = require('./doctored/differences.js');
 const { conclude, root, runFiles, testFiles } = require('./platforms/foreign.js');
 const { RUNTIMES, install } = require('./runtimes.js');
+const { SHARD, ofShard } = require('./shard.js');
 const os = require('node:os');
 const path = require('node:path');
 
-const OPTIONS = { node: { type: 'string' }, short: { type: 'boolean', default: false } };
+const OPTIONS = { node: { type: 'string' }, short: { type: 'boolean', default: false }, shard: SHARD };
 
 async function main() {
   const { values, positionals } = parseArgs({ allowPositionals: true, options: OPTIONS });
@@ -25,7 +26,7 @@ async function main() {
   };
   const isLong = (file) => LONG.has(file) || LONG.has(path.dirname(file));
   const isChosen = (file) => !LEFT_OUT.has(path.dirname(file)) && !(values.short && isLong(file));
-  const files = testFiles(positionals, {}).filter(isChosen);
+  const files = ofShard(testFiles(positionals, {}).filter(isChosen), values.shard);
   try {
     conclude(doctored, await runFiles(doctored, version, files));
   } finally {

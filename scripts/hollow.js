@@ -1,4 +1,4 @@
-// npm run test:hollow [-- FILE ...]: runs the test files with the code of their workers replaced by a throw, and reports each
+// npm run test:hollow [-- --shard 0/3 | FILE ...]: runs the test files with the code of their workers replaced by a throw, and reports each
 // test that passes all the same although it has started a worker: whatever that worker was to do, the test does not notice.
 //
 // A test that hangs has noticed too, and is left after a while.
@@ -7,7 +7,9 @@ const { spawn } = require('node:child_process');
 const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
+const { parseArgs } = require('node:util');
 const ALLOWED = require('./hollow/allowed.js');
+const { SHARD, ofShard } = require('./shard.js');
 
 const root = path.join(__dirname, '..');
 const PRELOAD = path.join(__dirname, 'hollow', 'preload.js');
@@ -72,8 +74,10 @@ function run(file, folder) {
   });
 }
 
-async function main(names) {
-  const files = names.length > 0 ? names.map((name) => path.relative(root, path.resolve(name))) : testFiles();
+async function main() {
+  const { values, positionals } = parseArgs({ allowPositionals: true, options: { shard: SHARD } });
+  const chosen = positionals.map((name) => path.relative(root, path.resolve(name)));
+  const files = ofShard(chosen.length > 0 ? chosen : testFiles(), values.shard);
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'hollow-'));
   const allowed = (file, test) => ALLOWED[file.replaceAll(path.sep, '/')]?.find(([pattern]) => pattern.test(test));
   let [noticed, accepted, failures] = [0, 0, 0];
@@ -103,4 +107,4 @@ async function main(names) {
   if (failures > 0 || noticed === 0) process.exitCode = 1;
 }
 
-main(process.argv.slice(2));
+main();

@@ -1,4 +1,4 @@
-// npm run test:long-slices [-- FILE ...]: JS tests and torture with a binary whose blocked threads do not look up for a minute
+// npm run test:long-slices [-- --shard 0/3 | FILE ...]: JS tests and torture with a binary whose blocked threads do not look up for a minute
 // (the cargo feature `long-slices`). A wake-up that is lost is found after 25 ms by the thread itself, and looks like a delay;
 // here it is a hang.
 //
@@ -8,6 +8,8 @@
 const { spawnSync } = require('node:child_process');
 const fs = require('node:fs');
 const path = require('node:path');
+const { parseArgs } = require('node:util');
+const { SHARD, ofShard } = require('./shard.js');
 const { buildVariant } = require('./variant.js');
 
 /** Folders of `__test__` whose subject is waiting and waking. */
@@ -49,6 +51,7 @@ const testFiles = () =>
       .map((file) => path.join('__test__', name, file)),
   );
 
-const chosen = process.argv.slice(2);
-run('--test', '--test-concurrency=2', '--test-reporter=spec', ...(chosen.length > 0 ? chosen : testFiles()));
-if (chosen.length === 0) run(path.join('torture', 'run.js'), ...TORTURE);
+const { values, positionals } = parseArgs({ allowPositionals: true, options: { shard: SHARD } });
+const files = ofShard(positionals.length > 0 ? positionals : testFiles(), values.shard);
+run('--test', '--test-concurrency=2', '--test-reporter=spec', ...files);
+if (positionals.length === 0) run(path.join('torture', 'run.js'), ...TORTURE);

@@ -1,14 +1,16 @@
-// npm run test:mutants [-- NAME ...]: turns on the faults of `src/fault.rs`, one at a time, and checks that a test or a loom
+// npm run test:mutants [-- --shard 0/3 | NAME ...]: turns on the faults of `src/fault.rs`, one at a time, and checks that a test or a loom
 // model of the core notices each. One that survives is a gap in the tests.
 //
 // Two builds serve all of them, with and without loom: `SABLOCK_FAULT` names the fault that is on. Each is tried first with
-// the test that is known to notice it, then with all others. The model of the protocol has faults of its own
-// (`npm run test:model`).
+// the test that is known to notice it, then with all others; each of these passes without a fault, or that says nothing. The
+// model of the protocol has faults of its own (`npm run test:model`).
 
 const { spawn } = require('node:child_process');
 const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
+const { parseArgs } = require('node:util');
+const { SHARD, ofShard } = require('./shard.js');
 
 const root = path.join(__dirname, '..');
 // A hang is one of the ways in which a lock fails. Without a fault a test takes seconds, also where much else runs.
@@ -70,14 +72,26 @@ async function fails(program, suite, test, fault) {
   return failure && `${suite}: ${failure}`;
 }
 
+/** By suite and test: the run of it without a fault. */
+const untouched = new Map();
+
+/** How a suite, or one test of it, which passes without a fault, fails with one; null if it does not. */
+async function noticing(program, suite, test, fault) {
+  const key = `${suite} ${test}`;
+  if (!untouched.has(key)) untouched.set(key, fails(program, suite, test));
+  const failure = await untouched.get(key);
+  if (failure !== null) throw new Error(`The code fails without a fault: ${failure}`);
+  return fails(program, suite, test, fault);
+}
+
 /** Which test notices the fault; null if none does. */
 async function noticedBy(programs, { name, suite, test }) {
   const program = programs.get(suite);
   if (!program) throw new Error(`${name}: no suite ${suite}`);
-  const first = await fails(program, suite, test, name);
+  const first = await noticing(program, suite, test, name);
   if (first !== null) return { failure: first, isExpected: true };
   for (const [other, program] of programs) {
-    const failure = await fails(program, other, undefined, name);
+    const failure = await noticing(program, other, undefined, name);
     if (failure !== null) return { failure, isExpected: false };
   }
   return null;
@@ -92,7 +106,8 @@ async function forEach(items, act) {
   await Promise.all(Array.from({ length: os.availableParallelism() }, worker));
 }
 
-async function main(names) {
+async function main() {
+  const { values, positionals: names } = parseArgs({ allowPositionals: true, options: { shard: SHARD } });
   const unknown = names.filter((name) => !FAULTS.some((fault) => fault.name === name));
   if (unknown.length > 0 || FAULTS.length === 0) throw new Error(`No such fault: ${unknown.join(', ')}`);
   // One after the other: cargo uses all processors by itself.
@@ -104,12 +119,10 @@ async function main(names) {
       LOOM.flatMap((suite) => ['--test', suite]),
     )),
   ]);
-  await forEach(programs, async ([suite, program]) => {
-    const failure = await fails(program, suite);
-    if (failure !== null) throw new Error(`The code fails without a fault: ${failure}`);
-  });
-
-  const chosen = FAULTS.filter(({ name }) => names.length === 0 || names.includes(name));
+  const chosen = ofShard(
+    FAULTS.filter(({ name }) => names.length === 0 || names.includes(name)),
+    values.shard,
+  );
   let survivors = 0;
   await forEach(chosen, async (fault) => {
     const noticed = await noticedBy(programs, fault);
@@ -121,7 +134,7 @@ async function main(names) {
   return survivors > 0 ? 1 : 0;
 }
 
-main(process.argv.slice(2)).then(
+main().then(
   (code) => {
     process.exitCode = code;
   },

@@ -5,10 +5,14 @@ const { spawnSync } = require('node:child_process');
 const fs = require('node:fs');
 const path = require('node:path');
 
-const servers = () => {
+/** What is installed by now. */
+const look = () => {
   const file = require.resolve('../__test__/helpers/servers.js');
   delete require.cache[file];
-  const { hasEtcd, hasPgBouncer, hasPostgres, hasRedis, valkeyServer } = require(file);
+  return require(file);
+};
+const servers = () => {
+  const { hasEtcd, hasPgBouncer, hasPostgres, hasRedis, valkeyServer } = look();
   return {
     postgresql: hasPostgres,
     pgbouncer: hasPgBouncer,
@@ -74,12 +78,12 @@ const files = fs
   .map((file) => path.join(folder, file));
 // They wait more than they work.
 const test = (these, env) =>
-  spawnSync(process.execPath, ['--test', '--test-concurrency=2', ...these], {
+  spawnSync(process.execPath, ['--test', '--test-concurrency=4', ...these], {
     stdio: 'inherit',
     env: { ...process.env, SABLOCK_STORE_SECONDS: process.env.SABLOCK_STORE_SECONDS ?? '10', ...env },
   }).status;
 const status = test(files);
-const { valkeyServer } = require('../__test__/helpers/servers.js');
+const { valkeyServer } = look();
 const ofRedis = files.filter((file) => path.basename(file).startsWith('redis'));
 const ofValkey = valkeyServer === null ? 0 : test(ofRedis, { SABLOCK_REDIS_SERVER: valkeyServer });
 const examples = ['nightly-leader.js', 'fenced-migration.js'];

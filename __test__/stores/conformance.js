@@ -225,7 +225,8 @@ exports.conform = ({ kind, make, skip, start, clear, count, lease }) => {
     const lock = await open(t, { lease: 20_000 }).acquireAsync('early');
     const others = Array.from({ length: 8 }, (_, index) => open(t, { lease: 20_000, connectTimeout: 20_000 + index }));
     const waits = others.map((manager, index) => manager.acquireAsync('early', { timeout: 1 + 8 * index }));
-    for (const { reason } of await Promise.allSettled(waits)) assert.equal(reason.code, 'ERR_LOCK_TIMEOUT');
+    // On a busy machine it takes longer to connect than a store is asked who holds it.
+    for (const { reason } of await Promise.allSettled(waits)) assert.match(reason.code, /^ERR_LOCK_(TIMEOUT|STORE)$/);
     for (const manager of others) await manager.check();
     await seen(async () => (await tickets()) === 1);
     assert.equal(lock.unlock(), true);

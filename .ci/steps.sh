@@ -1,0 +1,49 @@
+# Sourced by `run` and `proof`: steps, and a table of the seconds that each took. What a step writes to `$closing` stands below it.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+taken=()
+left_out=()
+running=
+closing=$(mktemp)
+
+begin() {
+  printf '\n== %s\n' "$*"
+  running=$*
+  started=$SECONDS
+}
+
+end() {
+  taken+=("$(printf '%5d s  %s' "$((SECONDS - started))" "$running")")
+  running=
+}
+
+step() {
+  begin "$@"
+  "$@"
+  end
+}
+
+# Like `step`, for what needs programs that this machine may be unable to have (69): that is said at the end.
+step_if_available() {
+  local status=0
+  begin "$@"
+  "$@" || status=$?
+  [ "$status" = 0 ] || [ "$status" = 69 ] || exit "$status"
+  [ "$status" = 0 ] || left_out+=("$*")
+  end
+}
+
+report() {
+  local line
+  [ -z "$running" ] || taken+=("$(printf '%5d s  %s: failed' "$((SECONDS - started))" "$running")")
+  printf '\n== %s\n' "$0"
+  [ "${#taken[@]}" = 0 ] || printf '%s\n' "${taken[@]}"
+  printf '%5d s  in all\n' "$SECONDS"
+  for line in "${left_out[@]}"; do
+    printf 'Left out, since this machine cannot have what it needs: %s\n' "$line"
+  done
+  cat "$closing"
+  rm "$closing"
+}
+trap report EXIT
