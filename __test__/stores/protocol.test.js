@@ -1,0 +1,85 @@
+// Copies of the package of several versions share a store during a deployment: what stands for a name there never changes without a
+// new version of the protocol. The keys are written out here as version 93cb67b makes them; what its script of Redis does beside
+// ours is in redis-steps.test.js.
+
+const assert = require('node:assert/strict');
+const { test } = require('node:test');
+const { LockManager } = require('../..');
+const EVERY_STORE = require('../helpers/every-store.js');
+const { limit } = require('../helpers/limits.js');
+
+const NAME = 'the name';
+/** Of `sablock` and the name. */
+const ADVISORY = '1122907036183247174';
+const HASH = 'AbcTwx-E0Affu85RiQ5-pCMc8gdUgYHvJdkaQX3dGQg';
+const PREFIX = `sablock/${HASH}/`;
+
+const base64 = (text) => Buffer.from(text).toString('base64');
+const text = (encoded) => Buffer.from(encoded, 'base64').toString();
+const SUFFIX = { exclusive: '', shared: '_shared' };
+
+/** By kind: `hold(server, mode)` holds the name as the other version does, until the function is called that it resolves to; `isHeld(server)` is whether that one finds it held alone. */
+const THEIRS = {
+  postgres: {
+    async hold(server, mode) {
+      const { Client } = require('pg');
+      const client = new Client({ connectionString: server.url });
+      await client.connect();
+      await client.query(`select pg_advisory_lock${SUFFIX[mode]}(${ADVISORY})`);
+      return () => client.end();
+    },
+    async isHeld(server) {
+      const [{ had }] = await server.query(`select pg_try_advisory_lock_shared(${ADVISORY}) as had`);
+      return !had;
+    },
+  },
+  redis: {
+    async hold(server, mode) {
+      const keys = ['line', 'tickets', 'name'].map((kind) => `sablock:{${HASH}}:${kind}`);
+      const [seconds] = await server.run('TIME');
+      const ticket = `${(Number(seconds) + 600) * 1000} 1 ${mode === 'shared' ? 1 : 0} nobody`;
+      await server.run('ZADD', keys[0], '1', 'theirs');
+      await server.run('HSET', keys[1], 'theirs', ticket);
+      await server.run('HSET', keys[2], 'place', '1', 'fence', '1');
+      return () => server.run('DEL', ...keys);
+    },
+    async isHeld(server) {
+      const tickets = await server.run('HVALS', `sablock:{${HASH}}:tickets`);
+      return tickets.length === 1 && /^\d+ [1-9]\d* 0 \S+$/.test(tickets[0]);
+    },
+  },
+  etcd: {
+    async hold(server, mode) {
+      const key = base64(`${PREFIX}1-1`);
+      await server.call('kv/put', { key, value: base64(`${mode === 'shared' ? 's' : 'x'} theirs`) });
+      return () => server.call('kv/deleterange', { key });
+    },
+    async isHeld(server) {
+      const range = { key: base64(PREFIX), range_end: base64(`${PREFIX.slice(0, -1)}0`) };
+      const { kvs = [] } = await server.call('kv/range', range);
+      return kvs.length === 1 && text(kvs[0].value).startsWith('x ');
+    },
+  },
+};
+
+for (const [kind, [make, isThere, start, settings]] of Object.entries(EVERY_STORE)) {
+  const options = { skip: isThere ? false : `the server of ${kind} is not installed`, timeout: limit(60_000) };
+  test(`${kind}: a name is held for both versions when one of them holds it`, options, async (t) => {
+    const server = await start();
+    t.after(() => server.stop());
+    const manager = new LockManager({ store: make(server.url, settings) });
+    t.after(() => manager.close());
+    const isAvailable = (mode) => manager.request(NAME, { mode, ifAvailable: true }, (lock) => lock !== null);
+    for (const [theirs, shared] of [
+      ['exclusive', false],
+      ['shared', true],
+    ]) {
+      const free = await THEIRS[kind].hold(server, theirs);
+      assert.deepEqual([await isAvailable('exclusive'), await isAvailable('shared')], [false, shared], theirs);
+      await free();
+    }
+    const lock = await manager.acquireAsync(NAME);
+    assert.equal(await THEIRS[kind].isHeld(server), true);
+    lock.unlock();
+  });
+}
