@@ -41,9 +41,10 @@ function checkOptions(options, place) {
 }
 
 /** Throws for an option that is not known, and near one that is or known elsewhere: it would mean nothing, and the wait be for ever. */
-function checkNames(options, known, place) {
+function checkNames(options, known, place, isBlocking) {
   for (const name in options) {
-    if (!known.includes(name) && hasOwn(options, name)) errors().checkUnknown(name, known, place, options);
+    if (known.includes(name) || !hasOwn(options, name)) continue;
+    errors().checkUnknown(name, known, place, options, undefined, isBlocking);
   }
 }
 
@@ -72,10 +73,10 @@ exports.OF_LOCKS = OF_LOCKS;
 exports.OF_PRIMITIVES = OF_PRIMITIVES;
 
 /** The number of permits in the options of `execute` and `executeSync`. */
-exports.toPermits = (place, options) => {
+exports.toPermits = (place, options, isBlocking) => {
   if (!isObject(options)) return 1;
   checkOptions(options, place);
-  checkNames(options, OF_EXECUTE, place);
+  checkNames(options, OF_EXECUTE, place, isBlocking);
   return own(options, 'permits', 1);
 };
 
@@ -94,7 +95,7 @@ exports.toTimeout = (place, timeout) => {
 
 /** Throws for an option that a call that blocks does not have. */
 function checkBlockingOption(options, name, place) {
-  if (!OF_FUTEX.includes(name)) errors().checkUnknown(name, OF_WAITS, place, options);
+  if (!OF_FUTEX.includes(name)) errors().checkUnknown(name, OF_WAITS, place, options, undefined, true);
   else if (options[name] !== undefined) throw errors().notForBlocking(name, place);
 }
 

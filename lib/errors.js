@@ -170,12 +170,12 @@ exports.notLock = (name, expected, value) => {
 exports.invalidArgument = (name, expected, value, place) => invalidArgument(name, expected, value, place);
 
 /** Throws for an option with this name if it is near one of the known ones, or something else has it; `other` is more advice. */
-exports.checkUnknown = (name, known, place, options, other) => {
+exports.checkUnknown = (name, known, place, options, other, isBlocking = false) => {
   // A signal made by hand has no class of its own.
   if (name === 'aborted' && typeof options.addEventListener === 'function')
     throw exports.noOptions('options', options, place);
   // Loaded now: few programs misspell an option.
-  const advice = require('./misspelt-options.js').adviceOn(name, known);
+  const advice = require('./misspelt-options.js').adviceOn(name, known, isBlocking);
   if (advice === undefined) return;
   const where = place === undefined ? '' : ` for ${describe(place)}`;
   throw coded(

@@ -66,10 +66,15 @@ const ELSEWHERE = [
   [['replicas'], 'redis()'],
 ];
 
+/** What no verb that blocks has. */
+const OF_PROMISES = ['signal', 'ref'];
+
 /** What to do about an option of this name, where these are known; undefined if it means nothing to anybody. */
-function adviceOn(name, known) {
+function adviceOn(name, known, isBlocking) {
   const meant = known.find((other) => isNear(name, other) || WORDS[other]?.includes(name));
-  if (meant !== undefined) return `Did you mean ${inspect(meant)}?`;
+  const isRefused = isBlocking && OF_PROMISES.includes(meant);
+  if (meant !== undefined)
+    return `Did you mean ${inspect(meant)}?${isRefused ? ' That is for the verbs that return promises.' : ''}`;
   const elsewhere = ELSEWHERE.find(([names]) => names.includes(name));
   return elsewhere && `It is an option of ${elsewhere[1]}.`;
 }

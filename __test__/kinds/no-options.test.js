@@ -203,6 +203,8 @@ for (const [name, [make, verbs]] of Object.entries(CLASSES)) {
         ]) {
           assert.throws(() => call(make(), options), { ...invalid, message: /'(?:signal|ref)'.* promise/ });
         }
+        // What would be meant by it is refused too.
+        assert.throws(() => call(make(), { abortSignal: signal }), { ...invalid, message: /'signal'.* promise/ });
       });
     }
 

@@ -30,14 +30,14 @@ function toName(name) {
 }
 
 /** From what users pass to options of which all are set but the signal. */
-function toOptions(name, options) {
+function toOptions(name, options, isBlocking = false) {
   if (options === undefined || options === null) return DEFAULTS;
   const place = placeOf(name);
   // Functions are no options. Not so in Web IDL: a callback would count as none, and never run.
   checkOptions(options, place);
   // As Web IDL reads a dictionary: in the order of their names, those that are inherited too.
   const { fence = false, ifAvailable, mode, ref = true, signal, steal, timeout = Infinity } = options;
-  checkNames(options, KNOWN, place);
+  checkNames(options, KNOWN, place, isBlocking);
   if (typeof fence !== 'boolean') throw invalidArgument('options.fence', 'a boolean', fence, place);
   if (typeof ref !== 'boolean') throw invalidArgument('options.ref', 'a boolean', ref, place);
   if (signal !== undefined && !isAbortSignal(signal)) {
@@ -66,7 +66,7 @@ function toMode(mode, name) {
 
 /** As `toOptions`, for what blocks: no event loop turns there in which a signal could abort. */
 function toBlockingOptions(name, options) {
-  const asked = toOptions(name, options);
+  const asked = toOptions(name, options, true);
   if (asked === DEFAULTS) return asked;
   for (const option of ['signal', 'ref']) {
     if (Object.hasOwn(options, option)) checkBlockingOption(options, option, placeOf(name));

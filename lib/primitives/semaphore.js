@@ -170,7 +170,7 @@ class Semaphore extends SharedPrimitive {
 
   executeSync(fn, options) {
     checkFunction(this.#word, 'fn', fn);
-    const n = toPermits(this.#word, options);
+    const n = toPermits(this.#word, options, true);
     const permits = this.#acquire(n, options, 'executeSync', 'execute()');
     let result;
     let error;
