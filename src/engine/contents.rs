@@ -153,6 +153,7 @@ impl Contents {
         {
             let ticket = waiters[next].ticket();
             self.settle(address, next, Settlement::Notified(ticket), wakes);
+            self.forget_if_empty(address);
         }
     }
 

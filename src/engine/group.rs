@@ -73,6 +73,13 @@ impl LoopGroup {
         }
     }
 
+    /// Whether it counts right.
+    #[cfg(feature = "audit")]
+    pub(super) fn counts(&self, waiters: &Waiters) -> bool {
+        let count = |limit| self.waiters(waiters).filter(|id| waiters[*id].limit == limit).count();
+        (count(Limit::Endless), count(Limit::Revocable)) == (self.endless, self.revocable)
+    }
+
     /// All of them, in order.
     pub fn waiters<'w>(&self, waiters: &'w Waiters) -> impl Iterator<Item = WaiterId> + use<'w> {
         self.waiters.iter(waiters)

@@ -16,6 +16,8 @@
 //! Imports run `node` -> `clients` -> `primitives` -> `engine` -> `agents` -> `memory`, `sync`.
 
 mod arena;
+#[cfg(feature = "audit")]
+mod audit;
 mod block;
 mod claim;
 mod client;

@@ -266,6 +266,12 @@ impl Queue {
             || blocked.any(|other| writes(other) && will_come(other))
     }
 
+    /// How many blocked waiters are woken and will come.
+    #[cfg(feature = "audit")]
+    pub(super) fn woken(&self) -> u32 {
+        self.woken
+    }
+
     /// The blocked threads, in order.
     pub fn blocked<'w>(&self, waiters: &'w Waiters) -> impl Iterator<Item = WaiterId> + use<'w> {
         self.blocked.iter(waiters)

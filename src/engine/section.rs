@@ -58,6 +58,8 @@ impl<'e> Section<'e> {
         primitive: &'static dyn Primitive,
         place: Place,
     ) -> Result<Self, MutexGuard<'e, Contents>> {
+        #[cfg(feature = "audit")]
+        contents.check_queue(place.address());
         let queue = contents.queues.get_mut(&place.address());
         let facts = Facts {
             is_queued: queue.is_some(),

@@ -210,6 +210,13 @@ pub struct JsStats {
     pub pending: f64,
 }
 
+/// What is wrong in queues and registers, for tests.
+#[cfg(feature = "audit")]
+#[napi(catch_unwind)]
+pub fn audit() -> Vec<String> {
+    engine().audit()
+}
+
 /// The counts of the process.
 #[napi(catch_unwind)]
 pub fn stats() -> JsStats {

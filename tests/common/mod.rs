@@ -218,6 +218,16 @@ mod world {
         pub others: [AtomicU32; 2],
     }
 
+    #[cfg(feature = "audit")]
+    impl Drop for World {
+        /// Each test leaves queues and registers as they have to be.
+        fn drop(&mut self) {
+            if !thread::panicking() {
+                assert_eq!(self.engine.audit(), Vec::<String>::new());
+            }
+        }
+    }
+
     impl World {
         /// Sleepers are handed the word directly if `grants`, else never. They have no slices: who is not woken hangs, and
         /// nobody is away for a moment, in which it would not be counted on.

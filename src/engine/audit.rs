@@ -1,0 +1,190 @@
+//! The audit: what holds of all queues and registers whenever no thread is inside a section. It is for tests (the cargo feature
+//! `audit`), and finds what is left though nobody thought of it: each line says what is wrong, where, and whose it is.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::contents::Contents;
+use super::primitive::Space;
+use super::queue::{Kind, Queue, WaiterId, Waiters};
+use super::table::Engine;
+use crate::agents::{AgentId, Standing};
+
+/// Of longer queues the order is looked at after a test only: a look at each section would cost their length.
+const MOST: usize = 64;
+
+impl Engine {
+    /// What is wrong. Not while a thread ends: then some of what it leaves is still there.
+    pub fn audit(&self) -> Vec<String> {
+        let mut wrong = Vec::new();
+        let mut registered: FxHashSet<(AgentId, usize)> = FxHashSet::default();
+        for (agent, places) in &*self.registers.lock() {
+            let ended = self.is_of_the_past(*agent);
+            for (primitive, place) in places {
+                let where_it_is = format!("of agent {agent} for the {} at {:#x}", primitive.name(), place.address());
+                if ended {
+                    wrong.push(format!("an address in the register {where_it_is}, which has ended"));
+                }
+                if !registered.insert((*agent, place.address())) {
+                    wrong.push(format!("a second address in the register {where_it_is}"));
+                }
+            }
+        }
+        for space in [Space::Words, Space::Notifications, Space::Listed] {
+            for bucket in self.buckets(space) {
+                let contents = bucket.contents.lock();
+                contents.audit(|agent| self.is_of_the_past(agent), &mut wrong);
+                for (address, slot) in
+                    contents.slots.iter().flat_map(|(address, slots)| slots.iter().map(move |slot| (address, slot)))
+                {
+                    if !registered.remove(&(slot.agent, *address)) {
+                        wrong.push(format!(
+                            "a slot of agent {} at {address:#x} that its register does not know",
+                            slot.agent
+                        ));
+                    }
+                }
+            }
+        }
+        wrong.extend(
+            registered
+                .iter()
+                .map(|(agent, address)| format!("no slot of agent {agent} at {address:#x}, as its register says")),
+        );
+        wrong
+    }
+
+    fn is_of_the_past(&self, agent: AgentId) -> bool {
+        self.agents.standing(agent) == Standing::Ended
+    }
+}
+
+impl Contents {
+    fn audit(&self, has_ended: impl Fn(AgentId) -> bool, wrong: &mut Vec<String>) {
+        let mut queued = FxHashMap::default();
+        for (address, queue) in &self.queues {
+            let what = format!("the {} at {address:#x}", queue.primitive.name());
+            wrong
+                .extend(queue.audit(&self.waiters).into_iter().map(|what_is_wrong| format!("{what}: {what_is_wrong}")));
+            for (_, id) in queue.tickets(&self.waiters) {
+                if queued.insert(id, address).is_some() {
+                    wrong.push(format!("{what}: waiter {id} is queued twice"));
+                }
+            }
+        }
+        for (id, waiter) in self.waiters.iter() {
+            let agent = waiter.agent;
+            if waiter.settlement.is_none() && !queued.contains_key(&id) {
+                wrong.push(format!("waiter {id}, of agent {agent}, is in no queue"));
+            }
+            if has_ended(agent) {
+                wrong.push(format!("waiter {id} is of agent {agent}, which has ended"));
+            }
+        }
+        let slots = self.slots.iter().flat_map(|(address, slots)| slots.iter().map(move |slot| (address, slot.agent)));
+        let holders = self
+            .holders
+            .iter()
+            .flat_map(|(address, holders)| holders.iter().map(move |holder| (address, holder.agent)));
+        for (address, agent) in slots.chain(holders).filter(|(_, agent)| has_ended(*agent)) {
+            wrong.push(format!("agent {agent}, which has ended, still holds what is at {address:#x}"));
+        }
+    }
+
+    /// Panics if the queue at `address` is wrong; when a section begins.
+    pub(super) fn check_queue(&self, address: usize) {
+        if let Some(queue) = self.queues.get(&address).filter(|queue| queue.len() <= MOST) {
+            let wrong = queue.audit(&self.waiters);
+            assert!(wrong.is_empty(), "the {} at {address:#x}: {}", queue.primitive.name(), wrong.join("; "));
+        }
+    }
+}
+
+impl Queue {
+    fn audit(&self, waiters: &Waiters) -> Vec<String> {
+        let mut wrong = Vec::new();
+        let mut expect = |is_so: bool, what: String| {
+            if !is_so {
+                wrong.push(what);
+            }
+        };
+        let ids: Vec<WaiterId> = self.tickets(waiters).map(|(_, id)| id).collect();
+        expect(!ids.is_empty(), "nobody waits, and its queue is there".into());
+        expect(ids.len() == self.len(), format!("{} wait, and it counts {}", ids.len(), self.len()));
+        for id in &ids {
+            expect(waiters[*id].settlement.is_none(), format!("waiter {id} is settled, and queued"));
+        }
+        let woken = ids.iter().filter(|id| matches!(waiters[**id].kind, Kind::Blocked { woken: true, .. })).count();
+        expect(woken as u32 == self.woken(), format!("{woken} are woken, and it counts {}", self.woken()));
+        let tickets = |ids: &mut dyn Iterator<Item = WaiterId>| ids.map(|id| waiters[id].ticket()).collect::<Vec<_>>();
+        expect(tickets(&mut self.blocked(waiters)).is_sorted(), "its threads are not in order".into());
+        expect(self.groups().iter().map(|group| group.head_ticket).is_sorted(), "its loops are not in order".into());
+        for group in self.groups() {
+            let agent = group.agent.id;
+            let own = tickets(&mut group.waiters(waiters));
+            expect(own.is_sorted(), format!("the waits of loop {agent} are not in order"));
+            expect(
+                own.first() == Some(&group.head_ticket),
+                format!("loop {agent} has another first wait than it says"),
+            );
+            let all_its = group.waiters(waiters).all(|id| waiters[id].agent == agent);
+            expect(all_its, format!("loop {agent} has a wait of another"));
+            expect(group.counts(waiters), format!("loop {agent} counts its endless waits wrong"));
+        }
+        if let Some(reservation) = &self.reservation {
+            let has_group = self.groups().iter().any(|group| group.agent.id == reservation.agent);
+            expect(has_group, format!("it is reserved for loop {}, which does not wait", reservation.agent));
+        }
+        if let Some(spinning) = self.spinning {
+            expect(ids.contains(&spinning), format!("waiter {spinning}, which is not queued, is noted to spin"));
+        }
+        wrong
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use std::ptr::NonNull;
+
+    use super::*;
+    use crate::engine::clock::Clock;
+    use crate::engine::{Hold, HoldOwner, Limit, Patience, Request};
+    use crate::memory::Place;
+    use crate::primitives::mutex::MUTEX;
+    use crate::sync::AtomicU32;
+
+    /// What the audit says of an engine in which a promise waits for a mutex, once `spoil` has had its bucket.
+    fn audited(spoil: impl FnOnce(&Engine, &mut Contents, usize)) -> Vec<String> {
+        let engine =
+            Engine::new(1, 70_000, Patience::default(), Box::new(Clock::new(|| unreachable!("no time is kept"))));
+        let words: [AtomicU32; 2] = Default::default();
+        // SAFETY: aligned atomics that outlive the engine's use of them.
+        let place = unsafe { Place::new(NonNull::from(&words).cast(), 0) };
+        let [holder, waits] = [0, 1].map(|thread| engine.agents.add(thread).unwrap());
+        let request = Request::Hold(Hold::exclusive(HoldOwner::Thread));
+        engine.wait(&holder, &MUTEX, place, request, Limit::Once, &mut || true).unwrap();
+        let mut section = engine.open(&MUTEX, place).unwrap();
+        section.push_async(&waits, 0, request.hold(), Limit::Endless);
+        section.finish();
+        assert_eq!(engine.audit(), Vec::<String>::new());
+        spoil(&engine, &mut engine.contents(Space::Words, place.address()), place.address());
+        engine.audit()
+    }
+
+    /// What is wrong is said in one line, which has these words.
+    fn says(wrong: &[String], words: &str) {
+        assert!(matches!(wrong, [line] if line.contains(words)), "{words}: {wrong:?}");
+    }
+
+    #[test]
+    fn it_says_what_is_wrong() {
+        let waiter = |contents: &Contents| contents.waiters.iter().next().unwrap().0;
+        says(&audited(|_, contents, at| drop(contents.remove(at, waiter(contents)))), "nobody waits, and its queue");
+        says(&audited(|_, contents, at| drop(contents.queues.remove(&at))), "is in no queue");
+        says(&audited(|_, contents, at| contents.queues.get_mut(&at).unwrap().spinning = Some(7)), "noted to spin");
+        let ends = |engine: &Engine, contents: &mut Contents, _| {
+            let agent = contents.waiters.iter().next().unwrap().1.agent;
+            engine.agents.remove(agent);
+        };
+        says(&audited(ends), "which has ended");
+    }
+}
