@@ -94,6 +94,23 @@ for (const [way, { names, timeout, begin, during }] of Object.entries(WAYS)) {
 }
 
 test(
+  'a time that no clock can count waits for ever',
+  watched(async (t) => {
+    const { manager, peers } = await startPeers(t, 1);
+    await holdIn(peers[0], 'a');
+    const asked = manager.acquireAsync('a', { timeout: Number.MAX_VALUE });
+    await assert.rejects(
+      manager.acquireAsync('b', { timeout: 50 }).then(() => manager.acquireAsync('b', { timeout: 50 })),
+      {
+        code: 'ERR_LOCK_TIMEOUT',
+      },
+    );
+    await unlockIn(peers[0]);
+    assert.equal((await asked).unlock(), true);
+  }),
+);
+
+test(
   'a wait that was over in time keeps no deadline',
   watched(async (t) => {
     const { manager, peers } = await startPeers(t, 1);

@@ -432,9 +432,11 @@ test(
     const [a, b] = peers.map(one);
     const sharers = `It is held now, shared, by (${a}; by ${b}|${b}; by ${a})\\.`;
     const message = new RegExp(`named lock 'told'\\. (${sharers}|Another process holds it, or came before\\.) `);
-    const { message: told } = await manager.acquireAsync('told', { timeout: 5 }).catch((error) => error);
-    assert.match(told, message);
-    // Of another device than its files have there, or behind too many others, a lock is not known in the list.
-    if (isListed(directory, peers)) assert.match(told, new RegExp(sharers));
+    let told;
+    do {
+      ({ message: told } = await manager.acquireAsync('told', { timeout: 5 }).catch((error) => error));
+      assert.match(told, message);
+      // Of another device than its files have there, or behind too many others, a lock is not known in the list; of others some go.
+    } while (isListed(directory, peers) && !new RegExp(sharers).test(told));
   }),
 );

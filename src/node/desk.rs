@@ -10,7 +10,7 @@ use napi_derive::napi;
 
 use super::desks::{HAS_DUE, desk, desks, open};
 use super::named::{JsName, JsUnits, NameMode};
-use super::process::{after, engine, limit};
+use super::process::{engine, limit};
 use super::record::Field;
 use super::status::{GRANTED, INTERRUPTED, TIMED_OUT};
 use super::thread::JsThread;
@@ -181,6 +181,7 @@ pub fn expire_store(
     files: Vec<u32>,
     stores: Vec<u32>,
 ) -> Result<bool> {
+    let Some(at) = limit(timeout).deadline() else { return Ok(true) };
     JsThread::with(env, |thread| {
         let Some((desk, inquiry)) = thread.stores.inquiries.get(&number).cloned() else { return true };
         let beside = thread.beside(requests, reports, files, stores);
@@ -189,7 +190,7 @@ pub fn expire_store(
                 beside.expired(engine());
             }
         };
-        let deadline = Appointment::new(after(timeout), expire);
+        let deadline = Appointment::new(at, expire);
         let is_kept = deadline.is_ok();
         thread.stores.deadlines.extend(deadline.ok().map(|deadline| (number, deadline)));
         is_kept

@@ -11,7 +11,7 @@ use napi_derive::napi;
 
 use super::directories::{JsFileFailure, describe, directory as find};
 use super::named::{JsName, JsUnits, NameMode};
-use super::process::{after, limit};
+use super::process::limit;
 use super::record::Field;
 use super::status::{GRANTED, GRANTED_ABANDONED, INTERRUPTED, PENDING, RELEASED, TIMED_OUT};
 use super::thread::JsThread;
@@ -141,7 +141,7 @@ pub fn expire_file(
     files: Vec<u32>,
     stores: Vec<u32>,
 ) -> Result<i32> {
-    let at = after(timeout);
+    let Some(at) = limit(timeout).deadline() else { return Ok(PENDING) };
     JsThread::with(env, |thread| {
         let agent = Arc::clone(thread.event_loop.agent());
         let beside = thread.beside(requests, reports, files, stores);

@@ -1,7 +1,7 @@
 //! The engine and the names of the process, and time limits from JS.
 
 use std::sync::{LazyLock, OnceLock};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::clients::Names;
 use crate::engine::clock::Clock;
@@ -43,11 +43,6 @@ pub fn limit(timeout: f64) -> Limit {
         return Limit::Once;
     }
     Duration::try_from_secs_f64(timeout / 1e3).map_or(Limit::Endless, Limit::after)
-}
-
-/// The moment in so many milliseconds.
-pub fn after(milliseconds: f64) -> Instant {
-    Instant::now() + Duration::try_from_secs_f64(milliseconds / 1e3).unwrap_or_default()
 }
 
 /// As [`limit`], of a wait that a signal may abort.
