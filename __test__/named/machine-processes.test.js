@@ -260,7 +260,16 @@ for (const how of ['signal', 'timeout']) {
         await holdIn(peers[0], 'a');
         const controller = new AbortController();
         const options = how === 'signal' ? { signal: controller.signal } : { timeout: 2 };
-        const ended = manager.request('a', options, () => 'granted').catch(() => 'rejected');
+        const ended = manager
+          .request('a', options, async () => {
+            // Others of this process do not have it either.
+            assert.equal(await manager.request('a', { ifAvailable: true }, (lock) => lock), null);
+            return 'granted';
+          })
+          .catch(({ code }) => {
+            assert.notEqual(code, 'ERR_ASSERTION');
+            return 'rejected';
+          });
         // It waits in the kernel by then, most times.
         await new Promise((resolve) => setTimeout(resolve, 2));
         const unlocked = unlockIn(peers[0]);

@@ -64,7 +64,8 @@ pub struct FileInbox(Mutex<FileNews>);
 
 #[derive(Default)]
 pub struct FileNews {
-    /// Those that are not over, as far as the thread knows.
+    /// Those that are not over, as far as the thread knows. Whoever takes one out decides how it ended: the thread, by its outcome or
+    /// an abort, or the clock.
     waits: FxHashMap<u32, ThreadWait>,
     pub(super) outcomes: VecDeque<(u32, FileOutcome)>,
     pub(super) lists: Vec<(u32, Listing)>,
@@ -110,16 +111,18 @@ pub(super) fn give_back(hold: Option<FileHold>) {
 }
 
 impl FileNews {
-    /// The next wait that is over.
+    /// The next wait that is over, but for those whose outcome the clock is about to give back.
     pub fn next(&mut self) -> Option<(u32, FileOutcome)> {
-        let (number, outcome) = self.outcomes.pop_front()?;
+        let index = self.outcomes.iter().position(|(number, _)| self.waits.contains_key(number))?;
+        let (number, outcome) = self.outcomes.remove(index)?;
         self.waits.remove(&number);
         Some((number, outcome))
     }
 }
 
 impl FileInbox {
-    /// Takes a wait back. True if nothing is left of it; else this says when that is so, and wakes `agent`. `None` if the thread knows that it is over.
+    /// Takes a wait back. True if nothing is left of it; else this says when that is so, and wakes `agent`. `None` if it was decided
+    /// before.
     fn cancel(self: &Arc<Self>, number: u32, agent: &Arc<Agent>) -> Option<bool> {
         let ThreadWait { wait, .. } = self.lock().waits.remove(&number)?;
         let (inbox, agent) = (Arc::clone(self), Arc::clone(agent));
@@ -209,9 +212,10 @@ impl ThreadFiles {
         }
     }
 
-    /// Takes a wait back. True if nothing is left of it; else the inbox of `agent` says when that is so.
+    /// Takes a wait back. True if nothing is left of it; else the inbox of `agent` says when that is so, as it does if the clock came
+    /// first.
     pub fn cancel(&mut self, number: u32, agent: &Arc<Agent>) -> bool {
-        self.inbox.cancel(number, agent).unwrap_or(true)
+        self.inbox.cancel(number, agent).unwrap_or(false)
     }
 
     /// The thread has ended: what its code never knew of goes back unmarked, what it holds goes to others as abandoned.
