@@ -20,6 +20,7 @@ const { GRANTED, INTERRUPTED, STORE_FAILED, STORE_LOST, TIMED_OUT } = binding;
 /** For so long the store is asked who holds a name before it counts as silent, in milliseconds. */
 const ASKED_MS = 1000;
 
+const notBegun = () => new Error('The thread that keeps the connection to the store has not begun yet.');
 const silent = (ms) => new Error(`The store has not answered within ${Math.round(ms)} ms.`);
 
 /** A promise for an answer. It is an async resource for the tools that show what keeps a process alive. */
@@ -212,20 +213,17 @@ class StoreOuter {
 
   /** As `query`. Rejects if the store does not say it soon: then nothing is known of the name. */
   async askHolders(name) {
-    let cause = silent(ASKED_MS);
-    if (this.#isServed()) {
-      const asked = this.#callOpen('query', { names: [name] }, true, ASKED_MS);
-      const rows = await asked.catch((error) => {
-        cause = error;
-        return null;
-      });
-      if (rows !== null) return rows;
-    }
-    throw unacknowledged(name, cause);
+    if (!this.#isServed()) throw unacknowledged(name, notBegun());
+    const asked = this.#callOpen('query', { names: [name] }, true, ASKED_MS);
+    const rows = await asked.catch((error) => {
+      throw unacknowledged(name, error);
+    });
+    if (rows === null) throw unacknowledged(name, silent(ASKED_MS));
+    return rows;
   }
 
   askHoldersBlocking(name) {
-    if (!this.#isServed()) throw unacknowledged(name, silent(ASKED_MS));
+    if (!this.#isServed()) throw unacknowledged(name, notBegun());
     const number = this.#askCall({ call: 'query', names: [name] });
     const status = binding.waitStore(number, ASKED_MS);
     if (status === GRANTED) return this.#takeCalled(number);
