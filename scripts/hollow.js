@@ -13,7 +13,7 @@ const { SHARD, ofShard } = require('./shard.js');
 
 const root = path.join(__dirname, '..');
 const PRELOAD = path.join(__dirname, 'hollow', 'preload.js');
-const LIMIT_MS = 5000;
+const LIMIT_MS = 2500;
 /** For a file, some of which have dozens of tests that hang: of a test that is busy for ever nobody hears. */
 const FILE_LIMIT_MS = 240_000;
 /** Most of the time they wait for what does not come. */

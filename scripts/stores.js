@@ -1,9 +1,12 @@
-// npm run test:stores: the tests of locks among machines on real servers, which they start on loopback, those of Redis on Valkey too,
-// and the examples of such locks. Installs the servers that are missing if it can (Debian's packages, as root), and says in its last lines what it left out.
+// npm run test:stores [-- --short]: the tests of locks among machines on real servers, which they start on loopback, those of Redis on
+// Valkey too, and the examples of such locks. `--short`: not on Valkey, and storms of a few seconds. Installs the servers that are missing if it can (Debian's packages, as root), and says in its last lines what it left out.
 
 const { spawnSync } = require('node:child_process');
 const fs = require('node:fs');
 const path = require('node:path');
+const { parseArgs } = require('node:util');
+
+const { short: isShort } = parseArgs({ options: { short: { type: 'boolean', default: false } } }).values;
 
 /** What is installed by now. */
 const look = () => {
@@ -17,7 +20,7 @@ const servers = () => {
     postgresql: hasPostgres,
     pgbouncer: hasPgBouncer,
     'redis-server': hasRedis,
-    'valkey-server': valkeyServer !== null,
+    ...(isShort ? {} : { 'valkey-server': valkeyServer !== null }),
     'etcd-server': hasEtcd,
   };
 };
@@ -80,12 +83,12 @@ const files = fs
 const test = (these, env) =>
   spawnSync(process.execPath, ['--test', '--test-concurrency=4', ...these], {
     stdio: 'inherit',
-    env: { ...process.env, SABLOCK_STORE_SECONDS: process.env.SABLOCK_STORE_SECONDS ?? '10', ...env },
+    env: { ...process.env, SABLOCK_STORE_SECONDS: process.env.SABLOCK_STORE_SECONDS ?? (isShort ? '3' : '10'), ...env },
   }).status;
 const status = test(files);
 const { valkeyServer } = look();
 const ofRedis = files.filter((file) => path.basename(file).startsWith('redis'));
-const ofValkey = valkeyServer === null ? 0 : test(ofRedis, { SABLOCK_REDIS_SERVER: valkeyServer });
+const ofValkey = isShort || valkeyServer === null ? 0 : test(ofRedis, { SABLOCK_REDIS_SERVER: valkeyServer });
 const examples = ['nightly-leader.js', 'fenced-migration.js'];
 const runner = path.join(__dirname, '..', 'examples', 'run.js');
 const { status: ofExamples } = spawnSync(process.execPath, [runner, ...examples], { stdio: 'inherit' });

@@ -43,8 +43,8 @@ const VARIANTS = {
     folders: [...WAITING, 'diagnosis', 'ends', 'named'],
     env: { NODE_OPTIONS: `--require ${JSON.stringify(path.join(__dirname, 'audit', 'preload.js'))}` },
     torture: [
-      ['run.js', '--seconds', '20', '--seed', '2'],
-      ['storm.js', '--workers', '200', '--seed', '2'],
+      ['run.js', '--seconds', '10', '--seed', '2'],
+      ['storm.js', '--workers', '100', '--seed', '2'],
     ],
   },
 };

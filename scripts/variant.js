@@ -9,18 +9,18 @@ const root = path.join(__dirname, '..');
 
 /**
  * Builds the binary with this feature, and puts the package's files, and `others`, beside it. Returns the folder. The target
- * folder is its own, so that neither build throws the other's work away.
+ * folder is that of all such builds, so that neither they nor others throw each other's work away.
  */
 exports.buildVariant = (feature, { release = true, others = [] } = {}) => {
-  const target = path.join(root, 'target', feature);
-  const folder = path.join(target, 'package');
+  const target = path.join(root, 'target', 'variants');
+  const folder = path.join(target, feature);
   const { files } = require(path.join(root, 'package.json'));
   fs.rmSync(folder, { recursive: true, force: true });
   for (const file of ['package.json', ...files, ...others]) {
     const from = path.join(root, file);
     if (fs.existsSync(from)) fs.cpSync(from, path.join(folder, file), { recursive: true });
   }
-  console.log(`Building the package with the feature ${feature} in ${path.relative(root, target)}`);
+  console.log(`Building the package with the feature ${feature} in ${path.relative(root, folder)}`);
   const napi = path.join(root, 'node_modules', '@napi-rs', 'cli', 'dist', 'cli.js');
   const what = ['build', '--platform', ...(release ? ['--release'] : []), '--no-js', '--features', feature];
   const where = ['--target-dir', path.join(target, 'build'), '--output-dir', folder, '--dts', 'binding.d.ts'];
