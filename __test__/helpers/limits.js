@@ -2,7 +2,7 @@
 // stands for one, that is ten times slower.
 
 const slowness = Number(process.env.SABLOCK_TEST_SLOWNESS ?? 1);
-if (!(slowness >= 1)) throw new Error(`SABLOCK_TEST_SLOWNESS is no factor: ${process.env.SABLOCK_TEST_SLOWNESS}`);
+if (!(slowness > 0)) throw new Error(`SABLOCK_TEST_SLOWNESS is no factor: ${process.env.SABLOCK_TEST_SLOWNESS}`);
 
 /** A limit of time, on this machine. */
 exports.limit = (time) => time * slowness;
