@@ -1,5 +1,6 @@
-// npm run test:stores [-- --short]: the tests of locks among machines on real servers, which they start on loopback, those of Redis on
-// Valkey too, and the examples of such locks. `--short`: not on Valkey, and storms of a few seconds. Installs the servers that are missing if it can (Debian's packages, as root), and says in its last lines what it left out.
+// npm run test:stores [-- --short]: the tests of locks among machines on real servers, which they start on loopback, those of Redis
+// on Valkey too, and the examples of such locks. `--short`: not on Valkey, and storms of a few seconds. Installs the servers that
+// are missing if it can (Debian's packages, as root), and says in its last lines what it left out.
 
 const { spawnSync } = require('node:child_process');
 const fs = require('node:fs');

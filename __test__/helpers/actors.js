@@ -12,23 +12,28 @@ exports.startActors = async (threads, count, buffer, { prepare, ...options } = {
   return actors;
 };
 
+/** For `startBusyActor`: asks for a name of the process. */
+exports.askForName = (here, name) => [here.sablock.locks.request(name, () => 'had')];
+
 /**
- * One that has asked for a name, and is busy from then on: `asked` is a promise of what its request returns, or of its error's name;
- * `goOn()` lets its event loop turn again.
+ * One that has asked for something, and is busy from then on. `ask(here, ...args)` returns `[promise]`, or a promise of that, once it
+ * has asked. `asked` is a promise of what comes of it, or of its error's code or name; `goOn()` lets its event loop turn again.
  */
-exports.startBusyActor = async (threads, name) => {
+exports.startBusyActor = async (threads, ask, ...args) => {
   const [actor] = await exports.startActors(threads, 1);
   const [RUNNING, GO] = [0, 1];
   const asked = actor.do(
-    (here, name, running, go) => {
-      const request = here.sablock.locks.request(name, () => 'had').catch(({ name }) => name);
+    async (here, source, args, [running, go]) => {
+      const ask = new Function(`'use strict'; return ${source};`)();
+      const [request] = await ask(here, ...args);
+      const outcome = request.catch(({ code, name }) => (typeof code === 'string' ? code : name));
       here.raise(running);
       here.waitForFlag(go);
-      return request;
+      return outcome;
     },
-    name,
-    RUNNING,
-    GO,
+    String(ask),
+    args,
+    [RUNNING, GO],
   );
   await threads.raised(RUNNING);
   return { actor, asked, goOn: () => threads.raise(GO) };

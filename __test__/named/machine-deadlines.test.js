@@ -2,33 +2,16 @@
 
 const assert = require('node:assert/strict');
 const { test } = require('node:test');
-const { startActors } = require('../helpers/actors.js');
+const { startBusyActor } = require('../helpers/actors.js');
 const { modesOf, rowsOf } = require('../helpers/names.js');
 const { holdIn, requestIn, startPeers, unlockIn } = require('../helpers/peers.js');
 const { watched } = require('../helpers/threads.js');
 
-const [ASKED, GO] = [0, 1];
-
-/** A thread of this process that has asked for these names, and is busy until `goOn()`; `asked` is how that ended. */
-const startBusy = async (threads, directory, names, options) => {
-  const [actor] = await startActors(threads, 1);
-  const asked = actor.do(
-    async (here, directory, names, options, flags) => {
-      const manager = new here.sablock.LockManager({ directory });
-      const request = manager.request(names, options, () => 'had').catch(({ code }) => code);
-      // Several names are asked for one after the other.
-      await new Promise((resolve) => setImmediate(resolve));
-      here.raise(flags[0]);
-      here.waitForFlag(flags[1]);
-      return request;
-    },
-    directory,
-    names,
-    options,
-    [ASKED, GO],
-  );
-  await threads.raised(ASKED);
-  return { asked, goOn: () => threads.raise(GO) };
+const ask = async (here, directory, names, options) => {
+  const request = new here.sablock.LockManager({ directory }).request(names, options, () => 'had');
+  // Several names are asked for one after the other.
+  await new Promise((resolve) => setImmediate(resolve));
+  return [request];
 };
 
 /** Looks until another process is shown that this one holds the name. */
@@ -79,7 +62,7 @@ for (const [way, { names, timeout, begin, during }] of Object.entries(WAYS)) {
         const place = await startPeers(t, 2);
         const { directory, manager, peers } = place;
         const held = await begin(peers, manager);
-        const { asked, goOn } = await startBusy(threads, directory, names, { timeout });
+        const { asked, goOn } = await startBusyActor(threads, ask, directory, names, { timeout });
         await during(place);
         if (who === 'another process') assert.equal(await requestIn(peers[1], 'a'), false);
         else assert.equal(await manager.request('a', ({ abandoned }) => abandoned), false);

@@ -4,7 +4,7 @@ const assert = require('node:assert/strict');
 const { test } = require('node:test');
 const { locks } = require('../..');
 const { AVAILABLE, hold, modesOf, pendingFor, turns } = require('../helpers/names.js');
-const { startActors, startBusyActor } = require('../helpers/actors.js');
+const { askForName, startActors, startBusyActor } = require('../helpers/actors.js');
 const { watched } = require('../helpers/threads.js');
 
 const shared = { mode: 'shared' };
@@ -114,7 +114,7 @@ test(
   'a thread that is busy delays those behind it: order comes first',
   watched(async (_, threads) => {
     const held = await hold('stalled');
-    const busy = await startBusyActor(threads, 'stalled');
+    const busy = await startBusyActor(threads, askForName, 'stalled');
     let isServed = false;
     const second = locks.request('stalled', () => {
       isServed = true;

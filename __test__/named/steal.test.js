@@ -3,7 +3,7 @@
 const assert = require('node:assert/strict');
 const { test } = require('node:test');
 const { locks } = require('../..');
-const { startActors, startBusyActor } = require('../helpers/actors.js');
+const { askForName, startActors, startBusyActor } = require('../helpers/actors.js');
 const { deferred, hold, modesOf, pendingFor, turns } = require('../helpers/names.js');
 const { watched } = require('../helpers/threads.js');
 
@@ -163,7 +163,7 @@ test(
   'a lock that was granted to a busy thread is stolen before its code learns of it',
   watched(async (_, threads) => {
     const held = await hold('granted to the busy');
-    const busy = await startBusyActor(threads, 'granted to the busy');
+    const busy = await startBusyActor(threads, askForName, 'granted to the busy');
     await pendingFor(threads, 'granted to the busy', 1);
     held.lock.unlock();
     await steal('granted to the busy', () => {});

@@ -3,13 +3,20 @@
 const assert = require('node:assert/strict');
 const { test } = require('node:test');
 const { LockManager } = require('../..');
-const { startActors } = require('../helpers/actors.js');
+const { startBusyActor } = require('../helpers/actors.js');
 const EVERY_STORE = require('../helpers/every-store.js');
 const { limit } = require('../helpers/limits.js');
 const { seen } = require('../helpers/stores.js');
 const { watched } = require('../helpers/threads.js');
 
-const [ASKED, GO] = [0, 1];
+const ask = async (here, kind, url, settings, names) => {
+  const store = here.require(`../../lib/stores/${kind}.js`)[kind](url, settings);
+  const manager = new here.sablock.LockManager({ store });
+  await manager.check();
+  const request = manager.request(names, { timeout: 1000 }, () => 'had');
+  while (!(await manager.query()).pending.some(({ name }) => name === names.at(-1)));
+  return [request];
+};
 
 /** Of one name a request is granted what it does not come for; of several it gets the first, and waits for the last. */
 const WAYS = { 'what it was granted': ['late'], 'the first of several names': ['late', 'later'] };
@@ -27,34 +34,14 @@ for (const [kind, [make, isThere, start, settings]] of Object.entries(EVERY_STOR
         t.after(() => here.close());
         const last = names.at(-1);
         const held = await here.acquireAsync(last);
-        const [actor] = await startActors(threads, 1);
-        const asked = actor.do(
-          async (mine, kind, url, settings, names, flags) => {
-            const store = mine.require(`../../lib/stores/${kind}.js`)[kind](url, settings);
-            const manager = new mine.sablock.LockManager({ store });
-            await manager.check();
-            const had = manager.acquireAsync(names, { timeout: 1000 }).then(
-              () => 'granted',
-              ({ code }) => code,
-            );
-            while (!(await manager.query()).pending.some(({ name }) => name === names.at(-1)));
-            mine.raise(flags[0]);
-            mine.waitForFlag(flags[1]);
-            return had;
-          },
-          kind,
-          server.url,
-          // Not with the sessions of this thread.
-          { ...settings, connectTimeout: 5001 },
-          names,
-          [ASKED, GO],
-        );
-        await threads.raised(ASKED);
+        // Not with the sessions of this thread.
+        const there = { ...settings, connectTimeout: 5001 };
+        const { asked, goOn } = await startBusyActor(threads, ask, kind, server.url, there, names);
         if (names.length === 1) held.unlock();
         const isFree = (name) => here.request(name, { ifAvailable: true }, (lock) => lock !== null);
         await seen(async () => !(await isFree('late')));
         assert.equal(await here.request('late', () => 'had'), 'had');
-        threads.raise(GO);
+        goOn();
         assert.equal(await asked, 'ERR_LOCK_TIMEOUT');
         held.unlock();
         for (const name of names) assert.equal(await here.request(name, () => 'had'), 'had');

@@ -18,11 +18,11 @@
 //     errors;
 //   - `lockIfAvailable(name, mode, wantsFence, isPart)`: the same for `{ ifAvailable: true }`: null means that it is held; of a
 //     shared one, or that a request to hold it alone waits. `tryLock` passes none that is next;
-//   - `lockAsync(name, mode, timeout, ref, wantsFence, isPart, beside)`: `{ promise, cancel() }`. The promise is fulfilled with the held
-//     lock, or with null when the time (milliseconds, Infinity for ever) is over, and rejected with coded errors. `beside` (`goesBack()` of
-//     held-lock.js) is what goes back as soon as the time is over, though this thread does not come. `cancel()`
-//     withdraws the request (its signal has aborted): the promise is fulfilled with null when nothing is held any more, if it is
-//     not over;
+//   - `lockAsync(name, mode, timeout, ref, wantsFence, isPart, beside)`: `{ promise, cancel() }`. The promise is fulfilled with
+//     the held lock, or with null when the time (milliseconds, Infinity for ever) is over, and rejected with coded errors. If
+//     there is a time, `beside` (`goesBack()` of held-lock.js) goes back as soon as it is over, whatever this thread does.
+//     `cancel()` withdraws the request (its signal has aborted): the promise is fulfilled with null when nothing is held any
+//     more, if it is not over;
 //   - `lockBlocking(name, mode, timeout, wantsFence, isPart)`: the held lock, or null when the time is over; blocks the thread in
 //     slices, as the engine does. Throws coded errors;
 //   - `isAsync`: true if there is no `tryLock`: `lockAsync` and `lockBlocking` with a timeout of 0 try; `check()`

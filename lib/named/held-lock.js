@@ -114,12 +114,12 @@ class HeldLock {
     };
     goesBack = (locks) => {
       const ends = locks.map(endOf);
-      return [
-        locks.map(numberOf),
-        ends.map((end) => (typeof end === 'number' ? end : 0)),
-        locks.flatMap((lock) => lock.#rest?.outer?.fileNumber ?? []),
-        locks.flatMap((lock) => lock.#rest?.outer?.storeNumber ?? []),
-      ];
+      return {
+        requests: locks.map(numberOf),
+        reports: ends.map((end) => (typeof end === 'number' ? end : 0)),
+        files: locks.flatMap((lock) => lock.#rest?.outer?.fileNumber ?? []),
+        stores: locks.flatMap((lock) => lock.#rest?.outer?.storeNumber ?? []),
+      };
     };
     isStolen = (lock) => lock.#rest?.isStolen === true;
     lossOf = (lock) => lock.#rest?.loss ?? null;
@@ -283,7 +283,7 @@ exports.outerOf = outerOf;
 exports.whenStolen = whenStolen;
 /** Its code never ran with it: the next gets it, unmarked. */
 exports.giveBack = giveBack;
-/** The same for some locks, as the binding does it if the time of a wait is over: what it is told of them. */
+/** For the binding, which does the same with these locks if the time of a wait is over. */
 exports.goesBack = goesBack;
 exports.isStolen = isStolen;
 /** Who ended inside is for this lock to report: the binding's number, or `{ pid, threadId }`; null once it is reported. */

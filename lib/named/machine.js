@@ -94,7 +94,7 @@ class FileWait extends AsyncResource {
     if (ref) thread.keepAlive(true);
     if (timeout === Infinity) return;
     // Whatever this thread does then.
-    if (binding.expireFile(this.#number, timeout, ...beside) === FILE_FAILED) this.settle(FILE_FAILED);
+    if (binding.expireFile(this.#number, timeout, beside) === FILE_FAILED) this.settle(FILE_FAILED);
   }
 
   hasRef() {
@@ -212,7 +212,7 @@ class Files {
     return this.#conclude(status, name, wantsFence);
   }
 
-  lockAsync(name, mode, timeout, ref, wantsFence = false, isPart = false, beside = [[], [], [], []]) {
+  lockAsync(name, mode, timeout, ref, wantsFence = false, isPart = false, beside) {
     const wait = new FileWait(this.#directory, name, toMode(mode), timeout, ref, wantsFence, isPart, beside);
     return { promise: wait.promise, cancel: () => wait.cancel() };
   }

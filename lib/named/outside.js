@@ -70,7 +70,7 @@ async function wait(request) {
   let status;
   try {
     const { beside = [], fence, isPart, mode, ref } = options;
-    const back = goesBack([...beside, lock]);
+    const back = request.deadline === Infinity ? undefined : goesBack([...beside, lock]);
     do {
       const time = left(request.deadline);
       const limit = options.ifAvailable ? 0 : time;

@@ -84,7 +84,7 @@ class NamedWait extends PendingWait {
     if (status === PENDING) {
       thread.add(this);
       if (options.beside?.length > 0 && options.timeout < Infinity) {
-        binding.expiresWithNames(this.token, ...goesBack(options.beside));
+        binding.expiresWithNames(this.token, goesBack(options.beside));
       }
       startWatch(this.request, 'async');
     } else if (status === NO_CLOCK) {

@@ -176,7 +176,7 @@ class StoreOuter {
     const late = () => wait.fail(unacknowledged(name, silent(patience)));
     const wait = new StoreWait(this, number, timeout > 0 ? Infinity : patience, ref, conclude, late);
     // Whatever this thread does then.
-    if (timeout > 0 && timeout < Infinity && !binding.expireStore(number, timeout, ...beside)) {
+    if (timeout > 0 && timeout < Infinity && !binding.expireStore(number, timeout, beside)) {
       wait.fail(noBackgroundThread(describe(placeOfName(name))));
     }
     return { promise: wait.promise, cancel: () => wait.cancel() };

@@ -33,14 +33,9 @@ impl Engine {
             for bucket in self.buckets(space) {
                 let contents = bucket.contents.lock();
                 contents.audit(|agent| self.is_of_the_past(agent), &mut wrong);
-                for (address, slot) in
-                    contents.slots.iter().flat_map(|(address, slots)| slots.iter().map(move |slot| (address, slot)))
-                {
-                    if !registered.remove(&(slot.agent, *address)) {
-                        wrong.push(format!(
-                            "a slot of agent {} at {address:#x} that its register does not know",
-                            slot.agent
-                        ));
+                for (address, agent) in contents.slots() {
+                    if !registered.remove(&(agent, address)) {
+                        wrong.push(format!("a slot of agent {agent} at {address:#x} that its register does not know"));
                     }
                 }
             }
@@ -59,6 +54,11 @@ impl Engine {
 }
 
 impl Contents {
+    /// The slots: each by its address and whose it is.
+    fn slots(&self) -> impl Iterator<Item = (usize, AgentId)> {
+        self.slots.iter().flat_map(|(address, slots)| slots.iter().map(move |slot| (*address, slot.agent)))
+    }
+
     fn audit(&self, has_ended: impl Fn(AgentId) -> bool, wrong: &mut Vec<String>) {
         let mut queued = FxHashMap::default();
         for (address, queue) in &self.queues {
@@ -80,12 +80,8 @@ impl Contents {
                 wrong.push(format!("waiter {id} is of agent {agent}, which has ended"));
             }
         }
-        let slots = self.slots.iter().flat_map(|(address, slots)| slots.iter().map(move |slot| (address, slot.agent)));
-        let holders = self
-            .holders
-            .iter()
-            .flat_map(|(address, holders)| holders.iter().map(move |holder| (address, holder.agent)));
-        for (address, agent) in slots.chain(holders).filter(|(_, agent)| has_ended(*agent)) {
+        let holders = self.holders.iter().flat_map(|(address, all)| all.iter().map(move |one| (*address, one.agent)));
+        for (address, agent) in self.slots().chain(holders).filter(|(_, agent)| has_ended(*agent)) {
             wrong.push(format!("agent {agent}, which has ended, still holds what is at {address:#x}"));
         }
     }

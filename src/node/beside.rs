@@ -2,10 +2,25 @@
 
 use std::sync::Arc;
 
+use napi_derive::napi;
+
 use super::thread::JsThread;
 use super::thread_files::{ThreadHold, give_back};
 use crate::desk::{Desk, Inquiry};
 use crate::engine::{Expiry, TakesBack};
+
+/// The same for JS: numbers of this thread.
+#[napi(object, object_to_js = false)]
+pub struct JsBeside {
+    /// Of requests for names.
+    pub requests: Vec<u32>,
+    /// For each of these the ended holder that is still to be reported; 0: none.
+    pub reports: Vec<u32>,
+    /// Of holds of files.
+    pub files: Vec<u32>,
+    /// Of holds of stores.
+    pub stores: Vec<u32>,
+}
 
 /// Holds of one thread, whose code does not know yet that it has them all.
 pub struct Beside {
@@ -27,9 +42,8 @@ impl Expiry for Beside {
 }
 
 impl JsThread {
-    /// What these requests, holds of files and holds of stores hold; of each request with the ended holder that is still to be
-    /// reported, or 0.
-    pub fn beside(&self, requests: Vec<u32>, reports: Vec<u32>, files: Vec<u32>, stores: Vec<u32>) -> Beside {
+    /// What these hold.
+    pub fn beside(&self, JsBeside { requests, reports, files, stores }: JsBeside) -> Beside {
         let reports = reports.into_iter().map(|ended| (ended != 0).then_some(ended));
         Beside {
             names: self.event_loop.held_by(requests.into_iter().zip(reports)),

@@ -8,6 +8,7 @@ use napi::Env;
 use napi::bindgen_prelude::*;
 use napi_derive::napi;
 
+use super::beside::JsBeside;
 use super::desks::{HAS_DUE, desk, desks, open};
 use super::named::{JsName, JsUnits, NameMode};
 use super::process::{engine, limit};
@@ -172,19 +173,11 @@ pub fn wait_store(env: Env, number: u32, timeout: f64) -> Result<i32> {
 /// When this time is over, in milliseconds, a request is over as if it had been refused, and what is beside it goes back (as for
 /// `expiresWithNames`): whatever this thread does then. False if no time can be kept.
 #[napi(catch_unwind)]
-pub fn expire_store(
-    env: Env,
-    number: u32,
-    timeout: f64,
-    requests: Vec<u32>,
-    reports: Vec<u32>,
-    files: Vec<u32>,
-    stores: Vec<u32>,
-) -> Result<bool> {
+pub fn expire_store(env: Env, number: u32, timeout: f64, beside: JsBeside) -> Result<bool> {
     let Some(at) = limit(timeout).deadline() else { return Ok(true) };
     JsThread::with(env, |thread| {
         let Some((desk, inquiry)) = thread.stores.inquiries.get(&number).cloned() else { return true };
-        let beside = thread.beside(requests, reports, files, stores);
+        let beside = thread.beside(beside);
         let expire = move || {
             if desk.expire(&inquiry) {
                 beside.expired(engine());
@@ -348,4 +341,19 @@ pub fn fail_task(desk: u32, number: u32, text: String) -> Result<()> {
     self::desk(desk).map(|desk| {
         desk.answer(number, Answer::Failed(text));
     })
+}
+
+/// Gives the calling thread a name for the system's tools, where that can be.
+#[napi(catch_unwind)]
+pub fn name_thread() {
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    // SAFETY: the name is a string of less than 16 bytes with a zero at its end, which lives for ever.
+    unsafe {
+        libc::prctl(libc::PR_SET_NAME, c"sablock-locks".as_ptr());
+    }
+    #[cfg(target_os = "macos")]
+    // SAFETY: the name is a string with a zero at its end, which lives for ever.
+    unsafe {
+        libc::pthread_setname_np(c"sablock-locks".as_ptr());
+    }
 }

@@ -9,6 +9,7 @@ use napi::Env;
 use napi::bindgen_prelude::*;
 use napi_derive::napi;
 
+use super::beside::JsBeside;
 use super::directories::{JsFileFailure, describe, directory as find};
 use super::named::{JsName, JsUnits, NameMode};
 use super::process::limit;
@@ -129,22 +130,13 @@ pub fn lock_file_async(
 }
 
 /// When this time is over, in milliseconds, the wait for a file is over as if it had been cancelled, and what is beside it goes back
-/// (as for `expiresWithNames`): whatever this thread does then. `PENDING`, or `FILE_FAILED` if no
-/// time can be kept.
+/// (as for `expiresWithNames`): whatever this thread does then. `PENDING`, or `FILE_FAILED` if no time can be kept.
 #[napi(catch_unwind)]
-pub fn expire_file(
-    env: Env,
-    number: u32,
-    timeout: f64,
-    requests: Vec<u32>,
-    reports: Vec<u32>,
-    files: Vec<u32>,
-    stores: Vec<u32>,
-) -> Result<i32> {
+pub fn expire_file(env: Env, number: u32, timeout: f64, beside: JsBeside) -> Result<i32> {
     let Some(at) = limit(timeout).deadline() else { return Ok(PENDING) };
     JsThread::with(env, |thread| {
         let agent = Arc::clone(thread.event_loop.agent());
-        let beside = thread.beside(requests, reports, files, stores);
+        let beside = thread.beside(beside);
         match thread.files.end_at(at, number, &agent, beside) {
             Ok(()) => PENDING,
             Err(failure) => fail(thread, failure),

@@ -1,4 +1,4 @@
-//! The leases of a lock worker, known by numbers to its thread, their clock, and what that thread is called.
+//! The leases of a lock worker, known by numbers to its thread, and their clock.
 
 use napi::Env;
 use napi::bindgen_prelude::*;
@@ -49,19 +49,4 @@ pub fn end_lease(env: Env, desk: u32, number: u32, loss: u32) -> Result<()> {
 #[napi(catch_unwind)]
 pub fn lease_time() -> f64 {
     crate::desk::now()
-}
-
-/// Gives the calling thread a name for the system's tools, where that can be.
-#[napi(catch_unwind)]
-pub fn name_thread() {
-    #[cfg(any(target_os = "linux", target_os = "android"))]
-    // SAFETY: the name is a string of less than 16 bytes with a zero at its end, which lives for ever.
-    unsafe {
-        libc::prctl(libc::PR_SET_NAME, c"sablock-locks".as_ptr());
-    }
-    #[cfg(target_os = "macos")]
-    // SAFETY: the name is a string with a zero at its end, which lives for ever.
-    unsafe {
-        libc::pthread_setname_np(c"sablock-locks".as_ptr());
-    }
 }

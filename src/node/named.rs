@@ -6,6 +6,7 @@ use napi::bindgen_prelude::*;
 use napi::{Env, sys};
 use napi_derive::napi;
 
+use super::beside::JsBeside;
 use super::handles::check;
 use super::inspection::JsWaiter;
 use super::process::{engine, limit, limit_with, names};
@@ -107,19 +108,11 @@ pub fn request_name(env: Env, space: u32, name: JsName, mode: NameMode, timeout:
     })
 }
 
-/// What the requests of these numbers hold, and these holds of files and of stores, goes back as well if the time of the pending
-/// wait is over. `reports`: for each request the ended holder that is still to be reported; 0: none.
+/// What is beside the pending wait goes back as well if its time is over.
 #[napi(catch_unwind)]
-pub fn expires_with_names(
-    env: Env,
-    token: u32,
-    requests: Vec<u32>,
-    reports: Vec<u32>,
-    files: Vec<u32>,
-    stores: Vec<u32>,
-) -> Result<()> {
+pub fn expires_with_names(env: Env, token: u32, beside: JsBeside) -> Result<()> {
     JsThread::with(env, |thread| {
-        let beside = thread.beside(requests, reports, files, stores);
+        let beside = thread.beside(beside);
         thread.event_loop.expires_with(token, Arc::new(beside));
     })
 }

@@ -101,36 +101,20 @@ impl FileInbox {
         }
         !inbox.is_ended
     }
-}
 
-/// Nobody's code has run with it.
-pub(super) fn give_back(hold: Option<FileHold>) {
-    if let Some(hold) = hold {
-        hold.release();
+    /// As [`Self::put_left`], and wakes the thread.
+    fn tell_left(&self, number: u32, agent: &Agent) {
+        if self.put_left(number) {
+            agent.wake();
+        }
     }
-}
 
-impl FileNews {
-    /// The next wait that is over, but for those whose outcome the clock is about to give back.
-    pub fn next(&mut self) -> Option<(u32, FileOutcome)> {
-        let index = self.outcomes.iter().position(|(number, _)| self.waits.contains_key(number))?;
-        let (number, outcome) = self.outcomes.remove(index)?;
-        self.waits.remove(&number);
-        Some((number, outcome))
-    }
-}
-
-impl FileInbox {
     /// Takes a wait back. True if nothing is left of it; else this says when that is so, and wakes `agent`. `None` if it was decided
     /// before.
     fn cancel(self: &Arc<Self>, number: u32, agent: &Arc<Agent>) -> Option<bool> {
         let ThreadWait { wait, .. } = self.lock().waits.remove(&number)?;
         let (inbox, agent) = (Arc::clone(self), Arc::clone(agent));
-        let left = Left::new(move || {
-            if inbox.put_left(number) {
-                agent.wake();
-            }
-        });
+        let left = Left::new(move || inbox.tell_left(number, &agent));
         let is_withdrawn = wait.withdraw(Some(&left));
         let has_left = Left::is_so(left);
         if is_withdrawn {
@@ -149,6 +133,23 @@ impl FileInbox {
                 Some(false)
             }
         }
+    }
+}
+
+/// Nobody's code has run with it.
+pub(super) fn give_back(hold: Option<FileHold>) {
+    if let Some(hold) = hold {
+        hold.release();
+    }
+}
+
+impl FileNews {
+    /// The next wait that is over, but for those whose outcome the clock is about to give back.
+    pub fn next(&mut self) -> Option<(u32, FileOutcome)> {
+        let index = self.outcomes.iter().position(|(number, _)| self.waits.contains_key(number))?;
+        let (number, outcome) = self.outcomes.remove(index)?;
+        self.waits.remove(&number);
+        Some((number, outcome))
     }
 }
 
@@ -185,28 +186,25 @@ impl ThreadFiles {
         agent: &Arc<Agent>,
         beside: impl Expiry + 'static,
     ) -> Result<(), FileFailure> {
-        let (inbox, agent) = (Arc::clone(&self.inbox), Arc::clone(agent));
-        let expire = {
-            let (inbox, agent) = (Arc::clone(&inbox), Arc::clone(&agent));
-            move || {
-                let Some(has_left) = inbox.cancel(number, &agent) else { return };
-                beside.expired(engine());
-                if has_left && inbox.put_left(number) {
-                    agent.wake();
-                }
+        let (inbox, whose) = (Arc::clone(&self.inbox), Arc::clone(agent));
+        let expire = move || {
+            let Some(has_left) = inbox.cancel(number, &whose) else { return };
+            beside.expired(engine());
+            if has_left {
+                inbox.tell_left(number, &whose);
             }
         };
         match Appointment::new(at, expire) {
             Ok(deadline) => {
                 // If it is over by now, this is dropped, under no lock.
-                let mut inbox = inbox.lock();
+                let mut inbox = self.inbox.lock();
                 if let Some(wait) = inbox.waits.get_mut(&number) {
                     wait._deadline = Some(deadline);
                 }
                 Ok(())
             }
             Err(error) => {
-                inbox.cancel(number, &agent);
+                self.cancel(number, agent);
                 Err(FileFailure::NoThread(error))
             }
         }
