@@ -1,9 +1,12 @@
-// npm run test:mutants [-- --shard 0/3 | NAME ...]: turns on the faults of `src/fault.rs`, one at a time, and checks that a test or a loom
+// npm run test:mutants [-- --shard 0/3 | --schedules | NAME ...]: turns on the faults of `src/fault.rs`, one at a time, and checks that a test or a loom
 // model of the core notices each. One that survives is a gap in the tests.
 //
 // Two builds serve all of them, with and without loom: `SABLOCK_FAULT` names the fault that is on. Each is tried first with
 // the test that is known to notice it, then with all others; each of these passes without a fault, or that says nothing. The
 // model of the protocol has faults of its own (`npm run test:model`).
+//
+// `--schedules`: only random schedules run (tests/schedules.rs), which know of no fault, and those that they do not find are listed;
+// `SABLOCK_SCHEDULES` says how many, for each.
 
 const { spawn } = require('node:child_process');
 const fs = require('node:fs');
@@ -17,6 +20,7 @@ const root = path.join(__dirname, '..');
 const PATIENCE = 60_000;
 const PATIENCE_WITH_SUITES = 300_000;
 const LOOM = ['loom', 'loom_primitives'];
+const SCHEDULES = 'schedules';
 
 const FAULTS = [
   ...fs.readFileSync(path.join(root, 'src/fault.rs'), 'utf8').matchAll(/^ {4}(\w+): (\w+) "([\w:]+)",$/gm),
@@ -45,10 +49,10 @@ function run(program, args, { env = {}, patience } = {}) {
 }
 
 /** Builds the tests with these flags of their own; returns the path of each suite's program. */
-async function build(flags, folder, tests) {
+async function build(flags, folder, tests, features = []) {
   const { output, failure } = await run(
     'cargo',
-    ['test', '--no-default-features', '--no-run', '--message-format=json-render-diagnostics', ...tests],
+    ['test', '--no-default-features', ...features, '--no-run', '--message-format=json-render-diagnostics', ...tests],
     { env: { CARGO_TARGET_DIR: path.join(root, 'target', folder), RUSTFLAGS: flags, CARGO_PROFILE_DEV_DEBUG: '0' } },
   );
   if (failure !== null) throw new Error(`${folder} does not compile:\n${output}`);
@@ -106,10 +110,39 @@ async function forEach(items, act) {
   await Promise.all(Array.from({ length: os.availableParallelism() }, worker));
 }
 
+/** Which of the faults random schedules notice by themselves. */
+async function trySchedules(faults) {
+  const programs = await build(
+    '--cfg mutant --cfg shuttle',
+    'mutants-schedules',
+    ['--test', SCHEDULES],
+    ['--features', 'audit'],
+  );
+  const program = programs.get(SCHEDULES);
+  if ((await fails(program, SCHEDULES)) !== null) throw new Error('The schedules fail without a fault');
+  const missed = [];
+  // One after the other: they use all processors by themselves.
+  for (const { name } of faults) {
+    if ((await fails(program, SCHEDULES, undefined, name)) === null) missed.push(name);
+    else console.log(`found     ${name}`);
+  }
+  console.log(`Not found: ${missed.join(', ')}`);
+  console.log(`${faults.length - missed.length} of ${faults.length} were found by random schedules`);
+}
+
 async function main() {
-  const { values, positionals: names } = parseArgs({ allowPositionals: true, options: { shard: SHARD } });
+  const options = { shard: SHARD, [SCHEDULES]: { type: 'boolean', default: false } };
+  const { values, positionals: names } = parseArgs({ allowPositionals: true, options });
   const unknown = names.filter((name) => !FAULTS.some((fault) => fault.name === name));
   if (unknown.length > 0 || FAULTS.length === 0) throw new Error(`No such fault: ${unknown.join(', ')}`);
+  const chosen = ofShard(
+    FAULTS.filter(({ name }) => names.length === 0 || names.includes(name)),
+    values.shard,
+  );
+  if (values[SCHEDULES]) {
+    await trySchedules(chosen);
+    return 0;
+  }
   // One after the other: cargo uses all processors by itself.
   const programs = new Map([
     ...(await build('--cfg mutant', 'mutants', ['--lib', '--tests'])),
@@ -119,10 +152,6 @@ async function main() {
       LOOM.flatMap((suite) => ['--test', suite]),
     )),
   ]);
-  const chosen = ofShard(
-    FAULTS.filter(({ name }) => names.length === 0 || names.includes(name)),
-    values.shard,
-  );
   let survivors = 0;
   await forEach(chosen, async (fault) => {
     const noticed = await noticedBy(programs, fault);

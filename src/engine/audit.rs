@@ -48,6 +48,35 @@ impl Engine {
         wrong
     }
 
+    /// Panics if the register of `agent` is not what its slots are. On its thread, which alone changes them.
+    pub(super) fn check_register(&self, agent: AgentId) {
+        let places = self.registers.lock().get(&agent).cloned().unwrap_or_default();
+        for (primitive, place) in places {
+            let has_slot =
+                self.contents(primitive.space(), place.address()).slots().any(|slot| slot == (place.address(), agent));
+            assert!(
+                has_slot,
+                "no slot of agent {agent} for the {} at {:#x}, as its register says",
+                primitive.name(),
+                place.address()
+            );
+        }
+    }
+
+    /// What is left at rest: once all agents have ended, that is anything.
+    pub fn left(&self) -> Vec<String> {
+        let living = self.agents.living_but(&[]).into_iter().map(|thread| format!("an agent of thread {thread}"));
+        let registers = self.registers.lock();
+        let mut left: Vec<String> =
+            living.chain(registers.keys().map(|agent| format!("a register of agent {agent}"))).collect();
+        for space in [Space::Words, Space::Notifications, Space::Listed] {
+            for bucket in self.buckets(space) {
+                bucket.contents.lock().left(&mut left);
+            }
+        }
+        left
+    }
+
     fn is_of_the_past(&self, agent: AgentId) -> bool {
         self.agents.standing(agent) == Standing::Ended
     }
@@ -84,6 +113,16 @@ impl Contents {
         for (address, agent) in self.slots().chain(holders).filter(|(_, agent)| has_ended(*agent)) {
             wrong.push(format!("agent {agent}, which has ended, still holds what is at {address:#x}"));
         }
+    }
+
+    fn left(&self, left: &mut Vec<String>) {
+        left.extend(
+            self.queues.iter().map(|(at, queue)| format!("the queue of the {} at {at:#x}", queue.primitive.name())),
+        );
+        left.extend(self.waiters.iter().map(|(id, waiter)| format!("waiter {id} of agent {}", waiter.agent)));
+        left.extend(self.slots().map(|(at, agent)| format!("a slot of agent {agent} at {at:#x}")));
+        let holders = self.holders.iter().flat_map(|(at, all)| all.iter().map(move |one| (at, one.agent)));
+        left.extend(holders.map(|(at, agent)| format!("agent {agent} holds what is at {at:#x}")));
     }
 
     /// Panics if the queue at `address` is wrong; when a section begins.
@@ -182,5 +221,15 @@ mod tests {
             engine.agents.remove(agent);
         };
         says(&audited(ends), "which has ended");
+    }
+
+    #[test]
+    fn it_says_what_is_left() {
+        let engine =
+            Engine::new(1, 70_000, Patience::default(), Box::new(Clock::new(|| unreachable!("no time is kept"))));
+        let agent = engine.agents.add(3).unwrap();
+        assert_eq!(engine.left(), ["an agent of thread 3"]);
+        engine.thread_ended(agent.id);
+        assert_eq!(engine.left(), Vec::<String>::new());
     }
 }

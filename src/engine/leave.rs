@@ -242,6 +242,8 @@ impl Engine {
     /// The end of an agent whose waits are all gone: whoever waits for what it holds alone gets it, marked abandoned.
     /// Primitives without waiters keep its id, by which the next to come knows the same.
     pub fn thread_ended(&self, agent: AgentId) {
+        #[cfg(feature = "audit")]
+        self.check_register(agent);
         // First the end, then the scan: whoever queues after the scan has seen its bucket finds an owner that has ended.
         if !fault!(EndsAfterTheScan) {
             self.agents.remove(agent);

@@ -129,20 +129,18 @@ impl ManualClock {
 #[cfg(loom)]
 #[allow(unused_imports)]
 pub use models::*;
-#[cfg(not(loom))]
+#[cfg(any(loom, shuttle))]
+#[allow(unused_imports)]
+pub use turns::*;
+#[cfg(not(any(loom, shuttle)))]
 #[allow(unused_imports)]
 pub use world::*;
 
 #[cfg(loom)]
 mod models {
     use std::sync::Arc;
-    use std::time::Duration;
 
     use loom::thread::{self, JoinHandle};
-
-    use sablock::agents::Wake;
-    use sablock::engine::{Engine, EventLoop, Settled};
-    use sablock::sync::{self, Thread};
 
     /// Checks in all orders with so many preemptions beyond blocking; `LOOM_MAX_PREEMPTIONS` asks for more.
     pub fn model(bound: usize, check: impl Fn() + Sync + Send + 'static) {
@@ -155,6 +153,16 @@ mod models {
         let world = Arc::clone(world);
         thread::spawn(move || act(&world))
     }
+}
+
+#[cfg(any(loom, shuttle))]
+mod turns {
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use sablock::agents::Wake;
+    use sablock::engine::{Client, Engine, EventLoop, Settled};
+    use sablock::sync::{self, Thread};
 
     /// Makes a loop turn.
     struct LoopWaker(Arc<Thread>);
@@ -167,10 +175,15 @@ mod models {
 
     /// A thread's event loop, and where it sleeps between turns.
     pub fn event_loop(engine: &Engine) -> (EventLoop<'_>, Arc<Thread>) {
-        let agent = engine.agents.add(0).unwrap();
+        event_loop_with(engine, 0, ())
+    }
+
+    /// The same, of this thread, with those who are asked what becomes of its waits.
+    pub fn event_loop_with<C: Client>(engine: &Engine, thread: u32, clients: C) -> (EventLoop<'_, C>, Arc<Thread>) {
+        let agent = engine.agents.add(thread).unwrap();
         let parked = Arc::new(Thread::current());
         agent.set_waker(Some(Box::new(LoopWaker(Arc::clone(&parked)))));
-        (EventLoop::new(engine, agent), parked)
+        (EventLoop::with_clients(engine, agent, clients), parked)
     }
 
     /// Turns until a wait is settled.
@@ -185,7 +198,7 @@ mod models {
     }
 }
 
-#[cfg(not(loom))]
+#[cfg(not(any(loom, shuttle)))]
 mod world {
     use std::ptr::NonNull;
     use std::sync::Arc;
