@@ -1,7 +1,5 @@
-//! The faults that `npm run test:mutants` turns on, one at a time: each is asked for at the one place of the code that it
-//! breaks, and some test or loom model must fail with it. A test that cannot fail proves nothing.
-//!
-//! They exist in builds with `--cfg mutant` only, where the environment variable `SABLOCK_FAULT` names the one that is on.
+//! The faults that `npm run test:mutants` turns on, one at a time, in builds with `--cfg mutant`, where `SABLOCK_FAULT` names it: each
+//! is asked for at the one place of the code that it breaks, and some test or model must fail with it.
 
 /// Whether this fault is on: never, but in a mutant.
 macro_rules! fault {
@@ -232,6 +230,8 @@ faults! {
     BothFindTheCycle: loom "deadlocks::of_two_threads_that_lock_crosswise_exactly_one_finds_the_deadlock",
     /// A circle is believed after one reading, though its parts were true at different times.
     CycleIsReadOnce: loom "deadlocks::a_circle_that_never_stood_is_not_found",
+    /// A circle is not believed if another one was closed while it was read again.
+    SecondCycleHidesTheFirst: loom "deadlocks::of_two_circles_that_close_at_once_none_stays",
     /// A thread that blocked inside a pause of another wait counts as running.
     BlockageLostInNestedWait: deadlocks "a_thread_that_waited_for_something_else_during_a_pause_is_blocked_as_before",
 

@@ -47,16 +47,23 @@ impl Engine {
     /// other thread reports the same cycle.
     ///
     /// A cycle can only be closed by a thread that begins to wait, so looking once, after queueing, is enough.
-    /// It is read twice: a thread whose wait has the same serial both times was blocked all the time in between, so that
-    /// what it held and what it waited for were true at the same moment for all of them.
+    /// It is read until it is the same twice: a thread whose wait has the same serial both times was blocked all the time in
+    /// between, so that what it held and what it waited for were true at the same moment for all of them. If it is another one,
+    /// somebody has closed a second cycle meanwhile, and the first may still stand.
     pub(crate) fn find_cycle(&self, me: &Arc<Agent>, blockage: Blockage) -> Option<Vec<Hop>> {
         if !blockage.endless || !self.may_be_stuck(me, blockage) {
             return None;
         }
         let _one_at_a_time = self.detecting.lock();
-        let cycle = self.search(me, blockage)?;
-        if !fault!(CycleIsReadOnce) && self.search(me, blockage)? != cycle {
-            return None;
+        let mut cycle = self.search(me, blockage)?;
+        while !fault!(CycleIsReadOnce) {
+            let before = std::mem::replace(&mut cycle, self.search(me, blockage)?);
+            if cycle == before {
+                break;
+            }
+            if fault!(SecondCycleHidesTheFirst) {
+                return None;
+            }
         }
         if !fault!(BothFindTheCycle) {
             me.set_blockage(None);

@@ -1,7 +1,27 @@
 //! Models of threads that block in a circle.
 
+use std::ptr::NonNull;
+
 use super::*;
 use crate::common::Locks as _;
+use sablock::engine::{Request, Slot};
+use sablock::primitives::rwlock::RWLOCK;
+
+const READ: Hold = Hold::shared(HoldOwner::Thread);
+const WRITE: Hold = Hold::exclusive(HoldOwner::Thread);
+
+/// For a readers-writer lock, or a slot.
+fn two_words() -> NonNull<[AtomicU32; 2]> {
+    NonNull::from(Box::leak(Box::new([0, 0].map(AtomicU32::new))))
+}
+
+fn enter(world: &World, agent: &Arc<Agent>, place: Place, hold: Hold) -> Result<Outcome, Failure> {
+    world.engine.wait(agent, &RWLOCK, place, Request::Hold(hold), Limit::Endless, &mut || true)
+}
+
+fn exit(world: &World, agent: &Arc<Agent>, place: Place, hold: Hold) {
+    assert_eq!(world.engine.release(agent, &RWLOCK, place, hold), Ok(true));
+}
 
 #[test]
 fn of_two_threads_that_lock_crosswise_exactly_one_finds_the_deadlock() {
@@ -70,4 +90,37 @@ fn release<const N: usize>(world: &World, agent: &Arc<Agent>, places: [Place; N]
     for place in places {
         assert_eq!(world.engine.unlock(agent, place, HoldOwner::Thread), Ok(true));
     }
+}
+
+/// Two read what a third wants to write, and want what that holds: while it looks at the circle that one of them has closed, the
+/// other closes a second one. Both circles are broken.
+#[test]
+fn of_two_circles_that_close_at_once_none_stays() {
+    model(2, || {
+        let world = World::new(patience(false));
+        let [first, second, writer] = [(); 3].map(|()| world.enter());
+        let held = world.word();
+        // SAFETY: two aligned atomics, which are never freed.
+        let read = unsafe { Place::new(two_words().cast(), 4) };
+        for reader in [&first, &second] {
+            // SAFETY: zero, and never freed.
+            let slot = unsafe { Slot::new(reader.id, two_words()) };
+            world.engine.add_slot(&RWLOCK, read, slot);
+            assert_eq!(enter(&world, reader, read, READ).unwrap(), Outcome::GRANTED);
+        }
+        hold(&world, &writer, held).unwrap();
+        let others = [first, second].map(|reader| {
+            spawn(&world, move |world| {
+                if hold(world, &reader, held).is_ok() {
+                    release(world, &reader, [held]);
+                }
+                exit(world, &reader, read, READ);
+            })
+        });
+        if enter(&world, &writer, read, WRITE).is_ok() {
+            exit(&world, &writer, read, WRITE);
+        }
+        release(&world, &writer, [held]);
+        others.into_iter().for_each(|other| other.join().unwrap());
+    });
 }
