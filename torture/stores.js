@@ -14,6 +14,7 @@ const { parseArgs } = require('node:util');
 const { LockManager } = require('..');
 const { startProxy } = require('../__test__/helpers/proxy.js');
 const { signal } = require('../__test__/helpers/store-processes.js');
+const { createWeather } = require('../__test__/helpers/weather.js');
 const { createRandom } = require('./processes/random.js');
 const { KINDS, LIMIT } = require('./stores/kinds.js');
 const { Register } = require('./stores/register.js');
@@ -21,7 +22,9 @@ const { Register } = require('./stores/register.js');
 const DEFAULTS = { seconds: 600, seed: 1, processes: 4, names: 3 };
 /** So long nobody may have got on, or not have finished. */
 const PATIENCE_MS = 60_000;
-const PROXIES = 2;
+const PROXIES = 3;
+/** Of the pieces of data that pass the proxy in bad weather, so many close their connection. */
+const CLOSES = 0.002;
 /** It goes on until so much was held: on a busy machine that takes longer. */
 const LEAST_HELD = 50;
 
@@ -48,6 +51,7 @@ class Storm {
   #random;
   #server;
   #proxies = [];
+  #weather;
   #ends = [];
   #children = new Set();
   #next = 0;
@@ -71,6 +75,9 @@ class Storm {
     try {
       const t = { after: (end) => this.#ends.push(end) };
       for (let index = 0; index < PROXIES; index += 1) this.#proxies.push(await startProxy(t, this.#server.url));
+      const weather = createWeather(this.#kind, createRandom(this.#random.below(2 ** 31)), { closes: CLOSES });
+      this.#proxies[0].weather = weather;
+      this.#weather = weather.seen;
       await this.#rage();
       await this.#finish();
       await this.#lookAtRemains();
@@ -81,7 +88,9 @@ class Storm {
     }
     const { counts, violations } = this.#register;
     const faults = Object.values(this.#done).reduce((sum, count) => sum + count, 0);
-    return { counts: { processes: this.#next, faults, ...this.#done, ...counts }, violations };
+    const { lost, twice, split, closed } = this.#weather;
+    const weather = { 'pushes lost': lost, 'pushes twice': twice, 'pieces split': split, 'halves closed': closed };
+    return { counts: { processes: this.#next, faults, ...this.#done, ...weather, ...counts }, violations };
   }
 
   async #rage() {

@@ -3,7 +3,7 @@
 const net = require('node:net');
 const { setTimeout: sleep } = require('node:timers/promises');
 
-/** `{ url, target, delay, loses, taken, accepted, open, cut(), drop(), heal() }`: `url` is the server's, by way of the proxy. */
+/** `{ url, target, delay, loses, weather, taken, accepted, open, cut(), drop(), heal() }`: `url` is the server's, by the proxy. */
 exports.startProxy = async (t, target) => {
   const sockets = new Set();
   const proxy = {
@@ -13,6 +13,8 @@ exports.startProxy = async (t, target) => {
     delay: 0,
     /** `(data, toServer, line)`: whether this piece is lost; `line` is an object for each connection, and `line.reset()` ends it. */
     loses: () => false,
+    /** `(line, toServer, data)`: what goes on in the place of this piece (see `createWeather()`), once `delay` is over. */
+    weather: (_line, _toServer, data) => [{ data, ms: 0 }],
     /** How many pieces there were. */
     taken: 0,
     /** How many connections there were. */
@@ -53,8 +55,11 @@ exports.startProxy = async (t, target) => {
       from.on('data', (data) => {
         proxy.taken += 1;
         if (proxy.loses(data, from === near, line)) return;
-        const due = proxy.delay === 0 ? undefined : sleep(proxy.delay);
-        last = last.then(() => due).then(() => to.write(data));
+        for (const { data: part, ms, ends } of proxy.weather(line, from === near, data)) {
+          const delay = proxy.delay + ms;
+          const due = delay === 0 ? undefined : sleep(delay);
+          last = last.then(() => due).then(() => (ends ? to.end(part) : to.write(part)));
+        }
       });
       from.on('error', () => to.destroy());
       from.on('close', () => {

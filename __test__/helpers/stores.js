@@ -2,8 +2,11 @@
 
 const assert = require('node:assert/strict');
 const { subscribe, unsubscribe } = require('node:diagnostics_channel');
+const { once } = require('node:events');
 const fs = require('node:fs');
+const path = require('node:path');
 const { after, before, beforeEach } = require('node:test');
+const { Worker } = require('node:worker_threads');
 const { LockManager } = require('../..');
 
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
@@ -77,6 +80,26 @@ exports.beginInOrder = async (here) => {
   }
 };
 
+/** Why a test is skipped in the weather, or false. */
+exports.notInTheWeather = (why) => process.env.SABLOCK_WEATHER !== undefined && why;
+
+/**
+ * `SABLOCK_WEATHER=7`: all that the tests do with a store passes a hostile network of this seed, on a thread of its own. Returns the
+ * server as clients see it.
+ */
+exports.inTheWeather = async (kind, server) => {
+  const seed = process.env.SABLOCK_WEATHER;
+  if (seed === undefined) return server;
+  const file = path.join(__dirname, '..', 'workers', 'weather.js');
+  const worker = new Worker(file, { workerData: { kind, target: server.url, seed: Number(seed) } });
+  const [url] = await once(worker, 'message');
+  const stop = async () => {
+    await worker.terminate();
+    await server.stop();
+  };
+  return Object.create(server, { url: { value: url }, stop: { value: stop } });
+};
+
 /**
  * `make(connection, settings)` describes the store; `start()` starts its server, `clear(server)` deletes all that is there before
  * each test; `skip` says why there is none. `settings` are those of every manager.
@@ -84,7 +107,7 @@ exports.beginInOrder = async (here) => {
 exports.storeOf = ({ kind, make, skip, start, clear, settings }) => {
   let started;
   before(async () => {
-    if (!skip) started = await start();
+    if (!skip) started = await exports.inTheWeather(kind, await start());
   });
   // What killed processes have left.
   if (clear !== undefined) beforeEach(() => started && clear(started));

@@ -10,6 +10,7 @@ const { etcd } = require('../../lib/stores/etcd.js');
 const { postgres } = require('../../lib/stores/postgres.js');
 const { redis } = require('../../lib/stores/redis.js');
 const { hasEtcd, hasPostgres, hasRedis, startEtcd, startPostgres, startRedis } = require('../helpers/servers.js');
+const { inTheWeather } = require('../helpers/stores.js');
 const { watched } = require('../helpers/threads.js');
 const { cases } = require('./web-locks.js');
 
@@ -34,7 +35,7 @@ for (const [scope, { isThere, start, settings, options = {} }] of Object.entries
   let managers = [];
   before(async () => {
     if (skip) return;
-    server = await start();
+    server = Object.hasOwn(stores, scope) ? await inTheWeather(scope, await start()) : await start();
     managers = [1, 2].map((index) => {
       if (settings !== undefined) return new LockManager(settings(server));
       // Another time limit: another store to this process, on the same server.

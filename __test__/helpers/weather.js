@@ -1,0 +1,62 @@
+// Hostile networks for `startProxy()`: each connection delays each direction in its own way, which changes; what is sent arrives in
+// pieces; one half of a connection closes; single messages that a server pushes are lost, or come twice.
+
+/** The longest delay of a direction for a while, in milliseconds. */
+const DELAYS = [0, 0, 3, 30];
+const LONGEST_WHILE_MS = 400;
+/** Of what a server pushes, so much is lost, and so much comes twice. */
+const LOST = 0.15;
+const TWICE = 0.15;
+const SPLIT = 0.2;
+
+/** By kind of store: whether that piece of data is one message that nobody has asked for, and nothing else. */
+const PUSHES = {
+  // Its waits are answers.
+  postgres: () => false,
+  redis: (data) => /^[*>]3\r\n\$7\r\nmessage\r\n\$\d+\r\n[^\r]*\r\n\$\d+\r\n[^\r]*\r\n$/.test(data.toString('latin1')),
+  etcd: (data) => /^[0-9a-f]+\r\n\{"result":\{.*"events":.*\}\n\r\n$/.test(data.toString('latin1')),
+};
+
+/**
+ * The weather of a proxy before a store of that kind: `(line, toServer, data)` returns what is sent on in its place, in order, each
+ * after so many milliseconds; `ends`: then nothing follows in that direction. `seen` counts what it did.
+ */
+exports.createWeather = (kind, random, { closes = 0 } = {}) => {
+  const isPush = PUSHES[kind];
+  const seen = { lost: 0, twice: 0, split: 0, closed: 0 };
+  /** How long this piece is on its way. */
+  const delayOf = (line, toServer) => {
+    line.ways ??= new Map();
+    let way = line.ways.get(toServer);
+    if (way === undefined || performance.now() > way.until) {
+      way = { longest: random.pick(DELAYS), until: performance.now() + random.below(LONGEST_WHILE_MS) };
+      line.ways.set(toServer, way);
+    }
+    return random.below(way.longest + 1);
+  };
+  const weather = (line, toServer, data) => {
+    const piece = (part) => ({ data: part, ms: delayOf(line, toServer) });
+    if (!toServer && isPush(data)) {
+      const chance = random.next();
+      if (chance < LOST) {
+        seen.lost += 1;
+        return [];
+      }
+      if (chance < LOST + TWICE) {
+        seen.twice += 1;
+        return [piece(data), piece(data)];
+      }
+    }
+    if (random.next() < closes) {
+      seen.closed += 1;
+      return [{ ...piece(data), ends: true }];
+    }
+    if (data.length > 1 && random.next() < SPLIT) {
+      seen.split += 1;
+      const at = 1 + random.below(data.length - 1);
+      return [piece(data.subarray(0, at)), piece(data.subarray(at))];
+    }
+    return [piece(data)];
+  };
+  return Object.assign(weather, { seen });
+};
