@@ -1,13 +1,14 @@
-// npm run test:stores [-- --short]: the tests of locks among machines on real servers, which they start on loopback, those of Redis
-// on Valkey too, and the examples of such locks. `--short`: not on Valkey, and storms of a few seconds. Installs the servers that
-// are missing if it can (Debian's packages, as root), and says in its last lines what it left out.
+// npm run test:stores [-- --install]: the tests of locks among machines on real servers, which they start on loopback, those of Redis
+// on Valkey too, and the examples of such locks. Installs the servers that are missing if it can (Debian's packages, as root), and
+// says in its last lines what it left out. `--install` does no more than that, without Valkey: then `npm test` and `npm run examples`
+// have the servers that they need. It works before `npm ci`.
 
 const { spawnSync } = require('node:child_process');
 const fs = require('node:fs');
 const path = require('node:path');
 const { parseArgs } = require('node:util');
 
-const { short: isShort } = parseArgs({ options: { short: { type: 'boolean', default: false } } }).values;
+const { install: isOnlyInstalling } = parseArgs({ options: { install: { type: 'boolean', default: false } } }).values;
 
 /** What is installed by now. */
 const look = () => {
@@ -21,7 +22,7 @@ const servers = () => {
     postgresql: hasPostgres,
     pgbouncer: hasPgBouncer,
     'redis-server': hasRedis,
-    ...(isShort ? {} : { 'valkey-server': valkeyServer !== null }),
+    ...(isOnlyInstalling ? {} : { 'valkey-server': valkeyServer !== null }),
     'etcd-server': hasEtcd,
   };
 };
@@ -74,27 +75,32 @@ function unpackValkey() {
   for (const name of fs.readdirSync(folder)) if (name.endsWith('.deb')) run('dpkg', '-x', name, '.');
 }
 
-const folder = path.join(__dirname, '..', '__test__', 'stores');
-const isTest = (file) => file.endsWith('.test.js');
-const files = fs
-  .readdirSync(folder)
-  .filter(isTest)
-  .map((file) => path.join(folder, file));
-// They wait more than they work.
-const test = (these, env) =>
-  spawnSync(process.execPath, ['--test', '--test-concurrency=4', ...these], {
-    stdio: 'inherit',
-    env: { ...process.env, SABLOCK_STORE_SECONDS: process.env.SABLOCK_STORE_SECONDS ?? (isShort ? '3' : '10'), ...env },
-  }).status;
-const status = test(files);
-const { valkeyServer } = look();
-const ofRedis = files.filter((file) => path.basename(file).startsWith('redis'));
-const ofValkey = isShort || valkeyServer === null ? 0 : test(ofRedis, { SABLOCK_REDIS_SERVER: valkeyServer });
-const examples = ['nightly-leader.js', 'fenced-migration.js'];
-const runner = path.join(__dirname, '..', 'examples', 'run.js');
-const { status: ofExamples } = spawnSync(process.execPath, [runner, ...examples], { stdio: 'inherit' });
+/** The status of what fails first; 0 if nothing does. */
+function testAll() {
+  const folder = path.join(__dirname, '..', '__test__', 'stores');
+  const isTest = (file) => file.endsWith('.test.js');
+  const files = fs
+    .readdirSync(folder)
+    .filter(isTest)
+    .map((file) => path.join(folder, file));
+  // They wait more than they work.
+  const test = (these, env) =>
+    spawnSync(process.execPath, ['--test', '--test-concurrency=4', ...these], {
+      stdio: 'inherit',
+      env: { SABLOCK_STORE_SECONDS: '10', ...process.env, ...env },
+    }).status;
+  const status = test(files);
+  const { valkeyServer } = look();
+  const ofRedis = files.filter((file) => path.basename(file).startsWith('redis'));
+  const ofValkey = valkeyServer === null ? 0 : test(ofRedis, { SABLOCK_REDIS_SERVER: valkeyServer });
+  const examples = ['nightly-leader.js', 'fenced-migration.js'];
+  const runner = path.join(__dirname, '..', 'examples', 'run.js');
+  const { status: ofExamples } = spawnSync(process.execPath, [runner, ...examples], { stdio: 'inherit' });
+  return (status ?? 1) || (ofValkey ?? 1) || (ofExamples ?? 1);
+}
+
+process.exitCode = isOnlyInstalling ? 0 : testAll();
 const left = missing();
 console.log(
   left.length === 0 ? 'No server was left out.' : `Left out, since it could not be installed: ${left.join(', ')}.`,
 );
-process.exitCode = (status ?? 1) || (ofValkey ?? 1) || (ofExamples ?? 1);

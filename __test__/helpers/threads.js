@@ -75,6 +75,11 @@ class Thread {
     return this.#worker.terminate();
   }
 
+  /** What its code threw and nobody caught; undefined if nothing. */
+  get failure() {
+    return this.#error;
+  }
+
   describe() {
     return `thread ${this.threadId} (${this.body}${this.#hasExited ? ', ended' : ''}): ${readBoard(this.#board)}`;
   }
@@ -122,10 +127,16 @@ class Threads {
     return true;
   }
 
-  /** Looks until the state is there. */
+  /** Looks until the state is there; a thread that has failed will not bring it about. */
   async until(what, isThere) {
     this.#waitingFor = `waiting until ${what}`;
-    while (!this.#isOver && !isThere()) await new Promise((resolve) => setTimeout(resolve, 1));
+    while (!this.#isOver && !isThere()) {
+      await new Promise((resolve) => setTimeout(resolve, 1));
+      const thread = this.#all.find(({ failure }) => failure !== undefined);
+      if (thread !== undefined && !isThere()) {
+        throw new Error(`While main was ${this.#waitingFor}, ${thread.describe()} failed`, { cause: thread.failure });
+      }
+    }
     this.#waitingFor = `running on after "${what}"`;
   }
 

@@ -2,6 +2,7 @@
 
 const fs = require('node:fs');
 const { createRequire } = require('node:module');
+const os = require('node:os');
 const path = require('node:path');
 const vm = require('node:vm');
 
@@ -32,6 +33,24 @@ function useBrowserTimers() {
   globalThis.setInterval = (...args) => Number(setInterval(...args)[Symbol.toPrimitive]());
   delete globalThis.setImmediate;
   delete globalThis.clearImmediate;
+}
+
+/** The fake clock of the runner that comes with Node.js: time stands still. */
+function mockTimers() {
+  const { mock } = require('node:test');
+  mock.timers.enable({ apis: ['setTimeout', 'setInterval', 'setImmediate', 'Date'] });
+}
+
+/** A second copy of the package, as a dependency of a dependency has one, beside the first. */
+function loadCopy(file) {
+  const root = path.dirname(file);
+  const home = fs.mkdtempSync(path.join(os.tmpdir(), 'sablock-copy-'));
+  process.on('exit', () => fs.rmSync(home, { recursive: true, force: true }));
+  const isShipped = (name) => /^(lib|index\.js|package\.json|.*\.node)$/.test(name);
+  for (const name of fs.readdirSync(root).filter(isShipped)) {
+    fs.cpSync(path.join(root, name), path.join(home, name), { recursive: true });
+  }
+  return require(path.join(home, 'index.js'));
 }
 
 function freezePrototypes() {
@@ -104,6 +123,8 @@ exports.inContext = inContext;
 exports.SURROUNDINGS = {
   nothing: {},
   'a fake clock, after loading': { after: freezeTime },
+  'the fake clock of node:test, after loading': { after: mockTimers },
+  'a second copy of the package': { before: () => require('../..').locks.request('first', () => {}), load: loadCopy },
   'timers as in a browser, before loading': { before: useBrowserTimers },
   'timers as in a browser, after loading': { after: useBrowserTimers },
   'frozen prototypes, before loading': { before: freezePrototypes },
