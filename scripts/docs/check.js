@@ -138,10 +138,11 @@ const sources = (folder) =>
     .map((name) => read(path.join(folder, name)))
     .join('\n');
 
-/** Checks that every code in the documents occurs in the sources (that of the tests' environment in their helpers), and that the table of errors has every `ERR_LOCK_` code of `lib/`. */
+/** Checks that every code in the documents occurs in the sources (those of the tests' environments in these), and that the table of errors has every `ERR_LOCK_` code of `lib/`. */
 const checkCodes = () => {
   const ofLib = sources('lib').match(CODE);
-  const known = new Set([...ofLib, ...sources('src').match(CODE), ...sources('__test__/helpers').match(CODE)]);
+  const others = ['src', 'tests', '__test__/helpers'].flatMap((folder) => sources(folder).match(CODE));
+  const known = new Set([...ofLib, ...others]);
   const texts = [...documents.map(({ file }) => file), ...REFERENCE];
   for (const file of texts) {
     read(file)
