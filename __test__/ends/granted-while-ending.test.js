@@ -346,6 +346,7 @@ for (const ending of Object.keys(ENDS)) {
       watched(async (_, threads) => {
         const side = start();
         const [worker] = await startActors(threads, 1, side.primitive.buffer);
+        worker.isToFail = ending === 'an uncaught error';
         await side.begin();
         worker.do(call, String(step), side.args ?? [], ending);
         const isHere = (kind) =>

@@ -21,6 +21,8 @@ const handled = (promise) => {
 
 /** One worker thread that runs a body of `__test__/workers`. */
 class Thread {
+  /** What its code throws is part of the test. */
+  isToFail = false;
   #worker;
   #board = createBoard();
   #pending = new Map();
@@ -75,9 +77,9 @@ class Thread {
     return this.#worker.terminate();
   }
 
-  /** What its code threw and nobody caught; undefined if nothing. */
+  /** What its code threw and nobody caught; undefined if nothing, or if it is to. */
   get failure() {
-    return this.#error;
+    return this.isToFail ? undefined : this.#error;
   }
 
   describe() {
