@@ -215,6 +215,25 @@ test('a listener that ends the program at once leaves time for the report', UNIX
   assert.match(stderr, /^sablock doctor: .*1 wait now$/m);
 });
 
+test('a listener that is called once ends the program in its own way, however long it takes for that', UNIX, async () => {
+  write(
+    'lingers.js',
+    `const { Latch } = require('sablock');
+     const latch = new Latch(new SharedArrayBuffer(Latch.BYTES));
+     latch.add();
+     latch.waitAsync();
+     process.once('SIGTERM', () => {
+       // Meanwhile the report is printed.
+       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 500);
+       process.exit(7);
+     });
+     ${READY}`,
+  );
+  const { code, stderr } = await run([...PRELOAD, 'lingers.js'], { isEnough: onReady('SIGTERM') });
+  assert.equal(code, 7);
+  assert.match(stderr, /^sablock doctor: .*1 wait now$/m);
+});
+
 test('a signal that comes right after the last listener of it has gone prints the report', UNIX, async () => {
   write(
     'goes.js',

@@ -16,6 +16,8 @@ mod system {
     struct WatchedSignal {
         signal: c_int,
         has_come: AtomicBool,
+        /// When it came, nothing that returns was there to act on it: it would have ended the process.
+        ends: AtomicBool,
         /// What was there before; it stays, since a handler may still be reading it.
         former: AtomicPtr<libc::sigaction>,
         /// The moment at which it last came from somebody else than the forwarder.
@@ -23,8 +25,8 @@ mod system {
     }
 
     const fn watched(signal: c_int) -> WatchedSignal {
-        let (has_come, former) = (AtomicBool::new(false), AtomicPtr::new(ptr::null_mut()));
-        WatchedSignal { signal, has_come, former, came_at: AtomicU64::new(0) }
+        let [has_come, ends] = [const { AtomicBool::new(false) }; 2];
+        WatchedSignal { signal, has_come, ends, former: AtomicPtr::new(ptr::null_mut()), came_at: AtomicU64::new(0) }
     }
 
     /// The process that forwards its signals to this one, `sablock doctor`; 0: none.
@@ -75,6 +77,9 @@ mod system {
         // Acquire: pairs with the store of `arm`. SAFETY: what was stored there is never freed.
         let former = unsafe { watched.former.load(Ordering::Acquire).as_ref() };
         let function = former.and_then(returning);
+        if function.is_none() {
+            watched.ends.store(true, Ordering::Relaxed);
+        }
         // The program's own listener is who is asked then. Release: pairs with the swap of `take`.
         if !(signal == ASKS && function.is_some()) {
             watched.has_come.store(true, Ordering::Release);
@@ -143,9 +148,14 @@ mod system {
         signal == ASKS
     }
 
-    /// What the signal would have done without the handler, if nobody has done it yet: it ends the process.
+    /// What the signal would have done without the handler, if nobody has done it yet: it ends the process. A listener that was
+    /// called may have gone since, as one of `process.once()` has.
     pub fn go_on(signal: i32) {
         let Some(watched) = WATCHED.iter().find(|watched| watched.signal == signal && signal != ASKS) else { return };
+        // Relaxed: what `take` has seen comes after it.
+        if !watched.ends.swap(false, Ordering::Relaxed) {
+            return;
+        }
         // SAFETY: as in `restore`.
         let former = unsafe { watched.former.load(Ordering::Acquire).as_ref() };
         if former.is_some_and(|former| returning(former).is_none()) {
