@@ -8,6 +8,7 @@ use sablock::agents::Agent;
 use sablock::clients::LockSet;
 use sablock::clients::condition::ConditionFailure;
 use sablock::engine::{Caller, Change, Failure, Hold, HoldOwner, Hop, Limit, Mode, Outcome, Request, Slot};
+use sablock::primitives::event::AUTO_RESET_EVENT;
 use sablock::primitives::mutex::MUTEX;
 use sablock::primitives::rwlock::RWLOCK;
 use sablock::sync::AtomicU32;
@@ -31,6 +32,8 @@ pub struct Actor<'w> {
     pub held: Vec<(usize, Hold)>,
     /// It has yet to take something from the store.
     is_taker: bool,
+    /// It has yet to pass the gate.
+    is_passer: bool,
 }
 
 /// Looks whether the thread is being terminated.
@@ -46,11 +49,14 @@ impl Caller for Looks<'_> {
 /// Runs such a thread to its end.
 pub fn run(world: &World, number: usize) {
     let mut actor = Actor::enter(world, number, world.engine.agents.add(number as u32).unwrap());
-    let mut takes = world.takes[number];
-    for left in (0..=below(4)).rev() {
-        let acted = if takes && (left == 0 || one_in(3)) {
+    let (mut takes, mut passes) = (world.takes[number], world.passes[number]);
+    for left in (0..=1 + below(4)).rev() {
+        let acted = if takes && (left <= 1 || one_in(3)) {
             takes = false;
             actor.take_goods()
+        } else if passes && (left == 0 || one_in(3)) {
+            passes = false;
+            actor.pass_gate()
         } else {
             actor.act()
         };
@@ -63,14 +69,24 @@ pub fn run(world: &World, number: usize) {
     world.engine.thread_ended(actor.agent.id);
 }
 
-/// Puts something into the store as long as somebody comes for it, once what was there is taken; on the main thread, which nobody
-/// ends. A notification that is lost lets it wait for ever.
+/// Puts something into the store as long as somebody comes for it, once what was there is taken, and opens the gate as long as
+/// somebody passes; on the main thread, which nobody ends. A notification that is lost lets it wait for ever.
 pub fn deliver(world: &World) {
     let agent = world.engine.agents.add(MAIN as u32).unwrap();
     let (store, hold) = (&world.things[world.store()], Hold::exclusive(HoldOwner::Thread));
     let is_wanted = || world.takers.load(Ordering::Relaxed) > 0;
-    while is_wanted() {
+    let is_passed = || world.gate.passers.load(Ordering::Relaxed) > 0;
+    while is_wanted() || is_passed() {
         dawdle(40);
+        if is_passed() && !world.is_open() {
+            world.gate.sets.fetch_add(1, Ordering::Relaxed);
+            world.engine.change(&agent, &AUTO_RESET_EVENT, world.gate(), Change::Set).unwrap();
+        }
+        let is_there = world.goods.load(Ordering::Relaxed) > 0 && !store.room.is_spoiled();
+        if !is_wanted() || is_there {
+            thread::yield_now();
+            continue;
+        }
         let request = Request::Hold(hold);
         let got = world.engine.wait(&agent, store.primitive, store.place(), request, Limit::Endless, &mut || true);
         let Ok(Outcome::Granted { abandoned_by, .. }) = got else {
@@ -85,9 +101,6 @@ pub fn deliver(world: &World) {
         store.room.leave(MAIN, hold);
         let released = world.engine.release(&agent, store.primitive, store.place(), hold);
         assert!(released == Ok(true) || store.room.is_spoiled(), "{released:?}");
-        while is_wanted() && world.goods.load(Ordering::Relaxed) > 0 && !store.room.is_spoiled() {
-            thread::yield_now();
-        }
     }
     world.engine.thread_ended(agent.id);
 }
@@ -95,7 +108,8 @@ pub fn deliver(world: &World) {
 impl<'w> Actor<'w> {
     pub fn enter(world: &'w World, number: usize, agent: Arc<Agent>) -> Self {
         let slots = world.things.iter().map(|_| None).collect();
-        let mut actor = Self { world, number, agent, slots, held: Vec::new(), is_taker: world.takes[number] };
+        let (is_taker, is_passer) = (world.takes[number], world.passes[number]);
+        let mut actor = Self { world, number, agent, slots, held: Vec::new(), is_taker, is_passer };
         (0..world.things.len()).for_each(|index| actor.add_slot(index));
         actor
     }
@@ -128,6 +142,26 @@ impl<'w> Actor<'w> {
             self.world.things[index].room.end(self.number, hold);
         }
         self.takes_no_more();
+        if self.passes_no_more() {
+            self.world.gate.ended.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// It has passed, or never will. Returns whether it was to.
+    fn passes_no_more(&mut self) -> bool {
+        let was_passer = std::mem::take(&mut self.is_passer);
+        if was_passer {
+            self.world.gate.passers.fetch_sub(1, Ordering::Relaxed);
+        }
+        was_passer
+    }
+
+    /// Its code has passed the gate.
+    pub fn passed(&mut self) {
+        trace(&self.agent, || "has passed".into());
+        self.world.gate.passed.fetch_add(1, Ordering::Relaxed);
+        reached(Reached::Passed, 1);
+        self.passes_no_more();
     }
 
     /// It has taken something, or never will.
@@ -357,6 +391,21 @@ impl<'w> Actor<'w> {
         }
         holds.iter().enumerate().for_each(|(index, hold)| self.release(index, *hold));
         Ok(())
+    }
+
+    /// Waits until it can pass the gate.
+    fn pass_gate(&mut self) -> Result<(), Ends> {
+        trace(&self.agent, || "blocks at the gate".into());
+        let (gate, request) = (self.world.gate(), Request::Hold(Hold::PASSAGE));
+        let caller = &mut self.caller();
+        match self.world.engine.wait(&self.agent, &AUTO_RESET_EVENT, gate, request, Limit::Endless, caller) {
+            Ok(Outcome::Granted { .. }) => {
+                self.passed();
+                Ok(())
+            }
+            Ok(other) => panic!("{other:?}"),
+            Err(failure) => self.failed(failure, false),
+        }
     }
 
     /// Takes something from the store, and waits for it if there is nothing.

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use sablock::clients::{ClientLoop, Clients};
 use sablock::engine::{Hold, HoldOwner, Limit, Mode, Order, Outcome, Reply, ReplyError, Request, Settled};
+use sablock::primitives::event::AUTO_RESET_EVENT;
 use sablock::primitives::mutex::MUTEX;
 use sablock::sync;
 
@@ -34,6 +35,7 @@ enum Of {
     /// The store's mutex; with the token of the notification that it waits for it with, if there was one.
     Store(Option<u32>),
     Notification,
+    Gate,
 }
 
 /// A thread with an event loop.
@@ -49,7 +51,7 @@ pub fn run(world: &World, number: usize) {
     let (waits, parked) = common::event_loop_with(world.engine, number as u32, Clients::new(&world.names));
     let actor = Actor::enter(world, number, waits.agent().clone());
     let mut thread = Looping { actor, waits, pending: Vec::new(), names: Vec::new() };
-    let mut takes = world.takes[number];
+    let (mut takes, mut passes) = (world.takes[number], world.passes[number]);
     let mut left = 1 + below(4);
     loop {
         thread.waits.turned();
@@ -71,6 +73,9 @@ pub fn run(world: &World, number: usize) {
         if takes && (left == 0 || one_in(3)) {
             (takes, is_idle) = (false, false);
             thread.lock_store(None);
+        } else if passes && (left == 0 || one_in(3)) {
+            (passes, is_idle) = (false, false);
+            thread.ask_to_pass();
         } else if left > 0 && one_in(2) {
             (left, is_idle) = (left - 1, false);
             thread.ask();
@@ -87,7 +92,7 @@ pub fn run(world: &World, number: usize) {
                 return thread.end();
             }
         }
-        let is_over = left == 0 && !takes && !thread.holds();
+        let is_over = left == 0 && !takes && !passes && !thread.holds();
         if is_over && thread.pending.iter().all(|wait| wait.is_hopeless(world)) {
             return thread.end();
         }
@@ -106,7 +111,7 @@ impl Pending {
             Of::Thing(index, _) => world.things[*index].room.is_spoiled(),
             Of::Set(_) => world.things.iter().any(|thing| thing.room.is_spoiled()),
             Of::Store(_) => world.things[world.store()].room.is_spoiled(),
-            Of::Name(..) | Of::Notification => false,
+            Of::Name(..) | Of::Notification | Of::Gate => false,
         }
     }
 }
@@ -191,6 +196,16 @@ impl Looping<'_> {
         }
     }
 
+    fn ask_to_pass(&mut self) {
+        let (gate, request) = (self.actor.world.gate(), Request::Hold(Hold::PASSAGE));
+        trace(&self.actor.agent, || "awaits the gate".into());
+        match self.waits.wait(&AUTO_RESET_EVENT, gate, request, Limit::Endless) {
+            Ok(Reply::Pending { token, .. }) => self.pends(token, Limit::Endless, Of::Gate),
+            Ok(Reply::Now(Outcome::Granted { .. })) => self.actor.passed(),
+            other => panic!("{other:?}"),
+        }
+    }
+
     fn is_any_spoiled(&self) -> bool {
         self.actor.world.things.iter().any(|thing| thing.room.is_spoiled())
     }
@@ -224,6 +239,7 @@ impl Looping<'_> {
             (Ok(_), Of::Set(holds)) => self.go_on(holds, limit),
             (Ok(outcome), Of::Store(notification)) => self.in_store(notification, outcome),
             (Ok(_), Of::Notification) => self.lock_store(Some(token)),
+            (Ok(_), Of::Gate) => self.actor.passed(),
         }
     }
 
@@ -293,7 +309,7 @@ impl Looping<'_> {
     /// Takes a wait back, unless it is over: then the loop learns of it in its next turn.
     fn take_back(&mut self) {
         let at = below(self.pending.len());
-        if matches!(self.pending[at].of, Of::Store(_) | Of::Notification) {
+        if matches!(self.pending[at].of, Of::Store(_) | Of::Notification | Of::Gate) {
             return;
         }
         trace(&self.actor.agent, || format!("takes back wait {}", self.pending[at].token));
@@ -313,7 +329,7 @@ impl Looping<'_> {
         let keeps = |wait: &Pending| match &wait.of {
             Of::Thing(index, _) => world.things[*index].primitive.order() == Order::Strict,
             Of::Set(_) | Of::Name(..) => true,
-            Of::Store(_) | Of::Notification => false,
+            Of::Store(_) | Of::Notification | Of::Gate => false,
         };
         let is_soon = |limit| matches!(limit, Limit::Until(at) if at < sync::now() + FOR_EVER / 2);
         let keeps = self.pending.iter().any(|wait| !is_soon(wait.limit) && keeps(wait));

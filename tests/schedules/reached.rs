@@ -23,6 +23,7 @@ pub enum Reached {
     SetLocked,
     NameHeld,
     Changed,
+    Passed,
     CorruptBlocked,
     CorruptPending,
     SlotFreed,
@@ -30,7 +31,7 @@ pub enum Reached {
 
 use Reached::*;
 
-const ALL: [Reached; 20] = [
+const ALL: [Reached; 21] = [
     HeldAfterAWait,
     HandedOver,
     TimedOut,
@@ -48,6 +49,7 @@ const ALL: [Reached; 20] = [
     SetLocked,
     NameHeld,
     Changed,
+    Passed,
     CorruptBlocked,
     CorruptPending,
     SlotFreed,

@@ -9,6 +9,7 @@ use sablock::agents::{Agent, AgentId};
 use sablock::clients::{Clients, Name, Names};
 use sablock::engine::{Engine, EventLoop, Hold, HoldOwner, Limit, Mode, Outcome, Patience, Primitive, Reply, Request};
 use sablock::memory::Place;
+use sablock::primitives::event::SET;
 use sablock::primitives::mutex::{MUTEX, Word};
 use sablock::primitives::rwlock::RWLOCK;
 use sablock::primitives::semaphore::{FAIR_SEMAPHORE, SEMAPHORE};
@@ -23,6 +24,8 @@ use super::{below, one_in, trace};
 const THINGS: usize = 3;
 pub const STORE: usize = THINGS;
 const CONDITION: usize = THINGS + 1;
+/// An event, which some pass.
+const GATE: usize = THINGS + 2;
 const NAMES: usize = 2;
 /// The number of the main thread among the actors.
 pub const MAIN: usize = 99;
@@ -30,7 +33,7 @@ pub const MAIN: usize = 99;
 /// Where words are: in each program at the same addresses, by which queues are looked for and sets ordered.
 fn words(index: usize) -> NonNull<[AtomicU32; 2]> {
     thread_local! {
-        static WORDS: &'static mut [MaybeUninit<[AtomicU32; 2]>] = Box::leak(Box::new_uninit_slice(CONDITION + 1));
+        static WORDS: &'static mut [MaybeUninit<[AtomicU32; 2]>] = Box::leak(Box::new_uninit_slice(GATE + 1));
     }
     WORDS.with(|words| NonNull::from(&words[index]).cast())
 }
@@ -152,6 +155,17 @@ fn some_of<T: Copy>(all: &[T]) -> Vec<T> {
     if some.is_empty() { vec![all[0]] } else { some }
 }
 
+/// What came of an event that lets one pass each time that it is set.
+#[derive(Default)]
+pub struct Gate {
+    pub sets: Count,
+    pub passed: Count,
+    /// How many ended before they had.
+    pub ended: Count,
+    /// How many live who are to pass, and have not yet.
+    pub passers: Count,
+}
+
 /// What the actors of a program share.
 pub struct World {
     pub engine: &'static Engine,
@@ -168,6 +182,9 @@ pub struct World {
     pub takes: Vec<bool>,
     /// How many of these live, and have not yet.
     pub takers: Count,
+    /// Of each, whether it passes the gate.
+    pub passes: Vec<bool>,
+    pub gate: Gate,
     /// Whose end has begun.
     terminated: Vec<AtomicBool>,
     /// What its actors do, drawn for each world, so that what is rare among everything is common in some.
@@ -180,7 +197,7 @@ pub struct World {
 
 impl World {
     pub fn random() -> Self {
-        for index in 0..=CONDITION {
+        for index in 0..=GATE {
             // SAFETY: of those who used them before, all have ended.
             unsafe { words(index).write([0, 0].map(AtomicU32::new)) };
         }
@@ -204,7 +221,7 @@ impl World {
         // Only of locks does the engine say that they are wanted crosswise.
         let is_crosswise = things.iter().all(Thing::is_lock) && one_in(2);
         things.push(Thing::random(STORE));
-        let takes: Vec<_> = actors.iter().map(|_| one_in(2)).collect();
+        let [takes, passes] = [(); 2].map(|()| actors.iter().map(|_| one_in(2)).collect::<Vec<_>>());
         Self {
             engine,
             names: Names::new(engine),
@@ -214,6 +231,11 @@ impl World {
             goods: Count::new(0),
             takers: Count::new(takes.iter().filter(|takes| **takes).count() as u32),
             takes,
+            gate: Gate {
+                passers: Count::new(passes.iter().filter(|passes| **passes).count() as u32),
+                ..Gate::default()
+            },
+            passes,
             terminated: actors.iter().map(|_| AtomicBool::new(false)).collect(),
             actors,
             mood: Mood::random(),
@@ -235,6 +257,16 @@ impl World {
     /// Where those wait who find the store empty.
     pub fn condition(&self) -> Place {
         place(CONDITION)
+    }
+
+    /// Where the event is.
+    pub fn gate(&self) -> Place {
+        place(GATE)
+    }
+
+    /// Whether the event is set.
+    pub fn is_open(&self) -> bool {
+        self.gate().word().load(Ordering::SeqCst) & SET != 0
     }
 
     pub fn name(&self, index: usize) -> Name {
@@ -301,6 +333,11 @@ impl World {
             assert_eq!(self.engine.release(&next, thing.primitive, place, hold), Ok(true));
         }
         self.engine.thread_ended(next.id);
+        let Gate { sets, passed, ended, .. } = &self.gate;
+        let [sets, passed, ended] = [sets, passed, ended].map(|count| count.load(Ordering::Relaxed));
+        // As often as it was set, one passed, or can. What comes back from one that ended may find it set already.
+        let passed = passed + u32::from(self.is_open());
+        assert!((passed..=passed + ended).contains(&sets), "{sets} times set, {passed} passed or can, {ended} ended");
         self.expect_free_names();
         assert_eq!(self.engine.audit(), Vec::<String>::new());
         assert_eq!(self.engine.left(), Vec::<String>::new());
