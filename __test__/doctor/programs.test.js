@@ -215,10 +215,13 @@ test('a listener that ends the program at once leaves time for the report', UNIX
   assert.match(stderr, /^sablock doctor: .*1 wait now$/m);
 });
 
-test('a listener that is called once ends the program in its own way, however long it takes for that', UNIX, async () => {
-  write(
-    'lingers.js',
-    `const { Latch } = require('sablock');
+test(
+  'a listener that is called once ends the program in its own way, however long it takes for that',
+  UNIX,
+  async () => {
+    write(
+      'lingers.js',
+      `const { Latch } = require('sablock');
      const latch = new Latch(new SharedArrayBuffer(Latch.BYTES));
      latch.add();
      latch.waitAsync();
@@ -228,11 +231,12 @@ test('a listener that is called once ends the program in its own way, however lo
        process.exit(7);
      });
      ${READY}`,
-  );
-  const { code, stderr } = await run([...PRELOAD, 'lingers.js'], { isEnough: onReady('SIGTERM') });
-  assert.equal(code, 7);
-  assert.match(stderr, /^sablock doctor: .*1 wait now$/m);
-});
+    );
+    const { code, stderr } = await run([...PRELOAD, 'lingers.js'], { isEnough: onReady('SIGTERM') });
+    assert.equal(code, 7);
+    assert.match(stderr, /^sablock doctor: .*1 wait now$/m);
+  },
+);
 
 test('a signal that comes right after the last listener of it has gone prints the report', UNIX, async () => {
   write(
