@@ -153,7 +153,9 @@ test('a connection that is blocked is probed by the system, as nobody expects an
   const hex = (number) => `:${number.toString(16).toUpperCase().padStart(4, '0')}`;
   const timer = () => {
     const lines = fs.readFileSync('/proc/net/tcp', 'utf8').split('\n');
-    const fields = lines.map((line) => line.trim().split(/\s+/)).find(([, local]) => local?.endsWith(hex(port)));
+    // Of connections elsewhere one may have the same port at this end.
+    const isIt = ([, local, remote]) => local?.endsWith(hex(port)) && remote.endsWith(hex(server().port));
+    const fields = lines.map((line) => line.trim().split(/\s+/)).find(isIt);
     return fields[5].split(':').map((number) => Number.parseInt(number, 16));
   };
   // 2: a keepalive. Before, the question may have to be acknowledged.
