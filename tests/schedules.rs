@@ -38,6 +38,7 @@ use world::World;
 const OF_ONE_SEED: u64 = 500;
 /// More steps than any program takes that does not livelock.
 const MOST_STEPS: usize = 200_000;
+/// Of each thread, in bytes.
 const STACK: usize = 256 * 1024;
 /// So many schedules come to everything.
 const ENOUGH: u64 = 5_000;

@@ -200,51 +200,33 @@ test("a program's own listener gets the signal once, and the report is printed a
   assert.match(stderr, /^sablock doctor: /);
 });
 
-test('a listener that ends the program at once leaves time for the report', UNIX, async () => {
-  write(
-    'leaves.js',
-    `const { Latch } = require('sablock');
+/** A program in which something waits. */
+const WAITS = `const { Latch } = require('sablock');
      const latch = new Latch(new SharedArrayBuffer(Latch.BYTES));
      latch.add();
-     latch.waitAsync();
-     process.once('SIGTERM', () => process.exit(7));
-     ${READY}`,
-  );
-  const { code, stderr } = await run([...PRELOAD, 'leaves.js'], { isEnough: onReady('SIGTERM') });
-  assert.equal(code, 7);
-  assert.match(stderr, /^sablock doctor: .*1 wait now$/m);
-});
+     latch.waitAsync();`;
 
-test(
-  'a listener that is called once ends the program in its own way, however long it takes for that',
-  UNIX,
-  async () => {
-    write(
-      'lingers.js',
-      `const { Latch } = require('sablock');
-     const latch = new Latch(new SharedArrayBuffer(Latch.BYTES));
-     latch.add();
-     latch.waitAsync();
-     process.once('SIGTERM', () => {
-       // Meanwhile the report is printed.
-       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 500);
-       process.exit(7);
-     });
-     ${READY}`,
-    );
-    const { code, stderr } = await run([...PRELOAD, 'lingers.js'], { isEnough: onReady('SIGTERM') });
+for (const [index, [title, before]] of [
+  ['a listener that ends the program at once leaves time for the report', ''],
+  [
+    'a listener that is called once ends the program in its own way, however long it takes for that',
+    // Meanwhile the report is printed.
+    'Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 500);',
+  ],
+].entries()) {
+  test(title, UNIX, async () => {
+    const name = `leaves-${index}.js`;
+    write(name, `${WAITS} process.once('SIGTERM', () => { ${before} process.exit(7); }); ${READY}`);
+    const { code, stderr } = await run([...PRELOAD, name], { isEnough: onReady('SIGTERM') });
     assert.equal(code, 7);
     assert.match(stderr, /^sablock doctor: .*1 wait now$/m);
-  },
-);
+  });
+}
 
 test('a signal that comes right after the last listener of it has gone prints the report', UNIX, async () => {
   write(
     'goes.js',
-    `const { Latch } = require('sablock');
-     const latch = new Latch(new SharedArrayBuffer(Latch.BYTES));
-     latch.add();
-     latch.waitAsync();
+    `${WAITS}
      const listener = () => {};
      process.on('SIGTERM', listener);
      process.off('SIGTERM', listener);

@@ -2,29 +2,14 @@
 
 const assert = require('node:assert/strict');
 const fs = require('node:fs');
-const { createRequire } = require('node:module');
 const path = require('node:path');
 const { test } = require('node:test');
 const { pathToFileURL } = require('node:url');
 const { PRELOAD, firstLines, home, run, write } = require('../helpers/doctored-programs.js');
 const { limit } = require('../helpers/limits.js');
-const { needs } = require('../helpers/runtime.js');
+const { folderOf, withTool } = require('../helpers/runners.js');
 
-/** The folder of a package that `npm run test:runners` installs, which is not for everybody; undefined without it. */
-function folderOf(name) {
-  try {
-    const { resolve } = createRequire(path.join(__dirname, '..', 'runners', 'package.json'));
-    return path.dirname(resolve(`${name}/package.json`));
-  } catch {
-    return undefined;
-  }
-}
 const [tsx, vitest] = ['tsx', 'vitest'].map(folderOf);
-const withTool = (folder) => ({
-  ...needs('preloading'),
-  ...(folder === undefined && { skip: 'npm run test:runners installs it' }),
-  timeout: limit(120_000),
-});
 
 /** What both have in common, from the third line on. */
 const NESTED = `

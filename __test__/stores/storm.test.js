@@ -13,6 +13,8 @@ const { postgres } = require('../../lib/stores/postgres.js');
 const { redis } = require('../../lib/stores/redis.js');
 const { startProxy } = require('../helpers/proxy.js');
 const { signal } = require('../helpers/store-processes.js');
+const { createWeather } = require('../helpers/weather.js');
+const { createRandom } = require('../../torture/processes/random.js');
 const { KINDS, LIMIT } = require('../../torture/stores/kinds.js');
 const { Register: TortureRegister } = require('../../torture/stores/register.js');
 
@@ -161,4 +163,26 @@ test('the proxy keeps the order of what is sent, when its delay becomes shorter 
   }
   while (heard.length < sent.length) await once(client, 'data');
   assert.equal(heard, sent);
+});
+
+test('in bad weather what is sent comes whole, and each kind of trouble comes about', () => {
+  const pushes = {
+    redis: '*3\r\n$7\r\nmessage\r\n$1\r\na\r\n$2\r\nbc\r\n',
+    etcd: '2e\r\n{"result":{"events":[{"type":"DELETE"}]}}\n\r\n',
+  };
+  for (const [kind, push] of Object.entries(pushes)) {
+    const weather = createWeather(kind, createRandom(7), { closes: 0.01 });
+    const line = {};
+    for (let index = 0; index < 1000; index += 1) {
+      const answer = Buffer.from(`answer ${index}`);
+      for (const toServer of [true, false]) {
+        const pieces = weather(line, toServer, answer);
+        assert.equal(Buffer.concat(pieces.map(({ data }) => data)).toString(), `answer ${index}`);
+      }
+      // What a client sends is no push.
+      assert.ok(weather(line, true, Buffer.from(push)).length > 0);
+      weather(line, false, Buffer.from(push));
+    }
+    for (const [trouble, times] of Object.entries(weather.seen)) assert.ok(times > 0, `${kind}: never ${trouble}`);
+  }
 });

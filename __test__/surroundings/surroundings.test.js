@@ -9,27 +9,12 @@ const { test } = require('node:test');
 const { promisify } = require('node:util');
 const { limit } = require('../helpers/limits.js');
 const { needs } = require('../helpers/runtime.js');
+const { expectTheSame, seenIn, seenWithout } = require('../helpers/surrounded.js');
 const { USES } = require('../programs/collected-loads.js');
 const { SURROUNDINGS } = require('./surroundings.js');
 
-const PROGRAM = path.join(__dirname, '..', 'programs', 'surrounded.js');
 const COLLECTED = path.join(__dirname, '..', 'programs', 'collected-loads.js');
 const LIMIT = { timeout: limit(60_000), ...needs("V8's flags") };
-
-async function seenIn(name) {
-  const { NODE_TEST_CONTEXT, ...env } = process.env;
-  const { flags = [] } = SURROUNDINGS[name];
-  const { stdout } = await promisify(execFile)(process.execPath, [...flags, PROGRAM, name], { env }).catch(
-    (error) => error,
-  );
-  return stdout.split('\n');
-}
-
-let plain;
-const seenWithout = () => {
-  plain ??= seenIn('nothing');
-  return plain;
-};
 
 test('without anything else each verb comes to what it promises', LIMIT, async () => {
   const seen = await seenWithout();
@@ -44,10 +29,7 @@ test('without anything else each verb comes to what it promises', LIMIT, async (
 for (const [name, { differs }] of Object.entries(SURROUNDINGS)) {
   if (name === 'nothing') continue;
   test(`${name}: each verb comes to the same`, LIMIT, async () => {
-    const [seen, expected] = await Promise.all([seenIn(name), seenWithout()]);
-    const same = (line) => differs === undefined || !differs.test(line);
-    assert.deepEqual(seen.filter(same), expected.filter(same));
-    for (const line of seen.filter((each) => !same(each))) assert.match(line, /AbortError$/);
+    await expectTheSame(await seenIn(name), differs);
   });
 }
 

@@ -1,4 +1,4 @@
-// A proxy in hostile weather before a store's server, for tests whose main thread blocks: answers with its address.
+// A proxy in hostile weather before a store's server, for tests whose main thread blocks; it posts its address.
 
 const { parentPort, workerData } = require('node:worker_threads');
 const { createRandom } = require('../../torture/processes/random.js');

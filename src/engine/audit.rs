@@ -187,10 +187,13 @@ mod tests {
     use crate::primitives::mutex::MUTEX;
     use crate::sync::AtomicU32;
 
+    fn engine() -> Engine {
+        Engine::new(1, 70_000, Patience::default(), Box::new(Clock::new(|| unreachable!("no time is kept"))))
+    }
+
     /// What the audit says of an engine in which a promise waits for a mutex, once `spoil` has had its bucket.
     fn audited(spoil: impl FnOnce(&Engine, &mut Contents, usize)) -> Vec<String> {
-        let engine =
-            Engine::new(1, 70_000, Patience::default(), Box::new(Clock::new(|| unreachable!("no time is kept"))));
+        let engine = engine();
         let words: [AtomicU32; 2] = Default::default();
         // SAFETY: aligned atomics that outlive the engine's use of them.
         let place = unsafe { Place::new(NonNull::from(&words).cast(), 0) };
@@ -225,8 +228,7 @@ mod tests {
 
     #[test]
     fn it_says_what_is_left() {
-        let engine =
-            Engine::new(1, 70_000, Patience::default(), Box::new(Clock::new(|| unreachable!("no time is kept"))));
+        let engine = engine();
         let agent = engine.agents.add(3).unwrap();
         assert_eq!(engine.left(), ["an agent of thread 3"]);
         engine.thread_ended(agent.id);

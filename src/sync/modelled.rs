@@ -1,4 +1,4 @@
-//! The same with the atomics, locks and threads of a checker, which decides who runs next.
+//! The atomics, locks and threads of a checker, loom or shuttle, which decides who runs next.
 
 #[cfg(loom)]
 use loom as checker;

@@ -49,13 +49,10 @@ impl Caller for Looks<'_> {
 /// Runs such a thread to its end.
 pub fn run(world: &World, number: usize) {
     let mut actor = Actor::enter(world, number, world.engine.agents.add(number as u32).unwrap());
-    let (mut takes, mut passes) = (world.takes[number], world.passes[number]);
     for left in (0..=1 + below(4)).rev() {
-        let acted = if takes && (left <= 1 || one_in(3)) {
-            takes = false;
+        let acted = if actor.is_taker && (left <= 1 || one_in(3)) {
             actor.take_goods()
-        } else if passes && (left == 0 || one_in(3)) {
-            passes = false;
+        } else if actor.is_passer && (left == 0 || one_in(3)) {
             actor.pass_gate()
         } else {
             actor.act()
@@ -252,8 +249,10 @@ impl<'w> Actor<'w> {
             Failure::Deadlock(cycle) => {
                 // A thread may also block behind what its own loop waits for; and registers do not know that words were overwritten.
                 let is_own = cycle.len() == 1 && self.world.actors[self.number];
-                let is_spoiled = self.world.things.iter().any(|thing| thing.room.is_spoiled());
-                assert!(self.world.is_crosswise || is_own || is_spoiled, "what is wanted in one order: {cycle:?}");
+                assert!(
+                    self.world.is_crosswise || is_own || self.world.is_any_spoiled(),
+                    "what is wanted in one order: {cycle:?}"
+                );
                 // Where nobody's end is begun from outside, all of the cycle still are where they were; in a set, no code is inside.
                 let has_sets = self.world.mood.acts.iter().any(|act| matches!(act, Act::All));
                 if !self.world.has_slices && !is_own && !has_sets {
@@ -382,7 +381,7 @@ impl<'w> Actor<'w> {
         match world.engine.lock_all(&self.agent, &mut set, world.random_limit(), &mut self.caller()) {
             Ok(Outcome::Granted { .. }) => {}
             Ok(_) => return Ok(()),
-            Err(failure) => return self.failed(failure, world.things.iter().any(|thing| thing.room.is_spoiled())),
+            Err(failure) => return self.failed(failure, world.is_any_spoiled()),
         }
         self.got_all(&holds, &set);
         dawdle(6);

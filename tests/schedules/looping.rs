@@ -109,7 +109,7 @@ impl Pending {
     fn is_hopeless(&self, world: &World) -> bool {
         match &self.of {
             Of::Thing(index, _) => world.things[*index].room.is_spoiled(),
-            Of::Set(_) => world.things.iter().any(|thing| thing.room.is_spoiled()),
+            Of::Set(_) => world.is_any_spoiled(),
             Of::Store(_) => world.things[world.store()].room.is_spoiled(),
             Of::Name(..) | Of::Notification | Of::Gate => false,
         }
@@ -192,7 +192,7 @@ impl Looping<'_> {
             Ok(Reply::Pending { token, .. }) => self.pends(token, limit, Of::Set(holds)),
             Ok(Reply::Now(Outcome::TimedOut)) => assert_eq!(limit, Limit::Once),
             Ok(Reply::Now(_)) => self.actor.got_all(&holds, &set),
-            Err(error) => expect_refusal(&error, limit, self.is_any_spoiled()),
+            Err(error) => expect_refusal(&error, limit, self.actor.world.is_any_spoiled()),
         }
     }
 
@@ -204,10 +204,6 @@ impl Looping<'_> {
             Ok(Reply::Now(Outcome::Granted { .. })) => self.actor.passed(),
             other => panic!("{other:?}"),
         }
-    }
-
-    fn is_any_spoiled(&self) -> bool {
-        self.actor.world.things.iter().any(|thing| thing.room.is_spoiled())
     }
 
     fn got_name(&mut self, number: u32, name: usize, mode: Mode, outcome: Outcome) {
@@ -233,7 +229,9 @@ impl Looping<'_> {
                 reached(Reached::CorruptPending, 1);
             }
             (Err(_), Of::Store(notification)) => self.leave_store(notification),
-            (Err(_), of) => assert!(matches!(of, Of::Set(_)) && self.is_any_spoiled(), "nobody has overwritten it"),
+            (Err(_), of) => {
+                assert!(matches!(of, Of::Set(_)) && self.actor.world.is_any_spoiled(), "nobody has overwritten it")
+            }
             (Ok(outcome), Of::Thing(index, hold)) => self.actor.got(index, hold, outcome),
             (Ok(outcome), Of::Name(number, name, mode)) => self.got_name(number, name, mode, outcome),
             (Ok(_), Of::Set(holds)) => self.go_on(holds, limit),
@@ -253,7 +251,7 @@ impl Looping<'_> {
                 self.actor.got_all(&holds, &wanted.all_held(&reports));
             }
             Ok(Reply::Now(_)) => assert!(limit != Limit::Endless, "a wait without end is over"),
-            Err(error) => expect_refusal(&error, limit, self.is_any_spoiled()),
+            Err(error) => expect_refusal(&error, limit, self.actor.world.is_any_spoiled()),
         }
     }
 

@@ -26,9 +26,9 @@ struct Inside {
     permits: u32,
     /// The numbers of those inside.
     who: Vec<usize>,
-    /// Threads that ended inside alone, and how often those who came next were told.
+    /// Threads that ended inside alone, and how many of these ends were reported.
     ended: u64,
-    told: u64,
+    reported: u64,
 }
 
 impl Inside {
@@ -41,8 +41,8 @@ impl Inside {
     }
 
     fn is_allowed(&self) -> bool {
-        let Self { alone, together, permits, ended, told, .. } = *self;
-        alone <= 1 && (alone == 0 || together == 0) && permits <= PERMITS && told <= ended
+        let Self { alone, together, permits, ended, reported, .. } = *self;
+        alone <= 1 && (alone == 0 || together == 0) && permits <= PERMITS && reported <= ended
     }
 }
 
@@ -72,10 +72,10 @@ impl Room {
 
     /// The actor of that number is inside from now on.
     pub fn enter(&self, number: usize, hold: Hold, abandoned_by: Option<AgentId>) {
-        let is_told = u64::from(abandoned_by.is_some());
-        reached(Reached::EndReported, is_told);
+        let is_reported = u64::from(abandoned_by.is_some());
+        reached(Reached::EndReported, is_reported);
         self.change(|inside| {
-            inside.told += is_told;
+            inside.reported += is_reported;
             inside.who.push(number);
             let (count, more) = inside.count(hold);
             *count += more;
@@ -107,10 +107,10 @@ impl Room {
         });
     }
 
-    /// Nobody is inside any more, and each end was told, but for the last if `is_marked`.
-    pub fn expect_all_told(&self, is_marked: bool) {
+    /// Nobody is inside any more, and each end was reported, but for the last if `is_marked`.
+    pub fn expect_all_reported(&self, is_marked: bool) {
         let inside = self.inside.lock().unwrap();
-        let is_told = inside.told == inside.ended || is_marked;
-        assert!(is_told || self.is_spoiled(), "in the {}: {inside:?}", self.what);
+        let is_reported = inside.reported == inside.ended || is_marked;
+        assert!(is_reported || self.is_spoiled(), "in the {}: {inside:?}", self.what);
     }
 }

@@ -22,7 +22,7 @@ use super::{below, one_in, trace};
 
 /// Things that any actor locks; after these comes the mutex of the store, and then where those wait who find it empty.
 const THINGS: usize = 3;
-pub const STORE: usize = THINGS;
+const STORE: usize = THINGS;
 const CONDITION: usize = THINGS + 1;
 /// An event, which some pass.
 const GATE: usize = THINGS + 2;
@@ -70,10 +70,12 @@ impl Thing {
     /// One of the ways to hold it.
     pub fn random_hold(&self) -> Hold {
         let owner = if one_in(2) { HoldOwner::Thread } else { HoldOwner::Guard };
-        match () {
-            () if !self.is_lock() => Hold::permits(1 + below(PERMITS as usize) as u32, PERMITS),
-            () if self.primitive.is(&RWLOCK) && !one_in(3) => Hold::shared(owner),
-            () => Hold::exclusive(owner),
+        if !self.is_lock() {
+            Hold::permits(1 + below(PERMITS as usize) as u32, PERMITS)
+        } else if self.primitive.is(&RWLOCK) && !one_in(3) {
+            Hold::shared(owner)
+        } else {
+            Hold::exclusive(owner)
         }
     }
 
@@ -191,7 +193,7 @@ pub struct World {
     pub mood: Mood,
     /// Locks are wanted in either order.
     pub is_crosswise: bool,
-    /// Blocked threads look up now and then: else they are not told of an end, nor of words that were overwritten.
+    /// Blocked threads look up now and then: else they are not reported of an end, nor of words that were overwritten.
     pub has_slices: bool,
 }
 
@@ -247,6 +249,10 @@ impl World {
     /// Those that any actor locks.
     pub fn common_things(&self) -> &[Thing] {
         &self.things[..self.things.len() - 1]
+    }
+
+    pub fn is_any_spoiled(&self) -> bool {
+        self.things.iter().any(|thing| thing.room.is_spoiled())
     }
 
     /// The number of the store's mutex among the things.
@@ -306,14 +312,14 @@ impl World {
             let (request, reply) = waits.request_name(self.name(index), Mode::Exclusive, Limit::Once).unwrap();
             let Reply::Now(Outcome::Granted { abandoned_by, .. }) = reply else { panic!("name {index} is not free") };
             room.enter(MAIN, request.hold, abandoned_by);
-            room.expect_all_told(false);
+            room.expect_all_reported(false);
             waits.release_name(request.number).unwrap();
         }
         waits.end();
         assert_eq!(self.names.query(0).iter().count(), 0, "somebody has or awaits a name");
     }
 
-    /// All actors have ended: what is locked is free, each end inside was told but once, and nothing is left.
+    /// All actors have ended: what is locked is free, each end inside was reported but once, and nothing is left.
     pub fn expect_rest(self: Box<Self>) {
         let stats = self.engine.stats();
         reached(Reached::HeldAfterAWait, stats.contended);
@@ -329,7 +335,7 @@ impl World {
             };
             thing.room.enter(MAIN, hold, abandoned_by);
             // A report that comes back while others read is in the mark alone.
-            thing.room.expect_all_told(thing.primitive.is(&RWLOCK) && thing.is_marked());
+            thing.room.expect_all_reported(thing.primitive.is(&RWLOCK) && thing.is_marked());
             assert_eq!(self.engine.release(&next, thing.primitive, place, hold), Ok(true));
         }
         self.engine.thread_ended(next.id);
