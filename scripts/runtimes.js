@@ -7,6 +7,7 @@ const os = require('node:os');
 const path = require('node:path');
 const vm = require('node:vm');
 const { LACKS } = require('../__test__/helpers/runtime.js');
+const { nodeTest } = require('./node-test.js');
 
 const root = path.join(__dirname, '..');
 const CACHE = path.join(root, 'target', 'runtimes');
@@ -88,7 +89,7 @@ const filesOf = (kind) => files.filter((file) => !(path.basename(file, '.test.js
 const KINDS = {
   node: {
     batches: [files],
-    args: (batch) => ['--test', `--test-concurrency=${AT_ONCE}`, '--test-reporter=spec', ...batch],
+    args: (batch) => ['--test-reporter=spec', ...nodeTest(batch, AT_ONCE)],
     counts: { passed: /^ℹ pass (\d+)/m, skipped: /^ℹ skipped (\d+)/m, failed: /^ℹ fail (\d+)/m },
     failures: /^✖ failing tests:/m,
   },

@@ -7,6 +7,7 @@ const { spawnSync } = require('node:child_process');
 const fs = require('node:fs');
 const path = require('node:path');
 const { parseArgs } = require('node:util');
+const { nodeTest } = require('./node-test.js');
 
 const { install: isOnlyInstalling } = parseArgs({ options: { install: { type: 'boolean', default: false } } }).values;
 
@@ -85,7 +86,7 @@ function testAll() {
     .map((file) => path.join(folder, file));
   // They wait more than they work.
   const test = (these, env) =>
-    spawnSync(process.execPath, ['--test', '--test-concurrency=4', ...these], {
+    spawnSync(process.execPath, nodeTest(these, 4), {
       stdio: 'inherit',
       env: { SABLOCK_STORE_SECONDS: '10', ...process.env, ...env },
     }).status;

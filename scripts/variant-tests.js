@@ -12,6 +12,7 @@ const { spawnSync } = require('node:child_process');
 const fs = require('node:fs');
 const path = require('node:path');
 const { parseArgs } = require('node:util');
+const { nodeTest } = require('./node-test.js');
 const { SHARD, ofShard } = require('./shard.js');
 const { buildVariant } = require('./variant.js');
 
@@ -74,5 +75,5 @@ const testFiles = () =>
   );
 
 const files = ofShard(chosen.length > 0 ? chosen : testFiles(), values.shard);
-run('--test', '--test-concurrency=2', '--test-reporter=spec', ...files);
+run('--test-reporter=spec', ...nodeTest(files));
 if (chosen.length === 0) for (const [program, ...args] of torture) run(path.join('torture', program), ...args);

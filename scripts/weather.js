@@ -5,6 +5,7 @@
 const { spawnSync } = require('node:child_process');
 const path = require('node:path');
 const { parseArgs } = require('node:util');
+const { nodeTest } = require('./node-test.js');
 const { SHARD, ofShard } = require('./shard.js');
 
 const FILES = ['redis', 'etcd', 'postgres', 'postgres-waits', 'postgres-sessions', 'web-locks'];
@@ -12,7 +13,7 @@ const FILES = ['redis', 'etcd', 'postgres', 'postgres-waits', 'postgres-sessions
 const anySeed = String(Date.now() % 2 ** 31);
 const { values } = parseArgs({ options: { seed: { type: 'string', default: anySeed }, shard: SHARD } });
 const files = ofShard(FILES, values.shard).map((name) => path.join('__test__', 'stores', `${name}.test.js`));
-const { status } = spawnSync(process.execPath, ['--test', '--test-concurrency=4', ...files], {
+const { status } = spawnSync(process.execPath, nodeTest(files, 4), {
   cwd: path.join(__dirname, '..'),
   stdio: 'inherit',
   env: { ...process.env, SABLOCK_WEATHER: values.seed },

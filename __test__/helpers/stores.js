@@ -11,9 +11,16 @@ const { LockManager } = require('../..');
 
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** Looks until it is so. */
+/** A wait that is over by then never ends, in milliseconds. */
+const LONGEST_WAIT = 45_000;
+
+/** Looks until it is so. If that never comes, the error says what was looked for, and nothing keeps the process. */
 exports.seen = async (look) => {
-  while (!(await look())) await pause(10);
+  const end = performance.now() + LONGEST_WAIT;
+  while (!(await look())) {
+    if (performance.now() > end) assert.fail(`Not seen within ${LONGEST_WAIT} ms: ${look}`);
+    await pause(10);
+  }
 };
 
 exports.pause = pause;

@@ -12,20 +12,39 @@ const { startProxy } = require('../helpers/proxy.js');
 const servers = require('../helpers/servers.js');
 const { messagesOf, seen, stop } = require('../helpers/stores.js');
 
+const ofModule = (name) => ({ module: require.resolve(`../programs/${name}.js`) });
+
 const KINDS = {
   postgres: {
     isThere: servers.hasPostgres,
     start: servers.startPostgres,
     make: postgres,
     settings: { heartbeat: 300 },
+    ways: { pg: (url) => url, 'pg, of a module': () => ofModule('slow-unlock-postgres-client') },
   },
-  redis: { isThere: servers.hasRedis, start: servers.startRedis, make: redis, settings: { lease: 1000 } },
-  etcd: { isThere: servers.hasEtcd, start: servers.startEtcd, make: etcd, settings: { lease: 20_000 } },
+  redis: {
+    isThere: servers.hasRedis,
+    start: servers.startRedis,
+    make: redis,
+    settings: { lease: 1000 },
+    ways: {
+      redis: (url) => url,
+      ioredis: (url) => ({ host: '127.0.0.1', port: Number(new URL(url).port) }),
+      'ioredis, of a module': () => ofModule('ioredis-client'),
+    },
+  },
+  etcd: {
+    isThere: servers.hasEtcd,
+    start: servers.startEtcd,
+    make: etcd,
+    settings: { lease: 20_000 },
+    ways: { etcd: (url) => url },
+  },
 };
 
 const eventsOf = (messages) => messages.map(({ event }) => event);
 
-for (const [kind, { isThere, start, make, settings }] of Object.entries(KINDS)) {
+for (const [kind, { isThere, start, make, settings, ways }] of Object.entries(KINDS)) {
   const options = { skip: isThere ? false : `the server of ${kind} is not installed`, timeout: 60_000 };
   test(`${kind}: connected, unreachable and reconnected are published, each change once`, options, async (t) => {
     const server = await start();
@@ -68,6 +87,25 @@ for (const [kind, { isThere, start, make, settings }] of Object.entries(KINDS)) 
       assert.deepEqual(messages, []);
     },
   );
+
+  for (const [how, connectionTo] of Object.entries(ways)) {
+    test(`${how}: of a server that is silent while it connects no connection is kept`, options, async (t) => {
+      const server = await start();
+      t.after(() => server.stop());
+      const proxy = await startProxy(t, server.url);
+      proxy.cut();
+      process.env.SABLOCK_TEST_REDIS = process.env.SABLOCK_TEST_POSTGRES = proxy.url;
+      const manager = new LockManager({ store: make(connectionTo(proxy.url), { ...settings, connectTimeout: 200 }) });
+      t.after(() => manager.close());
+      await seen(async () => {
+        await assert.rejects(manager.acquireAsync('one'), { code: 'ERR_LOCK_STORE' });
+        return proxy.accepted > 0;
+      });
+      proxy.heal();
+      await seen(() => proxy.open === 0);
+      assert.equal((await manager.acquireAsync('one')).locked, true);
+    });
+  }
 
   test(`${kind}: a server that is not there is published as unreachable, with the reason`, options, async (t) => {
     const namespace = `nowhere of ${kind}`;

@@ -36,11 +36,14 @@ exports.asStoreError = (store, error) =>
     ? error
     : storeError(`${store} failed: ${error.message.replace(/\.$/, '')}.`, { cause: error });
 
-/** What the promise is fulfilled with, if it is so within `ms`. */
-exports.within = async (ms, promise) => {
+/** What the promise is fulfilled with, if it is so within `ms`. What comes later goes to `end()`. */
+exports.within = async (ms, promise, end = () => {}) => {
   let timer;
   const late = new Promise((_, reject) => {
-    timer = clock.setTimeout(() => reject(storeError(`The store has not answered within ${ms} ms.`)), ms);
+    timer = clock.setTimeout(() => {
+      reject(storeError(`The store has not answered within ${ms} ms.`));
+      promise.then(end).catch(() => {});
+    }, ms);
   });
   try {
     return await Promise.race([promise, late]);

@@ -8,7 +8,7 @@ const { within } = require('../retry.js');
 exports.connect = async ({ connection, settings }) => {
   const { connectTimeout, heartbeat } = settings;
   if (typeof connection === 'object' && typeof connection.module === 'string') {
-    return within(connectTimeout, require(connection.module).connect());
+    return within(connectTimeout, require(connection.module).connect(), (client) => client.end());
   }
   const { Client } = findClient(['pg']).client;
   const own = typeof connection === 'string' ? { connectionString: connection } : connection;

@@ -19,8 +19,7 @@ exports.connect = async ({ connection, settings }, tell) => {
     ends.push(one.end);
     return one;
   };
-  // One that is over may throw.
-  const endAll = () => Promise.allSettled(ends.map(async (end) => end()));
+  const endAll = () => Promise.all(ends.map((end) => end()));
   try {
     const [calls, messages] = [await add(), await add()];
     return { send: calls.send, subscribe: messages.subscribe, end: endAll };
@@ -77,7 +76,7 @@ exports.isReadOnly = ({ message }) => /^READONLY /.test(message);
 
 function openerOf(connection, connectTimeout) {
   if (typeof connection === 'object' && typeof connection.module === 'string') {
-    return async (tell) => adapt(await within(connectTimeout, require(connection.module).connect()), tell);
+    return async (tell) => adapt(await within(connectTimeout, require(connection.module).connect(), end), tell);
   }
   const { name, client } = findClient(clientsFor(connection), isUsable);
   return name === 'redis'
@@ -120,6 +119,8 @@ async function connected(client, tell, connectTimeout) {
   try {
     await within(connectTimeout, client.connect());
   } catch (error) {
+    // A server that is only silent would take it later, and nobody would end it.
+    end(client);
     if (error.message !== 'Connection is closed.') throw error;
     // What "ioredis" says hides it.
     const all = new Set(reasons.map(({ message }) => message));
@@ -149,6 +150,15 @@ function greetingOf({ host, port, path, tls }) {
   });
 }
 
+/** One that is over may throw. */
+async function end(client) {
+  try {
+    await (typeof client.destroy === 'function' ? client.destroy() : client.disconnect());
+  } catch {
+    // So it is over.
+  }
+}
+
 /** By structure: what has `sendCommand` and a `subscribe` with a listener is as "redis", what has `call` as "ioredis". */
 function adapt(client, tell) {
   // Not every one that is over says "end".
@@ -162,7 +172,7 @@ function adapt(client, tell) {
         listeners.set(channel, act);
         return client.subscribe(channel);
       },
-      end: () => client.disconnect(),
+      end: () => end(client),
     };
   }
   return {
@@ -170,6 +180,6 @@ function adapt(client, tell) {
     send: (args) =>
       'slots' in client ? client.sendCommand(args[args[0] === 'HVALS' ? 1 : 3], false, args) : client.sendCommand(args),
     subscribe: (channel, act) => client.subscribe(channel, act),
-    end: () => (typeof client.destroy === 'function' ? client.destroy() : client.disconnect()),
+    end: () => end(client),
   };
 }
