@@ -1,0 +1,186 @@
+// The binding's verbs for locks of files, beside another process.
+
+const assert = require('node:assert/strict');
+const fs = require('node:fs');
+const path = require('node:path');
+const { test } = require('node:test');
+const { binding } = require('../../lib/engine/thread.js');
+const { holdIn, startPeers, unlockIn } = require('../helpers/peers.js');
+const { needs } = require('../helpers/runtime.js');
+const { isIdle, listen, namedFile, record, settledFile } = require('../helpers/seam.js');
+const { watched } = require('../helpers/threads.js');
+
+const { Exclusive, Shared } = binding.NameMode;
+
+listen();
+
+const opened = async (t) => {
+  const { directory, peers } = await startPeers(t, 1);
+  return { directory, peer: peers[0], number: binding.openDirectory(directory).number };
+};
+const release = (number) => namedFile(binding.releaseFile(number));
+const tryLock = (directory, name, mode = Exclusive, ifAvailable = false, wantsFence = false, isPart = false) =>
+  namedFile(binding.tryLockFile(directory, name, mode, ifAvailable, wantsFence, isPart));
+
+test(
+  'a directory is one, whatever path leads to it; what cannot be used says why',
+  watched(async (t) => {
+    const { directory, number } = await opened(t);
+    const link = `${directory}-link`;
+    fs.symlinkSync(directory, link, 'junction');
+    t.after(() => fs.unlinkSync(link));
+    const first = binding.openDirectory(directory);
+    const again = binding.openDirectory(path.join(link, '.'));
+    assert.deepEqual([again.number === number, again.key === first.key], [true, true]);
+    assert.equal(again.path, first.path);
+    assert.equal(binding.spaceOfDirectory(number), binding.nameSpace(first.key));
+    assert.equal(binding.openDirectory(path.join(directory, 'a', 'b')).reason, 'no-parent');
+    fs.writeFileSync(path.join(directory, 'file'), '');
+    assert.equal(binding.openDirectory(path.join(directory, 'file')).reason, 'not-a-directory');
+  }),
+);
+
+test(
+  'what another process holds is not had at once, within a time, or by a wait that is taken back or over',
+  watched(async (t) => {
+    const { peer, number } = await opened(t);
+    await holdIn(peer, 'one');
+    for (const ifAvailable of [false, true]) assert.equal(tryLock(number, 'one', Exclusive, ifAvailable), 'TIMED_OUT');
+    assert.equal(namedFile(binding.lockFile(number, 'one', Shared, 10, false, false)), 'TIMED_OUT');
+    assert.equal(namedFile(binding.lockFileAsync(number, 'one', Exclusive, false, false)), 'PENDING');
+    const wait = record('Number');
+    const isGone = binding.cancelFile(wait);
+    if (!isGone) assert.deepEqual(await settledFile(), ['FILE_LEFT', wait]);
+    binding.lockFileAsync(number, 'one', Exclusive, false, false);
+    const timed = record('Number');
+    const beside = { requests: [], reports: [], files: [], stores: [] };
+    assert.equal(namedFile(binding.expireFile(timed, 10, beside)), 'PENDING');
+    assert.deepEqual(await settledFile(), ['FILE_LEFT', timed]);
+    binding.lockFileAsync(number, 'one', Exclusive, true, false);
+    const granted = record('Number');
+    await unlockIn(peer);
+    assert.deepEqual(await settledFile(), ['GRANTED', granted]);
+    const hold = record('Number');
+    assert.equal(tryLock(number, 'one'), 'TIMED_OUT');
+    assert.equal(release(hold), 'RELEASED');
+    assert.ok(isIdle());
+  }),
+);
+
+test(
+  'when the time of one is over, the hold of another that is beside it goes back',
+  watched(async (t) => {
+    const { peer, number } = await opened(t);
+    await holdIn(peer, 'slow');
+    assert.equal(tryLock(number, 'beside'), 'GRANTED');
+    const hold = record('Number');
+    binding.lockFileAsync(number, 'slow', Exclusive, false, true);
+    const wait = record('Number');
+    binding.expireFile(wait, 10, { requests: [], reports: [], files: [hold], stores: [] });
+    assert.deepEqual(await settledFile(), ['FILE_LEFT', wait]);
+    assert.equal(tryLock(number, 'beside'), 'GRANTED');
+    assert.equal(release(record('Number')), 'RELEASED');
+  }),
+);
+
+test(
+  'who holds a name is shown to others: alone by its record, shared by the kernel',
+  watched(async (t) => {
+    const { peer, number } = await opened(t);
+    await holdIn(peer, 'alone');
+    await holdIn(peer, 'together', 'shared');
+    const holder = binding.fileHolder(number, 'alone');
+    assert.deepEqual([holder.name, holder.pid, holder.heldMs >= 0], ['alone', peer.pid, true]);
+    assert.equal(binding.fileHolder(number, 'nobody’s'), null);
+    if (process.platform === 'linux') assert.deepEqual(binding.fileSharers(number, 'together'), [peer.pid]);
+    assert.deepEqual(binding.fileSharers(number, 'nobody’s'), []);
+    binding.listFileHolders(number);
+    const list = record('Number');
+    assert.deepEqual(await settledFile(), ['FILES_LISTED', list]);
+    const rows = binding.takeFileHolders(list, 10);
+    assert.deepEqual(
+      rows.map(({ name, pid }) => [name, pid]),
+      [['alone', peer.pid]],
+    );
+    assert.deepEqual(binding.takeFileHolders(list, 10), []);
+  }),
+);
+
+test(
+  'a killed process leaves its name marked, with who it was, until that is taken off',
+  watched(async (t) => {
+    const { peer, number } = await opened(t);
+    await holdIn(peer, 'left');
+    peer.kill('SIGKILL');
+    await peer.exited;
+    assert.equal(namedFile(binding.lockFile(number, 'left', Exclusive, Infinity, false, false)), 'GRANTED_ABANDONED');
+    assert.deepEqual([record('HasEnded'), record('EndedProcess')], [1, peer.pid]);
+    assert.equal(release(record('Number')), 'RELEASED');
+    assert.equal(tryLock(number, 'left'), 'GRANTED_ABANDONED');
+    assert.equal(record('HasEnded'), 0, 'it is told once');
+    binding.markFileConsistent(record('Number'));
+    assert.equal(release(record('Number')), 'RELEASED');
+    assert.equal(tryLock(number, 'left'), 'GRANTED');
+    assert.equal(release(record('Number')), 'RELEASED');
+  }),
+);
+
+test(
+  'each hold has a larger fence, and what is not in yet leaves no mark',
+  watched(async (t, threads) => {
+    const { number } = await opened(t);
+    const fenceOf = () => (BigInt(record('FenceHigh')) << 32n) | BigInt(record('FenceLow'));
+    let last = 0n;
+    for (let round = 0; round < 3; round += 1) {
+      assert.equal(tryLock(number, 'fenced', Exclusive, false, true), 'GRANTED');
+      assert.ok(fenceOf() > last);
+      last = fenceOf();
+      assert.equal(release(record('Number')), 'RELEASED');
+    }
+    for (const [isPart, expected] of [
+      [true, 'GRANTED'],
+      [false, 'GRANTED_ABANDONED'],
+    ]) {
+      const there = threads.start('seam');
+      await there.call('tryLockFile', number, 'part', Exclusive, false, false, isPart);
+      await there.terminate();
+      await there.exited;
+      await threads.until('it is free', () => {
+        const status = tryLock(number, 'part');
+        if (status === 'TIMED_OUT') return false;
+        assert.equal(status, expected);
+        return true;
+      });
+      assert.equal(release(record('Number')), 'RELEASED');
+    }
+    assert.equal(tryLock(number, 'in', Exclusive, false, false, true), 'GRANTED');
+    const hold = record('Number');
+    assert.equal(namedFile(binding.noteFileIn(hold, true)), 'GRANTED');
+    if (process.platform !== 'win32') assert.ok(binding.fileDescriptors(hold).every((each) => each > 2));
+    assert.equal(release(hold), 'RELEASED');
+    assert.equal(release(hold), 'RELEASED', 'its number is over, and changes nothing');
+    assert.deepEqual(binding.fileDescriptors(hold), []);
+  }),
+);
+
+test(
+  'a file that was removed while it was held is told, and one that cannot be opened fails with the reason',
+  { ...needs('failing writes'), skip: process.platform === 'win32' && 'the file cannot be removed' },
+  watched(async (t) => {
+    const { directory, number } = await opened(t);
+    assert.equal(tryLock(number, 'removed'), 'GRANTED');
+    const hold = record('Number');
+    for (const name of fs.readdirSync(directory)) fs.rmSync(path.join(directory, name), { recursive: true });
+    assert.equal(release(hold), 'FILE_REMOVED');
+    assert.equal(tryLock(number, 'gone'), 'GRANTED');
+    assert.equal(release(record('Number')), 'RELEASED');
+    for (const name of fs.readdirSync(directory)) {
+      fs.rmSync(path.join(directory, name), { recursive: true });
+      fs.mkdirSync(path.join(directory, name));
+    }
+    assert.equal(tryLock(number, 'gone'), 'FILE_FAILED');
+    const failure = binding.takeFileFailure();
+    assert.deepEqual([failure.reason, failure.errno > 0], ['system', true]);
+    assert.equal(binding.takeFileFailure(), null);
+  }),
+);

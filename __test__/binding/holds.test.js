@@ -1,0 +1,256 @@
+// What the binding changes and knows of holds, beside acquiring and releasing: changes, marks, lent holds, circles, notifications.
+
+const assert = require('node:assert/strict');
+const { test } = require('node:test');
+const { binding } = require('../../lib/engine/thread.js');
+const { asks, isIdle, listen, named, newWords, record, settled } = require('../helpers/seam.js');
+const { watched } = require('../helpers/threads.js');
+
+const { Ask, Change } = binding;
+const changes = Object.getOwnPropertyNames(Change);
+
+listen();
+
+/** What can be changed of zeroed memory, and of what this thread holds; nothing else can. */
+const CAN = {
+  Mutex: { held: ['MarkConsistent'] },
+  MutexGuarded: { held: ['MarkConsistent'] },
+  Write: { held: ['Downgrade', 'MarkConsistent'] },
+  WriteGuarded: { held: ['Downgrade', 'MarkConsistent'] },
+  Read: { held: ['Upgrade'] },
+  ReadGuarded: { held: ['Upgrade'] },
+  Permits: { free: ['Add'], held: ['Add'] },
+  FairPermits: { free: ['Add'], held: ['Add'] },
+  LatchPassage: { free: ['Add'] },
+  LatchEntry: { free: ['Add'], held: ['Add'] },
+  ManualResetEvent: { free: ['Set', 'Reset'] },
+  AutoResetEvent: { free: ['Set', 'Reset'] },
+  BarrierParty: { free: ['Reset', 'Break'] },
+  BarrierMember: { free: ['Reset', 'Break'], held: ['Reset', 'Break'] },
+  Exchange: {},
+  Once: { held: ['Finish'] },
+};
+/** Of those that change nothing that is to be seen. */
+const STAYS = new Set(['Reset', 'MarkConsistent']);
+
+test('each ask has a row', () => assert.deepEqual(Object.keys(CAN).sort(), [...asks].sort()));
+
+for (const name of asks) {
+  for (const state of ['free', 'held'].filter((each) => each === 'free' || CAN[name].held !== undefined)) {
+    test(`${name}, ${state}: what cannot be changed is not, and says so`, () => {
+      for (const each of changes) {
+        const [words, slot] = [newWords(), newWords()];
+        binding.addSlot(words, Ask[name], slot);
+        if (state === 'held') assert.equal(named(binding.tryAcquire(words, Ask[name], 1, 2)), 'GRANTED');
+        const before = [...words, ...slot];
+        const can = CAN[name][state]?.includes(each) === true;
+        assert.equal(named(binding.change(words, Ask[name], Change[each], 1, 2)), can ? 'RELEASED' : 'NOT_OWNER', each);
+        if (can && !STAYS.has(each)) assert.notDeepEqual([...words, ...slot], before, each);
+        else assert.deepEqual([...words, ...slot], before, each);
+      }
+    });
+  }
+}
+
+test('a hold becomes shared and exclusive again, by the thread and by a guard', () => {
+  for (const [write, read, slotOf] of [
+    [Ask.Write, Ask.Read, [1, 0]],
+    [Ask.WriteGuarded, Ask.ReadGuarded, [0, 1]],
+  ]) {
+    const [words, slot] = [newWords(), newWords()];
+    binding.addSlot(words, Ask.Read, slot);
+    binding.tryAcquire(words, write, 1, 0);
+    assert.equal(named(binding.change(words, write, Change.Downgrade, 0, 0)), 'RELEASED');
+    assert.deepEqual([...slot], slotOf);
+    assert.deepEqual(
+      binding.holders(words, read).map(({ mode, count }) => [mode, count]),
+      [['shared', 1]],
+    );
+    assert.equal(named(binding.change(words, read, Change.Upgrade, 0, 0)), 'RELEASED');
+    assert.deepEqual([...slot], [0, 0]);
+    assert.equal(named(binding.release(words, write, 1, 0)), 'RELEASED');
+  }
+});
+
+test(
+  'what an ended thread held is granted with the thread, or with its count, and marked until that is taken off',
+  watched(async (_t, threads) => {
+    for (const [name, ask] of [
+      ['mutex', Ask.Mutex],
+      ['guard', Ask.MutexGuarded],
+      ['write', Ask.Write],
+      ['once', Ask.Once],
+    ]) {
+      const words = newWords();
+      const there = threads.start('seam');
+      assert.equal(named(await there.call('tryAcquire', words, ask, 1, 0)), 'GRANTED', name);
+      assert.equal(binding.ownerThread(words), there.threadId, name);
+      await there.terminate();
+      await there.exited;
+      const status = named(binding.acquire(words, ask, Infinity));
+      assert.equal(status, 'GRANTED_ABANDONED', name);
+      assert.equal(record('EndedThread'), there.threadId, name);
+      if (ask === Ask.Once) continue;
+      assert.equal((words[0] & binding.ABANDONED) !== 0, true, name);
+      assert.equal(named(binding.change(words, ask, Change.MarkConsistent, 0, 0)), 'RELEASED', name);
+      assert.equal(words[0] & binding.ABANDONED, 0, name);
+      assert.equal(named(binding.release(words, ask, 1, 0)), 'RELEASED', name);
+      assert.equal(binding.ownerThread(words), null, name);
+    }
+  }),
+);
+
+test(
+  'what went back of an ended thread is told once, to whoever knew the memory before',
+  watched(async (_t, threads) => {
+    const words = newWords();
+    const since = binding.moment();
+    const there = threads.start('seam');
+    assert.equal(named(await there.call('tryAcquire', words, Ask.Permits, 2, 2)), 'GRANTED');
+    // Without a slot nobody knows whose they are.
+    assert.deepEqual(binding.takeEnded(words, Ask.Permits, since), []);
+    const [kept, slot] = [newWords(), newWords()];
+    await there.call('addSlot', kept, Ask.Permits, slot);
+    await there.call('tryAcquire', kept, Ask.Permits, 2, 2);
+    assert.deepEqual([...slot], [0, 2]);
+    await there.terminate();
+    await there.exited;
+    assert.equal(named(binding.acquireSome(kept, Ask.Permits, Infinity, 1, 2)), 'GRANTED');
+    assert.equal(record('HasEnded'), 1);
+    assert.deepEqual(binding.takeEnded(kept, Ask.Permits, binding.moment()), []);
+    assert.deepEqual(
+      binding.takeEnded(kept, Ask.Permits, since).map(({ threadId }) => threadId),
+      [there.threadId],
+    );
+    assert.deepEqual(binding.takeEnded(kept, Ask.Permits, since), []);
+  }),
+);
+
+test('to block for what one holds oneself is a deadlock of one step', () => {
+  for (const [held, asked, kind] of [
+    [Ask.Mutex, Ask.Mutex, 'Mutex'],
+    [Ask.MutexGuarded, Ask.Mutex, 'Mutex'],
+    [Ask.Write, Ask.Read, 'RwLock'],
+    [Ask.Read, Ask.Write, 'RwLock'],
+    [Ask.Once, Ask.Once, 'Once'],
+  ]) {
+    const [words, slot] = [newWords(), newWords()];
+    if (kind === 'RwLock') binding.addSlot(words, Ask.Read, slot);
+    assert.equal(named(binding.tryAcquire(words, held, 1, 0)), 'GRANTED');
+    assert.equal(named(binding.acquire(words, asked, Infinity)), 'DEADLOCK');
+    assert.deepEqual([record('CycleLength'), binding.cycleKinds()], [1, [kind]]);
+    assert.equal(binding.nameOf(words.byteOffset), null);
+    assert.equal(binding.inspectPrimitive(words, asked).waiters.length, 0);
+    assert.equal(named(binding.release(words, held, 1, 0)), 'RELEASED');
+  }
+});
+
+test('a hold that is lent is away until it arrives, and lost if it does not', () => {
+  const word = newWords();
+  const take = () => assert.equal(named(binding.tryAcquire(word, Ask.MutexGuarded, 1, 0)), 'GRANTED');
+  take();
+  assert.equal(binding.hasAway(), false);
+  const number = binding.depart(word, 7);
+  assert.deepEqual([binding.hasAway(), binding.isAway(word, number), binding.isLost(word, 7)], [true, true, false]);
+  assert.equal(binding.unlockGuard(word, 7), binding.AWAY);
+  assert.equal(binding.downgradeGuard(word, 7), binding.AWAY);
+  assert.equal(binding.arrive(word, number), false);
+  assert.equal(binding.isAway(word, number), false);
+  // The era of the guard is over, not that of its hold.
+  assert.equal(named(binding.unlockGuard(word, 8)), 'RELEASED');
+  assert.equal(named(binding.unlockGuard(word, 8)), 'NOT_OWNER');
+  take();
+  binding.lose(word, binding.depart(word, 9));
+  assert.deepEqual([binding.hasAway(), binding.isLost(word, 9)], [true, true]);
+  assert.equal(binding.downgradeGuard(word, 9), binding.LOST);
+  assert.equal(binding.unlockGuard(word, 9), binding.LOST);
+  assert.deepEqual([binding.hasAway(), binding.isLost(word, 9)], [false, false]);
+  const away = binding.depart(word, 10);
+  assert.equal(binding.endGuard(word, 10), binding.AWAY);
+  assert.equal(record('Number'), away);
+  assert.equal(binding.isAway(word, away), false);
+  binding.lose(word, away);
+  assert.equal(binding.hasAway(), false);
+  assert.equal(named(binding.endGuard(word, 11)), 'RELEASED');
+});
+
+test('a guard that is watched is here while it holds', () => {
+  const word = newWords();
+  binding.tryAcquire(word, Ask.MutexGuarded, 1, 0);
+  const watched = binding.watchHold(word, 20);
+  assert.deepEqual([binding.hasAway(), binding.isHere(word, watched)], [true, true]);
+  assert.equal(named(binding.unlockGuard(word, 20)), 'RELEASED');
+  assert.equal(binding.isHere(word, watched), false);
+  assert.equal(binding.unwatchHold(word, watched), false);
+});
+
+test('a guarded write hold becomes shared while it is here', () => {
+  const [words, slot] = [newWords(), newWords()];
+  binding.addSlot(words, Ask.Read, slot);
+  binding.tryAcquire(words, Ask.WriteGuarded, 1, 0);
+  assert.equal(named(binding.downgradeGuard(words, 30)), 'RELEASED');
+  assert.deepEqual([...slot], [0, 1]);
+  assert.equal(named(binding.downgradeGuard(words, 30)), 'NOT_OWNER');
+  assert.equal(named(binding.release(words, Ask.ReadGuarded, 1, 0)), 'RELEASED');
+});
+
+test(
+  'a notification is for whoever waits for the value that is there',
+  watched(async (_t, threads) => {
+    const there = threads.start('seam');
+    const cell = newWords();
+    assert.equal(named(binding.wait(cell, 0, 1, 5)), 'REFUSED');
+    assert.equal(named(binding.waitAsync(cell, 0, 1, 5)), 'REFUSED');
+    assert.equal(named(binding.wait(cell, 0, 0, 5)), 'TIMED_OUT');
+    assert.equal(binding.notify(cell, 0, Infinity), 0);
+    assert.equal(named(binding.waitAsync(cell, 0, 0, 5)), 'PENDING');
+    assert.deepEqual(await settled(), ['TIMED_OUT', record('Token')]);
+    const tokens = [0, 1].map(() => {
+      assert.equal(named(binding.waitAsync(cell, 0, 0, Infinity)), 'PENDING');
+      return record('Token');
+    });
+    const blocked = there.call('wait', cell, 0, 0, Infinity);
+    await threads.until('three wait', () => binding.waiting(cell, 0) === 3);
+    assert.deepEqual([binding.waiting(cell, 1), binding.notify(cell, 1, 9)], [0, 0]);
+    assert.equal(binding.notify(cell, 0, 2), 2);
+    assert.deepEqual(
+      [await settled(), await settled()],
+      [
+        ['GRANTED', tokens[0]],
+        ['GRANTED', tokens[1]],
+      ],
+    );
+    assert.equal(binding.notify(cell, 0, Infinity), 1);
+    assert.equal(named(await blocked), 'GRANTED');
+    assert.ok(isIdle());
+  }),
+);
+
+test(
+  'who waits for a condition holds again, notified or not',
+  watched(async (_t, threads) => {
+    const there = threads.start('seam');
+    const [condition, word] = [newWords(), newWords()];
+    assert.equal(named(binding.waitUnlocked(condition, word, Ask.Mutex, 5, 0)), 'NOT_OWNER');
+    assert.equal(named(binding.waitUnlockedAsync(condition, word, Ask.Mutex, 5)), 'NOT_OWNER');
+    binding.tryAcquire(word, Ask.Mutex, 1, 0);
+    assert.match(named(binding.waitUnlocked(condition, word, Ask.Mutex, 5, 0)), /GRANTED/);
+    assert.deepEqual([record('IsNotified'), binding.ownerThread(word)], [0, require('node:worker_threads').threadId]);
+    // Of a loop, the wait is over first; its word is asked for after that.
+    assert.equal(named(binding.waitUnlockedAsync(condition, word, Ask.Mutex, Infinity)), 'PENDING');
+    const token = record('Token');
+    assert.deepEqual([word[0], binding.inspectCondition(condition).waiters.length], [0, 1]);
+    await there.call('tryAcquire', word, Ask.Mutex, 1, 0);
+    const waiting = there.call('waitUnlocked', condition, word, Ask.Mutex, Infinity, 0);
+    await threads.until('both wait', () => binding.waiting(condition, 0) === 2);
+    assert.equal(binding.notify(condition, 0, 1), 1);
+    assert.deepEqual(await settled(), ['GRANTED', token]);
+    assert.equal(record('IsForHold'), 0);
+    // Its code does not get the word: the notification goes to the next.
+    binding.accept(token, false);
+    assert.match(named(await waiting), /GRANTED/);
+    assert.equal(binding.ownerThread(word), there.threadId);
+    assert.equal(named(await there.call('release', word, Ask.Mutex, 1, 0)), 'RELEASED');
+    assert.ok(isIdle());
+  }),
+);

@@ -1,0 +1,182 @@
+// The binding's verbs for names: requests of this thread by their numbers, and what is beside them.
+
+const assert = require('node:assert/strict');
+const { test } = require('node:test');
+const { threadId } = require('node:worker_threads');
+const { binding } = require('../../lib/engine/thread.js');
+const { isIdle, listen, named, newWords, record, settled } = require('../helpers/seam.js');
+const { watched } = require('../helpers/threads.js');
+
+const { Ask, NameMode } = binding;
+const { Exclusive, Shared } = NameMode;
+const space = binding.nameSpace('names of the binding');
+
+listen();
+
+const request = (name, mode = Exclusive, timeout = Infinity) => [
+  named(binding.requestName(space, name, mode, timeout, false)),
+  record('Number'),
+];
+const release = (number) => named(binding.releaseName(number));
+const holdersOf = (name) => binding.nameHolders(space, name).map(({ threadId: id, mode, isIn }) => [id, mode, isIn]);
+
+test('a space has one number for each key, and names of two are two', () => {
+  assert.equal(binding.nameSpace('names of the binding'), space);
+  assert.notEqual(binding.nameSpace('others'), space);
+  const [, number] = request('of a space');
+  const other = binding.nameSpace('others');
+  assert.equal(named(binding.requestName(other, 'of a space', Exclusive, 0, false)), 'GRANTED');
+  assert.equal(release(record('Number')), 'RELEASED');
+  assert.equal(release(number), 'RELEASED');
+});
+
+test('a request is granted, waits, or is over at once; a number that is over is nobody’s', () => {
+  const [status, first] = request('one');
+  assert.equal(status, 'GRANTED');
+  assert.deepEqual(holdersOf('one'), [[threadId, Exclusive, true]]);
+  assert.equal(request('one', Exclusive, 0)[0], 'TIMED_OUT');
+  assert.equal(named(binding.acquireName(space, 'one', Shared, 5)), 'TIMED_OUT');
+  assert.equal(release(record('Number')), 'NOT_OWNER');
+  assert.equal(release(first), 'RELEASED');
+  assert.equal(release(first), 'NOT_OWNER');
+  assert.equal(named(binding.acquireName(space, 'one', Exclusive, Infinity)), 'GRANTED');
+  assert.equal(named(binding.letGoOfName(record('Number'))), 'RELEASED');
+  assert.deepEqual(holdersOf('one'), []);
+  assert.ok(isIdle());
+});
+
+test('of a loop: its time, its end by hand, and its grant, each told once', async () => {
+  const [, held] = request('two');
+  const [status, timed] = request('two', Exclusive, 5);
+  assert.equal(status, 'PENDING');
+  assert.deepEqual(await settled(), ['TIMED_OUT', record('Token')]);
+  assert.equal(release(timed), 'NOT_OWNER');
+  assert.equal(request('two')[0], 'PENDING');
+  assert.equal(binding.cancel(record('Token')), true);
+  assert.equal(binding.cancel(record('Token')), false);
+  const [, next] = request('two');
+  const token = record('Token');
+  assert.deepEqual(
+    binding.queuedNames().map(({ name, holders, waiters }) => [name, holders.length, waiters.length]),
+    [['two', 1, 1]],
+  );
+  assert.equal(release(held), 'RELEASED');
+  assert.deepEqual(await settled(), ['GRANTED', token]);
+  assert.deepEqual(binding.queuedNames(), []);
+  assert.equal(release(next), 'RELEASED');
+  assert.ok(isIdle());
+});
+
+test('those who share come in together, and are shown as pending until they are in', () => {
+  const numbers = [request('three', Shared), request('three', Shared)].map(([status, number]) => {
+    assert.equal(status, 'GRANTED');
+    return number;
+  });
+  binding.noteNameIn(numbers[1], false);
+  assert.deepEqual(holdersOf('three'), [
+    [threadId, Shared, true],
+    [threadId, Shared, false],
+  ]);
+  const { names, rows } = binding.queryNames(space);
+  assert.equal(names, 'threethree');
+  assert.deepEqual([rows[1], rows[2], rows[3] >= 0, rows[7]], [Shared, threadId, true, -1]);
+  binding.noteNameIn(numbers[1], true);
+  assert.deepEqual(holdersOf('three')[1], [threadId, Shared, true]);
+  for (const number of numbers) assert.equal(release(number), 'RELEASED');
+});
+
+test('a name that is stolen is told to its holder, which releases nothing any more', () => {
+  const [, robbed] = request('four');
+  assert.equal(binding.nextStolen(), -1);
+  assert.equal(named(binding.stealName(space, 'four')), 'GRANTED');
+  const thief = record('Number');
+  // `next()` takes in what others have done to this thread.
+  assert.equal(binding.next(), binding.NOTHING);
+  assert.equal(binding.nextStolen(), robbed);
+  assert.equal(binding.nextStolen(), -1);
+  assert.equal(release(robbed), 'NOT_OWNER');
+  assert.equal(holdersOf('four').length, 1);
+  assert.equal(release(thief), 'RELEASED');
+});
+
+test(
+  'what an ended thread held is marked until that is taken off, and reported until somebody has',
+  watched(async (_t, threads) => {
+    const there = threads.start('seam');
+    assert.equal(named(await there.call('acquireName', space, 'five', Exclusive, Infinity)), 'GRANTED');
+    await there.terminate();
+    await there.exited;
+    const [status, number] = request('five');
+    assert.deepEqual([status, record('EndedThread')], ['GRANTED_ABANDONED', there.threadId]);
+    const report = binding.takeReport();
+    assert.notEqual(report, 0);
+    assert.equal(binding.takeReport(), 0);
+    // Its code does not learn of it, so that the next does.
+    binding.setReport(report);
+    binding.giveBackName(number);
+    const [again, second] = request('five');
+    assert.deepEqual([again, record('EndedThread')], ['GRANTED_ABANDONED', there.threadId]);
+    assert.equal(binding.isNameAbandoned(second), true);
+    assert.equal(named(binding.markNameConsistent(second)), 'RELEASED');
+    assert.equal(binding.isNameAbandoned(second), false);
+    assert.equal(release(second), 'RELEASED');
+    assert.equal(named(binding.markNameConsistent(second)), 'NOT_OWNER');
+    assert.equal(request('five')[0], 'GRANTED');
+    assert.equal(release(record('Number')), 'RELEASED');
+  }),
+);
+
+test('to block for a name of one’s own is a deadlock, whose step has its name', () => {
+  const [, number] = request('naïve \ud800');
+  assert.equal(named(binding.acquireName(space, 'naïve \ud800', Exclusive, Infinity)), 'DEADLOCK');
+  assert.equal(record('CycleLength'), 1);
+  assert.equal(binding.nameOf(record('Cycle', 1)), 'naïve \ud800');
+  assert.equal(release(number), 'RELEASED');
+  assert.deepEqual(binding.queryNames(space).names, '');
+});
+
+test('when its time is over, what is beside a wait goes back too', async () => {
+  const [, blocker] = request('six');
+  const [, beside] = request('seven');
+  assert.equal(request('six', Exclusive, 30)[0], 'PENDING');
+  const token = record('Token');
+  binding.expiresWithNames(token, { requests: [beside], reports: [0], files: [], stores: [] });
+  assert.deepEqual(await settled(), ['TIMED_OUT', token]);
+  assert.equal(release(beside), 'NOT_OWNER');
+  assert.deepEqual(holdersOf('seven'), []);
+  assert.equal(release(blocker), 'RELEASED');
+});
+
+test('fences of names grow', () => {
+  const fences = [binding.nextFence(), binding.nextFence()];
+  assert.ok(fences[0] >= Date.now() * 1000 - 1e9 && fences[1] > fences[0]);
+});
+
+test('several words are had all or none, in one order whoever asks', async () => {
+  const [a, b, c] = [newWords(), newWords(), newWords()];
+  const asks = [Ask.Mutex, Ask.Mutex, Ask.Mutex];
+  assert.deepEqual(binding.distinctLocks([a, b, a], asks).length, 2);
+  assert.equal(named(binding.lockAll([b, a, a], asks, Infinity)), 'GRANTED');
+  assert.deepEqual([record('Locks'), record('StoppedAt'), binding.waits(), binding.reports()], [2, -1, [], []]);
+  binding.giveBackAll([b, a, a], asks, []);
+  assert.deepEqual([a[0], b[0]], [0, 0]);
+  binding.tryAcquire(c, Ask.Mutex, 1, 0);
+  assert.equal(named(binding.lockAll([a, b, c], asks, Infinity)), 'DEADLOCK');
+  assert.deepEqual([a[0], b[0], record('StoppedAt')], [0, 0, 2]);
+  assert.equal(named(binding.lockAllAsync([a, b, c], asks, 5, false)), 'PENDING');
+  assert.deepEqual(await settled(), ['TIMED_OUT', record('Token')]);
+  assert.deepEqual([a[0], b[0]], [0, 0]);
+  assert.equal(named(binding.lockAllAsync([a, b, c], asks, Infinity, false)), 'PENDING');
+  assert.equal(record('StoppedAt'), 2);
+  binding.release(c, Ask.Mutex, 1, 0);
+  assert.equal((await settled())[0], 'GRANTED');
+  assert.equal(named(binding.goOn()), 'GRANTED');
+  assert.ok([a, b, c].every((words) => binding.ownerThread(words) === threadId));
+  for (const words of [a, b, c]) assert.equal(named(binding.release(words, Ask.Mutex, 1, 0)), 'RELEASED');
+  c.fill(-1);
+  for (const verb of ['lockAll', 'lockAllAsync']) {
+    assert.equal(named(binding[verb]([a, b, c], asks, 5, false)), 'CORRUPT', verb);
+    assert.deepEqual([a[0], b[0], record('StoppedAt')], [0, 0, 2], verb);
+  }
+  assert.ok(isIdle());
+});

@@ -1,0 +1,68 @@
+// The binding itself, as `lib` calls it: the tests of `__test__/binding`.
+
+const { binding, thread } = require('../../lib/engine/thread.js');
+const { BYTES, OFFSET } = require('./memory.js');
+
+/** Of the enums' numbers the names, for messages. */
+exports.asks = Object.getOwnPropertyNames(binding.Ask);
+
+const STATUSES = [
+  'TIMED_OUT',
+  'GRANTED',
+  'GRANTED_ABANDONED',
+  'DEADLOCK',
+  'CORRUPT',
+  'INTERRUPTED',
+  'NO_CLOCK',
+  'NOT_OWNER',
+  'RELEASED',
+  'REFUSED',
+  'PENDING',
+  'NOTHING',
+  'SLEPT',
+];
+
+const FILE_STATUSES = ['FILE_FAILED', 'FILE_LEFT', 'FILE_REMOVED', 'FILES_LISTED'];
+
+/** The name of a status. */
+exports.named = (status) => STATUSES.find((name) => binding[name] === status) ?? status;
+
+/** What is settled in this thread is for whoever asks `settled()`, and no longer for `lib`. */
+exports.listen = () => {
+  thread.drain = () => {};
+};
+
+/** The status of this thread's next wait that is over, once there is one, and its token. */
+exports.settled = async () => {
+  for (;;) {
+    const status = binding.next();
+    if (status >= 0) return [exports.named(status), thread.record[binding.Field.Token]];
+    if (status === binding.SLEPT) binding.turned();
+    await new Promise((resolve) => setTimeout(resolve, 1));
+  }
+};
+
+/** What the last call has noted. */
+exports.record = (field, further = 0) => thread.record[binding.Field[field] + further];
+
+/** Nothing of this thread is settled, or waits to be. */
+exports.isIdle = () => binding.next() === binding.NOTHING && binding.nextFile() === -1 && binding.nextStore() === -1;
+
+/** The core knows words and slots by their addresses, until the thread ends: none comes twice. */
+const kept = [];
+exports.newWords = () => {
+  kept.push(new Int32Array(new SharedArrayBuffer(BYTES), OFFSET, 2));
+  return kept.at(-1);
+};
+
+/** As `settled()`, of the waits for files. */
+exports.settledFile = async () => {
+  for (;;) {
+    const status = binding.nextFile();
+    if (status >= 0) return [exports.namedFile(status), thread.record[binding.Field.Token]];
+    await new Promise((resolve) => setTimeout(resolve, 1));
+  }
+};
+
+/** The name of a status that is that of a file first. */
+exports.namedFile = (status) => FILE_STATUSES.find((name) => binding[name] === status) ?? exports.named(status);
