@@ -5,8 +5,8 @@
 // looks like a delay; here it is a hang. Nothing ends a thread that is blocked, so tests that need that are skipped
 // (`needs('termination when busy')`), and no thread of the torture ends.
 //
-// `audit`: each section of the engine looks at its queue when it begins, and all queues and registers are looked at when a program
-// ends. What is left, or not consistent, is found though no test thought of it.
+// `audit`: each section of the engine looks at its queue when it begins; all queues and registers, and what the package's JavaScript
+// keeps, are looked at when a program ends. What is left, or not consistent, is found though no test thought of it.
 
 const { spawnSync } = require('node:child_process');
 const fs = require('node:fs');
@@ -42,7 +42,10 @@ const VARIANTS = {
   },
   audit: {
     folders: [...WAITING, 'diagnosis', 'ends', 'named'],
-    env: { NODE_OPTIONS: `--require ${JSON.stringify(path.join(__dirname, 'audit', 'preload.js'))}` },
+    env: {
+      SABLOCK_AUDIT: '1',
+      NODE_OPTIONS: `--require ${JSON.stringify(path.join(__dirname, 'audit', 'preload.js'))}`,
+    },
     torture: [
       ['run.js', '--seconds', '10', '--seed', '2'],
       ['storm.js', '--workers', '100', '--seed', '2'],

@@ -76,8 +76,8 @@ for (const [way, [make, hold]] of Object.entries(WAYS)) {
       let next;
       await hold(lock, (made) => {
         guard = made;
-        byTimeLimit(() => wait(condition, lock));
-        assert.equal(lock.isHeldByThisThread, false);
+        // On a busy machine the time may be over before the wait has begun.
+        while (lock.isHeldByThisThread) byTimeLimit(() => wait(condition, lock));
         if (guard !== null) assert.equal(guard.locked, false);
         next = lock.tryAcquire();
       });

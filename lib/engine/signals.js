@@ -34,8 +34,19 @@ class Group {
   }
 }
 
-/** Listens even if another listener stops the event, where the runtime can do that (Node 20.5). */
+/** Returns what stops it. */
 function addAbortListener(signal, listener) {
+  try {
+    return addListener(signal, listener);
+  } catch (error) {
+    // Where the stack ends, it may be there all the same.
+    signal.removeEventListener('abort', listener);
+    throw error;
+  }
+}
+
+/** Listens even if another listener stops the event, where the runtime can do that (Node 20.5). */
+function addListener(signal, listener) {
   if (events.addAbortListener !== undefined) {
     const disposable = events.addAbortListener(signal, listener);
     // By Node's own symbol, which need not be the one of a polyfill, or of another context.

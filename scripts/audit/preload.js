@@ -1,11 +1,14 @@
 // Loaded before the programs of `npm run test:audit`: when the main thread ends, nothing may be wrong in the engine's queues and
-// registers. Says what is, and ends with 1.
+// registers, and nothing be left in the package's JavaScript. Says what is, and ends with 1.
 
 const fs = require('node:fs');
 const { isMainThread } = require('node:worker_threads');
+const { left } = isMainThread ? require('./left.js') : {};
 
 /** So long a thread may be about to end, with something of it still there. */
 const PATIENCE_MS = 5000;
+/** What a program sets SABLOCK_AUDIT to that ends while something is pending. */
+const WAITING = 'waiting';
 const THREAD = /[\\/]lib[\\/]engine[\\/]thread\.js$/;
 
 const pause = () => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 20);
@@ -20,6 +23,7 @@ function audit() {
     pause();
     wrong = binding.audit();
   }
+  if (process.env.SABLOCK_AUDIT !== WAITING) wrong.push(...left());
   if (wrong.length === 0) return;
   fs.writeSync(2, `AUDIT of ${process.argv[1]}:\n  ${wrong.join('\n  ')}\n`);
   process.exitCode = 1;
