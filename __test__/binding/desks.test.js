@@ -2,10 +2,10 @@
 
 const assert = require('node:assert/strict');
 const { test } = require('node:test');
-const { threadId } = require('node:worker_threads');
 const { binding } = require('../../lib/engine/thread.js');
 const { fromText, toText } = require('../../lib/engine/error-text.js');
 const { isIdle, listen, named, record } = require('../helpers/seam.js');
+const { watched } = require('../helpers/threads.js');
 
 const { Exclusive, Shared } = binding.NameMode;
 /** Kinds of tasks. */
@@ -68,25 +68,71 @@ test('the main desk is due once, and asked for by whoever has none', () => {
   over(desk);
 });
 
-test('a task says all that was asked', () => {
-  const desk = served();
-  const number = binding.askStore(desk, 5, 1, 'naïve \ud800', Shared, 3, 'what else');
-  assert.deepEqual(binding.nextTask(desk), {
-    kind: ASK,
-    number,
-    store: 5,
-    verb: 1,
-    name: 'naïve \ud800',
-    shared: true,
-    flags: 3,
-    payload: 'what else',
-    threadId,
-  });
-  assert.equal(binding.cancelStore(number), true);
-  assert.equal(binding.cancelStore(number), false);
-  assert.deepEqual([taskOf(desk), taskOf(desk)], [[CANCEL, number], null]);
-  over(desk);
-});
+test(
+  'a task says all that was asked, and by whom',
+  watched(async (_t, threads) => {
+    const there = threads.start('seam');
+    const desk = served();
+    const number = await there.call('askStore', desk, 5, 1, 'naïve \ud800', Shared, 3, 'what else');
+    assert.deepEqual(binding.nextTask(desk), {
+      kind: ASK,
+      number,
+      store: 5,
+      verb: 1,
+      name: 'naïve \ud800',
+      shared: true,
+      flags: 3,
+      payload: 'what else',
+      threadId: there.threadId,
+    });
+    assert.equal(await there.call('cancelStore', number), true);
+    assert.equal(await there.call('cancelStore', number), false);
+    assert.deepEqual([taskOf(desk), taskOf(desk)], [[CANCEL, number], null]);
+    over(desk);
+  }),
+);
+
+test(
+  'of a thread that ends, what it held alone is released marked, what it shared unmarked, what it asked for withdrawn',
+  watched(async (_t, threads) => {
+    const there = threads.start('seam');
+    const desk = served();
+    const asked = [];
+    for (const mode of [Exclusive, Shared, Exclusive]) {
+      asked.push(await there.call('askStore', desk, 5, 1, 'name', mode, 0, ''));
+      assert.deepEqual(taskOf(desk), [ASK, asked.at(-1)]);
+    }
+    for (const number of asked.slice(0, 2)) {
+      assert.equal(binding.grantTask(desk, number, 0, 0, 0, ''), true);
+      assert.equal(named(await there.call('waitStore', number, Infinity)), 'GRANTED');
+    }
+    await there.terminate();
+    await there.exited;
+    const tasks = [taskOf(desk), taskOf(desk), taskOf(desk)].sort(([, one], [, other]) => one - other);
+    assert.deepEqual(
+      tasks,
+      [ABANDON, RELEASE, CANCEL].map((kind, index) => [kind, asked[index]]),
+    );
+    over(desk);
+  }),
+);
+
+test(
+  'a desk ends with the thread that serves it',
+  watched(async (_t, threads) => {
+    const there = threads.start('seam');
+    const [desk, other] = [await there.call('openDesk', false), served()];
+    await there.call('serveDesk', desk);
+    const number = binding.askStore(desk, 1, 1, 'name', Exclusive, 0, '');
+    await there.terminate();
+    await there.exited;
+    await threads.until('it has ended', () => binding.deskState(desk) === -1);
+    assert.equal(binding.deskState(other), 1);
+    assert.equal(wait(number), 'STORE_FAILED');
+    assert.equal(fromText(binding.takeStoreText()).code, 'ERR_LOCK_STORE');
+    over(other);
+  }),
+);
 
 test('each answer is told once, to a loop and to who blocks', () => {
   const desk = served();

@@ -37,6 +37,14 @@ test(
     assert.equal(binding.openDirectory(path.join(directory, 'a', 'b')).reason, 'no-parent');
     fs.writeFileSync(path.join(directory, 'file'), '');
     assert.equal(binding.openDirectory(path.join(directory, 'file')).reason, 'not-a-directory');
+    const missing = binding.openDirectory(path.join(directory, 'file', 'a'));
+    assert.deepEqual([missing.path.includes(directory), missing.message !== '', missing.errno > 0], [true, true, true]);
+    if (process.platform === 'win32') return;
+    const open = path.join(directory, 'open');
+    fs.mkdirSync(open);
+    fs.chmodSync(open, 0o777);
+    const { reason, found } = binding.openDirectory(open);
+    assert.deepEqual([reason, found & 0o777], ['not-sticky', 0o777]);
   }),
 );
 
@@ -134,6 +142,9 @@ test(
     for (let round = 0; round < 3; round += 1) {
       assert.equal(tryLock(number, 'fenced', Exclusive, false, true), 'GRANTED');
       assert.ok(fenceOf() > last);
+      // Not below the microseconds of the wall clock.
+      assert.ok(fenceOf() > BigInt(Date.now() - 60_000) * 1000n && fenceOf() < BigInt(Date.now() + 60_000) * 1000n);
+      assert.deepEqual([record('EndedThread'), record('EndedProcess'), record('HasEnded')], [-1, -1, 0]);
       last = fenceOf();
       assert.equal(release(record('Number')), 'RELEASED');
     }
@@ -180,7 +191,10 @@ test(
     }
     assert.equal(tryLock(number, 'gone'), 'FILE_FAILED');
     const failure = binding.takeFileFailure();
-    assert.deepEqual([failure.reason, failure.errno > 0], ['system', true]);
+    assert.deepEqual(
+      [failure.reason, failure.errno > 0, failure.what !== '', failure.message !== ''],
+      ['system', true, true, true],
+    );
     assert.equal(binding.takeFileFailure(), null);
   }),
 );

@@ -2,7 +2,11 @@
 
 const assert = require('node:assert/strict');
 const { test } = require('node:test');
+const { setImmediate: nextTurn } = require('node:timers/promises');
+const v8 = require('node:v8');
+const vm = require('node:vm');
 const { binding } = require('../../lib/engine/thread.js');
+const { needs } = require('../helpers/runtime.js');
 const { asks, isIdle, listen, named, newWords, record, settled } = require('../helpers/seam.js');
 const { watched } = require('../helpers/threads.js');
 
@@ -253,4 +257,63 @@ test(
     assert.equal(named(await there.call('release', word, Ask.Mutex, 1, 0)), 'RELEASED');
     assert.ok(isIdle());
   }),
+);
+
+test(
+  'the hold of a guard that is lent to a blocking wait is back, or lost if its word cannot be locked again',
+  watched(async (_t, threads) => {
+    const there = threads.start('seam');
+    await there.call('hasAway');
+    const [condition, word] = [newWords(), newWords()];
+    const take = () => assert.equal(named(binding.tryAcquire(word, Ask.MutexGuarded, 1, 0)), 'GRANTED');
+    take();
+    assert.match(named(binding.waitUnlocked(condition, word, Ask.MutexGuarded, 5, 40)), /GRANTED/);
+    assert.deepEqual(
+      [binding.hasAway(), binding.isLost(word, 40), named(binding.unlockGuard(word, 41))],
+      [false, false, 'RELEASED'],
+    );
+    take();
+    const other = there.run([
+      ['acquire', word, Ask.Mutex, Infinity],
+      ['store', word, -1],
+      ['notify', condition, 0, 1],
+    ]);
+    await threads.until('it waits', () => binding.inspect(word).waiters.length === 1);
+    assert.equal(named(binding.waitUnlocked(condition, word, Ask.MutexGuarded, Infinity, 42)), 'CORRUPT');
+    await other;
+    assert.deepEqual([binding.hasAway(), binding.isLost(word, 42)], [true, true]);
+    assert.equal(binding.unlockGuard(word, 42), binding.LOST);
+    assert.equal(binding.hasAway(), false);
+  }),
+);
+
+test(
+  'memory that somebody waits for stays until the last of its waits is over',
+  needs('complete collection', "V8's flags"),
+  async () => {
+    v8.setFlagsFromString('--expose-gc');
+    const collect = vm.runInNewContext('gc');
+    const begun = () => {
+      const words = new Int32Array(new SharedArrayBuffer(8), 0, 1);
+      assert.equal(named(binding.tryAcquire(words, Ask.Mutex, 1, 0)), 'GRANTED');
+      const tokens = [0, 1].map(() => {
+        assert.equal(named(binding.acquireAsync(words, Ask.Mutex, Infinity, false)), 'PENDING');
+        return record('Token');
+      });
+      return { tokens, words: new WeakRef(words) };
+    };
+    const { tokens, words } = begun();
+    const isThere = async () => {
+      for (let round = 0; round < 3; round += 1) {
+        await nextTurn();
+        collect();
+      }
+      return words.deref() !== undefined;
+    };
+    assert.equal(await isThere(), true);
+    assert.equal(binding.cancel(tokens[0]), true);
+    assert.equal(await isThere(), true);
+    assert.equal(binding.cancel(tokens[1]), true);
+    assert.equal(await isThere(), false);
+  },
 );

@@ -147,6 +147,35 @@ test('when its time is over, what is beside a wait goes back too', async () => {
   assert.equal(release(blocker), 'RELEASED');
 });
 
+test(
+  'what goes back beside a wait takes the report of an ended holder with it, if its code has not made it',
+  watched(async (_t, threads) => {
+    const [, blocker] = request('eight');
+    for (const isMade of [false, true]) {
+      const there = threads.start('seam');
+      assert.equal(named(await there.call('acquireName', space, 'nine', Exclusive, Infinity)), 'GRANTED');
+      await there.terminate();
+      await there.exited;
+      const [status, beside] = request('nine');
+      assert.equal(status, 'GRANTED_ABANDONED');
+      const report = binding.takeReport();
+      assert.equal(request('eight', Exclusive, 10)[0], 'PENDING');
+      binding.expiresWithNames(record('Token'), {
+        requests: [beside],
+        reports: [isMade ? 0 : report],
+        files: [],
+        stores: [],
+      });
+      assert.equal((await settled())[0], 'TIMED_OUT');
+      const [, next] = request('nine');
+      assert.equal(record('EndedThread'), isMade ? -1 : there.threadId);
+      assert.equal(named(binding.markNameConsistent(next)), 'RELEASED');
+      assert.equal(release(next), 'RELEASED');
+    }
+    assert.equal(release(blocker), 'RELEASED');
+  }),
+);
+
 test('fences of names grow', () => {
   const fences = [binding.nextFence(), binding.nextFence()];
   assert.ok(fences[0] >= Date.now() * 1000 - 1e9 && fences[1] > fences[0]);

@@ -7,6 +7,7 @@ use super::contents::Contents;
 use super::primitive::Space;
 use super::queue::{Kind, Queue, WaiterId, Waiters};
 use super::table::Engine;
+use super::timers::Deadline;
 use crate::agents::{AgentId, Standing};
 
 /// Of longer queues the order is looked at after a test only: a look at each section would cost their length.
@@ -38,6 +39,14 @@ impl Engine {
                         wrong.push(format!("a slot of agent {agent} at {address:#x} that its register does not know"));
                     }
                 }
+            }
+        }
+        for deadline in self.timers.kept() {
+            let Deadline { primitive, place, waiter, ticket, .. } = deadline;
+            let contents = self.contents(primitive.space(), place.address());
+            if contents.waiters.get(waiter).is_none_or(|found| found.ticket() != ticket) {
+                let (name, address) = (primitive.name(), place.address());
+                wrong.push(format!("a deadline of waiter {waiter} of the {name} at {address:#x}, which is gone"));
             }
         }
         wrong.extend(
@@ -178,10 +187,15 @@ impl Queue {
 
 #[cfg(all(test, not(loom)))]
 mod tests {
+    use std::io;
     use std::ptr::NonNull;
+    use std::time::Instant;
+
+    use parking_lot::Mutex;
 
     use super::*;
     use crate::engine::clock::Clock;
+    use crate::engine::timers::Timers;
     use crate::engine::{Hold, HoldOwner, Limit, Patience, Request};
     use crate::memory::Place;
     use crate::primitives::mutex::MUTEX;
@@ -224,6 +238,33 @@ mod tests {
             engine.agents.remove(agent);
         };
         says(&audited(ends), "which has ended");
+    }
+
+    /// A clock that forgets nothing.
+    struct Deaf(Mutex<Deadline>);
+
+    impl Timers for Deaf {
+        fn deadline(&self, _: Deadline, _: Instant) -> io::Result<()> {
+            Ok(())
+        }
+        fn cancel(&self, _: u64) {}
+        fn lease(&self, _: usize, _: u64, _: Instant) {}
+        fn kept(&self) -> Vec<Deadline> {
+            vec![*self.0.lock()]
+        }
+    }
+
+    #[test]
+    fn it_says_which_deadline_is_left() {
+        let mut engine = engine();
+        let words: [AtomicU32; 2] = Default::default();
+        // SAFETY: aligned atomics that outlive the engine's use of them.
+        let place = unsafe { Place::new(NonNull::from(&words).cast(), 0) };
+        let mut section = engine.open(&MUTEX, place).unwrap();
+        let deadline = section.next_deadline(1);
+        section.finish();
+        engine.timers = Box::new(Deaf(Mutex::new(deadline)));
+        says(&engine.audit(), "a deadline of waiter");
     }
 
     #[test]

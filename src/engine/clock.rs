@@ -37,6 +37,9 @@ pub struct Clock {
 struct Shared {
     commands: Mutex<Commands>,
     wake_up: Notify,
+    /// By serial: the deadlines of which nobody has said that they are over.
+    #[cfg(feature = "audit")]
+    kept: Mutex<FxHashMap<u64, Deadline>>,
 }
 
 #[derive(Default)]
@@ -74,10 +77,15 @@ impl Clock {
 
 impl Timers for Clock {
     fn deadline(&self, deadline: Deadline, at: Instant) -> io::Result<()> {
+        // First, since its time may be over at once.
+        #[cfg(feature = "audit")]
+        self.shared.kept.lock().insert(deadline.serial, deadline);
         self.keep(deadline.serial, Time { at, of: TimeOf::Deadline(deadline) })
     }
 
     fn cancel(&self, serial: u64) {
+        #[cfg(feature = "audit")]
+        self.shared.kept.lock().remove(&serial);
         self.shared.leave(&mut self.shared.commands.lock(), Command::Forget(serial));
     }
 
@@ -87,6 +95,11 @@ impl Timers for Clock {
             // Without a clock there are no leases: the lock goes to whoever comes first.
             (self.engine)().end_lease(address, generation);
         }
+    }
+
+    #[cfg(feature = "audit")]
+    fn kept(&self) -> Vec<Deadline> {
+        self.shared.kept.lock().values().copied().collect()
     }
 }
 
@@ -154,7 +167,11 @@ async fn keep_time(engine: &Engine, shared: &Shared) {
             tokio::select! {
                 () = shared.wake_up.notified() => {}
                 () = tokio::time::sleep(IDLE) => {}
-                time = times.next() => times.end(time, engine),
+                time = times.next() => {
+                    #[cfg(feature = "audit")]
+                    shared.kept.lock().remove(&time.0);
+                    times.end(time, engine);
+                }
             }
         }
     }

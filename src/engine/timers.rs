@@ -15,6 +15,11 @@ pub trait Timers: Send + Sync {
     fn cancel(&self, serial: u64);
     /// At `at`, the lease `generation` on the primitive at `address` is over.
     fn lease(&self, address: usize, generation: u64, at: Instant);
+    /// The deadlines that are of interest still, as far as they can be told.
+    #[cfg(feature = "audit")]
+    fn kept(&self) -> Vec<Deadline> {
+        Vec::new()
+    }
 }
 
 /// The deadline of a pending promise.

@@ -93,6 +93,10 @@ impl Timers for ManualClock {
     fn lease(&self, address: usize, generation: u64, until: Instant) {
         self.0.lock().leases.push(Lease { address, generation, until });
     }
+    #[cfg(feature = "audit")]
+    fn kept(&self) -> Vec<Deadline> {
+        self.0.lock().deadlines.clone()
+    }
 }
 
 impl ManualClock {

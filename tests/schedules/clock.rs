@@ -86,6 +86,10 @@ impl Timers for VirtualClock {
         self.forget(serial);
     }
 
+    fn kept(&self) -> Vec<Deadline> {
+        self.times().deadlines.values().copied().collect()
+    }
+
     fn lease(&self, address: usize, generation: u64, at: Instant) {
         self.set_alarm(generation, at, Due::Lease(address, generation));
     }
