@@ -2,7 +2,9 @@
 // their threads are terminated, and the records of the locks cut. Each holder writes into a log when it is in and before it
 // unlocks: these logs are the witness (processes/witness.js). Windows can stop no process; there, they are only killed.
 //
-//     npm run torture:processes -- --seconds 60 --seed 7 [--processes 8] [--names 3] [--kind readers]
+//     npm run torture:processes -- --seconds 60 --seed 7 [--processes 8] [--names 3] [--others 2000] [--kind readers]
+//
+// `--others`: so many files of names for which nobody asks any more are in the directory.
 //
 // In the kind `readers` most share, for long, beside some who give up waiting to hold a name alone and processes that are stopped
 // for long: the witness says when those who share were not inside together.
@@ -13,11 +15,12 @@ const os = require('node:os');
 const path = require('node:path');
 const { setTimeout: sleep } = require('node:timers/promises');
 const { parseArgs } = require('node:util');
+const { LockManager } = require('..');
 const { createLog, readLogs, sizeOfLogs } = require('./processes/log.js');
 const { createRandom } = require('./processes/random.js');
 const { testify } = require('./processes/witness.js');
 
-const DEFAULTS = { seconds: 20, seed: 1, processes: 8, names: 3 };
+const DEFAULTS = { seconds: 20, seed: 1, processes: 8, names: 3, others: 0 };
 /** How often what happens, and for how long nobody is stopped at most. */
 const KINDS = {
   crowd: { kill: 0.12, cut: 0.15, longestStopMs: 60 },
@@ -36,7 +39,8 @@ function readOptions(args) {
   }
   for (const name in DEFAULTS) {
     const value = Number(values[name]);
-    if (!(value >= 1)) throw new RangeError(`--${name} must be a number, 1 or more; got ${values[name]}`);
+    const least = Math.min(DEFAULTS[name], 1);
+    if (!(value >= least)) throw new RangeError(`--${name} must be a number, ${least} or more; got ${values[name]}`);
     values[name] = value;
   }
   return values;
@@ -51,6 +55,8 @@ class Run {
   #log;
   #random;
   #children = new Set();
+  /** The files of names for which nobody asks. */
+  #others;
   #next = 0;
   #counts = { kills: 0, stops: 0, cuts: 0 };
   #progress = { size: 0, at: performance.now() };
@@ -59,7 +65,10 @@ class Run {
     this.#options = options;
     this.#kind = KINDS[options.kind];
     this.#random = createRandom(options.seed);
-    fs.mkdirSync(this.#directory);
+    fs.mkdirSync(this.#directory, { mode: 0o700 });
+    const manager = new LockManager({ directory: this.#directory, allowMainThread: true });
+    for (let other = 0; other < options.others; other += 1) manager.requestSync(`other ${other}`, () => {});
+    this.#others = new Set(fs.readdirSync(this.#directory));
     fs.mkdirSync(this.#logs);
     this.#log = createLog(this.#logs, 'run');
   }
@@ -131,7 +140,7 @@ class Run {
 
   /** Cuts a record, to any length: the lock counts as abandoned then. */
   #cut() {
-    const records = fs.readdirSync(this.#directory).filter((file) => file.endsWith('.info'));
+    const records = fs.readdirSync(this.#directory).filter((file) => file.endsWith('.info') && !this.#others.has(file));
     if (records.length === 0) return;
     fs.truncateSync(path.join(this.#directory, this.#random.pick(records)), this.#random.below(80));
     this.#counts.cuts += 1;
