@@ -237,6 +237,12 @@ test(
     const [condition, word] = [newWords(), newWords()];
     assert.equal(named(binding.waitUnlocked(condition, word, Ask.Mutex, 5, 0)), 'NOT_OWNER');
     assert.equal(named(binding.waitUnlockedAsync(condition, word, Ask.Mutex, 5)), 'NOT_OWNER');
+    for (const value of [-1, 0x5a5a5a5a]) {
+      const spoiled = newWords().fill(value);
+      assert.equal(named(binding.waitUnlocked(condition, spoiled, Ask.Mutex, 5, 0)), 'CORRUPT');
+      assert.equal(named(binding.waitUnlockedAsync(condition, spoiled, Ask.Mutex, 5)), 'CORRUPT');
+      assert.deepEqual([spoiled[0], binding.waiting(condition, 0), isIdle()], [value, 0, true]);
+    }
     binding.tryAcquire(word, Ask.Mutex, 1, 0);
     assert.match(named(binding.waitUnlocked(condition, word, Ask.Mutex, 5, 0)), /GRANTED/);
     assert.deepEqual([record('IsNotified'), binding.ownerThread(word)], [0, require('node:worker_threads').threadId]);
