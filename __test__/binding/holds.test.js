@@ -104,6 +104,69 @@ test(
   }),
 );
 
+/** How what was acquired goes back, though its code does not learn of it: asks, and gives back. Resolves to who ended, as it was told. */
+const WAYS_BACK = {
+  async giveBack(words, ask) {
+    assert.equal(named(binding.acquire(words, ask, Infinity)), 'GRANTED_ABANDONED');
+    const ended = record('EndedThread');
+    binding.giveBack(words, ask, 1, 0);
+    return ended;
+  },
+  async giveBackAll(words, ask) {
+    assert.equal(named(binding.lockAll([words], [ask], Infinity)), 'GRANTED_ABANDONED');
+    const reports = binding.reports();
+    binding.setReport(reports[0].ended);
+    binding.setReport(0);
+    binding.giveBackAll([words], [ask], reports);
+    return null;
+  },
+  async 'giveBackAll, whose code has not asked for reports'(words, ask) {
+    assert.equal(named(binding.lockAllAsync([words], [ask], Infinity, false)), 'GRANTED_ABANDONED');
+    binding.giveBackAll([words], [ask], []);
+    return null;
+  },
+  async refuse(words, ask, end) {
+    assert.equal(named(binding.acquireAsync(words, ask, Infinity, false)), 'PENDING');
+    await end();
+    assert.equal((await settled())[0], 'GRANTED_ABANDONED');
+    const ended = record('EndedThread');
+    binding.refuse();
+    assert.equal(binding.next(), binding.NOTHING);
+    return ended;
+  },
+};
+
+for (const [way, goBack] of Object.entries(WAYS_BACK)) {
+  for (const name of ['Mutex', 'MutexGuarded', 'Write', 'WriteGuarded', 'Once']) {
+    if (name === 'Once' && /All/.test(way)) continue;
+    test(
+      `${name}: who ended inside is told to the next, if it goes back by ${way}`,
+      watched(async (_t, threads) => {
+        const [words, ask] = [newWords(), Ask[name]];
+        const there = threads.start('seam');
+        assert.equal(named(await there.call('tryAcquire', words, ask, 1, 0)), 'GRANTED');
+        const end = async () => {
+          await there.terminate();
+          await there.exited;
+        };
+        if (way !== 'refuse') await end();
+        const told = await goBack(words, ask, end);
+        if (told !== null) assert.equal(told, there.threadId);
+        for (let round = 0; round < 2; round += 1) {
+          assert.equal(named(binding.tryAcquire(words, ask, 1, 0)), 'GRANTED_ABANDONED');
+          assert.equal(record('EndedThread'), there.threadId);
+          binding.giveBack(words, ask, 1, 0);
+        }
+        assert.equal(named(binding.tryAcquire(words, ask, 1, 0)), 'GRANTED_ABANDONED');
+        assert.equal(named(binding.release(words, ask, 1, 0)), 'RELEASED');
+        // Told: the mark stays, and is no news.
+        assert.equal(named(binding.tryAcquire(words, ask, 1, 0)), 'GRANTED');
+        assert.equal(named(binding.release(words, ask, 1, 0)), 'RELEASED');
+      }),
+    );
+  }
+}
+
 test(
   'what went back of an ended thread is told once, to whoever knew the memory before',
   watched(async (_t, threads) => {
