@@ -39,14 +39,20 @@ for (const [kind, [make, isThere, start, settings]] of Object.entries(EVERY_STOR
       const held = await hold('held', {}, here);
       const lock = await here.acquireAsync(['one', 'another']);
       const shared = await here.acquireAsync('shared', { mode: 'shared' });
-      const waits = Promise.allSettled([here.acquireAsync('held'), here.acquireAsync(['free', 'one'])]);
+      const waits = [here.acquireAsync('held'), here.acquireAsync(['free', 'one'])].map((wait) =>
+        wait.catch((error) => error),
+      );
       const elsewhere = there.acquireAsync('one');
       await there.check();
+      const { signal } = new AbortController();
+      for (const name of ['asked just now', ['just', 'now']]) {
+        waits.push(here.acquireAsync(name, { signal }).catch((error) => error));
+      }
       let isClosed = false;
       const closing = here.close({ wait: true }).then(() => {
         isClosed = true;
       });
-      for (const { reason } of await waits) assert.equal(reason.code, 'ERR_LOCK_CLOSED');
+      for (const { code } of await Promise.all(waits)) assert.equal(code, 'ERR_LOCK_CLOSED');
       for (const verb of ['acquireAsync', 'query', 'check', 'stats']) {
         await assert.rejects(here[verb]('new'), CLOSED, verb);
       }
@@ -64,7 +70,7 @@ for (const [kind, [make, isThere, start, settings]] of Object.entries(EVERY_STOR
       assert.equal(isClosed, false, 'one is held still');
       assert.equal(shared.unlock(), true);
       await closing;
-      for (const name of ['held', 'one', 'another', 'shared', 'free']) {
+      for (const name of ['held', 'one', 'another', 'shared', 'free', 'asked just now', 'just', 'now']) {
         (await there.acquireAsync(name, { timeout: 10_000 })).unlock();
       }
       await here.close({ wait: true });

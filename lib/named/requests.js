@@ -220,22 +220,21 @@ exports.obtain = (backend, name, options, use, verb) => {
  * listen for that.
  */
 function beginUnlessAborted(request) {
-  const { backend, lock, options } = request;
+  const { lock, options } = request;
   let settle;
   const promise = new Promise((resolve, reject) => {
     settle = { resolve, reject };
   });
   if (settle === undefined) throw unresolvable(promise);
   clock.setImmediate(() => {
-    const aborted = [options.signal, backend.closing?.signal].find((signal) => signal?.aborted);
     try {
-      if (aborted === undefined) {
+      if (!options.signal.aborted) {
         settle.resolve(begin(request));
         return;
       }
       thread.drainSoon();
       giveBack(lock);
-      settle.reject(reasonOf(aborted));
+      settle.reject(reasonOf(options.signal));
     } catch (error) {
       settle.reject(error);
     }
