@@ -179,22 +179,33 @@ test(
       repaired.map(([name]) => name),
       ['r3', 'r1'],
     );
-    await abandon(threads, 'r1', 'r2');
     const error = new Error('on purpose');
-    const failing = repairing((lock) => {
-      if (lock.name === 'r2') throw error;
-    });
-    const names = ['r1', 'r2'];
-    for (const ask of [() => failing.manager.request(names, () => {}), () => failing.manager.acquireAsync(names)]) {
-      await assert.rejects(ask, error);
-      assert.deepEqual(await locks.query(), { held: [], pending: [] });
+    const names = ['r1', 'r2', 'r3'];
+    for (const failing of names) {
+      const { manager: fails } = repairing((lock) => {
+        if (lock.name === failing) throw error;
+      });
+      const verbs = {
+        request: () => fails.request(names, () => {}),
+        acquireAsync: () => fails.acquireAsync(names),
+        requestSync: async () => fails.requestSync(names, () => {}),
+        acquire: async () => fails.acquire(names),
+      };
+      for (const [verb, ask] of Object.entries(verbs)) {
+        await abandon(threads, ...names);
+        await assert.rejects(ask, error, verb);
+        assert.deepEqual(await locks.query(), { held: [], pending: [] }, `${verb}, of which ${failing} fails`);
+        // Those before it are repaired.
+        const rest = repairing();
+        await rest.manager.request(names, () => {});
+        const marked = rest.repaired.map(([name]) => name);
+        assert.deepEqual(
+          marked,
+          names.filter((name) => name >= failing),
+          `${verb}, of which ${failing} fails`,
+        );
+      }
     }
-    for (const block of [() => failing.manager.requestSync(names, () => {}), () => failing.manager.acquire(names)]) {
-      assert.throws(block, error);
-    }
-    assert.deepEqual(await locks.query(), { held: [], pending: [] });
-    assert.deepEqual([await isMarked('r1'), await isMarked('r2')], [false, true]);
-    await locks.request('r2', (lock) => lock.markConsistent());
   }),
 );
 

@@ -151,6 +151,7 @@ exports.conform = ({ kind, make, skip, start, clear, count, lease }) => {
       assert.ok(after < 2 * long, `after ${after} ms`);
       assert.equal(lock.abandoned, true);
       lock.markConsistent();
+      assert.equal(lock.abandoned, false);
       lock.unlock();
       await seen(async () => !(await here.request('killed', ({ abandoned }) => abandoned)));
     },
@@ -276,6 +277,7 @@ exports.conform = ({ kind, make, skip, start, clear, count, lease }) => {
       const lock = await open(t).acquireAsync('of the past', { timeout: 10_000 });
       assert.equal(lock.abandoned, true);
       lock.markConsistent();
+      assert.equal(lock.abandoned, false);
       lock.unlock();
     });
   }
