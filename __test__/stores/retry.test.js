@@ -63,6 +63,32 @@ test('between two tries it pauses longer each time, up to two seconds', async (t
   assert.deepEqual(paused, [50, 100, 200, 400, 800, 1600, 2000, 2000]);
 });
 
+test('those who can wait share one try, after a pause that grows with each in vain and is short again once it was reached', async (t) => {
+  const paused = [];
+  t.mock.method(clock, 'setTimeout', (resolve, ms) => {
+    paused.push(ms);
+    queueMicrotask(resolve);
+  });
+  let isThere = false;
+  let tries = 0;
+  const { connection } = create(async () => {
+    tries += 1;
+    if (!isThere) throw new Error('not there');
+    return {};
+  });
+  const tryAll = () => Promise.allSettled([connection.getLater(), connection.getLater(), connection.getLater()]);
+  for (let round = 0; round < 3; round += 1) {
+    const outcomes = await tryAll();
+    assert.ok(outcomes.every(({ status }) => status === 'rejected'));
+  }
+  isThere = true;
+  const [{ value }] = await tryAll();
+  assert.equal(await connection.getLater(), value, 'without a pause');
+  connection.lose(value, new Error('lost'));
+  await tryAll();
+  assert.deepEqual([paused, tries], [[50, 100, 200, 400, 50], 5]);
+});
+
 test('there is one connection at a time; another follows when it is lost, and each change is told once', async () => {
   const { connection } = create();
   const [one, same] = await Promise.all([connection.get(), connection.get()]);
