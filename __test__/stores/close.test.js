@@ -112,6 +112,22 @@ for (const [kind, [make, isThere, start, settings]] of Object.entries(EVERY_STOR
   });
 }
 
+for (const [kind, [make, isThere, start, settings]] of Object.entries(EVERY_STORE)) {
+  test(`${kind}: close({ wait: true }) does not wait for what was lost`, {
+    skip: isThere ? false : `the server of ${kind} is not installed`,
+    timeout: limit(60_000),
+  }, async (t) => {
+    const server = await start();
+    t.after(() => server.stop());
+    const soon = kind === 'postgres' ? {} : { lease: 2000 };
+    const manager = new LockManager({ store: make(server.url, { ...settings, ...soon }) });
+    const lost = await manager.acquireAsync('lost');
+    await server.kill();
+    await seen(() => !lost.locked);
+    await manager.close({ wait: true });
+  });
+}
+
 test('close() takes options, of which it knows one, of any manager', async () => {
   for (const scope of ['process', 'machine']) {
     const manager = new LockManager({ scope });

@@ -103,7 +103,8 @@ for (const [kind, { isThere, start, make, settings, ways }] of Object.entries(KI
       });
       proxy.heal();
       await seen(() => proxy.open === 0);
-      assert.equal((await manager.acquireAsync('one')).locked, true);
+      // On a busy machine that may take longer than its connectTimeout, now and then.
+      await seen(async () => (await manager.acquireAsync('one').catch(() => null))?.locked === true);
     });
   }
 

@@ -2,9 +2,11 @@
 
 const assert = require('node:assert/strict');
 const { test } = require('node:test');
+const { LockManager } = require('../..');
 const { ENQUEUE, SCRIPT } = require('../../lib/stores/redis/script.js');
 const { thread } = require('../../lib/engine/thread.js');
 const { redis } = require('../../lib/stores/redis.js');
+const { startProxy } = require('../helpers/proxy.js');
 const { hasRedis, startRedis } = require('../helpers/servers.js');
 const { startMachine } = require('../helpers/store-processes.js');
 const { hold } = require('../helpers/names.js');
@@ -109,6 +111,35 @@ test('a message of a grant is enough: with it comes the fence, and the mark of w
   assert.equal(lock.abandoned, true);
   assert.equal((await here.stats()).renewals, 0);
   lock.markConsistent();
+  assert.equal(lock.unlock(), true);
+});
+
+test('answers that were on their way when the message of a grant came say nothing any more', {
+  ...options,
+  skip: options.skip || notInTheWeather('messages are lost there'),
+}, async (t) => {
+  const proxy = await startProxy(t, server().url);
+  const here = new LockManager({ store: redis(proxy.url, { lease: 20_000, renew: 50 }) });
+  t.after(() => here.close());
+  const there = await startMachine(t);
+  await openThere(there, { lease: 20_000 });
+  await there.do(acquire, 'late');
+  const wait = here.acquireAsync('late');
+  await seen(async () => (await here.stats()).renewals > 1);
+  let answers = 0;
+  proxy.weather = (line, toServer, data) => {
+    if (toServer && data.includes('EVALSHA')) line.isOfCalls = true;
+    if (!toServer && line.isOfCalls) answers += 1;
+    return [{ data, ms: !toServer && line.isOfCalls ? 300 : 0 }];
+  };
+  await seen(() => answers > 3);
+  await there.do(unlock, 'late');
+  const lock = await wait;
+  // Those that were on their way have come.
+  const renewals = async () => (await here.stats()).renewals;
+  const before = await renewals();
+  await seen(async () => (await renewals()) > before + 10);
+  assert.equal(lock.locked, true);
   assert.equal(lock.unlock(), true);
 });
 
