@@ -126,7 +126,7 @@ for (const [way, [make, hold]] of Object.entries(WAYS)) {
 const RUNNERS = {
   'read.executeLockedSync()': () => {
     const [one, other] = [1, 2].map(() => new RwLock(shared(RwLock.BYTES), 0, OPTIONS));
-    const blocker = () => one.write.lockAsync({ timeout: 1 });
+    const blocker = () => one.write.lockAsync({ timeout: 500 });
     return { one: one.read, other: other.read, blocker, isHeld: () => other.readers === 1 };
   },
   'write.executeLockedSync()': () => {
@@ -134,13 +134,13 @@ const RUNNERS = {
     return {
       one: one.write,
       other: other.write,
-      blocker: () => one.write.lockAsync({ timeout: 1 }),
+      blocker: () => one.write.lockAsync({ timeout: 500 }),
       isHeld: () => other.isWriteLocked,
     };
   },
   'mutex.executeLockedSync()': () => {
     const [one, other] = [1, 2].map(makeMutex);
-    return { one, other, blocker: () => one.lockAsync({ timeout: 1 }), isHeld: () => other.isLocked };
+    return { one, other, blocker: () => one.lockAsync({ timeout: 500 }), isHeld: () => other.isLocked };
   },
 };
 
