@@ -11,6 +11,7 @@ const path = require('node:path');
 const { parseArgs } = require('node:util');
 const { nodeTest } = require('./node-test.js');
 const { SHARD, ofShard } = require('./shard.js');
+const { NAPI } = require('./variant.js');
 
 const root = path.join(__dirname, '..');
 const copy = path.join(root, 'target', 'seam-mutants');
@@ -44,8 +45,7 @@ function copyPackage() {
 
 /** Builds the addon; returns whether it compiles. */
 function build(folder) {
-  const napi = path.join(root, 'node_modules', '@napi-rs', 'cli', 'dist', 'cli.js');
-  const args = [napi, 'build', '--platform', '--profile', 'mutants', '--no-js', '--dts', 'target/binding.d.ts'];
+  const args = [NAPI, 'build', '--platform', '--profile', 'mutants', '--no-js', '--dts', 'target/binding.d.ts'];
   return run(process.execPath, [...args, '--target-dir', path.join(copy, 'build')], { cwd: folder }).status === 0;
 }
 

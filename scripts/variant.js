@@ -6,6 +6,8 @@ const fs = require('node:fs');
 const path = require('node:path');
 
 const root = path.join(__dirname, '..');
+/** What builds the addon, for Node.js to run. */
+const NAPI = path.join(root, 'node_modules', '@napi-rs', 'cli', 'dist', 'cli.js');
 
 /**
  * Builds the binary with this feature, and puts the package's files, and `others`, beside it. Returns the folder. The target
@@ -21,10 +23,9 @@ exports.buildVariant = (feature, { release = true, others = [] } = {}) => {
     if (fs.existsSync(from)) fs.cpSync(from, path.join(folder, file), { recursive: true });
   }
   console.log(`Building the package with the feature ${feature} in ${path.relative(root, folder)}`);
-  const napi = path.join(root, 'node_modules', '@napi-rs', 'cli', 'dist', 'cli.js');
   const what = ['build', '--platform', ...(release ? ['--release'] : []), '--no-js', '--features', feature];
   const where = ['--target-dir', path.join(target, 'build'), '--output-dir', folder, '--dts', 'binding.d.ts'];
-  const { error, status } = spawnSync(process.execPath, [napi, ...what, ...where], {
+  const { error, status } = spawnSync(process.execPath, [NAPI, ...what, ...where], {
     cwd: root,
     stdio: ['ignore', 'ignore', 'inherit'],
   });
@@ -32,3 +33,5 @@ exports.buildVariant = (feature, { release = true, others = [] } = {}) => {
   if (status !== 0) throw new Error(`The package could not be built with the feature ${feature}`);
   return folder;
 };
+
+exports.NAPI = NAPI;

@@ -71,7 +71,6 @@ const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 async function main() {
   const watchdog = startWatchdog(30_000);
-  process.on('warning', () => {});
   for (let thread = 0; thread < Number(values.threads); thread += 1) start();
   const end = performance.now() + Number(values.seconds) * 1000;
   while (performance.now() < end && failure === null) {

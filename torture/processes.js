@@ -65,7 +65,7 @@ class Run {
     this.#options = options;
     this.#kind = KINDS[options.kind];
     this.#random = createRandom(options.seed);
-    fs.mkdirSync(this.#directory, { mode: 0o700 });
+    fs.mkdirSync(this.#directory);
     const manager = new LockManager({ directory: this.#directory, allowMainThread: true });
     for (let other = 0; other < options.others; other += 1) manager.requestSync(`other ${other}`, () => {});
     this.#others = new Set(fs.readdirSync(this.#directory));

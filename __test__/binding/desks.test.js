@@ -4,7 +4,7 @@ const assert = require('node:assert/strict');
 const { test } = require('node:test');
 const { binding } = require('../../lib/engine/thread.js');
 const { fromText, toText } = require('../../lib/engine/error-text.js');
-const { isIdle, listen, named, record } = require('../helpers/seam.js');
+const { asBeside, isIdle, listen, named, namedStore, record } = require('../helpers/seam.js');
 const { watched } = require('../helpers/threads.js');
 
 const { Exclusive, Shared } = binding.NameMode;
@@ -30,8 +30,6 @@ const taskOf = (desk) => {
   const task = binding.nextTask(desk);
   return task === null ? null : [task.kind, task.number];
 };
-const STATUSES = ['STORE_FAILED', 'STORE_LOST'];
-const namedStore = (status) => STATUSES.find((name) => binding[name] === status) ?? named(status);
 const news = () => {
   const status = binding.nextStore();
   return status === NOTHING ? null : [namedStore(status), record('Number')];
@@ -173,7 +171,7 @@ test('who blocks gives up when the time is over; what is granted after that goes
 test('a deadline ends a request of a loop, whatever its thread does', () => {
   const desk = served();
   const number = ask(desk);
-  assert.equal(binding.expireStore(number, 5, { requests: [], reports: [], files: [], stores: [] }), true);
+  assert.equal(binding.expireStore(number, 5, asBeside()), true);
   let told = news();
   for (const end = performance.now() + 20_000; told === null && performance.now() < end; told = news());
   assert.deepEqual(told, ['TIMED_OUT', number]);

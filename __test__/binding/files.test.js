@@ -7,7 +7,7 @@ const { test } = require('node:test');
 const { binding } = require('../../lib/engine/thread.js');
 const { holdIn, startPeers, unlockIn } = require('../helpers/peers.js');
 const { needs } = require('../helpers/runtime.js');
-const { isIdle, listen, namedFile, record, settledFile } = require('../helpers/seam.js');
+const { asBeside, isIdle, listen, namedFile, record, settledFile } = require('../helpers/seam.js');
 const { watched } = require('../helpers/threads.js');
 
 const { Exclusive, Shared } = binding.NameMode;
@@ -61,8 +61,7 @@ test(
     if (!isGone) assert.deepEqual(await settledFile(), ['FILE_LEFT', wait]);
     binding.lockFileAsync(number, 'one', Exclusive, false, false);
     const timed = record('Number');
-    const beside = { requests: [], reports: [], files: [], stores: [] };
-    assert.equal(namedFile(binding.expireFile(timed, 10, beside)), 'PENDING');
+    assert.equal(namedFile(binding.expireFile(timed, 10, asBeside())), 'PENDING');
     assert.deepEqual(await settledFile(), ['FILE_LEFT', timed]);
     binding.lockFileAsync(number, 'one', Exclusive, true, false);
     const granted = record('Number');
@@ -84,7 +83,7 @@ test(
     const hold = record('Number');
     binding.lockFileAsync(number, 'slow', Exclusive, false, true);
     const wait = record('Number');
-    binding.expireFile(wait, 10, { requests: [], reports: [], files: [hold], stores: [] });
+    binding.expireFile(wait, 10, asBeside({ files: [hold] }));
     assert.deepEqual(await settledFile(), ['FILE_LEFT', wait]);
     assert.equal(tryLock(number, 'beside'), 'GRANTED');
     assert.equal(release(record('Number')), 'RELEASED');

@@ -3,11 +3,10 @@
 const assert = require('node:assert/strict');
 const { test } = require('node:test');
 const { setImmediate: nextTurn } = require('node:timers/promises');
-const v8 = require('node:v8');
-const vm = require('node:vm');
 const { binding } = require('../../lib/engine/thread.js');
+const { collector } = require('../helpers/collect.js');
 const { needs } = require('../helpers/runtime.js');
-const { asks, isIdle, listen, named, newWords, record, settled } = require('../helpers/seam.js');
+const { asks, isIdle, listen, named, newWords, record, settled, testRows } = require('../helpers/seam.js');
 const { watched } = require('../helpers/threads.js');
 
 const { Ask, Change } = binding;
@@ -37,7 +36,7 @@ const CAN = {
 /** Of those that change nothing that is to be seen. */
 const STAYS = new Set(['Reset', 'MarkConsistent']);
 
-test('each ask has a row', () => assert.deepEqual(Object.keys(CAN).sort(), [...asks].sort()));
+testRows(CAN);
 
 for (const name of asks) {
   for (const state of ['free', 'held'].filter((each) => each === 'free' || CAN[name].held !== undefined)) {
@@ -360,8 +359,7 @@ test(
   'memory that somebody waits for stays until the last of its waits is over',
   needs('complete collection', "V8's flags"),
   async () => {
-    v8.setFlagsFromString('--expose-gc');
-    const collect = vm.runInNewContext('gc');
+    const collect = collector();
     const begun = () => {
       const words = new Int32Array(new SharedArrayBuffer(8), 0, 1);
       assert.equal(named(binding.tryAcquire(words, Ask.Mutex, 1, 0)), 'GRANTED');

@@ -4,7 +4,7 @@ const assert = require('node:assert/strict');
 const { test } = require('node:test');
 const { threadId } = require('node:worker_threads');
 const { binding } = require('../../lib/engine/thread.js');
-const { isIdle, listen, named, newWords, record, settled } = require('../helpers/seam.js');
+const { asBeside, isIdle, listen, named, newWords, record, settled } = require('../helpers/seam.js');
 const { watched } = require('../helpers/threads.js');
 
 const { Ask, NameMode } = binding;
@@ -140,7 +140,7 @@ test('when its time is over, what is beside a wait goes back too', async () => {
   const [, beside] = request('seven');
   assert.equal(request('six', Exclusive, 30)[0], 'PENDING');
   const token = record('Token');
-  binding.expiresWithNames(token, { requests: [beside], reports: [0], files: [], stores: [] });
+  binding.expiresWithNames(token, asBeside({ requests: [beside], reports: [0] }));
   assert.deepEqual(await settled(), ['TIMED_OUT', token]);
   assert.equal(release(beside), 'NOT_OWNER');
   assert.deepEqual(holdersOf('seven'), []);
@@ -160,12 +160,7 @@ test(
       assert.equal(status, 'GRANTED_ABANDONED');
       const report = binding.takeReport();
       assert.equal(request('eight', Exclusive, 10)[0], 'PENDING');
-      binding.expiresWithNames(record('Token'), {
-        requests: [beside],
-        reports: [isMade ? 0 : report],
-        files: [],
-        stores: [],
-      });
+      binding.expiresWithNames(record('Token'), asBeside({ requests: [beside], reports: [isMade ? 0 : report] }));
       assert.equal((await settled())[0], 'TIMED_OUT');
       const [, next] = request('nine');
       assert.equal(record('EndedThread'), isMade ? -1 : there.threadId);

@@ -1,5 +1,7 @@
 // The binding itself, as `lib` calls it: the tests of `__test__/binding`.
 
+const assert = require('node:assert/strict');
+const { test } = require('node:test');
 const { binding, thread } = require('../../lib/engine/thread.js');
 const { BYTES, OFFSET } = require('./memory.js');
 
@@ -22,25 +24,33 @@ const STATUSES = [
   'SLEPT',
 ];
 
-const FILE_STATUSES = ['FILE_FAILED', 'FILE_LEFT', 'FILE_REMOVED', 'FILES_LISTED'];
+/** The name of a status: each kind of verbs has some of its own, with numbers that others have too. */
+const namedBy =
+  (...names) =>
+  (status) =>
+    [...names, ...STATUSES].find((name) => binding[name] === status) ?? status;
 
-/** The name of a status. */
-exports.named = (status) => STATUSES.find((name) => binding[name] === status) ?? status;
+exports.named = namedBy();
+exports.namedFile = namedBy('FILE_FAILED', 'FILE_LEFT', 'FILE_REMOVED', 'FILES_LISTED');
+exports.namedStore = namedBy('STORE_FAILED', 'STORE_LOST');
 
 /** What is settled in this thread is for whoever asks `settled()`, and no longer for `lib`. */
 exports.listen = () => {
   thread.drain = () => {};
 };
 
-/** The status of this thread's next wait that is over, once there is one, and its token. */
-exports.settled = async () => {
+const nextOf = (next, named) => async () => {
   for (;;) {
-    const status = binding.next();
-    if (status >= 0) return [exports.named(status), thread.record[binding.Field.Token]];
+    const status = next();
+    if (status >= 0) return [named(status), exports.record('Token')];
     if (status === binding.SLEPT) binding.turned();
     await new Promise((resolve) => setTimeout(resolve, 1));
   }
 };
+
+/** The status of this thread's next wait that is over, once there is one, and its token; the same of its waits for files. */
+exports.settled = nextOf(binding.next, exports.named);
+exports.settledFile = nextOf(binding.nextFile, exports.namedFile);
 
 /** What the last call has noted. */
 exports.record = (field, further = 0) => thread.record[binding.Field[field] + further];
@@ -55,14 +65,9 @@ exports.newWords = () => {
   return kept.at(-1);
 };
 
-/** As `settled()`, of the waits for files. */
-exports.settledFile = async () => {
-  for (;;) {
-    const status = binding.nextFile();
-    if (status >= 0) return [exports.namedFile(status), thread.record[binding.Field.Token]];
-    await new Promise((resolve) => setTimeout(resolve, 1));
-  }
-};
+/** What goes back beside a wait whose time is over: nothing but this. */
+exports.asBeside = (some = {}) => ({ requests: [], reports: [], files: [], stores: [], ...some });
 
-/** The name of a status that is that of a file first. */
-exports.namedFile = (status) => FILE_STATUSES.find((name) => binding[name] === status) ?? exports.named(status);
+/** A table by the names of what can be asked: a row for each. */
+exports.testRows = (rows) =>
+  test('each ask has a row', () => assert.deepEqual(Object.keys(rows).sort(), [...exports.asks].sort()));

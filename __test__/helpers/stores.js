@@ -11,7 +11,7 @@ const { LockManager } = require('../..');
 
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** A wait that is over by then never ends, in milliseconds. */
+/** What has not been seen for so long never will be, in milliseconds. */
 const LONGEST_WAIT = 45_000;
 
 /** Looks until it is so. If that never comes, the error says what was looked for, and nothing keeps the process. */

@@ -1,9 +1,8 @@
 const assert = require('node:assert/strict');
 const { test } = require('node:test');
 const { setImmediate: nextTurn } = require('node:timers/promises');
-const v8 = require('node:v8');
-const vm = require('node:vm');
 const { RwLock } = require('../..');
+const { collector } = require('../helpers/collect.js');
 const { needs } = require('../helpers/runtime.js');
 const { createRwLock, readersWord, rwPuppets } = require('../helpers/rwlock.js');
 const { watched } = require('../helpers/threads.js');
@@ -36,8 +35,7 @@ test(
   'the slot of a lock that was collected, used again and collected is given up once',
   needs('complete collection'),
   async () => {
-    v8.setFlagsFromString('--expose-gc');
-    const collect = vm.runInNewContext('gc');
+    const collect = collector();
     const buffer = new SharedArrayBuffer(4096);
     const use = (index) => {
       const rw = new RwLock(buffer, 8 * index);

@@ -110,13 +110,8 @@ for (const [kind, [make, isThere, start, settings]] of Object.entries(EVERY_STOR
     const all = performance.now() - begun;
     assert.ok(all < limit(4000), `the connection was there for ${all.toFixed()} ms`);
   });
-}
 
-for (const [kind, [make, isThere, start, settings]] of Object.entries(EVERY_STORE)) {
-  test(`${kind}: close({ wait: true }) does not wait for what was lost`, {
-    skip: isThere ? false : `the server of ${kind} is not installed`,
-    timeout: limit(60_000),
-  }, async (t) => {
+  test(`${kind}: close({ wait: true }) does not wait for what was lost`, options, async (t) => {
     const server = await start();
     t.after(() => server.stop());
     const soon = kind === 'postgres' ? {} : { lease: 2000 };

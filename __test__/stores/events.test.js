@@ -3,11 +3,11 @@
 const assert = require('node:assert/strict');
 const { on } = require('node:events');
 const { test } = require('node:test');
-const { Worker } = require('node:worker_threads');
 const { LockManager } = require('../..');
 const { etcd } = require('../../lib/stores/etcd.js');
 const { postgres } = require('../../lib/stores/postgres.js');
 const { redis } = require('../../lib/stores/redis.js');
+const { startKeeper } = require('../helpers/keepers.js');
 const { startProxy } = require('../helpers/proxy.js');
 const servers = require('../helpers/servers.js');
 const { messagesOf, seen, stop } = require('../helpers/stores.js');
@@ -192,22 +192,17 @@ test('etcd: an answer after the end of the lease does not say that the store is 
   const server = await servers.startEtcd();
   t.after(() => server.stop());
   const proxy = await startProxy(t, server.url);
-  const file = (name) => JSON.stringify(require.resolve(`../../lib/${name}`));
-  // A keeper whose clock goes as it is told; nothing looks at the lease meanwhile.
-  const source = `
-    const { parentPort } = require('node:worker_threads');
-    const { binding } = require(${file('engine/thread.js')});
-    const { descriptionOf, readDescription } = require(${file('stores/store.js')});
-    const { EtcdKeeper } = require(${file('stores/etcd/keeper.js')});
-    const { etcd } = require(${file('stores/etcd.js')});
+  // Its clock goes as it is told; nothing looks at the lease meanwhile.
+  const worker = startKeeper(
+    t,
+    etcd(proxy.url, { lease: 600_000, connectTimeout: 1000 }),
+    `
     const { leaseTime } = binding;
-    const keeper = new EtcdKeeper(readDescription(descriptionOf(etcd('${proxy.url}', { lease: 600_000, connectTimeout: 1000 }))), 0);
     parentPort.on('message', async (later) => {
       binding.leaseTime = () => leaseTime() + later;
       parentPort.postMessage({ isAnswered: await keeper.check().then(() => true, () => false) });
-    });`;
-  const worker = new Worker(source, { eval: true });
-  t.after(() => worker.terminate());
+    });`,
+  );
   const events = [];
   worker.on('message', ({ sablockStore }) => sablockStore && events.push(sablockStore.event));
   const isAnswered = async (later = 0) => {

@@ -3,45 +3,39 @@
 const assert = require('node:assert/strict');
 const { on } = require('node:events');
 const { test } = require('node:test');
-const { Worker } = require('node:worker_threads');
 const { etcd } = require('../../lib/stores/etcd.js');
 const { redis } = require('../../lib/stores/redis.js');
-const { descriptionOf } = require('../../lib/stores/store.js');
+const { startKeeper } = require('../helpers/keepers.js');
 const servers = require('../helpers/servers.js');
 
 const LEASE = 20_000;
 
 const KINDS = {
-  redis: { isThere: servers.hasRedis, start: servers.startRedis, make: redis, keeper: 'RedisKeeper' },
-  etcd: { isThere: servers.hasEtcd, start: servers.startEtcd, make: etcd, keeper: 'EtcdKeeper' },
+  redis: { isThere: servers.hasRedis, start: servers.startRedis, make: redis },
+  etcd: { isThere: servers.hasEtcd, start: servers.startEtcd, make: etcd },
 };
 
-for (const [kind, { isThere, start, make, keeper }] of Object.entries(KINDS)) {
+for (const [kind, { isThere, start, make }] of Object.entries(KINDS)) {
   test(`${kind}: a twentieth of the lease is given up, counted from before the call that began it`, {
     skip: isThere ? false : `the server of ${kind} is not installed`,
     timeout: 60_000,
   }, async (t) => {
     const server = await start();
     t.after(() => server.stop());
-    const file = (name) => JSON.stringify(require.resolve(`../../lib/${name}`));
-    // A keeper whose clock goes on by one with each look.
-    const source = `
-      const { parentPort, workerData } = require('node:worker_threads');
-      const { binding } = require(${file('engine/thread.js')});
-      const { readDescription } = require(${file('stores/store.js')});
-      const { ${keeper} } = require(${file(`stores/${kind}/keeper.js`)});
+    // Its clock goes on by one with each look.
+    const worker = startKeeper(
+      t,
+      make(server.url, { lease: LEASE }),
+      `
       let now = 1000;
       binding.leaseTime = () => (now += 1);
       binding.beginLease = (until) => {
         parentPort.postMessage({ until, now });
         return 1;
       };
-      const keeper = new ${keeper}(readDescription(workerData), 0);
       const ticket = { number: 1, name: 'a', isShared: false, isTry: false, isCancelled: false, isRepeated: false, wantsFence: false, place: null };
-      keeper.lock(ticket).catch((error) => parentPort.postMessage({ error: String(error) }));`;
-    const workerData = descriptionOf(make(server.url, { lease: LEASE }));
-    const worker = new Worker(source, { eval: true, workerData });
-    t.after(() => worker.terminate());
+      keeper.lock(ticket).catch((error) => parentPort.postMessage({ error: String(error) }));`,
+    );
     for await (const [{ until, now, error }] of on(worker, 'message')) {
       assert.equal(error, undefined);
       // Beside it the worker tells how the store is reached.

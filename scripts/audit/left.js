@@ -4,8 +4,7 @@
 const { AbortSignal } = globalThis;
 const fs = require('node:fs');
 const timers = require('node:timers');
-const v8 = require('node:v8');
-const vm = require('node:vm');
+const { collector } = require('../../__test__/helpers/collect.js');
 
 const OURS = /([^\s(]*[\\/]lib[\\/]((?:[\w-]+[\\/])?[\w-]+\.js)):(\d+)/;
 
@@ -90,8 +89,7 @@ AbortSignal.prototype.removeEventListener = function (type, listener, options) {
 
 /** What is left, a line for each file and kind. */
 exports.left = () => {
-  v8.setFlagsFromString('--expose_gc');
-  vm.runInNewContext('gc')();
+  collector()();
   const counts = {};
   for (const { what, place, size } of made) {
     const line = `${what}, made at lib/${place}`;

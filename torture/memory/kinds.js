@@ -3,11 +3,11 @@
 
 const sablock = require('../..');
 
+/** What releases it; null if there is nothing to release. */
+const releaseOf = (held, release) => (held === null ? null : () => release(held));
+
 const guarded = (lock) => ({
-  take: () => {
-    const guard = lock.tryAcquire();
-    return guard === null ? null : () => guard.unlock();
-  },
+  take: () => releaseOf(lock.tryAcquire(), (guard) => guard.unlock()),
   isAbandoned: () => {
     const guard = lock.tryAcquire();
     if (guard === null) return null;
@@ -20,16 +20,19 @@ const guarded = (lock) => ({
 
 const permits = (options) => (buffer) => {
   const object = new sablock.Semaphore(buffer, 0, 2, options);
-  const take = (count) => {
-    const taken = object.tryAcquire(count);
-    return taken === null ? null : () => taken.release();
-  };
   return {
     object,
-    take: () => take(2),
+    take: () => releaseOf(object.tryAcquire(2), (taken) => taken.release()),
     wait: (waiting) => object.acquireAsync(1, waiting).then((taken) => taken.release()),
   };
 };
+
+/** What `come()` returns is an entry, or a membership. */
+const joined = (object, come) => ({
+  object,
+  take: () => releaseOf(come(), (one) => one.leave()),
+  wait: (options) => object.waitAsync(options),
+});
 
 const event = (Type) => (buffer) => {
   const object = new Type(buffer);
@@ -60,26 +63,12 @@ exports.KINDS = {
   Semaphore: permits(),
   FairSemaphore: permits({ fair: true }),
   Latch(buffer) {
-    const object = new sablock.Latch(buffer);
-    return {
-      object,
-      take: () => {
-        const entry = object.enter();
-        return () => entry.leave();
-      },
-      wait: (options) => object.waitAsync(options),
-    };
+    const latch = new sablock.Latch(buffer);
+    return joined(latch, () => latch.enter());
   },
   Barrier(buffer) {
-    const object = new sablock.Barrier(buffer, 0, 3);
-    return {
-      object,
-      take: () => {
-        const member = object.join();
-        return () => member.leave();
-      },
-      wait: (options) => object.waitAsync(options),
-    };
+    const barrier = new sablock.Barrier(buffer, 0, 3);
+    return joined(barrier, () => barrier.join());
   },
   Once(buffer) {
     const object = new sablock.Once(buffer);

@@ -1,9 +1,8 @@
 // A thread that uses memory for a short time: makes a primitive, looks whether it is new, holds it, waits for it, hands it on, drops it.
 
-const v8 = require('node:v8');
-const vm = require('node:vm');
 const { setImmediate: nextTurn } = require('node:timers/promises');
 const { parentPort, workerData } = require('node:worker_threads');
+const { collector } = require('../../__test__/helpers/collect.js');
 const { binding } = require('../../lib/engine/thread.js');
 const { Random } = require('../choices.js');
 const { KINDS } = require('./kinds.js');
@@ -15,13 +14,13 @@ const BATCH = 40;
 /** What somebody else has handed on, and this thread still uses: so many at most. */
 const MOST_HANDED = 8;
 
-v8.setFlagsFromString('--expose-gc');
-const collect = vm.runInNewContext('gc');
+const collect = collector();
 const random = new Random(workerData.seed);
 const names = Object.keys(KINDS);
 const handed = [];
 
-process.on('warning', () => {});
+// Taking over what others have left is what it does all the time.
+process.removeAllListeners('warning');
 
 function fail(kind, text) {
   parentPort.postMessage({ failure: `a new ${kind}: ${text}` });
