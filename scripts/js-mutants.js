@@ -10,6 +10,7 @@ const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
 const { parseArgs } = require('node:util');
+const { nodeTest } = require('./node-test.js');
 const { RUNTIMES, install } = require('./runtimes.js');
 const { SHARD, ofShard } = require('./shard.js');
 
@@ -17,7 +18,7 @@ const root = path.join(__dirname, '..');
 const TOOLS = path.join(root, 'target', 'stryker');
 const STRYKER = '@stryker-mutator/core';
 const VERSION = '^9.6.1';
-/** For all test files. */
+/** For the named test files. Those of a room need one for each. */
 const ONE_PROCESS = '--experimental-test-isolation=none';
 /** Not copied for each run. */
 const UNUSED = ['target', 'bench', 'demo', 'docs', 'examples', 'model', 'src', 'tests', 'torture'];
@@ -54,16 +55,16 @@ const filesBelow = (folder, ending) =>
     .filter((file) => file.endsWith(ending))
     .map((file) => path.posix.join(folder, file.replaceAll(path.sep, '/')));
 
-/** What to change, and which tests watch it. */
+/** What to change, and which tests watch it, as Node.js is told. */
 function chosen({ room, shard }, [file, ...tests]) {
   if (room === undefined) {
     if (tests.length === 0) throw new Error('Name a file of lib, and the test files that watch it, or a room');
-    return { files: [file], tests };
+    return { files: [file], tests: [ONE_PROCESS, '--test', ...tests] };
   }
   if (!Object.hasOwn(ROOMS, room)) throw new Error(`No room of lib: ${room}; ${Object.keys(ROOMS).join(', ')}`);
   return {
     files: ofShard(filesBelow(`lib/${room}`, '.js'), shard),
-    tests: ROOMS[room].flatMap((folder) => filesBelow(`__test__/${folder}`, '.test.js')),
+    tests: nodeTest(ROOMS[room].flatMap((folder) => filesBelow(`__test__/${folder}`, '.test.js'))),
   };
 }
 
@@ -93,7 +94,7 @@ function main() {
   const settings = {
     mutate: files,
     testRunner: 'command',
-    commandRunner: { command: `"${node}" ${ONE_PROCESS} --test ${tests.join(' ')}` },
+    commandRunner: { command: `"${node}" ${tests.join(' ')}` },
     ignorePatterns: UNUSED,
     tempDirName: path.join(TOOLS, 'tmp'),
     concurrency: os.availableParallelism(),
