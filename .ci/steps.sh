@@ -1,4 +1,5 @@
 # Sourced by `run` and `proof`: steps, and a table of the seconds that each took. What a step writes to `$closing` stands below it.
+# A step's tests that failed stand above it once more, since who reads a log of a megabyte begins at its end.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -6,6 +7,7 @@ taken=()
 left_out=()
 running=
 closing=$(mktemp)
+printed=$(mktemp)
 
 begin() {
   printf '\n== %s\n' "$*"
@@ -20,7 +22,7 @@ end() {
 
 step() {
   begin "$@"
-  "$@"
+  "$@" 2>&1 | tee "$printed"
   end
 }
 
@@ -28,7 +30,7 @@ step() {
 step_if_available() {
   local status=0
   begin "$@"
-  "$@" || status=$?
+  "$@" 2>&1 | tee "$printed" || status=$?
   [ "$status" = 0 ] || [ "$status" = 69 ] || exit "$status"
   [ "$status" = 0 ] || left_out+=("$*")
   end
@@ -36,7 +38,11 @@ step_if_available() {
 
 report() {
   local line
-  [ -z "$running" ] || taken+=("$(printf '%5d s  %s: failed' "$((SECONDS - started))" "$running")")
+  if [ -n "$running" ]; then
+    taken+=("$(printf '%5d s  %s: failed' "$((SECONDS - started))" "$running")")
+    printf '\n== failed in: %s\n' "$running"
+    sed -n '/^ *not ok /,/^ *\.\.\.$/p' "$printed" | head -n 200
+  fi
   printf '\n== %s\n' "$0"
   [ "${#taken[@]}" = 0 ] || printf '%s\n' "${taken[@]}"
   printf '%5d s  in all\n' "$SECONDS"
@@ -44,6 +50,6 @@ report() {
     printf 'Left out, since this machine cannot have what it needs: %s\n' "$line"
   done
   cat "$closing"
-  rm "$closing"
+  rm "$closing" "$printed"
 }
 trap report EXIT
