@@ -92,10 +92,10 @@ async function main() {
   await server.query(SCHEMA);
   const first = start(server.url, true);
   for await (const [message] of on(first.child, 'message')) if (message === 'paused') break;
-  const second = start(server.url, false);
-  // Nothing but the fence protects from what comes now: the sessions that keep the lock end, as
-  // at a failover.
+  // Nothing but the fence protects from what comes now: the session that keeps the lock ends, as at
+  // a failover, before the second machine has one that could end with it.
   await server.query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'sablock'");
+  const second = start(server.url, false);
   await second.ended;
   const wake = setInterval(() => first.child.kill('SIGCONT'), 50);
   await first.ended;

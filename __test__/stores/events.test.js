@@ -137,7 +137,7 @@ for (const [kind, { isThere, start, make }] of Object.entries(KINDS).slice(1)) {
     t.after(() => server.stop());
     const namespace = `silence of ${kind}`;
     const messages = messagesOf(t, namespace);
-    const store = make(server.url, { namespace, lease: 60_000, renew: 100, connectTimeout: 1000 });
+    const store = make(server.url, { namespace, lease: 60_000, renew: 100, connectTimeout: 3000 });
     const manager = new LockManager({ store });
     t.after(() => manager.close());
     const lock = await manager.acquireAsync('kept');
