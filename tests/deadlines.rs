@@ -87,7 +87,7 @@ fn a_wait_whose_time_is_over_leaves_the_queue_though_its_loop_does_not_turn() {
 fn a_request_for_a_name_whose_time_is_over_keeps_nobody_out() {
     let (world, names) = world_of_names();
     let [mut holder, mut late, mut next] = [(); 3].map(|()| client_loop(world, names));
-    let ask = |waits: &mut ClientLoop<'_>, mode, limit| waits.request_name(name(), mode, limit).unwrap();
+    let ask = |waits: &mut ClientLoop<'_>, mode, limit| waits.request_name(name(), mode, false, limit).unwrap();
     ask(&mut holder, Mode::Shared, Limit::Endless);
     let (request, _) = ask(&mut late, Mode::Exclusive, Limit::after(PROMPT));
     ask(&mut next, Mode::Shared, Limit::Endless);
@@ -132,7 +132,7 @@ fn names_that_were_asked_for_together_go_back_at_the_deadline_of_the_next() {
     let [mut holder, mut late, mut next] = [(); 3].map(|()| client_loop(world, names));
     let [first, last] = [97, 98];
     let ask = |waits: &mut ClientLoop<'static>, unit, limit| {
-        let (request, reply) = waits.request_name(Name::new(0, &[unit]), Mode::Exclusive, limit).unwrap();
+        let (request, reply) = waits.request_name(Name::new(0, &[unit]), Mode::Exclusive, false, limit).unwrap();
         (request.number, reply)
     };
     ask(&mut holder, last, Limit::Endless);
@@ -156,7 +156,7 @@ fn names_that_were_asked_for_together_go_back_at_the_deadline_of_the_next() {
 fn a_name_that_was_granted_to_a_loop_that_has_not_come_by_its_deadline_passes_on() {
     let (world, names) = world_of_names();
     let [mut holder, mut late, mut next] = [(); 3].map(|()| client_loop(world, names));
-    let ask = |waits: &mut ClientLoop<'_>, limit| waits.request_name(name(), Mode::Exclusive, limit).unwrap().0;
+    let ask = |waits: &mut ClientLoop<'_>, limit| waits.request_name(name(), Mode::Exclusive, false, limit).unwrap().0;
     let held = ask(&mut holder, Limit::Endless);
     let request = ask(&mut late, Limit::after(PROMPT));
     let place = request.place;

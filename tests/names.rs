@@ -49,7 +49,7 @@ fn name(text: &str) -> Name {
 }
 
 fn ask(waits: &mut ClientLoop<'_>, text: &str, mode: Mode, limit: Limit) -> (RequestHandle, Reply) {
-    waits.request_name(name(text), mode, limit).unwrap()
+    waits.request_name(name(text), mode, false, limit).unwrap()
 }
 
 /// A request that is granted at once.
@@ -169,7 +169,7 @@ fn spaces_keep_equal_names_apart() {
     let (first, second) = (world.names.space("1:2"), world.names.space("1:3"));
     assert_eq!((first, world.names.space("1:2")), (1, 1));
     for space in [0, first, second, 1 << 16] {
-        let (_, reply) = waits.request_name(Name::new(space, &[97]), Exclusive, Limit::Once).unwrap();
+        let (_, reply) = waits.request_name(Name::new(space, &[97]), Exclusive, false, Limit::Once).unwrap();
         assert_eq!(reply, Reply::Now(GRANTED));
         assert_eq!(world.names.query(space).iter().len(), 1);
     }
@@ -280,13 +280,27 @@ fn a_thread_that_ends_before_its_code_is_in_leaves_no_mark() {
         doomed.note_in(ticket, false);
         doomed.note_in(ticket, is_in);
     }
+    let (part, reply) = doomed.request_name(name("a part"), Exclusive, true, Limit::Once).unwrap();
+    assert_eq!(reply, Reply::Now(Outcome::granted(None)));
+    assert!(!world.names.holders(&name("a part"))[0].is_in);
+    doomed.note_in(part, true);
+    assert!(world.names.holders(&name("a part"))[0].is_in);
+    doomed.note_in(part, false);
+    // Granted as the thread ends, which has not collected it.
+    let keeps = take(&mut next, "pending", Exclusive);
+    assert!(matches!(
+        doomed.request_name(name("pending"), Exclusive, true, Limit::Endless),
+        Ok((_, Reply::Pending { .. }))
+    ));
+    assert!(next.release_name(keeps).unwrap());
+    assert!(!world.names.holders(&name("pending"))[0].is_in);
     doomed.end();
-    let marks = ["in", "not in"].map(|text| {
+    let marks = ["in", "not in", "a part", "pending"].map(|text| {
         let (ticket, reply) = ask(&mut next, text, Exclusive, Limit::Once);
         assert!(matches!(reply, Reply::Now(Outcome::Granted { .. })));
         next.is_name_abandoned(ticket.number)
     });
-    assert_eq!(marks, [true, false]);
+    assert_eq!(marks, [true, false, false, false]);
 }
 
 #[test]
@@ -376,7 +390,7 @@ fn a_thread_that_blocks_for_what_its_own_loop_holds_learns_of_it() {
     let world = &World::new();
     let mut waits = world.event_loop();
     take(&mut waits, "a", Shared);
-    let ticket = waits.make_request(name("a"), Exclusive);
+    let ticket = waits.make_request(name("a"), Exclusive, false);
     let agent = Arc::clone(waits.agent());
     let request = Request::Hold(ticket.hold);
     let blocked = world.engine.wait(&agent, &NAMED, ticket.place, request, Limit::Endless, &mut || true);
@@ -395,7 +409,7 @@ fn a_thread_that_waits_to_share_what_its_own_loop_waits_to_share_goes_in_with_it
         if let Some(mode) = between {
             pend(&mut other, "a", mode);
         }
-        let ticket = waits.make_request(name("a"), Shared);
+        let ticket = waits.make_request(name("a"), Shared, false);
         let agent = Arc::clone(waits.agent());
         let request = Request::Hold(ticket.hold);
         let mut pauses = 0;
@@ -421,7 +435,7 @@ fn a_blocked_thread_is_let_in_in_its_turn() {
     thread::scope(|scope| {
         scope.spawn(|| {
             let mut own = world.event_loop();
-            let ticket = own.make_request(name("a"), Exclusive);
+            let ticket = own.make_request(name("a"), Exclusive, false);
             let (agent, request) = (Arc::clone(own.agent()), Request::Hold(ticket.hold));
             let limit = Limit::after(PROMPT);
             let outcome = world.engine.wait(&agent, &NAMED, ticket.place, request, limit, &mut || true);

@@ -236,7 +236,7 @@ fn the_mark_of_a_readers_writers_lock_is_one_bit() {
 
 #[test]
 fn a_spinner_for_permits_sees_how_many_are_taken() {
-    let two = Hold { mode: Mode::Permits, owner: HoldOwner::Guard, count: 2, of: 3 };
+    let two = Hold { mode: Mode::Permits, owner: HoldOwner::Guard, count: 2, of: 3, is_part: false };
     for (word, is_free) in [(0, true), (1, true), (2, false), (3, false), (semaphore::WAITING | 1, false)] {
         let memory = [AtomicU32::new(word), AtomicU32::new(0)];
         let glance = SEMAPHORE.glance(place_of(&memory), two).unwrap();

@@ -14,7 +14,7 @@ const space = binding.nameSpace('names of the binding');
 listen();
 
 const request = (name, mode = Exclusive, timeout = Infinity) => [
-  named(binding.requestName(space, name, mode, timeout, false)),
+  named(binding.requestName(space, name, mode, timeout, false, false)),
   record('Number'),
 ];
 const release = (number) => named(binding.releaseName(number));
@@ -25,7 +25,7 @@ test('a space has one number for each key, and names of two are two', () => {
   assert.notEqual(binding.nameSpace('others'), space);
   const [, number] = request('of a space');
   const other = binding.nameSpace('others');
-  assert.equal(named(binding.requestName(other, 'of a space', Exclusive, 0, false)), 'GRANTED');
+  assert.equal(named(binding.requestName(other, 'of a space', Exclusive, 0, false, false)), 'GRANTED');
   assert.equal(release(record('Number')), 'RELEASED');
   assert.equal(release(number), 'RELEASED');
 });
@@ -35,11 +35,11 @@ test('a request is granted, waits, or is over at once; a number that is over is 
   assert.equal(status, 'GRANTED');
   assert.deepEqual(holdersOf('one'), [[threadId, Exclusive, true]]);
   assert.equal(request('one', Exclusive, 0)[0], 'TIMED_OUT');
-  assert.equal(named(binding.acquireName(space, 'one', Shared, 5)), 'TIMED_OUT');
+  assert.equal(named(binding.acquireName(space, 'one', Shared, 5, false)), 'TIMED_OUT');
   assert.equal(release(record('Number')), 'NOT_OWNER');
   assert.equal(release(first), 'RELEASED');
   assert.equal(release(first), 'NOT_OWNER');
-  assert.equal(named(binding.acquireName(space, 'one', Exclusive, Infinity)), 'GRANTED');
+  assert.equal(named(binding.acquireName(space, 'one', Exclusive, Infinity, false)), 'GRANTED');
   assert.equal(named(binding.letGoOfName(record('Number'))), 'RELEASED');
   assert.deepEqual(holdersOf('one'), []);
   assert.ok(isIdle());
@@ -85,6 +85,27 @@ test('those who share come in together, and are shown as pending until they are 
   for (const number of numbers) assert.equal(release(number), 'RELEASED');
 });
 
+test('what is asked for as a part is not in when it is granted, but when that is said', async () => {
+  const requested = (timeout) => named(binding.requestName(space, 'part', Exclusive, timeout, true, false));
+  const isIn = () => binding.nameHolders(space, 'part').map((holder) => holder.isIn);
+  for (const ask of [() => requested(0), () => named(binding.acquireName(space, 'part', Exclusive, 0, true))]) {
+    assert.equal(ask(), 'GRANTED');
+    const number = record('Number');
+    assert.deepEqual(isIn(), [false]);
+    binding.noteNameIn(number, true);
+    assert.deepEqual(isIn(), [true]);
+    assert.equal(release(number), 'RELEASED');
+  }
+  const [, before] = request('part');
+  assert.equal(requested(Infinity), 'PENDING');
+  const number = record('Number');
+  assert.equal(release(before), 'RELEASED');
+  // Before its loop knows.
+  assert.deepEqual(isIn(), [false]);
+  assert.equal((await settled())[0], 'GRANTED');
+  assert.equal(release(number), 'RELEASED');
+});
+
 test('a name that is stolen is told to its holder, which releases nothing any more', () => {
   const [, robbed] = request('four');
   assert.equal(binding.nextStolen(), -1);
@@ -103,7 +124,7 @@ test(
   'what an ended thread held is marked until that is taken off, and reported until somebody has',
   watched(async (_t, threads) => {
     const there = threads.start('seam');
-    assert.equal(named(await there.call('acquireName', space, 'five', Exclusive, Infinity)), 'GRANTED');
+    assert.equal(named(await there.call('acquireName', space, 'five', Exclusive, Infinity, false)), 'GRANTED');
     await there.terminate();
     await there.exited;
     const [status, number] = request('five');
@@ -128,7 +149,7 @@ test(
 
 test('to block for a name of one’s own is a deadlock, whose step has its name', () => {
   const [, number] = request('naïve \ud800');
-  assert.equal(named(binding.acquireName(space, 'naïve \ud800', Exclusive, Infinity)), 'DEADLOCK');
+  assert.equal(named(binding.acquireName(space, 'naïve \ud800', Exclusive, Infinity, false)), 'DEADLOCK');
   assert.equal(record('CycleLength'), 1);
   assert.equal(binding.nameOf(record('Cycle', 1)), 'naïve \ud800');
   assert.equal(release(number), 'RELEASED');
@@ -153,7 +174,7 @@ test(
     const [, blocker] = request('eight');
     for (const isMade of [false, true]) {
       const there = threads.start('seam');
-      assert.equal(named(await there.call('acquireName', space, 'nine', Exclusive, Infinity)), 'GRANTED');
+      assert.equal(named(await there.call('acquireName', space, 'nine', Exclusive, Infinity, false)), 'GRANTED');
       await there.terminate();
       await there.exited;
       const [status, beside] = request('nine');

@@ -9,7 +9,7 @@ const { isThenable } = require('../arguments.js');
 const { placeOf } = require('./errors.js');
 const { newLock, numberOf } = require('./held-lock.js');
 const { confirmHeldBlocking, timeOutBlocking } = require('./holders.js');
-const { enterProcess, release, steal, takeReport } = require('./requests.js');
+const { enterProcess, isPart, release, steal, takeReport } = require('./requests.js');
 const { startWatch } = require('./watch.js');
 
 const { DEADLOCK, GRANTED, GRANTED_ABANDONED, INTERRUPTED, TIMED_OUT } = binding;
@@ -71,7 +71,7 @@ exports.obtainBlocking = (backend, name, options, verb, accept) => {
 function acquire(request, limit) {
   const { backend, lock, options } = request;
   startWatch(request, 'blocking');
-  const status = binding.acquireName(backend.space, lock.name, options.mode, limit);
+  const status = binding.acquireName(backend.space, lock.name, options.mode, limit, isPart(backend, options));
   if (request.watch === undefined) return status;
   const hasWaited = thread.record[WaitedMs] >= 0;
   const isHeld = status === GRANTED || status === GRANTED_ABANDONED;

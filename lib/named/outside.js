@@ -36,6 +36,20 @@ function enterWith({ lock, watch }, held) {
   return lock;
 }
 
+/** The same, where its name showed as pending; one of several names still does. */
+function enterAfterWait(request, held) {
+  const { lock, options } = request;
+  enterWith(request, held);
+  binding.noteNameIn(numberOf(lock), options.isPart !== true);
+  return lock;
+}
+
+/** The name of the process is not enough: the request waits for the lock outside. */
+function noteWait(request, how) {
+  binding.noteNameIn(numberOf(request.lock), false);
+  startWatch(request, how);
+}
+
 /** Lost before this thread has seen it, as when the process was stopped meanwhile: it is asked for again. */
 const isLost = (held) => held?.lost != null;
 
@@ -63,9 +77,8 @@ exports.enter = (request) => {
 
 async function wait(request) {
   const { backend, lock, options, use } = request;
-  binding.noteNameIn(numberOf(lock), false);
   // Each request goes to a store: that says nothing of others.
-  if (!backend.outer.isAsync) startWatch(request, 'async');
+  if (!backend.outer.isAsync) noteWait(request, 'async');
   let held;
   let status;
   try {
@@ -93,8 +106,7 @@ async function wait(request) {
     withdraw(request);
     return use(null);
   }
-  enterWith(request, held);
-  binding.noteNameIn(numberOf(lock), true);
+  enterAfterWait(request, held);
   return use(lock);
 }
 
@@ -121,8 +133,7 @@ exports.enterBlocking = (request) => {
     withdraw(request);
     return null;
   }
-  binding.noteNameIn(numberOf(lock), false);
-  if (!isAsync) startWatch(request, 'blocking');
+  if (!isAsync) noteWait(request, 'blocking');
   let waited;
   do {
     const time = left(deadline);
@@ -137,7 +148,5 @@ exports.enterBlocking = (request) => {
     request.watch?.end(TIMED_OUT);
     timeOutBlocking(backend, lock.name, options, request.verb);
   }
-  enterWith(request, waited);
-  binding.noteNameIn(numberOf(lock), true);
-  return lock;
+  return enterAfterWait(request, waited);
 };

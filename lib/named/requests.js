@@ -15,7 +15,6 @@ const {
   lossOf,
   newLock,
   noteEnd,
-  noteIn,
   setFence,
   setGranted,
   whenStolen,
@@ -75,6 +74,7 @@ class NamedWait extends PendingWait {
         lock.name,
         options.mode,
         options.timeout,
+        isPart(backend, options),
         options.signal !== undefined,
       );
     } finally {
@@ -160,8 +160,6 @@ const inMicrotask = (act) => {
 /** The process has granted the lock to the request of this number. */
 function enterProcess(backend, lock, { fence }, number) {
   setGranted(lock, number);
-  // Until a store has said so, nobody knows that this process has it.
-  if (backend.outer?.isAsync) noteIn(lock, false);
   if (fence && backend.outer === null) setFence(lock, BigInt(binding.nextFence()));
 }
 
@@ -182,6 +180,14 @@ function begin(request) {
 }
 
 /**
+ * Whether the request needs more than the name of this process: those that are asked for together with it, or that of a store, until
+ * which nobody knows that this process has it.
+ */
+const isPart = ({ outer }, options) => options.isPart === true || outer?.isAsync === true;
+
+exports.isPart = isPart;
+
+/**
  * A promise of what `use(lock)` makes of the lock of this name, once it is granted; of `use(null)`, if it had to be available and
  * is not. `use` is called in a microtask, or later.
  */
@@ -189,7 +195,9 @@ exports.obtain = (backend, name, options, use, verb) => {
   const { mode, signal, timeout } = options;
   if (signal?.aborted) return Promise.reject(reasonOf(signal));
   const lock = newLock(name, mode);
-  const status = options.steal ? steal(backend.space, name) : binding.requestName(backend.space, name, mode, 0, false);
+  const status = options.steal
+    ? steal(backend.space, name)
+    : binding.requestName(backend.space, name, mode, 0, isPart(backend, options), false);
   if (status === TIMED_OUT) {
     if (options.ifAvailable) return confirmHeld(backend, name).then(() => use(null));
     if (timeout <= 0) {

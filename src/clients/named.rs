@@ -39,9 +39,10 @@ impl ClientLoop<'static> {
 }
 
 impl ClientLoop<'_> {
-    /// Makes a request for a name, of which nobody else knows yet.
-    pub fn make_request(&mut self, name: Name, mode: Mode) -> RequestHandle {
-        self.clients.names.make(name, mode)
+    /// Makes a request for a name, of which nobody else knows yet. `is_part`: until [`ClientLoop::note_in`] says so, its code is not
+    /// in with the name alone.
+    pub fn make_request(&mut self, name: Name, mode: Mode, is_part: bool) -> RequestHandle {
+        self.clients.names.make(name, mode, is_part)
     }
 
     /// The request of a number; `None` once it is over.
@@ -59,9 +60,15 @@ impl ClientLoop<'_> {
         self.clients.names.next_stolen()
     }
 
-    /// Asks for a name. Later it is known by its number; one that is refused at once is over.
-    pub fn request_name(&mut self, name: Name, mode: Mode, limit: Limit) -> Result<(RequestHandle, Reply), ReplyError> {
-        let request = self.make_request(name, mode);
+    /// Asks for a name, as [`ClientLoop::make_request`] does. Later it is known by its number; one that is refused at once is over.
+    pub fn request_name(
+        &mut self,
+        name: Name,
+        mode: Mode,
+        is_part: bool,
+        limit: Limit,
+    ) -> Result<(RequestHandle, Reply), ReplyError> {
+        let request = self.make_request(name, mode, is_part);
         let reply = self.wait(&NAMED, request.place, Request::Hold(request.hold), limit);
         match reply {
             Ok(Reply::Pending { token, .. }) => self.belongs_to(token, Whose::Name),
@@ -73,7 +80,7 @@ impl ClientLoop<'_> {
 
     /// Takes a name from all who hold it. With the ended agent that is to be reported.
     pub fn steal_name(&mut self, name: Name) -> Result<(RequestHandle, Option<AgentId>), Corrupt> {
-        let request = self.make_request(name, Mode::Exclusive);
+        let request = self.make_request(name, Mode::Exclusive, false);
         let mut section = self.engine().open(&NAMED, request.place)?;
         for Holder { agent, hold, .. } in section.evict() {
             if !fault!(ThiefTellsNobody) {

@@ -17,6 +17,14 @@ struct NamedRequest {
     entry: Arc<Entry>,
     generation: u32,
     mode: Mode,
+    is_part: bool,
+}
+
+impl NamedRequest {
+    /// What it holds, or asks for, as the one of this number.
+    fn hold(&self, number: u32) -> Hold {
+        Hold::listed(self.mode, number, self.generation, self.is_part)
+    }
 }
 
 /// The requests of one thread, by number.
@@ -45,25 +53,23 @@ impl<'e> NamedRequests<'e> {
     }
 
     /// A request for a name, of which nobody else knows yet.
-    pub(super) fn make(&mut self, name: Name, mode: Mode) -> RequestHandle {
+    pub(super) fn make(&mut self, name: Name, mode: Mode, is_part: bool) -> RequestHandle {
         let entry = self.names.enter(name);
-        let place = entry.place();
         self.generation = self.generation.wrapping_add(1);
-        let generation = self.generation;
-        let number = self.all.insert(NamedRequest { entry, generation, mode });
-        RequestHandle { number, place, hold: Hold::listed(mode, number, generation) }
+        let number = self.all.insert(NamedRequest { entry, generation: self.generation, mode, is_part });
+        self.get(number).expect("it was made just now")
     }
 
     /// The request of a number; `None` once it is over.
     pub(super) fn get(&self, number: u32) -> Option<RequestHandle> {
-        let NamedRequest { entry, generation, mode } = self.all.get(number)?;
-        Some(RequestHandle { number, place: entry.place(), hold: Hold::listed(*mode, number, *generation) })
+        let request = self.all.get(number)?;
+        Some(RequestHandle { number, place: request.entry.place(), hold: request.hold(number) })
     }
 
     /// The name of a request, and its hold; `None` once it is over.
     pub(super) fn hold(&self, number: u32) -> Option<(Name, Hold)> {
-        let NamedRequest { entry, generation, mode } = self.all.get(number)?;
-        Some((entry.key(), Hold::listed(*mode, number, *generation)))
+        let request = self.all.get(number)?;
+        Some((request.entry.key(), request.hold(number)))
     }
 
     /// A request is over: nobody is queued for it, and it holds nothing.
@@ -109,9 +115,9 @@ impl<'e> NamedRequests<'e> {
     /// The thread of `agent` has ended, and its waits are gone: what its requests still hold goes to others.
     pub(super) fn end(&mut self, agent: AgentId) {
         let requests = std::mem::take(&mut self.all);
-        for (number, NamedRequest { entry, generation, mode }) in requests.iter() {
-            if let Ok(mut section) = self.names.engine.open(&NAMED, entry.place()) {
-                section.end_hold(agent, Hold::listed(*mode, number, *generation));
+        for (number, request) in requests.iter() {
+            if let Ok(mut section) = self.names.engine.open(&NAMED, request.entry.place()) {
+                section.end_hold(agent, request.hold(number));
                 section.finish();
             }
         }

@@ -14,7 +14,7 @@ impl Section<'_> {
     /// Somebody holds it now.
     pub(super) fn note_holder(&mut self, agent: AgentId, hold: Hold) {
         if self.primitive.space() == Space::Listed {
-            let holder = Holder { agent, hold, since: sync::now(), is_in: true };
+            let holder = Holder { agent, hold, since: sync::now(), is_in: !hold.is_part };
             self.contents.holders.entry(self.place.address()).or_default().push(holder);
         }
     }

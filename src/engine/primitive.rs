@@ -68,20 +68,22 @@ pub struct Hold {
     /// How many there are in all, as whoever asks has it; of what is listed, the hold's number among those of its agent; 0 for what
     /// has no such number.
     pub of: u32,
+    /// Of what is listed: its code needs more than this, and is not in before it has said so.
+    pub is_part: bool,
 }
 
 impl Hold {
     /// Nothing: a waiter that is granted it passes.
-    pub const PASSAGE: Self = Self { mode: Mode::Passage, owner: HoldOwner::Thread, count: 0, of: 0 };
+    pub const PASSAGE: Self = Self { mode: Mode::Passage, owner: HoldOwner::Thread, count: 0, of: 0, is_part: false };
 
     /// Of a lock, alone.
     pub const fn exclusive(owner: HoldOwner) -> Self {
-        Self { mode: Mode::Exclusive, owner, count: 1, of: 0 }
+        Self { mode: Mode::Exclusive, owner, count: 1, of: 0, is_part: false }
     }
 
     /// Of a lock, together with others.
     pub const fn shared(owner: HoldOwner) -> Self {
-        Self { mode: Mode::Shared, owner, count: 1, of: 0 }
+        Self { mode: Mode::Shared, owner, count: 1, of: 0, is_part: false }
     }
 
     /// Whether what it is for comes back bit by bit, so that it has to be gathered.
@@ -90,8 +92,8 @@ impl Hold {
     }
 
     /// Of what is listed: the hold `number` of its agent; `generation` tells it from earlier ones of that number.
-    pub const fn listed(mode: Mode, number: u32, generation: u32) -> Self {
-        Self { mode, owner: HoldOwner::Guard, count: generation, of: number }
+    pub const fn listed(mode: Mode, number: u32, generation: u32, is_part: bool) -> Self {
+        Self { mode, owner: HoldOwner::Guard, count: generation, of: number, is_part }
     }
 }
 

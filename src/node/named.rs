@@ -94,12 +94,23 @@ pub fn name_space(key: String) -> u32 {
 }
 
 /// Asks for a name: `GRANTED`, `GRANTED_ABANDONED`, `PENDING`, `TIMED_OUT` (then the request is over) or `NO_CLOCK`.
-/// `hasSignal`: it may be aborted.
-#[napi(catch_unwind, ts_args_type = "space: number, name: string, mode: NameMode, timeout: number, hasSignal: boolean")]
-pub fn request_name(env: Env, space: u32, name: JsName, mode: NameMode, timeout: f64, has_signal: bool) -> Result<i32> {
+/// `isPart`: with the name alone its code is not in, and `noteNameIn` says when it is. `hasSignal`: it may be aborted.
+#[napi(
+    catch_unwind,
+    ts_args_type = "space: number, name: string, mode: NameMode, timeout: number, isPart: boolean, hasSignal: boolean"
+)]
+pub fn request_name(
+    env: Env,
+    space: u32,
+    name: JsName,
+    mode: NameMode,
+    timeout: f64,
+    is_part: bool,
+    has_signal: bool,
+) -> Result<i32> {
     let limit = limit_with(timeout, has_signal);
     let name = name.in_space(space)?;
-    JsThread::with(env, |thread| match thread.event_loop.request_name(name, mode.into(), limit) {
+    JsThread::with(env, |thread| match thread.event_loop.request_name(name, mode.into(), is_part, limit) {
         Ok((request, reply)) => {
             thread.record.set(Field::Number, f64::from(request.number));
             status::of_reply(Ok(reply), thread)
@@ -117,12 +128,12 @@ pub fn expires_with_names(env: Env, token: u32, beside: JsBeside) -> Result<()> 
     })
 }
 
-/// Blocks this thread until it has the name. Returns a status; unless granted, the request is over.
-#[napi(catch_unwind, ts_args_type = "space: number, name: string, mode: NameMode, timeout: number")]
-pub fn acquire_name(env: Env, space: u32, name: JsName, mode: NameMode, timeout: f64) -> Result<i32> {
+/// Blocks this thread until it has the name. Returns a status; unless granted, the request is over. `isPart` as of `requestName`.
+#[napi(catch_unwind, ts_args_type = "space: number, name: string, mode: NameMode, timeout: number, isPart: boolean")]
+pub fn acquire_name(env: Env, space: u32, name: JsName, mode: NameMode, timeout: f64, is_part: bool) -> Result<i32> {
     let name = name.in_space(space)?;
     let (agent, request, mut call) = JsThread::with(env, |thread| {
-        let request = thread.event_loop.make_request(name, mode.into());
+        let request = thread.event_loop.make_request(name, mode.into(), is_part);
         (thread.event_loop.agent().clone(), request, thread.blocking_call(env))
     })?;
     // Nothing of the thread's state is borrowed here, as in `acquire`.

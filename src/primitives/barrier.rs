@@ -73,11 +73,11 @@ impl From<State> for Words {
 impl Hold {
     /// A party of a barrier that has `parties`.
     pub const fn party(parties: u32) -> Self {
-        Self { mode: Mode::Passage, owner: HoldOwner::Thread, count: 0, of: parties }
+        Self { of: parties, ..Self::PASSAGE }
     }
 
     /// Membership of a barrier.
-    pub const MEMBER: Self = Self { mode: Mode::Member, owner: HoldOwner::Guard, count: 1, of: 0 };
+    pub const MEMBER: Self = Self { mode: Mode::Member, owner: HoldOwner::Guard, count: 1, of: 0, is_part: false };
 }
 
 static ABOUT: About =

@@ -10,7 +10,7 @@
 
 use super::word;
 use crate::agents::AgentId;
-use crate::engine::{About, Corrupt, Decision, Facts, Hold, HoldOwner, Mode, Order, Primitive, Request, Space, State};
+use crate::engine::{About, Corrupt, Decision, Facts, Hold, Order, Primitive, Request, Space, State};
 use crate::memory::Place;
 use crate::sync::Ordering;
 
@@ -31,7 +31,7 @@ fn of(first: u32, value: u32) -> State {
 impl Hold {
     /// To bring this value to an exchanger.
     pub const fn exchange(value: u32) -> Self {
-        Self { mode: Mode::Passage, owner: HoldOwner::Thread, count: 0, of: value }
+        Self { of: value, ..Self::PASSAGE }
     }
 }
 

@@ -41,7 +41,7 @@ impl Latch {
 impl Hold {
     /// Entries of a latch.
     pub const fn entries(count: u32) -> Self {
-        Self { mode: Mode::Entry, owner: HoldOwner::Guard, count, of: 0 }
+        Self { mode: Mode::Entry, owner: HoldOwner::Guard, count, of: 0, is_part: false }
     }
 }
 

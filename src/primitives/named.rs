@@ -165,8 +165,8 @@ mod tests {
     const ME: AgentId = 70_000;
     const OTHER: AgentId = 70_001;
     const FREE: State = State(0);
-    const ALONE_HOLD: Hold = Hold::listed(Mode::Exclusive, 0, 1);
-    const SHARED_HOLD: Hold = Hold::listed(Mode::Shared, 1, 2);
+    const ALONE_HOLD: Hold = Hold::listed(Mode::Exclusive, 0, 1, false);
+    const SHARED_HOLD: Hold = Hold::listed(Mode::Shared, 1, 2, false);
 
     fn state(lock: u32) -> State {
         Words { lock, ended: 0 }.state()

@@ -96,7 +96,7 @@ impl Semaphore {
 impl Hold {
     /// Of a semaphore that has `of` permits in all.
     pub const fn permits(count: u32, of: u32) -> Self {
-        Self { mode: Mode::Permits, owner: HoldOwner::Guard, count, of }
+        Self { mode: Mode::Permits, owner: HoldOwner::Guard, count, of, is_part: false }
     }
 }
 

@@ -171,7 +171,7 @@ impl Looping<'_> {
         let (name, limit) = (below(self.actor.world.named.len()), self.random_limit());
         let mode = if one_in(2) { Mode::Exclusive } else { Mode::Shared };
         trace(&self.actor.agent, || format!("awaits name {name}: {mode:?}, {limit:?}"));
-        match self.waits.request_name(self.actor.world.name(name), mode, limit) {
+        match self.waits.request_name(self.actor.world.name(name), mode, false, limit) {
             Ok((request, Reply::Pending { token, .. })) => {
                 self.pends(token, limit, Of::Name(request.number, name, mode));
             }

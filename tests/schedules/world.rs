@@ -309,7 +309,7 @@ impl World {
         let agent = self.engine.agents.add(0).unwrap();
         let mut waits = EventLoop::with_clients(self.engine, agent, Clients::new(&self.names));
         for (index, room) in self.named.iter().enumerate() {
-            let (request, reply) = waits.request_name(self.name(index), Mode::Exclusive, Limit::Once).unwrap();
+            let (request, reply) = waits.request_name(self.name(index), Mode::Exclusive, false, Limit::Once).unwrap();
             let Reply::Now(Outcome::Granted { abandoned_by, .. }) = reply else { panic!("name {index} is not free") };
             room.enter(MAIN, request.hold, abandoned_by);
             room.expect_all_reported(false);
