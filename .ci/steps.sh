@@ -26,6 +26,27 @@ step() {
   end
 }
 
+# Two steps beside each other, of which neither keeps both cores busy: `together COMMAND... -- COMMAND...`. What the second prints
+# stands below what the first does.
+together() {
+  local first=() beside status=0
+  while [ "$1" != -- ]; do
+    first+=("$1")
+    shift
+  done
+  shift
+  begin "${first[*]}, beside $*"
+  beside=$(mktemp)
+  "$@" >"$beside" 2>&1 &
+  "${first[@]}" 2>&1 | tee "$printed" || status=$?
+  wait $! || status=$?
+  printf '\n== %s\n' "$*"
+  tee -a "$printed" <"$beside"
+  rm "$beside"
+  [ "$status" = 0 ] || exit "$status"
+  end
+}
+
 # Like `step`, for what needs programs that this machine may be unable to have (69): that is said at the end.
 step_if_available() {
   local status=0

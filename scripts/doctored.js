@@ -5,6 +5,7 @@
 const fs = require('node:fs');
 const { parseArgs } = require('node:util');
 const { FAULTS, LEFT_OUT, LONG } = require('./doctored/differences.js');
+const { AT_ONCE } = require('./node-test.js');
 const { conclude, root, runFiles, testFiles } = require('./platforms/foreign.js');
 const { RUNTIMES, install } = require('./runtimes.js');
 const { SHARD, ofShard } = require('./shard.js');
@@ -22,6 +23,7 @@ async function main() {
     work: fs.mkdtempSync(path.join(os.tmpdir(), 'doctored-')),
     node: (_, args) => [binary, ['--require', path.join(root, 'lib', 'doctor', 'index.js'), ...args]],
     env: {},
+    atOnce: AT_ONCE,
     faults: FAULTS,
   };
   const isLong = (file) => LONG.has(file) || LONG.has(path.dirname(file));

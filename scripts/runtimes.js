@@ -3,11 +3,10 @@
 
 const { execFileSync, spawn, spawnSync } = require('node:child_process');
 const fs = require('node:fs');
-const os = require('node:os');
 const path = require('node:path');
 const vm = require('node:vm');
 const { LACKS } = require('../__test__/helpers/runtime.js');
-const { nodeTest } = require('./node-test.js');
+const { AT_ONCE, nodeTest } = require('./node-test.js');
 
 const root = path.join(__dirname, '..');
 const CACHE = path.join(root, 'target', 'runtimes');
@@ -66,7 +65,6 @@ const USING_IS_KNOWN = parses('{ using resource = null; }');
 /** In milliseconds, for all files and for one: what hangs is reported while the others still run. */
 const ALL_LIMIT = 600_000;
 const FILE_LIMIT = 180_000;
-const AT_ONCE = os.availableParallelism();
 const isShort = process.argv.includes('--short');
 /** How the binding is loaded, how threads and loops end and wait, and what is the same for every kind. */
 const SHORT = ['ends', 'kinds', 'loading', 'mutex', 'named'];
@@ -89,7 +87,7 @@ const filesOf = (kind) => files.filter((file) => !(path.basename(file, '.test.js
 const KINDS = {
   node: {
     batches: [files],
-    args: (batch) => ['--test-reporter=spec', ...nodeTest(batch, AT_ONCE)],
+    args: (batch) => ['--test-reporter=spec', ...nodeTest(batch)],
     counts: { passed: /^ℹ pass (\d+)/m, skipped: /^ℹ skipped (\d+)/m, failed: /^ℹ fail (\d+)/m },
     failures: /^✖ failing tests:/m,
   },

@@ -86,7 +86,7 @@ function testAll() {
     .map((file) => path.join(folder, file));
   // They wait more than they work.
   const test = (these, env) =>
-    spawnSync(process.execPath, nodeTest(these, 4), {
+    spawnSync(process.execPath, nodeTest(these), {
       stdio: 'inherit',
       env: { SABLOCK_STORE_SECONDS: '10', ...process.env, ...env },
     }).status;

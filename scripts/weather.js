@@ -13,7 +13,7 @@ const FILES = ['redis', 'etcd', 'postgres', 'postgres-waits', 'postgres-sessions
 const anySeed = String(Date.now() % 2 ** 31);
 const { values } = parseArgs({ options: { seed: { type: 'string', default: anySeed }, shard: SHARD } });
 const files = ofShard(FILES, values.shard).map((name) => path.join('__test__', 'stores', `${name}.test.js`));
-const { status } = spawnSync(process.execPath, nodeTest(files, 4), {
+const { status } = spawnSync(process.execPath, nodeTest(files), {
   cwd: path.join(__dirname, '..'),
   stdio: 'inherit',
   env: { ...process.env, SABLOCK_WEATHER: values.seed },

@@ -16,6 +16,7 @@ const FILE_LIMIT_MS = 900_000;
  * @property {string} work a folder
  * @property {(version: string, args: string[]) => [string, string[]]} node a command that starts Node.js
  * @property {NodeJS.ProcessEnv} env of all it runs
+ * @property {number} [atOnce] files, as many as there are processors if it is left out
  * @property {{ file: string, test?: string, why: string }[]} faults of this system; without `test`, the whole file
  */
 
@@ -119,7 +120,7 @@ function testFiles(subjects, leftOut) {
   return tests.filter((file) => isChosen(file) && !Object.hasOwn(leftOut, file)).sort();
 }
 
-/** Runs test files, two at a time on two processors. Returns what is wrong. */
+/** Runs test files, some at a time. Returns what is wrong. */
 async function runFiles(foreign, version, files) {
   const startedAt = performance.now();
   const left = [...files];
@@ -140,7 +141,7 @@ async function runFiles(foreign, version, files) {
       wrong.push(...found);
     }
   };
-  await Promise.all(Array.from({ length: os.availableParallelism() }, work));
+  await Promise.all(Array.from({ length: foreign.atOnce ?? os.availableParallelism() }, work));
   const seconds = Math.round((performance.now() - startedAt) / 1000);
   const total = Object.entries(counts).map(([result, count]) => `${count} ${result}`);
   const faults = foreign.faults.filter(({ file }) => files.includes(file)).length;
