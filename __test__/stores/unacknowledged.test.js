@@ -2,8 +2,10 @@
 // a time-out, which a job takes for "somebody else does it", nor null.
 
 const assert = require('node:assert/strict');
+const { once } = require('node:events');
 const net = require('node:net');
 const { describe, test } = require('node:test');
+const { Worker } = require('node:worker_threads');
 const { LockManager } = require('../..');
 const { etcd } = require('../../lib/stores/etcd.js');
 const { postgres } = require('../../lib/stores/postgres.js');
@@ -11,28 +13,13 @@ const { redis } = require('../../lib/stores/redis.js');
 const { limit } = require('../helpers/limits.js');
 const { startProxy } = require('../helpers/proxy.js');
 const servers = require('../helpers/servers.js');
+const { VERBS } = require('../helpers/unacknowledged.js');
 
 const STORES = {
   postgres: [postgres, 'postgres://user@127.0.0.1/app', servers.hasPostgres, servers.startPostgres],
   redis: [redis, 'redis://127.0.0.1', servers.hasRedis, servers.startRedis],
   etcd: [etcd, 'http://127.0.0.1', servers.hasEtcd, servers.startEtcd],
 };
-
-const never = () => assert.fail('must not run');
-const TIMED = { timeout: 200 };
-const TRIED = { ifAvailable: true, timeout: 200 };
-
-/** Every verb that asks for a lock. */
-const VERBS = {
-  request: (manager, options) => manager.request('job', options, never),
-  'request, shared': (manager, options) => manager.request('job', { ...options, mode: 'shared' }, never),
-  'request of several names': (manager, options) => manager.request(['job', 'too'], options, never),
-  acquireAsync: (manager, options) => manager.acquireAsync('job', options),
-  requestSync: async (manager, options) => manager.requestSync('job', options, never),
-  acquire: async (manager, options) => manager.acquire('job', options),
-};
-
-const UNKNOWN = ({ code, cause, message }) => code === 'ERR_LOCK_STORE' && cause instanceof Error && message.length > 0;
 
 /** A server that accepts connections and never answers. */
 async function startSilent(t) {
@@ -55,70 +42,60 @@ const withPort = (url, port) => {
   return full.href;
 };
 
-/** How the store comes not to answer: a manager of it. */
+/** How the store comes not to answer: its URL, and what makes it silent once it was reached. */
 const OUTAGES = {
-  'that was never reached': async (t, [make, url]) => {
-    const store = make(withPort(url, await startSilent(t)), { connectTimeout: 2000 });
-    return new LockManager({ store, allowMainThread: true });
-  },
-  'that has answered before': async (t, [make, , , start]) => {
+  'that was never reached': async (t, [, url]) => ({ url: withPort(url, await startSilent(t)), isReached: false }),
+  'that has answered before': async (t, [, , , start]) => {
     const server = await start();
     t.after(() => server.stop());
     const proxy = await startProxy(t, server.url);
-    const manager = new LockManager({ store: make(proxy.url), allowMainThread: true });
-    await manager.request('before', () => {});
-    proxy.cut();
     t.after(() => proxy.heal());
-    return manager;
+    return { url: proxy.url, isReached: true, silence: () => proxy.cut() };
   },
 };
 
-describe('a store that does not answer', { concurrency: 6 }, () => {
+describe('a store that answers, or does not', { concurrency: 9 }, () => {
   for (const [kind, store] of Object.entries(STORES)) {
-    for (const [when, open] of Object.entries(OUTAGES)) {
+    for (const [when, prepare] of Object.entries(OUTAGES)) {
       test(`${kind} ${when}: every verb is ERR_LOCK_STORE with a cause, timed or tried, first or behind another`, {
         skip: store[2] ? false : `${kind} is not installed`,
         timeout: limit(120_000),
       }, async (t) => {
-        const manager = await open(t, store);
-        t.after(() => manager.close());
-        for (const [verb, ask] of Object.entries(VERBS)) {
-          await assert.rejects(ask(manager, TIMED), UNKNOWN, verb);
-          await assert.rejects(ask(manager, TRIED), UNKNOWN, verb);
-          // This thread's own request has no answer either.
-          const first = assert.rejects(manager.acquireAsync('job', { timeout: 1500 }), UNKNOWN, verb);
-          await assert.rejects(ask(manager, TIMED), UNKNOWN, verb);
-          await assert.rejects(ask(manager, TRIED), UNKNOWN, verb);
-          await first;
-        }
+        const { url, isReached, silence } = await prepare(t, store);
+        const options = isReached ? {} : { connectTimeout: 2000 };
+        const worker = new Worker(require.resolve('../helpers/unacknowledged.js'), {
+          workerData: { kind, url, options, isReached },
+        });
+        t.after(() => worker.terminate());
+        assert.deepEqual(await once(worker, 'message'), ['ready']);
+        silence?.();
+        worker.postMessage('begin');
+        assert.deepEqual(await once(worker, 'message'), ['done']);
       });
     }
+    test(`${kind} that answers: a time-out is one, and what is held is null`, {
+      skip: store[2] ? false : `${kind} is not installed`,
+      timeout: limit(60_000),
+    }, async (t) => {
+      const [make, , , start] = store;
+      const server = await start();
+      t.after(() => server.stop());
+      const managers = [1, 2].map(
+        (number) =>
+          new LockManager({ store: make(server.url, { connectTimeout: 5000 + number }), allowMainThread: true }),
+      );
+      t.after(() => Promise.all(managers.map((manager) => manager.close())));
+      const [holder, manager] = managers;
+      await manager.check();
+      const lock = await holder.acquireAsync('job');
+      for (const [verb, ask] of Object.entries(VERBS)) {
+        await assert.rejects(ask(manager, { timeout: 500 }), { code: 'ERR_LOCK_TIMEOUT' }, verb);
+      }
+      const waits = manager.acquireAsync('job');
+      assert.equal(await manager.acquireAsync('job', { ifAvailable: true }), null);
+      assert.equal(manager.acquire('job', { ifAvailable: true }), null);
+      assert.equal(lock.unlock(), true);
+      (await waits).unlock();
+    });
   }
 });
-
-for (const [kind, store] of Object.entries(STORES)) {
-  test(`${kind} that answers: a time-out is one, and what is held is null`, {
-    skip: store[2] ? false : `${kind} is not installed`,
-    timeout: limit(60_000),
-  }, async (t) => {
-    const [make, , , start] = store;
-    const server = await start();
-    t.after(() => server.stop());
-    const managers = [1, 2].map(
-      (number) =>
-        new LockManager({ store: make(server.url, { connectTimeout: 5000 + number }), allowMainThread: true }),
-    );
-    t.after(() => Promise.all(managers.map((manager) => manager.close())));
-    const [holder, manager] = managers;
-    await manager.check();
-    const lock = await holder.acquireAsync('job');
-    for (const [verb, ask] of Object.entries(VERBS)) {
-      await assert.rejects(ask(manager, { timeout: 500 }), { code: 'ERR_LOCK_TIMEOUT' }, verb);
-    }
-    const waits = manager.acquireAsync('job');
-    assert.equal(await manager.acquireAsync('job', { ifAvailable: true }), null);
-    assert.equal(manager.acquire('job', { ifAvailable: true }), null);
-    assert.equal(lock.unlock(), true);
-    (await waits).unlock();
-  });
-}
