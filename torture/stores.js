@@ -88,8 +88,14 @@ class Storm {
     }
     const { counts, violations } = this.#register;
     const faults = Object.values(this.#done).reduce((sum, count) => sum + count, 0);
-    const { lost, twice, split, closed } = this.#weather;
-    const weather = { 'pushes lost': lost, 'pushes twice': twice, 'pieces split': split, 'halves closed': closed };
+    const { lost, twice, split, closed, behind } = this.#weather;
+    const weather = {
+      'pushes lost': lost,
+      'pushes twice': twice,
+      'pieces split': split,
+      'halves closed': closed,
+      'answers behind': behind,
+    };
     return { counts: { processes: this.#next, faults, ...this.#done, ...weather, ...counts }, violations };
   }
 

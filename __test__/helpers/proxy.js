@@ -55,10 +55,10 @@ exports.startProxy = async (t, target) => {
       from.on('data', (data) => {
         proxy.taken += 1;
         if (proxy.loses(data, from === near, line)) return;
-        for (const { data: part, ms, ends } of proxy.weather(line, from === near, data)) {
+        for (const { data: part, ms, due, ends } of proxy.weather(line, from === near, data)) {
           const delay = proxy.delay + ms;
-          const due = delay === 0 ? undefined : sleep(delay);
-          last = last.then(() => due).then(() => (ends ? to.end(part) : to.write(part)));
+          const arrives = delay === 0 ? due : Promise.all([sleep(delay), due]);
+          last = last.then(() => arrives).then(() => (ends ? to.end(part) : to.write(part)));
         }
       });
       from.on('error', () => to.destroy());

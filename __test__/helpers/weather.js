@@ -1,5 +1,8 @@
 // Hostile networks for `startProxy()`: each connection delays each direction in its own way, which changes; what is sent arrives in
-// pieces; one half of a connection closes; single messages that a server pushes are lost, or come twice.
+// pieces; answers come after the next question; one half of a connection closes; single messages that a server pushes are lost, or
+// come twice.
+
+const { setTimeout: sleep } = require('node:timers/promises');
 
 /** The longest delay of a direction for a while, in milliseconds. */
 const DELAYS = [0, 0, 3, 30];
@@ -8,6 +11,9 @@ const LONGEST_WHILE_MS = 400;
 const LOST = 0.15;
 const TWICE = 0.15;
 const SPLIT = 0.2;
+/** So many answers wait for the next question, at most for so long. */
+const BEHIND = 0.1;
+const LONGEST_BEHIND_MS = 60;
 
 /** By kind of store: whether that piece of data is one message that nobody has asked for, and nothing else. */
 const PUSHES = {
@@ -19,11 +25,11 @@ const PUSHES = {
 
 /**
  * The weather of a proxy before a store of that kind: `(line, toServer, data)` returns what is sent on in its place, in order, each
- * after so many milliseconds; `ends`: then nothing follows in that direction. `seen` counts what it did.
+ * after so many milliseconds, and not before `due`; `ends`: then nothing follows in that direction. `seen` counts what it did.
  */
 exports.createWeather = (kind, random, { closes = 0 } = {}) => {
   const isPush = PUSHES[kind];
-  const seen = { lost: 0, twice: 0, split: 0, closed: 0 };
+  const seen = { lost: 0, twice: 0, split: 0, closed: 0, behind: 0 };
   /** How long this piece is on its way. */
   const delayOf = (line, toServer) => {
     line.ways ??= new Map();
@@ -34,7 +40,18 @@ exports.createWeather = (kind, random, { closes = 0 } = {}) => {
     }
     return random.below(way.longest + 1);
   };
+  /** Fulfilled with the client's next question, or when it does not come. */
+  const nextQuestion = (line) => {
+    const asked = new Promise((resolve) => {
+      line.onQuestion = resolve;
+    });
+    return Promise.race([asked, sleep(LONGEST_BEHIND_MS)]);
+  };
   const weather = (line, toServer, data) => {
+    if (toServer && line.onQuestion !== undefined) {
+      line.onQuestion();
+      line.onQuestion = undefined;
+    }
     const piece = (part) => ({ data: part, ms: delayOf(line, toServer) });
     if (!toServer && isPush(data)) {
       const chance = random.next();
@@ -50,6 +67,10 @@ exports.createWeather = (kind, random, { closes = 0 } = {}) => {
     if (random.next() < closes) {
       seen.closed += 1;
       return [{ ...piece(data), ends: true }];
+    }
+    if (!toServer && line.onQuestion === undefined && random.next() < BEHIND) {
+      seen.behind += 1;
+      return [{ ...piece(data), due: nextQuestion(line) }];
     }
     if (data.length > 1 && random.next() < SPLIT) {
       seen.split += 1;
