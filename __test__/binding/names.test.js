@@ -11,6 +11,9 @@ const { Ask, NameMode } = binding;
 const { Exclusive, Shared } = NameMode;
 const space = binding.nameSpace('names of the binding');
 
+/** For this thread to say what is beside a wait, in milliseconds. */
+const LONG_ENOUGH = 1000;
+
 listen();
 
 const request = (name, mode = Exclusive, timeout = Infinity) => [
@@ -159,7 +162,7 @@ test('to block for a name of one’s own is a deadlock, whose step has its name'
 test('when its time is over, what is beside a wait goes back too', async () => {
   const [, blocker] = request('six');
   const [, beside] = request('seven');
-  assert.equal(request('six', Exclusive, 30)[0], 'PENDING');
+  assert.equal(request('six', Exclusive, LONG_ENOUGH)[0], 'PENDING');
   const token = record('Token');
   binding.expiresWithNames(token, asBeside({ requests: [beside], reports: [0] }));
   assert.deepEqual(await settled(), ['TIMED_OUT', token]);
@@ -180,7 +183,7 @@ test(
       const [status, beside] = request('nine');
       assert.equal(status, 'GRANTED_ABANDONED');
       const report = binding.takeReport();
-      assert.equal(request('eight', Exclusive, 10)[0], 'PENDING');
+      assert.equal(request('eight', Exclusive, LONG_ENOUGH)[0], 'PENDING');
       binding.expiresWithNames(record('Token'), asBeside({ requests: [beside], reports: [isMade ? 0 : report] }));
       assert.equal((await settled())[0], 'TIMED_OUT');
       const [, next] = request('nine');
