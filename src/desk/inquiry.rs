@@ -222,6 +222,12 @@ impl Inquiry {
         !self.question.is_shared && !self.lock().is_outside
     }
 
+    /// Whether its thread knows how it ended, and holds nothing of it.
+    #[cfg(feature = "audit")]
+    pub(super) fn is_over(&self) -> bool {
+        matches!(self.lock().phase, Phase::Over)
+    }
+
     /// Whether its thread holds what was granted, and knows it.
     pub fn is_held(&self) -> bool {
         matches!(self.lock().phase, Phase::Held(_))

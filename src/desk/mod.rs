@@ -172,5 +172,7 @@ impl Desk {
     }
 }
 
+#[cfg(feature = "audit")]
+mod audit;
 #[cfg(test)]
 mod tests;

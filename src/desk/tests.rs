@@ -308,3 +308,16 @@ fn a_blocked_wait_ends_with_its_time_or_its_thread() {
     });
     assert!(matches!(waited, Err(Unanswered::Interrupted)));
 }
+
+#[cfg(feature = "audit")]
+#[test]
+fn the_audit_says_which_requests_are_left() {
+    let (desk, inbox) = desk();
+    let asked = desk.ask(question(0), &inbox);
+    assert_eq!(desk.left(|_| false), Vec::<String>::new());
+    assert_eq!(desk.left(|thread| thread == 0).len(), 1, "its thread has ended");
+    asked.cancel();
+    assert_eq!(desk.left(|_| false).len(), 1, "it is over");
+    desk.release(&asked, false);
+    assert_eq!(desk.left(|_| true), Vec::<String>::new());
+}

@@ -22,7 +22,7 @@ pub struct Guard {
     directory: File,
 }
 
-static GUARDS: LazyLock<Mutex<FxHashMap<Identity, Weak<Guard>>>> = LazyLock::new(Mutex::default);
+pub(super) static GUARDS: LazyLock<Mutex<FxHashMap<Identity, Weak<Guard>>>> = LazyLock::new(Mutex::default);
 
 impl Guard {
     /// That of a directory, one for the process; `None` where directories cannot be locked, or not by this user.

@@ -30,6 +30,8 @@
 //! Imports run [`waiter`] -> [`names`] -> `threads`, [`line`] -> `keeper`, [`hold`] -> [`file`] -> `interrupt`, `guard` -> [`directory`] -> [`record`] -> [`name`];
 //! `guard` -> `keeper` -> `interrupt`; [`reader`] -> [`directory`]; [`hold`] -> [`fence`]; all may use `system`.
 
+#[cfg(feature = "audit")]
+pub mod audit;
 pub mod directory;
 pub mod file;
 mod guard;

@@ -35,11 +35,11 @@ pub(super) static NAMES: LazyLock<Mutex<FxHashMap<NameKey, Weak<NamedFile>>>> = 
 pub struct NamedFile {
     key: NameKey,
     pub(super) files: Arc<Files>,
-    state: Mutex<Lines>,
+    pub(super) state: Mutex<Lines>,
 }
 
 #[derive(Default, Debug)]
-struct Lines {
+pub(super) struct Lines {
     /// The file that those who share the lock in this process have locked together.
     shared: Weak<Locked>,
     exclusive_line: Line,
@@ -58,7 +58,7 @@ pub(super) enum Drive {
 }
 
 impl Lines {
-    fn line(&mut self, mode: LockMode) -> &mut Line {
+    pub(super) fn line(&mut self, mode: LockMode) -> &mut Line {
         match mode {
             LockMode::Exclusive => &mut self.exclusive_line,
             LockMode::Shared => &mut self.shared_line,

@@ -65,6 +65,13 @@ pub fn agent_ended(agent: AgentId) {
     ended.iter().for_each(|desk| desk.end(WORKER_ENDED));
 }
 
+/// What is left at desks, for the audit.
+#[cfg(feature = "audit")]
+pub fn left() -> Vec<String> {
+    let has_ended = |thread| super::process::engine().agents.of_thread(thread).is_none();
+    desks().iter().flat_map(|entry| entry.desk.left(has_ended)).collect()
+}
+
 /// The lock workers.
 pub fn servers() -> Vec<AgentId> {
     desks().iter().map(|entry| entry.server).collect()

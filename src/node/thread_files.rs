@@ -216,6 +216,13 @@ impl ThreadFiles {
         self.inbox.cancel(number, agent).unwrap_or(false)
     }
 
+    /// What is left of waits that are over, for the audit.
+    #[cfg(feature = "audit")]
+    pub fn left(&self) -> Vec<String> {
+        let inbox = self.inbox.lock();
+        inbox.cancelled.iter().map(|number| format!("wait {number} for a file, which was cancelled")).collect()
+    }
+
     /// The thread has ended: what its code never knew of goes back unmarked, what it holds goes to others as abandoned.
     pub fn end(mut self) {
         let mut inbox = self.inbox.lock();
