@@ -6,7 +6,8 @@
 // (`needs('termination when busy')`), and no thread of the torture ends.
 //
 // `audit`: each section of the engine looks at its queue when it begins; all queues and registers, and what the package's JavaScript
-// keeps, are looked at when a program ends. What is left, or not consistent, is found though no test thought of it.
+// keeps, are looked at when a program ends. What is left, or not consistent, is found though no test thought of it. Files that are
+// named may be of any folder, as those of stores.
 
 const { spawnSync } = require('node:child_process');
 const fs = require('node:fs');
@@ -41,7 +42,7 @@ const VARIANTS = {
     torture: [['run.js', '--seconds', '20', '--seed', '1', '--deaths', '0', '--patience', '20000']],
   },
   audit: {
-    folders: [...WAITING, 'diagnosis', 'ends', 'named'],
+    folders: [...WAITING, 'binding', 'diagnosis', 'ends', 'named'],
     env: {
       SABLOCK_AUDIT: '1',
       NODE_OPTIONS: `--require ${JSON.stringify(path.join(__dirname, 'audit', 'preload.js'))}`,

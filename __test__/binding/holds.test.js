@@ -245,6 +245,11 @@ test('a guard that is watched is here while it holds', () => {
   binding.tryAcquire(word, Ask.MutexGuarded, 1, 0);
   const watched = binding.watchHold(word, 20);
   assert.deepEqual([binding.hasAway(), binding.isHere(word, watched)], [true, true]);
+  const [held] = word;
+  word[0] = -1;
+  for (const verb of ['unlockGuard', 'endGuard']) assert.equal(named(binding[verb](word, 20)), 'CORRUPT', verb);
+  assert.equal(binding.isHere(word, watched), true);
+  word[0] = held;
   assert.equal(named(binding.unlockGuard(word, 20)), 'RELEASED');
   assert.equal(binding.isHere(word, watched), false);
   assert.equal(binding.unwatchHold(word, watched), false);

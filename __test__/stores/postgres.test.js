@@ -365,7 +365,8 @@ test('a process with an open store ends by itself, and what it held is free', op
     const { postgres } = require(${JSON.stringify(require.resolve('../../lib/stores/postgres.js'))});
     new LockManager({ store: postgres(${JSON.stringify(server().url)}) }).acquireAsync('of the past').then(() => console.log('held'));`;
   const output = await new Promise((resolve, reject) => {
-    execFile(process.execPath, ['-e', source], { timeout: 20_000 }, (error, stdout) =>
+    const env = { ...process.env, ...(process.env.SABLOCK_AUDIT && { SABLOCK_AUDIT: 'waiting' }) };
+    execFile(process.execPath, ['-e', source], { timeout: 20_000, env }, (error, stdout) =>
       error ? reject(error) : resolve(stdout),
     );
   });

@@ -7,7 +7,7 @@ const { CLEAR, ENQUEUE, RELEASE, RENEW, SCRIPT, TRY, readTicket } = require('../
 const { hasRedis, startRedis } = require('../helpers/servers.js');
 const { limit } = require('../helpers/limits.js');
 
-const options = { skip: hasRedis ? false : 'redis-server is not installed', timeout: limit(60_000) };
+const options = { skip: hasRedis ? false : 'redis-server is not installed', timeout: limit(180_000) };
 
 const LEASE = 60_000;
 const HOUR = 3_600_000;

@@ -89,7 +89,7 @@ describe('a store that answers, or does not', { concurrency: 9 }, () => {
       await manager.check();
       const lock = await holder.acquireAsync('job');
       for (const [verb, ask] of Object.entries(VERBS)) {
-        await assert.rejects(ask(manager, { timeout: 500 }), { code: 'ERR_LOCK_TIMEOUT' }, verb);
+        await assert.rejects(ask(manager, { timeout: 2000 }), { code: 'ERR_LOCK_TIMEOUT' }, verb);
       }
       const waits = manager.acquireAsync('job');
       assert.equal(await manager.acquireAsync('job', { ifAvailable: true }), null);

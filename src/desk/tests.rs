@@ -321,3 +321,16 @@ fn the_audit_says_which_requests_are_left() {
     desk.release(&asked, false);
     assert_eq!(desk.left(|_| true), Vec::<String>::new());
 }
+
+#[test]
+fn of_a_loss_the_first_reason_stays() {
+    let (desk, inbox) = desk();
+    let inquiry = desk.ask(question(0), &inbox);
+    let lease = Lease::endless();
+    assert!(desk.answer(inquiry.number, granted(&lease)) && inquiry.take().is_some());
+    inquiry.lose(Loss::Taken);
+    lease.end(Loss::Unreachable);
+    lease.end(Loss::Closed);
+    desk.end("it has ended");
+    assert_eq!((inquiry.lost(), lease.lost()), (Some(Loss::Taken), Some(Loss::Unreachable)));
+}

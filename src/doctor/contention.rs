@@ -112,3 +112,64 @@ impl Contention {
         all
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: Duration = Duration::from_millis(1);
+
+    fn wait(thread: u32, since: Instant) -> TrackedWait {
+        TrackedWait {
+            thread,
+            lock: 5,
+            address: 64,
+            site: 3,
+            since,
+            is_endless: true,
+            is_blocking: true,
+            is_exclusive: true,
+            is_counted: true,
+            awaiting: Vec::new(),
+            is_asked: false,
+            outside: None,
+        }
+    }
+
+    fn delay(waits: u64, total: u32) -> Delay {
+        Delay { waits, total: total * MS }
+    }
+
+    #[test]
+    fn an_unlock_ends_the_waits_that_were_granted_after_it_and_had_begun_before() {
+        let now = Instant::now();
+        let mut contention = Contention::default();
+        contention.unlocking(64, Unlock { place: (9, 9), at: now });
+        for (since, is_granted, is_ended_by_it) in
+            [(now - MS, true, true), (now, true, true), (now - MS, false, false), (now + MS, true, false)]
+        {
+            let unlock = contention.end(&wait(1, since), 1, MS, is_granted);
+            assert_eq!(unlock.is_some(), is_ended_by_it, "granted: {is_granted}");
+        }
+        let [contended] = contention.sorted()[..] else { panic!("it is one class") };
+        assert_eq!(contended.waiters[&(1, 3)], delay(4, 4));
+        assert_eq!(Vec::from_iter(&contended.unlockers), [(&(9, 9), &delay(2, 2))]);
+    }
+
+    #[test]
+    fn a_class_that_becomes_another_brings_all_that_was_counted() {
+        let now = Instant::now();
+        let mut contention = Contention::default();
+        contention.unlocking(64, Unlock { place: (9, 9), at: now });
+        for (thread, node, waited) in [(1, 1, 7), (1, 2, 3), (2, 2, 4)] {
+            contention.end(&wait(thread, now), node, waited * MS, true);
+        }
+        for (from, to) in [(1, 2), (1, 2)] {
+            contention.fold(from, to, 6);
+        }
+        let [contended] = contention.sorted()[..] else { panic!("it is one class") };
+        assert_eq!((contended.all, contended.longest), (delay(3, 14), 7 * MS));
+        assert_eq!(Contended::sorted(&contended.waiters), [((1, 3), delay(2, 10)), ((2, 3), delay(1, 4))]);
+        assert_eq!(contended.unlockers[&(9, 9)], delay(3, 14));
+    }
+}

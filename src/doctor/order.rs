@@ -235,6 +235,18 @@ mod tests {
     }
 
     #[test]
+    fn a_sighting_with_fewer_gates_counts_after_however_many_with_more() {
+        let mut order = LockOrder::default();
+        for gate in 0..2 * MOST_SIGHTINGS as LockId {
+            order.add(1, 2, edge(1, 2, &[9, 10 + gate]));
+        }
+        order.add(2, 1, edge(2, 1, &[9]));
+        assert!(order.cycles().is_empty());
+        order.add(1, 2, edge(1, 2, &[]));
+        assert_eq!(order.cycles().len(), 1);
+    }
+
+    #[test]
     fn locks_of_one_class_inside_of_each_other_are_listed_once() {
         let mut order = LockOrder::default();
         for (from, to) in [(5, 6), (6, 5), (5, 5)] {
