@@ -21,7 +21,7 @@ struct NamedRequest {
 }
 
 impl NamedRequest {
-    /// What it holds, or asks for, as the one of this number.
+    /// Its hold, or the one that it asks for, under this number.
     fn hold(&self, number: u32) -> Hold {
         Hold::listed(self.mode, number, self.generation, self.is_part)
     }

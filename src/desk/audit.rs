@@ -1,9 +1,9 @@
-//! What is left of requests to stores, for the audit; see `engine/audit.rs`. It may be there for a moment.
+//! The audit of requests to stores (see `engine/audit.rs`): remains of those that are over. They may be there for a moment.
 
 use super::Desk;
 
 impl Desk {
-    /// What is left of requests that are over, or whose thread has ended, a line for each.
+    /// A line for each request that is over, or whose thread has ended, and that is there still.
     pub fn left(&self, has_ended: impl Fn(u32) -> bool) -> Vec<String> {
         let contents = self.lock();
         let of_inquiry = |(number, inquiry): (&u32, &std::sync::Arc<super::Inquiry>)| {

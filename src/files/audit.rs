@@ -1,11 +1,11 @@
-//! What is left of names of files that nobody waits for, for the audit; see `engine/audit.rs`. It may be there for a moment.
+//! The audit of names of files (see `engine/audit.rs`): remains of waits that are over. They may be there for a moment.
 
 use super::file::LockMode;
 use super::guard::GUARDS;
 use super::line::{Direct, Driver, Line};
 use super::names::{NAMES, NamedFile};
 
-/// What is left, a line for each.
+/// A line for each remain.
 pub fn left() -> Vec<String> {
     let guards = GUARDS.lock().values().filter(|guard| guard.strong_count() == 0).count();
     let mut left: Vec<String> = (0..guards).map(|_| "a guard of a directory that nobody uses".into()).collect();
@@ -33,7 +33,7 @@ impl NamedFile {
 }
 
 impl Line {
-    /// What is there though nobody waits.
+    /// Parts that are there though nobody waits.
     fn left(&self) -> impl Iterator<Item = &'static str> {
         let there = [
             ("a turn", self.turn.is_some()),

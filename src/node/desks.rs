@@ -65,7 +65,7 @@ pub fn agent_ended(agent: AgentId) {
     ended.iter().for_each(|desk| desk.end(WORKER_ENDED));
 }
 
-/// What is left at desks, for the audit.
+/// Remains at desks, for the audit.
 #[cfg(feature = "audit")]
 pub fn left() -> Vec<String> {
     let has_ended = |thread| super::process::engine().agents.of_thread(thread).is_none();

@@ -216,7 +216,7 @@ impl ThreadFiles {
         self.inbox.cancel(number, agent).unwrap_or(false)
     }
 
-    /// What is left of waits that are over, for the audit.
+    /// Remains of waits that are over, for the audit.
     #[cfg(feature = "audit")]
     pub fn left(&self) -> Vec<String> {
         let inbox = self.inbox.lock();

@@ -120,7 +120,7 @@ impl Looping<'_> {
     fn end(mut self) {
         reached(Reached::EndedWhilePending, u64::from(!self.pending.is_empty()));
         for (_, name, mode) in &self.names {
-            self.actor.world.named[*name].end(self.actor.number, Hold::listed(*mode, 0, 0));
+            self.actor.world.named[*name].end(self.actor.number, Hold::listed(*mode, 0, 0, false));
         }
         self.actor.leave();
         self.waits.end();
@@ -209,7 +209,7 @@ impl Looping<'_> {
     fn got_name(&mut self, number: u32, name: usize, mode: Mode, outcome: Outcome) {
         trace(&self.actor.agent, || format!("has name {name}: {outcome:?}"));
         let Outcome::Granted { abandoned_by, .. } = outcome else { panic!("{outcome:?}") };
-        self.actor.world.named[name].enter(self.actor.number, Hold::listed(mode, 0, 0), abandoned_by);
+        self.actor.world.named[name].enter(self.actor.number, Hold::listed(mode, 0, 0, false), abandoned_by);
         self.names.push((number, name, mode));
         reached(Reached::NameHeld, 1);
     }
@@ -296,7 +296,7 @@ impl Looping<'_> {
     fn release_one(&mut self) {
         if let Some((number, name, mode)) = self.names.pop() {
             trace(&self.actor.agent, || format!("releases name {name}"));
-            self.actor.world.named[name].leave(self.actor.number, Hold::listed(mode, 0, 0));
+            self.actor.world.named[name].leave(self.actor.number, Hold::listed(mode, 0, 0, false));
             assert_eq!(self.waits.release_name(number), Ok(true));
             return;
         }
