@@ -7,7 +7,7 @@ const errors = lazily(() => require('./errors.js'));
 
 const TIMEOUT = 'a number of milliseconds or an options object';
 const MILLISECONDS = 'a number of milliseconds';
-/** Of an asynchronous wait, if none are given. */
+/** The options of an asynchronous wait, if none are given. */
 const NO_OPTIONS = { timeout: Infinity, signal: undefined, ref: true };
 const DEFAULTS = { allowMainThread: false, maySleep: true, name: undefined, onAbandoned: undefined };
 
@@ -59,14 +59,14 @@ exports.checkOptions = checkOptions;
 exports.isOptions = isOptions;
 exports.own = own;
 
-/** What those that wait may be given; some of it means nothing to some. */
+/** Options of all that wait; some mean nothing to some. */
 const OF_WAITS = ['timeout', 'signal', 'ref'];
 const OF_FUTEX = ['signal', 'ref'];
 const OF_EXECUTE = [...OF_WAITS, 'permits'];
 const OF_PRIMITIVES = ['allowMainThread', 'name'];
 const NONE = [];
 
-/** What the constructors take of locks that are marked and repaired. */
+/** Options of the constructors of locks that are marked and repaired. */
 const OF_LOCKS = [...OF_PRIMITIVES, 'maySleep', 'onAbandoned'];
 
 exports.OF_LOCKS = OF_LOCKS;
@@ -145,7 +145,7 @@ function checkNoOptions(value, known, names) {
   }
 }
 
-/** What is not a number and stands where the waiting functions take their timeout. */
+/** Refuses a value that is not a number and stands where the waiting functions take their timeout. */
 exports.checkNoTimeout = (value) => {
   if (isAbortSignal(value)) throw errors().noOptions('timeout', value);
   checkNoOptions(value, NONE, OF_WAITS);
@@ -207,7 +207,7 @@ exports.isThenable = (value) =>
 
 exports.isIterable = (value) => isObject(value) && typeof value[Symbol.iterator] === 'function';
 
-/** How many of a count: an integer of 1 or more, or of `least`. */
+/** A number of a count: an integer of 1 or more, or of `least`. */
 exports.toCountOf = (place, n, name = 'n', most = 2 ** 30, least = 1) => {
   if (typeof n !== 'number') throw errors().invalidArgument(name, 'a number', n, place);
   if (!Number.isInteger(n) || n < least || n > most) {
@@ -216,7 +216,7 @@ exports.toCountOf = (place, n, name = 'n', most = 2 ** 30, least = 1) => {
   return n;
 };
 
-/** How many a notification of a condition is for. */
+/** The number of waiters that a notification of a condition is for. */
 exports.toWaiters = (count) => {
   if (typeof count !== 'number') throw errors().invalidArgument('count', 'a number', count);
   if (!(count >= 0)) throw errors().outOfRange('count', 'a number of waiters, 0 or more', count);

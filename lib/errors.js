@@ -60,7 +60,7 @@ class LockLostError extends Error {
   }
 }
 
-/** How a lock ends while it is held. */
+/** Ends of a lock while it is held. */
 const LOSSES = {
   unreachable: 'its store did not answer for so long that it may have given the lock away.',
   taken: 'its store has ended it: a session was ended, a lease revoked, data removed, or a server failed over.',
@@ -81,7 +81,7 @@ function describe({ byteOffset = -1, name, kind = 'mutex' }, as = kind) {
   return `the ${as} ${typeof name === 'string' ? `${inspect(name)} ` : ''}at byte offset ${byteOffset}`;
 }
 
-/** Of a deadlock that was found at `place`, where the cycle begins. */
+/** The message of a deadlock that was found at `place`, where the cycle begins. */
 function describeCycle(place, cycle, kinds) {
   const [{ threadId }] = cycle;
   if (cycle.length === 1 && place.verb === 'run') {
@@ -121,7 +121,7 @@ exports.BrokenBarrierError = BrokenBarrierError;
 exports.LockLostError = LockLostError;
 exports.describe = describe;
 
-/** What messages say of a name, which has no byte offset. */
+/** The place of a name in messages, which has no byte offset. */
 exports.placeOfName = (name) => ({ kind: 'named lock', type: 'HeldLock', name });
 
 /** A getter, or a proxy, may throw; that must not take the place of the error. */
@@ -217,7 +217,7 @@ exports.abortedWithoutReason = () =>
 exports.notShared = (buffer) =>
   invalidArgument('buffer', 'a SharedArrayBuffer', buffer, undefined, adviceOnMemory(buffer));
 
-/** Of a view, or a WebAssembly.Memory. */
+/** The buffer of a view, or of a WebAssembly.Memory. */
 const bufferOf = (value) =>
   ArrayBuffer.isView(value) || (typeof WebAssembly === 'object' && value instanceof WebAssembly.Memory)
     ? value.buffer
@@ -233,7 +233,7 @@ function adviceOnMemory(buffer) {
   }
   if (!isObject(buffer) || Object.keys(buffer).length > 0) return '';
   const prototype = Object.getPrototypeOf(buffer);
-  // Of whatever realm.
+  // The realm does not matter.
   if (prototype !== null && Object.getPrototypeOf(prototype) !== null) return '';
   return (
     ' An empty object is what arrives when a SharedArrayBuffer is sent to another process (child_process, cluster, a ' +

@@ -3,7 +3,7 @@
 
 const { inspect } = require('node:util');
 
-/** How many letters have to be changed, added or left out to make one of the other; no more than `most` are distinguished. */
+/** The number of letters to change, add or leave out to make one of the other; no more than `most` are distinguished. */
 function distance(one, other, most) {
   if (one === other) return 0;
   if (most === 0) return 1;
@@ -66,10 +66,10 @@ const ELSEWHERE = [
   [['replicas'], 'redis()'],
 ];
 
-/** What no verb that blocks has. */
+/** Options that no verb that blocks has. */
 const OF_PROMISES = ['signal', 'ref'];
 
-/** What to do about an option of this name, where these are known; undefined if it means nothing to anybody. */
+/** Advice on an option of this name, where these are known; undefined if it means nothing to anybody. */
 function adviceOn(name, known, isBlocking) {
   const meant = known.find((other) => isNear(name, other) || WORDS[other]?.includes(name));
   const isRefused = isBlocking && OF_PROMISES.includes(meant);

@@ -2,7 +2,7 @@
 //!
 //! A worker thread blocks, an event loop awaits; both wait in one fair queue.
 //!
-//! What holds, always: exclusion and visibility; a free lock with waiters has somebody who will come for it; a busy event
+//! Always true: exclusion and visibility; a free lock with waiters has somebody who will come for it; a busy event
 //! loop holds nobody up; nobody starves; threads may end anywhere; a blocked thread can be interrupted.
 //!
 //! Imports run one way: `node` -> [`clients`] -> [`primitives`] -> [`engine`] -> [`agents`] -> [`memory`], [`sync`]; `node` -> [`files`],

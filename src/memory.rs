@@ -4,14 +4,14 @@ use std::ptr::NonNull;
 
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
-/// How wide the value is that [`Place::holds`] compares.
+/// The width of the value that [`Place::holds`] compares.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Width {
     Four,
     Eight,
 }
 
-/// Where shared memory is. Whoever makes one answers for the memory; never a Rust reference to plain integers, since JS
+/// A place in shared memory. Whoever makes one answers for the memory; never a Rust reference to plain integers, since JS
 /// writes there at any time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Place {

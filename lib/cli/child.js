@@ -8,7 +8,7 @@ const { fail } = require('./output.js');
 const FORWARDED = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGUSR1', 'SIGUSR2'].filter(
   (signal) => process.platform !== 'win32' || signal === 'SIGINT' || signal === 'SIGTERM' || signal === 'SIGHUP',
 );
-/** What a terminal sends to all processes of its foreground, this one's child too. */
+/** Signals that a terminal sends to all processes of its foreground, this one's child too. */
 const OF_TERMINAL = new Set(['SIGINT', 'SIGQUIT']);
 /** Whether this process is in the foreground of a terminal, whatever stdin is; on Linux only is it known of one in the background. */
 function isInFront() {
@@ -57,7 +57,7 @@ exports.runChild = (command, args, options, ended) => {
   try {
     child = spawn(command, args, options);
   } catch (error) {
-    // Of some errors of the system, ENOTDIR for example, it is thrown.
+    // Some errors of the system, ENOTDIR for example, are thrown.
     cannot(error);
     return;
   }

@@ -27,7 +27,7 @@ module.exports = async (args) => {
       const isWanted = (isClean || takesMarks) && PARTS.every((part) => isOld(stem + part));
       const lock = isWanted ? await manager.acquireAsync(name, { ifAvailable: true }) : null;
       if (lock === null) continue;
-      // Whoever waits in one of these files finds that its path leads elsewhere, and waits there.
+      // A process that waits in one of these files finds that its path leads elsewhere, and waits there.
       const isGone = takesMarks || !lock.abandoned;
       if (isGone) for (const part of PARTS) fs.rmSync(stem + part, { force: true });
       count += Number(isGone);

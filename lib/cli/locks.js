@@ -15,7 +15,7 @@ function table(rows) {
   return rows.map((row) => `${line(row).trimEnd()}\n`).join('');
 }
 
-/** Those who hold, those who have ended while they held, whose lock a command of theirs may keep, and the marks that were left. */
+/** Lists holders, those that have ended while they held, whose lock a command of theirs may keep, and the marks that were left. */
 async function list(given) {
   const askedAt = Date.now();
   const { manager, directory } = openLocks(given);
@@ -35,9 +35,9 @@ async function list(given) {
   const rows = held.map((holder) => toRow({ ...holder, since: Date.now() - holder.heldMs }, true));
   const living = new Set(held.map(({ name }) => name));
   for (const { isClean, isHeld, sinceMs, ...record } of records) {
-    // Whoever held it before the question, and still does, was among the answers if it lives.
+    // A process that held it before the question, and still does, was among the answers if it lives.
     if ((isClean && !isHeld) || living.has(record.name) || sinceMs >= askedAt) continue;
-    // Who has ended inside has left a mark, though nobody has come across it yet.
+    // A process that has ended inside has left a mark, though nobody has come across it yet.
     rows.push(toRow({ ...record, mode: 'exclusive', since: sinceMs }, false, !isClean));
   }
   return rows;

@@ -56,7 +56,7 @@ exports.findOuter = (place) =>
 exports.findKilled = (place) =>
   readOuter().find((outer) => excludes(outer, place) && outer.mode !== 'shared' && !lives(outer));
 
-/** What a command's environment is to have while this process holds the lock. */
+/** Variables of a command's environment while this process holds the lock. */
 exports.inside = ({ key, name, mode }) => ({
   [VARIABLE]: JSON.stringify([...readOuter(), { pid: process.pid, start: startOf(process.pid), key, name, mode }]),
 });

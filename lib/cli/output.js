@@ -1,6 +1,6 @@
-// What a command prints, and how it says that it cannot.
+// The output of a command, and how it says that it cannot.
 
-/** Of a command line that cannot be understood. */
+/** The code of a command line that cannot be understood. */
 const MISUSED = 2;
 exports.MISUSED = MISUSED;
 /** As shells have it of a program whose reader has closed the pipe. */

@@ -5,9 +5,9 @@ const path = require('node:path');
 const { LockManager } = require('../../index.js');
 const { binding } = require('../engine/thread.js');
 
-/** What a record begins with, before its version. */
+/** The begin of a record, before its version. */
 const MAGIC = Buffer.from('sablock');
-/** Where the name begins in a record of each version; of others nothing is known. */
+/** The offset of the name in a record of each version; others are not known. */
 const NAME = { 1: 64, 2: 72 };
 const FLAGS = 8;
 const HELD = 1;
@@ -19,7 +19,7 @@ const THREAD = 36;
 const SINCE = 48;
 const LENGTH = 56;
 
-/** What a record says; undefined if it is not one. */
+/** The content of a record; undefined if it is not one. */
 function readRecord(file) {
   try {
     const record = fs.readFileSync(file);

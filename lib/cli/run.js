@@ -15,7 +15,7 @@ const { readRecords } = require('./record.js');
 const HELD_BY_OTHERS = 1;
 /** Descriptors are looked for up to this one. */
 const MOST_DESCRIPTORS = 256;
-/** So long it waits without a word. */
+/** The time for which it waits without a word. */
 const PATIENCE_MS = 1000;
 const UNITS = { ms: 1, s: 1000, m: 60_000 };
 const DURATION = /^(\d+(?:\.\d+)?)(ms|s|m)?$/;
@@ -66,7 +66,7 @@ function openDescriptors() {
 }
 
 /**
- * Those of a program that has begun just now which it has inherited. Node.js would close them in the command. Its own ones are no
+ * Descriptors that a program which has begun just now has inherited. Node.js would close them in the command. Its own ones are no
  * regular files, and have the lowest free numbers; on Linux the first of those is of no type.
  */
 function inheritedAmong(open) {
@@ -108,7 +108,7 @@ async function acquire({ name, options, directory }) {
   try {
     return { place, lock: await manager.acquireAsync(name, options) };
   } catch (error) {
-    // What a program would be told is of no use in a shell.
+    // The advice for a program is of no use in a shell.
     error.message = error.message.replace(/or ask with \{ ifAvailable: true \}/, 'or use --if-available');
     throw error;
   } finally {

@@ -1,11 +1,11 @@
-// What this thread holds, and where from. The core reads the slots, also while the thread is blocked.
+// The holds of this thread, with their places. The core reads the slots, also while the thread is blocked.
 
 const { threadId } = require('node:worker_threads');
 const { binding } = require('../engine/thread.js');
 const clock = require('../load/clock.js');
 
 const { DOCTOR_SLOTS: SLOTS, DOCTOR_SLOT_LENGTH: LENGTH } = binding;
-/** So many places are read at once between two ticks of the clock: a hundredth of its time. */
+/** The number of places that are read at once between two ticks of the clock: a hundredth of its time. */
 const MOST_READ = 64;
 /** A serial is the thread and a count. */
 const SERIALS = 2 ** 32;
@@ -16,7 +16,7 @@ class TrackedHold {
   isActive = true;
   slot = -1;
   since = 0;
-  /** Of the hold of a verb with a callback: the holds that this is inside of; null for others. */
+  /** The holds that this is inside of, if it is of a verb with a callback; null for others. */
   around = null;
   /** Whether nothing but a verb of the lock ends it: neither a guard nor a function. */
   isRaw = false;
@@ -42,7 +42,7 @@ class Holds {
   slots = new Float64Array(new SharedArrayBuffer(8 * (CLOCK + 1)));
   /** In order of their begin. */
   active = [];
-  /** How many of them are of verbs with callbacks that code may go on in. */
+  /** The number of those that are of verbs with callbacks that code may go on in. */
   marked = 0;
   #free = Array.from({ length: SLOTS }, (_, index) => (SLOTS - 1 - index) * LENGTH);
   #next = 1;
@@ -52,7 +52,7 @@ class Holds {
   #now;
   /** Holds without a place in their slot. */
   #unread = new Set();
-  /** How many places were read at once since the clock moved: of holds that may last for the whole turn. */
+  /** The number of places that were read at once since the clock moved: of holds that may last for the whole turn. */
   #readAt = -1;
   #read = 0;
   #isReading = false;
@@ -102,7 +102,7 @@ class Holds {
     }
     this.#unread.add(hold);
     if (this.#isReading) return;
-    // What is held beyond this turn is worth to be read.
+    // The place of a hold beyond this turn is worth to be read.
     this.#isReading = true;
     settled.then(() => {
       this.#isReading = false;

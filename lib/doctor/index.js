@@ -12,7 +12,7 @@ const { ThreadDoctor } = require('./thread-doctor.js');
 const { encodeProfile } = require('./profile.js');
 const { toTrace } = require('./trace.js');
 
-/** What `start()` returns: the report is that of the process. */
+/** The result of `start()`: its report is that of the process. */
 class Doctor {
   #doctor;
   #since = clock.now();

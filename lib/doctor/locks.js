@@ -5,9 +5,9 @@ const { binding } = require('../engine/thread.js');
 
 /** The buffers of locks without names that are in the graph stay: their addresses must not be used again. At most so many. */
 const MOST_KEPT = 10_000;
-/** So many names are known at once. */
+/** The number of names that are known at once. */
 const MOST_NAMES = 4_000;
-/** What is held, so that to wait for it is to wait for a holder. */
+/** The kinds that are held, so that to wait for one is to wait for a holder. */
 const HELD = new Set(['Mutex', 'RwLock', 'LockTable', 'Once', 'Semaphore', 'HeldLock']);
 
 class LockInfo {
@@ -25,7 +25,7 @@ class LockInfo {
     this.name = word.name;
     /** Waits for it are those for a holder. */
     this.isLock = HELD.has(kind);
-    /** Of several holders at once none is in the way of the next as long as there is room. */
+    /** If several hold it at once, none is in the way of the next as long as there is room. */
     this.isOrdered = this.isLock && kind !== 'Semaphore';
   }
 
@@ -45,10 +45,10 @@ class LockInfo {
 class Locks {
   #byWord = new WeakMap();
   #byName = new Map();
-  /** What `LockInfo.keep` keeps. */
+  /** The state of `LockInfo.keep`. */
   kept = { count: 0, buffers: new Set() };
 
-  /** Of a view of a primitive's memory, or of a table's. */
+  /** The lock of a view of a primitive's memory, or of a table's. */
   ofWord(word) {
     let info = this.#byWord.get(word);
     if (info === undefined) {
@@ -58,7 +58,7 @@ class Locks {
     return info;
   }
 
-  /** Of a lock that has nothing but its name, in what the binding calls a space. */
+  /** The lock that has nothing but its name, in what the binding calls a space. */
   ofName(space, name) {
     const key = `${space} ${name}`;
     let info = this.#byName.get(key);
@@ -78,12 +78,12 @@ class Locks {
     this.#byName.clear();
   }
 
-  /** Of what is locked outside of the process, in the directory of this number. */
+  /** The lock outside of the process, in the directory of this number. */
   ofFile(directory, name) {
     return this.ofName(binding.spaceOfDirectory(directory), name);
   }
 
-  /** Of an element that `wait()` or `waitAsync()` waits for, which no lock has told of. */
+  /** The lock for an element that `wait()` or `waitAsync()` waits for, which no lock has told of. */
   ofElement(typedArray, index) {
     const byteOffset = typedArray.byteOffset + index * typedArray.BYTES_PER_ELEMENT;
     const word = new Int32Array(typedArray.buffer, byteOffset, 1);

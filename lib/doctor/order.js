@@ -9,7 +9,7 @@ const { enclosing } = require('./inside.js');
 const CLASSES = 2 ** 24;
 /** A pair that could not be confirmed so often is tried only each time that the number of tries is a power of two. */
 const FIRST_TRIES = 16;
-/** So many sightings are known by heart. */
+/** The number of sightings that are known by heart. */
 const MOST_KNOWN = 100_000;
 
 const pairOf = (from, to) => from.class * CLASSES + to.class;
@@ -75,7 +75,7 @@ class LockOrder {
     return tries <= FIRST_TRIES || (tries & (tries - 1)) === 0;
   }
 
-  /** What was confirmed is inside of these. */
+  /** A confirmed hold is inside of these. */
   #confirmed(serials, info, trace) {
     const inside = this.#holds.withAround(serials);
     const holds = this.#holds.active.filter(({ serial, around }) => around !== null && inside.has(serial));

@@ -9,7 +9,7 @@ const { binding } = require('../engine/thread.js');
 /** The package's own files, which no report names: those in `lib` and the index, of each copy that is loaded. */
 const OWN = new Set();
 const THREAD = path.join('lib', 'engine', 'thread.js');
-/** Of each bundle that has a copy in it: whether a line is the package's. */
+/** A test for each bundle that has a copy in it: whether a line is the package's. */
 const BUNDLES = new Map();
 /** Takes in a copy, by its file of the thread. */
 exports.addCopy = (file) => {
@@ -22,7 +22,7 @@ exports.addCopy = (file) => {
   }
 };
 
-/** What bundlers write above each file's code, unless they minify: esbuild a comment, webpack a key. A path is no sentence. */
+/** A line above each file's code, as bundlers write it unless they minify: esbuild a comment, webpack a key. A path is no sentence. */
 const BEGINS = /^(?:\/\/ |\/\*\*\*\/ ")((?:(?![.,:;] )[^"])+\.\w+)(?:\?[^"]*)?"?:?$/;
 const IS_OF_PACKAGE = /(?:^|\/)sablock\/(?:lib\/.+|index)\.js$/;
 
@@ -40,12 +40,12 @@ function linesOfPackage(file) {
   }
   return lines;
 }
-/** Of a hold: frames of this package included. */
+/** The frames of a hold, those of this package included. */
 const HOLD_FRAMES = 8;
-/** Of a wait. */
+/** The frames of a wait. */
 const WAIT_FRAMES = 20;
 const MOST_FRAMES = 64;
-/** So many frames of the user are kept. */
+/** The number of the user's frames that are kept. */
 const MOST_KEPT = 12;
 /** No more call sites are told apart. */
 const MOST_SITES = 20_000;
@@ -111,7 +111,7 @@ const isReadLater = (() => {
 
 const { captureStackTrace } = Error;
 
-/** What is captured now can be read later; null if that fails. V8 walks each call on its way, inlined or not: there are few. */
+/** A capture that can be read later; null if that fails. V8 walks each call on its way, inlined or not: there are few. */
 function capture(below) {
   try {
     if (!isReadLater) return { stack: framesBelow(below, HOLD_FRAMES) };
@@ -148,7 +148,7 @@ function isInPackage(text) {
   return false;
 }
 
-/** Where in its file. Bun and Deno only know lines and columns. */
+/** The position in its file. Bun and Deno only know lines and columns. */
 const positionIn = (frame) => frame.getPosition?.() ?? `${frame.getLineNumber()}:${frame.getColumnNumber()}`;
 const keyOf = (frame) => `${frame.getFileName() ?? frame.getEvalOrigin?.()}:${positionIn(frame)}`;
 
@@ -217,7 +217,7 @@ function named(line, frame) {
 class Sites {
   #ids = new Map();
   #areKept;
-  /** What `read` makes the number of; null if places are left out. Called with the function above which nothing is of interest. */
+  /** A capture, of which `read` makes the number; null if places are left out. Called with the function below which frames count. */
   capture;
 
   constructor(areKept) {

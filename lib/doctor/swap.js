@@ -1,6 +1,6 @@
 // Puts functions in the place of others, and back.
 
-/** What is noted must not change what the package does: null if that fails. */
+/** Notes must not change what the package does: null if one fails. */
 exports.quietly = (note) => {
   try {
     return note();

@@ -38,7 +38,7 @@ class Tasks {
   #holds;
   #options;
   #timer = null;
-  /** So many were asked about since then. */
+  /** The number of those that were asked about since then. */
   #askedAt = -1;
   #asked = 0;
 
@@ -60,7 +60,7 @@ class Tasks {
   }
 
   #mayAsk(seen) {
-    // What a verb wants to know of it cannot be had later.
+    // A verb that wants to know of it cannot learn that later.
     if (seen.awaited !== null) return true;
     const tick = this.#holds.now;
     if (tick !== this.#askedAt) [this.#askedAt, this.#asked] = [tick, 0];

@@ -116,7 +116,7 @@ class ThreadDoctor {
     if (own !== undefined) this.#swapBinding(own);
   }
 
-  // What waits, and what frees: calls of the binding, and of what every wait of the thread goes through.
+  // Calls that wait or free: those of the binding, and of what every wait of the thread goes through.
 
   #swapBinding(own) {
     const { waits } = this;
@@ -224,7 +224,7 @@ class ThreadDoctor {
     if (hold.isActive) binding.doctorLeak(threadId, hold.info.id, this.holds.siteOf(hold));
   }
 
-  // What the verbs tell.
+  // Calls by the verbs.
 
   /** Runs a method of the package. */
   inside(original, self, args) {
@@ -256,7 +256,7 @@ class ThreadDoctor {
     return hold;
   }
 
-  /** What gives a hold back, if that is an object. */
+  /** The object that gives a hold back, if there is one. */
   gave(guard, hold) {
     if (typeof guard !== 'object' || guard === null) return;
     hold.isRaw = false;
@@ -296,7 +296,7 @@ class ThreadDoctor {
   #runMarked(hold, sighting, fn, args, end) {
     quietly(() => {
       sighting?.confirm();
-      // Of a request V8 does not know any more who awaits it, once its callback awaits something.
+      // V8 does not know any more who awaits a request, once its callback awaits something.
       const isAsked = hold.info.kind === 'HeldLock' && this.holds.marked > 0;
       hold.around = isAsked ? new Set(enclosing()) : NONE;
       this.holds.marked += 1;
@@ -319,7 +319,7 @@ class ThreadDoctor {
     }
   }
 
-  /** What locks several names asks for the next one now, for the code that made the request. */
+  /** A lock of several names asks for the next one now, for the code that made the request. */
   goOn(locking) {
     if (this.#asked !== null) {
       this.#several.set(locking, this.#asked);

@@ -25,7 +25,7 @@ const registered = (askOf) => ({
 const READ = registered(() => Ask.Read);
 const PERMITS = registered(({ isFair }) => (isFair ? Ask.FairPermits : Ask.Permits));
 
-/** What is overheard of a verb's options, which are its argument number `at`: whether nothing but the lock ends its wait. */
+/** The options of a verb, as they are overheard; they are its argument number `at`: whether nothing but the lock ends its wait. */
 class Options {
   isEndless = true;
 
@@ -57,7 +57,7 @@ function whenSettled({ wait }, got) {
   };
 }
 
-/** Of what was granted at once, and may have gone back for what failed then. */
+/** Notes a hold that was granted at once, and may have gone back since something failed then. */
 async function unlessRejected(promise, got, gaveBack) {
   try {
     got(await promise);
@@ -66,7 +66,7 @@ async function unlessRejected(promise, got, gaveBack) {
   }
 }
 
-/** Where what a call is about is: the lock, or the row of the index that comes first. */
+/** The place that a call is about: the lock, or the row of the index that comes first. */
 const placeOf = ({ address }, isRow, [index]) => (isRow ? address + 4 * index : address);
 
 /**
@@ -95,7 +95,7 @@ const KINDS = {
     return (self, args, method) => {
       const options = new Options(args, at);
       const seen = quietly(() => {
-        // What is no index is the original's affair, to read and to refuse.
+        // An argument that is no index is the original's affair, to read and to refuse.
         if (isRow && typeof args[0] !== 'number') return null;
         const word = wordOf(self);
         const row = isRow ? new Int32Array(word.buffer, word.byteOffset + 4 * args[0], 1) : word;
@@ -199,7 +199,7 @@ const KINDS = {
       const options = new Options(args, at === 2 ? 1 : Infinity);
       const asked = { options, isSync, trace: doctor.trace(method), sighting: null };
       args[at] = (lock) => {
-        // Of several names.
+        // It may be of several names.
         const locks = Array.isArray(lock) ? lock : [lock];
         const holds = locks.map((one) => (one === null ? undefined : doctor.holdOf.get(one)));
         if (holds.length === 0 || holds.includes(undefined)) return callback(lock);
@@ -274,7 +274,7 @@ const VERBS = {
   },
 };
 
-/** What takes the place of `original`, which is one of these. */
+/** The method that takes the place of `original`, which is one of these. */
 function methodFor(doctor, original, [kind, details], wordOf) {
   const act = KINDS[kind](doctor, original, details, wordOf);
   const { method } = {

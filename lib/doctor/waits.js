@@ -29,7 +29,7 @@ class SeenWait {
   granted = null;
   /** Called with the holds whose functions await it. */
   awaited = null;
-  /** What is not held meanwhile. */
+  /** The hold that is suspended meanwhile. */
   suspended = null;
   /** The orders that it may be in, of one for several locks: it may wait again. */
   sighting = null;
@@ -61,13 +61,13 @@ class Waits {
   #questions = new Map();
   /** The wait that began last, for the verb that runs. */
   last = null;
-  /** What was asked for last by its name. */
+  /** The lock that was asked for last by its name. */
   named = null;
   /** The wait that is being granted. */
   granting = null;
-  /** What the last call for several locks has waited for, which the binding tells once: for the package to read. */
+  /** The waits of the last call for several locks, which the binding tells once: for the package to read. */
   parts = null;
-  /** Who awaits them; null if nobody has to know. */
+  /** The tasks that await them; null if nobody has to know. */
   #tasks;
 
   /** `holds` is null if what is held need not be known. */
@@ -103,7 +103,7 @@ class Waits {
     return this.last;
   }
 
-  /** Of what a drain or a microtask asks for: it goes on with what has just been granted, or with the process's hold of a name. */
+  /** The site of a request that a drain or a microtask makes: that of the hold which was just granted, or of the process's name. */
   #siteBefore(hold) {
     if (this.granting !== null) return this.granting.site;
     return hold === undefined ? this.#doctor.askedSite : this.#holds.siteOf(hold);
@@ -116,7 +116,7 @@ class Waits {
     if (isGranted(status)) seen.granted?.();
   }
 
-  /** What a call of the binding is about to wait for: `[info, timeout, isExclusive]`. */
+  /** The wait that a call of the binding is about to begin: `[info, timeout, isExclusive]`. */
   #subjects = {
     acquire: (word, ask, timeout) => [this.#locks.ofWord(word), timeout, !SHARED.has(ask)],
     waitUnlocked: (condition, _word, _ask, timeout) => [this.#locks.ofWord(condition), timeout, true],
@@ -159,12 +159,12 @@ class Waits {
     return seen;
   }
 
-  /** Of what is asked for outside of the process: the hold that the process has of it already. */
+  /** The hold that the process has already of a lock that is asked for outside. */
   #outside(kind, [, name]) {
     return kind === 'lockFile' ? { hold: this.#holdOf(name) } : undefined;
   }
 
-  /** What is not held meanwhile: the mutex of a condition; a name in this process while another has it, which is asked who that is. */
+  /** The hold that is suspended meanwhile: of a condition's mutex; of a name that another process has, whose holder is asked. */
   #setAside(seen, kind, [directory, wordOrName]) {
     if (kind === 'waitUnlocked') {
       this.#suspend(seen, this.#holds?.find(this.#locks.ofWord(wordOrName).address));
@@ -189,7 +189,7 @@ class Waits {
     quietly(() => {
       if (all === null) return;
       for (const seen of all) this.#end(seen, status, -1);
-      // Of an earlier call, not read yet.
+      // They are of an earlier call, and not read yet.
       this.parts = null;
       const waits = binding.waits();
       this.parts = waits;

@@ -1,4 +1,4 @@
-// What happens in the thread that acquires a lock whose holder's thread has ended: its `onAbandoned` runs, or it is warned.
+// The thread that acquires a lock whose holder's thread has ended: its `onAbandoned` runs, or it is warned.
 
 const clock = require('../load/clock.js');
 const { binding, thread } = require('./thread.js');

@@ -1,4 +1,4 @@
-// What is published on diagnostics channels: who waited, who holds for long, who ended inside, who was in a deadlock.
+// The messages on diagnostics channels: who waited, who holds for long, who ended inside, who was in a deadlock.
 //
 // Loaded by the first wait. Whoever waits, or finds something, publishes it on its own thread, and a promise in the asynchronous
 // context of the code that waits for it, not of the code that unlocks. Without subscribers a wait costs one look at a flag more; no clock
@@ -18,11 +18,11 @@ const abandoned = channel('sablock:abandoned');
 const deadlock = channel('sablock:deadlock');
 const lost = channel('sablock:lost');
 
-/** How long a hold is watched before it is published; then again each time that this has doubled. */
+/** The time for which a hold is watched before it is published; then again each time that this has doubled. */
 const LONG_MS = 100;
 /** A message names so many holders. */
 const MOST_HOLDERS = 5;
-/** How often a thread looks at the holds that its promises wait for. A blocked thread looks as often. */
+/** The time between two looks of a thread at the holds that its promises wait for. A blocked thread looks as often. */
 const LOOK_MS = 25;
 
 const OUTCOMES = new Map([
@@ -33,7 +33,7 @@ const OUTCOMES = new Map([
 ]);
 
 /**
- * What is about telling, and must not keep a caller from learning what it has locked, nor a blocked thread from sleeping
+ * Runs code that only tells, and must not keep a caller from learning what it has locked, nor a blocked thread from sleeping
  * on, be it for want of stack. (A subscriber's own error is made an uncaught one by its channel.)
  */
 function quietly(tell) {
@@ -115,7 +115,7 @@ class Holds {
   }
 }
 
-/** What begins each message. `mutex` is of the time before there were other locks. */
+/** The begin of each message. `mutex` is of the time before there were other locks. */
 function placeOf(lock, word) {
   const { name, byteOffset = -1 } = lock;
   return { lock, lockKind: typeOf(word), mutex: word.type === undefined ? lock : null, name, byteOffset };
@@ -129,13 +129,13 @@ function holdsOfThread() {
 /** The exclusive holder of the word; null without one. A name says it itself: see ../named/watch.js. */
 const holdOf = (word) => (word.hold === undefined ? binding.hold(word) : word.hold());
 
-/** What a message says of a hold: of one in another process that, too. */
+/** The words of a message for a hold; one in another process is called so. */
 function ownerOf(hold) {
   const ownerThreadId = hold?.threadId ?? null;
   return hold?.pid === undefined ? { ownerThreadId } : { ownerThreadId, ownerPid: hold.pid };
 }
 
-/** What held the lock when the last wait for one began, for a message. */
+/** The holder of the lock when the last wait for one began, for a message. */
 function waitedFor() {
   const owner = thread.record[OwnerThread];
   return { ownerThreadId: owner < 0 ? null : owner };
@@ -239,7 +239,7 @@ exports.knownSince = (buffer) => {
   return since;
 };
 
-/** What threads held that have ended, as their registers said, has gone back. Each is published once in the process. */
+/** The holds of ended threads, as their registers said, have gone back. Each is published once in the process. */
 exports.tellEnded = (lock, word, ask) => {
   thread.record[HasEnded] = 0;
   quietly(() => {

@@ -6,7 +6,7 @@ const { assign } = require('../errors.js');
 
 const coded = (error, code) => assign(error, { code });
 
-/** Of `{ message, code, cause }`, an error of stores for one. */
+/** The text of `{ message, code, cause }`, an error of stores for one. */
 exports.toText = (error) => {
   const { message, code = 'ERR_LOCK_STORE', cause } = error;
   const told =

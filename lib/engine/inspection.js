@@ -1,11 +1,11 @@
-// What people look at: `inspect()`, `inspectAll()` and `console.log()` of a lock.
+// The views for people: `inspect()`, `inspectAll()` and `console.log()` of a lock.
 
 const { inspect } = require('node:util');
 const { binding } = require('./thread.js');
 const { namesByAddress } = require('./names.js');
 const { describe: describeWord, threadEnding } = require('../errors.js');
 
-/** How a name is held, by the binding's `NameMode`. */
+/** The modes of names, by the binding's `NameMode`. */
 const MODES = ['exclusive', 'shared'];
 
 function describe(className, name, fields, depth, options) {
@@ -14,13 +14,13 @@ function describe(className, name, fields, depth, options) {
   return `${title} ${inspect(fields, { ...options, depth, compact: true, breakLength: Infinity })}`;
 }
 
-/** What the binding returned: nothing in a thread that is ending, where Node.js lets nobody make objects. */
+/** The result of the binding, which is nothing in a thread that is ending, where Node.js lets nobody make objects. */
 function checkSeen(seen, what) {
   if (seen === undefined) throw threadEnding(what, 'inspect');
   return seen;
 }
 
-/** What `inspect()` of a primitive returns; `seen` is what the binding did. */
+/** The result of `inspect()` of a primitive; `seen` is that of the binding. */
 exports.inspectWord = (word, seen) => ({ name: word.name ?? null, ...checkSeen(seen, describeWord(word)) });
 
 /** Every primitive of the process with waiters; the names are those of this thread. */
@@ -42,7 +42,7 @@ exports.inspectAll = () => {
   return [...inMemory, ...withNames];
 };
 
-/** What `console.log()` prints of an object: its class, its name if it has one, and these fields. */
+/** The text of `console.log()` for an object: its class, its name if it has one, and these fields. */
 exports.show = describe;
 
 /** The same of what has a word: `pick` makes fields of what the binding saw. */

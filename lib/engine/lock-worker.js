@@ -22,7 +22,7 @@ const LIMITS = { maxYoungGenerationSizeMb: 2 };
 /** The warnings that this thread has given, each once. */
 const given = new Set();
 
-/** What the lock worker says (../stores/events.js), among what preloads may say there. */
+/** Hears the lock worker (../stores/events.js), among what preloads may say there. */
 function hear(said) {
   if (said?.sablockStore !== undefined) tellStore(said.sablockStore);
   const { code, message } = said?.sablockWarning ?? {};

@@ -5,7 +5,7 @@ const { thread } = require('./thread.js');
 const signals = lazily(() => require('./signals.js'));
 const settled = Promise.resolve();
 
-/** Of a promise whose function the stack ended before: it was rejected by that, and nothing was thrown. */
+/** The error of a promise whose function the stack ended before: it was rejected by that, and nothing was thrown. */
 function unresolvable(promise) {
   promise.catch(() => {});
   return new RangeError('Maximum call stack size exceeded');
@@ -18,7 +18,7 @@ function unresolvable(promise) {
  * alive (async_hooks, `jest --detectOpenHandles`) show a wait that leaks with the place where it began.
  */
 class PendingWait extends AsyncResource {
-  /** Where the thread keeps it. */
+  /** The number under which the thread keeps it. */
   token = -1;
 
   constructor(signal, ref) {
@@ -70,7 +70,7 @@ class PendingWait extends AsyncResource {
   }
 }
 
-// What few waits have otherwise: a program may have a million of them, and each field of each is memory that is collected.
+// Fields that few waits have otherwise: a program may have a million waits, and each field of each is memory that is collected.
 PendingWait.prototype.signal = undefined;
 PendingWait.prototype.ref = true;
 

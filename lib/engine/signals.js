@@ -39,7 +39,7 @@ function addAbortListener(signal, listener) {
   try {
     return addListener(signal, listener);
   } catch (error) {
-    // Where the stack ends, it may be there all the same.
+    // At the end of the stack it may be there all the same.
     signal.removeEventListener('abort', listener);
     throw error;
   }

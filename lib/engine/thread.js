@@ -10,7 +10,7 @@ const binding = require('../load/binary.js');
 
 const { Token, IsForHold } = binding.Field;
 
-/** What there is to know of the last call of the binding, by `binding.Field`; shared memory, which nothing can detach. */
+/** The record of the last call of the binding, by `binding.Field`; shared memory, which nothing can detach. */
 const newRecord = () => new Float64Array(new SharedArrayBuffer(8 * binding.RECORD_LENGTH));
 
 /** Tokens are small, and those that are free are given again: a chunk has 256 of them. */
@@ -34,13 +34,13 @@ class Thread {
   hasAway = false;
   /** The waits that such holds are lent to, by the binding's number of the hold. */
   lent = new Map();
-  /** What it says of abandoned locks, once there are any; see abandonment.js. */
+  /** Warnings of abandoned locks, once there are any; see abandonment.js. */
   warnings = null;
-  /** What it holds that words cannot say, once there is any; see register.js. */
+  /** Holds that words cannot say, once there are any; see register.js. */
   register = null;
   /** The memory of that, which stays until the thread ends. */
   chunks = [];
-  /** What it holds of names, once there is any; see ../named/held-lock.js. */
+  /** Holds of names, once there are any; see ../named/held-lock.js. */
   held = null;
   /** Its waits for locks of files, once there are any; see ../named/machine.js. */
   files = null;
@@ -48,28 +48,28 @@ class Thread {
   stores = null;
   /** The desk that serves them. */
   deskNumber = -1;
-  /** What it serves, if it is a lock worker; see ../stores/worker.js. */
+  /** The desk that it serves, if it is a lock worker; see ../stores/worker.js. */
   desk = null;
   /** The words of its locks that have names; see names.js. */
   named = null;
-  /** What swaps and watches, while the lock doctor is on; see lib/doctor. */
+  /** The part that swaps and watches, while the lock doctor is on; see lib/doctor. */
   doctor = null;
-  /** What its `start()` has returned. */
+  /** The result of its `start()`. */
   publicDoctor = null;
   /** The classes of its primitives by their names, and what leads from their objects to their words: for the lock doctor. */
   classes = [];
   words = new WeakMap();
   /** The bindings of all loads, and the file of each that this is: for the lock doctor too. */
   copies = [];
-  /** What a word is that does not say it, since there may be millions: `{ type, ask }`, by the primitive that has such words. */
+  /** The kind of words that do not say it, since there may be millions: `{ type, ask }`, by the primitive that has such words. */
   plain = null;
   /** Written by the binding. */
   record = newRecord();
-  /** How many waits for locks are pending. While there are any, `lockAsync` leaves its fast path to those before it. */
+  /** The number of waits for locks that are pending. While there are any, `lockAsync` leaves its fast path to those before it. */
   pending = 0;
-  /** How many waits of any kind are. */
+  /** The number of waits of any kind. */
   #size = 0;
-  /** How many of them keep the event loop alive. */
+  /** The number of those that keep the event loop alive. */
   #refs = 0;
   /** By token, in chunks, so that memory follows their number: an array alone keeps its high-water mark. */
   #waits = [new Chunk()];
@@ -210,10 +210,10 @@ class Thread {
 }
 
 const fresh = new Thread();
-/** What a blocked thread calls between two slices, to see whether it can still run JS; must not throw. */
+/** A blocked thread calls this between two slices, to see whether it can still run JS; must not throw. */
 const pause = () => fresh.holds?.look();
 /**
- * What a blocked thread calls when it has got what it waited for, to see whether its code will have it. Calls, so that V8
+ * A blocked thread calls this when it has got what it waited for, to see whether its code will have it. Calls, so that V8
  * looks whether the thread is being terminated: code without a call need not.
  */
 const look = () => ends(fresh);

@@ -84,7 +84,7 @@ class LockWait extends PendingWait {
 LockWait.prototype.timeout = Infinity;
 /** The wait for a condition that brings a hold back; undefined if this is a new one. */
 LockWait.prototype.lender = undefined;
-/** What it was granted went back. */
+/** Whether its grant went back. */
 LockWait.prototype.isGivenBack = false;
 
 /** One that is published on diagnostics channels. */
@@ -162,7 +162,7 @@ function foundDeadlock(lock, word) {
 /** From here on byte offsets mean names. */
 const NAMED = 2 ** 52;
 
-/** Who waits for what, in the deadlock that the binding has just found. */
+/** The waits of the deadlock that the binding has just found. */
 function readCycle() {
   const { record } = thread;
   return Array.from({ length: record[CycleLength] }, (_, step) => {
@@ -182,7 +182,7 @@ exports.lockWord = (lock, word, request, options, verb, lender) => {
   const { timeout, signal } = options;
   if (signal?.aborted) return Promise.reject(reasonOf(signal));
   if (request.tryFree !== undefined && thread.pending === 0 && lender === undefined) {
-    // Nobody need listen to the signal, nor any clock run. Nothing that may fail comes after it is taken.
+    // No listener of the signal is needed, nor any clock. Nothing that may fail comes after it is taken.
     const taken = Promise.resolve(request.take(lock, word, binding.GRANTED));
     if (request.tryFree(word)) return taken;
   }

@@ -6,10 +6,10 @@
 const { existsSync } = require('node:fs');
 const path = require('node:path');
 
-/** Of these files; the binary tells its own. `npm version` sets it, with those in package.json and Cargo.toml. */
+/** The version of these files; the binary tells its own. `npm version` sets it, with those in package.json and Cargo.toml. */
 const VERSION = '0.1.0';
 
-/** What the build and the packages call this platform. Linux has two C libraries; only one kind of binary loads. */
+/** Names of this platform, as the build and the packages have them. Linux has two C libraries; only one kind of binary loads. */
 function platforms() {
   const platform = `${process.platform}-${process.arch}`;
   if (process.platform === 'linux') return [`${platform}-gnu`, `${platform}-musl`];

@@ -1,4 +1,4 @@
-// What is loaded when it is first needed, because start-up counts.
+// Modules that are loaded when they are first needed, because start-up counts.
 
 /**
  * Returns a function that loads once. If JS is interrupted while a module loads (by a `vm` timeout, say), a piece of it stays in
@@ -16,8 +16,8 @@ exports.lazily = (load) => {
 };
 
 /**
- * What programs load beside the package itself. Node has an ES module's imports in its cache before they run, and fails if one of
- * them is not there any more then.
+ * Modules that programs load beside the package itself. Node has an ES module's imports in its cache before they run, and fails if
+ * one of them is not there any more then.
  */
 const ENTRIES = ['doctor/index.js', 'stores/etcd.js', 'stores/postgres.js', 'stores/redis.js'];
 

@@ -1,4 +1,4 @@
-// What a LockManager stands on: a backend, one for each scope. The face (`manager.js`, `requests.js`, `outside.js` and
+// The base of a LockManager: a backend, one for each scope. The face (`manager.js`, `requests.js`, `outside.js` and
 // `blocking.js`) calls nothing else, and it alone knows the engine's table of names.
 //
 // Every request first goes through the engine's queue of this process, keyed by (space, name). A request that is granted there then

@@ -11,7 +11,7 @@ const { LockLostError } = require('../errors.js');
 
 const secret = Symbol('HeldLock');
 
-/** Of a lock that nothing is granted to yet, and of one that is spent. */
+/** The number of a lock that nothing is granted to yet, and of one that is spent. */
 const NONE = -1;
 
 let setGranted;
@@ -29,22 +29,22 @@ let endOf;
 let isRepaired;
 let goesBack;
 
-/** What few locks have: most are held and released, and nothing else. */
+/** Fields that few locks have: most are held and released, and nothing else. */
 class Rest {
-  /** What is locked outside of the process; see backend.js. */
+  /** The lock outside of the process; see backend.js. */
   outer = null;
   isStolen = false;
   controller = null;
   fence = null;
   /** The LockLostError, once it was lost. */
   loss = null;
-  /** Who ended inside, while this has to report it: the binding's number of an agent, or `{ pid, threadId }` outside. */
+  /** The end inside, while this has to report it: the binding's number of an agent, or `{ pid, threadId }` outside. */
   end = null;
   /** Whether its holder has called `markConsistent()`. */
   isRepaired = false;
 }
 
-/** What this thread holds of names: one object for a thread, however often the package is loaded there. */
+/** The names that this thread holds: one object for a thread, however often the package is loaded there. */
 class HoldsOfNames {
   /** By number. */
   #locks = [];
@@ -133,10 +133,10 @@ class HeldLock {
   #name;
   /** As `binding.NameMode` has it. */
   #mode;
-  /** Of the request, which holds it. */
+  /** The number of the request, which holds it. */
   #number = NONE;
   #whenStolen = null;
-  /** What few locks have, as a `Rest`. */
+  /** Fields that few locks have, as a `Rest`. */
   #rest = null;
 
   constructor(key, name, mode) {
@@ -198,7 +198,7 @@ class HeldLock {
   unlock() {
     const number = this.#number;
     if (!this.#look()) return false;
-    // What may fail (a stack that overflows) comes first: after the binding has released it, nothing does.
+    // A call that may fail (a stack that overflows) comes first: after the binding has released it, nothing does.
     thread.drainSoon();
     if (this.#rest?.outer?.unlock() === false) return this.#look();
     const status = binding.releaseName(number);
@@ -274,7 +274,7 @@ exports.setGranted = setGranted;
 exports.numberOf = numberOf;
 /** Whether its code runs with it: not while others are waited for that were asked for together with it. */
 exports.noteIn = noteIn;
-/** What `lock.fence` is. */
+/** Sets `lock.fence`. */
 exports.setFence = setFence;
 /** It is locked outside of the process too. */
 exports.setOuter = setOuter;
@@ -286,7 +286,7 @@ exports.giveBack = giveBack;
 /** For the binding, which does the same with these locks if the time of a wait is over. */
 exports.goesBack = goesBack;
 exports.isStolen = isStolen;
-/** Who ended inside is for this lock to report: the binding's number, or `{ pid, threadId }`; null once it is reported. */
+/** The end inside that this lock has to report: the binding's number, or `{ pid, threadId }`; null once it is reported. */
 exports.noteEnd = noteEnd;
 exports.endOf = endOf;
 exports.isRepaired = isRepaired;

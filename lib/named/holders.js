@@ -1,4 +1,4 @@
-// Who holds a name, for the message that a request has timed out.
+// The holders of a name, for the message that a request has timed out.
 
 const { threadId: thisThread } = require('node:worker_threads');
 const { binding } = require('../engine/thread.js');
@@ -17,7 +17,7 @@ function heldBy(mode, names) {
   return `It is held now, ${mode}, by ${names.slice(0, MOST).join('; by ')}${more}.`;
 }
 
-/** Who holds the name now, as far as `query()` would know; `elsewhere` are those of whom a store has said so. */
+/** The holders of the name now, as far as `query()` would know; `elsewhere` are those of whom a store has said so. */
 function describeHolders({ space, outer }, name, elsewhere) {
   const rows = binding.nameHolders(space, name);
   // In a thread that is ending no objects can be made.

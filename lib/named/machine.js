@@ -11,7 +11,7 @@ const { Exclusive, Shared } = binding.NameMode;
 const { EndedProcess, EndedThread, FenceHigh, FenceLow, HasEnded, Number: NUMBER, Token } = binding.Field;
 const { FILE_FAILED, FILE_LEFT, FILE_REMOVED, GRANTED, GRANTED_ABANDONED, INTERRUPTED, TIMED_OUT } = binding;
 
-/** So many rows of a list are made in one turn of the event loop. */
+/** The number of rows of a list that are made in one turn of the event loop. */
 const ROWS = 256;
 
 const toMode = (mode) => (mode === 'shared' ? Shared : Exclusive);
@@ -23,14 +23,14 @@ class FileHold {
   #path;
   #name;
 
-  /** Of the call of the binding that has just returned this status. */
+  /** Takes the call of the binding that has just returned this status. */
   constructor(status, path, name, wantsFence) {
     const { record } = thread;
     this.#number = record[NUMBER];
     this.#isAbandoned = status === GRANTED_ABANDONED;
     this.#path = path;
     this.#name = name;
-    /** Who ended inside, if this thread is the first to learn of it: `{ pid, threadId }`, -1 where that is not known. */
+    /** The end inside, if this thread is the first to learn of it: `{ pid, threadId }`, -1 where that is not known. */
     this.ended = record[HasEnded] === 1 ? { pid: record[EndedProcess], threadId: record[EndedThread] } : null;
     record[HasEnded] = 0;
     /** Drawn while the lock was taken, and in the record of the file; null unless it was asked for. */
@@ -222,7 +222,7 @@ class Files {
     return this.#conclude(status, name, wantsFence);
   }
 
-  /** Who holds it alone in another process; null if its record says nothing of that. */
+  /** The holder of it alone in another process; null if its record says nothing of that. */
   holderOf(name) {
     return binding.fileHolder(this.#directory.number, name) ?? null;
   }

@@ -169,7 +169,7 @@ class LockManager {
   }
 }
 
-/** So many rows are made in a turn: about a millisecond. */
+/** The number of rows that are made in a turn: about a millisecond. */
 const ROWS_IN_A_TURN = 2000;
 
 /** A promise of everybody in this process at the moment of the call: who holds, and who waits. */
@@ -200,7 +200,7 @@ function query({ space }) {
       if (last < rows.length) clock.setImmediate(go, last);
       else resolve(snapshot);
     };
-    // Of many, to see them was enough for this turn.
+    // If they are many, to see them was enough for this turn.
     if (rows.length > 4 * ROWS_IN_A_TURN) clock.setImmediate(go, 0);
     else go(0);
   });

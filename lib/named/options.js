@@ -8,7 +8,7 @@ const { notSupported, placeOf } = require('./errors.js');
 
 const { Exclusive, Shared } = binding.NameMode;
 
-/** What is asked for if nothing is said. */
+/** The options if nothing is said. */
 const DEFAULTS = {
   mode: Exclusive,
   ifAvailable: false,
@@ -74,7 +74,7 @@ function toBlockingOptions(name, options) {
   return asked;
 }
 
-/** What the specification does not allow for this name, and what this backend does not. */
+/** Refuses requests that the specification does not allow for this name, or this backend. */
 function checkRequest(backend, name, options) {
   backend.outer?.check?.();
   if (name.charCodeAt(0) === HYPHEN) {
@@ -100,7 +100,7 @@ function checkRequest(backend, name, options) {
 
 const HYPHEN = 0x2d;
 
-/** What users call the modes, by the binding's numbers. */
+/** Users' names of the modes, by the binding's numbers. */
 exports.MODES = ['exclusive', 'shared'];
 exports.DEFAULTS = DEFAULTS;
 exports.toName = toName;

@@ -58,7 +58,7 @@ const tryLock = ({ outer }, { name }, { fence, ifAvailable, isPart, mode }) =>
     ? outer.lockIfAvailable(name, MODES[mode], fence, isPart)
     : outer.tryLock(name, MODES[mode], fence, isPart);
 
-/** What `use` makes of the lock, once it is locked outside too; or a promise of that. */
+/** The result of `use` with the lock, once it is locked outside too; or a promise of that. */
 exports.enter = (request) => {
   const { backend, lock, options, use } = request;
   if (backend.outer.isAsync) return wait(request);

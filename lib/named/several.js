@@ -19,7 +19,7 @@ const secret = Symbol('HeldLocks');
 /** The names, each once, in the order in which they were given. */
 exports.toNames = (names) => [...new Set(Array.from(names, toName))];
 
-/** What is not allowed for one of the names, or for several. */
+/** Refuses requests that are not allowed for one of the names, or for several. */
 exports.checkRequests = (backend, names, options) => {
   backend.outer?.check?.();
   for (const name of names) checkRequest(backend, name, options);
@@ -28,7 +28,7 @@ exports.checkRequests = (backend, names, options) => {
   }
 };
 
-/** Of some names: what is locked so far, and what is asked for next. */
+/** The state of some names: those locked so far, and the one asked for next. */
 class Locking {
   static {
     thread.addClass('Locking', Locking, (locking) => locking);

@@ -11,7 +11,7 @@ const { endOf, isRepaired, isStolen, lossOf, noteEnd } = require('./held-lock.js
 
 const isShared = (lock) => lock.mode === 'shared';
 
-/** Who has ended, for a message; with its thread. */
+/** The process that has ended, for a message; with its thread. */
 function describeEnd(end) {
   if (typeof end === 'number') {
     binding.setReport(end);

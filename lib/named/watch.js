@@ -1,4 +1,4 @@
-// What waits for names publish on diagnostics channels, while anybody has subscribed.
+// The messages of waits for names on diagnostics channels, while anybody has subscribed.
 
 const { AsyncResource } = require('node:async_hooks');
 const { lazily } = require('../load/lazily.js');
@@ -51,7 +51,7 @@ function unwatch(backend, word) {
   if (word.waits === 0) watched.delete(`${backend.space} ${word.name}`);
 }
 
-/** What has `end(status)`, with a status of the binding, or `'aborted'`, of which only the first counts. */
+/** An object with `end(status)`, with a status of the binding, or `'aborted'`, of which only the first counts. */
 function beginWatch({ backend, lock }, kind) {
   const scope = new AsyncResource('SablockWait');
   const word = watch(backend, lock.name);

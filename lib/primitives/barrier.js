@@ -23,11 +23,11 @@ class PartyRequest {
   isGuarded = true;
   isExclusive = false;
   isPassage = true;
-  /** How many had come before; -1 if the call did not queue. Noted at the call. */
+  /** The number of parties that had come before; -1 if the call did not queue. Noted at the call. */
   arrived = -1;
-  /** How many parties the barrier has that refused the call at once; 0 if it is broken. Noted at the call. */
+  /** The number of parties of the barrier that refused the call at once; 0 if it is broken. Noted at the call. */
   parties = 0;
-  /** Of others only. */
+  /** Used by other kinds only. */
   given = 0;
 
   constructor(of) {
@@ -89,8 +89,8 @@ class Barrier extends SharedPrimitive {
   waitAsync(options) {
     try {
       const checked = toAsyncOptions(this.#words, options);
-      // Who comes with a signal that has aborted does not stay: like every party that goes, it breaks the barrier. But one that
-      // names another number of parties is none.
+      // A party that comes with a signal that has aborted does not stay: like every party that goes, it breaks the barrier. But one
+      // that names another number of parties is none.
       if (checked.signal?.aborted) this.#change(Change.Break);
       return awaitFor(this, new PartyRequest(this.#parties), checked, 'waitAsync');
     } catch (error) {

@@ -1,4 +1,4 @@
-// What all primitives beside the mutex, which loads less, have in common: their place, name, inspection, and how they wait.
+// The base of all primitives but the mutex, which loads less: their place, name, inspection, and how they wait.
 
 const { markAsUncloneable } = require('node:worker_threads');
 const { binding, isMainThread, thread } = require('../engine/thread.js');
@@ -14,7 +14,7 @@ const inspection = lazily(() => require('../engine/inspection.js'));
 let inner;
 let isPrimitive;
 
-/** What `console.log()` shows. */
+/** The fields that `console.log()` shows. */
 const fieldsOf = ({ holders, waiters }) => ({ holders: holders.length, waiters: waiters.length });
 
 class SharedPrimitive {

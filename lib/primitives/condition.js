@@ -30,7 +30,7 @@ class ConditionWait extends PendingWait {
     super(signal, ref);
     this.lock = lock;
     this.word = word;
-    /** What asks for the hold again. */
+    /** The request that asks for the hold again. */
     this.request = request;
     /** Has the promise that the user got, if that is another one. */
     this.outer = outer;
@@ -51,7 +51,7 @@ class ConditionWait extends PendingWait {
   /** The function whose hold it was lent has ended: it stays in the queue, but does not lock the mutex again. */
   holderEnded(name) {
     this.#ended = functionEnded(this.word, name);
-    // Nobody need await a wait that the function itself did not.
+    // A wait that the function itself did not await need not be awaited by anybody.
     this.promise.catch(() => {});
     this.outer?.promise.catch(() => {});
     this.locking?.abort(this.#ended);
@@ -313,7 +313,7 @@ class Condition extends SharedPrimitive {
   }
 }
 
-/** What there is to know of the lock that a wait is with. */
+/** The inner state of the lock that a wait is with. */
 function toInner(mutex) {
   const inner = innerOf(mutex);
   if (inner === undefined) throw notLock('mutex', 'a Mutex, or the write of an RwLock', mutex);

@@ -9,7 +9,7 @@ const { compareExchange, load } = Atomics;
 const MANUAL = passage(Ask.ManualResetEvent);
 const AUTO = passage(Ask.AutoResetEvent);
 
-/** What both events have in common: a flag, which is changed here while nobody waits, and by the core while somebody does. */
+/** The base of both events: a flag, which is changed here while nobody waits, and by the core while somebody does. */
 class ResetEvent extends SharedPrimitive {
   #word;
   #ask;

@@ -14,7 +14,7 @@ class ExchangeRequest {
   isGuarded = true;
   isExclusive = false;
   isPassage = true;
-  /** What the other brought. Noted when they meet. */
+  /** The value that the other brought. Noted when they meet. */
   given = 0;
 
   constructor(word, value) {

@@ -40,7 +40,7 @@ async function execute(lock, word, fn, options, way) {
     try {
       way.leave(lock, hold);
     } catch {
-      // What `fn` throws says more.
+      // The error of `fn` says more.
     }
     throw error;
   }
@@ -160,7 +160,7 @@ class ExclusiveLock {
     let result;
     let error;
     let hasThrown = false;
-    // Where the stack ends, the release at the end of `fn` may fail: code that V8 has deoptimized meanwhile needs more stack for a
+    // At the end of the stack the release after `fn` may fail: code that V8 has deoptimized meanwhile needs more stack for a
     // call than it had looked for. Then it is done here, with the stack of a frame more.
     const unreleased = { era: 0 };
     try {
@@ -180,7 +180,7 @@ class ExclusiveLock {
       const ended = binding.endGuard(word, unreleased.era, word.ways?.inside.ask);
       if (ended !== binding.RELEASED) {
         const refusal = holdEnded(word, ended, `${waysOf(word).inside.prefix}executeLockedSync()`);
-        // What `fn` throws says more than this.
+        // The error of `fn` says more than this one.
         if (refusal !== undefined && !hasThrown) throw refusal;
       }
     }

@@ -22,7 +22,7 @@ class FutexWait extends PendingWait {
   }
 }
 
-/** What needs no waiting; null if it does. Reading the element before the wait is queued decides nothing twice. */
+/** The outcome of a wait that need not begin, or null. Reading the element before the wait is queued decides nothing twice. */
 function outcomeAtOnce(typedArray, index, expected, limit) {
   if (load(typedArray, index) !== expected) return 'not-equal';
   return limit === 0 ? 'timed-out' : null;

@@ -13,7 +13,7 @@ const MINE = thread.id | GUARDED;
 
 /** Frees a hold of the thread itself, whose compare-exchange failed: somebody waits, it is marked, or it is not held here. */
 function unlockContended(word) {
-  // What may fail (a stack that overflows) comes first: after the binding has freed the word, nothing does.
+  // A call that may fail (a stack that overflows) comes first: after the binding has freed the word, nothing does.
   thread.drainSoon(word);
   const { raw } = waysOf(word);
   const status = binding.release(word, raw.ask, 1, 0);
@@ -47,7 +47,7 @@ const RAW = {
   isCounted: false,
   isGuarded: false,
   isExclusive: true,
-  /** What comes before its verbs in messages. */
+  /** A prefix of its verbs in messages. */
   prefix: '',
   tryFree: (word) => compareExchange(word, 0, 0, thread.id) === 0,
   take: () => true,

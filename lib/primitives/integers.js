@@ -77,5 +77,5 @@ exports.toLimit = (timeout) => {
   return Infinity;
 };
 
-/** How many a notification is for. */
+/** The number of waiters that a notification is for. */
 exports.toCount = (count) => (count === undefined ? Infinity : Math.max(toInteger(count), 0));

@@ -45,7 +45,7 @@ function typedArray(name, type, [length = 1]) {
   };
 }
 
-/** Where in a buffer the fields are. */
+/** The places of fields in a buffer. */
 class Layout {
   #fields = [];
   #alignment = 4;
@@ -61,7 +61,7 @@ class Layout {
       this.#byteLength = byteOffset + field.bytes;
       this.#alignment = Math.max(this.#alignment, field.alignment);
     }
-    // So that another may follow.
+    // Another may follow.
     this.#byteLength = alignUp(this.#byteLength, this.#alignment);
   }
 

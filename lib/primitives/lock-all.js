@@ -19,7 +19,7 @@ const { GRANTED, GRANTED_ABANDONED, INTERRUPTED, PENDING, TIMED_OUT } = binding;
 const ADVICE = 'This call holds none of the locks. Wait longer, or hold them for a shorter time elsewhere.';
 const secret = Symbol('LockAllGuard');
 
-/** What is inside of a lock: `{ owner, word, mayBlock, request }`, with a request of wait.js for a guard; undefined for what is none. */
+/** The inside of a lock: `{ owner, word, mayBlock, request }`, with a request of wait.js for a guard; undefined if it is none. */
 function toInner(lock) {
   if (typeof lock !== 'object' || lock === null) return undefined;
   const inner = innerOf(lock);
@@ -35,7 +35,7 @@ class LockList {
   owners = [];
   words = [];
   requests = [];
-  /** What is asked of each; with `words`, the list as the binding has it. */
+  /** The ask for each; with `words`, the list as the binding has it. */
   asks = [];
   /** The first lock that must not block this thread. */
   forbidden = -1;

@@ -26,7 +26,7 @@ function checkLength(length) {
   }
 }
 
-/** What messages call the lock. */
+/** The name of the lock in messages. */
 const kindOf = (index) => `lock ${index} of the table`;
 
 /** Many locks in a row, of four bytes each, which are locked by their number. */

@@ -15,7 +15,7 @@ const { ABANDONED, OWNER } = binding;
 const { load } = Atomics;
 const ME = thread.id;
 
-/** What `console.log()` shows. */
+/** The fields that `console.log()` shows. */
 const fieldsOf = ({ locked, ownerThreadId, abandoned, waiters }) => ({
   locked,
   ownerThreadId,
@@ -29,7 +29,7 @@ const isSame = (word, other) => word === other || binding.isSame(word, other);
 class Mutex extends ExclusiveLock {
   static {
     thread.addClass('Mutex', Mutex, wordOf);
-    // Of the first load: what a later one put there would keep its whole environment.
+    // It stays that of the first load: one of a later load would keep its whole environment.
     thread.plain ??= { type: 'Mutex', ask: binding.Ask.Mutex };
     for (const name of ['BYTES', 'ALIGN']) Object.defineProperty(Mutex, name, { value: 4, enumerable: true });
   }

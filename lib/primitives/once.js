@@ -24,7 +24,7 @@ const TURN = {
   refused: () => false,
 };
 
-/** What most calls return, which come when it is done: one promise for all. */
+/** The promise of all calls that come when it is done, which are most. */
 const NOT_RUN = Promise.resolve(false);
 
 /** Something that is done once among all threads. */
@@ -78,7 +78,7 @@ class Once extends SharedPrimitive {
       binding.wake();
     }
     const status = isDone ? binding.change(word, Ask.Once, Change.Finish, 0, 0) : binding.release(word, Ask.Once, 1, 0);
-    // What `fn` throws says more than why the next one could not be let in.
+    // The error of `fn` says more than why the next one could not be let in.
     if (!isDone) throw error;
     if (status !== RELEASED) throw corrupt(word);
     return true;

@@ -163,7 +163,7 @@ function upgrade(words, slot, index) {
 /** As every verb that comes to write. If `onAbandoned` throws, the hold is shared again; `hold` has `downgrade()`. */
 function repairAfterUpgrade(rwlock, words, hold) {
   if (words.onAbandoned === undefined || (load(words, 0) & ABANDONED) === 0) return;
-  // Nobody is reported who ended before the upgrade.
+  // An agent that ended before the upgrade is not reported.
   thread.record[binding.Field.EndedThread] = -1;
   try {
     repair(rwlock, words);
@@ -202,7 +202,7 @@ function notInMode(words, verb, needed) {
 
 const newGuard = (rwlock, words, slot, isShared) => new RwLockGuard(GUARD_KEY, rwlock, words, slot, isShared);
 
-// What is asked for; see wait.js.
+// The requests; see wait.js.
 const READ = {
   ask: Ask.Read,
   count: 1,

@@ -32,7 +32,7 @@ let wordOf;
 /** The permits that are taken, less those that were added: thirty bits in two's complement. */
 const takenOf = (word) => (word << 2) >> 2;
 
-/** So many permits more than all can be added without the core. */
+/** The number of permits beyond all that can be added without the core. */
 const ADDED = 2 ** 27;
 
 /**
@@ -46,7 +46,7 @@ class PermitsRequest {
   isCounted = true;
   isGuarded = true;
   isExclusive = false;
-  /** Of others only. */
+  /** Used by other kinds only. */
   arrived = -1;
   parties = 0;
   given = 0;
@@ -186,7 +186,7 @@ class Semaphore extends SharedPrimitive {
     } catch (refusal) {
       // At the end of the stack no function of JS may be able to begin. Those of the binding always are.
       if (refusal.code === undefined) binding.giveBack(this.#word, this.#ask, n, this.#permits);
-      // What `fn` throws says more than this.
+      // The error of `fn` says more than this one.
       else if (!hasThrown) throw refusal;
     }
     if (hasThrown) throw error;

@@ -3,10 +3,10 @@
 const { createRequire } = require('node:module');
 const { noClient } = require('./errors.js');
 
-/** What is needed of a package that is made of several: it loads sooner. */
+/** The needed part of a package that is made of several: it loads sooner. */
 const PARTS = { redis: '@redis/client' };
 
-/** Of an installed package. */
+/** Loads an installed package. */
 function load(name, file) {
   try {
     return createRequire(file)(PARTS[name]);

@@ -4,7 +4,7 @@ const { describe, placeOfName } = require('../errors.js');
 
 const coded = (error, code) => Object.assign(error, { code });
 
-/** What a store answers, refuses, or does not answer. `isFinal`: to ask again would not help. */
+/** The error of a store that answers so, refuses, or does not answer. `isFinal`: to ask again would not help. */
 exports.storeError = (message, { cause, isFinal = false, code = 'ERR_LOCK_STORE' } = {}) =>
   Object.assign(coded(new Error(message, cause === undefined ? undefined : { cause }), code), { isFinal });
 

@@ -1,4 +1,4 @@
-// What the lock worker tells the thread that started it, where the program listens: warnings, and how a store is reached.
+// Events that the lock worker tells the thread that started it, where the program listens: warnings, and how a store is reached.
 
 const { parentPort } = require('node:worker_threads');
 const { toText } = require('../engine/error-text.js');
@@ -7,7 +7,7 @@ const { storeError } = require('./errors.js');
 /** A warning of the process. */
 exports.warn = (code, message) => parentPort.postMessage({ sablockWarning: { code, message } });
 
-/** How one store is reached, for the channel sablock:store: each change once. */
+/** The reach of one store, for the channel sablock:store: each change once. */
 exports.Reach = class {
   #kind;
   #namespace;

@@ -140,13 +140,13 @@ class ThreadStores {
   }
 }
 
-/** What a manager has of its store. */
+/** A store, as its manager has it. */
 class StoreOuter {
   /** The face asks it by promise at once; there is nothing to try before. */
   isAsync = true;
   holds = new Set();
   waits = new Set();
-  /** Of the lock worker that serves it; -1 before the first request. */
+  /** The desk of the lock worker that serves it; -1 before the first request. */
   desk = -1;
   connectTimeout;
   #store;
@@ -169,7 +169,7 @@ class StoreOuter {
     if (this.#isClosed) throw closed();
   }
 
-  /** What is tried, with a timeout of 0, is answered by the lock worker, within `patience`. */
+  /** A try, with a timeout of 0, is answered by the lock worker, within `patience`. */
   lockAsync(name, mode, timeout, ref, wantsFence, _isPart, beside, patience = Infinity) {
     const number = this.#askFor(name, mode, timeout, wantsFence);
     const conclude = () => new StoreHold(number, wantsFence, this);
@@ -230,7 +230,7 @@ class StoreOuter {
     throw unacknowledged(name, status === STORE_FAILED ? fromText(binding.takeStoreText()) : silent(ASKED_MS));
   }
 
-  /** What the keeper's method returns. */
+  /** The result of the keeper's method. */
   async call(call, parameters = {}) {
     this.check();
     this.#open();

@@ -1,4 +1,4 @@
-// What the keepers of all stores do alike: they connect again, make a request again while its time lasts, and give a lease up before
+// Shared by the keepers of all stores: they connect again, make a request again while its time lasts, and give a lease up before
 // its end.
 
 const { createHash } = require('node:crypto');
@@ -7,7 +7,7 @@ const clock = require('../load/clock.js');
 const { storeError } = require('./errors.js');
 const { Reach } = require('./events.js');
 
-/** Of the system: what a connection was that is none any more. */
+/** The system's codes of a connection that is none any more. */
 const CUT = new Set(['ECONNRESET', 'EPIPE']);
 /** Between two tries, in milliseconds. */
 const FIRST_PAUSE = 50;
@@ -36,7 +36,7 @@ exports.asStoreError = (store, error) =>
     ? error
     : storeError(`${store} failed: ${error.message.replace(/\.$/, '')}.`, { cause: error });
 
-/** What the promise is fulfilled with, if it is so within `ms`. What comes later goes to `end()`. */
+/** The value of the promise, if it is fulfilled within `ms`. A later one goes to `end()`. */
 exports.within = async (ms, promise, end = () => {}) => {
   let timer;
   const late = new Promise((_, reject) => {
@@ -52,12 +52,12 @@ exports.within = async (ms, promise, end = () => {}) => {
   }
 };
 
-/** What a keeper has of its server: one session, or link, at a time, begun when it is first needed. */
+/** A keeper's connection to its server: one session, or link, at a time, begun when it is first needed. */
 exports.Connection = class {
   /** Null before the first, and between two. */
   current = null;
   isClosed = false;
-  /** How many there were. */
+  /** The number of those that there were. */
   count = 0;
   reach;
   #store;
@@ -117,7 +117,7 @@ exports.Connection = class {
     return this.current;
   }
 
-  /** What `ask()`, which changes nothing, is answered. */
+  /** The answer to `ask()`, which changes nothing. */
   async ask(ask) {
     const mayBeForgotten = this.#mayBeForgotten();
     try {
@@ -129,7 +129,7 @@ exports.Connection = class {
   }
 
   /**
-   * Of what is asked of a connection that stands: whether an error may be that of one that was forgotten on its way to the server
+   * Whether an error of a request to a connection that stands may be that of one that was forgotten on its way to the server
    * while it was idle. Such a one fails at once, and another serves. It is so once at most.
    */
   #mayBeForgotten() {
@@ -161,7 +161,7 @@ exports.Connection = class {
   }
 
   /**
-   * What `lockOnce()` grants to a ticket; null if it cannot be had at once, or it is no longer wanted. It is called again after an
+   * The grant of `lockOnce()` to a ticket; null if it cannot be had at once, or it is no longer wanted. It is called again after an
    * error that need not stay, once the store was reached.
    */
   async lock(ticket, lockOnce) {
@@ -204,10 +204,10 @@ exports.elsewhere = (name, isShared, clientId, pid = -1) => ({
   heldMs: -1,
 });
 
-/** What stands for a name in keys. */
+/** The hash that stands for a name in keys. */
 exports.hashOf = (name) => createHash('sha256').update(Buffer.from(name, 'utf16le')).digest('base64url');
 
-/** Of a lease, what a client gives up before the server does, in milliseconds. */
+/** The part of a lease that a client gives up before the server does, in milliseconds. */
 exports.marginOf = (lease) => Math.min(Math.max(lease / 20, 10), 1000);
 
 /** The releases that are under way, by name: who tries the name comes after them. */

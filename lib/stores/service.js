@@ -38,7 +38,7 @@ class Ticket {
   isCancelled = false;
   /** Its first try may have come to something. */
   isRepeated = false;
-  /** What a keeper needs to release or to cancel it. */
+  /** The place by which a keeper releases or cancels it. */
   place = null;
 
   constructor({ number, name, shared, flags }) {
@@ -177,7 +177,7 @@ class Service {
     try {
       const { call, ...rest } = JSON.parse(payload);
       const result = await this.#answer(store, call, rest);
-      // Of this one nothing stays.
+      // A call leaves nothing.
       binding.grantTask(this.#desk, number, 0, 0, 0, JSON.stringify(result ?? null));
     } catch (error) {
       binding.failTask(this.#desk, number, toText(asStoreError('The store', error)));

@@ -19,7 +19,7 @@ class StoreHold {
   #lost = null;
   #owner;
 
-  /** Of the answer that the thread has just taken. */
+  /** Takes the answer that the thread has just taken. */
   constructor(number, wantsFence, owner) {
     const { record } = thread;
     this.#number = number;

@@ -1,4 +1,4 @@
-// What `postgres()` and its like return: a description of a store. Nothing is connected, loaded or started by it.
+// The result of `postgres()` and its like: a description of a store. Nothing is connected, loaded or started by it.
 
 const { isAbsolute } = require('node:path');
 const { isUint8Array } = require('node:util/types');
@@ -11,11 +11,11 @@ const secret = Symbol('Store');
 /** Timers of Node.js count no further. */
 const LONGEST = 2 ** 31 - 1;
 
-/** Where locks are kept. Two descriptions of the same are one store in this process. */
+/** A place where locks are kept. Two descriptions of the same are one store in this process. */
 class Store {
   /** 'postgres', ... */
   kind;
-  /** What the lock worker needs to know, as text. */
+  /** The description for the lock worker, as text. */
   #description;
 
   static {
@@ -36,10 +36,10 @@ class Store {
   }
 }
 
-/** What every store has: option, default, least; most, of those before it, as the default may be; and whether it is an integer. */
+/** Options of every store: default, least; most, of those before it, as the default may be; and whether it is an integer. */
 const COMMON = { connectTimeout: [5000, 1] };
 
-/** Of a store with leases: how often they are renewed, so that more than one renewal may fail. */
+/** The time between two renewals of leases, so that more than one may fail. */
 exports.RENEW = [({ lease }) => Math.floor(lease / 3), 10, ({ lease }) => Math.floor(lease / 2)];
 
 /** An option that is an integer. */

@@ -1,4 +1,4 @@
-// What threads and the lock worker say to each other, by number.
+// The words between threads and the lock worker, by number.
 
 const { CALL } = require('../engine/lock-worker.js');
 
@@ -17,7 +17,7 @@ exports.CALL = CALL;
 exports.TRY = 1;
 exports.FENCE = 2;
 
-/** How a lock is lost, by the binding's number. */
+/** The reasons of a loss, by the binding's number. */
 exports.LOSSES = [null, 'unreachable', 'taken', 'closed', 'worker'];
 exports.UNREACHABLE = 1;
 exports.TAKEN = 2;

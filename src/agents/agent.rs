@@ -12,10 +12,10 @@ pub const LARGEST_ID: AgentId = (1 << 26) - 1;
 /// JavaScript's name of a thread: `worker_threads.threadId`.
 pub type ThreadId = u32;
 
-/// What the agents of one thread of the operating system have in common: one cannot run while another blocks.
+/// The thread of the operating system that some agents share: one cannot run while another blocks.
 pub type OsThread = u64;
 
-/// What an event loop has to deal with, on its own thread.
+/// News for an event loop, which deals with it on its own thread.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Notice {
     /// The primitive at this address may let a waiter of this loop in: claim it.
@@ -35,7 +35,7 @@ pub struct WaitId {
     pub serial: u64,
 }
 
-/// What a blocked thread waits for.
+/// The wait of a blocked thread.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Blockage {
     /// The address of the primitive.
@@ -143,7 +143,7 @@ impl Agent {
         self.is_blocked.load(Ordering::Relaxed)
     }
 
-    /// What the thread is blocked on.
+    /// The wait that the thread is blocked on.
     pub fn blockage(&self) -> Option<Blockage> {
         *self.blockage.lock()
     }

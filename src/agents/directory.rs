@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use super::agent::{Agent, AgentId, Blockage, LARGEST_ID, OsThread, ThreadId};
 use crate::sync::RwLock;
 
-/// What an id in a word says of its agent.
+/// The state of an agent, by its id in a word.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Standing {
     /// Its thread runs.
@@ -98,7 +98,7 @@ impl Agents {
         state.living.values().filter(|agent| !left_out.contains(&agent.id)).map(|agent| agent.thread).collect()
     }
 
-    /// What keeps the agent from running: its own wait, or that of another agent on the same thread of the operating system.
+    /// The wait that keeps the agent from running: its own, or that of another agent on the same thread of the operating system.
     pub fn blockage(&self, id: AgentId) -> Option<(Arc<Agent>, Blockage)> {
         let state = self.state.read();
         let agent = state.living.get(&id)?;

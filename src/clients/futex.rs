@@ -48,7 +48,7 @@ impl Engine {
         notified
     }
 
-    /// How many wait at `place`, for tests and diagnosis.
+    /// The number of waits at `place`, for tests and diagnosis.
     pub fn waiting(&self, place: Place) -> usize {
         let contents = self.contents(Space::Notifications, place.address());
         contents.queues.get(&place.address()).map_or(0, |queue| queue.tickets(&contents.waiters).count())

@@ -21,7 +21,7 @@ use crate::agents::is_sparse;
 /// A time between two departures of this thread; the first is 1.
 pub type Era = u64;
 
-/// Where the hold of a guard is.
+/// The whereabouts of a guard's hold.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Whereabouts {
     /// With the guard, for all that is known.
@@ -36,7 +36,7 @@ pub enum Whereabouts {
 struct Range {
     after: Era,
     whereabouts: Whereabouts,
-    /// How many want to know when the guard is spent.
+    /// The number of those that want to know when the guard is spent.
     watchers: usize,
 }
 
@@ -53,7 +53,7 @@ struct WordRanges {
     ranges: BTreeMap<Era, Range>,
     /// The range of the guard that was away and holds the word now. There is one at most.
     here: Option<Era>,
-    /// How many ranges count.
+    /// The number of ranges that count.
     counting: usize,
 }
 
@@ -143,7 +143,7 @@ impl LentHolds {
         self.change(address, |word| word.set(number, Whereabouts::Lost));
     }
 
-    /// Where the hold of the guard is that was made in `era`, and its number if it is not here.
+    /// The whereabouts of the hold of the guard that was made in `era`, and its number if it is not here.
     pub fn find(&self, address: usize, era: Era) -> (Whereabouts, Era) {
         let range = self.0.get(&address).and_then(|word| Some((word, word.range_of(era)?)));
         range.map_or((Whereabouts::Here, 0), |(word, last)| (word.ranges[&last].whereabouts, last))

@@ -106,7 +106,7 @@ impl ClientLoop<'_> {
         Some(reply)
     }
 
-    /// What `look` makes of the set of the pending wait, or of the one that was settled last; `None` if there is none.
+    /// The result of `look` at the set of the pending wait, or of the one that was settled last; `None` if there is none.
     pub fn look_at_set<T>(&self, pending: Option<u32>, look: impl FnOnce(&LockSet) -> T) -> Option<T> {
         match pending {
             Some(token) => self.clients.sets.waiting.get(&token).map(|(waiting, _)| waiting.look(look)),

@@ -28,9 +28,9 @@ pub(super) struct Part {
 pub struct PartWait {
     /// Which lock, as its place in the list of whoever asked.
     pub index: usize,
-    /// Who held it alone when the wait began; 0 for nobody.
+    /// The agent that held it alone when the wait began; 0 for none.
     pub owner: AgentId,
-    /// How long it took.
+    /// The time that it took.
     pub waited: Duration,
 }
 
@@ -39,7 +39,7 @@ pub struct PartWait {
 pub struct LockSet {
     /// In the order in which they are taken; each lock once.
     parts: Vec<Part>,
-    /// How many of them are held: the first ones.
+    /// The number of those that are held: the first ones.
     held: usize,
     /// The lock that was awaited last, or could not be had, as its place in the list of whoever asked.
     pub stopped_at: Option<usize>,
@@ -87,7 +87,7 @@ impl LockSet {
         self.parts.iter().filter_map(|part| Some((part.index, part.abandoned_by?)))
     }
 
-    /// Where they are.
+    /// Their places.
     pub fn places(&self) -> impl Iterator<Item = Place> {
         self.parts.iter().map(|part| part.place)
     }
@@ -112,7 +112,7 @@ impl Engine {
         set.held = 0;
     }
 
-    /// What is held of the set is beside a wait from now on.
+    /// The holds of the set are beside a wait from now on.
     pub(super) fn set_all_aside(&self, agent: AgentId, set: &LockSet) {
         for part in &set.parts[..set.held] {
             self.set_aside(part.primitive, part.place, agent, part.hold);
@@ -145,7 +145,7 @@ impl WaitingSet {
     }
 }
 
-/// What it has goes back at once.
+/// Its holds go back at once.
 impl Expiry for WaitingSet {
     fn expired(&self, engine: &dyn TakesBack) {
         // Until this is over the loop does not go on, so that the locks' memory stays.
@@ -177,7 +177,7 @@ impl PendingSets {
         }
     }
 
-    /// Nobody wants the set that was settled last.
+    /// The set that was settled last is not wanted.
     pub(super) fn refuse(&mut self, engine: &Engine, here: &Arc<Agent>) {
         if let Some((mut set, _)) = self.settled.take() {
             engine.give_back_all(here, &mut set);

@@ -1,4 +1,4 @@
-//! What stands on the engine and its primitives: each a way to wait that is more than one request to one primitive.
+//! Clients of the engine and its primitives: each a way to wait that is more than one request to one primitive.
 //!
 //! Several locks at once and names have a part in each event loop ([`Clients`]), which is asked what becomes of their waits.
 
@@ -30,7 +30,7 @@ pub type ClientLoop<'e> = EventLoop<'e, Clients<'e>>;
 /// The part of the clients in one event loop.
 pub struct Clients<'e> {
     engine: &'e Engine,
-    /// Of several locks at once.
+    /// Sets of several locks at once.
     sets: PendingSets,
     /// Its requests for names.
     names: NamedRequests<'e>,
@@ -39,12 +39,12 @@ pub struct Clients<'e> {
 /// Whose a wait is.
 #[derive(Clone, Copy, Default)]
 pub enum Whose {
-    /// Of the code that waits.
+    /// The code that waits.
     #[default]
     Code,
-    /// Of a set of locks.
+    /// A set of locks.
     Set,
-    /// Of a request for a name.
+    /// A request for a name.
     Name,
 }
 

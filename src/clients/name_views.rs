@@ -1,4 +1,4 @@
-//! What people see of names: who holds which, and who waits. It changes nothing.
+//! The views of names for people: who holds which, and who waits. They change nothing.
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::sync::{self, MutexGuard};
 pub struct NameView<'v> {
     /// The name.
     pub name: &'v [u16],
-    /// How.
+    /// The mode.
     pub mode: Mode,
     /// Whose.
     pub thread: ThreadId,
@@ -29,7 +29,7 @@ pub struct NameView<'v> {
 pub struct NameViews {
     /// In their order: holds first, and both as they came.
     rows: Vec<Row>,
-    /// Of which moment.
+    /// The moment.
     now: Instant,
     /// All names, one behind the other: what others wait for meanwhile must not make an object for each.
     units: Vec<u16>,
@@ -40,7 +40,7 @@ struct Row {
     since: Instant,
     /// The order of those who came at the same time.
     ticket: Ticket,
-    /// Where its name begins and ends.
+    /// The begin and the end of its name.
     name: [u32; 2],
     mode: Mode,
     thread: ThreadId,
@@ -64,7 +64,7 @@ pub struct NameHold {
     pub number: u32,
     /// Whose.
     pub thread: ThreadId,
-    /// How.
+    /// The mode.
     pub mode: Mode,
     /// For how long.
     pub held: Duration,
@@ -78,14 +78,14 @@ pub struct QueuedName {
     pub space: u32,
     /// The name.
     pub name: Box<[u16]>,
-    /// Who holds it.
+    /// Its holders.
     pub holders: Vec<NameHold>,
-    /// Who waits, in order.
+    /// Its waiters, in order.
     pub waiters: Vec<WaiterView>,
 }
 
 impl Names<'_> {
-    /// How many names it knows.
+    /// The number of names that it knows.
     pub fn known(&self) -> usize {
         self.tables.iter().map(|table| table.lock().values().map(SmallVec::len).sum::<usize>()).sum()
     }
@@ -99,7 +99,7 @@ impl Names<'_> {
         })
     }
 
-    /// Who holds a name at this moment, in the order in which they came.
+    /// The holders of a name at this moment, in the order in which they came.
     pub fn holders(&self, name: &Name) -> Vec<NameHold> {
         let look = |entry: &Entry| {
             let address = entry.place().address();
@@ -146,8 +146,8 @@ impl Names<'_> {
         holds
     }
 
-    /// Who holds which name of a space, and who waits, all at one moment: holders first, and both in the order in which they
-    /// came. Nobody whose thread has ended.
+    /// The holders of the names of a space, and the waiters, all at one moment: holders first, and both in the order in which they
+    /// came. Those whose thread has ended are left out.
     pub fn query(&self, space: u32) -> NameViews {
         let tables: Vec<MutexGuard<'_, Table>> = self.tables.iter().map(sync::Mutex::lock).collect();
         let listed = self.engine.listed();
@@ -181,7 +181,7 @@ impl Names<'_> {
                 }
             }
         }
-        // Nobody else waits for the rest.
+        // Others need not wait for the rest.
         drop((listed, tables));
         views.rows.sort_unstable_by_key(|row| (row.waits, row.since, row.ticket));
         views

@@ -11,7 +11,7 @@ use crate::engine::{
 };
 use crate::primitives::named::{self, NAMED};
 
-/// What requests hold that were asked for together with one that waits.
+/// The holds of requests that were asked for together with one that waits.
 struct HeldBeside {
     names: &'static Names<'static>,
     agent: AgentId,
@@ -29,8 +29,8 @@ impl Expiry for HeldBeside {
 }
 
 impl ClientLoop<'static> {
-    /// What these requests hold, each with the ended agent that is still to be reported: it goes back with a wait for what was asked
-    /// for together with it, if the clock ends that.
+    /// The holds of these requests, each with the ended agent that is still to be reported: they go back with a wait for what was
+    /// asked for together with them, if the clock ends that.
     pub fn held_by(&self, requests: impl Iterator<Item = (u32, Option<AgentId>)>) -> Arc<dyn Expiry> {
         let names = self.clients.names.names;
         let hold = |(number, report)| self.clients.names.hold(number).map(|(name, hold)| (name, hold, report));
@@ -92,7 +92,7 @@ impl ClientLoop<'_> {
         Ok((request, abandoned_by))
     }
 
-    /// What a request holds does not suffice yet, or, `is_in`, does from now on.
+    /// The hold of a request does not suffice yet, or, `is_in`, does from now on.
     pub fn note_in(&self, request: RequestHandle, is_in: bool) {
         self.engine().note_in(request.place, self.agent().id, request.hold, is_in);
     }

@@ -34,7 +34,7 @@ pub fn is_of_store(space: u32) -> bool {
     space & OF_STORES != 0
 }
 
-/// How many units the number of the space takes.
+/// The number of units that the number of the space takes.
 const PREFIX: usize = 2;
 
 impl Name {
@@ -133,7 +133,7 @@ impl<'e> Names<'e> {
         self.tables[(hash >> 40) as usize & (TABLES - 1)].lock()
     }
 
-    /// What `look` makes of the name's entry, which stays meanwhile; `None` if there is none.
+    /// The result of `look` at the name's entry, which stays meanwhile; `None` if there is none.
     pub(super) fn look<T>(&self, Name(key): &Name, look: impl FnOnce(&Entry) -> T) -> Option<T> {
         let hash = self.hasher.hash_one(&key[..]);
         let table = self.table(hash);

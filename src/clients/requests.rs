@@ -32,7 +32,7 @@ pub(super) struct NamedRequests<'e> {
     pub(super) names: &'e Names<'e>,
     all: Arena<NamedRequest>,
     generation: u32,
-    /// Those whose holds were stolen, until the thread's code knows.
+    /// Requests whose holds were stolen, until the thread's code knows.
     stolen: VecDeque<WaitId>,
 }
 
@@ -41,9 +41,9 @@ pub(super) struct NamedRequests<'e> {
 pub struct RequestHandle {
     /// By which the thread knows it.
     pub number: u32,
-    /// Of the name.
+    /// The place of the name.
     pub place: Place,
-    /// What it is for.
+    /// The hold that it is for.
     pub hold: Hold,
 }
 
@@ -93,7 +93,7 @@ impl<'e> NamedRequests<'e> {
         }
     }
 
-    /// What a request holds was stolen.
+    /// The hold of a request was stolen.
     pub(super) fn note_stolen(&mut self, id: WaitId) {
         self.stolen.push_back(id);
     }

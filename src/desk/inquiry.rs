@@ -9,25 +9,25 @@ use super::lease::{Lease, Loss};
 /// A blocked thread looks this often whether it is to end.
 pub(super) const SLICE: Duration = Duration::from_millis(25);
 
-/// What is asked for; the lock worker's JS knows what the numbers mean.
+/// A question; the lock worker's JS knows what the numbers mean.
 pub struct Question {
-    /// Of which store.
+    /// The store.
     pub store: u32,
-    /// What to do.
+    /// The verb.
     pub verb: u32,
     /// The name, if it is about one.
     pub name: Vec<u16>,
     /// Whether the name is to be shared.
     pub is_shared: bool,
-    /// What else there is.
+    /// Options of the verb.
     pub flags: u32,
-    /// What the verb needs.
+    /// Arguments of the verb.
     pub payload: String,
     /// Which thread asks.
     pub thread: u32,
 }
 
-/// What became of a request.
+/// The outcome of a request.
 #[derive(Clone, Debug)]
 pub enum Answer {
     /// It holds the name.
@@ -36,7 +36,7 @@ pub enum Answer {
         fence: u64,
         /// For how long.
         lease: Arc<Lease>,
-        /// What the lock worker has to say.
+        /// Words of the lock worker.
         text: String,
     },
     /// It cannot be had at once.
@@ -45,7 +45,7 @@ pub enum Answer {
     Failed(String),
 }
 
-/// How a blocking wait ended without an answer.
+/// The end of a blocking wait without an answer.
 #[derive(Debug)]
 pub enum Unanswered {
     /// The time was over.
@@ -58,9 +58,9 @@ pub enum Unanswered {
 enum Phase {
     #[default]
     Asked,
-    /// Whoever asked has not looked yet.
+    /// The asker has not looked yet.
     Answered(Answer),
-    /// Whoever asked holds it.
+    /// The asker holds it.
     Held(Arc<Lease>),
     Over,
 }
@@ -80,7 +80,7 @@ impl Phase {
 pub struct Inquiry {
     /// By which the lock worker and the thread know it.
     pub number: u32,
-    /// What is asked for.
+    /// The question.
     pub question: Question,
     phase: Mutex<Progress>,
     changed: Condvar,
@@ -93,7 +93,7 @@ struct Progress {
     /// Beside that of its lease.
     loss: Option<Loss>,
     is_blocking: bool,
-    /// Nobody's code runs with what it holds, since others are waited for that are asked for together with it.
+    /// No code runs with its hold, since others are waited for that are asked for together with it.
     is_outside: bool,
 }
 
@@ -122,7 +122,7 @@ impl Inquiry {
         true
     }
 
-    /// What became of it, once; from then on what was granted is held.
+    /// Its outcome, once; from then on a grant is held.
     pub fn take(&self) -> Option<Answer> {
         let mut state = self.lock();
         if !matches!(state.phase, Phase::Answered(_)) {
@@ -188,7 +188,7 @@ impl Inquiry {
         Some(was_granted)
     }
 
-    /// How what it holds was lost, if it was.
+    /// The loss of its hold, if there was one.
     pub fn lost(&self) -> Option<Loss> {
         let state = self.lock();
         match &state.phase {
@@ -253,7 +253,7 @@ pub struct Inbox {
 }
 
 impl Inbox {
-    /// Of the thread that `waker` wakes.
+    /// An inbox of the thread that `waker` wakes.
     pub fn new(waker: Box<dyn Fn() + Send + Sync>) -> Self {
         Self { numbers: Mutex::default(), waker }
     }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use super::clock::now;
 
-/// How a lock ended while it was held.
+/// The end of a lock while it was held.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u32)]
 pub enum Loss {
@@ -36,7 +36,7 @@ impl Loss {
 pub struct Lease {
     /// In the time of `now()`, as the bits of a float.
     until: AtomicU64,
-    /// How it ended; 0: it has not.
+    /// Its end; 0: there was none.
     loss: AtomicU32,
 }
 
@@ -65,7 +65,7 @@ impl Lease {
         let _ = self.loss.compare_exchange(0, loss as u32, Ordering::Relaxed, Ordering::Relaxed);
     }
 
-    /// How it ended, if it has. Whoever looks ends it when its time is over, and it does not begin again.
+    /// Its end, if there was one. Whoever looks ends it when its time is over, and it does not begin again.
     pub fn lost(&self) -> Option<Loss> {
         if self.loss.load(Ordering::Relaxed) == 0 {
             let until = f64::from_bits(self.until.load(Ordering::Relaxed));

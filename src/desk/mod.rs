@@ -19,11 +19,11 @@ pub use clock::now;
 pub use inquiry::{Answer, Inbox, Inquiry, Question, Unanswered};
 pub use lease::{Lease, Loss};
 
-/// What the lock worker has to do.
+/// A task of the lock worker.
 pub enum Task {
     /// To see to a request.
     Ask(Arc<Inquiry>),
-    /// Nobody waits for it any more. If it was granted meanwhile, a release follows.
+    /// No thread waits for it any more. If it was granted meanwhile, a release follows.
     Cancel(u32),
     /// To release what was granted; whether its holder's thread ended inside.
     Release(u32, bool),
@@ -39,7 +39,7 @@ pub struct Desk(Mutex<DeskContents>);
 #[derive(Default)]
 struct DeskContents {
     tasks: VecDeque<Task>,
-    /// Those that are neither over nor refused.
+    /// Requests that are neither over nor refused.
     inquiries: FxHashMap<u32, Arc<Inquiry>>,
     waker: Option<Waker>,
     /// Why it has ended, for messages.
@@ -105,7 +105,7 @@ impl Desk {
         self.lock().tasks.pop_front()
     }
 
-    /// How a request ends, or with what it is granted. False if nobody wants it any more: what was granted has to be released.
+    /// Ends a request, or grants it. False if nobody wants it any more: what was granted has to be released.
     pub fn answer(&self, number: u32, answer: Answer) -> bool {
         let mut contents = self.lock();
         let Some(inquiry) = contents.inquiries.get(&number).cloned() else { return false };
@@ -116,7 +116,7 @@ impl Desk {
         inquiry.answer(answer)
     }
 
-    /// Whoever asked does not want it any more; false if it knows of its end already.
+    /// The asker does not want it any more; false if it knows of its end already.
     pub fn cancel(&self, inquiry: &Inquiry) -> bool {
         self.withdraw(inquiry, inquiry.cancel())
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// What a terminal would obey, or what nobody would see, is escaped.
+/// Escapes characters that a terminal would obey, or that nobody would see.
 pub fn visible(text: &str) -> String {
     let is_hidden = |character: char| {
         character.is_control()

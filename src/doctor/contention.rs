@@ -1,4 +1,4 @@
-//! Who waited for which lock, for how long, and whose unlock ended it.
+//! Contention: who waited for which lock, for how long, and whose unlock ended it.
 
 use std::cmp::Reverse;
 use std::ops::AddAssign;
@@ -9,10 +9,10 @@ use rustc_hash::FxHashMap;
 use super::names::{LockId, NodeId, ThreadSite};
 use super::waits::TrackedWait;
 
-/// How many waits, and their time.
+/// A number of waits, and their time.
 #[derive(Clone, Copy, Default, PartialEq, Debug)]
 pub struct Delay {
-    /// How many.
+    /// The number of waits.
     pub waits: u64,
     /// In all.
     pub total: Duration,
@@ -34,7 +34,7 @@ pub struct Unlock {
     pub at: Instant,
 }
 
-/// What is known of one class of locks.
+/// The counts of one class of locks.
 #[derive(Clone, Default, Debug)]
 pub struct Contended {
     /// The first of them that somebody waited for.
@@ -94,7 +94,7 @@ impl Contention {
         Some(unlock)
     }
 
-    /// What was counted of a class becomes that of another.
+    /// Adds the counts of a class to those of another.
     pub fn fold(&mut self, from: NodeId, to: NodeId, lock: LockId) {
         let Some(folded) = self.nodes.remove(&from) else { return };
         let into = self.nodes.entry(to).or_insert_with(|| Contended::of(lock));

@@ -69,7 +69,7 @@ impl Knowledge {
     }
 }
 
-/// Who waits and who holds, at one instant.
+/// All waits and holds, at one instant.
 struct Scene<'a> {
     state: &'a Knowledge,
     holds: FxHashMap<usize, Vec<HeldBy>>,
@@ -102,7 +102,7 @@ impl<'a> Scene<'a> {
         is_known && sync::since(wait.since) >= age
     }
 
-    /// What keeps a wait from ending: a reader waits behind a writer that came before it, for what that waits for.
+    /// The holds that keep a wait from ending: a reader waits behind a writer that came before it, for what that waits for.
     fn in_the_way(&self, wait: &TrackedWait) -> impl Iterator<Item = &HeldBy> {
         let is_exclusive = wait.is_exclusive || self.is_behind_writer(wait);
         let holds = self.holds.get(&wait.address).into_iter().flatten();

@@ -1,4 +1,4 @@
-//! What each thread holds, as its JS says: slots in memory that it shares with the core, so that a hold costs no call, and can
+//! The holds of each thread, as its JS says: slots in memory that it shares with the core, so that a hold costs no call, and can
 //! be read while the thread is blocked.
 
 use std::ptr::NonNull;
@@ -8,13 +8,13 @@ use super::names::{LockId, SiteId, ThreadSite};
 use crate::agents::ThreadId;
 use crate::sync::{AtomicU64, Ordering};
 
-/// How many holds of a thread are tracked at once.
+/// The number of holds of a thread that are tracked at once.
 pub const SLOTS: usize = 256;
 /// The numbers of one slot: serial (0: free), lock, call site, since when in the thread's milliseconds, whether it is
 /// exclusive, address.
 pub const SLOT_LENGTH: usize = 6;
 
-/// What tells a tracked hold from every other of the process.
+/// A number that tells a tracked hold from every other of the process.
 pub type HoldSerial = u64;
 
 /// The slots of one thread.
@@ -35,7 +35,7 @@ unsafe impl Send for HoldTable {}
 pub struct TrackedHold {
     /// Its serial.
     pub serial: HoldSerial,
-    /// What is held.
+    /// The lock.
     pub lock: LockId,
     /// From where on; 0 if that is not known.
     pub site: SiteId,
@@ -43,7 +43,7 @@ pub struct TrackedHold {
     pub since: Instant,
     /// Whether nobody else can hold it meanwhile.
     pub is_exclusive: bool,
-    /// Where the lock is.
+    /// The address of the lock.
     pub address: usize,
 }
 
@@ -60,7 +60,7 @@ impl TrackedHold {
 /// A hold that ended late, or never.
 #[derive(Clone, Copy, Debug)]
 pub struct SuspectHold {
-    /// What was held.
+    /// The lock.
     pub lock: LockId,
     /// By whom.
     pub place: ThreadSite,
@@ -100,7 +100,7 @@ impl HoldTable {
         f64::from_bits(unsafe { self.data.add(index).as_ref() }.load(Ordering::Relaxed))
     }
 
-    /// What the thread holds now.
+    /// The holds of the thread now.
     pub fn read(&self) -> Vec<TrackedHold> {
         let slot = |at: usize| {
             let serial = self.number(at) as HoldSerial;

@@ -13,7 +13,7 @@ use super::waits::{Deadlock, Outside, Stuck, WaitStep};
 use crate::agents::ThreadId;
 use crate::sync;
 
-/// What becomes a JSON text.
+/// A value that becomes a JSON text.
 trait Json {
     fn json(&self, names: &Interned) -> String;
 }
@@ -39,7 +39,7 @@ macro_rules! texts {
 
 struct Named(LockId);
 struct Stack(SiteId);
-/// What is JSON already.
+/// A text that is JSON already.
 struct Text(String);
 
 texts! {

@@ -6,7 +6,7 @@ use crate::agents::ThreadId;
 
 /// A call site; 0 if it is not known.
 pub type SiteId = u32;
-/// Where something was done, and by which thread.
+/// A thread, and the place where it did something.
 pub type ThreadSite = (ThreadId, SiteId);
 /// A lock.
 pub type LockId = u32;
@@ -22,7 +22,7 @@ pub struct Lock {
     pub kind: String,
     /// Its place in the buffer, if it has one of its own.
     pub byte_offset: Option<u64>,
-    /// Where it is, or its table; of one that has nothing but its name the space of that.
+    /// The address of it, or of its table; the space of its name if it has nothing else.
     pub address: usize,
 }
 
@@ -45,16 +45,16 @@ enum Class {
 struct Known {
     lock: Lock,
     node: NodeId,
-    /// How many threads keep it in mind.
+    /// The number of threads that keep it in mind.
     users: u32,
 }
 
-/// What was interned.
+/// The interned locks, sites and stacks.
 #[derive(Default)]
 pub struct Interned {
     sites: Vec<Vec<String>>,
     site_ids: FxHashMap<Vec<String>, SiteId>,
-    /// Those that are forgotten leave nothing but their number.
+    /// The locks by number. A forgotten one leaves nothing but that.
     locks: Vec<Option<Box<Known>>>,
     lock_ids: FxHashMap<Lock, LockId>,
     next_node: NodeId,
@@ -95,7 +95,7 @@ impl Interned {
         id
     }
 
-    /// What locks that are forgotten are together.
+    /// The lock that stands for all that are forgotten.
     pub fn others(&mut self) -> LockId {
         let lock = Lock { name: None, kind: "Names used before".into(), byte_offset: None, address: 0 };
         self.lock_ids.get(&lock).copied().unwrap_or_else(|| self.lock(lock))

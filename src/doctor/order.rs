@@ -10,23 +10,23 @@ use crate::agents::ThreadId;
 /// No more cycles are reported.
 const MOST_CYCLES: usize = 100;
 
-/// So many sightings of one edge differ in what else was held.
+/// The number of sightings of one edge that differ in what else was held.
 const MOST_SIGHTINGS: usize = 16;
 
 /// A sighting of two locks, one held while the other was locked.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Edge {
-    /// What was held.
+    /// The lock that was held.
     pub from: LockId,
-    /// What was locked meanwhile.
+    /// The lock that was locked meanwhile.
     pub to: LockId,
-    /// Where the one was locked.
+    /// The place where the one was locked.
     pub held: SiteId,
-    /// Where the other was.
+    /// The place where the other was.
     pub locked: SiteId,
     /// By which thread.
     pub thread: ThreadId,
-    /// What else was held alone meanwhile: two edges with a gate in common are never taken at once.
+    /// The locks that were held alone meanwhile: two edges with a gate in common are never taken at once.
     pub gates: Vec<LockId>,
 }
 
@@ -39,7 +39,7 @@ impl Edge {
 /// The graph.
 #[derive(Default)]
 pub struct LockOrder {
-    /// Of each pair, the sightings of which none was with less held than another.
+    /// The sightings of each pair, of which none was with less held than another.
     edges: FxHashMap<(NodeId, NodeId), Vec<Edge>>,
     /// Locks of one class that were held inside of each other.
     within: FxHashMap<NodeId, Edge>,
@@ -74,7 +74,7 @@ impl LockOrder {
         self.within.contains_key(&node) || self.edges.keys().any(|(from, to)| *from == node || *to == node)
     }
 
-    /// Of each class of which one was locked while another was held: the first sighting.
+    /// The first sighting of each class of which one lock was locked while another was held.
     pub fn same_class(&self) -> Vec<Edge> {
         let mut all: Vec<_> = self.within.iter().collect();
         all.sort_unstable_by_key(|(node, _)| **node);
@@ -107,7 +107,7 @@ impl LockOrder {
         starts.sort_unstable();
         let mut seen = FxHashSet::default();
         let mut cycles = Vec::new();
-        // What leads nowhere is looked at once: without it a large graph in order would be searched from each of its edges.
+        // A node that leads nowhere is looked at once: without it a large graph in order would be searched from each of its edges.
         let alive = self.alive();
         for (from, to) in starts {
             if cycles.len() == MOST_CYCLES {

@@ -54,7 +54,7 @@ impl Knowledge {
         is_news
     }
 
-    /// What is not held in this process, and has been waited for so long that it is stuck unless it moves.
+    /// The locks that are not held in this process, and were waited for so long that they are stuck unless they move.
     fn old_outside(&self) -> Vec<AskedLock> {
         let Some(limit) = self.options.stuck else { return Vec::new() };
         let mut found: Vec<AskedLock> = Vec::new();

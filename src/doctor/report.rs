@@ -17,11 +17,11 @@ use crate::sync;
 pub struct Pending {
     /// For what.
     pub lock: LockId,
-    /// Who waits.
+    /// The waiter.
     pub waiter: ThreadSite,
     /// For how long.
     pub waited: Duration,
-    /// Who holds it, as far as that is known.
+    /// Its holders, as far as they are known.
     pub holders: Vec<ThreadSite>,
     /// The holder outside of this process.
     pub outside: Option<Outside>,
@@ -29,7 +29,7 @@ pub struct Pending {
 
 /// All of it.
 pub struct Report<'a> {
-    /// What the numbers are.
+    /// The meaning of the numbers.
     pub names: &'a Interned,
     /// Orders that can deadlock.
     pub lock_order: Vec<Vec<Edge>>,
@@ -37,7 +37,7 @@ pub struct Report<'a> {
     pub same_class: Vec<Edge>,
     /// Waits for each other, the certain ones first.
     pub deadlocks: Vec<&'a Deadlock>,
-    /// What was waited for, the longest first.
+    /// The classes that were waited for, the longest first.
     pub contention: Vec<&'a Contended>,
     /// Holds beyond the limit, the longest first.
     pub long_holds: Vec<SuspectHold>,
@@ -47,9 +47,9 @@ pub struct Report<'a> {
     pub leaks: &'a [SuspectHold],
     /// Locks whose holder does not change.
     pub stuck: Vec<&'a Stuck>,
-    /// How many wait now.
+    /// The number of waits now.
     pub pending: usize,
-    /// Who waits now, the longest first.
+    /// The waits now, the longest first.
     pub waiting: Vec<Pending>,
     /// Threads with locks of which the doctor knows nothing.
     pub threads_without: Vec<ThreadId>,
@@ -58,7 +58,7 @@ pub struct Report<'a> {
 }
 
 impl Report<'_> {
-    /// How many things were found that somebody should look at, long holds apart, which come and go: figures are none, nor what
+    /// The number of things that somebody should look at, long holds apart, which come and go: figures are none, nor what
     /// threads held that others have ended.
     pub fn problems(&self) -> usize {
         self.lock_order.len()
@@ -77,7 +77,7 @@ impl Knowledge {
         }
     }
 
-    /// What is known now. `living` are the threads with locks.
+    /// A report of all that is known now. `living` are the threads with locks.
     pub fn report(&self, living: &[ThreadId]) -> Report<'_> {
         let unknown = living.iter().copied().filter(|thread| !self.attached.contains_key(thread));
         let threads_without: BTreeSet<_> = unknown.collect();
@@ -114,7 +114,7 @@ impl Knowledge {
         }
     }
 
-    /// Those that have ended, and those that last.
+    /// The long holds that have ended, and those that last.
     fn all_long_holds(&self) -> Vec<SuspectHold> {
         let mut all = self.long_holds.clone();
         for (thread, hold) in self.holds().filter(|(_, hold)| !self.is_permit(hold.lock)) {

@@ -18,7 +18,7 @@ mod system {
         has_come: AtomicBool,
         /// When it came, nothing that returns was there to act on it: it would have ended the process.
         ends: AtomicBool,
-        /// What was there before; it stays, since a handler may still be reading it.
+        /// The action that was there before; it stays, since a handler may still be reading it.
         former: AtomicPtr<libc::sigaction>,
         /// The moment at which it last came from somebody else than the forwarder.
         came_at: AtomicU64,
@@ -63,7 +63,7 @@ mod system {
 
     static WATCHED: [WatchedSignal; 3] = [watched(libc::SIGINT), watched(libc::SIGTERM), watched(ASKS)];
 
-    /// What came before, if it is a function that returns: Node's own ends the process, once.
+    /// The handler that came before, if it is a function that returns: Node's own ends the process, once.
     fn returning(action: &libc::sigaction) -> Option<usize> {
         let is_function = action.sa_sigaction != libc::SIG_DFL && action.sa_sigaction != libc::SIG_IGN;
         (is_function && action.sa_flags & libc::SA_RESETHAND == 0).then_some(action.sa_sigaction)
@@ -148,8 +148,8 @@ mod system {
         signal == ASKS
     }
 
-    /// What the signal would have done without the handler, if nobody has done it yet: it ends the process. A listener that was
-    /// called may have gone since, as one of `process.once()` has.
+    /// Does what the signal would have done without the handler, if nobody has done it yet: it ends the process. A listener that
+    /// was called may have gone since, as one of `process.once()` has.
     pub fn go_on(signal: i32) {
         let Some(watched) = WATCHED.iter().find(|watched| watched.signal == signal && signal != ASKS) else { return };
         // Relaxed: what `take` has seen comes after it.
@@ -212,7 +212,7 @@ mod system {
         }
     }
 
-    /// What has come since the last call.
+    /// The signals that have come since the last call.
     pub fn take() -> Vec<i32> {
         let has_come = STATE.compare_exchange(CAME, TAKEN, Ordering::AcqRel, Ordering::Acquire).is_ok();
         if has_come { vec![0] } else { Vec::new() }

@@ -14,7 +14,7 @@ use super::waits::{Deadlock, Stuck, TrackedWait, WaitNumber, Watched, WatchedOut
 use crate::agents::ThreadId;
 use crate::sync::{self, Mutex};
 
-/// What the first thread that starts the doctor asks for; the rest of the process follows.
+/// The options of the first thread that starts the doctor; the rest of the process follows.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Options {
     /// A hold of this length is a long one.
@@ -57,7 +57,7 @@ pub struct Knowledge {
     pub(crate) attached: FxHashMap<ThreadId, u32>,
     /// Which watchdog may run: it ends when this changes.
     pub(crate) generation: u64,
-    /// How many problems there were when the report was printed last.
+    /// The number of problems when the report was printed last.
     pub(crate) printed: usize,
     /// The long holds that were printed, by their class and place.
     pub(crate) printed_holds: FxHashSet<(NodeId, ThreadSite)>,
@@ -155,13 +155,13 @@ impl Knowledge {
         })
     }
 
-    /// Who holds what, as far as that is tracked.
+    /// All holds, as far as they are tracked.
     pub(crate) fn holds(&self) -> impl Iterator<Item = HeldBy> {
         let living = self.tables.iter().filter(|(_, table)| !table.has_ended);
         living.flat_map(|(thread, table)| table.read().into_iter().map(|hold| (*thread, hold)))
     }
 
-    /// Who holds what is at an address.
+    /// The holds of the lock at an address.
     pub(crate) fn holds_at(&self, address: usize) -> Vec<HeldBy> {
         self.holds().filter(|(_, hold)| hold.address == address).collect()
     }

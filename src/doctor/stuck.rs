@@ -80,7 +80,7 @@ impl Knowledge {
         let before = std::mem::take(&mut self.stuck_names);
         let mut is_news = false;
         for QueuedName { space, name, mut holders, waiters } in names {
-            // Who has what this process has to give waits itself, for the machine or the store.
+            // A holder that is not in waits itself, for the machine or the store.
             holders.retain(|holder| holder.is_in);
             // The last change of the holders.
             let held = holders.iter().map(|holder| holder.held).min();
@@ -103,7 +103,7 @@ impl Knowledge {
         is_news
     }
 
-    /// Where these threads have locked it, each as often as it is named.
+    /// The places where these threads have locked it, each as often as it is named.
     fn holders_of(&self, lock: LockId, threads: impl Iterator<Item = ThreadId>) -> Vec<ThreadSite> {
         let mut known: Vec<ThreadSite> = Vec::new();
         for (thread, table) in &self.tables {
@@ -113,7 +113,7 @@ impl Knowledge {
         threads.map(|thread| take_of(&mut known, thread)).collect()
     }
 
-    /// Where these threads wait, as far as that is known: of several waits of one thread the oldest first.
+    /// The places where these threads wait, as far as they are known: of several waits of one thread the oldest first.
     fn places(
         &self,
         threads: impl IntoIterator<Item = ThreadId>,
@@ -125,7 +125,7 @@ impl Knowledge {
         threads.into_iter().map(|thread| take_of(&mut known, thread)).collect()
     }
 
-    /// What those call the lock who wait for it.
+    /// The lock as those call it who wait for it.
     fn awaited_at(&self, address: usize) -> Option<LockId> {
         let waits = self.waits.iter().filter(|(_, wait)| wait.address == address);
         waits.max_by_key(|(number, _)| **number).map(|(_, wait)| wait.lock)

@@ -16,11 +16,11 @@ use crate::clients::is_of_store;
 use crate::sync;
 
 const WIDTH: usize = 80;
-/// So many of each kind are printed.
+/// The number of each kind that are printed.
 const MOST: usize = 10;
 /// Shorter waits are only printed for whoever asks.
 const LONG_WAIT: Duration = Duration::from_secs(1);
-/// So many places of a lock that was waited for.
+/// The number of places that are printed of a lock that was waited for.
 const MOST_PLACES: usize = 3;
 
 /// Writes lines that fit.
@@ -179,7 +179,7 @@ impl Report<'_> {
         text.text
     }
 
-    /// What is deadlocked is stuck too, and what is stuck is held for long.
+    /// A deadlocked lock is stuck too, and a stuck one is held for long: each is printed once.
     fn leave_out_repetitions(&mut self) {
         let waits = self.deadlocks.iter().flat_map(|deadlock| &deadlock.waits);
         let mut reported: Vec<LockId> = waits.map(|wait| wait.lock).collect();

@@ -11,9 +11,9 @@ const MOST_SLICES: usize = 200_000;
 /// A time in a thread.
 #[derive(Clone, Copy, Debug)]
 pub struct Slice {
-    /// What it shows: a `wait`, or a `hold` of what others wait for.
+    /// Its kind: a `wait`, or a `hold` of a lock that others wait for.
     pub kind: &'static str,
-    /// Of which lock.
+    /// The lock.
     pub lock: LockId,
     /// Whose, and from where on.
     pub place: ThreadSite,

@@ -6,7 +6,7 @@ use super::holds::HoldSerial;
 use super::names::{LockId, SiteId, ThreadSite};
 use crate::agents::ThreadId;
 
-/// What tells a wait from every other of the process; grows with time.
+/// A number that tells a wait from every other of the process; grows with time.
 pub type WaitNumber = u64;
 
 /// A wait for a lock.
@@ -16,7 +16,7 @@ pub struct TrackedWait {
     pub thread: ThreadId,
     /// For what.
     pub lock: LockId,
-    /// Where that is.
+    /// The address of the lock.
     pub address: usize,
     /// From where on.
     pub site: SiteId,
@@ -43,11 +43,11 @@ pub struct TrackedWait {
 pub struct WaitStep {
     /// The wait.
     pub number: WaitNumber,
-    /// What it waits for.
+    /// The lock that it waits for.
     pub lock: LockId,
-    /// Who waits, and from where on.
+    /// The waiter, and the place where its wait began.
     pub waiter: ThreadSite,
-    /// Who holds it, and from where on.
+    /// The holder, and the place where its hold began.
     pub holder: ThreadSite,
     /// For how long it has waited when the deadlock was found.
     pub waited: Duration,
@@ -85,7 +85,7 @@ impl Deadlock {
 
 /// The hold of a contended lock, as it was seen.
 pub struct Watched {
-    /// What tells it from another hold.
+    /// The threads and hold numbers, which tell a hold from another.
     pub holders: Vec<(ThreadId, u64)>,
     /// Since when.
     pub since: Instant,
@@ -98,11 +98,11 @@ pub struct Watched {
 pub struct Stuck {
     /// Which.
     pub lock: LockId,
-    /// Who holds it.
+    /// Its holders.
     pub holders: Vec<ThreadSite>,
     /// The holder outside of this process, in the place of `holders`.
     pub outside: Option<Outside>,
-    /// Who waits.
+    /// Its waiters.
     pub waiters: Vec<ThreadSite>,
 }
 

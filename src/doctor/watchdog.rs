@@ -11,7 +11,7 @@ use super::waits::Outside;
 use crate::clients::Names;
 use crate::engine::Primitive;
 
-/// How often it looks, at least and at most.
+/// The time between two looks, at least and at most.
 const LEAST: Duration = Duration::from_millis(5);
 const MOST: Duration = Duration::from_millis(50);
 

@@ -112,7 +112,7 @@ impl Directory {
         &self.path
     }
 
-    /// What its files get.
+    /// The rights that its files get.
     pub(super) fn rights(&self) -> Rights {
         self.rights
     }
@@ -146,7 +146,7 @@ impl Directory {
 /// The holder in the record at `path`, with the name, unless its process has ended. Of one whose number says nothing here the lock
 /// says whether it lives.
 fn holder_by(path: &Path) -> Option<(Vec<u16>, RecordedHolder)> {
-    // What cannot be read, or is removed meanwhile, is nobody's.
+    // A file that cannot be read, or is removed meanwhile, is nobody's.
     let FileRecord { units, holder, .. } = read(path).ok().flatten().and_then(|bytes| record::decode(&bytes))?;
     let is_locked = || is_locked(&path.with_extension(FileRole::Lock.extension()));
     (holder.may_live() && (!holder.is_of_other_namespace() || is_locked())).then_some((units, holder))
@@ -194,7 +194,7 @@ fn check_private(metadata: &Metadata) -> Result<(), Reason> {
     }
 }
 
-/// Where the group or all may write, anybody may remove anybody's files, unless the directory is sticky.
+/// Refuses a directory where the group or all may write, and so remove anybody's files, unless it is sticky.
 fn check_sticky(metadata: &Metadata) -> Result<(), Reason> {
     match system::permissions(metadata) {
         Some(mode) if mode & 0o022 != 0 && mode & 0o1000 == 0 => Err(Reason::NotSticky(mode)),

@@ -14,7 +14,7 @@ use super::name::{FileRole, LockName};
 use super::system;
 use crate::sync::Mutex;
 
-/// How a lock is held.
+/// The mode in which a lock is held.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LockMode {
     /// Alone.
@@ -23,7 +23,7 @@ pub enum LockMode {
     Shared,
 }
 
-/// So often the gate is tried before it counts as closed.
+/// The number of tries before the gate counts as closed.
 const GATE_LOOKS: u32 = 4;
 
 /// Why a file could not be locked or used.
@@ -33,7 +33,7 @@ pub enum FileFailure {
     Refused(Refusal),
     /// The system refuses.
     System {
-        /// What failed: a verb, for a message.
+        /// The verb that failed, for a message.
         verb: &'static str,
         /// The file.
         path: PathBuf,
@@ -95,7 +95,7 @@ pub struct Files {
 }
 
 impl Files {
-    /// Of `name`, in a directory that was checked.
+    /// The files of `name`, in a directory that was checked.
     pub fn new(directory: Arc<Directory>, name: LockName) -> Self {
         let path = |role| directory.path().join(name.file(role));
         let (lock, info, turn, gate) =
@@ -114,7 +114,7 @@ impl Files {
         &self.name
     }
 
-    /// Where a file is.
+    /// The path of a file.
     pub fn path(&self, role: FileRole) -> &PathBuf {
         match role {
             FileRole::Lock => &self.lock,
@@ -182,7 +182,7 @@ impl Files {
         let gate = Locked::new(gate);
         let locks = |mode| try_mode(&gate, mode).map_err(|error| self.failure("lock", FileRole::Gate, error));
         for _ in 0..GATE_LOOKS {
-            // Whoever keeps both out has it exclusively: another one who looks, who may be stopped there. So nobody has closed it.
+            // One that keeps both out has it exclusively: it looks as well, and may be stopped there. So nobody has closed it.
             if locks(LockMode::Exclusive)? || !locks(LockMode::Shared)? {
                 return Ok(true);
             }
@@ -193,7 +193,7 @@ impl Files {
         Ok(false)
     }
 
-    /// What the record of the name contains, and one byte more than `longest` of it at most; `None` if there is none.
+    /// The content of the name's record, and one byte more than `longest` of it at most; `None` if there is none.
     pub fn record(&self, longest: usize) -> Result<Option<Vec<u8>>, FileFailure> {
         match system::open_to_read(self.path(FileRole::Info)) {
             Ok(file) => self.read(&file, longest).map(Some),
@@ -212,7 +212,7 @@ impl Files {
         system::leads_to(self.path(role), file).map_err(|error| self.failure("look at", role, error))
     }
 
-    /// What happened to a file.
+    /// A failure of a file.
     pub fn failure(&self, verb: &'static str, role: FileRole, error: io::Error) -> FileFailure {
         FileFailure::System { verb, path: self.path(role).clone(), error }
     }
@@ -255,7 +255,7 @@ mod tests {
 
     #[cfg_attr(not(target_os = "linux"), allow(unused, reason = "some of these tests are for Linux only"))]
     impl Files {
-        /// Those of a name in the directory of a test.
+        /// The files of a name in the directory of a test.
         pub fn of(scratch: &Scratch, name: &str) -> Self {
             let units: Vec<u16> = name.encode_utf16().collect();
             Self::new(Arc::new(Directory::open(Some(scratch.path())).unwrap()), LockName::new(&units))
@@ -374,7 +374,7 @@ mod tests {
         use std::os::unix::fs::{MetadataExt, chown};
         let scratch = Scratch::new();
         let someone = 54_321;
-        // Nobody else may give a directory away.
+        // Root alone may give a directory away.
         if chown(scratch.path(), Some(someone), None).is_err() {
             return;
         }

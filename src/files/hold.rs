@@ -14,7 +14,7 @@ use super::system;
 use crate::fence;
 use crate::sync::Mutex;
 
-/// Who asks for a lock, and for what beside it.
+/// The asker of a lock, and what it asks for beside it.
 #[derive(Clone, Copy, Debug)]
 pub struct Asker {
     /// The thread, by the number of Node.js.
@@ -46,7 +46,7 @@ struct Info {
     last_fence: u64,
 }
 
-/// What a release found.
+/// The findings of a release.
 #[derive(Debug)]
 pub enum Released {
     /// All as it was left.
@@ -68,7 +68,7 @@ fn report_once(files: &Files, mode: LockMode, past: Past) -> Past {
         reported.remove(record);
         return past;
     };
-    // Whoever holds it alone writes another record.
+    // A holder that is alone writes another record.
     let before = if mode == LockMode::Shared || fault!(ReportedStaysKnown) {
         reported.insert(record.clone(), ended)
     } else {
@@ -122,7 +122,7 @@ impl FileHold {
         Ok(Self { files: Arc::clone(files), lock, info, past, fence, is_in: !asker.is_part })
     }
 
-    /// What earlier holders have left.
+    /// The state that earlier holders have left.
     pub fn past(&self) -> Past {
         self.past
     }
@@ -138,7 +138,7 @@ impl FileHold {
         self.fence
     }
 
-    /// What it protects was repaired: the next one does not learn of it any more. Only for an exclusive hold.
+    /// The protected data was repaired: the next one does not learn of it any more. Only for an exclusive hold.
     pub fn mark_consistent(&mut self) {
         debug_assert!(self.info.is_some(), "those who share it write nothing");
         self.past = Past::Clean;
@@ -186,7 +186,7 @@ impl FileHold {
 
     /// Frees it.
     pub fn release(self) -> Released {
-        // What cannot be looked at was not removed.
+        // A file that cannot be looked at was not removed.
         if matches!(self.files.leads_to(FileRole::Lock, &self.lock), Ok(false)) {
             // The record may be that of another holder by now.
             return Released::Removed;

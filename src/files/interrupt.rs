@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::system;
 
-/// What a thread that waits for files shares with those who may end its wait.
+/// A call of a thread that waits for files, as it shares it with those that may end the wait.
 #[derive(Debug, Default)]
 pub struct Interrupt(Mutex<InterruptState>);
 
@@ -17,11 +17,11 @@ struct InterruptState {
     is_over: bool,
     /// Whether the kernel may have granted something that the thread has not passed on yet.
     may_have: bool,
-    /// Whoever wants to know when it has.
+    /// Those that want to know when it has.
     leaving: Vec<Arc<Left>>,
 }
 
-/// What is done once nothing of a wait that was withdrawn is left, neither in the kernel nor on its way from there: when the
+/// An act for the time when nothing of a withdrawn wait is left, neither in the kernel nor on its way from there: when the
 /// last thread that keeps this drops it.
 pub struct Left(Option<Box<dyn FnOnce() + Send + Sync>>);
 
@@ -68,7 +68,7 @@ impl Interrupt {
         self.forget()
     }
 
-    /// Nobody waits for that any more; else as [`Self::rest`].
+    /// Its outcome is not wanted any more; else as [`Self::rest`].
     #[must_use]
     pub fn forget(&self) -> Vec<Arc<Left>> {
         std::mem::take(&mut self.lock().leaving)
@@ -108,7 +108,7 @@ impl Interrupt {
         let mut state = self.lock();
         state.is_over = true;
         match &state.blocked {
-            // Where that is impossible, the wait stays; granted, it is given back.
+            // If that is impossible, the wait stays; granted, it is given back.
             Some(blocked) if system::can_interrupt() => {
                 blocked.interrupt();
                 false

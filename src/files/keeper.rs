@@ -58,7 +58,7 @@ fn keeper() -> MutexGuard<'static, Keeper> {
     KEEPER.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What is done at its time, unless this is dropped before.
+/// A task that is done at its time, unless this is dropped before.
 #[derive(Debug)]
 pub struct Appointment(Key);
 

@@ -1,4 +1,4 @@
-//! Those of one process who wait for a name in one mode, and what waits in the kernel for them.
+//! A line: the waits of one process for a name in one mode, and its waits in the kernel.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use super::hold::{Asker, FileHold};
 use super::interrupt::{Interrupt, Left};
 use super::keeper;
 
-/// What came of a wait.
+/// The outcome of a wait.
 pub type FileOutcome = Result<FileHold, FileFailure>;
 
 /// A wait.
@@ -26,10 +26,10 @@ impl std::fmt::Debug for Wanted {
     }
 }
 
-/// Who waits for the turn, and with it for the lock.
+/// The driver of a line, which waits for the turn, and with it for the lock.
 #[derive(Default, Debug)]
 pub enum Driver {
-    /// Nobody.
+    /// There is none.
     #[default]
     None,
     /// A thread; one of the waiting ones themselves until this time.
@@ -38,13 +38,13 @@ pub enum Driver {
     Keeper,
 }
 
-/// Who waits for the lock without a turn, after a while: whoever is next may have been stopped.
+/// The one that waits for the lock without a turn, after a while: the one that is next may have been stopped.
 #[derive(Default, Debug)]
 pub enum Direct {
-    /// Nobody.
+    /// There is none.
     #[default]
     None,
-    /// Nobody before this time, unless the gate opens.
+    /// There is none before this time, unless the gate opens.
     AtGate(SystemTime),
     /// A thread.
     Thread(Arc<Interrupt>),
@@ -52,7 +52,7 @@ pub enum Direct {
     Keeper,
 }
 
-/// What whoever drives a line does next.
+/// The next step of the driver of a line.
 pub enum Step {
     /// It waits for the turn.
     Turn,
@@ -76,8 +76,8 @@ pub struct Line {
     pub look_at: Option<Instant>,
 }
 
-/// What is given up when nobody waits any more: files, unlocked when this is dropped, and calls in the kernel that have to be
-/// ended once more.
+/// The parts that are given up when nobody waits any more: files, unlocked when this is dropped, and calls in the kernel that have
+/// to be ended once more.
 #[must_use]
 #[derive(Default)]
 pub struct GivenUp {

@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 const PREFIX: &str = "v1-";
 /// Before the hash of a long name; no other name's file begins so.
 const LONG_PREFIX: &str = "v1h-";
-/// What a name may take in a file's name; some encrypting file systems allow 143 bytes in all.
+/// The bytes that a name may take in a file's name; some encrypting file systems allow 143 bytes in all.
 const LONGEST: usize = 120;
 
 /// The name of a lock: UTF-16, lone surrogates included.

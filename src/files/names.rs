@@ -18,11 +18,11 @@ use super::name::{FileRole, LockName};
 use super::threads;
 use crate::sync::Mutex;
 
-/// Whoever has waited so long for its turn waits for the lock directly: what a process costs that is stopped while it is next.
+/// After this time of waiting for its turn a line waits for the lock directly: it is the cost of a process stopped while next.
 const PATIENCE: Duration = Duration::from_millis(100);
-/// So often those who share look whether the gate is open.
+/// The time between two looks at the gate of those who share.
 const GATE_LOOK: Duration = Duration::from_millis(25);
-/// So often the keeper tries for those for whom there is no thread.
+/// The time between two tries of the keeper for those for whom there is no thread.
 const SELDOM: Duration = Duration::from_millis(50);
 
 /// By path: the number of a directory that was removed is soon that of another one.
@@ -46,7 +46,7 @@ pub(super) struct Lines {
     shared_line: Line,
 }
 
-/// What whoever has begun to wait has to do about its driver.
+/// The duty of a new wait about the driver of its line.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Drive {
     /// Nothing: another drives the line.
@@ -171,7 +171,7 @@ impl NamedFile {
         true
     }
 
-    /// What `thread`, which drives a line, does next. If it waits, others can end its call from now on.
+    /// The next step of `thread`, which drives a line. If it waits, others can end its call from now on.
     pub(super) fn next_step(self: &Arc<Self>, mode: LockMode, thread: &Arc<Interrupt>) -> Step {
         let _left; // It is dropped after the lock.
         let mut state = self.state.lock();
@@ -193,7 +193,7 @@ impl NamedFile {
         Step::Turn
     }
 
-    /// Those who would share are to know that somebody waits to hold the name alone. Whoever just looks at the gate is away
+    /// Tells those who would share that somebody waits to hold the name alone. One that just looks at the gate is away
     /// at once; if it was stopped there, so be it.
     fn close_gate(&self, mode: LockMode, line: &mut Line) {
         if mode == LockMode::Exclusive && line.gate.is_none() && !fault!(GateStaysOpen) {

@@ -9,7 +9,7 @@ use super::directory::Directory;
 use super::record::RecordedHolder;
 use super::system;
 
-/// What [`Directory::holders`] returned of other processes, for all who asked before it was called.
+/// The result of [`Directory::holders`] for other processes, for all who asked before it was called.
 pub type Listing = Arc<io::Result<Vec<(Vec<u16>, RecordedHolder)>>>;
 
 type Callback = Box<dyn FnOnce(Listing) + Send>;
@@ -26,8 +26,8 @@ fn reader() -> MutexGuard<'static, Reader> {
     READER.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Who holds names of the directory, once it was read. `reply` is called on another thread; on this one only if the system refuses
-/// any other.
+/// Asks for the holders of names of the directory, once it was read. `reply` is called on another thread; on this one only if the
+/// system refuses any other.
 pub fn list(directory: &Arc<Directory>, reply: impl FnOnce(Listing) + Send + 'static) {
     let mut reader = reader();
     // All who ask before the reading begins share one.

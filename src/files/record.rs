@@ -1,4 +1,4 @@
-//! What `.info` says: who held the lock exclusively last, and whether that ended well.
+//! The record in `.info`: who held the lock exclusively last, and whether that ended well.
 //!
 //! It is written before the holder's code runs (*dirty*) and when it unlocks (clean). So one that is found dirty by whoever
 //! locks next says that its holder ended inside. One of several names that are asked for together is held, but not dirty, while the
@@ -30,19 +30,19 @@ use super::system;
 
 const MAGIC: &[u8] = b"sablock";
 const VERSION: u8 = 2;
-/// Where the flags are.
+/// The offset of the flags.
 const FLAGS: usize = 8;
 const HELD: u8 = 1;
 const ABANDONED: u8 = 2;
 const OUTSIDE: u8 = 4;
-/// So many bytes behind the flags are the start of the process.
+/// The number of bytes behind the flags that are the start of the process.
 const STARTED: usize = 7;
 const HEADER: usize = 72;
-/// Of version 1, which ends before the fence.
+/// The length of version 1, which ends before the fence.
 const FIRST_HEADER: usize = 64;
 const CHECKSUM: usize = 8;
 
-/// Who holds a lock. For people: numbers of processes are used again, and are others in other namespaces.
+/// The holder of a lock. For people: numbers of processes are used again, and are others in other namespaces.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RecordedHolder {
     /// The system's start; zeros if it does not tell.
@@ -105,7 +105,7 @@ impl RecordedHolder {
     }
 }
 
-/// What a record says of its lock.
+/// The state of a lock, in its record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Status {
     /// It is held, or its holder ended while it was.
@@ -116,14 +116,14 @@ pub struct Status {
     pub is_abandoned: bool,
 }
 
-/// What a record says.
+/// The content of a record.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FileRecord {
     /// The whole name, in UTF-16.
     pub units: Vec<u16>,
-    /// What it says of the lock.
+    /// The state of the lock.
     pub status: Status,
-    /// Who held it exclusively last.
+    /// The last exclusive holder.
     pub holder: RecordedHolder,
     /// The last fence that was drawn; 0 if none was.
     pub last_fence: u64,
@@ -154,12 +154,12 @@ pub fn encode(name: &LockName, status: Status, holder: &RecordedHolder, last_fen
     bytes
 }
 
-/// How long the record of a name is.
+/// The length of a name's record.
 pub fn length(name: &LockName) -> usize {
     HEADER + 2 * name.units().len() + CHECKSUM
 }
 
-/// So much of a record is enough for [`may_be_held`].
+/// The length of a record's begin that is enough for [`may_be_held`].
 pub const PREFIX: usize = FLAGS + 1;
 
 /// False for what is no record of a lock that is held; most are not, and no more has to be looked at.
@@ -167,7 +167,7 @@ pub fn may_be_held(bytes: &[u8]) -> bool {
     bytes.starts_with(MAGIC) && bytes.get(FLAGS).is_some_and(|flags| flags & HELD != 0)
 }
 
-/// What the bytes of a record say; `None` if this is no whole record.
+/// The content of a record's bytes; `None` if this is no whole record.
 pub fn decode(bytes: &[u8]) -> Option<FileRecord> {
     let (content, sum) = bytes.split_at_checked(bytes.len().checked_sub(CHECKSUM)?)?;
     let has_fence = match content.strip_prefix(MAGIC)?.first()? {
@@ -204,7 +204,7 @@ pub fn decode(bytes: &[u8]) -> Option<FileRecord> {
     })
 }
 
-/// What whoever locks next learns of those before.
+/// The past of a lock, as the next that locks it learns it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Past {
     /// All ended well.
@@ -215,7 +215,7 @@ pub enum Past {
     Ended(Option<RecordedHolder>),
 }
 
-/// What the content of a name's `.info` says, and the last fence that was drawn; 0 if none is known. The caller has the lock, so
+/// The past by the content of a name's `.info`, and the last fence that was drawn; 0 if none is known. The caller has the lock, so
 /// nobody holds it exclusively any more.
 pub fn past(name: &LockName, content: &[u8]) -> (Past, u64) {
     match decode(content) {

@@ -1,4 +1,4 @@
-//! What the tests of this module share.
+//! Helpers of the tests of this module.
 #![cfg_attr(not(target_os = "linux"), allow(unused, reason = "some of these tests are for Linux only"))]
 
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ impl Scratch {
     pub fn new() -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        // Of a process with the same number one may have stayed.
+        // One of a process with the same number may have stayed.
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos();
         let path = env::temp_dir().join(format!("sablock-test-{}-{number}-{now}", process::id()));
         fs::create_dir(&path).unwrap();

@@ -9,8 +9,8 @@ use std::{io, thread};
 
 use super::system;
 
-/// So many threads wait in the kernel at most; the keeper tries for the rest from time to time. They cannot just wait for one
-/// another: whoever holds a lock may wait for the next.
+/// The number of threads that wait in the kernel at most; the keeper tries for the rest from time to time. They cannot just wait
+/// for one another: whoever holds a lock may wait for the next.
 const LARGEST_CROWD: usize = 64;
 /// Such a thread calls little.
 const STACK: usize = 128 << 10;
@@ -18,9 +18,9 @@ const STACK: usize = 128 << 10;
 /// A thread that has nothing to do ends after this time.
 const REST: Duration = Duration::from_secs(1);
 
-/// Those that wait in the kernel, and what has to wait for one of them.
+/// The threads that wait in the kernel, and the jobs that have to wait for one of them.
 static CROWD: Mutex<Crowd> = Mutex::new(Crowd { size: 0, queue: VecDeque::new() });
-/// Those that have nothing to do, by their numbers.
+/// The threads that have nothing to do, by their numbers.
 static IDLE: Mutex<Vec<(u64, SyncSender<Job>)>> = Mutex::new(Vec::new());
 
 struct Crowd {

@@ -50,7 +50,7 @@ impl FileWait {
     }
 }
 
-/// How a blocking wait ended without the lock.
+/// The end of a blocking wait without the lock.
 #[derive(Debug)]
 pub enum NotLocked {
     /// The time was over.

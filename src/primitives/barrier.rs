@@ -52,7 +52,7 @@ impl Words {
         State(u64::from(self.parties) << 32 | u64::from(self.first))
     }
 
-    /// What is left of the first word when nobody waits.
+    /// The first word when nobody waits.
     fn kept(self) -> u32 {
         let is_new = self.first & RESET != 0 && !fault!(ResetStaysBroken);
         if is_new { 0 } else { self.first & BROKEN }

@@ -16,7 +16,7 @@ pub const SET: u32 = 1;
 /// W: somebody waits.
 pub const WAITING: u32 = 1 << 29;
 
-/// What passing through an event makes of it.
+/// The effect on an event of passing through it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Reset {
     ByHand,
@@ -55,7 +55,7 @@ impl Primitive for Event {
         word::thaw(place, WAITING, state, is_queued);
     }
 
-    /// Whoever waits when it is set passes, though it is reset at once.
+    /// A waiter that waits when it is set passes, though it is reset at once.
     fn grant(&self, state: State, _: Hold, _: AgentId) -> Option<State> {
         let left = match self.reset {
             Reset::ByHand => word::of(state),

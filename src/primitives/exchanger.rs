@@ -69,7 +69,7 @@ impl Primitive for Exchanger {
         of(word::of(state), hold.map_or(0, |hold| hold.of))
     }
 
-    /// Nobody gets the value of one who has left.
+    /// The value of one that has left goes to nobody.
     fn left(&self, state: State) -> State {
         of(word::of(state), 0)
     }

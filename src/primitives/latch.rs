@@ -62,7 +62,7 @@ impl Primitive for Latch {
         word::thaw(place, WAITING, state, is_queued);
     }
 
-    /// Whoever waits when it opens passes, though it closes again at once. An entry waits for nobody.
+    /// A waiter that waits when it opens passes, though it closes again at once. An entry waits for nobody.
     fn grant(&self, state: State, hold: Hold, _: AgentId) -> Option<State> {
         match hold.mode {
             Mode::Entry => self.changed(state, i64::from(hold.count)),

@@ -9,7 +9,7 @@
 //! A: somebody who held it alone ended inside, or a hold was stolen; it stays until a holder says that all is well.
 //! The second word is the agent whose thread ended inside, until somebody who gets in reports it; 0 if nobody has to.
 //!
-//! Who the holders are stands in its bucket (see `engine/listed.rs`). Strict order: nobody overtakes, and those next to each
+//! Its holders stand in its bucket (see `engine/listed.rs`). Strict order: nobody overtakes, and those next to each
 //! other who share it go in together.
 
 use super::mutex::ABANDONED;
@@ -121,7 +121,7 @@ impl Primitive for Named {
         Some(words.held(held).state())
     }
 
-    /// Of a lock that nobody holds, the agent that is to be reported.
+    /// The agent that is to be reported, of a lock that nobody holds.
     fn owner(&self, state: State) -> AgentId {
         let words = Words::from(state);
         if words.is_free() { words.ended } else { 0 }

@@ -57,7 +57,7 @@ impl Primitive for Once {
         (runner(state) == 0 && !self.refuses(state)).then(|| word::state(agent | word::of(state) & ABANDONED))
     }
 
-    /// What ran has failed: the next in line runs.
+    /// The run has failed: the next in line runs.
     fn release(&self, state: State, _: Hold, agent: AgentId) -> Option<State> {
         (runner(state) == agent).then(|| word::state(word::of(state) & ABANDONED))
     }

@@ -9,7 +9,7 @@
 //! | count       | 1 | 0 | * | 0 | 1 | giving back must look at the queue | somebody waits: readers queue behind |
 //! | count or 0  | 1 | 0 | * | 1 | 1 | as above, if there are any | kept for an event loop that will read: no writer enters |
 //!
-//! Who reads, the register of holds says. Barging, as the mutex; adjacent readers go in together.
+//! The register of holds says which agents read. Barging, as the mutex; adjacent readers go in together.
 
 use super::mutex::{ABANDONED, GUARDED, OWNER, RESERVED, WAITING};
 use super::word;
@@ -40,7 +40,7 @@ impl Word {
         if self.0 & SHARED == 0 { self.0 & OWNER } else { 0 }
     }
 
-    /// How many readers are in.
+    /// The number of readers that are in.
     pub const fn readers(self) -> u32 {
         if self.0 & SHARED == 0 { 0 } else { self.0 & READERS }
     }
@@ -189,7 +189,7 @@ impl Primitive for RwLock {
 
     fn remember_ended(&self, state: State, agent: AgentId) -> State {
         let word = Word::from(state);
-        // Where readers are in, the mark alone tells.
+        // While readers are in, the mark alone tells.
         if word.readers() > 0 { state } else { word.taken(agent, HoldOwner::Thread).state() }
     }
 
@@ -210,7 +210,7 @@ impl Primitive for RwLock {
         word::of(state) & WAITING != 0
     }
 
-    /// What is kept for a reader is open to others that read.
+    /// A place that is kept for a reader is open to others that read.
     fn reserve(&self, state: State, hold: Hold) -> Option<State> {
         let word = Word::from(state);
         let reserved = match hold.mode {

@@ -6,8 +6,8 @@
 //! | 30 | 0 |
 //! | 31 | W: every change goes through the queue, in which somebody waits |
 //!
-//! How many permits there are in all is what each thread names. Who has them, the register of holds says. What is kept for an
-//! event loop counts as taken.
+//! Each thread names the number of permits that there are in all. The register of holds says who has them. A permit that is kept
+//! for an event loop counts as taken.
 //!
 //! Barging: whoever comes may take what is free, unless it is being gathered for one that has aged. W is off while all who are
 //! first in line know that they may come. The fair one is strict: nobody overtakes, and W is on while anybody waits.
@@ -28,7 +28,7 @@ pub const TAKEN: u32 = (1 << 30) - 1;
 /// No semaphore has more permits: the constructor's and those that were added.
 pub const MAX_PERMITS: u32 = (1 << 29) - 1;
 
-/// So many permits more than all can be added without a section. (The waiters of other kinds of lock have their bit where a
+/// The number of permits beyond all that can be added without a section. (The waiters of other kinds of lock have their bit where a
 /// semaphore has the sign, so that it looks as if very many had been added: a section can tell.)
 const MOST_ADDED: i32 = 1 << 27;
 
@@ -94,7 +94,7 @@ impl Semaphore {
 }
 
 impl Hold {
-    /// Of a semaphore that has `of` permits in all.
+    /// Permits of a semaphore that has `of` in all.
     pub const fn permits(count: u32, of: u32) -> Self {
         Self { mode: Mode::Permits, owner: HoldOwner::Guard, count, of, is_part: false }
     }
@@ -121,7 +121,7 @@ impl Primitive for Semaphore {
 
     fn enter(&self, state: State, request: Request, agent: AgentId, is_queued: bool) -> Decision {
         match request {
-            // Nobody overtakes.
+            // No newcomer overtakes.
             Request::Hold(_) if is_queued && self.0.order == Order::Strict && !fault!(StrictOrderOvertaken) => {
                 Decision::Wait
             }

@@ -1,4 +1,4 @@
-//! What primitives of one word with a bit W have in common. Fast paths change such a word by compare-exchange from values
+//! The base of primitives of one word with a bit W. Fast paths change such a word by compare-exchange from values
 //! without W only.
 
 use crate::engine::{Corrupt, State};

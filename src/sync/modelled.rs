@@ -18,7 +18,7 @@ pub fn has_several_processors() -> bool {
     true
 }
 
-/// How often a thread still looks.
+/// The number of looks that a thread still takes.
 pub struct Spin {
     looks: u32,
 }

@@ -12,7 +12,7 @@ pub fn now() -> Instant {
     Instant::now()
 }
 
-/// How long ago that was.
+/// The time that has passed since then.
 pub fn since(then: Instant) -> Duration {
     now().saturating_duration_since(then)
 }
@@ -34,7 +34,7 @@ pub fn has_several_processors() -> bool {
     *SEVERAL.get_or_init(|| thread::available_parallelism().is_ok_and(|count| count.get() > 1))
 }
 
-/// How long a thread still spins.
+/// The time for which a thread still spins.
 pub struct Spin {
     until: u64,
 }

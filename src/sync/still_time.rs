@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-/// What is no further away comes at once.
+/// A time that is no further away comes at once.
 const A_MOMENT: Duration = Duration::from_millis(1);
 const LONG_AGO: Duration = Duration::from_secs(3600);
 

@@ -54,7 +54,7 @@ pub fn now() -> Instant {
     start() + TIME.state().passed
 }
 
-/// How long ago that was.
+/// The time that has passed since then.
 pub fn since(then: Instant) -> Duration {
     now().saturating_duration_since(then)
 }

@@ -1,4 +1,4 @@
-// How etcd is reached.
+// The connection to etcd.
 
 const { invalidArgument } = require('../../errors.js');
 

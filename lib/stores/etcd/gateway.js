@@ -10,7 +10,7 @@ const { readConnection } = require('./connection.js');
 /** Codes of gRPC. */
 const NO_USERS = 9;
 const UNAUTHENTICATED = 16;
-/** Of a token: the users' rights have changed since it was given, it is over, or there was no need of one before. */
+/** Errors of a token: the users' rights have changed since it was given, it is over, or there was no need of one before. */
 const STALE = /revision of auth store is old|invalid auth token|user name is empty/;
 /** No leader, or no quorum: another member may have one. */
 const UNAVAILABLE = 14;
@@ -19,15 +19,15 @@ const FINAL = new Set([
   7, // PERMISSION_DENIED
   12, // UNIMPLEMENTED: an etcd before 3.4, or something else.
 ]);
-/** Of RESOURCE_EXHAUSTED, which too many requests are as well. */
+/** The part of RESOURCE_EXHAUSTED that is for good: too many requests are so called as well. */
 const NO_SPACE = /space exceeded/;
-/** Whoever says so has applied nothing; one that says another thing, as "request timed out", may have. */
+/** A server that says so has applied nothing; one that says another thing, as "request timed out", may have. */
 const NO_LEADER = /no leader/;
-/** Of these errors the call was not sent. */
+/** Errors of a call that was not sent. */
 const UNSENT = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN']);
-/** So many calls about keys are under way at a time: each has a socket of its own. */
+/** The number of calls about keys that are under way at a time: each has a socket of its own. */
 const MOST = 32;
-/** So many more tokens a call asks for: rights may change while it does. */
+/** The number of further tokens that a call asks for: rights may change while it does. */
 const TOKENS = 3;
 /** The lease that a call names is over. */
 exports.NOT_FOUND = 5;
@@ -71,7 +71,7 @@ class Gateway {
       this.#answered += 1;
       return answer;
     } catch (error) {
-      // Who does not answer this one, nor any other meanwhile, does not answer those behind it.
+      // A server that does not answer this one, nor any other meanwhile, does not answer those behind it.
       if (error.isLate && before === this.#answered) for (const { reject } of this.#queue.splice(0)) reject(error);
       throw error;
     } finally {
@@ -226,7 +226,7 @@ function readLine(line) {
   }
 }
 
-/** What an error says, which is an object in a stream. */
+/** The failure of an error, which is an object in a stream. */
 const asFailure = (error, code) =>
   typeof error === 'object' && error !== null
     ? { message: error.message, grpc: error.grpc_code }

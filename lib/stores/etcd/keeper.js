@@ -17,10 +17,10 @@ class EtcdKeeper {
   #settings;
   #desk;
   #gateway;
-  /** Of it the current one is the session. */
+  /** The connection, of which the current one is the session. */
   #connection;
   #lastId = 0;
-  /** How many calls. */
+  /** The number of calls that were answered. */
   #answered = 0;
   /** By prefix. */
   #releases = new Releases();
@@ -56,7 +56,7 @@ class EtcdKeeper {
     try {
       const isFirst = await this.#inOrder(prefix, this.#enqueue(place, ticket.isTry));
       if (!isFirst && (ticket.isTry || ticket.isCancelled)) {
-        // Of a try there may be no key.
+        // A try may have no key.
         if (place.revision === null) this.#end(place, 0);
         else this.#leave(place);
         return null;
@@ -72,7 +72,7 @@ class EtcdKeeper {
     }
   }
 
-  /** What is enqueued, once all before it are: the answers of several sockets come in any order. */
+  /** The result of `enqueued`, once all before it are there: the answers of several sockets come in any order. */
   async #inOrder(prefix, enqueued) {
     const before = this.#enqueued.get(prefix);
     const all = Promise.allSettled([before, enqueued]).then(() => {
@@ -117,7 +117,7 @@ class EtcdKeeper {
       do {
         place.isDirty = false;
         const { succeeded, responses = [] } = await this.#transact(step);
-        // Who holds alone has a mark now, which goes with it, though it was withdrawn meanwhile.
+        // An exclusive holder has a mark now, which goes with it, though it was withdrawn meanwhile.
         if (isShared || succeeded !== true) {
           if (place.isOver) return;
           place.blocker = this.#blockerOf(place, responses.at(-1)?.response_range ?? {});
@@ -136,7 +136,7 @@ class EtcdKeeper {
     }
   }
 
-  /** Of the keys in line, the one that it waits for; null if it is granted. */
+  /** The key in line that it waits for; null if it is granted. */
   #blockerOf(place, { kvs = [] }) {
     const line = readLine(kvs);
     const index = line.findIndex(({ key }) => key === place.key);
@@ -188,7 +188,7 @@ class EtcdKeeper {
     if (session.isOver) return;
     const isSure = place.revision !== null;
     const forget = () => session.strays.set(place.key, binding.leaseTime());
-    // What is under way may be its grant.
+    // The call that is under way may be its grant.
     const released = Promise.resolve(place.looking)
       .then(() => this.#delete(place, isAbandoned))
       .then(() => isSure || forget(), forget);
@@ -232,7 +232,7 @@ class EtcdKeeper {
     return { connects: count, ...this.#counts, connections: current === null ? 0 : 2 };
   }
 
-  /** Those in other sessions who hold these names. */
+  /** The holders of these names in other sessions. */
   async query({ names }) {
     const session = await this.#connection.get();
     const responses = [];
@@ -290,7 +290,7 @@ class EtcdKeeper {
       return answer;
     } catch (error) {
       const told = asStoreError('etcd', error);
-      // What others were answered since it was sent is newer.
+      // An answer to others since it was sent is newer.
       if (before === this.#answered && (told !== error || UNREACHED.has(error.grpc))) this.#unreachable(told);
       throw told;
     }
@@ -329,7 +329,7 @@ class EtcdKeeper {
     }
   }
 
-  /** What the stream of deletions may have missed is looked for. */
+  /** Looks for deletions that the stream may have missed. */
   #renewed(session) {
     this.#counts.renewals += 1;
     for (const place of session.places.values()) {
@@ -345,7 +345,7 @@ class EtcdKeeper {
 }
 
 const isThere = ({ response_range: { kvs = [] } }) => kvs.length > 0;
-/** Of one transaction; a server takes 128, unless it is configured otherwise. */
+/** The operations of one transaction; a server takes 128, unless it is configured otherwise. */
 const OPERATIONS = 100;
 /** Codes of gRPC: no answer in time, or no quorum. */
 const UNREACHED = new Set([4, 14]);

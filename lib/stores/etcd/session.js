@@ -8,14 +8,14 @@ const { toBase64, toText } = require('./gateway.js');
 const { TAKEN, UNREACHABLE } = require('../verbs.js');
 
 class Session {
-  /** Of the lease. */
+  /** The id of the lease. */
   id = null;
   isOver = false;
   /** By key: those that wait, and those that hold. */
   places = new Map();
   /** Keys that a late message may make still, and when they were given up. */
   strays = new Map();
-  /** How long the server keeps the lease, in milliseconds, and until when it surely does, in the time of leases. */
+  /** The time for which the server keeps the lease, in milliseconds, and until when it surely does, in the time of leases. */
   length = 0;
   until = 0;
   #of;
@@ -99,7 +99,7 @@ class Session {
     }
   }
 
-  /** Those that were given up a lease ago are gone for good. */
+  /** Deletes keys that were given up a lease ago: they are gone for good. */
   #deleteStrays() {
     for (const [key, since] of this.strays) {
       const isOld = binding.leaseTime() - since > this.length;
@@ -141,7 +141,7 @@ class Session {
       if (this.isOver) return;
       try {
         await this.#watch();
-        // What was deleted meanwhile.
+        // Finds keys that were deleted meanwhile.
         await this.renew();
         if (this.#isWatched) break;
       } catch {

@@ -33,7 +33,7 @@ exports.connect = async ({ connection, settings }) => {
   return client;
 };
 
-/** What refuses for good: a password, a role, a database that is not there. */
+/** Codes of refusals for good: a password, a role, a database that is not there. */
 const FINAL = /^(28|3D)/;
 
 function notConnected(cause) {

@@ -25,7 +25,7 @@ exports.keyOf = (namespace, name) => {
 class PostgresKeeper {
   #description;
   #desk;
-  /** Of it the current one is the home. */
+  /** The connection, of which the current one is the home. */
   #connection;
   #waits;
   /** By key, those of sessions other than the home, in which they come in order. */
@@ -122,7 +122,7 @@ class PostgresKeeper {
     };
   }
 
-  /** Those in other sessions who hold these names. */
+  /** The holders of these names in other sessions. */
   async query({ names }) {
     const home = await this.#connection.get();
     const byKey = new Map(names.map((name) => [this.#keyOf({ name }), name]));
@@ -139,7 +139,7 @@ class PostgresKeeper {
     });
   }
 
-  /** What the home has unlocked comes before this. */
+  /** Fulfilled once the home has unlocked all that it was asked to before. */
   async flush(home = this.#connection.current) {
     if (home !== null) await within(this.#description.settings.connectTimeout, home.query('select 1'));
   }

@@ -1,4 +1,4 @@
-// What `postgres()` is given: a URL, the options of pg's Client, or a pool or client of pg, whose options are taken.
+// The argument of `postgres()`: a URL, the options of pg's Client, or a pool or client of pg, whose options are taken.
 
 const { invalidArgument } = require('../../errors.js');
 

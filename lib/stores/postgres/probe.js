@@ -1,4 +1,4 @@
-// What is refused: servers and poolers behind which advisory locks do not exclude.
+// Refuses servers and poolers behind which advisory locks do not exclude.
 
 const { randomBytes } = require('node:crypto');
 const { storeError } = require('../errors.js');
@@ -26,7 +26,7 @@ exports.checkExclusion = async (first, second) => {
     const next = await ask(second, 'pg_try_advisory_lock');
     const last = await ask(second, 'pg_advisory_unlock');
     if (!got || others || !freed || !next || !last) {
-      // What is left there would be left for ever.
+      // A lock that is left there would be left for ever.
       for (const session of [first, second]) await session.query('select pg_advisory_unlock_all()').catch(() => {});
       throw refused();
     }

@@ -10,7 +10,7 @@ const { storeError } = require('../errors.js');
 const { FAREWELL_MS } = require('../retry.js');
 const { TAKEN, UNREACHABLE } = require('../verbs.js');
 
-/** Of the heartbeat: how long a session is surely there, and from when the server frees it. */
+/** Heartbeats for which a session is surely there, and after which the server frees it. */
 const SURE = 3;
 const FREED = 5;
 
@@ -23,7 +23,7 @@ class Session {
   waiting = null;
   isOver = false;
   lease;
-  /** Of the last round trip, in milliseconds. */
+  /** The time of the last round trip, in milliseconds. */
   roundTrip = 0;
   #client;
   #desk;
@@ -31,10 +31,10 @@ class Session {
   #timer = null;
   #answeredAt;
   #sentAt = Infinity;
-  /** Those that wait for the one that runs. */
+  /** The queries that wait for the one that runs. */
   #queue = [];
   #isRunning = false;
-  /** What runs may take for ever. */
+  /** Whether the query that runs may take for ever. */
   #isBlocked = false;
   #whenDone = null;
   #on;
@@ -83,7 +83,7 @@ class Session {
     return { recovers: rows[0].recovers === true, isPooled: processID !== this.pid };
   }
 
-  /** Those of the settings that this version has. */
+  /** Sets those of the settings that this version has. */
   #set(settings) {
     return this.query(
       `select set_config(wanted.name, wanted.value, false)
@@ -178,7 +178,7 @@ class Session {
     this.#on.onEnd(error);
   }
 
-  /** What it was asked for before goes first. */
+  /** Ends after all that it was asked for before. */
   #endWhenDone() {
     const end = () => Promise.resolve(this.#client.end()).catch(() => {});
     if (!this.#isRunning) end();
@@ -199,7 +199,7 @@ class Session {
     if (this.held.size > 0) {
       this.end(unanswered(), UNREACHABLE);
     } else {
-      // Of what holds nothing, it begins anew.
+      // A session that holds nothing begins anew.
       binding.endLease(this.#desk, this.lease, 0);
       this.lease = binding.beginLease(until);
     }
@@ -216,12 +216,12 @@ class Session {
   }
 }
 
-/** Those who wait for a key, which two numbers of 32 bits stand for. */
+/** Asks for those who wait for a key, which two numbers of 32 bits stand for. */
 const WAITERS = `select from pg_locks where locktype = 'advisory' and objsubid = 1 and not granted
   and classid = (($1::bigint >> 32) & 4294967295)::oid and objid = ($1::bigint & 4294967295)::oid
   and database = (select oid from pg_database where datname = current_database())`;
 
-/** What the server refuses for good, by the classes of its codes: it cannot do that, is not asked right, or has no room for more. */
+/** The classes of codes by which the server refuses for good: it cannot do that, is not asked right, or has no room for more. */
 const FINAL = /^(0A|22|42|53[12]|54|58|XX)/;
 
 const refused = (cause) =>

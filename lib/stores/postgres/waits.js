@@ -3,13 +3,13 @@
 
 const clock = require('../../load/clock.js');
 
-/** So many block at the same time. */
+/** The number of sessions that block at the same time. */
 const MOST = 4;
-/** How long one blocks while others queue here, and how often others are tried meanwhile, in milliseconds; so many at a time. */
+/** The time for which one blocks while others queue here, the time between tries of others, in milliseconds, and their number. */
 const TURN = 1000;
 const TRY_EVERY = 200;
 const TRIES = 32;
-/** How long a session without use stays. */
+/** The time for which a session without use stays. */
 const IDLE = 10_000;
 
 class Waits {
@@ -23,7 +23,7 @@ class Waits {
   /** `{ ticket, key, resolve, reject }`, in order. */
   #queue = [];
   #turns = null;
-  /** Where in the queue those are that are tried next. */
+  /** The place in the queue of those that are tried next. */
   #nextTry = 0;
   #looks = null;
   #isClosed = false;
@@ -70,7 +70,7 @@ class Waits {
     return over;
   }
 
-  /** What it held last was released. */
+  /** Its last hold was released. */
   freed(session) {
     if (!this.#sessions.has(session) || !session.isIdle) return;
     this.#rest(session);
@@ -230,7 +230,7 @@ class Waits {
     }
   }
 
-  /** Those that have no session to block in: the home tries for them, and those that block make room. */
+  /** Serves those that have no session to block in: the home tries for them, and those that block make room. */
   #takeTurns() {
     if (this.#queue.length === 0) {
       clock.clearInterval(this.#turns);

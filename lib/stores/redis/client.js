@@ -34,7 +34,7 @@ exports.connect = async ({ connection, settings }, tell) => {
   }
 };
 
-/** What is likely behind an error that does not say so. */
+/** The likely cause of an error that does not say it. */
 function hint({ message = '', isFinal }, connection) {
   if (/RESP|Protocol error/.test(message)) return ' What answers there does not speak the protocol of Redis.';
   const { tls, socket } = connection;
@@ -49,7 +49,7 @@ const isFinal = ({ message = '' }) => /NOAUTH|WRONGPASS|NOPERM|can't run this co
 const COMMANDS =
   'EVAL, EVALSHA, EXPIRE, HDEL, HGET, HINCRBY, HSET, HVALS, PERSIST, PING, PUBLISH, SUBSCRIBE, TIME, WAIT, ZADD, ZRANGE, ZRANK and ZREM';
 
-/** Of a server that answers, but does not serve now: it is as if it were not reached. */
+/** Errors of a server that answers, but does not serve now: it is as if it were not reached. */
 const REFUSES = /^(BUSY|CLUSTERDOWN|LOADING|MASTERDOWN|MISCONF|MOVED|NOREPLICAS|OOM|READONLY|TRYAGAIN) /;
 
 /** The error of a store for such a reply, or for one that says what would be refused for ever; null if it is none. */
@@ -122,7 +122,7 @@ async function connected(client, tell, connectTimeout) {
     // A server that is only silent would take it later, and nobody would end it.
     end(client);
     if (error.message !== 'Connection is closed.') throw error;
-    // What "ioredis" says hides it.
+    // The error of "ioredis" hides it.
     const all = new Set(reasons.map(({ message }) => message));
     const greeting = await greetingOf(client.options);
     if (greeting !== null) all.add(greeting);
@@ -155,7 +155,7 @@ async function end(client) {
   try {
     await (typeof client.destroy === 'function' ? client.destroy() : client.disconnect());
   } catch {
-    // So it is over.
+    // It is over.
   }
 }
 

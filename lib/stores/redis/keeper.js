@@ -21,10 +21,10 @@ class RedisKeeper {
   /** By which the server tells this keeper of grants. */
   #channel;
   #lastId = 0;
-  /** How long replicas are waited for, so that no renewal is late for it. */
+  /** The time for which replicas are waited for, so that no renewal is late for it. */
   #patience;
   #lastAsked = Promise.resolve();
-  /** What is asked once that is answered. */
+  /** The question that is asked once that is answered. */
   #nextAsked = null;
   /** By id: those that wait, and those that hold. */
   #places = new Map();
@@ -96,7 +96,7 @@ class RedisKeeper {
     return { lease: place.lease, fence: ticket.wantsFence ? BigInt(fence) : 0n, abandoned: place.isMarked };
   }
 
-  /** How many replicas have what was written so far. Meanwhile the server reads nothing else of this connection: so one asks for all. */
+  /** Asks how many replicas have what was written so far: once for all, since the server reads nothing else from here meanwhile. */
   #askReplicas() {
     this.#nextAsked ??= this.#lastAsked.then(() => {
       this.#nextAsked = null;
@@ -139,7 +139,7 @@ class RedisKeeper {
     return { connects: count, ...this.#counts, connections: current === null ? 0 : 2 };
   }
 
-  /** Those in other sessions who hold these names. */
+  /** The holders of these names in other sessions. */
   async query({ names }) {
     await this.#connection.get();
     const [seconds] = await this.#send(['TIME']);
@@ -163,7 +163,7 @@ class RedisKeeper {
   async close() {
     const link = this.#connection.close();
     if (link === null) return;
-    // What is on its way goes first.
+    // Messages that are on their way go first.
     await within(FAREWELL_MS, link.send(['PING'])).catch(() => {});
     link.end();
   }
@@ -342,7 +342,7 @@ class RedisKeeper {
       link.isOver = true;
       if (!this.#connection.lose(link, error)) return;
       link.end();
-      // Those who wait find out whether they have a place still; so do those who hold.
+      // Waiters find out whether they have a place still; so do holders.
       this.#reconnect();
     };
     Object.assign(link, await connect(this.#description, link.fail));
@@ -378,12 +378,12 @@ class RedisKeeper {
     const [, fence, mark, id] = /^(\d+) (\d) (.*)$/s.exec(message) ?? [];
     const place = this.#places.get(id);
     if (place === undefined || place.isHeld) return;
-    // What replicas have is known of this connection's own writes only.
+    // The replicas' answer is about this connection's own writes only.
     if (this.#settings.replicas > 0) {
       this.#renew(place);
       return;
     }
-    // What was asked before may not know of it; if it comes late, its ticket may have gone: see #enter().
+    // A call from before may not know of it; if it comes late, its ticket may have gone: see #enter().
     place.calls += 1;
     place.heard = place.calls;
     place.isMarked = mark === '1';

@@ -1,4 +1,4 @@
-// What `redis()` is given: a URL, the options of one of two clients, or such a client, whose options are taken.
+// The argument of `redis()`: a URL, the options of one of two clients, or such a client, whose options are taken.
 
 const { invalidArgument } = require('../../errors.js');
 
@@ -8,7 +8,7 @@ const EXPECTED =
 
 const isText = (value) => typeof value === 'string' && value !== '';
 
-/** Of the options of a client those that lead to its server. */
+/** The options of a client that lead to its server. */
 const TAKEN = {
   redis: ['url', 'socket', 'username', 'password', 'database'],
   ioredis: ['host', 'port', 'path', 'family', 'tls', 'username', 'password', 'db'],
@@ -44,7 +44,7 @@ function optionsOf(connection) {
   const taken = Object.fromEntries(given);
   if (taken.socket !== undefined) {
     const { reconnectStrategy, ...socket } = taken.socket;
-    // Where it leads is said once.
+    // The address is said once.
     if (namesServer({ socket })) delete taken.url;
     taken.socket = socket;
   }

@@ -7,9 +7,9 @@ class Place {
   isHeld = false;
   isOver = false;
   isMarked = false;
-  /** Of its grant, as text. */
+  /** The fence of its grant, as text. */
   fence = null;
-  /** How many calls there were for it, and which was answered last. */
+  /** The number of calls for it, and the one that was answered last. */
   calls = 0;
   heard = 0;
   lease = 0;

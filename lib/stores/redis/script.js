@@ -6,8 +6,8 @@
 // set. Its deadline is the server's time of the last word of its client, and one lease more: a grant does not touch it. Time is that of
 // the server only.
 //
-// Who is granted by another's call is told on the channel of its session (fence, mark, ticket), which may lose it: the renewals of
-// those who wait say it again.
+// A ticket that is granted by another's call is told on the channel of its session (fence, mark, ticket), which may lose it: the
+// renewals of those who wait say it again.
 
 const { createHash } = require('node:crypto');
 
@@ -146,7 +146,7 @@ return { it and 1 or 0, it and it.fence or '0', redis.call('HGET', name, 'mark')
 exports.SCRIPT = SCRIPT;
 exports.SHA = createHash('sha1').update(SCRIPT).digest('hex');
 
-/** What is known of a ticket. */
+/** The state of a ticket. */
 exports.readTicket = (text) => {
   const [, deadline, fence, kind, session] = /^(\d+) (\d+) (\d) (.*)$/s.exec(String(text));
   return { deadline: Number(deadline), isGranted: fence !== '0', isShared: kind === '1', session };

@@ -1,4 +1,4 @@
-//! What a file is, apart from its name.
+//! The identity of a file, apart from its name.
 
 /// A file or directory, by device and number: it has one identity, whatever path leads to it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

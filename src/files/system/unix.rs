@@ -98,7 +98,7 @@ fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
     }
 }
 
-/// Where the file system cannot do that: replaces at most an empty directory, which somebody has made just now.
+/// For file systems that cannot do that: replaces at most an empty directory, which somebody has made just now.
 fn rename_empty(from: &Path, to: &Path) -> io::Result<()> {
     std::fs::rename(from, to).map_err(|error| match error.kind() {
         io::ErrorKind::DirectoryNotEmpty | io::ErrorKind::NotADirectory => io::ErrorKind::AlreadyExists.into(),
@@ -106,14 +106,14 @@ fn rename_empty(from: &Path, to: &Path) -> io::Result<()> {
     })
 }
 
-/// Who owns a directory, if that is not this user: owner and user.
+/// The owner of a directory and this user, if they are two.
 pub fn foreign_owner(metadata: &Metadata) -> Option<(u32, u32)> {
     // SAFETY: takes nothing and cannot fail.
     let user = unsafe { libc::geteuid() };
     (metadata.uid() != user).then(|| (metadata.uid(), user))
 }
 
-/// What a directory lets whom do.
+/// The permissions of a directory.
 pub fn permissions(metadata: &Metadata) -> Option<u32> {
     Some(metadata.mode() & 0o7777)
 }
@@ -126,13 +126,13 @@ pub struct Rights {
     group: Option<u32>,
 }
 
-/// Those that the files of a directory get: who may write there may lock there, and nobody else.
+/// The rights that the files of a directory get: who may write there may lock there, and nobody else.
 pub fn rights(directory: &Metadata) -> Rights {
-    // What root makes for another user would else lock that user out.
+    // A file that root makes for another user would else lock that user out.
     // SAFETY: takes nothing and cannot fail.
     let owner = (unsafe { libc::geteuid() } == 0).then(|| directory.uid());
     if directory.mode() & 0o002 != 0 {
-        // Whoever belongs to neither owner nor group can give nothing to that.
+        // A user that is neither the owner nor in the group can give nothing to that.
         return Rights { mode: 0o666, owner, group: None };
     }
     if directory.mode() & 0o020 != 0 {
@@ -271,7 +271,7 @@ pub fn touch(file: &File) {
     unsafe { libc::futimens(file.as_raw_fd(), std::ptr::null()) };
 }
 
-/// What it contains, `longest` bytes at most. A regular file returns all that it has of them in one call.
+/// Its content, `longest` bytes at most. A regular file returns all that it has of them in one call.
 pub fn read_whole(file: &File, longest: usize) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; longest];
     loop {

@@ -62,7 +62,7 @@ pub fn may_process_live(process: u32) -> bool {
     (found || io::Error::last_os_error().raw_os_error() != Some(libc::ESRCH)) && !is_ghost(process)
 }
 
-/// Of the system's list of locks so much is read: an event loop waits for it.
+/// The part of the system's list of locks that is read: an event loop waits for it.
 #[cfg(not(target_vendor = "apple"))]
 const LONGEST_LIST: u64 = 64 << 10;
 
@@ -103,7 +103,7 @@ fn is_ghost(process: libc::pid_t) -> bool {
     stat(format!("/proc/{process}/stat"), STATE).is_some_and(|state| matches!(state.as_str(), "Z" | "X"))
 }
 
-/// Of the fields behind the name of a process: its state, and when it was started, in ticks since the system's start.
+/// Fields behind the name of a process: its state, and when it was started, in ticks since the system's start.
 #[cfg(not(target_vendor = "apple"))]
 const STATE: usize = 0;
 #[cfg(not(target_vendor = "apple"))]
@@ -121,7 +121,7 @@ fn stat(path: String, field: usize) -> Option<String> {
 /// When the process was started, as the system counts that; 0 if it does not tell.
 #[cfg(not(target_vendor = "apple"))]
 pub fn process_start(process: u32) -> u64 {
-    // Of its first thread: of a process itself QEMU tells it that each of its threads was started at another time.
+    // Its first thread's: QEMU tells each thread of a process another start of the process itself.
     let ticks = stat(format!("/proc/{process}/task/{process}/stat"), STARTED);
     ticks.and_then(|ticks| ticks.parse().ok()).unwrap_or_default()
 }

@@ -57,7 +57,7 @@ pub fn make_directory(path: &Path) -> io::Result<()> {
     std::fs::create_dir(path)
 }
 
-/// Nobody else owns what is in the user's own folder.
+/// The user's own folder has no other owner.
 pub fn foreign_owner(_: &Metadata) -> Option<(u32, u32)> {
     None
 }
@@ -166,7 +166,7 @@ pub fn touch(file: &File) {
     let _ = file.set_modified(std::time::SystemTime::now());
 }
 
-/// What it contains, `longest` bytes at most.
+/// Its content, `longest` bytes at most.
 pub fn read_whole(file: &File, longest: usize) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; longest];
     let mut length = 0;
@@ -213,7 +213,7 @@ fn started() -> Option<i64> {
     Some(number(BOOT_TIME)? - number(BOOT_TIME_BIAS)?)
 }
 
-/// Where the fields are; `windows-sys` has no names for them.
+/// Offsets of the fields; `windows-sys` has no names for them.
 const BOOT_TIME: usize = 0;
 const BOOT_TIME_BIAS: usize = 32;
 
