@@ -74,7 +74,9 @@ test('an ES module imports the package, and then all entries beside it', { timeo
     assert.match(fs.readFileSync(program, 'utf8'), new RegExp(`from '${entry.replace('.', 'sablock')}'`), entry);
   }
   const worker = new Worker(program);
+  // The end of a thread may come in the turn of its last message.
+  const exited = once(worker, 'exit');
   const [names] = await once(worker, 'message');
   assert.deepEqual(names, ['function', 'start', 'etcd', 'postgres', 'redis']);
-  await once(worker, 'exit');
+  await exited;
 });
