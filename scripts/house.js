@@ -41,7 +41,7 @@ const BELOW = {
 const LINES = {
   src: 565,
   'src/agents': 295,
-  'src/clients': 1405,
+  'src/clients': 1406,
   'src/desk': 583,
   'src/doctor': 2499,
   'src/engine': 5443,
@@ -115,11 +115,14 @@ function* arrowsOfJs(file) {
   }
 }
 
+/** The unit tests in a Rust file. */
+const UNIT_TESTS = /^#\[cfg\((?:all\()?test\b.*\]\n(?:#.*\n)*mod \w+ \{\n[\s\S]*?^\}\n?/gm;
+
 /** The code of a Rust file, without comments, strings, and the tests in it. In a block `mod x { }` `super` is the file itself. */
 function codeOf(file) {
   return files[file]
     .replace(/\/\/.*|"(?:[^"\\]|\\[\s\S])*"|pub\(in [^)]*\)/g, '')
-    .replace(/^#\[cfg\((?:all\()?test\b.*\]\n(?:#.*\n)*mod \w+ \{\n[\s\S]*?^\}/gm, '')
+    .replace(UNIT_TESTS, '')
     .replace(/^(?:pub(?:\([^)]*\))? )?mod \w+ \{\n[\s\S]*?^\}/gm, (block) => block.replaceAll('super::', 'self::'));
 }
 
@@ -289,10 +292,7 @@ for (const [file, text] of Object.entries(files)) {
 }
 
 /** A file without its unit tests, which may be a file of their own. */
-const withoutTests = (file) =>
-  /(?:^|\/)(?:tests|testing)\.rs$/.test(file)
-    ? ''
-    : files[file].replace(/^#\[cfg\((?:all\()?test\b.*\]\n(?:#.*\n)*mod \w+ \{\n[\s\S]*?^\}\n/gm, '');
+const withoutTests = (file) => (/(?:^|\/)(?:tests|testing)\.rs$/.test(file) ? '' : files[file].replace(UNIT_TESTS, ''));
 
 const product = Object.keys(files).filter((file) => !file.startsWith('model/'));
 const lines = {};

@@ -1,6 +1,7 @@
 // A process of the tests of stores: runs functions that the test sends as source, with what stays here.
 
 const sablock = require('../..');
+const { endsWaiting } = require('../helpers/audited.js');
 const { postgres } = require('../../lib/stores/postgres.js');
 const { etcd } = require('../../lib/stores/etcd.js');
 const { redis } = require('../../lib/stores/redis.js');
@@ -17,7 +18,6 @@ process.on('message', async ({ id, source, args }) => {
     process.send({ id, error: { name: error.name, message: error.message, code: error.code } });
   }
 });
-// It ends when it is told to, whatever it holds.
-if (process.env.SABLOCK_AUDIT) process.env.SABLOCK_AUDIT = 'waiting';
+endsWaiting(process.env);
 process.on('disconnect', () => process.exit());
 process.send({ id: 0 });

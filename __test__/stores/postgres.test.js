@@ -6,6 +6,7 @@ const { test } = require('node:test');
 const { Worker } = require('node:worker_threads');
 const { LockLostError, LockManager } = require('../..');
 const { postgres } = require('../../lib/stores/postgres.js');
+const { endsWaiting } = require('../helpers/audited.js');
 const { hasPgBouncer, startPgBouncer } = require('../helpers/servers.js');
 const { startMachine } = require('../helpers/store-processes.js');
 const { hold, modesOf } = require('../helpers/names.js');
@@ -365,7 +366,7 @@ test('a process with an open store ends by itself, and what it held is free', op
     const { postgres } = require(${JSON.stringify(require.resolve('../../lib/stores/postgres.js'))});
     new LockManager({ store: postgres(${JSON.stringify(server().url)}) }).acquireAsync('of the past').then(() => console.log('held'));`;
   const output = await new Promise((resolve, reject) => {
-    const env = { ...process.env, ...(process.env.SABLOCK_AUDIT && { SABLOCK_AUDIT: 'waiting' }) };
+    const env = endsWaiting({ ...process.env });
     execFile(process.execPath, ['-e', source], { timeout: 20_000, env }, (error, stdout) =>
       error ? reject(error) : resolve(stdout),
     );

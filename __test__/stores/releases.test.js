@@ -7,6 +7,7 @@ const { LockManager } = require('../..');
 const { etcd } = require('../../lib/stores/etcd.js');
 const { postgres } = require('../../lib/stores/postgres.js');
 const { redis } = require('../../lib/stores/redis.js');
+const { endsWaiting } = require('../helpers/audited.js');
 const { startProxy } = require('../helpers/proxy.js');
 const servers = require('../helpers/servers.js');
 const { messagesOf, pause, seen } = require('../helpers/stores.js');
@@ -62,9 +63,8 @@ for (const [kind, { isThere, start, make, settings }] of Object.entries(KINDS)) 
     for (const [what, program] of Object.entries(PROGRAMS)) {
       // To lose its release, a process has to be as quick as it is mostly.
       for (let round = 0; round < 3; round += 1) {
-        const { NODE_TEST_CONTEXT, ...env } = process.env;
-        // Some end while something is pending.
-        if (env.SABLOCK_AUDIT) env.SABLOCK_AUDIT = 'waiting';
+        const { NODE_TEST_CONTEXT, ...rest } = process.env;
+        const env = endsWaiting(rest);
         await new Promise((resolve, reject) => {
           const args = ['-e', program(begin, load)];
           execFile(process.execPath, args, { timeout: 60_000, env }, (error) => (error ? reject(error) : resolve()));

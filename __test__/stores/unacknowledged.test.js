@@ -44,13 +44,13 @@ const withPort = (url, port) => {
 
 /** How the store comes not to answer: its URL, and what makes it silent once it was reached. */
 const OUTAGES = {
-  'that was never reached': async (t, [, url]) => ({ url: withPort(url, await startSilent(t)), isReached: false }),
+  'that was never reached': async (t, [, url]) => ({ url: withPort(url, await startSilent(t)) }),
   'that has answered before': async (t, [, , , start]) => {
     const server = await start();
     t.after(() => server.stop());
     const proxy = await startProxy(t, server.url);
     t.after(() => proxy.heal());
-    return { url: proxy.url, isReached: true, silence: () => proxy.cut() };
+    return { url: proxy.url, silence: () => proxy.cut() };
   },
 };
 
@@ -61,7 +61,8 @@ describe('a store that answers, or does not', { concurrency: 9 }, () => {
         skip: store[2] ? false : `${kind} is not installed`,
         timeout: limit(120_000),
       }, async (t) => {
-        const { url, isReached, silence } = await prepare(t, store);
+        const { url, silence } = await prepare(t, store);
+        const isReached = silence !== undefined;
         const options = isReached ? {} : { connectTimeout: 2000 };
         const worker = new Worker(require.resolve('../helpers/unacknowledged.js'), {
           workerData: { kind, url, options, isReached },

@@ -56,8 +56,9 @@ impl<'e> NamedRequests<'e> {
     pub(super) fn make(&mut self, name: Name, mode: Mode, is_part: bool) -> RequestHandle {
         let entry = self.names.enter(name);
         self.generation = self.generation.wrapping_add(1);
-        let number = self.all.insert(NamedRequest { entry, generation: self.generation, mode, is_part });
-        self.get(number).expect("it was made just now")
+        let (place, generation) = (entry.place(), self.generation);
+        let number = self.all.insert(NamedRequest { entry, generation, mode, is_part });
+        RequestHandle { number, place, hold: Hold::listed(mode, number, generation, is_part) }
     }
 
     /// The request of a number; `None` once it is over.

@@ -177,10 +177,11 @@ mod tests {
 
     #[test]
     fn what_the_keeper_has_to_do_for_a_line_ends_with_its_last_wait() {
-        let now = || SystemTime::now();
-        for (direct, stays) in
-            [(Direct::AtGate(now()), false), (Direct::Keeper, false), (Direct::Thread(Arc::default()), true)]
-        {
+        for (direct, stays) in [
+            (Direct::AtGate(SystemTime::now()), false),
+            (Direct::Keeper, false),
+            (Direct::Thread(Arc::default()), true),
+        ] {
             let mut line = Line { direct, ..Line::default() };
             line.give_up(None).carry_out();
             assert_eq!(!matches!(line.direct, Direct::None), stays, "{:?}", line.direct);
