@@ -15,6 +15,8 @@ mod clock;
 mod common;
 #[path = "schedules/looping.rs"]
 mod looping;
+#[path = "schedules/meeting.rs"]
+mod meeting;
 #[path = "schedules/reached.rs"]
 mod reached;
 #[path = "schedules/room.rs"]

@@ -7,13 +7,15 @@ use std::sync::atomic::Ordering;
 use sablock::agents::Agent;
 use sablock::clients::LockSet;
 use sablock::clients::condition::ConditionFailure;
-use sablock::engine::{Caller, Change, Failure, Hold, HoldOwner, Hop, Limit, Mode, Outcome, Request, Slot};
+use sablock::engine::{Caller, Change, Failure, Hold, HoldOwner, Hop, Limit, Mode, Outcome, Primitive, Request, Slot};
+use sablock::memory::Place;
 use sablock::primitives::event::AUTO_RESET_EVENT;
 use sablock::primitives::mutex::MUTEX;
 use sablock::primitives::rwlock::RWLOCK;
 use sablock::sync::AtomicU32;
 use shuttle::thread;
 
+use super::meeting::meet_one;
 use super::reached::{Reached, reached};
 use super::world::{Act, MAIN, Thing, World};
 use super::{below, dawdle, one_in, trace};
@@ -34,6 +36,10 @@ pub struct Actor<'w> {
     is_taker: bool,
     /// It has yet to pass the gate.
     is_passer: bool,
+    /// It has yet to come to the meeting.
+    is_comer: bool,
+    /// Where what it has at the meeting is counted.
+    slot_of_meeting: Option<Box<[AtomicU32; 2]>>,
 }
 
 /// Looks whether the thread is being terminated.
@@ -49,11 +55,13 @@ impl Caller for Looks<'_> {
 /// Runs such a thread to its end.
 pub fn run(world: &World, number: usize) {
     let mut actor = Actor::enter(world, number, world.engine.agents.add(number as u32).unwrap());
-    for left in (0..=1 + below(4)).rev() {
-        let acted = if actor.is_taker && (left <= 1 || one_in(3)) {
+    for left in (0..=2 + below(4)).rev() {
+        let acted = if actor.is_taker && (left <= 2 || one_in(3)) {
             actor.take_goods()
-        } else if actor.is_passer && (left == 0 || one_in(3)) {
+        } else if actor.is_passer && (left <= 1 || one_in(3)) {
             actor.pass_gate()
+        } else if actor.is_comer && (left == 0 || one_in(3)) {
+            actor.meet()
         } else {
             actor.act()
         };
@@ -73,8 +81,9 @@ pub fn deliver(world: &World) {
     let (store, hold) = (&world.things[world.store()], Hold::exclusive(HoldOwner::Thread));
     let is_wanted = || world.takers.load(Ordering::Relaxed) > 0;
     let is_passed = || world.gate.passers.load(Ordering::Relaxed) > 0;
-    while is_wanted() || is_passed() {
+    while is_wanted() || is_passed() || world.meeting.wants_partner() {
         dawdle(40);
+        meet_one(world, &agent);
         if is_passed() && !world.is_open() {
             world.gate.sets.fetch_add(1, Ordering::Relaxed);
             world.engine.change(&agent, &AUTO_RESET_EVENT, world.gate(), Change::Set).unwrap();
@@ -106,8 +115,13 @@ impl<'w> Actor<'w> {
     pub fn enter(world: &'w World, number: usize, agent: Arc<Agent>) -> Self {
         let slots = world.things.iter().map(|_| None).collect();
         let (is_taker, is_passer) = (world.takes[number], world.passes[number]);
-        let mut actor = Self { world, number, agent, slots, held: Vec::new(), is_taker, is_passer };
+        let is_comer = world.meeting.comes[number];
+        let (held, slot_of_meeting) = (Vec::new(), None);
+        let mut actor = Self { world, number, agent, slots, held, is_taker, is_passer, is_comer, slot_of_meeting };
         (0..world.things.len()).for_each(|index| actor.add_slot(index));
+        if is_comer {
+            actor.join();
+        }
         actor
     }
 
@@ -116,11 +130,24 @@ impl<'w> Actor<'w> {
         if thing.primitive.about().registered.is_none() || self.slots[index].is_some() {
             return;
         }
+        self.slots[index] = Some(self.new_slot(thing.primitive, thing.place()));
+    }
+
+    /// Memory in which its holds are counted; it is to be kept until the slot is freed, or the agent has ended.
+    fn new_slot(&self, primitive: &'static dyn Primitive, place: Place) -> Box<[AtomicU32; 2]> {
         let memory = Box::new([0, 0].map(AtomicU32::new));
         // SAFETY: aligned and zero; it is freed once the slot is, or with this actor, which goes after its agent has ended.
         let slot = unsafe { Slot::new(self.agent.id, NonNull::from(&*memory)) };
-        self.world.engine.add_slot(thing.primitive, thing.place(), slot);
-        self.slots[index] = Some(memory);
+        self.world.engine.add_slot(primitive, place, slot);
+        memory
+    }
+
+    /// Its slot for what it has at the meeting.
+    pub fn add_slot_of_meeting(&mut self) {
+        let meeting = &self.world.meeting;
+        if self.slot_of_meeting.is_none() {
+            self.slot_of_meeting = Some(self.new_slot(meeting.primitive, meeting.place()));
+        }
     }
 
     /// Gives up a slot, as JS does with those that were not used for long.
@@ -139,6 +166,7 @@ impl<'w> Actor<'w> {
             self.world.things[index].room.end(self.number, hold);
         }
         self.takes_no_more();
+        self.comes_no_more();
         if self.passes_no_more() {
             self.world.gate.ended.fetch_add(1, Ordering::Relaxed);
         }
@@ -151,6 +179,15 @@ impl<'w> Actor<'w> {
             self.world.gate.passers.fetch_sub(1, Ordering::Relaxed);
         }
         was_passer
+    }
+
+    /// It has come to the meeting, or never will. Returns whether it was to.
+    pub fn comes_no_more(&mut self) -> bool {
+        let was_comer = std::mem::take(&mut self.is_comer);
+        if was_comer {
+            self.world.meeting.is_left();
+        }
+        was_comer
     }
 
     /// Its code has passed the gate.
@@ -168,7 +205,7 @@ impl<'w> Actor<'w> {
         }
     }
 
-    fn caller(&self) -> Looks<'w> {
+    pub fn caller(&self) -> Looks<'w> {
         Looks(self.world, self.number)
     }
 
@@ -193,7 +230,7 @@ impl<'w> Actor<'w> {
     }
 
     /// Whether its thread ends here.
-    fn ends(&self) -> bool {
+    pub fn ends(&self) -> bool {
         self.world.is_terminated(self.number) || one_in(self.world.mood.ends)
     }
 
@@ -243,7 +280,7 @@ impl<'w> Actor<'w> {
     }
 
     /// A wait has failed, and is allowed to.
-    fn failed(&self, failure: Failure, is_spoiled: bool) -> Result<(), Ends> {
+    pub fn failed(&self, failure: Failure, is_spoiled: bool) -> Result<(), Ends> {
         trace(&self.agent, || format!("fails: {failure:?}"));
         match failure {
             Failure::Deadlock(cycle) => {

@@ -10,6 +10,7 @@ use sablock::primitives::mutex::MUTEX;
 use sablock::sync;
 
 use super::actor::{Actor, Ends};
+use super::meeting::Visit;
 use super::reached::{Reached, reached};
 use super::world::{Ask, World};
 use super::{below, common, dawdle, one_in, trace};
@@ -36,6 +37,7 @@ enum Of {
     Store(Option<u32>),
     Notification,
     Gate,
+    Meeting(Visit),
 }
 
 /// A thread with an event loop.
@@ -44,14 +46,16 @@ struct Looping<'w> {
     waits: ClientLoop<'w>,
     pending: Vec<Pending>,
     names: Vec<(u32, usize, Mode)>,
+    /// It is to run what is done once.
+    runs: bool,
 }
 
 /// Runs such a thread to its end.
 pub fn run(world: &World, number: usize) {
     let (waits, parked) = common::event_loop_with(world.engine, number as u32, Clients::new(&world.names));
     let actor = Actor::enter(world, number, waits.agent().clone());
-    let mut thread = Looping { actor, waits, pending: Vec::new(), names: Vec::new() };
-    let (mut takes, mut passes) = (world.takes[number], world.passes[number]);
+    let mut thread = Looping { actor, waits, pending: Vec::new(), names: Vec::new(), runs: false };
+    let [mut takes, mut passes, mut comes] = [&world.takes, &world.passes, &world.meeting.comes].map(|all| all[number]);
     let mut left = 1 + below(4);
     loop {
         thread.waits.turned();
@@ -63,6 +67,9 @@ pub fn run(world: &World, number: usize) {
                 return thread.end();
             }
             thread.settled(settled);
+        }
+        if thread.run_once().is_err() {
+            return thread.end();
         }
         if world.is_terminated(number) || one_in(world.mood.ends) {
             return thread.end();
@@ -76,6 +83,11 @@ pub fn run(world: &World, number: usize) {
         } else if passes && (left == 0 || one_in(3)) {
             (passes, is_idle) = (false, false);
             thread.ask_to_pass();
+        } else if comes && !thread.holds() && (left == 0 || one_in(3)) {
+            (comes, is_idle) = (false, false);
+            if thread.come().is_err() {
+                return thread.end();
+            }
         } else if left > 0 && one_in(2) {
             (left, is_idle) = (left - 1, false);
             thread.ask();
@@ -92,7 +104,7 @@ pub fn run(world: &World, number: usize) {
                 return thread.end();
             }
         }
-        let is_over = left == 0 && !takes && !passes && !thread.holds();
+        let is_over = left == 0 && !takes && !passes && !comes && !thread.holds();
         if is_over && thread.pending.iter().all(|wait| wait.is_hopeless(world)) {
             return thread.end();
         }
@@ -111,7 +123,7 @@ impl Pending {
             Of::Thing(index, _) => world.things[*index].room.is_spoiled(),
             Of::Set(_) => world.is_any_spoiled(),
             Of::Store(_) => world.things[world.store()].room.is_spoiled(),
-            Of::Name(..) | Of::Notification | Of::Gate => false,
+            Of::Name(..) | Of::Notification | Of::Gate | Of::Meeting(_) => false,
         }
     }
 }
@@ -121,6 +133,9 @@ impl Looping<'_> {
         reached(Reached::EndedWhilePending, u64::from(!self.pending.is_empty()));
         for (_, name, mode) in &self.names {
             self.actor.world.named[*name].end(self.actor.number, Hold::listed(*mode, 0, 0, false));
+        }
+        if self.runs {
+            self.actor.world.meeting.ended_inside();
         }
         self.actor.leave();
         self.waits.end();
@@ -220,6 +235,7 @@ impl Looping<'_> {
         let at = self.pending.iter().position(|wait| wait.token == settled.token).expect("a wait that was pending");
         let Pending { token, limit, of } = self.pending.swap_remove(at);
         match (settled.outcome, of) {
+            (Ok(outcome), Of::Meeting(visit)) => self.has_come(visit, outcome),
             (Ok(Outcome::TimedOut), _) => {
                 assert!(matches!(limit, Limit::Until(_)), "a wait without end is over");
                 reached(Reached::ExpiredByTheClock, 1);
@@ -239,6 +255,32 @@ impl Looping<'_> {
             (Ok(_), Of::Notification) => self.lock_store(Some(token)),
             (Ok(_), Of::Gate) => self.actor.passed(),
         }
+    }
+
+    /// Comes to the meeting.
+    fn come(&mut self) -> Result<(), Ends> {
+        if self.actor.only_closes()? {
+            return Ok(());
+        }
+        let meeting = &self.actor.world.meeting;
+        let ((visit, request), limit) = (meeting.visit(), meeting.random_limit());
+        trace(&self.actor.agent, || format!("awaits {visit:?}, {limit:?}"));
+        match self.waits.wait(meeting.primitive, meeting.place(), request, limit) {
+            Ok(Reply::Pending { token, .. }) => self.pends(token, limit, Of::Meeting(visit)),
+            Ok(Reply::Now(outcome)) => self.has_come(visit, outcome),
+            Err(error) => expect_refusal(&error, limit, false),
+        }
+        self.run_once()
+    }
+
+    fn has_come(&mut self, visit: Visit, outcome: Outcome) {
+        self.runs = self.actor.world.meeting.over(&self.actor.agent, visit, outcome);
+        self.actor.has_met();
+    }
+
+    /// Runs what is done once, if that is its turn; once the loop has learned of all that is settled, as code behind a promise does.
+    fn run_once(&mut self) -> Result<(), Ends> {
+        if std::mem::take(&mut self.runs) { self.actor.run_once() } else { Ok(()) }
     }
 
     /// The set has one lock more.
@@ -312,7 +354,11 @@ impl Looping<'_> {
         }
         trace(&self.actor.agent, || format!("takes back wait {}", self.pending[at].token));
         if self.waits.cancel(self.pending[at].token).is_some() {
-            self.pending.swap_remove(at);
+            let wait = self.pending.swap_remove(at);
+            if let Of::Meeting(visit) = wait.of {
+                self.actor.world.meeting.taken_back(visit);
+                self.actor.has_met();
+            }
             reached(Reached::TakenBack, 1);
         }
     }
@@ -328,6 +374,7 @@ impl Looping<'_> {
             Of::Thing(index, _) => world.things[*index].primitive.order() == Order::Strict,
             Of::Set(_) | Of::Name(..) => true,
             Of::Store(_) | Of::Notification | Of::Gate => false,
+            Of::Meeting(_) => true,
         };
         let is_soon = |limit| matches!(limit, Limit::Until(at) if at < sync::now() + FOR_EVER / 2);
         let keeps = self.pending.iter().any(|wait| !is_soon(wait.limit) && keeps(wait));

@@ -16,6 +16,7 @@ use sablock::primitives::semaphore::{FAIR_SEMAPHORE, SEMAPHORE};
 use sablock::sync::AtomicU32;
 
 use super::clock::VirtualClock;
+use super::meeting::Meeting;
 use super::reached::{Reached, reached};
 use super::room::{PERMITS, Room};
 use super::{below, one_in, trace};
@@ -26,6 +27,8 @@ const STORE: usize = THINGS;
 const CONDITION: usize = THINGS + 1;
 /// An event, which some pass.
 const GATE: usize = THINGS + 2;
+/// Where some meet.
+pub const MEETING: usize = THINGS + 3;
 const NAMES: usize = 2;
 /// The number of the main thread among the actors.
 pub const MAIN: usize = 99;
@@ -33,13 +36,13 @@ pub const MAIN: usize = 99;
 /// Where words are: in each program at the same addresses, by which queues are looked for and sets ordered.
 fn words(index: usize) -> NonNull<[AtomicU32; 2]> {
     thread_local! {
-        static WORDS: &'static mut [MaybeUninit<[AtomicU32; 2]>] = Box::leak(Box::new_uninit_slice(GATE + 1));
+        static WORDS: &'static mut [MaybeUninit<[AtomicU32; 2]>] = Box::leak(Box::new_uninit_slice(MEETING + 1));
     }
     WORDS.with(|words| NonNull::from(&words[index]).cast())
 }
 
 /// The place of these words.
-fn place(index: usize) -> Place {
+pub fn place(index: usize) -> Place {
     // SAFETY: two aligned atomics, which stay for ever.
     unsafe { Place::new(words(index).cast(), 8 * index) }
 }
@@ -187,6 +190,7 @@ pub struct World {
     /// Of each, whether it passes the gate.
     pub passes: Vec<bool>,
     pub gate: Gate,
+    pub meeting: Meeting,
     /// Whose end has begun.
     terminated: Vec<AtomicBool>,
     /// What its actors do, drawn for each world, so that what is rare among everything is common in some.
@@ -199,7 +203,7 @@ pub struct World {
 
 impl World {
     pub fn random() -> Self {
-        for index in 0..=GATE {
+        for index in 0..=MEETING {
             // SAFETY: of those who used them before, all have ended.
             unsafe { words(index).write([0, 0].map(AtomicU32::new)) };
         }
@@ -238,6 +242,7 @@ impl World {
                 ..Gate::default()
             },
             passes,
+            meeting: Meeting::random(actors.len()),
             terminated: actors.iter().map(|_| AtomicBool::new(false)).collect(),
             actors,
             mood: Mood::random(),
@@ -344,6 +349,7 @@ impl World {
         // As often as it was set, one passed, or can. What comes back from one that ended may find it set already.
         let passed = passed + u32::from(self.is_open());
         assert!((passed..=passed + ended).contains(&sets), "{sets} times set, {passed} passed or can, {ended} ended");
+        self.meeting.expect_rest();
         self.expect_free_names();
         assert_eq!(self.engine.audit(), Vec::<String>::new());
         assert_eq!(self.engine.left(), Vec::<String>::new());
