@@ -40,13 +40,13 @@ const BELOW = {
 /** Lines of each room, without unit tests. The commit by which a room grows raises its bound, and says why. */
 const LINES = {
   src: 565,
-  'src/agents': 295,
-  'src/clients': 1406,
+  'src/agents': 301,
+  'src/clients': 1413,
   'src/desk': 583,
   'src/doctor': 2499,
-  'src/engine': 5443,
+  'src/engine': 5469,
   'src/files': 3379,
-  'src/node': 4356,
+  'src/node': 4414,
   'src/primitives': 1509,
   'src/sync': 388,
   lib: 744,

@@ -137,6 +137,12 @@ impl Agent {
         }
     }
 
+    /// Whether a notice waits for the next drain.
+    #[cfg(feature = "audit")]
+    pub fn has_notice(&self, notice: Notice) -> bool {
+        self.inbox.lock().contains(&notice)
+    }
+
     /// Whether the thread is blocked inside this package; a hint, since it may change at once.
     pub fn is_blocked(&self) -> bool {
         // Relaxed: only decides whether a lock is reserved for its loop; a wrong value costs a lease.

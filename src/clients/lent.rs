@@ -159,6 +159,13 @@ impl LentHolds {
         });
     }
 
+    /// The words that have a hold which is with a wait.
+    #[cfg(feature = "audit")]
+    pub fn away(&self) -> impl Iterator<Item = usize> {
+        let is_away = |word: &WordRanges| word.ranges.values().any(|range| range.whereabouts == Whereabouts::Away);
+        self.0.iter().filter(move |(_, word)| is_away(word)).map(|(address, _)| *address)
+    }
+
     fn change(&mut self, address: usize, act: impl FnOnce(&mut WordRanges)) -> bool {
         let Some(word) = self.0.get_mut(&address) else { return !self.0.is_empty() };
         act(word);

@@ -3,12 +3,15 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::client::Client;
 use super::contents::Contents;
+use super::event_loop::{Delivery, EventLoop, PendingWait};
 use super::primitive::Space;
 use super::queue::{Kind, Queue, WaiterId, Waiters};
 use super::table::Engine;
 use super::timers::Deadline;
-use crate::agents::{AgentId, Standing};
+use crate::agents::{AgentId, Notice, Standing};
+use crate::memory::Place;
 
 /// Of longer queues the order is looked at after a test only: a look at each section would cost their length.
 const MOST: usize = 64;
@@ -34,6 +37,7 @@ impl Engine {
             for bucket in self.buckets(space) {
                 let contents = bucket.contents.lock();
                 contents.audit(|agent| self.is_of_the_past(agent), &mut wrong);
+                contents.audit_offers(&mut wrong);
                 for (address, agent) in contents.slots() {
                     if !registered.remove(&(agent, address)) {
                         wrong.push(format!("a slot of agent {agent} at {address:#x} that its register does not know"));
@@ -91,6 +95,14 @@ impl Engine {
     }
 }
 
+impl<C: Client> EventLoop<'_, C> {
+    /// The waits whose place is used when they are settled: not those whose notification the thread has, and keeps.
+    pub fn waits_for(&self) -> impl Iterator<Item = (u32, Place)> {
+        let is_open = |wait: &PendingWait<C::Of>| wait.delivery != Delivery::KeptAndReturned;
+        self.waits.iter().filter(move |(_, wait)| is_open(wait)).map(|(token, wait)| (token, wait.place))
+    }
+}
+
 impl Contents {
     /// The slots: each by its address and whose it is.
     fn slots(&self) -> impl Iterator<Item = (usize, AgentId)> {
@@ -121,6 +133,20 @@ impl Contents {
         let holders = self.holders.iter().flat_map(|(address, all)| all.iter().map(move |one| (*address, one.agent)));
         for (address, agent) in self.slots().chain(holders).filter(|(_, agent)| has_ended(*agent)) {
             wrong.push(format!("agent {agent}, which has ended, still holds what is at {address:#x}"));
+        }
+    }
+
+    /// Loops that know of an offer which is not in their inbox, while none of them drains it.
+    fn audit_offers(&self, wrong: &mut Vec<String>) {
+        for (address, queue) in &self.queues {
+            for group in queue.groups().iter().filter(|group| group.has_not_come()) {
+                if !group.agent.has_notice(Notice::Offer(*address)) {
+                    let (agent, name) = (group.agent.id, queue.primitive.name());
+                    wrong.push(format!(
+                        "no offer in the inbox of loop {agent} for the {name} at {address:#x}, as its group says"
+                    ));
+                }
+            }
         }
     }
 
@@ -197,7 +223,6 @@ mod tests {
     use crate::engine::clock::Clock;
     use crate::engine::timers::Timers;
     use crate::engine::{Hold, HoldOwner, Limit, Patience, Request};
-    use crate::memory::Place;
     use crate::primitives::mutex::MUTEX;
     use crate::sync::AtomicU32;
 

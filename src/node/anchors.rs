@@ -43,4 +43,13 @@ impl Anchors {
         // SAFETY: made by `hold` in this environment, deleted once, on its thread.
         check(unsafe { sys::napi_delete_reference(env, view) })
     }
+
+    /// The address of each wait whose memory is kept, in order.
+    #[cfg(feature = "audit")]
+    pub fn addresses(&self) -> Vec<usize> {
+        let all = self.0.iter().flat_map(|(address, anchor)| (0..anchor.waits).map(move |_| *address));
+        let mut all: Vec<usize> = all.collect();
+        all.sort_unstable();
+        all
+    }
 }

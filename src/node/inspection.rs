@@ -210,14 +210,6 @@ pub struct JsStats {
     pub pending: f64,
 }
 
-/// What is wrong in queues and registers, and what is left of names and stores, for tests.
-#[cfg(feature = "audit")]
-#[napi(catch_unwind)]
-pub fn audit(env: Env) -> Result<Vec<String>> {
-    let own = JsThread::with(env, |thread| thread.files.left())?;
-    Ok([engine().audit(), crate::files::audit::left(), super::desks::left(), own].concat())
-}
-
 /// The counts of the process.
 #[napi(catch_unwind)]
 pub fn stats() -> JsStats {

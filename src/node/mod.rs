@@ -5,6 +5,8 @@
 
 mod anchors;
 mod ask;
+#[cfg(feature = "audit")]
+mod audit;
 mod beside;
 mod blocking_call;
 mod condition;

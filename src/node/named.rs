@@ -119,7 +119,7 @@ pub fn request_name(
     })
 }
 
-/// What is beside the pending wait goes back as well if its time is over.
+/// What is beside the pending wait goes back as well if its time is over, soon after the wait is settled.
 #[napi(catch_unwind)]
 pub fn expires_with_names(env: Env, token: u32, beside: JsBeside) -> Result<()> {
     JsThread::with(env, |thread| {

@@ -36,7 +36,7 @@ pub struct JsThread {
     /// What keeps the memory of their words.
     pub(super) anchors: Anchors,
     /// The address of the wait that was settled last: what it got may have to be given back.
-    settled: Option<usize>,
+    pub(super) settled: Option<usize>,
     /// What the last set of locks found; see `lock_all.rs`.
     pub found: Found,
     /// Which of its guards have lent their holds to waits.
@@ -267,7 +267,7 @@ impl JsThread {
     }
 
     /// Where the locks of the pending set are, or of the one that was settled last; nowhere if there is none.
-    fn set_places(&self, pending: Option<u32>) -> Vec<Place> {
+    pub(super) fn set_places(&self, pending: Option<u32>) -> Vec<Place> {
         self.event_loop.look_at_set(pending, |set| set.places().collect()).unwrap_or_default()
     }
 
@@ -351,6 +351,8 @@ unsafe extern "C" fn end(id: *mut c_void) {
         Some(ended)
     });
     if let Some(thread) = ended {
+        #[cfg(feature = "audit")]
+        thread.note_wrong();
         // First what is locked outside of the process: the engine lets in others of the process then.
         thread.files.end();
         thread.stores.end();
