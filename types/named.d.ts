@@ -179,7 +179,8 @@ export class LockManager {
    * @throws `ERR_LOCK_DIRECTORY` if locks cannot be kept in the directory: it is missing, and its parent too; it is no directory;
    *   its file system is NFS, SMB, 9p, FUSE or AFS; others may write in it and it is not sticky;
    *   the default one belongs to others, has other permissions than 700, or is a link.
-   *   Requests fail with it too, if a file there cannot be opened or locked.
+   *   Requests fail with it too, if a file there cannot be opened or locked; and with `ERR_LOCK_NO_THREAD` if the system
+   *   refuses the background thread that waits for another process.
    */
   constructor(options?: LockManagerOptions);
 

@@ -7,7 +7,7 @@ const { limit } = require('./limits.js');
 const LIMIT_MS = 30_000;
 
 /** Returns how the program ended and what it printed; `signal` is SIGKILL if it had to be killed. */
-exports.runProgram = (name, args = [], { most = LIMIT_MS, nodeArgs = [], onOutput } = {}) => {
+exports.runProgram = (name, args = [], { most = LIMIT_MS, nodeArgs = [], env: more, onOutput } = {}) => {
   const { NODE_TEST_CONTEXT, ...env } = process.env;
   return new Promise((resolve, reject) => {
     const startedAt = performance.now();
@@ -15,7 +15,7 @@ exports.runProgram = (name, args = [], { most = LIMIT_MS, nodeArgs = [], onOutpu
       process.execPath,
       [...nodeArgs, path.join(__dirname, '..', 'programs', `${name}.js`), ...args],
       {
-        env,
+        env: { ...env, ...more },
         stdio: ['pipe', 'pipe', 'pipe'],
       },
     );

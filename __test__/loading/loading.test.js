@@ -1,11 +1,12 @@
 // How the package finds its binary, and the error if it finds none.
 
 const assert = require('node:assert/strict');
-const { execFile, execFileSync, spawnSync } = require('node:child_process');
+const { execFile, execFileSync } = require('node:child_process');
 const fs = require('node:fs');
 const path = require('node:path');
 const { test } = require('node:test');
 const { promisify } = require('node:util');
+const { CC, withCompiler } = require('../helpers/compiler.js');
 const { limit } = require('../helpers/limits.js');
 const { needs } = require('../helpers/runtime.js');
 const { BINARY, createFolder, installJs, installPackage, PLATFORM } = require('../helpers/installs.js');
@@ -122,8 +123,6 @@ test('a truncated file is reported, in a package and as a build', LIMIT, async (
   assert.doesNotMatch(error.message, /--omit=optional/);
 });
 
-const CC = process.env.CC ?? 'cc';
-
 /** A library that needs `symbol@version` of the library `needs`, which the system does not have in this way. */
 function compileMisfit(folder, needs, version) {
   const cc = (...args) => execFileSync(CC, ['-shared', '-fPIC', '-nostdlib', ...args], { cwd: folder });
@@ -138,13 +137,7 @@ function compileMisfit(folder, needs, version) {
   return fs.readFileSync(path.join(folder, 'misfit.node'));
 }
 
-const isGlibc = process.platform === 'linux' && process.report.getReport().header.glibcVersionRuntime !== undefined;
-/** Node.js may be emulated, and is for another processor then than what `cc` compiles for. */
-const MACHINE = { x64: 'x86_64', arm64: 'aarch64' }[process.arch];
-const hasCompiler = isGlibc && String(spawnSync(CC, ['-dumpmachine']).stdout).startsWith(MACHINE);
-const withCompiler = { ...LIMIT, skip: !hasCompiler && `no glibc, or no C compiler for ${MACHINE}` };
-
-test('a binary for a newer glibc is reported', withCompiler, async (t) => {
+test('a binary for a newer glibc is reported', { ...LIMIT, ...withCompiler }, async (t) => {
   const folder = installAlone(t);
   installPackage(folder, PLATFORM, { [NAME]: compileMisfit(createFolder(t), 'libc.so.6', 'GLIBC_2.99') });
   const error = await load(folder);
@@ -155,7 +148,10 @@ test('a binary for a newer glibc is reported', withCompiler, async (t) => {
 
 // The names of musl in binaries that Alpine's linker, and zig, have linked.
 for (const library of ['libc.musl-x86_64.so.1', 'libc.so']) {
-  test(`a binary for musl (${library}) where glibc is the C library is reported`, withCompiler, async (t) => {
+  test(`a binary for musl (${library}) where glibc is the C library is reported`, {
+    ...LIMIT,
+    ...withCompiler,
+  }, async (t) => {
     const folder = installAlone(t);
     const [gnu, musl] = ['gnu', 'musl'].map((libc) => `linux-${process.arch}-${libc}`);
     installPackage(folder, musl, { [NAME]: compileMisfit(createFolder(t), library, 'MUSL') });

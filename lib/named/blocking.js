@@ -9,6 +9,7 @@ const { isThenable } = require('../arguments.js');
 const { placeOf } = require('./errors.js');
 const { newLock, numberOf } = require('./held-lock.js');
 const { confirmHeldBlocking, timeOutBlocking } = require('./holders.js');
+const { enterBlocking } = require('./outside.js');
 const { enterProcess, isPart, release, steal, takeReport } = require('./requests.js');
 const { startWatch } = require('./watch.js');
 
@@ -55,7 +56,7 @@ exports.obtainBlocking = (backend, name, options, verb, accept) => {
       request.watch?.end(status);
       held = lock;
     } else {
-      held = require('./outside.js').enterBlocking(request);
+      held = enterBlocking(request);
     }
   } catch (error) {
     request.watch?.end();

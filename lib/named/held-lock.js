@@ -1,13 +1,11 @@
 // One hold of a name: what a callback gets, and what acquire() and acquireAsync() return.
 
 const { inspect } = require('node:util');
-const { lazily } = require('../load/lazily.js');
+const { tellLost } = require('../engine/diagnosis.js');
 const { binding, thread } = require('../engine/thread.js');
-const { MODES } = require('./options.js');
-
-const errors = lazily(() => require('./errors.js'));
-const diagnosis = lazily(() => require('../engine/diagnosis.js'));
 const { LockLostError } = require('../errors.js');
+const { notHeld, placeOf, sharedRepair, stolen } = require('./errors.js');
+const { MODES } = require('./options.js');
 
 const secret = Symbol('HeldLock');
 
@@ -94,7 +92,7 @@ class HeldLock {
     };
     outerOf = (lock) => lock.#rest?.outer ?? null;
     whenStolen = (lock, act) => {
-      if (isStolen(lock)) act(errors().stolen(lock.#name));
+      if (isStolen(lock)) act(stolen(lock.#name));
       else lock.#whenStolen = act;
     };
     noteEnd = (lock, end) => {
@@ -178,18 +176,18 @@ class HeldLock {
     const rest = this.#more();
     if (rest.controller === null) {
       rest.controller = new AbortController();
-      if (rest.isStolen) rest.controller.abort(errors().stolen(this.#name));
+      if (rest.isStolen) rest.controller.abort(stolen(this.#name));
       else if (rest.loss !== null) rest.controller.abort(rest.loss);
     }
     return rest.controller.signal;
   }
 
   markConsistent() {
-    if (this.#mode === binding.NameMode.Shared) throw errors().sharedRepair(this.#name);
-    if (!this.#look()) throw errors().notHeld(this.#name);
+    if (this.#mode === binding.NameMode.Shared) throw sharedRepair(this.#name);
+    if (!this.#look()) throw notHeld(this.#name);
     if (binding.markNameConsistent(this.#number) !== binding.RELEASED) {
       this[LOSE]();
-      throw errors().notHeld(this.#name);
+      throw notHeld(this.#name);
     }
     this.#rest?.outer?.markConsistent();
     this.#more().isRepaired = true;
@@ -228,7 +226,7 @@ class HeldLock {
     thread.held.delete(number);
     rest.loss = new LockLostError(this.#name, rest.fence, lost.reason, lost.heldMs);
     try {
-      diagnosis().tellLost(this, errors().placeOf(this.#name), rest.loss);
+      tellLost(this, placeOf(this.#name), rest.loss);
       rest.controller?.abort(rest.loss);
     } finally {
       // Its holder learns of it before others of the process may have it.
@@ -247,7 +245,7 @@ class HeldLock {
     const rest = this.#more();
     rest.isStolen = true;
     if (rest.controller === null && this.#whenStolen === null) return;
-    const error = errors().stolen(this.#name);
+    const error = stolen(this.#name);
     this.#whenStolen?.(error);
     rest.controller?.abort(error);
   }

@@ -37,7 +37,7 @@ exports.directoryError = (failure, place) => {
   const what = place === undefined ? 'keep locks' : `lock ${describe(place)}`;
   const where = path === '' ? '' : ` in ${inspect(path)}`;
   const error = new Error(`Cannot ${what}${where}: ${REASONS[reason](failure)}`);
-  error.code = 'ERR_LOCK_DIRECTORY';
+  error.code = reason === 'no-thread' ? 'ERR_LOCK_NO_THREAD' : 'ERR_LOCK_DIRECTORY';
   if (path !== '') error.path = path;
   if (errno !== 0) error.errno = -errno;
   return error;

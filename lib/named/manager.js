@@ -10,11 +10,12 @@ const { notSupported, placeOf } = require('./errors.js');
 const { HeldLock, endOf } = require('./held-lock.js');
 const { DEFAULTS, MODES, checkRequest, toBlockingOptions, toName, toOptions } = require('./options.js');
 const { obtain, runWith } = require('./requests.js');
+const takeOver = require('./take-over.js');
 const { lazily } = require('../load/lazily.js');
 
+// Before anything is locked: what cannot be loaded then, for want of a descriptor, would leave it locked.
 const blocking = lazily(() => require('./blocking.js'));
 const several = lazily(() => require('./several.js'));
-const takeOver = lazily(() => require('./take-over.js'));
 
 /** Whether something is to be done before the lock is used, or one of the locks: it may be marked, or its holder to be warned. */
 const isDue = (held, onAbandoned) =>
@@ -51,7 +52,7 @@ class LockManager {
       const use = (held) => {
         if (held === null) return callback(null);
         if (!isDue(held, onAbandoned)) return runWith(held, callback);
-        return takeOver().run([held].flat(), callback, onAbandoned, (run) => runWith(held, run));
+        return takeOver.run([held].flat(), callback, onAbandoned, (run) => runWith(held, run));
       };
       if (isOne) {
         checkRequest(backend, key, asked);
@@ -75,13 +76,13 @@ class LockManager {
         const use = (locks) => {
           const held = several().newLocks(locks);
           if (held === null || !isDue(locks, onAbandoned)) return held;
-          return takeOver().accept(held, locks, onAbandoned);
+          return takeOver.accept(held, locks, onAbandoned);
         };
         return several().obtainSeveral(this.#backend, key, asked, use, 'acquireAsync');
       }
       checkRequest(this.#backend, key, asked);
       const use = (lock) =>
-        lock === null || !isDue(lock, onAbandoned) ? lock : takeOver().accept(lock, [lock], onAbandoned);
+        lock === null || !isDue(lock, onAbandoned) ? lock : takeOver.accept(lock, [lock], onAbandoned);
       return obtain(this.#backend, key, asked, use, 'acquireAsync');
     } catch (error) {
       return rejectCall(error, #backend in Object(this), this, 'acquireAsync');
@@ -97,7 +98,7 @@ class LockManager {
     checkFunction(placeOf(key), 'fn', fn);
     const held = this.#block(key, asked, 'requestSync', 'request()');
     const isWarned = held !== null && this.#onAbandoned === undefined && isDue(held);
-    return blocking().runWithBlocking(held, isWarned ? takeOver().unlessRepaired([held].flat(), fn) : fn);
+    return blocking().runWithBlocking(held, isWarned ? takeOver.unlessRepaired([held].flat(), fn) : fn);
   }
 
   acquire(name, options) {
@@ -117,7 +118,7 @@ class LockManager {
     // A callback is run first, and may repair by itself.
     const isTold = verb === 'acquire' || onAbandoned !== undefined;
     const accept = isTold
-      ? (lock) => isDue(lock, onAbandoned) && takeOver().acceptBlocking(lock, onAbandoned)
+      ? (lock) => isDue(lock, onAbandoned) && takeOver.acceptBlocking(lock, onAbandoned)
       : undefined;
     return isOne
       ? blocking().obtainBlocking(backend, key, options, verb, accept)

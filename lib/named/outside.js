@@ -4,14 +4,12 @@
 const clock = require('../load/clock.js');
 const { binding, thread } = require('../engine/thread.js');
 const { reasonOf } = require('../arguments.js');
-const { lazily } = require('../load/lazily.js');
+const { listen, unlisten } = require('../engine/signals.js');
 const { reserveStack } = require('../engine/stack.js');
 const { giveBack, goesBack, noteEnd, numberOf, setFence, setOuter } = require('./held-lock.js');
 const { MODES } = require('./options.js');
 const { timeOut, timeOutBlocking } = require('./holders.js');
 const { startWatch } = require('./watch.js');
-
-const signals = lazily(() => require('../engine/signals.js'));
 
 const left = (deadline) => Math.max(deadline - clock.now(), 0);
 
@@ -113,11 +111,11 @@ async function wait(request) {
 /** The promise; when the signal aborts, the wait is withdrawn. */
 async function unlessAborted({ promise, cancel }, signal) {
   const listener = { abort: cancel };
-  signals().listen(signal, listener);
+  listen(signal, listener);
   try {
     return await promise;
   } finally {
-    signals().unlisten(signal, listener);
+    unlisten(signal, listener);
   }
 }
 

@@ -4,8 +4,8 @@ const clock = require('../load/clock.js');
 const { binding, thread } = require('../engine/thread.js');
 const { PendingWait, unresolvable } = require('../engine/pending-wait.js');
 const { reasonOf } = require('../arguments.js');
+const { listen, unlisten } = require('../engine/signals.js');
 const { describe, noBackgroundThread } = require('../errors.js');
-const { lazily } = require('../load/lazily.js');
 const { confirmHeld, timeOut } = require('./holders.js');
 const { lostBecause, placeOf, stolen } = require('./errors.js');
 const {
@@ -19,10 +19,8 @@ const {
   setGranted,
   whenStolen,
 } = require('./held-lock.js');
+const { enter: enterOutside } = require('./outside.js');
 const { startWatch } = require('./watch.js');
-
-const outside = lazily(() => require('./outside.js'));
-const signals = lazily(() => require('../engine/signals.js'));
 
 const { GRANTED, GRANTED_ABANDONED, NO_CLOCK, PENDING, TIMED_OUT } = binding;
 const { Number: NUMBER } = binding.Field;
@@ -48,7 +46,7 @@ class NamedWait extends PendingWait {
   }
 
   stopListening() {
-    if (this.closing !== undefined) signals().unlisten(this.closing, this);
+    if (this.closing !== undefined) unlisten(this.closing, this);
     super.stopListening();
   }
 
@@ -65,7 +63,7 @@ class NamedWait extends PendingWait {
     const { backend, lock, options } = this.request;
     // First whatever may throw, then the queue.
     this.startListening();
-    if (this.closing !== undefined) signals().listen(this.closing, this);
+    if (this.closing !== undefined) listen(this.closing, this);
     thread.pending += 1;
     let status = NO_CLOCK;
     try {
@@ -174,7 +172,7 @@ function takeReport({ outer }, lock) {
 
 /** The process has granted the lock: what `use` makes of it. */
 function begin(request) {
-  if (request.backend.outer !== null) return outside().enter(request);
+  if (request.backend.outer !== null) return enterOutside(request);
   request.watch?.end(GRANTED);
   return request.use(request.lock);
 }

@@ -10,9 +10,9 @@ const { notSupported } = require('./errors.js');
 const { giveBack, noteIn } = require('./held-lock.js');
 const { checkRequest, toName } = require('./options.js');
 const { obtain } = require('./requests.js');
+const { forward } = require('./take-over.js');
 
 const blocking = lazily(() => require('./blocking.js'));
-const takeOver = lazily(() => require('./take-over.js'));
 
 const secret = Symbol('HeldLocks');
 
@@ -79,7 +79,7 @@ class Locking {
   giveBack() {
     for (const lock of [...this.#locks.values()].reverse()) {
       if (!lock.locked) continue;
-      takeOver().forward(lock);
+      forward(lock);
       giveBack(lock);
     }
   }

@@ -1,11 +1,9 @@
 // The messages of waits for names on diagnostics channels, while anybody has subscribed.
 
 const { AsyncResource } = require('node:async_hooks');
-const { lazily } = require('../load/lazily.js');
+const { beginWait, isWatched } = require('../engine/diagnosis.js');
 const { binding } = require('../engine/thread.js');
 const { placeOf } = require('./errors.js');
-
-const diagnosis = lazily(() => require('../engine/diagnosis.js'));
 
 const { Exclusive } = binding.NameMode;
 
@@ -56,7 +54,7 @@ function beginWatch({ backend, lock }, kind) {
   const scope = new AsyncResource('SablockWait');
   const word = watch(backend, lock.name);
   const wait = { lock, word, runInAsyncScope: (tell) => scope.runInAsyncScope(tell) };
-  const watching = diagnosis().beginWait(wait, kind);
+  const watching = beginWait(wait, kind);
   let isOver = false;
   return {
     end(status) {
@@ -71,5 +69,5 @@ function beginWatch({ backend, lock }, kind) {
 
 /** The request waits from now on, if it has not before. */
 exports.startWatch = (request, kind) => {
-  if (request.watch === undefined && diagnosis().isWatched()) request.watch = beginWatch(request, kind);
+  if (request.watch === undefined && isWatched()) request.watch = beginWatch(request, kind);
 };

@@ -1,0 +1,60 @@
+// The system refuses threads and file descriptors: what needs one fails with a code, nothing of it stays, and the next is as ever.
+
+const assert = require('node:assert/strict');
+const { spawnSync } = require('node:child_process');
+const fs = require('node:fs');
+const os = require('node:os');
+const path = require('node:path');
+const { test } = require('node:test');
+const { CC, withCompiler } = require('../helpers/compiler.js');
+const { holdIn, startPeers } = require('../helpers/peers.js');
+const { runProgram } = require('../helpers/processes.js');
+const { needs } = require('../helpers/runtime.js');
+const { watched } = require('../helpers/threads.js');
+
+const PROGRAM = path.join(__dirname, '..', 'programs', 'refused-threads.c');
+
+test(
+  'a wait for which the system refuses a thread fails, and leaves nothing',
+  { skip: needs('preloading').skip || withCompiler.skip },
+  watched(async (t) => {
+    const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'sablock-refused-'));
+    t.after(() => fs.rmSync(folder, { recursive: true }));
+    const library = path.join(folder, 'refused-threads.so');
+    const { status, stderr } = spawnSync(CC, ['-shared', '-fPIC', '-o', library, PROGRAM, '-ldl'], {
+      encoding: 'utf8',
+    });
+    assert.equal(status, 0, stderr);
+    const { directory, peers } = await startPeers(t, 1);
+    await holdIn(peers[0], 'held');
+    const run = await runProgram('refused-threads', [directory], { env: { LD_PRELOAD: library } });
+    assert.deepEqual([run.code, run.stderr], [0, '']);
+    const { refused, free, pending, granted } = JSON.parse(run.stdout);
+    for (const [way, ended] of refused) assert.equal(ended, 'ERR_LOCK_NO_THREAD', way);
+    assert.deepEqual([free, pending], ['free', 0]);
+    for (const [way, ended, expected] of granted) assert.equal(ended, expected, way);
+  }),
+);
+
+test(
+  'a lock of a machine for which no file descriptor is left goes to somebody else, however few are left',
+  { skip: needs('preloading').skip || (process.platform === 'win32' && 'its handles have no such limit') },
+  watched(async (t) => {
+    const { directory } = await startPeers(t, 0);
+    const program = path.join(__dirname, '..', 'programs', 'refused-descriptors.js');
+    const { stdout, stderr } = spawnSync(
+      'sh',
+      ['-c', `ulimit -n 64; exec "$0" "$@"`, process.execPath, program, directory],
+      {
+        encoding: 'utf8',
+      },
+    );
+    assert.equal(stderr, '');
+    const { failures, ...left } = JSON.parse(stdout);
+    // The first that needs a file of this package may fail with that.
+    for (const [way, count, code] of failures)
+      assert.match(code, /^(ERR_LOCK_DIRECTORY|EMFILE)$/, `${way}, ${count} left`);
+    assert.ok(failures.length > 0);
+    assert.deepEqual(left, { stuck: [], held: [], pending: [] });
+  }),
+);
