@@ -44,7 +44,7 @@ const LINES = {
   'src/clients': 1413,
   'src/desk': 583,
   'src/doctor': 2499,
-  'src/engine': 5469,
+  'src/engine': 5474,
   'src/files': 3379,
   'src/node': 4414,
   'src/primitives': 1509,

@@ -14,8 +14,11 @@ const create = () => new Semaphore(new SharedArrayBuffer(1024), OFFSET, PERMITS,
 
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
+/** The flag that each stream of single permits raises once it has had one. */
+const streams = (index) => 2 + index;
+
 /** Takes one permit after the other, so that nearly always all are taken, until it is told to stop; says how many it had. */
-function takeSingles(here, offset, stop, holdMs) {
+function takeSingles(here, offset, stop, holdMs, begun) {
   const semaphore = new here.sablock.Semaphore(here.buffer, offset, 3);
   let holds = 0;
   while (!here.isRaised(stop)) {
@@ -24,6 +27,7 @@ function takeSingles(here, offset, stop, holdMs) {
     while (performance.now() < until);
     permits.release();
     holds++;
+    here.raise(begun);
   }
   return holds;
 }
@@ -55,7 +59,9 @@ for (const holdMs of [0.001, 3, 40]) {
         const semaphore = create();
         const actors = await startActors(threads, 5, semaphore.buffer);
         const [large, ...others] = actors;
-        const singles = others.map((actor) => actor.do(takeSingles, OFFSET, STOP, holdMs));
+        const singles = others.map((actor, index) => actor.do(takeSingles, OFFSET, STOP, holdMs, streams(index)));
+        // On a busy machine the large requests may be over before one of these has begun.
+        for (const index of others.keys()) await threads.raised(streams(index));
         await threads.until('all are taken', () => semaphore.available === 0 || semaphore.inspect().waiters.length > 0);
         const waits = await large.do(
           async (here, offset, isAsync) => {

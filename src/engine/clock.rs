@@ -80,7 +80,12 @@ impl Timers for Clock {
         // First, since its time may be over at once.
         #[cfg(feature = "audit")]
         self.shared.kept.lock().insert(deadline.serial, deadline);
-        self.keep(deadline.serial, Time { at, of: TimeOf::Deadline(deadline) })
+        let kept = self.keep(deadline.serial, Time { at, of: TimeOf::Deadline(deadline) });
+        #[cfg(feature = "audit")]
+        if kept.is_err() {
+            self.shared.kept.lock().remove(&deadline.serial);
+        }
+        kept
     }
 
     fn cancel(&self, serial: u64) {
