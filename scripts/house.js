@@ -54,7 +54,7 @@ const LINES = {
   'lib/doctor': 2303,
   'lib/engine': 1432,
   'lib/load': 260,
-  'lib/named': 2198,
+  'lib/named': 2199,
   'lib/primitives': 3376,
   'lib/stores': 3823,
 };

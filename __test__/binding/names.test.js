@@ -174,6 +174,7 @@ test('when its time is over, what is beside a wait goes back too', async () => {
   assert.deepEqual(await settled(), ['TIMED_OUT', token]);
   await untilFree('seven');
   assert.equal(release(beside), 'NOT_OWNER');
+  assert.deepEqual(holdersOf('seven'), []);
   assert.equal(release(blocker), 'RELEASED');
 });
 

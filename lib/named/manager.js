@@ -13,7 +13,8 @@ const { obtain, runWith } = require('./requests.js');
 const takeOver = require('./take-over.js');
 const { lazily } = require('../load/lazily.js');
 
-// Before anything is locked: what cannot be loaded then, for want of a descriptor, would leave it locked.
+// These are loaded before anything is locked. A file that is needed after a grant and cannot be loaded, for want of a descriptor,
+// would leave the lock held.
 const blocking = lazily(() => require('./blocking.js'));
 const several = lazily(() => require('./several.js'));
 
