@@ -3,9 +3,9 @@
 const assert = require('node:assert/strict');
 const { spawn, spawnSync } = require('node:child_process');
 const fs = require('node:fs');
-const os = require('node:os');
 const path = require('node:path');
 const { test } = require('node:test');
+const { createFolder } = require('../helpers/folder.js');
 const { limit } = require('../helpers/limits.js');
 const { needs } = require('../helpers/runtime.js');
 
@@ -13,11 +13,6 @@ const CLI = path.join(__dirname, '..', '..', 'lib', 'cli', 'index.js');
 const UNIX = process.platform === 'win32' ? { skip: 'signals are those of Unix' } : needs('preloading');
 const SETTINGS = { ...UNIX, timeout: limit(120_000) };
 
-function newDirectory(t) {
-  const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'sablock-run-'));
-  t.after(() => fs.rmSync(directory, { recursive: true, force: true }));
-  return directory;
-}
 const sablock = (args, env) =>
   spawnSync(process.execPath, [CLI, ...args], {
     encoding: 'utf8',
@@ -52,7 +47,7 @@ async function startHolder(t, directory, name) {
 
 for (const mode of [[], ['--shared']]) {
   test(`of many ${mode.join()} at once each runs its command`, SETTINGS, async (t) => {
-    const directory = newDirectory(t);
+    const directory = createFolder(t);
     const all = Array.from({ length: 12 }, () => start(t, run(directory, 'many', ...mode, '--', 'true')).ended);
     for (const { code, stderr } of await Promise.all(all))
       assert.deepEqual([code, stderr.replace(/^sablock: Waiting .*\n/gm, '')], [0, '']);
@@ -75,10 +70,10 @@ for (const [
   { outer = [], inner = [], between, innerName = 'nested', isElsewhere, isLinked, refused = false },
 ] of Object.entries(NESTED)) {
   test(`run inside run: ${what} ${refused ? 'is refused at once' : 'runs'}`, SETTINGS, (t) => {
-    const directory = newDirectory(t);
-    let innerDirectory = isElsewhere ? newDirectory(t) : directory;
+    const directory = createFolder(t);
+    let innerDirectory = isElsewhere ? createFolder(t) : directory;
     if (isLinked) {
-      innerDirectory = path.join(newDirectory(t), 'link');
+      innerDirectory = path.join(createFolder(t), 'link');
       fs.symlinkSync(directory, innerDirectory);
     }
     const cli = [process.execPath, CLI];
@@ -98,7 +93,7 @@ test(
   'a variable of an outer run that has ended, or does not hold the lock any more, refuses nothing',
   SETTINGS,
   (t) => {
-    const directory = newDirectory(t);
+    const directory = createFolder(t);
     const print = js('console.log(process.env.SABLOCK_RUN)');
     const { stdout } = sablock([...run(directory, 'daemon'), '--', ...print]);
     const [outer] = JSON.parse(stdout);
@@ -120,7 +115,7 @@ test(
   'run inside what a killed run has left is refused at once, and lets in who comes when that has ended',
   SETTINGS,
   async (t) => {
-    const directory = newDirectory(t);
+    const directory = createFolder(t);
     const inner = [CLI, ...run(directory, 'orphan'), '--', ...js("console.log('inside')")];
     // Waits until its run was killed, then runs another.
     const source = `
@@ -152,7 +147,7 @@ test(
 );
 
 test('a run that waits says so after a second, with the process that holds the lock', SETTINGS, async (t) => {
-  const directory = newDirectory(t);
+  const directory = createFolder(t);
   const holder = await startHolder(t, directory, 'awaited');
   const waiting = start(t, [...run(directory, 'awaited'), '--', 'true'], () => holder.child.stdin.end());
   const { code, stderr } = await waiting.ended;
@@ -162,7 +157,7 @@ test('a run that waits says so after a second, with the process that holds the l
 });
 
 test('the message of a run that was not let in names options of the command line', SETTINGS, async (t) => {
-  const directory = newDirectory(t);
+  const directory = createFolder(t);
   const holder = await startHolder(t, directory, 'busy');
   const { status, stderr } = sablock([...run(directory, 'busy', '--timeout', '50ms'), '--', 'true']);
   assert.equal(status, 1);
@@ -173,7 +168,7 @@ test('the message of a run that was not let in names options of the command line
 });
 
 test('a command learns of the mark of one that a signal ended, and may take it off', SETTINGS, (t) => {
-  const directory = newDirectory(t);
+  const directory = createFolder(t);
   const show = ['--', ...js("console.log(process.env.SABLOCK_ABANDONED ?? 'clean')")];
   const shown = (...options) =>
     sablock([...run(directory, 'job', ...options), ...show], { SABLOCK_ABANDONED: '1' }).stdout.trim();
@@ -189,7 +184,7 @@ test('a command learns of the mark of one that a signal ended, and may take it o
 });
 
 test('locks lists marks, and clean removes them only with --marks', SETTINGS, (t) => {
-  const directory = newDirectory(t);
+  const directory = createFolder(t);
   sablock([...run(directory, 'marked'), '--', ...js("process.kill(process.pid, 'SIGKILL')")]);
   const listed = () =>
     JSON.parse(sablock(['locks', directory, '--json']).stdout).map(({ name, alive, marked }) => [name, alive, marked]);

@@ -8,6 +8,7 @@ const os = require('node:os');
 const path = require('node:path');
 const { test } = require('node:test');
 const { about, namedMutexes, sleep, withDoctor } = require('../helpers/doctor.js');
+const { createFolder } = require('../helpers/folder.js');
 const { needs } = require('../helpers/runtime.js');
 const { watched } = require('../helpers/threads.js');
 const { LockManager, locks } = require('../../index.js');
@@ -299,11 +300,10 @@ for (const [form, wait] of [
     `a name of the machine that another process holds is stuck for ${form}, with the process and since when`,
     needs('prompt ends'),
     watched(async (t, threads) => {
-      const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'sablock-outside-'));
-      t.after(() => fs.rmSync(directory, { recursive: true }));
+      t.after(() => holder.kill('SIGKILL'));
+      const directory = createFolder(t);
       const [name] = names(1);
       const holder = spawn(process.execPath, [HOLDER, directory, name], { stdio: ['pipe', 'pipe', 'inherit'] });
-      t.after(() => holder.kill('SIGKILL'));
       await once(holder.stdout, 'data');
       await withDoctor({ ...QUIET, stuckMs: 60 }, async (doctor) => {
         const manager = new LockManager({ directory });

@@ -1,7 +1,6 @@
 // Installs of the package in temporary folders: its JavaScript, and whatever stands in for a binary.
 
 const fs = require('node:fs');
-const os = require('node:os');
 const path = require('node:path');
 
 const ROOT = path.join(__dirname, '..', '..');
@@ -14,13 +13,6 @@ exports.BINARY = path.join(ROOT, BINARY);
 
 /** What this system is called in the names of packages: linux-x64-gnu. */
 exports.PLATFORM = BINARY.slice('sablock.'.length, -'.node'.length);
-
-/** A folder that is removed after the test. */
-exports.createFolder = (t) => {
-  const folder = fs.realpathSync(fs.mkdtempSync(path.join(os.tmpdir(), 'sablock-install-')));
-  t.after(() => fs.rmSync(folder, { recursive: true }));
-  return folder;
-};
 
 /** An install of the JavaScript alone. */
 exports.installJs = (folder) => {

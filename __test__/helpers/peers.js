@@ -1,10 +1,9 @@
 // Other processes that run functions which a test sends them; see `__test__/programs/peer.js`.
 
 const { fork } = require('node:child_process');
-const { mkdtempSync, rmSync } = require('node:fs');
-const os = require('node:os');
 const path = require('node:path');
 const { LockManager } = require('../..');
+const { createFolder } = require('./folder.js');
 
 const PROGRAM = path.join(__dirname, '..', 'programs', 'peer.js');
 
@@ -55,12 +54,10 @@ class Peer {
 
 /** A directory for the locks of one test, a manager of this process for it, and processes that have one too. */
 exports.startPeers = async (t, count) => {
-  const directory = mkdtempSync(path.join(os.tmpdir(), 'sablock-test-'));
-  const peers = Array.from({ length: count }, () => new Peer(directory));
-  t.after(async () => {
-    await Promise.all(peers.map((peer) => peer.end()));
-    rmSync(directory, { recursive: true, force: true });
-  });
+  const peers = [];
+  t.after(() => Promise.all(peers.map((peer) => peer.end())));
+  const directory = createFolder(t);
+  for (let i = 0; i < count; i += 1) peers.push(new Peer(directory));
   await Promise.all(peers.map((peer) => peer.do(() => true)));
   return { directory, manager: new LockManager({ directory }), peers };
 };

@@ -2,11 +2,10 @@
 
 const assert = require('node:assert/strict');
 const { spawnSync } = require('node:child_process');
-const fs = require('node:fs');
-const os = require('node:os');
 const path = require('node:path');
 const { test } = require('node:test');
 const { CC, withCompiler } = require('../helpers/compiler.js');
+const { createFolder } = require('../helpers/folder.js');
 const { holdIn, startPeers } = require('../helpers/peers.js');
 const { runProgram } = require('../helpers/processes.js');
 const { needs } = require('../helpers/runtime.js');
@@ -18,9 +17,7 @@ test(
   'a wait for which the system refuses a thread fails, and leaves nothing',
   { skip: needs('preloading').skip || withCompiler.skip },
   watched(async (t) => {
-    const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'sablock-refused-'));
-    t.after(() => fs.rmSync(folder, { recursive: true }));
-    const library = path.join(folder, 'refused-threads.so');
+    const library = path.join(createFolder(t), 'refused-threads.so');
     const { status, stderr } = spawnSync(CC, ['-shared', '-fPIC', '-o', library, PROGRAM, '-ldl'], {
       encoding: 'utf8',
     });

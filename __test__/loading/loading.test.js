@@ -7,9 +7,10 @@ const path = require('node:path');
 const { test } = require('node:test');
 const { promisify } = require('node:util');
 const { CC, withCompiler } = require('../helpers/compiler.js');
+const { createFolder } = require('../helpers/folder.js');
 const { limit } = require('../helpers/limits.js');
 const { needs } = require('../helpers/runtime.js');
-const { BINARY, createFolder, installJs, installPackage, PLATFORM } = require('../helpers/installs.js');
+const { BINARY, installJs, installPackage, PLATFORM } = require('../helpers/installs.js');
 
 const LIMIT = { timeout: limit(40_000) };
 const NAME = path.basename(BINARY);

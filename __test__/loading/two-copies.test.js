@@ -8,8 +8,9 @@ const path = require('node:path');
 const { test } = require('node:test');
 const { execFile } = require('node:child_process');
 const { promisify } = require('node:util');
+const { createFolder } = require('../helpers/folder.js');
 const { limit } = require('../helpers/limits.js');
-const { BINARY, createFolder, installJs, installPackage, PLATFORM } = require('../helpers/installs.js');
+const { BINARY, installJs, installPackage, PLATFORM } = require('../helpers/installs.js');
 
 const LIMIT = { timeout: limit(40_000) };
 

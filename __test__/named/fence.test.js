@@ -1,12 +1,10 @@
 // Fences: a number for each grant, which grows.
 
 const assert = require('node:assert/strict');
-const fs = require('node:fs');
-const os = require('node:os');
-const path = require('node:path');
 const { test } = require('node:test');
 const { LockManager, locks } = require('../..');
 const { startActors } = require('../helpers/actors.js');
+const { createFolder } = require('../helpers/folder.js');
 const { hold } = require('../helpers/names.js');
 const { watched } = require('../helpers/threads.js');
 
@@ -56,8 +54,7 @@ test(
 );
 
 test('locks of the machine have fences too, which the next manager of the directory goes on from', async (t) => {
-  const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'sablock-fences-'));
-  t.after(() => fs.rmSync(directory, { recursive: true }));
+  const directory = createFolder(t);
   let last = microseconds();
   for (const options of [{}, { timeout: 1000 }, { ifAvailable: true }]) {
     const manager = new LockManager({ directory, allowMainThread: true });

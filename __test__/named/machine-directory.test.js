@@ -3,27 +3,21 @@
 const assert = require('node:assert/strict');
 const { spawnSync } = require('node:child_process');
 const fs = require('node:fs');
-const os = require('node:os');
 const path = require('node:path');
 const { test } = require('node:test');
 const { LockManager } = require('../..');
+const { createFolder } = require('../helpers/folder.js');
 const { warningsOf } = require('../helpers/messages.js');
 const { startPeers } = require('../helpers/peers.js');
 const { needs } = require('../helpers/runtime.js');
 const { hold, turns } = require('../helpers/names.js');
 const { watched } = require('../helpers/threads.js');
 
-const scratch = (t) => {
-  const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'sablock-test-'));
-  t.after(() => fs.rmSync(directory, { recursive: true, force: true }));
-  return directory;
-};
-
 const refused = (directory, message) =>
   assert.throws(() => new LockManager({ directory }), { code: 'ERR_LOCK_DIRECTORY', message, path: directory });
 
 test('a directory that is missing is made, for its user alone, if its parent exists', async (t) => {
-  const directory = path.join(scratch(t), 'locks');
+  const directory = path.join(createFolder(t), 'locks');
   const manager = new LockManager({ directory });
   assert.equal(fs.statSync(directory).mode & 0o777, process.platform === 'win32' ? 0o666 : 0o700);
   assert.equal(await manager.request('a', ({ name }) => name), 'a');
@@ -31,7 +25,7 @@ test('a directory that is missing is made, for its user alone, if its parent exi
 });
 
 test('what is no directory, or a link that leads nowhere, is refused', (t) => {
-  const directory = scratch(t);
+  const directory = createFolder(t);
   const file = path.join(directory, 'file');
   fs.writeFileSync(file, '');
   refused(file, /it is not a directory/);
@@ -49,7 +43,7 @@ test('the types of the options are checked first', () => {
 });
 
 test('two paths to one directory are one', async (t) => {
-  const directory = scratch(t);
+  const directory = createFolder(t);
   const real = path.join(directory, 'real');
   fs.mkdirSync(real);
   fs.symlinkSync(directory, path.join(directory, 'link'));
@@ -63,8 +57,8 @@ test('two paths to one directory are one', async (t) => {
 
 test('locks of two directories, and of the process, are others', async (t) => {
   const managers = [
-    new LockManager({ directory: scratch(t) }),
-    new LockManager({ directory: scratch(t) }),
+    new LockManager({ directory: createFolder(t) }),
+    new LockManager({ directory: createFolder(t) }),
     new LockManager(),
   ];
   const holds = [];
@@ -89,7 +83,7 @@ test('the locks of the machine are in a directory of this user alone, whatever t
 });
 
 test('no name leaves the directory, and names that differ are others', async (t) => {
-  const directory = scratch(t);
+  const directory = createFolder(t);
   const inner = path.join(directory, 'inner');
   const manager = new LockManager({ directory: inner });
   const names = [

@@ -2,20 +2,14 @@
 
 const assert = require('node:assert/strict');
 const fs = require('node:fs');
-const os = require('node:os');
 const path = require('node:path');
 const { test } = require('node:test');
 const { machineBackend } = require('../../lib/named/backend.js');
 const { LockManager } = require('../..');
-
-function scratch(t) {
-  const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'sablock-fence-'));
-  t.after(() => fs.rmSync(directory, { recursive: true }));
-  return directory;
-}
+const { createFolder } = require('../helpers/folder.js');
 
 test('every verb draws a fence if one is wanted, which grows; those who share have the last one', async (t) => {
-  const { outer } = machineBackend(scratch(t));
+  const { outer } = machineBackend(createFolder(t));
   const verbs = {
     tryLock: (mode, wantsFence) => outer.tryLock('a', mode, wantsFence),
     lockAsync: (mode, wantsFence) => outer.lockAsync('a', mode, Infinity, true, wantsFence).promise,
@@ -39,7 +33,7 @@ test('every verb draws a fence if one is wanted, which grows; those who share ha
 });
 
 test('a record of the first format is read, and says who ended', async (t) => {
-  const directory = scratch(t);
+  const directory = createFolder(t);
   const manager = new LockManager({ directory });
   await manager.request('a', () => {});
   const file = path.join(directory, 'v1-a.info');

@@ -1,14 +1,12 @@
 // Several names at once: all or none.
 
 const assert = require('node:assert/strict');
-const fs = require('node:fs');
-const os = require('node:os');
-const path = require('node:path');
 const { inspect } = require('node:util');
 const { test } = require('node:test');
 const { setTimeout: sleep } = require('node:timers/promises');
 const { HeldLock, HeldLocks, LockManager, locks } = require('../..');
 const { startActors } = require('../helpers/actors.js');
+const { createFolder } = require('../helpers/folder.js');
 const { hold, modesOf, pendingFor, turns } = require('../helpers/names.js');
 const { needs } = require('../helpers/runtime.js');
 const { watched } = require('../helpers/threads.js');
@@ -23,14 +21,8 @@ const allFree = async (names, manager = locks) => {
 };
 
 /** A directory for one test. */
-const scratch = (t) => {
-  const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'sablock-several-'));
-  t.after(() => fs.rmSync(directory, { recursive: true }));
-  return directory;
-};
-
 /** Managers of both scopes. */
-const scopes = (t) => [locks, new LockManager({ directory: scratch(t) })];
+const scopes = (t) => [locks, new LockManager({ directory: createFolder(t) })];
 
 test('a request for several names gets an array of locks in the order asked for, each name once, and releases all', async (t) => {
   for (const manager of scopes(t)) {
@@ -265,7 +257,7 @@ for (const scope of ['process', 'machine']) {
     `a thread that ends while it has some of the names and waits for the next marks none (${scope})`,
     needs('prompt ends'),
     watched(async (t, threads) => {
-      const options = scope === 'machine' ? { directory: scratch(t) } : {};
+      const options = scope === 'machine' ? { directory: createFolder(t) } : {};
       const manager = new LockManager(options);
       const held = await manager.acquireAsync('e2');
       const [blocked, awaits] = await startActors(threads, 2);

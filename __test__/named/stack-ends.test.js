@@ -1,12 +1,10 @@
 // At the end of the stack a verb fails, and leaves nothing behind.
 
 const assert = require('node:assert/strict');
-const { mkdtempSync, rmSync } = require('node:fs');
-const os = require('node:os');
-const path = require('node:path');
 const { test } = require('node:test');
 const { LockManager } = require('../..');
 const { thread } = require('../../lib/engine/thread.js');
+const { createFolder } = require('../helpers/folder.js');
 const { limit } = require('../helpers/limits.js');
 const { turns } = require('../helpers/names.js');
 const { startPeers } = require('../helpers/peers.js');
@@ -43,9 +41,7 @@ for (const verb of ['request', 'request with a signal', 'acquireAsync', 'acquire
     `${verb}, of the machine: nothing is held in this process, nor outside, when the stack ends inside it`,
     needs('stack ends'),
     async (t) => {
-      const directory = mkdtempSync(path.join(os.tmpdir(), 'sablock-test-'));
-      t.after(() => rmSync(directory, { recursive: true, force: true }));
-      await run(t, verb, directory);
+      await run(t, verb, createFolder(t));
     },
   );
 }

@@ -8,7 +8,8 @@ const { test } = require('node:test');
 const { promisify } = require('node:util');
 const { createStandIn } = require('../../scripts/release.js');
 const { PLATFORMS, VERSION } = require('../../scripts/packages.js');
-const { BINARY, createFolder } = require('../helpers/installs.js');
+const { createFolder } = require('../helpers/folder.js');
+const { BINARY } = require('../helpers/installs.js');
 
 const LIMIT = { timeout: 120_000, skip: process.platform === 'win32' };
 const RELEASE = path.join(__dirname, '..', '..', 'scripts', 'release.js');

@@ -2,7 +2,6 @@
 
 const assert = require('node:assert/strict');
 const fs = require('node:fs');
-const os = require('node:os');
 const path = require('node:path');
 const { test } = require('node:test');
 const { LockManager } = require('../..');
@@ -10,6 +9,7 @@ const { etcd } = require('../../lib/stores/etcd.js');
 const { postgres } = require('../../lib/stores/postgres.js');
 const { redis } = require('../../lib/stores/redis.js');
 const { layCable, noCable } = require('../helpers/cable.js');
+const { createFolder } = require('../helpers/folder.js');
 const { hasEtcd, hasPostgres, hasRedis, startEtcd, startPostgres, startRedis } = require('../helpers/servers.js');
 const { startMachine } = require('../helpers/store-processes.js');
 
@@ -24,8 +24,7 @@ const KINDS = {
     make: postgres,
     settings: { heartbeat: HEARTBEAT },
     async start(t) {
-      const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'sablock-cable-'));
-      t.after(() => fs.rmSync(folder, { recursive: true, force: true }));
+      const folder = createFolder(t);
       fs.chmodSync(folder, 0o755);
       const rules = path.join(folder, 'hba');
       fs.writeFileSync(rules, 'host all all all trust\n', { mode: 0o644 });

@@ -3,10 +3,9 @@
 const assert = require('node:assert/strict');
 const fs = require('node:fs');
 const http = require('node:http');
-const os = require('node:os');
-const path = require('node:path');
 const { test } = require('node:test');
 const { etcd } = require('../../lib/stores/etcd.js');
+const { createFolder } = require('../helpers/folder.js');
 const { freePort, hasEtcd, hasOpenssl, makeCertificate, startEtcd } = require('../helpers/servers.js');
 const { startMachine } = require('../helpers/store-processes.js');
 const { hold } = require('../helpers/names.js');
@@ -145,8 +144,7 @@ test('TLS: the certificate that it is given is trusted, a member that is down is
   ...options,
   skip: options.skip || (!hasOpenssl && 'openssl is not installed'),
 }, async (t) => {
-  const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'sablock-tls-'));
-  t.after(() => fs.rmSync(folder, { recursive: true, force: true }));
+  const folder = createFolder(t);
   const { key, certificate } = makeCertificate(folder);
   let safe;
   const secured = await startEtcd(async (port) => {

@@ -8,7 +8,8 @@ const { after, before, test } = require('node:test');
 const { pathToFileURL } = require('node:url');
 const { LockManager } = require('../..');
 const { redis } = require('../../lib/stores/redis.js');
-const { BINARY, createFolder, installJs } = require('../helpers/installs.js');
+const { createFolder } = require('../helpers/folder.js');
+const { BINARY, installJs } = require('../helpers/installs.js');
 const { hasRedis, startRedis } = require('../helpers/servers.js');
 const { seen } = require('../helpers/stores.js');
 

@@ -2,11 +2,10 @@
 
 const assert = require('node:assert/strict');
 const { execFile } = require('node:child_process');
-const fs = require('node:fs');
-const os = require('node:os');
 const path = require('node:path');
 const { test } = require('node:test');
 const { promisify } = require('node:util');
+const { createFolder } = require('../helpers/folder.js');
 const { limit } = require('../helpers/limits.js');
 const { needs } = require('../helpers/runtime.js');
 const { expectTheSame, seenIn, seenWithout } = require('../helpers/surrounded.js');
@@ -38,10 +37,8 @@ for (const use of Object.keys(USES)) {
     timeout: limit(60_000),
     ...needs("V8's flags", 'complete collection'),
   }, async (t) => {
-    const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'sablock-loads-'));
-    t.after(() => fs.rmSync(directory, { recursive: true }));
     const { NODE_TEST_CONTEXT, ...env } = process.env;
-    const args = ['--expose-gc', COLLECTED, use, directory];
+    const args = ['--expose-gc', COLLECTED, use, createFolder(t)];
     const { stdout } = await promisify(execFile)(process.execPath, args, { env });
     assert.equal(stdout, '0\n');
   });
