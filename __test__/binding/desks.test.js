@@ -136,7 +136,7 @@ test('each answer is told once, to a loop and to who blocks', () => {
   const desk = served();
   const answers = {
     GRANTED: (number) => assert.equal(binding.grantTask(desk, number, 0, 1, 2, 'text'), true),
-    TIMED_OUT: (number) => binding.refuseTask(desk, number),
+    REFUSED: (number) => binding.refuseTask(desk, number),
     STORE_FAILED: (number) => binding.failTask(desk, number, 'why'),
   };
   for (const [status, answer] of Object.entries(answers)) {
@@ -174,7 +174,7 @@ test('a deadline ends a request of a loop, whatever its thread does', () => {
   assert.equal(binding.expireStore(number, 5, asBeside()), true);
   let told = news();
   for (const end = performance.now() + 20_000; told === null && performance.now() < end; told = news());
-  assert.deepEqual(told, ['TIMED_OUT', number]);
+  assert.deepEqual(told, ['REFUSED', number]);
   assert.deepEqual(taskOf(desk), [CANCEL, number]);
   over(desk);
 });

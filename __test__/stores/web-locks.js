@@ -164,15 +164,38 @@ add('an exclusive request waits for all that share, and those behind it wait for
 
 // ifAvailable.
 
+const modeOf = (locks) => (locks === null ? null : [locks].flat()[0].mode);
+
+function letGo(held) {
+  const mode = held === null ? null : (held.locks?.[0] ?? held).mode;
+  held?.unlock();
+  return mode;
+}
+
+/** The verbs of requests: each is a promise of the mode that it got, or null. */
+const VERBS = {
+  request: (manager, names, options) => manager.request(names, options, modeOf),
+  acquireAsync: async (manager, names, options) => letGo(await manager.acquireAsync(names, options)),
+  requestSync: async (manager, names, options) => manager.requestSync(names, options, modeOf),
+  acquire: async (manager, names, options) => letGo(manager.acquire(names, options)),
+};
+
 for (const [holder, asked, isAvailable] of AVAILABLE) {
   for (const who of ['manager', 'other']) {
     if (holder === null && who === 'other') continue;
     const by = who === 'manager' ? (holder ?? 'nobody') : `another client, ${holder}`;
-    add(`ifAvailable, ${asked}, held by ${by}: ${isAvailable ? 'granted' : 'null'}`, async (world) => {
+    add(`without a wait, by every verb, ${asked}, held by ${by}: ${isAvailable ? 'granted' : 'not'}`, async (world) => {
       const { manager, name } = world;
       const held = holder === null ? null : await hold(name, { mode: holder }, world[who]);
-      const got = await manager.request(name, { mode: asked, ifAvailable: true }, (lock) => lock?.mode ?? null);
-      assert.equal(got, isAvailable ? asked : null);
+      for (const ask of Object.values(VERBS)) {
+        for (const names of [name, [name, `${name} too`]]) {
+          const got = await ask(manager, names, { mode: asked, ifAvailable: true });
+          assert.equal(got, isAvailable ? asked : null, `${ask} of ${names}`);
+          const now = ask(manager, names, { mode: asked, timeout: 0 });
+          if (isAvailable) assert.equal(await now, asked);
+          else await assert.rejects(now, { code: 'ERR_LOCK_TIMEOUT' }, `${ask} of ${names}`);
+        }
+      }
       held?.release();
       await held?.request;
     });

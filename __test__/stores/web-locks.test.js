@@ -37,9 +37,13 @@ for (const [scope, { isThere, start, settings, options = {} }] of Object.entries
     if (skip) return;
     server = Object.hasOwn(stores, scope) ? await inTheWeather(scope, await start()) : await start();
     managers = [1, 2].map((index) => {
-      if (settings !== undefined) return new LockManager(settings(server));
+      const own = { allowMainThread: true };
+      if (settings !== undefined) return new LockManager({ ...settings(server), ...own });
       // Another time limit: another store to this process, on the same server.
-      return new LockManager({ store: stores[scope](server.url, { ...options, connectTimeout: 5000 + index }) });
+      return new LockManager({
+        store: stores[scope](server.url, { ...options, connectTimeout: 5000 + index }),
+        ...own,
+      });
     });
   });
   after(async () => {

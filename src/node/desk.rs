@@ -13,7 +13,7 @@ use super::desks::{HAS_DUE, desk, desks, open};
 use super::named::{JsName, JsUnits, NameMode};
 use super::process::{engine, limit};
 use super::record::Field;
-use super::status::{GRANTED, INTERRUPTED, TIMED_OUT};
+use super::status::{GRANTED, INTERRUPTED, REFUSED, TIMED_OUT};
 use super::thread::JsThread;
 use crate::desk::{Answer, Inbox, Lease, Question, Task, Unanswered};
 use crate::engine::{Caller, Expiry};
@@ -128,7 +128,7 @@ fn conclude(thread: &mut JsThread, number: u32, answer: Answer) -> i32 {
         }
         Answer::Refused => {
             thread.stores.inquiries.remove(&number);
-            TIMED_OUT
+            REFUSED
         }
         Answer::Failed(text) => {
             thread.stores.inquiries.remove(&number);
@@ -138,7 +138,7 @@ fn conclude(thread: &mut JsThread, number: u32, answer: Answer) -> i32 {
     }
 }
 
-/// Blocks this thread until the request is answered: `GRANTED`, `TIMED_OUT`, `INTERRUPTED` or `STORE_FAILED`. Unless it was granted,
+/// Blocks this thread until the request is answered: `GRANTED`, `REFUSED`, `TIMED_OUT`, `INTERRUPTED` or `STORE_FAILED`. Unless it was granted,
 /// it is over.
 #[napi(catch_unwind)]
 pub fn wait_store(env: Env, number: u32, timeout: f64) -> Result<i32> {
@@ -190,7 +190,7 @@ pub fn expire_store(env: Env, number: u32, timeout: f64, beside: JsBeside) -> Re
     })
 }
 
-/// The next news of a request of this thread: `GRANTED`, `TIMED_OUT`, `STORE_FAILED`, `STORE_LOST`; -1 if there is none.
+/// The next news of a request of this thread: `GRANTED`, `REFUSED`, `STORE_FAILED`, `STORE_LOST`; -1 if there is none.
 #[napi(catch_unwind)]
 pub fn next_store(env: Env) -> Result<i32> {
     JsThread::with(env, |thread| {
