@@ -22,7 +22,7 @@ const STANDING = {
 const BELOW = {
   'src/node': ['doctor', 'clients', 'primitives', 'engine', 'agents', 'files', 'desk'],
   'src/doctor': ['clients', 'engine', 'agents'],
-  'src/clients': ['primitives', 'engine', 'agents'],
+  'src/clients': ['primitives', 'engine', 'agents', 'desk'],
   'src/primitives': ['engine', 'agents'],
   'src/engine': ['agents'],
   'src/agents': [],
@@ -40,29 +40,29 @@ const BELOW = {
 /** Lines of each room, without unit tests. The commit by which a room grows raises its bound, and says why. */
 const LINES = {
   src: 565,
-  'src/agents': 301,
-  'src/clients': 1413,
-  'src/desk': 583,
+  'src/agents': 310,
+  'src/clients': 1744,
+  'src/desk': 378,
   'src/doctor': 2499,
-  'src/engine': 5474,
+  'src/engine': 5547,
   'src/files': 3379,
-  'src/node': 4414,
-  'src/primitives': 1509,
+  'src/node': 4344,
+  'src/primitives': 1559,
   'src/sync': 388,
   lib: 744,
   'lib/cli': 560,
-  'lib/doctor': 2303,
-  'lib/engine': 1432,
+  'lib/doctor': 2312,
+  'lib/engine': 1433,
   'lib/load': 260,
   'lib/named': 2199,
   'lib/primitives': 3376,
-  'lib/stores': 3823,
+  'lib/stores': 3803,
 };
 
 /** What is to become less: a pattern in `src` and `lib`, outside of a room, and how often it may be there. Bounds are only lowered. */
 const AT_MOST = [
-  { what: 'constants named SLICE', outside: 'src/sync/', pattern: /^(?:pub(?:\([^)]*\))? )?const SLICE\b/gm, most: 1 },
-  { what: 'condvars', outside: 'src/sync/', pattern: /: Condvar = |Condvar::new\(\)[^;]*\}$/gm, most: 2 },
+  { what: 'constants named SLICE', outside: 'src/sync/', pattern: /^(?:pub(?:\([^)]*\))? )?const SLICE\b/gm, most: 0 },
+  { what: 'condvars', outside: 'src/sync/', pattern: /: Condvar = |Condvar::new\(\)[^;]*\}$/gm, most: 1 },
   {
     what: 'implementations of the engine',
     outside: 'src/engine/',

@@ -345,14 +345,14 @@ faults! {
     // Stores.
     /// Nobody looks whether the time of a lease is over: what was lost is reported, or not seen.
     LeaseIsNotLookedAt: units "desk::tests::a_lease_that_is_over_is_seen_by_whoever_looks_though_nobody_tells",
-    /// An inquiry that was refused stays in memory.
-    AnsweredInquiryStays: units "desk::tests::what_is_over_is_known_no_more",
-    /// An inquiry whose lock was released stays in memory.
-    ReleasedInquiryStays: units "desk::tests::what_is_over_is_known_no_more",
-    /// Who has not looked at its grant is not told of the loss.
-    LossOfWhatIsNotTakenYetIsUntold: units "desk::tests::who_has_not_looked_at_a_grant_yet_is_told_of_its_loss",
-    /// A blocked thread looks at its deadline only between slices.
-    DeadlineOnlyBetweenSlices: units "desk::tests::a_blocked_wait_does_not_outlast_its_time_by_a_slice",
+    /// A request that is over stays at its desk.
+    RequestsStay: units "desk::tests::what_is_over_is_known_no_more",
+    /// A grant of an outsider that nobody wants any more counts as taken.
+    UnwantedGrantIsKept: units "clients::outer::tests::a_blocked_thread_whose_time_is_over_or_that_is_to_end_withdraws",
+    /// The answer to a wait comes after its thread was told that it is there.
+    AnswerComesLate: units "clients::outer::tests::an_answer_is_there_when_its_wait_is_settled",
+    /// A grant of an outsider that its busy loop has not come for in time stays its own.
+    LateOuterGrantStays: units "clients::outer::tests::the_clock_withdraws_a_request_or_releases_its_grant_though_its_loop_does_not_turn",
 
     // What is counted and shown.
     /// What fast paths did unseen counts as one hold.

@@ -5,8 +5,8 @@
 //! Always true: exclusion and visibility; a free lock with waiters has somebody who will come for it; a busy event
 //! loop holds nobody up; nobody starves; threads may end anywhere; a blocked thread can be interrupted.
 //!
-//! Imports run one way: `node` -> [`clients`] -> [`primitives`] -> [`engine`] -> [`agents`] -> [`memory`], [`sync`]; `node` -> [`files`],
-//! [`desk`].
+//! Imports run one way: `node` -> [`clients`] -> [`primitives`] -> [`engine`] -> [`agents`] -> [`memory`], [`sync`]; [`clients`] ->
+//! [`desk`]; `node` -> [`files`].
 //! Only `node` knows Node-API; the rest is built and tested without it (`--no-default-features`).
 
 #[macro_use]
@@ -14,7 +14,6 @@ mod fault;
 
 pub mod agents;
 pub mod clients;
-#[cfg(not(loom))]
 pub mod desk;
 #[cfg(not(loom))]
 pub mod doctor;

@@ -19,22 +19,33 @@ const served = () => {
   binding.serveDesk(desk);
   return desk;
 };
-/** Asks, and takes the task. */
-const ask = (desk, mode = Exclusive) => {
-  const number = binding.askStore(desk, 5, 1, 'name', mode, 3, 'what else');
-  const { kind, number: asked } = binding.nextTask(desk);
-  assert.deepEqual([kind, asked], [ASK, number]);
+const questionOf = (mode = Exclusive) => ({ store: 5, verb: 1, name: 'name', mode, flags: 3, payload: 'what else' });
+/** Asks, and takes the task: its number. */
+const ask = (desk, mode = Exclusive, timeout = Infinity, beside = undefined) => {
+  assert.equal(named(binding.askStore(desk, questionOf(mode), timeout, beside)), 'PENDING');
+  const number = record('Number');
+  assert.deepEqual(taskOf(desk), [ASK, number]);
+  return number;
+};
+/** In another thread. */
+const askThere = async (there, desk, mode) => {
+  assert.equal(named(await there.call('askStore', desk, questionOf(mode), Infinity)), 'PENDING');
+  const { kind, number } = binding.nextTask(desk);
+  assert.equal(kind, ASK);
   return number;
 };
 const taskOf = (desk) => {
   const task = binding.nextTask(desk);
   return task === null ? null : [task.kind, task.number];
 };
+/** The next request that is over, or whose hold was lost; null if there is none. */
 const news = () => {
-  const status = binding.nextStore();
-  return status === NOTHING ? null : [namedStore(status), record('Number')];
+  const status = binding.next();
+  if (status !== NOTHING) return [namedStore(status), status === binding.TIMED_OUT ? null : record('Number')];
+  const lost = binding.nextLostStore();
+  return lost < 0 ? null : ['LOST', lost];
 };
-const wait = (number, timeout = Infinity) => namedStore(binding.waitStore(number, timeout));
+const block = (desk, timeout = Infinity) => namedStore(binding.askStoreBlocking(desk, questionOf(), timeout));
 const over = (desk) => {
   binding.endDesk(desk, toText(new Error('over')));
   assert.ok(isIdle());
@@ -48,8 +59,7 @@ test('a desk is due until it is served, and ended for good', () => {
   binding.endDesk(desk, toText(new Error('over')));
   assert.equal(binding.deskState(desk), -1);
   assert.equal(binding.nextTask(desk), null);
-  const number = binding.askStore(desk, 1, 1, 'name', Exclusive, 0, '');
-  assert.equal(wait(number), 'STORE_FAILED');
+  assert.equal(block(desk), 'STORE_FAILED');
   assert.equal(fromText(binding.takeStoreText()).message, 'over');
   assert.throws(() => binding.deskState(1e6), /number of a desk/);
   assert.equal(binding.hasDueDesk(), false);
@@ -71,10 +81,11 @@ test(
   watched(async (_t, threads) => {
     const there = threads.start('seam');
     const desk = served();
-    const number = await there.call('askStore', desk, 5, 1, 'naïve \ud800', Shared, 3, 'what else');
-    assert.deepEqual(binding.nextTask(desk), {
+    const question = { ...questionOf(Shared), name: 'naïve \ud800' };
+    assert.equal(named(await there.call('askStore', desk, question, Infinity)), 'PENDING');
+    const { number, ...task } = binding.nextTask(desk);
+    assert.deepEqual(task, {
       kind: ASK,
-      number,
       store: 5,
       verb: 1,
       name: 'naïve \ud800',
@@ -83,8 +94,9 @@ test(
       payload: 'what else',
       threadId: there.threadId,
     });
-    assert.equal(await there.call('cancelStore', number), true);
-    assert.equal(await there.call('cancelStore', number), false);
+    const token = 0;
+    assert.equal(await there.call('cancel', token), true);
+    assert.equal(await there.call('cancel', token), false);
     assert.deepEqual([taskOf(desk), taskOf(desk)], [[CANCEL, number], null]);
     over(desk);
   }),
@@ -97,12 +109,11 @@ test(
     const desk = served();
     const asked = [];
     for (const mode of [Exclusive, Shared, Exclusive]) {
-      asked.push(await there.call('askStore', desk, 5, 1, 'name', mode, 0, ''));
-      assert.deepEqual(taskOf(desk), [ASK, asked.at(-1)]);
+      asked.push(await askThere(there, desk, mode));
     }
     for (const number of asked.slice(0, 2)) {
       assert.equal(binding.grantTask(desk, number, 0, 0, 0, ''), true);
-      assert.equal(named(await there.call('waitStore', number, Infinity)), 'GRANTED');
+      assert.equal(named(await there.call('next')), 'GRANTED');
     }
     await there.terminate();
     await there.exited;
@@ -121,31 +132,41 @@ test(
     const there = threads.start('seam');
     const [desk, other] = [await there.call('openDesk', false), served()];
     await there.call('serveDesk', desk);
-    const number = binding.askStore(desk, 1, 1, 'name', Exclusive, 0, '');
+    assert.equal(named(binding.askStore(desk, questionOf(), Infinity)), 'PENDING');
+    const number = record('Number');
     await there.terminate();
     await there.exited;
     await threads.until('it has ended', () => binding.deskState(desk) === -1);
     assert.equal(binding.deskState(other), 1);
-    assert.equal(wait(number), 'STORE_FAILED');
+    assert.deepEqual(news(), ['STORE_FAILED', number]);
     assert.equal(fromText(binding.takeStoreText()).code, 'ERR_LOCK_STORE');
     over(other);
   }),
 );
 
-test('each answer is told once, to a loop and to who blocks', () => {
-  const desk = served();
-  const answers = {
-    GRANTED: (number) => assert.equal(binding.grantTask(desk, number, 0, 1, 2, 'text'), true),
-    REFUSED: (number) => binding.refuseTask(desk, number),
-    STORE_FAILED: (number) => binding.failTask(desk, number, 'why'),
-  };
-  for (const [status, answer] of Object.entries(answers)) {
-    for (const blocks of [false, true]) {
+test(
+  'each answer is told once, to a loop and to who blocks',
+  watched(async (_t, threads) => {
+    const there = threads.start('seam');
+    const desk = served();
+    const answers = {
+      GRANTED: (number) => assert.equal(binding.grantTask(desk, number, 0, 1, 2, 'text'), true),
+      REFUSED: (number) => binding.refuseTask(desk, number),
+      STORE_FAILED: (number) => binding.failTask(desk, number, 'why'),
+    };
+    for (const [status, answer] of Object.entries(answers)) {
       const number = ask(desk);
       answer(number);
-      if (blocks) assert.equal(wait(number), status);
-      else assert.deepEqual([news(), news()], [[status, number], null]);
+      assert.deepEqual([news(), news()], [[status, number], null]);
       if (status === 'STORE_FAILED') assert.equal(binding.takeStoreText(), 'why');
+      const blocked = there.call('askStoreBlocking', desk, questionOf(), Infinity);
+      let task = null;
+      await threads.until('it has asked', () => {
+        task = taskOf(desk);
+        return task !== null;
+      });
+      answer(task[1]);
+      assert.equal(namedStore(await blocked), status);
       if (status !== 'GRANTED') continue;
       assert.deepEqual([record('FenceHigh'), record('FenceLow'), binding.takeStoreText()], [1, 2, 'text']);
       assert.equal(binding.releaseStore(number, false), 0);
@@ -154,15 +175,28 @@ test('each answer is told once, to a loop and to who blocks', () => {
       assert.equal(binding.grantTask(desk, number, 0, 0, 0, ''), false);
       assert.equal(binding.releaseStore(number, false), 0);
       assert.equal(taskOf(desk), null);
+      assert.equal(await there.call('releaseStore', task[1], false), 0);
+      assert.deepEqual(taskOf(desk), [RELEASE, task[1]]);
     }
-  }
+    over(desk);
+  }),
+);
+
+test('what is opened is there until it is released, and told nothing', () => {
+  const desk = served();
+  const number = binding.openStore(desk, questionOf());
+  assert.deepEqual(taskOf(desk), [ASK, number]);
+  assert.equal(binding.grantTask(desk, number, 0, 0, 0, ''), false);
+  assert.deepEqual([binding.releaseStore(number, false), binding.releaseStore(number, false)], [0, 0]);
+  assert.deepEqual([taskOf(desk), taskOf(desk), news()], [[RELEASE, number], null, null]);
   over(desk);
 });
 
 test('who blocks gives up when the time is over; what is granted after that goes back', () => {
   const desk = served();
-  const number = ask(desk);
-  assert.equal(wait(number, 5), 'TIMED_OUT');
+  assert.equal(block(desk, 5), 'TIMED_OUT');
+  const [asked, number] = taskOf(desk);
+  assert.equal(asked, ASK);
   assert.deepEqual(taskOf(desk), [CANCEL, number]);
   assert.equal(binding.grantTask(desk, number, 0, 0, 0, ''), false);
   over(desk);
@@ -170,12 +204,19 @@ test('who blocks gives up when the time is over; what is granted after that goes
 
 test('a deadline ends a request of a loop, whatever its thread does', () => {
   const desk = served();
-  const number = ask(desk);
-  assert.equal(binding.expireStore(number, 5, asBeside()), true);
-  let told = news();
-  for (const end = performance.now() + 20_000; told === null && performance.now() < end; told = news());
-  assert.deepEqual(told, ['REFUSED', number]);
-  assert.deepEqual(taskOf(desk), [CANCEL, number]);
+  const number = ask(desk, Exclusive, 5, asBeside());
+  const until = (look) => {
+    const end = performance.now() + 20_000;
+    for (;;) {
+      const found = look();
+      if (found !== null || performance.now() > end) return found;
+    }
+  };
+  assert.deepEqual(
+    until(() => taskOf(desk)),
+    [CANCEL, number],
+  );
+  assert.deepEqual([news(), news()], [['TIMED_OUT', null], null]);
   over(desk);
 });
 
@@ -190,7 +231,7 @@ test('a lease is what its lock lasts by: it grows, ends, and its loss is told wi
     assert.equal(binding.lookStore(number), 0);
     assert.equal(binding.extendLease(lease, now + 120_000), true);
     binding.endLease(desk, lease, loss);
-    assert.deepEqual(news(), ['STORE_LOST', number]);
+    assert.deepEqual(news(), ['LOST', number]);
     assert.equal(binding.lookStore(number), loss);
     assert.equal(binding.releaseStore(number, false), loss);
     assert.deepEqual([taskOf(desk), taskOf(desk)], [[RELEASE, number], null]);
@@ -230,11 +271,13 @@ test('with its lock worker a desk fails what waits, and takes what is held', () 
   binding.grantTask(desk, held, 0, 0, 0, '');
   assert.deepEqual(news(), ['GRANTED', held]);
   binding.endDesk(desk, 'why');
-  const both = [news(), news()].sort();
-  assert.deepEqual(both, [
-    ['STORE_FAILED', waiting],
-    ['STORE_LOST', held],
-  ]);
+  assert.deepEqual(
+    [news(), news()],
+    [
+      ['STORE_FAILED', waiting],
+      ['LOST', held],
+    ],
+  );
   assert.notEqual(binding.releaseStore(held, false), 0);
   assert.ok(isIdle());
 });

@@ -32,7 +32,7 @@ const namedBy =
 
 exports.named = namedBy();
 exports.namedFile = namedBy('FILE_FAILED', 'FILE_LEFT', 'FILE_REMOVED', 'FILES_LISTED');
-exports.namedStore = namedBy('STORE_FAILED', 'STORE_LOST');
+exports.namedStore = namedBy('STORE_FAILED');
 
 /** What is settled in this thread is for whoever asks `settled()`, and no longer for `lib`. */
 exports.listen = () => {
@@ -56,7 +56,8 @@ exports.settledFile = nextOf(binding.nextFile, exports.namedFile);
 exports.record = (field, further = 0) => thread.record[binding.Field[field] + further];
 
 /** Nothing of this thread is settled, or waits to be. */
-exports.isIdle = () => binding.next() === binding.NOTHING && binding.nextFile() === -1 && binding.nextStore() === -1;
+exports.isIdle = () =>
+  binding.next() === binding.NOTHING && binding.nextFile() === -1 && binding.nextLostStore() === -1;
 
 /** The core knows words and slots by their addresses, until the thread ends: none comes twice. */
 const kept = [];

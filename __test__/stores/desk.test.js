@@ -18,9 +18,9 @@ test('what is granted by a lease that has ended meanwhile is lost at the first l
   const desk = binding.openDesk(false);
   binding.serveDesk(desk);
   const ask = () => {
-    const number = binding.askStore(desk, 1, 1, 'name', Exclusive, 0, '');
-    assert.equal(binding.nextTask(desk).number, number);
-    return number;
+    const question = { store: 1, verb: 1, name: 'name', mode: Exclusive, flags: 0, payload: '' };
+    assert.equal(binding.askStore(desk, question, Infinity), binding.PENDING);
+    return binding.nextTask(desk).number;
   };
   const [kept, ended, endless] = [ask(), ask(), ask()];
   const leases = [kept, ended].map(() => binding.beginLease(binding.leaseTime() + 60_000));
@@ -31,7 +31,7 @@ test('what is granted by a lease that has ended meanwhile is lost at the first l
     [endless, 0],
   ]) {
     assert.equal(binding.grantTask(desk, number, lease, 0, 0, ''), true);
-    assert.equal(binding.waitStore(number, Infinity), binding.GRANTED);
+    assert.equal(binding.next(), binding.GRANTED);
   }
   assert.deepEqual(
     [kept, ended, endless].map((number) => binding.lookStore(number) === 0),
@@ -48,8 +48,9 @@ test('what is granted to a blocked thread whose end has begun passes on unmarked
   const source = `
       const { workerData } = require('node:worker_threads');
       const { binding } = require(workerData.thread);
-      const number = binding.askStore(workerData.desk, 1, 1, 'name', binding.NameMode.Exclusive, 0, '');
-      binding.waitStore(number, Infinity);
+      const { Exclusive: mode } = binding.NameMode;
+      const question = { store: 1, verb: 1, name: 'name', mode, flags: 0, payload: '' };
+      binding.askStoreBlocking(workerData.desk, question, Infinity);
       for (;;) Atomics.add(workerData.returned, 0, 1);`;
   for (let round = 0; round < 10; round += 1) {
     const desk = binding.openDesk(false);

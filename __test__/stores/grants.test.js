@@ -37,10 +37,10 @@ async function getLate(mine, verb, kind, url, settings) {
   };
   if (verb === 'acquire') {
     const { binding } = mine.require('../../lib/engine/thread.js');
-    const { waitStore } = binding;
-    binding.waitStore = (...args) => {
-      const status = waitStore(...args);
-      binding.waitStore = waitStore;
+    const { askStoreBlocking } = binding;
+    binding.askStoreBlocking = (...args) => {
+      const status = askStoreBlocking(...args);
+      binding.askStoreBlocking = askStoreBlocking;
       awaitStop();
       return status;
     };

@@ -334,11 +334,11 @@ test('the end of the process waits for what each manager has released', options,
     const binding = require(${JSON.stringify(require.resolve('../../lib/load/binary.js'))});
     const other = new LockManager({ store: redis(${JSON.stringify(server.url)}, { lease: ${LEASE}, namespace: 'other' }) });
     Promise.all([manager, other].map((each) => each.acquireAsync('until the end'))).then(() => {
-      const { waitStore } = binding;
+      const { askStoreBlocking } = binding;
       let waits = 0;
-      binding.waitStore = (...asked) => {
+      binding.askStoreBlocking = (...asked) => {
         waits += 1;
-        return waitStore(...asked);
+        return askStoreBlocking(...asked);
       };
       process.on('exit', () => console.log(waits));
     });`);

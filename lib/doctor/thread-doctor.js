@@ -12,7 +12,7 @@ const { LockOrder } = require('./order.js');
 const { addCopy, Sites } = require('./sites.js');
 const { quietly, Swaps } = require('./swap.js');
 const { methodsOf } = require('./verbs.js');
-const { BLOCKING, QUEUEING, Waits } = require('./waits.js');
+const { BLOCKED, BLOCKING, QUEUEING, Waits } = require('./waits.js');
 
 const NONE = new Set();
 const settled = Promise.resolve();
@@ -120,7 +120,7 @@ class ThreadDoctor {
 
   #swapBinding(own) {
     const { waits } = this;
-    const { Number: NUMBER, Token } = binding.Field;
+    const { Token } = binding.Field;
     const replace = (name, act) => this.#swaps.swap(own, name, (original) => act.bind(null, original));
     const before = (name, note) =>
       replace(name, (original, ...args) => {
@@ -157,12 +157,14 @@ class ThreadDoctor {
       return parts ?? original();
     });
     before('stealName', (...args) => waits.asking(...args));
-    after('askStore', (number, desk, space, verb, name) => {
-      if (verb === LOCK) waits.askedStore(number, desk, space, name);
+    after('askStore', (status, desk, question) => {
+      if (status === binding.PENDING && question.verb === LOCK) waits.askedStore(thread.record[Token], desk, question);
     });
-    for (const name of ['waitStore', 'cancelStore']) after(name, (status, number) => waits.storeOver(number, status));
-    after('nextStore', (status) => {
-      if (status >= 0) waits.storeOver(thread.record[NUMBER], status);
+    replace('askStoreBlocking', (original, desk, question, timeout) => {
+      if (question.verb === LOCK) waits.askedStore(BLOCKED, desk, question);
+      const status = original(desk, question, timeout);
+      waits.storeOver(BLOCKED, status);
+      return status;
     });
     before('releaseName', (number) => quietly(() => this.#noteUnlock(this.#byNumber.get(number)?.info)));
   }

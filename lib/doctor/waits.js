@@ -53,11 +53,11 @@ class Waits {
   /** By token, and files by number. */
   #pending = new Map();
   #files = new Map();
-  /** The process's holds of names that are asked for at a store, and the waits for its answers, by number. */
+  /** The process's holds of names that are asked for at a store, and the waits for its answers, by token. */
   #atStores = new Map();
   /** Asks the stores who holds what has been waited for so long that it may be stuck. */
   #asker = null;
-  /** The waits that such a question is about, by its number. */
+  /** The waits that such a question is about, by its token. */
   #questions = new Map();
   /** The wait that began last, for the verb that runs. */
   last = null;
@@ -263,7 +263,7 @@ class Waits {
   }
 
   /** A name is asked for at a store: the hold of it in this process is not one yet. That takes a moment even if the name is free. */
-  askedStore(number, desk, space, name) {
+  askedStore(token, desk, { store, name }) {
     quietly(() => {
       const hold = this.#holdOf(name);
       if (hold === undefined) return;
@@ -271,7 +271,7 @@ class Waits {
       const seen = this.#begin(hold.info, false, 0, hold.isExclusive, { hold, isDelay: false });
       this.last = last;
       this.#holds.suspend(hold);
-      this.#atStores.set(number, { hold, seen, desk, space, askedAt: seen.since });
+      this.#atStores.set(token, { hold, seen, desk, store, askedAt: seen.since });
       const { stuckMs } = this.#options;
       // Beyond that a timer fires at once.
       if (stuckMs < 2 ** 31) this.#asker ??= clock.setInterval(() => this.#askStores(), stuckMs / 2).unref();
@@ -291,10 +291,14 @@ class Waits {
     for (const asked of this.#atStores.values()) {
       if (time - asked.askedAt < stuckMs) continue;
       asked.askedAt = time;
-      const question = JSON.stringify({ call: 'query', names: [asked.hold.info.name] });
+      const payload = JSON.stringify({ call: 'query', names: [asked.hold.info.name] });
+      const { Exclusive: mode } = binding.NameMode;
+      const question = { store: asked.store, verb: CALL, name: '', mode, flags: 0, payload };
       quietly(() => {
-        const number = binding.askStore(asked.desk, asked.space, CALL, '', binding.NameMode.Exclusive, 0, question);
-        this.#questions.set(number, asked.seen);
+        // The drain gives back its grant, since no wait takes it in.
+        if (binding.askStore(asked.desk, question, Infinity) === PENDING) {
+          this.#questions.set(thread.record[Token], asked.seen);
+        }
       });
     }
   }
@@ -306,11 +310,11 @@ class Waits {
   }
 
   /** The store has answered; or its answer is no longer waited for, and the hold in this process comes to nothing. */
-  storeOver(number, status) {
-    const question = this.#questions.get(number);
-    if (this.#questions.delete(number)) quietly(() => this.#answered(question, status));
-    const asked = this.#atStores.get(number);
-    if (!this.#atStores.delete(number)) return;
+  storeOver(token, status) {
+    const question = this.#questions.get(token);
+    if (this.#questions.delete(token)) quietly(() => this.#answered(question, status));
+    const asked = this.#atStores.get(token);
+    if (!this.#atStores.delete(token)) return;
     quietly(() => {
       this.#end(asked.seen, status, -1);
       if (isGranted(status)) this.#holds.resume(asked.hold);
@@ -344,6 +348,7 @@ class Waits {
     const pending = isFile ? this.#files : this.#pending;
     const seen = pending.get(token);
     this.granting = null;
+    if (!isFile) this.storeOver(token, status);
     if (seen === undefined) return;
     pending.delete(token);
     quietly(() => this.#end(seen, status, clock.now() - seen.since));
@@ -351,6 +356,8 @@ class Waits {
   }
 }
 
+/** In the place of a token: the request for which this thread blocks. */
+exports.BLOCKED = -1;
 /** The calls of the binding that wait: what each is like. */
 exports.BLOCKING = {
   acquire: 'acquire',

@@ -42,8 +42,9 @@ let own = -1;
 /** Waits until all that was released before is sent: releases are not awaited, and the lock worker's thread is about to end. */
 function flush(desk) {
   if (binding.deskState(desk) <= 0) return;
-  const number = binding.askStore(desk, 0, exports.CALL, '', binding.NameMode.Exclusive, 0, '{"call":"flush"}');
-  binding.waitStore(number, LAST_MS);
+  const { Exclusive: mode } = binding.NameMode;
+  const question = { store: 0, verb: exports.CALL, name: '', mode, flags: 0, payload: '{"call":"flush"}' };
+  binding.askStoreBlocking(desk, question, LAST_MS);
 }
 
 function adviceOn(cause) {

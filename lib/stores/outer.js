@@ -1,9 +1,9 @@
 // The outer lock of a manager that stands on a store (see ../named/backend.js): asks the lock worker, natively or by promise.
 
-const { AsyncResource } = require('node:async_hooks');
 const clock = require('../load/clock.js');
 const { binding, isMainThread, thread } = require('../engine/thread.js');
 const { flush } = require('../engine/lock-worker.js');
+const { PendingWait } = require('../engine/pending-wait.js');
 const { Timer } = require('../engine/timer.js');
 const { describe, noBackgroundThread, placeOfName, threadEnding } = require('../errors.js');
 const { fromText } = require('../engine/error-text.js');
@@ -15,7 +15,7 @@ const { CALL, FENCE, LOCK, OPEN, TRY } = require('./verbs.js');
 
 const { Exclusive, Shared } = binding.NameMode;
 const { Number: NUMBER } = binding.Field;
-const { GRANTED, INTERRUPTED, STORE_FAILED, STORE_LOST, TIMED_OUT } = binding;
+const { GRANTED, INTERRUPTED, PENDING, STORE_FAILED, TIMED_OUT } = binding;
 
 /** For so long the store is asked who holds a name before it counts as silent, in milliseconds. */
 const ASKED_MS = 1000;
@@ -23,65 +23,62 @@ const ASKED_MS = 1000;
 const notBegun = () => new Error('The thread that keeps the connection to the store has not begun yet.');
 const silent = (ms) => new Error(`The store has not answered within ${Math.round(ms)} ms.`);
 
-/** A promise for an answer. It is an async resource for the tools that show what keeps a process alive. */
-class StoreWait extends AsyncResource {
-  #number;
-  #ref;
-  #timer;
+/** A promise for an answer. */
+class StoreWait extends PendingWait {
   #served;
-  #settle;
+  #timer;
   #owner;
   #conclude;
 
-  /** `conclude(number)` makes of a grant what the promise is fulfilled with; `late()` is called when the time is over. */
-  constructor(owner, number, timeout, ref, conclude, late = () => this.cancel()) {
-    super('SablockWait');
+  /**
+   * `conclude(number)` makes of a grant what the promise is fulfilled with. `limit`: when the time of the wait is over, and what goes
+   * back beside it then; `patience`: the time for an answer, after which `late()` is called.
+   */
+  constructor(
+    owner,
+    question,
+    { ref, conclude, limit = Infinity, beside, patience = Infinity, late = () => this.cancel() },
+  ) {
+    super(undefined, ref);
     this.#owner = owner;
-    this.#number = number;
-    this.#ref = ref;
     this.#conclude = conclude;
-    this.promise = new Promise((resolve, reject) => {
-      this.#settle = { resolve, reject };
-    });
-    thread.stores.waits.set(number, this);
+    const { desk } = owner;
+    if (binding.askStore(desk, question, limit, beside) !== PENDING)
+      throw noBackgroundThread(describe(placeOfName(question.name)));
+    thread.add(this);
     owner.waits.add(this);
-    if (ref) thread.keepAlive(true);
-    if (timeout !== Infinity && timeout > 0) {
-      this.#timer = new Timer(timeout, () => {
+    if (patience !== Infinity && patience > 0) {
+      this.#timer = new Timer(patience, () => {
         // An answer that has come while this thread did not run is read first.
-        thread.stores.drain();
+        thread.drain();
         late();
       });
     }
     this.#watchStart();
   }
 
-  hasRef() {
-    return this.#ref && thread.stores.waits.has(this.#number);
-  }
-
   /** It is over, with this status. */
   settle(status) {
     this.#end();
-    if (status === STORE_FAILED) this.#settle.reject(fromText(binding.takeStoreText()));
-    else this.#settle.resolve(status === GRANTED ? this.#conclude(this.#number) : null);
+    if (status === STORE_FAILED) this.reject(fromText(binding.takeStoreText()));
+    else this.resolve(status === GRANTED ? this.#conclude(thread.record[NUMBER]) : null);
   }
 
   /** False if it is over. */
   #withdraw() {
-    if (!thread.stores.waits.has(this.#number)) return false;
-    binding.cancelStore(this.#number);
+    if (!thread.cancel(this)) return false;
     this.#end();
     return true;
   }
 
-  fail(error) {
-    if (this.#withdraw()) this.#settle.reject(error);
+  /** Withdraws it with this error, unless it is over. */
+  giveUp(error) {
+    if (this.#withdraw()) this.reject(error);
   }
 
   /** Withdraws it, unless it is over. */
   cancel() {
-    if (this.#withdraw()) this.#settle.resolve(null);
+    if (this.#withdraw()) this.resolve(null);
   }
 
   /** A lock worker that the main thread does not start is reported. */
@@ -89,28 +86,23 @@ class StoreWait extends AsyncResource {
     const { desk, connectTimeout } = this.#owner;
     if (binding.deskState(desk) !== 0) return;
     const look = () => {
-      if (binding.deskState(desk) === 0) this.fail(notServed(connectTimeout));
+      if (binding.deskState(desk) === 0) this.giveUp(notServed(connectTimeout));
     };
     this.#served = new Timer(connectTimeout, look);
   }
 
   #end() {
-    thread.stores.waits.delete(this.#number);
     this.#owner.waits.delete(this);
     this.#timer?.stop();
     this.#served?.stop();
-    if (this.#ref) thread.keepAlive(false);
-    this.emitDestroy();
+    this.stopListening();
   }
 }
 
-/** The requests of this thread: one object for a thread, however often the package is loaded there. */
+/** The holds of this thread in stores: one object for a thread, however often the package is loaded there. */
 class ThreadStores {
   /** By number. */
-  waits = new Map();
   holds = new Map();
-  /** The numbers by which managers are known to the lock worker, until that has answered. */
-  opened = new Set();
 
   constructor() {
     process.on('exit', () => this.#end());
@@ -125,17 +117,8 @@ class ThreadStores {
   }
 
   drain() {
-    for (let status = binding.nextStore(); status >= 0; status = binding.nextStore()) {
-      const number = thread.record[NUMBER];
-      if (status === STORE_LOST) {
-        this.holds.get(number)?.onLost?.();
-        continue;
-      }
-      const wait = this.waits.get(number);
-      if (wait !== undefined) wait.settle(status);
-      else if (this.opened.delete(number)) continue;
-      // Its call was interrupted before anybody got the promise.
-      else if (status === GRANTED) binding.releaseStore(number, false);
+    for (let number = binding.nextLostStore(); number >= 0; number = binding.nextLostStore()) {
+      this.holds.get(number)?.onLost?.();
     }
   }
 }
@@ -171,25 +154,22 @@ class StoreOuter {
 
   /** A try, with a timeout of 0, is answered by the lock worker, within `patience`. */
   lockAsync(name, mode, timeout, ref, wantsFence, _isPart, beside, patience = Infinity) {
-    const number = this.#askFor(name, mode, timeout, wantsFence);
-    const conclude = () => new StoreHold(number, wantsFence, this);
-    const late = () => wait.fail(unacknowledged(name, silent(patience)));
-    const wait = new StoreWait(this, number, timeout > 0 ? Infinity : patience, ref, conclude, late);
-    // Whatever this thread does then.
-    if (timeout > 0 && timeout < Infinity && !binding.expireStore(number, timeout, beside)) {
-      wait.fail(noBackgroundThread(describe(placeOfName(name))));
-    }
+    const question = this.#questionFor(name, mode, timeout, wantsFence);
+    const conclude = (number) => new StoreHold(number, wantsFence, this);
+    const late = () => wait.giveUp(unacknowledged(name, silent(patience)));
+    const limits = timeout > 0 ? { limit: timeout, beside } : { patience, late };
+    const wait = new StoreWait(this, question, { ref, conclude, ...limits });
     return { promise: wait.promise, cancel: () => wait.cancel() };
   }
 
   lockBlocking(name, mode, timeout, wantsFence, _isPart, patience = Infinity) {
-    const number = this.#askFor(name, mode, timeout, wantsFence);
+    const question = this.#questionFor(name, mode, timeout, wantsFence);
     const isTry = !(timeout > 0);
-    const status = this.#block(number, isTry ? patience || Infinity : timeout);
+    const status = this.#block(question, isTry ? patience || Infinity : timeout);
     if (status === TIMED_OUT && isTry) throw unacknowledged(name, silent(patience));
     switch (status) {
       case GRANTED:
-        return new StoreHold(number, wantsFence, this);
+        return new StoreHold(thread.record[NUMBER], wantsFence, this);
       case STORE_FAILED:
         throw fromText(binding.takeStoreText());
       case INTERRUPTED:
@@ -214,7 +194,7 @@ class StoreOuter {
   /** As `query`. Rejects if the store does not say it soon: then nothing is known of the name. */
   async askHolders(name) {
     if (!this.#isServed()) throw unacknowledged(name, notBegun());
-    const asked = this.#callOpen('query', { names: [name] }, true, ASKED_MS);
+    const asked = this.#callOpen('query', { names: [name] }, { patience: ASKED_MS });
     const rows = await asked.catch((error) => {
       throw unacknowledged(name, error);
     });
@@ -224,9 +204,8 @@ class StoreOuter {
 
   askHoldersBlocking(name) {
     if (!this.#isServed()) throw unacknowledged(name, notBegun());
-    const number = this.#askCall({ call: 'query', names: [name] });
-    const status = binding.waitStore(number, ASKED_MS);
-    if (status === GRANTED) return this.#takeCalled(number);
+    const status = this.#callBlocking('query', { names: [name] }, ASKED_MS);
+    if (status === GRANTED) return this.#takeCalled();
     throw unacknowledged(name, status === STORE_FAILED ? fromText(binding.takeStoreText()) : silent(ASKED_MS));
   }
 
@@ -239,23 +218,31 @@ class StoreOuter {
 
   /** As `call`, for what is not awaited. */
   tell(call, parameters) {
-    this.#callOpen(call, parameters, false).catch(() => {});
+    this.#callOpen(call, parameters, { ref: false }).catch(() => {});
   }
 
-  #askCall(payload) {
-    return binding.askStore(this.desk, this.#space, CALL, '', Exclusive, 0, JSON.stringify(payload));
+  #questionOf(verb, payload) {
+    return { store: this.#space, verb, name: '', mode: Exclusive, flags: 0, payload };
   }
 
-  #takeCalled(number) {
+  #takeCalled() {
     const text = binding.takeStoreText();
-    binding.releaseStore(number, false);
+    binding.releaseStore(thread.record[NUMBER], false);
     return JSON.parse(text);
   }
 
   /** The promise is of null if there is no answer in time. */
-  #callOpen(call, parameters, ref = true, timeout = Infinity) {
-    const number = this.#askCall({ call, ...parameters });
-    return new StoreWait(this, number, timeout, ref, () => this.#takeCalled(number)).promise;
+  #callOpen(call, parameters, { ref = true, patience } = {}) {
+    const question = this.#questionOf(CALL, JSON.stringify({ call, ...parameters }));
+    return new StoreWait(this, question, { ref, patience, conclude: () => this.#takeCalled() }).promise;
+  }
+
+  #callBlocking(call, parameters, timeout) {
+    return binding.askStoreBlocking(
+      this.desk,
+      this.#questionOf(CALL, JSON.stringify({ call, ...parameters })),
+      timeout,
+    );
   }
 
   /** A hold of this manager has. */
@@ -266,7 +253,7 @@ class StoreOuter {
 
   /** Ends what this manager waits for, and what it holds: at once, or, `isPatient`, when it is released. */
   close(isPatient) {
-    if (!this.#isClosed) for (const wait of this.waits) wait.fail(closed());
+    if (!this.#isClosed) for (const wait of this.waits) wait.giveUp(closed());
     this.#isClosed = true;
     if (!isPatient) for (const hold of this.holds) hold.lose('closed');
     this.#closing ??= this.#close();
@@ -285,32 +272,29 @@ class StoreOuter {
     await this.#callOpen('flush', {}).catch(() => {});
   }
 
-  #askFor(name, mode, timeout, wantsFence) {
+  #questionFor(name, mode, timeout, wantsFence) {
     this.check();
     this.#open();
     const flags = (timeout > 0 ? 0 : TRY) | (wantsFence ? FENCE : 0);
-    return binding.askStore(this.desk, this.#space, LOCK, name, mode === 'shared' ? Shared : Exclusive, flags, '');
+    return { store: this.#space, verb: LOCK, name, mode: mode === 'shared' ? Shared : Exclusive, flags, payload: '' };
   }
 
   /** The lock worker knows this manager. */
   #open() {
     if (this.desk >= 0 && binding.deskState(this.desk) >= 0) return;
     this.desk = deskOfThread();
-    this.#opened = binding.askStore(this.desk, this.#space, OPEN, '', Exclusive, 0, descriptionOf(this.#store));
-    thread.stores.opened.add(this.#opened);
+    this.#opened = binding.openStore(this.desk, this.#questionOf(OPEN, descriptionOf(this.#store)));
   }
 
-  #block(number, timeout) {
-    if (binding.deskState(this.desk) !== 0) return binding.waitStore(number, timeout);
+  #block(question, timeout) {
+    if (binding.deskState(this.desk) !== 0) return binding.askStoreBlocking(this.desk, question, timeout);
     // Main may be too busy to start the lock worker, which answers this at once when it has begun.
     const begun = clock.now();
-    const asked = this.#askCall({ call: 'flush' });
-    const status = binding.waitStore(asked, Math.min(timeout, this.connectTimeout));
-    if (status === GRANTED) this.#takeCalled(asked);
+    const status = this.#callBlocking('flush', {}, Math.min(timeout, this.connectTimeout));
+    if (status === GRANTED) this.#takeCalled();
     if (status !== TIMED_OUT || binding.deskState(this.desk) !== 0) {
-      return binding.waitStore(number, Math.max(timeout - (clock.now() - begun), 0));
+      return binding.askStoreBlocking(this.desk, question, Math.max(timeout - (clock.now() - begun), 0));
     }
-    binding.cancelStore(number);
     if (timeout <= this.connectTimeout) return TIMED_OUT;
     throw notServed(this.connectTimeout);
   }

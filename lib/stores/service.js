@@ -111,10 +111,6 @@ class Service {
       this.#closing.set(store, closed);
     };
     this.#open.set(number, { cancel() {}, release });
-    if (!binding.grantTask(this.#desk, number, 0, 0, 0, '')) {
-      this.#open.delete(number);
-      release();
-    }
   }
 
   #keeperOf(store) {

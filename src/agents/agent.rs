@@ -22,8 +22,17 @@ pub enum Notice {
     Offer(usize),
     /// The wait with this token was settled by another thread.
     Settled(u32),
-    /// For what stands on the engine, from its part on another thread.
-    Message(WaitId),
+    /// For a client of the engine, from its part on another thread.
+    Message(Message),
+}
+
+/// A message to a client on its own thread.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Message {
+    /// The hold of this request was stolen.
+    Stolen(WaitId),
+    /// The hold of this request outside was lost.
+    Lost(u32),
 }
 
 /// Names one request of a client.

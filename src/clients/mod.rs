@@ -4,8 +4,8 @@
 
 use std::sync::Arc;
 
-use crate::agents::{Agent, WaitId};
-use crate::engine::{Client, Engine, EventLoop, Hold, Settled};
+use crate::agents::{Agent, Message};
+use crate::engine::{Client, Engine, EventLoop, Hold, Outcome, Settled};
 
 pub mod condition;
 mod futex;
@@ -15,12 +15,16 @@ mod lock_set;
 mod name_views;
 mod named;
 mod names;
+mod outer;
+mod outer_requests;
 mod requests;
 
 use lock_set::PendingSets;
 pub use lock_set::{LockSet, PartWait};
 pub use name_views::{NameHold, NameView, NameViews, QueuedName};
 pub use names::{Name, Names, is_of_store};
+use outer_requests::OuterRequests;
+pub use outer_requests::{Answered, OuterHold};
 use requests::NamedRequests;
 pub use requests::RequestHandle;
 
@@ -34,6 +38,8 @@ pub struct Clients<'e> {
     sets: PendingSets,
     /// Its requests for names.
     names: NamedRequests<'e>,
+    /// Its requests for locks outside.
+    outers: OuterRequests,
 }
 
 /// Whose a wait is.
@@ -46,12 +52,15 @@ pub enum Whose {
     Set,
     /// A request for a name.
     Name,
+    /// The request of this number for a lock outside.
+    Outer(u32),
 }
 
 impl<'e> Clients<'e> {
     /// For one event loop of the engine of these names.
     pub fn new(names: &'e Names<'e>) -> Self {
-        Self { engine: names.engine, sets: PendingSets::default(), names: NamedRequests::new(names) }
+        let (sets, outers) = (PendingSets::default(), OuterRequests::default());
+        Self { engine: names.engine, sets, names: NamedRequests::new(names), outers }
     }
 }
 
@@ -63,8 +72,9 @@ impl Client for Clients<'_> {
             Whose::Code => return false,
             Whose::Set => self.sets.settle(self.engine, here, settled),
             Whose::Name => self.names.settle(hold, settled.outcome),
+            Whose::Outer(number) => self.outers.settle(number, settled.outcome == Ok(Outcome::TimedOut)),
         }
-        matches!(of, Whose::Set)
+        matches!(of, Whose::Set | Whose::Outer(_))
     }
 
     fn left(&mut self, here: &Arc<Agent>, of: Whose, token: u32, hold: Option<Hold>) {
@@ -72,26 +82,34 @@ impl Client for Clients<'_> {
             Whose::Code => {}
             Whose::Set => self.sets.cancel(self.engine, here, token),
             Whose::Name => self.names.forget_wait(hold),
+            Whose::Outer(number) => self.outers.give_up(number),
         }
     }
 
     fn accepted(&mut self, here: &Arc<Agent>) {
         self.sets.accept(self.engine, here);
+        self.outers.accept();
     }
 
     fn refused(&mut self, here: &Arc<Agent>) {
         self.sets.refuse(self.engine, here);
+        self.outers.refuse();
     }
 
     fn takes_back_granted(&self, of: Whose) -> bool {
-        matches!(of, Whose::Name)
+        matches!(of, Whose::Name | Whose::Outer(_))
     }
 
-    fn message(&mut self, message: WaitId) {
-        self.names.note_stolen(message);
+    fn message(&mut self, message: Message) {
+        match message {
+            Message::Stolen(request) => self.names.note_stolen(request),
+            Message::Lost(number) => self.outers.note_lost(number),
+        }
     }
 
     fn ended(&mut self, here: &Arc<Agent>) {
+        // First what is locked outside of the process: others of the process are let in then.
+        self.outers.end();
         self.names.end(here.id);
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::names::{Name, Names};
 use super::requests::RequestHandle;
 use super::{ClientLoop, Whose};
-use crate::agents::{AgentId, Notice, WaitId};
+use crate::agents::{AgentId, Message, Notice, WaitId};
 use crate::engine::{
     Change, Corrupt, Expiry, Hold, Holder, Limit, Mode, Outcome, Primitive, Reply, ReplyError, Request, TakesBack,
 };
@@ -84,7 +84,8 @@ impl ClientLoop<'_> {
         let mut section = self.engine().open(&NAMED, request.place)?;
         for Holder { agent, hold, .. } in section.evict() {
             if !fault!(ThiefTellsNobody) {
-                section.tell(agent, Notice::Message(WaitId { token: hold.of, serial: u64::from(hold.count) }));
+                let stolen = WaitId { token: hold.of, serial: u64::from(hold.count) };
+                section.tell(agent, Notice::Message(Message::Stolen(stolen)));
             }
         }
         let abandoned_by = section.let_in(self.agent().id, request.hold);

@@ -1,28 +1,74 @@
-//! The desk: what threads ask of a lock worker, which keeps locks in a store outside of this machine, and what it answers.
+//! The desk: requests of threads to a lock worker, which keeps locks in a store outside of this machine, and its answers.
 //!
-//! An [`Inquiry`] is one request, from its call to its end: asked, then granted, refused or failed; then released, or lost. Whoever
-//! asks waits for it natively or is woken as an event loop; the lock worker takes [`Task`]s in the order in which they came. All
-//! that must not depend on the lock worker's JS is here: what becomes of inquiries when their thread or the lock worker ends, and the
-//! moment from which a [`Lease`] may be another's. Knows neither JS nor stores nor the engine.
+//! The lock worker takes [`Task`]s in the order in which they came, and answers each request once, through its [`Asker`]. All that
+//! must not depend on the lock worker's JS is here: the end of requests when the lock worker ends, and the moment from which a
+//! [`Lease`] may be another's. Knows neither JS nor stores nor the engine: whoever asks waits by itself.
 
 mod clock;
-mod inquiry;
 mod lease;
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustc_hash::FxHashMap;
 
+use crate::sync::Mutex;
+
 pub use clock::now;
-pub use inquiry::{Answer, Inbox, Inquiry, Question, Unanswered};
 pub use lease::{Lease, Loss};
+
+/// A question; the lock worker's JS knows what the numbers mean.
+pub struct Question {
+    /// The store.
+    pub store: u32,
+    /// The verb.
+    pub verb: u32,
+    /// The name, if it is about one.
+    pub name: Vec<u16>,
+    /// Whether the name is to be shared.
+    pub is_shared: bool,
+    /// Options of the verb.
+    pub flags: u32,
+    /// Arguments of the verb.
+    pub payload: String,
+    /// Which thread asks.
+    pub thread: u32,
+}
+
+/// The outcome of a request.
+#[derive(Clone, Debug)]
+pub enum Answer {
+    /// It holds the name.
+    Granted {
+        /// Its fence, if one was asked for; else 0.
+        fence: u64,
+        /// For how long.
+        lease: Arc<Lease>,
+        /// Words of the lock worker.
+        text: String,
+    },
+    /// It cannot be had at once.
+    Refused,
+    /// Why.
+    Failed(String),
+}
+
+/// The maker of a request, which waits for its answer. Called with the desk locked.
+pub trait Asker: Send + Sync {
+    /// Its answer, once at most. False if nobody wants it any more.
+    fn answer(&self, answer: Answer) -> bool;
+    /// The lease of its grant is over.
+    fn lost(&self);
+    /// Why its request should not be here any more, for the audit.
+    #[cfg(feature = "audit")]
+    fn left(&self, is_answered: bool) -> Option<String>;
+}
 
 /// A task of the lock worker.
 pub enum Task {
-    /// To see to a request.
-    Ask(Arc<Inquiry>),
+    /// To see to the request of this number.
+    Ask(u32, Question),
     /// No thread waits for it any more. If it was granted meanwhile, a release follows.
     Cancel(u32),
     /// To release what was granted; whether its holder's thread ended inside.
@@ -40,139 +86,169 @@ pub struct Desk(Mutex<DeskContents>);
 struct DeskContents {
     tasks: VecDeque<Task>,
     /// Requests that are neither over nor refused.
-    inquiries: FxHashMap<u32, Arc<Inquiry>>,
+    requests: FxHashMap<u32, Known>,
     waker: Option<Waker>,
     /// Why it has ended, for messages.
     ended: Option<String>,
 }
 
-fn next_number() -> u32 {
-    static NEXT: AtomicU32 = AtomicU32::new(1);
-    // Relaxed: only that it is another.
-    NEXT.fetch_add(1, Ordering::Relaxed)
+/// A request.
+struct Known {
+    /// `None`: nobody waits for an answer.
+    asker: Option<Arc<dyn Asker>>,
+    /// That of its grant, once there is one.
+    lease: Option<Arc<Lease>>,
+}
+
+impl Known {
+    fn report_loss(&self) {
+        if let Some(asker) = &self.asker {
+            asker.lost();
+        }
+    }
+}
+
+impl DeskContents {
+    fn push(&mut self, task: Task) {
+        if self.ended.is_some() {
+            return;
+        }
+        self.tasks.push_back(task);
+        // It takes all that there is each time.
+        if self.tasks.len() == 1
+            && let Some(waker) = &self.waker
+        {
+            waker();
+        }
+    }
 }
 
 impl Desk {
-    fn lock(&self) -> MutexGuard<'_, DeskContents> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    /// A number for a request.
+    pub fn number() -> u32 {
+        static NEXT: AtomicU32 = AtomicU32::new(1);
+        // Relaxed: only that it is another.
+        NEXT.fetch_add(1, Ordering::Relaxed)
     }
 
     /// The lock worker has come: `waker` is called when there is something to do.
     pub fn serve(&self, waker: Waker) {
-        let mut contents = self.lock();
+        let mut contents = self.0.lock();
         waker();
         contents.waker = Some(waker);
     }
 
     /// Whether the lock worker has come.
     pub fn is_served(&self) -> bool {
-        self.lock().waker.is_some()
+        self.0.lock().waker.is_some()
     }
 
     /// Whether it has ended.
     pub fn is_ended(&self) -> bool {
-        self.lock().ended.is_some()
+        self.0.lock().ended.is_some()
     }
 
-    fn push(contents: &mut DeskContents, task: Task) {
-        if contents.ended.is_some() {
+    /// Takes in a request whose asker waits already.
+    pub fn ask(&self, number: u32, question: Question, asker: Arc<dyn Asker>) {
+        let mut contents = self.0.lock();
+        if let Some(reason) = &contents.ended {
+            asker.answer(Answer::Failed(reason.clone()));
             return;
         }
-        contents.tasks.push_back(task);
-        // It takes all that there is each time.
-        if contents.tasks.len() == 1
-            && let Some(waker) = &contents.waker
-        {
-            waker();
-        }
+        contents.requests.insert(number, Known { asker: Some(asker), lease: None });
+        contents.push(Task::Ask(number, question));
     }
 
-    /// Takes in a request. If nobody blocks for it, `inbox` gets its number when it is over.
-    pub fn ask(&self, question: Question, inbox: &Arc<Inbox>) -> Arc<Inquiry> {
-        let inquiry = Arc::new(Inquiry::new(next_number(), question, Arc::clone(inbox)));
-        let mut contents = self.lock();
-        if let Some(reason) = &contents.ended {
-            inquiry.answer(Answer::Failed(reason.clone()));
-        } else {
-            contents.inquiries.insert(inquiry.number, Arc::clone(&inquiry));
-            Self::push(&mut contents, Task::Ask(Arc::clone(&inquiry)));
+    /// Takes in one that nobody waits for: it holds until it is released.
+    pub fn tell(&self, number: u32, question: Question) {
+        let mut contents = self.0.lock();
+        if contents.ended.is_none() {
+            contents.requests.insert(number, Known { asker: None, lease: Some(Lease::endless()) });
+            contents.push(Task::Ask(number, question));
         }
-        inquiry
     }
 
     /// The next task; `None` if there is nothing to do.
     pub fn next(&self) -> Option<Task> {
-        self.lock().tasks.pop_front()
+        self.0.lock().tasks.pop_front()
     }
 
     /// Ends a request, or grants it. False if nobody wants it any more: what was granted has to be released.
     pub fn answer(&self, number: u32, answer: Answer) -> bool {
-        let mut contents = self.lock();
-        let Some(inquiry) = contents.inquiries.get(&number).cloned() else { return false };
-        if !matches!(answer, Answer::Granted { .. }) && !fault!(AnsweredInquiryStays) {
-            contents.inquiries.remove(&number);
+        let mut contents = self.0.lock();
+        let Some(Known { asker: Some(asker), lease: None }) = contents.requests.get(&number) else { return false };
+        let asker = Arc::clone(asker);
+        let Answer::Granted { lease, .. } = &answer else {
+            if !fault!(RequestsStay) {
+                contents.requests.remove(&number);
+            }
+            return asker.answer(answer);
+        };
+        let lease = Arc::clone(lease);
+        let is_wanted = asker.answer(answer);
+        if is_wanted && let Some(known) = contents.requests.get_mut(&number) {
+            known.lease = Some(lease);
         }
-        drop(contents);
-        inquiry.answer(answer)
+        is_wanted
     }
 
-    /// The asker does not want it any more; false if it knows of its end already.
-    pub fn cancel(&self, inquiry: &Inquiry) -> bool {
-        self.withdraw(inquiry, inquiry.cancel())
-    }
-
-    /// The time of a request is over: whoever asked finds that it was refused. False if it knows of its end already. On any thread.
-    pub fn expire(&self, inquiry: &Inquiry) -> bool {
-        self.withdraw(inquiry, inquiry.expire())
-    }
-
-    fn withdraw(&self, inquiry: &Inquiry, was_granted: Option<bool>) -> bool {
-        let Some(was_granted) = was_granted else { return false };
-        let mut contents = self.lock();
-        contents.inquiries.remove(&inquiry.number);
-        let task = if was_granted { Task::Release(inquiry.number, false) } else { Task::Cancel(inquiry.number) };
-        Self::push(&mut contents, task);
-        true
-    }
-
-    /// Its holder does not need it any more. Returns how it was lost before, if it was.
-    pub fn release(&self, inquiry: &Inquiry, is_abandoned: bool) -> Option<Loss> {
-        let lost = inquiry.release();
-        let mut contents = self.lock();
-        // If it was lost, the store may have it still. It is released once, though the clock may have done so.
-        if fault!(ReleasedInquiryStays) || contents.inquiries.remove(&inquiry.number).is_some() {
-            Self::push(&mut contents, Task::Release(inquiry.number, is_abandoned));
+    /// Its asker does not want it any more, nor what was granted.
+    pub fn withdraw(&self, number: u32) {
+        let mut contents = self.0.lock();
+        if let Some(Known { lease, .. }) = contents.requests.remove(&number) {
+            contents.push(if lease.is_some() { Task::Release(number, false) } else { Task::Cancel(number) });
         }
-        lost
     }
 
-    /// A lease is over: whoever holds by it finds that in its inbox.
+    /// Its holder does not need it any more: it is released once, though the clock may have done so.
+    pub fn release(&self, number: u32, is_abandoned: bool) {
+        let mut contents = self.0.lock();
+        // If it was lost, the store may have it still.
+        if fault!(RequestsStay) || contents.requests.remove(&number).is_some() {
+            contents.push(Task::Release(number, is_abandoned));
+        }
+    }
+
+    /// A lease is over: whoever was granted something by it is told.
     pub fn end_lease(&self, lease: &Arc<Lease>, loss: Loss) {
         lease.end(loss);
-        let holders: Vec<Arc<Inquiry>> =
-            self.lock().inquiries.values().filter(|inquiry| inquiry.is_held_by(lease)).cloned().collect();
-        holders.iter().for_each(|inquiry| inquiry.report_loss());
+        let contents = self.0.lock();
+        let is_by = |known: &&Known| known.lease.as_ref().is_some_and(|other| Arc::ptr_eq(other, lease));
+        contents.requests.values().filter(is_by).for_each(Known::report_loss);
     }
 
     /// The lock worker has ended, or never began: what waits fails with `reason`, what is held is lost.
     pub fn end(&self, reason: &str) {
-        let mut contents = self.lock();
+        let mut contents = self.0.lock();
         if contents.ended.is_some() {
             return;
         }
         contents.ended = Some(reason.to_owned());
         contents.waker = None;
         contents.tasks.clear();
-        let inquiries = std::mem::take(&mut contents.inquiries);
-        drop(contents);
-        for inquiry in inquiries.values() {
-            inquiry.answer(Answer::Failed(reason.to_owned()));
-            inquiry.lose(Loss::Worker);
+        for known in std::mem::take(&mut contents.requests).into_values() {
+            match (&known.lease, &known.asker) {
+                (Some(lease), _) => {
+                    lease.end(Loss::Worker);
+                    known.report_loss();
+                }
+                (None, Some(asker)) => drop(asker.answer(Answer::Failed(reason.to_owned()))),
+                (None, None) => {}
+            }
         }
+    }
+
+    /// Remains of requests, for the audit (see `engine/audit.rs`). They may be there for a moment.
+    #[cfg(feature = "audit")]
+    pub fn left(&self) -> Vec<String> {
+        let contents = self.0.lock();
+        let left = |(number, known): (&u32, &Known)| {
+            let why = known.asker.as_ref()?.left(known.lease.is_some())?;
+            Some(format!("request {number} at its desk, {why}"))
+        };
+        contents.requests.iter().filter_map(left).collect()
     }
 }
 
-#[cfg(feature = "audit")]
-mod audit;
-#[cfg(test)]
+#[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;

@@ -33,7 +33,7 @@ impl Engine {
                 }
             }
         }
-        for space in [Space::Words, Space::Notifications, Space::Listed] {
+        for space in Space::ALL {
             for bucket in self.buckets(space) {
                 let contents = bucket.contents.lock();
                 contents.audit(|agent| self.is_of_the_past(agent), &mut wrong);
@@ -82,7 +82,7 @@ impl Engine {
         let registers = self.registers.lock();
         let mut left: Vec<String> =
             living.chain(registers.keys().map(|agent| format!("a register of agent {agent}"))).collect();
-        for space in [Space::Words, Space::Notifications, Space::Listed] {
+        for space in Space::ALL {
             for bucket in self.buckets(space) {
                 bucket.contents.lock().left(&mut left);
             }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::primitive::Hold;
 use super::reply::Settled;
-use crate::agents::{Agent, WaitId};
+use crate::agents::{Agent, Message};
 
 /// What makes more of waits than to wait: several one after the other, or one that belongs to a request. It lives in an
 /// [`super::EventLoop`], and is asked on that thread.
@@ -33,7 +33,7 @@ pub trait Client {
     }
 
     /// Its part on another thread has left a message.
-    fn message(&mut self, _: WaitId) {}
+    fn message(&mut self, _: Message) {}
 
     /// The thread has ended, and its waits are gone.
     fn ended(&mut self, _: &Arc<Agent>) {}

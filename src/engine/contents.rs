@@ -6,9 +6,10 @@ use std::time::Instant;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
+use super::expiry::Expiry;
 use super::holders::{Held, Holder, Holders};
 use super::limit::Limit;
-use super::primitive::{Hold, Mode, Primitive};
+use super::primitive::{Hold, Mode, Order, Primitive};
 use super::queue::{Arrival, Kind, LoopGroup, Queue, Settlement, Ticket, Turn, Waiter, WaiterId, Waiters};
 use super::slot::Slot;
 use super::stats::{Leaving, Stats};
@@ -193,11 +194,35 @@ impl Contents {
         self.left_behind(address, waiter.agent);
     }
 
-    /// The time of a waiter is over of which no section has the words: they were overwritten, or are not ours.
-    pub(super) fn expire(&mut self, address: usize, id: WaiterId, wakes: &mut Wakes) {
-        let agent = self.waiters[id].agent;
-        self.settle(address, id, Settlement::Expired, wakes);
-        self.left_behind(address, agent);
+    /// The time of a waiter is over of which no section has the words: they were overwritten, or there are none. A grant by an
+    /// outsider, which its loop has not come for, passes. Returns what goes back as well.
+    pub(super) fn expire(
+        &mut self,
+        order: Order,
+        address: usize,
+        id: WaiterId,
+        wakes: &mut Wakes,
+    ) -> Option<Arc<dyn Expiry>> {
+        match self.waiters[id].settlement {
+            None => {
+                let agent = self.waiters[id].agent;
+                self.settle(address, id, Settlement::Expired, wakes);
+                self.left_behind(address, agent);
+            }
+            Some(Settlement::Granted { .. }) if order == Order::Notified && !fault!(LateOuterGrantStays) => {
+                self.waiters[id].settlement = Some(Settlement::Expired);
+            }
+            Some(_) => return None,
+        }
+        self.take_beside(id)
+    }
+
+    /// The rest that goes back with a wait that the clock ends.
+    pub(super) fn take_beside(&mut self, id: WaiterId) -> Option<Arc<dyn Expiry>> {
+        match &mut self.waiters[id].kind {
+            Kind::Async { beside, .. } => beside.take(),
+            Kind::Blocked { .. } => None,
+        }
     }
 
     /// A waiter of `agent` has left a queue of which no section has the words.

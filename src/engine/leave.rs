@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::contents::Contents;
 use super::expiry::Expiry;
-use super::primitive::{Corrupt, Hold, Mode, Primitive, Space};
+use super::primitive::{Corrupt, Hold, Mode, Order, Primitive, Space};
 use super::queue::{Kind, Settlement, Waiter, WaiterId};
 use super::section::Section;
 use super::stats::Leaving;
@@ -43,10 +43,7 @@ impl Section<'_> {
             }
             Some(_) => return None,
         }
-        match &mut self.contents.waiters[id].kind {
-            Kind::Async { beside, .. } => beside.take(),
-            Kind::Blocked { .. } => None,
-        }
+        self.contents.take_beside(id)
     }
 
     fn one_left(&mut self, agent: AgentId) {
@@ -101,9 +98,10 @@ impl Engine {
         let mut contents = self.contents(primitive.space(), place.address());
         // Else its loop came first.
         let is_it = |found: &Waiter| found.ticket() == ticket || fault!(ExpiryOfAFormerWait);
-        let Some(Waiter { settlement, .. }) = contents.waiters.get(waiter).filter(|found| is_it(found)) else { return };
-        let is_settled = settlement.is_some();
-        if primitive.space() != Space::Notifications {
+        if contents.waiters.get(waiter).is_none_or(|found| !is_it(found)) {
+            return;
+        }
+        if primitive.order() != Order::Notified {
             match Section::begin(self, contents, primitive, place) {
                 Ok(mut section) => {
                     let beside = section.expire(waiter);
@@ -116,11 +114,12 @@ impl Engine {
                 Err(corrupt) => contents = corrupt,
             }
         }
-        if !is_settled {
-            let mut wakes = Wakes::default();
-            contents.expire(place.address(), waiter, &mut wakes);
-            drop(contents);
-            wakes.carry_out(&*self.timers);
+        let mut wakes = Wakes::default();
+        let beside = contents.expire(primitive.order(), place.address(), waiter, &mut wakes);
+        drop(contents);
+        wakes.carry_out(&*self.timers);
+        if let Some(beside) = beside {
+            beside.expired(self);
         }
     }
 
@@ -163,7 +162,7 @@ impl Engine {
         id: WaiterId,
         why: Leaving,
     ) -> Result<(), Corrupt> {
-        if primitive.space() == Space::Notifications {
+        if primitive.order() == Order::Notified {
             // There are no words of ours.
             contents.abandon_queue(place.address(), id);
             return Ok(());

@@ -46,6 +46,7 @@ pub mod queue;
 mod register;
 mod reply;
 mod section;
+mod settle;
 mod slot;
 mod spin;
 mod stats;

@@ -28,6 +28,14 @@ pub enum Space {
     Notifications,
     /// The table of primitives whose words belong to the core: it lists each hold (see [`super::listed`]).
     Listed,
+    /// The table of waits that an outsider settles (see [`super::settle`]).
+    Outer,
+}
+
+impl Space {
+    /// All of them.
+    #[cfg(feature = "audit")]
+    pub(super) const ALL: [Self; 4] = [Self::Words, Self::Notifications, Self::Listed, Self::Outer];
 }
 
 /// How a holder holds.

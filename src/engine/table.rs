@@ -20,8 +20,9 @@ pub(crate) type Registered = (&'static dyn Primitive, Place);
 pub struct Engine {
     words: Box<[Bucket]>,
     notifications: Box<[Bucket]>,
-    /// Made when the first of these is asked for.
+    /// These are made when they are asked for.
     listed: OnceLock<Box<[Bucket]>>,
+    outer: OnceLock<Box<[Bucket]>>,
     /// The agents.
     pub agents: Agents,
     pub(crate) timers: Box<dyn Timers>,
@@ -44,6 +45,7 @@ impl Engine {
             words: table(),
             notifications: table(),
             listed: OnceLock::new(),
+            outer: OnceLock::new(),
             agents: Agents::new(first_agent),
             timers,
             patience,
@@ -58,7 +60,8 @@ impl Engine {
         match space {
             Space::Words => &self.words,
             Space::Notifications => &self.notifications,
-            Space::Listed => self.listed.get_or_init(|| table_of(LISTED)),
+            Space::Listed => self.listed.get_or_init(|| table_of(SMALL)),
+            Space::Outer => self.outer.get_or_init(|| table_of(SMALL)),
         }
     }
 
@@ -103,8 +106,8 @@ impl Engine {
     }
 }
 
-/// How many buckets there are for what is listed: a power of two.
-const LISTED: usize = 64;
+/// The number of buckets of the tables that few programs need: a power of two.
+const SMALL: usize = 64;
 
 fn table_of(buckets: usize) -> Box<[Bucket]> {
     (0..buckets).map(|_| Bucket::default()).collect()

@@ -6,7 +6,7 @@ use napi_derive::napi;
 
 use super::thread::JsThread;
 use super::thread_files::{ThreadHold, give_back};
-use crate::desk::{Desk, Inquiry};
+use crate::clients::OuterHold;
 use crate::engine::{Expiry, TakesBack};
 
 /// The same for JS: numbers of this thread.
@@ -26,13 +26,13 @@ pub struct JsBeside {
 pub struct Beside {
     names: Arc<dyn Expiry>,
     files: Vec<ThreadHold>,
-    stores: Vec<(Arc<Desk>, Arc<Inquiry>)>,
+    stores: Vec<OuterHold>,
 }
 
 impl Expiry for Beside {
     fn expired(&self, engine: &dyn TakesBack) {
-        for (desk, inquiry) in self.stores.iter().rev() {
-            desk.release(inquiry, false);
+        for hold in self.stores.iter().rev() {
+            hold.release(false);
         }
         for hold in self.files.iter().rev() {
             give_back(hold.take());
@@ -48,7 +48,7 @@ impl JsThread {
         Beside {
             names: self.event_loop.held_by(requests.into_iter().zip(reports)),
             files: files.iter().filter_map(|number| self.files.holds.get(number).cloned()).collect(),
-            stores: stores.iter().filter_map(|number| self.stores.inquiries.get(number).cloned()).collect(),
+            stores: stores.iter().filter_map(|number| self.event_loop.outer_hold(*number).cloned()).collect(),
         }
     }
 }

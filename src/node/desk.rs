@@ -11,20 +11,17 @@ use napi_derive::napi;
 use super::beside::JsBeside;
 use super::desks::{HAS_DUE, desk, desks, open};
 use super::named::{JsName, JsUnits, NameMode};
-use super::process::{engine, limit};
+use super::process::{engine, limit, limit_with};
 use super::record::Field;
-use super::status::{GRANTED, INTERRUPTED, REFUSED, TIMED_OUT};
+use super::status::{GRANTED, REFUSED, TIMED_OUT, of_failure, of_reply};
 use super::thread::JsThread;
-use crate::desk::{Answer, Inbox, Lease, Question, Task, Unanswered};
-use crate::engine::{Caller, Expiry};
-use crate::files::Appointment;
+use crate::clients::ClientLoop;
+use crate::desk::{Answer, Lease, Question, Task};
+use crate::engine::Expiry;
 
 /// It failed; `takeStoreText()` says why.
 #[napi]
-pub const STORE_FAILED: i32 = 12;
-/// What it held was lost.
-#[napi]
-pub const STORE_LOST: i32 = 13;
+pub const STORE_FAILED: i32 = 13;
 
 /// A new desk, whose lock worker the caller starts.
 #[napi(catch_unwind)]
@@ -86,39 +83,81 @@ pub fn serve_desk(env: Env, number: u32) -> Result<()> {
     Ok(())
 }
 
-/// What a thread asks for: its number. The verbs, the flags and the payload are between it and the lock worker.
-#[napi(
-    catch_unwind,
-    ts_args_type = "desk: number, store: number, verb: number, name: string, mode: NameMode, flags: number, payload: string"
-)]
-#[allow(clippy::too_many_arguments)]
-pub fn ask_store(
-    env: Env,
-    desk: u32,
-    store: u32,
-    verb: u32,
-    name: JsName,
-    mode: NameMode,
-    flags: u32,
-    payload: String,
-) -> Result<u32> {
-    let (desk, name) = (self::desk(desk)?, name.units()?);
-    JsThread::with(env, |thread| {
-        let agent = Arc::clone(thread.event_loop.agent());
+/// A question for the lock worker; the verbs, the flags and the payload are between it and the thread.
+#[napi(object, object_to_js = false)]
+pub struct JsQuestion {
+    /// The number of the store.
+    pub store: u32,
+    /// The verb.
+    pub verb: u32,
+    /// The name, if it is about one.
+    #[napi(ts_type = "string")]
+    pub name: JsName,
+    /// The mode of the name.
+    pub mode: NameMode,
+    /// Options of the verb.
+    pub flags: u32,
+    /// Arguments of the verb.
+    pub payload: String,
+}
+
+impl JsQuestion {
+    fn of(self, thread: &JsThread) -> Result<Question> {
+        let Self { store, verb, name, mode, flags, payload } = self;
         let is_shared = matches!(mode, NameMode::Shared);
-        let question = Question { store, verb, name, is_shared, flags, payload, thread: thread.number() };
-        let inbox = thread.stores.inbox.get_or_insert_with(|| Arc::new(Inbox::new(Box::new(move || agent.wake()))));
-        let inquiry = desk.ask(question, inbox);
-        let number = inquiry.number;
-        thread.stores.inquiries.insert(number, (desk, inquiry));
-        number
+        Ok(Question { store, verb, name: name.units()?, is_shared, flags, payload, thread: thread.number() })
+    }
+}
+
+/// Asks: `PENDING`, under `TOKEN`, or `NO_CLOCK`; `NUMBER` is the request's. When its time is over, what is beside it goes back as well
+/// (as for `expiresWithNames`), whatever this thread does then. `next()` says how it ended.
+#[napi(catch_unwind)]
+pub fn ask_store(env: Env, desk: u32, question: JsQuestion, timeout: f64, beside: Option<JsBeside>) -> Result<i32> {
+    let desk = self::desk(desk)?;
+    JsThread::with(env, |thread| {
+        let question = question.of(thread)?;
+        let beside = beside.map(|beside| Arc::new(thread.beside(beside)) as Arc<dyn Expiry>);
+        let asked = thread.event_loop.ask_outer(&desk, question, limit_with(timeout, true), beside);
+        let reply = asked.map(|(reply, number)| {
+            thread.record.set(Field::Number, f64::from(number));
+            reply
+        });
+        Ok(of_reply(reply, thread))
+    })?
+}
+
+/// Asks, and blocks this thread for the answer: `GRANTED`, `REFUSED`, `TIMED_OUT`, `INTERRUPTED` or `STORE_FAILED`.
+#[napi(catch_unwind)]
+pub fn ask_store_blocking(env: Env, desk: u32, question: JsQuestion, timeout: f64) -> Result<i32> {
+    let desk = self::desk(desk)?;
+    let (question, agent, mut call) = JsThread::with(env, |thread| {
+        question.of(thread).map(|question| (question, Arc::clone(thread.event_loop.agent()), thread.blocking_call(env)))
+    })??;
+    // Nothing of the thread's state is borrowed here, as in `lockFile`.
+    let asked = ClientLoop::ask_outer_blocking(engine(), &agent, &desk, question, limit(timeout), &mut call);
+    JsThread::with(env, |thread| match asked {
+        Ok(Some(answered)) => {
+            let answer = thread.event_loop.take_in(answered);
+            of_answer(answer, thread)
+        }
+        Ok(None) => TIMED_OUT,
+        Err(failure) => of_failure(failure, &call, thread),
     })
 }
 
+/// Opens a store: the lock worker knows it until the number that this returns is released. Nobody waits for an answer.
+#[napi(catch_unwind)]
+pub fn open_store(env: Env, desk: u32, question: JsQuestion) -> Result<u32> {
+    let desk = self::desk(desk)?;
+    JsThread::with(env, |thread| {
+        let question = question.of(thread)?;
+        Ok(thread.event_loop.tell_outer(&desk, question))
+    })?
+}
+
 /// From an answer to a status: `NUMBER` is the request's, `FENCE_HIGH` and `FENCE_LOW` are its fence.
-fn conclude(thread: &mut JsThread, number: u32, answer: Answer) -> i32 {
+pub fn of_answer((number, answer): (u32, Answer), thread: &mut JsThread) -> i32 {
     thread.record.set(Field::Number, f64::from(number));
-    thread.stores.deadlines.remove(&number);
     match answer {
         Answer::Granted { fence, text, .. } => {
             thread.record.set(Field::FenceHigh, (fence >> 32) as f64);
@@ -126,87 +165,18 @@ fn conclude(thread: &mut JsThread, number: u32, answer: Answer) -> i32 {
             thread.stores.text = text;
             GRANTED
         }
-        Answer::Refused => {
-            thread.stores.inquiries.remove(&number);
-            REFUSED
-        }
+        Answer::Refused => REFUSED,
         Answer::Failed(text) => {
-            thread.stores.inquiries.remove(&number);
             thread.stores.text = text;
             STORE_FAILED
         }
     }
 }
 
-/// Blocks this thread until the request is answered: `GRANTED`, `REFUSED`, `TIMED_OUT`, `INTERRUPTED` or `STORE_FAILED`. Unless it was granted,
-/// it is over.
+/// The next request of this thread whose hold was lost; -1 if there is none.
 #[napi(catch_unwind)]
-pub fn wait_store(env: Env, number: u32, timeout: f64) -> Result<i32> {
-    let deadline = limit(timeout).deadline();
-    let (found, mut call) =
-        JsThread::with(env, |thread| (thread.stores.inquiries.get(&number).cloned(), thread.blocking_call(env)))?;
-    let Some((desk, inquiry)) = found else { return Ok(TIMED_OUT) };
-    // Nothing of the thread's state is borrowed here, as in `lockFile`.
-    let waited = inquiry.wait(deadline, &mut || call.pause());
-    let goes_on = !matches!(waited, Ok(Answer::Granted { .. })) || call.goes_on();
-    JsThread::with(env, |thread| match waited {
-        Ok(answer) if goes_on => conclude(thread, number, answer),
-        Ok(_) => {
-            // The end of the thread has begun: its code will never have it.
-            desk.release(&inquiry, false);
-            thread.stores.inquiries.remove(&number);
-            INTERRUPTED
-        }
-        Err(blocked) => {
-            // It may have been answered in between.
-            if !desk.cancel(&inquiry)
-                && let Some(answer) = inquiry.take()
-            {
-                return conclude(thread, number, answer);
-            }
-            thread.stores.inquiries.remove(&number);
-            if matches!(blocked, Unanswered::TimedOut) { TIMED_OUT } else { INTERRUPTED }
-        }
-    })
-}
-
-/// When this time is over, in milliseconds, a request is over as if it had been refused, and what is beside it goes back (as for
-/// `expiresWithNames`): whatever this thread does then. False if no time can be kept.
-#[napi(catch_unwind)]
-pub fn expire_store(env: Env, number: u32, timeout: f64, beside: JsBeside) -> Result<bool> {
-    let Some(at) = limit(timeout).deadline() else { return Ok(true) };
-    JsThread::with(env, |thread| {
-        let Some((desk, inquiry)) = thread.stores.inquiries.get(&number).cloned() else { return true };
-        let beside = thread.beside(beside);
-        let expire = move || {
-            if desk.expire(&inquiry) {
-                beside.expired(engine());
-            }
-        };
-        let deadline = Appointment::new(at, expire);
-        let is_kept = deadline.is_ok();
-        thread.stores.deadlines.extend(deadline.ok().map(|deadline| (number, deadline)));
-        is_kept
-    })
-}
-
-/// The next news of a request of this thread: `GRANTED`, `REFUSED`, `STORE_FAILED`, `STORE_LOST`; -1 if there is none.
-#[napi(catch_unwind)]
-pub fn next_store(env: Env) -> Result<i32> {
-    JsThread::with(env, |thread| {
-        while let Some(number) = thread.stores.inbox.as_ref().and_then(|inbox| inbox.next()) {
-            let Some((_, inquiry)) = thread.stores.inquiries.get(&number).cloned() else { continue };
-            if let Some(answer) = inquiry.take() {
-                return conclude(thread, number, answer);
-            }
-            if inquiry.lost().is_some() {
-                thread.record.set(Field::Number, f64::from(number));
-                return STORE_LOST;
-            }
-        }
-        -1
-    })
-    .or(Ok(-1))
+pub fn next_lost_store(env: Env) -> Result<i64> {
+    JsThread::with(env, |thread| thread.event_loop.next_lost().map_or(-1, i64::from)).or(Ok(-1))
 }
 
 /// What the last answer has to say.
@@ -215,45 +185,22 @@ pub fn take_store_text(env: Env) -> Result<String> {
     JsThread::with(env, |thread| std::mem::take(&mut thread.stores.text))
 }
 
-/// Takes a request back: afterwards it holds nothing. False if this thread knows its end.
-#[napi(catch_unwind)]
-pub fn cancel_store(env: Env, number: u32) -> Result<bool> {
-    JsThread::with(env, |thread| {
-        let Some((desk, inquiry)) = thread.stores.inquiries.get(&number) else { return false };
-        let is_cancelled = desk.cancel(inquiry);
-        if is_cancelled {
-            thread.stores.inquiries.remove(&number);
-            thread.stores.deadlines.remove(&number);
-        }
-        is_cancelled
-    })
-}
-
 /// How the lock that a request holds was lost, by its number; 0 if it is held.
 #[napi(catch_unwind)]
 pub fn look_store(env: Env, number: u32) -> Result<u32> {
-    JsThread::with(env, |thread| {
-        thread.stores.inquiries.get(&number).and_then(|(_, inquiry)| inquiry.lost()).map_or(0, |loss| loss as u32)
-    })
+    JsThread::with(env, |thread| thread.event_loop.outer_loss(number).map_or(0, |loss| loss as u32))
 }
 
 /// What a request holds does not suffice yet: until `isIn`, the end of this thread leaves no mark.
 #[napi(catch_unwind)]
 pub fn note_store_in(env: Env, number: u32, is_in: bool) -> Result<()> {
-    JsThread::with(env, |thread| {
-        if let Some((_, inquiry)) = thread.stores.inquiries.get(&number) {
-            inquiry.note_in(is_in);
-        }
-    })
+    JsThread::with(env, |thread| thread.event_loop.note_outer_in(number, is_in))
 }
 
 /// Releases what a request holds, if `hasEnded` with the mark of who ended inside, where that leaves one; it is over. Returns how it was lost before, by its number; 0 if it was held.
 #[napi(catch_unwind)]
 pub fn release_store(env: Env, number: u32, has_ended: bool) -> Result<u32> {
-    JsThread::with(env, |thread| {
-        let Some((desk, inquiry)) = thread.stores.inquiries.remove(&number) else { return 0 };
-        desk.release(&inquiry, has_ended && inquiry.leaves_mark()).map_or(0, |loss| loss as u32)
-    })
+    JsThread::with(env, |thread| thread.event_loop.release_outer(number, has_ended).map_or(0, |loss| loss as u32))
 }
 
 /// Something that the lock worker has to do.
@@ -295,11 +242,9 @@ pub fn next_task(number: u32) -> Result<Option<StoreTask>> {
         thread_id: 0,
     };
     Ok(desk(number)?.next().map(|task| match task {
-        Task::Ask(inquiry) => {
-            let Question { store, verb, is_shared, flags, thread, ref name, ref payload } = inquiry.question;
-            let (name, payload) = (JsUnits(name[..].into()), payload.clone());
-            let shared = is_shared;
-            StoreTask { store, verb, name, shared, flags, payload, thread_id: thread, ..empty(0, inquiry.number) }
+        Task::Ask(number, Question { store, verb, is_shared: shared, flags, thread, name, payload }) => {
+            let name = JsUnits(name.into());
+            StoreTask { store, verb, name, shared, flags, payload, thread_id: thread, ..empty(0, number) }
         }
         Task::Cancel(number) => empty(1, number),
         Task::Release(number, is_abandoned) => empty(2 + u32::from(is_abandoned), number),

@@ -1,4 +1,4 @@
-//! Desks, known by numbers in all threads, and what a thread asks of them.
+//! Desks, known by numbers in all threads, and the leases of their lock workers.
 
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -7,33 +7,16 @@ use napi::bindgen_prelude::*;
 use rustc_hash::FxHashMap;
 
 use crate::agents::AgentId;
-use crate::desk::{Desk, Inbox, Inquiry, Lease};
-use crate::files::Appointment;
+use crate::desk::{Desk, Lease};
 
-/// The requests of a thread that are not over.
+/// The side of a thread beside its requests to stores.
 #[derive(Default)]
 pub struct ThreadStores {
-    pub(super) inquiries: FxHashMap<u32, (Arc<Desk>, Arc<Inquiry>)>,
-    /// When those that wait end by themselves.
-    pub(super) deadlines: FxHashMap<u32, Appointment>,
-    pub(super) inbox: Option<Arc<Inbox>>,
+    /// The words of the last answer.
     pub(super) text: String,
-    /// Of a lock worker.
+    /// The leases of a lock worker.
     pub(super) leases: FxHashMap<u32, Arc<Lease>>,
     pub(super) last_lease: u32,
-}
-
-impl ThreadStores {
-    /// The thread has ended: what it waits for is withdrawn, what it holds is released, as abandoned if it held it alone, and its code ran with it.
-    pub fn end(self) {
-        for (desk, inquiry) in self.inquiries.into_values() {
-            if inquiry.is_held() {
-                desk.release(&inquiry, inquiry.leaves_mark());
-            } else {
-                desk.cancel(&inquiry);
-            }
-        }
-    }
 }
 
 /// A desk, who serves it, and who started that.
@@ -68,8 +51,7 @@ pub fn agent_ended(agent: AgentId) {
 /// Remains at desks, for the audit.
 #[cfg(feature = "audit")]
 pub fn left() -> Vec<String> {
-    let has_ended = |thread| super::process::engine().agents.of_thread(thread).is_none();
-    desks().iter().flat_map(|entry| entry.desk.left(has_ended)).collect()
+    desks().iter().flat_map(|entry| entry.desk.left()).collect()
 }
 
 /// The lock workers.

@@ -6,6 +6,7 @@ use napi::{Env, bindgen_prelude::*};
 use napi_derive::napi;
 
 use super::ask::Ask;
+use super::desk::of_answer;
 use super::process::{engine, limit, limit_with};
 use super::record::Field;
 use super::status;
@@ -162,6 +163,9 @@ pub fn next(env: Env) -> Result<i32> {
         thread.record.set(Field::Token, f64::from(settled.token));
         thread.record.set(Field::IsForHold, f64::from(u8::from(settled.is_for_hold)));
         thread.note_ended(settled.place);
+        if let Some(answer) = thread.event_loop.take_answer() {
+            return Ok(of_answer(answer, thread));
+        }
         Ok(match settled.outcome {
             Err(Corrupt) => status::CORRUPT,
             Ok(outcome) => status::of_outcome(outcome, thread),

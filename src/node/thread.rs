@@ -43,7 +43,7 @@ pub struct JsThread {
     pub holds: LentHolds,
     /// The locks of files that it holds or waits for.
     pub files: ThreadFiles,
-    /// What it asks of stores.
+    /// Its side of stores, beside requests.
     pub stores: ThreadStores,
     /// The agent whose thread ended inside, which the last acquisition has to report.
     pub abandoned_by: Option<AgentId>,
@@ -355,9 +355,8 @@ unsafe extern "C" fn end(id: *mut c_void) {
         thread.note_wrong();
         // First what is locked outside of the process: the engine lets in others of the process then.
         thread.files.end();
-        thread.stores.end();
-        desks::agent_ended(id);
         thread.event_loop.end();
+        desks::agent_ended(id);
     }
 }
 
