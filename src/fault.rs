@@ -347,8 +347,6 @@ faults! {
     LeaseIsNotLookedAt: units "desk::tests::a_lease_that_is_over_is_seen_by_whoever_looks_though_nobody_tells",
     /// A request that is over stays at its desk.
     RequestsStay: units "desk::tests::what_is_over_is_known_no_more",
-    /// A grant of an outsider that nobody wants any more counts as taken.
-    UnwantedGrantIsKept: units "clients::outer::tests::a_blocked_thread_whose_time_is_over_or_that_is_to_end_withdraws",
     /// The answer to a wait comes after its thread was told that it is there.
     AnswerComesLate: units "clients::outer::tests::an_answer_is_there_when_its_wait_is_settled",
     /// A grant of an outsider that its busy loop has not come for in time stays its own.

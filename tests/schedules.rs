@@ -17,6 +17,8 @@ mod common;
 mod looping;
 #[path = "schedules/meeting.rs"]
 mod meeting;
+#[path = "schedules/outside.rs"]
+mod outside;
 #[path = "schedules/reached.rs"]
 mod reached;
 #[path = "schedules/room.rs"]
@@ -85,8 +87,11 @@ fn program() {
         thread::spawn(move || if *is_loop { looping::run(shared, number) } else { actor::run(shared, number) })
     });
     let actors: Vec<_> = actors.collect();
+    let server = thread::spawn(move || shared.outside.serve());
     actor::deliver(shared);
     actors.into_iter().for_each(|actor| actor.join().unwrap());
+    shared.outside.end(server.thread());
+    server.join().unwrap();
     virtual_time::end();
     keeper.join().unwrap();
     world.expect_rest();

@@ -21,7 +21,7 @@ pub(super) struct OuterRequest {
     engine: &'static Engine,
     agent: Arc<Agent>,
     desk: Arc<Desk>,
-    answer: Mutex<Option<Answer>>,
+    pub(super) answer: Mutex<Option<Answer>>,
     is_shared: bool,
 }
 

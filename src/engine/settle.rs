@@ -20,7 +20,7 @@ impl Engine {
         let mut wakes = Wakes::default();
         let mut contents = self.contents(primitive.space(), address);
         let Some(id) = contents.queue(address).and_then(|(queue, waiters)| queue.first(waiters)) else {
-            return fault!(UnwantedGrantIsKept);
+            return false;
         };
         let settlement = if is_granted {
             Settlement::Granted { abandoned_by: None, found: 0 }

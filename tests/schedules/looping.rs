@@ -1,9 +1,11 @@
 //! A thread with an event loop: it awaits several things at once, holds them across turns, takes waits back, and blocks now and
 //! then.
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use sablock::clients::{ClientLoop, Clients};
+use sablock::desk::Answer;
 use sablock::engine::{Hold, HoldOwner, Limit, Mode, Order, Outcome, Reply, ReplyError, Request, Settled};
 use sablock::primitives::event::AUTO_RESET_EVENT;
 use sablock::primitives::mutex::MUTEX;
@@ -32,6 +34,8 @@ enum Of {
     Thing(usize, Hold),
     /// The request's number, the name, how.
     Name(u32, usize, Mode),
+    /// How it is held outside.
+    Outside(Hold),
     Set(Vec<Hold>),
     /// The store's mutex; with the token of the notification that it waits for it with, if there was one.
     Store(Option<u32>),
@@ -41,20 +45,23 @@ enum Of {
 }
 
 /// A thread with an event loop.
-struct Looping<'w> {
-    actor: Actor<'w>,
-    waits: ClientLoop<'w>,
+struct Looping {
+    actor: Actor<'static>,
+    waits: ClientLoop<'static>,
     pending: Vec<Pending>,
     names: Vec<(u32, usize, Mode)>,
+    /// Its holds outside, by the numbers of their requests.
+    outside: Vec<(u32, Hold)>,
     /// It is to run what is done once.
     runs: bool,
 }
 
 /// Runs such a thread to its end.
-pub fn run(world: &World, number: usize) {
+pub fn run(world: &'static World, number: usize) {
     let (waits, parked) = common::event_loop_with(world.engine, number as u32, Clients::new(&world.names));
     let actor = Actor::enter(world, number, waits.agent().clone());
-    let mut thread = Looping { actor, waits, pending: Vec::new(), names: Vec::new(), runs: false };
+    let (pending, names, outside) = (Vec::new(), Vec::new(), Vec::new());
+    let mut thread = Looping { actor, waits, pending, names, outside, runs: false };
     let [mut takes, mut passes, mut comes] = [&world.takes, &world.passes, &world.meeting.comes].map(|all| all[number]);
     let mut left = 1 + below(4);
     loop {
@@ -68,6 +75,7 @@ pub fn run(world: &World, number: usize) {
             }
             thread.settled(settled);
         }
+        thread.learn_of_losses();
         if thread.run_once().is_err() {
             return thread.end();
         }
@@ -123,16 +131,19 @@ impl Pending {
             Of::Thing(index, _) => world.things[*index].room.is_spoiled(),
             Of::Set(_) => world.is_any_spoiled(),
             Of::Store(_) => world.things[world.store()].room.is_spoiled(),
-            Of::Name(..) | Of::Notification | Of::Gate | Of::Meeting(_) => false,
+            Of::Name(..) | Of::Outside(_) | Of::Notification | Of::Gate | Of::Meeting(_) => false,
         }
     }
 }
 
-impl Looping<'_> {
+impl Looping {
     fn end(mut self) {
         reached(Reached::EndedWhilePending, u64::from(!self.pending.is_empty()));
         for (_, name, mode) in &self.names {
             self.actor.world.named[*name].end(self.actor.number, Hold::listed(*mode, 0, 0, false));
+        }
+        for (_, hold) in &self.outside {
+            self.actor.world.outside.room.end(self.actor.number, *hold);
         }
         if self.runs {
             self.actor.world.meeting.ended_inside();
@@ -142,7 +153,7 @@ impl Looping<'_> {
     }
 
     fn holds(&self) -> bool {
-        !self.actor.held.is_empty() || !self.names.is_empty()
+        !self.actor.held.is_empty() || !self.names.is_empty() || !self.outside.is_empty()
     }
 
     fn pends(&mut self, token: u32, limit: Limit, of: Of) {
@@ -154,6 +165,7 @@ impl Looping<'_> {
         let asks = &self.actor.world.mood.asks;
         match asks[below(asks.len())] {
             Ask::Name => self.ask_for_a_name(),
+            Ask::Outside => self.ask_outside(),
             Ask::All => self.ask_for_all(),
             Ask::Thing => self.ask_for_a_thing(),
         }
@@ -196,6 +208,70 @@ impl Looping<'_> {
         }
     }
 
+    fn random_hold_outside() -> Hold {
+        if one_in(2) { Hold::shared(HoldOwner::Guard) } else { Hold::exclusive(HoldOwner::Guard) }
+    }
+
+    fn ask_outside(&mut self) {
+        let (outside, hold, limit) = (&self.actor.world.outside, Self::random_hold_outside(), self.random_limit());
+        trace(&self.actor.agent, || format!("awaits outside: {hold:?}, {limit:?}"));
+        match self.waits.ask_outer(&outside.desk, outside.question(hold, one_in(4)), limit, None) {
+            Ok((Reply::Pending { token, .. }, _)) => self.pends(token, limit, Of::Outside(hold)),
+            Ok((Reply::Now(outcome), _)) => assert_eq!((outcome, limit), (Outcome::TimedOut, Limit::Once)),
+            Err(error) => expect_refusal(&error, limit, false),
+        }
+    }
+
+    /// Blocks for it.
+    fn block_outside(&mut self, limit: Limit) -> Result<(), Ends> {
+        let (world, hold) = (self.actor.world, Self::random_hold_outside());
+        trace(&self.actor.agent, || format!("blocks outside: {hold:?}, {limit:?}"));
+        let (desk, question) = (&world.outside.desk, world.outside.question(hold, one_in(4)));
+        let (agent, caller) = (&self.actor.agent, &mut self.actor.caller());
+        match ClientLoop::ask_outer_blocking(world.engine, agent, desk, question, limit, caller) {
+            Ok(None) => assert!(limit != Limit::Endless, "a wait without end is over"),
+            Ok(Some(answered)) => {
+                let (number, answer) = self.waits.take_in(answered);
+                self.answered(number, answer, hold);
+                reached(Reached::OuterHeldByBlocking, self.outside.len() as u64);
+            }
+            Err(failure) => return self.actor.failed(failure, false),
+        }
+        dawdle(6);
+        if self.actor.ends() {
+            return Err(Ends);
+        }
+        self.release_outside();
+        Ok(())
+    }
+
+    fn answered(&mut self, number: u32, answer: Answer, hold: Hold) {
+        trace(&self.actor.agent, || format!("outside: {answer:?}"));
+        let outside = &self.actor.world.outside;
+        if !matches!(answer, Answer::Granted { .. }) {
+            return reached(Reached::OuterFailed, 1);
+        }
+        let is_reported = hold.mode == Mode::Exclusive && outside.is_marked.swap(false, Ordering::SeqCst);
+        outside.room.enter(self.actor.number, hold, is_reported.then_some(1));
+        self.outside.push((number, hold));
+        reached(Reached::OuterHeld, 1);
+    }
+
+    fn learn_of_losses(&mut self) {
+        while let Some(number) = self.waits.next_lost() {
+            assert!(self.waits.outer_loss(number).is_some(), "it was told of a loss");
+            reached(Reached::OuterLost, 1);
+        }
+    }
+
+    fn release_outside(&mut self) {
+        let Some((number, hold)) = self.outside.pop() else { return };
+        trace(&self.actor.agent, || format!("releases outside {number}"));
+        self.actor.world.outside.room.leave(self.actor.number, hold);
+        let lost = self.waits.release_outer(number, false);
+        assert!(lost.is_none() || self.actor.world.outside.room.is_spoiled(), "{lost:?}");
+    }
+
     fn ask_for_all(&mut self) {
         // Of loops that wait for each other crosswise the engine does not say so.
         let is_crosswise = self.actor.world.is_crosswise;
@@ -236,6 +312,10 @@ impl Looping<'_> {
         let Pending { token, limit, of } = self.pending.swap_remove(at);
         match (settled.outcome, of) {
             (Ok(outcome), Of::Meeting(visit)) => self.has_come(visit, outcome),
+            (Ok(Outcome::Granted { .. } | Outcome::Refused { .. }), Of::Outside(hold)) => {
+                let (number, answer) = self.waits.take_answer().expect("an answer to a wait that was settled");
+                self.answered(number, answer, hold);
+            }
             (Ok(Outcome::TimedOut), _) => {
                 assert!(matches!(limit, Limit::Until(_)), "a wait without end is over");
                 reached(Reached::ExpiredByTheClock, 1);
@@ -342,6 +422,9 @@ impl Looping<'_> {
             assert_eq!(self.waits.release_name(number), Ok(true));
             return;
         }
+        if !self.outside.is_empty() {
+            return self.release_outside();
+        }
         let (index, hold) = self.actor.held[below(self.actor.held.len())];
         self.actor.release(index, hold);
     }
@@ -372,13 +455,16 @@ impl Looping<'_> {
         // that as a deadlock. Unless the clock ends it.
         let keeps = |wait: &Pending| match &wait.of {
             Of::Thing(index, _) => world.things[*index].primitive.order() == Order::Strict,
-            Of::Set(_) | Of::Name(..) => true,
+            Of::Set(_) | Of::Name(..) | Of::Outside(_) => true,
             Of::Store(_) | Of::Notification | Of::Gate => false,
             Of::Meeting(_) => true,
         };
         let is_soon = |limit| matches!(limit, Limit::Until(at) if at < sync::now() + FOR_EVER / 2);
         let keeps = self.pending.iter().any(|wait| !is_soon(wait.limit) && keeps(wait));
         let limit = if keeps { Limit::after(Duration::from_millis(1)) } else { Limit::Endless };
+        if world.mood.asks.iter().any(|ask| matches!(ask, Ask::Outside)) && one_in(2) {
+            return self.block_outside(limit);
+        }
         if self.actor.acquire(index, hold, limit)? {
             dawdle(6);
             self.actor.release(index, hold);

@@ -17,6 +17,7 @@ use sablock::sync::AtomicU32;
 
 use super::clock::VirtualClock;
 use super::meeting::Meeting;
+use super::outside::Outside;
 use super::reached::{Reached, reached};
 use super::room::{PERMITS, Room};
 use super::{below, one_in, trace};
@@ -140,6 +141,7 @@ pub enum Ask {
     Thing,
     All,
     Name,
+    Outside,
 }
 
 impl Mood {
@@ -149,7 +151,7 @@ impl Mood {
             tries: below(3),
             timed: below(3),
             acts: some_of(&[Act::One, Act::Both, Act::All, Act::FreeSlot]),
-            asks: some_of(&[Ask::Thing, Ask::Thing, Ask::All, Ask::Name]),
+            asks: some_of(&[Ask::Thing, Ask::Thing, Ask::All, Ask::Name, Ask::Outside]),
         }
     }
 }
@@ -191,6 +193,7 @@ pub struct World {
     pub passes: Vec<bool>,
     pub gate: Gate,
     pub meeting: Meeting,
+    pub outside: Outside,
     /// Whose end has begun.
     terminated: Vec<AtomicBool>,
     /// What its actors do, drawn for each world, so that what is rare among everything is common in some.
@@ -243,6 +246,7 @@ impl World {
             },
             passes,
             meeting: Meeting::random(actors.len()),
+            outside: Outside::random(),
             terminated: actors.iter().map(|_| AtomicBool::new(false)).collect(),
             actors,
             mood: Mood::random(),

@@ -6,6 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::*;
+use crate::agents::Wake;
 use crate::clients::{Clients, Name, Names};
 use crate::desk::Task;
 use crate::engine::clock::Clock;
@@ -179,24 +180,22 @@ fn a_request_that_is_taken_back_before_and_after_its_answer_holds_nothing() {
     here.end();
 }
 
+/// Notes whether the answer is there when its loop is woken for it.
+struct Looks(Arc<OuterRequest>, Arc<AtomicBool>);
+
+impl Wake for Looks {
+    fn wake(&self) {
+        self.1.store(self.0.answer.lock().is_some(), Ordering::SeqCst);
+    }
+}
+
 #[test]
 fn an_answer_is_there_when_its_wait_is_settled() {
-    let desk = desk();
-    let store = Arc::clone(&desk);
-    let rounds = 2_000;
-    let worker = thread::spawn(move || {
-        for _ in 0..rounds {
-            let number = asked(&store);
-            store.answer(number, Answer::Refused);
-        }
-    });
-    let mut here = event_loop();
-    for _ in 0..rounds {
-        ask(&mut here, &desk, Limit::Endless);
-        while here.next_settled().is_none() {}
-        assert!(here.take_answer().is_some());
-    }
-    worker.join().unwrap();
+    let (desk, mut here, is_there) = (desk(), event_loop(), Arc::<AtomicBool>::default());
+    let (_, number) = ask(&mut here, &desk, Limit::Endless);
+    let request = Arc::clone(&here.clients.outers.waits[&number]);
+    here.agent().set_waker(Some(Box::new(Looks(request, Arc::clone(&is_there)))));
+    assert!(desk.answer(number, Answer::Refused) && is_there.load(Ordering::SeqCst));
     here.end();
 }
 

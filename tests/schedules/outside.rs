@@ -1,0 +1,143 @@
+//! A store outside of the process, which grants one lock in the order in which it is asked for. It knows who may be inside.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use sablock::desk::{Answer, Desk, Lease, Loss, Question, Task};
+use sablock::engine::Hold;
+use shuttle::thread;
+
+use super::reached::{Reached, reached};
+use super::room::Room;
+use super::{dawdle, one_in};
+
+/// The store, as its clients see it.
+pub struct Outside {
+    pub desk: Arc<Desk>,
+    pub room: Room,
+    /// A holder has ended inside, which none after it has learned.
+    pub is_marked: AtomicBool,
+    is_over: AtomicBool,
+    /// It loses locks, and its lock worker may end.
+    is_fickle: bool,
+}
+
+/// A grant.
+struct Granted {
+    number: u32,
+    is_shared: bool,
+    lease: Arc<Lease>,
+}
+
+/// The store's side.
+#[derive(Default)]
+struct Store {
+    holders: Vec<Granted>,
+    line: VecDeque<(u32, Question)>,
+}
+
+impl Outside {
+    pub fn random() -> Self {
+        let (desk, room, is_fickle) = (Arc::default(), Room::new("store outside"), one_in(4));
+        if is_fickle {
+            // Whoever has lost it is inside until it learns of that.
+            room.spoil();
+        }
+        Self { desk, room, is_marked: AtomicBool::new(false), is_over: AtomicBool::new(false), is_fickle }
+    }
+
+    pub fn question(&self, hold: Hold, is_try: bool) -> Question {
+        let is_shared = hold == Hold::shared(hold.owner);
+        let (name, payload) = (vec![97], String::new());
+        Question { store: 0, verb: 0, name, is_shared, flags: u32::from(is_try), payload, thread: 0 }
+    }
+
+    /// All who ask have ended.
+    pub fn end(&self, server: &thread::Thread) {
+        self.is_over.store(true, Ordering::SeqCst);
+        server.unpark();
+    }
+
+    /// The lock worker, until the end, or its own.
+    pub fn serve(&self) {
+        let here = thread::current();
+        self.desk.serve(Box::new(move || here.unpark()));
+        let mut store = Store::default();
+        loop {
+            // First this: what was asked for before is seen to.
+            let is_over = self.is_over.load(Ordering::SeqCst);
+            store.turn(self);
+            if is_over {
+                break;
+            }
+            if self.is_fickle && one_in(30) {
+                self.desk.end("it has ended");
+                return;
+            }
+            thread::park();
+        }
+        let Store { holders, line } = store;
+        assert!(holders.is_empty() && line.is_empty(), "{} hold, {} wait", holders.len(), line.len());
+        self.room.expect_all_reported(self.is_marked.load(Ordering::SeqCst));
+        assert_eq!(self.desk.left(), Vec::<String>::new());
+    }
+}
+
+impl Store {
+    fn turn(&mut self, outside: &Outside) {
+        while let Some(task) = outside.desk.next() {
+            match task {
+                Task::Ask(number, question) if question.flags == 1 && !self.is_free_for(&question) => {
+                    let is_failed = one_in(2);
+                    let answer = if is_failed { Answer::Failed(String::new()) } else { Answer::Refused };
+                    outside.desk.answer(number, answer);
+                }
+                Task::Ask(number, question) => self.line.push_back((number, question)),
+                Task::Cancel(number) => self.line.retain(|(other, _)| *other != number),
+                Task::Release(number, has_ended) => self.release(outside, number, has_ended),
+            }
+            dawdle(3);
+            self.grant(outside);
+        }
+        if outside.is_fickle && one_in(8) && !self.holders.is_empty() {
+            let lost = self.holders.remove(0);
+            outside.desk.end_lease(&lost.lease, Loss::Taken);
+            self.grant(outside);
+        }
+    }
+
+    fn is_free_for(&self, question: &Question) -> bool {
+        self.line.is_empty() && (self.holders.is_empty() || question.is_shared && self.holders[0].is_shared)
+    }
+
+    fn release(&mut self, outside: &Outside, number: u32, has_ended: bool) {
+        let Some(at) = self.holders.iter().position(|holder| holder.number == number) else {
+            assert!(outside.is_fickle, "released by who does not hold it");
+            return;
+        };
+        let Granted { is_shared, .. } = self.holders.remove(at);
+        assert!(!(has_ended && is_shared), "a mark of who shared it");
+        if has_ended {
+            outside.is_marked.store(true, Ordering::SeqCst);
+        }
+    }
+
+    fn grant(&mut self, outside: &Outside) {
+        while let Some((number, question)) = self.line.pop_front() {
+            let (is_shared, is_first) = (question.is_shared, self.holders.is_empty());
+            if !is_first && !(is_shared && self.holders[0].is_shared) {
+                self.line.push_front((number, question));
+                return;
+            }
+            let (lease, text) = (Lease::endless(), String::new());
+            let granted = Answer::Granted { fence: 0, lease: Arc::clone(&lease), text };
+            if outside.desk.answer(number, granted) {
+                self.holders.push(Granted { number, is_shared, lease });
+                reached(Reached::OuterGranted, 1);
+            } else {
+                reached(Reached::OuterUnwanted, 1);
+            }
+        }
+    }
+}
