@@ -1,6 +1,7 @@
 // What the Web Locks API promises, without `steal`, as a list of cases: each is run over every scope.
 //
-// `manager` is asked; `other` is a second client of the same locks: to a store, another machine. `name` is of the case alone.
+// `manager` of the `scope` is asked; `other` is a second client of the same locks: to a store, another machine. `name` is of the case
+// alone.
 
 const assert = require('node:assert/strict');
 const { AVAILABLE, deferred, hold, modesOf } = require('../helpers/names.js');
@@ -162,23 +163,83 @@ add('an exclusive request waits for all that share, and those behind it wait for
   assert.deepEqual(granted, ['exclusive', 'shared']);
 });
 
-// ifAvailable.
+// All verbs, blocking or not, of one name and of several.
 
-const modeOf = (locks) => (locks === null ? null : [locks].flat()[0].mode);
+/** What `look` makes of the first lock; null if there is none. */
+const lookAt = (locks, look) => (locks === null ? null : look([locks].flat()[0]));
 
-function letGo(held) {
-  const mode = held === null ? null : (held.locks?.[0] ?? held).mode;
+function letGo(held, look) {
+  const seen = held === null ? null : look(held.locks?.[0] ?? held);
   held?.unlock();
-  return mode;
+  return seen;
 }
 
-/** The verbs of requests: each is a promise of the mode that it got, or null. */
+const modeOf = ({ mode }) => mode;
+
+/** The verbs of requests: each is a promise of what `look` makes of the lock that it got first, or of null. */
 const VERBS = {
-  request: (manager, names, options) => manager.request(names, options, modeOf),
-  acquireAsync: async (manager, names, options) => letGo(await manager.acquireAsync(names, options)),
-  requestSync: async (manager, names, options) => manager.requestSync(names, options, modeOf),
-  acquire: async (manager, names, options) => letGo(manager.acquire(names, options)),
+  request: (manager, names, options, look = modeOf) => manager.request(names, options, (got) => lookAt(got, look)),
+  acquireAsync: async (manager, names, options, look = modeOf) =>
+    letGo(await manager.acquireAsync(names, options), look),
+  requestSync: async (manager, names, options, look = modeOf) =>
+    manager.requestSync(names, options, (got) => lookAt(got, look)),
+  acquire: async (manager, names, options, look = modeOf) => letGo(manager.acquire(names, options), look),
 };
+
+/** Calls `act(ask, names, form)` with each of them, one after the other. */
+async function byEveryVerb(name, act) {
+  for (const [verb, ask] of Object.entries(VERBS)) {
+    for (const names of [name, [name, `${name} too`]]) await act(ask, names, `${verb}(${names})`);
+  }
+}
+
+add('a fence grows, by every verb', async ({ manager, other, name }) => {
+  let last = 0n;
+  await byEveryVerb(name, async (ask, names, form) => {
+    for (const asked of [manager, other]) {
+      const fence = await ask(asked, names, { fence: true }, (lock) => lock.fence);
+      assert.ok(fence > last, `${form}: ${fence} after ${last}`);
+      last = fence;
+    }
+    assert.ok((await ask(manager, names, { fence: true, mode: 'shared' }, (lock) => lock.fence)) >= last, form);
+  });
+});
+
+add('a request whose time is over says so, by every verb', async ({ manager, other, name }) => {
+  for (const who of [manager, other]) {
+    const held = await hold(name, {}, who);
+    await byEveryVerb(name, async (ask, names, form) => {
+      const since = performance.now();
+      await assert.rejects(ask(manager, names, { timeout: 50 }), { code: 'ERR_LOCK_TIMEOUT' }, form);
+      // A clock of whole milliseconds may be a part of one ahead.
+      assert.ok(performance.now() - since >= 49, form);
+    });
+    held.release();
+    await held.request;
+  }
+});
+
+add(
+  'the lock of a thread that ended inside is abandoned until somebody says that all is well, by every verb',
+  async ({ manager, name, scope, thread }) => {
+    await byEveryVerb(name, async (ask, names, form) => {
+      const actor = await thread();
+      await actor.do((here, wanted) => here.manager.acquireAsync(wanted).then(() => {}), name);
+      await actor.terminate();
+      const isAbandoned = (lock) => lock.abandoned;
+      const restore = (lock) => {
+        lock.markConsistent();
+        return lock.abandoned;
+      };
+      const looks = [];
+      for (const look of [isAbandoned, isAbandoned, restore, isAbandoned])
+        looks.push(await ask(manager, names, {}, look));
+      // PostgreSQL tells nobody.
+      const isTold = scope !== 'postgres';
+      assert.deepEqual(looks, [isTold, isTold, false, false], form);
+    });
+  },
+);
 
 for (const [holder, asked, isAvailable] of AVAILABLE) {
   for (const who of ['manager', 'other']) {
@@ -187,15 +248,13 @@ for (const [holder, asked, isAvailable] of AVAILABLE) {
     add(`without a wait, by every verb, ${asked}, held by ${by}: ${isAvailable ? 'granted' : 'not'}`, async (world) => {
       const { manager, name } = world;
       const held = holder === null ? null : await hold(name, { mode: holder }, world[who]);
-      for (const ask of Object.values(VERBS)) {
-        for (const names of [name, [name, `${name} too`]]) {
-          const got = await ask(manager, names, { mode: asked, ifAvailable: true });
-          assert.equal(got, isAvailable ? asked : null, `${ask} of ${names}`);
-          const now = ask(manager, names, { mode: asked, timeout: 0 });
-          if (isAvailable) assert.equal(await now, asked);
-          else await assert.rejects(now, { code: 'ERR_LOCK_TIMEOUT' }, `${ask} of ${names}`);
-        }
-      }
+      await byEveryVerb(name, async (ask, names, form) => {
+        const got = await ask(manager, names, { mode: asked, ifAvailable: true });
+        assert.equal(got, isAvailable ? asked : null, form);
+        const now = ask(manager, names, { mode: asked, timeout: 0 });
+        if (isAvailable) assert.equal(await now, asked);
+        else await assert.rejects(now, { code: 'ERR_LOCK_TIMEOUT' }, form);
+      });
       held?.release();
       await held?.request;
     });

@@ -69,7 +69,7 @@ for (const [scope, { isThere, start, settings, options = {} }] of Object.entries
     const name = `${scope} ${index}`;
     const body = watched((_, threads) => {
       const [manager, other] = managers;
-      return run({ manager, other, name, thread: () => thread(threads) });
+      return run({ scope, manager, other, name, thread: () => thread(threads) });
     });
     test(`${scope}: ${title}`, { skip, timeout: 60_000 }, body);
   }
