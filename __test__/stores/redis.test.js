@@ -4,7 +4,7 @@ const assert = require('node:assert/strict');
 const { test } = require('node:test');
 const { LockManager } = require('../..');
 const { ENQUEUE, SCRIPT } = require('../../lib/stores/redis/script.js');
-const { thread } = require('../../lib/engine/thread.js');
+const { binding, thread } = require('../../lib/engine/thread.js');
 const { redis } = require('../../lib/stores/redis.js');
 const { startProxy } = require('../helpers/proxy.js');
 const { hasRedis, startRedis } = require('../helpers/servers.js');
@@ -153,6 +153,13 @@ test('a lock that is granted to a wait of which its thread does not know is free
   };
   await assert.rejects(here.acquireAsync('unknown'), RangeError);
   assert.equal((await here.acquireAsync('unknown', { timeout: 10_000 })).unlock(), true);
+  const { takeStoreText } = binding;
+  binding.takeStoreText = () => {
+    binding.takeStoreText = takeStoreText;
+    throw new RangeError('Maximum call stack size exceeded');
+  };
+  await assert.rejects(here.acquireAsync('not made'), RangeError);
+  assert.equal((await here.acquireAsync('not made', { timeout: 10_000 })).unlock(), true);
 });
 
 test('a process that ends while it shares a lock leaves no mark', options, async (t) => {

@@ -59,26 +59,30 @@ class StoreWait extends PendingWait {
 
   /** It is over, with this status. */
   settle(status) {
+    const number = thread.record[NUMBER];
+    try {
+      if (status === STORE_FAILED) this.reject(fromText(binding.takeStoreText()));
+      else this.resolve(status === GRANTED ? this.#conclude(number) : null);
+    } catch (error) {
+      // For want of stack: what nobody gets is released.
+      this.reject(error);
+      binding.releaseStore(number, false);
+    }
     this.#end();
-    if (status === STORE_FAILED) this.reject(fromText(binding.takeStoreText()));
-    else this.resolve(status === GRANTED ? this.#conclude(thread.record[NUMBER]) : null);
-  }
-
-  /** False if it is over. */
-  #withdraw() {
-    if (!thread.cancel(this)) return false;
-    this.#end();
-    return true;
   }
 
   /** Withdraws it with this error, unless it is over. */
   giveUp(error) {
-    if (this.#withdraw()) this.reject(error);
+    if (!thread.cancel(this)) return;
+    this.reject(error);
+    this.#end();
   }
 
   /** Withdraws it, unless it is over. */
   cancel() {
-    if (this.#withdraw()) this.resolve(null);
+    if (!thread.cancel(this)) return;
+    this.resolve(null);
+    this.#end();
   }
 
   /** A lock worker that the main thread does not start is reported. */
