@@ -17,7 +17,7 @@ use shuttle::thread;
 
 use super::meeting::meet_one;
 use super::reached::{Reached, reached};
-use super::world::{Act, MAIN, Thing, World};
+use super::world::{Act, Ask, MAIN, Mood, Thing, World};
 use super::{below, dawdle, one_in, trace};
 
 /// The thread's end has begun: its code goes no further.
@@ -291,7 +291,9 @@ impl<'w> Actor<'w> {
                     "what is wanted in one order: {cycle:?}"
                 );
                 // Where nobody's end is begun from outside, all of the cycle still are where they were; in a set, no code is inside.
-                let has_sets = self.world.mood.acts.iter().any(|act| matches!(act, Act::All));
+                let Mood { acts, asks, .. } = &self.world.mood;
+                let has_sets =
+                    acts.iter().any(|act| matches!(act, Act::All)) || asks.iter().any(|ask| matches!(ask, Ask::All));
                 if !self.world.has_slices && !is_own && !has_sets {
                     self.expect_cycle(&cycle);
                 }
