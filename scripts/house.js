@@ -44,7 +44,7 @@ const LINES = {
   'src/clients': 1744,
   'src/desk': 378,
   'src/doctor': 2499,
-  'src/engine': 5547,
+  'src/engine': 5548,
   'src/files': 3379,
   'src/node': 4344,
   'src/primitives': 1559,
@@ -56,7 +56,7 @@ const LINES = {
   'lib/load': 260,
   'lib/named': 2199,
   'lib/primitives': 3376,
-  'lib/stores': 3803,
+  'lib/stores': 3807,
 };
 
 /** What is to become less: a pattern in `src` and `lib`, outside of a room, and how often it may be there. Bounds are only lowered. */

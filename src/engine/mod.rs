@@ -12,6 +12,7 @@
 //!    So a timeout, an abort, or the end of the thread finds out whether it comes too late, and what to pass on.
 //! 6. A blocked thread sleeps in slices, between which it looks whether it is being terminated.
 //! 7. When a thread ends, what it was settled with and never knew of passes on; what it holds goes to the next, marked.
+//! 8. A wait for a lock outside of the process has no words: whoever keeps that lock settles it.
 //!
 //! Imports run `node` -> `clients` -> `primitives` -> `engine` -> `agents` -> `memory`, `sync`.
 
