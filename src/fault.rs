@@ -216,6 +216,8 @@ faults! {
     TriersPassWhoIsOnTheWay: shared_holds "the_second_word_says_that_somebody_waits_though_the_lock_is_free",
 
     // Deadlocks.
+    /// A lock that the clock gives back soon is in the way for ever.
+    TimedSetIsForEver: deadlocks "what_the_clock_gives_back_is_in_no_deadlock",
     /// A circle of blocked threads is not reported.
     CycleGoesUnnoticed: deadlocks "a_thread_that_waits_for_another_environment_of_its_own_thread_waits_for_ever",
     /// What a thread was granted while it looked whether it is to end is taken for a lock that it has locked itself.

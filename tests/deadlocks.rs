@@ -9,10 +9,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use common::{ACQUIRED, World, pend};
+use common::{ACQUIRED, PROMPT, World, pend};
 use sablock::agents::Agent;
-use sablock::engine::{Caller, Failure, Hold, HoldOwner, Hop, Limit, Outcome, Request};
+use sablock::clients::{Clients, LockSet, Names};
+use sablock::engine::{Caller, EventLoop, Failure, Hold, HoldOwner, Hop, Limit, Outcome, Primitive, Reply, Request};
 use sablock::memory::Place;
+use sablock::primitives::mutex::MUTEX;
 use sablock::primitives::once::ONCE;
 
 /// Runs code between two slices, and goes on once it is let in.
@@ -117,4 +119,49 @@ fn what_a_thread_is_granted_during_a_pause_is_no_deadlock() {
     };
     assert_eq!(wait(&next, &mut Pausing(&mut pause)), ACQUIRED);
     assert!(is_granted);
+}
+
+#[test]
+fn what_the_clock_gives_back_is_in_no_deadlock() {
+    for is_timed in [true, false] {
+        let world = &World::with_slices(false);
+        let names = Names::new(&world.engine);
+        let [me, other] = &[0, 1].map(|thread| world.agent(thread));
+        let [a, b] = [world.place(), world.other(0)];
+        world.lock_at(other, b, &mut || true).unwrap();
+        let has_looked = &AtomicBool::new(false);
+        // It has the one, and waits for the other.
+        let mut waits = EventLoop::with_clients(&world.engine, me.clone(), Clients::new(&names));
+        let hold = Hold::exclusive(HoldOwner::Guard);
+        let mut set = LockSet::new([a, b].map(|place| (&MUTEX as &'static dyn Primitive, place, hold)));
+        let limit = if is_timed { Limit::after(PROMPT) } else { Limit::Revocable };
+        let Ok(Reply::Pending { token, .. }) = waits.lock_all(&mut set, limit) else { panic!() };
+        thread::scope(|scope| {
+            let blocked = scope.spawn(move || {
+                let mut is_patient = some_pauses();
+                let mut pause = || {
+                    has_looked.store(true, Ordering::SeqCst);
+                    is_patient()
+                };
+                assert_eq!(world.lock_at(other, a, &mut pause).unwrap(), ACQUIRED);
+                world.unlock_at(other, a);
+                world.unlock_at(other, b);
+            });
+            world.until("the other waits, and has looked for a cycle", |_| has_looked.load(Ordering::SeqCst));
+            let mut is_patient = some_pauses();
+            let got = world.lock_at(me, b, &mut || {
+                world.clock.expire(&world.engine);
+                is_patient()
+            });
+            if is_timed {
+                assert!(matches!(got, Ok(ACQUIRED)), "{got:?}");
+                world.unlock_at(me, b);
+            } else {
+                assert!(matches!(&got, Err(Failure::Deadlock(cycle)) if cycle.len() == 2), "{got:?}");
+                assert!(waits.cancel(token).is_some());
+            }
+            blocked.join().unwrap();
+        });
+        waits.end();
+    }
 }

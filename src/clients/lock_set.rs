@@ -156,6 +156,10 @@ impl Expiry for WaitingSet {
             part.is_back = true;
         }
     }
+
+    fn gives_back(&self, address: usize) -> bool {
+        self.look(|set| set.parts[..set.held].iter().any(|part| part.place.address() == address))
+    }
 }
 
 /// The sets of an event loop that are not its code's yet.

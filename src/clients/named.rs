@@ -26,6 +26,11 @@ impl Expiry for HeldBeside {
             self.names.look(name, |entry| engine.take_back(self.agent, &NAMED, entry.place(), *hold, *report));
         }
     }
+
+    fn gives_back(&self, address: usize) -> bool {
+        let is_it = |name| self.names.look(name, |entry| entry.place().address() == address);
+        self.holds.iter().any(|(name, ..)| is_it(name) == Some(true))
+    }
 }
 
 impl ClientLoop<'static> {

@@ -96,6 +96,10 @@ impl Expiry for Late {
             beside.expired(engine);
         }
     }
+
+    fn gives_back(&self, address: usize) -> bool {
+        self.beside.as_ref().is_some_and(|beside| beside.gives_back(address))
+    }
 }
 
 /// A hold outside.

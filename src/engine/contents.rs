@@ -217,6 +217,15 @@ impl Contents {
         self.take_beside(id)
     }
 
+    /// All that goes back with waits of this agent when the clock ends them.
+    pub(super) fn beside_of(&self, agent: AgentId) -> Vec<Arc<dyn Expiry>> {
+        let beside = |waiter: &Waiter| match &waiter.kind {
+            Kind::Async { beside, .. } if waiter.agent == agent => beside.clone(),
+            _ => None,
+        };
+        self.waiters.iter().filter_map(|(_, waiter)| beside(waiter)).collect()
+    }
+
     /// The rest that goes back with a wait that the clock ends.
     pub(super) fn take_beside(&mut self, id: WaiterId) -> Option<Arc<dyn Expiry>> {
         match &mut self.waiters[id].kind {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::holders::Held;
 use super::limit::Limit;
-use super::primitive::{Blockers, Mode, Order};
+use super::primitive::{Blockers, Mode, Order, Space};
 use super::queue::{Kind, LoopGroup, Ticket, WaiterId};
 use super::table::Engine;
 use crate::agents::{Agent, AgentId, Blockage, ThreadId};
@@ -140,19 +140,36 @@ impl Engine {
             is_in_line: behind == Some(address) && !fault!(CycleNamesThoseInLine),
         });
         for Blocker { agent, is_ahead } in self.blockers(waiter.id, blockage) {
-            if agent == me.id {
-                return true;
-            }
+            let length = cycle.len();
             let behind = is_ahead.then_some(address);
             // Of a blocker that cannot run since `me` blocks their thread, the blockage is that of `me`.
-            if let Some((next, blockage)) = self.agents.blockage(agent)
-                && (next.id == me.id || self.walk(me, &next, blockage, behind, cycle, seen))
-            {
+            let is_closed = agent == me.id
+                || self.agents.blockage(agent).is_some_and(|(next, blockage)| {
+                    next.id == me.id || self.walk(me, &next, blockage, behind, cycle, seen)
+                });
+            if is_closed && (is_ahead || !self.goes_back(agent, address)) {
                 return true;
             }
+            cycle.truncate(length);
         }
         cycle.pop();
         false
+    }
+
+    /// Whether the clock gives back what `agent` holds at `address`, and no more than that: it is beside a wait with a deadline.
+    fn goes_back(&self, agent: AgentId, address: usize) -> bool {
+        let contents = self.contents_at(address);
+        let count: u32 = contents.held(address).filter(|held| held.agent == agent).map(|held| held.count).sum();
+        drop(contents);
+        count <= 1
+            && !fault!(TimedSetIsForEver)
+            && [Space::Words, Space::Listed, Space::Outer].into_iter().flat_map(|space| self.buckets(space)).any(
+                |bucket| {
+                    // Asked without the bucket's lock, which the clock takes behind theirs.
+                    let beside = bucket.contents.lock().beside_of(agent);
+                    beside.iter().any(|beside| beside.gives_back(address))
+                },
+            )
     }
 
     /// Whom this blocked agent waits for; nobody if it was let in in the meantime. For shared holds these are their

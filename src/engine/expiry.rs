@@ -8,6 +8,9 @@ use crate::memory::Place;
 pub trait Expiry: Send + Sync {
     /// The time of the wait was over; called by the clock, on its thread.
     fn expired(&self, engine: &dyn TakesBack);
+
+    /// Whether a hold at this address is among that.
+    fn gives_back(&self, address: usize) -> bool;
 }
 
 /// What gives holds to others: the engine.

@@ -39,6 +39,10 @@ impl Expiry for Beside {
         }
         self.names.expired(engine);
     }
+
+    fn gives_back(&self, address: usize) -> bool {
+        self.names.gives_back(address)
+    }
 }
 
 impl JsThread {

@@ -207,6 +207,10 @@ impl Expiry for Back {
     fn expired(&self, _: &dyn TakesBack) {
         self.0.store(true, Ordering::SeqCst);
     }
+
+    fn gives_back(&self, _: usize) -> bool {
+        false
+    }
 }
 
 #[test]
