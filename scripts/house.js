@@ -44,7 +44,7 @@ const LINES = {
   'src/clients': 1757,
   'src/desk': 378,
   'src/doctor': 2499,
-  'src/engine': 5577,
+  'src/engine': 5580,
   'src/files': 3379,
   'src/node': 4348,
   'src/primitives': 1559,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::holders::Held;
 use super::limit::Limit;
-use super::primitive::{Blockers, Mode, Order, Space};
+use super::primitive::{Blockers, Mode, Order};
 use super::queue::{Kind, LoopGroup, Ticket, WaiterId};
 use super::table::Engine;
 use crate::agents::{Agent, AgentId, Blockage, ThreadId};
@@ -163,13 +163,11 @@ impl Engine {
         drop(contents);
         count <= 1
             && !fault!(TimedSetIsForEver)
-            && [Space::Words, Space::Listed, Space::Outer].into_iter().flat_map(|space| self.buckets(space)).any(
-                |bucket| {
-                    // Asked without the bucket's lock, which the clock takes behind theirs.
-                    let beside = bucket.contents.lock().beside_of(agent);
-                    beside.iter().any(|beside| beside.gives_back(address))
-                },
-            )
+            && self.buckets_of_requests().any(|bucket| {
+                // Asked without the bucket's lock, which the clock takes behind theirs.
+                let beside = bucket.contents.lock().beside_of(agent);
+                beside.iter().any(|beside| beside.gives_back(address))
+            })
     }
 
     /// Whom this blocked agent waits for; nobody if it was let in in the meantime. For shared holds these are their

@@ -104,6 +104,11 @@ impl Engine {
         }
         sum
     }
+
+    /// The buckets in which waits may be for more than a notification, of the tables that there are.
+    pub(super) fn buckets_of_requests(&self) -> impl Iterator<Item = &Bucket> {
+        self.words.iter().chain(self.listed.get().into_iter().flatten()).chain(self.outer.get().into_iter().flatten())
+    }
 }
 
 /// The number of buckets of the tables that few programs need: a power of two.
