@@ -40,7 +40,8 @@ export class LockLostError extends Error {
 /**
  * A blocking wait without a timeout could never end: the thread holds the mutex itself (or another environment of Node.js that
  * runs on it does), or a circle of threads, all blocked without timeouts, wait for each other. Exactly one thread of the
- * circle gets it. The message names threads and mutexes.
+ * circle gets it. The message names threads and mutexes. What a promise for several locks has that has a timeout is in no circle:
+ * it goes back when the time is over, whatever its thread does.
  */
 export class DeadlockError extends Error {
   private constructor();

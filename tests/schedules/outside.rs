@@ -125,8 +125,8 @@ impl Store {
 
     fn grant(&mut self, outside: &Outside) {
         while let Some((number, question)) = self.line.pop_front() {
-            let (is_shared, is_first) = (question.is_shared, self.holders.is_empty());
-            if !is_first && !(is_shared && self.holders[0].is_shared) {
+            let is_shared = question.is_shared;
+            if self.holders.first().is_some_and(|holder| !(is_shared && holder.is_shared)) {
                 self.line.push_front((number, question));
                 return;
             }
