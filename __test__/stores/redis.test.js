@@ -144,7 +144,7 @@ test('answers that were on their way when the message of a grant came say nothin
 });
 
 test('a lock that is granted to a wait of which its thread does not know is free again', options, async (t) => {
-  const here = open(t, { lease: 50_000 });
+  const here = open(t, { lease: 50_000, renew: 500 });
   await here.request('known', () => {});
   // As at the end of the stack.
   thread.add = () => {
