@@ -52,11 +52,11 @@ const LINES = {
   lib: 744,
   'lib/cli': 560,
   'lib/doctor': 2312,
-  'lib/engine': 1433,
+  'lib/engine': 1437,
   'lib/load': 260,
   'lib/named': 2199,
   'lib/primitives': 3376,
-  'lib/stores': 3807,
+  'lib/stores': 3796,
 };
 
 /** What is to become less: a pattern in `src` and `lib`, outside of a room, and how often it may be there. Bounds are only lowered. */

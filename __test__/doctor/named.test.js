@@ -3,8 +3,6 @@
 const assert = require('node:assert/strict');
 const { spawn } = require('node:child_process');
 const { once } = require('node:events');
-const fs = require('node:fs');
-const os = require('node:os');
 const path = require('node:path');
 const { test } = require('node:test');
 const { about, namedMutexes, sleep, withDoctor } = require('../helpers/doctor.js');
@@ -86,10 +84,10 @@ test(
 test(
   'a request for several names of the machine inside of one of them waits at its own place',
   needs('async hooks'),
-  watched(() =>
+  watched((t) =>
     withDoctor(QUIET, async (doctor) => {
       const [a, b] = names(2).sort();
-      const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'sablock-doctor-'));
+      const directory = createFolder(t);
       const manager = new LockManager({ directory });
       const waiting = () => about(doctor.report().waiting, { name: b });
       const abort = new AbortController();
@@ -101,7 +99,6 @@ test(
         abort.abort();
         await assert.rejects(both, { name: 'AbortError' });
       });
-      fs.rmSync(directory, { recursive: true });
     }),
   ),
 );
@@ -236,10 +233,10 @@ test(
 for (const scope of ['process', 'machine']) {
   test(
     `a name of the ${scope} that is shared for long is stuck once, with the places of all who hold it`,
-    watched(() =>
+    watched((t) =>
       withDoctor({ stuckMs: 60, longHoldMs: Infinity }, async (doctor) => {
         const [a, b] = names(2);
-        const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'sablock-doctor-'));
+        const directory = createFolder(t);
         const manager = new LockManager(scope === 'machine' ? { directory } : {});
         const stuck = (name) => about(doctor.report().stuck, { name });
         const readOne = () => manager.acquireAsync(a, { mode: 'shared' });
@@ -259,7 +256,6 @@ for (const scope of ['process', 'machine']) {
         assert.match(waiters[0].stack[0], /named\.test\.js/);
         for (const one of [...held, elsewhere]) one.unlock();
         await Promise.all(waits);
-        fs.rmSync(directory, { recursive: true });
       }),
     ),
   );

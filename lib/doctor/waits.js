@@ -3,7 +3,7 @@
 
 const { threadId } = require('node:worker_threads');
 const { binding, thread } = require('../engine/thread.js');
-const { CALL } = require('../stores/verbs.js');
+const { CALL, questionOf } = require('../engine/lock-worker.js');
 const clock = require('../load/clock.js');
 const { quietly } = require('./swap.js');
 const { Tasks } = require('./tasks.js');
@@ -292,8 +292,7 @@ class Waits {
       if (time - asked.askedAt < stuckMs) continue;
       asked.askedAt = time;
       const payload = JSON.stringify({ call: 'query', names: [asked.hold.info.name] });
-      const { Exclusive: mode } = binding.NameMode;
-      const question = { store: asked.store, verb: CALL, name: '', mode, flags: 0, payload };
+      const question = questionOf(asked.store, CALL, payload);
       quietly(() => {
         // The drain gives back its grant, since no wait takes it in.
         if (binding.askStore(asked.desk, question, Infinity) === PENDING) {

@@ -11,6 +11,12 @@ const { fromText, toText } = require('./error-text.js');
 /** The verb of what is asked of a store, or of all: number 0. The payload is `{ call, ...}`; the answer's text is what it returns. */
 exports.CALL = 2;
 
+/** A question that is about no name. */
+exports.questionOf = (store, verb, payload) => {
+  const { Exclusive: mode } = binding.NameMode;
+  return { store, verb, name: '', mode, flags: 0, payload };
+};
+
 /** For so long the end of a thread waits until what was released is sent, in milliseconds. */
 const LAST_MS = 100;
 
@@ -42,9 +48,7 @@ let own = -1;
 /** Waits until all that was released before is sent: releases are not awaited, and the lock worker's thread is about to end. */
 function flush(desk) {
   if (binding.deskState(desk) <= 0) return;
-  const { Exclusive: mode } = binding.NameMode;
-  const question = { store: 0, verb: exports.CALL, name: '', mode, flags: 0, payload: '{"call":"flush"}' };
-  binding.askStoreBlocking(desk, question, LAST_MS);
+  binding.askStoreBlocking(desk, exports.questionOf(0, exports.CALL, '{"call":"flush"}'), LAST_MS);
 }
 
 function adviceOn(cause) {

@@ -2,7 +2,7 @@
 
 const clock = require('../load/clock.js');
 const { binding, isMainThread, thread } = require('../engine/thread.js');
-const { flush } = require('../engine/lock-worker.js');
+const { flush, questionOf } = require('../engine/lock-worker.js');
 const { PendingWait } = require('../engine/pending-wait.js');
 const { Timer } = require('../engine/timer.js');
 const { describe, noBackgroundThread, placeOfName, threadEnding } = require('../errors.js');
@@ -68,21 +68,14 @@ class StoreWait extends PendingWait {
       this.reject(error);
       binding.releaseStore(number, false);
     }
-    this.#end();
-  }
-
-  /** Withdraws it with this error, unless it is over. */
-  giveUp(error) {
-    if (!thread.cancel(this)) return;
-    this.reject(error);
-    this.#end();
+    this.stopListening();
   }
 
   /** Withdraws it, unless it is over. */
   cancel() {
     if (!thread.cancel(this)) return;
     this.resolve(null);
-    this.#end();
+    this.stopListening();
   }
 
   /** A lock worker that the main thread does not start is reported. */
@@ -90,16 +83,16 @@ class StoreWait extends PendingWait {
     const { desk, connectTimeout } = this.#owner;
     if (binding.deskState(desk) !== 0) return;
     const look = () => {
-      if (binding.deskState(desk) === 0) this.giveUp(notServed(connectTimeout));
+      if (binding.deskState(desk) === 0) this.abort(notServed(connectTimeout));
     };
     this.#served = new Timer(connectTimeout, look);
   }
 
-  #end() {
+  stopListening() {
     this.#owner.waits.delete(this);
     this.#timer?.stop();
     this.#served?.stop();
-    this.stopListening();
+    super.stopListening();
   }
 }
 
@@ -160,7 +153,7 @@ class StoreOuter {
   lockAsync(name, mode, timeout, ref, wantsFence, _isPart, beside, patience = Infinity) {
     const question = this.#questionFor(name, mode, timeout, wantsFence);
     const conclude = (number) => new StoreHold(number, wantsFence, this);
-    const late = () => wait.giveUp(unacknowledged(name, silent(patience)));
+    const late = () => wait.abort(unacknowledged(name, silent(patience)));
     const limits = timeout > 0 ? { limit: timeout, beside } : { patience, late };
     const wait = new StoreWait(this, question, { ref, conclude, ...limits });
     return { promise: wait.promise, cancel: () => wait.cancel() };
@@ -225,8 +218,8 @@ class StoreOuter {
     this.#callOpen(call, parameters, { ref: false }).catch(() => {});
   }
 
-  #questionOf(verb, payload) {
-    return { store: this.#space, verb, name: '', mode: Exclusive, flags: 0, payload };
+  #questionOf(call, parameters) {
+    return questionOf(this.#space, CALL, JSON.stringify({ call, ...parameters }));
   }
 
   #takeCalled() {
@@ -237,16 +230,12 @@ class StoreOuter {
 
   /** The promise is of null if there is no answer in time. */
   #callOpen(call, parameters, { ref = true, patience } = {}) {
-    const question = this.#questionOf(CALL, JSON.stringify({ call, ...parameters }));
+    const question = this.#questionOf(call, parameters);
     return new StoreWait(this, question, { ref, patience, conclude: () => this.#takeCalled() }).promise;
   }
 
   #callBlocking(call, parameters, timeout) {
-    return binding.askStoreBlocking(
-      this.desk,
-      this.#questionOf(CALL, JSON.stringify({ call, ...parameters })),
-      timeout,
-    );
+    return binding.askStoreBlocking(this.desk, this.#questionOf(call, parameters), timeout);
   }
 
   /** A hold of this manager has. */
@@ -257,7 +246,7 @@ class StoreOuter {
 
   /** Ends what this manager waits for, and what it holds: at once, or, `isPatient`, when it is released. */
   close(isPatient) {
-    if (!this.#isClosed) for (const wait of this.waits) wait.giveUp(closed());
+    if (!this.#isClosed) for (const wait of this.waits) wait.abort(closed());
     this.#isClosed = true;
     if (!isPatient) for (const hold of this.holds) hold.lose('closed');
     this.#closing ??= this.#close();
@@ -287,7 +276,7 @@ class StoreOuter {
   #open() {
     if (this.desk >= 0 && binding.deskState(this.desk) >= 0) return;
     this.desk = deskOfThread();
-    this.#opened = binding.openStore(this.desk, this.#questionOf(OPEN, descriptionOf(this.#store)));
+    this.#opened = binding.openStore(this.desk, questionOf(this.#space, OPEN, descriptionOf(this.#store)));
   }
 
   #block(question, timeout) {

@@ -176,18 +176,18 @@ impl Desk {
     /// Ends a request, or grants it. False if nobody wants it any more: what was granted has to be released.
     pub fn answer(&self, number: u32, answer: Answer) -> bool {
         let mut contents = self.0.lock();
-        let Some(Known { asker: Some(asker), lease: None }) = contents.requests.get(&number) else { return false };
-        let asker = Arc::clone(asker);
-        let Answer::Granted { lease, .. } = &answer else {
-            if !fault!(RequestsStay) {
-                contents.requests.remove(&number);
-            }
-            return asker.answer(answer);
+        let Some(Known { asker: Some(asker), lease: lease @ None }) = contents.requests.get_mut(&number) else {
+            return false;
         };
-        let lease = Arc::clone(lease);
+        if let Answer::Granted { lease: granted, .. } = &answer {
+            let granted = Arc::clone(granted);
+            let is_wanted = asker.answer(answer);
+            *lease = is_wanted.then_some(granted);
+            return is_wanted;
+        }
         let is_wanted = asker.answer(answer);
-        if is_wanted && let Some(known) = contents.requests.get_mut(&number) {
-            known.lease = Some(lease);
+        if !fault!(RequestsStay) {
+            contents.requests.remove(&number);
         }
         is_wanted
     }
@@ -250,5 +250,7 @@ impl Desk {
     }
 }
 
+#[cfg(all(test, not(any(loom, shuttle))))]
+pub(crate) mod testing;
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;

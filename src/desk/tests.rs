@@ -2,6 +2,7 @@
 
 use std::sync::atomic::AtomicBool;
 
+use super::testing::{granted, question, served, tasks};
 use super::*;
 
 /// An asker that notes what it is told.
@@ -45,37 +46,12 @@ impl Asker for Someone {
     }
 }
 
-fn question() -> Question {
-    Question { store: 1, verb: 0, name: vec![97], is_shared: false, flags: 0, payload: String::new(), thread: 0 }
-}
-
-fn desk() -> Desk {
-    let desk = Desk::default();
-    desk.serve(Box::new(|| {}));
-    desk
-}
-
-fn granted(lease: &Arc<Lease>) -> Answer {
-    Answer::Granted { fence: 7, lease: Arc::clone(lease), text: String::new() }
-}
-
 /// Asks; the lock worker takes the task.
 fn ask(desk: &Desk) -> (u32, Arc<Someone>) {
     let (number, asker) = (Desk::number(), Arc::<Someone>::default());
     desk.ask(number, question(), Arc::clone(&asker) as Arc<dyn Asker>);
     assert!(desk.is_ended() || matches!(desk.next(), Some(Task::Ask(asked, _)) if asked == number));
     (number, asker)
-}
-
-/// The tasks: `c` to cancel, `r` to release, `R` to release with a mark.
-fn tasks(desk: &Desk) -> Vec<(char, u32)> {
-    let one = |task| match task {
-        Task::Ask(number, _) => ('a', number),
-        Task::Cancel(number) => ('c', number),
-        Task::Release(number, false) => ('r', number),
-        Task::Release(number, true) => ('R', number),
-    };
-    std::iter::from_fn(|| desk.next()).map(one).collect()
 }
 
 fn known(desk: &Desk) -> usize {
@@ -117,7 +93,7 @@ fn a_loss_is_known_by_its_number() {
 
 #[test]
 fn what_is_granted_to_nobody_has_to_be_released_by_the_lock_worker() {
-    let desk = desk();
+    let desk = served();
     let (number, asker) = ask(&desk);
     asker.leave();
     // Before its desk knows.
@@ -131,7 +107,7 @@ fn what_is_granted_to_nobody_has_to_be_released_by_the_lock_worker() {
 
 #[test]
 fn a_grant_that_is_withdrawn_or_released_is_released_once() {
-    let desk = desk();
+    let desk = served();
     for is_withdrawn in [true, false] {
         let (number, asker) = ask(&desk);
         assert!(desk.answer(number, granted(&Lease::endless())));
@@ -148,7 +124,7 @@ fn a_grant_that_is_withdrawn_or_released_is_released_once() {
 
 #[test]
 fn a_second_answer_changes_nothing_and_says_so() {
-    let desk = desk();
+    let desk = served();
     let (first, lease) = (granted(&Lease::endless()), Lease::endless());
     for answer in [first, Answer::Refused, Answer::Failed("why".into())] {
         let (number, asker) = ask(&desk);
@@ -163,7 +139,7 @@ fn a_second_answer_changes_nothing_and_says_so() {
 
 #[test]
 fn what_is_over_is_known_no_more() {
-    let desk = desk();
+    let desk = served();
     let [refused, held, withdrawn, failed] = [0; 4].map(|_| ask(&desk).0);
     desk.answer(refused, Answer::Refused);
     assert_eq!(known(&desk), 3);
@@ -178,7 +154,7 @@ fn what_is_over_is_known_no_more() {
 
 #[test]
 fn what_is_told_is_there_until_it_is_released() {
-    let desk = desk();
+    let desk = served();
     let number = Desk::number();
     desk.tell(number, question());
     assert!(!desk.answer(number, granted(&Lease::endless())), "nobody waits for an answer");
@@ -205,7 +181,7 @@ fn a_lease_that_is_over_is_seen_by_whoever_looks_though_nobody_tells() {
 
 #[test]
 fn the_end_of_a_lease_is_told_to_all_who_hold_by_it_and_to_nobody_else() {
-    let desk = desk();
+    let desk = served();
     let leases = [Lease::endless(), Lease::endless()];
     let [held, released, elsewhere, waits] = [0; 4].map(|_| ask(&desk));
     for ((number, _), lease) in [(&held, &leases[0]), (&released, &leases[0]), (&elsewhere, &leases[1])] {
@@ -228,7 +204,7 @@ fn of_several_reasons_of_a_loss_the_first_is_kept() {
 
 #[test]
 fn the_end_of_the_lock_worker_fails_what_waits_and_ends_what_is_held() {
-    let desk = desk();
+    let desk = served();
     let ([held, lost, waits], leases) = ([0; 3].map(|_| ask(&desk)), [Lease::endless(), Lease::endless()]);
     for ((number, _), lease) in [&held, &lost].into_iter().zip(&leases) {
         desk.answer(*number, granted(lease));
@@ -246,7 +222,7 @@ fn the_end_of_the_lock_worker_fails_what_waits_and_ends_what_is_held() {
 #[cfg(feature = "audit")]
 #[test]
 fn the_audit_says_which_requests_are_left() {
-    let desk = desk();
+    let desk = served();
     let ((number, asker), (held, holder)) = (ask(&desk), ask(&desk));
     desk.answer(held, granted(&Lease::endless()));
     holder.leave();

@@ -95,30 +95,30 @@ impl Engine {
             return;
         }
         let Deadline { primitive, place, waiter, ticket, .. } = *deadline;
-        let mut contents = self.contents(primitive.space(), place.address());
+        let contents = self.contents(primitive.space(), place.address());
         // Else its loop came first.
         let is_it = |found: &Waiter| found.ticket() == ticket || fault!(ExpiryOfAFormerWait);
         if contents.waiters.get(waiter).is_none_or(|found| !is_it(found)) {
             return;
         }
-        if primitive.order() != Order::Notified {
-            match Section::begin(self, contents, primitive, place) {
-                Ok(mut section) => {
-                    let beside = section.expire(waiter);
-                    section.finish();
-                    if let Some(beside) = beside.filter(|_| !fault!(ExpiredSetKeepsItsLocks)) {
-                        beside.expired(self);
-                    }
-                    return;
-                }
-                Err(corrupt) => contents = corrupt,
+        let order = primitive.order();
+        let begun =
+            if order == Order::Notified { Err(contents) } else { Section::begin(self, contents, primitive, place) };
+        let beside = match begun {
+            Ok(mut section) => {
+                let beside = section.expire(waiter);
+                section.finish();
+                beside
             }
-        }
-        let mut wakes = Wakes::default();
-        let beside = contents.expire(primitive.order(), place.address(), waiter, &mut wakes);
-        drop(contents);
-        wakes.carry_out(&*self.timers);
-        if let Some(beside) = beside {
+            Err(mut contents) => {
+                let mut wakes = Wakes::default();
+                let beside = contents.expire(order, place.address(), waiter, &mut wakes);
+                drop(contents);
+                wakes.carry_out(&*self.timers);
+                beside
+            }
+        };
+        if let Some(beside) = beside.filter(|_| !fault!(ExpiredSetKeepsItsLocks)) {
             beside.expired(self);
         }
     }

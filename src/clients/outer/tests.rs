@@ -9,6 +9,7 @@ use super::*;
 use crate::agents::Wake;
 use crate::clients::{Clients, Name, Names};
 use crate::desk::Task;
+use crate::desk::testing::{granted, question, served, tasks};
 use crate::engine::clock::Clock;
 use crate::engine::{EventLoop, Mode, Patience, Settled, TakesBack};
 
@@ -27,28 +28,7 @@ fn event_loop() -> ClientLoop<'static> {
 }
 
 fn desk() -> Arc<Desk> {
-    let desk = Arc::new(Desk::default());
-    desk.serve(Box::new(|| {}));
-    desk
-}
-
-fn question() -> Question {
-    Question { store: 1, verb: 0, name: vec![97], is_shared: false, flags: 0, payload: String::new(), thread: 0 }
-}
-
-fn granted(lease: &Arc<Lease>) -> Answer {
-    Answer::Granted { fence: 7, lease: Arc::clone(lease), text: String::new() }
-}
-
-/// The tasks: `a` that was asked, `c` to cancel, `r` to release, `R` to release with a mark.
-fn tasks(desk: &Desk) -> Vec<(char, u32)> {
-    let one = |task| match task {
-        Task::Ask(number, _) => ('a', number),
-        Task::Cancel(number) => ('c', number),
-        Task::Release(number, false) => ('r', number),
-        Task::Release(number, true) => ('R', number),
-    };
-    std::iter::from_fn(|| desk.next()).map(one).collect()
+    Arc::new(served())
 }
 
 /// The number of the next request.
