@@ -1,11 +1,9 @@
 //! A thread with an event loop: it awaits several things at once, holds them across turns, takes waits back, and blocks now and
 //! then.
 
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use sablock::clients::{ClientLoop, Clients};
-use sablock::desk::Answer;
 use sablock::engine::{Hold, HoldOwner, Limit, Mode, Order, Outcome, Reply, ReplyError, Request, Settled};
 use sablock::primitives::event::AUTO_RESET_EVENT;
 use sablock::primitives::mutex::MUTEX;
@@ -30,7 +28,7 @@ struct Pending {
 }
 
 /// What for.
-enum Of {
+pub enum Of {
     Thing(usize, Hold),
     /// The request's number, the name, how.
     Name(u32, usize, Mode),
@@ -45,13 +43,13 @@ enum Of {
 }
 
 /// A thread with an event loop.
-struct Looping {
-    actor: Actor<'static>,
-    waits: ClientLoop<'static>,
+pub struct Looping {
+    pub actor: Actor<'static>,
+    pub waits: ClientLoop<'static>,
     pending: Vec<Pending>,
     names: Vec<(u32, usize, Mode)>,
     /// Its holds outside, by the numbers of their requests.
-    outside: Vec<(u32, Hold)>,
+    pub outside: Vec<(u32, Hold)>,
     /// It is to run what is done once.
     runs: bool,
 }
@@ -156,7 +154,7 @@ impl Looping {
         !self.actor.held.is_empty() || !self.names.is_empty() || !self.outside.is_empty()
     }
 
-    fn pends(&mut self, token: u32, limit: Limit, of: Of) {
+    pub fn pends(&mut self, token: u32, limit: Limit, of: Of) {
         self.pending.push(Pending { token, limit, of });
     }
 
@@ -171,7 +169,7 @@ impl Looping {
         }
     }
 
-    fn random_limit(&self) -> Limit {
+    pub fn random_limit(&self) -> Limit {
         let world = self.actor.world;
         // These are no part of a deadlock, though nobody takes them back, and their time never comes.
         match below(8) {
@@ -206,70 +204,6 @@ impl Looping {
             Ok((request, Reply::Now(outcome))) => self.got_name(request.number, name, mode, outcome),
             Err(error) => expect_refusal(&error, limit, false),
         }
-    }
-
-    fn random_hold_outside() -> Hold {
-        if one_in(2) { Hold::shared(HoldOwner::Guard) } else { Hold::exclusive(HoldOwner::Guard) }
-    }
-
-    fn ask_outside(&mut self) {
-        let (outside, hold, limit) = (&self.actor.world.outside, Self::random_hold_outside(), self.random_limit());
-        trace(&self.actor.agent, || format!("awaits outside: {hold:?}, {limit:?}"));
-        match self.waits.ask_outer(&outside.desk, outside.question(hold, one_in(4)), limit, None) {
-            Ok((Reply::Pending { token, .. }, _)) => self.pends(token, limit, Of::Outside(hold)),
-            Ok((Reply::Now(outcome), _)) => assert_eq!((outcome, limit), (Outcome::TimedOut, Limit::Once)),
-            Err(error) => expect_refusal(&error, limit, false),
-        }
-    }
-
-    /// Blocks for it.
-    fn block_outside(&mut self, limit: Limit) -> Result<(), Ends> {
-        let (world, hold) = (self.actor.world, Self::random_hold_outside());
-        trace(&self.actor.agent, || format!("blocks outside: {hold:?}, {limit:?}"));
-        let (desk, question) = (&world.outside.desk, world.outside.question(hold, one_in(4)));
-        let (agent, caller) = (&self.actor.agent, &mut self.actor.caller());
-        match ClientLoop::ask_outer_blocking(world.engine, agent, desk, question, limit, caller) {
-            Ok(None) => assert!(limit != Limit::Endless, "a wait without end is over"),
-            Ok(Some(answered)) => {
-                let (number, answer) = self.waits.take_in(answered);
-                self.answered(number, answer, hold);
-                reached(Reached::OuterHeldByBlocking, self.outside.len() as u64);
-            }
-            Err(failure) => return self.actor.failed(failure, false),
-        }
-        dawdle(6);
-        if self.actor.ends() {
-            return Err(Ends);
-        }
-        self.release_outside();
-        Ok(())
-    }
-
-    fn answered(&mut self, number: u32, answer: Answer, hold: Hold) {
-        trace(&self.actor.agent, || format!("outside: {answer:?}"));
-        let outside = &self.actor.world.outside;
-        if !matches!(answer, Answer::Granted { .. }) {
-            return reached(Reached::OuterFailed, 1);
-        }
-        let is_reported = hold.mode == Mode::Exclusive && outside.is_marked.swap(false, Ordering::SeqCst);
-        outside.room.enter(self.actor.number, hold, is_reported.then_some(1));
-        self.outside.push((number, hold));
-        reached(Reached::OuterHeld, 1);
-    }
-
-    fn learn_of_losses(&mut self) {
-        while let Some(number) = self.waits.next_lost() {
-            assert!(self.waits.outer_loss(number).is_some(), "it was told of a loss");
-            reached(Reached::OuterLost, 1);
-        }
-    }
-
-    fn release_outside(&mut self) {
-        let Some((number, hold)) = self.outside.pop() else { return };
-        trace(&self.actor.agent, || format!("releases outside {number}"));
-        self.actor.world.outside.room.leave(self.actor.number, hold);
-        let lost = self.waits.release_outer(number, false);
-        assert!(lost.is_none() || self.actor.world.outside.room.is_spoiled(), "{lost:?}");
     }
 
     fn ask_for_all(&mut self) {
@@ -474,7 +408,7 @@ impl Looping {
 }
 
 /// A request is refused, and is allowed to be.
-fn expect_refusal(error: &ReplyError, limit: Limit, is_spoiled: bool) {
+pub fn expect_refusal(error: &ReplyError, limit: Limit, is_spoiled: bool) {
     match error {
         ReplyError::Corrupt => assert!(is_spoiled, "nobody has overwritten it"),
         ReplyError::NoClock(_) => assert!(matches!(limit, Limit::Until(_))),

@@ -4,13 +4,16 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use sablock::clients::ClientLoop;
 use sablock::desk::{Answer, Desk, Lease, Loss, Question, Task};
-use sablock::engine::Hold;
+use sablock::engine::{Hold, HoldOwner, Limit, Mode, Outcome, Reply};
 use shuttle::thread;
 
+use super::actor::Ends;
+use super::looping::{Looping, Of, expect_refusal};
 use super::reached::{Reached, reached};
 use super::room::Room;
-use super::{dawdle, one_in};
+use super::{dawdle, one_in, trace};
 
 /// The store, as its clients see it.
 pub struct Outside {
@@ -140,4 +143,71 @@ impl Store {
             }
         }
     }
+}
+
+/// A loop asks.
+impl Looping {
+    pub fn ask_outside(&mut self) {
+        let (outside, hold, limit) = (&self.actor.world.outside, random_hold(), self.random_limit());
+        trace(&self.actor.agent, || format!("awaits outside: {hold:?}, {limit:?}"));
+        match self.waits.ask_outer(&outside.desk, outside.question(hold, one_in(4)), limit, None) {
+            Ok((Reply::Pending { token, .. }, _)) => self.pends(token, limit, Of::Outside(hold)),
+            Ok((Reply::Now(outcome), _)) => assert_eq!((outcome, limit), (Outcome::TimedOut, Limit::Once)),
+            Err(error) => expect_refusal(&error, limit, false),
+        }
+    }
+
+    /// Blocks for it.
+    pub fn block_outside(&mut self, limit: Limit) -> Result<(), Ends> {
+        let (world, hold) = (self.actor.world, random_hold());
+        trace(&self.actor.agent, || format!("blocks outside: {hold:?}, {limit:?}"));
+        let (desk, question) = (&world.outside.desk, world.outside.question(hold, one_in(4)));
+        let (agent, caller) = (&self.actor.agent, &mut self.actor.caller());
+        match ClientLoop::ask_outer_blocking(world.engine, agent, desk, question, limit, caller) {
+            Ok(None) => assert!(limit != Limit::Endless, "a wait without end is over"),
+            Ok(Some(answered)) => {
+                let (number, answer) = self.waits.take_in(answered);
+                self.answered(number, answer, hold);
+                reached(Reached::OuterHeldByBlocking, self.outside.len() as u64);
+            }
+            Err(failure) => return self.actor.failed(failure, false),
+        }
+        dawdle(6);
+        if self.actor.ends() {
+            return Err(Ends);
+        }
+        self.release_outside();
+        Ok(())
+    }
+
+    pub fn answered(&mut self, number: u32, answer: Answer, hold: Hold) {
+        trace(&self.actor.agent, || format!("outside: {answer:?}"));
+        let outside = &self.actor.world.outside;
+        if !matches!(answer, Answer::Granted { .. }) {
+            return reached(Reached::OuterFailed, 1);
+        }
+        let is_reported = hold.mode == Mode::Exclusive && outside.is_marked.swap(false, Ordering::SeqCst);
+        outside.room.enter(self.actor.number, hold, is_reported.then_some(1));
+        self.outside.push((number, hold));
+        reached(Reached::OuterHeld, 1);
+    }
+
+    pub fn learn_of_losses(&mut self) {
+        while let Some(number) = self.waits.next_lost() {
+            assert!(self.waits.outer_loss(number).is_some(), "it was told of a loss");
+            reached(Reached::OuterLost, 1);
+        }
+    }
+
+    pub fn release_outside(&mut self) {
+        let Some((number, hold)) = self.outside.pop() else { return };
+        trace(&self.actor.agent, || format!("releases outside {number}"));
+        self.actor.world.outside.room.leave(self.actor.number, hold);
+        let lost = self.waits.release_outer(number, false);
+        assert!(lost.is_none() || self.actor.world.outside.room.is_spoiled(), "{lost:?}");
+    }
+}
+
+fn random_hold() -> Hold {
+    if one_in(2) { Hold::shared(HoldOwner::Guard) } else { Hold::exclusive(HoldOwner::Guard) }
 }
