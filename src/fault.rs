@@ -351,10 +351,11 @@ faults! {
     RequestsStay: units "desk::tests::what_is_over_is_known_no_more",
     /// The answer to a wait comes after its thread was told that it is there.
     AnswerComesLate: units "clients::outer::tests::an_answer_is_there_when_its_wait_is_settled",
+    /// What is asked for when its time is over is not taken back.
+    AskedAfterItsTime: units "clients::outer::tests::what_is_asked_for_after_its_time_is_withdrawn",
     /// A grant of an outsider that its busy loop has not come for in time stays its own.
     LateOuterGrantStays: units "clients::outer::tests::the_clock_withdraws_a_request_or_releases_its_grant_though_its_loop_does_not_turn",
 
-    // What is counted and shown.
     /// What fast paths did unseen counts as one hold.
     UnseenHoldsAreOne: stats "a_hold_is_distinguished_from_the_next_one_of_the_same_thread",
     /// A hold that may end unseen is taken for one that lasts.
@@ -368,7 +369,6 @@ faults! {
     /// The table of waiters keeps the memory of its most crowded moment.
     ArenaKeepsItsChunks: units "engine::arena::tests::memory_follows_the_number_of_entries",
 
-    // The lock doctor.
     /// A hold that was away in the wait of a condition counts as held meanwhile.
     AwayCountsAsHeld: units "doctor::state::tests::a_hold_that_was_away_began_when_it_came_back_though_the_watchdog_did_not_look_meanwhile",
     /// Two orders that a common outer lock keeps apart are a cycle.

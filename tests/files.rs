@@ -11,8 +11,9 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 use std::{fs, thread};
 
-use others::{ASKER, NOBODY, Other, Scratch, granted, lock, name, race, units, until, wait};
-use sablock::files::{Directory, FileRole, LockMode, NotLocked, Released};
+use others::{ASKER, NOBODY, Other, Scratch, block, granted, lock, name, race, units, until, wait, withdraw};
+use sablock::engine::{Failure, Limit};
+use sablock::files::{Directory, FileRole, LockMode, Released};
 
 /// No test of its own: what the other processes run.
 #[test]
@@ -96,8 +97,8 @@ fn a_stopped_holder_keeps_it() {
     let (mut other, mine) = (Other::start(&scratch.0), name(&scratch.0, "a"));
     assert_eq!(other.run("lock a"), "locked");
     other.signal(libc::SIGSTOP);
-    let end = Some(Instant::now() + Duration::from_millis(400));
-    assert!(matches!(mine.wait_blocking(LockMode::Exclusive, ASKER, end, &mut || true), Err(NotLocked::TimedOut)));
+    let limit = Limit::after(Duration::from_millis(400));
+    assert!(matches!(block(&mine, LockMode::Exclusive, limit, &mut || true), Ok(None)));
     other.signal(libc::SIGCONT);
     assert_eq!(other.run("release"), "released");
     assert!(!lock(&mine, LockMode::Exclusive).is_abandoned());
@@ -219,7 +220,7 @@ fn a_wait_that_is_withdrawn_is_nobody() {
     let (waiting, _outcome) = wait(&mine, LockMode::Exclusive);
     until("waits in the kernel", || scratch.waits_in_kernel("a") >= 1);
     assert_eq!(third.run("available-shared a"), "taken");
-    assert!(waiting.withdraw(None));
+    assert!(withdraw(&waiting));
     assert_eq!(third.run("available-shared a"), "locked");
     until("waits no more in the kernel", || scratch.waits_in_kernel("a") == 0);
 }
@@ -237,7 +238,7 @@ fn withdrawn_waits_leave_their_threads_to_others() {
         (0..MANY).map(|index| wait(&name(&scratch.0, &index.to_string()), LockMode::Exclusive)).collect();
     until("as many as there may be", || (0..MANY).map(in_kernel).sum::<usize>() > 50);
     let (_waiting, outcome) = wait(&name(&scratch.0, &MANY.to_string()), LockMode::Exclusive);
-    waits.drain(..).for_each(|(waiting, _outcome)| assert!(waiting.withdraw(None)));
+    waits.drain(..).for_each(|(waiting, _outcome)| assert!(withdraw(&waiting)));
     until("it waits in the kernel, since there is a thread for it now", || in_kernel(MANY) == 1);
     until("nobody else does", || (0..MANY).map(in_kernel).sum::<usize>() == 0);
     assert_eq!(other.run("release"), "released");
@@ -283,8 +284,8 @@ fn a_wait_that_is_withdrawn_leaves_nothing() {
     assert_eq!(other.run("share a"), "locked");
     let (waiting, outcome) = wait(&mine, LockMode::Exclusive);
     until("waits in the kernel", || scratch.waits_in_kernel("a") >= 1);
-    assert!(waiting.withdraw(None));
-    assert!(!waiting.withdraw(None));
+    assert!(withdraw(&waiting));
+    assert!(!withdraw(&waiting));
     // Nobody who shares is kept out.
     let mut third = Other::start(&scratch.0);
     assert_eq!(third.run("share a"), "locked");
@@ -383,16 +384,28 @@ fn records_say_who_holds_and_forget_who_was_killed() {
 }
 
 #[test]
+fn nothing_is_left_in_the_kernel_of_a_blocked_wait_whose_time_was_over() {
+    let scratch = Scratch::new("leave");
+    let (mut other, mine) = (Other::start(&scratch.0), name(&scratch.0, "a"));
+    assert_eq!(other.run("lock a"), "locked");
+    // In the kernel itself; and while another thread is there for it, once the first slice is over.
+    for time in [2, 15].repeat(10).into_iter().map(Duration::from_millis) {
+        assert!(matches!(block(&mine, LockMode::Exclusive, Limit::after(time), &mut || true), Ok(None)));
+        assert_eq!(scratch.waits_in_kernel("a"), 0);
+    }
+}
+
+#[test]
 fn a_blocked_wait_ends_when_its_thread_is_to_end() {
     let scratch = Scratch::new("interrupt");
     let (mut other, mine) = (Other::start(&scratch.0), name(&scratch.0, "a"));
     assert_eq!(other.run("lock a"), "locked");
     let mut pauses = 0;
-    let ended = mine.wait_blocking(LockMode::Exclusive, ASKER, None, &mut || {
+    let ended = block(&mine, LockMode::Exclusive, Limit::Endless, &mut || {
         pauses += 1;
         pauses < 3
     });
-    assert!(matches!(ended, Err(NotLocked::Interrupted)));
+    assert!(matches!(ended, Err(Failure::Interrupted)));
     assert_eq!(other.run("release"), "released");
     assert_eq!(other.run("lock a"), "locked");
 }
@@ -403,11 +416,11 @@ fn what_a_thread_gets_when_it_is_to_end_goes_back_unmarked() {
     let directory = Directory::open(Some(&scratch.0)).unwrap();
     let mine = name(&scratch.0, "a");
     let mut hold = Some(lock(&mine, LockMode::Exclusive));
-    let ended = mine.wait_blocking(LockMode::Exclusive, ASKER, None, &mut || {
+    let ended = block(&mine, LockMode::Exclusive, Limit::Endless, &mut || {
         hold.take().expect("it pauses once").release();
         until("it is granted", || !directory.holders().unwrap().is_empty());
         false
     });
-    assert!(matches!(ended, Err(NotLocked::Interrupted)));
+    assert!(matches!(ended, Err(Failure::Interrupted)));
     assert!(!lock(&mine, LockMode::Exclusive).is_abandoned());
 }

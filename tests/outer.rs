@@ -1,18 +1,21 @@
-//! Requests for locks outside, at random, against a store that grants one lock to one request after the other: nothing is held twice,
-//! and nothing stays.
+//! Requests for locks outside, at random, against a store that grants one lock to one request after the other, and against the kernel
+//! with a file: nothing is held twice, and nothing stays.
 
 #![cfg(not(any(loom, shuttle)))]
 
 use std::collections::VecDeque;
+use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::thread;
 use std::time::{Duration, Instant};
+use std::{env, fs, process, thread};
 
-use sablock::clients::{ClientLoop, Clients, Names};
+use sablock::clients::outer::Asked;
+use sablock::clients::{ClientLoop, Clients, InFile, InStore, Names};
 use sablock::desk::{Answer, Desk, Lease, Question, Task};
 use sablock::engine::clock::Clock;
-use sablock::engine::{Engine, EventLoop, Limit, Patience, Reply};
+use sablock::engine::{Engine, EventLoop, Limit, Outcome, Patience, Reply, Settled};
+use sablock::files::{Asker, Directory, LockMode, NamedFile};
 
 fn engine() -> &'static Engine {
     static ENGINE: OnceLock<Engine> = OnceLock::new();
@@ -36,8 +39,8 @@ fn granted() -> Answer {
 /// A store that grants one lock to one request after the other.
 #[derive(Default)]
 struct Store {
-    holder: Option<u32>,
-    line: VecDeque<u32>,
+    holder: Option<u64>,
+    line: VecDeque<u64>,
     grants: u32,
     unwanted: u32,
 }
@@ -66,18 +69,32 @@ impl Store {
     }
 }
 
-/// The agent inside, 0 for nobody.
-static INSIDE: AtomicU32 = AtomicU32::new(0);
-
-fn run(here: &mut ClientLoop<'static>, number: u32, held: &AtomicU32) {
-    let id = here.agent().id;
-    assert_eq!(INSIDE.swap(id, Ordering::SeqCst), 0, "alone");
-    held.fetch_add(1, Ordering::SeqCst);
-    assert_eq!(INSIDE.swap(0, Ordering::SeqCst), id, "alone");
-    here.release_outer(number, false);
+/// What there is to know of one lock.
+#[derive(Default)]
+struct Visits {
+    /// The agent inside, 0 for nobody.
+    inside: AtomicU32,
+    held: AtomicU32,
 }
 
-fn act(actor: u64, desk: &Arc<Desk>, until: Instant, held: &AtomicU32) {
+impl Visits {
+    fn visit<K: Asked>(&self, here: &mut ClientLoop<'static>, number: u64) {
+        let (id, hold) = (here.agent().id, here.remove_outside::<K>(number).expect("it was granted"));
+        assert_eq!(self.inside.swap(id, Ordering::SeqCst), 0, "alone");
+        self.held.fetch_add(1, Ordering::SeqCst);
+        assert_eq!(self.inside.swap(0, Ordering::SeqCst), id, "alone");
+        K::release(hold, false);
+    }
+}
+
+/// Asks again and again. `left` is called after each wait that has ended without the lock.
+fn act<K: Asked>(
+    actor: u64,
+    until: Instant,
+    visits: &Visits,
+    ask: impl Fn() -> (K, K::Question),
+    left: impl Fn(&mut ClientLoop<'static>),
+) {
     let mut seed = actor * 7919 + 1;
     let mut random = move |below: u64| {
         // Knuth's MMIX generator.
@@ -87,33 +104,35 @@ fn act(actor: u64, desk: &Arc<Desk>, until: Instant, held: &AtomicU32) {
     while Instant::now() < until {
         let mut here = event_loop();
         for _ in 0..random(30) {
+            let (kind, question) = ask();
             let limit = Limit::after(Duration::from_micros(random(300)));
             if actor.is_multiple_of(2) {
                 let agent = Arc::clone(here.agent());
                 let mut pause = || random(20) > 0;
-                let got = ClientLoop::ask_outer_blocking(engine(), &agent, desk, question(), limit, &mut pause);
+                let got = ClientLoop::ask_outside_blocking(engine(), &agent, kind, question, limit, &mut pause);
                 if let Ok(Some(answered)) = got {
                     let (number, _) = here.take_in(answered);
-                    run(&mut here, number, held);
+                    visits.visit::<K>(&mut here, number);
                 }
                 continue;
             }
             let limit = if random(2) == 0 { limit } else { Limit::Revocable };
-            let (Reply::Pending { token, .. }, _) = here.ask_outer(desk, question(), limit, None).unwrap() else {
+            let (Reply::Pending { token, .. }, _) = here.ask_outside(kind, question, limit, None).unwrap() else {
                 panic!()
             };
             let end = Instant::now() + Duration::from_micros(random(300));
             loop {
                 match here.next_settled() {
                     Some(_) if random(10) == 0 => here.refuse(),
+                    Some(Settled { outcome: Ok(Outcome::TimedOut), .. }) => left(&mut here),
                     Some(_) => {
-                        if let Some((number, _)) = here.take_answer() {
-                            run(&mut here, number, held);
+                        if let Some((number, _)) = here.take_told::<K>() {
+                            visits.visit::<K>(&mut here, number);
                         }
                     }
                     None if Instant::now() >= end => {
-                        if random(4) > 0 {
-                            here.cancel(token);
+                        if random(4) > 0 && here.cancel(token).is_some() {
+                            left(&mut here);
                         }
                         break;
                     }
@@ -125,11 +144,18 @@ fn act(actor: u64, desk: &Arc<Desk>, until: Instant, held: &AtomicU32) {
     }
 }
 
+/// Has six actors act.
+fn storm(act: impl Fn(u64, Instant) + Sync) {
+    let (act, until) = (&act, Instant::now() + Duration::from_secs(2));
+    thread::scope(|scope| {
+        (0..6).for_each(|actor| drop(scope.spawn(move || act(actor, until))));
+    });
+}
+
 #[test]
-fn a_storm_of_timeouts_cancels_interruptions_and_ends_leaves_nothing_held() {
-    let (desk, is_over, held) = (Arc::new(Desk::default()), AtomicBool::new(false), AtomicU32::new(0));
+fn a_storm_of_timeouts_cancels_interruptions_and_ends_leaves_nothing_held_in_a_store() {
+    let (desk, is_over, visits) = (Arc::new(Desk::default()), AtomicBool::new(false), Visits::default());
     desk.serve(Box::new(|| {}));
-    let until = Instant::now() + Duration::from_secs(2);
     let store = thread::scope(|scope| {
         let worker = scope.spawn(|| {
             let mut store = Store::default();
@@ -140,21 +166,62 @@ fn a_storm_of_timeouts_cancels_interruptions_and_ends_leaves_nothing_held() {
             store.turn(&desk);
             store
         });
-        let actors: Vec<_> = (0..6)
-            .map(|actor| {
-                scope.spawn({
-                    let (desk, held) = (&desk, &held);
-                    move || act(actor, desk, until, held)
-                })
-            })
-            .collect();
-        let ended: Vec<bool> = actors.into_iter().map(|actor| actor.join().is_ok()).collect();
+        let ask = || (InStore::at(&desk, &question()), question());
+        let is_well = std::panic::catch_unwind(AssertUnwindSafe(|| {
+            storm(|actor, until| act(actor, until, &visits, ask, |_| ()))
+        }));
         is_over.store(true, Ordering::SeqCst);
-        assert!(ended.into_iter().all(|ended| ended));
-        worker.join().unwrap()
+        let store = worker.join().unwrap();
+        assert!(is_well.is_ok());
+        store
     });
     assert_eq!((store.holder, store.line.len()), (None, 0));
-    assert!(held.load(Ordering::SeqCst) > 0 && store.unwanted > 0 && store.grants > store.unwanted);
+    assert!(visits.held.into_inner() > 0 && store.unwanted > 0 && store.grants > store.unwanted);
     #[cfg(feature = "audit")]
     assert_eq!((engine().audit(), desk.left()), (vec![], vec![]));
+}
+
+/// Waits until nothing is left in the kernel of the wait that has ended.
+fn until_left(here: &mut ClientLoop<'static>) {
+    let Ok(Reply::Pending { token, .. }) = here.wait_left() else { return };
+    let end = Instant::now() + Duration::from_secs(20);
+    loop {
+        match here.next_settled() {
+            Some(settled) if settled.token == token => return,
+            // Of an earlier wait, which was not taken back.
+            Some(_) => here.refuse(),
+            None => thread::yield_now(),
+        }
+        assert!(Instant::now() < end, "nobody says that it is gone");
+    }
+}
+
+#[test]
+fn a_storm_of_timeouts_cancels_interruptions_and_ends_leaves_nothing_held_of_a_file() {
+    let path = env::temp_dir().join(format!("sablock-outer-{}", process::id()));
+    let _ = fs::remove_dir_all(&path);
+    fs::create_dir(&path).unwrap();
+    let directory = Arc::new(Directory::open(Some(&path)).unwrap());
+    let (name, visits) = (NamedFile::get(&directory, &[97]), Visits::default());
+    let asker = Asker { thread: 0, wants_fence: false, is_part: false };
+    let ask = || (InFile::of(&name, LockMode::Exclusive), asker);
+    storm(|actor, until| act(actor, until, &visits, ask, until_left));
+    assert!(visits.held.into_inner() > 0);
+    let end = Instant::now() + Duration::from_secs(20);
+    let hold = loop {
+        if let Some(hold) = name.try_lock(LockMode::Exclusive, asker).unwrap() {
+            break hold;
+        }
+        assert!(Instant::now() < end, "it is held still");
+        thread::yield_now();
+    };
+    assert!(!hold.is_abandoned(), "nobody's code has ended inside");
+    hold.release();
+    #[cfg(feature = "audit")]
+    while !sablock::files::audit::left().is_empty() {
+        assert!(Instant::now() < end, "{:?}", sablock::files::audit::left());
+        thread::yield_now();
+    }
+    drop((name, directory));
+    fs::remove_dir_all(&path).unwrap();
 }

@@ -7,7 +7,7 @@ const { test } = require('node:test');
 const { binding } = require('../../lib/engine/thread.js');
 const { holdIn, startPeers, unlockIn } = require('../helpers/peers.js');
 const { needs } = require('../helpers/runtime.js');
-const { asBeside, isIdle, listen, namedFile, record, settledFile } = require('../helpers/seam.js');
+const { asBeside, isIdle, listen, named, namedFile, record, settledFile } = require('../helpers/seam.js');
 const { watched } = require('../helpers/threads.js');
 
 const { Exclusive, Shared } = binding.NameMode;
@@ -17,6 +17,14 @@ listen();
 const opened = async (t) => {
   const { directory, peers } = await startPeers(t, 1);
   return { directory, peer: peers[0], number: binding.openDirectory(directory).number };
+};
+/** Until nothing of the wait that has just ended is left in the kernel. */
+const nothingLeft = async () => {
+  const status = named(binding.awaitFileLeft());
+  if (status === 'REFUSED') return;
+  assert.equal(status, 'PENDING');
+  const token = record('Token');
+  assert.deepEqual(await settledFile(), ['GRANTED', token]);
 };
 const release = (number) => namedFile(binding.releaseFile(number));
 const tryLock = (directory, name, mode = Exclusive, ifAvailable = false, wantsFence = false, isPart = false) =>
@@ -55,19 +63,20 @@ test(
     await holdIn(peer, 'one');
     for (const ifAvailable of [false, true]) assert.equal(tryLock(number, 'one', Exclusive, ifAvailable), 'TIMED_OUT');
     assert.equal(namedFile(binding.lockFile(number, 'one', Shared, 10, false, false)), 'TIMED_OUT');
-    assert.equal(namedFile(binding.lockFileAsync(number, 'one', Exclusive, false, false)), 'PENDING');
-    const wait = record('Number');
-    const isGone = binding.cancelFile(wait);
-    if (!isGone) assert.deepEqual(await settledFile(), ['FILE_LEFT', wait]);
-    binding.lockFileAsync(number, 'one', Exclusive, false, false);
-    const timed = record('Number');
-    assert.equal(namedFile(binding.expireFile(timed, 10, asBeside())), 'PENDING');
-    assert.deepEqual(await settledFile(), ['FILE_LEFT', timed]);
-    binding.lockFileAsync(number, 'one', Exclusive, true, false);
-    const granted = record('Number');
+    assert.equal(namedFile(binding.lockFileAsync(number, 'one', Exclusive, Infinity, false, false)), 'PENDING');
+    assert.ok(binding.cancel(record('Token')));
+    await nothingLeft();
+    assert.equal(namedFile(binding.lockFileAsync(number, 'one', Exclusive, 10, false, false, asBeside())), 'PENDING');
+    const timed = record('Token');
+    assert.deepEqual(await settledFile(), ['TIMED_OUT', timed]);
+    await nothingLeft();
+    assert.equal(named(binding.awaitFileLeft()), 'REFUSED', 'it was the last');
+    binding.lockFileAsync(number, 'one', Exclusive, Infinity, true, false);
+    const granted = record('Token');
     await unlockIn(peer);
     assert.deepEqual(await settledFile(), ['GRANTED', granted]);
     const hold = record('Number');
+    assert.equal(release(hold + 2 ** 32), 'RELEASED', 'another, which is not held');
     assert.equal(tryLock(number, 'one'), 'TIMED_OUT');
     assert.equal(release(hold), 'RELEASED');
     assert.ok(isIdle());
@@ -81,10 +90,9 @@ test(
     await holdIn(peer, 'slow');
     assert.equal(tryLock(number, 'beside'), 'GRANTED');
     const hold = record('Number');
-    binding.lockFileAsync(number, 'slow', Exclusive, false, true);
-    const wait = record('Number');
-    binding.expireFile(wait, 10, asBeside({ files: [hold] }));
-    assert.deepEqual(await settledFile(), ['FILE_LEFT', wait]);
+    binding.lockFileAsync(number, 'slow', Exclusive, 10, false, true, asBeside({ files: [hold] }));
+    const wait = record('Token');
+    assert.deepEqual(await settledFile(), ['TIMED_OUT', wait]);
     assert.equal(tryLock(number, 'beside'), 'GRANTED');
     assert.equal(release(record('Number')), 'RELEASED');
   }),
@@ -101,9 +109,10 @@ test(
     assert.equal(binding.fileHolder(number, 'nobody’s'), null);
     if (process.platform === 'linux') assert.deepEqual(binding.fileSharers(number, 'together'), [peer.pid]);
     assert.deepEqual(binding.fileSharers(number, 'nobody’s'), []);
-    binding.listFileHolders(number);
+    assert.equal(named(binding.listFileHolders(number)), 'PENDING');
+    const wait = record('Token');
+    assert.deepEqual(await settledFile(), ['GRANTED', wait]);
     const list = record('Number');
-    assert.deepEqual(await settledFile(), ['FILES_LISTED', list]);
     const rows = binding.takeFileHolders(list, 10);
     assert.deepEqual(
       rows.map(({ name, pid }) => [name, pid]),

@@ -31,7 +31,7 @@ const namedBy =
     [...names, ...STATUSES].find((name) => binding[name] === status) ?? status;
 
 exports.named = namedBy();
-exports.namedFile = namedBy('FILE_FAILED', 'FILE_LEFT', 'FILE_REMOVED', 'FILES_LISTED');
+exports.namedFile = namedBy('FILE_FAILED', 'FILE_REMOVED');
 exports.namedStore = namedBy('STORE_FAILED');
 
 /** What is settled in this thread is for whoever asks `settled()`, and no longer for `lib`. */
@@ -48,16 +48,15 @@ const nextOf = (next, named) => async () => {
   }
 };
 
-/** The status of this thread's next wait that is over, once there is one, and its token; the same of its waits for files. */
+/** The status of this thread's next wait that is over, once there is one, and its token; the same by the names of files. */
 exports.settled = nextOf(binding.next, exports.named);
-exports.settledFile = nextOf(binding.nextFile, exports.namedFile);
+exports.settledFile = nextOf(binding.next, exports.namedFile);
 
 /** What the last call has noted. */
 exports.record = (field, further = 0) => thread.record[binding.Field[field] + further];
 
 /** Nothing of this thread is settled, or waits to be. */
-exports.isIdle = () =>
-  binding.next() === binding.NOTHING && binding.nextFile() === -1 && binding.nextLostStore() === -1;
+exports.isIdle = () => binding.next() === binding.NOTHING && binding.nextLostStore() === -1;
 
 /** The core knows words and slots by their addresses, until the thread ends: none comes twice. */
 const kept = [];

@@ -139,18 +139,13 @@ class ThreadDoctor {
     for (const [name, kind] of Object.entries(QUEUEING)) {
       replace(name, (original, ...args) => waits.queueing(kind, original, args));
     }
-    for (const [next, cancel, isFile] of [
-      ['next', 'cancel', false],
-      ['nextFile', 'cancelFile', true],
-    ]) {
-      after(next, (status) => {
-        if (status >= 0) waits.over(thread.record[Token], status, isFile);
-        else waits.granting = null;
-      });
-      after(cancel, (result, token) => {
-        if (result !== false) waits.over(token, binding.TIMED_OUT, isFile);
-      });
-    }
+    after('next', (status) => {
+      if (status >= 0) waits.over(thread.record[Token], status);
+      else waits.granting = null;
+    });
+    after('cancel', (result, token) => {
+      if (result !== false) waits.over(token, binding.TIMED_OUT);
+    });
     replace('waits', (original) => {
       const { parts } = waits;
       waits.parts = null;

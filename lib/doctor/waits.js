@@ -9,7 +9,7 @@ const { quietly } = require('./swap.js');
 const { Tasks } = require('./tasks.js');
 
 const { Ask, GRANTED, GRANTED_ABANDONED, PENDING } = binding;
-const { Number: NUMBER, StoppedAt, Token, WaitedMs } = binding.Field;
+const { StoppedAt, Token, WaitedMs } = binding.Field;
 
 /** A request that blocked for less did not wait, where the core does not tell. */
 const AT_ONCE_MS = 0.05;
@@ -50,9 +50,8 @@ class Waits {
   #locks;
   #holds;
   #options;
-  /** By token, and files by number. */
+  /** By token. */
   #pending = new Map();
-  #files = new Map();
   /** The process's holds of names that are asked for at a store, and the waits for its answers, by token. */
   #atStores = new Map();
   /** Asks the stores who holds what has been waited for so long that it may be stuck. */
@@ -82,7 +81,6 @@ class Waits {
   stop() {
     this.#tasks?.stop();
     this.#pending.clear();
-    this.#files.clear();
     this.#atStores.clear();
     this.#questions.clear();
     this.#stopAsking();
@@ -214,7 +212,7 @@ class Waits {
     if (kind === 'goOn') return this.#queueingAll(original, args, this.granting);
     if (kind === 'acquireName') this.asking(...args);
     const status = original(...args);
-    if (status === PENDING || kind === 'lockFile') quietly(() => this.#queued(kind, args));
+    if (status === PENDING) quietly(() => this.#queued(kind, args));
     return status;
   }
 
@@ -240,11 +238,10 @@ class Waits {
   }
 
   #queued(kind, args) {
-    const { [NUMBER]: number, [Token]: token } = thread.record;
+    const token = thread.record[Token];
     const [info, timeout, isExclusive] = this.#subjects[kind](...args);
     const seen = this.#begin(info, false, timeout, isExclusive, this.#outside(kind, args));
-    if (kind === 'lockFile') this.#files.set(number, seen);
-    else this.#pending.set(token, seen);
+    this.#pending.set(token, seen);
     this.#setAside(seen, kind, args);
     return seen;
   }
@@ -343,13 +340,12 @@ class Waits {
   }
 
   /** One is over. */
-  over(token, status, isFile = false) {
-    const pending = isFile ? this.#files : this.#pending;
-    const seen = pending.get(token);
+  over(token, status) {
+    const seen = this.#pending.get(token);
     this.granting = null;
-    if (!isFile) this.storeOver(token, status);
+    this.storeOver(token, status);
     if (seen === undefined) return;
-    pending.delete(token);
+    this.#pending.delete(token);
     quietly(() => this.#end(seen, status, clock.now() - seen.since));
     this.granting = seen;
   }

@@ -42,8 +42,6 @@ class Thread {
   chunks = [];
   /** Holds of names, once there are any; see ../named/held-lock.js. */
   held = null;
-  /** Its waits for locks of files, once there are any; see ../named/machine.js. */
-  files = null;
   /** Its requests to stores, once there are any; see ../stores/outer.js. */
   stores = null;
   /** The desk that serves them. */
@@ -185,16 +183,10 @@ class Thread {
       clock.setImmediate(this.#turn).unref();
       this.#turnsSoon = true;
     }
-    this.files?.drain();
     this.stores?.drain();
     this.desk?.drain();
     if (isMainThread && binding.hasDueDesk()) require('./lock-worker.js').startDue();
     this.held?.drain();
-  }
-
-  /** Whether one more wait keeps the event loop alive, or one less, of those that the binding has no tokens for. */
-  keepAlive(on) {
-    if (on ? this.#refs++ === 0 : --this.#refs === 0) binding.keepAlive(on);
   }
 
   /**

@@ -1,15 +1,15 @@
 // Locks of the machine: what is locked outside of the process is a file, by the kernel. See backend.js, and src/files.
 
-const { AsyncResource } = require('node:async_hooks');
 const clock = require('../load/clock.js');
+const { PendingWait } = require('../engine/pending-wait.js');
 const { binding, thread } = require('../engine/thread.js');
-const { describe, threadEnding } = require('../errors.js');
+const { describe, noBackgroundThread, threadEnding } = require('../errors.js');
 const { placeOf } = require('./errors.js');
 const { directoryError, removed, unwritten } = require('./machine-errors.js');
 
 const { Exclusive, Shared } = binding.NameMode;
-const { EndedProcess, EndedThread, FenceHigh, FenceLow, HasEnded, Number: NUMBER, Token } = binding.Field;
-const { FILE_FAILED, FILE_LEFT, FILE_REMOVED, GRANTED, GRANTED_ABANDONED, INTERRUPTED, TIMED_OUT } = binding;
+const { EndedProcess, EndedThread, FenceHigh, FenceLow, HasEnded, Number: NUMBER } = binding.Field;
+const { FILE_FAILED, FILE_REMOVED, GRANTED, GRANTED_ABANDONED, INTERRUPTED, PENDING, TIMED_OUT } = binding;
 
 /** The number of rows of a list that are made in one turn of the event loop. */
 const ROWS = 256;
@@ -68,128 +68,96 @@ class FileHold {
   }
 }
 
-/** A promise for a file. It is an async resource for the tools that show what keeps a process alive. */
-class FileWait extends AsyncResource {
-  #number;
+/** A promise for a file. */
+class FileWait extends PendingWait {
   #path;
   #name;
-  #ref;
   #wantsFence;
-  #isCancelled = false;
-  #settle;
+  /** It has ended without the lock, and waits until nothing of it is left in the kernel. */
+  #isLeaving = false;
 
   constructor(directory, name, mode, timeout, ref, wantsFence, isPart, beside) {
-    super('SablockWait');
+    super(undefined, ref);
     this.#path = directory.path;
     this.#name = name;
-    this.#ref = ref;
     this.#wantsFence = wantsFence;
-    this.promise = new Promise((resolve, reject) => {
-      this.#settle = { resolve, reject };
-    });
-    thread.files ??= new FileWaits();
-    binding.lockFileAsync(directory.number, name, mode, wantsFence, isPart);
-    this.#number = thread.record[NUMBER];
-    thread.files.add(this.#number, this);
-    if (ref) thread.keepAlive(true);
-    if (timeout === Infinity) return;
-    // Whatever this thread does then.
-    if (binding.expireFile(this.#number, timeout, beside) === FILE_FAILED) this.settle(FILE_FAILED);
-  }
-
-  hasRef() {
-    return this.#ref && thread.files.has(this.#number);
+    // Whatever this thread does when the time is over.
+    const status = binding.lockFileAsync(directory.number, name, mode, timeout, wantsFence, isPart, beside);
+    if (status === PENDING) {
+      thread.add(this);
+    } else if (status === TIMED_OUT) {
+      this.resolve(null);
+      this.stopListening();
+    } else {
+      throw noBackgroundThread(describe(placeOf(name)));
+    }
   }
 
   /** It is over, with this status. */
   settle(status) {
-    this.#end();
-    if (status === FILE_FAILED) {
-      this.#settle.reject(directoryError(binding.takeFileFailure(), placeOf(this.#name)));
-    } else if (status === FILE_LEFT) {
-      this.#settle.resolve(null);
-    } else {
-      this.#settle.resolve(new FileHold(status, this.#path, this.#name, this.#wantsFence));
+    if (status === TIMED_OUT) {
+      this.#leave();
+      return;
     }
+    const number = thread.record[NUMBER];
+    try {
+      if (this.#isLeaving) this.resolve(null);
+      else if (status === FILE_FAILED) this.reject(directoryError(binding.takeFileFailure(), placeOf(this.#name)));
+      else this.resolve(new FileHold(status, this.#path, this.#name, this.#wantsFence));
+    } catch (error) {
+      // For want of stack: what nobody gets is released.
+      this.reject(error);
+      binding.releaseFile(number);
+    }
+    this.stopListening();
   }
 
   /** Withdraws it, unless it is over. What the kernel has just granted to it is given back before the promise says so. */
   cancel() {
-    if (this.#isCancelled || !thread.files.has(this.#number)) return;
-    this.#isCancelled = true;
-    if (binding.cancelFile(this.#number)) this.settle(FILE_LEFT);
+    if (!this.#isLeaving && thread.cancel(this)) this.#leave();
   }
 
-  #end() {
-    thread.files.delete(this.#number);
-    if (this.#ref) thread.keepAlive(false);
-    this.emitDestroy();
+  #leave() {
+    this.#isLeaving = true;
+    if (binding.awaitFileLeft() === PENDING) {
+      thread.add(this);
+      return;
+    }
+    this.resolve(null);
+    this.stopListening();
   }
 }
 
 /** A promise of those who hold names of a directory alone, in other processes. */
-class FileList {
+class FileList extends PendingWait {
   #number;
   #rows = [];
-  #settle;
 
   constructor(directory) {
-    this.promise = new Promise((resolve, reject) => {
-      this.#settle = { resolve, reject };
-    });
-    thread.files ??= new FileWaits();
+    super(undefined, true);
     binding.listFileHolders(directory.number);
-    this.#number = thread.record[NUMBER];
-    thread.files.add(this.#number, this);
-    thread.keepAlive(true);
+    thread.add(this);
   }
 
   /** The directory was read. */
   settle() {
-    thread.files.delete(this.#number);
-    thread.keepAlive(false);
+    this.#number = thread.record[NUMBER];
     this.#take();
+    this.stopListening();
   }
 
   #take() {
     const rows = binding.takeFileHolders(this.#number, ROWS);
     if (!Array.isArray(rows)) {
-      this.#settle.reject(directoryError(rows));
+      this.reject(directoryError(rows));
     } else if (rows.length === 0) {
-      this.#settle.resolve(this.#rows);
+      this.resolve(this.#rows);
     } else {
       for (const { name, pid, threadId, heldMs } of rows) {
         this.#rows.push({ name, mode: 'exclusive', clientId: `node-${pid}-${threadId}`, pid, threadId, heldMs });
       }
       if (rows.length < ROWS) this.#take();
       else clock.setImmediate(() => this.#take());
-    }
-  }
-}
-
-/** The pending ones of this thread: one object for a thread, however often the package is loaded there. */
-class FileWaits {
-  /** By number. */
-  #waits = new Map();
-
-  add(number, wait) {
-    this.#waits.set(number, wait);
-  }
-
-  has(number) {
-    return this.#waits.has(number);
-  }
-
-  delete(number) {
-    this.#waits.delete(number);
-  }
-
-  drain() {
-    for (let status = binding.nextFile(); status >= 0; status = binding.nextFile()) {
-      const wait = this.#waits.get(thread.record[Token]);
-      // None: its call was interrupted, by a `vm` timeout for one, before anybody got the promise.
-      if (wait !== undefined) wait.settle(status);
-      else if (status === GRANTED || status === GRANTED_ABANDONED) binding.releaseFile(thread.record[NUMBER]);
     }
   }
 }

@@ -32,7 +32,7 @@ pub enum Message {
     /// The hold of this request was stolen.
     Stolen(WaitId),
     /// The hold of this request outside was lost.
-    Lost(u32),
+    Lost(u64),
 }
 
 /// Names one request of a client.

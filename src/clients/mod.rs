@@ -2,6 +2,7 @@
 //!
 //! Several locks at once and names have a part in each event loop ([`Clients`]), which is asked what becomes of their waits.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::agents::{Agent, Message};
@@ -15,16 +16,19 @@ mod lock_set;
 mod name_views;
 mod named;
 mod names;
-mod outer;
+pub mod outer;
+mod outer_file;
 mod outer_requests;
+mod outer_store;
 mod requests;
 
 use lock_set::PendingSets;
 pub use lock_set::{LockSet, PartWait};
 pub use name_views::{NameHold, NameView, NameViews, QueuedName};
 pub use names::{Name, Names, is_of_store};
+pub use outer_file::{FileHolders, HolderList, InFile, ThreadHold};
 use outer_requests::OuterRequests;
-pub use outer_requests::{Answered, OuterHold};
+pub use outer_store::{InStore, StoreHold};
 use requests::NamedRequests;
 pub use requests::RequestHandle;
 
@@ -38,8 +42,14 @@ pub struct Clients<'e> {
     sets: PendingSets,
     /// Its requests for names.
     names: NamedRequests<'e>,
-    /// Its requests for locks outside.
-    outers: OuterRequests,
+    /// Its requests for locks in stores,
+    in_stores: OuterRequests<InStore>,
+    /// and what they held until it was lost, until the thread's code knows.
+    lost: VecDeque<u64>,
+    /// Its requests for locks of files.
+    in_files: OuterRequests<InFile>,
+    /// Its requests for lists of their holders.
+    file_holders: OuterRequests<FileHolders>,
 }
 
 /// Whose a wait is.
@@ -52,15 +62,26 @@ pub enum Whose {
     Set,
     /// A request for a name.
     Name,
-    /// The request of this number for a lock outside.
-    Outer(u32),
+    /// The request with this index for a lock in a store,
+    InStore(u32),
+    /// of a file,
+    InFile(u32),
+    /// or for the holders of such.
+    FileHolders(u32),
 }
 
 impl<'e> Clients<'e> {
     /// For one event loop of the engine of these names.
     pub fn new(names: &'e Names<'e>) -> Self {
-        let (sets, outers) = (PendingSets::default(), OuterRequests::default());
-        Self { engine: names.engine, sets, names: NamedRequests::new(names), outers }
+        Self {
+            engine: names.engine,
+            sets: PendingSets::default(),
+            names: NamedRequests::new(names),
+            in_stores: OuterRequests::default(),
+            lost: VecDeque::new(),
+            in_files: OuterRequests::default(),
+            file_holders: OuterRequests::default(),
+        }
     }
 }
 
@@ -68,13 +89,16 @@ impl Client for Clients<'_> {
     type Of = Whose;
 
     fn settled(&mut self, here: &Arc<Agent>, of: Whose, hold: Option<Hold>, settled: &Settled) -> bool {
+        let is_timed_out = settled.outcome == Ok(Outcome::TimedOut);
         match of {
             Whose::Code => return false,
             Whose::Set => self.sets.settle(self.engine, here, settled),
             Whose::Name => self.names.settle(hold, settled.outcome),
-            Whose::Outer(number) => self.outers.settle(number, settled.outcome == Ok(Outcome::TimedOut)),
+            Whose::InStore(index) => self.in_stores.settle(index, is_timed_out),
+            Whose::InFile(index) => self.in_files.settle(index, is_timed_out),
+            Whose::FileHolders(index) => self.file_holders.settle(index, is_timed_out),
         }
-        matches!(of, Whose::Set | Whose::Outer(_))
+        !matches!(of, Whose::Name)
     }
 
     fn left(&mut self, here: &Arc<Agent>, of: Whose, token: u32, hold: Option<Hold>) {
@@ -82,34 +106,41 @@ impl Client for Clients<'_> {
             Whose::Code => {}
             Whose::Set => self.sets.cancel(self.engine, here, token),
             Whose::Name => self.names.forget_wait(hold),
-            Whose::Outer(number) => self.outers.give_up(number),
+            Whose::InStore(index) => self.in_stores.give_up(index),
+            Whose::InFile(index) => self.in_files.give_up(index),
+            Whose::FileHolders(index) => self.file_holders.give_up(index),
         }
     }
 
     fn accepted(&mut self, here: &Arc<Agent>) {
         self.sets.accept(self.engine, here);
-        self.outers.accept();
+        self.in_stores.accept();
+        self.in_files.accept();
+        self.file_holders.accept();
     }
 
     fn refused(&mut self, here: &Arc<Agent>) {
         self.sets.refuse(self.engine, here);
-        self.outers.refuse();
+        self.in_stores.refuse();
+        self.in_files.refuse();
+        self.file_holders.refuse();
     }
 
     fn takes_back_granted(&self, of: Whose) -> bool {
-        matches!(of, Whose::Name | Whose::Outer(_))
+        !matches!(of, Whose::Code | Whose::Set)
     }
 
     fn message(&mut self, message: Message) {
         match message {
             Message::Stolen(request) => self.names.note_stolen(request),
-            Message::Lost(number) => self.outers.note_lost(number),
+            Message::Lost(number) => self.lost.push_back(number),
         }
     }
 
     fn ended(&mut self, here: &Arc<Agent>) {
         // First what is locked outside of the process: others of the process are let in then.
-        self.outers.end();
+        self.in_stores.end();
+        self.in_files.end();
         self.names.end(here.id);
     }
 }

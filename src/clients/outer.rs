@@ -1,43 +1,81 @@
-//! Requests for locks that are kept outside of the process: each is a wait of the engine, which its desk settles.
+//! Requests for what is kept outside of the process: each is a wait of the engine, which an outsider settles.
 //!
-//! The wait is queued before the desk knows of it, so that whoever answers finds it there. An answer is put down under the lock
+//! The wait is queued before the outsider knows of it, so that whoever answers finds it there. An answer is put down under the lock
 //! under which its wait is settled, and is taken once, by whoever ends the request: the code that waited; or its time, its abort, or
-//! the end of its thread, which give back what was granted.
+//! the end of its thread, which give back what was granted. There are three kinds ([`Outside`]): locks in stores
+//! (`outer_store.rs`), locks of files, and lists of their holders (`outer_file.rs`).
 
 use std::sync::Arc;
 
-use super::outer_requests::{Answered, Late, OuterHold, OuterRequest};
-use super::{ClientLoop, Whose};
+use super::outer_file::{FileHolders, InFile, ThreadHold};
+use super::outer_requests::{Answered, Late, OuterRequest, OuterRequests, Outside};
+use super::outer_store::{InStore, StoreHold};
+use super::{ClientLoop, Clients, Whose};
 use crate::agents::Agent;
-use crate::desk::{Answer, Desk, Lease, Loss, Question};
+use crate::desk::{Desk, Loss, Question};
 use crate::engine::{Caller, Engine, Expiry, Failure, Limit, Outcome, Reply, ReplyError, Request};
-use crate::primitives::outer::OUTER;
+use crate::files::FileHold;
+use crate::primitives::futex::OUTER;
+use crate::sync;
+
+/// A kind with its part of a thread's clients.
+pub trait Asked: Outside {
+    /// That part.
+    fn part<'c>(clients: &'c mut Clients<'_>) -> &'c mut OuterRequests<Self>;
+    /// The owner of the wait for a request with this index.
+    const WHOSE: fn(index: u32) -> Whose;
+}
+
+impl Asked for InStore {
+    fn part<'c>(clients: &'c mut Clients<'_>) -> &'c mut OuterRequests<Self> {
+        &mut clients.in_stores
+    }
+    const WHOSE: fn(u32) -> Whose = Whose::InStore;
+}
+
+impl Asked for InFile {
+    fn part<'c>(clients: &'c mut Clients<'_>) -> &'c mut OuterRequests<Self> {
+        &mut clients.in_files
+    }
+    const WHOSE: fn(u32) -> Whose = Whose::InFile;
+}
+
+impl Asked for FileHolders {
+    fn part<'c>(clients: &'c mut Clients<'_>) -> &'c mut OuterRequests<Self> {
+        &mut clients.file_holders
+    }
+    const WHOSE: fn(u32) -> Whose = Whose::FileHolders;
+}
 
 impl ClientLoop<'static> {
     /// Asks, and blocks the thread for the answer; `None` when the time is over.
     ///
     /// No loop is borrowed while it blocks: the answer is to be [taken in](Self::take_in).
-    pub fn ask_outer_blocking(
+    pub fn ask_outside_blocking<K: Asked>(
         engine: &'static Engine,
         here: &Arc<Agent>,
-        desk: &Arc<Desk>,
-        question: Question,
+        kind: K,
+        question: K::Question,
         limit: Limit,
         caller: &mut dyn Caller,
-    ) -> Result<Option<Answered>, Failure> {
-        let request = OuterRequest::new(engine, here, desk, question.is_shared);
+    ) -> Result<Option<Answered<K>>, Failure> {
+        let request = OuterRequest::new(engine, here, kind);
         let place = request.place();
         let limit = limit.deadline().map_or(limit, Limit::Until);
         let wait = engine.queue_for_notification(here, &OUTER, place, limit);
-        desk.ask(request.number, question, Arc::clone(&request) as _);
-        let outcome = engine.blocked(here, place, || wait.sleep(caller));
+        let slice_end = sync::now() + engine.patience.slice;
+        let until = if let Limit::Until(at) = limit { slice_end.min(at) } else { slice_end };
+        let outcome = engine.blocked(here, place, || {
+            K::ask_here(&request, question, until);
+            wait.sleep(caller)
+        });
         match outcome {
             Ok(Outcome::Granted { .. } | Outcome::Refused { .. }) => {
                 Ok(request.take().map(|answer| Answered { request, answer }))
             }
             Ok(Outcome::TimedOut) => {
                 request.give_up();
-                Ok(None)
+                K::leave_blocking(&request, caller).map(|()| None)
             }
             Err(failure) => {
                 request.give_up();
@@ -47,73 +85,87 @@ impl ClientLoop<'static> {
     }
 
     /// The answer for which the thread has blocked, with the number of its request: what is granted is held from now on.
-    pub fn take_in(&mut self, answered: Answered) -> (u32, Answer) {
-        self.clients.outers.take_in(answered)
+    pub fn take_in<K: Asked>(&mut self, answered: Answered<K>) -> (u64, K::Told) {
+        K::part(&mut self.clients).take_in(answered)
     }
 
     /// Asks, and awaits the answer: the reply of the engine, and the number of the request. `beside` goes back as well when the
     /// time is over.
-    pub fn ask_outer(
+    pub fn ask_outside<K: Asked>(
         &mut self,
-        desk: &Arc<Desk>,
-        question: Question,
+        kind: K,
+        question: K::Question,
         limit: Limit,
         beside: Option<Arc<dyn Expiry>>,
-    ) -> Result<(Reply, u32), ReplyError> {
-        let request = OuterRequest::new(self.engine(), self.agent(), desk, question.is_shared);
+    ) -> Result<(Reply, u64), ReplyError> {
+        let request = OuterRequest::new(self.engine(), self.agent(), kind);
         let number = request.number;
         let reply = self.wait(&OUTER, request.place(), Request::Notification, limit)?;
         let Reply::Pending { token, .. } = reply else { return Ok((reply, number)) };
-        self.belongs_to(token, Whose::Outer(number));
+        let index = K::part(&mut self.clients).waits.insert(Arc::clone(&request));
+        self.belongs_to(token, (K::WHOSE)(index));
         if matches!(limit, Limit::Until(_)) {
             self.expires_with(token, Arc::new(Late { request: Arc::clone(&request), beside }));
         }
-        self.clients.outers.waits.insert(number, Arc::clone(&request));
-        desk.ask(number, question, request);
+        K::ask(&request, question);
+        request.asked();
         Ok((reply, number))
     }
 
+    /// What there is to know of the wait that was returned last, with the number of its request; once.
+    pub fn take_told<K: Asked>(&mut self) -> Option<(u64, K::Told)> {
+        K::part(&mut self.clients).told.take()
+    }
+
+    /// What the thread has of a request.
+    pub fn outside_hold<K: Asked>(&mut self, number: u64) -> Option<&mut K::Hold> {
+        K::part(&mut self.clients).holds.get_mut(&number)
+    }
+
+    /// What the thread has of these requests.
+    pub fn outside_holds<K: Asked<Hold: Clone>>(&mut self, numbers: &[i64]) -> Vec<K::Hold> {
+        let holds = &K::part(&mut self.clients).holds;
+        numbers.iter().filter_map(|number| holds.get(&(*number as u64)).cloned()).collect()
+    }
+
+    /// What the thread has of a request, which is over.
+    pub fn remove_outside<K: Asked>(&mut self, number: u64) -> Option<K::Hold> {
+        K::part(&mut self.clients).holds.remove(&number)
+    }
+
+    /// Takes in a lock of a file that the thread got at once. Returns its number.
+    pub fn hold_file(&mut self, hold: FileHold) -> u64 {
+        self.clients.in_files.insert(|_| ThreadHold::new(hold))
+    }
+
+    /// Awaits that nothing is left of the wait for a file that was given up last: refused if nothing is.
+    pub fn wait_left(&mut self) -> Result<Reply, ReplyError> {
+        let Some(request) = self.clients.in_files.given_up.take() else {
+            return Ok(Reply::Now(Outcome::Refused { found: 0 }));
+        };
+        self.wait(&OUTER, request.kind.remains(), Request::NotificationWhile(0), Limit::Revocable)
+    }
+
     /// Tells the lock worker what it is to know until the number that this returns is released; nobody waits for an answer.
-    pub fn tell_outer(&mut self, desk: &Arc<Desk>, question: Question) -> u32 {
-        let (number, lease) = (Desk::number(), Lease::endless());
-        let hold = OuterHold { desk: Arc::clone(desk), number, lease, is_shared: true, is_in: false };
-        self.clients.outers.holds.insert(number, hold);
+    pub fn tell_store(&mut self, desk: &Arc<Desk>, question: Question) -> u64 {
+        let number = self.clients.in_stores.insert(|number| StoreHold::told(desk, number));
         desk.tell(number, question);
         number
     }
 
-    /// The answer to the request whose wait was returned last, with its number; once.
-    pub fn take_answer(&mut self) -> Option<(u32, Answer)> {
-        self.clients.outers.answer.take()
+    /// The next hold in a store that was lost, which its code may not know.
+    pub fn next_lost(&mut self) -> Option<u64> {
+        let Clients { in_stores, lost, .. } = &mut self.clients;
+        std::iter::from_fn(|| lost.pop_front()).find(|number| in_stores.holds.contains_key(number))
     }
 
-    /// The next hold that was lost, which its code may not know.
-    pub fn next_lost(&mut self) -> Option<u32> {
-        let outers = &mut self.clients.outers;
-        std::iter::from_fn(|| outers.lost.pop_front()).find(|number| outers.holds.contains_key(number))
-    }
-
-    /// The hold of a request.
-    pub fn outer_hold(&self, number: u32) -> Option<&OuterHold> {
-        self.clients.outers.holds.get(&number)
-    }
-
-    /// The loss of what a request holds, if there was one.
-    pub fn outer_loss(&self, number: u32) -> Option<Loss> {
-        self.outer_hold(number)?.lease.lost()
-    }
-
-    /// Whether code runs with what is held. Without it, the end of its thread leaves no mark.
-    pub fn note_outer_in(&mut self, number: u32, is_in: bool) {
-        if let Some(hold) = self.clients.outers.holds.get_mut(&number) {
-            hold.is_in = is_in;
-        }
-    }
-
-    /// Releases what is held, if `has_ended` with the mark of who ended inside, where that leaves one. Returns how it was lost
-    /// before, if it was.
-    pub fn release_outer(&mut self, number: u32, has_ended: bool) -> Option<Loss> {
-        self.clients.outers.release(number, has_ended)
+    /// Releases what is held in a store, if `has_ended` with the mark of who ended inside, where that leaves one. Returns how it was
+    /// lost before, if it was.
+    pub fn release_store(&mut self, number: u64, has_ended: bool) -> Option<Loss> {
+        let hold = self.remove_outside::<InStore>(number)?;
+        let lost = hold.lost();
+        hold.release(has_ended);
+        lost
     }
 }
 

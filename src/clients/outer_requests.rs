@@ -1,34 +1,72 @@
-//! The requests of a thread for locks that are kept outside of the process, and their holds (see `outer.rs`).
+//! The requests of a thread for what is kept outside of its process, and what it has of them (see `outer.rs`).
 
-use std::collections::VecDeque;
 use std::ptr::NonNull;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Instant;
 
 use rustc_hash::FxHashMap;
 
-use crate::agents::{Agent, Message, Notice};
-use crate::desk::{Answer, Asker, Desk, Lease, Loss};
-use crate::engine::{Engine, Expiry, TakesBack};
+use crate::agents::Agent;
+use crate::engine::{Arena, Caller, Engine, Expiry, Failure, TakesBack};
 use crate::memory::Place;
-use crate::primitives::outer::OUTER;
+use crate::primitives::futex::OUTER;
 use crate::sync::{AtomicU32, Mutex};
 
-/// A request that is not over.
-pub(super) struct OuterRequest {
-    /// Its address tells its wait from all others.
-    word: AtomicU32,
-    pub(super) number: u32,
-    engine: &'static Engine,
-    agent: Arc<Agent>,
-    desk: Arc<Desk>,
-    pub(super) answer: Mutex<Option<Answer>>,
-    is_shared: bool,
+/// A kind of requests to outsiders.
+pub trait Outside: Send + Sync + Sized + 'static {
+    /// The request, for the outsider.
+    type Question;
+    /// Its outcome.
+    type Answer: Send + 'static;
+    /// The part of that which the thread's code is told,
+    type Told;
+    /// and the part that the thread has until it gives it back.
+    type Hold;
+
+    /// Asks: the answer comes to [`OuterRequest::answer`], on any thread.
+    fn ask(request: &Arc<OuterRequest<Self>>, question: Self::Question);
+    /// As [`Self::ask`], on a thread that is about to block for it, and may see to it itself until this time.
+    fn ask_here(request: &Arc<OuterRequest<Self>>, question: Self::Question, _until: Instant) {
+        Self::ask(request, question);
+    }
+    /// Whether it grants something.
+    fn is_granted(answer: &Self::Answer) -> bool;
+    /// Takes the answer to the request of this number apart.
+    fn take_in(&self, number: u64, answer: Self::Answer) -> (Option<Self::Hold>, Self::Told);
+    /// Withdraws a request that is over, or gives back its answer. Nothing the second time.
+    fn give_up(request: &Arc<OuterRequest<Self>>, answer: Option<Self::Answer>);
+    /// Blocks the thread that has given up a request until nothing of that is left.
+    fn leave_blocking(_: &Arc<OuterRequest<Self>>, _: &mut dyn Caller) -> Result<(), Failure> {
+        Ok(())
+    }
+    /// Gives back what a thread has; if `has_ended`, inside.
+    fn release(hold: Self::Hold, has_ended: bool);
 }
 
-impl OuterRequest {
-    pub(super) fn new(engine: &'static Engine, agent: &Arc<Agent>, desk: &Arc<Desk>, is_shared: bool) -> Arc<Self> {
-        let (word, number, answer) = (AtomicU32::new(0), Desk::number(), Mutex::new(None));
-        Arc::new(Self { word, number, engine, agent: Arc::clone(agent), desk: Arc::clone(desk), answer, is_shared })
+/// A number of a request or of what was granted to one. None comes twice: what has it may be kept for as long as the process lives.
+fn next_number() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    // Relaxed: only that it is another.
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
+/// A request that is not over.
+pub struct OuterRequest<K: Outside> {
+    /// Its address tells its wait from all others.
+    word: AtomicU32,
+    pub(super) number: u64,
+    pub(super) engine: &'static Engine,
+    pub(super) agent: Arc<Agent>,
+    pub(super) kind: K,
+    answer: Mutex<Option<K::Answer>>,
+    is_given_up: AtomicBool,
+}
+
+impl<K: Outside> OuterRequest<K> {
+    pub(super) fn new(engine: &'static Engine, agent: &Arc<Agent>, kind: K) -> Arc<Self> {
+        let (word, number, agent) = (AtomicU32::new(0), next_number(), Arc::clone(agent));
+        Arc::new(Self { word, number, engine, agent, kind, answer: Mutex::new(None), is_given_up: false.into() })
     }
 
     pub(super) fn place(&self) -> Place {
@@ -36,60 +74,48 @@ impl OuterRequest {
         unsafe { Place::name(NonNull::from(&self.word), self.number as usize) }
     }
 
-    pub(super) fn take(&self) -> Option<Answer> {
+    /// Ends its wait with this answer, once at most. Returns it if nobody wants it any more.
+    pub(super) fn answer(&self, answer: K::Answer) -> Option<K::Answer> {
+        let (is_granted, mut answer) = (K::is_granted(&answer), Some(answer));
+        if fault!(AnswerComesLate) {
+            let is_wanted = self.engine.settle(&OUTER, self.place(), is_granted, || {});
+            let unwanted = if is_wanted { None } else { answer.take() };
+            *self.answer.lock() = answer;
+            return unwanted;
+        }
+        self.engine.settle(&OUTER, self.place(), is_granted, || *self.answer.lock() = answer.take());
+        answer
+    }
+
+    pub(super) fn is_answered(&self) -> bool {
+        self.answer.lock().is_some()
+    }
+
+    pub(super) fn take(&self) -> Option<K::Answer> {
         self.answer.lock().take()
     }
 
     /// Withdraws it, or gives back its grant, once its wait is over, so that no answer comes in between. Nothing the second time.
-    pub(super) fn give_up(&self) {
-        self.take();
-        self.desk.withdraw(self.number);
+    pub(super) fn give_up(self: &Arc<Self>) {
+        self.is_given_up.store(true, Ordering::SeqCst);
+        K::give_up(self, self.take());
     }
 
-    /// The hold that this answer grants.
-    fn hold(&self, answer: &Answer) -> Option<OuterHold> {
-        let Answer::Granted { lease, .. } = answer else { return None };
-        let (desk, lease) = (Arc::clone(&self.desk), Arc::clone(lease));
-        Some(OuterHold { desk, number: self.number, lease, is_shared: self.is_shared, is_in: true })
-    }
-}
-
-impl Asker for OuterRequest {
-    fn answer(&self, answer: Answer) -> bool {
-        let is_granted = matches!(answer, Answer::Granted { .. });
-        if fault!(AnswerComesLate) {
-            let is_wanted = self.engine.settle(&OUTER, self.place(), is_granted, || {});
-            *self.answer.lock() = Some(answer);
-            return is_wanted;
+    /// It was asked for: takes it back if its time was over before.
+    pub(super) fn asked(self: &Arc<Self>) {
+        if self.is_given_up.load(Ordering::SeqCst) && !fault!(AskedAfterItsTime) {
+            self.give_up();
         }
-        self.engine.settle(&OUTER, self.place(), is_granted, || *self.answer.lock() = Some(answer))
-    }
-
-    fn lost(&self) {
-        self.agent.notify(Notice::Message(Message::Lost(self.number)));
-    }
-
-    #[cfg(feature = "audit")]
-    fn left(&self, is_answered: bool) -> Option<String> {
-        use crate::agents::Standing;
-        use crate::engine::Space;
-        let Agent { id, thread, .. } = *self.agent;
-        if self.engine.agents.standing(id) == Standing::Ended {
-            return Some(format!("of thread {thread}, which has ended"));
-        }
-        let address = self.place().address();
-        let is_over = !is_answered && self.engine.contents(Space::Outer, address).queue(address).is_none();
-        is_over.then(|| format!("of thread {thread}, which waits for it no more"))
     }
 }
 
 /// A wait whose time is over before its loop has come: what it was granted goes back, and what was asked for together with it.
-pub(super) struct Late {
-    pub(super) request: Arc<OuterRequest>,
+pub(super) struct Late<K: Outside> {
+    pub(super) request: Arc<OuterRequest<K>>,
     pub(super) beside: Option<Arc<dyn Expiry>>,
 }
 
-impl Expiry for Late {
+impl<K: Outside> Expiry for Late<K> {
     fn expired(&self, engine: &dyn TakesBack) {
         self.request.give_up();
         if let Some(beside) = &self.beside {
@@ -102,63 +128,65 @@ impl Expiry for Late {
     }
 }
 
-/// A hold outside.
-#[derive(Clone)]
-pub struct OuterHold {
-    pub(super) desk: Arc<Desk>,
-    pub(super) number: u32,
-    pub(super) lease: Arc<Lease>,
-    pub(super) is_shared: bool,
-    /// Whether code runs with it: not while others are waited for that are asked for together with it.
-    pub(super) is_in: bool,
+/// A request that was answered.
+pub struct Answered<K: Outside> {
+    pub(super) request: Arc<OuterRequest<K>>,
+    pub(super) answer: K::Answer,
 }
 
-impl OuterHold {
-    /// Releases it; if `has_ended`, with the mark of who ended inside, where that leaves one. Nothing the second time.
-    pub fn release(&self, has_ended: bool) {
-        self.desk.release(self.number, has_ended && !self.is_shared && self.is_in);
+/// The requests of one kind of one thread, and what it has of them by their numbers.
+pub struct OuterRequests<K: Outside> {
+    pub(super) waits: Arena<Arc<OuterRequest<K>>>,
+    pub(super) holds: FxHashMap<u64, K::Hold>,
+    /// The news of the wait that was returned last, until its thread takes them.
+    pub(super) told: Option<(u64, K::Told)>,
+    /// The request that was given up last.
+    pub(super) given_up: Option<Arc<OuterRequest<K>>>,
+    /// The number of the request whose wait was returned last, of which the thread's code may not know.
+    unaccepted: Option<u64>,
+}
+
+impl<K: Outside> Default for OuterRequests<K> {
+    fn default() -> Self {
+        let (waits, holds) = (Arena::default(), FxHashMap::default());
+        Self { waits, holds, told: None, given_up: None, unaccepted: None }
     }
 }
 
-/// A request that was answered.
-pub struct Answered {
-    pub(super) request: Arc<OuterRequest>,
-    pub(super) answer: Answer,
-}
-
-/// The requests of one thread, by number.
-#[derive(Default)]
-pub(super) struct OuterRequests {
-    pub(super) waits: FxHashMap<u32, Arc<OuterRequest>>,
-    pub(super) holds: FxHashMap<u32, OuterHold>,
-    pub(super) lost: VecDeque<u32>,
-    /// The answer to the wait that was returned last, until its thread takes it.
-    pub(super) answer: Option<(u32, Answer)>,
-    /// The number of the request whose wait was returned last, of which the thread's code may not know.
-    unaccepted: Option<u32>,
-}
-
-impl OuterRequests {
+impl<K: Outside> OuterRequests<K> {
     /// A wait is over.
-    pub(super) fn settle(&mut self, number: u32, is_timed_out: bool) {
-        let Some(request) = self.waits.remove(&number) else { return };
-        self.unaccepted = Some(number);
+    pub(super) fn settle(&mut self, index: u32, is_timed_out: bool) {
+        let request = self.waits.remove(index);
+        self.unaccepted = Some(request.number);
         match request.take() {
-            Some(answer) if !is_timed_out => self.answer = Some(self.take_in(Answered { request, answer })),
-            _ => request.give_up(),
+            Some(answer) if !is_timed_out => self.told = Some(self.take_in(Answered { request, answer })),
+            _ => self.forget(request),
         }
     }
 
     /// A wait is gone.
-    pub(super) fn give_up(&mut self, number: u32) {
-        if let Some(request) = self.waits.remove(&number) {
-            request.give_up();
+    pub(super) fn give_up(&mut self, index: u32) {
+        if let Some(request) = self.waits.try_remove(index) {
+            self.forget(request);
         }
     }
 
-    pub(super) fn take_in(&mut self, Answered { request, answer }: Answered) -> (u32, Answer) {
-        self.holds.extend(request.hold(&answer).map(|hold| (request.number, hold)));
-        (request.number, answer)
+    fn forget(&mut self, request: Arc<OuterRequest<K>>) {
+        request.give_up();
+        self.given_up = Some(request);
+    }
+
+    pub(super) fn take_in(&mut self, Answered { request, answer }: Answered<K>) -> (u64, K::Told) {
+        let (hold, told) = request.kind.take_in(request.number, answer);
+        self.holds.extend(hold.map(|hold| (request.number, hold)));
+        (request.number, told)
+    }
+
+    /// Takes in what the thread has without a wait: `make` makes it for a number, which this returns.
+    pub(super) fn insert(&mut self, make: impl FnOnce(u64) -> K::Hold) -> u64 {
+        let number = next_number();
+        self.holds.insert(number, make(number));
+        number
     }
 
     /// The thread's code knows of the wait that was returned last.
@@ -168,28 +196,14 @@ impl OuterRequests {
 
     /// It will not.
     pub(super) fn refuse(&mut self) {
-        if let Some(number) = self.unaccepted.take() {
-            self.release(number, false);
+        if let Some(hold) = self.unaccepted.take().and_then(|number| self.holds.remove(&number)) {
+            K::release(hold, false);
         }
-    }
-
-    pub(super) fn note_lost(&mut self, number: u32) {
-        self.lost.push_back(number);
-    }
-
-    /// Returns how it was lost before, if it was.
-    pub(super) fn release(&mut self, number: u32, has_ended: bool) -> Option<Loss> {
-        let hold = self.holds.remove(&number)?;
-        let lost = hold.lease.lost();
-        hold.release(has_ended);
-        lost
     }
 
     /// The thread has ended, and its waits are gone.
     pub(super) fn end(&mut self) {
         self.refuse();
-        for (_, hold) in self.holds.drain() {
-            hold.release(true);
-        }
+        self.holds.drain().for_each(|(_, hold)| K::release(hold, true));
     }
 }

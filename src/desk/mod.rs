@@ -9,7 +9,6 @@ mod lease;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use rustc_hash::FxHashMap;
 
@@ -68,11 +67,11 @@ pub trait Asker: Send + Sync {
 /// A task of the lock worker.
 pub enum Task {
     /// To see to the request of this number.
-    Ask(u32, Question),
+    Ask(u64, Question),
     /// No thread waits for it any more. If it was granted meanwhile, a release follows.
-    Cancel(u32),
+    Cancel(u64),
     /// To release what was granted; whether its holder's thread ended inside.
-    Release(u32, bool),
+    Release(u64, bool),
 }
 
 /// Makes the lock worker's event loop turn.
@@ -86,7 +85,7 @@ pub struct Desk(Mutex<DeskContents>);
 struct DeskContents {
     tasks: VecDeque<Task>,
     /// Requests that are neither over nor refused.
-    requests: FxHashMap<u32, Known>,
+    requests: FxHashMap<u64, Known>,
     waker: Option<Waker>,
     /// Why it has ended, for messages.
     ended: Option<String>,
@@ -124,13 +123,6 @@ impl DeskContents {
 }
 
 impl Desk {
-    /// A number for a request.
-    pub fn number() -> u32 {
-        static NEXT: AtomicU32 = AtomicU32::new(1);
-        // Relaxed: only that it is another.
-        NEXT.fetch_add(1, Ordering::Relaxed)
-    }
-
     /// The lock worker has come: `waker` is called when there is something to do.
     pub fn serve(&self, waker: Waker) {
         let mut contents = self.0.lock();
@@ -149,7 +141,7 @@ impl Desk {
     }
 
     /// Takes in a request whose asker waits already.
-    pub fn ask(&self, number: u32, question: Question, asker: Arc<dyn Asker>) {
+    pub fn ask(&self, number: u64, question: Question, asker: Arc<dyn Asker>) {
         let mut contents = self.0.lock();
         if let Some(reason) = &contents.ended {
             asker.answer(Answer::Failed(reason.clone()));
@@ -160,7 +152,7 @@ impl Desk {
     }
 
     /// Takes in one that nobody waits for: it holds until it is released.
-    pub fn tell(&self, number: u32, question: Question) {
+    pub fn tell(&self, number: u64, question: Question) {
         let mut contents = self.0.lock();
         if contents.ended.is_none() {
             contents.requests.insert(number, Known { asker: None, lease: Some(Lease::endless()) });
@@ -174,7 +166,7 @@ impl Desk {
     }
 
     /// Ends a request, or grants it. False if nobody wants it any more: what was granted has to be released.
-    pub fn answer(&self, number: u32, answer: Answer) -> bool {
+    pub fn answer(&self, number: u64, answer: Answer) -> bool {
         let mut contents = self.0.lock();
         let Some(Known { asker: Some(asker), lease: lease @ None }) = contents.requests.get_mut(&number) else {
             return false;
@@ -193,7 +185,7 @@ impl Desk {
     }
 
     /// Its asker does not want it any more, nor what was granted.
-    pub fn withdraw(&self, number: u32) {
+    pub fn withdraw(&self, number: u64) {
         let mut contents = self.0.lock();
         if let Some(Known { lease, .. }) = contents.requests.remove(&number) {
             contents.push(if lease.is_some() { Task::Release(number, false) } else { Task::Cancel(number) });
@@ -201,7 +193,7 @@ impl Desk {
     }
 
     /// Its holder does not need it any more: it is released once, though the clock may have done so.
-    pub fn release(&self, number: u32, is_abandoned: bool) {
+    pub fn release(&self, number: u64, is_abandoned: bool) {
         let mut contents = self.0.lock();
         // If it was lost, the store may have it still.
         if fault!(RequestsStay) || contents.requests.remove(&number).is_some() {
@@ -242,7 +234,7 @@ impl Desk {
     #[cfg(feature = "audit")]
     pub fn left(&self) -> Vec<String> {
         let contents = self.0.lock();
-        let left = |(number, known): (&u32, &Known)| {
+        let left = |(number, known): (&u64, &Known)| {
             let why = known.asker.as_ref()?.left(known.lease.is_some())?;
             Some(format!("request {number} at its desk, {why}"))
         };

@@ -20,7 +20,7 @@ pub fn granted(lease: &Arc<Lease>) -> Answer {
 }
 
 /// The tasks: `a` that was asked, `c` to cancel, `r` to release, `R` to release with a mark.
-pub fn tasks(desk: &Desk) -> Vec<(char, u32)> {
+pub fn tasks(desk: &Desk) -> Vec<(char, u64)> {
     let one = |task| match task {
         Task::Ask(number, _) => ('a', number),
         Task::Cancel(number) => ('c', number),

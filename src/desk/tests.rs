@@ -1,6 +1,6 @@
 //! The desk and leases, step by step.
 
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use super::testing::{granted, question, served, tasks};
 use super::*;
@@ -46,9 +46,14 @@ impl Asker for Someone {
     }
 }
 
+fn next_number() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
 /// Asks; the lock worker takes the task.
-fn ask(desk: &Desk) -> (u32, Arc<Someone>) {
-    let (number, asker) = (Desk::number(), Arc::<Someone>::default());
+fn ask(desk: &Desk) -> (u64, Arc<Someone>) {
+    let (number, asker) = (next_number(), Arc::<Someone>::default());
     desk.ask(number, question(), Arc::clone(&asker) as Arc<dyn Asker>);
     assert!(desk.is_ended() || matches!(desk.next(), Some(Task::Ask(asked, _)) if asked == number));
     (number, asker)
@@ -64,7 +69,7 @@ fn a_lock_worker_is_woken_once_for_all_that_there_is_to_do() {
     let wakes = Arc::new(AtomicU32::new(0));
     let woken = || wakes.swap(0, Ordering::Relaxed);
     let here = Arc::clone(&wakes);
-    let ask = || desk.ask(Desk::number(), question(), Arc::<Someone>::default());
+    let ask = || desk.ask(next_number(), question(), Arc::<Someone>::default());
     ask();
     assert!(!desk.is_served() && !desk.is_ended());
     desk.serve(Box::new(move || {
@@ -155,15 +160,15 @@ fn what_is_over_is_known_no_more() {
 #[test]
 fn what_is_told_is_there_until_it_is_released() {
     let desk = served();
-    let number = Desk::number();
+    let number = next_number();
     desk.tell(number, question());
     assert!(!desk.answer(number, granted(&Lease::endless())), "nobody waits for an answer");
     desk.release(number, false);
     desk.release(number, false);
     assert_eq!(tasks(&desk), [('a', number), ('r', number)]);
-    desk.tell(Desk::number(), question());
+    desk.tell(next_number(), question());
     desk.end("it has ended");
-    desk.tell(Desk::number(), question());
+    desk.tell(next_number(), question());
     assert_eq!((tasks(&desk), known(&desk)), (vec![], 0));
 }
 

@@ -58,27 +58,8 @@ fn keeper() -> MutexGuard<'static, Keeper> {
     KEEPER.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A task that is done at its time, unless this is dropped before.
-#[derive(Debug)]
-pub struct Appointment(Key);
-
-impl Appointment {
-    /// Does this at its time; not if no thread could be started.
-    pub fn new(at: Instant, task: impl FnOnce() + Send + 'static) -> Result<Self, std::io::Error> {
-        add(at, Box::new(task)).map(Self)
-    }
-}
-
-impl Drop for Appointment {
-    fn drop(&mut self) {
-        let task = keeper().tasks.remove(&self.0);
-        // Whatever that drops, not under the lock.
-        drop(task);
-    }
-}
-
 /// Does this at its time. If no thread could be started, it is dropped instead.
-pub fn add(at: Instant, task: Deferred) -> Result<Key, std::io::Error> {
+pub fn add(at: Instant, task: Deferred) -> Result<(), std::io::Error> {
     let mut keeper = keeper();
     let is_earliest = keeper.tasks.first_key_value().is_none_or(|((first, _), _)| at < *first);
     let serial = keeper.serial;
@@ -88,13 +69,13 @@ pub fn add(at: Instant, task: Deferred) -> Result<Key, std::io::Error> {
         if is_earliest {
             EARLIER.notify_one();
         }
-        return Ok((at, serial));
+        return Ok(());
     }
     let builder = thread::Builder::new().name("sablock-keeper".into()).stack_size(128 << 10);
     match system::without_signals(|| builder.spawn(run)) {
         Ok(_) => {
             keeper.is_running = true;
-            Ok((at, serial))
+            Ok(())
         }
         Err(error) => {
             let task = keeper.tasks.remove(&(at, serial));
@@ -140,21 +121,6 @@ mod tests {
 
     /// Longer than any wait here, however busy the machine is.
     const LONG: Duration = Duration::from_secs(20);
-
-    #[test]
-    fn an_appointment_that_is_dropped_is_not_kept() {
-        let (does, done) = channel();
-        let soon = Instant::now() + Duration::from_millis(20);
-        let appoint = |number| {
-            let does = does.clone();
-            Appointment::new(soon, move || does.send(number).unwrap()).unwrap()
-        };
-        let appointments = [1, 2, 3].map(appoint);
-        let [_first, second, _third] = appointments;
-        drop(second);
-        assert_eq!([(); 2].map(|()| done.recv_timeout(LONG).unwrap()), [1, 3]);
-        assert!(Instant::now() >= soon);
-    }
 
     /// A call that does not end though it is asked to, as of a file system that does not answer.
     #[test]

@@ -20,6 +20,13 @@ pub struct Wanted {
     pub reply: Box<dyn FnOnce(FileOutcome) + Send>,
 }
 
+impl Wanted {
+    /// From now on.
+    pub fn new(id: u64, asker: Asker, reply: impl FnOnce(FileOutcome) + Send + 'static) -> Self {
+        Self { id, asker, since: Instant::now(), reply: Box::new(reply) }
+    }
+}
+
 impl std::fmt::Debug for Wanted {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(formatter, "wait {}", self.id)

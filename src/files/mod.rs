@@ -45,7 +45,7 @@ pub mod reader;
 pub mod record;
 mod system;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 mod threads;
 pub mod waiter;
 
@@ -53,10 +53,9 @@ pub use directory::{Directory, Reason, Refusal};
 pub use file::{FileFailure, LockMode};
 pub use hold::{Asker, FileHold, Released};
 pub use interrupt::Left;
-pub use keeper::Appointment;
 pub use line::FileOutcome;
 pub use name::{FileRole, LockName};
 pub use names::NamedFile;
 pub use record::{Past, RecordedHolder};
 pub use system::Identity;
-pub use waiter::{FileWait, NotLocked};
+pub use waiter::FileWait;

@@ -2,7 +2,6 @@
 
 use std::io;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Weak};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -13,7 +12,7 @@ use super::file::{FileFailure, Files, LockMode, Locked};
 use super::hold::{Asker, FileHold};
 use super::interrupt::{Interrupt, Left};
 use super::keeper::{self, INSIST};
-use super::line::{Direct, Driver, FileOutcome, Line, Step, Wanted, next_second};
+use super::line::{Direct, Driver, Line, Step, Wanted, next_second};
 use super::name::{FileRole, LockName};
 use super::threads;
 use crate::sync::Mutex;
@@ -126,23 +125,13 @@ impl NamedFile {
         Ok(lock)
     }
 
-    /// Takes in a wait. Returns its id, and what the caller has to do about `driver`.
-    pub(super) fn push(
-        self: &Arc<Self>,
-        mode: LockMode,
-        asker: Asker,
-        reply: Box<dyn FnOnce(FileOutcome) + Send>,
-        driver: Driver,
-    ) -> (u64, Drive) {
-        static NEXT: AtomicU64 = AtomicU64::new(0);
-        // Relaxed: only that no two are the same counts.
-        let id = NEXT.fetch_add(1, Ordering::Relaxed);
-        let since = Instant::now();
+    /// Takes in a wait. Returns what the caller has to do about `driver`.
+    pub(super) fn push(self: &Arc<Self>, mode: LockMode, wanted: Wanted, driver: Driver) -> Drive {
+        let mut look_at = wanted.since + PATIENCE;
         let mut state = self.state.lock();
         let line = state.line(mode);
-        line.wanted.push_back(Wanted { id, asker, since, reply });
+        line.wanted.push_back(wanted);
         let is_first = matches!(line.driver, Driver::None);
-        let mut look_at = since + PATIENCE;
         if is_first {
             if let Driver::Thread { until: Some(until), .. } = driver {
                 look_at = look_at.min(until);
@@ -150,22 +139,20 @@ impl NamedFile {
             line.driver = driver;
         }
         let ends = self.look_later(mode, line, look_at);
-        let drive = match is_first {
+        match is_first {
             true if ends => Drive::Begins,
             true => Drive::CannotEnd,
             false => Drive::Not,
-        };
-        (id, drive)
+        }
     }
 
-    /// Takes a wait back; false if it is over already, and its outcome on the way. `left` is kept as long as the
-    /// kernel may still grant it.
-    pub(super) fn withdraw(&self, mode: LockMode, id: u64, left: Option<&Arc<Left>>) -> bool {
+    /// Takes a wait back; false if there is none of this id. `left` is kept as long as the kernel may still grant it.
+    pub(super) fn withdraw(&self, mode: LockMode, id: u64, left: &Arc<Left>) -> bool {
         let mut state = self.state.lock();
         let line = state.line(mode);
         let Some(index) = line.wanted.iter().position(|wanted| wanted.id == id) else { return false };
         let withdrawn = line.wanted.remove(index);
-        let given_up = line.give_up(left);
+        let given_up = line.give_up(Some(left));
         drop((state, withdrawn));
         given_up.carry_out();
         true

@@ -1,19 +1,18 @@
 //! Waits of this process: whoever waits in the kernel for those who want a name, and how a thread blocks for one.
 
 use std::collections::VecDeque;
-use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::file::{FileFailure, LockMode};
-use super::hold::{Asker, FileHold};
+use super::hold::Asker;
 use super::interrupt::{Interrupt, Left};
 use super::keeper;
-use super::line::{Driver, FileOutcome, Step};
+use super::line::{Driver, FileOutcome, Step, Wanted};
 use super::name::FileRole;
 use super::names::{Drive, NamedFile};
 use super::{system, threads};
-use crate::sync::SLICE;
 
 const FIRST_TRY: Duration = Duration::from_millis(1);
 const SELDOMEST_TRY: Duration = Duration::from_millis(50);
@@ -34,7 +33,7 @@ fn driven() -> MutexGuard<'static, VecDeque<Driven>> {
     DRIVEN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A wait that has begun.
+/// A wait of this process.
 #[derive(Debug)]
 pub struct FileWait {
     name: Arc<NamedFile>,
@@ -43,41 +42,58 @@ pub struct FileWait {
 }
 
 impl FileWait {
-    /// Takes it back; false if it is over already, and its outcome on the way. `left` is kept for as long as the
+    /// One that has not begun.
+    pub fn new(name: &Arc<NamedFile>, mode: LockMode) -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        // Relaxed: only that no two are the same counts.
+        Self { name: Arc::clone(name), mode, id: NEXT.fetch_add(1, Ordering::Relaxed) }
+    }
+
+    /// It begins. `reply` gets the outcome once, on another thread; never after the wait was withdrawn.
+    pub fn begin(&self, asker: Asker, reply: impl FnOnce(FileOutcome) + Send + 'static) {
+        let Self { name, mode, id } = self;
+        let interrupt = Arc::<Interrupt>::default();
+        let driver = Driver::Thread { interrupt: Arc::clone(&interrupt), until: None };
+        if name.push(*mode, Wanted::new(*id, asker, reply), driver) != Drive::Not {
+            name.start_driver(*mode, interrupt);
+        }
+    }
+
+    /// As [`Self::begin`], on a thread that is about to block until the outcome has come. Most waits are short: until this time it
+    /// waits itself, so that nobody else has to wake it. Returns then, or when the wait `is_over`.
+    pub fn begin_here(
+        &self,
+        asker: Asker,
+        until: Instant,
+        is_over: &dyn Fn() -> bool,
+        reply: impl FnOnce(FileOutcome) + Send + 'static,
+    ) {
+        if !system::can_interrupt() || !system::gets_interruptions() {
+            return self.begin(asker, reply);
+        }
+        let Self { name, mode, id } = self;
+        let interrupt = Arc::<Interrupt>::default();
+        let driver = Driver::Thread { interrupt: Arc::clone(&interrupt), until: Some(until) };
+        let mine = name.push(*mode, Wanted::new(*id, asker, reply), driver);
+        if mine == Drive::Not {
+            return;
+        }
+        if mine == Drive::Begins || fault!(WaitsWithoutAnEnd) {
+            drive(name, *mode, &interrupt, || is_over() || Instant::now() >= until);
+        }
+        if let Some(next) = name.stop_driving(*mode, &interrupt) {
+            name.start_driver(*mode, next);
+        }
+    }
+
+    /// Takes it back; false if it has not begun, or is over and its outcome on the way. `left` is kept for as long as the
     /// kernel may still grant it, so that others find it locked for a moment.
-    pub fn withdraw(&self, left: Option<&Arc<Left>>) -> bool {
+    pub fn withdraw(&self, left: &Arc<Left>) -> bool {
         self.name.withdraw(self.mode, self.id, left)
     }
 }
 
-/// The end of a blocking wait without the lock.
-#[derive(Debug)]
-pub enum NotLocked {
-    /// The time was over.
-    TimedOut,
-    /// The pause between two slices returned that the thread is to end.
-    Interrupted,
-    /// The wait could not be.
-    Failed(FileFailure),
-}
-
 impl NamedFile {
-    /// Waits for the lock. `reply` gets the outcome once, on another thread; never after the wait was withdrawn.
-    pub fn wait(
-        self: &Arc<Self>,
-        mode: LockMode,
-        asker: Asker,
-        reply: impl FnOnce(FileOutcome) + Send + 'static,
-    ) -> FileWait {
-        let interrupt = Arc::<Interrupt>::default();
-        let driver = Driver::Thread { interrupt: Arc::clone(&interrupt), until: None };
-        let (id, drive) = self.push(mode, asker, Box::new(reply), driver);
-        if drive != Drive::Not {
-            self.start_driver(mode, interrupt);
-        }
-        FileWait { name: Arc::clone(self), mode, id }
-    }
-
     fn start_driver(self: &Arc<Self>, mode: LockMode, interrupt: Arc<Interrupt>) {
         if !self.drive_on_a_thread(mode, interrupt) {
             poll(self, mode, FIRST_TRY);
@@ -104,83 +120,6 @@ impl NamedFile {
                 drive_in_crowd(name, mode, interrupt);
             }
         })
-    }
-
-    /// Waits for the lock and blocks the thread, until `deadline` if there is one. `pause` is called between two slices of
-    /// the wait; when it returns false, the thread is to end.
-    pub fn wait_blocking(
-        self: &Arc<Self>,
-        mode: LockMode,
-        asker: Asker,
-        deadline: Option<Instant>,
-        pause: &mut dyn FnMut() -> bool,
-    ) -> Result<FileHold, NotLocked> {
-        let (sender, outcome) = sync_channel(1);
-        let mut slice_end = Instant::now() + SLICE;
-        let until = deadline.map_or(slice_end, |deadline| deadline.min(slice_end));
-        // The receiver lives until the outcome has come or the wait was withdrawn.
-        let reply = move |outcome| drop(sender.send(outcome));
-        let wait = if system::can_interrupt() && system::gets_interruptions() {
-            let interrupt = Arc::<Interrupt>::default();
-            let driver = Driver::Thread { interrupt: Arc::clone(&interrupt), until: Some(until) };
-            let (id, mine) = self.push(mode, asker, Box::new(reply), driver);
-            let wait = FileWait { name: Arc::clone(self), mode, id };
-            if mine != Drive::Not {
-                // Most waits are short. In the first slice this thread waits itself: nobody else has to wake it.
-                let mut result = None;
-                if mine == Drive::Begins || fault!(WaitsWithoutAnEnd) {
-                    drive(self, mode, &interrupt, || {
-                        result = outcome.try_recv().ok();
-                        result.is_some() || Instant::now() >= until
-                    });
-                }
-                if let Some(next) = self.stop_driving(mode, &interrupt) {
-                    self.start_driver(mode, next);
-                }
-                if let Some(result) = result {
-                    return result.map_err(NotLocked::Failed);
-                }
-            }
-            wait
-        } else {
-            self.wait(mode, asker, reply)
-        };
-        loop {
-            let until = deadline.map_or(slice_end, |deadline| deadline.min(slice_end));
-            match outcome.recv_timeout(until.saturating_duration_since(Instant::now())) {
-                Ok(outcome) => return outcome.map_err(NotLocked::Failed),
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => unreachable!("the sender is dropped after it has sent"),
-            }
-            let now = Instant::now();
-            if deadline.is_some_and(|deadline| now >= deadline) {
-                let (sender, has_left) = sync_channel(1);
-                let left = Left::new(move || {
-                    let _ = sender.send(());
-                });
-                if wait.withdraw(Some(&left)) {
-                    drop(left);
-                    let _ = has_left.recv();
-                    return Err(NotLocked::TimedOut);
-                }
-                return outcome.recv().expect("it is on the way").map_err(NotLocked::Failed);
-            }
-            if now >= slice_end {
-                if !pause() {
-                    if !wait.withdraw(None)
-                        && let Ok(Ok(hold)) = outcome.recv()
-                    {
-                        if fault!(InterruptedFileGrantIsMarked) {
-                            hold.end();
-                        } else {
-                            hold.release();
-                        }
-                    }
-                    return Err(NotLocked::Interrupted);
-                }
-                slice_end = Instant::now() + SLICE;
-            }
-        }
     }
 }
 
@@ -259,7 +198,7 @@ fn poll_later(
         let next = if is_served { FIRST_TRY } else { (2 * after).min(SELDOMEST_TRY) };
         let _ = poll_later(name, mode, next, since);
     };
-    keeper::add(Instant::now() + after, Box::new(task)).map(drop)
+    keeper::add(Instant::now() + after, Box::new(task))
 }
 
 /// The line that has a thread for the longest time loses it to the first that queues for one.

@@ -13,7 +13,7 @@ static LEFT_BY_ENDED: Mutex<Vec<String>> = Mutex::new(Vec::new());
 /// What is wrong in queues and registers, and what is left of names, files, stores and this thread.
 #[napi(catch_unwind)]
 pub fn audit(env: Env) -> Result<Vec<String>> {
-    let own = JsThread::with(env, |thread| [thread.files.left(), thread.wrong()].concat())?;
+    let own = JsThread::with(env, |thread| thread.wrong())?;
     let ended = LEFT_BY_ENDED.lock().clone();
     Ok([engine().audit(), crate::files::audit::left(), super::desks::left(), own, ended].concat())
 }

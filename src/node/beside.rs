@@ -5,8 +5,7 @@ use std::sync::Arc;
 use napi_derive::napi;
 
 use super::thread::JsThread;
-use super::thread_files::{ThreadHold, give_back};
-use crate::clients::OuterHold;
+use crate::clients::{InFile, InStore, StoreHold, ThreadHold};
 use crate::engine::{Expiry, TakesBack};
 
 /// The same for JS: numbers of this thread.
@@ -17,16 +16,16 @@ pub struct JsBeside {
     /// For each of these the ended holder that is still to be reported; 0: none.
     pub reports: Vec<u32>,
     /// Of holds of files.
-    pub files: Vec<u32>,
+    pub files: Vec<i64>,
     /// Of holds of stores.
-    pub stores: Vec<u32>,
+    pub stores: Vec<i64>,
 }
 
 /// Holds of one thread, whose code does not know yet that it has them all.
 pub struct Beside {
     names: Arc<dyn Expiry>,
     files: Vec<ThreadHold>,
-    stores: Vec<OuterHold>,
+    stores: Vec<StoreHold>,
 }
 
 impl Expiry for Beside {
@@ -35,7 +34,7 @@ impl Expiry for Beside {
             hold.release(false);
         }
         for hold in self.files.iter().rev() {
-            give_back(hold.take());
+            hold.give_back();
         }
         self.names.expired(engine);
     }
@@ -47,12 +46,13 @@ impl Expiry for Beside {
 
 impl JsThread {
     /// What these hold.
-    pub fn beside(&self, JsBeside { requests, reports, files, stores }: JsBeside) -> Beside {
+    pub fn beside(&mut self, JsBeside { requests, reports, files, stores }: JsBeside) -> Beside {
+        let event_loop = &mut self.event_loop;
         let reports = reports.into_iter().map(|ended| (ended != 0).then_some(ended));
         Beside {
-            names: self.event_loop.held_by(requests.into_iter().zip(reports)),
-            files: files.iter().filter_map(|number| self.files.holds.get(number).cloned()).collect(),
-            stores: stores.iter().filter_map(|number| self.event_loop.outer_hold(*number).cloned()).collect(),
+            names: event_loop.held_by(requests.into_iter().zip(reports)),
+            files: event_loop.outside_holds::<InFile>(&files),
+            stores: event_loop.outside_holds::<InStore>(&stores),
         }
     }
 }

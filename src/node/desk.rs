@@ -15,7 +15,7 @@ use super::process::{engine, limit, limit_with};
 use super::record::Field;
 use super::status::{GRANTED, REFUSED, TIMED_OUT, of_failure, of_reply};
 use super::thread::JsThread;
-use crate::clients::ClientLoop;
+use crate::clients::{ClientLoop, InStore};
 use crate::desk::{Answer, Lease, Question, Task};
 use crate::engine::Expiry;
 
@@ -109,7 +109,7 @@ impl JsQuestion {
     }
 }
 
-/// Asks: `PENDING`, under `TOKEN`, or `NO_CLOCK`; `NUMBER` is the request's. When its time is over, what is beside it goes back as well
+/// Asks: `PENDING`, under `TOKEN`, or `NO_CLOCK`. When its time is over, what is beside it goes back as well
 /// (as for `expiresWithNames`), whatever this thread does then. `next()` says how it ended.
 #[napi(catch_unwind)]
 pub fn ask_store(env: Env, desk: u32, question: JsQuestion, timeout: f64, beside: Option<JsBeside>) -> Result<i32> {
@@ -117,12 +117,9 @@ pub fn ask_store(env: Env, desk: u32, question: JsQuestion, timeout: f64, beside
     JsThread::with(env, |thread| {
         let question = question.of(thread)?;
         let beside = beside.map(|beside| Arc::new(thread.beside(beside)) as Arc<dyn Expiry>);
-        let asked = thread.event_loop.ask_outer(&desk, question, limit_with(timeout, true), beside);
-        let reply = asked.map(|(reply, number)| {
-            thread.record.set(Field::Number, f64::from(number));
-            reply
-        });
-        Ok(of_reply(reply, thread))
+        let store = InStore::at(&desk, &question);
+        let asked = thread.event_loop.ask_outside(store, question, limit_with(timeout, true), beside);
+        Ok(of_reply(asked.map(|(reply, _)| reply), thread))
     })?
 }
 
@@ -133,8 +130,9 @@ pub fn ask_store_blocking(env: Env, desk: u32, question: JsQuestion, timeout: f6
     let (question, agent, mut call) = JsThread::with(env, |thread| {
         question.of(thread).map(|question| (question, Arc::clone(thread.event_loop.agent()), thread.blocking_call(env)))
     })??;
+    let store = InStore::at(&desk, &question);
     // Nothing of the thread's state is borrowed here, as in `lockFile`.
-    let asked = ClientLoop::ask_outer_blocking(engine(), &agent, &desk, question, limit(timeout), &mut call);
+    let asked = ClientLoop::ask_outside_blocking(engine(), &agent, store, question, limit(timeout), &mut call);
     JsThread::with(env, |thread| match asked {
         Ok(Some(answered)) => {
             let answer = thread.event_loop.take_in(answered);
@@ -147,17 +145,17 @@ pub fn ask_store_blocking(env: Env, desk: u32, question: JsQuestion, timeout: f6
 
 /// Opens a store: the lock worker knows it until the number that this returns is released. Nobody waits for an answer.
 #[napi(catch_unwind)]
-pub fn open_store(env: Env, desk: u32, question: JsQuestion) -> Result<u32> {
+pub fn open_store(env: Env, desk: u32, question: JsQuestion) -> Result<i64> {
     let desk = self::desk(desk)?;
     JsThread::with(env, |thread| {
         let question = question.of(thread)?;
-        Ok(thread.event_loop.tell_outer(&desk, question))
+        Ok(thread.event_loop.tell_store(&desk, question) as i64)
     })?
 }
 
 /// From an answer to a status: `NUMBER` is the request's, `FENCE_HIGH` and `FENCE_LOW` are its fence.
-pub fn of_answer((number, answer): (u32, Answer), thread: &mut JsThread) -> i32 {
-    thread.record.set(Field::Number, f64::from(number));
+pub fn of_answer((number, answer): (u64, Answer), thread: &mut JsThread) -> i32 {
+    thread.record.set(Field::Number, number as f64);
     match answer {
         Answer::Granted { fence, text, .. } => {
             thread.record.set(Field::FenceHigh, (fence >> 32) as f64);
@@ -176,7 +174,7 @@ pub fn of_answer((number, answer): (u32, Answer), thread: &mut JsThread) -> i32 
 /// The next request of this thread whose hold was lost; -1 if there is none.
 #[napi(catch_unwind)]
 pub fn next_lost_store(env: Env) -> Result<i64> {
-    JsThread::with(env, |thread| thread.event_loop.next_lost().map_or(-1, i64::from)).or(Ok(-1))
+    JsThread::with(env, |thread| thread.event_loop.next_lost().map_or(-1, |number| number as i64)).or(Ok(-1))
 }
 
 /// What the last answer has to say.
@@ -187,20 +185,29 @@ pub fn take_store_text(env: Env) -> Result<String> {
 
 /// How the lock that a request holds was lost, by its number; 0 if it is held.
 #[napi(catch_unwind)]
-pub fn look_store(env: Env, number: u32) -> Result<u32> {
-    JsThread::with(env, |thread| thread.event_loop.outer_loss(number).map_or(0, |loss| loss as u32))
+pub fn look_store(env: Env, number: i64) -> Result<u32> {
+    JsThread::with(env, |thread| {
+        let hold = thread.event_loop.outside_hold::<InStore>(number as u64);
+        hold.and_then(|hold| hold.lost()).map_or(0, |loss| loss as u32)
+    })
 }
 
 /// What a request holds does not suffice yet: until `isIn`, the end of this thread leaves no mark.
 #[napi(catch_unwind)]
-pub fn note_store_in(env: Env, number: u32, is_in: bool) -> Result<()> {
-    JsThread::with(env, |thread| thread.event_loop.note_outer_in(number, is_in))
+pub fn note_store_in(env: Env, number: i64, is_in: bool) -> Result<()> {
+    JsThread::with(env, |thread| {
+        if let Some(hold) = thread.event_loop.outside_hold::<InStore>(number as u64) {
+            hold.note_in(is_in);
+        }
+    })
 }
 
 /// Releases what a request holds, if `hasEnded` with the mark of who ended inside, where that leaves one; it is over. Returns how it was lost before, by its number; 0 if it was held.
 #[napi(catch_unwind)]
-pub fn release_store(env: Env, number: u32, has_ended: bool) -> Result<u32> {
-    JsThread::with(env, |thread| thread.event_loop.release_outer(number, has_ended).map_or(0, |loss| loss as u32))
+pub fn release_store(env: Env, number: i64, has_ended: bool) -> Result<u32> {
+    JsThread::with(env, |thread| {
+        thread.event_loop.release_store(number as u64, has_ended).map_or(0, |loss| loss as u32)
+    })
 }
 
 /// Something that the lock worker has to do.
@@ -209,7 +216,7 @@ pub struct StoreTask {
     /// 0: to see to a request; 1: it is withdrawn; 2: to release it; 3: the same, and its holder's thread ended inside.
     pub kind: u32,
     /// Of the request.
-    pub number: u32,
+    pub number: i64,
     /// As it was asked for.
     pub store: u32,
     /// As it was asked for.
@@ -230,9 +237,9 @@ pub struct StoreTask {
 /// The next task of this lock worker; `null` if there is none.
 #[napi(catch_unwind)]
 pub fn next_task(number: u32) -> Result<Option<StoreTask>> {
-    let empty = |kind, number| StoreTask {
+    let empty = |kind, number: u64| StoreTask {
         kind,
-        number,
+        number: number as i64,
         store: 0,
         verb: 0,
         name: JsUnits(Box::default()),
@@ -256,7 +263,7 @@ pub fn next_task(number: u32) -> Result<Option<StoreTask>> {
 pub fn grant_task(
     env: Env,
     desk: u32,
-    number: u32,
+    number: i64,
     lease: u32,
     fence_high: u32,
     fence_low: u32,
@@ -269,22 +276,22 @@ pub fn grant_task(
         _ => JsThread::with(env, |thread| thread.stores.leases.get(&lease).cloned())?.unwrap_or_else(Lease::over),
     };
     let fence = u64::from(fence_high) << 32 | u64::from(fence_low);
-    Ok(desk.answer(number, Answer::Granted { fence, lease, text }))
+    Ok(desk.answer(number as u64, Answer::Granted { fence, lease, text }))
 }
 
 /// A request cannot be granted at once, and does not wait.
 #[napi(catch_unwind)]
-pub fn refuse_task(desk: u32, number: u32) -> Result<()> {
+pub fn refuse_task(desk: u32, number: i64) -> Result<()> {
     self::desk(desk).map(|desk| {
-        desk.answer(number, Answer::Refused);
+        desk.answer(number as u64, Answer::Refused);
     })
 }
 
 /// A request has failed; `text` says why.
 #[napi(catch_unwind)]
-pub fn fail_task(desk: u32, number: u32, text: String) -> Result<()> {
+pub fn fail_task(desk: u32, number: i64, text: String) -> Result<()> {
     self::desk(desk).map(|desk| {
-        desk.answer(number, Answer::Failed(text));
+        desk.answer(number as u64, Answer::Failed(text));
     })
 }
 

@@ -1,5 +1,5 @@
-//! The binding's part of locks of files, among processes. A directory, a hold and a wait are known by numbers; those of holds
-//! and waits belong to their thread.
+//! The binding's part of locks of files, among processes. A directory and a hold are known by numbers; those of holds belong to
+//! their thread. Waits are those of the engine.
 
 use std::io;
 use std::sync::Arc;
@@ -12,24 +12,17 @@ use napi_derive::napi;
 use super::beside::JsBeside;
 use super::directories::{JsFileFailure, describe, directory as find};
 use super::named::{JsName, JsUnits, NameMode};
-use super::process::limit;
+use super::process::{engine, limit, limit_with};
 use super::record::Field;
-use super::status::{GRANTED, GRANTED_ABANDONED, INTERRUPTED, PENDING, RELEASED, TIMED_OUT};
+use super::status::{GRANTED, GRANTED_ABANDONED, RELEASED, TIMED_OUT, of_failure, of_reply};
 use super::thread::JsThread;
-use super::thread_files::HolderList;
-use crate::engine::Caller;
-use crate::files::reader;
-use crate::files::{Asker, FileFailure, FileHold, LockMode, NamedFile, NotLocked, Past, Released};
+use crate::clients::{ClientLoop, FileHolders, HolderList, InFile};
+use crate::engine::{Expiry, Limit};
+use crate::files::{Asker, FileFailure, FileHold, LockMode, NamedFile, Past, RecordedHolder, Released};
 
 /// It failed; `takeFileFailure()` says why.
 #[napi]
 pub const FILE_FAILED: i32 = 11;
-/// A directory was read; `takeFileHolders()` returns who holds its names.
-#[napi]
-pub const FILES_LISTED: i32 = 14;
-/// Nothing is left of a wait that was cancelled.
-#[napi]
-pub const FILE_LEFT: i32 = 15;
 /// Released, but the file of the lock was removed while it was held.
 #[napi]
 pub const FILE_REMOVED: i32 = 16;
@@ -46,19 +39,19 @@ impl From<NameMode> for LockMode {
 /// Why the last call of this thread has failed.
 #[napi(catch_unwind)]
 pub fn take_file_failure(env: Env) -> Result<Option<JsFileFailure>> {
-    JsThread::with(env, |thread| thread.files.failure.take().map(describe))
+    JsThread::with(env, |thread| thread.file_failure.take().map(describe))
 }
 
 fn fail(thread: &mut JsThread, failure: FileFailure) -> i32 {
-    thread.files.failure = Some(failure);
+    thread.file_failure = Some(failure);
     FILE_FAILED
 }
 
-/// From a hold to a status: `NUMBER` is the hold's.
-fn granted(thread: &mut JsThread, hold: FileHold) -> i32 {
-    let (past, fence) = (hold.past(), hold.fence());
-    let number = thread.files.insert(hold);
-    thread.record.set(Field::Number, f64::from(number));
+/// From the hold of this number to a status: `NUMBER` is the hold's.
+fn granted(thread: &mut JsThread, number: u64) -> i32 {
+    let seen = with_hold(thread, number as i64, |hold| (hold.past(), hold.fence()));
+    let (past, fence) = seen.unwrap_or((Past::Clean, None));
+    thread.record.set(Field::Number, number as f64);
     let holder = if let Past::Ended(holder) = past { holder } else { None };
     thread.record.set(Field::EndedThread, holder.map_or(-1.0, |holder| f64::from(holder.thread)));
     thread.record.set(Field::EndedProcess, holder.map_or(-1.0, |holder| f64::from(holder.process)));
@@ -68,6 +61,14 @@ fn granted(thread: &mut JsThread, hold: FileHold) -> i32 {
         thread.record.set(Field::FenceLow, f64::from(fence as u32));
     }
     if past == Past::Clean { GRANTED } else { GRANTED_ABANDONED }
+}
+
+/// From the outcome of a wait to a status.
+pub fn of_file((number, told): (u64, std::result::Result<(), FileFailure>), thread: &mut JsThread) -> i32 {
+    match told {
+        Ok(()) => granted(thread, number),
+        Err(failure) => fail(thread, failure),
+    }
 }
 
 /// Locks a file if that can be at once, and nobody is next for it; or, `ifAvailable`, unless somebody holds it, and, shared, unless
@@ -93,94 +94,50 @@ pub fn try_lock_file(
         let asker = Asker { thread: thread.number(), wants_fence, is_part };
         let locked = if if_available { NamedFile::lock_if_available } else { NamedFile::try_lock };
         match locked(&name, mode.into(), asker) {
-            Ok(Some(hold)) => granted(thread, hold),
+            Ok(Some(hold)) => {
+                let number = thread.event_loop.hold_file(hold);
+                granted(thread, number)
+            }
             Ok(None) => TIMED_OUT,
             Err(failure) => fail(thread, failure),
         }
     })
 }
 
-/// Waits for the lock of a file: `PENDING`, and `NUMBER` is the wait's.
+/// Waits for the lock of a file: `PENDING`, under `TOKEN`, or `NO_CLOCK`. When its time is over, what is beside it goes back as well (as
+/// for `expiresWithNames`), whatever this thread does then. `next()` says how it ended, as `tryLockFile` does.
 #[napi(
     catch_unwind,
-    ts_args_type = "directory: number, name: string, mode: NameMode, wantsFence: boolean, isPart: boolean"
+    ts_args_type = "directory: number, name: string, mode: NameMode, timeout: number, wantsFence: boolean, isPart: boolean, beside: JsBeside | undefined | null"
 )]
+#[expect(clippy::too_many_arguments, reason = "what JS asks for")]
 pub fn lock_file_async(
     env: Env,
     directory: u32,
     name: JsName,
     mode: NameMode,
+    timeout: f64,
     wants_fence: bool,
     is_part: bool,
+    beside: Option<JsBeside>,
 ) -> Result<i32> {
     let name = NamedFile::get(&find(directory)?, &name.units()?);
     JsThread::with(env, |thread| {
-        let number = thread.files.number();
-        let (inbox, agent) = (Arc::clone(&thread.files.inbox), Arc::clone(thread.event_loop.agent()));
         let asker = Asker { thread: thread.number(), wants_fence, is_part };
-        let wait = name.wait(mode.into(), asker, move |outcome| {
-            if inbox.put(number, outcome) {
-                agent.wake();
-            }
-        });
-        thread.files.await_file(number, wait);
-        thread.record.set(Field::Number, f64::from(number));
-        PENDING
+        let beside = beside.map(|beside| Arc::new(thread.beside(beside)) as Arc<dyn Expiry>);
+        let wait = InFile::of(&name, mode.into());
+        let asked = thread.event_loop.ask_outside(wait, asker, limit_with(timeout, true), beside);
+        of_reply(asked.map(|(reply, _)| reply), thread)
     })
 }
 
-/// When this time is over, in milliseconds, the wait for a file is over as if it had been cancelled, and what is beside it goes back
-/// (as for `expiresWithNames`): whatever this thread does then. `PENDING`, or `FILE_FAILED` if no time can be kept.
+/// The wait for a file that was over last, or was cancelled, has ended without the lock: `PENDING`, under `TOKEN`, until nothing of it is
+/// left in the kernel; `REFUSED` if nothing is.
 #[napi(catch_unwind)]
-pub fn expire_file(env: Env, number: u32, timeout: f64, beside: JsBeside) -> Result<i32> {
-    let Some(at) = limit(timeout).deadline() else { return Ok(PENDING) };
+pub fn await_file_left(env: Env) -> Result<i32> {
     JsThread::with(env, |thread| {
-        let agent = Arc::clone(thread.event_loop.agent());
-        let beside = thread.beside(beside);
-        match thread.files.end_at(at, number, &agent, beside) {
-            Ok(()) => PENDING,
-            Err(failure) => fail(thread, failure),
-        }
-    })
-}
-
-/// The next wait for a file of this thread that is over, by its status; -1 if there is none. `TOKEN` is the wait's number;
-/// what else there is, is as for `tryLockFile`. `FILES_LISTED` if a directory was read; `TOKEN` is the number of its list.
-/// `FILE_LEFT` for a wait whose time was over, or of which `cancelFile` returned false.
-#[napi(catch_unwind)]
-pub fn next_file(env: Env) -> Result<i32> {
-    JsThread::with(env, |thread| {
-        let mut inbox = thread.files.inbox.lock();
-        if let Some((number, listed)) = inbox.lists.pop() {
-            drop(inbox);
-            thread.record.set(Field::Token, f64::from(number));
-            if let Some(list) = thread.files.lists.get_mut(&number) {
-                list.listed = Some(listed);
-            }
-            return FILES_LISTED;
-        }
-        if let Some(number) = inbox.left.pop() {
-            thread.record.set(Field::Token, f64::from(number));
-            return FILE_LEFT;
-        }
-        let Some((number, outcome)) = inbox.next() else { return -1 };
-        drop(inbox);
-        thread.record.set(Field::Token, f64::from(number));
-        match outcome {
-            Ok(hold) => granted(thread, hold),
-            Err(failure) => fail(thread, failure),
-        }
-    })
-    .or(Ok(-1))
-}
-
-/// Takes a wait for a file back; what may have been granted to it is given back as soon as it comes. True if there is no such
-/// thing; else `nextFile` returns `FILE_LEFT` when it is done.
-#[napi(catch_unwind)]
-pub fn cancel_file(env: Env, number: u32) -> Result<bool> {
-    JsThread::with(env, |thread| {
-        let agent = Arc::clone(thread.event_loop.agent());
-        thread.files.cancel(number, &agent)
+        let reply = thread.event_loop.wait_left();
+        of_reply(reply, thread)
     })
 }
 
@@ -199,30 +156,34 @@ pub fn lock_file(
     is_part: bool,
 ) -> Result<i32> {
     let name = NamedFile::get(&find(directory)?, &name.units()?);
-    let deadline = limit(timeout).deadline();
-    let (thread, mut call) = JsThread::with(env, |thread| (thread.number(), thread.blocking_call(env)))?;
+    let (thread, agent, mut call) = JsThread::with(env, |thread| {
+        (thread.number(), Arc::clone(thread.event_loop.agent()), thread.blocking_call(env))
+    })?;
     // Nothing of the thread's state is borrowed here: a debugger may run this package during the pause.
     let asker = Asker { thread, wants_fence, is_part };
-    let locked = name.wait_blocking(mode.into(), asker, deadline, &mut || call.pause());
-    let goes_on = locked.is_err() || call.goes_on();
-    JsThread::with(env, |thread| match locked {
-        Ok(hold) if goes_on => granted(thread, hold),
-        Ok(hold) => {
-            // The end of the thread has begun: its code will never have it.
-            hold.release();
-            INTERRUPTED
+    let wait = InFile::of(&name, mode.into());
+    let asked = ClientLoop::ask_outside_blocking(engine(), &agent, wait, asker, limit(timeout), &mut call);
+    JsThread::with(env, |thread| match asked {
+        Ok(Some(answered)) => {
+            let told = thread.event_loop.take_in(answered);
+            of_file(told, thread)
         }
-        Err(NotLocked::TimedOut) => TIMED_OUT,
-        Err(NotLocked::Interrupted) => INTERRUPTED,
-        Err(NotLocked::Failed(failure)) => fail(thread, failure),
+        Ok(None) => TIMED_OUT,
+        Err(failure) => of_failure(failure, &call, thread),
     })
+}
+
+/// What `act` makes of the hold of this number; `None` if there is none any more.
+fn with_hold<T>(thread: &mut JsThread, number: i64, act: impl FnOnce(&mut FileHold) -> T) -> Option<T> {
+    thread.event_loop.outside_hold::<InFile>(number as u64).and_then(|hold| hold.with(act))
 }
 
 /// Unlocks what this thread holds: `RELEASED`, `FILE_REMOVED`, or `FILE_FAILED` if its record could not be written.
 #[napi(catch_unwind)]
-pub fn release_file(env: Env, number: u32) -> Result<i32> {
+pub fn release_file(env: Env, number: i64) -> Result<i32> {
     JsThread::with(env, |thread| {
-        match thread.files.holds.remove(&number).and_then(|hold| hold.take()).map(FileHold::release) {
+        let hold = thread.event_loop.remove_outside::<InFile>(number as u64);
+        match hold.and_then(|hold| hold.take()).map(FileHold::release) {
             None | Some(Released::Whole) => RELEASED,
             Some(Released::Removed) => FILE_REMOVED,
             Some(Released::Unwritten(failure)) => fail(thread, failure),
@@ -233,31 +194,24 @@ pub fn release_file(env: Env, number: u32) -> Result<i32> {
 /// What this thread holds does not suffice yet: until `isIn`, its end leaves no mark. `GRANTED`; or `FILE_FAILED`, and no code may
 /// run with it.
 #[napi(catch_unwind)]
-pub fn note_file_in(env: Env, number: u32, is_in: bool) -> Result<i32> {
-    JsThread::with(env, |thread| {
-        match thread.files.holds.get(&number).and_then(|hold| hold.with(|hold| hold.note_in(is_in))) {
-            Some(Err(failure)) => fail(thread, failure),
-            _ => GRANTED,
-        }
+pub fn note_file_in(env: Env, number: i64, is_in: bool) -> Result<i32> {
+    JsThread::with(env, |thread| match with_hold(thread, number, |hold| hold.note_in(is_in)) {
+        Some(Err(failure)) => fail(thread, failure),
+        _ => GRANTED,
     })
 }
 
 /// The descriptors that keep a lock which this thread holds, and cleaners of old files out of its directory.
 #[napi(catch_unwind)]
-pub fn file_descriptors(env: Env, number: u32) -> Result<Vec<i32>> {
-    JsThread::with(env, |thread| {
-        let hold = thread.files.holds.get(&number);
-        hold.and_then(|hold| hold.with(|hold| hold.descriptors().collect())).unwrap_or_default()
-    })
+pub fn file_descriptors(env: Env, number: i64) -> Result<Vec<i32>> {
+    JsThread::with(env, |thread| with_hold(thread, number, |hold| hold.descriptors().collect()).unwrap_or_default())
 }
 
 /// Takes the mark of abandonment off a lock that this thread holds alone.
 #[napi(catch_unwind)]
-pub fn mark_file_consistent(env: Env, number: u32) -> Result<()> {
+pub fn mark_file_consistent(env: Env, number: i64) -> Result<()> {
     JsThread::with(env, |thread| {
-        if let Some(hold) = thread.files.holds.get(&number) {
-            hold.with(FileHold::mark_consistent);
-        }
+        with_hold(thread, number, FileHold::mark_consistent);
     })
 }
 
@@ -277,35 +231,24 @@ pub struct FileHolder {
     pub since: f64,
 }
 
-/// Reads a directory on another thread; `NUMBER` is the number of the list. `nextFile` returns `FILES_LISTED` for it, once.
+/// Reads a directory on another thread: `PENDING`, under `TOKEN`. `GRANTED` in the end, and `NUMBER` is that of the list.
 #[napi(catch_unwind)]
-pub fn list_file_holders(env: Env, directory: u32) -> Result<()> {
+pub fn list_file_holders(env: Env, directory: u32) -> Result<i32> {
     let directory = find(directory)?;
-    let (inbox, agent) = JsThread::with(env, |thread| {
-        let number = thread.files.number();
-        let list = HolderList { directory: Arc::clone(&directory), listed: None, taken: 0 };
-        thread.files.lists.insert(number, list);
-        thread.record.set(Field::Number, f64::from(number));
-        ((Arc::clone(&thread.files.inbox), number), Arc::clone(thread.event_loop.agent()))
-    })?;
-    reader::list(&directory, move |listed| {
-        let (inbox, number) = inbox;
-        let mut inbox = inbox.lock();
-        if !inbox.is_ended {
-            inbox.lists.push((number, listed));
-            drop(inbox);
-            agent.wake();
-        }
-    });
-    Ok(())
+    JsThread::with(env, |thread| {
+        let asked = thread.event_loop.ask_outside(FileHolders(directory), (), Limit::Revocable, None);
+        of_reply(asked.map(|(reply, _)| reply), thread)
+    })
 }
 
 /// The next `most` of those who hold names of a directory alone, in other processes, by their records. An empty array, after the
 /// last ones, or why the directory could not be read, ends the list.
 #[napi(catch_unwind)]
-pub fn take_file_holders(env: Env, number: u32, most: u32) -> Result<Either<Vec<FileHolder>, JsFileFailure>> {
+pub fn take_file_holders(env: Env, number: i64, most: u32) -> Result<Either<Vec<FileHolder>, JsFileFailure>> {
     JsThread::with(env, |thread| {
-        let Some(HolderList { listed: Some(listed), taken, directory }) = thread.files.lists.get_mut(&number) else {
+        let number = number as u64;
+        let Some(HolderList { listed, taken, directory }) = thread.event_loop.outside_hold::<FileHolders>(number)
+        else {
             return Either::A(Vec::new());
         };
         let ended = match listed.as_ref() {
@@ -325,7 +268,7 @@ pub fn take_file_holders(env: Env, number: u32, most: u32) -> Result<Either<Vec<
                 Either::B(describe(FileFailure::System { verb: "read", path, error }))
             }
         };
-        thread.files.lists.remove(&number);
+        thread.event_loop.remove_outside::<FileHolders>(number);
         ended
     })
 }
@@ -344,8 +287,8 @@ pub fn file_sharers(directory: u32, name: JsName) -> Result<Vec<u32>> {
     Ok(find(directory)?.sharers(&name.units()?))
 }
 
-impl From<&(Vec<u16>, crate::files::RecordedHolder)> for FileHolder {
-    fn from((units, holder): &(Vec<u16>, crate::files::RecordedHolder)) -> Self {
+impl From<&(Vec<u16>, RecordedHolder)> for FileHolder {
+    fn from((units, holder): &(Vec<u16>, RecordedHolder)) -> Self {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_millis() as u64);
         Self {
             name: JsUnits(units.as_slice().into()),

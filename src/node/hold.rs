@@ -7,11 +7,13 @@ use napi_derive::napi;
 
 use super::ask::Ask;
 use super::desk::of_answer;
+use super::files::of_file;
 use super::process::{engine, limit, limit_with};
 use super::record::Field;
 use super::status;
 use super::thread::JsThread;
 use super::views::JsWord;
+use crate::clients::{FileHolders, InFile, InStore};
 use crate::engine::{Change, Corrupt, Limit, Request, Slot};
 
 /// Blocks this thread until it has what it asks for. Returns a status.
@@ -163,8 +165,14 @@ pub fn next(env: Env) -> Result<i32> {
         thread.record.set(Field::Token, f64::from(settled.token));
         thread.record.set(Field::IsForHold, f64::from(u8::from(settled.is_for_hold)));
         thread.note_ended(settled.place);
-        if let Some(answer) = thread.event_loop.take_answer() {
-            return Ok(of_answer(answer, thread));
+        if let Some(told) = thread.event_loop.take_told::<InStore>() {
+            return Ok(of_answer(told, thread));
+        }
+        if let Some(told) = thread.event_loop.take_told::<InFile>() {
+            return Ok(of_file(told, thread));
+        }
+        if let Some((number, ())) = thread.event_loop.take_told::<FileHolders>() {
+            thread.record.set(Field::Number, number as f64);
         }
         Ok(match settled.outcome {
             Err(Corrupt) => status::CORRUPT,

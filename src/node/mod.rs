@@ -29,7 +29,6 @@ mod record;
 mod rwlock;
 mod status;
 mod thread;
-mod thread_files;
 mod views;
 mod wake;
 

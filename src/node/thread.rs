@@ -20,13 +20,13 @@ use super::desks::{self, ThreadStores};
 use super::handles::{check, dereference, reference};
 use super::process::{engine, names};
 use super::record::{Field, Found, Record};
-use super::thread_files::ThreadFiles;
 use super::views::JsWord;
 use super::wake::{self, WakeLoop, create_wake, event_loop_address};
 use crate::agents::{AgentId, ThreadId};
 use crate::clients::lent::LentHolds;
 use crate::clients::{ClientLoop, Clients};
 use crate::engine::{EventLoop, Limit, Primitive, Reply, ReplyError, Request, Settled};
+use crate::files::FileFailure;
 use crate::memory::Place;
 
 /// One JS thread.
@@ -41,8 +41,8 @@ pub struct JsThread {
     pub found: Found,
     /// Which of its guards have lent their holds to waits.
     pub holds: LentHolds,
-    /// The locks of files that it holds or waits for.
-    pub files: ThreadFiles,
+    /// Why its last call for a file has failed.
+    pub file_failure: Option<FileFailure>,
     /// Its side of stores, beside requests.
     pub stores: ThreadStores,
     /// The agent whose thread ended inside, which the last acquisition has to report.
@@ -174,7 +174,7 @@ impl JsThread {
                 settled: None,
                 found: Found::default(),
                 holds: LentHolds::default(),
-                files: ThreadFiles::default(),
+                file_failure: None,
                 stores: ThreadStores::default(),
                 abandoned_by: None,
                 cycle_kinds: Vec::new(),
@@ -353,8 +353,6 @@ unsafe extern "C" fn end(id: *mut c_void) {
     if let Some(thread) = ended {
         #[cfg(feature = "audit")]
         thread.note_wrong();
-        // First what is locked outside of the process: the engine lets in others of the process then.
-        thread.files.end();
         thread.event_loop.end();
         desks::agent_ended(id);
     }

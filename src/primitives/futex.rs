@@ -1,4 +1,5 @@
-//! Waiting for a notification at any element of shared memory: the core of `wait`, `notify` and `waitAsync`.
+//! Waiting for a notification at any element of shared memory: the core of `wait`, `notify` and `waitAsync`. And in a table of their
+//! own, at a word of the core: the waits for what is kept outside of the process (see `clients/outer.rs`).
 //!
 //! It has no words of its own. Between the comparison of the value and the place in the queue nobody can notify, since both
 //! happen under the lock that a notification takes.
@@ -12,18 +13,19 @@ use crate::engine::{About, Corrupt, Decision, Facts, Hold, Order, Primitive, Req
 use crate::memory::Place;
 
 /// An element that threads wait at.
-pub struct Futex;
+pub struct Futex(&'static About);
 
-/// There is only one: it has no state.
-pub static FUTEX: Futex = Futex;
+/// An element of the program's. The name is of what waits there, in the package's words: `wait()` waits as one does for a condition.
+pub static FUTEX: Futex =
+    Futex(&About { name: "Condition", order: Order::Notified, space: Space::Notifications, registered: None });
 
-// The name is of what waits there, in the package's words: `wait()` waits as one does for a condition.
-static ABOUT: About =
-    About { name: "Condition", order: Order::Notified, space: Space::Notifications, registered: None };
+/// A word of a request to an outsider, who settles its wait.
+pub static OUTER: Futex =
+    Futex(&About { name: "HeldLock", order: Order::Notified, space: Space::Outer, registered: None });
 
 impl Primitive for Futex {
     fn about(&self) -> &'static About {
-        &ABOUT
+        self.0
     }
 
     /// The bucket's lock is all that there is to freeze.

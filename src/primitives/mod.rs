@@ -8,7 +8,6 @@ pub mod latch;
 pub mod mutex;
 pub mod named;
 pub mod once;
-pub mod outer;
 pub mod rwlock;
 pub mod semaphore;
 mod word;

@@ -3,13 +3,16 @@
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use std::{env, fs, process, thread};
 
+use sablock::clients::{ClientLoop, Clients, InFile, Names};
+use sablock::engine::clock::Clock;
+use sablock::engine::{Caller, Engine, EventLoop, Failure, Limit, Patience};
 use sablock::files::{
-    Asker, Directory, FileFailure, FileHold, FileOutcome, FileRole, LockMode, LockName, NamedFile, NotLocked,
+    Asker, Directory, FileFailure, FileHold, FileOutcome, FileRole, FileWait, Left, LockMode, LockName, NamedFile,
 };
 
 pub const LONG: Duration = Duration::from_secs(20);
@@ -56,13 +59,46 @@ pub fn name(directory: &Path, name: &str) -> Arc<NamedFile> {
     NamedFile::get(&Arc::new(Directory::open(Some(directory)).unwrap()), &units(name))
 }
 
-pub fn lock(name: &Arc<NamedFile>, mode: LockMode) -> FileHold {
-    name.wait_blocking(mode, ASKER, Some(Instant::now() + LONG), &mut || true).expect("it is locked in time")
+fn engine() -> &'static Engine {
+    static ENGINE: OnceLock<Engine> = OnceLock::new();
+    ENGINE.get_or_init(|| Engine::new(64, 70_000, Patience::default(), Box::new(Clock::new(engine))))
 }
 
-pub fn wait(name: &Arc<NamedFile>, mode: LockMode) -> (sablock::files::FileWait, Receiver<FileOutcome>) {
+/// Blocks a thread; `None` when the time is over.
+pub fn block(
+    name: &Arc<NamedFile>,
+    mode: LockMode,
+    limit: Limit,
+    caller: &mut dyn Caller,
+) -> Result<Option<FileOutcome>, Failure> {
+    static NAMES: OnceLock<Names<'static>> = OnceLock::new();
+    let names = NAMES.get_or_init(|| Names::new(engine()));
+    let mut here = EventLoop::with_clients(engine(), engine().agents.add(1).unwrap(), Clients::new(names));
+    let agent = Arc::clone(here.agent());
+    let asked = ClientLoop::ask_outside_blocking(engine(), &agent, InFile::of(name, mode), ASKER, limit, caller);
+    let outcome = asked.map(|answered| {
+        let (number, told) = here.take_in(answered?);
+        Some(told.map(|()| here.remove_outside::<InFile>(number).unwrap().take().unwrap()))
+    });
+    here.end();
+    outcome
+}
+
+pub fn lock(name: &Arc<NamedFile>, mode: LockMode) -> FileHold {
+    let outcome = block(name, mode, Limit::after(LONG), &mut || true).unwrap();
+    outcome.expect("an outcome in time").expect("it is locked")
+}
+
+pub fn wait(name: &Arc<NamedFile>, mode: LockMode) -> (FileWait, Receiver<FileOutcome>) {
     let (sender, outcome) = channel();
-    (name.wait(mode, ASKER, move |outcome| drop(sender.send(outcome))), outcome)
+    let wait = FileWait::new(name, mode);
+    wait.begin(ASKER, move |outcome| drop(sender.send(outcome)));
+    (wait, outcome)
+}
+
+/// Takes a wait back.
+pub fn withdraw(wait: &FileWait) -> bool {
+    wait.withdraw(&Left::new(|| ()))
 }
 
 pub fn granted(outcome: &Receiver<FileOutcome>) -> FileHold {
@@ -225,9 +261,9 @@ pub fn child() {
                 "no-threads"
             }
             "cannot-wait" => {
-                let soon = Some(Instant::now() + Duration::from_millis(100));
-                match name.wait_blocking(LockMode::Exclusive, ASKER, soon, &mut || true) {
-                    Err(NotLocked::Failed(FileFailure::NoThread(_))) => "cannot",
+                let soon = Limit::after(Duration::from_millis(100));
+                match block(&name, LockMode::Exclusive, soon, &mut || true) {
+                    Ok(Some(Err(FileFailure::NoThread(_)))) => "cannot",
                     waited => panic!("{waited:?}"),
                 }
             }

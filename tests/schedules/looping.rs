@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use sablock::clients::{ClientLoop, Clients};
+use sablock::clients::{ClientLoop, Clients, InStore};
 use sablock::engine::{Hold, HoldOwner, Limit, Mode, Order, Outcome, Reply, ReplyError, Request, Settled};
 use sablock::primitives::event::AUTO_RESET_EVENT;
 use sablock::primitives::mutex::MUTEX;
@@ -49,7 +49,7 @@ pub struct Looping {
     pending: Vec<Pending>,
     names: Vec<(u32, usize, Mode)>,
     /// Its holds outside, by the numbers of their requests.
-    pub outside: Vec<(u32, Hold)>,
+    pub outside: Vec<(u64, Hold)>,
     /// It is to run what is done once.
     runs: bool,
 }
@@ -247,7 +247,7 @@ impl Looping {
         match (settled.outcome, of) {
             (Ok(outcome), Of::Meeting(visit)) => self.has_come(visit, outcome),
             (Ok(Outcome::Granted { .. } | Outcome::Refused { .. }), Of::Outside(hold)) => {
-                let (number, answer) = self.waits.take_answer().expect("an answer to a wait that was settled");
+                let (number, answer) = self.waits.take_told::<InStore>().expect("an answer to a wait that was settled");
                 self.answered(number, answer, hold);
             }
             (Ok(Outcome::TimedOut), _) => {

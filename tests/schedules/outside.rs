@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use sablock::clients::ClientLoop;
+use sablock::clients::{ClientLoop, InStore};
 use sablock::desk::{Answer, Desk, Lease, Loss, Question, Task};
 use sablock::engine::{Hold, HoldOwner, Limit, Mode, Outcome, Reply};
 use shuttle::thread;
@@ -28,7 +28,7 @@ pub struct Outside {
 
 /// A grant.
 struct Granted {
-    number: u32,
+    number: u64,
     is_shared: bool,
     lease: Arc<Lease>,
 }
@@ -37,7 +37,7 @@ struct Granted {
 #[derive(Default)]
 struct Store {
     holders: Vec<Granted>,
-    line: VecDeque<(u32, Question)>,
+    line: VecDeque<(u64, Question)>,
 }
 
 impl Outside {
@@ -50,10 +50,11 @@ impl Outside {
         Self { desk, room, is_marked: AtomicBool::new(false), is_over: AtomicBool::new(false), is_fickle }
     }
 
-    pub fn question(&self, hold: Hold, is_try: bool) -> Question {
+    fn ask(&self, hold: Hold, is_try: bool) -> (InStore, Question) {
         let is_shared = hold == Hold::shared(hold.owner);
         let (name, payload) = (vec![97], String::new());
-        Question { store: 0, verb: 0, name, is_shared, flags: u32::from(is_try), payload, thread: 0 }
+        let question = Question { store: 0, verb: 0, name, is_shared, flags: u32::from(is_try), payload, thread: 0 };
+        (InStore::at(&self.desk, &question), question)
     }
 
     /// All who ask have ended.
@@ -114,7 +115,7 @@ impl Store {
         self.line.is_empty() && (self.holders.is_empty() || question.is_shared && self.holders[0].is_shared)
     }
 
-    fn release(&mut self, outside: &Outside, number: u32, has_ended: bool) {
+    fn release(&mut self, outside: &Outside, number: u64, has_ended: bool) {
         let Some(at) = self.holders.iter().position(|holder| holder.number == number) else {
             assert!(outside.is_fickle, "released by who does not hold it");
             return;
@@ -150,7 +151,8 @@ impl Looping {
     pub fn ask_outside(&mut self) {
         let (outside, hold, limit) = (&self.actor.world.outside, random_hold(), self.random_limit());
         trace(&self.actor.agent, || format!("awaits outside: {hold:?}, {limit:?}"));
-        match self.waits.ask_outer(&outside.desk, outside.question(hold, one_in(4)), limit, None) {
+        let (store, question) = outside.ask(hold, one_in(4));
+        match self.waits.ask_outside(store, question, limit, None) {
             Ok((Reply::Pending { token, .. }, _)) => self.pends(token, limit, Of::Outside(hold)),
             Ok((Reply::Now(outcome), _)) => assert_eq!((outcome, limit), (Outcome::TimedOut, Limit::Once)),
             Err(error) => expect_refusal(&error, limit, false),
@@ -161,9 +163,9 @@ impl Looping {
     pub fn block_outside(&mut self, limit: Limit) -> Result<(), Ends> {
         let (world, hold) = (self.actor.world, random_hold());
         trace(&self.actor.agent, || format!("blocks outside: {hold:?}, {limit:?}"));
-        let (desk, question) = (&world.outside.desk, world.outside.question(hold, one_in(4)));
+        let (store, question) = world.outside.ask(hold, one_in(4));
         let (agent, caller) = (&self.actor.agent, &mut self.actor.caller());
-        match ClientLoop::ask_outer_blocking(world.engine, agent, desk, question, limit, caller) {
+        match ClientLoop::ask_outside_blocking(world.engine, agent, store, question, limit, caller) {
             Ok(None) => assert!(limit != Limit::Endless, "a wait without end is over"),
             Ok(Some(answered)) => {
                 let (number, answer) = self.waits.take_in(answered);
@@ -180,7 +182,7 @@ impl Looping {
         Ok(())
     }
 
-    pub fn answered(&mut self, number: u32, answer: Answer, hold: Hold) {
+    pub fn answered(&mut self, number: u64, answer: Answer, hold: Hold) {
         trace(&self.actor.agent, || format!("outside: {answer:?}"));
         let outside = &self.actor.world.outside;
         if !matches!(answer, Answer::Granted { .. }) {
@@ -194,7 +196,7 @@ impl Looping {
 
     pub fn learn_of_losses(&mut self) {
         while let Some(number) = self.waits.next_lost() {
-            assert!(self.waits.outer_loss(number).is_some(), "it was told of a loss");
+            assert!(self.waits.outside_hold::<InStore>(number).unwrap().lost().is_some(), "it was told of a loss");
             reached(Reached::OuterLost, 1);
         }
     }
@@ -203,7 +205,7 @@ impl Looping {
         let Some((number, hold)) = self.outside.pop() else { return };
         trace(&self.actor.agent, || format!("releases outside {number}"));
         self.actor.world.outside.room.leave(self.actor.number, hold);
-        let lost = self.waits.release_outer(number, false);
+        let lost = self.waits.release_store(number, false);
         assert!(lost.is_none() || self.actor.world.outside.room.is_spoiled(), "{lost:?}");
     }
 }

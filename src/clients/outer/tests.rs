@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 
 use super::*;
 use crate::agents::Wake;
-use crate::clients::{Clients, Name, Names};
-use crate::desk::Task;
+use crate::clients::{Clients, InStore, Name, Names};
 use crate::desk::testing::{granted, question, served, tasks};
+use crate::desk::{Answer, Desk, Lease, Loss, Question, Task};
 use crate::engine::clock::Clock;
-use crate::engine::{EventLoop, Mode, Patience, Settled, TakesBack};
+use crate::engine::{Arena, EventLoop, Mode, Patience, Settled, TakesBack};
 
 fn engine() -> &'static Engine {
     static ENGINE: OnceLock<Engine> = OnceLock::new();
@@ -27,12 +27,20 @@ fn event_loop() -> ClientLoop<'static> {
     EventLoop::with_clients(engine(), engine().agents.add(1).unwrap(), Clients::new(names()))
 }
 
+fn in_store(desk: &Arc<Desk>) -> InStore {
+    InStore::at(desk, &question())
+}
+
+fn loss(here: &mut ClientLoop<'static>, number: u64) -> Option<Loss> {
+    here.outside_hold::<InStore>(number)?.lost()
+}
+
 fn desk() -> Arc<Desk> {
     Arc::new(served())
 }
 
 /// The number of the next request.
-fn asked(desk: &Desk) -> u32 {
+fn asked(desk: &Desk) -> u64 {
     loop {
         match desk.next() {
             Some(Task::Ask(number, _)) => return number,
@@ -42,8 +50,10 @@ fn asked(desk: &Desk) -> u32 {
     }
 }
 
-fn ask(here: &mut ClientLoop<'static>, desk: &Arc<Desk>, limit: Limit) -> (u32, u32) {
-    let Ok((Reply::Pending { token, .. }, number)) = here.ask_outer(desk, question(), limit, None) else { panic!() };
+fn ask(here: &mut ClientLoop<'static>, desk: &Arc<Desk>, limit: Limit) -> (u32, u64) {
+    let Ok((Reply::Pending { token, .. }, number)) = here.ask_outside(in_store(desk), question(), limit, None) else {
+        panic!()
+    };
     (token, number)
 }
 
@@ -53,9 +63,9 @@ fn block(
     desk: &Arc<Desk>,
     limit: Limit,
     mut goes_on: impl FnMut() -> bool,
-) -> Result<Option<(u32, Answer)>, Failure> {
+) -> Result<Option<(u64, Answer)>, Failure> {
     let agent = Arc::clone(here.agent());
-    let answered = ClientLoop::ask_outer_blocking(engine(), &agent, desk, question(), limit, &mut goes_on)?;
+    let answered = ClientLoop::ask_outside_blocking(engine(), &agent, in_store(desk), question(), limit, &mut goes_on)?;
     Ok(answered.map(|answered| here.take_in(answered)))
 }
 
@@ -80,8 +90,8 @@ fn a_blocked_thread_gets_its_answer_and_releases_what_it_got() {
     assert_eq!(answers.each_ref().map(|(number, _)| *number), worker.join().unwrap());
     let [(number, first), (_, second), (_, third)] = answers;
     assert!(is_granted(&first) && matches!(second, Answer::Refused) && matches!(third, Answer::Failed(_)));
-    assert_eq!(here.release_outer(number, true), None);
-    here.release_outer(number, true);
+    assert_eq!(here.release_store(number, true), None);
+    here.release_store(number, true);
     assert_eq!(tasks(&desk), [('R', number)]);
     assert!(here.next_settled().is_none(), "nothing of it was for its loop");
     here.end();
@@ -126,16 +136,16 @@ fn a_loop_gets_its_answer_once_and_learns_of_the_loss() {
     // Lost before its loop has looked.
     desk.end_lease(&lease, Loss::Taken);
     assert!(matches!(here.next_settled(), Some(Settled { token: other, .. }) if other == token));
-    assert!(matches!(here.take_answer(), Some((other, answer)) if other == number && is_granted(&answer)));
-    assert!(here.take_answer().is_none() && here.next_settled().is_none());
+    assert!(matches!(here.take_told::<InStore>(), Some((other, answer)) if other == number && is_granted(&answer)));
+    assert!(here.take_told::<InStore>().is_none() && here.next_settled().is_none());
     assert_eq!((here.next_lost(), here.next_lost()), (Some(number), None));
-    assert_eq!((here.outer_loss(number), here.release_outer(number, false)), (Some(Loss::Taken), Some(Loss::Taken)));
+    assert_eq!((loss(&mut here, number), here.release_store(number, false)), (Some(Loss::Taken), Some(Loss::Taken)));
     assert_eq!(tasks(&desk), [('a', number), ('r', number)]);
     for answer in [Answer::Refused, Answer::Failed("why".into())] {
         let (_, number) = ask(&mut here, &desk, Limit::Endless);
         assert!(desk.answer(number, answer));
         assert!(matches!(here.next_settled(), Some(Settled { outcome: Ok(Outcome::Refused { .. }), .. })));
-        assert!(matches!(here.take_answer(), Some((_, Answer::Refused | Answer::Failed(_)))));
+        assert!(matches!(here.take_told::<InStore>(), Some((_, Answer::Refused | Answer::Failed(_)))));
         assert_eq!(tasks(&desk), [('a', number)]);
     }
     here.end();
@@ -161,11 +171,11 @@ fn a_request_that_is_taken_back_before_and_after_its_answer_holds_nothing() {
 }
 
 /// Notes whether the answer is there when its loop is woken for it.
-struct Looks(Arc<OuterRequest>, Arc<AtomicBool>);
+struct Looks(Arc<OuterRequest<InStore>>, Arc<AtomicBool>);
 
 impl Wake for Looks {
     fn wake(&self) {
-        self.1.store(self.0.answer.lock().is_some(), Ordering::SeqCst);
+        self.1.store(self.0.is_answered(), Ordering::SeqCst);
     }
 }
 
@@ -173,7 +183,7 @@ impl Wake for Looks {
 fn an_answer_is_there_when_its_wait_is_settled() {
     let (desk, mut here, is_there) = (desk(), event_loop(), Arc::<AtomicBool>::default());
     let (_, number) = ask(&mut here, &desk, Limit::Endless);
-    let request = Arc::clone(&here.clients.outers.waits[&number]);
+    let request = here.clients.in_stores.waits.iter().next().map(|(_, request)| Arc::clone(request)).unwrap();
     here.agent().set_waker(Some(Box::new(Looks(request, Arc::clone(&is_there)))));
     assert!(desk.answer(number, Answer::Refused) && is_there.load(Ordering::SeqCst));
     here.end();
@@ -200,7 +210,9 @@ fn the_clock_withdraws_a_request_or_releases_its_grant_though_its_loop_does_not_
         let back = Arc::<Back>::default();
         let limit = Limit::after(Duration::from_millis(if is_granted { 300 } else { 5 }));
         let beside = Some(Arc::clone(&back) as Arc<dyn Expiry>);
-        let Ok((Reply::Pending { .. }, number)) = here.ask_outer(&desk, question(), limit, beside) else { panic!() };
+        let Ok((Reply::Pending { .. }, number)) = here.ask_outside(in_store(&desk), question(), limit, beside) else {
+            panic!()
+        };
         if is_granted {
             assert!(desk.answer(number, granted(&Lease::endless())));
         }
@@ -213,9 +225,21 @@ fn the_clock_withdraws_a_request_or_releases_its_grant_though_its_loop_does_not_
         assert_eq!(tasks(&desk), [(if is_granted { 'r' } else { 'c' }, number)]);
         assert!(!desk.answer(number, granted(&Lease::endless())));
         let settled = here.next_settled().unwrap();
-        assert_eq!((settled.outcome, here.take_answer().is_none()), (Ok(Outcome::TimedOut), true));
+        assert_eq!((settled.outcome, here.take_told::<InStore>().is_none()), (Ok(Outcome::TimedOut), true));
         assert!(here.next_settled().is_none() && tasks(&desk).is_empty());
     }
+    here.end();
+}
+
+#[test]
+fn what_is_asked_for_after_its_time_is_withdrawn() {
+    let (desk, here) = (desk(), event_loop());
+    let request = OuterRequest::new(engine(), here.agent(), in_store(&desk));
+    // By the clock, before its thread came to ask.
+    request.give_up();
+    InStore::ask(&request, question());
+    request.asked();
+    assert_eq!(tasks(&desk), [('a', request.number), ('c', request.number)]);
     here.end();
 }
 
@@ -225,7 +249,9 @@ fn a_refusal_that_came_in_time_stands() {
     let back = Arc::<Back>::default();
     let beside = Some(Arc::clone(&back) as Arc<dyn Expiry>);
     let limit = Limit::after(Duration::from_millis(100));
-    let Ok((Reply::Pending { .. }, number)) = here.ask_outer(&desk, question(), limit, beside) else { panic!() };
+    let Ok((Reply::Pending { .. }, number)) = here.ask_outside(in_store(&desk), question(), limit, beside) else {
+        panic!()
+    };
     assert!(desk.answer(number, Answer::Refused));
     // Another deadline of the same clock, behind that one.
     let (_, later) = ask(&mut here, &desk, Limit::after(Duration::from_millis(120)));
@@ -235,7 +261,7 @@ fn a_refusal_that_came_in_time_stands() {
     }
     assert!(!back.0.load(Ordering::SeqCst));
     here.next_settled().unwrap();
-    assert!(matches!(here.take_answer(), Some((_, Answer::Refused))));
+    assert!(matches!(here.take_told::<InStore>(), Some((_, Answer::Refused))));
     here.end();
 }
 
@@ -244,7 +270,7 @@ fn the_end_of_a_thread_gives_back_unmarked_what_its_code_never_knew_and_marked_w
     let (desk, mut here) = (desk(), event_loop());
     let mut ask = |is_shared| {
         let question = Question { is_shared, ..question() };
-        here.ask_outer(&desk, question, Limit::Endless, None).unwrap().1
+        here.ask_outside(InStore::at(&desk, &question), question, Limit::Endless, None).unwrap().1
     };
     let all = [false, true, false, false, false, false].map(&mut ask);
     let [held, shared, outside, returned, granted_only, waits] = all;
@@ -252,10 +278,10 @@ fn the_end_of_a_thread_gives_back_unmarked_what_its_code_never_knew_and_marked_w
     for number in [held, shared, outside, returned] {
         desk.answer(number, granted(&Lease::endless()));
         here.next_settled().unwrap();
-        here.take_answer().unwrap();
+        here.take_told::<InStore>().unwrap();
     }
-    here.note_outer_in(outside, false);
-    let told = here.tell_outer(&desk, question());
+    here.outside_hold::<InStore>(outside).unwrap().note_in(false);
+    let told = here.tell_store(&desk, question());
     desk.answer(granted_only, granted(&Lease::endless()));
     here.end();
     let mut ended = tasks(&desk);
@@ -296,15 +322,15 @@ fn the_end_of_the_lock_worker_fails_what_waits_and_ends_what_is_held() {
     let (_, held) = ask(&mut here, &desk, Limit::Endless);
     desk.answer(held, granted(&Lease::endless()));
     here.next_settled().unwrap();
-    here.take_answer().unwrap();
+    here.take_told::<InStore>().unwrap();
     ask(&mut here, &desk, Limit::Endless);
     desk.end("gone");
     assert!(here.next_settled().is_some());
-    assert!(matches!(here.take_answer(), Some((_, Answer::Failed(reason))) if reason == "gone"));
+    assert!(matches!(here.take_told::<InStore>(), Some((_, Answer::Failed(reason))) if reason == "gone"));
     assert!(here.next_settled().is_none());
-    assert_eq!((here.next_lost(), here.outer_loss(held)), (Some(held), Some(Loss::Worker)));
+    assert_eq!((here.next_lost(), loss(&mut here, held)), (Some(held), Some(Loss::Worker)));
     ask(&mut here, &desk, Limit::Endless);
-    assert!(here.next_settled().is_some() && matches!(here.take_answer(), Some((_, Answer::Failed(_)))));
+    assert!(here.next_settled().is_some() && matches!(here.take_told::<InStore>(), Some((_, Answer::Failed(_)))));
     assert!(matches!(block(&mut here, &desk, Limit::Endless, || true), Ok(Some((_, Answer::Failed(_))))));
     here.end();
 }
@@ -315,7 +341,7 @@ fn the_audit_says_which_requests_are_left() {
     let (desk, mut here) = (desk(), event_loop());
     let (token, number) = ask(&mut here, &desk, Limit::Endless);
     assert_eq!(desk.left(), Vec::<String>::new());
-    here.clients.outers.waits.clear();
+    here.clients.in_stores.waits = Arena::default();
     here.cancel(token);
     assert_eq!(desk.left(), [format!("request {number} at its desk, of thread 1, which waits for it no more")]);
     desk.withdraw(number);

@@ -1,0 +1,155 @@
+//! A request for a lock of a file that is kept elsewhere: against its time, its cancel, and the end of its thread.
+
+use std::sync::OnceLock;
+use std::sync::atomic::AtomicBool;
+use std::thread;
+use std::time::Duration;
+
+use super::*;
+use crate::clients::{ClientLoop, Clients, Names};
+use crate::engine::clock::Clock;
+use crate::engine::{Engine, EventLoop, Expiry, Outcome, Patience, Reply, Settled, TakesBack};
+use crate::files::testing::Scratch;
+
+const LONG: Duration = Duration::from_secs(20);
+const ASKER: Asker = Asker { thread: 0, wants_fence: false, is_part: false };
+
+fn event_loop() -> ClientLoop<'static> {
+    fn engine() -> &'static Engine {
+        static ENGINE: OnceLock<Engine> = OnceLock::new();
+        ENGINE.get_or_init(|| Engine::new(64, 70_000, Patience::default(), Box::new(Clock::new(engine))))
+    }
+    static NAMES: OnceLock<Names<'static>> = OnceLock::new();
+    let names = NAMES.get_or_init(|| Names::new(engine()));
+    EventLoop::with_clients(engine(), engine().agents.add(1).unwrap(), Clients::new(names))
+}
+
+fn name(scratch: &Scratch, unit: u16) -> Arc<NamedFile> {
+    NamedFile::get(&Arc::new(Directory::open(Some(scratch.path())).unwrap()), &[unit])
+}
+
+/// Locks it as another would.
+fn lock(name: &Arc<NamedFile>) -> FileHold {
+    let mut hold = None;
+    until(|| {
+        hold = name.try_lock(LockMode::Exclusive, ASKER).unwrap();
+        hold.is_some()
+    });
+    hold.unwrap()
+}
+
+fn until(mut is_so: impl FnMut() -> bool) {
+    let end = Instant::now() + LONG;
+    while !is_so() {
+        assert!(Instant::now() < end, "it is not so in time");
+        thread::yield_now();
+    }
+}
+
+fn ask(here: &mut ClientLoop<'static>, name: &Arc<NamedFile>, limit: Limit, beside: Option<Arc<dyn Expiry>>) -> u32 {
+    let asked = here.ask_outside(InFile::of(name, LockMode::Exclusive), ASKER, limit, beside);
+    let Ok((Reply::Pending { token, .. }, _)) = asked else { panic!() };
+    token
+}
+
+fn next(here: &mut ClientLoop<'static>) -> Settled {
+    let mut settled = None;
+    until(|| {
+        settled = here.next_settled();
+        settled.is_some()
+    });
+    settled.unwrap()
+}
+
+fn is_left(here: &mut ClientLoop<'static>) -> bool {
+    matches!(here.wait_left(), Ok(Reply::Now(Outcome::Refused { .. })))
+}
+
+/// Waits until nothing is left of what was given up last.
+fn leave(here: &mut ClientLoop<'static>) {
+    if let Ok(Reply::Pending { token, .. }) = here.wait_left() {
+        assert_eq!(next(here).token, token);
+    }
+    assert!(is_left(here), "it was the last");
+}
+
+/// What goes back beside a wait: whether it has.
+#[derive(Default)]
+struct Back(AtomicBool);
+
+impl Expiry for Back {
+    fn expired(&self, _: &dyn TakesBack) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+
+    fn gives_back(&self, _: usize) -> bool {
+        false
+    }
+}
+
+#[test]
+fn the_clock_withdraws_a_wait_or_gives_back_its_grant_though_its_loop_does_not_turn() {
+    let (scratch, mut here) = (Scratch::new(), event_loop());
+    let name = name(&scratch, 97);
+    for is_granted in [false, true] {
+        let (mut held, back) = (Some(lock(&name)), Arc::<Back>::default());
+        let limit = Limit::after(Duration::from_millis(if is_granted { 300 } else { 5 }));
+        ask(&mut here, &name, limit, Some(Arc::clone(&back) as _));
+        if is_granted {
+            held.take().unwrap().release();
+        }
+        until(|| back.0.load(Ordering::SeqCst));
+        if let Some(hold) = held {
+            hold.release();
+        }
+        assert!(!lock(&name).is_abandoned(), "its loop has not turned yet");
+        // Dropped, as if the process had been killed.
+        assert!(lock(&name).is_abandoned());
+        let mut hold = lock(&name);
+        hold.mark_consistent();
+        hold.release();
+        assert_eq!(next(&mut here).outcome, Ok(Outcome::TimedOut));
+        assert!(here.take_told::<InFile>().is_none());
+        leave(&mut here);
+    }
+    here.end();
+}
+
+#[test]
+fn a_wait_that_is_taken_back_before_and_after_its_grant_holds_nothing() {
+    let (scratch, mut here) = (Scratch::new(), event_loop());
+    let name = name(&scratch, 97);
+    let held = lock(&name);
+    let token = ask(&mut here, &name, Limit::Revocable, None);
+    assert!(here.cancel(token).is_some() && here.cancel(token).is_none());
+    leave(&mut here);
+    held.release();
+    let held = lock(&name);
+    let token = ask(&mut here, &name, Limit::Revocable, None);
+    let request = here.clients.in_files.waits.iter().next().map(|(_, request)| Arc::clone(request)).unwrap();
+    held.release();
+    until(|| request.is_answered());
+    assert!(here.cancel(token).is_some() && is_left(&mut here), "it was given back at once");
+    assert!(here.next_settled().is_none() && !lock(&name).is_abandoned());
+    here.end();
+}
+
+#[test]
+fn the_end_of_a_thread_gives_back_unmarked_what_its_code_never_knew_and_marked_what_it_held() {
+    let (scratch, mut here) = (Scratch::new(), event_loop());
+    let [held, returned, granted, waits] = [97, 98, 99, 100].map(|unit| name(&scratch, unit));
+    for name in [&held, &returned] {
+        ask(&mut here, name, Limit::Endless, None);
+        next(&mut here);
+        assert!(matches!(here.take_told::<InFile>(), Some((_, Ok(())))));
+    }
+    let elsewhere = lock(&waits);
+    ask(&mut here, &granted, Limit::Endless, None);
+    let request = here.clients.in_files.waits.iter().next().map(|(_, request)| Arc::clone(request)).unwrap();
+    until(|| request.is_answered());
+    ask(&mut here, &waits, Limit::Endless, None);
+    here.end();
+    elsewhere.release();
+    let ended = [&held, &returned, &granted, &waits].map(|name| lock(name).is_abandoned());
+    assert_eq!(ended, [true, false, false, false]);
+}
