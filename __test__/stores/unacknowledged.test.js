@@ -7,6 +7,7 @@ const net = require('node:net');
 const { describe, test } = require('node:test');
 const { Worker } = require('node:worker_threads');
 const { LockManager } = require('../..');
+const clock = require('../../lib/load/clock.js');
 const { etcd } = require('../../lib/stores/etcd.js');
 const { postgres } = require('../../lib/stores/postgres.js');
 const { redis } = require('../../lib/stores/redis.js');
@@ -74,6 +75,26 @@ describe('a store that answers, or does not', { concurrency: 9 }, () => {
         assert.deepEqual(await once(worker, 'message'), ['done']);
       });
     }
+    test(`${kind}: a time that is over when the store comes to be asked is no try, which may wait for an answer`, {
+      timeout: limit(60_000),
+    }, async (t) => {
+      const url = withPort(store[1], await startSilent(t));
+      const settings = { connectTimeout: limit(50_000) };
+      const manager = new LockManager({ store: store[0](url, settings), allowMainThread: true });
+      t.after(() => manager.close());
+      const { now } = clock;
+      t.after(() => {
+        clock.now = now;
+      });
+      for (const ask of [
+        async () => manager.acquireAsync('job', { timeout: 1000 }),
+        async () => manager.acquire('job', { timeout: 1000 }),
+      ]) {
+        let looks = 0;
+        clock.now = () => now() + 2000 * looks++;
+        await assert.rejects(ask(), { code: 'ERR_LOCK_STORE' });
+      }
+    });
     test(`${kind} that answers: a time-out is one, and what is held is null`, {
       skip: store[2] ? false : `${kind} is not installed`,
       timeout: limit(60_000),

@@ -11,7 +11,10 @@ const { MODES } = require('./options.js');
 const { timeOut, timeOutBlocking } = require('./holders.js');
 const { startWatch } = require('./watch.js');
 
-const left = (deadline) => Math.max(deadline - clock.now(), 0);
+/** The time that is left, in milliseconds. One that is over is not a try: that is asked for with a timeout of 0. */
+function left({ deadline, options }) {
+  return Math.max(deadline - clock.now(), options.timeout > 0 ? Number.MIN_VALUE : 0);
+}
 
 const { GRANTED, TIMED_OUT } = binding;
 
@@ -83,7 +86,7 @@ async function wait(request) {
     const { beside = [], fence, isPart, mode, ref } = options;
     const back = request.deadline === Infinity ? undefined : goesBack([...beside, lock]);
     do {
-      const time = left(request.deadline);
+      const time = left(request);
       const limit = options.ifAvailable ? 0 : time;
       const waited = backend.outer.lockAsync(lock.name, MODES[mode], limit, ref, fence, isPart, back, time);
       held = await (options.signal === undefined ? waited.promise : unlessAborted(waited, options.signal));
@@ -122,7 +125,7 @@ async function unlessAborted({ promise, cancel }, signal) {
 /** The lock, once it is locked outside too; null if it had to be available and is not. Blocks. */
 exports.enterBlocking = (request) => {
   reserveStack();
-  const { backend, lock, options, deadline } = request;
+  const { backend, lock, options } = request;
   const mode = MODES[options.mode];
   const { isAsync } = backend.outer;
   const held = isAsync ? null : tryLock(backend, lock, options);
@@ -134,7 +137,7 @@ exports.enterBlocking = (request) => {
   if (!isAsync) noteWait(request, 'blocking');
   let waited;
   do {
-    const time = left(deadline);
+    const time = left(request);
     const limit = options.ifAvailable ? 0 : time;
     waited = backend.outer.lockBlocking(lock.name, mode, limit, options.fence, options.isPart, time);
   } while (isLost(waited));
