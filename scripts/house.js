@@ -41,12 +41,12 @@ const BELOW = {
 const LINES = {
   src: 564,
   'src/agents': 310,
-  'src/clients': 2146,
+  'src/clients': 2147,
   'src/desk': 356,
   'src/doctor': 2499,
   'src/engine': 5580,
   'src/files': 3292,
-  'src/node': 4063,
+  'src/node': 4056,
   'src/primitives': 1511,
   'src/sync': 388,
   lib: 744,
@@ -54,7 +54,7 @@ const LINES = {
   'lib/doctor': 2302,
   'lib/engine': 1429,
   'lib/load': 260,
-  'lib/named': 2170,
+  'lib/named': 2167,
   'lib/primitives': 3376,
   'lib/stores': 3796,
 };
@@ -62,6 +62,13 @@ const LINES = {
 /** What is to become less: a pattern in `src` and `lib`, outside of a room, and how often it may be there. Bounds are only lowered. */
 const AT_MOST = [
   { what: 'constants named SLICE', outside: 'src/sync/', pattern: /^(?:pub(?:\([^)]*\))? )?const SLICE\b/gm, most: 0 },
+  { what: 'inboxes', outside: 'src/agents/', pattern: /\bstruct \w*Inbox\b|\binbox: \w*(?:Mutex|Arc)\b/g, most: 0 },
+  { what: 'statuses', outside: 'src/node/status.rs', pattern: /^pub const [A-Z_]+: i32 = /gm, most: 0 },
+  {
+    what: 'functions of the binding',
+    pattern: /^ *#\[napi\b(?:[^\]]|\[\])*\]\n(?: *#\[.*\]\n)* *pub (?:async )?fn /gm,
+    most: 142,
+  },
   { what: 'condvars', outside: 'src/sync/', pattern: /: Condvar = |Condvar::new\(\)[^;]*\}$/gm, most: 1 },
   {
     what: 'implementations of the engine',

@@ -4,7 +4,7 @@ const assert = require('node:assert/strict');
 const { test } = require('node:test');
 const { binding } = require('../../lib/engine/thread.js');
 const { fromText, toText } = require('../../lib/engine/error-text.js');
-const { asBeside, isIdle, listen, named, namedStore, record } = require('../helpers/seam.js');
+const { asBeside, isIdle, listen, named, record } = require('../helpers/seam.js');
 const { watched } = require('../helpers/threads.js');
 
 const { Exclusive, Shared } = binding.NameMode;
@@ -41,11 +41,11 @@ const taskOf = (desk) => {
 /** The next request that is over, or whose hold was lost; null if there is none. */
 const news = () => {
   const status = binding.next();
-  if (status !== NOTHING) return [namedStore(status), status === binding.TIMED_OUT ? null : record('Number')];
+  if (status !== NOTHING) return [named(status), status === binding.TIMED_OUT ? null : record('Number')];
   const lost = binding.nextLostStore();
   return lost < 0 ? null : ['LOST', lost];
 };
-const block = (desk, timeout = Infinity) => namedStore(binding.askStoreBlocking(desk, questionOf(), timeout));
+const block = (desk, timeout = Infinity) => named(binding.askStoreBlocking(desk, questionOf(), timeout));
 const over = (desk) => {
   binding.endDesk(desk, toText(new Error('over')));
   assert.ok(isIdle());
@@ -59,7 +59,7 @@ test('a desk is due until it is served, and ended for good', () => {
   binding.endDesk(desk, toText(new Error('over')));
   assert.equal(binding.deskState(desk), -1);
   assert.equal(binding.nextTask(desk), null);
-  assert.equal(block(desk), 'STORE_FAILED');
+  assert.equal(block(desk), 'FAILED');
   assert.equal(fromText(binding.takeStoreText()).message, 'over');
   assert.throws(() => binding.deskState(1e6), /number of a desk/);
   assert.equal(binding.hasDueDesk(), false);
@@ -137,7 +137,7 @@ test(
     await there.exited;
     await threads.until('it has ended', () => binding.deskState(desk) === -1);
     assert.equal(binding.deskState(other), 1);
-    assert.equal(news()[0], 'STORE_FAILED');
+    assert.equal(news()[0], 'FAILED');
     assert.equal(fromText(binding.takeStoreText()).code, 'ERR_LOCK_STORE');
     over(other);
   }),
@@ -151,13 +151,13 @@ test(
     const answers = {
       GRANTED: (number) => assert.equal(binding.grantTask(desk, number, 0, 1, 2, 'text'), true),
       REFUSED: (number) => binding.refuseTask(desk, number),
-      STORE_FAILED: (number) => binding.failTask(desk, number, 'why'),
+      FAILED: (number) => binding.failTask(desk, number, 'why'),
     };
     for (const [status, answer] of Object.entries(answers)) {
       const number = ask(desk);
       answer(number);
       assert.deepEqual([news(), news()], [[status, number], null]);
-      if (status === 'STORE_FAILED') assert.equal(binding.takeStoreText(), 'why');
+      if (status === 'FAILED') assert.equal(binding.takeStoreText(), 'why');
       const blocked = there.call('askStoreBlocking', desk, questionOf(), Infinity);
       let task = null;
       await threads.until('it has asked', () => {
@@ -165,7 +165,7 @@ test(
         return task !== null;
       });
       answer(task[1]);
-      assert.equal(namedStore(await blocked), status);
+      assert.equal(named(await blocked), status);
       if (status !== 'GRANTED') continue;
       assert.deepEqual([record('FenceHigh'), record('FenceLow'), binding.takeStoreText()], [1, 2, 'text']);
       assert.equal(binding.releaseStore(number, false), 0);
@@ -276,7 +276,7 @@ test('with its lock worker a desk fails what waits, and takes what is held', () 
   assert.deepEqual(
     [news(), news()],
     [
-      ['STORE_FAILED', waiting],
+      ['FAILED', waiting],
       ['LOST', held],
     ],
   );

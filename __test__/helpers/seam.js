@@ -20,37 +20,31 @@ const STATUSES = [
   'RELEASED',
   'REFUSED',
   'PENDING',
+  'FAILED',
+  'AWAY',
+  'LOST',
+  'REMOVED',
   'NOTHING',
   'SLEPT',
 ];
 
-/** The name of a status: each kind of verbs has some of its own, with numbers that others have too. */
-const namedBy =
-  (...names) =>
-  (status) =>
-    [...names, ...STATUSES].find((name) => binding[name] === status) ?? status;
-
-exports.named = namedBy();
-exports.namedFile = namedBy('FILE_FAILED', 'FILE_REMOVED');
-exports.namedStore = namedBy('STORE_FAILED');
+/** The name of a status. */
+exports.named = (status) => STATUSES.find((name) => binding[name] === status) ?? status;
 
 /** What is settled in this thread is for whoever asks `settled()`, and no longer for `lib`. */
 exports.listen = () => {
   thread.drain = () => {};
 };
 
-const nextOf = (next, named) => async () => {
+/** The status of this thread's next wait that is over, once there is one, and its token. */
+exports.settled = async () => {
   for (;;) {
-    const status = next();
-    if (status >= 0) return [named(status), exports.record('Token')];
+    const status = binding.next();
+    if (status >= 0) return [exports.named(status), exports.record('Token')];
     if (status === binding.SLEPT) binding.turned();
     await new Promise((resolve) => setTimeout(resolve, 1));
   }
 };
-
-/** The status of this thread's next wait that is over, once there is one, and its token; the same by the names of files. */
-exports.settled = nextOf(binding.next, exports.named);
-exports.settledFile = nextOf(binding.next, exports.namedFile);
 
 /** What the last call has noted. */
 exports.record = (field, further = 0) => thread.record[binding.Field[field] + further];

@@ -5,28 +5,29 @@ const fs = require('node:fs');
 const path = require('node:path');
 const { test } = require('node:test');
 const { machineBackend } = require('../../lib/named/backend.js');
+const { MODES } = require('../../lib/named/options.js');
 const { LockManager } = require('../..');
 const { createFolder } = require('../helpers/folder.js');
 
 test('every verb draws a fence if one is wanted, which grows; those who share have the last one', async (t) => {
   const { outer } = machineBackend(createFolder(t));
   const verbs = {
-    tryLock: (mode, wantsFence) => outer.tryLock('a', mode, wantsFence),
-    lockAsync: (mode, wantsFence) => outer.lockAsync('a', mode, Infinity, true, wantsFence).promise,
-    lockBlocking: (mode, wantsFence) => outer.lockBlocking('a', mode, Infinity, wantsFence),
+    tryLock: (options) => outer.tryLock('a', options),
+    lockAsync: (options) => outer.lockAsync('a', options, { timeout: Infinity }).promise,
+    lockBlocking: (options) => outer.lockBlocking('a', options, { timeout: Infinity }),
   };
   let last = BigInt(Date.now()) * 1000n;
   for (const verb of Object.keys(verbs)) {
-    const lock = async (mode, wantsFence) => {
-      const held = await verbs[verb](mode, wantsFence);
+    const lock = async (mode, fence) => {
+      const held = await verbs[verb]({ mode: MODES.indexOf(mode), ref: true, fence });
       held.unlock();
       return held.fence;
     };
     const fence = await lock('exclusive', true);
     assert.ok(fence > last, `${verb}: ${fence} after ${last}`);
     assert.ok(fence <= BigInt(Date.now() + 1) * 1000n);
-    assert.equal(await lock('exclusive', undefined), null);
-    assert.equal(await lock('shared', undefined), null);
+    assert.equal(await lock('exclusive', false), null);
+    assert.equal(await lock('shared', false), null);
     assert.equal(await lock('shared', true), fence);
     last = fence;
   }

@@ -6,7 +6,7 @@ const { isMainThread } = require('node:worker_threads');
 const { test } = require('node:test');
 const { locks } = require('../..');
 const { binding } = require('../../lib/engine/thread.js');
-const { toOptions } = require('../../lib/named/options.js');
+const { MODES, toOptions } = require('../../lib/named/options.js');
 const { obtain, runWith } = require('../../lib/named/requests.js');
 const takeOver = require('../../lib/named/take-over.js');
 const { obtainBlocking } = require('../../lib/named/blocking.js');
@@ -30,18 +30,18 @@ const createBackend = (t, { isFree = true, blocked = null } = {}) => {
   });
   const state = { log, held, isFree, waits: [] };
   state.outer = {
-    tryLock(name, mode) {
-      log.push(`try ${name} ${mode}`);
+    tryLock(name, { mode }) {
+      log.push(`try ${name} ${MODES[mode]}`);
       if (state.error !== undefined) throw state.error;
       return state.isFree ? held() : null;
     },
-    lockIfAvailable(name, mode) {
-      log.push(`if available ${name} ${mode}`);
+    lockIfAvailable(name, { mode }) {
+      log.push(`if available ${name} ${MODES[mode]}`);
       return state.isFree ? held() : null;
     },
-    lockAsync(name, mode, timeout, ref) {
+    lockAsync(name, { mode, ref }, { timeout }) {
       const wait = deferred();
-      log.push(`wait ${name} ${mode} ${timeout === Infinity ? 'for ever' : timeout > 0} ${ref}`);
+      log.push(`wait ${name} ${MODES[mode]} ${timeout === Infinity ? 'for ever' : timeout > 0} ${ref}`);
       wait.cancel = () => {
         if (!wait.isOver) log.push('cancel');
       };

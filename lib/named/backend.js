@@ -14,19 +14,18 @@
 // - `canSteal`: whether `steal` is possible; else it is refused with a NotSupportedError;
 // - `closing`: of a manager that can be closed, the AbortController whose signal takes its requests back; else undefined;
 // - `outer`: null, or an object with
-//   - `tryLock(name, mode, wantsFence, isPart)`: the held lock (see below), or null if it cannot be had at once. Throws coded
-//     errors;
-//   - `lockIfAvailable(name, mode, wantsFence, isPart)`: the same for `{ ifAvailable: true }`: null means that it is held; of a
+//   - `tryLock(name, { mode, fence, isPart })`: the held lock (see below), or null if it cannot be had at once. Throws coded errors;
+//   - `lockIfAvailable(name, { mode, fence, isPart })`: the same for `{ ifAvailable: true }`: null means that it is held; of a
 //     shared one, or that a request to hold it alone waits. `tryLock` passes none that is next;
-//   - `lockAsync(name, mode, timeout, ref, wantsFence, isPart, beside)`: `{ promise, cancel() }`. The promise is fulfilled with
-//     the held lock, or with null when the time (milliseconds, Infinity for ever) is over, and rejected with coded errors. If
+//   - `lockAsync(name, { mode, fence, isPart, ref }, { timeout, patience, beside })`: `{ promise, cancel() }`. The promise is fulfilled
+//     with the held lock, or with null when the time (milliseconds, Infinity for ever) is over, and rejected with coded errors. If
 //     there is a time, `beside` (`goesBack()` of held-lock.js) goes back as soon as it is over, whatever this thread does.
 //     `cancel()` withdraws the request (its signal has aborted): the promise is fulfilled with null when nothing is held any
 //     more, if it is not over;
-//   - `lockBlocking(name, mode, timeout, wantsFence, isPart)`: the held lock, or null when the time is over; blocks the thread in
-//     slices, as the engine does. Throws coded errors;
-//   - `isAsync`: true if there is no `tryLock`: `lockAsync` and `lockBlocking` with a timeout of 0 try; `check()`
-//     throws if the manager was closed;
+//   - `lockBlocking(name, { mode, fence, isPart }, { timeout, patience })`: the held lock, or null when the time is over; blocks the
+//     thread as the engine does. Throws coded errors;
+//   - `isAsync`: true if there is no `tryLock`: `lockAsync` and `lockBlocking` with a timeout of 0 try, and fail if there is no answer
+//     within `patience`; `check()` throws if the manager was closed;
 //   - `isPart` of these: it is asked for together with others, and `noteIn(true)` says when all are there. It may be left out;
 //   - `holderOf(name)`: `{ pid, threadId, heldMs }` of who holds it alone in another process, for messages; null if that is not
 //     known. May be missing; does not block;
@@ -36,7 +35,7 @@
 //     only those of these names, which this process holds or asks for.
 //   A held lock is `{ abandoned, ended, fence, markConsistent(), unlock() }`: `abandoned` is false again after `markConsistent()`;
 //   `ended` is `{ pid, threadId }` of the holder that ended inside if this thread has to report it (-1 where that is not known),
-//   else null; `fence` is a bigint if `wantsFence` (of `{ fence: true }`; it may be left out), else null: of an exclusive lock
+//   else null; `fence` is a bigint if `fence` was asked for (of `{ fence: true }`; it may be left out), else null: of an exclusive lock
 //   larger than all before of this name, of a shared one not below that of the last exclusive one; `markConsistent()` is called for exclusive ones only; `unlock()` is synchronous, is called once, and must not throw.
 //   `key` may be there, for users. `noteIn(isIn)` may be there: false while others are waited for that were asked for together with
 //   it, so that neither the end of the thread nor that of the process leaves a mark. One that can be lost has also `lost`, null or `{ reason, heldMs }`; `onLost`, which it calls when it may have been; and its

@@ -7,14 +7,11 @@ const { describe, noBackgroundThread, threadEnding } = require('../errors.js');
 const { placeOf } = require('./errors.js');
 const { directoryError, removed, unwritten } = require('./machine-errors.js');
 
-const { Exclusive, Shared } = binding.NameMode;
 const { EndedProcess, EndedThread, FenceHigh, FenceLow, HasEnded, Number: NUMBER } = binding.Field;
-const { FILE_FAILED, FILE_REMOVED, GRANTED, GRANTED_ABANDONED, INTERRUPTED, PENDING, TIMED_OUT } = binding;
+const { FAILED, GRANTED, GRANTED_ABANDONED, INTERRUPTED, PENDING, REMOVED, TIMED_OUT } = binding;
 
 /** The number of rows of a list that are made in one turn of the event loop. */
 const ROWS = 256;
-
-const toMode = (mode) => (mode === 'shared' ? Shared : Exclusive);
 
 /** A file that this thread has locked. */
 class FileHold {
@@ -63,8 +60,8 @@ class FileHold {
 
   unlock() {
     const status = binding.releaseFile(this.#number);
-    if (status === FILE_REMOVED) removed(this.#name, this.#path);
-    else if (status === FILE_FAILED) unwritten(this.#name, binding.takeFileFailure());
+    if (status === REMOVED) removed(this.#name, this.#path);
+    else if (status === FAILED) unwritten(this.#name, binding.takeFileFailure());
   }
 }
 
@@ -76,13 +73,13 @@ class FileWait extends PendingWait {
   /** It has ended without the lock, and waits until nothing of it is left in the kernel. */
   #isLeaving = false;
 
-  constructor(directory, name, mode, timeout, ref, wantsFence, isPart, beside) {
+  constructor(directory, name, { mode, ref, fence, isPart = false }, { timeout, beside }) {
     super(undefined, ref);
     this.#path = directory.path;
     this.#name = name;
-    this.#wantsFence = wantsFence;
+    this.#wantsFence = fence;
     // Whatever this thread does when the time is over.
-    const status = binding.lockFileAsync(directory.number, name, mode, timeout, wantsFence, isPart, beside);
+    const status = binding.lockFileAsync(directory.number, name, mode, timeout, fence, isPart, beside);
     if (status === PENDING) {
       thread.add(this);
     } else if (status === TIMED_OUT) {
@@ -102,7 +99,7 @@ class FileWait extends PendingWait {
     const number = thread.record[NUMBER];
     try {
       if (this.#isLeaving) this.resolve(null);
-      else if (status === FILE_FAILED) this.reject(directoryError(binding.takeFileFailure(), placeOf(this.#name)));
+      else if (status === FAILED) this.reject(directoryError(binding.takeFileFailure(), placeOf(this.#name)));
       else this.resolve(new FileHold(status, this.#path, this.#name, this.#wantsFence));
     } catch (error) {
       // For want of stack: what nobody gets is released.
@@ -170,24 +167,21 @@ class Files {
     this.#directory = directory;
   }
 
-  tryLock(name, mode, wantsFence = false, isPart = false) {
-    const status = binding.tryLockFile(this.#directory.number, name, toMode(mode), false, wantsFence, isPart);
-    return this.#conclude(status, name, wantsFence);
+  tryLock(name, { mode, fence, isPart = false }) {
+    return this.#conclude(binding.tryLockFile(this.#directory.number, name, mode, false, fence, isPart), name, fence);
   }
 
-  lockIfAvailable(name, mode, wantsFence = false, isPart = false) {
-    const status = binding.tryLockFile(this.#directory.number, name, toMode(mode), true, wantsFence, isPart);
-    return this.#conclude(status, name, wantsFence);
+  lockIfAvailable(name, { mode, fence, isPart = false }) {
+    return this.#conclude(binding.tryLockFile(this.#directory.number, name, mode, true, fence, isPart), name, fence);
   }
 
-  lockAsync(name, mode, timeout, ref, wantsFence = false, isPart = false, beside) {
-    const wait = new FileWait(this.#directory, name, toMode(mode), timeout, ref, wantsFence, isPart, beside);
+  lockAsync(name, options, limits) {
+    const wait = new FileWait(this.#directory, name, options, limits);
     return { promise: wait.promise, cancel: () => wait.cancel() };
   }
 
-  lockBlocking(name, mode, timeout, wantsFence = false, isPart = false) {
-    const status = binding.lockFile(this.#directory.number, name, toMode(mode), timeout, wantsFence, isPart);
-    return this.#conclude(status, name, wantsFence);
+  lockBlocking(name, { mode, fence, isPart = false }, { timeout }) {
+    return this.#conclude(binding.lockFile(this.#directory.number, name, mode, timeout, fence, isPart), name, fence);
   }
 
   /** The holder of it alone in another process; null if its record says nothing of that. */

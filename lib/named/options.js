@@ -1,6 +1,7 @@
 // The arguments of named locks are converted as Web IDL does for the Web Locks API, and checked in the specification's order,
 // before anything is changed.
 
+const clock = require('../load/clock.js');
 const { binding } = require('../engine/thread.js');
 const { invalidArgument } = require('../errors.js');
 const { checkBlockingOption, checkNames, checkOptions, isAbortSignal } = require('../arguments.js');
@@ -101,6 +102,12 @@ function checkRequest(backend, name, options) {
 const HYPHEN = 0x2d;
 
 /** Users' names of the modes, by the binding's numbers. */
+/**
+ * The time that is left until then, in milliseconds. Once it is over that is not 0, unless `timeout` was: 0 means a try, and for the
+ * answer to that a store may take its time.
+ */
+exports.timeLeft = (deadline, timeout) => Math.max(deadline - clock.now(), timeout > 0 ? Number.MIN_VALUE : 0);
+
 exports.MODES = ['exclusive', 'shared'];
 exports.DEFAULTS = DEFAULTS;
 exports.toName = toName;

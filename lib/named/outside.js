@@ -1,20 +1,14 @@
 // The second step of a request whose backend has an outer lock: the engine has granted the name to it, and it takes the outer
 // lock before its code runs. See backend.js.
 
-const clock = require('../load/clock.js');
 const { binding, thread } = require('../engine/thread.js');
 const { reasonOf } = require('../arguments.js');
 const { listen, unlisten } = require('../engine/signals.js');
 const { reserveStack } = require('../engine/stack.js');
 const { giveBack, goesBack, noteEnd, numberOf, setFence, setOuter } = require('./held-lock.js');
-const { MODES } = require('./options.js');
+const { timeLeft } = require('./options.js');
 const { timeOut, timeOutBlocking } = require('./holders.js');
 const { startWatch } = require('./watch.js');
-
-/** The time that is left, in milliseconds. One that is over is not a try: that is asked for with a timeout of 0. */
-function left({ deadline, options }) {
-  return Math.max(deadline - clock.now(), options.timeout > 0 ? Number.MIN_VALUE : 0);
-}
 
 const { GRANTED, TIMED_OUT } = binding;
 
@@ -51,13 +45,17 @@ function noteWait(request, how) {
   startWatch(request, how);
 }
 
+/** The timeout of the wait outside: 0 if it is a try, which the store may take `patience` to answer. */
+function limitsOf({ deadline, options }) {
+  const patience = timeLeft(deadline, options.timeout);
+  return { timeout: options.ifAvailable ? 0 : patience, patience };
+}
+
 /** Lost before this thread has seen it, as when the process was stopped meanwhile: it is asked for again. */
 const isLost = (held) => held?.lost != null;
 
-const tryLock = ({ outer }, { name }, { fence, ifAvailable, isPart, mode }) =>
-  ifAvailable
-    ? outer.lockIfAvailable(name, MODES[mode], fence, isPart)
-    : outer.tryLock(name, MODES[mode], fence, isPart);
+const tryLock = ({ outer }, { name }, options) =>
+  options.ifAvailable ? outer.lockIfAvailable(name, options) : outer.tryLock(name, options);
 
 /** The result of `use` with the lock, once it is locked outside too; or a promise of that. */
 exports.enter = (request) => {
@@ -83,12 +81,9 @@ async function wait(request) {
   let held;
   let status;
   try {
-    const { beside = [], fence, isPart, mode, ref } = options;
-    const back = request.deadline === Infinity ? undefined : goesBack([...beside, lock]);
+    const beside = request.deadline === Infinity ? undefined : goesBack([...(options.beside ?? []), lock]);
     do {
-      const time = left(request);
-      const limit = options.ifAvailable ? 0 : time;
-      const waited = backend.outer.lockAsync(lock.name, MODES[mode], limit, ref, fence, isPart, back, time);
+      const waited = backend.outer.lockAsync(lock.name, options, { ...limitsOf(request), beside });
       held = await (options.signal === undefined ? waited.promise : unlessAborted(waited, options.signal));
       if (options.signal?.aborted) {
         held?.unlock();
@@ -126,7 +121,6 @@ async function unlessAborted({ promise, cancel }, signal) {
 exports.enterBlocking = (request) => {
   reserveStack();
   const { backend, lock, options } = request;
-  const mode = MODES[options.mode];
   const { isAsync } = backend.outer;
   const held = isAsync ? null : tryLock(backend, lock, options);
   if (held !== null) return enterWith(request, held);
@@ -137,9 +131,7 @@ exports.enterBlocking = (request) => {
   if (!isAsync) noteWait(request, 'blocking');
   let waited;
   do {
-    const time = left(request);
-    const limit = options.ifAvailable ? 0 : time;
-    waited = backend.outer.lockBlocking(lock.name, mode, limit, options.fence, options.isPart, time);
+    waited = backend.outer.lockBlocking(lock.name, options, limitsOf(request));
   } while (isLost(waited));
   if (waited === null && options.ifAvailable) {
     withdraw(request);

@@ -8,7 +8,7 @@ const { reasonOf } = require('../arguments.js');
 const { lazily } = require('../load/lazily.js');
 const { notSupported } = require('./errors.js');
 const { giveBack, noteIn } = require('./held-lock.js');
-const { checkRequest, toName } = require('./options.js');
+const { checkRequest, timeLeft, toName } = require('./options.js');
 const { obtain } = require('./requests.js');
 const { forward } = require('./take-over.js');
 
@@ -58,8 +58,13 @@ class Locking {
    */
   next() {
     const { timeout } = this.#options;
-    const left = this.#deadline === Infinity ? timeout : Math.max(this.#deadline - clock.now(), 0);
-    return { ...this.#options, timeout: left, limit: timeout, isPart: true, beside: [...this.#locks.values()] };
+    return {
+      ...this.#options,
+      timeout: timeLeft(this.#deadline, timeout),
+      limit: timeout,
+      isPart: true,
+      beside: [...this.#locks.values()],
+    };
   }
 
   /** It is locked; perhaps the others are not yet. */

@@ -13,9 +13,8 @@ const { StoreHold } = require('./store-hold.js');
 const { descriptionOf, readDescription } = require('./store.js');
 const { CALL, FENCE, LOCK, OPEN, TRY } = require('./verbs.js');
 
-const { Exclusive, Shared } = binding.NameMode;
 const { Number: NUMBER } = binding.Field;
-const { GRANTED, INTERRUPTED, PENDING, STORE_FAILED, TIMED_OUT } = binding;
+const { FAILED, GRANTED, INTERRUPTED, PENDING, TIMED_OUT } = binding;
 
 /** For so long the store is asked who holds a name before it counts as silent, in milliseconds. */
 const ASKED_MS = 1000;
@@ -61,7 +60,7 @@ class StoreWait extends PendingWait {
   settle(status) {
     const number = thread.record[NUMBER];
     try {
-      if (status === STORE_FAILED) this.reject(fromText(binding.takeStoreText()));
+      if (status === FAILED) this.reject(fromText(binding.takeStoreText()));
       else this.resolve(status === GRANTED ? this.#conclude(number) : null);
     } catch (error) {
       // For want of stack: what nobody gets is released.
@@ -150,24 +149,25 @@ class StoreOuter {
   }
 
   /** A try, with a timeout of 0, is answered by the lock worker, within `patience`. */
-  lockAsync(name, mode, timeout, ref, wantsFence, _isPart, beside, patience = Infinity) {
-    const question = this.#questionFor(name, mode, timeout, wantsFence);
-    const conclude = (number) => new StoreHold(number, wantsFence, this);
+  lockAsync(name, options, { timeout, patience, beside }) {
+    const { ref, fence } = options;
+    const question = this.#questionFor(name, options, timeout);
+    const conclude = (number) => new StoreHold(number, fence, this);
     const late = () => wait.abort(unacknowledged(name, silent(patience)));
     const limits = timeout > 0 ? { limit: timeout, beside } : { patience, late };
     const wait = new StoreWait(this, question, { ref, conclude, ...limits });
     return { promise: wait.promise, cancel: () => wait.cancel() };
   }
 
-  lockBlocking(name, mode, timeout, wantsFence, _isPart, patience = Infinity) {
-    const question = this.#questionFor(name, mode, timeout, wantsFence);
+  lockBlocking(name, options, { timeout, patience }) {
+    const question = this.#questionFor(name, options, timeout);
     const isTry = !(timeout > 0);
     const status = this.#block(question, isTry ? patience || Infinity : timeout);
     if (status === TIMED_OUT && isTry) throw unacknowledged(name, silent(patience));
     switch (status) {
       case GRANTED:
-        return new StoreHold(thread.record[NUMBER], wantsFence, this);
-      case STORE_FAILED:
+        return new StoreHold(thread.record[NUMBER], options.fence, this);
+      case FAILED:
         throw fromText(binding.takeStoreText());
       case INTERRUPTED:
         throw threadEnding(describe(placeOfName(name)));
@@ -203,7 +203,7 @@ class StoreOuter {
     if (!this.#isServed()) throw unacknowledged(name, notBegun());
     const status = this.#callBlocking('query', { names: [name] }, ASKED_MS);
     if (status === GRANTED) return this.#takeCalled();
-    throw unacknowledged(name, status === STORE_FAILED ? fromText(binding.takeStoreText()) : silent(ASKED_MS));
+    throw unacknowledged(name, status === FAILED ? fromText(binding.takeStoreText()) : silent(ASKED_MS));
   }
 
   /** The result of the keeper's method. */
@@ -265,11 +265,11 @@ class StoreOuter {
     await this.#callOpen('flush', {}).catch(() => {});
   }
 
-  #questionFor(name, mode, timeout, wantsFence) {
+  #questionFor(name, { mode, fence }, timeout) {
     this.check();
     this.#open();
-    const flags = (timeout > 0 ? 0 : TRY) | (wantsFence ? FENCE : 0);
-    return { store: this.#space, verb: LOCK, name, mode: mode === 'shared' ? Shared : Exclusive, flags, payload: '' };
+    const flags = (timeout > 0 ? 0 : TRY) | (fence ? FENCE : 0);
+    return { store: this.#space, verb: LOCK, name, mode, flags, payload: '' };
   }
 
   /** The lock worker knows this manager. */

@@ -132,9 +132,10 @@ impl ThreadHold {
         self.0.lock().take()
     }
 
-    /// Gives it back, if that was not done: nobody's code has run with it.
+    /// Gives it back, if that was not done: nobody's code has run with it. Whoever finds it gone finds the file free.
     pub fn give_back(&self) {
-        if let Some(hold) = self.take() {
+        let mut held = self.0.lock();
+        if let Some(hold) = held.take() {
             hold.release();
         }
     }

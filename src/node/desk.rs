@@ -13,15 +13,11 @@ use super::desks::{HAS_DUE, desk, desks, open};
 use super::named::{JsName, JsUnits, NameMode};
 use super::process::{engine, limit, limit_with};
 use super::record::Field;
-use super::status::{GRANTED, REFUSED, TIMED_OUT, of_failure, of_reply};
+use super::status::{FAILED, GRANTED, REFUSED, TIMED_OUT, of_failure, of_reply};
 use super::thread::JsThread;
 use crate::clients::{ClientLoop, InStore};
 use crate::desk::{Answer, Lease, Question, Task};
 use crate::engine::Expiry;
-
-/// It failed; `takeStoreText()` says why.
-#[napi]
-pub const STORE_FAILED: i32 = 13;
 
 /// A new desk, whose lock worker the caller starts.
 #[napi(catch_unwind)]
@@ -123,7 +119,7 @@ pub fn ask_store(env: Env, desk: u32, question: JsQuestion, timeout: f64, beside
     })?
 }
 
-/// Asks, and blocks this thread for the answer: `GRANTED`, `REFUSED`, `TIMED_OUT`, `INTERRUPTED` or `STORE_FAILED`.
+/// Asks, and blocks this thread for the answer: `GRANTED`, `REFUSED`, `TIMED_OUT`, `INTERRUPTED` or `FAILED`.
 #[napi(catch_unwind)]
 pub fn ask_store_blocking(env: Env, desk: u32, question: JsQuestion, timeout: f64) -> Result<i32> {
     let desk = self::desk(desk)?;
@@ -166,7 +162,7 @@ pub fn of_answer((number, answer): (u64, Answer), thread: &mut JsThread) -> i32 
         Answer::Refused => REFUSED,
         Answer::Failed(text) => {
             thread.stores.text = text;
-            STORE_FAILED
+            FAILED
         }
     }
 }

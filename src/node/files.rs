@@ -14,18 +14,11 @@ use super::directories::{JsFileFailure, describe, directory as find};
 use super::named::{JsName, JsUnits, NameMode};
 use super::process::{engine, limit, limit_with};
 use super::record::Field;
-use super::status::{GRANTED, GRANTED_ABANDONED, RELEASED, TIMED_OUT, of_failure, of_reply};
+use super::status::{FAILED, GRANTED, GRANTED_ABANDONED, RELEASED, REMOVED, TIMED_OUT, of_failure, of_reply};
 use super::thread::JsThread;
 use crate::clients::{ClientLoop, FileHolders, HolderList, InFile};
 use crate::engine::{Expiry, Limit};
 use crate::files::{Asker, FileFailure, FileHold, LockMode, NamedFile, Past, RecordedHolder, Released};
-
-/// It failed; `takeFileFailure()` says why.
-#[napi]
-pub const FILE_FAILED: i32 = 11;
-/// Released, but the file of the lock was removed while it was held.
-#[napi]
-pub const FILE_REMOVED: i32 = 16;
 
 impl From<NameMode> for LockMode {
     fn from(mode: NameMode) -> Self {
@@ -44,7 +37,7 @@ pub fn take_file_failure(env: Env) -> Result<Option<JsFileFailure>> {
 
 fn fail(thread: &mut JsThread, failure: FileFailure) -> i32 {
     thread.file_failure = Some(failure);
-    FILE_FAILED
+    FAILED
 }
 
 /// From the hold of this number to a status: `NUMBER` is the hold's.
@@ -72,7 +65,7 @@ pub fn of_file((number, told): (u64, std::result::Result<(), FileFailure>), thre
 }
 
 /// Locks a file if that can be at once, and nobody is next for it; or, `ifAvailable`, unless somebody holds it, and, shared, unless
-/// somebody waits to hold it alone. `GRANTED`, `GRANTED_ABANDONED`, `TIMED_OUT` or `FILE_FAILED`. If the lock is
+/// somebody waits to hold it alone. `GRANTED`, `GRANTED_ABANDONED`, `TIMED_OUT` or `FAILED`. If the lock is
 /// abandoned, `HAS_ENDED` says whether that is reported for the first time, `ENDED_PROCESS` and `ENDED_THREAD` by whom, or -1. If it is
 /// granted and a fence was wanted, that is in `FENCE_HIGH` and `FENCE_LOW`. `isPart`: it is asked for together with others, and
 /// `noteFileIn` says when all are there.
@@ -110,7 +103,7 @@ pub fn try_lock_file(
     catch_unwind,
     ts_args_type = "directory: number, name: string, mode: NameMode, timeout: number, wantsFence: boolean, isPart: boolean, beside: JsBeside | undefined | null"
 )]
-#[expect(clippy::too_many_arguments, reason = "what JS asks for")]
+#[allow(clippy::too_many_arguments, reason = "as JS has them; not expected of what napi makes of it")]
 pub fn lock_file_async(
     env: Env,
     directory: u32,
@@ -178,20 +171,20 @@ fn with_hold<T>(thread: &mut JsThread, number: i64, act: impl FnOnce(&mut FileHo
     thread.event_loop.outside_hold::<InFile>(number as u64).and_then(|hold| hold.with(act))
 }
 
-/// Unlocks what this thread holds: `RELEASED`, `FILE_REMOVED`, or `FILE_FAILED` if its record could not be written.
+/// Unlocks what this thread holds: `RELEASED`, `REMOVED`, or `FAILED` if its record could not be written.
 #[napi(catch_unwind)]
 pub fn release_file(env: Env, number: i64) -> Result<i32> {
     JsThread::with(env, |thread| {
         let hold = thread.event_loop.remove_outside::<InFile>(number as u64);
         match hold.and_then(|hold| hold.take()).map(FileHold::release) {
             None | Some(Released::Whole) => RELEASED,
-            Some(Released::Removed) => FILE_REMOVED,
+            Some(Released::Removed) => REMOVED,
             Some(Released::Unwritten(failure)) => fail(thread, failure),
         }
     })
 }
 
-/// What this thread holds does not suffice yet: until `isIn`, its end leaves no mark. `GRANTED`; or `FILE_FAILED`, and no code may
+/// What this thread holds does not suffice yet: until `isIn`, its end leaves no mark. `GRANTED`; or `FAILED`, and no code may
 /// run with it.
 #[napi(catch_unwind)]
 pub fn note_file_in(env: Env, number: i64, is_in: bool) -> Result<i32> {

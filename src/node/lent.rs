@@ -7,17 +7,10 @@ use napi_derive::napi;
 use super::ask::Ask;
 use super::process::engine;
 use super::record::Field;
-use super::status;
+use super::status::{self, AWAY, LOST};
 use super::thread::JsThread;
 use super::views::JsWord;
 use crate::clients::lent::{LentHolds, Whereabouts};
-
-/// The guard's hold is lent to a wait.
-#[napi]
-pub const AWAY: i32 = 12;
-/// The guard's hold was lent to a wait that could not lock the word again.
-#[napi]
-pub const LOST: i32 = 13;
 
 /// Asks this thread's lent holds of one that is known by its word, and a number or an era.
 fn ask<T>(env: Env, word: &JsWord, key: f64, ask: impl FnOnce(&mut LentHolds, usize, u64) -> T) -> Result<T> {

@@ -3,9 +3,8 @@
 use napi::{Env, bindgen_prelude::*};
 use napi_derive::napi;
 
-use super::lent::{AWAY, LOST};
 use super::process::engine;
-use super::status;
+use super::status::{self, AWAY, LOST};
 use super::thread::JsThread;
 use super::views::JsWord;
 use crate::clients::lent::Whereabouts;

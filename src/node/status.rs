@@ -41,6 +41,18 @@ pub const REFUSED: i32 = 9;
 /// Not yet; the wait is under `TOKEN`.
 #[napi]
 pub const PENDING: i32 = 10;
+/// It failed: `takeFileFailure()` or, at a store, `takeStoreText()` says why.
+#[napi]
+pub const FAILED: i32 = 11;
+/// The guard's hold is lent to a wait.
+#[napi]
+pub const AWAY: i32 = 12;
+/// The guard's hold was lent to a wait that could not lock the word again.
+#[napi]
+pub const LOST: i32 = 13;
+/// Released, but the file of the lock was removed while it was held.
+#[napi]
+pub const REMOVED: i32 = 14;
 /// No wait of this thread is over.
 #[napi]
 pub const NOTHING: i32 = -1;
