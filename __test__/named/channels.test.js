@@ -9,6 +9,7 @@ const { HeldLock, LockManager, locks } = require('../..');
 const { startActors } = require('../helpers/actors.js');
 const { hold } = require('../helpers/names.js');
 const { startPeers } = require('../helpers/peers.js');
+const { needs } = require('../helpers/runtime.js');
 const { watched } = require('../helpers/threads.js');
 
 /** What is published from now on until the end of the test. */
@@ -79,6 +80,7 @@ test('one that times out or is aborted is published as such; those who share are
 
 test(
   'a thread that blocks publishes its wait and the long hold of another thread, which it sees in its sleep',
+  needs('short slices'),
   watched(async (_t, threads) => {
     const [actor] = await startActors(threads, 1);
     const held = await hold('long');
@@ -115,6 +117,7 @@ for (const [what, ask] of [
 ]) {
   test(
     `${what} waits for another process: what holds the lock there is published, and that the wait is over`,
+    what === 'a promise' ? {} : needs('short slices'),
     watched(async (t) => {
       const { directory, peers } = await startPeers(t, 1);
       const manager = new LockManager({ directory, allowMainThread: true });

@@ -255,7 +255,7 @@ test(
 for (const scope of ['process', 'machine']) {
   test(
     `a thread that ends while it has some of the names and waits for the next marks none (${scope})`,
-    needs('prompt ends'),
+    needs('prompt ends', 'termination when busy'),
     watched(async (t, threads) => {
       const options = scope === 'machine' ? { directory: createFolder(t) } : {};
       const manager = new LockManager(options);
