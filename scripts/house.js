@@ -39,9 +39,9 @@ const BELOW = {
 
 /** Lines of each room, without unit tests. The commit by which a room grows raises its bound, and says why. */
 const LINES = {
-  src: 564,
+  src: 563,
   'src/agents': 310,
-  'src/clients': 2147,
+  'src/clients': 2148,
   'src/desk': 356,
   'src/doctor': 2499,
   'src/engine': 5580,

@@ -6,7 +6,7 @@
 //! loop holds nobody up; nobody starves; threads may end anywhere; a blocked thread can be interrupted.
 //!
 //! Imports run one way: `node` -> [`clients`] -> [`primitives`] -> [`engine`] -> [`agents`] -> [`memory`], [`sync`]; [`clients`] ->
-//! [`desk`]; `node` -> [`files`].
+//! [`desk`], [`files`].
 //! Only `node` knows Node-API; the rest is built and tested without it (`--no-default-features`).
 
 #[macro_use]
@@ -19,7 +19,6 @@ pub mod desk;
 pub mod doctor;
 pub mod engine;
 pub mod fence;
-#[cfg(not(loom))]
 pub mod files;
 pub mod memory;
 #[cfg(all(feature = "node", not(loom), not(test)))]

@@ -135,6 +135,22 @@ fn a_wait_that_is_taken_back_before_and_after_its_grant_holds_nothing() {
 }
 
 #[test]
+fn a_grant_that_came_too_late_goes_back_unmarked_though_its_loop_comes_before_the_clock_has_done_that() {
+    let (scratch, mut here) = (Scratch::new(), event_loop());
+    let name = name(&scratch, 97);
+    let held = lock(&name);
+    ask(&mut here, &name, Limit::Revocable, None);
+    let waits = &here.clients.in_files.waits;
+    let (index, request) = waits.iter().next().map(|(index, request)| (index, Arc::clone(request))).unwrap();
+    held.release();
+    until(|| request.is_answered());
+    here.clients.in_files.settle(index, true);
+    assert!(here.take_told::<InFile>().is_none() && is_left(&mut here));
+    assert!(!lock(&name).is_abandoned());
+    here.end();
+}
+
+#[test]
 fn the_end_of_a_thread_gives_back_unmarked_what_its_code_never_knew_and_marked_what_it_held() {
     let (scratch, mut here) = (Scratch::new(), event_loop());
     let [held, returned, granted, waits] = [97, 98, 99, 100].map(|unit| name(&scratch, unit));
