@@ -37,7 +37,7 @@ const WAITING = [
 
 const VARIANTS = {
   'long-slices': {
-    folders: [...WAITING, 'binding', 'named'],
+    folders: [...WAITING, 'binding'],
     env: { SABLOCK_LONG_SLICES: '1' },
     torture: [['run.js', '--seconds', '20', '--seed', '1', '--deaths', '0', '--patience', '20000']],
   },

@@ -4,6 +4,7 @@
 const assert = require('node:assert/strict');
 const { test } = require('node:test');
 const { startActors } = require('../helpers/actors.js');
+const { holdIn, startPeers, unlockIn } = require('../helpers/peers.js');
 const { needs } = require('../helpers/runtime.js');
 const { watched } = require('../helpers/threads.js');
 
@@ -81,4 +82,43 @@ for (const [kind, make] of Object.entries(KINDS)) {
       }),
     );
   }
+}
+
+for (const [what, options, expected] of [
+  ['a timeout', { timeout: TIMEOUT }, ['has it', 'ERR_LOCK_TIMEOUT']],
+  ['a signal', {}, ['ERR_LOCK_DEADLOCK', 'ABORT_ERR']],
+]) {
+  test(
+    `names of the machine: so it is where another process has the last, and the wait for its file has ${what}`,
+    needs('termination when busy'),
+    watched(async (t, threads) => {
+      const { directory, peers } = await startPeers(t, 1);
+      await holdIn(peers[0], 'last');
+      const [one] = await startActors(threads, 1);
+      const asked = await one.do(
+        async (here, directory, options) => {
+          const manager = new here.sablock.LockManager({ directory });
+          const controller = new AbortController();
+          const { signal } = controller;
+          const both = manager
+            .acquireAsync(['first', 'last'], { signal, ...options })
+            .catch(({ code }) => (code === 20 ? 'ABORT_ERR' : code));
+          const isPending = async () => (await manager.query()).pending.some(({ name }) => name === 'last');
+          while (!(await isPending()));
+          let got = 'has it';
+          try {
+            manager.acquire('first').unlock();
+          } catch ({ code }) {
+            got = code;
+            controller.abort();
+          }
+          return [got, await both];
+        },
+        directory,
+        options,
+      );
+      assert.deepEqual(asked, expected);
+      await unlockIn(peers[0]);
+    }),
+  );
 }

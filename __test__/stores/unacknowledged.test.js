@@ -111,6 +111,9 @@ test('a time that is over when the store comes to be asked is no try, which may 
     const settings = { connectTimeout: limit(50_000) };
     const manager = new LockManager({ store: make(url, settings), allowMainThread: true });
     t.after(() => manager.close());
+    const causeOf = () => manager.acquireAsync('job', { timeout: 100 }).catch(({ cause }) => cause.message);
+    // Until then the lock worker has not begun.
+    while (!/has not answered within/.test(await causeOf()));
     const { now } = clock;
     for (const ask of [
       async () => manager.acquireAsync('job', { timeout: 1000 }),
