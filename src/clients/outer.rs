@@ -170,4 +170,4 @@ impl ClientLoop<'static> {
 }
 
 #[cfg(all(test, not(any(loom, shuttle))))]
-mod tests;
+pub(super) mod tests;

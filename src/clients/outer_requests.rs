@@ -2,7 +2,7 @@
 
 use std::ptr::NonNull;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use rustc_hash::FxHashMap;
@@ -53,25 +53,24 @@ fn next_number() -> u64 {
 
 /// A request that is not over.
 pub struct OuterRequest<K: Outside> {
-    /// Its address tells its wait from all others.
-    word: AtomicU32,
+    /// 1 once it was given up. Its address tells its wait from all others.
+    is_given_up: AtomicU32,
     pub(super) number: u64,
     pub(super) engine: &'static Engine,
     pub(super) agent: Arc<Agent>,
     pub(super) kind: K,
     answer: Mutex<Option<K::Answer>>,
-    is_given_up: AtomicBool,
 }
 
 impl<K: Outside> OuterRequest<K> {
     pub(super) fn new(engine: &'static Engine, agent: &Arc<Agent>, kind: K) -> Arc<Self> {
-        let (word, number, agent) = (AtomicU32::new(0), next_number(), Arc::clone(agent));
-        Arc::new(Self { word, number, engine, agent, kind, answer: Mutex::new(None), is_given_up: false.into() })
+        let (is_given_up, number, agent) = (AtomicU32::new(0), next_number(), Arc::clone(agent));
+        Arc::new(Self { is_given_up, number, engine, agent, kind, answer: Mutex::new(None) })
     }
 
     pub(super) fn place(&self) -> Place {
         // SAFETY: an aligned atomic. Whoever waits or settles has the request.
-        unsafe { Place::name(NonNull::from(&self.word), self.number as usize) }
+        unsafe { Place::name(NonNull::from(&self.is_given_up), self.number as usize) }
     }
 
     /// Ends its wait with this answer, once at most. Returns it if nobody wants it any more.
@@ -97,13 +96,13 @@ impl<K: Outside> OuterRequest<K> {
 
     /// Withdraws it, or gives back its grant, once its wait is over, so that no answer comes in between. Nothing the second time.
     pub(super) fn give_up(self: &Arc<Self>) {
-        self.is_given_up.store(true, Ordering::SeqCst);
+        self.is_given_up.store(1, Ordering::SeqCst);
         K::give_up(self, self.take());
     }
 
     /// It was asked for: takes it back if its time was over before.
     pub(super) fn asked(self: &Arc<Self>) {
-        if self.is_given_up.load(Ordering::SeqCst) && !fault!(AskedAfterItsTime) {
+        if self.is_given_up.load(Ordering::SeqCst) != 0 && !fault!(AskedAfterItsTime) {
             self.give_up();
         }
     }

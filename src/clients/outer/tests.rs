@@ -23,8 +23,22 @@ fn names() -> &'static Names<'static> {
     NAMES.get_or_init(|| Names::new(engine()))
 }
 
-fn event_loop() -> ClientLoop<'static> {
+pub(in crate::clients) fn event_loop() -> ClientLoop<'static> {
     EventLoop::with_clients(engine(), engine().agents.add(1).unwrap(), Clients::new(names()))
+}
+
+/// What goes back beside a wait: whether it has.
+#[derive(Default)]
+pub(in crate::clients) struct Back(pub(in crate::clients) AtomicBool);
+
+impl Expiry for Back {
+    fn expired(&self, _: &dyn TakesBack) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+
+    fn gives_back(&self, _: usize) -> bool {
+        false
+    }
 }
 
 fn in_store(desk: &Arc<Desk>) -> InStore {
@@ -187,20 +201,6 @@ fn an_answer_is_there_when_its_wait_is_settled() {
     here.agent().set_waker(Some(Box::new(Looks(request, Arc::clone(&is_there)))));
     assert!(desk.answer(number, Answer::Refused) && is_there.load(Ordering::SeqCst));
     here.end();
-}
-
-/// What goes back beside a wait: whether it has.
-#[derive(Default)]
-struct Back(AtomicBool);
-
-impl Expiry for Back {
-    fn expired(&self, _: &dyn TakesBack) {
-        self.0.store(true, Ordering::SeqCst);
-    }
-
-    fn gives_back(&self, _: usize) -> bool {
-        false
-    }
 }
 
 #[test]

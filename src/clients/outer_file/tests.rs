@@ -1,28 +1,16 @@
 //! A request for a lock of a file that is kept elsewhere: against its time, its cancel, and the end of its thread.
 
-use std::sync::OnceLock;
-use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::Duration;
 
 use super::*;
-use crate::clients::{ClientLoop, Clients, Names};
-use crate::engine::clock::Clock;
-use crate::engine::{Engine, EventLoop, Expiry, Outcome, Patience, Reply, Settled, TakesBack};
+use crate::clients::ClientLoop;
+use crate::clients::outer::tests::{Back, event_loop};
+use crate::engine::{Expiry, Outcome, Reply, Settled};
 use crate::files::testing::Scratch;
 
 const LONG: Duration = Duration::from_secs(20);
 const ASKER: Asker = Asker { thread: 0, wants_fence: false, is_part: false };
-
-fn event_loop() -> ClientLoop<'static> {
-    fn engine() -> &'static Engine {
-        static ENGINE: OnceLock<Engine> = OnceLock::new();
-        ENGINE.get_or_init(|| Engine::new(64, 70_000, Patience::default(), Box::new(Clock::new(engine))))
-    }
-    static NAMES: OnceLock<Names<'static>> = OnceLock::new();
-    let names = NAMES.get_or_init(|| Names::new(engine()));
-    EventLoop::with_clients(engine(), engine().agents.add(1).unwrap(), Clients::new(names))
-}
 
 fn name(scratch: &Scratch, unit: u16) -> Arc<NamedFile> {
     NamedFile::get(&Arc::new(Directory::open(Some(scratch.path())).unwrap()), &[unit])
@@ -52,6 +40,11 @@ fn ask(here: &mut ClientLoop<'static>, name: &Arc<NamedFile>, limit: Limit, besi
     token
 }
 
+/// The one request that is not over, with its index.
+fn pending(here: &ClientLoop<'static>) -> (u32, Arc<OuterRequest<InFile>>) {
+    here.clients.in_files.waits.iter().next().map(|(index, request)| (index, Arc::clone(request))).unwrap()
+}
+
 fn next(here: &mut ClientLoop<'static>) -> Settled {
     let mut settled = None;
     until(|| {
@@ -71,20 +64,6 @@ fn leave(here: &mut ClientLoop<'static>) {
         assert_eq!(next(here).token, token);
     }
     assert!(is_left(here), "it was the last");
-}
-
-/// What goes back beside a wait: whether it has.
-#[derive(Default)]
-struct Back(AtomicBool);
-
-impl Expiry for Back {
-    fn expired(&self, _: &dyn TakesBack) {
-        self.0.store(true, Ordering::SeqCst);
-    }
-
-    fn gives_back(&self, _: usize) -> bool {
-        false
-    }
 }
 
 #[test]
@@ -126,7 +105,7 @@ fn a_wait_that_is_taken_back_before_and_after_its_grant_holds_nothing() {
     held.release();
     let held = lock(&name);
     let token = ask(&mut here, &name, Limit::Revocable, None);
-    let request = here.clients.in_files.waits.iter().next().map(|(_, request)| Arc::clone(request)).unwrap();
+    let (_, request) = pending(&here);
     held.release();
     until(|| request.is_answered());
     assert!(here.cancel(token).is_some() && is_left(&mut here), "it was given back at once");
@@ -140,8 +119,7 @@ fn a_grant_that_came_too_late_goes_back_unmarked_though_its_loop_comes_before_th
     let name = name(&scratch, 97);
     let held = lock(&name);
     ask(&mut here, &name, Limit::Revocable, None);
-    let waits = &here.clients.in_files.waits;
-    let (index, request) = waits.iter().next().map(|(index, request)| (index, Arc::clone(request))).unwrap();
+    let (index, request) = pending(&here);
     held.release();
     until(|| request.is_answered());
     here.clients.in_files.settle(index, true);
@@ -161,7 +139,7 @@ fn the_end_of_a_thread_gives_back_unmarked_what_its_code_never_knew_and_marked_w
     }
     let elsewhere = lock(&waits);
     ask(&mut here, &granted, Limit::Endless, None);
-    let request = here.clients.in_files.waits.iter().next().map(|(_, request)| Arc::clone(request)).unwrap();
+    let (_, request) = pending(&here);
     until(|| request.is_answered());
     ask(&mut here, &waits, Limit::Endless, None);
     here.end();
