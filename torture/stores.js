@@ -3,6 +3,8 @@
 // register that refuses fences below the last one (stores/register.js): whoever is refused has to learn that its lock was lost.
 // When the storm is over, nobody waits, and the server knows of no request.
 //
+// `redis-clock` is a Redis whose clock is stepped, by a key that its script reads.
+//
 //     npm run torture:stores -- [--seconds 600] [--store redis] [--seed 7] [--processes 4] [--names 3]
 //
 // The seconds are those of each store. What is not installed is left out, and named.
@@ -18,6 +20,8 @@ const { createWeather } = require('../__test__/helpers/weather.js');
 const { createRandom } = require('./processes/random.js');
 const { KINDS, LIMIT } = require('./stores/kinds.js');
 const { Register } = require('./stores/register.js');
+// For the look at the remains: it sees the clock that the processes saw.
+require('./stores/server-clock.js');
 
 const DEFAULTS = { seconds: 600, seed: 1, processes: 4, names: 3 };
 /** So long nobody may have got on, or not have finished. */
@@ -75,10 +79,14 @@ class Storm {
     try {
       const t = { after: (end) => this.#ends.push(end) };
       for (let index = 0; index < PROXIES; index += 1) this.#proxies.push(await startProxy(t, this.#server.url));
-      const weather = createWeather(this.#kind, createRandom(this.#random.below(2 ** 31)), { closes: CLOSES });
+      const weather = createWeather(this.#spec.store, createRandom(this.#random.below(2 ** 31)), { closes: CLOSES });
       this.#proxies[0].weather = weather;
       this.#weather = weather.seen;
       await this.#rage();
+      await Promise.all(this.#busy);
+      // Some hold and wait at the very end, and come to none of their own.
+      for (const child of this.#children) if (this.#random.next() < 0.5) signal(child, 'SIGKILL');
+      await this.#spec.atLast?.(this.#server);
       await this.#finish();
       await this.#lookAtRemains();
     } finally {
@@ -119,16 +127,18 @@ class Storm {
     const way = this.#random.next();
     const url = way < 0.6 ? this.#random.pick(this.#proxies).url : this.#server.url;
     // etcd has no client that a module could give.
-    const isEnding = way > 0.8 && this.#kind !== 'etcd';
+    const isEnding = way > 0.8 && this.#spec.store !== 'etcd';
     const connection = isEnding ? { module: path.join(__dirname, 'stores', 'ending-client.js') } : url;
     const holder = this.#next++;
     const settings = { ...this.#spec.settings };
     // Some renew seldom, and some often.
     if (settings.lease !== undefined) settings.renew = settings.lease / this.#random.pick([2, 3, 20]);
-    const options = { kind: this.#kind, connection, settings, names, holder };
+    const options = { kind: this.#spec.store, connection, settings, names, holder };
     const args = [JSON.stringify({ ...options, seed: this.#random.below(2 ** 31) })];
-    const env = { ...process.env, SABLOCK_TORTURE_KIND: this.#kind, SABLOCK_TORTURE_URL: url };
-    const child = fork(path.join(__dirname, 'stores', 'child.js'), args, { execArgv: ['--no-warnings'], env });
+    const env = { ...process.env, SABLOCK_TORTURE_KIND: this.#spec.store, SABLOCK_TORTURE_URL: url };
+    const preload = this.#spec.preload === undefined ? [] : ['--require', this.#spec.preload];
+    const execArgv = ['--no-warnings', ...preload];
+    const child = fork(path.join(__dirname, 'stores', 'child.js'), args, { execArgv, env });
     child.holder = holder;
     child.ended = new Promise((resolve) => {
       child.once('exit', (code, ending) => {
@@ -240,7 +250,6 @@ class Storm {
 
   /** All end what they have begun. */
   async #finish() {
-    await Promise.all(this.#busy);
     for (const child of this.#children) if (child.connected) child.send('finish', () => {});
     const ends = Promise.all(Array.from(this.#children, (child) => child.ended));
     await Promise.race([ends, sleep(PATIENCE_MS, undefined, { ref: false })]);
@@ -253,7 +262,8 @@ class Storm {
   }
 
   async #lookAtRemains() {
-    const store = require(`../lib/stores/${this.#kind}.js`)[this.#kind](this.#server.url, this.#spec.settings);
+    const { store: kind, settings } = this.#spec;
+    const store = require(`../lib/stores/${kind}.js`)[kind](this.#server.url, settings);
     const manager = new LockManager({ store });
     for (let index = 0; index < this.#options.names; index += 1) {
       const name = `torture ${index}`;

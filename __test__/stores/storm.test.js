@@ -16,7 +16,7 @@ const { signal } = require('../helpers/store-processes.js');
 const { createWeather } = require('../helpers/weather.js');
 const { createRandom } = require('../../torture/processes/random.js');
 const { KINDS, LIMIT } = require('../../torture/stores/kinds.js');
-const { Register: TortureRegister } = require('../../torture/stores/register.js');
+const { now, Register: TortureRegister } = require('../../torture/stores/register.js');
 
 /** `npm run test:stores` takes longer. */
 const SECONDS = Number(process.env.SABLOCK_STORE_SECONDS ?? 2);
@@ -126,7 +126,7 @@ test('the register refuses what is old', () => {
   assert.equal(register.violations.length, 1);
 });
 
-test('the register of the long run refuses what is old, and a fence that two have', () => {
+test('the register of the long run refuses what is old, a fence that two have, and one that is too small', () => {
   const register = new TortureRegister();
   const write = (fence, holder, isShared) => register.write({ name: 'a', fence, holder, isShared });
   assert.deepEqual(
@@ -136,6 +136,9 @@ test('the register of the long run refuses what is old, and a fence that two hav
   assert.deepEqual(register.violations, []);
   write('7', 'three');
   assert.equal(register.violations.length, 1);
+  const asked = (at) => register.write({ name: 'a', fence: '6', holder: 'late', asked: at });
+  assert.deepEqual([asked(0), register.violations.length], [false, 1]);
+  assert.deepEqual([asked(now()), register.violations.length], [false, 2]);
 });
 
 test('the proxy keeps the order of what is sent, when its delay becomes shorter too', {

@@ -16,9 +16,43 @@ const keysOf = async (server) => {
   return kvs.map((each) => ({ key: each.key, text: Buffer.from(each.key, 'base64').toString('latin1') }));
 };
 
-/** `take`: an administrator takes what some hold. `left`: how many requests the server knows. */
+const REDIS = {
+  store: 'redis',
+  isThere: servers.hasRedis,
+  start: servers.startRedis,
+  settings: { lease: LIMIT },
+  take: {
+    'CLIENT KILL': (server, random) => {
+      const type = random.next() < 0.5 ? 'normal' : 'pubsub';
+      return server.run('CLIENT', 'KILL', 'TYPE', type, 'SKIPME', 'yes');
+    },
+    'SCRIPT FLUSH': (server) => server.run('SCRIPT', 'FLUSH'),
+  },
+  async left(server) {
+    const keys = await server.run('KEYS', '*:line');
+    const counts = await Promise.all(keys.map((key) => server.run('ZCARD', key)));
+    return counts.reduce((sum, number) => sum + Number(number), 0);
+  },
+};
+
+const HOUR = 3_600_000;
+
+/** Not loaded in processes that ask for locks but by the kind's `preload`: it changes what they run. */
+const stepClock = (server, ms) => require('./server-clock.js').stepClock(server, ms);
+
+/** Some steps are shorter than a lease, and some are longer than anything. */
+const stepSomewhere = (server, random) => {
+  const longest = random.pick([LIMIT / 2, 2 * LIMIT, HOUR]);
+  return stepClock(server, random.below(2 * longest) - longest);
+};
+
+/**
+ * `store`: what it is a kind of. `preload`: a file that its processes load first. `take`: an administrator takes what some hold;
+ * `atLast`: what it does when the storm is over. `left`: how many requests the server knows.
+ */
 exports.KINDS = {
   postgres: {
+    store: 'postgres',
     isThere: servers.hasPostgres,
     start: servers.startPostgres,
     settings: { heartbeat: LIMIT / 3 },
@@ -35,25 +69,17 @@ exports.KINDS = {
     left: async (server) =>
       Number((await server.query("select count(*) from pg_locks where locktype = 'advisory'"))[0].count),
   },
-  redis: {
-    isThere: servers.hasRedis,
-    start: servers.startRedis,
-    settings: { lease: LIMIT },
-    take: {
-      'CLIENT KILL': (server, random) => {
-        const type = random.next() < 0.5 ? 'normal' : 'pubsub';
-        return server.run('CLIENT', 'KILL', 'TYPE', type, 'SKIPME', 'yes');
-      },
-      FLUSHALL: (server) => server.run('FLUSHALL'),
-      'SCRIPT FLUSH': (server) => server.run('SCRIPT', 'FLUSH'),
-    },
-    async left(server) {
-      const keys = await server.run('KEYS', '*:line');
-      const counts = await Promise.all(keys.map((key) => server.run('ZCARD', key)));
-      return counts.reduce((sum, number) => sum + Number(number), 0);
-    },
+  redis: { ...REDIS, take: { ...REDIS.take, FLUSHALL: (server) => server.run('FLUSHALL') } },
+  // What it knows is kept on a disk: a server that has lost its counters, and whose clock was set back, gives fences out again.
+  'redis-clock': {
+    ...REDIS,
+    start: () => servers.startRedis(['--appendonly', 'yes', '--appendfsync', 'always']),
+    preload: require.resolve('./server-clock.js'),
+    take: { 'clock stepped': stepSomewhere },
+    atLast: (server) => stepClock(server, -HOUR),
   },
   etcd: {
+    store: 'etcd',
     isThere: servers.hasEtcd,
     start: servers.startEtcd,
     settings: { lease: LIMIT },

@@ -4,6 +4,7 @@ const { setTimeout: sleep } = require('node:timers/promises');
 const { LockManager } = require('../..');
 const { createRandom } = require('../processes/random.js');
 const { LIMIT } = require('./kinds.js');
+const { now } = require('./register.js');
 
 const stores = {
   etcd: require('../../lib/stores/etcd.js').etcd,
@@ -98,10 +99,11 @@ class Locker {
       setTimeout(() => manager.close(), this.#random.below(50));
     }
     let lost = null;
+    const asked = now();
     try {
       await manager.request(this.#name, options, async (held) => {
         if (held === null) return;
-        for (const lock of [held].flat()) lost ??= await this.#hold(lock);
+        for (const lock of [held].flat()) lost ??= await this.#hold(lock, asked);
       });
       if (lost !== null) this.#tell('wrong', `the request of ${lost} was fulfilled though it was lost`);
     } catch (error) {
@@ -110,8 +112,8 @@ class Locker {
   }
 
   /** Returns what was lost, or null. */
-  async #hold(lock) {
-    const entry = this.#begin(lock);
+  async #hold(lock, asked) {
+    const entry = this.#begin(lock, asked);
     const writes = 1 + this.#random.below(3);
     for (let write = 0; write < writes; write += 1) {
       // Some hold for long, and meet what becomes of the store.
@@ -132,10 +134,11 @@ class Locker {
     const options = { mode: this.#mode, fence: true };
     if (this.#random.next() < 0.4) options.timeout = this.#random.below(100);
     let lost = null;
+    const asked = now();
     try {
       this.#manager.requestSync(this.#name, options, (held) => {
         for (const lock of [held].flat()) {
-          const entry = this.#begin(lock);
+          const entry = this.#begin(lock, asked);
           block(this.#random.below(12));
           if (this.#write(entry)) {
             this.#tell('held');
@@ -153,12 +156,13 @@ class Locker {
     }
   }
 
-  #begin(lock) {
+  #begin(lock, asked) {
     if (lock.abandoned && lock.mode === 'exclusive') lock.markConsistent();
     this.#serial += 1;
     const { name, fence, mode } = lock;
     const holder = `${this.#holder}.${this.#serial}`;
-    return { name, fence: String(fence), holder, isShared: mode === 'shared', text: `${name}, ${fence} of ${holder}` };
+    const text = `${name}, ${fence} of ${holder}`;
+    return { name, fence: String(fence), holder, asked, isShared: mode === 'shared', text };
   }
 
   /** It was refused. */
