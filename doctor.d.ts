@@ -286,6 +286,9 @@ export interface Doctor {
  * Starts the doctor in this thread. If it runs there already, because of `--require` for example, returns that one, whose options
  * stay as they are. Workers start it themselves, unless the process was started with `--require sablock/doctor`.
  *
+ * If the system refuses the doctor a thread, the process gets a warning with the code `ERR_LOCK_NO_THREAD`: the doctor prints nothing
+ * when the program is stuck, nor on signals, but {@link Doctor.report} and {@link Doctor.print} work as ever.
+ *
  * @example
  * ```js
  * const { Mutex } = require('sablock');

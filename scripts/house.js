@@ -51,7 +51,7 @@ const LINES = {
   'src/sync': 388,
   lib: 744,
   'lib/cli': 560,
-  'lib/doctor': 2302,
+  'lib/doctor': 2307,
   'lib/engine': 1429,
   'lib/load': 260,
   'lib/named': 2167,

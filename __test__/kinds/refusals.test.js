@@ -25,11 +25,15 @@ test(
     const { directory, peers } = await startPeers(t, 1);
     await holdIn(peers[0], 'held');
     const run = await runProgram('refused-threads', [directory], { env: { LD_PRELOAD: library } });
-    assert.deepEqual([run.code, run.stderr], [0, '']);
-    const { refused, free, pending, granted } = JSON.parse(run.stdout);
+    assert.equal(run.code, 0, run.stderr);
+    const { refused, free, pending, granted, stores, doctor } = JSON.parse(run.stdout);
     for (const [way, ended] of refused) assert.equal(ended, 'ERR_LOCK_NO_THREAD', way);
     assert.deepEqual([free, pending], ['free', 0]);
     for (const [way, ended, expected] of granted) assert.equal(ended, expected, way);
+    assert.deepEqual(stores, ['ERR_WORKER_INIT_FAILED', 'ECONNREFUSED']);
+    assert.deepEqual(doctor, { code: 'ERR_LOCK_NO_THREAD', deadlocks: [] });
+    // The one warning, and nothing else.
+    assert.match(run.stderr, /^\(node:\d+\) \[ERR_LOCK_NO_THREAD\] LockDoctorWarning: .*\n\(Use .*\n$/);
   }),
 );
 

@@ -14,6 +14,9 @@ const { quietly, Swaps } = require('./swap.js');
 const { methodsOf } = require('./verbs.js');
 const { BLOCKED, BLOCKING, QUEUEING, Waits } = require('./waits.js');
 
+const UNWATCHED =
+  'The system refuses the lock doctor a thread: it prints nothing when the program is stuck, nor on a signal, but what is asked for.';
+
 const NONE = new Set();
 const settled = Promise.resolve();
 
@@ -73,7 +76,9 @@ class ThreadDoctor {
       forwarder: process.env.SABLOCK_DOCTOR_FORWARDER === String(process.ppid) ? process.ppid : 0,
       folder: process.cwd(),
     };
-    binding.doctorStart(threadId, this.holds.slots, clock.now(), settings);
+    if (!binding.doctorStart(threadId, this.holds.slots, clock.now(), settings)) {
+      process.emitWarning(UNWATCHED, { type: 'LockDoctorWarning', code: 'ERR_LOCK_NO_THREAD' });
+    }
     for (const [copy, file] of thread.copies) this.addedCopy(copy.deref(), file);
     this.#swapThread();
     if (this.#isTracking) {

@@ -1,6 +1,6 @@
 //! The thread that looks for what is stuck, and prints the report when a signal comes, while the JS threads may all be blocked.
 
-use std::io::Write;
+use std::io::{self, Write};
 use std::thread;
 use std::time::Duration;
 
@@ -15,7 +15,8 @@ use crate::engine::Primitive;
 const LEAST: Duration = Duration::from_millis(5);
 const MOST: Duration = Duration::from_millis(50);
 
-/// Starts it, for as long as the doctor that has just been started is on. Whatever fails here leaves everything else as it is.
+/// Starts it, for as long as the doctor that has just been started is on. Without it everything else is as ever, but the report has to
+/// be asked for.
 ///
 /// `holder_of` finds the holder of a name of the machine, given its space, in another process.
 pub fn watch(
@@ -23,7 +24,7 @@ pub fn watch(
     names: &'static Names<'static>,
     locks: &'static [&'static dyn Primitive],
     holder_of: fn(u32, &str) -> Option<Outside>,
-) {
+) -> io::Result<()> {
     let (generation, options) = doctor.with(|state| (state.generation, state.options));
     let shortest =
         options.stuck.unwrap_or(Duration::MAX).min(options.likely.unwrap_or(Duration::MAX)).min(options.long_hold);
@@ -70,6 +71,5 @@ pub fn watch(
             came.into_iter().for_each(signals::go_on);
         }
     };
-    // Without it the report has to be asked for.
-    let _ = thread::Builder::new().name("sablock-doctor".into()).spawn(run);
+    thread::Builder::new().name("sablock-doctor".into()).spawn(run).map(drop)
 }

@@ -72,9 +72,10 @@ pub struct DoctorOptions {
     pub folder: String,
 }
 
-/// The doctor starts in this thread, which writes what it holds into `slots`. `now` is what the thread's clock shows.
+/// The doctor starts in this thread, which writes what it holds into `slots`. `now` is what the thread's clock shows. Returns whether
+/// it watches; otherwise the system has refused it a thread.
 #[napi(catch_unwind, ts_args_type = "threadId: number, slots: Float64Array, now: number, options: DoctorOptions")]
-pub fn doctor_start(env: Env, thread_id: u32, slots: Unknown, now: f64, options: DoctorOptions) -> Result<()> {
+pub fn doctor_start(env: Env, thread_id: u32, slots: Unknown, now: f64, options: DoctorOptions) -> Result<bool> {
     let raw = env.raw();
     // SAFETY: those of the call in progress.
     let array = unsafe { TypedArray::read(raw, slots.raw()) };
@@ -97,10 +98,7 @@ pub fn doctor_start(env: Env, thread_id: u32, slots: Unknown, now: f64, options:
         forwarder: options.forwarder,
     };
     let is_first = DOCTOR.with(|state| state.attach(thread_id, table, options_of, options.folder));
-    if is_first {
-        watch(&DOCTOR, names(), &LOCKS, holder_of);
-    }
-    Ok(())
+    Ok(!is_first || watch(&DOCTOR, names(), &LOCKS, holder_of).is_ok())
 }
 
 /// The environment is torn down.
