@@ -135,6 +135,21 @@ module.exports = {
     },
     gets: 'ERR_LOCK_TIMEOUT',
   },
+  'a turn that another has': {
+    make: (buffer) => new sablock.Once(buffer, 0, OPTIONS),
+    hold(once) {
+      const held = {};
+      once.run(() => new Promise((resolve) => (held.unlock = resolve)));
+      return held;
+    },
+    late: (once) => once.run(() => {}, { timeout: TIMEOUT }),
+    ends: 'ERR_LOCK_TIMEOUT',
+    behind(once) {
+      untilLeft(once);
+      return once.isDone;
+    },
+    gets: false,
+  },
   'a fair permit that comes back afterwards': {
     make: (buffer) => new sablock.Semaphore(buffer, 0, 1, { ...OPTIONS, fair: true }),
     hold: (semaphore) => semaphore.tryAcquire(1).forget(),

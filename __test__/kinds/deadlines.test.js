@@ -2,6 +2,7 @@
 
 const assert = require('node:assert/strict');
 const { test } = require('node:test');
+const sablock = require('../..');
 const { watched } = require('../helpers/threads.js');
 const { BYTES } = require('../helpers/memory.js');
 const WAYS = require('../helpers/late.js');
@@ -14,6 +15,21 @@ const outcome = (promise) =>
     (value) => value,
     ({ code }) => code,
   );
+
+/** Their waits are those of the mutexes that they make. */
+const OTHERS = ['LockTable'];
+
+test('each class whose promises have a timeout has a row here', () => {
+  const made = Object.values(WAYS).map(({ make }) => make(new SharedArrayBuffer(BYTES)));
+  const inRows = made.flatMap((each) => (each.constructor === Object ? Object.values(each) : [each].flat()));
+  const rows = new Set(inRows.map((each) => each.constructor.name));
+  const hasTimeout = ({ prototype }) =>
+    ['lockAsync', 'acquireAsync', 'waitAsync', 'exchangeAsync', 'run'].some((verb) => verb in prototype);
+  const all = Object.values(sablock).filter((type) => type.prototype !== undefined && hasTimeout(type));
+  const missing = all.filter(({ name }) => !rows.has(name) && !OTHERS.includes(name));
+  assert.ok(all.length >= 11, 'these are too few');
+  assert.deepEqual(missing, []);
+});
 
 for (const [way, { make, hold, late, ends, behind, gets, isOwn }] of Object.entries(WAYS)) {
   test(
