@@ -63,10 +63,10 @@ test('lockAllAsync() has one time limit for all of its waits', async () => {
   mutexes[0].lock();
   mutexes[3].lock();
   const ends = [];
-  const pending = lockAllAsync(mutexes, 1000).catch((error) => ends.push(error));
+  const pending = lockAllAsync(mutexes, 2000).catch((error) => ends.push(error));
   // After that limit, and before one that begins again with the second wait.
-  const later = mutexes[3].lockAsync(1050).then((locked) => ends.push(locked));
-  setTimeout(() => mutexes[0].unlock(), 100);
+  const later = mutexes[3].lockAsync(2500).then((locked) => ends.push(locked));
+  setTimeout(() => mutexes[0].unlock(), 1000);
   await Promise.all([pending, later]);
   assert.deepEqual(
     ends.map((end) => end.code),
