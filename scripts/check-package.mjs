@@ -36,8 +36,8 @@ const FILES = `
   lib/named/options.js lib/named/outside.js lib/named/requests.js lib/named/several.js lib/named/take-over.js lib/named/watch.js
   lib/stores/client.js lib/stores/errors.js lib/stores/etcd.js lib/stores/events.js lib/stores/retry.js lib/stores/outer.js lib/stores/owner.js lib/stores/postgres.js lib/stores/redis.js lib/stores/service.js lib/stores/store-hold.js lib/stores/store.js lib/stores/verbs.js
   lib/stores/etcd/connection.js lib/stores/etcd/gateway.js lib/stores/etcd/keeper.js lib/stores/etcd/place.js lib/stores/etcd/session.js
-  lib/stores/worker.js lib/stores/postgres/connect.js lib/stores/postgres/keeper.js lib/stores/postgres/options.js lib/stores/postgres/probe.js
-  lib/stores/postgres/session.js lib/stores/postgres/waits.js lib/stores/redis/client.js lib/stores/redis/eviction.js lib/stores/redis/keeper.js lib/stores/redis/options.js lib/stores/redis/place.js lib/stores/redis/rights.js lib/stores/redis/script.js
+  lib/stores/worker.js lib/stores/postgres/connect.js lib/stores/postgres/keeper.js lib/stores/postgres/options.js
+  lib/stores/postgres/session.js lib/stores/sessions/keeper.js lib/stores/sessions/probe.js lib/stores/sessions/session.js lib/stores/sessions/waits.js lib/stores/redis/client.js lib/stores/redis/eviction.js lib/stores/redis/keeper.js lib/stores/redis/options.js lib/stores/redis/place.js lib/stores/redis/rights.js lib/stores/redis/script.js
   lib/primitives/barrier.js lib/primitives/base.js lib/primitives/condition.js lib/primitives/event.js
   lib/primitives/exchanger.js lib/primitives/exclusive.js lib/primitives/futex.js
   lib/primitives/guard.js lib/primitives/hash.js lib/primitives/integers.js lib/primitives/latch.js lib/primitives/layout.js

@@ -1,4 +1,4 @@
-// Waits in PostgreSQL's own queue. A session that blocks there can do nothing else: unlock nothing, answer no heartbeat. So those
+// Waits in the server's own queue. A session that blocks there can do nothing else: unlock nothing, answer no heartbeat. So those
 // that wait hold nothing, and are few; further names take turns.
 
 const clock = require('../../load/clock.js');
@@ -41,8 +41,8 @@ class Waits {
     return this.#sessions.size;
   }
 
-  get pids() {
-    return Array.from(this.#sessions, ({ pid }) => pid);
+  get ids() {
+    return Array.from(this.#sessions, ({ id }) => id);
   }
 
   /** A promise of the session that holds the key; of null once it is cancelled. */
@@ -78,10 +78,10 @@ class Waits {
   }
 
   /** A cancel that came too late for a wait may hit a release: then it is not known whether that was done. */
-  async releaseFailed(session, error) {
+  async releaseFailed(session, key, error) {
     if (session.isOver) return;
     // One that waits holds nothing else.
-    if (this.#sessions.has(session)) await unlockAll(session);
+    if (this.#sessions.has(session)) await unlockAll(session, key);
     else session.end(error);
   }
 
@@ -157,8 +157,7 @@ class Waits {
     this.#looks ??= clock.setInterval(() => this.#lookAfter(), this.#heartbeat).unref();
     let failure = null;
     try {
-      const verb = `pg_advisory_lock${suffixOf(entry.ticket)}`;
-      await session.query(`select ${verb}($1)`, [entry.key], { blocks: true });
+      await session.lock(entry.key, entry.ticket.isShared);
       // It may have waited for long: what it holds counts from an answer of now.
       if (!session.isFresh) await session.query('select 1');
     } catch (error) {
@@ -174,12 +173,12 @@ class Waits {
       return;
     }
     // Whatever the error says: a wait that was cancelled, or ran out of time, may hold the lock.
-    if (!session.isOver) await unlockAll(session);
+    if (!session.isOver) await unlockAll(session, entry.key);
     session.waiting = null;
     entry.session = null;
     if (!isWanted || this.#isClosed) entry.resolve(null);
-    else if (session.isOver) entry.reject(failure ?? new Error('The connection to PostgreSQL has ended.'));
-    else if (failure.code === CANCELED) this.#queue.push(entry);
+    else if (session.isOver) entry.reject(failure ?? session.ended());
+    else if (session.isInterruption(failure)) this.#queue.push(entry);
     else entry.reject(failure);
     if (!session.isOver) this.#rest(session);
     this.#pump();
@@ -198,8 +197,8 @@ class Waits {
       }, TRY_EVERY)
       .unref();
     const home = this.#home();
-    if (home === null) session.end(new Error('The connection to PostgreSQL has ended.'));
-    else home.query('select pg_cancel_backend($1)', [session.pid]).catch(() => session.end());
+    if (home === null) session.end(session.ended());
+    else home.interrupt(session).catch(() => session.end());
   }
 
   /**
@@ -217,16 +216,15 @@ class Waits {
     let known;
     try {
       const home = await this.#connect();
-      const { rows } = await home.query(BLOCKED, [blocked.map(([{ pid }]) => pid)]);
-      known = new Set(rows.map(({ pid }) => Number(pid)));
+      known = new Set(await home.blockedAmong(blocked.map(([{ id }]) => id)));
     } catch {
       return;
     }
     for (const [session, entry] of blocked) {
       if (session.waiting !== entry) continue;
       // The answer may be on its way.
-      entry.missed = known.has(session.pid) ? 0 : entry.missed + 1;
-      if (entry.missed > 1) session.end(new Error('PostgreSQL does not know of a wait.'));
+      entry.missed = known.has(session.id) ? 0 : entry.missed + 1;
+      if (entry.missed > 1) session.end(new Error('The server does not know of a wait.'));
     }
   }
 
@@ -252,7 +250,7 @@ class Waits {
     if (home === null || entry.isTried) return;
     entry.isTried = true;
     try {
-      if (!(await home.tryLock(entry.key, entry.ticket.isShared))) return;
+      if (!(await home.take(entry.key, entry.ticket.isShared))) return;
       const index = this.#queue.indexOf(entry);
       if (index >= 0) {
         this.#queue.splice(index, 1);
@@ -260,7 +258,7 @@ class Waits {
       } else {
         // It got a session meanwhile, or is not wanted any more.
         home.letGo(entry.key);
-        await home.query(`select pg_advisory_unlock${suffixOf(entry.ticket)}($1)`, [entry.key]);
+        await home.unlock(entry.key, entry.ticket.isShared);
       }
     } catch {
       // The home has ended, and its end is reported elsewhere.
@@ -270,24 +268,17 @@ class Waits {
   }
 }
 
-const suffixOf = ({ isShared }) => (isShared ? '_shared' : '');
-
-const BLOCKED = `select pid from pg_locks where locktype = 'advisory' and not granted and pid = any($1::int[])`;
-
-/** `query_canceled`. */
-const CANCELED = '57014';
-
 /** A late cancel may hit this too. */
-async function unlockAll(session) {
+async function unlockAll(session, key) {
   for (let tries = 0; tries < 3; tries += 1) {
     try {
-      await session.query('select pg_advisory_unlock_all()');
+      await session.unlockAll(key);
       return;
     } catch (error) {
-      if (error.code !== CANCELED) break;
+      if (!session.isInterruption(error)) break;
     }
   }
-  session.end(new Error('PostgreSQL did not release what a cancelled wait may hold.'));
+  session.end(new Error('The server did not release what a cancelled wait may hold.'));
 }
 
 exports.Waits = Waits;
