@@ -1,39 +1,20 @@
-// Locks in PostgreSQL, on a real server: processes stand for machines.
+// Locks in PostgreSQL, on a real server: what this store does that others of sessions do not.
 
 const assert = require('node:assert/strict');
-const { subscribe, unsubscribe } = require('node:diagnostics_channel');
 const { test } = require('node:test');
-const { Worker } = require('node:worker_threads');
-const { LockLostError, LockManager } = require('../..');
+const { LockManager } = require('../..');
 const { postgres } = require('../../lib/stores/postgres.js');
-const { endsWaiting } = require('../helpers/audited.js');
 const { hasPgBouncer, startPgBouncer } = require('../helpers/servers.js');
 const { startMachine } = require('../helpers/store-processes.js');
-const { hold, modesOf } = require('../helpers/names.js');
-const { HEARTBEAT, granted, open, openThere, options, server, waiting } = require('../helpers/postgres.js');
+const store = require('../helpers/postgres.js');
 const { acquire, beginInOrder, fencesShared, seen, unlock } = require('../helpers/stores.js');
+const { conformSessions } = require('./session-conformance.js');
 
-test('an exclusive lock keeps other processes out, and a free one lets them in', options, async (t) => {
-  const [here, there] = [open(t), await startMachine(t)];
-  await openThere(there);
-  const lock = await here.acquireAsync('one');
-  assert.equal(await there.do(acquire, 'one', { ifAvailable: true }), false);
-  const waits = there.do(acquire, 'one');
-  await seen(async () => (await waiting()) === 1);
-  assert.equal(lock.unlock(), true);
-  assert.equal(await waits, true);
-  assert.equal(await here.acquireAsync('one', { ifAvailable: true }), null);
-  assert.deepEqual(
-    (await here.query()).held.filter(({ name }) => name === 'one'),
-    [],
-    'only names that this process asks for are shown',
-  );
-  await assert.rejects(here.acquireAsync('one', { timeout: 50 }), {
-    code: 'ERR_LOCK_TIMEOUT',
-    message: /It is held now, exclusive, by postgres-\d+\./,
-  });
-  assert.equal(await there.do(unlock, 'one'), true);
-});
+const { HEARTBEAT, granted, open, openThere, options, server, waiting } = store;
+
+conformSessions('postgres', postgres, store, ({ query }) =>
+  query("select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'sablock'"),
+);
 
 test('shared locks are shared among processes, behind an exclusive one that waits they queue', options, async (t) => {
   const [here, there] = [open(t), await startMachine(t)];
@@ -50,169 +31,11 @@ test('shared locks are shared among processes, behind an exclusive one that wait
   assert.equal((await alone).unlock(), true);
 });
 
-test('fences grow among machines, and over a crash of the server', { ...options, timeout: 120_000 }, async (t) => {
-  const [here, there] = [open(t), await startMachine(t)];
-  await openThere(there);
-  let last = 0n;
-  const fenceThere = (machine) =>
-    machine.do((mine) => mine.manager.request('fences', { fence: true }, (lock) => lock.fence));
-  for (let round = 0; round < 4; round += 1) {
-    for (let step = 0; step < 5; step += 1) {
-      for (const ask of [
-        () => here.request('fences', { fence: true }, (lock) => lock.fence),
-        () => fenceThere(there),
-      ]) {
-        const fence = await ask();
-        assert.ok(fence > last, `${fence} after ${last}`);
-        last = fence;
-      }
-    }
-    await server().kill();
-    await server().start();
-  }
-  assert.equal(await here.request('fences', (lock) => lock.fence), null);
-});
-
 test('the fence of a shared lock is not below the last exclusive one', options, async (t) => {
   const [here, there] = [open(t), await startMachine(t)];
   await openThere(there);
   await fencesShared(here, there);
 });
-
-test('a blocked worker is served while the main thread is blocked too', options, async (t) => {
-  const here = open(t);
-  await here.request('warm', () => {});
-  const flag = new Int32Array(new SharedArrayBuffer(4));
-  const source = `
-    const { workerData } = require('node:worker_threads');
-    const { LockManager } = require(workerData.sablock);
-    const { postgres } = require(workerData.postgres);
-    const manager = new LockManager({ store: postgres(workerData.url, { heartbeat: ${HEARTBEAT} }) });
-    const fence = manager.requestSync('blocking', { fence: true }, (lock) => lock.fence);
-    if (typeof fence !== 'bigint' || manager.requestSync('taken', { ifAvailable: true }, (lock) => lock) !== null) throw fence;
-    Atomics.store(workerData.flag, 0, 1);
-    Atomics.notify(workerData.flag, 0);`;
-  const taken = await here.acquireAsync('taken');
-  const workerData = {
-    sablock: require.resolve('../..'),
-    postgres: require.resolve('../../lib/stores/postgres.js'),
-    url: server().url,
-    flag,
-  };
-  const worker = new Worker(source, { eval: true, workerData });
-  const exited = new Promise((resolve) => worker.once('exit', resolve));
-  assert.notEqual(Atomics.wait(flag, 0, 0, 20_000), 'timed-out');
-  assert.equal(taken.unlock(), true);
-  assert.equal(await exited, 0);
-});
-
-test('a worker makes the first request: main starts the lock worker for it', options, async (t) => {
-  const there = await startMachine(t);
-  const code = await there.do(
-    (here, url, heartbeat) => {
-      const source = `
-        const { workerData } = require('node:worker_threads');
-        const { LockManager } = require(workerData.sablock);
-        const { postgres } = require(workerData.postgres);
-        const manager = new LockManager({ store: postgres(workerData.url, { heartbeat: ${heartbeat} }) });
-        manager.requestSync('first', () => manager.requestSync('second', () => {}));`;
-      const workerData = {
-        sablock: here.require.resolve('../..'),
-        postgres: here.require.resolve('../../lib/stores/postgres.js'),
-        url,
-      };
-      const { Worker: Thread } = here.require('node:worker_threads');
-      const worker = new Thread(source, { eval: true, workerData });
-      return new Promise((resolve, reject) => worker.once('error', reject).once('exit', resolve));
-    },
-    server().url,
-    HEARTBEAT,
-  );
-  assert.equal(code, 0);
-});
-
-test('a holder that is killed frees its lock at once', options, async (t) => {
-  const [here, there] = [open(t), await startMachine(t)];
-  await openThere(there);
-  await there.do(acquire, 'killed');
-  const next = here.acquireAsync('killed');
-  await seen(async () => (await waiting()) === 1);
-  const before = performance.now();
-  await there.kill();
-  (await next).unlock();
-  assert.ok(performance.now() - before < 5000);
-});
-
-test('a lock is kept while every event loop of its process is blocked for three times as long', options, async (t) => {
-  const [here, there] = [open(t), await startMachine(t)];
-  await openThere(there);
-  await there.do(acquire, 'blocked');
-  const blocked = there.do((mine, ms) => {
-    const cell = new Int32Array(new SharedArrayBuffer(4));
-    Atomics.wait(cell, 0, 0, ms);
-    return [mine.held.get('blocked').locked, mine.held.get('blocked').signal.aborted];
-  }, 9 * HEARTBEAT);
-  let isKept = true;
-  blocked.finally(() => {
-    isKept = null;
-  });
-  for (; isKept; ) assert.equal(await here.acquireAsync('blocked', { ifAvailable: true }), null);
-  assert.deepEqual(await blocked, [true, false]);
-  const { renewals } = await there.do((mine) => mine.manager.stats());
-  assert.ok(renewals >= 5, `${renewals} renewals`);
-  assert.equal(await there.do(unlock, 'blocked'), true);
-});
-
-test('a process that was paused for too long sees the loss at its first look', options, async (t) => {
-  const there = await startMachine(t);
-  await openThere(there);
-  await there.do(acquire, 'paused', { fence: true });
-  // It looks again and again in one turn, so that nothing but a look can tell it.
-  const looked = there.do((mine) => {
-    const lock = mine.held.get('paused');
-    const cell = new Int32Array(new SharedArrayBuffer(4));
-    for (let last = Date.now(); ; last = Date.now()) {
-      Atomics.wait(cell, 0, 0, 1);
-      const isPaused = Date.now() - last > 500;
-      if (isPaused) return [lock.locked, lock.signal.reason.code, lock.signal.reason.reason, lock.unlock()];
-    }
-  });
-  await new Promise((resolve) => setTimeout(resolve, 100));
-  there.signal('SIGSTOP');
-  await new Promise((resolve) => setTimeout(resolve, 5 * HEARTBEAT));
-  there.signal('SIGCONT');
-  assert.deepEqual(await looked, [false, 'ERR_LOCK_LOST', 'unreachable', false]);
-});
-
-test(
-  'a session that an administrator ends: the holder learns of it, and its request rejects after the callback',
-  options,
-  async (t) => {
-    const here = open(t);
-    const messages = [];
-    const listen = (message) => messages.push(message);
-    subscribe('sablock:lost', listen);
-    t.after(() => unsubscribe('sablock:lost', listen));
-    const held = await hold('ended', { fence: true }, here);
-    const aborted = new Promise((resolve) => held.lock.signal.addEventListener('abort', resolve));
-    await server().query("select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'sablock'");
-    await aborted;
-    const { reason } = held.lock.signal;
-    assert.ok(reason instanceof LockLostError);
-    assert.deepEqual(
-      [reason.code, reason.lockName, reason.reason, reason.fence],
-      ['ERR_LOCK_LOST', 'ended', 'taken', held.lock.fence],
-    );
-    assert.ok(reason.heldMs > 0);
-    assert.deepEqual([held.lock.locked, held.lock.unlock()], [false, false]);
-    const failure = new Error('of the callback');
-    held.fail(failure);
-    await assert.rejects(held.request, (error) => error === reason && error.cause === failure);
-    assert.equal(messages.length, 1);
-    assert.deepEqual([messages[0].name, messages[0].reason], ['ended', 'taken']);
-    assert.equal(await here.request('ended', () => 'again'), 'again');
-  },
-);
 
 /** Sessions of an earlier test may be about to end. */
 const signalAll = (sessions, signal) => {
@@ -240,70 +63,6 @@ test('a server that stops answering: the loss is reported when its time is over,
   await refused;
 });
 
-test('waits go on when the server was restarted; what was held is lost', {
-  ...options,
-  timeout: 120_000,
-}, async (t) => {
-  const [here, there] = [open(t), await startMachine(t)];
-  await openThere(there);
-  await there.do(acquire, 'restarted');
-  const waits = here.acquireAsync('restarted');
-  await seen(async () => (await waiting()) === 1);
-  await server().kill();
-  await server().start();
-  const lock = await waits;
-  assert.equal(await there.do((mine) => mine.held.get('restarted').locked), false);
-  lock.unlock();
-});
-
-test('a thread that ends gives back what it held, and waits for nothing', options, async (t) => {
-  const [here, there] = [open(t), await startMachine(t)];
-  await openThere(there);
-  await there.do(acquire, 'elsewhere');
-  const source = `
-    const { parentPort, workerData } = require('node:worker_threads');
-    const { LockManager } = require(workerData.sablock);
-    const { postgres } = require(workerData.postgres);
-    const manager = new LockManager({ store: postgres(workerData.url, { heartbeat: ${HEARTBEAT} }) });
-    manager.acquireAsync('elsewhere');
-    manager.acquireAsync('of a thread').then(() => parentPort.postMessage('held'));
-    setInterval(() => {}, 1000);`;
-  const workerData = {
-    sablock: require.resolve('../..'),
-    postgres: require.resolve('../../lib/stores/postgres.js'),
-    url: server().url,
-  };
-  const worker = new Worker(source, { eval: true, workerData });
-  await new Promise((resolve) => worker.once('message', resolve));
-  await seen(async () => (await waiting()) === 1);
-  await worker.terminate();
-  (await here.acquireAsync('of a thread')).unlock();
-  await seen(async () => (await waiting()) === 0);
-  assert.equal(await there.do(unlock, 'elsewhere'), true);
-  await seen(async () => (await granted()) === 0);
-});
-
-test('close() ends what a manager holds, and rejects what it waits for, here and in the server', options, async (t) => {
-  const [closing, other, there] = [open(t), open(t), await startMachine(t)];
-  await openThere(there);
-  await there.do(acquire, 'far');
-  const lock = await closing.acquireAsync('near');
-  const queued = [closing.acquireAsync('near'), closing.acquireAsync('far')];
-  const failures = Promise.allSettled(queued);
-  const kept = await other.acquireAsync('kept');
-  await seen(async () => (await waiting()) === 1);
-  await closing.close();
-  assert.deepEqual([lock.locked, lock.signal.reason.reason], [false, 'closed']);
-  for (const { reason } of await failures) assert.equal(reason.code, 'ERR_LOCK_CLOSED');
-  await assert.rejects(
-    closing.request('near', () => {}),
-    { code: 'ERR_LOCK_CLOSED' },
-  );
-  await seen(async () => (await waiting()) === 0);
-  assert.equal(await there.do(acquire, 'near', { ifAvailable: true }), true);
-  assert.deepEqual([kept.locked, kept.unlock()], [true, true], 'another manager of the store goes on');
-});
-
 test('what is refused: a pooler in transaction mode, and a standby says so by itself', options, async (t) => {
   if (!hasPgBouncer) return t.skip('PgBouncer is not installed');
   const bouncer = await startPgBouncer(server().port, 'transaction');
@@ -328,14 +87,6 @@ test('a pooler in session mode is used', options, async (t) => {
   assert.equal(lock.unlock(), true);
 });
 
-test('a store that cannot be reached at first is reported at once, with its cause', options, async (t) => {
-  const manager = new LockManager({ store: postgres('postgres://sablock@127.0.0.1:1/postgres') });
-  t.after(() => manager.close());
-  const error = await manager.request('nowhere', () => {}).catch((thrown) => thrown);
-  assert.equal(error.code, 'ERR_LOCK_STORE');
-  assert.equal(error.cause.code, 'ECONNREFUSED');
-});
-
 test('bad options are refused before anything is connected', options, () => {
   const bad = (connection, settings) => () => postgres(connection, settings);
   assert.throws(bad(undefined), { code: 'ERR_INVALID_ARG_TYPE' });
@@ -344,35 +95,6 @@ test('bad options are refused before anything is connected', options, () => {
   assert.throws(bad({ host: 'x', password: () => 'secret' }), { code: 'ERR_INVALID_ARG_TYPE', message: /password/ });
   assert.throws(() => new LockManager({ store: {} }), { code: 'ERR_INVALID_ARG_TYPE' });
   assert.throws(() => new LockManager({ store: postgres('x'), scope: 'machine' }), { code: 'ERR_INVALID_ARG_TYPE' });
-});
-
-test('steal is refused; namespaces are apart; a name may have any 16-bit units', options, async (t) => {
-  const [here, other] = [open(t), open(t, { namespace: 'other' })];
-  await assert.rejects(
-    here.request('a', { steal: true }, () => {}),
-    { name: 'NotSupportedError' },
-  );
-  const names = ['\ud800', '\udc00', '', '𝄞', 'x'.repeat(10_000)];
-  const locks = await Promise.all(names.map((name) => here.acquireAsync(name)));
-  for (const name of names) (await other.acquireAsync(name, { ifAvailable: true })).unlock();
-  assert.deepEqual(await modesOf('', here), { held: ['exclusive'], pending: [] });
-  for (const lock of locks) assert.equal(lock.unlock(), true);
-});
-
-test('a process with an open store ends by itself, and what it held is free', options, async (t) => {
-  const { execFile } = require('node:child_process');
-  const source = `
-    const { LockManager } = require(${JSON.stringify(require.resolve('../..'))});
-    const { postgres } = require(${JSON.stringify(require.resolve('../../lib/stores/postgres.js'))});
-    new LockManager({ store: postgres(${JSON.stringify(server().url)}) }).acquireAsync('of the past').then(() => console.log('held'));`;
-  const output = await new Promise((resolve, reject) => {
-    const env = endsWaiting({ ...process.env });
-    execFile(process.execPath, ['-e', source], { timeout: 20_000, env }, (error, stdout) =>
-      error ? reject(error) : resolve(stdout),
-    );
-  });
-  assert.equal(output, 'held\n');
-  (await open(t).acquireAsync('of the past')).unlock();
 });
 
 test('shared requests of one thread begin in the order of the calls', options, (t) => beginInOrder(open(t)));
