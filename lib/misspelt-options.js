@@ -61,7 +61,7 @@ const ELSEWHERE = [
   [['allowMainThread'], 'the constructors'],
   [['scope', 'directory', 'store'], 'new LockManager()'],
   [['fence', 'ifAvailable', 'steal'], 'request() and its like of a LockManager'],
-  [['connections', 'heartbeat'], 'postgres()'],
+  [['connections', 'heartbeat'], 'postgres() and mysql()'],
   [['lease', 'renew'], 'redis() and etcd()'],
   [['replicas'], 'redis()'],
 ];

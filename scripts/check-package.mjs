@@ -19,7 +19,7 @@ const { packLocal, PLATFORMS, VERSION } = require('./packages.js');
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 
 const FILES = `
-  CHANGELOG.md LICENSE README.md diagnostics-channels.d.ts doctor.d.ts etcd.d.ts index.d.ts index.js package.json postgres.d.ts redis.d.ts
+  CHANGELOG.md LICENSE README.md diagnostics-channels.d.ts doctor.d.ts etcd.d.ts index.d.ts index.js mysql.d.ts package.json postgres.d.ts redis.d.ts
   types/barrier.d.ts types/channels.d.ts types/condition.d.ts types/errors.d.ts types/events.d.ts types/exchanger.d.ts types/futex.d.ts
   types/inspection.d.ts types/latch.d.ts types/layout.d.ts types/lockable.d.ts types/mutex.d.ts types/named.d.ts types/once.d.ts
   types/options.d.ts types/primitive.d.ts types/rwlock.d.ts types/semaphore.d.ts types/several.d.ts types/stores.d.ts types/table.d.ts
@@ -34,8 +34,9 @@ const FILES = `
   lib/engine/thread.js lib/engine/timer.js lib/engine/wait.js
   lib/named/backend.js lib/named/blocking.js lib/named/errors.js lib/named/held-lock.js lib/named/holders.js lib/named/machine-errors.js lib/named/machine.js lib/named/manager.js
   lib/named/options.js lib/named/outside.js lib/named/requests.js lib/named/several.js lib/named/take-over.js lib/named/watch.js
-  lib/stores/client.js lib/stores/errors.js lib/stores/etcd.js lib/stores/events.js lib/stores/retry.js lib/stores/outer.js lib/stores/owner.js lib/stores/postgres.js lib/stores/redis.js lib/stores/service.js lib/stores/store-hold.js lib/stores/store.js lib/stores/verbs.js
+  lib/stores/client.js lib/stores/errors.js lib/stores/etcd.js lib/stores/events.js lib/stores/retry.js lib/stores/outer.js lib/stores/owner.js lib/stores/mysql.js lib/stores/postgres.js lib/stores/redis.js lib/stores/service.js lib/stores/store-hold.js lib/stores/store.js lib/stores/verbs.js
   lib/stores/etcd/connection.js lib/stores/etcd/gateway.js lib/stores/etcd/keeper.js lib/stores/etcd/place.js lib/stores/etcd/session.js
+  lib/stores/mysql/connect.js lib/stores/mysql/keeper.js lib/stores/mysql/options.js lib/stores/mysql/session.js
   lib/stores/worker.js lib/stores/postgres/connect.js lib/stores/postgres/keeper.js lib/stores/postgres/options.js
   lib/stores/postgres/session.js lib/stores/sessions/keeper.js lib/stores/sessions/probe.js lib/stores/sessions/session.js lib/stores/sessions/waits.js lib/stores/redis/client.js lib/stores/redis/eviction.js lib/stores/redis/keeper.js lib/stores/redis/options.js lib/stores/redis/place.js lib/stores/redis/rights.js lib/stores/redis/script.js
   lib/primitives/barrier.js lib/primitives/base.js lib/primitives/condition.js lib/primitives/event.js

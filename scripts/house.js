@@ -54,9 +54,9 @@ const LINES = {
   'lib/doctor': 2307,
   'lib/engine': 1429,
   'lib/load': 260,
-  'lib/named': 2167,
+  'lib/named': 2170,
   'lib/primitives': 3376,
-  'lib/stores': 3901,
+  'lib/stores': 4148,
 };
 
 /** What is to become less: a pattern in `src` and `lib`, outside of a room, and how often it may be there. Bounds are only lowered. */

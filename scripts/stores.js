@@ -18,10 +18,11 @@ const look = () => {
   return require(file);
 };
 const servers = () => {
-  const { hasEtcd, hasPgBouncer, hasPostgres, hasRedis, valkeyServer } = look();
+  const { hasEtcd, hasMysql, hasPgBouncer, hasPostgres, hasRedis, valkeyServer } = look();
   return {
     postgresql: hasPostgres,
     pgbouncer: hasPgBouncer,
+    'mariadb-server': hasMysql,
     'redis-server': hasRedis,
     ...(isOnlyInstalling ? {} : { 'valkey-server': valkeyServer !== null }),
     'etcd-server': hasEtcd,

@@ -8,7 +8,7 @@ const { parseArgs } = require('node:util');
 const { nodeTest } = require('./node-test.js');
 const { SHARD, ofShard } = require('./shard.js');
 
-const FILES = ['redis', 'etcd', 'postgres', 'postgres-waits', 'postgres-sessions', 'web-locks'];
+const FILES = ['redis', 'etcd', 'mysql', 'postgres', 'postgres-waits', 'postgres-sessions', 'web-locks'];
 
 const anySeed = String(Date.now() % 2 ** 31);
 const { values } = parseArgs({ options: { seed: { type: 'string', default: anySeed }, shard: SHARD } });

@@ -126,14 +126,14 @@ class Storm {
     const { names } = this.#options;
     const way = this.#random.next();
     const url = way < 0.6 ? this.#random.pick(this.#proxies).url : this.#server.url;
-    // etcd has no client that a module could give.
-    const isEnding = way > 0.8 && this.#spec.store !== 'etcd';
+    const isEnding = way > 0.8 && this.#spec.hasEndingClient !== false;
     const connection = isEnding ? { module: path.join(__dirname, 'stores', 'ending-client.js') } : url;
     const holder = this.#next++;
     const settings = { ...this.#spec.settings };
     // Some renew seldom, and some often.
     if (settings.lease !== undefined) settings.renew = settings.lease / this.#random.pick([2, 3, 20]);
-    const options = { kind: this.#spec.store, connection, settings, names, holder };
+    const { store: kind, canShare = true } = this.#spec;
+    const options = { kind, canShare, connection, settings, names, holder };
     const args = [JSON.stringify({ ...options, seed: this.#random.below(2 ** 31) })];
     const env = { ...process.env, SABLOCK_TORTURE_KIND: this.#spec.store, SABLOCK_TORTURE_URL: url };
     const preload = this.#spec.preload === undefined ? [] : ['--require', this.#spec.preload];

@@ -61,7 +61,7 @@ export interface LockManagerOptions {
   directory?: string | undefined;
   /**
    * Where the locks are kept, for all machines that use the same: what `postgres()` of `sablock/postgres`, `redis()` of
-   * `sablock/redis` or `etcd()` of `sablock/etcd` returns. Instead of `scope` and `directory`.
+   * `sablock/redis`, `mysql()` of `sablock/mysql` or `etcd()` of `sablock/etcd` returns. Instead of `scope` and `directory`.
    */
   store?: Store | undefined;
   /**
@@ -89,7 +89,7 @@ export interface NamedLockRequest {
   mode: 'exclusive' | 'shared';
   /**
    * Whose it is: `node-<pid>-<threadId>`. Of a holder elsewhere that a store knows: `redis-<host>-<pid>-<session>`,
-   * `etcd-<host>-<pid>-<lease>` or `postgres-<pid>`.
+   * `etcd-<host>-<pid>-<lease>`, `postgres-<pid>` or `mysql-<id>`.
    */
   clientId: string;
 }

@@ -25,10 +25,10 @@ function postgresFolders() {
   return versions.sort((one, other) => Number(other) - Number(one)).map((version) => path.join(root, version, 'bin'));
 }
 
-/** PostgreSQL refuses to run as root. */
-function unprivileged() {
+/** PostgreSQL and MariaDB refuse to run as root: the user that their packages have made. */
+function unprivileged(user = 'postgres') {
   if (process.getuid?.() !== 0) return {};
-  const id = (flag) => Number(execFileSync('id', [flag, 'postgres'], { encoding: 'utf8' }));
+  const id = (flag) => Number(execFileSync('id', [flag, user], { encoding: 'utf8' }));
   return { uid: id('-u'), gid: id('-g') };
 }
 
@@ -202,6 +202,69 @@ exports.startRedis = async (args = []) => {
       const fixed = ['--port', String(port), '--bind', '127.0.0.1', '--dir', home, '--save', '', '--appendonly', 'no'];
       child = run(redisServer, [...fixed, ...args], { cwd: home });
       await until(child, () => accepts(port));
+    },
+    ...endsOf(() => child, home),
+  };
+  await server.start();
+  return server;
+};
+
+const mariadb = find('mariadbd') ?? find('mysqld');
+const mariadbInstaller = find('mariadb-install-db');
+exports.hasMysql = mariadb !== null && mariadbInstaller !== null;
+
+/** A MariaDB: `{ url, port, query(sql, values), kill(), start(), stop() }`. */
+exports.startMysql = async (settings = {}) => {
+  const user = unprivileged('mysql');
+  const home = fs.mkdtempSync(path.join(os.tmpdir(), 'sablock-mysql-'));
+  if (user.uid !== undefined) fs.chownSync(home, user.uid, user.gid);
+  const data = path.join(home, 'data');
+  const port = await freePort();
+  execFileSync(
+    mariadbInstaller,
+    ['--no-defaults', `--datadir=${data}`, '--auth-root-authentication-method=normal', '--skip-test-db'],
+    { ...user, cwd: home, stdio: 'ignore' },
+  );
+  const all = {
+    datadir: data,
+    port,
+    'bind-address': '127.0.0.1',
+    socket: path.join(home, 'socket'),
+    'pid-file': path.join(home, 'pid'),
+    'innodb-flush-log-at-trx-commit': 0,
+    ...settings,
+  };
+  const args = ['--no-defaults', ...Object.entries(all).map(([name, value]) => `--${name}=${value}`)];
+  const url = `mysql://root@127.0.0.1:${port}/mysql`;
+  const query = async (...sql) => {
+    const client = await require('mysql2/promise').createConnection(url);
+    client.on('error', () => {});
+    try {
+      return (await client.query(...sql))[0];
+    } finally {
+      client.destroy();
+    }
+  };
+  let child;
+  let begun = 0;
+  const server = {
+    url,
+    port,
+    query,
+    get pid() {
+      return child.pid;
+    },
+    async start() {
+      // One that has begun in the second of the one before gives its numbers of UUID_SHORT() again.
+      while (Math.floor(Date.now() / 1000) === begun) await new Promise((resolve) => setTimeout(resolve, 50));
+      begun = Math.floor(Date.now() / 1000);
+      child = run(mariadb, args, { ...user, cwd: home });
+      await until(child, () =>
+        query('select 1').then(
+          () => true,
+          () => false,
+        ),
+      );
     },
     ...endsOf(() => child, home),
   };

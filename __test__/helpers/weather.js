@@ -18,6 +18,7 @@ const LONGEST_BEHIND_MS = 60;
 /** By kind of store: whether that piece of data is one message that nobody has asked for, and nothing else. */
 const PUSHES = {
   // Its waits are answers.
+  mysql: () => false,
   postgres: () => false,
   redis: (data) => /^[*>]3\r\n\$7\r\nmessage\r\n\$\d+\r\n[^\r]*\r\n\$\d+\r\n[^\r]*\r\n$/.test(data.toString('latin1')),
   etcd: (data) => /^[0-9a-f]+\r\n\{"result":\{.*"events":.*\}\n\r\n$/.test(data.toString('latin1')),

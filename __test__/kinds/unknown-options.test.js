@@ -113,7 +113,7 @@ test('an option of something else of the package is refused with what it is for,
     assert.throws(() => create({ onAbandoned: never }), refused('onAbandoned', 'Mutex'));
     assert.throws(() => create({ maySleep: false }), refused('maySleep', 'Mutex'));
   }
-  assert.throws(() => redis('redis://host', { heartbeat: 5000 }), refused('heartbeat', 'postgres'));
+  assert.throws(() => redis('redis://host', { heartbeat: 5000 }), refused('heartbeat', 'postgres\\(\\) and mysql'));
   assert.throws(() => postgres('postgres://host/a', { lease: 5000 }), refused('lease', 'redis\\(\\) and etcd'));
   for (const [verb, call] of Object.entries(CALLS)) {
     await assert.rejects(async () => call({ onAbandoned: never }), refused('onAbandoned', 'constructors'), verb);

@@ -77,6 +77,6 @@ test('an ES module imports the package, and then all entries beside it', { timeo
   // The end of a thread may come in the turn of its last message.
   const exited = once(worker, 'exit');
   const [names] = await once(worker, 'message');
-  assert.deepEqual(names, ['function', 'start', 'etcd', 'postgres', 'redis']);
+  assert.deepEqual(names, ['function', 'start', 'etcd', 'mysql', 'postgres', 'redis']);
   await exited;
 });

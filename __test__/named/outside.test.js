@@ -53,7 +53,14 @@ const createBackend = (t, { isFree = true, blocked = null } = {}) => {
   };
   state.space = binding.nameSpace(`test ${t.name}`);
   state.closing = new AbortController();
-  const backend = { scope: 'machine', space: state.space, canSteal: false, outer: state.outer, closing: state.closing };
+  const backend = {
+    scope: 'machine',
+    space: state.space,
+    canSteal: false,
+    canShare: true,
+    outer: state.outer,
+    closing: state.closing,
+  };
   state.request = (options, callback) =>
     obtain(
       backend,
@@ -250,10 +257,16 @@ test(
       const { binding } = here.require('../../lib/engine/thread.js');
       const { toOptions } = here.require('../../lib/named/options.js');
       const { obtain } = here.require('../../lib/named/requests.js');
-      const backend = { scope: 'process', space: binding.nameSpace(space), canSteal: false, outer: null };
+      const backend = {
+        scope: 'process',
+        space: binding.nameSpace(space),
+        canSteal: false,
+        canShare: true,
+        outer: null,
+      };
       obtain(backend, 'name', toOptions('name', { mode }), () => new Promise(() => {}), 'request');
     };
-    const inside = { scope: 'process', space: state.space, canSteal: false, outer: null };
+    const inside = { scope: 'process', space: state.space, canSteal: false, canShare: true, outer: null };
     const isMarkedInside = () =>
       obtain(inside, 'name', toOptions('name', {}), (lock) => runWith(lock, () => lock.abandoned), 'request');
     await holder.do(hold, `test ${t.name}`, 'exclusive');

@@ -109,7 +109,7 @@ test('one signal aborts all of its requests, and no listener stays', async () =>
 test('what waits for a manager that can be closed listens for that while it waits, however that ends', async () => {
   const closing = new AbortController();
   const space = binding.nameSpace('a manager that can be closed');
-  const backend = { scope: 'process', space, canSteal: false, outer: null, closing };
+  const backend = { scope: 'process', space, canSteal: false, canShare: true, outer: null, closing };
   const acquire = (timeout) =>
     obtain(backend, 'name', { mode: binding.NameMode.Exclusive, timeout, ref: true }, (lock) => lock, 'acquireAsync');
   const listeners = () => getEventListeners(closing.signal, 'abort').length;

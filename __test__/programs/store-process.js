@@ -2,12 +2,8 @@
 
 const sablock = require('../..');
 const { endsWaiting } = require('../helpers/audited.js');
-const { postgres } = require('../../lib/stores/postgres.js');
-const { etcd } = require('../../lib/stores/etcd.js');
-const { redis } = require('../../lib/stores/redis.js');
 
-const stores = { etcd, postgres, redis };
-const open = (kind, url, settings) => stores[kind](url, settings);
+const open = (kind, url, settings) => require(`../../lib/stores/${kind}.js`)[kind](url, settings);
 const here = { sablock, open, require, held: new Map() };
 
 process.on('message', async ({ id, source, args }) => {

@@ -1,14 +1,9 @@
 // A process of the storm: takes names of a store again and again, and writes to the register of the parent with its fence.
 
 const { LockManager } = require('../..');
-const stores = {
-  etcd: require('../../lib/stores/etcd.js').etcd,
-  postgres: require('../../lib/stores/postgres.js').postgres,
-  redis: require('../../lib/stores/redis.js').redis,
-};
-
 const [kind, url, settings, limit] = process.argv.slice(2);
-const manager = new LockManager({ store: stores[kind](url, JSON.parse(settings)) });
+const make = require(`../../lib/stores/${kind}.js`)[kind];
+const manager = new LockManager({ store: make(url, JSON.parse(settings)) });
 const pending = new Map();
 let last = 0;
 

@@ -5,6 +5,7 @@ const { describe, test } = require('node:test');
 const { setTimeout: sleep } = require('node:timers/promises');
 const { LockManager } = require('../..');
 const { etcd } = require('../../lib/stores/etcd.js');
+const { mysql } = require('../../lib/stores/mysql.js');
 const { postgres } = require('../../lib/stores/postgres.js');
 const { redis } = require('../../lib/stores/redis.js');
 const { limit } = require('../helpers/limits.js');
@@ -17,6 +18,7 @@ const MOST_TRIES = 100;
 const MOST_OPEN = 20;
 
 const STORES = {
+  mysql: [mysql, servers.hasMysql, servers.startMysql],
   postgres: [postgres, servers.hasPostgres, servers.startPostgres],
   redis: [redis, servers.hasRedis, servers.startRedis],
   etcd: [etcd, servers.hasEtcd, servers.startEtcd],

@@ -6,11 +6,12 @@ const path = require('node:path');
 const { test } = require('node:test');
 const { LockManager } = require('../..');
 const { etcd } = require('../../lib/stores/etcd.js');
+const { mysql } = require('../../lib/stores/mysql.js');
 const { postgres } = require('../../lib/stores/postgres.js');
 const { redis } = require('../../lib/stores/redis.js');
 const { layCable, noCable } = require('../helpers/cable.js');
 const { createFolder } = require('../helpers/folder.js');
-const { hasEtcd, hasPostgres, hasRedis, startEtcd, startPostgres, startRedis } = require('../helpers/servers.js');
+const servers = require('../helpers/servers.js');
 const { startMachine } = require('../helpers/store-processes.js');
 
 /** So many locks are cut off at once; with `SABLOCK_STORE_SCALE=100` a thousand. */
@@ -19,8 +20,19 @@ const HEARTBEAT = 300;
 const LEASE = 3000;
 
 const KINDS = {
+  mysql: {
+    isThere: servers.hasMysql,
+    make: mysql,
+    settings: { heartbeat: HEARTBEAT },
+    async start() {
+      const server = await servers.startMysql({ 'bind-address': '0.0.0.0' });
+      await server.query("create user 'root'@'%'");
+      await server.query("grant all on *.* to 'root'@'%'");
+      return server;
+    },
+  },
   postgres: {
-    isThere: hasPostgres,
+    isThere: servers.hasPostgres,
     make: postgres,
     settings: { heartbeat: HEARTBEAT },
     async start(t) {
@@ -28,20 +40,20 @@ const KINDS = {
       fs.chmodSync(folder, 0o755);
       const rules = path.join(folder, 'hba');
       fs.writeFileSync(rules, 'host all all all trust\n', { mode: 0o644 });
-      return startPostgres({ listen_addresses: '*', hba_file: rules });
+      return servers.startPostgres({ listen_addresses: '*', hba_file: rules });
     },
   },
   redis: {
-    isThere: hasRedis,
+    isThere: servers.hasRedis,
     make: redis,
     settings: { lease: LEASE },
-    start: () => startRedis(['--bind', '0.0.0.0', '--protected-mode', 'no']),
+    start: () => servers.startRedis(['--bind', '0.0.0.0', '--protected-mode', 'no']),
   },
   etcd: {
-    isThere: hasEtcd,
+    isThere: servers.hasEtcd,
     make: etcd,
     settings: { lease: LEASE },
-    start: () => startEtcd((port) => ({ 'listen-client-urls': `http://0.0.0.0:${port}` })),
+    start: () => servers.startEtcd((port) => ({ 'listen-client-urls': `http://0.0.0.0:${port}` })),
   },
 };
 
@@ -112,7 +124,7 @@ for (const [kind, { isThere, make, settings, start }] of Object.entries(KINDS)) 
 }
 
 test('postgres: a wait that is cut off does not keep what it is granted, though no probe is sent behind an answer under way', {
-  skip: hasPostgres ? noCable() : 'the server of postgres is not installed',
+  skip: servers.hasPostgres ? noCable() : 'the server of postgres is not installed',
   timeout: 120_000,
 }, async (t) => {
   const { start, settings } = KINDS.postgres;

@@ -23,7 +23,7 @@ const connectionsTo = (port) => {
   return lines.filter(isTo).length;
 };
 
-for (const [kind, [make, isThere, start, settings]] of Object.entries(EVERY_STORE)) {
+for (const [kind, [make, isThere, start, settings, canShare]] of Object.entries(EVERY_STORE)) {
   const options = { skip: isThere ? false : `the server of ${kind} is not installed`, timeout: limit(60_000) };
 
   test(
@@ -38,7 +38,7 @@ for (const [kind, [make, isThere, start, settings]] of Object.entries(EVERY_STOR
       t.after(() => there.close());
       const held = await hold('held', {}, here);
       const lock = await here.acquireAsync(['one', 'another']);
-      const shared = await here.acquireAsync('shared', { mode: 'shared' });
+      const shared = await here.acquireAsync('shared', { mode: canShare ? 'shared' : 'exclusive' });
       const waits = [here.acquireAsync('held'), here.acquireAsync(['free', 'one'])].map((wait) =>
         wait.catch((error) => error),
       );
@@ -114,7 +114,7 @@ for (const [kind, [make, isThere, start, settings]] of Object.entries(EVERY_STOR
   test(`${kind}: close({ wait: true }) does not wait for what was lost`, options, async (t) => {
     const server = await start();
     t.after(() => server.stop());
-    const soon = kind === 'postgres' ? {} : { lease: 2000 };
+    const soon = settings.lease === undefined ? {} : { lease: 2000 };
     const manager = new LockManager({ store: make(server.url, { ...settings, ...soon }) });
     const lost = await manager.acquireAsync('lost');
     await server.kill();

@@ -1,4 +1,4 @@
-// What postgres(), redis() and etcd() refuse as a connection, and what a server refuses. None has to be installed.
+// What mysql(), postgres(), redis() and etcd() refuse as a connection, and what a server refuses. None has to be installed.
 
 const assert = require('node:assert/strict');
 const net = require('node:net');
@@ -9,6 +9,7 @@ const { Client, Pool } = require('pg');
 const { createClient, createCluster } = require('redis');
 const { LockManager } = require('../..');
 const { etcd } = require('../../lib/stores/etcd.js');
+const { mysql } = require('../../lib/stores/mysql.js');
 const { postgres } = require('../../lib/stores/postgres.js');
 const { redis } = require('../../lib/stores/redis.js');
 const { clientsFor } = require('../../lib/stores/redis/options.js');
@@ -24,7 +25,7 @@ test('an object of a class that is no client is refused', () => {
   class Client {
     connect() {}
   }
-  for (const create of [postgres, redis]) {
+  for (const create of [mysql, postgres, redis]) {
     assert.throws(() => create(new Client()), refused(/must be what names a server.*instance of Client/));
   }
   assert.throws(() => etcd(new Client()), refused(/copied to another thread.*instance of Client/));
@@ -48,6 +49,9 @@ test('what names no server is refused: nothing falls back to a default one', () 
     }
     for (const connection of [...nowhere, 'postgres://', 'postgres:///a']) {
       assert.throws(() => postgres(connection), refused(/^The "connection" argument must be what names a server/));
+    }
+    for (const connection of [...nowhere, 'mysql://', 'mysql:///a']) {
+      assert.throws(() => mysql(connection), refused(/^The "connection" argument must be what names a server/));
     }
     for (const name of ['sentinels', 'rootNodes', 'nodes']) {
       assert.throws(() => redis({ [name]: [{ host: 'a' }] }), refused(/for Cluster and Sentinel \{ module/));
@@ -102,7 +106,7 @@ test('of a client or a pool that the program has the options are taken', () => {
 });
 
 test('a module whose path is not absolute is refused', () => {
-  for (const [kind, create] of Object.entries({ postgres, redis })) {
+  for (const [kind, create] of Object.entries({ mysql, postgres, redis })) {
     for (const module of ['./client.js', 'client', 5, null]) {
       assert.throws(() => create({ module }), refused(/^The "connection.module" argument must be the absolute path/));
     }

@@ -5,6 +5,7 @@ const { on } = require('node:events');
 const { test } = require('node:test');
 const { LockManager } = require('../..');
 const { etcd } = require('../../lib/stores/etcd.js');
+const { mysql } = require('../../lib/stores/mysql.js');
 const { postgres } = require('../../lib/stores/postgres.js');
 const { redis } = require('../../lib/stores/redis.js');
 const { startKeeper } = require('../helpers/keepers.js');
@@ -15,6 +16,13 @@ const { messagesOf, seen, stop } = require('../helpers/stores.js');
 const ofModule = (name) => ({ module: require.resolve(`../programs/${name}.js`) });
 
 const KINDS = {
+  mysql: {
+    isThere: servers.hasMysql,
+    start: servers.startMysql,
+    make: mysql,
+    settings: { heartbeat: 300 },
+    ways: { mysql2: (url) => url },
+  },
   postgres: {
     isThere: servers.hasPostgres,
     start: servers.startPostgres,
@@ -128,7 +136,9 @@ for (const [kind, { isThere, start, make, settings, ways }] of Object.entries(KI
   });
 }
 
-for (const [kind, { isThere, start, make }] of Object.entries(KINDS).slice(1)) {
+for (const [kind, { isThere, start, make }] of Object.entries(KINDS).filter(
+  ([, { settings }]) => settings.lease !== undefined,
+)) {
   test(`${kind}: a server that stops answering is published as unreachable, and loses nothing until the lease ends`, {
     skip: isThere ? false : `the server of ${kind} is not installed`,
     timeout: 60_000,

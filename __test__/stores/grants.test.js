@@ -4,6 +4,7 @@ const assert = require('node:assert/strict');
 const { test } = require('node:test');
 const { LockManager } = require('../..');
 const { etcd } = require('../../lib/stores/etcd.js');
+const { mysql } = require('../../lib/stores/mysql.js');
 const { postgres } = require('../../lib/stores/postgres.js');
 const { redis } = require('../../lib/stores/redis.js');
 const servers = require('../helpers/servers.js');
@@ -11,6 +12,7 @@ const { startMachine } = require('../helpers/store-processes.js');
 const { pause, seen, stop } = require('../helpers/stores.js');
 
 const KINDS = {
+  mysql: { isThere: servers.hasMysql, start: servers.startMysql, make: mysql, settings: { heartbeat: 400 } },
   postgres: {
     isThere: servers.hasPostgres,
     start: servers.startPostgres,

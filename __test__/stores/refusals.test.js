@@ -5,6 +5,7 @@ const assert = require('node:assert/strict');
 const { test } = require('node:test');
 const { LockManager } = require('../..');
 const { etcd } = require('../../lib/stores/etcd.js');
+const { mysql } = require('../../lib/stores/mysql.js');
 const { postgres } = require('../../lib/stores/postgres.js');
 const { redis } = require('../../lib/stores/redis.js');
 const { startProxy } = require('../helpers/proxy.js');
@@ -21,6 +22,7 @@ function open(t, store) {
 /** By store: whether there is a server, how it is started, and its locks. */
 const STORES = {
   redis: [servers.hasRedis, servers.startRedis, (url) => redis(url)],
+  mysql: [servers.hasMysql, servers.startMysql, (url) => mysql(url, { heartbeat: 60_000 })],
   postgres: [servers.hasPostgres, servers.startPostgres, (url) => postgres(url, { heartbeat: 60_000 })],
   etcd: [servers.hasEtcd, servers.startEtcd, (url) => etcd(url)],
 };

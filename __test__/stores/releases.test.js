@@ -5,6 +5,7 @@ const { execFile } = require('node:child_process');
 const { test } = require('node:test');
 const { LockManager } = require('../..');
 const { etcd } = require('../../lib/stores/etcd.js');
+const { mysql } = require('../../lib/stores/mysql.js');
 const { postgres } = require('../../lib/stores/postgres.js');
 const { redis } = require('../../lib/stores/redis.js');
 const { endsWaiting } = require('../helpers/audited.js');
@@ -15,6 +16,7 @@ const { messagesOf, pause, seen } = require('../helpers/stores.js');
 /** Longer than any test: what is not released stays. */
 const LEASES = { lease: 600_000 };
 const KINDS = {
+  mysql: { isThere: servers.hasMysql, start: servers.startMysql, make: mysql, settings: {} },
   postgres: { isThere: servers.hasPostgres, start: servers.startPostgres, make: postgres, settings: {} },
   redis: { isThere: servers.hasRedis, start: servers.startRedis, make: redis, settings: LEASES },
   etcd: { isThere: servers.hasEtcd, start: servers.startEtcd, make: etcd, settings: LEASES },

@@ -9,6 +9,7 @@ const path = require('node:path');
 const { test } = require('node:test');
 const { LockManager } = require('../..');
 const { etcd } = require('../../lib/stores/etcd.js');
+const { mysql } = require('../../lib/stores/mysql.js');
 const { postgres } = require('../../lib/stores/postgres.js');
 const { redis } = require('../../lib/stores/redis.js');
 const { startProxy } = require('../helpers/proxy.js');
@@ -27,6 +28,7 @@ const LEAST_WRITTEN = 100;
 
 /** How a store is opened, and which of what an administrator may do cuts connections, or ends what was granted. */
 const STORES = {
+  mysql: { open: mysql, cut: KINDS.mysql.take.KILL },
   postgres: { open: postgres, cut: KINDS.postgres.take.pg_terminate_backend },
   redis: { open: redis, cut: KINDS.redis.take['CLIENT KILL'] },
   etcd: { open: etcd, cut: KINDS.etcd.take['lease revoke'] },

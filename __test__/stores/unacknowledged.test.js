@@ -9,14 +9,16 @@ const { Worker } = require('node:worker_threads');
 const { LockManager } = require('../..');
 const clock = require('../../lib/load/clock.js');
 const { etcd } = require('../../lib/stores/etcd.js');
+const { mysql } = require('../../lib/stores/mysql.js');
 const { postgres } = require('../../lib/stores/postgres.js');
 const { redis } = require('../../lib/stores/redis.js');
 const { limit } = require('../helpers/limits.js');
 const { startProxy } = require('../helpers/proxy.js');
 const servers = require('../helpers/servers.js');
-const { VERBS } = require('../helpers/unacknowledged.js');
+const { verbsOf } = require('../helpers/unacknowledged.js');
 
 const STORES = {
+  mysql: [mysql, 'mysql://user@127.0.0.1/app', servers.hasMysql, servers.startMysql],
   postgres: [postgres, 'postgres://user@127.0.0.1/app', servers.hasPostgres, servers.startPostgres],
   redis: [redis, 'redis://127.0.0.1', servers.hasRedis, servers.startRedis],
   etcd: [etcd, 'http://127.0.0.1', servers.hasEtcd, servers.startEtcd],
@@ -90,7 +92,7 @@ describe('a store that answers, or does not', { concurrency: 9 }, () => {
       const [holder, manager] = managers;
       await manager.check();
       const lock = await holder.acquireAsync('job');
-      for (const [verb, ask] of Object.entries(VERBS)) {
+      for (const [verb, ask] of verbsOf(kind)) {
         await assert.rejects(ask(manager, { timeout: 2000 }), { code: 'ERR_LOCK_TIMEOUT' }, verb);
       }
       const waits = manager.acquireAsync('job');

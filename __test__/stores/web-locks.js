@@ -234,8 +234,8 @@ add(
       const looks = [];
       for (const look of [isAbandoned, isAbandoned, restore, isAbandoned])
         looks.push(await ask(manager, names, {}, look));
-      // PostgreSQL tells nobody.
-      const isTold = scope !== 'postgres';
+      // Sessions leave no mark.
+      const isTold = scope !== 'postgres' && scope !== 'mysql';
       assert.deepEqual(looks, [isTold, isTold, false, false], form);
     });
   },

@@ -19,7 +19,7 @@ exports.lazily = (load) => {
  * Modules that programs load beside the package itself. Node has an ES module's imports in its cache before they run, and fails if
  * one of them is not there any more then.
  */
-const ENTRIES = ['doctor/index.js', 'stores/etcd.js', 'stores/postgres.js', 'stores/redis.js'];
+const ENTRIES = ['doctor/index.js', 'stores/etcd.js', 'stores/mysql.js', 'stores/postgres.js', 'stores/redis.js'];
 
 function dropPieces() {
   // Here, because at the start nothing is dropped.

@@ -6,12 +6,12 @@
 // request of a process at a time waits outside, for all of them, or several shared ones, which the engine lets in together.
 // Releases go the other way: first `outer`, then the engine.
 //
-// A backend is `{ scope, space, canSteal, outer, closing }`:
+// A backend is `{ scope, space, canSteal, canShare, outer, closing }`:
 //
 // - `scope`: 'process', 'machine' or 'store', for messages;
 // - `space`: a number, which tells the names of this backend from those of others in the engine's table; 0 is the process scope.
 //   `binding.nameSpace(key)` returns the same new number for the same string, in all threads: "device:inode" of a directory;
-// - `canSteal`: whether `steal` is possible; else it is refused with a NotSupportedError;
+// - `canSteal`, `canShare`: whether `steal` and the mode "shared" are possible; else they are refused with a NotSupportedError;
 // - `closing`: of a manager that can be closed, the AbortController whose signal takes its requests back; else undefined;
 // - `outer`: null, or an object with
 //   - `tryLock(name, { mode, fence, isPart })`: the held lock (see below), or null if it cannot be had at once. Throws coded errors;
@@ -47,7 +47,7 @@
 // learns of the end has to be added after the thread was attached to the engine (Node runs them last in, first out).
 
 /** Locks of this process: the engine's queue is all there is. */
-exports.processBackend = { scope: 'process', space: 0, canSteal: true, outer: null };
+exports.processBackend = { scope: 'process', space: 0, canSteal: true, canShare: true, outer: null };
 
 /** Locks of this machine, or of all who can write in a directory; `directory` is undefined for the user's own. */
 exports.machineBackend = (directory) => require('./machine.js').backendFor(directory);

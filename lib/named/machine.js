@@ -224,7 +224,7 @@ exports.backendFor = (directory) => {
   let backend = backends.get(opened.number);
   if (backend === undefined) {
     const space = binding.nameSpace(opened.key);
-    backend = { scope: 'machine', space, canSteal: false, outer: new Files(opened) };
+    backend = { scope: 'machine', space, canSteal: false, canShare: true, outer: new Files(opened) };
     backends.set(opened.number, backend);
   }
   return backend;

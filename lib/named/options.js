@@ -92,6 +92,9 @@ function checkRequest(backend, name, options) {
   if (signal !== undefined && (steal || ifAvailable)) {
     throw notSupported('The option "signal" excludes "steal" and "ifAvailable", with which nothing is waited for.');
   }
+  if (options.mode !== Exclusive && !backend.canShare) {
+    throw notSupported('The mode "shared" is not for this store: its server has none. Ask for "exclusive".');
+  }
   if (steal && !backend.canSteal) {
     throw notSupported(
       'The option "steal" is for locks of the process only: nothing can stop a holder in another process.',

@@ -295,7 +295,9 @@ class StoreOuter {
 
 /** The backend of a manager with this store. */
 exports.storeBackend = (store) => {
-  const space = binding.nameSpace(`store:${descriptionOf(store)}`);
+  const text = descriptionOf(store);
+  const space = binding.nameSpace(`store:${text}`);
+  const { canShare } = readDescription(text);
   const closing = new AbortController();
-  return { scope: 'store', space, canSteal: false, outer: new StoreOuter(store, space), closing };
+  return { scope: 'store', space, canSteal: false, canShare, outer: new StoreOuter(store, space), closing };
 };

@@ -10,6 +10,7 @@ const { CALL, FENCE, LOCK, OPEN, PROTOCOL, TRY } = require('./verbs.js');
 const KINDS = {
   redis: () => require('./redis/keeper.js').RedisKeeper,
   etcd: () => require('./etcd/keeper.js').EtcdKeeper,
+  mysql: () => require('./mysql/keeper.js').MysqlKeeper,
   postgres: () => require('./postgres/keeper.js').PostgresKeeper,
 };
 

@@ -45,11 +45,15 @@ exports.RENEW = [({ lease }) => Math.floor(lease / 3), 10, ({ lease }) => Math.f
 /** An option that is an integer. */
 exports.whole = (usual, least) => [usual, least, LONGEST, true];
 
+/** The options of stores whose sessions hold the locks. */
+exports.SESSIONS = { connections: exports.whole(10, 2), heartbeat: [5000, 50] };
+
 /**
  * The store of this kind. `connection` is a URL, or the client's own options, which are copied; `{ module }` among them names a
- * module whose `connect()` returns a client. `numbers` are the options of this kind, as in `COMMON`.
+ * module whose `connect()` returns a client. `numbers` are the options of this kind, as in `COMMON`. `canShare`: whether its locks
+ * may be shared.
  */
-exports.describeStore = (kind, connection, options = {}, numbers = {}) => {
+exports.describeStore = (kind, connection, options = {}, numbers = {}, { canShare = true } = {}) => {
   if (typeof connection !== 'string' && (typeof connection !== 'object' || connection === null)) {
     throw invalidArgument('connection', `a URL, or the options of a client`, connection);
   }
@@ -72,7 +76,7 @@ exports.describeStore = (kind, connection, options = {}, numbers = {}) => {
   if (module !== undefined && (typeof module !== 'string' || !isAbsolute(module))) {
     throw invalidArgument('connection.module', 'the absolute path of a module', module);
   }
-  const description = { protocol: PROTOCOL, kind, connection: copy(connection, 'connection'), settings };
+  const description = { protocol: PROTOCOL, kind, canShare, connection: copy(connection, 'connection'), settings };
   return new Store(secret, kind, JSON.stringify(description));
 };
 

@@ -9,6 +9,7 @@ const MODULES = new Map([
   ['index.d.ts', 'Reference'],
   ['doctor.d.ts', 'Lock doctor'],
   ['postgres.d.ts', 'PostgreSQL'],
+  ['mysql.d.ts', 'MySQL, MariaDB'],
   ['redis.d.ts', 'Redis'],
   ['etcd.d.ts', 'etcd'],
 ]);

@@ -12,6 +12,11 @@ exports.connect = async () => {
     await client.connect();
     return client;
   }
+  if (kind === 'mysql') {
+    const client = await require('mysql2/promise').createConnection(url);
+    client.on('error', () => {});
+    return client;
+  }
   const { createClient } = require('redis');
   const client = createClient({ url, socket: { reconnectStrategy: false } });
   client.on('error', () => {});

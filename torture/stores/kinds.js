@@ -10,6 +10,11 @@ const revokeSome = async (server, random) => {
   for (const { ID } of leases) if (random.next() < 0.3) await server.call('lease/revoke', { ID }).catch(() => {});
 };
 
+const killSome = (text) => async (server, random) => {
+  const sessions = await server.query('select id from information_schema.processlist where id <> connection_id()');
+  for (const { id } of sessions) if (random.next() < 0.3) await server.query(text, [id]).catch(() => {});
+};
+
 const keysOf = async (server) => {
   const [key, range_end] = ['sablock/', 'sablock0'].map((text) => Buffer.from(text).toString('base64'));
   const { kvs = [] } = await server.call('kv/range', { key, range_end });
@@ -47,10 +52,27 @@ const stepSomewhere = (server, random) => {
 };
 
 /**
- * `store`: what it is a kind of. `preload`: a file that its processes load first. `take`: an administrator takes what some hold;
+ * `store`: what it is a kind of. `canShare`: false if it has no shared mode. `preload`: a file that its processes load first. `take`: an administrator takes what some hold;
  * `atLast`: what it does when the storm is over. `left`: how many requests the server knows.
  */
 exports.KINDS = {
+  mysql: {
+    store: 'mysql',
+    isThere: servers.hasMysql,
+    start: () => servers.startMysql({ 'plugin-load-add': 'metadata_lock_info' }),
+    settings: { heartbeat: LIMIT / 3 },
+    canShare: false,
+    take: {
+      KILL: killSome('kill ?'),
+      'KILL QUERY': killSome('kill query ?'),
+    },
+    left: async (server) => {
+      const rows = await server.query(
+        "select count(*) as count from information_schema.metadata_lock_info where lock_type = 'User lock'",
+      );
+      return Number(rows[0].count);
+    },
+  },
   postgres: {
     store: 'postgres',
     isThere: servers.hasPostgres,
@@ -80,6 +102,8 @@ exports.KINDS = {
   },
   etcd: {
     store: 'etcd',
+    // It has none that a module could give.
+    hasEndingClient: false,
     isThere: servers.hasEtcd,
     start: servers.startEtcd,
     settings: { lease: LIMIT },

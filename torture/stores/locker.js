@@ -6,11 +6,6 @@ const { createRandom } = require('../processes/random.js');
 const { LIMIT } = require('./kinds.js');
 const { now } = require('./register.js');
 
-const stores = {
-  etcd: require('../../lib/stores/etcd.js').etcd,
-  postgres: require('../../lib/stores/postgres.js').postgres,
-  redis: require('../../lib/stores/redis.js').redis,
-};
 /** So long one who was refused may wait until it learns of its loss. A process that was stopped looks once more. */
 const TELL_MS = 5 * LIMIT;
 const EXPECTED = ['ERR_LOCK_TIMEOUT', 'ERR_LOCK_LOST', 'ERR_LOCK_STORE', 'ERR_LOCK_CLOSED', 'ERR_LOCK_DEADLOCK'];
@@ -40,11 +35,14 @@ class Locker {
   #holder;
   #serial = 0;
   #isOver = false;
+  #canShare;
   #manager;
 
   /** `write(entry)` returns whether the register takes it, or a promise of that; `tell(what, message)` goes to the parent. */
-  constructor({ kind, connection, settings, names, seed, holder }, { write, tell }) {
-    this.#open = () => new LockManager({ store: stores[kind](connection, settings) });
+  constructor({ kind, canShare, connection, settings, names, seed, holder }, { write, tell }) {
+    this.#canShare = canShare;
+    const make = require(`../../lib/stores/${kind}.js`)[kind];
+    this.#open = () => new LockManager({ store: make(connection, settings) });
     this.#url = connection;
     this.#manager = this.#open();
     this.#random = createRandom(seed);
@@ -78,7 +76,7 @@ class Locker {
   }
 
   get #mode() {
-    return this.#random.next() < 0.3 ? 'shared' : 'exclusive';
+    return this.#random.next() < 0.3 && this.#canShare ? 'shared' : 'exclusive';
   }
 
   get #name() {

@@ -38,5 +38,8 @@ const FINAL = /^(28|3D)/;
 
 function notConnected(cause) {
   const reason = cause.message || cause.errors?.map(({ message }) => message).join('; ') || cause.code;
-  return storeError(`PostgreSQL cannot be reached: ${reason}.`, { cause, isFinal: FINAL.test(cause.code ?? '') });
+  return storeError(`PostgreSQL cannot be reached: ${reason.replace(/\.$/, '')}.`, {
+    cause,
+    isFinal: FINAL.test(cause.code ?? ''),
+  });
 }
