@@ -10,7 +10,7 @@ const { freePort, hasEtcd, hasOpenssl, makeCertificate, startEtcd } = require('.
 const { startMachine } = require('../helpers/store-processes.js');
 const { hold } = require('../helpers/names.js');
 const { startProxy } = require('../helpers/proxy.js');
-const { acquire, pause, seen, unlock } = require('../helpers/stores.js');
+const { acquire, notInTheWeather, pause, seen, unlock } = require('../helpers/stores.js');
 const { conform } = require('./conformance.js');
 
 /** The least that etcd grants. */
@@ -83,26 +83,31 @@ test(
 
 /** So long that no renewal comes within the time of a test: what is reported comes from the watch. */
 const WATCHED = { lease: 600_000 };
+const watchedOptions = { ...options, skip: options.skip || notInTheWeather('messages are lost there') };
 
-test('a key that an administrator deletes: reported at once; other locks of the session stay', options, async (t) => {
-  const here = open(t, WATCHED);
-  const held = await hold('deleted', { fence: true }, here);
-  const [key] = (await keysOf(server())).filter((each) => !each.endsWith(':held'));
-  const other = await here.acquireAsync('other');
-  const aborted = new Promise((resolve) => held.lock.signal.addEventListener('abort', resolve));
-  await server().call('kv/deleterange', { key: base64(key) });
-  await aborted;
-  const { reason } = held.lock.signal;
-  assert.deepEqual([reason.code, reason.reason, held.lock.locked], ['ERR_LOCK_LOST', 'taken', false]);
-  const failure = new Error('of the callback');
-  held.fail(failure);
-  await assert.rejects(held.request, (error) => error === reason && error.cause === failure);
-  assert.equal(other.unlock(), true);
-});
+test(
+  'a key that an administrator deletes: reported at once; other locks of the session stay',
+  watchedOptions,
+  async (t) => {
+    const here = open(t, WATCHED);
+    const held = await hold('deleted', { fence: true }, here);
+    const [key] = (await keysOf(server())).filter((each) => !each.endsWith(':held'));
+    const other = await here.acquireAsync('other');
+    const aborted = new Promise((resolve) => held.lock.signal.addEventListener('abort', resolve));
+    await server().call('kv/deleterange', { key: base64(key) });
+    await aborted;
+    const { reason } = held.lock.signal;
+    assert.deepEqual([reason.code, reason.reason, held.lock.locked], ['ERR_LOCK_LOST', 'taken', false]);
+    const failure = new Error('of the callback');
+    held.fail(failure);
+    await assert.rejects(held.request, (error) => error === reason && error.cause === failure);
+    assert.equal(other.unlock(), true);
+  },
+);
 
 test(
   'a lease that is revoked: all of its locks are lost and reported, and the next request has a new one',
-  options,
+  watchedOptions,
   async (t) => {
     const here = open(t, WATCHED);
     const locks = [await here.acquireAsync('one'), await here.acquireAsync('two')];
