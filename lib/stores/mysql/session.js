@@ -21,7 +21,8 @@ class MysqlSession extends Session {
     }
     const [{ id, isReadOnly }] = await this.query('select connection_id() as id, @@global.read_only as isReadOnly');
     this.id = Number(id);
-    if (Number(isReadOnly) !== 0) throw replica();
+    // Younger versions of MariaDB have a word there.
+    if (!['0', 'OFF'].includes(String(isReadOnly))) throw replica();
     const { threadId = this.id } = this.client;
     this.isPooled = threadId !== this.id;
   }
