@@ -52,7 +52,7 @@ const LINES = {
   lib: 744,
   'lib/cli': 560,
   'lib/doctor': 2307,
-  'lib/engine': 1429,
+  'lib/engine': 1432,
   'lib/load': 260,
   'lib/named': 2170,
   'lib/primitives': 3376,

@@ -1,6 +1,7 @@
 // The channel sablock:store: what becomes of connections to real servers.
 
 const assert = require('node:assert/strict');
+const { subscribe, unsubscribe } = require('node:diagnostics_channel');
 const { on } = require('node:events');
 const { test } = require('node:test');
 const { LockManager } = require('../..');
@@ -8,8 +9,10 @@ const { etcd } = require('../../lib/stores/etcd.js');
 const { mysql } = require('../../lib/stores/mysql.js');
 const { postgres } = require('../../lib/stores/postgres.js');
 const { redis } = require('../../lib/stores/redis.js');
+const { collector } = require('../helpers/collect.js');
 const { startKeeper } = require('../helpers/keepers.js');
 const { startProxy } = require('../helpers/proxy.js');
+const { needs } = require('../helpers/runtime.js');
 const servers = require('../helpers/servers.js');
 const { messagesOf, seen, stop } = require('../helpers/stores.js');
 
@@ -248,4 +251,33 @@ test('a pooler in session mode is published', {
   }
   await seen(() => messages.length > 2);
   assert.deepEqual(eventsOf(messages), ['connected', 'connected', 'pooler']);
+});
+
+test('who subscribes after others have unsubscribed hears of it, whatever was collected', {
+  ...needs('complete collection', "V8's flags"),
+  timeout: 60_000,
+}, async (t) => {
+  const collect = collector();
+  const turns = async () => {
+    for (let turn = 0; turn < 5; turn += 1) await new Promise((resolve) => setTimeout(resolve, 2));
+  };
+  const namespace = 'of later subscribers';
+  // Each is a store of its own, which is not reached.
+  let connectTimeout = 5000;
+  const nowhere = () => {
+    connectTimeout += 1;
+    const manager = new LockManager({ store: redis('redis://127.0.0.1:1', { namespace, connectTimeout }) });
+    t.after(() => manager.close());
+    return assert.rejects(manager.acquireAsync('a'), { code: 'ERR_LOCK_STORE' });
+  };
+  await nowhere();
+  const note = () => {};
+  subscribe('sablock:store', note);
+  unsubscribe('sablock:store', note);
+  await turns();
+  collect();
+  const messages = messagesOf(t, namespace);
+  await turns();
+  await nowhere();
+  await seen(() => messages.length > 0);
 });

@@ -8,6 +8,9 @@ const { SHARE_ENV, Worker } = require('node:worker_threads');
 const binding = require('../load/binary.js');
 const { fromText, toText } = require('./error-text.js');
 
+/** It is held for good: Node.js 20 forgets a channel without subscribers when it is collected, and with it whoever has subscribed since. */
+const reached = channel('sablock:store');
+
 /** The verb of what is asked of a store, or of all: number 0. The payload is `{ call, ...}`; the answer's text is what it returns. */
 exports.CALL = 2;
 
@@ -39,7 +42,7 @@ function hear(said) {
 
 function tellStore(message) {
   const error = message.error === null ? null : fromText(message.error);
-  channel('sablock:store').publish({ ...message, error });
+  reached.publish({ ...message, error });
 }
 
 /** The desk whose lock worker ends with this thread; -1: there is none. */
