@@ -42,21 +42,21 @@ const LINES = {
   src: 563,
   'src/agents': 310,
   'src/clients': 2148,
-  'src/desk': 356,
+  'src/desk': 358,
   'src/doctor': 2499,
   'src/engine': 5580,
   'src/files': 3292,
-  'src/node': 4061,
+  'src/node': 4069,
   'src/primitives': 1511,
   'src/sync': 388,
   lib: 744,
   'lib/cli': 560,
   'lib/doctor': 2307,
-  'lib/engine': 1432,
+  'lib/engine': 1440,
   'lib/load': 260,
   'lib/named': 2170,
   'lib/primitives': 3376,
-  'lib/stores': 4149,
+  'lib/stores': 4155,
 };
 
 /** What is to become less: a pattern in `src` and `lib`, outside of a room, and how often it may be there. Bounds are only lowered. */
@@ -67,7 +67,7 @@ const AT_MOST = [
   {
     what: 'functions of the binding',
     pattern: /^ *#\[napi\b(?:[^\]]|\[\])*\]\n(?: *#\[.*\]\n)* *pub (?:async )?fn /gm,
-    most: 142,
+    most: 139,
   },
   { what: 'condvars', outside: 'src/sync/', pattern: /: Condvar = |Condvar::new\(\)[^;]*\}$/gm, most: 1 },
   {

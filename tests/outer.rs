@@ -33,7 +33,7 @@ fn question() -> Question {
 }
 
 fn granted() -> Answer {
-    Answer::Granted { fence: 7, lease: Lease::endless(), text: String::new() }
+    Answer::Granted { fence: 7, lease: Lease::endless(), is_abandoned: false, text: String::new() }
 }
 
 /// A store that grants one lock to one request after the other.

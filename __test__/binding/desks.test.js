@@ -2,7 +2,7 @@
 
 const assert = require('node:assert/strict');
 const { test } = require('node:test');
-const { binding } = require('../../lib/engine/thread.js');
+const { binding, thread } = require('../../lib/engine/thread.js');
 const { fromText, toText } = require('../../lib/engine/error-text.js');
 const { asBeside, isIdle, listen, named, record } = require('../helpers/seam.js');
 const { watched } = require('../helpers/threads.js');
@@ -11,6 +11,10 @@ const { Exclusive, Shared } = binding.NameMode;
 /** Kinds of tasks. */
 const [ASK, CANCEL, RELEASE, ABANDON] = [0, 1, 2, 3];
 const NOTHING = -1;
+/** Of 64 bits. */
+const FENCE = 2n ** 64n - 3n;
+/** A grant that says nothing. */
+const GRANT = { lease: 0, fence: 0n, abandoned: false, text: '' };
 
 listen();
 
@@ -62,14 +66,13 @@ test('a desk is due until it is served, and ended for good', () => {
   assert.equal(block(desk), 'FAILED');
   assert.equal(fromText(binding.takeStoreText()).message, 'over');
   assert.throws(() => binding.deskState(1e6), /number of a desk/);
-  assert.equal(binding.hasDueDesk(), false);
   assert.equal(binding.nextDueDesk(), NOTHING);
 });
 
 test('the main desk is due once, and asked for by whoever has none', () => {
   const desk = binding.mainDesk();
   assert.equal(binding.mainDesk(), desk);
-  assert.deepEqual([binding.deskState(desk), binding.hasDueDesk()], [0, true]);
+  assert.equal(binding.deskState(desk), 0);
   assert.deepEqual([binding.nextDueDesk(), binding.nextDueDesk()], [desk, NOTHING]);
   binding.serveDesk(desk);
   assert.deepEqual([binding.deskState(desk), binding.mainDesk()], [1, desk]);
@@ -112,7 +115,7 @@ test(
       asked.push(await askThere(there, desk, mode));
     }
     for (const number of asked.slice(0, 2)) {
-      assert.equal(binding.grantTask(desk, number, 0, 0, 0, ''), true);
+      assert.equal(binding.answerTask(desk, number, GRANT), true);
       assert.equal(named(await there.call('next')), 'GRANTED');
     }
     await there.terminate();
@@ -149,9 +152,12 @@ test(
     const there = threads.start('seam');
     const desk = served();
     const answers = {
-      GRANTED: (number) => assert.equal(binding.grantTask(desk, number, 0, 1, 2, 'text'), true),
-      REFUSED: (number) => binding.refuseTask(desk, number),
-      FAILED: (number) => binding.failTask(desk, number, 'why'),
+      GRANTED: (number) =>
+        assert.equal(binding.answerTask(desk, number, { ...GRANT, fence: FENCE, text: 'text' }), true),
+      GRANTED_ABANDONED: (number) =>
+        assert.equal(binding.answerTask(desk, number, { ...GRANT, fence: FENCE, abandoned: true, text: 'text' }), true),
+      REFUSED: (number) => binding.answerTask(desk, number, null),
+      FAILED: (number) => binding.answerTask(desk, number, null, 'why'),
     };
     for (const [status, answer] of Object.entries(answers)) {
       const number = ask(desk);
@@ -166,12 +172,12 @@ test(
       });
       answer(task[1]);
       assert.equal(named(await blocked), status);
-      if (status !== 'GRANTED') continue;
-      assert.deepEqual([record('FenceHigh'), record('FenceLow'), binding.takeStoreText()], [1, 2, 'text']);
+      if (!status.startsWith('GRANTED')) continue;
+      assert.deepEqual([thread.fence, binding.takeStoreText()], [FENCE, 'text']);
       assert.equal(binding.releaseStore(number, false), 0);
       assert.deepEqual([taskOf(desk), taskOf(desk)], [[RELEASE, number], null]);
       // A second answer, and a second release, find nothing.
-      assert.equal(binding.grantTask(desk, number, 0, 0, 0, ''), false);
+      assert.equal(binding.answerTask(desk, number, GRANT), false);
       assert.equal(binding.releaseStore(number, false), 0);
       assert.equal(taskOf(desk), null);
       assert.equal(await there.call('releaseStore', task[1], false), 0);
@@ -185,7 +191,7 @@ test('what is opened is there until it is released, and told nothing', () => {
   const desk = served();
   const number = binding.openStore(desk, questionOf());
   assert.deepEqual(taskOf(desk), [ASK, number]);
-  assert.equal(binding.grantTask(desk, number, 0, 0, 0, ''), false);
+  assert.equal(binding.answerTask(desk, number, GRANT), false);
   assert.deepEqual([binding.releaseStore(number, false), binding.releaseStore(number, false)], [0, 0]);
   assert.deepEqual([taskOf(desk), taskOf(desk), news()], [[RELEASE, number], null, null]);
   over(desk);
@@ -197,7 +203,7 @@ test('who blocks gives up when the time is over; what is granted after that goes
   const [asked, number] = taskOf(desk);
   assert.equal(asked, ASK);
   assert.deepEqual(taskOf(desk), [CANCEL, number]);
-  assert.equal(binding.grantTask(desk, number, 0, 0, 0, ''), false);
+  assert.equal(binding.answerTask(desk, number, GRANT), false);
   over(desk);
 });
 
@@ -225,7 +231,7 @@ test('a lease is what its lock lasts by: it grows, ends, and its loss is told wi
   for (const loss of [1, 2, 4]) {
     const number = ask(desk);
     const lease = binding.beginLease(now + 60_000);
-    assert.equal(binding.grantTask(desk, number, lease, 0, 0, ''), true);
+    assert.equal(binding.answerTask(desk, number, { ...GRANT, lease: lease }), true);
     assert.deepEqual(news(), ['GRANTED', number]);
     assert.equal(binding.lookStore(number), 0);
     assert.equal(binding.extendLease(lease, now + 120_000), true);
@@ -237,7 +243,7 @@ test('a lease is what its lock lasts by: it grows, ends, and its loss is told wi
   }
   const number = ask(desk);
   const past = binding.beginLease(now - 1);
-  binding.grantTask(desk, number, past, 0, 0, '');
+  binding.answerTask(desk, number, { ...GRANT, lease: past });
   news();
   assert.notEqual(binding.lookStore(number), 0, 'its time is over, and nobody has said so');
   assert.equal(binding.extendLease(past, now + 60_000), false);
@@ -255,7 +261,7 @@ test('a hold that is not in yet, or shared, leaves no mark', () => {
     [Shared, true, true, RELEASE],
   ]) {
     const number = ask(desk, mode);
-    binding.grantTask(desk, number, 0, 0, 0, '');
+    binding.answerTask(desk, number, GRANT);
     assert.deepEqual(news(), ['GRANTED', number]);
     binding.noteStoreIn(number, isIn);
     // Numbers are never given again: they go on beyond 32 bits.
@@ -270,7 +276,7 @@ test('a hold that is not in yet, or shared, leaves no mark', () => {
 test('with its lock worker a desk fails what waits, and takes what is held', () => {
   const desk = served();
   const [held, waiting] = [ask(desk), ask(desk)];
-  binding.grantTask(desk, held, 0, 0, 0, '');
+  binding.answerTask(desk, held, GRANT);
   assert.deepEqual(news(), ['GRANTED', held]);
   binding.endDesk(desk, 'why');
   assert.deepEqual(

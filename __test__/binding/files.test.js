@@ -4,7 +4,7 @@ const assert = require('node:assert/strict');
 const fs = require('node:fs');
 const path = require('node:path');
 const { test } = require('node:test');
-const { binding } = require('../../lib/engine/thread.js');
+const { binding, thread } = require('../../lib/engine/thread.js');
 const { holdIn, startPeers, unlockIn } = require('../helpers/peers.js');
 const { needs } = require('../helpers/runtime.js');
 const { asBeside, isIdle, listen, named, record, settled } = require('../helpers/seam.js');
@@ -147,7 +147,7 @@ test(
   'each hold has a larger fence, and what is not in yet leaves no mark',
   watched(async (t, threads) => {
     const { number } = await opened(t);
-    const fenceOf = () => (BigInt(record('FenceHigh')) << 32n) | BigInt(record('FenceLow'));
+    const fenceOf = () => thread.fence;
     let last = 0n;
     for (let round = 0; round < 3; round += 1) {
       assert.equal(tryLock(number, 'fenced', Exclusive, false, true), 'GRANTED');

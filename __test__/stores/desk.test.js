@@ -9,6 +9,8 @@ const { binding } = require('../../lib/engine/thread.js');
 const { needs } = require('../helpers/runtime.js');
 
 const { Exclusive } = binding.NameMode;
+/** A grant that says nothing. */
+const GRANT = { lease: 0, fence: 0n, abandoned: false, text: '' };
 
 /** Kinds of tasks. */
 const CANCEL = 1;
@@ -30,7 +32,7 @@ test('what is granted by a lease that has ended meanwhile is lost at the first l
     [ended, leases[1]],
     [endless, 0],
   ]) {
-    assert.equal(binding.grantTask(desk, number, lease, 0, 0, ''), true);
+    assert.equal(binding.answerTask(desk, number, { ...GRANT, lease }), true);
     assert.equal(binding.next(), binding.GRANTED);
   }
   assert.deepEqual(
@@ -64,7 +66,7 @@ test('what is granted to a blocked thread whose end has begun passes on unmarked
     // Long enough for it to block, in most rounds.
     await new Promise((resolve) => setTimeout(resolve, 5 * round));
     worker.terminate();
-    const isTaken = binding.grantTask(desk, task.number, 0, 0, 0, '');
+    const isTaken = binding.answerTask(desk, task.number, GRANT);
     await exited;
     assert.equal(returned[0], 0, 'its code went on');
     const last = binding.nextTask(desk);

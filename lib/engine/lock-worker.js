@@ -86,6 +86,6 @@ exports.flush = flush;
 exports.start = start;
 
 /** The main thread starts what other threads have asked it for. */
-exports.startDue = () => {
-  for (let desk = binding.nextDueDesk(); desk >= 0; desk = binding.nextDueDesk()) start(desk);
+exports.startDue = (first = binding.nextDueDesk()) => {
+  for (let desk = first; desk >= 0; desk = binding.nextDueDesk()) start(desk);
 };

@@ -8,7 +8,7 @@ const { isMainThread, receiveMessageOnPort, threadId } = require('node:worker_th
 const clock = require('../load/clock.js');
 const binding = require('../load/binary.js');
 
-const { Token, IsForHold } = binding.Field;
+const { Fence, IsForHold, Token } = binding.Field;
 
 /** The record of the last call of the binding, by `binding.Field`; shared memory, which nothing can detach. */
 const newRecord = () => new Float64Array(new SharedArrayBuffer(8 * binding.RECORD_LENGTH));
@@ -63,6 +63,8 @@ class Thread {
   plain = null;
   /** Written by the binding. */
   record = newRecord();
+  /** The same, for what has 64 bits. */
+  #integers = new BigUint64Array(this.record.buffer);
   /** The number of waits for locks that are pending. While there are any, `lockAsync` leaves its fast path to those before it. */
   pending = 0;
   /** The number of waits of any kind. */
@@ -98,6 +100,11 @@ class Thread {
     chunk.size += 1;
     this.#size += 1;
     if (wait.ref && this.#refs++ === 0) binding.keepAlive(true);
+  }
+
+  /** That which the last call of the binding has granted. */
+  get fence() {
+    return this.#integers[Fence];
   }
 
   /** Whether the wait is pending. */
@@ -185,7 +192,8 @@ class Thread {
     }
     this.stores?.drain();
     this.desk?.drain();
-    if (isMainThread && binding.hasDueDesk()) require('./lock-worker.js').startDue();
+    const due = isMainThread ? binding.nextDueDesk() : -1;
+    if (due >= 0) require('./lock-worker.js').startDue(due);
     this.held?.drain();
   }
 

@@ -7,7 +7,7 @@ const { describe, noBackgroundThread, threadEnding } = require('../errors.js');
 const { placeOf } = require('./errors.js');
 const { directoryError, removed, unwritten } = require('./machine-errors.js');
 
-const { EndedProcess, EndedThread, FenceHigh, FenceLow, HasEnded, Number: NUMBER } = binding.Field;
+const { EndedProcess, EndedThread, HasEnded, Number: NUMBER } = binding.Field;
 const { FAILED, GRANTED, GRANTED_ABANDONED, INTERRUPTED, PENDING, REMOVED, TIMED_OUT } = binding;
 
 /** The number of rows of a list that are made in one turn of the event loop. */
@@ -31,7 +31,7 @@ class FileHold {
     this.ended = record[HasEnded] === 1 ? { pid: record[EndedProcess], threadId: record[EndedThread] } : null;
     record[HasEnded] = 0;
     /** Drawn while the lock was taken, and in the record of the file; null unless it was asked for. */
-    this.fence = wantsFence ? (BigInt(record[FenceHigh]) << 32n) | BigInt(record[FenceLow]) : null;
+    this.fence = wantsFence ? thread.fence : null;
   }
 
   get fileNumber() {

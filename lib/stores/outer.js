@@ -14,13 +14,15 @@ const { descriptionOf, readDescription } = require('./store.js');
 const { CALL, FENCE, LOCK, OPEN, TRY } = require('./verbs.js');
 
 const { Number: NUMBER } = binding.Field;
-const { FAILED, GRANTED, INTERRUPTED, PENDING, TIMED_OUT } = binding;
+const { FAILED, GRANTED, GRANTED_ABANDONED, INTERRUPTED, PENDING, TIMED_OUT } = binding;
 
 /** For so long the store is asked who holds a name before it counts as silent, in milliseconds. */
 const ASKED_MS = 1000;
 
 const notBegun = () => new Error('The thread that keeps the connection to the store has not begun yet.');
 const silent = (ms) => new Error(`The store has not answered within ${Math.round(ms)} ms.`);
+
+const isGranted = (status) => status === GRANTED || status === GRANTED_ABANDONED;
 
 /** A promise for an answer. */
 class StoreWait extends PendingWait {
@@ -30,7 +32,7 @@ class StoreWait extends PendingWait {
   #conclude;
 
   /**
-   * `conclude(number)` makes of a grant what the promise is fulfilled with. `limit`: when the time of the wait is over, and what goes
+   * `conclude(status, number)` makes of a grant what the promise is fulfilled with. `limit`: when the time of the wait is over, and what goes
    * back beside it then; `patience`: the time for an answer, after which `late()` is called.
    */
   constructor(
@@ -61,7 +63,7 @@ class StoreWait extends PendingWait {
     const number = thread.record[NUMBER];
     try {
       if (status === FAILED) this.reject(fromText(binding.takeStoreText()));
-      else this.resolve(status === GRANTED ? this.#conclude(number) : null);
+      else this.resolve(isGranted(status) ? this.#conclude(status, number) : null);
     } catch (error) {
       // For want of stack: what nobody gets is released.
       this.reject(error);
@@ -152,7 +154,7 @@ class StoreOuter {
   lockAsync(name, options, { timeout, patience, beside }) {
     const { ref, fence } = options;
     const question = this.#questionFor(name, options, timeout);
-    const conclude = (number) => new StoreHold(number, fence, this);
+    const conclude = (status, number) => new StoreHold(status, number, fence, this);
     const late = () => wait.abort(unacknowledged(name, silent(patience)));
     const limits = timeout > 0 ? { limit: timeout, beside } : { patience, late };
     const wait = new StoreWait(this, question, { ref, conclude, ...limits });
@@ -166,7 +168,8 @@ class StoreOuter {
     if (status === TIMED_OUT && isTry) throw unacknowledged(name, silent(patience));
     switch (status) {
       case GRANTED:
-        return new StoreHold(thread.record[NUMBER], options.fence, this);
+      case GRANTED_ABANDONED:
+        return new StoreHold(status, thread.record[NUMBER], options.fence, this);
       case FAILED:
         throw fromText(binding.takeStoreText());
       case INTERRUPTED:

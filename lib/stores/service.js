@@ -19,6 +19,9 @@ const ASK = 0;
 const CANCEL = 1;
 const ABANDON = 3;
 
+/** A grant that says nothing. */
+const GRANT = { lease: 0, fence: 0n, abandoned: false, text: '' };
+
 /** In place of the keeper of a store that another copy of this package has described. */
 class Other {
   async check() {
@@ -70,7 +73,7 @@ class Service {
       try {
         this.#take(task);
       } catch (error) {
-        binding.failTask(this.#desk, task.number, toText(error));
+        this.#fail(task.number, error);
       }
     }
   }
@@ -114,6 +117,10 @@ class Service {
     this.#open.set(number, { cancel() {}, release });
   }
 
+  #fail(number, error) {
+    binding.answerTask(this.#desk, number, null, toText(error));
+  }
+
   #keeperOf(store) {
     const entry = this.#stores.get(store);
     if (entry === undefined) throw storeError('This store was closed.');
@@ -137,19 +144,17 @@ class Service {
       const granted = await keeper.lock(ticket);
       if (granted === null) {
         this.#open.delete(number);
-        binding.refuseTask(this.#desk, number);
+        binding.answerTask(this.#desk, number, null);
         return;
       }
-      const { lease, fence = 0n, abandoned = false, key } = granted;
-      const text = `${abandoned ? 'abandoned' : ''}${key === undefined ? '' : `\n${key}`}`;
-      const [high, low] = [Number(fence >> 32n), Number(fence & 0xffffffffn)];
-      if (!binding.grantTask(this.#desk, number, lease, high, low, text)) {
+      const { key: text = '', ...grant } = granted;
+      if (!binding.answerTask(this.#desk, number, { ...GRANT, ...grant, text })) {
         this.#open.delete(number);
         keeper.release(ticket, false);
       }
     } catch (error) {
       this.#open.delete(number);
-      binding.failTask(this.#desk, number, toText(error));
+      this.#fail(number, error);
     }
   }
 
@@ -175,9 +180,9 @@ class Service {
       const { call, ...rest } = JSON.parse(payload);
       const result = await this.#answer(store, call, rest);
       // A call leaves nothing.
-      binding.grantTask(this.#desk, number, 0, 0, 0, JSON.stringify(result ?? null));
+      binding.answerTask(this.#desk, number, { ...GRANT, text: JSON.stringify(result ?? null) });
     } catch (error) {
-      binding.failTask(this.#desk, number, toText(asStoreError('The store', error)));
+      this.#fail(number, asStoreError('The store', error));
     }
   }
 }

@@ -4,7 +4,7 @@ const clock = require('../load/clock.js');
 const { binding, thread } = require('../engine/thread.js');
 const { LOSSES } = require('./verbs.js');
 
-const { FenceHigh, FenceLow } = binding.Field;
+const { GRANTED_ABANDONED } = binding;
 
 class StoreHold {
   abandoned;
@@ -19,15 +19,13 @@ class StoreHold {
   #lost = null;
   #owner;
 
-  /** Takes the answer that the thread has just taken. */
-  constructor(number, wantsFence, owner) {
-    const { record } = thread;
+  /** Takes the answer that the thread has just taken, with this status. */
+  constructor(status, number, wantsFence, owner) {
     this.#number = number;
     this.#owner = owner;
-    this.fence = wantsFence ? (BigInt(record[FenceHigh]) << 32n) | BigInt(record[FenceLow]) : null;
-    const [mark, key] = binding.takeStoreText().split('\n');
-    this.abandoned = mark === 'abandoned';
-    this.key = key;
+    this.fence = wantsFence ? thread.fence : null;
+    this.abandoned = status === GRANTED_ABANDONED;
+    this.key = binding.takeStoreText() || undefined;
     thread.stores.holds.set(number, this);
     owner.holds.add(this);
   }

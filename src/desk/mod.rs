@@ -44,6 +44,8 @@ pub enum Answer {
         fence: u64,
         /// For how long.
         lease: Arc<Lease>,
+        /// Whether somebody has ended inside, and nobody has said since that all is well.
+        is_abandoned: bool,
         /// Words of the lock worker.
         text: String,
     },

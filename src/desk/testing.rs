@@ -16,7 +16,7 @@ pub fn question() -> Question {
 }
 
 pub fn granted(lease: &Arc<Lease>) -> Answer {
-    Answer::Granted { fence: 7, lease: Arc::clone(lease), text: String::new() }
+    Answer::Granted { fence: 7, lease: Arc::clone(lease), is_abandoned: false, text: String::new() }
 }
 
 /// The tasks: `a` that was asked, `c` to cancel, `r` to release, `R` to release with a mark.

@@ -4,16 +4,17 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use napi::Env;
 use napi::bindgen_prelude::*;
+use napi::{Env, sys};
 use napi_derive::napi;
 
 use super::beside::JsBeside;
 use super::desks::{HAS_DUE, desk, desks, open};
+use super::handles::check;
 use super::named::{JsName, JsUnits, NameMode};
 use super::process::{engine, limit, limit_with};
 use super::record::Field;
-use super::status::{FAILED, GRANTED, REFUSED, TIMED_OUT, of_failure, of_reply};
+use super::status::{FAILED, GRANTED, GRANTED_ABANDONED, REFUSED, TIMED_OUT, of_failure, of_reply};
 use super::thread::JsThread;
 use crate::clients::{ClientLoop, InStore};
 use crate::desk::{Answer, Lease, Question, Task};
@@ -40,16 +41,13 @@ pub fn main_desk() -> i32 {
     number as i32
 }
 
-/// Whether the main thread has to start a lock worker.
-#[napi(catch_unwind)]
-pub fn has_due_desk() -> bool {
-    // Relaxed: the thread that has set it wakes the main thread afterwards, which looks then.
-    HAS_DUE.load(Ordering::Relaxed) && desks().iter().any(|entry| entry.is_due)
-}
-
 /// The desk whose lock worker the main thread has to start; -1 if there is none.
 #[napi(catch_unwind)]
 pub fn next_due_desk() -> i32 {
+    // Relaxed: the thread that has set it wakes the main thread afterwards, which looks then.
+    if !HAS_DUE.load(Ordering::Relaxed) {
+        return -1;
+    }
     let mut all = desks();
     let Some(number) = all.iter().position(|entry| entry.is_due) else { return -1 };
     all[number].is_due = false;
@@ -149,15 +147,14 @@ pub fn open_store(env: Env, desk: u32, question: JsQuestion) -> Result<i64> {
     })?
 }
 
-/// From an answer to a status: `NUMBER` is the request's, `FENCE_HIGH` and `FENCE_LOW` are its fence.
+/// From an answer to a status: `NUMBER` is the request's, `FENCE` its fence.
 pub fn of_answer((number, answer): (u64, Answer), thread: &mut JsThread) -> i32 {
     thread.record.set(Field::Number, number as f64);
     match answer {
-        Answer::Granted { fence, text, .. } => {
-            thread.record.set(Field::FenceHigh, (fence >> 32) as f64);
-            thread.record.set(Field::FenceLow, f64::from(fence as u32));
+        Answer::Granted { fence, is_abandoned, text, .. } => {
+            thread.record.set_fence(fence);
             thread.stores.text = text;
-            GRANTED
+            if is_abandoned { GRANTED_ABANDONED } else { GRANTED }
         }
         Answer::Refused => REFUSED,
         Answer::Failed(text) => {
@@ -254,41 +251,51 @@ pub fn next_task(number: u32) -> Result<Option<StoreTask>> {
     }))
 }
 
-/// Grants what a request asks for, by a lease of this thread (0: one that no time ends). False if it is not wanted any more.
+/// A fence, as JS has it.
+pub struct JsFence(u64);
+
+impl FromNapiValue for JsFence {
+    unsafe fn from_napi_value(env: sys::napi_env, value: sys::napi_value) -> Result<Self> {
+        let (mut fence, mut is_whole) = (0, false);
+        // SAFETY: both are those of the call in progress.
+        check(unsafe { sys::napi_get_value_bigint_uint64(env, value, &mut fence, &mut is_whole) })?;
+        Ok(Self(fence))
+    }
+}
+
+/// A grant, as a lock worker gives it.
+#[napi(object, object_to_js = false)]
+pub struct TaskGrant {
+    /// The lease by which it holds, of this thread; 0: one that no time ends.
+    pub lease: u32,
+    /// Its fence, if one was asked for; else 0.
+    #[napi(ts_type = "bigint")]
+    pub fence: JsFence,
+    /// Whether somebody has ended inside, and nobody has said since that all is well.
+    pub abandoned: bool,
+    /// Words for whoever asked.
+    pub text: String,
+}
+
+/// Answers a request: with a grant; with why it has `failed`; or that it cannot be granted at once, and does not wait. False if it is
+/// not wanted any more.
 #[napi(catch_unwind)]
-pub fn grant_task(
-    env: Env,
-    desk: u32,
-    number: i64,
-    lease: u32,
-    fence_high: u32,
-    fence_low: u32,
-    text: String,
-) -> Result<bool> {
+pub fn answer_task(env: Env, desk: u32, number: i64, grant: Option<TaskGrant>, failed: Option<String>) -> Result<bool> {
     let desk = self::desk(desk)?;
-    let lease = match lease {
-        0 => Lease::endless(),
-        // One that has ended meanwhile is over: what is granted by it is lost already.
-        _ => JsThread::with(env, |thread| thread.stores.leases.get(&lease).cloned())?.unwrap_or_else(Lease::over),
+    let answer = match grant {
+        Some(TaskGrant { lease, fence: JsFence(fence), abandoned: is_abandoned, text }) => {
+            let lease = match lease {
+                0 => Lease::endless(),
+                // One that has ended meanwhile is over: what is granted by it is lost already.
+                _ => {
+                    JsThread::with(env, |thread| thread.stores.leases.get(&lease).cloned())?.unwrap_or_else(Lease::over)
+                }
+            };
+            Answer::Granted { fence, lease, is_abandoned, text }
+        }
+        None => failed.map_or(Answer::Refused, Answer::Failed),
     };
-    let fence = u64::from(fence_high) << 32 | u64::from(fence_low);
-    Ok(desk.answer(number as u64, Answer::Granted { fence, lease, text }))
-}
-
-/// A request cannot be granted at once, and does not wait.
-#[napi(catch_unwind)]
-pub fn refuse_task(desk: u32, number: i64) -> Result<()> {
-    self::desk(desk).map(|desk| {
-        desk.answer(number as u64, Answer::Refused);
-    })
-}
-
-/// A request has failed; `text` says why.
-#[napi(catch_unwind)]
-pub fn fail_task(desk: u32, number: i64, text: String) -> Result<()> {
-    self::desk(desk).map(|desk| {
-        desk.answer(number as u64, Answer::Failed(text));
-    })
+    Ok(desk.answer(number as u64, answer))
 }
 
 /// Gives the calling thread a name for the system's tools, where that can be.

@@ -50,8 +50,7 @@ fn granted(thread: &mut JsThread, number: u64) -> i32 {
     thread.record.set(Field::EndedProcess, holder.map_or(-1.0, |holder| f64::from(holder.process)));
     thread.record.set(Field::HasEnded, f64::from(u8::from(matches!(past, Past::Ended(_)))));
     if let Some(fence) = fence {
-        thread.record.set(Field::FenceHigh, f64::from((fence >> 32) as u32));
-        thread.record.set(Field::FenceLow, f64::from(fence as u32));
+        thread.record.set_fence(fence);
     }
     if past == Past::Clean { GRANTED } else { GRANTED_ABANDONED }
 }
@@ -67,7 +66,7 @@ pub fn of_file((number, told): (u64, std::result::Result<(), FileFailure>), thre
 /// Locks a file if that can be at once, and nobody is next for it; or, `ifAvailable`, unless somebody holds it, and, shared, unless
 /// somebody waits to hold it alone. `GRANTED`, `GRANTED_ABANDONED`, `TIMED_OUT` or `FAILED`. If the lock is
 /// abandoned, `HAS_ENDED` says whether that is reported for the first time, `ENDED_PROCESS` and `ENDED_THREAD` by whom, or -1. If it is
-/// granted and a fence was wanted, that is in `FENCE_HIGH` and `FENCE_LOW`. `isPart`: it is asked for together with others, and
+/// granted and a fence was wanted, that is in `FENCE`. `isPart`: it is asked for together with others, and
 /// `noteFileIn` says when all are there.
 #[napi(
     catch_unwind,

@@ -46,10 +46,8 @@ pub enum Field {
     /// The number of what the last call made: a request for a name, a hold of a file or a wait for it. Of the hold of a guard that
     /// was away when it was spent.
     Number,
-    /// Of a lock of a file whose fence was wanted: its upper 32 bits
-    FenceHigh,
-    /// and its lower ones.
-    FenceLow,
+    /// The fence of a lock that is kept outside of the process, if it was wanted: an integer of 64 bits in the place of a number.
+    Fence,
     /// How many steps the cycle has; each is a thread and the byte offset of the lock that it waits for.
     CycleLength,
     /// The first step.
@@ -87,6 +85,12 @@ impl Record {
     /// Sets a number.
     pub fn set(&mut self, field: Field, value: f64) {
         self.write(field as usize, value);
+    }
+
+    /// Sets the fence.
+    pub fn set_fence(&mut self, fence: u64) {
+        // SAFETY: as in `write`; both have eight bytes.
+        unsafe { self.0.as_ptr().cast::<u64>().add(Field::Fence as usize).write(fence) };
     }
 
     /// Sets the cycle of a deadlock.

@@ -135,7 +135,7 @@ impl Store {
                 return;
             }
             let (lease, text) = (Lease::endless(), String::new());
-            let granted = Answer::Granted { fence: 0, lease: Arc::clone(&lease), text };
+            let granted = Answer::Granted { fence: 0, lease: Arc::clone(&lease), is_abandoned: false, text };
             if outside.desk.answer(number, granted) {
                 self.holders.push(Granted { number, is_shared, lease });
                 reached(Reached::OuterGranted, 1);
