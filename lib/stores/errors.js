@@ -8,6 +8,12 @@ const coded = (error, code) => Object.assign(error, { code });
 exports.storeError = (message, { cause, isFinal = false, code = 'ERR_LOCK_STORE' } = {}) =>
   Object.assign(coded(new Error(message, cause === undefined ? undefined : { cause }), code), { isFinal });
 
+/** The error of a client that could not connect. */
+exports.notConnected = (store, cause, isFinal) => {
+  const reason = cause.message || cause.errors?.map(({ message }) => message).join('; ') || cause.code;
+  return exports.storeError(`${store} cannot be reached: ${reason.replace(/\.$/, '')}.`, { cause, isFinal });
+};
+
 exports.noClient = (modules, cause) =>
   exports.storeError(
     `No client for this store is installed. Run \`npm install ${modules[0]}\`` +

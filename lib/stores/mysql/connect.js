@@ -1,7 +1,7 @@
 // Opens connections to MySQL.
 
 const { findClient } = require('../client.js');
-const { storeError } = require('../errors.js');
+const { notConnected } = require('../errors.js');
 const { within } = require('../retry.js');
 
 /** A connected client, by the description of a store. Rejects with a store's error. */
@@ -17,7 +17,7 @@ exports.connect = async ({ connection, settings }) => {
   try {
     client = await within(connectTimeout, createConnectionPromise(options), (late) => late.destroy());
   } catch (error) {
-    throw notConnected(error);
+    throw notConnected('MySQL', error, FINAL.has(error.errno));
   }
   // Until a session listens: an error without a listener would end the lock worker.
   client.on('error', () => {});
@@ -26,11 +26,3 @@ exports.connect = async ({ connection, settings }) => {
 
 /** Numbers of refusals for good: a password, a database that is not there, a way to log in, this host. */
 const FINAL = new Set([1044, 1045, 1049, 1130, 1251, 1524, 1698]);
-
-function notConnected(cause) {
-  const reason = cause.message || cause.errors?.map(({ message }) => message).join('; ') || cause.code;
-  return storeError(`MySQL cannot be reached: ${reason.replace(/\.$/, '')}.`, {
-    cause,
-    isFinal: FINAL.has(cause.errno),
-  });
-}

@@ -1,7 +1,7 @@
 // Opens connections to PostgreSQL.
 
 const { findClient } = require('../client.js');
-const { storeError } = require('../errors.js');
+const { notConnected } = require('../errors.js');
 const { within } = require('../retry.js');
 
 /** A connected client, by the description of a store. Rejects with a store's error. */
@@ -28,18 +28,10 @@ exports.connect = async ({ connection, settings }) => {
     await within(connectTimeout, client.connect());
   } catch (error) {
     client.connection?.stream?.destroy();
-    throw notConnected(error);
+    throw notConnected('PostgreSQL', error, FINAL.test(error.code ?? ''));
   }
   return client;
 };
 
 /** Codes of refusals for good: a password, a role, a database that is not there. */
 const FINAL = /^(28|3D)/;
-
-function notConnected(cause) {
-  const reason = cause.message || cause.errors?.map(({ message }) => message).join('; ') || cause.code;
-  return storeError(`PostgreSQL cannot be reached: ${reason.replace(/\.$/, '')}.`, {
-    cause,
-    isFinal: FINAL.test(cause.code ?? ''),
-  });
-}
