@@ -4,10 +4,7 @@ const assert = require('node:assert/strict');
 const { describe, test } = require('node:test');
 const { setTimeout: sleep } = require('node:timers/promises');
 const { LockManager } = require('../..');
-const { etcd } = require('../../lib/stores/etcd.js');
-const { mysql } = require('../../lib/stores/mysql.js');
-const { postgres } = require('../../lib/stores/postgres.js');
-const { redis } = require('../../lib/stores/redis.js');
+const EVERY_STORE = require('../helpers/every-store.js');
 const { limit } = require('../helpers/limits.js');
 const { startProxy } = require('../helpers/proxy.js');
 const servers = require('../helpers/servers.js');
@@ -16,13 +13,6 @@ const AWAY_MS = 1500;
 /** Tries with a pause that grows, of a few connections. */
 const MOST_TRIES = 100;
 const MOST_OPEN = 20;
-
-const STORES = {
-  mysql: [mysql, servers.hasMysql, servers.startMysql],
-  postgres: [postgres, servers.hasPostgres, servers.startPostgres],
-  redis: [redis, servers.hasRedis, servers.startRedis],
-  etcd: [etcd, servers.hasEtcd, servers.startEtcd],
-};
 
 /** How the server is away: what becomes of a connection meanwhile. */
 const AWAY = {
@@ -52,7 +42,7 @@ const DOING = {
 
 // Each waits for its own server most of the time.
 describe('a server that is away for a moment', { concurrency: 6 }, () => {
-  for (const [kind, [make, isThere, start]] of Object.entries(STORES)) {
+  for (const [kind, [make, isThere, start]] of Object.entries(EVERY_STORE)) {
     for (const [how, goAway] of Object.entries(AWAY)) {
       for (const [what, act] of Object.entries(DOING)) {
         test(`${kind} that ${how} for a moment beside a process that is ${what} is asked little, and every lock works afterwards`, {

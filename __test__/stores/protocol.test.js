@@ -9,7 +9,7 @@ const EVERY_STORE = require('../helpers/every-store.js');
 const { limit } = require('../helpers/limits.js');
 
 const NAME = 'the name';
-/** Of `sablock` and the name. */
+/** Keys, of `sablock` and the name. */
 const USER_LOCK = 'sablock:50089db88dfa61f7edb609f589ff7e48c6ed0c42cc02309336a23d2b';
 const ADVISORY = '1122907036183247174';
 const HASH = 'AbcTwx-E0Affu85RiQ5-pCMc8gdUgYHvJdkaQX3dGQg';

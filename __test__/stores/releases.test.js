@@ -4,23 +4,15 @@ const assert = require('node:assert/strict');
 const { execFile } = require('node:child_process');
 const { test } = require('node:test');
 const { LockManager } = require('../..');
-const { etcd } = require('../../lib/stores/etcd.js');
-const { mysql } = require('../../lib/stores/mysql.js');
-const { postgres } = require('../../lib/stores/postgres.js');
 const { redis } = require('../../lib/stores/redis.js');
 const { endsWaiting } = require('../helpers/audited.js');
+const EVERY_STORE = require('../helpers/every-store.js');
 const { startProxy } = require('../helpers/proxy.js');
 const servers = require('../helpers/servers.js');
 const { messagesOf, pause, seen } = require('../helpers/stores.js');
 
 /** Longer than any test: what is not released stays. */
 const LEASES = { lease: 600_000 };
-const KINDS = {
-  mysql: { isThere: servers.hasMysql, start: servers.startMysql, make: mysql, settings: {} },
-  postgres: { isThere: servers.hasPostgres, start: servers.startPostgres, make: postgres, settings: {} },
-  redis: { isThere: servers.hasRedis, start: servers.startRedis, make: redis, settings: LEASES },
-  etcd: { isThere: servers.hasEtcd, start: servers.startEtcd, make: etcd, settings: LEASES },
-};
 
 /** A program that starts a thread for this one. */
 const inThread = (program, begin) => `
@@ -43,7 +35,7 @@ const PROGRAMS = {
     inThread("manager.request('one', () => {});", begin),
 };
 
-for (const [kind, { isThere, start, make, settings }] of Object.entries(KINDS)) {
+for (const [kind, [make, isThere, start, settings]] of Object.entries(EVERY_STORE)) {
   const options = { skip: isThere ? false : `the server of ${kind} is not installed`, timeout: 120_000 };
   test(`${kind}: what a process has released is free when it has ended, however it ends`, options, async (t) => {
     const server = await start();
