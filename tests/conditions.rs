@@ -159,3 +159,19 @@ fn a_wait_is_settled_once_though_an_earlier_one_of_its_number_was_notified_and_d
     assert_eq!(waits.next_settled(), world.notified(token));
     assert_eq!(waits.next_settled(), None, "the notice of the earlier one is old");
 }
+
+#[test]
+fn promises_are_returned_in_the_order_of_their_notifications_though_a_number_was_used_before() {
+    let world = World::new(false);
+    let mut waits = world.event_loop();
+    let mut wait = |place| pending(waits.wait(&FUTEX, place, Request::Notification, Limit::Endless).unwrap());
+    let (dropped, first) = (wait(world.other(0)), wait(world.other(1)));
+    assert_eq!(world.notify(), 1);
+    waits.drop_wait(dropped);
+    assert_eq!(world.engine.notify(world.other(1), 1), 1);
+    let second = pending(waits.wait(&FUTEX, world.other(0), Request::Notification, Limit::Endless).unwrap());
+    assert_eq!(second, dropped, "the number is used again");
+    assert_eq!(world.notify(), 1);
+    let returned = [(); 3].map(|()| waits.next_settled().map(|settled| settled.token));
+    assert_eq!(returned, [Some(first), Some(second), None]);
+}

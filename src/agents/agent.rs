@@ -146,6 +146,11 @@ impl Agent {
         }
     }
 
+    /// Drops the notices that are not to be kept. On the loop's own thread.
+    pub fn retain_notices(&self, is_kept: impl FnMut(&Notice) -> bool) {
+        self.inbox.lock().retain(is_kept);
+    }
+
     /// Whether a notice waits for the next drain.
     #[cfg(feature = "audit")]
     pub fn has_notice(&self, notice: Notice) -> bool {

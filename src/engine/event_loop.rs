@@ -191,6 +191,7 @@ impl<'e, C: Client> EventLoop<'e, C> {
     pub fn drop_wait(&mut self, token: u32) {
         if let Some(wait) = self.waits.try_remove(token) {
             self.leave(&wait);
+            self.forget_notice(token);
             self.clients.left(&self.agent, wait.of, token, wait.hold);
         }
     }
@@ -198,6 +199,13 @@ impl<'e, C: Client> EventLoop<'e, C> {
     fn leave(&self, wait: &PendingWait<C::Of>) {
         self.engine.drop_waiter(wait.primitive, wait.place, wait.waiter, Leaving::Ending);
         self.stop_clock(wait);
+    }
+
+    /// Forgets the notice of a wait that is gone: the next wait under its token would be returned in its place, before others.
+    fn forget_notice(&mut self, token: u32) {
+        let is_another = |notice: &Notice| *notice != Notice::Settled(token);
+        self.notices.retain(is_another);
+        self.agent.retain_notices(is_another);
     }
 
     /// Lets the clock keep the deadline of the promise that is about to be queued; returns its serial.
