@@ -40,11 +40,11 @@ const BELOW = {
 /** Lines of each room, without unit tests. The commit by which a room grows raises its bound, and says why. */
 const LINES = {
   src: 563,
-  'src/agents': 310,
+  'src/agents': 315,
   'src/clients': 2148,
   'src/desk': 358,
   'src/doctor': 2499,
-  'src/engine': 5580,
+  'src/engine': 5588,
   'src/files': 3292,
   'src/node': 4069,
   'src/primitives': 1511,
@@ -56,7 +56,7 @@ const LINES = {
   'lib/load': 260,
   'lib/named': 2170,
   'lib/primitives': 3376,
-  'lib/stores': 4145,
+  'lib/stores': 4177,
 };
 
 /** What is to become less: a pattern in `src` and `lib`, outside of a room, and how often it may be there. Bounds are only lowered. */

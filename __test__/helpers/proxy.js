@@ -64,7 +64,8 @@ exports.startProxy = async (t, target) => {
       from.on('error', () => to.destroy());
       from.on('close', () => {
         sockets.delete(from);
-        to.destroy();
+        // What was sent before arrives, as in networks.
+        last.then(() => to.destroy());
       });
     }
   });

@@ -253,6 +253,44 @@ test('a user and a password; wrong ones are refused at once', options, async (t)
   }
 });
 
+test('who could not look who is before it looks again, long before its lease is renewed', options, async (t) => {
+  const proxy = await startProxy(t, server().url);
+  const [near, far] = [open(t), open(t, { lease: 600_000 }, proxy.url)];
+  const lock = await near.acquireAsync('looked for');
+  const wait = far.acquireAsync('looked for');
+  await seen(async () => (await tickets()) === 2);
+  let refused = 0;
+  proxy.loses = (data, toServer, line) => {
+    if (!toServer || refused > 2 || !data.includes('kv/txn')) return false;
+    refused += 1;
+    line.reset();
+    return true;
+  };
+  lock.unlock();
+  const next = await wait;
+  assert.ok(refused > 0);
+  next.unlock();
+});
+
+test(
+  'a key that a late call makes, after its request was given up, goes long before its lease is renewed',
+  options,
+  async (t) => {
+    const proxy = await startProxy(t, server().url);
+    const [near, far] = [open(t), open(t, { lease: 600_000, connectTimeout: 300 }, proxy.url)];
+    await far.request('warm', () => {});
+    const lock = await near.acquireAsync('late');
+    const before = proxy.taken;
+    proxy.weather = (_line, toServer, data) => [{ data, ms: toServer && data.includes('kv/txn') ? 1500 : 0 }];
+    await assert.rejects(far.acquireAsync('late', { timeout: 500 }), { code: /ERR_LOCK_(?:TIMEOUT|STORE)/ });
+    proxy.weather = (_line, _toServer, data) => [{ data, ms: 0 }];
+    assert.ok(proxy.taken > before);
+    lock.unlock();
+    await pause(2500);
+    assert.equal((await near.acquireAsync('late', { timeout: 20_000 })).unlock(), true);
+  },
+);
+
 test('many requests take turns with few connections, and are not kept waiting by a server that does not answer', {
   ...options,
   timeout: 120_000,

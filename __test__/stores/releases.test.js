@@ -76,29 +76,33 @@ for (const [kind, [make, isThere, start, settings]] of Object.entries(EVERY_STOR
   });
 }
 
-test('redis: what is released while the server is away is released when it is back', {
-  skip: servers.hasRedis ? false : 'redis-server is not installed',
-  timeout: 60_000,
-}, async (t) => {
-  const server = await servers.startRedis();
-  t.after(() => server.stop());
-  const proxy = await startProxy(t, server.url);
-  const namespace = 'released while away';
-  const messages = messagesOf(t, namespace);
-  const [far, near] = [proxy.url, server.url].map(
-    (url) => new LockManager({ store: redis(url, { ...LEASES, namespace }) }),
-  );
-  t.after(() => Promise.all([far.close(), near.close()]));
-  const lock = await far.acquireAsync('away');
-  proxy.target = 'redis://127.0.0.1:1';
-  await server.run('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
-  await seen(() => messages.some(({ event }) => event === 'unreachable'));
-  assert.equal(lock.unlock(), true);
-  await pause(200);
-  proxy.target = server.url;
-  const next = await near.acquireAsync('away', { timeout: 30_000 });
-  assert.deepEqual([next.abandoned, next.unlock()], [false, true]);
-});
+for (const kind of ['redis', 'etcd']) {
+  const [make, isThere, start] = EVERY_STORE[kind];
+  const skip = isThere ? false : `the server of ${kind} is not installed`;
+  test(`${kind}: what is released while the server is away is released when it is back, unmarked`, {
+    skip,
+    timeout: 60_000,
+  }, async (t) => {
+    const server = await start();
+    t.after(() => server.stop());
+    const proxy = await startProxy(t, server.url);
+    const namespace = 'released while away';
+    const messages = messagesOf(t, namespace);
+    const [far, near] = [proxy.url, server.url].map(
+      (url) => new LockManager({ store: make(url, { ...LEASES, namespace }) }),
+    );
+    t.after(() => Promise.all([far.close(), near.close()]));
+    const lock = await far.acquireAsync('away');
+    proxy.target = 'http://127.0.0.1:1';
+    proxy.drop();
+    await seen(() => messages.some(({ event }) => event === 'unreachable'));
+    assert.equal(lock.unlock(), true);
+    await pause(200);
+    proxy.target = server.url;
+    const next = await near.acquireAsync('away', { timeout: 30_000 });
+    assert.deepEqual([next.abandoned, next.unlock()], [false, true]);
+  });
+}
 
 test('redis: while the server is away one tries for all, after pauses that grow', {
   skip: servers.hasRedis ? false : 'redis-server is not installed',

@@ -129,8 +129,8 @@ class EtcdKeeper {
         return;
       } while (place.isDirty);
     } catch (error) {
-      // Not reached, it looks again with the next renewal.
       if (error.isGone || error.isFinal) place.settle.reject(error);
+      else place.session.renewSoon();
     } finally {
       place.looking = null;
     }
@@ -186,20 +186,14 @@ class EtcdKeeper {
     const { session, prefix } = place;
     this.#end(place, loss);
     if (session.isOver) return;
-    const isSure = place.revision !== null;
-    const forget = () => session.strays.set(place.key, binding.leaseTime());
     // The call that is under way may be its grant.
-    const released = Promise.resolve(place.looking)
-      .then(() => this.#delete(place, isAbandoned))
-      .then(() => isSure || forget(), forget);
+    const released = Promise.resolve(place.looking).then(() => {
+      const isSure = place.revision !== null;
+      const step = stepOfRelease(place, isAbandoned);
+      const addStray = () => session.addStray(place.key, step, isSure);
+      return this.#transact(step).then(() => isSure || addStray(), addStray);
+    });
     this.#releases.add(prefix, released);
-  }
-
-  #delete(place, isAbandoned) {
-    const goes = [{ request_delete_range: { key: toBase64(place.key) } }];
-    const clearsMark = place.isHeld && !place.isShared && !place.isMarked && !isAbandoned;
-    if (clearsMark) goes.push({ request_delete_range: { key: place.mark } });
-    return this.#transact(place.revision === null ? { success: goes } : { compare: [place.exists], success: goes });
   }
 
   #end(place, loss) {
@@ -304,6 +298,7 @@ class EtcdKeeper {
     const session = new Session({
       settings: this.#settings,
       call: (path, body) => this.#call(path, body),
+      transact: (step) => this.#transact(step),
       watch: (onMessage, onEnd) => {
         const watched = { ...under(`${this.#space}/`), filters: ['NOPUT'] };
         return this.#gateway.stream('watch', { create_request: watched }, onMessage, (reason = 'it ended') => {
@@ -342,6 +337,14 @@ class EtcdKeeper {
     this.#connection.lose(session);
     for (const place of session.places.values()) this.#gone(place, loss);
   }
+}
+
+/** Deletes the key of a request; with the release of one that held alone and is well, its mark goes. */
+function stepOfRelease(place, isAbandoned) {
+  const goes = [{ request_delete_range: { key: toBase64(place.key) } }];
+  const clearsMark = place.isHeld && !place.isShared && !place.isMarked && !isAbandoned;
+  if (clearsMark) goes.push({ request_delete_range: { key: place.mark } });
+  return place.revision === null ? { success: goes } : { compare: [place.exists], success: goes };
 }
 
 const isThere = ({ response_range: { kvs = [] } }) => kvs.length > 0;

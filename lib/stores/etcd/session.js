@@ -4,7 +4,7 @@ const clock = require('../../load/clock.js');
 const { binding } = require('../../engine/thread.js');
 const { storeError } = require('../errors.js');
 const { marginOf, pauses } = require('../retry.js');
-const { toBase64, toText } = require('./gateway.js');
+const { toText } = require('./gateway.js');
 const { TAKEN, UNREACHABLE } = require('../verbs.js');
 
 class Session {
@@ -13,8 +13,6 @@ class Session {
   isOver = false;
   /** By key: those that wait, and those that hold. */
   places = new Map();
-  /** Keys that a late message may make still, and when they were given up. */
-  strays = new Map();
   /** The time for which the server keeps the lease, in milliseconds, and until when it surely does, in the time of leases. */
   length = 0;
   until = 0;
@@ -23,6 +21,11 @@ class Session {
   #expiry = null;
   #renewing = null;
   #renewedAt = 0;
+  /** By key: the step that deletes one that is to be gone, since when, and whether it is once a step was answered. */
+  #strays = new Map();
+  /** Something is to be tried again, and whether that is being seen to. */
+  #isDue = false;
+  #isRenewingSoon = false;
   #endWatch = null;
   /** Whether deletions are reported now, and whether that is being seen to. */
   #isWatched = false;
@@ -77,7 +80,6 @@ class Session {
     }
     this.#extend(sentAt, TTL);
     this.#of.onRenewed();
-    this.#deleteStrays();
   }
 
   #extend(sentAt, ttl) {
@@ -99,16 +101,42 @@ class Session {
     }
   }
 
-  /** Deletes keys that were given up a lease ago: they are gone for good. */
+  /**
+   * A key is to be deleted, by this step, whenever etcd is reached. Unless `isSure`, a late message may make it still, until a lease
+   * from now.
+   */
+  addStray(key, step, isSure) {
+    this.#strays.set(key, { step, isSure, since: binding.leaseTime() });
+    this.renewSoon();
+  }
+
   #deleteStrays() {
-    for (const [key, since] of this.strays) {
+    const deletions = [...this.#strays].map(async ([key, { step, isSure, since }]) => {
       const isOld = binding.leaseTime() - since > this.length;
-      const gone = this.#of.call('kv/deleterange', { key: toBase64(key) });
-      gone.then(
-        () => isOld && this.strays.delete(key),
-        () => {},
-      );
+      await this.#of.transact(step);
+      if (isSure || isOld) this.#strays.delete(key);
+    });
+    return Promise.allSettled(deletions);
+  }
+
+  /** Whatever a call in vain has left is tried again, after pauses that grow: what waits looks again, and strays are deleted. */
+  async renewSoon() {
+    this.#isDue = true;
+    if (this.#isRenewingSoon) return;
+    this.#isRenewingSoon = true;
+    for await (const _ of pauses()) {
+      if (this.isOver || !(this.#isDue || this.#strays.size > 0)) break;
+      this.#isDue = false;
+      try {
+        await this.renew();
+        await this.#deleteStrays();
+        // One that could not look calls this again, and then the next pause is longer.
+        await Promise.all([...this.places.values()].map(({ looking }) => looking));
+      } catch {
+        this.#isDue = true;
+      }
     }
+    this.#isRenewingSoon = false;
   }
 
   /** Resolves once deletions are reported from now on. Begins again by itself. */

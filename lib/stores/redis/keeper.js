@@ -262,7 +262,8 @@ class RedisKeeper {
     this.#end(place, loss);
     if (wasHeld) this.#counts.losses += 1;
     else place.settle.reject(storeError('Redis has dropped the request.'));
-    this.#release(place);
+    // The server may hear of it before its own time is over: one that held alone leaves its mark.
+    this.#release(place, wasHeld && !place.isShared ? 'set' : '');
   }
 
   #leave(place, mark) {
