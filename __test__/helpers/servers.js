@@ -251,10 +251,14 @@ exports.startMysql = async (settings = {}) => {
   const home = fs.mkdtempSync(path.join(os.tmpdir(), 'sablock-mysql-'));
   const data = path.join(home, 'data');
   const port = await freePort();
+  const tmpdir = path.join(home, 'tmp');
   fs.cpSync(freshMariadb(user), data, { recursive: true });
+  fs.mkdirSync(tmpdir);
   if (user.uid !== undefined) execFileSync('chown', ['-R', `${user.uid}:${user.gid}`, home]);
   const all = {
     datadir: data,
+    // Each removes the temporary tables of others from a shared one when it begins.
+    tmpdir,
     port,
     'bind-address': '127.0.0.1',
     socket: path.join(home, 'socket'),
@@ -285,7 +289,6 @@ exports.startMysql = async (settings = {}) => {
     async start() {
       // One that has begun in the second of the one before gives its numbers of UUID_SHORT() again.
       while (Math.floor(Date.now() / 1000) === begun) await new Promise((resolve) => setTimeout(resolve, 50));
-      begun = Math.floor(Date.now() / 1000);
       child = run(mariadb, args, { ...user, cwd: home });
       await until(child, () =>
         query('select 1').then(
@@ -293,6 +296,7 @@ exports.startMysql = async (settings = {}) => {
           () => false,
         ),
       );
+      begun = Math.floor(Date.now() / 1000);
     },
     ...endsOf(() => child, home),
   };

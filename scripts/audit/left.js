@@ -13,6 +13,7 @@ const STAYS = new Map([
   ['named/machine.js: backends', 'directories that were opened'],
   ['engine/register.js: entries', 'slots, until what they are of is collected'],
   ['engine/lock-worker.js: given', 'warnings, each of which is given once'],
+  ['doctor/sites.js: OWN', "the doctor's own folders"],
   ['named/several.js: locks', 'what a test has aborted is kept by its runner'],
 ]);
 
