@@ -3,7 +3,8 @@
 // register that refuses fences below the last one (stores/register.js): whoever is refused has to learn that its lock was lost.
 // When the storm is over, nobody waits, and the server knows of no request.
 //
-// `redis-clock` is a Redis whose clock is stepped, by a key that its script reads.
+// `redis-clock` is a Redis whose clock is stepped, by a key that its script reads. `redis-delays` and its like look for delays instead
+// (stores/delays.js): no lease ends, and nobody is killed or stopped.
 //
 //     npm run torture:stores -- [--seconds 600] [--store redis] [--seed 7] [--processes 4] [--names 3]
 //
@@ -18,6 +19,7 @@ const { startProxy } = require('../__test__/helpers/proxy.js');
 const { signal } = require('../__test__/helpers/store-processes.js');
 const { createWeather } = require('../__test__/helpers/weather.js');
 const { createRandom } = require('./processes/random.js');
+const { Delays } = require('./stores/delays.js');
 const { KINDS, LIMIT } = require('./stores/kinds.js');
 const { Register } = require('./stores/register.js');
 // For the look at the remains: it sees the clock that the processes saw.
@@ -48,6 +50,8 @@ function readOptions(args) {
 
 /** What some do at random: how often, of a hundred. */
 const FAULTS = { kill: 12, stop: 26, cut: 16, slow: 6, take: 24, stopServer: 6, restartServer: 10 };
+/** Those after which what was held goes on, or ends at once. */
+const FAULTS_OF_DELAYS = { pull: 24, cut: 24, slow: 10, take: 24, stopServer: 10 };
 
 class Storm {
   #kind;
@@ -60,6 +64,7 @@ class Storm {
   #children = new Set();
   #next = 0;
   #register = new Register();
+  #delays = new Delays();
   #done = {};
   #busy = new Set();
   #progress = { held: 0, at: performance.now() };
@@ -79,13 +84,16 @@ class Storm {
     try {
       const t = { after: (end) => this.#ends.push(end) };
       for (let index = 0; index < PROXIES; index += 1) this.#proxies.push(await startProxy(t, this.#server.url));
-      const weather = createWeather(this.#spec.store, createRandom(this.#random.below(2 ** 31)), { closes: CLOSES });
+      const { store, watchesDelays } = this.#spec;
+      const random = createRandom(this.#random.below(2 ** 31));
+      const weather = createWeather(store, random, { closes: CLOSES, losesPushes: !watchesDelays });
       this.#proxies[0].weather = weather;
       this.#weather = weather.seen;
       await this.#rage();
       await Promise.all(this.#busy);
       // Some hold and wait at the very end, and come to none of their own.
-      for (const child of this.#children) if (this.#random.next() < 0.5) signal(child, 'SIGKILL');
+      const killed = this.#spec.watchesDelays ? 0 : 0.5;
+      for (const child of this.#children) if (this.#random.next() < killed) signal(child, 'SIGKILL');
       await this.#spec.atLast?.(this.#server);
       await this.#finish();
       await this.#lookAtRemains();
@@ -104,7 +112,11 @@ class Storm {
       'halves closed': closed,
       'answers behind': behind,
     };
-    return { counts: { processes: this.#next, faults, ...this.#done, ...weather, ...counts }, violations };
+    const delays = this.#spec.watchesDelays ? { 'longest delay, ms': Math.round(this.#delays.longest) } : {};
+    return {
+      counts: { processes: this.#next, faults, ...this.#done, ...weather, ...counts, ...delays },
+      violations: [...violations, ...this.#delays.violations],
+    };
   }
 
   async #rage() {
@@ -113,6 +125,7 @@ class Storm {
       while (this.#children.size < this.#options.processes) this.#start();
       await sleep(100 + this.#random.below(500));
       this.#disturb();
+      this.#delays.look();
       const { held } = this.#register.counts;
       if (held > this.#progress.held) this.#progress = { held, at: performance.now() };
       if (performance.now() - this.#progress.at > PATIENCE_MS) {
@@ -131,9 +144,10 @@ class Storm {
     const holder = this.#next++;
     const settings = { ...this.#spec.settings };
     // Some renew seldom, and some often.
-    if (settings.lease !== undefined) settings.renew = settings.lease / this.#random.pick([2, 3, 20]);
-    const { store: kind, canShare = true } = this.#spec;
-    const options = { kind, canShare, connection, settings, names, holder };
+    if (settings.lease !== undefined && !this.#spec.watchesDelays)
+      settings.renew = settings.lease / this.#random.pick([2, 3, 20]);
+    const { store: kind, canShare = true, watchesDelays = false } = this.#spec;
+    const options = { kind, canShare, watchesDelays, connection, settings, names, holder };
     const args = [JSON.stringify({ ...options, seed: this.#random.below(2 ** 31) })];
     const env = { ...process.env, SABLOCK_TORTURE_KIND: this.#spec.store, SABLOCK_TORTURE_URL: url };
     const preload = this.#spec.preload === undefined ? [] : ['--require', this.#spec.preload];
@@ -157,6 +171,7 @@ class Storm {
       if (child.connected) child.send({ id, isTaken }, () => {});
     } else if (kind === 'wrong') this.#wrong(message);
     else if (kind === 'terminated') this.#count('threads terminated');
+    else if (/^(?:waits|holds)/.test(kind)) this.#delays.note(kind, message);
     else {
       child.hasBegun = true;
       this.#register.note(kind);
@@ -169,8 +184,9 @@ class Storm {
 
   #disturb() {
     let chance = this.#random.below(100);
-    const fault = Object.keys(FAULTS).find((name) => {
-      chance -= FAULTS[name];
+    const faults = this.#spec.watchesDelays ? FAULTS_OF_DELAYS : FAULTS;
+    const fault = Object.keys(faults).find((name) => {
+      chance -= faults[name];
       return chance < 0;
     });
     const acting = this.#act(fault).catch(() => {
@@ -199,6 +215,9 @@ class Storm {
         this.#count('stops');
         await sleep(ms);
         return signal(child, 'SIGCONT');
+      case 'pull':
+        this.#count('cables pulled');
+        return proxy.drop();
       case 'cut':
         proxy.cut();
         this.#count('cables cut');

@@ -28,8 +28,9 @@ const PUSHES = {
  * The weather of a proxy before a store of that kind: `(line, toServer, data)` returns what is sent on in its place, in order, each
  * after so many milliseconds, and not before `due`; `ends`: then nothing follows in that direction. `seen` counts what it did.
  */
-exports.createWeather = (kind, random, { closes = 0 } = {}) => {
+exports.createWeather = (kind, random, { closes = 0, losesPushes = true } = {}) => {
   const isPush = PUSHES[kind];
+  const lostOf = losesPushes ? LOST : 0;
   const seen = { lost: 0, twice: 0, split: 0, closed: 0, behind: 0 };
   /** How long this piece is on its way. */
   const delayOf = (line, toServer) => {
@@ -56,11 +57,11 @@ exports.createWeather = (kind, random, { closes = 0 } = {}) => {
     const piece = (part) => ({ data: part, ms: delayOf(line, toServer) });
     if (!toServer && isPush(data)) {
       const chance = random.next();
-      if (chance < LOST) {
+      if (chance < lostOf) {
         seen.lost += 1;
         return [];
       }
-      if (chance < LOST + TWICE) {
+      if (chance < lostOf + TWICE) {
         seen.twice += 1;
         return [piece(data), piece(data)];
       }

@@ -45,7 +45,8 @@ async function keepWorkers() {
     });
     worker.on('error', (error) => tell('wrong', error.stack));
     const ended = new Promise((resolve) => worker.once('exit', resolve));
-    await Promise.race([ended, sleep(100 + random.below(3000))]);
+    // Who watches delays does not know of what ends with a thread.
+    await Promise.race(options.watchesDelays ? [ended] : [ended, sleep(100 + random.below(3000))]);
     if (isOver) {
       worker.postMessage('finish');
       await ended;

@@ -51,11 +51,25 @@ const stepSomewhere = (server, random) => {
   return stepClock(server, random.below(2 * longest) - longest);
 };
 
+/** Longer than any run. */
+const NEVER = HOUR;
+
+/** What ends what some hold, or have asked for, with a lease only. */
+const HEALED_BY_LEASES = new Set(['FLUSHALL', 'lease revoke', 'delete keys', 'pg_cancel_backend', 'KILL QUERY']);
+
+/** A kind whose delays are watched: leases are longer than the run, and nothing is done that only their end heals. */
+function delaysOf(kind) {
+  const take = Object.entries(kind.take).filter(([name]) => !HEALED_BY_LEASES.has(name));
+  const settings = kind.settings.lease === undefined ? kind.settings : { lease: NEVER, connectTimeout: LIMIT };
+  return { ...kind, settings, take: Object.fromEntries(take), hasEndingClient: false, watchesDelays: true };
+}
+
 /**
- * `store`: what it is a kind of. `canShare`: false if it has no shared mode. `preload`: a file that its processes load first. `take`: an administrator takes what some hold;
- * `atLast`: what it does when the storm is over. `left`: how many requests the server knows.
+ * `store`: what it is a kind of. `canShare`: false if it has no shared mode. `preload`: a file that its processes load first.
+ * `take`: an administrator takes what some hold; `atLast`: what it does when the storm is over. `left`: how many requests the server
+ * knows. `watchesDelays`: see delays.js.
  */
-exports.KINDS = {
+const KINDS = {
   mysql: {
     store: 'mysql',
     isThere: servers.hasMysql,
@@ -122,4 +136,7 @@ exports.KINDS = {
   },
 };
 
+for (const kind of ['redis', 'etcd', 'postgres', 'mysql']) KINDS[`${kind}-delays`] = delaysOf(KINDS[kind]);
+
+exports.KINDS = KINDS;
 exports.LIMIT = LIMIT;

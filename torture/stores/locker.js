@@ -25,6 +25,20 @@ async function hasKey(url, { key, fence }) {
   }
 }
 
+/** A wait, which is over once. */
+class Wait {
+  #onEnd;
+
+  constructor(onEnd) {
+    this.#onEnd = onEnd;
+  }
+
+  end() {
+    this.#onEnd?.();
+    this.#onEnd = null;
+  }
+}
+
 class Locker {
   #open;
   #url;
@@ -36,11 +50,13 @@ class Locker {
   #serial = 0;
   #isOver = false;
   #canShare;
+  #watchesDelays;
   #manager;
 
   /** `write(entry)` returns whether the register takes it, or a promise of that; `tell(what, message)` goes to the parent. */
-  constructor({ kind, canShare, connection, settings, names, seed, holder }, { write, tell }) {
+  constructor({ kind, canShare, watchesDelays, connection, settings, names, seed, holder }, { write, tell }) {
     this.#canShare = canShare;
+    this.#watchesDelays = watchesDelays;
     const make = require(`../../lib/stores/${kind}.js`)[kind];
     this.#open = () => new LockManager({ store: make(connection, settings) });
     this.#url = connection;
@@ -81,7 +97,12 @@ class Locker {
 
   get #name() {
     const name = () => `torture ${this.#random.below(this.#names)}`;
-    return this.#random.next() < 0.15 ? [...new Set([name(), name()])] : name();
+    return this.#random.next() < 0.15 && !this.#watchesDelays ? [...new Set([name(), name()])] : name();
+  }
+
+  /** Tells the witness of delays. */
+  #note(what, name) {
+    if (this.#watchesDelays) this.#tell(what, name);
   }
 
   async #ask() {
@@ -98,14 +119,25 @@ class Locker {
     }
     let lost = null;
     const asked = now();
+    const names = this.#name;
+    const waits = new Wait(() => this.#note('waitsNoMore', names));
+    this.#note('waits', names);
     try {
-      await manager.request(this.#name, options, async (held) => {
+      await manager.request(names, options, async (held) => {
         if (held === null) return;
-        for (const lock of [held].flat()) lost ??= await this.#hold(lock, asked);
+        this.#note('holds', names);
+        waits.end();
+        try {
+          for (const lock of [held].flat()) lost ??= await this.#hold(lock, asked);
+        } finally {
+          this.#note('holdsNoMore', names);
+        }
       });
       if (lost !== null) this.#tell('wrong', `the request of ${lost} was fulfilled though it was lost`);
     } catch (error) {
       this.#refuse(error);
+    } finally {
+      waits.end();
     }
   }
 
@@ -133,8 +165,13 @@ class Locker {
     if (this.#random.next() < 0.4) options.timeout = this.#random.below(100);
     let lost = null;
     const asked = now();
+    const names = this.#name;
+    const waits = new Wait(() => this.#note('waitsNoMore', names));
+    this.#note('waits', names);
     try {
-      this.#manager.requestSync(this.#name, options, (held) => {
+      this.#manager.requestSync(names, options, (held) => {
+        this.#note('holds', names);
+        waits.end();
         for (const lock of [held].flat()) {
           const entry = this.#begin(lock, asked);
           block(this.#random.below(12));
@@ -147,10 +184,13 @@ class Locker {
           this.#judge(lock, entry);
           lost = entry.text;
         }
+        this.#note('holdsNoMore', names);
       });
       if (lost !== null) this.#tell('wrong', `requestSync() of ${lost} returned though it was lost`);
     } catch (error) {
       this.#refuse(error);
+    } finally {
+      waits.end();
     }
   }
 
