@@ -1,6 +1,6 @@
 /// <reference lib="es2022" />
 /// <reference lib="esnext.disposable" />
-/// <reference path="./diagnostics-channels.d.ts" />
+/// <reference path="./types/entries/diagnostics-channels.d.ts" />
 
 export * from './types/barrier';
 export * from './types/channels';

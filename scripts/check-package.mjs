@@ -19,10 +19,17 @@ const { packLocal, PLATFORMS, VERSION } = require('./packages.js');
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 
 const FILES = `
-  CHANGELOG.md LICENSE README.md diagnostics-channels.d.ts doctor.d.ts etcd.d.ts index.d.ts index.js mysql.d.ts package.json postgres.d.ts redis.d.ts
+  CHANGELOG.md LICENSE README.md index.d.ts index.js package.json
+  docs/guides/blocking-and-awaiting.md docs/guides/bundling.md docs/guides/choosing-a-lock.md docs/guides/command-line.md
+  docs/guides/deadlocks.md docs/guides/diagnosis.md docs/guides/errors.md docs/guides/from-async-mutex.md
+  docs/guides/from-atomics.md docs/guides/from-java-and-dotnet.md docs/guides/from-multithreading.md
+  docs/guides/from-proper-lockfile.md docs/guides/from-redlock.md docs/guides/from-web-locks.md docs/guides/guarantees.md
+  docs/guides/locks-among-machines.md docs/guides/operating-stores.md docs/guides/patterns.md docs/guides/platforms.md
+  docs/guides/program-hangs.md docs/guides/program-slow.md docs/guides/testing.md docs/guides/when-a-thread-ends.md
   types/barrier.d.ts types/channels.d.ts types/condition.d.ts types/errors.d.ts types/events.d.ts types/exchanger.d.ts types/futex.d.ts
   types/inspection.d.ts types/latch.d.ts types/layout.d.ts types/lockable.d.ts types/mutex.d.ts types/named.d.ts types/once.d.ts
   types/options.d.ts types/primitive.d.ts types/rwlock.d.ts types/semaphore.d.ts types/several.d.ts types/stores.d.ts types/table.d.ts
+  types/entries/diagnostics-channels.d.ts types/entries/doctor.d.ts types/entries/etcd.d.ts types/entries/mysql.d.ts types/entries/postgres.d.ts types/entries/redis.d.ts
   lib/arguments.js lib/error-stack.js lib/errors.js lib/misspelt-options.js
   lib/load/binary.js lib/load/clock.js lib/load/lazily.js lib/load/load-errors.js
   lib/cli/child.js lib/cli/clean.js lib/cli/doctor.js lib/cli/index.js lib/cli/locks.js lib/cli/nested.js lib/cli/output.js lib/cli/record.js lib/cli/run.js
@@ -45,8 +52,10 @@ const FILES = `
   lib/primitives/lock-all.js lib/primitives/lock-table.js lib/primitives/mutex.js lib/primitives/once.js lib/primitives/read-lock.js
   lib/primitives/rwlock-guard.js lib/primitives/rwlock.js lib/primitives/semaphore.js
 `;
+/** Those of a user in TypeScript. */
+const PROGRAMS = ['program', 'entries'];
 const BINDING_FILES = 'LICENSE README.md THIRD-PARTY-LICENSES package.json';
-const MAX_MAIN = 220e3;
+const MAX_MAIN = 275e3;
 const MAX_BINARY = 2.1e6;
 
 const folder = fs.realpathSync(fs.mkdtempSync(path.join(os.tmpdir(), 'sablock-check-')));
@@ -89,11 +98,13 @@ function install(tarballs) {
 async function checkMain(tarballs) {
   const { name, files, manifest, home } = await inspect('sablock');
   checkFiles(name, files, FILES.trim().split(/\s+/));
-  const readme = fs.readFileSync(path.join(home, 'README.md'), 'utf8');
-  const links = Array.from(readme.matchAll(/\]\((?!https?:|#)([^)#]+)/g), ([, file]) => file);
-  assert.ok(links.length > 0, 'The README links to the reference.');
-  const broken = links.filter((file) => !fs.existsSync(path.join(home, file)));
-  assert.deepEqual(broken, [], 'The README links to what is not in the package.');
+  for (const document of files.filter((file) => file.endsWith('.md') && file !== 'CHANGELOG.md')) {
+    const text = fs.readFileSync(path.join(home, document), 'utf8');
+    const links = Array.from(text.matchAll(/\]\((?!https?:|#)([^)#]+)/g), ([, file]) => file);
+    if (document === 'README.md') assert.ok(links.length > 0, 'The README links to the reference.');
+    const broken = links.filter((file) => !fs.existsSync(path.join(home, path.dirname(document), file)));
+    assert.deepEqual(broken, [], `${document} links to what is not in the package.`);
+  }
   assert.equal(manifest.scripts, undefined, 'npm would run the scripts when a user installs the package.');
   assert.equal(manifest.dependencies, undefined);
   const packed = fs.readFileSync(tarballs.get(name));
@@ -139,16 +150,18 @@ async function inspect(name) {
 async function checkPrograms() {
   fs.cpSync(path.join(ROOT, 'scripts', 'try-package'), folder, { recursive: true });
   for (const program of ['try.js', 'try.mjs']) run(program);
-  const source = path.join(folder, 'program.ts');
-  for (const extension of ['mts', 'cts']) fs.copyFileSync(source, path.join(folder, `program.${extension}`));
+  const named = (extension) => PROGRAMS.map((name) => `${name}.${extension}`);
+  for (const name of PROGRAMS) {
+    const source = path.join(folder, `${name}.ts`);
+    for (const extension of ['mts', 'cts']) fs.copyFileSync(source, path.join(folder, `${name}.${extension}`));
+  }
   const shared = ['--strict', '--target', 'es2022'];
-  tsc(require, [...shared, '--module', 'nodenext', 'program.mts', 'program.cts']);
-  run('program.mjs');
-  run('program.cjs');
+  tsc(require, [...shared, '--module', 'nodenext', ...named('mts'), ...named('cts')]);
+  for (const program of [...named('mjs'), ...named('cjs')]) run(program);
   // TypeScript 7 no longer has the resolution that ignores "exports" in package.json; that of the checker above has it.
   const olderRequire = createRequire(import.meta.resolve('@arethetypeswrong/core'));
-  tsc(olderRequire, [...shared, '--module', 'commonjs', '--moduleResolution', 'node10', 'program.ts']);
-  run('program.js');
+  tsc(olderRequire, [...shared, '--module', 'commonjs', '--moduleResolution', 'node10', ...named('ts')]);
+  for (const program of named('js')) run(program);
 }
 
 function tsc(requireFrom, args) {

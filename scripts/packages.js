@@ -37,17 +37,25 @@ exports.VERSION = manifest.version;
 /** The fields that all manifests share. Provenance needs the repository, which the publishing workflow knows. */
 function common() {
   const { GITHUB_SERVER_URL: server, GITHUB_REPOSITORY: name } = process.env;
-  const repository = name === undefined ? {} : { repository: { type: 'git', url: `git+${server}/${name}.git` } };
   const { version, license, engines } = manifest;
-  return { version, license, engines, ...repository };
+  const repository = name === undefined ? manifest.repository : { type: 'git', url: `git+${server}/${name}.git` };
+  return { version, license, engines, repository };
 }
+
+/** The fields that still say where this will be, and not where it is. */
+exports.placeholders = ['homepage', 'bugs', 'repository'].filter((field) =>
+  JSON.stringify(manifest[field]).includes('/OWNER/'),
+);
 
 /** Writes the folder of the main package, with the platforms as optional dependencies, and packs it. Returns the tarball. */
 exports.packMain = (staging, destination, platforms) => {
   const folder = path.join(staging, 'main');
-  for (const file of [...manifest.files, 'README.md', 'LICENSE']) {
-    if (file === 'README.md') fs.writeFileSync(path.join(folder, file), toPackedReadme());
-    else fs.cpSync(path.join(root, file), path.join(folder, file), { recursive: true });
+  for (const file of [...manifest.files.filter((name) => !name.startsWith('!')), 'README.md', 'LICENSE']) {
+    fs.cpSync(path.join(root, file), path.join(folder, file), { recursive: true });
+  }
+  const guides = fs.readdirSync(path.join(folder, GUIDES)).filter((file) => file.endsWith('.md'));
+  for (const file of ['README.md', ...guides.map((guide) => path.posix.join(GUIDES, guide))]) {
+    fs.writeFileSync(path.join(folder, file), toPacked(file));
   }
   const { devDependencies, scripts, napi, ...published } = manifest;
   const optionalDependencies = Object.fromEntries(
@@ -60,12 +68,15 @@ exports.packMain = (staging, destination, platforms) => {
 /** A link of Markdown, or a picture: what it shows, and the file that it leads to. */
 const LINK = /!?\[((?:[^\]]|\](?!\())*)\]\((?!https?:|#)([^)#]+)(?:#[^)]*)?\)/g;
 
-/** The README, without the links and pictures that lead to files that are not in the package. */
-function toPackedReadme() {
-  const isPacked = (file) => manifest.files.some((packed) => file === packed || file.startsWith(`${packed}/`));
-  return fs.readFileSync(path.join(root, 'README.md'), 'utf8').replaceAll(LINK, (link, text, file) => {
+const GUIDES = 'docs/guides';
+
+/** A document, without the links and pictures that lead to files that are not in the package. */
+function toPacked(document) {
+  const packed = [...manifest.files, 'README.md', 'LICENSE'];
+  const isPacked = (file) => packed.some((name) => file === name || file.startsWith(`${name}/`));
+  return fs.readFileSync(path.join(root, document), 'utf8').replaceAll(LINK, (link, text, file) => {
     if (link.startsWith('!')) return '';
-    return isPacked(file) || file === 'LICENSE' ? link : text;
+    return isPacked(path.posix.join(path.posix.dirname(document), file)) ? link : text;
   });
 }
 

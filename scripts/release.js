@@ -12,7 +12,7 @@ const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
 const { parseArgs } = require('node:util');
-const { packMain, packPlatform, PLATFORMS, VERSION } = require('./packages.js');
+const { packMain, packPlatform, placeholders, PLATFORMS, VERSION } = require('./packages.js');
 
 /** The oldest glibc that the packages support. */
 const GLIBC_FLOOR = [2, 17];
@@ -133,7 +133,7 @@ function addStandIns(binaries, temporary) {
 
 /** Reports everything that is wrong at once, before anything is published. */
 function check(binaries, artifacts, isTrial) {
-  const reasons = [];
+  const reasons = isTrial ? [] : placeholders.map((field) => `"${field}" of package.json is a placeholder`);
   for (const [platform, file] of binaries) {
     const objections = fs.existsSync(file) ? objectionsTo(platform, file, isTrial) : ['is missing'];
     reasons.push(...objections.map((objection) => `${platform.binary} ${objection}`));

@@ -105,7 +105,7 @@ export interface DiagnosticsMessages {
      */
     certainty?: 'certain' | 'likely';
     /** Of a deadlock of tasks: its waits, with the call sites of who waits and who holds. */
-    waits?: import('../doctor.js').DeadlockWait[];
+    waits?: import('./entries/doctor.js').DeadlockWait[];
   };
   /** A named lock was lost while this thread held it; see {@link LockLostError}. Published once, on the thread that held it. */
   'sablock:lost': DiagnosticsSubject & Pick<LockLostError, 'fence' | 'reason' | 'heldMs'>;

@@ -7,7 +7,7 @@ const path = require('node:path');
 const { test } = require('node:test');
 const { promisify } = require('node:util');
 const { createStandIn } = require('../../scripts/release.js');
-const { PLATFORMS, VERSION } = require('../../scripts/packages.js');
+const { PLATFORMS, placeholders, VERSION } = require('../../scripts/packages.js');
 const { createFolder } = require('../helpers/folder.js');
 const { BINARY } = require('../helpers/installs.js');
 
@@ -66,13 +66,14 @@ for (const platform of PLATFORMS) {
   });
 }
 
-test('a stand-in is never published', LIMIT, async (t) => {
+test('a stand-in is never published, nor with a placeholder in the manifest', LIMIT, async (t) => {
   const { code, stderr, calls } = await release(t, createArtifacts(t));
   assert.equal(code, 1);
   for (const { binary } of PLATFORMS.filter((platform) => platform.binary !== path.basename(BINARY))) {
     assert.ok(stderr.includes(`${binary} is a stand-in`), stderr);
   }
   assert.deepEqual(calls, []);
+  for (const field of placeholders) assert.ok(stderr.includes(`"${field}" of package.json is a placeholder`), stderr);
   const asked = await release(t, createArtifacts(t), ['--stand-ins']);
   assert.equal(asked.code, 1);
   assert.deepEqual(asked.calls, []);

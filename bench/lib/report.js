@@ -12,7 +12,7 @@ function chartLibrary() {
   try {
     return path.join(path.dirname(require.resolve('chart.js')), 'chart.umd.min.js');
   } catch {
-    throw new Error('--report draws with chart.js, which is not installed: run npm ci');
+    throw new Error('--report draws with chart.js, which is not installed: run npm ci --prefix bench');
   }
 }
 

@@ -1,4 +1,4 @@
-// The lock doctor: `require('sablock/doctor')`, and `node --require sablock/doctor`. doctor.d.ts documents it.
+// The lock doctor: `require('sablock/doctor')`, and `node --require sablock/doctor`. types/entries/doctor.d.ts documents it.
 
 const { writeFileSync } = require('node:fs');
 const path = require('node:path');

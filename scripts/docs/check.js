@@ -24,7 +24,8 @@ const { install, RUNTIMES } = require('../runtimes.js');
 const sablock = require('../..');
 
 const REFERENCE = listReference();
-const DOCTOR = 'doctor.d.ts';
+const DOCTOR = 'types/entries/doctor.d.ts';
+const INDEX = 'docs/llms.txt';
 const ERRORS = 'docs/guides/errors.md';
 const LOADS_SABLOCK = /(require\(|from )'sablock'/;
 /** Other names of languages that the check runs, under which a block would not be run. */
@@ -222,7 +223,7 @@ const checkGuides = () => {
 };
 
 const checkLlms = () => {
-  if (read('llms.txt') !== generate()['llms.txt']) report('llms.txt', 1, 'out of date: run npm run docs');
+  if (read(INDEX) !== generate()[INDEX]) report(INDEX, 1, 'out of date: run npm run docs');
 };
 
 const main = async () => {

@@ -23,6 +23,7 @@ const listGuides = () =>
 const listReference = () =>
   fs
     .readdirSync(path.join(root, 'types'))
+    .filter((file) => file.endsWith('.d.ts'))
     .sort()
     .map((file) => `types/${file}`);
 
@@ -32,13 +33,13 @@ const toIndex = (guides) => `# ${name}
 
 ## Documentation
 
-- [README](README.md): what it is for, install, example, guarantees, errors, limits
-- [types](types): a file for each room, which index.d.ts exports: every member: whether it blocks, who may call it, units, ranges, errors
-- [doctor.d.ts](doctor.d.ts): the lock doctor: options, report
+- [README](../README.md): what it is for, install, example, guarantees, errors, limits
+- [types](../types): a file for each room, which index.d.ts exports: every member: whether it blocks, who may call it, units, ranges, errors
+- [doctor.d.ts](../types/entries/doctor.d.ts): the lock doctor: options, report
 
 ## Guides
 
-${guides.map(({ file, title, summary }) => `- [${title}](${file}): ${summary}`).join('\n')}
+${guides.map(({ file, title, summary }) => `- [${title}](${file.replace('docs/', '')}): ${summary}`).join('\n')}
 `;
 
 const toPart = (file, text) => `<!-- ${file} -->\n\n${text.trim()}\n`;
@@ -58,7 +59,7 @@ const toWhole = (guides) =>
   [
     `<!-- The documentation of ${name} in one file. Each part begins with its path, which links are relative to. -->\n`,
     ...['README.md', ...guides.map(({ file }) => file)].map((file) => toPart(file, toPlain(read(file)))),
-    ...[...listReference(), 'doctor.d.ts'].map((file) =>
+    ...[...listReference(), 'types/entries/doctor.d.ts'].map((file) =>
       toPart(file, `\`\`\`ts\n${toDeclarations(read(file))}\n\`\`\``),
     ),
   ].join('\n');
@@ -66,7 +67,7 @@ const toWhole = (guides) =>
 /** The files' contents, by name. */
 const generate = () => {
   const guides = listGuides();
-  return { 'llms.txt': toIndex(guides), 'llms-full.txt': toWhole(guides) };
+  return { 'docs/llms.txt': toIndex(guides), 'docs/llms-full.txt': toWhole(guides) };
 };
 
 Object.assign(exports, { generate, listGuides, listReference });

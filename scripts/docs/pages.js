@@ -7,11 +7,11 @@ const { listGuides } = require('./llms.js');
 /** The entries of the package, and their readable names. */
 const MODULES = new Map([
   ['index.d.ts', 'Reference'],
-  ['doctor.d.ts', 'Lock doctor'],
-  ['postgres.d.ts', 'PostgreSQL'],
-  ['mysql.d.ts', 'MySQL, MariaDB'],
-  ['redis.d.ts', 'Redis'],
-  ['etcd.d.ts', 'etcd'],
+  ['types/entries/doctor.d.ts', 'Lock doctor'],
+  ['types/entries/postgres.d.ts', 'PostgreSQL'],
+  ['types/entries/mysql.d.ts', 'MySQL, MariaDB'],
+  ['types/entries/redis.d.ts', 'Redis'],
+  ['types/entries/etcd.d.ts', 'etcd'],
 ]);
 
 const main = async () => {
@@ -42,7 +42,8 @@ const main = async () => {
   // Readable names, in place of those of the files.
   app.converter.on(Converter.EVENT_RESOLVE_BEGIN, ({ project }) => {
     for (const module of project.getReflectionsByKind(ReflectionKind.Module)) {
-      module.name = MODULES.get(`${path.basename(module.name)}.d.ts`);
+      const file = `${path.basename(module.name)}.d.ts`;
+      module.name = [...MODULES].find(([entry]) => path.basename(entry) === file)[1];
     }
   });
   app.converter.on(Converter.EVENT_CREATE_DOCUMENT, (_, document) => {

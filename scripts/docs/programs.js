@@ -14,8 +14,8 @@ const LIMIT_MS = 60_000;
 /** What the documents may require. */
 const PACKAGES = new Map([
   ['sablock', root],
-  ['async-mutex', path.join(root, 'node_modules', 'async-mutex')],
-  ['multithreading', path.join(root, 'node_modules', 'multithreading')],
+  ['async-mutex', path.join(root, 'bench', 'node_modules', 'async-mutex')],
+  ['multithreading', path.join(root, 'bench', 'node_modules', 'multithreading')],
   ['@opentelemetry', path.join(__dirname, 'node_modules', '@opentelemetry')],
 ]);
 

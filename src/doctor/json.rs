@@ -1,4 +1,4 @@
-//! The report as JSON, which JS parses: the shape of `DoctorReport` in `doctor.d.ts`.
+//! The report as JSON, which JS parses: the shape of `DoctorReport` in `types/entries/doctor.d.ts`.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-import type { Store, StoreConnection, StoreOptions } from './index.js';
+import type { Store, StoreConnection, StoreOptions } from '../../index.js';
 
 /** Options of {@link redis}. */
 export interface RedisOptions extends StoreOptions {

@@ -1,4 +1,4 @@
-import type { Store, StoreConnection, StoreOptions } from './index.js';
+import type { Store, StoreConnection, StoreOptions } from '../../index.js';
 
 /** Options of {@link postgres}. */
 export interface PostgresOptions extends StoreOptions {

@@ -5,8 +5,8 @@
 // each has all overloads. Those with a literal come first, whatever the order of the files.
 
 declare module 'diagnostics_channel' {
-  type SablockListener<Name extends keyof import('./index.js').DiagnosticsMessages> =
-    import('./index.js').DiagnosticsListener<Name>;
+  type SablockListener<Name extends keyof import('../../index.js').DiagnosticsMessages> =
+    import('../../index.js').DiagnosticsListener<Name>;
   function subscribe(name: 'sablock:contended', onMessage: SablockListener<'sablock:contended'>): void;
   function subscribe(name: 'sablock:long-hold', onMessage: SablockListener<'sablock:long-hold'>): void;
   function subscribe(name: 'sablock:abandoned', onMessage: SablockListener<'sablock:abandoned'>): void;
@@ -24,8 +24,8 @@ declare module 'diagnostics_channel' {
 }
 
 declare module 'node:diagnostics_channel' {
-  type SablockListener<Name extends keyof import('./index.js').DiagnosticsMessages> =
-    import('./index.js').DiagnosticsListener<Name>;
+  type SablockListener<Name extends keyof import('../../index.js').DiagnosticsMessages> =
+    import('../../index.js').DiagnosticsListener<Name>;
   function subscribe(name: 'sablock:contended', onMessage: SablockListener<'sablock:contended'>): void;
   function subscribe(name: 'sablock:long-hold', onMessage: SablockListener<'sablock:long-hold'>): void;
   function subscribe(name: 'sablock:abandoned', onMessage: SablockListener<'sablock:abandoned'>): void;

@@ -1,0 +1,22 @@
+// A user's program in TypeScript that loads every entry of the package. It is compiled as the other is.
+
+import { LockManager } from 'sablock';
+import { type DoctorOptions, start } from 'sablock/doctor';
+import { etcd } from 'sablock/etcd';
+import { mysql } from 'sablock/mysql';
+import { postgres } from 'sablock/postgres';
+import { redis } from 'sablock/redis';
+
+const stores = [
+  etcd('http://127.0.0.1:1'),
+  mysql('mysql://127.0.0.1:1/locks'),
+  postgres('postgres://127.0.0.1:1/locks'),
+  redis('redis://127.0.0.1:1'),
+];
+const managers: LockManager[] = stores.map((store) => new LockManager({ store }));
+const options: DoctorOptions = { lockOrder: false };
+
+Promise.all(managers.map((manager) => manager.close())).then(() => {
+  console.log(`The package has ${managers.length} stores, and a doctor: ${typeof start(options)}.`);
+  process.exit();
+});
