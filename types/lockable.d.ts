@@ -49,7 +49,8 @@ export interface Lockable<Guard extends LockGuard<Mutex | null> = LockGuard<Mute
    */
   lock(timeout?: Timeout | LockOptions): boolean;
   /**
-   * Locks without blocking. In any thread; never throws. As {@link Mutex.lockAsync}.
+   * Locks while the event loop goes on; when the loop comes for a lock that is held, it may block its thread for up to 10 ms
+   * (`maySleep: false`: never). In any thread; never throws. As {@link Mutex.lockAsync}.
    *
    * @param timeout How long to wait, in milliseconds, counted from the call, or options. Default: for ever.
    * @returns A promise of `true`: locked; or of `false`: the time was over. Rejected with the signal's `reason`, or with

@@ -157,10 +157,11 @@ export class Mutex extends Primitive {
   /**
    * Locks the mutex, and returns a promise of that at once. In any thread; never throws.
    *
-   * The event loop goes on meanwhile. When it comes for the mutex and finds it held, it may sleep for a moment, until it is
-   * handed the mutex: for at most a tenth of the time that it has waited and at most 10 ms, once in a turn of the loop.
+   * The event loop goes on meanwhile, but may block its thread for up to 10 ms ({@link MutexOptions.maySleep} `false`: never): when it
+   * comes for the mutex and finds it held, it may sleep until it is handed the mutex, for at most a tenth of the time that it has
+   * waited and at most 10 ms, once in a turn of the loop.
    * Without that, a loop with long turns would hardly ever find the mutex free. It sleeps only for a holder in another
-   * thread that can run, and not at all with {@link MutexOptions.maySleep} `false`.
+   * thread that can run.
    *
    * @param timeout How long to wait, in milliseconds, counted from the call, or options. Default: for ever.
    * @returns A promise of `true`: locked; or of `false`: the time was over, and nothing is held. Rejected with the signal's
