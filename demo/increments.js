@@ -42,7 +42,7 @@ const changeAtomically = ({ counter, stepsOfWork }, by) => {
   Atomics.add(counter, 0, by);
 };
 
-/** How a worker changes the counter, by one or by another number. It may block. */
+/** The ways in which a worker changes the counter, by one or by another number. It may block. */
 exports.workerWays = {
   'no lock': (region, by = 1) => change(region, by),
   Atomics: (region, by = 1) => changeAtomically(region, by),
@@ -53,7 +53,7 @@ exports.workerWays = {
   },
 };
 
-/** How the main thread adds one: it awaits the lock. Returns how many milliseconds it waited. */
+/** The ways in which the main thread adds one: it awaits the lock. Returns how many milliseconds it waited. */
 exports.mainWays = {
   'no lock'(region) {
     change(region, 1);

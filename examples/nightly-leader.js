@@ -1,6 +1,6 @@
 // Three machines have the nightly job, and one of them, the leader, runs it. Each has a process with a store of its own; whoever has
 // the lock leads for as long as it lives. The leader is killed in the middle of the second night: the next one runs that night.
-// What a night has made is written together with the leader's fence, so that a leader that was replaced can write nothing.
+// A night's work is written together with the leader's fence, so that a leader that was replaced can write nothing.
 //
 // A real Redis server, started on loopback, has the locks and the results. Elsewhere: `redis(process.env.REDIS_URL)`.
 

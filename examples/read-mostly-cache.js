@@ -10,7 +10,7 @@ const READERS = 8;
 const VERSIONS = 60;
 const LONGEST_LIFE_MS = 150;
 
-/** Where things are: the lock, what the readers have counted, the entries. */
+/** The offsets of the lock, of what the readers have counted, and of the entries. */
 const LOOKS = RwLock.BYTES;
 const TORN = LOOKS + 4;
 const CACHE = TORN + 4;

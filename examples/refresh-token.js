@@ -11,7 +11,7 @@ const { LockManager } = require('sablock');
 
 const PROCESSES = 5;
 
-/** Of the token; half a token is none. */
+/** Reads the token; half a token is none. */
 const read = (file) => {
   try {
     const { token, expires } = JSON.parse(fs.readFileSync(file, 'utf8'));
@@ -36,7 +36,7 @@ async function useToken(directory) {
   const locks = new LockManager({ directory: path.join(directory, 'locks') });
   const token = await locks.request('token', async (lock) => {
     if (lock.abandoned) {
-      // Whoever had it before was killed, perhaps while it wrote.
+      // The one that had it before was killed, perhaps while it wrote.
       if (read(file) === null) fs.rmSync(file, { force: true });
       lock.markConsistent();
     }

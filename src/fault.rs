@@ -43,9 +43,9 @@ faults! {
     ScanLetsNobodyIn: parking "a_loop_that_parks_gets_the_word_when_the_thread_of_the_holder_ends",
     /// A thread is known to have ended only after its words were looked for.
     EndsAfterTheScan: parking "a_loop_that_parks_gets_the_word_when_the_thread_of_the_holder_ends",
-    /// What a thread's code never knew of is given back, and nobody gets in.
+    /// A hold that a thread's code never knew of is given back, and nobody gets in.
     RevokedHoldIsLost: orders "a_grant_to_a_loop_that_ends_before_it_knows_passes_on",
-    /// What a thread's code never knew of is taken from whoever holds it now.
+    /// A hold that a thread's code never knew of is taken from whoever holds it now.
     RevokesAnothersHold: ends "a_hold_that_its_code_has_released_already_is_not_taken_from_the_next",
     /// The last waiter to leave takes the memory of an ended owner with it.
     EndForgottenWithLastWaiter: ends "an_end_that_no_waiter_stayed_to_report_is_reported_by_the_next_to_come",
@@ -59,7 +59,7 @@ faults! {
     SectionDoesNotFreeze: loom "blocking::lock_against_unlock",
     /// A section gives its bucket back before it writes the word.
     ThawsAfterTheBucket: loom "blocking::lock_against_unlock",
-    /// What a holder wrote need not be seen by the next.
+    /// A holder's writes need not be seen by the next.
     ThawsRelaxed: loom "blocking::timeout_against_unlock",
     /// Somebody waits, and the holder's release does not look at the queue.
     HeldWordWithoutW: stats "a_hold_is_distinguished_from_the_next_one_of_the_same_thread",
@@ -74,9 +74,9 @@ faults! {
     AgedWaiterIsOnlyWoken: stats "a_wait_of_a_blocked_thread_is_counted_when_it_begins_and_when_it_ends",
     /// Blocked waiters are not woken at all.
     BlockedWaiterIsNotWoken: loom "blocking::lock_against_unlock",
-    /// Those behind a thread that pauses in JS wait for it.
+    /// Waiters behind a thread that pauses in JS wait for it.
     AwayThreadIsCountedOn: transitions "nobody_counts_on_a_thread_that_is_away",
-    /// Nobody ever counts again on a thread that paused in JS once.
+    /// A thread that paused in JS once is never counted on again.
     ReturnedThreadStaysAway: transitions "a_thread_that_is_back_from_a_pause_is_counted_on",
     /// `lockAsync` takes a free word though its own thread waits for it already.
     AsyncOvertakesItself: transitions "a_request_of_a_thread_never_overtakes_its_own_earlier_ones",
@@ -121,9 +121,9 @@ faults! {
     /// A barrier's reset breaks it for those who wait, and does not make it new.
     ResetStaysBroken: loom_primitives "barrier::a_party_between_two_resets",
 
-    /// Whoever is let in finds the state as it leaves it.
+    /// A waiter that is let in finds the state as it leaves it.
     FindsWhatItLeaves: exchanger "two_that_meet_get_each_others_values_and_leave_nothing",
-    /// What was exchanged stays in memory, where zeroes mean that nobody is there.
+    /// The exchanged value stays in memory, where zeroes mean that nobody is there.
     ExchangedValueStaysBehind: exchanger "two_that_meet_get_each_others_values_and_leave_nothing",
     /// Two come to an exchanger, and both wait for another.
     PartnersPassEachOther: units "primitives::exchanger::tests::each_finds_what_the_other_brought",
@@ -137,7 +137,7 @@ faults! {
     ClaimsWhatIsKeptForAnother: reservations "of_two_loops_that_came_in_vain_the_earlier_goes_first",
     /// Nothing is kept for a loop that came in vain to read.
     NothingIsKeptForReaders: readers_and_writers "the_lock_is_kept_for_a_loop_that_came_in_vain_to_read",
-    /// Of loops that came in vain to read, only the first has the lock kept for it.
+    /// The lock is kept for the first only of loops that came in vain to read.
     OneLeaseForManyReaders: readers_and_writers "each_of_several_loops_that_came_in_vain_to_read_has_its_turn_before_the_next_writer",
     /// A loop whose reservation one ahead of it took over is as if it had never come.
     DisplacedLoopIsForgotten: reservations "a_loop_whose_reservation_one_ahead_of_it_took_over_is_the_next",
@@ -147,7 +147,7 @@ faults! {
     BlockedThreadKeepsReservation: reservations "a_thread_that_blocks_does_not_wait_for_its_own_loop",
     /// A reservation stays though its loop has no waiters any more.
     ReservationOutlivesItsLoop: reservations "a_reservation_ends_with_the_last_wait_of_its_loop",
-    /// Where words were overwritten, a reservation outlives the last wait of its loop.
+    /// A reservation of words that were overwritten outlives the last wait of its loop.
     OverwrittenQueueStaysReserved: reservations "a_reservation_ends_with_its_loop_though_the_word_was_overwritten",
     /// A lease may be as long as a twentieth of any wait.
     LeaseWithoutBound: reservations "a_lease_is_bounded_however_long_its_loop_has_waited",
@@ -183,9 +183,9 @@ faults! {
     ExpiryOfAFormerWait: ends "a_deadline_that_comes_after_its_wait_is_over_ends_no_later_wait_of_that_number",
     /// A wait whose time is over stays in the queue.
     DeadlineWaitsForItsLoop: deadlines "a_wait_whose_time_is_over_leaves_the_queue_though_its_loop_does_not_turn",
-    /// What a loop was granted, and has not come for by its deadline, stays granted.
+    /// A grant that a loop has not come for by its deadline stands.
     ExpiredWaitKeepsItsGrant: deadlines "what_was_granted_to_a_loop_that_has_not_come_by_its_deadline_passes_on",
-    /// What an event loop has of a set of locks whose time is over is held until the loop turns.
+    /// The locks that an event loop has of a set whose time is over are held until the loop turns.
     ExpiredSetKeepsItsLocks: deadlines "a_set_whose_time_is_over_holds_nothing_though_its_loop_does_not_turn",
     /// The search for cycles takes a wait that the clock ends for one that lasts.
     TimedWaitCountsForEver: shared_holds "who_blocks_behind_a_write_of_its_own_loop_that_has_a_time_limit_is_in_no_deadlock",
@@ -197,17 +197,17 @@ faults! {
     TimeoutForgetsGrant: loom "blocking::timeout_against_unlock",
     /// A thread that is interrupted stays in the queue.
     InterruptedThreadStaysQueued: threads "an_interrupted_thread_leaves_the_queue",
-    /// What a thread was granted during a pause that ends it is lost.
+    /// A grant during a pause that ends the thread is lost.
     InterruptedGrantIsDropped: futex "a_blocked_thread_that_is_interrupted_passes_on_its_notification",
     /// A thread whose end has begun keeps what it was granted since: its code never has it.
     EndingThreadKeepsGrant: ends "what_a_thread_was_granted_once_its_end_had_begun_passes_on_unmarked",
     /// A thread that waits in strict order never learns that its word was overwritten.
     StrictWaiterIsBlind: orders "a_blocked_waiter_in_strict_order_learns_that_its_word_was_overwritten",
-    /// Whoever takes a free word by the core's compare-exchange does not see what its last holder wrote.
+    /// A thread that takes a free word by the core's compare-exchange does not see what its last holder wrote.
     EntersWithoutAcquire: loom "blocking::several_locks_against_unlock",
     /// A waiter that spins is woken like others, not handed the word.
     SpinningWaiterIsPassedBy: spinning "a_waiter_that_spins_is_handed_the_word",
-    /// Whoever parked last is taken for one that spins.
+    /// The waiter that parked last is taken for one that spins.
     ParkedWaiterTakenForSpinning: spinning "a_waiter_that_parks_is_woken_and_handed_nothing",
     /// A waiter that has left still counts as the one that spins.
     SpinnerStaysNoted: loom "spinning::spin_of_one_that_gives_up_against_unlock",
@@ -220,7 +220,7 @@ faults! {
     TimedSetIsForEver: deadlocks "what_the_clock_gives_back_is_in_no_deadlock",
     /// A circle of blocked threads is not reported.
     CycleGoesUnnoticed: deadlocks "a_thread_that_waits_for_another_environment_of_its_own_thread_waits_for_ever",
-    /// What a thread was granted while it looked whether it is to end is taken for a lock that it has locked itself.
+    /// A grant while the thread looked whether it is to end is taken for a lock that it has locked itself.
     GrantInAPauseIsACycle: deadlocks "what_a_thread_is_granted_during_a_pause_is_no_deadlock",
     /// A thread that blocks to read behind a write of its own loop believes that the loop may give up meanwhile.
     BlockedLoopMayGiveUp: shared_holds "who_reads_and_blocks_to_read_behind_a_write_of_its_own_loop_is_in_a_deadlock_though_that_has_a_signal",
@@ -238,13 +238,13 @@ faults! {
     BlockageLostInNestedWait: deadlocks "a_thread_that_waited_for_something_else_during_a_pause_is_blocked_as_before",
 
     // The register of holds.
-    /// What an ended thread's register says does not go back.
+    /// The register of a thread that has ended does not go back.
     RegisterIsNotGivenBack: orders "register::what_the_register_says_of_a_thread_that_ends_goes_back",
     /// Memory that is another primitive now goes back as what it was before.
     RegisterKeepsFormerPrimitive: orders "register::what_was_another_primitive_before_goes_back_as_what_it_is",
-    /// Who downgrades is registered as another kind of reader.
+    /// A holder that downgrades is registered as another kind of reader.
     DowngradeCountsAsAnother: orders "register::who_downgrades_is_registered_as_the_reader_that_it_is_and_no_more_when_it_upgrades",
-    /// What was granted, and never known of, goes back twice when its thread ends.
+    /// A grant that was never known of goes back twice when its thread ends.
     RegisterIsGivenBackTwice: orders "register::permits_that_a_loop_was_granted_and_never_knew_of_go_back_once",
 
     /// Holds that ended in memory that was freed are reported of what has its address now.
@@ -259,7 +259,7 @@ faults! {
     OldWaitIsNotedAgain: lock_all "a_lock_that_is_free_after_one_that_was_awaited_was_not_awaited",
 
     // Names.
-    /// Whoever loses a name to a thief does not learn of it.
+    /// The holder that loses a name to a thief does not learn of it.
     ThiefTellsNobody: names "whoever_loses_a_name_is_told_and_can_release_nothing_of_the_thief",
     /// The word of a theft is taken for one about whatever request has the number now.
     StolenNumberIsAnyRequest: names "a_late_word_of_a_theft_does_not_mean_the_next_request_of_that_number",
@@ -267,11 +267,11 @@ faults! {
     AbortedNameStaysGranted: names "a_granted_name_of_which_the_loop_does_not_know_can_be_taken_back",
     /// A release ends the hold of somebody else too.
     AnyHoldOfANameWillDo: names "a_late_word_of_a_theft_does_not_mean_the_next_request_of_that_number",
-    /// What an ended thread held alone goes to the next as if all were well.
+    /// A hold that an ended thread had alone goes to the next as if all were well.
     EndedHolderOfANameIsNotMarked: names "what_an_ended_thread_held_alone_goes_on_marked_and_what_it_shared_unmarked",
-    /// What an ended thread was granted goes on marked, though it waited for more and its code was not in.
+    /// A grant to a thread that ended goes on marked, though it waited for more and its code was not in.
     EndBesideANameMarksIt: names "a_thread_that_ends_before_its_code_is_in_leaves_no_mark",
-    /// Who has ended is shown as holding and waiting until all of its requests are gone.
+    /// An agent that has ended is shown as holding and waiting until all of its requests are gone.
     QueryShowsGhosts: names "whose_thread_has_ended_is_shown_no_more",
     /// A name is forgotten with its mark.
     MarkedNameIsForgotten: names "a_name_is_forgotten_when_nobody_holds_it_waits_for_it_or_has_to_know_that_it_is_marked",
@@ -303,17 +303,17 @@ faults! {
     FenceIsTheClock: units "fence::tests::fences_grow_though_the_clock_stands_still_or_is_set_back",
 
     // Locks of files.
-    /// Who shares and waits without a turn waits to hold the file alone.
+    /// A sharer that waits without a turn waits to hold the file alone.
     DirectWaitIsAlone: files "in_line::one_who_shares_waits_shared_and_lets_others_in_while_it_waits",
-    /// Nobody waits without a turn.
+    /// No wait goes without a turn.
     PatienceNeverEnds: files "in_line::a_process_that_is_stopped_while_it_is_next_holds_nobody_up_for_ever",
-    /// Of a line, only the first wait without a turn begins.
+    /// The first wait without a turn is the only one in a line that begins.
     DirectWaitIsTheOnlyOne: files "in_line::one_who_was_stopped_in_line_is_passed_by_again_after_a_rest",
     /// A thread waits in the kernel though nobody would end its call when its time is over.
     WaitsWithoutAnEnd: files "a_thread_does_not_wait_where_none_can_be_started_that_would_end_its_wait",
     /// The keeper has ended, and counts as running: nobody looks after lines any more.
     KeeperIsBelievedToRun: files "in_line::one_who_was_stopped_in_line_is_passed_by_again_after_a_rest",
-    /// Who waits to hold a name alone does not close the gate.
+    /// A waiter that wants a name alone does not close the gate.
     GateStaysOpen: files "in_line::what_is_available_is_got_though_somebody_was_stopped_in_line",
     /// The gate is closed until nobody holds it.
     GateIsClosedForEver: files "in_line::those_who_share_are_in_together_beside_one_who_was_stopped_in_line",
@@ -321,23 +321,23 @@ faults! {
     KeeperKeepsTheLine: files "withdrawn_waits_leave_their_threads_to_others",
     /// Lines that have threads keep them, however many have none.
     CrowdStays: files "names_take_turns_with_the_threads_when_there_are_too_many",
-    /// Whoever withdrew a wait hears that nothing of it is left while the kernel may still grant it.
+    /// A caller that withdrew a wait hears that nothing of it is left while the kernel may still grant it.
     WithdrawnBeforeItsThreadLeft: units "files::interrupt::tests::whoever_withdraws_a_wait_learns_when_nothing_of_it_is_left",
-    /// Whoever withdrew a wait is kept waiting until its call in the kernel has ended, if ever.
+    /// A caller that withdrew a wait is kept waiting until its call in the kernel has ended, if ever.
     DeafCallIsWaitedFor: units "files::keeper::tests::nobody_is_kept_waiting_for_a_call_that_does_not_end",
     /// A wait that was withdrawn stays in the kernel.
     WithdrawnWaitStays: files "withdrawn_waits_leave_their_threads_to_others",
-    /// What is available is tried for only if nobody is next.
+    /// A name that is available is tried for only if nobody is next.
     AvailableNeedsTurn: files "in_line::what_is_available_is_got_though_somebody_was_stopped_in_line",
     /// The end of an exclusive holder takes the last fence with it.
     FenceIsNotKept: units "files::hold::tests::fences_go_on_from_the_record_however_the_holders_ended",
     /// One of several names that are asked for together is marked if its process is killed before it says that others are missing.
     PartBeginsInside: units "files::hold::tests::a_part_of_several_that_ends_before_all_are_there_leaves_no_mark",
-    /// What a thread gets that is to end goes back marked.
+    /// A grant to a thread that is to end goes back marked.
     InterruptedFileGrantIsMarked: files "what_a_thread_gets_when_it_is_to_end_goes_back_unmarked",
     /// An end that looks like one before is not reported to the next who holds the file alone.
     ReportedStaysKnown: units "files::hold::tests::an_end_that_looks_like_the_last_is_reported_to_the_next_who_holds_it_alone",
-    /// Who ends with a file that was removed writes the record of whoever holds the new one.
+    /// A holder whose file was removed writes, at its end, the record of whoever holds the new one.
     EndWritesOthersRecord: units "files::hold::tests::who_ends_with_a_file_that_was_removed_leaves_the_record_to_the_next_holder",
     /// The names of files that nobody uses stay in memory.
     NamesOfFilesStay: units "files::waiter::tests::a_name_that_nobody_uses_is_forgotten",
@@ -345,24 +345,24 @@ faults! {
     NamespaceDoesNotCount: units "files::record::tests::a_process_of_another_namespace_may_live",
 
     // Stores.
-    /// Nobody looks whether the time of a lease is over: what was lost is reported, or not seen.
+    /// The time of a lease is not looked at: what was lost is reported, or not seen.
     LeaseIsNotLookedAt: units "desk::tests::a_lease_that_is_over_is_seen_by_whoever_looks_though_nobody_tells",
     /// A request that is over stays at its desk.
     RequestsStay: units "desk::tests::what_is_over_is_known_no_more",
     /// The answer to a wait comes after its thread was told that it is there.
     AnswerComesLate: units "clients::outer::tests::an_answer_is_there_when_its_wait_is_settled",
-    /// What is asked for when its time is over is not taken back.
+    /// A request that comes when its time is over is not taken back.
     AskedAfterItsTime: units "clients::outer::tests::what_is_asked_for_after_its_time_is_withdrawn",
     /// A grant of an outsider that its busy loop has not come for in time stays its own.
     LateOuterGrantStays: units "clients::outer::tests::the_clock_withdraws_a_request_or_releases_its_grant_though_its_loop_does_not_turn",
 
-    /// What fast paths did unseen counts as one hold.
+    /// Holds that fast paths made unseen count as one.
     UnseenHoldsAreOne: stats "a_hold_is_distinguished_from_the_next_one_of_the_same_thread",
     /// A hold that may end unseen is taken for one that lasts.
     HoldThatMayEndUnseen: stats "a_hold_is_distinguished_from_the_next_one_of_the_same_thread",
     /// A wait that was handed the word still counts as waiting.
     GrantedStillCountsAsWaiting: stats "a_wait_of_a_blocked_thread_is_counted_when_it_begins_and_when_it_ends",
-    /// Of many waits for a word that was overwritten, each looks at all others.
+    /// Each of many waits for a word that was overwritten looks at all others.
     OverwrittenWaitsEndOneByOne: units "engine::event_loop::tests::to_end_the_waits_for_an_overwritten_word_takes_a_step_for_each",
     /// Tables keep the room of their most crowded moment.
     TablesKeepTheirRoom: units "engine::contents::tests::memory_follows_the_number_of_queues",
@@ -373,7 +373,7 @@ faults! {
     AwayCountsAsHeld: units "doctor::state::tests::a_hold_that_was_away_began_when_it_came_back_though_the_watchdog_did_not_look_meanwhile",
     /// Two orders that a common outer lock keeps apart are a cycle.
     GatesAreIgnored: units "doctor::order::tests::a_lock_that_is_held_at_both_edges_is_a_gate",
-    /// Of each order, what was held at the first sighting is taken for what is always held.
+    /// The locks that were held at the first sighting of an order are taken for those that are always held.
     OnlyTheFirstSightingCounts: units "doctor::order::tests::a_lock_that_is_held_at_both_edges_is_a_gate",
     /// A wait that ends by itself makes a certain deadlock.
     TimedWaitCountsAsEndless: units "doctor::deadlock::tests::a_wait_that_ends_by_itself_is_in_no_deadlock",

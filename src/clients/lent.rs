@@ -4,7 +4,8 @@
 //! until the guard frees it. A `Condition.waitAsync` lends a hold away meanwhile: another guard of the same thread may hold
 //! the word then, and neither must free the other's hold.
 //!
-//! So each guard notes the *era* in which it was made, and each wait that takes a guard's hold away ends an era. Of the guards
+//! Therefore each guard notes the *era* in which it was made, and each wait that takes a guard's hold away ends an era. Of the
+//! guards
 //! of one word that live at the same time at most one was made in each era, since the one before must be away when the next is made.
 //! A guard whose hold goes away for the first time is younger than all guards of its word that are away: it lies in the range
 //! of eras from the youngest of those to now, alone. Nobody else needs to know of any guard: to lock and to unlock

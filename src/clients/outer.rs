@@ -112,23 +112,23 @@ impl ClientLoop<'static> {
         Ok((reply, number))
     }
 
-    /// What there is to know of the wait that was returned last, with the number of its request; once.
+    /// Returns the outcome of the wait that was returned last, with the number of its request; once.
     pub fn take_told<K: Asked>(&mut self) -> Option<(u64, K::Told)> {
         K::part(&mut self.clients).told.take()
     }
 
-    /// What the thread has of a request.
+    /// Returns the thread's hold by a request.
     pub fn outside_hold<K: Asked>(&mut self, number: u64) -> Option<&mut K::Hold> {
         K::part(&mut self.clients).holds.get_mut(&number)
     }
 
-    /// What the thread has of these requests.
+    /// Returns the thread's holds by these requests.
     pub fn outside_holds<K: Asked<Hold: Clone>>(&mut self, numbers: &[i64]) -> Vec<K::Hold> {
         let holds = &K::part(&mut self.clients).holds;
         numbers.iter().filter_map(|number| holds.get(&(*number as u64)).cloned()).collect()
     }
 
-    /// What the thread has of a request, which is over.
+    /// Removes a request that is over; returns the thread's hold by it.
     pub fn remove_outside<K: Asked>(&mut self, number: u64) -> Option<K::Hold> {
         K::part(&mut self.clients).holds.remove(&number)
     }

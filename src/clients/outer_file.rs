@@ -35,7 +35,7 @@ impl InFile {
     }
 }
 
-/// Nobody's code has run with it.
+/// No code has run with it.
 fn give_back(outcome: FileOutcome) {
     match outcome {
         Ok(hold) if fault!(InterruptedFileGrantIsMarked) => hold.end(),
@@ -180,7 +180,7 @@ pub struct HolderList {
     pub directory: Arc<Directory>,
     /// As it was read.
     pub listed: Listing,
-    /// How many of them the thread has taken, or left out.
+    /// The number of them that the thread has taken, or left out.
     pub taken: usize,
 }
 

@@ -157,7 +157,7 @@ impl<K: Outside> OuterRequests<K> {
     pub(super) fn settle(&mut self, index: u32, is_timed_out: bool) {
         let request = self.waits.remove(index);
         self.unaccepted = Some(request.number);
-        // What was granted and not collected in time goes back, though the clock may not have come to that yet.
+        // A grant that was not collected in time goes back, though the clock may not have come to that yet.
         match if is_timed_out { None } else { request.take() } {
             Some(answer) => self.told = Some(self.take_in(Answered { request, answer })),
             None => self.forget(request),

@@ -83,7 +83,7 @@ pub struct StoreHold {
 }
 
 impl StoreHold {
-    /// Of what the lock worker was told.
+    /// The request that the lock worker was told of.
     pub(super) fn told(desk: &Arc<Desk>, number: u64) -> Self {
         Self { desk: Arc::clone(desk), number, lease: Lease::endless(), is_shared: true, is_in: false }
     }

@@ -30,7 +30,7 @@ impl<T> Arena<T> {
         self.len == 0
     }
 
-    /// How many there are.
+    /// Returns the number of entries.
     pub fn len(&self) -> usize {
         self.len
     }

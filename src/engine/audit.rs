@@ -13,11 +13,11 @@ use super::timers::Deadline;
 use crate::agents::{AgentId, Notice, Standing};
 use crate::memory::Place;
 
-/// Of longer queues the order is looked at after a test only: a look at each section would cost their length.
+/// Longer queues are looked at after a test only: a look at each section would cost their length.
 const MOST: usize = 64;
 
 impl Engine {
-    /// What is wrong. Not while a thread ends: then some of what it leaves is still there.
+    /// Returns the faults that it finds. Not while a thread ends: then some of what it leaves is still there.
     pub fn audit(&self) -> Vec<String> {
         let mut wrong = Vec::new();
         let mut registered: FxHashSet<(AgentId, usize)> = FxHashSet::default();
@@ -76,7 +76,7 @@ impl Engine {
         }
     }
 
-    /// What is left at rest: once all agents have ended, that is anything.
+    /// Returns what is left at rest: once all agents have ended, nothing may be.
     pub fn left(&self) -> Vec<String> {
         let living = self.agents.living_but(&[]).into_iter().map(|thread| format!("an agent of thread {thread}"));
         let registers = self.registers.lock();
@@ -230,7 +230,7 @@ mod tests {
         Engine::new(1, 70_000, Patience::default(), Box::new(Clock::new(|| unreachable!("no time is kept"))))
     }
 
-    /// What the audit says of an engine in which a promise waits for a mutex, once `spoil` has had its bucket.
+    /// Returns the audit's report of an engine in which a promise waits for a mutex, once `spoil` has had its bucket.
     fn audited(spoil: impl FnOnce(&Engine, &mut Contents, usize)) -> Vec<String> {
         let engine = engine();
         let words: [AtomicU32; 2] = Default::default();
@@ -247,7 +247,7 @@ mod tests {
         engine.audit()
     }
 
-    /// What is wrong is said in one line, which has these words.
+    /// Asserts that the report is one line, which has these words.
     fn says(wrong: &[String], words: &str) {
         assert!(matches!(wrong, [line] if line.contains(words)), "{words}: {wrong:?}");
     }

@@ -1,4 +1,4 @@
-//! How a thread blocks: it spins, queues, spins again, and parks in slices, between which it looks whether it is being
+//! Blocks a thread: it spins, queues, spins again, and parks in slices, between which it looks whether it is being
 //! terminated or debugged. One kind of wait for every primitive.
 
 use std::sync::Arc;
@@ -79,7 +79,7 @@ impl Engine {
             section.hand_off();
         }
         section.bound_lease();
-        // What is no hold anybody may end, so that it never closes a cycle of blocked threads.
+        // A hold that nobody may end closes no cycle of blocked threads.
         let blockage = self.blockage(place, is_endless && hold.is_some());
         let outer = agent.set_blockage(Some(blockage));
         section.finish();

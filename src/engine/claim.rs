@@ -1,4 +1,4 @@
-//! How waiters come for what they wait for: a blocked thread that is woken, and an event loop that was offered it.
+//! Waiters come for what they wait for: a blocked thread that is woken, and an event loop that was offered it.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -10,20 +10,20 @@ use super::section::Section;
 use crate::agents::{Agent, AgentId};
 use crate::sync;
 
-/// What came of a loop's coming for what it was offered.
+/// The outcome of a loop's coming for what it was offered.
 pub(crate) enum Claim {
     /// Its first waiter has it.
     Granted {
         /// The waiter's.
         token: u32,
-        /// How its wait is settled.
+        /// The settlement of its wait.
         settlement: Settlement,
     },
     /// Another holds it: the next to release it will reserve it for this loop.
     Remembered,
     /// Another holds it: the loop may park until then at the latest, to be handed over to directly. It must claim again.
     Park(Arc<Parker>, Instant),
-    /// Nobody of this loop waits for it, or this very thread holds it.
+    /// No wait of this loop is for it, or this very thread holds it.
     InVain,
 }
 
@@ -114,7 +114,7 @@ impl Section<'_> {
             unreachable!("groups have asynchronous waiters only")
         };
         let hold = waiters[first].hold.expect("who is offered a lock waits for one");
-        // What was kept for it is so no longer: it has come.
+        // A reservation for it is over: it has come.
         let was_kept = self.drop_reservation_of(agent.id);
         let may_claim = was_kept || self.may_claim(agent.id, first, hold);
         let Some(state) = self.primitive.grant(self.state, hold, agent.id).filter(|_| may_claim) else {

@@ -6,7 +6,7 @@ use super::primitive::Hold;
 use super::reply::Settled;
 use crate::agents::{Agent, Message};
 
-/// What makes more of waits than to wait: several one after the other, or one that belongs to a request. It lives in an
+/// A client makes more of waits than to wait: several one after the other, or one that belongs to a request. It lives in an
 /// [`super::EventLoop`], and is asked on that thread.
 pub trait Client {
     /// Whose a wait is; by default that of the code that waits, for which nobody is asked.
@@ -24,7 +24,7 @@ pub trait Client {
     /// The thread's code knows of the wait whose grant was the client's.
     fn accepted(&mut self, _: &Arc<Agent>) {}
 
-    /// What that wait was for is not wanted any more.
+    /// The wait's purpose is not wanted any more.
     fn refused(&mut self, _: &Arc<Agent>) {}
 
     /// Whether a wait that was granted can be taken back for as long as the thread's code does not know.
@@ -39,7 +39,7 @@ pub trait Client {
     fn ended(&mut self, _: &Arc<Agent>) {}
 }
 
-/// Nobody.
+/// No client.
 impl Client for () {
     type Of = ();
 }

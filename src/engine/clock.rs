@@ -32,7 +32,7 @@ pub struct Clock {
     shared: Arc<Shared>,
 }
 
-/// Where commands are left for the thread.
+/// The place where commands are left for the thread.
 #[derive(Default)]
 struct Shared {
     commands: Mutex<Commands>,

@@ -25,12 +25,12 @@ pub(crate) struct Bucket {
     pub(crate) contents: Mutex<Contents>,
     /// A thread spins for a lock of this bucket, unqueued.
     pub(crate) has_spinner: AtomicBool,
-    /// What spins have seen of the holds of this bucket's locks.
+    /// The lengths that spins have seen of the holds of this bucket's locks.
     pub(crate) holds: HoldLengths,
 }
 
-/// How often in a row spins have seen one and the same holder all the time. A loop that locks again at once can look
-/// like that by chance, hence twice.
+/// The number of times in a row that spins have seen one and the same holder all the time. A loop that locks again at once can
+/// look like that by chance, hence twice.
 // Relaxed throughout: a hint that guards no data.
 #[derive(Default)]
 pub(crate) struct HoldLengths(AtomicU32);
@@ -49,27 +49,27 @@ impl HoldLengths {
     }
 }
 
-/// What a bucket's lock guards.
+/// The data that a bucket's lock guards.
 #[derive(Default)]
 pub(crate) struct Contents {
     pub(crate) queues: FxHashMap<usize, Queue>,
     pub(crate) waiters: Waiters,
     pub(crate) stats: Stats,
     pub(crate) next_ticket: Ticket,
-    /// How many holds were distinguished.
+    /// The number of holds that were distinguished.
     pub(crate) hold_serials: u64,
     /// The slots of the register of holds, by address.
     pub(crate) slots: FxHashMap<usize, SmallVec<[Slot; 2]>>,
-    /// Who holds what is listed, by address.
+    /// The listed holders, by address.
     pub(crate) holders: FxHashMap<usize, Holders>,
     /// Holds that went back because their thread ended, which were not reported yet.
     pub(crate) ended: Vec<EndedHold>,
 }
 
-/// What an agent had in its register of holds when it ended.
+/// An entry of the register of holds of an agent that has ended.
 pub(crate) struct EndedHold {
     pub(super) address: usize,
-    /// Of the primitive: its memory may be another's by now.
+    /// The primitive's: its memory may be another's by now.
     pub(super) name: &'static str,
     pub(super) agent: AgentId,
     /// When, among the engine's serials.
@@ -179,7 +179,7 @@ impl Contents {
         }
     }
 
-    /// What a new waiter brings.
+    /// Returns what a new waiter brings.
     pub(crate) fn arrival(&mut self, since: Instant, hold: Option<Hold>, limit: Limit) -> Arrival {
         Arrival { ticket: self.ticket(), since, hold, limit }
     }
@@ -255,13 +255,13 @@ impl Contents {
         self.queues.iter().filter(|(_, queue)| !queue.is_empty()).map(|(address, _)| *address)
     }
 
-    /// Who waits at `address`, each with its ticket; in no order.
+    /// Returns the waiters at `address`, each with its ticket; in no order.
     pub(crate) fn waiters_of(&self, address: usize) -> impl Iterator<Item = (Ticket, &Waiter)> {
         let tickets = self.queues.get(&address).into_iter().flat_map(|queue| queue.tickets(&self.waiters));
         tickets.map(|(ticket, id)| (ticket, &self.waiters[id]))
     }
 
-    /// Who holds what is at `address`, as slots and the list say; the words may tell of another.
+    /// Returns the holds of what is at `address`, as slots and the list say; the words may tell of another.
     pub(crate) fn held(&self, address: usize) -> impl Iterator<Item = Held> {
         let slots = self.slots.get(&address).into_iter().flatten();
         let slots = slots.map(|slot| Held { agent: slot.agent, count: slot.read().sum(), is_alone: false });
@@ -273,7 +273,7 @@ impl Contents {
         slots.filter(|held| held.count > 0).chain(listed)
     }
 
-    /// Who holds what is listed at `address`.
+    /// Returns the listed holders of what is at `address`.
     pub(crate) fn holders_of(&self, address: usize) -> &[Holder] {
         self.holders.get(&address).map_or(&[], |holders| holders)
     }

@@ -142,7 +142,7 @@ impl Engine {
         for Blocker { agent, is_ahead } in self.blockers(waiter.id, blockage) {
             let length = cycle.len();
             let behind = is_ahead.then_some(address);
-            // Of a blocker that cannot run since `me` blocks their thread, the blockage is that of `me`.
+            // A blocker that cannot run since `me` blocks their thread has the blockage of `me`.
             let is_closed = agent == me.id
                 || self.agents.blockage(agent).is_some_and(|(next, blockage)| {
                     next.id == me.id || self.walk(me, &next, blockage, behind, cycle, seen)
@@ -170,8 +170,8 @@ impl Engine {
             })
     }
 
-    /// Whom this blocked agent waits for; nobody if it was let in in the meantime. For shared holds these are their
-    /// holders, and those who wait ahead of it for longer than a time.
+    /// Returns the agents that this blocked agent waits for; none if it was let in in the meantime. For shared holds these are
+    /// their holders, and those who wait ahead of it for longer than a time.
     fn blockers(&self, waiter: AgentId, blockage: Blockage) -> Vec<Blocker> {
         let contents = self.contents_at(blockage.address);
         let Some(queue) = contents.queues.get(&blockage.address) else { return Vec::new() };
@@ -193,7 +193,7 @@ impl Engine {
         let held: Vec<Held> = contents.held(blockage.address).collect();
         let is_strict = queue.primitive.order() == Order::Strict;
         if held.is_empty() && !is_strict {
-            // Whoever waits ahead waits for the owner too: of a mutex nobody else is in the way.
+            // A waiter ahead waits for the owner too: of a mutex nobody else is in the way.
             return blockers;
         }
         let is_ahead = |id: &WaiterId| waiters[*id].ticket() < waiters[mine].ticket();
@@ -216,8 +216,8 @@ impl Engine {
             let ahead = counts(is_stuck).then(|| group.waiters(waiters).take_while(is_ahead).filter(lasts));
             (ahead.into_iter().flatten(), is_stuck)
         };
-        // Who waits for ever and came last before it is known since it came, so that long queues are not walked along; unless that
-        // one is gone, or a loop is stuck.
+        // The waiter for ever that came last before it is known since it came, so that long queues are not walked along; unless
+        // that one is gone, or a loop is stuck.
         let behind = if let Kind::Blocked { behind, .. } = waiters[mine].kind { behind } else { None };
         let waits = |(ticket, id): &(Ticket, WaiterId)| {
             waiters.get(*id).is_some_and(|other| other.ticket() == *ticket && other.settlement.is_none())
@@ -228,14 +228,14 @@ impl Engine {
         let exclusive = groups.flat_map(|(ahead, _)| ahead).chain(blocked).filter(|id| waiters[*id].is_exclusive());
         let known = behind.filter(waits).map(|(ticket, _)| ticket);
         let last_exclusive = exclusive.map(|id| waiters[id].ticket()).chain(known).max();
-        // Those who share go in together, unless one in between waits to hold it alone.
+        // Sharers go in together, unless one in between waits to hold it alone.
         let goes_in_beside = |id: WaiterId| {
             let shares =
                 [mine, id].into_iter().all(|id| waiters[id].hold.is_some_and(|hold| hold.mode == Mode::Shared));
             shares && last_exclusive.is_none_or(|last| waiters[id].ticket() > last) && !fault!(SharersAreInTheWay)
         };
         for group in queue.groups().iter().filter(|_| is_strict) {
-            // Of those who share the first is the furthest ahead.
+            // The first of the sharers is the furthest ahead.
             if lasting_ahead(group).0.next().is_some_and(|first| !goes_in_beside(first)) {
                 // It goes first, though its loop cannot come while its thread is blocked.
                 blockers.push(ahead_of_it(group.agent.id));
@@ -266,7 +266,8 @@ mod tests {
     use crate::primitives::once::ONCE;
     use crate::sync::{self, AtomicU32};
 
-    /// How many waiters a thread that is blocked looks at, behind so many pending promises of this limit, each time that it looks.
+    /// The number of waiters that a blocked thread looks at, behind so many pending promises of this limit, each time that it
+    /// looks.
     fn steps_to_look(primitive: &'static dyn Primitive, pending: usize, limit: Limit) -> u64 {
         let engine = Engine::new(1, 70_000, Patience::default(), Box::new(NoClock));
         let (holder, me) = (engine.agents.add(0).unwrap(), engine.agents.add(1).unwrap());

@@ -1,4 +1,4 @@
-//! What an event loop makes of its notices: it comes for what it was offered, and collects what others have settled.
+//! An event loop deals with its notices: it comes for what it was offered, and collects what others have settled.
 
 use super::claim::{Claim, Parks};
 use super::client::Client;

@@ -28,11 +28,12 @@ pub struct EventLoop<'e, C: Client = ()> {
     pub(super) engine: &'e Engine,
     pub(super) agent: Arc<Agent>,
     pub(super) waits: Arena<PendingWait<C::Of>>,
-    /// Who are asked what becomes of their waits.
+    /// The clients, which are asked what becomes of their waits.
     pub(crate) clients: C,
     /// Notices taken from the inbox and not yet dealt with.
     pub(super) notices: VecDeque<Notice>,
-    /// What [`EventLoop::next_settled`] returned last, until it is called again: the thread's code may not know of it yet.
+    /// The result that [`EventLoop::next_settled`] returned last, until it is called again: the thread's code may not know of it
+    /// yet.
     pub(super) unaccepted: Option<Unaccepted<C::Of>>,
     /// Whether it has parked in this turn of its thread's loop.
     pub(super) has_parked: bool,
@@ -50,13 +51,13 @@ pub(super) struct PendingWait<Of> {
     pub(super) deadline: Option<u64>,
     /// The loop does not park for it.
     pub(super) stays_awake: bool,
-    /// What becomes of its notification.
+    /// The delivery of its notification.
     pub(super) delivery: Delivery,
     /// Whose it is.
     pub(super) of: Of,
 }
 
-/// What becomes of the notification of a wait.
+/// The delivery of the notification of a wait.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Delivery {
     /// It is collected when it is returned.
@@ -67,7 +68,7 @@ pub(super) enum Delivery {
     KeptAndReturned,
 }
 
-/// What was returned last, and may have to be passed on.
+/// The result that was returned last, and may have to be passed on.
 pub(super) enum Unaccepted<Of> {
     Settled {
         token: u32,
@@ -114,7 +115,7 @@ impl<'e, C: Client> EventLoop<'e, C> {
         self.engine
     }
 
-    /// How many waits are pending.
+    /// Returns the number of pending waits.
     pub fn pending(&self) -> usize {
         self.waits.len()
     }
@@ -164,7 +165,8 @@ impl<'e, C: Client> EventLoop<'e, C> {
         self.waits[token].of = of;
     }
 
-    /// What goes back as well if the clock ends the pending wait, which it may have done by now: then its client learns of that.
+    /// Notes what goes back as well if the clock ends the pending wait, which it may have done by now: then its client learns of
+    /// that.
     pub fn expires_with(&self, token: u32, beside: Arc<dyn Expiry>) {
         let wait = &self.waits[token];
         let mut contents = self.engine.contents(wait.primitive.space(), wait.place.address());
@@ -284,7 +286,7 @@ impl<'e, C: Client> EventLoop<'e, C> {
         for (_, wait) in left() {
             self.leave(wait);
         }
-        // What their clients have besides goes back once none of them is queued any more.
+        // The clients' other holds go back once none of them is queued any more.
         for (token, wait) in left() {
             self.clients.left(&self.agent, wait.of, token, wait.hold);
         }
@@ -305,7 +307,7 @@ mod tests {
     use crate::engine::{Hold, HoldOwner, Patience};
     use crate::primitives::mutex::MUTEX;
 
-    /// How many steps along lists it takes to end so many waits of one loop for a word that was overwritten.
+    /// The number of steps along lists that it takes to end so many waits of one loop for a word that was overwritten.
     fn steps_to_end_waits(count: u64) -> u64 {
         let engine = Engine::new(1, 70_000, Patience::default(), Box::new(NoClock));
         let holder = engine.agents.add(0).unwrap();

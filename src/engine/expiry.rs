@@ -1,10 +1,10 @@
-//! What goes back beside a wait that the clock ends: what its code was to have together with what it waited for.
+//! An expiry takes back what goes with a wait that the clock ends: what its code was to have together with what it waited for.
 
 use super::primitive::{Hold, Primitive};
 use crate::agents::AgentId;
 use crate::memory::Place;
 
-/// What goes back as well when the clock ends a wait.
+/// Gives back what goes with a wait when the clock ends it.
 pub trait Expiry: Send + Sync {
     /// The time of the wait was over; called by the clock, on its thread.
     fn expired(&self, engine: &dyn TakesBack);
@@ -13,7 +13,7 @@ pub trait Expiry: Send + Sync {
     fn gives_back(&self, address: usize) -> bool;
 }
 
-/// What gives holds to others: the engine.
+/// Gives holds to others: the engine.
 pub trait TakesBack {
     /// Takes back what `agent` has beside a wait and its code will not learn of, with the report of an ended holder that was to come
     /// with it. If its code has released it after all, nothing changes. On any thread.

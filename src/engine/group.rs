@@ -14,17 +14,17 @@ pub struct LoopGroup {
     /// Whose they are.
     pub agent: Arc<Agent>,
     pub(super) waiters: List,
-    /// How many of them wait for ever.
+    /// The number of them that wait for ever.
     endless: usize,
-    /// How many of them a signal may abort.
+    /// The number of them that a signal may abort.
     revocable: usize,
     /// The ticket of the first of them.
     pub(super) head_ticket: Ticket,
-    /// What the loop is about.
+    /// The loop's present activity.
     pub turn: Turn,
 }
 
-/// What an event loop that waits is about.
+/// The present activity of an event loop that waits.
 pub enum Turn {
     /// It knows of nothing.
     Idle,
@@ -39,7 +39,7 @@ pub enum Turn {
 }
 
 impl LoopGroup {
-    /// Of a loop whose first waiter has this ticket, and is about to be put in.
+    /// Makes the group of a loop whose first waiter has this ticket, and is about to be put in.
     pub(super) fn new(agent: Arc<Agent>, head_ticket: Ticket) -> Self {
         Self { agent, waiters: List::EMPTY, endless: 0, revocable: 0, head_ticket, turn: Turn::Idle }
     }

@@ -1,4 +1,4 @@
-//! How waiters get in when a primitive is released, a waiter leaves, or a lease is over: in an order that is fair.
+//! Waiters get in when a primitive is released, a waiter leaves, or a lease is over: in an order that is fair.
 //!
 //! *Barging*: a loop is *offered* what is free (a notice in its inbox) and *claims* it on its own thread, where an abort,
 //! a timeout and the claim cannot race; a loop that came and could not be let in parks for a moment, to be handed over to
@@ -19,7 +19,7 @@ use super::queue::{Kind, Queue, Reservation, Turn, WaiterId, Waiters};
 use super::section::Section;
 use crate::sync;
 
-/// How the hand-off goes on.
+/// The next step of the hand-off.
 enum Next {
     /// One got in; perhaps another can.
     Again,
@@ -214,8 +214,8 @@ impl Section<'_> {
     }
 }
 
-/// How long a lock is kept for a loop: a twentieth of what its waiter has waited, so that a busy loop holds up the others
-/// by no more than that, and that the lease of one that waits for long covers its turn in the end.
+/// The time for which a lock is kept for a loop: a twentieth of what its waiter has waited, so that a busy loop holds up the
+/// others by no more than that, and that the lease of one that waits for long covers its turn in the end.
 fn lease(patience: Patience, waited: Duration) -> Duration {
     let longest = if fault!(LeaseWithoutBound) { Duration::MAX } else { patience.longest_lease };
     (waited / LEASE_SHARE).clamp(patience.lease, longest)
@@ -223,7 +223,7 @@ fn lease(patience: Patience, waited: Duration) -> Duration {
 
 const LEASE_SHARE: u32 = 20;
 
-/// What a waiter for a lock asked for.
+/// Returns the hold that a waiter for a lock asked for.
 fn hold_of(waiters: &Waiters, id: WaiterId) -> Hold {
     waiters[id].hold.expect("who waits for a lock waits to hold it")
 }

@@ -1,4 +1,4 @@
-//! Who holds what the words do not tell: in a slot of the register (see [`super::register`]), or listed (see [`super::listed`]).
+//! Holders that the words do not tell: in a slot of the register (see [`super::register`]), or listed (see [`super::listed`]).
 
 use std::time::Instant;
 
@@ -9,9 +9,9 @@ use crate::agents::AgentId;
 
 /// A hold.
 pub(crate) struct Holder {
-    /// Who holds it.
+    /// The agent that holds it.
     pub(crate) agent: AgentId,
-    /// How; it tells the hold from all others of the agent.
+    /// The kind and number of the hold, which tell it from all others of the agent.
     pub(crate) hold: Hold,
     /// Since when.
     pub(crate) since: Instant,
@@ -25,14 +25,14 @@ impl Holder {
     }
 }
 
-/// Who holds one.
+/// The holders of one.
 pub(crate) type Holders = SmallVec<[Holder; 1]>;
 
-/// What an agent holds, whichever way it is known.
+/// An agent's holds, whichever way they are known.
 pub(crate) struct Held {
-    /// Who holds it.
+    /// The agent that holds it.
     pub(crate) agent: AgentId,
-    /// How often, or how much of it.
+    /// The number of holds, or of permits.
     pub(crate) count: u32,
     /// Whether nobody else can hold it meanwhile.
     pub(crate) is_alone: bool,

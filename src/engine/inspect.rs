@@ -17,9 +17,9 @@ pub struct WaiterView {
     pub thread: ThreadId,
     /// Whether the thread is blocked; else a promise is pending.
     pub is_blocking: bool,
-    /// How it will hold.
+    /// The mode in which it will hold.
     pub mode: Option<Mode>,
-    /// How long it has waited.
+    /// The time that it has waited.
     pub waited: Duration,
 }
 
@@ -32,9 +32,9 @@ pub struct LockView {
     pub owner: Option<ThreadId>,
     /// Whether the owner's thread has ended.
     pub owner_has_ended: bool,
-    /// Who holds it as the registers of holds say, and how much.
+    /// The holders as the registers of holds have them, and how much each holds.
     pub registered: Vec<(ThreadId, u32)>,
-    /// Who waits, in order.
+    /// The waiters, in order.
     pub waiters: Vec<WaiterView>,
 }
 
@@ -47,7 +47,7 @@ pub struct HoldView {
     pub thread: ThreadId,
 }
 
-/// What is copied of a waiter under the bucket's lock.
+/// The copy of a waiter that is made under the bucket's lock.
 #[derive(Clone)]
 struct Copied {
     ticket: u64,
@@ -57,7 +57,7 @@ struct Copied {
     since: Instant,
 }
 
-/// What is copied of a primitive under the bucket's lock.
+/// The copy of a primitive that is made under the bucket's lock.
 struct Snapshot {
     state: State,
     registered: Vec<(AgentId, u32)>,
@@ -76,7 +76,7 @@ impl Snapshot {
     }
 }
 
-/// Who waits in a queue; or none.
+/// Copies the waiters of a queue; none if there is no queue.
 fn copy(queue: Option<&Queue>, waiters: &Waiters, mut room: Vec<Copied>) -> Vec<Copied> {
     let copied = |(ticket, id)| {
         let waiter: &Waiter = &waiters[id];
@@ -143,7 +143,7 @@ impl Engine {
         contents.queues.get(&place.address()).map(|queue| queue.primitive)
     }
 
-    /// Who waits at an address, in order.
+    /// Returns the waiters at an address, in order.
     pub(crate) fn waiters_at(&self, contents: &Contents, address: usize) -> Vec<WaiterView> {
         self.waiter_views(copy(contents.queues.get(&address), &contents.waiters, Vec::new()))
     }

@@ -1,4 +1,4 @@
-//! How waiters leave without having got in, and threads when they end: others may get in for that.
+//! Waiters leave without having got in, and threads end: others may get in for that.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ impl Section<'_> {
     }
 
     /// The time of a pending promise is over: it leaves the queue; or what it was granted, and its loop has not come for, passes on.
-    /// What can be no one else's, and what it was settled with in another way, stands. Returns what goes back as well.
+    /// A hold that can be no one else's, and a wait that was settled in another way, stand. Returns what goes back as well.
     fn expire(&mut self, id: WaiterId) -> Option<Arc<dyn Expiry>> {
         let waiter = &mut self.contents.waiters[id];
         let (agent, hold) = (waiter.agent, waiter.hold);
@@ -34,7 +34,7 @@ impl Section<'_> {
                 self.one_left(agent);
             }
             Some(Settlement::Granted { abandoned_by, .. }) if !fault!(ExpiredWaitKeepsItsGrant) => {
-                // Who was let pass in time has passed: a signal that came back could be lost among later ones.
+                // A waiter that was let pass in time has passed: a signal that came back could be lost among later ones.
                 let hold = hold.filter(|hold| hold.mode != Mode::Passage)?;
                 if !self.revoke(hold, agent, abandoned_by) {
                     return None;

@@ -1,10 +1,10 @@
-//! How long a wait may take.
+//! The limit of the time that a wait may take.
 
 use std::time::{Duration, Instant};
 
 use crate::sync;
 
-/// How long a wait may take.
+/// The time that a wait may take.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Limit {
     /// One try, no wait.

@@ -16,11 +16,11 @@ pub struct Links {
 }
 
 impl Links {
-    /// Those of an entry that is in no list.
+    /// The links of an entry that is in no list.
     pub const NONE: Self = Self { previous: NONE, next: NONE };
 }
 
-/// What can be in a list.
+/// An entry that can be in a list.
 pub trait Linked {
     /// Its neighbours.
     fn links(&self) -> Links;
@@ -89,7 +89,7 @@ fn count_step() {
 
 #[cfg(test)]
 thread_local! {
-    /// How many entries were passed in walks along lists.
+    /// The number of entries that were passed in walks along lists.
     pub static STEPS: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
 }
 

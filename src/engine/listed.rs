@@ -91,7 +91,7 @@ impl Section<'_> {
 pub(crate) struct Listed<'e>(Vec<MutexGuard<'e, Contents>>);
 
 impl Listed<'_> {
-    /// Where what is at `address` is listed.
+    /// Returns the bucket in which what is at `address` is listed.
     pub(crate) fn contents(&self, address: usize) -> &Contents {
         &self.0[bucket_index(address, self.0.len())]
     }
@@ -103,7 +103,7 @@ impl Engine {
         Listed(self.buckets(Space::Listed).map(|bucket| bucket.contents.lock()).collect())
     }
 
-    /// What a hold of `agent` gives does not suffice yet, or, `is_in`, does from now on.
+    /// Notes that a hold of `agent` does not suffice yet, or, `is_in`, does from now on.
     pub(crate) fn note_in(&self, place: Place, agent: AgentId, hold: Hold, is_in: bool) {
         let mut contents = self.contents(Space::Listed, place.address());
         if let Some(holder) = contents.holder(place.address(), agent, hold) {

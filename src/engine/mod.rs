@@ -1,6 +1,6 @@
 //! The engine: it lets threads and event loops wait for primitives, in a fair order, and lets them in. It knows no primitive.
 //!
-//! How it works, from the words outwards:
+//! The design, from the words outwards:
 //!
 //! 1. JS takes and releases a free primitive by one compare-exchange. Only when that fails it comes here.
 //! 2. A *section* locks the bucket of the primitive's address and sets W, which makes every fast path fail: the words are
@@ -9,7 +9,7 @@
 //! 4. The thread that releases *hands off*: blocked threads are woken, or handed over to directly once they have aged; event loops
 //!    are *offered* what is free and *claim* it on their own thread.
 //! 5. A waiter whose wait another thread ends is *settled*: it leaves the queue at once, and its own thread *collects* how.
-//!    So a timeout, an abort, or the end of the thread finds out whether it comes too late, and what to pass on.
+//!    Therefore a timeout, an abort, or the end of the thread finds out whether it comes too late, and what to pass on.
 //! 6. A blocked thread sleeps in slices, between which it looks whether it is being terminated.
 //! 7. When a thread ends, what it was settled with and never knew of passes on; what it holds goes to the next, marked.
 //! 8. A wait for a lock outside of the process has no words: whoever keeps that lock settles it.

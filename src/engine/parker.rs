@@ -1,10 +1,11 @@
-//! Where one blocked wait sleeps. Why it is woken stands in its waiter, under the bucket's lock; here is only that it was.
+//! The place where one blocked wait sleeps. Why it is woken stands in its waiter, under the bucket's lock; here is only that it
+//! was.
 
 use std::time::{Duration, Instant};
 
 use crate::sync::{self, AtomicBool, AtomicU64, Ordering, Thread};
 
-/// Who has not been seen for so long does not run: its processor runs another thread.
+/// A thread that was not seen for so long does not run: its processor runs another.
 const ABSENT: Duration = Duration::from_micros(2);
 
 /// One blocked wait.

@@ -1,4 +1,4 @@
-//! What goes on to whom when a thread ends that was notified before its code knew: to whom it would have gone had that thread
+//! Passes a notification on when a thread ends that was notified before its code knew: to whom it would have gone had that thread
 //! never waited, and no notification beyond those that were given.
 //!
 //! For each ticket there is a number of *spare* notifications: those that were given while it stood in the queue, and went
@@ -16,7 +16,7 @@ pub type Ticket = u64;
 pub struct Passes {
     /// From each of these tickets on, to the next of them, this many; before the first, none.
     spare: BTreeMap<Ticket, u32>,
-    /// Those who were notified, with others staying, and whose code does not know yet.
+    /// The waiters that were notified, with others staying, and whose code does not know yet.
     unlearned: BTreeSet<Ticket>,
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::sync::SLICE;
 
-/// How long the engine leaves it to chance who gets in: the numbers behind fairness.
+/// The times for which the engine leaves it to chance who gets in: the numbers behind fairness.
 #[derive(Clone, Copy, Debug)]
 pub struct Patience {
     /// A blocked waiter that has waited this long is handed the lock directly; 1 ms, as in the starvation mode of Go's mutex.
@@ -19,9 +19,9 @@ pub struct Patience {
     pub longest_lease: Duration,
     /// The longest time, in all, for which a free lock is kept for event loops while a blocked thread waits for it.
     pub longest_kept: Duration,
-    /// How long a thread that finds the lock held spins before it queues: about what a system call costs.
+    /// The time for which a thread that finds the lock held spins before it queues: about what a system call costs.
     pub spin: Duration,
-    /// How long it then spins, queued, before it parks: about what it costs two threads to sleep and to wake (Karlin,
+    /// The time for which it then spins, queued, before it parks: about what it costs two threads to sleep and to wake (Karlin,
     /// Li, Manasse and Owicki, SOSP 1991: to wait as long as that costs at most twice the best).
     pub spin_queued: Duration,
     /// An event loop that comes in vain parks for this fraction of the time that its waiter has waited, so that it loses no

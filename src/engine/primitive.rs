@@ -1,4 +1,4 @@
-//! What the engine asks of a primitive: a pure state machine, which names no queue, no thread and no clock.
+//! A primitive, as the engine sees it: a pure state machine, which names no queue, no thread and no clock.
 //!
 //! The engine freezes a primitive's words (see [`super::section`]), asks what becomes of them, and thaws them.
 //! A primitive is written in `primitives/`, as a table of transitions, and tested without threads.
@@ -10,7 +10,7 @@ use crate::sync::Ordering;
 /// In which order those who wait are let in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Order {
-    /// Whoever comes may take what is free, within bounds that keep it fair; an event loop that is busy holds nobody up.
+    /// A newcomer may take what is free, within bounds that keep it fair; an event loop that is busy holds nobody up.
     Barging,
     /// First come, first served, event loops included: a grant to a loop is final, and those behind it wait until it comes.
     Strict,
@@ -38,7 +38,7 @@ impl Space {
     pub(super) const ALL: [Self; 4] = [Self::Words, Self::Notifications, Self::Listed, Self::Outer];
 }
 
-/// How a holder holds.
+/// The mode of a hold.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mode {
     /// Alone.
@@ -55,7 +55,7 @@ pub enum Mode {
     Passage,
 }
 
-/// Who may release a hold.
+/// The owner of a hold, who alone may release it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum HoldOwner {
     /// The thread, by the primitive itself: a raw hold.
@@ -64,19 +64,19 @@ pub enum HoldOwner {
     Guard,
 }
 
-/// What an agent holds, or asks for.
+/// The hold that an agent has, or asks for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Hold {
-    /// How.
+    /// The mode.
     pub mode: Mode,
-    /// Who may release it.
+    /// The owner, who may release it.
     pub owner: HoldOwner,
-    /// How many: permits, entries; 1 for a lock. Of what is listed, it tells this hold from earlier ones of that number.
+    /// The number of permits or entries; 1 for a lock. A listed hold is told by it from earlier ones of that number.
     pub count: u32,
-    /// How many there are in all, as whoever asks has it; of what is listed, the hold's number among those of its agent; 0 for what
+    /// The number that there are in all, as whoever asks has it; the number of a listed hold among those of its agent; 0 for what
     /// has no such number.
     pub of: u32,
-    /// Of what is listed: its code needs more than this, and is not in before it has said so.
+    /// A listed hold may be a part: its code needs more than this, and is not in before it has said so.
     pub is_part: bool,
 }
 
@@ -84,12 +84,12 @@ impl Hold {
     /// Nothing: a waiter that is granted it passes.
     pub const PASSAGE: Self = Self { mode: Mode::Passage, owner: HoldOwner::Thread, count: 0, of: 0, is_part: false };
 
-    /// Of a lock, alone.
+    /// Returns the hold of a lock, alone.
     pub const fn exclusive(owner: HoldOwner) -> Self {
         Self { mode: Mode::Exclusive, owner, count: 1, of: 0, is_part: false }
     }
 
-    /// Of a lock, together with others.
+    /// Returns the hold of a lock, together with others.
     pub const fn shared(owner: HoldOwner) -> Self {
         Self { mode: Mode::Shared, owner, count: 1, of: 0, is_part: false }
     }
@@ -99,13 +99,13 @@ impl Hold {
         matches!(self.mode, Mode::Permits) && self.count > 1
     }
 
-    /// Of what is listed: the hold `number` of its agent; `generation` tells it from earlier ones of that number.
+    /// Returns the listed hold `number` of its agent; `generation` tells it from earlier ones of that number.
     pub const fn listed(mode: Mode, number: u32, generation: u32, is_part: bool) -> Self {
         Self { mode, owner: HoldOwner::Guard, count: generation, of: number, is_part }
     }
 }
 
-/// What an agent holds of one primitive, as its slot in the register of holds says.
+/// The holds that an agent has of one primitive, as its slot in the register of holds says.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Counts {
     /// Holds of the thread itself.
@@ -121,7 +121,7 @@ impl Counts {
     }
 }
 
-/// What an agent comes for.
+/// The request of an agent that comes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Request {
     /// To hold.
@@ -150,7 +150,7 @@ pub struct State(pub u64);
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Corrupt;
 
-/// What becomes of a request.
+/// The decision on a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Decision {
     /// It is granted, and this is the state now.
@@ -161,17 +161,17 @@ pub enum Decision {
     Refused,
 }
 
-/// What the engine knows of a primitive, by which the primitive can tell values that it never wrote.
+/// The facts that the engine knows of a primitive, by which the primitive can tell values that it never wrote.
 pub struct Facts<'a> {
     /// Whether anybody is queued.
     pub is_queued: bool,
     /// Whether it is reserved for an event loop.
     pub is_reserved: bool,
-    /// Who lives, and who ever lived.
+    /// The agents that live, and that ever lived.
     pub agents: &'a Agents,
 }
 
-/// What a thread that spins sees.
+/// The state as a thread that spins sees it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Glance {
     /// Whether one compare-exchange could take it.
@@ -186,18 +186,18 @@ pub struct Glance {
     pub is_reserved: bool,
 }
 
-/// Whom a waiter waits for, as the deadlock search sees it.
+/// The agents that a waiter waits for, as the deadlock search sees it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Blockers {
     /// The agent whose id the words have; 0 for nobody.
     Owner(AgentId),
-    /// Those in whose registers of holds it stands, and who waits ahead.
+    /// The agents in whose registers of holds it stands, and the waiters ahead.
     Holders,
     /// Anybody may end the wait.
     Anybody,
 }
 
-/// What a primitive is, whatever its state.
+/// The properties of a primitive, whatever its state.
 #[derive(Debug)]
 pub struct About {
     /// The name of its class, in messages.
@@ -206,27 +206,27 @@ pub struct About {
     pub order: Order,
     /// In which table they are.
     pub space: Space,
-    /// Of which holds the register of holds, and not the words, says who has them.
+    /// The mode of holds whose holders are in the register of holds, and not in the words.
     pub registered: Option<Mode>,
 }
 
-/// What becomes of a state beside requests and releases. Each primitive knows some of these.
+/// A change of a state beside requests and releases. Each primitive knows some of these.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Change {
-    /// Whoever comes may pass.
+    /// A newcomer may pass.
     Set,
     /// As it was in the beginning.
     Reset,
-    /// Those who wait and those who come are refused: by a party of so many, if there are as many.
+    /// The waiters and newcomers are refused: by a party of so many, if there are as many.
     Break(u32),
-    /// So many more permits of `of`, or more to count down; fewer, if negative.
+    /// Adds so many permits of `of`, or more to count down; fewer, if negative.
     Add {
-        /// How many.
+        /// The number of them.
         count: i32,
-        /// How many there are in all, as whoever adds has it.
+        /// The number that there are in all, as whoever adds has it.
         of: u32,
     },
-    /// What the agent runs is done.
+    /// The agent has done what it runs.
     Finish,
     /// The agent's exclusive hold is shared from now on.
     Downgrade(HoldOwner),
@@ -239,7 +239,7 @@ pub enum Change {
 /// A state machine that the engine drives. Its states hold W, the bit that makes every fast path fail, as it was before
 /// the section.
 pub trait Primitive: Sync {
-    /// What it is. Two primitives are the same if this is.
+    /// Returns its properties. Two primitives are the same if these are.
     fn about(&self) -> &'static About;
 
     /// Reads the words and makes every fast path fail until [`Primitive::thaw`]; leaves alone what it did not write.
@@ -270,7 +270,7 @@ pub trait Primitive: Sync {
         false
     }
 
-    /// What becomes of a request of `agent`, who comes now. In strict order nobody who would have to wait overtakes those who
+    /// Decides on a request of `agent`, which comes now. In strict order nobody who would have to wait overtakes those who
     /// are queued.
     fn enter(&self, state: State, request: Request, agent: AgentId, _is_queued: bool) -> Decision {
         match request {
@@ -293,7 +293,7 @@ pub trait Primitive: Sync {
         false
     }
 
-    /// Who holds it alone; 0 for nobody, or if the words do not tell.
+    /// Returns the agent that holds it alone; 0 for nobody, or if the words do not tell.
     fn owner(&self, _: State) -> AgentId {
         0
     }
@@ -347,7 +347,7 @@ pub trait Primitive: Sync {
         false
     }
 
-    /// Whom a waiter waits for. A lock, which only its holders can free, says who they are.
+    /// Returns the agents that a waiter waits for. A lock, which only its holders can free, says who they are.
     fn blockers(&self, _: State) -> Blockers {
         Blockers::Anybody
     }

@@ -1,4 +1,4 @@
-//! Who waits for one primitive, in the order in which they came.
+//! The waiters for one primitive, in the order in which they came.
 //!
 //! Blocked threads form one list; the asynchronous waiters of each event loop (a *loop group*) form one of their own.
 //! A ticket on each waiter gives the order between the lists. Every transition is O(1) in the number of waiters;
@@ -41,14 +41,14 @@ pub struct Reservation {
 
 /// The queue of one primitive.
 pub struct Queue {
-    /// Where the primitive is; its memory lives as long as anybody is queued, since each waiter keeps its buffer.
+    /// The place of the primitive; its memory lives as long as anybody is queued, since each waiter keeps its buffer.
     pub place: Place,
-    /// What it is.
+    /// The primitive.
     pub primitive: &'static dyn Primitive,
     blocked: List,
     /// In the order of their first waiters.
     groups: SmallVec<[LoopGroup; 1]>,
-    /// How many blocked waiters are woken and will come.
+    /// The number of blocked waiters that are woken and will come.
     woken: u32,
     /// The last to come that waits for an exclusive hold for ever; it may be gone.
     last_exclusive: Option<(Ticket, WaiterId)>,
@@ -64,9 +64,9 @@ pub struct Queue {
     pub hold_serial: u64,
     /// The agent whose thread ended inside, which the next to get in will report.
     pub abandoned_by: Option<AgentId>,
-    /// How many wait.
+    /// The number of waiters.
     len: usize,
-    /// What goes on to others when threads end that were notified.
+    /// The notifications that go on to others when threads end that were notified.
     passes: Passes,
 }
 
@@ -226,7 +226,7 @@ impl Queue {
         self.groups.partition_point(|group| group.head_ticket < limit)
     }
 
-    /// Those who are first in line: the first blocked waiter that can be counted on, and the loops ahead of it.
+    /// Returns the waiters that are first in line: the first blocked one that can be counted on, and the loops ahead of it.
     fn first_in_line(&self, waiters: &Waiters) -> (&[LoopGroup], Option<WaiterId>) {
         let blocked = self.first_blocked(waiters);
         (&self.groups[..self.count_ahead_of(waiters, blocked)], blocked)
@@ -266,7 +266,7 @@ impl Queue {
             || blocked.any(|other| writes(other) && will_come(other))
     }
 
-    /// How many blocked waiters are woken and will come.
+    /// Returns the number of blocked waiters that are woken and will come.
     #[cfg(feature = "audit")]
     pub(super) fn woken(&self) -> u32 {
         self.woken
@@ -299,7 +299,7 @@ impl Queue {
         lists.flat_map(|list| list.iter(waiters)).map(|id| (waiters[id].ticket(), id))
     }
 
-    /// How many wait.
+    /// Returns the number of waiters.
     pub fn len(&self) -> usize {
         self.len
     }
@@ -316,7 +316,7 @@ impl Queue {
         }
     }
 
-    /// Who is notified in place of the one with this ticket, whose thread has ended before its code knew.
+    /// Returns the waiter that is notified in place of the one with this ticket, whose thread has ended before its code knew.
     pub fn next_of(&mut self, waiters: &Waiters, ticket: Ticket) -> Option<WaiterId> {
         let first = self.first(waiters)?;
         self.passes.pass_on(ticket, waiters[first].ticket()).then_some(first)

@@ -44,12 +44,12 @@ impl Engine {
         true
     }
 
-    /// What `agent` holds of this is beside a wait from now on: the clock may take it back. On its own thread.
+    /// Sets aside, beside a wait, what `agent` holds of this: the clock may take it back. On its own thread.
     pub(crate) fn set_aside(&self, primitive: &'static dyn Primitive, place: Place, agent: AgentId, hold: Hold) {
         self.with_slot(primitive, place, agent, hold, |slot| slot.set_aside(hold.owner, hold.count));
     }
 
-    /// What was beside a wait is its code's, or is given back by it. On its own thread.
+    /// Takes back what was beside a wait: it is its code's, or is given back by it. On its own thread.
     pub(crate) fn bring_back(&self, primitive: &'static dyn Primitive, place: Place, agent: AgentId, hold: Hold) {
         self.with_slot(primitive, place, agent, hold, |slot| {
             let count = slot.take_from_aside(hold.owner, hold.count);
@@ -57,7 +57,7 @@ impl Engine {
         });
     }
 
-    /// What was beside a wait goes back. On any thread.
+    /// Gives back what was beside a wait. On any thread.
     pub(super) fn drop_aside(&self, primitive: &'static dyn Primitive, place: Place, agent: AgentId, hold: Hold) {
         self.with_slot(primitive, place, agent, hold, |slot| {
             slot.take_from_aside(hold.owner, hold.count);

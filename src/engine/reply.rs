@@ -1,4 +1,4 @@
-//! What an event loop's requests and waits come to.
+//! The replies to an event loop's requests and waits.
 
 use std::io;
 
@@ -7,7 +7,7 @@ use super::wait::Outcome;
 use crate::agents::AgentId;
 use crate::memory::Place;
 
-/// What came of a request.
+/// The reply to a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reply {
     /// Settled at once.
@@ -16,9 +16,9 @@ pub enum Reply {
     Pending {
         /// By which the loop knows the wait.
         token: u32,
-        /// Who held it alone then; 0 for nobody.
+        /// The agent that held it alone then; 0 for nobody.
         owner: AgentId,
-        /// What it found then: the first number of [`super::Primitive::found`].
+        /// The state that it found then: the first number of [`super::Primitive::found`].
         found: u32,
     },
 }
@@ -28,7 +28,7 @@ pub enum Reply {
 pub enum ReplyError {
     /// The words hold what this package did not write.
     Corrupt,
-    /// What was to be released is not held in this way.
+    /// The hold to be released is not held in this way.
     NotHeld,
     /// The thread that watches the deadlines could not be started.
     NoClock(io::Error),
@@ -49,6 +49,6 @@ pub struct Settled {
     pub place: Place,
     /// Whether it was to hold something; else for a notification.
     pub is_for_hold: bool,
-    /// How it ended.
+    /// The outcome of the wait.
     pub outcome: Result<Outcome, Corrupt>,
 }

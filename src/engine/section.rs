@@ -82,7 +82,7 @@ impl<'e> Section<'e> {
         let Contents { queues, hold_serials, waiters, .. } = &mut *contents;
         if let Some(queue) = queues.get_mut(&address) {
             is_queued = !queue.is_empty();
-            // Where all who are first in line know that they may come, fast paths go on working meanwhile.
+            // If all who are first in line know that they may come, fast paths go on working meanwhile.
             is_waiting = is_queued && (!primitive.has_open_permits() || queue.must_be_looked_at(waiters));
             queue.abandoned_by = abandoned_by;
             let may_have_changed = !primitive.is_waiting(frozen) && !fault!(UnseenHoldsAreOne);
@@ -97,7 +97,7 @@ impl<'e> Section<'e> {
             && !is_queued
             && !fault!(EndForgottenWithLastWaiter)
         {
-            // Nobody is left who could report it: the words themselves tell the next to come.
+            // No waiter is left who could report it: the words themselves tell the next to come.
             state = primitive.remember_ended(state, ended);
         }
         let contents = (!fault!(ThawsAfterTheBucket)).then_some(contents);
@@ -118,12 +118,12 @@ impl<'e> Section<'e> {
         self.close().carry_out_beside(&*engine.timers, Some(here));
     }
 
-    /// What it is.
+    /// Returns the primitive.
     pub(crate) fn primitive(&self) -> &'static dyn Primitive {
         self.primitive
     }
 
-    /// Where it is.
+    /// Returns its place.
     pub(crate) fn place(&self) -> Place {
         self.place
     }
@@ -133,12 +133,12 @@ impl<'e> Section<'e> {
         self.state
     }
 
-    /// What a waiter that queues now finds.
+    /// Returns the state that a waiter that queues now finds.
     pub(crate) fn found(&self) -> u32 {
         self.primitive.found(self.state)[0]
     }
 
-    /// Who holds it alone, as it will be written.
+    /// Returns the agent that holds it alone, as it will be written.
     pub(crate) fn owner(&self) -> AgentId {
         self.primitive.owner(self.state)
     }
@@ -175,7 +175,7 @@ impl<'e> Section<'e> {
         }
     }
 
-    /// How a wait is settled for which there is nothing to wait.
+    /// Returns the settlement of a wait for which there is nothing to wait.
     pub(super) fn refusal(&self) -> Settlement {
         Settlement::Refused { found: self.primitive.found(self.state)[1] }
     }
@@ -297,7 +297,7 @@ impl<'e> Section<'e> {
 
     /// Whether it is reserved for `agent`; if so it no longer is.
     pub(crate) fn drop_reservation_of(&mut self, agent: AgentId) -> bool {
-        // Of the queue as it is: the last waiter may just have left it.
+        // The queue is looked at as it is: the last waiter may just have left it.
         let Some((queue, _)) = self.contents.queue(self.place.address()) else { return false };
         let Some(had) = queue.reservation.take_if(|reservation| reservation.agent == agent) else { return false };
         self.state = self.primitive.unreserve(self.state, had.hold);

@@ -6,13 +6,14 @@ use super::primitive::{Counts, HoldOwner};
 use crate::agents::AgentId;
 use crate::sync::{AtomicU32, Ordering};
 
-/// Where an agent's JS and the core count what it holds of one primitive.
+/// The place where an agent's JS and the core count what it holds of one primitive.
 #[derive(Clone, Copy)]
 pub struct Slot {
     /// The agent's.
     pub agent: AgentId,
     at: NonNull<[AtomicU32; 2]>,
-    /// What it has beside a wait, which the clock may take back: not its code's yet, and changed under the lock of the bucket.
+    /// The holds that it has beside a wait, which the clock may take back: not its code's yet, and changed under the lock of the
+    /// bucket.
     pub(super) beside: Counts,
 }
 
@@ -35,7 +36,7 @@ impl Slot {
         unsafe { self.at.as_ref() }
     }
 
-    /// What it says: exact on its own thread, and when that has ended; a snapshot elsewhere.
+    /// Returns its counts: exact on its own thread, and when that has ended; a snapshot elsewhere.
     pub fn read(&self) -> Counts {
         // Relaxed: read on its own thread, or for people.
         let [raw, guarded] = self.counts().each_ref().map(|count| count.load(Ordering::Relaxed));
@@ -47,13 +48,13 @@ impl Slot {
         Self { beside, ..self }
     }
 
-    /// So many are beside a wait from now on. On its own thread.
+    /// Puts so many beside a wait. On its own thread.
     pub(super) fn set_aside(&mut self, owner: HoldOwner, count: u32) {
         self.change(owner, |held| held.saturating_sub(count));
         *self.aside(owner) += count;
     }
 
-    /// So many that were beside a wait are not any more; returns how many there were.
+    /// Takes so many from beside a wait; returns how many there were.
     pub(super) fn take_from_aside(&mut self, owner: HoldOwner, count: u32) -> u32 {
         let aside = self.aside(owner);
         let taken = count.min(*aside);

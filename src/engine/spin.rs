@@ -55,7 +55,7 @@ impl Engine {
         entered
     }
 
-    /// How long a waiter spins once it is queued; `None` if that would not pay.
+    /// Returns the time for which a waiter spins once it is queued; `None` if that would not pay.
     pub(crate) fn queued_spin_time(&self, place: Place) -> Option<Duration> {
         let time = self.patience.spin_queued;
         (self.bucket(Space::Words, place.address()).holds.are_long() && pays(time)).then_some(time)

@@ -1,4 +1,4 @@
-//! What is counted of the waits for locks and permits: kept in each bucket under its lock, summed when `stats()` is called.
+//! Counts of the waits for locks and permits: kept in each bucket under its lock, summed when `stats()` is called.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::sync;
 pub struct Stats {
     /// Acquisitions after a wait in the queue.
     pub contended: u64,
-    /// Those of them that were handed straight to a blocked thread.
+    /// The number of them that were handed straight to a blocked thread.
     pub handovers: u64,
     /// Leases that ended before their loop came.
     pub passed_by: u64,

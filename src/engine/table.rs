@@ -31,7 +31,7 @@ pub struct Engine {
     serials: AtomicU64,
     /// The places for which each agent has slots.
     pub(crate) registers: Mutex<FxHashMap<AgentId, Vec<Registered>>>,
-    /// How many ended holds there are in all buckets.
+    /// The number of ended holds in all buckets.
     pub(super) ended: AtomicU32,
     /// Held while a deadlock is looked for, so that one thread only reports it.
     pub(crate) detecting: Mutex<()>,

@@ -1,4 +1,4 @@
-//! What the engine asks of the background thread that keeps times.
+//! The timers that the engine asks for: the background thread keeps them.
 
 use std::io;
 use std::time::Instant;

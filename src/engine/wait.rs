@@ -1,4 +1,4 @@
-//! How a wait ends, and what it calls meanwhile.
+//! The end of a wait, and the calls that it makes meanwhile.
 
 use std::time::Instant;
 
@@ -7,19 +7,19 @@ use super::primitive::Corrupt;
 use super::waiter::Settlement;
 use crate::agents::AgentId;
 
-/// How a wait ended.
+/// The outcome of a wait.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Outcome {
     /// With what it was for.
     Granted {
         /// The agent whose thread ended inside, which this agent has to report.
         abandoned_by: Option<AgentId>,
-        /// What it found when it was let in: the first number of [`super::Primitive::found`].
+        /// The state that it found when it was let in: the first number of [`super::Primitive::found`].
         found: u32,
     },
     /// There was nothing to wait for: the value was another.
     Refused {
-        /// What it found then: the second number of [`super::Primitive::found`].
+        /// The state that it found then: the second number of [`super::Primitive::found`].
         found: u32,
     },
     /// Without: it was held, or reserved, or the time was over.
@@ -37,7 +37,7 @@ impl Outcome {
 }
 
 impl Settlement {
-    /// How the wait ended, for its code.
+    /// Returns the outcome of the wait, for its code.
     pub(super) fn outcome(self) -> Result<Outcome, Corrupt> {
         match self {
             Self::Granted { abandoned_by, found } => Ok(Outcome::Granted { abandoned_by, found }),
@@ -66,7 +66,7 @@ impl From<Corrupt> for Failure {
     }
 }
 
-/// Whoever calls a verb that blocks; a closure that only pauses will do.
+/// The caller of a verb that blocks; a closure that only pauses will do.
 pub trait Caller {
     /// Called between two slices; false: the thread is to end. It may take as long as it likes, and may call the engine.
     fn pause(&mut self) -> bool;

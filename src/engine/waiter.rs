@@ -21,15 +21,15 @@ pub struct Waiter {
     links: Links,
     /// When it came.
     pub since: Instant,
-    /// What it waits to hold; `None`: it waits for a notification.
+    /// The hold that it waits for; `None`: it waits for a notification.
     pub hold: Option<Hold>,
     /// The agent that waits.
     pub agent: AgentId,
-    /// How long it may wait.
+    /// The time that it may wait.
     pub limit: Limit,
-    /// How it waits.
+    /// The way in which it waits.
     pub kind: Kind,
-    /// How another thread ended its wait.
+    /// The settlement by which another thread ended its wait.
     pub settlement: Option<Settlement>,
 }
 
@@ -37,37 +37,37 @@ pub struct Waiter {
 pub enum Kind {
     /// A thread sleeps.
     Blocked {
-        /// Where it sleeps.
+        /// The parker in which it sleeps.
         parker: Arc<Parker>,
         /// It was woken and will come.
         woken: bool,
         /// It is inside a call into JS, which may take for ever: nobody may count on it.
         away: bool,
-        /// Whoever waited for an exclusive hold for ever and came last before it; it may be gone.
+        /// The waiter for an exclusive hold for ever that came last before it; it may be gone.
         behind: Option<(Ticket, WaiterId)>,
     },
     /// A promise is pending.
     Async {
         /// Its number in its agent's table of waits.
         token: u32,
-        /// What goes back as well when its time is over.
+        /// The holds that go back as well when its time is over.
         beside: Option<Arc<dyn Expiry>>,
     },
 }
 
-/// How another thread ended a wait.
+/// The settlement by which another thread ended a wait.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Settlement {
-    /// What it asked for is its own.
+    /// The hold that it asked for is its own.
     Granted {
         /// The agent whose thread ended inside, which it has to report.
         abandoned_by: Option<AgentId>,
-        /// What it found when it was let in: the first number of [`super::primitive::Primitive::found`].
+        /// The state that it found when it was let in: the first number of [`super::primitive::Primitive::found`].
         found: u32,
     },
     /// There is nothing to wait for any more.
     Refused {
-        /// What it found when that came to be: the second number of [`super::primitive::Primitive::found`].
+        /// The state that it found when that came to be: the second number of [`super::primitive::Primitive::found`].
         found: u32,
     },
     /// It was notified, under this ticket.
@@ -111,9 +111,9 @@ pub struct Arrival {
     pub ticket: Ticket,
     /// When it came.
     pub since: Instant,
-    /// What it waits to hold.
+    /// The hold that it waits for.
     pub hold: Option<Hold>,
-    /// How long it may wait.
+    /// The time that it may wait.
     pub limit: Limit,
 }
 

@@ -17,7 +17,7 @@ struct InterruptState {
     is_over: bool,
     /// Whether the kernel may have granted something that the thread has not passed on yet.
     may_have: bool,
-    /// Those that want to know when it has.
+    /// The waiters that want to know when it has.
     leaving: Vec<Arc<Left>>,
 }
 
@@ -74,7 +74,7 @@ impl Interrupt {
         std::mem::take(&mut self.lock().leaving)
     }
 
-    /// Whoever has withdrawn the wait keeps `left` until the thread has passed on what it may have been granted. Where its
+    /// A caller that has withdrawn the wait keeps `left` until the thread has passed on what it may have been granted. Where its
     /// call cannot be ended that may take for ever: nobody waits for it there.
     pub fn leave(&self, left: &Arc<Left>) {
         let mut state = self.lock();

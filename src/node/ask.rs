@@ -1,4 +1,4 @@
-//! What the binding's functions for all primitives have in common: which primitive, and what is asked of it.
+//! The binding's functions for all primitives have this in common: which primitive, and what is asked of it.
 
 use napi_derive::napi;
 
@@ -9,7 +9,7 @@ use crate::primitives::{barrier, event, exchanger, latch, mutex, once, rwlock, s
 /// `of` permits or parties are there in all.
 macro_rules! asks {
     ($(#[doc = $about:literal] $name:ident: $primitive:expr, |$count:pat_param, $of:pat_param| $hold:expr;)*) => {
-        /// What JS asks of which primitive, or holds of it.
+        /// The request that JS makes of a primitive, or the hold that it has.
         #[napi]
         #[derive(Clone, Copy)]
         pub enum Ask {
@@ -17,7 +17,7 @@ macro_rules! asks {
         }
 
         impl Ask {
-            /// Of which primitive.
+            /// Returns the primitive.
             pub fn primitive(self) -> &'static dyn Primitive {
                 match self {
                     $(Self::$name => &$primitive,)*

@@ -10,7 +10,7 @@ use super::thread::JsThread;
 /// Remains of threads that have ended.
 static LEFT_BY_ENDED: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
-/// What is wrong in queues and registers, and what is left of names, files, stores and this thread.
+/// Returns the faults in queues and registers, and what is left of names, files, stores and this thread.
 #[napi(catch_unwind)]
 pub fn audit(env: Env) -> Result<Vec<String>> {
     let own = JsThread::with(env, |thread| [thread.wrong(), thread.lent_to_nobody()].concat())?;

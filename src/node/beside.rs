@@ -1,4 +1,4 @@
-//! What goes back with a wait that the clock ends: what was asked for together with it, and so far is held.
+//! Gives back, with a wait that the clock ends, what was asked for together with it, and so far is held.
 
 use std::sync::Arc;
 
@@ -11,13 +11,13 @@ use crate::engine::{Expiry, TakesBack};
 /// The same for JS: numbers of this thread.
 #[napi(object, object_to_js = false)]
 pub struct JsBeside {
-    /// Of requests for names.
+    /// The requests for names.
     pub requests: Vec<u32>,
     /// For each of these the ended holder that is still to be reported; 0: none.
     pub reports: Vec<u32>,
-    /// Of holds of files.
+    /// The holds of files.
     pub files: Vec<i64>,
-    /// Of holds of stores.
+    /// The holds of stores.
     pub stores: Vec<i64>,
 }
 
@@ -45,7 +45,7 @@ impl Expiry for Beside {
 }
 
 impl JsThread {
-    /// What these hold.
+    /// Returns the holds that these name.
     pub fn beside(&mut self, JsBeside { requests, reports, files, stores }: JsBeside) -> Beside {
         let event_loop = &mut self.event_loop;
         let reports = reports.into_iter().map(|ended| (ended != 0).then_some(ended));

@@ -20,14 +20,14 @@ pub struct BlockingCall {
     pub(super) agent: Arc<Agent>,
     /// The deadlock that ended it in a pause.
     pub(super) deadlock: Vec<Hop>,
-    /// What it found, if it came to waiting in the queue.
+    /// The queue as it found it, if it came to waiting in it.
     pub(super) wait: Option<Queued>,
 }
 
-/// What a wait found when it was queued.
+/// The state that a wait found when it was queued.
 pub struct Queued {
     pub(super) since: Instant,
-    /// Who held it alone.
+    /// The agent that held it alone.
     pub(super) owner: AgentId,
     /// The first number of [`crate::engine::Primitive::found`].
     pub(super) found: u32,

@@ -6,7 +6,7 @@
 
 use std::path::PathBuf;
 
-/// What two copies must have in common to share a lot: the words, the binding's functions and their meanings.
+/// The protocol that two copies must have in common to share a lot: the words, the binding's functions and their meanings.
 /// To be raised with each change of any of them.
 pub const PROTOCOL: u32 = 9;
 
@@ -22,7 +22,7 @@ const SYMBOL: &std::ffi::CStr = c"sablock_protocol";
 pub struct Copy {
     /// Its file.
     pub path: PathBuf,
-    /// What its [`sablock_protocol`] returns.
+    /// The result of its [`sablock_protocol`].
     pub protocol: u32,
     /// Whether it is this one.
     pub is_this: bool,

@@ -170,13 +170,13 @@ pub fn next_lost_store(env: Env) -> Result<i64> {
     JsThread::with(env, |thread| thread.event_loop.next_lost().map_or(-1, |number| number as i64)).or(Ok(-1))
 }
 
-/// What the last answer has to say.
+/// Returns what the last answer has to say.
 #[napi(catch_unwind)]
 pub fn take_store_text(env: Env) -> Result<String> {
     JsThread::with(env, |thread| std::mem::take(&mut thread.stores.text))
 }
 
-/// How the lock that a request holds was lost, by its number; 0 if it is held.
+/// Returns how the lock that a request holds was lost, by its number; 0 if it is held.
 #[napi(catch_unwind)]
 pub fn look_store(env: Env, number: i64) -> Result<u32> {
     JsThread::with(env, |thread| {
@@ -185,7 +185,7 @@ pub fn look_store(env: Env, number: i64) -> Result<u32> {
     })
 }
 
-/// What a request holds does not suffice yet: until `isIn`, the end of this thread leaves no mark.
+/// Notes that a request's hold does not suffice yet: until `isIn`, the end of this thread leaves no mark.
 #[napi(catch_unwind)]
 pub fn note_store_in(env: Env, number: i64, is_in: bool) -> Result<()> {
     JsThread::with(env, |thread| {
@@ -208,7 +208,7 @@ pub fn release_store(env: Env, number: i64, has_ended: bool) -> Result<u32> {
 pub struct StoreTask {
     /// 0: to see to a request; 1: it is withdrawn; 2: to release it; 3: the same, and its holder's thread ended inside.
     pub kind: u32,
-    /// Of the request.
+    /// The request's number.
     pub number: i64,
     /// As it was asked for.
     pub store: u32,

@@ -21,7 +21,7 @@ pub fn directory(number: u32) -> Result<Arc<Directory>> {
     found.ok_or_else(|| Error::new(Status::InvalidArg, "expected a number from openDirectory()"))
 }
 
-/// What two paths to the same directory have in common.
+/// Returns what two paths to the same directory have in common.
 fn key(directory: &Directory) -> String {
     format!("{}:{}", directory.identity.0, directory.identity.1)
 }
@@ -55,13 +55,13 @@ pub struct JsFileFailure {
     pub path: String,
     /// `owner`, `permissions`, `not-sticky`, `link`, `not-a-directory`, `no-parent`, `file-system`, `system` or `no-thread`.
     pub reason: String,
-    /// What failed, or the name of the file system.
+    /// The call that failed, or the name of the file system.
     pub what: String,
     /// The owner of the directory, or its permissions.
     pub found: u32,
     /// This user.
     pub user: u32,
-    /// What the system says.
+    /// The system's words.
     pub message: String,
     /// The system's number of that; 0 if there is none.
     pub errno: i32,

@@ -27,13 +27,13 @@ use crate::sync;
 /// The doctor of the process.
 static DOCTOR: LazyLock<Doctor> = LazyLock::new(Doctor::default);
 
-/// What a thread holds until it gives it back, so that others can be stuck.
+/// The primitives that a thread holds until it gives them back, so that others can be stuck.
 static LOCKS: [&dyn Primitive; 5] = [&MUTEX, &RWLOCK, &ONCE, &SEMAPHORE, &FAIR_SEMAPHORE];
 
-/// How many holds of a thread are tracked.
+/// The number of holds of a thread that are tracked.
 #[napi]
 pub const DOCTOR_SLOTS: u32 = SLOTS as u32;
-/// How many numbers there are for each.
+/// The number of numbers for each.
 #[napi]
 pub const DOCTOR_SLOT_LENGTH: u32 = SLOT_LENGTH as u32;
 
@@ -51,7 +51,7 @@ fn living() -> Vec<ThreadId> {
     engine().agents.living_but(&servers())
 }
 
-/// What a thread asks for when it starts the doctor.
+/// The options with which a thread starts the doctor.
 #[napi(object)]
 pub struct DoctorOptions {
     /// A hold of so many milliseconds is long.
@@ -179,7 +179,7 @@ pub struct DoctorWait {
     pub thread_id: u32,
     /// For what.
     pub lock: u32,
-    /// Where that is.
+    /// The address of that.
     pub address: f64,
     /// From where on.
     pub site: u32,

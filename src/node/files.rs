@@ -165,7 +165,7 @@ pub fn lock_file(
     })
 }
 
-/// What `act` makes of the hold of this number; `None` if there is none any more.
+/// Returns the result of `act` on the hold of this number; `None` if there is none any more.
 fn with_hold<T>(thread: &mut JsThread, number: i64, act: impl FnOnce(&mut FileHold) -> T) -> Option<T> {
     thread.event_loop.outside_hold::<InFile>(number as u64).and_then(|hold| hold.with(act))
 }
@@ -183,8 +183,8 @@ pub fn release_file(env: Env, number: i64) -> Result<i32> {
     })
 }
 
-/// What this thread holds does not suffice yet: until `isIn`, its end leaves no mark. `GRANTED`; or `FAILED`, and no code may
-/// run with it.
+/// Notes that this thread's hold does not suffice yet: until `isIn`, its end leaves no mark. `GRANTED`; or `FAILED`, and no code
+/// may run with it.
 #[napi(catch_unwind)]
 pub fn note_file_in(env: Env, number: i64, is_in: bool) -> Result<i32> {
     JsThread::with(env, |thread| match with_hold(thread, number, |hold| hold.note_in(is_in)) {
@@ -265,7 +265,7 @@ pub fn take_file_holders(env: Env, number: i64, most: u32) -> Result<Either<Vec<
     })
 }
 
-/// Who holds one name of a directory alone, in another process, by its record; `null` if that says nothing of it.
+/// Returns the process that holds one name of a directory alone, by its record; `null` if that says nothing of it.
 #[napi(catch_unwind, ts_args_type = "directory: number, name: string")]
 pub fn file_holder(directory: u32, name: JsName) -> Result<Option<FileHolder>> {
     let units = name.units()?;

@@ -48,7 +48,7 @@ pub fn wait_async(env: Env, integers: JsIntegers, index: f64, value: JsExpected,
     })?
 }
 
-/// How many wait for the element at `index`, for tests and diagnosis.
+/// Returns the number of waiters for the element at `index`, for tests and diagnosis.
 #[napi(catch_unwind, ts_args_type = "integers: Int32Array | BigInt64Array, index: number")]
 pub fn waiting(integers: JsIntegers, index: f64) -> Result<f64> {
     Ok(engine().waiting(integers.location(index)?) as f64)

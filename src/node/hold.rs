@@ -85,7 +85,7 @@ pub fn release(env: Env, words: JsWord, ask: Ask, count: u32, of: u32) -> Result
     })
 }
 
-/// What is changed beside acquiring and releasing.
+/// Changes beside acquiring and releasing.
 #[napi(js_name = "Change")]
 #[derive(Clone, Copy)]
 pub enum JsChange {
@@ -97,7 +97,7 @@ pub enum JsChange {
     Break,
     /// Adds permits, or what a latch counts; `count` may be negative there.
     Add,
-    /// What this thread runs once is done.
+    /// This thread has done what it runs once.
     Finish,
     /// Makes the exclusive hold of `ask` shared.
     Downgrade,

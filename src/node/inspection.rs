@@ -21,7 +21,7 @@ pub struct JsWaiter {
     pub thread_id: u32,
     /// `blocking` or `async`.
     pub kind: String,
-    /// How it will hold.
+    /// The mode in which it will hold.
     pub mode: String,
     /// For how long, in milliseconds.
     pub waited_ms: f64,
@@ -43,9 +43,9 @@ impl From<WaiterView> for JsWaiter {
 pub struct JsHolder {
     /// The thread that holds.
     pub thread_id: u32,
-    /// How it holds.
+    /// The mode in which it holds.
     pub mode: String,
-    /// How many holds it has.
+    /// The number of its holds.
     pub count: u32,
 }
 
@@ -60,12 +60,12 @@ fn mode_name(mode: Option<Mode>) -> &'static str {
     }
 }
 
-/// Who holds a primitive, and who waits for it.
+/// The holders of a primitive, and its waiters.
 #[napi(object)]
 pub struct Occupancy {
-    /// Who holds it.
+    /// The holders.
     pub holders: Vec<JsHolder>,
-    /// Who waits, in order.
+    /// The waiters, in order.
     pub waiters: Vec<JsWaiter>,
 }
 
@@ -91,9 +91,9 @@ pub struct Inspection {
     pub owner_thread_id: Option<u32>,
     /// Whether a holder's thread ended inside.
     pub abandoned: bool,
-    /// Who holds it.
+    /// The holders.
     pub holders: Vec<JsHolder>,
-    /// Who waits, in order.
+    /// The waiters, in order.
     pub waiters: Vec<JsWaiter>,
 }
 
@@ -119,14 +119,14 @@ pub fn inspect_primitive(words: JsWord, ask: Ask) -> Occupancy {
     Occupancy::new(primitive, engine().inspect(primitive, words.0))
 }
 
-/// Who holds a primitive, for messages.
+/// Returns the holders of a primitive, for messages.
 #[napi(catch_unwind, ts_args_type = "words: Int32Array, ask: Ask")]
 pub fn holders(words: JsWord, ask: Ask) -> Vec<JsHolder> {
     let primitive = ask.primitive();
     Occupancy::new(primitive, engine().holders(primitive, words.0)).holders
 }
 
-/// Who waits for a condition, for people.
+/// Returns the waiters for a condition, for people.
 #[napi(catch_unwind, ts_args_type = "condition: Int32Array")]
 pub fn inspect_condition(condition: JsIntegers) -> Result<Occupancy> {
     Ok(Occupancy::new(&FUTEX, engine().inspect(&FUTEX, condition.location(0.0)?)))
@@ -135,7 +135,7 @@ pub fn inspect_condition(condition: JsIntegers) -> Result<Occupancy> {
 /// A primitive with waiters, as `inspectAll()` shows it.
 #[napi(object)]
 pub struct JsQueued {
-    /// What `address()` returns for the same words.
+    /// The result of `address()` for the same words.
     pub address: f64,
     /// The name of its class.
     pub kind: String,
@@ -171,7 +171,7 @@ pub fn queued_kind(word: JsWord) -> Either<String, Null> {
     })
 }
 
-/// What tells the word from every other of the process.
+/// Returns what tells the word from every other of the process.
 #[napi(catch_unwind, ts_args_type = "word: Int32Array")]
 pub fn address(word: JsWord) -> f64 {
     word.0.address() as f64
@@ -183,14 +183,14 @@ pub fn owner_thread(word: JsWord) -> Option<u32> {
     engine().agents.thread(MUTEX.owner(MUTEX.read(word.0)))
 }
 
-/// What `stats()` returns.
+/// The result of `stats()`.
 #[napi(object)]
 pub struct JsStats {
     /// Acquisitions after a wait.
     pub contended: f64,
-    /// Those of them that were handed straight to a blocked thread.
+    /// The number of them that were handed straight to a blocked thread.
     pub handovers: f64,
-    /// How often a mutex was kept for an event loop that did not come in time.
+    /// The number of times that a mutex was kept for an event loop that did not come in time.
     pub passed_by: f64,
     /// Waits whose time was over.
     pub timeouts: f64,
@@ -229,12 +229,12 @@ pub fn stats() -> JsStats {
     }
 }
 
-/// What an ended thread held, which went back.
+/// A hold of an ended thread, which went back.
 #[napi(object)]
 pub struct JsEndedHold {
     /// The thread that ended.
     pub thread_id: u32,
-    /// How it held.
+    /// The mode in which it held.
     pub mode: String,
 }
 

@@ -112,13 +112,13 @@ pub fn distinct_locks(words: Vec<JsWord>, asks: Vec<Ask>) -> Vec<u32> {
 /// An ended holder that whoever got a list has to report.
 #[napi(object)]
 pub struct EndReport {
-    /// Of which lock, as its place in the list.
+    /// The lock, by its place in the list.
     pub index: u32,
-    /// Who, for `setReport`.
+    /// The agent, for `setReport`.
     pub ended: u32,
 }
 
-/// What whoever got the last list has to report.
+/// Returns what whoever got the last list has to report.
 #[napi(catch_unwind)]
 pub fn reports(env: Env) -> Result<Vec<EndReport>> {
     JsThread::with(env, |thread| {
@@ -138,7 +138,7 @@ pub struct JsPartWait {
     pub waited_ms: f64,
 }
 
-/// What the last call of `lockAll` has waited for.
+/// Returns what the last call of `lockAll` has waited for.
 #[napi(catch_unwind)]
 pub fn waits(env: Env) -> Result<Vec<JsPartWait>> {
     JsThread::with(env, |thread| {

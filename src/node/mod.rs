@@ -86,11 +86,11 @@ pub const ARRIVED: u32 = primitives::barrier::ARRIVED;
 #[napi]
 pub const MAX_PARTIES: u32 = primitives::barrier::MAX_PARTIES;
 
-/// What two copies of the package must have in common to work together.
+/// The protocol that two copies of the package must have in common to work together.
 #[napi]
 pub const PROTOCOL: u32 = copies::PROTOCOL;
 
-/// Of the package: its JavaScript works with a binary of its own version only.
+/// The version of the package: its JavaScript works with a binary of its own version only.
 #[napi]
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 

@@ -18,7 +18,7 @@ use crate::engine::{Mode, Outcome, Request};
 use crate::fence;
 use crate::primitives::named::NAMED;
 
-/// How a name is held.
+/// The mode in which a name is held.
 #[napi]
 #[derive(Clone, Copy)]
 pub enum NameMode {
@@ -56,7 +56,7 @@ impl FromNapiValue for JsName {
 }
 
 impl JsName {
-    /// What `act` makes of its units.
+    /// Returns the result of `act` on its units.
     fn with_units<T>(&self, act: impl FnOnce(&[u16]) -> T) -> Result<T> {
         let Self { env, value } = *self;
         let read = |to: *mut u16, room: usize| {
@@ -119,7 +119,7 @@ pub fn request_name(
     })
 }
 
-/// What is beside the pending wait goes back as well if its time is over, soon after the wait is settled.
+/// Notes that what is beside the pending wait goes back as well if its time is over, soon after the wait is settled.
 #[napi(catch_unwind)]
 pub fn expires_with_names(env: Env, token: u32, beside: JsBeside) -> Result<()> {
     JsThread::with(env, |thread| {
@@ -186,7 +186,7 @@ pub fn give_back_name(env: Env, number: u32) -> Result<()> {
     })
 }
 
-/// What the request holds does not suffice yet: until `isIn`, it shows as pending.
+/// Notes that the request's hold does not suffice yet: until `isIn`, it shows as pending.
 #[napi(catch_unwind)]
 pub fn note_name_in(env: Env, number: u32, is_in: bool) -> Result<()> {
     JsThread::with(env, |thread| {
@@ -246,7 +246,8 @@ pub struct NameRows {
     /// All names, one behind the other.
     #[napi(ts_type = "string")]
     pub names: JsUnits,
-    /// Of each row where its name ends, the mode, whose it is, and for how many milliseconds it has held it; -1: it waits.
+    /// The numbers of each row: where its name ends, the mode, whose it is, and for how many milliseconds it has held it; -1: it
+    /// waits.
     pub rows: Float64Array,
 }
 
@@ -272,7 +273,7 @@ pub struct NameHolder {
     pub number: u32,
     /// Whose.
     pub thread_id: u32,
-    /// How.
+    /// The mode.
     #[napi(ts_type = "NameMode")]
     pub mode: u32,
     /// For how long.
@@ -293,7 +294,7 @@ impl From<NameHold> for NameHolder {
     }
 }
 
-/// Who holds a name at this moment, in the order in which they came.
+/// Returns the holders of a name at this moment, in the order in which they came.
 #[napi(catch_unwind, ts_args_type = "space: number, name: string")]
 pub fn name_holders(space: u32, name: JsName) -> Result<Vec<NameHolder>> {
     let name = name.in_space(space)?;
@@ -306,9 +307,9 @@ pub struct WaitedName {
     /// The name.
     #[napi(ts_type = "string")]
     pub name: JsUnits,
-    /// Who holds it.
+    /// The holders.
     pub holders: Vec<NameHolder>,
-    /// Who waits, in order.
+    /// The waiters, in order.
     pub waiters: Vec<JsWaiter>,
 }
 

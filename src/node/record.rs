@@ -22,24 +22,24 @@ pub enum Field {
     IsForHold,
     /// The thread that ended inside, or -1.
     EndedThread,
-    /// Of a lock of a file: the process that did, or whose thread did; -1 if that is not known.
+    /// The process that ended, or whose thread did, of a lock of a file; -1 if that is not known.
     EndedProcess,
     /// The thread that held when the last wait began, or -1.
     OwnerThread,
     /// For how long the last blocking call has waited in the queue, in milliseconds; -1 if it has not.
     WaitedMs,
-    /// What the last call found when it queued, or has changed: how many had come to the barrier, the count of the latch; -1 if it
-    /// did neither.
+    /// The state that the last call found when it queued, or has changed: how many had come to the barrier, the count of the
+    /// latch; -1 if it did neither.
     Found,
-    /// What the last request found when it was let in.
+    /// The state that the last request found when it was let in.
     Given,
-    /// How many parties the barrier has that refused the last call; 0 if it is broken.
+    /// The number of parties of the barrier that refused the last call; 0 if it is broken.
     Parties,
     /// 1 if a condition's wait ended with a notification.
     IsNotified,
-    /// Of several locks at once: the one that was awaited last, or could not be had, as its place in the list; -1 if none was.
+    /// The lock, of several at once, that was awaited last, or could not be had, as its place in the list; -1 if none was.
     StoppedAt,
-    /// Of several locks at once: how many there are, each counted once.
+    /// The number of locks, of several at once, each counted once.
     Locks,
     /// 1 if `takeEnded` has something for the primitive that the last wait was for.
     HasEnded,
@@ -48,7 +48,7 @@ pub enum Field {
     Number,
     /// The fence of a lock that is kept outside of the process, if it was wanted: an integer of 64 bits in the place of a number.
     Fence,
-    /// How many steps the cycle has; each is a thread and the byte offset of the lock that it waits for.
+    /// The number of steps of the cycle; each is a thread and the byte offset of the lock that it waits for.
     CycleLength,
     /// The first step.
     Cycle,
@@ -57,11 +57,11 @@ pub enum Field {
 /// The record has room for so many steps of a cycle; of a longer one it has the first.
 const STEPS: usize = 28;
 
-/// How many numbers it has.
+/// The number of its numbers.
 #[napi]
 pub const RECORD_LENGTH: u32 = Field::Cycle as u32 + 2 * STEPS as u32;
 
-/// Where the record is.
+/// The place of the record.
 pub struct Record(NonNull<f64>);
 
 impl Record {
@@ -111,7 +111,7 @@ impl Record {
     }
 }
 
-/// What the last set of locks found: what its caller asks for next, if it is of interest.
+/// The state that the last set of locks found: what its caller asks for next, if it is of interest.
 #[derive(Default)]
 pub struct Found {
     /// The ended agents that are to be reported, each with the lock's place in the list.

@@ -28,7 +28,7 @@ pub fn downgrade_guard(env: Env, words: JsWord, era: f64) -> Result<i32> {
             Change::Downgrade(HoldOwner::Guard),
         ));
         if code == status::RELEASED {
-            // What it holds from now on is in the register, and cannot be lent to a wait.
+            // Later holds are in the register, and cannot be lent to a wait.
             thread.holds.end(address, era);
         }
         code

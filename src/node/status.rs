@@ -1,4 +1,4 @@
-//! How a call ended, as a number; what else there is to know of it is in the thread's record (see `record.rs`).
+//! The status of a call, as a number; what else there is to know of it is in the thread's record (see `record.rs`).
 
 use napi_derive::napi;
 
@@ -60,7 +60,7 @@ pub const NOTHING: i32 = -1;
 #[napi]
 pub const SLEPT: i32 = -2;
 
-/// Of a wait that is over.
+/// Returns the status of a wait that is over.
 pub fn of_outcome(outcome: Outcome, thread: &mut JsThread) -> i32 {
     match outcome {
         Outcome::TimedOut => TIMED_OUT,
@@ -78,7 +78,7 @@ pub fn of_outcome(outcome: Outcome, thread: &mut JsThread) -> i32 {
     }
 }
 
-/// Of a call that failed.
+/// Returns the status of a call that failed.
 pub fn of_failure(failure: Failure, call: &BlockingCall, thread: &mut JsThread) -> i32 {
     let (status, cycle) = match &failure {
         Failure::Corrupt => return CORRUPT,
@@ -91,7 +91,7 @@ pub fn of_failure(failure: Failure, call: &BlockingCall, thread: &mut JsThread) 
     status
 }
 
-/// Of a request.
+/// Returns the status of a request.
 pub fn of_reply(reply: Result<Reply, ReplyError>, thread: &mut JsThread) -> i32 {
     match reply {
         Ok(Reply::Pending { token, owner, found }) => {
@@ -111,7 +111,7 @@ pub fn of_reply(reply: Result<Reply, ReplyError>, thread: &mut JsThread) -> i32 
     }
 }
 
-/// Of a release.
+/// Returns the status of a release.
 pub fn of_release(released: Result<bool, Corrupt>) -> i32 {
     match released {
         Ok(true) => RELEASED,
@@ -120,7 +120,7 @@ pub fn of_release(released: Result<bool, Corrupt>) -> i32 {
     }
 }
 
-/// Of a change.
+/// Returns the status of a change.
 pub fn of_change(changed: Result<Option<State>, Corrupt>) -> i32 {
     of_release(changed.map(|state| state.is_some()))
 }

@@ -1,4 +1,4 @@
-//! What the binding keeps for each JS thread: its agent and waits, and the functions that it calls in JS.
+//! The binding's data of each JS thread: its agent and waits, and the functions that it calls in JS.
 //!
 //! A JS thread is an environment of Node.js. However often the package is loaded there (test runners clear the require cache),
 //! it is one agent with one state object in JS, which lives until the environment is torn down. Each load has a `napi_env` of
@@ -33,11 +33,11 @@ use crate::memory::Place;
 pub struct JsThread {
     /// Its waits.
     pub event_loop: ClientLoop<'static>,
-    /// What keeps the memory of their words.
+    /// The anchors, which keep the memory of their words.
     pub(super) anchors: Anchors,
     /// The address of the wait that was settled last: what it got may have to be given back.
     pub(super) settled: Option<usize>,
-    /// What the last set of locks found; see `lock_all.rs`.
+    /// The state that the last set of locks found; see `lock_all.rs`.
     pub found: Found,
     /// Which of its guards have lent their holds to waits.
     pub holds: LentHolds,
@@ -49,7 +49,7 @@ pub struct JsThread {
     pub abandoned_by: Option<AgentId>,
     /// The kinds of the locks in the cycle of the last deadlock.
     pub cycle_kinds: Vec<&'static str>,
-    /// What there is to know of the last call.
+    /// The record of the last call.
     pub record: Record,
     /// The environment of the first load, which owns the references.
     pub(super) env: sys::napi_env,
@@ -116,7 +116,7 @@ thread_local! {
     static THREADS: RefCell<Threads> = RefCell::default();
 }
 
-/// What an agent's environment is marked with: invisible to JS, and read without touching anything of another environment.
+/// Returns the mark of an agent's environment: invisible to JS, and read without touching anything of another environment.
 fn mark(id: AgentId) -> sys::napi_type_tag {
     sys::napi_type_tag { lower: u64::from(id), upper: 0x7361_626c_6f63_6b21 }
 }
@@ -266,7 +266,7 @@ impl JsThread {
         }
     }
 
-    /// Where the locks of the pending set are, or of the one that was settled last; nowhere if there is none.
+    /// Returns the places of the locks of the pending set, or of the one that was settled last; none if there is none.
     pub(super) fn set_places(&self, pending: Option<u32>) -> Vec<Place> {
         self.event_loop.look_at_set(pending, |set| set.places().collect()).unwrap_or_default()
     }
@@ -291,7 +291,7 @@ impl JsThread {
         }
         self.release_anchors(set)?;
         if let Some(Settled { place, .. }) = &next {
-            // Those of a set are known by the set.
+            // The waits of a set are known by the set.
             let is_one = !place.is_name() && self.event_loop.look_at_set(None, |_| ()).is_none();
             self.settled = is_one.then(|| place.address());
         }

@@ -9,11 +9,11 @@ use napi::sys;
 use super::handles::check;
 use crate::memory::Place;
 
-/// Where the elements of a typed array are, and what they are.
+/// The place and the kind of the elements of a typed array.
 pub struct TypedArray {
     /// One of `sys::TypedarrayType`.
     pub kind: i32,
-    /// How many elements it has.
+    /// The number of its elements.
     pub length: usize,
     /// The first of them.
     pub data: NonNull<u8>,

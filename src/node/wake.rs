@@ -1,4 +1,4 @@
-//! How other threads make an event loop turn.
+//! Other threads make an event loop turn.
 
 use std::ffi::{CStr, c_void};
 use std::ptr;
@@ -27,7 +27,7 @@ impl Wake for WakeLoop {
     }
 }
 
-/// What the runtime calls on the environment's thread, with `drain`, and whom to drain instead.
+/// The function that the runtime calls on the environment's thread, with `drain`, and whom to drain instead.
 type CallDrain = unsafe extern "C" fn(sys::napi_env, sys::napi_value, *mut c_void, *mut c_void);
 
 /// A threadsafe function that runs `drain`, by `call_drain`, and does not keep the loop alive yet. `state` is what async_hooks and the

@@ -82,7 +82,7 @@ exports.CounterPage = class CounterPage {
     return this.card(counter).locator(`.${direction}`).click();
   }
 
-  /** What the card shows now. */
+  /** Returns what the card shows now. */
   async show(counter) {
     const text = (name) => this.card(counter).locator(`.${name}`).textContent();
     const state = await this.card(counter).getAttribute('data-state');

@@ -12,7 +12,7 @@ class MysqlSession extends Session {
   /** The settings of every session: the server ends it in time, and nothing else does. */
   async begin() {
     const seconds = Math.max(Math.ceil(this.freedAfter / 1000), 1);
-    // Of the last two, MariaDB has one and MySQL the other.
+    // MariaDB has one of the last two, and MySQL the other.
     const settings = { wait_timeout: seconds, autocommit: 1, max_statement_time: 0, max_execution_time: 0 };
     for (const [name, value] of Object.entries(settings)) {
       await this.query(`set session ${name} = ${value}`).catch((error) => {
@@ -110,7 +110,7 @@ class MysqlSession extends Session {
 
 /** In seconds. A negative one is no time at all for MariaDB. */
 const FOR_EVER = 31_536_000;
-/** Of one row; a server takes 4096. */
+/** The columns of one row; a server takes 4096. */
 const COLUMNS = 1000;
 
 const BLOCKED = `select id from information_schema.processlist where id in (?) and state = 'User lock'`;

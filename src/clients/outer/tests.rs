@@ -27,7 +27,7 @@ pub(in crate::clients) fn event_loop() -> ClientLoop<'static> {
     EventLoop::with_clients(engine(), engine().agents.add(1).unwrap(), Clients::new(names()))
 }
 
-/// What goes back beside a wait: whether it has.
+/// Whether something that goes back beside a wait has gone back.
 #[derive(Default)]
 pub(in crate::clients) struct Back(pub(in crate::clients) AtomicBool);
 
