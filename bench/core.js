@@ -10,7 +10,7 @@ const { format, number } = require('./lib/table');
 const ROOT = path.join(__dirname, '..');
 const RESULTS = path.join(ROOT, 'target', 'criterion');
 
-/** What criterion has written since `start`, in the order in which it did. */
+/** Returns what criterion has written since `start`, in the order in which it did. */
 function results(start) {
   if (!fs.existsSync(RESULTS)) return [];
   return fs

@@ -52,7 +52,7 @@ const FILES = `
   lib/primitives/lock-all.js lib/primitives/lock-table.js lib/primitives/mutex.js lib/primitives/once.js lib/primitives/read-lock.js
   lib/primitives/rwlock-guard.js lib/primitives/rwlock.js lib/primitives/semaphore.js
 `;
-/** Those of a user in TypeScript. */
+/** The programs of a user in TypeScript. */
 const PROGRAMS = ['program', 'entries'];
 const BINDING_FILES = 'LICENSE README.md THIRD-PARTY-LICENSES package.json';
 const MAX_MAIN = 275e3;

@@ -30,7 +30,7 @@ function endGroup(leader) {
   try {
     process.kill(-leader, 'SIGKILL');
   } catch (error) {
-    // Nobody of it is left.
+    // The group has ended.
     if (error.code !== 'ESRCH') throw error;
   }
 }
@@ -43,7 +43,7 @@ function run(file, folder) {
   const env = {
     ...process.env,
     NODE_OPTIONS: `--require ${JSON.stringify(PRELOAD)}`,
-    // What keeps its thread busy until then hears of no other limit.
+    // A program that keeps its thread busy until then hears of no other limit.
     SABLOCK_TEST_SLOWNESS: '0.1',
     SABLOCK_HOLLOW: log,
     SABLOCK_HOLLOW_LIMIT: String(LIMIT_MS),

@@ -9,7 +9,7 @@ const path = require('node:path');
 
 const LONGEST = 400;
 
-/** What still stands, by its first file; nothing is to come here. */
+/** The faults that still stand, by the first file; nothing is to come here. */
 const STANDING = {
   circles: [],
   imports: [],
@@ -18,7 +18,7 @@ const STANDING = {
   state: ['lib/engine/lock-worker.js'],
 };
 
-/** What each room may import from, beside itself. */
+/** The rooms that each room may import from, beside itself. */
 const BELOW = {
   'src/node': ['doctor', 'clients', 'primitives', 'engine', 'agents', 'files', 'desk'],
   'src/doctor': ['clients', 'engine', 'agents'],
@@ -59,7 +59,10 @@ const LINES = {
   'lib/stores': 4177,
 };
 
-/** What is to become less: a pattern in `src` and `lib`, outside of a room, and how often it may be there. Bounds are only lowered. */
+/**
+ * The patterns that are to become less in `src` and `lib`, outside of a room, and how often they may be there. Bounds are only
+ * lowered.
+ */
 const AT_MOST = [
   { what: 'constants named SLICE', outside: 'src/sync/', pattern: /^(?:pub(?:\([^)]*\))? )?const SLICE\b/gm, most: 0 },
   { what: 'inboxes', outside: 'src/agents/', pattern: /\bstruct \w*Inbox\b|\binbox: \w*(?:Mutex|Arc)\b/g, most: 0 },
@@ -104,8 +107,8 @@ const NAMES = Object.entries(files)
   .map(([, name]) => name);
 
 /**
- * Where an engine names one. In Rust `Mutex` is that of `sync`, and `Once` a limit of waits. In JS parts of names count, and words
- * in quotes, as in `kind === 'once'`.
+ * The names of primitives that an engine may not use. In Rust `Mutex` is that of `sync`, and `Once` a limit of waits. In JS parts
+ * of names count, and words in quotes, as in `kind === 'once'`.
  */
 const PRIMITIVES = {
   '.rs': new RegExp(`\\b(?:${NAMES.filter((name) => name !== 'Mutex' && name !== 'Once').join('|')})\\b`, 'g'),
@@ -140,7 +143,7 @@ function moduleFile(base, segments) {
   return names.find((name) => name in files);
 }
 
-/** Where the names come from that a module re-exports, as paths from the crate's root. */
+/** The modules that re-exported names come from, as paths from the crate's root. */
 const reExports = new Map();
 
 /** All paths of a `use`, with `{a, b::c}` written out. */

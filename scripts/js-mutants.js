@@ -55,7 +55,7 @@ const filesBelow = (folder, ending) =>
     .filter((file) => file.endsWith(ending))
     .map((file) => path.posix.join(folder, file.replaceAll(path.sep, '/')));
 
-/** What to change, and which tests watch it, as Node.js is told. */
+/** Returns what to change, and which tests watch it, as Node.js is told. */
 function chosen({ room, shard }, [file, ...tests]) {
   if (room === undefined) {
     if (tests.length === 0) throw new Error('Name a file of lib, and the test files that watch it, or a room');

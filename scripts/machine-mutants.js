@@ -19,7 +19,7 @@ const TESTS = {
   desk: ['lib'],
 };
 const OUTPUT = path.join(root, 'target', 'machine-mutants');
-/** What cargo-mutants exits with when a change was missed, and when one timed out: a hang is noticed. */
+/** The exit codes of cargo-mutants when a change was missed, and when one timed out: a hang is noticed. */
 const [FOUND, MISSED, TIMED_OUT] = [0, 2, 3];
 
 function run(program, args, options) {

@@ -79,7 +79,7 @@ async function fails(program, suite, test, fault) {
 /** By suite and test: the run of it without a fault. */
 const untouched = new Map();
 
-/** How a suite, or one test of it, which passes without a fault, fails with one; null if it does not. */
+/** Returns how a suite, or one test of it, which passes without a fault, fails with one; null if it does not. */
 async function noticing(program, suite, test, fault) {
   const key = `${suite} ${test}`;
   if (!untouched.has(key)) untouched.set(key, fails(program, suite, test));

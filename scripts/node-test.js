@@ -1,4 +1,4 @@
-// What `node --test` is called with, wherever files of tests are run.
+// The arguments of `node --test`, wherever files of tests are run.
 
 const os = require('node:os');
 

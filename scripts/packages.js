@@ -1,4 +1,4 @@
-// What is published: the package itself, and a package for each platform with its binary. The manifests are made here, so
+// The packages that are published: the package itself, and one for each platform with its binary. The manifests are made here, so
 // that the one in the repository has no optional dependencies, which `npm ci` could not install before they are published.
 // (`napi create-npm-dirs` makes the platforms' manifests, but without the licences, and in the repository.)
 //

@@ -159,7 +159,7 @@ function packAll(binaries, destination, staging) {
 }
 
 function publish({ name, file }, isDryRun) {
-  // So that a release that failed halfway can be run again.
+  // A release that failed halfway can be run again.
   if (!isDryRun && isPublished(name)) {
     console.log(`${name}@${VERSION} is there already.`);
     return;

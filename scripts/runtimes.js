@@ -66,7 +66,7 @@ const USING_IS_KNOWN = parses('{ using resource = null; }');
 const ALL_LIMIT = 600_000;
 const FILE_LIMIT = 180_000;
 const isShort = process.argv.includes('--short');
-/** How the binding is loaded, how threads and loops end and wait, and what is the same for every kind. */
+/** The tests of how the binding is loaded, how threads and loops end and wait, and what is the same for every kind. */
 const SHORT = ['ends', 'kinds', 'loading', 'mutex', 'named'];
 const files = fs
   .readdirSync(path.join(root, '__test__'), { recursive: true })
@@ -83,7 +83,7 @@ const LEFT_OUT = {
 };
 const filesOf = (kind) => files.filter((file) => !(path.basename(file, '.test.js') in LEFT_OUT[kind]));
 
-/** How a runtime runs test files, how it counts them, and where in its output the failures begin. */
+/** The runtimes: how each runs test files, how it counts them, and where in its output the failures begin. */
 const KINDS = {
   node: {
     batches: [files],

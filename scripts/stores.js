@@ -11,7 +11,7 @@ const { nodeTest } = require('./node-test.js');
 
 const { install: isOnlyInstalling } = parseArgs({ options: { install: { type: 'boolean', default: false } } }).values;
 
-/** What is installed by now. */
+/** Finds what is installed by now. */
 const look = () => {
   const file = require.resolve('../__test__/helpers/servers.js');
   delete require.cache[file];

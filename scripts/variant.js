@@ -6,7 +6,7 @@ const fs = require('node:fs');
 const path = require('node:path');
 
 const root = path.join(__dirname, '..');
-/** What builds the addon, for Node.js to run. */
+/** The builder of the addon, for Node.js to run. */
 const NAPI = path.join(root, 'node_modules', '@napi-rs', 'cli', 'dist', 'cli.js');
 
 /**

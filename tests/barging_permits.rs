@@ -53,7 +53,7 @@ impl World {
         self.until("its turn", |_| waits.borrow_mut().next_settled() == self.settled(token, GRANTED));
     }
 
-    /// Of one that blocks for both permits, while one is free: what runs meanwhile.
+    /// Runs something beside a thread that blocks for both permits, while one is free.
     fn beside_a_gatherer<'s>(&'s self, scope: &'s thread::Scope<'s, '_>, holder: &Arc<Agent>) {
         assert_eq!(self.acquire(holder, 1, Limit::Once), GRANTED);
         scope.spawn(|| {

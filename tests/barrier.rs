@@ -12,12 +12,12 @@ use sablock::engine::{Change, EventLoop, Hold, Limit, Outcome, Reply, ReplyError
 use sablock::memory::Place;
 use sablock::primitives::barrier::BARRIER;
 
-/// How the wait of a party ends that passes, after so many had come.
+/// Returns the outcome of a party's wait that passes, after so many had come.
 const fn passed(found: u32) -> Outcome {
     Outcome::Granted { abandoned_by: None, found }
 }
 
-/// How it ends that is refused, by a barrier of so many parties; 0: a broken one.
+/// Returns the outcome of one that is refused, by a barrier of so many parties; 0: a broken one.
 const fn refused(found: u32) -> Outcome {
     Outcome::Refused { found }
 }

@@ -145,7 +145,7 @@ fn names_that_were_asked_for_together_go_back_at_the_deadline_of_the_next() {
     world.clock.expire(&world.engine);
     let report = Outcome::granted(Some(70_001));
     assert_eq!(next.next_settled().map(|settled| settled.outcome), Some(Ok(report)), "its report goes with it");
-    // What its loop gives back when it comes is no more its own.
+    // A name that its loop gives back when it comes is no more its own.
     late.give_back_name(held, None);
     assert_eq!(late.next_settled().map(|settled| settled.outcome), Some(Ok(Outcome::TimedOut)));
     let (_, reply) = ask(&mut holder, first, Limit::Once);

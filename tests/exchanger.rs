@@ -29,7 +29,7 @@ fn offer(waits: &mut EventLoop<'_>, place: Place, value: u32) -> Reply {
     waits.wait(&EXCHANGER, place, Request::Hold(Hold::exchange(value)), Limit::Endless).unwrap()
 }
 
-/// What the next wait of the loop that is over got.
+/// Returns what the next wait of the loop that is over got.
 fn got(waits: &mut EventLoop<'_>) -> Option<u32> {
     waits.next_settled().and_then(|settled| value(settled.outcome.unwrap()))
 }
@@ -48,7 +48,7 @@ fn met(reply: Reply) -> Option<u32> {
     if let Reply::Now(outcome) = reply { value(outcome) } else { None }
 }
 
-/// What a blocked thread got; `None` if nobody came in time.
+/// Returns what a blocked thread got; `None` if nobody came in time.
 fn exchange(engine: &Engine, agent: &Arc<Agent>, place: Place, offered: u32, limit: Limit) -> Option<u32> {
     let request = Request::Hold(Hold::exchange(offered));
     value(engine.wait(agent, &EXCHANGER, place, request, limit, &mut || true).unwrap())

@@ -201,7 +201,7 @@ fn what_could_not_be_written_is_no_process_that_ended() {
     lock(&name(&scratch.0, "old"), LockMode::Exclusive).release();
     assert_eq!(other.run("lock held"), "locked");
     assert_eq!(other.run("full 0"), "full");
-    // Nobody's code has run with it.
+    // No code has run with it.
     for refused in ["new", "old"] {
         assert_eq!(other.run(&format!("fails {refused}")), "failed");
         assert_eq!(lock(&name(&scratch.0, refused), LockMode::Exclusive).past(), Past::Clean, "{refused}");
@@ -286,7 +286,7 @@ fn a_wait_that_is_withdrawn_leaves_nothing() {
     until("waits in the kernel", || scratch.waits_in_kernel("a") >= 1);
     assert!(withdraw(&waiting));
     assert!(!withdraw(&waiting));
-    // Nobody who shares is kept out.
+    // A sharer is not kept out.
     let mut third = Other::start(&scratch.0);
     assert_eq!(third.run("share a"), "locked");
     let (_, second) = wait(&mine, LockMode::Exclusive);

@@ -73,7 +73,7 @@ fn granted(waits: &mut ClientLoop<'_>) -> Option<(u32, Option<AgentId>)> {
     Some((settled.token, abandoned_by))
 }
 
-/// Who holds and who waits: name, mode, whether it is held.
+/// Returns the holders and waiters: name, mode, whether it is held.
 fn seen(world: &World) -> Vec<(String, Mode, bool)> {
     let row = |view: NameView| (String::from_utf16(view.name).unwrap(), view.mode, view.held.is_some());
     world.names.query(0).iter().map(row).collect()

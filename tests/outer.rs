@@ -69,7 +69,7 @@ impl Store {
     }
 }
 
-/// What there is to know of one lock.
+/// The news of one lock.
 #[derive(Default)]
 struct Visits {
     /// The agent inside, 0 for nobody.
@@ -188,7 +188,7 @@ fn until_left(here: &mut ClientLoop<'static>) {
     loop {
         match here.next_settled() {
             Some(settled) if settled.token == token => return,
-            // Of an earlier wait, which was not taken back.
+            // The reply is of an earlier wait, which was not taken back.
             Some(_) => here.refuse(),
             None => thread::yield_now(),
         }

@@ -44,7 +44,7 @@ struct Waiter {
     woken: bool,
 }
 
-/// What the list says of the loop groups: for each agent its first waiter, in order.
+/// Returns the loop groups as the list has them: for each agent its first waiter, in order.
 fn groups(list: &[Waiter]) -> Vec<(usize, WaiterId)> {
     let mut groups: Vec<(usize, WaiterId)> = Vec::new();
     for waiter in list {

@@ -105,7 +105,7 @@ fn a_lease_is_bounded_however_long_its_loop_has_waited() {
     waits.end();
 }
 
-/// Of what is kept for a loop for a minute, and no longer than this while a thread is blocked for it.
+/// Keeps for a loop for a minute, and no longer than this while a thread is blocked for it.
 fn keeping(longest_kept: Duration) -> Patience {
     let minute = Duration::from_secs(60);
     Patience { lease: minute, longest_lease: minute, longest_kept, ..World::without_slices(false) }
@@ -187,7 +187,7 @@ fn a_lease_that_has_lasted_long_ends_when_a_thread_blocks() {
     let (waits, _) = world.claimed_in_vain(&me);
     world.unlock(&me);
     assert_eq!(world.value(), RESERVED | WAITING);
-    // Nobody ends the lease.
+    // The lease is not ended.
     world.hold_once();
     waits.end();
 }
@@ -211,7 +211,7 @@ fn a_reservation_ends_with_its_loop_though_the_word_was_overwritten() {
     assert_eq!(world.value(), RESERVED | WAITING);
     world.words[0].store(3, Ordering::SeqCst);
     assert!(waits.cancel(token).is_some());
-    // Whoever has overwritten it frees it again.
+    // The thread that has overwritten it frees it again.
     world.words[0].store(0, Ordering::SeqCst);
     assert_eq!(world.lock(&me, Limit::Once), ACQUIRED);
     world.unlock(&me);

@@ -38,13 +38,13 @@ use shuttle::{Config, FailurePersistence, MaxSteps, Runner, thread};
 
 use world::World;
 
-/// So many schedules have one seed of this run.
+/// The number of schedules that have one seed of this run.
 const OF_ONE_SEED: u64 = 500;
 /// More steps than any program takes that does not livelock.
 const MOST_STEPS: usize = 200_000;
-/// Of each thread, in bytes.
+/// The stack of each thread, in bytes.
 const STACK: usize = 256 * 1024;
-/// So many schedules come to everything.
+/// The number of schedules that come to everything.
 const ENOUGH: u64 = 5_000;
 
 /// A number below `limit`, of the schedule's own.

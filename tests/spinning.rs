@@ -16,7 +16,7 @@ use sablock::engine::Patience;
 /// For a spin to be met, which takes luck where the scheduler leaves both threads on one busy processor: seconds, under Wine.
 const LONG_ENOUGH: Duration = Duration::from_secs(60);
 
-/// Of the thread whose test may go on: each needs two processors at once.
+/// The turn of the thread whose test may go on: each needs two processors at once.
 static TURN: Mutex<()> = Mutex::new(());
 
 impl World {

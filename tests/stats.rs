@@ -1,4 +1,4 @@
-//! What the engine counts, and how it distinguishes one hold of a word from the next.
+//! The engine's counts, and how it distinguishes one hold of a word from the next.
 #![cfg(not(loom))]
 
 mod common;

@@ -1,4 +1,4 @@
-//! What each primitive takes for words of its own, and what a section makes of them: all values of a table, beside a queue and
+//! The words that each primitive takes for its own, and what a section makes of them: all values of a table, beside a queue and
 //! without one.
 #![cfg(not(loom))]
 
@@ -19,7 +19,7 @@ use sablock::primitives::rwlock::{self, RWLOCK, SHARED};
 use sablock::primitives::semaphore::{self, FAIR_SEMAPHORE, MAX_PERMITS, SEMAPHORE, TAKEN};
 
 const FIRST: u32 = 70_000;
-/// Of no thread.
+/// The id of no thread.
 const NOBODY: u32 = FIRST + 1;
 
 /// Which words are a primitive's own: without a queue, with one, and with one while it is reserved.
@@ -42,7 +42,7 @@ fn event(primitive: &'static dyn Primitive) -> Words {
 }
 
 fn semaphore(primitive: &'static dyn Primitive) -> Words {
-    // What is taken is a number with a sign.
+    // The number of what is taken has a sign.
     let alone = vec![0, 1, MAX_PERMITS, TAKEN, TAKEN - MAX_PERMITS + 1];
     let queued = both(semaphore::WAITING, &alone);
     Words { primitive, waiting: semaphore::WAITING, reserved: queued.clone(), queued, alone }
@@ -83,7 +83,7 @@ fn all() -> Vec<Words> {
             primitive: &barrier::BARRIER,
             waiting: barrier::WAITING,
             alone: vec![0, BROKEN],
-            // Whoever waits has come.
+            // A waiter has come.
             queued: vec![barrier::WAITING | 1, barrier::WAITING | ARRIVED],
             reserved: vec![barrier::WAITING | 1, barrier::WAITING | ARRIVED],
         },
@@ -118,7 +118,7 @@ fn candidates() -> Vec<u32> {
     words
 }
 
-/// Of the words of a table that hold a number, those that have any other number in its place.
+/// Whether words of a table that hold a number have any other number in its place.
 fn is_in(Words { primitive, waiting, .. }: &Words, words: &[u32], word: u32) -> bool {
     let number = match primitive.about().name {
         "Latch" => MAX_COUNT,

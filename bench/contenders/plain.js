@@ -123,7 +123,7 @@ class PlainPermit {
   }
 }
 
-/** How many permits are free, and how many threads sleep. */
+/** The number of permits that are free, and of threads that sleep. */
 class PlainSemaphore {
   #words;
   constructor(buffer) {

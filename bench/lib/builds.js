@@ -1,5 +1,5 @@
 'use strict';
-// What the bench builds for itself, with cargo, when it is missing or out of date: the addon of bench/native, which the
+// The bench builds for itself, with cargo, when it is missing or out of date: the addon of bench/native, which the
 // limits are made of, and a copy of the package whose binary can leave a part of its design out.
 
 const { spawnSync } = require('node:child_process');

@@ -23,7 +23,7 @@ function spinUntil(end) {
   return now;
 }
 
-/** How much longer than asked a spin of 2 µs lasts here, in ms: the median of many. */
+/** Returns how much longer than asked a spin of 2 µs lasts here, in ms: the median of many. */
 function measureOvershoot() {
   const over = [];
   for (let i = 0; i < 2000; i++) {
@@ -73,7 +73,7 @@ async function timePairs(loop, ms) {
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 /**
- * How long this thread has not slept, in nanoseconds: the time that it ran and, where the system says it (Linux), the
+ * Returns how long this thread has not slept, in nanoseconds: the time that it ran and, where the system says it (Linux), the
  * time that it was ready and other threads had its core. NaN where nothing is known of a single thread.
  */
 function awakeNs() {

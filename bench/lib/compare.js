@@ -70,7 +70,7 @@ function judge({ low, ratio, high }, better) {
   return ratio > 1 === (better === 'higher') ? 'better' : 'worse';
 }
 
-/** What the figures of goals are compared to; all else is the name of a row of the same case. */
+/** The rows that the figures of goals are compared to; all else is the name of a row of the same case. */
 const UNITS = { plain: ' x plain', limit: ' x limit', beside: ' beside the limit' };
 
 /** The figure that a goal is about; `null` if it is compared to a row that this run does not have. */
@@ -83,7 +83,7 @@ function figureOf(row, rows, metric, versus, beside) {
   return relate(row, other, metric, beside === undefined ? ratioOf : differenceOf);
 }
 
-/** What the project wants of sablock's rows: `[{ case, text, value, reached }]`. */
+/** Judges the goals of sablock's rows: `[{ case, text, value, reached }]`. */
 function judgeGoals({ metrics, rows }) {
   const verdicts = [];
   for (const row of rows) {
@@ -101,7 +101,10 @@ function judgeGoals({ metrics, rows }) {
   return verdicts;
 }
 
-/** What makes the run end non-zero: wrong results, unless known of that contender; any failure of sablock (but not of another build); a limit's error. */
+/**
+ * Returns what makes the run end non-zero: wrong results, unless known of that contender; any failure of sablock (but not of
+ * another build); a limit's error.
+ */
 function problems({ name, absent, rows }) {
   const found = [];
   for (const [contender, reason] of Object.entries(absent)) {

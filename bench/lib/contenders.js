@@ -64,7 +64,7 @@ async function loadEntry(entry) {
 /** True if the lock has all of these methods. */
 const has = (lock, ...methods) => methods.every((method) => typeof lock[method] === 'function');
 
-/** What is wrong with a lock that nobody holds now, as text, if anything: it must be free, and taken only once. */
+/** Returns the fault of a lock that nobody holds now, as text, if there is one: it must be free, and taken only once. */
 function faultOf(lock) {
   if (!has(lock, 'tryLock', 'unlock')) return undefined;
   if (!lock.tryLock()) return 'the lock is not free after all its holds have ended';

@@ -1,5 +1,5 @@
 'use strict';
-// What the README shows of a run: a small table and a picture, made of the run's data.
+// The README's figures of a run: a small table and a picture, made of the run's data.
 
 const fs = require('node:fs');
 const path = require('node:path');
@@ -7,7 +7,7 @@ const { number } = require('./table');
 
 const DOCS = path.join(__dirname, '..', '..', 'docs');
 
-/** Those with a `panel` are in the picture too; `hasPlain: false`: the plain mutex is no package that could be compared. */
+/** The rows with a `panel` are in the picture too; `hasPlain: false`: the plain mutex is no package that could be compared. */
 const FIGURES = [
   ['uncontended', 'lock+unlock', 'ns', { text: 'lock and unlock, uncontended', unit: 'ns', panel: true }],
   ['uncontended', 'await lockAsync+unlock', 'ns', { text: '`await lockAsync()` and unlock, uncontended', unit: 'ns' }],
@@ -40,7 +40,7 @@ const FIGURES = [
   ],
 ];
 
-/** Of the guide *Locks among machines*: a picture, with each contender. */
+/** The figures of the guide *Locks among machines*: a picture, with each contender. */
 const OF_STORES = ['postgres', 'redis', 'etcd'].flatMap((kind) =>
   [
     ['nobody else wants it', `${kind}: a lock that nobody else wants`],

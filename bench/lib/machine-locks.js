@@ -10,7 +10,7 @@ const { loadNative } = require('./builds');
 
 const NAME = 'the one';
 
-/** How often the others are tried, since they cannot wait. */
+/** The pause between tries of the others, since they cannot wait. */
 const POLL_MS = 10;
 
 function manager(directory, root) {

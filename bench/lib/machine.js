@@ -1,5 +1,5 @@
 'use strict';
-// Where and with what a run was made, so that its figures can be read later.
+// The machine and the programs of a run, so that its figures can be read later.
 
 const { execFileSync } = require('node:child_process');
 const os = require('node:os');

@@ -9,7 +9,7 @@ const { once } = require('node:events');
 const { sharedNs, sleep } = require('./clock');
 const { Witness } = require('./machine-locks');
 
-/** So long after it asked, a process sleeps. */
+/** The time after which a process that asked sleeps. */
 const SETTLE_MS = 2;
 
 class Peer {
@@ -65,7 +65,7 @@ class Peer {
     this.#listener?.();
   }
 
-  /** What it says next, which must have this key. */
+  /** Returns what it says next, which must have this key. */
   async #next(key) {
     if (this.#said.length === 0) {
       await new Promise((resolve) => {
@@ -103,7 +103,7 @@ async function withPeers({ face, root, store }, body) {
 function handover(what, { count }) {
   return withPeers(what, async (start, witness) => {
     let [holder, waiter] = await Promise.all([start(), start()]);
-    // What each does once, it has done.
+    // Each has done once what it does once.
     for (const peer of [waiter, holder]) {
       await (await peer.ask()).in;
       await peer.give();

@@ -1,5 +1,5 @@
 'use strict';
-// What the pending scenario does with very many asynchronous waits in one thread. Each way returns nanoseconds (or
+// The pending scenario has very many asynchronous waits in one thread. Each way returns nanoseconds (or
 // bytes) for each wait; all check that every wait ended, in order and as it should.
 
 const { sleep, threadNs } = require('./clock');
@@ -142,7 +142,7 @@ async function timeOut(lock, count) {
   return { enqueue: (enqueued - start) / count, end: spent / count, wrong: fault };
 }
 
-/** What all of them keep in memory, for each, promise included. Wants a fresh process with a small young generation. */
+/** Measures what all of them keep in memory, for each, promise included. Wants a fresh process with a small young generation. */
 async function memory(lock, count) {
   await lock.lockAsync();
   const pending = new Array(count).fill(null);

@@ -9,7 +9,7 @@ const { byName } = require('./contenders');
 const { waitingFunctions, wakerOf } = require('./wakeups');
 const { WorkerGroup } = require('./workers');
 
-// How two threads take turns without the lock that is measured: words in shared memory that only grow.
+// Two threads take turns without the lock that is measured: words in shared memory that only grow.
 
 /** The turn that may begin: the giver has what it will give. */
 const TURN = 0;
@@ -107,15 +107,15 @@ const openPass = (pass, isMain) => PASSES[pass.kind]({ ...pass, isMain });
 
 /**
  * Just before the giver gave, and when the waiter had it, on the clock of all threads.
- * Of turn n: stamps[GIVEN + 2n], stamps[TAKEN + 2n].
+ * The stamps of turn n: stamps[GIVEN + 2n], stamps[TAKEN + 2n].
  */
 const GIVEN = 0;
 const TAKEN = 1;
 
-/** How long a giver waits so that the other side is surely asleep; beyond any lock's spinning. */
+/** The time that a giver waits so that the other side is surely asleep; beyond any lock's spinning. */
 const ASLEEP_µS = 300;
 
-/** What a worker does, and what main does where a loop takes part. */
+/** The part of a worker, and of main where a loop takes part. */
 const ROLES = {
   giver({ turns, stamps, count }, pass) {
     const settle = busyFor(ASLEEP_µS);
@@ -175,7 +175,7 @@ const WAYS = {
   'loop to worker': { workers: ['waiter'], main: 'mainGives' },
 };
 
-/** What each turn took, in nanoseconds. */
+/** Returns the time that each turn took, in nanoseconds. */
 function latencies({ stamps, count }) {
   const samples = [];
   for (let turn = 1; turn <= count; turn++) samples.push(stamps[TAKEN + 2 * turn] - stamps[GIVEN + 2 * turn]);

@@ -1,5 +1,5 @@
 'use strict';
-// What readers and writers share in the scenarios about readers-writer locks: a lock of one of three kinds, and two words that
+// Readers and writers share, in the scenarios about readers-writer locks, a lock of one of three kinds, and two words that
 // a writer writes one after the other, so that who is inside beside it sees them differ.
 
 const { byName } = require('./contenders');
@@ -31,7 +31,7 @@ const newPair = () => new Int32Array(new SharedArrayBuffer(128));
 /** Not on one cache line. */
 const [FIRST, SECOND] = [0, 16];
 
-/** What a hold of either side does with the pair: returns false if it has seen a write that was not over. */
+/** The use that a hold of either side makes of the pair: returns false if it has seen a write that was not over. */
 const INSIDE = {
   read(pair, busy) {
     const seen = pair[FIRST];
@@ -48,7 +48,10 @@ const INSIDE = {
   },
 };
 
-/** What is wrong, as text, if so many holds have seen half a write, or the pair does not say that there were so many `writes`. */
+/**
+ * Returns the fault, as text, if so many holds have seen half a write, or the pair does not say that there were so many
+ * `writes`.
+ */
 function faultOfPair(pair, torn, writes) {
   if (torn) return `${torn} holds have seen a write that was not over`;
   if (pair[FIRST] !== writes || pair[SECOND] !== writes) {

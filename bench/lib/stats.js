@@ -13,7 +13,7 @@ function median(values) {
 const max = (values) => values.reduce((a, b) => Math.max(a, b), -Infinity);
 const sum = (values) => values.reduce((a, b) => a + b, 0);
 
-/** What `jain` says, for the people who read it. */
+/** The meaning of `jain`, for the people who read it. */
 const JAIN = "fairness: Jain's index of the threads' holds: 1 if all had equally many, 1/n if one of n had them all";
 
 /** Jain's fairness index: 1 if all shares are equal, 1/n if one has everything. */

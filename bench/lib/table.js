@@ -62,7 +62,7 @@ function format(lines) {
   return text.join('\n');
 }
 
-/** What the heads of the columns mean, as far as they do not say it themselves. */
+/** Explains the heads of the columns, as far as they do not say it themselves. */
 function notes({ metrics, rows, limitIs = 'which does only what no lock can do without' }) {
   const shown = metrics.filter(({ ratio }) => ratio);
   const [limit] = new Set(rows.filter((row) => row.limit).map(({ contender }) => contender));
@@ -81,7 +81,7 @@ function table(scenario) {
   return `\n${lines.filter(Boolean).join('\n\n')}\n`;
 }
 
-/** Of `against` in compare.js. */
+/** Returns the table of `against` in compare.js. */
 function againstTable({ name, title }, label, compared) {
   const lines = [['case', 'what', 'now', label, 'ratio', 'rounds', 'verdict']];
   let last;

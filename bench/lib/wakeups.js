@@ -23,7 +23,7 @@ const waitingFunctions = (name) => WAITING_FUNCTIONS[name]();
 // A loop's waker lives in two words of shared memory, for all threads that wake it.
 /** One more than the id of the native waker; 0: there is none. */
 const ID = 0;
-/** What Atomics waits on. */
+/** The value that Atomics waits on. */
 const SIGNAL = 1;
 
 /** This thread's loop, woken by a threadsafe function. */

@@ -56,7 +56,7 @@ class WorkerGroup {
     Atomics.store(this.#control, STOP, 1);
   }
 
-  /** What each worker's body returned, once all have. */
+  /** Returns what each worker's body returned, once all have. */
   results() {
     return Promise.all(this.#results);
   }
@@ -106,7 +106,7 @@ async function throughput(group, data, ms) {
   return { rate: (sum(holds) / ns) * 1e6, jain: jain(holds), holds, results };
 }
 
-/** What is wrong, as text, if `holds` were made and `data`, which each of them added one to, says otherwise. */
+/** Returns the fault, as text, if `holds` were made and `data`, which each of them added one to, says otherwise. */
 function miscount(holds, data) {
   const counted = sum([...data]);
   return counted === holds ? undefined : `${holds} holds counted ${counted}: two threads were inside at once`;

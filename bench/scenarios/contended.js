@@ -6,7 +6,7 @@ const { WorkerGroup, throughput } = require('../lib/workers');
 const { busyFor, threadNs } = require('../lib/clock');
 const { JAIN, max } = require('../lib/stats');
 
-/** Of a mutex, or of permits: `kind` is the contender's word for its semaphore. */
+/** Measures a mutex, or permits: `kind` is the contender's word for its semaphore. */
 async function run(contender, { workers, hold, ms, kind, permits = 1 }) {
   const memory = kind === undefined ? contender.share(1) : contender[kind].share(permits);
   const data = new Int32Array(new SharedArrayBuffer(64));

@@ -1,5 +1,5 @@
 'use strict';
-// What the lock doctor costs a lock that nobody else wants: nanoseconds for each pair, beside the same pair without it. One lock,
+// The lock doctor's cost to a lock that nobody else wants: nanoseconds for each pair, beside the same pair without it. One lock,
 // and one inside another, whose order is known after the first time; promises without a lock. And whether its figures are right: the
 // delay that it reports and the slices of its trace, beside a clock of the program's own, how soon it reports a deadlock, and what it
 // keeps of names that are not used any more and of a minute of pairs.
@@ -87,7 +87,10 @@ const CONTENTION = { lockOrder: false, deadlocks: false };
 const ORDER = { contention: false, deadlocks: false };
 const NO_PLACES = { ...ORDER, places: false };
 
-/** How much of the delay of three tasks behind one lock the doctor reports: the sum of waits of a millisecond and more is 1. */
+/**
+ * Measures how much of the delay of three tasks behind one lock the doctor reports: the sum of waits of a millisecond and more is
+ * 1.
+ */
 async function delay({ start }, { ms }) {
   const [lock] = openTwo();
   let doctor = start(CONTENTION);
@@ -116,7 +119,7 @@ async function delay({ start }, { ms }) {
   return { delay: contention[0]?.totalMs / waitedMs, wrong };
 }
 
-/** What is kept of a name that was used once, in bytes. Wants a fresh process with a small young generation. */
+/** Measures what is kept of a name that was used once, in bytes. Wants a fresh process with a small young generation. */
 async function names({ start }, { count }) {
   const { locks } = sablock.toolkit();
   const doctor = start({});
@@ -149,7 +152,7 @@ function areNested(slices) {
   );
 }
 
-/** How far the worst slice of a trace is from the program's own clock; what is allowed, 5 % or 0.2 ms, is 1. */
+/** Measures how far the worst slice of a trace is from the program's own clock; what is allowed, 5 % or 0.2 ms, is 1. */
 async function trace({ start }, { ms }) {
   const [lock] = openTwo();
   const doctor = start({ trace: true });
@@ -231,7 +234,10 @@ async function deadlocks({ start }) {
   return { late, wrong };
 }
 
-/** What a minute of a million pairs in each second leaves, in bytes of the heap and of the process. Wants what `names` wants. */
+/**
+ * Measures what a minute of a million pairs in each second leaves, in bytes of the heap and of the process. Wants what `names`
+ * wants.
+ */
 async function minute({ start }, { options, seconds }) {
   const locks = openTwo();
   const doctor = start(options);
@@ -311,7 +317,7 @@ const CASES = [
 /** V8 grows its young generation in steps of megabytes; kept small, the resident memory tells what is retained. */
 const NODE_FLAGS = { names: ['--max-semi-space-size=1'], minute: ['--max-semi-space-size=1'] };
 
-/** What the figures of a case should be. */
+/** Returns the goals of the figures of a case. */
 function goalsOf({ loop, atMost, moreNs }) {
   if (loop === 'names') return [{ metric: 'bytes', atMost: 100 }];
   if (loop === 'trace') return [{ metric: 'off', atMost: 1 }];
@@ -344,7 +350,7 @@ module.exports = {
   cases: ({ short }) =>
     CASES.map(({ name, atMost, moreNs, ...params }) => ({
       name,
-      // What one case leaves behind must not be measured in the next.
+      // The remains of one case must not be measured in the next.
       fresh: true,
       nodeFlags: NODE_FLAGS[params.loop] ?? [],
       params: { ...params, ms: short ? 5 : 50, count: short ? 900 : 90_000, seconds: short ? 2 : 60 },

@@ -28,7 +28,7 @@ async function run(contender, { way, count }) {
   return result;
 }
 
-/** What Atomics can do for a loop is measured with a signal of its own: see AtomicsWaiter. */
+/** A loop's wait for Atomics is measured with a signal of its own: see AtomicsWaiter. */
 const atomicsWakes = (params) =>
   params.way === 'worker to loop' ? loopWakes(AtomicsWaiter, params) : notifications('Atomics', params);
 

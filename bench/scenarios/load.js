@@ -1,5 +1,5 @@
 'use strict';
-// What it costs to have the package: loading it in a fresh process, and starting a worker that loads it. The limit
+// The cost of having the package: loading it in a fresh process, and starting a worker that loads it. The limit
 // is the same with an empty module; the difference to it is the package's. Threads started by loading are counted.
 
 const fs = require('node:fs');
@@ -8,7 +8,7 @@ const { threadNs } = require('../lib/clock');
 const { loadEntry } = require('../lib/contenders');
 
 const EMPTY = { require: path.join(__dirname, '..', 'programs', 'empty.js') };
-/** Whoever needs locks has it loaded, before or after. */
+/** A program that needs locks has it loaded, before or after. */
 const WORKER_THREADS = { require: 'node:worker_threads' };
 
 /** The threads of this process, or NaN where /proc does not tell. */

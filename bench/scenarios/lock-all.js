@@ -39,7 +39,7 @@ const LOOPS = {
   },
 };
 
-/** What is wrong, as text, if not all are held while a guard holds them. */
+/** Returns the fault, as text, if not all are held while a guard holds them. */
 function faultWhileHeld({ lockAll }, locks) {
   const guard = lockAll(locks);
   const free = locks.filter((lock) => lock.tryLock()).length;

@@ -18,7 +18,7 @@ const HOLDS_µS = [20, 200, 1000];
 /** With every contender this would take most of an hour: only these take part, plain with fewer waits. */
 const SHARES = { sablock: 1, plain: 0.25, busted: 1 };
 
-/** How many turns a wait may take, on average, before a round ends with fewer waits than it should have. */
+/** The turns that a wait may take, on average, before a round ends with fewer waits than it should have. */
 const MOST_TURNS = 1.5;
 
 /** Main's loop: turns of `turnMs`, one after the other. */
@@ -30,7 +30,7 @@ class LongTurns {
   #isWaiting = false;
   /** For how many nanoseconds of its turns main itself kept the lock, which was free when it asked. */
   keptNs = 0;
-  /** How long each wait took, in millionths of a turn. */
+  /** The time that each wait took, in millionths of a turn. */
   waits = [];
   turns = 0;
 
@@ -69,7 +69,7 @@ class LongTurns {
   }
 }
 
-/** What the workers and main do while main runs such turns. */
+/** Observes the workers and main while main runs such turns. */
 async function observe(group, main, turns) {
   const [holds, kept, start, awake] = [group.total(), main.keptNs, threadNs(), awakeNs()];
   await turns();
@@ -122,7 +122,7 @@ async function run(contender, { turnMs, hold, waits, blocks }) {
 module.exports = {
   name: 'long-turns',
   title: 'Long turns: main awaits the lock while it computes, two workers loop',
-  /** Of the samples. */
+  /** The unit of the samples. */
   unit: 'turns',
   threads: true,
   rounds: 5,

@@ -66,7 +66,10 @@ async function collectedRss() {
   return process.memoryUsage().rss;
 }
 
-/** What each name that is held keeps in memory, with the promise and the lock of whoever holds it. Wants a fresh process. */
+/**
+ * Measures what each name that is held keeps in memory, with the promise and the lock of whoever holds it. Wants a fresh
+ * process.
+ */
 async function held(acquire, { count }) {
   (await acquire(nameOf(-1))).unlock();
   const locks = Array(count).fill(null);

@@ -1,5 +1,5 @@
 'use strict';
-// What it costs to ask whether something has been done once, when it has: the control is the await of a promise that is
+// The cost of asking whether something has been done once, when it has: the control is the await of a promise that is
 // resolved, or one atomic load.
 
 const { timePairs } = require('../lib/clock');

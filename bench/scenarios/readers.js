@@ -7,7 +7,7 @@ const { faultOfRwlock } = require('../lib/contenders');
 const { KINDS, faultOfPair, newPair, sablock } = require('../lib/rwlocks');
 const { JAIN, sum } = require('../lib/stats');
 
-/** How many readers, and µs. */
+/** The number of readers, and µs. */
 const CASES = [1, 2, 4, 8].map((readers) => [readers, 1]).concat([[2, 0]], [[2, 5]]);
 const SHORT = [[2, 1]];
 

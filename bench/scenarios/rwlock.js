@@ -46,7 +46,7 @@ module.exports = {
       VERBS.map((verb) => ({
         name: verb.replace(/lock|acquire/, `${side}.$&`),
         params: { side, verb, ms: short ? 5 : 50 },
-        // What V8 has learned of the other side is not of this one.
+        // V8's knowledge of the other side is not of this one.
         fresh: true,
         goals: verb === 'lock+unlock' ? GOALS[side] : undefined,
       })),

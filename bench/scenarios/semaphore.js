@@ -85,7 +85,7 @@ const PAIRS = {
   },
 };
 
-/** What is wrong, as text, if not exactly these permits are free. */
+/** Returns the fault, as text, if not exactly these permits are free. */
 function faultOfPermits(semaphore) {
   const all = Array.from({ length: PERMITS }, () => semaphore.tryAcquire());
   const more = semaphore.tryAcquire();

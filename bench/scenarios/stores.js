@@ -15,11 +15,11 @@ const { startServers } = require('../lib/store-servers');
 const BARE = 'bare round trips';
 /** The least lease of an etcd. */
 const LEASE_MS = 2000;
-/** So long after it asked, a new process waits in the server. */
+/** The time after which a new process that asked waits in the server. */
 const QUEUED_MS = 1500;
-/** What the next one may take beyond the lease, in microseconds. */
+/** The time that the next one may take beyond the lease, in microseconds. */
 const AFTER_KILL = { postgres: 50_000, redis: 51_000, etcd: 1_000_000 };
-/** What this process has open, by face and URL: each round uses it again. */
+/** The connections that this process has open, by face and URL: each round uses it again. */
 const opened = new Map();
 
 /** Made once. */
@@ -37,7 +37,7 @@ async function time(act) {
 
 const tripOf = (store, root) => keep(`bare ${store.url}`, () => connect(store, root));
 
-/** What one hold takes, as each is used: this package's by a callback. */
+/** Returns how one hold is taken, as each is used: this package's by a callback. */
 function holdOf({ face, store, root }) {
   if (face === 'sablock') {
     const locks = keep(`sablock ${store.url}`, () => managerOf(store, root));
@@ -76,7 +76,7 @@ async function handedOver({ face, store, root }, { count }) {
   const bare = [];
   for (let i = 0; i < 200; i++) bare.push((await time(trip)) * 1000);
   if (face === BARE) return { samples: bare.map((ns) => 3 * ns) };
-  // What killed processes of a round before have left is of another name.
+  // Remains of killed processes of a round before are of another name.
   const own = { ...store, name: `${process.pid} ${threadNs()}` };
   const result = await handover({ face, root, store: own }, { count });
   if (result.wrong) return result;
@@ -112,7 +112,7 @@ async function crowd({ store, root }, { waiters }) {
   return samples.length === waiters ? { samples } : { wrong: `${samples.length} of ${waiters} had it` };
 }
 
-/** Of a process that has loaded the package and the client. */
+/** Measures a process that has loaded the package and the client. */
 async function first({ face, store, root }) {
   const program = path.join(__dirname, '..', 'programs', 'first-lock.js');
   const execArgv = ['--expose-gc', '--no-warnings'];

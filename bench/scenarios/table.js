@@ -11,7 +11,7 @@ const OPTIONS = { allowMainThread: true };
 const FEW = 10;
 const CHECKED = 100;
 
-/** Of a table, what is wrong, as text, if some of its locks are not free, or not those of Mutex objects on the same words. */
+/** Returns the fault of a table, as text, if some of its locks are not free, or not those of Mutex objects on the same words. */
 function faultOfTable({ Mutex, LockTable }, table, buffer, count) {
   if (LockTable.bytes(count) !== 4 * count) return `${count} locks take ${LockTable.bytes(count)} bytes`;
   const pick = randomBelow(2);

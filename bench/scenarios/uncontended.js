@@ -113,7 +113,7 @@ async function run(contender, { pair, ms }) {
   return { ns, wrong: wrong ?? faultOf(lock) };
 }
 
-/** What `lock` and `unlock` cannot do without. */
+/** The steps that `lock` and `unlock` cannot do without. */
 const BARE = {
   loop(word, n) {
     let held = 0;
@@ -146,7 +146,7 @@ function twoCompareExchangesAndAwait({ pair, ms }) {
   }, ms);
 }
 
-/** What `executeLocked` cannot do without: it awaits what the function returns, and its caller awaits it. */
+/** The steps that `executeLocked` cannot do without: it awaits what the function returns, and its caller awaits it. */
 function twoCompareExchangesAndTwoAwaits({ pair, ms }) {
   if (pair !== 'await executeLocked') return null;
   const word = new Int32Array(new SharedArrayBuffer(4));

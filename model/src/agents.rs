@@ -1,6 +1,6 @@
 //! The threads of a state, by their ids.
 
-/// What states have in common whose `agents` have the ids from 1.
+/// Methods that states have in common whose `agents` have the ids from 1.
 macro_rules! agents {
     ($state:ty, $agent:ty) => {
         impl $state {

@@ -1,4 +1,4 @@
-//! What is checked when.
+//! The checks, and when they run.
 
 use crate::check::{Case, Mutant, Suite};
 use crate::{barging, deadlock, engine, exchanger, files, leases, named, notified, sessions};
@@ -19,7 +19,7 @@ fn all() -> impl Iterator<Item = Suite> {
     .map(|suite| suite())
 }
 
-/// What CI runs.
+/// Returns the checks that CI runs.
 pub fn quick() -> Vec<Box<dyn Case>> {
     all().flat_map(|suite| suite.quick).collect()
 }
@@ -29,7 +29,7 @@ pub fn full() -> Vec<Box<dyn Case>> {
     all().flat_map(|suite| suite.full).collect()
 }
 
-/// What must be caught.
+/// Returns the mutants that must be caught.
 pub fn mutants() -> Vec<Mutant> {
     all().flat_map(|suite| suite.mutants).collect()
 }

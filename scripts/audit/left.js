@@ -1,4 +1,4 @@
-// What the package's JavaScript leaves behind, for the audit: entries of its maps and sets, timers that were not cleared, listeners on
+// The remains of the package's JavaScript, for the audit: entries of its maps and sets, timers that were not cleared, listeners on
 // signals that have not aborted. Watches what is made from now on by files of `lib`, and knows by which line.
 
 const { AbortSignal } = globalThis;
@@ -8,7 +8,7 @@ const { collector } = require('../../__test__/helpers/collect.js');
 
 const OURS = /([^\s(]*[\\/]lib[\\/]((?:[\w-]+[\\/])?[\w-]+\.js)):(\d+)/;
 
-/** What stays by design, by where it is made, and why. */
+/** The entries that stay by design, by where they are made, and why. */
 const STAYS = new Map([
   ['named/machine.js: backends', 'directories that were opened'],
   ['engine/register.js: entries', 'slots, until what they are of is collected'],
@@ -25,7 +25,10 @@ function lineOf(file, number) {
   return sources.get(file)[number - 1];
 }
 
-/** Where in `lib` this call comes from, at most so many calls above: the file, and what the line gives a value to. Null if from nowhere. */
+/**
+ * Returns where in `lib` this call comes from, at most so many calls above: the file, and what the line gives a value to; null if
+ * from nowhere.
+ */
 function placeBehind(calls) {
   const { stackTraceLimit } = Error;
   Error.stackTraceLimit = calls;
@@ -88,7 +91,7 @@ AbortSignal.prototype.removeEventListener = function (type, listener, options) {
   return removeEventListener.call(this, type, listener, options);
 };
 
-/** What is left, a line for each file and kind. */
+/** Returns what is left, a line for each file and kind. */
 exports.left = () => {
   collector()();
   const counts = {};

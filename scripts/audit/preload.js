@@ -5,9 +5,9 @@ const fs = require('node:fs');
 const { isMainThread } = require('node:worker_threads');
 const { left } = isMainThread ? require('./left.js') : {};
 
-/** So long a thread may be about to end, with something of it still there. */
+/** The time for which a thread may be about to end, with something of it still there. */
 const PATIENCE_MS = 5000;
-/** What a program sets SABLOCK_AUDIT to that ends while something is pending. */
+/** The value that a program sets SABLOCK_AUDIT to that ends while something is pending. */
 const WAITING = 'waiting';
 const THREAD = /[\\/]lib[\\/]engine[\\/]thread\.js$/;
 

@@ -200,7 +200,7 @@ const checkMembers = () => {
     // With what it inherits from classes that the package does not export.
     for (let { prototype } = value; prototype !== Object.prototype; prototype = Object.getPrototypeOf(prototype)) {
       if (prototype !== value.prototype && exported.has(prototype)) {
-        // What that declares may be overridden here.
+        // Declarations of that may be overridden here.
         const { ofInstances: ofBase } = declared.get(exported.get(prototype));
         ofInstances = ofInstances.filter((key) => members.ofInstances.includes(key) || !ofBase.includes(key));
         break;

@@ -65,7 +65,7 @@ const examplesOf = (file) => {
   return found;
 };
 
-/** What a declaration file exports that exists at run time: from each name to the members of the class, or to null. */
+/** Returns what a declaration file exports that exists at run time: from each name to the members of the class, or to null. */
 const exportsOf = (file) => {
   const source = ts.createSourceFile(file, read(file), ts.ScriptTarget.Latest, true);
   const values = source.statements.flatMap((node) => {

@@ -11,7 +11,7 @@ const { root } = require('./documents.js');
 
 const LIMIT_MS = 60_000;
 
-/** What the documents may require. */
+/** The packages that the documents may require. */
 const PACKAGES = new Map([
   ['sablock', root],
   ['async-mutex', path.join(root, 'bench', 'node_modules', 'async-mutex')],

@@ -65,7 +65,7 @@ async function draw(file, rows) {
     // No name of what the mouse is above.
     await page.mouse.move(SIZE.width / 2, 1);
     await settled(page);
-    // What is below the rows says nothing.
+    // The part below the rows says nothing.
     const { x, y, width, height } = await canvas.boundingBox();
     return await page.screenshot({ clip: { x, y: 0, width, height: y + height } });
   } finally {

@@ -20,7 +20,7 @@ const OPTIONS = {
 /** In the root, where `sablock` is this package. None of these files exists. */
 const fileOf = (index) => path.join(root, `block-${index}.mts`);
 
-/** What is wrong with these blocks, `{ file, line, code }`: a list of `{ file, line, problem }`. */
+/** Returns the faults of these blocks, `{ file, line, code }`: a list of `{ file, line, problem }`. */
 exports.checkTypes = (blocks) => {
   const codes = new Map(blocks.map(({ code }, index) => [fileOf(index), code]));
   const host = ts.createCompilerHost(OPTIONS);

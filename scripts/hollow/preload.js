@@ -44,7 +44,7 @@ if (workerThreads.isMainThread) {
     };
     // It fails the test that runs, which goes on.
     process.on('uncaughtExceptionMonitor', () => note({ test: process.env.SABLOCK_HOLLOW_TEST, end: 'fails' }));
-    // What a test that hangs has left behind must not keep the process.
+    // The remains of a test that hangs must not keep the process.
     nodeTest.after(() => setTimeout(() => process.exit(), 100));
   }
   syncBuiltinESMExports();

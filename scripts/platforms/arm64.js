@@ -30,7 +30,7 @@ const foreign = {
   env: {
     NODE_OPTIONS: `--require=${PRELOAD}`,
     SABLOCK_TEST_SLOWNESS: '10',
-    // What tests compile is for the emulated processor too.
+    // Programs that tests compile are for the emulated processor too.
     CC: 'aarch64-linux-gnu-gcc',
     CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER: 'aarch64-linux-gnu-gcc',
     CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER: `qemu-aarch64-static -L ${LIBRARIES}`,

@@ -78,7 +78,7 @@ function runCore(foreign, rust, leftOut = {}) {
   return isRight ? [] : ["the core's tests failed"];
 }
 
-/** What a file's tests did, by name; of those in others only their parents. */
+/** Returns the results of a file's tests, by name; of those in others only their parents. */
 function resultsOf(text) {
   const results = new Map();
   for (const [, not, name, directive] of text.matchAll(/^(not )?ok \d+ - (.*?)( # (?:SKIP|TODO).*)?\r?$/gm)) {
@@ -89,7 +89,7 @@ function resultsOf(text) {
   return results;
 }
 
-/** What is wrong with a file's results, compared with the faults that are known. */
+/** Judges a file's results by the faults that are known. */
 function judge(file, faults, { end, text }) {
   const known = faults.filter((fault) => fault.file === file);
   if (known.some(({ test }) => test === undefined)) {

@@ -1,4 +1,4 @@
-// What qemu gets wrong. `npm run test:arm64` fails if one of them passes.
+// The faults of qemu. `npm run test:arm64` fails if one of them passes.
 
 exports.FAULTS = [];
 

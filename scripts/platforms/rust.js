@@ -11,8 +11,8 @@ const LIBRARY = '/usr/lib/rustlib/src/rust/library';
 const PATIENCE_MS = 600_000;
 
 /**
- * What compiles for `targets`: `cargo`, the variables of its environment, and `library`, the source of the standard library
- * if that has to be compiled too. Throws if there is nothing.
+ * Returns what compiles for `targets`: `cargo`, the variables of its environment, and `library`, the source of the standard
+ * library if that has to be compiled too. Throws if there is nothing.
  */
 exports.rustFor = (targets, { isFromSource = false } = {}) => {
   if (!isFromSource) {

@@ -3,7 +3,7 @@
 const { spawnSync } = require('node:child_process');
 const fs = require('node:fs');
 
-/** Of `sysexits.h`: `.ci/run` goes on without what ends so. */
+/** The code of `sysexits.h`: `.ci/run` goes on without what ends so. */
 const EX_UNAVAILABLE = 69;
 
 /** It is not there, and not to be had on this machine. */

@@ -1,4 +1,4 @@
-// What Wine gets wrong, with the version that was looked at; each was compared with a program without sablock. `npm run test:wine`
+// The faults of Wine, with the version that was looked at; each was compared with a program without sablock. `npm run test:wine`
 // fails if one of them passes.
 
 const LINKS = 'fs.symlinkSync() makes nothing and says nothing, and a junction is ENOTSUP (Wine 8 and 10)';

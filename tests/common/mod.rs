@@ -1,4 +1,4 @@
-//! What tests of the core have in common; each uses a part of it.
+//! Helpers that tests of the core have in common; each uses a part of them.
 #![allow(dead_code)]
 
 use std::io;
@@ -114,7 +114,7 @@ impl ManualClock {
         leases
     }
 
-    /// How many deadlines are kept.
+    /// Returns the number of deadlines that are kept.
     pub fn deadlines(&self) -> usize {
         self.0.lock().deadlines.len()
     }
@@ -333,7 +333,7 @@ mod world {
             self.engine.release(agent, &RWLOCK, self.place(), request.hold().unwrap()).unwrap();
         }
 
-        /// What the word says as that of the readers-writer lock.
+        /// Returns the word as that of the readers-writer lock.
         pub fn word(&self) -> Word {
             Word(self.value())
         }
@@ -371,7 +371,7 @@ mod world {
             Some(Settled { token, place: self.place(), is_for_hold: true, outcome: Ok(outcome) })
         }
 
-        /// How long each waiter for the mutex has waited, in the order of the queue.
+        /// Returns how long each waiter for the mutex has waited, in the order of the queue.
         pub fn ages(&self) -> Vec<Duration> {
             self.engine.inspect(&MUTEX, self.place()).waiters.into_iter().map(|waiter| waiter.waited).collect()
         }

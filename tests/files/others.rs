@@ -23,7 +23,7 @@ pub struct Scratch(pub PathBuf);
 
 impl Scratch {
     pub fn new(test: &str) -> Self {
-        // Of a process with the same number one may have stayed.
+        // A process with the same number may have left one.
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos();
         let path = env::temp_dir().join(format!("sablock-files-{test}-{}-{now}", process::id()));
         fs::create_dir(&path).unwrap();
@@ -34,7 +34,7 @@ impl Scratch {
         self.0.join(LockName::new(&units(name)).file(part))
     }
 
-    /// How many waits in the kernel there are for the lock of this name.
+    /// Returns the number of waits in the kernel for the lock of this name.
     pub fn waits_in_kernel(&self, name: &str) -> usize {
         use std::os::unix::fs::MetadataExt;
         let Ok(metadata) = fs::metadata(self.file(name, FileRole::Lock)) else { return 0 };
@@ -154,7 +154,7 @@ impl Other {
         writeln!(self.input, "{order}").unwrap();
     }
 
-    /// What it says next.
+    /// Returns what it says next.
     pub fn said(&mut self) -> String {
         loop {
             let mut line = String::new();
@@ -197,7 +197,7 @@ pub fn race(directory: &Path) {
     }
 }
 
-/// So many threads share the name again and again, for ever; the holds overlap with those of other children.
+/// Shares the name in so many threads again and again, for ever; the holds overlap with those of other children.
 fn overlap(name: Arc<NamedFile>, threads: u32, hold: Duration) {
     for number in 0..threads {
         let name = Arc::clone(&name);
@@ -212,7 +212,7 @@ fn overlap(name: Arc<NamedFile>, threads: u32, hold: Duration) {
     }
 }
 
-/// What the other processes do. `lock NAME`, `queue NAME` as loops do, `share NAME`, `try NAME`, `available NAME`,
+/// The commands of the other processes: `lock NAME`, `queue NAME` as loops do, `share NAME`, `try NAME`, `available NAME`,
 /// `available-shared NAME`, `loop-shared NAME`, `keep NAME` in memory, `release`.
 pub fn child() {
     let Some(directory) = env::var_os("SABLOCK_CHILD").map(PathBuf::from) else { return };

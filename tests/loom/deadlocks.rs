@@ -47,13 +47,13 @@ fn of_two_threads_that_lock_crosswise_exactly_one_finds_the_deadlock() {
         };
         cross(&world, &found, [world.word(), world.beside()]);
         other.join().unwrap();
-        // Where they did not meet, nobody finds one; where they did, a second one that does would be one too many,
+        // If they did not meet, nobody finds one; if they did, a second one that does would be one too many,
         // and none at all would be a deadlock, which loom reports.
         assert!(found.load(Ordering::SeqCst) <= 1);
     });
 }
 
-/// Of three threads, the third has left the circle before it waits for what the first holds: a search that reads each of
+/// The third of three threads has left the circle before it waits for what the first holds: a search that reads each of
 /// them once, at different times, takes it for closed.
 #[test]
 fn a_circle_that_never_stood_is_not_found() {

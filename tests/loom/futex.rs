@@ -11,7 +11,7 @@ const LONG: Duration = Duration::from_secs(3600);
 const HOLD: Hold = Hold::exclusive(HoldOwner::Thread);
 
 impl World {
-    /// Where the models wait: the second word, as a plain integer.
+    /// The place at which the models wait: the second word, as a plain integer.
     fn location(&self) -> Place {
         // SAFETY: an aligned atomic; every thread of a model keeps the world until its waits are over.
         unsafe { Place::new(std::ptr::NonNull::from(&self.beside).cast(), 4) }
@@ -60,7 +60,7 @@ fn expect_notified(waits: &mut EventLoop<'_>, parked: &Thread, token: u32) -> Ou
     outcome.unwrap()
 }
 
-/// Nobody waits any more, and as many waits ended by a notification as were notified.
+/// Expects that nobody waits any more, and as many waits ended by a notification as were notified.
 fn expect_notified_once(world: &World, notified: usize, outcomes: &[Outcome]) {
     let ended = outcomes.iter().filter(|outcome| **outcome == Outcome::GRANTED).count();
     assert_eq!(ended, notified, "{outcomes:?}");
@@ -97,7 +97,7 @@ fn timeout_against_notify() {
         // Queues, and finds its time over at once.
         let hasty = spawn(&world, |world| world.wait(Limit::Until(sablock::sync::now())));
         let patient = spawn(&world, |world| world.wait(Limit::Endless));
-        // Whoever gets the first, another is left for the second, if it did not time out.
+        // The first notification goes to one, and another is left for the second, if it did not time out.
         let notified = world.change_and_notify(1) + world.engine.notify(world.location(), 1);
         expect_notified_once(&world, notified, &[hasty.join().unwrap(), patient.join().unwrap()]);
     });

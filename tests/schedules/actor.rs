@@ -38,7 +38,7 @@ pub struct Actor<'w> {
     is_passer: bool,
     /// It has yet to come to the meeting.
     is_comer: bool,
-    /// Where what it has at the meeting is counted.
+    /// The slot in which what it has at the meeting is counted.
     slot_of_meeting: Option<Box<[AtomicU32; 2]>>,
 }
 
@@ -97,7 +97,7 @@ pub fn deliver(world: &World) {
         let got = world.engine.wait(&agent, store.primitive, store.place(), request, Limit::Endless, &mut || true);
         let Ok(Outcome::Granted { abandoned_by, .. }) = got else {
             assert!(store.room.is_spoiled(), "{got:?}");
-            // Whoever waits for goods learns that there is no store any more.
+            // An actor that waits for goods learns that there is no store any more.
             world.engine.notify(world.condition(), usize::MAX);
             continue;
         };
@@ -290,7 +290,8 @@ impl<'w> Actor<'w> {
                     self.world.is_crosswise || is_own || self.world.is_any_spoiled(),
                     "what is wanted in one order: {cycle:?}"
                 );
-                // Where nobody's end is begun from outside, all of the cycle still are where they were; in a set, no code is inside.
+                // Unless somebody's end is begun from outside, all of the cycle still are where they were; in a set, no code is
+                // inside.
                 let Mood { acts, asks, .. } = &self.world.mood;
                 let has_sets =
                     acts.iter().any(|act| matches!(act, Act::All)) || asks.iter().any(|ask| matches!(ask, Ask::All));

@@ -63,7 +63,7 @@ impl VirtualClock {
         }
     }
 
-    /// How many deadlines are kept.
+    /// Returns the number of deadlines that are kept.
     pub fn deadlines(&self) -> usize {
         self.times().deadlines.len()
     }

@@ -17,7 +17,7 @@ use super::{below, common, dawdle, one_in, trace};
 
 /// Longer than any wait that has an end.
 const FOR_EVER: Duration = Duration::from_secs(3600);
-/// How the store's mutex is held.
+/// The hold of the store's mutex.
 const ALONE: Hold = Hold::exclusive(HoldOwner::Thread);
 
 /// A wait that is pending.
@@ -27,12 +27,12 @@ struct Pending {
     of: Of,
 }
 
-/// What for.
+/// The purpose.
 pub enum Of {
     Thing(usize, Hold),
     /// The request's number, the name, how.
     Name(u32, usize, Mode),
-    /// How it is held outside.
+    /// A hold outside.
     Outside(Hold),
     Set(Vec<Hold>),
     /// The store's mutex; with the token of the notification that it waits for it with, if there was one.
@@ -115,7 +115,7 @@ pub fn run(world: &'static World, number: usize) {
             return thread.end();
         }
         if is_idle && is_over {
-            // Of words that were overwritten nobody need tell it.
+            // Words that were overwritten need not be told to it.
             let longest = if world.has_slices { Duration::from_millis(50) } else { FOR_EVER };
             parked.park_until(sync::now() + longest);
         }
@@ -123,7 +123,7 @@ pub fn run(world: &'static World, number: usize) {
 }
 
 impl Pending {
-    /// Nobody need ever wake the loop for it.
+    /// Whether nobody need ever wake the loop for it.
     fn is_hopeless(&self, world: &World) -> bool {
         match &self.of {
             Of::Thing(index, _) => world.things[*index].room.is_spoiled(),
@@ -207,7 +207,7 @@ impl Looping {
     }
 
     fn ask_for_all(&mut self) {
-        // Of loops that wait for each other crosswise the engine does not say so.
+        // Loops that wait for each other crosswise are not reported by the engine.
         let is_crosswise = self.actor.world.is_crosswise;
         let limit = if is_crosswise { Limit::after(Duration::from_millis(2)) } else { self.random_limit() };
         let (holds, mut set) = self.actor.random_set();
@@ -385,7 +385,7 @@ impl Looping {
         let world = self.actor.world;
         let index = below(world.common_things().len());
         let hold = world.things[index].random_hold();
-        // What is granted in strict order stays its own until the loop comes, and what a set has until it has all: nobody sees
+        // A grant in strict order stays its own until the loop comes, and what a set has until it has all: nobody sees
         // that as a deadlock. Unless the clock ends it.
         let keeps = |wait: &Pending| match &wait.of {
             Of::Thing(index, _) => world.things[*index].primitive.order() == Order::Strict,

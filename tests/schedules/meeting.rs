@@ -25,9 +25,9 @@ const RUN: Hold = Hold::exclusive(HoldOwner::Thread);
 /// The place, of one kind in each program.
 pub struct Meeting {
     pub primitive: &'static dyn Primitive,
-    /// Of each actor, whether it comes.
+    /// Whether each actor comes.
     pub comes: Vec<bool>,
-    /// How many of these live, and have not come yet.
+    /// The number of these that live, and have not come yet.
     comers: Count,
     known: Mutex<Known>,
 }
@@ -43,7 +43,7 @@ struct Known {
     asked: usize,
     passed: usize,
     turned_away: usize,
-    /// Of what is done once: somebody runs; a runner has ended; it is done.
+    /// The state of what is done once: somebody runs; a runner has ended; it is done.
     is_running: bool,
     has_ended: bool,
     is_done: bool,
@@ -52,7 +52,7 @@ struct Known {
     values: u32,
 }
 
-/// What one actor comes for.
+/// The purpose of one actor's visit.
 #[derive(Clone, Copy, Debug)]
 pub enum Visit {
     /// With an entry of the latch that there was then, and after so many times without.
@@ -85,7 +85,7 @@ impl Meeting {
         self.comes.iter().filter(|comes| **comes).count()
     }
 
-    /// What the next comes for, and what it requests.
+    /// Returns the next visit, and what it requests.
     pub fn visit(&self) -> (Visit, Request) {
         self.know(|known| {
             let (visit, hold) = if self.primitive.is(&LATCH) {
@@ -103,7 +103,7 @@ impl Meeting {
         })
     }
 
-    /// How long such a visit may take.
+    /// Returns the time that such a visit may take.
     pub fn random_limit(&self) -> Limit {
         match below(4) {
             0 => Limit::after(Duration::from_micros([100, 2_000, 30_000][below(3)])),
@@ -203,7 +203,7 @@ impl Meeting {
 }
 
 impl Actor<'_> {
-    /// What an actor does at the meeting's place before it comes, and what keeps nobody waiting.
+    /// Does what an actor does at the meeting's place before it comes, and what keeps nobody waiting.
     pub fn join(&mut self) {
         let meeting = &self.world.meeting;
         if meeting.primitive.is(&BARRIER) {

@@ -44,7 +44,7 @@ impl Outside {
     pub fn random() -> Self {
         let (desk, room, is_fickle) = (Arc::default(), Room::new("store outside"), one_in(4));
         if is_fickle {
-            // Whoever has lost it is inside until it learns of that.
+            // An actor that has lost it is inside until it learns of that.
             room.spoil();
         }
         Self { desk, room, is_marked: AtomicBool::new(false), is_over: AtomicBool::new(false), is_fickle }

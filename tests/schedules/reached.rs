@@ -1,4 +1,4 @@
-//! What the schedules of this run came to.
+//! The events that the schedules of this run came to.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -1,4 +1,4 @@
-//! Who is inside of what is locked, as those know who are.
+//! The actors inside of what is locked, as those know who are.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,10 +8,10 @@ use sablock::engine::{Hold, Mode};
 
 use super::reached::{Reached, reached};
 
-/// So many permits each semaphore has.
+/// The number of permits that each semaphore has.
 pub const PERMITS: u32 = 2;
 
-/// What a lock guards.
+/// The data that a lock guards.
 pub struct Room {
     what: &'static str,
     inside: Mutex<Inside>,
@@ -107,7 +107,7 @@ impl Room {
         });
     }
 
-    /// Nobody is inside any more, and each end was reported, but for the last if `is_marked`.
+    /// Expects that nobody is inside any more, and each end was reported, but for the last if `is_marked`.
     pub fn expect_all_reported(&self, is_marked: bool) {
         let inside = self.inside.lock().unwrap();
         let is_reported = inside.reported == inside.ended || is_marked;

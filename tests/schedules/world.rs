@@ -1,4 +1,4 @@
-//! What a program has in common: an engine, things that are locked, names, and a store of goods that some wait for.
+//! A program's world: an engine, things that are locked, names, and a store of goods that some wait for.
 
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
@@ -28,13 +28,13 @@ const STORE: usize = THINGS;
 const CONDITION: usize = THINGS + 1;
 /// An event, which some pass.
 const GATE: usize = THINGS + 2;
-/// Where some meet.
+/// The index of the place where some meet.
 pub const MEETING: usize = THINGS + 3;
 const NAMES: usize = 2;
 /// The number of the main thread among the actors.
 pub const MAIN: usize = 99;
 
-/// Where words are: in each program at the same addresses, by which queues are looked for and sets ordered.
+/// The address of words: in each program the same, by which queues are looked for and sets ordered.
 fn words(index: usize) -> NonNull<[AtomicU32; 2]> {
     thread_local! {
         static WORDS: &'static mut [MaybeUninit<[AtomicU32; 2]>] = Box::leak(Box::new_uninit_slice(MEETING + 1));
@@ -114,19 +114,19 @@ impl Thing {
     }
 }
 
-/// What the actors of a world do.
+/// The mood of a world: what its actors do.
 pub struct Mood {
     /// Once in so many times a thread ends where it is.
     pub ends: usize,
-    /// Of four waits, so many are one try, and so many have an end.
+    /// The number of tries, and of waits that have an end, of four waits.
     tries: usize,
     timed: usize,
-    /// How a thread locks, and what a loop asks for.
+    /// The ways in which a thread locks, and a loop asks.
     pub acts: Vec<Act>,
     pub asks: Vec<Ask>,
 }
 
-/// What a thread that blocks does.
+/// An act of a thread that blocks.
 #[derive(Clone, Copy)]
 pub enum Act {
     One,
@@ -135,7 +135,7 @@ pub enum Act {
     FreeSlot,
 }
 
-/// What an event loop asks for.
+/// A request of an event loop.
 #[derive(Clone, Copy)]
 pub enum Ask {
     Thing,
@@ -162,18 +162,18 @@ fn some_of<T: Copy>(all: &[T]) -> Vec<T> {
     if some.is_empty() { vec![all[0]] } else { some }
 }
 
-/// What came of an event that lets one pass each time that it is set.
+/// The history of an event that lets one pass each time that it is set.
 #[derive(Default)]
 pub struct Gate {
     pub sets: Count,
     pub passed: Count,
-    /// How many ended before they had.
+    /// The number that ended before they had.
     pub ended: Count,
-    /// How many live who are to pass, and have not yet.
+    /// The number that live who are to pass, and have not yet.
     pub passers: Count,
 }
 
-/// What the actors of a program share.
+/// The world that the actors of a program share.
 pub struct World {
     pub engine: &'static Engine,
     pub names: Names<'static>,
@@ -181,22 +181,22 @@ pub struct World {
     /// The last is the store's.
     pub things: Vec<Thing>,
     pub named: [Room; NAMES],
-    /// What the store's mutex guards.
+    /// The goods that the store's mutex guards.
     pub goods: Count,
     /// Which actors are event loops.
     pub actors: Vec<bool>,
-    /// Of each, whether it takes something from the store.
+    /// Whether each takes something from the store.
     pub takes: Vec<bool>,
-    /// How many of these live, and have not yet.
+    /// The number of these that live, and have not yet.
     pub takers: Count,
-    /// Of each, whether it passes the gate.
+    /// Whether each passes the gate.
     pub passes: Vec<bool>,
     pub gate: Gate,
     pub meeting: Meeting,
     pub outside: Outside,
     /// Whose end has begun.
     terminated: Vec<AtomicBool>,
-    /// What its actors do, drawn for each world, so that what is rare among everything is common in some.
+    /// The mood of its actors, drawn for each world, so that what is rare among everything is common in some.
     pub mood: Mood,
     /// Locks are wanted in either order.
     pub is_crosswise: bool,
@@ -255,7 +255,7 @@ impl World {
         }
     }
 
-    /// Those that any actor locks.
+    /// Returns the things that any actor locks.
     pub fn common_things(&self) -> &[Thing] {
         &self.things[..self.things.len() - 1]
     }
@@ -269,12 +269,12 @@ impl World {
         self.things.len() - 1
     }
 
-    /// Where those wait who find the store empty.
+    /// Returns the place where those wait who find the store empty.
     pub fn condition(&self) -> Place {
         place(CONDITION)
     }
 
-    /// Where the event is.
+    /// Returns the place of the event.
     pub fn gate(&self) -> Place {
         place(GATE)
     }
@@ -292,7 +292,7 @@ impl World {
         self.terminated[number].load(Ordering::SeqCst)
     }
 
-    /// What any actor may do to the others now and then.
+    /// Does what any actor may do to the others now and then.
     pub fn meddle(&self, agent: &Agent) {
         if self.has_slices && one_in(8) {
             self.terminated[below(self.actors.len())].store(true, Ordering::SeqCst);
@@ -304,7 +304,7 @@ impl World {
         }
     }
 
-    /// How long a wait may take.
+    /// Returns the time that a wait may take.
     pub fn random_limit(&self) -> Limit {
         let Mood { tries, timed, .. } = self.mood;
         match below(4) {

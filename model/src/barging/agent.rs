@@ -8,7 +8,7 @@ pub type Thread = Id;
 /// The background thread that ends leases.
 pub const TIMER: Thread = 0;
 
-/// Where a thread is.
+/// The place where a thread is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum At {
     /// In JavaScript, or idle in its event loop.
@@ -33,7 +33,7 @@ pub enum At {
     Asleep(u8),
 }
 
-/// What a thread asks of the native side.
+/// A thread's request to the native side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Verb {
     Lock,
@@ -55,7 +55,7 @@ impl Verb {
     }
 }
 
-/// How far an agent has got with the lock.
+/// The stage at which an agent is with the lock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Hold {
     #[default]
@@ -117,7 +117,7 @@ pub struct Group {
     pub parked: bool,
     /// While it slept, the word was freed and went to another.
     pub passed_by: bool,
-    /// How often the word is in its inbox.
+    /// The number of times that the word is in its inbox.
     pub inbox: u8,
     /// A wake-up of the loop is due or under way.
     pub scheduled: bool,

@@ -1,4 +1,4 @@
-//! How an offer reaches a loop, once its flag is set: not under the bucket's lock, and one word may come to be offered
+//! An offer reaches a loop, once its flag is set, not under the bucket's lock; and one word may come to be offered
 //! while another is under way.
 
 use super::agent::Thread;

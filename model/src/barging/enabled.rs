@@ -1,4 +1,4 @@
-//! What may happen next in a state.
+//! The actions that may happen next in a state.
 
 use super::agent::{Agent, At, Hold, Id, Life, NOBODY, Stage, Stall, TIMER, Verb};
 use super::fault::Fault;
@@ -155,7 +155,7 @@ impl Next<'_> {
         if waiter.woken {
             self.section(Section::Woken(id));
         }
-        // Whoever waits for itself has a timeout.
+        // An agent that waits for itself has a timeout.
         if scenario.quits || agent.hold == Hold::Inside {
             self.section(Section::Deadline(id));
         }

@@ -1,5 +1,6 @@
-//! Who is sure to go on. Weak fairness: what is due in every state of an endless run happens in it, again and again.
-//! What is not due here (calls, timeouts, aborts, deaths, a busy loop's return, the return from being away) may never come.
+//! The agents that are sure to go on. Weak fairness: what is due in every state of an endless run happens in it, again and again.
+//! An action that is not due here (calls, timeouts, aborts, deaths, a busy loop's return, the return from being away) may never
+//! come.
 
 use super::agent::{At, Hold, Id, Life, TIMER, Thread, Verb};
 use super::queue::Way;
@@ -43,7 +44,7 @@ impl Class {
     }
 }
 
-/// What may go on for ever without any right of this thread's tasks to be served.
+/// Returns the class of what may go on for ever without any right of this thread's tasks to be served.
 pub fn blocking(id: Id) -> check::Class {
     Class::Blocking(id).number()
 }
@@ -68,7 +69,7 @@ pub fn class(step: Step) -> Option<check::Class> {
     Some(class.number())
 }
 
-/// What is sure to go on some time from this state. The bucket's lock is fair, so waiting for it does not count.
+/// Returns what is sure to go on some time from this state. The bucket's lock is fair, so waiting for it does not count.
 pub fn due(protocol: &Barging, state: &State) -> check::Classes {
     let mut due = Due(check::Classes::default());
     for id in state.ids() {

@@ -26,7 +26,7 @@ pub enum Fault {
     ParksForItsOwn,
     /// The sleep of a loop has no bound.
     ParksWithoutEnd,
-    /// Whoever frees the word does not know of the loop that sleeps for it.
+    /// The thread that frees the word does not know of the loop that sleeps for it.
     SleeperForgotten,
     /// A loop that sleeps for the word goes before blocked waiters ahead of it.
     SleeperOvertakes,
@@ -52,7 +52,7 @@ pub enum Fault {
     BackWithoutLooking,
     /// The last waiter to leave takes the memory of an abandonment with it.
     AbandonmentDropped,
-    /// Of a grant that is passed on, the warning that came with it is lost.
+    /// The warning that came with a grant is lost when that is passed on.
     WarningDiesWithGrant,
     /// `lockAsync` takes a free word although its own thread already waits.
     AsyncOvertakes,
@@ -60,7 +60,7 @@ pub enum Fault {
     ClaimsForgotten,
     /// Blocked waiters that have waited long are woken like all others, never given the lock.
     NeverHandsOver,
-    /// Who spins gets the word before whoever has waited long.
+    /// A thread that spins gets the word before whoever has waited long.
     SpinnerFirst,
     /// A free word is offered to the foremost group alone.
     OffersFirstOnly,

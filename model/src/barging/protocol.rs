@@ -137,7 +137,7 @@ impl Model for Barging {
     }
 }
 
-/// Who waits for what, and must not for ever.
+/// A wait that must not be for ever.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Waiting {
     ForLock(Id, Way),

@@ -10,7 +10,7 @@ use super::agent::Id;
 /// The most waiters that a scenario may have at once.
 pub const MOST_WAITERS: usize = 8;
 
-/// How a waiter waits.
+/// The way in which a waiter waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Way {
     Blocked,

@@ -1,11 +1,11 @@
-//! What one check is about: who takes part, and what may happen to them.
+//! A scenario is what one check is about: who takes part, and what may happen to them.
 
-/// What an agent can do.
+/// The abilities of an agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kind {
     /// It may call the blocking `lock()`.
     pub blocks: bool,
-    /// How many of its `lockAsync` may be pending at once.
+    /// The number of its `lockAsync` that may be pending at once.
     pub tasks: u8,
 }
 
@@ -23,7 +23,7 @@ pub const X2: Kind = Kind { blocks: true, tasks: 2 };
 /// The most agents of a scenario.
 pub const MOST_AGENTS: usize = 4;
 
-/// What is taken for granted of the time that a loop needs.
+/// The bound that is taken for granted of the time that a loop needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bound {
     /// Nothing: a sleep may end before any hold, a lease before any turn.
@@ -40,7 +40,7 @@ pub enum Bound {
 pub struct Scenario {
     pub name: String,
     pub agents: Vec<Kind>,
-    /// How many agents may die.
+    /// The number of agents that may die.
     pub deaths: u8,
     /// Waits may end by timeout or abort.
     pub quits: bool,
@@ -60,7 +60,7 @@ pub struct Scenario {
     pub split_offers: bool,
     /// Loops are called for the sake of other words too.
     pub other_words: bool,
-    /// What is taken for granted of the loops' time.
+    /// The bound of the loops' time that is taken for granted.
     pub bound: Bound,
     /// Holders need not unlock: then only a loop's sleep has an end.
     pub endless_holds: bool,
@@ -117,7 +117,7 @@ impl Scenario {
         self.named("tries")
     }
 
-    /// Nobody gives up: what cannot be saved by a timeout must be right by itself.
+    /// No agent gives up: what cannot be saved by a timeout must be right by itself.
     pub fn patient(mut self) -> Self {
         self.quits = false;
         self.named("patient")

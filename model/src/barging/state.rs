@@ -8,7 +8,7 @@ use super::scenario::MOST_AGENTS;
 use super::step::Section;
 use crate::primitives::Mutex;
 
-/// What a thread still has to do for the offers that it made under the bucket's lock, after it left.
+/// The rest of what a thread has to do for the offers that it made under the bucket's lock, after it left.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Outbox {
     /// One bit for each loop whose inbox still lacks the word.
@@ -42,7 +42,7 @@ impl Outbox {
     }
 }
 
-/// What went wrong in a step rather than in a state.
+/// A fault of a step rather than of a state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Wrong {
     WaitersChangedPlaces,
@@ -52,13 +52,13 @@ pub enum Wrong {
     WarningForgotten,
 }
 
-/// What the checks know and the protocol does not.
+/// The facts that the checks know and the protocol does not.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Ghost {
     pub deaths: u8,
     /// Somebody died inside, and nobody has repaired the data since.
     pub dirty: bool,
-    /// Who died inside, until the next holder has been warned.
+    /// The agent that died inside, until the next holder has been warned.
     pub due: Id,
     pub wrong: Option<Wrong>,
 }
@@ -80,7 +80,7 @@ pub struct State {
     pub cool: bool,
     /// Which blocked waiter looks on at the moment, as far as anybody can see.
     pub spinning: Id,
-    /// Who died inside, until somebody takes the lock and with it the duty to warn.
+    /// The agent that died inside, until somebody takes the lock and with it the duty to warn.
     pub abandoned_by: Id,
     /// With split sections: who is between the freezing of the word and the rest of the section.
     pub bucket: Option<Frozen>,

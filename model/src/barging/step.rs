@@ -42,7 +42,7 @@ pub enum Step {
     SpinOver,
 }
 
-/// What is done under the bucket's lock.
+/// A step that is done under the bucket's lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Section {
     /// A verb whose fast path failed.

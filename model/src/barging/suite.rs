@@ -5,7 +5,7 @@ use super::scenario::{B, L, L2, Scenario, X, X2};
 use super::setting::Barging;
 use crate::check::Suite;
 
-/// What CI runs.
+/// Returns the scenarios that CI runs.
 fn quick_scenarios() -> Vec<Scenario> {
     vec![
         // Each part of the protocol by itself.
@@ -91,7 +91,7 @@ fn full_scenarios() -> Vec<Scenario> {
     quick_scenarios().into_iter().chain(large).collect()
 }
 
-/// Where mutants are looked for, the cheapest first: each must fail in one of these.
+/// Returns the scenarios in which mutants are looked for, the cheapest first: each must fail in one of these.
 fn hunting_grounds() -> Vec<Scenario> {
     vec![
         Scenario::of(&[B, B]).away().deaths(2),
@@ -114,7 +114,7 @@ fn hunting_grounds() -> Vec<Scenario> {
     ]
 }
 
-/// Where turns may be longer than a lease and holds longer than the sleep of a loop, a loop may starve.
+/// Returns one in which turns may be longer than a lease and holds longer than the sleep of a loop: a loop may starve.
 fn without_bounds() -> Scenario {
     Scenario::of(&[B, B, L]).patient().liveness()
 }

@@ -33,7 +33,7 @@ pub struct Mutant {
     pub grounds: Vec<Box<dyn Case>>,
 }
 
-/// What is checked of a model.
+/// The checks of a model.
 pub struct Suite {
     pub quick: Vec<Box<dyn Case>>,
     pub full: Vec<Box<dyn Case>>,

@@ -1,4 +1,4 @@
-//! What a modelled protocol says of itself, so that it can be checked.
+//! A modelled protocol, as it describes itself, so that it can be checked.
 
 use std::fmt::Debug;
 use std::hash::Hash;
@@ -30,7 +30,7 @@ pub trait Protocol:
         None
     }
 
-    /// What is sure to go on some time from this state.
+    /// Returns what is sure to go on some time from this state.
     fn due(&self, _state: &Self::State) -> Classes {
         Classes::default()
     }

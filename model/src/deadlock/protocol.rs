@@ -14,7 +14,7 @@ pub enum Fault {
     SearchesBeforeNoting,
     /// All threads of a cycle search at the same time.
     SearchesBesideOthers,
-    /// Whoever has learned of its cycle still counts as blocked in it.
+    /// A thread that has learned of its cycle still counts as blocked in it.
     ReportedStaysBlocked,
 }
 

@@ -19,7 +19,7 @@ pub struct Search {
     /// The owner that was read, whose own wait is to be read next.
     pub owner: Option<Id>,
     pub hops: ArrayVec<Hop, MOST_AGENTS>,
-    /// What the first walk found.
+    /// The cycle that the first walk found.
     pub first: Option<ArrayVec<Hop, MOST_AGENTS>>,
     /// One bit for each thread whose wait is no longer the one that the search read. (In the library, a new serial.)
     pub changed: u8,
@@ -42,9 +42,9 @@ pub enum At {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Agent {
     pub at: At,
-    /// What it is queued for.
+    /// The word that it is queued for.
     pub waits: Option<usize>,
-    /// What others can read of that.
+    /// The part of that which others can read.
     pub noted: bool,
 }
 
@@ -52,7 +52,7 @@ pub struct Agent {
 pub struct State {
     pub owners: ArrayVec<Id, MOST_WORDS>,
     pub agents: ArrayVec<Agent, MOST_AGENTS>,
-    /// Who searches: one at a time.
+    /// The thread that searches: one at a time.
     pub searching: Id,
     /// A cycle was reported that was none.
     pub wrong: bool,
@@ -61,7 +61,7 @@ pub struct State {
 agents!(State, Agent);
 
 impl State {
-    /// What others read of a thread's wait.
+    /// Returns what others read of a thread's wait.
     pub fn blockage(&self, id: Id) -> Option<usize> {
         self.agent(id).waits.filter(|_| self.agent(id).noted)
     }

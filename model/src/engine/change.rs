@@ -1,4 +1,4 @@
-//! What a holder makes of its hold without giving it up, or for good.
+//! A holder changes its hold without giving it up, or ends it for good.
 
 use super::fault::Fault;
 use super::section::Locked;

@@ -25,7 +25,7 @@ pub fn is_in_cycle(engine: &Engine, state: &State, id: Id) -> bool {
     false
 }
 
-/// Whom a thread waits for, if it is blocked.
+/// Returns the agents that a thread waits for, if it is blocked.
 fn obstacles(engine: &Engine, state: &State, id: Id) -> Vec<Id> {
     let agent = state.agent(id);
     let At::Parked(word) = agent.at else { return Vec::new() };

@@ -1,4 +1,4 @@
-//! What may happen next in a state.
+//! The actions that may happen next in a state.
 
 use super::fault::Fault;
 use super::setting::{Engine, Order};
@@ -60,7 +60,8 @@ pub fn lease_may_end(engine: &Engine, state: &State, word: usize) -> bool {
     id != NOBODY && !(engine.short_turns && state.agent(id).turns())
 }
 
-/// Where age matters, in barging order: blocked writers, those who block for permits, and whoever gathers them.
+/// Returns the next to age, where age matters, in barging order: blocked writers, those who block for permits, and whoever gathers
+/// them.
 pub fn next_to_age(engine: &Engine, state: &State) -> Option<usize> {
     let matters = |w: &Waiter| match w.way {
         Way::Blocked => w.request != Request::Shared,

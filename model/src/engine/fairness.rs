@@ -1,4 +1,4 @@
-//! Who is sure to go on. What is not due here (calls, deadlines, aborts, ends, the end of a stall) may never come.
+//! The agents that are sure to go on. What is not due here (calls, deadlines, aborts, ends, the end of a stall) may never come.
 
 use super::enabled::{lease_may_end, may_expire, next_to_age};
 use super::setting::Engine;

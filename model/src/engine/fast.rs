@@ -1,4 +1,4 @@
-//! What JavaScript does by itself, one atomic operation at a time. The thread may end between any two of them.
+//! JavaScript's own steps, one atomic operation at a time. The thread may end between any two of them.
 
 use super::fault::Fault;
 use super::order::gathers_ahead;
@@ -41,7 +41,7 @@ fn lets_in(seen: Word) -> bool {
     matches!(seen, Word::RwLock(word) if word.lets_slots_in())
 }
 
-/// What the word says by its owner needs no slot: one compare-exchange is all.
+/// A hold that the word tells by its owner needs no slot: one compare-exchange is all.
 fn exclusive(engine: &Engine, state: &mut State, id: Id, word: usize, verb: Verb) {
     let before = state.words[word];
     let after = match verb {
@@ -67,7 +67,7 @@ fn acquire(engine: &Engine, before: Word, request: Request, id: Id) -> Option<Wo
 fn note_overtaking(engine: &Engine, state: &mut State, word: usize) {
     let is_reserved_to_others = match state.words[word] {
         _ if engine.is_strict(word) => state.waiters(word).next().is_some(),
-        // Who was woken may come too late, as for a mutex.
+        // A waiter that was woken may come too late, as for a mutex.
         Word::Semaphore(_) => gathers_ahead(state, word, state.queue.len()) && !state.waiters(word).any(|w| w.woken),
         _ => false,
     };

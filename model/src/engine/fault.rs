@@ -2,7 +2,7 @@
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// What is given back goes to the first in the queue alone.
+    /// Permits that are given back go to the first in the queue alone.
     BatchOfOne,
     /// The engine goes on down the queue past a waiter that cannot be served.
     BatchSkips,
@@ -10,17 +10,17 @@ pub enum Fault {
     FastOvertakes,
     /// A waiter that leaves hands on only where the word is quite free.
     LeaverLooksForFreeWord,
-    /// Who queues behind a waiter that could go in does not look whether it could too.
+    /// A waiter that queues behind one that could go in does not look whether it could too.
     QueuesWithoutLooking,
     /// A deadline that comes after the grant ends the wait all the same.
     QuitAfterGrant,
     /// A wait whose time is over stays in the queue until its loop turns.
     DeadlineWaitsForItsLoop,
-    /// What a loop was granted, and has not come for by its deadline, stays granted.
+    /// A grant that a loop has not come for by its deadline stands.
     ExpiredWaitKeepsItsGrant,
     /// A wait that the clock ends leaves, and nobody looks who may get in for that.
     ExpiryLetsNobodyIn,
-    /// What a thread was granted and never knew of ends with it.
+    /// A grant that a thread never knew of ends with it.
     EndKeepsGrant,
     /// The end of a thread gives back what it held of one word only.
     EndFreesOneWord,
@@ -28,7 +28,7 @@ pub enum Fault {
     EndForgetsRegister,
     /// A fast path leaves no mark of its intent.
     NoIntentMark,
-    /// What is in doubt is given back.
+    /// A hold that is in doubt is given back.
     DoubtGivenBack,
     /// The end of a thread looks only at the words of which its slot says that it holds something.
     EndLooksAtHeldOnly,
@@ -52,7 +52,7 @@ pub enum Fault {
     WaitsForStalledLoop,
     /// Nothing is kept for a loop that came in vain to read.
     KeepsNothingForReaders,
-    /// Of loops that came in vain to read, only the first has the word kept for it.
+    /// The word is kept for the first only of loops that came in vain to read.
     OneLeaseInABatch,
     /// A loop that comes in vain frees a dead owner's word, and does not look whose turn it is.
     ClaimInVainFreesSilently,
@@ -64,7 +64,7 @@ pub enum Fault {
     SearchForgetsReaders,
     /// The search for cycles does not see that a reader waits behind a writer, who waits for readers.
     SearchForgetsWriters,
-    /// Nobody looks for cycles.
+    /// No thread looks for cycles.
     NobodySearches,
     /// A writer that reads on does not let the readers behind it in.
     DowngradeLetsNobodyIn,
@@ -72,7 +72,7 @@ pub enum Fault {
     DowngradeLeavesSlot,
     /// A reader becomes the writer though others read.
     UpgradesBesideReaders,
-    /// What runs once is taken for done when the thread that ran it has ended.
+    /// The function that runs once is taken for done when the thread that ran it has ended.
     EndOfRunnerIsDone,
     /// After what runs once has failed, nobody is let in to run.
     FailureLetsNobodyRun,
@@ -82,7 +82,7 @@ pub enum Fault {
     NewcomersPassGatherers,
     /// W goes as soon as anybody blocks, whether it was woken or not.
     WOfTheWokenOnly,
-    /// Whoever was woken takes its permits, and does not look who else could be served.
+    /// A waiter that was woken takes its permits, and does not look who else could be served.
     WokenOneIsAlone,
 }
 

@@ -54,7 +54,7 @@ impl Locked<'_> {
         }
     }
 
-    /// What it does not know of goes on as if it had never been; what it holds for certain is given back; and in any case
+    /// A grant that it does not know of goes on as if it had never been; what it holds for certain is given back; and in any case
     /// somebody looks whose turn it is, since the thread may have ended just before it would have.
     pub(super) fn leave(&mut self, id: Id) {
         let grant = self.state.part_mut(id, self.word).granted.take();

@@ -68,7 +68,7 @@ impl Locked<'_> {
         }
     }
 
-    /// Whoever blocks, and could be served with all before it, is woken.
+    /// Wakes a blocked waiter that could be served with all before it.
     fn wake_blocked(&mut self) {
         let mut left = self.value;
         for place in 0..self.state.queue.len() {

@@ -1,4 +1,4 @@
-//! What must hold in every state.
+//! The properties that must hold in every state.
 
 use stateright::Property;
 
@@ -48,7 +48,7 @@ fn exclusion(engine: &Engine, s: &State) -> bool {
     })
 }
 
-/// What the word says, and what its threads have taken.
+/// Whether the word says what its threads have taken.
 fn adds_up(engine: &Engine, s: &State, word: usize) -> bool {
     if s.frozen.is_some_and(|frozen| frozen.section.word() == word) {
         return true;
@@ -67,7 +67,7 @@ fn nothing_lost(s: &State) -> bool {
     s.agents.iter().filter(|a| a.life == Life::Gone).all(|a| a.parts.iter().all(|part| part.has == 0 || part.in_doubt))
 }
 
-/// Nobody is in the middle of anything: whatever was to be looked at has been.
+/// Whether nobody is in the middle of anything: whatever was to be looked at has been.
 fn is_quiet(s: &State) -> bool {
     let is_idle = |a: &Agent| match a.life {
         Life::Running => matches!(a.at, At::Js | At::Parked(_)),
@@ -77,7 +77,8 @@ fn is_quiet(s: &State) -> bool {
     s.frozen.is_none() && s.agents.iter().all(is_idle)
 }
 
-/// Whoever could be served comes for it, or is granted it; or a lease is to end. A loop that is stalled is not counted on.
+/// Whether everybody who could be served comes for it, or is granted it; or a lease is to end. A loop that is stalled is not
+/// counted on.
 fn somebody_comes(engine: &Engine, s: &State, word: usize) -> bool {
     if s.reserved_for[word] != NOBODY {
         return true;
@@ -138,7 +139,7 @@ fn waits_for_one_of(engine: &Engine, s: &State, id: Id, stuck: &[Id]) -> bool {
     }
     let request = s.queue[place].request;
     let owner = s.words[word].owner();
-    // What the clock ends shuts nobody out.
+    // A wait that the clock ends shuts nobody out.
     let is_shut_out = stuck.contains(&owner) && !has_deadline(engine, s, owner, word);
     let lasts = |w: &&Waiter| w.word == word && stuck.contains(&w.agent) && !has_deadline(engine, s, w.agent, word);
     let is_read = stuck.iter().any(|other| s.part(*other, word).inside == Some(Request::Shared));

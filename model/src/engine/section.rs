@@ -1,4 +1,4 @@
-//! What is done under the bucket's lock.
+//! The steps that are done under the bucket's lock.
 //!
 //! A section begins by setting W, which stops all fast paths but additions, decides on what it read, and ends with a plain
 //! store, or, on words that fast paths add to, by adding what it decided.
@@ -89,7 +89,7 @@ impl Locked<'_> {
         is_dead
     }
 
-    /// What the word would be with this granted.
+    /// Returns the word as it would be with this granted.
     pub(super) fn granted(&self, request: Request, id: Id) -> Option<Word> {
         let slots = self.engine.count == Count::Slots;
         let grants = !self.engine.has(Fault::SumForgetsGrants);
@@ -213,7 +213,7 @@ impl Locked<'_> {
                 self.state.agent_mut(id).at = At::Js;
             }
         }
-        // Whoever reads may pass those who could have come, and have not.
+        // A reader may pass those who could have come, and have not.
         let is_strict = self.engine.is_strict(self.word);
         if self.freed
             || was_kept
@@ -268,7 +268,7 @@ impl Locked<'_> {
         }
     }
 
-    /// What is kept for it ends when it comes. Beside readers that it is kept for it may read; what is kept for a loop behind it
+    /// A reservation for it ends when it comes. Beside readers that it is kept for it may read; what is kept for a loop behind it
     /// it takes over, if it can use it.
     fn may_claim(&mut self, id: Id, place: usize, request: Request) -> bool {
         let reserved_for = self.state.reserved_for[self.word];
@@ -303,7 +303,7 @@ impl Locked<'_> {
         self.enter(id, request);
     }
 
-    /// What this agent holds of the word, if it holds any: it has one hold at most.
+    /// Returns the hold that this agent has of the word, if any: it has one at most.
     pub(super) fn unit(&self, id: Id) -> Request {
         if matches!(self.value, Word::RwLock(_)) {
             return Request::Shared;

@@ -12,7 +12,7 @@ pub enum Order {
     Strict,
 }
 
-/// Where holds are counted that the word's owner cannot say.
+/// The place where holds are counted that the word's owner cannot say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Count {
     /// In the word, by compare-exchange; each thread notes its share in a slot, with a mark around the pair.
@@ -23,7 +23,7 @@ pub enum Count {
     Slots,
 }
 
-/// What an agent does.
+/// The activity of an agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kind {
     pub blocks: bool,
@@ -37,7 +37,7 @@ pub struct Engine {
     pub words: Vec<(Word, Order)>,
     pub count: Count,
     pub agents: Vec<Kind>,
-    /// How many threads may end.
+    /// The number of threads that may end.
     pub deaths: u8,
     /// Waits may end by timeout or abort.
     pub quits: bool,
@@ -47,9 +47,9 @@ pub struct Engine {
     pub stalls: bool,
     /// One-try verbs too.
     pub tries: bool,
-    /// Whoever holds one word may ask for the other.
+    /// A holder of one word may ask for the other.
     pub nests: bool,
-    /// Whoever writes may downgrade, whoever reads may try to upgrade.
+    /// Writers may downgrade, and readers may try to upgrade.
     pub modes: bool,
     /// Blocked threads look between two slices of their sleep, and may be away then.
     pub slices: bool,

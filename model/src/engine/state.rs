@@ -17,14 +17,14 @@ pub enum Intent {
     Release,
 }
 
-/// What a thread's register says of its holds of one word.
+/// The holds of one word in a thread's register.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Slot {
     pub count: u8,
     pub intent: Intent,
 }
 
-/// How far a fast path has come, after its first step.
+/// The stage of a fast path, after its first step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Stage {
     /// The slot has its mark: next, the word.
@@ -41,7 +41,7 @@ pub enum Stage {
     BackOff,
 }
 
-/// What is asked of native code.
+/// A request to native code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Verb {
     Acquire(Way),
@@ -51,7 +51,7 @@ pub enum Verb {
     HandOff,
     /// Downgrade, or an upgrade that is tried: by how it holds.
     ChangeMode,
-    /// What runs once is done.
+    /// The function that runs once is done.
     Finish,
 }
 
@@ -81,7 +81,7 @@ pub enum Life {
     Gone,
 }
 
-/// What one agent has to do with one word.
+/// The dealings of one agent with one word.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Part {
     /// Its code runs with this.
@@ -141,7 +141,7 @@ pub enum Wrong {
 pub struct State {
     pub words: ArrayVec<Word, MOST_WORDS>,
     pub reserved_for: [Id; MOST_WORDS],
-    /// What that loop asked for then.
+    /// The request of that loop then.
     pub kept: [Request; MOST_WORDS],
     /// All waiters of all words, in the order in which they came.
     pub queue: ArrayVec<Waiter, 6>,

@@ -2,7 +2,7 @@
 
 use crate::primitives::{Id, Request};
 
-/// How a waiter waits.
+/// The way in which a waiter waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Way {
     Blocked,
@@ -15,9 +15,9 @@ pub enum Step {
     Acquire(Id, usize, Request, Way),
     Try(Id, usize, Request),
     Release(Id, usize),
-    /// Of an RwLock: downgrade, or `tryUpgrade`.
+    /// A change of an RwLock: downgrade, or `tryUpgrade`.
     ChangeMode(Id, usize),
-    /// What runs once is done; else it fails, which is `Release`.
+    /// The function that runs once is done; else it fails, which is `Release`.
     Finish(Id, usize),
     /// The next step of a fast path.
     Fast(Id),
@@ -32,7 +32,7 @@ pub enum Step {
     Run(Section),
 }
 
-/// What is done under the bucket's lock.
+/// A step that is done under the bucket's lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Section {
     Call(Id, usize),

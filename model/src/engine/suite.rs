@@ -97,7 +97,7 @@ fn quick_scenarios() -> Vec<Engine> {
         barging_permits(&[b(ONE), b(TWO), l(ONE)]).slices().stalls().short_turns().liveness(),
         barging_permits(&[b(ONE), l(TWO), b(ONE)]).slices().stalls().short_turns().liveness(),
         barging_permits(&[b(TWO), l(TWO), l(ONE)]).stalls().short_turns().liveness(),
-        // Of a loop with several waits the next may ask for something else.
+        // The next of a loop with several waits may ask for something else.
         barging_permit(&[b(ONE), l(ONE_OR_TWO), l(ONE)]).stalls(),
         read_write(&[b(READ), l(READ_OR_WRITE), l(READ)]).stalls(),
         read_write(&[b(WRITE), l(READ_OR_WRITE), l(READ_OR_WRITE)]),
@@ -198,7 +198,7 @@ fn hunting_grounds() -> Vec<Engine> {
     ]
 }
 
-/// What the other design of the register does not promise: a reader that ended in doubt stays in for ever.
+/// Returns what the other design of the register does not promise: a reader that ended in doubt stays in for ever.
 fn doubt() -> Engine {
     read_write(&[b(READ), b(WRITE)]).deaths(1).liveness()
 }

@@ -2,9 +2,9 @@
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// Whoever was met reads its value from the words when it comes for it, and not from its grant.
+    /// The one that was met reads its value from the words when it comes for it, and not from its grant.
     ReadsLate,
-    /// Whoever comes looks at the words after it has written its own value there.
+    /// A newcomer looks at the words after it has written its own value there.
     FindsItsOwn,
     /// A wait that is given up leaves its value where the next to come finds it.
     LeaverLeavesValue,
@@ -12,7 +12,7 @@ pub enum Fault {
     QuitAfterMeeting,
     /// A thread that ends leaves its wait behind.
     EndStaysQueued,
-    /// Who comes queues behind whoever waits.
+    /// A newcomer queues behind whoever waits.
     PassesBy,
 }
 

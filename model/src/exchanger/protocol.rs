@@ -15,7 +15,7 @@ pub struct Exchanger {
     pub name: String,
     pub threads: u8,
     pub calls: u8,
-    /// How many may end.
+    /// The number of those that may end.
     pub deaths: u8,
     pub fault: Option<Fault>,
 }
@@ -43,7 +43,7 @@ pub struct Thread {
 pub struct State {
     /// The second word: the value of the one who waits.
     value: Value,
-    /// Who waits; one at most, but for a fault.
+    /// The waiters; one at most, but for a fault.
     queue: Vec<Id>,
     threads: Vec<Thread>,
     deaths: u8,
@@ -73,7 +73,7 @@ impl State {
         &mut self.threads[usize::from(id)]
     }
 
-    /// What its current call has brought.
+    /// Returns the value that its current call has brought.
     fn brought(&self, id: Id) -> Value {
         id * 8 + self.threads[usize::from(id)].calls
     }
@@ -132,7 +132,7 @@ impl Exchanger {
         s.thread(id).at = At::Js;
     }
 
-    /// What it was granted goes with it: the other has its value all the same.
+    /// The value that it was granted goes with it: the other has its value all the same.
     fn leave(&self, s: &mut State, id: Id) {
         if s.thread(id).at == At::Ending && !self.has(Fault::EndStaysQueued) {
             self.take_out(s, id);

@@ -2,27 +2,27 @@
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// Whoever waits without a turn, to share, waits to hold the file alone.
+    /// A sharer that waits without a turn waits to hold the file alone.
     DirectAlone,
-    /// Whoever waits without a turn, to share, does not look at the gate.
+    /// A sharer that waits without a turn does not look at the gate.
     NoGate,
     /// A gate is closed until nobody holds it.
     GateForEver,
     /// Each waits at the gate for a time of its own.
     GateOpensForEach,
-    /// Nobody waits without a turn.
+    /// No process waits without a turn.
     NoPatience,
-    /// Whoever comes to share tries the lock though somebody is next.
+    /// A newcomer that wants to share tries the lock though somebody is next.
     ComesPastTurn,
-    /// Whoever is in keeps its turn.
+    /// A process that is in keeps its turn.
     KeepsTurn,
-    /// Whoever is in keeps its gate.
+    /// A process that is in keeps its gate.
     KeepsGate,
-    /// Whoever gives up keeps its turn.
+    /// A process that gives up keeps its turn.
     QuitKeepsTurn,
-    /// Whoever gives up keeps its gate.
+    /// A process that gives up keeps its gate.
     QuitKeepsGate,
-    /// Whoever has got in without a turn goes on waiting for it.
+    /// A process that has got in without a turn goes on waiting for it.
     DirectKeepsLine,
 }
 

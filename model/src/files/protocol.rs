@@ -12,7 +12,7 @@ pub struct Files {
     pub name: String,
     /// Whether each shares.
     pub shares: Vec<bool>,
-    /// How many may be stopped, for ever.
+    /// The number of processes that may be stopped, for ever.
     pub stops: u8,
     /// Whether waits are given up.
     pub quits: bool,
@@ -71,7 +71,7 @@ impl Files {
         }
     }
 
-    /// What the kernel does: the first of those who wait for a file gets it. A stopped process is not among them.
+    /// Does what the kernel does: the first of those who wait for a file gets it. A stopped process is not among them.
     fn settle(&self, s: &mut State) {
         loop {
             if s.turn.is_none()
@@ -115,7 +115,7 @@ impl Files {
         }
     }
 
-    /// Those at the gate go in together.
+    /// Lets the processes at the gate go in together.
     fn second(&self, s: &mut State) {
         for id in s.ids() {
             s.process_mut(id).passed = false;

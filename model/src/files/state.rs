@@ -1,6 +1,6 @@
-//! Who is where.
+//! The places of the processes.
 
-/// Of a process, from 0.
+/// The number of a process, from 0.
 pub type Id = u8;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -32,13 +32,13 @@ pub struct Process {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct State {
     pub processes: Vec<Process>,
-    /// Who has the turn.
+    /// The process that has the turn.
     pub turn: Option<Id>,
-    /// Who waits for it in the kernel.
+    /// The processes that wait for it in the kernel.
     pub line: Vec<Id>,
-    /// Who waits for the lock in the kernel.
+    /// The processes that wait for the lock in the kernel.
     pub queue: Vec<Id>,
-    /// Who holds the gate.
+    /// The processes that hold the gate.
     pub gate: Vec<Id>,
     pub stops: u8,
 }

@@ -24,7 +24,7 @@ pub enum Fault {
     GrantRenews,
     /// A grant has the number of the last one.
     FenceRepeats,
-    /// Who gives up tells nobody.
+    /// A client that gives up tells nobody.
     QuitSaysNothing,
     /// A ticket that a late message has made is nobody's business.
     StrayTicketStays,

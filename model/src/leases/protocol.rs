@@ -10,14 +10,14 @@ use crate::check::Protocol;
 pub struct Leases {
     pub name: String,
     pub clients: u8,
-    /// How many requests each makes.
+    /// The number of requests that each makes.
     pub requests: u8,
-    /// How long a lease is, and how far time goes.
+    /// The length of a lease, and how far time goes.
     pub lease: u8,
     pub end: u8,
     pub losses: u8,
     pub doubles: u8,
-    /// So often the server forgets all tickets: it is emptied, or begins again.
+    /// The number of times that the server forgets all tickets: it is emptied, or begins again.
     pub forgets: u8,
     pub fault: Option<Fault>,
 }
@@ -86,7 +86,7 @@ impl Leases {
                 first.deadline = now + self.lease;
             }
             let granted = *first;
-            // Who asks learns it from the answer.
+            // The client that asks learns it from the answer.
             let (Ticket { client, generation, .. }, epoch) = (granted, s.forgets);
             if !is_it(&granted) && !s.send(Message::Grant { client, generation, fence, epoch }) {
                 return false;
@@ -291,7 +291,7 @@ impl Model for Leases {
                 s.losses > 0 || !s.messages.is_empty() || !s.tickets.iter().any(has_gone)
             }),
             Property::always("no ticket outlives its time by more than a step", |leases: &Leases, s: &State| {
-                // Whoever asks next drops it: what was granted since is granted to somebody whose time is not over.
+                // The next to ask drops it: what was granted since is granted to somebody whose time is not over.
                 s.tickets
                     .iter()
                     .all(|ticket| ticket.heard + leases.lease >= s.tickets.iter().map(|t| t.heard).max().unwrap_or(0))

@@ -46,7 +46,7 @@ pub enum At {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Holder {
     pub at: At,
-    /// Of its request; how many it has made.
+    /// The number of its request; how many it has made.
     pub generation: u8,
     /// Until when the server surely keeps its ticket, as it knows.
     pub until: u8,
@@ -68,7 +68,7 @@ pub struct State {
     pub messages: ArrayVec<Message, 3>,
     pub losses: u8,
     pub doubles: u8,
-    /// How often the server has forgotten all tickets.
+    /// The number of times that the server has forgotten all tickets.
     pub forgets: u8,
     /// Ghost: a grant had a number that was not larger than the last.
     pub repeated: bool,

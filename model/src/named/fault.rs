@@ -8,19 +8,19 @@ pub enum Fault {
     ForgetsMark,
     /// A release ends whatever hold there is.
     ReleasesAnyHold,
-    /// Whoever loses the name does not learn of it.
+    /// A holder that loses the name does not learn of it.
     ThiefTellsNobody,
     /// The word of a theft ends the request that the thread has by now.
     StolenMeansAnyRequest,
     /// A thief goes to the end of the queue's holders without taking their holds away.
     ThiefJoins,
-    /// What an ending thread was granted and never knew of ends with it.
+    /// A grant that an ending thread never knew of ends with it.
     EndKeepsGrant,
-    /// What an ending thread held goes, and nobody gets in.
+    /// A hold of an ending thread goes, and nobody gets in.
     EndLetsNobodyIn,
-    /// What an ending thread held alone is not marked.
+    /// A hold that an ending thread had alone is not marked.
     EndLeavesNoMark,
-    /// Who comes takes what is there, whoever waits.
+    /// A newcomer takes what is there, whoever waits.
     Overtakes,
     /// A request that is taken back after its grant leaves the hold behind.
     QuitAfterGrant,

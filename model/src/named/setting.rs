@@ -3,7 +3,7 @@
 use super::fault::Fault;
 use crate::primitives::Id;
 
-/// What an agent asks for, again and again.
+/// The request of an agent, again and again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// To hold the name alone.
@@ -18,7 +18,7 @@ pub enum Role {
 pub struct Named {
     pub name: String,
     pub roles: Vec<Role>,
-    /// How many requests each agent makes.
+    /// The number of requests that each agent makes.
     pub requests: u8,
     pub deaths: u8,
     pub fault: Option<Fault>,
@@ -38,7 +38,7 @@ impl Named {
         self.roles[id as usize - 1]
     }
 
-    /// How it holds.
+    /// Whether it shares.
     pub fn is_shared(&self, id: Id) -> bool {
         self.role(id) == Role::Shares
     }

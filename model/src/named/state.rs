@@ -14,10 +14,10 @@ pub struct Ask {
     pub shares: bool,
 }
 
-/// What the name stands for, while it is known.
+/// The entry that the name stands for, while it is known.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Entry {
-    /// How many requests keep it; 0: it is free to be another.
+    /// The number of requests that keep it; 0: it is free to be another.
     pub references: u8,
     pub marked: bool,
     pub holders: ArrayVec<Ask, MOST_AGENTS>,
@@ -54,7 +54,7 @@ pub struct Agent {
     pub at: At,
     /// The entry that its request keeps.
     pub entry: usize,
-    /// Of its request; how many it has made.
+    /// The number of its request; how many it has made.
     pub generation: u8,
     /// Which of its requests have lost the name, as it has yet to hear.
     pub inbox: ArrayVec<u8, 4>,

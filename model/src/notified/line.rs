@@ -33,7 +33,7 @@ const MOST_TICKETS: usize = 8;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Line {
-    /// Those who wait, and those who were notified, in the order in which they came.
+    /// The waiters, and those that were notified, in the order in which they came.
     pub waiters: ArrayVec<Waiter, 6>,
     /// By ticket. (The library need only keep runs of equal numbers, from the first that has not learned yet.)
     spare: ArrayVec<u8, MOST_TICKETS>,

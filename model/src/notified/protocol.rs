@@ -10,7 +10,7 @@ use super::state::{Agent, At, State};
 use crate::check::Protocol;
 use crate::primitives::{Id, Mutex};
 
-/// Whoever takes items gives up after so many waits.
+/// The number of waits after which one that takes items gives up.
 const MOST_WAITS: u8 = 2;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -138,7 +138,7 @@ impl Notified {
     fn end(&self, s: &mut State, id: Id) {
         s.deaths += 1;
         let at = s.agent(id).at;
-        // What its code knew, or was about to see with the lock in its hands, is its own business.
+        // The rest, which its code knew, or was about to see with the lock in its hands, is its own business.
         let takes_again = self.is_condition(id) && matches!(at, At::Inside);
         s.excused |= takes_again || matches!(at, At::Changed) || s.lock.owner == id;
         s.agent_mut(id).at = At::Dying;

@@ -1,4 +1,4 @@
-//! What must hold in every state, judged by the history alone.
+//! The properties that must hold in every state, judged by the history alone.
 
 use stateright::Property;
 
@@ -31,7 +31,7 @@ fn fits(s: &State, too: Option<Ticket>) -> bool {
     tickets.len() <= given.len() && tickets.iter().rev().zip(given.iter().rev()).all(|(ticket, before)| ticket < before)
 }
 
-/// Nobody is notified while one that came before it waits.
+/// Whether nobody is notified while one that came before it waits.
 fn in_order(s: &State) -> bool {
     let first = s.line.waiting().next().map(|w| w.ticket);
     s.line.waiters.iter().filter(|w| w.notified.is_some()).all(|w| first.is_none_or(|first| w.ticket < first))

@@ -30,9 +30,9 @@ pub enum At {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Agent {
     pub at: At,
-    /// How often it has done what it does.
+    /// The number of times that it has done what it does.
     pub done: u8,
-    /// How often it has stood in the line.
+    /// The number of times that it has stood in the line.
     pub waits: u8,
 }
 
@@ -40,7 +40,7 @@ pub struct Agent {
 pub struct State {
     pub line: Line,
     pub lock: Mutex,
-    /// What is waited for: a value, or items.
+    /// The value or the items that are waited for.
     pub value: u8,
     pub agents: ArrayVec<Agent, 5>,
     pub deaths: u8,

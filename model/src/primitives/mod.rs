@@ -1,4 +1,4 @@
-//! What a word says and how it changes: pure state machines, a file each, that name no queue, no thread and no clock.
+//! The words and their changes: pure state machines, a file each, that name no queue, no thread and no clock.
 //!
 //! To add one: a file with a type for its state and the transitions of [`Word`], an arm for it there, and scenarios and
 //! mutants of its own.

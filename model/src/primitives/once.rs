@@ -4,7 +4,7 @@ use super::types::{Id, NOBODY};
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Once {
-    /// Who runs, a dead runner that nobody has noticed yet, or nobody.
+    /// The runner; one that is dead and that nobody has noticed yet; or nobody.
     pub runner: Id,
     pub done: bool,
     pub waiters: bool,
@@ -22,7 +22,7 @@ impl Once {
         if self.done { Some(self) } else { (self.runner == NOBODY).then_some(runs) }
     }
 
-    /// What ran has failed, or its thread has ended.
+    /// The run has failed, or its thread has ended.
     pub fn release(self) -> Self {
         Once { runner: NOBODY, ..self }
     }

@@ -7,7 +7,7 @@ use super::types::{Id, NOBODY, Request};
 pub struct RwLock {
     /// The writer, a dead writer that nobody has noticed yet, or nobody.
     pub writer: Id,
-    /// How many readers are in, where the word counts them.
+    /// The number of readers that are in, where the word counts them.
     pub readers: u8,
     /// Readers may be in slots, so that writers have to sum those.
     pub biased: bool,
@@ -32,7 +32,7 @@ impl RwLock {
         (!self.waiters && self.reserved.is_none()).then(|| self.release(request))
     }
 
-    /// What a reader that has counted itself in its slot wants to see in the word.
+    /// Whether a reader that has counted itself in its slot sees in the word what it wants to.
     pub fn lets_slots_in(self) -> bool {
         self == RwLock { biased: true, ..RwLock::default() }
     }

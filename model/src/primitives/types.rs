@@ -1,4 +1,4 @@
-//! Who asks, and for what.
+//! The agents and their requests.
 
 /// An agent's id. Ids start at 1.
 pub type Id = u8;
@@ -6,7 +6,7 @@ pub type Id = u8;
 /// No agent: the owner of a free word.
 pub const NOBODY: Id = 0;
 
-/// What is asked of a word.
+/// A request to a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Request {
     Exclusive,
@@ -20,7 +20,7 @@ impl Request {
         matches!(self, Request::Permits(2..))
     }
 
-    /// How many of a word's units it takes; what an owner's id says counts for nothing here.
+    /// Returns how many of a word's units it takes; what an owner's id says counts for nothing here.
     pub fn count(self) -> u8 {
         match self {
             Request::Exclusive => 0,

@@ -74,7 +74,7 @@ impl Word {
         }
     }
 
-    /// What was kept for this is so no longer.
+    /// Ends the reservation for this.
     pub fn unreserve(self, request: Request) -> Self {
         match self {
             Word::Mutex(word) => Word::Mutex(word.reserve(false)),

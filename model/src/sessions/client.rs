@@ -1,14 +1,14 @@
-//! What the keeper of a client does with requests, answers, ends of sessions, and silence.
+//! The keeper of a client deals with requests, answers, ends of sessions, and silence.
 
 use super::fault::Fault;
 use super::protocol::Sessions;
 use super::state::{Answer, At, Client, Id, Link, Phase, Query, Request, State, client_of, home, is_home, waiting};
 
-/// So often what a late cancel has hit is said again.
+/// The number of times that what a late cancel has hit is said again.
 const CLEANS: u8 = 2;
 
 impl Sessions {
-    /// What goes on by itself: requests are tried, the first in line gets the session that waits, queries are sent.
+    /// Does what goes on by itself: requests are tried, the first in line gets the session that waits, queries are sent.
     pub fn settle(&self, s: &mut State) {
         for id in 0..s.requests.len() as Id {
             let home = home(self.client(id));
@@ -77,7 +77,7 @@ impl Sessions {
             let is_there = !matches!(request.at, At::Out | At::Done) && !request.withdrawn;
             let shares = self.is_shared(id) && self.is_shared(other as Id) && request.at != At::Behind;
             let is_same = other != usize::from(id) && self.requests[other] == self.requests[usize::from(id)];
-            // Those behind are let in one after the other.
+            // The requests behind are let in one after the other.
             is_same && is_there && !shares && (request.at != At::Behind || s.requests[usize::from(id)].at == At::Out)
         };
         !s.requests.iter().enumerate().any(is_before)
@@ -174,7 +174,7 @@ impl Sessions {
         if let Some(query) = connection.query.filter(|_| is_under_way) {
             failed.insert(0, query);
         }
-        // What the server has got already it does.
+        // The server does what it has got already.
         if !connection.lives || matches!(connection.phase, Phase::Answered(_)) {
             connection.phase = Phase::Idle;
         }
@@ -380,7 +380,7 @@ impl Sessions {
             return false;
         }
         if blocks {
-            // Nobody expects an answer: see `can_look_after`.
+            // An answer is not expected: see `can_look_after`.
             return false;
         }
         if !is_home(link) && s.waiter(link).is_some() && self.has(Fault::SilenceAfterWait) {

@@ -8,9 +8,9 @@ pub enum Fault {
     CancelledHoldsNothing,
     /// A wait that is granted when nobody wants it any more keeps its lock.
     LateGrantStays,
-    /// What is granted at once to a request that was withdrawn stays.
+    /// A grant at once to a request that was withdrawn stays.
     GrantToNobodyStays,
-    /// What a session surely holds is counted from when it has answered, not from when it was asked.
+    /// A session's sure holds are counted from when it has answered, not from when it was asked.
     CountsFromAnswer,
     /// A client believes that it holds until it learns of the session's end.
     WaitsForTheEnd,
@@ -18,7 +18,7 @@ pub enum Fault {
     FenceFirst,
     /// A fence is the number of the last one.
     FenceRepeats,
-    /// What a session of waits holds is released by the home.
+    /// A hold of a session of waits is released by the home.
     ReleasesElsewhere,
     /// A release that a late cancel hits is thought to be done.
     CancelledReleaseIsDone,
@@ -26,13 +26,13 @@ pub enum Fault {
     CleansOnce,
     /// A process asks for a name anew while a session of its own has it still.
     AsksBeforeReleased,
-    /// What is not to be had at once is waited for by a try too.
+    /// A try waits, too, for what is not to be had at once.
     TryWaits,
     /// Without a home nobody asks for a wait that is cut off.
     NoHomeNoLook,
-    /// Whoever withdraws does not let the next of its process ask.
+    /// A request that is withdrawn does not let the next of its process ask.
     NextIsNotAsked,
-    /// Who gives up tells the server nothing.
+    /// A client that gives up tells the server nothing.
     QuitSaysNothing,
     /// A cancel that comes before its wait is not said again.
     CancelsOnce,
@@ -42,7 +42,7 @@ pub enum Fault {
     KeepsWhatItTried,
     /// A session that is asked after a wait may be silent for ever.
     SilenceAfterWait,
-    /// So may one that is blocked, since nobody expects an answer.
+    /// A session that is blocked may be silent, too, since nobody expects an answer.
     SilenceWhileBlocked,
 }
 

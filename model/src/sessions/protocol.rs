@@ -12,7 +12,7 @@ pub struct Sessions {
     pub clients: u8,
     /// Whose each is, and for which name; each is made once.
     pub requests: Vec<(Client, u8)>,
-    /// Those that share, and those that are refused what they cannot have at once.
+    /// The clients that share, and those that are refused what they cannot have at once.
     pub shared: &'static [Id],
     pub tries: &'static [Id],
     pub fenced: bool,
@@ -62,7 +62,7 @@ pub enum Step {
     Free(Link),
 }
 
-/// Who waits for something.
+/// A wait of somebody for something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Waiter {
     /// For its lock.
@@ -358,7 +358,7 @@ fn is_quiet(s: &State) -> bool {
         && s.links.iter().all(|link| link.phase == Phase::Idle && link.queue.is_empty())
 }
 
-/// What must hold in every state.
+/// Returns the properties that must hold in every state.
 fn properties() -> Vec<Property<Sessions>> {
     vec![
         Property::always("who has not learned of a loss is alone", |sessions: &Sessions, s: &State| {

@@ -1,4 +1,4 @@
-//! What a backend does with a query, and what becomes of its locks.
+//! A backend deals with a query, and with its locks at the end.
 
 use super::fault::Fault;
 use super::protocol::Sessions;
@@ -21,7 +21,7 @@ impl Sessions {
         of.holds.iter_mut().filter(|hold| hold.link == link).for_each(|hold| *hold.count(is_shared) += 1);
     }
 
-    /// Those in line that nobody stands in the way of get what is free.
+    /// Gives what is free to those in line that nobody stands in the way of.
     fn pass_on(&self, s: &mut State, name: usize) {
         while let Some((link, is_shared)) = s.names[name].queue.first().copied() {
             if s.names[name].conflicts(link, is_shared) {
@@ -64,7 +64,7 @@ impl Sessions {
         if has_effect && s.link(link).phase == Phase::Asked {
             self.execute(s, link);
         }
-        // Whoever has just been granted keeps it.
+        // The one that has just been granted it keeps it.
         for name in 0..s.names.len() {
             s.names[name].queue.retain(|(other, _)| *other != link);
             self.pass_on(s, name);
@@ -88,7 +88,7 @@ impl Sessions {
             Query::Try(id) | Query::TryInLine(id) | Query::Lock(id) => {
                 let (name, is_shared) = (self.name_of(id), self.is_shared(id));
                 let of = &s.names[name];
-                // Who has it gets it again; else those who came before and cannot share go first.
+                // The holder gets it again; else those who came before and cannot share go first.
                 let has = of.has(link);
                 let is_behind = of.queue.iter().any(|(_, other)| !(is_shared && *other));
                 if !of.conflicts(link, is_shared) && (has || !is_behind) {

@@ -25,7 +25,7 @@ pub fn client_of(link: Link) -> Client {
     link / 2
 }
 
-/// What a session is asked, one at a time.
+/// The query of a session, one at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Query {
     Try(Id),
@@ -38,14 +38,14 @@ pub enum Query {
     /// After a wait that may have been granted.
     Clean(Id),
     Fence(Id),
-    /// Of a name, and whether shared.
+    /// The number of a name, and whether shared.
     Unlock(u8, bool),
     /// After a release of which nobody knows.
     UnlockAll,
     Beat,
     /// Whether the server knows of the wait in the other session of the client, if it is still that one.
     LookAfter(u8),
-    /// Of what the other session of the client does, if it is still that one.
+    /// The number of the query of the client's other session, if it is still that one.
     Cancel(u8),
 }
 
@@ -77,25 +77,25 @@ pub struct Connection {
     /// A cancel has reached the backend.
     pub signal: bool,
     pub phase: Phase,
-    /// What it was asked last.
+    /// The last query.
     pub query: Option<Query>,
     pub sent: u8,
-    /// How many there were in this place.
+    /// The number of sessions that there were in this place.
     pub number: u8,
     /// Since when nothing passes.
     pub cut: Option<u8>,
     /// Whether the client uses it.
     pub is_open: bool,
-    /// What comes next.
+    /// The queries that come next.
     pub queue: ArrayVec<Query, 6>,
     /// When the last answered query was sent.
     pub heard: u8,
     /// Until when the server surely keeps the session.
     pub until: u8,
-    /// What was said to be cancelled was.
+    /// The cancel that was said was done.
     pub said: bool,
     pub cleans: u8,
-    /// How often the server has not known of this wait.
+    /// The number of times that the server has not known of this wait.
     pub missed: u8,
     /// During this wait the home has tried for who is in line.
     pub tried: bool,
@@ -138,7 +138,7 @@ pub struct Request {
     pub grant: u8,
 }
 
-/// What a session has of a name, and how often: it gets again what it has.
+/// The holds that a session has of a name: it gets again what it has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Hold {
     pub link: Link,
@@ -157,7 +157,7 @@ impl Hold {
 pub struct Name {
     pub holds: ArrayVec<Hold, 4>,
     pub grant: u8,
-    /// Who waits, and whether shared.
+    /// The waiters, and whether they share.
     pub queue: ArrayVec<(Link, bool), 4>,
 }
 

@@ -13,7 +13,7 @@ use sablock::engine::{Hold, HoldOwner, Limit, Outcome, Request};
 use sablock::memory::Place;
 use sablock::primitives::mutex::MUTEX;
 
-/// What everybody asks for.
+/// The hold that everybody asks for.
 pub const HOLD: Hold = Hold::exclusive(HoldOwner::Thread);
 
 /// The process's engine, as the addon has it.
@@ -39,11 +39,11 @@ impl Drop for Visitor {
 
 /// A number that only the holder of a lock may touch.
 pub trait Counter: Default + Sync {
-    /// What a thread needs in order to take the lock.
+    /// The data that a thread needs in order to take the lock.
     type Thread: Default;
     /// One hold.
     fn hold(&self, thread: &Self::Thread, inside: impl FnOnce(&mut u64));
-    /// What has been counted.
+    /// Returns what has been counted.
     fn total(self) -> u64;
 }
 
@@ -115,7 +115,7 @@ impl<const FAST: bool> Counter for Sablock<FAST> {
     }
 }
 
-/// What no lock can beat: the two atomic instructions, for one thread alone.
+/// A bound that no lock can beat: the two atomic instructions, for one thread alone.
 #[derive(Default)]
 pub struct TwoExchanges {
     word: AtomicU32,

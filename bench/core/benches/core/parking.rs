@@ -16,7 +16,7 @@ use crate::counters::{Visitor, engine};
 
 /// A way to sleep on a word and to wake whoever sleeps there.
 trait Parking {
-    /// What a thread needs for it.
+    /// The data that a thread needs for it.
     type Thread: Default;
     /// Sleeps while the word holds `value`; may return early.
     fn park(thread: &Self::Thread, word: &AtomicU32, value: u32);

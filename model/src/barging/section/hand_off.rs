@@ -1,4 +1,4 @@
-//! What becomes of a free word that is not reserved: after an unlock, a leaving, the end of a lease, the end of a thread.
+//! The hand-off of a free word that is not reserved: after an unlock, a leaving, the end of a lease, the end of a thread.
 
 use super::Locked;
 use crate::barging::agent::{Id, NOBODY};
@@ -110,7 +110,7 @@ impl Locked<'_> {
         }
     }
 
-    /// Nobody but this group, and groups ahead of it, may take the word until the lease is over.
+    /// Keeps the word for this group, and groups ahead of it, until the lease is over.
     fn reserve_for(&mut self, group: Id) {
         self.state.reserved_for = group;
         self.state.word = self.state.word.reserve(true);

@@ -16,7 +16,7 @@ impl Locked<'_> {
         }
     }
 
-    /// Where this was the group's last waiter, nothing is kept for it.
+    /// A reservation for the group ends with its last waiter.
     pub(super) fn group_left(&mut self, id: Id) {
         if self.state.queue.group_size(id) > 0 {
             return;

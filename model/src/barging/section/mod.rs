@@ -1,4 +1,4 @@
-//! What is done under the bucket's lock.
+//! The steps that are done under the bucket's lock.
 //!
 //! A section begins with `fetch_or(W)`: neither fast path can change the word from there on, so the section decides on
 //! what it read. It ends with a plain store of the word by [`Locked::close`]'s rule.
@@ -21,7 +21,7 @@ use crate::primitives::Mutex;
 pub struct Locked<'a> {
     protocol: &'a Barging,
     state: &'a mut State,
-    /// Who runs the section, and will deliver the offers made in it.
+    /// The thread that runs the section, and will deliver the offers made in it.
     thread: Thread,
 }
 

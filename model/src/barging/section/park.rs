@@ -1,4 +1,4 @@
-//! What a blocked thread does: comes when woken, leaves for JavaScript between slices, gives up at its deadline.
+//! A blocked thread comes when woken, leaves for JavaScript between slices, gives up at its deadline.
 
 use super::Locked;
 use crate::barging::agent::{At, Id};
@@ -39,7 +39,7 @@ impl Locked<'_> {
         self.state.agent_mut(id).at = At::Away;
     }
 
-    /// Nobody woke it while it was away, so it looks for itself.
+    /// The thread looks for itself, since nobody woke it while it was away.
     pub(super) fn back(&mut self, id: Id) {
         if let Some(waiter) = self.state.queue.find_mut(id, Way::Blocked) {
             waiter.away = false;
