@@ -20,7 +20,7 @@ const SYNC = { lock: 5, acquire: 2, executeLockedSync: 2, tryLock: 1, tryAcquire
 const ASYNC = { lockAsync: 5, acquireAsync: 2, executeLocked: 2, enter: 2 };
 
 /**
- * What a thread likes: its verbs, how often it awaits other things, how many tasks, how often it nests, up to how many waits it
+ * The likes of a thread: its verbs, how often it awaits other things, how many tasks, how often it nests, up to how many waits it
  * begins at once.
  */
 const STYLES = {
@@ -49,7 +49,7 @@ exports.Actor = class Actor {
   #controller = new AbortController();
   #table;
   #useOrder;
-  /** How often its tasks have awaited: microtasks from before have run. */
+  /** The number of times that its tasks have awaited: microtasks from before have run. */
   turn = 0;
   /** Its own end has begun. */
   isEnding = false;
@@ -165,7 +165,7 @@ exports.Actor = class Actor {
     } else waitForNotification(this);
   }
 
-  /** How this thread is to end, if it is to end now and by itself. */
+  /** Returns how this thread is to end, if it is to end now and by itself. */
   dueFate() {
     const { fate } = this.plan;
     return fate !== FATES.RUNNING && fate !== FATES.RETURNS && this.arena.now() >= this.dies ? fate : undefined;

@@ -28,7 +28,7 @@ class Arena {
     this.inside = new Int32Array(memory, 512, mutexes);
   }
 
-  /** What another thread needs to see the same arena. */
+  /** The parts that another thread needs to see the same arena. */
   get shared() {
     return {
       memory: this.memory,

@@ -1,4 +1,4 @@
-// What a thread does while it holds: nothing, work, other locks, wrong calls, or its own end.
+// A thread does this while it holds: nothing, work, other locks, wrong calls, or its own end.
 
 const { setImmediate: turn, setTimeout: sleep } = require('node:timers/promises');
 const { FATES } = require('./log.js');
@@ -16,7 +16,7 @@ exports.bodiesOf = (actor, wait, depth) => ({
   async: async () => inside(actor, wait) ?? (await asyncBody(actor, wait, depth)),
 });
 
-/** What every hold begins with. */
+/** Begins every hold. */
 function inside(actor, wait) {
   const { random } = actor;
   const mutex = actor.mutexes[wait.mutex];

@@ -48,12 +48,12 @@ exports.Random = class Random {
   }
 };
 
-/** What rounds are like, and how often: `crossing` is for deadlocks. */
+/** The paces of rounds, and how often each is: `crossing` is for deadlocks. */
 const PACES = { hot: 2, usual: 4, sparse: 2, crossing: 1 };
 
 /**
  * `share`: how often a thread that could wait notifies instead; `everyMs`: how often the main thread does so beside that.
- * Where notifications are seldom and waits long, queues are: what gets lost on the way to a thread
+ * Long queues are where notifications are seldom and waits long: what gets lost on the way to a thread
  * that is busy and dies shows there.
  */
 const NOTIFYING = {
@@ -78,14 +78,14 @@ exports.drawProfile = (random, options) => {
     mutexes: isCrossing ? Math.max(3, options.mutexes) : 1 + random.below(options.mutexes),
     goesOnAfterThrow: options['after-throw'] > 0,
     conditions: 1 + random.below(3),
-    /** How often threads wait for notifications or notify, without a mutex and with one. */
+    /** The share of threads' acts that wait for notifications or notify, without a mutex and with one. */
     waitsOrNotifies: random.pick([0, 0.1, 0.3]),
     waitsWithMutex: random.pick([0, 0.05, 0.2]),
-    /** How often they use something of another kind than mutexes and conditions. */
+    /** The share that uses something of another kind than mutexes and conditions. */
     uses: isCrossing || options.uses === 0 ? 0 : options.kind === undefined ? random.pick([0, 0, 0.3, 0.7]) : 0.9,
-    /** Of which kind; undefined: of all. */
+    /** The kind; undefined: all. */
     kind: options.kind,
-    /** How often they lock several mutexes at once. */
+    /** The share that locks several mutexes at once. */
     several: options.uses === 0 ? 0 : random.pick([0, 0.05, 0.2]),
     notifying: NOTIFYING[notifying],
     stride: random.pick([4, 64]),
@@ -97,7 +97,7 @@ exports.drawProfile = (random, options) => {
   };
 };
 
-/** How a thread is to end by itself, and when: `{ fate, after }`. */
+/** Draws how a thread is to end by itself, and when: `{ fate, after }`. */
 exports.drawPlan = (random, profile) => {
   if (!random.chance(profile.suicides)) return { fate: FATES.RUNNING, after: 0 };
   const fate = FATES[random.weighted({ EXITS: 4, THROWS: 4, RETURNS: 4, OVERFLOWS: 0.5 })];

@@ -83,7 +83,7 @@ class QueuedWait {
   }
 }
 
-/** How long a wait may last. One that holds other locks has a limit, since nobody else may be able to notify it. */
+/** Draws how long a wait may last. One that holds other locks has a limit, since nobody else may be able to notify it. */
 const drawLimit = ({ random, profile }, isNested) =>
   drawTimeout(random, isNested ? { timed: 5, once: 1 } : profile.notifying.waits);
 
@@ -165,7 +165,7 @@ exports.waitWithMutexAsync = async (actor, { last: hold }) => {
   return undefined;
 };
 
-/** What `wait` and `waitAsync` return if they find a value that is not there, and else never. */
+/** Ends a use by what `wait` and `waitAsync` return if they find a value that is not there, and else never. */
 function end(actor, queued, expected, outcome) {
   if ((outcome === 'not-equal') !== (expected !== 0)) actor.complain('refused', `${queued} returned ${outcome}`);
   queued.ended(OUTCOME[outcome]);

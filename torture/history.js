@@ -1,4 +1,4 @@
-// What happened in a round: the logs of all threads, put together by mutex and by thread.
+// The history of a round: the logs of all threads, put together by mutex and by thread.
 
 const { FATES, KINDS, OUTCOMES, PHASES, STATE } = require('./log.js');
 const { VERBS: QUEUED_VERBS } = require('./conditions.js');
@@ -180,7 +180,7 @@ exports.describe = (wait) => {
   return `${call}, begun ${wait.beginTick}, ${span}, number ${wait.sequence}`;
 };
 
-/** How long the thread of `wait` kept its own loop from turning while it waited: by blocking, or by being busy. */
+/** Returns how long the thread of `wait` kept its own loop from turning while it waited: by blocking, or by being busy. */
 exports.ownBusy = (wait) => {
   wait.thread.spans ??= spansOf(wait.thread);
   const { spans } = wait.thread;

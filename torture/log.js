@@ -36,10 +36,10 @@ const OUTCOMES = {
   REFUSED: 10,
 };
 
-/** What stands in a record; ticks are of the arena's clock, times in milliseconds. */
+/** The fields of a record; ticks are of the arena's clock, times in milliseconds. */
 const FIELDS = [
   'kind',
-  /** Of a wait for a notification and of a notification: the condition; of a use: what is used. */
+  /** The condition, in a wait for a notification and in a notification; in a use, what is used. */
   'mutex',
   'verb',
   'timeout',
@@ -56,15 +56,18 @@ const FIELDS = [
   'outcome',
   'abandoned',
   'cleared',
-  /** Of a promise: which call of its thread for this mutex it was. Of a hop: the wait that it is of. */
+  /** The number of the call of its thread for this mutex, in a promise; in a hop, the wait that it is of. */
   'order',
-  /** Of a wait: how often its thread's tasks had awaited (of one for a notification: when it ended). Of a warning or a hop: the thread that it names. */
+  /**
+   * The number of times that its thread's tasks had awaited, in a wait (in one for a notification, when it ended); in a warning or
+   * a hop, the thread that it names.
+   */
   'about',
-  /** Of a wait for a notification and of a use: when it surely stood in the queue; 0: not known. */
+  /** The tick when it surely stood in the queue, in a wait for a notification and in a use; 0: not known. */
   'queuedTick',
-  /** Of a wait for a notification: the record of the hold of the mutex that it waits with; -1: none. */
+  /** The record of the hold of the mutex that it waits with, in a wait for a notification; -1: none. */
   'hold',
-  /** Of a notification: how many it was to wake, and how many it woke. Of a use: how many permits; which party. */
+  /** The number that it was to wake, and that it woke, in a notification; in a use, how many permits; which party. */
   'count',
   'woken',
 ];

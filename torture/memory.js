@@ -12,7 +12,7 @@ const { startWatchdog } = require('./watchdog.js');
 
 /** A thread that has ended is followed by another. */
 const ENDS_AFTER_MS = 1500;
-/** So long the last waits may take to go. */
+/** The time that the last waits may take to go. */
 const REST_MS = 10_000;
 
 const { values } = parseArgs({
@@ -31,7 +31,7 @@ const places = new Map();
 let isOver = false;
 let failure = null;
 
-/** What a user says of a buffer that it has made. */
+/** Notes what a user says of a buffer that it has made. */
 function note({ address, kind, waits }) {
   seen.buffers += 1;
   seen.waits += waits;

@@ -5,7 +5,7 @@
 const { Mutex } = require('./package.js');
 const { STATE } = require('./log.js');
 
-/** What is tried; counted in the log's header, in this order. */
+/** The misuses that are tried; counted in the log's header, in this order. */
 const MISUSES = [
   'unlock of what is not held',
   'markConsistent of what is not held',

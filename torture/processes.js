@@ -21,7 +21,7 @@ const { createRandom } = require('./processes/random.js');
 const { testify } = require('./processes/witness.js');
 
 const DEFAULTS = { seconds: 20, seed: 1, processes: 8, names: 3, others: 0 };
-/** How often what happens, and for how long nobody is stopped at most. */
+/** The kinds of runs: how often what happens, and for how long nobody is stopped at most. */
 const KINDS = {
   crowd: { kill: 0.12, cut: 0.15, longestStopMs: 60 },
   readers: { kill: 0.002, cut: 0.01, longestStopMs: 3000 },

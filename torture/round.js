@@ -27,7 +27,7 @@ exports.Round = class Round {
   #report;
   #summary;
   #replacing = new Set();
-  /** Of the notifications that go on when nothing else does. */
+  /** The ticks of the notifications that go on when nothing else does. */
   #notifierTicks = 0;
 
   /** `logs`: a pool of logs. */
@@ -41,7 +41,7 @@ exports.Round = class Round {
     this.profile = drawProfile(this.#random, options);
     this.arena = createArena(this.profile.mutexes, this.profile.conditions, this.profile.stride);
     this.threads = [];
-    /** What the things in things.js have come to, by their indices, when all is over. */
+    /** The end of the things in things.js, by their indices, when all is over. */
     this.leftOver = [];
   }
 
@@ -75,7 +75,7 @@ exports.Round = class Round {
   async #torture(actor) {
     const { arena, profile } = this;
     const running = actor.run();
-    // Nobody may be left to notify: all the others may wait, or be blocked by those who do.
+    // The notifier goes on until nobody may be left to notify: all the others may wait, or be blocked by those who do.
     let isOver = false;
     this.#notifyUntil(actor, () => isOver);
     const end = arena.now() + profile.ms;
@@ -151,7 +151,7 @@ exports.Round = class Round {
       const isChosen = stuck.length > 0 && this.#random.chance(0.5);
       const victim = this.#random.pick(isChosen ? stuck : victims);
       if (!isChosen) await this.#await(victim, this.#random.pick(['blocked', 'holding', 'awaiting', 'anything']));
-      // So that some die between their notification and their code.
+      // Some die between their notification and their code by that.
       if (isChosen || this.#random.chance(0.3)) this.#notifyEach(this.#random.pick([1, 1, 2, 3]));
       victim.askedToEnd = arena.now();
       victim.worker.terminate();
@@ -235,7 +235,7 @@ exports.Round = class Round {
   }
 };
 
-/** How late a sleeping thread wakes by itself, in milliseconds: what this machine can do under this load. */
+/** Returns how late a sleeping thread wakes by itself, in milliseconds: what this machine can do under this load. */
 function lateness() {
   const startedAt = performance.now();
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1);
@@ -248,12 +248,12 @@ function isStuck({ log: { state } }) {
   return isStanding && Atomics.load(state, STATE.PENDING) > 0;
 }
 
-/** What `inspect()` says of each mutex. */
+/** Describes each mutex by its `inspect()`. */
 function describeMutexes({ mutexes }) {
   return mutexes.map((mutex, index) => `  mutex ${index}: ${JSON.stringify(mutex.inspect())}`).join('\n');
 }
 
-/** Those that somebody waits for or holds. */
+/** Describes those that somebody waits for or holds. */
 function describeThings(faces) {
   return faces.flatMap((face, thing) => {
     const { holders, waiters } = face.inspect();
@@ -314,7 +314,7 @@ function sweep(actor, threads, report) {
   }
 }
 
-/** Whom a thread that does not end waits for, from its log. */
+/** Describes whom a thread that does not end waits for, from its log. */
 function describeThread({ slot, threadId, style, log }) {
   const open = [...log.records()].filter(({ phase }) => [PHASES.BEGUN, PHASES.HELD, PHASES.LEAVING].includes(phase));
   const pending = open.map(({ index, kind, mutex, verb, timeout, phase }) => {

@@ -20,9 +20,9 @@ const NUMBERS = {
   seed: 1,
   threads: 6,
   mutexes: 4,
-  /** How often loops are kept from turning, relative to the usual. */
+  /** The frequency with which loops are kept from turning, relative to the usual. */
   busy: 1,
-  /** How often threads end, relative to the usual. */
+  /** The frequency with which threads end, relative to the usual. */
   deaths: 1,
   /** Whether a thread's other tasks go on in the moment between its uncaught error and its end: 1 or 0. */
   'after-throw': 1,
@@ -110,7 +110,7 @@ async function runRound(number, options, logs, summary) {
   const report = (kind, text) => violations.push({ kind, text });
   const round = new Round(number, options, logs, summary, report);
   const isQuiet = await round.run();
-  // What the sweep set on its way, settled.
+  // The rest that the sweep set on its way is settled.
   await turn();
   if (isQuiet) {
     const history = readHistory(round.threads, round.profile, round.leftOver);

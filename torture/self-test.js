@@ -46,7 +46,7 @@ function withoutFault() {
   return { isRight: status === 0, seen: kinds.join(', ') || 'nothing found', output };
 }
 
-/** What another check finds first, or nobody in time, is tried with another seed. */
+/** A fault that another check finds first, or nobody in time, is tried with another seed. */
 function withFault(name, seeds = ['5', '6', '7']) {
   const [seed, ...rest] = seeds;
   const { status, kinds, output } = run(['--seed', seed, '--sabotage', name, ...(SABOTAGES[name].args ?? [])]);

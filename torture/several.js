@@ -19,7 +19,7 @@ exports.performSeveral = async (actor) => {
   const { random, style } = actor;
   const isAsync = !actor.mayBlock || (style.verbs.lockAsync !== undefined && random.chance(0.6));
   const chosen = drawMutexes(actor);
-  // What promises have already is held meanwhile: cycles with them are not detected.
+  // Promises hold meanwhile what they have already: cycles with them are not detected.
   const { given, timeout } = drawTimeout(random, isAsync ? { timed: 5, once: 1 } : { endless: 4, timed: 2, once: 1 });
   const waits = chosen.map((mutex) => new Wait(actor, isAsync ? 'lockAllAsync' : 'lockAll', mutex, timeout));
   // One more than once, now and then.

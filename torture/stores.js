@@ -26,10 +26,10 @@ const { Register } = require('./stores/register.js');
 require('./stores/server-clock.js');
 
 const DEFAULTS = { seconds: 600, seed: 1, processes: 4, names: 3 };
-/** So long nobody may have got on, or not have finished. */
+/** The time for which nobody may have got on, or not have finished. */
 const PATIENCE_MS = 60_000;
 const PROXIES = 3;
-/** Of the pieces of data that pass the proxy in bad weather, so many close their connection. */
+/** The share of the pieces of data that pass the proxy in bad weather that close their connection. */
 const CLOSES = 0.002;
 /** It goes on until so much was held: on a busy machine that takes longer. */
 const LEAST_HELD = 50;
@@ -48,9 +48,9 @@ function readOptions(args) {
   return values;
 }
 
-/** What some do at random: how often, of a hundred. */
+/** The faults that some do at random: how often, of a hundred. */
 const FAULTS = { kill: 12, stop: 26, cut: 16, slow: 6, take: 24, stopServer: 6, restartServer: 10 };
-/** Those after which what was held goes on, or ends at once. */
+/** The faults after which what was held goes on, or ends at once. */
 const FAULTS_OF_DELAYS = { pull: 24, cut: 24, slow: 10, take: 24, stopServer: 10 };
 
 class Storm {
@@ -201,7 +201,7 @@ class Storm {
   }
 
   async #act(fault) {
-    // Those that have not begun are let be: on a busy machine nobody else would ever hold anything.
+    // Processes that have not begun are let be: on a busy machine nobody else would ever hold anything.
     const child = this.#random.pick([...this.#children].filter(({ hasBegun }) => hasBegun));
     if (child === undefined) return;
     const proxy = this.#random.pick(this.#proxies);
@@ -276,7 +276,7 @@ class Storm {
       this.#wrong(`process ${child.holder} waits for ever`);
       child.send('describe', () => {});
     }
-    // What they say stands below.
+    // The processes' words stand below.
     if (this.#children.size > 0) await sleep(LIMIT);
   }
 

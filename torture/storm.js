@@ -33,7 +33,7 @@ const nameOf = (column) => NAMES[Math.max(...Object.keys(NAMES).filter((first) =
 exports.storm = async ({ workers, seed, kinds = ALL, sabotage }) => {
   const below = random(seed);
   const seen = { workers: 0, turns: 0, ended: {}, several: 0, late: 0 };
-  // Of what the main thread takes over at the end of each generation.
+  // The rest is what the main thread takes over at the end of each generation.
   const quiet = ({ code, stack }) => {
     if (code !== 'SABLOCK_ABANDONED') console.error(stack);
   };

@@ -1,4 +1,4 @@
-// What was tried and what was lost, over all rounds: counts, distributions, and the table at the end.
+// The summary of what was tried and what was lost, over all rounds: counts, distributions, and the table at the end.
 
 const { createHistogram } = require('node:perf_hooks');
 const { FATES, OUTCOMES, PHASES, STATE } = require('./log.js');
@@ -57,7 +57,7 @@ const USE_ENDS = {
   [OUTCOMES.BROKEN]: 'BrokenBarrierError',
 };
 
-/** What a thread is or has inside of each, by the first part of the verb. */
+/** The words for what a thread is or has inside of each, by the first part of the verb. */
 const USED = {
   read: 'a reader',
   downgrade: 'a reader',

@@ -86,5 +86,5 @@ class TableFace {
 }
 
 exports.TableFace = TableFace;
-/** What the functions take that want a lock. */
+/** Returns what the functions take that want a lock. */
 exports.lockableOf = (face) => face.lockable ?? face;

@@ -1,4 +1,4 @@
-// What the threads of a round use beside mutexes and conditions: primitives of the other kinds, in memory of their own.
+// The things that threads of a round use beside mutexes and conditions: primitives of the other kinds, in memory of their own.
 
 const {
   AutoResetEvent,

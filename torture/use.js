@@ -106,7 +106,7 @@ class Use {
     Atomics.add(log.state, STATE.HOLDING, 1);
   }
 
-  /** Nobody may be beside it; `isMarked`: an earlier one ended inside. */
+  /** Notes that nobody may be beside it; `isMarked`: an earlier one ended inside. */
   alone(isMarked) {
     const { inside } = this.#actor.things;
     const before = inside[this.thing];
@@ -120,7 +120,7 @@ class Use {
     if (before !== 0 && !isMarked) this.#actor.complain('overlap', `${this} finds ${before.toString(16)} inside`);
   }
 
-  /** What `alone` has written is still there. */
+  /** Checks that what `alone` has written is still there. */
   aloneNoMore() {
     const { inside } = this.#actor.things;
     const now = inside[this.thing];

@@ -3,7 +3,7 @@
 const { OUTCOMES } = require('./log.js');
 const { imagine, isPassed, passedCycle } = require('./sabotage.js');
 
-/** What a body returns to have the hold kept for ever, since its thread is about to end. */
+/** The value that a body returns to have the hold kept for ever, since its thread is about to end. */
 const KEEP = Symbol('keep');
 
 /** Ends a hold that `take` began. */

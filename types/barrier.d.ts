@@ -1,7 +1,7 @@
 import type { AsyncLockOptions, LockOptions, SynchronizerOptions, Timeout } from './options';
 import type { Primitive } from './primitive';
 
-/** What {@link Barrier.inspect} returns. */
+/** The result of {@link Barrier.inspect}. */
 export interface BarrierInspection {
   /** The name that this thread gave to the barrier; `null` without one. */
   name: string | null;
@@ -9,12 +9,12 @@ export interface BarrierInspection {
   holders: {
     /** The `threadId` (of `node:worker_threads`) of the members' thread. */
     threadId: number;
-    /** What it is. */
+    /** It is a member. */
     mode: 'member';
-    /** How many members it has. */
+    /** The number of its memberships. */
     count: number;
   }[];
-  /** Who has come and waits, in that order. */
+  /** The threads that have come and wait, in that order. */
   waiters: {
     /** The `threadId` of the thread that waits. */
     threadId: number;
@@ -50,7 +50,7 @@ export interface BarrierInspection {
  * ```
  */
 export class Barrier extends Primitive {
-  /** How many bytes a barrier takes. */
+  /** The number of bytes that a barrier takes. */
   static readonly BYTES: 8;
 
   /**
@@ -71,7 +71,7 @@ export class Barrier extends Primitive {
 
   /** The number of parties given to the constructor. */
   readonly parties: number;
-  /** How many have come and wait: a snapshot, out of date when you read it. */
+  /** The number that have come and wait: a snapshot, out of date when you read it. */
   readonly waiting: number;
   /** Whether it is broken: a snapshot, out of date when you read it. */
   readonly broken: boolean;
@@ -132,7 +132,7 @@ export class Barrier extends Primitive {
    */
   join(): BarrierMember;
 
-  /** Who is a member and who waits: a snapshot for diagnosis, which disturbs no thread. In any thread; never blocks. */
+  /** Returns the members and the waiters: a snapshot for diagnosis, which disturbs no thread. In any thread; never blocks. */
   inspect(): BarrierInspection;
 }
 

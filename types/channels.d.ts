@@ -9,7 +9,7 @@ import type { RwLock } from './rwlock';
 import type { Semaphore } from './semaphore';
 import type { Store } from './stores';
 
-/** What the messages of all channels but `sablock:store` say: which lock it was. */
+/** The lock that a message is about: of all channels but `sablock:store`. */
 export interface DiagnosticsSubject {
   /** The lock, or other primitive, as the object that this thread used: of `read` and `write` their {@link RwLock}. */
   lock: Mutex | RwLock | Semaphore | Latch | Barrier | Once | HeldLock;
@@ -24,7 +24,7 @@ export interface DiagnosticsSubject {
 }
 
 /**
- * What is published on the channels of `node:diagnostics_channel`, by the channel's name.
+ * The messages that are published on the channels of `node:diagnostics_channel`, by the channel's name.
  *
  * Published at once in the thread that waited or found it: subscribe in each thread that you are interested in, before or after
  * this package is loaded there. Without subscribers no message is made, and no clock is read. A subscriber runs between the
@@ -61,9 +61,9 @@ export interface DiagnosticsMessages {
     ownerThreadId: number | null;
     /** Only where another process held the lock of a name alone: that process, whose thread `ownerThreadId` is. */
     ownerPid?: number;
-    /** How long the wait took, in milliseconds. */
+    /** The length of the wait, in milliseconds. */
     waitedMs: number;
-    /** How it ended; after `'acquired'` this thread holds the lock while the message is published. */
+    /** The end of the wait; after `'acquired'` this thread holds the lock while the message is published. */
     outcome: 'acquired' | 'timed-out' | 'aborted';
   };
   /**
@@ -92,7 +92,7 @@ export interface DiagnosticsMessages {
   'sablock:abandoned': DiagnosticsSubject & {
     /** The `threadId` of the thread that ended. */
     ownerThreadId: number;
-    /** How that held it. */
+    /** The mode in which that held it. */
     mode: Exclude<HoldMode, 'passage'>;
   };
   /** This thread is about to get a {@link DeadlockError}; `lock` is what it would have waited for. */
@@ -100,17 +100,17 @@ export interface DiagnosticsMessages {
     /** As {@link DeadlockError.cycle}, which begins with this thread. */
     cycle: DeadlockError['cycle'];
     /**
-     * Of a deadlock of tasks, which only the lock doctor (`sablock/doctor`) finds: whether none of its waits can end, or that is
+     * Only for a deadlock of tasks, which the lock doctor (`sablock/doctor`) finds: whether none of its waits can end, or that is
      * only likely.
      */
     certainty?: 'certain' | 'likely';
-    /** Of a deadlock of tasks: its waits, with the call sites of who waits and who holds. */
+    /** Only for a deadlock of tasks: its waits, with the call sites of who waits and who holds. */
     waits?: import('./entries/doctor.js').DeadlockWait[];
   };
   /** A named lock was lost while this thread held it; see {@link LockLostError}. Published once, on the thread that held it. */
   'sablock:lost': DiagnosticsSubject & Pick<LockLostError, 'fence' | 'reason' | 'heldMs'>;
   /**
-   * How a store is reached has changed. Published on the thread that started the hidden thread with the connection: the main
+   * A change of how a store is reached. Published on the thread that started the hidden thread with the connection: the main
    * thread if that has loaded this package, else the one that asked first.
    */
   'sablock:store': {
@@ -129,7 +129,7 @@ export interface DiagnosticsMessages {
   };
 }
 
-/** Who subscribes to the channel of that name. */
+/** A subscriber of the channel of that name. */
 export type DiagnosticsListener<Name extends keyof DiagnosticsMessages> = (
   message: DiagnosticsMessages[Name],
   name: string | symbol,

@@ -33,7 +33,7 @@ export interface ConditionOptions {
  * ```
  */
 export class Condition extends Primitive {
-  /** How many bytes a condition takes. */
+  /** The number of bytes that a condition takes. */
   static readonly BYTES: 4;
 
   /** As the constructor of {@link Mutex}. */

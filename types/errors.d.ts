@@ -49,7 +49,7 @@ export class DeadlockError extends Error {
   readonly name: 'DeadlockError';
   /** The code of the error. */
   readonly code: 'ERR_LOCK_DEADLOCK';
-  /** Who waits for what: each thread waits for a lock that the next one holds, the last for one that the first holds. */
+  /** The threads of the cycle: each waits for a lock that the next one holds, the last for one that the first holds. */
   readonly cycle: ReadonlyArray<{
     /** The `threadId` of the thread that waits. */
     threadId: number;

@@ -16,7 +16,7 @@ import type { Primitive } from './primitive';
  * ```
  */
 export class ManualResetEvent extends Primitive {
-  /** How many bytes an event takes. */
+  /** The number of bytes that an event takes. */
   static readonly BYTES: 4;
 
   /** As the constructor of {@link Mutex}. */
@@ -76,7 +76,7 @@ export class ManualResetEvent extends Primitive {
  * ```
  */
 export class AutoResetEvent extends Primitive {
-  /** How many bytes an event takes. */
+  /** The number of bytes that an event takes. */
   static readonly BYTES: 4;
 
   /** As the constructor of {@link Mutex}. */

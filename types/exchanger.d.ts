@@ -21,7 +21,7 @@ import type { Primitive } from './primitive';
  * ```
  */
 export class Exchanger extends Primitive {
-  /** How many bytes an exchanger takes. */
+  /** The number of bytes that an exchanger takes. */
   static readonly BYTES: 8;
 
   /** As the constructor of {@link Mutex}, for eight bytes. */

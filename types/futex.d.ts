@@ -34,7 +34,7 @@ export function wait(typedArray: Int32Array, index: number, value: number, timeo
 
 export function wait(typedArray: BigInt64Array, index: number, value: bigint, timeout?: number): WaitResult;
 
-/** How a {@link wait} ended. */
+/** The end of a {@link wait}. */
 export type WaitResult = 'ok' | 'not-equal' | 'timed-out';
 
 /**
@@ -79,7 +79,7 @@ export function waitAsync(
   options?: WaitAsyncOptions,
 ): WaitAsyncResult;
 
-/** What {@link waitAsync} returns. */
+/** The result of {@link waitAsync}. */
 export type WaitAsyncResult =
   | {
       /** There is nothing to wait for. */

@@ -4,7 +4,7 @@ import type { MutexInspection } from './mutex';
 export interface QueuedMutexInspection extends MutexInspection {
   /** The class of what it is: also of a lock of a {@link LockTable}. */
   kind: 'Mutex';
-  /** Where in its buffer the mutex is. */
+  /** The byte offset of the mutex in its buffer. */
   byteOffset: number;
 }
 
@@ -25,7 +25,7 @@ export interface QueuedPrimitiveInspection extends PrimitiveInspection {
     | 'Once'
     | 'Condition'
     | 'HeldLock';
-  /** Where in its buffer it is; -1 for a name. */
+  /** The byte offset in its buffer; -1 for a name. */
   byteOffset: number;
 }
 
@@ -47,16 +47,16 @@ export interface QueuedPrimitiveInspection extends PrimitiveInspection {
  */
 export function inspectAll(): (QueuedMutexInspection | QueuedPrimitiveInspection)[];
 
-/** How a thread holds, or waits for, anything but a mutex; `'passage'`: it only waits to pass. */
+/** The way in which a thread holds, or waits for, anything but a mutex; `'passage'`: it only waits to pass. */
 export type HoldMode = 'exclusive' | 'shared' | 'permits' | 'entry' | 'member' | 'passage';
 
 /** The holds of one thread, in one mode, as {@link PrimitiveInspection} shows them. */
 export interface PrimitiveHolder {
   /** The thread's `threadId`. */
   threadId: number;
-  /** What kind of holds these are. */
+  /** The kind of these holds. */
   mode: HoldMode;
-  /** How many holds the thread has in this mode. */
+  /** The number of holds that the thread has in this mode. */
   count: number;
 }
 
@@ -66,29 +66,29 @@ export interface PrimitiveWaiter {
   threadId: number;
   /** Whether the thread is blocked, or its event loop waits for a promise. */
   kind: 'blocking' | 'async';
-  /** What kind of hold it waits for. */
+  /** The kind of hold that it waits for. */
   mode: HoldMode;
   /** For how many milliseconds it has waited. */
   waitedMs: number;
 }
 
-/** Who holds a primitive and who waits for it. */
+/** The holders of a primitive and its waiters. */
 export interface PrimitiveInspection {
   /** The name that this thread gave to it; `null` without one. */
   name: string | null;
-  /** Who holds it. */
+  /** The holders. */
   holders: PrimitiveHolder[];
-  /** Who waits, in the order of the queue. */
+  /** The waiters, in the order of the queue. */
   waiters: PrimitiveWaiter[];
 }
 
-/** What {@link stats} returns: plain numbers, of all threads of the process. All but the last two only grow. */
+/** The result of {@link stats}: plain numbers, of all threads of the process. All but the last two only grow. */
 export interface Stats {
   /** Acquisitions that had to wait in the queue, including those of threads that ended at that moment. */
   contended: number;
-  /** Those of them that were handed straight to a blocked thread, asleep or about to be, instead of waking one to try. */
+  /** The number of them that were handed straight to a blocked thread, asleep or about to be, instead of waking one to try. */
   handovers: number;
-  /** How often a free lock was kept for an event loop that was too busy to come in time. */
+  /** The number of times that a free lock was kept for an event loop that was too busy to come in time. */
   passedBy: number;
   /** Waits that ended because their time was over; one try that fails is no wait. */
   timeouts: number;
@@ -111,9 +111,9 @@ export interface Stats {
    * process: before, no clock is read for it.
    */
   longestWaitMs: number;
-  /** How many threads are blocked in such a wait now. */
+  /** The number of threads that are blocked in such a wait now. */
   blocked: number;
-  /** How many promises of such a wait are pending now. */
+  /** The number of promises of such a wait that are pending now. */
   pending: number;
 }
 

@@ -21,7 +21,7 @@ import type { Primitive } from './primitive';
  * ```
  */
 export class Latch extends Primitive {
-  /** How many bytes a latch takes. */
+  /** The number of bytes that a latch takes. */
   static readonly BYTES: 4;
 
   /** As the constructor of {@link Mutex}. */
@@ -79,7 +79,7 @@ export class Latch extends Primitive {
    */
   waitAsync(timeout?: Timeout | AsyncLockOptions): Promise<boolean>;
 
-  /** Who has entered (the threads of entries, not of `add`) and who waits: a snapshot. In any thread; never blocks. */
+  /** Returns the threads that have entered (with entries, not by `add`) and that wait: a snapshot. In any thread; never blocks. */
   inspect(): PrimitiveInspection;
 }
 

@@ -1,6 +1,6 @@
 /** An object that lives in shared memory. */
 export interface LayoutObject {
-  /** Where in its buffer it begins, in bytes. */
+  /** The byte offset in its buffer at which it begins. */
   readonly byteOffset: number;
 }
 
@@ -8,23 +8,26 @@ export interface LayoutObject {
 export interface LayoutClass {
   // biome-ignore lint/suspicious/noExplicitAny: whatever follows the buffer.
   new (buffer: SharedArrayBuffer, ...rest: any[]): LayoutObject;
-  /** How many bytes it takes. */
+  /** The number of bytes that it takes. */
   readonly BYTES: number;
-  /** What its byte offset must be a multiple of. */
+  /** The number that its byte offset must be a multiple of. */
   readonly ALIGN: number;
 }
 
 /** A class of typed arrays. */
 export interface LayoutArrayClass {
   new (buffer: SharedArrayBuffer, byteOffset?: number, length?: number): ArrayBufferView;
-  /** How many bytes an element takes. */
+  /** The number of bytes that an element takes. */
   readonly BYTES_PER_ELEMENT: number;
 }
 
 /** One field of a {@link layout}: a class, or an array that begins with one. */
 export type LayoutField = LayoutClass | LayoutArrayClass | readonly [LayoutClass | LayoutArrayClass, ...unknown[]];
 
-/** What may follow a class in a field of a {@link layout}: its arguments after the offset, or a number of elements. */
+/**
+ * The arguments that may follow a class in a field of a {@link layout}: its arguments after the offset, or a number of
+ * elements.
+ */
 export type LayoutArguments<Class> = Class extends LayoutArrayClass
   ? [length?: number]
   : Class extends LayoutClass
@@ -51,7 +54,7 @@ export type LayoutInstance<Field> = Field extends readonly [infer Class, ...unkn
 
 /** Places in shared memory for the fields of a {@link layout}. */
 export interface Layout<Fields> {
-  /** How many bytes it takes, rounded up, so that another may follow it in one buffer. */
+  /** The number of bytes that it takes, rounded up, so that another may follow it in one buffer. */
   readonly byteLength: number;
   /** New, zeroed shared memory of `byteLength`: all of its locks are free. */
   create(): SharedArrayBuffer;

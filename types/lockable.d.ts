@@ -10,7 +10,7 @@ export class LockGuard<M extends Mutex | null = Mutex> {
   protected constructor();
   /** The mutex that it holds, or held; `null` for an {@link RwLockGuard}. */
   readonly mutex: M;
-  /** What it holds, or held: the mutex, or `read` or `write` of an {@link RwLock}. */
+  /** The lock that it holds, or held: the mutex, or `read` or `write` of an {@link RwLock}. */
   readonly lock: Lockable<LockGuard<Mutex | null>>;
   /**
    * Whether it still holds the mutex: `true` also while the hold is away in {@link Condition.waitAsync}; `false` once it is

@@ -18,8 +18,8 @@ export interface MutexOptions {
    */
   maySleep?: boolean | undefined;
   /**
-   * What error messages, warnings, `inspect()`, `inspectAll()`, `console.log()` and diagnostics channels call the mutex in
-   * this thread. A name is not shared: each thread names its own objects.
+   * The name by which error messages, warnings, `inspect()`, `inspectAll()`, `console.log()` and diagnostics channels call the
+   * mutex in this thread. A name is not shared: each thread names its own objects.
    */
   name?: string | undefined;
   /**
@@ -40,7 +40,7 @@ export interface MutexWaiter {
   threadId: number;
   /** `'blocking'`: the thread sleeps in `lock`. `'async'`: a promise is pending there. */
   kind: 'blocking' | 'async';
-  /** How it will hold the mutex. */
+  /** The mode in which it will hold the mutex. */
   mode: 'exclusive';
   /** For how long it has waited, in milliseconds. */
   waitedMs: number;
@@ -50,13 +50,13 @@ export interface MutexWaiter {
 export interface MutexHolder {
   /** The `threadId` (of `node:worker_threads`) of the thread that holds; it may have ended. */
   threadId: number;
-  /** How it holds the mutex. */
+  /** The mode in which it holds the mutex. */
   mode: 'exclusive';
-  /** How many holds it has. */
+  /** The number of its holds. */
   count: number;
 }
 
-/** What {@link Mutex.inspect} returns. */
+/** The result of {@link Mutex.inspect}. */
 export interface MutexInspection {
   /** The name that this thread gave to the mutex; `null` without one. */
   name: string | null;
@@ -69,9 +69,9 @@ export interface MutexInspection {
   ownerThreadId: number | null;
   /** Whether a thread has ended while it held the mutex, and `markConsistent` has not been called since. */
   abandoned: boolean;
-  /** Who holds it: one thread, or none. */
+  /** The holder: one thread, or none. */
   holders: MutexHolder[];
-  /** Who waits, in the order of the queue. */
+  /** The waiters, in the order of the queue. */
   waiters: MutexWaiter[];
 }
 
@@ -111,7 +111,7 @@ export interface MutexInspection {
  * ```
  */
 export class Mutex extends Primitive {
-  /** How many bytes a mutex takes. */
+  /** The number of bytes that a mutex takes. */
   static readonly BYTES: 4;
 
   /**
@@ -310,7 +310,7 @@ export class Mutex extends Primitive {
   markConsistent(): void;
 
   /**
-   * Who holds the mutex and who waits for it: a snapshot for diagnosis, which never disturbs the lock.
+   * Returns the holder of the mutex and its waiters: a snapshot for diagnosis, which never disturbs the lock.
    * In any thread; never blocks. Takes time in proportion to the number of waiters.
    *
    * @throws `ERR_LOCK_THREAD_ENDING` if the thread is ending, as {@link Mutex.lock}.

@@ -18,7 +18,7 @@ export interface NamedLockOptions {
    * locks of the process, in the mode `'exclusive'`. Default: `false`.
    */
   steal?: boolean | undefined;
-  /** How long to wait, in milliseconds, counted from the call. Zero and less: one try. Default: for ever. */
+  /** The time to wait, in milliseconds, counted from the call. Zero and less: one try. Default: for ever. */
   timeout?: Timeout | undefined;
   /** Whether the lock gets a number, its {@link HeldLock.fence}. Default: `false`. */
   fence?: boolean | undefined;
@@ -60,8 +60,8 @@ export interface LockManagerOptions {
    */
   directory?: string | undefined;
   /**
-   * Where the locks are kept, for all machines that use the same: what `postgres()` of `sablock/postgres`, `redis()` of
-   * `sablock/redis`, `mysql()` of `sablock/mysql` or `etcd()` of `sablock/etcd` returns. Instead of `scope` and `directory`.
+   * The store in which the locks are kept, for all machines that use the same: what `postgres()` of `sablock/postgres`, `redis()`
+   * of `sablock/redis`, `mysql()` of `sablock/mysql` or `etcd()` of `sablock/etcd` returns. Instead of `scope` and `directory`.
    */
   store?: Store | undefined;
   /**
@@ -85,7 +85,7 @@ export interface LockManagerOptions {
 export interface NamedLockRequest {
   /** The name. */
   name: string;
-  /** How it will hold it. */
+  /** The mode in which it will hold it. */
   mode: 'exclusive' | 'shared';
   /**
    * Whose it is: `node-<pid>-<threadId>`. Of a holder elsewhere that a store knows: `redis-<host>-<pid>-<session>`,
@@ -105,7 +105,7 @@ export interface NamedLockHolder extends NamedLockRequest {
 }
 
 /**
- * What {@link LockManager.query} returns: who holds and who waits at one moment, in the order in which they came. In the scope
+ * The result of {@link LockManager.query}: who holds and who waits at one moment, in the order in which they came. In the scope
  * `'machine'` that is so for this process; after its own locks come those that other processes hold in the mode
  * `'exclusive'`, by what they have written. Who shares a lock, or waits, in another process, is not shown.
  */
@@ -314,7 +314,7 @@ export class LockManager {
    */
   query(): Promise<LockManagerSnapshot>;
   /**
-   * Of a manager with a store: rejects pending and later requests with `ERR_LOCK_CLOSED`, and releases what it holds: at once, so
+   * For a manager with a store: rejects pending and later requests with `ERR_LOCK_CLOSED`, and releases what it holds: at once, so
    * that the signals of those locks abort with a {@link LockLostError} of the reason `'closed'`; or, with `{ wait: true }`, when
    * their callbacks end and their `unlock()` is called. Called once more without it, it does not wait any longer. The connection
    * ends with the last manager of the store in this process. Other managers have nothing to close. Never blocks.
@@ -350,7 +350,7 @@ export class HeldLocks {
   readonly locks: readonly HeldLock[];
   /** Whether one of them is held. */
   readonly locked: boolean;
-  /** Those of them that are {@link HeldLock.abandoned}. */
+  /** The locks of these that are {@link HeldLock.abandoned}. */
   readonly abandoned: HeldLock[];
   /** Releases those that are held. Returns whether there were any. */
   unlock(): boolean;
@@ -363,7 +363,7 @@ export class HeldLock {
   private constructor();
   /** The name. */
   readonly name: string;
-  /** How it is held. */
+  /** The mode in which it is held. */
   readonly mode: 'exclusive' | 'shared';
   /** Whether this still holds it, as far as this thread knows. */
   readonly locked: boolean;
@@ -378,7 +378,7 @@ export class HeldLock {
    * a process that begins again does not repeat numbers.
    */
   readonly fence: bigint | null;
-  /** Of a lock of etcd that has a fence, its key there, whose create revision is the fence; else `null`. */
+  /** The key of a lock of etcd that has a fence; its create revision is the fence. Else `null`. */
   readonly key: string | null;
   /**
    * Aborts when the lock is stolen, with an AbortError, or lost, with a {@link LockLostError}. A busy thread learns of it

@@ -20,7 +20,7 @@ import type { Primitive } from './primitive';
  * ```
  */
 export class Once extends Primitive {
-  /** How many bytes it takes. */
+  /** The number of bytes that it takes. */
   static readonly BYTES: 4;
 
   /** As the constructor of {@link Mutex}. */
@@ -61,11 +61,11 @@ export class Once extends Primitive {
    */
   runSync(fn: (notes: OnceNotes) => unknown, timeout?: Timeout | LockOptions): boolean;
 
-  /** Who runs (as the holder, `'exclusive'`) and who waits: a snapshot. In any thread; never blocks. */
+  /** Returns who runs (as the holder, `'exclusive'`) and who waits: a snapshot. In any thread; never blocks. */
   inspect(): PrimitiveInspection;
 }
 
-/** What the function of {@link Once.run} is called with. */
+/** The argument of the function of {@link Once.run}. */
 export interface OnceNotes {
   /**
    * Whether a thread has ended while it ran an earlier function, so that its work may be half done. Stays so for all who run

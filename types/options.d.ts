@@ -1,5 +1,5 @@
 /**
- * How long to wait, in milliseconds.
+ * The time to wait, in milliseconds.
  *
  * `undefined`, `NaN` and `Infinity`: for ever. Zero or less: one try, without waiting. Fractions count. It becomes one deadline
  * on the monotonic clock when the verb is called, whatever happens in between.
@@ -15,7 +15,7 @@ export type Timeout = number;
  * (`timeoutMs`), or what another library calls one (`ttl`, `deadline`, `abortSignal`): `ERR_INVALID_ARG_TYPE` too.
  */
 export interface LockOptions {
-  /** How long to wait, in milliseconds. Default: for ever. */
+  /** The time to wait, in milliseconds. Default: for ever. */
   timeout?: Timeout | undefined;
 }
 

@@ -24,7 +24,7 @@ export interface RwLockHolder {
   threadId: number;
   /** `'exclusive'`: it writes. `'shared'`: it reads. */
   mode: 'exclusive' | 'shared';
-  /** How many holds it has. */
+  /** The number of its holds. */
   count: number;
 }
 
@@ -34,19 +34,19 @@ export interface RwLockWaiter {
   threadId: number;
   /** `'blocking'`: the thread sleeps. `'async'`: a promise is pending there. */
   kind: 'blocking' | 'async';
-  /** How it will hold the lock. */
+  /** The mode in which it will hold the lock. */
   mode: 'exclusive' | 'shared';
   /** For how long it has waited, in milliseconds. */
   waitedMs: number;
 }
 
-/** What {@link RwLock.inspect} returns. */
+/** The result of {@link RwLock.inspect}. */
 export interface RwLockInspection {
   /** The name that this thread gave to the lock; `null` without one. */
   name: string | null;
-  /** Who holds it: one writer, any number of readers, or no thread. */
+  /** The holders: one writer, any number of readers, or no thread. */
   holders: RwLockHolder[];
-  /** Who waits, in the order of the queue. */
+  /** The waiters, in the order of the queue. */
   waiters: RwLockWaiter[];
 }
 
@@ -86,9 +86,9 @@ export interface RwLockInspection {
  * ```
  */
 export class RwLock extends Primitive {
-  /** How many bytes an RwLock takes. */
+  /** The number of bytes that an RwLock takes. */
   static readonly BYTES: 8;
-  /** How many read holds there can be at the same time; more wait. */
+  /** The number of read holds that there can be at the same time; more wait. */
   static readonly MAX_READERS: number;
 
   /**
@@ -109,7 +109,7 @@ export class RwLock extends Primitive {
    * Whether a thread holds `write`, or has ended with it and none has locked since: a snapshot, out of date when you read it.
    */
   readonly isWriteLocked: boolean;
-  /** How many read holds there are: a snapshot. A thread that reads twice counts twice. */
+  /** The number of read holds: a snapshot. A thread that reads twice counts twice. */
   readonly readers: number;
   /**
    * Whether this thread holds the lock, in either mode, and the thread of an earlier writer ended inside, so that the data may be
@@ -145,8 +145,8 @@ export class RwLock extends Primitive {
   tryUpgrade(): boolean;
 
   /**
-   * Who holds the lock, in which mode, and who waits for it: a snapshot, which never disturbs the lock. In any thread; never
-   * blocks. Takes time in proportion to the number of threads that have read and of waiters.
+   * Returns the holders of the lock, in which mode, and its waiters: a snapshot, which never disturbs the lock. In any thread;
+   * never blocks. Takes time in proportion to the number of threads that have read and of waiters.
    */
   inspect(): RwLockInspection;
 }

@@ -12,7 +12,7 @@ export interface SemaphoreOptions extends SynchronizerOptions {
 
 /** Options of {@link Semaphore.executeSync}. */
 export interface PermitsOptions extends LockOptions {
-  /** How many permits to take: an integer from 1 to {@link Semaphore.MAX_PERMITS}. Default: 1. */
+  /** The number of permits to take: an integer from 1 to {@link Semaphore.MAX_PERMITS}. Default: 1. */
   permits?: number | undefined;
 }
 
@@ -22,26 +22,26 @@ export interface AsyncPermitsOptions extends AsyncLockOptions {
   permits?: number | undefined;
 }
 
-/** What {@link Semaphore.inspect} returns. */
+/** The result of {@link Semaphore.inspect}. */
 export interface SemaphoreInspection {
   /** The name that this thread gave to the semaphore; `null` without one. */
   name: string | null;
-  /** Who holds permits in {@link SemaphorePermits}, in no order. */
+  /** The holders of permits in {@link SemaphorePermits}, in no order. */
   holders: {
     /** The `threadId` (of `node:worker_threads`) of the thread that holds them. */
     threadId: number;
-    /** What it holds. */
+    /** It holds permits. */
     mode: 'permits';
-    /** How many permits it has. */
+    /** The number of its permits. */
     count: number;
   }[];
-  /** Who waits, in the order of the queue. */
+  /** The waiters, in the order of the queue. */
   waiters: {
     /** The `threadId` of the thread that waits. */
     threadId: number;
     /** `'blocking'`: the thread sleeps. `'async'`: a promise is pending there. */
     kind: 'blocking' | 'async';
-    /** What it waits for. */
+    /** It waits for permits. */
     mode: 'permits';
     /** For how long it has waited, in milliseconds. */
     waitedMs: number;
@@ -85,7 +85,7 @@ export interface SemaphoreInspection {
  * ```
  */
 export class Semaphore extends Primitive {
-  /** How many bytes a semaphore takes. */
+  /** The number of bytes that a semaphore takes. */
   static readonly BYTES: 4;
   /** No semaphore has more permits available, and no request is for more: 2^29 - 1. */
   static readonly MAX_PERMITS: number;
@@ -182,11 +182,14 @@ export class Semaphore extends Primitive {
    */
   executeSync<T>(fn: () => T, options?: PermitsOptions): T;
 
-  /** How many permits are left, 0 or more: a snapshot, out of date when you read it. Permits that are being gathered for a
-   * waiter count; those that are kept for an event loop until it comes do not. */
+  /** The number of permits that are left, 0 or more: a snapshot, out of date when you read it. Permits that are being gathered for
+   * a waiter count; those that are kept for an event loop until it comes do not. */
   readonly available: number;
 
-  /** Who holds permits and who waits: a snapshot for diagnosis, which disturbs no thread. In any thread; never blocks. */
+  /**
+   * Returns the holders of permits and the waiters: a snapshot for diagnosis, which disturbs no thread. In any thread; never
+   * blocks.
+   */
   inspect(): SemaphoreInspection;
 }
 
@@ -205,7 +208,7 @@ export class SemaphorePermits {
   private constructor();
   /** The semaphore that they are of. */
   readonly semaphore: Semaphore;
-  /** How many it still holds. */
+  /** The number of permits that it still holds. */
   readonly count: number;
   /**
    * Gives permits back. Never blocks.

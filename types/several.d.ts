@@ -65,7 +65,7 @@ export class LockAllGuard<Lock extends Lockable = Lockable> {
   /** Whether it still holds any of its locks, as {@link LockGuard.locked}. */
   readonly locked: boolean;
   /**
-   * Those of its locks, as they were named, whose holder's thread ended inside, until `markConsistent` of the mutex or the RwLock:
+   * The locks of these, as they were named, whose holder's thread ended inside, until `markConsistent` of the mutex or the RwLock:
    * see {@link Mutex.abandoned}.
    */
   readonly abandoned: Lock[];

@@ -1,10 +1,13 @@
-/** Where locks among machines are kept. Two that are described alike are one store in this process. */
+/** A store keeps locks among machines. Two that are described alike are one store in this process. */
 export interface Store {
   /** Its kind. */
   readonly kind: 'etcd' | 'postgres' | 'redis';
 }
 
-/** How a store is reached: a URL, the options of its client or a client that has some, or a module whose `connect()` returns a client. */
+/**
+ * A way to reach a store: a URL, the options of its client or a client that has some, or a module whose `connect()` returns a
+ * client.
+ */
 export type StoreConnection =
   | string
   | {
@@ -15,25 +18,25 @@ export type StoreConnection =
   /** A client or pool of the program. */
   | object;
 
-/** What all stores have in common. */
+/** The options that all stores have. */
 export interface StoreOptions {
   /** Names of different namespaces are different locks. Default: `'sablock'`. */
   namespace?: string | undefined;
-  /** How long connecting may take, and an answer of Redis or etcd, in milliseconds. Default: 5000. */
+  /** The time that connecting may take, and an answer of Redis or etcd, in milliseconds. Default: 5000. */
   connectTimeout?: number | undefined;
 }
 
-/** What {@link LockManager.stats} returns, for this process and its store. */
+/** The result of {@link LockManager.stats}, for this process and its store. */
 export interface StoreStats {
-  /** How often it has connected. */
+  /** The number of times that it has connected. */
   connects: number;
-  /** How many locks it was granted. */
+  /** The number of locks that it was granted. */
   grants: number;
-  /** How many renewals were answered; of PostgreSQL, questions whether it still answers. */
+  /** The number of renewals that were answered; of PostgreSQL, questions whether it still answers. */
   renewals: number;
-  /** How many of the locks were lost while they were held. */
+  /** The number of locks that were lost while they were held. */
   losses: number;
-  /** How many connections it has. */
+  /** The number of its connections. */
   connections: number;
   /** The last round trip, in milliseconds; `null` before the first. */
   roundTripMs: number | null;

@@ -40,13 +40,13 @@ export interface LockTableOptions {
  * ```
  */
 export class LockTable {
-  /** How many bytes one lock takes. */
+  /** The number of bytes that one lock takes. */
   static readonly BYTES: 4;
-  /** What the table's byte offset must be a multiple of. */
+  /** The number that the table's byte offset must be a multiple of. */
   static readonly ALIGN: 4;
 
   /**
-   * How many bytes a table of `length` locks takes.
+   * Returns the number of bytes that a table of `length` locks takes.
    *
    * @throws `ERR_INVALID_ARG_TYPE`, `ERR_OUT_OF_RANGE` if `length` is no integer of 1 or more.
    */
@@ -65,9 +65,9 @@ export class LockTable {
 
   /** The buffer given to the constructor. */
   readonly buffer: SharedArrayBuffer;
-  /** Where in the buffer the first lock is. */
+  /** The byte offset of the first lock in the buffer. */
   readonly byteOffset: number;
-  /** How many locks the table has. */
+  /** The number of locks in the table. */
   readonly length: number;
   /** The name given to the constructor; `null` without one. */
   readonly name: string | null;
@@ -112,7 +112,7 @@ export class LockTable {
    */
   indexFor(key: string | number | bigint): number;
 
-  /** Who holds the lock `index` and who waits for it, as {@link Mutex.inspect}. */
+  /** Returns the holder of the lock `index` and its waiters, as {@link Mutex.inspect}. */
   inspect(index: number): MutexInspection;
 
   /** Locks several locks of the table, or none. **Blocks** as {@link lockAll}. */

@@ -98,7 +98,7 @@ test('another number of parties than the first arrival’s is a RangeError and b
   await assert.rejects(other.waitAsync({ signal: AbortSignal.abort() }), { name: 'AbortError' });
   assert.deepEqual([barrier.waiting, barrier.broken], [1, false]);
   assert.deepEqual(await Promise.all([first, barrier.waitAsync(), barrier.waitAsync()]), [2, 1, 0]);
-  // Nobody is there: the next to come is the first.
+  // The barrier is empty: the next to come is the first.
   assert.deepEqual(await Promise.all([other.waitAsync(), other.waitAsync()]), [1, 0]);
 });
 

@@ -1,4 +1,4 @@
-// What lets another thread go on cannot be undone: it fails for want of stack before that, or not at all.
+// A call that lets another thread go on cannot be undone: it fails for want of stack before that, or not at all.
 
 const assert = require('node:assert/strict');
 const { test } = require('node:test');
@@ -10,7 +10,7 @@ const OPTIONS = { allowMainThread: true };
 /** Frames of so many sizes. */
 const SIZES = 16;
 const MOST_FRAMES = 3000;
-/** So many calls that pass are enough: those further from the end do too. */
+/** The number of calls that pass, after which those further from the end do too. */
 const ENOUGH = 4;
 
 const KINDS = {
@@ -58,7 +58,7 @@ for (const [who, { make, first, blocks, awaits }] of Object.entries(KINDS)) {
       timeout: limit(120_000),
       ...needs('stack ends'),
     }, async () => {
-      // What is loaded when it is first used needs more stack.
+      // Loading what is first used needs more stack.
       const warm = make();
       await Promise.all([first(warm), call(warm)]);
       for (let size = 0; size < SIZES; size++) {

@@ -11,7 +11,7 @@ const { Exclusive, Shared } = binding.NameMode;
 /** Kinds of tasks. */
 const [ASK, CANCEL, RELEASE, ABANDON] = [0, 1, 2, 3];
 const NOTHING = -1;
-/** Of 64 bits. */
+/** The largest fence, of 64 bits. */
 const FENCE = 2n ** 64n - 3n;
 /** A grant that says nothing. */
 const GRANT = { lease: 0, fence: 0n, abandoned: false, text: '' };

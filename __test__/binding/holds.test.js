@@ -1,4 +1,4 @@
-// What the binding changes and knows of holds, beside acquiring and releasing: changes, marks, lent holds, circles, notifications.
+// The binding changes and knows of holds, beside acquiring and releasing: changes, marks, lent holds, circles, notifications.
 
 const assert = require('node:assert/strict');
 const { test } = require('node:test');
@@ -14,7 +14,7 @@ const changes = Object.getOwnPropertyNames(Change);
 
 listen();
 
-/** What can be changed of zeroed memory, and of what this thread holds; nothing else can. */
+/** The changes that can be made of zeroed memory, and of what this thread holds; no others can. */
 const CAN = {
   Mutex: { held: ['MarkConsistent'] },
   MutexGuarded: { held: ['MarkConsistent'] },
@@ -33,7 +33,7 @@ const CAN = {
   Exchange: {},
   Once: { held: ['Finish'] },
 };
-/** Of those that change nothing that is to be seen. */
+/** The changes that nobody can see. */
 const STAYS = new Set(['Reset', 'MarkConsistent']);
 
 testRows(CAN);
@@ -103,7 +103,10 @@ test(
   }),
 );
 
-/** How what was acquired goes back, though its code does not learn of it: asks, and gives back. Resolves to who ended, as it was told. */
+/**
+ * The ways in which what was acquired goes back, though its code does not learn of it: asks, and gives back. Resolves to who
+ * ended, as it was told.
+ */
 const WAYS_BACK = {
   async giveBack(words, ask) {
     assert.equal(named(binding.acquire(words, ask, Infinity)), 'GRANTED_ABANDONED');
@@ -313,7 +316,7 @@ test(
     binding.tryAcquire(word, Ask.Mutex, 1, 0);
     assert.match(named(binding.waitUnlocked(condition, word, Ask.Mutex, 5, 0)), /GRANTED/);
     assert.deepEqual([record('IsNotified'), binding.ownerThread(word)], [0, require('node:worker_threads').threadId]);
-    // Of a loop, the wait is over first; its word is asked for after that.
+    // The wait of a loop is over first; its word is asked for after that.
     assert.equal(named(binding.waitUnlockedAsync(condition, word, Ask.Mutex, Infinity)), 'PENDING');
     const token = record('Token');
     assert.deepEqual([word[0], binding.inspectCondition(condition).waiters.length], [0, 1]);

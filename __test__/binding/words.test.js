@@ -15,7 +15,8 @@ const take = (ask, count = 1, of = 2) => ['tryAcquire', ask, count, of];
 const change = (ask, what, count = 0, of = 0) => ['change', ask, what, count, of];
 
 /**
- * How another thread makes that it cannot be had, `shut`, and can again, `open`; `first` is what makes it so that it can be had at
+ * The ways in which another thread makes that it cannot be had, `shut`, and can again, `open`; `first` is what makes it so that it
+ * can be had at
  * all. `holds`: what is had is released. `over`: what a release of nobody's hold is. `slot`: which count of its slot a hold is in.
  */
 const exclusive = (by) => ({ shut: take(by), open: release(by), holds: true, over: 'NOT_OWNER' });
@@ -41,7 +42,7 @@ const ROWS = {
     holds: true,
     over: 'NOT_OWNER',
     slot: 1,
-    // Nobody waits for what only a fault could bring about.
+    // A wait could only be for what a fault would bring about.
     waits: false,
   },
   ManualResetEvent: {

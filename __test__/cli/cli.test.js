@@ -27,7 +27,7 @@ const newDirectory = () => {
   fs.mkdirSync(directory, { mode: 0o700 });
   return directory;
 };
-/** Nobody has used the file for a day. */
+/** The file has not been used for a day. */
 const age = (file) => fs.utimesSync(file, new Date(0), new Date(0));
 const sablock = (...args) => spawnSync(process.execPath, [CLI, ...args], { encoding: 'utf8' });
 const js = (code) => [process.execPath, '-e', code];
@@ -36,7 +36,7 @@ const has = (command) => process.platform !== 'win32' && spawnSync(command, ['--
 const withTool = (name) => ({ ...SETTINGS, ...(!has(name) && { skip: `${name} is not installed` }) });
 const quote = (args) => args.map((arg) => `'${arg.replaceAll("'", "'\\''")}'`).join(' ');
 
-/** So that `script` is not the parent of what is stopped, which it would go on with. The shell itself outlives Ctrl-C. */
+/** A shell, so that `script` is not the parent of what is stopped, which it would go on with. The shell itself outlives Ctrl-C. */
 const SHELL = 'trap : INT; "$@"';
 
 /**
@@ -245,7 +245,7 @@ test('locks lists a holder that has ended, whose command keeps the lock', SETTIN
   const [lock] = JSON.parse(sablock('locks', directory, '--json').stdout);
   assert.deepEqual([lock.name, lock.pid, lock.alive, lock.marked], ['left behind', child.pid, false, true]);
   process.kill(pid, 'SIGKILL');
-  // Whoever comes next learns of it, and the mark stays until somebody takes it off.
+  // The next to come learns of it, and the mark stays until somebody takes it off.
   let status = 1;
   while (status !== 0)
     ({ status } = sablock('run', 'left behind', '--directory', directory, '--if-available', ...js('')));

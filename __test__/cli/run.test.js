@@ -189,7 +189,7 @@ test('locks lists marks, and clean removes them only with --marks', SETTINGS, (t
   const listed = () =>
     JSON.parse(sablock(['locks', directory, '--json']).stdout).map(({ name, alive, marked }) => [name, alive, marked]);
   assert.deepEqual(listed(), [['marked', false, true]]);
-  // Whoever comes across it leaves it.
+  // The command that comes across it leaves it.
   sablock([...run(directory, 'marked'), '--', 'true']);
   assert.deepEqual(listed(), [['marked', false, true]]);
   const clean = (...args) => {

@@ -1,4 +1,4 @@
-// What a guard's hold means while it is away in Condition.waitAsync(), and once the function whose hold it is has ended.
+// A guard's hold while it is away in Condition.waitAsync(), and once the function whose hold it is has ended.
 
 const assert = require('node:assert/strict');
 const { test } = require('node:test');

@@ -1,4 +1,4 @@
-// Where the built-in functions do not do what the specification says: shown as a table, and no failure of this package.
+// The built-in functions do not always do what the specification says: shown as a table, and no failure of this package.
 
 const { after } = require('node:test');
 

@@ -1,4 +1,4 @@
-// What runs for a wait runs in the asynchronous context of whoever waits, not of whoever unlocks.
+// Code that runs for a wait runs in the asynchronous context of whoever waits, not of whoever unlocks.
 
 const assert = require('node:assert/strict');
 const { AsyncLocalStorage } = require('node:async_hooks');

@@ -1,4 +1,4 @@
-// What the diagnostics channels publish for each kind of primitive: which lock it was, and what.
+// The diagnostics channels' messages about each kind of primitive: which lock it was, and what.
 
 const assert = require('node:assert/strict');
 const diagnostics = require('node:diagnostics_channel');
@@ -44,8 +44,8 @@ const endOf = async (user) => {
 };
 
 /**
- * How another thread holds something for good, and how this one waits for it, blocking or not. `owner`: the messages tell the
- * holder's thread, since it shuts all others out.
+ * The ways in which another thread holds something for good, and in which this one waits for it, blocking or not. `owner`: the
+ * messages tell the holder's thread, since it shuts all others out.
  */
 const cases = {
   'a Mutex': { type: 'Mutex', hold: ['lock'], verb: ['lock', 'lockAsync'], owner: true, mode: 'exclusive' },
@@ -90,7 +90,7 @@ const cases = {
   },
   'a Once': {
     type: 'Once',
-    // Nobody calls it again: the thread ends while it runs.
+    // It is called once: the thread ends while it runs.
     begin: ['callOnce', 'run', 'hang', undefined, RUNNING],
     verb: ['runSync', 'run'],
     before: [() => {}],
@@ -186,9 +186,9 @@ for (const [name, one] of Object.entries(cases)) {
         if (isWaiting) await threads.queued(object, 1);
         const ended = await endOf(holder);
         assert.equal(await (first ?? wait(true, 1000)), true);
-        // What is free is had without the core; these are not served by the word alone.
+        // A free one is had without the core; these are not served by the word alone.
         for (const isAsync of [false, true]) await wait(isAsync, 1).catch(() => {});
-        // Of this end only: the memory of an earlier test may have been here, whose end was not published.
+        // Messages of this end only: the memory of an earlier test may have been here, whose end was not published.
         const published = () => messages.filter(({ ownerThreadId }) => ownerThreadId === ended);
         assert.deepEqual(published(), [{ ...subjectOf(object, type), ownerThreadId: ended, mode }]);
         for (const isAsync of [false, true]) await wait(isAsync, 1).catch(() => {});

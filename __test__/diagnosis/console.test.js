@@ -1,4 +1,4 @@
-// What a lock looks like where people look at it: console.log().
+// A lock, as console.log() shows it to people.
 
 const assert = require('node:assert/strict');
 const { test } = require('node:test');

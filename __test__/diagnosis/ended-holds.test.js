@@ -78,7 +78,7 @@ for (const [verb, wait] of [
       assert.equal(object.count, 0);
       assert.deepEqual(messages, []);
       object.add();
-      // How the end of one is reported does not depend on what comes of the wait.
+      // The report of the end of one does not depend on what comes of the wait.
       for (let count = 0; count < 2; count++) assert.equal(await wait(object), false);
       assert.deepEqual(messages, doomed.map(messageOf));
     }),

@@ -71,7 +71,7 @@ test(
     await assert.rejects(semaphore.acquireAsync(2, 5), { code: 'ERR_LOCK_TIMEOUT', message: held });
     mine.release();
     await other.do((here) => here.permits.forget());
-    // What belongs to nobody is held by nobody.
+    // A permit that belongs to nobody is held by nobody.
     assert.throws(() => semaphore.acquire(3, 0), { message: /, and 2 are available now\. Wait longer/ });
   }),
 );

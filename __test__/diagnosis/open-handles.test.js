@@ -1,4 +1,4 @@
-// What tools see that look for what keeps a process alive: the async resources of the package, and whether they do.
+// Tools that look for what keeps a process alive see the async resources of the package, and whether they do.
 
 const assert = require('node:assert/strict');
 const { createHook } = require('node:async_hooks');

@@ -1,4 +1,4 @@
-// What becomes of a primitive in postMessage(): a clear error, where the runtime can.
+// A primitive in postMessage() is a clear error, where the runtime can.
 
 const assert = require('node:assert/strict');
 const { test } = require('node:test');
@@ -7,7 +7,7 @@ const { MessageChannel } = require('node:worker_threads');
 const sablock = require('../..');
 const { needs } = require('../helpers/runtime.js');
 
-/** What follows the buffer and its offset. */
+/** The arguments that follow the buffer and its offset. */
 const ARGUMENTS = { Semaphore: [2], Barrier: [2], LockTable: [4] };
 const PRIMITIVES = [
   'Mutex',

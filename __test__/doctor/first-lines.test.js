@@ -226,7 +226,7 @@ test('a second install of the package is watched too, and its files are none of 
 });
 
 test('a bundle that the package is part of is watched too, and the report says that it is one', UNIX, async () => {
-  // Where the package looks for its binary.
+  // The folder in which the package looks for its binary.
   fs.copyFileSync(BINARY, path.join(home, path.basename(BINARY)));
   const text = bundle(
     `

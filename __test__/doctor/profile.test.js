@@ -118,7 +118,7 @@ test(
           stringTable,
         } = Profile.decode(gunzipSync(fs.readFileSync(file)));
         const ms = Number(durationNanos) / 1e6;
-        // What was counted began with the doctor, right before.
+        // The count began with the doctor, right before.
         assert.ok(ms >= seenFor && ms - seenFor < limit(1000), `${ms} and ${seenFor} ms`);
         const nameOf = (id) => {
           const [{ functionId }] = location.find((each) => each.id === id).line;
@@ -160,7 +160,7 @@ test(
       const { traceEvents } = JSON.parse(fs.readFileSync(file, 'utf8'));
       const of = (phase, category) =>
         traceEvents.filter(({ ph, cat }) => ph === phase && (category === undefined || cat === category));
-      // Of two that overlap one is on a row of its own.
+      // One of two that overlap is on a row of its own.
       const apart = of('b', 'wait').map(({ id, ts, tid }) => {
         const { ts: end } = of('e', 'wait').find((event) => event.id === id);
         return { ts, tid, dur: end - ts };

@@ -396,7 +396,7 @@ test('that there is no deadlock is said together with how many wait', LIMIT, asy
   const lines = stderr.trimEnd().split('\n');
   const summaries = lines.filter((each) => each.startsWith('sablock doctor: '));
   assert.deepEqual(summaries, ['nothing waits', '1 wait now', '2 waits now'].map(line));
-  // Whoever asks gets the youngest waits too.
+  // The one that asks gets the youngest waits too.
   const waits = lines.filter((each) => /^WAITING: Latch at byte 0, [\d.]+ ms$/.test(each));
   assert.equal(waits.length, 3);
   const places = lines.filter((each) => /^ {4}wanted by thread 0 {2}\S+ \(counts\.js:[68]:\d+\)$/.test(each));
@@ -500,7 +500,7 @@ test('sablock alone loads nothing of the doctor', LIMIT, () => {
   assert.equal(execFileSync(process.execPath, ['-e', program], { cwd: home, encoding: 'utf8' }), '0\n');
 });
 
-/** What an example does on purpose. */
+/** The holds that an example leaves on purpose. */
 const TERMINATED = {
   'connection-pool.js': 'NEVER RELEASED: Semaphore "connections", and its thread has ended',
   'read-mostly-cache.js': 'NEVER RELEASED: RwLock "cache", and its thread has ended',

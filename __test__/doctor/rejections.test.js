@@ -1,4 +1,4 @@
-// What rejects is the user's affair: the doctor handles no rejection, and hides none.
+// Rejections are the user's affair: the doctor handles none, and hides none.
 
 const assert = require('node:assert/strict');
 const path = require('node:path');

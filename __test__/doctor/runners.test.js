@@ -11,7 +11,7 @@ const { folderOf, withTool } = require('../helpers/runners.js');
 
 const [tsx, vitest] = ['tsx', 'vitest'].map(folderOf);
 
-/** What both have in common, from the third line on. */
+/** The code that both have in common, from the third line on. */
 const NESTED = `
 interface Session {
   token: string | null;

@@ -34,7 +34,7 @@ test('after stop() every method is the one that it was, with the same attributes
 
 test('after stop() the process has the listeners that it had', () => {
   const listeners = () => ['exit', 'newListener', 'removeListener'].map((event) => process.listenerCount(event));
-  // What is loaded with the first one may listen for ever.
+  // Modules that are loaded with the first one may listen for ever.
   start(QUIET).stop();
   const before = listeners();
   const doctor = start(QUIET);
@@ -55,7 +55,7 @@ test('after stop() what every verb reads of its thread is as fast as before', {
   assert.deepEqual(objects.map(isFast), [true, true]);
 });
 
-/** What a method does that is called as a function. */
+/** Returns what a method does that is called as a function. */
 const outcomeWithoutThis = (method) => {
   try {
     method().catch(() => {});

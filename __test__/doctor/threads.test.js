@@ -1,4 +1,4 @@
-// What several threads report to the process as one: lock orders, deadlocks between tasks and blocked threads, contention,
+// Reports of several threads to the process as one: lock orders, deadlocks between tasks and blocked threads, contention,
 // long holds and holds that are never released.
 
 const assert = require('node:assert/strict');

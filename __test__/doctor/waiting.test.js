@@ -1,4 +1,4 @@
-// What waits, what is stuck, and what the doctor leaves as it is.
+// The doctor reports what waits and what is stuck, and leaves the rest as it is.
 
 const assert = require('node:assert/strict');
 const { execFileSync } = require('node:child_process');

@@ -40,7 +40,7 @@ class WorkerDebugger {
     });
   }
 
-  /** Where the worker has stopped; undefined if it runs. */
+  /** The place where the worker has stopped; undefined if it runs. */
   get paused() {
     return this.#paused.at(-1);
   }

@@ -23,7 +23,7 @@ after(() => fs.rmSync(directory, { recursive: true, force: true }));
 // The main thread's side of a wait: `begin` keeps the worker waiting, `give` lets it in, and `check` finds that nothing is lost
 // and nothing marked. Each round has an object of its own.
 
-/** Of a lock that a primitive is, or has. */
+/** Tests a lock that a primitive is, or has. */
 class Exclusive {
   constructor(primitive, lock = primitive) {
     Object.assign(this, { primitive, lock });
@@ -139,7 +139,7 @@ class Running {
   }
 }
 
-/** Of a place: what was notified there once goes to the next in line. */
+/** Tests a place: what was notified there once goes to the next in line. */
 class Notified {
   words = new Int32Array(new SharedArrayBuffer(64), OFFSET, 1);
   primitive = { buffer: this.words.buffer };
@@ -156,7 +156,7 @@ class Notified {
   }
 }
 
-/** Of a condition; the worker waits for the notification, or has it and waits for the mutex. */
+/** Tests a condition; the worker waits for the notification, or has it and waits for the mutex. */
 class Conditional extends Exclusive {
   #condition;
   #waitsForMutex;
@@ -191,7 +191,7 @@ class Conditional extends Exclusive {
   }
 }
 
-/** Of a name. */
+/** Tests a name. */
 class Named {
   #manager;
   #name = `while ending ${Math.random()}`;
@@ -327,7 +327,7 @@ function call(here, source, args, ending) {
   step();
 }
 
-/** What begins the end of a worker that is blocked, from the main thread if it is there that it begins. */
+/** The beginnings of the end of a worker that is blocked, from the main thread if it is there that it begins. */
 const ENDS = {
   'terminate()': (worker) => worker.terminate(),
   'process.exit()': (_, threads) => threads.raised(ENDING),
@@ -359,7 +359,7 @@ for (const ending of Object.keys(ENDS)) {
         const isOver = () => threads.flags[THREW] === 1 || threads.flags[ENDING] === 1;
         const isQueued = (kind) => threads.until(`it waits ${kind ?? ''}`, () => isHere(kind) || isOver());
         await (side.queued?.(isQueued, worker.threadId, isOver) ?? isQueued());
-        // Of terminate() the end has begun when it returns: nobody awaits that it is over.
+        // The end by terminate() has begun when it returns: nobody awaits that it is over.
         const begun = ENDS[ending](worker, threads);
         if (ending !== 'terminate()') await begun;
         const given = side.give();

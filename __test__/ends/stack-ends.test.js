@@ -1,4 +1,4 @@
-// Where the stack of JS ends, a verb may throw a RangeError anywhere; but then it holds nothing.
+// A verb may throw a RangeError anywhere where the stack of JS ends; but then it holds nothing.
 
 const assert = require('node:assert/strict');
 const { test } = require('node:test');

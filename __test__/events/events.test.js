@@ -167,7 +167,7 @@ for (const [type, Class] of Object.entries({ ManualResetEvent, AutoResetEvent })
       assert.throws(() => object.wait(), { ...corrupt(OFFSET), message: /the event 'ready' at byte offset/ });
       assert.throws(() => object.wait(5), corrupt(OFFSET));
       await assert.rejects(object.waitAsync(), corrupt(OFFSET));
-      // What cannot be distinguished from an event that somebody waits for need not be changed.
+      // A value that cannot be distinguished from an event that somebody waits for need not be changed.
       if (value !== WAITING) assert.throws(() => object.reset(), corrupt(OFFSET));
       assert.throws(() => object.set(), corrupt(OFFSET));
       assert.equal(words[0], value);

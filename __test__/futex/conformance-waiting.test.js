@@ -4,7 +4,7 @@ const { faceNames, loadFace, neededBy } = require('../conformance/faces.js');
 const { steps } = require('../conformance/waiting.js');
 const { watched } = require('../helpers/threads.js');
 
-// What hangs with the built-in functions is a deviation too, and need not take long to be one.
+// A case that hangs with the built-in functions is a deviation too, and need not take long to be one.
 const LIMIT_MS = { Atomics: 10_000 };
 const judge = createJudge();
 

@@ -32,7 +32,7 @@ exports.namedMutexes = (count, options = {}) => {
   );
 };
 
-/** What a report says of these locks. */
+/** Returns what a report says of these locks. */
 exports.about = (entries, lock) => entries.filter((entry) => entry.lock.name === lock.name);
 
 exports.sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));

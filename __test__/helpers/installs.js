@@ -11,7 +11,7 @@ const BINARY = fs.readdirSync(ROOT).find((file) => file.startsWith(OWN) && file.
 /** This system's binary, as the build wrote it. */
 exports.BINARY = path.join(ROOT, BINARY);
 
-/** What this system is called in the names of packages: linux-x64-gnu. */
+/** The name of this system in the names of packages: linux-x64-gnu. */
 exports.PLATFORM = BINARY.slice('sablock.'.length, -'.node'.length);
 
 /** An install of the JavaScript alone. */

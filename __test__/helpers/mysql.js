@@ -20,7 +20,7 @@ const count = async (text) => Number((await store.server().query(`select count(*
 module.exports = {
   ...store,
   HEARTBEAT,
-  /** How many locks of users the server has granted. */
+  /** Returns the number of locks of users that the server has granted. */
   granted: () => count("information_schema.metadata_lock_info where lock_type = 'User lock'"),
   waiting: () => count("information_schema.processlist where state = 'User lock'"),
 };

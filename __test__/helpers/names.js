@@ -1,4 +1,4 @@
-// What the tests of named locks have in common.
+// Helpers that the tests of named locks have in common.
 
 const { locks } = require('../..');
 
@@ -21,7 +21,7 @@ exports.hold = async (name, options = {}, manager = locks) => {
   return { lock: await inside.promise, release: end.resolve, fail: end.reject, request };
 };
 
-/** Those of a list of `query()` that are for this name. */
+/** Returns the rows of a list of `query()` that are for this name. */
 exports.rowsOf = (list, name) => list.filter((row) => row.name === name);
 
 /** The modes in which a name is held, and for which it is waited, in order. */
@@ -51,7 +51,7 @@ exports.turns = async (count = 3) => {
   for (let index = 0; index < count; index++) await turn();
 };
 
-/** How a name is held (`null`: not at all), how it is asked for with `ifAvailable`, and whether it is available then. */
+/** The modes in which a name is held (`null`: not at all) and asked for with `ifAvailable`, and whether it is available then. */
 exports.AVAILABLE = [
   [null, 'exclusive', true],
   [null, 'shared', true],

@@ -28,7 +28,7 @@ module.exports = {
     process.env.SABLOCK_TEST_POSTGRES = store.server().url;
     return store.open(t, more, { module: require.resolve(`../programs/${name}-postgres-client.js`) });
   },
-  /** How many advisory locks the server has granted. */
+  /** Returns the number of advisory locks that the server has granted. */
   granted: () => count('granted'),
   waiting: () => count('not granted'),
 };

@@ -7,19 +7,19 @@ const { setTimeout: sleep } = require('node:timers/promises');
 exports.startProxy = async (t, target) => {
   const sockets = new Set();
   const proxy = {
-    /** Where the next connections lead. */
+    /** The server that the next connections lead to. */
     target,
-    /** How long each piece of data takes, in milliseconds. */
+    /** The time that each piece of data takes, in milliseconds. */
     delay: 0,
     /** `(data, toServer, line)`: whether this piece is lost; `line` is an object for each connection, and `line.reset()` ends it. */
     loses: () => false,
     /** `(line, toServer, data)`: what goes on in the place of this piece (see `createWeather()`), once `delay` is over. */
     weather: (_line, _toServer, data) => [{ data, ms: 0 }],
-    /** How many pieces there were. */
+    /** The number of pieces that there were. */
     taken: 0,
-    /** How many connections there were. */
+    /** The number of connections that there were. */
     accepted: 0,
-    /** How many connections there are. */
+    /** The number of connections that there are. */
     get open() {
       return sockets.size / 2;
     },
@@ -33,7 +33,7 @@ exports.startProxy = async (t, target) => {
     drop() {
       for (const socket of sockets) socket.destroy();
     },
-    /** What was held back passes. */
+    /** Lets pass what was held back. */
     heal() {
       proxy.isCut = false;
       for (const socket of sockets) socket.resume();
@@ -50,7 +50,7 @@ exports.startProxy = async (t, target) => {
     ]) {
       sockets.add(from);
       if (proxy.isCut) from.pause();
-      // What is sent first arrives first, when the delay becomes shorter too.
+      // Pieces that are sent first arrive first, when the delay becomes shorter too.
       let last = Promise.resolve();
       from.on('data', (data) => {
         proxy.taken += 1;
@@ -64,7 +64,7 @@ exports.startProxy = async (t, target) => {
       from.on('error', () => to.destroy());
       from.on('close', () => {
         sockets.delete(from);
-        // What was sent before arrives, as in networks.
+        // Pieces that were sent before arrive, as in networks.
         last.then(() => to.destroy());
       });
     }

@@ -1,4 +1,4 @@
-// What `npm run test:runners` installs into a folder of its own: much, and so not for everybody.
+// The packages that `npm run test:runners` installs into a folder of its own: much, and so not for everybody.
 
 const { createRequire } = require('node:module');
 const path = require('node:path');

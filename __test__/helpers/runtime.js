@@ -1,4 +1,4 @@
-// What a test needs of the runtime beside Node's own ways, and which runtimes lack it for reasons of their own.
+// The needs of a test beside Node's own ways, and the runtimes that lack them for reasons of their own.
 // `scripts/runtimes.js` prints the reasons, and the README repeats them.
 
 const { markAsUncloneable } = require('node:worker_threads');
@@ -8,12 +8,12 @@ const LACKS = {
     ...(markAsUncloneable === undefined && {
       uncloneable: 'node:worker_threads has no markAsUncloneable() before 22.10',
     }),
-    // Of `npm run test:long-slices`.
+    // Set by `npm run test:long-slices`.
     ...(process.env.SABLOCK_LONG_SLICES && {
       'termination when busy': 'nothing ends a blocked thread within its time',
       'short slices': 'a blocked thread runs no JS within its time',
     }),
-    // Of `npm run test:audit`.
+    // Set by `npm run test:audit`.
     ...(process.env.SABLOCK_AUDIT && { 'complete collection': 'what was made is known until it is looked at' }),
   },
   bun: {

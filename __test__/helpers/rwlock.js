@@ -12,7 +12,7 @@ exports.createRwLock = (options) => {
   return { buffer, rw, words, word: () => Atomics.load(words, 0) };
 };
 
-/** What the word holds with so many readers. */
+/** Returns what the word holds with so many readers. */
 exports.readersWord = (count) => (count === 0 ? 0 : SHARED | count);
 
 /** Starts workers that do what `call` and `run` tell them to: `worker.call('read.lock', 50)`. */

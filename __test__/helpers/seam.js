@@ -5,7 +5,7 @@ const { test } = require('node:test');
 const { binding, thread } = require('../../lib/engine/thread.js');
 const { BYTES, OFFSET } = require('./memory.js');
 
-/** Of the enums' numbers the names, for messages. */
+/** The names of the enums' numbers, for messages. */
 exports.asks = Object.getOwnPropertyNames(binding.Ask);
 
 const STATUSES = [
@@ -31,7 +31,7 @@ const STATUSES = [
 /** The name of a status. */
 exports.named = (status) => STATUSES.find((name) => binding[name] === status) ?? status;
 
-/** What is settled in this thread is for whoever asks `settled()`, and no longer for `lib`. */
+/** Takes what is settled in this thread for whoever asks `settled()`, and no longer for `lib`. */
 exports.listen = () => {
   thread.drain = () => {};
 };
@@ -46,7 +46,7 @@ exports.settled = async () => {
   }
 };
 
-/** What the last call has noted. */
+/** Returns what the last call has noted. */
 exports.record = (field, further = 0) => thread.record[binding.Field[field] + further];
 
 /** Nothing of this thread is settled, or waits to be. */
@@ -59,7 +59,7 @@ exports.newWords = () => {
   return kept.at(-1);
 };
 
-/** What goes back beside a wait whose time is over: nothing but this. */
+/** Returns what goes back beside a wait whose time is over: nothing but this. */
 exports.asBeside = (some = {}) => ({ requests: [], reports: [], files: [], stores: [], ...some });
 
 /** A table by the names of what can be asked: a row for each. */

@@ -97,7 +97,7 @@ function accepts(port) {
   });
 }
 
-/** How a server ends: killed, or stopped for good, with its folder. */
+/** The ends of a server: killed, or stopped for good, with its folder. */
 function endsOf(childOf, home) {
   const kill = async () => {
     const child = childOf();

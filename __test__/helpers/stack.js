@@ -27,7 +27,10 @@ exports.atDepth = (act, depth, padding = depth % PADDINGS) => {
   return returned;
 };
 
-/** What `at()` returns, its value awaited; undefined if it throws for want of stack, or the promise is rejected for that. */
+/**
+ * Returns what `at()` returns, its value awaited; undefined if it throws for want of stack, or the promise is rejected for
+ * that.
+ */
 const outcomeOf = async (at) => {
   try {
     const returned = at();

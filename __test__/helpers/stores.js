@@ -11,7 +11,7 @@ const { LockManager } = require('../..');
 
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** What has not been seen for so long never will be, in milliseconds. */
+/** The time after which what has not been seen never will be, in milliseconds. */
 const LONGEST_WAIT = 45_000;
 
 /** Looks until it is so. If that never comes, the error says what was looked for, and nothing keeps the process. */
@@ -116,7 +116,7 @@ exports.storeOf = ({ kind, make, skip, start, clear, settings }) => {
   before(async () => {
     if (!skip) started = await exports.inTheWeather(kind, await start());
   });
-  // What killed processes have left.
+  // Remains of killed processes are deleted.
   if (clear !== undefined) beforeEach(() => started && clear(started));
   after(() => started?.stop());
   return {

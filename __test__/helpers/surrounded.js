@@ -1,4 +1,4 @@
-// What each verb of the package comes to in the surroundings of `surroundings.js`, and whether that is what it comes to without any.
+// The results of each verb of the package in the surroundings of `surroundings.js`, and whether they are those without any.
 
 const assert = require('node:assert/strict');
 const { execFile } = require('node:child_process');
@@ -23,7 +23,7 @@ const seenWithout = () => {
   return plain;
 };
 
-/** Of the lines that match `differs` only that a wait was aborted. */
+/** Expects the same, but of the lines that match `differs` only that a wait was aborted. */
 async function expectTheSame(seen, differs) {
   const same = (line) => differs === undefined || !differs.test(line);
   assert.deepEqual(seen.filter(same), (await seenWithout()).filter(same));

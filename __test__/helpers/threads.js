@@ -21,7 +21,7 @@ const handled = (promise) => {
 
 /** One worker thread that runs a body of `__test__/workers`. */
 class Thread {
-  /** What its code throws is part of the test. */
+  /** Its code is to throw: that is part of the test. */
   isToFail = false;
   #worker;
   #board = createBoard();
@@ -77,7 +77,7 @@ class Thread {
     return this.#worker.terminate();
   }
 
-  /** What its code threw and nobody caught; undefined if nothing, or if it is to. */
+  /** The error that its code threw and nobody caught; undefined if none, or if it is to. */
   get failure() {
     return this.isToFail ? undefined : this.#error;
   }
@@ -203,7 +203,7 @@ exports.watched = (body, milliseconds = LIMIT_MS) => {
   };
 };
 
-// What a failed test leaves pending would keep its file's process alive for ever.
+// Remains of a failed test would keep its file's process alive for ever.
 after(() => {
   setTimeout(() => {
     console.error(`Still alive ${DRAIN_MS} ms after the last test: ${process.getActiveResourcesInfo().join(', ')}`);

@@ -21,7 +21,7 @@ const UNKNOWN = ({ code, cause, message }) => code === 'ERR_LOCK_STORE' && cause
 const TIMED = { timeout: 200 };
 const TRIED = { ifAvailable: true, timeout: 200 };
 
-/** Those that this kind of store does not refuse. */
+/** Returns the verbs that this kind of store does not refuse. */
 exports.verbsOf = (kind) =>
   Object.entries(exports.VERBS).filter(([verb]) => kind !== 'mysql' || !verb.includes('shared'));
 

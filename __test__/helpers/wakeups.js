@@ -1,5 +1,5 @@
-// What a thread can be woken from, in one form: `prepare` and `wake` run on the thread that wakes, `wait` on the one that
-// waits, `waiting` counts those in the queue. A kind with `order` has several threads wait, one behind the other, each by
+// The things that a thread can be woken from, in one form: `prepare` and `wake` run on the thread that wakes, `wait` on the one
+// that waits, `waiting` counts those in the queue. A kind with `order` has several threads wait, one behind the other, each by
 // the way that it names; who gets in lets in the next.
 
 const sablock = require('../..');
@@ -20,7 +20,7 @@ const passage = (face, { prepare, wake }) => ({
   wait: () => face.wait(),
   waitAsync: () => face.waitAsync(),
 });
-/** Of two in all. */
+/** Makes permits, of two in all. */
 function permitsOf(semaphore) {
   let permits;
   return {

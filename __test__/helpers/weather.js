@@ -7,11 +7,11 @@ const { setTimeout: sleep } = require('node:timers/promises');
 /** The longest delay of a direction for a while, in milliseconds. */
 const DELAYS = [0, 0, 3, 30];
 const LONGEST_WHILE_MS = 400;
-/** Of what a server pushes, so much is lost, and so much comes twice. */
+/** The part that is lost of what a server pushes, and the part that comes twice. */
 const LOST = 0.15;
 const TWICE = 0.15;
 const SPLIT = 0.2;
-/** So many answers wait for the next question, at most for so long. */
+/** The part of answers that wait for the next question, and for how long at most. */
 const BEHIND = 0.1;
 const LONGEST_BEHIND_MS = 60;
 
@@ -32,7 +32,7 @@ exports.createWeather = (kind, random, { closes = 0, losesPushes = true } = {}) 
   const isPush = PUSHES[kind];
   const lostOf = losesPushes ? LOST : 0;
   const seen = { lost: 0, twice: 0, split: 0, closed: 0, behind: 0 };
-  /** How long this piece is on its way. */
+  /** Returns how long this piece is on its way. */
   const delayOf = (line, toServer) => {
     line.ways ??= new Map();
     let way = line.ways.get(toServer);

@@ -9,7 +9,7 @@ const WAYS = require('../helpers/late.js');
 
 const DONE = 1;
 
-/** How a promise is settled: with a value, or with the code of what it is rejected with. */
+/** Returns how a promise is settled: with a value, or with the code of what it is rejected with. */
 const outcome = (promise) =>
   promise.then(
     (value) => value,

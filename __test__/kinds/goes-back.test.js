@@ -1,5 +1,5 @@
-// What the clock gives back when a wait of several ends is in nobody's way for ever: a thread that blocks behind its own wait with a
-// timeout is in no deadlock, though whoever holds the rest waits for what it has.
+// Locks that the clock gives back when a wait of several ends are in nobody's way for ever: a thread that blocks behind its own
+// wait with a timeout is in no deadlock, though whoever holds the rest waits for what it has.
 
 const assert = require('node:assert/strict');
 const { test } = require('node:test');

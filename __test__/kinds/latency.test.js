@@ -9,7 +9,7 @@ const { BYTES, kindNamed, names } = require('../helpers/wakeups.js');
 
 const [GO, WOKEN, BARE, SLEEPS] = [0, 1, 2, 3];
 const ROUNDS = 21;
-/** Where everything takes longer, still less than a slice. */
+/** The most milliseconds where everything takes longer, still less than a slice. */
 const MOST_MS = Math.min(limit(5), 20);
 /** On a loaded machine: of a bare wake-up, for each of them. */
 const FACTOR = 3;

@@ -1,4 +1,4 @@
-// What stands in the place of options and is none, and options that mean nothing where they stand: refused by every verb, before
+// Values in the place of options that are none, and options that mean nothing where they stand: refused by every verb, before
 // anything is changed.
 
 const assert = require('node:assert/strict');
@@ -126,7 +126,7 @@ const CLASSES = {
   ],
 };
 
-/** What takes options and does not wait. */
+/** The verbs that take options and do not wait. */
 const CREATORS = {
   Mutex: (options) => new Mutex(memory(), 0, options),
   RwLock: (options) => new RwLock(memory(), 0, options),
@@ -205,7 +205,7 @@ for (const [name, [make, verbs]] of Object.entries(CLASSES)) {
         ]) {
           assert.throws(() => call(make(), options), { ...invalid, message: /'(?:signal|ref)'.* promise/ });
         }
-        // What would be meant by it is refused too.
+        // The option that would be meant by it is refused too.
         assert.throws(() => call(make(), { abortSignal: signal }), { ...invalid, message: /'signal'.* promise/ });
       });
     }
@@ -225,7 +225,7 @@ for (const [name, [make, verbs]] of Object.entries(CLASSES)) {
         await assert.rejects(async () => call(make(), { [word]: 5 }), { ...invalid, message: new RegExp(`'${word}'`) });
       }
       const odd = { referrer: 1, killSignal: 1, minTimeout: 1, refresh: 1, signalling: 1, timeout: 'no number' };
-      // Of these only the last is refused.
+      // The last of these alone is refused.
       await assert.rejects(async () => call(make(), odd), { ...invalid, message: /"options\.timeout"/ });
     });
 

@@ -1,4 +1,4 @@
-// How many waits of this thread are pending: while any is, promises go the slow way, so that none overtakes another.
+// The number of pending waits of this thread: while there is one, promises go the slow way, so that none overtakes another.
 
 const assert = require('node:assert/strict');
 const { test } = require('node:test');

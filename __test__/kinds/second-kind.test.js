@@ -6,7 +6,10 @@ const sablock = require('../..');
 const { BYTES, OFFSET } = require('../helpers/memory.js');
 const { watched } = require('../helpers/threads.js');
 
-/** How somebody holds it, waits for it, and lets that waiter in; and the verbs that must not take the memory for theirs. */
+/**
+ * The ways in which somebody holds it, waits for it, and lets that waiter in; and the verbs that must not take the memory for
+ * theirs.
+ */
 const kinds = {
   Mutex: {
     hold: (mutex) => mutex.tryLock(),

@@ -99,7 +99,7 @@ test('an option of something else of the package is refused with what it is for,
     assert.throws(() => create({ timeout: 100 }), refused('timeout', 'methods that wait'));
   }
   assert.throws(() => new LockManager({ maySleep: false }), refused('maySleep', 'Mutex'));
-  // What is never marked has nothing to repair, and for what is never kept free a loop does not sleep.
+  // An object that is never marked has nothing to repair, and for what is never kept free a loop does not sleep.
   for (const create of [
     (options) => new Semaphore(buffer, 24, 1, options),
     (options) => new Condition(buffer, 28, options),

@@ -1,4 +1,4 @@
-// How the package finds its binary, and the error if it finds none.
+// The package finds its binary, or throws an error that says why not.
 
 const assert = require('node:assert/strict');
 const { execFile, execFileSync } = require('node:child_process');

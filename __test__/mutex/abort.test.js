@@ -7,7 +7,7 @@ const { watched } = require('../helpers/threads.js');
 
 const MANY = 5000;
 
-/** How a promise ended: what it was fulfilled or rejected with. */
+/** Returns how a promise ended: what it was fulfilled or rejected with. */
 const outcome = (promise) =>
   promise.then(
     (value) => ({ value }),

@@ -5,7 +5,7 @@ const expected = require('../helpers/expected.js');
 const { createMutex, OFFSET, overwrite } = require('../helpers/memory.js');
 const { watched } = require('../helpers/threads.js');
 
-/** What no sablock can have written: ids start above 2 ** 16, and all values are below 2 ** 30. */
+/** Values that no sablock can have written: ids start above 2 ** 16, and all values are below 2 ** 30. */
 const FOREIGN = [1, 2, 3, 255, 2 ** 16 - 1, -1, -2, 0x7fffffff, -0x80000000, 2 ** 30, 0x40000000 + 77];
 const SINGLE_BITS = Array.from({ length: 32 }, (_, bit) => (1 << bit) | 0);
 

@@ -12,7 +12,7 @@ const blockingVerbs = {
   executeLockedSync: (mutex, options) => mutex.executeLockedSync(() => assert.fail('ran'), options),
 };
 
-/** How this thread comes to hold the mutex; returns what frees it again. */
+/** The ways in which this thread comes to hold the mutex; each returns what frees it again. */
 const holds = {
   'tryLock()': (mutex) => {
     mutex.tryLock();

@@ -5,7 +5,7 @@ const { createMutex } = require('../helpers/memory.js');
 const { runProgram } = require('../helpers/processes.js');
 const { watched } = require('../helpers/threads.js');
 
-/** What a program printed, and that it ended by itself with code 0. */
+/** Returns what a program printed, after it ended by itself with code 0. */
 const linesOf = async (...args) => {
   const { code, signal, stdout, stderr } = await runProgram('keep-alive', args);
   assert.equal(stderr, '');

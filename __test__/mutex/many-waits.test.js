@@ -1,4 +1,4 @@
-// What very many pending waits of one thread cost: time in proportion to their number, and memory only while there are so many.
+// The cost of very many pending waits of one thread: time in proportion to their number, and memory only while there are so many.
 
 const assert = require('node:assert/strict');
 const { test } = require('node:test');

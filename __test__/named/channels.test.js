@@ -12,7 +12,7 @@ const { startPeers } = require('../helpers/peers.js');
 const { needs } = require('../helpers/runtime.js');
 const { watched } = require('../helpers/threads.js');
 
-/** What is published from now on until the end of the test. */
+/** Collects what is published from now on until the end of the test. */
 const listen = (t, channel, note = (message) => message) => {
   const messages = [];
   const listener = (message) => messages.push(note(message));

@@ -1,4 +1,4 @@
-// What keeps a process alive: a request that is pending, unless it says otherwise. A hold does not.
+// A request that is pending keeps a process alive, unless it says otherwise. A hold does not.
 
 const assert = require('node:assert/strict');
 const { test } = require('node:test');

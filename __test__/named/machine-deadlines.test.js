@@ -20,7 +20,10 @@ const heldHere = async (peer, name) => {
   while (!(await peer.do(look, name)).some(({ pid }) => pid === process.pid));
 };
 
-/** How a wait of this process comes to be over while its thread is busy. Each ends with the name `a` free for others. */
+/**
+ * The ways in which a wait of this process comes to be over while its thread is busy. Each ends with the name `a` free for
+ * others.
+ */
 const WAYS = {
   'a wait whose time is over before the lock is free': {
     names: 'a',

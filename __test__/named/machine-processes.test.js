@@ -14,7 +14,7 @@ const { watched } = require('../helpers/threads.js');
 const isListed = (directory, peers) => {
   const [file] = fs.readdirSync(directory).filter((entry) => entry.endsWith('.lock'));
   const { dev, ino } = fs.statSync(path.join(directory, file));
-  // Where the device is a number of 16 bits, as nearly everywhere.
+  // The device is a number of 16 bits, nearly everywhere.
   const device = [dev >> 8, dev & 0xff].map((number) => number.toString(16).padStart(2, '0')).join(':');
   try {
     const list = fs.readFileSync('/proc/locks', 'utf8').slice(0, 60_000);
@@ -243,7 +243,7 @@ test(
     setTimeout(() => controller.abort(new Error('Enough')), 30);
     await assert.rejects(aborted, { message: 'Enough' });
     assert.deepEqual(await modesOf('a', manager), { held: [], pending: [] });
-    // Nobody waits to have it alone any more.
+    // No process waits to have it alone any more.
     assert.equal(await requestIn(peers[1], 'a', { mode: 'shared', ifAvailable: true }), false);
     await unlockIn(peers[0]);
     assert.equal(await requestIn(peers[1], 'a'), false);
@@ -332,7 +332,7 @@ test(
   watched(async (t) => {
     const MS = 1_500;
     // Measured on a busy machine: 0.0003, 0.006, and 0.017 where there are more names than threads that may wait in the kernel.
-    // Where all takes ten times as long, so does each look of a wait.
+    // If all takes ten times as long, so does each look of a wait.
     const MOST = limit(0.05);
     const { manager, peers } = await startPeers(t, 3);
     const [awaiting, blocked, beyondThreads] = peers;
@@ -446,7 +446,8 @@ test(
     do {
       ({ message: told } = await manager.acquireAsync('told', { timeout: 5 }).catch((error) => error));
       assert.match(told, message);
-      // Of another device than its files have there, or behind too many others, a lock is not known in the list; of others some go.
+      // A lock of another device than its files have there, or behind too many others, is not known in the list; of others some
+      // go.
     } while (isListed(directory, peers) && !new RegExp(sharers).test(told));
   }),
 );

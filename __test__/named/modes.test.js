@@ -1,4 +1,4 @@
-// Who gets in beside whom, in which order, and what is available.
+// Modes: who gets in beside whom, in which order, and what is available.
 
 const assert = require('node:assert/strict');
 const { test } = require('node:test');

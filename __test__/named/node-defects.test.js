@@ -1,4 +1,4 @@
-// What goes wrong with `worker_threads.locks` of Node.js 24 and 26 must not go wrong here. Two of its defects have tests of their
+// Defects of `worker_threads.locks` of Node.js 24 and 26 must not be here. Two of them have tests of their
 // own: the process that exits though a request is pending (keep-alive.test.js), the holder whose end wakes nobody (ends.test.js).
 
 const assert = require('node:assert/strict');

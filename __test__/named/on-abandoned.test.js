@@ -1,4 +1,4 @@
-// What the next holder of a name does about what an ended thread has left: `onAbandoned`, or a warning, which waits for the callback.
+// The next holder of a name repairs what an ended thread has left: `onAbandoned`, or a warning, which waits for the callback.
 
 const assert = require('node:assert/strict');
 const { AsyncLocalStorage } = require('node:async_hooks');
@@ -195,7 +195,7 @@ test(
         await abandon(threads, ...names);
         await assert.rejects(ask, error, verb);
         assert.deepEqual(await locks.query(), { held: [], pending: [] }, `${verb}, of which ${failing} fails`);
-        // Those before it are repaired.
+        // The names before it are repaired.
         const rest = repairing();
         await rest.manager.request(names, () => {});
         const marked = rest.repaired.map(([name]) => name);
@@ -209,7 +209,7 @@ test(
   }),
 );
 
-/** What a callback may do about the mark: whether it is warned. */
+/** The things that a callback may do about the mark, and whether it is warned. */
 const CALLBACKS = {
   'marks it as consistent at once': [(lock) => lock.markConsistent(), false],
   'marks it in its first turn, awaiting': [

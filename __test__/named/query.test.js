@@ -1,4 +1,4 @@
-// What query() shows: everybody at one moment.
+// A query shows everybody at one moment.
 
 const assert = require('node:assert/strict');
 const { test } = require('node:test');

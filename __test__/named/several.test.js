@@ -15,7 +15,7 @@ const FREE = { held: [], pending: [] };
 const blocking = new LockManager({ allowMainThread: true });
 const never = () => assert.fail('the callback must not run');
 
-/** Nobody holds, or waits for, any of them. */
+/** Whether nobody holds, or waits for, any of them. */
 const allFree = async (names, manager = locks) => {
   for (const name of names) assert.deepEqual(await modesOf(name, manager), FREE, name);
 };

@@ -3,7 +3,7 @@
 // The program's own, before anything takes its place.
 const { setTimeout } = require('node:timers');
 
-/** What a promise comes to, in a moment. */
+/** Returns what a promise comes to, in a moment. */
 const outcomeOf = (promise) =>
   Promise.race([
     Promise.resolve(promise).then(
@@ -13,7 +13,7 @@ const outcomeOf = (promise) =>
     new Promise((resolve) => setTimeout(resolve, 10_000, 'pending')),
   ]);
 
-/** What each verb of the package came to, line by line. `newSignal()` makes a controller. */
+/** Returns what each verb of the package came to, line by line. `newSignal()` makes a controller. */
 exports.core = async (S, newSignal) => {
   const seen = [];
   const note = async (what, promise) => seen.push(`${what}: ${await outcomeOf(promise)}`);

@@ -25,7 +25,7 @@ const forget = native('ClearFunctionFeedback');
 const prepare = native('PrepareFunctionForOptimization');
 const optimizeNext = native('OptimizeFunctionOnNextCall');
 
-/** What V8 optimizes, the call, and whether anything is held. */
+/** The verbs that V8 optimizes, the call, and whether anything is held. */
 const verbs = {
   mutex: [executeLockedSync, (fn) => mutex.executeLockedSync(fn), () => mutex.isLocked],
   write: [executeLockedSync, (fn) => rwlock.write.executeLockedSync(fn), () => rwlock.isWriteLocked],

@@ -13,7 +13,7 @@ const FRAMES = 300;
 
 const mutex = new Mutex(new SharedArrayBuffer(4));
 const result = { granted: 0, answered: 0, failed: 0, lost: 0, interrupted: 0 };
-/** What lockAsync() returned. */
+/** The promises of lockAsync(). */
 let promises = [];
 
 // Stored without a call, before which JS could be interrupted: what was returned is there.
@@ -104,7 +104,7 @@ const main = async () => {
   // (but Bun keeps the piece that was loaded, and says nothing).
   if (interruption === 'overflow' || process.versions.bun) await waitOnce();
   for (let count = 0; count < ROUNDS; count++) {
-    // Of a mutex that nobody holds, the first lockAsync() that returns gets it at once.
+    // The first lockAsync() that returns gets a mutex that nobody holds at once.
     await round(verb === 'unlock' || count % 2 === 0);
     if (result.lost >= ENOUGH_LOST) break;
   }

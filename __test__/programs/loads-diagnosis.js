@@ -1,4 +1,4 @@
-// What of Node the package loads for diagnosis, and when it loads its own part.
+// The modules of Node that the package loads for diagnosis, and when it loads its own part.
 
 // Which loads the channels itself.
 require('node:worker_threads');

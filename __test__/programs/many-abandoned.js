@@ -18,7 +18,7 @@ if (isMainThread) {
   const buffer = new SharedArrayBuffer(4 * COUNT);
   new Worker(__filename, { workerData: buffer }).once('exit', () => {
     for (const mutex of at(buffer)) {
-      // Where 'exit' comes before the end.
+      // The event 'exit' may come before the end.
       while (!mutex.tryLock());
     }
     console.log(JSON.stringify(timers.map((timer) => timer.hasRef())));

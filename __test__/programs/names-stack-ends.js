@@ -12,7 +12,7 @@ const manager = new LockManager({ allowMainThread: true, directory });
 const nothing = () => {};
 const { signal } = new AbortController();
 
-/** What was asked for inside. */
+/** The requests that were made inside. */
 const waits = [];
 const wait = () => {
   waits[waits.length] = manager.request('name', nothing);

@@ -12,7 +12,7 @@ const semaphore = new Semaphore(new SharedArrayBuffer(4), 0, PERMITS, { allowMai
 const nothing = () => {};
 const release = (permits) => permits?.release();
 
-/** What acquireAsync() returned inside. */
+/** The promises of acquireAsync() inside. */
 const waits = [];
 const wait = () => {
   waits[waits.length] = semaphore.acquireAsync(PERMITS);
@@ -37,7 +37,7 @@ const main = async () => {
   await atEachDepth(act, async (at) => {
     let held;
     if (verb === 'tryAcquire with a waiter') {
-      // So that the word is the core's.
+      // The word is the core's by that.
       held = semaphore.acquire(1);
       wait();
     }

@@ -1,4 +1,4 @@
-// What the modules of a user have in common that the tests of PostgreSQL put between the keeper and the server.
+// Modules of a user, as the tests of PostgreSQL put them between the keeper and the server, have this in common.
 
 const { Client } = require('pg');
 

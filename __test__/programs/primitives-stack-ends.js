@@ -12,13 +12,13 @@ const nothing = () => {};
 const once = new Once(buffer, 0, options);
 const event = new AutoResetEvent(buffer, 0, options);
 const latch = new Latch(buffer, 0, options);
-/** So that what lets others in has a pending wait of this thread to think of. */
+/** A verb that lets others in has a pending wait of this thread to think of.
 const other = new Latch(new SharedArrayBuffer(4));
 other.add();
 other.waitAsync({ ref: false });
 let entry;
 
-/** What the word holds before, what is called, and whether that has done all, if it did not fail, or nothing, if it did. */
+/** The words before, what is called, and whether that has done all, if it did not fail, or nothing, if it did. */
 const verbs = {
   runSync: { before: 0, act: () => once.runSync(nothing), after: () => once.isDone, untouched: () => word[0] === 0 },
   wait: { before: 1, act: () => event.wait(), after: () => !event.isSet, untouched: () => event.isSet },

@@ -34,13 +34,13 @@ const { thread } = require('../../lib/engine/thread.js');
 
 const MANY = 2000;
 const CHUNK_HOLDS = (4096 - 2 * 128) / 8;
-/** What keeps a buffer's memory is gone once this many are, of those that should be. */
+/** The number of buffers that may keep their memory, of those that should not. */
 const MOST = MANY / 10;
 
 /** Collects garbage until `isThere`; returns whether it came to that. */
 const collectUntil = async (isThere) => {
   for (let round = 0; round < 500 && !isThere(); round++) {
-    // What deref() has returned lives until the end of the turn.
+    // A buffer that deref() has returned lives until the end of the turn.
     await sleep(1);
     globalThis.gc();
     await sleep(1);

@@ -7,7 +7,7 @@ const { setOuter } = require('../../lib/named/held-lock.js');
 const { Releases } = require('../../lib/stores/retry.js');
 
 const MANY = 300_000;
-/** What lives on. */
+/** The objects that live on. */
 const keep = [];
 
 const kinds = {
@@ -52,7 +52,7 @@ const used = async () => {
 };
 
 const main = async (use) => {
-  // What is compiled and loaded by the first use stays.
+  // Code that is compiled and loaded by the first use stays.
   await use(MANY / 100);
   const before = await used();
   await use(MANY);

@@ -75,7 +75,7 @@ const waits = {
   },
 };
 
-/** How a wait ends. Each returns the wait. */
+/** The ends of a wait. Each returns the wait. */
 const ends = {
   granted: async ({ begin, letIn }) => {
     const pending = begin();
@@ -122,7 +122,7 @@ const go = async (create, end) => {
 const left = async () => {
   const count = () => buffers.filter((buffer) => buffer.deref() !== undefined).length;
   for (let round = 0; round < 100 && count() > 0; round++) {
-    // What deref() has returned lives until the end of the turn.
+    // A buffer that deref() has returned lives until the end of the turn.
     await nextTurn();
     globalThis.gc();
     await nextTurn();

@@ -20,7 +20,7 @@ const table = new LockTable(buffer, 0, 1, { allowMainThread: true, onAbandoned }
 const rwlock = new RwLock(new SharedArrayBuffer(8), 0, { allowMainThread: true });
 const signal = new AbortController().signal;
 
-/** What lockAsync() returned while the mutex was held. */
+/** The promises that lockAsync() returned while the mutex was held. */
 const waits = [];
 const wait = () => {
   waits[waits.length] = mutex.lockAsync();

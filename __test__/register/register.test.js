@@ -62,7 +62,7 @@ test('memory that becomes another kind of primitive gets a slot of that kind, un
   assert.deepEqual(binding.inspectPrimitive(word, Ask.Permits).holders, [{ threadId: 0, mode: 'permits', count: 2 }]);
   assert.equal(binding.release(word, Ask.Permits, 2, 2), binding.RELEASED);
   assert.deepEqual([...slot], [0, 0]);
-  // What a guard holds counts as much.
+  // A guard's hold counts as much.
   slot[0] = 1;
   assert.throws(() => slotFor(word, Ask.LatchEntry), corrupt(0));
   slot[0] = 0;

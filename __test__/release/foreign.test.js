@@ -1,4 +1,4 @@
-// How the runs under Wine and qemu judge what a test file did, compared with the list of what is not sablock's fault.
+// The runs under Wine and qemu judge what a test file did by the list of what is not sablock's fault.
 
 const assert = require('node:assert/strict');
 const { test } = require('node:test');

@@ -1,4 +1,4 @@
-// What `scripts/house.js` finds in a tree that is made for it.
+// The faults that `scripts/house.js` finds in a tree that is made for it.
 
 const assert = require('node:assert/strict');
 const { spawnSync } = require('node:child_process');
@@ -23,7 +23,7 @@ const TREE = {
 };
 const LONGEST = '\n'.repeat(400);
 
-/** What is said about the tree with these changes, each file's text by its name. */
+/** Returns what is said about the tree with these changes, each file's text by its name. */
 function complaints(changes) {
   const root = fs.mkdtempSync(path.join(os.tmpdir(), 'sablock-house-'));
   try {

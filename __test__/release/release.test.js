@@ -23,7 +23,7 @@ function createArtifacts(t) {
   return folder;
 }
 
-/** How it ends, and what it asks of npm. */
+/** Returns how it ends, and what it asks of npm. */
 async function release(t, artifacts, args = [], extra = {}) {
   const bin = createFolder(t);
   const NOTES = path.join(bin, 'notes');

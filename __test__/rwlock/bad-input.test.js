@@ -1,4 +1,4 @@
-// What an RwLock refuses, and what it says then.
+// An RwLock refuses bad input, and says why.
 
 const assert = require('node:assert/strict');
 const { test } = require('node:test');

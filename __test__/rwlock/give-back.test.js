@@ -18,7 +18,7 @@ test(
     t.after(() => {
       process.emitWarning = emitWarning;
     });
-    // Whoever gets in is to be warned. This one reads beside it, and fails as at the end of the stack.
+    // The next to get in is to be warned. This one reads beside it, and fails as at the end of the stack.
     process.emitWarning = () => {
       assert.equal(rw.read.tryLock(), true);
       throw new RangeError('on purpose');

@@ -227,7 +227,7 @@ test(
     await one.call(A, 'read.lock');
     await two.call(A, 'read.lock');
     await both.call(B, 'write.lock');
-    // Whoever gives up frees what it holds, so that the others go on.
+    // The one that gives up frees what it holds, so that the others go on.
     const climb = (worker, [held, heldMode], [wanted, mode]) =>
       worker
         .run([

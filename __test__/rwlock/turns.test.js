@@ -9,7 +9,7 @@ const { watched } = require('../helpers/threads.js');
 const DONE = 1;
 const SLICES_MS = 150;
 
-/** How often those who loop have been inside. */
+/** Returns how often those who loop have been inside. */
 const turnsIn = (buffer) => Array.from(new Int32Array(buffer, 0, 8)).reduce((sum, turns) => sum + turns);
 
 /** Workers that lock, stay inside for these times and unlock, again and again, until `DONE`. */

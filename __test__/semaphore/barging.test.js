@@ -1,4 +1,4 @@
-// Whoever comes may take what is free, but for what is gathered for one that has waited for long; nobody starves.
+// A newcomer may take what is free, but for what is gathered for one that has waited for long; nobody starves.
 
 const assert = require('node:assert/strict');
 const { test } = require('node:test');

@@ -10,7 +10,7 @@ const { watched } = require('../helpers/threads.js');
 const OFFSET = 24;
 const PERMITS = 4;
 const LARGE = 5;
-/** Of cells from byte 512: what is taken, and how often that was more than there is. */
+/** The cells from byte 512: what is taken, and how often that was more than there is. */
 const [TAKEN, BEYOND] = [0, 1];
 
 async function useMany(here, { offset, permits, large, fair, way, TAKEN, BEYOND }) {

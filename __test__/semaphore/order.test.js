@@ -1,4 +1,4 @@
-// Of a fair semaphore: strictly first come, first served.
+// A fair semaphore is strictly first come, first served.
 
 const assert = require('node:assert/strict');
 const { test } = require('node:test');

@@ -113,7 +113,7 @@ test('lockAllAsync() listens to its signal while it waits, however that ends', a
   assert.equal(guard.unlock(), true);
   (await granted).unlock();
   assert.equal(listeners(signal), 0, 'held in the end');
-  // What it finds after a wait is no lock any more.
+  // The lock that it finds after a wait is none any more.
   mutexes[0].lock();
   const corrupted = lockAllAsync(mutexes.slice(0, 2), { signal });
   new Int32Array(buffer)[OFFSETS[1] / 4] = 1;

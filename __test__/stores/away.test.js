@@ -14,7 +14,7 @@ const AWAY_MS = 1500;
 const MOST_TRIES = 100;
 const MOST_OPEN = 20;
 
-/** How the server is away: what becomes of a connection meanwhile. */
+/** The ways in which the server is away: what becomes of a connection meanwhile. */
 const AWAY = {
   'refuses each connection': async (proxy) => {
     proxy.target = `http://127.0.0.1:${await servers.freePort()}`;
@@ -65,7 +65,7 @@ describe('a server that is away for a moment', { concurrency: 6 }, () => {
           proxy.heal();
           await end();
           for (let round = 0; round < 5; round++) await manager.request('afterwards', () => {});
-          // What was begun too often goes on by itself.
+          // A try that was begun too often goes on by itself.
           await sleep(AWAY_MS);
           assert.ok(proxy.accepted - accepted <= 2 * MOST_TRIES, `${proxy.accepted - accepted} tries`);
           assert.ok(proxy.open <= MOST_OPEN, `${proxy.open} connections`);

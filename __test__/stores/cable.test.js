@@ -14,7 +14,7 @@ const { createFolder } = require('../helpers/folder.js');
 const servers = require('../helpers/servers.js');
 const { startMachine } = require('../helpers/store-processes.js');
 
-/** So many locks are cut off at once; with `SABLOCK_STORE_SCALE=100` a thousand. */
+/** The number of locks that are cut off at once; with `SABLOCK_STORE_SCALE=100` a thousand. */
 const NAMES = 10 * Number(process.env.SABLOCK_STORE_SCALE ?? 1);
 const HEARTBEAT = 300;
 const LEASE = 3000;

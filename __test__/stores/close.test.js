@@ -12,7 +12,7 @@ const { seen } = require('../helpers/stores.js');
 
 const CLOSED = { code: 'ERR_LOCK_CLOSED' };
 
-/** How many connections of this machine lead to the port and have not ended, as Linux shows it. */
+/** Returns how many connections of this machine lead to the port and have not ended, as Linux shows it. */
 const connectionsTo = (port) => {
   const to = port.toString(16).toUpperCase().padStart(4, '0');
   const lines = fs.readFileSync('/proc/net/tcp', 'latin1').split('\n').slice(1, -1);

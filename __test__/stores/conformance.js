@@ -1,4 +1,4 @@
-// What all stores with leases do alike, as a list of tests: each store's own file runs it on its server.
+// Tests of what all stores with leases do alike, as a list: each store's own file runs it on its server.
 
 const assert = require('node:assert/strict');
 const { execFile } = require('node:child_process');
@@ -82,7 +82,7 @@ exports.conform = ({ kind, make, skip, start, clear, count, lease }) => {
     await openThere(there, long);
     const first = await here.acquireAsync('shared', { mode: 'shared' });
     assert.equal(await there.do(acquire, 'shared', { mode: 'shared' }), true);
-    // What the test before has asked for while the server was stopped may only now be given back.
+    // Requests of the test before, while the server was stopped, may only now be given back.
     await seen(async () => (await tickets()) === 2);
     const alone = other.acquireAsync('shared');
     await seen(async () => (await tickets()) === 3);
@@ -196,7 +196,7 @@ exports.conform = ({ kind, make, skip, start, clear, count, lease }) => {
       after = now;
       await pause(1);
     }
-    // Of that one nobody asks: it is reported.
+    // The other's loss is reported, though nobody asks for it.
     await lost;
     const reportedAfter = performance.now() - begun;
     process.kill(server().pid, 'SIGCONT');

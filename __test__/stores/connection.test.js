@@ -1,4 +1,4 @@
-// What mysql(), postgres(), redis() and etcd() refuse as a connection, and what a server refuses. None has to be installed.
+// Connections that mysql(), postgres(), redis() and etcd() refuse, and that a server refuses. None has to be installed.
 
 const assert = require('node:assert/strict');
 const net = require('node:net');
@@ -18,7 +18,7 @@ const { limit } = require('../helpers/limits.js');
 
 const refused = (message) => ({ code: 'ERR_INVALID_ARG_TYPE', message });
 
-/** What the lock worker is told to connect to. */
+/** Returns what the lock worker is told to connect to. */
 const connectionOf = (store) => JSON.parse(descriptionOf(store)).connection;
 
 test('an object of a class that is no client is refused', () => {

@@ -18,7 +18,10 @@ const ask = async (here, kind, url, settings, names) => {
   return [request];
 };
 
-/** Of one name a request is granted what it does not come for; of several it gets the first, and waits for the last. */
+/**
+ * The ways of a request that does not come in time: of one name it is granted that; of several it gets the first, and waits for
+ * the last.
+ */
 const WAYS = { 'what it was granted': ['late'], 'the first of several names': ['late', 'later'] };
 
 for (const [kind, [make, isThere, start, settings]] of Object.entries(EVERY_STORE)) {

@@ -1,4 +1,4 @@
-// How a lock in etcd is handed over: by two calls, and what is left when the second is withdrawn.
+// A lock in etcd is handed over by two calls; what is left when the second is withdrawn.
 
 const assert = require('node:assert/strict');
 const { test } = require('node:test');
@@ -26,7 +26,7 @@ async function keysOf() {
 const markOf = async () => (await keysOf()).find(({ key }) => key.endsWith(':held'))?.create_revision;
 const isQueued = async () => (await keysOf()).filter(({ key }) => !key.endsWith(':held')).length === 2;
 
-/** How many transactions the server has answered. */
+/** Returns how many transactions the server has answered. */
 async function transactions() {
   const text = await (await fetch(`${server().url}/metrics`)).text();
   return Number(/^grpc_server_handled_total\{grpc_code="OK",grpc_method="Txn",.*\} (\d+)$/m.exec(text)[1]);
@@ -43,7 +43,7 @@ for (const mode of ['exclusive', 'shared']) {
     const wait = there.acquireAsync(mode, { mode });
     await seen(isQueued);
     await there.check();
-    // Of these one is the check.
+    // One of these is the check.
     assert.equal((await transactions()) - before, 2);
     lock.unlock();
     const next = await wait;
@@ -61,7 +61,7 @@ test('a wait that is withdrawn while its grant is on its way leaves no mark', op
   const wait = far.acquireAsync('withdrawn', { signal: controller.signal });
   await seen(isQueued);
   await far.check();
-  // What it asks next arrives, and the answer does not.
+  // The next question arrives, and the answer does not.
   proxy.loses = (data, toServer) => {
     if (toServer && data.includes('kv/txn')) proxy.cut();
     return false;

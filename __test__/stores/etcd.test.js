@@ -81,7 +81,7 @@ test(
   },
 );
 
-/** So long that no renewal comes within the time of a test: what is reported comes from the watch. */
+/** The lease for which no renewal comes within the time of a test: what is reported comes from the watch. */
 const WATCHED = { lease: 600_000 };
 const watchedOptions = { ...options, skip: options.skip || notInTheWeather('messages are lost there') };
 
@@ -327,7 +327,7 @@ test('an answer that is no message, as of a gateway in between, ends no lock wor
     try {
       response.end(await (await fetch(server().url + request.url, { method: 'POST', body })).text());
     } catch {
-      // What was asked for in the end came when the server was gone.
+      // A call at the end came when the server was gone.
       response.destroy();
     }
   });

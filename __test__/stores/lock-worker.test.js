@@ -43,7 +43,7 @@ const run = (source, args = [], more = {}) => {
   });
 };
 
-/** What a thread of such a program begins with; `root` is that of the package. */
+/** Returns what a thread of such a program begins with; `root` is that of the package. */
 const manager = (root = path.join(__dirname, '..', '..')) => `
   const { LockManager } = require(${JSON.stringify(root)});
   const { redis } = require(${JSON.stringify(path.join(root, 'lib', 'stores', 'redis.js'))});
@@ -125,7 +125,7 @@ test(
   options,
   async (t) => {
     process.env.SABLOCK_TEST_REDIS = server.url;
-    // So long that none is over before the lock worker ends.
+    // The lease is long enough that none is over before the lock worker ends.
     const lease = 4 * LEASE;
     const here = open(t, { module: require.resolve('../programs/ending-lock-worker.js') }, lease);
     const elsewhere = open(t, server.url, lease);

@@ -1,4 +1,4 @@
-// What a client gives up before its server does: a lease that is over there is over here first.
+// A client gives up a lease before its server does: one that is over there is over here first.
 
 const assert = require('node:assert/strict');
 const { on } = require('node:events');

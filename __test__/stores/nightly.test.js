@@ -25,7 +25,7 @@ class Register {
   #owners = new Map();
   /** `{ verb, night, machine, at }` of what was asked, and `refused` for what was refused, in order. */
   events = [];
-  /** Who has written which night. */
+  /** The writers of the nights. */
   nights = new Map();
   violations = [];
 
@@ -136,7 +136,7 @@ describe('a nightly job of three machines', { concurrency: true }, () => {
 
       let night = 0;
       const isDone = () => register.nights.has(night);
-      /** Whoever begins first breaks so, and gets to its result when another has written its own. */
+      /** The first to begin breaks so, and gets to its result when another has written its own. */
       const faults = {
         async stopped(holder) {
           machines[holder].signal('SIGSTOP');

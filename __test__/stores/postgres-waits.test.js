@@ -10,7 +10,7 @@ const { startMachine } = require('../helpers/store-processes.js');
 const { HEARTBEAT, granted, open, openBy, openThere, options, server, waiting } = require('../helpers/postgres.js');
 const { acquire, notInTheWeather, seen, unlock } = require('../helpers/stores.js');
 
-/** Of eight threads; `SABLOCK_STORE_SCALE=10` makes them the thousand of the design. */
+/** The names of eight threads; `SABLOCK_STORE_SCALE=10` makes them the thousand of the design. */
 const NAMES = 104 * Number(process.env.SABLOCK_STORE_SCALE ?? 1);
 const ELSEWHERE = Array.from({ length: 8 }, (_, index) => `elsewhere ${index}`);
 
@@ -153,7 +153,7 @@ test('a connection that is blocked is probed by the system, as nobody expects an
   const hex = (number) => `:${number.toString(16).toUpperCase().padStart(4, '0')}`;
   const timer = () => {
     const lines = fs.readFileSync('/proc/net/tcp', 'utf8').split('\n');
-    // Of connections elsewhere one may have the same port at this end.
+    // One of the connections elsewhere may have the same port at this end.
     const isIt = ([, local, remote]) => local?.endsWith(hex(port)) && remote.endsWith(hex(server().port));
     const fields = lines.map((line) => line.trim().split(/\s+/)).find(isIt);
     return fields[5].split(':').map((number) => Number.parseInt(number, 16));

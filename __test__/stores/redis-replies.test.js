@@ -1,4 +1,4 @@
-// What Redis says when it will not serve for a while: nothing is lost by it, waits go on, and who does not wait learns why.
+// Redis says when it will not serve for a while: nothing is lost by it, waits go on, and who does not wait learns why.
 
 const assert = require('node:assert/strict');
 const { test } = require('node:test');
@@ -126,7 +126,7 @@ test(
       await seen(async () => (await there.query()).held.length === 1);
       lock.unlock();
       assert.equal((await wait).unlock(), true);
-      // Those of the other package connect with what the environment says then.
+      // Managers of the other package connect with what the environment says then.
       await Promise.all([here.close(), there.close()]);
     }
   },
@@ -179,7 +179,7 @@ test('a server that accepts connections and answers nothing is given up after co
   const server = await startRedis();
   t.after(() => server.stop());
   const proxy = await startProxy(t, server.url);
-  // What subscribes, and what comes after it, is never answered.
+  // A subscription, and what comes after it, is never answered.
   proxy.loses = (data, toServer, line) => {
     line.isDeaf ||= toServer && /subscribe/i.test(String(data));
     return line.isDeaf;

@@ -1,4 +1,4 @@
-// What one step of the script does in Redis: its cost, and the server's clock.
+// One step of the script in Redis: its cost, and the server's clock.
 
 const assert = require('node:assert/strict');
 const { spawnSync } = require('node:child_process');
@@ -28,7 +28,7 @@ async function serve(t) {
       soonest: Number(soonest),
     };
   };
-  /** How many commands the script of the step runs. */
+  /** Returns how many commands the script of the step runs. */
   const cost = async (...args) => {
     await server.run('CONFIG', 'RESETSTAT');
     await step(...args);
@@ -39,7 +39,7 @@ async function serve(t) {
   return { server, step, cost };
 }
 
-/** What there is in line before, and the steps that a ticket of each kind takes behind it. */
+/** The lines before a step, and the steps that a ticket of each kind takes behind them. */
 const LINES = {
   'shared holds': async (step, count) => {
     for (let index = 0; index < count; index++) await step(ENQUEUE, `s${index}`, { shared: true });
@@ -184,7 +184,7 @@ for (const [title, scripts] of Object.entries({ alone: [SCRIPT], 'beside 93cb67b
       const tickets = texts.map(readTicket);
       const alone = tickets.findIndex(({ isShared }) => !isShared);
       const first = alone === 0 ? 1 : alone === -1 ? tickets.length : alone;
-      // Of those whose time is over the next step takes care.
+      // The next step takes care of those whose time is over.
       const isOver = tickets.some(({ deadline }) => deadline < Date.now() + 5);
       const granted = tickets.map(({ isGranted }) => isGranted);
       const expected = tickets.map((_, place) => place < first);

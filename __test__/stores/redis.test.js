@@ -23,7 +23,7 @@ const { options, open, openThere, server, tickets } = conform({
   skip: hasRedis ? false : 'redis-server is not installed',
   start: startRedis,
   clear: (there) => there.run('FLUSHALL'),
-  /** How many tickets there are. */
+  /** Returns the number of tickets. */
   async count(there) {
     const keys = await there.run('KEYS', '*:line');
     const counts = await Promise.all(keys.map((key) => there.run('ZCARD', key)));
@@ -135,7 +135,7 @@ test('answers that were on their way when the message of a grant came say nothin
   await seen(() => answers > 3);
   await there.do(unlock, 'late');
   const lock = await wait;
-  // Those that were on their way have come.
+  // The renewals that were on their way have come.
   const renewals = async () => (await here.stats()).renewals;
   const before = await renewals();
   await seen(async () => (await renewals()) > before + 10);
@@ -179,7 +179,7 @@ test('a connection that ends while the other is opened is not kept, nor is the o
   const here = open(t, {}, { module: require.resolve('../programs/half-open-redis-client.js') });
   await assert.rejects(here.acquireAsync('half open'), { code: 'ERR_LOCK_STORE' });
   assert.equal((await here.acquireAsync('half open')).unlock(), true);
-  // Those of the keeper, and who looks.
+  // The keeper's connections, and the one that looks.
   await seen(async () => /connected_clients:3\r/.test(await lone.run('INFO', 'clients')));
 });
 

@@ -1,5 +1,5 @@
-// What a server refuses for good is an error at once, whoever waits; and a connection that was forgotten while it was idle costs nobody
-// an error.
+// A refusal of a server for good is an error at once, whoever waits; and a connection that was forgotten while it was idle costs
+// nobody an error.
 
 const assert = require('node:assert/strict');
 const { test } = require('node:test');

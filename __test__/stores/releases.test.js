@@ -1,4 +1,4 @@
-// What was released is free at once, however soon the thread ends that has released it, and whatever was in between.
+// A lock that was released is free at once, however soon the thread ends that has released it, and whatever was in between.
 
 const assert = require('node:assert/strict');
 const { execFile } = require('node:child_process');

@@ -1,10 +1,10 @@
-// What the keepers of all stores do alike, without a store: they connect again, and ask again.
+// The keepers of all stores connect again, and ask again; here without a store.
 
 const assert = require('node:assert/strict');
 const { test } = require('node:test');
 const threads = require('node:worker_threads');
 
-/** What the lock worker would tell the thread that started it. */
+/** The messages that the lock worker would tell the thread that started it. */
 const told = [];
 threads.parentPort = { postMessage: ({ sablockStore }) => told.push(sablockStore.event) };
 const { Connection, Releases, pauses, within } = require('../../lib/stores/retry.js');

@@ -1,5 +1,5 @@
-// What all stores do alike whose sessions hold the locks, as a list of tests: each store's own file runs it on its server. Processes stand
-// for machines.
+// Tests of what all stores do alike whose sessions hold the locks, as a list: each store's own file runs it on its server.
+// Processes stand for machines.
 
 const assert = require('node:assert/strict');
 const { subscribe, unsubscribe } = require('node:diagnostics_channel');

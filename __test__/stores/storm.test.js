@@ -26,7 +26,7 @@ const PROCESSES = 4;
 const LEAST_HELD = 50;
 const LEAST_WRITTEN = 100;
 
-/** How a store is opened, and which of what an administrator may do cuts connections, or ends what was granted. */
+/** The stores: how each is opened, and which of what an administrator may do cuts connections, or ends what was granted. */
 const STORES = {
   mysql: { open: mysql, cut: KINDS.mysql.take.KILL },
   postgres: { open: postgres, cut: KINDS.postgres.take.pg_terminate_backend },
@@ -97,13 +97,13 @@ for (const [kind, { open, cut }] of Object.entries(STORES)) {
         } else if (dice < 0.7) {
           signal(victim, 'SIGSTOP');
           setTimeout(() => signal(victim, 'SIGCONT'), Math.random() * 2 * LIMIT);
-          // Whoever goes on with what it has lost in its sleep is refused.
+          // A holder that goes on with what it has lost in its sleep is refused.
           if (dice < 0.5) await cut(server, random);
         } else {
           await cut(server, random);
         }
       }
-      // Those that were stopped go on and look.
+      // The processes that were stopped go on and look.
       await pause(4.5 * LIMIT);
       await endAll();
       const manager = new LockManager({ store: open(server.url, settings) });
@@ -184,7 +184,7 @@ test('in bad weather what is sent comes whole, and each kind of trouble comes ab
         const pieces = weather(line, toServer, answer);
         assert.equal(Buffer.concat(pieces.map(({ data }) => data)).toString(), `answer ${index}`);
       }
-      // What a client sends is no push.
+      // Data from a client is no push.
       assert.ok(weather(line, true, Buffer.from(push)).length > 0);
       weather(line, false, Buffer.from(push));
     }

@@ -45,7 +45,7 @@ const withPort = (url, port) => {
   return full.href;
 };
 
-/** How the store comes not to answer: its URL, and what makes it silent once it was reached. */
+/** The outages: how the store comes not to answer: its URL, and what makes it silent once it was reached. */
 const OUTAGES = {
   'that was never reached': async (t, [, url]) => ({ url: withPort(url, await startSilent(t)) }),
   'that has answered before': async (t, [, , , start]) => {

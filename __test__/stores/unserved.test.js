@@ -10,7 +10,7 @@ const { etcd } = require('../../lib/stores/etcd.js');
 const { limit } = require('../helpers/limits.js');
 const servers = require('../helpers/servers.js');
 
-/** What a member says, and whether it has applied the call before. */
+/** The words of a member, and whether it has applied the call before. */
 const SAYS = {
   'no leader': [false, 503, { code: 14, error: 'etcdserver: no leader' }],
   'request timed out': [true, 503, { code: 14, error: 'etcdserver: request timed out' }],

@@ -1,4 +1,4 @@
-// What the Web Locks API promises, without `steal`, as a list of cases: each is run over every scope.
+// The promises of the Web Locks API, without `steal`, as a list of cases: each is run over every scope.
 //
 // `manager` of the `scope` is asked; `other` is a second client of the same locks: to a store, another machine. `name` is of the case
 // alone.
@@ -82,7 +82,7 @@ add('a name may be any text, and no two are the same', async ({ manager, name })
   assert.equal(await manager.request('', (lock) => lock.name), '');
 });
 
-// What is granted.
+// Cases of what is granted.
 
 add('the callback gets the lock, and its result is what the promise is fulfilled with', async ({ manager, name }) => {
   assert.equal(await manager.request(name, () => 123), 123);
@@ -165,7 +165,7 @@ add('an exclusive request waits for all that share, and those behind it wait for
 
 // All verbs, blocking or not, of one name and of several.
 
-/** What `look` makes of the first lock; null if there is none. */
+/** Returns what `look` makes of the first lock; null if there is none. */
 const lookAt = (locks, look) => (locks === null ? null : look([locks].flat()[0]));
 
 function letGo(held, look) {

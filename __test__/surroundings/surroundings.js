@@ -1,4 +1,5 @@
-// What else lives in a process: each changes something before the package loads, or after it, or loads the package in another way.
+// The surroundings, other things that live in a process: each changes something before the package loads, or after it, or loads
+// the package in another way.
 
 const fs = require('node:fs');
 const { createRequire } = require('node:module');

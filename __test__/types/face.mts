@@ -1,4 +1,4 @@
-// What the declarations must accept, return and refuse, member by member. Compiled, never run.
+// The declarations must accept, return and refuse this, member by member. Compiled, never run.
 
 import { channel, subscribe, unsubscribe } from 'node:diagnostics_channel';
 // biome-ignore lint/style/useNodejsImportProtocol: both names are the subject

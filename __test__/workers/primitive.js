@@ -13,7 +13,7 @@ const held = [];
 let entry;
 process.on('warning', ({ code }) => warnings.push(code));
 
-/** What a test has `run` and `runSync` call: it is told by which flags. */
+/** The functions that a test has `run` and `runSync` call: it is told by which flags. */
 const functions = {
   succeed: (notes) => notes,
   fail() {

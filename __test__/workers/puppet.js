@@ -10,7 +10,7 @@ const { plain, subscribe } = require('../helpers/messages.js');
 const mutexes = new Map();
 const guards = new Map();
 const rwlocks = new Map();
-/** What was locked together, by what names it. */
+/** The locks that were locked together, by what names them. */
 let several;
 let severalGuard;
 const warnings = [];

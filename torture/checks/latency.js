@@ -1,7 +1,7 @@
 // A wake-up that is lost is found by its waiter after a slice of 25 ms, and looks like a delay: so half of all handovers to
 // threads that block take less than a fraction of that, whatever else runs.
 
-/** How late a thread wakes that nobody has to wake. */
+/** The lateness of a thread that nobody has to wake. */
 exports.BARE_WAKE = 'wake-up by the system alone, late';
 const HANDOVER = 'handover to a blocked thread, ms';
 

@@ -33,7 +33,7 @@ exports.Matching = class Matching {
     return this.#place(wait);
   }
 
-  /** What has woken more waits than were added. */
+  /** Returns the notifications that have woken more waits than were added. */
   rest() {
     return this.#notifications
       .map((notification, n) => ({ notification, left: this.#room[n] - this.#taken[n].length }))

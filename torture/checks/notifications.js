@@ -92,8 +92,8 @@ function checkCounts({ index, waits, notifications }, report) {
 }
 
 /**
- * What reached a wait that failed, or whose thread died before its code knew, goes to the next in the queue. So while
- * somebody surely stood there, and was not notified either, no notification may have ended with one of those.
+ * A notification that reached a wait that failed, or whose thread died before its code knew, goes to the next in the queue. So
+ * while somebody surely stood there, and was not notified either, no notification may have ended with one of those.
  */
 function checkPassedOn({ index, waits, notifications }, history, report) {
   const notified = waits.filter(isNotified);

@@ -31,7 +31,7 @@ function checkCallOrder({ index, holds }, report) {
   }
 }
 
-/** How long a hold lasted; that of a thread that died inside, until its end was seen. */
+/** Returns how long a hold lasted; that of a thread that died inside, until its end was seen. */
 const lengthOf = (hold) => Math.max(0, (hold.left ? hold.leftTime : hold.thread.deathTime) - hold.heldTime);
 
 function checkBounds({ index, waits, holds }, report, measure, slack) {
@@ -56,7 +56,7 @@ function checkBounds({ index, waits, holds }, report, measure, slack) {
   }
 }
 
-/** How long a mutex lay free although the one who got it next was waiting for it. */
+/** Measures how long a mutex lay free although the one who got it next was waiting for it. */
 function measureGaps({ holds }, measure) {
   for (let next = 1; next < holds.length; next++) {
     const [first, second] = [holds[next - 1], holds[next]];
@@ -85,7 +85,7 @@ class RangeMaximum {
     }
   }
 
-  /** Of the values from `from`, below `to`; 0 if there are none. */
+  /** Returns the largest of the values from `from`, below `to`; 0 if there are none. */
   of(from, to) {
     if (to <= from) return 0;
     const level = 31 - Math.clz32(to - from);
@@ -93,7 +93,7 @@ class RangeMaximum {
   }
 }
 
-/** How many of the ascending `values` are below `limit`. */
+/** Returns how many of the ascending `values` are below `limit`. */
 function countBelow(values, limit) {
   let low = 0;
   for (let high = values.length; low < high; ) {

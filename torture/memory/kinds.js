@@ -1,9 +1,9 @@
-// What is made in memory that comes back: how, what of it is held, and how it is waited for. `take` holds without waiting, and returns
-// what gives it back; `shut` makes that a wait is one; `wait(options)` is a promise.
+// The kinds that are made in memory that comes back: how, what of it is held, and how it is waited for. `take` holds without
+// waiting, and returns what gives it back; `shut` makes that a wait is one; `wait(options)` is a promise.
 
 const sablock = require('../..');
 
-/** What releases it; null if there is nothing to release. */
+/** Returns what releases it; null if there is nothing to release. */
 const releaseOf = (held, release) => (held === null ? null : () => release(held));
 
 const guarded = (lock) => ({
@@ -27,7 +27,7 @@ const permits = (options) => (buffer) => {
   };
 };
 
-/** What `come()` returns is an entry, or a membership. */
+/** Returns the entry, or the membership, of `come()`. */
 const joined = (object, come) => ({
   object,
   take: () => releaseOf(come(), (one) => one.leave()),

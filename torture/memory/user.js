@@ -9,9 +9,9 @@ const { KINDS } = require('./kinds.js');
 
 /** Small ones of few sizes: the next is soon where one was. */
 const SIZES = [8, 16, 64];
-/** So many are dropped between two collections. */
+/** The number that are dropped between two collections. */
 const BATCH = 40;
-/** What somebody else has handed on, and this thread still uses: so many at most. */
+/** The number of things that somebody else has handed on, and this thread still uses, at most. */
 const MOST_HANDED = 8;
 
 const collect = collector();
@@ -86,7 +86,7 @@ async function main() {
     for (const made of handed) use(made);
     await nextTurn();
     collect();
-    // What was collected gives up its slots in a turn of its own.
+    // A buffer that was collected gives up its slots in a turn of its own.
     await nextTurn();
   }
 }

@@ -6,16 +6,19 @@ const { LockManager } = require('../..');
 const { createLog } = require('./log.js');
 const { createRandom } = require('./random.js');
 
-/** How many requests are of several names. */
+/** The share of requests that are of several names. */
 const SEVERAL = 0.25;
-/** How long holds take, how many share, how many of them for long, and how long one waits to hold a name alone. */
+/**
+ * The kinds of lockers: how long holds take, how many share, how many of them for long, and how long one waits to hold a name
+ * alone.
+ */
 const KINDS = {
   crowd: { holdMs: 6, shared: 0.25, long: 0, longMs: 0, aloneMs: Infinity },
   readers: { holdMs: 6, shared: 0.7, long: 0.1, longMs: 8000, aloneMs: 300 },
 };
 /**
- * How long a thread blocks while another task of it has asked for something, which it may be given, and cannot release, meanwhile:
- * two threads of two processes would wait for each other, and no process knows what the threads of others wait for.
+ * The time for which a thread blocks while another task of it has asked for something, which it may be given, and cannot release,
+ * meanwhile: two threads of two processes would wait for each other, and no process knows what the threads of others wait for.
  */
 const BESIDE_MS = 300;
 const pauser = new Int32Array(new SharedArrayBuffer(4));

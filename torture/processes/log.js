@@ -25,11 +25,11 @@ exports.readLogs = (folder) => {
       entries.push({ time: BigInt(line.slice(0, space)), line: line.slice(space + 1) });
     }
   }
-  // Those of one writer keep their order.
+  // Entries of one writer keep their order.
   return entries.sort((a, b) => (a.time < b.time ? -1 : a.time > b.time ? 1 : 0)).map(({ line }) => line);
 };
 
-/** How many bytes were written so far. */
+/** Returns how many bytes were written so far. */
 exports.sizeOfLogs = (folder) => {
   let size = 0;
   for (const writer of fs.readdirSync(folder)) size += fs.statSync(path.join(folder, writer)).size;

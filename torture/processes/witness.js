@@ -7,10 +7,10 @@ const isKilled = (killed, holder) => {
   return killed.has(id) || killed.has(`${id}.${threadNumber}`);
 };
 
-/** Whoever would share waits no longer while nobody holds the name alone: for its turn, at the gate, and for a busy machine. */
+/** The time for which a sharer may wait while nobody holds the name alone: for its turn, at the gate, and for a busy machine. */
 const APART_MS = 4000;
 
-/** What is known of one name. */
+/** The facts that are known of one name. */
 class Name {
   alone = null;
   /** When somebody held it alone last. */
@@ -45,7 +45,7 @@ exports.testify = (lines) => {
     if (mode === 'shared') {
       if (name.together.size > 0) counts.together += 1;
       const alone = ms - Math.max(since, name.aloneUntil, resumed.get(holder.split('.')[0]) ?? 0);
-      // Who wants several waits for others, too.
+      // A request for several waits for others, too.
       if (alone > APART_MS && !isForSeveral)
         violations.push(`not together: ${line}, after ${alone} ms in which others shared it at most`);
       name.together.add(holder);

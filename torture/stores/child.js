@@ -45,7 +45,7 @@ async function keepWorkers() {
     });
     worker.on('error', (error) => tell('wrong', error.stack));
     const ended = new Promise((resolve) => worker.once('exit', resolve));
-    // Who watches delays does not know of what ends with a thread.
+    // The witness of delays does not know of what ends with a thread.
     await Promise.race(options.watchesDelays ? [ended] : [ended, sleep(100 + random.below(3000))]);
     if (isOver) {
       worker.postMessage('finish');

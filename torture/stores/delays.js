@@ -1,7 +1,10 @@
 // The witness of delays: a name that is free for long while somebody waits for it was not passed on, though the end of a lease would
 // heal that. It knows what those who ask say: when a wait begins and is over, and when a hold does and is.
 
-/** So long a name may be free while somebody waits for it, in milliseconds: what is cut and stopped comes back before. */
+/**
+ * The time for which a name may be free while somebody waits for it, in milliseconds: what is cut and stopped comes back
+ * before.
+ */
 const LONGEST_MS = 15_000;
 
 exports.Delays = class Delays {

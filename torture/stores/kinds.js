@@ -54,7 +54,7 @@ const stepSomewhere = (server, random) => {
 /** Longer than any run. */
 const NEVER = HOUR;
 
-/** What ends what some hold, or have asked for, with a lease only. */
+/** The faults that end what some hold, or have asked for, with a lease only. */
 const HEALED_BY_LEASES = new Set(['FLUSHALL', 'lease revoke', 'delete keys', 'pg_cancel_backend', 'KILL QUERY']);
 
 /** A kind whose delays are watched: leases are longer than the run, and nothing is done that only their end heals. */
@@ -106,7 +106,8 @@ const KINDS = {
       Number((await server.query("select count(*) from pg_locks where locktype = 'advisory'"))[0].count),
   },
   redis: { ...REDIS, take: { ...REDIS.take, FLUSHALL: (server) => server.run('FLUSHALL') } },
-  // What it knows is kept on a disk: a server that has lost its counters, and whose clock was set back, gives fences out again.
+  // The server's knowledge is kept on a disk: one that has lost its counters, and whose clock was set back, gives fences out
+  // again.
   'redis-clock': {
     ...REDIS,
     start: () => servers.startRedis(['--appendonly', 'yes', '--appendfsync', 'always']),

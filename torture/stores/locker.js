@@ -6,7 +6,7 @@ const { createRandom } = require('../processes/random.js');
 const { LIMIT } = require('./kinds.js');
 const { now } = require('./register.js');
 
-/** So long one who was refused may wait until it learns of its loss. A process that was stopped looks once more. */
+/** The time for which one who was refused may wait until it learns of its loss. A process that was stopped looks once more. */
 const TELL_MS = 5 * LIMIT;
 const EXPECTED = ['ERR_LOCK_TIMEOUT', 'ERR_LOCK_LOST', 'ERR_LOCK_STORE', 'ERR_LOCK_CLOSED', 'ERR_LOCK_DEADLOCK'];
 const cell = new Int32Array(new SharedArrayBuffer(4));
@@ -86,7 +86,7 @@ class Locker {
     this.#isOver = true;
   }
 
-  /** What is held and waited for in this process. */
+  /** Returns what is held and waited for in this process. */
   query() {
     return this.#manager.query().catch(({ message }) => ({ held: [], pending: message }));
   }

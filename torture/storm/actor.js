@@ -19,7 +19,7 @@ exports.Actor = class Actor {
     this.places = places;
     this.#slot = slot;
     this.#kinds = kinds;
-    /** How it calls itself in plain memory. */
+    /** The name by which it calls itself in plain memory. */
     this.name = slot + 1;
     this.below = exports.random(seed);
     this.strikes = saboteur(sabotage, this.below);

@@ -1,8 +1,9 @@
-// What the checks of all kinds have in common. They read the words themselves, the inspection, and the ledgers of the dead.
+// Helpers that the checks of all kinds have in common. They read the words themselves, the inspection, and the ledgers of the
+// dead.
 
 const { SLOTS, entryOf } = require('./memory.js');
 
-/** How many workers surely held a column when they ended, and how many may have. */
+/** Returns how many workers surely held a column when they ended, and how many may have. */
 exports.countEnds = ({ places }, column) => {
   let certain = 0;
   let possible = 0;

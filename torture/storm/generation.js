@@ -10,14 +10,14 @@ const { countEnds } = require('./checks.js');
 const { KINDS } = require('./kinds.js');
 const { CELLS, COLUMNS, SLOTS, STAGES, WIDTH, complaint, create, entryOf, on } = require('./memory.js');
 
-/** So many at a time. */
+/** The number that run at a time. */
 const AT_ONCE = 4;
 const LONGEST_MS = 25;
 /** For a worker's first turn, in which it may wait for what nobody gives back in this generation. */
 const FIRST_TURN_MS = 500;
 const LIMIT_MS = limit(20_000);
 
-/** What the register of holds remembers: each worker's end with some of it is counted once. */
+/** The columns that the register of holds remembers: each worker's end with some of it is counted once. */
 const REGISTERED = [COLUMNS.READ, COLUMNS.PERMITS, COLUMNS.FAIR, COLUMNS.ENTRY, COLUMNS.MEMBER];
 
 exports.Generation = class Generation {
@@ -26,7 +26,7 @@ exports.Generation = class Generation {
   #kinds;
   #sabotage;
   #endedBefore = stats().ended;
-  /** How many were let in once their end had begun. */
+  /** The number that were let in once their end had begun. */
   #late = 0;
   /** For the checks. */
   #view = {
@@ -63,7 +63,7 @@ exports.Generation = class Generation {
     return this.#result();
   }
 
-  /** What the main thread holds through it all: nobody may give that back. */
+  /** The holds that the main thread has through it all: nobody may give those back. */
   async #survive() {
     const releases = [];
     for (const kind of this.#kinds) {

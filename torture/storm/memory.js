@@ -6,11 +6,11 @@ const { AutoResetEvent, Barrier, Latch, LockTable, Mutex, Once, RwLock, Semaphor
 const PERMITS = 3;
 const LOCKS = 4;
 const ONCES = 4;
-/** So many workers, one after the other, in a generation. */
+/** The number of workers, one after the other, in a generation. */
 const SLOTS = 10;
 const NOTE_BYTES = 1024;
 
-/** What can be held, and where in the ledger it stands: the locks of the table and the onces have a column each. */
+/** The columns: what can be held, and where in the ledger it stands: the locks of the table and the onces have a column each. */
 const COLUMNS = { READ: 0, WRITE: 1, PERMITS: 2, ENTRY: 3, MEMBER: 4, MUTEX: 5, FAIR: 6, LOCK: 7, ONCE: 7 + LOCKS };
 const WIDTH = COLUMNS.ONCE + ONCES;
 
@@ -20,7 +20,7 @@ const CELLS = { TURNS: 0, NOTED: 1, ARRIVALS: 2, PASSES: 3 };
 
 const onces = Object.fromEntries(Array.from({ length: ONCES }, (_, index) => [`once${index}`, Once]));
 
-/** What the worker in each slot waits for until it ends; see kinds/late.js. */
+/** The things that the worker in each slot waits for until it ends; see kinds/late.js. */
 const LATE = { event: AutoResetEvent, mutex: Mutex, rw: RwLock, semaphore: [Semaphore, PERMITS] };
 const late = Object.fromEntries(
   Array.from({ length: SLOTS }, (_, slot) =>
@@ -43,16 +43,16 @@ const PLACES = layout({
   table: [LockTable, LOCKS],
   ...onces,
   ...late,
-  /** Who is inside, by column, as it wrote itself; 0: nobody. Changed without atomics. */
+  /** The one that is inside, by column, as it wrote itself; 0: nobody. Changed without atomics. */
   inside: [Int32Array, WIDTH],
   /** A number that a writer changes in two steps. */
   pair: [Int32Array, 2],
   /** The holders of permits, one for each. */
   seats: [Int32Array, PERMITS],
   fairSeats: [Int32Array, PERMITS],
-  /** How often each once was run to its end. */
+  /** The number of times that each once was run to its end. */
   runs: [Int32Array, ONCES],
-  /** How far each worker has come, and those that are about to be terminated. */
+  /** The stage of each worker, and of those that are about to be terminated. */
   stages: [Int32Array, SLOTS],
   doomed: [Int32Array, SLOTS],
   /** Two numbers for each worker and column: what it surely holds, and what it may hold. */
@@ -80,14 +80,14 @@ exports.complain = ({ cells, note }, text) => {
   note.set(Buffer.from(text).subarray(0, NOTE_BYTES));
 };
 
-/** What was said, or undefined. */
+/** Returns what was said, or undefined. */
 exports.complaint = ({ cells, note }) => {
   if (Atomics.load(cells, CELLS.NOTED) === 0) return undefined;
   const bytes = Buffer.from(note.slice());
   return bytes.subarray(0, bytes.indexOf(0)).toString() || 'a worker complained and was terminated while it did';
 };
 
-/** What the worker in `slot` surely held of a column when it ended, and what it may have held. */
+/** Returns what the worker in `slot` surely held of a column when it ended, and what it may have held. */
 exports.entryOf = ({ ledger }, slot, column) => {
   const at = (slot * WIDTH + column) * 2;
   return { sure: ledger[at], possible: ledger[at + 1] };

@@ -81,7 +81,7 @@ async function batch(number, hasLocks) {
   mutex.unlock();
 }
 
-/** What the process has, once it has come to rest. */
+/** Measures what the process has, once it has come to rest. */
 async function measure() {
   // The package's clock thread ends when it has had nothing to do for a second.
   await sleep(3000);

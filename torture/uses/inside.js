@@ -1,4 +1,4 @@
-// What a thread does while it uses something: nothing, work, a rest, or its own end.
+// A thread does this while it uses something: nothing, work, a rest, or its own end.
 
 const { setImmediate: turn, setTimeout: sleep } = require('node:timers/promises');
 const { endIfDue } = require('../body.js');

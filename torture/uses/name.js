@@ -19,7 +19,7 @@ exports.perform = async (actor, thing) => {
   const ifAvailable = random.chance(0.15);
   const { given, timeout } = ifAvailable ? { timeout: 0 } : drawLimit(actor, isAsync);
   const uses = things.map((thing) => {
-    // Of several names, the second is asked for when the first is held.
+    // The second of several names is asked for when the first is held.
     const order = isAsync && things.length === 1 ? actor.nextOrder(thing) : -1;
     return new Use(actor, thing, `name.${isShared ? 'shared' : 'exclusive'}.${verb}`, { timeout, order });
   });

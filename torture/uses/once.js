@@ -32,7 +32,7 @@ exports.perform = async (actor) => {
     use.aloneNoMore();
     use.leaving();
     if (fails) throw FAILURE;
-    // Of the one that came to its end.
+    // The run came to its end.
     use.clearing();
   };
   const runAsync = async (given) => {

@@ -108,7 +108,7 @@ class Holds {
     return true;
   }
 
-  /** What a writer does last. */
+  /** Does what a writer does last. */
   #stop() {
     if (!this.#isWriter) return this.#use.beside(this.#rw.abandoned);
     if (this.#rw.abandoned && this.#actor.random.chance(0.5)) {

@@ -11,7 +11,10 @@
  * @module
  */
 
-/** What the doctor looks for, and when it speaks. The first thread of the process that starts it decides the last three. */
+/**
+ * The options of the doctor: what it looks for, and when it speaks. The first thread of the process that starts it decides the
+ * last three.
+ */
 export interface DoctorOptions {
   /**
    * Whether to look for locks that are locked in different orders, which can deadlock although they have not yet.
@@ -78,7 +81,7 @@ export interface DoctorOptions {
   throwOnDeadlock?: boolean | 'likely' | undefined;
 }
 
-/** Where something was done. */
+/** The place in the code where something was done. */
 export interface Place {
   /** By which thread: 0 is the main one. */
   threadId: number;
@@ -98,23 +101,23 @@ export interface LockName {
 
 /** One lock was locked while another was held. */
 export interface LockOrderEdge {
-  /** What was held. */
+  /** The lock that was held. */
   from: LockName;
-  /** What was locked meanwhile. */
+  /** The lock that was locked meanwhile. */
   to: LockName;
-  /** Where the first was locked, when this was seen for the first time. */
+  /** The place where the first was locked, when this was seen for the first time. */
   held: Place;
-  /** Where the second was locked. */
+  /** The place where the second was locked. */
   locked: Place;
 }
 
 /** One wait of a deadlock. */
 export interface DeadlockWait {
-  /** What it waits for. */
+  /** The lock that it waits for. */
   lock: LockName;
-  /** Who holds that. */
+  /** The holder of that. */
   holder: Place | null;
-  /** Who waits. */
+  /** The waiter. */
   waiter: Place;
   /** For how long it had waited when the deadlock was found, in milliseconds. */
   waitedMs: number;
@@ -133,25 +136,25 @@ export interface TaskDeadlock {
 
 /** Waits at one place, or ended by the unlock there. */
 export interface Delay {
-  /** Where. */
+  /** The place. */
   place: Place;
-  /** How many. */
+  /** The number of waits. */
   waits: number;
-  /** How long they took together, in milliseconds. */
+  /** The time that they took together, in milliseconds. */
   totalMs: number;
 }
 
-/** What was waited for. */
+/** The waits for one lock. */
 export interface Contention {
   /** The lock, or the first that was seen of its class. */
   lock: LockName;
-  /** How many waits there were. */
+  /** The number of waits. */
   waits: number;
-  /** How long they took together, in milliseconds. */
+  /** The time that they took together, in milliseconds. */
   totalMs: number;
   /** The longest of them, in milliseconds. */
   maxMs: number;
-  /** Who waited, the longest total first. */
+  /** The waiters, the longest total first. */
   waiters: Delay[];
   /** Whose unlocks ended the waits, the longest total first. */
   unlockers: Delay[];
@@ -165,9 +168,9 @@ export interface LockCycle {
 
 /** A hold of `longHoldMs` and more. */
 export interface LongHold {
-  /** What was held. */
+  /** The lock that was held. */
   lock: LockName;
-  /** Who held it, and where it was locked. */
+  /** The holder, by where it was locked. */
   holder: Place | null;
   /** For how long it was seen, in milliseconds. */
   heldMs: number;
@@ -175,17 +178,17 @@ export interface LongHold {
 
 /** A hold whose thread has ended. */
 export interface UnreleasedHold {
-  /** What was held. */
+  /** The lock that was held. */
   lock: LockName;
-  /** Who held it, and where it was locked. */
+  /** The holder, by where it was locked. */
   holder: Place | null;
 }
 
 /** A guard that was collected while it held. */
 export interface Leak {
-  /** What it holds. */
+  /** The lock that it holds. */
   lock: LockName;
-  /** Where it was locked. */
+  /** The place where it was locked. */
   place: Place | null;
 }
 
@@ -193,26 +196,26 @@ export interface Leak {
 export interface StuckLock {
   /** Which one. */
   lock: LockName;
-  /** Who held it, and where it was locked: all who did, of permits and of what is shared. */
+  /** The holders, by where it was locked: all of them, of permits and of what is shared. */
   holders: Place[];
   /**
    * The holder of a lock of the machine or of a store that is not of this process; else `null`. Stores are asked for it by the event
    * loop that waits: for a thread that blocks it is not known.
    */
   outside: OutsideHolder | null;
-  /** Who waited, in the order of the queue. */
+  /** The waiters, in the order of the queue. */
   waiters: Place[];
 }
 
 /** A wait that has not ended. */
 export interface PendingWait {
-  /** What it is for: a lock, an event, a latch, a condition, ... */
+  /** The thing that it waits for: a lock, an event, a latch, a condition, ... */
   lock: LockName;
-  /** Who waits. */
+  /** The waiter. */
   waiter: Place;
   /** For how long, in milliseconds. */
   waitedMs: number;
-  /** Who holds it. Empty if that is not known, or there is nothing to hold. */
+  /** The holders. Empty if they are not known, or there is nothing to hold. */
   holders: Place[];
   /** The holder of a lock of the machine or of a store, if it is not of this process and known; else `null`. */
   outside: OutsideHolder | null;
@@ -228,7 +231,7 @@ export interface OutsideHolder {
   heldMs: number | null;
 }
 
-/** What the doctor has found in the process since it was started. Plain data. */
+/** The report: what the doctor has found in the process since it was started. Plain data. */
 export interface DoctorReport {
   /** Cycles of locks that were held while the next was locked: orders that can deadlock. */
   lockOrder: LockCycle[];
@@ -240,13 +243,13 @@ export interface DoctorReport {
   contention: Contention[];
   /** Holds of `longHoldMs` and more, the longest first. */
   longHolds: LongHold[];
-  /** What threads held when they ended, by themselves or because others terminated them. */
+  /** The holds of threads that ended, by themselves or because others terminated them. */
   neverReleased: UnreleasedHold[];
   /** Guards that were collected while they held. */
   leaks: Leak[];
   /** Locks that were stuck, as they were then. */
   stuck: StuckLock[];
-  /** What is waited for now, the longest wait first. An idle consumer waits too: what is stuck is in `stuck`. */
+  /** The waits of this moment, the longest first. An idle consumer waits too: what is stuck is in `stuck`. */
   waiting: PendingWait[];
   /** Threads that use locks, and in which the doctor does not run: what they do is not in the report. */
   threadsWithoutDoctor: number[];

@@ -7,7 +7,7 @@ export interface EtcdOptions extends StoreOptions {
    * to whole seconds. Default: 30,000.
    */
   lease?: number | undefined;
-  /** How often the lease is renewed, in milliseconds, from 10 to half of `lease`. Default: a third of `lease`. */
+  /** The interval at which the lease is renewed, in milliseconds, from 10 to half of `lease`. Default: a third of `lease`. */
   renew?: number | undefined;
 }
 

@@ -5,7 +5,8 @@ export interface MysqlOptions extends StoreOptions {
   /** The most connections, from 2: one that never waits, up to four that wait, and those that were granted what they waited for. Default: 10. */
   connections?: number | undefined;
   /**
-   * How often a connection is asked whether it still answers, in milliseconds, from 50. What it holds counts as lost when its last
+   * The interval at which a connection is asked whether it still answers, in milliseconds, from 50. What it holds counts as lost
+   * when its last
    * answered query was sent three heartbeats ago; the server ends it after five (`wait_timeout`), and frees its locks. Default: 5000.
    */
   heartbeat?: number | undefined;

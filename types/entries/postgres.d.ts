@@ -5,8 +5,8 @@ export interface PostgresOptions extends StoreOptions {
   /** The most connections, from 2: one that never waits, up to four that wait, and those that were granted what they waited for. Default: 10. */
   connections?: number | undefined;
   /**
-   * How often a connection that holds locks is asked whether it still answers, in milliseconds, from 50. What it holds counts
-   * as lost when its last answered query was sent three heartbeats ago; the server frees it after five. Default: 5000.
+   * The interval at which a connection that holds locks is asked whether it still answers, in milliseconds, from 50. What it holds
+   * counts as lost when its last answered query was sent three heartbeats ago; the server frees it after five. Default: 5000.
    */
   heartbeat?: number | undefined;
 }

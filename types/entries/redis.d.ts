@@ -8,13 +8,13 @@ export interface RedisOptions extends StoreOptions {
    */
   lease?: number | undefined;
   /**
-   * How often each lock, or place in the queue, is renewed, in milliseconds, from 10 to half of `lease`. Default: a third of
-   * `lease`.
+   * The interval at which each lock, or place in the queue, is renewed, in milliseconds, from 10 to half of `lease`. Default: a
+   * third of `lease`.
    */
   renew?: number | undefined;
   /**
-   * How many replicas must have a lock before it counts as granted (`WAIT`, for half of `renew` at most); else it is given
-   * back, and the request begins again. Then fewer locks are granted twice at a failover. Default: 0.
+   * The number of replicas that must have a lock before it counts as granted (`WAIT`, for half of `renew` at most); else it is
+   * given back, and the request begins again. Then fewer locks are granted twice at a failover. Default: 0.
    */
   replicas?: number | undefined;
 }

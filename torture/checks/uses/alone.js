@@ -1,4 +1,4 @@
-// Who may not be beside whom, and who sees the mark of one that ended inside.
+// Checks who may not be beside whom, and who sees the mark of one that ended inside.
 
 const { PHASES } = require('../../log.js');
 const { describe } = require('./describe.js');

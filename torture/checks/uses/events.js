@@ -1,4 +1,4 @@
-// Nobody passes an event that surely was not set; nobody stands there in vain while it is; and each `set` of an
+// An event that surely was not set lets nobody pass; one that is set leaves nobody standing; and each `set` of an
 // AutoResetEvent lets one pass.
 
 const { PHASES } = require('../../log.js');

@@ -1,4 +1,4 @@
-// Whoever passes has the value of one other call, which has its value, or whose thread ended before its code knew.
+// The one that passes has the value of one other call, which has its value, or whose thread ended before its code knew.
 
 const { OUTCOMES, PHASES } = require('../../log.js');
 const { describe, hasPassed } = require('./describe.js');

@@ -1,4 +1,4 @@
-// What the uses of things.js have come to: each kind has checks of its own; that each use of a thread that lived ended, and in
+// Checks of the uses of things.js: each kind has its own; that each use of a thread that lived ended, and in
 // time, is the same for all.
 
 const { ownBusy } = require('../../history.js');

@@ -1,5 +1,5 @@
-// Nobody passes while somebody surely has an entry; nobody waits in vain through a time in which surely nobody had one; and
-// when all is over the count is zero.
+// A latch lets nobody pass while somebody surely has an entry; nobody waits in vain through a time in which surely nobody had one;
+// and when all is over the count is zero.
 
 const { describe, hasPassed, inVainUntil } = require('./describe.js');
 

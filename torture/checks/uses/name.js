@@ -1,5 +1,5 @@
-// Nobody is beside who holds a name alone; the promises of a thread keep their order; whoever comes after one that ended inside
-// sees the mark.
+// A name that is held alone has nobody beside its holder; the promises of a thread keep their order; whoever comes after one that
+// ended inside sees the mark.
 
 const { checkAlone, checkCallOrder, checkMarks } = require('./alone.js');
 

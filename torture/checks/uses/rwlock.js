@@ -1,4 +1,4 @@
-// Nobody is beside a writer; the promises of a thread keep their order; whoever comes after a dead writer sees the mark.
+// A writer has nobody beside it; the promises of a thread keep their order; whoever comes after a dead writer sees the mark.
 
 const { checkAlone, checkCallOrder, checkMarks } = require('./alone.js');
 

@@ -31,7 +31,7 @@ function checkPeak(uses, of, report) {
 }
 
 /**
- * Of those of one thread, a later one may be settled first: it gets what is there at the call, while an earlier one that was
+ * A later one of one thread may be settled first: it gets what is there at the call, while an earlier one that was
  * granted before waits for the loop to turn. So only who was not granted at all is compared.
  */
 function checkPlaces(uses, report) {

@@ -11,7 +11,7 @@ exports.name = 'once';
 
 const FAILURE = new Error('The storm lets the next one run.');
 
-/** What is run: it seldom comes to its end, so that others have their turn. */
+/** Returns the function that is run: it seldom comes to its end, so that others have their turn. */
 function runner(actor, index, nests) {
   const { runs } = actor.places;
   const column = COLUMNS.ONCE + index;

@@ -9,7 +9,7 @@ const ABANDONED = 1 << 27;
 
 exports.name = 'rwlock';
 
-/** What workers do inside. */
+/** The bodies of workers inside. */
 function bodies(actor) {
   const { inside, pair, rw } = actor.places;
   const read = (nests = true) => {

@@ -1,4 +1,4 @@
-// Whoever has a permit has a seat, of as many as there are permits: of the semaphore that is barged, and of the fair one.
+// A permit comes with a seat, of as many as there are permits: of the semaphore that is barged, and of the fair one.
 
 const { COLUMNS, PERMITS } = require('../memory.js');
 const { lookAt } = require('../checks.js');

@@ -46,7 +46,7 @@ function inside(actor, parts, guard) {
   guard.unlock();
 }
 
-/** What a call for a millisecond throws when its time is over. */
+/** Expects the error that a call for a millisecond throws when its time is over. */
 function expectTimeout(error) {
   if (error.code !== 'ERR_LOCK_TIMEOUT') throw error;
 }
