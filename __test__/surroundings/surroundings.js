@@ -23,6 +23,7 @@ function freezeTime() {
     if (name in require('node:timers')) require('node:timers')[name] = never;
   }
   performance.now = () => 0;
+  process.hrtime = () => [0, 0];
   process.nextTick = () => {};
   Date.now = () => 0;
 }
