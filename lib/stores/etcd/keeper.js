@@ -4,50 +4,32 @@
 // A second key marks a name that is held alone, and goes with the release: so a holder that was killed leaves it. It is written in
 // the step that grants, which sees as well whether the key of the request still exists.
 
-const clock = require('../../load/clock.js');
 const { binding } = require('../../engine/thread.js');
 const { storeError } = require('../errors.js');
-const { asStoreError, Connection, elsewhere, FAREWELL_MS, hashOf, Releases, within } = require('../retry.js');
+const { LeaseKeeper } = require('../leases/keeper.js');
+const { asStoreError, elsewhere, FAREWELL_MS, hashOf, within } = require('../retry.js');
 const { Gateway, NOT_FOUND, toBase64 } = require('./gateway.js');
 const { Place, inOrder, readLine, under } = require('./place.js');
 const { Session } = require('./session.js');
 const { TAKEN, UNREACHABLE } = require('../verbs.js');
 
-class EtcdKeeper {
-  #settings;
-  #desk;
+class EtcdKeeper extends LeaseKeeper {
   #gateway;
-  /** The connection, of which the current one is the session. */
-  #connection;
   #lastId = 0;
   /** The number of calls that were answered. */
   #answered = 0;
-  /** By prefix. */
-  #releases = new Releases();
   /** By prefix: a promise that is settled when all keys that were asked for so far are made, or not. */
   #enqueued = new Map();
-  #counts = { grants: 0, renewals: 0, losses: 0, roundTripMs: null };
 
   constructor(description, desk) {
-    this.#settings = description.settings;
-    this.#desk = desk;
+    super('etcd', description, desk);
     this.#gateway = new Gateway(description.connection);
-    this.#connection = new Connection(
-      'etcd',
-      description,
-      () => this.#begin(),
-      (session) => session.close(),
-    );
   }
 
-  lock(ticket) {
-    return this.#connection.lock(ticket, () => this.#lockOnce(ticket));
-  }
-
-  async #lockOnce(ticket) {
+  async lockOnce(ticket) {
     const prefix = this.#prefixOf(ticket.name);
-    await this.#releases.over(prefix);
-    const session = await this.#connection.get();
+    await this.releases.over(prefix);
+    const session = await this.connection.get();
     if (ticket.isCancelled) return null;
     this.#lastId += 1;
     const place = new Place(session, prefix, `${session.id}-${this.#lastId}`, ticket.isShared);
@@ -57,8 +39,8 @@ class EtcdKeeper {
       const isFirst = await this.#inOrder(prefix, this.#enqueue(place, ticket.isTry));
       if (!isFirst && (ticket.isTry || ticket.isCancelled)) {
         // A try may have no key.
-        if (place.revision === null) this.#end(place, 0);
-        else this.#leave(place);
+        if (place.revision === null) this.end(place, 0);
+        else this.leave(place, false);
         return null;
       }
       if (!isFirst && place.isDirty) this.#look(place);
@@ -66,7 +48,7 @@ class EtcdKeeper {
       if (!isFirst && !(await place.granted)) return null;
       return await this.#enter(place, ticket);
     } catch (error) {
-      this.#leave(place);
+      this.leave(place, false);
       if (error.grpc === NOT_FOUND) session.end(TAKEN);
       throw error;
     }
@@ -140,7 +122,7 @@ class EtcdKeeper {
   #blockerOf(place, { kvs = [] }) {
     const line = readLine(kvs);
     const index = line.findIndex(({ key }) => key === place.key);
-    if (index < 0) throw dropped();
+    if (index < 0) throw this.dropped();
     const before = line.slice(0, index).filter(({ isShared }) => !place.isShared || !isShared);
     return before.at(-1)?.key ?? null;
   }
@@ -150,25 +132,18 @@ class EtcdKeeper {
     const { session } = place;
     place.isHeld = true;
     if (session.left < session.length / 2) await session.renew();
-    if (place.isOver || session.isOver || ticket.isCancelled) throw dropped();
+    if (place.isOver || session.isOver || ticket.isCancelled) throw this.dropped();
     place.lease = binding.beginLease(session.until);
-    this.#counts.grants += 1;
+    this.counts.grants += 1;
     const { lease, isMarked: abandoned } = place;
     if (!ticket.wantsFence) return { lease, abandoned };
     return { lease, abandoned, fence: BigInt(place.revision), key: Buffer.from(place.key, 'latin1').toString() };
   }
 
-  cancel({ place }) {
+  cancel(ticket) {
     // While its key is being made, it is to exist before it can be deleted.
-    if (place === null || place.isHeld || place.revision === null) return;
-    place.settle.resolve(false);
-    this.#leave(place);
-  }
-
-  release(ticket, isAbandoned) {
-    if (ticket.place === null) return;
-    this.#leave(ticket.place, 0, isAbandoned);
-    ticket.place = null;
+    const { place } = ticket;
+    if (place !== null && place.revision !== null) super.cancel(ticket);
   }
 
   /** Its holder says that all is well: with its release the mark goes. */
@@ -181,10 +156,8 @@ class EtcdKeeper {
   }
 
   /** Not reached, its session deletes the key later. */
-  #leave(place, loss = 0, isAbandoned = loss !== 0) {
-    if (place.isOver) return;
+  giveBack(place, isAbandoned) {
     const { session, prefix } = place;
-    this.#end(place, loss);
     if (session.isOver) return;
     // The call that is under way may be its grant.
     const released = Promise.resolve(place.looking).then(() => {
@@ -193,42 +166,25 @@ class EtcdKeeper {
       const addStray = () => session.addStray(place.key, step, isSure);
       return this.#transact(step).then(() => isSure || addStray(), addStray);
     });
-    this.#releases.add(prefix, released);
-  }
-
-  #end(place, loss) {
-    place.isOver = true;
-    place.session.places.delete(place.key);
-    if (place.lease !== 0) binding.endLease(this.#desk, place.lease, loss);
-  }
-
-  /** etcd has it no more, or may not. */
-  #gone(place, loss) {
-    if (place.isOver) return;
-    const wasHeld = place.lease !== 0;
-    this.#leave(place, loss);
-    if (wasHeld) this.#counts.losses += 1;
-    else place.settle.reject(dropped());
+    this.releases.add(prefix, released);
   }
 
   async check() {
-    await this.#releases.over();
-    return this.#connection.ask(async () => {
-      await this.#connection.get();
-      const begun = clock.now();
-      await this.#transact({ success: [{ request_range: { key: toBase64(this.#space) } }] });
-      return { roundTripMs: clock.now() - begun };
-    });
+    await this.releases.over();
+    return super.check();
   }
 
-  stats() {
-    const { count, current } = this.#connection;
-    return { connects: count, ...this.#counts, connections: current === null ? 0 : 2 };
+  ping() {
+    return this.#transact({ success: [{ request_range: { key: toBase64(this.#space) } }] });
+  }
+
+  get connections() {
+    return this.connection.current === null ? 0 : 2;
   }
 
   /** The holders of these names in other sessions. */
   async query({ names }) {
-    const session = await this.#connection.get();
+    const session = await this.connection.get();
     const responses = [];
     for (let done = 0; done < names.length; done += OPERATIONS) {
       const some = names.slice(done, done + OPERATIONS).map((name) => inOrder(this.#prefixOf(name)));
@@ -246,12 +202,12 @@ class EtcdKeeper {
   }
 
   flush() {
-    return this.#releases.over();
+    return this.releases.over();
   }
 
   async close() {
-    const session = this.#connection.close();
-    const left = this.#releases.over().then(() => session?.close());
+    const session = this.connection.close();
+    const left = this.releases.over().then(() => session?.close());
     await within(FAREWELL_MS, left).catch(() => {});
     session?.stop();
     this.#gateway.close();
@@ -263,24 +219,24 @@ class EtcdKeeper {
 
   /** The namespace, as bytes. */
   get #space() {
-    return Buffer.from(this.#settings.namespace).toString('latin1');
+    return Buffer.from(this.settings.namespace).toString('latin1');
   }
 
   async #transact(transaction) {
     const begun = binding.leaseTime();
     const answer = await this.#call('kv/txn', transaction);
-    this.#counts.roundTripMs = binding.leaseTime() - begun;
+    this.counts.roundTripMs = binding.leaseTime() - begun;
     return answer;
   }
 
   async #call(path, body) {
-    const { connectTimeout, lease } = this.#settings;
+    const { connectTimeout, lease } = this.settings;
     const before = this.#answered;
     try {
       const answer = await this.#gateway.call(path, body, Math.min(connectTimeout, lease / 2));
       this.#answered += 1;
       // A session whose time is over is no connection any more.
-      if (this.#connection.current?.left > 0) this.#connection.reach.up();
+      if (this.connection.current?.left > 0) this.connection.reach.up();
       return answer;
     } catch (error) {
       const told = asStoreError('etcd', error);
@@ -291,12 +247,16 @@ class EtcdKeeper {
   }
 
   #unreachable(error) {
-    if (!this.#connection.isClosed) this.#connection.reach.down(error);
+    if (!this.connection.isClosed) this.connection.reach.down(error);
   }
 
-  async #begin() {
+  endConnection(session) {
+    return session.close();
+  }
+
+  async begin() {
     const session = new Session({
-      settings: this.#settings,
+      settings: this.settings,
       call: (path, body) => this.#call(path, body),
       transact: (step) => this.#transact(step),
       watch: (onMessage, onEnd) => {
@@ -317,7 +277,7 @@ class EtcdKeeper {
 
   #deleted(session, key) {
     const own = session.places.get(key);
-    if (own !== undefined && own.revision !== null) this.#gone(own, TAKEN);
+    if (own !== undefined && own.revision !== null) this.gone(own, TAKEN);
     for (const place of session.places.values()) {
       if (place.isHeld || !key.startsWith(place.prefix)) continue;
       if (place.blocker === null || place.looking !== null || place.blocker === key) this.#look(place);
@@ -326,16 +286,16 @@ class EtcdKeeper {
 
   /** Looks for deletions that the stream may have missed. */
   #renewed(session) {
-    this.#counts.renewals += 1;
+    this.counts.renewals += 1;
     for (const place of session.places.values()) {
-      if (place.lease !== 0 && !binding.extendLease(place.lease, session.until)) this.#gone(place, UNREACHABLE);
+      if (place.lease !== 0 && !binding.extendLease(place.lease, session.until)) this.gone(place, UNREACHABLE);
       else if (!place.isHeld) this.#look(place);
     }
   }
 
   #ended(session, loss) {
-    this.#connection.lose(session);
-    for (const place of session.places.values()) this.#gone(place, loss);
+    this.connection.lose(session);
+    for (const place of session.places.values()) this.gone(place, loss);
   }
 }
 
@@ -352,7 +312,5 @@ const isThere = ({ response_range: { kvs = [] } }) => kvs.length > 0;
 const OPERATIONS = 100;
 /** Codes of gRPC: no answer in time, or no quorum. */
 const UNREACHED = new Set([4, 14]);
-
-const dropped = () => Object.assign(storeError('etcd has dropped the request.'), { isGone: true });
 
 exports.EtcdKeeper = EtcdKeeper;

@@ -1,5 +1,6 @@
 // A request in etcd, and the keys that stand for it.
 
+const { LeasePlace } = require('../leases/place.js');
 const { OURS } = require('../retry.js');
 const { toBase64, toText } = require('./gateway.js');
 
@@ -18,9 +19,7 @@ const readLine = (kvs) =>
   });
 
 /** A request in etcd. */
-class Place {
-  isHeld = false;
-  isOver = false;
+class Place extends LeasePlace {
   /** A holder of the name has ended inside; assumed while that is not known. */
   isMarked = true;
   /** When its key was made; null: not yet. */
@@ -30,20 +29,17 @@ class Place {
   /** While it is finding out, a promise; what was deleted meanwhile may be what it finds. */
   looking = null;
   isDirty = false;
-  /** The lease of its holder. */
-  lease = 0;
-  /** Settles the wait. */
-  settle = null;
 
   constructor(session, prefix, id, isShared) {
+    super(isShared);
     this.session = session;
     this.prefix = prefix;
     this.key = `${prefix}${id}`;
-    this.isShared = isShared;
-    this.granted = new Promise((resolve, reject) => {
-      this.settle = { resolve, reject };
-    });
-    this.granted.catch(() => {});
+  }
+
+  end() {
+    super.end();
+    this.session.places.delete(this.key);
   }
 
   get kind() {

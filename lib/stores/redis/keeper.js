@@ -5,7 +5,8 @@ const { randomBytes } = require('node:crypto');
 const clock = require('../../load/clock.js');
 const { binding } = require('../../engine/thread.js');
 const { storeError } = require('../errors.js');
-const { Connection, elsewhere, FAREWELL_MS, hashOf, marginOf, OURS, pauses, Releases, within } = require('../retry.js');
+const { LeaseKeeper } = require('../leases/keeper.js');
+const { elsewhere, FAREWELL_MS, hashOf, marginOf, OURS, pauses, within } = require('../retry.js');
 const { TAKEN, UNREACHABLE } = require('../verbs.js');
 const { connect, isReadOnly, refusalOf } = require('./client.js');
 const { warnOfEviction } = require('./eviction.js');
@@ -13,11 +14,8 @@ const { Place } = require('./place.js');
 const { tryAll } = require('./rights.js');
 const { CLEAR, ENQUEUE, readTicket, RELEASE, RENEW, SCRIPT, SHA, TRY } = require('./script.js');
 
-class RedisKeeper {
+class RedisKeeper extends LeaseKeeper {
   #description;
-  #desk;
-  #settings;
-  #connection;
   /** By which the server tells this keeper of grants. */
   #channel;
   #lastId = 0;
@@ -28,71 +26,54 @@ class RedisKeeper {
   #nextAsked = null;
   /** By id: those that wait, and those that hold. */
   #places = new Map();
-  #releases = new Releases();
-  #counts = { grants: 0, renewals: 0, losses: 0, roundTripMs: null };
 
   constructor(description, desk) {
+    super('Redis', description, desk);
     this.#description = description;
-    this.#settings = description.settings;
-    this.#connection = new Connection(
-      'Redis',
-      description,
-      () => this.#begin(),
-      (link) => link.end(),
-    );
-    this.#desk = desk;
-    const { connectTimeout, renew, replicas } = this.#settings;
+    const { connectTimeout, renew, replicas } = this.settings;
     this.#patience = replicas > 0 ? Math.ceil(Math.min(connectTimeout, renew / 2)) : 0;
-    this.#channel = `${this.#settings.namespace}:${OURS}-${randomBytes(12).toString('base64url')}`;
+    this.#channel = `${this.settings.namespace}:${OURS}-${randomBytes(12).toString('base64url')}`;
   }
 
-  lock(ticket) {
-    return this.#connection.lock(ticket, () => this.#lockOnce(ticket));
-  }
-
-  async #lockOnce(ticket) {
-    await this.#connection.get();
+  async lockOnce(ticket) {
+    await this.connection.get();
     // The ticket of the first try may be there.
-    if (ticket.isRepeated) await this.#releases.over();
+    if (ticket.isRepeated) await this.releases.over();
     if (ticket.isCancelled) return null;
     this.#lastId += 1;
     const place = new Place(`${this.#channel}/${this.#lastId}`, this.#keysOf(ticket.name), ticket.isShared);
     ticket.place = place;
     this.#places.set(place.id, place);
-    const granted = new Promise((resolve, reject) => {
-      place.settle = { resolve, reject };
-    });
-    granted.catch(() => {});
     try {
       await this.#ask(place, ticket.isTry ? TRY : ENQUEUE);
       if (ticket.isTry && !place.isHeld) {
-        this.#leave(place);
+        this.leave(place, false);
         return null;
       }
       this.#renewFrom(place);
-      const fence = await granted;
+      const fence = await place.granted;
       return fence === null ? null : await this.#enter(place, ticket, fence);
     } catch (error) {
-      this.#leave(place);
+      this.leave(place, false);
       throw error;
     }
   }
 
   /** Granted: what it has is worth a lease, or nearly. */
   async #enter(place, ticket, fence) {
-    const { replicas } = this.#settings;
+    const { replicas } = this.settings;
     if (replicas > 0) {
       const reached = Number(await this.#askReplicas());
       if (reached < replicas) {
-        this.#leave(place);
+        this.leave(place, false);
         throw storeError(`Of ${replicas} replicas of Redis, ${reached} have the lock: it was given back.`);
       }
     }
-    if (place.until - binding.leaseTime() < this.#settings.lease / 2) await this.#ask(place, RENEW);
+    if (place.until - binding.leaseTime() < this.settings.lease / 2) await this.#ask(place, RENEW);
     if (place.isOver) throw storeError('Redis has ended the lock before it could be used.');
     place.lease = binding.beginLease(place.until);
     this.#watch(place);
-    this.#counts.grants += 1;
+    this.counts.grants += 1;
     return { lease: place.lease, fence: ticket.wantsFence ? BigInt(fence) : 0n, abandoned: place.isMarked };
   }
 
@@ -100,24 +81,11 @@ class RedisKeeper {
   #askReplicas() {
     this.#nextAsked ??= this.#lastAsked.then(() => {
       this.#nextAsked = null;
-      const answer = this.#send(['WAIT', String(this.#settings.replicas), String(this.#patience)]);
+      const answer = this.#send(['WAIT', String(this.settings.replicas), String(this.#patience)]);
       this.#lastAsked = answer.catch(() => {});
       return answer;
     });
     return this.#nextAsked;
-  }
-
-  cancel(ticket) {
-    const { place } = ticket;
-    if (place === null || place.isHeld) return;
-    place.settle.resolve(null);
-    this.#leave(place);
-  }
-
-  release(ticket, isAbandoned) {
-    if (ticket.place === null) return;
-    this.#leave(ticket.place, isAbandoned ? 'set' : '');
-    ticket.place = null;
   }
 
   /** Its holder says that all is well. */
@@ -125,23 +93,17 @@ class RedisKeeper {
     if (place !== null) this.#ask(place, CLEAR).catch(() => {});
   }
 
-  check() {
-    return this.#connection.ask(async () => {
-      await this.#connection.get();
-      const begun = clock.now();
-      await this.#send(['PING']);
-      return { roundTripMs: clock.now() - begun };
-    });
+  ping() {
+    return this.#send(['PING']);
   }
 
-  stats() {
-    const { count, current } = this.#connection;
-    return { connects: count, ...this.#counts, connections: current === null ? 0 : 2 };
+  get connections() {
+    return this.connection.current === null ? 0 : 2;
   }
 
   /** The holders of these names in other sessions. */
   async query({ names }) {
-    await this.#connection.get();
+    await this.connection.get();
     const [seconds] = await this.#send(['TIME']);
     const lists = await Promise.all(names.map((name) => this.#send(['HVALS', this.#keysOf(name)[1]])));
     return lists.flatMap((list, index) =>
@@ -151,17 +113,17 @@ class RedisKeeper {
           ({ isGranted, deadline, session }) => isGranted && deadline > seconds * 1000 && session !== this.#channel,
         )
         .map(({ isShared, session }) =>
-          elsewhere(names[index], isShared, `redis-${session.slice(this.#settings.namespace.length + 1)}`),
+          elsewhere(names[index], isShared, `redis-${session.slice(this.settings.namespace.length + 1)}`),
         ),
     );
   }
 
   flush() {
-    return this.#connection.current === null ? null : this.#releases.over();
+    return this.connection.current === null ? null : this.releases.over();
   }
 
   async close() {
-    const link = this.#connection.close();
+    const link = this.connection.close();
     if (link === null) return;
     // Messages that are on their way go first.
     await within(FAREWELL_MS, link.send(['PING'])).catch(() => {});
@@ -169,7 +131,7 @@ class RedisKeeper {
   }
 
   #keysOf(name) {
-    const slot = `${this.#settings.namespace}:{${hashOf(name)}}`;
+    const slot = `${this.settings.namespace}:{${hashOf(name)}}`;
     return [`${slot}:line`, `${slot}:tickets`, `${slot}:name`];
   }
 
@@ -182,40 +144,41 @@ class RedisKeeper {
       ...place.keys,
       verb,
       place.id,
-      String(this.#settings.lease),
+      String(this.settings.lease),
       place.isShared ? '1' : '0',
       this.#channel,
       mark,
     ]);
-    this.#counts.roundTripMs = binding.leaseTime() - sentAt;
+    this.counts.roundTripMs = binding.leaseTime() - sentAt;
     if (verb === RELEASE) return;
-    if (this.#connection.current !== null) this.#connection.reach.up();
-    if (verb === RENEW) this.#counts.renewals += 1;
+    if (this.connection.current !== null) this.connection.reach.up();
+    if (verb === RENEW) this.counts.renewals += 1;
     const [isKnown, fence, isMarked, soonest] = answer;
     // That of a later call came before: what this one says has changed since.
     if (number < place.heard) return;
     place.heard = number;
     if (place.isOver) {
       // A step that came late has made a ticket that no request wants.
-      if (Number(isKnown) === 1) this.#release(place);
+      if (Number(isKnown) === 1) this.giveBack(place, false);
       return;
     }
     // A server that has forgotten it may have heard of it once more since: that is another ticket.
     const isOther = place.isHeld && String(fence) !== place.fence;
     if (Number(isKnown) !== 1 || isOther) {
-      if (verb === TRY) this.#end(place, 0);
-      else this.#gone(place, TAKEN);
+      // A try that was refused has no ticket.
+      if (verb === TRY) this.end(place, 0);
+      else this.gone(place, TAKEN);
       return;
     }
     place.isMarked = String(isMarked) === '1';
-    this.#extend(place, sentAt + this.#settings.lease - marginOf(this.#settings.lease));
+    this.#extend(place, sentAt + this.settings.lease - marginOf(this.settings.lease));
     if (String(fence) !== '0') this.#granted(place, String(fence));
     else if (Number(soonest) > 0) this.#lookAt(place, Number(soonest));
   }
 
   #extend(place, until) {
     place.until = Math.max(place.until, until);
-    if (place.lease !== 0 && !binding.extendLease(place.lease, place.until)) this.#gone(place, UNREACHABLE);
+    if (place.lease !== 0 && !binding.extendLease(place.lease, place.until)) this.gone(place, UNREACHABLE);
   }
 
   #granted(place, fence) {
@@ -233,12 +196,12 @@ class RedisKeeper {
 
   #renewFrom(place) {
     if (place.isOver) return;
-    place.renewal = clock.setInterval(() => this.#renew(place), this.#settings.renew).unref();
+    place.renewal = clock.setInterval(() => this.#renew(place), this.settings.renew).unref();
   }
 
   #renew(place) {
     // While there is no connection, whoever connects renews all.
-    if (place.isOver || this.#connection.current === null) return;
+    if (place.isOver || this.connection.current === null) return;
     this.#ask(place, RENEW).catch((error) => {
       // Not reached is not lost; but a wait has to begin anew if its place is gone, and ends with what is refused for ever.
       const isHopeless = error.isFinal === true || binding.leaseTime() >= place.until;
@@ -250,57 +213,38 @@ class RedisKeeper {
   #watch(place) {
     place.callIn(Math.max(place.until - binding.leaseTime(), 1), () => {
       if (place.isOver) return;
-      if (binding.leaseTime() >= place.until) this.#gone(place, UNREACHABLE);
+      if (binding.leaseTime() >= place.until) this.gone(place, UNREACHABLE);
       else this.#watch(place);
     });
   }
 
-  /** The server has it no more, or may not. */
-  #gone(place, loss) {
-    if (place.isOver) return;
-    const wasHeld = place.lease !== 0;
-    this.#end(place, loss);
-    if (wasHeld) this.#counts.losses += 1;
-    else place.settle.reject(storeError('Redis has dropped the request.'));
-    // The server may hear of it before its own time is over: one that held alone leaves its mark.
-    this.#release(place, wasHeld && !place.isShared ? 'set' : '');
+  end(place, loss) {
+    super.end(place, loss);
+    this.#places.delete(place.id);
   }
 
-  #leave(place, mark) {
-    if (place.isOver) return;
-    this.#end(place, 0);
-    this.#release(place, mark);
-  }
-
-  #release(place, mark) {
-    const isThere = this.#connection.current !== null;
+  giveBack(place, isAbandoned) {
+    const mark = isAbandoned ? 'set' : '';
+    const isThere = this.connection.current !== null;
     const released = isThere
       ? this.#ask(place, RELEASE, mark).catch(() => this.#releaseLater(place, mark))
       : this.#releaseLater(place, mark);
-    this.#releases.add(place.id, released);
+    this.releases.add(place.id, released);
   }
 
   /** Not reached, it is tried as long as the server may keep the ticket. */
   async #releaseLater(place, mark) {
-    const end = binding.leaseTime() + this.#settings.lease;
+    const end = binding.leaseTime() + this.settings.lease;
     for await (const _ of pauses()) {
-      if (this.#connection.isClosed || binding.leaseTime() >= end) return;
+      if (this.connection.isClosed || binding.leaseTime() >= end) return;
       try {
-        await this.#connection.getLater();
+        await this.connection.getLater();
         await this.#ask(place, RELEASE, mark);
         return;
       } catch {
         // Again after a pause.
       }
     }
-  }
-
-  #end(place, loss) {
-    place.isOver = true;
-    clock.clearInterval(place.renewal);
-    clock.clearTimeout(place.expiry);
-    this.#places.delete(place.id);
-    if (place.lease !== 0) binding.endLease(this.#desk, place.lease, loss);
   }
 
   async #call([line, tickets, name, ...rest]) {
@@ -314,8 +258,8 @@ class RedisKeeper {
   }
 
   async #send(args) {
-    const link = this.#connection.current ?? (await this.#connection.get());
-    const limit = this.#settings.connectTimeout + 2 * this.#patience;
+    const link = this.connection.current ?? (await this.connection.get());
+    const limit = this.settings.connectTimeout + 2 * this.#patience;
     // A server that does not answer is not there, whatever its connection says.
     let isAnswered = false;
     const fail = () => isAnswered || link.fail(storeError(`Redis has not answered within ${limit} ms.`));
@@ -325,8 +269,8 @@ class RedisKeeper {
       return await link.send(args);
     } catch (error) {
       const refusal = refusalOf(error);
-      if (refusal === null || link.isOver || this.#connection.isClosed) throw error;
-      this.#connection.reach.down(refusal);
+      if (refusal === null || link.isOver || this.connection.isClosed) throw error;
+      this.connection.reach.down(refusal);
       // Behind the same address there may be another primary by now.
       if (isReadOnly(error)) link.fail(refusal);
       throw refusal;
@@ -336,37 +280,41 @@ class RedisKeeper {
     }
   }
 
-  async #begin() {
+  endConnection(link) {
+    link.end();
+  }
+
+  async begin() {
     const link = { isOver: false };
     link.fail = (error) => {
       if (link.isOver) return;
       link.isOver = true;
-      if (!this.#connection.lose(link, error)) return;
+      if (!this.connection.lose(link, error)) return;
       link.end();
       // Waiters find out whether they have a place still; so do holders.
       this.#reconnect();
     };
     Object.assign(link, await connect(this.#description, link.fail));
     try {
-      await within(this.#settings.connectTimeout, this.#introduce(link));
+      await within(this.settings.connectTimeout, this.#introduce(link));
     } catch (error) {
       link.end();
       throw error;
     }
     // Answered before the request for which it connects.
-    if (this.#connection.count === 0) warnOfEviction(link);
+    if (this.connection.count === 0) warnOfEviction(link);
     return link;
   }
 
   async #introduce(link) {
     await link.subscribe(this.#channel, (message) => this.#hear(message));
-    await tryAll(link, this.#channel, this.#settings);
+    await tryAll(link, this.#channel, this.settings);
   }
 
   async #reconnect() {
-    while (this.#places.size > 0 && !this.#connection.isClosed) {
+    while (this.#places.size > 0 && !this.connection.isClosed) {
       try {
-        await this.#connection.getLater();
+        await this.connection.getLater();
         for (const place of this.#places.values()) this.#renew(place);
         return;
       } catch {
@@ -380,7 +328,7 @@ class RedisKeeper {
     const place = this.#places.get(id);
     if (place === undefined || place.isHeld) return;
     // The replicas' answer is about this connection's own writes only.
-    if (this.#settings.replicas > 0) {
+    if (this.settings.replicas > 0) {
       this.#renew(place);
       return;
     }
