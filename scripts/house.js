@@ -44,7 +44,7 @@ const LINES = {
   'src/clients': 2148,
   'src/desk': 358,
   'src/doctor': 2499,
-  'src/engine': 5592,
+  'src/engine': 5595,
   'src/files': 3292,
   'src/node': 4070,
   'src/primitives': 1511,

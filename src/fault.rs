@@ -12,14 +12,12 @@ macro_rules! fault {
 /// `scripts/mutants.js`.
 macro_rules! faults {
     ($($(#[$doc:meta])* $name:ident: $suite:ident $test:literal,)*) => {
-        /// One mistake.
         #[derive(Clone, Copy, PartialEq, Eq)]
         // The clock is no part of a model.
         #[cfg_attr(loom, allow(dead_code))]
         pub(crate) enum Fault {
             $($(#[$doc])* $name,)*
         }
-
         #[cfg(mutant)]
         impl Fault {
             fn named(name: &str) -> Self {
@@ -216,6 +214,8 @@ faults! {
     TriersPassWhoIsOnTheWay: shared_holds "the_second_word_says_that_somebody_waits_though_the_lock_is_free",
 
     // Deadlocks.
+    /// A search for deadlocks comes between the end of a wait by the clock and what goes back with it.
+    SearchSeesHalfAnExpiry: deadlocks "no_search_comes_between_the_end_of_a_wait_and_what_goes_back_with_it",
     /// A lock that the clock gives back soon is in the way for ever.
     TimedSetIsForEver: deadlocks "what_the_clock_gives_back_is_in_no_deadlock",
     /// A circle of blocked threads is not reported.

@@ -4,16 +4,19 @@
 mod common;
 
 use common::Locks as _;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use common::{ACQUIRED, PROMPT, World, pend};
-use sablock::agents::Agent;
+use common::{ACQUIRED, PROMPT, World, pend, pending};
+use sablock::agents::{Agent, AgentId};
 use sablock::clients::{Clients, LockSet, Names};
-use sablock::engine::{Caller, EventLoop, Failure, Hold, HoldOwner, Hop, Limit, Outcome, Primitive, Reply, Request};
+use sablock::engine::{
+    Caller, EventLoop, Expiry, Failure, Hold, HoldOwner, Hop, Limit, Outcome, Primitive, Reply, Request, TakesBack,
+};
 use sablock::memory::Place;
+use sablock::primitives::futex::FUTEX;
 use sablock::primitives::mutex::MUTEX;
 use sablock::primitives::once::ONCE;
 
@@ -164,4 +167,61 @@ fn what_the_clock_gives_back_is_in_no_deadlock() {
         });
         waits.end();
     }
+}
+
+/// Gives back the word at the first place, but is slow.
+struct Slow {
+    agent: AgentId,
+    place: Mutex<Place>,
+    has_begun: Arc<AtomicBool>,
+    /// The thread that looks has not waited for this to be over.
+    is_overtaken: Arc<AtomicBool>,
+}
+
+impl Expiry for Slow {
+    fn expired(&self, engine: &dyn TakesBack) {
+        self.has_begun.store(true, Ordering::SeqCst);
+        let end = Instant::now() + Duration::from_millis(200);
+        while Instant::now() < end && !self.is_overtaken.load(Ordering::SeqCst) {
+            thread::yield_now();
+        }
+        engine.take_back(self.agent, &MUTEX, *self.place.lock().unwrap(), Hold::exclusive(HoldOwner::Thread), None);
+    }
+
+    fn gives_back(&self, address: usize) -> bool {
+        address == self.place.lock().unwrap().address()
+    }
+}
+
+#[test]
+fn no_search_comes_between_the_end_of_a_wait_and_what_goes_back_with_it() {
+    let world = &World::with_slices(false);
+    let [me, other] = &[0, 1].map(|thread| world.agent(thread));
+    let [a, b] = [world.place(), world.other(0)];
+    let [has_begun, is_overtaken] = [(); 2].map(|()| Arc::new(AtomicBool::new(false)));
+    world.lock_at(me, a, &mut || true).unwrap();
+    world.lock_at(other, b, &mut || true).unwrap();
+    let mut waits = EventLoop::new(&world.engine, me.clone());
+    let limit = Limit::after(PROMPT);
+    let token = pending(waits.wait(&FUTEX, world.other(1), Request::Notification, limit).unwrap());
+    let [begun, overtaken] = [&has_begun, &is_overtaken].map(Arc::clone);
+    waits.expires_with(
+        token,
+        Arc::new(Slow { agent: me.id, place: Mutex::new(a), has_begun: begun, is_overtaken: overtaken }),
+    );
+    thread::scope(|scope| {
+        scope.spawn(move || {
+            assert_eq!(world.lock_at(other, a, &mut some_pauses()).unwrap(), ACQUIRED);
+            world.unlock_at(other, a);
+            world.unlock_at(other, b);
+        });
+        world.until_queued(1);
+        scope.spawn(|| world.clock.expire(&world.engine));
+        world.until("the clock ends the wait", |_| has_begun.load(Ordering::SeqCst));
+        let got = world.lock_at(me, b, &mut some_pauses());
+        is_overtaken.store(true, Ordering::SeqCst);
+        assert!(matches!(got, Ok(ACQUIRED)), "{got:?}");
+        world.unlock_at(me, b);
+    });
+    waits.end();
 }

@@ -33,7 +33,8 @@ pub struct Engine {
     pub(crate) registers: Mutex<FxHashMap<AgentId, Vec<Registered>>>,
     /// The number of ended holds in all buckets.
     pub(super) ended: AtomicU32,
-    /// Held while a deadlock is looked for, so that one thread only reports it.
+    /// Held while a deadlock is looked for, so that one thread only reports it; and while the clock ends a wait, which must not be
+    /// seen by halves.
     pub(crate) detecting: Mutex<()>,
 }
 
