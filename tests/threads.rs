@@ -1,5 +1,5 @@
 //! The core on real threads, with the real clock: what the loom models are too small for.
-//! Also what a sanitizer runs (see CONTRIBUTING.md).
+//! Also what a sanitizer runs (see docs/development/commands.md).
 #![cfg(not(loom))]
 
 mod common;

@@ -1,5 +1,5 @@
 // npm run docs:check: runs every block of JavaScript and TypeScript in the documents and in index.d.ts, and checks the rest
-// that a reader may rely on: members, links, names of npm scripts, error codes, llms.txt. CONTRIBUTING.md says how blocks are
+// that a reader may rely on: members, links, names of npm scripts, error codes, paths, llms.txt. docs/development/documents.md says how blocks are
 // marked.
 
 const fs = require('node:fs');
@@ -222,6 +222,20 @@ const checkGuides = () => {
   }
 };
 
+/** A path of the repository, as the documents for developers have them; `x` stands for any name. */
+const PATH = /^(?:\.ci|__test__|bench|demo|docs|examples|lib|model|scripts|src|tests|torture|types)\/[\w./-]*$/;
+
+const checkPaths = () => {
+  for (const { file, tokens } of documents) {
+    if (file !== 'CONTRIBUTING.md' && !file.startsWith('docs/development/')) continue;
+    for (const { child, line } of inlinesOf(tokens)) {
+      const { type, content } = child;
+      if (type !== 'code_inline' || !PATH.test(content) || /\bx\b/.test(content)) continue;
+      if (!fs.existsSync(path.join(root, content))) report(file, line, `no such path: ${content}`);
+    }
+  }
+};
+
 const checkLlms = () => {
   if (read(INDEX) !== generate()[INDEX]) report(INDEX, 1, 'out of date: run npm run docs');
 };
@@ -232,6 +246,7 @@ const main = async () => {
   checkCodes();
   checkMembers();
   checkGuides();
+  checkPaths();
   checkLlms();
 
   const references = [...REFERENCE, DOCTOR].map((file) => ({ file, blocks: examplesOf(file) }));
