@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
 /// Escapes characters that a terminal would obey, or that nobody would see.
 pub fn visible(text: &str) -> String {
     let is_hidden = |character: char| {
@@ -23,35 +25,14 @@ pub fn visible(text: &str) -> String {
     text.chars().map(shown).collect()
 }
 
-/// The columns that a terminal gives to a character.
-pub fn columns(character: char) -> usize {
-    match character as u32 {
-        0x0300..=0x036f | 0x20d0..=0x20ff | 0xfe00..=0xfe0f => 0,
-        0x1100..=0x115f
-        | 0x2e80..=0xa4cf
-        | 0xac00..=0xd7a3
-        | 0xf900..=0xfaff
-        | 0xfe30..=0xfe6f
-        | 0xff00..=0xff60
-        | 0xffe0..=0xffe6
-        | 0x1f300..=0x1faff
-        | 0x20000..=0x3fffd => 2,
-        _ => 1,
-    }
-}
-
-pub fn width(text: &str) -> usize {
-    text.chars().map(columns).sum()
-}
-
 /// The beginning of a text that is too long for this room.
 pub fn beginning(text: &str, room: usize) -> String {
-    if width(text) <= room {
+    if text.width() <= room {
         return text.into();
     }
     let mut used = 1;
     let fits = |character: &char| {
-        used += columns(*character);
+        used += character.width().unwrap_or(0);
         used <= room
     };
     text.chars().take_while(fits).chain(['…']).collect()

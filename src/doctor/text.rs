@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use super::columns::{beginning, count, ending, time, visible, width};
+use unicode_width::UnicodeWidthStr;
+
+use super::columns::{beginning, count, ending, time, visible};
 use super::contention::Contended;
 use super::holds::SuspectHold;
 use super::names::{Interned, LockId, ThreadSite};
@@ -52,7 +54,7 @@ impl Text<'_> {
 
     /// A line that ends in figures, which stay: a name before them that is too long is cut.
     fn named(&mut self, line: &str, figures: &str) {
-        self.text.push_str(&beginning(line, WIDTH.saturating_sub(width(figures))));
+        self.text.push_str(&beginning(line, WIDTH.saturating_sub(figures.width())));
         self.text.push_str(figures);
         self.text.push('\n');
     }
@@ -67,9 +69,9 @@ impl Text<'_> {
         let (name, path) = frame.split_once(" (").unwrap_or(("", frame));
         let path = path.strip_suffix(')').unwrap_or(path);
         let path = visible(self.within(path.strip_prefix("file://").unwrap_or(path)));
-        let room = WIDTH.saturating_sub(width(&head) + width(after) + 5);
-        let name = beginning(&visible(name), room.saturating_sub(width(&path)).max(room / 2));
-        let path = ending(&path, room.saturating_sub(width(&name)));
+        let room = WIDTH.saturating_sub(head.width() + after.width() + 5);
+        let name = beginning(&visible(name), room.saturating_sub(path.width()).max(room / 2));
+        let path = ending(&path, room.saturating_sub(name.width()));
         self.named(&format!("{head}  {name} ({path})"), after);
     }
 
@@ -293,7 +295,10 @@ mod tests {
         text.named(&"名".repeat(60), ", 12 ms");
         let line = text.text.trim_end();
         assert!(line.ends_with("…, 12 ms"), "{line}");
-        assert!(width(line) <= WIDTH);
+        assert!(line.width() <= WIDTH);
+        // Marks above letters take no column, in any script.
+        let pointed = "ש\u{5c1}".repeat(60);
+        assert_eq!(beginning(&pointed, 60), pointed);
     }
 
     #[test]
@@ -306,7 +311,7 @@ mod tests {
             let line = text.text.trim_end();
             assert!(line.ends_with("/app.js:123:45), 12 ms"), "{line}");
             assert!(line.contains("thread 7  f"), "{line}");
-            assert!(width(line) <= WIDTH, "{line}");
+            assert!(line.width() <= WIDTH, "{line}");
         }
     }
 
