@@ -1,7 +1,7 @@
 // A grant that was lost before its thread has seen it, as when the process was stopped meanwhile, is no grant: it is asked for again.
 
 const assert = require('node:assert/strict');
-const { test } = require('node:test');
+const { describe, test } = require('node:test');
 const { LockManager } = require('../..');
 const { etcd } = require('../../lib/stores/etcd.js');
 const { mysql } = require('../../lib/stores/mysql.js');
@@ -55,30 +55,32 @@ async function getLate(mine, verb, kind, url, settings) {
   return (await lock).locked;
 }
 
-for (const [kind, { isThere, start, make, settings }] of Object.entries(KINDS)) {
-  for (const verb of ['acquireAsync', 'acquire']) {
-    test(`${kind}: ${verb}() gives no lock that was lost before`, {
-      skip: isThere ? false : `the server of ${kind} is not installed`,
-      timeout: 60_000,
-    }, async (t) => {
-      const server = await start();
-      t.after(() => server.stop());
-      const here = new LockManager({ store: make(server.url) });
-      t.after(() => here.close());
-      const there = await startMachine(t);
-      const isHeld = there.do(getLate, verb, kind, server.url, settings);
-      await seen(async () => {
-        const free = await here.acquireAsync('late', { ifAvailable: true });
-        free?.unlock();
-        if (free !== null) await pause(20);
-        return free === null;
+describe('each waits for a process of its own, mostly', { concurrency: 4 }, () => {
+  for (const [kind, { isThere, start, make, settings }] of Object.entries(KINDS)) {
+    for (const verb of ['acquireAsync', 'acquire']) {
+      test(`${kind}: ${verb}() gives no lock that was lost before`, {
+        skip: isThere ? false : `the server of ${kind} is not installed`,
+        timeout: 60_000,
+      }, async (t) => {
+        const server = await start();
+        t.after(() => server.stop());
+        const here = new LockManager({ store: make(server.url) });
+        t.after(() => here.close());
+        const there = await startMachine(t);
+        const isHeld = there.do(getLate, verb, kind, server.url, settings);
+        await seen(async () => {
+          const free = await here.acquireAsync('late', { ifAvailable: true });
+          free?.unlock();
+          if (free !== null) await pause(20);
+          return free === null;
+        });
+        // The answer is on its way.
+        await pause(300);
+        await stop(there.child.pid);
+        await pause(STOPPED_MS);
+        there.signal('SIGCONT');
+        assert.equal(await isHeld, true);
       });
-      // The answer is on its way.
-      await pause(300);
-      await stop(there.child.pid);
-      await pause(STOPPED_MS);
-      there.signal('SIGCONT');
-      assert.equal(await isHeld, true);
-    });
+    }
   }
-}
+});

@@ -15,7 +15,6 @@ const { redis } = require('../../lib/stores/redis.js');
 const { limit } = require('../helpers/limits.js');
 const { startProxy } = require('../helpers/proxy.js');
 const servers = require('../helpers/servers.js');
-const { verbsOf } = require('../helpers/unacknowledged.js');
 
 const STORES = {
   mysql: [mysql, 'mysql://user@127.0.0.1/app', servers.hasMysql, servers.startMysql],
@@ -57,7 +56,7 @@ const OUTAGES = {
   },
 };
 
-describe('a store that answers, or does not', { concurrency: 9 }, () => {
+describe('a store that does not answer', { concurrency: 8 }, () => {
   for (const [kind, store] of Object.entries(STORES)) {
     for (const [when, prepare] of Object.entries(OUTAGES)) {
       test(`${kind} ${when}: every verb is ERR_LOCK_STORE with a cause, timed or tried, first or behind another`, {
@@ -77,30 +76,6 @@ describe('a store that answers, or does not', { concurrency: 9 }, () => {
         assert.deepEqual(await once(worker, 'message'), ['done']);
       });
     }
-    test(`${kind} that answers: a time-out is one, and what is held is null`, {
-      skip: store[2] ? false : `${kind} is not installed`,
-      timeout: limit(60_000),
-    }, async (t) => {
-      const [make, , , start] = store;
-      const server = await start();
-      t.after(() => server.stop());
-      const managers = [1, 2].map(
-        (number) =>
-          new LockManager({ store: make(server.url, { connectTimeout: 5000 + number }), allowMainThread: true }),
-      );
-      t.after(() => Promise.all(managers.map((manager) => manager.close())));
-      const [holder, manager] = managers;
-      await manager.check();
-      const lock = await holder.acquireAsync('job');
-      for (const [verb, ask] of verbsOf(kind)) {
-        await assert.rejects(ask(manager, { timeout: 2000 }), { code: 'ERR_LOCK_TIMEOUT' }, verb);
-      }
-      const waits = manager.acquireAsync('job');
-      assert.equal(await manager.acquireAsync('job', { ifAvailable: true }), null);
-      assert.equal(manager.acquire('job', { ifAvailable: true }), null);
-      assert.equal(lock.unlock(), true);
-      (await waits).unlock();
-    });
   }
 });
 
