@@ -253,9 +253,9 @@ test('a user and a password; wrong ones are refused at once', options, async (t)
   }
 });
 
-test('who could not look who is before it looks again, long before its lease is renewed', options, async (t) => {
+test('who could not look who is before it looks again, long before its lease is renewed', watchedOptions, async (t) => {
   const proxy = await startProxy(t, server().url);
-  const [near, far] = [open(t), open(t, { lease: 600_000 }, proxy.url)];
+  const [near, far] = [open(t), open(t, WATCHED, proxy.url)];
   const lock = await near.acquireAsync('looked for');
   const wait = far.acquireAsync('looked for');
   await seen(async () => (await tickets()) === 2);
@@ -274,10 +274,10 @@ test('who could not look who is before it looks again, long before its lease is 
 
 test(
   'a key that a late call makes, after its request was given up, goes long before its lease is renewed',
-  options,
+  watchedOptions,
   async (t) => {
     const proxy = await startProxy(t, server().url);
-    const [near, far] = [open(t), open(t, { lease: 600_000, connectTimeout: 300 }, proxy.url)];
+    const [near, far] = [open(t), open(t, { ...WATCHED, connectTimeout: 300 }, proxy.url)];
     await far.request('warm', () => {});
     const lock = await near.acquireAsync('late');
     const before = proxy.taken;
