@@ -365,26 +365,3 @@ test('bad options are refused before anything is connected', () => {
     assert.throws(() => redis(wrong), { code: 'ERR_INVALID_ARG_TYPE' });
   }
 });
-
-for (const [mode, abandoned] of [
-  ['exclusive', true],
-  ['shared', false],
-]) {
-  test(
-    `a lock that is lost inside leaves its mark, though the server hears of it in time: ${mode}`,
-    options,
-    async (t) => {
-      const proxy = await startProxy(t, server().url);
-      const [far, near] = [open(t, {}, proxy.url), open(t)];
-      const lock = await far.acquireAsync('lost', { mode });
-      // The server hears each renewal, and its answers are late.
-      proxy.loses = (_data, toServer) => !toServer;
-      await seen(() => !lock.locked);
-      proxy.loses = () => false;
-      const next = await near.acquireAsync('lost');
-      assert.equal(next.abandoned, abandoned);
-      next.markConsistent();
-      next.unlock();
-    },
-  );
-}

@@ -2,7 +2,7 @@
 
 const assert = require('node:assert/strict');
 const { execFile } = require('node:child_process');
-const { test } = require('node:test');
+const { describe, test } = require('node:test');
 const { LockManager } = require('../..');
 const { redis } = require('../../lib/stores/redis.js');
 const { endsWaiting } = require('../helpers/audited.js');
@@ -103,6 +103,48 @@ for (const kind of ['redis', 'etcd']) {
     assert.deepEqual([next.abandoned, next.unlock()], [false, true]);
   });
 }
+
+/** The ways in which the loss of a lock is seen first: by the thread that holds it, or by the lock worker. */
+const LOOKS = {
+  'its thread': async (lock) => {
+    while (lock.locked);
+  },
+  'the lock worker': async (lock) => {
+    await pause(2500);
+    assert.equal(lock.locked, false);
+  },
+};
+
+describe('a lock that is lost inside', { concurrency: 4 }, () => {
+  for (const kind of ['redis', 'etcd']) {
+    const [make, isThere, start] = EVERY_STORE[kind];
+    for (const [who, look] of Object.entries(LOOKS)) {
+      for (const mode of ['exclusive', 'shared']) {
+        test(`${kind}: leaves its mark, though the server hears of it in time, if it was ${mode}; ${who} sees it first`, {
+          skip: isThere ? false : `the server of ${kind} is not installed`,
+          timeout: 60_000,
+        }, async (t) => {
+          const server = await start();
+          t.after(() => server.stop());
+          const proxy = await startProxy(t, server.url);
+          const [far, near] = [proxy.url, server.url].map(
+            (url) => new LockManager({ store: make(url, { lease: 2000 }) }),
+          );
+          t.after(() => Promise.all([far.close(), near.close()]));
+          const lock = await far.acquireAsync('lost', { mode });
+          // The server hears each renewal, and its answers do not come.
+          proxy.loses = (_data, toServer) => !toServer;
+          await look(lock);
+          proxy.loses = () => false;
+          const next = await near.acquireAsync('lost');
+          assert.equal(next.abandoned, mode === 'exclusive');
+          next.markConsistent();
+          next.unlock();
+        });
+      }
+    }
+  }
+});
 
 test('redis: while the server is away one tries for all, after pauses that grow', {
   skip: servers.hasRedis ? false : 'redis-server is not installed',

@@ -159,12 +159,12 @@ impl ClientLoop<'static> {
         std::iter::from_fn(|| lost.pop_front()).find(|number| in_stores.holds.contains_key(number))
     }
 
-    /// Releases what is held in a store, if `has_ended` with the mark of who ended inside, where that leaves one. Returns how it was
-    /// lost before, if it was.
+    /// Releases what is held in a store, if `has_ended`, or it was lost inside, with a mark, where that leaves one. Returns how it
+    /// was lost before, if it was.
     pub fn release_store(&mut self, number: u64, has_ended: bool) -> Option<Loss> {
         let hold = self.remove_outside::<InStore>(number)?;
         let lost = hold.lost();
-        hold.release(has_ended);
+        hold.release(has_ended || lost.is_some());
         lost
     }
 }
