@@ -72,8 +72,11 @@ class StoreHold {
   #note(loss) {
     if (loss === 0) return;
     this.#lost = { reason: LOSSES[loss], heldMs: clock.now() - this.#since };
+    if (this.#number < 0) return;
+    // No code has run with it: that leaves no mark.
+    if (this.onLost === null) this.noteIn(false);
     // The store may have it still.
-    if (this.#number >= 0) this.#end();
+    this.#end();
   }
 
   #end() {

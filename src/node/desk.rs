@@ -195,7 +195,8 @@ pub fn note_store_in(env: Env, number: i64, is_in: bool) -> Result<()> {
     })
 }
 
-/// Releases what a request holds, if `hasEnded` with the mark of who ended inside, where that leaves one; it is over. Returns how it was lost before, by its number; 0 if it was held.
+/// Releases what a request holds, if `hasEnded`, or it was lost inside, with a mark, where that leaves one; it is over. Returns how it
+/// was lost before, by its number; 0 if it was held.
 #[napi(catch_unwind)]
 pub fn release_store(env: Env, number: i64, has_ended: bool) -> Result<u32> {
     JsThread::with(env, |thread| {

@@ -154,7 +154,13 @@ fn a_loop_gets_its_answer_once_and_learns_of_the_loss() {
     assert!(here.take_told::<InStore>().is_none() && here.next_settled().is_none());
     assert_eq!((here.next_lost(), here.next_lost()), (Some(number), None));
     assert_eq!((loss(&mut here, number), here.release_store(number, false)), (Some(Loss::Taken), Some(Loss::Taken)));
-    assert_eq!(tasks(&desk), [('a', number), ('r', number)]);
+    assert_eq!(tasks(&desk), [('a', number), ('R', number)], "it was lost inside");
+    let (_, number) = ask(&mut here, &desk, Limit::Endless);
+    assert!(desk.answer(number, granted(&lease)) && here.next_settled().is_some());
+    assert!(here.take_told::<InStore>().is_some());
+    here.outside_hold::<InStore>(number).unwrap().note_in(false);
+    assert_eq!(here.release_store(number, false), Some(Loss::Taken));
+    assert_eq!(tasks(&desk), [('a', number), ('r', number)], "no code has run with it");
     for answer in [Answer::Refused, Answer::Failed("why".into())] {
         let (_, number) = ask(&mut here, &desk, Limit::Endless);
         assert!(desk.answer(number, answer));
