@@ -35,7 +35,8 @@ function placeBehind(calls) {
   const { stack } = new Error();
   Error.stackTraceLimit = stackTraceLimit;
   const [, path, file, number] = OURS.exec(stack) ?? [];
-  if (path === undefined) return null;
+  // Packages of others have such folders, too.
+  if (path === undefined || path.includes('node_modules')) return null;
   const [, name = `line ${number}`] = /([\w.]+) (?:\?\?)?= /.exec(lineOf(path, number)) ?? [];
   return `${file.replaceAll('\\', '/')}: ${name}`;
 }
