@@ -368,8 +368,8 @@ export class HeldLock {
   /** Whether this still holds it, as far as this thread knows. */
   readonly locked: boolean;
   /**
-   * While this holds it: whether an earlier holder's thread ended inside, or the lock was stolen, so that what it guards may be
-   * half done; until {@link HeldLock.markConsistent} is called.
+   * While this holds it: whether an earlier holder's thread ended inside, or the lock was stolen, or lost (Redis, etcd), so that what
+   * it guards may be half done; until {@link HeldLock.markConsistent} is called.
    */
   readonly abandoned: boolean;
   /**
