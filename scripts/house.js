@@ -54,7 +54,7 @@ const LINES = {
   'lib/doctor': 2307,
   'lib/engine': 1440,
   'lib/load': 264,
-  'lib/named': 2170,
+  'lib/named': 2172,
   'lib/primitives': 3376,
   'lib/stores': 4201,
 };

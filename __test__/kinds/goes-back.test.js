@@ -105,8 +105,6 @@ for (const [what, options, expected] of [
             .catch(({ code }) => (code === 20 ? 'ABORT_ERR' : code));
           const isPending = async () => (await manager.query()).pending.some(({ name }) => name === 'last');
           while (!(await isPending()));
-          // It has the name by now, and asks for the file in the next turn, since a signal may abort until then.
-          await new Promise((resolve) => setImmediate(resolve));
           let got = 'has it';
           try {
             manager.acquire('first').unlock();

@@ -173,8 +173,8 @@ test('TLS: the certificate that it is given is trusted, a member that is down is
 });
 
 test('compaction disturbs no wait', options, async (t) => {
-  const [here, there] = [open(t), await startMachine(t)];
-  await openThere(there);
+  const [here, there] = [open(t, { lease: 20_000 }), await startMachine(t)];
+  await openThere(there, { lease: 20_000 });
   const lock = await here.acquireAsync('compacted');
   const wait = there.do(acquire, 'compacted');
   await seen(async () => (await tickets()) === 2);
@@ -186,8 +186,8 @@ test('compaction disturbs no wait', options, async (t) => {
 });
 
 test('who holds elsewhere is shown', options, async (t) => {
-  const [here, there] = [open(t), await startMachine(t)];
-  await openThere(there);
+  const [here, there] = [open(t, { lease: 20_000 }), await startMachine(t)];
+  await openThere(there, { lease: 20_000 });
   await there.do(acquire, 'shown', { mode: 'shared' });
   const wait = here.acquireAsync('shown');
   await seen(async () => (await tickets()) === 2);
@@ -255,7 +255,7 @@ test('a user and a password; wrong ones are refused at once', options, async (t)
 
 test('who could not look who is before it looks again, long before its lease is renewed', watchedOptions, async (t) => {
   const proxy = await startProxy(t, server().url);
-  const [near, far] = [open(t), open(t, WATCHED, proxy.url)];
+  const [near, far] = [open(t, { lease: 20_000 }), open(t, WATCHED, proxy.url)];
   const lock = await near.acquireAsync('looked for');
   const wait = far.acquireAsync('looked for');
   await seen(async () => (await tickets()) === 2);
@@ -277,7 +277,7 @@ test(
   watchedOptions,
   async (t) => {
     const proxy = await startProxy(t, server().url);
-    const [near, far] = [open(t), open(t, { ...WATCHED, connectTimeout: 300 }, proxy.url)];
+    const [near, far] = [open(t, { lease: 20_000 }), open(t, { ...WATCHED, connectTimeout: 300 }, proxy.url)];
     await far.request('warm', () => {});
     const lock = await near.acquireAsync('late');
     const before = proxy.taken;

@@ -6,7 +6,7 @@ const { fork } = require('node:child_process');
 const { once } = require('node:events');
 const net = require('node:net');
 const path = require('node:path');
-const { describe, test } = require('node:test');
+const { test } = require('node:test');
 const { LockManager } = require('../..');
 const { etcd } = require('../../lib/stores/etcd.js');
 const { mysql } = require('../../lib/stores/mysql.js');
@@ -50,76 +50,74 @@ class Register extends TortureRegister {
   }
 }
 
-describe('a storm', { concurrency: 2 }, () => {
-  for (const [kind, { open, cut }] of Object.entries(STORES)) {
-    const { isThere, settings, start } = KINDS[kind];
-    const options = {
-      skip: isThere ? false : `the server of ${kind} is not installed`,
-      timeout: SECONDS * 1000 + 60_000,
-    };
-    test(
-      `${kind}: processes are killed and stopped, and connections cut: no fence is passed untold, nobody waits for ever`,
-      options,
-      async (t) => {
-        const server = await start();
-        t.after(() => server.stop());
-        const register = new Register();
-        const { NODE_TEST_CONTEXT, ...env } = process.env;
-        const program = path.join(__dirname, '..', 'programs', 'store-storm.js');
-        const children = new Set();
-        const add = () => {
-          const child = fork(program, [kind, server.url, JSON.stringify(settings), String(2 * LIMIT)], { env });
-          child.on('message', (message) => register.take(child, message));
-          child.once('exit', () => children.delete(child));
-          children.add(child);
-        };
-        const endAll = async () => {
-          const ended = Array.from(children, (child) => new Promise((resolve) => child.once('exit', resolve)));
-          for (const child of children) signal(child, 'SIGKILL');
-          await Promise.all(ended);
-        };
-        t.after(endAll);
-        const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
-        const end = performance.now() + SECONDS * 1000;
-        // On a busy machine it takes longer: those that have not begun are let be.
-        while (
-          performance.now() < end ||
-          register.counts.held <= LEAST_HELD ||
-          register.counts.written <= LEAST_WRITTEN
-        ) {
-          while (children.size < PROCESSES) add();
-          await pause(200 + Math.random() * 400);
-          const victims = Array.from(children).filter(({ hasHeld }) => hasHeld);
-          if (victims.length === 0) continue;
-          const victim = victims[Math.floor(Math.random() * victims.length)];
-          const dice = Math.random();
-          if (dice < 0.3) {
-            signal(victim, 'SIGKILL');
-          } else if (dice < 0.7) {
-            signal(victim, 'SIGSTOP');
-            setTimeout(() => signal(victim, 'SIGCONT'), Math.random() * 2 * LIMIT);
-            // A holder that goes on with what it has lost in its sleep is refused.
-            if (dice < 0.5) await cut(server, random);
-          } else {
-            await cut(server, random);
-          }
+for (const [kind, { open, cut }] of Object.entries(STORES)) {
+  const { isThere, settings, start } = KINDS[kind];
+  const options = {
+    skip: isThere ? false : `the server of ${kind} is not installed`,
+    timeout: SECONDS * 1000 + 60_000,
+  };
+  test(
+    `${kind}: processes are killed and stopped, and connections cut: no fence is passed untold, nobody waits for ever`,
+    options,
+    async (t) => {
+      const server = await start();
+      t.after(() => server.stop());
+      const register = new Register();
+      const { NODE_TEST_CONTEXT, ...env } = process.env;
+      const program = path.join(__dirname, '..', 'programs', 'store-storm.js');
+      const children = new Set();
+      const add = () => {
+        const child = fork(program, [kind, server.url, JSON.stringify(settings), String(2 * LIMIT)], { env });
+        child.on('message', (message) => register.take(child, message));
+        child.once('exit', () => children.delete(child));
+        children.add(child);
+      };
+      const endAll = async () => {
+        const ended = Array.from(children, (child) => new Promise((resolve) => child.once('exit', resolve)));
+        for (const child of children) signal(child, 'SIGKILL');
+        await Promise.all(ended);
+      };
+      t.after(endAll);
+      const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+      const end = performance.now() + SECONDS * 1000;
+      // On a busy machine it takes longer: those that have not begun are let be.
+      while (
+        performance.now() < end ||
+        register.counts.held <= LEAST_HELD ||
+        register.counts.written <= LEAST_WRITTEN
+      ) {
+        while (children.size < PROCESSES) add();
+        await pause(200 + Math.random() * 400);
+        const victims = Array.from(children).filter(({ hasHeld }) => hasHeld);
+        if (victims.length === 0) continue;
+        const victim = victims[Math.floor(Math.random() * victims.length)];
+        const dice = Math.random();
+        if (dice < 0.3) {
+          signal(victim, 'SIGKILL');
+        } else if (dice < 0.7) {
+          signal(victim, 'SIGSTOP');
+          setTimeout(() => signal(victim, 'SIGCONT'), Math.random() * 2 * LIMIT);
+          // A holder that goes on with what it has lost in its sleep is refused.
+          if (dice < 0.5) await cut(server, random);
+        } else {
+          await cut(server, random);
         }
-        // The processes that were stopped go on and look.
-        await pause(4.5 * LIMIT);
-        await endAll();
-        const manager = new LockManager({ store: open(server.url, settings) });
-        t.after(() => manager.close());
-        for (let index = 0; index < 3; index += 1) {
-          await manager.request(`storm ${index}`, { timeout: 6 * LIMIT }, (lock) => {
-            if (lock.abandoned) lock.markConsistent();
-          });
-        }
-        t.diagnostic(JSON.stringify(register.counts));
-        assert.deepEqual(register.violations, []);
-      },
-    );
-  }
-});
+      }
+      // The processes that were stopped go on and look.
+      await pause(4.5 * LIMIT);
+      await endAll();
+      const manager = new LockManager({ store: open(server.url, settings) });
+      t.after(() => manager.close());
+      for (let index = 0; index < 3; index += 1) {
+        await manager.request(`storm ${index}`, { timeout: 6 * LIMIT }, (lock) => {
+          if (lock.abandoned) lock.markConsistent();
+        });
+      }
+      t.diagnostic(JSON.stringify(register.counts));
+      assert.deepEqual(register.violations, []);
+    },
+  );
+}
 
 test('the register refuses what is old', () => {
   const register = new Register();

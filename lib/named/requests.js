@@ -213,6 +213,8 @@ exports.obtain = (backend, name, options, use, verb) => {
     if (status === GRANTED_ABANDONED) takeReport(backend, lock);
     if (backend.outer === null && signal === undefined) return settled.then(() => use(lock));
     const request = toRequest(backend, lock, options, use, verb);
+    // Locks of the names before go back with the wait that begins here: no turn comes in between.
+    if (options.beside?.length > 0) return new Promise((resolve) => resolve(begin(request)));
     return signal === undefined ? settled.then(() => begin(request)) : beginUnlessAborted(request);
   } catch (error) {
     // As in `NamedWait`.
