@@ -1,7 +1,7 @@
 // A user's program in TypeScript that loads every entry of the package. It is compiled as the other is.
 
 import { LockManager } from 'sablock';
-import { type DoctorOptions, start } from 'sablock/doctor';
+import { type Doctor, type DoctorOptions, start } from 'sablock/doctor';
 import { etcd } from 'sablock/etcd';
 import { mysql } from 'sablock/mysql';
 import { postgres } from 'sablock/postgres';
@@ -15,8 +15,9 @@ const stores = [
 ];
 const managers: LockManager[] = stores.map((store) => new LockManager({ store }));
 const options: DoctorOptions = { lockOrder: false };
+const doctor: Doctor = start(options);
 
 Promise.all(managers.map((manager) => manager.close())).then(() => {
-  console.log(`The package has ${managers.length} stores, and a doctor: ${typeof start(options)}.`);
-  process.exit();
+  doctor.stop();
+  console.log(`The package has ${managers.length} stores, and a doctor.`);
 });
