@@ -17,9 +17,14 @@ const SAYS = {
   'what a proxy says': [true, 502, '<html>Bad gateway</html>'],
 };
 
+/** Returns what the server says; null if it is gone, as at the end of a test. */
 async function send(url, path, body) {
-  const response = await fetch(new URL(path, url), { method: 'POST', body });
-  return [response.status, await response.text()];
+  try {
+    const response = await fetch(new URL(path, url), { method: 'POST', body });
+    return [response.status, await response.text()];
+  } catch {
+    return null;
+  }
 }
 
 /** A member in front of `url` that answers the first `kv/txn` after `fail()` as it is told, and passes on all else. */
@@ -41,7 +46,12 @@ async function startMember(t, url) {
       return;
     }
     if (says === null) {
-      const [status, text] = await send(url, request.url, body);
+      const answer = await send(url, request.url, body);
+      if (answer === null) {
+        response.destroy();
+        return;
+      }
+      const [status, text] = answer;
       response.writeHead(status).end(text);
       if (request.url === '/v3/kv/txn') member.answered += 1;
       return;
