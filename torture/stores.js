@@ -51,7 +51,7 @@ function readOptions(args) {
 /** The faults that some do at random: how often, of a hundred. */
 const FAULTS = { kill: 12, stop: 26, cut: 16, slow: 6, take: 24, stopServer: 6, restartServer: 10 };
 /** The faults after which what was held goes on, or ends at once. */
-const FAULTS_OF_DELAYS = { pull: 24, cut: 24, slow: 10, take: 24, stopServer: 10 };
+const FAULTS_OF_DELAYS = { pull: 24, cut: 24, slow: 10, take: 24, stopServer: 18 };
 
 class Storm {
   #kind;

@@ -2,7 +2,7 @@
 // those of jsdom, whose handles are numbers, stop nobody who waits.
 
 const { clearInterval, clearTimeout, setImmediate, setInterval, setTimeout } = require('node:timers');
-// No module exports this without the cost of a load, and `performance` costs a quarter of the package's own.
+// No module exports this without the cost of a load, and `performance` has that cost, too.
 const { queueMicrotask } = globalThis;
 const { hrtime } = process;
 

@@ -1,6 +1,6 @@
 // npm run docs:check: runs every block of JavaScript and TypeScript in the documents and in index.d.ts, and checks the rest
-// that a reader may rely on: members, links, names of npm scripts, error codes, paths, llms.txt. docs/development/documents.md says how blocks are
-// marked.
+// that a reader may rely on: members, links, names of npm scripts, error codes, paths, llms.txt.
+// docs/development/documents.md says how blocks are marked.
 
 const fs = require('node:fs');
 const os = require('node:os');
