@@ -223,8 +223,8 @@ function freshMariadb(user) {
   const home = fs.mkdtempSync(path.join(os.tmpdir(), 'sablock-mysql-'));
   if (user.uid !== undefined) fs.chownSync(home, user.uid, user.gid);
   const data = path.join(home, 'data');
-  const args = ['--no-defaults', `--datadir=${data}`, '--auth-root-authentication-method=normal', '--skip-test-db'];
-  const { status, stdout, stderr } = spawnSync(mariadbInstaller, [...args, ...MARIADB], {
+  const args = ['--auth-root-authentication-method=normal', '--skip-test-db', `--datadir=${data}`, `--tmpdir=${home}`];
+  const { status, stdout, stderr } = spawnSync(mariadbInstaller, ['--no-defaults', ...args, ...MARIADB], {
     ...user,
     cwd: home,
     encoding: 'utf8',
@@ -242,7 +242,7 @@ function freshMariadb(user) {
   return made;
 }
 
-/** Small, and without what a system has little of. */
+/** Small, and without what a system has little of. Each has a `tmpdir` of its own besides: one that begins empties it. */
 const MARIADB = ['--innodb-log-file-size=4M', '--innodb-buffer-pool-size=8M', '--innodb-use-native-aio=0'];
 
 /** A MariaDB: `{ url, port, query(sql, values), kill(), start(), stop() }`. */
@@ -257,7 +257,6 @@ exports.startMysql = async (settings = {}) => {
   if (user.uid !== undefined) execFileSync('chown', ['-R', `${user.uid}:${user.gid}`, home]);
   const all = {
     datadir: data,
-    // Each removes the temporary tables of others from a shared one when it begins.
     tmpdir,
     port,
     'bind-address': '127.0.0.1',
