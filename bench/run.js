@@ -4,7 +4,7 @@
 const fs = require('node:fs');
 const path = require('node:path');
 const { parseArgs } = require('node:util');
-const { buildAblation, buildNative } = require('./lib/builds');
+const { buildAblation, buildNative, buildPacked } = require('./lib/builds');
 const { LEAST_ROUNDS, against, compare, judgeGoals, problems } = require('./lib/compare');
 const contenders = require('./lib/contenders');
 const { isShown, shownScenarios, writeFigures } = require('./lib/figures');
@@ -143,6 +143,12 @@ async function measure(asked) {
   for (const { label, commit } of run.against) console.log(`${label} is ${commit || 'no git checkout'}`);
   const scenarios = asked.scenarios.map((name) => require(`./scenarios/${name}`));
   if (scenarios.some((scenario) => scenario.native)) buildNative();
+  if (scenarios.some((scenario) => scenario.packed)) {
+    for (const runner of runners.filter(({ file }) => file === 'sablock')) {
+      const packed = buildPacked(runner.env?.SABLOCK_BENCH_PACKAGE ?? path.join(__dirname, '..'));
+      runner.env = { ...runner.env, SABLOCK_BENCH_PACKED: packed };
+    }
+  }
   for (const scenario of scenarios) {
     const result = await runScenario(scenario, runners, {
       short: asked.short,

@@ -31,7 +31,7 @@ const FILES = `
   types/options.d.ts types/primitive.d.ts types/rwlock.d.ts types/semaphore.d.ts types/several.d.ts types/stores.d.ts types/table.d.ts
   types/entries/diagnostics-channels.d.ts types/entries/doctor.d.ts types/entries/etcd.d.ts types/entries/mysql.d.ts types/entries/postgres.d.ts types/entries/redis.d.ts
   lib/arguments.js lib/error-stack.js lib/errors.js lib/misspelt-options.js
-  lib/load/binary.js lib/load/clock.js lib/load/lazily.js lib/load/load-errors.js
+  lib/load/binary.js lib/load/clock.js lib/load/core.js lib/load/lazily.js lib/load/load-errors.js
   lib/cli/child.js lib/cli/clean.js lib/cli/doctor.js lib/cli/index.js lib/cli/locks.js lib/cli/nested.js lib/cli/output.js lib/cli/record.js lib/cli/run.js
   lib/doctor/holds.js lib/doctor/index.js lib/doctor/inside.js lib/doctor/locks.js
   lib/doctor/options.js lib/doctor/order.js lib/doctor/profile.js lib/doctor/sites.js lib/doctor/swap.js

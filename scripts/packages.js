@@ -11,6 +11,7 @@ const os = require('node:os');
 const path = require('node:path');
 const { parseTriple } = require('@napi-rs/cli');
 const { collectLicenses } = require('./licenses.js');
+const { packCore } = require('./pack-core.js');
 
 const root = path.join(__dirname, '..');
 const manifest = JSON.parse(fs.readFileSync(path.join(root, 'package.json'), 'utf8'));
@@ -53,6 +54,7 @@ exports.packMain = (staging, destination, platforms) => {
   for (const file of [...manifest.files.filter((name) => !name.startsWith('!')), 'README.md', 'LICENSE']) {
     fs.cpSync(path.join(root, file), path.join(folder, file), { recursive: true });
   }
+  packCore(folder);
   const guides = fs.readdirSync(path.join(folder, GUIDES)).filter((file) => file.endsWith('.md'));
   for (const file of ['README.md', ...guides.map((guide) => path.posix.join(GUIDES, guide))]) {
     fs.writeFileSync(path.join(folder, file), toPacked(file));

@@ -3,7 +3,7 @@
 //
 // `long-slices`: blocked threads do not look up for a minute. A wake-up that is lost is found after 25 ms by the thread itself, and
 // looks like a delay; here it is a hang. Nothing ends a thread that is blocked, so tests that need that are skipped
-// (`needs('termination when busy')`), and no thread of the torture ends.
+// (`needs('termination when busy')`), and no thread of the torture ends. The files are those that are packed, of which some are one.
 //
 // `audit`: each section of the engine looks at its queue when it begins; all queues and registers, and what the package's JavaScript
 // keeps, are looked at when a program ends. What is left, or not consistent, is found though no test thought of it. Files that are
@@ -39,6 +39,7 @@ const VARIANTS = {
   'long-slices': {
     folders: [...WAITING, 'binding'],
     env: { SABLOCK_LONG_SLICES: '1' },
+    isPacked: true,
     torture: [['run.js', '--seconds', '20', '--seed', '1', '--deaths', '0', '--patience', '20000']],
   },
   audit: {
@@ -57,8 +58,8 @@ const VARIANTS = {
 const options = { shard: SHARD };
 const { values, positionals } = parseArgs({ allowPositionals: true, options });
 const [feature, ...chosen] = positionals;
-const { folders, env, torture } = VARIANTS[feature];
-const folder = buildVariant(feature, { release: false, others: ['__test__', 'torture'] });
+const { folders, env, torture, isPacked } = VARIANTS[feature];
+const folder = buildVariant(feature, { release: false, others: ['__test__', 'torture'], isPacked });
 
 const run = (...args) => {
   const { error, status, signal } = spawnSync(process.execPath, args, {

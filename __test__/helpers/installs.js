@@ -2,6 +2,7 @@
 
 const fs = require('node:fs');
 const path = require('node:path');
+const { copyPacked } = require('../../scripts/pack-core.js');
 
 const ROOT = path.join(__dirname, '..', '..');
 const OWN = `sablock.${process.platform}-${process.arch}`;
@@ -14,12 +15,8 @@ exports.BINARY = path.join(ROOT, BINARY);
 /** The name of this system in the names of packages: linux-x64-gnu. */
 exports.PLATFORM = BINARY.slice('sablock.'.length, -'.node'.length);
 
-/** An install of the JavaScript alone. */
-exports.installJs = (folder) => {
-  for (const file of ['package.json', 'index.js', 'lib']) {
-    fs.cpSync(path.join(ROOT, file), path.join(folder, file), { recursive: true });
-  }
-};
+/** An install of the JavaScript alone, as it is packed. */
+exports.installJs = (folder) => copyPacked(ROOT, folder);
 
 /** A platform's package in the folder's node_modules; `files` from names to contents, the first of them its main. */
 exports.installPackage = (folder, platform, files, main = Object.keys(files)[0]) => {

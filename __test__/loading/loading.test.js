@@ -32,6 +32,13 @@ async function load(folder, { nodeArgs = [], args = [] } = {}) {
   return JSON.parse(stdout);
 }
 
+/** Makes its JavaScript that of another version than the binary. */
+function setVersion(folder, version) {
+  const file = path.join(folder, 'lib', 'load', 'core.js');
+  const source = fs.readFileSync(file, 'utf8');
+  fs.writeFileSync(file, source.replace(/(?<=VERSION = ')[^']+/, version));
+}
+
 const lines = ({ message }) => message.split('\n');
 
 /** The packages that the error names for this system. */
@@ -285,9 +292,7 @@ test(
     const { version } = require('../../package.json');
     const folder = installAlone(t);
     const home = installPackage(folder, PLATFORM, { [NAME]: fs.readFileSync(BINARY) });
-    const file = path.join(folder, 'lib', 'load', 'binary.js');
-    const source = fs.readFileSync(file, 'utf8');
-    fs.writeFileSync(file, source.replace(`VERSION = '${version}'`, "VERSION = '0.0.1'"));
+    setVersion(folder, '0.0.1');
     const error = await load(folder);
     assert.equal(error.code, 'ERR_LOCK_VERSION_MISMATCH');
     assert.ok(error.message.includes('version 0.0.1') && error.message.includes(`version ${version}`), error.message);
@@ -297,11 +302,9 @@ test(
 );
 
 test('a build of another version says to build again', LIMIT, async (t) => {
-  const { version } = require('../../package.json');
   const folder = installAlone(t);
   fs.copyFileSync(BINARY, path.join(folder, NAME));
-  const file = path.join(folder, 'lib', 'load', 'binary.js');
-  fs.writeFileSync(file, fs.readFileSync(file, 'utf8').replace(`VERSION = '${version}'`, "VERSION = '0.0.1'"));
+  setVersion(folder, '0.0.1');
   const error = await load(folder);
   assert.equal(error.code, 'ERR_LOCK_VERSION_MISMATCH');
   assert.match(error.message, /npm run build/);

@@ -1,10 +1,11 @@
 'use strict';
-// The bench builds for itself, with cargo, when it is missing or out of date: the addon of bench/native, which the
-// limits are made of, and a copy of the package whose binary can leave a part of its design out.
+// The bench builds for itself: with cargo, when it is missing or out of date, the addon of bench/native, which the
+// limits are made of, and a copy of the package whose binary can leave a part of its design out; and one as users have it.
 
 const { spawnSync } = require('node:child_process');
 const fs = require('node:fs');
 const path = require('node:path');
+const { copyPacked } = require('../../scripts/pack-core.js');
 const { buildVariant } = require('../../scripts/variant.js');
 
 const ROOT = path.join(__dirname, '..', '..');
@@ -49,4 +50,14 @@ function loadNative() {
 /** The package with the cargo feature `ablation`; returns its folder. */
 const buildAblation = () => buildVariant('ablation');
 
-module.exports = { NOT_BUILT, buildNative, loadNative, buildAblation };
+/** A copy of the package in the folder `root` as it is packed, with what all programs load in one file; returns its folder. */
+function buildPacked(root) {
+  const folder = path.join(root, 'target', 'packed');
+  fs.rmSync(folder, { recursive: true, force: true });
+  copyPacked(root, folder);
+  const [binary] = fs.readdirSync(root).filter((file) => /^sablock\..*\.node$/.test(file));
+  fs.copyFileSync(path.join(root, binary), path.join(folder, binary));
+  return folder;
+}
+
+module.exports = { NOT_BUILT, buildNative, loadNative, buildAblation, buildPacked };

@@ -8,13 +8,14 @@ const { binding } = require('../engine/thread.js');
 
 /** The package's own files, which no report names: those in `lib` and the index, of each copy that is loaded. */
 const OWN = new Set();
-const THREAD = path.join('lib', 'engine', 'thread.js');
+/** The file that a copy is known by: that of the thread, or the one that it is in when the package is packed. */
+const OF_COPY = [path.join('lib', 'engine', 'thread.js'), path.join('lib', 'load', 'core.js')];
 /** A test for each bundle that has a copy in it: whether a line is the package's. */
 const BUNDLES = new Map();
-/** Takes in a copy, by its file of the thread. */
 exports.addCopy = (file) => {
-  if (file.endsWith(path.sep + THREAD)) {
-    const root = file.slice(0, -THREAD.length);
+  const own = OF_COPY.find((name) => file.endsWith(path.sep + name));
+  if (own !== undefined) {
+    const root = file.slice(0, -own.length);
     OWN.add(path.join(root, 'lib', path.sep)).add(path.join(root, 'index.js'));
   } else if (!BUNDLES.has(file)) {
     BUNDLES.set(file, linesOfPackage(file));

@@ -1,8 +1,16 @@
 // A user's program: a worker that blocks and a main thread that awaits, with the installed package.
 
 const assert = require('node:assert');
+const path = require('node:path');
 const { Worker, isMainThread, workerData } = require('node:worker_threads');
 const { Mutex } = require('sablock');
+
+const home = path.dirname(require.resolve('sablock'));
+const loaded = Object.keys(require.cache).filter((file) => file.startsWith(home + path.sep));
+assert.deepStrictEqual(
+  loaded,
+  ['index.js', 'lib/load/core.js'].map((file) => path.join(home, file)),
+);
 
 const memory = isMainThread ? new SharedArrayBuffer(8) : workerData;
 const mutex = new Mutex(memory, 0);
