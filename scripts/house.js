@@ -1,4 +1,4 @@
-// Checks what the folder list promises: no circle of files in `src`, `lib` and `model`, rooms that import one way only, engines
+// Checks what the folder list promises: no circle of files in `src`, `lib` and the models, rooms that import one way only, engines
 // that name no primitive, no file of the product that is too long, no room that grows unsaid, and no more of what is to become
 // less. The arrows are those of the sources: `require` in JS; in Rust each path that begins with
 // `crate`, `super`, `self` or a child module, followed through re-exports to the file of the name. Tests inside files do not count.
@@ -86,14 +86,14 @@ const AT_MOST = [
 ];
 
 /** The further trees whose comments count, and how many of all may have no head. */
-const OTHERS = ['__test__', 'bench', 'demo', 'examples', 'scripts', 'tests', 'torture', 'types'];
+const OTHERS = ['__test__', 'bench', 'examples', 'scripts', 'tests', 'types'];
 const MOST_HEADLESS = 40;
 
 const root = process.argv[2] ?? path.join(__dirname, '..');
 const files = {};
 for (const [folder, extension] of [
   ['src', '.rs'],
-  ['model/src', '.rs'],
+  ['tests/model/src', '.rs'],
   ['lib', '.js'],
 ]) {
   for (const name of fs.readdirSync(path.join(root, folder), { recursive: true })) {
@@ -173,7 +173,7 @@ function* written(tree, prefix = []) {
 
 function* pathsOf(file, isUse) {
   const code = codeOf(file);
-  const base = file.startsWith('model/') ? 'model/src' : 'src';
+  const base = file.startsWith('tests/model/') ? 'tests/model/src' : 'src';
   const segments = file
     .slice(base.length + 1)
     .replace(/(^|\/)(lib|main|mod)?\.rs$/, '')
@@ -307,7 +307,7 @@ for (const [file, text] of Object.entries(files)) {
 /** A file without its unit tests, which may be a file of their own. */
 const withoutTests = (file) => (/(?:^|\/)(?:tests|testing)\.rs$/.test(file) ? '' : files[file].replace(UNIT_TESTS, ''));
 
-const product = Object.keys(files).filter((file) => !file.startsWith('model/'));
+const product = Object.keys(files).filter((file) => !file.startsWith('tests/model/'));
 const lines = {};
 for (const file of product) {
   const room = file.split('/').slice(0, -1).slice(0, 2).join('/');

@@ -21,7 +21,7 @@ const VERSION = '^9.6.1';
 /** For the named test files. Those of a room need one for each. */
 const ONE_PROCESS = '--experimental-test-isolation=none';
 /** Not copied for each run. */
-const UNUSED = ['target', 'bench', 'demo', 'docs', 'examples', 'model', 'src', 'tests', 'torture'];
+const UNUSED = ['target', 'bench', 'docs', 'examples', 'src', 'tests/model'];
 
 /** The folders of `__test__` whose subject a folder of `lib` is. */
 const ROOMS = {

@@ -59,7 +59,7 @@ const options = { shard: SHARD };
 const { values, positionals } = parseArgs({ allowPositionals: true, options });
 const [feature, ...chosen] = positionals;
 const { folders, env, torture, isPacked } = VARIANTS[feature];
-const folder = buildVariant(feature, { release: false, others: ['__test__', 'torture'], isPacked });
+const folder = buildVariant(feature, { release: false, others: ['__test__', 'tests/torture'], isPacked });
 
 const run = (...args) => {
   const { error, status, signal } = spawnSync(process.execPath, args, {
@@ -81,4 +81,4 @@ const testFiles = () =>
 
 const files = ofShard(chosen.length > 0 ? chosen : testFiles(), values.shard);
 run('--test-reporter=spec', ...nodeTest(files));
-if (chosen.length === 0) for (const [program, ...args] of torture) run(path.join('torture', program), ...args);
+if (chosen.length === 0) for (const [program, ...args] of torture) run(path.join('tests', 'torture', program), ...args);

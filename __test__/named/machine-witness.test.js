@@ -2,7 +2,7 @@
 
 const assert = require('node:assert/strict');
 const { test } = require('node:test');
-const { testify } = require('../../torture/processes/witness.js');
+const { testify } = require('../../tests/torture/processes/witness.js');
 
 /** Some steps are several lines. */
 const testimonyOf = (steps) => testify(steps.flatMap((step) => step.split('\n')));

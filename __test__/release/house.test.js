@@ -15,8 +15,8 @@ const TREE = {
   'src/engine/mod.rs': 'mod queue;\npub use queue::Queue;\n',
   'src/engine/queue.rs': 'use crate::agents::Agent;\npub struct Queue(Agent);\n',
   'src/node/mod.rs': 'use crate::engine::Queue;\n',
-  'model/src/lib.rs': 'mod word;\n',
-  'model/src/word.rs': 'pub const FREE: u32 = 0;\n',
+  'tests/model/src/lib.rs': 'mod word;\n',
+  'tests/model/src/word.rs': 'pub const FREE: u32 = 0;\n',
   'lib/primitives/mutex.js': "const { Wait } = require('../engine/wait.js');\nclass Mutex extends ExclusiveLock {}\n",
   'lib/primitives/latch.js': 'class Latch extends SharedPrimitive {}\n',
   'lib/engine/wait.js': 'exports.Wait = class {};\n',
@@ -66,12 +66,15 @@ for (const [what, changes, expected] of [
   [
     'a circle of two Rust files, through a module that is used by its name',
     {
-      'model/src/lib.rs': 'mod word;\nmod engine;\n',
-      'model/src/word.rs': 'use crate::{engine};\nfn go() { engine::step::step() }\n',
-      'model/src/engine/mod.rs': 'pub mod step;\n',
-      'model/src/engine/step.rs': 'use crate::word;\n',
+      'tests/model/src/lib.rs': 'mod word;\nmod engine;\n',
+      'tests/model/src/word.rs': 'use crate::{engine};\nfn go() { engine::step::step() }\n',
+      'tests/model/src/engine/mod.rs': 'pub mod step;\n',
+      'tests/model/src/engine/step.rs': 'use crate::word;\n',
     },
-    circle('model/src/engine/step.rs -> model/src/word.rs', 'model/src/word.rs -> model/src/engine/step.rs'),
+    circle(
+      'tests/model/src/engine/step.rs -> tests/model/src/word.rs',
+      'tests/model/src/word.rs -> tests/model/src/engine/step.rs',
+    ),
   ],
   [
     'a circle of three Rust files, through a re-export and a path in the code',
@@ -92,8 +95,8 @@ for (const [what, changes, expected] of [
   ],
   [
     'a circle in the model',
-    { 'model/src/word.rs': 'use crate::bits;\n', 'model/src/bits.rs': 'use crate::word::FREE;\n' },
-    circle('model/src/bits.rs -> model/src/word.rs', 'model/src/word.rs -> model/src/bits.rs'),
+    { 'tests/model/src/word.rs': 'use crate::bits;\n', 'tests/model/src/bits.rs': 'use crate::word::FREE;\n' },
+    circle('tests/model/src/bits.rs -> tests/model/src/word.rs', 'tests/model/src/word.rs -> tests/model/src/bits.rs'),
   ],
   [
     'a JS room that imports one above it',
@@ -132,8 +135,8 @@ for (const [what, changes, expected] of [
   ],
   [
     'a file that is too long',
-    { 'model/src/word.rs': `${LONGEST}\n` },
-    ['model/src/word.rs has 401 lines, more than 400'],
+    { 'tests/model/src/word.rs': `${LONGEST}\n` },
+    ['tests/model/src/word.rs has 401 lines, more than 400'],
   ],
 ]) {
   test(`${what} is found`, () => {

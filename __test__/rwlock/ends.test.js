@@ -8,7 +8,7 @@ const { warningsOf } = require('../helpers/messages.js');
 const { needs } = require('../helpers/runtime.js');
 const { createRwLock, readersWord, rwPuppets } = require('../helpers/rwlock.js');
 const { watched } = require('../helpers/threads.js');
-const { storm } = require('../../torture/storm.js');
+const { storm } = require('../../tests/torture/storm.js');
 
 const readHolds = {
   'read.lock()': ['read.lock'],

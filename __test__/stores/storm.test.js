@@ -15,9 +15,9 @@ const { redis } = require('../../lib/stores/redis.js');
 const { startProxy } = require('../helpers/proxy.js');
 const { signal } = require('../helpers/store-processes.js');
 const { createWeather } = require('../helpers/weather.js');
-const { createRandom } = require('../../torture/processes/random.js');
-const { KINDS, LIMIT } = require('../../torture/stores/kinds.js');
-const { now, Register: TortureRegister } = require('../../torture/stores/register.js');
+const { createRandom } = require('../../tests/torture/processes/random.js');
+const { KINDS, LIMIT } = require('../../tests/torture/stores/kinds.js');
+const { now, Register: TortureRegister } = require('../../tests/torture/stores/register.js');
 
 /** `npm run test:stores` takes longer. */
 const SECONDS = Number(process.env.SABLOCK_STORE_SECONDS ?? 2);

@@ -223,7 +223,7 @@ const checkGuides = () => {
 };
 
 /** A path of the repository, as the documents for developers have them; `x` stands for any name. */
-const PATH = /^(?:\.ci|__test__|bench|demo|docs|examples|lib|model|scripts|src|tests|torture|types)\/[\w./-]*$/;
+const PATH = /^(?:\.ci|__test__|bench|docs|examples|lib|scripts|src|tests|types)\/[\w./-]*$/;
 
 /** The paths that are made by commands, and are in no checkout. */
 const MADE = new Set(['docs/api', 'docs/llms-full.txt']);

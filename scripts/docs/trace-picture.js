@@ -6,7 +6,7 @@ const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
 const { setTimeout: sleep } = require('node:timers/promises');
-const { launch } = require('../../demo/page/helpers/browser.js');
+const { launch } = require('../../examples/demo/page/helpers/browser.js');
 
 const PICTURE = path.join(__dirname, '../../docs/guides/images/trace.png');
 const PANEL = 'devtools://devtools/bundled/devtools_app.html?panel=timeline';

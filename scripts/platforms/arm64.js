@@ -61,11 +61,13 @@ async function main() {
   try {
     const subjects = values.short ? SHORT : positionals;
     if (positionals.length === 0) wrong.push(...runCore(foreign, rust, CORE_LEFT_OUT));
-    wrong.push(...(await runProgram(foreign, VERSION, ['demo/counter.js'])));
+    wrong.push(...(await runProgram(foreign, VERSION, ['examples/demo/counter.js'])));
     wrong.push(...(await runFiles(foreign, VERSION, testFiles(subjects, LEFT_OUT))));
     if (!values.short && positionals.length === 0) {
-      wrong.push(...(await runProgram(foreign, VERSION, ['torture/run.js', '--seconds', '20', '--seed', '1'])));
-      wrong.push(...(await runProgram(foreign, VERSION, ['torture/processes.js', '--seconds', '20', '--seed', '1'])));
+      wrong.push(...(await runProgram(foreign, VERSION, ['tests/torture/run.js', '--seconds', '20', '--seed', '1'])));
+      wrong.push(
+        ...(await runProgram(foreign, VERSION, ['tests/torture/processes.js', '--seconds', '20', '--seed', '1'])),
+      );
     }
   } finally {
     unbuild();

@@ -82,13 +82,13 @@ async function main() {
   try {
     if (positionals.length === 0) wrong.push(...runCore(foreign, rust));
     for (const version of versions) {
-      wrong.push(...(await runProgram(foreign, version, ['demo/counter.js'])));
+      wrong.push(...(await runProgram(foreign, version, ['examples/demo/counter.js'])));
       wrong.push(...(await runFiles(foreign, version, testFiles(subjects, LEFT_OUT))));
     }
     if (!values.short && positionals.length === 0) {
-      await torture('torture/run.js', '--seconds', '20');
-      await torture('torture/processes.js', '--seconds', '20', '--processes', '4');
-      await torture('torture/storm.js', '--workers', '150');
+      await torture('tests/torture/run.js', '--seconds', '20');
+      await torture('tests/torture/processes.js', '--seconds', '20', '--processes', '4');
+      await torture('tests/torture/storm.js', '--workers', '150');
     }
   } finally {
     unbuild();

@@ -4,7 +4,7 @@
 //! For each ticket there is a number of *spare* notifications: those that were given while it stood in the queue, and went
 //! neither to it nor to anybody before it. Had one before it never waited, one of them would have come one further. So a
 //! notification passes on from one who ended to the first who waits if everybody between, and that one, has one to spare;
-//! it uses these up. (The model in `model/` checks this rule against a matching of all notifications and all waiters.)
+//! it uses these up. (The model in `tests/model/` checks this rule against a matching of all notifications and all waiters.)
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -20,7 +20,7 @@
 //! A process may be stopped while it is next. So whoever has waited for its turn for a while waits for `.lock` as well,
 //! without a turn. There one who shares passes those who wait for others to leave, and so it first looks at `.gate`: while that
 //! is closed it stays away, until the next whole second of the clock at the latest. Then all who have waited there go in
-//! together, and since holds are shorter than the next second, everybody's turn comes. `model/src/files` is the model of this.
+//! together, and since holds are shorter than the next second, everybody's turn comes. `tests/model/src/files` is the model of this.
 //!
 //! **Threads.** A lock that is free is taken on the caller's own thread. A wait in the kernel takes a thread: that of the
 //! caller, if it blocks, for a while; else those of [`waiter`], which are for nothing else, and are not those of libuv, whose

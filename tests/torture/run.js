@@ -1,6 +1,6 @@
 // The torture run: random verbs from many threads that end at random moments, round after round; each is checked.
 //
-//   node torture/run.js --seconds 60 --seed 1 [--threads 6] [--mutexes 4] [--busy 1] [--deaths 1] [--round 1] [--kind rwlock]
+//   node tests/torture/run.js --seconds 60 --seed 1 [--threads 6] [--mutexes 4] [--busy 1] [--deaths 1] [--round 1] [--kind rwlock]
 
 const { setImmediate: turn } = require('node:timers/promises');
 const { parseArgs } = require('node:util');
@@ -130,7 +130,7 @@ function explain(number, options, violations) {
   console.log(`\nVIOLATION (${kind}) in round ${number} of seed ${options.seed}, node ${process.version}:\n${text}`);
   const given = Object.entries(options).filter(([, value]) => value !== undefined);
   const again = given.map(([name, value]) => `--${name} ${name === 'round' ? number : value}`);
-  console.log(`\nAgain: node torture/run.js ${again.filter((text) => !text.startsWith('--quiet')).join(' ')}`);
+  console.log(`\nAgain: node tests/torture/run.js ${again.filter((text) => !text.startsWith('--quiet')).join(' ')}`);
   for (const other of violations.slice(1, 12)) console.log(`  also (${other.kind}): ${other.text.slice(0, 500)}`);
   if (violations.length > 12) console.log(`  and ${violations.length - 12} more`);
   console.log();

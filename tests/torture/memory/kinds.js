@@ -1,7 +1,7 @@
 // The kinds that are made in memory that comes back: how, what of it is held, and how it is waited for. `take` holds without
 // waiting, and returns what gives it back; `shut` makes that a wait is one; `wait(options)` is a promise.
 
-const sablock = require('../..');
+const sablock = require('../../..');
 
 /** Returns what releases it; null if there is nothing to release. */
 const releaseOf = (held, release) => (held === null ? null : () => release(held));

@@ -1,8 +1,8 @@
 // Runs in a process of its own, for ../teardown.js, and prints what it found:
 //
-//   node --expose-gc torture/teardown/process.js locks|none 1000     workers, half of them terminated while they hold or
+//   node --expose-gc tests/torture/teardown/process.js locks|none 1000     workers, half of them terminated while they hold or
 //                                                                    wait: what is left of them
-//   node torture/teardown/process.js blocks|idles 100                how long it takes to terminate workers that are all
+//   node tests/torture/teardown/process.js blocks|idles 100                how long it takes to terminate workers that are all
 //                                                                    blocked in `lock()`, or all idle
 
 const { setTimeout: sleep } = require('node:timers/promises');

@@ -2,7 +2,7 @@
 // in, `C` once it has marked the lock as consistent, `E` before it unlocks, `D` when it got nothing.
 
 const { setTimeout: sleep } = require('node:timers/promises');
-const { LockManager } = require('../..');
+const { LockManager } = require('../../..');
 const { createLog } = require('./log.js');
 const { createRandom } = require('./random.js');
 

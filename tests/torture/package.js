@@ -1,3 +1,3 @@
 // The package under torture: this one, or the copy that SABLOCK_PACKAGE names (a packed install, a mutant).
 
-module.exports = require(process.env.SABLOCK_PACKAGE ?? '..');
+module.exports = require(process.env.SABLOCK_PACKAGE ?? '../..');

@@ -6,7 +6,7 @@
 const { parseArgs } = require('node:util');
 const path = require('node:path');
 const { Worker } = require('node:worker_threads');
-const { inspectAll, stats } = require('..');
+const { inspectAll, stats } = require('../..');
 const { Random } = require('./choices.js');
 const { startWatchdog } = require('./watchdog.js');
 

@@ -1,7 +1,7 @@
 // Asks for locks of a store in every way, writes to the register while it holds, and looks whether each loss was reported.
 
 const { setTimeout: sleep } = require('node:timers/promises');
-const { LockManager } = require('../..');
+const { LockManager } = require('../../..');
 const { createRandom } = require('../processes/random.js');
 const { LIMIT } = require('./kinds.js');
 const { now } = require('./register.js');
@@ -57,7 +57,7 @@ class Locker {
   constructor({ kind, canShare, watchesDelays, connection, settings, names, seed, holder }, { write, tell }) {
     this.#canShare = canShare;
     this.#watchesDelays = watchesDelays;
-    const make = require(`../../lib/stores/${kind}.js`)[kind];
+    const make = require(`../../../lib/stores/${kind}.js`)[kind];
     this.#open = () => new LockManager({ store: make(connection, settings) });
     this.#url = connection;
     this.#manager = this.#open();

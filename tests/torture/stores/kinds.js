@@ -1,6 +1,6 @@
 // The stores of a run: how their servers start, what is done to them, and what must be left when all is over.
 
-const servers = require('../../__test__/helpers/servers.js');
+const servers = require('../../../__test__/helpers/servers.js');
 
 /** A tenth of what users have, and less: a lease, or three heartbeats. In milliseconds. */
 const LIMIT = 2000;

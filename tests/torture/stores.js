@@ -14,10 +14,10 @@ const { fork } = require('node:child_process');
 const path = require('node:path');
 const { setTimeout: sleep } = require('node:timers/promises');
 const { parseArgs } = require('node:util');
-const { LockManager } = require('..');
-const { startProxy } = require('../__test__/helpers/proxy.js');
-const { signal } = require('../__test__/helpers/store-processes.js');
-const { createWeather } = require('../__test__/helpers/weather.js');
+const { LockManager } = require('../..');
+const { startProxy } = require('../../__test__/helpers/proxy.js');
+const { signal } = require('../../__test__/helpers/store-processes.js');
+const { createWeather } = require('../../__test__/helpers/weather.js');
 const { createRandom } = require('./processes/random.js');
 const { Delays } = require('./stores/delays.js');
 const { KINDS, LIMIT } = require('./stores/kinds.js');
@@ -282,7 +282,7 @@ class Storm {
 
   async #lookAtRemains() {
     const { store: kind, settings } = this.#spec;
-    const store = require(`../lib/stores/${kind}.js`)[kind](this.#server.url, settings);
+    const store = require(`../../lib/stores/${kind}.js`)[kind](this.#server.url, settings);
     const manager = new LockManager({ store });
     for (let index = 0; index < this.#options.names; index += 1) {
       const name = `torture ${index}`;

@@ -1,6 +1,6 @@
 // The teardown run: what a thousand workers leave behind that end while they hold or wait, and what ending costs.
 //
-//   node torture/teardown.js [--workers 1000] [--blocked 100] [--repeats 5]
+//   node tests/torture/teardown.js [--workers 1000] [--blocked 100] [--repeats 5]
 
 const { execFileSync } = require('node:child_process');
 const { join } = require('node:path');

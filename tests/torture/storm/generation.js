@@ -3,7 +3,7 @@
 
 const { join } = require('node:path');
 const { Worker } = require('node:worker_threads');
-const { limit } = require('../../__test__/helpers/limits.js');
+const { limit } = require('../../../__test__/helpers/limits.js');
 const { stats } = require('../package.js');
 const { random } = require('./actor.js');
 const { countEnds } = require('./checks.js');

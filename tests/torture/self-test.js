@@ -1,6 +1,6 @@
 // Shows that the torture run and the storm can fail: each fault that is put in on purpose is found, and without one nothing is.
 //
-//   node torture/self-test.js [name of a sabotage ...]
+//   node tests/torture/self-test.js [name of a sabotage ...]
 
 const { spawnSync } = require('node:child_process');
 const { join } = require('node:path');

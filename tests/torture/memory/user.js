@@ -2,8 +2,8 @@
 
 const { setImmediate: nextTurn } = require('node:timers/promises');
 const { parentPort, workerData } = require('node:worker_threads');
-const { collector } = require('../../__test__/helpers/collect.js');
-const { binding } = require('../../lib/engine/thread.js');
+const { collector } = require('../../../__test__/helpers/collect.js');
+const { binding } = require('../../../lib/engine/thread.js');
 const { Random } = require('../choices.js');
 const { KINDS } = require('./kinds.js');
 

@@ -2,7 +2,7 @@
 // there are fewer than 0), so that it can be stepped while the server runs.
 
 const { createHash } = require('node:crypto');
-const script = require('../../lib/stores/redis/script.js');
+const script = require('../../../lib/stores/redis/script.js');
 
 const KEY = 'torture:clock';
 const CLOCK = "local clock = redis.call('TIME')\n";
