@@ -1,6 +1,6 @@
-// `require('sablock')` loads nine small files, at each start and in each thread, and a file takes longer to find and to open than to
-// run. So the package has them as one, `lib/load/core.js`, which is made here and has each of them as it is. In the place of each
-// stays a line that passes on its part, for the files that are loaded later.
+// `require('sablock')` loads the index and eight small files, at each start and in each thread, and to find and read a file takes
+// longer than to run it. So the package has the eight as one, `lib/load/core.js`, which is made here and has each of them as it is.
+// In the place of each stays a line that passes on its part, for the files that are loaded later.
 
 const fs = require('node:fs');
 const path = require('node:path').posix; // names, as `require` has them
