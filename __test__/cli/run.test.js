@@ -183,6 +183,42 @@ test('a command learns of the mark of one that a signal ended, and may take it o
   assert.equal(sablock([...run(directory, 'job', '--shared', '--mark-consistent'), ...show]).status, 2);
 });
 
+test('the warning of a mark is one for who runs commands', SETTINGS, (t) => {
+  const directory = createFolder(t);
+  const runJob = (options, command, env) => sablock([...run(directory, 'job', ...options), '--', ...command], env);
+  /** Once for each that has ended. */
+  const said = (options, env) => {
+    runJob([], js("process.kill(process.pid, 'SIGKILL')"), { NODE_NO_WARNINGS: '1' });
+    return runJob(options, ['true'], env).stderr;
+  };
+  assert.equal(said([], { NODE_NO_WARNINGS: '1' }), '');
+  for (const [options, advice] of [
+    [[], 'The mark goes with a run --mark-consistent that ends with 0.'],
+    [['--shared'], 'The mark goes with a run --mark-consistent that ends with 0.'],
+    [['--mark-consistent'], 'If it ends with 0, the mark goes.'],
+  ]) {
+    const [text, ...rest] = said(options).split('\n');
+    assert.match(
+      text,
+      /^sablock: Process \d+ ended while it held the named lock 'job': what it did may be half done\. /,
+    );
+    assert.ok(text.endsWith(`The command has SABLOCK_ABANDONED=1. ${advice}`), text);
+    assert.deepEqual(rest, ['']);
+  }
+});
+
+test('an option that a command does not know is one that it may know', SETTINGS, () => {
+  for (const [args, option, meant] of [
+    [['run', 'job', '--if-avaliable', 'true'], '--if-avaliable', '--if-available'],
+    [['locks', '--jsn'], '--jsn', '--json'],
+    [['clean', '--mark'], '--mark', '--marks'],
+  ]) {
+    const { status, stderr } = sablock(args);
+    assert.equal(status, 2);
+    assert.ok(stderr.startsWith(`sablock: ${args[0]} does not know ${option}. Did you mean '${meant}'?`), stderr);
+  }
+});
+
 test('locks lists marks, and clean removes them only with --marks', SETTINGS, (t) => {
   const directory = createFolder(t);
   sablock([...run(directory, 'marked'), '--', ...js("process.kill(process.pid, 'SIGKILL')")]);

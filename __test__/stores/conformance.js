@@ -144,13 +144,27 @@ exports.conform = ({ kind, make, skip, start, clear, count, lease }) => {
       }, dead);
       await seen(async () => (await tickets()) === dead + 1);
       const next = here.acquireAsync('killed');
+      const warned = [];
+      const note = ({ code, message }) => code === 'SABLOCK_ABANDONED' && warned.push(message);
+      process.on('warning', note);
+      t.after(() => process.off('warning', note));
       await pause(100);
       const begun = performance.now();
       await there.kill();
-      const lock = await next;
+      let lock = await next;
       const after = performance.now() - begun;
       assert.ok(after < 2 * long, `after ${after} ms`);
       assert.equal(lock.abandoned, true);
+      await seen(() => warned.length > 0);
+      lock.unlock();
+      lock = await here.acquireAsync('killed');
+      assert.equal(lock.abandoned, true);
+      await pause(1);
+      assert.equal(warned.length, 1, 'each mark is reported once');
+      assert.match(
+        warned[0],
+        /^A process ended while it held the named lock 'killed', which now belongs to this thread\./,
+      );
       lock.markConsistent();
       assert.equal(lock.abandoned, false);
       lock.unlock();

@@ -1,7 +1,7 @@
 // `sablock clean`: removes the files of names of the machine that have not been used for a day.
 
 const fs = require('node:fs');
-const { fail, print } = require('./output.js');
+const { fail, print, unknownOption } = require('./output.js');
 const { openLocks, readNames } = require('./record.js');
 
 const DAY_MS = 24 * 60 * 60 * 1000;
@@ -13,7 +13,7 @@ const isOld = (file) => !(fs.statSync(file, { throwIfNoEntry: false })?.mtimeMs 
 module.exports = async (args) => {
   const isOption = (arg) => arg.startsWith('-');
   const unknown = args.find((arg) => isOption(arg) && arg !== '--marks');
-  if (unknown !== undefined) return fail(`clean does not know ${unknown}.`);
+  if (unknown !== undefined) return fail(unknownOption('clean', unknown, ['--marks']));
   const takesMarks = args.includes('--marks');
   const directories = args.filter((arg) => !isOption(arg));
   if (directories.length > 1) return fail('clean takes one directory.');

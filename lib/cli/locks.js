@@ -1,6 +1,6 @@
 // `sablock locks`: who holds the locks of the machine.
 
-const { fail, print } = require('./output.js');
+const { fail, print, unknownOption } = require('./output.js');
 const { openLocks, readRecords } = require('./record.js');
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: those are what a terminal would obey.
@@ -46,7 +46,7 @@ async function list(given) {
 module.exports = async (args) => {
   const unknown = args.find((arg) => arg.startsWith('-') && arg !== '--json');
   const directories = args.filter((arg) => !arg.startsWith('-'));
-  if (unknown !== undefined) return fail(`locks does not know ${unknown}.`);
+  if (unknown !== undefined) return fail(unknownOption('locks', unknown, ['--json']));
   if (directories.length > 1) return fail('locks takes one directory.');
   try {
     const all = await list(directories[0]);

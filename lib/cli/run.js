@@ -8,7 +8,7 @@ const { outerOf } = require('../named/held-lock.js');
 const { binding } = require('../engine/thread.js');
 const { runChild } = require('./child.js');
 const { findKilled, findOuter, findPlace, inside } = require('./nested.js');
-const { fail } = require('./output.js');
+const { fail, unknownOption } = require('./output.js');
 const { readRecords } = require('./record.js');
 
 /** Nothing was run: others hold it. As flock(1) has it. */
@@ -17,6 +17,7 @@ const HELD_BY_OTHERS = 1;
 const MOST_DESCRIPTORS = 256;
 /** The time for which it waits without a word. */
 const PATIENCE_MS = 1000;
+const OPTIONS = ['--shared', '--timeout', '--if-available', '--directory', '--mark-consistent'];
 const UNITS = { ms: 1, s: 1000, m: 60_000 };
 const DURATION = /^(\d+(?:\.\d+)?)(ms|s|m)?$/;
 
@@ -41,7 +42,7 @@ function parse(args) {
       asked.options.timeout = toMs(args[++at]);
       if (asked.options.timeout === undefined) return { problem: '--timeout needs a time, 5s or 250ms for example.' };
     } else if (asked.name === undefined && !arg.startsWith('-')) asked.name = arg;
-    else if (arg.startsWith('-')) return { problem: `run does not know ${arg}.` };
+    else if (arg.startsWith('-')) return { problem: unknownOption('run', arg, OPTIONS) };
     else {
       asked.command = args.slice(at);
       break;
@@ -82,6 +83,24 @@ const ownEnd = (name, holder) =>
     `${inspect(name)} is held by ${holder}: to wait for it is to wait for the own end. Leave one of the two out, or let both be --shared.`,
   );
 
+/** The advice of the warning of a mark, which a shell has no use for. */
+const FOR_PROGRAMS = /, which (?:now belongs to this thread|this thread now reads)\..*/s;
+
+/** Prints warnings for who runs commands; none if Node.js prints none. */
+function takeWarnings(isRepair) {
+  if (process.listenerCount('warning') === 0) return;
+  const advice = isRepair
+    ? 'If it ends with 0, the mark goes.'
+    : 'The mark goes with a run --mark-consistent that ends with 0.';
+  process.removeAllListeners('warning').on('warning', ({ code, message }) => {
+    const text = message.replace(
+      FOR_PROGRAMS,
+      `: what it did may be half done. The command has SABLOCK_ABANDONED=1. ${advice}`,
+    );
+    process.stderr.write(`sablock: ${code === 'SABLOCK_ABANDONED' ? text : message}\n`);
+  });
+}
+
 /** The lock; null if it is not available. Says who holds it, if that takes a while. */
 async function acquire({ name, options, directory }) {
   const manager = new LockManager({ scope: 'machine', directory });
@@ -119,6 +138,7 @@ async function acquire({ name, options, directory }) {
 module.exports = async (args) => {
   const { problem, isRepair, ...asked } = parse(args);
   if (problem !== undefined) return fail(`${problem} See sablock --help.`);
+  takeWarnings(isRepair);
   const handedOn = inheritedAmong(openDescriptors());
   let lock;
   let place;
