@@ -182,6 +182,15 @@ exports.checkFunction = (place, name, value) => {
   if (typeof value !== 'function') throw errors().invalidArgument(name, 'a function', value, place);
 };
 
+/** The arguments of the verbs that run a function: a number behind it, others' weight or time, would be taken for a timeout. */
+exports.checkExecuted = (place, fn, options) => {
+  exports.checkFunction(place, 'fn', fn);
+  if (typeof options === 'number') {
+    const advice = ' Say what it is: { timeout: 500 }, or { permits: 2 } of a semaphore.';
+    throw errors().invalidArgument('options', 'an object', options, place, advice);
+  }
+};
+
 /** A view of the four bytes of a mutex, or of a condition. */
 exports.toWord = (buffer, byteOffset) => exports.toWords(buffer, byteOffset, 4);
 

@@ -167,7 +167,7 @@ exports.notLock = (name, expected, value) => {
 };
 
 /** `place` is the lock whose verb got the argument, or its word; undefined for the constructor. */
-exports.invalidArgument = (name, expected, value, place) => invalidArgument(name, expected, value, place);
+exports.invalidArgument = invalidArgument;
 
 /** Throws for an option with this name if it is near one of the known ones, or something else has it; `other` is more advice. */
 exports.checkUnknown = (name, known, place, options, other, isBlocking = false) => {

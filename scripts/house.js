@@ -49,14 +49,14 @@ const LINES = {
   'src/node': 4071,
   'src/primitives': 1511,
   'src/sync': 388,
-  lib: 744,
+  lib: 753,
   'lib/cli': 587,
   'lib/doctor': 2308,
   'lib/engine': 1440,
   'lib/load': 264,
   'lib/named': 2172,
-  'lib/primitives': 3376,
-  'lib/stores': 4201,
+  'lib/primitives': 3382,
+  'lib/stores': 4232,
 };
 
 /** A comment that begins with neither a noun nor a verb. */

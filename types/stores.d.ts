@@ -1,7 +1,7 @@
 /** A store keeps locks among machines. Two that are described alike are one store in this process. */
 export interface Store {
   /** Its kind. */
-  readonly kind: 'etcd' | 'postgres' | 'redis';
+  readonly kind: 'etcd' | 'mysql' | 'postgres' | 'redis';
 }
 
 /**

@@ -194,6 +194,12 @@ for (const [name, [make, verbs]] of Object.entries(CLASSES)) {
       }
     });
 
+    if (verb.startsWith('execute')) {
+      test(`${name}: ${verb} refuses a number, which would be a weight or a time elsewhere`, async () => {
+        await assert.rejects(async () => call(make(), 2), { ...invalid, message: /"options".* \{ timeout: / });
+      });
+    }
+
     if (kind === 'blocks') {
       test(`${name}: ${verb}, which blocks, refuses signal and ref`, () => {
         const { signal } = new AbortController();

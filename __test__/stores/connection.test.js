@@ -123,6 +123,23 @@ test('what is no URL of etcd is refused, and shown without its password', () => 
   assert.throws(() => etcd({ module: path.resolve('client.js') }), refused(/URL of etcd/));
 });
 
+test('a URL of another kind of store is refused before anything is asked', () => {
+  const urls = {
+    redis: ['redis://host', 'rediss://host'],
+    postgres: ['postgres://host/a', 'POSTGRESQL://host/a'],
+    mysql: ['mysql://host/a', 'mariadb://host/a'],
+    etcd: ['http://host:2379', 'https://host:2379'],
+  };
+  for (const [kind, create] of Object.entries({ redis, postgres, mysql, etcd })) {
+    for (const [other, all] of Object.entries(urls)) {
+      for (const url of all) {
+        if (kind === other) assert.equal(descriptionOf(create(url)).includes(url), true);
+        else assert.throws(() => create(url), refused(/^The "connection" argument must be .*\bURL/), `${kind}: ${url}`);
+      }
+    }
+  }
+});
+
 for (const [client, connectionTo] of Object.entries({
   redis: (port) => ({ url: `redis://127.0.0.1:${port}` }),
   ioredis: (port) => ({ host: '127.0.0.1', port }),

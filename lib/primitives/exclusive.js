@@ -2,7 +2,7 @@
 
 const { lazily } = require('../load/lazily.js');
 const { binding, thread } = require('../engine/thread.js');
-const { checkFunction, isThenable, toAsyncOptions, toTimeout } = require('../arguments.js');
+const { checkExecuted, isThenable, toAsyncOptions, toTimeout } = require('../arguments.js');
 const { endHold, holdEnded, unlockContended, waysOf } = require('./guard.js');
 
 const errors = lazily(() => require('../errors.js'));
@@ -30,7 +30,7 @@ function lockAsync(lock, word, request, options, verb) {
  * `word` is for messages.
  */
 async function execute(lock, word, fn, options, way) {
-  checkFunction(word, 'fn', fn);
+  checkExecuted(word, fn, options);
   const hold = await way.enter(lock, options);
   let result;
   try {
@@ -192,7 +192,7 @@ class ExclusiveLock {
   /** Runs `fn` in a hold. No other function of JS begins in it. If it cannot release at once, it notes the era for its caller. */
   #hold(fn, options, unreleased) {
     const word = this.#word;
-    checkFunction(word, 'fn', fn);
+    checkExecuted(word, fn, options);
     const limit = options === undefined ? Infinity : toTimeout(word, options);
     if (!this.#mayBlock) throw errors().mainThread(word, 'executeLocked()');
     if (compareExchange(word, 0, 0, MINE_GUARDED) !== 0) {

@@ -1,6 +1,6 @@
 const { lazily } = require('../load/lazily.js');
 const { binding, thread } = require('../engine/thread.js');
-const { OF_LOCKS, checkFunction, isIterable, toTimeout } = require('../arguments.js');
+const { OF_LOCKS, checkExecuted, isIterable, toTimeout } = require('../arguments.js');
 const { hashOf } = require('./hash.js');
 const { SharedPrimitive, defineSize, mayBlock, rejectCall, wordsOf } = require('./base.js');
 const { wordOf } = require('./exclusive.js');
@@ -128,7 +128,7 @@ class LockTable extends SharedPrimitive {
 
   executeLockedSync(index, fn, options) {
     const lock = this.at(index);
-    checkFunction(this.#placeOf(index), 'fn', fn);
+    checkExecuted(this.#placeOf(index), fn, options);
     const limit = options === undefined ? Infinity : toTimeout(this.#words, options);
     this.#checkThread(index);
     return lock.executeLockedSync(fn, { timeout: limit });

@@ -10,7 +10,7 @@ const { markAsUncloneable } = require('node:worker_threads');
 const { binding, thread } = require('../engine/thread.js');
 const { slotFor } = require('../engine/register.js');
 const { lockBlocking, lockWord, tryLock } = require('../engine/wait.js');
-const { checkFunction, isThenable, toAsyncOptions, toTimeout } = require('../arguments.js');
+const { checkExecuted, isThenable, toAsyncOptions, toTimeout } = require('../arguments.js');
 const { invalidThis, mainThread, thenableResult } = require('../errors.js');
 const { execute } = require('./exclusive.js');
 const {
@@ -189,7 +189,7 @@ class ReadLock {
   /** As that of exclusive.js. */
   #hold(fn, options, hold) {
     const words = this.#words;
-    checkFunction(words, 'fn', fn);
+    checkExecuted(words, fn, options);
     const limit = options === undefined ? Infinity : toTimeout(words, options);
     if (!this.#mayBlock) throw mainThread(words, 'executeLocked()');
     const slot = this.#slot ?? this.#newSlot();

@@ -5,7 +5,7 @@ const { tryLock } = require('../engine/wait.js');
 const {
   OF_PRIMITIVES,
   checkBoolean,
-  checkFunction,
+  checkExecuted,
   isThenable,
   own,
   toCountOf,
@@ -13,7 +13,7 @@ const {
   toTimeout,
 } = require('../arguments.js');
 const { corrupt } = require('../engine/corrupt.js');
-const { TimeoutError, beyondCount, invalidThis, thenableResult } = require('../errors.js');
+const { TimeoutError, beyondCount, invalidArgument, invalidThis, thenableResult } = require('../errors.js');
 const { execute } = require('./exclusive.js');
 const { SharedPrimitive, awaitFor, blockFor, defineSize, mayBlock, wordsOf } = require('./base.js');
 
@@ -169,7 +169,7 @@ class Semaphore extends SharedPrimitive {
   }
 
   executeSync(fn, options) {
-    checkFunction(this.#word, 'fn', fn);
+    checkExecuted(this.#word, fn, options);
     const n = toPermits(this.#word, options, true);
     const permits = this.#acquire(n, options, 'executeSync', 'execute()');
     let result;
@@ -194,10 +194,16 @@ class Semaphore extends SharedPrimitive {
     return result;
   }
 
+  #check(n) {
+    if (typeof n === 'object')
+      throw invalidArgument('permits', 'a number, and stand before the options', n, this.#word);
+    toCountOf(this.#word, n, 'permits', MAX_PERMITS);
+  }
+
   /** The permits, before they are taken: afterwards nothing may fail. */
   #make(n) {
     // One permit is what most ask for; the check would make this too large for V8 to inline.
-    if (n !== 1) toCountOf(this.#word, n, 'permits', MAX_PERMITS);
+    if (n !== 1) this.#check(n);
     this.#slot ??= slotFor(this.#word, this.#ask);
     return new SemaphorePermits(secret, this, n);
   }

@@ -1,18 +1,17 @@
 // The argument of `mysql()`: a URL, the options of a connection of mysql2, or a pool or connection of it, whose options are taken.
 
 const { invalidArgument } = require('../../errors.js');
+const { isText, mayBeUrlOf } = require('../urls.js');
 
 const EXPECTED =
   'what names a server: a URL, { host }, { socketPath } or { uri } as of "mysql2", or a pool or connection of it';
 
 const TAKEN = ['host', 'port', 'socketPath', 'user', 'password', 'database', 'ssl'];
 
-const isText = (value) => typeof value === 'string' && value !== '';
-
 /** A URL without a host leads to wherever the client thinks. */
 function namesHost(text) {
   try {
-    return new URL(text).hostname !== '';
+    return mayBeUrlOf('mysql', text) && new URL(text).hostname !== '';
   } catch {
     return false;
   }

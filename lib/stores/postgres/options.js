@@ -1,17 +1,16 @@
 // The argument of `postgres()`: a URL, the options of pg's Client, or a pool or client of pg, whose options are taken.
 
 const { invalidArgument } = require('../../errors.js');
+const { isText, mayBeUrlOf } = require('../urls.js');
 
 const EXPECTED =
   'what names a server: a URL, { host } or { connectionString } as of "pg" (or PGHOST), or a pool or client of it';
 
 const TAKEN = ['connectionString', 'host', 'port', 'user', 'database', 'password', 'ssl', 'options'];
 
-const isText = (value) => typeof value === 'string' && value !== '';
-
 /** A URL without a host leads to wherever the client thinks. What is no URL is the client's affair. */
 function namesServer(text) {
-  if (!isText(text)) return false;
+  if (!mayBeUrlOf('postgres', text)) return false;
   try {
     const { hostname, searchParams } = new URL(text);
     return hostname !== '' || searchParams.has('host');

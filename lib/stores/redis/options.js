@@ -1,12 +1,11 @@
 // The argument of `redis()`: a URL, the options of one of two clients, or such a client, whose options are taken.
 
 const { invalidArgument } = require('../../errors.js');
+const { isText, mayBeUrlOf } = require('../urls.js');
 
 const EXPECTED =
   'what names a server: a URL, { url } or { socket: { host } } as of "redis", { host } or { path } as of "ioredis", or one of their ' +
   'clients; for Cluster and Sentinel { module: "/absolute/path" } with a connect() that returns a client';
-
-const isText = (value) => typeof value === 'string' && value !== '';
 
 /** The options of a client that lead to its server. */
 const TAKEN = {
@@ -19,7 +18,7 @@ const clientOf = ({ url, socket }) => (url === undefined && socket === undefined
 
 /** A URL without a host leads to wherever the client thinks. What is no URL is the client's affair. */
 function leadsSomewhere(url) {
-  if (!isText(url)) return false;
+  if (!mayBeUrlOf('redis', url)) return false;
   try {
     const { hostname, protocol } = new URL(url);
     return hostname !== '' || protocol === 'unix:';
