@@ -176,6 +176,31 @@ test(
 );
 
 test(
+  'of a task and a thread that blocked last, the task is told, since nobody can tell the thread',
+  CHAINS,
+  watched((_, threads) =>
+    withDoctor({ ...QUIET, likelyMs: 60, throwOnDeadlock: 'likely' }, async (doctor, messages) => {
+      const mutexes = namedMutexes(2);
+      const [a, b] = mutexes;
+      const worker = startSteps(threads, mutexes);
+      const step = worker.call('holdAndLock', 1, 0, 0, 1);
+      await threads.raised(0);
+      const end = a.executeLocked(() => b.executeLocked(() => {}));
+      while (b.inspect().waiters.length === 0) await sleep(1);
+      await sleep(20);
+      threads.raise(1);
+      await assert.rejects(end, { name: 'DeadlockError' });
+      await step;
+      assert.deepEqual(
+        messages.map(({ certainty }) => certainty),
+        ['likely'],
+      );
+      assert.equal(doctor.report().deadlocks.length, 1);
+    }),
+  ),
+);
+
+test(
   'tasks of two threads that lock in opposite orders are likely',
   CHAINS,
   watched((_, threads) =>

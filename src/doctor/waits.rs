@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use rustc_hash::FxHashMap;
+
 use super::holds::HoldSerial;
 use super::names::{LockId, SiteId, ThreadSite};
 use crate::agents::ThreadId;
@@ -77,9 +79,10 @@ impl Deadlock {
         numbers
     }
 
-    /// The wait that began last.
-    pub fn newest(&self) -> Option<WaitNumber> {
-        self.waits.iter().map(|step| step.number).max()
+    /// The wait that began last, of those that a promise awaits: whoever blocks its thread can be told nothing.
+    pub fn newest_awaited(&self, waits: &FxHashMap<WaitNumber, TrackedWait>) -> Option<WaitNumber> {
+        let is_awaited = |number: &WaitNumber| waits.get(number).is_some_and(|wait| !wait.is_blocking);
+        self.waits.iter().map(|step| step.number).filter(is_awaited).max()
     }
 }
 

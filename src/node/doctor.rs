@@ -287,7 +287,7 @@ pub fn doctor_awaiting(wait: f64, awaiting: Vec<f64>, is_old: bool) -> Option<St
         let (index, _) = state.note_awaiting(number, serials(awaiting), is_old)?;
         let was_reported = std::mem::replace(&mut state.deadlocks[index].is_reported, true);
         let deadlock = &state.deadlocks[index];
-        let is_newest = deadlock.newest() == Some(number);
+        let is_newest = deadlock.newest_awaited(&state.waits) == Some(number);
         Some(state.deadlock_json(deadlock, was_reported, is_newest))
     })
 }

@@ -73,8 +73,9 @@ export interface DoctorOptions {
    */
   likelyMs?: number | undefined;
   /**
-   * Whether a wait that closes a deadlock throws a `DeadlockError`, so that the others can go on. `true`: a call that would block its
-   * thread in a certain one throws. `'likely'`: the newest wait of a likely one is rejected too.
+   * Which waits of a deadlock fail with a `DeadlockError`, so that the others can go on. `false` and `true`: a call without a timeout
+   * that would block its thread in a certain one throws, as it does without the doctor. `'likely'`: of a likely one, the awaited
+   * wait that began last is rejected too. (A thread that is blocked can be told nothing.)
    *
    * @default false
    */
