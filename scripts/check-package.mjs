@@ -24,7 +24,7 @@ const FILES = `
   docs/guides/deadlocks.md docs/guides/diagnosis.md docs/guides/errors.md docs/guides/from-async-mutex.md
   docs/guides/from-atomics.md docs/guides/from-java-and-dotnet.md docs/guides/from-multithreading.md
   docs/guides/from-proper-lockfile.md docs/guides/from-redlock.md docs/guides/from-web-locks.md docs/guides/guarantees.md
-  docs/guides/locks-among-machines.md docs/guides/operating-stores.md docs/guides/patterns.md docs/guides/platforms.md
+  docs/guides/locks-among-machines.md docs/guides/locks-among-processes.md docs/guides/operating-stores.md docs/guides/patterns.md docs/guides/platforms.md
   docs/guides/program-hangs.md docs/guides/program-slow.md docs/guides/testing.md docs/guides/when-a-thread-ends.md
   types/barrier.d.ts types/channels.d.ts types/condition.d.ts types/errors.d.ts types/events.d.ts types/exchanger.d.ts types/futex.d.ts
   types/inspection.d.ts types/latch.d.ts types/layout.d.ts types/lockable.d.ts types/mutex.d.ts types/named.d.ts types/once.d.ts
@@ -52,6 +52,8 @@ const FILES = `
   lib/primitives/lock-all.js lib/primitives/lock-table.js lib/primitives/mutex.js lib/primitives/once.js lib/primitives/read-lock.js
   lib/primitives/rwlock-guard.js lib/primitives/rwlock.js lib/primitives/semaphore.js
 `;
+/** A program in a document. */
+const CODE = /^```.*?^```$/gms;
 /** The programs of a user in TypeScript. */
 const PROGRAMS = ['program', 'entries'];
 const BINDING_FILES = 'LICENSE README.md THIRD-PARTY-LICENSES package.json';
@@ -104,6 +106,7 @@ async function checkMain(tarballs) {
     if (document === 'README.md') assert.ok(links.length > 0, 'The README links to the reference.');
     const broken = links.filter((file) => !fs.existsSync(path.join(home, path.dirname(document), file)));
     assert.deepEqual(broken, [], `${document} links to what is not in the package.`);
+    assert.deepEqual(text.match(CODE), fs.readFileSync(path.join(ROOT, document), 'utf8').match(CODE));
   }
   assert.equal(manifest.scripts, undefined, 'npm would run the scripts when a user installs the package.');
   assert.equal(manifest.dependencies, undefined);

@@ -67,19 +67,23 @@ exports.packMain = (staging, destination, platforms) => {
   return pack(folder, destination);
 };
 
-/** A link of Markdown, or a picture: what it shows, and the file that it leads to. */
-const LINK = /!?\[((?:[^\]]|\](?!\())*)\]\((?!https?:|#)([^)#]+)(?:#[^)]*)?\)/g;
+/** A link of Markdown, or a picture: what it shows, in one paragraph, and the file that it leads to. */
+const LINK = /!?\[((?:[^\]\n]|\](?!\()|\n(?!\n))*)\]\((?!https?:|#)([^)#]+)(?:#[^)]*)?\)/g;
+/** A program in a document, which has brackets of its own. */
+const CODE = /(^```.*?^```$)/ms;
 
 const GUIDES = 'docs/guides';
 
-/** A document, without the links and pictures that lead to files that are not in the package. */
+/** A document that says, of the files and pictures that are not in the package, where they are. */
 function toPacked(document) {
   const packed = [...manifest.files, 'README.md', 'LICENSE'];
   const isPacked = (file) => packed.some((name) => file === name || file.startsWith(`${name}/`));
-  return fs.readFileSync(path.join(root, document), 'utf8').replaceAll(LINK, (link, text, file) => {
-    if (link.startsWith('!')) return '';
-    return isPacked(path.posix.join(path.posix.dirname(document), file)) ? link : text;
-  });
+  const toText = (link, text, file) => {
+    if (link.startsWith('!')) return `*(a picture, in the repository: ${text})*`;
+    return isPacked(path.posix.join(path.posix.dirname(document), file)) ? link : `${text} (in the repository)`;
+  };
+  const parts = fs.readFileSync(path.join(root, document), 'utf8').split(CODE);
+  return parts.map((part, index) => (index % 2 === 1 ? part : part.replaceAll(LINK, toText))).join('');
 }
 
 /** Writes the folder of a platform's package around its binary, and packs it. Returns the tarball. */

@@ -30,7 +30,7 @@ const main = async () => {
     navigation: { includeCategories: false, includeGroups: false },
     customCss: path.join(__dirname, 'pages.css'),
     disableSources: true,
-    highlightLanguages: [...OptionDefaults.highlightLanguages, 'sql'],
+    highlightLanguages: [...OptionDefaults.highlightLanguages, 'lua', 'sql'],
     hideGenerator: true,
     includeHierarchySummary: false,
     excludePrivate: true,
