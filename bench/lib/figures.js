@@ -119,7 +119,7 @@ function panel({ text, unit, better, rows }, x, y) {
     const top = y + 40 + i * BAR.step;
     const width = Math.max(1, (room * value) / largest).toFixed(1);
     const kind = limit ? 'limit' : contender === 'sablock' ? 'own' : 'other';
-    const name = contender.length > 23 ? `${contender.slice(0, 22)}…` : contender;
+    const name = contender.length > 25 ? `${contender.slice(0, 24)}…` : contender;
     return [
       label(x, top + 11, name),
       `<rect x="${x + LABEL}" y="${top}" width="${width}" height="${BAR.height}" rx="2" class="${kind}"/>`,
