@@ -163,7 +163,7 @@ exports.conform = ({ kind, make, skip, start, clear, count, lease }) => {
       assert.equal(warned.length, 1, 'each mark is reported once');
       assert.match(
         warned[0],
-        /^A process ended while it held the named lock 'killed', which now belongs to this thread\./,
+        /^A holder ended, or lost the lock, while it held the named lock 'killed', which now belongs to this thread\./,
       );
       lock.markConsistent();
       assert.equal(lock.abandoned, false);

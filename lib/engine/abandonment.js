@@ -49,8 +49,8 @@ class Warnings {
     );
   };
 
-  /** `who` has ended. */
-  warn(place, who, isShared) {
+  /** `what` happened: who has ended. */
+  warn(place, what, isShared) {
     const now = clock.now();
     if (this.#times.length === MOST) {
       if (now - this.#times[0] < WINDOW_MS) {
@@ -60,7 +60,7 @@ class Warnings {
       this.#times.shift();
     }
     emit(
-      `${who} ended while it held ${describe(place)}, which ` +
+      `${what} while it held ${describe(place)}, which ` +
         (isShared
           ? 'this thread now reads. The data that it guards may be half-written until a thread that holds it to write has ' +
             'checked it and called markConsistent().'
@@ -80,13 +80,13 @@ class Warnings {
   }
 }
 
-function warn(place, who, isShared) {
+function warn(place, what, isShared) {
   thread.warnings ??= new Warnings();
-  thread.warnings.warn(place, who, isShared);
+  thread.warnings.warn(place, what, isShared);
 }
 
 exports.endedThread = endedThread;
-/** `who` ended while it held the lock of this place, which this thread has now. */
+/** `what`, that somebody ended, happened while it held the lock of this place, which this thread has now. */
 exports.warn = warn;
 
 /**
@@ -96,7 +96,7 @@ exports.warn = warn;
 exports.report = (lock, word, isShared = false) => {
   const threadId = endedThread();
   if (word.onAbandoned === undefined) {
-    warn(word, `Thread ${threadId}`, isShared);
+    warn(word, `Thread ${threadId} ended`, isShared);
   }
   binding.setReport(0);
   tellAbandoned(lock, word, threadId);

@@ -34,7 +34,7 @@
 //   - `query(names)`: a promise of `[{ name, mode, clientId, pid, threadId, heldMs }]`, holders in other processes; of a store
 //     only those of these names, which this process holds or asks for.
 //   A held lock is `{ abandoned, ended, fence, markConsistent(), unlock() }`: `abandoned` is false again after `markConsistent()`;
-//   `ended` is `{ pid, threadId }` of the holder that ended inside if this thread has to report it (-1 where that is not known),
+//   `ended` is `{ pid, threadId, isOfStore }` of the holder that ended inside if this thread has to report it (-1 where that is not known),
 //   else null; `fence` is a bigint if `fence` was asked for (of `{ fence: true }`; it may be left out), else null: of an exclusive lock
 //   larger than all before of this name, of a shared one not below that of the last exclusive one; `markConsistent()` is called for exclusive ones only; `unlock()` is synchronous, is called once, and must not throw.
 //   `key` may be there, for users. `noteIn(isIn)` may be there: false while others are waited for that were asked for together with

@@ -11,27 +11,29 @@ const { endOf, isRepaired, isStolen, lossOf, noteEnd } = require('./held-lock.js
 
 const isShared = (lock) => lock.mode === 'shared';
 
-/** The process that has ended, for a message; with its thread. */
+/** What happened, for a message; with the thread that has ended. */
 function describeEnd(end) {
   if (typeof end === 'number') {
     binding.setReport(end);
     const threadId = endedThread();
     binding.setReport(0);
-    return { who: `Thread ${threadId}`, threadId };
+    return { what: `Thread ${threadId} ended`, threadId };
   }
-  const { pid, threadId } = end;
-  return { who: pid < 0 ? 'A process' : `Process ${pid}${threadId > 0 ? ` (its thread ${threadId})` : ''}`, threadId };
+  const { pid, threadId, isOfStore } = end;
+  if (isOfStore) return { what: 'A holder ended, or lost the lock,', threadId };
+  const who = pid < 0 ? 'A process' : `Process ${pid}${threadId > 0 ? ` (its thread ${threadId})` : ''}`;
+  return { what: `${who} ended`, threadId };
 }
 
 /** Publishes who ended inside, if that is this lock's to report. Returns a function that warns of it; null if none did. */
 function tellEnd(lock) {
   const end = endOf(lock);
   if (end === null) return null;
-  const { who, threadId } = describeEnd(end);
+  const { what, threadId } = describeEnd(end);
   noteEnd(lock, null);
   const place = placeOf(lock.name);
   tellAbandoned(lock, place, threadId);
-  return () => warn(place, who, isShared(lock));
+  return () => warn(place, what, isShared(lock));
 }
 
 /** The function has returned. */

@@ -19,9 +19,6 @@ const { FAILED, GRANTED, GRANTED_ABANDONED, INTERRUPTED, PENDING, TIMED_OUT } = 
 /** For so long the store is asked who holds a name before it counts as silent, in milliseconds. */
 const ASKED_MS = 1000;
 
-/** A store does not tell who has ended inside. */
-const UNKNOWN = { pid: -1, threadId: -1 };
-
 const notBegun = () => new Error('The thread that keeps the connection to the store has not begun yet.');
 const silent = (ms) => new Error(`The store has not answered within ${Math.round(ms)} ms.`);
 
@@ -133,8 +130,8 @@ class StoreOuter {
   /** The desk of the lock worker that serves it; -1 before the first request. */
   desk = -1;
   connectTimeout;
-  /** The names whose mark this thread has reported. */
-  #reported = new Set();
+  /** The names whose mark this has reported: nobody knows whether another thread or process has. */
+  reported = new Set();
   #store;
   #space;
   #opened = -1;
@@ -159,7 +156,7 @@ class StoreOuter {
   lockAsync(name, options, { timeout, patience, beside }) {
     const { ref, fence } = options;
     const question = this.#questionFor(name, options, timeout);
-    const conclude = (status, number) => this.#begin(name, new StoreHold(status, number, fence, this));
+    const conclude = (status, number) => new StoreHold(name, status, number, fence, this);
     const late = () => wait.abort(unacknowledged(name, silent(patience)));
     const limits = timeout > 0 ? { limit: timeout, beside } : { patience, late };
     const wait = new StoreWait(this, question, { ref, conclude, ...limits });
@@ -174,7 +171,7 @@ class StoreOuter {
     switch (status) {
       case GRANTED:
       case GRANTED_ABANDONED:
-        return this.#begin(name, new StoreHold(status, thread.record[NUMBER], options.fence, this));
+        return new StoreHold(name, status, thread.record[NUMBER], options.fence, this);
       case FAILED:
         throw fromText(binding.takeStoreText());
       case INTERRUPTED:
@@ -182,16 +179,6 @@ class StoreOuter {
       default:
         return null;
     }
-  }
-
-  /** Nobody knows whether another thread has reported a mark: this one does it once, until it finds the lock without. */
-  #begin(name, hold) {
-    if (!hold.abandoned) this.#reported.delete(name);
-    else if (!this.#reported.has(name)) {
-      this.#reported.add(name);
-      hold.ended = UNKNOWN;
-    }
-    return hold;
   }
 
   /** Holders elsewhere of the names that this process asks for. */
@@ -277,6 +264,7 @@ class StoreOuter {
         this.#released = resolve;
       });
     }
+    this.reported.clear();
     if (this.#opened < 0 || binding.deskState(this.desk) < 0) return;
     binding.releaseStore(this.#opened, false);
     // Behind all that was asked before: when this returns, it is on its way.

@@ -6,6 +6,9 @@ const { LOSSES } = require('./verbs.js');
 
 const { GRANTED_ABANDONED } = binding;
 
+/** A store does not tell who has ended inside, or lost the lock there. */
+const UNKNOWN = { pid: -1, threadId: -1, isOfStore: true };
+
 class StoreHold {
   abandoned;
   /** That of etcd, or undefined. */
@@ -14,13 +17,15 @@ class StoreHold {
   fence;
   /** Called when it may have been lost. */
   onLost = null;
+  #name;
   #number;
   #since = clock.now();
   #lost = null;
   #owner;
 
   /** Takes the answer that the thread has just taken, with this status. */
-  constructor(status, number, wantsFence, owner) {
+  constructor(name, status, number, wantsFence, owner) {
+    this.#name = name;
     this.#number = number;
     this.#owner = owner;
     this.fence = wantsFence ? thread.fence : null;
@@ -28,6 +33,11 @@ class StoreHold {
     this.key = binding.takeStoreText() || undefined;
     thread.stores.holds.set(number, this);
     owner.holds.add(this);
+    if (!this.abandoned) owner.reported.delete(name);
+    else if (!owner.reported.has(name)) {
+      owner.reported.add(name);
+      this.ended = UNKNOWN;
+    }
   }
 
   get storeNumber() {
@@ -43,6 +53,7 @@ class StoreHold {
   markConsistent() {
     if (this.abandoned) this.#owner.tell('markConsistent', { number: this.#number });
     this.abandoned = false;
+    this.#owner.reported.delete(this.#name);
   }
 
   noteIn(isIn) {
