@@ -53,10 +53,6 @@ fn some_pauses() -> impl FnMut() -> bool {
     }
 }
 
-fn hop(thread: u32, place: Place) -> Hop {
-    Hop { thread, address: place.address(), byte_offset: place.byte_offset, kind: "Mutex" }
-}
-
 #[test]
 fn a_thread_that_waited_for_something_else_during_a_pause_is_blocked_as_before() {
     let world = &World::with_slices(false);
@@ -82,7 +78,8 @@ fn a_thread_that_waited_for_something_else_during_a_pause_is_blocked_as_before()
         });
         world.until("a wait in a pause", |_| has_nested.load(Ordering::SeqCst));
         let found = world.lock_at(second, a, &mut some_pauses());
-        let hops = [(1, a), (0, b)].map(|(thread, place)| hop(thread, place));
+        let hops =
+            [(1, a), (0, b)].map(|(thread, place)| Hop { thread, byte_offset: place.byte_offset, kind: "Mutex" });
         assert!(matches!(&found, Err(Failure::Deadlock(cycle)) if *cycle == hops), "{found:?}");
         world.unlock_at(second, b);
         blocked.join().unwrap();
@@ -97,7 +94,7 @@ fn a_thread_that_waits_for_another_environment_of_its_own_thread_waits_for_ever(
     let [holder, beside] = [0, 1].map(|thread| world.engine.agents.add_on(thread, 1).unwrap());
     world.lock(&holder, Limit::Once);
     let found = world.lock_at(&beside, world.place(), &mut some_pauses());
-    let hops = [hop(1, world.place())];
+    let hops = [Hop { thread: 1, byte_offset: 0, kind: "Mutex" }];
     assert!(matches!(&found, Err(Failure::Deadlock(cycle)) if *cycle == hops), "{found:?}");
     assert_eq!(world.engine.stats().deadlocks, 1);
 }

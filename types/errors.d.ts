@@ -55,7 +55,7 @@ export class DeadlockError extends Error {
     threadId: number;
     /** The byte offset of the lock that it waits for; -1 for one of a {@link LockManager}. */
     byteOffset: number;
-    /** The name of that, if it is one of a {@link LockManager}, or this thread gave it one. */
+    /** The name of that, if it is one of a {@link LockManager}. */
     name?: string;
   }>;
 }

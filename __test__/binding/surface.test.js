@@ -28,7 +28,7 @@ test('numbers of the words, of the record and of what can be asked are all told 
   unique(asks.map((name) => Ask[name]));
   unique(Object.getOwnPropertyNames(binding.Field).map((name) => binding.Field[name]));
   unique(Object.getOwnPropertyNames(binding.Change).map((name) => binding.Change[name]));
-  assert.ok(binding.Field.Fence < binding.RECORD_LENGTH);
+  assert.ok(binding.Field.Cycle < binding.RECORD_LENGTH);
   assert.equal(binding.VERSION, require('../../package.json').version);
   assert.ok(Number.isInteger(binding.PROTOCOL));
   assert.equal(binding.firstCopy(), null);

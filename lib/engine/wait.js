@@ -6,7 +6,7 @@ const { DeadlockError, TimeoutError, describe, noBackgroundThread, threadEnding 
 const { PendingWait } = require('./pending-wait.js');
 const { reasonOf } = require('../arguments.js');
 
-const { Found, Given, HasEnded, Parties, Token } = binding.Field;
+const { Cycle, CycleLength, Found, Given, HasEnded, Parties, Token } = binding.Field;
 
 /**
  * A request, as the verbs of a primitive make it:
@@ -153,22 +153,25 @@ function takeOver(status, lock, word, { endHold }) {
   }
 }
 
+function foundDeadlock(lock, word) {
+  const error = new DeadlockError(word, readCycle(), binding.cycleKinds());
+  tellDeadlock(lock, word, error.cycle);
+  return error;
+}
+
 /** From here on byte offsets mean names. */
 const NAMED = 2 ** 52;
 
-/** The error of the deadlock that the binding has just found; `place` is what this thread has waited for. */
-function foundDeadlock(lock, place) {
-  const names = require('./names.js').namesByAddress();
-  const steps = binding.lastDeadlock();
-  const cycle = steps.map(({ threadId, byteOffset, kind, address }) => {
-    if (byteOffset >= NAMED) return { threadId, byteOffset: -1, name: binding.nameOf(byteOffset) };
-    const name = names.get(kind, address);
-    return name === undefined ? { threadId, byteOffset } : { threadId, byteOffset, name };
+/** The waits of the deadlock that the binding has just found. */
+function readCycle() {
+  const { record } = thread;
+  return Array.from({ length: record[CycleLength] }, (_, step) => {
+    const threadId = record[Cycle + 2 * step];
+    const byteOffset = record[Cycle + 2 * step + 1];
+    return byteOffset < NAMED
+      ? { threadId, byteOffset }
+      : { threadId, byteOffset: -1, name: binding.nameOf(byteOffset) };
   });
-  const kinds = steps.map(({ kind }) => kind);
-  const error = new DeadlockError(place, cycle, kinds);
-  tellDeadlock(lock, place, error.cycle);
-  return error;
 }
 
 /**
@@ -274,7 +277,7 @@ exports.lockBlocking = (lock, word, request, timeout, verb) => {
   }
 };
 
-exports.foundDeadlock = foundDeadlock;
+exports.readCycle = readCycle;
 exports.conclude = conclude;
 exports.takeOver = takeOver;
 

@@ -64,8 +64,7 @@ impl Engine {
         if is_endless && hold.is_some() && section.owner() == agent.id {
             section.note_deadlock();
             section.finish();
-            let (address, byte_offset) = (place.address(), place.byte_offset);
-            let hop = Hop { thread: agent.thread, address, byte_offset, kind: primitive.name() };
+            let hop = Hop { thread: agent.thread, byte_offset: place.byte_offset, kind: primitive.name() };
             return Err(Failure::Deadlock(vec![hop]));
         }
 

@@ -15,9 +15,7 @@ use crate::agents::{Agent, AgentId, Blockage, ThreadId};
 pub struct Hop {
     /// The thread that waits.
     pub thread: ThreadId,
-    /// The lock that it waits for, as its address.
-    pub address: usize,
-    /// The same, as its byte offset.
+    /// The lock that it waits for, as its byte offset.
     pub byte_offset: usize,
     /// The kind of that lock.
     pub kind: &'static str,
@@ -91,7 +89,7 @@ impl Engine {
 
     fn hop(&self, waiter: &Agent, Blockage { address, byte_offset, .. }: Blockage) -> Hop {
         let kind = self.contents_at(address).queues.get(&address).map_or("Lock", |queue| queue.primitive.name());
-        Hop { thread: waiter.thread, address, byte_offset, kind }
+        Hop { thread: waiter.thread, byte_offset, kind }
     }
 
     /// Whether this agent owns what it still waits for: then code that it has run since has locked it. In a strict order it may be

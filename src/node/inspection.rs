@@ -8,7 +8,7 @@ use super::ask::Ask;
 use super::process::engine;
 use super::thread::JsThread;
 use super::views::{JsIntegers, JsWord};
-use crate::engine::{Hop, LockView, Mode, Primitive, WaiterView};
+use crate::engine::{LockView, Mode, Primitive, WaiterView};
 use crate::memory::Place;
 use crate::primitives::futex::FUTEX;
 use crate::primitives::mutex::{MUTEX, Word};
@@ -271,30 +271,8 @@ pub fn hold(word: JsWord) -> Option<JsHold> {
     engine().hold(word.0).map(|hold| JsHold { serial: hold.serial as f64, thread_id: hold.thread })
 }
 
-/// A step of the cycle of a deadlock.
-#[napi(object)]
-pub struct JsHop {
-    /// The thread that waits.
-    pub thread_id: u32,
-    /// The lock that it waits for, as its byte offset.
-    pub byte_offset: f64,
-    /// The same, as `address` says it.
-    pub address: f64,
-    /// The lock's class.
-    pub kind: String,
-}
-
-/// So many steps of a cycle are told.
-const STEPS: usize = 28;
-
-/// The cycle of this thread's last deadlock, step by step.
+/// The kinds of the locks in the cycle of this thread's last deadlock, step by step.
 #[napi(catch_unwind)]
-pub fn last_deadlock(env: Env) -> Result<Vec<JsHop>> {
-    let to_js = |hop: &Hop| JsHop {
-        thread_id: hop.thread,
-        byte_offset: hop.byte_offset as f64,
-        address: hop.address as f64,
-        kind: hop.kind.into(),
-    };
-    JsThread::with(env, |thread| thread.cycle.iter().take(STEPS).map(to_js).collect())
+pub fn cycle_kinds(env: Env) -> Result<Vec<String>> {
+    JsThread::with(env, |thread| thread.cycle_kinds.iter().copied().map(String::from).collect())
 }

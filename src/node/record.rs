@@ -10,6 +10,7 @@ use napi_derive::napi;
 use super::views::TypedArray;
 use crate::agents::AgentId;
 use crate::clients::PartWait;
+use crate::engine::Hop;
 
 /// The places in the record.
 #[napi]
@@ -47,11 +48,18 @@ pub enum Field {
     Number,
     /// The fence of a lock that is kept outside of the process, if it was wanted: an integer of 64 bits in the place of a number.
     Fence,
+    /// The number of steps of the cycle; each is a thread and the byte offset of the lock that it waits for.
+    CycleLength,
+    /// The first step.
+    Cycle,
 }
+
+/// The record has room for so many steps of a cycle; of a longer one it has the first.
+const STEPS: usize = 28;
 
 /// The number of its numbers.
 #[napi]
-pub const RECORD_LENGTH: u32 = Field::Fence as u32 + 1;
+pub const RECORD_LENGTH: u32 = Field::Cycle as u32 + 2 * STEPS as u32;
 
 /// The place of the record.
 pub struct Record(NonNull<f64>);
@@ -83,6 +91,17 @@ impl Record {
     pub fn set_fence(&mut self, fence: u64) {
         // SAFETY: as in `write`; both have eight bytes.
         unsafe { self.0.as_ptr().cast::<u64>().add(Field::Fence as usize).write(fence) };
+    }
+
+    /// Sets the cycle of a deadlock.
+    pub fn set_cycle(&mut self, cycle: &[Hop]) {
+        let cycle = &cycle[..cycle.len().min(STEPS)];
+        self.set(Field::CycleLength, cycle.len() as f64);
+        for (step, hop) in cycle.iter().enumerate() {
+            let place = Field::Cycle as usize + 2 * step;
+            self.write(place, f64::from(hop.thread));
+            self.write(place + 1, hop.byte_offset as f64);
+        }
     }
 
     fn write(&mut self, place: usize, value: f64) {

@@ -86,7 +86,8 @@ pub fn of_failure(failure: Failure, call: &BlockingCall, thread: &mut JsThread) 
         Failure::Interrupted => (DEADLOCK, call.deadlock()),
         Failure::Deadlock(cycle) => (DEADLOCK, cycle.as_slice()),
     };
-    thread.cycle = cycle.to_vec();
+    thread.record.set_cycle(cycle);
+    thread.cycle_kinds = cycle.iter().map(|hop| hop.kind).collect();
     status
 }
 

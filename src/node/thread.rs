@@ -25,7 +25,7 @@ use super::wake::{self, WakeLoop, create_wake, event_loop_address};
 use crate::agents::{AgentId, ThreadId};
 use crate::clients::lent::LentHolds;
 use crate::clients::{ClientLoop, Clients};
-use crate::engine::{EventLoop, Hop, Limit, Primitive, Reply, ReplyError, Request, Settled};
+use crate::engine::{EventLoop, Limit, Primitive, Reply, ReplyError, Request, Settled};
 use crate::files::FileFailure;
 use crate::memory::Place;
 
@@ -47,8 +47,8 @@ pub struct JsThread {
     pub stores: ThreadStores,
     /// The agent whose thread ended inside, which the last acquisition has to report.
     pub abandoned_by: Option<AgentId>,
-    /// The last deadlock.
-    pub cycle: Vec<Hop>,
+    /// The kinds of the locks in the cycle of the last deadlock.
+    pub cycle_kinds: Vec<&'static str>,
     /// The record of the last call.
     pub record: Record,
     /// The environment of the first load, which owns the references.
@@ -177,7 +177,7 @@ impl JsThread {
                 file_failure: None,
                 stores: ThreadStores::default(),
                 abandoned_by: None,
-                cycle: Vec::new(),
+                cycle_kinds: Vec::new(),
                 record,
                 env: raw,
                 state: state_reference,
