@@ -207,7 +207,7 @@ test('the warning of a mark is one for who runs commands', SETTINGS, (t) => {
   }
 });
 
-test('an option that a command does not know is one that it may know', SETTINGS, () => {
+test('an option that a command does not know is answered with the one that is meant', SETTINGS, () => {
   for (const [args, option, meant] of [
     [['run', 'job', '--if-avaliable', 'true'], '--if-avaliable', '--if-available'],
     [['locks', '--jsn'], '--jsn', '--json'],

@@ -12,6 +12,7 @@ const OWN = new Set();
 const OF_COPY = [path.join('lib', 'engine', 'thread.js'), path.join('lib', 'load', 'core.js')];
 /** A test for each bundle that has a copy in it: whether a line is the package's. */
 const BUNDLES = new Map();
+/** Takes in a copy, by that file; another one is a bundle that has the copy in it. */
 exports.addCopy = (file) => {
   const own = OF_COPY.find((name) => file.endsWith(path.sep + name));
   if (own !== undefined) {
