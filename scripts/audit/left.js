@@ -12,6 +12,7 @@ const OURS = /([^\s(]*[\\/]lib[\\/]((?:[\w-]+[\\/])?[\w-]+\.js)):(\d+)/;
 const STAYS = new Map([
   ['named/machine.js: backends', 'directories that were opened'],
   ['engine/register.js: entries', 'slots, until what they are of is collected'],
+  ['engine/abandonment.js: timer', 'the warnings that were left out, for a second'],
   ['engine/lock-worker.js: given', 'warnings, each of which is given once'],
   ['doctor/sites.js: OWN', "the doctor's own folders"],
   ['named/several.js: locks', 'what a test has aborted is kept by its runner'],
