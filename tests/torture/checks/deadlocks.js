@@ -25,9 +25,12 @@ exports.checkDeadlocks = ({ threads, deadlocks }, report, count) => {
       }
       if (!mayHold(next, hop.mutex, failed)) complain(`thread ${next.id} did not hold mutex ${hop.mutex}`);
       if (thread === failed.thread) continue;
-      const wait = thread.waits.find((wait) => isIn(wait, hop.mutex, failed));
-      if (wait === undefined) complain(`thread ${thread.id} did not wait for mutex ${hop.mutex}`);
-      else if (wait.outcome === OUTCOMES.DEADLOCK && names(wait, failed)) complain(`${describe(wait)} failed too`);
+      // It may have failed by an earlier cycle of both, and have come back, while this one was on its way to look.
+      const waits = thread.waits.filter((wait) => isIn(wait, hop.mutex, failed));
+      if (waits.length === 0) complain(`thread ${thread.id} did not wait for mutex ${hop.mutex}`);
+      else if (waits.every((wait) => wait.outcome === OUTCOMES.DEADLOCK && names(wait, failed))) {
+        complain(`${waits.map(describe).join('; ')} failed too`);
+      }
     }
   }
 };
