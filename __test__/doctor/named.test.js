@@ -324,3 +324,27 @@ for (const [form, wait] of [
     }),
   );
 }
+
+test(
+  'a name that another process has had is reported with its holder here, and with none elsewhere',
+  needs('prompt ends'),
+  watched(async (t) => {
+    t.after(() => holder.kill('SIGKILL'));
+    const directory = createFolder(t);
+    const [name] = names(1);
+    const holder = spawn(process.execPath, [HOLDER, directory, name], { stdio: ['pipe', 'pipe', 'inherit'] });
+    await once(holder.stdout, 'data');
+    await withDoctor({ ...QUIET, stuckMs: 60 }, async (doctor) => {
+      const manager = new LockManager({ directory });
+      const [first, second] = [manager.acquireAsync(name), manager.acquireAsync(name)];
+      const waiting = () => about(doctor.report().waiting, { name });
+      while (!waiting().every(({ outside }) => outside !== null)) await sleep(5);
+      holder.stdin.end();
+      const lock = await first;
+      const [{ holders, outside }] = waiting();
+      assert.deepEqual([holders.length, outside], [1, null]);
+      lock.unlock();
+      (await second).unlock();
+    });
+  }),
+);

@@ -103,14 +103,16 @@ impl Knowledge {
     }
 
     fn pending(&self, wait: &TrackedWait) -> Pending {
-        let holds = self.holds_at(wait.address).into_iter();
-        let in_the_way = holds.filter(|(_, hold)| wait.is_exclusive || hold.is_exclusive);
+        let holds = self.holds_at(wait.address);
+        // Once it is held here, nobody is asked for its holder elsewhere: what was known of that is old.
+        let outside = wait.outside.clone().filter(|_| holds.is_empty());
+        let in_the_way = holds.into_iter().filter(|(_, hold)| wait.is_exclusive || hold.is_exclusive);
         Pending {
             lock: wait.lock,
             waiter: (wait.thread, wait.site),
             waited: sync::since(wait.since),
             holders: in_the_way.map(|(thread, hold)| (thread, hold.site)).collect(),
-            outside: wait.outside.clone(),
+            outside,
         }
     }
 
