@@ -1,6 +1,6 @@
 const assert = require('node:assert/strict');
 const { test } = require('node:test');
-const { Condition, stats } = require('../..');
+const { Condition, locks, stats } = require('../..');
 const { endings } = require('../helpers/endings.js');
 const { createHeld } = require('../helpers/held.js');
 const { createMutex, OFFSET } = require('../helpers/memory.js');
@@ -193,6 +193,19 @@ test(
     await another;
     mutex.unlock();
     assert.equal(stats().longestWaitMs, longest);
+  }),
+);
+
+test(
+  'the longest wait may be for a name, though none was used when the counts were first asked for',
+  watched(async () => {
+    const least = stats().longestWaitMs + 20;
+    const held = await locks.acquireAsync('a name');
+    const pending = locks.acquireAsync('a name');
+    await new Promise((resolve) => setTimeout(resolve, least + 2));
+    held.unlock();
+    (await pending).unlock();
+    assert.ok(stats().longestWaitMs >= least, `${least} <= ${stats().longestWaitMs}`);
   }),
 );
 

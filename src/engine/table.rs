@@ -96,11 +96,10 @@ impl Engine {
         self.serials.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// The counts of all buckets.
+    /// The counts of all buckets. From the first call on they read the clock, those of names too, of which none may be used yet.
     pub fn stats(&self) -> Stats {
         let mut sum = Stats::default();
-        let listed = self.listed.get().into_iter().flatten();
-        for bucket in self.words.iter().chain(listed) {
+        for bucket in self.buckets(Space::Words).chain(self.buckets(Space::Listed)) {
             sum.add(bucket.contents.lock().stats.read());
         }
         sum
