@@ -13,11 +13,31 @@ use sablock::agents::Agent;
 use sablock::engine::Limit;
 use sablock::engine::Patience;
 
-/// For a spin to be met, which takes luck where the scheduler leaves both threads on one busy processor: seconds, under Wine.
+/// For a spin to be met, which takes luck where the system leaves both threads on one busy processor: seconds, under Wine.
 const LONG_ENOUGH: Duration = Duration::from_secs(60);
 
 /// The turn of the thread whose test may go on: each needs two processors at once.
 static TURN: Mutex<()> = Mutex::new(());
+
+/// Keeps this thread to the first or the second processor that it may use. Beside busy ones the system may leave both threads on one
+/// for minutes, and then nobody is seen to spin.
+#[cfg(target_os = "linux")]
+fn keep_to(index: usize) {
+    let size = size_of::<libc::cpu_set_t>();
+    // SAFETY: a set of bits, which is valid when all are 0; the system writes and reads no more than its size.
+    unsafe {
+        let mut usable: libc::cpu_set_t = std::mem::zeroed();
+        assert_eq!(libc::sched_getaffinity(0, size, &raw mut usable), 0);
+        let mut processors = (0..libc::CPU_SETSIZE as usize).filter(|processor| libc::CPU_ISSET(*processor, &usable));
+        let Some(processor) = processors.nth(index) else { return };
+        let mut own: libc::cpu_set_t = std::mem::zeroed();
+        libc::CPU_SET(processor, &mut own);
+        assert_eq!(libc::sched_setaffinity(0, size, &raw const own), 0);
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn keep_to(_index: usize) {}
 
 impl World {
     fn exchange(&self, from: u32, to: u32) -> bool {
@@ -38,47 +58,58 @@ impl World {
         }
     }
 
-    /// Waits until so many threads are blocked, or too late.
-    fn wait_for_blocked(&self, count: u64, started_at: Instant) {
-        while self.engine.stats().blocked != count && started_at.elapsed() < LONG_ENOUGH {
+    /// Waits until so many threads are blocked, or all is over.
+    fn wait_for_blocked(&self, count: u64, is_over: impl Fn() -> bool) {
+        while self.engine.stats().blocked != count && !is_over() {
             thread::yield_now();
         }
     }
 
-    /// Holds the word until another thread is queued for it and somewhat longer, again and again, until `is_enough` or too late.
-    /// Returns whether it was enough.
-    fn alternate(&self, is_enough: impl Fn(&Self) -> bool) -> bool {
+    /// Holds the word until another thread is queued for it and somewhat longer, again and again.
+    fn hold_longer_and_longer(&self, agent: &Arc<Agent>, is_over: impl Fn() -> bool) {
+        // In the end longer than a turn of the scheduler: a waiter that has no processor is not seen to spin.
+        let mut longer = (0..50).cycle().map(|step| Duration::from_micros(5) * step * step);
+        while !is_over() {
+            // Not by waiting: a spin would see that the other's holds are short.
+            if !self.exchange(0, agent.id) {
+                thread::yield_now();
+                continue;
+            }
+            self.wait_for_blocked(1, &is_over);
+            // It is queued, and about to spin.
+            let until = Instant::now() + longer.next().unwrap();
+            while Instant::now() < until {
+                std::hint::spin_loop();
+            }
+            self.free(agent);
+            // One that was woken has the word, or it might find it taken again each time that it comes.
+            self.wait_for_blocked(0, &is_over);
+        }
+    }
+
+    /// Takes and frees the word beside a thread that holds it longer and longer, until `is_enough` or too late. Returns whether it
+    /// was enough.
+    fn alternate(&self, is_enough: impl Fn(&Self) -> bool + Sync) -> bool {
         let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         let started_at = Instant::now();
         let is_over = AtomicBool::new(false);
+        let (agent, other) = (self.agent(1), self.agent(2));
+        // The engine counts the processors at the first wait: all of them, not the one that a thread is kept to below.
+        assert_eq!(self.lock(&agent, Limit::Endless), ACQUIRED);
+        self.unlock(&agent);
         thread::scope(|scope| {
             scope.spawn(|| {
-                let agent = self.agent(2);
+                keep_to(1);
                 while !is_over.load(Ordering::SeqCst) {
-                    self.take(&agent);
-                    self.free(&agent);
+                    self.take(&other);
+                    self.free(&other);
                 }
             });
-            let agent = self.agent(1);
-            // In the end longer than a turn of the scheduler: a waiter that has no processor is not seen to spin.
-            let mut longer = (0..50).cycle().map(|step| Duration::from_micros(5) * step * step);
-            while !is_enough(self) && started_at.elapsed() < LONG_ENOUGH {
-                // Not by waiting: a spin would see that the other's holds are short.
-                if !self.exchange(0, agent.id) {
-                    thread::yield_now();
-                    continue;
-                }
-                self.wait_for_blocked(1, started_at);
-                // It is queued, and about to spin.
-                let until = Instant::now() + longer.next().unwrap();
-                while Instant::now() < until {
-                    std::hint::spin_loop();
-                }
-                self.free(&agent);
-                // One that was woken has the word, or it might find it taken again each time that it comes.
-                self.wait_for_blocked(0, started_at);
-            }
-            is_over.store(true, Ordering::SeqCst);
+            scope.spawn(|| {
+                keep_to(0);
+                self.hold_longer_and_longer(&agent, || is_enough(self) || started_at.elapsed() >= LONG_ENOUGH);
+                is_over.store(true, Ordering::SeqCst);
+            });
         });
         is_enough(self)
     }
