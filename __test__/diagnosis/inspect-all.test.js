@@ -1,10 +1,12 @@
 const assert = require('node:assert/strict');
 const { test } = require('node:test');
 const { threadId } = require('node:worker_threads');
-const { Condition, Mutex, inspectAll, waitAsync } = require('../..');
+const sablock = require('../..');
 const { createMutex, OFFSET } = require('../helpers/memory.js');
 const { create } = require('../helpers/primitives.js');
 const { watched } = require('../helpers/threads.js');
+
+const { Condition, LockTable, Mutex, inspectAll, waitAsync } = sablock;
 
 const byOffset = (all) => all.sort((a, b) => a.byteOffset - b.byteOffset);
 const withoutTimes = ({ waiters, ...rest }) => ({ ...rest, waiters: waiters.map(({ waitedMs, ...waiter }) => waiter) });
@@ -78,6 +80,78 @@ for (const [kind, { args = [], hold = () => {}, wait, holders, mode }] of Object
     await waiting;
     assert.deepEqual(inspectAll(), []);
     assert.ok(held !== null);
+  });
+}
+
+/** Has somebody wait for each of these mutexes; returns their names by their offsets, as inspectAll() shows them. */
+const namesOf = async (mutexes) => {
+  const controller = new AbortController();
+  const waits = mutexes.map((mutex) => {
+    mutex.tryLock();
+    return mutex.lockAsync({ signal: controller.signal });
+  });
+  const names = byOffset(inspectAll()).map(({ byteOffset, name }) => [byteOffset, name]);
+  controller.abort();
+  for (const wait of waits) await assert.rejects(wait, { name: 'AbortError' });
+  for (const mutex of mutexes) mutex.unlock();
+  return names;
+};
+
+test('inspectAll() gives the name of a table to each of its locks, the first and the last too, and to no neighbour', async () => {
+  const buffer = new SharedArrayBuffer(48);
+  const before = new Mutex(buffer, 0);
+  const rows = new LockTable(buffer, 4, 3, { name: 'rows' });
+  const behind = new Mutex(buffer, 16);
+  const more = new LockTable(buffer, 20, 2, { name: 'more' });
+  // Directly behind it.
+  const single = new LockTable(buffer, 28, 1, { name: 'single' });
+  const unnamed = new LockTable(buffer, 32, 2);
+  const named = new Mutex(buffer, 40, { name: 'named' });
+  const last = new Mutex(buffer, 44);
+  const all = [before, behind, named, last];
+  for (const table of [rows, more, single, unnamed]) {
+    for (let index = 0; index < table.length; index++) all.push(table.at(index));
+  }
+  const expected = [
+    [0, null],
+    [4, 'rows'],
+    [8, 'rows'],
+    [12, 'rows'],
+    [16, null],
+    [20, 'more'],
+    [24, 'more'],
+    [28, 'single'],
+    [32, null],
+    [36, null],
+    [40, 'named'],
+    [44, null],
+  ];
+  assert.deepEqual(await namesOf(all), expected);
+  // The same offsets elsewhere.
+  const other = new SharedArrayBuffer(48);
+  const others = expected.map(([byteOffset]) => new Mutex(other, byteOffset));
+  assert.deepEqual(
+    await namesOf(others),
+    expected.map(([byteOffset]) => [byteOffset, null]),
+  );
+  // Their names are known as long as they are used.
+  assert.equal([rows, more, single, unnamed].length, 4);
+});
+
+for (const [kind, { args = [], hold = () => {}, wait }] of Object.entries(kinds)) {
+  test(`inspectAll() gives a ${kind} without a name none of the tables directly before and behind it`, async () => {
+    const { BYTES } = sablock[kind];
+    const buffer = new SharedArrayBuffer(16 + BYTES + 16);
+    const tables = [0, 16 + BYTES].map((offset) => new LockTable(buffer, offset, 4, { name: `rows at ${offset}` }));
+    const object = new sablock[kind](buffer, 16, ...args);
+    const held = hold(object);
+    const controller = new AbortController();
+    const waiting = assert.rejects(wait(object, { signal: controller.signal }), { name: 'AbortError' });
+    const names = inspectAll().map(({ byteOffset, name }) => [byteOffset, name]);
+    controller.abort();
+    await waiting;
+    assert.deepEqual(names, [[16, null]]);
+    assert.ok(held !== null && tables.length === 2);
   });
 }
 

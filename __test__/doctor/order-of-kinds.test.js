@@ -5,7 +5,7 @@ const { test } = require('node:test');
 const { createLocks, inside } = require('../helpers/doctor.js');
 const { needs } = require('../helpers/runtime.js');
 const { watched } = require('../helpers/threads.js');
-const { LockTable, Once, RwLock, lockAllAsync } = require('../../index.js');
+const { LockTable, Mutex, Once, RwLock, lockAllAsync } = require('../../index.js');
 const { start } = require('../../lib/doctor/index.js');
 
 /** A test of so many cycles. */
@@ -122,3 +122,16 @@ found('a once and a mutex in both orders are a cycle', async () => {
   new Int32Array(once.buffer)[0] = 0;
   await again.run(() => a.executeLocked(() => {}));
 });
+
+for (const [where, offset, row] of [
+  ['before', 0, 0],
+  ['behind', 12, 1],
+]) {
+  found(`a mutex directly ${where} a table is none of its locks: both orders are a cycle`, async () => {
+    const buffer = new SharedArrayBuffer(16);
+    const table = new LockTable(buffer, 4, 2, { name: `beside ${offset}` });
+    const mutex = new Mutex(buffer, offset);
+    await table.executeLocked(row, () => mutex.executeLocked(() => {}));
+    await mutex.executeLocked(() => table.executeLocked(row, () => {}));
+  });
+}
