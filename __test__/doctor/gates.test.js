@@ -1,0 +1,95 @@
+// Gates: locks that are held around two others. Two edges of a circle that have a gate in common cannot be at once; what counts is
+// every sighting of an order, and not only the first.
+
+const assert = require('node:assert/strict');
+const { test } = require('node:test');
+const { namedMutexes, withDoctor } = require('../helpers/doctor.js');
+const { needs } = require('../helpers/runtime.js');
+const { watched } = require('../helpers/threads.js');
+const { LockManager } = require('../../index.js');
+
+const OPTIONS = { allowMainThread: true };
+const QUIET = { contention: false, stuckMs: Infinity, longHoldMs: Infinity };
+const manager = new LockManager(OPTIONS);
+
+const mutexes = () => namedMutexes(5, OPTIONS);
+let made = 0;
+const names = () => {
+  made += 1;
+  return Array.from('abcde', (letter) => ({ name: `gates ${process.pid}.${made} ${letter}` }));
+};
+
+/** Ways to hold one inside of the other: how locks are made, and `inside(lock, body)`. */
+const WAYS = {
+  'executeLocked()': { make: mutexes, needed: ['async frames'], inside: (lock, body) => lock.executeLocked(body) },
+  'lock()': {
+    make: mutexes,
+    async inside(lock, body) {
+      lock.lock();
+      await body();
+      lock.unlock();
+    },
+  },
+  'request()': { make: names, needed: ['async frames'], inside: ({ name }, body) => manager.request(name, body) },
+  'acquire()': {
+    make: names,
+    needed: ['async hooks'],
+    async inside({ name }, body) {
+      const held = manager.acquire(name);
+      await body();
+      held.unlock();
+    },
+  },
+};
+
+/** `gab`: `a` inside of `g`, and `b` inside of both. Gates are `g` and `h`. */
+const LETTERS = 'abcgh';
+const again = (order, times) => Array.from({ length: times }, () => order);
+const CASES = [
+  // Without the gate, before and after.
+  [['gab', 'ab', 'gba'], ['ab']],
+  [['ab', 'gab', 'gba'], ['ab']],
+  [['gab', 'gba', 'ab'], ['ab']],
+  [['gab', 'gba', 'ba'], ['ab']],
+  [[...again('gab', 10), 'ab', 'gba'], ['ab']],
+  // With the same gate all the time, or one of several.
+  [['gab', 'gba'], []],
+  [[...again('gab', 3), ...again('gba', 3)], []],
+  [['ghab', 'gba'], []],
+  [['ghab', 'hba'], []],
+  [['gab', 'ghab', 'gba'], []],
+  // With another.
+  [['gab', 'hba'], ['ab']],
+  [['gab', 'hab', 'gba'], ['ab']],
+  [['gab', 'gba', 'hab'], ['ab']],
+  [['ghab', 'gab', 'hba'], ['ab']],
+  [['ghab', 'hba', 'gab'], ['ab']],
+  // Of three.
+  [['gab', 'gbc', 'gca'], []],
+  [['gab', 'gbc', 'ca'], []],
+  [['gab', 'gbc', 'gca', 'bc', 'ab'], ['abc']],
+  [['gab', 'hab', 'gbc', 'ca'], ['abc']],
+];
+
+for (const [way, { make, needed = [], inside }] of Object.entries(WAYS)) {
+  for (const [orders, expected] of CASES) {
+    const what = expected.length > 0 ? `are a cycle ${expected}` : 'are none';
+    test(
+      `${way}: the orders ${orders.join(', ')} ${what}`,
+      needs(...needed),
+      watched(() =>
+        withDoctor(QUIET, async (doctor) => {
+          const locks = make();
+          const named = locks.map(({ name }) => name);
+          const take = ([letter, ...rest]) =>
+            inside(locks[LETTERS.indexOf(letter)], () => (rest.length > 0 ? take(rest) : undefined));
+          for (const order of orders) await take([...order]);
+          const cycles = doctor
+            .report()
+            .lockOrder.map(({ edges }) => edges.map(({ from }) => LETTERS[named.indexOf(from.name)]).join(''));
+          assert.deepEqual(cycles, expected);
+        }),
+      ),
+    );
+  }
+}
