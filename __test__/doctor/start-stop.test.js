@@ -273,3 +273,27 @@ test(
     }),
   ),
 );
+
+test(
+  'so is one that had to wait, though the thread waits for nothing since',
+  needs('complete collection'),
+  watched(() =>
+    withDoctor({ ...QUIET, leaks: true }, async (doctor) => {
+      require('node:v8').setFlagsFromString('--expose-gc');
+      const collect = require('node:vm').runInNewContext('gc');
+      const [a] = namedMutexes(1);
+      await (async function leaves() {
+        const first = a.tryAcquire();
+        const waiting = a.acquireAsync();
+        first.unlock();
+        await waiting;
+      })();
+      for (let round = 0; round < 200 && about(doctor.report().leaks, a).length === 0; round++) {
+        collect();
+        await sleep(5);
+      }
+      const [{ place }] = about(doctor.report().leaks, a);
+      assert.match(place.stack[0], /leaves \(.*start-stop\.test\.js/);
+    }),
+  ),
+);

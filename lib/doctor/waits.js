@@ -112,6 +112,9 @@ class Waits {
     binding.doctorWaitOver(seen.number, waitedMs, isGranted(status));
     if (seen.suspended !== null) this.#holds.resume(seen.suspended);
     if (isGranted(status)) seen.granted?.();
+    // Both know what the promise came to: a guard that is dropped while it holds is to be collected, which makes it a leak.
+    seen.granted = null;
+    seen.wait = null;
   }
 
   /** The wait that a call of the binding is about to begin: `[info, timeout, isExclusive]`. */
