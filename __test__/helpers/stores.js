@@ -73,6 +73,29 @@ exports.fencesShared = async (here, there) => {
   }
 };
 
+/** Two processes hold a name, shared: each of them is shown both holders, its own and the one elsewhere. */
+exports.showsSharers = async (kind, here, there) => {
+  const shared = { mode: 'shared' };
+  const lock = await here.acquireAsync(['shown', 'shown too'], shared);
+  assert.equal(await there.do(exports.acquire, 'shown', shared), true);
+  const pids = [process.pid, there.child.pid];
+  const lists = [await here.query(), await there.do((machine) => machine.manager.query())];
+  for (const [index, { held }] of lists.entries()) {
+    const rows = held.filter(({ name }) => name === 'shown');
+    assert.deepEqual(
+      rows.map(({ mode, clientId, threadId }) => [mode, clientId.split('-')[0], threadId >= 0]),
+      [
+        ['shared', 'node', true],
+        ['shared', kind, false],
+      ],
+    );
+    assert.equal(rows[0].pid, pids[index]);
+    assert.deepEqual([rows[0].heldMs >= 0, rows[1].heldMs], [true, -1]);
+  }
+  await there.do(exports.unlock, 'shown');
+  lock.unlock();
+};
+
 /** Shared requests of one thread begin in the order of the calls. */
 exports.beginInOrder = async (here) => {
   await here.request('warm', () => {});

@@ -6,7 +6,17 @@ const { test } = require('node:test');
 const { startProxy } = require('../helpers/proxy.js');
 const { needs } = require('../helpers/runtime.js');
 const { startMachine } = require('../helpers/store-processes.js');
-const { acquire, beginInOrder, fencesShared, pause, seen, stop, storeOf, unlock } = require('../helpers/stores.js');
+const {
+  acquire,
+  beginInOrder,
+  fencesShared,
+  pause,
+  seen,
+  showsSharers,
+  stop,
+  storeOf,
+  unlock,
+} = require('../helpers/stores.js');
 
 const ROUNDS = 100;
 /** `SABLOCK_STORE_SCALE=10`: as many holders and waiters as the design speaks of. */
@@ -97,6 +107,13 @@ exports.conform = ({ kind, make, skip, start, clear, count, lease }) => {
     const [here, there] = [open(t), await startMachine(t)];
     await openThere(there);
     await fencesShared(here, there);
+  });
+
+  test('of a shared name that is held here, query() shows the holders elsewhere too', options, async (t) => {
+    const long = { lease: 20_000 };
+    const [here, there] = [open(t, long), await startMachine(t)];
+    await openThere(there, long);
+    await showsSharers(kind, here, there);
   });
 
   test('locks are kept while every event loop of their process is blocked for three leases', options, async (t) => {

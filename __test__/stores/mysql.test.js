@@ -20,7 +20,19 @@ async function endAll({ query }) {
   for (const { id } of sessions) await query('kill ?', [id]).catch(() => {});
 }
 
-conformSessions('mysql', mysql, store, endAll);
+const optionsOf = (url) => {
+  const { hostname: host, port, username: user, pathname } = new URL(url);
+  return { host, port: Number(port), user, database: pathname.slice(1) };
+};
+
+conformSessions('mysql', mysql, store, {
+  endAll,
+  looksFor: /from information_schema\.processlist where id in/,
+  connections: {
+    'big numbers as text': (url) => ({ ...optionsOf(url), supportBigNumbers: true, bigNumberStrings: true }),
+    'values as they come': (url) => ({ ...optionsOf(url), typeCast: false }),
+  },
+});
 
 test('a shared lock is refused before anything is asked of a server', async (t) => {
   const manager = new LockManager({ store: mysql('mysql://root@127.0.0.1:1/any'), allowMainThread: true });

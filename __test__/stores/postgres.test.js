@@ -7,14 +7,16 @@ const { postgres } = require('../../lib/stores/postgres.js');
 const { hasPgBouncer, startPgBouncer } = require('../helpers/servers.js');
 const { startMachine } = require('../helpers/store-processes.js');
 const store = require('../helpers/postgres.js');
-const { acquire, beginInOrder, fencesShared, seen, unlock } = require('../helpers/stores.js');
+const { acquire, beginInOrder, fencesShared, seen, showsSharers, unlock } = require('../helpers/stores.js');
 const { conformSessions } = require('./session-conformance.js');
 
 const { HEARTBEAT, granted, open, openThere, options, server, waiting } = store;
 
-conformSessions('postgres', postgres, store, ({ query }) =>
-  query("select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'sablock'"),
-);
+conformSessions('postgres', postgres, store, {
+  endAll: ({ query }) =>
+    query("select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'sablock'"),
+  looksFor: /not granted and pid = any/,
+});
 
 test('shared locks are shared among processes, behind an exclusive one that waits they queue', options, async (t) => {
   const [here, there] = [open(t), await startMachine(t)];
@@ -35,6 +37,12 @@ test('the fence of a shared lock is not below the last exclusive one', options, 
   const [here, there] = [open(t), await startMachine(t)];
   await openThere(there);
   await fencesShared(here, there);
+});
+
+test('of a shared name that is held here, query() shows the holders elsewhere too', options, async (t) => {
+  const [here, there] = [open(t), await startMachine(t)];
+  await openThere(there);
+  await showsSharers('postgres', here, there);
 });
 
 /** Sessions of an earlier test may be about to end. */

@@ -2,11 +2,14 @@
 
 const assert = require('node:assert/strict');
 const { execFile } = require('node:child_process');
+const { once } = require('node:events');
 const { describe, test } = require('node:test');
+const { Worker } = require('node:worker_threads');
 const { LockManager } = require('../..');
 const { redis } = require('../../lib/stores/redis.js');
 const { endsWaiting } = require('../helpers/audited.js');
 const EVERY_STORE = require('../helpers/every-store.js');
+const { limit } = require('../helpers/limits.js');
 const { startProxy } = require('../helpers/proxy.js');
 const servers = require('../helpers/servers.js');
 const { messagesOf, pause, seen } = require('../helpers/stores.js');
@@ -76,32 +79,106 @@ for (const [kind, [make, isThere, start, settings]] of Object.entries(EVERY_STOR
   });
 }
 
+/** What keeps a release from the server: begins it, before the release; returns what is true once the release has failed, and ends it. */
+const OBSTACLES = {
+  'while the server is away': {
+    async begin({ proxy, messages }) {
+      proxy.target = 'http://127.0.0.1:1';
+      proxy.drop();
+      await seen(() => messages.some(({ event }) => event === 'unreachable'));
+      const { accepted } = proxy;
+      return () => proxy.accepted > accepted;
+    },
+    end: ({ proxy, server }) => {
+      proxy.target = server.url;
+    },
+  },
+  'on a connection that ends under the call': {
+    async begin({ proxy }) {
+      let ended = 0;
+      proxy.loses = (data, toServer, line) => {
+        // The next one arrives.
+        if (ended > 0 || !toServer || !isRelease(data)) return false;
+        ended += 1;
+        line.reset();
+        return true;
+      };
+      return () => ended > 0;
+    },
+    end() {},
+  },
+  'to a server that refuses to write': {
+    kinds: ['redis'],
+    async begin({ server, messages }) {
+      await server.run('CONFIG', 'SET', 'min-replicas-to-write', '1');
+      return () => messages.some(({ event }) => event === 'unreachable');
+    },
+    end: ({ server }) => server.run('CONFIG', 'SET', 'min-replicas-to-write', '0'),
+  },
+};
+
+/** Whether a call of a store with leases gives a lock back. */
+const isRelease = (data) => /\$7\r\nrelease\r\n|request_delete_range/.test(data);
+
+/** Holds a lock until it is told to release it. */
+const HOLDER = `
+  const { parentPort, workerData } = require('node:worker_threads');
+  const { LockManager } = require(workerData.sablock);
+  const { [workerData.kind]: make } = require(workerData.file);
+  const manager = new LockManager({ store: make(workerData.url, workerData.settings) });
+  manager.acquireAsync('kept').then((lock) => {
+    parentPort.on('message', () => parentPort.postMessage(lock.unlock()));
+    parentPort.postMessage('held');
+  });`;
+
+/** How the thread that holds it gives a lock back, by whether that leaves a mark. */
+const RETURNS = {
+  async false(thread) {
+    thread.postMessage('release it');
+    assert.deepEqual(await once(thread, 'message'), [true]);
+  },
+  true: (thread) => thread.terminate(),
+};
+
 for (const kind of ['redis', 'etcd']) {
   const [make, isThere, start] = EVERY_STORE[kind];
   const skip = isThere ? false : `the server of ${kind} is not installed`;
-  test(`${kind}: what is released while the server is away is released when it is back, unmarked`, {
-    skip,
-    timeout: 60_000,
-  }, async (t) => {
-    const server = await start();
-    t.after(() => server.stop());
-    const proxy = await startProxy(t, server.url);
-    const namespace = 'released while away';
-    const messages = messagesOf(t, namespace);
-    const [far, near] = [proxy.url, server.url].map(
-      (url) => new LockManager({ store: make(url, { ...LEASES, namespace }) }),
-    );
-    t.after(() => Promise.all([far.close(), near.close()]));
-    const lock = await far.acquireAsync('away');
-    proxy.target = 'http://127.0.0.1:1';
-    proxy.drop();
-    await seen(() => messages.some(({ event }) => event === 'unreachable'));
-    assert.equal(lock.unlock(), true);
-    await pause(200);
-    proxy.target = server.url;
-    const next = await near.acquireAsync('away', { timeout: 30_000 });
-    assert.deepEqual([next.abandoned, next.unlock()], [false, true]);
-  });
+  for (const [when, { kinds = [kind], begin, end }] of Object.entries(OBSTACLES)) {
+    if (!kinds.includes(kind)) continue;
+    test(`${kind}: what is given back ${when} is given back later, marked if its holder ended inside`, {
+      skip,
+      timeout: limit(60_000),
+    }, async (t) => {
+      const server = await start();
+      t.after(() => server.stop());
+      const proxy = await startProxy(t, server.url);
+      for (const [marks, giveBack] of Object.entries(RETURNS)) {
+        const namespace = `${kind} ${when}, ${marks}`;
+        const messages = messagesOf(t, namespace);
+        const settings = { ...LEASES, namespace };
+        const [sablock, file] = ['../..', `../../lib/stores/${kind}.js`].map((name) => require.resolve(name));
+        const workerData = { kind, sablock, file, url: proxy.url, settings };
+        // As the thread ends, this manager keeps the store open.
+        const far = new LockManager({ store: make(proxy.url, settings) });
+        t.after(() => far.close());
+        await far.check();
+        const thread = new Worker(HOLDER, { eval: true, workerData });
+        t.after(() => thread.terminate());
+        assert.deepEqual(await once(thread, 'message'), ['held']);
+        const hasFailed = await begin({ proxy, server, messages });
+        await giveBack(thread);
+        await seen(hasFailed);
+        await end({ proxy, server });
+        const there = new LockManager({ store: make(server.url, settings) });
+        t.after(() => there.close());
+        const next = await there.acquireAsync('kept', { timeout: 30_000 });
+        assert.equal(String(next.abandoned), marks);
+        next.markConsistent();
+        assert.equal(next.unlock(), true);
+        await thread.terminate();
+      }
+    });
+  }
 }
 
 const CELL = new Int32Array(new SharedArrayBuffer(4));

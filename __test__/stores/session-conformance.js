@@ -7,6 +7,7 @@ const { test } = require('node:test');
 const { Worker } = require('node:worker_threads');
 const { LockLostError, LockManager } = require('../..');
 const { endsWaiting } = require('../helpers/audited.js');
+const { startProxy } = require('../helpers/proxy.js');
 const { startMachine } = require('../helpers/store-processes.js');
 const { hold, modesOf } = require('../helpers/names.js');
 const { acquire, seen, unlock } = require('../helpers/stores.js');
@@ -14,9 +15,15 @@ const { acquire, seen, unlock } = require('../helpers/stores.js');
 /**
  * Declares the tests of a store of that kind, which `make(connection, settings)` describes: `store` is that of `storeOf()`, with
  * `HEARTBEAT`, and with `granted()` and `waiting()`, how many locks its server has granted, and how many are waited for there.
- * `endAll(server)`: an administrator ends all sessions.
+ * `endAll(server)`: an administrator ends all sessions;
+ * `looksFor`: the text of a question for those that wait; `connections`: other ways to say how to connect, made of a URL.
  */
-exports.conformSessions = (kind, make, { HEARTBEAT, granted, open, openThere, options, server, waiting }, endAll) => {
+exports.conformSessions = (
+  kind,
+  make,
+  { HEARTBEAT, granted, open, openThere, options, server, waiting },
+  { endAll, looksFor, connections = {} },
+) => {
   test('an exclusive lock keeps other processes out, and a free one lets them in', options, async (t) => {
     const [here, there] = [open(t), await startMachine(t)];
     await openThere(there);
@@ -249,6 +256,49 @@ exports.conformSessions = (kind, make, { HEARTBEAT, granted, open, openThere, op
   });
 
   test(
+    'a wait that the server knows of keeps its connection and its place, however often it is looked after',
+    options,
+    async (t) => {
+      const here = open(t);
+      const waits = [];
+      for (const [how, connectionOf] of Object.entries({ 'by a URL': (url) => url, ...connections })) {
+        const [name, proxy] = [`looked after ${how}`, await startProxy(t, server().url)];
+        const far = open(t, {}, connectionOf(proxy.url));
+        await far.check();
+        const before = await here.acquireAsync(name);
+        const wait = far.acquireAsync(name);
+        await seen(async () => (await waiting()) === 2 * waits.length + 1);
+        const { accepted } = proxy;
+        // With sessions of its own, since few of one manager block.
+        const behind = open(t, { connectTimeout: 6000 + waits.length }).acquireAsync(name);
+        await seen(async () => (await waiting()) === 2 * waits.length + 2);
+        let looks = 0;
+        proxy.loses = (data, toServer) => {
+          if (toServer && looksFor.test(data)) looks += 1;
+          return false;
+        };
+        waits.push({ how, name, proxy, far, before, wait, accepted, behind, looks: () => looks });
+      }
+      // Two that do not find it would end its session.
+      await seen(() => waits.every(({ looks }) => looks() > 4));
+      for (const { how, name, proxy, far, before, wait, accepted, behind } of waits) {
+        assert.equal(proxy.accepted, accepted, `${how}, it has connected anew`);
+        before.unlock();
+        assert.equal(await Promise.race([wait.then(() => 'first'), behind.then(() => 'behind')]), 'first', how);
+        const lock = await wait;
+        const { held } = await far.query();
+        assert.deepEqual(
+          held.filter((row) => row.name === name).map(({ threadId }) => threadId),
+          [0],
+          how,
+        );
+        assert.equal(lock.unlock(), true);
+        assert.equal((await behind).unlock(), true);
+      }
+    },
+  );
+
+  test(
     'close() ends what a manager holds, and rejects what it waits for, here and in the server',
     options,
     async (t) => {
@@ -280,6 +330,35 @@ exports.conformSessions = (kind, make, { HEARTBEAT, granted, open, openThere, op
     assert.equal(error.code, 'ERR_LOCK_STORE');
     assert.equal(error.cause.code, 'ECONNREFUSED');
   });
+
+  test(
+    'a session that has waited, and holds for longer than an idle one stays, ends when it is idle',
+    options,
+    async (t) => {
+      Object.assign(process.env, {
+        SABLOCK_TEST_SESSIONS: server().url,
+        SABLOCK_TEST_IDLE_MS: '100',
+        SABLOCK_TEST_IDLED: '0',
+      });
+      const here = open(t);
+      const idling = open(t, {}, { module: require.resolve('../programs/short-idle-client.js') });
+      t.after(() => {
+        for (const name of ['SESSIONS', 'IDLE_MS', 'IDLED']) delete process.env[`SABLOCK_TEST_${name}`];
+      });
+      const before = await here.acquireAsync('idle');
+      const waits = idling.acquireAsync('idle');
+      await seen(async () => (await waiting()) === 1);
+      before.unlock();
+      const lock = await waits;
+      // All of its timers that there may be have come while it was in use.
+      await seen(() => Number(process.env.SABLOCK_TEST_IDLED) > 0);
+      const connections = async () => (await idling.stats()).connections;
+      assert.deepEqual([await connections(), lock.locked], [2, true]);
+      assert.equal(lock.unlock(), true);
+      await seen(async () => (await connections()) === 1);
+      assert.equal(await idling.request('idle', () => 'again'), 'again');
+    },
+  );
 
   test('steal is refused; namespaces are apart; a name may have any 16-bit units', options, async (t) => {
     const [here, other] = [open(t), open(t, { namespace: 'other' })];
