@@ -31,6 +31,9 @@ conformSessions('mysql', mysql, store, {
   connections: {
     'big numbers as text': (url) => ({ ...optionsOf(url), supportBigNumbers: true, bigNumberStrings: true }),
     'values as they come': (url) => ({ ...optionsOf(url), typeCast: false }),
+    'rows without names': (url) => ({ ...optionsOf(url), rowsAsArray: true }),
+    'rows without names, by a URL': (url) => `${url}?rowsAsArray=true`,
+    'rows by table': (url) => ({ ...optionsOf(url), nestTables: true }),
   },
 });
 

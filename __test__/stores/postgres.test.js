@@ -16,6 +16,7 @@ conformSessions('postgres', postgres, store, {
   endAll: ({ query }) =>
     query("select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'sablock'"),
   looksFor: /not granted and pid = any/,
+  connections: { 'values in binary': (url) => ({ connectionString: url, binary: true }) },
 });
 
 test('shared locks are shared among processes, behind an exclusive one that waits they queue', options, async (t) => {

@@ -19,6 +19,8 @@ exports.connect = async ({ connection, settings }) => {
   } catch (error) {
     throw notConnected('MySQL', error, FINAL.has(error.errno));
   }
+  // Rows are read by the names of their columns, whatever a URL or options ask for.
+  if (client.config !== undefined) Object.assign(client.config, { rowsAsArray: false, nestTables: false });
   // Until a session listens: an error without a listener would end the lock worker.
   client.on('error', () => {});
   return client;

@@ -15,6 +15,8 @@ exports.connect = async ({ connection, settings }) => {
   const client = new Client({
     ...own,
     connectionTimeoutMillis: connectTimeout,
+    // Rows are read as text, whatever the options ask for.
+    binary: false,
     keepAlive: true,
     // No answer is expected from a blocked session, so nothing else shows that its cable is cut. In whole seconds.
     keepAliveInitialDelayMillis: Math.max(heartbeat, 1000),
