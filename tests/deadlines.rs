@@ -127,6 +127,31 @@ fn what_was_granted_to_a_loop_that_has_not_come_by_its_deadline_passes_on() {
 }
 
 #[test]
+fn the_report_of_an_end_passes_on_with_what_a_loop_has_not_come_for_by_its_deadline() {
+    let run = Request::Hold(Hold::exclusive(HoldOwner::Thread));
+    let world = World::new(false);
+    let [mut doomed, mut late, mut next] = [(); 3].map(|()| world.event_loop());
+    take(&mut doomed, &world, &ONCE, run);
+    pend_for_a_time(&mut late, &world, &ONCE, run);
+    let token = pend(&mut next, &world, &ONCE, run);
+    let report = Outcome::granted(Some(doomed.agent().id));
+    doomed.end();
+    world.clock.expire(&world.engine);
+    assert_eq!(next.next_settled(), world.settled(token, report));
+
+    let (world, names) = world_of_names();
+    let [mut doomed, mut late, mut next] = [(); 3].map(|()| client_loop(world, names));
+    let ask = |waits: &mut ClientLoop<'_>, limit| waits.request_name(name(), Mode::Exclusive, false, limit).unwrap();
+    ask(&mut doomed, Limit::Endless);
+    ask(&mut late, Limit::after(PROMPT));
+    ask(&mut next, Limit::Endless);
+    let report = Outcome::granted(Some(doomed.agent().id));
+    doomed.end();
+    world.clock.expire(&world.engine);
+    assert_eq!(next.next_settled().map(|settled| settled.outcome), Some(Ok(report)));
+}
+
+#[test]
 fn names_that_were_asked_for_together_go_back_at_the_deadline_of_the_next() {
     let (world, names) = world_of_names();
     let [mut holder, mut late, mut next] = [(); 3].map(|()| client_loop(world, names));

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{ACQUIRED, PROMPT, World, pend, pending};
+use common::{ACQUIRED, PROMPT, READ, WRITE, World, pend, pending, slot};
 use sablock::agents::{Agent, AgentId};
 use sablock::clients::{Clients, LockSet, Names};
 use sablock::engine::{
@@ -19,6 +19,7 @@ use sablock::memory::Place;
 use sablock::primitives::futex::FUTEX;
 use sablock::primitives::mutex::MUTEX;
 use sablock::primitives::once::ONCE;
+use sablock::primitives::rwlock::RWLOCK;
 
 /// Runs code between two slices, and goes on once it is let in.
 struct Pausing<'p>(&'p mut dyn FnMut() -> bool);
@@ -224,4 +225,28 @@ fn no_search_comes_between_the_end_of_a_wait_and_what_goes_back_with_it() {
         world.unlock_at(me, b);
     });
     waits.end();
+}
+
+#[test]
+fn a_writer_that_waits_is_seen_though_a_later_one_that_was_noted_last_is_gone() {
+    type Leaves = fn(EventLoop<'_>, u32);
+    let ways: [(&str, Leaves); 2] = [
+        ("ended", |waits, _| waits.end()),
+        ("took back", |mut waits, token| {
+            waits.cancel(token);
+        }),
+    ];
+    for (way, leaves) in ways {
+        let world = &World::with_slices(false);
+        let me = world.agent(0);
+        world.engine.add_slot(&RWLOCK, world.place(), slot(&me).0);
+        assert_eq!(world.enter(&me, READ, Limit::Once), ACQUIRED);
+        let [mut first, mut last] = [(); 2].map(|()| world.event_loop());
+        pend(&mut first, world, &RWLOCK, WRITE);
+        let token = pend(&mut last, world, &RWLOCK, WRITE);
+        leaves(last, token);
+        let again =
+            world.engine.wait(&me, &RWLOCK, world.place(), READ, Limit::Endless, &mut Pausing(&mut some_pauses()));
+        assert!(matches!(again, Err(Failure::Deadlock(_))), "{way}: {again:?}");
+    }
 }

@@ -298,6 +298,19 @@ mod tests {
     }
 
     #[test]
+    fn a_deadline_that_was_forgotten_is_no_time_at_which_the_thread_looks() {
+        on_a_runtime(|| {
+            let mut world = World::new();
+            world.keep(1, SOON);
+            world.take();
+            world.forget(1);
+            world.take();
+            world.keep(2, LATE);
+            assert!(world.is_woken(), "else nobody looks before the time of the first");
+        });
+    }
+
+    #[test]
     fn the_thread_does_not_end_while_a_command_is_left_for_it() {
         on_a_runtime(|| {
             let mut world = World::new();

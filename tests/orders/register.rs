@@ -26,6 +26,21 @@ fn what_the_register_says_of_a_thread_that_ends_goes_back() {
 }
 
 #[test]
+fn a_slot_with_a_hold_of_any_owner_is_in_use() {
+    for owner in [HoldOwner::Thread, HoldOwner::Guard] {
+        let world = World::new(false);
+        let ending = world.event_loop();
+        let agent = Arc::clone(ending.agent());
+        world.engine.add_slot(&RWLOCK, world.place(), slot(&agent).0);
+        let read = Request::Hold(Hold::shared(owner));
+        assert_eq!(world.enter(&agent, read, Limit::Once), GRANTED);
+        assert!(!world.engine.free_slot(&RWLOCK, world.place(), agent.id), "{owner:?}");
+        ending.end();
+        assert_eq!(world.word().readers(), 0, "{owner:?}: it goes back with its thread");
+    }
+}
+
+#[test]
 fn ended_holds_are_reported_once_of_their_own_primitive() {
     let world = World::new(false);
     let end_with = |count| {
