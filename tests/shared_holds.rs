@@ -10,6 +10,7 @@ use std::thread;
 use common::{PROMPT, READ, WRITE, World, pending, slot};
 use sablock::agents::{Agent, Notice};
 use sablock::engine::{Change, Corrupt, EventLoop, Failure, HoldOwner, Limit, Outcome, Request};
+use sablock::primitives::mutex::ABANDONED;
 use sablock::primitives::rwlock::RWLOCK;
 
 const GRANTED: Outcome = Outcome::GRANTED;
@@ -294,4 +295,22 @@ fn the_second_word_says_that_somebody_waits_though_the_lock_is_free() {
     assert_eq!(world.enter(&holder, READ, Limit::Once), Outcome::TimedOut);
     assert_eq!(waits.next_settled(), world.settled(token, GRANTED));
     assert_eq!(hint(), 0);
+}
+
+#[test]
+fn the_mark_of_a_writer_that_ended_stays_however_those_leave_who_read_after_it() {
+    type Leaves = fn(&World, EventLoop<'_>);
+    let ways: [(&str, Leaves); 2] =
+        [("unlocks", |world, reader| world.exit(reader.agent(), READ)), ("ends", |_, reader| reader.end())];
+    for (way, leaves) in ways {
+        let world = World::new(false);
+        let [doomed, reader] = [(); 2].map(|()| world.event_loop());
+        assert_eq!(world.enter(doomed.agent(), WRITE, Limit::Once), GRANTED);
+        let ended = doomed.agent().id;
+        doomed.end();
+        world.engine.add_slot(&RWLOCK, world.place(), slot(reader.agent()).0);
+        assert_eq!(world.enter(reader.agent(), READ, Limit::Once), Outcome::granted(Some(ended)));
+        leaves(&world, reader);
+        assert_eq!((world.word().readers(), world.value() & ABANDONED), (0, ABANDONED), "the reader {way}");
+    }
 }
