@@ -9,6 +9,7 @@ const { startActors } = require('../helpers/actors.js');
 const { endings } = require('../helpers/endings.js');
 const { subscribe } = require('../helpers/messages.js');
 const { hold, modesOf, pendingFor, turns } = require('../helpers/names.js');
+const { holdIn: holdInPeer, startPeers, unlockIn } = require('../helpers/peers.js');
 const { needs } = require('../helpers/runtime.js');
 const { watched } = require('../helpers/threads.js');
 
@@ -68,6 +69,39 @@ for (const { name: ending, end, options, needs: needed } of endings) {
       assert.deepEqual(ended, [[doomed.threadId, 'exclusive']]);
       await locks.request('doomed', (lock) => lock.markConsistent());
       assert.equal(await locks.request('doomed', ({ abandoned }) => abandoned), false);
+    }),
+  );
+}
+
+for (const [way, verb, isHeldElsewhere] of [
+  ['an awaited request for a free name', 'acquireAsync', false],
+  ['an awaited request, for which another process has made room', 'acquireAsync', true],
+  ['a blocking request for a free name', 'acquire', false],
+  ['a blocking request, for which another process has made room', 'acquire', true],
+]) {
+  test(
+    `a name of the machine whose holder has got it by ${way} goes to the next, marked`,
+    needs('prompt ends'),
+    watched(async (t, threads) => {
+      const { directory, manager, peers } = await startPeers(t, 1);
+      const [doomed] = await startActors(threads, 1);
+      if (isHeldElsewhere) await holdInPeer(peers[0], 'doomed');
+      const got = doomed.do(
+        async (here, directory, verb) => {
+          here.lock = await new here.sablock.LockManager({ directory })[verb]('doomed');
+        },
+        directory,
+        verb,
+      );
+      if (isHeldElsewhere) {
+        while ((await manager.query()).pending.length === 0);
+        await unlockIn(peers[0]);
+      }
+      await got;
+      await doomed.do(() => true);
+      await doomed.terminate();
+      await doomed.exited;
+      assert.equal(await manager.request('doomed', ({ abandoned }) => abandoned), true);
     }),
   );
 }

@@ -276,6 +276,27 @@ test('a Condition waits with write, and holds it again afterwards, in the same w
   assert.equal(rw.readers, 0);
 });
 
+test('a write guard that came back and was downgraded is not taken for the next one that goes away', async () => {
+  const { buffer, rw } = createRwLock({ allowMainThread: true });
+  const condition = notEmpty(buffer);
+  const [first, firstBack] = [await rw.write.acquireAsync(), condition.waitAsync(rw.write)];
+  const [staying, stayingBack] = [await rw.write.acquireAsync(), condition.waitAsync(rw.write)];
+  condition.notifyOne();
+  await firstBack;
+  first.downgrade();
+  first.unlock();
+  const [going, goingBack] = [await rw.write.acquireAsync(), condition.waitAsync(rw.write)];
+  const between = await rw.write.acquireAsync();
+  assert.throws(() => going.unlock(), expected.notOwner(OFFSET));
+  assert.equal(between.unlock(), true);
+  condition.notifyAll();
+  await stayingBack;
+  staying.unlock();
+  await goingBack;
+  going.unlock();
+  assert.deepEqual([rw.isWriteLocked, rw.readers], [false, 0]);
+});
+
 test('a Condition takes no read, and no write that this thread does not hold', async () => {
   const { buffer, rw, word } = createRwLock({ allowMainThread: true });
   const condition = notEmpty(buffer);
