@@ -43,7 +43,7 @@ const LINES = {
   'src/agents': 315,
   'src/clients': 2148,
   'src/desk': 358,
-  'src/doctor': 2487,
+  'src/doctor': 2489,
   'src/engine': 5595,
   'src/files': 3292,
   'src/node': 4071,

@@ -8,11 +8,14 @@ mod in_line;
 mod others;
 
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 use std::{fs, thread};
 
-use others::{ASKER, NOBODY, Other, Scratch, block, granted, lock, name, race, units, until, wait, withdraw};
+use others::{ASKER, LONG, NOBODY, Other, Scratch, block, granted, lock, name, race, units, until, wait, withdraw};
 use sablock::engine::{Failure, Limit};
+use sablock::files::reader::list;
 use sablock::files::{Directory, FileRole, LockMode, Released};
 
 /// No test of its own: what the other processes run.
@@ -381,6 +384,36 @@ fn records_say_who_holds_and_forget_who_was_killed() {
     assert!(!holders[0].1.is_here());
     other.child.kill().unwrap();
     until("it has ended, though nobody has waited for it", || directory.holders().unwrap().is_empty());
+}
+
+#[test]
+fn whoever_asks_for_holders_learns_of_all_who_had_locked_by_then_though_the_directory_is_being_read() {
+    let scratch = Scratch::new("asked");
+    let directory = Arc::new(Directory::open(Some(&scratch.0)).unwrap());
+    let mut other = Other::start(&scratch.0);
+    // Records of names that the other holds, each somewhere among many.
+    let records = (0..20).map(|index| {
+        let name = format!("a{index}");
+        assert_eq!(other.run(&format!("lock {name}")), "locked");
+        let file = scratch.file(&name, FileRole::Info);
+        let held = fs::read(&file).unwrap();
+        assert_eq!(other.run(&format!("unlock {name}")), "released");
+        for index in 0..100 {
+            fs::write(scratch.file(&format!("{name} {index}"), FileRole::Info), "foreign").unwrap();
+        }
+        (name, file, held)
+    });
+    for (index, (name, file, held)) in records.collect::<Vec<_>>().iter().enumerate() {
+        list(&directory, |_| {});
+        // Each at another moment of the reading.
+        thread::sleep(Duration::from_micros(300) * index as u32);
+        fs::write(file, held).unwrap();
+        let (answer, answered) = channel();
+        list(&directory, move |listed| answer.send(listed).unwrap());
+        let listed = answered.recv_timeout(LONG).unwrap();
+        let is_listed = listed.as_ref().as_ref().unwrap().iter().any(|(found, _)| *found == units(name));
+        assert!(is_listed, "{name}");
+    }
 }
 
 #[test]

@@ -115,25 +115,13 @@ impl Contention {
 
 #[cfg(test)]
 mod tests {
+    use super::super::testing;
     use super::*;
 
     const MS: Duration = Duration::from_millis(1);
 
     fn wait(thread: u32, since: Instant) -> TrackedWait {
-        TrackedWait {
-            thread,
-            lock: 5,
-            address: 64,
-            site: 3,
-            since,
-            is_endless: true,
-            is_blocking: true,
-            is_exclusive: true,
-            is_counted: true,
-            awaiting: Vec::new(),
-            is_asked: false,
-            outside: None,
-        }
+        testing::wait(thread, 5, 64, since)
     }
 
     fn delay(waits: u64, total: u32) -> Delay {

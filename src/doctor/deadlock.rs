@@ -193,6 +193,7 @@ impl<'a> Scene<'a> {
 mod tests {
     use super::super::holds::HoldTable;
     use super::super::names::{Lock, LockId};
+    use super::super::testing;
     use super::*;
 
     /// Threads that hold one lock each, and block for others.
@@ -215,20 +216,8 @@ mod tests {
         }
 
         fn blocks(&mut self, thread: ThreadId, lock: LockId, is_exclusive: bool, is_endless: bool) -> WaitNumber {
-            self.0.begin_wait(TrackedWait {
-                thread,
-                lock,
-                address: self.address(lock),
-                site: 2,
-                since: sync::now(),
-                is_endless,
-                is_blocking: true,
-                is_exclusive,
-                is_counted: true,
-                awaiting: Vec::new(),
-                is_asked: false,
-                outside: None,
-            })
+            let wait = testing::wait(thread, lock, self.address(lock), sync::now());
+            self.0.begin_wait(TrackedWait { is_endless, is_exclusive, ..wait })
         }
 
         fn is_deadlocked(&mut self, wait: WaitNumber) -> bool {

@@ -14,6 +14,8 @@ mod report;
 mod signals;
 mod state;
 mod stuck;
+#[cfg(test)]
+mod testing;
 mod text;
 mod trace;
 mod waits;

@@ -285,6 +285,10 @@ impl Knowledge {
 
 #[cfg(test)]
 mod tests {
+    use super::super::names::Lock;
+    use super::super::order::Edge;
+    use super::super::testing;
+    use super::super::waits::Outside;
     use super::*;
 
     #[test]
@@ -302,5 +306,49 @@ mod tests {
         state.long_holds.clear();
         state.end_long_hold(1, 1, 1, 1);
         assert!(state.long_holds.is_empty());
+    }
+
+    /// A name of the process.
+    fn name(state: &mut Knowledge, name: &str) -> LockId {
+        state.names.lock(Lock { name: Some(name.into()), kind: "HeldLock".into(), byte_offset: None, address: 0 })
+    }
+
+    #[test]
+    fn a_lock_that_is_watched_moves_when_somebody_gets_in_and_not_when_somebody_gives_up() {
+        for is_granted in [false, true] {
+            let mut state = Knowledge::default();
+            let since = sync::now();
+            state.watched.insert(64, Watched { holders: vec![(1, 1)], since, is_reported: true });
+            let number = state.begin_wait(testing::wait(2, 1, 64, since));
+            state.end_wait(number, Some(Duration::ZERO), is_granted);
+            let Watched { since: then, is_reported, .. } = state.watched[&64];
+            assert_eq!((then == since, is_reported), (!is_granted, !is_granted), "granted: {is_granted}");
+        }
+    }
+
+    #[test]
+    fn names_in_an_order_are_kept_at_either_end_of_it_and_others_are_forgotten() {
+        let mut state = Knowledge::default();
+        let [outer, inner, other] = ["outer", "inner", "other"].map(|text| name(&mut state, text));
+        let [from, to] = [outer, inner].map(|lock| state.names.node(lock));
+        state.order.add(from, to, Edge { from: outer, to: inner, held: 1, locked: 2, thread: 0, gates: Vec::new() });
+        state.forget(&[outer, inner, other]);
+        let again = ["outer", "inner", "other"].map(|text| name(&mut state, text));
+        assert_eq!([again[0] == outer, again[1] == inner, again[2] == other], [true, true, false]);
+    }
+
+    #[test]
+    fn a_holder_elsewhere_of_whom_nothing_is_known_any_more_is_a_new_one() {
+        let mut state = Knowledge::default();
+        state.options.stuck = Some(Duration::ZERO);
+        let lock = Lock { name: Some("a".into()), kind: "HeldLock".into(), byte_offset: None, address: 7 };
+        let lock = state.names.lock(lock);
+        let number = state.begin_wait(testing::wait(1, lock, 64, sync::now()));
+        let known = Outside { client: None, pid: Some(1), since: Some(sync::now()) };
+        for (told, is_news) in [(Some(&known), true), (Some(&known), false), (None, true), (None, false)] {
+            assert_eq!(state.watch_outside(vec![(lock, told.cloned())]), is_news, "{told:?}");
+            assert_eq!(state.waits[&number].outside.as_ref(), told);
+        }
+        assert_eq!(state.stuck.len(), 2);
     }
 }

@@ -352,6 +352,17 @@ mod tests {
 
     #[test]
     #[cfg(unix)]
+    fn a_directory_that_was_made_again_is_kept_from_cleaners_too() {
+        let scratch = Scratch::new();
+        let files = Files::of(&scratch, "again");
+        std::fs::remove_dir_all(scratch.path()).unwrap();
+        let _made = files.open(FileRole::Lock).unwrap();
+        let cleaner = File::open(scratch.path()).unwrap();
+        assert!(matches!(cleaner.try_lock(), Err(std::fs::TryLockError::WouldBlock)));
+    }
+
+    #[test]
+    #[cfg(unix)]
     fn files_have_the_rights_that_those_of_the_directory_say() {
         use std::fs;
         use std::os::unix::fs::PermissionsExt;

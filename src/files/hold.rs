@@ -329,6 +329,12 @@ mod tests {
         hold.note_in(true).unwrap();
         drop(hold);
         assert!(matches!(part().past(), Past::Ended(Some(_))), "code ran");
+        let hold = part();
+        let bytes = std::fs::read(files.path(FileRole::Info)).unwrap();
+        drop(hold);
+        // As a process that is killed leaves it.
+        std::fs::write(files.path(FileRole::Info), bytes).unwrap();
+        assert_eq!(part().past(), Past::Abandoned, "the mark of an earlier one stays");
     }
 
     /// As a clock that went back leaves it.
