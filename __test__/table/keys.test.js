@@ -24,21 +24,24 @@ test('the hash is MurmurHash3 (x86, 32 bits) of the UTF-16 code units, low byte 
   }
 });
 
-test('numbers and bigints of the same value are one key', () => {
-  const { indexFor } = { indexFor: (key) => table(1_000_003).indexFor(key) };
-  for (const [number, bigint] of [
-    [0, 0n],
-    [-0, 0n],
-    [1, 1n],
-    [-17, -17n],
-    [2 ** 31, 2n ** 31n],
-    [Number.MAX_SAFE_INTEGER, BigInt(Number.MAX_SAFE_INTEGER)],
-    [2 ** 60, 2n ** 60n],
-    [1e21, 10n ** 21n],
-    [-1e25, BigInt(-1e25)],
-    [Number.MAX_VALUE, BigInt(Number.MAX_VALUE)],
-  ]) {
-    assert.equal(indexFor(number), indexFor(bigint), String(number));
+test('numbers and bigints of the same value are one key, whose text is its decimal digits', () => {
+  const length = 1_000_003;
+  const { indexFor } = { indexFor: (key) => table(length).indexFor(key) };
+  // Where a kind of integer ends, or what String() makes of one; each with its neighbours that are numbers too.
+  const boundaries = [0, 1, 17, 2 ** 30, 2 ** 31, 2 ** 32, 2 ** 53, 2 ** 60, 2 ** 63, 2 ** 64, 1e20, 1e21, 1e22, 1e25];
+  const neighbours = boundaries.flatMap((number) => {
+    const step = Math.max(1, 2 ** (Math.floor(Math.log2(number)) - 52));
+    return [number - step, number, number + step];
+  });
+  for (const magnitude of [...neighbours, Number.MAX_SAFE_INTEGER, Number.MAX_VALUE]) {
+    for (const number of [magnitude, -magnitude]) {
+      const bigint = BigInt(number);
+      assert.equal(indexFor(number), indexFor(bigint), String(number));
+      assert.equal(indexFor(bigint), murmur3(bigint.toString(), 1) % length, String(bigint));
+    }
+  }
+  for (const bigint of [2n ** 53n + 1n, 2n ** 64n - 1n, 10n ** 21n - 1n, 10n ** 400n]) {
+    for (const key of [bigint, -bigint]) assert.equal(indexFor(key), murmur3(key.toString(), 1) % length, String(key));
   }
   assert.notEqual(indexFor(1), indexFor('1'), 'a string is another key');
   assert.notEqual(indexFor(1.5), indexFor(1));
