@@ -5,6 +5,7 @@ const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
 const { test } = require('node:test');
+const vm = require('node:vm');
 const { gunzipSync } = require('node:zlib');
 const { Profile } = require('pprof-format');
 const { about, namedMutexes, sleep, withDoctor } = require('../helpers/doctor.js');
@@ -23,16 +24,91 @@ async function contend(lock) {
   await Promise.all([hold(), hold(), hold()]);
 }
 
+/** A profile, and its functions and lines: `[name, file]` by the id of a function, `[name, file, line]` by that of a place. */
+function decode(bytes) {
+  const profile = Profile.decode(gunzipSync(bytes));
+  const text = (index) => profile.stringTable.strings[Number(index)];
+  const functions = new Map(profile.function.map(({ id, name, filename }) => [id, [text(name), text(filename)]]));
+  const lines = new Map(
+    profile.location.map(({ id, line: [{ functionId, line }] }) => [id, [...functions.get(functionId), Number(line)]]),
+  );
+  return { profile, text, functions, lines };
+}
+
 test('a frame of the profile has its function and its file, whatever the name of its folder', () => {
   const place = { threadId: 0, stack: ['main (/My Program (2)/app.js:12:3)'] };
   const delay = { waits: 1, totalMs: 1 };
   const lock = { name: 'a', kind: 'Mutex', byteOffset: 0 };
   const contention = [{ lock, ...delay, waiters: [], unlockers: [{ place, ...delay }] }];
-  const { function: functions, stringTable } = Profile.decode(gunzipSync(encodeProfile(contention, 'unlocker', 1)));
-  const [{ name, filename }] = functions;
-  const texts = [name, filename].map((index) => stringTable.strings[Number(index)]);
-  assert.deepEqual(texts, ['main', '/My Program (2)/app.js']);
+  const { functions } = decode(encodeProfile(contention, 'unlocker', 1));
+  assert.deepEqual([...functions.values()], [['main', '/My Program (2)/app.js']]);
 });
+
+/** Frames, of which each two differ in one thing: the name, the file, the line, the column. */
+const FRAMES = [
+  ['save', '/a.js', 3, 5],
+  ['save', '/a.js', 3, 9],
+  ['save', '/a.js', 7, 5],
+  ['save', '/b.js', 3, 5],
+  ['load', '/a.js', 3, 5],
+  ['<anonymous>', '/a.js', 3, 5],
+  ['<anonymous>', '/b.js', 3, 5],
+  ['<anonymous>', '/b.js', 4, 5],
+];
+
+for (const by of ['unlocker', 'waiter']) {
+  test(`functions of one name in two files are two, and one of one file is one, in a profile by ${by}s`, () => {
+    const frames = [...FRAMES, ...FRAMES.slice().reverse()];
+    const textOf = ([name, file, line, column]) => `${name} (${file}:${line}:${column})`;
+    const delay = { waits: 1, totalMs: 1 };
+    const lock = { name: 'a', kind: 'Mutex', byteOffset: 0 };
+    // Each is the innermost one once, with the others of the same list behind it.
+    const delays = frames.map((_, at) => ({
+      place: { threadId: 0, stack: [...frames.slice(at), ...frames.slice(0, at)].map(textOf) },
+      ...delay,
+    }));
+    const entry = {
+      lock,
+      waits: frames.length,
+      totalMs: frames.length,
+      waiters: [],
+      unlockers: [],
+      [`${by}s`]: delays,
+    };
+    const { functions, lines, profile } = decode(encodeProfile([entry], by, 1));
+    const of = (list) => new Set(list.map((each) => each.join(' ')));
+    assert.deepEqual(of([...functions.values()]), of(FRAMES.map((frame) => frame.slice(0, 2))));
+    assert.equal(functions.size, of([...functions.values()]).size, 'each is there once');
+    for (const [at, { locationId }] of profile.sample.entries()) {
+      const expected = [...frames.slice(at), ...frames.slice(0, at)].map((frame) => frame.slice(0, 3));
+      assert.deepEqual(
+        locationId.map((id) => lines.get(id)),
+        expected,
+      );
+    }
+  });
+}
+
+test(
+  'two files have their own delays, though functions of one name contend at one line of both',
+  watched(() =>
+    withDoctor(ON, async (doctor) => {
+      const [lock] = namedMutexes(1);
+      const files = ['a.js', 'b.js'].map((name) => path.join(folder, name));
+      const source = '(async function save(lock, hold) {\n  await lock.executeLocked(hold);\n})';
+      const saves = files.map((filename) => vm.runInThisContext(source, { filename }));
+      // The first of each file waits for none, or for the other's.
+      await Promise.all([...saves, ...saves].map((save) => save(lock, () => sleep(5))));
+      const file = path.join(folder, 'two.pb.gz');
+      for (const by of ['waiter', 'unlocker']) {
+        doctor.writeProfile(file, { by });
+        const { profile, lines } = decode(fs.readFileSync(file));
+        const seen = new Set(profile.sample.map(({ locationId }) => lines.get(locationId[0]).join(' ')));
+        assert.deepEqual(seen, new Set(files.map((each) => `save ${each} 2`)), by);
+      }
+    }),
+  ),
+);
 
 test(
   'the profile has the counts and delays of the report, by call site',
@@ -44,8 +120,7 @@ test(
       const file = path.join(folder, 'locks.pb.gz');
       doctor.writeProfile(file);
       const { contention } = doctor.report();
-      const profile = Profile.decode(gunzipSync(fs.readFileSync(file)));
-      const text = (index) => profile.stringTable.strings[Number(index)];
+      const { profile, text, lines } = decode(fs.readFileSync(file));
       assert.deepEqual(
         profile.sampleType.map(({ type, unit }) => [text(type), text(unit)]),
         [
@@ -60,13 +135,6 @@ test(
       assert.equal(sum(0), waits);
       assert.ok(Math.abs(sum(1) - totalMs * 1e6) <= profile.sample.length, `${sum(1)} and ${totalMs} ms`);
 
-      const functions = new Map(profile.function.map(({ id, name, filename }) => [id, [text(name), text(filename)]]));
-      const lines = new Map(
-        profile.location.map(({ id, line: [{ functionId, line }] }) => [
-          id,
-          [...functions.get(functionId), Number(line)],
-        ]),
-      );
       const expected = about(contention, one)[0].unlockers[0].place.stack[0];
       const [name, file_, line] = lines.get(profile.sample[0].locationId[0]);
       assert.ok(expected.startsWith(`${name} (${file_}:${line}:`), `${expected}: ${name} ${file_} ${line}`);
