@@ -22,6 +22,8 @@ const abandon = async (threads, ...names) => {
   return doomed.threadId;
 };
 
+const blocking = new LockManager({ allowMainThread: true });
+
 const isMarked = (name) => locks.request(name, ({ abandoned }) => abandoned);
 
 /** A manager that notes what it repairs. */
@@ -309,3 +311,45 @@ test('an onAbandoned that is none is refused', () => {
     });
   }
 });
+
+/** Of these names A was free; the others are marked. The last tests: each end that is told of is a warning, and there are many. */
+const LISTS = ['AAB', 'ABA', 'BAA', 'BAB', 'ABB', 'ABAC', 'CAAB', 'ACCBA'];
+
+for (const isRepaired of [true, false]) {
+  test(
+    `of names that are named several times each that is marked is ${isRepaired ? 'repaired' : 'told of'} once, by every verb`,
+    needs('prompt ends'),
+    watched(async (t, threads) => {
+      const told = [];
+      const note = ({ name, ownerThreadId }) => told.push([name, ownerThreadId]);
+      subscribe('sablock:abandoned', note);
+      t.after(() => unsubscribe('sablock:abandoned', note));
+      const sets = Object.keys(VERBS).flatMap((verb) =>
+        LISTS.map((list) => {
+          const names = Array.from(list, (letter) => `${verb} of ${list}: ${letter}`);
+          return { verb, names, marked: [...new Set(names)].filter((name) => !name.endsWith('A')) };
+        }),
+      );
+      const ended = await abandon(threads, ...sets.flatMap(({ marked }) => marked));
+      const { manager, repaired } = isRepaired ? repairing() : { manager: blocking, repaired: [] };
+      for (const { verb, names, marked } of sets) {
+        const inside = (held) => {
+          const all = held.locks ?? held;
+          const left = all.filter(({ abandoned }) => abandoned);
+          for (const lock of left) lock.markConsistent();
+          return [all.length, left.length];
+        };
+        const expected = [new Set(names).size, isRepaired ? 0 : marked.length];
+        assert.deepEqual(await VERBS[verb](manager, names, inside), expected, names[0]);
+        const ends = marked.map((name) => [name, ended]);
+        assert.deepEqual(told.splice(0), ends, names[0]);
+        assert.deepEqual(
+          repaired.splice(0).map(([name]) => name),
+          isRepaired ? marked : [],
+        );
+        await VERBS[verb](manager, names, inside);
+        assert.deepEqual([told, repaired], [[], []], names[0]);
+      }
+    }),
+  );
+}
