@@ -285,9 +285,9 @@ exports.takeOver = takeOver;
 exports.tryLock = (lock, word, request) => {
   const { ask, count, of } = request;
   const status = binding.tryAcquire(word, ask, count, of);
-  if (status === binding.TIMED_OUT) return request.isGuarded ? null : false;
   try {
     if (thread.record[HasEnded] !== 0) tellEnded(lock, word, ask);
+    if (status === binding.TIMED_OUT) return request.isGuarded ? null : false;
     return conclude(status, lock, word, request, 0);
   } catch (error) {
     if (status === binding.GRANTED || status === binding.GRANTED_ABANDONED) binding.giveBack(word, ask, count, of);
