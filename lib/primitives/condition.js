@@ -7,7 +7,7 @@ const { describe, mainThread, noBackgroundThread, notLock, notOwner, thenablePre
 const { SharedPrimitive, defineSize, rejectCall, wordsOf } = require('./base.js');
 const { innerOf } = require('./exclusive.js');
 const { PendingWait } = require('../engine/pending-wait.js');
-const { isWatched, whileBlocked } = require('../engine/diagnosis.js');
+const { isWatched, tellEnded, whileBlocked } = require('../engine/diagnosis.js');
 const { conclude, lockWord } = require('../engine/wait.js');
 
 const inspection = lazily(() => require('../engine/inspection.js'));
@@ -262,6 +262,8 @@ class Condition extends SharedPrimitive {
       if (isWatched()) whileBlocked(lock, word, wait);
       else wait();
       if (status === binding.NOT_OWNER) throw notHeld(word);
+      // The binding does not say whether readers have ended. A mutex has none.
+      if (word.ask !== undefined) tellEnded(lock, word, request.ask);
       conclude(status, lock, word, request, Infinity);
     } catch (error) {
       if (status === binding.GRANTED || status === binding.GRANTED_ABANDONED) {
