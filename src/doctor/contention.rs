@@ -146,18 +146,20 @@ mod tests {
 
     #[test]
     fn a_class_that_becomes_another_brings_all_that_was_counted() {
-        let now = Instant::now();
-        let mut contention = Contention::default();
-        contention.unlocking(64, Unlock { place: (9, 9), at: now });
-        for (thread, node, waited) in [(1, 1, 7), (1, 2, 3), (2, 2, 4)] {
-            contention.end(&wait(thread, now), node, waited * MS, true);
+        for (from, to) in [(1, 2), (2, 1)] {
+            let now = Instant::now();
+            let mut contention = Contention::default();
+            contention.unlocking(64, Unlock { place: (9, 9), at: now });
+            for (thread, node, waited) in [(1, 1, 7), (1, 2, 3), (2, 2, 4)] {
+                contention.end(&wait(thread, now), node, waited * MS, true);
+            }
+            for _ in 0..2 {
+                contention.fold(from, to, 6);
+            }
+            let [contended] = contention.sorted()[..] else { panic!("it is one class") };
+            assert_eq!((contended.all, contended.longest), (delay(3, 14), 7 * MS), "{from} becomes {to}");
+            assert_eq!(Contended::sorted(&contended.waiters), [((1, 3), delay(2, 10)), ((2, 3), delay(1, 4))]);
+            assert_eq!(contended.unlockers[&(9, 9)], delay(3, 14));
         }
-        for (from, to) in [(1, 2), (1, 2)] {
-            contention.fold(from, to, 6);
-        }
-        let [contended] = contention.sorted()[..] else { panic!("it is one class") };
-        assert_eq!((contended.all, contended.longest), (delay(3, 14), 7 * MS));
-        assert_eq!(Contended::sorted(&contended.waiters), [((1, 3), delay(2, 10)), ((2, 3), delay(1, 4))]);
-        assert_eq!(contended.unlockers[&(9, 9)], delay(3, 14));
     }
 }

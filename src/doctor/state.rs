@@ -338,17 +338,21 @@ mod tests {
     }
 
     #[test]
-    fn a_holder_elsewhere_of_whom_nothing_is_known_any_more_is_a_new_one() {
+    fn a_holder_elsewhere_is_a_new_one_by_its_client_or_process_or_if_nothing_is_known_of_it_any_more() {
         let mut state = Knowledge::default();
         state.options.stuck = Some(Duration::ZERO);
         let lock = Lock { name: Some("a".into()), kind: "HeldLock".into(), byte_offset: None, address: 7 };
         let lock = state.names.lock(lock);
         let number = state.begin_wait(testing::wait(1, lock, 64, sync::now()));
-        let known = Outside { client: None, pid: Some(1), since: Some(sync::now()) };
-        for (told, is_news) in [(Some(&known), true), (Some(&known), false), (None, true), (None, false)] {
-            assert_eq!(state.watch_outside(vec![(lock, told.cloned())]), is_news, "{told:?}");
-            assert_eq!(state.waits[&number].outside.as_ref(), told);
+        let of_store = |client: &str| Outside { client: Some(client.into()), pid: None, since: Some(sync::now()) };
+        let of_machine = |pid| Outside { client: None, pid: Some(pid), since: Some(sync::now()) };
+        let holders = [Some(of_machine(1)), Some(of_machine(2)), None, Some(of_store("a")), Some(of_store("b"))];
+        for told in &holders {
+            for is_news in [true, false] {
+                assert_eq!(state.watch_outside(vec![(lock, told.clone())]), is_news, "{told:?}");
+                assert_eq!(state.waits[&number].outside, *told);
+            }
         }
-        assert_eq!(state.stuck.len(), 2);
+        assert_eq!(state.stuck.len(), holders.len());
     }
 }
