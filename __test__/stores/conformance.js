@@ -185,7 +185,17 @@ exports.conform = ({ kind, make, skip, start, clear, count, lease }) => {
       lock.markConsistent();
       assert.equal(lock.abandoned, false);
       lock.unlock();
-      await seen(async () => !(await here.request('killed', ({ abandoned }) => abandoned)));
+      const another = await startMachine(t);
+      await openThere(another, { lease: long });
+      const isClean = (mine) =>
+        mine.acquire('killed').then(() => !mine.held.get('killed').abandoned || !mine.held.get('killed').unlock());
+      await seen(() => another.do(isClean));
+      await another.kill();
+      lock = await here.acquireAsync('killed');
+      assert.equal(lock.abandoned, true);
+      await seen(() => warned.length === 2);
+      lock.markConsistent();
+      lock.unlock();
     },
   );
 

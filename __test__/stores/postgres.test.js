@@ -34,6 +34,30 @@ test('shared locks are shared among processes, behind an exclusive one that wait
   assert.equal((await alone).unlock(), true);
 });
 
+test(
+  'one of two shared locks of a process that ends leaves the other: who asks again queues behind a writer',
+  options,
+  async (t) => {
+    const [here, there] = [open(t), await startMachine(t)];
+    await openThere(there);
+    const shared = { mode: 'shared' };
+    const [first, beside] = [await here.acquireAsync('two', shared), await here.acquireAsync('two', shared)];
+    first.unlock();
+    const alone = there.do(acquire, 'two');
+    await seen(async () => (await waiting()) === 1);
+    let isIn = false;
+    const again = here.request('two', shared, () => {
+      isIn = true;
+    });
+    await seen(async () => isIn || (await waiting()) === 2);
+    assert.equal(isIn, false);
+    beside.unlock();
+    assert.equal(await alone, true);
+    await there.do(unlock, 'two');
+    await again;
+  },
+);
+
 test('the fence of a shared lock is not below the last exclusive one', options, async (t) => {
   const [here, there] = [open(t), await startMachine(t)];
   await openThere(there);
