@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use common::{PROMPT, World, pend, pending};
 use sablock::agents::{Agent, Notice};
-use sablock::engine::{EventLoop, Hold, Limit, Outcome, Patience, Request};
-use sablock::primitives::semaphore::{FAIR_SEMAPHORE, SEMAPHORE, WAITING};
+use sablock::engine::{EventLoop, Hold, Limit, Outcome, Patience, Primitive, Request};
+use sablock::primitives::semaphore::{FAIR_SEMAPHORE, MAX_PERMITS, SEMAPHORE, WAITING};
 
 const GRANTED: Outcome = Outcome::GRANTED;
 
@@ -281,4 +281,22 @@ fn one_place_is_fair_for_all_who_wait_or_for_none() {
     assert_eq!(world.value(), WAITING | 2, "nothing changed");
     assert!(waits.cancel(token).is_some());
     assert_eq!(fair(Limit::Once).unwrap(), Outcome::TimedOut);
+}
+
+#[test]
+fn whoever_waits_for_all_permits_gets_them_however_many_there_are() {
+    for of in [1, 2, MAX_PERMITS] {
+        for semaphore in [&SEMAPHORE as &'static dyn Primitive, &FAIR_SEMAPHORE] {
+            let world = World::new(false);
+            let holder = world.agent(0);
+            let one = Hold::permits(1, of);
+            let taken =
+                world.engine.wait(&holder, semaphore, world.place(), Request::Hold(one), Limit::Once, &mut || true);
+            assert_eq!(taken.unwrap(), GRANTED);
+            let mut waits = world.event_loop();
+            let token = pend(&mut waits, &world, semaphore, Request::Hold(Hold::permits(of, of)));
+            assert!(world.engine.release(&holder, semaphore, world.place(), one).unwrap());
+            assert_eq!(waits.next_settled(), world.settled(token, GRANTED), "{of} of {}", semaphore.name());
+        }
+    }
 }

@@ -197,11 +197,30 @@ fn whoever_loses_a_name_is_told_and_can_release_nothing_of_the_thief() {
 }
 
 #[test]
+fn who_steals_from_a_thread_that_ended_takes_its_report_once() {
+    let world = &World::new();
+    let [mut doomed, mut thief] = [0; 2].map(|_| world.event_loop());
+    let ended = doomed.agent().id;
+    take(&mut doomed, "a", Exclusive);
+    doomed.end();
+    let (stolen, abandoned_by) = thief.steal_name(name("a")).unwrap();
+    assert_eq!((abandoned_by, thief.is_name_abandoned(stolen.number)), (Some(ended), true));
+    assert!(thief.mark_name_consistent(stolen.number).unwrap());
+    assert!(thief.release_name(stolen.number).unwrap());
+    let next = take(&mut thief, "a", Exclusive);
+    assert!(!thief.is_name_abandoned(next), "it is repaired");
+    assert!(thief.release_name(next).unwrap());
+    assert_eq!(seen(world), []);
+}
+
+#[test]
 fn a_late_word_of_a_theft_does_not_mean_the_next_request_of_that_number() {
     let world = &World::new();
     let [mut victim, mut thief] = [0; 2].map(|_| world.event_loop());
     let held = take(&mut victim, "a", Exclusive);
-    thief.steal_name(name("a")).unwrap();
+    let (stolen, _) = thief.steal_name(name("a")).unwrap();
+    assert!(!victim.mark_name_consistent(held).unwrap());
+    assert!(thief.is_name_abandoned(stolen.number), "nobody who holds it has repaired anything");
     assert!(!victim.release_name(held).unwrap());
     assert_eq!(take(&mut victim, "b", Exclusive), held, "the number is used again");
     assert_eq!(victim.next_settled(), None);

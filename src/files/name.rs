@@ -138,6 +138,12 @@ mod tests {
     }
 
     #[test]
+    fn each_unit_has_a_file_of_its_own() {
+        let files: HashSet<_> = (0..=u16::MAX).map(|unit| LockName::new(&[unit]).file(FileRole::Lock)).collect();
+        assert_eq!(files.len(), 1 << 16);
+    }
+
+    #[test]
     fn lone_surrogates_are_told_apart() {
         let names: [&[u16]; 6] =
             [&[0xd83d], &[0xde00], &[0xd83d, 0xde00], &[0xde00, 0xd83d], &[0xfffd], &[0xd83d, 0xd83d, 0xde00]];
