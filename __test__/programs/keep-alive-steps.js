@@ -31,8 +31,8 @@ const again = async (end, wait = waitOnce, { lock = mutexes[0], of = lock } = {}
   const controller = new AbortController();
   await lock.lockAsync();
   wait(lock, { ref }, controller.signal).then(granted, granted);
-  await until(() => isAwaited(condition));
-  lock.tryLock();
+  // It is free from the moment in which the wait has begun: taken in the same turn, it is not locked again before, however soon that ends.
+  await until(() => lock.tryLock());
   end(controller);
   await until(() => isAwaited(of));
   lastStep(() => lock.unlock());
