@@ -153,9 +153,10 @@ function takeOver(status, lock, word, { endHold }) {
   }
 }
 
-function foundDeadlock(lock, word) {
-  const error = new DeadlockError(word, readCycle(), binding.cycleKinds());
-  tellDeadlock(lock, word, error.cycle);
+/** The error of the deadlock that the binding has just found, which is published; `place` is what this thread has waited for. */
+function foundDeadlock(lock, place) {
+  const error = new DeadlockError(place, readCycle(), binding.cycleKinds());
+  tellDeadlock(lock, place, error.cycle);
   return error;
 }
 
@@ -277,7 +278,7 @@ exports.lockBlocking = (lock, word, request, timeout, verb) => {
   }
 };
 
-exports.readCycle = readCycle;
+exports.foundDeadlock = foundDeadlock;
 exports.conclude = conclude;
 exports.takeOver = takeOver;
 

@@ -2,9 +2,8 @@
 
 const clock = require('../load/clock.js');
 const { binding, thread } = require('../engine/thread.js');
-const { readCycle } = require('../engine/wait.js');
-const { tellDeadlock } = require('../engine/diagnosis.js');
-const { DeadlockError, corrupt, describe, noBackgroundThread, thenableResult, threadEnding } = require('../errors.js');
+const { foundDeadlock } = require('../engine/wait.js');
+const { corrupt, describe, noBackgroundThread, thenableResult, threadEnding } = require('../errors.js');
 const { isThenable } = require('../arguments.js');
 const { placeOf } = require('./errors.js');
 const { newLock, numberOf } = require('./held-lock.js');
@@ -37,11 +36,8 @@ exports.obtainBlocking = (backend, name, options, verb, accept) => {
         return null;
       }
       return timeOutBlocking(backend, name, options, verb);
-    case DEADLOCK: {
-      const error = new DeadlockError(placeOf(name), readCycle(), binding.cycleKinds());
-      tellDeadlock(lock, placeOf(name), error.cycle);
-      throw error;
-    }
+    case DEADLOCK:
+      throw foundDeadlock(lock, placeOf(name));
     case INTERRUPTED:
       throw threadEnding(describe(placeOf(name)));
     default:

@@ -13,7 +13,7 @@ const { conclude, lockWord } = require('../engine/wait.js');
 const inspection = lazily(() => require('../engine/inspection.js'));
 
 const { GUARDED, OWNER, SHARED } = binding;
-const { IsNotified } = binding.Field;
+const { HasEnded, IsNotified } = binding.Field;
 const { load } = Atomics;
 
 /** A promise for a notification, which is settled once the mutex is held again. */
@@ -262,8 +262,7 @@ class Condition extends SharedPrimitive {
       if (isWatched()) whileBlocked(lock, word, wait);
       else wait();
       if (status === binding.NOT_OWNER) throw notHeld(word);
-      // The binding does not say whether readers have ended. A mutex has none.
-      if (word.ask !== undefined) tellEnded(lock, word, request.ask);
+      if (thread.record[HasEnded] !== 0) tellEnded(lock, word, request.ask);
       conclude(status, lock, word, request, Infinity);
     } catch (error) {
       if (status === binding.GRANTED || status === binding.GRANTED_ABANDONED) {

@@ -28,6 +28,7 @@ pub fn wait_unlocked(env: Env, condition: JsIntegers, word: JsWord, ask: Ask, ti
     let outcome = engine().wait_released(&agent, location, lock, word.0, hold, limit(timeout), &mut call);
     JsThread::with(env, |thread| {
         thread.note_wait(&call);
+        thread.note_ended(word.0);
         if let Some(number) = lent {
             match outcome {
                 Err(ConditionFailure::NotLocked(_)) => thread.holds.lose(address, number),
