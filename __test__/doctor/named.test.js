@@ -15,6 +15,16 @@ const { binding } = require('../../lib/engine/thread.js');
 /** Holds a name of a directory until its input ends. */
 const HOLDER = path.join(__dirname, '..', 'programs', 'holds-name.js');
 
+/** A name of a directory, which that program holds. */
+async function heldElsewhere(t) {
+  const directory = createFolder(t);
+  const [name] = names(1);
+  const holder = spawn(process.execPath, [HOLDER, directory, name], { stdio: ['pipe', 'pipe', 'inherit'] });
+  t.after(() => holder.kill('SIGKILL'));
+  await once(holder.stdout, 'data');
+  return { directory, name, holder };
+}
+
 const QUIET = { stuckMs: Infinity, longHoldMs: Infinity, likelyMs: 60 };
 
 let made = 0;
@@ -296,11 +306,7 @@ for (const [form, wait] of [
     `a name of the machine that another process holds is stuck for ${form}, with the process and since when`,
     needs('prompt ends'),
     watched(async (t, threads) => {
-      t.after(() => holder.kill('SIGKILL'));
-      const directory = createFolder(t);
-      const [name] = names(1);
-      const holder = spawn(process.execPath, [HOLDER, directory, name], { stdio: ['pipe', 'pipe', 'inherit'] });
-      await once(holder.stdout, 'data');
+      const { directory, name, holder } = await heldElsewhere(t);
       await withDoctor({ ...QUIET, stuckMs: 60 }, async (doctor) => {
         const manager = new LockManager({ directory });
         const worker = threads.start('doctor-steps', { buffer: new SharedArrayBuffer(8), names: [], hasDoctor: true });
@@ -329,11 +335,7 @@ test(
   'a name that another process has had is reported with its holder here, and with none elsewhere',
   needs('prompt ends'),
   watched(async (t) => {
-    t.after(() => holder.kill('SIGKILL'));
-    const directory = createFolder(t);
-    const [name] = names(1);
-    const holder = spawn(process.execPath, [HOLDER, directory, name], { stdio: ['pipe', 'pipe', 'inherit'] });
-    await once(holder.stdout, 'data');
+    const { directory, name, holder } = await heldElsewhere(t);
     await withDoctor({ ...QUIET, stuckMs: 60 }, async (doctor) => {
       const manager = new LockManager({ directory });
       const [first, second] = [manager.acquireAsync(name), manager.acquireAsync(name)];
