@@ -9,7 +9,7 @@ const ACCOUNTS = 1_000_000;
 /** Most transfers are among these, so that threads meet. */
 const BUSY = 8;
 const WORKERS = 3;
-const TRANSFERS = 5000;
+const TRANSFERS = 2000;
 const START = 100;
 
 const bank = layout({ locks: [LockTable, ACCOUNTS], balances: [Int32Array, ACCOUNTS] });

@@ -155,7 +155,7 @@ function checkWaitOptions(signal, ref, place) {
   if (signal !== undefined && !isAbortSignal(signal)) {
     throw errors().invalidArgument('options.signal', 'an AbortSignal', signal, place);
   }
-  if (typeof ref !== 'boolean') throw errors().invalidArgument('options.ref', 'a boolean', ref, place);
+  exports.checkBoolean('options.ref', ref, place);
 }
 
 // By what it does, not by its class: another realm's signals, and polyfills, are as good.
@@ -244,15 +244,11 @@ exports.toLockOptions = (options, known = OF_PRIMITIVES) => {
   const maySleep = own(options, 'maySleep', true);
   const name = own(options, 'name');
   const onAbandoned = own(options, 'onAbandoned');
-  if (typeof allowMainThread !== 'boolean') {
-    throw errors().invalidArgument('options.allowMainThread', 'a boolean', allowMainThread);
-  }
-  if (typeof maySleep !== 'boolean') throw errors().invalidArgument('options.maySleep', 'a boolean', maySleep);
+  exports.checkBoolean('options.allowMainThread', allowMainThread);
+  exports.checkBoolean('options.maySleep', maySleep);
   if (name !== undefined && typeof name !== 'string') {
     throw errors().invalidArgument('options.name', 'a string', name);
   }
-  if (onAbandoned !== undefined && typeof onAbandoned !== 'function') {
-    throw errors().invalidArgument('options.onAbandoned', 'a function', onAbandoned);
-  }
+  if (onAbandoned !== undefined) exports.checkFunction(undefined, 'options.onAbandoned', onAbandoned);
   return { allowMainThread, maySleep, name, onAbandoned };
 };

@@ -37,10 +37,10 @@ const FILES = `
   lib/doctor/options.js lib/doctor/order.js lib/doctor/profile.js lib/doctor/sites.js lib/doctor/swap.js
   lib/doctor/tasks.js lib/doctor/thread-doctor.js lib/doctor/trace.js lib/doctor/verbs.js lib/doctor/waits.js
   lib/engine/abandonment.js lib/engine/corrupt.js lib/engine/diagnosis.js lib/engine/error-text.js lib/engine/inspection.js
-  lib/engine/lock-worker.js lib/engine/names.js lib/engine/pending-wait.js lib/engine/register.js lib/engine/signals.js lib/engine/stack.js
+  lib/engine/lock-worker.js lib/engine/names.js lib/engine/outer-wait.js lib/engine/pending-wait.js lib/engine/register.js lib/engine/signals.js lib/engine/stack.js
   lib/engine/thread.js lib/engine/timer.js lib/engine/wait.js
   lib/named/backend.js lib/named/blocking.js lib/named/errors.js lib/named/held-lock.js lib/named/holders.js lib/named/machine-errors.js lib/named/machine.js lib/named/manager.js
-  lib/named/options.js lib/named/outside.js lib/named/requests.js lib/named/several.js lib/named/take-over.js lib/named/watch.js
+  lib/named/options.js lib/named/outside.js lib/named/requests.js lib/named/rows.js lib/named/several.js lib/named/take-over.js lib/named/watch.js
   lib/stores/client.js lib/stores/keeper.js lib/stores/leases/keeper.js lib/stores/leases/place.js lib/stores/errors.js lib/stores/etcd.js lib/stores/events.js lib/stores/retry.js lib/stores/outer.js lib/stores/owner.js lib/stores/mysql.js lib/stores/postgres.js lib/stores/redis.js lib/stores/service.js lib/stores/store-hold.js lib/stores/store.js lib/stores/urls.js lib/stores/verbs.js
   lib/stores/etcd/connection.js lib/stores/etcd/gateway.js lib/stores/etcd/keeper.js lib/stores/etcd/place.js lib/stores/etcd/session.js
   lib/stores/mysql/connect.js lib/stores/mysql/keeper.js lib/stores/mysql/options.js lib/stores/mysql/session.js

@@ -41,22 +41,22 @@ const BELOW = {
 const LINES = {
   src: 563,
   'src/agents': 315,
-  'src/clients': 2148,
+  'src/clients': 2052,
   'src/desk': 358,
-  'src/doctor': 2489,
-  'src/engine': 5595,
+  'src/doctor': 2474,
+  'src/engine': 5677,
   'src/files': 3292,
-  'src/node': 4072,
-  'src/primitives': 1511,
-  'src/sync': 388,
-  lib: 753,
+  'src/node': 3946,
+  'src/primitives': 1516,
+  'src/sync': 394,
+  lib: 749,
   'lib/cli': 587,
-  'lib/doctor': 2312,
-  'lib/engine': 1441,
-  'lib/load': 264,
-  'lib/named': 2170,
-  'lib/primitives': 3383,
-  'lib/stores': 4235,
+  'lib/doctor': 2305,
+  'lib/engine': 1673,
+  'lib/load': 270,
+  'lib/named': 2234,
+  'lib/primitives': 3428,
+  'lib/stores': 4238,
 };
 
 /** A comment that begins with neither a noun nor a verb. */
@@ -73,16 +73,16 @@ const AT_MOST = [
   {
     what: 'functions of the binding',
     pattern: /^ *#\[napi\b(?:[^\]]|\[\])*\]\n(?: *#\[.*\]\n)* *pub (?:async )?fn /gm,
-    most: 139,
+    most: 99,
   },
   { what: 'condvars', outside: 'src/sync/', pattern: /: Condvar = |Condvar::new\(\)[^;]*\}$/gm, most: 1 },
   {
     what: 'implementations of the engine',
     outside: 'src/engine/',
     pattern: /^impl(?:<[^>]*>)? (?:Engine|EventLoop)\b/gm,
-    most: 6,
+    most: 0,
   },
-  { what: 'comments without a head', pattern: HEADLESS, most: 10 },
+  { what: 'comments without a head', pattern: HEADLESS, most: 0 },
 ];
 
 /** The further trees whose comments count, and how many of all may have no head. */

@@ -9,7 +9,7 @@ use std::thread;
 
 use common::{ACQUIRED, Ending, PROMPT, World, pending};
 use sablock::agents::Agent;
-use sablock::clients::condition::ConditionFailure;
+use sablock::clients::condition::{ConditionFailure, ConditionLock};
 use sablock::engine::{EventLoop, Failure, Hold, HoldOwner, Limit, Outcome, Request, Settled};
 use sablock::primitives::futex::FUTEX;
 use sablock::primitives::mutex::MUTEX;
@@ -17,16 +17,19 @@ use sablock::primitives::mutex::MUTEX;
 const HOLD: Hold = Hold::exclusive(HoldOwner::Thread);
 
 impl World {
+    fn condition_lock(&self) -> ConditionLock {
+        ConditionLock { primitive: &MUTEX, place: self.place(), hold: HOLD }
+    }
+
     /// `Condition.wait`, with the mutex held.
     fn wait(&self, agent: &Arc<Agent>, pause: &mut dyn FnMut() -> bool) -> Result<(bool, Outcome), ConditionFailure> {
         let limit = Limit::after(PROMPT);
-        self.engine.wait_released(agent, self.other(0), &MUTEX, self.place(), HOLD, limit, &mut || pause())
+        self.condition_lock().wait(&self.engine, agent, self.other(0), limit, &mut || pause())
     }
 
     /// `Condition.waitAsync`, with the mutex held.
     fn wait_async(&self, waits: &mut EventLoop<'_>) -> u32 {
-        let place = self.other(0);
-        pending(waits.wait_released(place, &MUTEX, self.place(), HOLD, Limit::Endless).unwrap())
+        pending(self.condition_lock().wait_async(waits, self.other(0), Limit::Endless).unwrap())
     }
 
     fn notify(&self) -> usize {
@@ -87,7 +90,7 @@ fn a_thread_whose_end_has_begun_when_it_locks_again_at_once_leaves_mutex_and_not
     world.lock(ending, Limit::Once);
     thread::scope(|scope| {
         let (place, limit) = (world.other(0), Limit::after(PROMPT));
-        let wait = move || world.engine.wait_released(ending, place, &MUTEX, world.place(), HOLD, limit, &mut Ending);
+        let wait = move || world.condition_lock().wait(&world.engine, ending, place, limit, &mut Ending);
         let waiter = scope.spawn(wait);
         world.until_notifiable(1);
         let token = pending(next.wait(&FUTEX, place, Request::Notification, Limit::Endless).unwrap());

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use common::{PROMPT, READ, WRITE, World, pend, pending};
 use sablock::agents::{Agent, Notice};
+use sablock::clients::condition::ConditionLock;
 use sablock::clients::{ClientLoop, Clients, LockSet, Name, Names};
 use sablock::engine::{
     Change, Corrupt, EventLoop, Hold, HoldOwner, Limit, Mode, Outcome, Primitive, Reply, Request, Slot,
@@ -163,7 +164,7 @@ fn names_that_were_asked_for_together_go_back_at_the_deadline_of_the_next() {
     ask(&mut holder, last, Limit::Endless);
     let (held, _) = ask(&mut late, first, Limit::Endless);
     let (_, reply) = ask(&mut late, last, Limit::after(PROMPT));
-    let beside = late.held_by([(held, Some(70_001))].into_iter());
+    let beside = late.held_by([(held, Some(70_001))].into_iter(), &[]);
     late.expires_with(pending(reply), beside);
     ask(&mut next, first, Limit::Endless);
     assert_eq!(next.next_settled(), None);
@@ -376,8 +377,8 @@ fn a_wait_for_a_condition_whose_time_is_over_takes_no_notification_and_keeps_non
     let (world, me) = World::held();
     let mut late = EventLoop::new(&world.engine, Arc::clone(&me));
     let hold = Hold::exclusive(HoldOwner::Thread);
-    let place = world.other(0);
-    let token = pending(late.wait_released(place, &MUTEX, world.place(), hold, Limit::after(PROMPT)).unwrap());
+    let (place, lock) = (world.other(0), ConditionLock { primitive: &MUTEX, place: world.place(), hold });
+    let token = pending(lock.wait_async(&mut late, place, Limit::after(PROMPT)).unwrap());
     world.clock.expire(&world.engine);
     assert_eq!((world.engine.waiting(place), world.engine.notify(place, 1)), (0, 0));
     let settled = late.next_settled().unwrap();

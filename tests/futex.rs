@@ -8,12 +8,13 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use sablock::clients::condition::ConditionFailure;
+use sablock::clients::condition::{ConditionFailure, ConditionLock};
 use sablock::engine::Limit;
 use sablock::engine::Outcome::{self, TimedOut};
 use sablock::engine::{Deadline, EventLoop, Failure, Hold, HoldOwner, Reply, Request, Settled, Timers};
 use sablock::engine::{Engine, Patience};
 use sablock::memory::Place;
+use sablock::primitives::futex::FUTEX;
 use sablock::primitives::mutex::MUTEX;
 
 const PROMPT: Duration = Duration::from_secs(20);
@@ -61,7 +62,7 @@ impl World {
 
     fn wait(&self, limit: Limit) -> Outcome {
         let agent = self.engine.agents.add(0).unwrap();
-        self.engine.wait_while(&agent, self.small(), 0, limit, &mut || true).unwrap()
+        self.engine.wait(&agent, &FUTEX, self.small(), Request::NotificationWhile(0), limit, &mut || true).unwrap()
     }
 
     fn event_loop(&self) -> EventLoop<'_> {
@@ -69,7 +70,7 @@ impl World {
     }
 
     fn queue(&self, waits: &mut EventLoop<'_>, limit: Limit) -> u32 {
-        match waits.wait_while(self.small(), 0, limit).unwrap() {
+        match waits.wait(&FUTEX, self.small(), Request::NotificationWhile(0), limit).unwrap() {
             Reply::Pending { token, .. } => token,
             now => panic!("{now:?}"),
         }
@@ -97,13 +98,24 @@ fn a_wait_for_another_value_is_refused_at_once() {
     let world = World::new();
     world.value.store(u64::MAX, Ordering::SeqCst);
     let agent = world.engine.agents.add(0).unwrap();
-    let wait = |location, value| world.engine.wait_while(&agent, location, value, Limit::Once, &mut || true).unwrap();
+    let wait = |location, value| {
+        world
+            .engine
+            .wait(&agent, &FUTEX, location, Request::NotificationWhile(value), Limit::Once, &mut || true)
+            .unwrap()
+    };
     assert_eq!(wait(world.small(), 0), REFUSED);
     assert_eq!(wait(world.small(), -1), TimedOut, "all bits are -1");
     assert_eq!(wait(world.big(), -1), TimedOut);
     assert_eq!(wait(world.big(), i64::from(u32::MAX)), REFUSED, "all eight bytes are compared");
-    assert_eq!(world.event_loop().wait_while(world.big(), 0, Limit::Endless).unwrap(), Reply::Now(REFUSED));
-    assert_eq!(world.event_loop().wait_while(world.big(), -1, Limit::Once).unwrap(), Reply::Now(TimedOut));
+    assert_eq!(
+        world.event_loop().wait(&FUTEX, world.big(), Request::NotificationWhile(0), Limit::Endless).unwrap(),
+        Reply::Now(REFUSED)
+    );
+    assert_eq!(
+        world.event_loop().wait(&FUTEX, world.big(), Request::NotificationWhile(-1), Limit::Once).unwrap(),
+        Reply::Now(TimedOut)
+    );
     assert_eq!(world.engine.waiting(world.big()), 0);
 }
 
@@ -139,7 +151,11 @@ fn elements_of_both_sizes_that_begin_at_the_same_byte_have_one_queue() {
     let world = World::new();
     let mut waits = world.event_loop();
     let small = world.queue(&mut waits, Limit::Endless);
-    let Reply::Pending { token: big, .. } = waits.wait_while(world.big(), 0, Limit::Endless).unwrap() else { panic!() };
+    let Reply::Pending { token: big, .. } =
+        waits.wait(&FUTEX, world.big(), Request::NotificationWhile(0), Limit::Endless).unwrap()
+    else {
+        panic!()
+    };
     assert_eq!(world.engine.notify(world.big(), 1), 1);
     assert_eq!(waits.next_settled(), world.settled(small, Outcome::GRANTED));
     assert_eq!(world.notify(1), 1);
@@ -275,7 +291,7 @@ fn a_blocked_thread_that_is_interrupted_passes_on_its_notification() {
                 goes_on.recv().unwrap();
                 false
             };
-            world.engine.wait_while(&agent, world.small(), 0, Limit::Endless, &mut pause)
+            world.engine.wait(&agent, &FUTEX, world.small(), Request::NotificationWhile(0), Limit::Endless, &mut pause)
         });
         is_paused.recv_timeout(PROMPT).unwrap();
         let next = scope.spawn(|| world.wait(Limit::after(PROMPT)));
@@ -309,7 +325,8 @@ fn a_blocked_thread_whose_end_begins_before_it_returns_passes_on_what_it_was_tol
     let mut heir = world.event_loop();
     let mut token = None;
     let mut pause = notified_then_ended(&world, || token = Some(world.queue(&mut heir, Limit::Endless)));
-    let outcome = world.engine.wait_while(&doomed, world.small(), 0, Limit::Endless, &mut pause);
+    let outcome =
+        world.engine.wait(&doomed, &FUTEX, world.small(), Request::NotificationWhile(0), Limit::Endless, &mut pause);
     assert!(matches!(outcome, Err(Failure::Interrupted)), "{outcome:?}");
     drop(pause);
     assert_eq!(heir.next_settled(), world.settled(token.unwrap(), Outcome::GRANTED));
@@ -327,7 +344,8 @@ fn a_wait_with_a_mutex_whose_thread_is_to_end_gives_back_both_unmarked() {
     let mut heir = world.event_loop();
     let mut token = None;
     let mut pause = notified_then_ended(&world, || token = Some(world.queue(&mut heir, Limit::Endless)));
-    let outcome = world.engine.wait_released(&doomed, world.small(), &MUTEX, mutex, hold, Limit::Endless, &mut pause);
+    let lock = ConditionLock { primitive: &MUTEX, place: mutex, hold };
+    let outcome = lock.wait(&world.engine, &doomed, world.small(), Limit::Endless, &mut pause);
     assert!(matches!(outcome, Err(ConditionFailure::NotLocked(Failure::Interrupted))), "{outcome:?}");
     drop(pause);
     assert_eq!(heir.next_settled(), world.settled(token.unwrap(), Outcome::GRANTED));
@@ -348,7 +366,9 @@ fn a_blocked_wait_ends_at_its_deadline_and_not_before() {
 fn two_ends_pass_on_no_more_than_was_given() {
     let world = World::new();
     let [mut first, mut second, mut third, mut fourth] = [(); 4].map(|()| world.event_loop());
-    let wait = |waits: &mut EventLoop<'_>| waits.wait_while(world.small(), 0, Limit::Endless).map(drop).unwrap();
+    let wait = |waits: &mut EventLoop<'_>| {
+        waits.wait(&FUTEX, world.small(), Request::NotificationWhile(0), Limit::Endless).map(drop).unwrap()
+    };
     wait(&mut first);
     wait(&mut second);
     assert_eq!(world.engine.notify(world.small(), 1), 1);
@@ -373,7 +393,7 @@ fn the_last_of_those_notified_at_once_passes_its_notification_on_too() {
     let world = World::new();
     let [mut first, mut second, mut third] = [(); 3].map(|()| world.event_loop());
     for waits in [&mut first, &mut second, &mut third] {
-        waits.wait_while(world.small(), 0, Limit::Endless).map(drop).unwrap();
+        waits.wait(&FUTEX, world.small(), Request::NotificationWhile(0), Limit::Endless).map(drop).unwrap();
     }
     assert_eq!(world.engine.notify(world.small(), 2), 2);
     assert_eq!(third.next_settled(), None);

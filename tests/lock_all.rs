@@ -64,9 +64,9 @@ fn all_are_held_once_whatever_the_order_and_the_number_of_their_names() {
     let me = world.agent(0);
     let mut set = row.set(&[3, 1, 3, 0, 1]);
     assert_eq!(set.indices().collect::<Vec<_>>(), [3, 1, 0], "by address, each by its first name");
-    assert_eq!(world.engine.lock_all(&me, &mut set, Limit::Once, &mut || true).unwrap(), GRANTED);
+    assert_eq!(set.lock(&world.engine, &me, Limit::Once, &mut || true).unwrap(), GRANTED);
     assert_eq!(row.owners(), [me.id, me.id, 0, me.id]);
-    world.engine.give_back_all(&me, &mut set);
+    set.give_back(&world.engine, &me);
     assert_eq!(row.owners(), [0; 4]);
 }
 
@@ -78,9 +78,9 @@ fn to_read_and_to_write_one_lock_is_to_write_it() {
     let holds = [Hold::shared(HoldOwner::Guard), GUARD, Hold::shared(HoldOwner::Guard)];
     let mut set = LockSet::new(holds.map(|hold| (rwlock, row.place(0), hold)));
     assert_eq!(set.indices().collect::<Vec<_>>(), [1]);
-    assert_eq!(world.engine.lock_all(&me, &mut set, Limit::Once, &mut || true).unwrap(), GRANTED);
+    assert_eq!(set.lock(&world.engine, &me, Limit::Once, &mut || true).unwrap(), GRANTED);
     assert_eq!(RWLOCK.owner(RWLOCK.read(row.place(0))), me.id);
-    world.engine.give_back_all(&me, &mut set);
+    set.give_back(&world.engine, &me);
     assert_eq!(row.0[0].load(Ordering::SeqCst), 0);
 }
 
@@ -90,14 +90,14 @@ fn without_one_of_them_none_is_held() {
     let [me, other] = [0, 1].map(|thread| world.agent(thread));
     lock(&world, &other, &row, 2);
     let mut set = row.set(&[3, 2, 1]);
-    assert_eq!(world.engine.lock_all(&me, &mut set, Limit::Once, &mut || true).unwrap(), Outcome::TimedOut);
+    assert_eq!(set.lock(&world.engine, &me, Limit::Once, &mut || true).unwrap(), Outcome::TimedOut);
     assert_eq!((set.stopped_at, row.owners()), (Some(1), [0, 0, other.id, 0]));
-    let failure = world.engine.lock_all(&me, &mut row.set(&[3, 2, 1]), Limit::Endless, &mut || false).unwrap_err();
+    let failure = row.set(&[3, 2, 1]).lock(&world.engine, &me, Limit::Endless, &mut || false).unwrap_err();
     assert!(matches!(failure, Failure::Interrupted), "{failure:?}");
     assert_eq!(row.owners(), [0, 0, other.id, 0]);
     lock(&world, &me, &row, 3);
     unlock(&world, &other, &row, 2);
-    let failure = world.engine.lock_all(&me, &mut row.set(&[3, 2, 1]), Limit::Endless, &mut || true).unwrap_err();
+    let failure = row.set(&[3, 2, 1]).lock(&world.engine, &me, Limit::Endless, &mut || true).unwrap_err();
     assert!(matches!(failure, Failure::Deadlock(_)), "{failure:?}");
     assert_eq!(row.owners(), [0, 0, 0, me.id]);
 }
@@ -185,10 +185,10 @@ fn what_ended_inside_is_still_to_be_reported_after_a_set_was_given_back() {
     lock(&world, &other, &row, 2);
     world.engine.thread_ended(dead.id);
     let mut set = row.set(&[0, 2]);
-    assert_eq!(world.engine.lock_all(&me, &mut set, Limit::Once, &mut || true).unwrap(), Outcome::TimedOut);
+    assert_eq!(set.lock(&world.engine, &me, Limit::Once, &mut || true).unwrap(), Outcome::TimedOut);
     unlock(&world, &other, &row, 2);
     let mut set = row.set(&[2, 0]);
-    assert_eq!(world.engine.lock_all(&me, &mut set, Limit::Once, &mut || true).unwrap(), GRANTED);
+    assert_eq!(set.lock(&world.engine, &me, Limit::Once, &mut || true).unwrap(), GRANTED);
     assert_eq!(set.reports().collect::<Vec<_>>(), [(1, dead.id)]);
 }
 
@@ -252,7 +252,7 @@ fn who_blocks_for_a_set_pauses_is_told_whom_it_waits_for_and_may_end_at_a_grant(
         };
         let mut blocked = Blocked { pause: &mut pause, goes_on, queued_for: Vec::new() };
         let mut set = row.set(&[1, 2, 3]);
-        let outcome = world.engine.lock_all(&me, &mut set, Limit::Endless, &mut blocked);
+        let outcome = set.lock(&world.engine, &me, Limit::Endless, &mut blocked);
         assert_eq!(blocked.queued_for, [other.id]);
         assert_eq!(set.waits.iter().map(|wait| (wait.index, wait.owner)).collect::<Vec<_>>(), [(1, other.id)]);
         if goes_on {
@@ -292,7 +292,7 @@ fn a_lock_that_is_free_after_one_that_was_awaited_was_not_awaited() {
         (&RWLOCK as &'static dyn Primitive, row.place(2), read),
     ]);
     let mut is_held = true;
-    let outcome = world.engine.lock_all(&me, &mut set, Limit::Endless, &mut || {
+    let outcome = set.lock(&world.engine, &me, Limit::Endless, &mut || {
         if std::mem::take(&mut is_held) {
             unlock(&world, &other, &row, 0);
         }
@@ -311,12 +311,12 @@ fn what_was_acquired_a_moment_ago_is_taken_back_with_what_was_not_reported() {
     world.engine.thread_ended(dead.id);
     let mut set = row.set(&[2, 1, 0]);
     assert_eq!(set.places().map(Place::address).collect::<Vec<_>>(), [0, 1, 2].map(|index| row.place(index).address()));
-    assert_eq!(world.engine.lock_all(&me, &mut set, Limit::Once, &mut || true).unwrap(), GRANTED);
+    assert_eq!(set.lock(&world.engine, &me, Limit::Once, &mut || true).unwrap(), GRANTED);
     assert_eq!(set.reports().collect::<Vec<_>>(), [(2, dead.id), (1, dead.id)]);
     // The first is reported, and its code hears of an error before it hears of the second.
     let mut held = row.set(&[2, 1, 0]).all_held(&[(1, dead.id)]);
-    world.engine.give_back_all(&me, &mut held);
+    held.give_back(&world.engine, &me);
     let mut set = row.set(&[0, 1, 2]);
-    assert_eq!(world.engine.lock_all(&me, &mut set, Limit::Once, &mut || true).unwrap(), GRANTED);
+    assert_eq!(set.lock(&world.engine, &me, Limit::Once, &mut || true).unwrap(), GRANTED);
     assert_eq!(set.reports().collect::<Vec<_>>(), [(1, dead.id)]);
 }

@@ -125,7 +125,7 @@ impl World {
         let agent = self.enter();
         let hold = Hold::exclusive(HoldOwner::Thread);
         let mut set = LockSet::new([(&MUTEX as &'static dyn Primitive, self.word(), hold)]);
-        let outcome = self.engine.lock_all(&agent, &mut set, Limit::Endless, &mut || true);
+        let outcome = set.lock(&self.engine, &agent, Limit::Endless, &mut || true);
         assert_eq!(outcome.unwrap(), Outcome::GRANTED);
         self.touch();
         self.unlock(&agent);

@@ -10,7 +10,7 @@ use std::thread;
 use common::PROMPT;
 use sablock::agents::AgentId;
 use sablock::clients::{ClientLoop, Clients, Name, NameHold, NameView, Names, RequestHandle};
-use sablock::engine::{Failure, Limit, Mode, Outcome, Reply, Request};
+use sablock::engine::{Failure, Hold, Limit, Mode, Outcome, Reply, Request};
 use sablock::primitives::named::NAMED;
 
 const GRANTED: Outcome = Outcome::GRANTED;
@@ -50,6 +50,12 @@ fn name(text: &str) -> Name {
 
 fn ask(waits: &mut ClientLoop<'_>, text: &str, mode: Mode, limit: Limit) -> (RequestHandle, Reply) {
     waits.request_name(name(text), mode, false, limit).unwrap()
+}
+
+/// The number of a request among all of its thread, by which its hold is shown.
+fn generation(request: &RequestHandle) -> u32 {
+    let Hold::Listed(hold) = request.hold else { panic!("{:?}", request.hold) };
+    hold.request.generation
 }
 
 /// A request that is granted at once.
@@ -355,7 +361,7 @@ fn a_name_that_somebody_waits_for_is_seen_with_its_holders_and_waiters() {
     assert_eq!(queued[0].waiters.len(), 1);
     for holders in [&queued[0].holders, &world.names.holders(&name("a"))] {
         let seen = |holder: &NameHold| (holder.number, holder.mode, holder.is_in);
-        let expected = [(first.hold.count, Shared, false), (second.hold.count, Shared, true)];
+        let expected = [(generation(&first), Shared, false), (generation(&second), Shared, true)];
         assert_eq!(holders.iter().map(seen).collect::<Vec<_>>(), expected);
     }
     other.cancel(token);

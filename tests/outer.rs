@@ -10,8 +10,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 use std::{env, fs, process, thread};
 
-use sablock::clients::outer::Asked;
-use sablock::clients::{ClientLoop, Clients, InFile, InStore, Names};
+use sablock::clients::{ClientLoop, Clients, InFile, InStore, Names, Outside};
 use sablock::desk::{Answer, Desk, Lease, Question, Task};
 use sablock::engine::clock::Clock;
 use sablock::engine::{Engine, EventLoop, Limit, Outcome, Patience, Reply, Settled};
@@ -78,17 +77,17 @@ struct Visits {
 }
 
 impl Visits {
-    fn visit<K: Asked>(&self, here: &mut ClientLoop<'static>, number: u64) {
-        let (id, hold) = (here.agent().id, here.remove_outside::<K>(number).expect("it was granted"));
+    fn visit(&self, here: &mut ClientLoop<'static>, number: u64) {
+        let (id, hold) = (here.agent().id, here.remove_held(number).expect("it was granted"));
         assert_eq!(self.inside.swap(id, Ordering::SeqCst), 0, "alone");
         self.held.fetch_add(1, Ordering::SeqCst);
         assert_eq!(self.inside.swap(0, Ordering::SeqCst), id, "alone");
-        K::release(hold, false);
+        hold.give_back();
     }
 }
 
 /// Asks again and again. `left` is called after each wait that has ended without the lock.
-fn act<K: Asked>(
+fn act<K: Outside>(
     actor: u64,
     until: Instant,
     visits: &Visits,
@@ -112,7 +111,7 @@ fn act<K: Asked>(
                 let got = ClientLoop::ask_outside_blocking(engine(), &agent, kind, question, limit, &mut pause);
                 if let Ok(Some(answered)) = got {
                     let (number, _) = here.take_in(answered);
-                    visits.visit::<K>(&mut here, number);
+                    visits.visit(&mut here, number);
                 }
                 continue;
             }
@@ -126,8 +125,8 @@ fn act<K: Asked>(
                     Some(_) if random(10) == 0 => here.refuse(),
                     Some(Settled { outcome: Ok(Outcome::TimedOut), .. }) => left(&mut here),
                     Some(_) => {
-                        if let Some((number, _)) = here.take_told::<K>() {
-                            visits.visit::<K>(&mut here, number);
+                        if let Some((number, _)) = here.take_told() {
+                            visits.visit(&mut here, number);
                         }
                     }
                     None if Instant::now() >= end => {

@@ -6,7 +6,7 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use sablock::agents::Agents;
-use sablock::engine::{Change, Facts, Hold, HoldOwner, Mode, Primitive, Request, State};
+use sablock::engine::{Change, Facts, Hold, HoldOwner, Primitive, Request, State};
 use sablock::memory::Place;
 use sablock::primitives::barrier::{self, ARRIVED, BROKEN};
 use sablock::primitives::event::{AUTO_RESET_EVENT, MANUAL_RESET_EVENT, SET};
@@ -208,7 +208,7 @@ fn a_spinner_sees_who_holds_it_and_who_waits() {
 fn only_what_is_free_is_taken_in_one_step() {
     let mine = Hold::exclusive(HoldOwner::Thread);
     let guard = Hold::exclusive(HoldOwner::Guard);
-    let reader = Hold { mode: Mode::Shared, ..mine };
+    let reader = Hold::shared(HoldOwner::Thread);
     for (primitive, holds) in [
         (&MUTEX as &dyn Primitive, vec![(mine, FIRST), (guard, FIRST | GUARDED)]),
         (&RWLOCK, vec![(mine, FIRST), (guard, FIRST | GUARDED), (reader, SHARED | 1)]),
@@ -236,7 +236,7 @@ fn the_mark_of_a_readers_writers_lock_is_one_bit() {
 
 #[test]
 fn a_spinner_for_permits_sees_how_many_are_taken() {
-    let two = Hold { mode: Mode::Permits, owner: HoldOwner::Guard, count: 2, of: 3, is_part: false };
+    let two = Hold::permits(2, 3);
     for (word, is_free) in [(0, true), (1, true), (2, false), (3, false), (semaphore::WAITING | 1, false)] {
         let memory = [AtomicU32::new(word), AtomicU32::new(0)];
         let glance = SEMAPHORE.glance(place_of(&memory), two).unwrap();

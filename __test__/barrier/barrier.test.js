@@ -141,6 +141,29 @@ test('a party that is aborted gets the reason of its signal, before or during it
   }
 });
 
+test(
+  'a party whose signal aborts by itself, as time goes by, passes with the others or breaks the barrier',
+  watched(async () => {
+    const seen = new Set();
+    for (let look = 1; look < 10; look += 1) {
+      const barrier = create(2);
+      const first = barrier.waitAsync();
+      let looks = 0;
+      class Deadline extends EventTarget {
+        reason = new Error('late');
+
+        get aborted() {
+          looks += 1;
+          return looks >= look;
+        }
+      }
+      const settled = await Promise.allSettled([first, barrier.waitAsync({ signal: new Deadline() })]);
+      seen.add(settled.map(({ value, reason }) => value ?? reason.code ?? reason.message).join());
+    }
+    assert.deepEqual([...seen].sort(), ['1,0', 'ERR_LOCK_BROKEN,late']);
+  }),
+);
+
 test('an abort after all have come breaks nothing', async () => {
   const barrier = create(2);
   const controller = new AbortController();

@@ -23,21 +23,30 @@ const served = () => {
   binding.serveDesk(desk);
   return desk;
 };
-const questionOf = (mode = Exclusive) => ({ store: 5, verb: 1, name: 'name', mode, flags: 3, payload: 'what else' });
+const questionOf = (desk, mode = Exclusive) => ({
+  desk,
+  store: 5,
+  verb: 1,
+  name: 'name',
+  mode,
+  flags: 3,
+  payload: 'what else',
+});
 /** Asks, and takes the task: its number. */
 const ask = (desk, mode = Exclusive, timeout = Infinity, beside = undefined) => {
-  assert.equal(named(binding.askStore(desk, questionOf(mode), timeout, beside)), 'PENDING');
+  assert.equal(named(binding.askStore(questionOf(desk, mode), timeout, beside)), 'PENDING');
   const { kind, number } = binding.nextTask(desk);
   assert.equal(kind, ASK);
   return number;
 };
 /** In another thread. */
 const askThere = async (there, desk, mode) => {
-  assert.equal(named(await there.call('askStore', desk, questionOf(mode), Infinity)), 'PENDING');
+  assert.equal(named(await there.call('askStore', questionOf(desk, mode), Infinity)), 'PENDING');
   const { kind, number } = binding.nextTask(desk);
   assert.equal(kind, ASK);
   return number;
 };
+const release = (number) => named(binding.releaseHeld(number, false));
 const taskOf = (desk) => {
   const task = binding.nextTask(desk);
   return task === null ? null : [task.kind, task.number];
@@ -46,10 +55,10 @@ const taskOf = (desk) => {
 const news = () => {
   const status = binding.next();
   if (status !== NOTHING) return [named(status), status === binding.TIMED_OUT ? null : record('Number')];
-  const lost = binding.nextLostStore();
+  const lost = binding.nextLost();
   return lost < 0 ? null : ['LOST', lost];
 };
-const block = (desk, timeout = Infinity) => named(binding.askStoreBlocking(desk, questionOf(), timeout));
+const block = (desk, timeout = Infinity) => named(binding.askStoreBlocking(questionOf(desk), timeout));
 const over = (desk) => {
   binding.endDesk(desk, toText(new Error('over')));
   assert.ok(isIdle());
@@ -64,7 +73,7 @@ test('a desk is due until it is served, and ended for good', () => {
   assert.equal(binding.deskState(desk), -1);
   assert.equal(binding.nextTask(desk), null);
   assert.equal(block(desk), 'FAILED');
-  assert.equal(fromText(binding.takeStoreText()).message, 'over');
+  assert.equal(fromText(binding.takeTold()).message, 'over');
   assert.throws(() => binding.deskState(1e6), /number of a desk/);
   assert.equal(binding.nextDueDesk(), NOTHING);
 });
@@ -84,8 +93,8 @@ test(
   watched(async (_t, threads) => {
     const there = threads.start('seam');
     const desk = served();
-    const question = { ...questionOf(Shared), name: 'naïve \ud800' };
-    assert.equal(named(await there.call('askStore', desk, question, Infinity)), 'PENDING');
+    const question = { ...questionOf(desk, Shared), name: 'naïve \ud800' };
+    assert.equal(named(await there.call('askStore', question, Infinity)), 'PENDING');
     const { number, ...task } = binding.nextTask(desk);
     assert.deepEqual(task, {
       kind: ASK,
@@ -135,13 +144,13 @@ test(
     const there = threads.start('seam');
     const [desk, other] = [await there.call('openDesk', false), served()];
     await there.call('serveDesk', desk);
-    assert.equal(named(binding.askStore(desk, questionOf(), Infinity)), 'PENDING');
+    assert.equal(named(binding.askStore(questionOf(desk), Infinity)), 'PENDING');
     await there.terminate();
     await there.exited;
     await threads.until('it has ended', () => binding.deskState(desk) === -1);
     assert.equal(binding.deskState(other), 1);
     assert.equal(news()[0], 'FAILED');
-    assert.equal(fromText(binding.takeStoreText()).code, 'ERR_LOCK_STORE');
+    assert.equal(fromText(binding.takeTold()).code, 'ERR_LOCK_STORE');
     over(other);
   }),
 );
@@ -163,8 +172,8 @@ test(
       const number = ask(desk);
       answer(number);
       assert.deepEqual([news(), news()], [[status, number], null]);
-      if (status === 'FAILED') assert.equal(binding.takeStoreText(), 'why');
-      const blocked = there.call('askStoreBlocking', desk, questionOf(), Infinity);
+      if (status === 'FAILED') assert.equal(binding.takeTold(), 'why');
+      const blocked = there.call('askStoreBlocking', questionOf(desk), Infinity);
       let task = null;
       await threads.until('it has asked', () => {
         task = taskOf(desk);
@@ -173,14 +182,14 @@ test(
       answer(task[1]);
       assert.equal(named(await blocked), status);
       if (!status.startsWith('GRANTED')) continue;
-      assert.deepEqual([thread.fence, binding.takeStoreText()], [FENCE, 'text']);
-      assert.equal(binding.releaseStore(number, false), 0);
+      assert.deepEqual([thread.fence, binding.takeTold()], [FENCE, 'text']);
+      assert.equal(release(number), 'RELEASED');
       assert.deepEqual([taskOf(desk), taskOf(desk)], [[RELEASE, number], null]);
       // A second answer, and a second release, find nothing.
       assert.equal(binding.answerTask(desk, number, GRANT), false);
-      assert.equal(binding.releaseStore(number, false), 0);
+      assert.equal(release(number), 'RELEASED');
       assert.equal(taskOf(desk), null);
-      assert.equal(await there.call('releaseStore', task[1], false), 0);
+      assert.equal(named(await there.call('releaseHeld', task[1], false)), 'RELEASED');
       assert.deepEqual(taskOf(desk), [RELEASE, task[1]]);
     }
     over(desk);
@@ -189,10 +198,10 @@ test(
 
 test('what is opened is there until it is released, and told nothing', () => {
   const desk = served();
-  const number = binding.openStore(desk, questionOf());
+  const number = binding.openStore(desk, 5, 0, 'what is opened');
   assert.deepEqual(taskOf(desk), [ASK, number]);
   assert.equal(binding.answerTask(desk, number, GRANT), false);
-  assert.deepEqual([binding.releaseStore(number, false), binding.releaseStore(number, false)], [0, 0]);
+  assert.deepEqual([release(number), release(number)], ['RELEASED', 'RELEASED']);
   assert.deepEqual([taskOf(desk), taskOf(desk), news()], [[RELEASE, number], null, null]);
   over(desk);
 });
@@ -233,14 +242,14 @@ test('a lease is what its lock lasts by: it grows, ends, and its loss is told wi
     const lease = binding.beginLease(now + 60_000);
     assert.equal(binding.answerTask(desk, number, { ...GRANT, lease: lease }), true);
     assert.deepEqual(news(), ['GRANTED', number]);
-    assert.equal(binding.lookStore(number), 0);
+    assert.equal(named(binding.lookAtHeld(number)), 'GRANTED');
     assert.equal(binding.extendLease(lease, now + 120_000), true);
     binding.endLease(desk, lease, loss);
     assert.deepEqual(news(), ['LOST', number]);
-    assert.equal(binding.lookStore(number), loss);
+    assert.deepEqual([named(binding.lookAtHeld(number)), record('Loss')], ['LOST', loss]);
     const isIn = loss !== 4;
-    if (!isIn) binding.noteStoreIn(number, false);
-    assert.equal(binding.releaseStore(number, false), loss);
+    if (!isIn) binding.noteIn(number, false);
+    assert.deepEqual([release(number), record('Loss')], ['LOST', loss]);
     // It was lost inside, if code has run with it.
     assert.deepEqual([taskOf(desk), taskOf(desk)], [[isIn ? ABANDON : RELEASE, number], null]);
   }
@@ -248,9 +257,9 @@ test('a lease is what its lock lasts by: it grows, ends, and its loss is told wi
   const past = binding.beginLease(now - 1);
   binding.answerTask(desk, number, { ...GRANT, lease: past });
   news();
-  assert.notEqual(binding.lookStore(number), 0, 'its time is over, and nobody has said so');
+  assert.equal(named(binding.lookAtHeld(number)), 'LOST', 'its time is over, and nobody has said so');
   assert.equal(binding.extendLease(past, now + 60_000), false);
-  binding.releaseStore(number, false);
+  release(number);
   while (taskOf(desk) !== null);
   over(desk);
 });
@@ -266,11 +275,11 @@ test('a hold that is not in yet, or shared, leaves no mark', () => {
     const number = ask(desk, mode);
     binding.answerTask(desk, number, GRANT);
     assert.deepEqual(news(), ['GRANTED', number]);
-    binding.noteStoreIn(number, isIn);
+    binding.noteIn(number, isIn);
     // Numbers are never given again: they go on beyond 32 bits.
-    binding.releaseStore(number + 2 ** 32, hasEnded);
+    binding.releaseHeld(number + 2 ** 32, hasEnded);
     assert.equal(taskOf(desk), null, 'that was another');
-    binding.releaseStore(number, hasEnded);
+    binding.releaseHeld(number, hasEnded);
     assert.deepEqual(taskOf(desk), [kind, number], `${mode} ${isIn} ${hasEnded}`);
   }
   over(desk);
@@ -289,6 +298,6 @@ test('with its lock worker a desk fails what waits, and takes what is held', () 
       ['LOST', held],
     ],
   );
-  assert.notEqual(binding.releaseStore(held, false), 0);
+  assert.equal(release(held), 'LOST');
   assert.ok(isIdle());
 });

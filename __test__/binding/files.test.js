@@ -20,15 +20,22 @@ const opened = async (t) => {
 };
 /** Until nothing of the wait that has just ended is left in the kernel. */
 const nothingLeft = async () => {
-  const status = named(binding.awaitFileLeft());
+  const status = named(binding.awaitLeft());
   if (status === 'REFUSED') return;
   assert.equal(status, 'PENDING');
   const token = record('Token');
   assert.deepEqual(await settled(), ['GRANTED', token]);
 };
-const release = (number) => named(binding.releaseFile(number));
-const tryLock = (directory, name, mode = Exclusive, ifAvailable = false, wantsFence = false, isPart = false) =>
-  named(binding.tryLockFile(directory, name, mode, ifAvailable, wantsFence, isPart));
+const release = (number) => named(binding.releaseHeld(number, false));
+const lock = (
+  directory,
+  name,
+  timeout,
+  { mode = Exclusive, ifAvailable = false, wantsFence = false, isPart = false } = {},
+) => named(binding.lockFile(directory, name, mode, timeout, wantsFence, isPart, ifAvailable));
+const tryLock = (directory, name, some) => lock(directory, name, 0, some);
+const request = (directory, name, timeout, { wantsFence = false, isPart = false } = {}, beside = undefined) =>
+  named(binding.lockFileAsync(directory, name, Exclusive, timeout, wantsFence, isPart, beside));
 
 test(
   'a directory is one, whatever path leads to it; what cannot be used says why',
@@ -41,7 +48,7 @@ test(
     const again = binding.openDirectory(path.join(link, '.'));
     assert.deepEqual([again.number === number, again.key === first.key], [true, true]);
     assert.equal(again.path, first.path);
-    assert.equal(binding.spaceOfDirectory(number), binding.nameSpace(first.key));
+    assert.equal(binding.nameSpace(number), binding.nameSpace(first.key));
     assert.equal(binding.openDirectory(path.join(directory, 'a', 'b')).reason, 'no-parent');
     fs.writeFileSync(path.join(directory, 'file'), '');
     assert.equal(binding.openDirectory(path.join(directory, 'file')).reason, 'not-a-directory');
@@ -61,17 +68,17 @@ test(
   watched(async (t) => {
     const { peer, number } = await opened(t);
     await holdIn(peer, 'one');
-    for (const ifAvailable of [false, true]) assert.equal(tryLock(number, 'one', Exclusive, ifAvailable), 'TIMED_OUT');
-    assert.equal(named(binding.lockFile(number, 'one', Shared, 10, false, false)), 'TIMED_OUT');
-    assert.equal(named(binding.lockFileAsync(number, 'one', Exclusive, Infinity, false, false)), 'PENDING');
+    for (const ifAvailable of [false, true]) assert.equal(tryLock(number, 'one', { ifAvailable }), 'TIMED_OUT');
+    assert.equal(lock(number, 'one', 10, { mode: Shared }), 'TIMED_OUT');
+    assert.equal(request(number, 'one', Infinity), 'PENDING');
     assert.ok(binding.cancel(record('Token')));
     await nothingLeft();
-    assert.equal(named(binding.lockFileAsync(number, 'one', Exclusive, 10, false, false, asBeside())), 'PENDING');
+    assert.equal(request(number, 'one', 10, {}, asBeside()), 'PENDING');
     const timed = record('Token');
     assert.deepEqual(await settled(), ['TIMED_OUT', timed]);
     await nothingLeft();
-    assert.equal(named(binding.awaitFileLeft()), 'REFUSED', 'it was the last');
-    binding.lockFileAsync(number, 'one', Exclusive, Infinity, true, false);
+    assert.equal(named(binding.awaitLeft()), 'REFUSED', 'it was the last');
+    request(number, 'one', Infinity, { wantsFence: true });
     const granted = record('Token');
     await unlockIn(peer);
     assert.deepEqual(await settled(), ['GRANTED', granted]);
@@ -90,7 +97,7 @@ test(
     await holdIn(peer, 'slow');
     assert.equal(tryLock(number, 'beside'), 'GRANTED');
     const hold = record('Number');
-    binding.lockFileAsync(number, 'slow', Exclusive, 10, false, true, asBeside({ files: [hold] }));
+    request(number, 'slow', 10, { isPart: true }, asBeside({ outer: [hold] }));
     const wait = record('Token');
     assert.deepEqual(await settled(), ['TIMED_OUT', wait]);
     // The clock may be about to do that. It is over when this returns, whoever does it.
@@ -106,21 +113,18 @@ test(
     const { peer, number } = await opened(t);
     await holdIn(peer, 'alone');
     await holdIn(peer, 'together', 'shared');
-    const holder = binding.fileHolder(number, 'alone');
-    assert.deepEqual([holder.name, holder.pid, holder.heldMs >= 0], ['alone', peer.pid, true]);
-    assert.equal(binding.fileHolder(number, 'nobody’s'), null);
-    if (process.platform === 'linux') assert.deepEqual(binding.fileSharers(number, 'together'), [peer.pid]);
-    assert.deepEqual(binding.fileSharers(number, 'nobody’s'), []);
+    const [holder] = binding.fileHolders(number, 'alone');
+    assert.deepEqual([holder.pid, holder.heldMs >= 0], [peer.pid, true]);
+    assert.deepEqual(binding.fileHolders(number, 'nobody’s'), []);
+    const sharersOf = (name) => binding.fileHolders(number, name, Shared).map(({ pid }) => pid);
+    if (process.platform === 'linux') assert.deepEqual(sharersOf('together'), [peer.pid]);
+    assert.deepEqual(sharersOf('nobody’s'), []);
     assert.equal(named(binding.listFileHolders(number)), 'PENDING');
     const wait = record('Token');
     assert.deepEqual(await settled(), ['GRANTED', wait]);
-    const list = record('Number');
-    const rows = binding.takeFileHolders(list, 10);
-    assert.deepEqual(
-      rows.map(({ name, pid }) => [name, pid]),
-      [['alone', peer.pid]],
-    );
-    assert.deepEqual(binding.takeFileHolders(list, 10), []);
+    const { names, rows } = binding.takeTold();
+    assert.deepEqual([names, rows.length, rows[0], rows[1], rows[3] >= 0], ['alone', 4, 5, peer.pid, true]);
+    assert.equal(binding.takeTold(), null);
   }),
 );
 
@@ -131,12 +135,12 @@ test(
     await holdIn(peer, 'left');
     peer.kill('SIGKILL');
     await peer.exited;
-    assert.equal(named(binding.lockFile(number, 'left', Exclusive, Infinity, false, false)), 'GRANTED_ABANDONED');
+    assert.equal(lock(number, 'left', Infinity), 'GRANTED_ABANDONED');
     assert.deepEqual([record('HasEnded'), record('EndedProcess')], [1, peer.pid]);
     assert.equal(release(record('Number')), 'RELEASED');
     assert.equal(tryLock(number, 'left'), 'GRANTED_ABANDONED');
     assert.equal(record('HasEnded'), 0, 'it is told once');
-    binding.markFileConsistent(record('Number'));
+    assert.equal(named(binding.markConsistent(record('Number'))), 'RELEASED');
     assert.equal(release(record('Number')), 'RELEASED');
     assert.equal(tryLock(number, 'left'), 'GRANTED');
     assert.equal(release(record('Number')), 'RELEASED');
@@ -150,7 +154,7 @@ test(
     const fenceOf = () => thread.fence;
     let last = 0n;
     for (let round = 0; round < 3; round += 1) {
-      assert.equal(tryLock(number, 'fenced', Exclusive, false, true), 'GRANTED');
+      assert.equal(tryLock(number, 'fenced', { wantsFence: true }), 'GRANTED');
       assert.ok(fenceOf() > last);
       // Not below the microseconds of the wall clock.
       assert.ok(fenceOf() > BigInt(Date.now() - 60_000) * 1000n && fenceOf() < BigInt(Date.now() + 60_000) * 1000n);
@@ -163,7 +167,7 @@ test(
       [false, 'GRANTED_ABANDONED'],
     ]) {
       const there = threads.start('seam');
-      await there.call('tryLockFile', number, 'part', Exclusive, false, false, isPart);
+      await there.call('lockFile', number, 'part', Exclusive, 0, false, isPart, false);
       await there.terminate();
       await there.exited;
       await threads.until('it is free', () => {
@@ -174,9 +178,9 @@ test(
       });
       assert.equal(release(record('Number')), 'RELEASED');
     }
-    assert.equal(tryLock(number, 'in', Exclusive, false, false, true), 'GRANTED');
+    assert.equal(tryLock(number, 'in', { isPart: true }), 'GRANTED');
     const hold = record('Number');
-    assert.equal(named(binding.noteFileIn(hold, true)), 'GRANTED');
+    assert.equal(named(binding.noteIn(hold, true)), 'GRANTED');
     if (process.platform !== 'win32') assert.ok(binding.fileDescriptors(hold).every((each) => each > 2));
     assert.equal(release(hold), 'RELEASED');
     assert.equal(release(hold), 'RELEASED', 'its number is over, and changes nothing');
@@ -200,11 +204,11 @@ test(
       fs.mkdirSync(path.join(directory, name));
     }
     assert.equal(tryLock(number, 'gone'), 'FAILED');
-    const failure = binding.takeFileFailure();
+    const failure = binding.takeTold();
     assert.deepEqual(
       [failure.reason, failure.errno > 0, failure.what !== '', failure.message !== ''],
       ['system', true, true, true],
     );
-    assert.equal(binding.takeFileFailure(), null);
+    assert.equal(binding.takeTold(), null);
   }),
 );

@@ -6,7 +6,7 @@ const { setImmediate: nextTurn } = require('node:timers/promises');
 const { binding } = require('../../lib/engine/thread.js');
 const { collector } = require('../helpers/collect.js');
 const { needs } = require('../helpers/runtime.js');
-const { asks, isIdle, listen, named, newWords, record, settled, testRows } = require('../helpers/seam.js');
+const { asks, isIdle, listen, named, newWords, ownerOf, record, settled, testRows } = require('../helpers/seam.js');
 const { watched } = require('../helpers/threads.js');
 
 const { Ask, Change } = binding;
@@ -86,11 +86,11 @@ test(
     ]) {
       const words = newWords();
       const there = threads.start('seam');
-      assert.equal(named(await there.call('tryAcquire', words, ask, 1, 0)), 'GRANTED', name);
-      assert.equal(binding.ownerThread(words), there.threadId, name);
+      assert.equal(named(await there.call('acquire', words, ask, 0, 1, 0)), 'GRANTED', name);
+      assert.equal(ownerOf(words), there.threadId, name);
       await there.terminate();
       await there.exited;
-      const status = named(binding.acquire(words, ask, Infinity));
+      const status = named(binding.acquire(words, ask, Infinity, 1, 0));
       assert.equal(status, 'GRANTED_ABANDONED', name);
       assert.equal(record('EndedThread'), there.threadId, name);
       if (ask === Ask.Once) continue;
@@ -98,7 +98,7 @@ test(
       assert.equal(named(binding.change(words, ask, Change.MarkConsistent, 0, 0)), 'RELEASED', name);
       assert.equal(words[0] & binding.ABANDONED, 0, name);
       assert.equal(named(binding.release(words, ask, 1, 0)), 'RELEASED', name);
-      assert.equal(binding.ownerThread(words), null, name);
+      assert.equal(ownerOf(words), null, name);
     }
   }),
 );
@@ -109,14 +109,14 @@ test(
  */
 const WAYS_BACK = {
   async giveBack(words, ask) {
-    assert.equal(named(binding.acquire(words, ask, Infinity)), 'GRANTED_ABANDONED');
+    assert.equal(named(binding.acquire(words, ask, Infinity, 1, 0)), 'GRANTED_ABANDONED');
     const ended = record('EndedThread');
     binding.giveBack(words, ask, 1, 0);
     return ended;
   },
   async giveBackAll(words, ask) {
     assert.equal(named(binding.lockAll([words], [ask], Infinity)), 'GRANTED_ABANDONED');
-    const reports = binding.reports();
+    const { reports } = binding.foundAll();
     binding.setReport(reports[0].ended);
     binding.setReport(0);
     binding.giveBackAll([words], [ask], reports);
@@ -124,11 +124,11 @@ const WAYS_BACK = {
   },
   async 'giveBackAll, whose code has not asked for reports'(words, ask) {
     assert.equal(named(binding.lockAllAsync([words], [ask], Infinity, false)), 'GRANTED_ABANDONED');
-    binding.giveBackAll([words], [ask], []);
+    binding.giveBackAll([words], [ask]);
     return null;
   },
   async refuse(words, ask, end) {
-    assert.equal(named(binding.acquireAsync(words, ask, Infinity, false)), 'PENDING');
+    assert.equal(named(binding.acquireAsync(words, ask, Infinity, false, 1, 0)), 'PENDING');
     await end();
     assert.equal((await settled())[0], 'GRANTED_ABANDONED');
     const ended = record('EndedThread');
@@ -146,7 +146,7 @@ for (const [way, goBack] of Object.entries(WAYS_BACK)) {
       watched(async (_t, threads) => {
         const [words, ask] = [newWords(), Ask[name]];
         const there = threads.start('seam');
-        assert.equal(named(await there.call('tryAcquire', words, ask, 1, 0)), 'GRANTED');
+        assert.equal(named(await there.call('acquire', words, ask, 0, 1, 0)), 'GRANTED');
         const end = async () => {
           await there.terminate();
           await there.exited;
@@ -175,16 +175,16 @@ test(
     const words = newWords();
     const since = binding.moment();
     const there = threads.start('seam');
-    assert.equal(named(await there.call('tryAcquire', words, Ask.Permits, 2, 2)), 'GRANTED');
+    assert.equal(named(await there.call('acquire', words, Ask.Permits, 0, 2, 2)), 'GRANTED');
     // Without a slot nobody knows whose they are.
     assert.deepEqual(binding.takeEnded(words, Ask.Permits, since), []);
     const [kept, slot] = [newWords(), newWords()];
     await there.call('addSlot', kept, Ask.Permits, slot);
-    await there.call('tryAcquire', kept, Ask.Permits, 2, 2);
+    await there.call('acquire', kept, Ask.Permits, 0, 2, 2);
     assert.deepEqual([...slot], [0, 2]);
     await there.terminate();
     await there.exited;
-    assert.equal(named(binding.acquireSome(kept, Ask.Permits, Infinity, 1, 2)), 'GRANTED');
+    assert.equal(named(binding.acquire(kept, Ask.Permits, Infinity, 1, 2)), 'GRANTED');
     assert.equal(record('HasEnded'), 1);
     assert.deepEqual(binding.takeEnded(kept, Ask.Permits, binding.moment()), []);
     assert.deepEqual(
@@ -206,65 +206,86 @@ test('to block for what one holds oneself is a deadlock of one step', () => {
     const [words, slot] = [newWords(), newWords()];
     if (kind === 'RwLock') binding.addSlot(words, Ask.Read, slot);
     assert.equal(named(binding.tryAcquire(words, held, 1, 0)), 'GRANTED');
-    assert.equal(named(binding.acquire(words, asked, Infinity)), 'DEADLOCK');
+    assert.equal(named(binding.acquire(words, asked, Infinity, 1, 0)), 'DEADLOCK');
     assert.deepEqual([record('CycleLength'), binding.cycleKinds()], [1, [kind]]);
     assert.equal(binding.nameOf(words.byteOffset), null);
-    assert.equal(binding.inspectPrimitive(words, asked).waiters.length, 0);
+    assert.equal(binding.inspect(words, asked).waiters.length, 0);
     assert.equal(named(binding.release(words, held, 1, 0)), 'RELEASED');
   }
 });
+
+const unlockGuard = (word, era) => binding.release(word, Ask.MutexGuarded, 1, 0, era);
+const endGuard = (word, era) => binding.endGuard(word, Ask.MutexGuarded, era);
+const downgradeGuard = (words, era) => binding.change(words, Ask.WriteGuarded, Change.Downgrade, 0, 0, era);
+const whereIs = (word, key) => [named(binding.whereabouts(word, key)), record('Number')];
+
+/** The guard that holds the word, which is of this era, lends its hold to a wait. Returns the number of the hold. */
+function lend(word, era) {
+  assert.equal(named(binding.waitUnlockedAsync(newWords(), word, Ask.MutexGuarded, Infinity, era)), 'PENDING');
+  assert.equal(binding.cancel(record('Token')), true);
+  return record('Number');
+}
 
 test('a hold that is lent is away until it arrives, and lost if it does not', () => {
   const word = newWords();
   const take = () => assert.equal(named(binding.tryAcquire(word, Ask.MutexGuarded, 1, 0)), 'GRANTED');
   take();
-  assert.equal(binding.hasAway(), false);
-  const number = binding.depart(word, 7);
-  assert.deepEqual([binding.hasAway(), binding.isAway(word, number), binding.isLost(word, 7)], [true, true, false]);
-  assert.equal(binding.unlockGuard(word, 7), binding.AWAY);
-  assert.equal(binding.downgradeGuard(word, 7), binding.AWAY);
-  assert.equal(binding.arrive(word, number), false);
-  assert.equal(binding.isAway(word, number), false);
-  // The era of the guard is over, not that of its hold.
-  assert.equal(named(binding.unlockGuard(word, 8)), 'RELEASED');
-  assert.equal(named(binding.unlockGuard(word, 8)), 'NOT_OWNER');
+  assert.equal(record('HasAway'), 0);
+  const number = lend(word, 7);
+  assert.deepEqual(
+    [record('HasAway'), whereIs(word, number), whereIs(word, 7)],
+    [1, ['AWAY', number], ['AWAY', number]],
+  );
   take();
-  binding.lose(word, binding.depart(word, 9));
-  assert.deepEqual([binding.hasAway(), binding.isLost(word, 9)], [true, true]);
-  assert.equal(binding.downgradeGuard(word, 9), binding.LOST);
-  assert.equal(binding.unlockGuard(word, 9), binding.LOST);
-  assert.deepEqual([binding.hasAway(), binding.isLost(word, 9)], [false, false]);
-  const away = binding.depart(word, 10);
-  assert.equal(binding.endGuard(word, 10), binding.AWAY);
+  assert.equal(named(unlockGuard(word, 7)), 'AWAY');
+  assert.equal(named(downgradeGuard(word, 7)), 'AWAY');
+  assert.equal(named(unlockGuard(word, 8)), 'RELEASED');
+  take();
+  binding.settleHold(word, number, true);
+  assert.deepEqual([record('HasAway'), whereIs(word, number)], [0, ['HERE', 0]]);
+  // The era of the guard is over, not that of its hold.
+  assert.equal(named(unlockGuard(word, 8)), 'RELEASED');
+  assert.equal(named(unlockGuard(word, 8)), 'NOT_OWNER');
+  take();
+  const lost = binding.watchHold(word, 9);
+  binding.settleHold(word, lost, false);
+  assert.deepEqual([record('HasAway'), whereIs(word, 9)], [1, ['LOST', lost]]);
+  assert.equal(named(downgradeGuard(word, 9)), 'LOST');
+  assert.equal(named(unlockGuard(word, 9)), 'LOST');
+  assert.deepEqual([record('HasAway'), whereIs(word, 9)], [0, ['HERE', 0]]);
+  const away = lend(word, 10);
+  assert.equal(named(endGuard(word, 10)), 'AWAY');
   assert.equal(record('Number'), away);
-  assert.equal(binding.isAway(word, away), false);
-  binding.lose(word, away);
-  assert.equal(binding.hasAway(), false);
-  assert.equal(named(binding.endGuard(word, 11)), 'RELEASED');
+  assert.deepEqual(whereIs(word, away), ['HERE', 0]);
+  binding.settleHold(word, away, false);
+  assert.equal(record('HasAway'), 0);
+  take();
+  assert.equal(named(endGuard(word, 11)), 'RELEASED');
 });
 
 test('a guard that is watched is here while it holds', () => {
   const word = newWords();
   binding.tryAcquire(word, Ask.MutexGuarded, 1, 0);
   const watched = binding.watchHold(word, 20);
-  assert.deepEqual([binding.hasAway(), binding.isHere(word, watched)], [true, true]);
+  assert.deepEqual([record('HasAway'), whereIs(word, watched)], [1, ['HERE', watched]]);
   const [held] = word;
   word[0] = -1;
-  for (const verb of ['unlockGuard', 'endGuard']) assert.equal(named(binding[verb](word, 20)), 'CORRUPT', verb);
-  assert.equal(binding.isHere(word, watched), true);
+  for (const end of [unlockGuard, endGuard]) assert.equal(named(end(word, 20)), 'CORRUPT', end.name);
+  assert.deepEqual(whereIs(word, watched), ['HERE', watched]);
   word[0] = held;
-  assert.equal(named(binding.unlockGuard(word, 20)), 'RELEASED');
-  assert.equal(binding.isHere(word, watched), false);
-  assert.equal(binding.unwatchHold(word, watched), false);
+  assert.equal(named(unlockGuard(word, 20)), 'RELEASED');
+  assert.deepEqual(whereIs(word, watched), ['HERE', 0]);
+  binding.unwatchHold(word, watched);
+  assert.equal(record('HasAway'), 0);
 });
 
 test('a guarded write hold becomes shared while it is here', () => {
   const [words, slot] = [newWords(), newWords()];
   binding.addSlot(words, Ask.Read, slot);
   binding.tryAcquire(words, Ask.WriteGuarded, 1, 0);
-  assert.equal(named(binding.downgradeGuard(words, 30)), 'RELEASED');
+  assert.equal(named(downgradeGuard(words, 30)), 'RELEASED');
   assert.deepEqual([...slot], [0, 1]);
-  assert.equal(named(binding.downgradeGuard(words, 30)), 'NOT_OWNER');
+  assert.equal(named(downgradeGuard(words, 30)), 'NOT_OWNER');
   assert.equal(named(binding.release(words, Ask.ReadGuarded, 1, 0)), 'RELEASED');
 });
 
@@ -306,21 +327,21 @@ test(
     const there = threads.start('seam');
     const [condition, word] = [newWords(), newWords()];
     assert.equal(named(binding.waitUnlocked(condition, word, Ask.Mutex, 5, 0)), 'NOT_OWNER');
-    assert.equal(named(binding.waitUnlockedAsync(condition, word, Ask.Mutex, 5)), 'NOT_OWNER');
+    assert.equal(named(binding.waitUnlockedAsync(condition, word, Ask.Mutex, 5, 0)), 'NOT_OWNER');
     for (const value of [-1, 0x5a5a5a5a]) {
       const spoiled = newWords().fill(value);
       assert.equal(named(binding.waitUnlocked(condition, spoiled, Ask.Mutex, 5, 0)), 'CORRUPT');
-      assert.equal(named(binding.waitUnlockedAsync(condition, spoiled, Ask.Mutex, 5)), 'CORRUPT');
+      assert.equal(named(binding.waitUnlockedAsync(condition, spoiled, Ask.Mutex, 5, 0)), 'CORRUPT');
       assert.deepEqual([spoiled[0], binding.waiting(condition, 0), isIdle()], [value, 0, true]);
     }
     binding.tryAcquire(word, Ask.Mutex, 1, 0);
     assert.match(named(binding.waitUnlocked(condition, word, Ask.Mutex, 5, 0)), /GRANTED/);
-    assert.deepEqual([record('IsNotified'), binding.ownerThread(word)], [0, require('node:worker_threads').threadId]);
+    assert.deepEqual([record('IsNotified'), ownerOf(word)], [0, require('node:worker_threads').threadId]);
     // The wait of a loop is over first; its word is asked for after that.
-    assert.equal(named(binding.waitUnlockedAsync(condition, word, Ask.Mutex, Infinity)), 'PENDING');
+    assert.equal(named(binding.waitUnlockedAsync(condition, word, Ask.Mutex, Infinity, 0)), 'PENDING');
     const token = record('Token');
-    assert.deepEqual([word[0], binding.inspectCondition(condition).waiters.length], [0, 1]);
-    await there.call('tryAcquire', word, Ask.Mutex, 1, 0);
+    assert.deepEqual([word[0], binding.inspect(condition).waiters.length], [0, 1]);
+    await there.call('acquire', word, Ask.Mutex, 0, 1, 0);
     const waiting = there.call('waitUnlocked', condition, word, Ask.Mutex, Infinity, 0);
     await threads.until('both wait', () => binding.waiting(condition, 0) === 2);
     assert.equal(binding.notify(condition, 0, 1), 1);
@@ -329,7 +350,7 @@ test(
     // Its code does not get the word: the notification goes to the next.
     binding.accept(token, false);
     assert.match(named(await waiting), /GRANTED/);
-    assert.equal(binding.ownerThread(word), there.threadId);
+    assert.equal(ownerOf(word), there.threadId);
     assert.equal(named(await there.call('release', word, Ask.Mutex, 1, 0)), 'RELEASED');
     assert.ok(isIdle());
   }),
@@ -339,27 +360,27 @@ test(
   'the hold of a guard that is lent to a blocking wait is back, or lost if its word cannot be locked again',
   watched(async (_t, threads) => {
     const there = threads.start('seam');
-    await there.call('hasAway');
+    await there.call('wake');
     const [condition, word] = [newWords(), newWords()];
     const take = () => assert.equal(named(binding.tryAcquire(word, Ask.MutexGuarded, 1, 0)), 'GRANTED');
     take();
     assert.match(named(binding.waitUnlocked(condition, word, Ask.MutexGuarded, 5, 40)), /GRANTED/);
     assert.deepEqual(
-      [binding.hasAway(), binding.isLost(word, 40), named(binding.unlockGuard(word, 41))],
-      [false, false, 'RELEASED'],
+      [record('HasAway'), whereIs(word, 40), named(unlockGuard(word, 41))],
+      [0, ['HERE', 0], 'RELEASED'],
     );
     take();
     const other = there.run([
-      ['acquire', word, Ask.Mutex, Infinity],
+      ['acquire', word, Ask.Mutex, Infinity, 1, 0],
       ['store', word, -1],
       ['notify', condition, 0, 1],
     ]);
-    await threads.until('it waits', () => binding.inspect(word).waiters.length === 1);
+    await threads.until('it waits', () => binding.inspect(word, Ask.Mutex).waiters.length === 1);
     assert.equal(named(binding.waitUnlocked(condition, word, Ask.MutexGuarded, Infinity, 42)), 'CORRUPT');
     await other;
-    assert.deepEqual([binding.hasAway(), binding.isLost(word, 42)], [true, true]);
-    assert.equal(binding.unlockGuard(word, 42), binding.LOST);
-    assert.equal(binding.hasAway(), false);
+    assert.deepEqual([record('HasAway'), whereIs(word, 42)[0]], [1, 'LOST']);
+    assert.equal(named(unlockGuard(word, 42)), 'LOST');
+    assert.equal(record('HasAway'), 0);
   }),
 );
 
@@ -372,7 +393,7 @@ test(
       const words = new Int32Array(new SharedArrayBuffer(8), 0, 1);
       assert.equal(named(binding.tryAcquire(words, Ask.Mutex, 1, 0)), 'GRANTED');
       const tokens = [0, 1].map(() => {
-        assert.equal(named(binding.acquireAsync(words, Ask.Mutex, Infinity, false)), 'PENDING');
+        assert.equal(named(binding.acquireAsync(words, Ask.Mutex, Infinity, false, 1, 0)), 'PENDING');
         return record('Token');
       });
       return { tokens, words: new WeakRef(words) };

@@ -5,7 +5,7 @@ const { test } = require('node:test');
 const { setImmediate } = require('node:timers/promises');
 const { threadId } = require('node:worker_threads');
 const { binding } = require('../../lib/engine/thread.js');
-const { asBeside, isIdle, listen, named, newWords, record, settled } = require('../helpers/seam.js');
+const { asBeside, isIdle, listen, named, newWords, ownerOf, record, settled } = require('../helpers/seam.js');
 const { watched } = require('../helpers/threads.js');
 
 const { Ask, NameMode } = binding;
@@ -17,11 +17,11 @@ const LONG_ENOUGH = 1000;
 
 listen();
 
-const request = (name, mode = Exclusive, timeout = Infinity) => [
-  named(binding.requestName(space, name, mode, timeout, false, false)),
+const request = (name, mode = Exclusive, timeout = Infinity, beside = undefined) => [
+  named(binding.requestName(space, name, mode, timeout, false, false, beside)),
   record('Number'),
 ];
-const release = (number) => named(binding.releaseName(number));
+const release = (number) => named(binding.releaseHeld(number, false));
 const holdersOf = (name) => binding.nameHolders(space, name).map(({ threadId: id, mode, isIn }) => [id, mode, isIn]);
 
 /** The clock gives back what is beside a wait after it has told of the end of the wait. */
@@ -81,7 +81,7 @@ test('those who share come in together, and are shown as pending until they are 
     assert.equal(status, 'GRANTED');
     return number;
   });
-  binding.noteNameIn(numbers[1], false);
+  binding.noteIn(numbers[1], false);
   assert.deepEqual(holdersOf('three'), [
     [threadId, Shared, true],
     [threadId, Shared, false],
@@ -89,7 +89,7 @@ test('those who share come in together, and are shown as pending until they are 
   const { names, rows } = binding.queryNames(space);
   assert.equal(names, 'threethree');
   assert.deepEqual([rows[1], rows[2], rows[3] >= 0, rows[7]], [Shared, threadId, true, -1]);
-  binding.noteNameIn(numbers[1], true);
+  binding.noteIn(numbers[1], true);
   assert.deepEqual(holdersOf('three')[1], [threadId, Shared, true]);
   for (const number of numbers) assert.equal(release(number), 'RELEASED');
 });
@@ -101,7 +101,7 @@ test('what is asked for as a part is not in when it is granted, but when that is
     assert.equal(ask(), 'GRANTED');
     const number = record('Number');
     assert.deepEqual(isIn(), [false]);
-    binding.noteNameIn(number, true);
+    binding.noteIn(number, true);
     assert.deepEqual(isIn(), [true]);
     assert.equal(release(number), 'RELEASED');
   }
@@ -117,13 +117,13 @@ test('what is asked for as a part is not in when it is granted, but when that is
 
 test('a name that is stolen is told to its holder, which releases nothing any more', () => {
   const [, robbed] = request('four');
-  assert.equal(binding.nextStolen(), -1);
+  assert.equal(binding.nextLost(), -1);
   assert.equal(named(binding.stealName(space, 'four')), 'GRANTED');
   const thief = record('Number');
   // `next()` takes in what others have done to this thread.
   assert.equal(binding.next(), binding.NOTHING);
-  assert.equal(binding.nextStolen(), robbed);
-  assert.equal(binding.nextStolen(), -1);
+  assert.equal(binding.nextLost(), robbed);
+  assert.equal(binding.nextLost(), -1);
   assert.equal(release(robbed), 'NOT_OWNER');
   assert.equal(holdersOf('four').length, 1);
   assert.equal(release(thief), 'RELEASED');
@@ -138,19 +138,19 @@ test(
     await there.exited;
     const [status, number] = request('five');
     assert.deepEqual([status, record('EndedThread')], ['GRANTED_ABANDONED', there.threadId]);
-    const report = binding.takeReport();
+    const report = binding.setReport(0);
     assert.notEqual(report, 0);
-    assert.equal(binding.takeReport(), 0);
+    assert.equal(binding.setReport(0), 0);
     // Its code does not learn of it, so that the next does.
     binding.setReport(report);
-    binding.giveBackName(number);
+    binding.giveBackHeld(number);
     const [again, second] = request('five');
     assert.deepEqual([again, record('EndedThread')], ['GRANTED_ABANDONED', there.threadId]);
-    assert.equal(binding.isNameAbandoned(second), true);
-    assert.equal(named(binding.markNameConsistent(second)), 'RELEASED');
-    assert.equal(binding.isNameAbandoned(second), false);
+    assert.equal(named(binding.lookAtHeld(second)), 'GRANTED_ABANDONED');
+    assert.equal(named(binding.markConsistent(second)), 'RELEASED');
+    assert.equal(named(binding.lookAtHeld(second)), 'GRANTED');
     assert.equal(release(second), 'RELEASED');
-    assert.equal(named(binding.markNameConsistent(second)), 'NOT_OWNER');
+    assert.equal(named(binding.markConsistent(second)), 'NOT_OWNER');
     assert.equal(request('five')[0], 'GRANTED');
     assert.equal(release(record('Number')), 'RELEASED');
   }),
@@ -168,9 +168,8 @@ test('to block for a name of one’s own is a deadlock, whose step has its name'
 test('when its time is over, what is beside a wait goes back too', async () => {
   const [, blocker] = request('six');
   const [, beside] = request('seven');
-  assert.equal(request('six', Exclusive, LONG_ENOUGH)[0], 'PENDING');
+  assert.equal(request('six', Exclusive, LONG_ENOUGH, asBeside({ requests: [beside], reports: [0] }))[0], 'PENDING');
   const token = record('Token');
-  binding.expiresWithNames(token, asBeside({ requests: [beside], reports: [0] }));
   assert.deepEqual(await settled(), ['TIMED_OUT', token]);
   await untilFree('seven');
   assert.equal(release(beside), 'NOT_OWNER');
@@ -189,14 +188,14 @@ test(
       await there.exited;
       const [status, beside] = request('nine');
       assert.equal(status, 'GRANTED_ABANDONED');
-      const report = binding.takeReport();
-      assert.equal(request('eight', Exclusive, LONG_ENOUGH)[0], 'PENDING');
-      binding.expiresWithNames(record('Token'), asBeside({ requests: [beside], reports: [isMade ? 0 : report] }));
+      const report = binding.setReport(0);
+      const both = asBeside({ requests: [beside], reports: [isMade ? 0 : report] });
+      assert.equal(request('eight', Exclusive, LONG_ENOUGH, both)[0], 'PENDING');
       assert.equal((await settled())[0], 'TIMED_OUT');
       await untilFree('nine');
       const [, next] = request('nine');
       assert.equal(record('EndedThread'), isMade ? -1 : there.threadId);
-      assert.equal(named(binding.markNameConsistent(next)), 'RELEASED');
+      assert.equal(named(binding.markConsistent(next)), 'RELEASED');
       assert.equal(release(next), 'RELEASED');
     }
     assert.equal(release(blocker), 'RELEASED');
@@ -211,9 +210,9 @@ test('fences of names grow', () => {
 test('several words are had all or none, in one order whoever asks', async () => {
   const [a, b, c] = [newWords(), newWords(), newWords()];
   const asks = [Ask.Mutex, Ask.Mutex, Ask.Mutex];
-  assert.deepEqual(binding.distinctLocks([a, b, a], asks).length, 2);
   assert.equal(named(binding.lockAll([b, a, a], asks, Infinity)), 'GRANTED');
-  assert.deepEqual([record('Locks'), record('StoppedAt'), binding.waits(), binding.reports()], [2, -1, [], []]);
+  assert.deepEqual([record('Locks'), record('StoppedAt')], [2, -1]);
+  assert.deepEqual(binding.foundAll(), { indices: [0, 1], reports: [], waits: [] });
   binding.giveBackAll([b, a, a], asks, []);
   assert.deepEqual([a[0], b[0]], [0, 0]);
   binding.tryAcquire(c, Ask.Mutex, 1, 0);
@@ -227,7 +226,7 @@ test('several words are had all or none, in one order whoever asks', async () =>
   binding.release(c, Ask.Mutex, 1, 0);
   assert.equal((await settled())[0], 'GRANTED');
   assert.equal(named(binding.goOn()), 'GRANTED');
-  assert.ok([a, b, c].every((words) => binding.ownerThread(words) === threadId));
+  assert.ok([a, b, c].every((words) => ownerOf(words) === threadId));
   for (const words of [a, b, c]) assert.equal(named(binding.release(words, Ask.Mutex, 1, 0)), 'RELEASED');
   c.fill(-1);
   for (const verb of ['lockAll', 'lockAllAsync']) {

@@ -11,7 +11,7 @@ const { Ask, Change } = binding;
 listen();
 
 const release = (ask, count = 1, of = 2) => ['release', ask, count, of];
-const take = (ask, count = 1, of = 2) => ['tryAcquire', ask, count, of];
+const take = (ask, count = 1, of = 2) => ['acquire', ask, 0, count, of];
 const change = (ask, what, count = 0, of = 0) => ['change', ask, what, count, of];
 
 /**
@@ -56,27 +56,22 @@ const ROWS = {
     open: change(Ask.AutoResetEvent, Change.Set),
   },
   // One party of one passes; of two, it waits for the other.
-  BarrierParty: { of: 1, ofShut: 2, open: ['acquireSome', Ask.BarrierParty, 1000, 1, 2], breaks: true },
+  BarrierParty: { of: 1, ofShut: 2, open: ['acquire', Ask.BarrierParty, 1000, 1, 2], breaks: true },
   BarrierMember: { holds: true, over: 'RELEASED', slot: 1, waits: false },
   // It meets another only.
-  Exchange: { of: 7, isNeverFree: true, open: ['acquireSome', Ask.Exchange, 1000, 1, 8] },
+  Exchange: { of: 7, isNeverFree: true, open: ['acquire', Ask.Exchange, 1000, 1, 8] },
   Once: exclusive(Ask.Once),
 };
 
-const waitersOf = (words, ask) => binding.inspectPrimitive(words, ask).waiters.length;
+const waitersOf = (words, ask) => binding.inspect(words, ask).waiters.length;
 
-/** Each verb that asks: at once, and with a wait; what is counted is asked for with its numbers. */
+/** Each verb that asks: at once, and with a wait. */
 const tryAcquire = (words, ask, of) => named(binding.tryAcquire(words, ask, 1, of));
-const PLAIN = {
-  acquire: (words, ask, _of, timeout) => named(binding.acquire(words, ask, timeout)),
-  acquireAsync: (words, ask, _of, timeout) => named(binding.acquireAsync(words, ask, timeout, false)),
-};
-const COUNTED = {
-  acquireSome: (words, ask, of, timeout) => named(binding.acquireSome(words, ask, timeout, 1, of)),
-  acquireSomeAsync: (words, ask, of, timeout) => named(binding.acquireSomeAsync(words, ask, timeout, 1, of)),
-};
-const waitsOf = (name) => Object.entries(/Permits|Entry|Party|Member|Exchange/.test(name) ? COUNTED : PLAIN);
-const verbsOf = (name) => [['tryAcquire', tryAcquire], ...waitsOf(name)];
+const WAITS = Object.entries({
+  acquire: (words, ask, of, timeout) => named(binding.acquire(words, ask, timeout, 1, of)),
+  acquireAsync: (words, ask, of, timeout) => named(binding.acquireAsync(words, ask, timeout, false, 1, of)),
+});
+const VERBS = [['tryAcquire', tryAcquire], ...WAITS];
 
 testRows(ROWS);
 
@@ -95,7 +90,7 @@ for (const name of asks) {
   };
 
   test(`${name}: what is free is had by each verb, once for each release`, { skip: isNeverFree }, () => {
-    for (const [verb, call] of verbsOf(name)) {
+    for (const [verb, call] of VERBS) {
       const { words, counts } = prepared();
       const before = [...words];
       assert.equal(call(words, ask, of, 1000), 'GRANTED', verb);
@@ -123,7 +118,7 @@ for (const name of asks) {
     { skip: !waits },
     watched(async (_t, threads) => {
       const there = threads.start('seam');
-      for (const [verb, call] of waitsOf(name)) {
+      for (const [verb, call] of WAITS) {
         const { words, counts } = prepared();
         if (shut !== undefined) assert.match(await step(there, words, shut), /GRANTED|RELEASED/, verb);
         const before = [...words];
@@ -165,7 +160,7 @@ for (const name of asks) {
     { skip: !waits || !holds },
     watched(async (_t, threads) => {
       const there = threads.start('seam');
-      const [, call] = waitsOf(name).at(-1);
+      const [, call] = WAITS.at(-1);
       const { words, counts } = prepared();
       await step(there, words, shut);
       assert.equal(call(words, ask, ofShut, Infinity), 'PENDING');
@@ -181,7 +176,7 @@ for (const name of asks) {
     const { words, counts } = prepared();
     for (const value of [-1, 0x5a5a5a5a]) {
       words.fill(value);
-      for (const [verb, call] of verbsOf(name)) assert.equal(call(words, ask, of, 5), 'CORRUPT', verb);
+      for (const [verb, call] of VERBS) assert.equal(call(words, ask, of, 5), 'CORRUPT', verb);
       assert.equal(named(binding.release(words, ask, 1, of)), 'CORRUPT');
       for (const each of Object.getOwnPropertyNames(Change)) {
         assert.match(named(binding.change(words, ask, Change[each], 1, of)), /CORRUPT|NOT_OWNER/, each);

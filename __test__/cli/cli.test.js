@@ -31,6 +31,8 @@ const newDirectory = () => {
 const age = (file) => fs.utimesSync(file, new Date(0), new Date(0));
 const sablock = (...args) => spawnSync(process.execPath, [CLI, ...args], { encoding: 'utf8' });
 const js = (code) => [process.execPath, '-e', code];
+/** As `js`, where any command does: this one starts in no time. */
+const sh = (script) => ['sh', '-c', script];
 
 const has = (command) => process.platform !== 'win32' && spawnSync(command, ['--version']).status === 0;
 const withTool = (name) => ({ ...SETTINGS, ...(!has(name) && { skip: `${name} is not installed` }) });
@@ -75,8 +77,8 @@ function inTerminal(args, signal) {
 
 /** A command that holds until its stdin ends, at the latest with the test `t`. */
 async function holder(t, directory, name, ...options) {
-  const code = 'process.stdout.write(String(process.pid)); process.stdin.resume()';
-  const child = spawn(process.execPath, [CLI, 'run', name, '--directory', directory, ...options, '--', ...js(code)]);
+  const command = sh('echo $$; exec cat >/dev/null');
+  const child = spawn(process.execPath, [CLI, 'run', name, '--directory', directory, ...options, '--', ...command]);
   const ended = new Promise((resolve) => child.once('exit', (code, signal) => resolve([code, signal])));
   t.after(() => child.stdin.destroy());
   const pid = await new Promise((resolve, reject) => {
@@ -134,7 +136,7 @@ test('the command of run reads a pipe that is open as its descriptor 3', LINUX, 
 test('run waits for whoever holds, no longer than its time limit', SETTINGS, async (t) => {
   const directory = newDirectory();
   const { child, ended } = await holder(t, directory, 'job');
-  const run = (...options) => sablock('run', 'job', '--directory', directory, ...options, '--', ...js(''));
+  const run = (...options) => sablock('run', 'job', '--directory', directory, ...options, '--', 'true');
   assert.deepEqual([run('--if-available').status, run('--if-available').stderr], [1, '']);
   const late = run('--timeout', '50ms');
   assert.equal(late.status, 1);
@@ -149,8 +151,8 @@ test('run waits for whoever holds, no longer than its time limit', SETTINGS, asy
 test('those who share a lock run at once', SETTINGS, async (t) => {
   const directory = newDirectory();
   const { child, ended } = await holder(t, directory, 'data', '--shared');
-  assert.equal(sablock('run', 'data', '--directory', directory, '--shared', '--if-available', ...js('')).status, 0);
-  assert.equal(sablock('run', 'data', '--directory', directory, '--if-available', ...js('')).status, 1);
+  assert.equal(sablock('run', 'data', '--directory', directory, '--shared', '--if-available', 'true').status, 0);
+  assert.equal(sablock('run', 'data', '--directory', directory, '--if-available', 'true').status, 1);
   child.stdin.end();
   await ended;
 });
@@ -179,11 +181,11 @@ test('a signal that comes as soon as the command runs goes to it, too', SETTINGS
 test('if run itself is killed, its command keeps the lock until it ends', SETTINGS, async (t) => {
   const directory = newDirectory();
   const { child, pid, ended } = await holder(t, directory, 'kept');
+  // Its stdin ends with its parent.
+  stop(t, pid);
   child.kill('SIGKILL');
   await ended;
-  const tryIt = () => sablock('run', 'kept', '--directory', directory, '--if-available', '--', ...js('')).status;
-  // Its stdin has ended with its parent, but it has not looked yet, or has: then it is over.
-  stop(t, pid);
+  const tryIt = () => sablock('run', 'kept', '--directory', directory, '--if-available', '--', 'true').status;
   assert.equal(tryIt(), 1);
   process.kill(pid, 'SIGKILL');
   const until = Date.now() + 60_000;
@@ -247,10 +249,9 @@ test('locks lists a holder that has ended, whose command keeps the lock', SETTIN
   process.kill(pid, 'SIGKILL');
   // The next to come learns of it, and the mark stays until somebody takes it off.
   let status = 1;
-  while (status !== 0)
-    ({ status } = sablock('run', 'left behind', '--directory', directory, '--if-available', ...js('')));
+  while (status !== 0) ({ status } = sablock('run', 'left behind', '--directory', directory, '--if-available', 'true'));
   assert.match(sablock('locks', directory).stdout, /^left behind .* no +abandoned$/m);
-  sablock('run', 'left behind', '--directory', directory, '--mark-consistent', ...js(''));
+  sablock('run', 'left behind', '--directory', directory, '--mark-consistent', 'true');
   assert.equal(sablock('locks', directory).stdout, '');
 });
 
@@ -367,9 +368,8 @@ test('a command that there is none of is named, before the usage', SETTINGS, () 
 
 test('clean removes what nobody has used for a day, and neither what is held nor a mark', SETTINGS, async (t) => {
   const directory = newDirectory();
-  for (const name of ['old name', 'young', 'marked', 'held']) sablock('run', name, '--directory', directory, ...js(''));
-  const kill = 'process.kill(process.pid, "SIGKILL")';
-  sablock('run', 'marked', '--directory', directory, ...js(kill));
+  for (const name of ['old name', 'young', 'marked', 'held']) sablock('run', name, '--directory', directory, 'true');
+  sablock('run', 'marked', '--directory', directory, ...sh('kill -KILL $$'));
   const { child, ended } = await holder(t, directory, 'held');
   const files = () =>
     fs
@@ -391,11 +391,11 @@ test('clean removes what nobody has used for a day, and neither what is held nor
 
 test('clean knows that a lock was shared, and removes the files of one that never was anything else', SETTINGS, () => {
   const directory = newDirectory();
-  const share = (name) => sablock('run', name, '--shared', '--directory', directory, ...js(''));
+  const share = (name) => sablock('run', name, '--shared', '--directory', directory, 'true');
   const ageAll = () => {
     for (const file of fs.readdirSync(directory)) age(path.join(directory, file));
   };
-  sablock('run', 'young', '--directory', directory, ...js(''));
+  sablock('run', 'young', '--directory', directory, 'true');
   share('Old name');
   ageAll();
   share('young');

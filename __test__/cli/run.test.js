@@ -20,6 +20,9 @@ const sablock = (args, env) =>
     timeout: limit(60_000),
   });
 const js = (code) => [process.execPath, '-e', code];
+/** As `js`, where any command does: this one starts in no time. */
+const sh = (script) => ['sh', '-c', script];
+const KILLED = sh('kill -KILL $$');
 const run = (directory, name, ...rest) => ['run', name, '--directory', directory, ...rest];
 
 /** Resolves with its exit code and what it printed; `onError` gets what comes to stderr. */
@@ -39,7 +42,7 @@ function start(t, args, onError) {
 
 /** One whose command runs until its stdin ends. */
 async function startHolder(t, directory, name) {
-  const command = js("process.stdout.write('ready'); process.stdin.resume()");
+  const command = sh('printf ready; exec cat >/dev/null');
   const holder = start(t, [...run(directory, name), '--', ...command]);
   await new Promise((resolve) => holder.child.stdout.once('data', resolve));
   return holder;
@@ -77,7 +80,7 @@ for (const [
       fs.symlinkSync(directory, innerDirectory);
     }
     const cli = [process.execPath, CLI];
-    const innermost = [...cli, ...run(innerDirectory, innerName, ...inner), '--', ...js("console.log('inside')")];
+    const innermost = [...cli, ...run(innerDirectory, innerName, ...inner), '--', 'echo', 'inside'];
     const command = between === undefined ? innermost : [...cli, ...run(directory, between), '--', ...innermost];
     const { status, stdout, stderr } = sablock([...run(directory, 'nested', ...outer), '--', ...command]);
     if (refused) {
@@ -94,8 +97,7 @@ test(
   SETTINGS,
   (t) => {
     const directory = createFolder(t);
-    const print = js('console.log(process.env.SABLOCK_RUN)');
-    const { stdout } = sablock([...run(directory, 'daemon'), '--', ...print]);
+    const { stdout } = sablock([...run(directory, 'daemon'), '--', 'printenv', 'SABLOCK_RUN']);
     const [outer] = JSON.parse(stdout);
     for (const variable of [
       stdout,
@@ -116,7 +118,7 @@ test(
   SETTINGS,
   async (t) => {
     const directory = createFolder(t);
-    const inner = [CLI, ...run(directory, 'orphan'), '--', ...js("console.log('inside')")];
+    const inner = [CLI, ...run(directory, 'orphan'), '--', 'echo', 'inside'];
     // Waits until its run was killed, then runs another.
     const source = `
     const { spawnSync } = require('node:child_process');
@@ -139,7 +141,7 @@ test(
       /^sablock: 'orphan' is held by what a sablock run \(process \d+\) that was killed has left/,
     );
     // A daemon keeps the variable for ever: once nothing holds the lock any more, that refuses nothing.
-    const after = sablock([...run(directory, 'orphan'), '--', ...js("console.log('in')")], {
+    const after = sablock([...run(directory, 'orphan'), '--', 'echo', 'in'], {
       SABLOCK_RUN: result.variable,
     });
     assert.deepEqual([after.status, after.stdout], [0, 'in\n']);
@@ -169,14 +171,14 @@ test('the message of a run that was not let in names options of the command line
 
 test('a command learns of the mark of one that a signal ended, and may take it off', SETTINGS, (t) => {
   const directory = createFolder(t);
-  const show = ['--', ...js("console.log(process.env.SABLOCK_ABANDONED ?? 'clean')")];
+  const show = ['--', ...sh(`echo \${SABLOCK_ABANDONED-clean}`)];
   const shown = (...options) =>
     sablock([...run(directory, 'job', ...options), ...show], { SABLOCK_ABANDONED: '1' }).stdout.trim();
   assert.equal(shown(), 'clean', 'what an outer one had is none of this one');
-  sablock([...run(directory, 'job'), '--', ...js("process.kill(process.pid, 'SIGKILL')")]);
+  sablock([...run(directory, 'job'), '--', ...KILLED]);
   assert.deepEqual([shown(), shown('--shared')], ['1', '1']);
   // A repair that fails leaves it.
-  sablock([...run(directory, 'job', '--mark-consistent'), '--', ...js('process.exitCode = 1')]);
+  sablock([...run(directory, 'job', '--mark-consistent'), '--', 'false']);
   assert.equal(shown(), '1');
   assert.equal(shown('--mark-consistent'), '1');
   assert.equal(shown(), 'clean');
@@ -188,7 +190,7 @@ test('the warning of a mark is one for who runs commands', SETTINGS, (t) => {
   const runJob = (options, command, env) => sablock([...run(directory, 'job', ...options), '--', ...command], env);
   /** Once for each that has ended. */
   const said = (options, env) => {
-    runJob([], js("process.kill(process.pid, 'SIGKILL')"), { NODE_NO_WARNINGS: '1' });
+    runJob([], KILLED, { NODE_NO_WARNINGS: '1' });
     return runJob(options, ['true'], env).stderr;
   };
   assert.equal(said([], { NODE_NO_WARNINGS: '1' }), '');
@@ -221,7 +223,7 @@ test('an option that a command does not know is answered with the one that is me
 
 test('locks lists marks, and clean removes them only with --marks', SETTINGS, (t) => {
   const directory = createFolder(t);
-  sablock([...run(directory, 'marked'), '--', ...js("process.kill(process.pid, 'SIGKILL')")]);
+  sablock([...run(directory, 'marked'), '--', ...KILLED]);
   const listed = () =>
     JSON.parse(sablock(['locks', directory, '--json']).stdout).map(({ name, alive, marked }) => [name, alive, marked]);
   assert.deepEqual(listed(), [['marked', false, true]]);

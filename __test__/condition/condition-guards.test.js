@@ -5,6 +5,7 @@ const { test } = require('node:test');
 const { setImmediate: nextTurn } = require('node:timers/promises');
 const { Condition, Mutex } = require('../..');
 const { binding, thread } = require('../../lib/engine/thread.js');
+const { startActors } = require('../helpers/actors.js');
 const { notOwner } = require('../helpers/expected.js');
 const { watched } = require('../helpers/threads.js');
 
@@ -37,7 +38,7 @@ const handled = (body) =>
   });
 
 /** Nothing is left of waits that are over: guards need not look. */
-const isForgotten = () => !thread.hasAway && thread.lent.size === 0 && !binding.hasAway();
+const isForgotten = () => !thread.hasAway && thread.lent.size === 0 && thread.record[binding.Field.HasAway] === 0;
 
 const ways = {
   'unlock()': (guard) => guard.unlock(),
@@ -65,6 +66,38 @@ for (const [way, free] of Object.entries(ways)) {
     }),
   );
 }
+
+test(
+  'a guard that a subscriber has lent, while another call was on its way, does not free the hold of the next either',
+  watched(async (_, threads) => {
+    const { buffer, mutex } = create();
+    mutex.tryLock();
+    const [waiter] = await startActors(threads, 1, buffer);
+    const freed = waiter.do((here) => {
+      const { Condition, Mutex } = here.sablock;
+      const other = new Mutex(here.buffer, 12);
+      const seen = [];
+      const subscriber = () => {
+        here.guard = other.acquire();
+        here.answered = new Condition(here.buffer, 8).waitAsync(other);
+      };
+      here.require('node:diagnostics_channel').subscribe('sablock:contended', subscriber);
+      new Mutex(here.buffer, 0).lock();
+      for (let count = 0; count < 2; count++) {
+        try {
+          seen.push(here.guard.unlock());
+        } catch ({ code }) {
+          seen.push(code);
+        }
+        here.next ??= other.acquire();
+      }
+      return [...seen, here.next.locked, other.isLocked];
+    });
+    await threads.queued(mutex, 1);
+    mutex.unlock();
+    assert.deepEqual(await freed, ['ERR_LOCK_NOT_OWNER', 'ERR_LOCK_NOT_OWNER', true, true]);
+  }),
+);
 
 test(
   'a guard whose hold did not come back is spent by its first unlock(), and nothing is left of it',

@@ -1,15 +1,17 @@
 // Holds that went back because their thread ended are published by the next call that reaches the core, whatever its verb, and
-// whether it gets what it wants.
+// whether it gets what it wants; and whoever is told may make calls of its own.
 
 const assert = require('node:assert/strict');
+const { subscribe, unsubscribe } = require('node:diagnostics_channel');
 const { test } = require('node:test');
-const { Condition, Latch, RwLock, Semaphore, lockAll, lockAllAsync } = require('../..');
+const sablock = require('../..');
 const { startActors } = require('../helpers/actors.js');
 const { BYTES } = require('../helpers/memory.js');
 const { listen } = require('../helpers/messages.js');
 const { needs } = require('../helpers/runtime.js');
 const { watched } = require('../helpers/threads.js');
 
+const { Latch, RwLock, Semaphore, Condition, lockAll, lockAllAsync } = sablock;
 const OPTIONS = { allowMainThread: true };
 const SOON = { timeout: 1 };
 const nothing = () => {};
@@ -140,6 +142,105 @@ for (const [name, { make, mark, hold, beside = nothing, verbs, gets, mode }] of 
       }
     }),
   );
+}
+
+/** Makes a call of the core that finds something of its own: a lock that nobody has left. */
+const waitInVain = (sablock, buffer) => {
+  const lock = new sablock.Mutex(buffer, 1024, { allowMainThread: true });
+  lock.lock();
+  new sablock.Condition(buffer, 1028, { allowMainThread: true }).wait(lock, 1);
+  lock.unlock();
+};
+
+test(
+  'whoever is told of the end of a reader may wait for a lock: the end of a writer is reported as ever, by every verb',
+  needs('prompt ends'),
+  watched(async (t, threads) => {
+    const buffer = new SharedArrayBuffer(BYTES);
+    const verbs = { ...READS, ...WRITES };
+    const offsets = Object.keys(verbs).map((_, index) => 8 * index);
+    const objects = offsets.map((offset) => makeRwLock(buffer, offset));
+    const reader = await endAt(
+      threads,
+      buffer,
+      (here, offset) => new here.sablock.RwLock(here.buffer, offset).read.lock(),
+      offsets,
+    );
+    const writer = await endAt(threads, buffer, write, offsets);
+    const messages = listen(t, 'sablock:abandoned');
+    const wait = () => waitInVain(sablock, buffer);
+    subscribe('sablock:abandoned', wait);
+    t.after(() => unsubscribe('sablock:abandoned', wait));
+    for (const [index, [verb, call]] of Object.entries(verbs).entries()) {
+      await call(objects[index]);
+      const byteOffset = offsets[index];
+      const told = [
+        { byteOffset, ownerThreadId: reader, mode: 'shared' },
+        { byteOffset, ownerThreadId: writer, mode: 'exclusive' },
+      ];
+      assert.deepEqual(messages.splice(0), told, verb);
+    }
+  }),
+);
+
+/** By the class: how a thread holds it that ends, and the verbs that block for it. */
+const BLOCKING = {
+  Mutex: {
+    hold: (here) => new here.sablock.Mutex(here.buffer, 0).lock(),
+    verbs: {
+      lock: (lock) => lock.lock(),
+      acquire: (lock) => lock.acquire(),
+      executeLockedSync: (lock) => lock.executeLockedSync(() => {}),
+      lockAll: (lock, sablock) => sablock.lockAll([lock]),
+    },
+  },
+  RwLock: {
+    hold: (here) => new here.sablock.RwLock(here.buffer, 0).write.lock(),
+    verbs: {
+      'write.lock': (rw) => rw.write.lock(),
+      'write.acquire': (rw) => rw.write.acquire(),
+      'write.executeLockedSync': (rw) => rw.write.executeLockedSync(() => {}),
+      'read.lock': (rw) => rw.read.lock(),
+      'read.acquire': (rw) => rw.read.acquire(),
+      'read.executeLockedSync': (rw) => rw.read.executeLockedSync(() => {}),
+    },
+  },
+  Once: {
+    hold: (here) => {
+      new here.sablock.Once(here.buffer, 0).run(() => new Promise(() => {}));
+    },
+    verbs: { runSync: (turn) => turn.runSync(() => {}) },
+  },
+};
+
+for (const [kind, { hold, verbs }] of Object.entries(BLOCKING)) {
+  for (const [verb, block] of Object.entries(verbs)) {
+    test(
+      `whoever is told that ${verb}() of ${kind} has waited may wait for a lock: the end of the holder is reported as ever`,
+      needs('prompt ends'),
+      watched(async (_, threads) => {
+        const buffer = new SharedArrayBuffer(BYTES);
+        const [waiter, doomed] = await startActors(threads, 2, buffer);
+        await doomed.do(hold);
+        const waiting = waiter.do(
+          (here, kind, sources) => {
+            const [block, waitInVain] = sources.map((source) => new Function(`'use strict'; return ${source};`)());
+            const { subscribe } = here.require('node:diagnostics_channel');
+            const told = [];
+            subscribe('sablock:contended', () => waitInVain(here.sablock, here.buffer));
+            subscribe('sablock:abandoned', ({ ownerThreadId }) => told.push(ownerThreadId));
+            here.kept = block(new here.sablock[kind](here.buffer, 0), here.sablock);
+            return told;
+          },
+          kind,
+          [block, waitInVain].map(String),
+        );
+        await threads.queued(new sablock[kind](buffer, 0), 1);
+        await doomed.terminate();
+        assert.deepEqual(await waiting, [doomed.threadId]);
+      }),
+    );
+  }
 }
 
 for (const verb of ['wait', 'waitAsync']) {

@@ -59,6 +59,8 @@ for (const [verb, wait] of Object.entries(WAITS)) {
         // It is counted before it is read; what comes of a look is done when the next begins.
         await threads.until('the waiting thread has looked', () => Atomics.load(cells, READS) >= reads + 2);
       };
+      // The begin of a wait reads the clock several times too, more often under the doctor: until these are over nothing goes by.
+      for (let look = 0; look < 4; look++) await pass(0);
       const expected = [];
       for (const [index, holder] of holders.entries()) {
         await taken[index];

@@ -321,11 +321,39 @@ for (const [form, wait] of [
         assert.ok(outside.heldMs >= 60, `${outside.heldMs} ms`);
         for (const { stack } of waiters) assert.match(stack[0], /named\.test\.js|doctor-steps\.js/);
         assert.match(
-          binding.doctorText(),
+          binding.doctorRead(binding.Reading.Text),
           new RegExp(`^STUCK: lock "${name}" of the machine, .*\n {4}held by   process ${holder.pid}, for `, 'm'),
         );
         holder.stdin.end();
         await waits;
+      });
+    }),
+  );
+}
+
+for (const [form, lock] of [
+  ['awaited', ({ manager, name }) => manager.request(name, () => {})],
+  ['blocking', ({ worker, directory, name }) => worker.call('lockNamed', directory, name)],
+]) {
+  test(
+    `${form}: the process that holds a name of the machine is known from the beginning of the wait`,
+    needs('prompt ends'),
+    watched(async (t, threads) => {
+      const { directory, name, holder } = await heldElsewhere(t);
+      // So late the watchdog never looks for it.
+      await withDoctor({ ...QUIET, stuckMs: 600_000 }, async (doctor) => {
+        const manager = new LockManager({ directory });
+        const worker = threads.start('doctor-steps', { buffer: new SharedArrayBuffer(8), names: [], hasDoctor: true });
+        await worker.call('nothing');
+        const locked = lock({ manager, worker, directory, name });
+        const waits = () => about(doctor.report().waiting, { name }).filter(({ outside }) => outside !== null);
+        while (waits().length === 0) await sleep(5);
+        assert.deepEqual(
+          waits().map(({ outside }) => outside.pid),
+          [holder.pid],
+        );
+        holder.stdin.end();
+        await locked;
       });
     }),
   );

@@ -50,7 +50,7 @@ test('a request that waits at a store is no long hold; what it holds then for lo
     await there.do((mine) => mine.held.get('a').unlock());
     await request;
     assert.equal(long().length, 1);
-    assert.match(binding.doctorText(), /^LONG HOLD: lock "nightly" of the store, /m);
+    assert.match(binding.doctorRead(binding.Reading.Text), /^LONG HOLD: lock "nightly" of the store, /m);
   });
 });
 

@@ -292,6 +292,19 @@ silent('a wait with a timeout', async () => {
   );
 });
 
+silent('a reader inside a reader, behind a writer that a signal ends', async () => {
+  const pages = new RwLock(new SharedArrayBuffer(8), 0, { name: 'pages' });
+  const signal = AbortSignal.timeout(120);
+  const timer = setTimeout(() => {}, 1000);
+  let writes;
+  await pages.read.executeLocked(async () => {
+    writes = assert.rejects(pages.write.executeLocked(() => {}, { signal }));
+    await pages.read.executeLocked(() => {});
+  });
+  await writes;
+  clearTimeout(timer);
+});
+
 silent('a wait with a signal', async () => {
   const [a] = namedMutexes(1);
   const signal = AbortSignal.timeout(120);

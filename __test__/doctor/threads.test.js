@@ -265,6 +265,32 @@ test(
 );
 
 test(
+  'lockAll() is a wait for each lock that it has waited for, which an unlock ended if it was let in',
+  ENDS,
+  watched((_, threads) =>
+    withDoctor({ ...QUIET, lockOrder: false, deadlocks: false }, async (doctor) => {
+      const mutexes = namedMutexes(3);
+      const worker = startSteps(threads, mutexes);
+      const [first, , last] = await Promise.all(mutexes.map((mutex, index) => index !== 1 && mutex.acquireAsync()));
+      const counts = () =>
+        mutexes.map((mutex) =>
+          about(doctor.report().contention, mutex).map((all) => [all.waits, all.unlockers.length]),
+        );
+      const inVain = assert.rejects(worker.call('lockAll', 1000), { code: 'ERR_LOCK_TIMEOUT' });
+      await threads.queued(mutexes[0], 1);
+      first.unlock();
+      await inVain;
+      assert.deepEqual(counts(), [[[1, 1]], [], [[1, 0]]]);
+      const taken = worker.call('lockAll', 60_000);
+      await threads.queued(mutexes[2], 1);
+      last.unlock();
+      await taken;
+      assert.deepEqual(counts(), [[[1, 1]], [], [[2, 1]]]);
+    }),
+  ),
+);
+
+test(
   'a long hold has its holder and the place where it began, while it lasts and afterwards',
   ENDS,
   watched((_, threads) =>

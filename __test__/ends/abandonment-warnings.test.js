@@ -1,7 +1,8 @@
 const assert = require('node:assert/strict');
+const { createHook } = require('node:async_hooks');
 const { test } = require('node:test');
 const { setImmediate: nextTurn } = require('node:timers/promises');
-const { Mutex, stats } = require('../..');
+const { Mutex, locks, stats } = require('../..');
 const { warn } = require('../../lib/engine/abandonment.js');
 const { thread } = require('../../lib/engine/thread.js');
 const { endings } = require('../helpers/endings.js');
@@ -11,6 +12,7 @@ const { OFFSET } = require('../helpers/memory.js');
 const { runProgram } = require('../helpers/processes.js');
 const { needs } = require('../helpers/runtime.js');
 const { watched } = require('../helpers/threads.js');
+const { noting } = require('../helpers/uncaught.js');
 
 const terminate = endings.find(({ name }) => name === 'terminate()');
 
@@ -182,3 +184,106 @@ test('each burst of warnings ends with one line for its own rest, and leaves no 
     assert.equal(process.listenerCount('beforeExit'), listeners);
   }
 });
+
+test('no more than five warnings are given in a second if a replaced emitWarning() finds abandoned locks itself', {
+  timeout: limit(60_000),
+}, async (t) => {
+  const { warnings: before } = thread;
+  const { emitWarning } = process;
+  thread.warnings = null;
+  t.after(() => {
+    thread.warnings = before;
+    process.emitWarning = emitWarning;
+  });
+  let count = 0;
+  process.emitWarning = () => {
+    count += 1;
+    if (count === 5) warn({ kind: 'mutex', byteOffset: 8 }, 'Thread 8', false);
+  };
+  for (let each = 0; each < 20; each++) warn({ kind: 'mutex', byteOffset: 8 }, 'Thread 7', false);
+  assert.equal(count, 5);
+  // The line for the rest: in a later test it would be one warning too many.
+  while (count < 6) await nextTurn();
+});
+
+for (const verb of ['lockAsync', 'acquireAsync']) {
+  test(
+    `${verb}() warns of the thread that ended, if an async hook acquires another lock before`,
+    needs('prompt ends', 'async hooks'),
+    watched(async (t, threads) => {
+      const warnings = listen(t);
+      const { buffer, mutex, holder } = await createHeld(threads);
+      const other = new Mutex(buffer, OFFSET + 4);
+      await holder.call(OFFSET + 4, 'lock');
+      const waits = new Set();
+      let isAcquired = false;
+      const hook = createHook({
+        init(id, type) {
+          if (type === 'SablockWait') waits.add(id);
+        },
+        before(id) {
+          if (waits.has(id) && !isAcquired) isAcquired = other.tryLock();
+        },
+      }).enable();
+      t.after(() => hook.disable());
+      const pending = mutex[verb]();
+      await terminate.end(holder);
+      await pending;
+      await settle();
+      assert.equal(isAcquired, true);
+      assert.equal(warnings.length, 2);
+      for (const { message } of warnings) assert.match(message, new RegExp(`Thread ${holder.threadId} ended`));
+    }),
+  );
+}
+
+for (const verb of ['lockAsync', 'acquireAsync']) {
+  test(
+    `${verb}() warns of the thread that ended, if its signal acquires another lock when it is no longer listened to`,
+    needs('prompt ends'),
+    watched(async (t, threads) => {
+      // The tests before have given all that there are in a second.
+      thread.warnings = null;
+      const warnings = listen(t);
+      const { mutex, holder } = await createHeld(threads);
+      let request;
+      class Acquires extends EventTarget {
+        aborted = false;
+
+        removeEventListener(...args) {
+          super.removeEventListener(...args);
+          request = locks.request('another', () => 'acquired');
+        }
+      }
+      await terminate.end(holder);
+      await mutex[verb]({ signal: new Acquires() });
+      await settle();
+      assert.equal(await request, 'acquired');
+      const messages = warnings.map(({ message }) => message).filter((message) => message.startsWith('Thread '));
+      assert.equal(messages.length, 1);
+      assert.match(messages[0], new RegExp(`^Thread ${holder.threadId} ended`));
+    }),
+  );
+}
+
+test(
+  'a listener of newListener that throws is an uncaught error of its own, and no reason to fail an acquisition',
+  needs('uncaught subscribers'),
+  watched(async (t, threads) => {
+    const { warnings: before } = thread;
+    thread.warnings = null;
+    const refuse = (event) => {
+      if (event === 'beforeExit') throw new Error('no listener');
+    };
+    t.after(() => {
+      thread.warnings = before;
+      process.off('newListener', refuse);
+    });
+    process.on('newListener', refuse);
+    await noting(async (uncaught) => {
+      for (let each = 0; each < 8; each++) warn({ kind: 'mutex', byteOffset: 8 }, 'Thread 7', false);
+      await threads.until('the error is uncaught', () => uncaught.length > 0);
+      assert.deepEqual(uncaught, ['no listener']);
+    });
+  }),
+);

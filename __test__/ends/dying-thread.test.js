@@ -1,13 +1,16 @@
 'use strict';
 
 const assert = require('node:assert/strict');
+const fs = require('node:fs');
+const os = require('node:os');
 const path = require('node:path');
 const { test } = require('node:test');
 const { Worker } = require('node:worker_threads');
-const { Mutex } = require('../..');
+const { LockManager, Mutex } = require('../..');
 const { limit } = require('../helpers/limits.js');
 const { needs } = require('../helpers/runtime.js');
 
+const ANSWERED = 1;
 const THREW_THREAD_ENDING = 2;
 
 for (const verb of ['lock', 'acquire', 'executeLockedSync', 'lockAll', 'lockAllAsync', 'inspect', 'inspectRwLock']) {
@@ -27,6 +30,22 @@ for (const verb of ['lock', 'acquire', 'executeLockedSync', 'lockAll', 'lockAllA
     mutex.unlock();
   });
 }
+
+test('a free lock of the machine is had, and unlocked, in a thread that an uncaught error ends', {
+  timeout: limit(40_000),
+  ...needs('code after the end'),
+}, async (t) => {
+  const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'sablock-dying-'));
+  t.after(() => fs.rmSync(directory, { recursive: true, force: true }));
+  const buffer = new SharedArrayBuffer(8);
+  const workerData = { buffer, directory, verb: 'acquireOfMachine' };
+  const worker = new Worker(path.join(__dirname, '..', 'workers', 'dying.js'), { workerData });
+  worker.on('error', () => {});
+  await new Promise((resolve) => worker.on('exit', resolve));
+  assert.equal(new Int32Array(buffer)[1], ANSWERED);
+  const lock = await new LockManager({ directory }).acquireAsync('free');
+  assert.deepEqual([lock.abandoned, lock.unlock()], [false, true]);
+});
 
 test("a listener of 'exit' runs before the thread's end has begun: it waits for the mutex, and gets it", {
   timeout: limit(40_000),

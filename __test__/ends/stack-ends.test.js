@@ -4,6 +4,7 @@ const assert = require('node:assert/strict');
 const { test } = require('node:test');
 const { runProgram } = require('../helpers/processes.js');
 const { needs } = require('../helpers/runtime.js');
+const { SHORT_STACK } = require('../helpers/stack.js');
 
 const VERBS = [
   'tryLock',
@@ -31,7 +32,9 @@ const VERBS = [
 for (const verb of VERBS) {
   for (const state of ['free', 'abandoned', 'abandoned, with onAbandoned']) {
     test(`${verb} of a mutex that is ${state} holds nothing when the stack ends inside it`, async (t) => {
-      const { code, signal, stdout, stderr } = await runProgram('stack-ends', [verb, state]);
+      const { code, signal, stdout, stderr } = await runProgram('stack-ends', [verb, state], {
+        nodeArgs: SHORT_STACK,
+      });
       assert.deepEqual({ code, signal }, { code: 0, signal: null }, stderr.slice(-2000));
       const { called, failed, leaked } = JSON.parse(stdout);
       assert.ok(failed > 0 && failed < called, `${failed} of ${called} failed`);
@@ -40,6 +43,26 @@ for (const verb of VERBS) {
     });
   }
 }
+
+test('enter() holds nothing when the stack ends inside it, and its callback runs when it does not', {
+  ...needs('stack ends'),
+}, async () => {
+  const { code, signal, stdout, stderr } = await runProgram('enter-stack-ends', [], { nodeArgs: SHORT_STACK });
+  assert.deepEqual({ code, signal }, { code: 0, signal: null }, stderr.slice(-2000));
+  const { called, failed, leaked, silent } = JSON.parse(stdout);
+  assert.ok(failed > 0 && failed < called, `${failed} of ${called} failed`);
+  assert.deepEqual({ leaked, silent }, { leaked: 0, silent: 0 });
+});
+
+test('a patched then() for which the stack is too short is no uncaught error of a call that is out of time', {
+  ...needs('stack ends'),
+}, async () => {
+  const { code, signal, stdout, stderr } = await runProgram('deep-then', [], { nodeArgs: SHORT_STACK });
+  assert.deepEqual({ code, signal }, { code: 0, signal: null }, stderr.slice(-2000));
+  const { rejected, uncaught } = JSON.parse(stdout);
+  assert.ok(rejected > 0);
+  assert.equal(uncaught, 0);
+});
 
 test('no verb that runs a function keeps what it holds where the stack ends and V8 has just deoptimized it', {
   ...needs("V8's flags"),

@@ -8,9 +8,9 @@ const root = path.join(__dirname, '../..');
 
 const rename = (code) =>
   code.replace(
-    /^class (\w+)([\s\S]*?)^\}/gm,
+    /^class (\w+)( \{\}$|[\s\S]*?^\})/gm,
     (_, name, body) =>
-      `var ${name} = class _${name}${body.replace(new RegExp(`\\b${name}\\b(?!['"])`, 'g'), `_${name}`)}};`,
+      `var ${name} = class _${name}${body.replace(new RegExp(`\\b${name}\\b(?!['"])`, 'g'), `_${name}`)};`,
   );
 
 /** The text of the bundle of a program that requires `sablock`, whose own file has this path. */

@@ -1,6 +1,7 @@
 // Helpers that the tests of named locks have in common.
 
 const { locks } = require('../..');
+const { startActors } = require('./actors.js');
 
 /** A promise and what settles it. */
 exports.deferred = () => {
@@ -42,6 +43,17 @@ exports.pendingFor = async (threads, name, count, manager = locks) => {
     look();
     return seen === count;
   });
+};
+
+/** Marks these names: a thread ends that holds them. Returns its id. */
+exports.abandon = async (threads, ...names) => {
+  const [doomed] = await startActors(threads, 1);
+  await doomed.do(async (here, names) => {
+    here.kept = await Promise.all(names.map((name) => here.sablock.locks.acquireAsync(name)));
+  }, names);
+  await doomed.terminate();
+  await doomed.exited;
+  return doomed.threadId;
 };
 
 const turn = () => new Promise((resolve) => setImmediate(resolve));

@@ -24,6 +24,7 @@ const STATUSES = [
   'AWAY',
   'LOST',
   'REMOVED',
+  'HERE',
   'NOTHING',
   'SLEPT',
 ];
@@ -49,8 +50,15 @@ exports.settled = async () => {
 /** Returns what the last call has noted. */
 exports.record = (field, further = 0) => thread.record[binding.Field[field] + further];
 
+/** The thread that holds the word of a mutex; null if none does. */
+exports.ownerOf = (word) => {
+  binding.hold(word);
+  const holder = exports.record('Holder');
+  return holder < 0 ? null : holder;
+};
+
 /** Nothing of this thread is settled, or waits to be. */
-exports.isIdle = () => binding.next() === binding.NOTHING && binding.nextLostStore() === -1;
+exports.isIdle = () => binding.next() === binding.NOTHING && binding.nextLost() === -1;
 
 /** The core knows words and slots by their addresses, until the thread ends: none comes twice. */
 const kept = [];
@@ -60,7 +68,7 @@ exports.newWords = () => {
 };
 
 /** Returns what goes back beside a wait whose time is over: nothing but this. */
-exports.asBeside = (some = {}) => ({ requests: [], reports: [], files: [], stores: [], ...some });
+exports.asBeside = (some = {}) => ({ requests: [], reports: [], outer: [], ...some });
 
 /** A table by the names of what can be asked: a row for each. */
 exports.testRows = (rows) =>

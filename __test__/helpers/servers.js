@@ -25,6 +25,25 @@ function postgresFolders() {
   return versions.sort((one, other) => Number(other) - Number(one)).map((version) => path.join(root, version, 'bin'));
 }
 
+/** The bytes that the servers of several tests take. */
+const ROOM = 4 * 2 ** 30;
+
+function hasRoom(folder) {
+  try {
+    fs.accessSync(folder, fs.constants.W_OK);
+    const { bavail, bsize } = fs.statfsSync(folder);
+    return bavail * bsize > ROOM;
+  } catch {
+    return false;
+  }
+}
+
+/** In memory, where there is room: a server answers after its disk does, which takes seconds where others keep that busy. */
+function makeHome(name) {
+  const root = hasRoom('/dev/shm') ? '/dev/shm' : os.tmpdir();
+  return fs.mkdtempSync(path.join(root, `sablock-${name}-`));
+}
+
 /** PostgreSQL and MariaDB refuse to run as root: the user that their packages have made. */
 function unprivileged(user = 'postgres') {
   if (process.getuid?.() !== 0) return {};
@@ -97,9 +116,39 @@ function accepts(port) {
   });
 }
 
-/** The ends of a server: killed, or stopped for good, with its folder. */
-function endsOf(childOf, home) {
+/**
+ * A connection that is made when it is first used, and again when it has ended: `use(act)` returns what `act(connection)` does, `end()`
+ * ends it.
+ */
+function keptConnection(connect, isOpen, end) {
+  let kept;
+  const forget = () => {
+    kept?.then(end, () => {});
+    kept = undefined;
+  };
+  const use = async (act) => {
+    for (;;) {
+      kept ??= connect();
+      const mine = kept;
+      let connection;
+      try {
+        connection = await mine;
+        return await act(connection);
+      } catch (error) {
+        if (connection !== undefined && isOpen(connection)) throw error;
+        if (kept === mine) forget();
+        // Nobody knew that it had ended.
+        if (connection === undefined) throw error;
+      }
+    }
+  };
+  return { use, end: forget };
+}
+
+/** The ends of a server: killed, or stopped for good, with its folder; `before()` is called first. */
+function endsOf(childOf, home, before = () => {}) {
   const kill = async () => {
+    before();
     const child = childOf();
     child.kill('SIGKILL');
     await child.ended;
@@ -111,30 +160,67 @@ function endsOf(childOf, home) {
   return { kill, stop };
 }
 
+/**
+ * Puts into `home` the data of a server that nobody has used yet: `make(home, data)` makes them, once for each checkout, which takes
+ * seconds, and they are copied. Whoever makes them at the same time as another throws its own away.
+ */
+function copyFreshData(name, home, { uid, gid }, make) {
+  const made = path.join(__dirname, '..', '..', 'target', name);
+  const data = path.join(home, 'data');
+  if (fs.existsSync(made)) {
+    fs.cpSync(made, data, { recursive: true });
+    if (uid !== undefined) execFileSync('chown', ['-R', `${uid}:${gid}`, data]);
+    return data;
+  }
+  make(data);
+  fs.mkdirSync(path.dirname(made), { recursive: true });
+  const own = `${made}-${process.pid}`;
+  fs.cpSync(data, own, { recursive: true });
+  try {
+    fs.renameSync(own, made);
+  } catch {
+    fs.rmSync(own, { recursive: true, force: true });
+  }
+  return data;
+}
+
 exports.hasPostgres = find('postgres', postgresFolders()) !== null;
 exports.hasPgBouncer = find('pgbouncer') !== null;
 
-/** `{ url, port, query(sql), kill(), start(), stop() }`. */
+/**
+ * `{ url, port, query(sql), ask(sql), kill(), start(), stop() }`. `ask` is for questions that come again and again: its connection is
+ * kept, while `query` makes one for each.
+ */
 exports.startPostgres = async (settings = {}) => {
   const folders = postgresFolders();
   const user = unprivileged();
-  const home = fs.mkdtempSync(path.join(os.tmpdir(), 'sablock-postgres-'));
+  const home = makeHome('postgres');
   if (user.uid !== undefined) fs.chownSync(home, user.uid, user.gid);
-  const data = path.join(home, 'data');
-  execFileSync(find('initdb', folders), ['-D', data, '-U', 'sablock', '--auth=trust', '--no-sync'], {
-    ...user,
-    cwd: home,
-    stdio: 'ignore',
+  const data = copyFreshData('postgres-data', home, user, (made) => {
+    const args = ['-D', made, '-U', 'sablock', '--auth=trust', '--no-sync'];
+    execFileSync(find('initdb', folders), args, { ...user, cwd: home, stdio: 'ignore' });
   });
   const port = await freePort();
   const all = { port, listen_addresses: '127.0.0.1', unix_socket_directories: home, ...settings };
   const args = Object.entries(all).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
   const { Client } = require('pg');
   const url = `postgres://sablock@127.0.0.1:${port}/postgres`;
-  const query = async (...sql) => {
+  const connect = async () => {
     const client = new Client({ connectionString: url });
     client.on('error', () => {});
+    client.once('end', () => {
+      client.isOver = true;
+    });
     await client.connect();
+    return client;
+  };
+  const asking = keptConnection(
+    connect,
+    (client) => !client.isOver,
+    (client) => client.end().catch(() => {}),
+  );
+  const query = async (...sql) => {
+    const client = await connect();
     try {
       return (await client.query(...sql)).rows;
     } finally {
@@ -146,6 +232,7 @@ exports.startPostgres = async (settings = {}) => {
     url,
     port,
     query,
+    ask: async (...sql) => (await asking.use((client) => client.query(...sql))).rows,
     async start() {
       child = run(find('postgres', folders), ['-D', data, ...args], { ...user, cwd: home });
       await until(child, () =>
@@ -157,11 +244,13 @@ exports.startPostgres = async (settings = {}) => {
     },
     /** As a crash, of all of its processes. */
     async kill() {
+      asking.end();
       child.kill('SIGQUIT');
       await child.ended;
     },
     /** Its own processes go with it. */
     async stop() {
+      asking.end();
       child.kill('SIGINT');
       await child.ended;
       fs.rmSync(home, { recursive: true, force: true });
@@ -176,22 +265,35 @@ exports.valkeyServer = find('valkey-server');
 const redisServer = process.env.SABLOCK_REDIS_SERVER ?? find('redis-server') ?? exports.valkeyServer;
 exports.hasRedis = redisServer !== null;
 
-/** `{ url, port, run(...args), kill(), start(), stop() }`. */
+/**
+ * `{ url, port, run(...args), ask(...args), kill(), start(), stop() }`. `ask` is for commands that come again and again, which may also
+ * run twice: its connection is kept, while `run` makes one for each.
+ */
 exports.startRedis = async (args = []) => {
-  const home = fs.mkdtempSync(path.join(os.tmpdir(), 'sablock-redis-'));
+  const home = makeHome('redis');
   const port = await freePort();
   let child;
+  const connect = async () => {
+    const { createClient } = require('redis');
+    const client = createClient({ url: server.url, socket: { reconnectStrategy: false } });
+    client.on('error', () => {});
+    await client.connect();
+    return client;
+  };
+  const asking = keptConnection(
+    connect,
+    (client) => client.isReady,
+    (client) => client.isOpen && client.destroy(),
+  );
   const server = {
     url: `redis://127.0.0.1:${port}`,
     port,
     get pid() {
       return child.pid;
     },
+    ask: (...command) => asking.use((client) => client.sendCommand(command)),
     async run(...command) {
-      const { createClient } = require('redis');
-      const client = createClient({ url: server.url, socket: { reconnectStrategy: false } });
-      client.on('error', () => {});
-      await client.connect();
+      const client = await connect();
       try {
         return await client.sendCommand(command);
       } finally {
@@ -203,7 +305,7 @@ exports.startRedis = async (args = []) => {
       child = run(redisServer, [...fixed, ...args], { cwd: home });
       await until(child, () => accepts(port));
     },
-    ...endsOf(() => child, home),
+    ...endsOf(() => child, home, asking.end),
   };
   await server.start();
   return server;
@@ -213,48 +315,28 @@ const mariadb = find('mariadbd') ?? find('mysqld');
 const mariadbInstaller = find('mariadb-install-db');
 exports.hasMysql = mariadb !== null && mariadbInstaller !== null;
 
-/**
- * The data of a MariaDB that nobody has used yet: made once for each checkout, which takes seconds, and copied. Whoever makes them at the
- * same time as another throws its own away.
- */
-function freshMariadb(user) {
-  const made = path.join(__dirname, '..', '..', 'target', 'mariadb-data');
-  if (fs.existsSync(made)) return made;
-  const home = fs.mkdtempSync(path.join(os.tmpdir(), 'sablock-mysql-'));
-  if (user.uid !== undefined) fs.chownSync(home, user.uid, user.gid);
-  const data = path.join(home, 'data');
-  const args = ['--auth-root-authentication-method=normal', '--skip-test-db', `--datadir=${data}`, `--tmpdir=${home}`];
-  const { status, stdout, stderr } = spawnSync(mariadbInstaller, ['--no-defaults', ...args, ...MARIADB], {
-    ...user,
-    cwd: home,
-    encoding: 'utf8',
-  });
-  if (status !== 0) throw new Error(`${mariadbInstaller} ended with ${status}:\n${stdout}${stderr}`);
-  fs.mkdirSync(path.dirname(made), { recursive: true });
-  const own = `${made}-${process.pid}`;
-  fs.cpSync(data, own, { recursive: true });
-  try {
-    fs.renameSync(own, made);
-  } catch {
-    fs.rmSync(own, { recursive: true, force: true });
-  }
-  fs.rmSync(home, { recursive: true, force: true });
-  return made;
-}
-
 /** Small, and without what a system has little of. Each has a `tmpdir` of its own besides: one that begins empties it. */
 const MARIADB = ['--innodb-log-file-size=4M', '--innodb-buffer-pool-size=8M', '--innodb-use-native-aio=0'];
 
 /** A MariaDB: `{ url, port, query(sql, values), kill(), start(), stop() }`. */
 exports.startMysql = async (settings = {}) => {
   const user = unprivileged('mysql');
-  const home = fs.mkdtempSync(path.join(os.tmpdir(), 'sablock-mysql-'));
-  const data = path.join(home, 'data');
+  const home = makeHome('mysql');
   const port = await freePort();
   const tmpdir = path.join(home, 'tmp');
-  fs.cpSync(freshMariadb(user), data, { recursive: true });
   fs.mkdirSync(tmpdir);
-  if (user.uid !== undefined) execFileSync('chown', ['-R', `${user.uid}:${user.gid}`, home]);
+  if (user.uid !== undefined) for (const folder of [home, tmpdir]) fs.chownSync(folder, user.uid, user.gid);
+  const data = copyFreshData('mariadb-data', home, user, (made) => {
+    const args = [
+      '--auth-root-authentication-method=normal',
+      '--skip-test-db',
+      `--datadir=${made}`,
+      `--tmpdir=${home}`,
+    ];
+    const options = { ...user, cwd: home, encoding: 'utf8' };
+    const { status, stdout, stderr } = spawnSync(mariadbInstaller, ['--no-defaults', ...args, ...MARIADB], options);
+    if (status !== 0) throw new Error(`${mariadbInstaller} ended with ${status}:\n${stdout}${stderr}`);
+  });
   const all = {
     datadir: data,
     tmpdir,
@@ -320,7 +402,7 @@ exports.hasEtcd = find('etcd') !== null;
 
 /** `{ url, pid, call(path, body, token), kill(), start(), stop() }`. `more(port)` returns further settings, or a promise of them. */
 exports.startEtcd = async (more = () => ({})) => {
-  const home = fs.mkdtempSync(path.join(os.tmpdir(), 'sablock-etcd-'));
+  const home = makeHome('etcd');
   const [port, peer] = [await freePort(), await freePort()];
   const [url, peerUrl] = [port, peer].map((each) => `http://127.0.0.1:${each}`);
   const settings = {
@@ -363,7 +445,7 @@ exports.startEtcd = async (more = () => ({})) => {
 /** PgBouncer before a PostgreSQL: `{ url, stop() }`. */
 exports.startPgBouncer = async (target, mode) => {
   const user = unprivileged();
-  const home = fs.mkdtempSync(path.join(os.tmpdir(), 'sablock-pgbouncer-'));
+  const home = makeHome('pgbouncer');
   const port = await freePort();
   const file = path.join(home, 'pgbouncer.ini');
   fs.writeFileSync(path.join(home, 'users'), '"sablock" ""\n');

@@ -8,6 +8,7 @@ const path = require('node:path');
 const { after, before, beforeEach } = require('node:test');
 const { Worker } = require('node:worker_threads');
 const { LockManager } = require('../..');
+const { createFolder } = require('./folder.js');
 
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
@@ -44,6 +45,36 @@ exports.stop = async (pid) => {
 };
 exports.acquire = (here, name, asked) => here.acquire(name, asked);
 exports.unlock = (here, name) => here.held.get(name).unlock();
+
+/**
+ * Has a machine block its event loop until it has been stopped and goes on, and look at the lock of this name then, so that nothing but
+ * that look can tell it of a loss. `look()` says that it was stopped, since a busy system stops it too, and is called before it goes on;
+ * it says so by a file, which a thread that is blocked sees.
+ */
+exports.blockUntilTold = async (t, machine, name) => {
+  const folder = createFolder(t);
+  const [begun, told] = ['begun', 'told'].map((file) => path.join(folder, file));
+  const seenThere = machine.do(
+    (here, lockName, sign, awaited) => {
+      const { existsSync, writeFileSync } = here.require('node:fs');
+      const lock = here.held.get(lockName);
+      const cell = new Int32Array(new SharedArrayBuffer(4));
+      writeFileSync(sign, '');
+      for (let last = Date.now(); ; last = Date.now()) {
+        Atomics.wait(cell, 0, 0, 1);
+        if (Date.now() - last <= 500) continue;
+        // Before all else: its lock worker is about to see a loss, too.
+        const isLocked = lock.locked;
+        if (existsSync(awaited)) return [isLocked, lock.signal.reason?.code, lock.signal.reason?.reason, lock.unlock()];
+      }
+    },
+    name,
+    begun,
+    told,
+  );
+  await exports.seen(() => fs.existsSync(begun));
+  return { look: () => fs.writeFileSync(told, ''), seenThere };
+};
 
 /** The messages of sablock:store about this namespace, as they come. */
 exports.messagesOf = (t, namespace) => {
@@ -154,8 +185,9 @@ exports.storeOf = ({ kind, make, skip, start, clear, settings }) => {
     openThere: (machine, more = {}) =>
       machine.do(
         (here, name, url, settings) => {
-          Object.assign(here, { kind: name, url, lease: settings.lease });
+          Object.assign(here, { kind: name, url, settings });
           here.manager = new here.sablock.LockManager({ store: here.open(name, url, settings) });
+          here.managers.push(here.manager);
           here.acquire = async (wanted, asked) => {
             const lock = await here.manager.acquireAsync(wanted, asked);
             if (lock !== null) here.held.set(wanted, lock);

@@ -38,10 +38,19 @@ async function askInVain(kind, manager) {
   }
 }
 
+/** Waits until a lock worker has begun: who asks before that hears of main, which is too busy to start one, and not of the store. */
+async function lockWorkerBegun(make, url) {
+  const nowhere = new LockManager({ store: make(Object.assign(new URL(url), { port: '1' }).href) });
+  const refused = () => nowhere.check().catch(({ cause }) => cause);
+  while (!((await refused()) instanceof Error));
+  await nowhere.close();
+}
+
 /** A worker, so that the others are not kept waiting while its verbs block. Says `ready`, and begins when it is told to. */
 async function work({ kind, url, options, isReached }) {
   const make = require(`../../lib/stores/${kind}.js`)[kind];
   const manager = new LockManager({ store: make(url, options) });
+  await lockWorkerBegun(make, url);
   if (isReached) await manager.request('before', () => {});
   parentPort.postMessage('ready');
   await once(parentPort, 'message');

@@ -424,7 +424,7 @@ test(
     void peers[0]
       .do((here) => {
         const { binding } = here.require('../../lib/engine/thread.js');
-        binding.noteFileIn = () => process.kill(process.pid, 'SIGKILL');
+        binding.noteIn = () => process.kill(process.pid, 'SIGKILL');
         return here.manager.acquireAsync(['a', 'b']);
       })
       .catch(() => {});

@@ -7,22 +7,16 @@ const { test } = require('node:test');
 const { LockManager, locks } = require('../..');
 const { startActors } = require('../helpers/actors.js');
 const { subscribe, warningsOf } = require('../helpers/messages.js');
-const { hold, pendingFor, turns } = require('../helpers/names.js');
+const { abandon, hold, pendingFor, turns } = require('../helpers/names.js');
 const { needs } = require('../helpers/runtime.js');
 const { watched } = require('../helpers/threads.js');
 
-/** These names are marked: a thread has ended that held them. */
-const abandon = async (threads, ...names) => {
-  const [doomed] = await startActors(threads, 1);
-  await doomed.do(async (here, names) => {
-    here.kept = await Promise.all(names.map((name) => here.sablock.locks.acquireAsync(name)));
-  }, names);
-  await doomed.terminate();
-  await doomed.exited;
-  return doomed.threadId;
-};
-
 const blocking = new LockManager({ allowMainThread: true });
+
+/** What is stolen in this thread is told in a microtask. */
+const turnOfMicrotasks = async () => {
+  for (let count = 0; count < 4; count++) await undefined;
+};
 
 const isMarked = (name) => locks.request(name, ({ abandoned }) => abandoned);
 
@@ -123,6 +117,19 @@ test(
     }
     assert.equal(await isMarked('fails'), true);
     await locks.request('fails', (held) => held.markConsistent());
+  }),
+);
+
+test(
+  'onAbandoned may return a promise whose own then throws: it is awaited',
+  needs('prompt ends'),
+  watched(async (_, threads) => {
+    await abandon(threads, 'own then');
+    const then = () => {
+      throw new Error('on purpose');
+    };
+    const { manager } = repairing(() => Object.assign(Promise.resolve(), { then }));
+    assert.equal(await manager.request('own then', ({ abandoned }) => abandoned), false);
   }),
 );
 
@@ -353,3 +360,22 @@ for (const isRepaired of [true, false]) {
     }),
   );
 }
+
+test(
+  'a marked name that is stolen before its request is aborted marks no other name whose request is aborted with it',
+  needs('prompt ends'),
+  watched(async (t, threads) => {
+    warningsOf(t, 'SABLOCK_ABANDONED');
+    await abandon(threads, 'marked and stolen');
+    const controller = new AbortController();
+    const requests = ['marked and stolen', 'not marked'].map((name) =>
+      locks.acquireAsync(name, { signal: controller.signal }),
+    );
+    const thief = locks.request('marked and stolen', { steal: true }, (lock) => lock.markConsistent());
+    await turnOfMicrotasks();
+    controller.abort();
+    for (const request of requests) await assert.rejects(request, { name: 'AbortError' });
+    await thief;
+    assert.equal(await isMarked('not marked'), false);
+  }),
+);

@@ -163,6 +163,39 @@ test('a thenable result is awaited, by one look at its then', async () => {
   assert.equal(looks, 1);
 });
 
+const refuse = () => {
+  throw new Error('on purpose');
+};
+
+const withThen = (promise, then) => Object.assign(promise, { then });
+
+/** Results of a callback that do not let themselves be awaited in the usual way, and the outcome: the value, or an error. */
+const RESULTS = {
+  'a promise whose own then throws': [() => withThen(Promise.resolve(7), refuse), 7],
+  'a promise whose own then does nothing': [() => withThen(Promise.resolve(7), () => {}), 7],
+  'a rejected promise whose own then throws': [() => withThen(Promise.reject(new Error('on purpose')), refuse)],
+  'a promise whose constructor cannot be read': [
+    () => Object.defineProperty(Promise.resolve(7), 'constructor', { get: refuse }),
+  ],
+  // biome-ignore lint/suspicious/noThenProperty: it is the subject.
+  'an object whose then throws': [() => ({ then: refuse })],
+  'an object whose then cannot be read': [() => Object.defineProperty({}, 'then', { get: refuse })],
+};
+
+for (const [what, [make, value]] of Object.entries(RESULTS)) {
+  test(
+    `a callback that returns ${what} ends its request, and the names are free`,
+    watched(async () => {
+      for (const names of [what, [`${what}, 1`, `${what}, 2`]]) {
+        const request = locks.request(names, make);
+        if (value === undefined) await assert.rejects(request, /on purpose/);
+        else assert.equal(await request, value);
+        for (const name of [names].flat()) assert.deepEqual(await modesOf(name), { held: [], pending: [] });
+      }
+    }, 5000),
+  );
+}
+
 test('what the callback throws, or rejects with, rejects the promise as it is, and releases', async () => {
   // biome-ignore lint/suspicious/noThenProperty: it is the subject.
   const thenable = { then: () => assert.fail('what is thrown is not awaited') };

@@ -11,6 +11,7 @@ const { listen } = require('../helpers/messages.js');
 const { create, users } = require('../helpers/primitives.js');
 const { runProgram } = require('../helpers/processes.js');
 const { needs } = require('../helpers/runtime.js');
+const { SHORT_STACK } = require('../helpers/stack.js');
 const { watched } = require('../helpers/threads.js');
 
 const BLOCKING = { allowMainThread: true };
@@ -371,7 +372,7 @@ test(
   'at the end of the stack runSync() and what else passes or counts leave nothing held',
   needs('stack ends'),
   async () => {
-    const { code, stdout, stderr } = await runProgram('primitives-stack-ends');
+    const { code, stdout, stderr } = await runProgram('primitives-stack-ends', [], { nodeArgs: SHORT_STACK });
     assert.equal(code, 0, stderr);
     for (const [verb, { called, failed, leaked }] of Object.entries(JSON.parse(stdout))) {
       assert.ok(failed > 0 && failed < called, `${verb} failed at ${failed} of ${called}`);

@@ -1,9 +1,11 @@
 // As stack-ends.js, for names: calls the verb, the first argument, at each of the last depths before the stack overflows, and
 // prints at how many it failed. It ends with code 1 if anything is held or waited for afterwards. With a directory as the
-// second argument the names are those of the machine.
+// second argument the names are those of the machine. A thread has ended that held the names which are marked, one for each call.
 
+const { once } = require('node:events');
+const { Worker, isMainThread } = require('node:worker_threads');
 const { LockManager } = require('../..');
-const { DEPTHS, atDepth } = require('../helpers/stack.js');
+const { DEPTHS, atEachDepth } = require('../helpers/stack.js');
 
 const [, , verb, directory] = process.argv;
 const TURNS = 10;
@@ -29,28 +31,36 @@ const verbs = {
   requestSync: () => manager.requestSync('name', nothing),
   'requestSync for which somebody waits': () => manager.requestSync('name', wait),
 };
+
+const repairing = new LockManager({ allowMainThread: true, onAbandoned: nothing });
+const marked = Array.from({ length: DEPTHS + 3 }, (_, index) => `marked ${index}`);
+let markedAt = 0;
+const nextMarked = () => marked[markedAt++ % marked.length];
+for (const [how, taker] of Object.entries({ warned: manager, repairing })) {
+  verbs[`acquire of a marked name, ${how}`] = () => taker.acquire(nextMarked());
+  verbs[`acquire of names, one of them marked, ${how}`] = () => taker.acquire(['name', nextMarked()]);
+  verbs[`acquireAsync of a marked name, ${how}`] = () => taker.acquireAsync(nextMarked());
+  verbs[`requestSync of a marked name, ${how}`] = () => taker.requestSync(nextMarked(), nothing);
+  verbs[`requestSync of names, one of them marked, ${how}`] = () => taker.requestSync(['name', nextMarked()], nothing);
+}
+
 const act = verbs[verb];
 const waitsForHolder = verb.startsWith('request that waits');
 
 const main = async () => {
   // A promise that a verb could not even reject properly is no subject here.
   process.on('unhandledRejection', nothing);
+  if (verb.includes('marked')) await once(new Worker(__filename, { argv: [verb] }), 'exit');
   const result = { called: 0, failed: 0 };
-  const call = async (at) => {
+  await atEachDepth(act, async (at) => {
     const held = waitsForHolder ? await manager.acquireAsync('name') : undefined;
-    let hasFailed = true;
-    let value;
-    try {
-      const answer = at();
-      held?.unlock();
-      value = await answer?.value;
-      hasFailed = answer === undefined;
-    } catch (error) {
-      if (!(error instanceof RangeError)) throw error;
-    }
+    // It has called by now, and awaits what came of it.
+    const called = at();
+    held?.unlock();
+    const outcome = await called;
     result.called += 1;
-    result.failed += hasFailed ? 1 : 0;
-    value?.unlock?.();
+    result.failed += outcome ? 0 : 1;
+    outcome?.value?.unlock?.();
     for (const asked of waits.splice(0)) await asked.catch(nothing);
     // A request that was queued and whose promise nobody got is granted in one of the next turns, and given back.
     let seen = await manager.query();
@@ -62,11 +72,9 @@ const main = async () => {
       console.error(JSON.stringify(seen));
       process.exit(1);
     }
-  };
-  // Functions that were never called need far more stack, to be compiled.
-  for (let count = 0; count < 3; count++) await call(() => ({ value: act() }));
-  for (let depth = 0; depth < DEPTHS; depth++) await call(() => atDepth(act, depth));
+  });
   console.log(JSON.stringify(result));
 };
 
-main();
+if (isMainThread) main();
+else for (const name of marked) manager.acquire(name);

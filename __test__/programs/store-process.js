@@ -4,7 +4,15 @@ const sablock = require('../..');
 const { endsWaiting } = require('../helpers/audited.js');
 
 const open = (kind, url, settings) => require(`../../lib/stores/${kind}.js`)[kind](url, settings);
-const here = { sablock, open, require, held: new Map() };
+const start = () => ({ sablock, open, require, held: new Map(), managers: [], reset });
+let here = start();
+
+/** As a process that has just started. */
+async function reset() {
+  const { managers } = here;
+  here = start();
+  await Promise.all(managers.map((manager) => manager.close()));
+}
 
 process.on('message', async ({ id, source, args }) => {
   try {

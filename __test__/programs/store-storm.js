@@ -4,10 +4,17 @@ const { LockManager } = require('../..');
 const [kind, url, settings, limit] = process.argv.slice(2);
 const make = require(`../../lib/stores/${kind}.js`)[kind];
 const manager = new LockManager({ store: make(url, JSON.parse(settings)) });
+/** Between two requests, once the storm is over. */
+const CALM_MS = 200;
 const pending = new Map();
 let last = 0;
 
-process.on('message', ({ id, isTaken }) => {
+/** The storm is over. */
+let isCalm = false;
+
+process.on('message', ({ id, isTaken, isOver = false }) => {
+  isCalm ||= isOver;
+  if (isOver) return;
   pending.get(id)(isTaken);
   pending.delete(id);
 });
@@ -44,7 +51,10 @@ async function once() {
 }
 
 async function loop() {
-  for (;;) await once();
+  for (;;) {
+    await once();
+    if (isCalm) await new Promise((resolve) => setTimeout(resolve, CALM_MS));
+  }
 }
 
 for (let task = 0; task < 3; task += 1) loop();

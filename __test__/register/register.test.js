@@ -57,9 +57,9 @@ test('memory that becomes another kind of primitive gets a slot of that kind, un
   assert.throws(() => slotFor(word, Ask.Permits), corrupt(0));
   slot[1] = 0;
   assert.equal(slotFor(word, Ask.Permits), slot);
-  assert.equal(binding.tryAcquire(word, Ask.Permits, 2, 2), binding.GRANTED);
+  assert.equal(binding.acquire(word, Ask.Permits, 0, 2, 2), binding.GRANTED);
   assert.equal(slot[1], 2, 'the core writes it');
-  assert.deepEqual(binding.inspectPrimitive(word, Ask.Permits).holders, [{ threadId: 0, mode: 'permits', count: 2 }]);
+  assert.deepEqual(binding.inspect(word, Ask.Permits).holders, [{ threadId: 0, mode: 'permits', count: 2 }]);
   assert.equal(binding.release(word, Ask.Permits, 2, 2), binding.RELEASED);
   assert.deepEqual([...slot], [0, 0]);
   // A guard's hold counts as much.
@@ -67,8 +67,8 @@ test('memory that becomes another kind of primitive gets a slot of that kind, un
   assert.throws(() => slotFor(word, Ask.LatchEntry), corrupt(0));
   slot[0] = 0;
   assert.equal(slotFor(word, Ask.LatchEntry), slot);
-  assert.equal(binding.tryAcquire(word, Ask.LatchEntry, 1, 0), binding.GRANTED);
-  assert.deepEqual(binding.inspectPrimitive(word, Ask.LatchEntry).holders, [{ threadId: 0, mode: 'entry', count: 1 }]);
+  assert.equal(binding.acquire(word, Ask.LatchEntry, 0, 1, 0), binding.GRANTED);
+  assert.deepEqual(binding.inspect(word, Ask.LatchEntry).holders, [{ threadId: 0, mode: 'entry', count: 1 }]);
   assert.equal(binding.release(word, Ask.LatchEntry, 1, 0), binding.RELEASED);
 });
 

@@ -6,6 +6,7 @@ const fs = require('node:fs');
 const path = require('node:path');
 const { test } = require('node:test');
 const { promisify } = require('node:util');
+const { parseTriple } = require('@napi-rs/cli');
 const { createStandIn } = require('../../scripts/release.js');
 const { PLATFORMS, placeholders, VERSION } = require('../../scripts/packages.js');
 const { createFolder } = require('../helpers/folder.js');
@@ -42,6 +43,14 @@ async function release(t, artifacts, args = [], extra = {}) {
 }
 
 const hasCargo = spawnSync('cargo', ['--version']).status === 0;
+
+test('the platforms have the names that napi gives them', () => {
+  assert.ok(PLATFORMS.length > 0);
+  for (const { triple, name, os, cpu, abi } of PLATFORMS) {
+    const named = parseTriple(triple);
+    assert.deepEqual([name, os, cpu, abi], [named.platformArchABI, named.platform, named.arch, named.abi], triple);
+  }
+});
 
 test('a dry run publishes every platform, and the package itself last, without a real publish', {
   ...LIMIT,

@@ -7,6 +7,7 @@ const { startActors } = require('../helpers/actors.js');
 const { endings } = require('../helpers/endings.js');
 const { runProgram } = require('../helpers/processes.js');
 const { needs } = require('../helpers/runtime.js');
+const { SHORT_STACK } = require('../helpers/stack.js');
 const { watched } = require('../helpers/threads.js');
 
 const OFFSET = 24;
@@ -140,7 +141,7 @@ for (const verb of [
   'execute',
 ]) {
   test(`${verb} holds nothing when the stack ends inside it`, async (t) => {
-    const { code, signal, stdout, stderr } = await runProgram('permits-stack-ends', [verb]);
+    const { code, signal, stdout, stderr } = await runProgram('permits-stack-ends', [verb], { nodeArgs: SHORT_STACK });
     assert.deepEqual({ code, signal }, { code: 0, signal: null }, stderr.slice(-2000));
     const { called, failed, leaked } = JSON.parse(stdout);
     assert.ok(failed > 0 && failed < called, `${failed} of ${called} failed`);

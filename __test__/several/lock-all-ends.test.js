@@ -121,7 +121,7 @@ test(
     const asks = words.map(() => binding.Ask.MutexGuarded);
     for (let round = 0; round < 2; round++) {
       assert.equal(binding.lockAll(words, asks, 0), binding.GRANTED_ABANDONED, `round ${round}`);
-      binding.giveBackAll(words, asks, []);
+      binding.giveBackAll(words, asks);
     }
   }),
 );

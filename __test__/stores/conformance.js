@@ -5,10 +5,11 @@ const { execFile } = require('node:child_process');
 const { test } = require('node:test');
 const { startProxy } = require('../helpers/proxy.js');
 const { needs } = require('../helpers/runtime.js');
-const { startMachine } = require('../helpers/store-processes.js');
+const { borrowMachine } = require('../helpers/store-processes.js');
 const {
   acquire,
   beginInOrder,
+  blockUntilTold,
   fencesShared,
   pause,
   seen,
@@ -19,21 +20,32 @@ const {
 } = require('../helpers/stores.js');
 
 const ROUNDS = 100;
+/** The lease of whom no test is to see lose anything, however long the machine stands still; it is renewed as often as a short one. */
+const LONG = 20_000;
 /** `SABLOCK_STORE_SCALE=10`: as many holders and waiters as the design speaks of. */
 const SCALE = Number(process.env.SABLOCK_STORE_SCALE ?? 1);
 
 /**
  * Declares the tests of a store. `make(connection, settings)` describes it; `start()` starts its server, `clear(server)` deletes all
  * that is there, `count(server)` is the number of requests that hold or wait; `skip` says why there is none. Returns what the tests
- * of this store alone need.
+ * of this store alone need. `lease` is a short one. A test whose leases are to end says so, and those live through three seconds in
+ * which nothing runs: so long may a busy machine keep all of a test from running, or a disk a server.
  */
 exports.conform = ({ kind, make, skip, start, clear, count, lease }) => {
-  const { options, open, openThere, server } = storeOf({ kind, make, skip, start, clear, settings: { lease } });
+  const { options, open, openThere, server } = storeOf({
+    kind,
+    make,
+    skip,
+    start,
+    clear,
+    settings: { lease: LONG, renew: lease / 3 },
+  });
+  const ends = { lease: 3 * lease };
   const tickets = () => count(server());
 
   test('an exclusive lock keeps other processes out, in the order in which they came', options, async (t) => {
     const here = open(t);
-    const machines = [await startMachine(t), await startMachine(t)];
+    const machines = [await borrowMachine(t), await borrowMachine(t)];
     for (const machine of machines) await openThere(machine);
     const lock = await here.acquireAsync('one');
     assert.equal(await machines[0].do(acquire, 'one', { ifAvailable: true }), false);
@@ -55,8 +67,8 @@ exports.conform = ({ kind, make, skip, start, clear, count, lease }) => {
   });
 
   test('who holds elsewhere is in the message of a timeout, of each request of the process', options, async (t) => {
-    const [here, there] = [open(t, { lease: 20_000 }, undefined, { allowMainThread: true }), await startMachine(t)];
-    await openThere(there, { lease: 20_000 });
+    const [here, there] = [open(t, {}, undefined, { allowMainThread: true }), await borrowMachine(t)];
+    await openThere(there);
     // The start of the lock worker may take longer than its time.
     await here.check();
     await there.do(acquire, 'told', { mode: 'shared' });
@@ -87,9 +99,8 @@ exports.conform = ({ kind, make, skip, start, clear, count, lease }) => {
   });
 
   test('shared locks are shared, and those behind an exclusive one that waits queue', options, async (t) => {
-    const long = { lease: 10 * lease };
-    const [here, other, there] = [open(t, long), open(t, { ...long, connectTimeout: 4999 }), await startMachine(t)];
-    await openThere(there, long);
+    const [here, other, there] = [open(t), open(t, { connectTimeout: 4999 }), await borrowMachine(t)];
+    await openThere(there);
     const first = await here.acquireAsync('shared', { mode: 'shared' });
     assert.equal(await there.do(acquire, 'shared', { mode: 'shared' }), true);
     // Requests of the test before, while the server was stopped, may only now be given back.
@@ -104,28 +115,27 @@ exports.conform = ({ kind, make, skip, start, clear, count, lease }) => {
   });
 
   test('the fence of a shared lock is not below the last exclusive one', options, async (t) => {
-    const [here, there] = [open(t), await startMachine(t)];
+    const [here, there] = [open(t), await borrowMachine(t)];
     await openThere(there);
     await fencesShared(here, there);
   });
 
   test('of a shared name that is held here, query() shows the holders elsewhere too', options, async (t) => {
-    const long = { lease: 20_000 };
-    const [here, there] = [open(t, long), await startMachine(t)];
-    await openThere(there, long);
+    const [here, there] = [open(t), await borrowMachine(t)];
+    await openThere(there);
     await showsSharers(kind, here, there);
   });
 
   test('locks are kept while every event loop of their process is blocked for three leases', options, async (t) => {
-    const [here, there] = [open(t), await startMachine(t)];
-    await openThere(there);
+    const [here, there] = [open(t), await borrowMachine(t)];
+    await openThere(there, ends);
     const names = Array.from({ length: 10 * SCALE }, (_, index) => `blocked ${index}`);
     for (const name of names) await there.do(acquire, name);
     let isBlocked = true;
     const blocked = there.do((mine, ms) => {
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
       return Array.from(mine.held.values(), (lock) => lock.locked);
-    }, 3 * lease);
+    }, 3 * ends.lease);
     blocked.finally(() => {
       isBlocked = false;
     });
@@ -143,16 +153,15 @@ exports.conform = ({ kind, make, skip, start, clear, count, lease }) => {
     'a holder that is killed: the next gets it after the lease, marked; dead waiters cost nothing more',
     options,
     async (t) => {
+      const [here, there] = [open(t), await borrowMachine(t)];
       // Long enough for as many connections on a busy machine.
-      const long = 3 * lease;
-      const [here, there] = [open(t, { lease: long }), await startMachine(t)];
-      await openThere(there, { lease: long });
+      await openThere(there, ends);
       await there.do(acquire, 'killed');
       const dead = 10 * SCALE;
       await there.do(async (mine, count) => {
         for (let index = 0; index < count; index += 1) {
           const other = new mine.sablock.LockManager({
-            store: mine.open(mine.kind, mine.url, { lease: mine.lease, connectTimeout: 5001 + index }),
+            store: mine.open(mine.kind, mine.url, { ...mine.settings, connectTimeout: 5001 + index }),
           });
           // One after the other: the client's start takes its time.
           await other.check();
@@ -170,7 +179,7 @@ exports.conform = ({ kind, make, skip, start, clear, count, lease }) => {
       await there.kill();
       let lock = await next;
       const after = performance.now() - begun;
-      assert.ok(after < 2 * long, `after ${after} ms`);
+      assert.ok(after < 2 * ends.lease, `after ${after} ms`);
       assert.equal(lock.abandoned, true);
       await seen(() => warned.length > 0);
       lock.unlock();
@@ -185,8 +194,8 @@ exports.conform = ({ kind, make, skip, start, clear, count, lease }) => {
       lock.markConsistent();
       assert.equal(lock.abandoned, false);
       lock.unlock();
-      const another = await startMachine(t);
-      await openThere(another, { lease: long });
+      const another = await borrowMachine(t);
+      await openThere(another, ends);
       const isClean = (mine) =>
         mine.acquire('killed').then(() => !mine.held.get('killed').abandoned || !mine.held.get('killed').unlock());
       await seen(() => another.do(isClean));
@@ -203,30 +212,23 @@ exports.conform = ({ kind, make, skip, start, clear, count, lease }) => {
     'a paused holder sees the loss at its first look, when another has the lock with a larger fence',
     options,
     async (t) => {
-      const [here, there] = [open(t), await startMachine(t)];
-      await openThere(there);
+      const [here, there] = [open(t), await borrowMachine(t)];
+      await openThere(there, { lease });
       await there.do(acquire, 'paused', { fence: true });
       const fence = await there.do((mine) => mine.held.get('paused').fence);
-      const looked = there.do((mine) => {
-        const lock = mine.held.get('paused');
-        const cell = new Int32Array(new SharedArrayBuffer(4));
-        for (let last = Date.now(); ; last = Date.now()) {
-          Atomics.wait(cell, 0, 0, 1);
-          if (Date.now() - last > 700) return [lock.locked, lock.signal.reason.reason, lock.unlock()];
-        }
-      });
-      await pause(100);
-      there.signal('SIGSTOP');
+      const { look, seenThere } = await blockUntilTold(t, there, 'paused');
+      await stop(there.child.pid);
       const lock = await here.acquireAsync('paused', { fence: true });
       assert.ok(lock.fence > fence);
+      look();
       there.signal('SIGCONT');
-      assert.deepEqual(await looked, [false, 'unreachable', false]);
+      assert.deepEqual(await seenThere, [false, 'ERR_LOCK_LOST', 'unreachable', false]);
       assert.equal(lock.unlock(), true);
     },
   );
 
   test('a server that stops answering: nothing is held any more before the lease ends there', options, async (t) => {
-    const here = open(t);
+    const here = open(t, ends);
     const [looked, silent] = [await here.acquireAsync('looked at'), await here.acquireAsync('silent')];
     const begun = performance.now();
     await stop(server().pid);
@@ -242,16 +244,16 @@ exports.conform = ({ kind, make, skip, start, clear, count, lease }) => {
     const reportedAfter = performance.now() - begun;
     process.kill(server().pid, 'SIGCONT');
     assert.equal(silent.signal.reason.reason, 'unreachable');
-    assert.ok(after <= lease && after > lease / 3, `held for ${after} ms`);
-    assert.ok(reportedAfter < lease + 5000, `reported after ${reportedAfter} ms`);
+    assert.ok(after <= ends.lease && after > ends.lease / 3, `held for ${after} ms`);
+    assert.ok(reportedAfter < ends.lease + 5000, `reported after ${reportedAfter} ms`);
   });
 
   test('requests that are withdrawn at the moment of their grant leave no ticket', {
     ...options,
     timeout: 120_000,
   }, async (t) => {
-    const [here, there] = [open(t, { lease: 20_000 }), await startMachine(t)];
-    await openThere(there, { lease: 20_000 });
+    const [here, there] = [open(t), await borrowMachine(t)];
+    await openThere(there);
     for (let round = 0; round < ROUNDS; round += 1) {
       const name = `race ${round % 3}`;
       await there.do(acquire, name);
@@ -267,8 +269,8 @@ exports.conform = ({ kind, make, skip, start, clear, count, lease }) => {
   });
 
   test('a request that is withdrawn before there is a connection takes no place in line', options, async (t) => {
-    const lock = await open(t, { lease: 20_000 }).acquireAsync('early');
-    const others = Array.from({ length: 8 }, (_, index) => open(t, { lease: 20_000, connectTimeout: 20_000 + index }));
+    const lock = await open(t).acquireAsync('early');
+    const others = Array.from({ length: 8 }, (_, index) => open(t, { connectTimeout: 20_000 + index }));
     const waits = others.map((manager, index) => manager.acquireAsync('early', { timeout: 1 + 8 * index }));
     // On a busy machine it takes longer to connect than a store is asked who holds it.
     for (const { reason } of await Promise.allSettled(waits)) {
@@ -283,8 +285,8 @@ exports.conform = ({ kind, make, skip, start, clear, count, lease }) => {
   test('shared requests of one thread begin in the order of the calls', options, (t) => beginInOrder(open(t)));
 
   test('close() gives back what is held and withdraws what waits', options, async (t) => {
-    const [here, there] = [open(t, { lease: 20_000 }), await startMachine(t)];
-    await openThere(there, { lease: 20_000 });
+    const [here, there] = [open(t), await borrowMachine(t)];
+    await openThere(there);
     await there.do(acquire, 'far');
     const lock = await here.acquireAsync('near');
     const waits = Promise.allSettled([here.acquireAsync('near'), here.acquireAsync('far')]);
@@ -326,9 +328,8 @@ exports.conform = ({ kind, make, skip, start, clear, count, lease }) => {
 
   const busyEnds = options.skip ? options : { ...options, ...needs('termination when busy') };
   test('who ends with some of the names, and waits for the next, marks none', busyEnds, async (t) => {
-    const long = { lease: 20_000 };
-    const [here, there] = [open(t, long), await startMachine(t)];
-    await openThere(there, long);
+    const [here, there] = [open(t), await borrowMachine(t)];
+    await openThere(there);
     const last = await here.acquireAsync('e');
     /** Looks until so many of the other process's requests for the last name hold it there, or wait. */
     const asked = (count) =>
@@ -340,7 +341,7 @@ exports.conform = ({ kind, make, skip, start, clear, count, lease }) => {
     await there.do(
       (mine, path, store) => {
         const { Worker } = mine.require('node:worker_threads');
-        const manager = `new (require(${path}).LockManager)({ store: require(${store}).${mine.kind}('${mine.url}', { lease: ${mine.lease} }) })`;
+        const manager = `new (require(${path}).LockManager)({ store: require(${store}).${mine.kind}('${mine.url}', ${JSON.stringify(mine.settings)}) })`;
         mine.threads = ["acquireAsync(['a', 'b', 'e'])", "acquire(['c', 'e'])"].map(
           (call) => new Worker(`${manager}.${call}`, { eval: true }),
         );
@@ -367,8 +368,8 @@ exports.conform = ({ kind, make, skip, start, clear, count, lease }) => {
     'of a process that is killed while it waits for the next of several names, those it has are marked',
     options,
     async (t) => {
-      const [here, there] = [open(t), await startMachine(t)];
-      await openThere(there);
+      const [here, there] = [open(t), await borrowMachine(t)];
+      await openThere(there, ends);
       const last = await here.acquireAsync('z');
       there.do((mine) => mine.manager.acquireAsync(['y', 'z']));
       await seen(async () => (await tickets()) === 3);
@@ -380,7 +381,7 @@ exports.conform = ({ kind, make, skip, start, clear, count, lease }) => {
 
   test('a cable that is cut: the holder learns of it before another is granted', options, async (t) => {
     const proxy = await startProxy(t, server().url);
-    const [near, far] = [open(t), open(t, {}, proxy.url)];
+    const [near, far] = [open(t), open(t, ends, proxy.url)];
     for (let round = 0; round < 3; round += 1) {
       const held = await far.acquireAsync('cut off', { fence: true });
       const told = new Promise((resolve) =>
@@ -407,14 +408,14 @@ exports.conform = ({ kind, make, skip, start, clear, count, lease }) => {
 
   test('a slow line: what is held is kept, and the order too', options, async (t) => {
     const proxy = await startProxy(t, server().url);
-    const [near, far] = [open(t), open(t, {}, proxy.url)];
+    const [near, far] = [open(t), open(t, ends, proxy.url)];
     await far.check();
     proxy.delay = lease / 20;
     const lock = await far.acquireAsync('slow');
     const next = near.acquireAsync('slow');
     await seen(async () => (await tickets()) === 2);
     const last = far.acquireAsync('slow');
-    await pause(2 * lease);
+    await pause(2 * ends.lease);
     assert.equal(lock.locked, true);
     assert.equal(lock.unlock(), true);
     assert.equal((await next).unlock(), true);

@@ -20,8 +20,8 @@ test('what is granted by a lease that has ended meanwhile is lost at the first l
   const desk = binding.openDesk(false);
   binding.serveDesk(desk);
   const ask = () => {
-    const question = { store: 1, verb: 1, name: 'name', mode: Exclusive, flags: 0, payload: '' };
-    assert.equal(binding.askStore(desk, question, Infinity), binding.PENDING);
+    const question = { desk, store: 1, verb: 1, name: 'name', mode: Exclusive, flags: 0, payload: '' };
+    assert.equal(binding.askStore(question, Infinity), binding.PENDING);
     return binding.nextTask(desk).number;
   };
   const [kept, ended, endless] = [ask(), ask(), ask()];
@@ -36,10 +36,10 @@ test('what is granted by a lease that has ended meanwhile is lost at the first l
     assert.equal(binding.next(), binding.GRANTED);
   }
   assert.deepEqual(
-    [kept, ended, endless].map((number) => binding.lookStore(number) === 0),
+    [kept, ended, endless].map((number) => binding.lookAtHeld(number) === binding.GRANTED),
     [true, false, true],
   );
-  for (const number of [kept, ended, endless]) binding.releaseStore(number, false);
+  for (const number of [kept, ended, endless]) binding.releaseHeld(number, false);
   binding.endDesk(desk, '{}');
 });
 
@@ -51,8 +51,9 @@ test('what is granted to a blocked thread whose end has begun passes on unmarked
       const { workerData } = require('node:worker_threads');
       const { binding } = require(workerData.thread);
       const { Exclusive: mode } = binding.NameMode;
-      const question = { store: 1, verb: 1, name: 'name', mode, flags: 0, payload: '' };
-      binding.askStoreBlocking(workerData.desk, question, Infinity);
+      const { desk } = workerData;
+      const question = { desk, store: 1, verb: 1, name: 'name', mode, flags: 0, payload: '' };
+      binding.askStoreBlocking(question, Infinity);
       for (;;) Atomics.add(workerData.returned, 0, 1);`;
   for (let round = 0; round < 10; round += 1) {
     const desk = binding.openDesk(false);

@@ -29,6 +29,28 @@ async function begun(t, of) {
   return { session, calls };
 }
 
+test('a lease that ends before deletions are reported is the error of the beginning', {
+  timeout: 60_000,
+}, async (t) => {
+  const revoked = [];
+  const slow = begun(t, {
+    call: async (path) => {
+      if (path === 'lease/revoke') revoked.push(path);
+      return { ID: '1', TTL: '1' };
+    },
+    // Nothing comes, until the session ends it.
+    watch(_onMessage, onEnd) {
+      const open = setInterval(() => {}, 1000);
+      return () => {
+        clearInterval(open);
+        onEnd(new Error('it ended'));
+      };
+    },
+  });
+  await assert.rejects(slow, { code: 'ERR_LOCK_STORE', message: 'etcd has not answered before the end of the lease.' });
+  assert.notEqual(revoked.length, 0);
+});
+
 test('what is missed while strays are deleted is seen to next', { timeout: 60_000 }, async (t) => {
   let deleted;
   const { session, calls } = await begun(t, {

@@ -7,7 +7,7 @@ const { test } = require('node:test');
 const { etcd } = require('../../lib/stores/etcd.js');
 const { createFolder } = require('../helpers/folder.js');
 const { freePort, hasEtcd, hasOpenssl, makeCertificate, startEtcd } = require('../helpers/servers.js');
-const { startMachine } = require('../helpers/store-processes.js');
+const { borrowMachine } = require('../helpers/store-processes.js');
 const { hold } = require('../helpers/names.js');
 const { startProxy } = require('../helpers/proxy.js');
 const { acquire, notInTheWeather, pause, seen, unlock } = require('../helpers/stores.js');
@@ -35,7 +35,7 @@ const { options, open, openThere, server, tickets } = conform({
 });
 
 test('fences are the revisions of the keys, and grow among processes and over a restart', options, async (t) => {
-  const [here, there] = [open(t), await startMachine(t)];
+  const [here, there] = [open(t), await borrowMachine(t)];
   await openThere(there);
   let last = 0n;
   for (let round = 0; round < 20; round += 1) {
@@ -50,8 +50,8 @@ test('fences are the revisions of the keys, and grow among processes and over a 
 });
 
 test('a server that was killed and comes back in time keeps what is held, and waits go on', options, async (t) => {
-  const [here, there] = [open(t, { lease: 20_000 }), await startMachine(t)];
-  await openThere(there, { lease: 20_000 });
+  const [here, there] = [open(t), await borrowMachine(t)];
+  await openThere(there);
   const lock = await here.acquireAsync('restarted');
   const wait = there.do(acquire, 'restarted');
   await seen(async () => (await tickets()) === 2);
@@ -67,7 +67,7 @@ test(
   'a transaction that compares the revision of lock.key with the fence writes while the lock is held',
   options,
   async (t) => {
-    const here = open(t, { lease: 20_000, namespace: 'naïve' });
+    const here = open(t, { namespace: 'naïve' });
     const lock = await here.acquireAsync('compared', { fence: true });
     const write = async () => {
       const compare = [{ key: base64(lock.key), target: 'CREATE', create_revision: String(lock.fence) }];
@@ -82,7 +82,7 @@ test(
 );
 
 /** The lease for which no renewal comes within the time of a test: what is reported comes from the watch. */
-const WATCHED = { lease: 600_000 };
+const WATCHED = { lease: 600_000, renew: 200_000 };
 const watchedOptions = { ...options, skip: options.skip || notInTheWeather('messages are lost there') };
 
 test(
@@ -127,7 +127,7 @@ test(
 
 test('shared holders that have just unlocked stand in the way of no ifAvailable', options, async (t) => {
   const proxy = await startProxy(t, server().url);
-  const here = open(t, { lease: 20_000 }, proxy.url);
+  const here = open(t, {}, proxy.url);
   const held = [];
   for (let index = 0; index < 2; index += 1) held.push(await here.acquireAsync('shared', { mode: 'shared' }));
   const { taken } = proxy;
@@ -141,7 +141,7 @@ test('shared holders that have just unlocked stand in the way of no ifAvailable'
 });
 
 test('a member that accepts no connection is passed over, at the first request too', options, async (t) => {
-  const here = open(t, { lease: 20_000 }, `http://127.0.0.1:1,${server().url}`);
+  const here = open(t, {}, `http://127.0.0.1:1,${server().url}`);
   assert.equal(await here.request('passed over', () => 'granted'), 'granted');
 });
 
@@ -173,8 +173,8 @@ test('TLS: the certificate that it is given is trusted, a member that is down is
 });
 
 test('compaction disturbs no wait', options, async (t) => {
-  const [here, there] = [open(t, { lease: 20_000 }), await startMachine(t)];
-  await openThere(there, { lease: 20_000 });
+  const [here, there] = [open(t), await borrowMachine(t)];
+  await openThere(there);
   const lock = await here.acquireAsync('compacted');
   const wait = there.do(acquire, 'compacted');
   await seen(async () => (await tickets()) === 2);
@@ -186,8 +186,8 @@ test('compaction disturbs no wait', options, async (t) => {
 });
 
 test('who holds elsewhere is shown', options, async (t) => {
-  const [here, there] = [open(t, { lease: 20_000 }), await startMachine(t)];
-  await openThere(there, { lease: 20_000 });
+  const [here, there] = [open(t), await borrowMachine(t)];
+  await openThere(there);
   await there.do(acquire, 'shown', { mode: 'shared' });
   const wait = here.acquireAsync('shown');
   await seen(async () => (await tickets()) === 2);
@@ -202,8 +202,8 @@ test('who holds elsewhere is shown', options, async (t) => {
 });
 
 test('who holds is asked for more names than a transaction may have operations', options, async (t) => {
-  const [here, there] = [open(t, { lease: 20_000 }), await startMachine(t)];
-  await openThere(there, { lease: 20_000 });
+  const [here, there] = [open(t), await borrowMachine(t)];
+  await openThere(there);
   await there.do(acquire, 'last of many');
   const names = [...Array.from({ length: 200 }, (_, index) => `of many ${index}`), 'last of many'];
   const aborting = new AbortController();
@@ -231,7 +231,7 @@ test('a user and a password; wrong ones are refused at once', options, async (t)
     const { token } = await call('auth/authenticate', { name: 'root', password: 'secret' });
     await call('auth/disable', {}, token);
   });
-  const here = open(t, { lease: 20_000 }, as('root:secret'));
+  const here = open(t, {}, as('root:secret'));
   const lock = await here.acquireAsync('of a user');
   const wait = early.acquireAsync('of a user');
   // The tokens that were given before are over, also those that are asked for meanwhile.
@@ -245,7 +245,7 @@ test('a user and a password; wrong ones are refused at once', options, async (t)
   assert.equal((await wait).unlock(), true);
   assert.equal(await here.request('of a user', () => 'again'), 'again');
   for (const user of ['root:wrong', '']) {
-    const wrong = open(t, { lease: 20_000 }, user === '' ? server().url : as(user));
+    const wrong = open(t, {}, user === '' ? server().url : as(user));
     await assert.rejects(
       wrong.request('refused', () => {}),
       { code: 'ERR_LOCK_STORE', message: /etcdserver|permission/i },
@@ -255,7 +255,7 @@ test('a user and a password; wrong ones are refused at once', options, async (t)
 
 test('who could not look who is before it looks again, long before its lease is renewed', watchedOptions, async (t) => {
   const proxy = await startProxy(t, server().url);
-  const [near, far] = [open(t, { lease: 20_000 }), open(t, WATCHED, proxy.url)];
+  const [near, far] = [open(t), open(t, WATCHED, proxy.url)];
   const lock = await near.acquireAsync('looked for');
   const wait = far.acquireAsync('looked for');
   await seen(async () => (await tickets()) === 2);
@@ -277,7 +277,7 @@ test(
   watchedOptions,
   async (t) => {
     const proxy = await startProxy(t, server().url);
-    const [near, far] = [open(t, { lease: 20_000 }), open(t, { ...WATCHED, connectTimeout: 300 }, proxy.url)];
+    const [near, far] = [open(t), open(t, { ...WATCHED, connectTimeout: 300 }, proxy.url)];
     await far.request('warm', () => {});
     const lock = await near.acquireAsync('late');
     const before = proxy.taken;
@@ -315,7 +315,7 @@ test('many requests take turns with few connections, and are not kept waiting by
 });
 
 test('an answer that is no message, as of a gateway in between, ends no lock worker', options, async (t) => {
-  const elsewhere = open(t, { lease: 20_000 });
+  const elsewhere = open(t);
   const lock = await elsewhere.acquireAsync('of another store');
   const gateway = http.createServer(async (request, response) => {
     let body = '';
@@ -333,7 +333,7 @@ test('an answer that is no message, as of a gateway in between, ends no lock wor
   });
   await new Promise((resolve) => gateway.listen(0, '127.0.0.1', resolve));
   t.after(() => gateway.close());
-  const here = open(t, { lease: 20_000 }, `http://127.0.0.1:${gateway.address().port}`);
+  const here = open(t, {}, `http://127.0.0.1:${gateway.address().port}`);
   await assert.rejects(here.acquireAsync('never'), { code: 'ERR_LOCK_STORE', message: /etcd does not tell/ });
   assert.equal(lock.unlock(), true);
 });

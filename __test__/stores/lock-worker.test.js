@@ -10,12 +10,16 @@ const { LockManager } = require('../..');
 const { redis } = require('../../lib/stores/redis.js');
 const { createFolder } = require('../helpers/folder.js');
 const { BINARY, installJs } = require('../helpers/installs.js');
+const { runProgram } = require('../helpers/processes.js');
 const { hasRedis, startRedis } = require('../helpers/servers.js');
 const { seen } = require('../helpers/stores.js');
 
 const skip = hasRedis ? false : 'redis-server is not installed';
 const options = { timeout: 60_000, skip };
-const LEASE = 1500;
+/** Longer than any test. */
+const LEASE = 60_000;
+/** One that ends in a test. */
+const SHORT = 6000;
 const permission = ['--permission', '--experimental-permission'].find((flag) =>
   process.allowedNodeEnvironmentFlags.has(flag),
 );
@@ -44,22 +48,22 @@ const run = (source, args = [], more = {}) => {
 };
 
 /** Returns what a thread of such a program begins with; `root` is that of the package. */
-const manager = (root = path.join(__dirname, '..', '..')) => `
+const manager = (root = path.join(__dirname, '..', '..'), lease = LEASE) => `
   const { LockManager } = require(${JSON.stringify(root)});
   const { redis } = require(${JSON.stringify(path.join(root, 'lib', 'stores', 'redis.js'))});
-  const manager = new LockManager({ store: redis(${JSON.stringify(server.url)}, { lease: ${LEASE} }) });`;
+  const manager = new LockManager({ store: redis(${JSON.stringify(server.url)}, { lease: ${lease} }) });`;
 
 test(
   'main has not loaded the package: a thread starts one for itself and the threads that it starts',
   options,
   async (t) => {
-    const inner = `${manager()}
+    const inner = `${manager(undefined, SHORT)}
     const { workerData } = require('node:worker_threads');
     const taken = manager.requestSync('of the outer', { ifAvailable: true }, (lock) => lock);
     const own = manager.requestSync('of the inner', () => 'own');
     Atomics.store(workerData, 0, taken === null && own === 'own' ? 1 : 2);
     Atomics.notify(workerData, 0);`;
-    const outer = `${manager()}
+    const outer = `${manager(undefined, SHORT)}
     const { Worker, parentPort } = require('node:worker_threads');
     const lock = manager.acquire('of the outer');
     const cell = new Int32Array(new SharedArrayBuffer(4));
@@ -80,7 +84,7 @@ test(
     });`);
     assert.equal(stdout, JSON.stringify({ answer: 1, isLocked: true, clients: 2, isLoaded: false }), stderr);
     // Its lock worker went with it: the server gives the lock on when its lease is over.
-    const lock = await open(t).acquireAsync('of the outer', { timeout: 10 * LEASE });
+    const lock = await open(t).acquireAsync('of the outer', { timeout: 5 * SHORT });
     if (lock.abandoned) lock.markConsistent();
     assert.equal(lock.unlock(), true);
   },
@@ -126,7 +130,7 @@ test(
   async (t) => {
     process.env.SABLOCK_TEST_REDIS = server.url;
     // The lease is long enough that none is over before the lock worker ends.
-    const lease = 4 * LEASE;
+    const lease = SHORT;
     const here = open(t, { module: require.resolve('../programs/ending-lock-worker.js') }, lease);
     const elsewhere = open(t, server.url, lease);
     const held = await here.acquireAsync('held', { fence: true });
@@ -302,16 +306,25 @@ test(
   options,
   async (t) => {
     const held = await open(t).acquireAsync('late start');
-    const [busy, timeout] = [1500, 2000];
+    const [busy, timeout] = [1500, 6000];
     const thread = `${manager()}
     const { parentPort, workerData } = require('node:worker_threads');
-    Atomics.store(workerData, 0, 1);
-    Atomics.notify(workerData, 0);
-    const start = performance.now();
+    const { binding } = require(${JSON.stringify(require.resolve('../../lib/engine/thread.js'))});
+    const { askStoreBlocking } = binding;
+    const calls = [];
+    binding.askStoreBlocking = (question, most) => {
+      const start = performance.now();
+      // From now on main is busy for so long, however late this thread is.
+      Atomics.store(workerData, 0, 1);
+      Atomics.notify(workerData, 0);
+      const status = askStoreBlocking(question, most);
+      calls.push({ most, took: performance.now() - start });
+      return status;
+    };
     try {
       manager.acquire('late start', { timeout: ${timeout} });
-    } catch ({ code }) {
-      parentPort.postMessage({ code, ms: performance.now() - start });
+    } catch ({ code, message }) {
+      parentPort.postMessage({ code, message, calls });
     }`;
     const { stdout, stderr } = await run(`${manager()}
     const { Worker } = require('node:worker_threads');
@@ -322,9 +335,12 @@ test(
       Atomics.wait(cell, 0, 0);
       Atomics.wait(cell, 0, 1, ${busy});
     });`);
-    const { code, ms } = JSON.parse(stdout || `"${stderr}"`);
-    assert.equal(code, 'ERR_LOCK_TIMEOUT');
-    assert.ok(ms < busy + timeout, `${ms} ms`);
+    const { code, message, calls } = JSON.parse(stdout || JSON.stringify({ message: stderr }));
+    assert.equal(code, 'ERR_LOCK_TIMEOUT', message);
+    // The start of the lock worker is waited for, then the lock, in the time that is left.
+    const [start, wait] = calls;
+    assert.ok(start.took >= busy, `the start took ${start.took} ms`);
+    assert.ok(wait.most <= timeout - start.took + 1, `${wait.most} ms are left after ${start.took} ms`);
     held.unlock();
   },
 );
@@ -354,4 +370,11 @@ test('who uses no store loads nothing of stores, nor a client', async () => {
       console.log(loaded(/lib.named/), loaded(/lib.stores|node_modules.(pg|redis|@redis|ioredis)/));
     });`);
   assert.equal(stdout, 'true false', stderr);
+});
+
+test('a request that the start of the lock worker failed for is rejected, and the next starts it', async () => {
+  const { stdout, stderr } = await runProgram('refused-exit-listener');
+  const [first, second] = stdout.split('\n');
+  assert.match(first, /has ended.*no listener/, stderr);
+  assert.match(second, /cannot be reached/);
 });

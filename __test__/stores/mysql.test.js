@@ -8,7 +8,7 @@ const { mysql } = require('../../lib/stores/mysql.js');
 const { limit } = require('../helpers/limits.js');
 const store = require('../helpers/mysql.js');
 const { hasMysql, startMysql } = require('../helpers/servers.js');
-const { startMachine } = require('../helpers/store-processes.js');
+const { borrowMachine } = require('../helpers/store-processes.js');
 const { acquire, seen, stop, unlock } = require('../helpers/stores.js');
 const { conformSessions } = require('./session-conformance.js');
 
@@ -57,7 +57,7 @@ test('a shared lock is refused before anything is asked of a server', async (t) 
 
 test('machines are served in the order in which they came', options, async (t) => {
   const here = open(t);
-  const machines = [await startMachine(t), await startMachine(t), await startMachine(t)];
+  const machines = [await borrowMachine(t), await borrowMachine(t), await borrowMachine(t)];
   for (const machine of machines) await openThere(machine);
   const lock = await here.acquireAsync('in order');
   const order = [];
@@ -75,7 +75,7 @@ test('machines are served in the order in which they came', options, async (t) =
 });
 
 test('more names are waited for than there are connections that wait', options, async (t) => {
-  const [here, there] = [open(t, { connections: 3 }), await startMachine(t)];
+  const [here, there] = [open(t, { connections: 3 }), await borrowMachine(t)];
   await openThere(there);
   const names = Array.from({ length: 8 }, (_, index) => `turn ${index}`);
   for (const name of names) await there.do(acquire, name);
@@ -90,7 +90,7 @@ test('more names are waited for than there are connections that wait', options, 
 });
 
 test('waits that end by time, by a signal and by a kill leave nothing at the server', options, async (t) => {
-  const [here, there] = [open(t), await startMachine(t)];
+  const [here, there] = [open(t), await borrowMachine(t)];
   await openThere(there);
   await there.do(acquire, 'given up');
   await assert.rejects(here.acquireAsync('given up', { timeout: 200 }), { code: 'ERR_LOCK_TIMEOUT' });
@@ -124,7 +124,7 @@ test('a server that stops answering: the loss is reported when its time is over'
 });
 
 test('a session that nothing comes from is ended by the server, after five heartbeats', options, async (t) => {
-  const [here, there] = [open(t), await startMachine(t)];
+  const [here, there] = [open(t), await borrowMachine(t)];
   await openThere(there);
   await there.do(acquire, 'paused');
   there.signal('SIGSTOP');

@@ -5,7 +5,7 @@ const { test } = require('node:test');
 const { LockManager } = require('../..');
 const { postgres } = require('../../lib/stores/postgres.js');
 const { hasPgBouncer, startPgBouncer } = require('../helpers/servers.js');
-const { startMachine } = require('../helpers/store-processes.js');
+const { borrowMachine } = require('../helpers/store-processes.js');
 const store = require('../helpers/postgres.js');
 const { acquire, beginInOrder, fencesShared, seen, showsSharers, unlock } = require('../helpers/stores.js');
 const { conformSessions } = require('./session-conformance.js');
@@ -20,7 +20,7 @@ conformSessions('postgres', postgres, store, {
 });
 
 test('shared locks are shared among processes, behind an exclusive one that waits they queue', options, async (t) => {
-  const [here, there] = [open(t), await startMachine(t)];
+  const [here, there] = [open(t), await borrowMachine(t)];
   await openThere(there);
   const first = await here.acquireAsync('shared', { mode: 'shared' });
   const beside = await here.acquireAsync('shared', { mode: 'shared' });
@@ -38,7 +38,7 @@ test(
   'one of two shared locks of a process that ends leaves the other: who asks again queues behind a writer',
   options,
   async (t) => {
-    const [here, there] = [open(t), await startMachine(t)];
+    const [here, there] = [open(t), await borrowMachine(t)];
     await openThere(there);
     const shared = { mode: 'shared' };
     const [first, beside] = [await here.acquireAsync('two', shared), await here.acquireAsync('two', shared)];
@@ -59,13 +59,13 @@ test(
 );
 
 test('the fence of a shared lock is not below the last exclusive one', options, async (t) => {
-  const [here, there] = [open(t), await startMachine(t)];
+  const [here, there] = [open(t), await borrowMachine(t)];
   await openThere(there);
   await fencesShared(here, there);
 });
 
 test('of a shared name that is held here, query() shows the holders elsewhere too', options, async (t) => {
-  const [here, there] = [open(t), await startMachine(t)];
+  const [here, there] = [open(t), await borrowMachine(t)];
   await openThere(there);
   await showsSharers('postgres', here, there);
 });

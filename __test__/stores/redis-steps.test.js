@@ -20,7 +20,7 @@ async function serve(t) {
   t.after(() => server.stop());
   const step = async (verb, id, { shared = false, mark = '', lease = LEASE, script = SCRIPT } = {}) => {
     const args = [verb, id, String(lease), shared ? '1' : '0', 'nobody', mark];
-    const [isKnown, fence, isMarked, soonest] = await server.run('EVAL', script, '3', ...KEYS, ...args);
+    const [isKnown, fence, isMarked, soonest] = await server.ask('EVAL', script, '3', ...KEYS, ...args);
     return {
       isKnown: Number(isKnown) === 1,
       isGranted: fence !== '0',
@@ -30,9 +30,9 @@ async function serve(t) {
   };
   /** Returns how many commands the script of the step runs. */
   const cost = async (...args) => {
-    await server.run('CONFIG', 'RESETSTAT');
+    await server.ask('CONFIG', 'RESETSTAT');
     await step(...args);
-    const stats = await server.run('INFO', 'commandstats');
+    const stats = await server.ask('INFO', 'commandstats');
     const calls = String(stats).matchAll(/cmdstat_(?!eval|config|info)\S*:calls=(\d+)/g);
     return [...calls].reduce((sum, [, number]) => sum + Number(number), 0);
   };
@@ -105,7 +105,7 @@ test('of holders and waiters whose time is over none is in the way, whoever asks
     while (!living.isGranted && Date.now() < over);
     assert.deepEqual([living.isGranted, living.isMarked], [true, true]);
     assert.equal((await step(verb, 'late')).isGranted, false);
-    assert.deepEqual((await server.run('HKEYS', TICKETS)).includes('dead'), false);
+    assert.deepEqual((await server.ask('HKEYS', TICKETS)).includes('dead'), false);
   }
 });
 
@@ -117,7 +117,7 @@ test(
     await step(ENQUEUE, 'holder', { lease: 1000 });
     await step(ENQUEUE, 'waiter');
     const deadlines = async () => {
-      const texts = await Promise.all(['holder', 'waiter'].map((id) => server.run('HGET', TICKETS, id)));
+      const texts = await Promise.all(['holder', 'waiter'].map((id) => server.ask('HGET', TICKETS, id)));
       return texts.map((text) => readTicket(text).deadline);
     };
     const before = await deadlines();
@@ -126,10 +126,10 @@ test(
       ['holder', before[0]],
       ['waiter', before[1]],
     ]) {
-      const text = await server.run('HGET', TICKETS, id);
-      await server.run('HSET', TICKETS, id, String(text).replace(/^\d+/, String(deadline + HOUR)));
+      const text = await server.ask('HGET', TICKETS, id);
+      await server.ask('HSET', TICKETS, id, String(text).replace(/^\d+/, String(deadline + HOUR)));
     }
-    for (const field of ['seen', 'soonest']) await server.run('HINCRBY', NAME, field, String(HOUR));
+    for (const field of ['seen', 'soonest']) await server.ask('HINCRBY', NAME, field, String(HOUR));
     const { soonest } = await step(CLEAR, 'nobody').then(() => step(RENEW, 'waiter'));
     const [holder] = await deadlines();
     const late = holder - before[0];
@@ -179,8 +179,8 @@ for (const [title, scripts] of Object.entries({ alone: [SCRIPT], 'beside 93cb67b
         scripts[random(scripts.length)],
       ];
       await step(verb, `t${index}`, { shared: shares[index], script, lease: random(20) === 0 ? 1 : LEASE });
-      const line = await server.run('ZRANGE', LINE, '0', '-1');
-      const texts = await Promise.all(line.map((id) => server.run('HGET', TICKETS, id)));
+      const line = await server.ask('ZRANGE', LINE, '0', '-1');
+      const texts = await Promise.all(line.map((id) => server.ask('HGET', TICKETS, id)));
       const tickets = texts.map(readTicket);
       const alone = tickets.findIndex(({ isShared }) => !isShared);
       const first = alone === 0 ? 1 : alone === -1 ? tickets.length : alone;

@@ -8,7 +8,7 @@ const { binding, thread } = require('../../lib/engine/thread.js');
 const { redis } = require('../../lib/stores/redis.js');
 const { startProxy } = require('../helpers/proxy.js');
 const { hasRedis, startRedis } = require('../helpers/servers.js');
-const { startMachine } = require('../helpers/store-processes.js');
+const { borrowMachine } = require('../helpers/store-processes.js');
 const { hold } = require('../helpers/names.js');
 const { warningsOf } = require('../helpers/messages.js');
 const { acquire, notInTheWeather, pause, seen, unlock } = require('../helpers/stores.js');
@@ -22,18 +22,18 @@ const { options, open, openThere, server, tickets } = conform({
   make: redis,
   skip: hasRedis ? false : 'redis-server is not installed',
   start: startRedis,
-  clear: (there) => there.run('FLUSHALL'),
+  clear: (there) => there.ask('FLUSHALL'),
   /** Returns the number of tickets. */
   async count(there) {
-    const keys = await there.run('KEYS', '*:line');
-    const counts = await Promise.all(keys.map((key) => there.run('ZCARD', key)));
+    const keys = await there.ask('KEYS', '*:line');
+    const counts = await Promise.all(keys.map((key) => there.ask('ZCARD', key)));
     return counts.reduce((sum, number) => sum + Number(number), 0);
   },
   lease: LEASE,
 });
 
 test('fences grow, over a server that forgets everything too', options, async (t) => {
-  const [here, there] = [open(t), await startMachine(t)];
+  const [here, there] = [open(t), await borrowMachine(t)];
   await openThere(there);
   let last = BigInt(Date.now()) * 1000n;
   for (let round = 0; round < 30; round += 1) {
@@ -82,8 +82,8 @@ test(
 );
 
 test('a connection that is cut and comes back in time loses nothing, and waits go on', options, async (t) => {
-  const [here, there] = [open(t, { lease: 4 * LEASE }), await startMachine(t)];
-  await openThere(there, { lease: 4 * LEASE });
+  const [here, there] = [open(t), await borrowMachine(t)];
+  await openThere(there);
   const lock = await here.acquireAsync('cut');
   const wait = there.do(acquire, 'cut');
   await seen(async () => (await tickets()) === 2);
@@ -99,8 +99,8 @@ test('a message of a grant is enough: with it comes the fence, and the mark of w
   ...options,
   skip: options.skip || notInTheWeather('messages are lost there'),
 }, async (t) => {
-  const [here, there] = [open(t, { lease: 20_000 }), await startMachine(t)];
-  await openThere(there, { lease: 20_000 });
+  const [here, there] = [open(t, { renew: 10_000 }), await borrowMachine(t)];
+  await openThere(there);
   await there.do(acquire, 'told', { fence: true });
   const fence = await there.do((mine) => mine.held.get('told').fence);
   const wait = here.acquireAsync('told', { fence: true });
@@ -121,8 +121,8 @@ test('answers that were on their way when the message of a grant came say nothin
   const proxy = await startProxy(t, server().url);
   const here = new LockManager({ store: redis(proxy.url, { lease: 20_000, renew: 50 }) });
   t.after(() => here.close());
-  const there = await startMachine(t);
-  await openThere(there, { lease: 20_000 });
+  const there = await borrowMachine(t);
+  await openThere(there);
   await there.do(acquire, 'late');
   const wait = here.acquireAsync('late');
   await seen(async () => (await here.stats()).renewals > 1);
@@ -153,9 +153,9 @@ test('a lock that is granted to a wait of which its thread does not know is free
   };
   await assert.rejects(here.acquireAsync('unknown'), RangeError);
   assert.equal((await here.acquireAsync('unknown', { timeout: 10_000 })).unlock(), true);
-  const { takeStoreText } = binding;
-  binding.takeStoreText = () => {
-    binding.takeStoreText = takeStoreText;
+  const { takeTold } = binding;
+  binding.takeTold = () => {
+    binding.takeTold = takeTold;
     throw new RangeError('Maximum call stack size exceeded');
   };
   await assert.rejects(here.acquireAsync('not made'), RangeError);
@@ -163,8 +163,8 @@ test('a lock that is granted to a wait of which its thread does not know is free
 });
 
 test('a process that ends while it shares a lock leaves no mark', options, async (t) => {
-  const [here, there] = [open(t), await startMachine(t)];
-  await openThere(there, { lease: 20_000 });
+  const [here, there] = [open(t), await borrowMachine(t)];
+  await openThere(there);
   await there.do(acquire, 'shared', { mode: 'shared' });
   there.do(() => process.exit()).catch(() => {});
   const lock = await here.acquireAsync('shared', { timeout: 10_000 });
@@ -196,10 +196,10 @@ test('messages of grants that are all lost are made up for by the renewals', opt
 test('the client "ioredis", by a module of the user', options, async (t) => {
   process.env.SABLOCK_TEST_REDIS = server().url;
   const module = require.resolve('../programs/ioredis-client.js');
-  const here = open(t, { lease: 20_000 }, { module });
+  const here = open(t, {}, { module });
   const lock = await here.acquireAsync('by ioredis', { fence: true });
   assert.ok(lock.fence > 0n);
-  const wait = open(t, { lease: 20_000 }).acquireAsync('by ioredis');
+  const wait = open(t).acquireAsync('by ioredis');
   await seen(async () => (await tickets()) === 2);
   lock.unlock();
   assert.equal((await wait).unlock(), true);
@@ -235,9 +235,9 @@ for (const [client, module] of [
     options,
     async (t) => {
       process.env.SABLOCK_TEST_REDIS = server().url;
-      const here = open(t, { lease: 20_000 }, module === undefined ? server().url : { module });
-      const [there, other] = [await startMachine(t), await startMachine(t)];
-      for (const machine of [there, other]) await openThere(machine, { lease: 20_000 });
+      const here = open(t, {}, module === undefined ? server().url : { module });
+      const [there, other] = [await borrowMachine(t), await borrowMachine(t)];
+      for (const machine of [there, other]) await openThere(machine);
       await there.do(acquire, 'shown', { mode: 'shared' });
       const wait = here.acquireAsync('shown');
       await seen(async () => (await tickets()) === 2);
@@ -281,7 +281,7 @@ test('a user who lacks a right that locks need is refused at once, with what the
 test('a message of somebody else on the channel of its grants is passed over', options, async (t) => {
   process.env.SABLOCK_TEST_REDIS = server().url;
   for (const connection of [server().url, { module: require.resolve('../programs/ioredis-client.js') }]) {
-    const here = open(t, { lease: 20_000 }, connection);
+    const here = open(t, {}, connection);
     const lock = await here.acquireAsync('heard');
     for (const channel of await server().run('PUBSUB', 'CHANNELS')) await server().run('PUBLISH', channel, 'anything');
     await here.check();

@@ -46,6 +46,8 @@ for (const [kind, [make, isThere, start, settings]] of Object.entries(EVERY_STOR
     const manager = new LockManager({ store: make(server.url, settings) });
     t.after(() => manager.close());
     const closing = new LockManager({ store: make(server.url, { ...settings, connectTimeout: 20_000 }) });
+    // To lose its release, a process has to be as quick as it is mostly. A session that holds the locks ends with it.
+    const rounds = settings.lease === undefined ? 1 : 3;
     const names = Array.from({ length: 40 }, (_, index) => `held ${index}`);
     await Promise.all(names.map((name) => closing.acquireAsync(name)));
     await closing.close();
@@ -58,17 +60,19 @@ for (const [kind, [make, isThere, start, settings]] of Object.entries(EVERY_STOR
       const { ${kind} } = require(${JSON.stringify(require.resolve(`../../lib/stores/${kind}.js`))});
       const manager = new LockManager({ store: ${kind}(${JSON.stringify(server.url)}, ${JSON.stringify(settings)}) });`;
     for (const [what, program] of Object.entries(PROGRAMS)) {
-      // To lose its release, a process has to be as quick as it is mostly.
-      for (let round = 0; round < 3; round += 1) {
+      const source = program(begin, load);
+      const asked = source.includes(HOLDS) ? names : ['one'];
+      for (let round = 0; round < rounds; round += 1) {
         const { NODE_TEST_CONTEXT, ...rest } = process.env;
         const env = endsWaiting(rest);
         await new Promise((resolve, reject) => {
-          const args = ['-e', program(begin, load)];
-          execFile(process.execPath, args, { timeout: 60_000, env }, (error) => (error ? reject(error) : resolve()));
+          execFile(process.execPath, ['-e', source], { timeout: 60_000, env }, (error) =>
+            error ? reject(error) : resolve(),
+          );
         });
         // A session of PostgreSQL may be about to end.
         const limit = kind === 'postgres' ? { timeout: 10_000 } : { ifAvailable: true };
-        for (const name of ['one', ...names]) {
+        for (const name of asked) {
           const lock = await manager.acquireAsync(name, limit);
           assert.notEqual(lock, null, `${what}: ${name} is held still`);
           assert.equal(lock.abandoned, false, what);

@@ -103,7 +103,8 @@ for (const [kind, { open, cut }] of Object.entries(STORES)) {
           await cut(server, random);
         }
       }
-      // The processes that were stopped go on and look.
+      // The processes that were stopped go on and look. Meanwhile locks change hands still, though not as often as they can.
+      for (const child of children) if (child.connected) child.send({ isOver: true }, () => {});
       await pause(4.5 * LIMIT);
       await endAll();
       const manager = new LockManager({ store: open(server.url, settings) });

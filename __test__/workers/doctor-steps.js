@@ -1,7 +1,7 @@
 // Steps that the lock doctor watches, on the named mutexes of one buffer. The doctor runs if `hasDoctor` says so.
 
 const { parentPort } = require('node:worker_threads');
-const { LockManager, Mutex, wait } = require('../..');
+const { LockManager, Mutex, lockAll, wait } = require('../..');
 const { answer, answerError, data, doing, end, isRaised, raise, waitForFlag } = require('../helpers/inside.js');
 
 if (data.hasDoctor) require('../../lib/doctor/index.js').start();
@@ -86,6 +86,7 @@ const steps = {
     return waits;
   },
   lock: (index) => mutexes[index].lock(),
+  lockAll: (timeout) => lockAll(mutexes, { timeout }).unlock(),
   waitAt: (index) => wait(new Int32Array(data.buffer), index, 0),
   lockNamed: (directory, name) => new LockManager({ directory }).requestSync(name, () => {}),
   exit: (code) => process.exit(code),

@@ -4,21 +4,23 @@
 // messages are not delivered any more.
 
 const { workerData } = require('node:worker_threads');
-const { lockAll, lockAllAsync, Mutex, RwLock } = require('../..');
+const { lockAll, lockAllAsync, LockManager, Mutex, RwLock } = require('../..');
 
-const { buffer, verb } = workerData;
+const { buffer, directory, verb } = workerData;
 const mutex = new Mutex(buffer);
 const outcome = new Int32Array(buffer, 4, 1);
 const ANSWERED = 1;
 const THREW_THREAD_ENDING = 2;
 const THREW_ANOTHER = 3;
 
+const manager = directory === undefined ? null : new LockManager({ directory });
 const rwlock = new RwLock(new SharedArrayBuffer(8));
 const verbs = {
   inspectRwLock: () => rwlock.inspect(),
   executeLockedSync: () => mutex.executeLockedSync(() => {}),
   lockAll: () => lockAll([mutex]),
   lockAllAsync: () => lockAllAsync([mutex]),
+  acquireOfMachine: () => manager.acquire('free').unlock(),
 };
 
 queueMicrotask(() => {

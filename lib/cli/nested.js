@@ -49,7 +49,7 @@ const excludes = (outer, { key, name, mode }) =>
 exports.findOuter = (place) =>
   readOuter().find((outer) => {
     if (!excludes(outer, place) || !lives(outer)) return false;
-    return outer.mode === 'shared' || binding.fileHolder(place.number, place.name)?.pid === outer.pid;
+    return outer.mode === 'shared' || binding.fileHolders(place.number, place.name)[0]?.pid === outer.pid;
   });
 
 /** One that was killed while it held the lock alone: if that is locked still, its command keeps it, of which this one is a part. */

@@ -120,7 +120,7 @@ async function acquire({ name, options, directory }) {
     }
   }
   const waiting = setTimeout(() => {
-    const holder = binding.fileHolder(place.number, name);
+    const [holder] = binding.fileHolders(place.number, name);
     const who = holder == null ? '' : `, which process ${holder.pid} holds`;
     process.stderr.write(`sablock: Waiting for ${inspect(name)}${who} ...\n`);
   }, PATIENCE_MS);

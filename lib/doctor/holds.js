@@ -134,8 +134,13 @@ class Holds {
     if (hold.site < 0) this.#unread.delete(hold);
     // Within one tick of the clock none is long; the clock itself may be late.
     const isLong = this.now !== hold.since && clock.now() - hold.since >= this.#longHoldMs;
-    if (isLong) binding.doctorLongHold(threadId, hold.serial, hold.info.id, this.siteOf(hold));
+    if (isLong) this.suspect(hold, false);
     this.suspend(hold);
+  }
+
+  /** Reports a hold that was long, it seems, or whose guard was collected. */
+  suspect(hold, isLeaked) {
+    binding.doctorSuspect(threadId, hold.serial, hold.info.id, this.siteOf(hold), isLeaked);
   }
 
   /** It is not held: it is over, or will be held again, as after a condition's wait. */

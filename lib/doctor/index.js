@@ -12,6 +12,8 @@ const { ThreadDoctor } = require('./thread-doctor.js');
 const { encodeProfile } = require('./profile.js');
 const { toTrace } = require('./trace.js');
 
+const { LastText, Report, Text, Trace } = binding.Reading;
+
 /** The result of `start()`: its report is that of the process. */
 class Doctor {
   #doctor;
@@ -24,18 +26,18 @@ class Doctor {
 
   /** When the process ends. */
   #printRest = () => {
-    const text = binding.doctorLastText();
+    const text = binding.doctorRead(LastText);
     if (text !== null) process.stderr.write(text);
   };
 
   report() {
     this.#doctor?.holds.read();
-    return JSON.parse(binding.doctorReport());
+    return JSON.parse(binding.doctorRead(Report));
   }
 
   print() {
     this.#doctor?.holds.read();
-    process.stderr.write(binding.doctorText());
+    process.stderr.write(binding.doctorRead(Text));
   }
 
   writeProfile(file, { by = 'unlocker' } = {}) {
@@ -44,7 +46,7 @@ class Doctor {
   }
 
   writeTrace(file) {
-    writeFileSync(file, JSON.stringify(toTrace(JSON.parse(binding.doctorTrace()))));
+    writeFileSync(file, JSON.stringify(toTrace(JSON.parse(binding.doctorRead(Trace)))));
   }
 
   stop() {

@@ -15,9 +15,10 @@ class LockInfo {
   /** The hold that ended last. */
   last = null;
 
-  constructor(id, address, kind, word) {
-    this.id = id;
-    this.class = binding.doctorClass(id);
+  /** `numbers` are the lock's own and that of its class. */
+  constructor(numbers, address, kind, word) {
+    this.id = numbers.id;
+    this.class = numbers.class;
     this.address = address;
     this.kind = kind;
     // A name alone has none.
@@ -64,9 +65,9 @@ class Locks {
     let info = this.#byName.get(key);
     if (info === undefined) {
       if (this.#byName.size >= MOST_NAMES) this.#forget();
-      const id = binding.doctorLock(space, name, 'HeldLock', -1);
+      const numbers = binding.doctorLock('HeldLock', space, undefined, name);
       // No address of memory.
-      info = new LockInfo(id, 2 ** 50 + id, 'HeldLock', { name });
+      info = new LockInfo(numbers, 2 ** 50 + numbers.id, 'HeldLock', { name });
       this.#byName.set(key, info);
     }
     return info;
@@ -80,7 +81,7 @@ class Locks {
 
   /** The lock outside of the process, in the directory of this number. */
   ofFile(directory, name) {
-    return this.ofName(binding.spaceOfDirectory(directory), name);
+    return this.ofName(binding.nameSpace(directory), name);
   }
 
   /** The lock for an element that `wait()` or `waitAsync()` waits for, which no lock has told of. */
@@ -88,20 +89,20 @@ class Locks {
     const byteOffset = typedArray.byteOffset + index * typedArray.BYTES_PER_ELEMENT;
     const word = new Int32Array(typedArray.buffer, byteOffset, 1);
     const address = binding.address(word);
-    return new LockInfo(binding.doctorLock(address, undefined, 'wait()', byteOffset), address, 'wait()', word);
+    return new LockInfo(binding.doctorLock('wait()', address, byteOffset), address, 'wait()', word);
   }
 
   #intern(word) {
     const isTable = word.rows !== undefined;
     const address = binding.address(isTable ? new Int32Array(word.buffer, word.byteOffset, 1) : word);
     const kind = isTable ? word.rows.of : typeOf(word);
-    return new LockInfo(binding.doctorLock(address, word.name, kind, word.byteOffset), address, kind, word);
+    return new LockInfo(binding.doctorLock(kind, address, word.byteOffset, word.name), address, kind, word);
   }
 
   /** A lock of a table is of the table's class. */
   #ofRow(word) {
-    const { id, kind } = this.ofWord(word.table);
-    return new LockInfo(id, binding.address(word), kind, word);
+    const table = this.ofWord(word.table);
+    return new LockInfo(table, binding.address(word), table.kind, word);
   }
 }
 

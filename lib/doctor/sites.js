@@ -45,7 +45,7 @@ function linesOfPackage(file) {
 /** The frames of a hold, those of this package included. */
 const HOLD_FRAMES = 8;
 /** The frames of a wait. */
-const WAIT_FRAMES = 20;
+const WAIT_FRAMES = 21;
 const MOST_FRAMES = 64;
 /** The number of the user's frames that are kept. */
 const MOST_KEPT = 12;

@@ -70,18 +70,18 @@ class Tasks {
 
   async #askSoon(seen) {
     for (let turn = 0; turn < TURNS; turn++) await undefined;
-    if (!seen.isOver && this.#mayAsk(seen)) this.#ask(seen, false);
+    if (!seen.isOver && this.#mayAsk(seen)) this.#ask(seen);
   }
 
   /** Notes who awaits a wait; if it is old, what comes of that. */
-  #ask(seen, isOld) {
+  #ask(seen) {
     if (seen.isOver || seen.wait === null || !knowsChains) return;
     seen.isAsked = true;
     askWhoAwaits(seen.wait.promise, (serials) => {
       if (seen.isOver) return;
       seen.awaited?.(serials);
       if (!this.#options.deadlocks) return;
-      const found = binding.doctorAwaiting(seen.number, [...this.#holds.withAround(serials)], isOld);
+      const found = binding.doctorNote(seen.number, { awaiting: [...this.#holds.withAround(serials)] });
       if (found === null) return;
       const deadlock = JSON.parse(found);
       const error = deadlock.isTold ? null : tell(seen, deadlock);
@@ -108,10 +108,9 @@ class Tasks {
     for (const seen of this.#pending.values()) {
       if (!seen.isEndless || this.#holds.marked === 0) continue;
       if (time - seen.askedAt < ASKED_EVERY * this.#pending.size) continue;
-      const isOld = time - seen.since >= this.#options.likelyMs;
-      if (!isOld && seen.isAsked) continue;
+      if (seen.isAsked && time - seen.since < this.#options.likelyMs) continue;
       seen.askedAt = time;
-      this.#ask(seen, isOld);
+      this.#ask(seen);
     }
   }
 }

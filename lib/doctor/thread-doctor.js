@@ -61,7 +61,7 @@ class ThreadDoctor {
     // Only these need to know who holds what.
     this.#isTracking = lockOrder || deadlocks || leaks || trace;
     if (lockOrder) this.order = new LockOrder(this.holds, this.sites, this.locks.kept);
-    if (leaks) this.#leaks = new FinalizationRegistry((hold) => this.#noteLeak(hold));
+    if (leaks) this.#leaks = new FinalizationRegistry((hold) => hold.isActive && this.holds.suspect(hold, true));
     this.waits = new Waits(this, this.#isTracking ? this.holds : null, options);
   }
 
@@ -100,12 +100,12 @@ class ThreadDoctor {
     for (const event of CHANGES) process.off(event, noteListener);
     this.#swaps.undo();
     this.waits.stop();
-    binding.doctorStop(threadId);
+    binding.doctorStop(threadId, false);
   }
 
   #noteEnd = () => {
     this.holds.read();
-    binding.doctorEnding(threadId);
+    binding.doctorStop(threadId, true);
   };
 
   /** A class of primitives, also one that is loaded later. */
@@ -151,22 +151,17 @@ class ThreadDoctor {
     after('cancel', (result, token) => {
       if (result !== false) waits.over(token, binding.TIMED_OUT);
     });
-    replace('waits', (original) => {
-      const { parts } = waits;
-      waits.parts = null;
-      return parts ?? original();
-    });
     before('stealName', (...args) => waits.asking(...args));
-    after('askStore', (status, desk, question) => {
-      if (status === binding.PENDING && question.verb === LOCK) waits.askedStore(thread.record[Token], desk, question);
+    after('askStore', (status, question) => {
+      if (status === binding.PENDING && question.verb === LOCK) waits.askedStore(thread.record[Token], question);
     });
-    replace('askStoreBlocking', (original, desk, question, timeout) => {
-      if (question.verb === LOCK) waits.askedStore(BLOCKED, desk, question);
-      const status = original(desk, question, timeout);
+    replace('askStoreBlocking', (original, question, timeout) => {
+      if (question.verb === LOCK) waits.askedStore(BLOCKED, question);
+      const status = original(question, timeout);
       waits.storeOver(BLOCKED, status);
       return status;
     });
-    before('releaseName', (number) => quietly(() => this.#noteUnlock(this.#byNumber.get(number)?.info)));
+    before('releaseHeld', (number) => quietly(() => this.#noteUnlock(this.#byNumber.get(number)?.info)));
   }
 
   #swapThread() {
@@ -204,11 +199,10 @@ class ThreadDoctor {
 
   #noteUnlock(info) {
     if (info === undefined || !info.isLock || !(this.#options.contention || this.#options.trace)) return;
-    if (!binding.doctorIsWaitedFor(info.address)) return;
     // The end of a function is no code of the user's: its verb was called there, and its hold is the one that has just ended.
     const hold = this.ending ?? this.holds.find(info.address) ?? info.last;
-    const site = this.sites.calling() || (hold === null ? this.sites.here() : this.holds.siteOf(hold));
-    binding.doctorUnlock(threadId, info.id, info.address, site, hold?.since ?? -1);
+    const site = () => this.sites.calling() || (hold === null ? this.sites.here() : this.holds.siteOf(hold));
+    binding.doctorUnlock(threadId, info.id, info.address, hold?.since, site);
   }
 
   #beganNamed(number, lock) {
@@ -222,20 +216,22 @@ class ThreadDoctor {
     this.holdOf.set(lock, hold);
   }
 
-  #noteLeak(hold) {
-    if (hold.isActive) binding.doctorLeak(threadId, hold.info.id, this.holds.siteOf(hold));
-  }
-
   // Calls by the verbs.
 
-  /** Runs a method of the package. */
+  /** Runs a method of the package that may wait. */
   inside(original, self, args) {
     this.waits.last = null;
+    return this.busily(original, self, args);
+  }
+
+  /** Runs a method of the package, perhaps inside of another one, whose users' code has called it. */
+  busily(original, self, args) {
+    const { isBusy } = this;
     this.isBusy = true;
     try {
       return Reflect.apply(original, self, args);
     } finally {
-      this.isBusy = thread.doctor !== this;
+      this.isBusy = isBusy || thread.doctor !== this;
     }
   }
 
@@ -356,10 +352,9 @@ class ThreadDoctor {
   }
 
   /** The order that an awaiting verb may be in, or null. Whoever is known to await its wait confirms it. */
-  sight(info, trace, { isEndless }) {
+  sight(info, trace, { isEndless }, wait = this.waits.last) {
     const sighting = isEndless ? (this.order?.awaiting(info, trace) ?? null) : null;
-    const { last } = this.waits;
-    if (last !== null && sighting !== null) last.awaited = (serials) => sighting.confirm(serials);
+    if (wait?.info.id === info.id && sighting !== null) wait.awaited = (serials) => sighting.confirm(serials);
     return sighting;
   }
 }

@@ -103,21 +103,21 @@ const KINDS = {
       });
       const promise = doctor.inside(original, self, args);
       if (seen === null) return promise;
-      const { last } = doctor.waits;
-      const trace = last === null ? doctor.trace(method) : last.site;
+      const wait = doctor.waits.of(promise);
+      const trace = wait === null ? doctor.trace(method) : wait.site;
       quietly(() => {
         const { word, info, before } = seen;
-        const sighting = doctor.sight(info, trace, options);
+        const sighting = doctor.sight(info, trace, options, wait);
         const begin = () => {
           const hold = doctor.began(info, placeOf(info, isRow, args), how, trace);
           hold.sighting = sighting;
           if (!isGuarded) return;
           hold.isRaw = false;
           const got = (guard) => quietly(() => doctor.gave(guard, hold));
-          if (last !== null) whenSettled(last, got);
+          if (wait !== null) whenSettled(wait, got);
           else unlessRejected(promise, got, () => quietly(() => doctor.end(hold)));
         };
-        if (last !== null) last.granted = begin;
+        if (wait !== null) wait.granted = begin;
         else if (how.count(word) > before) begin();
       });
       return promise;
@@ -131,14 +131,15 @@ const KINDS = {
         const isExclusive = how === undefined ? self.mode !== 'shared' : how.isExclusive;
         return doctor.heldBy(self, placeOf(doctor.locks.ofWord(wordOf(self)), isRow, args), isExclusive);
       });
+      const { ending } = doctor;
       doctor.ending = hold;
       try {
-        const result = isRow ? doctor.inside(original, self, args) : Reflect.apply(original, self, args);
+        const result = isRow ? doctor.busily(original, self, args) : Reflect.apply(original, self, args);
         const isOver = hold !== null && result !== false && !(how === PERMITS && self.count > 0);
         if (isOver) quietly(() => doctor.end(hold));
         return result;
       } finally {
-        doctor.ending = null;
+        doctor.ending = ending;
       }
     };
   },
@@ -274,12 +275,15 @@ const VERBS = {
   },
 };
 
+/** Whether it is noted also inside of a method of the package: users' code there may release what is held outside of it. */
+const mayBeInside = (doctor, kind) => kind === 'nextName' || (kind === 'release' && thread.doctor === doctor);
+
 /** The method that takes the place of `original`, which is one of these. */
 function methodFor(doctor, original, [kind, details], wordOf) {
   const act = KINDS[kind](doctor, original, details, wordOf);
   const { method } = {
     method(...args) {
-      if (doctor.isBusy && kind !== 'nextName') return Reflect.apply(original, this, args);
+      if (doctor.isBusy && !mayBeInside(doctor, kind)) return Reflect.apply(original, this, args);
       return act(this, args, method);
     },
   };

@@ -2,6 +2,7 @@
 // wait, is a call of the binding: so they are seen there.
 
 const { threadId } = require('node:worker_threads');
+const { quietlyMeanwhile } = require('../engine/diagnosis.js');
 const { binding, thread } = require('../engine/thread.js');
 const { CALL, questionOf } = require('../engine/lock-worker.js');
 const clock = require('../load/clock.js');
@@ -11,6 +12,8 @@ const { Tasks } = require('./tasks.js');
 const { Ask, GRANTED, GRANTED_ABANDONED, PENDING } = binding;
 const { StoppedAt, Token, WaitedMs } = binding.Field;
 
+/** In the place of a token: the request for which this thread blocks. */
+const BLOCKED = -1;
 /** A request that blocked for less did not wait, where the core does not tell. */
 const AT_ONCE_MS = 0.05;
 /** Requests of readers. */
@@ -58,14 +61,14 @@ class Waits {
   #asker = null;
   /** The waits that such a question is about, by its token. */
   #questions = new Map();
-  /** The wait that began last, for the verb that runs. */
+  /** The wait that began last, for the verb that runs; or one of users' code in it. */
   last = null;
+  /** By the promise that the verb returns: which wait is its own, whatever users' code has waited for in it. */
+  #byPromise = new WeakMap();
   /** The lock that was asked for last by its name. */
   named = null;
   /** The wait that is being granted. */
   granting = null;
-  /** The waits of the last call for several locks, which the binding tells once: for the package to read. */
-  parts = null;
   /** The tasks that await them; null if nobody has to know. */
   #tasks;
 
@@ -86,17 +89,18 @@ class Waits {
     this.#stopAsking();
   }
 
-  #toWait({ id: lock, address, isLock }, site, isBlocking, isEndless, isExclusive, isDelay = isLock) {
-    const isCounted = isDelay && (this.#options.contention || this.#options.trace);
-    return { threadId, lock, address, site, isEndless, isBlocking, isExclusive, isCounted };
-  }
-
-  #begin(info, isBlocking, timeout, isExclusive, { hold, isDelay } = {}) {
+  /** `isDelay`: the time is for a lock. */
+  #begin([info, timeout, isExclusive], isBlocking, { hold, isDelay = info.isLock } = {}) {
     const since = clock.now();
     const site = this.#doctor.sites.here() || this.#siteBefore(hold);
-    if (isBlocking) this.#holds?.read();
     const isEndless = timeout === Infinity;
-    const number = binding.doctorWait(this.#toWait(info, site, isBlocking, isEndless, isExclusive, isDelay));
+    if (isBlocking) {
+      this.#holds?.read();
+      if (isEndless) this.#doctor.order?.blocking(info, site);
+    }
+    const isCounted = isDelay && (this.#options.contention || this.#options.trace);
+    const { id, address } = info;
+    const number = binding.doctorWait(threadId, id, address, site, isEndless, isBlocking, isExclusive, isCounted);
     this.last = new SeenWait(info, number, site, since, isEndless);
     return this.last;
   }
@@ -121,20 +125,41 @@ class Waits {
   #subjects = {
     acquire: (word, ask, timeout) => [this.#locks.ofWord(word), timeout, !SHARED.has(ask)],
     waitUnlocked: (condition, _word, _ask, timeout) => [this.#locks.ofWord(condition), timeout, true],
-    lockAll: (words, asks, timeout) => {
-      const at = Math.max(thread.record[StoppedAt], 0);
-      return [this.#locks.ofWord(words[at]), timeout, !SHARED.has(asks[at])];
-    },
+    lockAll: (words, asks, timeout) => this.#subjectAt(Math.max(thread.record[StoppedAt], 0), words, asks, timeout),
     acquireName: (space, name, mode, timeout) => [this.#locks.ofName(space, name), timeout, mode !== SHARED_NAME],
     wait: (typedArray, index, _value, timeout) => [this.#locks.ofElement(typedArray, index), timeout, true],
     lockFile: (directory, name, mode, timeout) => [this.#locks.ofFile(directory, name), timeout, mode !== SHARED_NAME],
   };
 
+  #subjectAt(index, words, asks, timeout) {
+    return [this.#locks.ofWord(words[index]), timeout, !SHARED.has(asks[index])];
+  }
+
+  /** The wait that a call of the binding begins, under its token; null if the call is to block, and does not. */
+  #beginCall(kind, args, token) {
+    const subject = this.#subjects[kind](...args);
+    const [directory, wordOrName] = args;
+    const isBlocking = token === BLOCKED;
+    if (isBlocking && !(subject[1] > 0)) return null;
+    // The hold that the process has already of a lock that is asked for outside; meanwhile it is none.
+    const hold = kind === 'lockFile' ? this.#holdOf(wordOrName) : undefined;
+    const seen = this.#begin(subject, isBlocking, { hold });
+    if (!isBlocking) this.#pending.set(token, seen);
+    if (kind === 'waitUnlocked') {
+      this.#suspend(seen, this.#holds?.find(this.#locks.ofWord(word).address));
+    } else if (kind === 'lockFile') {
+      this.#suspend(seen, hold);
+      const holder = binding.fileHolders(directory, wordOrName)?.[0];
+      if (holder != null) binding.doctorNote(seen.number, { holder });
+    }
+    return seen;
+  }
+
   /** In the place of a call that blocks. */
   blocking(kind, original, args) {
     if (kind === 'lockAll') return this.#blockingForAll(original, args);
     if (kind === 'acquireName') this.asking(...args);
-    const seen = quietly(() => this.#beginBlocking(kind, args));
+    const seen = quietly(() => this.#beginCall(kind, args, BLOCKED));
     if (seen === null) return original(...args);
     let status = binding.INTERRUPTED;
     try {
@@ -143,7 +168,7 @@ class Waits {
     } finally {
       quietly(() => {
         // The package itself throws; here it is noted.
-        if (status === binding.DEADLOCK) binding.doctorAwaiting(seen.number, [], false);
+        if (status === binding.DEADLOCK) binding.doctorNote(seen.number, { awaiting: [] });
         const waitedMs = clock.now() - seen.since;
         const hasWaited = seen.info.kind === 'HeldLock' ? waitedMs >= AT_ONCE_MS : thread.record[WaitedMs] >= 0;
         this.#end(seen, status, hasWaited ? waitedMs : -1);
@@ -151,53 +176,19 @@ class Waits {
     }
   }
 
-  #beginBlocking(kind, args) {
-    const [info, timeout, isExclusive] = this.#subjects[kind](...args);
-    if (!(timeout > 0)) return null;
-    const seen = this.#begin(info, true, timeout, isExclusive, this.#outside(kind, args));
-    if (seen.isEndless) this.#doctor.order?.blocking(info, seen.site);
-    this.#setAside(seen, kind, args);
-    return seen;
-  }
-
-  /** The hold that the process has already of a lock that is asked for outside. */
-  #outside(kind, [, name]) {
-    return kind === 'lockFile' ? { hold: this.#holdOf(name) } : undefined;
-  }
-
-  /** The hold that is suspended meanwhile: of a condition's mutex; of a name that another process has, whose holder is asked. */
-  #setAside(seen, kind, [directory, wordOrName]) {
-    if (kind === 'waitUnlocked') {
-      this.#suspend(seen, this.#holds?.find(this.#locks.ofWord(wordOrName).address));
-    } else if (kind === 'lockFile') {
-      this.#suspend(seen, this.#holdOf(wordOrName));
-      const holder = binding.fileHolder(directory, wordOrName);
-      if (holder != null) binding.doctorOutside(seen.number, '', holder.pid, holder.heldMs);
-    }
-  }
-
   /** It may block for one after the other. */
   #blockingForAll(original, args) {
-    const [words, asks, timeout] = args;
-    const all = quietly(() =>
-      words.map((word, index) => {
-        const info = this.#locks.ofWord(word);
-        if (timeout === Infinity) this.#doctor.order?.blocking(info, this.#doctor.sites.here());
-        return this.#begin(info, true, timeout, !SHARED.has(asks[index]));
-      }),
-    );
+    const all = quietly(() => args[0].map((_, index) => this.#begin(this.#subjectAt(index, ...args), true)));
     const status = original(...args);
     quietly(() => {
       if (all === null) return;
-      for (const seen of all) this.#end(seen, status, -1);
-      // They are of an earlier call, and not read yet.
-      this.parts = null;
-      const waits = binding.waits();
-      this.parts = waits;
-      for (const { index, waitedMs } of waits) {
-        const { info, site } = all[index];
-        binding.doctorWaited(this.#toWait(info, site, true, false, true), waitedMs, true);
-      }
+      const waited = new Map(binding.foundAll().waits.map(({ index, waitedMs }) => [index, waitedMs]));
+      // Locks before the one that could not be had were granted, and went back.
+      const stoppedAt = thread.record[StoppedAt];
+      all.forEach((seen, index) => {
+        const isLet = waited.has(index) && index !== stoppedAt;
+        this.#end(seen, isLet ? GRANTED : status, waited.get(index) ?? -1);
+      });
       if (isGranted(status)) this.#tookAll(args, all[0].site);
     });
     return status;
@@ -215,7 +206,7 @@ class Waits {
     if (kind === 'goOn') return this.#queueingAll(original, args, this.granting);
     if (kind === 'acquireName') this.asking(...args);
     const status = original(...args);
-    if (status === PENDING) quietly(() => this.#queued(kind, args));
+    if (status === PENDING) quietlyMeanwhile(() => this.#beginCall(kind, args, thread.record[Token]));
     return status;
   }
 
@@ -223,9 +214,9 @@ class Waits {
   #queueingAll(original, args, last) {
     const { site, sighting } = last ?? quietly(() => this.#sightAll(...args)) ?? { site: 0, sighting: null };
     const status = original(...args);
-    quietly(() => {
+    quietlyMeanwhile(() => {
       if (status === PENDING) {
-        const seen = this.#queued('lockAll', args);
+        const seen = this.#beginCall('lockAll', args, thread.record[Token]);
         seen.sighting = sighting;
         if (sighting !== null) seen.awaited = (serials) => sighting.confirm(serials);
       } else if (isGranted(status)) this.#tookAll(args, site, sighting);
@@ -238,15 +229,6 @@ class Waits {
     const isEndless = timeout === Infinity && !hasSignal;
     const infos = words.map((word) => this.#locks.ofWord(word));
     return { site, sighting: isEndless ? (this.#doctor.order?.awaitingAll(infos, site) ?? null) : null };
-  }
-
-  #queued(kind, args) {
-    const token = thread.record[Token];
-    const [info, timeout, isExclusive] = this.#subjects[kind](...args);
-    const seen = this.#begin(info, false, timeout, isExclusive, this.#outside(kind, args));
-    this.#pending.set(token, seen);
-    this.#setAside(seen, kind, args);
-    return seen;
   }
 
   #tookAll([words, asks], site, sighting = null) {
@@ -263,12 +245,12 @@ class Waits {
   }
 
   /** A name is asked for at a store: the hold of it in this process is not one yet. That takes a moment even if the name is free. */
-  askedStore(token, desk, { store, name }) {
-    quietly(() => {
+  askedStore(token, { desk, store, name }) {
+    quietlyMeanwhile(() => {
       const hold = this.#holdOf(name);
       if (hold === undefined) return;
       const { last } = this;
-      const seen = this.#begin(hold.info, false, 0, hold.isExclusive, { hold, isDelay: false });
+      const seen = this.#begin([hold.info, 0, hold.isExclusive], false, { hold, isDelay: false });
       this.last = last;
       this.#holds.suspend(hold);
       this.#atStores.set(token, { hold, seen, desk, store, askedAt: seen.since });
@@ -292,10 +274,10 @@ class Waits {
       if (time - asked.askedAt < stuckMs) continue;
       asked.askedAt = time;
       const payload = JSON.stringify({ call: 'query', names: [asked.hold.info.name] });
-      const question = questionOf(asked.store, CALL, payload);
+      const question = questionOf(asked.desk, asked.store, CALL, payload);
       quietly(() => {
         // The drain gives back its grant, since no wait takes it in.
-        if (binding.askStore(asked.desk, question, Infinity) === PENDING) {
+        if (binding.askStore(question, Infinity) === PENDING) {
           this.#questions.set(thread.record[Token], asked.seen);
         }
       });
@@ -304,8 +286,8 @@ class Waits {
 
   #answered(seen, status) {
     if (status !== GRANTED || seen.isOver) return;
-    const [holder] = JSON.parse(binding.takeStoreText());
-    if (holder !== undefined) binding.doctorOutside(seen.number, holder.clientId, holder.pid, holder.heldMs);
+    const [holder] = JSON.parse(binding.takeTold());
+    if (holder !== undefined) binding.doctorNote(seen.number, { holder });
   }
 
   /** The store has answered; or its answer is no longer waited for, and the hold in this process comes to nothing. */
@@ -314,7 +296,7 @@ class Waits {
     if (this.#questions.delete(token)) quietly(() => this.#answered(question, status));
     const asked = this.#atStores.get(token);
     if (!this.#atStores.delete(token)) return;
-    quietly(() => {
+    quietlyMeanwhile(() => {
       this.#end(asked.seen, status, -1);
       if (isGranted(status)) this.#holds.resume(asked.hold);
     });
@@ -335,11 +317,19 @@ class Waits {
     const seen = this.#pending.get(wait.token);
     if (seen === undefined) return;
     seen.wait = wait;
-    if (wait.signal !== undefined) seen.isEndless = false;
+    this.#byPromise.set(wait.promise, seen);
     quietly(() => {
-      if (!seen.isEndless) binding.doctorTimed(seen.number);
+      if (wait.signal !== undefined) {
+        seen.isEndless = false;
+        binding.doctorNote(seen.number, { hasSignal: true });
+      }
       this.#tasks?.added(seen);
     });
+  }
+
+  /** The wait of a promise that a verb has returned; null if it does not wait. */
+  of(promise) {
+    return this.#byPromise.get(promise) ?? null;
   }
 
   /** One is over. */
@@ -349,17 +339,15 @@ class Waits {
     this.storeOver(token, status);
     if (seen === undefined) return;
     this.#pending.delete(token);
-    quietly(() => this.#end(seen, status, clock.now() - seen.since));
+    quietlyMeanwhile(() => this.#end(seen, status, clock.now() - seen.since));
     this.granting = seen;
   }
 }
 
-/** In the place of a token: the request for which this thread blocks. */
-exports.BLOCKED = -1;
+exports.BLOCKED = BLOCKED;
 /** The calls of the binding that wait: what each is like. */
 exports.BLOCKING = {
   acquire: 'acquire',
-  acquireSome: 'acquire',
   waitUnlocked: 'waitUnlocked',
   lockAll: 'lockAll',
   acquireName: 'acquireName',
@@ -368,7 +356,6 @@ exports.BLOCKING = {
 };
 exports.QUEUEING = {
   acquireAsync: 'acquire',
-  acquireSomeAsync: 'acquire',
   waitUnlockedAsync: 'waitUnlocked',
   lockAllAsync: 'lockAll',
   goOn: 'goOn',

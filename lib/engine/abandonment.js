@@ -25,9 +25,7 @@ function emit(message) {
     // The stack has ended: the caller does not get the mutex, and the next one is warned.
     if (error instanceof RangeError) throw error;
     // A replaced `emitWarning` threw: an uncaught error of its own. The caller has got the mutex and must learn of that.
-    clock.queueMicrotask(() => {
-      throw error;
-    });
+    clock.throwLater(error);
   }
 }
 
@@ -59,22 +57,34 @@ class Warnings {
       }
       this.#times.shift();
     }
-    emit(
-      `${what} while it held ${describe(place)}, which ` +
-        (isShared
-          ? 'this thread now reads. The data that it guards may be half-written until a thread that holds it to write has ' +
-            'checked it and called markConsistent().'
-          : 'now belongs to this thread. The data that it guards may be half-written: check it, then call markConsistent().'),
-    );
-    // Not before: at the end of the stack it may have failed.
+    // First this: a replaced `emitWarning` may come here again.
     this.#times.push(now);
+    try {
+      emit(
+        `${what} while it held ${describe(place)}, which ` +
+          (isShared
+            ? 'this thread now reads. The data that it guards may be half-written until a thread that holds it to write has ' +
+              'checked it and called markConsistent().'
+            : 'now belongs to this thread. The data that it guards may be half-written: check it, then call markConsistent().'),
+      );
+    } catch (error) {
+      // At the end of the stack: it was not given.
+      this.#times.pop();
+      throw error;
+    }
   }
 
   /** The rest is reported when the time is over, or before the process ends by itself. */
   #leaveOut() {
     if (this.#leftOut === 0) {
       this.#timer = clock.setTimeout(this.#tellRest, WINDOW_MS).unref();
-      process.once('beforeExit', this.#tellRest);
+      try {
+        process.once('beforeExit', this.#tellRest);
+      } catch (error) {
+        // As in `emit`, of a listener of 'newListener'.
+        if (error instanceof RangeError) throw error;
+        clock.throwLater(error);
+      }
     }
     this.#leftOut += 1;
   }

@@ -10,7 +10,7 @@ const clock = require('../load/clock.js');
 const { binding, thread } = require('./thread.js');
 const { typeOf } = require('./names.js');
 
-const { HasEnded, OwnerThread, StoppedAt, WaitedMs } = binding.Field;
+const { CycleLength, HasAway, HasEnded, Holder, OwnerThread, StoppedAt, WaitedMs } = binding.Field;
 
 const contended = channel('sablock:contended');
 const longHold = channel('sablock:long-hold');
@@ -43,6 +43,27 @@ function quietly(tell) {
     return null;
   }
 }
+
+/**
+ * As `quietly`, before the caller has read all that its call of the binding found: subscribers may make calls of their own, which
+ * find something else.
+ */
+function quietlyMeanwhile(tell) {
+  const { record } = thread;
+  const found = record.slice();
+  const kinds = found[CycleLength] > 0 ? exports.cycleKinds() : null;
+  thread.cycleKinds = null;
+  const report = binding.setReport(0);
+  quietly(tell);
+  binding.setReport(report);
+  // Not of a call, but of the thread.
+  found[HasAway] = record[HasAway];
+  record.set(found);
+  thread.cycleKinds = kinds;
+}
+
+/** The kinds of the places in the cycle of the deadlock that was found last. */
+exports.cycleKinds = () => thread.cycleKinds ?? binding.cycleKinds();
 
 /** The scope of a wait that blocks: the call itself. */
 class CallScope {
@@ -127,7 +148,11 @@ function holdsOfThread() {
 }
 
 /** The exclusive holder of the word; null without one. A name says it itself: see ../named/watch.js. */
-const holdOf = (word) => (word.hold === undefined ? binding.hold(word) : word.hold());
+function holdOf(word) {
+  if (word.hold !== undefined) return word.hold();
+  const serial = binding.hold(word);
+  return serial < 0 ? null : { serial, threadId: thread.record[Holder] };
+}
 
 /** The words of a message for a hold; one in another process is called so. */
 function ownerOf(hold) {
@@ -169,7 +194,7 @@ class Watch {
 
   /** With the status, or with `'aborted'`. */
   end(status) {
-    quietly(() => {
+    quietlyMeanwhile(() => {
       const { lock, word } = this.#wait;
       this.#holds?.unwatch(word, this.#wait);
       const waitedMs = clock.now() - this.#since;
@@ -177,6 +202,9 @@ class Watch {
     });
   }
 }
+
+/** For notes between a call of the binding and its caller, which the lock doctor makes. */
+exports.quietlyMeanwhile = quietlyMeanwhile;
 
 /** Whether anybody wants to know of waits. */
 exports.isWatched = () => contended.hasSubscribers || longHold.hasSubscribers;
@@ -190,7 +218,7 @@ exports.whileBlocked = (lock, word, call) => {
   const scope = new CallScope();
   holds?.watch(word, lock, null, scope);
   const status = call();
-  quietly(() => {
+  quietlyMeanwhile(() => {
     holds?.unwatch(word, scope);
     const waitedMs = thread.record[WaitedMs];
     if (waitedMs >= 0) tellContended(lock, word, 'blocking', waitedFor(), waitedMs, status);
@@ -205,11 +233,10 @@ exports.whileBlockedForAll = (locks, words, call) => {
   const watched = new Set(words);
   if (holds !== null) for (const word of watched) holds.watch(word, locks[words.indexOf(word)], null, scope, true);
   const status = call();
-  quietly(() => {
+  quietlyMeanwhile(() => {
     if (holds !== null) for (const word of watched) holds.unwatch(word, scope);
-    const waits = binding.waits();
     const failed = status === binding.GRANTED || status === binding.GRANTED_ABANDONED ? -1 : thread.record[StoppedAt];
-    for (const { index, ownerThreadId, waitedMs } of waits) {
+    for (const { index, ownerThreadId, waitedMs } of binding.foundAll().waits) {
       const outcome = index === failed ? status : binding.GRANTED;
       tellContended(locks[index], words[index], 'blocking', { ownerThreadId }, waitedMs, outcome);
     }
@@ -242,7 +269,7 @@ exports.knownSince = (buffer) => {
 /** The holds of ended threads, as their registers said, have gone back. Each is published once in the process. */
 exports.tellEnded = (lock, word, ask) => {
   thread.record[HasEnded] = 0;
-  quietly(() => {
+  quietlyMeanwhile(() => {
     for (const { threadId: ended, mode } of binding.takeEnded(word, ask, exports.knownSince(word.buffer)) ?? []) {
       exports.tellAbandoned(lock, word, ended, mode);
     }
@@ -257,9 +284,10 @@ exports.tellDeadlock = (lock, word, cycle, details) => {
 /** For a message: who holds the word now, and for how long if that was seen. */
 exports.describeHolder = (word) => {
   if (word.ask !== undefined) return describeHolders(word);
-  const holder = binding.ownerThread(word);
+  binding.hold(word);
+  const holder = thread.record[Holder];
   const { verb = 'hold' } = word;
-  if (holder === null) return `No thread ${verb}s it now.`;
+  if (holder < 0) return `No thread ${verb}s it now.`;
   const who = `${holder === threadId ? 'This thread' : `Thread ${holder}`} ${verb}s it now`;
   const ms = thread.holds?.seenMs(word, holder) ?? 0;
   return ms > 0 ? `${who}, and was seen to ${verb} it for ${Math.floor(ms)} ms on end.` : `${who}.`;

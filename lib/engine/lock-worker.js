@@ -15,9 +15,9 @@ const reached = channel('sablock:store');
 exports.CALL = 2;
 
 /** A question that is about no name. */
-exports.questionOf = (store, verb, payload) => {
+exports.questionOf = (desk, store, verb, payload) => {
   const { Exclusive: mode } = binding.NameMode;
-  return { store, verb, name: '', mode, flags: 0, payload };
+  return { desk, store, verb, name: '', mode, flags: 0, payload };
 };
 
 /** For so long the end of a thread waits until what was released is sent, in milliseconds. */
@@ -51,7 +51,7 @@ let own = -1;
 /** Waits until all that was released before is sent: releases are not awaited, and the lock worker's thread is about to end. */
 function flush(desk) {
   if (binding.deskState(desk) <= 0) return;
-  binding.askStoreBlocking(desk, exports.questionOf(0, exports.CALL, '{"call":"flush"}'), LAST_MS);
+  binding.askStoreBlocking(exports.questionOf(desk, 0, exports.CALL, '{"call":"flush"}'), LAST_MS);
 }
 
 function adviceOn(cause) {
@@ -63,13 +63,14 @@ function adviceOn(cause) {
 
 /** Starts the lock worker of a desk in this thread. */
 function start(desk) {
-  if (own < 0) process.on('exit', () => flush(own));
-  own = desk;
   const fail = (cause) => {
     const message = `The thread that keeps the locks of the store has ended.${adviceOn(cause)}`;
     binding.endDesk(desk, toText({ message, cause }));
   };
   try {
+    // A listener of users may throw, of 'newListener'.
+    if (own < 0) process.on('exit', () => flush(own));
+    own = desk;
     const workerData = { sablockLockWorker: desk };
     const worker = new Worker(FILE, { name: 'sablock-locks', env: SHARE_ENV, workerData, resourceLimits: LIMITS });
     // Always: without a listener the error would be an uncaught one of this thread.

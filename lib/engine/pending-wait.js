@@ -1,7 +1,9 @@
 const { AsyncResource } = require('node:async_hooks');
+const clock = require('../load/clock.js');
 const { lazily } = require('../load/lazily.js');
 const { thread } = require('./thread.js');
 
+const diagnosis = lazily(() => require('./diagnosis.js'));
 const signals = lazily(() => require('./signals.js'));
 const settled = Promise.resolve();
 
@@ -9,6 +11,26 @@ const settled = Promise.resolve();
 function unresolvable(promise) {
   promise.catch(() => {});
   return new RangeError('Maximum call stack size exceeded');
+}
+
+/** A promise of what `act` returns then. To await asks for no `then` that users may have patched; to return a promise would. */
+async function after(promise, act, fail) {
+  try {
+    await promise;
+  } catch (error) {
+    if (fail === undefined) throw error;
+    return fail(error);
+  }
+  return await act();
+}
+
+/** As `fail`, whose promise was not made, or not listened to. */
+async function failWithoutThen(wait, made, make) {
+  try {
+    wait.resolve(made === undefined ? make() : await made);
+  } catch (error) {
+    wait.reject(error);
+  }
 }
 
 /**
@@ -42,6 +64,12 @@ class PendingWait extends AsyncResource {
     return this.ref && thread.has(this);
   }
 
+  /** Publishes it from now on. A subscriber may abort it meanwhile. */
+  beginWatch() {
+    this.watch = diagnosis().beginWait(this);
+    if (!thread.has(this)) this.watch?.end('aborted');
+  }
+
   /** Before the wait is queued, since it may throw. */
   startListening() {
     if (this.signal !== undefined) signals().listen(this.signal, this);
@@ -53,19 +81,37 @@ class PendingWait extends AsyncResource {
     this.emitDestroy();
   }
 
+  /** The same in a turn of its own; see `unlistenSafely`. */
+  stopListeningSafely() {
+    try {
+      this.stopListening();
+    } catch (error) {
+      clock.throwLater(error);
+    }
+  }
+
   /**
    * Rejects with what `make` throws. V8 appends to an error's stack the async functions that await the promise of the
    * running reaction: so the error is made in a reaction that settles this promise, and nothing is captured before.
    */
   fail(make) {
-    settled.then(make).then(this.resolve, this.reject);
+    let made;
+    try {
+      made = settled.then(make);
+      made.then(this.resolve, this.reject);
+    } catch (error) {
+      // A patched `then` threw: an uncaught error of its own, unless it was for want of stack.
+      if (!(error instanceof RangeError)) clock.throwLater(error);
+      failWithoutThen(this, made, make);
+    }
   }
 
   /** Called when the signal aborts. False: too late, the wait is over. */
   abort(reason) {
     if (!thread.cancel(this)) return false;
     this.reject(reason);
-    this.stopListening();
+    this.stopListeningSafely();
+    this.watch?.end('aborted');
     return true;
   }
 }
@@ -73,6 +119,9 @@ class PendingWait extends AsyncResource {
 // Fields that few waits have otherwise: a program may have a million waits, and each field of each is memory that is collected.
 PendingWait.prototype.signal = undefined;
 PendingWait.prototype.ref = true;
+/** Publishes its end, if anybody has subscribed; see diagnosis.js. */
+PendingWait.prototype.watch = null;
 
 exports.PendingWait = PendingWait;
+exports.after = after;
 exports.unresolvable = unresolvable;

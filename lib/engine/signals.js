@@ -3,8 +3,11 @@
 
 const events = require('node:events');
 const { reasonOf } = require('../arguments.js');
+const { throwLater } = require('../load/clock.js');
 
 const groups = new WeakMap();
+/** Always settled, to make microtasks with. */
+const settled = Promise.resolve();
 
 class Group {
   #signal;
@@ -16,21 +19,64 @@ class Group {
   }
 
   add(wait) {
-    if (this.#waits.size === 0) {
-      this.#stop = addAbortListener(this.#signal, () => this.#abort());
-      groups.set(this.#signal, this);
-    }
+    // First this: users' code that runs in the signal may wait with the same one, and is to find this group.
+    groups.set(this.#signal, this);
     this.#waits.add(wait);
+    if (this.#stop !== null) return;
+    try {
+      const stop = addAbortListener(this.#signal, () => this.#abort());
+      // It has listened too.
+      const other = this.#stop;
+      this.#stop = other === null ? stop : () => runBoth(other, stop);
+    } catch (error) {
+      this.#remove(wait);
+      throw error;
+    }
   }
 
   delete(wait) {
-    if (!this.#waits.delete(wait) || this.#waits.size > 0) return;
+    if (this.#remove(wait)) this.#stop?.();
+  }
+
+  /** Whether it was the last. */
+  #remove(wait) {
+    if (!this.#waits.delete(wait) || this.#waits.size > 0) return false;
     groups.delete(this.#signal);
-    this.#stop();
+    return true;
+  }
+
+  /** Aborts the wait, unless it is over. */
+  abort(wait) {
+    if (this.#waits.has(wait)) wait.abort(reasonFrom(this.#signal).reason);
   }
 
   #abort() {
-    for (const wait of this.#waits) wait.abort(reasonOf(this.#signal));
+    const { reason } = reasonFrom(this.#signal);
+    for (const wait of this.#waits) {
+      try {
+        wait.abort(reason);
+      } catch (error) {
+        // Another signal of this wait threw: the others are aborted all the same.
+        throwLater(error);
+      }
+    }
+  }
+}
+
+function runBoth(one, other) {
+  try {
+    one();
+  } finally {
+    other();
+  }
+}
+
+/** The signal's reason, as `{ reason }`: if its getter throws, that is the error. */
+function reasonFrom(signal) {
+  try {
+    return { reason: reasonOf(signal) };
+  } catch (reason) {
+    return { reason };
   }
 }
 
@@ -59,10 +105,39 @@ function addListener(signal, listener) {
 
 /** `wait.abort(reason)` is called when the signal aborts. */
 exports.listen = (signal, wait) => {
-  (groups.get(signal) ?? new Group(signal)).add(wait);
+  const group = groups.get(signal) ?? new Group(signal);
+  group.add(wait);
+  // It may have aborted while a listener was added, which was not called then. The wait is queued first.
+  try {
+    if (signal.aborted) settled.then(() => group.abort(wait));
+  } catch (error) {
+    group.delete(wait);
+    throw error;
+  }
 };
 
 /** `wait` is over. */
-exports.unlisten = (signal, wait) => {
+const unlisten = (signal, wait) => {
   groups.get(signal)?.delete(wait);
 };
+
+/** The same in a turn of its own: an error of the signal neither settles the wait nor keeps it from being settled. */
+exports.unlistenSafely = (signal, wait) => {
+  try {
+    unlisten(signal, wait);
+  } catch (error) {
+    throwLater(error);
+  }
+};
+
+/** As `{ reason }`, if the signal has aborted; else null. A signal that throws has aborted, with its error as the reason. */
+exports.abortOf = (signal) => {
+  try {
+    if (!signal?.aborted) return null;
+  } catch (reason) {
+    return { reason };
+  }
+  return reasonFrom(signal);
+};
+
+exports.unlisten = unlisten;

@@ -34,6 +34,8 @@ class Thread {
   hasAway = false;
   /** The waits that such holds are lent to, by the binding's number of the hold. */
   lent = new Map();
+  /** Kinds of the cycle in the record, if subscribers were called since; null otherwise. */
+  cycleKinds = null;
   /** Warnings of abandoned locks, once there are any; see abandonment.js. */
   warnings = null;
   /** Holds that words cannot say, once there are any; see register.js. */
@@ -119,8 +121,8 @@ class Thread {
   /** Whether one of the pending waits is for the word's lock; takes time in proportion to their number. */
   isWaitingFor(word) {
     const { byteOffset } = word;
-    const isFor = (wait) => wait?.isForLock && wait.word.byteOffset === byteOffset && binding.isSame(wait.word, word);
-    return this.#waits.some((chunk) => chunk?.waits.some(isFor));
+    const isSame = (other) => other.byteOffset === byteOffset && binding.address(other) === binding.address(word);
+    return this.#waits.some((chunk) => chunk?.waits.some((wait) => wait?.isForLock && isSame(wait.word)));
   }
 
   /**
@@ -181,16 +183,13 @@ class Thread {
         wait.settle(status);
       } catch (error) {
         // A patched signal threw: an uncaught error of its own, and no reason to let the other waits wait.
-        clock.queueMicrotask(() => {
-          throw error;
-        });
+        clock.throwLater(error);
       }
     }
     if (status === binding.SLEPT && !this.#turnsSoon) {
       clock.setImmediate(this.#turn).unref();
       this.#turnsSoon = true;
     }
-    this.stores?.drain();
     this.desk?.drain();
     const due = isMainThread ? binding.nextDueDesk() : -1;
     if (due >= 0) require('./lock-worker.js').startDue(due);
@@ -200,12 +199,20 @@ class Thread {
   /**
    * Drains in a microtask: the word that is about to be freed may be for one of this thread's own waits.
    * Until then it is free, and others may take it. Which word that is, the lock doctor wants to know.
+   *
+   * Users' code may run in this, in a patched `then` or a hook of promises: who has looked whether its hold is there looks again.
    */
   drainSoon(_word) {
     if (this.pending === 0 || this.#drainsSoon) return;
-    this.#settled.then(this.#drain);
-    // Last: `then` may fail for want of stack.
-    this.#drainsSoon = true;
+    try {
+      this.#settled.then(this.#drain);
+      // Last: `then` may fail for want of stack.
+      this.#drainsSoon = true;
+    } catch (error) {
+      // A patched `then` threw: an uncaught error of its own, and no reason to keep what is about to be freed.
+      binding.wake();
+      if (!(error instanceof RangeError)) clock.throwLater(error);
+    }
   }
 }
 

@@ -1,6 +1,6 @@
 const { binding, thread } = require('./thread.js');
 const { repair, report } = require('./abandonment.js');
-const { beginWait, describeHolder, isWatched, tellDeadlock, tellEnded, whileBlocked } = require('./diagnosis.js');
+const { cycleKinds, describeHolder, isWatched, tellDeadlock, tellEnded, whileBlocked } = require('./diagnosis.js');
 const { corrupt } = require('./corrupt.js');
 const { DeadlockError, TimeoutError, describe, noBackgroundThread, threadEnding } = require('../errors.js');
 const { PendingWait } = require('./pending-wait.js');
@@ -18,6 +18,7 @@ const { Cycle, CycleLength, Found, Given, HasEnded, Parties, Token } = binding.F
  * - `prefix`: what comes before its verbs in messages;
  * - `timedOut(word, timeout, verb)`: what it throws then, if not the error of a lock;
  * - `isExclusive`: it has to report a holder whose thread ended inside, or to repair what that left; `isShared`: only to report;
+ * - `cameAborted()`: what becomes of one whose signal has aborted before, if it is not nothing;
  * - `isPassage`: there is nothing to hold, so that the wait is not published.
  */
 
@@ -39,11 +40,22 @@ class LockWait extends PendingWait {
 
   /** Ends it with its status, in a drain. */
   settle(status) {
+    try {
+      this.#settle(status);
+    } finally {
+      this.watch?.end(status);
+    }
+  }
+
+  #settle(status) {
     if (this.request.isCounted) this.request.given = thread.record[Given];
-    if (thread.record[HasEnded] !== 0) this.runInAsyncScope(tellEnded, null, this.lock, this.word, this.request.ask);
+    const hasEnded = thread.record[HasEnded] !== 0;
+    // Taken out first: async hooks of the scope and subscribers may make calls of their own.
+    const report = status === binding.GRANTED_ABANDONED ? binding.setReport(0) : 0;
+    if (hasEnded) this.runInAsyncScope(tellEnded, null, this.lock, this.word, this.request.ask);
     if (status === binding.GRANTED_ABANDONED || (status === binding.GRANTED && this.word.onAbandoned !== undefined)) {
       // Users' code, which runs in the asynchronous context of the wait.
-      this.runInAsyncScope(this.#end, this, status);
+      this.runInAsyncScope(this.#end, this, status, report);
     } else if (status === binding.GRANTED || (status === binding.TIMED_OUT && !this.request.isGuarded)) {
       this.#end(status);
     } else {
@@ -52,8 +64,9 @@ class LockWait extends PendingWait {
     this.stopListening();
   }
 
-  #end(status) {
+  #end(status, report = 0) {
     try {
+      if (report !== 0) binding.setReport(report);
       this.resolve(this.conclude(status));
     } catch (error) {
       this.reject(error);
@@ -66,7 +79,7 @@ class LockWait extends PendingWait {
     try {
       if (isHeld) this.lender?.checkHolder();
       const value = conclude(status, this.lock, this.word, this.request, this.timeout, this.verb);
-      this.lender?.bringBack();
+      this.lender?.settleHold(true);
       return value;
     } catch (error) {
       if (isHeld) {
@@ -75,7 +88,7 @@ class LockWait extends PendingWait {
         // At the end of the stack no function of JS may be able to begin; those of the binding always are.
         binding.giveBack(this.word, this.request.ask, this.request.count, this.request.of);
       }
-      this.lender?.lose();
+      this.lender?.settleHold(false);
       throw error;
     }
   }
@@ -86,26 +99,6 @@ LockWait.prototype.timeout = Infinity;
 LockWait.prototype.lender = undefined;
 /** Whether its grant went back. */
 LockWait.prototype.isGivenBack = false;
-
-/** One that is published on diagnostics channels. */
-class WatchedLockWait extends LockWait {
-  #watch = null;
-
-  begin() {
-    this.#watch = beginWait(this);
-  }
-
-  settle(status) {
-    super.settle(status);
-    this.#watch?.end(status);
-  }
-
-  abort(reason) {
-    const isAborted = super.abort(reason);
-    if (isAborted) this.#watch?.end('aborted');
-    return isAborted;
-  }
-}
 
 /**
  * From the status to what the user gets. Throws what is an error. If it throws although the status
@@ -155,7 +148,9 @@ function takeOver(status, lock, word, { endHold }) {
 
 /** The error of the deadlock that the binding has just found, which is published; `place` is what this thread has waited for. */
 function foundDeadlock(lock, place) {
-  const error = new DeadlockError(place, readCycle(), binding.cycleKinds());
+  const error = new DeadlockError(place, readCycle(), cycleKinds());
+  // It is read: what comes now has another one.
+  thread.record[CycleLength] = 0;
   tellDeadlock(lock, place, error.cycle);
   return error;
 }
@@ -181,14 +176,17 @@ function readCycle() {
  */
 exports.lockWord = (lock, word, request, options, verb, lender) => {
   const { timeout, signal } = options;
-  if (signal?.aborted) return Promise.reject(reasonOf(signal));
+  if (signal?.aborted) {
+    request.cameAborted?.();
+    return Promise.reject(reasonOf(signal));
+  }
   if (request.tryFree !== undefined && thread.pending === 0 && lender === undefined) {
     // No listener of the signal is needed, nor any clock. Nothing that may fail comes after it is taken.
     const taken = Promise.resolve(request.take(lock, word, binding.GRANTED));
     if (request.tryFree(word)) return taken;
   }
   const isTold = !request.isPassage && isWatched();
-  const wait = new (isTold ? WatchedLockWait : LockWait)(lock, word, request, options, verb, lender);
+  const wait = new LockWait(lock, word, request, options, verb, lender);
   if (lender !== undefined) lender.locking = wait;
   const { ask, count, of } = request;
   // Nothing that may fail comes after the binding has acquired it.
@@ -199,9 +197,7 @@ exports.lockWord = (lock, word, request, options, verb, lender) => {
   thread.pending += 1;
   let status;
   try {
-    status = request.isCounted
-      ? binding.acquireSomeAsync(word, ask, timeout, count, of)
-      : binding.acquireAsync(word, ask, timeout, signal !== undefined);
+    status = binding.acquireAsync(word, ask, timeout, signal !== undefined, count, of);
   } catch (error) {
     thread.pending -= 1;
     throw error;
@@ -233,8 +229,9 @@ exports.lockWord = (lock, word, request, options, verb, lender) => {
     const isHeld = status === binding.GRANTED || status === binding.GRANTED_ABANDONED;
     let value;
     try {
-      wait.stopListening();
-      if (thread.record[HasEnded] !== 0) tellEnded(lock, word, ask);
+      const hasEnded = thread.record[HasEnded] !== 0;
+      stopKeepingReport(wait, status);
+      if (hasEnded) tellEnded(lock, word, ask);
       value = wait.conclude(status);
     } catch (error) {
       // If `conclude` could not begin.
@@ -244,25 +241,40 @@ exports.lockWord = (lock, word, request, options, verb, lender) => {
     wait.resolve(value);
   } else {
     if (word.staysAwake) binding.stayAwake(thread.record[Token]);
-    if (isTold) wait.begin();
+    // First this, which reads the record: subscribers may make calls of their own.
     thread.add(wait);
+    try {
+      if (isTold) wait.beginWatch();
+    } catch {
+      // For want of stack. It is pending, and the caller must get the promise.
+    }
   }
   return wait.promise;
 };
+
+/** Stops listening, which runs users' code of the signal, with the report of the call before put by. */
+function stopKeepingReport(wait, status) {
+  const report = status === binding.GRANTED_ABANDONED ? binding.setReport(0) : 0;
+  try {
+    // Others have passed, or have what this one brought: that cannot be taken back.
+    if (wait.request.isPassage) wait.stopListeningSafely();
+    else wait.stopListening();
+  } finally {
+    if (status === binding.GRANTED_ABANDONED) binding.setReport(report);
+  }
+}
 
 /** Locks the word, blocking this thread. Returns what `conclude` makes of it; throws what is an error. */
 exports.lockBlocking = (lock, word, request, timeout, verb) => {
   const { ask, count, of } = request;
   let status = binding.TIMED_OUT;
   const call = () => {
+    status = binding.acquire(word, ask, timeout, count, of);
     if (request.isCounted) {
-      status = binding.acquireSome(word, ask, timeout, count, of);
       // At once, before subscribers run.
       request.arrived = thread.record[Found];
       request.parties = thread.record[Parties];
       request.given = thread.record[Given];
-    } else {
-      status = binding.acquire(word, ask, timeout);
     }
     return status;
   };

@@ -7,6 +7,12 @@ const { queueMicrotask } = globalThis;
 const { hrtime } = process;
 
 Object.assign(exports, { clearInterval, clearTimeout, queueMicrotask, setImmediate, setInterval, setTimeout });
+/** Throws it as an uncaught error of its own: for users' code that throws where others must not suffer from that. */
+exports.throwLater = (error) => {
+  exports.queueMicrotask(() => {
+    throw error;
+  });
+};
 /** Milliseconds, with fractions, of a clock that only goes forwards. */
 exports.now = () => {
   const [seconds, nanoseconds] = hrtime();

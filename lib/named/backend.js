@@ -37,14 +37,14 @@
 //   `ended` is `{ pid, threadId, isOfStore }` of the holder that ended inside if this thread has to report it (-1 where that is not known),
 //   else null; `fence` is a bigint if `fence` was asked for (of `{ fence: true }`; it may be left out), else null: of an exclusive lock
 //   larger than all before of this name, of a shared one not below that of the last exclusive one; `markConsistent()` is called for exclusive ones only; `unlock()` is synchronous, is called once, and must not throw.
-//   `key` may be there, for users. `noteIn(isIn)` may be there: false while others are waited for that were asked for together with
+//   `key` may be there, for users; and `number`, the binding's, by which it goes back beside a wait. `noteIn(isIn)` may be there: false while others are waited for that were asked for together with
 //   it, so that neither the end of the thread nor that of the process leaves a mark. One that can be lost has also `lost`, null or `{ reason, heldMs }`; `onLost`, which it calls when it may have been; and its
 //   `unlock()` returns false if it was.
 //
 // The face calls `tryLock` first, then `lockAsync` or `lockBlocking`, never twice at the same time for an exclusive name. Several
 // shared holders of one name may be in; `outer` counts them, and they share what it opened. When the thread of a holder ends,
-// `outer` unlocks by itself, and leaves its mark, before the engine lets the next of the process in: the hook by which it
-// learns of the end has to be added after the thread was attached to the engine (Node runs them last in, first out).
+// `outer` unlocks by itself, and leaves its mark, before the engine lets the next of the process in: what a thread holds
+// by the binding goes back in that order (`ended()` in `src/clients/mod.rs`).
 
 /** Locks of this process: the engine's queue is all there is. */
 exports.processBackend = { scope: 'process', space: 0, canSteal: true, canShare: true, outer: null };

@@ -6,10 +6,11 @@ const { foundDeadlock } = require('../engine/wait.js');
 const { corrupt, describe, noBackgroundThread, thenableResult, threadEnding } = require('../errors.js');
 const { isThenable } = require('../arguments.js');
 const { placeOf } = require('./errors.js');
-const { newLock, numberOf } = require('./held-lock.js');
+const { giveBack, newLock, numberOf } = require('./held-lock.js');
 const { confirmHeldBlocking, timeOutBlocking } = require('./holders.js');
 const { enterBlocking } = require('./outside.js');
-const { enterProcess, isPart, release, steal, takeReport } = require('./requests.js');
+const { enterProcess, isPart, release, steal } = require('./requests.js');
+const { giveBackAll, unlessRepaired } = require('./take-over.js');
 const { startWatch } = require('./watch.js');
 
 const { DEADLOCK, GRANTED, GRANTED_ABANDONED, INTERRUPTED, TIMED_OUT } = binding;
@@ -17,7 +18,7 @@ const { Number: NUMBER, WaitedMs } = binding.Field;
 
 /**
  * The lock of this name; null if it had to be available and is not. `accept(lock)`, if it is given, is called once it is held; when
- * that throws, it has unlocked.
+ * that throws, the lock goes back.
  */
 exports.obtainBlocking = (backend, name, options, verb, accept) => {
   const { mode, ifAvailable, timeout } = options;
@@ -46,8 +47,7 @@ exports.obtainBlocking = (backend, name, options, verb, accept) => {
   const number = thread.record[NUMBER];
   let held;
   try {
-    enterProcess(backend, lock, options, number);
-    if (status === GRANTED_ABANDONED) takeReport(backend, lock);
+    enterProcess(backend, lock, options, number, status);
     if (backend.outer === null) {
       request.watch?.end(status);
       held = lock;
@@ -55,12 +55,31 @@ exports.obtainBlocking = (backend, name, options, verb, accept) => {
       held = enterBlocking(request);
     }
   } catch (error) {
-    request.watch?.end();
     // Nothing was locked outside, and its code will not learn of it.
-    binding.giveBackName(number);
+    try {
+      request.watch?.end();
+      // A subscriber to the wait may have unlocked it.
+      giveBack(lock);
+    } catch {
+      // For want of stack.
+      binding.giveBackHeld(number);
+    }
     throw error;
   }
-  if (held !== null && accept !== undefined) accept(held);
+  if (held === null || accept === undefined) return held;
+  try {
+    accept(held);
+  } catch (error) {
+    try {
+      giveBackAll([held]);
+    } catch (refusal) {
+      // As in `runWithBlocking`.
+      if (!(refusal instanceof RangeError)) throw refusal;
+      binding.letGoOfName(number);
+      binding.wake();
+    }
+    throw error;
+  }
   return held;
 };
 
@@ -79,14 +98,19 @@ function acquire(request, limit) {
   return status;
 }
 
-/** Runs a function with its lock, or with an array of them; returns its result. Released they are then. */
-exports.runWithBlocking = (held, fn) => {
+/**
+ * Runs a function with its lock, or with an array of them; returns its result. They are then released. `isWarned`: this thread, of
+ * the marks that the function leaves.
+ */
+exports.runWithBlocking = (held, fn, isWarned) => {
   const numbers = held === null ? [] : [held].flat().map(numberOf);
   let result;
   let error;
   let hasThrown = false;
   try {
-    result = fn(held);
+    // A copy, as in `runWith`. At the end of the stack it may fail, as the function may.
+    const run = isWarned ? unlessRepaired([held].flat(), fn) : fn;
+    result = run(Array.isArray(held) ? [...held] : held);
   } catch (thrown) {
     error = thrown;
     hasThrown = true;

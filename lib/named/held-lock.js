@@ -62,10 +62,12 @@ class HoldsOfNames {
     if (this.#size === 0 && this.#locks.length > MANY) this.#locks = [];
   }
 
-  /** Tells those that were stolen. */
+  /** Tells those that were stolen, or lost in a store. */
   drain() {
-    for (let number = binding.nextStolen(); number >= 0; number = binding.nextStolen()) {
-      this.#locks[number]?.[this.LOSE]();
+    for (let number = binding.nextLost(); number >= 0; number = binding.nextLost()) {
+      const lock = this.#locks[number];
+      if (lock === undefined) thread.stores?.tellLost(number);
+      else lock[this.LOSE]();
     }
   }
 }
@@ -101,12 +103,16 @@ class HeldLock {
     endOf = (lock) => lock.#rest?.end ?? null;
     isRepaired = (lock) => lock.#rest?.isRepaired === true;
     giveBack = (lock) => {
-      const number = lock.#number;
+      // It was stolen, and is over.
+      if (lock.#number === NONE) return;
       lock.#rest?.outer?.unlock();
+      // As in `unlock`.
+      const number = lock.#number;
+      if (number === NONE) return;
       const end = lock.#rest?.end ?? null;
       // The next has to report it.
       if (typeof end === 'number') binding.setReport(end);
-      binding.giveBackName(number);
+      binding.giveBackHeld(number);
       lock.#number = NONE;
       thread.held.delete(number);
     };
@@ -115,15 +121,14 @@ class HeldLock {
       return {
         requests: locks.map(numberOf),
         reports: ends.map((end) => (typeof end === 'number' ? end : 0)),
-        files: locks.flatMap((lock) => lock.#rest?.outer?.fileNumber ?? []),
-        stores: locks.flatMap((lock) => lock.#rest?.outer?.storeNumber ?? []),
+        outer: locks.flatMap((lock) => lock.#rest?.outer?.number ?? []),
       };
     };
     isStolen = (lock) => lock.#rest?.isStolen === true;
     lossOf = (lock) => lock.#rest?.loss ?? null;
     numberOf = (lock) => lock.#number;
     noteIn = (lock, isIn) => {
-      binding.noteNameIn(lock.#number, isIn);
+      binding.noteIn(lock.#number, isIn);
       lock.#rest?.outer?.noteIn?.(isIn);
     };
   }
@@ -168,7 +173,7 @@ class HeldLock {
   get abandoned() {
     if (this.#number === NONE) return false;
     const outer = this.#rest?.outer ?? null;
-    return outer === null ? binding.isNameAbandoned(this.#number) : outer.abandoned;
+    return outer === null ? binding.lookAtHeld(this.#number) === binding.GRANTED_ABANDONED : outer.abandoned;
   }
 
   get signal() {
@@ -185,7 +190,7 @@ class HeldLock {
   markConsistent() {
     if (this.#mode === binding.NameMode.Shared) throw sharedRepair(this.#name);
     if (!this.#look()) throw notHeld(this.#name);
-    if (binding.markNameConsistent(this.#number) !== binding.RELEASED) {
+    if (binding.markConsistent(this.#number) !== binding.RELEASED) {
       this[LOSE]();
       throw notHeld(this.#name);
     }
@@ -198,8 +203,12 @@ class HeldLock {
     if (!this.#look()) return false;
     // A call that may fail (a stack that overflows) comes first: after the binding has released it, nothing does.
     thread.drainSoon();
+    // Code of users that ran in there has unlocked it, and perhaps locked another of that number: see `drainSoon`.
+    if (this.#number !== number) return false;
     if (this.#rest?.outer?.unlock() === false) return this.#look();
-    const status = binding.releaseName(number);
+    // Or in there.
+    if (this.#number !== number) return false;
+    const status = binding.releaseHeld(number, false);
     this.#number = NONE;
     thread.held.delete(number);
     if (status === binding.RELEASED) return true;
@@ -222,16 +231,18 @@ class HeldLock {
     if (lost === null) return true;
     const number = this.#number;
     const rest = this.#rest;
-    this.#number = NONE;
-    thread.held.delete(number);
+    // First this: if it fails for want of stack, the next look is as this one.
     rest.loss = new LockLostError(this.#name, rest.fence, lost.reason, lost.heldMs);
+    this.#number = NONE;
     try {
+      thread.held.delete(number);
       tellLost(this, placeOf(this.#name), rest.loss);
       rest.controller?.abort(rest.loss);
-    } finally {
       // Its holder learns of it before others of the process may have it.
       thread.drainSoon();
-      binding.releaseName(number);
+    } finally {
+      binding.releaseHeld(number, false);
+      binding.wake();
     }
     return false;
   }

@@ -48,9 +48,7 @@ function warn(message, code) {
     process.emitWarning(message, { type: 'LockFileWarning', code });
   } catch (error) {
     // A replaced `emitWarning` threw, or the stack has ended: an uncaught error of its own. The lock is unlocked.
-    clock.queueMicrotask(() => {
-      throw error;
-    });
+    clock.throwLater(error);
   }
 }
 

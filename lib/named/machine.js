@@ -1,30 +1,29 @@
 // Locks of the machine: what is locked outside of the process is a file, by the kernel. See backend.js, and src/files.
 
-const clock = require('../load/clock.js');
-const { PendingWait } = require('../engine/pending-wait.js');
+const { OuterWait, isGranted } = require('../engine/outer-wait.js');
 const { binding, thread } = require('../engine/thread.js');
-const { describe, noBackgroundThread, threadEnding } = require('../errors.js');
+const { describe, threadEnding } = require('../errors.js');
 const { placeOf } = require('./errors.js');
 const { directoryError, removed, unwritten } = require('./machine-errors.js');
+const { readRows } = require('./rows.js');
 
+const { Shared } = binding.NameMode;
 const { EndedProcess, EndedThread, HasEnded, Number: NUMBER } = binding.Field;
 const { FAILED, GRANTED, GRANTED_ABANDONED, INTERRUPTED, PENDING, REMOVED, TIMED_OUT } = binding;
 
-/** The number of rows of a list that are made in one turn of the event loop. */
-const ROWS = 256;
-
 /** A file that this thread has locked. */
 class FileHold {
-  #number;
-  #isAbandoned;
+  /** By which the binding knows it. */
+  number;
+  abandoned;
   #path;
   #name;
 
   /** Takes the call of the binding that has just returned this status. */
   constructor(status, path, name, wantsFence) {
     const { record } = thread;
-    this.#number = record[NUMBER];
-    this.#isAbandoned = status === GRANTED_ABANDONED;
+    this.number = record[NUMBER];
+    this.abandoned = status === GRANTED_ABANDONED;
     this.#path = path;
     this.#name = name;
     /** The end inside, if this thread is the first to learn of it: `{ pid, threadId }`, -1 where that is not known. */
@@ -34,39 +33,31 @@ class FileHold {
     this.fence = wantsFence ? thread.fence : null;
   }
 
-  get fileNumber() {
-    return this.#number;
-  }
-
-  get abandoned() {
-    return this.#isAbandoned;
-  }
-
   /** The descriptors that keep the lock, and cleaners of old files out of its directory. */
   get descriptors() {
-    return binding.fileDescriptors(this.#number);
+    return binding.fileDescriptors(this.number);
   }
 
   markConsistent() {
-    binding.markFileConsistent(this.#number);
-    this.#isAbandoned = false;
+    binding.markConsistent(this.number);
+    this.abandoned = false;
   }
 
   noteIn(isIn) {
-    if (binding.noteFileIn(this.#number, isIn) !== GRANTED) {
-      throw directoryError(binding.takeFileFailure(), placeOf(this.#name));
+    if (binding.noteIn(this.number, isIn) !== GRANTED) {
+      throw directoryError(binding.takeTold(), placeOf(this.#name));
     }
   }
 
   unlock() {
-    const status = binding.releaseFile(this.#number);
+    const status = binding.releaseHeld(this.number, false);
     if (status === REMOVED) removed(this.#name, this.#path);
-    else if (status === FAILED) unwritten(this.#name, binding.takeFileFailure());
+    else if (status === FAILED) unwritten(this.#name, binding.takeTold());
   }
 }
 
 /** A promise for a file. */
-class FileWait extends PendingWait {
+class FileWait extends OuterWait {
   #path;
   #name;
   #wantsFence;
@@ -78,35 +69,22 @@ class FileWait extends PendingWait {
     this.#path = directory.path;
     this.#name = name;
     this.#wantsFence = fence;
-    // Whatever this thread does when the time is over.
-    const status = binding.lockFileAsync(directory.number, name, mode, timeout, fence, isPart, beside);
-    if (status === PENDING) {
-      thread.add(this);
-    } else if (status === TIMED_OUT) {
-      this.resolve(null);
-      this.stopListening();
-    } else {
-      throw noBackgroundThread(describe(placeOf(name)));
-    }
+    this.begin(binding.lockFileAsync(directory.number, name, mode, timeout, fence, isPart, beside), name);
   }
 
   /** It is over, with this status. */
   settle(status) {
-    if (status === TIMED_OUT) {
-      this.#leave();
-      return;
-    }
-    const number = thread.record[NUMBER];
-    try {
-      if (this.#isLeaving) this.resolve(null);
-      else if (status === FAILED) this.reject(directoryError(binding.takeFileFailure(), placeOf(this.#name)));
-      else this.resolve(new FileHold(status, this.#path, this.#name, this.#wantsFence));
-    } catch (error) {
-      // For want of stack: what nobody gets is released.
-      this.reject(error);
-      binding.releaseFile(number);
-    }
-    this.stopListening();
+    if (status === TIMED_OUT) this.#leave();
+    else if (this.#isLeaving) this.end(null);
+    else super.settle(status);
+  }
+
+  conclude(status) {
+    return new FileHold(status, this.#path, this.#name, this.#wantsFence);
+  }
+
+  errorOf(told) {
+    return directoryError(told, placeOf(this.#name));
   }
 
   /** Withdraws it, unless it is over. What the kernel has just granted to it is given back before the promise says so. */
@@ -116,46 +94,28 @@ class FileWait extends PendingWait {
 
   #leave() {
     this.#isLeaving = true;
-    if (binding.awaitFileLeft() === PENDING) {
-      thread.add(this);
-      return;
-    }
-    this.resolve(null);
-    this.stopListening();
+    if (binding.awaitLeft() === PENDING) thread.add(this);
+    else this.end(null);
   }
 }
 
 /** A promise of those who hold names of a directory alone, in other processes. */
-class FileList extends PendingWait {
-  #number;
-  #rows = [];
-
+class FileList extends OuterWait {
   constructor(directory) {
     super(undefined, true);
-    binding.listFileHolders(directory.number);
-    thread.add(this);
+    this.begin(binding.listFileHolders(directory.number));
   }
 
-  /** The directory was read. */
-  settle() {
-    this.#number = thread.record[NUMBER];
-    this.#take();
-    this.stopListening();
+  async conclude() {
+    const holders = [];
+    await readRows(binding.takeTold(), (name, pid, threadId, heldMs) => {
+      holders.push({ name, mode: 'exclusive', clientId: `node-${pid}-${threadId}`, pid, threadId, heldMs });
+    });
+    return holders;
   }
 
-  #take() {
-    const rows = binding.takeFileHolders(this.#number, ROWS);
-    if (!Array.isArray(rows)) {
-      this.reject(directoryError(rows));
-    } else if (rows.length === 0) {
-      this.resolve(this.#rows);
-    } else {
-      for (const { name, pid, threadId, heldMs } of rows) {
-        this.#rows.push({ name, mode: 'exclusive', clientId: `node-${pid}-${threadId}`, pid, threadId, heldMs });
-      }
-      if (rows.length < ROWS) this.#take();
-      else clock.setImmediate(() => this.#take());
-    }
+  errorOf(told) {
+    return directoryError(told);
   }
 }
 
@@ -167,12 +127,12 @@ class Files {
     this.#directory = directory;
   }
 
-  tryLock(name, { mode, fence, isPart = false }) {
-    return this.#conclude(binding.tryLockFile(this.#directory.number, name, mode, false, fence, isPart), name, fence);
+  tryLock(name, options) {
+    return this.#lock(name, options, 0, false);
   }
 
-  lockIfAvailable(name, { mode, fence, isPart = false }) {
-    return this.#conclude(binding.tryLockFile(this.#directory.number, name, mode, true, fence, isPart), name, fence);
+  lockIfAvailable(name, options) {
+    return this.#lock(name, options, 0, true);
   }
 
   lockAsync(name, options, limits) {
@@ -180,18 +140,18 @@ class Files {
     return { promise: wait.promise, cancel: () => wait.cancel() };
   }
 
-  lockBlocking(name, { mode, fence, isPart = false }, { timeout }) {
-    return this.#conclude(binding.lockFile(this.#directory.number, name, mode, timeout, fence, isPart), name, fence);
+  lockBlocking(name, options, { timeout }) {
+    return this.#lock(name, options, timeout, false);
   }
 
   /** The holder of it alone in another process; null if its record says nothing of that. */
   holderOf(name) {
-    return binding.fileHolder(this.#directory.number, name) ?? null;
+    return binding.fileHolders(this.#directory.number, name)?.[0] ?? null;
   }
 
   /** The processes that share it, where the system shows them. */
   sharersOf(name) {
-    return binding.fileSharers(this.#directory.number, name) ?? [];
+    return binding.fileHolders(this.#directory.number, name, Shared)?.map(({ pid }) => pid) ?? [];
   }
 
   /** Holders in other processes; those who share a lock leave no record. */
@@ -199,17 +159,17 @@ class Files {
     return new FileList(this.#directory).promise;
   }
 
-  #conclude(status, name, wantsFence) {
+  #lock(name, { mode, fence, isPart = false }, timeout, ifAvailable) {
+    const { number, path } = this.#directory;
+    const status = binding.lockFile(number, name, mode, timeout, fence, isPart, ifAvailable);
+    if (isGranted(status)) return new FileHold(status, path, name, fence);
     switch (status) {
-      case GRANTED:
-      case GRANTED_ABANDONED:
-        return new FileHold(status, this.#directory.path, name, wantsFence);
       case TIMED_OUT:
         return null;
       case INTERRUPTED:
         throw threadEnding(describe(placeOf(name)));
       default:
-        throw directoryError(binding.takeFileFailure(), placeOf(name));
+        throw directoryError(binding.takeTold(), placeOf(name));
     }
   }
 }
@@ -223,7 +183,7 @@ exports.backendFor = (directory) => {
   if (opened.reason !== undefined) throw directoryError(opened);
   let backend = backends.get(opened.number);
   if (backend === undefined) {
-    const space = binding.nameSpace(opened.key);
+    const space = binding.nameSpace(opened.number);
     backend = { scope: 'machine', space, canSteal: false, canShare: true, outer: new Files(opened) };
     backends.set(opened.number, backend);
   }

@@ -3,13 +3,14 @@
 const { markAsUncloneable } = require('node:worker_threads');
 const clock = require('../load/clock.js');
 const { binding, isMainThread, thread } = require('../engine/thread.js');
-const { checkFunction, checkNames, checkOptions, own } = require('../arguments.js');
+const { checkBoolean, checkFunction, checkNames, checkOptions, own } = require('../arguments.js');
 const { invalidArgument, invalidThis, mainThread, threadEnding } = require('../errors.js');
 const { machineBackend, processBackend, storeBackend } = require('./backend.js');
 const { notSupported, placeOf } = require('./errors.js');
 const { HeldLock, endOf } = require('./held-lock.js');
 const { DEFAULTS, MODES, checkRequest, toBlockingOptions, toName, toOptions } = require('./options.js');
 const { obtain, runWith } = require('./requests.js');
+const { readRows } = require('./rows.js');
 const takeOver = require('./take-over.js');
 const { lazily } = require('../load/lazily.js');
 
@@ -21,6 +22,22 @@ const several = lazily(() => require('./several.js'));
 /** Whether something is to be done before the lock is used, or one of the locks: it may be marked, or its holder to be warned. */
 const isDue = (held, onAbandoned) =>
   onAbandoned !== undefined || (Array.isArray(held) ? held.some((lock) => endOf(lock) !== null) : endOf(held) !== null);
+
+/** The name, or each of the names once. */
+const toKey = (name) => (Array.isArray(name) ? several().toNames(name) : toName(name));
+
+/** Refuses a request that is not allowed. */
+function check(backend, key, options) {
+  if (Array.isArray(key)) several().checkRequests(backend, key, options);
+  else checkRequest(backend, key, options);
+}
+
+/** As `obtain`, for a name or for several. */
+function obtainAll(backend, key, options, use, verb) {
+  check(backend, key, options);
+  if (Array.isArray(key)) return several().obtainSeveral(backend, key, options, use, verb);
+  return obtain(backend, key, options, use, verb);
+}
 
 class LockManager {
   static {
@@ -42,10 +59,8 @@ class LockManager {
   /** `request(name, callback)`, or `request(name, options, callback)`; the name may be an array of names. */
   request(name, second, ...third) {
     try {
-      const backend = this.#backend;
       const hasOptions = third.length > 0;
-      const isOne = !Array.isArray(name);
-      const key = isOne ? toName(name) : several().toNames(name);
+      const key = toKey(name);
       const asked = hasOptions ? toOptions(key, second) : DEFAULTS;
       const callback = hasOptions ? third[0] : second;
       if (typeof callback !== 'function') throw invalidArgument('callback', 'a function', callback, placeOf(key));
@@ -55,12 +70,7 @@ class LockManager {
         if (!isDue(held, onAbandoned)) return runWith(held, callback);
         return takeOver.run([held].flat(), callback, onAbandoned, (run) => runWith(held, run));
       };
-      if (isOne) {
-        checkRequest(backend, key, asked);
-        return obtain(backend, key, asked, use, 'request');
-      }
-      several().checkRequests(backend, key, asked);
-      return several().obtainSeveral(backend, key, asked, use, 'request');
+      return obtainAll(this.#backend, key, asked, use, 'request');
     } catch (error) {
       return rejectCall(error, #backend in Object(this), this, 'request');
     }
@@ -68,23 +78,15 @@ class LockManager {
 
   acquireAsync(name, options) {
     try {
-      const isOne = !Array.isArray(name);
-      const key = isOne ? toName(name) : several().toNames(name);
+      const key = toKey(name);
       const asked = toOptions(key, options);
       const onAbandoned = this.#onAbandoned;
-      if (!isOne) {
-        several().checkRequests(this.#backend, key, asked);
-        const use = (locks) => {
-          const held = several().newLocks(locks);
-          if (held === null || !isDue(locks, onAbandoned)) return held;
-          return takeOver.accept(held, locks, onAbandoned);
-        };
-        return several().obtainSeveral(this.#backend, key, asked, use, 'acquireAsync');
-      }
-      checkRequest(this.#backend, key, asked);
-      const use = (lock) =>
-        lock === null || !isDue(lock, onAbandoned) ? lock : takeOver.accept(lock, [lock], onAbandoned);
-      return obtain(this.#backend, key, asked, use, 'acquireAsync');
+      const use = (locks) => {
+        const held = Array.isArray(locks) ? several().newLocks(locks) : locks;
+        if (locks === null || !isDue(locks, onAbandoned)) return held;
+        return takeOver.accept(held, [locks].flat(), onAbandoned);
+      };
+      return obtainAll(this.#backend, key, asked, use, 'acquireAsync');
     } catch (error) {
       return rejectCall(error, #backend in Object(this), this, 'acquireAsync');
     }
@@ -93,27 +95,24 @@ class LockManager {
   /** `requestSync(name, fn)`, or `requestSync(name, options, fn)`; the name may be an array of names. */
   requestSync(name, second, ...third) {
     const hasOptions = third.length > 0;
-    const key = Array.isArray(name) ? several().toNames(name) : toName(name);
+    const key = toKey(name);
     const asked = toBlockingOptions(key, hasOptions ? second : undefined);
     const fn = hasOptions ? third[0] : second;
     checkFunction(placeOf(key), 'fn', fn);
     const held = this.#block(key, asked, 'requestSync', 'request()');
     const isWarned = held !== null && this.#onAbandoned === undefined && isDue(held);
-    return blocking().runWithBlocking(held, isWarned ? takeOver.unlessRepaired([held].flat(), fn) : fn);
+    return blocking().runWithBlocking(held, fn, isWarned);
   }
 
   acquire(name, options) {
-    const isOne = !Array.isArray(name);
-    const key = isOne ? toName(name) : several().toNames(name);
+    const key = toKey(name);
     const held = this.#block(key, toBlockingOptions(key, options), 'acquire', 'acquireAsync()');
-    return isOne ? held : several().newLocks(held);
+    return held !== null && Array.isArray(key) ? several().newLocks(held) : held;
   }
 
   #block(key, options, verb, alternative) {
     const backend = this.#backend;
-    const isOne = !Array.isArray(key);
-    if (isOne) checkRequest(backend, key, options);
-    else several().checkRequests(backend, key, options);
+    check(backend, key, options);
     if (!this.#mayBlock) throw mainThread(placeOf(key), alternative, 'LockManager');
     const onAbandoned = this.#onAbandoned;
     // A callback is run first, and may repair by itself.
@@ -121,9 +120,8 @@ class LockManager {
     const accept = isTold
       ? (lock) => isDue(lock, onAbandoned) && takeOver.acceptBlocking(lock, onAbandoned)
       : undefined;
-    return isOne
-      ? blocking().obtainBlocking(backend, key, options, verb, accept)
-      : several().obtainSeveralBlocking(backend, key, options, verb, accept);
+    if (Array.isArray(key)) return several().obtainSeveralBlocking(backend, key, options, verb, accept);
+    return blocking().obtainBlocking(backend, key, options, verb, accept);
   }
 
   query() {
@@ -171,41 +169,21 @@ class LockManager {
   }
 }
 
-/** The number of rows that are made in a turn: about a millisecond. */
-const ROWS_IN_A_TURN = 2000;
-
 /** A promise of everybody in this process at the moment of the call: who holds, and who waits. */
 function query({ space }) {
   const seen = binding.queryNames(space);
   // In a thread that is ending, where no objects can be made.
   if (seen === undefined) throw threadEnding('the named locks', 'query');
-  const { names, rows } = seen;
   const snapshot = { held: [], pending: [] };
   const clientIds = new Map();
-  let begin = 0;
-  const add = (first, last) => {
-    for (let index = first; index < last; index += 4) {
-      const [end, number, threadId, heldMs] = [rows[index], rows[index + 1], rows[index + 2], rows[index + 3]];
-      const name = names.slice(begin, end);
-      const mode = MODES[number];
-      begin = end;
-      if (!clientIds.has(threadId)) clientIds.set(threadId, `node-${process.pid}-${threadId}`);
-      const clientId = clientIds.get(threadId);
-      if (heldMs < 0) snapshot.pending.push({ name, mode, clientId });
-      else snapshot.held.push({ name, mode, clientId, pid: process.pid, threadId, heldMs });
-    }
+  const add = (name, number, threadId, heldMs) => {
+    const mode = MODES[number];
+    if (!clientIds.has(threadId)) clientIds.set(threadId, `node-${process.pid}-${threadId}`);
+    const clientId = clientIds.get(threadId);
+    if (heldMs < 0) snapshot.pending.push({ name, mode, clientId });
+    else snapshot.held.push({ name, mode, clientId, pid: process.pid, threadId, heldMs });
   };
-  return new Promise((resolve) => {
-    const go = (first) => {
-      const last = Math.min(first + 4 * ROWS_IN_A_TURN, rows.length);
-      add(first, last);
-      if (last < rows.length) clock.setImmediate(go, last);
-      else resolve(snapshot);
-    };
-    // If they are many, to see them was enough for this turn.
-    if (rows.length > 4 * ROWS_IN_A_TURN) clock.setImmediate(go, 0);
-    else go(0);
-  });
+  return readRows(seen, add).then(() => snapshot);
 }
 
 /** The option of `close()`. */
@@ -213,7 +191,7 @@ function toWait(options) {
   checkOptions(options);
   checkNames(options, ['wait']);
   const wait = own(options, 'wait', false);
-  if (typeof wait !== 'boolean') throw invalidArgument('options.wait', 'a boolean', wait);
+  checkBoolean('options.wait', wait);
   return wait;
 }
 
@@ -238,12 +216,8 @@ function toManagerOptions(options) {
   checkOptions(options);
   checkNames(options, OPTIONS);
   const [scope, directory, store, allowMainThread = false, onAbandoned] = OPTIONS.map((name) => own(options, name));
-  if (typeof allowMainThread !== 'boolean') {
-    throw invalidArgument('options.allowMainThread', 'a boolean', allowMainThread);
-  }
-  if (onAbandoned !== undefined && typeof onAbandoned !== 'function') {
-    throw invalidArgument('options.onAbandoned', 'a function', onAbandoned);
-  }
+  checkBoolean('options.allowMainThread', allowMainThread);
+  if (onAbandoned !== undefined) checkFunction(undefined, 'options.onAbandoned', onAbandoned);
   if (directory !== undefined && (typeof directory !== 'string' || directory === '')) {
     throw invalidArgument('options.directory', 'a path', directory);
   }

@@ -4,7 +4,7 @@
 const clock = require('../load/clock.js');
 const { binding } = require('../engine/thread.js');
 const { invalidArgument } = require('../errors.js');
-const { checkBlockingOption, checkNames, checkOptions, isAbortSignal } = require('../arguments.js');
+const { checkBlockingOption, checkBoolean, checkNames, checkOptions, isAbortSignal } = require('../arguments.js');
 const { notSupported, placeOf } = require('./errors.js');
 
 const { Exclusive, Shared } = binding.NameMode;
@@ -39,8 +39,8 @@ function toOptions(name, options, isBlocking = false) {
   // As Web IDL reads a dictionary: in the order of their names, those that are inherited too.
   const { fence = false, ifAvailable, mode, ref = true, signal, steal, timeout = Infinity } = options;
   checkNames(options, KNOWN, place, isBlocking);
-  if (typeof fence !== 'boolean') throw invalidArgument('options.fence', 'a boolean', fence, place);
-  if (typeof ref !== 'boolean') throw invalidArgument('options.ref', 'a boolean', ref, place);
+  checkBoolean('options.fence', fence, place);
+  checkBoolean('options.ref', ref, place);
   if (signal !== undefined && !isAbortSignal(signal)) {
     throw invalidArgument('options.signal', 'an AbortSignal', signal, place);
   }

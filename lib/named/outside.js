@@ -2,15 +2,14 @@
 // lock before its code runs. See backend.js.
 
 const { binding, thread } = require('../engine/thread.js');
-const { reasonOf } = require('../arguments.js');
-const { listen, unlisten } = require('../engine/signals.js');
+const { abortOf, listen, unlistenSafely } = require('../engine/signals.js');
 const { reserveStack } = require('../engine/stack.js');
 const { giveBack, goesBack, noteEnd, numberOf, setFence, setOuter } = require('./held-lock.js');
 const { timeLeft } = require('./options.js');
 const { timeOut, timeOutBlocking } = require('./holders.js');
 const { startWatch } = require('./watch.js');
 
-const { GRANTED, TIMED_OUT } = binding;
+const { GRANTED, GRANTED_ABANDONED, TIMED_OUT } = binding;
 
 /** The request gets nothing: others of the process may have what the engine has granted to it. `status`: why, to be published. */
 function withdraw({ lock, watch }, status) {
@@ -23,9 +22,10 @@ function withdraw({ lock, watch }, status) {
 function enterWith({ lock, watch }, held) {
   setOuter(lock, held);
   if (held.fence !== null) setFence(lock, held.fence);
-  // The mark outside counts; see `takeReport`.
+  // The mark outside counts; see `enterProcess`.
   const number = numberOf(lock);
-  if (lock.mode === 'exclusive' && binding.isNameAbandoned(number)) binding.markNameConsistent(number);
+  const isMarked = lock.mode === 'exclusive' && binding.lookAtHeld(number) === GRANTED_ABANDONED;
+  if (isMarked) binding.markConsistent(number);
   if (held.ended != null) noteEnd(lock, held.ended);
   watch?.end(GRANTED);
   return lock;
@@ -35,13 +35,14 @@ function enterWith({ lock, watch }, held) {
 function enterAfterWait(request, held) {
   const { lock, options } = request;
   enterWith(request, held);
-  binding.noteNameIn(numberOf(lock), options.isPart !== true);
+  binding.noteIn(numberOf(lock), options.isPart !== true);
   return lock;
 }
 
-/** The name of the process is not enough: the request waits for the lock outside. */
+/** The name of the process is not enough: the request waits for the lock outside. A request to a store says nothing of others. */
 function noteWait(request, how) {
-  binding.noteNameIn(numberOf(request.lock), false);
+  if (request.backend.outer.isAsync) return;
+  binding.noteIn(numberOf(request.lock), false);
   startWatch(request, how);
 }
 
@@ -76,18 +77,22 @@ exports.enter = (request) => {
 
 async function wait(request) {
   const { backend, lock, options, use } = request;
-  // Each request goes to a store: that says nothing of others.
-  if (!backend.outer.isAsync) noteWait(request, 'async');
+  noteWait(request, 'async');
   let held;
   let status;
+  let abort = null;
+  const note = (reason) => {
+    abort = { reason };
+  };
   try {
     const beside = request.deadline === Infinity ? undefined : goesBack([...(options.beside ?? []), lock]);
     do {
-      const waited = backend.outer.lockAsync(lock.name, options, { ...limitsOf(request), beside });
-      held = await (options.signal === undefined ? waited.promise : unlessAborted(waited, options.signal));
-      if (options.signal?.aborted) {
+      const ask = () => backend.outer.lockAsync(lock.name, options, { ...limitsOf(request), beside });
+      held = await (options.signal === undefined ? ask().promise : unlessAborted(ask, options.signal, note));
+      abort ??= abortOf(options.signal);
+      if (abort !== null) {
         held?.unlock();
-        throw reasonOf(options.signal);
+        throw abort.reason;
       }
     } while (isLost(held));
     if (held === null && !options.ifAvailable) {
@@ -95,7 +100,7 @@ async function wait(request) {
       await timeOut(backend, lock.name, options, request.verb);
     }
   } catch (error) {
-    withdraw(request, options.signal?.aborted ? 'aborted' : status);
+    withdraw(request, abort === null ? status : 'aborted');
     throw error;
   }
   if (held === null) {
@@ -106,14 +111,28 @@ async function wait(request) {
   return use(lock);
 }
 
-/** The promise; when the signal aborts, the wait is withdrawn. */
-async function unlessAborted({ promise, cancel }, signal) {
-  const listener = { abort: cancel };
+/**
+ * The promise of what `ask` has asked for; when the signal aborts, or has that event dispatched, that is noted, and what was asked for is
+ * withdrawn.
+ */
+async function unlessAborted(ask, signal, note) {
+  let waited;
+  let isAborted = false;
+  const listener = {
+    abort(reason) {
+      note(reason);
+      isAborted = true;
+      waited?.cancel();
+    },
+  };
+  // First whatever may throw, then the queue.
   listen(signal, listener);
   try {
-    return await promise;
+    waited = ask();
+    if (isAborted) waited.cancel();
+    return await waited.promise;
   } finally {
-    unlisten(signal, listener);
+    unlistenSafely(signal, listener);
   }
 }
 
@@ -122,24 +141,19 @@ exports.enterBlocking = (request) => {
   reserveStack();
   const { backend, lock, options } = request;
   const { isAsync } = backend.outer;
-  const held = isAsync ? null : tryLock(backend, lock, options);
+  let held = isAsync ? null : tryLock(backend, lock, options);
   if (held !== null) return enterWith(request, held);
-  if (options.ifAvailable && !isAsync) {
+  if (isAsync || !options.ifAvailable) {
+    noteWait(request, 'blocking');
+    do {
+      held = backend.outer.lockBlocking(lock.name, options, limitsOf(request));
+    } while (isLost(held));
+    if (held !== null) return enterAfterWait(request, held);
+  }
+  if (options.ifAvailable) {
     withdraw(request);
     return null;
   }
-  if (!isAsync) noteWait(request, 'blocking');
-  let waited;
-  do {
-    waited = backend.outer.lockBlocking(lock.name, options, limitsOf(request));
-  } while (isLost(waited));
-  if (waited === null && options.ifAvailable) {
-    withdraw(request);
-    return null;
-  }
-  if (waited === null) {
-    request.watch?.end(TIMED_OUT);
-    timeOutBlocking(backend, lock.name, options, request.verb);
-  }
-  return enterAfterWait(request, waited);
+  request.watch?.end(TIMED_OUT);
+  return timeOutBlocking(backend, lock.name, options, request.verb);
 };

@@ -4,7 +4,7 @@ const clock = require('../load/clock.js');
 const { binding, thread } = require('../engine/thread.js');
 const { PendingWait, unresolvable } = require('../engine/pending-wait.js');
 const { reasonOf } = require('../arguments.js');
-const { listen, unlisten } = require('../engine/signals.js');
+const { abortOf, listen, unlisten } = require('../engine/signals.js');
 const { describe, noBackgroundThread } = require('../errors.js');
 const { confirmHeld, timeOut } = require('./holders.js');
 const { lostBecause, placeOf, stolen } = require('./errors.js');
@@ -37,7 +37,8 @@ const settled = Promise.resolve();
 class NamedWait extends PendingWait {
   /** By which the binding knows the request. */
   #number = -1;
-  #isAborted = false;
+  /** Whether its code has begun, or will not. */
+  #isOver = false;
 
   constructor(request) {
     super(request.options.signal, request.options.ref);
@@ -46,8 +47,21 @@ class NamedWait extends PendingWait {
   }
 
   stopListening() {
-    if (this.closing !== undefined) unlisten(this.closing, this);
-    super.stopListening();
+    try {
+      super.stopListening();
+    } finally {
+      if (this.closing !== undefined) unlisten(this.closing, this);
+    }
+  }
+
+  startListening() {
+    if (this.closing !== undefined) listen(this.closing, this);
+    try {
+      super.startListening();
+    } catch (error) {
+      if (this.closing !== undefined) unlisten(this.closing, this);
+      throw error;
+    }
   }
 
   get isForLock() {
@@ -59,11 +73,16 @@ class NamedWait extends PendingWait {
     return placeOf(this.request.lock.name);
   }
 
+  get watch() {
+    return this.request.watch;
+  }
+
   enqueue() {
     const { backend, lock, options } = this.request;
+    const isBeside = options.beside?.length > 0 && options.timeout < Infinity;
+    const beside = isBeside ? goesBack(options.beside) : undefined;
     // First whatever may throw, then the queue.
     this.startListening();
-    if (this.closing !== undefined) listen(this.closing, this);
     thread.pending += 1;
     let status = NO_CLOCK;
     try {
@@ -74,17 +93,23 @@ class NamedWait extends PendingWait {
         options.timeout,
         isPart(backend, options),
         options.signal !== undefined,
+        beside,
       );
+      // In a thread that is ending no objects can be read.
+      status ??= NO_CLOCK;
     } finally {
       if (status !== PENDING) thread.pending -= 1;
     }
     this.#number = record[NUMBER];
     if (status === PENDING) {
       thread.add(this);
-      if (options.beside?.length > 0 && options.timeout < Infinity) {
-        binding.expiresWithNames(this.token, goesBack(options.beside));
+      try {
+        startWatch(this.request, 'async');
+        // A subscriber may have aborted it meanwhile.
+        if (!thread.has(this)) this.watch?.end('aborted');
+      } catch {
+        // For want of stack: as in ../engine/wait.js.
       }
-      startWatch(this.request, 'async');
     } else if (status === NO_CLOCK) {
       this.stopListening();
       throw noBackgroundThread(describe(placeOf(lock.name)));
@@ -93,9 +118,11 @@ class NamedWait extends PendingWait {
         // In a later turn: until the end of this one the signal can abort.
         this.#settle(status, clock.setImmediate);
       } catch (error) {
-        // For want of stack: its code will not learn of it, and no signal may give it back once more.
-        this.#isAborted = true;
-        if (status !== TIMED_OUT) binding.giveBackName(this.#number);
+        // For want of stack, or its signal threw: its code will not learn of it, and no signal may give it back once more.
+        this.#isOver = true;
+        if (status !== TIMED_OUT) binding.giveBackHeld(this.#number);
+        // It may be rejected, too.
+        this.promise.catch(() => {});
         throw error;
       }
     }
@@ -112,19 +139,20 @@ class NamedWait extends PendingWait {
     const { backend, lock, options, verb } = this.request;
     if (status === TIMED_OUT) {
       this.fail(() => timeOut(backend, lock.name, options, verb));
-      this.request.watch?.end(status);
+      this.watch?.end(status);
       this.stopListening();
       return;
     }
-    enterProcess(backend, lock, options, this.#number);
-    if (status === GRANTED_ABANDONED) takeReport(backend, lock);
+    enterProcess(backend, lock, options, this.#number, status);
     // The callback runs in the asynchronous context of the request.
     later(() => this.runInAsyncScope(this.#begin, this));
   }
 
   #begin() {
-    if (this.#isAborted) return;
-    this.stopListening();
+    if (this.#isOver) return;
+    this.#isOver = true;
+    // Before its code runs: an abort from there comes too late.
+    this.stopListeningSafely();
     try {
       this.resolve(begin(this.request));
     } catch (error) {
@@ -133,40 +161,38 @@ class NamedWait extends PendingWait {
   }
 
   abort(reason) {
-    if (super.abort(reason)) {
-      this.request.watch?.end('aborted');
-      return true;
-    }
-    if (this.#isAborted) return false;
+    if (super.abort(reason)) return true;
+    // Not queued yet: its signal has aborted while it was listened to, and is looked at again.
+    if (this.#isOver || this.#number < 0) return false;
     // It is granted, and its code has not begun.
-    this.#isAborted = true;
+    this.#isOver = true;
     if (this.request.lock.locked) {
       thread.drainSoon();
       giveBack(this.request.lock);
     }
-    this.request.watch?.end('aborted');
+    this.watch?.end('aborted');
     this.reject(reason);
     this.stopListening();
     return true;
   }
 }
 
-const inMicrotask = (act) => {
-  settled.then(act);
+/** Awaits, which asks for no `then` that users may have patched. */
+const inMicrotask = async (act) => {
+  await settled;
+  act();
 };
 
-/** The process has granted the lock to the request of this number. */
-function enterProcess(backend, lock, { fence }, number) {
-  setGranted(lock, number);
-  if (fence && backend.outer === null) setFence(lock, BigInt(binding.nextFence()));
-}
-
 /**
- * The lock was granted just now, and it has to report that a thread ended inside. Of what is locked outside the mark there tells:
- * the thread may have waited outside only, or somebody in another process has repaired what it left.
+ * The process has granted the lock to the request of this number, with this status, just now. It has to report that a thread ended
+ * inside. Of what is locked outside the mark there tells: the thread may have waited outside only, or somebody in another process has
+ * repaired what it left.
  */
-function takeReport({ outer }, lock) {
-  const end = binding.takeReport();
+function enterProcess({ outer }, lock, { fence }, number, status) {
+  setGranted(lock, number);
+  if (fence && outer === null) setFence(lock, BigInt(binding.nextFence()));
+  if (status !== GRANTED_ABANDONED) return;
+  const end = binding.setReport(0);
   if (outer === null) noteEnd(lock, end);
 }
 
@@ -209,8 +235,7 @@ exports.obtain = (backend, name, options, use, verb) => {
   }
   const number = record[NUMBER];
   try {
-    enterProcess(backend, lock, options, number);
-    if (status === GRANTED_ABANDONED) takeReport(backend, lock);
+    enterProcess(backend, lock, options, number, status);
     if (backend.outer === null && signal === undefined) return settled.then(() => use(lock));
     const request = toRequest(backend, lock, options, use, verb);
     // Locks of the names before go back with the wait that begins here: no turn comes in between.
@@ -218,7 +243,7 @@ exports.obtain = (backend, name, options, use, verb) => {
     return signal === undefined ? settled.then(() => begin(request)) : beginUnlessAborted(request);
   } catch (error) {
     // As in `NamedWait`.
-    binding.giveBackName(number);
+    binding.giveBackHeld(number);
     throw error;
   }
 };
@@ -236,13 +261,14 @@ function beginUnlessAborted(request) {
   if (settle === undefined) throw unresolvable(promise);
   clock.setImmediate(() => {
     try {
-      if (!options.signal.aborted) {
+      const abort = abortOf(options.signal);
+      if (abort === null) {
         settle.resolve(begin(request));
         return;
       }
       thread.drainSoon();
       giveBack(lock);
-      settle.reject(reasonOf(options.signal));
+      settle.reject(abort.reason);
     } catch (error) {
       settle.reject(error);
     }
@@ -272,7 +298,8 @@ exports.runWith = (held, callback) => {
   let result;
   let running;
   try {
-    result = callback(held);
+    // A copy: the callback may change its array.
+    result = callback(Array.isArray(held) ? [...held] : held);
     const isObject = result !== null && (typeof result === 'object' || typeof result === 'function');
     // A promise of its own for no promise of the callback: of names that are held there may be many.
     running = isObject ? Promise.resolve(result) : null;
@@ -286,18 +313,24 @@ exports.runWith = (held, callback) => {
   }
   return new Promise((resolve, reject) => {
     // The callback goes on, but its request has failed.
-    if (Array.isArray(held)) for (const lock of held) whenStolen(lock, reject);
-    else whenStolen(held, reject);
-    running.then(
-      (value) => {
-        if (releases(held, reject)) resolve(value);
-      },
-      (error) => {
-        if (releases(held, reject, { error })) reject(error);
-      },
-    );
+    if (Array.isArray(held)) {
+      held.forEach((lock) => {
+        whenStolen(lock, reject);
+      });
+    } else whenStolen(held, reject);
+    releaseAfter(running, held, resolve, reject);
   });
 };
+
+/** Awaits the callback's promise, as mutexes do: that calls no `then` which the promise was given as its own. */
+async function releaseAfter(running, held, resolve, reject) {
+  try {
+    const value = await running;
+    if (releases(held, reject)) resolve(value);
+  } catch (error) {
+    if (releases(held, reject, { error })) reject(error);
+  }
+}
 
 /** Like `release`, but what it would throw is what the request fails with; returns whether it would throw nothing. */
 function releases(held, reject, failure) {
@@ -322,12 +355,12 @@ function release(held, failure) {
   if (loss !== null) throw lostBecause(loss, failure);
 }
 
-/** All are released in any case. */
+/** All are released in any case: it asks for no iterator, which users may have patched. */
 function releaseAll(locks, failure) {
   let refusal;
-  for (const lock of [...locks].reverse()) {
+  for (let index = locks.length - 1; index >= 0; index--) {
     try {
-      release(lock, failure);
+      release(locks[index], failure);
     } catch (error) {
       refusal ??= { error };
     }
@@ -337,5 +370,4 @@ function releaseAll(locks, failure) {
 
 exports.enterProcess = enterProcess;
 exports.release = release;
-exports.takeReport = takeReport;
 exports.steal = steal;

@@ -3,14 +3,14 @@
 
 const { inspect } = require('node:util');
 const clock = require('../load/clock.js');
-const { thread } = require('../engine/thread.js');
+const { binding, thread } = require('../engine/thread.js');
 const { reasonOf } = require('../arguments.js');
 const { lazily } = require('../load/lazily.js');
 const { notSupported } = require('./errors.js');
-const { giveBack, noteIn } = require('./held-lock.js');
+const { noteIn, numberOf } = require('./held-lock.js');
 const { checkRequest, timeLeft, toName } = require('./options.js');
 const { obtain } = require('./requests.js');
-const { forward } = require('./take-over.js');
+const { giveBackAll } = require('./take-over.js');
 
 const blocking = lazily(() => require('./blocking.js'));
 
@@ -82,11 +82,7 @@ class Locking {
 
   /** One could not be had. */
   giveBack() {
-    for (const lock of [...this.#locks.values()].reverse()) {
-      if (!lock.locked) continue;
-      forward(lock);
-      giveBack(lock);
-    }
+    giveBackAll([...this.#locks.values()]);
   }
 }
 
@@ -119,6 +115,7 @@ exports.obtainSeveral = async (backend, names, options, use, verb) => {
 /** The locks of these names, in their order; null if one had to be available and is not. Blocks. */
 exports.obtainSeveralBlocking = (backend, names, options, verb, accept) => {
   const locking = new Locking(names, options);
+  const numbers = [];
   try {
     for (const name of locking.inOrder()) {
       const lock = blocking().obtainBlocking(backend, name, locking.next(), verb);
@@ -126,13 +123,21 @@ exports.obtainSeveralBlocking = (backend, names, options, verb, accept) => {
         locking.giveBack();
         return null;
       }
+      numbers[numbers.length] = numberOf(lock);
       locking.add(lock);
     }
     const locks = locking.finish();
     if (accept !== undefined) for (const lock of locks) accept(lock);
     return locks;
   } catch (error) {
-    locking.giveBack();
+    try {
+      locking.giveBack();
+    } catch (refusal) {
+      // As in `runWithBlocking`.
+      if (!(refusal instanceof RangeError)) throw refusal;
+      for (let index = 0; index < numbers.length; index++) binding.letGoOfName(numbers[index]);
+      binding.wake();
+    }
     throw error;
   }
 };
@@ -162,7 +167,8 @@ class HeldLocks {
 
   unlock() {
     let isReleased = false;
-    for (const lock of [...this.#locks].reverse()) isReleased = lock.unlock() || isReleased;
+    const locks = this.#locks;
+    for (let index = locks.length - 1; index >= 0; index--) isReleased = locks[index].unlock() || isReleased;
     return isReleased;
   }
 
@@ -179,4 +185,4 @@ class HeldLocks {
 }
 
 exports.HeldLocks = HeldLocks;
-exports.newLocks = (locks) => (locks === null ? null : new HeldLocks(secret, locks));
+exports.newLocks = (locks) => new HeldLocks(secret, locks);

@@ -1,21 +1,25 @@
 // A lock whose holder has ended inside comes to its next holder: `onAbandoned` of the manager runs, or the thread is warned.
 
 const clock = require('../load/clock.js');
-const { binding } = require('../engine/thread.js');
-const { endedThread, warn } = require('../engine/abandonment.js');
+const { binding, thread } = require('../engine/thread.js');
+const { warn } = require('../engine/abandonment.js');
 const { tellAbandoned } = require('../engine/diagnosis.js');
+const { after } = require('../engine/pending-wait.js');
 const { notOwner, thenableRepair } = require('../errors.js');
 const { isThenable } = require('../arguments.js');
 const { placeOf, stolen } = require('./errors.js');
-const { endOf, isRepaired, isStolen, lossOf, noteEnd } = require('./held-lock.js');
+const { endOf, giveBack, isRepaired, isStolen, lossOf, noteEnd } = require('./held-lock.js');
+
+const { EndedThread } = binding.Field;
 
 const isShared = (lock) => lock.mode === 'shared';
 
-/** What happened, for a message; with the thread that has ended. */
+/** The end that happened, for a message; with the thread that has ended. */
 function describeEnd(end) {
   if (typeof end === 'number') {
     binding.setReport(end);
-    const threadId = endedThread();
+    // A read, no call, which may fail for want of stack.
+    const threadId = thread.record[EndedThread];
     binding.setReport(0);
     return { what: `Thread ${threadId} ended`, threadId };
   }
@@ -56,63 +60,58 @@ function isMarked(lock) {
   return !isShared(lock) && lock.abandoned;
 }
 
-/** Calls the function, if the lock is marked. When this returns, or what it returns is fulfilled, it is consistent; else unlocked. */
+/** Calls the function, if the lock is marked. When this returns, or what it returns is fulfilled, the lock is consistent. */
 function repair(lock, onAbandoned) {
   if (!isMarked(lock)) return undefined;
-  const fail = (error) => {
-    lock.unlock();
-    throw error;
-  };
-  try {
-    const repaired = onAbandoned(lock);
-    if (isThenable(repaired))
-      return Promise.resolve(repaired)
-        .then(() => conclude(lock))
-        .catch(fail);
-    conclude(lock);
-  } catch (error) {
-    fail(error);
-  }
+  const repaired = onAbandoned(lock);
+  if (isThenable(repaired)) return concludeAfter(lock, repaired);
+  conclude(lock);
   return undefined;
 }
 
-function repairBlocking(lock, onAbandoned) {
-  if (!isMarked(lock)) return;
-  try {
-    if (isThenable(onAbandoned(lock))) throw thenableRepair(placeOf(lock.name));
-    conclude(lock);
-  } catch (error) {
-    lock.unlock();
-    throw error;
-  }
+async function concludeAfter(lock, repaired) {
+  await repaired;
+  conclude(lock);
 }
 
-/** The locks, for a promise; or a promise of them. */
+/** Warns of who ended inside, if that is this lock's to report. If it cannot, for want of stack, the next has to report it. */
+function warnOfEnd(lock) {
+  const end = endOf(lock);
+  if (end === null) return;
+  const { what, threadId } = describeEnd(end);
+  const place = placeOf(lock.name);
+  warn(place, what, isShared(lock));
+  noteEnd(lock, null);
+  tellAbandoned(lock, place, threadId);
+}
+
+/** The locks, for a promise; or a promise of them. When it fails, none is held. */
 exports.accept = (held, locks, onAbandoned) => {
-  if (onAbandoned === undefined) {
-    for (const lock of locks) tellEnd(lock)?.();
-    return held;
-  }
-  const repaired = repairAll(locks, onAbandoned);
-  return repaired === undefined ? held : repaired.then(() => held);
+  const repaired = takeOverAll(locks, onAbandoned === undefined ? warnOfEnd : (lock) => repair(lock, onAbandoned));
+  return repaired === undefined ? held : after(repaired, () => held);
 };
 
-/** As `accept`, for a verb that blocks. When this throws, the lock is unlocked. */
+/** As `accept`, for a verb that blocks. When this throws, the caller has to give the lock back. */
 exports.acceptBlocking = (lock, onAbandoned) => {
-  if (onAbandoned === undefined) tellEnd(lock)?.();
-  else repairBlocking(lock, onAbandoned);
+  if (onAbandoned === undefined) {
+    warnOfEnd(lock);
+    return;
+  }
+  if (!isMarked(lock)) return;
+  if (isThenable(onAbandoned(lock))) throw thenableRepair(placeOf(lock.name));
+  conclude(lock);
 };
 
-/** One after the other; undefined if none has to be waited for. When one fails, none is held. */
-function repairAll(locks, onAbandoned, from = 0) {
+/** Takes one after the other over, by `act`; undefined if none has to be waited for. When one fails, none is held. */
+function takeOverAll(locks, act, from = 0) {
   const fail = (error) => {
-    for (const lock of locks) lock.unlock();
+    giveBackAll(locks);
     throw error;
   };
   try {
     for (let index = from; index < locks.length; index++) {
-      const repaired = repair(locks[index], onAbandoned);
-      if (repaired !== undefined) return repaired.then(() => repairAll(locks, onAbandoned, index + 1), fail);
+      const repaired = act(locks[index]);
+      if (repaired !== undefined) return after(repaired, () => takeOverAll(locks, act, index + 1), fail);
     }
   } catch (error) {
     fail(error);
@@ -123,13 +122,16 @@ function repairAll(locks, onAbandoned, from = 0) {
 /** Runs a callback: `run(callback)` calls it and releases the locks. Who repairs in its first turn is not warned. */
 exports.run = (locks, callback, onAbandoned, run) => {
   if (onAbandoned !== undefined) {
-    const repaired = repairAll(locks, onAbandoned);
-    return repaired === undefined ? run(callback) : repaired.then(() => run(callback));
+    const repaired = takeOverAll(locks, (lock) => repair(lock, onAbandoned));
+    return repaired === undefined ? run(callback) : after(repaired, () => run(callback));
   }
   return run(unlessRepaired(locks, callback, clock.setImmediate));
 };
 
-/** The function, after which this thread is warned of what it has not marked as consistent: `later`, if it returns an object. */
+/**
+ * The function, after which this thread is warned of what it has not marked as consistent: `later`, if there is that and it returns an
+ * object.
+ */
 function unlessRepaired(locks, callback, later) {
   const ends = locks.map((lock) => ({ lock, tell: tellEnd(lock) })).filter(({ tell }) => tell !== null);
   const look = () => {
@@ -148,10 +150,24 @@ function unlessRepaired(locks, callback, later) {
   };
 }
 
-/** As `run`, for a function that must not return a promise: what is to be called in its place. */
-exports.unlessRepaired = (locks, fn) => unlessRepaired(locks, fn);
+/** Tells of an end that only this thread has learned of. */
+function forward(lock) {
+  try {
+    if (lock.locked && typeof endOf(lock) === 'object') tellEnd(lock)?.();
+  } catch {
+    // The warning failed: the error for which the lock goes back says more.
+  }
+}
 
-/** The lock goes back though its code was not in: what this thread has learned of an end, nobody else does. */
-exports.forward = (lock) => {
-  if (typeof endOf(lock) === 'object') tellEnd(lock)?.();
-};
+/** The locks go back though their code was not in: the next have to report the ends that these did not. */
+function giveBackAll(locks) {
+  thread.drainSoon();
+  // As in `releaseAll`.
+  for (let index = locks.length - 1; index >= 0; index--) {
+    forward(locks[index]);
+    giveBack(locks[index]);
+  }
+}
+
+exports.giveBackAll = giveBackAll;
+exports.unlessRepaired = unlessRepaired;

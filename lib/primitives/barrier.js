@@ -1,10 +1,10 @@
 const { binding, thread } = require('../engine/thread.js');
 const { slotFor } = require('../engine/register.js');
 const { reserveStack } = require('../engine/stack.js');
-const { toAsyncOptions, toCountOf } = require('../arguments.js');
+const { toCountOf } = require('../arguments.js');
 const { checkKind, corrupt } = require('../engine/corrupt.js');
 const { BrokenBarrierError, TimeoutError, otherParties } = require('../errors.js');
-const { SharedPrimitive, awaitFor, blockFor, defineSize, rejectCall, wordsOf } = require('./base.js');
+const { CountedRequest, SharedPrimitive, awaitFor, blockFor, defineSize, rejectCall, wordsOf } = require('./base.js');
 
 const { ARRIVED, Ask, BROKEN, Change, MAX_PARTIES } = binding;
 const { load } = Atomics;
@@ -16,31 +16,23 @@ const secret = Symbol('BarrierMember');
 let leave;
 
 /** A request to wait as one of so many parties. */
-class PartyRequest {
+class PartyRequest extends CountedRequest {
   ask = Ask.BarrierParty;
-  count = 1;
-  isCounted = true;
-  isGuarded = true;
-  isExclusive = false;
   isPassage = true;
-  /** The number of parties that had come before; -1 if the call did not queue. Noted at the call. */
-  arrived = -1;
-  /** The number of parties of the barrier that refused the call at once; 0 if it is broken. Noted at the call. */
-  parties = 0;
-  /** Used by other kinds only. */
-  given = 0;
 
   constructor(of) {
+    super();
     this.of = of;
     // The last party lets the others pass: nothing may fail after that.
     reserveStack();
   }
 
-  /** The last party does not queue. */
+  /** The number of parties that come after. The last party does not queue. */
   take() {
     return this.arrived < 0 ? 0 : this.of - 1 - this.arrived;
   }
 
+  /** For a barrier that is broken, or of another number of parties. */
   refused(_, word) {
     throw this.parties === 0 ? new BrokenBarrierError(word) : otherParties(word, this.of, this.parties);
   }
@@ -88,11 +80,11 @@ class Barrier extends SharedPrimitive {
 
   waitAsync(options) {
     try {
-      const checked = toAsyncOptions(this.#words, options);
+      const request = new PartyRequest(this.#parties);
       // A party that comes with a signal that has aborted does not stay: like every party that goes, it breaks the barrier. But one
       // that names another number of parties is none.
-      if (checked.signal?.aborted) this.#change(Change.Break);
-      return awaitFor(this, new PartyRequest(this.#parties), checked, 'waitAsync');
+      request.cameAborted = () => this.#change(Change.Break);
+      return awaitFor(this, request, options, 'waitAsync');
     } catch (error) {
       return rejectCall(error, this, 'waitAsync');
     }

@@ -59,12 +59,12 @@ class SharedPrimitive {
   }
 
   inspect() {
-    return inspection().inspectWord(this.#words, binding.inspectPrimitive(this.#words, this.#ask));
+    return inspection().inspectWord(this.#words, binding.inspect(this.#words, this.#ask));
   }
 
   [Symbol.for('nodejs.util.inspect.custom')](depth, options) {
     if (!(#words in this)) return this;
-    const seen = binding.inspectPrimitive(this.#words, this.#ask);
+    const seen = binding.inspect(this.#words, this.#ask);
     return inspection().showWord(this.constructor.name, this.#words, seen, fieldsOf, depth, options);
   }
 }
@@ -86,6 +86,22 @@ exports.passage = (ask) => ({
   isExclusive: false,
   isPassage: true,
   take: () => true,
+});
+
+/** A request that counts: the binding tells it numbers. */
+class CountedRequest {}
+
+Object.assign(CountedRequest.prototype, {
+  count: 1,
+  isCounted: true,
+  isGuarded: true,
+  isExclusive: false,
+  /** The number that the call found when it queued; -1 if it did not. */
+  arrived: -1,
+  /** The number with which it was refused at once. */
+  parties: 0,
+  /** The number with which it was granted. */
+  given: 0,
 });
 
 /** Blocks this thread until the request is granted. Returns what it takes, or false; `alternative` is for the main thread. */
@@ -111,6 +127,7 @@ exports.awaitFor = (primitive, request, options, verb) => {
 
 const wordsOf = (primitive) => inner(primitive).words;
 
+exports.CountedRequest = CountedRequest;
 exports.SharedPrimitive = SharedPrimitive;
 /** Whether this thread may block for it. */
 exports.mayBlock = (primitive) => inner(primitive).mayBlock;

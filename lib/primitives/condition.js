@@ -6,14 +6,14 @@ const { corrupt } = require('../engine/corrupt.js');
 const { describe, mainThread, noBackgroundThread, notLock, notOwner, thenablePredicate } = require('../errors.js');
 const { SharedPrimitive, defineSize, rejectCall, wordsOf } = require('./base.js');
 const { innerOf } = require('./exclusive.js');
-const { PendingWait } = require('../engine/pending-wait.js');
+const { PendingWait, after } = require('../engine/pending-wait.js');
 const { isWatched, tellEnded, whileBlocked } = require('../engine/diagnosis.js');
 const { conclude, lockWord } = require('../engine/wait.js');
 
 const inspection = lazily(() => require('../engine/inspection.js'));
 
 const { GUARDED, OWNER, SHARED } = binding;
-const { HasEnded, IsNotified } = binding.Field;
+const { HasAway, HasEnded, IsNotified, Number: NUMBER } = binding.Field;
 const { load } = Atomics;
 
 /** A promise for a notification, which is settled once the mutex is held again. */
@@ -82,33 +82,27 @@ class ConditionWait extends PendingWait {
     } catch (error) {
       // Not if it is what came after that has failed.
       if (locked === undefined) {
-        this.lose();
+        this.settleHold(false);
         fail(error);
         return;
       }
     }
-    locked.then(succeed, fail);
+    after(locked, succeed, fail);
   }
 
   /** The mutex is locked again; throws if there is nobody to hold it. */
   checkHolder() {
-    if (this.hold === 0 || binding.isAway(this.word, this.hold)) return;
+    if (this.hold === 0 || isAt(binding.AWAY, this.word, this.hold)) return;
     if (this.#ended === null) this.holderEnded('The function');
     throw this.#ended;
   }
 
-  /** The hold is with its guard again. */
-  bringBack() {
+  /** The hold is with its guard again, or the mutex could not be locked again. */
+  settleHold(isHeld) {
     if (this.hold === 0) return;
     thread.lent.delete(this.hold);
-    thread.hasAway = binding.arrive(this.word, this.hold);
-  }
-
-  /** The mutex could not be locked again. */
-  lose() {
-    if (this.hold === 0) return;
-    thread.lent.delete(this.hold);
-    binding.lose(this.word, this.hold);
+    binding.settleHold(this.word, this.hold, isHeld);
+    thread.hasAway = thread.record[HasAway] === 1;
   }
 }
 
@@ -123,21 +117,21 @@ class WatchedHold {
     this.#word = word;
     this.#outer = outer;
     if (!isGuarded(word)) return;
-    this.#number = binding.watchHold(word, thread.era);
-    thread.era += 1;
-    thread.hasAway = true;
+    this.#number = binding.watchHold(word, endEra());
   }
 
   /** Throws if it has ended, even if another guard of this thread holds the mutex now. */
   check() {
-    if (this.#number === 0 || binding.isHere(this.#word, this.#number)) return;
+    if (this.#number === 0 || isAt(binding.HERE, this.#word, this.#number)) return;
     // As for a wait whose function has ended.
     this.#outer.promise.catch(() => {});
     throw functionEnded(this.#word, 'The function or guard that held it');
   }
 
   release() {
-    if (this.#number !== 0) thread.hasAway = binding.unwatchHold(this.#word, this.#number);
+    if (this.#number === 0) return;
+    binding.unwatchHold(this.#word, this.#number);
+    thread.hasAway = thread.record[HasAway] === 1;
   }
 }
 
@@ -152,10 +146,6 @@ class Condition extends SharedPrimitive {
   constructor(buffer, byteOffset, options) {
     super('Condition', undefined, 4, buffer, byteOffset, options);
     this.#word = wordsOf(this);
-  }
-
-  inspect() {
-    return inspection().inspectWord(this.#word, binding.inspectCondition(this.#word));
   }
 
   [Symbol.for('nodejs.util.inspect.custom')](depth, options) {
@@ -242,15 +232,12 @@ class Condition extends SharedPrimitive {
   }
 
   #wait({ lock, word, raw, guarded }, limit) {
+    // Before it looks whose the hold is: users' code may run in that.
+    if (limit > 0) thread.drainSoon(word);
     const request = isGuarded(word) ? guarded : raw;
     if (limit <= 0) return false;
-    thread.drainSoon(word);
     // The binding notes where the guard's hold is: a `vm` time limit may end this call at any point, and runs no `catch`.
-    const era = request.isGuarded ? thread.era : 0;
-    if (request.isGuarded) {
-      thread.era += 1;
-      thread.hasAway = true;
-    }
+    const era = request.isGuarded ? endEra() : 0;
     let status = binding.NOT_OWNER;
     let isNotified = false;
     const wait = () => {
@@ -267,12 +254,12 @@ class Condition extends SharedPrimitive {
     } catch (error) {
       if (status === binding.GRANTED || status === binding.GRANTED_ABANDONED) {
         // Its guard is not to free what another guard holds later.
-        if (request.isGuarded) binding.lose(word, binding.depart(word, thread.era++));
+        if (request.isGuarded) binding.settleHold(word, binding.watchHold(word, thread.era++), false);
         binding.giveBack(word, request.ask, 1, 0);
       }
       throw error;
     }
-    if (request.isGuarded) thread.hasAway = binding.hasAway();
+    if (request.isGuarded) thread.hasAway = thread.record[HasAway] === 1;
     return isNotified;
   }
 
@@ -286,16 +273,15 @@ class Condition extends SharedPrimitive {
     // First whatever may throw, then the queue.
     wait.startListening();
     thread.drainSoon(word);
-    if (request.isGuarded) {
-      wait.hold = binding.depart(word, thread.era);
-      thread.lent.set(wait.hold, wait);
-      thread.era += 1;
-      thread.hasAway = true;
-    }
+    const era = request.isGuarded ? endEra() : 0;
     let status = binding.NOT_OWNER;
     try {
-      status = binding.waitUnlockedAsync(this.#word, word, request.ask, timeout);
+      status = binding.waitUnlockedAsync(this.#word, word, request.ask, timeout, era);
       if (status === binding.PENDING) {
+        if (request.isGuarded) {
+          wait.hold = thread.record[NUMBER];
+          thread.lent.set(wait.hold, wait);
+        }
         thread.add(wait);
         return wait.promise;
       }
@@ -303,12 +289,12 @@ class Condition extends SharedPrimitive {
       if (status === binding.NO_CLOCK) throw noBackgroundThread(describe(this.#word));
       throw status === binding.CORRUPT ? corrupt(word) : notHeld(word);
     } catch (error) {
-      if (request.isGuarded) {
+      // The wait that the thread could not take in is over, and so is its hold.
+      if (request.isGuarded && status === binding.PENDING) {
         thread.lent.delete(wait.hold);
-        // The wait that the thread could not take in is over, and so is its hold.
-        if (status === binding.PENDING) binding.lose(word, wait.hold);
-        else thread.hasAway = binding.arrive(word, wait.hold);
+        binding.settleHold(word, wait.hold, false);
       }
+      thread.hasAway = thread.record[HasAway] === 1;
       throw error;
     }
   }
@@ -327,6 +313,16 @@ function isGuarded(word) {
   if ((value & (OWNER | SHARED)) !== thread.id) throw notHeld(word);
   return (value & GUARDED) !== 0;
 }
+
+/** Ends the era of a guard's hold, which is about to be lent or watched. Returns it. */
+function endEra() {
+  thread.hasAway = true;
+  return thread.era++;
+}
+
+/** Whether a guard's hold of this number is `HERE`, or `AWAY`. */
+const isAt = (whereabouts, word, number) =>
+  binding.whereabouts(word, number) === whereabouts && thread.record[NUMBER] === number;
 
 const notHeld = (word) =>
   notOwner(

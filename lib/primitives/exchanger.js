@@ -2,27 +2,23 @@ const { reserveStack } = require('../engine/stack.js');
 const { binding } = require('../engine/thread.js');
 const { toCountOf } = require('../arguments.js');
 const { TimeoutError } = require('../errors.js');
-const { SharedPrimitive, awaitFor, blockFor, defineSize, rejectCall, wordsOf } = require('./base.js');
+const { CountedRequest, SharedPrimitive, awaitFor, blockFor, defineSize, rejectCall, wordsOf } = require('./base.js');
 
 const { Ask } = binding;
 
 /** A request to meet another, with a value. */
-class ExchangeRequest {
+class ExchangeRequest extends CountedRequest {
   ask = Ask.Exchange;
-  count = 1;
-  isCounted = true;
-  isGuarded = true;
-  isExclusive = false;
   isPassage = true;
-  /** The value that the other brought. Noted when they meet. */
-  given = 0;
 
   constructor(word, value) {
+    super();
     this.of = toCountOf(word, value, 'value', 2 ** 31 - 1, -(2 ** 31)) >>> 0;
     // The other gets the value: nothing may fail after that.
     reserveStack();
   }
 
+  /** The value that the other brought. */
   take() {
     return this.given | 0;
   }

@@ -8,7 +8,7 @@ const { endHold, holdEnded, unlockContended, waysOf } = require('./guard.js');
 const errors = lazily(() => require('../errors.js'));
 const loadWaits = lazily(() => require('../engine/wait.js'));
 
-const { GUARDED, OWNER, SHARED } = binding;
+const { Ask, GUARDED, OWNER, SHARED } = binding;
 const { compareExchange, load } = Atomics;
 const ME = thread.id;
 const MINE_GUARDED = ME | GUARDED;
@@ -177,7 +177,7 @@ class ExclusiveLock {
       } catch {
         binding.wake();
       }
-      const ended = binding.endGuard(word, unreleased.era, word.ways?.inside.ask);
+      const ended = binding.endGuard(word, word.ways?.inside.ask ?? Ask.MutexGuarded, unreleased.era);
       if (ended !== binding.RELEASED) {
         const refusal = holdEnded(word, ended, `${waysOf(word).inside.prefix}executeLockedSync()`);
         // The error of `fn` says more than this one.

@@ -7,7 +7,7 @@ const errors = lazily(() => require('../errors.js'));
 const inspection = lazily(() => require('../engine/inspection.js'));
 
 const { ABANDONED, Ask, GUARDED, OWNER } = binding;
-const { Number: NUMBER } = binding.Field;
+const { HasAway, Number: NUMBER } = binding.Field;
 const { compareExchange, load } = Atomics;
 const MINE = thread.id | GUARDED;
 
@@ -20,16 +20,19 @@ function unlockContended(word) {
   if (status !== binding.RELEASED) throw raw.notHeld(word, status);
 }
 
-/** The error for an unlock that the binding has refused. */
-function refused(word, status, request) {
+const IS_AWAY = 'the hold of this guard is away, in a Condition.waitAsync() that is not over. Await that first.';
+
+/** The error for a change that the binding has refused; `advise()` is for what is not held. */
+function refusal(word, status, advise, verb = 'unlock') {
   if (status === binding.CORRUPT) return corruption().corrupt(word);
-  return errors().notOwner(word, 'unlock', adviceFor(word, status, request), thread.isWaitingFor(word));
+  const advice = status === binding.AWAY ? IS_AWAY : advise();
+  return errors().notOwner(word, verb, advice, thread.isWaitingFor(word));
 }
 
-function adviceFor(word, status, request) {
-  if (status === binding.AWAY) {
-    return 'the hold of this guard is away, in a Condition.waitAsync() that is not over. Await that first.';
-  }
+/** The error for an unlock that the binding has refused. */
+const refused = (word, status, request) => refusal(word, status, () => adviceFor(word, request));
+
+function adviceFor(word, request) {
   if (!request.isGuarded && (load(word, 0) & (OWNER | GUARDED)) === MINE) {
     return "this hold belongs to a guard, to executeLocked() or to a token of enter(). Only that guard's unlock(), the end of that function, or leave(token) frees it.";
   }
@@ -106,7 +109,7 @@ class LockGuard {
   }
 
   get locked() {
-    return this.#era !== 0 && !(thread.hasAway && binding.isLost(this.#word, this.#era));
+    return this.#era !== 0 && !(thread.hasAway && binding.whereabouts(this.#word, this.#era) === binding.LOST);
   }
 
   get abandoned() {
@@ -123,10 +126,12 @@ class LockGuard {
   #unlockContended() {
     // As in `unlockContended`.
     thread.drainSoon(this.#word);
+    // Users' code that has run in that may have unlocked it: see `drainSoon`.
+    if (this.#era === 0) return false;
     const { ask, notHeld } = waysOf(this.#word).guarded;
-    const status = binding.unlockGuard(this.#word, this.#era, ask);
+    const status = binding.release(this.#word, ask, 1, 0, this.#era);
     if (status === binding.RELEASED || status === binding.LOST) this.#era = 0;
-    if (thread.hasAway) thread.hasAway = binding.hasAway();
+    thread.hasAway = thread.record[HasAway] === 1;
     if (this.#era !== 0) throw notHeld(this.#word, status);
     return status === binding.RELEASED;
   }
@@ -152,12 +157,12 @@ function endHold(word, era, name) {
   } catch {
     binding.wake();
   }
-  return holdEnded(word, binding.endGuard(word, era, word.ways?.guarded.ask), name);
+  return holdEnded(word, binding.endGuard(word, word.ways?.guarded.ask ?? Ask.MutexGuarded, era), name);
 }
 
 /** With what `endGuard` returned. */
 function holdEnded(word, ended, name) {
-  if (thread.hasAway) thread.hasAway = binding.hasAway();
+  thread.hasAway = thread.record[HasAway] === 1;
   if (ended === binding.AWAY) {
     const number = thread.record[NUMBER];
     const wait = thread.lent.get(number);
@@ -182,5 +187,6 @@ exports.unlockGuard = LockGuard.prototype.unlock;
 exports.renew = (guard) => renew(guard);
 exports.endHold = endHold;
 exports.holdEnded = holdEnded;
+exports.refusal = refusal;
 exports.unlockContended = unlockContended;
 exports.waysOf = waysOf;

@@ -13,12 +13,13 @@ const PASS = passage(Ask.LatchPassage);
 const secret = Symbol('LatchEntry');
 
 let leave;
+let isIn;
 
 /** A count that threads wait for to be zero. */
 class Latch extends SharedPrimitive {
   static {
     defineSize('Latch', Latch, 4);
-    leave = (latch) => latch.#leave();
+    leave = (latch, entry) => latch.#leave(entry);
   }
 
   #word;
@@ -78,8 +79,8 @@ class Latch extends SharedPrimitive {
     return entry;
   }
 
-  /** Counts one down that `enter` has added; false if others had counted it down already. */
-  #leave() {
+  /** Counts one down that `enter` has added, by this entry; false if others had counted it down already. */
+  #leave(entry) {
     const word = this.#word;
     const slot = this.#slot;
     for (;;) {
@@ -90,6 +91,8 @@ class Latch extends SharedPrimitive {
       if (compareExchange(word, 0, was, was - 1) === was && (slot[1] -= 1) !== undefined) return true;
     }
     thread.drainSoon();
+    // Users' code that has run in that may have left: see `drainSoon`.
+    if (!isIn(entry)) return false;
     const status = binding.release(word, Ask.LatchEntry, 1, 0);
     if (status === binding.CORRUPT) throw corrupt(word);
     // Not owner: others had counted it down.
@@ -115,6 +118,10 @@ class Latch extends SharedPrimitive {
 
 /** One of a latch's count, which is counted down at the latest when its thread ends. */
 class LatchEntry {
+  static {
+    isIn = (entry) => entry.#isIn;
+  }
+
   #latch;
   #isIn = true;
 
@@ -129,7 +136,7 @@ class LatchEntry {
 
   leave() {
     if (!this.#isIn) return false;
-    const isCountedDown = leave(this.#latch);
+    const isCountedDown = leave(this.#latch, this);
     this.#isIn = false;
     return isCountedDown;
   }

@@ -5,7 +5,7 @@ const { lazily } = require('../load/lazily.js');
 const { isMainThread, binding, thread } = require('../engine/thread.js');
 const { report } = require('../engine/abandonment.js');
 const { PendingWait } = require('../engine/pending-wait.js');
-const { beginWait, describeHolder, isWatched, tellEnded, whileBlockedForAll } = require('../engine/diagnosis.js');
+const { describeHolder, isWatched, tellEnded, whileBlockedForAll } = require('../engine/diagnosis.js');
 const { conclude, takeOver } = require('../engine/wait.js');
 const { isIterable, reasonOf, toAsyncOptions, toTimeout } = require('../arguments.js');
 const { TimeoutError, invalidArgument, mainThread, notLock, threadEnding } = require('../errors.js');
@@ -41,11 +41,12 @@ class LockList {
   forbidden = -1;
   /** Whether one of them has to be looked at, once it is held, for what a thread that ended inside has left. */
   #isRepaired = false;
-  /** The binding's: the ended holders that are still to be reported. */
-  reports = [];
+  /** The binding's: the ended holders that are still to be reported; undefined until it was asked for them. */
+  reports;
   /** The lock that was awaited last, or could not be had; -1 if none was. */
   stoppedAt = -1;
-  #isDistinct = false;
+  /** The locks that are held, by their places in the list, if not all: one that was named several times is held once. */
+  #held;
 
   constructor(lockables) {
     if (!isIterable(lockables)) throw invalidArgument('lockables', 'an array of locks', lockables);
@@ -68,39 +69,39 @@ class LockList {
   /** The binding's call has returned: what it has found, before subscribers and functions that repair make other calls. */
   note(status) {
     this.stoppedAt = thread.record[StoppedAt];
-    this.#isDistinct = thread.record[Locks] === this.words.length;
-    if (status === GRANTED_ABANDONED) this.reports = binding.reports();
+    if (!isGranted(status)) return;
+    const isDistinct = thread.record[Locks] === this.words.length;
+    if (status === GRANTED && isDistinct) {
+      this.reports = [];
+      return;
+    }
+    const { indices, reports } = binding.foundAll();
+    if (!isDistinct) this.#held = indices;
+    this.reports = reports;
   }
 
   /** All are held. Returns their guard; if it throws, the caller has to give them back. */
   take(status) {
-    const { words, requests } = this;
-    const isDistinct = this.#isDistinct;
-    // One that was named several times is held once.
-    const held = isDistinct ? undefined : binding.distinctLocks(words, this.asks).sort((one, other) => one - other);
-    const locks = isDistinct ? this.locks : held.map((index) => this.locks[index]);
-    const guards = [];
+    const held = this.#held;
+    const locks = held === undefined ? this.locks : held.map((index) => this.locks[index]);
     if (this.#isRepaired || status === GRANTED_ABANDONED) {
-      for (let at = 0; at < locks.length; at++) this.#takeOver(isDistinct ? at : held[at]);
+      for (let at = 0; at < locks.length; at++) this.#takeOver(held?.[at] ?? at);
     }
+    const guards = [];
     for (let at = 0; at < locks.length; at++) {
-      const index = isDistinct ? at : held[at];
-      guards.push(requests[index].take(this.owners[index], words[index], GRANTED));
+      const index = held?.[at] ?? at;
+      guards.push(this.requests[index].take(this.owners[index], this.words[index], GRANTED));
     }
     return new LockAllGuard(secret, locks, guards);
   }
 
-  /** The error for a lock that could not be had. */
-  failure(status, index, timeout, verb) {
-    if (status === INTERRUPTED) return threadEnding('several locks');
+  /** Throws why the lock that is awaited could not be had. */
+  fail(status, timeout, verb) {
+    const index = this.stoppedAt;
+    if (status === INTERRUPTED) throw threadEnding('several locks');
     const word = this.words[index];
-    if (status === TIMED_OUT) return new TimeoutError(word, timeout, verb, describeHolder(word), ADVICE);
-    try {
-      conclude(status, this.owners[index], word, this.requests[index], timeout, verb);
-    } catch (error) {
-      return error;
-    }
-    throw new Error(`A lock of ${verb}() was refused`);
+    if (status === TIMED_OUT) throw new TimeoutError(word, timeout, verb, describeHolder(word), ADVICE);
+    return conclude(status, this.owners[index], word, this.requests[index], timeout, verb);
   }
 
   /** Publishes whose holds of these locks went back because their threads ended. */
@@ -149,7 +150,7 @@ function lockBlocking(list, timeout, verb) {
     if (status === GRANTED || status === GRANTED_ABANDONED) binding.giveBackAll(words, asks, list.reports);
     throw error;
   }
-  throw list.failure(status, list.stoppedAt, timeout, verb);
+  return list.fail(status, timeout, verb);
 }
 
 /** A promise for several locks. It waits for one after the other; what it has already is the core's to give back. */
@@ -157,9 +158,8 @@ class SetWait extends PendingWait {
   #list;
   #timeout;
   #verb;
-  /** The lock that it waits for. */
-  #index = -1;
-  #watch = null;
+  /** The abort that came while it waited for none of its locks. */
+  #aborted = null;
 
   constructor(list, { timeout, signal, ref }, verb) {
     super(signal, ref);
@@ -173,11 +173,11 @@ class SetWait extends PendingWait {
   }
 
   get lock() {
-    return this.#list.owners[this.#index];
+    return this.#list.owners[this.#list.stoppedAt];
   }
 
   get word() {
-    return this.#list.words[this.#index];
+    return this.#list.words[this.#list.stoppedAt];
   }
 
   /** Asks for the locks, or goes on with them: `call` is the binding's. */
@@ -194,39 +194,40 @@ class SetWait extends PendingWait {
       throw error;
     }
     if (status === PENDING) {
-      this.#index = thread.record[StoppedAt];
-      if (isWatched()) this.#watch = beginWait(this);
+      list.stoppedAt = thread.record[StoppedAt];
+      // First this, as in wait.js.
       thread.add(this);
+      try {
+        if (isWatched()) this.beginWatch();
+      } catch {
+        // For want of stack.
+      }
       return;
     }
     thread.pending -= 1;
-    if (status === GRANTED || status === GRANTED_ABANDONED) {
-      try {
-        list.note(status);
-        list.tellEnded();
-        const guard = list.take(status);
-        // First whatever may throw, then the promise.
-        this.stopListening();
-        this.resolve(guard);
-        return;
-      } catch (error) {
-        // Also if `take` could not begin.
-        binding.giveBackAll(list.words, list.asks, list.reports);
-        this.reject(error);
-      }
-    } else {
+    const isHeld = status === GRANTED || status === GRANTED_ABANDONED;
+    const aborted = this.#aborted;
+    try {
       list.note(status);
-      this.#index = list.stoppedAt;
+      if (isHeld && aborted !== null) throw aborted.reason;
       list.tellEnded();
-      this.#fail(status);
+      const guard = isHeld ? list.take(status) : null;
+      // First whatever may throw, then the promise.
+      this.stopListening();
+      if (isHeld) this.resolve(guard);
+      else this.#fail(status);
+    } catch (error) {
+      // Also if `take` could not begin.
+      if (isHeld) binding.giveBackAll(list.words, list.asks, list.reports);
+      this.reject(error);
+      this.stopListening();
     }
-    this.stopListening();
   }
 
   /** One of its locks was granted, or all are given back. */
   settle(status) {
-    this.#watch?.end(status);
-    this.#watch = null;
+    this.watch?.end(status);
+    this.watch = null;
     if (!isGranted(status)) {
       // In the context of whoever waits.
       if (thread.record[HasEnded] !== 0) this.runInAsyncScope(this.#list.tellEnded, this.#list);
@@ -240,20 +241,20 @@ class SetWait extends PendingWait {
     } catch (error) {
       this.reject(error);
       this.stopListening();
+      return;
     }
+    if (this.#aborted !== null) this.abort(this.#aborted.reason);
   }
 
   abort(reason) {
     const isAborted = super.abort(reason);
-    if (isAborted) this.#watch?.end('aborted');
+    // Between two of its locks: as soon as it waits for the next one.
+    if (!isAborted) this.#aborted = { reason };
     return isAborted;
   }
 
   #fail(status) {
-    const index = this.#index;
-    this.fail(() => {
-      throw this.#list.failure(status, index, this.#timeout, this.#verb);
-    });
+    this.fail(() => this.#list.fail(status, this.#timeout, this.#verb));
   }
 }
 
@@ -282,10 +283,12 @@ class LockAllGuard {
     let isFreed = false;
     let error;
     let hasFailed = false;
-    for (const guard of this.#guards) {
+    const guards = this.#guards;
+    // As names are: by no iterator.
+    for (let index = 0; index < guards.length; index++) {
       // One that cannot be freed now (its hold is away) is no reason to keep the others.
       try {
-        isFreed = guard.unlock() || isFreed;
+        isFreed = guards[index].unlock() || isFreed;
       } catch (thrown) {
         if (!hasFailed) error = thrown;
         hasFailed = true;

@@ -11,7 +11,7 @@ const errors = lazily(() => require('../errors.js'));
 const inspection = lazily(() => require('../engine/inspection.js'));
 const names = lazily(() => require('../engine/names.js'));
 
-const { ABANDONED, OWNER } = binding;
+const { ABANDONED, Ask, OWNER } = binding;
 const { load } = Atomics;
 const ME = thread.id;
 
@@ -23,14 +23,32 @@ const fieldsOf = ({ locked, ownerThreadId, abandoned, waiters }) => ({
   waiters: waiters.length,
 });
 
-const isSame = (word, other) => word === other || binding.isSame(word, other);
+const isSame = (word, other) => word === other || binding.address(word) === binding.address(other);
+
+/**
+ * Awaits the token, which asks for no `then` that users may have patched. Begins before anything is acquired: at the end of the
+ * stack it might not afterwards. Notes what is thrown at once, without a call.
+ */
+async function acquireFor(mutex, callback, outcome) {
+  let acquired;
+  try {
+    acquired = mutex.acquireAsync();
+  } catch (error) {
+    outcome.error = error;
+    outcome.hasThrown = true;
+    return;
+  }
+  const token = await acquired;
+  // In a microtask of its own, what it throws is an uncaught error and not a rejection that nobody could handle.
+  clock.queueMicrotask(() => callback(token));
+}
 
 /** A mutual-exclusion lock on four bytes of shared memory. */
 class Mutex extends ExclusiveLock {
   static {
     thread.addClass('Mutex', Mutex, wordOf);
     // It stays that of the first load: one of a later load would keep its whole environment.
-    thread.plain ??= { type: 'Mutex', ask: binding.Ask.Mutex };
+    thread.plain ??= { type: 'Mutex', ask: Ask.Mutex };
     for (const name of ['BYTES', 'ALIGN']) Object.defineProperty(Mutex, name, { value: 4, enumerable: true });
   }
 
@@ -60,11 +78,9 @@ class Mutex extends ExclusiveLock {
 
   enter(callback) {
     checkFunction(this, 'callback', callback);
-    const run = (token) => {
-      // In a microtask of its own, what it throws is an uncaught error and not a rejection that nobody could handle.
-      clock.queueMicrotask(() => callback(token));
-    };
-    this.acquireAsync().then(run);
+    const outcome = { error: undefined, hasThrown: false };
+    acquireFor(this, callback, outcome);
+    if (outcome.hasThrown) throw outcome.error;
   }
 
   leave(token) {
@@ -88,7 +104,7 @@ class Mutex extends ExclusiveLock {
   }
 
   markConsistent() {
-    const status = binding.change(wordOf(this), binding.Ask.Mutex, binding.Change.MarkConsistent, 0, 0);
+    const status = binding.change(wordOf(this), Ask.Mutex, binding.Change.MarkConsistent, 0, 0);
     if (status === binding.CORRUPT) throw corruption().corrupt(wordOf(this));
     if (status === binding.NOT_OWNER) {
       throw errors().notOwner(
@@ -101,12 +117,13 @@ class Mutex extends ExclusiveLock {
   }
 
   inspect() {
-    return inspection().inspectWord(wordOf(this), binding.inspect(wordOf(this)));
+    return inspection().inspectWord(wordOf(this), binding.inspect(wordOf(this), Ask.Mutex));
   }
 
   [Symbol.for('nodejs.util.inspect.custom')](depth, options) {
     if (innerOf(this) === undefined) return this;
-    return inspection().showWord('Mutex', wordOf(this), binding.inspect(wordOf(this)), fieldsOf, depth, options);
+    const word = wordOf(this);
+    return inspection().showWord('Mutex', word, binding.inspect(word, Ask.Mutex), fieldsOf, depth, options);
   }
 
   [NEW_GUARD](lock, word) {

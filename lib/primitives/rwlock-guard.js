@@ -6,7 +6,7 @@ const { slotFor } = require('../engine/register.js');
 const { repair } = require('../engine/abandonment.js');
 const { corrupt } = require('../engine/corrupt.js');
 const { notOwner } = require('../errors.js');
-const { GUARD_KEY, LockGuard, endHold, eraOf, renew, unlockGuard } = require('./guard.js');
+const { GUARD_KEY, LockGuard, endHold, eraOf, refusal, renew, unlockGuard } = require('./guard.js');
 
 const diagnosis = lazily(() => require('../engine/diagnosis.js'));
 const inspection = lazily(() => require('../engine/inspection.js'));
@@ -19,10 +19,13 @@ const ONE_READER = SHARED | 1;
 /** The word with as many readers as there can be, and nothing else. Beyond it somebody waits, or it is marked. */
 const ALL_READERS = SHARED | READERS;
 
+let isReader;
+
 /** One hold of an RwLock: to write it is the guard of a mutex. */
 class RwLockGuard extends LockGuard {
   static {
     thread.addClass('RwLockGuard', RwLockGuard, (guard) => guard.#words);
+    isReader = (guard) => guard.#isShared && guard.#slot !== null;
   }
 
   #rwlock;
@@ -71,8 +74,10 @@ class RwLockGuard extends LockGuard {
         return true;
       }
     }
-    const error = releaseRead(words, slot, 1);
+    const error = releaseRead(words, slot, 1, this);
     if (error !== undefined) throw error;
+    // Users' code that has run in that may have unlocked it, or upgraded.
+    if (!this.#isShared || this.#slot === null) return this.unlock();
     this.#slot = null;
     return true;
   }
@@ -90,9 +95,10 @@ class RwLockGuard extends LockGuard {
       }
     }
     thread.drainSoon(words);
-    const status = binding.downgradeGuard(words, eraOf(this));
+    if (!this.locked || this.#isShared) throw notInMode(words, 'downgrade', 'write');
+    const status = binding.change(words, Ask.WriteGuarded, Change.Downgrade, 0, 0, eraOf(this));
     if (status === binding.RELEASED) this.#isShared = true;
-    if (thread.hasAway) thread.hasAway = binding.hasAway();
+    thread.hasAway = thread.record[binding.Field.HasAway] === 1;
     if (status !== binding.RELEASED) throw refused(words, status, true, false, 'downgrade');
   }
 
@@ -100,7 +106,7 @@ class RwLockGuard extends LockGuard {
     const words = this.#words;
     if (!this.#isShared || this.#slot === null) throw notInMode(words, 'upgrade', 'read');
     renew(this);
-    if (!upgrade(words, this.#slot, 1)) return false;
+    if (!upgrade(words, this.#slot, 1, this)) return false;
     this.#isShared = false;
     repairAfterUpgrade(this.#rwlock, words, this);
     return true;
@@ -128,8 +134,8 @@ function tryRead(words, slot, index) {
   }
 }
 
-/** Gives back a read hold that is this thread's. Returns the error if the memory does not know of it any more. */
-function releaseRead(words, slot, index) {
+/** Gives back a read hold of the thread, or of `guard`. Returns the error if the memory does not know of it any more. */
+function releaseRead(words, slot, index, guard) {
   for (;;) {
     const was = words[0];
     if (was <= SHARED || was > ALL_READERS) break;
@@ -140,21 +146,30 @@ function releaseRead(words, slot, index) {
   // At the end of the stack no function of JS may be able to begin. Those of the binding always are.
   try {
     thread.drainSoon(words);
+    // Users' code that has run in that may have unlocked it: see `drainSoon`.
+    if (guard !== undefined && !isReader(guard)) return undefined;
   } catch {
     binding.wake();
   }
+  // As for a guard: what is left is a guard's.
+  if (index === 0 && slot[0] === 0) return refused(words, binding.NOT_OWNER, false, true);
   const status = binding.release(words, index === 0 ? Ask.Read : Ask.ReadGuarded, 1, 0);
   return status === binding.RELEASED ? undefined : refused(words, status, false, index === 0);
 }
 
-/** Turns the read hold, which this thread has, into one that writes; false if others read, or somebody waits. */
-function upgrade(words, slot, index) {
+/**
+ * Turns the read hold of the thread, or of `guard`, into one that writes; false if others read, or somebody waits; undefined if the
+ * thread has none any more.
+ */
+function upgrade(words, slot, index, guard) {
   const mine = index === 0 ? thread.id : MINE;
   // biome-ignore lint/suspicious/noAssignInExpressions: so that word and slot change together.
   if (compareExchange(words, 0, ONE_READER, mine) === ONE_READER && (slot[index] -= 1) !== undefined) return true;
   const word = load(words, 0);
   if (word > ONE_READER && word <= ALL_READERS) return false;
   thread.drainSoon(words);
+  if (guard !== undefined && !isReader(guard)) throw notInMode(words, 'upgrade', 'read');
+  if (index === 0 && slot[0] === 0) return undefined;
   const status = binding.change(words, index === 0 ? Ask.Read : Ask.ReadGuarded, Change.Upgrade, 0, 0);
   if (status === binding.CORRUPT) throw corrupt(words);
   return status === binding.RELEASED;
@@ -178,15 +193,10 @@ function repairAfterUpgrade(rwlock, words, hold) {
 }
 
 /** The error for a release that was refused. */
-function refused(words, status, isWrite, isRaw, verb = 'unlock') {
-  if (status === binding.CORRUPT) return corrupt(words);
-  return notOwner(words, verb, adviceFor(words, status, isWrite, isRaw), thread.isWaitingFor(words));
-}
+const refused = (words, status, isWrite, isRaw, verb) =>
+  refusal(words, status, () => adviceFor(words, isWrite, isRaw), verb);
 
-function adviceFor(words, status, isWrite, isRaw) {
-  if (status === binding.AWAY) {
-    return 'the hold of this guard is away, in a Condition.waitAsync() that is not over. Await that first.';
-  }
+function adviceFor(words, isWrite, isRaw) {
   const lock = isWrite ? 'write' : 'read';
   const isOfGuard = isWrite ? (load(words, 0) & (OWNER | GUARDED | SHARED)) === MINE : slotFor(words, Ask.Read)[1] > 0;
   if (isRaw && isOfGuard) {

@@ -7,6 +7,7 @@ const { corrupt } = require('../engine/corrupt.js');
 const { notOwner } = require('../errors.js');
 const { SharedPrimitive, defineSize, mayBlock, wordsOf } = require('./base.js');
 const { ExclusiveLock, NEW_GUARD, innerOf, wordOf } = require('./exclusive.js');
+const { refusal } = require('./guard.js');
 const { ReadLock, innerOfRead } = require('./read-lock.js');
 const { ONE_READER, WRITE_WAYS, newGuard, repairAfterUpgrade, upgrade } = require('./rwlock-guard.js');
 
@@ -82,14 +83,8 @@ class RwLock extends SharedPrimitive {
 
   markConsistent() {
     const status = binding.change(this.#words, Ask.Write, Change.MarkConsistent, 0, 0);
-    if (status === binding.RELEASED) return;
-    if (status === binding.CORRUPT) throw corrupt(this.#words);
-    throw notOwner(
-      this.#words,
-      'mark as consistent',
-      'this thread does not hold it to write. Lock it by write, and check its data first.',
-      thread.isWaitingFor(this.#words),
-    );
+    const advise = () => 'this thread does not hold it to write. Lock it by write, and check its data first.';
+    if (status !== binding.RELEASED) throw refusal(this.#words, status, advise, 'mark as consistent');
   }
 
   downgrade() {
@@ -107,7 +102,9 @@ class RwLock extends SharedPrimitive {
     const words = this.#words;
     const slot = slotFor(words, Ask.Read);
     if (slot[0] === 0) throw notRaw(words, 'upgrade', 'read');
-    if (!upgrade(words, slot, 0)) return false;
+    const isUpgraded = upgrade(words, slot, 0);
+    if (isUpgraded === undefined) throw notRaw(words, 'upgrade', 'read');
+    if (!isUpgraded) return false;
     repairAfterUpgrade(this, words, this);
     return true;
   }

@@ -15,7 +15,7 @@ const {
 const { corrupt } = require('../engine/corrupt.js');
 const { TimeoutError, beyondCount, invalidArgument, invalidThis, thenableResult } = require('../errors.js');
 const { execute } = require('./exclusive.js');
-const { SharedPrimitive, awaitFor, blockFor, defineSize, mayBlock, wordsOf } = require('./base.js');
+const { CountedRequest, SharedPrimitive, awaitFor, blockFor, defineSize, mayBlock, wordsOf } = require('./base.js');
 
 const { Ask, Change, MAX_PERMITS, TAKEN } = binding;
 const { compareExchange, load } = Atomics;
@@ -25,6 +25,7 @@ const ADVICE = 'Wait longer, or use tryAcquire(), which returns null instead.';
 const secret = Symbol('SemaphorePermits');
 
 let giveBack;
+let giveBackContended;
 let forget;
 let takeFree;
 let wordOf;
@@ -42,16 +43,9 @@ const ADDED = 2 ** 27;
 const isForCore = (word) => word >> 30 !== 0 || takenOf(word) < -ADDED;
 
 /** A request for permits, which are made before. */
-class PermitsRequest {
-  isCounted = true;
-  isGuarded = true;
-  isExclusive = false;
-  /** Used by other kinds only. */
-  arrived = -1;
-  parties = 0;
-  given = 0;
-
+class PermitsRequest extends CountedRequest {
   constructor(ask, permits, count, of) {
+    super();
     this.ask = ask;
     this.permits = permits;
     this.count = count;
@@ -85,6 +79,7 @@ class Semaphore extends SharedPrimitive {
     defineSize('Semaphore', Semaphore, 4);
     Object.defineProperty(Semaphore, 'MAX_PERMITS', { value: MAX_PERMITS, enumerable: true });
     giveBack = (semaphore, n) => semaphore.#giveBack(n);
+    giveBackContended = (semaphore, n) => semaphore.#giveBackContended(n);
     forget = (semaphore, n) => {
       semaphore.#slot[1] -= n;
     };
@@ -248,7 +243,7 @@ class Semaphore extends SharedPrimitive {
     }
   }
 
-  /** Gives back what this thread's permits hold. */
+  /** Gives back what this thread's permits hold; false if that is the core's. */
   #giveBack(n) {
     const word = this.#word;
     const slot = this.#slot;
@@ -258,14 +253,13 @@ class Semaphore extends SharedPrimitive {
       if (isForCore(was) || takenOf(was) < least) break;
       const now = (was - n) & TAKEN;
       // biome-ignore lint/suspicious/noAssignInExpressions: so that word and slot change together.
-      if (compareExchange(word, 0, was, now) === was && (slot[1] -= n) !== undefined) return;
+      if (compareExchange(word, 0, was, now) === was && (slot[1] -= n) !== undefined) return true;
     }
-    this.#giveBackContended(n);
+    return false;
   }
 
   #giveBackContended(n) {
     const word = this.#word;
-    thread.drainSoon(word);
     const status = binding.release(word, this.#ask, n, this.#permits);
     if (status === binding.CORRUPT) throw corrupt(word);
     if (status === binding.NOT_OWNER) throw this.#tooMany(n);
@@ -304,7 +298,17 @@ class SemaphorePermits {
   release(n = this.#count) {
     if (this.#count === 0) return false;
     if (n !== this.#count) toCountOf(wordOf(this.#semaphore), n, 'n', this.#count);
-    giveBack(this.#semaphore, n);
+    if (!giveBack(this.#semaphore, n)) return this.#releaseContended(n);
+    this.#count -= n;
+    return true;
+  }
+
+  #releaseContended(n) {
+    const had = this.#count;
+    thread.drainSoon(wordOf(this.#semaphore));
+    // Users' code that has run in that may have released some: see `drainSoon`.
+    if (n > this.#count) return n === had ? this.release() : this.release(n);
+    giveBackContended(this.#semaphore, n);
     this.#count -= n;
     return true;
   }

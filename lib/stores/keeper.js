@@ -2,7 +2,7 @@
 // sessions), and the kind of server one of that, which has
 //
 // - `begin()`: a promise of a connection; `endConnection(one)`; `connections`: how many there are;
-// - `lockOnce(ticket)`: a promise of a grant, or of null (see `Connection.lock()`); `cancel(ticket)`, `release(ticket, isAbandoned)`,
+// - `lockOnce(ticket)`: a promise of a grant, or of null (see `Connection.lock()` in retry.js; `GRANT` in service.js); `cancel(ticket)`, `release(ticket, isAbandoned)`,
 //   `markConsistent(ticket)`: what becomes of it;
 // - `ping()`: a promise of a round trip; `query({ names })`: one of who holds elsewhere; `flush()`: fulfilled once the server knows of
 //   what was released; `close()`.

@@ -3,9 +3,9 @@
 const clock = require('../load/clock.js');
 const { binding, isMainThread, thread } = require('../engine/thread.js');
 const { flush, questionOf } = require('../engine/lock-worker.js');
-const { PendingWait } = require('../engine/pending-wait.js');
+const { OuterWait, isGranted } = require('../engine/outer-wait.js');
 const { Timer } = require('../engine/timer.js');
-const { describe, noBackgroundThread, placeOfName, threadEnding } = require('../errors.js');
+const { describe, placeOfName, threadEnding } = require('../errors.js');
 const { fromText } = require('../engine/error-text.js');
 const { closed, notServed, unacknowledged } = require('./errors.js');
 const { deskOfThread } = require('./owner.js');
@@ -14,7 +14,7 @@ const { descriptionOf, readDescription } = require('./store.js');
 const { CALL, FENCE, LOCK, OPEN, TRY } = require('./verbs.js');
 
 const { Number: NUMBER } = binding.Field;
-const { FAILED, GRANTED, GRANTED_ABANDONED, INTERRUPTED, PENDING, TIMED_OUT } = binding;
+const { FAILED, GRANTED, INTERRUPTED, TIMED_OUT } = binding;
 
 /** For so long the store is asked who holds a name before it counts as silent, in milliseconds. */
 const ASKED_MS = 1000;
@@ -22,18 +22,15 @@ const ASKED_MS = 1000;
 const notBegun = () => new Error('The thread that keeps the connection to the store has not begun yet.');
 const silent = (ms) => new Error(`The store has not answered within ${Math.round(ms)} ms.`);
 
-const isGranted = (status) => status === GRANTED || status === GRANTED_ABANDONED;
-
 /** A promise for an answer. */
-class StoreWait extends PendingWait {
+class StoreWait extends OuterWait {
   #served;
   #timer;
   #owner;
-  #conclude;
 
   /**
-   * `conclude(status, number)` makes of a grant what the promise is fulfilled with. `limit`: when the time of the wait is over, and what goes
-   * back beside it then; `patience`: the time for an answer, after which `late()` is called.
+   * `conclude(status, number)` is that of the wait. `limit`: when the time of the wait is over, and what goes back beside it then;
+   * `patience`: the time for an answer, after which `late()` is called.
    */
   constructor(
     owner,
@@ -42,11 +39,8 @@ class StoreWait extends PendingWait {
   ) {
     super(undefined, ref);
     this.#owner = owner;
-    this.#conclude = conclude;
-    const { desk } = owner;
-    if (binding.askStore(desk, question, limit, beside) !== PENDING)
-      throw noBackgroundThread(describe(placeOfName(question.name)));
-    thread.add(this);
+    this.conclude = conclude;
+    this.begin(binding.askStore(question, limit, beside), question.name);
     owner.waits.add(this);
     if (patience !== Infinity && patience > 0) {
       this.#timer = new Timer(patience, () => {
@@ -58,25 +52,8 @@ class StoreWait extends PendingWait {
     this.#watchStart();
   }
 
-  /** It is over, with this status. */
-  settle(status) {
-    const number = thread.record[NUMBER];
-    try {
-      if (status === FAILED) this.reject(fromText(binding.takeStoreText()));
-      else this.resolve(isGranted(status) ? this.#conclude(status, number) : null);
-    } catch (error) {
-      // For want of stack: what nobody gets is released.
-      this.reject(error);
-      binding.releaseStore(number, false);
-    }
-    this.stopListening();
-  }
-
-  /** Withdraws it, unless it is over. */
-  cancel() {
-    if (!thread.cancel(this)) return;
-    this.resolve(null);
-    this.stopListening();
+  errorOf(told) {
+    return fromText(told);
   }
 
   /** A lock worker that the main thread does not start is reported. */
@@ -114,10 +91,9 @@ class ThreadStores {
     if (isMainThread) flush(thread.deskNumber);
   }
 
-  drain() {
-    for (let number = binding.nextLostStore(); number >= 0; number = binding.nextLostStore()) {
-      this.holds.get(number)?.onLost?.();
-    }
+  /** The hold of this number may have been lost. */
+  tellLost(number) {
+    this.holds.get(number)?.onLost?.();
   }
 }
 
@@ -168,12 +144,10 @@ class StoreOuter {
     const isTry = !(timeout > 0);
     const status = this.#block(question, isTry ? patience || Infinity : timeout);
     if (status === TIMED_OUT && isTry) throw unacknowledged(name, silent(patience));
+    if (isGranted(status)) return new StoreHold(name, status, thread.record[NUMBER], options.fence, this);
     switch (status) {
-      case GRANTED:
-      case GRANTED_ABANDONED:
-        return new StoreHold(name, status, thread.record[NUMBER], options.fence, this);
       case FAILED:
-        throw fromText(binding.takeStoreText());
+        throw fromText(binding.takeTold());
       case INTERRUPTED:
         throw threadEnding(describe(placeOfName(name)));
       default:
@@ -208,7 +182,7 @@ class StoreOuter {
     if (!this.#isServed()) throw unacknowledged(name, notBegun());
     const status = this.#callBlocking('query', { names: [name] }, ASKED_MS);
     if (status === GRANTED) return this.#takeCalled();
-    throw unacknowledged(name, status === FAILED ? fromText(binding.takeStoreText()) : silent(ASKED_MS));
+    throw unacknowledged(name, status === FAILED ? fromText(binding.takeTold()) : silent(ASKED_MS));
   }
 
   /** The result of the keeper's method. */
@@ -224,12 +198,12 @@ class StoreOuter {
   }
 
   #questionOf(call, parameters) {
-    return questionOf(this.#space, CALL, JSON.stringify({ call, ...parameters }));
+    return questionOf(this.desk, this.#space, CALL, JSON.stringify({ call, ...parameters }));
   }
 
   #takeCalled() {
-    const text = binding.takeStoreText();
-    binding.releaseStore(thread.record[NUMBER], false);
+    const text = binding.takeTold();
+    binding.giveBackHeld(thread.record[NUMBER]);
     return JSON.parse(text);
   }
 
@@ -240,7 +214,7 @@ class StoreOuter {
   }
 
   #callBlocking(call, parameters, timeout) {
-    return binding.askStoreBlocking(this.desk, this.#questionOf(call, parameters), timeout);
+    return binding.askStoreBlocking(this.#questionOf(call, parameters), timeout);
   }
 
   /** A hold of this manager has. */
@@ -266,7 +240,7 @@ class StoreOuter {
     }
     this.reported.clear();
     if (this.#opened < 0 || binding.deskState(this.desk) < 0) return;
-    binding.releaseStore(this.#opened, false);
+    binding.releaseHeld(this.#opened, false);
     // Behind all that was asked before: when this returns, it is on its way.
     await this.#callOpen('flush', {}).catch(() => {});
   }
@@ -275,24 +249,24 @@ class StoreOuter {
     this.check();
     this.#open();
     const flags = (timeout > 0 ? 0 : TRY) | (fence ? FENCE : 0);
-    return { store: this.#space, verb: LOCK, name, mode, flags, payload: '' };
+    return { desk: this.desk, store: this.#space, verb: LOCK, name, mode, flags, payload: '' };
   }
 
   /** The lock worker knows this manager. */
   #open() {
     if (this.desk >= 0 && binding.deskState(this.desk) >= 0) return;
     this.desk = deskOfThread();
-    this.#opened = binding.openStore(this.desk, questionOf(this.#space, OPEN, descriptionOf(this.#store)));
+    this.#opened = binding.openStore(this.desk, this.#space, OPEN, descriptionOf(this.#store));
   }
 
   #block(question, timeout) {
-    if (binding.deskState(this.desk) !== 0) return binding.askStoreBlocking(this.desk, question, timeout);
+    if (binding.deskState(this.desk) !== 0) return binding.askStoreBlocking(question, timeout);
     // Main may be too busy to start the lock worker, which answers this at once when it has begun.
     const begun = clock.now();
     const status = this.#callBlocking('flush', {}, Math.min(timeout, this.connectTimeout));
     if (status === GRANTED) this.#takeCalled();
     if (status !== TIMED_OUT || binding.deskState(this.desk) !== 0) {
-      return binding.askStoreBlocking(this.desk, question, Math.max(timeout - (clock.now() - begun), 0));
+      return binding.askStoreBlocking(question, Math.max(timeout - (clock.now() - begun), 0));
     }
     if (timeout <= this.connectTimeout) return TIMED_OUT;
     throw notServed(this.connectTimeout);

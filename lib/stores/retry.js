@@ -3,6 +3,7 @@
 
 const { createHash } = require('node:crypto');
 const { hostname } = require('node:os');
+const { inspect } = require('node:util');
 const clock = require('../load/clock.js');
 const { storeError } = require('./errors.js');
 const { Reach } = require('./events.js');
@@ -36,17 +37,26 @@ exports.asStoreError = (store, error) =>
     ? error
     : storeError(`${store} failed: ${error.message.replace(/\.$/, '')}.`, { cause: error });
 
+/** The error for a value that a client of the program has thrown or rejected with, which need not be one. */
+exports.toError = (thrown) =>
+  typeof thrown?.message === 'string' ? thrown : new Error(`The client failed with ${inspect(thrown)}`);
+
 /** The value of the promise, if it is fulfilled within `ms`. A later one goes to `end()`. */
 exports.within = async (ms, promise, end = () => {}) => {
   let timer;
   const late = new Promise((_, reject) => {
     timer = clock.setTimeout(() => {
       reject(storeError(`The store has not answered within ${ms} ms.`));
-      promise.then(end).catch(() => {});
+      // It may be any thenable of a client.
+      Promise.resolve(promise)
+        .then(end)
+        .catch(() => {});
     }, ms);
   });
   try {
     return await Promise.race([promise, late]);
+  } catch (thrown) {
+    throw exports.toError(thrown);
   } finally {
     clock.clearTimeout(timer);
   }

@@ -4,7 +4,8 @@ const clock = require('../load/clock.js');
 const { binding, thread } = require('../engine/thread.js');
 const { LOSSES } = require('./verbs.js');
 
-const { GRANTED_ABANDONED } = binding;
+const { GRANTED_ABANDONED, LOST } = binding;
+const { Loss: LOSS } = binding.Field;
 
 /** A store does not tell who has ended inside, or lost the lock there. */
 const UNKNOWN = { pid: -1, threadId: -1, isOfStore: true };
@@ -30,7 +31,7 @@ class StoreHold {
     this.#owner = owner;
     this.fence = wantsFence ? thread.fence : null;
     this.abandoned = status === GRANTED_ABANDONED;
-    this.key = binding.takeStoreText() || undefined;
+    this.key = binding.takeTold() || undefined;
     thread.stores.holds.set(number, this);
     owner.holds.add(this);
     if (!this.abandoned) owner.reported.delete(name);
@@ -40,13 +41,13 @@ class StoreHold {
     }
   }
 
-  get storeNumber() {
+  get number() {
     return this.#number < 0 ? undefined : this.#number;
   }
 
   /** `{ reason, heldMs }` once it was lost, else null. */
   get lost() {
-    if (this.#lost === null && this.#number >= 0) this.#note(binding.lookStore(this.#number));
+    if (this.#lost === null && this.#number >= 0) this.#note(binding.lookAtHeld(this.#number));
     return this.#lost;
   }
 
@@ -57,12 +58,12 @@ class StoreHold {
   }
 
   noteIn(isIn) {
-    binding.noteStoreIn(this.#number, isIn);
+    binding.noteIn(this.#number, isIn);
   }
 
   /** The thread ends: as `unlock`, with the mark of who ended inside. */
   abandon() {
-    if (this.#number >= 0) binding.releaseStore(this.#number, true);
+    if (this.#number >= 0) binding.releaseHeld(this.#number, true);
     this.#number = -1;
   }
 
@@ -80,9 +81,10 @@ class StoreHold {
     this.onLost?.();
   }
 
-  #note(loss) {
-    if (loss === 0) return;
-    this.#lost = { reason: LOSSES[loss], heldMs: clock.now() - this.#since };
+  /** Takes the status of a look, or of the release. */
+  #note(status) {
+    if (status !== LOST) return;
+    this.#lost = { reason: LOSSES[thread.record[LOSS]], heldMs: clock.now() - this.#since };
     if (this.#number < 0) return;
     // No code has run with it: that leaves no mark.
     if (this.onLost === null) this.noteIn(false);
@@ -94,9 +96,9 @@ class StoreHold {
     const number = this.#number;
     this.#number = -1;
     thread.stores.holds.delete(number);
-    const loss = binding.releaseStore(number, false);
+    const status = binding.releaseHeld(number, false);
     this.#owner.ended(this);
-    return loss;
+    return status;
   }
 }
 

@@ -1,4 +1,4 @@
-// What names a server, of all stores.
+// The URLs that name a server, of all stores.
 
 const SCHEMES = {
   redis: ['redis', 'rediss', 'valkey', 'valkeys'],

@@ -5,7 +5,6 @@ const { workerData } = require('node:worker_threads');
 const { binding, thread } = require('../engine/thread.js');
 const { Service } = require('./service.js');
 
-binding.nameThread();
 thread.desk = new Service(workerData.sablockLockWorker);
 // It lives as long as its owner, which does not wait for it.
 binding.keepAlive(true);

@@ -30,18 +30,18 @@ pub enum Notice {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Message {
     /// The hold of this request was stolen.
-    Stolen(WaitId),
+    Stolen(RequestId),
     /// The hold of this request outside was lost.
     Lost(u64),
 }
 
-/// Names one request of a client.
+/// Names one request of a client, among those of its agent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct WaitId {
-    /// The request's place in its agent's table; used again once it is over.
-    pub token: u32,
-    /// Tells it from earlier requests in the same place.
-    pub serial: u64,
+pub struct RequestId {
+    /// Its number, which is used again once it is over.
+    pub number: u32,
+    /// Tells it from earlier requests of that number.
+    pub generation: u32,
 }
 
 /// The wait of a blocked thread.

@@ -5,6 +5,6 @@ mod agent;
 mod directory;
 mod spare;
 
-pub use agent::{Agent, AgentId, Blockage, LARGEST_ID, Message, Notice, OsThread, ThreadId, WaitId, Wake};
+pub use agent::{Agent, AgentId, Blockage, LARGEST_ID, Message, Notice, OsThread, RequestId, ThreadId, Wake};
 pub use directory::{Agents, Standing};
 pub use spare::{SPARE, is_sparse};

@@ -23,45 +23,45 @@ pub enum ConditionFailure {
     NotLocked(Failure),
 }
 
-impl From<Corrupt> for ConditionFailure {
-    fn from(_: Corrupt) -> Self {
-        Self::Corrupt
-    }
+/// The lock that a waiter for a condition has before and afterwards.
+#[derive(Clone, Copy)]
+pub struct ConditionLock {
+    /// The lock.
+    pub primitive: &'static dyn Primitive,
+    /// Its place.
+    pub place: Place,
+    /// The hold that the waiter has of it.
+    pub hold: Hold,
 }
 
-impl Engine {
-    /// Releases `hold` of `lock`, which `agent` has, waits at `place`, and takes the lock again. Returns whether it was
+impl ConditionLock {
+    fn release(self, engine: &Engine, agent: &Arc<Agent>) -> Result<bool, Corrupt> {
+        engine.release(agent, self.primitive, self.place, self.hold)
+    }
+
+    /// Releases the hold, which `agent` has, waits for a notification at `place`, and takes the lock again. Returns whether it was
     /// notified, and how the lock was acquired.
     ///
     /// `limit` is for the notification; to take the lock again takes as long as it takes. The rest is as for [`Engine::wait`] and
     /// [`Engine::release`].
-    #[expect(clippy::too_many_arguments, reason = "a lock, and what the wait is for")]
-    pub fn wait_released(
-        &self,
+    pub fn wait(
+        self,
+        engine: &Engine,
         agent: &Arc<Agent>,
         place: Place,
-        lock: &'static dyn Primitive,
-        lock_place: Place,
-        hold: Hold,
         limit: Limit,
         caller: &mut dyn Caller,
     ) -> Result<(bool, Outcome), ConditionFailure> {
-        let early = fault!(ConditionReleasesFirst).then(|| self.release(agent, lock, lock_place, hold));
-        let wait = self.queue_for_notification(agent, &FUTEX, place, limit);
-        match early.unwrap_or_else(|| self.release(agent, lock, lock_place, hold)) {
-            Ok(true) => {}
-            Ok(false) => {
-                wait.drop();
-                return Err(ConditionFailure::NotHeld);
-            }
-            Err(Corrupt) => {
-                wait.drop();
-                return Err(ConditionFailure::Corrupt);
-            }
+        let early = fault!(ConditionReleasesFirst).then(|| self.release(engine, agent));
+        let wait = engine.queue_for_notification(agent, &FUTEX, place, limit);
+        let released = early.unwrap_or_else(|| self.release(engine, agent));
+        if released != Ok(true) {
+            wait.drop();
+            return Err(released.map_or(ConditionFailure::Corrupt, |_| ConditionFailure::NotHeld));
         }
-        let settlement = self.blocked(agent, place, || wait.sleep_until_settled(caller));
+        let settlement = engine.blocked(agent, place, || wait.sleep_until_settled(caller));
         let settlement = settlement.map_err(ConditionFailure::NotLocked)?;
-        match self.wait(agent, lock, lock_place, Request::Hold(hold), Limit::Endless, caller) {
+        match engine.wait(agent, self.primitive, self.place, Request::Hold(self.hold), Limit::Endless, caller) {
             Ok(outcome) => {
                 // The end of the thread may have begun since its last slice: then its code has neither the lock nor the
                 // notification.
@@ -69,53 +69,44 @@ impl Engine {
                     if let Outcome::Granted { abandoned_by, .. } = outcome
                         && !fault!(ConditionKeepsLockWhileEnding)
                     {
-                        self.give_back(agent, lock, lock_place, hold, abandoned_by);
+                        engine.give_back(agent, self.primitive, self.place, self.hold, abandoned_by);
                     }
                     if let Some(settlement) = settlement {
-                        self.refuse(&FUTEX, place, None, agent.id, settlement);
+                        engine.refuse(&FUTEX, place, None, agent.id, settlement);
                     }
                     return Err(ConditionFailure::NotLocked(Failure::Interrupted));
                 }
                 if let Some(settlement) = settlement {
-                    self.learned(&FUTEX, place, settlement);
+                    engine.learned(&FUTEX, place, settlement);
                 }
                 Ok((settlement.is_some(), outcome))
             }
             Err(failure) => {
                 if let Some(settlement) = settlement.filter(|_| !fault!(ConditionKeepsNotification)) {
-                    self.refuse(&FUTEX, place, None, agent.id, settlement);
+                    engine.refuse(&FUTEX, place, None, agent.id, settlement);
                 }
                 Err(ConditionFailure::NotLocked(failure))
             }
         }
     }
-}
 
-impl<C: Client> EventLoop<'_, C> {
-    /// Releases `hold` of `lock` and waits for a notification at `place`, in one step; see [`Engine::release`].
-    /// Once the wait is settled, the thread's code takes the lock again and then calls [`EventLoop::accept`].
-    pub fn wait_released(
-        &mut self,
+    /// Releases the hold, which the thread of `waits` has, and waits for a notification at `place`, in one step; see
+    /// [`Engine::release`]. Once the wait is settled, the thread's code takes the lock again and then calls [`EventLoop::accept`].
+    pub fn wait_async<C: Client>(
+        self,
+        waits: &mut EventLoop<'_, C>,
         place: Place,
-        lock: &'static dyn Primitive,
-        lock_place: Place,
-        hold: Hold,
         limit: Limit,
     ) -> Result<Reply, ReplyError> {
         // Queued before it is released, so that whoever takes the lock and notifies finds it there.
-        let reply = self.wait(&FUTEX, place, Request::Notification, limit)?;
+        let reply = waits.wait(&FUTEX, place, Request::Notification, limit)?;
         let Reply::Pending { token, .. } = reply else { return Err(ReplyError::NotHeld) };
-        self.keep(token);
-        match self.engine().release(self.agent(), lock, lock_place, hold) {
-            Ok(true) => Ok(reply),
-            Ok(false) => {
-                self.drop_wait(token);
-                Err(ReplyError::NotHeld)
-            }
-            Err(Corrupt) => {
-                self.drop_wait(token);
-                Err(ReplyError::Corrupt)
-            }
+        waits.keep(token);
+        let released = self.release(waits.engine(), waits.agent());
+        if released != Ok(true) {
+            waits.drop_wait(token);
+            return Err(released.map_or(ReplyError::Corrupt, |_| ReplyError::NotHeld));
         }
+        Ok(reply)
     }
 }

@@ -117,26 +117,14 @@ impl LentHolds {
         number
     }
 
-    /// The guard of the hold `number` need not be remembered any more, on behalf of one who watched it. Returns as
-    /// [`Self::arrive`].
-    pub fn unwatch(&mut self, address: usize, number: Era) -> bool {
-        self.change(address, |word| word.change(number, |range| range.watchers -= 1))
+    /// The guard of the hold `number` need not be remembered any more, on behalf of one who watched it.
+    pub fn unwatch(&mut self, address: usize, number: Era) {
+        self.change(address, |word| word.change(number, |range| range.watchers -= 1));
     }
 
-    /// Whether the hold `number`, which is watched, is with its guard.
-    pub fn is_here(&self, address: usize, number: Era) -> bool {
-        self.0.get(&address).is_some_and(|word| word.here == Some(number))
-    }
-
-    /// Whether the hold `number` is away.
-    pub fn is_away(&self, address: usize, number: Era) -> bool {
-        let range = self.0.get(&address).and_then(|word| word.ranges.get(&number));
-        range.is_some_and(|range| range.whereabouts == Whereabouts::Away)
-    }
-
-    /// The hold `number` is with its guard again. Returns whether any is not, or watched.
-    pub fn arrive(&mut self, address: usize, number: Era) -> bool {
-        self.change(address, |word| word.set(number, Whereabouts::Here))
+    /// The hold `number` is with its guard again.
+    pub fn arrive(&mut self, address: usize, number: Era) {
+        self.change(address, |word| word.set(number, Whereabouts::Here));
     }
 
     /// The hold `number` will not come back.
@@ -144,7 +132,8 @@ impl LentHolds {
         self.change(address, |word| word.set(number, Whereabouts::Lost));
     }
 
-    /// The whereabouts of the hold of the guard that was made in `era`, and its number if it is not here.
+    /// The whereabouts of the hold of the guard that was made in `era`, and the hold's number; 0 if nothing is known of it. A number
+    /// is an era of its guard too.
     pub fn find(&self, address: usize, era: Era) -> (Whereabouts, Era) {
         let range = self.0.get(&address).and_then(|word| Some((word, word.range_of(era)?)));
         range.map_or((Whereabouts::Here, 0), |(word, last)| (word.ranges[&last].whereabouts, last))
@@ -167,8 +156,8 @@ impl LentHolds {
         self.0.iter().filter(move |(_, word)| is_away(word)).map(|(address, _)| *address)
     }
 
-    fn change(&mut self, address: usize, act: impl FnOnce(&mut WordRanges)) -> bool {
-        let Some(word) = self.0.get_mut(&address) else { return !self.0.is_empty() };
+    fn change(&mut self, address: usize, act: impl FnOnce(&mut WordRanges)) {
+        let Some(word) = self.0.get_mut(&address) else { return };
         act(word);
         if word.counting == 0 {
             // One guard of this word lives at most: there is nothing to distinguish.
@@ -177,7 +166,6 @@ impl LentHolds {
                 self.0 = FxHashMap::default();
             }
         }
-        !self.0.is_empty()
     }
 }
 
@@ -202,7 +190,7 @@ mod tests {
         assert_eq!((whereabouts(&holds, 1), whereabouts(&holds, 2)), (Away, Away));
         holds.arrive(WORD, first);
         assert_eq!((whereabouts(&holds, 1), whereabouts(&holds, 2)), (Here, Away));
-        assert_eq!((holds.is_away(WORD, first), holds.is_away(WORD, second)), (false, true));
+        assert_eq!((holds.find(WORD, first), holds.find(WORD, second)), ((Here, first), (Away, second)));
         assert!(!holds.is_empty());
         holds.arrive(WORD, second);
         assert!(holds.is_empty());
@@ -248,26 +236,28 @@ mod tests {
     fn a_watched_guard_is_known_until_it_is_spent() {
         let mut holds = LentHolds::default();
         let number = holds.watch(WORD, 1);
-        assert!(holds.is_here(WORD, number));
-        assert_eq!((holds.depart(WORD, 2), holds.is_here(WORD, number)), (number, false));
+        assert_eq!(holds.find(WORD, number), (Here, number));
+        assert_eq!((holds.depart(WORD, 2), whereabouts(&holds, number)), (number, Away));
         holds.arrive(WORD, number);
-        assert!(holds.is_here(WORD, number));
+        assert_eq!(holds.find(WORD, number), (Here, number));
         holds.end(WORD, 1);
-        assert!(!holds.is_here(WORD, number) && holds.is_empty());
+        assert_eq!((holds.find(WORD, number), holds.is_empty()), ((Here, 0), true));
         let number = holds.watch(WORD, 3);
         holds.unwatch(WORD, number);
         assert!(holds.is_empty());
     }
 
     #[test]
-    fn whoever_no_longer_watches_a_spent_guard_learns_whether_another_is_away() {
+    fn that_nobody_watches_a_spent_guard_any_more_leaves_others_away() {
         let mut holds = LentHolds::default();
         let watched = holds.watch(WORD, 1);
         let away = holds.depart(WORD + 8, 1);
         holds.end(WORD, 1);
-        assert!(holds.unwatch(WORD, watched));
-        assert!(!holds.arrive(WORD + 8, away));
-        assert!(!holds.unwatch(WORD, watched), "none is");
+        holds.unwatch(WORD, watched);
+        assert!(!holds.is_empty());
+        holds.arrive(WORD + 8, away);
+        holds.unwatch(WORD, watched);
+        assert!(holds.is_empty(), "none is");
     }
 
     #[test]
@@ -278,7 +268,7 @@ mod tests {
         for (address, number) in numbers.iter().enumerate().skip(1) {
             holds.arrive(address, *number);
         }
-        assert!(holds.is_away(0, numbers[0]));
+        assert_eq!(holds.find(0, numbers[0]), (Away, numbers[0]));
         holds.arrive(0, numbers[0]);
         assert!(holds.is_empty() && holds.0.capacity() <= SPARE);
     }

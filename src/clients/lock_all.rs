@@ -34,35 +34,35 @@ impl Caller for Noting<'_> {
     }
 }
 
-impl Engine {
+impl LockSet {
     /// Takes all locks of the set, or none, blocking the thread of `agent`, which is this one. If it fails, nothing of the set
     /// is held.
-    pub fn lock_all(
-        &self,
+    pub fn lock(
+        &mut self,
+        engine: &Engine,
         agent: &Arc<Agent>,
-        set: &mut LockSet,
         limit: Limit,
         caller: &mut dyn Caller,
     ) -> Result<Outcome, Failure> {
         let mut caller = Noting { caller, queued: None };
-        while let Some(&Part { primitive, place, hold, index, .. }) = set.next() {
+        while let Some(&Part { primitive, place, hold, index, .. }) = self.next() {
             let request = Request::Hold(hold);
             if primitive.try_enter(place, request, agent.id) {
-                self.note_hold(primitive, place, agent.id, hold);
-                set.granted(None);
+                engine.note_hold(primitive, place, agent.id, hold);
+                self.granted(None);
                 continue;
             }
-            let outcome = self.wait(agent, primitive, place, request, limit, &mut caller);
+            let outcome = engine.wait(agent, primitive, place, request, limit, &mut caller);
             let queued = if fault!(OldWaitIsNotedAgain) { caller.queued } else { caller.queued.take() };
             if let Some((owner, since)) = queued {
-                set.waits.push(PartWait { index, owner, waited: sync::now().saturating_duration_since(since) });
+                self.waits.push(PartWait { index, owner, waited: sync::now().saturating_duration_since(since) });
             }
             let Ok(Outcome::Granted { abandoned_by, .. }) = outcome else {
-                set.stopped_at = Some(index);
-                self.give_back_all(agent, set);
+                self.stopped_at = Some(index);
+                self.give_back(engine, agent);
                 return outcome;
             };
-            set.granted(abandoned_by);
+            self.granted(abandoned_by);
         }
         Ok(Outcome::GRANTED)
     }
@@ -79,7 +79,7 @@ impl ClientLoop<'_> {
                 Ok(Reply::Now(Outcome::Granted { abandoned_by, .. })) => set.granted(abandoned_by),
                 Ok(Reply::Pending { token, .. }) => {
                     self.belongs_to(token, Whose::Set);
-                    self.engine().set_all_aside(self.agent().id, set);
+                    set.set_aside(self.engine(), self.agent().id);
                     let waiting = WaitingSet::new(self.agent().id, std::mem::take(set));
                     if let Limit::Until(_) = limit {
                         self.expires_with(token, Arc::clone(&waiting) as Arc<dyn Expiry>);
@@ -88,7 +88,7 @@ impl ClientLoop<'_> {
                     return reply;
                 }
                 _ => {
-                    self.engine().give_back_all(self.agent(), set);
+                    set.give_back(self.engine(), self.agent());
                     return reply;
                 }
             }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use rustc_hash::FxHashMap;
 
 use crate::agents::{Agent, AgentId};
-use crate::engine::{Engine, Expiry, Hold, Limit, Mode, Outcome, Primitive, Settled, TakesBack};
+use crate::engine::{Engine, Expiry, Hold, Limit, Outcome, Primitive, Settled, TakesBack};
 use crate::memory::Place;
 use crate::sync::Mutex;
 
@@ -59,7 +59,7 @@ impl LockSet {
             is_back: false,
         };
         let mut parts: Vec<Part> = wanted.into_iter().enumerate().map(part).collect();
-        parts.sort_by_key(|part| (part.place.address(), part.hold.mode != Mode::Exclusive));
+        parts.sort_by_key(|part| (part.place.address(), !part.hold.is_exclusive()));
         parts.dedup_by(|other, first| {
             other.place.address() == first.place.address() && other.primitive.is(first.primitive)
         });
@@ -101,21 +101,19 @@ impl LockSet {
         self.parts[self.held].abandoned_by = abandoned_by;
         self.held += 1;
     }
-}
 
-impl Engine {
-    /// Gives back what is held of the set, as if it had not been acquired.
-    pub fn give_back_all(&self, here: &Arc<Agent>, set: &mut LockSet) {
-        for part in set.parts[..set.held].iter_mut().rev().filter(|part| !part.is_back) {
-            self.give_back(here, part.primitive, part.place, part.hold, part.abandoned_by.take());
+    /// Gives back what is held, as if it had not been acquired.
+    pub fn give_back(&mut self, engine: &Engine, here: &Arc<Agent>) {
+        for part in self.parts[..self.held].iter_mut().rev().filter(|part| !part.is_back) {
+            engine.give_back(here, part.primitive, part.place, part.hold, part.abandoned_by.take());
         }
-        set.held = 0;
+        self.held = 0;
     }
 
-    /// The holds of the set are beside a wait from now on.
-    pub(super) fn set_all_aside(&self, agent: AgentId, set: &LockSet) {
-        for part in &set.parts[..set.held] {
-            self.set_aside(part.primitive, part.place, agent, part.hold);
+    /// Sets what is held beside a wait.
+    pub(super) fn set_aside(&self, engine: &Engine, agent: AgentId) {
+        for part in &self.parts[..self.held] {
+            engine.set_aside(part.primitive, part.place, agent, part.hold);
         }
     }
 }
@@ -177,14 +175,14 @@ impl PendingSets {
         if let Some((mut set, _)) = self.settled.take()
             && set.next().is_some()
         {
-            engine.give_back_all(here, &mut set);
+            set.give_back(engine, here);
         }
     }
 
     /// The set that was settled last is not wanted.
     pub(super) fn refuse(&mut self, engine: &Engine, here: &Arc<Agent>) {
         if let Some((mut set, _)) = self.settled.take() {
-            engine.give_back_all(here, &mut set);
+            set.give_back(engine, here);
         }
     }
 
@@ -195,7 +193,7 @@ impl PendingSets {
         if let Ok(Outcome::Granted { abandoned_by, .. }) = settled.outcome {
             set.granted(abandoned_by);
         } else if !fault!(FailedSetKeepsItsLocks) {
-            engine.give_back_all(here, &mut set);
+            set.give_back(engine, here);
         }
         self.settled = Some((set, limit));
     }
@@ -203,7 +201,7 @@ impl PendingSets {
     /// The wait is gone.
     pub(super) fn cancel(&mut self, engine: &Engine, here: &Arc<Agent>, token: u32) {
         if let Some((waiting, _)) = self.waiting.remove(&token) {
-            engine.give_back_all(here, &mut waiting.take(engine));
+            waiting.take(engine).give_back(engine, here);
         }
     }
 }

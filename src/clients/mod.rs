@@ -2,14 +2,13 @@
 //!
 //! Several locks at once and names have a part in each event loop ([`Clients`]), which is asked what becomes of their waits.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::agents::{Agent, Message};
-use crate::engine::{Client, Engine, EventLoop, Hold, Outcome, Settled};
+use crate::engine::{Client, Engine, EventLoop, Outcome, Settled};
 
 pub mod condition;
-mod futex;
+mod held;
 pub mod lent;
 mod lock_all;
 mod lock_set;
@@ -22,13 +21,15 @@ mod outer_requests;
 mod outer_store;
 mod requests;
 
+pub use held::{Held, StoreHold, ThreadHold, Told};
 use lock_set::PendingSets;
 pub use lock_set::{LockSet, PartWait};
 pub use name_views::{NameHold, NameView, NameViews, QueuedName};
 pub use names::{Name, Names, is_of_store};
-pub use outer_file::{FileHolders, HolderList, InFile, ThreadHold};
+pub use outer_file::{FileHolders, InFile};
 use outer_requests::OuterRequests;
-pub use outer_store::{InStore, StoreHold};
+pub use outer_requests::Outside;
+pub use outer_store::InStore;
 use requests::NamedRequests;
 pub use requests::RequestHandle;
 
@@ -42,14 +43,8 @@ pub struct Clients<'e> {
     sets: PendingSets,
     /// Its requests for names.
     names: NamedRequests<'e>,
-    /// Its requests for locks in stores,
-    in_stores: OuterRequests<InStore>,
-    /// and what they held until it was lost, until the thread's code knows.
-    lost: VecDeque<u64>,
-    /// Its requests for locks of files.
-    in_files: OuterRequests<InFile>,
-    /// Its requests for lists of their holders.
-    file_holders: OuterRequests<FileHolders>,
+    /// Its requests for what is kept outside of the process.
+    outer: OuterRequests,
 }
 
 /// Whose a wait is.
@@ -60,14 +55,10 @@ pub enum Whose {
     Code,
     /// A set of locks.
     Set,
-    /// A request for a name.
-    Name,
-    /// The request with this index for a lock in a store,
-    InStore(u32),
-    /// of a file,
-    InFile(u32),
-    /// or for the holders of such.
-    FileHolders(u32),
+    /// The request with this number for a name.
+    Name(u32),
+    /// The request with this index for what is kept outside of the process.
+    Outer(u32),
 }
 
 impl<'e> Clients<'e> {
@@ -77,10 +68,7 @@ impl<'e> Clients<'e> {
             engine: names.engine,
             sets: PendingSets::default(),
             names: NamedRequests::new(names),
-            in_stores: OuterRequests::default(),
-            lost: VecDeque::new(),
-            in_files: OuterRequests::default(),
-            file_holders: OuterRequests::default(),
+            outer: OuterRequests::default(),
         }
     }
 }
@@ -88,42 +76,34 @@ impl<'e> Clients<'e> {
 impl Client for Clients<'_> {
     type Of = Whose;
 
-    fn settled(&mut self, here: &Arc<Agent>, of: Whose, hold: Option<Hold>, settled: &Settled) -> bool {
+    fn settled(&mut self, here: &Arc<Agent>, of: Whose, settled: &Settled) -> bool {
         let is_timed_out = settled.outcome == Ok(Outcome::TimedOut);
         match of {
             Whose::Code => return false,
             Whose::Set => self.sets.settle(self.engine, here, settled),
-            Whose::Name => self.names.settle(hold, settled.outcome),
-            Whose::InStore(index) => self.in_stores.settle(index, is_timed_out),
-            Whose::InFile(index) => self.in_files.settle(index, is_timed_out),
-            Whose::FileHolders(index) => self.file_holders.settle(index, is_timed_out),
+            Whose::Name(number) => self.names.settle(number, settled.outcome),
+            Whose::Outer(index) => self.outer.settle(index, is_timed_out),
         }
-        !matches!(of, Whose::Name)
+        !matches!(of, Whose::Name(_))
     }
 
-    fn left(&mut self, here: &Arc<Agent>, of: Whose, token: u32, hold: Option<Hold>) {
+    fn left(&mut self, here: &Arc<Agent>, of: Whose, token: u32) {
         match of {
             Whose::Code => {}
             Whose::Set => self.sets.cancel(self.engine, here, token),
-            Whose::Name => self.names.forget_wait(hold),
-            Whose::InStore(index) => self.in_stores.give_up(index),
-            Whose::InFile(index) => self.in_files.give_up(index),
-            Whose::FileHolders(index) => self.file_holders.give_up(index),
+            Whose::Name(number) => self.names.forget(number),
+            Whose::Outer(index) => self.outer.give_up(index),
         }
     }
 
     fn accepted(&mut self, here: &Arc<Agent>) {
         self.sets.accept(self.engine, here);
-        self.in_stores.accept();
-        self.in_files.accept();
-        self.file_holders.accept();
+        self.outer.accept();
     }
 
     fn refused(&mut self, here: &Arc<Agent>) {
         self.sets.refuse(self.engine, here);
-        self.in_stores.refuse();
-        self.in_files.refuse();
-        self.file_holders.refuse();
+        self.outer.refuse();
     }
 
     fn takes_back_granted(&self, of: Whose) -> bool {
@@ -133,14 +113,13 @@ impl Client for Clients<'_> {
     fn message(&mut self, message: Message) {
         match message {
             Message::Stolen(request) => self.names.note_stolen(request),
-            Message::Lost(number) => self.lost.push_back(number),
+            Message::Lost(number) => self.outer.lost.push_back(number),
         }
     }
 
     fn ended(&mut self, here: &Arc<Agent>) {
         // First what is locked outside of the process: others of the process are let in then.
-        self.in_stores.end();
-        self.in_files.end();
+        self.outer.end();
         self.names.end(here.id);
     }
 }

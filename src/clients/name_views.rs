@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 use super::names::{Entry, Name, Names, Table};
 use crate::agents::ThreadId;
 use crate::engine::queue::{Ticket, Waiter};
-use crate::engine::{Contents, Holder, Mode, Space, WaiterView};
+use crate::engine::{Contents, Hold, Holder, Mode, Space, WaiterView};
 use crate::sync::{self, MutexGuard};
 
 /// A hold of a name, or a request for it.
@@ -135,7 +135,7 @@ impl Names<'_> {
         let now = sync::now();
         let living = contents.holders_of(address).iter().filter(|holder| !self.engine.is_ghost(holder.agent));
         let view = |Holder { agent, hold, since, is_in }: &Holder| NameHold {
-            number: hold.count,
+            number: hold.request.generation,
             thread: self.engine.agents.thread(*agent).unwrap_or_default(),
             mode: hold.mode,
             held: now.saturating_duration_since(*since),
@@ -176,7 +176,7 @@ impl Names<'_> {
                 add(!is_in, since, 0, agent, hold.mode);
             }
             for (ticket, &Waiter { agent, hold, since, .. }) in contents.waiters_of(address) {
-                if let Some(hold) = hold {
+                if let Some(Hold::Listed(hold)) = hold {
                     add(true, since, ticket, agent, hold.mode);
                 }
             }

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use super::held::Held;
 use super::names::{Name, Names};
 use super::requests::RequestHandle;
 use super::{ClientLoop, Whose};
-use crate::agents::{AgentId, Message, Notice, WaitId};
+use crate::agents::{AgentId, Message, Notice};
 use crate::engine::{
     Change, Corrupt, Expiry, Hold, Holder, Limit, Mode, Outcome, Primitive, Reply, ReplyError, Request, TakesBack,
 };
@@ -17,10 +18,12 @@ struct HeldBeside {
     agent: AgentId,
     /// Each with the ended agent that is still to be reported.
     holds: Vec<(Name, Hold, Option<AgentId>)>,
+    outer: Vec<Held>,
 }
 
 impl Expiry for HeldBeside {
     fn expired(&self, engine: &dyn TakesBack) {
+        self.outer.iter().rev().for_each(Held::give_back);
         for (name, hold, report) in self.holds.iter().rev() {
             // The entry stays while it is looked at; what its code has given back by itself changes nothing.
             self.names.look(name, |entry| engine.take_back(self.agent, &NAMED, entry.place(), *hold, *report));
@@ -34,12 +37,14 @@ impl Expiry for HeldBeside {
 }
 
 impl ClientLoop<'static> {
-    /// The holds of these requests, each with the ended agent that is still to be reported: they go back with a wait for what was
-    /// asked for together with them, if the clock ends that.
-    pub fn held_by(&self, requests: impl Iterator<Item = (u32, Option<AgentId>)>) -> Arc<dyn Expiry> {
-        let names = self.clients.names.names;
+    /// The holds of these requests for names, each with the ended agent that is still to be reported, and of those outside of the
+    /// process: they go back with a wait for what was asked for together with them, if the clock ends that.
+    pub fn held_by(&self, requests: impl Iterator<Item = (u32, Option<AgentId>)>, outer: &[i64]) -> Arc<dyn Expiry> {
+        let (names, agent) = (self.clients.names.names, self.agent().id);
         let hold = |(number, report)| self.clients.names.hold(number).map(|(name, hold)| (name, hold, report));
-        Arc::new(HeldBeside { names, agent: self.agent().id, holds: requests.filter_map(hold).collect() })
+        let outer =
+            outer.iter().filter_map(|number| self.clients.outer.holds.get(&(*number as u64)).cloned()).collect();
+        Arc::new(HeldBeside { names, agent, holds: requests.filter_map(hold).collect(), outer })
     }
 }
 
@@ -76,7 +81,7 @@ impl ClientLoop<'_> {
         let request = self.make_request(name, mode, is_part);
         let reply = self.wait(&NAMED, request.place, Request::Hold(request.hold), limit);
         match reply {
-            Ok(Reply::Pending { token, .. }) => self.belongs_to(token, Whose::Name),
+            Ok(Reply::Pending { token, .. }) => self.belongs_to(token, Whose::Name(request.number)),
             Ok(Reply::Now(Outcome::Granted { .. })) => {}
             Ok(Reply::Now(_)) | Err(_) => self.forget_request(request),
         }
@@ -89,8 +94,7 @@ impl ClientLoop<'_> {
         let mut section = self.engine().open(&NAMED, request.place)?;
         for Holder { agent, hold, .. } in section.evict() {
             if !fault!(ThiefTellsNobody) {
-                let stolen = WaitId { token: hold.of, serial: u64::from(hold.count) };
-                section.tell(agent, Notice::Message(Message::Stolen(stolen)));
+                section.tell(agent, Notice::Message(Message::Stolen(hold.request)));
             }
         }
         let abandoned_by = section.let_in(self.agent().id, request.hold);
@@ -128,7 +132,7 @@ impl ClientLoop<'_> {
     pub fn mark_name_consistent(&self, number: u32) -> Result<bool, Corrupt> {
         let Some(RequestHandle { place, hold, .. }) = self.request(number) else { return Ok(false) };
         let mut section = self.engine().open(&NAMED, place)?;
-        let is_marked = hold.mode == Mode::Exclusive
+        let is_marked = hold.is_exclusive()
             && section.is_holder(self.agent().id, hold)
             && section.change(Change::MarkConsistent, self.agent().id);
         section.finish();

@@ -16,10 +16,10 @@ use crate::agents::is_sparse;
 use crate::engine::Engine;
 use crate::fence::Fences;
 use crate::memory::Place;
-use crate::sync::{AtomicU32, Mutex, MutexGuard, Ordering};
+use crate::sync::{AtomicU32, Mutex, MutexGuard, Ordering, spread};
 
 /// A power of two.
-const TABLES: usize = 16;
+const TABLES: usize = spread(16);
 
 /// A name in UTF-16, after the number of the space that it belongs to. Most are short.
 pub struct Name(Units);

@@ -3,17 +3,19 @@
 //! A request that was given up may still be granted by the kernel, and is given back then. Until nothing of it is left, others find
 //! the name locked: whoever gave it up can wait for that, too.
 
+use std::io;
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::outer_requests::{OuterRequest, Outside};
+use super::held::{Held, ThreadHold, Told};
+use super::outer_requests::{OuterRequest, OuterWait, Outside};
 use crate::engine::{Caller, Failure, Limit, Request};
 use crate::files::reader::{self, Listing};
-use crate::files::{Asker, Directory, FileFailure, FileHold, FileOutcome, FileWait, Left, LockMode, NamedFile};
+use crate::files::{Asker, Directory, FileFailure, FileOutcome, FileWait, Left, LockMode, NamedFile};
 use crate::memory::Place;
 use crate::primitives::futex::OUTER;
-use crate::sync::{AtomicU32, Mutex, Ordering};
+use crate::sync::{AtomicU32, Ordering};
 
 /// A lock of a file.
 pub struct InFile {
@@ -28,8 +30,7 @@ impl InFile {
         Self { wait: FileWait::new(name, mode), has_left: AtomicU32::new(0) }
     }
 
-    /// The place at which threads wait while it holds 0.
-    pub(super) fn remains(&self) -> Place {
+    fn place(&self) -> Place {
         // SAFETY: an aligned atomic. Whoever waits or settles has the request.
         unsafe { Place::name(NonNull::from(&self.has_left), 0) }
     }
@@ -58,15 +59,13 @@ impl OuterRequest<InFile> {
     /// Nothing is left of it.
     fn note_left(&self) {
         self.kind.has_left.store(1, Ordering::SeqCst);
-        self.engine.settle(&OUTER, self.kind.remains(), true, || {});
+        self.engine.settle(&OUTER, self.kind.place(), true, || {});
     }
 }
 
 impl Outside for InFile {
     type Question = Asker;
     type Answer = FileOutcome;
-    type Told = Result<(), FileFailure>;
-    type Hold = ThreadHold;
 
     fn ask(request: &Arc<OuterRequest<Self>>, asker: Asker) {
         request.kind.wait.begin(asker, request.reply());
@@ -80,10 +79,10 @@ impl Outside for InFile {
         outcome.is_ok()
     }
 
-    fn take_in(&self, _: u64, outcome: FileOutcome) -> (Option<ThreadHold>, Self::Told) {
+    fn take_in(&self, _: u64, outcome: FileOutcome) -> (Option<Held>, Told) {
         match outcome {
-            Ok(hold) => (Some(ThreadHold::new(hold)), Ok(())),
-            Err(failure) => (None, Err(failure)),
+            Ok(hold) => (Some(Held::File(ThreadHold::new(hold))), Told::File(Ok(()))),
+            Err(failure) => (None, Told::File(Err(failure))),
         }
     }
 
@@ -105,44 +104,11 @@ impl Outside for InFile {
 
     fn leave_blocking(request: &Arc<OuterRequest<Self>>, caller: &mut dyn Caller) -> Result<(), Failure> {
         let (OuterRequest { engine, agent, kind, .. }, while_there) = (&**request, Request::NotificationWhile(0));
-        engine.wait(agent, &OUTER, kind.remains(), while_there, Limit::Endless, caller).map(drop)
+        engine.wait(agent, &OUTER, kind.place(), while_there, Limit::Endless, caller).map(drop)
     }
 
-    fn release(hold: ThreadHold, has_ended: bool) {
-        if !has_ended {
-            hold.give_back();
-        } else if let Some(hold) = hold.take() {
-            hold.end();
-        }
-    }
-}
-
-/// A hold of a thread, which the clock may give back before its code knows of it.
-#[derive(Clone)]
-pub struct ThreadHold(Arc<Mutex<Option<FileHold>>>);
-
-impl ThreadHold {
-    /// It is held.
-    pub fn new(hold: FileHold) -> Self {
-        Self(Arc::new(Mutex::new(Some(hold))))
-    }
-
-    /// The hold; `None` if it has gone back.
-    pub fn take(&self) -> Option<FileHold> {
-        self.0.lock().take()
-    }
-
-    /// Gives it back, if that was not done: nobody's code has run with it. Whoever finds it gone finds the file free.
-    pub fn give_back(&self) {
-        let mut held = self.0.lock();
-        if let Some(hold) = held.take() {
-            hold.release();
-        }
-    }
-
-    /// Has `act` look at it; `None` if it has gone back.
-    pub fn with<T>(&self, act: impl FnOnce(&mut FileHold) -> T) -> Option<T> {
-        self.0.lock().as_mut().map(act)
+    fn remains(&self) -> Option<Place> {
+        Some(self.place())
     }
 }
 
@@ -152,8 +118,6 @@ pub struct FileHolders(pub Arc<Directory>);
 impl Outside for FileHolders {
     type Question = ();
     type Answer = Listing;
-    type Told = ();
-    type Hold = HolderList;
 
     fn ask(request: &Arc<OuterRequest<Self>>, (): ()) {
         let asker = Arc::clone(request);
@@ -164,24 +128,16 @@ impl Outside for FileHolders {
         true
     }
 
-    fn take_in(&self, _: u64, listed: Listing) -> (Option<HolderList>, ()) {
-        let directory = Arc::clone(&self.0);
-        (Some(HolderList { directory, listed, taken: 0 }), ())
+    fn take_in(&self, _: u64, listed: Listing) -> (Option<Held>, Told) {
+        let failure =
+            listed.as_ref().as_ref().err().filter(|error| error.kind() != io::ErrorKind::NotFound).map(|error| {
+                let error = error.raw_os_error().map_or_else(|| error.kind().into(), io::Error::from_raw_os_error);
+                FileFailure::System { verb: "read", path: self.0.path().to_owned(), error }
+            });
+        (None, Told::Holders(failure.map_or(Ok(listed), Err)))
     }
 
     fn give_up(_: &Arc<OuterRequest<Self>>, _: Option<Listing>) {}
-
-    fn release(_: HolderList, _: bool) {}
-}
-
-/// A list of them.
-pub struct HolderList {
-    /// Whose names they hold.
-    pub directory: Arc<Directory>,
-    /// As it was read.
-    pub listed: Listing,
-    /// The number of them that the thread has taken, or left out.
-    pub taken: usize,
 }
 
 #[cfg(all(test, not(any(loom, shuttle))))]

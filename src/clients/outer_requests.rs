@@ -1,5 +1,6 @@
 //! The requests of a thread for what is kept outside of its process, and what it has of them (see `outer.rs`).
 
+use std::collections::VecDeque;
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,6 +8,7 @@ use std::time::Instant;
 
 use rustc_hash::FxHashMap;
 
+use super::held::{Held, Told};
 use crate::agents::Agent;
 use crate::engine::{Arena, Caller, Engine, Expiry, Failure, TakesBack};
 use crate::memory::Place;
@@ -19,10 +21,6 @@ pub trait Outside: Send + Sync + Sized + 'static {
     type Question;
     /// Its outcome.
     type Answer: Send + 'static;
-    /// The part of that which the thread's code is told,
-    type Told;
-    /// and the part that the thread has until it gives it back.
-    type Hold;
 
     /// Asks: the answer comes to [`OuterRequest::answer`], on any thread.
     fn ask(request: &Arc<OuterRequest<Self>>, question: Self::Question);
@@ -32,21 +30,25 @@ pub trait Outside: Send + Sync + Sized + 'static {
     }
     /// Whether it grants something.
     fn is_granted(answer: &Self::Answer) -> bool;
-    /// Takes the answer to the request of this number apart.
-    fn take_in(&self, number: u64, answer: Self::Answer) -> (Option<Self::Hold>, Self::Told);
+    /// Takes the answer to the request of this number apart: what the thread holds by it, and what its code is told.
+    fn take_in(&self, number: u64, answer: Self::Answer) -> (Option<Held>, Told);
     /// Withdraws a request that is over, or gives back its answer. Nothing the second time.
     fn give_up(request: &Arc<OuterRequest<Self>>, answer: Option<Self::Answer>);
     /// Blocks the thread that has given up a request until nothing of that is left.
     fn leave_blocking(_: &Arc<OuterRequest<Self>>, _: &mut dyn Caller) -> Result<(), Failure> {
         Ok(())
     }
-    /// Gives back what a thread has; if `has_ended`, inside.
-    fn release(hold: Self::Hold, has_ended: bool);
+    /// The place at which threads wait, while it holds 0, until nothing is left of a request that was given up; `None` if nothing ever
+    /// is.
+    fn remains(&self) -> Option<Place> {
+        None
+    }
 }
 
-/// A number of a request or of what was granted to one. None comes twice: what has it may be kept for as long as the process lives.
+/// A number of a request or of what was granted to one, above those of requests for names. None comes twice: what has it may be kept for
+/// as long as the process lives.
 fn next_number() -> u64 {
-    static NEXT: AtomicU64 = AtomicU64::new(1);
+    static NEXT: AtomicU64 = AtomicU64::new(1 << u32::BITS);
     // Relaxed: only that it is another.
     NEXT.fetch_add(1, Ordering::Relaxed)
 }
@@ -86,11 +88,7 @@ impl<K: Outside> OuterRequest<K> {
         answer
     }
 
-    pub(super) fn is_answered(&self) -> bool {
-        self.answer.lock().is_some()
-    }
-
-    pub(super) fn take(&self) -> Option<K::Answer> {
+    fn take(&self) -> Option<K::Answer> {
         self.answer.lock().take()
     }
 
@@ -127,39 +125,69 @@ impl<K: Outside> Expiry for Late<K> {
     }
 }
 
-/// A request that was answered.
-pub struct Answered<K: Outside> {
-    pub(super) request: Arc<OuterRequest<K>>,
-    pub(super) answer: K::Answer,
+/// A request that was answered: its number, what the thread holds by it, and what its code is told.
+pub struct Answered {
+    number: u64,
+    held: Option<Held>,
+    told: Told,
 }
 
-/// The requests of one kind of one thread, and what it has of them by their numbers.
-pub struct OuterRequests<K: Outside> {
-    pub(super) waits: Arena<Arc<OuterRequest<K>>>,
-    pub(super) holds: FxHashMap<u64, K::Hold>,
-    /// The news of the wait that was returned last, until its thread takes them.
-    pub(super) told: Option<(u64, K::Told)>,
-    /// The request that was given up last.
-    pub(super) given_up: Option<Arc<OuterRequest<K>>>,
-    /// The number of the request whose wait was returned last, of which the thread's code may not know.
-    unaccepted: Option<u64>,
+/// A request of a loop, of whatever kind.
+pub(super) trait OuterWait: Send + Sync {
+    /// Takes its answer, if it has one.
+    fn collect(&self) -> Option<Answered>;
+    /// Gives it up.
+    fn forget(self: Arc<Self>);
+    /// As [`Outside::remains`].
+    fn remains(&self) -> Option<Place>;
+    fn is_answered(&self) -> bool;
 }
 
-impl<K: Outside> Default for OuterRequests<K> {
-    fn default() -> Self {
-        let (waits, holds) = (Arena::default(), FxHashMap::default());
-        Self { waits, holds, told: None, given_up: None, unaccepted: None }
+impl<K: Outside> OuterWait for OuterRequest<K> {
+    fn collect(&self) -> Option<Answered> {
+        let (number, answer) = (self.number, self.take()?);
+        let (held, told) = self.kind.take_in(number, answer);
+        Some(Answered { number, held, told })
+    }
+
+    fn forget(self: Arc<Self>) {
+        self.give_up();
+    }
+
+    fn remains(&self) -> Option<Place> {
+        self.kind.remains()
+    }
+
+    fn is_answered(&self) -> bool {
+        self.answer.lock().is_some()
     }
 }
 
-impl<K: Outside> OuterRequests<K> {
+/// The requests of one thread, and what it has of them by their numbers.
+#[derive(Default)]
+pub(super) struct OuterRequests {
+    pub(super) waits: Arena<Arc<dyn OuterWait>>,
+    pub(super) holds: FxHashMap<u64, Held>,
+    /// The news of the wait that was returned last, until its thread takes them.
+    pub(super) told: Option<(u64, Told)>,
+    /// The request that was given up last.
+    pub(super) given_up: Option<Arc<dyn OuterWait>>,
+    /// The number of the request whose wait was returned last, of which the thread's code may not know.
+    unaccepted: Option<u64>,
+    /// The holds that were lost, until the thread's code knows.
+    pub(super) lost: VecDeque<u64>,
+}
+
+impl OuterRequests {
     /// A wait is over.
     pub(super) fn settle(&mut self, index: u32, is_timed_out: bool) {
         let request = self.waits.remove(index);
-        self.unaccepted = Some(request.number);
         // A grant that was not collected in time goes back, though the clock may not have come to that yet.
-        match if is_timed_out { None } else { request.take() } {
-            Some(answer) => self.told = Some(self.take_in(Answered { request, answer })),
+        match if is_timed_out { None } else { request.collect() } {
+            Some(answered) => {
+                self.unaccepted = Some(answered.number);
+                self.told = Some(self.take_in(answered));
+            }
             None => self.forget(request),
         }
     }
@@ -171,19 +199,18 @@ impl<K: Outside> OuterRequests<K> {
         }
     }
 
-    fn forget(&mut self, request: Arc<OuterRequest<K>>) {
-        request.give_up();
+    fn forget(&mut self, request: Arc<dyn OuterWait>) {
+        Arc::clone(&request).forget();
         self.given_up = Some(request);
     }
 
-    pub(super) fn take_in(&mut self, Answered { request, answer }: Answered<K>) -> (u64, K::Told) {
-        let (hold, told) = request.kind.take_in(request.number, answer);
-        self.holds.extend(hold.map(|hold| (request.number, hold)));
-        (request.number, told)
+    pub(super) fn take_in(&mut self, Answered { number, held, told }: Answered) -> (u64, Told) {
+        self.holds.extend(held.map(|held| (number, held)));
+        (number, told)
     }
 
     /// Takes in what the thread has without a wait: `make` makes it for a number, which this returns.
-    pub(super) fn insert(&mut self, make: impl FnOnce(u64) -> K::Hold) -> u64 {
+    pub(super) fn insert(&mut self, make: impl FnOnce(u64) -> Held) -> u64 {
         let number = next_number();
         self.holds.insert(number, make(number));
         number
@@ -196,14 +223,14 @@ impl<K: Outside> OuterRequests<K> {
 
     /// It will not.
     pub(super) fn refuse(&mut self) {
-        if let Some(hold) = self.unaccepted.take().and_then(|number| self.holds.remove(&number)) {
-            K::release(hold, false);
+        if let Some(held) = self.unaccepted.take().and_then(|number| self.holds.remove(&number)) {
+            held.give_back();
         }
     }
 
     /// The thread has ended, and its waits are gone.
     pub(super) fn end(&mut self) {
         self.refuse();
-        self.holds.drain().for_each(|(_, hold)| K::release(hold, true));
+        self.holds.drain().for_each(|(_, held)| held.end());
     }
 }

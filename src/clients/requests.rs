@@ -7,23 +7,22 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::names::{Entry, Name, Names};
-use crate::agents::{AgentId, WaitId};
-use crate::engine::{Arena, Corrupt, Hold, Mode, Outcome};
+use crate::agents::{AgentId, RequestId};
+use crate::engine::{Arena, Corrupt, Hold, ListedHold, Mode, Outcome};
 use crate::memory::Place;
 use crate::primitives::named::NAMED;
 
 /// A request for a name, from the moment at which it is made until it is refused, or what it was granted is released.
 struct NamedRequest {
     entry: Arc<Entry>,
-    generation: u32,
-    mode: Mode,
-    is_part: bool,
+    /// Its hold, or the one that it asks for.
+    hold: ListedHold,
 }
 
 impl NamedRequest {
-    /// Its hold, or the one that it asks for, under this number.
-    fn hold(&self, number: u32) -> Hold {
-        Hold::listed(self.mode, number, self.generation, self.is_part)
+    fn handle(&self) -> RequestHandle {
+        let Self { entry, hold } = self;
+        RequestHandle { number: hold.request.number, place: entry.place(), hold: Hold::Listed(*hold) }
     }
 }
 
@@ -33,7 +32,7 @@ pub(super) struct NamedRequests<'e> {
     all: Arena<NamedRequest>,
     generation: u32,
     /// Requests whose holds were stolen, until the thread's code knows.
-    stolen: VecDeque<WaitId>,
+    stolen: VecDeque<RequestId>,
 }
 
 /// A request for a name, as its thread has it.
@@ -56,21 +55,22 @@ impl<'e> NamedRequests<'e> {
     pub(super) fn make(&mut self, name: Name, mode: Mode, is_part: bool) -> RequestHandle {
         let entry = self.names.enter(name);
         self.generation = self.generation.wrapping_add(1);
-        let (place, generation) = (entry.place(), self.generation);
-        let number = self.all.insert(NamedRequest { entry, generation, mode, is_part });
-        RequestHandle { number, place, hold: Hold::listed(mode, number, generation, is_part) }
+        let id = RequestId { number: self.all.vacant_id(), generation: self.generation };
+        let request = NamedRequest { entry, hold: ListedHold { request: id, mode, is_part } };
+        let handle = request.handle();
+        self.all.insert(request);
+        handle
     }
 
     /// The request of a number; `None` once it is over.
     pub(super) fn get(&self, number: u32) -> Option<RequestHandle> {
-        let request = self.all.get(number)?;
-        Some(RequestHandle { number, place: request.entry.place(), hold: request.hold(number) })
+        self.all.get(number).map(NamedRequest::handle)
     }
 
     /// The name of a request, and its hold; `None` once it is over.
     pub(super) fn hold(&self, number: u32) -> Option<(Name, Hold)> {
         let request = self.all.get(number)?;
-        Some((request.entry.key(), request.hold(number)))
+        Some((request.entry.key(), Hold::Listed(request.hold)))
     }
 
     /// A request is over: nobody is queued for it, and it holds nothing.
@@ -81,33 +81,25 @@ impl<'e> NamedRequests<'e> {
     }
 
     /// A wait for a name is over: without the name, its request is too.
-    pub(super) fn settle(&mut self, hold: Option<Hold>, outcome: Result<Outcome, Corrupt>) {
+    pub(super) fn settle(&mut self, number: u32, outcome: Result<Outcome, Corrupt>) {
         if !matches!(outcome, Ok(Outcome::Granted { .. })) {
-            self.forget_wait(hold);
-        }
-    }
-
-    /// A wait is gone, without what it was for: its request is over.
-    pub(super) fn forget_wait(&mut self, hold: Option<Hold>) {
-        if let Some(hold) = hold {
-            self.forget(hold.of);
+            self.forget(number);
         }
     }
 
     /// The hold of a request was stolen.
-    pub(super) fn note_stolen(&mut self, id: WaitId) {
+    pub(super) fn note_stolen(&mut self, id: RequestId) {
         self.stolen.push_back(id);
     }
 
     /// The number of the next request whose hold was stolen and whose code does not know it. The request is over.
     pub(super) fn next_stolen(&mut self) -> Option<u32> {
-        while let Some(WaitId { token: number, serial }) = self.stolen.pop_front() {
+        while let Some(id) = self.stolen.pop_front() {
             // Its code may have found out by itself, and the number be another's by now.
-            let is_it =
-                |request: &RequestHandle| u64::from(request.hold.count) == serial || fault!(StolenNumberIsAnyRequest);
-            if self.get(number).filter(is_it).is_some() {
-                self.forget(number);
-                return Some(number);
+            let is_it = |request: &NamedRequest| request.hold.request == id || fault!(StolenNumberIsAnyRequest);
+            if self.all.get(id.number).is_some_and(is_it) {
+                self.forget(id.number);
+                return Some(id.number);
             }
         }
         None
@@ -116,9 +108,9 @@ impl<'e> NamedRequests<'e> {
     /// The thread of `agent` has ended, and its waits are gone: what its requests still hold goes to others.
     pub(super) fn end(&mut self, agent: AgentId) {
         let requests = std::mem::take(&mut self.all);
-        for (number, request) in requests.iter() {
+        for (_, request) in requests.iter() {
             if let Ok(mut section) = self.names.engine.open(&NAMED, request.entry.place()) {
-                section.end_hold(agent, request.hold(number));
+                section.end_hold(agent, Hold::Listed(request.hold));
                 section.finish();
             }
         }

@@ -12,44 +12,45 @@ use crate::agents::ThreadId;
 use crate::sync;
 
 impl Knowledge {
-    /// The functions of these holds await a wait. Returns the deadlock that it is in, if one is known.
-    pub fn note_awaiting(
-        &mut self,
-        number: WaitNumber,
-        awaiting: Vec<HoldSerial>,
-        is_old: bool,
-    ) -> Option<(usize, bool)> {
+    /// The functions of these holds await a wait. Returns the deadlock that it is in as JSON, if one is known.
+    pub fn note_awaiting(&mut self, number: WaitNumber, awaiting: Vec<HoldSerial>) -> Option<String> {
+        let likely = self.options.likely;
         let wait = self.waits.get_mut(&number)?;
         wait.awaiting = awaiting;
-        wait.is_asked |= is_old;
-        if wait.is_blocking {
-            return self.note_deadlock(number, &|wait, _| wait.is_blocking, true);
-        }
-        let age = self.options.likely.filter(|_| is_old)?;
-        self.note_deadlock(number, &|wait, scene| scene.is_old(wait, age), false)
+        let index = if wait.is_blocking {
+            self.note_deadlock(number, &|wait, _| wait.is_blocking, true)?
+        } else {
+            let age = likely.filter(|age| sync::since(wait.since) >= *age)?;
+            wait.is_asked = true;
+            self.note_deadlock(number, &|wait, scene| scene.is_old(wait, age), false)?
+        };
+        let was_reported = std::mem::replace(&mut self.deadlocks[index].is_reported, true);
+        let deadlock = &self.deadlocks[index];
+        let is_newest = deadlock.newest_awaited(&self.waits) == Some(number);
+        Some(self.deadlock_json(deadlock, was_reported, is_newest))
     }
 
-    /// Notes the deadlock that a wait is in. Returns its place in the list, and whether it is new there.
+    /// Notes the deadlock that a wait is in. Returns its place in the list.
     fn note_deadlock(
         &mut self,
         number: WaitNumber,
         may_be: &dyn Fn(&TrackedWait, &Scene) -> bool,
         is_certain: bool,
-    ) -> Option<(usize, bool)> {
+    ) -> Option<usize> {
         let scene = Scene::new(self);
         let stuck = scene.never_ending(may_be);
-        self.note_circle(&scene.circle(number, &stuck)?, is_certain)
+        Some(self.note_circle(scene.circle(number, &stuck)?, is_certain))
     }
 
-    fn note_circle(&mut self, waits: &[WaitStep], is_certain: bool) -> Option<(usize, bool)> {
-        let deadlock = Deadlock { is_certain, waits: waits.to_vec(), is_reported: false };
+    fn note_circle(&mut self, waits: Vec<WaitStep>, is_certain: bool) -> usize {
+        let deadlock = Deadlock { is_certain, waits, is_reported: false };
         let key = deadlock.key();
         if let Some(index) = self.deadlocks.iter().position(|other| other.key() == key) {
             self.deadlocks[index].is_certain |= is_certain;
-            return Some((index, false));
+            return index;
         }
         self.deadlocks.push(deadlock);
-        Some((self.deadlocks.len() - 1, true))
+        self.deadlocks.len() - 1
     }
 
     /// Looks for deadlocks among waits that have lasted for long. Returns whether there was a new one.
@@ -61,11 +62,11 @@ impl Knowledge {
         let scene = Scene::new(self);
         let stuck = scene.never_ending(&|wait, scene| scene.is_old(wait, age));
         let circles: Vec<_> = stuck.iter().filter_map(|number| scene.circle(*number, &stuck)).collect();
-        let mut is_found = false;
+        let known = self.deadlocks.len();
         for circle in circles {
-            is_found |= self.note_circle(&circle, false).is_some_and(|(_, is_new)| is_new);
+            self.note_circle(circle, false);
         }
-        is_found
+        self.deadlocks.len() > known
     }
 }
 
@@ -221,7 +222,7 @@ mod tests {
         }
 
         fn is_deadlocked(&mut self, wait: WaitNumber) -> bool {
-            self.0.note_awaiting(wait, Vec::new(), false).is_some()
+            self.0.note_awaiting(wait, Vec::new()).is_some()
         }
     }
 

@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 
 use super::names::LockId;
 use super::state::Knowledge;
-use super::waits::{Outside, Stuck, WatchedOutside};
+use super::waits::{Outside, Stuck, Watched};
 use crate::clients::is_of_store;
 use crate::sync;
 
@@ -30,11 +30,11 @@ impl Knowledge {
         let mut is_news = false;
         for (lock, ..) in self.old_outside() {
             let holder = self.waits.values().filter(|wait| wait.lock == lock).find_map(|wait| wait.outside.clone());
-            let is_same = |of: &WatchedOutside| match (&of.holder, &holder) {
+            let is_same = |of: &Watched<Option<Outside>>| match (&of.holder, &holder) {
                 (Some(one), Some(other)) => one.is(other),
                 (one, other) => one.is_none() && other.is_none(),
             };
-            let mut seen = before.remove(&lock).filter(is_same).unwrap_or_else(|| WatchedOutside {
+            let mut seen = before.remove(&lock).filter(is_same).unwrap_or_else(|| Watched {
                 holder: holder.clone(),
                 since: holder.as_ref().and_then(|holder| holder.since).unwrap_or(now),
                 is_reported: false,

@@ -79,7 +79,7 @@ impl Knowledge {
 
     /// A report of all that is known now. `living` are the threads with locks.
     pub fn report(&self, living: &[ThreadId]) -> Report<'_> {
-        let unknown = living.iter().copied().filter(|thread| !self.attached.contains_key(thread));
+        let unknown = living.iter().copied().filter(|thread| !self.tables.contains_key(thread));
         let threads_without: BTreeSet<_> = unknown.collect();
         let mut deadlocks: Vec<_> = self.deadlocks.iter().collect();
         deadlocks.sort_by_key(|deadlock| !deadlock.is_certain);

@@ -10,7 +10,7 @@ use super::names::{Interned, LockId, NodeId, SiteId, ThreadSite};
 use super::order::LockOrder;
 use super::signals;
 use super::trace::{Slice, Trace};
-use super::waits::{Deadlock, Stuck, TrackedWait, WaitNumber, Watched, WatchedOutside};
+use super::waits::{Deadlock, Outside, Stuck, TrackedWait, WaitNumber, Watched};
 use crate::agents::ThreadId;
 use crate::sync::{self, Mutex};
 
@@ -37,6 +37,7 @@ pub struct Knowledge {
     pub(crate) names: Interned,
     pub(crate) order: LockOrder,
     pub(crate) contention: Contention,
+    /// The holds of each thread that has it.
     pub(crate) tables: FxHashMap<ThreadId, HoldTable>,
     pub(crate) waits: FxHashMap<WaitNumber, TrackedWait>,
     pub(crate) deadlocks: Vec<Deadlock>,
@@ -45,16 +46,15 @@ pub struct Knowledge {
     pub(crate) long_holds: Vec<SuspectHold>,
     pub(crate) never_released: Vec<SuspectHold>,
     pub(crate) leaks: Vec<SuspectHold>,
-    pub(crate) watched: FxHashMap<usize, Watched>,
+    /// The threads and hold numbers of each contended lock.
+    pub(crate) watched: FxHashMap<usize, Watched<Vec<(ThreadId, u64)>>>,
     pub(crate) stuck: Vec<Stuck>,
     /// The names that are stuck now.
     pub(crate) stuck_names: FxHashSet<(u32, Box<[u16]>)>,
-    pub(super) watched_outside: FxHashMap<LockId, WatchedOutside>,
+    pub(super) watched_outside: FxHashMap<LockId, Watched<Option<Outside>>>,
     pub(crate) trace: Trace,
     pub(crate) options: Options,
     last_wait: WaitNumber,
-    /// Threads that have it, each as often as it started there.
-    pub(crate) attached: FxHashMap<ThreadId, u32>,
     /// Which watchdog may run: it ends when this changes.
     pub(crate) generation: u64,
     /// The number of problems when the report was printed last.
@@ -84,25 +84,20 @@ impl Knowledge {
     /// A thread has started the doctor. The first one's options count, and nothing of what was known before. Returns whether it is
     /// the first.
     pub fn attach(&mut self, thread: ThreadId, table: HoldTable, options: Options, folder: String) -> bool {
-        let is_first = self.attached.is_empty();
+        let is_first = self.tables.is_empty();
         if is_first {
-            *self = Self { generation: self.generation, ..Self::default() };
+            *self = Self { generation: self.generation + 1, options, folder, ..Self::default() };
         }
-        *self.attached.entry(thread).or_default() += 1;
         self.tables.insert(thread, table);
-        if !is_first {
-            return false;
+        if is_first {
+            self.arm();
         }
-        self.options = options;
-        self.folder = folder;
-        self.generation += 1;
-        self.arm();
-        true
+        is_first
     }
 
     /// Sees to it that the doctor learns of signals first, for as long as it is on.
     pub fn arm(&self) {
-        if !self.attached.is_empty() {
+        if !self.tables.is_empty() {
             signals::arm(self.options.may_ask, self.options.forwarder);
         }
     }
@@ -112,9 +107,8 @@ impl Knowledge {
         if has_ended {
             self.note_never_released(thread, true);
         }
-        self.tables.remove(&thread);
         self.waits.retain(|_, wait| wait.thread != thread);
-        if self.attached.remove(&thread).is_some() && self.attached.is_empty() {
+        if self.tables.remove(&thread).is_some() && self.tables.is_empty() {
             self.generation += 1;
             signals::disarm();
         }
@@ -137,12 +131,12 @@ impl Knowledge {
 
     /// A hold has ended that seemed long by the clock that the watchdog keeps. If it has stalled, the clock was wrong: so only what
     /// it has seen counts.
-    pub fn end_long_hold(&mut self, serial: HoldSerial, lock: LockId, thread: ThreadId, site: SiteId) {
+    pub fn end_long_hold(&mut self, serial: HoldSerial, thread: ThreadId) {
         let Some(table) = self.tables.get(&thread) else { return };
         let Some(hold) = table.read().into_iter().find(|hold| hold.serial == serial) else { return };
         let held = self.seen_for(&hold);
-        if held >= self.options.long_hold / 8 * 7 && !self.is_permit(lock) {
-            self.note_long_hold(SuspectHold { lock, place: (thread, site), held, is_terminated: false });
+        if held >= self.options.long_hold / 8 * 7 && !self.is_permit(hold.lock) {
+            self.note_long_hold(hold.ended(thread, held));
         }
     }
 
@@ -246,17 +240,9 @@ impl Knowledge {
             // Somebody got in: it moves.
             (watched.since, watched.is_reported) = (sync::now(), false);
         }
-        let Some(waited) = waited else { return };
-        self.count_wait(&wait, waited, is_granted);
-    }
-
-    /// A wait that was not reported while it lasted is over.
-    pub fn count_wait(&mut self, wait: &TrackedWait, waited: Duration, is_granted: bool) {
-        if !wait.is_counted {
-            return;
-        }
+        let Some(waited) = waited.filter(|_| wait.is_counted) else { return };
         let node = self.names.node(wait.lock);
-        let freed = self.contention.end(wait, node, waited, is_granted);
+        let freed = self.contention.end(&wait, node, waited, is_granted);
         if self.options.traces {
             let end = sync::now();
             let begin = end.checked_sub(waited).unwrap_or(wait.since);
@@ -271,11 +257,16 @@ impl Knowledge {
         }
     }
 
+    /// Whether there are waiters at an address.
+    pub fn is_waited_for(&self, address: usize) -> bool {
+        self.waits.values().any(|wait| wait.address == address)
+    }
+
     /// A thread is about to free a lock that others wait for.
-    pub fn note_unlock(&mut self, thread: ThreadId, address: usize, lock: LockId, site: SiteId, since: f64) {
+    pub fn note_unlock(&mut self, thread: ThreadId, address: usize, lock: LockId, site: SiteId, since: Option<f64>) {
         let (place, end) = ((thread, site), sync::now());
         if self.options.traces
-            && let Some(table) = self.tables.get(&thread).filter(|_| since >= 0.0)
+            && let (Some(table), Some(since)) = (self.tables.get(&thread), since)
         {
             self.trace.push(Slice { kind: "hold", lock, place, begin: table.instant(since), end, freed: None });
         }
@@ -288,7 +279,6 @@ mod tests {
     use super::super::names::Lock;
     use super::super::order::Edge;
     use super::super::testing;
-    use super::super::waits::Outside;
     use super::*;
 
     #[test]
@@ -298,13 +288,13 @@ mod tests {
         state.options.long_hold = Duration::from_nanos(8);
         state.tables.insert(1, table_since(0.0));
         state.tick();
-        state.end_long_hold(1, 1, 1, 1);
+        state.end_long_hold(1, 1);
         assert_eq!(state.long_holds.len(), 1);
         // It comes back later than this test ends.
         state.tables.insert(1, table_since(1e9));
         assert_eq!(state.seen_for(&state.tables[&1].read()[0]), Duration::ZERO);
         state.long_holds.clear();
-        state.end_long_hold(1, 1, 1, 1);
+        state.end_long_hold(1, 1);
         assert!(state.long_holds.is_empty());
     }
 
@@ -318,7 +308,7 @@ mod tests {
         for is_granted in [false, true] {
             let mut state = Knowledge::default();
             let since = sync::now();
-            state.watched.insert(64, Watched { holders: vec![(1, 1)], since, is_reported: true });
+            state.watched.insert(64, Watched { holder: vec![(1, 1)], since, is_reported: true });
             let number = state.begin_wait(testing::wait(2, 1, 64, since));
             state.end_wait(number, Some(Duration::ZERO), is_granted);
             let Watched { since: then, is_reported, .. } = state.watched[&64];

@@ -54,9 +54,9 @@ impl Knowledge {
             let address = lock.place.address();
             // The same thread may have given it back and taken it again.
             lock.holders.extend(self.holds_at(address).iter().map(|(thread, hold)| (*thread, hold.serial)));
-            let known = before.remove(&address).filter(|watched| watched.holders == lock.holders);
+            let known = before.remove(&address).filter(|watched| watched.holder == lock.holders);
             let mut watched =
-                known.unwrap_or_else(|| Watched { holders: lock.holders.clone(), since: now, is_reported: false });
+                known.unwrap_or_else(|| Watched { holder: lock.holders.clone(), since: now, is_reported: false });
             let age = now.saturating_duration_since(watched.since);
             if !lock.holders.is_empty() && age >= self.options.long_hold {
                 self.note_seen_hold(&lock, age);

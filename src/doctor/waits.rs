@@ -86,10 +86,10 @@ impl Deadlock {
     }
 }
 
-/// The hold of a contended lock, as it was seen.
-pub struct Watched {
-    /// The threads and hold numbers, which tell a hold from another.
-    pub holders: Vec<(ThreadId, u64)>,
+/// The holder of a lock with waiters, as it was seen.
+pub struct Watched<T> {
+    /// The facts that tell it from another.
+    pub holder: T,
     /// Since when.
     pub since: Instant,
     /// Whether it was reported.
@@ -125,11 +125,4 @@ impl Outside {
     pub fn is(&self, other: &Self) -> bool {
         (self.client.as_ref(), self.pid) == (other.client.as_ref(), other.pid)
     }
-}
-
-/// A holder that is watched.
-pub(super) struct WatchedOutside {
-    pub holder: Option<Outside>,
-    pub since: Instant,
-    pub is_reported: bool,
 }

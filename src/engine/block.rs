@@ -7,7 +7,7 @@ use super::deadlock::Hop;
 use super::expiry::TakesBack;
 use super::limit::Limit;
 use super::parker::Parker;
-use super::primitive::{Change, Corrupt, Hold, HoldOwner, Mode, Order, Primitive, Request, State};
+use super::primitive::{Change, Corrupt, Hold, HoldOwner, Order, Primitive, Request, State};
 use super::queue::{Settlement, WaiterId};
 use super::stats::Leaving;
 use super::table::Engine;
@@ -74,7 +74,7 @@ impl Engine {
         // It was kept for this thread's own loop, which cannot come while the thread is blocked; or it queues behind those
         // who could have come, and have not.
         let was_kept = !fault!(BlockedThreadKeepsReservation) && section.drop_reservation_of(agent.id);
-        let is_shared = hold.is_some_and(|hold| hold.mode == Mode::Shared) && !fault!(BlockedReaderQueuesBlindly);
+        let is_shared = hold.is_some_and(Hold::is_shared) && !fault!(BlockedReaderQueuesBlindly);
         if was_kept || was_freed || is_shared {
             section.hand_off();
         }
@@ -121,7 +121,7 @@ impl Engine {
         change: Change,
     ) -> Result<Option<State>, Corrupt> {
         let mut section = self.open(primitive, place)?;
-        let state = section.change(change, here.id).then(|| section.state());
+        let state = section.change(change, here.id).then_some(section.state);
         if state.is_some() {
             section.hand_off();
         }

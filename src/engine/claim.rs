@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::parker::Parker;
-use super::primitive::{Hold, Mode, Order};
+use super::primitive::{Hold, Order};
 use super::queue::{Kind, Reservation, Settlement, Turn, Waiter, WaiterId};
 use super::section::Section;
 use crate::agents::{Agent, AgentId};
@@ -47,7 +47,7 @@ impl Section<'_> {
             return None;
         }
         let was_freed = self.free_ended_owner();
-        let waits_on = self.is_behind_a_writer(id) && !fault!(SliceEndsBeforeWriters)
+        let waits_on = self.is_behind_an_exclusive(id) && !fault!(SliceEndsBeforeWriters)
             || self.gathers_ahead(Some(id)) && !fault!(SliceEndsBeforeGatherers);
         let waiter = &self.contents.waiters[id];
         if let Some(hold) = waiter.hold.filter(|_| !waits_on)
@@ -73,16 +73,16 @@ impl Section<'_> {
         None
     }
 
-    /// Whether a waiter that asks for a shared hold must not pass a writer ahead of it.
-    fn is_behind_a_writer(&self, id: WaiterId) -> bool {
-        let is_shared = self.contents.waiters[id].hold.is_some_and(|hold| hold.mode == Mode::Shared);
+    /// Whether a waiter that asks for a shared hold must not pass one ahead of it that asks for an exclusive one.
+    fn is_behind_an_exclusive(&self, id: WaiterId) -> bool {
+        let is_shared = self.contents.waiters[id].hold.is_some_and(Hold::is_shared);
         let queue = || &self.contents.queues[&self.place.address()];
-        is_shared && queue().is_behind_a_writer(&self.contents.waiters, id)
+        is_shared && queue().is_behind_an_exclusive(&self.contents.waiters, id)
     }
 
-    /// Whether permits are to be left to one that gathers them, ahead of a waiter or of whoever comes now.
+    /// Whether what is free is to be left to one that gathers it, ahead of a waiter or of whoever comes now.
     pub(super) fn gathers_ahead(&self, id: Option<WaiterId>) -> bool {
-        if !self.primitive.has_open_permits() {
+        if !self.primitive.is_divided() {
             return false;
         }
         let Some(queue) = self.contents.queues.get(&self.place.address()) else { return false };
@@ -134,9 +134,9 @@ impl Section<'_> {
     }
 
     /// Whether a loop whose first waiter asks for `hold`, and for which nothing is kept, may have what there is. Beside a loop that
-    /// will read it may read; what is reserved for a loop behind it it takes over, if it can use it.
+    /// will share it it may share it; what is reserved for a loop behind it it takes over, if it can use it.
     fn may_claim(&mut self, agent: AgentId, first: WaiterId, hold: Hold) -> bool {
-        if self.is_behind_a_writer(first) && !fault!(ClaimsBeforeWriters)
+        if self.is_behind_an_exclusive(first) && !fault!(ClaimsBeforeWriters)
             || self.gathers_ahead(Some(first)) && !fault!(ClaimsBeforeGatherers)
         {
             return false;

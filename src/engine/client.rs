@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use super::primitive::Hold;
 use super::reply::Settled;
 use crate::agents::{Agent, Message};
 
@@ -14,12 +13,12 @@ pub trait Client {
 
     /// A wait is over. True: what it was granted is the client's, until it is accepted or refused; else it goes back by itself
     /// if it is refused.
-    fn settled(&mut self, _: &Arc<Agent>, _: Self::Of, _: Option<Hold>, _: &Settled) -> bool {
+    fn settled(&mut self, _: &Arc<Agent>, _: Self::Of, _: &Settled) -> bool {
         false
     }
 
     /// A wait was taken back, its thread ended, or what it was granted has gone back.
-    fn left(&mut self, _: &Arc<Agent>, _: Self::Of, _: u32, _: Option<Hold>) {}
+    fn left(&mut self, _: &Arc<Agent>, _: Self::Of, _: u32) {}
 
     /// The thread's code knows of the wait whose grant was the client's.
     fn accepted(&mut self, _: &Arc<Agent>) {}

@@ -279,7 +279,8 @@ impl Contents {
     }
 
     pub(super) fn holder(&mut self, address: usize, agent: AgentId, hold: Hold) -> Option<&mut Holder> {
-        self.holders.get_mut(&address)?.iter_mut().find(|holder| holder.is(agent, hold))
+        let Hold::Listed(hold) = hold else { return None };
+        self.holders.get_mut(&address)?.iter_mut().find(|holder| (holder.agent, holder.hold) == (agent, hold))
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::holders::Held;
 use super::limit::Limit;
-use super::primitive::{Blockers, Mode, Order};
+use super::primitive::{Blockers, Hold, Order};
 use super::queue::{Kind, LoopGroup, Ticket, WaiterId};
 use super::table::Engine;
 use crate::agents::{Agent, AgentId, Blockage, ThreadId};
@@ -230,8 +230,7 @@ impl Engine {
         let last_exclusive = exclusive.map(|id| waiters[id].ticket()).chain(known).max();
         // Sharers go in together, unless one in between waits to hold it alone.
         let goes_in_beside = |id: WaiterId| {
-            let shares =
-                [mine, id].into_iter().all(|id| waiters[id].hold.is_some_and(|hold| hold.mode == Mode::Shared));
+            let shares = [mine, id].into_iter().all(|id| waiters[id].hold.is_some_and(Hold::is_shared));
             shares && last_exclusive.is_none_or(|last| waiters[id].ticket() > last) && !fault!(SharersAreInTheWay)
         };
         for group in queue.groups().iter().filter(|_| is_strict) {
@@ -256,9 +255,10 @@ mod tests {
     use std::ptr::NonNull;
 
     use super::*;
+    use crate::engine::hold::HoldOwner;
     use crate::engine::list::STEPS;
     use crate::engine::parker::Parker;
-    use crate::engine::primitive::{Hold, HoldOwner, Primitive, Request};
+    use crate::engine::primitive::{Primitive, Request};
     use crate::engine::timers::NoClock;
     use crate::engine::{EventLoop, Limit, Outcome, Patience};
     use crate::memory::Place;

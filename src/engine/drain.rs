@@ -68,7 +68,7 @@ impl<C: Client> EventLoop<'_, C> {
             Ok(section) => section,
             Err(Corrupt) => return self.end_group(address),
         };
-        let (primitive, place) = (section.primitive(), section.place());
+        let (primitive, place) = (section.primitive, section.place);
         let claim = section.claim(&self.agent, parks);
         section.finish();
         match claim {
@@ -103,7 +103,7 @@ impl<C: Client> EventLoop<'_, C> {
             self.engine.note_hold(primitive, place, self.agent.id, hold);
         }
         let settled = Settled { token, place, is_for_hold: hold.is_some(), outcome: settlement.outcome() };
-        let is_clients = self.clients.settled(&self.agent, wait.of, hold, &settled);
+        let is_clients = self.clients.settled(&self.agent, wait.of, &settled);
         self.unaccepted = match settlement {
             _ if is_clients => Some(Unaccepted::Client),
             Settlement::Granted { .. } | Settlement::Notified(_) => {

@@ -12,7 +12,7 @@ use super::arena::Arena;
 use super::client::Client;
 use super::expiry::Expiry;
 use super::limit::Limit;
-use super::primitive::{Hold, Mode, Order, Primitive, Request};
+use super::primitive::{Hold, Order, Primitive, Request};
 use super::queue::{Kind, Settlement, WaiterId};
 use super::reply::{Reply, ReplyError};
 use super::section::Section;
@@ -147,8 +147,7 @@ impl<'e, C: Client> EventLoop<'e, C> {
                 Reply::Pending { token: self.waits.insert(wait), owner, found }
             }),
         };
-        let is_shared =
-            request.hold().is_some_and(|hold| hold.mode == Mode::Shared) && !fault!(LoopReaderQueuesBlindly);
+        let is_shared = request.hold().is_some_and(Hold::is_shared) && !fault!(LoopReaderQueuesBlindly);
         let must_look = was_freed && !fault!(AsyncFreesSilently) || is_shared;
         if must_look && !matches!(reply, Ok(Reply::Now(Outcome::Granted { .. }))) {
             section.hand_off();
@@ -194,7 +193,7 @@ impl<'e, C: Client> EventLoop<'e, C> {
         if let Some(wait) = self.waits.try_remove(token) {
             self.leave(&wait);
             self.forget_notice(token);
-            self.clients.left(&self.agent, wait.of, token, wait.hold);
+            self.clients.left(&self.agent, wait.of, token);
         }
     }
 
@@ -234,7 +233,7 @@ impl<'e, C: Client> EventLoop<'e, C> {
         if !fault!(TakenBackWaitKeepsDeadline) {
             self.stop_clock(&wait);
         }
-        self.clients.left(&self.agent, wait.of, token, wait.hold);
+        self.clients.left(&self.agent, wait.of, token);
         Some(place)
     }
 
@@ -267,7 +266,7 @@ impl<'e, C: Client> EventLoop<'e, C> {
                     self.engine.note_release(primitive, place, self.agent.id, hold);
                 }
                 self.engine.refuse(primitive, place, hold, self.agent.id, settlement);
-                self.clients.left(&self.agent, of, token, hold);
+                self.clients.left(&self.agent, of, token);
             }
             Some(Unaccepted::Client) => self.clients.refused(&self.agent),
             Some(Unaccepted::Kept { .. }) if fault!(KeptNotificationIsLost) => {}
@@ -288,7 +287,7 @@ impl<'e, C: Client> EventLoop<'e, C> {
         }
         // The clients' other holds go back once none of them is queued any more.
         for (token, wait) in left() {
-            self.clients.left(&self.agent, wait.of, token, wait.hold);
+            self.clients.left(&self.agent, wait.of, token);
         }
         self.engine.thread_ended(self.agent.id);
         self.clients.ended(&self.agent);

@@ -3,8 +3,8 @@
 //! *Barging*: a loop is *offered* what is free (a notice in its inbox) and *claims* it on its own thread, where an abort,
 //! a timeout and the claim cannot race; a loop that came and could not be let in parks for a moment, to be handed over to
 //! directly, or has it *reserved* for it for the time of a *lease*. A blocked thread is woken and tries; once it has aged,
-//! or while it is seen spinning, it is handed over to directly. Shared holders go in together. Several permits are *gathered*
-//! for one that has aged: those behind it wait until it has them. A loop is asked first whether it comes.
+//! or while it is seen spinning, it is handed over to directly. Shared holders go in together. For one that
+//! has aged and asks for several, they are *gathered*: those behind it wait until it has them. A loop is asked first whether it comes.
 //!
 //! *Strict*: grants go down the queue, to loops too, for as long as the primitive lets them in.
 
@@ -14,7 +14,7 @@ use std::time::Duration;
 use smallvec::SmallVec;
 
 use super::patience::Patience;
-use super::primitive::{Hold, Mode, Order, State};
+use super::primitive::{Hold, Order, State};
 use super::queue::{Kind, Queue, Reservation, Turn, WaiterId, Waiters};
 use super::section::Section;
 use crate::sync;
@@ -68,11 +68,11 @@ impl Section<'_> {
         for group in queue.groups_ahead_of(waiters, blocked) {
             let first = group.first();
             let hold = hold_of(waiters, first);
-            // Held, or readers are in and it wants to write: those behind it do not pass it by, or it would starve. But they pass
-            // one that could have come, and has not.
+            // Held, or shared, and it asks for it alone: those behind it do not pass it by, or it would starve. But they pass one
+            // that could have come, and has not.
             let Some(granted) = primitive.grant(state, hold, group.agent.id) else {
                 if matches!(group.turn, Turn::Idle) && hold.gathers() && !fault!(GathersForALoopUnasked) {
-                    // Permits are gathered for a loop that comes.
+                    // They are gathered for a loop that comes.
                     self.wakes.offer(Arc::clone(&group.agent), address);
                     group.turn = Turn::Offered;
                 }
@@ -113,7 +113,7 @@ impl Section<'_> {
                 queue.kept_since = Some(kept_since);
                 self.state = reserved;
                 self.wakes.lease(address, generation, until);
-                // Readers enter beside a loop that will read.
+                // Others that share it enter beside a loop that will share it.
                 return Next::Again;
             }
         }
@@ -148,7 +148,7 @@ impl Section<'_> {
         let has_aged = self.has_aged(&self.contents.waiters[first]);
         let (queue, waiters) = self.contents.queue(self.place.address()).expect("a waiter has a queue");
         let hold = hold_of(waiters, first);
-        if hold.mode == Mode::Shared {
+        if hold.is_shared() {
             return self.grant(first, granted);
         }
         let is_due = || {
@@ -174,7 +174,7 @@ impl Section<'_> {
     fn wake_blocked(&mut self, first: WaiterId) {
         let (primitive, mut left) = (self.primitive, self.state);
         let (queue, waiters) = self.contents.queue(self.place.address()).expect("a waiter has a queue");
-        if queue.anybody_woken() && !primitive.has_open_permits() {
+        if queue.anybody_woken() && !queue.is_divided {
             return;
         }
         let could_get_in = |id: &WaiterId| {
@@ -205,7 +205,7 @@ impl Section<'_> {
         let settlement = self.admit(state);
         self.contents.stats.handovers += u64::from(self.contents.waiters[id].is_blocking());
         let (agent, hold) = (self.contents.waiters[id].agent, self.contents.waiters[id].hold);
-        let is_alone = hold.is_some_and(|hold| hold.mode == Mode::Exclusive);
+        let is_alone = hold.is_some_and(Hold::is_exclusive);
         if let Some(hold) = hold {
             self.note_holder(agent, hold);
         }

@@ -4,25 +4,19 @@ use std::time::Instant;
 
 use smallvec::SmallVec;
 
-use super::primitive::Hold;
+use super::primitive::ListedHold;
 use crate::agents::AgentId;
 
 /// A hold.
 pub(crate) struct Holder {
     /// The agent that holds it.
     pub(crate) agent: AgentId,
-    /// The kind and number of the hold, which tell it from all others of the agent.
-    pub(crate) hold: Hold,
+    /// The hold, which tells it from all others of the agent.
+    pub(crate) hold: ListedHold,
     /// Since when.
     pub(crate) since: Instant,
     /// Whether its code is in; else it has what the engine has to give, and waits for more.
     pub(crate) is_in: bool,
-}
-
-impl Holder {
-    pub(super) fn is(&self, agent: AgentId, hold: Hold) -> bool {
-        self.agent == agent && self.hold == hold
-    }
 }
 
 /// The holders of one.
@@ -32,7 +26,7 @@ pub(crate) type Holders = SmallVec<[Holder; 1]>;
 pub(crate) struct Held {
     /// The agent that holds it.
     pub(crate) agent: AgentId,
-    /// The number of holds, or of permits.
+    /// The number of holds, or of what is counted.
     pub(crate) count: u32,
     /// Whether nobody else can hold it meanwhile.
     pub(crate) is_alone: bool,

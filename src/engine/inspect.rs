@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::contents::Contents;
-use super::primitive::{Mode, Primitive, Space, State};
+use super::primitive::{Primitive, Space, State};
 use super::queue::{Queue, Waiter, Waiters};
 use super::table::Engine;
 use crate::agents::{AgentId, Standing, ThreadId};
@@ -17,8 +17,8 @@ pub struct WaiterView {
     pub thread: ThreadId,
     /// Whether the thread is blocked; else a promise is pending.
     pub is_blocking: bool,
-    /// The mode in which it will hold.
-    pub mode: Option<Mode>,
+    /// The mode in which it will hold, in messages.
+    pub mode: &'static str,
     /// The time that it has waited.
     pub waited: Duration,
 }
@@ -53,7 +53,7 @@ struct Copied {
     ticket: u64,
     agent: AgentId,
     is_blocking: bool,
-    mode: Option<Mode>,
+    mode: &'static str,
     since: Instant,
 }
 
@@ -78,19 +78,20 @@ impl Snapshot {
 
 /// Copies the waiters of a queue; none if there is no queue.
 fn copy(queue: Option<&Queue>, waiters: &Waiters, mut room: Vec<Copied>) -> Vec<Copied> {
+    let Some(queue) = queue else { return room };
     let copied = |(ticket, id)| {
         let waiter: &Waiter = &waiters[id];
         let (agent, is_blocking, since) = (waiter.agent, waiter.is_blocking(), waiter.since);
-        Copied { ticket, agent, is_blocking, mode: waiter.hold.map(|hold| hold.mode), since }
+        Copied { ticket, agent, is_blocking, mode: queue.primitive.mode_of(waiter.hold), since }
     };
-    room.extend(queue.into_iter().flat_map(|queue| queue.tickets(waiters)).map(copied));
+    room.extend(queue.tickets(waiters).map(copied));
     room
 }
 
 /// Room for so many waiters. Its memory is written to once: a page that is touched first while the bucket is locked would
 /// make the others wait for the system.
 fn room_for(len: usize) -> Vec<Copied> {
-    let nobody = Copied { ticket: 0, agent: 0, is_blocking: false, mode: None, since: sync::now() };
+    let nobody = Copied { ticket: 0, agent: 0, is_blocking: false, mode: "", since: sync::now() };
     let mut room = vec![nobody; len];
     room.clear();
     room

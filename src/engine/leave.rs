@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::contents::Contents;
 use super::expiry::Expiry;
-use super::primitive::{Corrupt, Hold, Mode, Order, Primitive, Space};
+use super::primitive::{Corrupt, Hold, Order, Primitive, Space};
 use super::queue::{Kind, Settlement, Waiter, WaiterId};
 use super::section::Section;
 use super::stats::Leaving;
@@ -35,7 +35,7 @@ impl Section<'_> {
             }
             Some(Settlement::Granted { abandoned_by, .. }) if !fault!(ExpiredWaitKeepsItsGrant) => {
                 // A waiter that was let pass in time has passed: a signal that came back could be lost among later ones.
-                let hold = hold.filter(|hold| hold.mode != Mode::Passage)?;
+                let hold = hold.filter(|hold| !hold.is_passage())?;
                 if !self.revoke(hold, agent, abandoned_by) {
                     return None;
                 }

@@ -3,7 +3,7 @@
 
 use super::contents::Contents;
 use super::holders::{Holder, Holders};
-use super::primitive::{Hold, Mode, Space};
+use super::primitive::{Hold, Space};
 use super::section::Section;
 use super::table::{Engine, bucket_index};
 use crate::agents::{AgentId, Notice, Standing, is_sparse};
@@ -13,7 +13,7 @@ use crate::sync::{self, MutexGuard};
 impl Section<'_> {
     /// Somebody holds it now.
     pub(super) fn note_holder(&mut self, agent: AgentId, hold: Hold) {
-        if self.primitive.space() == Space::Listed {
+        if let Hold::Listed(hold) = hold {
             let holder = Holder { agent, hold, since: sync::now(), is_in: !hold.is_part };
             self.contents.holders.entry(self.place.address()).or_default().push(holder);
         }
@@ -21,13 +21,11 @@ impl Section<'_> {
 
     /// Somebody does not hold it any more. False if the list says that it did not.
     pub(super) fn forget_holder(&mut self, agent: AgentId, hold: Hold) -> bool {
-        if self.primitive.space() != Space::Listed {
-            return true;
-        }
+        let Hold::Listed(hold) = hold else { return true };
         let address = self.place.address();
         let all = &mut self.contents.holders;
         let Some(holders) = all.get_mut(&address) else { return false };
-        let is_it = |holder: &Holder| holder.is(agent, hold) || fault!(AnyHoldOfANameWillDo);
+        let is_it = |holder: &Holder| (holder.agent, holder.hold) == (agent, hold) || fault!(AnyHoldOfANameWillDo);
         let Some(index) = holders.iter().position(is_it) else { return false };
         holders.swap_remove(index);
         if holders.is_empty() {
@@ -77,7 +75,7 @@ impl Section<'_> {
         if !self.forget_holder(agent, hold) {
             return;
         }
-        if was_in && hold.mode == Mode::Exclusive && !fault!(EndedHolderOfANameIsNotMarked) {
+        if was_in && hold.is_exclusive() && !fault!(EndedHolderOfANameIsNotMarked) {
             self.abandoned_by = Some(agent);
             self.state = self.primitive.ended(self.state);
         } else if let Some(state) = self.primitive.release(self.state, hold, agent) {

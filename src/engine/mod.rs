@@ -32,12 +32,14 @@ mod event_loop;
 mod expiry;
 mod group;
 mod handoff;
+mod hold;
 mod holders;
 mod inspect;
 mod leave;
 mod limit;
 mod list;
 mod listed;
+mod notify;
 mod parker;
 mod passes;
 mod patience;
@@ -69,8 +71,8 @@ pub use limit::Limit;
 pub use parker::Parker;
 pub use patience::Patience;
 pub use primitive::{
-    About, Blockers, Change, Corrupt, Counts, Decision, Facts, Glance, Hold, HoldOwner, Mode, Order, Primitive,
-    Request, Space, State,
+    About, Blockers, Change, Corrupt, Counts, Decision, Facts, Glance, Hold, HoldOwner, ListedHold, Mode, Order,
+    Primitive, Request, Space, State,
 };
 pub use reply::{Reply, ReplyError, Settled};
 pub use slot::Slot;
@@ -78,4 +80,3 @@ pub use stats::Stats;
 pub use table::Engine;
 pub use timers::{Deadline, Timers};
 pub use wait::{Caller, Failure, Outcome};
-pub(crate) use wakes::Wakes;

@@ -7,6 +7,8 @@ use crate::agents::{AgentId, Agents};
 use crate::memory::Place;
 use crate::sync::Ordering;
 
+pub use super::hold::{Counts, Hold, HoldOwner, ListedHold, Mode};
+
 /// In which order those who wait are let in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Order {
@@ -36,89 +38,6 @@ impl Space {
     /// All of them.
     #[cfg(feature = "audit")]
     pub(super) const ALL: [Self; 4] = [Self::Words, Self::Notifications, Self::Listed, Self::Outer];
-}
-
-/// The mode of a hold.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Mode {
-    /// Alone.
-    Exclusive,
-    /// Together with others of this mode.
-    Shared,
-    /// A number of permits.
-    Permits,
-    /// An entry of a latch.
-    Entry,
-    /// A membership of a barrier.
-    Member,
-    /// Not at all: it only waits to pass.
-    Passage,
-}
-
-/// The owner of a hold, who alone may release it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum HoldOwner {
-    /// The thread, by the primitive itself: a raw hold.
-    Thread,
-    /// One guard object, and nothing else.
-    Guard,
-}
-
-/// The hold that an agent has, or asks for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Hold {
-    /// The mode.
-    pub mode: Mode,
-    /// The owner, who may release it.
-    pub owner: HoldOwner,
-    /// The number of permits or entries; 1 for a lock. A listed hold is told by it from earlier ones of that number.
-    pub count: u32,
-    /// The number that there are in all, as whoever asks has it; the number of a listed hold among those of its agent; 0 for what
-    /// has no such number.
-    pub of: u32,
-    /// A listed hold may be a part: its code needs more than this, and is not in before it has said so.
-    pub is_part: bool,
-}
-
-impl Hold {
-    /// Nothing: a waiter that is granted it passes.
-    pub const PASSAGE: Self = Self { mode: Mode::Passage, owner: HoldOwner::Thread, count: 0, of: 0, is_part: false };
-
-    /// Returns the hold of a lock, alone.
-    pub const fn exclusive(owner: HoldOwner) -> Self {
-        Self { mode: Mode::Exclusive, owner, count: 1, of: 0, is_part: false }
-    }
-
-    /// Returns the hold of a lock, together with others.
-    pub const fn shared(owner: HoldOwner) -> Self {
-        Self { mode: Mode::Shared, owner, count: 1, of: 0, is_part: false }
-    }
-
-    /// Whether what it is for comes back bit by bit, so that it has to be gathered.
-    pub const fn gathers(self) -> bool {
-        matches!(self.mode, Mode::Permits) && self.count > 1
-    }
-
-    /// Returns the listed hold `number` of its agent; `generation` tells it from earlier ones of that number.
-    pub const fn listed(mode: Mode, number: u32, generation: u32, is_part: bool) -> Self {
-        Self { mode, owner: HoldOwner::Guard, count: generation, of: number, is_part }
-    }
-}
-
-/// The holds that an agent has of one primitive, as its slot in the register of holds says.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct Counts {
-    /// Holds of the thread itself.
-    pub raw: u32,
-    /// Holds of guards.
-    pub guarded: u32,
-}
-
-impl Counts {
-    /// Both together.
-    pub fn sum(self) -> u32 {
-        self.raw + self.guarded
-    }
 }
 
 /// The request of an agent that comes.
@@ -206,8 +125,8 @@ pub struct About {
     pub order: Order,
     /// In which table they are.
     pub space: Space,
-    /// The mode of holds whose holders are in the register of holds, and not in the words.
-    pub registered: Option<Mode>,
+    /// The mode, in messages, of holds whose holders are in the register of holds, and not in the words.
+    pub registered: Option<&'static str>,
 }
 
 /// A change of a state beside requests and releases. Each primitive knows some of these.
@@ -217,9 +136,9 @@ pub enum Change {
     Set,
     /// As it was in the beginning.
     Reset,
-    /// The waiters and newcomers are refused: by a party of so many, if there are as many.
+    /// The waiters and newcomers are refused, if so many were to come.
     Break(u32),
-    /// Adds so many permits of `of`, or more to count down; fewer, if negative.
+    /// Adds so many of what is counted; takes them away, if negative.
     Add {
         /// The number of them.
         count: i32,
@@ -287,6 +206,12 @@ pub trait Primitive: Sync {
     /// The state after a release; `None` if `agent` does not hold it so.
     fn release(&self, state: State, hold: Hold, agent: AgentId) -> Option<State>;
 
+    /// Whether newcomers and several waiters may each get a part of what is free: the words do not tell whether it is enough for
+    /// those who wait, nor whether a part is kept for an event loop.
+    fn is_divided(&self) -> bool {
+        false
+    }
+
     /// Whether others can have released what is registered already: then whoever gives it up has it no more, though `release` finds
     /// nothing.
     fn may_be_gone(&self) -> bool {
@@ -303,8 +228,8 @@ pub trait Primitive: Sync {
         None
     }
 
-    /// Two numbers that a state shows to whoever comes, queues, is refused, or is let in: for a barrier, how many have come and how
-    /// many parties there are; for a latch, its count. Who is let in finds the state as it was before that.
+    /// Two numbers that a state shows to whoever comes, queues, is refused, or is let in: such as how many have come, and how many
+    /// are to come. Who is let in finds the state as it was before that.
     fn found(&self, _: State) -> [u32; 2] {
         [0; 2]
     }
@@ -322,6 +247,12 @@ pub trait Primitive: Sync {
     /// The state by which the next to come knows that the thread of `agent` ended inside, when nobody waits who could report it.
     fn remember_ended(&self, state: State, _: AgentId) -> State {
         state
+    }
+
+    /// Returns the agent that loses it, and is reported, if its thread has ended: the owner, or the one that
+    /// [`Primitive::remember_ended`] left.
+    fn remembered(&self, state: State) -> AgentId {
+        self.owner(state)
     }
 
     /// Whether W was set: then nothing but a section can have changed the owner since the last one.
@@ -374,14 +305,18 @@ impl dyn Primitive + '_ {
         std::ptr::eq(self.about(), other.about())
     }
 
-    /// Whether it has permits that whoever comes may take: the words do not tell whether they are enough for those who wait, nor
-    /// whether some are kept for an event loop.
-    pub fn has_open_permits(&self) -> bool {
-        self.order() == Order::Barging && self.about().registered == Some(Mode::Permits)
+    /// Whether the register of holds says who has such a hold: the words tell of those that nobody else can have meanwhile.
+    pub fn is_registered(&self, hold: Hold) -> bool {
+        self.about().registered.is_some() && !hold.is_exclusive() && !hold.is_passage()
     }
 
-    /// Whether the register of holds says who has such a hold.
-    pub fn is_registered(&self, hold: Hold) -> bool {
-        self.about().registered == Some(hold.mode)
+    /// The mode of what a waiter asks for, in messages.
+    pub fn mode_of(&self, hold: Option<Hold>) -> &'static str {
+        match hold {
+            Some(hold) if hold.is_exclusive() => "exclusive",
+            Some(hold) if hold.is_shared() => "shared",
+            Some(Hold::Counted { .. }) => self.about().registered.unwrap_or_default(),
+            _ => "passage",
+        }
     }
 }

@@ -45,6 +45,8 @@ pub struct Queue {
     pub place: Place,
     /// The primitive.
     pub primitive: &'static dyn Primitive,
+    /// Whether several waiters may each get a part of what is free: see [`Primitive`].
+    pub(super) is_divided: bool,
     blocked: List,
     /// In the order of their first waiters.
     groups: SmallVec<[LoopGroup; 1]>,
@@ -76,6 +78,7 @@ impl Queue {
         Self {
             place,
             primitive,
+            is_divided: primitive.is_divided(),
             blocked: List::EMPTY,
             groups: SmallVec::new(),
             woken: 0,
@@ -232,8 +235,12 @@ impl Queue {
         (&self.groups[..self.count_ahead_of(waiters, blocked)], blocked)
     }
 
-    /// Whether one of those who are first in line knows of nothing that it could come for.
+    /// Whether fast paths have to fail: of what is divided they go on working while all who are first in line know that they may
+    /// come.
     pub fn must_be_looked_at(&self, waiters: &Waiters) -> bool {
+        if !self.is_divided {
+            return true;
+        }
         let (groups, blocked) = self.first_in_line(waiters);
         let is_woken = |id: WaiterId| matches!(waiters[id].kind, Kind::Blocked { woken: true, .. });
         if fault!(WaiterOfPermitsIsNotLookedAt) {
@@ -242,8 +249,8 @@ impl Queue {
         groups.iter().any(|group| !group.has_not_come()) || blocked.is_some_and(|id| !is_woken(id))
     }
 
-    /// Whether one of those who are first in line, and ahead of `id`, is to have the permits that come back: it asks for several,
-    /// has waited long enough, and is there, or its loop has come and could not be let in. `None`: whoever comes now.
+    /// Whether one of those who are first in line, and ahead of `id`, is to have what comes back bit by bit: it asks for several, has
+    /// waited long enough, and is there, or its loop has come and could not be let in. `None`: whoever comes now.
     pub fn gathers_ahead(&self, waiters: &Waiters, id: Option<WaiterId>, has_aged: impl Fn(&Waiter) -> bool) -> bool {
         let limit = id.map_or(u64::MAX, |id| waiters[id].ticket());
         let gathers = |other: WaiterId| {
@@ -256,14 +263,13 @@ impl Queue {
 
     /// Whether somebody waits ahead of this waiter who asks for an exclusive hold and will come for it: no thread that is away,
     /// and no loop that was offered what was free and has not come.
-    pub fn is_behind_a_writer(&self, waiters: &Waiters, id: WaiterId) -> bool {
+    pub fn is_behind_an_exclusive(&self, waiters: &Waiters, id: WaiterId) -> bool {
         let is_ahead = |other: &WaiterId| waiters[*other].ticket() < waiters[id].ticket();
-        let writes = |other: WaiterId| waiters[other].is_exclusive();
         let will_come = |other: WaiterId| !matches!(waiters[other].kind, Kind::Blocked { away: true, .. });
         let groups = self.groups.iter().take_while(|group| is_ahead(&group.first()));
         let mut blocked = self.blocked.iter(waiters).take_while(is_ahead);
-        groups.filter(|group| !group.has_not_come()).any(|group| writes(group.first()))
-            || blocked.any(|other| writes(other) && will_come(other))
+        groups.filter(|group| !group.has_not_come()).any(|group| waiters[group.first()].is_exclusive())
+            || blocked.any(|other| waiters[other].is_exclusive() && will_come(other))
     }
 
     /// Returns the number of blocked waiters that are woken and will come.

@@ -1,4 +1,4 @@
-//! The register of holds: what each agent holds that a primitive's words cannot say (permits, entries of a latch, read holds).
+//! The register of holds: what each agent holds that a primitive's words cannot say: shared holds, and what is counted.
 //!
 //! A slot is two counts in memory that an agent's JS shares with the core: raw holds, and holds that a guard owns. Only its
 //! own thread changes the counts: the fast path in JS, in the same expression as the compare-exchange on the word, between
@@ -46,35 +46,35 @@ impl Engine {
 
     /// Sets aside, beside a wait, what `agent` holds of this: the clock may take it back. On its own thread.
     pub(crate) fn set_aside(&self, primitive: &'static dyn Primitive, place: Place, agent: AgentId, hold: Hold) {
-        self.with_slot(primitive, place, agent, hold, |slot| slot.set_aside(hold.owner, hold.count));
+        self.with_slot(primitive, place, agent, hold, |slot| slot.set_aside(hold.owner(), hold.count()));
     }
 
     /// Takes back what was beside a wait: it is its code's, or is given back by it. On its own thread.
     pub(crate) fn bring_back(&self, primitive: &'static dyn Primitive, place: Place, agent: AgentId, hold: Hold) {
         self.with_slot(primitive, place, agent, hold, |slot| {
-            let count = slot.take_from_aside(hold.owner, hold.count);
-            slot.change(hold.owner, |held| held.saturating_add(count));
+            let count = slot.take_from_aside(hold.owner(), hold.count());
+            slot.change(hold.owner(), |held| held.saturating_add(count));
         });
     }
 
     /// Gives back what was beside a wait. On any thread.
     pub(super) fn drop_aside(&self, primitive: &'static dyn Primitive, place: Place, agent: AgentId, hold: Hold) {
         self.with_slot(primitive, place, agent, hold, |slot| {
-            slot.take_from_aside(hold.owner, hold.count);
+            slot.take_from_aside(hold.owner(), hold.count());
         });
     }
 
     /// Notes that `agent` has got a hold that its words do not tell of. On its own thread.
     pub(crate) fn note_hold(&self, primitive: &'static dyn Primitive, place: Place, agent: AgentId, hold: Hold) {
         self.with_slot(primitive, place, agent, hold, |slot| {
-            slot.change(hold.owner, |count| count.saturating_add(hold.count));
+            slot.change(hold.owner(), |count| count.saturating_add(hold.count()));
         });
     }
 
     /// Notes that `agent` holds so much less. On its own thread.
     pub(crate) fn note_release(&self, primitive: &'static dyn Primitive, place: Place, agent: AgentId, hold: Hold) {
         self.with_slot(primitive, place, agent, hold, |slot| {
-            slot.change(hold.owner, |count| count.saturating_sub(hold.count));
+            slot.change(hold.owner(), |count| count.saturating_sub(hold.count()));
         });
     }
 

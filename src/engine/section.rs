@@ -10,7 +10,7 @@ use std::time::Instant;
 use super::contents::Contents;
 use super::limit::Limit;
 use super::parker::Parker;
-use super::primitive::{Change, Corrupt, Decision, Facts, Hold, Mode, Primitive, Request, State};
+use super::primitive::{Change, Corrupt, Decision, Facts, Hold, Primitive, Request, State};
 use super::queue::{Queue, Settlement, WaiterId, Waiters};
 use super::table::Engine;
 use super::timers::Deadline;
@@ -83,7 +83,7 @@ impl<'e> Section<'e> {
         if let Some(queue) = queues.get_mut(&address) {
             is_queued = !queue.is_empty();
             // If all who are first in line know that they may come, fast paths go on working meanwhile.
-            is_waiting = is_queued && (!primitive.has_open_permits() || queue.must_be_looked_at(waiters));
+            is_waiting = is_queued && queue.must_be_looked_at(waiters);
             queue.abandoned_by = abandoned_by;
             let may_have_changed = !primitive.is_waiting(frozen) && !fault!(UnseenHoldsAreOne);
             if primitive.owner(state) != primitive.owner(frozen) || may_have_changed {
@@ -118,21 +118,6 @@ impl<'e> Section<'e> {
         self.close().carry_out_beside(&*engine.timers, Some(here));
     }
 
-    /// Returns the primitive.
-    pub(crate) fn primitive(&self) -> &'static dyn Primitive {
-        self.primitive
-    }
-
-    /// Returns its place.
-    pub(crate) fn place(&self) -> Place {
-        self.place
-    }
-
-    /// Its state, as it will be written.
-    pub(crate) fn state(&self) -> State {
-        self.state
-    }
-
     /// Returns the state that a waiter that queues now finds.
     pub(crate) fn found(&self) -> u32 {
         self.primitive.found(self.state)[0]
@@ -146,7 +131,7 @@ impl<'e> Section<'e> {
     /// An owner whose thread has ended loses it. True if there was one: then, unless the caller gets in itself, it has to
     /// hand off.
     pub(crate) fn free_ended_owner(&mut self) -> bool {
-        let owner = self.owner();
+        let owner = self.primitive.remembered(self.state);
         let is_ended = owner != 0 && self.engine.agents.standing(owner) == Standing::Ended;
         if is_ended {
             self.abandoned_by = Some(owner);
@@ -227,7 +212,7 @@ impl<'e> Section<'e> {
 
     /// Others may get in beside one that has just got in.
     pub(super) fn admit_others(&mut self, hold: Hold) {
-        if hold.mode != Mode::Exclusive {
+        if !hold.is_exclusive() {
             self.hand_off();
         }
     }

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use super::contents::Bucket;
-use super::primitive::{Hold, Mode, Primitive, Request, Space};
+use super::primitive::{Hold, Primitive, Request, Space};
 use super::table::Engine;
 use crate::agents::AgentId;
 use crate::memory::Place;
@@ -41,7 +41,7 @@ impl Engine {
             if seen.is_waiting && !holds.are_long() {
                 break false;
             }
-            if seen.is_shared && hold.mode == Mode::Shared {
+            if seen.is_shared && hold.is_shared() {
                 break false;
             }
             is_steady &= seen.held == last.held;
@@ -63,11 +63,9 @@ impl Engine {
 
     /// Spins until the primitive is reserved, for as long as a sleep and a wake-up would cost; true if it is.
     pub(crate) fn spin_until_reserved(&self, primitive: &dyn Primitive, place: Place) -> bool {
-        // The section that follows decides. Only words that say nothing of the hold show a reservation.
+        // The section that follows decides.
         let look = |_| primitive.glance(place, Hold::PASSAGE).is_some_and(|seen| seen.is_reserved);
-        !primitive.has_open_permits()
-            && pays(self.patience.spin_queued)
-            && sync::spin_until(self.patience.spin_queued, look)
+        !primitive.is_divided() && pays(self.patience.spin_queued) && sync::spin_until(self.patience.spin_queued, look)
     }
 }
 

@@ -1,8 +1,8 @@
-//! Counts of the waits for locks and permits: kept in each bucket under its lock, summed when `stats()` is called.
+//! Counts of the waits to hold something: kept in each bucket under its lock, summed when `stats()` is called.
 
 use std::time::Duration;
 
-use super::primitive::{Hold, Mode};
+use super::primitive::Hold;
 use super::queue::Waiter;
 use crate::sync;
 
@@ -104,7 +104,7 @@ impl Stats {
     }
 }
 
-/// Only who waits to hold something is counted: not who waits for a notification, or for a latch to open.
+/// Only who waits to hold something is counted: not who waits for a notification, or to pass.
 fn is_counted(hold: Option<Hold>) -> bool {
-    hold.is_some_and(|hold| hold.mode != Mode::Passage)
+    hold.is_some_and(|hold| !hold.is_passage())
 }

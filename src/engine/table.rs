@@ -11,7 +11,7 @@ use super::stats::Stats;
 use super::timers::Timers;
 use crate::agents::{AgentId, Agents};
 use crate::memory::Place;
-use crate::sync::{AtomicU32, AtomicU64, Mutex, MutexGuard, Ordering};
+use crate::sync::{AtomicU32, AtomicU64, Mutex, MutexGuard, Ordering, spread};
 
 /// A primitive for which an agent has a slot in its register of holds.
 pub(crate) type Registered = (&'static dyn Primitive, Place);
@@ -96,7 +96,7 @@ impl Engine {
         self.serials.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// The counts of all buckets. From the first call on they read the clock, those of names too, of which none may be used yet.
+    /// The counts of all buckets. From the first call on they read the clock, those of a table that is made for that too.
     pub fn stats(&self) -> Stats {
         let mut sum = Stats::default();
         for bucket in self.buckets(Space::Words).chain(self.buckets(Space::Listed)) {
@@ -112,7 +112,7 @@ impl Engine {
 }
 
 /// The number of buckets of the tables that few programs need: a power of two.
-const SMALL: usize = 64;
+const SMALL: usize = spread(64);
 
 fn table_of(buckets: usize) -> Box<[Bucket]> {
     (0..buckets).map(|_| Bucket::default()).collect()

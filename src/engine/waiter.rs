@@ -9,7 +9,7 @@ use super::limit::Limit;
 use super::list::{Linked, Links, WaiterId};
 use super::parker::Parker;
 use super::passes::Ticket;
-use super::primitive::{Hold, Mode};
+use super::primitive::Hold;
 use crate::agents::AgentId;
 
 /// All waiters of a bucket.
@@ -96,7 +96,7 @@ impl Waiter {
 
     /// Whether it waits to hold it alone.
     pub fn is_exclusive(&self) -> bool {
-        self.hold.is_some_and(|hold| hold.mode == Mode::Exclusive)
+        self.hold.is_some_and(Hold::is_exclusive)
     }
 
     /// Whether a thread sleeps; else a promise is pending.

@@ -28,9 +28,9 @@ pub struct Asker {
 /// A lock that is held.
 #[derive(Debug)]
 pub struct FileHold {
-    files: Arc<Files>,
-    /// Locked by the kernel until the last of those who share it in this process drops it.
+    /// Locked by the kernel until the last of those who share it here drops it: before all else, which takes time to close.
     lock: Arc<Locked>,
+    files: Arc<Files>,
     /// For an exclusive one.
     info: Option<Info>,
     past: Past,
@@ -119,7 +119,7 @@ impl FileHold {
             }
         };
         let past = report_once(files, mode, past);
-        Ok(Self { files: Arc::clone(files), lock, info, past, fence, is_in: !asker.is_part })
+        Ok(Self { lock, files: Arc::clone(files), info, past, fence, is_in: !asker.is_part })
     }
 
     /// The state that earlier holders have left.

@@ -9,7 +9,8 @@ use super::record::Field;
 use super::status;
 use super::thread::JsThread;
 use super::views::{JsIntegers, JsWord};
-use crate::clients::condition::ConditionFailure;
+use crate::clients::condition::{ConditionFailure, ConditionLock};
+use crate::clients::lent::LentHolds;
 
 /// Frees the word, which was acquired by `ask`, blocks this thread until a notification, and locks the word again. Returns the status of that;
 /// `IS_NOTIFIED` says whether it was notified. `NOT_OWNER`: the word was not held, and nothing was changed.
@@ -19,23 +20,19 @@ use crate::clients::condition::ConditionFailure;
 pub fn wait_unlocked(env: Env, condition: JsIntegers, word: JsWord, ask: Ask, timeout: f64, era: f64) -> Result<i32> {
     let location = condition.location(0.0)?;
     let address = word.0.address();
-    let (agent, mut call, lent) = JsThread::with(env, |thread| {
-        let lent = (era > 0.0).then(|| thread.holds.depart(address, era as u64));
-        (thread.event_loop.agent().clone(), thread.blocking_call(env), lent)
+    let lent = JsThread::with(env, |thread| {
+        (era > 0.0).then(|| thread.change_lent(|holds| holds.depart(address, era as u64)))
     })?;
-    // Nothing of the thread's state is borrowed here: a debugger may run this package during the pause.
-    let (lock, hold) = (ask.primitive(), ask.hold(1, 0));
-    let outcome = engine().wait_released(&agent, location, lock, word.0, hold, limit(timeout), &mut call);
+    let lock = ConditionLock { primitive: ask.primitive(), place: word.0, hold: ask.hold(1, 0) };
+    let (outcome, call) =
+        JsThread::block(env, |agent, call| lock.wait(engine(), agent, location, limit(timeout), call))?;
     JsThread::with(env, |thread| {
         thread.note_wait(&call);
         thread.note_ended(word.0);
         if let Some(number) = lent {
-            match outcome {
-                Err(ConditionFailure::NotLocked(_)) => thread.holds.lose(address, number),
-                _ => {
-                    thread.holds.arrive(address, number);
-                }
-            }
+            let is_lost = matches!(outcome, Err(ConditionFailure::NotLocked(_)));
+            let settle = if is_lost { LentHolds::lose } else { LentHolds::arrive };
+            thread.change_lent(|holds| settle(holds, address, number));
         }
         match outcome {
             Ok((is_notified, outcome)) => {
@@ -50,12 +47,25 @@ pub fn wait_unlocked(env: Env, condition: JsIntegers, word: JsWord, ask: Ask, ti
 }
 
 /// Frees the word and waits for a notification. Returns a status.
-/// The rest is as for `waitUnlocked`; once the wait is settled and the word is held again, `accept` is due.
-#[napi(catch_unwind, ts_args_type = "condition: Int32Array, word: Int32Array, ask: Ask, timeout: number")]
-pub fn wait_unlocked_async(env: Env, condition: JsIntegers, word: JsWord, ask: Ask, timeout: f64) -> Result<i32> {
+/// The rest is as for `waitUnlocked`; once the wait is settled and the word is held again, `accept` is due, and `settleHold` for a
+/// guard's hold, whose number is `NUMBER`.
+#[napi(catch_unwind, ts_args_type = "condition: Int32Array, word: Int32Array, ask: Ask, timeout: number, era: number")]
+pub fn wait_unlocked_async(
+    env: Env,
+    condition: JsIntegers,
+    word: JsWord,
+    ask: Ask,
+    timeout: f64,
+    era: f64,
+) -> Result<i32> {
     let location = condition.location(0.0)?;
+    let address = word.0.address();
     JsThread::with(env, |thread| {
         let reply = thread.wait_released(location, condition.value, word, ask, limit(timeout))?;
+        if reply.is_ok() && era > 0.0 {
+            let number = thread.change_lent(|holds| holds.depart(address, era as u64));
+            thread.record.set(Field::Number, number as f64);
+        }
         Ok(status::of_reply(reply, thread))
     })?
 }

@@ -1,5 +1,4 @@
-//! The binding's part of locks in stores: desks, known by numbers in all threads; requests, known by numbers to their thread and
-//! to the lock worker; leases, known by numbers to the lock worker.
+//! The binding's part of lock workers: desks, known by numbers in all threads, and their tasks, known by the numbers of the requests.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -8,17 +7,12 @@ use napi::bindgen_prelude::*;
 use napi::{Env, sys};
 use napi_derive::napi;
 
-use super::beside::JsBeside;
 use super::desks::{HAS_DUE, desk, desks, open};
 use super::handles::check;
-use super::named::{JsName, JsUnits, NameMode};
-use super::process::{engine, limit, limit_with};
-use super::record::Field;
-use super::status::{FAILED, GRANTED, GRANTED_ABANDONED, REFUSED, TIMED_OUT, of_failure, of_reply};
+use super::named::JsUnits;
+use super::process::engine;
 use super::thread::JsThread;
-use crate::clients::{ClientLoop, InStore};
 use crate::desk::{Answer, Lease, Question, Task};
-use crate::engine::Expiry;
 
 /// A new desk, whose lock worker the caller starts.
 #[napi(catch_unwind)]
@@ -67,141 +61,28 @@ pub fn end_desk(number: u32, text: String) -> Result<()> {
     desk(number).map(|desk| desk.end(&text))
 }
 
-/// This thread is the lock worker of the desk.
+/// This thread is the lock worker of the desk; it gets a name for the system's tools, where that can be.
 #[napi(catch_unwind)]
 pub fn serve_desk(env: Env, number: u32) -> Result<()> {
     let desk = desk(number)?;
     let agent = JsThread::with(env, |thread| Arc::clone(thread.event_loop.agent()))?;
+    name_thread();
     desks()[number as usize].server = agent.id;
     desk.serve(Box::new(move || agent.wake()));
     Ok(())
 }
 
-/// A question for the lock worker; the verbs, the flags and the payload are between it and the thread.
-#[napi(object, object_to_js = false)]
-pub struct JsQuestion {
-    /// The number of the store.
-    pub store: u32,
-    /// The verb.
-    pub verb: u32,
-    /// The name, if it is about one.
-    #[napi(ts_type = "string")]
-    pub name: JsName,
-    /// The mode of the name.
-    pub mode: NameMode,
-    /// Options of the verb.
-    pub flags: u32,
-    /// Arguments of the verb.
-    pub payload: String,
-}
-
-impl JsQuestion {
-    fn of(self, thread: &JsThread) -> Result<Question> {
-        let Self { store, verb, name, mode, flags, payload } = self;
-        let is_shared = matches!(mode, NameMode::Shared);
-        Ok(Question { store, verb, name: name.units()?, is_shared, flags, payload, thread: thread.number() })
+fn name_thread() {
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    // SAFETY: the name is a string of less than 16 bytes with a zero at its end, which lives for ever.
+    unsafe {
+        libc::prctl(libc::PR_SET_NAME, c"sablock-locks".as_ptr());
     }
-}
-
-/// Asks: `PENDING`, under `TOKEN`, or `NO_CLOCK`. When its time is over, what is beside it goes back as well
-/// (as for `expiresWithNames`), whatever this thread does then. `next()` says how it ended.
-#[napi(catch_unwind)]
-pub fn ask_store(env: Env, desk: u32, question: JsQuestion, timeout: f64, beside: Option<JsBeside>) -> Result<i32> {
-    let desk = self::desk(desk)?;
-    JsThread::with(env, |thread| {
-        let question = question.of(thread)?;
-        let beside = beside.map(|beside| Arc::new(thread.beside(beside)) as Arc<dyn Expiry>);
-        let store = InStore::at(&desk, &question);
-        let asked = thread.event_loop.ask_outside(store, question, limit_with(timeout, true), beside);
-        Ok(of_reply(asked.map(|(reply, _)| reply), thread))
-    })?
-}
-
-/// Asks, and blocks this thread for the answer: `GRANTED`, `REFUSED`, `TIMED_OUT`, `INTERRUPTED` or `FAILED`.
-#[napi(catch_unwind)]
-pub fn ask_store_blocking(env: Env, desk: u32, question: JsQuestion, timeout: f64) -> Result<i32> {
-    let desk = self::desk(desk)?;
-    let (question, agent, mut call) = JsThread::with(env, |thread| {
-        question.of(thread).map(|question| (question, Arc::clone(thread.event_loop.agent()), thread.blocking_call(env)))
-    })??;
-    let store = InStore::at(&desk, &question);
-    // Nothing of the thread's state is borrowed here, as in `lockFile`.
-    let asked = ClientLoop::ask_outside_blocking(engine(), &agent, store, question, limit(timeout), &mut call);
-    JsThread::with(env, |thread| match asked {
-        Ok(Some(answered)) => {
-            let answer = thread.event_loop.take_in(answered);
-            of_answer(answer, thread)
-        }
-        Ok(None) => TIMED_OUT,
-        Err(failure) => of_failure(failure, &call, thread),
-    })
-}
-
-/// Opens a store: the lock worker knows it until the number that this returns is released. Nobody waits for an answer.
-#[napi(catch_unwind)]
-pub fn open_store(env: Env, desk: u32, question: JsQuestion) -> Result<i64> {
-    let desk = self::desk(desk)?;
-    JsThread::with(env, |thread| {
-        let question = question.of(thread)?;
-        Ok(thread.event_loop.tell_store(&desk, question) as i64)
-    })?
-}
-
-/// From an answer to a status: `NUMBER` is the request's, `FENCE` its fence.
-pub fn of_answer((number, answer): (u64, Answer), thread: &mut JsThread) -> i32 {
-    thread.record.set(Field::Number, number as f64);
-    match answer {
-        Answer::Granted { fence, is_abandoned, text, .. } => {
-            thread.record.set_fence(fence);
-            thread.stores.text = text;
-            if is_abandoned { GRANTED_ABANDONED } else { GRANTED }
-        }
-        Answer::Refused => REFUSED,
-        Answer::Failed(text) => {
-            thread.stores.text = text;
-            FAILED
-        }
+    #[cfg(target_os = "macos")]
+    // SAFETY: the name is a string with a zero at its end, which lives for ever.
+    unsafe {
+        libc::pthread_setname_np(c"sablock-locks".as_ptr());
     }
-}
-
-/// The next request of this thread whose hold was lost; -1 if there is none.
-#[napi(catch_unwind)]
-pub fn next_lost_store(env: Env) -> Result<i64> {
-    JsThread::with(env, |thread| thread.event_loop.next_lost().map_or(-1, |number| number as i64)).or(Ok(-1))
-}
-
-/// Returns what the last answer has to say.
-#[napi(catch_unwind)]
-pub fn take_store_text(env: Env) -> Result<String> {
-    JsThread::with(env, |thread| std::mem::take(&mut thread.stores.text))
-}
-
-/// Returns how the lock that a request holds was lost, by its number; 0 if it is held.
-#[napi(catch_unwind)]
-pub fn look_store(env: Env, number: i64) -> Result<u32> {
-    JsThread::with(env, |thread| {
-        let hold = thread.event_loop.outside_hold::<InStore>(number as u64);
-        hold.and_then(|hold| hold.lost()).map_or(0, |loss| loss as u32)
-    })
-}
-
-/// Notes that a request's hold does not suffice yet: until `isIn`, the end of this thread leaves no mark.
-#[napi(catch_unwind)]
-pub fn note_store_in(env: Env, number: i64, is_in: bool) -> Result<()> {
-    JsThread::with(env, |thread| {
-        if let Some(hold) = thread.event_loop.outside_hold::<InStore>(number as u64) {
-            hold.note_in(is_in);
-        }
-    })
-}
-
-/// Releases what a request holds, if `hasEnded`, or it was lost inside, with a mark, where that leaves one; it is over. Returns how it
-/// was lost before, by its number; 0 if it was held.
-#[napi(catch_unwind)]
-pub fn release_store(env: Env, number: i64, has_ended: bool) -> Result<u32> {
-    JsThread::with(env, |thread| {
-        thread.event_loop.release_store(number as u64, has_ended).map_or(0, |loss| loss as u32)
-    })
 }
 
 /// Something that the lock worker has to do.
@@ -288,28 +169,11 @@ pub fn answer_task(env: Env, desk: u32, number: i64, grant: Option<TaskGrant>, f
             let lease = match lease {
                 0 => Lease::endless(),
                 // One that has ended meanwhile is over: what is granted by it is lost already.
-                _ => {
-                    JsThread::with(env, |thread| thread.stores.leases.get(&lease).cloned())?.unwrap_or_else(Lease::over)
-                }
+                _ => JsThread::with(env, |thread| thread.leases.all.get(&lease).cloned())?.unwrap_or_else(Lease::over),
             };
             Answer::Granted { fence, lease, is_abandoned, text }
         }
         None => failed.map_or(Answer::Refused, Answer::Failed),
     };
     Ok(desk.answer(number as u64, answer))
-}
-
-/// Gives the calling thread a name for the system's tools, where that can be.
-#[napi(catch_unwind)]
-pub fn name_thread() {
-    #[cfg(any(target_os = "linux", target_os = "android"))]
-    // SAFETY: the name is a string of less than 16 bytes with a zero at its end, which lives for ever.
-    unsafe {
-        libc::prctl(libc::PR_SET_NAME, c"sablock-locks".as_ptr());
-    }
-    #[cfg(target_os = "macos")]
-    // SAFETY: the name is a string with a zero at its end, which lives for ever.
-    unsafe {
-        libc::pthread_setname_np(c"sablock-locks".as_ptr());
-    }
 }

@@ -9,14 +9,11 @@ use rustc_hash::FxHashMap;
 use crate::agents::AgentId;
 use crate::desk::{Desk, Lease};
 
-/// The side of a thread beside its requests to stores.
+/// The leases of a lock worker, by number.
 #[derive(Default)]
-pub struct ThreadStores {
-    /// The words of the last answer.
-    pub(super) text: String,
-    /// The leases of a lock worker.
-    pub(super) leases: FxHashMap<u32, Arc<Lease>>,
-    pub(super) last_lease: u32,
+pub struct Leases {
+    pub(super) all: FxHashMap<u32, Arc<Lease>>,
+    pub(super) last: u32,
 }
 
 /// A desk, who serves it, and who started that.

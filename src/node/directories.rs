@@ -32,8 +32,7 @@ pub fn of_space(space: u32) -> Option<Arc<Directory>> {
 }
 
 /// The number of the space of the names in this directory.
-#[napi(catch_unwind)]
-pub fn space_of_directory(number: u32) -> Result<u32> {
+pub fn space_of(number: u32) -> Result<u32> {
     Ok(names().space(&key(&*directory(number)?)))
 }
 

@@ -109,9 +109,13 @@ unsafe extern "C" fn end(thread_id: *mut c_void) {
     DOCTOR.with(|state| state.detach(thread_id, true));
 }
 
-/// The doctor stops in this thread.
+/// The doctor stops in this thread; with it, if that `isExiting`, and what it holds is not released then.
 #[napi(catch_unwind)]
-pub fn doctor_stop(env: Env, thread_id: u32) -> Result<()> {
+pub fn doctor_stop(env: Env, thread_id: u32, is_exiting: bool) -> Result<()> {
+    if is_exiting {
+        DOCTOR.with(|state| state.note_never_released(thread_id, false));
+        return Ok(());
+    }
     DOCTOR.with(|state| state.detach(thread_id, false));
     let kept = TABLES.with_borrow_mut(|tables| {
         let at = tables.iter().position(|(thread, ..)| *thread == thread_id)?;
@@ -132,12 +136,6 @@ pub fn doctor_arm() {
     DOCTOR.with(|state| state.arm());
 }
 
-/// This thread is about to end: what it holds is not released.
-#[napi(catch_unwind)]
-pub fn doctor_ending(thread_id: u32) {
-    DOCTOR.with(|state| state.note_never_released(thread_id, false));
-}
-
 /// The package is part of the bundle in this file.
 #[napi(catch_unwind)]
 pub fn doctor_bundle(file: String) {
@@ -150,17 +148,23 @@ pub fn doctor_site(stack: Vec<String>) -> u32 {
     DOCTOR.with(|state| state.names.site(stack))
 }
 
-/// The number of a lock. A `byte_offset` below 0 is none.
-#[napi(catch_unwind)]
-pub fn doctor_lock(address: f64, name: Option<String>, kind: String, byte_offset: f64) -> u32 {
-    let byte_offset = (byte_offset >= 0.0).then_some(byte_offset as u64);
-    DOCTOR.with(|state| state.names.lock(Lock { name, kind, byte_offset, address: address as usize }))
+/// A lock by its numbers.
+#[napi(object)]
+pub struct DoctorLock {
+    /// Its own.
+    pub id: u32,
+    /// That of its class.
+    pub class: u32,
 }
 
-/// The class of a lock.
+/// The numbers of a lock.
 #[napi(catch_unwind)]
-pub fn doctor_class(lock: u32) -> u32 {
-    DOCTOR.with(|state| state.names.node(lock))
+pub fn doctor_lock(kind: String, address: f64, byte_offset: Option<f64>, name: Option<String>) -> DoctorLock {
+    let byte_offset = byte_offset.map(|offset| offset as u64);
+    DOCTOR.with(|state| {
+        let id = state.names.lock(Lock { name, kind, byte_offset, address: address as usize });
+        DoctorLock { id, class: state.names.node(id) }
+    })
 }
 
 /// One lock was locked while another was held, and `gates` too.
@@ -172,77 +176,41 @@ pub fn doctor_edge(thread_id: u32, from: u32, to: u32, held: u32, locked: u32, g
     });
 }
 
-/// A wait, as JS tells of it.
-#[napi(object)]
-pub struct DoctorWait {
-    /// Which thread waits.
-    pub thread_id: u32,
-    /// For what.
-    pub lock: u32,
-    /// The address of that.
-    pub address: f64,
-    /// From where on.
-    pub site: u32,
-    /// Whether it has neither timeout nor signal.
-    pub is_endless: bool,
-    /// Whether the thread is blocked.
-    pub is_blocking: bool,
-    /// Whether it waits to hold alone.
-    pub is_exclusive: bool,
-    /// Whether the time is delay.
-    pub is_counted: bool,
-}
-
-impl DoctorWait {
-    fn begin(self, since: std::time::Instant) -> TrackedWait {
-        TrackedWait {
-            thread: self.thread_id,
-            lock: self.lock,
-            address: self.address as usize,
-            site: self.site,
-            since,
-            is_endless: self.is_endless,
-            is_blocking: self.is_blocking,
-            is_exclusive: self.is_exclusive,
-            is_counted: self.is_counted,
-            awaiting: Vec::new(),
-            is_asked: false,
-            outside: None,
-        }
-    }
-}
-
-fn serials(serials: Vec<f64>) -> Vec<u64> {
-    serials.into_iter().map(|serial| serial as u64).collect()
-}
-
-/// A wait begins. Returns its number.
+/// A wait begins. Returns its number. `isEndless`: it has neither timeout nor signal; `isCounted`: its time is delay.
 #[napi(catch_unwind)]
-pub fn doctor_wait(wait: DoctorWait) -> f64 {
-    DOCTOR.with(|state| state.begin_wait(wait.begin(sync::now()))) as f64
-}
-
-/// A wait that was not reported while it lasted is over, after so long.
-#[napi(catch_unwind)]
-pub fn doctor_waited(wait: DoctorWait, waited_ms: f64, is_granted: bool) {
-    let waited = duration(waited_ms).unwrap_or_default();
-    let now = sync::now();
-    let wait = wait.begin(now.checked_sub(waited).unwrap_or(now));
-    DOCTOR.with(|state| state.count_wait(&wait, waited, is_granted));
-}
-
-/// Whether there are waiters at an address.
-#[napi(catch_unwind)]
-pub fn doctor_is_waited_for(address: f64) -> bool {
-    let address = address as usize;
-    DOCTOR.with(|state| state.waits.values().any(|wait| wait.address == address))
+#[allow(clippy::too_many_arguments, reason = "an object takes longer; not expected of what napi makes of it")]
+pub fn doctor_wait(
+    thread_id: u32,
+    lock: u32,
+    address: f64,
+    site: u32,
+    is_endless: bool,
+    is_blocking: bool,
+    is_exclusive: bool,
+    is_counted: bool,
+) -> f64 {
+    let wait = TrackedWait {
+        thread: thread_id,
+        lock,
+        address: address as usize,
+        site,
+        since: sync::now(),
+        is_endless,
+        is_blocking,
+        is_exclusive,
+        is_counted,
+        awaiting: Vec::new(),
+        is_asked: false,
+        outside: None,
+    };
+    DOCTOR.with(|state| state.begin_wait(wait)) as f64
 }
 
 /// The holder of a name of the machine, in another process.
 fn holder_of(space: u32, name: &str) -> Option<Outside> {
     let units: Vec<u16> = name.encode_utf16().collect();
     let holder = of_space(space)?.holder(&units).filter(|holder| !holder.is_here())?;
-    Some(outside(None, Some(holder.process), Some(FileHolder::from(&(units, holder)).held_ms)))
+    Some(outside(None, Some(holder.process), Some(FileHolder::from(&holder).held_ms)))
 }
 
 fn outside(client: Option<String>, pid: Option<u32>, held_ms: Option<f64>) -> Outside {
@@ -250,16 +218,43 @@ fn outside(client: Option<String>, pid: Option<u32>, held_ms: Option<f64>) -> Ou
     Outside { client, pid, since }
 }
 
-/// The holder of what is waited for, outside of this process. Below 0 or empty: not known.
+/// A holder outside of this process. Below 0 or empty: not known.
+#[napi(object)]
+pub struct DoctorHolder {
+    /// Its name, if a store has the lock.
+    pub client_id: Option<String>,
+    /// Its process.
+    pub pid: f64,
+    /// For how long it has held it, in milliseconds.
+    pub held_ms: f64,
+}
+
+/// The facts that come to be known of a wait while it lasts, each if it is there.
+#[napi(object)]
+pub struct DoctorFacts {
+    /// A signal may end it.
+    pub has_signal: Option<bool>,
+    /// The holder of what it is for.
+    pub holder: Option<DoctorHolder>,
+    /// The holds whose functions await it; none if it blocks its thread, which keeps all holds of that.
+    pub awaiting: Option<Vec<f64>>,
+}
+
+/// Notes facts of a wait. Returns the deadlock that it is known to be in as JSON, if it is told who awaits it.
 #[napi(catch_unwind)]
-pub fn doctor_outside(wait: f64, client: String, pid: f64, held_ms: f64) {
-    let pid = (pid >= 0.0).then_some(pid as u32);
-    let holder = outside((!client.is_empty()).then_some(client), pid, (held_ms >= 0.0).then_some(held_ms));
+pub fn doctor_note(wait: f64, facts: DoctorFacts) -> Option<String> {
     DOCTOR.with(|state| {
-        if let Some(wait) = state.waits.get_mut(&(wait as u64)) {
-            wait.outside = Some(holder);
+        let number = wait as u64;
+        let wait = state.waits.get_mut(&number)?;
+        wait.is_endless &= !facts.has_signal.unwrap_or_default();
+        if let Some(DoctorHolder { client_id, pid, held_ms }) = facts.holder {
+            let client = client_id.filter(|client| !client.is_empty());
+            let pid = (pid >= 0.0).then_some(pid as u32);
+            wait.outside = Some(outside(client, pid, (held_ms >= 0.0).then_some(held_ms)));
         }
-    });
+        let serials = facts.awaiting?.into_iter().map(|serial| serial as u64).collect();
+        state.note_awaiting(number, serials)
+    })
 }
 
 /// Names that a thread does not keep in mind any more.
@@ -268,74 +263,65 @@ pub fn doctor_forget(locks: Vec<u32>) {
     DOCTOR.with(|state| state.forget(&locks));
 }
 
-/// A wait ends by itself.
-#[napi(catch_unwind)]
-pub fn doctor_timed(wait: f64) {
-    DOCTOR.with(|state| {
-        if let Some(wait) = state.waits.get_mut(&(wait as u64)) {
-            wait.is_endless = false;
-        }
-    });
-}
-
-/// The functions of these holds await a wait; or it blocks its thread, which keeps all holds of that. `is_old`: it has lasted for as
-/// long as the deadlocks that are likely. Returns the deadlock that it is in as JSON.
-#[napi(catch_unwind)]
-pub fn doctor_awaiting(wait: f64, awaiting: Vec<f64>, is_old: bool) -> Option<String> {
-    DOCTOR.with(|state| {
-        let number = wait as u64;
-        let (index, _) = state.note_awaiting(number, serials(awaiting), is_old)?;
-        let was_reported = std::mem::replace(&mut state.deadlocks[index].is_reported, true);
-        let deadlock = &state.deadlocks[index];
-        let is_newest = deadlock.newest_awaited(&state.waits) == Some(number);
-        Some(state.deadlock_json(deadlock, was_reported, is_newest))
-    })
-}
-
 /// A wait is over. It is below 0 if it did not come to waiting.
 #[napi(catch_unwind)]
 pub fn doctor_wait_over(wait: f64, waited_ms: f64, is_granted: bool) {
     DOCTOR.with(|state| state.end_wait(wait as u64, duration(waited_ms), is_granted));
 }
 
-/// A lock with waiters is about to be freed. It is held since then, in the milliseconds of the thread's clock; below 0 if that is not known.
-#[napi(catch_unwind)]
-pub fn doctor_unlock(thread_id: u32, lock: u32, address: f64, site: u32, since: f64) {
-    DOCTOR.with(|state| state.note_unlock(thread_id, address as usize, lock, site, since));
+/// A lock is about to be freed that is held since then, in the milliseconds of the thread's clock. If somebody waits for it, `site`
+/// tells from where.
+#[napi(
+    catch_unwind,
+    ts_args_type = "threadId: number, lock: number, address: number, since: number | undefined, site: () => number"
+)]
+pub fn doctor_unlock(
+    thread_id: u32,
+    lock: u32,
+    address: f64,
+    since: Option<f64>,
+    site: Function<(), u32>,
+) -> Result<()> {
+    let address = address as usize;
+    if DOCTOR.with(|state| state.is_waited_for(address)) {
+        let site = site.call(())?;
+        DOCTOR.with(|state| state.note_unlock(thread_id, address, lock, site, since));
+    }
+    Ok(())
 }
 
-/// A hold has ended that was long, it seems.
+/// A hold is suspect: it has ended and was long, it seems; or its guard was collected while it held.
 #[napi(catch_unwind)]
-pub fn doctor_long_hold(thread_id: u32, serial: f64, lock: u32, site: u32) {
-    DOCTOR.with(|state| state.end_long_hold(serial as u64, lock, thread_id, site));
+pub fn doctor_suspect(thread_id: u32, serial: f64, lock: u32, site: u32, is_leaked: bool) {
+    DOCTOR.with(|state| {
+        if is_leaked {
+            state.note_leak(lock, thread_id, site);
+        } else {
+            state.end_long_hold(serial as u64, thread_id);
+        }
+    });
 }
 
-/// A guard was collected while it held.
-#[napi(catch_unwind)]
-pub fn doctor_leak(thread_id: u32, lock: u32, site: u32) {
-    DOCTOR.with(|state| state.note_leak(lock, thread_id, site));
+/// The forms in which what the doctor knows is read.
+#[napi]
+pub enum Reading {
+    /// The report as JSON.
+    Report,
+    /// The report for people.
+    Text,
+    /// The same at the end, if there is more in it than when it was printed last.
+    LastText,
+    /// The slices of the trace as JSON.
+    Trace,
 }
 
-/// The report as JSON.
+/// Reads what the doctor knows.
 #[napi(catch_unwind)]
-pub fn doctor_report() -> String {
-    DOCTOR.with(|state| state.report(&living()).json())
-}
-
-/// The report for people.
-#[napi(catch_unwind)]
-pub fn doctor_text() -> String {
-    DOCTOR.with(|state| state.asked_text(&living()))
-}
-
-/// The report for people at the end, if there is more in it than when it was printed last.
-#[napi(catch_unwind)]
-pub fn doctor_last_text() -> Option<String> {
-    DOCTOR.with(|state| state.last_text(&living()))
-}
-
-/// The slices of the trace as JSON.
-#[napi(catch_unwind)]
-pub fn doctor_trace() -> String {
-    DOCTOR.with(|state| state.trace_json())
+pub fn doctor_read(reading: Reading) -> Option<String> {
+    DOCTOR.with(|state| match reading {
+        Reading::Report => Some(state.report(&living()).json()),
+        Reading::Text => Some(state.asked_text(&living())),
+        Reading::LastText => state.last_text(&living()),
+        Reading::Trace => Some(state.trace_json()),
+    })
 }

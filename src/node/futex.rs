@@ -16,15 +16,10 @@ use crate::primitives::futex::FUTEX;
     ts_args_type = "integers: Int32Array | BigInt64Array, index: number, value: number | bigint, timeout: number"
 )]
 pub fn wait(env: Env, integers: JsIntegers, index: f64, value: JsExpected, timeout: f64) -> Result<i32> {
-    let location = integers.location(index)?;
-    let (agent, mut call) =
-        JsThread::with(env, |thread| (thread.event_loop.agent().clone(), thread.blocking_call(env)))?;
-    // Nothing of the thread's state is borrowed here: a debugger may run this package during the pause.
-    let outcome = engine().wait_while(&agent, location, value.0, limit(timeout), &mut call);
-    JsThread::with(env, |thread| match outcome {
-        Ok(outcome) => status::of_outcome(outcome, thread),
-        Err(failure) => status::of_failure(failure, &call, thread),
-    })
+    let (location, request) = (integers.location(index)?, Request::NotificationWhile(value.0));
+    let (outcome, call) =
+        JsThread::block(env, |agent, call| engine().wait(agent, &FUTEX, location, request, limit(timeout), call))?;
+    JsThread::with(env, |thread| status::of_wait(outcome, &call, thread))
 }
 
 /// Notifies the first `count` who wait for the element at `index`; returns how many they were.

@@ -6,83 +6,84 @@ use napi::{Env, bindgen_prelude::*};
 use napi_derive::napi;
 
 use super::ask::Ask;
-use super::desk::of_answer;
-use super::files::of_file;
+use super::outer::of_told;
 use super::process::{engine, limit, limit_with};
 use super::record::Field;
-use super::status;
+use super::status::{self, LOST};
 use super::thread::JsThread;
 use super::views::JsWord;
-use crate::clients::{FileHolders, InFile, InStore};
 use crate::engine::{Change, Corrupt, Limit, Request, Slot};
 
-/// Blocks this thread until it has what it asks for. Returns a status.
-#[napi(catch_unwind, ts_args_type = "words: Int32Array, ask: Ask, timeout: number")]
-pub fn acquire(env: Env, words: JsWord, ask: Ask, timeout: f64) -> Result<i32> {
-    acquire_some(env, words, ask, timeout, 1, 0)
-}
-
-/// As `acquire`, for what is counted: permits of so many, entries, a party of so many.
+/// Blocks this thread until it has what it asks for: `count` of `of`, which are permits, entries, a party; 1 of 0 where nothing is
+/// counted. Returns a status.
 #[napi(catch_unwind, ts_args_type = "words: Int32Array, ask: Ask, timeout: number, count: number, of: number")]
-pub fn acquire_some(env: Env, words: JsWord, ask: Ask, timeout: f64, count: u32, of: u32) -> Result<i32> {
-    let (agent, mut call) =
-        JsThread::with(env, |thread| (thread.event_loop.agent().clone(), thread.blocking_call(env)))?;
+pub fn acquire(env: Env, words: JsWord, ask: Ask, timeout: f64, count: u32, of: u32) -> Result<i32> {
     let request = Request::Hold(ask.hold(count, of));
-    // Nothing of the thread's state is borrowed here: a debugger may run this package during the pause.
-    let outcome = engine().wait(&agent, ask.primitive(), words.0, request, limit(timeout), &mut call);
+    let (outcome, call) = JsThread::block(env, |agent, call| {
+        engine().wait(agent, ask.primitive(), words.0, request, limit(timeout), call)
+    })?;
     JsThread::with(env, |thread| {
         thread.note_wait(&call);
         thread.note_ended(words.0);
-        match outcome {
-            Ok(outcome) => status::of_outcome(outcome, thread),
-            Err(failure) => status::of_failure(failure, &call, thread),
-        }
+        status::of_wait(outcome, &call, thread)
     })
 }
 
-/// Acquires what can be had at once. Returns a status.
+/// As `acquire`, but gets what can be had at once, or nothing.
 #[napi(catch_unwind, ts_args_type = "words: Int32Array, ask: Ask, count: number, of: number")]
 pub fn try_acquire(env: Env, words: JsWord, ask: Ask, count: u32, of: u32) -> Result<i32> {
+    let request = Request::Hold(ask.hold(count, of));
     JsThread::with(env, |thread| {
-        let (agent, request) = (thread.event_loop.agent(), Request::Hold(ask.hold(count, of)));
+        let agent = thread.event_loop.agent();
         let outcome = engine().wait(agent, ask.primitive(), words.0, request, Limit::Once, &mut || true);
         thread.note_ended(words.0);
-        match outcome {
-            Ok(outcome) => status::of_outcome(outcome, thread),
-            Err(_) => status::CORRUPT,
-        }
+        outcome.map_or(status::CORRUPT, |outcome| status::of_outcome(outcome, thread))
     })
 }
 
-/// Acquires what can be had at once, or queues for it. Returns a status. `hasSignal`: the wait may be aborted.
-#[napi(catch_unwind, ts_args_type = "words: Int32Array, ask: Ask, timeout: number, hasSignal: boolean")]
-pub fn acquire_async(env: Env, words: JsWord, ask: Ask, timeout: f64, has_signal: bool) -> Result<i32> {
-    acquire_within(env, words, ask, limit_with(timeout, has_signal), 1, 0)
-}
-
-/// As `acquireAsync`, for what is counted: no deadlock is looked for there.
-#[napi(catch_unwind, ts_args_type = "words: Int32Array, ask: Ask, timeout: number, count: number, of: number")]
-pub fn acquire_some_async(env: Env, words: JsWord, ask: Ask, timeout: f64, count: u32, of: u32) -> Result<i32> {
-    acquire_within(env, words, ask, limit(timeout), count, of)
-}
-
-fn acquire_within(env: Env, words: JsWord, ask: Ask, limit: Limit, count: u32, of: u32) -> Result<i32> {
+/// As `acquire`, but queues for what cannot be had at once. `hasSignal`: the wait may be aborted.
+#[napi(
+    catch_unwind,
+    ts_args_type = "words: Int32Array, ask: Ask, timeout: number, hasSignal: boolean, count: number, of: number"
+)]
+pub fn acquire_async(
+    env: Env,
+    words: JsWord,
+    ask: Ask,
+    timeout: f64,
+    has_signal: bool,
+    count: u32,
+    of: u32,
+) -> Result<i32> {
     JsThread::with(env, |thread| {
         let request = Request::Hold(ask.hold(count, of));
+        let limit = limit_with(timeout, has_signal);
         let reply = thread.wait_async(ask.primitive(), words.0, words.1, request, limit)?;
         thread.note_ended(words.0);
         Ok(status::of_reply(reply, thread))
     })?
 }
 
-/// Releases what this thread holds. Returns a status. If this thread has pending waits, the caller has arranged for `drain`
-/// to be called soon: the thread's own loop is not woken.
-#[napi(catch_unwind, ts_args_type = "words: Int32Array, ask: Ask, count: number, of: number")]
-pub fn release(env: Env, words: JsWord, ask: Ask, count: u32, of: u32) -> Result<i32> {
-    JsThread::with(env, |thread| {
-        let agent = thread.event_loop.agent();
-        status::of_release(engine().release(agent, ask.primitive(), words.0, ask.hold(count, of)))
-    })
+impl JsThread {
+    /// Releases what this thread holds; see `release`.
+    pub fn release(&mut self, words: &JsWord, ask: Ask, count: u32, of: u32, era: Option<f64>) -> i32 {
+        let code = self.end_lent(words, era, |thread| {
+            let agent = thread.event_loop.agent();
+            status::of_release(engine().release(agent, ask.primitive(), words.0, ask.hold(count, of)))
+        });
+        if let (LOST, Some(era)) = (code, era) {
+            self.spend(words, era);
+        }
+        code
+    }
+}
+
+/// Releases what this thread holds; with `era`, by the guard that was made then, if its hold is here. Returns a status; after
+/// `RELEASED` and `LOST` the guard is spent. If this thread has pending waits, the caller has arranged for `drain` to be called soon:
+/// the thread's own loop is not woken.
+#[napi(catch_unwind, ts_args_type = "words: Int32Array, ask: Ask, count: number, of: number, era?: number")]
+pub fn release(env: Env, words: JsWord, ask: Ask, count: u32, of: u32, era: Option<f64>) -> Result<i32> {
+    JsThread::with(env, |thread| thread.release(&words, ask, count, of, era))
 }
 
 /// Changes beside acquiring and releasing.
@@ -107,11 +108,22 @@ pub enum JsChange {
     MarkConsistent,
 }
 
-/// Makes a change. Returns a status: `NOT_OWNER` if that cannot be, and nothing was changed. `FOUND` shows what is there now. The
-/// rest is as for `release`.
-#[napi(catch_unwind, ts_args_type = "words: Int32Array, ask: Ask, change: Change, count: number, of: number")]
-pub fn change(env: Env, words: JsWord, ask: Ask, change: JsChange, count: i32, of: u32) -> Result<i32> {
-    let (primitive, owner) = (ask.primitive(), ask.hold(1, 0).owner);
+/// Makes a change. Returns a status: `NOT_OWNER` if that cannot be, and nothing was changed. `FOUND` shows what is there now. With
+/// `era` it ends the hold of the guard that was made then, which is not lent afterwards. The rest is as for `release`.
+#[napi(
+    catch_unwind,
+    ts_args_type = "words: Int32Array, ask: Ask, change: Change, count: number, of: number, era?: number"
+)]
+pub fn change(
+    env: Env,
+    words: JsWord,
+    ask: Ask,
+    change: JsChange,
+    count: i32,
+    of: u32,
+    era: Option<f64>,
+) -> Result<i32> {
+    let (primitive, owner) = (ask.primitive(), ask.hold(1, 0).owner());
     let change = match change {
         JsChange::Set => Change::Set,
         JsChange::Reset => Change::Reset,
@@ -122,13 +134,14 @@ pub fn change(env: Env, words: JsWord, ask: Ask, change: JsChange, count: i32, o
         JsChange::Upgrade => Change::Upgrade(owner),
         JsChange::MarkConsistent => Change::MarkConsistent,
     };
-    JsThread::with(env, |thread| {
+    let make = |thread: &mut JsThread| {
         let changed = engine().change(thread.event_loop.agent(), primitive, words.0, change);
         if let Ok(Some(state)) = changed {
             thread.record.set(Field::Found, f64::from(primitive.found(state)[0]));
         }
         status::of_change(changed)
-    })
+    };
+    JsThread::with(env, |thread| thread.end_lent(&words, era, make))
 }
 
 /// Takes back what was acquired a moment ago, since the code that asked will not learn of it. An ended holder that is still to be
@@ -165,14 +178,8 @@ pub fn next(env: Env) -> Result<i32> {
         thread.record.set(Field::Token, f64::from(settled.token));
         thread.record.set(Field::IsForHold, f64::from(u8::from(settled.is_for_hold)));
         thread.note_ended(settled.place);
-        if let Some(told) = thread.event_loop.take_told::<InStore>() {
-            return Ok(of_answer(told, thread));
-        }
-        if let Some(told) = thread.event_loop.take_told::<InFile>() {
-            return Ok(of_file(told, thread));
-        }
-        if let Some((number, ())) = thread.event_loop.take_told::<FileHolders>() {
-            thread.record.set(Field::Number, number as f64);
+        if let Some(told) = thread.event_loop.take_told() {
+            return Ok(of_told(told, thread));
         }
         Ok(match settled.outcome {
             Err(Corrupt) => status::CORRUPT,

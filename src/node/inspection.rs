@@ -6,9 +6,10 @@ use napi_derive::napi;
 
 use super::ask::Ask;
 use super::process::engine;
+use super::record::Field;
 use super::thread::JsThread;
-use super::views::{JsIntegers, JsWord};
-use crate::engine::{LockView, Mode, Primitive, WaiterView};
+use super::views::JsWord;
+use crate::engine::{LockView, Primitive, WaiterView};
 use crate::memory::Place;
 use crate::primitives::futex::FUTEX;
 use crate::primitives::mutex::{MUTEX, Word};
@@ -32,7 +33,7 @@ impl From<WaiterView> for JsWaiter {
         Self {
             thread_id: waiter.thread,
             kind: if waiter.is_blocking { "blocking".into() } else { "async".into() },
-            mode: mode_name(waiter.mode).into(),
+            mode: waiter.mode.into(),
             waited_ms: waiter.waited.as_secs_f64() * 1e3,
         }
     }
@@ -49,17 +50,6 @@ pub struct JsHolder {
     pub count: u32,
 }
 
-fn mode_name(mode: Option<Mode>) -> &'static str {
-    match mode {
-        Some(Mode::Exclusive) => "exclusive",
-        Some(Mode::Shared) => "shared",
-        Some(Mode::Permits) => "permits",
-        Some(Mode::Entry) => "entry",
-        Some(Mode::Member) => "member",
-        Some(Mode::Passage) | None => "passage",
-    }
-}
-
 /// The holders of a primitive, and its waiters.
 #[napi(object)]
 pub struct Occupancy {
@@ -72,7 +62,7 @@ pub struct Occupancy {
 impl Occupancy {
     fn new(primitive: &dyn Primitive, view: LockView) -> Self {
         let owner = view.owner.map(|thread_id| JsHolder { thread_id, mode: "exclusive".into(), count: 1 });
-        let mode = mode_name(primitive.about().registered);
+        let mode = primitive.about().registered.unwrap_or("passage");
         let registered =
             view.registered.into_iter().map(|(thread_id, count)| JsHolder { thread_id, mode: mode.into(), count });
         Self {
@@ -106,17 +96,16 @@ impl From<LockView> for Inspection {
     }
 }
 
-/// A snapshot for people.
-#[napi(catch_unwind, ts_args_type = "word: Int32Array")]
-pub fn inspect(word: JsWord) -> Inspection {
-    engine().inspect(&MUTEX, word.0).into()
+/// A primitive as its `inspect()` shows it.
+fn shown(primitive: &dyn Primitive, view: LockView) -> Either<Inspection, Occupancy> {
+    if primitive.is(&MUTEX) { Either::A(view.into()) } else { Either::B(Occupancy::new(primitive, view)) }
 }
 
-/// A snapshot of any primitive, for people.
-#[napi(catch_unwind, ts_args_type = "words: Int32Array, ask: Ask")]
-pub fn inspect_primitive(words: JsWord, ask: Ask) -> Occupancy {
-    let primitive = ask.primitive();
-    Occupancy::new(primitive, engine().inspect(primitive, words.0))
+/// A snapshot for people. Without `ask` it is of a condition.
+#[napi(catch_unwind, ts_args_type = "words: Int32Array, ask?: Ask")]
+pub fn inspect(words: JsWord, ask: Option<Ask>) -> Either<Inspection, Occupancy> {
+    let primitive = ask.map_or(&FUTEX as &dyn Primitive, Ask::primitive);
+    shown(primitive, engine().inspect(primitive, words.0))
 }
 
 /// Returns the holders of a primitive, for messages.
@@ -124,12 +113,6 @@ pub fn inspect_primitive(words: JsWord, ask: Ask) -> Occupancy {
 pub fn holders(words: JsWord, ask: Ask) -> Vec<JsHolder> {
     let primitive = ask.primitive();
     Occupancy::new(primitive, engine().holders(primitive, words.0)).holders
-}
-
-/// Returns the waiters for a condition, for people.
-#[napi(catch_unwind, ts_args_type = "condition: Int32Array")]
-pub fn inspect_condition(condition: JsIntegers) -> Result<Occupancy> {
-    Ok(Occupancy::new(&FUTEX, engine().inspect(&FUTEX, condition.location(0.0)?)))
 }
 
 /// A primitive with waiters, as `inspectAll()` shows it.
@@ -153,11 +136,7 @@ pub fn inspect_all() -> Vec<JsQueued> {
         address: place.address() as f64,
         kind: primitive.name().into(),
         byte_offset: place.byte_offset as f64,
-        inspection: if primitive.is(&MUTEX) {
-            Either::A(view.into())
-        } else {
-            Either::B(Occupancy::new(primitive, view))
-        },
+        inspection: shown(primitive, view),
     };
     engine().inspect_all().into_iter().map(queued).collect()
 }
@@ -175,12 +154,6 @@ pub fn queued_kind(word: JsWord) -> Either<String, Null> {
 #[napi(catch_unwind, ts_args_type = "word: Int32Array")]
 pub fn address(word: JsWord) -> f64 {
     word.0.address() as f64
-}
-
-/// The thread that holds the word at this moment, running or ended; `null` if none does.
-#[napi(catch_unwind, ts_args_type = "word: Int32Array")]
-pub fn owner_thread(word: JsWord) -> Option<u32> {
-    engine().agents.thread(MUTEX.owner(MUTEX.read(word.0)))
 }
 
 /// The result of `stats()`.
@@ -249,26 +222,23 @@ pub fn moment() -> f64 {
 #[napi(catch_unwind, ts_args_type = "words: Int32Array, ask: Ask, since: number")]
 pub fn take_ended(words: JsWord, ask: Ask, since: f64) -> Vec<JsEndedHold> {
     let primitive = ask.primitive();
-    let mode = mode_name(primitive.about().registered);
+    let mode = primitive.about().registered.unwrap_or("passage");
     let ended = engine().take_ended(primitive, words.0, since as u64).into_iter();
     ended
         .map(|agent| JsEndedHold { thread_id: engine().agents.thread(agent).unwrap_or_default(), mode: mode.into() })
         .collect()
 }
 
-/// A hold of a word with waiters.
-#[napi(object)]
-pub struct JsHold {
-    /// Tells it from the word's other holds.
-    pub serial: f64,
-    /// The holder's thread.
-    pub thread_id: u32,
-}
-
-/// The hold of the word at this moment; `null` if it is not known to last.
+/// Returns the number of the word's hold at this moment, which tells it from the word's other holds; -1 if it is not known to
+/// last, because nobody waits. `HOLDER` is the thread that holds it in both cases.
 #[napi(catch_unwind, ts_args_type = "word: Int32Array")]
-pub fn hold(word: JsWord) -> Option<JsHold> {
-    engine().hold(word.0).map(|hold| JsHold { serial: hold.serial as f64, thread_id: hold.thread })
+pub fn hold(env: Env, word: JsWord) -> Result<f64> {
+    let hold = engine().hold(word.0);
+    let owner = hold.map_or_else(|| engine().agents.thread(MUTEX.owner(MUTEX.read(word.0))), |hold| Some(hold.thread));
+    JsThread::with(env, |thread| {
+        thread.record.set(Field::Holder, owner.map_or(-1.0, f64::from));
+        hold.map_or(-1.0, |hold| hold.serial as f64)
+    })
 }
 
 /// The kinds of the locks in the cycle of this thread's last deadlock, step by step.

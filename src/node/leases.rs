@@ -14,9 +14,9 @@ pub fn begin_lease(env: Env, until: f64) -> Result<u32> {
     JsThread::with(env, |thread| {
         let lease = Lease::endless();
         lease.set_end(until);
-        thread.stores.last_lease += 1;
-        thread.stores.leases.insert(thread.stores.last_lease, lease);
-        thread.stores.last_lease
+        thread.leases.last += 1;
+        thread.leases.all.insert(thread.leases.last, lease);
+        thread.leases.last
     })
 }
 
@@ -24,7 +24,7 @@ pub fn begin_lease(env: Env, until: f64) -> Result<u32> {
 #[napi(catch_unwind)]
 pub fn extend_lease(env: Env, number: u32, until: f64) -> Result<bool> {
     JsThread::with(env, |thread| {
-        thread.stores.leases.get(&number).is_some_and(|lease| {
+        thread.leases.all.get(&number).is_some_and(|lease| {
             let goes_on = lease.lost().is_none();
             if goes_on {
                 lease.set_end(until);
@@ -38,7 +38,7 @@ pub fn extend_lease(env: Env, number: u32, until: f64) -> Result<bool> {
 #[napi(catch_unwind)]
 pub fn end_lease(env: Env, desk: u32, number: u32, loss: u32) -> Result<()> {
     let desk = self::desk(desk)?;
-    let lease = JsThread::with(env, |thread| thread.stores.leases.remove(&number))?;
+    let lease = JsThread::with(env, |thread| thread.leases.all.remove(&number))?;
     if let Some(lease) = lease.filter(|_| loss != 0) {
         desk.end_lease(&lease, Loss::from_number(loss));
     }

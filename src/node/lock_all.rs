@@ -10,6 +10,7 @@ use super::record::{Field, Found, Record};
 use super::status;
 use super::thread::JsThread;
 use super::views::JsWord;
+use crate::agents::AgentId;
 use crate::clients::{LockSet, PartWait};
 use crate::engine::{Limit, Outcome, Reply, ReplyError};
 use crate::memory::Place;
@@ -21,9 +22,9 @@ fn set_of(words: &[JsWord], asks: &[Ask]) -> LockSet {
 /// Notes what there is to know of a set beside the status; returns the status of one that is complete.
 fn note(record: &mut Record, found: &mut Found, set: &LockSet) -> i32 {
     record.set(Field::StoppedAt, set.stopped_at.map_or(-1.0, |index| index as f64));
-    record.set(Field::Locks, set.indices().count() as f64);
     record.set(Field::HasEnded, f64::from(u8::from(set.places().any(|place| engine().has_ended(place)))));
-    *found = Found { reports: set.reports().collect(), waits: set.waits.clone() };
+    *found = Found { indices: set.indices().collect(), reports: set.reports().collect(), waits: set.waits.clone() };
+    record.set(Field::Locks, found.indices.len() as f64);
     if found.reports.is_empty() { status::GRANTED } else { status::GRANTED_ABANDONED }
 }
 
@@ -66,17 +67,13 @@ impl JsThread {
 /// nothing is held, and `STOPPED_AT` says which lock could not be had. `LOCKS` says how many different ones there are.
 #[napi(catch_unwind, ts_args_type = "words: Int32Array[], asks: Ask[], timeout: number")]
 pub fn lock_all(env: Env, words: Vec<JsWord>, asks: Vec<Ask>, timeout: f64) -> Result<i32> {
-    let (agent, mut call) =
-        JsThread::with(env, |thread| (thread.event_loop.agent().clone(), thread.blocking_call(env)))?;
     let mut set = set_of(&words, &asks);
-    // Nothing of the thread's state is borrowed here: a debugger may run this package during the pause.
-    let outcome = engine().lock_all(&agent, &mut set, limit(timeout), &mut call);
+    let (outcome, call) = JsThread::block(env, |agent, call| set.lock(engine(), agent, limit(timeout), call))?;
     JsThread::with(env, |thread| {
         let granted = note(&mut thread.record, &mut thread.found, &set);
         match outcome {
             Ok(Outcome::Granted { .. }) => granted,
-            Ok(outcome) => status::of_outcome(outcome, thread),
-            Err(failure) => status::of_failure(failure, &call, thread),
+            outcome => status::of_wait(outcome, &call, thread),
         }
     })
 }
@@ -103,12 +100,6 @@ pub fn go_on(env: Env) -> Result<i32> {
     })
 }
 
-/// The locks of a list by their places, each lock once, in the order in which they are taken.
-#[napi(catch_unwind, ts_args_type = "words: Int32Array[], asks: Ask[]")]
-pub fn distinct_locks(words: Vec<JsWord>, asks: Vec<Ask>) -> Vec<u32> {
-    set_of(&words, &asks).indices().map(|index| index as u32).collect()
-}
-
 /// An ended holder that whoever got a list has to report.
 #[napi(object)]
 pub struct EndReport {
@@ -118,19 +109,10 @@ pub struct EndReport {
     pub ended: u32,
 }
 
-/// Returns what whoever got the last list has to report.
-#[napi(catch_unwind)]
-pub fn reports(env: Env) -> Result<Vec<EndReport>> {
-    JsThread::with(env, |thread| {
-        let reports = std::mem::take(&mut thread.found.reports);
-        reports.into_iter().map(|(index, ended)| EndReport { index: index as u32, ended }).collect()
-    })
-}
-
 /// A wait for one lock of a list that is over.
 #[napi(object, object_from_js = false, use_nullable = true)]
 pub struct JsPartWait {
-    /// Which lock, as its place in the list.
+    /// The lock, by its place in the list.
     pub index: u32,
     /// The thread that held it; `null` for none.
     pub owner_thread_id: Option<u32>,
@@ -138,43 +120,54 @@ pub struct JsPartWait {
     pub waited_ms: f64,
 }
 
-/// Returns what the last call of `lockAll` has waited for.
-#[napi(catch_unwind)]
-pub fn waits(env: Env) -> Result<Vec<JsPartWait>> {
-    JsThread::with(env, |thread| {
-        let part_wait = |PartWait { index, owner, waited }| JsPartWait {
-            index: index as u32,
-            owner_thread_id: engine().agents.thread(owner),
-            waited_ms: waited.as_secs_f64() * 1e3,
-        };
-        std::mem::take(&mut thread.found.waits).into_iter().map(part_wait).collect()
-    })
+/// The state that the last call for several locks found, beside its record.
+#[napi(object, object_from_js = false)]
+pub struct JsFound {
+    /// The locks by their places in the list, each lock once, in the list's order.
+    pub indices: Vec<u32>,
+    /// The ended holders that whoever got the locks has to report.
+    pub reports: Vec<EndReport>,
+    /// The waits of a call that blocked.
+    pub waits: Vec<JsPartWait>,
 }
 
-/// The ended holder that the last acquisition has to report, for `setReport`; 0: none. It is not to be reported meanwhile.
+/// Returns what the last call for several locks found, until the next.
 #[napi(catch_unwind)]
-pub fn take_report(env: Env) -> Result<u32> {
-    JsThread::with(env, |thread| thread.abandoned_by.take().unwrap_or_default())
+pub fn found_all(env: Env) -> Result<JsFound> {
+    let report = |&(index, ended): &(usize, AgentId)| EndReport { index: index as u32, ended };
+    let part_wait = |PartWait { index, owner, waited }: &PartWait| JsPartWait {
+        index: *index as u32,
+        owner_thread_id: engine().agents.thread(*owner),
+        waited_ms: waited.as_secs_f64() * 1e3,
+    };
+    JsThread::with(env, |thread| {
+        let Found { indices, reports, waits } = &thread.found;
+        let mut indices: Vec<u32> = indices.iter().map(|index| *index as u32).collect();
+        indices.sort_unstable();
+        JsFound { indices, reports: reports.iter().map(report).collect(), waits: waits.iter().map(part_wait).collect() }
+    })
 }
 
 /// Makes this the ended holder that the last acquisition has to report, as if only that lock had been acquired; 0: none, for
-/// instance because it is reported.
+/// instance because it is reported. Returns the one that it had to report before.
 #[napi(catch_unwind)]
-pub fn set_report(env: Env, ended: u32) -> Result<()> {
+pub fn set_report(env: Env, ended: u32) -> Result<u32> {
     JsThread::with(env, |thread| {
-        let ended = (ended != 0).then_some(ended);
-        status::of_outcome(Outcome::granted(ended), thread);
+        let before = thread.abandoned_by.unwrap_or_default();
+        status::of_outcome(Outcome::granted((ended != 0).then_some(ended)), thread);
+        before
     })
 }
 
-/// Takes back all locks of a list, which were acquired a moment ago. `reports` are those that were not made.
-#[napi(catch_unwind, ts_args_type = "words: Int32Array[], asks: Ask[], reports: EndReport[]")]
-pub fn give_back_all(env: Env, words: Vec<JsWord>, asks: Vec<Ask>, reports: Vec<EndReport>) -> Result<()> {
-    let mut reports: Vec<_> = reports.iter().map(|report| (report.index as usize, report.ended)).collect();
+/// Takes back all locks of a list, which were acquired a moment ago. `reports` are those that were not made; without them, no code has
+/// asked for them since.
+#[napi(catch_unwind, ts_args_type = "words: Int32Array[], asks: Ask[], reports?: EndReport[]")]
+pub fn give_back_all(env: Env, words: Vec<JsWord>, asks: Vec<Ask>, reports: Option<Vec<EndReport>>) -> Result<()> {
     JsThread::with(env, |thread| {
-        // JS may not even have asked for them.
-        reports.append(&mut thread.found.reports);
-        let mut set = set_of(&words, &asks).all_held(&reports);
-        engine().give_back_all(thread.event_loop.agent(), &mut set);
+        let reports = reports.map_or_else(
+            || std::mem::take(&mut thread.found.reports),
+            |reports| reports.iter().map(|report| (report.index as usize, report.ended)).collect(),
+        );
+        set_of(&words, &asks).all_held(&reports).give_back(engine(), thread.event_loop.agent());
     })
 }

@@ -18,15 +18,16 @@ mod doctor;
 mod files;
 mod futex;
 mod handles;
+mod held;
 mod hold;
 mod inspection;
 mod leases;
 mod lent;
 mod lock_all;
 mod named;
+mod outer;
 mod process;
 mod record;
-mod rwlock;
 mod status;
 mod thread;
 mod views;
@@ -37,7 +38,6 @@ use napi_derive::napi;
 
 use crate::primitives;
 use thread::JsThread;
-use views::JsWord;
 
 /// In a lock word: the bits that name the holder, an agent's id; 0: none.
 #[napi]
@@ -129,12 +129,6 @@ pub fn attach<'env>(
     look: Unknown<'env>,
 ) -> Result<Unknown<'env>> {
     JsThread::attach(env, thread_id, environment, thread, record, drain, pause, look)
-}
-
-/// Whether two views stand for the same word.
-#[napi(catch_unwind, ts_args_type = "word: Int32Array, other: Int32Array")]
-pub fn is_same(word: JsWord, other: JsWord) -> bool {
-    word.0 == other.0
 }
 
 /// Whether pending waits keep the event loop alive from now on.

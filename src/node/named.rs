@@ -1,12 +1,11 @@
 //! The binding's part of locks that have names. A request is known by its number in this thread, which the record has.
 
-use std::sync::Arc;
-
 use napi::bindgen_prelude::*;
 use napi::{Env, sys};
 use napi_derive::napi;
 
 use super::beside::JsBeside;
+use super::directories::space_of;
 use super::handles::check;
 use super::inspection::JsWaiter;
 use super::process::{engine, limit, limit_with, names};
@@ -14,7 +13,7 @@ use super::record::Field;
 use super::status;
 use super::thread::JsThread;
 use crate::clients::{Name, NameHold, NameView, QueuedName};
-use crate::engine::{Mode, Outcome, Request};
+use crate::engine::{Mode, Outcome, Reply, Request};
 use crate::fence;
 use crate::primitives::named::NAMED;
 
@@ -87,18 +86,24 @@ impl JsName {
     }
 }
 
-/// The number of the space of names with this key, the same in all threads; 0 is that of the process.
+/// The number of the space of names with this key, or of those in the directory of this number, the same in all threads; 0 is that of
+/// the process.
 #[napi(catch_unwind)]
-pub fn name_space(key: String) -> u32 {
-    names().space(&key)
+pub fn name_space(of: Either<String, u32>) -> Result<u32> {
+    match of {
+        Either::A(key) => Ok(names().space(&key)),
+        Either::B(directory) => space_of(directory),
+    }
 }
 
 /// Asks for a name: `GRANTED`, `GRANTED_ABANDONED`, `PENDING`, `TIMED_OUT` (then the request is over) or `NO_CLOCK`.
-/// `isPart`: with the name alone its code is not in, and `noteNameIn` says when it is. `hasSignal`: it may be aborted.
+/// `isPart`: with the name alone its code is not in, and `noteIn` says when it is. `hasSignal`: it may be aborted. If it waits, what is
+/// beside it goes back as well if its time is over, soon after the wait is settled.
 #[napi(
     catch_unwind,
-    ts_args_type = "space: number, name: string, mode: NameMode, timeout: number, isPart: boolean, hasSignal: boolean"
+    ts_args_type = "space: number, name: string, mode: NameMode, timeout: number, isPart: boolean, hasSignal: boolean, beside?: JsBeside"
 )]
+#[allow(clippy::too_many_arguments, reason = "as JS has them; not expected of what napi makes of it")]
 pub fn request_name(
     env: Env,
     space: u32,
@@ -107,24 +112,19 @@ pub fn request_name(
     timeout: f64,
     is_part: bool,
     has_signal: bool,
+    beside: Option<JsBeside>,
 ) -> Result<i32> {
     let limit = limit_with(timeout, has_signal);
     let name = name.in_space(space)?;
     JsThread::with(env, |thread| match thread.event_loop.request_name(name, mode.into(), is_part, limit) {
         Ok((request, reply)) => {
+            if let (Reply::Pending { token, .. }, Some(beside)) = (&reply, beside) {
+                thread.event_loop.expires_with(*token, thread.beside(beside));
+            }
             thread.record.set(Field::Number, f64::from(request.number));
             status::of_reply(Ok(reply), thread)
         }
         Err(error) => status::of_reply(Err(error), thread),
-    })
-}
-
-/// Notes that what is beside the pending wait goes back as well if its time is over, soon after the wait is settled.
-#[napi(catch_unwind)]
-pub fn expires_with_names(env: Env, token: u32, beside: JsBeside) -> Result<()> {
-    JsThread::with(env, |thread| {
-        let beside = thread.beside(beside);
-        thread.event_loop.expires_with(token, Arc::new(beside));
     })
 }
 
@@ -136,7 +136,7 @@ pub fn acquire_name(env: Env, space: u32, name: JsName, mode: NameMode, timeout:
         let request = thread.event_loop.make_request(name, mode.into(), is_part);
         (thread.event_loop.agent().clone(), request, thread.blocking_call(env))
     })?;
-    // Nothing of the thread's state is borrowed here, as in `acquire`.
+    // As in `JsThread::block`.
     let outcome = engine().wait(&agent, &NAMED, request.place, Request::Hold(request.hold), limit(timeout), &mut call);
     JsThread::with(env, |thread| {
         thread.note_wait(&call);
@@ -144,10 +144,7 @@ pub fn acquire_name(env: Env, space: u32, name: JsName, mode: NameMode, timeout:
         if !matches!(outcome, Ok(Outcome::Granted { .. })) {
             thread.event_loop.forget_request(request);
         }
-        match outcome {
-            Ok(outcome) => status::of_outcome(outcome, thread),
-            Err(failure) => status::of_failure(failure, &call, thread),
-        }
+        status::of_wait(outcome, &call, thread)
     })
 }
 
@@ -164,61 +161,11 @@ pub fn steal_name(env: Env, space: u32, name: JsName) -> Result<i32> {
     })
 }
 
-/// Releases what the request holds; it is over. `NOT_OWNER`: it was stolen. The rest is as for `release`.
-#[napi(catch_unwind)]
-pub fn release_name(env: Env, number: u32) -> Result<i32> {
-    JsThread::with(env, |thread| status::of_release(thread.event_loop.release_name(number)))
-}
-
-/// As `releaseName`, for a lock that could not be marked as released in JS: a second release has no effect.
-#[napi(catch_unwind)]
-pub fn let_go_of_name(env: Env, number: u32) -> Result<i32> {
-    JsThread::with(env, |thread| status::of_release(thread.event_loop.let_go_of_name(number)))
-}
-
-/// Takes back what the request was granted, since its code will not run with it. An ended holder that is still to be reported
-/// will be by the next.
-#[napi(catch_unwind)]
-pub fn give_back_name(env: Env, number: u32) -> Result<()> {
-    JsThread::with(env, |thread| {
-        let abandoned_by = thread.abandoned_by.take();
-        thread.event_loop.give_back_name(number, abandoned_by);
-    })
-}
-
-/// Notes that the request's hold does not suffice yet: until `isIn`, it shows as pending.
-#[napi(catch_unwind)]
-pub fn note_name_in(env: Env, number: u32, is_in: bool) -> Result<()> {
-    JsThread::with(env, |thread| {
-        if let Some(request) = thread.event_loop.request(number) {
-            thread.event_loop.note_in(request, is_in);
-        }
-    })
-}
-
 /// A number that is larger than all that this returned before in any thread, and is not below the microseconds of the wall clock.
 #[napi(catch_unwind)]
 pub fn next_fence() -> f64 {
     // Exact: microseconds reach 2^53 in the year 2255.
     names().fence(fence::now()) as f64
-}
-
-/// Whether the name that the request holds is marked abandoned.
-#[napi(catch_unwind)]
-pub fn is_name_abandoned(env: Env, number: u32) -> Result<bool> {
-    JsThread::with(env, |thread| thread.event_loop.is_name_abandoned(number))
-}
-
-/// Takes that mark off. `NOT_OWNER`: the request does not hold the name alone.
-#[napi(catch_unwind)]
-pub fn mark_name_consistent(env: Env, number: u32) -> Result<i32> {
-    JsThread::with(env, |thread| status::of_release(thread.event_loop.mark_name_consistent(number)))
-}
-
-/// The next request of this thread whose hold was stolen, and which is over; -1 if there is none.
-#[napi(catch_unwind)]
-pub fn next_stolen(env: Env) -> Result<f64> {
-    JsThread::with(env, |thread| thread.event_loop.next_stolen().map_or(-1.0, f64::from)).or(Ok(-1.0))
 }
 
 /// The name that a step of a deadlock's cycle means, which has this byte offset; `null` if it means none.

@@ -26,6 +26,8 @@ pub enum Field {
     EndedProcess,
     /// The thread that held when the last wait began, or -1.
     OwnerThread,
+    /// The thread that holds the word that `hold()` has looked at, running or ended; -1 if none does.
+    Holder,
     /// For how long the last blocking call has waited in the queue, in milliseconds; -1 if it has not.
     WaitedMs,
     /// The state that the last call found when it queued, or has changed: how many had come to the barrier, the count of the
@@ -43,11 +45,15 @@ pub enum Field {
     Locks,
     /// 1 if `takeEnded` has something for the primitive that the last wait was for.
     HasEnded,
-    /// The number of what the last call made: a request for a name, a hold of a file or a wait for it. Of the hold of a guard that
-    /// was away when it was spent.
+    /// 1 if any hold of the thread's guards is lent to a wait, lost, or watched.
+    HasAway,
+    /// The number of what the last call made: a request for a name, or for what is kept outside of the process; or of a guard's hold.
     Number,
     /// The fence of a lock that is kept outside of the process, if it was wanted: an integer of 64 bits in the place of a number.
     Fence,
+    /// The loss of the lock in a store: 1, the store did not answer; 2, it has taken it; 3, its manager was closed; 4, the lock worker
+    /// has ended.
+    Loss,
     /// The number of steps of the cycle; each is a thread and the byte offset of the lock that it waits for.
     CycleLength,
     /// The first step.
@@ -111,9 +117,11 @@ impl Record {
     }
 }
 
-/// The state that the last set of locks found: what its caller asks for next, if it is of interest.
+/// The state that the last set of locks found.
 #[derive(Default)]
 pub struct Found {
+    /// The locks by their places in the list, each lock once.
+    pub indices: Vec<usize>,
     /// The ended agents that are to be reported, each with the lock's place in the list.
     pub reports: Vec<(usize, AgentId)>,
     /// The waits of a call that blocked.

@@ -41,18 +41,21 @@ pub const REFUSED: i32 = 9;
 /// Not yet; the wait is under `TOKEN`.
 #[napi]
 pub const PENDING: i32 = 10;
-/// It failed: `takeFileFailure()` or, at a store, `takeStoreText()` says why.
+/// It failed: `takeTold()` says why.
 #[napi]
 pub const FAILED: i32 = 11;
 /// The guard's hold is lent to a wait.
 #[napi]
 pub const AWAY: i32 = 12;
-/// The guard's hold was lent to a wait that could not lock the word again.
+/// The guard's hold was lent to a wait that could not lock the word again; or the hold in a store was lost, and `LOSS` says how.
 #[napi]
 pub const LOST: i32 = 13;
 /// Released, but the file of the lock was removed while it was held.
 #[napi]
 pub const REMOVED: i32 = 14;
+/// The guard's hold is with it.
+#[napi]
+pub const HERE: i32 = 15;
 /// No wait of this thread is over.
 #[napi]
 pub const NOTHING: i32 = -1;
@@ -75,6 +78,14 @@ pub fn of_outcome(outcome: Outcome, thread: &mut JsThread) -> i32 {
             thread.record.set(Field::EndedThread, ended.map_or(-1.0, f64::from));
             if abandoned_by.is_some() { GRANTED_ABANDONED } else { GRANTED }
         }
+    }
+}
+
+/// Returns the status of a wait that has blocked this thread.
+pub fn of_wait(outcome: Result<Outcome, Failure>, call: &BlockingCall, thread: &mut JsThread) -> i32 {
+    match outcome {
+        Ok(outcome) => of_outcome(outcome, thread),
+        Err(failure) => of_failure(failure, call, thread),
     }
 }
 

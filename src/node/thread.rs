@@ -16,17 +16,17 @@ use rustc_hash::FxHashMap;
 use super::anchors::Anchors;
 use super::ask::Ask;
 use super::blocking_call::BlockingCall;
-use super::desks::{self, ThreadStores};
+use super::desks::{self, Leases};
 use super::handles::{check, dereference, reference};
 use super::process::{engine, names};
 use super::record::{Field, Found, Record};
 use super::views::JsWord;
 use super::wake::{self, WakeLoop, create_wake, event_loop_address};
-use crate::agents::{AgentId, ThreadId};
+use crate::agents::{Agent, AgentId, ThreadId};
+use crate::clients::condition::ConditionLock;
 use crate::clients::lent::LentHolds;
-use crate::clients::{ClientLoop, Clients};
+use crate::clients::{ClientLoop, Clients, Told};
 use crate::engine::{EventLoop, Limit, Primitive, Reply, ReplyError, Request, Settled};
-use crate::files::FileFailure;
 use crate::memory::Place;
 
 /// One JS thread.
@@ -41,10 +41,10 @@ pub struct JsThread {
     pub found: Found,
     /// Which of its guards have lent their holds to waits.
     pub holds: LentHolds,
-    /// Why its last call for a file has failed.
-    pub file_failure: Option<FileFailure>,
-    /// Its side of stores, beside requests.
-    pub stores: ThreadStores,
+    /// The news of its last request for what is kept outside of the process.
+    pub told: Option<Told>,
+    /// The leases that it keeps, as a lock worker.
+    pub leases: Leases,
     /// The agent whose thread ended inside, which the last acquisition has to report.
     pub abandoned_by: Option<AgentId>,
     /// The kinds of the locks in the cycle of the last deadlock.
@@ -174,8 +174,8 @@ impl JsThread {
                 settled: None,
                 found: Found::default(),
                 holds: LentHolds::default(),
-                file_failure: None,
-                stores: ThreadStores::default(),
+                told: None,
+                leases: Leases::default(),
                 abandoned_by: None,
                 cycle_kinds: Vec::new(),
                 record,
@@ -247,8 +247,8 @@ impl JsThread {
     ) -> Result<std::result::Result<Reply, ReplyError>> {
         let address = location.address();
         self.anchors.hold(self.env, address, view)?;
-        let (lock, hold) = (ask.primitive(), ask.hold(1, 0));
-        let request = self.event_loop.wait_released(location, lock, word.0, hold, limit);
+        let lock = ConditionLock { primitive: ask.primitive(), place: word.0, hold: ask.hold(1, 0) };
+        let request = lock.wait_async(&mut self.event_loop, location, limit);
         if request.is_err() {
             self.anchors.release(self.env, address)?;
         }
@@ -334,6 +334,14 @@ impl JsThread {
             wait: None,
             deadlock: Vec::new(),
         }
+    }
+
+    /// Has `wait` block this thread; returns its result, and the call. Nothing of the thread's state is borrowed meanwhile: a debugger may
+    /// run this package during the pause.
+    pub fn block<T>(env: Env, wait: impl FnOnce(&Arc<Agent>, &mut BlockingCall) -> T) -> Result<(T, BlockingCall)> {
+        let mut call = Self::with(env, |thread| thread.blocking_call(env))?;
+        let agent = Arc::clone(&call.agent);
+        Ok((wait(&agent, &mut call), call))
     }
 }
 

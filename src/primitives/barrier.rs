@@ -13,9 +13,7 @@
 
 use super::word;
 use crate::agents::AgentId;
-use crate::engine::{
-    About, Change, Corrupt, Counts, Decision, Facts, Hold, HoldOwner, Mode, Order, Primitive, Request, Space, State,
-};
+use crate::engine::{About, Change, Corrupt, Counts, Decision, Facts, Hold, Order, Primitive, Request, Space, State};
 use crate::memory::Place;
 use crate::sync::Ordering;
 
@@ -73,15 +71,14 @@ impl From<State> for Words {
 impl Hold {
     /// A party of a barrier that has `parties`.
     pub const fn party(parties: u32) -> Self {
-        Self { of: parties, ..Self::PASSAGE }
+        Self::Passage(parties)
     }
 
     /// Membership of a barrier.
-    pub const MEMBER: Self = Self { mode: Mode::Member, owner: HoldOwner::Guard, count: 1, of: 0, is_part: false };
+    pub const MEMBER: Self = Self::Counted { count: 1, of: 0 };
 }
 
-static ABOUT: About =
-    About { name: "Barrier", order: Order::Strict, space: Space::Words, registered: Some(Mode::Member) };
+static ABOUT: About = About { name: "Barrier", order: Order::Strict, space: Space::Words, registered: Some("member") };
 
 impl Primitive for Barrier {
     fn about(&self) -> &'static About {
@@ -115,14 +112,15 @@ impl Primitive for Barrier {
 
     fn enter(&self, state: State, request: Request, _: AgentId, is_queued: bool) -> Decision {
         let words = Words::from(state);
-        let Request::Hold(hold) = request else { return Decision::Refused };
-        if hold.mode == Mode::Member {
-            return Decision::Granted(state);
-        }
-        if words.first & BROKEN != 0 || is_queued && words.parties != hold.of {
+        let parties = match request {
+            Request::Hold(Hold::Passage(parties)) => parties,
+            Request::Hold(Hold::Counted { .. }) => return Decision::Granted(state),
+            _ => return Decision::Refused,
+        };
+        if words.first & BROKEN != 0 || is_queued && words.parties != parties {
             return Decision::Refused;
         }
-        if words.arrived() + 1 < hold.of {
+        if words.arrived() + 1 < parties {
             return Decision::Wait;
         }
         Decision::Granted(Words { first: words.first | COMPLETE, ..words }.state())
@@ -130,7 +128,7 @@ impl Primitive for Barrier {
 
     fn queued(&self, state: State, hold: Option<Hold>) -> State {
         let words = Words::from(state);
-        let parties = hold.map_or(words.parties, |hold| hold.of);
+        let parties = if let Some(Hold::Passage(parties)) = hold { parties } else { words.parties };
         Words { first: words.first + 1, parties }.state()
     }
 

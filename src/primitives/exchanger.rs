@@ -31,7 +31,7 @@ fn of(first: u32, value: u32) -> State {
 impl Hold {
     /// To bring this value to an exchanger.
     pub const fn exchange(value: u32) -> Self {
-        Self { of: value, ..Self::PASSAGE }
+        Self::Passage(value)
     }
 }
 
@@ -58,15 +58,15 @@ impl Primitive for Exchanger {
     }
 
     fn enter(&self, state: State, request: Request, _: AgentId, is_queued: bool) -> Decision {
-        let Request::Hold(hold) = request else { return Decision::Refused };
+        let Request::Hold(Hold::Passage(value)) = request else { return Decision::Refused };
         if is_queued && !fault!(PartnersPassEachOther) {
-            return Decision::Granted(of(word::of(state) | MET, hold.of));
+            return Decision::Granted(of(word::of(state) | MET, value));
         }
         Decision::Wait
     }
 
     fn queued(&self, state: State, hold: Option<Hold>) -> State {
-        of(word::of(state), hold.map_or(0, |hold| hold.of))
+        of(word::of(state), if let Some(Hold::Passage(value)) = hold { value } else { 0 })
     }
 
     /// The value of one that has left goes to nobody.

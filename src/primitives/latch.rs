@@ -9,7 +9,7 @@
 
 use super::word;
 use crate::agents::AgentId;
-use crate::engine::{About, Change, Corrupt, Counts, Facts, Hold, HoldOwner, Mode, Order, Primitive, Space, State};
+use crate::engine::{About, Change, Corrupt, Counts, Facts, Hold, Order, Primitive, Space, State};
 use crate::memory::Place;
 
 /// No count is larger.
@@ -41,11 +41,11 @@ impl Latch {
 impl Hold {
     /// Entries of a latch.
     pub const fn entries(count: u32) -> Self {
-        Self { mode: Mode::Entry, owner: HoldOwner::Guard, count, of: 0, is_part: false }
+        Self::Counted { count, of: 0 }
     }
 }
 
-static ABOUT: About = About { name: "Latch", order: Order::Strict, space: Space::Words, registered: Some(Mode::Entry) };
+static ABOUT: About = About { name: "Latch", order: Order::Strict, space: Space::Words, registered: Some("entry") };
 
 impl Primitive for Latch {
     fn about(&self) -> &'static About {
@@ -64,16 +64,16 @@ impl Primitive for Latch {
 
     /// A waiter that waits when it opens passes, though it closes again at once. An entry waits for nobody.
     fn grant(&self, state: State, hold: Hold, _: AgentId) -> Option<State> {
-        match hold.mode {
-            Mode::Entry => self.changed(state, i64::from(hold.count)),
+        match hold {
+            Hold::Counted { count, .. } => self.changed(state, i64::from(count)),
             _ => (word::of(state) & MAX_COUNT == 0).then_some(state),
         }
     }
 
     /// An entry has no identity: once others counted it down, it counts nothing down any more.
     fn release(&self, state: State, hold: Hold, _: AgentId) -> Option<State> {
-        match hold.mode {
-            Mode::Entry => self.changed(state, -i64::from(hold.count)),
+        match hold {
+            Hold::Counted { count, .. } => self.changed(state, -i64::from(count)),
             _ => Some(state),
         }
     }

@@ -158,12 +158,12 @@ impl Primitive for Mutex {
 
     fn grant(&self, state: State, hold: Hold, agent: AgentId) -> Option<State> {
         let word = Word::from(state);
-        word.is_takeable().then(|| word.taken(agent, hold.owner).state())
+        word.is_takeable().then(|| word.taken(agent, hold.owner()).state())
     }
 
     fn release(&self, state: State, hold: Hold, agent: AgentId) -> Option<State> {
         let word = Word::from(state);
-        word.is_held_by(agent, hold.owner).then(|| word.freed().state())
+        word.is_held_by(agent, hold.owner()).then(|| word.freed().state())
     }
 
     fn owner(&self, state: State) -> AgentId {
@@ -210,7 +210,7 @@ impl Primitive for Mutex {
 
     fn try_enter(&self, place: Place, request: Request, agent: AgentId) -> bool {
         let Some(hold) = request.hold() else { return false };
-        let mine = Word(0).taken(agent, hold.owner).0;
+        let mine = Word(0).taken(agent, hold.owner()).0;
         // Acquire: pairs with the release of the unlock that wrote 0.
         let order = if fault!(EntersWithoutAcquire) { Ordering::Relaxed } else { Ordering::Acquire };
         place.word().compare_exchange(0, mine, order, Ordering::Relaxed).is_ok()

@@ -102,7 +102,7 @@ impl Primitive for Named {
 
     fn grant(&self, state: State, hold: Hold, _: AgentId) -> Option<State> {
         let words = Words::from(state);
-        let held = match hold.mode {
+        let held = match hold.mode()? {
             Mode::Exclusive if words.is_free() => ALONE,
             Mode::Shared if !words.is_held_alone() && words.sharers() < SHARERS => words.sharers() + 1,
             _ => return None,
@@ -113,7 +113,7 @@ impl Primitive for Named {
     /// Whether this very request holds it, the table of names says.
     fn release(&self, state: State, hold: Hold, _: AgentId) -> Option<State> {
         let words = Words::from(state);
-        let held = match hold.mode {
+        let held = match hold.mode()? {
             Mode::Exclusive if words.is_held_alone() => 0,
             Mode::Shared if words.sharers() > 0 => words.sharers() - 1,
             _ => return None,
@@ -121,8 +121,8 @@ impl Primitive for Named {
         Some(words.held(held).state())
     }
 
-    /// The agent that is to be reported, of a lock that nobody holds.
-    fn owner(&self, state: State) -> AgentId {
+    /// While somebody holds it, nobody is to be reported.
+    fn remembered(&self, state: State) -> AgentId {
         let words = Words::from(state);
         if words.is_free() { words.ended } else { 0 }
     }
@@ -161,12 +161,18 @@ pub fn is_abandoned(state: State) -> bool {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
+    use crate::agents::RequestId;
+    use crate::engine::ListedHold;
 
     const ME: AgentId = 70_000;
     const OTHER: AgentId = 70_001;
     const FREE: State = State(0);
-    const ALONE_HOLD: Hold = Hold::listed(Mode::Exclusive, 0, 1, false);
-    const SHARED_HOLD: Hold = Hold::listed(Mode::Shared, 1, 2, false);
+    const ALONE_HOLD: Hold = listed(Mode::Exclusive, 1);
+    const SHARED_HOLD: Hold = listed(Mode::Shared, 2);
+
+    const fn listed(mode: Mode, generation: u32) -> Hold {
+        Hold::Listed(ListedHold { request: RequestId { number: 0, generation }, mode, is_part: false })
+    }
 
     fn state(lock: u32) -> State {
         Words { lock, ended: 0 }.state()
@@ -210,10 +216,10 @@ mod tests {
     #[test]
     fn an_end_is_remembered_until_somebody_gets_in_who_can_report_it() {
         let remembered = NAMED.remember_ended(NAMED.ended(state(ALONE)), OTHER);
-        assert_eq!(NAMED.owner(remembered), OTHER);
+        assert_eq!(NAMED.remembered(remembered), OTHER);
         assert_eq!(NAMED.ended(remembered), state(ABANDONED), "reported now");
         let shared = NAMED.remember_ended(state(ABANDONED | 2), OTHER);
-        assert_eq!(NAMED.owner(shared), 0, "those who are in came before");
-        assert_eq!(NAMED.owner(NAMED.ended(shared)), OTHER, "stolen from them, it is still to be reported");
+        assert_eq!(NAMED.remembered(shared), 0, "those who are in came before");
+        assert_eq!(NAMED.remembered(NAMED.ended(shared)), OTHER, "stolen from them, it is still to be reported");
     }
 }

@@ -119,8 +119,7 @@ pub struct RwLock;
 /// There is only one: it has no state.
 pub static RWLOCK: RwLock = RwLock;
 
-static ABOUT: About =
-    About { name: "RwLock", order: Order::Barging, space: Space::Words, registered: Some(Mode::Shared) };
+static ABOUT: About = About { name: "RwLock", order: Order::Barging, space: Space::Words, registered: Some("shared") };
 
 impl Primitive for RwLock {
     fn about(&self) -> &'static About {
@@ -141,7 +140,7 @@ impl Primitive for RwLock {
     /// A reader that comes while somebody waits queues behind; a writer may take what is free.
     fn enter(&self, state: State, request: Request, agent: AgentId, is_queued: bool) -> Decision {
         match request {
-            Request::Hold(hold) if hold.mode == Mode::Exclusive || !is_queued => {
+            Request::Hold(hold) if hold.is_exclusive() || !is_queued => {
                 self.grant(state, hold, agent).map_or(Decision::Wait, Decision::Granted)
             }
             Request::Hold(_) => Decision::Wait,
@@ -151,9 +150,9 @@ impl Primitive for RwLock {
 
     fn grant(&self, state: State, hold: Hold, agent: AgentId) -> Option<State> {
         let word = Word::from(state);
-        let next = match hold.mode {
+        let next = match hold.mode()? {
             Mode::Shared if word.is_open_to_readers() => word.with_readers(word.readers() + 1),
-            Mode::Exclusive if word.is_free() => word.taken(agent, hold.owner),
+            Mode::Exclusive if word.is_free() => word.taken(agent, hold.owner()),
             _ => return None,
         };
         Some(next.state())
@@ -162,9 +161,9 @@ impl Primitive for RwLock {
     /// Whether it is a reader's hold, its slot says; here only whether there are readers.
     fn release(&self, state: State, hold: Hold, agent: AgentId) -> Option<State> {
         let word = Word::from(state);
-        let next = match hold.mode {
+        let next = match hold.mode()? {
             Mode::Shared if word.readers() > 0 => word.with_readers(word.readers() - 1),
-            Mode::Exclusive if word.is_written_by(agent, hold.owner) => Word(word.0 & ABANDONED),
+            Mode::Exclusive if word.is_written_by(agent, hold.owner()) => Word(word.0 & ABANDONED),
             _ => return None,
         };
         Some(next.state())
@@ -213,7 +212,7 @@ impl Primitive for RwLock {
     /// A place that is kept for a reader is open to others that read.
     fn reserve(&self, state: State, hold: Hold) -> Option<State> {
         let word = Word::from(state);
-        let reserved = match hold.mode {
+        let reserved = match hold.mode()? {
             Mode::Shared if word.is_open_to_readers() && !fault!(NothingIsKeptForReaders) => SHARED | RESERVED,
             Mode::Exclusive if word.is_free() => RESERVED,
             _ => return None,
@@ -242,8 +241,8 @@ impl Primitive for RwLock {
     /// Free only; a spin for a shared hold is over as soon as readers are in: then the section lets it in.
     fn try_enter(&self, place: Place, request: Request, agent: AgentId) -> bool {
         let mine = match request.hold() {
-            Some(Hold { mode: Mode::Exclusive, owner, .. }) => writer_bits(agent, owner),
-            Some(Hold { mode: Mode::Shared, .. }) => SHARED | 1,
+            Some(Hold::Lock { mode: Mode::Exclusive, owner }) => writer_bits(agent, owner),
+            Some(Hold::Lock { mode: Mode::Shared, .. }) => SHARED | 1,
             _ => return false,
         };
         // Acquire: pairs with the release of the unlock that wrote 0.

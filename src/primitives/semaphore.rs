@@ -15,8 +15,7 @@
 use super::word;
 use crate::agents::AgentId;
 use crate::engine::{
-    About, Change, Corrupt, Counts, Decision, Facts, Glance, Hold, HoldOwner, Mode, Order, Primitive, Request, Space,
-    State,
+    About, Change, Corrupt, Counts, Decision, Facts, Glance, Hold, Order, Primitive, Request, Space, State,
 };
 use crate::memory::Place;
 use crate::sync::Ordering;
@@ -50,11 +49,17 @@ impl Word {
         Some(Self(self.0 & WAITING | taken))
     }
 
-    /// With so many more taken, if there are as many; only if it may change without a section.
+    /// With so many more taken, if there are as many.
+    fn granted(self, hold: Hold) -> Option<Self> {
+        let Hold::Counted { count, of } = hold else { return None };
+        let taken = i64::from(self.taken()) + i64::from(count);
+        (taken <= i64::from(of)).then(|| self.with(taken)).flatten()
+    }
+
+    /// The same, only if it may change without a section.
     fn taken_at_once(self, hold: Hold) -> Option<Self> {
         let is_ours = self.0 & !TAKEN == 0 && self.taken() >= -MOST_ADDED;
-        let taken = i64::from(self.taken()) + i64::from(hold.count);
-        (is_ours && taken <= i64::from(hold.of)).then(|| self.with(taken)).flatten()
+        is_ours.then(|| self.granted(hold)).flatten()
     }
 
     /// With `count` given back that were taken at some time: no more than there can be, since others may have been added.
@@ -96,15 +101,15 @@ impl Semaphore {
 impl Hold {
     /// Permits of a semaphore that has `of` in all.
     pub const fn permits(count: u32, of: u32) -> Self {
-        Self { mode: Mode::Permits, owner: HoldOwner::Guard, count, of, is_part: false }
+        Self::Counted { count, of }
     }
 }
 
 static ABOUT: About =
-    About { name: "Semaphore", order: Order::Barging, space: Space::Words, registered: Some(Mode::Permits) };
+    About { name: "Semaphore", order: Order::Barging, space: Space::Words, registered: Some("permits") };
 
 static FAIR: About =
-    About { name: "Semaphore", order: Order::Strict, space: Space::Words, registered: Some(Mode::Permits) };
+    About { name: "Semaphore", order: Order::Strict, space: Space::Words, registered: Some("permits") };
 
 impl Primitive for Semaphore {
     fn about(&self) -> &'static About {
@@ -131,14 +136,13 @@ impl Primitive for Semaphore {
     }
 
     fn grant(&self, state: State, hold: Hold, _: AgentId) -> Option<State> {
-        let word = Word::from(state);
-        let taken = i64::from(word.taken()) + i64::from(hold.count);
-        (taken <= i64::from(hold.of)).then(|| word.with(taken)).flatten().map(Word::state)
+        Word::from(state).granted(hold).map(Word::state)
     }
 
     fn release(&self, state: State, hold: Hold, _: AgentId) -> Option<State> {
+        let Hold::Counted { count, of } = hold else { return None };
         // As many may have been added meanwhile as can be there in all.
-        self.add(state, hold.count, hold.of)
+        self.add(state, count, of)
     }
 
     fn given_back(&self, state: State, counts: Counts) -> State {
@@ -150,6 +154,10 @@ impl Primitive for Semaphore {
         self.add(state, count.try_into().ok()?, of)
     }
 
+    fn is_divided(&self) -> bool {
+        self.0.order == Order::Barging
+    }
+
     fn is_waiting(&self, state: State) -> bool {
         Word::from(state).0 & WAITING != 0
     }
@@ -159,7 +167,7 @@ impl Primitive for Semaphore {
     }
 
     fn unreserve(&self, state: State, hold: Hold) -> State {
-        let back = if fault!(KeptPermitsAreLost) { 0 } else { hold.count };
+        let back = if fault!(KeptPermitsAreLost) { 0 } else { hold.count() };
         Word::from(state).with_back(back).map_or(state, Word::state)
     }
 

@@ -27,6 +27,12 @@ pub use virtual_time::{has_come, nanoseconds, now, since};
 pub(crate) const SLICE: Duration =
     if cfg!(feature = "long-slices") { Duration::from_secs(60) } else { Duration::from_millis(25) };
 
+/// The number of locks among which something is spread that many threads use, a power of two. Schedules have few threads, and at
+/// their end take each lock many times.
+pub(crate) const fn spread(locks: usize) -> usize {
+    if cfg!(shuttle) { 2 } else { locks }
+}
+
 /// Spins until `is_done`, which gets the time in [`nanoseconds`], returns true, for `limit` at most; true if it did.
 pub fn spin_until(limit: Duration, mut is_done: impl FnMut(u64) -> bool) -> bool {
     let mut spin = Spin::new(limit);

@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use std::{env, fs, process, thread};
 
-use sablock::clients::{ClientLoop, Clients, InFile, Names};
+use sablock::clients::{ClientLoop, Clients, Held, InFile, Names, Told};
 use sablock::engine::clock::Clock;
 use sablock::engine::{Caller, Engine, EventLoop, Failure, Limit, Patience};
 use sablock::files::{
@@ -78,7 +78,12 @@ pub fn block(
     let asked = ClientLoop::ask_outside_blocking(engine(), &agent, InFile::of(name, mode), ASKER, limit, caller);
     let outcome = asked.map(|answered| {
         let (number, told) = here.take_in(answered?);
-        Some(told.map(|()| here.remove_outside::<InFile>(number).unwrap().take().unwrap()))
+        let Told::File(told) = told else { panic!("of another kind") };
+        let hold = here.remove_held(number);
+        Some(told.map(|()| match hold {
+            Some(Held::File(hold)) => hold.take().unwrap(),
+            _ => panic!("no file"),
+        }))
     });
     here.end();
     outcome

@@ -1,14 +1,21 @@
 //! Models of waiting for a notification. A notification that is lost shows as a deadlock, which loom reports.
 
 use super::*;
+use sablock::clients::condition::ConditionLock;
 use sablock::engine::Outcome;
-use sablock::engine::{Hold, HoldOwner};
+use sablock::engine::{Hold, HoldOwner, Request};
 use sablock::memory::Place;
+use sablock::primitives::futex::FUTEX;
 use sablock::primitives::mutex::MUTEX;
 
 /// Over when the clock says so.
 const LONG: Duration = Duration::from_secs(3600);
 const HOLD: Hold = Hold::exclusive(HoldOwner::Thread);
+
+/// The lock that is held before a wait for a condition, and afterwards.
+fn lock(world: &World) -> ConditionLock {
+    ConditionLock { primitive: &MUTEX, place: world.word(), hold: HOLD }
+}
 
 impl World {
     /// The place at which the models wait: the second word, as a plain integer.
@@ -19,7 +26,9 @@ impl World {
 
     /// Waits while the value is 0.
     fn wait(&self, limit: Limit) -> Outcome {
-        self.engine.wait_while(&self.enter(), self.location(), 0, limit, &mut || true).unwrap()
+        self.engine
+            .wait(&self.enter(), &FUTEX, self.location(), Request::NotificationWhile(0), limit, &mut || true)
+            .unwrap()
     }
 
     /// From now on nobody begins to wait; returns how many were notified.
@@ -45,7 +54,7 @@ fn wait_async_until(
     ends: impl FnOnce(&mut EventLoop<'_>, u32) -> Option<Outcome>,
 ) -> Outcome {
     let (mut waits, parked) = event_loop(&world.engine);
-    match waits.wait_while(world.location(), 0, limit).unwrap() {
+    match waits.wait(&FUTEX, world.location(), Request::NotificationWhile(0), limit).unwrap() {
         Reply::Now(outcome) => outcome,
         Reply::Pending { token, .. } => {
             ends(&mut waits, token).unwrap_or_else(|| expect_notified(&mut waits, &parked, token))
@@ -140,7 +149,7 @@ fn end_of_an_awaiting_thread_against_notify() {
         let world = World::new(patience(false));
         let ending = spawn(&world, |world| {
             let (mut waits, _) = event_loop(&world.engine);
-            waits.wait_while(world.location(), 0, Limit::Endless).unwrap();
+            waits.wait(&FUTEX, world.location(), Request::NotificationWhile(0), Limit::Endless).unwrap();
             // Perhaps it was notified; its code never knows.
             waits.end();
         });
@@ -158,9 +167,7 @@ fn wait_for_change(world: &World) {
     let agent = world.enter();
     world.lock(&agent, Limit::Endless);
     while world.beside.load(Ordering::SeqCst) == 0 {
-        let endless = Limit::Endless;
-        let waited =
-            world.engine.wait_released(&agent, world.location(), &MUTEX, world.word(), HOLD, endless, &mut || true);
+        let waited = lock(&world).wait(&world.engine, &agent, world.location(), Limit::Endless, &mut || true);
         assert!(matches!(waited, Ok((true, Outcome::Granted { .. }))));
     }
     world.touch();
@@ -193,7 +200,7 @@ fn end_with_a_kept_notification_against_the_next_in_line() {
             let (mut waits, _) = event_loop(&world.engine);
             let agent = Arc::clone(waits.agent());
             world.lock(&agent, Limit::Endless);
-            waits.wait_released(world.location(), &MUTEX, world.word(), HOLD, Limit::Endless).unwrap();
+            lock(&world).wait_async(&mut waits, world.location(), Limit::Endless).unwrap();
             // Perhaps it is notified; it ends before it holds the word again.
             waits.next_settled();
             waits.next_settled();

@@ -6,8 +6,8 @@ use std::sync::atomic::Ordering;
 
 use sablock::agents::Agent;
 use sablock::clients::LockSet;
-use sablock::clients::condition::ConditionFailure;
-use sablock::engine::{Caller, Change, Failure, Hold, HoldOwner, Hop, Limit, Mode, Outcome, Primitive, Request, Slot};
+use sablock::clients::condition::{ConditionFailure, ConditionLock};
+use sablock::engine::{Caller, Change, Failure, Hold, HoldOwner, Hop, Limit, Outcome, Primitive, Request, Slot};
 use sablock::memory::Place;
 use sablock::primitives::event::AUTO_RESET_EVENT;
 use sablock::primitives::mutex::MUTEX;
@@ -330,8 +330,8 @@ impl<'w> Actor<'w> {
             return;
         }
         let [raw, guarded] = &**self.slots[index].as_ref().expect("a slot for whatever is taken");
-        let count = if hold.owner == HoldOwner::Thread { raw } else { guarded };
-        count.store(count.load(Ordering::Relaxed) + hold.count, Ordering::Relaxed);
+        let count = if hold.owner() == HoldOwner::Thread { raw } else { guarded };
+        count.store(count.load(Ordering::Relaxed) + hold.count(), Ordering::Relaxed);
     }
 
     /// Its code is inside.
@@ -341,7 +341,7 @@ impl<'w> Actor<'w> {
         let thing = &self.world.things[index];
         thing.room.enter(self.number, hold, abandoned_by);
         self.held.push((index, hold));
-        if abandoned_by.is_some() && hold.mode == Mode::Exclusive {
+        if abandoned_by.is_some() && hold.is_exclusive() {
             assert!(thing.is_marked() || thing.room.is_spoiled(), "an end without a mark");
             if one_in(2) {
                 let (primitive, place) = (thing.primitive, thing.place());
@@ -358,16 +358,16 @@ impl<'w> Actor<'w> {
             return hold;
         }
         let change = |change| self.world.engine.change(&self.agent, &RWLOCK, thing.place(), change);
-        let other = if hold.mode == Mode::Shared {
-            let other = Hold::exclusive(hold.owner);
-            let Ok(Some(_)) = change(Change::Upgrade(hold.owner)) else { return hold };
+        let other = if hold.is_shared() {
+            let other = Hold::exclusive(hold.owner());
+            let Ok(Some(_)) = change(Change::Upgrade(hold.owner())) else { return hold };
             thing.room.exchange(hold, other);
             other
         } else {
-            let other = Hold::shared(hold.owner);
+            let other = Hold::shared(hold.owner());
             // Before others can come in beside it.
             thing.room.exchange(hold, other);
-            let changed = change(Change::Downgrade(hold.owner));
+            let changed = change(Change::Downgrade(hold.owner()));
             assert!(matches!(changed, Ok(Some(_))) || thing.room.is_spoiled(), "{changed:?}");
             other
         };
@@ -418,7 +418,7 @@ impl<'w> Actor<'w> {
         let world = self.world;
         let (holds, mut set) = self.random_set();
         trace(&self.agent, || format!("blocks for all: {holds:?}"));
-        match world.engine.lock_all(&self.agent, &mut set, world.random_limit(), &mut self.caller()) {
+        match set.lock(&world.engine, &self.agent, world.random_limit(), &mut self.caller()) {
             Ok(Outcome::Granted { .. }) => {}
             Ok(_) => return Ok(()),
             Err(failure) => return self.failed(failure, world.is_any_spoiled()),
@@ -457,16 +457,9 @@ impl<'w> Actor<'w> {
         while !self.try_take_goods() {
             trace(&self.agent, || "waits for goods".into());
             self.forget(index, hold);
-            let (condition, lock) = (world.condition(), world.things[index].place());
-            let waited = world.engine.wait_released(
-                &self.agent,
-                condition,
-                &MUTEX,
-                lock,
-                hold,
-                Limit::Endless,
-                &mut self.caller(),
-            );
+            let lock = ConditionLock { primitive: &MUTEX, place: world.things[index].place(), hold };
+            let (condition, limit) = (world.condition(), Limit::Endless);
+            let waited = lock.wait(&world.engine, &self.agent, condition, limit, &mut self.caller());
             match waited {
                 Ok((is_notified, outcome)) => {
                     assert!(is_notified, "it waits without end");

@@ -3,7 +3,8 @@
 
 use std::time::Duration;
 
-use sablock::clients::{ClientLoop, Clients, InStore};
+use sablock::clients::condition::ConditionLock;
+use sablock::clients::{ClientLoop, Clients};
 use sablock::engine::{Hold, HoldOwner, Limit, Mode, Order, Outcome, Reply, ReplyError, Request, Settled};
 use sablock::primitives::event::AUTO_RESET_EVENT;
 use sablock::primitives::mutex::MUTEX;
@@ -19,6 +20,11 @@ use super::{below, common, dawdle, one_in, trace};
 const FOR_EVER: Duration = Duration::from_secs(3600);
 /// The hold of the store's mutex.
 const ALONE: Hold = Hold::exclusive(HoldOwner::Thread);
+
+/// The hold of a name, as the room counts it.
+fn by_name(mode: Mode) -> Hold {
+    Hold::Lock { mode, owner: HoldOwner::Guard }
+}
 
 /// A wait that is pending.
 struct Pending {
@@ -138,7 +144,7 @@ impl Looping {
     fn end(mut self) {
         reached(Reached::EndedWhilePending, u64::from(!self.pending.is_empty()));
         for (_, name, mode) in &self.names {
-            self.actor.world.named[*name].end(self.actor.number, Hold::listed(*mode, 0, 0, false));
+            self.actor.world.named[*name].end(self.actor.number, by_name(*mode));
         }
         for (_, hold) in &self.outside {
             self.actor.world.outside.room.end(self.actor.number, *hold);
@@ -234,7 +240,7 @@ impl Looping {
     fn got_name(&mut self, number: u32, name: usize, mode: Mode, outcome: Outcome) {
         trace(&self.actor.agent, || format!("has name {name}: {outcome:?}"));
         let Outcome::Granted { abandoned_by, .. } = outcome else { panic!("{outcome:?}") };
-        self.actor.world.named[name].enter(self.actor.number, Hold::listed(mode, 0, 0, false), abandoned_by);
+        self.actor.world.named[name].enter(self.actor.number, by_name(mode), abandoned_by);
         self.names.push((number, name, mode));
         reached(Reached::NameHeld, 1);
     }
@@ -247,8 +253,8 @@ impl Looping {
         match (settled.outcome, of) {
             (Ok(outcome), Of::Meeting(visit)) => self.has_come(visit, outcome),
             (Ok(Outcome::Granted { .. } | Outcome::Refused { .. }), Of::Outside(hold)) => {
-                let (number, answer) = self.waits.take_told::<InStore>().expect("an answer to a wait that was settled");
-                self.answered(number, answer, hold);
+                let told = self.waits.take_told().expect("an answer to a wait that was settled");
+                self.answered(told, hold);
             }
             (Ok(Outcome::TimedOut), _) => {
                 assert!(matches!(limit, Limit::Until(_)), "a wait without end is over");
@@ -341,8 +347,9 @@ impl Looping {
             return self.actor.release(store, ALONE);
         }
         trace(&self.actor.agent, || "awaits goods".into());
-        let lock = self.actor.forget(store, ALONE).place();
-        let reply = self.waits.wait_released(world.condition(), &MUTEX, lock, ALONE, Limit::Endless);
+        let place = self.actor.forget(store, ALONE).place();
+        let lock = ConditionLock { primitive: &MUTEX, place, hold: ALONE };
+        let reply = lock.wait_async(&mut self.waits, world.condition(), Limit::Endless);
         match reply {
             Ok(Reply::Pending { token, .. }) => self.pends(token, Limit::Endless, Of::Notification),
             _ => self.leave_store(None),
@@ -352,7 +359,7 @@ impl Looping {
     fn release_one(&mut self) {
         if let Some((number, name, mode)) = self.names.pop() {
             trace(&self.actor.agent, || format!("releases name {name}"));
-            self.actor.world.named[name].leave(self.actor.number, Hold::listed(mode, 0, 0, false));
+            self.actor.world.named[name].leave(self.actor.number, by_name(mode));
             assert_eq!(self.waits.release_name(number), Ok(true));
             return;
         }

@@ -4,9 +4,9 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use sablock::clients::{ClientLoop, InStore};
+use sablock::clients::{ClientLoop, Held, InStore, StoreHold, Told};
 use sablock::desk::{Answer, Desk, Lease, Loss, Question, Task};
-use sablock::engine::{Hold, HoldOwner, Limit, Mode, Outcome, Reply};
+use sablock::engine::{Hold, HoldOwner, Limit, Outcome, Reply};
 use shuttle::thread;
 
 use super::actor::Ends;
@@ -51,7 +51,7 @@ impl Outside {
     }
 
     fn ask(&self, hold: Hold, is_try: bool) -> (InStore, Question) {
-        let is_shared = hold == Hold::shared(hold.owner);
+        let is_shared = hold == Hold::shared(hold.owner());
         let (name, payload) = (vec![97], String::new());
         let question = Question { store: 0, verb: 0, name, is_shared, flags: u32::from(is_try), payload, thread: 0 };
         (InStore::at(&self.desk, &question), question)
@@ -168,8 +168,8 @@ impl Looping {
         match ClientLoop::ask_outside_blocking(world.engine, agent, store, question, limit, caller) {
             Ok(None) => assert!(limit != Limit::Endless, "a wait without end is over"),
             Ok(Some(answered)) => {
-                let (number, answer) = self.waits.take_in(answered);
-                self.answered(number, answer, hold);
+                let told = self.waits.take_in(answered);
+                self.answered(told, hold);
                 reached(Reached::OuterHeldByBlocking, self.outside.len() as u64);
             }
             Err(failure) => return self.actor.failed(failure, false),
@@ -182,13 +182,14 @@ impl Looping {
         Ok(())
     }
 
-    pub fn answered(&mut self, number: u64, answer: Answer, hold: Hold) {
+    pub fn answered(&mut self, (number, told): (u64, Told), hold: Hold) {
+        let Told::Store(answer) = told else { panic!("of a file") };
         trace(&self.actor.agent, || format!("outside: {answer:?}"));
         let outside = &self.actor.world.outside;
         if !matches!(answer, Answer::Granted { .. }) {
             return reached(Reached::OuterFailed, 1);
         }
-        let is_reported = hold.mode == Mode::Exclusive && outside.is_marked.swap(false, Ordering::SeqCst);
+        let is_reported = hold.is_exclusive() && outside.is_marked.swap(false, Ordering::SeqCst);
         outside.room.enter(self.actor.number, hold, is_reported.then_some(1));
         self.outside.push((number, hold));
         reached(Reached::OuterHeld, 1);
@@ -196,7 +197,7 @@ impl Looping {
 
     pub fn learn_of_losses(&mut self) {
         while let Some(number) = self.waits.next_lost() {
-            assert!(self.waits.outside_hold::<InStore>(number).unwrap().lost().is_some(), "it was told of a loss");
+            assert!(store_hold(self.waits.held(number)).lost().is_some(), "it was told of a loss");
             reached(Reached::OuterLost, 1);
         }
     }
@@ -205,9 +206,14 @@ impl Looping {
         let Some((number, hold)) = self.outside.pop() else { return };
         trace(&self.actor.agent, || format!("releases outside {number}"));
         self.actor.world.outside.room.leave(self.actor.number, hold);
-        let lost = self.waits.release_store(number, false);
+        let lost = store_hold(self.waits.remove_held(number).as_mut()).release(false);
         assert!(lost.is_none() || self.actor.world.outside.room.is_spoiled(), "{lost:?}");
     }
+}
+
+fn store_hold(held: Option<&mut Held>) -> &mut StoreHold {
+    let Some(Held::Store(hold)) = held else { panic!("no hold of a store") };
+    hold
 }
 
 fn random_hold() -> Hold {

@@ -33,10 +33,10 @@ struct Inside {
 
 impl Inside {
     fn count(&mut self, hold: Hold) -> (&mut u32, u32) {
-        match hold.mode {
-            Mode::Exclusive => (&mut self.alone, 1),
-            Mode::Shared => (&mut self.together, 1),
-            _ => (&mut self.permits, hold.count),
+        match hold.mode() {
+            Some(Mode::Exclusive) => (&mut self.alone, 1),
+            Some(Mode::Shared) => (&mut self.together, 1),
+            None => (&mut self.permits, hold.count()),
         }
     }
 
@@ -95,8 +95,8 @@ impl Room {
     /// It is inside, and its thread ends.
     pub fn end(&self, number: usize, hold: Hold) {
         self.leave(number, hold);
-        self.change(|inside| inside.ended += u64::from(hold.mode == Mode::Exclusive));
-        reached(if hold.mode == Mode::Permits { Reached::PermitsGivenBack } else { Reached::EndedInside }, 1);
+        self.change(|inside| inside.ended += u64::from(hold.is_exclusive()));
+        reached(if hold.mode().is_none() { Reached::PermitsGivenBack } else { Reached::EndedInside }, 1);
     }
 
     /// Somebody who is inside holds it in another way.

@@ -68,7 +68,7 @@ impl Thing {
 
     /// Whether it is a lock, of which the engine finds deadlocks.
     pub fn is_lock(&self) -> bool {
-        !self.primitive.is_registered(Hold::permits(1, PERMITS))
+        self.primitive.about().registered != Some("permits")
     }
 
     /// One of the ways to hold it.
@@ -109,7 +109,7 @@ impl Thing {
     /// The fast path of `unlock()`: true if one compare-exchange has released it.
     pub fn try_release(&self, hold: Hold, agent: AgentId) -> bool {
         self.primitive.is(&MUTEX)
-            && hold.owner == HoldOwner::Thread
+            && hold.owner() == HoldOwner::Thread
             && self.place().word().compare_exchange(agent, 0, Ordering::SeqCst, Ordering::SeqCst).is_ok()
     }
 }

@@ -89,16 +89,20 @@ async function main() {
   const end = performance.now() + options.seconds * 1000;
   let passed = 0;
   let violations = [];
-  for (let number = options.round; performance.now() < end && violations.length === 0; number++) {
-    violations = await runRound(number, options, logs, summary);
-    if (violations.length === 0) passed += 1;
+  let round = options.round;
+  for (; performance.now() < end; round++) {
+    violations = await runRound(round, options, logs, summary);
     watchdog.feed();
+    if (violations.length > 0) break;
+    passed += 1;
   }
   if (violations.length === 0) {
+    round = options.round;
     checkLatency(summary, (kind, text) => violations.push({ kind, text }));
-    if (violations.length > 0) explain(options.round, options, violations);
   }
   printTable(summary, violations, options);
+  // Below the table, since of a long output its end is what is kept.
+  if (violations.length > 0) explain(round, options, violations);
   const failed = violations.length > 0 ? 1 : 0;
   console.log(`${passed} passed, ${failed} failed`);
   process.exit(failed);
@@ -121,7 +125,6 @@ async function runRound(number, options, logs, summary) {
   const { profile, threads } = round;
   const shape = `${profile.pace}, ${profile.mutexes} mutexes, ${threads.length} threads`;
   if (!options.quiet) console.log(`round ${number}: ${shape}, ${violations.length > 0 ? 'FAILED' : 'passed'}`);
-  if (violations.length > 0) explain(number, options, violations);
   return violations;
 }
 

@@ -127,7 +127,7 @@ function countDeath({ fate, waits, queued, uses }, summary) {
 const row = (name, count, lost) => console.log(`| ${name.padEnd(66)} | ${String(count).padStart(9)} | ${lost} |`);
 
 exports.printTable = (summary, violations, { seed, threads, mutexes }) => {
-  const lost = violations.length === 0 ? 'nothing' : 'see above';
+  const lost = violations.length === 0 ? 'nothing' : 'see below';
   console.log(`\nseed ${seed}, up to ${threads} threads at once, up to ${mutexes} mutexes, node ${process.version}\n`);
   row('what was tried', 'times', 'lost');
   row('-'.repeat(66), '-'.repeat(9), '-'.repeat(7));

@@ -49,6 +49,7 @@ class Session {
     try {
       await this.#watch();
     } catch (error) {
+      if (this.isOver) throw storeError('etcd has not answered before the end of the lease.');
       // The lease that nobody will use.
       this.close();
       throw error;

@@ -6,7 +6,7 @@ const clock = require('../../load/clock.js');
 const { binding } = require('../../engine/thread.js');
 const { storeError } = require('../errors.js');
 const { LeaseKeeper } = require('../leases/keeper.js');
-const { elsewhere, FAREWELL_MS, hashOf, marginOf, OURS, pauses, within } = require('../retry.js');
+const { elsewhere, FAREWELL_MS, hashOf, marginOf, OURS, pauses, toError, within } = require('../retry.js');
 const { TAKEN, UNREACHABLE } = require('../verbs.js');
 const { connect, isReadOnly, refusalOf } = require('./client.js');
 const { warnOfEviction } = require('./eviction.js');
@@ -267,7 +267,8 @@ class RedisKeeper extends LeaseKeeper {
     const timer = clock.setTimeout(() => clock.setImmediate(fail), limit).unref();
     try {
       return await link.send(args);
-    } catch (error) {
+    } catch (thrown) {
+      const error = toError(thrown);
       const refusal = refusalOf(error);
       if (refusal === null || link.isOver || this.connection.isClosed) throw error;
       this.connection.reach.down(refusal);

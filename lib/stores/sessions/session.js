@@ -20,7 +20,7 @@
 
 const clock = require('../../load/clock.js');
 const { binding } = require('../../engine/thread.js');
-const { FAREWELL_MS } = require('../retry.js');
+const { FAREWELL_MS, toError } = require('../retry.js');
 const { TAKEN, UNREACHABLE } = require('../verbs.js');
 
 /** Heartbeats for which a session is surely there, and after which the server frees it. */
@@ -112,7 +112,8 @@ class Session {
       // The answer was too late, or the end came right behind it.
       if (this.isOver) throw this.ended();
       return rows;
-    } catch (error) {
+    } catch (thrown) {
+      const error = toError(thrown);
       if (!this.isAnswer(error)) {
         this.end(error);
         throw error;
@@ -147,17 +148,32 @@ class Session {
     binding.endLease(this.#desk, this.lease, loss);
     // One that is blocked would not end before it is granted.
     if (error === undefined && loss === 0 && this.waiting === null) this.#endWhenDone();
-    else this.cut();
+    else this.#cutQuietly();
     this.#on.onEnd(error);
+  }
+
+  /** A client of the program that is over may throw. */
+  #cutQuietly() {
+    try {
+      this.cut();
+    } catch {
+      // The session is over for this side.
+    }
   }
 
   /** Ends after all that it was asked for before. */
   #endWhenDone() {
-    const end = () => Promise.resolve(this.client.end()).catch(() => {});
+    const end = async () => {
+      try {
+        await this.client.end();
+      } catch {
+        // As in `#cutQuietly`.
+      }
+    };
     if (!this.#isRunning) end();
     else this.#whenDone = end;
     // The server may be silent.
-    clock.setTimeout(() => this.cut(), FAREWELL_MS).unref();
+    clock.setTimeout(() => this.#cutQuietly(), FAREWELL_MS).unref();
   }
 
   #answered(sentAt) {

@@ -45,8 +45,31 @@ fn in_store(desk: &Arc<Desk>) -> InStore {
     InStore::at(desk, &question())
 }
 
+fn store_hold<'h>(here: &'h mut ClientLoop<'static>, number: u64) -> Option<&'h mut StoreHold> {
+    match here.held(number)? {
+        Held::Store(hold) => Some(hold),
+        Held::File(_) => panic!("a file"),
+    }
+}
+
+fn release(here: &mut ClientLoop<'static>, number: u64, has_ended: bool) -> Option<Loss> {
+    let lost = store_hold(here, number)?.release(has_ended);
+    here.remove_held(number);
+    lost
+}
+
+/// The answer to the request that is over.
+fn told(here: &mut ClientLoop<'static>) -> Option<(u64, Answer)> {
+    here.take_told().map(answer_of)
+}
+
+fn answer_of((number, told): (u64, Told)) -> (u64, Answer) {
+    let Told::Store(answer) = told else { panic!("of another kind") };
+    (number, answer)
+}
+
 fn loss(here: &mut ClientLoop<'static>, number: u64) -> Option<Loss> {
-    here.outside_hold::<InStore>(number)?.lost()
+    store_hold(here, number)?.lost()
 }
 
 fn desk() -> Arc<Desk> {
@@ -80,7 +103,7 @@ fn block(
 ) -> Result<Option<(u64, Answer)>, Failure> {
     let agent = Arc::clone(here.agent());
     let answered = ClientLoop::ask_outside_blocking(engine(), &agent, in_store(desk), question(), limit, &mut goes_on)?;
-    Ok(answered.map(|answered| here.take_in(answered)))
+    Ok(answered.map(|answered| answer_of(here.take_in(answered))))
 }
 
 fn is_granted(answer: &Answer) -> bool {
@@ -104,8 +127,8 @@ fn a_blocked_thread_gets_its_answer_and_releases_what_it_got() {
     assert_eq!(answers.each_ref().map(|(number, _)| *number), worker.join().unwrap());
     let [(number, first), (_, second), (_, third)] = answers;
     assert!(is_granted(&first) && matches!(second, Answer::Refused) && matches!(third, Answer::Failed(_)));
-    assert_eq!(here.release_store(number, true), None);
-    here.release_store(number, true);
+    assert_eq!(release(&mut here, number, true), None);
+    release(&mut here, number, true);
     assert_eq!(tasks(&desk), [('R', number)]);
     assert!(here.next_settled().is_none(), "nothing of it was for its loop");
     here.end();
@@ -150,22 +173,22 @@ fn a_loop_gets_its_answer_once_and_learns_of_the_loss() {
     // Lost before its loop has looked.
     desk.end_lease(&lease, Loss::Taken);
     assert!(matches!(here.next_settled(), Some(Settled { token: other, .. }) if other == token));
-    assert!(matches!(here.take_told::<InStore>(), Some((other, answer)) if other == number && is_granted(&answer)));
-    assert!(here.take_told::<InStore>().is_none() && here.next_settled().is_none());
+    assert!(matches!(told(&mut here), Some((other, answer)) if other == number && is_granted(&answer)));
+    assert!(told(&mut here).is_none() && here.next_settled().is_none());
     assert_eq!((here.next_lost(), here.next_lost()), (Some(number), None));
-    assert_eq!((loss(&mut here, number), here.release_store(number, false)), (Some(Loss::Taken), Some(Loss::Taken)));
+    assert_eq!((loss(&mut here, number), release(&mut here, number, false)), (Some(Loss::Taken), Some(Loss::Taken)));
     assert_eq!(tasks(&desk), [('a', number), ('R', number)], "it was lost inside");
     let (_, number) = ask(&mut here, &desk, Limit::Endless);
     assert!(desk.answer(number, granted(&lease)) && here.next_settled().is_some());
-    assert!(here.take_told::<InStore>().is_some());
-    here.outside_hold::<InStore>(number).unwrap().note_in(false);
-    assert_eq!(here.release_store(number, false), Some(Loss::Taken));
+    assert!(told(&mut here).is_some());
+    store_hold(&mut here, number).unwrap().note_in(false);
+    assert_eq!(release(&mut here, number, false), Some(Loss::Taken));
     assert_eq!(tasks(&desk), [('a', number), ('r', number)], "no code has run with it");
     for answer in [Answer::Refused, Answer::Failed("why".into())] {
         let (_, number) = ask(&mut here, &desk, Limit::Endless);
         assert!(desk.answer(number, answer));
         assert!(matches!(here.next_settled(), Some(Settled { outcome: Ok(Outcome::Refused { .. }), .. })));
-        assert!(matches!(here.take_told::<InStore>(), Some((_, Answer::Refused | Answer::Failed(_)))));
+        assert!(matches!(told(&mut here), Some((_, Answer::Refused | Answer::Failed(_)))));
         assert_eq!(tasks(&desk), [('a', number)]);
     }
     here.end();
@@ -191,7 +214,7 @@ fn a_request_that_is_taken_back_before_and_after_its_answer_holds_nothing() {
 }
 
 /// Notes whether the answer is there when its loop is woken for it.
-struct Looks(Arc<OuterRequest<InStore>>, Arc<AtomicBool>);
+struct Looks(Arc<dyn OuterWait>, Arc<AtomicBool>);
 
 impl Wake for Looks {
     fn wake(&self) {
@@ -203,7 +226,7 @@ impl Wake for Looks {
 fn an_answer_is_there_when_its_wait_is_settled() {
     let (desk, mut here, is_there) = (desk(), event_loop(), Arc::<AtomicBool>::default());
     let (_, number) = ask(&mut here, &desk, Limit::Endless);
-    let request = here.clients.in_stores.waits.iter().next().map(|(_, request)| Arc::clone(request)).unwrap();
+    let request = here.clients.outer.waits.iter().next().map(|(_, request)| Arc::clone(request)).unwrap();
     here.agent().set_waker(Some(Box::new(Looks(request, Arc::clone(&is_there)))));
     assert!(desk.answer(number, Answer::Refused) && is_there.load(Ordering::SeqCst));
     here.end();
@@ -231,7 +254,7 @@ fn the_clock_withdraws_a_request_or_releases_its_grant_though_its_loop_does_not_
         assert_eq!(tasks(&desk), [(if is_granted { 'r' } else { 'c' }, number)]);
         assert!(!desk.answer(number, granted(&Lease::endless())));
         let settled = here.next_settled().unwrap();
-        assert_eq!((settled.outcome, here.take_told::<InStore>().is_none()), (Ok(Outcome::TimedOut), true));
+        assert_eq!((settled.outcome, told(&mut here).is_none()), (Ok(Outcome::TimedOut), true));
         assert!(here.next_settled().is_none() && tasks(&desk).is_empty());
     }
     here.end();
@@ -267,7 +290,7 @@ fn a_refusal_that_came_in_time_stands() {
     }
     assert!(!back.0.load(Ordering::SeqCst));
     here.next_settled().unwrap();
-    assert!(matches!(here.take_told::<InStore>(), Some((_, Answer::Refused))));
+    assert!(matches!(told(&mut here), Some((_, Answer::Refused))));
     here.end();
 }
 
@@ -284,10 +307,10 @@ fn the_end_of_a_thread_gives_back_unmarked_what_its_code_never_knew_and_marked_w
     for number in [held, shared, outside, returned] {
         desk.answer(number, granted(&Lease::endless()));
         here.next_settled().unwrap();
-        here.take_told::<InStore>().unwrap();
+        told(&mut here).unwrap();
     }
-    here.outside_hold::<InStore>(outside).unwrap().note_in(false);
-    let told = here.tell_store(&desk, question());
+    store_hold(&mut here, outside).unwrap().note_in(false);
+    let opened = here.tell_store(&desk, question());
     desk.answer(granted_only, granted(&Lease::endless()));
     here.end();
     let mut ended = tasks(&desk);
@@ -299,8 +322,8 @@ fn the_end_of_a_thread_gives_back_unmarked_what_its_code_never_knew_and_marked_w
         ('r', returned),
         ('r', granted_only),
         ('c', waits),
-        ('a', told),
-        ('r', told),
+        ('a', opened),
+        ('r', opened),
     ];
     assert_eq!(ended, expected);
 }
@@ -328,15 +351,15 @@ fn the_end_of_the_lock_worker_fails_what_waits_and_ends_what_is_held() {
     let (_, held) = ask(&mut here, &desk, Limit::Endless);
     desk.answer(held, granted(&Lease::endless()));
     here.next_settled().unwrap();
-    here.take_told::<InStore>().unwrap();
+    told(&mut here).unwrap();
     ask(&mut here, &desk, Limit::Endless);
     desk.end("gone");
     assert!(here.next_settled().is_some());
-    assert!(matches!(here.take_told::<InStore>(), Some((_, Answer::Failed(reason))) if reason == "gone"));
+    assert!(matches!(told(&mut here), Some((_, Answer::Failed(reason))) if reason == "gone"));
     assert!(here.next_settled().is_none());
     assert_eq!((here.next_lost(), loss(&mut here, held)), (Some(held), Some(Loss::Worker)));
     ask(&mut here, &desk, Limit::Endless);
-    assert!(here.next_settled().is_some() && matches!(here.take_told::<InStore>(), Some((_, Answer::Failed(_)))));
+    assert!(here.next_settled().is_some() && matches!(told(&mut here), Some((_, Answer::Failed(_)))));
     assert!(matches!(block(&mut here, &desk, Limit::Endless, || true), Ok(Some((_, Answer::Failed(_))))));
     here.end();
 }
@@ -347,7 +370,7 @@ fn the_audit_says_which_requests_are_left() {
     let (desk, mut here) = (desk(), event_loop());
     let (token, number) = ask(&mut here, &desk, Limit::Endless);
     assert_eq!(desk.left(), Vec::<String>::new());
-    here.clients.in_stores.waits = Arena::default();
+    here.clients.outer.waits = Arena::default();
     here.cancel(token);
     assert_eq!(desk.left(), [format!("request {number} at its desk, of thread 1, which waits for it no more")]);
     desk.withdraw(number);

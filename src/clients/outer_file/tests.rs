@@ -7,6 +7,7 @@ use super::*;
 use crate::clients::ClientLoop;
 use crate::clients::outer::tests::{Back, event_loop};
 use crate::engine::{Expiry, Outcome, Reply, Settled};
+use crate::files::FileHold;
 use crate::files::testing::Scratch;
 
 const LONG: Duration = Duration::from_secs(20);
@@ -41,8 +42,8 @@ fn ask(here: &mut ClientLoop<'static>, name: &Arc<NamedFile>, limit: Limit, besi
 }
 
 /// The one request that is not over, with its index.
-fn pending(here: &ClientLoop<'static>) -> (u32, Arc<OuterRequest<InFile>>) {
-    here.clients.in_files.waits.iter().next().map(|(index, request)| (index, Arc::clone(request))).unwrap()
+fn pending(here: &ClientLoop<'static>) -> (u32, Arc<dyn OuterWait>) {
+    here.clients.outer.waits.iter().next().map(|(index, request)| (index, Arc::clone(request))).unwrap()
 }
 
 fn next(here: &mut ClientLoop<'static>) -> Settled {
@@ -88,7 +89,7 @@ fn the_clock_withdraws_a_wait_or_gives_back_its_grant_though_its_loop_does_not_t
         hold.mark_consistent();
         hold.release();
         assert_eq!(next(&mut here).outcome, Ok(Outcome::TimedOut));
-        assert!(here.take_told::<InFile>().is_none());
+        assert!(here.take_told().is_none());
         leave(&mut here);
     }
     here.end();
@@ -122,8 +123,8 @@ fn a_grant_that_came_too_late_goes_back_unmarked_though_its_loop_comes_before_th
     let (index, request) = pending(&here);
     held.release();
     until(|| request.is_answered());
-    here.clients.in_files.settle(index, true);
-    assert!(here.take_told::<InFile>().is_none() && is_left(&mut here));
+    here.clients.outer.settle(index, true);
+    assert!(here.take_told().is_none() && is_left(&mut here));
     assert!(!lock(&name).is_abandoned());
     here.end();
 }
@@ -135,7 +136,7 @@ fn the_end_of_a_thread_gives_back_unmarked_what_its_code_never_knew_and_marked_w
     for name in [&held, &returned] {
         ask(&mut here, name, Limit::Endless, None);
         next(&mut here);
-        assert!(matches!(here.take_told::<InFile>(), Some((_, Ok(())))));
+        assert!(matches!(here.take_told(), Some((_, Told::File(Ok(()))))));
     }
     let elsewhere = lock(&waits);
     ask(&mut here, &granted, Limit::Endless, None);

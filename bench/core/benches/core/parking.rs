@@ -10,7 +10,9 @@ use criterion::{BenchmarkGroup, Criterion};
 use parking_lot_core::{DEFAULT_PARK_TOKEN, DEFAULT_UNPARK_TOKEN};
 use sablock::engine::Limit;
 use sablock::engine::Outcome;
+use sablock::engine::Request;
 use sablock::memory::Place;
+use sablock::primitives::futex::FUTEX;
 
 use crate::counters::{Visitor, engine};
 
@@ -47,7 +49,14 @@ fn location(word: &AtomicU32) -> Place {
 impl Parking for Sablock {
     type Thread = Visitor;
     fn park(Visitor(agent): &Visitor, word: &AtomicU32, value: u32) {
-        let outcome = engine().wait_while(agent, location(word), value.into(), Limit::Endless, &mut || true);
+        let outcome = engine().wait(
+            agent,
+            &FUTEX,
+            location(word),
+            Request::NotificationWhile(value.into()),
+            Limit::Endless,
+            &mut || true,
+        );
         assert!(matches!(outcome, Ok(Outcome::GRANTED | Outcome::Refused { .. })));
     }
     fn unpark(word: &AtomicU32) {

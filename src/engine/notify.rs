@@ -1,28 +1,12 @@
-//! To wait while a value is what it was, and to notify whoever waits: what `wait()`, `notify()` and `waitAsync()` do.
+//! Notifications: whoever waits for one is let in by it only, whatever the place holds.
 
-use std::sync::Arc;
-
-use crate::agents::Agent;
-use crate::engine::queue::Settlement;
-use crate::engine::{
-    Caller, Client, Engine, EventLoop, Failure, Limit, Outcome, Reply, ReplyError, Request, Space, Wakes,
-};
+use super::primitive::Space;
+use super::queue::{Queue, Settlement};
+use super::table::Engine;
+use super::wakes::Wakes;
 use crate::memory::Place;
-use crate::primitives::futex::FUTEX;
 
 impl Engine {
-    /// Waits at `place` while it holds `value`; see [`Engine::wait`].
-    pub fn wait_while(
-        &self,
-        agent: &Arc<Agent>,
-        place: Place,
-        value: i64,
-        limit: Limit,
-        caller: &mut dyn Caller,
-    ) -> Result<Outcome, Failure> {
-        self.wait(agent, &FUTEX, place, Request::NotificationWhile(value), limit, caller)
-    }
-
     /// Notifies the first `count` who wait at `place`, in the order in which they came, whether blocked or asynchronous;
     /// returns how many there were.
     pub fn notify(&self, place: Place, count: usize) -> usize {
@@ -51,13 +35,6 @@ impl Engine {
     /// The number of waits at `place`, for tests and diagnosis.
     pub fn waiting(&self, place: Place) -> usize {
         let contents = self.contents(Space::Notifications, place.address());
-        contents.queues.get(&place.address()).map_or(0, |queue| queue.tickets(&contents.waiters).count())
-    }
-}
-
-impl<C: Client> EventLoop<'_, C> {
-    /// Waits at `place` for a notification if it holds `value`.
-    pub fn wait_while(&mut self, place: Place, value: i64, limit: Limit) -> Result<Reply, ReplyError> {
-        self.wait(&FUTEX, place, Request::NotificationWhile(value), limit)
+        contents.queues.get(&place.address()).map_or(0, Queue::len)
     }
 }

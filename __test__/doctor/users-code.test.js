@@ -1,0 +1,239 @@
+// Users' code that runs in the middle of a verb: what it releases or waits for there is not taken for what the verb does.
+
+const assert = require('node:assert/strict');
+const { unsubscribe } = require('node:diagnostics_channel');
+const { test } = require('node:test');
+const {
+  AutoResetEvent,
+  Condition,
+  LockManager,
+  LockTable,
+  Mutex,
+  Once,
+  Semaphore,
+  lockAllAsync,
+  locks,
+} = require('../..');
+const { thread } = require('../../lib/engine/thread.js');
+const { startActors } = require('../helpers/actors.js');
+const { withDoctor } = require('../helpers/doctor.js');
+const { subscribe } = require('../helpers/messages.js');
+const { needs } = require('../helpers/runtime.js');
+const { watched } = require('../helpers/threads.js');
+
+const QUIET = { stuckMs: Infinity, longHoldMs: Infinity, likelyMs: Infinity };
+const MAY = { allowMainThread: true };
+const LATER = 60_000;
+
+const memory = () => new SharedArrayBuffer(64);
+let made = 0;
+const nameOf = (kind) => {
+  made += 1;
+  return `${kind} ${process.pid}.${made}`;
+};
+const newMutex = (options) => new Mutex(memory(), 0, { ...MAY, name: nameOf('mutex'), ...options });
+const held = () => thread.doctor.holds.active.map(({ info }) => info.name);
+
+/** A marked mutex. */
+const abandoned = async (threads, options) => {
+  const mutex = newMutex(options);
+  const [doomed] = await startActors(threads, 1);
+  await doomed.do((here, buffer) => new here.sablock.Mutex(buffer).tryLock(), mutex.buffer);
+  await doomed.terminate();
+  await doomed.exited;
+  return mutex;
+};
+/** Options whose getter calls `act`. */
+const calling = (act) => ({
+  get timeout() {
+    act();
+    return LATER;
+  },
+});
+
+/** Each takes a lock by a verb in which users' code calls `act`; returns its name, and what releases it. */
+const VERBS = {
+  'lock() with a getter': (act) => {
+    const mutex = newMutex();
+    mutex.lock(calling(act));
+    return [mutex.name, () => mutex.unlock()];
+  },
+  'lockAsync() with a getter': async (act) => {
+    const mutex = newMutex();
+    await mutex.lockAsync(calling(act));
+    return [mutex.name, () => mutex.unlock()];
+  },
+  'acquireAsync() with a getter': async (act) => {
+    const mutex = newMutex();
+    const guard = await mutex.acquireAsync(calling(act));
+    return [mutex.name, () => guard.unlock()];
+  },
+  'lockAsync() with a signal': async (act) => {
+    const mutex = newMutex();
+    let isCalled = false;
+    class Calls extends EventTarget {
+      get aborted() {
+        if (!isCalled) act();
+        isCalled = true;
+        return false;
+      }
+    }
+    await mutex.lockAsync({ signal: new Calls() });
+    return [mutex.name, () => mutex.unlock()];
+  },
+  'lock() with onAbandoned': async (act, threads) => {
+    const mutex = await abandoned(threads, { onAbandoned: act });
+    mutex.lock();
+    return [mutex.name, () => mutex.unlock()];
+  },
+  'lock() that warns': async (act, threads, t) => {
+    const mutex = await abandoned(threads);
+    t.mock.method(process, 'emitWarning', act);
+    thread.warnings = null;
+    mutex.lock();
+    return [mutex.name, () => mutex.unlock()];
+  },
+  'lock() that is told of': (act) => {
+    const mutex = newMutex();
+    mutex.lock();
+    subscribe('sablock:contended', act);
+    mutex.lock(1);
+    unsubscribe('sablock:contended', act);
+    return [mutex.name, () => mutex.unlock()];
+  },
+  'lock() of a table': (act) => {
+    const table = new LockTable(memory(), 0, 2, { ...MAY, name: nameOf('table') });
+    table.lock(1, calling(act));
+    return [table.name, () => table.unlock(1)];
+  },
+  'acquire() of permits': (act) => {
+    const semaphore = new Semaphore(memory(), 0, 1, { ...MAY, name: nameOf('semaphore') });
+    const permits = semaphore.acquire(1, calling(act));
+    return [semaphore.name, () => permits.release()];
+  },
+  'acquire() of a name': (act) => {
+    const lock = new LockManager(MAY).acquire(nameOf('name'), calling(act));
+    return [lock.name, () => lock.unlock()];
+  },
+};
+
+/** Each returns what users' code does in a verb, and what is done at the end. */
+const ACTS = {
+  'unlocks a mutex': () => {
+    const mutex = newMutex();
+    mutex.lock();
+    return [() => mutex.unlock()];
+  },
+  'unlocks a guard': () => {
+    const guard = newMutex().acquire();
+    return [() => guard.unlock()];
+  },
+  'unlocks a row': () => {
+    const table = new LockTable(memory(), 0, 2, { ...MAY, name: nameOf('table') });
+    table.lock(0);
+    return [() => table.unlock(0)];
+  },
+  'waits for an event': () => {
+    const event = new AutoResetEvent(memory());
+    let waiting;
+    const end = () => {
+      event.set();
+      return waiting;
+    };
+    const act = () => {
+      waiting = event.waitAsync();
+    };
+    return [act, end];
+  },
+  'runs once': () => {
+    const once = new Once(memory(), 0, MAY);
+    return [() => once.runSync(() => {})];
+  },
+};
+
+for (const [verb, take] of Object.entries(VERBS)) {
+  for (const [what, make] of Object.entries(ACTS)) {
+    test(
+      `${verb}: users' code in it ${what}, and the doctor knows what is held`,
+      needs('prompt ends'),
+      watched(async (t, threads) => {
+        await withDoctor(QUIET, async () => {
+          const [act, end] = make();
+          const [name, release] = await take(act, threads, t);
+          assert.deepEqual(held(), [name]);
+          release();
+          await end?.();
+          assert.deepEqual(held(), []);
+        });
+      }),
+    );
+  }
+}
+
+/** Each returns a function that begins a wait, and one that ends it. */
+const WAITS = {
+  'lockAsync()': () => {
+    const mutex = newMutex();
+    mutex.lock();
+    return [() => mutex.lockAsync(), () => mutex.unlock()];
+  },
+  'lockAllAsync()': () => {
+    const mutex = newMutex();
+    mutex.lock();
+    return [() => lockAllAsync([mutex]), () => mutex.unlock()];
+  },
+  'acquireAsync() of permits': () => {
+    const semaphore = new Semaphore(memory(), 0, 0);
+    return [() => semaphore.acquireAsync(), () => semaphore.release()];
+  },
+  'request()': () => {
+    const lock = new LockManager(MAY).acquire(nameOf('name'));
+    return [() => locks.request(lock.name, () => {}), () => lock.unlock()];
+  },
+  'waitAsync() of an event': () => {
+    const event = new AutoResetEvent(memory());
+    return [() => event.waitAsync(), () => event.set()];
+  },
+  'waitAsync() of a condition': () => {
+    const buffer = memory();
+    const [mutex, condition] = [new Mutex(buffer), new Condition(buffer, 4)];
+    mutex.tryLock();
+    return [() => condition.waitAsync(mutex), () => condition.notifyAll()];
+  },
+};
+
+for (const [what, make] of Object.entries(WAITS)) {
+  test(
+    `${what}: it waits for what it has asked for, though the program's formatter of stacks waits for a lock`,
+    needs("V8's flags"),
+    watched(async () => {
+      const other = newMutex();
+      other.lock();
+      let isCalled = false;
+      let waiting;
+      const { prepareStackTrace } = Error;
+      await withDoctor(QUIET, async () => {
+        const [begin, end] = make();
+        Error.prepareStackTrace = (error, frames) => {
+          // Its own wait has a stack, too.
+          if (!isCalled) {
+            isCalled = true;
+            waiting = other.lockAsync();
+          }
+          return [String(error), ...frames.map((frame) => `    at ${frame}`)].join('\n');
+        };
+        let promise;
+        try {
+          promise = begin();
+        } finally {
+          Error.prepareStackTrace = prepareStackTrace;
+        }
+        assert.ok(waiting instanceof Promise);
+        end();
+        await promise;
+        other.unlock();
+        assert.equal(await waiting, true);
+      });
+    }),
+  );
+}

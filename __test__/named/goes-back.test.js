@@ -1,0 +1,102 @@
+// A marked name that is granted and whose code does not run with it: it goes back, and the next holder learns of the end inside.
+
+const assert = require('node:assert/strict');
+const { unsubscribe } = require('node:diagnostics_channel');
+const { test } = require('node:test');
+const { LockManager, locks } = require('../..');
+const { thread } = require('../../lib/engine/thread.js');
+const { subscribe, warningsOf } = require('../helpers/messages.js');
+const { abandon, turns } = require('../helpers/names.js');
+const { needs } = require('../helpers/runtime.js');
+const { watched } = require('../helpers/threads.js');
+
+const never = () => assert.fail('must not run');
+
+/** Collects the ends that are published during the test, as `name: thread`. */
+const endsOf = (t) => {
+  const told = [];
+  const note = ({ name, ownerThreadId }) => told.push(`${name}: ${ownerThreadId}`);
+  subscribe('sablock:abandoned', note);
+  t.after(() => unsubscribe('sablock:abandoned', note));
+  return told;
+};
+
+const VERBS = {
+  request: (manager, names, fn) => manager.request(names, fn),
+  acquireAsync: (manager, names) => manager.acquireAsync(names),
+  requestSync: async (manager, names, fn) => manager.requestSync(names, fn),
+  acquire: async (manager, names) => manager.acquire(names),
+};
+
+const error = new Error('on purpose');
+
+/** The ways in which a repair fails, and whether only verbs that await have it. */
+const FAILURES = {
+  throws: [
+    () => {
+      throw error;
+    },
+    false,
+  ],
+  'returns a promise that is rejected': [() => Promise.reject(error), true],
+};
+
+for (const [verb, ask] of Object.entries(VERBS)) {
+  for (const [what, [fail, isAsync]] of Object.entries(FAILURES)) {
+    if (isAsync && (verb === 'requestSync' || verb === 'acquire')) continue;
+    test(
+      `${verb} of several names: when onAbandoned ${what} for the first, the next holder of the second publishes its end`,
+      needs('prompt ends'),
+      watched(async (t, threads) => {
+        warningsOf(t, 'SABLOCK_ABANDONED');
+        const told = endsOf(t);
+        const [a, b] = ['a', 'b'].map((name) => `${verb}, ${what}: ${name}`);
+        const ended = await abandon(threads, a, b);
+        const manager = new LockManager({ allowMainThread: true, onAbandoned: fail });
+        await assert.rejects(ask(manager, [a, b], never), error);
+        assert.deepEqual([told, await locks.query()], [[`${a}: ${ended}`], { held: [], pending: [] }]);
+        const isMarked = (name) =>
+          locks.request(name, (lock) => {
+            const { abandoned } = lock;
+            lock.markConsistent();
+            return abandoned;
+          });
+        assert.deepEqual([await isMarked(b), await isMarked(a)], [true, true]);
+        assert.deepEqual(told, [`${a}: ${ended}`, `${b}: ${ended}`]);
+      }),
+    );
+  }
+
+  for (const names of ['a', ['a'], ['a', 'b']]) {
+    test(
+      `${verb} of ${JSON.stringify(names)}: when the warning fails for want of stack, nothing stays held`,
+      needs('prompt ends'),
+      watched(async (t, threads) => {
+        const told = endsOf(t);
+        const [a, b] = ['a', 'b'].map((name) => `${verb} of ${names}: ${name}`);
+        const ended = await abandon(threads, a, b);
+        const manager = new LockManager({ allowMainThread: true });
+        const asked = Array.isArray(names) ? [a, b].slice(0, names.length) : a;
+        // It leaves no warning out.
+        thread.warnings = undefined;
+        const refuse = () => {
+          throw new RangeError('Maximum call stack size exceeded');
+        };
+        t.mock.method(process, 'emitWarning', refuse);
+        await assert.rejects(
+          ask(manager, asked, () => {}),
+          RangeError,
+        );
+        process.emitWarning.mock.restore();
+        assert.deepEqual(await locks.query(), { held: [], pending: [] });
+        const warnings = warningsOf(t, 'SABLOCK_ABANDONED');
+        for (const name of [a, b]) await locks.request(name, { ifAvailable: true }, () => {});
+        for (const name of [a, b]) await locks.request(name, { ifAvailable: true }, (lock) => lock.markConsistent());
+        await turns();
+        // One who got the lock has published the end; whoever did not has left that to the next.
+        assert.deepEqual(told.sort(), [`${a}: ${ended}`, `${b}: ${ended}`]);
+        if (verb.startsWith('acquire')) assert.equal(warnings.length, 2);
+      }),
+    );
+  }
+}
