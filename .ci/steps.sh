@@ -3,20 +3,38 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
+# Nothing is compiled again after a change.
+export CARGO_INCREMENTAL=0
+
 taken=()
 left_out=()
 running=
 closing=$(mktemp)
 printed=$(mktemp)
+clock=$(mktemp)
+
+# Sets `used` to the processor seconds of all programs that have ended.
+read_processors() {
+  local user system
+  times >"$clock"
+  { read -r _ && read -r user system; } <"$clock"
+  used=$((${user%m*} * 60 + ${system%m*} * 60))
+  user=${user#*m} system=${system#*m}
+  used=$((used + ${user%%[.,]*} + ${system%%[.,]*}))
+}
 
 begin() {
   printf '\n== %s\n' "$*"
   running=$*
   started=$SECONDS
+  read_processors
+  used_before=$used
 }
 
+# A step whose processor seconds are far fewer than its seconds and processors allow can have another beside it.
 end() {
-  taken+=("$(printf '%5d s  %s' "$((SECONDS - started))" "$running")")
+  read_processors
+  taken+=("$(printf '%5d s %5d  %s' "$((SECONDS - started))" "$((used - used_before))" "$running")")
   running=
 }
 
@@ -60,17 +78,18 @@ step_if_available() {
 report() {
   local line
   if [ -n "$running" ]; then
-    taken+=("$(printf '%5d s  %s: failed' "$((SECONDS - started))" "$running")")
+    taken+=("$(printf '%5d s        %s: failed' "$((SECONDS - started))" "$running")")
     printf '\n== failed in: %s\n' "$running"
     sed -n '/^ *not ok /,/^ *\.\.\.$/p' "$printed" | head -n 200
   fi
-  printf '\n== %s\n' "$0"
+  read_processors
+  printf '\n== %s: seconds, and those of processors\n' "$0"
   [ "${#taken[@]}" = 0 ] || printf '%s\n' "${taken[@]}"
-  printf '%5d s  in all\n' "$SECONDS"
+  printf '%5d s %5d  in all\n' "$SECONDS" "$used"
   for line in "${left_out[@]}"; do
     printf 'Left out, since this machine cannot have what it needs: %s\n' "$line"
   done
   cat "$closing"
-  rm "$closing" "$printed"
+  rm "$closing" "$printed" "$clock"
 }
 trap report EXIT

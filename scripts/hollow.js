@@ -9,6 +9,8 @@ const os = require('node:os');
 const path = require('node:path');
 const { parseArgs } = require('node:util');
 const ALLOWED = require('./hollow/allowed.js');
+const { endGroup } = require('./end-group.js');
+const { testFiles } = require('./node-test.js');
 const { SHARD, ofShard } = require('./shard.js');
 
 const root = path.join(__dirname, '..');
@@ -18,22 +20,6 @@ const LIMIT_MS = 2500;
 const FILE_LIMIT_MS = 240_000;
 /** Most of the time they wait for what does not come. */
 const AT_ONCE = 4 * os.availableParallelism();
-
-const testFiles = () =>
-  fs
-    .readdirSync(path.join(root, '__test__'), { recursive: true })
-    .filter((file) => file.endsWith('.test.js') && path.dirname(file).split(path.sep).length === 1)
-    .map((file) => path.join('__test__', file))
-    .sort();
-
-function endGroup(leader) {
-  try {
-    process.kill(-leader, 'SIGKILL');
-  } catch (error) {
-    // The group has ended.
-    if (error.code !== 'ESRCH') throw error;
-  }
-}
 
 /** Runs a file. Returns how each of its tests ended, and how many workers it started: `[{ test, end, workers }]`. */
 function run(file, folder) {
@@ -50,7 +36,6 @@ function run(file, folder) {
     SABLOCK_HOLLOW_FILE: program,
   };
   return new Promise((resolve, reject) => {
-    // A group of its own, so that the programs that it has started end with it: some are busy for ever.
     const child = spawn(process.execPath, [program], { cwd: root, env, stdio: 'ignore', detached: true });
     let isKilled = false;
     const watchdog = setTimeout(() => {

@@ -13,11 +13,14 @@ const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
 const { parseArgs } = require('node:util');
+const { endGroup } = require('./end-group.js');
 const { SHARD, ofShard } = require('./shard.js');
 
 const root = path.join(__dirname, '..');
-// A hang is one of the ways in which a lock fails. Without a fault a test takes seconds, also where much else runs.
+// A hang is one of the ways in which a lock fails. Without a fault a test takes seconds, also where much else runs; with
+// one it gets ten times what it took without, between these bounds.
 const PATIENCE = 60_000;
+const LEAST_PATIENCE = 15_000;
 const PATIENCE_WITH_SUITES = 300_000;
 const LOOM = ['loom', 'loom_primitives'];
 const SCHEDULES = 'schedules';
@@ -29,7 +32,8 @@ const FAULTS = [
 /** Runs a program; resolves to its output and how it failed: null if it did not. */
 function run(program, args, { env = {}, patience } = {}) {
   return new Promise((resolve, reject) => {
-    const child = spawn(program, args, { cwd: root, env: { ...process.env, RUST_BACKTRACE: '0', ...env } });
+    const options = { cwd: root, env: { ...process.env, RUST_BACKTRACE: '0', ...env }, detached: true };
+    const child = spawn(program, args, options);
     let output = '';
     let hangs = false;
     const collect = (chunk) => {
@@ -39,6 +43,8 @@ function run(program, args, { env = {}, patience } = {}) {
     child.stderr.on('data', collect);
     const watchdog = patience && setTimeout(() => (hangs = child.kill('SIGKILL')), patience);
     child.on('error', reject);
+    // What it has left keeps its output open.
+    child.on('exit', () => endGroup(child.pid));
     child.on('close', (code, signal) => {
       clearTimeout(watchdog);
       const failed = /^test (\S+) .*FAILED$/m.exec(output)?.[1] ?? `ends with ${signal ?? code}`;
@@ -65,10 +71,9 @@ async function build(flags, folder, tests, features = []) {
 }
 
 /** Runs a suite, or one test of it, with a fault. Returns how it failed, or null if it passed. */
-async function fails(program, suite, test, fault) {
+async function fails(program, suite, test, fault, patience = test === undefined ? PATIENCE_WITH_SUITES : PATIENCE) {
   const args = test === undefined ? [] : ['--exact', test];
   const env = fault === undefined ? {} : { SABLOCK_FAULT: fault };
-  const patience = test === undefined ? PATIENCE_WITH_SUITES : PATIENCE;
   const { output, failure } = await run(program, args, { env, patience });
   if (failure === null && test !== undefined && !/^test result: ok\. 1 passed/m.test(output)) {
     throw new Error(`${suite} has no test ${test}`);
@@ -76,16 +81,23 @@ async function fails(program, suite, test, fault) {
   return failure && `${suite}: ${failure}`;
 }
 
-/** By suite and test: the run of it without a fault. */
+/** By suite and test: the run of it without a fault, and the time that it took. */
 const untouched = new Map();
+
+async function runUntouched(program, suite, test) {
+  const startedAt = performance.now();
+  const failure = await fails(program, suite, test);
+  return { failure, took: performance.now() - startedAt };
+}
 
 /** Returns how a suite, or one test of it, which passes without a fault, fails with one; null if it does not. */
 async function noticing(program, suite, test, fault) {
   const key = `${suite} ${test}`;
-  if (!untouched.has(key)) untouched.set(key, fails(program, suite, test));
-  const failure = await untouched.get(key);
+  if (!untouched.has(key)) untouched.set(key, runUntouched(program, suite, test));
+  const { failure, took } = await untouched.get(key);
   if (failure !== null) throw new Error(`The code fails without a fault: ${failure}`);
-  return fails(program, suite, test, fault);
+  const patience = test && Math.min(LEAST_PATIENCE + 10 * took, PATIENCE);
+  return fails(program, suite, test, fault, patience);
 }
 
 /** Which test notices the fault; null if none does. */

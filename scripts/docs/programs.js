@@ -44,7 +44,7 @@ const write = ({ code, isFragment, isDoctored, isTyped }) => {
   return file;
 };
 
-/** A program that hangs is ended so long after the doctor's report. */
+/** A program that hangs is ended so long after the last of the doctor's report. */
 const HANGS_MS = 1000;
 
 const start = (node, file, isDoctored) =>
@@ -55,10 +55,15 @@ const start = (node, file, isDoctored) =>
       killSignal: 'SIGKILL',
     });
     const output = { stdout: '', stderr: '' };
+    let silence;
+    const hearReport = () => {
+      clearTimeout(silence);
+      silence = setTimeout(() => child.kill('SIGKILL'), HANGS_MS).unref();
+    };
     for (const name of ['stdout', 'stderr']) {
       child[name].setEncoding('utf8').on('data', (text) => {
         output[name] += text;
-        if (isDoctored && name === 'stderr') setTimeout(() => child.kill('SIGKILL'), HANGS_MS).unref();
+        if (isDoctored && name === 'stderr') hearReport();
       });
     }
     child.on('close', (code, signal) => resolve({ ...output, code, signal }));

@@ -1,11 +1,13 @@
-// npm run check:targets [-- TARGET ...]: the types of all targets in package.json, or of these, with warnings denied. Nothing is
-// linked, so that no target needs more than its standard library. `--from-source` is the way without rustup's targets.
+// npm run check:targets [-- --shard 0/2 | TARGET ...]: the types of all targets in package.json, or of these, with warnings denied.
+// Of two shards each has all systems, on one architecture. Nothing is linked, so that no target needs more than its standard
+// library. `--from-source` is the way without rustup's targets.
 
 const { spawnSync } = require('node:child_process');
 const fs = require('node:fs');
 const path = require('node:path');
 const { parseArgs } = require('node:util');
 const { napi } = require('../../package.json');
+const { SHARD, ofShard } = require('../shard.js');
 const { rustFor } = require('./rust.js');
 const { runScript } = require('./system.js');
 
@@ -64,11 +66,11 @@ function sysrootOf(rust, targets) {
 async function main() {
   const { values, positionals } = parseArgs({
     allowPositionals: true,
-    options: { 'from-source': { type: 'boolean', default: false } },
+    options: { 'from-source': { type: 'boolean', default: false }, shard: SHARD },
   });
   const unknown = positionals.find((target) => !napi.targets.includes(target));
   if (unknown !== undefined) throw new Error(`No such target in package.json: ${unknown}`);
-  const targets = positionals.length > 0 ? positionals : napi.targets;
+  const targets = ofShard(positionals.length > 0 ? positionals : napi.targets, values.shard);
   const rust = rustFor(targets, { isFromSource: values['from-source'] });
   const sysroot = rust.library === null ? [] : [`--sysroot=${sysrootOf(rust, targets)}`];
   // musl has shared libraries without the C runtime in them only, as `napi build` makes ours.
