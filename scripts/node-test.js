@@ -8,7 +8,7 @@ const path = require('node:path');
 exports.AT_ONCE = Math.ceil(2.5 * os.availableParallelism());
 
 /** A file whose process does not end by then is killed, and has failed: one that hangs would hold up all, in milliseconds. */
-const FILE_LIMIT = 600_000;
+exports.FILE_LIMIT = 600_000;
 
 /** The files of `npm test`; folders below those of the subjects have tests of their own, or are installed. */
 exports.testFiles = () =>
@@ -20,7 +20,7 @@ exports.testFiles = () =>
 
 exports.nodeTest = (files) => [
   '--test',
-  `--test-timeout=${FILE_LIMIT}`,
+  `--test-timeout=${exports.FILE_LIMIT}`,
   `--test-concurrency=${exports.AT_ONCE}`,
   ...files,
 ];
