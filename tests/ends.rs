@@ -7,8 +7,8 @@ use common::LocksAsync as _;
 use std::sync::Arc;
 use std::thread;
 
-use common::{ACQUIRED, Ending, PROMPT, World, pending};
-use sablock::engine::{Caller, Change, Failure, Hold, HoldOwner, Limit, Outcome, Primitive, Request};
+use common::{ACQUIRED, Ending, PROMPT, World, pend, pending};
+use sablock::engine::{Caller, Change, Failure, Hold, HoldOwner, Limit, Outcome, Primitive, Reply, Request};
 use sablock::primitives::event::{AUTO_RESET_EVENT, SET};
 use sablock::primitives::mutex::{ABANDONED, MUTEX, Word};
 use sablock::primitives::once::ONCE;
@@ -203,4 +203,33 @@ fn an_event_that_was_set_for_a_thread_whose_end_had_begun_is_set_for_the_next() 
         assert!(matches!(blocked.join().unwrap(), Err(Failure::Interrupted)));
     });
     assert_eq!(world.value(), SET);
+}
+
+#[test]
+fn who_only_tries_and_comes_upon_an_ended_holder_lets_those_in_who_wait() {
+    // A reader does not pass those who wait, so that it takes nothing itself.
+    let read = Request::Hold(Hold::shared(HoldOwner::Thread));
+    let write = Request::Hold(Hold::exclusive(HoldOwner::Thread));
+    for waiting in [read, write] {
+        for is_blocking in [true, false] {
+            let world = World::new(false);
+            let ending = world.agent(0);
+            assert_eq!(world.enter(&ending, write, Limit::Once), ACQUIRED);
+            let mut waits = world.event_loop();
+            let token = pend(&mut waits, &world, &RWLOCK, waiting);
+            // Between the two halves of `thread_ended`: whoever comes finds the end first, and the scan finds no owner any more.
+            world.engine.agents.remove(ending.id);
+            let tried = if is_blocking {
+                world.enter(&world.agent(1), read, Limit::Once)
+            } else {
+                let reply = world.event_loop().wait(&RWLOCK, world.place(), read, Limit::Once).unwrap();
+                let Reply::Now(outcome) = reply else { panic!("{reply:?}") };
+                outcome
+            };
+            assert_eq!(tried, Outcome::TimedOut, "{waiting:?}, blocking: {is_blocking}");
+            world.engine.thread_ended(ending.id);
+            let settled = world.settled(token, Outcome::granted(Some(ending.id)));
+            assert_eq!(waits.next_settled(), settled, "{waiting:?}, blocking: {is_blocking}");
+        }
+    }
 }
