@@ -416,3 +416,34 @@ fn a_wait_that_is_over_is_collected_by_an_abort_and_by_the_end_of_its_thread() {
     late.end();
     assert_eq!(world.engine.stats().pending, 0);
 }
+
+#[test]
+fn read_locks_beside_a_wait_stay_counted_though_their_slot_is_taken_in_anew() {
+    for owner in [HoldOwner::Thread, HoldOwner::Guard] {
+        for is_ending in [false, true] {
+            let (world, names) = world_of_names();
+            let [read, last] = [world.place(), world.other(0)];
+            let lock = Hold::exclusive(HoldOwner::Thread);
+            let mut holder = world.event_loop();
+            assert_eq!(holder.wait(&MUTEX, last, Request::Hold(lock), Limit::Endless).unwrap(), Reply::Now(GRANTED));
+            let mut waits = client_loop(world, names);
+            let agent = Arc::clone(waits.agent());
+            world.engine.add_slot(&RWLOCK, read, common::slot(&agent).0);
+            let parts: [(&'static dyn Primitive, _, _); 2] =
+                [(&RWLOCK, read, Hold::shared(owner)), (&MUTEX, last, lock)];
+            assert!(matches!(waits.lock_all(&mut LockSet::new(parts), Limit::Endless), Ok(Reply::Pending { .. })));
+            // As JS does that was interrupted and never learned of the first.
+            let (slot, counts) = common::slot(&agent);
+            world.engine.add_slot(&RWLOCK, read, slot);
+            if !is_ending {
+                assert!(world.engine.release(holder.agent(), &MUTEX, last, lock).unwrap());
+                assert_eq!(waits.next_settled().map(|settled| settled.outcome), Some(Ok(GRANTED)));
+                assert!(matches!(waits.go_on(), Some(Ok(Reply::Now(GRANTED)))));
+                assert_eq!(counts[usize::from(owner == HoldOwner::Guard)].load(Ordering::SeqCst), 1, "{owner:?}");
+                assert_eq!(waits.next_settled(), None);
+            }
+            waits.end();
+            assert_eq!(world.word().readers(), 0, "{owner:?}, ending: {is_ending}");
+        }
+    }
+}
