@@ -119,3 +119,18 @@ fn what_is_available_is_got_though_somebody_was_stopped_in_line() {
     hold.release();
     assert_eq!(other.run("available-shared a"), "locked", "who waits there would share");
 }
+
+#[test]
+fn all_who_wait_in_one_process_get_in_beside_one_who_was_stopped_in_line() {
+    for order in ["lock a", "share a"] {
+        let scratch = Scratch::new(&format!("all-{}", &order[..4]));
+        let (_next, hold) = stopped_in_line(&scratch, order);
+        let mine = name(&scratch.0, "a");
+        // All of them come before the first has lost its patience, which none of them begins anew.
+        let waits = [0; 3].map(|_| wait(&mine, LockMode::Exclusive));
+        hold.release();
+        for (_, outcome) in &waits {
+            granted(outcome).release();
+        }
+    }
+}
