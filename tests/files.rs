@@ -457,3 +457,26 @@ fn what_a_thread_gets_when_it_is_to_end_goes_back_unmarked() {
     assert!(matches!(ended, Err(Failure::Interrupted)));
     assert!(!lock(&mine, LockMode::Exclusive).is_abandoned());
 }
+
+#[test]
+fn a_name_whose_only_wait_has_failed_is_kept_from_nobody() {
+    for mode in [LockMode::Exclusive, LockMode::Shared] {
+        let scratch = Scratch::new(&format!("failed-{mode:?}"));
+        let (mut other, mine) = (Other::start(&scratch.0), name(&scratch.0, "a"));
+        assert_eq!(other.run("lock a"), "locked");
+        let (_, outcome) = wait(&mine, mode);
+        until("is next, and waits in the kernel", || scratch.waits_in_kernel("a") >= 1);
+        let lock = scratch.file("a", FileRole::Lock);
+        fs::remove_file(&lock).unwrap();
+        fs::create_dir(&lock).unwrap();
+        other.run("release");
+        assert!(outcome.recv_timeout(LONG).unwrap().is_err(), "a directory cannot be locked");
+        fs::remove_dir(&lock).unwrap();
+        // The name is in use here still, and nobody waits for it. Whoever held it lost its file, and left its record dirty.
+        assert_eq!(other.run("try a"), "abandoned", "nobody is next: {mode:?}");
+        assert_eq!(other.run("release"), "released");
+        assert_eq!(other.run("available-shared a"), "abandoned", "the gate is open: {mode:?}");
+        assert_eq!(other.run("release"), "released");
+        drop(mine);
+    }
+}
