@@ -5,12 +5,15 @@ mod common;
 
 use std::ops::Deref;
 use std::sync::Arc;
-use std::thread;
+use std::sync::mpsc::{Sender, channel};
+use std::time::{SystemTime, UNIX_EPOCH};
+use std::{env, fs, process, thread};
 
 use common::PROMPT;
-use sablock::agents::AgentId;
+use sablock::agents::{AgentId, Wake};
 use sablock::clients::{ClientLoop, Clients, Name, NameHold, NameView, Names, RequestHandle};
 use sablock::engine::{Failure, Hold, Limit, Mode, Outcome, Reply, Request};
+use sablock::files::{Asker, Directory, LockMode, NamedFile};
 use sablock::primitives::named::NAMED;
 
 const GRANTED: Outcome = Outcome::GRANTED;
@@ -478,4 +481,75 @@ fn a_blocked_thread_is_let_in_in_its_turn() {
         assert_eq!(last, Some((token, None)));
         assert!(waits.release_name(number).unwrap());
     });
+}
+
+#[test]
+fn a_request_without_its_name_is_forgotten_however_it_came_to_that() {
+    type End = fn(&mut ClientLoop<'static>, u32, &World);
+    // Whether it is granted before, and how it ends then.
+    let ends: [(&str, bool, End); 6] = [
+        ("taken back", false, |waits, token, _| assert!(waits.cancel(token).is_some())),
+        ("taken back once granted", true, |waits, token, _| assert!(waits.cancel(token).is_some())),
+        ("dropped", false, |waits, token, _| waits.drop_wait(token)),
+        ("dropped once granted", true, |waits, token, _| waits.drop_wait(token)),
+        ("refused", true, |waits, token, _| {
+            assert_eq!(granted(waits), Some((token, None)));
+            waits.refuse();
+        }),
+        ("out of time", false, |waits, _, world| {
+            world.clock.expire(&world.engine);
+            assert_eq!(waits.next_settled().map(|settled| settled.outcome), Some(Ok(Outcome::TimedOut)));
+        }),
+    ];
+    for mode in [Exclusive, Shared] {
+        for (what, is_granted, end) in ends {
+            let world = &World::new();
+            let [mut holder, mut waits] = [0; 2].map(|_| world.event_loop());
+            let held = take(&mut holder, "a", Exclusive);
+            let (request, reply) = ask(&mut waits, "a", mode, Limit::after(PROMPT));
+            let Reply::Pending { token, .. } = reply else { panic!("{what}: {reply:?}") };
+            if is_granted {
+                assert!(holder.release_name(held).unwrap());
+            }
+            end(&mut waits, token, world);
+            assert!(waits.request(request.number).is_none(), "{what}");
+            assert!(is_granted || holder.release_name(held).unwrap());
+            assert_eq!((seen(world), world.names.known()), (Vec::new(), 0), "{what}");
+        }
+    }
+}
+
+/// Looks, when its loop is woken, whether a file is free.
+struct Looks(Arc<NamedFile>, Sender<bool>);
+
+const ASKER: Asker = Asker { thread: 0, wants_fence: false, is_part: false };
+
+impl Wake for Looks {
+    fn wake(&self) {
+        let hold = self.0.try_lock(LockMode::Exclusive, ASKER).unwrap();
+        self.1.send(hold.is_some()).unwrap();
+    }
+}
+
+#[test]
+fn who_gets_the_name_of_a_thread_that_has_ended_finds_its_file_unlocked() {
+    // A process with the same number may have left one.
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos();
+    let path = env::temp_dir().join(format!("sablock-names-{}-{now}", process::id()));
+    fs::create_dir(&path).unwrap();
+    let file = NamedFile::get(&Arc::new(Directory::open(Some(&path)).unwrap()), &[97]);
+    for mode in [Exclusive, Shared] {
+        let world = &World::new();
+        let [mut ending, mut next] = [0; 2].map(|_| world.event_loop());
+        take(&mut ending, "a", Exclusive);
+        ending.hold_file(file.try_lock(LockMode::Exclusive, ASKER).unwrap().unwrap());
+        let (_, token) = pend(&mut next, "a", mode);
+        let (sender, looks) = channel();
+        next.agent().set_waker(Some(Box::new(Looks(Arc::clone(&file), sender))));
+        ending.end();
+        assert_eq!(looks.try_iter().collect::<Vec<_>>(), [true], "{mode:?}");
+        assert!(granted(&mut next).is_some_and(|(of, _)| of == token));
+    }
+    drop(file);
+    fs::remove_dir_all(path).unwrap();
 }
