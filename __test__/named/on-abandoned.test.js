@@ -379,3 +379,39 @@ test(
     assert.equal(await isMarked('not marked'), false);
   }),
 );
+
+for (const verb of ['request', 'acquireAsync', 'requestSync', 'acquire']) {
+  test(
+    `${verb}: a lock that is stolen while onAbandoned blocks its thread fails as stolen, not as one that is not held`,
+    needs('prompt ends'),
+    watched(async (_, threads) => {
+      await abandon(threads, 'repaired too long');
+      const [victim] = await startActors(threads, 1);
+      const [INSIDE, GO] = [0, 1];
+      const failed = victim.do(
+        async (here, verb, inside, go) => {
+          const onAbandoned = () => {
+            here.raise(inside);
+            here.waitForFlag(go);
+          };
+          const manager = new here.sablock.LockManager({ onAbandoned });
+          try {
+            await manager[verb]('repaired too long', ...(/^request/.test(verb) ? [() => {}] : []));
+          } catch ({ name, message }) {
+            return [name, /stolen/.test(message)];
+          }
+          return 'nothing was thrown';
+        },
+        verb,
+        INSIDE,
+        GO,
+      );
+      await threads.raised(INSIDE);
+      await locks.request('repaired too long', { steal: true }, (lock) => {
+        lock.markConsistent();
+        threads.raise(GO);
+      });
+      assert.deepEqual(await failed, ['AbortError', true]);
+    }),
+  );
+}

@@ -61,6 +61,7 @@ const createBackend = (t, { isFree = true, blocked = null } = {}) => {
     outer: state.outer,
     closing: state.closing,
   };
+  state.backend = backend;
   state.request = (options, callback) =>
     obtain(
       backend,
@@ -276,3 +277,55 @@ test(
     assert.equal(await isMarkedInside(), false);
   }),
 );
+
+const LOST = { reason: 'taken', heldMs: 1 };
+
+/** As what a store grants: it may be lost while it is held. */
+const losable = (state) => Object.assign(state.held(), { lost: null, fence: null, onLost: null });
+
+/** The ways to a lock that comes to this thread marked: `take(state, onAbandoned)` is what they return. */
+const TAKE_OVER = {
+  'request()': (lock, onAbandoned) =>
+    takeOver.run(
+      [lock],
+      () => assert.fail('the callback must not run'),
+      onAbandoned,
+      (run) => runWith(lock, run),
+    ),
+  'acquireAsync()': (lock, onAbandoned) => takeOver.accept(lock, [lock], onAbandoned),
+  'acquire()': (lock, onAbandoned) => takeOver.acceptBlocking(lock, onAbandoned),
+};
+
+for (const [verb, take] of Object.entries(TAKE_OVER)) {
+  for (const [isAsync, how] of [
+    [false, 'at once'],
+    [true, 'by a promise'],
+  ]) {
+    if (verb === 'acquire()' && isAsync) continue;
+    for (const [what, code, end] of [
+      ['was lost, and noticed', 'ERR_LOCK_LOST', (_, held) => Object.assign(held, { lost: LOST }).onLost()],
+      ['was lost', 'ERR_LOCK_LOST', (_, held) => Object.assign(held, { lost: LOST })],
+      ['was unlocked', 'ERR_LOCK_NOT_OWNER', (lock) => lock.unlock()],
+    ]) {
+      test(`${verb} of a marked lock that ${what} while onAbandoned ran, ${how}, fails with ${code}`, async (t) => {
+        const state = createBackend(t, { isFree: false });
+        const held = Object.assign(losable(state), { abandoned: true });
+        const request = obtain(
+          state.backend,
+          'name',
+          toOptions('name', {}),
+          (lock) =>
+            take(lock, () => {
+              end(lock, held);
+              return isAsync ? turns() : undefined;
+            }),
+          'request',
+        );
+        await turns();
+        state.waits[0].resolve(held);
+        await assert.rejects(request, { code });
+        assert.deepEqual([state.log.includes('mark'), state.rows()], [false, []]);
+      });
+    }
+  }
+}

@@ -40,18 +40,26 @@ function tellEnd(lock) {
   return () => warn(place, what, isShared(lock));
 }
 
+/** Why another has it now: it was stolen, or lost. Null if neither has happened, as far as this thread knows. */
+const takenFrom = (lock) => (isStolen(lock) ? stolen(lock.name) : lossOf(lock));
+
 /** The function has returned. */
 function conclude(lock) {
-  if (isStolen(lock)) throw stolen(lock.name);
-  if (lossOf(lock) !== null) throw lossOf(lock);
-  if (!lock.locked) {
-    throw notOwner(
-      placeOf(lock.name),
-      'mark as consistent',
-      'its onAbandoned() has unlocked it. Leave it locked there.',
-    );
+  let refusal;
+  // By these calls this thread may learn of what became of it meanwhile.
+  if (lock.locked) {
+    try {
+      lock.markConsistent();
+      return;
+    } catch (error) {
+      refusal = error;
+    }
   }
-  lock.markConsistent();
+  throw (
+    takenFrom(lock) ??
+    refusal ??
+    notOwner(placeOf(lock.name), 'mark as consistent', 'its onAbandoned() has unlocked it. Leave it locked there.')
+  );
 }
 
 /** Whether there is anything to repair. There is no warning of what the function repairs. */
