@@ -78,6 +78,31 @@ test('one that times out or is aborted is published as such; those who share are
   await held.request;
 });
 
+test('a request that is aborted between its grant and its callback is published as aborted, once', async (t) => {
+  const messages = contended(t, short);
+  const runs = new Set();
+  for (let moments = 0; moments < 8; moments++) {
+    messages.length = 0;
+    const held = await hold('busy');
+    const controller = new AbortController();
+    let hasRun = false;
+    const request = locks.request('busy', { signal: controller.signal }, () => {
+      hasRun = true;
+    });
+    held.lock.unlock();
+    for (let moment = 0; moment < moments; moment++) await undefined;
+    runs.add(hasRun);
+    const outcome = hasRun ? 'acquired' : 'aborted';
+    controller.abort();
+    await request.catch(({ name }) => assert.equal(name, 'AbortError'));
+    const seen = messages.map((message) => message.outcome);
+    assert.deepEqual(seen, [outcome], `${moments} microtasks`);
+    held.release();
+    await held.request;
+  }
+  assert.deepEqual([...runs], [false, true]);
+});
+
 test(
   'a thread that blocks publishes its wait and the long hold of another thread, which it sees in its sleep',
   needs('short slices'),

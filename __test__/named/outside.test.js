@@ -1,17 +1,20 @@
 // The second step of a request, with a backend whose outer lock the test is.
 
 const assert = require('node:assert/strict');
+const { createHook } = require('node:async_hooks');
 const { getEventListeners } = require('node:events');
+const { unsubscribe } = require('node:diagnostics_channel');
 const { isMainThread } = require('node:worker_threads');
 const { test } = require('node:test');
 const { locks } = require('../..');
 const { binding } = require('../../lib/engine/thread.js');
 const { MODES, toOptions } = require('../../lib/named/options.js');
 const { obtain, runWith } = require('../../lib/named/requests.js');
+const { obtainSeveral, obtainSeveralBlocking } = require('../../lib/named/several.js');
 const takeOver = require('../../lib/named/take-over.js');
 const { obtainBlocking } = require('../../lib/named/blocking.js');
 const { startActors } = require('../helpers/actors.js');
-const { warningsOf } = require('../helpers/messages.js');
+const { subscribe, warningsOf } = require('../helpers/messages.js');
 const { deferred, turns } = require('../helpers/names.js');
 const { needs } = require('../helpers/runtime.js');
 const { watched } = require('../helpers/threads.js');
@@ -39,8 +42,9 @@ const createBackend = (t, { isFree = true, blocked = null } = {}) => {
       log.push(`if available ${name} ${MODES[mode]}`);
       return state.isFree ? held() : null;
     },
-    lockAsync(name, { mode, ref }, { timeout }) {
-      const wait = deferred();
+    lockAsync(name, { mode, ref }, limits) {
+      const { timeout } = limits;
+      const wait = Object.assign(deferred(), { limits });
       log.push(`wait ${name} ${MODES[mode]} ${timeout === Infinity ? 'for ever' : timeout > 0} ${ref}`);
       wait.cancel = () => {
         if (!wait.isOver) log.push('cancel');
@@ -48,7 +52,7 @@ const createBackend = (t, { isFree = true, blocked = null } = {}) => {
       state.waits.push(wait);
       return wait;
     },
-    lockBlocking: () => blocked,
+    lockBlocking: (_name, _options, limits) => (typeof blocked === 'function' ? blocked(limits) : blocked),
     query: () => [],
   };
   state.space = binding.nameSpace(`test ${t.name}`);
@@ -278,10 +282,117 @@ test(
   }),
 );
 
+/** Longer than any test, and the time that it has to have lost at least, in milliseconds. */
+const LIMIT = 60_000;
+const SPENT = 3;
+
+/** Returns once that time is over, by the clock that counts it. */
+function spend() {
+  const begun = performance.now();
+  while (performance.now() - begun <= SPENT);
+}
+
 const LOST = { reason: 'taken', heldMs: 1 };
+const sorted = ['name', 'next'];
+
+/** Each spends time and returns, or promises, what is left for the next step, as the outer lock is told. */
+const LATE_STEPS = {
+  async 'behind another of the process'(t) {
+    const state = createBackend(t, { isFree: false });
+    const first = state.request({}, () => {});
+    const second = state.request({ timeout: LIMIT }, () => {});
+    await turns();
+    spend();
+    state.waits[0].resolve(state.held());
+    await first;
+    await turns();
+    state.waits[1].resolve(state.held());
+    await second;
+    return state.waits[1].limits;
+  },
+  async 'again, after a grant that was lost on its way'(t) {
+    const state = createBackend(t, { isFree: false });
+    const request = state.request({ timeout: LIMIT }, () => {});
+    await turns();
+    spend();
+    state.waits[0].resolve({ ...state.held(), lost: LOST });
+    await turns();
+    state.waits[1].resolve(state.held());
+    await request;
+    return state.waits[1].limits;
+  },
+  async 'the next of several names'(t) {
+    const state = createBackend(t, { isFree: false });
+    const options = toOptions(sorted, { timeout: LIMIT });
+    const request = obtainSeveral(state.backend, sorted, options, (locks) => locks, 'acquireAsync');
+    await turns();
+    spend();
+    state.waits[0].resolve(state.held());
+    await turns();
+    state.waits[1].resolve(state.held());
+    for (const lock of await request) lock.unlock();
+    return state.waits[1].limits;
+  },
+  'again, in a thread that blocks'(t) {
+    const limits = [];
+    const blocked = (each) => {
+      limits.push(each);
+      if (limits.length > 1) return { abandoned: false, unlock() {} };
+      spend();
+      return { lost: LOST };
+    };
+    createBackend(t, { isFree: false, blocked }).block({ timeout: LIMIT }).unlock();
+    return limits[1];
+  },
+  'the next of several names, in a thread that blocks'(t) {
+    const limits = [];
+    const blocked = (each) => {
+      limits.push(each);
+      spend();
+      return { abandoned: false, unlock() {} };
+    };
+    const { backend } = createBackend(t, { isFree: false, blocked });
+    const options = toOptions(sorted, { timeout: LIMIT });
+    for (const lock of obtainSeveralBlocking(backend, sorted, options, 'acquire')) lock.unlock();
+    return limits[1];
+  },
+};
+
+for (const [step, run] of Object.entries(LATE_STEPS)) {
+  test(
+    `the time of a request counts from its call: ${step}, it waits outside for what is left`,
+    { skip: !isMainThread },
+    watched(async (t) => {
+      const { timeout, patience } = await run(t);
+      for (const left of [timeout, patience]) assert.ok(left > 0 && left <= LIMIT - SPENT, `${left} ms`);
+    }),
+  );
+}
 
 /** As what a store grants: it may be lost while it is held. */
 const losable = (state) => Object.assign(state.held(), { lost: null, fence: null, onLost: null });
+
+for (const [when, isNoticed] of [
+  ['noticed before', true],
+  ['not noticed before', false],
+]) {
+  test(`the signal of a lock that was lost is aborted with that, read first when it is over, ${when}`, async (t) => {
+    const state = createBackend(t, { isFree: false });
+    const held = losable(state);
+    let reason;
+    const request = state.request({}, (lock) => {
+      held.lost = LOST;
+      if (isNoticed) held.onLost();
+      assert.equal(lock.signal.aborted, true);
+      reason = lock.signal.reason;
+      assert.equal(lock.signal.reason.code, 'ERR_LOCK_LOST');
+    });
+    await turns();
+    state.waits[0].resolve(held);
+    await assert.rejects(request, (error) => error === reason);
+    assert.deepEqual(state.rows(), []);
+  });
+}
 
 /** The ways to a lock that comes to this thread marked: `take(state, onAbandoned)` is what they return. */
 const TAKE_OVER = {
@@ -327,5 +438,66 @@ for (const [verb, take] of Object.entries(TAKE_OVER)) {
         assert.deepEqual([state.log.includes('mark'), state.rows()], [false, []]);
       });
     }
+  }
+}
+
+const failure = new Error('from outside');
+const fails = () => {
+  throw failure;
+};
+
+/** Ends of a wait for the outer lock: what it comes to outside, if the signal aborts, and what is published of the wait. */
+const OUTER_ENDS = {
+  'is granted': { outcome: 'acquired', come: (state) => state.held() },
+  'is over in time': { outcome: 'timed-out', come: () => null },
+  fails: { outcome: undefined, come: fails },
+  'is aborted': { outcome: 'aborted', come: () => null, isAborted: true },
+  'fails, though aborted': { outcome: 'aborted', come: fails, isAborted: true },
+};
+
+for (const [how, { outcome, come, isAborted = false }] of Object.entries(OUTER_ENDS)) {
+  for (const blocks of isAborted ? [false] : [false, true]) {
+    test(
+      `${blocks ? 'a thread that blocks' : 'a promise'}: a wait outside that ${how} is published once, and watched no longer`,
+      { ...needs('async hooks'), ...(blocks && !isMainThread && { skip: true }) },
+      watched(async (t, threads) => {
+        const outcomes = [];
+        const note = (message) => outcomes.push(message.outcome);
+        // Who publishes long holds keeps what it watches, which else would be collected.
+        for (const [channel, listener] of [
+          ['sablock:contended', note],
+          ['sablock:long-hold', () => {}],
+        ]) {
+          subscribe(channel, listener);
+          t.after(() => unsubscribe(channel, listener));
+        }
+        const open = new Set();
+        const hook = createHook({
+          init: (id, type) => type === 'SablockWait' && open.add(id),
+          destroy: (id) => open.delete(id),
+        }).enable();
+        t.after(() => hook.disable());
+        const state = createBackend(t, { isFree: false, blocked: () => come(state) });
+        const controller = new AbortController();
+        const ask = async () => {
+          if (blocks) return state.block({ timeout: LIMIT }).unlock();
+          const request = state.request({ timeout: LIMIT, signal: controller.signal }, () => {});
+          request.catch(() => {});
+          await turns();
+          if (isAborted) controller.abort(new Error('aborted'));
+          state.waits[0].resolve(new Promise((resolve) => resolve(come(state))));
+          return request;
+        };
+        const error = await ask().then(
+          () => undefined,
+          (reason) => reason,
+        );
+        if (outcome === 'acquired') assert.equal(error, undefined);
+        else if (outcome === 'timed-out') assert.equal(error.code, 'ERR_LOCK_TIMEOUT');
+        else if (outcome === undefined) assert.equal(error, failure);
+        assert.deepEqual(outcomes, outcome === undefined ? [] : [outcome]);
+        await threads.until('the wait is watched no longer', () => open.size === 0);
+      }),
+    );
   }
 }
