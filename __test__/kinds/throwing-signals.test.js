@@ -1,6 +1,8 @@
-// Signals that are users' own, and throw: in each place, with each verb. The request settles, and nothing stays held.
+// Signals that are users' own, and throw: in each place, with each verb. The request settles, nothing stays held, and nobody listens
+// any more.
 
 const assert = require('node:assert/strict');
+const { getEventListeners } = require('node:events');
 const { test } = require('node:test');
 const { Barrier, Condition, Exchanger, LockManager, Mutex, RwLock, Semaphore, lockAllAsync, locks } = require('../..');
 const { binding } = require('../../lib/engine/thread.js');
@@ -15,7 +17,7 @@ const { watched } = require('../helpers/threads.js');
 const { noting, onlyThrown, untilFree } = require('../helpers/uncaught.js');
 
 const THROWN = 'thrown by the signal';
-const PLACES = ['addEventListener', 'removeEventListener', 'reason'];
+const PLACES = ['addEventListener', 'behind addEventListener', 'removeEventListener', 'reason'];
 /** More reads of `aborted` than any verb has. */
 const MOST_READS = 20;
 
@@ -51,6 +53,7 @@ class ThrowingSignal extends EventTarget {
   addEventListener(...args) {
     this.#at('addEventListener');
     super.addEventListener(...args);
+    this.#at('behind addEventListener');
   }
 
   removeEventListener(...args) {
@@ -65,6 +68,7 @@ class ThrowingSignal extends EventTarget {
 }
 
 const memory = () => new SharedArrayBuffer(64);
+const listeners = (signal) => getEventListeners(signal, 'abort').length;
 const toFree = (held) => held && (() => (held.unlock ?? held.release).call(held));
 
 // A verb: `take()` returns a function that frees, or null; `call(options)` a promise of one; `inside(options)` one of a function that
@@ -113,6 +117,16 @@ const namesOf = (manager, hold = (name) => ofName(manager, name).take()) => ({
     };
   },
 });
+
+/** A request to a manager that can be closed, which it listens for too. */
+function ofClosing() {
+  const closing = new AbortController();
+  const backend = { ...processBackend, space: binding.nameSpace('listens for its close'), closing };
+  const name = newName();
+  const acquire = async (options) =>
+    toFree(await obtain(backend, name, toOptions(name, options), (lock) => lock, 'acquireAsync'));
+  return { closing, take: () => acquire({ ifAvailable: true }), call: acquire };
+}
 
 const VERBS = {
   lockAsync: () => {
@@ -172,6 +186,7 @@ const VERBS = {
     };
   },
   ...namesOf(locks),
+  'acquireAsync of a manager that can be closed': ofClosing,
 };
 
 /** Calls the verb with a signal that throws there; returns whether it has thrown. */
@@ -203,6 +218,9 @@ async function check(threads, title, make, place, isHeld) {
     onlyThrown(uncaught, THROWN, title);
     await untilFree(threads, title, it.take);
   });
+  // It did not let anybody go.
+  if (place !== 'removeEventListener') assert.equal(listeners(signal), 0, title);
+  if (it.closing !== undefined) assert.equal(listeners(it.closing.signal), 0, `${title}, of the manager`);
   return signal.hasThrown;
 }
 
