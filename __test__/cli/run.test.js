@@ -99,14 +99,13 @@ test(
     const directory = createFolder(t);
     const { stdout } = sablock([...run(directory, 'daemon'), '--', 'printenv', 'SABLOCK_RUN']);
     const [outer] = JSON.parse(stdout);
-    for (const variable of [
-      stdout,
+    // One that shared the lock leaves no record: only its process says that it is there.
+    const ended = ['exclusive', 'shared'].flatMap((mode) => [
+      { ...outer, mode },
       // The number of a process that lives, this one's, but of another beginning, and of one that holds nothing.
-      JSON.stringify([{ ...outer, pid: process.pid }]),
-      'no JSON',
-      '{}',
-      '[null]',
-    ]) {
+      { ...outer, mode, pid: process.pid },
+    ]);
+    for (const variable of [stdout, ...ended.map((each) => JSON.stringify([each])), 'no JSON', '{}', '[null]']) {
       const { status, stderr } = sablock([...run(directory, 'daemon'), '--', 'true'], { SABLOCK_RUN: variable });
       assert.deepEqual([status, stderr], [0, ''], variable);
     }
