@@ -3,7 +3,9 @@
 
 const assert = require('node:assert/strict');
 const { test } = require('node:test');
+const { Condition, LockManager } = require('../..');
 const { about, namedMutexes, sleep, withDoctor } = require('../helpers/doctor.js');
+const { holdIn, startPeers, unlockIn } = require('../helpers/peers.js');
 const { needs } = require('../helpers/runtime.js');
 const { watched } = require('../helpers/threads.js');
 
@@ -314,6 +316,71 @@ test(
     }),
   ),
 );
+
+/** Longer than a busy machine takes from a grant to the end of its function. */
+const LONG_MS = 500;
+
+/** Holds that are none while they are away: `run({ t, lock, away, back })` awaits `away()` then, and calls `back()` when it has it again. */
+const AWAY = {
+  async 'with a wait for a condition'({ lock, away, back }) {
+    const condition = new Condition(new SharedArrayBuffer(4));
+    const running = lock.executeLocked(async () => {
+      await condition.waitAsync(lock);
+      back();
+    });
+    await away();
+    condition.notifyOne();
+    await running;
+  },
+  async 'with a wait for a condition, of a guard'({ lock, away, back }) {
+    const condition = new Condition(new SharedArrayBuffer(4));
+    const guard = await lock.acquireAsync();
+    const waiting = condition.waitAsync(lock);
+    await away();
+    condition.notifyOne();
+    await waiting;
+    back();
+    guard.unlock();
+  },
+  'with a wait for a condition that blocks'({ lock, back }) {
+    const condition = new Condition(new SharedArrayBuffer(4));
+    lock.executeLockedSync(() => {
+      condition.wait(lock, AWAY_MS);
+      back();
+    });
+  },
+  async 'until another process lets it have the name'({ t, lock: { name }, away, back }) {
+    const { directory, peers } = await startPeers(t, 1);
+    await holdIn(peers[0], name);
+    const running = new LockManager({ directory }).request(name, back);
+    await away();
+    await unlockIn(peers[0]);
+    await running;
+  },
+};
+const AWAY_MS = 2 * LONG_MS;
+
+for (const [why, run] of Object.entries(AWAY)) {
+  test(
+    `a hold that is away ${why} is none meanwhile: it is not long for that`,
+    watched((t) =>
+      withDoctor({ ...QUIET, longHoldMs: LONG_MS, likelyMs: Infinity }, async (doctor) => {
+        const [lock] = namedMutexes(1, { allowMainThread: true });
+        const look = () => {
+          const { longHolds, waiting } = doctor.report();
+          return [about(longHolds, lock), waiting];
+        };
+        let seen;
+        const back = () => {
+          seen = look();
+        };
+        await run({ t, lock, away: () => sleep(AWAY_MS), back });
+        assert.deepEqual(seen, [[], []], 'when it is held again');
+        assert.deepEqual(look(), [[], []], 'afterwards');
+      }),
+    ),
+  );
+}
 
 test(
   'each hold of a thread that does not come back to its event loop has its place',

@@ -146,7 +146,7 @@ class Waits {
     const seen = this.#begin(subject, isBlocking, { hold });
     if (!isBlocking) this.#pending.set(token, seen);
     if (kind === 'waitUnlocked') {
-      this.#suspend(seen, this.#holds?.find(this.#locks.ofWord(word).address));
+      this.#suspend(seen, this.#holds?.find(this.#locks.ofWord(wordOrName).address));
     } else if (kind === 'lockFile') {
       this.#suspend(seen, hold);
       const holder = binding.fileHolders(directory, wordOrName)?.[0];
