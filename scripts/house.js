@@ -54,7 +54,7 @@ const LINES = {
   'lib/doctor': 2305,
   'lib/engine': 1673,
   'lib/load': 270,
-  'lib/named': 2234,
+  'lib/named': 2242,
   'lib/primitives': 3428,
   'lib/stores': 4238,
 };
