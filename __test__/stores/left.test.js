@@ -40,6 +40,8 @@ for (const [how, [ask, expected]] of Object.entries(ENDS)) {
       // Nobody listens there.
       const { outer } = storeBackend(redis('redis://127.0.0.1:1', { connectTimeout: 1000 }));
       t.after(() => outer.close(false));
+      // The thread that keeps the connections is there.
+      assert.equal((await outer.call('stats')).grants, 0);
       assert.equal(await ask(outer).catch(({ code }) => code), expected);
       await outer.close(false);
       assert.deepEqual([outer.waits.size, outer.holds.size], [0, 0]);
