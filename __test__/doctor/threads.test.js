@@ -317,10 +317,11 @@ test(
   ),
 );
 
-/** Longer than a busy machine takes from a grant to the end of its function. */
-const LONG_MS = 500;
+/** Longer than a machine that stands still takes from a grant to the end of its function. */
+const LONG_MS = 3000;
+const AWAY_MS = LONG_MS + 200;
 
-/** Holds that are none while they are away: `run({ t, lock, away, back })` awaits `away()` then, and calls `back()` when it has it again. */
+/** Holds that are none while they are away: `run({ t, lock, away, back })` awaits `away()` then, and calls `back()` with it again. */
 const AWAY = {
   async 'with a wait for a condition'({ lock, away, back }) {
     const condition = new Condition(new SharedArrayBuffer(4));
@@ -358,7 +359,6 @@ const AWAY = {
     await running;
   },
 };
-const AWAY_MS = 2 * LONG_MS;
 
 for (const [why, run] of Object.entries(AWAY)) {
   test(
