@@ -23,16 +23,30 @@ read_processors() {
   used=$((used + ${user%%[.,]*} + ${system%%[.,]*}))
 }
 
+# What a step prints goes to `$printed`, and from there on, while the process `$showing` lives: a pipe does not block while a Node.js
+# program has it too, so that what others write to one that is full is lost, or ends them.
 begin() {
   printf '\n== %s\n' "$*"
   running=$*
   started=$SECONDS
+  : >"$printed"
+  sleep infinity &
+  showing=$!
+  tail -n +1 -f -s 0.2 --pid="$showing" "$printed" &
   read_processors
   used_before=$used
 }
 
+show_rest() {
+  {
+    kill "$showing"
+    wait
+  } 2>/dev/null
+}
+
 # A step whose processor seconds are far fewer than its seconds and processors allow can have another beside it.
 end() {
+  show_rest
   read_processors
   taken+=("$(printf '%5d s %5d  %s' "$((SECONDS - started))" "$((used - used_before))" "$running")")
   running=
@@ -40,14 +54,14 @@ end() {
 
 step() {
   begin "$@"
-  "$@" 2>&1 | tee "$printed"
+  ("$@") >>"$printed" 2>&1
   end
 }
 
 # Two steps beside each other, of which neither keeps both cores busy: `together COMMAND... -- COMMAND...`. What the second prints
 # stands below what the first does.
 together() {
-  local first=() beside status=0
+  local first=() beside second status=0
   while [ "$1" != -- ]; do
     first+=("$1")
     shift
@@ -56,10 +70,13 @@ together() {
   begin "${first[*]}, beside $*"
   beside=$(mktemp)
   "$@" >"$beside" 2>&1 &
-  "${first[@]}" 2>&1 | tee "$printed" || status=$?
-  wait $! || status=$?
-  printf '\n== %s\n' "$*"
-  tee -a "$printed" <"$beside"
+  second=$!
+  ("${first[@]}") >>"$printed" 2>&1 || status=$?
+  wait "$second" || status=$?
+  {
+    printf '\n== %s\n' "$*"
+    cat "$beside"
+  } >>"$printed"
   rm "$beside"
   [ "$status" = 0 ] || exit "$status"
   end
@@ -69,7 +86,7 @@ together() {
 step_if_available() {
   local status=0
   begin "$@"
-  "$@" 2>&1 | tee "$printed" || status=$?
+  ("$@") >>"$printed" 2>&1 || status=$?
   [ "$status" = 0 ] || [ "$status" = 69 ] || exit "$status"
   [ "$status" = 0 ] || left_out+=("$*")
   end
@@ -78,6 +95,7 @@ step_if_available() {
 report() {
   local line
   if [ -n "$running" ]; then
+    show_rest
     taken+=("$(printf '%5d s        %s: failed' "$((SECONDS - started))" "$running")")
     printf '\n== failed in: %s\n' "$running"
     sed -n '/^ *not ok /,/^ *\.\.\.$/p' "$printed" | head -n 200
