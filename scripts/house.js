@@ -51,11 +51,11 @@ const LINES = {
   'src/sync': 394,
   lib: 749,
   'lib/cli': 587,
-  'lib/doctor': 2305,
+  'lib/doctor': 2294,
   'lib/engine': 1673,
   'lib/load': 270,
   'lib/named': 2242,
-  'lib/primitives': 3428,
+  'lib/primitives': 3426,
   'lib/stores': 4238,
 };
 

@@ -1,14 +1,5 @@
 // Puts functions in the place of others, and back.
 
-/** Notes must not change what the package does: null if one fails. */
-exports.quietly = (note) => {
-  try {
-    return note();
-  } catch {
-    return null;
-  }
-};
-
 /** Methods that were swapped. */
 class Swaps {
   #undo = [];

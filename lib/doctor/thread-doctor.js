@@ -2,6 +2,7 @@
 
 const { constants } = require('node:os');
 const { isMainThread, threadId } = require('node:worker_threads');
+const { quietly } = require('../engine/diagnosis.js');
 const { binding, thread } = require('../engine/thread.js');
 const { LOCK } = require('../stores/verbs.js');
 const clock = require('../load/clock.js');
@@ -10,7 +11,7 @@ const { enclosing, runMarked } = require('./inside.js');
 const { Locks } = require('./locks.js');
 const { LockOrder } = require('./order.js');
 const { addCopy, Sites } = require('./sites.js');
-const { quietly, Swaps } = require('./swap.js');
+const { Swaps } = require('./swap.js');
 const { methodsOf } = require('./verbs.js');
 const { BLOCKED, BLOCKING, QUEUEING, Waits } = require('./waits.js');
 

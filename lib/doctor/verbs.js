@@ -4,9 +4,9 @@
 // called with, and notes what that did. Nothing of the arguments is read that the original does not read.
 
 const { isOptions } = require('../arguments.js');
+const { quietly } = require('../engine/diagnosis.js');
 const { binding, thread } = require('../engine/thread.js');
 const { slotFor } = require('../engine/register.js');
-const { quietly } = require('./swap.js');
 
 const { Ask, OWNER, SHARED } = binding;
 

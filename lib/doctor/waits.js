@@ -2,14 +2,13 @@
 // wait, is a call of the binding: so they are seen there.
 
 const { threadId } = require('node:worker_threads');
-const { quietlyMeanwhile } = require('../engine/diagnosis.js');
-const { binding, thread } = require('../engine/thread.js');
+const { quietly, quietlyMeanwhile } = require('../engine/diagnosis.js');
+const { binding, isGranted, thread } = require('../engine/thread.js');
 const { CALL, questionOf } = require('../engine/lock-worker.js');
 const clock = require('../load/clock.js');
-const { quietly } = require('./swap.js');
 const { Tasks } = require('./tasks.js');
 
-const { Ask, GRANTED, GRANTED_ABANDONED, PENDING } = binding;
+const { Ask, GRANTED, PENDING } = binding;
 const { StoppedAt, Token, WaitedMs } = binding.Field;
 
 /** In the place of a token: the request for which this thread blocks. */
@@ -19,8 +18,6 @@ const AT_ONCE_MS = 0.05;
 /** Requests of readers. */
 const SHARED = new Set([Ask.Read, Ask.ReadGuarded]);
 const SHARED_NAME = binding.NameMode.Shared;
-
-const isGranted = (status) => status === GRANTED || status === GRANTED_ABANDONED;
 
 class SeenWait {
   isOver = false;

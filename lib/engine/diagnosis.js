@@ -203,7 +203,8 @@ class Watch {
   }
 }
 
-/** For notes between a call of the binding and its caller, which the lock doctor makes. */
+/** For the notes of the lock doctor; the second for those between a call of the binding and its caller. */
+exports.quietly = quietly;
 exports.quietlyMeanwhile = quietlyMeanwhile;
 
 /** Whether anybody wants to know of waits. */

@@ -2,12 +2,10 @@
 
 const { describe, noBackgroundThread, placeOfName } = require('../errors.js');
 const { PendingWait } = require('./pending-wait.js');
-const { binding, thread } = require('./thread.js');
+const { binding, isGranted, thread } = require('./thread.js');
 
 const { Number: NUMBER } = binding.Field;
 const { FAILED, GRANTED, GRANTED_ABANDONED, PENDING, TIMED_OUT } = binding;
-
-const isGranted = (status) => status === GRANTED || status === GRANTED_ABANDONED;
 
 /**
  * A subclass has `conclude(status, number)`, which makes of a grant what the promise is fulfilled with, and `errorOf(told)`, which makes
@@ -28,9 +26,9 @@ class OuterWait extends PendingWait {
       if (status === FAILED) this.reject(this.errorOf(binding.takeTold()));
       else this.resolve(isGranted(status) ? this.conclude(status, number) : null);
     } catch (error) {
-      // For want of stack: what nobody gets is released.
+      // For want of stack: what nobody gets is released, for which no function of JS need begin.
+      if (status === GRANTED || status === GRANTED_ABANDONED) binding.giveBackHeld(number);
       this.reject(error);
-      if (isGranted(status)) binding.giveBackHeld(number);
     }
     this.stopListening();
   }
@@ -47,4 +45,3 @@ class OuterWait extends PendingWait {
 }
 
 exports.OuterWait = OuterWait;
-exports.isGranted = isGranted;

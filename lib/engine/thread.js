@@ -230,5 +230,7 @@ const thread = binding.attach(threadId, receiveMessageOnPort, fresh, fresh.recor
 thread.addCopy(binding, __filename);
 
 exports.binding = binding;
+/** Whether a call of the binding got what it asked for. */
+exports.isGranted = (status) => status === binding.GRANTED || status === binding.GRANTED_ABANDONED;
 exports.isMainThread = isMainThread;
 exports.thread = thread;

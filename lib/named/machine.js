@@ -1,7 +1,7 @@
 // Locks of the machine: what is locked outside of the process is a file, by the kernel. See backend.js, and src/files.
 
-const { OuterWait, isGranted } = require('../engine/outer-wait.js');
-const { binding, thread } = require('../engine/thread.js');
+const { OuterWait } = require('../engine/outer-wait.js');
+const { binding, isGranted, thread } = require('../engine/thread.js');
 const { describe, threadEnding } = require('../errors.js');
 const { placeOf } = require('./errors.js');
 const { directoryError, removed, unwritten } = require('./machine-errors.js');

@@ -2,7 +2,7 @@
 // everybody, so that two of these never wait for each other; see `src/clients/lock_all.rs`.
 
 const { lazily } = require('../load/lazily.js');
-const { isMainThread, binding, thread } = require('../engine/thread.js');
+const { binding, isGranted, isMainThread, thread } = require('../engine/thread.js');
 const { report } = require('../engine/abandonment.js');
 const { PendingWait } = require('../engine/pending-wait.js');
 const { describeHolder, isWatched, tellEnded, whileBlockedForAll } = require('../engine/diagnosis.js');
@@ -128,8 +128,6 @@ class LockList {
   }
 }
 
-const isGranted = (status) => status === GRANTED || status === GRANTED_ABANDONED;
-
 /** Blocks until all are held. */
 function lockBlocking(list, timeout, verb) {
   const { owners, words, asks } = list;
@@ -205,7 +203,7 @@ class SetWait extends PendingWait {
       return;
     }
     thread.pending -= 1;
-    const isHeld = status === GRANTED || status === GRANTED_ABANDONED;
+    const isHeld = isGranted(status);
     const aborted = this.#aborted;
     try {
       list.note(status);

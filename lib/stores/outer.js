@@ -1,9 +1,9 @@
 // The outer lock of a manager that stands on a store (see ../named/backend.js): asks the lock worker, natively or by promise.
 
 const clock = require('../load/clock.js');
-const { binding, isMainThread, thread } = require('../engine/thread.js');
+const { binding, isGranted, isMainThread, thread } = require('../engine/thread.js');
 const { flush, questionOf } = require('../engine/lock-worker.js');
-const { OuterWait, isGranted } = require('../engine/outer-wait.js');
+const { OuterWait } = require('../engine/outer-wait.js');
 const { Timer } = require('../engine/timer.js');
 const { describe, placeOfName, threadEnding } = require('../errors.js');
 const { fromText } = require('../engine/error-text.js');
