@@ -15,7 +15,8 @@ const run = (command, args) => spawnSync(command, args, { stdio: ['ignore', 'ign
 const install = (packages) => {
   const asRoot = process.getuid() === 0 ? [] : ['sudo', '-n'];
   const apt = (...args) => {
-    const [command, ...rest] = [...asRoot, 'env', 'DEBIAN_FRONTEND=noninteractive', 'apt-get', '-qq', ...args];
+    const quietly = ['apt-get', '-qq', '-o', 'Acquire::Retries=3'];
+    const [command, ...rest] = [...asRoot, 'env', 'DEBIAN_FRONTEND=noninteractive', ...quietly, ...args];
     return run(command, rest);
   };
   console.log(`Installing ${packages.join(' ')}`);
