@@ -5,6 +5,7 @@ const { spawn, spawnSync } = require('node:child_process');
 const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
+const nodeTest = require('../node-test.js');
 
 const root = path.join(__dirname, '..', '..');
 const FILE_LIMIT_MS = 900_000;
@@ -114,8 +115,7 @@ function judge(file, faults, { end, text }) {
 
 /** The test files whose path has one of `subjects`, without those left out. */
 function testFiles(subjects, leftOut) {
-  const files = fs.readdirSync(path.join(root, '__test__'), { recursive: true });
-  const tests = files.filter((file) => file.endsWith('.test.js')).map((file) => file.slice(0, -'.test.js'.length));
+  const tests = nodeTest.testFiles().map((file) => path.relative('__test__', file).slice(0, -'.test.js'.length));
   const isChosen = (file) => subjects.length === 0 || subjects.some((subject) => file.startsWith(subject));
   return tests.filter((file) => isChosen(file) && !Object.hasOwn(leftOut, file)).sort();
 }
