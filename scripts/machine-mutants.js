@@ -1,77 +1,121 @@
-// npm run test:machine-mutants -- [ROOM ...] [--shard 0/20] [--in-diff main] [--minutes 10]: cargo-mutants changes the Rust core,
-// one place at a time, and runs the core's tests with each change. A change that no test notices fails the run: answer it with
-// a test, or in `.cargo/mutants.toml` with the reason why nobody can see it.
+// npm run test:machine-mutants -- [PATH ...] [--since main] [--shard 0/20] [--tests __test__/named ...] [--minutes 10]: plants a small
+// fault at each place of `lib` and `src` where one can be, or of those below these paths, or on lines that have changed since a commit: a
+// statement is left out, a condition or an operand taken for true or false, a value replaced by the default. The tests that reach a
+// place run with its fault, those first that found others there, until one fails. A fault that none notices fails the run: answer it
+// with a test, or in `machine-mutants/answered.js` with the reason why nobody can see it.
 //
-// Rooms are the folders of `src`; without names, `primitives`. `--in-diff` takes only what has changed since that commit, in all
-// rooms of the core. Needs cargo-mutants: `cargo install --locked cargo-mutants`.
+// All of them are in one build, which takes some minutes, as does the run that says which tests reach whom. The tests are those of the
+// core, and of `npm test`, or of these files and folders; not models, schedules and torture.
 
 const { spawnSync } = require('node:child_process');
 const fs = require('node:fs');
+const os = require('node:os');
 const path = require('node:path');
 const { parseArgs } = require('node:util');
+const ANSWERED = require('./machine-mutants/answered.js');
+const { buildWithMutants } = require('./machine-mutants/build.js');
+const { Order, noticing, recorded } = require('./machine-mutants/tests.js');
+const { AT_ONCE, testFiles } = require('./node-test.js');
+const { SHARD, ofShard } = require('./shard.js');
 
 const root = path.join(__dirname, '..');
-const ROOMS = ['primitives', 'engine', 'clients', 'files', 'agents', 'desk'];
-/** The tests of a room that few others use: nothing else is built. Of the other rooms all tests run. */
-const TESTS = {
-  clients: ['lib', 'conditions', 'futex', 'lock_all', 'names'],
-  files: ['lib', 'files'],
-  desk: ['lib'],
-};
-const OUTPUT = path.join(root, 'target', 'machine-mutants');
-/** The exit codes of cargo-mutants when a change was missed, and when one timed out: a hang is noticed. */
-const [FOUND, MISSED, TIMED_OUT] = [0, 2, 3];
+/** The tests of one mutant, in milliseconds. */
+const MOST = 60_000;
+/** They start programs that take a copy of the package for what it is not, or none of the mutants. */
+const OTHERS = ['release', 'surroundings'];
 
-function run(program, args, options) {
-  const result = spawnSync(program, args, { cwd: root, stdio: 'inherit', ...options });
-  if (result.error?.code === 'ENOENT') throw new Error('No cargo-mutants: cargo install --locked cargo-mutants');
-  return result;
+/** The lines of each file that have changed since a commit. */
+function changedSince(commit) {
+  const args = ['diff', '--unified=0', `${commit}...HEAD`, '--', 'lib', 'src'];
+  const { status, stdout } = spawnSync('git', args, { cwd: root, encoding: 'utf8', maxBuffer: 1 << 28 });
+  if (status !== 0) throw new Error(`git knows no ${commit}`);
+  const changed = new Map();
+  for (const part of stdout.split(/^\+\+\+ b\//m).slice(1)) {
+    const ranges = [...part.matchAll(/^@@ \S+ \+(\d+)(?:,(\d+))? @@/gm)];
+    const lines = ranges.flatMap(([, start, count = '1']) =>
+      Array.from({ length: count }, (_, at) => Number(start) + at),
+    );
+    changed.set(part.slice(0, part.indexOf('\n')), new Set(lines));
+  }
+  return changed;
 }
 
-function main() {
+/** Calls `act` with each item, so many at once. */
+async function each(items, atOnce, act) {
+  const rest = items.values();
+  const lane = async () => {
+    for (const item of rest) await act(item);
+  };
+  await Promise.all(Array.from({ length: atOnce }, lane));
+}
+
+/** Whether a file is one of these, or below one; if there are none, all are. */
+function isBelow(names) {
+  const paths = names.map((name) => path.relative(root, path.resolve(name)));
+  return (file) => paths.length === 0 || paths.some((name) => file === name || file.startsWith(`${name}${path.sep}`));
+}
+
+const room = ({ file }) => file.split('/').slice(0, 2).join('/');
+
+async function main() {
   const { values, positionals } = parseArgs({
     allowPositionals: true,
-    options: { shard: { type: 'string' }, 'in-diff': { type: 'string' }, minutes: { type: 'string' } },
+    options: {
+      shard: SHARD,
+      since: { type: 'string' },
+      tests: { type: 'string', multiple: true },
+      minutes: { type: 'string', default: 'Infinity' },
+    },
   });
-  const unknown = positionals.find((room) => !ROOMS.includes(room));
-  if (unknown !== undefined) throw new Error(`No room of the core: ${unknown}; ${ROOMS.join(', ')}`);
-  const since = values['in-diff'];
-  const rooms = positionals.length > 0 ? positionals : since === undefined ? ['primitives'] : ROOMS;
-  fs.mkdirSync(OUTPUT, { recursive: true });
-  const args = [
-    'mutants',
-    '--output',
-    OUTPUT,
-    '--no-shuffle',
-    ...rooms.flatMap((room) => ['--file', `src/${room}/**`]),
-  ];
-  if (values.shard !== undefined) args.push('--shard', values.shard);
-  if (since !== undefined) {
-    const diff = path.join(OUTPUT, 'changes.diff');
-    const { stdout, status } = run('git', ['diff', `${since}...HEAD`, '--', 'src'], { stdio: 'pipe' });
-    if (status !== 0) throw new Error(`git knows no ${since}`);
-    if (stdout.length === 0) {
-      console.log(`The core has not changed since ${since}`);
-      return;
+  const changed = values.since === undefined ? undefined : changedSince(values.since);
+  if (changed?.size === 0) {
+    console.log(`Neither lib nor src has changed since ${values.since}`);
+    return;
+  }
+  delete process.env.NODE_EXTRA_CA_CERTS;
+  const { mutants, core, copy } = buildWithMutants();
+  const isChanged = ({ file, line }) => changed === undefined || changed.get(file)?.has(line);
+  const isOfPath = isBelow(positionals);
+  const isChosen = (mutant) => isOfPath(mutant.file) && isChanged(mutant);
+  const chosen = ofShard(mutants.filter(isChosen), values.shard);
+  console.log(`${chosen.length} of ${mutants.length} mutants`);
+
+  const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'reached-'));
+  const javaScript = testFiles()
+    .filter((file) => !OTHERS.includes(path.basename(path.dirname(file))))
+    .filter(isBelow(values.tests ?? []))
+    .map((name) => ({ name, program: process.execPath, args: [name], cwd: copy }));
+  const tests = [];
+  await each([...core, ...javaScript], AT_ONCE, async (test) => {
+    const known = await recorded(test, folder);
+    if (known === undefined) console.log(`LEFT OUT  ${test.name}: fails without a mutant`);
+    else tests.push(known);
+  });
+  fs.rmSync(folder, { recursive: true });
+
+  const end = performance.now() + Number(values.minutes) * 60_000;
+  const order = new Order(tests);
+  const counts = new Map();
+  let survivors = 0;
+  await each(chosen, os.availableParallelism(), async (mutant) => {
+    if (performance.now() > end) return;
+    const { file, line, kind, text } = mutant;
+    const { by, tried } = await noticing(mutant, order, MOST);
+    const answer = ANSWERED.find(([place, pattern]) => file === place && pattern.test(`${kind}: ${text}`));
+    const count = counts.get(room(mutant)) ?? { noticed: 0, answered: 0, survived: 0 };
+    counts.set(room(mutant), count);
+    if (by !== undefined) count.noticed += 1;
+    else if (answer !== undefined) count.answered += 1;
+    else {
+      count.survived += 1;
+      survivors += 1;
+      console.log(`SURVIVED  ${file}:${line} ${kind}: ${text} (${tried} tests)`);
     }
-    fs.writeFileSync(diff, stdout);
-    args.push('--in-diff', diff);
-  }
-  if (rooms.every((room) => TESTS[room] !== undefined)) {
-    const tests = new Set(rooms.flatMap((room) => TESTS[room]));
-    args.push('--', ...[...tests].flatMap((test) => (test === 'lib' ? ['--lib'] : ['--test', test])));
-  }
-  const timeout = values.minutes === undefined ? undefined : Number(values.minutes) * 60_000;
-  const { status, error } = run('cargo', args, { timeout, killSignal: 'SIGINT' });
-  const missed = path.join(OUTPUT, 'mutants.out', 'missed.txt');
-  const survivors = fs.existsSync(missed) ? fs.readFileSync(missed, 'utf8').split('\n').filter(Boolean) : [];
-  for (const survivor of survivors) console.log(`SURVIVED  ${survivor}`);
-  if (error?.code === 'ETIMEDOUT')
-    console.log(`${values.minutes} minutes are over; what was not tried is for another run`);
-  const isDone = [FOUND, MISSED, TIMED_OUT].includes(status) || error?.code === 'ETIMEDOUT';
-  if (!isDone) throw new Error(`cargo mutants ended with ${status}`);
-  console.log(`${survivors.length} failed`);
-  process.exitCode = survivors.length > 0 ? 1 : 0;
+  });
+  console.table(Object.fromEntries(counts));
+  if (performance.now() > end) console.log(`${values.minutes} minutes are over; what was not tried is for another run`);
+  console.log(`${survivors} failed`);
+  process.exitCode = survivors > 0 ? 1 : 0;
 }
 
 main();
