@@ -9,6 +9,25 @@ exports.FAULTS = [
   },
 ];
 
+/** Errors in notes of the doctor that a program provokes, by patterns of its path and of the error. */
+exports.PROVOKED = [
+  {
+    program: /binding.[a-z-]+\.test\.js$/,
+    error: /^(?:TypeError: Cannot read properties of|Error: expected an Int32Array)/,
+    why: 'calls the binding as the package never does',
+  },
+  {
+    program: /workers.(?:actor|dying)\.js$/,
+    error: /reading 'id'\)/,
+    why: 'the thread is ending, and the binding makes no objects there',
+  },
+  {
+    program: /mutex.bad-input\.test\.js$/,
+    error: /^TypeError: Cannot read private member/,
+    why: 'calls methods on receivers that are not of the class',
+  },
+];
+
 /** Folders that say nothing about it, or start it themselves, with options of their own. */
 exports.LEFT_OUT = new Map([
   ['doctor', 'starts it'],
