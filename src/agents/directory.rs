@@ -105,7 +105,7 @@ impl Agents {
         if let Some(blockage) = agent.blockage() {
             return Some((Arc::clone(agent), blockage));
         }
-        let beside = |other: &&Arc<Agent>| other.os_thread == agent.os_thread && other.id != agent.id;
+        let beside = |other: &&Arc<Agent>| other.os_thread == agent.os_thread;
         let blocked = |other: &Arc<Agent>| other.blockage().map(|blockage| (Arc::clone(other), blockage));
         state.living.values().filter(beside).find_map(blocked)
     }

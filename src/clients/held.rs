@@ -90,9 +90,9 @@ impl StoreHold {
         Self { desk: Arc::clone(desk), number, lease: Arc::clone(lease), is_shared, is_in: true }
     }
 
-    /// The request that the lock worker was told of.
+    /// The request that the lock worker was told of; it leaves no mark, as what is shared.
     pub(super) fn told(desk: &Arc<Desk>, number: u64) -> Self {
-        Self { is_in: false, ..Self::new(desk, number, &Lease::endless(), true) }
+        Self::new(desk, number, &Lease::endless(), true)
     }
 
     /// Releases it; if `has_ended`, or it was lost inside, with the mark of that, where that leaves one. Nothing the second time.

@@ -228,9 +228,8 @@ impl OuterRequests {
         }
     }
 
-    /// The thread has ended, and its waits are gone.
+    /// The thread has ended; its waits are gone, and what was returned last was refused.
     pub(super) fn end(&mut self) {
-        self.refuse();
         self.holds.drain().for_each(|(_, held)| held.end());
     }
 }

@@ -110,10 +110,8 @@ impl Known {
 }
 
 impl DeskContents {
+    /// Not once it has ended: then it knows of no request, and takes none in.
     fn push(&mut self, task: Task) {
-        if self.ended.is_some() {
-            return;
-        }
         self.tasks.push_back(task);
         // It takes all that there is each time.
         if self.tasks.len() == 1

@@ -61,7 +61,7 @@ impl Engine {
         }
         let hold = request.hold();
         let is_endless = limit == Limit::Endless;
-        if is_endless && hold.is_some() && section.owner() == agent.id {
+        if is_endless && section.owner() == agent.id {
             section.note_deadlock();
             section.finish();
             let hop = Hop { thread: agent.thread, byte_offset: place.byte_offset, kind: primitive.name() };

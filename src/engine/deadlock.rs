@@ -107,7 +107,7 @@ impl Engine {
     /// time, at least one sees the other.
     fn may_be_stuck(&self, me: &Arc<Agent>, blockage: Blockage) -> bool {
         let mut blockers = self.blockers(me.id, blockage).into_iter();
-        blockers.any(|Blocker { agent, .. }| agent == me.id || self.agents.blockage(agent).is_some())
+        blockers.any(|Blocker { agent, .. }| self.agents.blockage(agent).is_some())
     }
 
     fn search(&self, me: &Arc<Agent>, blockage: Blockage) -> Option<Cycle> {
@@ -142,17 +142,15 @@ impl Engine {
         for Blocker { agent, is_ahead } in self.blockers(waiter.id, blockage) {
             let length = cycle.len();
             let behind = is_ahead.then_some(address);
-            // A blocker that cannot run since `me` blocks their thread has the blockage of `me`.
-            let is_closed = agent == me.id
-                || self.agents.blockage(agent).is_some_and(|(next, blockage)| {
-                    next.id == me.id || self.walk(me, &next, blockage, behind, cycle, seen)
-                });
+            // `me` itself, and a blocker that cannot run since `me` blocks their thread, have the blockage of `me`.
+            let is_closed = self.agents.blockage(agent).is_some_and(|(next, blockage)| {
+                next.id == me.id || self.walk(me, &next, blockage, behind, cycle, seen)
+            });
             if is_closed && (is_ahead || !self.goes_back(agent, address)) {
                 return true;
             }
             cycle.truncate(length);
         }
-        cycle.pop();
         false
     }
 

@@ -167,7 +167,7 @@ impl Engine {
         LockView {
             state,
             owner: self.agents.thread(owner),
-            owner_has_ended: owner != 0 && self.agents.standing(owner) == Standing::Ended,
+            owner_has_ended: self.agents.standing(owner) == Standing::Ended,
             registered: registered.into_iter().map(|(agent, count)| (thread(agent), count)).collect(),
             waiters: self.waiter_views(waiters),
         }
