@@ -44,7 +44,7 @@ const LINES = {
   'src/clients': 2052,
   'src/desk': 358,
   'src/doctor': 2474,
-  'src/engine': 5677,
+  'src/engine': 5695,
   'src/files': 3292,
   'src/node': 3946,
   'src/primitives': 1516,

@@ -110,3 +110,102 @@ impl ConditionLock {
         Ok(reply)
     }
 }
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use std::ptr::NonNull;
+    use std::thread;
+    use std::time::{Duration, Instant};
+
+    use super::*;
+    use crate::engine::clock::Clock;
+    use crate::engine::{HoldOwner, Patience, Space};
+    use crate::primitives::mutex::MUTEX;
+    use crate::sync::AtomicU32;
+
+    struct World {
+        engine: Engine,
+        words: [AtomicU32; 2],
+    }
+
+    impl World {
+        fn new() -> Self {
+            let clock = Box::new(Clock::new(|| unreachable!("no time is kept")));
+            Self { engine: Engine::new(1, 70_000, Patience::default(), clock), words: Default::default() }
+        }
+
+        fn place(&self, index: usize) -> Place {
+            // SAFETY: aligned atomics that outlive all waits, which end inside the test.
+            unsafe { Place::new(NonNull::from(&self.words[index]), 4 * index) }
+        }
+
+        /// The mutex, locked by this agent.
+        fn locked(&self, agent: &Arc<Agent>) -> ConditionLock {
+            let hold = Hold::exclusive(HoldOwner::Thread);
+            let (primitive, place): (&'static dyn Primitive, _) = (&MUTEX, self.place(0));
+            let locked = self.engine.wait(agent, primitive, place, Request::Hold(hold), Limit::Once, &mut || true);
+            assert!(matches!(locked, Ok(Outcome::Granted { .. })));
+            ConditionLock { primitive, place, hold }
+        }
+
+        /// Notifies the one that waits, once another waits behind it, which stays.
+        fn notify_one_of_two(&self) -> EventLoop<'_> {
+            let end = Instant::now() + Duration::from_secs(20);
+            while self.engine.waiting(self.place(1)) == 0 {
+                assert!(Instant::now() < end, "nobody waits");
+                thread::yield_now();
+            }
+            let mut stays = EventLoop::new(&self.engine, self.engine.agents.add(1).unwrap());
+            stays.wait(&FUTEX, self.place(1), Request::Notification, Limit::Endless).unwrap();
+            assert_eq!(self.engine.notify(self.place(1), 1), 1);
+            stays
+        }
+
+        fn unlearned(&self) -> usize {
+            let address = self.place(1).address();
+            let mut contents = self.engine.contents(Space::Notifications, address);
+            contents.queue(address).expect("somebody stays").0.unlearned()
+        }
+    }
+
+    #[test]
+    fn a_notification_is_remembered_until_its_code_knows_of_it_and_no_longer() {
+        for has_lock in [false, true] {
+            let world = &World::new();
+            let agent = world.engine.agents.add(0).unwrap();
+            thread::scope(|scope| {
+                let blocked = scope.spawn(|| {
+                    let (place, limit, mut caller) = (world.place(1), Limit::Endless, || true);
+                    if has_lock {
+                        world.locked(&agent).wait(&world.engine, &agent, place, limit, &mut caller).unwrap();
+                    } else {
+                        world.engine.wait(&agent, &FUTEX, place, Request::Notification, limit, &mut caller).unwrap();
+                    }
+                });
+                let stays = world.notify_one_of_two();
+                blocked.join().unwrap();
+                assert_eq!(world.unlearned(), 0, "a blocked thread, with a lock: {has_lock}");
+                stays.end();
+            });
+
+            let world = World::new();
+            let mut waits = EventLoop::new(&world.engine, world.engine.agents.add(0).unwrap());
+            let reply = if has_lock {
+                let lock = world.locked(&Arc::clone(waits.agent()));
+                lock.wait_async(&mut waits, world.place(1), Limit::Endless)
+            } else {
+                waits.wait(&FUTEX, world.place(1), Request::Notification, Limit::Endless)
+            };
+            let Ok(Reply::Pending { token, .. }) = reply else { panic!("{reply:?}") };
+            let stays = world.notify_one_of_two();
+            assert_eq!(waits.next_settled().map(|settled| settled.token), Some(token));
+            assert_eq!(world.unlearned(), 1, "a promise, with a lock: {has_lock}");
+            if has_lock {
+                waits.accept(token);
+            }
+            assert_eq!(waits.next_settled(), None);
+            assert_eq!(world.unlearned(), 0, "a promise, with a lock: {has_lock}");
+            stays.end();
+        }
+    }
+}

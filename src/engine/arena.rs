@@ -127,6 +127,8 @@ impl<T> IndexMut<u32> for Arena<T> {
 
 #[cfg(all(test, not(loom)))]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
 
     impl<T> Arena<T> {
@@ -146,6 +148,30 @@ mod tests {
         assert_eq!((arena.remove(7), arena.try_remove(7), arena.get(7)), (7, None, None));
         assert_eq!(arena.insert(1_000), 7);
         assert_eq!(arena.iter().count(), 1_000);
+    }
+
+    #[test]
+    fn each_entry_has_a_number_of_its_own_whatever_comes_and_goes_across_chunks() {
+        let (mut arena, mut expected, mut next) = (Arena::default(), BTreeMap::new(), 0_usize);
+        let mut seed = 1_u64;
+        let mut random = |below: usize| {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (seed >> 33) as usize % below
+        };
+        for len in [10, 5 * CHUNK, 2 * CHUNK, 3 * CHUNK, 1, CHUNK + 1, 0, CHUNK, 0] {
+            while expected.len() != len {
+                // Mostly towards that number.
+                if expected.is_empty() || (random(4) > 0) == (expected.len() < len) {
+                    let id = arena.insert(next);
+                    assert_eq!(expected.insert(id, next), None, "another's number");
+                    next += 1;
+                } else {
+                    let id = *expected.keys().nth(random(expected.len())).unwrap();
+                    assert_eq!(Some(arena.remove(id)), expected.remove(&id));
+                }
+            }
+            assert!(arena.iter().map(|(id, entry)| (id, *entry)).eq(expected.clone()), "{len}");
+        }
     }
 
     #[test]

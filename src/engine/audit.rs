@@ -130,6 +130,14 @@ impl Contents {
                 wrong.push(format!("waiter {id} is of agent {agent}, which has ended"));
             }
         }
+        let slots = self.slots.iter().map(|(address, slots)| (address, slots.len()));
+        let listed = self.holders.iter().map(|(address, holders)| (address, holders.len()));
+        wrong.extend(
+            slots
+                .chain(listed)
+                .filter(|(_, len)| *len == 0)
+                .map(|(at, _)| format!("an empty list of holders at {at:#x}")),
+        );
         let holders = self.holders.iter().flat_map(|(address, all)| all.iter().map(move |one| (*address, one.agent)));
         for (address, agent) in self.slots().chain(holders).filter(|(_, agent)| has_ended(*agent)) {
             wrong.push(format!("agent {agent}, which has ended, still holds what is at {address:#x}"));

@@ -240,7 +240,13 @@ impl Times {
 
 #[cfg(all(test, not(loom)))]
 mod tests {
+    use std::future::Future;
+    use std::pin::pin;
+    use std::task::{Context, Waker};
+
     use super::*;
+    use crate::engine::Patience;
+    use crate::engine::timers::NoClock;
 
     /// The thread's side and the others', step by step and without a thread.
     struct World {
@@ -263,8 +269,12 @@ mod tests {
             self.shared.leave(&mut self.shared.commands.lock(), Command::Forget(serial));
         }
 
+        /// Whether the thread was woken since it, or this, looked last.
         fn is_woken(&self) -> bool {
-            self.shared.commands.lock().is_woken
+            let is_noted = self.shared.commands.lock().is_woken;
+            let notified = pin!(self.shared.wake_up.notified());
+            assert_eq!(notified.poll(&mut Context::from_waker(Waker::noop())).is_ready(), is_noted);
+            is_noted
         }
 
         fn take(&mut self) {
@@ -311,6 +321,37 @@ mod tests {
     }
 
     #[test]
+    fn many_commands_wake_the_thread_though_none_is_urgent() {
+        on_a_runtime(|| {
+            let mut world = World::new();
+            world.keep(1, LATE);
+            assert!(world.is_woken());
+            world.take();
+            for forgotten in 1..MOST_COMMANDS as u64 {
+                world.forget(forgotten + 1);
+                assert!(!world.is_woken());
+            }
+            world.forget(1);
+            assert!(world.is_woken());
+        });
+    }
+
+    #[test]
+    fn a_time_that_the_wheel_ends_early_is_kept_on() {
+        on_a_runtime(|| {
+            let engine = Engine::new(1, 70_000, Patience::default(), Box::new(NoClock));
+            let mut world = World::new();
+            let time = |at| Time { at, of: TimeOf::Lease { address: 8, generation: 1 } };
+            world.times.end((1, time(Instant::now() + LATE)), &engine);
+            assert!(world.times.earliest().is_some_and(|at| at > Instant::now() + SOON));
+            world.forget(1);
+            world.take();
+            world.times.end((1, time(Instant::now())), &engine);
+            assert!(world.times.earliest().is_none());
+        });
+    }
+
+    #[test]
     fn the_thread_does_not_end_while_a_command_is_left_for_it() {
         on_a_runtime(|| {
             let mut world = World::new();
@@ -335,7 +376,8 @@ mod tests {
             (1..MANY).for_each(|serial| world.forget(serial));
             world.take();
             assert_eq!(world.times.keys.len(), 1);
-            let room = world.times.wheel.capacity().max(world.times.keys.capacity());
+            let commands = world.shared.commands.lock().queue.capacity();
+            let room = world.times.wheel.capacity().max(world.times.keys.capacity()).max(commands);
             assert!(room <= SPARE, "room for {room}");
             world.forget(0);
             world.take();

@@ -59,6 +59,12 @@ impl Passes {
         has_spare
     }
 
+    /// The number of those whose code does not know yet.
+    #[cfg(all(test, not(any(loom, shuttle))))]
+    pub fn unlearned(&self) -> usize {
+        self.unlearned.len()
+    }
+
     fn at(&self, ticket: Ticket) -> u32 {
         self.spare.range(..=ticket).next_back().map_or(0, |(_, spare)| *spare)
     }

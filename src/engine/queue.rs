@@ -322,6 +322,12 @@ impl Queue {
         }
     }
 
+    /// The number of those who were notified and whose code does not know yet.
+    #[cfg(all(test, not(any(loom, shuttle))))]
+    pub fn unlearned(&self) -> usize {
+        self.passes.unlearned()
+    }
+
     /// Returns the waiter that is notified in place of the one with this ticket, whose thread has ended before its code knew.
     pub fn next_of(&mut self, waiters: &Waiters, ticket: Ticket) -> Option<WaiterId> {
         let first = self.first(waiters)?;
@@ -334,6 +340,7 @@ mod tests {
     use std::ptr::NonNull;
 
     use super::*;
+    use crate::engine::HoldOwner;
     use crate::primitives::mutex::MUTEX;
     use crate::sync::AtomicU32;
 
@@ -351,5 +358,24 @@ mod tests {
         queue.lost(&mut waiters, ids[0]);
         assert!(!queue.anybody_woken());
         assert_eq!(queue.first_blocked(&waiters), Some(ids[0]));
+    }
+
+    #[test]
+    fn a_waiter_is_behind_those_who_wait_to_hold_it_alone_and_will_come() {
+        let word = AtomicU32::new(0);
+        // SAFETY: an aligned atomic that outlives the queue.
+        let mut queue = Queue::new(unsafe { Place::new(NonNull::from(&word), 0) }, &MUTEX);
+        let mut waiters = Waiters::default();
+        let [read, write] = [Hold::shared(HoldOwner::Thread), Hold::exclusive(HoldOwner::Thread)];
+        let ids = [read, read, write, read].map(|hold| {
+            let (ticket, since) = (waiters.len() as u64, Instant::now());
+            let arrival = Arrival { ticket, since, hold: Some(hold), limit: Limit::Endless };
+            queue.push_blocked(&mut waiters, arrival, 70_000, Arc::new(Parker::current()))
+        });
+        let is_behind = |queue: &Queue, waiters: &Waiters| ids.map(|id| queue.is_behind_an_exclusive(waiters, id));
+        assert_eq!(is_behind(&queue, &waiters), [false, false, false, true]);
+        let Kind::Blocked { away, .. } = &mut waiters[ids[2]].kind else { panic!() };
+        *away = true;
+        assert_eq!(is_behind(&queue, &waiters), [false; 4], "it may not come");
     }
 }
