@@ -5,7 +5,7 @@ mod common;
 
 use std::cell::RefCell;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -131,6 +131,40 @@ fn a_slice_that_ends_leaves_what_is_gathered_ahead() {
 }
 
 #[test]
+fn a_slice_that_ends_overtakes_nobody_of_a_fair_one() {
+    let world = &World::with(Patience { slice: Duration::from_millis(1), ..Patience::default() });
+    let (holder, pauses, is_in) = (world.agent(1), &AtomicU32::new(0), &AtomicBool::new(false));
+    let ask = |agent: &Arc<Agent>, count, limit, pause: &mut dyn FnMut() -> bool| {
+        world.engine.wait(agent, &FAIR_SEMAPHORE, world.place(), permits(count), limit, &mut || pause()).unwrap()
+    };
+    let release = |agent: &Arc<Agent>, count| {
+        assert!(world.engine.release(agent, &FAIR_SEMAPHORE, world.place(), Hold::permits(count, 2)).unwrap());
+    };
+    assert_eq!(ask(&holder, 1, Limit::Once, &mut || true), GRANTED);
+    let mut waits = world.event_loop();
+    let token = pend(&mut waits, world, &FAIR_SEMAPHORE, permits(2));
+    thread::scope(|scope| {
+        scope.spawn(move || {
+            let me = world.agent(8);
+            let mut pause = || {
+                pauses.fetch_add(1, Ordering::SeqCst);
+                true
+            };
+            assert_eq!(ask(&me, 1, Limit::Endless, &mut pause), GRANTED);
+            is_in.store(true, Ordering::SeqCst);
+            release(&me, 1);
+        });
+        world.until("slices", |_| pauses.load(Ordering::SeqCst) >= 5 || is_in.load(Ordering::SeqCst));
+        assert!(!is_in.load(Ordering::SeqCst), "the first asks for more than there is");
+        release(&holder, 1);
+        assert_eq!(waits.next_settled(), world.settled(token, GRANTED));
+        release(&Arc::clone(waits.agent()), 2);
+    });
+    assert_eq!(world.value(), 0);
+    waits.end();
+}
+
+#[test]
 fn a_loop_leaves_what_is_gathered_ahead() {
     let world = &World::new(true);
     let holder = world.agent(0);
@@ -175,6 +209,27 @@ fn permits_are_gathered_for_a_loop_that_comes_and_kept_for_it() {
     world.release_permits(&Arc::clone(waits.agent()), 2);
     assert_eq!(world.value(), 0);
     assert_eq!(world.clock.take_leases().len(), 1);
+}
+
+#[test]
+fn of_two_loops_that_came_in_vain_one_after_the_other_is_kept_a_permit_for() {
+    let (world, holder) = World::exhausted();
+    let [mut first, mut second] = [(); 2].map(|()| world.event_loop());
+    let tokens = [&mut first, &mut second].map(|waits| {
+        let token = pend(waits, &world, &SEMAPHORE, permits(1));
+        waits.agent().notify(Notice::Offer(world.place().address()));
+        assert_eq!(waits.next_settled(), None, "in vain");
+        token
+    });
+    world.release_permits(&holder, 2);
+    assert_eq!(world.value() & !WAITING, 1, "for the first");
+    for (waits, token) in [&mut first, &mut second].into_iter().zip(tokens) {
+        assert_eq!(waits.next_settled(), world.settled(token, GRANTED));
+    }
+    for waits in [first, second] {
+        world.release_permits(waits.agent(), 1);
+    }
+    assert_eq!(world.value(), 0);
 }
 
 #[test]
@@ -254,6 +309,22 @@ fn a_release_looks_at_the_queue_unless_all_who_are_first_in_line_were_told() {
     assert_eq!(world.value(), WAITING | 2, "it came in vain");
     world.release_permits(&holder, 1);
     assert_eq!(waits.next_settled(), world.settled(token, GRANTED));
+}
+
+#[test]
+fn a_release_looks_at_the_queue_while_a_blocked_thread_in_it_is_not_woken() {
+    let (world, holder) = &World::exhausted();
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let me = world.agent(1);
+            assert_eq!(world.acquire(&me, 1, Limit::after(PROMPT)), GRANTED);
+            world.release_permits(&me, 1);
+        });
+        world.until_waiting(&SEMAPHORE, 1);
+        assert_eq!(world.value(), WAITING | 2);
+        world.release_permits(holder, 2);
+    });
+    assert_eq!(world.value(), 0);
 }
 
 #[test]

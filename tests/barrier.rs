@@ -38,6 +38,15 @@ fn outcome(waits: &mut EventLoop<'_>) -> Option<Outcome> {
 }
 
 #[test]
+fn a_loop_may_be_several_of_the_parties() {
+    let world = World::new(false);
+    let ((place, _), mut waits) = (barrier_of(), world.event_loop());
+    assert!(matches!(arrive(&mut waits, place, 2), Ok(Reply::Pending { .. })));
+    assert_eq!(arrive(&mut waits, place, 2).unwrap(), Reply::Now(passed(1)));
+    assert_eq!((outcome(&mut waits), outcome(&mut waits)), (Some(passed(1)), None));
+}
+
+#[test]
 fn the_last_party_lets_the_others_pass_and_the_barrier_is_new() {
     let world = World::new(false);
     let (place, words) = barrier_of();
@@ -97,6 +106,33 @@ fn a_party_that_goes_breaks_the_barrier_for_all_until_it_is_reset() {
     assert_eq!(outcome(&mut patient), Some(passed(1)));
     assert_eq!(world.engine.wait(&late, &BARRIER, place, party, Limit::Once, &mut || true).unwrap(), Outcome::TimedOut);
     assert_eq!(arrive(&mut patient, place, 2).unwrap(), Reply::Now(refused(0)), "not to wait breaks it");
+    world.engine.change(&me, &BARRIER, place, Change::Reset).unwrap();
+    assert_eq!(patient.wait(&BARRIER, place, party, Limit::Once).unwrap(), Reply::Now(Outcome::TimedOut));
+    assert_eq!(arrive(&mut patient, place, 2).unwrap(), Reply::Now(refused(0)), "nor for a loop");
+}
+
+#[test]
+fn a_barrier_at_which_nobody_waits_can_be_broken() {
+    let world = World::new(false);
+    let (place, _) = barrier_of();
+    assert!(world.engine.change(&world.agent(0), &BARRIER, place, Change::Break(3)).unwrap().is_some());
+    assert_eq!(arrive(&mut world.event_loop(), place, 3).unwrap(), Reply::Now(refused(0)));
+}
+
+#[test]
+fn a_thread_that_has_passed_and_is_no_member_ends_without_breaking_the_barrier() {
+    let world = World::new(false);
+    let (place, words) = barrier_of();
+    let [mut first, mut last] = [(); 2].map(|()| world.event_loop());
+    for waits in [&first, &last] {
+        world.engine.add_slot(&BARRIER, place, slot(waits.agent()).0);
+    }
+    assert!(matches!(arrive(&mut first, place, 2), Ok(Reply::Pending { .. })));
+    assert_eq!(arrive(&mut last, place, 2).unwrap(), Reply::Now(passed(1)));
+    assert_eq!(outcome(&mut first), Some(passed(1)));
+    first.end();
+    last.end();
+    assert_eq!(words.each_ref().map(|word| word.load(Ordering::SeqCst)), [0, 0]);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use common::{ACQUIRED, Ending, PROMPT, World, pending};
+use common::{ACQUIRED, Ending, PROMPT, World, count_wakes, pending};
 use sablock::agents::Agent;
 use sablock::clients::condition::{ConditionFailure, ConditionLock};
 use sablock::engine::{EventLoop, Failure, Hold, HoldOwner, Limit, Outcome, Request, Settled};
@@ -114,7 +114,9 @@ fn a_notification_that_its_code_never_knew_of_passes_on() {
     assert_eq!(world.notify(), 1);
     assert!(ending.next_settled().is_some());
     assert_eq!(next.next_settled(), None);
+    let wakes = count_wakes(next.agent());
     ending.refuse();
+    assert_eq!(wakes.load(Ordering::SeqCst), 1);
     assert!(next.next_settled().is_some(), "before the thread has ended");
     ending.end();
 }
@@ -136,6 +138,20 @@ fn a_notification_that_was_accepted_ends_with_its_thread() {
     assert_eq!(next.next_settled(), None);
     assert_eq!(world.engine.waiting(world.other(0)), 1);
     next.end();
+}
+
+#[test]
+fn a_wait_that_was_notified_leaves_no_deadline() {
+    let world = World::new(false);
+    let mut waits = world.event_loop();
+    let agent = Arc::clone(waits.agent());
+    world.lock(&agent, Limit::Once);
+    let reply = world.condition_lock().wait_async(&mut waits, world.other(0), Limit::after(PROMPT));
+    let token = pending(reply.unwrap());
+    assert_eq!((world.clock.deadlines(), world.notify()), (1, 1));
+    assert_eq!(waits.next_settled(), world.notified(token));
+    assert_eq!(world.clock.deadlines(), 0);
+    waits.accept(token);
 }
 
 #[test]
@@ -177,4 +193,15 @@ fn promises_are_returned_in_the_order_of_their_notifications_though_a_number_was
     assert_eq!(world.notify(), 1);
     let returned = [(); 3].map(|()| waits.next_settled().map(|settled| settled.token));
     assert_eq!(returned, [Some(first), Some(second), None]);
+    // The same if the loop has taken the notice of the earlier one out of its inbox.
+    let mut wait = |place| pending(waits.wait(&FUTEX, place, Request::Notification, Limit::Endless).unwrap());
+    let (first, dropped, second) = (wait(world.other(0)), wait(world.other(0)), wait(world.other(1)));
+    assert_eq!((world.engine.notify(world.other(0), 2), world.engine.notify(world.other(1), 1)), (2, 1));
+    assert_eq!(waits.next_settled().map(|settled| settled.token), Some(first));
+    waits.drop_wait(dropped);
+    let third = pending(waits.wait(&FUTEX, world.other(0), Request::Notification, Limit::Endless).unwrap());
+    assert_eq!(third, dropped, "the number is used again");
+    assert_eq!(world.notify(), 1);
+    let returned = [(); 3].map(|()| waits.next_settled().map(|settled| settled.token));
+    assert_eq!(returned, [Some(second), Some(third), None]);
 }

@@ -7,7 +7,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use common::{PROMPT, READ, WRITE, World, pend, pending};
+use common::{PROMPT, READ, WRITE, World, count_wakes, pend, pending};
 use sablock::agents::{Agent, Notice};
 use sablock::clients::condition::ConditionLock;
 use sablock::clients::{ClientLoop, Clients, LockSet, Name, Names};
@@ -81,6 +81,33 @@ fn a_wait_whose_time_is_over_leaves_the_queue_though_its_loop_does_not_turn() {
         assert_eq!(late.next_settled(), world.settled(late_token, Outcome::TimedOut));
         assert_eq!((late.next_settled(), late.pending()), (None, 0));
         assert_eq!(world.engine.stats().timeouts, 1, "{}", primitive.name());
+    }
+}
+
+#[test]
+fn a_loop_is_woken_when_the_time_of_its_wait_is_over() {
+    let run = Request::Hold(Hold::exclusive(HoldOwner::Thread));
+    let cases: [(&'static dyn Primitive, _, Option<Request>); 7] = [
+        (&MUTEX, WRITE, Some(WRITE)),
+        (&RWLOCK, READ, Some(WRITE)),
+        (&SEMAPHORE, permits(1), Some(permits(2))),
+        (&FAIR_SEMAPHORE, permits(1), Some(permits(2))),
+        (&ONCE, run, Some(run)),
+        (&MANUAL_RESET_EVENT, PASSAGE, None),
+        (&FUTEX, Request::Notification, None),
+    ];
+    for (primitive, asked, held) in cases {
+        let world = World::new(false);
+        let [mut holder, mut late] = [(); 2].map(|()| world.event_loop());
+        if let Some(held) = held {
+            take(&mut holder, &world, primitive, held);
+        }
+        let token = pend_for_a_time(&mut late, &world, primitive, asked);
+        let wakes = count_wakes(late.agent());
+        world.clock.expire(&world.engine);
+        assert_eq!(wakes.load(Ordering::SeqCst), 1, "{}", primitive.name());
+        assert_eq!(late.next_settled().map(|settled| settled.token), Some(token), "{}", primitive.name());
+        late.end();
     }
 }
 

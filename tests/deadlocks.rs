@@ -4,14 +4,15 @@
 mod common;
 
 use common::Locks as _;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use common::{ACQUIRED, PROMPT, READ, WRITE, World, pend, pending, slot};
 use sablock::agents::{Agent, AgentId};
-use sablock::clients::{Clients, LockSet, Names};
+use sablock::clients::condition::ConditionLock;
+use sablock::clients::{ClientLoop, Clients, LockSet, Names};
 use sablock::engine::{
     Caller, EventLoop, Expiry, Failure, Hold, HoldOwner, Hop, Limit, Outcome, Primitive, Reply, Request, TakesBack,
 };
@@ -43,6 +44,19 @@ impl World {
     fn unlock_at(&self, agent: &Arc<Agent>, place: Place) {
         assert_eq!(self.engine.unlock(agent, place, HoldOwner::Thread), Ok(true));
     }
+}
+
+/// Words of their own, in one row, so that a set takes them in this order.
+fn row() -> [Place; 8] {
+    let words: &'static [AtomicU32; 8] = Box::leak(Box::default());
+    // SAFETY: aligned, zero, and never freed.
+    [0, 1, 2, 3, 4, 5, 6, 7].map(|index| unsafe { Place::new((&words[index]).into(), 4 * index) })
+}
+
+/// A set that waits for the last of these, which somebody holds, and has the others until its time is over.
+fn holds_for_a_time<const N: usize>(waits: &mut ClientLoop<'_>, parts: [(&'static dyn Primitive, Place, Hold); N]) {
+    let reply = waits.lock_all(&mut LockSet::new(parts), Limit::after(PROMPT));
+    assert!(matches!(reply, Ok(Reply::Pending { .. })), "{reply:?}");
 }
 
 /// Patient for some seconds.
@@ -249,4 +263,227 @@ fn a_writer_that_waits_is_seen_though_a_later_one_that_was_noted_last_is_gone() 
             world.engine.wait(&me, &RWLOCK, world.place(), READ, Limit::Endless, &mut Pausing(&mut some_pauses()));
         assert!(matches!(again, Err(Failure::Deadlock(_))), "{way}: {again:?}");
     }
+}
+
+#[test]
+fn a_wait_that_has_a_time_limit_closes_no_circle() {
+    let world = &World::with_slices(false);
+    let [first, second] = &[0, 1].map(|thread| world.agent(thread));
+    let [a, b] = [world.place(), world.other(0)];
+    world.lock_at(first, a, &mut || true).unwrap();
+    world.lock_at(second, b, &mut || true).unwrap();
+    let has_looked = &AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(move || {
+            // In place of the time, which is long, so that the other surely looks before.
+            let is_over = &mut || !has_looked.load(Ordering::SeqCst);
+            let gives_up = world.engine.lock(first, b, HoldOwner::Thread, Limit::after(PROMPT), is_over);
+            assert!(matches!(gives_up, Err(Failure::Interrupted)), "{gives_up:?}");
+            world.unlock_at(first, a);
+        });
+        world.until("the first waits", |world| !world.engine.inspect(&MUTEX, b).waiters.is_empty());
+        let mut is_patient = some_pauses();
+        let got = world.lock_at(second, a, &mut || {
+            has_looked.store(true, Ordering::SeqCst);
+            is_patient()
+        });
+        has_looked.store(true, Ordering::SeqCst);
+        assert!(matches!(got, Ok(ACQUIRED)), "{got:?}");
+    });
+    world.unlock_at(second, a);
+    world.unlock_at(second, b);
+}
+
+#[test]
+fn what_a_signal_may_abort_is_in_no_circle_while_its_thread_is_blocked_for_a_notification() {
+    type Waits = fn(&World, &Arc<Agent>);
+    // Whoever notifies the thread lets its loop turn.
+    let ways: [(&str, Waits); 2] = [
+        ("for a notification", |world, agent| {
+            let wait = Request::Notification;
+            let waited = world.engine.wait(agent, &FUTEX, world.other(0), wait, Limit::Endless, &mut || true);
+            assert!(matches!(waited, Ok(ACQUIRED)), "{waited:?}");
+        }),
+        ("for a condition", |world, agent| {
+            let hold = Hold::exclusive(HoldOwner::Thread);
+            let lock = ConditionLock { primitive: &MUTEX, place: world.other(1), hold };
+            world.lock_at(agent, lock.place, &mut || true).unwrap();
+            let waited = lock.wait(&world.engine, agent, world.other(0), Limit::Endless, &mut Pausing(&mut || true));
+            assert!(matches!(waited, Ok((true, ACQUIRED))), "{waited:?}");
+            world.unlock_at(agent, lock.place);
+        }),
+    ];
+    for (way, wait) in ways {
+        let world = &World::with_slices(false);
+        let mut waits = world.event_loop();
+        let (reader, agent) = (world.agent(1), Arc::clone(waits.agent()));
+        world.engine.add_slot(&RWLOCK, world.place(), slot(&reader).0);
+        assert_eq!(world.enter(&reader, READ, Limit::Once), ACQUIRED);
+        let token = pending(waits.wait(&RWLOCK, world.place(), WRITE, Limit::Revocable).unwrap());
+        thread::scope(|scope| {
+            let blocked = scope.spawn(|| wait(world, &agent));
+            world.until(way, |world| agent.is_blocked() && world.engine.waiting(world.other(0)) == 1);
+            let blocked = &mut Some(blocked);
+            let mut is_patient = some_pauses();
+            let mut pause = || {
+                if let Some(blocked) = blocked.take() {
+                    assert_eq!(world.engine.notify(world.other(0), 1), 1);
+                    blocked.join().unwrap();
+                    assert!(!agent.is_blocked() && agent.blockage().is_none(), "{way}: blocked no more");
+                    assert!(waits.cancel(token).is_some());
+                }
+                is_patient()
+            };
+            let limit = Limit::Endless;
+            let again = world.engine.wait(&reader, &RWLOCK, world.place(), READ, limit, &mut Pausing(&mut pause));
+            pause();
+            assert!(matches!(again, Ok(ACQUIRED)), "{way}: {again:?}");
+        });
+    }
+}
+
+#[test]
+fn what_a_reader_keeps_is_in_a_deadlock_though_something_beside_it_goes_back() {
+    // Whether it reads beside what goes back, and whether that is its own.
+    for (keeps, is_its_own) in [(true, false), (true, true), (false, true)] {
+        let world = World::with_slices(false);
+        let names = Names::new(&world.engine);
+        let [lock, _, mutex, ..] = row();
+        let [me, another, holder] = [0, 1, 2].map(|thread| world.agent(thread));
+        world.lock_at(&holder, mutex, &mut || true).unwrap();
+        for agent in [&me, &another] {
+            world.engine.add_slot(&RWLOCK, lock, slot(agent).0);
+        }
+        if keeps {
+            let read = world.engine.wait(&me, &RWLOCK, lock, READ, Limit::Once, &mut || true);
+            assert!(matches!(read, Ok(ACQUIRED)));
+        }
+        let agent = if is_its_own { &me } else { &another };
+        let mut waits = EventLoop::with_clients(&world.engine, Arc::clone(agent), Clients::new(&names));
+        let [read, write] = [Hold::shared(HoldOwner::Guard), Hold::exclusive(HoldOwner::Guard)];
+        holds_for_a_time(&mut waits, [(&RWLOCK, lock, read), (&MUTEX, mutex, write)]);
+        let mut is_patient = some_pauses();
+        let found = world.engine.wait(&me, &RWLOCK, lock, WRITE, Limit::Endless, &mut || {
+            world.clock.expire(&world.engine);
+            is_patient()
+        });
+        if keeps {
+            assert!(matches!(&found, Err(Failure::Deadlock(cycle)) if cycle.len() == 1), "{is_its_own}: {found:?}");
+        } else {
+            assert!(matches!(found, Ok(ACQUIRED)), "{found:?}");
+        }
+        waits.end();
+    }
+}
+
+#[test]
+fn a_circle_of_others_that_the_clock_ends_is_walked_once() {
+    let world = &World::with_slices(false);
+    let names = Names::new(&world.engine);
+    let [a, b, ..] = row();
+    let [me, other, third] = &[0, 1, 2].map(|thread| world.agent(thread));
+    world.lock_at(other, b, &mut || true).unwrap();
+    let mut waits = EventLoop::with_clients(&world.engine, Arc::clone(me), Clients::new(&names));
+    let hold = Hold::exclusive(HoldOwner::Guard);
+    holds_for_a_time(&mut waits, [(&MUTEX, a, hold), (&MUTEX, b, hold)]);
+    let asleep = &AtomicUsize::new(0);
+    thread::scope(|scope| {
+        for (agent, wanted, held) in [(other, a, Some(b)), (me, b, None)] {
+            scope.spawn(move || {
+                let (mut is_patient, mut is_first) = (some_pauses(), true);
+                let mut pause = || {
+                    asleep.fetch_add(usize::from(std::mem::take(&mut is_first)), Ordering::SeqCst);
+                    is_patient()
+                };
+                assert_eq!(world.lock_at(agent, wanted, &mut pause).unwrap(), ACQUIRED);
+                world.unlock_at(agent, wanted);
+                held.into_iter().for_each(|held| world.unlock_at(agent, held));
+            });
+            world.until("it waits, and has found no deadlock", |world| {
+                !world.engine.inspect(&MUTEX, wanted).waiters.is_empty()
+            });
+        }
+        world.until("both sleep", |_| asleep.load(Ordering::SeqCst) == 2);
+        let mut is_patient = some_pauses();
+        let got = world.lock_at(third, a, &mut || {
+            world.clock.expire(&world.engine);
+            is_patient()
+        });
+        assert!(matches!(got, Ok(ACQUIRED)), "{got:?}");
+        world.unlock_at(third, a);
+    });
+    waits.end();
+}
+
+#[test]
+fn a_circle_is_told_without_those_who_wait_beside_it() {
+    for is_given_back in [false, true] {
+        let world = &World::with_slices(false);
+        let names = Names::new(&world.engine);
+        let [lock, _, mine, elsewhere, last, ..] = row();
+        let [me, beside, inside, idle] = &[0, 1, 2, 3].map(|thread| world.agent(thread));
+        for reader in [beside, inside] {
+            world.engine.add_slot(&RWLOCK, lock, slot(reader).0);
+            let read = world.engine.wait(reader, &RWLOCK, lock, READ, Limit::Once, &mut || true);
+            assert!(matches!(read, Ok(ACQUIRED)));
+        }
+        world.lock_at(me, mine, &mut || true).unwrap();
+        world.lock_at(idle, last, &mut || true).unwrap();
+        let mut waits = EventLoop::with_clients(&world.engine, Arc::clone(me), Clients::new(&names));
+        if is_given_back {
+            // That reader waits for this thread too, until the clock gives back what it waits for.
+            let hold = Hold::exclusive(HoldOwner::Guard);
+            holds_for_a_time(&mut waits, [(&MUTEX, elsewhere, hold), (&MUTEX, last, hold)]);
+        } else {
+            world.lock_at(idle, elsewhere, &mut || true).unwrap();
+        }
+        thread::scope(|scope| {
+            for (agent, wanted) in [(beside, elsewhere), (inside, mine)] {
+                scope.spawn(move || {
+                    assert_eq!(world.lock_at(agent, wanted, &mut some_pauses()).unwrap(), ACQUIRED);
+                    world.unlock_at(agent, wanted);
+                });
+                world.until("it waits", |world| !world.engine.inspect(&MUTEX, wanted).waiters.is_empty());
+                world.until("it is blocked", |_| agent.blockage().is_some());
+            }
+            let write = |pause: &mut dyn FnMut() -> bool| {
+                world.engine.wait(me, &RWLOCK, lock, WRITE, Limit::Endless, &mut Pausing(pause))
+            };
+            let found = write(&mut some_pauses());
+            let hops = [(0, lock, "RwLock"), (2, mine, "Mutex")].map(|(thread, Place { byte_offset, .. }, kind)| Hop {
+                thread,
+                byte_offset,
+                kind,
+            });
+            assert!(matches!(&found, Err(Failure::Deadlock(cycle)) if *cycle == hops), "{is_given_back}: {found:?}");
+            world.unlock_at(me, mine);
+            if is_given_back {
+                world.clock.expire(&world.engine);
+            } else {
+                world.unlock_at(idle, elsewhere);
+            }
+        });
+        waits.end();
+    }
+}
+
+#[test]
+fn who_locks_what_it_waits_for_in_a_pause_waits_for_itself() {
+    let world = World::with_slices(false);
+    let [holder, me] = [0, 1].map(|thread| world.agent(thread));
+    world.lock_at(&holder, world.place(), &mut || true).unwrap();
+    let (mut found, mut pauses) = (None, 0);
+    let waited = world.lock_at(&me, world.place(), &mut || {
+        assert_eq!(world.engine.find_cycle_in_pause(&me), None, "another holds it");
+        // A debugger evaluates a `tryLock()`.
+        world.unlock_at(&holder, world.place());
+        assert_eq!(world.lock(&me, Limit::Once), ACQUIRED);
+        found = world.engine.find_cycle_in_pause(&me);
+        pauses += 1;
+        false
+    });
+    assert!(matches!(waited, Err(Failure::Interrupted)), "{waited:?}");
+    let hops = vec![Hop { thread: 1, byte_offset: 0, kind: "Mutex" }];
+    assert_eq!((found, pauses, world.engine.stats().deadlocks), (Some(hops), 1, 1));
+    world.unlock_at(&me, world.place());
 }

@@ -5,9 +5,11 @@ mod common;
 
 use common::LocksAsync as _;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::thread;
 
-use common::{ACQUIRED, Ending, PROMPT, World, pend, pending};
+use common::{ACQUIRED, Ending, PROMPT, World, count_wakes, pend, pending};
+use sablock::agents::Notice;
 use sablock::engine::{Caller, Change, Failure, Hold, HoldOwner, Limit, Outcome, Primitive, Reply, Request};
 use sablock::primitives::event::{AUTO_RESET_EVENT, SET};
 use sablock::primitives::mutex::{ABANDONED, MUTEX, Word};
@@ -232,4 +234,18 @@ fn who_only_tries_and_comes_upon_an_ended_holder_lets_those_in_who_wait() {
             assert_eq!(waits.next_settled(), settled, "{waiting:?}, blocking: {is_blocking}");
         }
     }
+}
+
+#[test]
+fn a_loop_that_has_ended_is_woken_no_more() {
+    let (world, me) = World::held();
+    let (ending, _) = world.queued();
+    let (agent, wakes) = (Arc::clone(ending.agent()), count_wakes(ending.agent()));
+    world.unlock(&me);
+    assert_eq!(wakes.load(Ordering::SeqCst), 1, "offered");
+    // A drain makes the next notice wake it.
+    agent.drain(&mut Vec::new());
+    ending.end();
+    agent.notify(Notice::Offer(world.place().address()));
+    assert_eq!((wakes.load(Ordering::SeqCst), Arc::strong_count(&wakes)), (1, 1));
 }

@@ -117,10 +117,17 @@ fn a_wait_for_another_value_is_refused_at_once() {
         Reply::Now(TimedOut)
     );
     assert_eq!(world.engine.waiting(world.big()), 0);
+    // Though a wait of the same loop is pending there.
+    let mut waits = world.event_loop();
+    let pending = waits.wait(&FUTEX, world.small(), Request::NotificationWhile(-1), Limit::Endless);
+    assert!(matches!(pending, Ok(Reply::Pending { .. })));
+    let another = waits.wait(&FUTEX, world.small(), Request::NotificationWhile(0), Limit::Endless);
+    assert_eq!(another.unwrap(), Reply::Now(REFUSED));
+    waits.end();
 }
 
 #[test]
-fn waiters_are_notified_in_the_order_in_which_they_came_whatever_tnext_kind() {
+fn waiters_are_notified_in_the_order_in_which_they_came_whatever_their_kind() {
     let world = &World::new();
     let (notified, is_notified) = mpsc::channel();
     thread::scope(|scope| {

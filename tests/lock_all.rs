@@ -8,10 +8,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Instant;
 
-use common::{PROMPT, World};
-use sablock::agents::Agent;
+use common::{PROMPT, World, slot};
+use sablock::agents::{Agent, Notice};
 use sablock::clients::{ClientLoop, Clients, LockSet, Names};
-use sablock::engine::{Caller, Failure, Hold, HoldOwner, Limit, Outcome, Primitive, Reply, Request};
+use sablock::engine::{
+    Caller, Corrupt, Failure, Hold, HoldOwner, Limit, Outcome, Primitive, Reply, ReplyError, Request,
+};
 use sablock::memory::Place;
 use sablock::primitives::mutex::MUTEX;
 use sablock::primitives::rwlock::RWLOCK;
@@ -82,6 +84,11 @@ fn to_read_and_to_write_one_lock_is_to_write_it() {
     assert_eq!(RWLOCK.owner(RWLOCK.read(row.place(0))), me.id);
     set.give_back(&world.engine, &me);
     assert_eq!(row.0[0].load(Ordering::SeqCst), 0);
+    // Locks of two kinds at one place are not one lock: the second cannot be had.
+    let mut set =
+        LockSet::new([(&MUTEX as &'static dyn Primitive, row.place(0), GUARD), (rwlock, row.place(0), GUARD)]);
+    assert_eq!(set.lock(&world.engine, &me, Limit::Once, &mut || true).unwrap(), Outcome::TimedOut);
+    assert_eq!(row.0[0].load(Ordering::SeqCst), 0);
 }
 
 #[test]
@@ -125,6 +132,7 @@ fn a_loop_holds_what_it_has_while_it_waits_for_the_next() {
     assert_eq!(waits.look_at_set(None, |set| set.indices().count()), Some(4), "its code may ask which they are");
     assert_eq!(waits.next_settled(), None, "its code knows of them");
     assert_eq!(row.owners(), [me.id; 4]);
+    assert!(!world.engine.inspect(&MUTEX, row.place(2)).owner_has_ended);
     waits.end();
     assert!(world.engine.inspect(&MUTEX, row.place(2)).owner_has_ended, "what its code held is marked");
 }
@@ -279,6 +287,32 @@ fn a_set_that_is_out_of_time_holds_nothing_when_its_code_learns_of_it() {
 }
 
 #[test]
+fn what_a_set_had_is_given_back_once_if_the_next_was_overwritten() {
+    for is_awaited in [true, false] {
+        let (world, row) = (World::new(false), Row::new());
+        let [me, other] = [0, 1].map(|thread| world.agent(thread));
+        let mut waits = event_loop(&world, &me);
+        lock(&world, &other, &row, 2);
+        assert!(matches!(waits.lock_all(&mut row.set(&[1, 2, 3]), Limit::Endless), Ok(Reply::Pending { .. })));
+        if is_awaited {
+            row.0[2].store(3, Ordering::SeqCst);
+            me.notify(Notice::Offer(row.place(2).address()));
+            assert_eq!(waits.next_settled().map(|settled| settled.outcome), Some(Err(Corrupt)));
+        } else {
+            row.0[3].store(3, Ordering::SeqCst);
+            unlock(&world, &other, &row, 2);
+            assert_eq!(waits.next_settled().map(|settled| settled.outcome), Some(Ok(GRANTED)));
+            assert!(matches!(waits.go_on(), Some(Err(ReplyError::Corrupt))));
+        }
+        assert_eq!(row.owners()[1], 0);
+        // Its code may lock it before the loop looks for more.
+        assert_eq!(waits.wait(&MUTEX, row.place(1), Request::Hold(GUARD), Limit::Once).unwrap(), Reply::Now(GRANTED));
+        assert_eq!(waits.next_settled(), None);
+        assert_eq!(row.owners()[1], me.id, "awaited: {is_awaited}");
+    }
+}
+
+#[test]
 fn a_lock_that_is_free_after_one_that_was_awaited_was_not_awaited() {
     let (world, row) = (World::with_slices(false), Row::new());
     let [me, other] = [0, 1].map(|thread| world.agent(thread));
@@ -319,4 +353,110 @@ fn what_was_acquired_a_moment_ago_is_taken_back_with_what_was_not_reported() {
     let mut set = row.set(&[0, 1, 2]);
     assert_eq!(set.lock(&world.engine, &me, Limit::Once, &mut || true).unwrap(), GRANTED);
     assert_eq!(set.reports().collect::<Vec<_>>(), [(1, dead.id)]);
+}
+
+/// A set that has a shared hold, and waits for a mutex; another follows.
+struct Sharing<'w> {
+    world: &'w World,
+    row: Row,
+    me: Arc<Agent>,
+    /// Holds the mutex.
+    other: Arc<Agent>,
+}
+
+impl<'w> Sharing<'w> {
+    const MUTEX_AT: usize = 2;
+
+    fn set(&self) -> LockSet {
+        let read = Hold::shared(HoldOwner::Guard);
+        let rwlock: &'static dyn Primitive = &RWLOCK;
+        let [awaited, last] = [Self::MUTEX_AT, Self::MUTEX_AT + 1].map(|index| self.row.place(index));
+        LockSet::new([(rwlock, self.row.place(0), read), (&MUTEX, awaited, GUARD), (&MUTEX, last, GUARD)])
+    }
+
+    fn free_mutex(&self) {
+        unlock(self.world, &self.other, &self.row, Self::MUTEX_AT);
+    }
+
+    /// The loop, once it waits for the mutex, and the token of that wait.
+    fn pending(&self) -> (ClientLoop<'w>, u32) {
+        let mut waits = event_loop(self.world, &self.me);
+        let reply = waits.lock_all(&mut self.set(), Limit::after(PROMPT));
+        let Ok(Reply::Pending { token, .. }) = reply else { panic!("{reply:?}") };
+        self.is_registered(1, "while it waits");
+        (waits, token)
+    }
+
+    /// The loop, once the mutex was granted to it, which does not go on.
+    fn granted(&self) -> ClientLoop<'w> {
+        let (mut waits, _) = self.pending();
+        self.free_mutex();
+        assert_eq!(waits.next_settled().map(|settled| settled.outcome), Some(Ok(GRANTED)));
+        self.is_registered(1, "when it was granted");
+        waits
+    }
+
+    fn is_registered(&self, count: u32, when: &str) {
+        let registered = self.world.engine.holders(&RWLOCK, self.row.place(0)).registered;
+        let mine = registered.iter().find(|(thread, _)| *thread == self.me.thread).map_or(0, |(_, count)| *count);
+        assert_eq!(mine, count, "{when}");
+    }
+}
+
+#[test]
+fn what_a_set_shares_is_registered_while_it_is_held_and_no_longer_however_the_set_ends() {
+    type End = fn(&Sharing<'_>);
+    let ends: [(&str, End); 8] = [
+        ("one cannot be had", |it| {
+            let outcome = it.set().lock(&it.world.engine, &it.me, Limit::Once, &mut || true);
+            assert_eq!(outcome.unwrap(), Outcome::TimedOut);
+        }),
+        ("given back at once", |it| {
+            it.free_mutex();
+            let mut set = it.set();
+            assert_eq!(set.lock(&it.world.engine, &it.me, Limit::Once, &mut || true).unwrap(), GRANTED);
+            it.is_registered(1, "when it is held");
+            set.give_back(&it.world.engine, &it.me);
+        }),
+        ("one cannot be had by a loop", |it| {
+            let mut waits = event_loop(it.world, &it.me);
+            let reply = waits.lock_all(&mut it.set(), Limit::Once);
+            assert!(matches!(reply, Ok(Reply::Now(Outcome::TimedOut))), "{reply:?}");
+        }),
+        ("cancelled", |it| {
+            let (mut waits, token) = it.pending();
+            assert!(waits.cancel(token).is_some());
+        }),
+        ("out of time", |it| {
+            let (mut waits, _) = it.pending();
+            it.world.clock.expire(&it.world.engine);
+            it.is_registered(0, "before its loop turns");
+            assert_eq!(waits.next_settled().map(|settled| settled.outcome), Some(Ok(Outcome::TimedOut)));
+        }),
+        ("refused", |it| it.granted().refuse()),
+        ("its code does not go on", |it| assert_eq!(it.granted().next_settled(), None)),
+        ("its thread ends", |it| it.pending().0.end()),
+    ];
+    for (name, end) in ends {
+        for is_shared_already in [false, true] {
+            let world = World::new(false);
+            let [me, other] = [0, 1].map(|thread| world.agent(thread));
+            let it = Sharing { world: &world, row: Row::new(), me, other };
+            let place = it.row.place(0);
+            world.engine.add_slot(&RWLOCK, place, slot(&it.me).0);
+            let read = Hold::shared(HoldOwner::Thread);
+            if is_shared_already {
+                let reads =
+                    world.engine.wait(&it.other, &RWLOCK, place, Request::Hold(read), Limit::Once, &mut || true);
+                assert_eq!(reads.unwrap(), GRANTED);
+            }
+            lock(&world, &it.other, &it.row, Sharing::MUTEX_AT);
+            end(&it);
+            it.is_registered(0, name);
+            // Nothing of the other's goes back with the thread's end.
+            world.engine.thread_ended(it.me.id);
+            let readers = sablock::primitives::rwlock::Word(it.row.0[0].load(Ordering::SeqCst)).readers();
+            assert_eq!(readers, u32::from(is_shared_already), "{name}");
+        }
+    }
 }

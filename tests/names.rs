@@ -5,15 +5,17 @@ mod common;
 
 use std::ops::Deref;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Sender, channel};
 use std::time::{SystemTime, UNIX_EPOCH};
 use std::{env, fs, process, thread};
 
-use common::PROMPT;
+use common::{PROMPT, count_wakes};
 use sablock::agents::{AgentId, Wake};
-use sablock::clients::{ClientLoop, Clients, Name, NameHold, NameView, Names, RequestHandle};
-use sablock::engine::{Failure, Hold, Limit, Mode, Outcome, Reply, Request};
+use sablock::clients::{ClientLoop, Clients, Name, NameHold, NameView, Names, RequestHandle, is_of_store};
+use sablock::engine::{Failure, Hold, HoldOwner, Limit, Mode, Outcome, Reply, Request};
 use sablock::files::{Asker, Directory, LockMode, NamedFile};
+use sablock::primitives::mutex::MUTEX;
 use sablock::primitives::named::NAMED;
 
 const GRANTED: Outcome = Outcome::GRANTED;
@@ -177,6 +179,7 @@ fn spaces_keep_equal_names_apart() {
     let mut waits = world.event_loop();
     let (first, second) = (world.names.space("1:2"), world.names.space("1:3"));
     assert_eq!((first, world.names.space("1:2")), (1, 1));
+    assert!(is_of_store(world.names.space("store:1")) && ![0, first, second].into_iter().any(is_of_store));
     for space in [0, first, second, 1 << 16] {
         let (_, reply) = waits.request_name(Name::new(space, &[97]), Exclusive, false, Limit::Once).unwrap();
         assert_eq!(reply, Reply::Now(GRANTED));
@@ -190,13 +193,15 @@ fn whoever_loses_a_name_is_told_and_can_release_nothing_of_the_thief() {
     let [mut victim, mut thief, mut waiting] = [0; 3].map(|_| world.event_loop());
     let sharing = [take(&mut victim, "a", Shared), take(&mut victim, "a", Shared)];
     let pending = pend(&mut waiting, "a", Exclusive);
+    let wakes = count_wakes(victim.agent());
     let (stolen, abandoned_by) = thief.steal_name(name("a")).unwrap();
-    assert_eq!(abandoned_by, None);
+    assert_eq!((abandoned_by, wakes.load(Ordering::SeqCst)), (None, 1));
     assert!(thief.is_name_abandoned(stolen.number));
     assert_eq!(seen(world), [row("a", Exclusive, true), row("a", Exclusive, false)]);
     assert!(!victim.release_name(sharing[0]).unwrap(), "it finds out by itself");
     assert_eq!(victim.next_settled(), None);
     assert_eq!((victim.next_stolen(), victim.next_stolen()), (Some(sharing[1]), None));
+    assert!(victim.request(sharing[1]).is_none());
     assert!(!victim.mark_name_consistent(sharing[1]).unwrap());
     assert_eq!(granted(&mut waiting), None);
     assert!(thief.mark_name_consistent(stolen.number).unwrap());
@@ -351,7 +356,7 @@ fn whose_thread_has_ended_is_shown_no_more() {
 fn a_name_that_somebody_waits_for_is_seen_with_its_holders_and_waiters() {
     let world = &World::new();
     let [mut one, mut other] = [0; 2].map(|_| world.event_loop());
-    take(&mut one, "free to share", Shared);
+    let shared = take(&mut one, "free to share", Shared);
     let first = take(&mut one, "a", Shared);
     let first = one.request(first).unwrap();
     one.note_in(first, false);
@@ -367,6 +372,13 @@ fn a_name_that_somebody_waits_for_is_seen_with_its_holders_and_waiters() {
         let expected = [(generation(&first), Shared, false), (generation(&second), Shared, true)];
         assert_eq!(holders.iter().map(seen).collect::<Vec<_>>(), expected);
     }
+    // The last of three to come moves up in the list when the first leaves.
+    let third = take(&mut other, "free to share", Shared);
+    let fourth = take(&mut other, "free to share", Shared);
+    assert!(one.release_name(shared).unwrap());
+    let holders = world.names.holders(&name("free to share"));
+    let expected = [third, fourth].map(|number| generation(&other.request(number).unwrap()));
+    assert_eq!(holders.iter().map(|holder| holder.number).collect::<Vec<_>>(), expected, "as they came");
     other.cancel(token);
     assert_eq!(world.names.queued().len(), 0);
 }
@@ -397,6 +409,23 @@ fn a_name_is_forgotten_when_nobody_holds_it_waits_for_it_or_has_to_know_that_it_
     }
     ended.end();
     assert_eq!(world.names.known(), 0, "of a thread that ended");
+    #[cfg(feature = "audit")]
+    assert_eq!(world.engine.audit(), Vec::<String>::new());
+}
+
+#[test]
+fn a_name_is_one_lock_for_all_who_have_a_request_for_it_though_others_leave() {
+    let world = &World::new();
+    let [mut one, mut other] = [0; 2].map(|_| world.event_loop());
+    // Nobody holds it or waits for it yet.
+    let first = one.make_request(name("a"), Exclusive, false);
+    let left = other.make_request(name("a"), Exclusive, false);
+    other.forget_request(left);
+    let next = other.make_request(name("a"), Exclusive, false);
+    assert_eq!(next.place.address(), first.place.address());
+    one.forget_request(first);
+    other.forget_request(next);
+    assert_eq!(world.names.known(), 0);
 }
 
 #[test]
@@ -415,21 +444,30 @@ fn a_request_whose_time_is_over_leaves_the_queue_and_is_over() {
 
 #[test]
 fn a_thread_that_blocks_for_what_its_own_loop_holds_learns_of_it() {
-    let world = &World::new();
-    let mut waits = world.event_loop();
-    take(&mut waits, "a", Shared);
-    let ticket = waits.make_request(name("a"), Exclusive, false);
-    let agent = Arc::clone(waits.agent());
-    let request = Request::Hold(ticket.hold);
-    let blocked = world.engine.wait(&agent, &NAMED, ticket.place, request, Limit::Endless, &mut || true);
-    let Err(Failure::Deadlock(cycle)) = blocked else { panic!("{blocked:?}") };
-    assert_eq!(world.names.name_of(cycle[0].byte_offset).as_deref(), Some(&[97][..]));
-    waits.forget_request(ticket);
+    for (held, asked) in [(Shared, Exclusive), (Exclusive, Shared), (Exclusive, Exclusive)] {
+        let world = &World::of(common::World::with_slices(false));
+        let mut waits = world.event_loop();
+        take(&mut waits, "a", held);
+        let ticket = waits.make_request(name("a"), asked, false);
+        let agent = Arc::clone(waits.agent());
+        let request = Request::Hold(ticket.hold);
+        let mut pauses = 0;
+        let mut is_patient = || {
+            pauses += 1;
+            pauses < 20
+        };
+        let blocked = world.engine.wait(&agent, &NAMED, ticket.place, request, Limit::Endless, &mut is_patient);
+        let Err(Failure::Deadlock(cycle)) = blocked else { panic!("{held:?}, {asked:?}: {blocked:?}") };
+        assert_eq!(world.names.name_of(cycle[0].byte_offset).as_deref(), Some(&[97][..]));
+        waits.forget_request(ticket);
+    }
 }
 
 #[test]
 fn a_thread_that_waits_to_share_what_its_own_loop_waits_to_share_goes_in_with_it() {
-    for (between, is_deadlock) in [(None, false), (Some(Exclusive), true)] {
+    for (between, asked, is_deadlock) in
+        [(None, Shared, false), (Some(Exclusive), Shared, true), (None, Exclusive, true)]
+    {
         let world = &World::of(common::World::with_slices(false));
         let [mut holder, mut waits, mut other] = [0; 3].map(|_| world.event_loop());
         let held = take(&mut holder, "a", Exclusive);
@@ -437,7 +475,7 @@ fn a_thread_that_waits_to_share_what_its_own_loop_waits_to_share_goes_in_with_it
         if let Some(mode) = between {
             pend(&mut other, "a", mode);
         }
-        let ticket = waits.make_request(name("a"), Shared, false);
+        let ticket = waits.make_request(name("a"), asked, false);
         let agent = Arc::clone(waits.agent());
         let request = Request::Hold(ticket.hold);
         let mut pauses = 0;
@@ -453,6 +491,20 @@ fn a_thread_that_waits_to_share_what_its_own_loop_waits_to_share_goes_in_with_it
             assert_eq!(waits.next_settled().map(|settled| settled.token), Some(token));
         }
     }
+}
+
+#[test]
+fn a_hold_of_a_loop_with_names_that_its_code_never_knew_of_passes_on_unmarked() {
+    let world = &World::new();
+    let (holder, mut ending) = (world.agent(0), world.event_loop());
+    assert_eq!(world.lock(&holder, Limit::Once), GRANTED);
+    let hold = Request::Hold(Hold::exclusive(HoldOwner::Guard));
+    assert!(matches!(ending.wait(&MUTEX, world.place(), hold, Limit::Endless), Ok(Reply::Pending { .. })));
+    world.unlock(&holder);
+    assert!(granted(&mut ending).is_some());
+    ending.end();
+    assert_eq!(world.value(), 0);
+    assert_eq!(world.lock(&holder, Limit::Once), GRANTED);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{ACQUIRED, PROMPT, World, pending};
+use common::{ACQUIRED, PROMPT, World, count_wakes, pending};
 use sablock::agents::{Agent, Notice};
 use sablock::engine::{EventLoop, Failure, HoldOwner, Limit, Outcome, Patience, Settled};
 use sablock::primitives::mutex::Word;
@@ -126,6 +126,19 @@ fn a_park_ends_after_its_bound_and_comes_once_in_a_turn() {
         returned.send(()).unwrap();
     });
     waits.end();
+}
+
+#[test]
+fn a_loop_that_has_parked_in_vain_is_woken_when_the_word_is_free() {
+    let world = World::parking(Duration::from_millis(1));
+    let holder = world.agent(0);
+    let (mut waits, token) = world.waits_unseen(&holder);
+    assert_eq!(world.claim(&mut waits), None);
+    assert!(waits.has_parked());
+    let wakes = count_wakes(waits.agent());
+    world.unlock(&holder);
+    assert_eq!(wakes.load(Ordering::SeqCst), 1);
+    assert_eq!(waits.next_settled(), world.settled(token, ACQUIRED));
 }
 
 #[test]

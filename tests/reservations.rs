@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use common::{ACQUIRED, PROMPT, World};
-use sablock::agents::Notice;
+use sablock::agents::{Blockage, Notice};
 use sablock::engine::{Limit, Outcome, Patience};
 use sablock::primitives::mutex::{RESERVED, WAITING};
 
@@ -229,6 +229,18 @@ fn a_loop_whose_own_thread_holds_the_word_gets_no_reservation() {
     assert_eq!(waits.next_settled(), None);
     world.unlock(&me);
     assert_eq!(world.value(), 0, "open to all");
+    assert_eq!(waits.next_settled(), world.settled(token, ACQUIRED));
+}
+
+#[test]
+fn nothing_is_kept_for_a_loop_whose_thread_is_blocked() {
+    let (world, me) = World::held();
+    let (mut waits, token) = world.claimed_in_vain(&me);
+    let blockage = Blockage { address: 8, byte_offset: 8, endless: false, serial: 1 };
+    waits.agent().set_blockage(Some(blockage));
+    world.unlock(&me);
+    assert_eq!(world.value(), 0, "open to all");
+    waits.agent().set_blockage(None);
     assert_eq!(waits.next_settled(), world.settled(token, ACQUIRED));
 }
 

@@ -3,13 +3,14 @@
 
 mod common;
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Barrier};
 use std::thread;
 
 use common::{PROMPT, READ, WRITE, World, pending, slot};
 use sablock::agents::{Agent, Notice};
 use sablock::engine::{Change, Corrupt, EventLoop, Failure, HoldOwner, Limit, Outcome, Request};
+use sablock::memory::Place;
 use sablock::primitives::mutex::ABANDONED;
 use sablock::primitives::rwlock::RWLOCK;
 
@@ -71,6 +72,17 @@ fn loops_that_come_for_shared_holds_enter_beside_those_who_are_in() {
     assert_eq!(world.word().readers(), 2);
 }
 
+#[test]
+fn a_loop_that_waits_for_two_shared_holds_gets_both() {
+    let world = World::new(false);
+    let writer = world.agent(0);
+    assert_eq!(world.enter(&writer, WRITE, Limit::Once), GRANTED);
+    let mut waits = world.event_loop();
+    let tokens = [(); 2].map(|()| pend(&mut waits, &world, READ));
+    world.exit(&writer, WRITE);
+    assert_eq!(tokens.map(|_| waits.next_settled()), tokens.map(|token| world.settled(token, GRANTED)));
+}
+
 /// A writer of a loop comes in vain while readers are in, and one who wants to read waits behind it: the writer is next once they
 /// `leave`.
 fn a_writer_that_came_in_vain_is_next(world: &World, leave: impl FnOnce()) {
@@ -127,6 +139,40 @@ fn a_read_hold_of_a_thread_that_ends_goes_back_and_the_writer_gets_in() {
     doomed.end();
     assert_eq!(waits.next_settled(), world.settled(token, GRANTED), "unmarked");
     assert_eq!(world.word().writer(), waits.agent().id);
+}
+
+#[test]
+fn the_register_of_one_thread_stays_when_that_of_another_goes() {
+    type Goes = fn(&World, EventLoop<'_>);
+    let ways: [(&str, Goes); 2] = [
+        ("ends", |_, other| other.end()),
+        ("frees its slot", |world, other| {
+            assert!(world.engine.free_slot(&RWLOCK, world.place(), other.agent().id));
+        }),
+    ];
+    for (way, goes) in ways {
+        let world = World::new(false);
+        let [doomed, other] = [(); 2].map(|()| world.event_loop());
+        for waits in [&doomed, &other] {
+            world.engine.add_slot(&RWLOCK, world.place(), slot(waits.agent()).0);
+        }
+        assert_eq!(world.enter(doomed.agent(), READ, Limit::Once), GRANTED);
+        goes(&world, other);
+        doomed.end();
+        assert_eq!(world.value(), 0, "another {way}");
+    }
+}
+
+#[test]
+fn the_register_of_a_thread_that_ends_is_gone_though_the_word_was_overwritten() {
+    let world = World::new(false);
+    let doomed = world.event_loop();
+    world.engine.add_slot(&RWLOCK, world.place(), slot(doomed.agent()).0);
+    assert_eq!(world.enter(doomed.agent(), READ, Limit::Once), GRANTED);
+    world.words[0].store(1 << 31, Ordering::SeqCst);
+    doomed.end();
+    assert!(world.engine.holders(&RWLOCK, world.place()).registered.is_empty());
+    assert_eq!(world.value(), 1 << 31);
 }
 
 #[test]
@@ -228,6 +274,10 @@ fn a_writer_turns_into_a_reader_and_lets_readers_in_and_the_only_reader_into_a_w
     assert_eq!(change(world, Change::Upgrade(HoldOwner::Thread), &me), Ok(false), "two readers");
     let agent = Arc::clone(waits.agent());
     world.exit(&agent, READ);
+    let mut behind = world.event_loop();
+    let token = pend(&mut behind, world, WRITE);
+    assert_eq!(change(world, Change::Upgrade(HoldOwner::Thread), &me), Ok(false), "a writer waits");
+    assert!(behind.cancel(token).is_some());
     assert_eq!(change(world, Change::Upgrade(HoldOwner::Thread), &me), Ok(true));
     assert_eq!(world.word().writer(), me.id);
     assert!(world.engine.inspect(&RWLOCK, world.place()).registered.is_empty());
@@ -279,6 +329,27 @@ fn who_knows_the_memory_since_an_end_only_is_not_told_of_it() {
     assert_eq!(world.engine.take_ended(&RWLOCK, world.place(), since), [], "it may have been other memory");
     assert_eq!(world.engine.take_ended(&RWLOCK, world.place(), before), [ending.id]);
     assert_eq!(world.engine.take_ended(&RWLOCK, world.place(), before), [], "once");
+}
+
+#[test]
+fn an_end_is_told_of_at_each_place_by_itself() {
+    // More places than the engine has buckets.
+    let words: &'static [AtomicU32; 16] = Box::leak(Box::default());
+    // SAFETY: two aligned atomics that are never freed.
+    let places = [0, 1, 2, 3, 4, 5, 6, 7].map(|index| unsafe { Place::new((&words[2 * index]).into(), 8 * index) });
+    let world = World::new(false);
+    let (ending, before) = (world.agent(0), world.engine.moment());
+    for place in places {
+        world.engine.add_slot(&RWLOCK, place, slot(&ending).0);
+        let read = world.engine.wait(&ending, &RWLOCK, place, READ, Limit::Once, &mut || true);
+        assert_eq!(read.unwrap(), GRANTED);
+    }
+    world.engine.thread_ended(ending.id);
+    for place in places {
+        assert!(world.engine.has_ended(place));
+        assert_eq!(world.engine.take_ended(&RWLOCK, place, before), [ending.id], "{}", place.byte_offset);
+        assert!(!world.engine.has_ended(place));
+    }
 }
 
 #[test]

@@ -10,10 +10,18 @@ use std::thread;
 use std::time::Duration;
 
 use common::{PROMPT, World};
+use sablock::agents::Notice;
 use sablock::engine::EventLoop;
 use sablock::engine::HoldOwner;
 use sablock::engine::Stats;
-use sablock::engine::{Failure, Limit, Outcome};
+use sablock::engine::{Change, Failure, Hold, Limit, Outcome, Primitive, Reply, Request};
+use sablock::primitives::barrier::BARRIER;
+use sablock::primitives::event::MANUAL_RESET_EVENT;
+use sablock::primitives::futex::FUTEX;
+use sablock::primitives::mutex::MUTEX;
+use sablock::primitives::once::ONCE;
+use sablock::primitives::rwlock::RWLOCK;
+use sablock::primitives::semaphore::SEMAPHORE;
 
 impl World {
     fn until_counted(&self, what: &str, holds: impl Fn(Stats) -> bool) {
@@ -79,6 +87,24 @@ fn waits_that_end_without_the_word_are_counted_by_why() {
     let ended = world.engine.stats();
     assert_eq!((ended.aborts, ended.pending, ended.contended), (1, 0, 0));
 
+    // Words that were overwritten, and what nobody needs to wait for any more.
+    let mut waits = EventLoop::new(&world.engine, world.agent(3));
+    world.queue(&mut waits);
+    world.words[0].store(3, Ordering::SeqCst);
+    waits.agent().notify(Notice::Offer(world.place().address()));
+    assert!(waits.next_settled().is_some());
+    assert_eq!(world.engine.stats(), ended, "overwritten");
+    world.words[0].store(0, Ordering::SeqCst);
+    let run = Request::Hold(Hold::exclusive(HoldOwner::Thread));
+    let first = world.engine.wait(&me, &ONCE, world.other(0), run, Limit::Once, &mut || true);
+    assert!(matches!(first, Ok(Outcome::Granted { .. })));
+    assert!(matches!(waits.wait(&ONCE, world.other(0), run, Limit::Endless), Ok(Reply::Pending { .. })));
+    assert_eq!(world.engine.stats().pending, 1);
+    assert!(world.engine.change(&me, &ONCE, world.other(0), Change::Finish).unwrap().is_some());
+    assert!(waits.next_settled().is_some());
+    assert_eq!(world.engine.stats(), ended, "refused");
+    world.lock(&me, Limit::Once);
+
     let locked = world.engine.lock(&me, world.place(), HoldOwner::Thread, Limit::Endless, &mut || true);
     assert!(matches!(locked, Err(Failure::Deadlock(_))));
     assert_eq!(world.engine.stats().deadlocks, 1);
@@ -136,4 +162,40 @@ fn a_hold_is_distinguished_from_the_next_one_of_the_same_thread() {
     assert_eq!(second.thread, 7);
     assert_ne!(second.serial, first.serial);
     waits.end();
+}
+
+#[test]
+fn a_hold_is_distinguished_from_the_next_that_was_handed_over_while_others_wait() {
+    // Strictly: the word says all the time that somebody waits.
+    let world = World::new(false);
+    let run = Request::Hold(Hold::exclusive(HoldOwner::Thread));
+    let mut loops = [7, 8, 9].map(|thread| EventLoop::new(&world.engine, world.agent(thread)));
+    for waits in &mut loops {
+        waits.wait(&ONCE, world.place(), run, Limit::Endless).unwrap();
+    }
+    let first = world.engine.hold(world.place()).unwrap();
+    assert!(world.engine.release(loops[0].agent(), &ONCE, world.place(), run.hold().unwrap()).unwrap());
+    let second = world.engine.hold(world.place()).unwrap();
+    assert_eq!((first.thread, second.thread), (7, 8));
+    assert_ne!(first.serial, second.serial);
+    loops.into_iter().for_each(EventLoop::end);
+}
+
+#[test]
+fn what_each_waits_for_has_a_name() {
+    let (read, write) = (Hold::shared(HoldOwner::Thread), Hold::exclusive(HoldOwner::Guard));
+    let cases: [(&dyn Primitive, Hold, &str); 7] = [
+        (&MUTEX, write, "exclusive"),
+        (&RWLOCK, read, "shared"),
+        (&RWLOCK, write, "exclusive"),
+        (&SEMAPHORE, Hold::permits(2, 3), "permits"),
+        (&ONCE, write, "exclusive"),
+        (&BARRIER, Hold::party(2), "passage"),
+        (&MANUAL_RESET_EVENT, Hold::PASSAGE, "passage"),
+    ];
+    for (primitive, hold, mode) in cases {
+        assert_eq!(primitive.mode_of(Some(hold)), mode, "{}", primitive.name());
+    }
+    let futex: &dyn Primitive = &FUTEX;
+    assert_eq!(futex.mode_of(None), "passage");
 }

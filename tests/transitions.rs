@@ -11,8 +11,9 @@ use std::time::Duration;
 
 use common::{ACQUIRED, PROMPT, World};
 use sablock::agents::Notice;
-use sablock::engine::{Corrupt, HoldOwner, Limit, Patience, Settled};
-use sablock::primitives::mutex::{RESERVED, WAITING, Word};
+use sablock::engine::{Caller, Corrupt, Failure, Hold, HoldOwner, Limit, Patience, Request, Settled};
+use sablock::primitives::mutex::{MUTEX, RESERVED, WAITING, Word};
+use sablock::primitives::semaphore::FAIR_SEMAPHORE;
 
 #[test]
 fn a_woken_waiter_that_loses_keeps_its_place() {
@@ -187,6 +188,50 @@ fn waits_for_a_word_that_is_overwritten_end() {
     assert_eq!(waits.next_settled(), None);
     assert!(world.ages().is_empty());
     assert_eq!(world.value(), 3);
+    let stats = world.engine.stats();
+    assert_eq!((stats.blocked, stats.pending), (0, 0));
+}
+
+#[test]
+fn a_blocked_thread_whose_word_was_overwritten_after_it_was_let_in_learns_of_that() {
+    let world = World::with_slices(false);
+    let [holder, me] = [0, 1].map(|thread| world.agent(thread));
+    let permits = Hold::permits(1, 1);
+    let ask = |agent, limit, caller: &mut dyn Caller| {
+        world.engine.wait(agent, &FAIR_SEMAPHORE, world.place(), Request::Hold(permits), limit, caller)
+    };
+    assert!(matches!(ask(&holder, Limit::Once, &mut || true), Ok(ACQUIRED)));
+    let mut is_first = true;
+    let got = ask(&me, Limit::Endless, &mut || {
+        if std::mem::take(&mut is_first) {
+            assert!(world.engine.release(&holder, &FAIR_SEMAPHORE, world.place(), permits).unwrap());
+            assert!(world.engine.inspect(&FAIR_SEMAPHORE, world.place()).waiters.is_empty(), "it is let in");
+            world.words[0].store(1 << 30, Ordering::SeqCst);
+        }
+        true
+    });
+    assert!(matches!(got, Err(Failure::Corrupt)), "{got:?}");
+    assert_eq!(world.value(), 1 << 30);
+}
+
+#[test]
+fn those_who_wait_are_seen_in_the_order_in_which_they_came_whether_threads_or_promises() {
+    let (world, me) = &World::held();
+    let mut waits = world.event_loop();
+    thread::scope(|scope| {
+        for expected in [vec![true], vec![true, false], vec![true, false, true], vec![true, false, true, false]] {
+            if expected[expected.len() - 1] {
+                scope.spawn(|| world.hold_once());
+                world.until_queued(expected.len());
+            } else {
+                world.queue(&mut waits);
+            }
+            let seen = world.engine.inspect(&MUTEX, world.place()).waiters;
+            assert_eq!(seen.iter().map(|waiter| waiter.is_blocking).collect::<Vec<_>>(), expected);
+        }
+        waits.end();
+        world.unlock(me);
+    });
 }
 
 #[test]

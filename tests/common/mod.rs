@@ -206,11 +206,11 @@ mod turns {
 mod world {
     use std::ptr::NonNull;
     use std::sync::Arc;
-    use std::sync::atomic::{AtomicU32, Ordering};
+    use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
     use std::thread::{self, Scope};
     use std::time::{Duration, Instant};
 
-    use sablock::agents::Agent;
+    use sablock::agents::{Agent, Wake};
     use sablock::engine::{
         Engine, EventLoop, Hold, HoldOwner, Limit, Outcome, Patience, Primitive, Reply, Request, Settled, Slot,
     };
@@ -413,6 +413,21 @@ mod world {
             Reply::Pending { token, .. } => token,
             now => panic!("{now:?}"),
         }
+    }
+
+    struct CountsWakes(Arc<AtomicUsize>);
+
+    impl Wake for CountsWakes {
+        fn wake(&self) {
+            self.0.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+
+    /// How often the loop of this agent is woken from now on.
+    pub fn count_wakes(agent: &Agent) -> Arc<AtomicUsize> {
+        let wakes = Arc::<AtomicUsize>::default();
+        agent.set_waker(Some(Box::new(CountsWakes(Arc::clone(&wakes)))));
+        wakes
     }
 
     /// Queues a wait of this loop.

@@ -329,6 +329,17 @@ fn the_end_of_a_thread_gives_back_unmarked_what_its_code_never_knew_and_marked_w
 }
 
 #[test]
+fn what_its_code_has_learned_of_is_marked_when_its_thread_ends_whatever_was_returned_last() {
+    let (desk, mut here) = (desk(), event_loop());
+    let (_, number) = ask(&mut here, &desk, Limit::Endless);
+    desk.answer(number, granted(&Lease::endless()));
+    assert!(here.next_settled().is_some() && told(&mut here).is_some());
+    assert!(here.next_settled().is_none());
+    here.end();
+    assert_eq!(tasks(&desk), [('a', number), ('R', number)]);
+}
+
+#[test]
 fn the_lock_outside_is_released_before_the_name_of_the_process() {
     let (desk, mut here) = (Arc::new(Desk::default()), event_loop());
     let name = || Name::new(9, &[97]);
@@ -354,12 +365,14 @@ fn the_end_of_the_lock_worker_fails_what_waits_and_ends_what_is_held() {
     told(&mut here).unwrap();
     ask(&mut here, &desk, Limit::Endless);
     desk.end("gone");
+    desk.end("once more");
     assert!(here.next_settled().is_some());
     assert!(matches!(told(&mut here), Some((_, Answer::Failed(reason))) if reason == "gone"));
     assert!(here.next_settled().is_none());
     assert_eq!((here.next_lost(), loss(&mut here, held)), (Some(held), Some(Loss::Worker)));
     ask(&mut here, &desk, Limit::Endless);
-    assert!(here.next_settled().is_some() && matches!(told(&mut here), Some((_, Answer::Failed(_)))));
+    assert!(here.next_settled().is_some());
+    assert!(matches!(told(&mut here), Some((_, Answer::Failed(reason))) if reason == "gone"), "the first reason");
     assert!(matches!(block(&mut here, &desk, Limit::Endless, || true), Ok(Some((_, Answer::Failed(_))))));
     here.end();
 }

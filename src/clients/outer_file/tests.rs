@@ -148,3 +148,17 @@ fn the_end_of_a_thread_gives_back_unmarked_what_its_code_never_knew_and_marked_w
     let ended = [&held, &returned, &granted, &waits].map(|name| lock(name).is_abandoned());
     assert_eq!(ended, [true, false, false, false]);
 }
+
+#[test]
+fn whoever_awaits_that_nothing_is_left_waits_until_it_is_so() {
+    let (scratch, mut here) = (Scratch::new(), event_loop());
+    let request = OuterRequest::new(here.engine(), here.agent(), InFile::of(&name(&scratch, 97), LockMode::Exclusive));
+    // It was not asked for yet, and will be.
+    let index = here.clients.outer.waits.insert(Arc::clone(&request) as _);
+    here.clients.outer.give_up(index);
+    let Ok(Reply::Pending { token, .. }) = here.wait_left() else { panic!("it is left") };
+    assert_eq!(here.next_settled(), None);
+    request.note_left();
+    assert_eq!(here.next_settled().map(|settled| settled.token), Some(token));
+    here.end();
+}
