@@ -4,9 +4,11 @@ const assert = require('node:assert/strict');
 const { test } = require('node:test');
 const { inspect } = require('node:util');
 const { threadId } = require('node:worker_threads');
-const { Condition, Mutex } = require('../..');
+const sablock = require('../..');
 const { createMutex, OFFSET } = require('../helpers/memory.js');
 const { watched } = require('../helpers/threads.js');
+
+const { Condition, Mutex } = sablock;
 
 test(
   'console.log() of a mutex shows where it is, who holds it and how many wait',
@@ -60,6 +62,16 @@ test(
     mutex.unlock();
   }),
 );
+
+test('console.log() of every prototype of the package, and of an object that has only that, is no error', () => {
+  const classes = Object.values(sablock).filter(
+    (value) => typeof value === 'function' && value.prototype !== undefined,
+  );
+  assert.ok(classes.includes(sablock.LockManager) && classes.includes(sablock.HeldLocks));
+  for (const { name, prototype } of classes) {
+    for (const object of [prototype, Object.create(prototype)]) assert.equal(typeof inspect(object), 'string', name);
+  }
+});
 
 test('console.log() of the prototypes and of what extends them is no error', () => {
   for (const lock of [Mutex, Condition]) {

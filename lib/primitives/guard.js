@@ -137,6 +137,7 @@ class LockGuard {
   }
 
   [Symbol.for('nodejs.util.inspect.custom')](depth, options) {
+    if (!(#mutex in this)) return this;
     const { mutex, locked, abandoned } = this;
     return inspection().show('LockGuard', null, { locked, abandoned, mutex }, depth, options);
   }
